@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Result, UniqueFd and ByteReader do what their comments say.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "lib/base/bytes.h"
+#include "lib/base/result.h"
+#include "lib/base/unique_fd.h"
+
+namespace weft {
+namespace {
+
+Result<int> Half(int n) {
+  if (n % 2 != 0) return Fail(ErrorCode::kInvalid, "odd");
+  return n / 2;
+}
+
+Result<int> Quarter(int n) {
+  WEFT_ASSIGN(const int half, Half(n));
+  WEFT_TRY(Half(half));
+  return half / 2;
+}
+
+TEST(Result, TryReturnsTheErrorAndAssignTheValue) {
+  EXPECT_EQ(*Quarter(8), 2);
+  ASSERT_FALSE(Quarter(6).has_value());
+  EXPECT_EQ(Quarter(6).error().message, "odd");
+  EXPECT_EQ(Quarter(6).error().code, ErrorCode::kInvalid);
+}
+
+TEST(Result, ErrnoIsKept) {
+  errno = ENOENT;
+  Status s = FailErrno("open x");
+  EXPECT_EQ(s.error().sys_errno, ENOENT);
+  EXPECT_EQ(s.error().message, "open x: No such file or directory");
+}
+
+TEST(UniqueFd, ClosesOnce) {
+  const int raw = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  {
+    UniqueFd a(raw);
+    UniqueFd b(std::move(a));
+    EXPECT_FALSE(a.valid());  // NOLINT(bugprone-use-after-move): that is the behaviour proved
+    EXPECT_EQ(b.get(), raw);
+  }
+  EXPECT_EQ(::fcntl(raw, F_GETFD), -1);
+}
+
+TEST(ByteReader, FailsStickyAtTheEnd) {
+  const std::array<uint8_t, 5> bytes = {1, 0, 0, 0, 9};
+  ByteReader r(bytes);
+  EXPECT_EQ(r.Read<uint32_t>(), 1u);
+  EXPECT_EQ(r.Read<uint16_t>(), 0u);
+  EXPECT_FALSE(r.ok());
+  EXPECT_EQ(r.Read<uint8_t>(), 0u);
+}
+
+TEST(ByteReader, CStringNeedsItsNul) {
+  const std::array<uint8_t, 4> bytes = {'a', 'b', 0, 'c'};
+  ByteReader r(bytes);
+  EXPECT_EQ(r.ReadCString(), "ab");
+  EXPECT_TRUE(r.ok());
+  EXPECT_EQ(r.ReadCString(), "");
+  EXPECT_FALSE(r.ok());
+}
+
+}  // namespace
+}  // namespace weft
