@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a program compiled with <weft/tracepoint.h> and libweft.so say to each other, in one process.
+ * Programs live longer than libraries: this ABI only grows, sizes are explicit, reserved is zero.
+ *
+ * Objects
+ *   weft_tracepoint  the call sites' side of an event: one per event name and shared object, in
+ *                    the object's .data, defined by TRACEPOINT_DEFINE.
+ *   weft_event       the provider's side: description and probe, defined by
+ *                    TRACEPOINT_CREATE_PROBES; maybe in another shared object.
+ *   weft_object      all of both in one shared object. Its constructor calls weft_object_register,
+ *                    its destructor weft_object_unregister, if the process has a libweft.so.
+ * libweft.so joins tracepoints and events by name, in whatever order objects come and go.
+ *
+ * Who writes what: after registration only libweft.so writes `enabled`, `probe`, `app_probes`, `emit`,
+ * `state` and `wants`; a program reads them with relaxed loads. `enabled` always points to a readable
+ * word: the object's own zero word until libweft.so points it at the control area.
+ *
+ * A call site:  if (*tp->enabled) { if (tp->probe) tp->probe(args...); app probes, see below }
+ * A probe:      makes the image (lib/abi/event.h) on its stack, then
+ *               event->emit(event, fixed, segments, return address of the call site).
+ * *enabled != 0 means "perhaps": emit decides exactly.
+ */
+#ifndef WEFT_LIB_ABI_TRACEPOINT_H_
+#define WEFT_LIB_ABI_TRACEPOINT_H_
+
+#include "event.h"
+
+#define WEFT_TRACEPOINT_ABI 1u
+
+struct weft_event;
+
+typedef void (*weft_emit_fn)(struct weft_event *event, const void *fixed,
+                             const struct weft_segment *segments, const void *ip);
+
+/* An application's own probe on a tracepoint. `fn` takes (void *data, the tracepoint's arguments). */
+struct weft_app_probe {
+  void (*fn)(void);
+  void *data;
+};
+
+/* The application probes of one tracepoint; replaced whole, never changed in place. A call site
+ * that finds one does, with sequentially consistent atomics: enters++; list = app_probes again; calls
+ * each of list->probes[0 .. count); leaves++. weft_probe_detach waits until all calls that entered
+ * before it have left. */
+struct weft_app_probes {
+  uint32_t count;
+  uint32_t reserved;
+  struct weft_app_probe probes[];
+};
+
+struct weft_tracepoint {
+  uint32_t size; /* sizeof(struct weft_tracepoint) as the object was compiled */
+  uint32_t reserved0;
+  const uint32_t *enabled;
+  void (*probe)(void); /* NULL: no provider loaded. Cast to the typed prototype */
+  const struct weft_app_probes *app_probes; /* NULL: none */
+  uint32_t enters, leaves;                  /* of app_probes' callers; each wraps */
+  const char *name;                         /* "provider:event" */
+  const char *signature;                    /* the TP_ARGS as text: both sides must agree */
+  uint64_t reserved[2];
+};
+WEFT_ABI_ASSERT(sizeof(struct weft_tracepoint) == 8 + 3 * sizeof(void *) + 8 + 2 * sizeof(void *) + 16,
+                "tracepoint has no padding on LP64");
+
+enum weft_event_want {
+  WEFT_WANT_NOWRITE = 1 << 0, /* a filter reads nowrite fields: put them into the image */
+};
+
+struct weft_event {
+  uint32_t size; /* sizeof(struct weft_event) as the object was compiled */
+  uint32_t wants; /* enum weft_event_want */
+  weft_emit_fn emit;
+  void *state; /* libweft.so's */
+  const struct weft_event_desc *desc;
+  void (*probe)(void);
+  const char *signature;
+  const uint32_t *enabled;    /* the control area's word of this event */
+  uint32_t fixed_size;        /* bytes of the recorded fixed part */
+  uint32_t nowrite_size;      /* bytes of the nowrite fixed part behind it */
+  uint16_t segment_count;     /* recorded segments */
+  uint16_t nowrite_segments;  /* nowrite segments behind them */
+  uint32_t reserved0;
+  uint64_t reserved[2];
+};
+
+struct weft_object {
+  uint32_t size;
+  uint32_t abi; /* WEFT_TRACEPOINT_ABI */
+  struct weft_tracepoint *const *tracepoints;
+  struct weft_event *const *events;
+  uint32_t tracepoint_count;
+  uint32_t event_count;
+  void *state; /* libweft.so's */
+  uint64_t reserved[2];
+};
+
+/*
+ * libweft.so's symbols. A program refers to them weakly through its GOT (in assembly: a plain weak
+ * reference in a non-PIE executable is linked to 0), so that it needs no library to link or to run.
+ *
+ *   void weft_object_register(struct weft_object *)      any thread; may come before libweft.so's own
+ *   void weft_object_unregister(struct weft_object *)    constructor; waits for nothing
+ *   int  weft_tracepoint_enabled(struct weft_tracepoint *)  exact answer of tracepoint_enabled()
+ *   int  weft_probe_attach(const char *name, const char *signature, void (*fn)(void), void *data)
+ *   int  weft_probe_detach(const char *name, void (*fn)(void), void *data)
+ *        0, or a negative errno: -ENOENT no such tracepoint (attach remembers it for objects that
+ *        come later only if the name exists), -EINVAL another signature, -ENOMEM, -EDEADLK detach
+ *        from inside a probe of that tracepoint.
+ *   int  weft_tracepoint_iterate(int (*fn)(void *data, const char *name, const struct
+ *        weft_event_desc *desc), void *data)   stops at and returns the first non-zero of fn
+ */
+
+#endif /* WEFT_LIB_ABI_TRACEPOINT_H_ */
