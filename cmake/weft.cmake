@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Everything the folders share: compiler flags, sanitizers, and five functions.
+#
+#   weft_library(NAME SOURCES a.cc ... [DEPS weft_base ...])
+#       Static, position-independent library, target weft_NAME. Without SOURCES: headers only.
+#   weft_executable(NAME SOURCES main.cc ... [DEPS ...] [INSTALL])
+#       Program NAME. INSTALL puts it into bin/ of the install tree, and into bin/ of the build
+#       folder, so that programs find each other and ../lib the same way in both.
+#   weft_test(NAME SOURCES foo_test.cc ... [DEPS ...] [LABELS unit|local|...] [TIMEOUT seconds])
+#       GoogleTest and GoogleMock program and one ctest entry. Label `unit` unless told
+#       otherwise; `local` is for tests that start processes. Where files are: the macros
+#       WEFT_SOURCE_DIR and WEFT_BINARY_DIR. A test may bring its own main().
+#   weft_fuzz(NAME SOURCES foo_fuzz.cc ... [DEPS ...])
+#       libFuzzer program and ctest entry (label `fuzz`) in the preset `fuzz`; nothing in others.
+#       Seeds: files in a folder NAME_corpus beside the source, if there is one.
+#   weft_flags(TARGET)
+#       Our warnings and the chosen sanitizer, for a target made with plain add_library or
+#       add_executable. A freestanding target links weft_warnings only: it can have no sanitizer.
+#
+# Include paths start at the top of the repository: #include "lib/base/result.h".
+
+include(GNUInstallDirs)
+
+# --- languages -------------------------------------------------------------------------------
+
+set(CMAKE_CXX_STANDARD 23)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CXX_SCAN_FOR_MODULES OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS ON)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+# One set of optimisation flags for every preset; assert() stays on.
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "kind of build" FORCE)
+endif()
+set(CMAKE_C_FLAGS_RELWITHDEBINFO "-O2 -g")
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g")
+
+# No path of the machine that built it gets into a binary (and ccache hits in every build folder).
+add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}/= -fno-omit-frame-pointer)
+include_directories(${CMAKE_SOURCE_DIR})
+
+# --- quick builds ----------------------------------------------------------------------------
+
+find_program(WEFT_CCACHE ccache)
+if(WEFT_CCACHE)
+  set(launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
+      ${WEFT_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
+endif()
+find_program(WEFT_MOLD mold)
+if(WEFT_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+# --- warnings --------------------------------------------------------------------------------
+
+# Left out of -Wextra: -Wmissing-field-initializers, because a designated initializer that names
+# only what differs from zero is what we want. Not errors: three gcc 12 checks that report false
+# positives in libstdc++ at -O2 (GCC bugs 105329, 105562, 106199).
+add_library(weft_warnings INTERFACE)
+target_compile_options(weft_warnings INTERFACE
+    -Wall -Wextra -Werror -Wundef -Wvla -Wno-missing-field-initializers
+    $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-restrict>
+    $<$<C_COMPILER_ID:GNU>:-Wno-error=maybe-uninitialized -Wno-error=stringop-overflow>
+    $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual>
+    $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes>)
+
+# --- sanitizers ------------------------------------------------------------------------------
+
+set(WEFT_SANITIZE "" CACHE STRING "empty, address (with undefined), thread or fuzz")
+set_property(CACHE WEFT_SANITIZE PROPERTY STRINGS "" address thread fuzz)
+set(WEFT_FUZZ_SECONDS 20 CACHE STRING "how long ctest runs each fuzz target")
+
+set(sanitize_compile "")
+if(WEFT_SANITIZE STREQUAL "address")
+  set(sanitize_compile -fsanitize=address,undefined -fno-sanitize-recover=all)
+elseif(WEFT_SANITIZE STREQUAL "thread")
+  set(sanitize_compile -fsanitize=thread)
+elseif(WEFT_SANITIZE STREQUAL "fuzz")
+  set(sanitize_compile -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all)
+elseif(WEFT_SANITIZE)
+  message(FATAL_ERROR "WEFT_SANITIZE is '${WEFT_SANITIZE}': not address, thread or fuzz")
+endif()
+add_library(weft_sanitize INTERFACE)
+target_compile_options(weft_sanitize INTERFACE ${sanitize_compile})
+target_link_options(weft_sanitize INTERFACE ${sanitize_compile})
+if(WEFT_SANITIZE)
+  target_compile_definitions(weft_sanitize INTERFACE WEFT_SANITIZED=1)
+endif()
+
+# --- the functions ---------------------------------------------------------------------------
+
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(GTest REQUIRED)
+
+function(weft_flags target)
+  target_link_libraries(${target} PRIVATE weft_warnings weft_sanitize)
+endfunction()
+
+# In the fuzz preset only what a fuzz target needs is built.
+function(_weft_finish target)
+  weft_flags(${target})
+  if(WEFT_SANITIZE STREQUAL "fuzz")
+    set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
+endfunction()
+
+function(_weft_refuse_unknown name)
+  if(ARG_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "${name}: what is '${ARG_UNPARSED_ARGUMENTS}'?")
+  endif()
+endfunction()
+
+function(weft_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  _weft_refuse_unknown(${name})
+  if(NOT ARG_SOURCES)
+    add_library(weft_${name} INTERFACE)
+    target_link_libraries(weft_${name} INTERFACE ${ARG_DEPS})
+    return()
+  endif()
+  add_library(weft_${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(weft_${name} PUBLIC ${ARG_DEPS})
+  _weft_finish(weft_${name})
+endfunction()
+
+function(weft_executable name)
+  cmake_parse_arguments(ARG "INSTALL" "" "SOURCES;DEPS" ${ARGN})
+  _weft_refuse_unknown(${name})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS})
+  _weft_finish(${name})
+  if(ARG_INSTALL AND NOT WEFT_SANITIZE STREQUAL "fuzz")
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+    install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endif()
+endfunction()
+
+function(weft_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  _weft_refuse_unknown(${name})
+  if(WEFT_SANITIZE STREQUAL "fuzz")
+    return()
+  endif()
+  if(NOT ARG_LABELS)
+    set(ARG_LABELS unit)
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  if(WEFT_SANITIZE)
+    math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * 4")
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest_main Threads::Threads)
+  target_compile_definitions(${name} PRIVATE
+      WEFT_SOURCE_DIR="${CMAKE_SOURCE_DIR}" WEFT_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  weft_flags(${name})
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+endfunction()
+
+function(weft_fuzz name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  _weft_refuse_unknown(${name})
+  if(NOT WEFT_SANITIZE STREQUAL "fuzz")
+    return()
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} Threads::Threads)
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  weft_flags(${name})
+  set(corpus ${CMAKE_CURRENT_BINARY_DIR}/${name}.corpus)
+  file(MAKE_DIRECTORY ${corpus})
+  set(seeds ${CMAKE_CURRENT_SOURCE_DIR}/${name}_corpus)
+  if(NOT IS_DIRECTORY ${seeds})
+    set(seeds "")
+  endif()
+  add_test(NAME ${name} COMMAND ${name} -max_total_time=${WEFT_FUZZ_SECONDS} -timeout=10
+           -rss_limit_mb=2048 -artifact_prefix=${CMAKE_CURRENT_BINARY_DIR}/${name}. ${corpus} ${seeds})
+  math(EXPR limit "${WEFT_FUZZ_SECONDS} + 120")
+  set_tests_properties(${name} PROPERTIES LABELS fuzz TIMEOUT ${limit})
+endfunction()
