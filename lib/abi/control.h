@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * The control area: what an agent tells the processes of one container. A file (or, where the agent
+ * came later than the pod, a memfd of the library) that the agent alone writes, by pwrite, and every
+ * process maps read-only. It outlives fork and is never wiped. docs/formats/control.md has an example.
+ *
+ *   +---------------+ 0
+ *   | header        |
+ *   +---------------+ words_offset
+ *   | enable words  |  WEFT_CONTROL_WORDS of u32, indexed by weft_name_hash("provider:event")
+ *   +---------------+ arena_offset
+ *   | arena         |  rule sets, appended; `rules` in the header names the one in force
+ *   +---------------+ total_size
+ *
+ * An enable word is 0: no event of this hash is recorded; else: perhaps, and its value is the
+ * generation that changed it last. A process that sees a value it has not decided on yet reads the
+ * rule set in force, decides for that event, and remembers (value, decision).
+ *
+ * The agent [A] publishes a generation g (never 0, never decreasing):
+ *   A1  the rule set's bytes into unused arena
+ *   A2  header.rules = its offset
+ *   A3  every word that the old or the new rules may concern = g, or 0 where none matches any more
+ * The process [P]:
+ *   P1  word; P2 header.rules; P3 copies the rule set, checks bounds and checksum, uses the copy. If
+ *   the check fails (the agent is writing, or reused the arena) it decides "off" for this event only
+ *   until the next call and counts nothing: the event is off.
+ * A rule set is never changed in place while it can be in force; when the arena is used up, the
+ * agent starts at its beginning again: the checksum tells a process that was too slow.
+ *
+ * Extension rules as in ring.h.
+ */
+#ifndef WEFT_LIB_ABI_CONTROL_H_
+#define WEFT_LIB_ABI_CONTROL_H_
+
+#include "ring.h"
+
+#define WEFT_CONTROL_MAGIC 0x4c544357u /* "WCTL" */
+#define WEFT_CONTROL_MAJOR 1u
+#define WEFT_CONTROL_MINOR 0u
+#define WEFT_CONTROL_WORDS 16384u
+#define WEFT_CONTROL_ARENA_BYTES (4u * 1024u * 1024u)
+
+#define WEFT_MAX_CHANNELS 16u /* in force at once in one container */
+#define WEFT_MAX_RULES 1024u
+#define WEFT_MAX_RULESET_BYTES (512u * 1024u)
+#define WEFT_MAX_CONTEXTS 32u /* of one channel */
+#define WEFT_MAX_TRACKED_IDS 256u
+
+struct weft_control_header {
+  uint32_t magic;
+  uint16_t major;
+  uint16_t minor;
+  uint32_t header_size;
+  uint32_t features; /* 0 */
+  uint64_t total_size;
+  uint64_t words_offset;
+  uint64_t arena_offset;
+  uint64_t arena_size;
+  uint32_t word_count; /* WEFT_CONTROL_WORDS */
+  uint32_t slot_count; /* slots that a ring set shall have, without the atomic one */
+  uint32_t clock;      /* enum weft_clock_id */
+  uint32_t reserved0;
+  uint64_t rules; /* offset of the rule set in force, 0: none */
+  uint64_t reserved[8];
+};
+WEFT_ABI_ASSERT(sizeof(struct weft_control_header) == 136, "control header layout");
+
+/* All offsets in a rule set are from its own start; all tables are aligned to 8. */
+struct weft_ruleset {
+  uint32_t magic; /* WEFT_CONTROL_MAGIC */
+  uint32_t size;  /* bytes, this header included */
+  uint64_t checksum; /* FNV-1a 64 of all bytes behind this field */
+  uint32_t generation;
+  uint32_t channel_count;
+  uint32_t channels_offset; /* struct weft_channel_spec[channel_count] */
+  uint32_t rule_count;
+  uint32_t rules_offset; /* struct weft_rule[rule_count] */
+  uint32_t reserved;
+};
+WEFT_ABI_ASSERT(sizeof(struct weft_ruleset) == 40, "rule set layout");
+
+enum weft_channel_flag {
+  WEFT_CHANNEL_STATEDUMP = 1 << 0, /* record the process's loaded objects at its first event */
+};
+
+struct weft_channel_spec {
+  uint64_t id; /* never used for another channel of this control area */
+  uint32_t mode;
+  uint32_t subbuf_shift;
+  uint32_t subbufs_shift; /* log2 of sub-buffers per slot */
+  uint32_t flags;
+  uint32_t context_count;
+  uint32_t contexts_offset; /* struct weft_context_spec[context_count], see context.h */
+  uint32_t vpid_count;      /* trackers: 0 all, else only these */
+  uint32_t vpids_offset;    /* u32[vpid_count] */
+  uint32_t vuid_count;
+  uint32_t vuids_offset;
+  uint64_t reserved[2];
+};
+WEFT_ABI_ASSERT(sizeof(struct weft_channel_spec) == 64, "channel layout");
+
+/* An event is recorded in `channel` if any rule of that channel matches it. */
+struct weft_rule {
+  uint32_t channel;         /* index */
+  int32_t loglevel_min;     /* both included; LTTng's scale, 0 emergency to 14 debug */
+  int32_t loglevel_max;
+  uint32_t pattern_offset;  /* NUL-terminated glob over "provider:event" */
+  uint32_t exclusion_count;
+  uint32_t exclusions_offset; /* u32 offsets of NUL-terminated globs */
+  uint32_t filter_offset;     /* a program of lib/abi/filter.h, 0: none */
+  uint32_t filter_size;
+  uint64_t reserved;
+};
+WEFT_ABI_ASSERT(sizeof(struct weft_rule) == 40, "rule layout");
+
+/* FNV-1a, 32 bits, folded to an index of the enable words. */
+static inline uint32_t weft_name_hash(const char *name) {
+  uint32_t h = 2166136261u;
+  for (; *name != 0; ++name) h = (h ^ (uint8_t)*name) * 16777619u;
+  return (h ^ (h >> 14) ^ (h >> 28)) % WEFT_CONTROL_WORDS;
+}
+
+/* FNV-1a, 64 bits: the checksum of rule sets. */
+static inline uint64_t weft_fnv1a64(const void *bytes, uint64_t size) {
+  const uint8_t *p = (const uint8_t *)bytes;
+  uint64_t h = 14695981039346656037ull;
+  for (uint64_t i = 0; i < size; ++i) h = (h ^ p[i]) * 1099511628211ull;
+  return h;
+}
+
+/*
+ * The doorbell: SOCK_SEQPACKET `agent.sock` in the folder where the library looks for weft. A process
+ * sends one message with the ring set's (or a `weft-ctl`'s) descriptor, without waiting, and closes.
+ */
+#define WEFT_DOORBELL_NAME "agent.sock"
+#define WEFT_DOORBELL_MAGIC 0x4c4c4257u /* "WBLL" */
+
+enum weft_doorbell_kind {
+  WEFT_DOORBELL_RING = 1,    /* SCM_RIGHTS: one ring set */
+  WEFT_DOORBELL_CONTROL = 2, /* SCM_RIGHTS: one control area */
+};
+
+struct weft_doorbell {
+  uint32_t magic;
+  uint32_t kind;
+  uint64_t instance; /* of the ring set */
+  uint64_t reserved[2];
+};
+WEFT_ABI_ASSERT(sizeof(struct weft_doorbell) == 32, "doorbell layout");
+
+#define WEFT_RING_MEMFD_NAME "weft-ring"
+#define WEFT_CONTROL_MEMFD_NAME "weft-ctl"
+
+#endif /* WEFT_LIB_ABI_CONTROL_H_ */

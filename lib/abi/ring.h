@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * The ring set: shared memory that a traced process (or weft.ko) writes events into and a consumer
+ * reads. This header is the published format; lib/ring/ has the code, docs/formats/ring.md a worked
+ * example, models/ring.pml the state machine.
+ *
+ *   one memfd, per (traced process, channel), sealed SHRINK | GROW | SEAL, sparse
+ *   +----------------+ 0
+ *   | header         |   written once by the creator; descriptions_used grows
+ *   +----------------+ slots_offset
+ *   | slots          |   slot_count of struct weft_slot; the last one is the atomic slot
+ *   +----------------+ descriptions_offset
+ *   | descriptions   |   struct weft_description_entry, appended, never changed
+ *   +----------------+ data_offset
+ *   | ring 0         |   1 << slot_shift bytes each: sub-buffers of 1 << subbuf_shift bytes
+ *   | ring 1 ...     |
+ *   +----------------+ total_size
+ *
+ * Terms
+ *   slot      one ring with one writer at a time. Which slot: the kernel's concurrency id (mm_cid)
+ *             of the thread, else its CPU number; a restartable sequence (rseq) makes the thread the
+ *             only writer until the commit store, or starts it again. Threads without rseq all use
+ *             the atomic slot, under its lock.
+ *   head      one u64, the only word that publishes records:
+ *               bits 0..31   offset in the slot's ring where the next record goes
+ *               bits 32..63  records committed in the current sub-buffer
+ *             The current sub-buffer is offset >> subbuf_shift. A head never stands at the end of a
+ *             sub-buffer: at least 8 bytes are free behind it, enough for a pad word.
+ *   position  u64 of a reader: sequence of the sub-buffer << subbuf_shift, plus the offset in it.
+ *   tail      position up to which the reader has taken everything. Only the reader writes it.
+ *   frontier  (overwrite mode) position below which the writer may be storing. Published before the
+ *             first such store.
+ *
+ * The writer [W], in one section, aborted and restarted as a whole (rseq) or alone (lock):
+ *   W1  head = slot.head; closed is 0, else the event is as if it were off
+ *   W2  in-sub-buffer offset + size (rounded up to 8) < sub-buffer size, else switch, below
+ *   W3  time = clock; so that times in a slot never go back
+ *   W4  record header and payload are stored behind head; nobody reads there
+ *   W5  slot.head = head + size + (1 << 32)        the commit: a store with release order
+ *
+ * Switching sub-buffers [S], a section of its own; s is the current sub-buffer's sequence, n the
+ * number of sub-buffers, B their size:
+ *   S1  discard mode:   unless tail >= (s + 2 - n) * B, the ring is full: the event is discarded
+ *   S2  overwrite mode: frontier = max(frontier, (s + 2 - n) * B), release
+ *   S3  pad word 0 at head, if the reader could mistake what lies there for a record (always)
+ *   S4  header of sub-buffer s + 1: sequence, records_before
+ *   S5  slot.head = offset of sub-buffer s + 1 + sizeof(header), 0 records      the commit
+ *
+ * A discarded event [D]: one store of slot.discarded[reason] + 1 in a section (atomic slot: atomic
+ * add). So for every slot, at any moment and after SIGKILL at any instruction:
+ *   emitted = committed + sum(discarded), committed = records_before + (head >> 32).
+ *
+ * The reader [R] trusts nothing; it copies by pread and checks the copy:
+ *   R1  head, its sub-buffer's header, head again until the header's sequence is the same before and
+ *       after (bounded): then head belongs to that sequence. Acquire order.
+ *   R2  copies [position, head) or to the end of an older sub-buffer; size 0 is the pad
+ *   R3  overwrite mode: reads frontier after the copy; drops what is below it
+ *   R4  records_before of the sub-buffer it enters, minus what it has seen: exactly what was
+ *       overwritten
+ *   R5  tail = position, after the copy
+ * To close a slot: closed = 1, then membarrier(MEMBARRIER_CMD_GLOBAL): every section that ran has
+ * ended or starts again and sees it; what head says then is final.
+ *
+ * A killed process, a killed reader: nothing to repair. head is all there is; a new reader goes on at
+ * tail (or at an older position that it kept).
+ *
+ * Extension rules: inside a major version one only appends (header_size, slot_size), feature bits
+ * name what a reader must understand; reserved is zero and checked. Little-endian.
+ */
+#ifndef WEFT_LIB_ABI_RING_H_
+#define WEFT_LIB_ABI_RING_H_
+
+#include "event.h"
+
+#define WEFT_RING_MAGIC 0x474e5257u /* "WRNG" */
+#define WEFT_RING_MAJOR 1u
+#define WEFT_RING_MINOR 0u
+
+#define WEFT_RING_MAX_SLOTS 4097u /* 4096 CPUs and the atomic slot */
+#define WEFT_RING_MIN_SUBBUF_SHIFT 12u
+#define WEFT_RING_MAX_SLOT_SHIFT 31u   /* offsets are 32 bits, and below 1 << 31 */
+#define WEFT_RING_MIN_SUBBUFS_SHIFT 1u /* at least two sub-buffers */
+#define WEFT_RING_MAX_SUBBUFS_SHIFT 8u
+#define WEFT_RECORD_MAX_BYTES 65536u /* header, contexts and payload; also at most a sub-buffer / 4 */
+
+enum weft_ring_mode { WEFT_RING_DISCARD = 0, WEFT_RING_OVERWRITE = 1 };
+
+enum weft_clock_id {
+  WEFT_CLOCK_TSC = 1,       /* x86 rdtsc, arm64 cntvct_el0 */
+  WEFT_CLOCK_MONOTONIC = 2, /* CLOCK_MONOTONIC, ns */
+};
+
+enum weft_discard_reason {
+  WEFT_DISCARD_FULL = 0,      /* no free sub-buffer */
+  WEFT_DISCARD_MEMORY = 1,    /* the container's budget for rings is used up */
+  WEFT_DISCARD_NESTED = 2,    /* a signal handler interrupted its own thread in the atomic slot */
+  WEFT_DISCARD_TOO_LARGE = 3, /* over WEFT_RECORD_MAX_BYTES or a quarter of a sub-buffer */
+  WEFT_DISCARD_CONTENDED = 4, /* the atomic slot's lock was not had in bounded time */
+  WEFT_DISCARD_REASONS = 5,
+};
+
+struct weft_ring_header {
+  uint32_t magic;
+  uint16_t major;
+  uint16_t minor;
+  uint32_t header_size; /* sizeof(struct weft_ring_header) of the writer */
+  uint32_t features;    /* none yet: 0 */
+  uint64_t total_size;
+  uint64_t slots_offset;
+  uint64_t descriptions_offset;
+  uint64_t descriptions_size;
+  uint64_t data_offset;
+  uint32_t slot_count; /* with the atomic slot */
+  uint32_t slot_size;  /* bytes from slot to slot: sizeof(struct weft_slot) of the writer */
+  uint32_t slot_shift;
+  uint32_t subbuf_shift;
+  uint32_t mode;  /* enum weft_ring_mode */
+  uint32_t clock; /* enum weft_clock_id */
+  uint64_t channel_id; /* of lib/abi/control.h */
+  uint64_t instance;   /* random: the same memory found twice is one ring set */
+  uint32_t pid;        /* as the process sees itself; a claim, never an identity */
+  uint32_t reserved0;
+  uint64_t created;    /* clock */
+  /* Written after creation: */
+  uint64_t descriptions_used; /* bytes; the commit of an entry, release */
+  uint64_t reserved[4];
+};
+WEFT_ABI_ASSERT(sizeof(struct weft_ring_header) == 152, "ring header layout");
+
+struct weft_slot {
+  uint64_t head; /* writer */
+  uint32_t closed; /* agent or consumer: 1, never back to 0 */
+  uint32_t reserved0;
+  uint64_t discarded[WEFT_DISCARD_REASONS]; /* writer */
+  uint64_t frontier;                        /* writer */
+  uint64_t tail;                            /* reader */
+  uint64_t lock; /* atomic slot: the owner's thread pointer, 0 free */
+  uint64_t reserved[6];
+};
+WEFT_ABI_ASSERT(sizeof(struct weft_slot) == 128, "a slot is two cache lines");
+
+/* At the start of every sub-buffer. All zero (fresh memory) is right for the first one. */
+struct weft_subbuf_header {
+  uint64_t sequence;       /* of this sub-buffer in this slot, from 0 */
+  uint64_t records_before; /* committed in this slot before this sub-buffer */
+  uint64_t reserved[2];
+};
+WEFT_ABI_ASSERT(sizeof(struct weft_subbuf_header) == 32, "sub-buffer header layout");
+
+/* The head of a fresh slot: behind the header of sub-buffer 0. */
+#define WEFT_HEAD_INITIAL ((uint64_t)sizeof(struct weft_subbuf_header))
+
+/* A record, at a multiple of 8. Followed by the channel's contexts (lib/abi/context.h), then the
+ * payload (lib/abi/event.h). The next record is at size rounded up to 8. size 0: nothing more in this
+ * sub-buffer. */
+struct weft_record {
+  uint32_t size;  /* bytes, this header included */
+  uint16_t event; /* id in this ring set's descriptions */
+  uint16_t cpu;
+  uint64_t time; /* clock */
+};
+WEFT_ABI_ASSERT(sizeof(struct weft_record) == 16, "record header layout");
+
+/* Followed by the struct weft_event_desc and its bytes; the next entry is at size rounded up to 8. */
+struct weft_description_entry {
+  uint32_t size; /* bytes, this header included */
+  uint16_t event;
+  uint16_t reserved;
+};
+WEFT_ABI_ASSERT(sizeof(struct weft_description_entry) == 8, "description entry layout");
+
+#endif /* WEFT_LIB_ABI_RING_H_ */
