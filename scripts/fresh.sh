@@ -1,0 +1,32 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The part `fresh` of ./dev test: what is committed, and nothing else, builds in a clone, leaves
+# no file outside build/, and its install tree works where it is moved to.
+set -euo pipefail
+cd "$(dirname "$(readlink -f "$0")")/.."
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+checks=0
+
+check() {
+  local what=$1
+  shift
+  if ! "$@"; then
+    echo "fresh: $checks checks passed, 1 failed: $what"
+    exit 1
+  fi
+  echo "fresh: $what"
+  checks=$((checks + 1))
+}
+
+clone_is_clean() { [[ -z $(git -C "$folder/clone" status --porcelain) ]]; }
+
+check "HEAD can be cloned" git clone -q . "$folder/clone"
+check "the clone builds" "$folder/clone/dev" build
+check "the build leaves no file outside build/" clone_is_clean
+check "the install tree can be moved" mv "$folder/clone/build/install" "$folder/moved"
+rm -rf "$folder/clone/build"
+check "the demo runs from the moved tree" "$folder/clone/deploy/examples/demo.sh" "$folder/moved"
+echo "fresh: $checks checks passed, 0 failed"

@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""./dev lint: what a machine can check of how weft is written.
+
+Looks at tracked files only; --quick: only at those that differ from the upstream branch (without
+one: from the commit before HEAD). A header that is made to be included by one other file, or many
+times, says so in a comment "lint: not self-contained: REASON".
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+DATABASE = TOP / "build" / "release" / "compile_commands.json"
+MAX_LINES = 800
+COMMENT_REACH = 3  # a memory order's comment stands at most so many lines above it
+
+CODE = (".c", ".cc", ".h", ".S")
+WITH_SPDX = CODE + (".cmake", ".sh", ".py", ".pml", ".txt", ".yaml", ".yml")
+PROGRAMS_WITHOUT_SUFFIX = ("dev", ".ci/run", "run")
+DUAL = "Apache-2.0 OR GPL-2.0-only"
+
+MEMORY_ORDER = re.compile(r"\bmemory_order(_|::)\w+|\b__ATOMIC_[A-Z_]+\b")
+COMMENT = re.compile(r"//(?! SPDX)|/\*(?! SPDX)|^\s*\*")
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+NOT_SELF_CONTAINED = re.compile(r"lint: not self-contained: \S")
+
+
+def output(*command):
+    return subprocess.run(command, cwd=TOP, check=True, capture_output=True, text=True).stdout
+
+
+def tracked_files():
+    names = output("git", "ls-files", "-z").split("\0")
+    return [name for name in names if name and (TOP / name).is_file()]
+
+
+def changed_files():
+    for base in ("@{upstream}", "HEAD~1"):
+        found = subprocess.run(["git", "rev-parse", "-q", "--verify", base], cwd=TOP, check=False,
+                               capture_output=True, text=True)
+        if found.returncode == 0:
+            since = output("git", "merge-base", found.stdout.strip(), "HEAD").strip()
+            return set(output("git", "diff", "--name-only", "-z", since).split("\0"))
+    return set(tracked_files())
+
+
+def read(name):
+    return (TOP / name).read_text(encoding="utf-8", errors="replace")
+
+
+def is_test(name):
+    return bool(re.search(r"_(test|fuzz)\.\w+$|(^|/)(tests|bench)/", name))
+
+
+def in_parallel(work, items):
+    """What `work` says of each item, in the order of the items; an empty text is no complaint."""
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        return [said for said in pool.map(work, items) if said]
+
+
+def complaint(command, title, stdin=None):
+    ran = subprocess.run(command, cwd=TOP, check=False, capture_output=True, text=True, input=stdin)
+    return "" if ran.returncode == 0 else f"{title}\n{ran.stdout}{ran.stderr}"
+
+
+# --- the checks: each gets all tracked files and the chosen ones, and returns complaints ---------
+
+def check_licences(_, chosen):
+    said = []
+    for name in chosen:
+        base = pathlib.Path(name).name
+        if not name.endswith(WITH_SPDX) and base not in PROGRAMS_WITHOUT_SUFFIX:
+            continue
+        if name.startswith("LICENSES/"):
+            continue
+        head = "\n".join(read(name).splitlines()[:3])
+        found = re.search(r"SPDX-License-Identifier: ([^\n*]+)", head)
+        licence = found.group(1).strip() if found else "no SPDX line"
+        allowed = {"Apache-2.0", DUAL}
+        if name.startswith("lib/abi/") and not is_test(name) and name.endswith(CODE):
+            allowed = {DUAL}
+        elif name.startswith("kmod/"):
+            allowed = {"GPL-2.0-only", DUAL}
+        if licence not in allowed:
+            said.append(f"{name}: {licence}; it should be {' or '.join(sorted(allowed))}")
+    return said
+
+
+def check_sizes(_, chosen):
+    lines = {name: len(read(name).splitlines()) for name in chosen if name.endswith(CODE)}
+    return [f"{name}: {count} lines, more than {MAX_LINES}"
+            for name, count in lines.items() if count > MAX_LINES]
+
+
+def check_memory_orders(_, chosen):
+    said = []
+    for name in chosen:
+        if not name.endswith(CODE) or is_test(name):
+            continue
+        lines = read(name).splitlines()
+        for number, line in enumerate(lines):
+            code = line.split("//")[0]
+            near = lines[max(0, number - COMMENT_REACH):number + 1]
+            if MEMORY_ORDER.search(code) and not any(COMMENT.search(text) for text in near):
+                said.append(f"{name}:{number + 1}: memory order without a comment: {line.strip()}")
+    return said
+
+
+def check_format(_, chosen):
+    sources = [name for name in chosen if name.endswith((".c", ".cc", ".h"))]
+    groups = [sources[at:at + 20] for at in range(0, len(sources), 20)]
+    return in_parallel(
+        lambda group: complaint(["clang-format-19", "--dry-run", "-Werror", *group], "format:"),
+        groups)
+
+
+def header_languages(files):
+    """Each header -> suffixes of the sources that include it, directly or through headers."""
+    languages = {name: set() for name in files if name.endswith(".h")}
+    includes = {name: [inc for inc in INCLUDE.findall(read(name)) if inc in languages]
+                for name in files if name.endswith((".c", ".cc", ".h"))}
+
+    def mark(name, suffix):
+        for header in includes[name]:
+            if suffix not in languages[header]:
+                languages[header].add(suffix)
+                mark(header, suffix)
+
+    for name in includes:
+        if not name.endswith(".h"):
+            mark(name, pathlib.Path(name).suffix)
+    for header, found in languages.items():
+        if header.startswith("lib/abi/"):
+            found.update((".c", ".cc"))
+        elif not found:
+            found.add(".cc")
+    return languages
+
+
+def check_headers(files, chosen):
+    compilers = {".c": ["gcc", "-std=gnu11", "-x", "c"], ".cc": ["g++", "-std=c++23", "-x", "c++"]}
+    work = []
+    for header, languages in header_languages(files).items():
+        if header in chosen and not header.startswith("kmod/"):
+            if not NOT_SELF_CONTAINED.search(read(header)):
+                work += [(header, language) for language in sorted(languages)]
+
+    def compile_alone(item):
+        header, language = item
+        command = [*compilers[language], "-fsyntax-only", "-Wall", "-Wextra", "-I.",
+                   "-Iust-injector/include", "-"]
+        return complaint(command, f"{header}: does not compile alone as {language}",
+                         f'#include "{header}"\n')
+
+    return in_parallel(compile_alone, work)
+
+
+def check_tidy(_, chosen):
+    if not DATABASE.exists():
+        subprocess.run(["cmake", "--preset", "release", "-Wno-dev", "--log-level=ERROR"], cwd=TOP,
+                       check=True, stdout=subprocess.DEVNULL)
+    compiled = {os.path.relpath(entry["file"], TOP)
+                for entry in json.loads(DATABASE.read_text(encoding="utf-8"))}
+    sources = [name for name in chosen if name in compiled and not is_test(name)]
+    # The flags in the database are gcc's; clang need not know all of them.
+    base = ["clang-tidy-19", "--quiet", "-p", str(DATABASE.parent),
+            "--extra-arg=-Wno-unknown-warning-option"]
+    return in_parallel(lambda name: complaint([*base, name], f"{name}:"), sources)
+
+
+CHECKS = {
+    "licences": check_licences,
+    "sizes": check_sizes,
+    "memory orders": check_memory_orders,
+    "format": check_format,
+    "headers": check_headers,
+    "clang-tidy": check_tidy,
+}
+
+
+def main(argv):
+    parser = argparse.ArgumentParser(prog="./dev lint")
+    parser.add_argument("--quick", action="store_true", help="changed files only")
+    parser.add_argument("paths", nargs="*", help="only files below these folders")
+    args = parser.parse_args(argv)
+    files = tracked_files()
+    chosen = files
+    if args.quick:
+        changed = changed_files()
+        chosen = [name for name in files if name in changed]
+    if args.paths:
+        chosen = [name for name in chosen if name.startswith(tuple(args.paths))]
+
+    failed = 0
+    for title, check in CHECKS.items():
+        start = time.monotonic()
+        said = check(files, chosen)
+        for text in said:
+            print(text.rstrip())
+        failed += bool(said)
+        result = f"{len(said)} complaints" if said else "ok"
+        print(f"lint: {title}: {result} ({time.monotonic() - start:.0f} s)", flush=True)
+    print(f"lint: {len(CHECKS) - failed} checks passed, {failed} failed, {len(chosen)} files")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""./dev test: builds what the chosen parts need, runs them, and ends with a table.
+
+Parts of the release build and parts with builds of their own run side by side, in two lanes: the
+first mostly wait for processes, the second compile. One part alone prints as it goes; several
+print their runner's summary when they end, and their whole log where they fail.
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import threading
+import time
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+LOGS = TOP / "build" / "logs"
+JOBS = str(os.cpu_count() or 2)
+SUMMARY = re.compile(r"\d+% tests passed, .*|(lint|fresh): \d+ checks passed, .*")
+
+# In seconds per fuzz target.
+FUZZ_SHORT, FUZZ_LONG = 20, 600
+
+
+def configure(preset, *definitions):
+    return [["cmake", "--preset", preset, "-Wno-dev", "--log-level=NOTICE", *definitions],
+            ["cmake", "--build", "--preset", preset]]
+
+
+def ctest(preset, label, without=None):
+    command = ["ctest", "--preset", preset, "-j", JOBS, "--no-tests=error", "-L", f"^({label})$"]
+    return [command + (["-LE", f"^{without}$"] if without else [])]
+
+
+def parts(args):
+    """Name of each part -> its commands. The order within a lane is the order of running."""
+    lint = ["python3", "scripts/lint.py"] + (["--quick"] if args.quick else [])
+    fuzz = f"-DWEFT_FUZZ_SECONDS={FUZZ_LONG if args.long else FUZZ_SHORT}"
+    release = {
+        "unit": ctest("release", "unit"),
+        "local": ctest("release", "local"),
+        "matrix": ctest("release", "matrix"),
+        "model": ctest("release", "model"),
+        "lint": [lint],
+        "fresh": [["scripts/fresh.sh"]],
+    }
+    own_build = {
+        # The labels noasan and notsan stand, with the reason, where a test cannot run so.
+        "asan": configure("asan") + ctest("asan", "unit|local", "noasan"),
+        "tsan": configure("tsan") + ctest("tsan", "unit", "notsan"),
+        "fuzz": configure("fuzz", fuzz) + ctest("fuzz", "fuzz"),
+    }
+    return release, own_build
+
+
+class Part:
+    """One part: runs its commands one after the other, until one fails."""
+
+    def __init__(self, name, commands, live):
+        self.name, self.commands, self.live = name, commands, live
+        self.log = LOGS / f"{name}.log"
+        self.seconds, self.passed, self.summary = 0.0, False, "did not run"
+
+    def run(self, say):
+        say(f"== {self.name}: started")
+        start = time.monotonic()
+        with open(self.log, "w", encoding="utf-8") as log:
+            self.passed = all(self.run_one(command, log) for command in self.commands)
+        self.seconds = time.monotonic() - start
+        text = self.log.read_text(encoding="utf-8", errors="replace")
+        found = [line for line in text.splitlines() if SUMMARY.match(line)]
+        self.summary = found[-1] if found else "no summary: it ended before its runner did"
+        if not self.passed and not self.live:
+            say(f"== {self.name}: failed; its log:\n{text}")
+        say(f"== {self.name}: {self.summary}\n== {self.name}: {self.seconds:.0f} s")
+
+    def run_one(self, command, log):
+        print("$", *command, file=log, flush=True)
+        with subprocess.Popen(command, cwd=TOP, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, errors="replace") as process:
+            for line in process.stdout:
+                log.write(line)
+                if self.live:
+                    print(line, end="", flush=True)
+        if process.returncode != 0:
+            print(f"exit status {process.returncode}: {' '.join(command)}", file=log)
+        return process.returncode == 0
+
+
+def say_locked():
+    lock = threading.Lock()
+
+    def say(text):
+        with lock:
+            print(text, flush=True)
+
+    return say
+
+
+def run_lanes(lanes):
+    say = say_locked()
+
+    def run_lane(lane):
+        for part in lane:
+            part.run(say)
+
+    threads = [threading.Thread(target=run_lane, args=(lane,)) for lane in lanes]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def parse(argv):
+    parser = argparse.ArgumentParser(prog="./dev test")
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--quick", action="store_true", help="unit, and lint of changed files")
+    length.add_argument("--long", action="store_true", help="the long form of every part")
+    parser.add_argument("parts", nargs="*", metavar="PART")
+    args = parser.parse_args(argv)
+    lanes = parts(args)
+    known = [name for lane in lanes for name in lane]
+    for name in args.parts:
+        if name not in known:
+            parser.error(f"no part '{name}'; there are: {' '.join(known)}")
+    wanted = args.parts or (["unit", "lint"] if args.quick else known)
+    live = len(wanted) == 1
+    return args, [[Part(name, commands, live) for name, commands in lane.items() if name in wanted]
+                  for lane in lanes]
+
+
+def main(argv):
+    args, lanes = parse(argv)
+    # What a test reads to choose between its short and its long form.
+    os.environ["WEFT_LONG"] = "1" if args.long else "0"
+    LOGS.mkdir(parents=True, exist_ok=True)
+    start = time.monotonic()
+    if lanes[0] and subprocess.run(["./dev", "build"], cwd=TOP, check=False).returncode != 0:
+        print("test: the release build failed")
+        return 1
+    built = time.monotonic() - start
+    run_lanes(lanes)
+
+    everything = [part for lane in lanes for part in lane]
+    print(f"\n{'part':<8} {'result':<7} {'seconds':>7}  summary")
+    if lanes[0]:
+        print(f"{'build':<8} {'ok':<7} {built:>7.0f}  release, installed")
+    for part in everything:
+        print(f"{part.name:<8} {'ok' if part.passed else 'FAILED':<7} {part.seconds:>7.0f}  "
+              f"{part.summary}")
+    print(f"{'all':<8} {'':<7} {time.monotonic() - start:>7.0f}")
+    return 0 if all(part.passed for part in everything) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
