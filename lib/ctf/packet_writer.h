@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes CTF packets of one stream (channel, CPU) from ring records. The consumer's thread owns it.
+// A packet is complete in itself: it goes to a file or over the network as it is. The bytes are the
+// same for CTF 1.8 and CTF 2; docs/formats/ctf.md has the layout.
+//
+// Use:  Append() until kFull or until it is time, Finish(), hand the bytes on, Append() again.
+// The bytes that Finish returns stay until the next Append or Finish, or until UseBuffer gives
+// another buffer.
+// Readers count discarded events from packet to packet. So that the first ones are counted too, a
+// stream begins with an empty packet: Finish(0, time) before anything else.
+//
+// Invariants: times in a stream never go back (a record older than the last one gets the last one's
+// time, and is counted in late()); a packet begins where the one before it ended, or later;
+// sequence numbers go up by one. No allocation after the constructor.
+#ifndef WEFT_LIB_CTF_PACKET_WRITER_H_
+#define WEFT_LIB_CTF_PACKET_WRITER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "lib/ctf/event_class.h"
+#include "lib/ctf/schema.h"
+
+namespace weft::ctf {
+
+struct StreamConfig {
+  Uuid trace_uuid{};
+  uint32_t channel_id = 0;
+  uint64_t instance_id = 0;  // unique among the channel's streams
+  uint32_t cpu_id = 0;
+  uint64_t first_sequence = 0;  // of the next packet, when a stream goes on after a restart
+  uint64_t last_time = 0;       // end of the last packet written before the restart
+};
+
+enum class Appended : uint8_t { kOk, kFull, kMalformed };
+
+inline constexpr size_t kPacketHeaderBytes = 84;          // header and context of an empty packet
+inline constexpr size_t kEventHeaderMaxBytes = 13;        // the largest event header
+inline constexpr size_t kMinPacketCapacity = 128 * 1024;  // a record of 64 KiB always fits
+inline constexpr size_t kDefaultPacketCapacity = 1024 * 1024;
+
+class PacketWriter {
+ public:
+  // Owns a buffer of `capacity` bytes (at least kMinPacketCapacity).
+  explicit PacketWriter(const StreamConfig& config, size_t capacity = kDefaultPacketCapacity);
+  // Writes into the caller's buffer, same minimum.
+  PacketWriter(const StreamConfig& config, std::span<uint8_t> buffer);
+
+  // Only between Finish and the next Append.
+  void UseBuffer(std::span<uint8_t> buffer);
+
+  // `body` is the record without its header: the channel's contexts, then the payload. kFull: the
+  // packet has no room, nothing was written. kMalformed: the body contradicts the class, nothing was
+  // written, the caller counts a lost event.
+  Appended Append(uint64_t time_ns, const Channel& channel, const EventClass& event,
+                  std::span<const uint8_t> body);
+
+  // Completes the packet, also an empty one. `discarded_total`: all events of this stream discarded
+  // so far. `end_time`: nothing older will be appended later (raised to the last event's time).
+  std::span<const uint8_t> Finish(uint64_t discarded_total, uint64_t end_time_ns);
+
+  [[nodiscard]] uint64_t events() const { return events_; }  // in the current packet
+  [[nodiscard]] size_t bytes() const { return static_cast<size_t>(at_ - buffer_); }
+  [[nodiscard]] uint64_t first_time() const { return begin_time_; }  // valid if events() > 0
+  [[nodiscard]] uint64_t last_time() const { return last_time_; }
+  [[nodiscard]] uint64_t next_sequence() const { return sequence_; }
+  [[nodiscard]] uint64_t late() const { return late_; }  // records whose time was raised, ever
+
+ private:
+  void Reset();
+  uint8_t* PutEventHeader(uint8_t* out, uint32_t id, uint64_t time) const;
+
+  StreamConfig config_;
+  std::unique_ptr<uint8_t[]> owned_;
+  uint8_t* buffer_ = nullptr;
+  uint8_t* at_ = nullptr;
+  size_t capacity_ = 0;
+  uint64_t events_ = 0;
+  uint64_t begin_time_ = 0;
+  uint64_t last_time_ = 0;
+  uint64_t sequence_ = 0;
+  uint64_t late_ = 0;
+};
+
+// What the fixed front of a packet says; for stores and relays that pass packets on.
+struct PacketInfo {
+  Uuid trace_uuid{};
+  uint32_t channel_id = 0;
+  uint64_t instance_id = 0;
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  uint64_t content_bytes = 0;
+  uint64_t packet_bytes = 0;
+  uint64_t sequence = 0;
+  uint64_t discarded = 0;
+  uint32_t cpu_id = 0;
+};
+
+// Reads the first kPacketHeaderBytes. kCorrupt: not a packet of ours, or sizes that contradict
+// themselves. Checks nothing behind the header: the packet may be longer than `bytes`.
+Result<PacketInfo> ReadPacketInfo(std::span<const uint8_t> bytes);
+
+}  // namespace weft::ctf
+
+#endif  // WEFT_LIB_CTF_PACKET_WRITER_H_

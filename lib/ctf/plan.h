@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the bytes of a record in a ring become the bytes of a CTF event: a list of steps, made once per
+// channel (contexts) and event class (payload) and run for every record by the consumer's thread.
+// The record's bytes are foreign: a step checks every length against the record, cuts text at a NUL
+// and makes it valid UTF-8. A plan never writes more bytes than it reads.
+// Thread-safety: immutable once made.
+#ifndef WEFT_LIB_CTF_PLAN_H_
+#define WEFT_LIB_CTF_PLAN_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "lib/ctf/schema.h"
+
+namespace weft::ctf {
+
+enum class StepKind : uint8_t {
+  kCopy,          // bytes of the fixed part, as they are
+  kInlineText,    // bytes of the fixed part that are text
+  kSegment,       // a segment of constant size
+  kSegmentText,   // the same, text
+  kString,        // u32 length in the fixed part, segment: text and a NUL
+  kSequence,      // u32 count in the fixed part, segment: count in length_size bytes, elements
+  kSequenceText,  // the same, text
+  kDynamic,       // contexts only: u8 type, value
+};
+
+struct Step {
+  StepKind kind = StepKind::kCopy;
+  uint8_t length_size = 0;  // bytes of the count in the file
+  uint8_t elem_size = 0;
+  uint32_t bytes = 0;
+};
+
+// `fixed_size` bytes come first; segments follow them.
+struct Plan {
+  uint32_t fixed_size = 0;
+  bool verbatim = true;  // the input is fixed_size bytes and is copied as it is
+  std::vector<Step> steps;
+};
+
+// The plans trust the schema (counts and sizes are within what lib/abi/event.h allows).
+Plan MakeContextPlan(const ChannelSchema& channel);
+Plan MakePayloadPlan(const EventSchema& event);
+
+struct RunResult {
+  const uint8_t* in = nullptr;  // behind what was read; nullptr: malformed
+  uint8_t* out = nullptr;       // behind what was written
+};
+
+// Reads from [in, end), writes at `out`, where there is room for `end - in` bytes.
+RunResult RunPlan(const Plan& plan, const uint8_t* in, const uint8_t* end, uint8_t* out);
+
+}  // namespace weft::ctf
+
+#endif  // WEFT_LIB_CTF_PLAN_H_

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a writer of traces says about them: the trace, its channels (CTF: stream classes) and its
+// events, in the terms of lib/abi/event.h and lib/abi/context.h. Everything that makes metadata and
+// packets starts here.
+// Names may be anything: what is no identifier is replaced when types are made of it.
+// Thread-safety: plain values.
+#ifndef WEFT_LIB_CTF_SCHEMA_H_
+#define WEFT_LIB_CTF_SCHEMA_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "lib/abi/context.h"
+#include "lib/abi/event.h"
+
+namespace weft::ctf {
+
+using Uuid = std::array<uint8_t, 16>;
+
+enum class Version : uint8_t { k1_8, k2 };
+
+// One entry of the trace's environment.
+struct EnvEntry {
+  std::string name;
+  std::variant<int64_t, std::string> value;
+};
+
+// Times in packets are nanoseconds; time since the epoch = offset_seconds * 1e9 + offset_ns + time.
+struct Clock {
+  std::string name = "weft";
+  std::string description;
+  Uuid uuid{};
+  int64_t offset_seconds = 0;
+  uint64_t offset_ns = 0;  // below 1e9
+  uint64_t precision_ns = 0;
+};
+
+struct TraceInfo {
+  Uuid uuid{};
+  Version version = Version::k1_8;
+  Clock clock;
+  std::vector<EnvEntry> env;
+};
+
+// What everybody wants to find in the environment. Empty or zero: not written.
+struct TraceIdentity {
+  std::string hostname;
+  std::string domain = "ust";  // or "kernel"
+  std::string trace_name;
+  std::string created;   // ISO 8601 basic format, "20261121T103330Z"
+  std::string programs;  // names of the processes, comma-separated
+  int64_t vpid_min = 0;
+  int64_t vpid_max = 0;
+  std::string node, kubernetes_namespace, pod, pod_uid, container;
+};
+
+// The entries for `identity`, tracer name and version first. The name `procname` is not used: readers
+// that find it print it with every event.
+std::vector<EnvEntry> MakeEnv(const TraceIdentity& identity);
+
+// A context of a channel: an id of lib/abi/context.h and, for perf counters and application contexts,
+// the name behind the prefix ("instructions", "provider:name").
+struct ContextField {
+  uint16_t id = 0;
+  std::string name;
+};
+
+struct FieldMapping {
+  std::string label;
+  uint64_t begin = 0;
+  uint64_t end = 0;
+};
+
+// A field as struct weft_field_desc describes it; `kind` and `flags` are its enums.
+struct FieldSchema {
+  std::string name;
+  uint8_t kind = WEFT_FIELD_KIND_INTEGER;
+  uint8_t flags = 0;
+  uint8_t elem_size = 4;
+  uint8_t base = 10;
+  uint32_t count = 0;
+  uint8_t length_size = 4;
+  std::vector<FieldMapping> mappings;
+};
+
+struct EventSchema {
+  std::string name;
+  std::string uri;
+  int32_t loglevel = -1;  // -1: none
+  std::vector<FieldSchema> fields;
+};
+
+struct ChannelSchema {
+  uint32_t id = 0;
+  std::string name;
+  std::vector<ContextField> contexts;
+};
+
+}  // namespace weft::ctf
+
+#endif  // WEFT_LIB_CTF_SCHEMA_H_

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a field of a CTF trace looks like: one model for writing metadata (TSDL and CTF 2), for
+// parsing it, and for decoding packets.
+// Invariants: a Type owns its children; copies are deep. Names are those that people see: TSDL's
+// leading underscore is added and taken away by the TSDL writer and parser. `saved` indexes are set
+// by ResolveReferences only.
+// Thread-safety: plain values.
+#ifndef WEFT_LIB_CTF_TYPE_H_
+#define WEFT_LIB_CTF_TYPE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace weft::ctf {
+
+enum class TypeKind : uint8_t {
+  kInteger,
+  kEnum,  // an integer with mappings
+  kFloat,
+  kString,  // bytes up to a NUL
+  kStruct,
+  kVariant,
+  kArray,
+  kSequence,
+};
+
+// What the format itself uses a field for. Fields with a role are not shown with an event.
+enum class Role : uint8_t {
+  kNone,
+  kMagic,
+  kUuid,
+  kStreamClass,
+  kStreamInstance,
+  kBegin,
+  kEnd,
+  kContentSize,
+  kPacketSize,
+  kSequenceNumber,
+  kDiscarded,
+  kEventClass,
+  kClock,  // an event's time
+};
+
+// Both ends included; compared as int64_t where the integer is signed.
+struct Range {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+};
+
+struct EnumMapping {
+  std::string label;
+  std::vector<Range> ranges;
+};
+
+inline constexpr uint32_t kNotSaved = UINT32_MAX;
+
+struct Member;
+
+struct Type {
+  TypeKind kind = TypeKind::kInteger;
+  Role role = Role::kNone;
+  bool is_signed = false;
+  bool big_endian = false;
+  bool text = false;     // an 8-bit integer, array or sequence of such that holds UTF-8
+  bool clocked = false;  // its value updates the stream's clock
+  uint8_t base = 10;     // 2, 8, 10 or 16
+  uint8_t bits = 8;      // kInteger, kEnum: 1 to 64; kFloat: 32 or 64
+  uint32_t align = 8;    // bits; a power of two
+  uint64_t length = 0;   // kArray: elements
+  // kVariant, kSequence: the integer that selects the option or counts the elements, as the
+  // metadata names it ("len", "a.b", "stream.event.context.n"); kNotSaved until resolved.
+  std::string reference;
+  uint32_t reference_saved = kNotSaved;
+  uint32_t saved = kNotSaved;  // an integer that is referred to: where a decoder keeps its value
+  std::vector<EnumMapping> mappings;  // kEnum
+  std::vector<Member> members;        // kStruct: members; kVariant: options
+  std::vector<Type> element;          // kArray, kSequence: exactly one
+};
+
+struct Member {
+  std::string name;
+  Type type;
+  std::vector<Range> selectors;  // of an option: the values that choose it
+};
+
+inline Type IntegerType(uint8_t bits, bool is_signed, uint8_t base = 10, bool big_endian = false) {
+  Type type;
+  type.bits = bits;
+  type.is_signed = is_signed;
+  type.base = base;
+  type.big_endian = big_endian;
+  return type;
+}
+
+inline Type FloatType(uint8_t bits, bool big_endian = false) {
+  Type type;
+  type.kind = TypeKind::kFloat;
+  type.bits = bits;
+  type.big_endian = big_endian;
+  return type;
+}
+
+inline Type StringType() {
+  Type type;
+  type.kind = TypeKind::kString;
+  type.text = true;
+  return type;
+}
+
+inline Type StructType() {
+  Type type;
+  type.kind = TypeKind::kStruct;
+  return type;
+}
+
+}  // namespace weft::ctf
+
+#endif  // WEFT_LIB_CTF_TYPE_H_

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// The store: the only writer of CTF folders. One TraceStore is one CTF trace: a folder with
+// `metadata` and one file per stream. The local consumer and the relay use it, each from one thread.
+//
+// Invariants, at any moment, also after a full disk or the end of the process:
+//   1. files hold whole packets and whole metadata fragments, except perhaps a last partial one, which
+//      is cut off at once when a write fails, and when the folder is opened again;
+//   2. metadata is written before the packets that need it (the caller appends it first);
+//   3. a packet is there once: a sequence number that is not above the stream's last one is ignored.
+// The store never opens a file itself: it asks a FileMaker, so that a process without the right to
+// call open can use it.
+#ifndef WEFT_RELAY_STORE_STORE_H_
+#define WEFT_RELAY_STORE_STORE_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/base/unique_fd.h"
+
+namespace weft::store {
+
+// Makes or opens (read, write, never truncating) a file by its name relative to the output folder,
+// with the folders on the way to it. Names hold no "..", no empty part and no leading slash.
+class FileMaker {
+ public:
+  virtual ~FileMaker() = default;
+  virtual Result<UniqueFd> OpenFile(std::string_view relative_name) = 0;
+};
+
+// openat relative to a folder; follows no symbolic link below it.
+class DirectoryFileMaker : public FileMaker {
+ public:
+  explicit DirectoryFileMaker(UniqueFd directory) : directory_(std::move(directory)) {}
+  Result<UniqueFd> OpenFile(std::string_view relative_name) override;
+
+ private:
+  UniqueFd directory_;
+};
+
+// kInvalid for a name that FileMaker would not take.
+Status CheckRelativeName(std::string_view name);
+
+// "ust/uid/1000/64-bit", "kernel": where a trace of a domain lies, as readers of LTTng expect.
+std::string UserTracePath(uint32_t uid);
+std::string KernelTracePath();
+
+struct StreamState {
+  std::string file;
+  uint64_t bytes = 0;
+  uint64_t packets = 0;
+  bool has_packets = false;
+  uint64_t last_sequence = 0;   // valid if has_packets
+  uint64_t last_time = 0;       // end of the last packet
+  uint64_t last_discarded = 0;  // its count
+};
+
+class TraceStore {
+ public:
+  // Opens the trace `path` (relative, see UserTracePath); what is there already is kept. `maker` must
+  // outlive the store.
+  static Result<TraceStore> Open(FileMaker& maker, std::string path);
+
+  // Appends one fragment (lib/ctf/metadata_writer.h). kIo with ENOSPC and the like: nothing of it is
+  // in the file.
+  Status AppendMetadata(std::string_view fragment);
+  [[nodiscard]] uint64_t metadata_bytes() const { return metadata_bytes_; }
+
+  // Adds the file of a stream: `channel` and a number, "channel0_3". What an earlier process wrote is
+  // kept, a partial packet is cut off; state() then says where the stream ended. The result is the
+  // handle for the functions below.
+  Result<size_t> AddStream(std::string_view channel, uint32_t number);
+  [[nodiscard]] const StreamState& state(size_t stream) const { return streams_[stream].state; }
+  [[nodiscard]] size_t streams() const { return streams_.size(); }
+
+  // Appends a whole packet as lib/ctf/packet_writer.h makes it. kCorrupt: it is none. kIo: nothing of
+  // it is in the file, the caller may try again or count its events as lost.
+  Status WritePacket(size_t stream, std::span<const uint8_t> packet);
+
+  // fsync of all files.
+  Status Sync();
+
+  [[nodiscard]] uint64_t total_bytes() const;
+
+ private:
+  struct Stream {
+    UniqueFd fd;
+    StreamState state;
+  };
+
+  TraceStore(FileMaker& maker, std::string path) : maker_(&maker), path_(std::move(path)) {}
+
+  FileMaker* maker_;
+  std::string path_;
+  UniqueFd metadata_;
+  uint64_t metadata_bytes_ = 0;
+  std::vector<Stream> streams_;
+};
+
+}  // namespace weft::store
+
+#endif  // WEFT_RELAY_STORE_STORE_H_
