@@ -8,9 +8,12 @@
 #       Program NAME. INSTALL puts it into bin/ of the install tree, and into bin/ of the build
 #       folder, so that programs find each other and ../lib the same way in both.
 #   weft_test(NAME SOURCES foo_test.cc ... [DEPS ...] [LABELS unit|local|...] [TIMEOUT seconds])
-#       GoogleTest and GoogleMock program and one ctest entry. Label `unit` unless told
-#       otherwise; `local` is for tests that start processes. Where files are: the macros
-#       WEFT_SOURCE_DIR and WEFT_BINARY_DIR. A test may bring its own main().
+#       GoogleTest and GoogleMock program and one ctest entry. Labels are the parts of ./dev
+#       test: `unit` unless told otherwise; `local` starts processes; `matrix`; `model`. Besides
+#       one of these, `noasan` or `notsan` keeps a test out of that build: say why where it stands.
+#       Where files are: the macros WEFT_SOURCE_DIR and WEFT_BINARY_DIR. The limit is 300 s, four
+#       times that with a sanitizer; WEFT_LONG=1 in the environment asks for the long form. A test
+#       may bring its own main().
 #   weft_fuzz(NAME SOURCES foo_fuzz.cc ... [DEPS ...])
 #       libFuzzer program and ctest entry (label `fuzz`) in the preset `fuzz`; nothing in others.
 #       Seeds: files in a folder NAME_corpus beside the source, if there is one.
