@@ -135,7 +135,8 @@ struct weft_slot {
   uint64_t frontier;                        /* writer */
   uint64_t tail;                            /* reader */
   uint64_t lock; /* atomic slot: the owner's thread pointer, 0 free */
-  uint64_t reserved[6];
+  uint64_t last_time; /* atomic slot: its owner's */
+  uint64_t reserved[5];
 };
 WEFT_ABI_ASSERT(sizeof(struct weft_slot) == 128, "a slot is two cache lines");
 

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * The atomic slot: steps W, S and D of lib/abi/ring.h for threads that have no rseq (old kernel, musl,
+ * a seccomp filter, too many aborts). One per ring set, same format and same guarantees, slower: a lock
+ * makes its owner the only writer.
+ *
+ * Invariants
+ *  1. Only the owner of `lock` stores to the slot's ring and head. It never makes a system call and
+ *     never calls out while it owns the lock, so a living owner leaves it in bounded time.
+ *  2. A signal handler that interrupts the owner finds its own thread in `lock`: its event is
+ *     discarded as NESTED. Nobody waits for himself.
+ *  3. Waiting is bounded (WEFT_ATOMIC_SPINS); then the event is discarded as CONTENDED.
+ *  4. discarded[] is counted by atomic additions, with or without the lock.
+ * Owners are named by a word that is unique per running thread (its thread pointer).
+ *
+ * Written with atomic builtins only, so that ThreadSanitizer sees all of it.
+ */
+#ifndef WEFT_LIB_RING_ATOMIC_SLOT_H_
+#define WEFT_LIB_RING_ATOMIC_SLOT_H_
+
+#include "writer.h"
+
+/* About 2 ms of waiting: longer than any section, shorter than what a user notices. */
+#define WEFT_ATOMIC_SPINS 50000
+
+static inline void weft_spin_pause(void) {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+static inline void weft_atomic_discard(struct weft_slot *slot, enum weft_discard_reason reason) {
+  /* relaxed: a counter, nothing is published by it */
+  __atomic_fetch_add(&slot->discarded[reason], 1, __ATOMIC_RELAXED);
+}
+
+/* S. The caller owns the lock. False: no free sub-buffer. */
+static inline int weft_atomic_switch(const struct weft_writer_ring *ring, struct weft_slot *slot,
+                                     uint8_t *base, uint64_t *head) {
+  const uint32_t offset = (uint32_t)*head;
+  const struct weft_subbuf_header *current =
+      (const struct weft_subbuf_header *)(base + (offset & ~ring->subbuf_mask));
+  const uint32_t next_offset = ((offset & ~ring->subbuf_mask) + ring->subbuf_mask + 1) &
+                               ring->slot_mask;
+  struct weft_subbuf_header *next = (struct weft_subbuf_header *)(base + next_offset);
+  const int64_t needed = (int64_t)(current->sequence + 2 - ring->subbufs);
+
+  if (needed > 0) {
+    const uint64_t limit = (uint64_t)needed << ring->subbuf_shift;
+    if (ring->mode == WEFT_RING_DISCARD) {
+      /* acquire: the reader's copy is done before the tail that allows to overwrite (R5) */
+      if (__atomic_load_n(&slot->tail, __ATOMIC_ACQUIRE) < limit) return 0;
+    } else {
+      __atomic_store_n(&slot->frontier, limit, __ATOMIC_RELAXED);
+      /* release fence: no store into the old sub-buffer is seen before the frontier (R3) */
+      __atomic_thread_fence(__ATOMIC_RELEASE);
+    }
+  }
+  const uint64_t records_before = current->records_before + (*head >> 32);
+  const uint64_t sequence = current->sequence + 1;
+  *(uint64_t *)(base + offset) = 0;
+  next->sequence = sequence;
+  next->records_before = records_before;
+  next->reserved[0] = 0;
+  next->reserved[1] = 0;
+  *head = (uint64_t)next_offset + WEFT_HEAD_INITIAL;
+  /* release: pad and header before the head that leads there (S5) */
+  __atomic_store_n(&slot->head, *head, __ATOMIC_RELEASE);
+  return 1;
+}
+
+static inline void weft_atomic_copy(uint8_t *to, const struct weft_record_parts *parts) {
+  for (uint64_t i = 0; i < parts->piece_count; ++i) {
+    __builtin_memcpy(to, parts->pieces[i].data, parts->pieces[i].size);
+    to += parts->pieces[i].size;
+  }
+}
+
+/* W under the lock. `now` reads the channel's clock without a system call that could block. */
+static inline enum weft_discard_reason weft_atomic_write_locked(
+    const struct weft_writer_ring *ring, struct weft_slot *slot,
+    const struct weft_record_parts *parts, uint32_t cpu, uint64_t (*now)(void)) {
+  uint8_t *base = ring->data + ((uint64_t)ring->slot_count << ring->slot_shift);
+  /* relaxed: only owners of the lock store it */
+  uint64_t head = __atomic_load_n(&slot->head, __ATOMIC_RELAXED);
+  if (((uint32_t)head & ring->subbuf_mask) + (uint32_t)parts->increment > ring->subbuf_mask &&
+      !weft_atomic_switch(ring, slot, base, &head)) {
+    return WEFT_DISCARD_FULL;
+  }
+  uint64_t time = now();
+  /* The clock's read may be executed before the lock was had: never step back behind the last one. */
+  if (time < slot->last_time) time = slot->last_time;
+  slot->last_time = time;
+  uint64_t *record = (uint64_t *)(base + (uint32_t)head);
+  record[0] = parts->word0 | ((uint64_t)cpu << 48);
+  record[1] = time;
+  weft_atomic_copy((uint8_t *)(record + 2), parts);
+  /* release: the commit; header and payload before it (W5) */
+  __atomic_store_n(&slot->head, head + parts->increment, __ATOMIC_RELEASE);
+  return WEFT_DISCARD_REASONS;
+}
+
+/* Records one event or counts it as discarded. `self` is not 0. Returns COMMITTED, FULL (discarded,
+ * whatever the reason) or CLOSED (neither). */
+static inline enum weft_write_result weft_atomic_write(const struct weft_writer_ring *ring,
+                                                       uint64_t self,
+                                                       const struct weft_record_parts *parts,
+                                                       uint32_t cpu, uint64_t (*now)(void)) {
+  struct weft_slot *slot = ring->slots + ring->slot_count;
+  uint64_t owner = 0;
+  uint32_t spins = 0;
+  enum weft_discard_reason reason = WEFT_DISCARD_REASONS;
+
+  /* acquire: pairs with the release of the unlock; sees the previous owner's head */
+  while (!__atomic_compare_exchange_n(&slot->lock, &owner, self, 0, __ATOMIC_ACQUIRE,
+                                      __ATOMIC_RELAXED)) {
+    if (owner == self) {
+      weft_atomic_discard(slot, WEFT_DISCARD_NESTED);
+      return WEFT_WRITE_FULL;
+    }
+    if (++spins > WEFT_ATOMIC_SPINS) {
+      weft_atomic_discard(slot, WEFT_DISCARD_CONTENDED);
+      return WEFT_WRITE_FULL;
+    }
+    owner = 0;
+    weft_spin_pause();
+  }
+  /* acquire: closed is set before the reader's last look at head */
+  const uint32_t closed = __atomic_load_n(&slot->closed, __ATOMIC_ACQUIRE);
+  if (!closed) reason = weft_atomic_write_locked(ring, slot, parts, cpu, now);
+  if (reason != WEFT_DISCARD_REASONS) weft_atomic_discard(slot, reason);
+  /* release: everything above before the next owner */
+  __atomic_store_n(&slot->lock, 0, __ATOMIC_RELEASE);
+  if (closed) return WEFT_WRITE_CLOSED;
+  return reason == WEFT_DISCARD_REASONS ? WEFT_WRITE_COMMITTED : WEFT_WRITE_FULL;
+}
+
+#endif /* WEFT_LIB_RING_ATOMIC_SLOT_H_ */

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * The writer's view of a ring set, and what a write can answer. Freestanding C.
+ *
+ * Called by libweft.so in the traced program, on any thread, in signal handlers, in fork and vfork
+ * children. The steps W, S and D of lib/abi/ring.h are in writer_x86_64.h and writer_aarch64.h (a
+ * restartable sequence each) and in atomic_slot.h (under a lock, for threads without rseq).
+ *
+ * Invariants
+ *  1. Nothing between the load of `slots` and the commit store is visible to a reader.
+ *  2. A section reads `slots` inside itself: a signal handler that interrupts it may fork, and the
+ *     child finds 0 there (the view lies in a MADV_WIPEONFORK page).
+ *  3. `slots` is stored last when a ring set appears; the other members never change after that.
+ */
+#ifndef WEFT_LIB_RING_WRITER_H_
+#define WEFT_LIB_RING_WRITER_H_
+
+#include "../abi/ring.h"
+
+struct weft_writer_ring {
+  struct weft_slot *slots; /* 0: this process has no ring set for the channel */
+  uint8_t *data;
+  uint32_t slot_count; /* slots below this one are for rseq; the one at it is the atomic slot */
+  uint32_t slot_shift;
+  uint32_t subbuf_mask; /* bytes of a sub-buffer - 1 */
+  uint32_t subbuf_shift;
+  uint32_t slot_mask; /* bytes of a slot's ring - 1 */
+  uint32_t subbufs;
+  uint32_t mode; /* enum weft_ring_mode */
+  uint32_t clock;
+};
+
+enum weft_write_result {
+  WEFT_WRITE_COMMITTED = 0,
+  WEFT_WRITE_NO_SLOT = 1, /* no ring set here, or no rseq in this thread, or too many aborts */
+  WEFT_WRITE_FULL = 2,    /* the current sub-buffer has no room: switch, then again */
+  WEFT_WRITE_CLOSED = 3,
+};
+
+/* One piece of a record behind its header. */
+struct weft_piece {
+  const void *data;
+  uint64_t size; /* bytes */
+};
+
+struct weft_record_parts {
+  uint64_t word0;                  /* size and event of struct weft_record; the writer adds the CPU */
+  uint64_t increment;              /* rounded size + (1 << 32): what head grows by */
+  const struct weft_piece *pieces; /* they make exactly size - sizeof(struct weft_record) bytes */
+  uint64_t piece_count;
+};
+
+static inline uint64_t weft_record_word0(uint32_t size, uint16_t event) {
+  return (uint64_t)size | ((uint64_t)event << 32);
+}
+
+static inline uint64_t weft_record_increment(uint32_t size) {
+  return (((uint64_t)size + 7u) & ~7ull) | (1ull << 32);
+}
+
+/* Offsets that the assembly uses. */
+WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_writer_ring, data) == 8, "assembly");
+WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_writer_ring, slot_count) == 16, "assembly");
+WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_writer_ring, slot_shift) == 20, "assembly");
+WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_writer_ring, subbuf_mask) == 24, "assembly");
+WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_writer_ring, subbuf_shift) == 28, "assembly");
+WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_writer_ring, slot_mask) == 32, "assembly");
+WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_writer_ring, subbufs) == 36, "assembly");
+WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_writer_ring, mode) == 40, "assembly");
+WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_slot, closed) == 8, "assembly");
+WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_slot, discarded) == 16, "assembly");
+WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_slot, frontier) == 56, "assembly");
+WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_slot, tail) == 64, "assembly");
+WEFT_ABI_ASSERT(sizeof(struct weft_slot) == 1 << 7, "assembly");
+WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_record_parts, increment) == 8, "assembly");
+WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_record_parts, pieces) == 16, "assembly");
+WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_record_parts, piece_count) == 24, "assembly");
+
+#endif /* WEFT_LIB_RING_WRITER_H_ */

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * The writer's sections for x86-64: restartable sequences as in Linux's rseq(2). Included only by
+ * libweft.so, which is never unloaded (a stale rseq_cs in unloaded memory kills the thread).
+ *
+ * Every section has the same shape:
+ *     rseq->rseq_cs = descriptor            the kernel now knows [start, post_commit)
+ *   start:
+ *     slot of this thread, or leave         ENTER below; nothing is stored before it
+ *     ... stores that no reader looks at ...
+ *     one store                             the commit
+ *   post_commit:
+ * Preemption, migration or a signal inside sends the thread to `abort`, which starts the section
+ * again, at most WEFT_MAX_ABORTS times in a row (a debugger that single-steps would never end).
+ *
+ * TSO gives the order of stores (payload before commit) and of loads; no fence is needed. The loads of
+ * `tail` and `closed` are ordinary loads of words that a reader stores with release order.
+ */
+#ifndef WEFT_LIB_RING_WRITER_X86_64_H_
+#define WEFT_LIB_RING_WRITER_X86_64_H_
+
+#include "writer.h"
+
+#define WEFT_MAX_ABORTS 256
+
+/* Offsets in struct rseq: cpu_id 4, rseq_cs 8, mm_cid 24. */
+
+#define WEFT_RSEQ_DESCRIPTOR                         \
+  ".pushsection .data.rel.ro.weft_rseq, \"aw\"\n\t"  \
+  ".balign 32\n"                                     \
+  "9:\n\t"                                           \
+  ".long 0, 0\n\t"                                   \
+  ".quad 1f, (2f - 1f), 4f\n\t"                      \
+  ".popsection\n\t"
+
+#define WEFT_RSEQ_ABORT                              \
+  ".pushsection .text.weft_rseq_abort, \"ax\"\n\t"   \
+  ".byte 0x0f, 0xb9, 0x3d\n\t" /* ud1 signature(%rip), %edi */ \
+  ".long 0x53053053\n"                               \
+  "4:\n\t"                                           \
+  "decl %k[aborts]\n\t"                              \
+  "jnz 3b\n\t"                                       \
+  "movl $1, %%eax\n\t"                               \
+  "jmp 5b\n\t"                                       \
+  ".popsection\n\t"
+
+/*
+ * Start of a section, up to: slot = this thread's slot, base = its ring, eax and ecx clobbered.
+ * Leaves to 6 when the process has no ring set, the thread has no rseq, or the id is out of range.
+ */
+#define WEFT_RSEQ_ENTER                              \
+  "3:\n\t"                                           \
+  "leaq 9b(%%rip), %%rax\n\t"                        \
+  "movq %%rax, 8(%[rseq])\n"                         \
+  "1:\n\t"                                           \
+  "movq (%[ring]), %[slot]\n\t"                      \
+  "testq %[slot], %[slot]\n\t"                       \
+  "jz 6f\n\t"                                        \
+  "cmpl $0, 4(%[rseq])\n\t"                          \
+  "jl 6f\n\t"                                        \
+  "movl (%[rseq], %[id_offset]), %k[base]\n\t"       \
+  "cmpl 16(%[ring]), %k[base]\n\t"                   \
+  "jae 6f\n\t"                                       \
+  "movq %[base], %%rax\n\t"                          \
+  "movl 20(%[ring]), %%ecx\n\t"                      \
+  "shlq $7, %%rax\n\t"                               \
+  "shlq %%cl, %[base]\n\t"                           \
+  "addq %%rax, %[slot]\n\t"                          \
+  "addq 8(%[ring]), %[base]\n\t"
+
+/* head, in-sub-buffer end of the new record in ecx; leaves to 7 when closed, to 8 when it is full. */
+#define WEFT_RSEQ_RESERVE                            \
+  "movq (%[slot]), %[head]\n\t"                      \
+  "cmpl $0, 8(%[slot])\n\t"                          \
+  "jne 7f\n\t"                                       \
+  "movl %k[head], %%ecx\n\t"                         \
+  "movl 24(%[ring]), %%eax\n\t"                      \
+  "addq %%rcx, %[base]\n\t"                          \
+  "andl %%eax, %%ecx\n\t"                            \
+  "addl %k[increment], %%ecx\n\t"                    \
+  "cmpl %%eax, %%ecx\n\t"                            \
+  "ja 8f\n\t"
+
+/* Time and record header at base. Clobbers rax, rdx. */
+#define WEFT_RSEQ_HEADER                             \
+  "rdtsc\n\t"                                        \
+  "shlq $32, %%rdx\n\t"                              \
+  "orq %%rdx, %%rax\n\t"                             \
+  "movl 4(%[rseq]), %%edx\n\t"                       \
+  "shlq $48, %%rdx\n\t"                              \
+  "orq %[word0], %%rdx\n\t"                          \
+  "movq %%rdx, (%[base])\n\t"                        \
+  "movq %%rax, 8(%[base])\n\t"
+
+#define WEFT_RSEQ_COMMIT                             \
+  "addq %[increment], %[head]\n\t"                   \
+  "movq %[head], (%[slot])\n"                        \
+  "2:\n\t"                                           \
+  "xorl %%eax, %%eax\n"                              \
+  "5:\n\t"
+
+#define WEFT_RSEQ_EXITS                              \
+  ".pushsection .text.weft_rseq_exits, \"ax\"\n"     \
+  "6:\n\t"                                           \
+  "movl $1, %%eax\n\t"                               \
+  "jmp 5b\n"                                         \
+  "8:\n\t"                                           \
+  "movl $2, %%eax\n\t"                               \
+  "jmp 5b\n"                                         \
+  "7:\n\t"                                           \
+  "movl $3, %%eax\n\t"                               \
+  "jmp 5b\n\t"                                       \
+  ".popsection\n\t"
+
+/*
+ * W for a record whose bytes lie in one buffer: payload is 8-byte aligned, readable up to a multiple
+ * of 8 bytes, and increment's low half is sizeof(struct weft_record) + that multiple.
+ */
+static inline __attribute__((always_inline)) enum weft_write_result weft_write_words(
+    void *rseq, uint64_t id_offset, const struct weft_writer_ring *ring, uint64_t word0,
+    uint64_t increment, const uint64_t *payload) {
+  uint64_t head, slot, base;
+  uint32_t result, aborts = WEFT_MAX_ABORTS;
+  __asm__ volatile(WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_ENTER WEFT_RSEQ_RESERVE WEFT_RSEQ_HEADER
+                   "movl %k[increment], %%ecx\n\t"
+                   "leaq -16(%[payload], %%rcx), %%rdx\n\t"
+                   "addq %%rcx, %[base]\n\t"
+                   "negq %%rcx\n\t"
+                   "addq $16, %%rcx\n\t"
+                   "jz 11f\n"
+                   "10:\n\t"
+                   "movq (%%rdx, %%rcx), %%rax\n\t"
+                   "movq %%rax, (%[base], %%rcx)\n\t"
+                   "addq $8, %%rcx\n\t"
+                   "jnz 10b\n"
+                   "11:\n\t" WEFT_RSEQ_COMMIT WEFT_RSEQ_EXITS WEFT_RSEQ_ABORT
+                   : "=&a"(result), [slot] "=&r"(slot), [base] "=&r"(base), [head] "=&r"(head),
+                     [aborts] "+&r"(aborts)
+                   : [rseq] "r"(rseq), [ring] "r"(ring), [id_offset] "r"(id_offset),
+                     [word0] "r"(word0), [increment] "r"(increment), [payload] "r"(payload)
+                   : "rcx", "rdx", "memory", "cc");
+  return (enum weft_write_result)result;
+}
+
+/* W for a record in pieces of any size and alignment. A piece that faults kills the program as the
+ * same access outside would; nothing was committed. */
+static inline enum weft_write_result weft_write_pieces(void *rseq, uint64_t id_offset,
+                                                       const struct weft_writer_ring *ring,
+                                                       const struct weft_record_parts *parts) {
+  uint64_t head, slot, base;
+  uint32_t result, aborts = WEFT_MAX_ABORTS;
+  __asm__ volatile(WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_ENTER
+                   "movq (%[slot]), %[head]\n\t"
+                   "cmpl $0, 8(%[slot])\n\t"
+                   "jne 7f\n\t"
+                   "movl %k[head], %%ecx\n\t"
+                   "movl 24(%[ring]), %%eax\n\t"
+                   "addq %%rcx, %[base]\n\t"
+                   "andl %%eax, %%ecx\n\t"
+                   "addl 8(%[parts]), %%ecx\n\t"
+                   "cmpl %%eax, %%ecx\n\t"
+                   "ja 8f\n\t"
+                   "rdtsc\n\t"
+                   "shlq $32, %%rdx\n\t"
+                   "orq %%rdx, %%rax\n\t"
+                   "movl 4(%[rseq]), %%edx\n\t"
+                   "shlq $48, %%rdx\n\t"
+                   "orq (%[parts]), %%rdx\n\t"
+                   "movq %%rdx, (%[base])\n\t"
+                   "movq %%rax, 8(%[base])\n\t"
+                   "leaq 16(%[base]), %%rdi\n\t"
+                   "movq 16(%[parts]), %%rax\n\t"
+                   "movq 24(%[parts]), %%rdx\n\t"
+                   "shlq $4, %%rdx\n\t"
+                   "addq %%rax, %%rdx\n"
+                   "10:\n\t"
+                   "cmpq %%rdx, %%rax\n\t"
+                   "jae 11f\n\t"
+                   "movq (%%rax), %%rsi\n\t"
+                   "movq 8(%%rax), %%rcx\n\t"
+                   "addq $16, %%rax\n"
+                   "12:\n\t"
+                   "cmpq $64, %%rcx\n\t"
+                   "ja 14f\n"
+                   "13:\n\t"
+                   "subq $8, %%rcx\n\t"
+                   "jb 15f\n\t"
+                   "movq (%%rsi), %[base]\n\t"
+                   "movq %[base], (%%rdi)\n\t"
+                   "addq $8, %%rsi\n\t"
+                   "addq $8, %%rdi\n\t"
+                   "jmp 13b\n"
+                   "15:\n\t"
+                   "addq $8, %%rcx\n\t"
+                   "jz 10b\n"
+                   "16:\n\t"
+                   "movb (%%rsi), %b[base]\n\t"
+                   "movb %b[base], (%%rdi)\n\t"
+                   "incq %%rsi\n\t"
+                   "incq %%rdi\n\t"
+                   "decq %%rcx\n\t"
+                   "jnz 16b\n\t"
+                   "jmp 10b\n"
+                   "14:\n\t"
+                   "rep movsb\n\t"
+                   "jmp 10b\n"
+                   "11:\n\t"
+                   "addq 8(%[parts]), %[head]\n\t"
+                   "movq %[head], (%[slot])\n"
+                   "2:\n\t"
+                   "xorl %%eax, %%eax\n"
+                   "5:\n\t" WEFT_RSEQ_EXITS WEFT_RSEQ_ABORT
+                   : "=&a"(result), [slot] "=&r"(slot), [base] "=&q"(base), [head] "=&r"(head),
+                     [aborts] "+&r"(aborts)
+                   : [rseq] "r"(rseq), [ring] "r"(ring), [id_offset] "r"(id_offset),
+                     [parts] "r"(parts)
+                   : "rcx", "rdx", "rsi", "rdi", "memory", "cc");
+  return (enum weft_write_result)result;
+}
+
+/*
+ * S: makes the next sub-buffer current, unless a record of `increment` fits into this one by now.
+ * COMMITTED: try the write again. FULL: discard mode and no free sub-buffer.
+ */
+static inline enum weft_write_result weft_switch_subbuf(void *rseq, uint64_t id_offset,
+                                                        const struct weft_writer_ring *ring,
+                                                        uint64_t increment) {
+  uint64_t head, slot, base, limit;
+  uint32_t result, aborts = WEFT_MAX_ABORTS;
+  __asm__ volatile(
+      WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_ENTER
+      "movq (%[slot]), %[head]\n\t"
+      "cmpl $0, 8(%[slot])\n\t"
+      "jne 7f\n\t"
+      "movl %k[head], %%edx\n\t" /* edx: offset in the slot's ring */
+      "movl 24(%[ring]), %%eax\n\t"
+      "movl %%edx, %%ecx\n\t"
+      "andl %%eax, %%ecx\n\t"
+      "addl %k[increment], %%ecx\n\t"
+      "cmpl %%eax, %%ecx\n\t"
+      "jbe 2f\n\t" /* it fits: somebody switched; nothing to commit */
+      "movl %%eax, %%ecx\n\t"
+      "notl %%ecx\n\t"
+      "andl %%edx, %%ecx\n\t"
+      "movq (%[base], %%rcx), %%rdi\n\t"  /* rdi: sequence of the current sub-buffer */
+      "movq 8(%[base], %%rcx), %%rsi\n\t" /* rsi: records before it */
+      "leaq 1(%%rcx, %%rax), %%rax\n\t"
+      "andl 32(%[ring]), %%eax\n\t" /* eax: offset of the next sub-buffer */
+      /* S1, S2: limit = (sequence + 2 - sub-buffers) << shift, if that is positive */
+      "movl 36(%[ring]), %k[limit]\n\t"
+      "negq %[limit]\n\t"
+      "leaq 2(%%rdi, %[limit]), %[limit]\n\t"
+      "testq %[limit], %[limit]\n\t"
+      "jle 10f\n\t"
+      "movl 28(%[ring]), %%ecx\n\t"
+      "shlq %%cl, %[limit]\n\t"
+      "cmpl $0, 40(%[ring])\n\t"
+      "jne 11f\n\t"
+      "cmpq %[limit], 64(%[slot])\n\t"
+      "jb 8f\n\t"
+      "jmp 10f\n"
+      "11:\n\t"
+      "movq %[limit], 56(%[slot])\n" /* the frontier never falls: sequences only grow */
+      "10:\n\t"
+      "movq $0, (%[base], %%rdx)\n\t" /* S3 */
+      "incq %%rdi\n\t"
+      "shrq $32, %[head]\n\t"
+      "addq %[head], %%rsi\n\t"
+      "movq %%rdi, (%[base], %%rax)\n\t" /* S4 */
+      "movq %%rsi, 8(%[base], %%rax)\n\t"
+      "movq $0, 16(%[base], %%rax)\n\t"
+      "movq $0, 24(%[base], %%rax)\n\t"
+      "addq $32, %%rax\n\t"
+      "movq %%rax, (%[slot])\n" /* S5 */
+      "2:\n\t"
+      "xorl %%eax, %%eax\n"
+      "5:\n\t" WEFT_RSEQ_EXITS WEFT_RSEQ_ABORT
+      : "=&a"(result), [slot] "=&r"(slot), [base] "=&r"(base), [head] "=&r"(head),
+        [limit] "=&r"(limit), [aborts] "+&r"(aborts)
+      : [rseq] "r"(rseq), [ring] "r"(ring), [id_offset] "r"(id_offset), [increment] "r"(increment)
+      : "rcx", "rdx", "rsi", "rdi", "memory", "cc");
+  return (enum weft_write_result)result;
+}
+
+/* D: counts one discarded event in this thread's slot. */
+static inline enum weft_write_result weft_count_discard(void *rseq, uint64_t id_offset,
+                                                        const struct weft_writer_ring *ring,
+                                                        enum weft_discard_reason reason) {
+  uint64_t slot, base;
+  uint32_t result, aborts = WEFT_MAX_ABORTS;
+  const uint64_t index = (uint64_t)reason;
+  __asm__ volatile(WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_ENTER
+                   "cmpl $0, 8(%[slot])\n\t"
+                   "jne 7f\n\t"
+                   "movq 16(%[slot], %[index], 8), %%rax\n\t"
+                   "incq %%rax\n\t"
+                   "movq %%rax, 16(%[slot], %[index], 8)\n"
+                   "2:\n\t"
+                   "xorl %%eax, %%eax\n"
+                   "5:\n\t"
+                   ".pushsection .text.weft_rseq_exits, \"ax\"\n"
+                   "6:\n\t"
+                   "movl $1, %%eax\n\t"
+                   "jmp 5b\n"
+                   "7:\n\t"
+                   "movl $3, %%eax\n\t"
+                   "jmp 5b\n\t"
+                   ".popsection\n\t" WEFT_RSEQ_ABORT
+                   : "=&a"(result), [slot] "=&r"(slot), [base] "=&r"(base), [aborts] "+&r"(aborts)
+                   : [rseq] "r"(rseq), [ring] "r"(ring), [id_offset] "r"(id_offset),
+                     [index] "r"(index)
+                   : "rcx", "memory", "cc");
+  return (enum weft_write_result)result;
+}
+
+#endif /* WEFT_LIB_RING_WRITER_X86_64_H_ */
