@@ -35,9 +35,14 @@ struct Step {
 // `fixed_size` bytes come first; segments follow them.
 struct Plan {
   uint32_t fixed_size = 0;
-  bool verbatim = true;  // the input is fixed_size bytes and is copied as it is
+  bool verbatim = true;     // the input is fixed_size bytes and is copied as it is
+  bool sequential = false;  // contexts with a DYNAMIC one: fixed_size says nothing
   std::vector<Step> steps;
 };
+
+// Bytes of a sequence's count in a file: as in the source language, but a record is never so long
+// that it needs eight.
+inline uint8_t FileLengthSize(uint8_t length_size) { return length_size > 4 ? 4 : length_size; }
 
 // The plans trust the schema (counts and sizes are within what lib/abi/event.h allows).
 Plan MakeContextPlan(const ChannelSchema& channel);

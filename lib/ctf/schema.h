@@ -50,8 +50,8 @@ struct TraceIdentity {
   std::string hostname;
   std::string domain = "ust";  // or "kernel"
   std::string trace_name;
-  std::string created;   // ISO 8601 basic format, "20261121T103330Z"
-  std::string programs;  // names of the processes, comma-separated
+  std::string created;    // ISO 8601 basic format, "20261121T103330Z"
+  std::string procnames;  // names of the processes, comma-separated
   int64_t vpid_min = 0;
   int64_t vpid_max = 0;
   std::string node, kubernetes_namespace, pod, pod_uid, container;

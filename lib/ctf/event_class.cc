@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// Types of contexts and fields: names, sizes and shapes as LTTng-UST's traces have them, so that
+// readers show the same text.
+#include "lib/ctf/event_class.h"
+
+#include <map>
+#include <set>
+#include <utility>
+
+#include "lib/ctf/text.h"
+
+namespace weft::ctf {
+namespace {
+
+// Names of one structure: readers refuse a name that is there twice.
+class Names {
+ public:
+  std::string Unique(std::string_view wanted) {
+    std::string name = IdentifierName(wanted);
+    for (int n = 2; !used_.insert(name).second; n++) {
+      name = IdentifierName(wanted) + "_" + std::to_string(n);
+    }
+    return name;
+  }
+
+ private:
+  std::set<std::string> used_;
+};
+
+struct DynamicOption {
+  const char* name;
+  Type type;
+};
+
+std::vector<DynamicOption> DynamicOptions() {
+  return {{"none", StructType()},
+          {"int8", IntegerType(8, true)},
+          {"int16", IntegerType(16, true)},
+          {"int32", IntegerType(32, true)},
+          {"int64", IntegerType(64, true)},
+          {"uint8", IntegerType(8, false)},
+          {"uint16", IntegerType(16, false)},
+          {"uint32", IntegerType(32, false)},
+          {"uint64", IntegerType(64, false)},
+          {"float", FloatType(32)},
+          {"double", FloatType(64)},
+          {"string", StringType()}};
+}
+
+// An application context: a tag and a variant, named like LTTng's.
+void AddDynamic(Type& context, Names& names, const std::string& name) {
+  const std::string tag_name = names.Unique(name + "_tag");
+  Type tag = IntegerType(8, true);
+  tag.kind = TypeKind::kEnum;
+  Type value;
+  value.kind = TypeKind::kVariant;
+  value.reference = tag_name;
+  uint64_t number = 0;
+  for (DynamicOption& option : DynamicOptions()) {
+    const Range range{number, number};
+    number++;
+    tag.mappings.push_back({std::string("_") + option.name, {range}});
+    value.members.push_back({option.name, std::move(option.type), {range}});
+  }
+  context.members.push_back({tag_name, std::move(tag), {}});
+  context.members.push_back({names.Unique(name), std::move(value), {}});
+}
+
+Type TextArray(uint32_t bytes) {
+  Type array;
+  array.kind = TypeKind::kArray;
+  array.length = bytes;
+  array.text = true;
+  array.element.push_back(IntegerType(8, true));
+  array.element.back().text = true;
+  return array;
+}
+
+void AddContext(Type& context, Names& names, const weft_context_info& info,
+                const ContextField& field) {
+  switch (field.id) {
+    case WEFT_CONTEXT_APP:
+      return AddDynamic(context, names, "_app_" + IdentifierName(field.name));
+    case WEFT_CONTEXT_PERF_THREAD:
+      context.members.push_back(
+          {names.Unique("perf_thread_" + field.name), IntegerType(64, false), {}});
+      return;
+    default:
+      break;
+  }
+  Type type = info.type == WEFT_CONTEXT_TEXT
+                  ? TextArray(info.size)
+                  : IntegerType(static_cast<uint8_t>(info.size * 8), info.type == WEFT_CONTEXT_INT,
+                                info.base);
+  context.members.push_back({names.Unique(info.name), std::move(type), {}});
+}
+
+bool IsIntegerSize(uint8_t bytes) { return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8; }
+
+// What plans and types rely on.
+bool IsValid(const FieldSchema& field) {
+  const bool is_float =
+      field.kind == WEFT_FIELD_KIND_FLOAT || (field.flags & WEFT_FIELD_FLOAT_ELEMENTS) != 0;
+  const bool text = (field.flags & WEFT_FIELD_TEXT) != 0;
+  switch (field.kind) {
+    case WEFT_FIELD_KIND_STRING:
+      return true;
+    case WEFT_FIELD_KIND_SEQUENCE:
+      if (!IsIntegerSize(field.length_size)) return false;
+      break;
+    case WEFT_FIELD_KIND_ARRAY:
+      if (field.count > WEFT_EVENT_DESC_MAX_BYTES) return false;
+      break;
+    case WEFT_FIELD_KIND_INTEGER:
+    case WEFT_FIELD_KIND_ENUM:
+    case WEFT_FIELD_KIND_FLOAT:
+      break;
+    default:
+      return false;
+  }
+  if (text && (field.elem_size != 1 || is_float)) return false;
+  if (is_float) return field.elem_size == 4 || field.elem_size == 8;
+  return IsIntegerSize(field.elem_size);
+}
+
+// One value of the field, or one element of it.
+Type ElementType(const FieldSchema& field) {
+  const bool big_endian = (field.flags & WEFT_FIELD_NETWORK) != 0;
+  const auto bits = static_cast<uint8_t>(field.elem_size * 8);
+  if (field.kind == WEFT_FIELD_KIND_FLOAT || (field.flags & WEFT_FIELD_FLOAT_ELEMENTS) != 0) {
+    return FloatType(bits, big_endian);
+  }
+  uint8_t base = field.base;
+  if ((field.flags & WEFT_FIELD_POINTER) != 0) base = 16;
+  if (base != 2 && base != 8 && base != 16) base = 10;
+  Type type = IntegerType(bits, (field.flags & WEFT_FIELD_SIGNED) != 0, base, big_endian);
+  type.text = (field.flags & WEFT_FIELD_TEXT) != 0;
+  return type;
+}
+
+// Mappings with the same label are one label with several ranges, as readers see them.
+Type EnumType(const FieldSchema& field) {
+  Type type = ElementType(field);
+  std::map<std::string, size_t> index;
+  for (const FieldMapping& mapping : field.mappings) {
+    const bool ordered =
+        type.is_signed ? static_cast<int64_t>(mapping.begin) <= static_cast<int64_t>(mapping.end)
+                       : mapping.begin <= mapping.end;
+    if (!ordered) continue;
+    const std::string label = PrintableName(mapping.label);
+    const auto [found, added] = index.try_emplace(label, type.mappings.size());
+    if (added) type.mappings.push_back({label, {}});
+    type.mappings[found->second].ranges.push_back({mapping.begin, mapping.end});
+  }
+  // Without a mapping it is no enumeration for TSDL's grammar.
+  if (!type.mappings.empty()) type.kind = TypeKind::kEnum;
+  return type;
+}
+
+void AddField(Type& payload, Names& names, const FieldSchema& field) {
+  Type type;
+  switch (field.kind) {
+    case WEFT_FIELD_KIND_STRING:
+      type = StringType();
+      break;
+    case WEFT_FIELD_KIND_ENUM:
+      type = EnumType(field);
+      break;
+    case WEFT_FIELD_KIND_ARRAY:
+    case WEFT_FIELD_KIND_SEQUENCE:
+      type.kind = field.kind == WEFT_FIELD_KIND_ARRAY ? TypeKind::kArray : TypeKind::kSequence;
+      type.length = field.count;
+      type.element.push_back(ElementType(field));
+      type.text = type.element.back().text;
+      break;
+    default:
+      type = ElementType(field);
+  }
+  if (type.kind == TypeKind::kSequence) {
+    type.reference = names.Unique("_" + field.name + "_length");
+    const auto bits = static_cast<uint8_t>(FileLengthSize(field.length_size) * 8);
+    payload.members.push_back({type.reference, IntegerType(bits, false), {}});
+  }
+  payload.members.push_back({names.Unique(field.name), std::move(type), {}});
+}
+
+}  // namespace
+
+Result<Channel> MakeChannel(const ChannelSchema& schema) {
+  Channel channel{.id = schema.id, .name = schema.name, .context = StructType()};
+  Names names;
+  for (const ContextField& field : schema.contexts) {
+    const weft_context_info* info = weft_context_by_id(field.id);
+    if (info == nullptr) {
+      return Fail(ErrorCode::kUnsupported, "channel " + PrintableName(schema.name) +
+                                               ": unknown context " + std::to_string(field.id));
+    }
+    AddContext(channel.context, names, *info, field);
+  }
+  channel.context_plan = MakeContextPlan(schema);
+  return channel;
+}
+
+Result<EventClass> MakeEventClass(uint32_t id, const Channel& channel, const EventSchema& schema) {
+  EventClass event{.id = id,
+                   .channel = channel.id,
+                   .name = PrintableName(schema.name),
+                   .uri = PrintableName(schema.uri),
+                   .loglevel = schema.loglevel,
+                   .payload = StructType()};
+  Names names;
+  for (const FieldSchema& field : schema.fields) {
+    if (!IsValid(field)) {
+      return Fail(ErrorCode::kInvalid, "event " + event.name + ", field " +
+                                           PrintableName(field.name) + ": size or kind is wrong");
+    }
+    if ((field.flags & WEFT_FIELD_NOWRITE) == 0) AddField(event.payload, names, field);
+  }
+  event.plan = MakePayloadPlan(schema);
+  return event;
+}
+
+}  // namespace weft::ctf

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/ctf/packet_writer.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+#include "lib/base/bytes.h"
+
+namespace weft::ctf {
+namespace {
+
+constexpr uint32_t kMagic = 0xc1fc1fc1;
+
+// Offsets of what Finish fills in, behind magic, uuid, stream_id and stream_instance_id.
+constexpr size_t kContextOffset = 4 + 16 + 4 + 8;
+
+template <typename T>
+uint8_t* Put(uint8_t* out, T value) {
+  std::memcpy(out, &value, sizeof(value));
+  return out + sizeof(value);
+}
+
+// The two lowest bits of an event header: its form.
+enum HeaderForm : uint32_t { kTiny = 0, kSmall = 1, kMedium = 2, kExtended = 3 };
+
+}  // namespace
+
+PacketWriter::PacketWriter(const StreamConfig& config, size_t capacity)
+    : config_(config),
+      owned_(std::make_unique_for_overwrite<uint8_t[]>(std::max(capacity, kMinPacketCapacity))),
+      buffer_(owned_.get()),
+      capacity_(std::max(capacity, kMinPacketCapacity)),
+      last_time_(config.last_time),
+      sequence_(config.first_sequence) {
+  Reset();
+}
+
+PacketWriter::PacketWriter(const StreamConfig& config, std::span<uint8_t> buffer)
+    : config_(config), last_time_(config.last_time), sequence_(config.first_sequence) {
+  UseBuffer(buffer);
+}
+
+void PacketWriter::UseBuffer(std::span<uint8_t> buffer) {
+  assert(buffer.size() >= kMinPacketCapacity && events_ == 0);
+  buffer_ = buffer.data();
+  capacity_ = buffer.size();
+  Reset();
+}
+
+void PacketWriter::Reset() {
+  at_ = buffer_ + kPacketHeaderBytes;
+  events_ = 0;
+}
+
+// The smallest form that holds the id and the time since the last event. A reader completes a short
+// time with the last one's upper bits, one carry at most.
+inline uint8_t* PacketWriter::PutEventHeader(uint8_t* out, uint32_t id, uint64_t time) const {
+  const uint64_t delta = time - last_time_;
+  if (id < 64 && delta < (1U << 24)) {
+    const auto first = static_cast<uint32_t>(id << 2);
+    if (delta < (1U << 16)) {
+      const uint32_t word = kTiny | first | static_cast<uint32_t>(time & 0xffff) << 8;
+      std::memcpy(out, &word, 4);  // the fourth byte is overwritten
+      return out + 3;
+    }
+    return Put(out, static_cast<uint32_t>(kSmall | first | static_cast<uint32_t>(time) << 8));
+  }
+  if (id < (1U << 14) && delta < (uint64_t{1} << 32)) {
+    out = Put(out, static_cast<uint16_t>(kMedium | id << 2));
+    return Put(out, static_cast<uint32_t>(time));
+  }
+  *out++ = kExtended;
+  return Put(Put(out, id), time);
+}
+
+Appended PacketWriter::Append(uint64_t time, const Channel& channel, const EventClass& event,
+                              std::span<const uint8_t> body) {
+  if (body.size() + kEventHeaderMaxBytes > capacity_ - static_cast<size_t>(at_ - buffer_)) {
+    // A body that fits into no packet is none of ours.
+    return events_ == 0 ? Appended::kMalformed : Appended::kFull;
+  }
+  const bool late = time < last_time_;
+  if (late) time = last_time_;
+  const bool first = events_ == 0;
+  const uint64_t last_before = last_time_;
+  if (first) last_time_ = time;  // what a reader starts from: the packet's begin
+  const uint8_t* in = body.data();
+  const uint8_t* end = in + body.size();
+  RunResult run{in, PutEventHeader(at_, event.id, time)};
+  if (!channel.context_plan.steps.empty()) run = RunPlan(channel.context_plan, in, end, run.out);
+  if (run.in != nullptr) run = RunPlan(event.plan, run.in, end, run.out);
+  if (run.in != end || run.out == nullptr) {
+    last_time_ = last_before;
+    return Appended::kMalformed;
+  }
+  if (first) begin_time_ = time;
+  last_time_ = time;
+  late_ += late ? 1 : 0;
+  events_++;
+  at_ = run.out;
+  return Appended::kOk;
+}
+
+std::span<const uint8_t> PacketWriter::Finish(uint64_t discarded_total, uint64_t end_time) {
+  const uint64_t last = std::max(last_time_, end_time);
+  const uint64_t begin = events_ > 0 ? begin_time_ : last;
+  const auto size = static_cast<size_t>(at_ - buffer_);
+  uint8_t* out = Put(buffer_, kMagic);
+  out = std::copy(config_.trace_uuid.begin(), config_.trace_uuid.end(), out);
+  out = Put(out, config_.channel_id);
+  out = Put(out, config_.instance_id);
+  assert(out == buffer_ + kContextOffset);
+  out = Put(out, begin);
+  out = Put(out, last);
+  out = Put(out, uint64_t{size} * 8);
+  out = Put(out, uint64_t{size} * 8);
+  out = Put(out, sequence_);
+  out = Put(out, discarded_total);
+  out = Put(out, config_.cpu_id);
+  assert(out == buffer_ + kPacketHeaderBytes);
+  last_time_ = last;
+  sequence_++;
+  Reset();
+  return {buffer_, size};
+}
+
+Result<PacketInfo> ReadPacketInfo(std::span<const uint8_t> bytes) {
+  ByteReader reader(bytes);
+  PacketInfo info;
+  const auto magic = reader.Read<uint32_t>();
+  info.trace_uuid = reader.Read<Uuid>();
+  info.channel_id = reader.Read<uint32_t>();
+  info.instance_id = reader.Read<uint64_t>();
+  info.begin = reader.Read<uint64_t>();
+  info.end = reader.Read<uint64_t>();
+  const auto content_bits = reader.Read<uint64_t>();
+  const auto packet_bits = reader.Read<uint64_t>();
+  info.sequence = reader.Read<uint64_t>();
+  info.discarded = reader.Read<uint64_t>();
+  info.cpu_id = reader.Read<uint32_t>();
+  if (!reader.ok()) return Fail(ErrorCode::kCorrupt, "packet is shorter than its header");
+  if (magic != kMagic) return Fail(ErrorCode::kCorrupt, "no packet: wrong magic number");
+  info.content_bytes = content_bits / 8;
+  info.packet_bytes = packet_bits / 8;
+  if (content_bits % 8 != 0 || packet_bits % 8 != 0 || info.content_bytes < kPacketHeaderBytes ||
+      info.packet_bytes < info.content_bytes || info.end < info.begin) {
+    return Fail(ErrorCode::kCorrupt, "packet header contradicts itself");
+  }
+  return info;
+}
+
+}  // namespace weft::ctf

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/ctf/plan.h"
+
+#include <cstring>
+
+#include "lib/ctf/text.h"
+
+namespace weft::ctf {
+namespace {
+
+void AddCopy(Plan& plan, uint32_t bytes) {
+  if (!plan.steps.empty() && plan.steps.back().kind == StepKind::kCopy) {
+    plan.steps.back().bytes += bytes;
+  } else {
+    plan.steps.push_back({.kind = StepKind::kCopy, .bytes = bytes});
+  }
+  plan.fixed_size += bytes;
+}
+
+void AddArray(Plan& plan, const FieldSchema& field) {
+  const uint32_t bytes = field.count * field.elem_size;
+  const bool text = (field.flags & WEFT_FIELD_TEXT) != 0;
+  if ((field.flags & WEFT_FIELD_INLINE) == 0) {
+    plan.verbatim = false;
+    plan.steps.push_back(
+        {.kind = text ? StepKind::kSegmentText : StepKind::kSegment, .bytes = bytes});
+    return;
+  }
+  if (!text) return AddCopy(plan, bytes);
+  plan.verbatim = false;
+  plan.fixed_size += bytes;
+  plan.steps.push_back({.kind = StepKind::kInlineText, .bytes = bytes});
+}
+
+// Text of constant size: valid up to its NUL, zero behind it.
+void PutText(uint8_t* out, const uint8_t* in, size_t bytes) {
+  std::memcpy(out, in, bytes);
+  const size_t used = MakeTextValid(out, bytes);
+  std::memset(out + used, 0, bytes - used);
+}
+
+uint32_t LoadU32(const uint8_t* in) {
+  uint32_t value;
+  std::memcpy(&value, in, sizeof(value));
+  return value;
+}
+
+// Two cursors over the record: the fixed part and, behind it, the segments.
+class Runner {
+ public:
+  Runner(const Plan& plan, const uint8_t* in, const uint8_t* end, uint8_t* out)
+      : fixed_(in), segment_(in + plan.fixed_size), end_(end), out_(out) {}
+
+  bool Step(const struct Step& step) {
+    switch (step.kind) {
+      case StepKind::kCopy:
+        std::memcpy(out_, fixed_, step.bytes);
+        fixed_ += step.bytes;
+        out_ += step.bytes;
+        return true;
+      case StepKind::kInlineText:
+        PutText(out_, fixed_, step.bytes);
+        fixed_ += step.bytes;
+        out_ += step.bytes;
+        return true;
+      case StepKind::kSegment:
+      case StepKind::kSegmentText:
+        return Segment(step);
+      case StepKind::kString:
+        return String();
+      case StepKind::kSequence:
+      case StepKind::kSequenceText:
+        return Sequence(step);
+      case StepKind::kDynamic:
+        return false;  // contexts only, see RunContexts
+    }
+    return false;
+  }
+
+  [[nodiscard]] RunResult result() const { return {segment_, out_}; }
+
+ private:
+  [[nodiscard]] bool Has(uint64_t bytes) const {
+    return bytes <= static_cast<uint64_t>(end_ - segment_);
+  }
+
+  void PutSegment(uint32_t bytes, bool text) {
+    if (text) {
+      PutText(out_, segment_, bytes);
+    } else {
+      std::memcpy(out_, segment_, bytes);
+    }
+    segment_ += bytes;
+    out_ += bytes;
+  }
+
+  bool Segment(const struct Step& step) {
+    if (!Has(step.bytes)) return false;
+    PutSegment(step.bytes, step.kind == StepKind::kSegmentText);
+    return true;
+  }
+
+  bool String() {
+    const uint32_t bytes = LoadU32(fixed_);
+    fixed_ += 4;
+    if (!Has(bytes)) return false;
+    std::memcpy(out_, segment_, bytes);
+    out_ += MakeTextValid(out_, bytes);
+    *out_++ = 0;
+    segment_ += bytes;
+    return true;
+  }
+
+  bool Sequence(const struct Step& step) {
+    const uint32_t count = LoadU32(fixed_);
+    fixed_ += 4;
+    const uint64_t bytes = uint64_t{count} * step.elem_size;
+    if (!Has(bytes) || (uint64_t{count} >> (8 * step.length_size)) != 0) return false;
+    std::memcpy(out_, &count, step.length_size);
+    out_ += step.length_size;
+    PutSegment(static_cast<uint32_t>(bytes), step.kind == StepKind::kSequenceText);
+    return true;
+  }
+
+  const uint8_t* fixed_;
+  const uint8_t* segment_;
+  const uint8_t* end_;
+  uint8_t* out_;
+};
+
+// Bytes of a DYNAMIC value by its type; 0 for NONE; kNone for no type.
+constexpr uint32_t kNoType = UINT32_MAX;
+uint32_t DynamicBytes(uint8_t type) {
+  switch (type) {
+    case WEFT_DYNAMIC_NONE:
+      return 0;
+    case WEFT_DYNAMIC_S8:
+    case WEFT_DYNAMIC_U8:
+      return 1;
+    case WEFT_DYNAMIC_S16:
+    case WEFT_DYNAMIC_U16:
+      return 2;
+    case WEFT_DYNAMIC_S32:
+    case WEFT_DYNAMIC_U32:
+    case WEFT_DYNAMIC_FLOAT:
+      return 4;
+    case WEFT_DYNAMIC_S64:
+    case WEFT_DYNAMIC_U64:
+    case WEFT_DYNAMIC_DOUBLE:
+      return 8;
+    default:
+      return kNoType;
+  }
+}
+
+bool RunDynamic(RunResult& at, const uint8_t* end) {
+  if (at.in == end) return false;
+  const uint8_t type = *at.in++;
+  *at.out++ = type;
+  const auto left = static_cast<uint64_t>(end - at.in);
+  if (type == WEFT_DYNAMIC_STRING) {
+    if (left < 4) return false;
+    const uint32_t bytes = LoadU32(at.in);
+    if (bytes > left - 4) return false;
+    std::memcpy(at.out, at.in + 4, bytes);
+    at.out += MakeTextValid(at.out, bytes);
+    *at.out++ = 0;
+    at.in += 4 + bytes;
+    return true;
+  }
+  const uint32_t bytes = DynamicBytes(type);
+  if (bytes > left) return false;
+  std::memcpy(at.out, at.in, bytes);
+  at.in += bytes;
+  at.out += bytes;
+  return true;
+}
+
+// Contexts lie one after the other: no segments, and what follows a DYNAMIC value moves with it.
+RunResult RunContexts(const Plan& plan, const uint8_t* in, const uint8_t* end, uint8_t* out) {
+  RunResult at{in, out};
+  for (const Step& step : plan.steps) {
+    if (step.kind == StepKind::kDynamic) {
+      if (!RunDynamic(at, end)) return {};
+      continue;
+    }
+    if (step.bytes > static_cast<uint64_t>(end - at.in)) return {};
+    if (step.kind == StepKind::kInlineText) {
+      PutText(at.out, at.in, step.bytes);
+    } else {
+      std::memcpy(at.out, at.in, step.bytes);
+    }
+    at.in += step.bytes;
+    at.out += step.bytes;
+  }
+  return at;
+}
+
+}  // namespace
+
+Plan MakeContextPlan(const ChannelSchema& channel) {
+  Plan plan;
+  for (const ContextField& context : channel.contexts) {
+    const weft_context_info* info = weft_context_by_id(context.id);
+    if (info->type == WEFT_CONTEXT_DYNAMIC) {
+      plan.sequential = true;
+      plan.verbatim = false;
+      plan.steps.push_back({.kind = StepKind::kDynamic});
+    } else if (info->type == WEFT_CONTEXT_TEXT) {
+      plan.verbatim = false;
+      plan.fixed_size += info->size;
+      plan.steps.push_back({.kind = StepKind::kInlineText, .bytes = info->size});
+    } else {
+      AddCopy(plan, info->size);
+    }
+  }
+  return plan;
+}
+
+Plan MakePayloadPlan(const EventSchema& event) {
+  Plan plan;
+  for (const FieldSchema& field : event.fields) {
+    if ((field.flags & WEFT_FIELD_NOWRITE) != 0) continue;
+    const bool text = (field.flags & WEFT_FIELD_TEXT) != 0;
+    switch (field.kind) {
+      case WEFT_FIELD_KIND_STRING:
+        plan.verbatim = false;
+        plan.fixed_size += 4;
+        plan.steps.push_back({.kind = StepKind::kString});
+        break;
+      case WEFT_FIELD_KIND_SEQUENCE:
+        plan.verbatim = false;
+        plan.fixed_size += 4;
+        plan.steps.push_back({.kind = text ? StepKind::kSequenceText : StepKind::kSequence,
+                              .length_size = FileLengthSize(field.length_size),
+                              .elem_size = field.elem_size});
+        break;
+      case WEFT_FIELD_KIND_ARRAY:
+        AddArray(plan, field);
+        break;
+      default:
+        AddCopy(plan, field.elem_size);
+    }
+  }
+  return plan;
+}
+
+RunResult RunPlan(const Plan& plan, const uint8_t* in, const uint8_t* end, uint8_t* out) {
+  if (plan.sequential) return RunContexts(plan, in, end, out);
+  if (plan.fixed_size > static_cast<uint64_t>(end - in)) return {};
+  if (plan.verbatim) {
+    std::memcpy(out, in, plan.fixed_size);
+    return {in + plan.fixed_size, out + plan.fixed_size};
+  }
+  Runner runner(plan, in, end, out);
+  for (const Step& step : plan.steps) {
+    if (!runner.Step(step)) return {};
+  }
+  return runner.result();
+}
+
+}  // namespace weft::ctf

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/ctf/text.h"
+
+#include <cstring>
+
+namespace weft::ctf {
+namespace {
+
+// Length of the well-formed UTF-8 sequence of two to four bytes at `p`, 0 if there is none.
+size_t SequenceLength(const uint8_t* p, size_t size) {
+  const uint8_t lead = p[0];
+  uint8_t low = 0x80;
+  uint8_t high = 0xbf;  // bounds of the second byte
+  size_t length = 0;
+  if (lead >= 0xc2 && lead <= 0xdf) {
+    length = 2;
+  } else if (lead >= 0xe0 && lead <= 0xef) {
+    length = 3;
+    if (lead == 0xe0) low = 0xa0;   // no overlong forms
+    if (lead == 0xed) high = 0x9f;  // no surrogates
+  } else if (lead >= 0xf0 && lead <= 0xf4) {
+    length = 4;
+    if (lead == 0xf0) low = 0x90;
+    if (lead == 0xf4) high = 0x8f;
+  }
+  if (length == 0 || length > size || p[1] < low || p[1] > high) return 0;
+  for (size_t i = 2; i < length; i++) {
+    if ((p[i] & 0xc0) != 0x80) return 0;
+  }
+  return length;
+}
+
+}  // namespace
+
+size_t MakeTextValid(uint8_t* text, size_t size) {
+  size_t at = 0;
+  while (at < size) {
+    // Eight plain bytes at a time: none with the high bit, none zero.
+    while (at + 8 <= size) {
+      uint64_t word;
+      std::memcpy(&word, text + at, 8);
+      constexpr uint64_t kHigh = 0x8080808080808080;
+      constexpr uint64_t kOnes = 0x0101010101010101;
+      if (((word | (word - kOnes)) & kHigh) != 0) break;
+      at += 8;
+    }
+    if (at == size) break;
+    const uint8_t c = text[at];
+    if (c == 0) return at;
+    if (c < 0x80) {
+      at++;
+      continue;
+    }
+    const size_t length = SequenceLength(text + at, size - at);
+    if (length == 0) {
+      text[at++] = '?';
+    } else {
+      at += length;
+    }
+  }
+  return at;
+}
+
+std::string PrintableName(std::string_view name) {
+  std::string out(name);
+  out.resize(MakeTextValid(reinterpret_cast<uint8_t*>(out.data()), out.size()));
+  for (char& c : out) {
+    if (static_cast<uint8_t>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  return out;
+}
+
+std::string IdentifierName(std::string_view name) {
+  std::string out(name);
+  for (char& c : out) {
+    const bool ok =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    if (!ok) c = '_';
+  }
+  if (out.empty()) out = "_";
+  return out;
+}
+
+}  // namespace weft::ctf

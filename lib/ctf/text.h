@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Foreign text becomes valid text, in place and without growing: readers of CTF (and JSON) refuse
+// what is not UTF-8. Thread-safety: pure functions.
+#ifndef WEFT_LIB_CTF_TEXT_H_
+#define WEFT_LIB_CTF_TEXT_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace weft::ctf {
+
+// Bytes before the first NUL, at most `size`. In them, every byte that is not part of well-formed
+// UTF-8 (RFC 3629) becomes '?'.
+size_t MakeTextValid(uint8_t* text, size_t size);
+
+// A name that a person sees: valid UTF-8, control characters become '?'.
+std::string PrintableName(std::string_view name);
+
+// [A-Za-z0-9_]+: what TSDL and C call an identifier, except that it may begin with a digit.
+std::string IdentifierName(std::string_view name);
+
+}  // namespace weft::ctf
+
+#endif  // WEFT_LIB_CTF_TEXT_H_

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "relay/store/store.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "lib/ctf/packet_writer.h"
+
+namespace weft::store {
+namespace {
+
+using ctf::kPacketHeaderBytes;
+
+Result<uint64_t> FileSize(int fd, const std::string& name) {
+  struct stat st{};
+  if (::fstat(fd, &st) != 0) return FailErrno(name);
+  return static_cast<uint64_t>(st.st_size);
+}
+
+// All of `bytes` at `offset`, or the file ends at `offset` again.
+Status AppendAt(int fd, uint64_t offset, std::span<const uint8_t> bytes, const std::string& name) {
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t n =
+        ::pwrite(fd, bytes.data() + done, bytes.size() - done, static_cast<off_t>(offset + done));
+    if (n > 0) {
+      done += static_cast<size_t>(n);
+      continue;
+    }
+    if (n < 0 && errno == EINTR) continue;
+    if (n == 0) errno = ENOSPC;
+    auto failure = FailErrno(name);
+    // If even this fails, the next write starts at `offset` all the same.
+    if (::ftruncate(fd, static_cast<off_t>(offset)) != 0) {
+      failure.error().message += " (and the partial write could not be cut off)";
+    }
+    return failure;
+  }
+  return {};
+}
+
+// Up to bytes.size() bytes; fewer at the end of the file.
+Result<size_t> ReadAt(int fd, uint64_t offset, std::span<uint8_t> bytes, const std::string& name) {
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t n =
+        ::pread(fd, bytes.data() + done, bytes.size() - done, static_cast<off_t>(offset + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return FailErrno(name);
+    if (n == 0) break;
+    done += static_cast<size_t>(n);
+  }
+  return done;
+}
+
+// Where the last complete fragment of metadata ends: at an empty line, of which it has no other.
+Result<uint64_t> CompleteMetadata(int fd, uint64_t size, const std::string& name) {
+  constexpr uint64_t kTail = 2 * 1024 * 1024;  // more than a fragment has
+  const uint64_t from = size > kTail ? size - kTail : 0;
+  std::string tail(size - from, '\0');
+  WEFT_ASSIGN(const size_t got,
+              ReadAt(fd, from, {reinterpret_cast<uint8_t*>(tail.data()), tail.size()}, name));
+  tail.resize(got);
+  const size_t at = tail.rfind("\n\n");
+  return at == std::string::npos ? from : from + at + 2;
+}
+
+// Walks over whole packets; stops at what is none.
+Status Recover(int fd, uint64_t size, StreamState& state) {
+  std::array<uint8_t, kPacketHeaderBytes> front;
+  while (state.bytes + kPacketHeaderBytes <= size) {
+    auto got = ReadAt(fd, state.bytes, front, state.file);
+    if (!got) return std::unexpected(std::move(got).error());
+    const auto info = ctf::ReadPacketInfo(std::span(front).first(*got));
+    if (!info || info->packet_bytes > size - state.bytes) break;
+    state.bytes += info->packet_bytes;
+    state.packets++;
+    state.has_packets = true;
+    state.last_sequence = info->sequence;
+    state.last_time = info->end;
+    state.last_discarded = info->discarded;
+  }
+  return {};
+}
+
+}  // namespace
+
+Status CheckRelativeName(std::string_view name) {
+  bool ok = !name.empty() && name.size() < 4096 && name.find('\0') == std::string_view::npos;
+  for (size_t at = 0; ok && at <= name.size();) {
+    const size_t slash = std::min(name.find('/', at), name.size());
+    const std::string_view part = name.substr(at, slash - at);
+    ok = !part.empty() && part != "." && part != "..";
+    at = slash + 1;
+  }
+  if (!ok) return Fail(ErrorCode::kInvalid, "not a relative file name: " + std::string(name));
+  return {};
+}
+
+Result<UniqueFd> DirectoryFileMaker::OpenFile(std::string_view relative_name) {
+  WEFT_TRY(CheckRelativeName(relative_name));
+  const std::string name(relative_name);
+  UniqueFd folder;
+  int at = directory_.get();
+  size_t begin = 0;
+  for (size_t slash = name.find('/'); slash != std::string::npos; slash = name.find('/', begin)) {
+    const std::string part = name.substr(begin, slash - begin);
+    if (::mkdirat(at, part.c_str(), 0770) != 0 && errno != EEXIST) return FailErrno(name);
+    UniqueFd next(::openat(at, part.c_str(), O_DIRECTORY | O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+    if (!next) return FailErrno(name);
+    folder = std::move(next);
+    at = folder.get();
+    begin = slash + 1;
+  }
+  UniqueFd file(
+      ::openat(at, name.c_str() + begin, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0660));
+  if (!file) return FailErrno(name);
+  return file;
+}
+
+std::string UserTracePath(uint32_t uid) { return "ust/uid/" + std::to_string(uid) + "/64-bit"; }
+std::string KernelTracePath() { return "kernel"; }
+
+Result<TraceStore> TraceStore::Open(FileMaker& maker, std::string path) {
+  TraceStore store(maker, std::move(path));
+  const std::string name = store.path_ + "/metadata";
+  WEFT_ASSIGN(store.metadata_, maker.OpenFile(name));
+  const int fd = store.metadata_.get();
+  WEFT_ASSIGN(const uint64_t size, FileSize(fd, name));
+  WEFT_ASSIGN(store.metadata_bytes_, CompleteMetadata(fd, size, name));
+  if (store.metadata_bytes_ < size &&
+      ::ftruncate(fd, static_cast<off_t>(store.metadata_bytes_)) != 0) {
+    return FailErrno(name);
+  }
+  return store;
+}
+
+Status TraceStore::AppendMetadata(std::string_view fragment) {
+  WEFT_TRY(AppendAt(metadata_.get(), metadata_bytes_,
+                    {reinterpret_cast<const uint8_t*>(fragment.data()), fragment.size()},
+                    path_ + "/metadata"));
+  metadata_bytes_ += fragment.size();
+  return {};
+}
+
+Result<size_t> TraceStore::AddStream(std::string_view channel, uint32_t number) {
+  Stream stream;
+  stream.state.file = path_ + "/" + std::string(channel) + "_" + std::to_string(number);
+  WEFT_ASSIGN(stream.fd, maker_->OpenFile(stream.state.file));
+  WEFT_ASSIGN(const uint64_t size, FileSize(stream.fd.get(), stream.state.file));
+  WEFT_TRY(Recover(stream.fd.get(), size, stream.state));
+  if (stream.state.bytes < size &&
+      ::ftruncate(stream.fd.get(), static_cast<off_t>(stream.state.bytes)) != 0) {
+    return FailErrno(stream.state.file);
+  }
+  streams_.push_back(std::move(stream));
+  return streams_.size() - 1;
+}
+
+Status TraceStore::WritePacket(size_t stream, std::span<const uint8_t> packet) {
+  Stream& to = streams_.at(stream);
+  WEFT_ASSIGN(const ctf::PacketInfo info, ctf::ReadPacketInfo(packet));
+  if (info.packet_bytes != packet.size()) {
+    return Fail(ErrorCode::kCorrupt, to.state.file + ": packet says another size than it has");
+  }
+  if (to.state.has_packets && info.sequence <= to.state.last_sequence) return {};
+  WEFT_TRY(AppendAt(to.fd.get(), to.state.bytes, packet, to.state.file));
+  to.state.bytes += packet.size();
+  to.state.packets++;
+  to.state.has_packets = true;
+  to.state.last_sequence = info.sequence;
+  to.state.last_time = info.end;
+  to.state.last_discarded = info.discarded;
+  return {};
+}
+
+Status TraceStore::Sync() {
+  if (::fsync(metadata_.get()) != 0) return FailErrno(path_ + "/metadata");
+  for (const Stream& stream : streams_) {
+    if (::fsync(stream.fd.get()) != 0) return FailErrno(stream.state.file);
+  }
+  return {};
+}
+
+uint64_t TraceStore::total_bytes() const {
+  uint64_t total = metadata_bytes_;
+  for (const Stream& stream : streams_) total += stream.state.bytes;
+  return total;
+}
+
+}  // namespace weft::store
