@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Limits of what weft's processes say to each other, and how long they wait for each other.
+#ifndef WEFT_LIB_IPC_LIMITS_H_
+#define WEFT_LIB_IPC_LIMITS_H_
+
+#include <chrono>
+#include <cstddef>
+
+namespace weft::ipc {
+
+// A Trace document may have 1 MiB, but a message must fit a socket's buffer, which is 208 KiB unless
+// raised; sockets that carry CreateSession raise it to twice this.
+inline constexpr size_t kMaxMessageBytes = size_t{1} << 20;
+// Only Arrived has two.
+inline constexpr size_t kMaxMessageFds = 2;
+// Messages that wait because the peer is slow. Each may hold a descriptor, so this stays below the
+// usual limit of 1024 descriptors.
+inline constexpr size_t kMaxQueuedMessages = 512;
+
+inline constexpr std::chrono::milliseconds kHeartbeatInterval{1000};
+inline constexpr std::chrono::milliseconds kHeartbeatTimeout{10'000};
+inline constexpr std::chrono::milliseconds kProgressTimeout{20'000};
+
+}  // namespace weft::ipc
+
+#endif  // WEFT_LIB_IPC_LIMITS_H_

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything that weft's own processes of one node (or of one `weft record`) say to each other, as
+// plain structs; lib/ipc/channel.h carries them: one message is one SOCK_SEQPACKET message, JSON, with
+// its descriptors as SCM_RIGHTS.
+//
+//     weft (cli) ---- session.sock ---- weft-agent ===== channel ===== weft-consumer
+//                                           \\                            //
+//                                            ====== weft-keeper =========
+//
+// Who talks how. The keeper starts agent and consumers and gives each, as descriptor kKeeperFd, a
+// channel to itself. Agent and consumer talk directly over a socket pair that the keeper makes and
+// hands to both as Connect; it makes a new one whenever either of them was started again.
+//
+// A consumer's life:
+//   1. reads Connect from the keeper; sends Hello to the agent
+//   2. gets Configure, then ChannelDefinition, Ring and StopChannel in any number, then StateComplete:
+//      the agent repeats all it knows on every new connection. What the consumer knows already (a
+//      channel by id, a ring by channel_id and instance) it passes over, closing the descriptor.
+//   3. ChannelReady for each channel, when its files exist: START waits for it
+//   4. Ring, ProcessGone at any time; FileRequest/FileAnswer when a file is needed; Stats for every
+//      channel about ten times a second while they change; Heartbeat to the keeper once a second
+//   5. ProcessGone: what the rings of that process hold is final: read to the end, then RingDone. The
+//      agent drops the descriptor everywhere and answers ForgetRing; until then the journal remembers
+//      the ring, so that it is not read twice
+//   6. StopChannel: closes the slots of all its rings, reads to the end, flushes, fsyncs, then Drained
+//   7. the agent's channel ends: goes on reading, waits for another Connect. The keeper's channel ends,
+//      or the keeper says Exit: flushes and exits with status 0
+// All counts are totals since the channel was defined, not differences: a message that is lost or
+// said twice does no harm. After a restart they go on where the journal has them.
+//
+// Versions: Hello carries kProtocolVersion; processes of one keeper come from one installation, so
+// another number is an error. Members that a receiver does not know are passed over.
+// Thread-safety: plain values. Limits: limits.h.
+#ifndef WEFT_LIB_IPC_MESSAGES_H_
+#define WEFT_LIB_IPC_MESSAGES_H_
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "lib/base/unique_fd.h"
+
+namespace weft::ipc {
+
+inline constexpr uint32_t kProtocolVersion = 1;
+inline constexpr int kKeeperFd = 3;  // in agent and consumer: the channel to the keeper
+
+using Uuid = std::array<uint8_t, 16>;
+
+// --- agent -> consumer -----------------------------------------------------------------------
+
+// First message on a connection. `journal` is the same memfd at every start of this consumer; it is
+// empty at the first, and grows as the consumer wants.
+struct Configure {
+  UniqueFd journal;
+  uint32_t clock = 0;              // enum weft_clock_id, of all rings
+  uint32_t slot_count = 0;         // slots that a ring set shall have, the atomic one not counted
+  int64_t realtime_offset_ns = 0;  // CLOCK_REALTIME - CLOCK_MONOTONIC when the session began
+  Uuid clock_uuid{};               // the same for all traces of this boot: they can be merged
+};
+
+struct Context {
+  uint16_t id = 0;   // lib/abi/context.h
+  std::string name;  // of perf counters and application contexts
+};
+
+struct ChannelDefinition {
+  uint64_t id = 0;          // as in lib/abi/control.h, never used again
+  std::string trace;        // the Trace's name
+  std::string channel;      // "user"
+  std::string trace_path;   // relative folder of the CTF trace, "ust/uid/1000/64-bit"
+  Uuid trace_uuid{};        // one per trace_path
+  std::string ctf_version;  // "1.8" or "2"
+  uint32_t mode = 0;        // enum weft_ring_mode
+  uint32_t subbuf_shift = 0;
+  uint32_t subbufs_shift = 0;
+  std::vector<Context> contexts;  // in the order of the records
+  // For the trace's environment.
+  std::string hostname;
+  std::string domain;    // "ust"
+  std::string created;   // "20261121T103330Z"
+  std::string programs;  // "shop"
+  std::string node, kubernetes_namespace, pod, pod_uid, container;
+};
+
+// A ring set. (channel_id, instance) names it. What the ring itself claims is not trusted; this is
+// what the kernel said of who sent it.
+struct Ring {
+  uint64_t channel_id = 0;
+  uint64_t instance = 0;
+  uint64_t process = 0;  // the agent's number of the process, never used again (pids are)
+  int32_t pid = 0;       // in the agent's pid namespace
+  uint32_t uid = 0;
+  std::string procname;   // "" where the process was gone already
+  std::string container;  // "" in local mode
+  UniqueFd fd;
+};
+
+// No process writes into these rings any more.
+struct ProcessGone {
+  uint64_t process = 0;
+};
+
+struct ForgetRing {
+  uint64_t channel_id = 0;
+  uint64_t instance = 0;
+};
+
+struct StopChannel {
+  uint64_t channel_id = 0;
+};
+
+// Drained was understood: the journal may forget the channel and its rings.
+struct ForgetChannel {
+  uint64_t channel_id = 0;
+};
+
+struct StateComplete {};
+
+// `error` is 0 and `fd` open for reading and writing, or an errno and no fd.
+struct FileAnswer {
+  uint64_t request = 0;
+  int32_t error = 0;
+  UniqueFd fd;
+};
+
+// --- consumer -> agent -----------------------------------------------------------------------
+
+// Also the first message of agent and consumer to the keeper.
+struct Hello {
+  uint32_t version = kProtocolVersion;
+  int32_t pid = 0;
+};
+
+struct ChannelReady {
+  uint64_t channel_id = 0;
+  std::string error;  // not "": the channel cannot be had, for people
+};
+
+// A file to create or open beneath the output folder, never truncated; folders on the way are made.
+struct FileRequest {
+  uint64_t request = 0;  // unique per connection
+  std::string name;      // relative, as relay/store's CheckRelativeName
+};
+
+// P3, per channel:  emitted = recorded + sum(discarded)
+//                   recorded = delivered + overwritten + sum(lost) + in_flight
+struct ChannelCounts {
+  uint64_t recorded = 0;
+  uint64_t delivered = 0;
+  uint64_t overwritten = 0;
+  uint64_t in_flight = 0;  // read or still in rings, not yet in a file
+  std::map<std::string, uint64_t>
+      discarded;                         // "full", "memory", "nested", "too_large", "contended"
+  std::map<std::string, uint64_t> lost;  // "stage/reason": "consumer/corrupt", "store/disk_full"
+  uint64_t late = 0;                     // delivered with their time raised
+  uint64_t bytes = 0;                    // of the trace's files
+  uint64_t packets = 0;
+  uint64_t streams = 0;  // files
+  uint64_t rings = 0;    // ring sets ever
+  uint64_t corrupt_rings = 0;
+  uint64_t tail_unknown = 0;  // streams whose end nobody knows
+};
+
+struct Stats {
+  uint64_t channel_id = 0;
+  ChannelCounts counts;
+};
+
+// This ring set was read to its end, or is corrupt from here on; its events are in Stats.
+struct RingDone {
+  uint64_t channel_id = 0;
+  uint64_t instance = 0;
+  bool corrupt = false;
+  std::string reason;  // where it is corrupt: what contradicts what
+};
+
+struct Drained {
+  uint64_t channel_id = 0;
+  ChannelCounts counts;  // final; in_flight is 0
+};
+
+// Something a person should know, once per kind: "the disk is full".
+struct Notice {
+  std::string component;
+  std::string message;
+};
+
+// --- agent, consumer -> keeper ---------------------------------------------------------------
+
+// Health is progress: the keeper restarts whoever says nothing for kHeartbeatTimeout, and whoever has
+// `pending` work while `done` stands still for kProgressTimeout.
+struct Heartbeat {
+  uint64_t done = 0;     // any counter that only grows: bytes read, messages handled
+  uint64_t pending = 0;  // work that is waiting; 0: idle
+};
+
+// --- agent -> keeper -------------------------------------------------------------------------
+
+// Keeps a descriptor beyond the agent's death; Kept repeats them to the next agent. The same key
+// again replaces meta, and fd where there is one.
+struct Keep {
+  std::string key;
+  std::string meta;  // the agent's business
+  UniqueFd fd;
+};
+
+struct Drop {
+  std::string key;
+};
+
+// The keeper answers this socket's doorbells from now on (Arrived) and keeps what they bring.
+struct ListenDoorbell {
+  UniqueFd fd;
+};
+
+struct StartConsumer {
+  std::string name;  // [a-z0-9-]
+};
+
+// Exit, then the process's end.
+struct StopConsumer {
+  std::string name;
+};
+
+// All is done: end every process, in order, then the keeper itself.
+struct Quit {};
+
+// --- keeper -> agent -------------------------------------------------------------------------
+
+struct Kept {
+  std::string key;
+  std::string meta;
+  UniqueFd fd;
+};
+
+struct KeptComplete {};
+
+// A doorbell rang. The keeper holds `fd` under `key` until Drop; what it knows of the sender comes
+// from the kernel.
+struct Arrived {
+  std::string key;
+  std::string message;  // the doorbell's bytes in hexadecimal digits, foreign
+  int32_t pid = 0;
+  uint32_t uid = 0;
+  uint32_t gid = 0;
+  UniqueFd fd;
+  UniqueFd pidfd;  // not valid: the process was gone already
+};
+
+// Also keeper -> consumer (name ""): talk to the other side over this from now on.
+struct Connect {
+  std::string name;
+  UniqueFd fd;
+};
+
+struct ConsumerGone {
+  std::string name;
+  std::string reason;     // "killed by signal 9", "no heartbeat for 10 s"
+  uint32_t failures = 0;  // in a row
+  bool given_up = false;  // it keeps failing: not tried again before `retry_seconds`
+  uint32_t retry_seconds = 0;
+};
+
+// The session's owner is gone (its end of the lifeline was closed): stop, drain, Quit.
+struct OwnerGone {};
+
+// --- keeper -> consumer ----------------------------------------------------------------------
+
+struct Exit {};
+
+// --- cli -> agent ----------------------------------------------------------------------------
+
+// Answered by SessionState or Refused, after the session is on disk.
+struct CreateSession {
+  std::string traces;       // Trace YAML or JSON, one or several documents
+  std::string file;         // what to call it in diagnostics
+  std::string output;       // absolute path of the folder, which exists
+  std::string ctf_version;  // "1.8" or "2"
+  std::string programs;
+  uint32_t uid = 0;
+};
+
+struct StartSession {};
+struct StopSession {};     // answered when all is drained
+struct QuerySession {};    // answered at once
+struct DestroySession {};  // no answer: all processes end
+
+// --- agent -> cli ----------------------------------------------------------------------------
+
+enum class Phase : uint8_t { kNone, kCreated, kStarting, kReady, kStopping, kStopped };
+
+struct TraceState {
+  std::string name;
+  std::string path;  // of the CTF trace, below output
+  ChannelCounts counts;
+};
+
+struct SessionState {
+  Phase phase = Phase::kNone;
+  std::string output;
+  std::string programs;
+  std::vector<TraceState> traces;
+  uint64_t processes = 0;  // that have rings now
+  uint64_t recoveries = 0;
+  std::vector<std::string> notices;  // for people, oldest first
+};
+
+struct Refused {
+  std::string message;  // may have several lines
+};
+
+using Message =
+    std::variant<Configure, ChannelDefinition, Ring, ProcessGone, ForgetRing, StopChannel,
+                 ForgetChannel, StateComplete, FileAnswer, Hello, ChannelReady, FileRequest, Stats,
+                 RingDone, Drained, Notice, Heartbeat, Keep, Drop, ListenDoorbell, StartConsumer,
+                 StopConsumer, Quit, Kept, KeptComplete, Arrived, Connect, ConsumerGone, OwnerGone,
+                 Exit, CreateSession, StartSession, StopSession, QuerySession, DestroySession,
+                 SessionState, Refused>;
+
+}  // namespace weft::ipc
+
+#endif  // WEFT_LIB_IPC_MESSAGES_H_
