@@ -8,9 +8,9 @@
 
 namespace weft::ipc {
 
-// A Trace document may have 1 MiB, but a message must fit a socket's buffer, which is 208 KiB unless
-// raised; sockets that carry CreateSession raise it to twice this.
-inline constexpr size_t kMaxMessageBytes = size_t{1} << 20;
+// Must fit a socket's buffer, which is 208 KiB where nobody changed it. What can be longer (Traces)
+// travels as a descriptor.
+inline constexpr size_t kMaxMessageBytes = 128 * 1024;
 // Only Arrived has two.
 inline constexpr size_t kMaxMessageFds = 2;
 // Messages that wait because the peer is slow. Each may hold a descriptor, so this stays below the

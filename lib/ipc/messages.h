@@ -276,7 +276,7 @@ struct Exit {};
 
 // Answered by SessionState or Refused, after the session is on disk.
 struct CreateSession {
-  std::string traces;       // Trace YAML or JSON, one or several documents
+  UniqueFd traces;          // a file: Trace YAML or JSON, one or several documents
   std::string file;         // what to call it in diagnostics
   std::string output;       // absolute path of the folder, which exists
   std::string ctf_version;  // "1.8" or "2"
