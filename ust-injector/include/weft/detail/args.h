@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * TP_ARGS(type1, name1, ...) as a tuple in parentheses, and what is made of it:
+ *   WEFT_ARGS_PROTO(args)       type1 name1, type2 name2     or void
+ *   WEFT_ARGS_DATA_PROTO(args)  void *data, type1 name1, ... or void *data
+ *   WEFT_ARGS_NAMES(args)       name1, name2                 or nothing
+ *   WEFT_ARGS_DATA_NAMES(args)  data, name1, name2           or data
+ *   WEFT_ARGS_MORE_PROTO(args), WEFT_ARGS_MORE_NAMES(args)   the same, each with a comma before it
+ *   WEFT_ARGS_TEXT(args)        "type1, name1, type2, name2"
+ * A tuple has 0 to 10 pairs; () and (void) mean no arguments, both count as one.
+ */
+#ifndef WEFT_DETAIL_ARGS_H_
+#define WEFT_DETAIL_ARGS_H_
+
+#include "compiler.h"
+
+#define WEFT_ARGS_PICK(a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15, a16, a17, \
+                       a18, a19, a20, n, ...)                                                      \
+  n
+#define WEFT_ARGS_COUNT(...)                                                                      \
+  WEFT_ARGS_PICK(__VA_ARGS__, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, \
+                 1, 0)
+
+#define WEFT_ARGS_APPLY(prefix, ...) WEFT_JOIN(prefix, WEFT_ARGS_COUNT(__VA_ARGS__))(__VA_ARGS__)
+
+#define WEFT_ARGS_PROTO(args) WEFT_ARGS_PROTO_ args
+#define WEFT_ARGS_PROTO_(...) WEFT_ARGS_APPLY(WEFT_PROTO_, __VA_ARGS__)
+#define WEFT_ARGS_DATA_PROTO(args) WEFT_ARGS_DATA_PROTO_ args
+#define WEFT_ARGS_DATA_PROTO_(...) void* weft_data WEFT_ARGS_APPLY(WEFT_MORE_PROTO_, __VA_ARGS__)
+#define WEFT_ARGS_NAMES(args) WEFT_ARGS_NAMES_ args
+#define WEFT_ARGS_NAMES_(...) WEFT_ARGS_APPLY(WEFT_NAMES_, __VA_ARGS__)
+#define WEFT_ARGS_DATA_NAMES(args) WEFT_ARGS_DATA_NAMES_ args
+#define WEFT_ARGS_DATA_NAMES_(...) weft_data WEFT_ARGS_APPLY(WEFT_MORE_NAMES_, __VA_ARGS__)
+#define WEFT_ARGS_MORE_PROTO(args) WEFT_ARGS_MORE_PROTO_ args
+#define WEFT_ARGS_MORE_PROTO_(...) WEFT_ARGS_APPLY(WEFT_MORE_PROTO_, __VA_ARGS__)
+#define WEFT_ARGS_MORE_NAMES(args) WEFT_ARGS_MORE_NAMES_ args
+#define WEFT_ARGS_MORE_NAMES_(...) WEFT_ARGS_APPLY(WEFT_MORE_NAMES_, __VA_ARGS__)
+#define WEFT_ARGS_TEXT(args) WEFT_ARGS_TEXT_ args
+#define WEFT_ARGS_TEXT_(...) WEFT_TEXT(__VA_ARGS__)
+
+/* A field may leave an argument unused: that is the provider's business. */
+#define WEFT_PROTO_1(nothing) void
+#define WEFT_PROTO_2(type, name) type name __attribute__((unused))
+#define WEFT_PROTO_4(type, name, ...) WEFT_PROTO_2(type, name), WEFT_PROTO_2(__VA_ARGS__)
+#define WEFT_PROTO_6(type, name, ...) WEFT_PROTO_2(type, name), WEFT_PROTO_4(__VA_ARGS__)
+#define WEFT_PROTO_8(type, name, ...) WEFT_PROTO_2(type, name), WEFT_PROTO_6(__VA_ARGS__)
+#define WEFT_PROTO_10(type, name, ...) WEFT_PROTO_2(type, name), WEFT_PROTO_8(__VA_ARGS__)
+#define WEFT_PROTO_12(type, name, ...) WEFT_PROTO_2(type, name), WEFT_PROTO_10(__VA_ARGS__)
+#define WEFT_PROTO_14(type, name, ...) WEFT_PROTO_2(type, name), WEFT_PROTO_12(__VA_ARGS__)
+#define WEFT_PROTO_16(type, name, ...) WEFT_PROTO_2(type, name), WEFT_PROTO_14(__VA_ARGS__)
+#define WEFT_PROTO_18(type, name, ...) WEFT_PROTO_2(type, name), WEFT_PROTO_16(__VA_ARGS__)
+#define WEFT_PROTO_20(type, name, ...) WEFT_PROTO_2(type, name), WEFT_PROTO_18(__VA_ARGS__)
+
+#define WEFT_NAMES_1(nothing)
+#define WEFT_NAMES_2(type, name) name
+#define WEFT_NAMES_4(type, name, ...) name, WEFT_NAMES_2(__VA_ARGS__)
+#define WEFT_NAMES_6(type, name, ...) name, WEFT_NAMES_4(__VA_ARGS__)
+#define WEFT_NAMES_8(type, name, ...) name, WEFT_NAMES_6(__VA_ARGS__)
+#define WEFT_NAMES_10(type, name, ...) name, WEFT_NAMES_8(__VA_ARGS__)
+#define WEFT_NAMES_12(type, name, ...) name, WEFT_NAMES_10(__VA_ARGS__)
+#define WEFT_NAMES_14(type, name, ...) name, WEFT_NAMES_12(__VA_ARGS__)
+#define WEFT_NAMES_16(type, name, ...) name, WEFT_NAMES_14(__VA_ARGS__)
+#define WEFT_NAMES_18(type, name, ...) name, WEFT_NAMES_16(__VA_ARGS__)
+#define WEFT_NAMES_20(type, name, ...) name, WEFT_NAMES_18(__VA_ARGS__)
+
+/* The same after a first parameter. */
+#define WEFT_MORE_PROTO_1(nothing)
+#define WEFT_MORE_NAMES_1(nothing)
+#define WEFT_MORE_PROTO_2(...) , WEFT_PROTO_2(__VA_ARGS__)
+#define WEFT_MORE_NAMES_2(...) , WEFT_NAMES_2(__VA_ARGS__)
+#define WEFT_MORE_PROTO_4(...) , WEFT_PROTO_4(__VA_ARGS__)
+#define WEFT_MORE_NAMES_4(...) , WEFT_NAMES_4(__VA_ARGS__)
+#define WEFT_MORE_PROTO_6(...) , WEFT_PROTO_6(__VA_ARGS__)
+#define WEFT_MORE_NAMES_6(...) , WEFT_NAMES_6(__VA_ARGS__)
+#define WEFT_MORE_PROTO_8(...) , WEFT_PROTO_8(__VA_ARGS__)
+#define WEFT_MORE_NAMES_8(...) , WEFT_NAMES_8(__VA_ARGS__)
+#define WEFT_MORE_PROTO_10(...) , WEFT_PROTO_10(__VA_ARGS__)
+#define WEFT_MORE_NAMES_10(...) , WEFT_NAMES_10(__VA_ARGS__)
+#define WEFT_MORE_PROTO_12(...) , WEFT_PROTO_12(__VA_ARGS__)
+#define WEFT_MORE_NAMES_12(...) , WEFT_NAMES_12(__VA_ARGS__)
+#define WEFT_MORE_PROTO_14(...) , WEFT_PROTO_14(__VA_ARGS__)
+#define WEFT_MORE_NAMES_14(...) , WEFT_NAMES_14(__VA_ARGS__)
+#define WEFT_MORE_PROTO_16(...) , WEFT_PROTO_16(__VA_ARGS__)
+#define WEFT_MORE_NAMES_16(...) , WEFT_NAMES_16(__VA_ARGS__)
+#define WEFT_MORE_PROTO_18(...) , WEFT_PROTO_18(__VA_ARGS__)
+#define WEFT_MORE_NAMES_18(...) , WEFT_NAMES_18(__VA_ARGS__)
+#define WEFT_MORE_PROTO_20(...) , WEFT_PROTO_20(__VA_ARGS__)
+#define WEFT_MORE_NAMES_20(...) , WEFT_NAMES_20(__VA_ARGS__)
+
+#endif /* WEFT_DETAIL_ARGS_H_ */

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The call sites' side of a tracepoint: its declaration, its definition, and what a call does.
+ * Nothing here knows the fields of an event; the probe does (detail/provider.h).
+ */
+#ifndef WEFT_DETAIL_CALLSITE_H_
+#define WEFT_DETAIL_CALLSITE_H_
+
+#include <stddef.h>
+
+#include "abi.h"
+#include "args.h"
+#include "compiler.h"
+
+/* Where `enabled` leads until, or if never, libweft.so points it elsewhere. */
+static const uint32_t weft_never_enabled __attribute__((unused)) = 0;
+
+#define WEFT_TRACEPOINT_ENABLED(tracepoint) \
+  WEFT_UNLIKELY(__atomic_load_n(WEFT_LOAD((tracepoint).enabled), __ATOMIC_RELAXED))
+
+/* The exact answer, for tracepoint_enabled(). */
+WEFT_COLD int weft_tracepoint_ask(struct weft_tracepoint* tracepoint) {
+  void (*address)(void) = WEFT_LIBRARY_SYMBOL(weft_tracepoint_enabled);
+  return address ? ((int (*)(struct weft_tracepoint*))address)(tracepoint) : 0;
+}
+
+/*
+ * weft_call_P___E calls the probe from the call site itself, so that the probe's return address is
+ * the address of the tracepoint in the traced program; the empty assembly after it keeps the compiler
+ * from making it a jump. weft_call_app_P___E follows the protocol of weft/abi/tracepoint.h;
+ * weft_attach_P___E checks the type of an application's probe.
+ */
+#define WEFT_DECLARE_TRACEPOINT(provider, event, args)                                       \
+  WEFT_EXTERN_C struct weft_tracepoint weft_tracepoint_##provider##___##event                \
+      WEFT_TRACEPOINT_VISIBILITY;                                                            \
+  WEFT_COLD void weft_call_app_##provider##___##event(WEFT_ARGS_PROTO(args)) {               \
+    struct weft_tracepoint* weft_self = &weft_tracepoint_##provider##___##event;             \
+    const struct weft_app_probes* weft_list;                                                 \
+    uint32_t weft_i;                                                                         \
+    __atomic_add_fetch(&weft_self->enters, 1, __ATOMIC_SEQ_CST);                             \
+    weft_list = __atomic_load_n(&weft_self->app_probes, __ATOMIC_SEQ_CST);                   \
+    for (weft_i = 0; weft_list && weft_i < weft_list->count; weft_i++) {                     \
+      void* weft_data = weft_list->probes[weft_i].data;                                      \
+      ((void (*)(WEFT_ARGS_DATA_PROTO(args)))weft_list->probes[weft_i].fn)(                  \
+          WEFT_ARGS_DATA_NAMES(args));                                                       \
+    }                                                                                        \
+    __atomic_add_fetch(&weft_self->leaves, 1, __ATOMIC_SEQ_CST);                             \
+  }                                                                                          \
+  WEFT_INLINE void weft_call_##provider##___##event(WEFT_ARGS_PROTO(args)) {                 \
+    struct weft_tracepoint* weft_self = &weft_tracepoint_##provider##___##event;             \
+    void (*weft_probe)(void);                                                                \
+    if (WEFT_UNLIKELY(WEFT_LOAD(weft_self->app_probes) != NULL)) {                           \
+      weft_call_app_##provider##___##event(WEFT_ARGS_NAMES(args));                           \
+    }                                                                                        \
+    weft_probe = WEFT_LOAD(weft_self->probe);                                                \
+    if (weft_probe) {                                                                        \
+      ((void (*)(WEFT_ARGS_PROTO(args)))weft_probe)(WEFT_ARGS_NAMES(args));                  \
+      __asm__ __volatile__("");                                                              \
+    }                                                                                        \
+  }                                                                                          \
+  WEFT_INLINE int weft_attach_##provider##___##event(void (*fn)(WEFT_ARGS_DATA_PROTO(args)), \
+                                                     void* data) {                           \
+    return weft_probe_attach_checked(#provider ":" #event, WEFT_ARGS_TEXT(args),             \
+                                     (void (*)(void))fn, data);                              \
+  }                                                                                          \
+  WEFT_INLINE int weft_detach_##provider##___##event(void (*fn)(WEFT_ARGS_DATA_PROTO(args)), \
+                                                     void* data) {                           \
+    return weft_probe_detach_checked(#provider ":" #event, (void (*)(void))fn, data);        \
+  }
+
+/*
+ * The definition. libweft.so gets this object's own tracepoint, call sites get the first one that the
+ * dynamic linker finds, which may be another object's: hence two names.
+ */
+#define WEFT_DEFINE_TRACEPOINT(provider, event, args)                                              \
+  WEFT_ABI_ASSERT(sizeof(#provider ":" #event) <= WEFT_EVENT_NAME_MAX,                             \
+                  "weft: the name of a tracepoint is too long");                                   \
+  WEFT_PROVIDER_REFERENCE(provider, event)                                                         \
+  WEFT_BEGIN_C                                                                                     \
+  __attribute__((                                                                                  \
+      visibility("hidden"))) struct weft_tracepoint weft_own_tracepoint_##provider##___##event = { \
+      (uint32_t)sizeof(struct weft_tracepoint),                                                    \
+      0,                                                                                           \
+      &weft_never_enabled,                                                                         \
+      NULL,                                                                                        \
+      NULL,                                                                                        \
+      0,                                                                                           \
+      0,                                                                                           \
+      #provider ":" #event,                                                                        \
+      WEFT_ARGS_TEXT(args),                                                                        \
+      {0, 0}};                                                                                     \
+  extern struct weft_tracepoint weft_tracepoint_##provider##___##event                             \
+      __attribute__((alias("weft_own_tracepoint_" #provider "___" #event)));                       \
+  WEFT_END_C                                                                                       \
+  static struct weft_tracepoint* weft_entry_tracepoint_##provider##___##event                      \
+      __attribute__((section("weft_tracepoints"), WEFT_KEEP)) =                                    \
+          &weft_own_tracepoint_##provider##___##event;
+
+#endif /* WEFT_DETAIL_CALLSITE_H_ */

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The provider's side of events: one inline encoder per event class, one probe and one struct
+ * weft_event per event. Used by <weft/tracepoint-event.h> in a file that defines
+ * TRACEPOINT_CREATE_PROBES.
+ *
+ * A probe runs in the thread of the call site, at any time, also in signal handlers: it uses its
+ * stack and nothing else.
+ */
+#ifndef WEFT_DETAIL_PROVIDER_H_
+#define WEFT_DETAIL_PROVIDER_H_
+
+#include <stddef.h>
+
+#include "abi.h"
+#include "args.h"
+#include "compiler.h"
+#include "describe.h"
+#include "encode.h"
+#include "fields.h"
+#include "object.h"
+
+/* The image of an event of the class. What segments point to lives until emit returns. */
+#define WEFT_DEFINE_CLASS(provider, name, args, fields)                                           \
+  WEFT_CHECK_PROVIDER(provider)                                                                   \
+  typedef void weft_class_##provider##___##name(WEFT_ARGS_PROTO(args));                           \
+  enum {                                                                                          \
+    weft_fixed_##provider##___##name = (int)WEFT_SHAPE_FIXED(WEFT_SHAPE(fields)),                 \
+    weft_nowrite_##provider##___##name = (int)WEFT_SHAPE_NOWRITE(WEFT_SHAPE(fields)),             \
+    weft_segments_##provider##___##name = (int)WEFT_SHAPE_SEGMENTS(WEFT_SHAPE(fields)),           \
+    weft_nowrite_segments_##provider##___##name =                                                 \
+        (int)WEFT_SHAPE_NOWRITE_SEGMENTS(WEFT_SHAPE(fields)),                                     \
+    weft_fields_##provider##___##name = (int)WEFT_SHAPE_FIELDS(WEFT_SHAPE(fields))                \
+  };                                                                                              \
+  WEFT_INLINE void weft_describe_##provider##___##name(void){WEFT_DESCRIBE_FIELDS(                \
+      fields)} WEFT_INLINE void weft_emit_##provider##___##name(struct weft_event* weft_self,     \
+                                                                const void* weft_ip               \
+                                                                    WEFT_ARGS_MORE_PROTO(args)) { \
+    uint64_t                                                                                      \
+        weft_words[(weft_fixed_##provider##___##name + weft_nowrite_##provider##___##name) / 8 +  \
+                   1];                                                                            \
+    struct weft_segment weft_list[weft_segments_##provider##___##name +                           \
+                                  weft_nowrite_segments_##provider##___##name + 1];               \
+    struct weft_encoder weft_e = {0, 0, 0, weft_words, weft_list};                                \
+    WEFT_ENCODE_RECORDED(fields)                                                                  \
+    if (weft_nowrite_##provider##___##name + weft_nowrite_segments_##provider##___##name > 0 &&   \
+        (WEFT_LOAD(weft_self->wants) & WEFT_WANT_NOWRITE)) {                                      \
+      WEFT_ENCODE_NOWRITE(fields)                                                                 \
+      weft_encode_end(&weft_e);                                                                   \
+      WEFT_LOAD(weft_self->emit)(weft_self, weft_words, weft_list, weft_ip);                      \
+      return;                                                                                     \
+    }                                                                                             \
+    weft_encode_end(&weft_e);                                                                     \
+    WEFT_LOAD(weft_self->emit)(                                                                   \
+        weft_self, weft_fixed_##provider##___##name > 0 ? weft_words : NULL,                      \
+        weft_segments_##provider##___##name > 0 ? weft_list : NULL, weft_ip);                     \
+  }
+
+/* An event of a class. The first declaration of the probe checks the instance's TP_ARGS. */
+#define WEFT_DEFINE_EVENT(class_provider, class_name, provider, event, args)                   \
+  WEFT_CHECK_PROVIDER(provider)                                                                \
+  WEFT_ABI_ASSERT(sizeof(#provider ":" #event) <= WEFT_EVENT_NAME_MAX,                         \
+                  "weft: the name of a tracepoint is too long");                               \
+  WEFT_EXTERN_C const struct weft_event_desc weft_desc_##provider##___##event                  \
+      __attribute__((visibility("hidden")));                                                   \
+  static weft_class_##class_provider##___##class_name weft_probe_##provider##___##event        \
+      __attribute__((noinline, no_instrument_function));                                       \
+  static struct weft_event weft_event_##provider##___##event = {                               \
+      (uint32_t)sizeof(struct weft_event),                                                     \
+      0,                                                                                       \
+      NULL,                                                                                    \
+      NULL,                                                                                    \
+      &weft_desc_##provider##___##event,                                                       \
+      (void (*)(void))weft_probe_##provider##___##event,                                       \
+      WEFT_ARGS_TEXT(args),                                                                    \
+      &weft_never_enabled,                                                                     \
+      weft_fixed_##class_provider##___##class_name,                                            \
+      weft_nowrite_##class_provider##___##class_name,                                          \
+      weft_segments_##class_provider##___##class_name,                                         \
+      weft_nowrite_segments_##class_provider##___##class_name,                                 \
+      0,                                                                                       \
+      {0, 0}};                                                                                 \
+  static struct weft_event* weft_entry_event_##provider##___##event                            \
+      __attribute__((section("weft_events"), WEFT_KEEP)) = &weft_event_##provider##___##event; \
+  static void weft_probe_##provider##___##event(WEFT_ARGS_PROTO(args)) {                       \
+    weft_emit_##class_provider##___##class_name(&weft_event_##provider##___##event,            \
+                                                WEFT_IP WEFT_ARGS_MORE_NAMES(args));           \
+  }
+
+#define WEFT_DEFINE_ENUM(provider, name, values)                            \
+  enum { weft_enum_count_##provider##___##name = WEFT_ENUM_COUNT(values) }; \
+  WEFT_INLINE void weft_enum_##provider##___##name(void) { WEFT_DESCRIBE_ENUM(values) }
+
+#define WEFT_DEFINE_DESCRIPTION(class_provider, class_name, provider, event)          \
+  WEFT_DESCRIBE_EVENT(provider, event, weft_fields_##class_provider##___##class_name) \
+  weft_describe_##class_provider##___##class_name();                                  \
+  WEFT_DESCRIBE_LABEL("7709")
+
+#define WEFT_CHECK_PROVIDER(provider)                          \
+  WEFT_ABI_ASSERT(sizeof(weft_the_provider_is_##provider) > 0, \
+                  "weft: another provider's event under this TRACEPOINT_PROVIDER");
+
+/* The passes of tracepoint-event.h. */
+#define WEFT_EVENT_probes(provider, event, args, fields) \
+  WEFT_DEFINE_CLASS(provider, event, args, fields)       \
+  WEFT_DEFINE_EVENT(provider, event, provider, event, args)
+#define WEFT_CLASS_probes(provider, name, args, fields) \
+  WEFT_DEFINE_CLASS(provider, name, args, fields)
+#define WEFT_INSTANCE_probes(class_provider, class_name, provider, event, args) \
+  WEFT_DEFINE_EVENT(class_provider, class_name, provider, event, args)
+#define WEFT_ENUM_probes(provider, name, values) WEFT_DEFINE_ENUM(provider, name, values)
+#define WEFT_LOGLEVEL_probes(provider, event, level)
+#define WEFT_URI_probes(provider, event, uri)
+
+#define WEFT_EVENT_properties(provider, event, args, fields)
+#define WEFT_CLASS_properties(provider, name, args, fields)
+#define WEFT_INSTANCE_properties(class_provider, class_name, provider, event, args)
+#define WEFT_ENUM_properties(provider, name, values)
+#define WEFT_LOGLEVEL_properties(provider, event, level) \
+  WEFT_DESCRIBE_LOGLEVEL(provider, event, level)
+#define WEFT_URI_properties(provider, event, uri) WEFT_DESCRIBE_URI(provider, event, uri)
+
+#define WEFT_EVENT_describe(provider, event, args, fields) \
+  WEFT_DEFINE_DESCRIPTION(provider, event, provider, event)
+#define WEFT_CLASS_describe(provider, name, args, fields)
+#define WEFT_INSTANCE_describe(class_provider, class_name, provider, event, args) \
+  WEFT_DEFINE_DESCRIPTION(class_provider, class_name, provider, event)
+#define WEFT_ENUM_describe(provider, name, values)
+#define WEFT_LOGLEVEL_describe(provider, event, level)
+#define WEFT_URI_describe(provider, event, uri)
+
+#endif /* WEFT_DETAIL_PROVIDER_H_ */
