@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// The short form becomes a document and is read like a file, so there is one set of checks; only
+// the paths in the diagnostics become flags again.
+#include "lib/api/builder.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "lib/api/reader.h"
+#include "lib/api/trace_schema.h"
+
+namespace weft::api {
+namespace {
+
+Value Strings(const std::vector<std::string>& texts) {
+  Value out = Value::List();
+  for (const std::string& text : texts) out.list.push_back(Value::String(text));
+  return out;
+}
+
+void AddUnlessEmpty(Value& map, std::string_view key, Value value) {
+  if (!value.text.empty() || !value.list.empty() || !value.map.empty())
+    map.Add(key, std::move(value));
+}
+
+// LEVEL, =LEVEL or FROM..TO as spec.user.events[].logLevel. Unknown names are left as they are
+// for the schema to refuse.
+Value LogLevel(std::string_view text) {
+  const auto level = [](std::string_view name) {
+    const std::optional<api::LogLevel> known = ParseLogLevel(name);
+    return Value::String(known ? LogLevelNames()[static_cast<std::size_t>(*known)] : name);
+  };
+  if (const std::size_t dots = text.find(".."); dots != std::string_view::npos)
+    return Value::Map().Add("range", Value::Map()
+                                         .Add("from", level(text.substr(0, dots)))
+                                         .Add("to", level(text.substr(dots + 2))));
+  if (text.starts_with('=')) return Value::Map().Add("exactly", level(text.substr(1)));
+  return Value::Map().Add("atLeast", level(text));
+}
+
+Value Events(const ShortForm& form) {
+  Value out = Value::List();
+  for (const std::string& name : form.events) {
+    Value event = Value::Map().Add("name", Value::String(name));
+    AddUnlessEmpty(event, "exclude", Strings(form.exclude));
+    if (!form.log_level.empty()) event.Add("logLevel", LogLevel(form.log_level));
+    out.list.push_back(std::move(event));
+  }
+  return out;
+}
+
+// A colon of a C++ name is double; a single one ends the object.
+Value Functions(const ShortForm& form) {
+  Value out = Value::List();
+  for (const std::string& text : form.functions) {
+    const std::size_t colon = text.find(':');
+    const bool single =
+        colon != std::string::npos && !std::string_view(text).substr(colon).starts_with("::");
+    Value function = Value::Map();
+    function.Add("name", Value::String(single ? text.substr(colon + 1) : text));
+    if (single) function.Add("object", Value::String(text.substr(0, colon)));
+    out.list.push_back(std::move(function));
+  }
+  return out;
+}
+
+Value Names(const std::vector<std::string>& names) {
+  Value out = Value::List();
+  for (const std::string& name : names)
+    out.list.push_back(Value::Map().Add("name", Value::String(name)));
+  return out;
+}
+
+Value Buffer(const ShortForm& form) {
+  Value out = Value::Map();
+  AddUnlessEmpty(out, "size", Value::String(form.buffer_size));
+  if (!form.buffer_count.empty()) {
+    Value count = Value::String(form.buffer_count);
+    count.kind = Value::Kind::kNumber;
+    out.Add("count", std::move(count));
+  }
+  if (form.overwrite || form.snapshot) out.Add("mode", Value::String("overwrite"));
+  return out;
+}
+
+Value Spec(const ShortForm& form) {
+  Value user = Value::Map();
+  AddUnlessEmpty(user, "events", Events(form));
+  AddUnlessEmpty(user, "functions", Functions(form));
+  Value kernel = Value::Map();
+  AddUnlessEmpty(kernel, "tracepoints", Names(form.kernel));
+  AddUnlessEmpty(kernel, "syscalls", Names(form.syscalls));
+  Value out = Value::Map();
+  AddUnlessEmpty(out, "user", std::move(user));
+  AddUnlessEmpty(out, "kernel", std::move(kernel));
+  AddUnlessEmpty(out, "filter", Value::String(form.filter));
+  AddUnlessEmpty(out, "context", Strings(form.context));
+  AddUnlessEmpty(out, "buffer", Buffer(form));
+  if (form.snapshot) out.Add("output", Value::Map().Add("mode", Value::String("snapshot")));
+  AddUnlessEmpty(out, "duration", Value::String(form.duration));
+  return out;
+}
+
+struct FlagOfPath {
+  std::string_view prefix;
+  std::string_view inside;  // somewhere in the path behind the prefix; "": anything
+  std::string_view flag;
+};
+// The first that fits counts.
+constexpr FlagOfPath kFlags[] = {
+    {"metadata.name", "", "--name"},
+    {"spec.user.events", ".exclude", "--exclude"},
+    {"spec.user.events", ".logLevel", "--log-level"},
+    {"spec.user.events", "", "--event"},
+    {"spec.user.functions", "", "--function"},
+    {"spec.kernel.tracepoints", "", "--kernel"},
+    {"spec.kernel.syscalls", "", "--syscall"},
+    {"spec.filter", "", "--filter"},
+    {"spec.context", "", "--context"},
+    {"spec.buffer.count", "", "--buffer-count"},
+    {"spec.buffer", "", "--buffer-size"},
+    {"spec.duration", "", "--duration"},
+};
+
+std::string FlagFor(const std::string& path) {
+  for (const FlagOfPath& entry : kFlags) {
+    if (!path.starts_with(entry.prefix)) continue;
+    if (path.find(entry.inside, entry.prefix.size()) == std::string::npos) continue;
+    return std::string(entry.flag);
+  }
+  return path == "spec" ? "" : path;
+}
+
+}  // namespace
+
+std::expected<Trace, Diagnostics> BuildTrace(const ShortForm& form, const ParseOptions& options) {
+  Value document = Value::Map();
+  document.Add("metadata", Value::Map().Add("name", Value::String(form.name)));
+  document.Add("spec", Spec(form));
+
+  Diagnostics diagnostics;
+  Trace trace;
+  if (form.events.empty() && form.functions.empty() && form.kernel.empty() &&
+      form.syscalls.empty()) {
+    diagnostics.push_back({.message = "nothing to record: give --event, --function, --kernel or "
+                                      "--syscall"});
+    return std::unexpected(std::move(diagnostics));
+  }
+  Reader reader("", options, diagnostics);
+  TraceSchema().Read(document, trace, reader);
+  if (diagnostics.empty()) return trace;
+
+  Diagnostics flags;
+  for (Diagnostic& diagnostic : diagnostics) {
+    diagnostic.path = FlagFor(diagnostic.path);
+    // What was given once for all events is wrong once.
+    if (std::ranges::find(flags, diagnostic) == flags.end()) flags.push_back(diagnostic);
+  }
+  return std::unexpected(std::move(flags));
+}
+
+}  // namespace weft::api

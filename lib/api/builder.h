@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The short form of a Trace: what a command line says in flags, before there is a file.
+// Thread-safety: pure functions.
+#ifndef WEFT_LIB_API_BUILDER_H_
+#define WEFT_LIB_API_BUILDER_H_
+
+#include <expected>
+#include <string>
+#include <vector>
+
+#include "lib/api/diagnostic.h"
+#include "lib/api/parse.h"
+#include "lib/api/trace.h"
+
+namespace weft::api {
+
+// As given by the user, unchecked. "" or empty: the flag was not given.
+struct ShortForm {
+  std::string name = "record";
+  std::vector<std::string> events;     // --event; each becomes one of spec.user.events
+  std::vector<std::string> exclude;    // --exclude; of every event
+  std::string log_level;               // --log-level: LEVEL (and more severe), =LEVEL, FROM..TO
+  std::vector<std::string> functions;  // --function: [OBJECT:]NAME
+  std::vector<std::string> kernel;     // --kernel: tracepoints
+  std::vector<std::string> syscalls;   // --syscall
+  std::string filter;                  // --filter, of all events
+  std::vector<std::string> context;    // --context
+  std::string buffer_size;             // --buffer-size: a quantity
+  std::string buffer_count;            // --buffer-count
+  bool overwrite = false;              // --overwrite
+  bool snapshot = false;               // --snapshot; implies overwrite
+  std::string duration;                // --duration
+};
+
+// The Trace, or what is wrong, with the flag in place of the path:
+// `--event "shop": matches no event: ...`.
+std::expected<Trace, Diagnostics> BuildTrace(const ShortForm& form,
+                                             const ParseOptions& options = {});
+
+}  // namespace weft::api
+
+#endif  // WEFT_LIB_API_BUILDER_H_

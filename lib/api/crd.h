@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is made from the schema table: the CustomResourceDefinition and the field reference. Used
+// by the generator weft-api-gen and by the tests that compare the committed files with it.
+// Thread-safety: pure functions.
+#ifndef WEFT_LIB_API_CRD_H_
+#define WEFT_LIB_API_CRD_H_
+
+#include <string>
+#include <string_view>
+
+namespace weft::api {
+
+// charts/weft/crds/trace.yaml, whole.
+std::string TraceCrdYaml();
+
+// The tables of docs/formats/trace.md, which stand there between the two marks.
+inline constexpr std::string_view kReferenceBegin =
+    "<!-- fields: begin, made by weft-api-gen -->\n";
+inline constexpr std::string_view kReferenceEnd = "<!-- fields: end -->\n";
+std::string TraceReference();
+
+}  // namespace weft::api
+
+#endif  // WEFT_LIB_API_CRD_H_

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is wrong with a Trace, and where: one line each, for people.
+// Thread-safety: plain values.
+#ifndef WEFT_LIB_API_DIAGNOSTIC_H_
+#define WEFT_LIB_API_DIAGNOSTIC_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace weft::api {
+
+struct Diagnostic {
+  std::string file;  // as the caller named it; "": not from a file
+  int line = 0;      // from 1; 0: unknown
+  int column = 0;    // from 1, in bytes
+  std::string path;  // "spec.user.events[0].name"; "": the document
+  std::string message;
+  bool operator==(const Diagnostic&) const = default;
+
+  // `trace.yaml:12:7: spec.user.events[0].nmae: unknown field, did you mean "name"?`
+  // Printable on a terminal whatever the file contained.
+  std::string ToString() const;
+};
+
+using Diagnostics = std::vector<Diagnostic>;
+
+// One line per diagnostic, each with its newline.
+std::string ToString(const Diagnostics& diagnostics);
+
+// `text` in double quotes, shortened to about 60 bytes, with control characters, quotes,
+// backslashes and everything that is not ASCII escaped.
+std::string Quote(std::string_view text);
+
+}  // namespace weft::api
+
+#endif  // WEFT_LIB_API_DIAGNOSTIC_H_

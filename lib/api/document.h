@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text to document trees and back: the only place that knows yaml-cpp (yaml.cc) and nlohmann
+// (json.cc). Internal to lib/api.
+//
+// Text is hostile: size, nesting, number of nodes and what aliases make of them are bounded
+// (limits.h); the libraries' exceptions end here.
+// Thread-safety: functions may run at the same time.
+#ifndef WEFT_LIB_API_DOCUMENT_H_
+#define WEFT_LIB_API_DOCUMENT_H_
+
+#include <expected>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/api/diagnostic.h"
+#include "lib/api/value.h"
+
+namespace weft::api {
+
+// A diagnostic without file and path: where the text stops being YAML or JSON.
+using Documents = std::expected<std::vector<Value>, Diagnostic>;
+
+// Empty documents are left out. Plain scalars mean what they mean to kubectl (YAML 1.1: yes and on
+// are booleans). Merge keys (<<) and tags other than the standard ones are refused.
+Documents ReadYaml(std::string_view text);
+
+// One document.
+Documents ReadJson(std::string_view text);
+
+// Block style, quoted where YAML 1.1 or 1.2 would take a string for something else; ends with a
+// newline.
+std::string WriteYaml(const Value& value);
+
+// Indented by two, or on one line with indent < 0; no newline at the end.
+std::string WriteJson(const Value& value, int indent);
+
+// Line and column of a byte of `text`.
+Mark MarkAt(std::string_view text, std::size_t offset);
+
+}  // namespace weft::api
+
+#endif  // WEFT_LIB_API_DOCUMENT_H_

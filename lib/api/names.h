@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks of single strings: Kubernetes' names and labels, weft's patterns. Each returns "" for a
+// good string and else what is wrong, as a phrase that follows the field's path ("must ...").
+// Thread-safety: pure functions.
+#ifndef WEFT_LIB_API_NAMES_H_
+#define WEFT_LIB_API_NAMES_H_
+
+#include <string>
+#include <string_view>
+
+namespace weft::api {
+
+// RFC 1123 label: namespaces, containers.
+std::string CheckDnsLabel(std::string_view text);
+// RFC 1123 subdomain, at most 253 bytes: pods, most objects.
+std::string CheckDnsSubdomain(std::string_view text);
+// A subdomain of at most limits::kTraceName bytes.
+std::string CheckTraceName(std::string_view text);
+// "[subdomain/]name": keys of labels, annotations, selectors.
+std::string CheckLabelKey(std::string_view text);
+std::string CheckLabelValue(std::string_view text);
+
+// A glob that can match a tracepoint's "provider:event": letters, digits, _ . $ - and *, with one
+// colon, or with a * that may stand for it.
+std::string CheckEventPattern(std::string_view text);
+// A glob over kernel event or system call names: the same characters without the colon.
+std::string CheckKernelPattern(std::string_view text);
+// A glob over functions or file names: anything that can be printed.
+std::string CheckPrintablePattern(std::string_view text);
+// A C identifier.
+std::string CheckIdentifier(std::string_view text);
+// A filter's outer form: not blank, UTF-8, no control characters but blanks. What it means is
+// lib/event's to check.
+std::string CheckFilterText(std::string_view text);
+// RFC 3339 with seconds, "2026-01-02T03:04:05Z", fraction and offset allowed.
+std::string CheckTime(std::string_view text);
+std::string CheckAnyText(std::string_view text);
+
+}  // namespace weft::api
+
+#endif  // WEFT_LIB_API_NAMES_H_

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// "Did you mean": the nearest of a few valid names.
+// Thread-safety: pure functions.
+#ifndef WEFT_LIB_API_NEAREST_H_
+#define WEFT_LIB_API_NEAREST_H_
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace weft::api {
+
+// Damerau-Levenshtein distance (optimal string alignment: insert, delete, replace, swap of
+// neighbours each cost 1, no substring is edited twice), upper and lower case being equal.
+// Strings over 64 bytes are "infinitely" far apart.
+std::size_t EditDistance(std::string_view a, std::string_view b);
+
+// The candidate with the smallest distance, the first of equals; "" if none is near enough to be
+// what was meant: within a third of the longer one's length, at least 1.
+std::string_view Nearest(std::string_view name, std::span<const std::string_view> candidates);
+
+// `, did you mean "x"?`, or `; ` and the list of candidates where none is near.
+std::string DidYouMean(std::string_view name, std::span<const std::string_view> candidates);
+
+}  // namespace weft::api
+
+#endif  // WEFT_LIB_API_NEAREST_H_

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Traces from text. Used by the command line (files), by the agent (definitions on disk) and by
+// the controller (objects of the API server).
+// Thread-safety: functions may run at the same time; nothing is shared between calls.
+#ifndef WEFT_LIB_API_PARSE_H_
+#define WEFT_LIB_API_PARSE_H_
+
+#include <cstddef>
+#include <expected>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/api/diagnostic.h"
+#include "lib/api/trace.h"
+
+namespace weft::api {
+
+// What is wrong with a filter, and at which byte of it.
+struct FilterProblem {
+  std::size_t offset = 0;
+  std::string message;
+};
+
+struct ParseOptions {
+  // false where an object comes from an API server, which may know newer fields than we do.
+  bool refuse_unknown_fields = true;
+  // Called for every filter, so that its errors come with all others and point into the file.
+  // lib/event's compiler is given here by who links it; without it a filter's outer form is
+  // checked only.
+  std::function<std::optional<FilterProblem>(std::string_view filter)> check_filter;
+};
+
+using Traces = std::expected<std::vector<Trace>, Diagnostics>;
+
+// All Traces in `text`: YAML (one or several documents) or JSON (one object). `file` is only for
+// the diagnostics. Never returns an empty list: a text without a Trace is an error. All that is
+// wrong is reported, not only the first; a syntax error ends the reading.
+Traces ParseTraces(std::string_view file, std::string_view text, const ParseOptions& options = {});
+
+// The same for a file; "-" is standard input.
+Traces LoadTraces(const std::string& path, const ParseOptions& options = {});
+
+// The same checks for a Trace that was put together in a program; empty: it is valid.
+Diagnostics Validate(const Trace& trace, const ParseOptions& options = {});
+
+}  // namespace weft::api
+
+#endif  // WEFT_LIB_API_PARSE_H_

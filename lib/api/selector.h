@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Label selectors, as Kubernetes evaluates them.
+// Thread-safety: pure functions.
+#ifndef WEFT_LIB_API_SELECTOR_H_
+#define WEFT_LIB_API_SELECTOR_H_
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "lib/api/trace.h"
+
+namespace weft::api {
+
+// Whether an object with these labels is selected; an empty selector selects everything. NotIn
+// holds also where there is no such label.
+bool Matches(const LabelSelector& selector, const std::map<std::string, std::string>& labels);
+
+// Whether a container is meant; no names mean all.
+bool MatchesContainer(const PodSelection& pods, std::string_view container);
+
+// For the API server's labelSelector parameter, "app=shop,tier in (a,b)"; not URL-encoded.
+std::string ToQuery(const LabelSelector& selector);
+
+}  // namespace weft::api
+
+#endif  // WEFT_LIB_API_SELECTOR_H_

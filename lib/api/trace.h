@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// A Trace: what a person asks for (spec) and what weft does about it (status), as plain values.
+// The same fields, in the same order, stand in YAML, in JSON and in the CRD; their names, limits
+// and meaning are in one table, trace_schema.cc, and for people in docs/formats/trace.md.
+//
+// Invariants: an object that came out of parse.h or builder.h is valid; one put together by hand
+// is checked with Validate() of parse.h. A field that was not given has its default here, so that
+// "absent" and "default" are one thing to whoever acts on a Trace.
+// Thread-safety: plain values.
+#ifndef WEFT_LIB_API_TRACE_H_
+#define WEFT_LIB_API_TRACE_H_
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/api/limits.h"
+#include "lib/api/log_level.h"
+#include "lib/api/status.h"
+
+namespace weft::api {
+
+inline constexpr std::string_view kGroup = "weft.dev";
+inline constexpr std::string_view kVersion = "v1alpha1";
+inline constexpr std::string_view kApiVersion = "weft.dev/v1alpha1";
+inline constexpr std::string_view kTraceKind = "Trace";
+
+// What weft reads of Kubernetes' ObjectMeta. Other standard members are accepted and forgotten.
+struct Metadata {
+  std::string name;
+  std::string name_space;  // "" where none was given: the caller's default
+  std::map<std::string, std::string> labels;
+  std::map<std::string, std::string> annotations;
+  // Set by the API server; "" or 0 in a person's file.
+  std::string uid;
+  std::string resource_version;
+  std::int64_t generation = 0;
+  std::string creation_timestamp;  // RFC 3339
+  std::string deletion_timestamp;  // RFC 3339
+  std::vector<std::string> finalizers;
+  bool operator==(const Metadata&) const = default;
+};
+
+enum class SelectorOperator { kIn, kNotIn, kExists, kDoesNotExist };
+
+struct LabelRequirement {
+  std::string key;
+  SelectorOperator op = SelectorOperator::kExists;
+  std::vector<std::string> values;  // for In and NotIn only
+  bool operator==(const LabelRequirement&) const = default;
+};
+
+// All requirements must hold; without any, every pod matches. See selector.h.
+struct LabelSelector {
+  std::map<std::string, std::string> match_labels;
+  std::vector<LabelRequirement> match_expressions;
+  bool operator==(const LabelSelector&) const = default;
+};
+
+// Local mode does not look at it: there the program is the pod.
+struct PodSelection {
+  LabelSelector selector;
+  std::vector<std::string> containers;  // empty: all
+  bool operator==(const PodSelection&) const = default;
+};
+
+// Tracepoints of user space. Patterns are globs over "provider:event"; only * is special.
+struct EventRule {
+  std::string name;
+  std::vector<std::string> exclude;
+  LogLevelRule log_level;
+  std::string filter;  // lib/event's language; "": everything
+  bool operator==(const EventRule&) const = default;
+};
+
+enum class ValueType {
+  kInt8,
+  kInt16,
+  kInt32,
+  kInt64,
+  kUint8,
+  kUint16,
+  kUint32,
+  kUint64,
+  kFloat,
+  kDouble,
+  kPointer,
+  kString,
+};
+
+struct FunctionArg {
+  std::string name;
+  ValueType type = ValueType::kInt32;
+  bool operator==(const FunctionArg&) const = default;
+};
+
+// Functions of unmodified programs: entry and exit of each call.
+struct FunctionRule {
+  std::string name;    // glob over symbol names
+  std::string object;  // glob over file names of programs and libraries; "": any
+  std::vector<std::string> exclude;
+  std::vector<FunctionArg> args;     // empty: from DWARF where there is any
+  std::optional<ValueType> returns;  // none: from DWARF where there is any
+  std::string filter;
+  bool operator==(const FunctionRule&) const = default;
+};
+
+struct UserSpec {
+  std::vector<EventRule> events;
+  std::vector<FunctionRule> functions;
+  bool operator==(const UserSpec&) const = default;
+};
+
+// Tracepoints and system calls of the kernel.
+struct KernelRule {
+  std::string name;  // glob
+  std::vector<std::string> exclude;
+  std::string filter;
+  bool operator==(const KernelRule&) const = default;
+};
+
+enum class ProbePoint { kEntry, kReturn, kBoth };
+
+struct ProbeRule {
+  std::string name;          // of the event
+  std::string symbol;        // kernel function
+  std::uint32_t offset = 0;  // bytes behind the symbol, for kEntry only
+  ProbePoint at = ProbePoint::kEntry;
+  std::string filter;
+  bool operator==(const ProbeRule&) const = default;
+};
+
+struct KernelSpec {
+  std::vector<KernelRule> tracepoints;
+  std::vector<KernelRule> syscalls;
+  std::vector<ProbeRule> probes;
+  bool operator==(const KernelSpec&) const = default;
+};
+
+// Empty lists: no limit. Ids as seen inside the container.
+struct Trackers {
+  std::vector<std::uint32_t> vpid;
+  std::vector<std::uint32_t> vuid;
+  bool operator==(const Trackers&) const = default;
+};
+
+enum class BufferMode { kDiscard, kOverwrite };
+
+// Per slot of each ring set; size and count are powers of two.
+struct BufferSpec {
+  std::uint64_t size = limits::kDefaultSubBufferBytes;  // bytes of one sub-buffer
+  std::uint32_t count = limits::kDefaultSubBuffers;     // sub-buffers
+  BufferMode mode = BufferMode::kDiscard;
+  bool operator==(const BufferSpec&) const = default;
+};
+
+enum class OutputMode { kStream, kSnapshot };
+
+struct OutputSpec {
+  OutputMode mode = OutputMode::kStream;
+  bool operator==(const OutputSpec&) const = default;
+};
+
+struct TraceSpec {
+  PodSelection pods;
+  UserSpec user;
+  KernelSpec kernel;
+  std::string filter;                // applies to every event, beside its own filter
+  std::vector<std::string> context;  // names of context.h
+  Trackers trackers;
+  BufferSpec buffer;
+  OutputSpec output;
+  std::optional<std::chrono::nanoseconds> duration;  // none: until deleted or stopped
+  bool paused = false;
+  bool operator==(const TraceSpec&) const = default;
+
+  bool RecordsUser() const { return !user.events.empty() || !user.functions.empty(); }
+  bool RecordsKernel() const {
+    return !kernel.tracepoints.empty() || !kernel.syscalls.empty() || !kernel.probes.empty();
+  }
+};
+
+struct Trace {
+  Metadata metadata;
+  TraceSpec spec;
+  TraceStatus status;
+  bool operator==(const Trace&) const = default;
+};
+
+}  // namespace weft::api
+
+#endif  // WEFT_LIB_API_TRACE_H_

@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of a Trace's metadata and spec; the status is in status_schema.cc. Each object is one
+// function; each field one MakeField with its name, member, type and meaning. The texts are what
+// `kubectl explain` and docs/formats/trace.md show.
+//
+// Choices a reviewer may ask about: absent and empty mean the same for every optional field;
+// lists of scalars that have no order are sets; lists of rules are atomic because two rules may
+// have one name; of alternatives (logLevel) each is a field of its own; buffer and output cannot
+// change, because rings that exist keep their shape.
+#include "lib/api/trace_schema.h"
+
+#include <algorithm>
+#include <array>
+
+#include "lib/api/context.h"
+#include "lib/api/limits.h"
+#include "lib/api/names.h"
+#include "lib/api/quantity.h"
+#include "lib/api/scalar_types.h"
+
+namespace weft::api {
+namespace {
+
+using StringMapPtr = TypePtr<std::map<std::string, std::string>>;
+
+template <typename T>
+TypePtr<T> Object(std::string name, std::vector<Field<T>> fields, std::vector<Rule<T>> rules = {}) {
+  return std::make_shared<ObjectType<T>>(std::move(name), std::move(fields), std::move(rules));
+}
+
+constexpr std::string_view kLabelKeyPattern =
+    "^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$";
+constexpr std::string_view kLabelValuePattern =
+    "^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$";
+
+TypePtr<std::string> LabelKey() {
+  return String({.type_name = "label key",
+                 .max = limits::kLabelKey,
+                 .check = CheckLabelKey,
+                 .pattern = std::string(kLabelKeyPattern)});
+}
+
+TypePtr<std::string> LabelValue() {
+  return String({.type_name = "label value",
+                 .max = limits::kLabelValue,
+                 .check = CheckLabelValue,
+                 .pattern = std::string(kLabelValuePattern),
+                 .may_be_empty = true});
+}
+
+TypePtr<std::string> EventPattern() {
+  return String({.type_name = "event pattern",
+                 .max = limits::kEventName,
+                 .check = CheckEventPattern,
+                 .pattern = "^([A-Za-z0-9_.$*-]+:[A-Za-z0-9_.$*-]+|[A-Za-z0-9_.$-]*\\*"
+                            "[A-Za-z0-9_.$*-]*)$"});
+}
+
+TypePtr<std::string> KernelPattern() {
+  return String({.type_name = "pattern",
+                 .max = limits::kEventName,
+                 .check = CheckKernelPattern,
+                 .pattern = "^[A-Za-z0-9_.$*-]+$"});
+}
+
+TypePtr<std::string> PrintablePattern(std::size_t max) {
+  return String({.type_name = "pattern",
+                 .max = max,
+                 .check = CheckPrintablePattern,
+                 .pattern = "^[^\\x00-\\x1f\\x7f]+$"});
+}
+
+TypePtr<std::string> Identifier(std::size_t max) {
+  return String({.type_name = "identifier",
+                 .max = max,
+                 .check = CheckIdentifier,
+                 .pattern = "^[A-Za-z_][A-Za-z0-9_]*$"});
+}
+
+TypePtr<std::vector<std::string>> Exclusions(TypePtr<std::string> pattern) {
+  return ListOf(std::move(pattern), limits::kExclusions, ListKind::kSet);
+}
+
+constexpr std::string_view kFilterDoc =
+    "Record an event only if this expression over its fields and contexts holds, as in LTTng: "
+    "\"size > 4096 && $ctx.procname == \\\"nginx*\\\"\".";
+
+// --- pods ------------------------------------------------------------------------------------
+
+constexpr std::array<std::string_view, 4> kOperators = {"In", "NotIn", "Exists", "DoesNotExist"};
+
+TypePtr<LabelRequirement> LabelRequirementSchema() {
+  using T = LabelRequirement;
+  return Object<T>(
+      "LabelRequirement",
+      {MakeField("key", &T::key, LabelKey(), "Key of the label.", kRequired),
+       MakeField("operator", &T::op, Enum<SelectorOperator>(kOperators),
+                 "What must hold for the label's value, or for its being there.", kRequired),
+       MakeField("values", &T::values,
+                 ListOf(LabelValue(), limits::kMatchValues, ListKind::kAtomic),
+                 "Values for In and NotIn.")},
+      {MakeRule<T>(
+          {"self.operator in ['In', 'NotIn'] ? has(self.values) && size(self.values) > 0 "
+           ": !has(self.values) || size(self.values) == 0",
+           "must have values with In and NotIn, and none with Exists and DoesNotExist", ""},
+          [](const T& r) {
+            const bool wants = r.op == SelectorOperator::kIn || r.op == SelectorOperator::kNotIn;
+            return wants != r.values.empty();
+          })});
+}
+
+TypePtr<LabelSelector> LabelSelectorSchema() {
+  using T = LabelSelector;
+  const StringMapPtr labels =
+      StringMap({.max_entries = limits::kMatchLabels, .max_bytes = 0, .check_key = CheckLabelKey},
+                LabelValue());
+  return Object<T>("LabelSelector",
+                   {MakeField("matchLabels", &T::match_labels, labels,
+                              "Labels that a pod must have, with these values."),
+                    MakeField("matchExpressions", &T::match_expressions,
+                              ListOf(LabelRequirementSchema(), limits::kMatchExpressions),
+                              "Requirements that a pod's labels must meet, all of them.")});
+}
+
+TypePtr<PodSelection> PodsSchema() {
+  using T = PodSelection;
+  const auto container = String({.type_name = "name",
+                                 .max = limits::kDnsLabel,
+                                 .check = CheckDnsLabel,
+                                 .pattern = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"});
+  return Object<T>("PodSelection",
+                   {MakeField("selector", &T::selector, LabelSelectorSchema(),
+                              "Pods of the Trace's namespace, by label. Absent: all pods."),
+                    MakeField("containers", &T::containers,
+                              ListOf(container, limits::kContainers, ListKind::kSet),
+                              "Names of the containers to trace. Absent: all containers.")});
+}
+
+// --- user space ------------------------------------------------------------------------------
+
+TypePtr<LogLevelRule> LogLevelSchema() {
+  using R = LogLevelRange;
+  using T = LogLevelRule;
+  const auto level = Enum<LogLevel>(LogLevelNames());
+  const auto range = Object<R>(
+      "LogLevelRange", {MakeField("from", &R::from, level, "One end.", kRequired),
+                        MakeField("to", &R::to, level,
+                                  "The other end; either may be the more severe one.", kRequired)});
+  return Object<T>(
+      "LogLevelRule",
+      {MakeField("exactly", &T::exactly, level, "This level only."),
+       MakeField("atLeast", &T::at_least, level, "This level and the more severe ones."),
+       MakeField("range", &T::range, range, "All levels between two, both included.")},
+      {MakeRule<T>(
+          {"[has(self.exactly), has(self.atLeast), has(self.range)].filter(x, x).size() == 1",
+           "must have exactly one of exactly, atLeast, range", ""},
+          [](const T& r) {
+            return r.exactly.has_value() + r.at_least.has_value() + r.range.has_value() == 1;
+          })});
+}
+
+TypePtr<EventRule> EventRuleSchema() {
+  using T = EventRule;
+  return Object<T>(
+      "EventRule",
+      {MakeField("name", &T::name, EventPattern(),
+                 "Tracepoints to record: provider:event, where * stands for any characters.",
+                 kRequired),
+       MakeField("exclude", &T::exclude, Exclusions(EventPattern()),
+                 "Patterns of tracepoints that are not recorded although name matches."),
+       MakeField("logLevel", &T::log_level, LogLevelSchema(),
+                 "Record only events of these log levels. Absent: all levels."),
+       MakeField("filter", &T::filter, FilterString(), kFilterDoc)});
+}
+
+constexpr std::array<std::string_view, 12> kValueTypes = {"int8",  "int16",  "int32",   "int64",
+                                                          "uint8", "uint16", "uint32",  "uint64",
+                                                          "float", "double", "pointer", "string"};
+
+TypePtr<FunctionRule> FunctionRuleSchema() {
+  using A = FunctionArg;
+  using T = FunctionRule;
+  const auto type = Enum<ValueType>(kValueTypes);
+  const auto arg = Object<A>(
+      "FunctionArg", {MakeField("name", &A::name, Identifier(limits::kIdentifier),
+                                "Name of the field in the event.", kRequired),
+                      MakeField("type", &A::type, type, "Type of the argument in C.", kRequired)});
+  return Object<T>(
+      "FunctionRule",
+      {MakeField("name", &T::name, PrintablePattern(limits::kFunctionName),
+                 "Functions to record, by symbol; * stands for any characters.", kRequired),
+       MakeField("object", &T::object, PrintablePattern(limits::kFileName),
+                 "File name of the program or library that has the function, a pattern too, such "
+                 "as libmylib.so*. Absent: any."),
+       MakeField("exclude", &T::exclude, Exclusions(PrintablePattern(limits::kFunctionName)),
+                 "Patterns of functions that are not recorded although name matches."),
+       MakeField("args", &T::args, ListOf(arg, limits::kFunctionArgs),
+                 "The arguments, in order. Absent: as the debugging information tells, or none."),
+       MakeField("returns", &T::returns, type,
+                 "Type of the return value. Absent: as the debugging information tells, or none."),
+       MakeField("filter", &T::filter, FilterString(), kFilterDoc)});
+}
+
+TypePtr<UserSpec> UserSchema() {
+  using T = UserSpec;
+  return Object<T>(
+      "UserSpec",
+      {MakeField("events", &T::events, ListOf(EventRuleSchema(), limits::kEventRules),
+                 "Tracepoints. An event is recorded if any of the rules matches."),
+       MakeField("functions", &T::functions, ListOf(FunctionRuleSchema(), limits::kEventRules),
+                 "Functions of unmodified programs: entry and exit of each call, "
+                 "with arguments, return value and depth.")});
+}
+
+// --- kernel ----------------------------------------------------------------------------------
+
+TypePtr<KernelRule> KernelRuleSchema(std::string_view name_doc) {
+  using T = KernelRule;
+  return Object<T>("KernelRule",
+                   {MakeField("name", &T::name, KernelPattern(), name_doc, kRequired),
+                    MakeField("exclude", &T::exclude, Exclusions(KernelPattern()),
+                              "Patterns of what is not recorded although name matches."),
+                    MakeField("filter", &T::filter, FilterString(), kFilterDoc)});
+}
+
+constexpr std::array<std::string_view, 3> kProbePoints = {"entry", "return", "both"};
+
+TypePtr<ProbeRule> ProbeRuleSchema() {
+  using T = ProbeRule;
+  return Object<T>(
+      "ProbeRule",
+      {MakeField("name", &T::name, Identifier(limits::kIdentifier),
+                 "Name of the event that is recorded.", kRequired),
+       MakeField("symbol", &T::symbol,
+                 String({.type_name = "symbol",
+                         .max = limits::kSymbolName,
+                         .check = CheckKernelPattern,
+                         .pattern = "^[A-Za-z0-9_.$-]+$"}),
+                 "The kernel function.", kRequired),
+       MakeField("offset", &T::offset, Int<std::uint32_t>(0, limits::kProbeOffset),
+                 "Bytes behind the function's start, for entry only.", kShowDefault),
+       MakeField("at", &T::at, Enum<ProbePoint>(kProbePoints),
+                 "Where in the function: its entry, its return, or both.", kShowDefault),
+       MakeField("filter", &T::filter, FilterString(), kFilterDoc)},
+      {MakeRule<T>({"!has(self.offset) || self.offset == 0 || !has(self.at) || self.at == 'entry'",
+                    "only a probe at entry can have an offset", "offset"},
+                   [](const T& p) { return p.offset == 0 || p.at == ProbePoint::kEntry; }),
+       {{"", "", "symbol"}, [](const T& p) {
+          return p.symbol.find('*') == std::string::npos
+                     ? std::string()
+                     : std::string("must be one symbol, without *");
+        }}});
+}
+
+TypePtr<KernelSpec> KernelSchema() {
+  using T = KernelSpec;
+  return Object<T>(
+      "KernelSpec",
+      {MakeField("tracepoints", &T::tracepoints,
+                 ListOf(KernelRuleSchema("Tracepoints of the kernel, such as sched_*; * stands for "
+                                         "any characters."),
+                        limits::kEventRules),
+                 "Tracepoints of the kernel, as far as they concern the selected pods."),
+       MakeField("syscalls", &T::syscalls,
+                 ListOf(KernelRuleSchema("System calls, such as openat; * stands for any "
+                                         "characters."),
+                        limits::kEventRules),
+                 "Entry and exit of system calls that the selected pods make."),
+       MakeField("probes", &T::probes, ListOf(ProbeRuleSchema(), limits::kEventRules),
+                 "Probes on functions of the kernel.")});
+}
+
+// --- how it is recorded ----------------------------------------------------------------------
+
+TypePtr<std::vector<std::string>> ContextSchema() {
+  const std::string pattern = "^(" + PlainContextNames("|") +
+                              "|perf:(thread|cpu):([A-Za-z0-9-]+|raw:r[0-9a-fA-F]{1,16}:"
+                              "[A-Za-z_][A-Za-z0-9_]*)"
+                              "|\\$app\\.[A-Za-z_][A-Za-z0-9_]*:[A-Za-z_][A-Za-z0-9_]*)$";
+  return ListOf(String({.type_name = "context",
+                        .max = limits::kContextName,
+                        .check = CheckContextName,
+                        .pattern = pattern}),
+                limits::kContexts, ListKind::kSet);
+}
+
+TypePtr<Trackers> TrackersSchema() {
+  using T = Trackers;
+  return Object<T>("Trackers",
+                   {MakeField("vpid", &T::vpid,
+                              ListOf(Int<std::uint32_t>(1, limits::kMaxPid), limits::kTrackedIds,
+                                     ListKind::kSet),
+                              "Process ids, as the container sees them. Absent: all processes."),
+                    MakeField("vuid", &T::vuid,
+                              ListOf(Int<std::uint32_t>(0, limits::kMaxUid), limits::kTrackedIds,
+                                     ListKind::kSet),
+                              "User ids, as the container sees them. Absent: all users.")});
+}
+
+constexpr std::array<std::string_view, 2> kBufferModes = {"discard", "overwrite"};
+
+TypePtr<BufferSpec> BufferSchema() {
+  using T = BufferSpec;
+  const std::string text =
+      "quantity(type(self.size) == string ? string(self.size) : "
+      "string(int(self.size)))";
+  const std::string limit = FormatQuantity(limits::kMaxSlotBytes);
+  return Object<T>(
+      "BufferSpec",
+      {MakeField("size", &T::size,
+                 PowerOfTwoQuantity(limits::kMinSubBufferBytes, limits::kMaxSubBufferBytes),
+                 "Size of one sub-buffer. The largest event is a quarter of it.", kShowDefault),
+       MakeField("count", &T::count, PowerOfTwo(limits::kMinSubBuffers, limits::kMaxSubBuffers),
+                 "Sub-buffers of each CPU, or of each thread that runs at the same time. Memory "
+                 "is used as it is needed, and counts as the pod's.",
+                 kShowDefault),
+       MakeField("mode", &T::mode, Enum<BufferMode>(kBufferModes),
+                 "When all sub-buffers are full: discard new events (they are counted), or "
+                 "overwrite the oldest (a flight recorder).",
+                 kShowDefault)},
+      {MakeRule<T>({text + ".asInteger() * self.count <= " + std::to_string(limits::kMaxSlotBytes),
+                    "size times count must be at most " + limit, ""},
+                   [](const T& b) { return b.size * b.count <= limits::kMaxSlotBytes; }),
+       {{"self == oldSelf", "cannot be changed; make a new Trace", ""}, nullptr}});
+}
+
+constexpr std::array<std::string_view, 2> kOutputModes = {"stream", "snapshot"};
+
+TypePtr<OutputSpec> OutputSchema() {
+  using T = OutputSpec;
+  return Object<T>(
+      "OutputSpec",
+      {MakeField("mode", &T::mode, Enum<OutputMode>(kOutputModes),
+                 "stream: events are delivered while they are recorded. snapshot: they stay in "
+                 "the buffers, and what is there is delivered when a snapshot is asked for.",
+                 kShowDefault)},
+      {{{"self == oldSelf", "cannot be changed; make a new Trace", ""}, nullptr}});
+}
+
+std::string KernelOnlyContext(const TraceSpec& spec) {
+  if (spec.RecordsKernel()) return "";
+  for (const std::string& name : spec.context) {
+    if (const ContextDomains domains = LookUpContext(name); domains.kernel && !domains.user)
+      return Quote(name) + " exists for kernel events only, and spec.kernel has none";
+  }
+  return "";
+}
+
+std::string UserOnlyContext(const TraceSpec& spec) {
+  if (spec.RecordsUser()) return "";
+  for (const std::string& name : spec.context) {
+    if (const ContextDomains domains = LookUpContext(name); domains.user && !domains.kernel)
+      return Quote(name) + " exists for events of user space only, and spec.user has none";
+  }
+  return "";
+}
+
+// CEL: whether a list two levels below self has an item.
+std::string HasItems(const std::string& part, const std::string& list) {
+  return "(has(self." + part + ") && has(self." + part + "." + list + ") && size(self." + part +
+         "." + list + ") > 0)";
+}
+
+std::vector<Rule<TraceSpec>> SpecRules() {
+  using T = TraceSpec;
+  const std::string records = HasItems("user", "events") + " || " + HasItems("user", "functions") +
+                              " || " + HasItems("kernel", "tracepoints") + " || " +
+                              HasItems("kernel", "syscalls") + " || " +
+                              HasItems("kernel", "probes");
+  return {MakeRule<T>({records,
+                       "records nothing: give user.events, user.functions, kernel.tracepoints, "
+                       "kernel.syscalls or kernel.probes",
+                       ""},
+                      [](const T& s) { return s.RecordsUser() || s.RecordsKernel(); }),
+          MakeRule<T>({"!has(self.output) || !has(self.output.mode) || self.output.mode != "
+                       "'snapshot' || (has(self.buffer) && has(self.buffer.mode) && "
+                       "self.buffer.mode == 'overwrite')",
+                       "must have mode: overwrite with output.mode: snapshot, which keeps the "
+                       "newest events",
+                       "buffer"},
+                      [](const T& s) {
+                        return s.output.mode != OutputMode::kSnapshot ||
+                               s.buffer.mode == BufferMode::kOverwrite;
+                      }),
+          {{"", "", "context"}, KernelOnlyContext},
+          {{"", "", "context"}, UserOnlyContext}};
+}
+
+}  // namespace
+
+TypePtr<TraceSpec> SpecSchema() {
+  using T = TraceSpec;
+  static const TypePtr<T>& schema = *new TypePtr<T>(Object<T>(
+      "TraceSpec",
+      {MakeField("pods", &T::pods, PodsSchema(),
+                 "Whom to trace, in the Trace's namespace. Absent: all pods. Local mode traces "
+                 "the program it starts, and does not look at this."),
+       MakeField("user", &T::user, UserSchema(), "What to record of the pods' own code."),
+       MakeField("kernel", &T::kernel, KernelSchema(),
+                 "What to record of the kernel's work on their behalf."),
+       MakeField("filter", &T::filter, FilterString(),
+                 "A filter for every event, beside the event's own."),
+       MakeField("context", &T::context, ContextSchema(),
+                 "What to record beside every event, by LTTng's names: vpid, vtid, procname, "
+                 "perf:thread:COUNTER, $app.PROVIDER:NAME and others. Pod, container, namespace "
+                 "and node are always known."),
+       MakeField("trackers", &T::trackers, TrackersSchema(),
+                 "Record only what these processes and users do."),
+       MakeField("buffer", &T::buffer, BufferSchema(), "The buffers in shared memory.",
+                 kShowDefault),
+       MakeField("output", &T::output, OutputSchema(), "How events leave the buffers.",
+                 kShowDefault),
+       MakeField("duration", &T::duration, Duration(limits::kMinDuration, limits::kMaxDuration),
+                 "How long to record, from the start on, such as 90s or 1h30m. Absent: until the "
+                 "Trace is deleted or, in local mode, the program ends."),
+       MakeField("paused", &T::paused, Bool(),
+                 "While true, nothing is recorded and everything stays ready.", kShowDefault)},
+      SpecRules()));
+  return schema;
+}
+
+const Type<Metadata>& MetadataSchema() {
+  using T = Metadata;
+  const auto name =
+      String({.type_name = "name", .max = limits::kTraceName, .check = CheckTraceName});
+  const auto name_space =
+      String({.type_name = "name", .max = limits::kDnsLabel, .check = CheckDnsLabel});
+  const auto text =
+      String({.max = limits::kDocumentBytes, .check = CheckAnyText, .may_be_empty = true});
+  const auto time = String({.type_name = "time", .max = 64, .check = CheckTime});
+  const StringMapPtr labels = StringMap({.check_key = CheckLabelKey}, LabelValue());
+  const StringMapPtr annotations =
+      StringMap({.max_bytes = limits::kAnnotationBytes, .check_key = CheckLabelKey}, text);
+  static const TypePtr<T>& schema = *new TypePtr<T>(Object<T>(
+      "ObjectMeta",
+      {MakeField("name", &T::name, name, "Name of the Trace, unique in its namespace.", kRequired),
+       MakeField("namespace", &T::name_space, name_space,
+                 "Namespace of the Trace and of the pods it selects."),
+       MakeField("labels", &T::labels, labels, "Labels of the Trace itself."),
+       MakeField("annotations", &T::annotations, annotations, "Annotations of the Trace."),
+       MakeField("uid", &T::uid, text, "", kHidden),
+       MakeField("resourceVersion", &T::resource_version, text, "", kHidden),
+       MakeField("generation", &T::generation, Int<std::int64_t>(0, INT64_MAX), "", kHidden),
+       MakeField("creationTimestamp", &T::creation_timestamp, time, "", kHidden),
+       MakeField("deletionTimestamp", &T::deletion_timestamp, time, "", kHidden),
+       MakeField("finalizers", &T::finalizers, ListOf(text, limits::kConditions), "", kHidden),
+       IgnoredField<T>("deletionGracePeriodSeconds"), IgnoredField<T>("generateName"),
+       IgnoredField<T>("managedFields"), IgnoredField<T>("ownerReferences"),
+       IgnoredField<T>("selfLink")}));
+  return *schema;
+}
+
+const Type<Trace>& TraceSchema() {
+  using T = Trace;
+  // MetadataSchema() and the others never end, so these only refer to them.
+  const auto metadata = TypePtr<Metadata>(std::shared_ptr<const void>(), &MetadataSchema());
+  static const TypePtr<T>& schema = *new TypePtr<T>(Object<T>(
+      "Trace",
+      {IgnoredField<T>("apiVersion", /*hidden=*/false), IgnoredField<T>("kind", /*hidden=*/false),
+       MakeField("metadata", &T::metadata, metadata, "Kubernetes' metadata.", kRequired),
+       MakeField("spec", &T::spec, SpecSchema(), "What to record.", kRequired),
+       MakeField("status", &T::status, StatusSchema(),
+                 "What is being recorded; written by weft.")}));
+  return *schema;
+}
+
+}  // namespace weft::api

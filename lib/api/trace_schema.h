@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The schema of a Trace: the one place where a field's name, type, limits and meaning stand.
+// Internal to lib/api.
+#ifndef WEFT_LIB_API_TRACE_SCHEMA_H_
+#define WEFT_LIB_API_TRACE_SCHEMA_H_
+
+#include "lib/api/schema.h"
+#include "lib/api/trace.h"
+
+namespace weft::api {
+
+// The whole object; apiVersion and kind are accepted here, and checked by parse.cc.
+const Type<Trace>& TraceSchema();
+
+// The three below it.
+const Type<Metadata>& MetadataSchema();
+TypePtr<TraceSpec> SpecSchema();
+TypePtr<TraceStatus> StatusSchema();
+
+}  // namespace weft::api
+
+#endif  // WEFT_LIB_API_TRACE_SCHEMA_H_

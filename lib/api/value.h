@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// A document as a tree, the same for YAML and JSON: what the readers make, what the schema reads
+// and writes. Internal to lib/api.
+//
+// Invariants: nesting is at most limits::kDepth where it came from a reader, so recursion over it
+// is bounded; keys of a map keep their order and may be double (the schema refuses that, with the
+// place).
+// Thread-safety: plain values.
+#ifndef WEFT_LIB_API_VALUE_H_
+#define WEFT_LIB_API_VALUE_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace weft::api {
+
+struct Mark {
+  int line = 0;  // from 1; 0: not from a text
+  int column = 0;
+};
+
+struct Entry;
+
+struct Value {
+  enum class Kind { kNull, kBool, kNumber, kString, kList, kMap };
+
+  Kind kind = Kind::kNull;
+  std::string text;         // of scalars; "true" or "false" for kBool; digits for kNumber
+  std::vector<Value> list;  // kList
+  std::vector<Entry> map;   // kMap
+  Mark mark;
+  // Bytes of quotation before the text; -1: the text is not byte for byte in the source.
+  int quote = -1;
+
+  static Value Bool(bool value);
+  static Value Number(std::int64_t value);
+  static Value String(std::string_view value);
+  static Value List(std::vector<Value> items = {});
+  static Value Map();
+
+  // For writing: appends key and value to a map, returns *this.
+  Value& Add(std::string_view key, Value value);
+  const Value* Find(std::string_view key) const;  // nullptr: no such key, or no map
+};
+
+struct Entry {
+  std::string key;
+  Mark mark;
+  Value value;
+};
+
+// "a string", "a list": for messages.
+std::string_view Describe(Value::Kind kind);
+
+}  // namespace weft::api
+
+#endif  // WEFT_LIB_API_VALUE_H_

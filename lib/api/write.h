@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Traces to text, in the form that parse.h reads: fields with their default are left out.
+// Thread-safety: pure functions.
+#ifndef WEFT_LIB_API_WRITE_H_
+#define WEFT_LIB_API_WRITE_H_
+
+#include <string>
+#include <vector>
+
+#include "lib/api/trace.h"
+
+namespace weft::api {
+
+// One document.
+std::string ToYaml(const Trace& trace);
+// Several, with --- between them.
+std::string ToYaml(const std::vector<Trace>& traces);
+
+// Indented by `indent`, or on one line if it is negative.
+std::string ToJson(const Trace& trace, int indent = -1);
+
+// The status alone, {"status": {...}}: the body of a merge patch on the status subresource.
+std::string StatusToJson(const TraceStatus& status);
+
+}  // namespace weft::api
+
+#endif  // WEFT_LIB_API_WRITE_H_
