@@ -95,6 +95,16 @@ struct weft_object {
   uint64_t reserved[2];
 };
 
+/* A value of an application context ($app.provider:name). `type` is enum weft_context_dynamic of
+ * context.h; integers and floats lie in `bits` as their own bytes; a string is copied at once. */
+struct weft_app_context_value {
+  uint32_t type;
+  uint32_t reserved;
+  uint64_t bits;
+  const char *text; /* STRING: NUL-terminated */
+};
+typedef void (*weft_app_context_get)(void *data, struct weft_app_context_value *out);
+
 /*
  * libweft.so's symbols. A program refers to them weakly through its GOT (in assembly: a plain weak
  * reference in a non-PIE executable is linked to 0), so that it needs no library to link or to run.
@@ -109,6 +119,10 @@ struct weft_object {
  *        from inside a probe of that tracepoint.
  *   int  weft_tracepoint_iterate(int (*fn)(void *data, const char *name, const struct
  *        weft_event_desc *desc), void *data)   stops at and returns the first non-zero of fn
+ *   int  weft_app_context_register(const char *name, weft_app_context_get get, void *data)
+ *   int  weft_app_context_unregister(const char *name)   name: "provider:name". 0, -EEXIST, -ENOENT,
+ *        -ENOMEM, -ENOSPC. `get` is called at events, on any thread, in signal handlers; it must not
+ *        trace. Unregister does not wait for calls that run.
  */
 
 #endif /* WEFT_LIB_ABI_TRACEPOINT_H_ */
