@@ -20,7 +20,7 @@
 struct weft_writer_ring {
   struct weft_slot *slots; /* 0: this process has no ring set for the channel */
   uint8_t *data;
-  uint32_t slot_count; /* slots below this one are for rseq; the one at it is the atomic slot */
+  uint32_t slot_count; /* slots that threads with rseq may use: 0 while none may */
   uint32_t slot_shift;
   uint32_t subbuf_mask; /* bytes of a sub-buffer - 1 */
   uint32_t subbuf_shift;
@@ -28,6 +28,8 @@ struct weft_writer_ring {
   uint32_t subbufs;
   uint32_t mode; /* enum weft_ring_mode */
   uint32_t clock;
+  uint32_t atomic_slot; /* index */
+  uint32_t reserved;
 };
 
 enum weft_write_result {

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Limits of the reading side, all in one place. What exceeds one is refused or counted, never
+// followed.
+#ifndef WEFT_LIB_RING_READER_LIMITS_H_
+#define WEFT_LIB_RING_READER_LIMITS_H_
+
+#include <cstdint>
+
+namespace weft::ring {
+
+// A ring set is sparse and read by pread, so its size costs a reader nothing; 4096 CPUs with 64 MiB
+// each fit.
+inline constexpr uint64_t kMaxTotalSize = uint64_t{1} << 40;
+// The part that is mapped: header and slots. 4097 slots of 128 bytes are 513 KiB; the rest is room
+// for slots that grow in later minor versions.
+inline constexpr uint64_t kMaxMappedBytes = uint64_t{4} << 20;
+inline constexpr uint32_t kMaxHeaderSize = 4096;
+inline constexpr uint32_t kMaxSlotSize = 512;
+// Descriptions of one ring set. A program with 4,000 events of 4 KiB each fits.
+inline constexpr uint64_t kMaxDescriptionsSize = uint64_t{16} << 20;
+inline constexpr uint32_t kMaxDescriptions = 16384;
+// What one look at the descriptions may copy; the next look goes on.
+inline constexpr uint64_t kDescriptionsPerPoll = uint64_t{1} << 20;
+// A head that moves while it is looked at is tried again so often; then the next round's turn.
+inline constexpr int kHeadTries = 8;
+
+}  // namespace weft::ring
+
+#endif  // WEFT_LIB_RING_READER_LIMITS_H_

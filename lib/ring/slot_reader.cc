@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// See slot_reader.h.
+#include "lib/ring/slot_reader.h"
+
+#include <array>
+#include <string>
+
+#include "lib/ring/reader_limits.h"
+
+namespace weft::ring {
+namespace {
+
+constexpr uint64_t kHeaderBytes = sizeof(weft_subbuf_header);
+// No honest counter comes near; sums of what is below it do not wrap.
+constexpr uint64_t kMaxCount = uint64_t{1} << 62;
+
+}  // namespace
+
+SlotReader::SlotReader(const RingSet& ring, uint32_t slot)
+    : ring_(&ring),
+      geometry_(&ring.geometry()),
+      slot_(slot),
+      shift_(geometry_->subbuf_shift),
+      mask_(geometry_->subbuf_bytes() - 1),
+      max_record_(geometry_->max_record()) {}
+
+std::unexpected<Error> SlotReader::Corrupt(const char* why) {
+  why_ = why;
+  return Fail(ErrorCode::kCorrupt, "slot " + std::to_string(slot_) + ": " + why);
+}
+
+uint64_t SlotReader::DataOffset(uint64_t position) const {
+  const uint64_t subbuf = (position >> shift_) & (geometry_->subbufs() - 1);
+  return geometry_->data_offset + (uint64_t{slot_} << geometry_->slot_shift) +
+         (subbuf << shift_) + (position & mask_);
+}
+
+Status SlotReader::Resume(const SlotState& state) {
+  const uint64_t offset = state.position & mask_;
+  if ((offset != 0 && offset < kHeaderBytes) || offset % 8 != 0 || state.position > kMaxCount ||
+      state.accounted > kMaxCount || state.in_subbuf > state.accounted) {
+    return Corrupt("no position of a reader");
+  }
+  state_ = state;
+  end_ = state.position;
+  end_records_ = state.in_subbuf;
+  last_head_ = ~uint64_t{0};
+  return {};
+}
+
+Status SlotReader::ResumeAtTail() {
+  const uint64_t tail = ring_->LoadTail(slot_);
+  if (tail <= kHeaderBytes) return {};
+  if (tail % 8 != 0 || tail > kMaxCount) return Corrupt("tail");
+  WEFT_TRY(Resume({.position = tail & ~mask_}));
+  skip_below_ = tail;
+  jumped_ = true;
+  return {};
+}
+
+Status SlotReader::CheckHeadWord(uint64_t head) {
+  const uint64_t offset = head & 0xffffffff;
+  const uint64_t in = offset & mask_;
+  if (offset >= geometry_->slot_bytes() || in < kHeaderBytes || in % 8 != 0 || in > mask_ - 7 ||
+      (head >> 32) > (in - kHeaderBytes) / sizeof(weft_record)) {
+    return Corrupt("head");
+  }
+  return {};
+}
+
+Status SlotReader::Look() {
+  const uint64_t head = ring_->LoadHead(slot_);
+  if (!geometry_->overwrite()) {
+    if (head == last_head_ || head == 0) return {};
+    return LookDiscard(head);
+  }
+  if (head == 0 || (head == last_head_ && ring_->LoadFrontier(slot_) == frontier_)) return {};
+  return LookOverwrite();
+}
+
+// In discard mode an honest writer stays within `subbufs` sub-buffers of the reader, so the index of
+// the sub-buffer tells its sequence; the header, read when the sub-buffer is entered, must agree.
+Status SlotReader::LookDiscard(uint64_t head) {
+  WEFT_TRY(CheckHeadWord(head));
+  const uint64_t index = (head & 0xffffffff) >> shift_;
+  const uint64_t n = geometry_->subbufs();
+  const uint64_t known = end_ >> shift_;
+  return SetHead(known + ((index - known) & (n - 1)), head);
+}
+
+// R1: only a header that was the same before and after says which sequence the head belongs to.
+Status SlotReader::LookOverwrite() {
+  for (int i = 0; i < kHeadTries; i++) {
+    const uint64_t head = ring_->LoadHead(slot_);
+    WEFT_TRY(CheckHeadWord(head));
+    const uint64_t index = (head & 0xffffffff) >> shift_;
+    weft_subbuf_header before;
+    weft_subbuf_header after;
+    const uint64_t offset = DataOffset(index << shift_);
+    WEFT_TRY(ring_->ReadAt(offset, {reinterpret_cast<uint8_t*>(&before), sizeof(before)}));
+    const uint64_t again = ring_->LoadHead(slot_);
+    if ((again & 0xffffffff) >> shift_ != index) continue;
+    WEFT_TRY(CheckHeadWord(again));
+    WEFT_TRY(ring_->ReadAt(offset, {reinterpret_cast<uint8_t*>(&after), sizeof(after)}));
+    if (before.sequence != after.sequence) continue;
+    if ((before.sequence & (geometry_->subbufs() - 1)) != index ||
+        before.sequence > (kMaxCount >> shift_)) {
+      return Corrupt("a sub-buffer's sequence");
+    }
+    WEFT_TRY(SetHead(before.sequence, again));
+    const uint64_t frontier = ring_->LoadFrontier(slot_);
+    frontier_ = frontier;
+    return frontier > state_.position ? SkipOverwritten(frontier) : Status{};
+  }
+  return {};
+}
+
+Status SlotReader::SetHead(uint64_t sequence, uint64_t head) {
+  const uint64_t end = (sequence << shift_) | (head & mask_);
+  if (end < end_ || end < state_.position) return Corrupt("head went back");
+  if ((end >> shift_) == (end_ >> shift_) && (head >> 32) < end_records_) {
+    return Corrupt("head's count went back");
+  }
+  end_ = end;
+  end_records_ = head >> 32;
+  last_head_ = head;
+  stale_ = false;
+  return {};
+}
+
+// The writer announced that it may store below `frontier`: what was not copied is gone.
+Status SlotReader::SkipOverwritten(uint64_t frontier) {
+  if ((frontier & mask_) != 0 || frontier > kMaxCount) return Corrupt("frontier");
+  chunk_bytes_ = at_ = 0;
+  fetched_ = false;
+  if (frontier > end_) {
+    stale_ = true;
+    last_head_ = ~uint64_t{0};
+    return {};
+  }
+  state_.position = frontier;
+  state_.in_subbuf = 0;
+  jumped_ = true;
+  return {};
+}
+
+// Where the records of position's sub-buffer end, as far as is known: an offset in it.
+uint64_t SlotReader::Limit() const {
+  return (state_.position >> shift_) == (end_ >> shift_) ? (end_ & mask_) : mask_ + 1;
+}
+
+uint64_t SlotReader::wanted() const {
+  if (stale_ || state_.position >= end_) return 0;
+  return Limit() - (state_.position & mask_);
+}
+
+Status SlotReader::Copy(std::span<uint8_t> buffer) {
+  if (wanted() == 0) return {};
+  fetched_ = false;
+  at_ = chunk_bytes_ = 0;
+  // A new slot's reader stands behind the first header; that one is checked as well.
+  if (state_.position == kHeaderBytes) state_.position = 0;
+  const uint64_t position = state_.position;
+  const uint64_t bytes = std::min<uint64_t>(buffer.size(), wanted());
+  WEFT_TRY(ring_->ReadAt(DataOffset(position), buffer.first(bytes)));
+  if (geometry_->overwrite()) {
+    const uint64_t frontier = ring_->LoadFrontier(slot_);
+    if (frontier > position) return SkipOverwritten(frontier);
+  }
+  chunk_ = buffer.data();
+  chunk_bytes_ = bytes & ~uint64_t{7};
+  if ((position & mask_) == 0) {
+    if (bytes < kHeaderBytes) return Corrupt("a sub-buffer shorter than its header");
+    weft_subbuf_header header;
+    std::memcpy(&header, chunk_, sizeof(header));
+    WEFT_TRY(EnterSubbuf(header, position >> shift_));
+  }
+  return skip_below_ == 0 ? Status{} : SkipRead();
+}
+
+// R4, and the check of the sub-buffer before it: it held as many records as were counted.
+Status SlotReader::EnterSubbuf(const weft_subbuf_header& header, uint64_t sequence) {
+  if (header.sequence != sequence) return Corrupt("a sub-buffer's sequence");
+  if (header.records_before < state_.accounted || header.records_before > kMaxCount ||
+      (header.records_before != state_.accounted && !jumped_)) {
+    return Corrupt("records_before contradicts the records");
+  }
+  if (skip_below_ == 0) state_.overwritten += header.records_before - state_.accounted;
+  state_.accounted = header.records_before;
+  state_.in_subbuf = 0;
+  state_.position += kHeaderBytes;
+  at_ = kHeaderBytes;
+  jumped_ = false;
+  return {};
+}
+
+// After ResumeAtTail: what an earlier reader took is counted, not handed out.
+Status SlotReader::SkipRead() {
+  while (state_.position < skip_below_) {
+    const Step step = Fetch();
+    if (step == Step::kCorrupt) return Corrupt(why_);
+    if (step != Step::kRecord) return {};
+    Advance();
+  }
+  skip_below_ = 0;
+  return {};
+}
+
+// Everything that is not a whole record at hand.
+SlotReader::Step SlotReader::ParseSlow() {
+  if (stale_) return Step::kEnd;
+  if (state_.position >= end_) {
+    // Everything below a head was handed out: its count must agree.
+    return state_.in_subbuf == end_records_ ? Step::kEnd
+                                            : Bad("head's count contradicts the records");
+  }
+  const uint64_t left = chunk_bytes_ - at_;
+  if (left < sizeof(uint64_t)) return Step::kNeedCopy;
+  uint32_t size;
+  std::memcpy(&size, chunk_ + at_, sizeof(size));
+  if (size == 0) return ParsePad();
+  const uint64_t rounded = (uint64_t{size} + 7) & ~uint64_t{7};
+  if (size < sizeof(weft_record) || size > max_record_ ||
+      (state_.position & mask_) + rounded > Limit()) {
+    return Bad("a record's size");
+  }
+  return Step::kNeedCopy;
+}
+
+SlotReader::Step SlotReader::ParsePad() {
+  if (Limit() <= mask_) return Bad("a pad before head");
+  state_.position = (state_.position | mask_) + 1;
+  state_.in_subbuf = 0;
+  at_ = chunk_bytes_ = 0;
+  return Step::kNeedCopy;
+}
+
+uint64_t SlotReader::committed() const {
+  // Only exact at end(): before it, the records between are not counted yet.
+  return state_.accounted - state_.in_subbuf + end_records_;
+}
+
+}  // namespace weft::ring

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the records of one slot, in order, steps R1 to R5 of lib/abi/ring.h. Every value that comes
+// from the ring is copied once and checked; the reader's own position, never the ring's, says where
+// it is. A contradiction is kCorrupt: the caller gives the slot up, and nothing else.
+//
+// Used by the consumer's thread:
+//     Look()                        what is committed now
+//     while (Fetch() == kRecord)    use record(); Advance()
+//     kNeedCopy                     Copy(a buffer), Fetch() again
+//     kEnd                          everything up to the last Look was handed out
+// Each call is bounded: by the buffer, or by kHeadTries.
+//
+// Invariants: position() is where the next record that was not handed out begins; it never goes back.
+// accounted() = all records of this slot below position() = handed out + overwritten() + skipped.
+#ifndef WEFT_LIB_RING_SLOT_READER_H_
+#define WEFT_LIB_RING_SLOT_READER_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "lib/base/result.h"
+#include "lib/ring/ring_set.h"
+
+namespace weft::ring {
+
+// What a reader must know to go on where another one was; kept by whoever outlives readers.
+struct SlotState {
+  uint64_t position = sizeof(weft_subbuf_header);
+  uint64_t accounted = 0;    // records below position, overwritten ones included
+  uint64_t in_subbuf = 0;    // of these, in the sub-buffer of position
+  uint64_t overwritten = 0;  // records that the writer took back before they were read
+};
+
+struct RecordView {
+  uint64_t time = 0;  // clock; never less than the record's before, see clamped()
+  uint16_t event = 0;
+  uint16_t cpu = 0;
+  std::span<const uint8_t> body;  // contexts and payload; valid until the next Copy
+};
+
+class SlotReader {
+ public:
+  enum class Step : uint8_t { kRecord, kNeedCopy, kEnd, kCorrupt };
+
+  // `ring` must outlive the reader.
+  SlotReader(const RingSet& ring, uint32_t slot);
+
+  // Goes on from a state that a reader of this slot had. kCorrupt: it was none.
+  Status Resume(const SlotState& state);
+  // Starts behind what `tail` in the ring says was read by somebody whose state is unknown: at the
+  // beginning of that sub-buffer, skipping what lies before it. A false tail is the slot's own loss.
+  Status ResumeAtTail();
+
+  // R1. After it, end() is what was committed at some moment during the call.
+  Status Look();
+  // Bytes between position() and end(), headers and pads included.
+  [[nodiscard]] uint64_t backlog() const { return end_ - state_.position; }
+
+  // R2, R3, R4: fills `buffer` from position(), at most to the end of the sub-buffer. A buffer of
+  // wanted() bytes always makes progress. The buffer is used until the next Copy.
+  Status Copy(std::span<uint8_t> buffer);
+  // Bytes that Copy could use at once, at most a sub-buffer.
+  [[nodiscard]] uint64_t wanted() const;
+
+  // The record at position(), or what is in its way. Repeatable.
+  Step Fetch() { return fetched_ ? Step::kRecord : Parse(); }
+  [[nodiscard]] const RecordView& record() const { return record_; }
+  void Advance() {
+    state_.position += record_bytes_;
+    at_ += record_bytes_;
+    state_.accounted++;
+    state_.in_subbuf++;
+    fetched_ = false;
+  }
+
+  [[nodiscard]] const SlotState& state() const { return state_; }
+  [[nodiscard]] uint64_t position() const { return state_.position; }
+  [[nodiscard]] uint64_t end() const { return end_; }
+  [[nodiscard]] uint32_t slot() const { return slot_; }
+  // Records whose time was before their predecessor's and was raised.
+  [[nodiscard]] uint64_t clamped() const { return clamped_; }
+  // What the slot claims to hold, from the last Look: committed records. Exact for an honest writer
+  // once position() == end().
+  [[nodiscard]] uint64_t committed() const;
+  [[nodiscard]] const char* why_corrupt() const { return why_; }
+
+ private:
+  Step Parse();
+  Step ParseSlow();
+  Step ParsePad();
+  Status SkipRead();
+  Step Bad(const char* why) {
+    why_ = why;
+    return Step::kCorrupt;
+  }
+  std::unexpected<Error> Corrupt(const char* why);
+  Status LookDiscard(uint64_t head);
+  Status LookOverwrite();
+  Status SetHead(uint64_t sequence, uint64_t head);
+  Status SkipOverwritten(uint64_t frontier);
+  Status EnterSubbuf(const weft_subbuf_header& header, uint64_t sequence);
+  [[nodiscard]] uint64_t DataOffset(uint64_t position) const;
+  [[nodiscard]] uint64_t Limit() const;
+  Status CheckHeadWord(uint64_t head);
+
+  const RingSet* ring_;
+  const Geometry* geometry_;
+  uint32_t slot_;
+  uint32_t shift_;      // of a sub-buffer
+  uint64_t mask_;       // bytes of a sub-buffer - 1
+  uint32_t max_record_;
+
+  SlotState state_;
+  uint64_t skip_below_ = 0;   // ResumeAtTail: records before this position are skipped
+  bool jumped_ = false;       // the next sub-buffer header may be ahead of accounted
+  uint64_t end_ = sizeof(weft_subbuf_header);
+  uint64_t end_records_ = 0;  // committed in the sub-buffer of end_
+  uint64_t last_head_ = WEFT_HEAD_INITIAL;
+  uint64_t frontier_ = 0;
+  uint64_t last_time_ = 0;
+  uint64_t clamped_ = 0;
+
+  const uint8_t* chunk_ = nullptr;  // copy of [position - at_, ...)
+  uint64_t chunk_bytes_ = 0;
+  uint64_t at_ = 0;
+  RecordView record_;
+  uint64_t record_bytes_ = 0;  // rounded up
+  bool fetched_ = false;
+  bool stale_ = false;  // the writer overtook the last Look: nothing to do before the next one
+  const char* why_ = "";
+};
+
+inline SlotReader::Step SlotReader::Parse() {
+  const uint64_t left = chunk_bytes_ - at_;
+  if (left < sizeof(weft_record)) return ParseSlow();
+  weft_record header;
+  std::memcpy(&header, chunk_ + at_, sizeof(header));
+  const uint64_t rounded = (uint64_t{header.size} + 7) & ~uint64_t{7};
+  if (header.size < sizeof(weft_record) || header.size > max_record_ || rounded > left) {
+    return ParseSlow();
+  }
+  record_bytes_ = rounded;
+  clamped_ += header.time < last_time_ ? 1 : 0;
+  last_time_ = std::max(last_time_, header.time);
+  record_.time = last_time_;
+  record_.event = header.event;
+  record_.cpu = header.cpu;
+  record_.body = {chunk_ + at_ + sizeof(header), header.size - sizeof(header)};
+  fetched_ = true;
+  return Step::kRecord;
+}
+
+}  // namespace weft::ring
+
+#endif  // WEFT_LIB_RING_SLOT_READER_H_

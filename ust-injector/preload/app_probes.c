@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// See app_probes.h. A list is replaced whole and never freed: whoever found it may be walking it. Detach
+// waits until every call that entered before it has left, so the caller may unload the probe.
+#include "ust-injector/preload/app_probes.h"
+
+#include <errno.h>
+
+#include "lib/ring/atomic_slot.h"
+#include "ust-injector/preload/emit.h"
+#include "ust-injector/preload/registry.h"
+
+#define WEFT_DETACH_YIELDS 10000000u
+
+const uint32_t weft_app_probes_on = 1;
+
+// Stores the new list into every tracepoint of the name. Returns how many there are.
+static uint32_t set_list(const char *name, const struct weft_app_probes *list) {
+  uint32_t n = 0;
+  for (struct weft_registry_entry *e = weft_registry_bucket(name); e != NULL; e = e->next) {
+    if (e->tracepoint == NULL || !weft_equal(e->tracepoint->name, name)) continue;
+    // seq_cst: before the loads of `enters` and `leaves` below, after a call site's enters++
+    __atomic_store_n(&e->tracepoint->app_probes, list, __ATOMIC_SEQ_CST);
+    // release: the list before the word that leads to it
+    __atomic_store_n(&e->tracepoint->enabled,
+                     list != NULL ? &weft_app_probes_on : weft_registry_word(name),
+                     __ATOMIC_RELEASE);
+    ++n;
+  }
+  return n;
+}
+
+static struct weft_tracepoint *find(const char *name) {
+  struct weft_registry_entry *e = weft_registry_bucket(name);
+  while (e != NULL && (e->tracepoint == NULL || !weft_equal(e->tracepoint->name, name))) {
+    e = e->next;
+  }
+  return e != NULL ? e->tracepoint : NULL;
+}
+
+// A copy of `old` without its entry number `skip` and with room for `extra` more.
+static struct weft_app_probes *copy_list(const struct weft_app_probes *old, uint32_t skip,
+                                         uint32_t extra) {
+  const uint32_t n = old != NULL ? old->count : 0;
+  struct weft_app_probes *list =
+      weft_allocate(sizeof(*list) + (n + extra) * sizeof(list->probes[0]));
+  if (list == NULL) return NULL;
+  for (uint32_t i = 0; i < n; ++i) {
+    if (i != skip) list->probes[list->count++] = old->probes[i];
+  }
+  return list;
+}
+
+__attribute__((visibility("default"))) int weft_probe_attach(const char *name,
+                                                             const char *signature,
+                                                             void (*fn)(void), void *data) {
+  uint64_t mask;
+  (void)weft_process_ready();
+  if (weft_anchor == NULL || !weft_lock(&mask)) return -ENOMEM;
+  int result = -ENOENT;
+  struct weft_tracepoint *tp = find(name);
+  if (tp != NULL && !weft_equal(tp->signature, signature)) {
+    result = -EINVAL;
+  } else if (tp != NULL) {
+    struct weft_app_probes *list = copy_list(tp->app_probes, ~0u, 1);
+    result = -ENOMEM;
+    if (list != NULL) {
+      list->probes[list->count].fn = fn;
+      list->probes[list->count++].data = data;
+      set_list(name, list);
+      result = 0;
+    }
+  }
+  weft_unlock(mask);
+  return result;
+}
+
+// Waits until the calls that entered before now have left.
+static int wait_for_calls(const struct weft_tracepoint *tp) {
+  // seq_cst: after the new list, see set_list
+  const uint32_t entered = __atomic_load_n(&tp->enters, __ATOMIC_SEQ_CST);
+  for (uint32_t i = 0; i < WEFT_DETACH_YIELDS; ++i) {
+    // acquire: what the calls did before they left
+    if ((int32_t)(__atomic_load_n(&tp->leaves, __ATOMIC_ACQUIRE) - entered) >= 0) return 0;
+    weft_syscall(__NR_sched_yield, 0);
+  }
+  return -EDEADLK;
+}
+
+__attribute__((visibility("default"))) int weft_probe_detach(const char *name, void (*fn)(void),
+                                                             void *data) {
+  uint64_t mask;
+  if (weft_anchor == NULL || !weft_lock(&mask)) return -ENOMEM;
+  int result = -ENOENT;
+  struct weft_tracepoint *tp = find(name);
+  const struct weft_app_probes *old = tp != NULL ? tp->app_probes : NULL;
+  for (uint32_t i = 0; old != NULL && i < old->count; ++i) {
+    if (old->probes[i].fn != fn || old->probes[i].data != data) continue;
+    struct weft_app_probes *list = old->count > 1 ? copy_list(old, i, 0) : NULL;
+    result = list == NULL && old->count > 1 ? -ENOMEM : 0;
+    if (result == 0) set_list(name, list);
+    break;
+  }
+  weft_unlock(mask);
+  if (result != 0) return result;
+  for (struct weft_registry_entry *e = weft_registry_bucket(name); e != NULL; e = e->next) {
+    if (e->tracepoint != NULL && weft_equal(e->tracepoint->name, name) && result == 0) {
+      result = wait_for_calls(e->tracepoint);
+    }
+  }
+  return result;
+}
+
+struct iteration {
+  int (*fn)(void *data, const char *name, const struct weft_event_desc *desc);
+  void *data;
+};
+
+static int iterate_one(void *data, struct weft_registry_entry *entry) {
+  const struct iteration *it = data;
+  if (entry->event == NULL) return 0;
+  return it->fn(it->data, weft_event_name(entry->event), entry->event->desc);
+}
+
+__attribute__((visibility("default"))) int weft_tracepoint_iterate(
+    int (*fn)(void *data, const char *name, const struct weft_event_desc *desc), void *data) {
+  uint64_t mask;
+  struct iteration it = {fn, data};
+  (void)weft_process_ready();
+  if (weft_anchor == NULL || !weft_lock(&mask)) return -ENOMEM;
+  const int result = weft_registry_each(iterate_one, &it);
+  weft_unlock(mask);
+  return result;
+}
+
+__attribute__((visibility("default"))) int weft_tracepoint_enabled(struct weft_tracepoint *tp) {
+  // relaxed: a hint that the event itself decides again
+  if (*tp->enabled == 0) return 0;
+  if (__atomic_load_n(&tp->app_probes, __ATOMIC_RELAXED) != NULL) return 1;
+  for (struct weft_registry_entry *e = weft_registry_bucket(tp->name); e != NULL; e = e->next) {
+    if (e->event != NULL && weft_equal(weft_event_name(e->event), tp->name)) {
+      return weft_event_is_on(e->event);
+    }
+  }
+  return 0;
+}

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contexts of a channel: turned into a plan once (slow path, under the lock), written into a buffer at
+// each event (any thread, signal handlers; no system call for what can be cached).
+#ifndef WEFT_UST_INJECTOR_PRELOAD_CONTEXTS_H_
+#define WEFT_UST_INJECTOR_PRELOAD_CONTEXTS_H_
+
+#include "lib/abi/context.h"
+#include "lib/abi/control.h"
+#include "lib/event/filter.h"
+#include "ust-injector/preload/process.h"
+
+#define WEFT_CONTEXTS_MAX_BYTES 1024u /* of one record; what does not fit is written as absent */
+
+struct weft_context_plan;
+
+// NULL: no context, one that is not known, or no memory.
+const struct weft_context_plan *weft_contexts_plan(const struct weft_ruleset *rules,
+                                                   const struct weft_channel_spec *spec);
+
+// Writes the values as lib/abi/context.h says; returns the bytes, at most WEFT_CONTEXTS_MAX_BYTES.
+uint32_t weft_contexts_write(const struct weft_context_plan *plan, uint8_t *to, const void *ip);
+
+// Where filters take contexts from; the argument of weft_filter_run is the event's ip.
+extern const struct weft_filter_contexts weft_contexts_for_filters
+    __attribute__((visibility("hidden")));
+
+#endif  // WEFT_UST_INJECTOR_PRELOAD_CONTEXTS_H_

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The decision about one event: which channels record it, under which id, behind which filters. Made in
+// the slow path when the event's enable word has a value that was not decided on yet; immutable and
+// never freed once published, since any thread may be reading it.
+#ifndef WEFT_UST_INJECTOR_PRELOAD_DECIDE_H_
+#define WEFT_UST_INJECTOR_PRELOAD_DECIDE_H_
+
+#include "lib/abi/tracepoint.h"
+#include "lib/event/filter.h"
+#include "ust-injector/preload/process.h"
+
+// One target, no filter, no context, no segment, rseq and a clock that a section can read.
+#define WEFT_STATE_FAST (1ull << 32)
+
+struct weft_target {
+  uint16_t channel;      // index of weft_channels
+  uint16_t event;        // id in the ring set
+  uint32_t filter_count; // 0: always; else if any passes
+  const struct weft_linked_filter *const *filters;
+};
+
+struct weft_event_state {
+  uint64_t key; // the enable word that was decided on, WEFT_STATE_FAST
+  // With WEFT_STATE_FAST, for weft_write_words:
+  uint64_t word0;
+  uint64_t increment;
+  const struct weft_writer_ring *ring;
+  uint32_t target_count;
+  uint32_t reserved;
+  struct weft_target targets[];
+};
+
+// Publishes and returns the decision, or NULL: none could be made now (lock, memory, or the agent is
+// writing); the event is off for this once.
+const struct weft_event_state *weft_decide(struct weft_event *event, uint32_t word);
+
+#endif  // WEFT_UST_INJECTOR_PRELOAD_DECIDE_H_

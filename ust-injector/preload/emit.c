@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// See emit.h. The fast path is weft_emit down to weft_write_words: one compare of the remembered
+// decision with the enable word, then the section. All else is emit_slowly.
+#include "ust-injector/preload/emit.h"
+
+#include "lib/ring/atomic_slot.h"
+#include "ust-injector/preload/channel.h"
+#include "ust-injector/preload/contexts.h"
+#include "ust-injector/preload/decide.h"
+#include "ust-injector/preload/thread.h"
+#if defined(__x86_64__)
+#include "lib/ring/writer_x86_64.h"
+#else
+#include "lib/ring/writer_aarch64.h"
+#endif
+
+#define WEFT_WRITE_TRIES 8
+#define WEFT_MAX_PIECES 66 /* contexts, fixed part, segments */
+
+static inline void *thread_rseq(void) {
+  return (void *)(weft_thread_pointer() + (uintptr_t)weft_process.rseq_offset);
+}
+
+static uint64_t now_cycles(void) { return weft_cycles(); }
+
+static uint64_t now_monotonic(void) {
+  int64_t t[2] = {0, 0};
+  weft_syscall(__NR_clock_gettime, 1 /* CLOCK_MONOTONIC */, t);
+  return (uint64_t)t[0] * 1000000000u + (uint64_t)t[1];
+}
+
+static void write_atomically(const struct weft_writer_ring *ring,
+                             const struct weft_record_parts *parts) {
+  const uint64_t self = weft_anchor->shares_tls ? (uint64_t)weft_syscall(__NR_gettid, 0)
+                                                : weft_thread_pointer();
+  weft_atomic_write(ring, self, parts, weft_cpu(),
+                    ring->clock == WEFT_CLOCK_TSC ? now_cycles : now_monotonic);
+}
+
+static void discard(uint32_t channel, enum weft_discard_reason reason) {
+  struct weft_anchor_channel *a = &weft_anchor->channels[channel];
+  if (a->ring.slots == NULL && !weft_channel_make_ring(channel)) {
+    // relaxed: a counter
+    if (!a->refused) __atomic_fetch_add(&a->pending, 1, __ATOMIC_RELAXED);
+    return;
+  }
+  if (weft_process.slot_id_offset == 0 ||
+      weft_count_discard(thread_rseq(), weft_process.slot_id_offset, &a->ring, reason) ==
+          WEFT_WRITE_NO_SLOT) {
+    weft_atomic_discard(a->ring.slots + a->ring.atomic_slot, reason);
+  }
+}
+
+static void write_record(uint32_t channel, const struct weft_record_parts *parts) {
+  struct weft_anchor_channel *a = &weft_anchor->channels[channel];
+  for (int i = 0; i < WEFT_WRITE_TRIES; ++i) {
+    enum weft_write_result r = WEFT_WRITE_NO_SLOT;
+    if (weft_process.slot_id_offset != 0) {
+      r = weft_write_pieces(thread_rseq(), weft_process.slot_id_offset, &a->ring, parts);
+    }
+    if (r == WEFT_WRITE_FULL) {
+      r = weft_switch_subbuf(thread_rseq(), weft_process.slot_id_offset, &a->ring,
+                             parts->increment);
+      if (r == WEFT_WRITE_COMMITTED) continue;
+      if (r == WEFT_WRITE_FULL) {
+        discard(channel, WEFT_DISCARD_FULL);
+        return;
+      }
+    }
+    if (r != WEFT_WRITE_NO_SLOT) return;
+    if (a->ring.slots != NULL) {
+      write_atomically(&a->ring, parts);
+      return;
+    }
+    if (!weft_channel_make_ring(channel)) {
+      discard(channel, WEFT_DISCARD_MEMORY);
+      return;
+    }
+  }
+  discard(channel, WEFT_DISCARD_CONTENDED);
+}
+
+static bool passes(const struct weft_target *target, const void *fixed,
+                   const struct weft_segment *segments, const void *ip) {
+  if (target->filter_count == 0) return true;
+  for (uint32_t i = 0; i < target->filter_count; ++i) {
+    if (weft_filter_run(target->filters[i], fixed, segments, (void *)(uintptr_t)ip)) return true;
+  }
+  return false;
+}
+
+static void record(const struct weft_event *event, const struct weft_target *target,
+                   const void *fixed, const struct weft_segment *segments, const void *ip) {
+  uint8_t contexts[WEFT_CONTEXTS_MAX_BYTES];
+  struct weft_piece pieces[WEFT_MAX_PIECES];
+  const struct weft_context_plan *plan = weft_channels[target->channel].contexts;
+  uint64_t size = sizeof(struct weft_record);
+  uint32_t n = 0;
+
+  if (plan != NULL) {
+    pieces[n].data = contexts;
+    pieces[n].size = weft_contexts_write(plan, contexts, ip);
+    size += pieces[n++].size;
+  }
+  if (event->fixed_size != 0) {
+    pieces[n].data = fixed;
+    pieces[n].size = event->fixed_size;
+    size += pieces[n++].size;
+  }
+  for (uint32_t i = 0; i < event->segment_count; ++i) {
+    if (segments[i].size == 0) continue;
+    if (n == WEFT_MAX_PIECES) {
+      discard(target->channel, WEFT_DISCARD_TOO_LARGE);
+      return;
+    }
+    pieces[n].data = segments[i].data;
+    pieces[n].size = segments[i].size;
+    size += pieces[n++].size;
+  }
+  const uint64_t quarter = 1ull << (weft_channels[target->channel].subbuf_shift - 2);
+  if (size > WEFT_RECORD_MAX_BYTES || size > quarter) {
+    discard(target->channel, WEFT_DISCARD_TOO_LARGE);
+    return;
+  }
+  const struct weft_record_parts parts = {
+      .word0 = weft_record_word0((uint32_t)size, target->event),
+      .increment = weft_record_increment((uint32_t)size),
+      .pieces = pieces,
+      .piece_count = n,
+  };
+  write_record(target->channel, &parts);
+}
+
+static __attribute__((noinline)) void emit_slowly(struct weft_event *event, const void *fixed,
+                                                  const struct weft_segment *segments,
+                                                  const void *ip) {
+  // relaxed: the word is a generation; what it stands for is read with acquire in weft_rules
+  const uint32_t word = __atomic_load_n(event->enabled, __ATOMIC_RELAXED);
+  if (word == 0) return;
+  // acquire: pairs with the release that published the state
+  const struct weft_event_state *state = __atomic_load_n(
+      (const struct weft_event_state *const *)&event->state, __ATOMIC_ACQUIRE);
+  if ((uint32_t)state->key != word) {
+    state = weft_decide(event, word);
+    if (state == NULL) return;
+  }
+  for (uint32_t i = 0; i < state->target_count; ++i) {
+    const struct weft_target *target = &state->targets[i];
+    if (passes(target, fixed, segments, ip)) record(event, target, fixed, segments, ip);
+  }
+}
+
+void weft_emit(struct weft_event *event, const void *fixed, const struct weft_segment *segments,
+               const void *ip) {
+  // consume in effect (address dependency): the state is complete before it is published
+  const struct weft_event_state *state = __atomic_load_n(
+      (const struct weft_event_state *const *)&event->state, __ATOMIC_RELAXED);
+  // relaxed: see emit_slowly
+  const uint32_t word = __atomic_load_n(event->enabled, __ATOMIC_RELAXED);
+  if (__builtin_expect(state->key == (word | WEFT_STATE_FAST), 1) &&
+      __builtin_expect(
+          weft_write_words(thread_rseq(), weft_process.slot_id_offset, state->ring, state->word0,
+                           state->increment, fixed) == WEFT_WRITE_COMMITTED,
+          1)) {
+    return;
+  }
+  emit_slowly(event, fixed, segments, ip);
+}
+
+bool weft_event_is_on(struct weft_event *event) {
+  const uint32_t word = __atomic_load_n(event->enabled, __ATOMIC_RELAXED);  // relaxed: as above
+  if (word == 0) return false;
+  const struct weft_event_state *state = __atomic_load_n(
+      (const struct weft_event_state *const *)&event->state, __ATOMIC_ACQUIRE);  // acquire: as above
+  if ((uint32_t)state->key != word) state = weft_decide(event, word);
+  return state != NULL && state->target_count != 0;
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Start of libweft.so in a process, its lock and its memory. See process.h.
+#include "ust-injector/preload/process.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/mman.h>
+
+#ifndef AT_RSEQ_FEATURE_SIZE
+#define AT_RSEQ_FEATURE_SIZE 27
+#endif
+#define WEFT_RSEQ_MM_CID_OFFSET 24
+#define WEFT_RSEQ_CPU_ID_OFFSET 4
+#define WEFT_RSEQ_FEATURE_MM_CID 28
+
+#define WEFT_ARENA_BYTES (256u * 1024u)
+#define WEFT_LOCK_TRIES 20000 /* about a second of yielding */
+
+struct weft_process weft_process;
+struct weft_anchor *weft_anchor;
+
+// All from a libc, all weak: NULL where there is none.
+extern void *__libc_stack_end __attribute__((weak));
+extern char **__environ __attribute__((weak));
+extern unsigned long getauxval(unsigned long type) __attribute__((weak));
+extern const ptrdiff_t __rseq_offset __attribute__((weak));
+extern const unsigned int __rseq_size __attribute__((weak));
+
+// glibc's ld.so keeps the address of argc: the environment of exec time, before any constructor.
+// Elsewhere (musl) __environ is set before constructors run.
+static char **environment(void) {
+  if (&__libc_stack_end != NULL && __libc_stack_end != NULL) {
+    long *argc = __libc_stack_end;
+    return (char **)(argc + 1 + *argc + 1);
+  }
+  return &__environ != NULL ? __environ : NULL;
+}
+
+const char *weft_environment(const char *name) {
+  char **env = environment();
+  const size_t n = strlen(name);
+  for (; env != NULL && *env != NULL; ++env) {
+    if (memcmp(*env, name, n) == 0 && (*env)[n] == '=') return *env + n + 1;
+  }
+  return NULL;
+}
+
+static unsigned long auxiliary(unsigned long type) {
+  if (getauxval != NULL) return getauxval(type);
+  return 0;
+}
+
+static void find_rseq(void) {
+  if (&__rseq_size == NULL || __rseq_size == 0) return;
+  weft_process.rseq_offset = __rseq_offset;
+  // __rseq_size says 20 on Debian 12 although 32 bytes are registered and mm_cid works.
+  weft_process.slot_id_offset = auxiliary(AT_RSEQ_FEATURE_SIZE) >= WEFT_RSEQ_FEATURE_MM_CID
+                                    ? WEFT_RSEQ_MM_CID_OFFSET
+                                    : WEFT_RSEQ_CPU_ID_OFFSET;
+}
+
+static bool control_is_sound(const struct weft_control_header *c, uint64_t size) {
+  return c->magic == WEFT_CONTROL_MAGIC && c->major == WEFT_CONTROL_MAJOR && c->features == 0 &&
+         c->header_size >= sizeof(*c) && c->total_size <= size &&
+         c->word_count == WEFT_CONTROL_WORDS && c->words_offset % 64 == 0 &&
+         c->words_offset <= size - 4ull * WEFT_CONTROL_WORDS && c->arena_offset <= size &&
+         c->arena_size <= size - c->arena_offset && c->slot_count >= 1 &&
+         c->slot_count < WEFT_RING_MAX_SLOTS;
+}
+
+static bool map_control(const char *path) {
+  struct weft_control_header header;
+  const long fd = weft_syscall(__NR_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0);
+  if (fd < 0) return false;
+  const long size = weft_syscall(__NR_lseek, fd, 0, 2 /* SEEK_END */);
+  long map = -EINVAL;
+  if (size >= (long)(sizeof(header) + 4ul * WEFT_CONTROL_WORDS)) {
+    map = weft_syscall(__NR_mmap, 0, size, 1 /* PROT_READ */, MAP_SHARED, fd, 0);
+  }
+  weft_syscall(__NR_close, fd);
+  if (map < 0 && map > -4096) return false;
+
+  memcpy(&header, (const void *)map, sizeof(header));
+  if (!control_is_sound(&header, (uint64_t)size)) {
+    weft_syscall(__NR_munmap, map, size);
+    return false;
+  }
+  weft_process.control = (const uint8_t *)map;
+  weft_process.control_size = (uint64_t)size;
+  weft_process.arena_offset = header.arena_offset;
+  weft_process.words = (const uint32_t *)(map + (long)header.words_offset);
+  weft_process.slot_count = header.slot_count;
+  weft_process.clock = header.clock;
+  return true;
+}
+
+static bool make_anchor(void) {
+  const long page = weft_syscall(__NR_mmap, 0, sizeof(struct weft_anchor), 3 /* read, write */,
+                                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page < 0 && page > -4096) return false;
+  if (weft_syscall(__NR_madvise, page, sizeof(struct weft_anchor), MADV_WIPEONFORK) != 0) {
+    return false;  // Linux < 4.14: a child would write into its parent's rings
+  }
+  weft_anchor = (struct weft_anchor *)page;
+  return true;
+}
+
+static bool start(void) {
+  if (!make_anchor() || auxiliary(AT_SECURE) != 0) return false;
+  const char *folder = weft_environment("WEFT_DIR");
+  if (folder == NULL || folder[0] != '/') return false;
+  char *at = weft_process.folder;
+  if (!weft_append(&at, at + WEFT_PATH_MAX, folder)) return false;
+
+  char path[WEFT_PATH_MAX];
+  at = path;
+  const char *container = weft_environment("WEFT_CONTAINER");
+  if (container == NULL) container = "local";
+  if (!weft_append(&at, path + WEFT_PATH_MAX, folder) ||
+      !weft_append(&at, path + WEFT_PATH_MAX, "/") ||
+      !weft_append(&at, path + WEFT_PATH_MAX, container) ||
+      !weft_append(&at, path + WEFT_PATH_MAX, ".ctl")) {
+    return false;
+  }
+  if (!map_control(path)) return false;
+  find_rseq();
+  return true;
+}
+
+bool weft_process_ready(void) {
+  // acquire: pairs with the release below; the state's readers see what it stands for
+  uint32_t state = __atomic_load_n(&weft_process.state, __ATOMIC_ACQUIRE);
+  if (state == WEFT_PROCESS_NEW) {
+    // Constructors run on one thread; the first call of a process is from one.
+    state = start() ? WEFT_PROCESS_READY : WEFT_PROCESS_OFF;
+    // release: everything that start() filled in
+    __atomic_store_n(&weft_process.state, state, __ATOMIC_RELEASE);
+  }
+  return state == WEFT_PROCESS_READY;
+}
+
+bool weft_lock(uint64_t *saved_mask) {
+  const uint64_t all = ~0ull;
+  weft_syscall(__NR_rt_sigprocmask, 2 /* SIG_SETMASK */, &all, saved_mask, sizeof(all));
+  const uint32_t self = (uint32_t)weft_syscall(__NR_gettid, 0);
+  for (int i = 0; i < WEFT_LOCK_TRIES; ++i) {
+    uint32_t owner = 0;
+    // acquire: sees what the previous owner did
+    if (__atomic_compare_exchange_n(&weft_anchor->lock, &owner, self, false, __ATOMIC_ACQUIRE,
+                                    __ATOMIC_RELAXED)) {
+      return true;
+    }
+    if (i % 256 == 255 && weft_syscall(__NR_tkill, owner, 0) == -ESRCH &&
+        // acquire: as above, from a dead owner
+        __atomic_compare_exchange_n(&weft_anchor->lock, &owner, self, false, __ATOMIC_ACQUIRE,
+                                    __ATOMIC_RELAXED)) {
+      return true;
+    }
+    weft_syscall(__NR_sched_yield, 0);
+  }
+  weft_syscall(__NR_rt_sigprocmask, 2, saved_mask, 0, sizeof(all));
+  return false;
+}
+
+void weft_unlock(uint64_t saved_mask) {
+  // release: pairs with the acquire of the next owner
+  __atomic_store_n(&weft_anchor->lock, 0, __ATOMIC_RELEASE);
+  weft_syscall(__NR_rt_sigprocmask, 2, &saved_mask, 0, sizeof(saved_mask));
+}
+
+void *weft_allocate(uint64_t size) {
+  // A fork may find any state between two stores: `end` NULL means "nothing left".
+  static uint8_t *volatile next, *volatile end;
+  size = (size + 15) & ~15ull;
+  if (end == NULL || size > (uint64_t)(end - next)) {
+    const uint64_t bytes = size > WEFT_ARENA_BYTES ? (size + 4095) & ~4095ull : WEFT_ARENA_BYTES;
+    const long map =
+        weft_syscall(__NR_mmap, 0, bytes, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (map < 0 && map > -4096) return NULL;
+    if (size > WEFT_ARENA_BYTES / 2) return (void *)map;
+    end = NULL;
+    next = (uint8_t *)map;
+    end = (uint8_t *)map + bytes;
+  }
+  void *out = next;
+  next += size;
+  return out;
+}
+
+__attribute__((constructor)) static void on_load(void) { (void)weft_process_ready(); }

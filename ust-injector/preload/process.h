@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// What libweft.so knows about the process it is in. One per process, in two parts:
+//
+//   weft_process  ordinary private memory: inherited by fork as it is, shared by vfork and CLONE_VM
+//                 children. Filled once, by the first entry point that is called (a provider's
+//                 constructor may come before ours, musl gives constructors garbage arguments).
+//   weft_anchor   one MADV_WIPEONFORK page: a fork child, also of a raw clone, finds zero. All that
+//                 is true only for this very process hangs on it: its ring sets, its lock, its pid.
+//
+// No thread, no signal, no timer, no descriptor is kept; no system call after start-up until the first
+// event that is enabled.
+#ifndef WEFT_UST_INJECTOR_PRELOAD_PROCESS_H_
+#define WEFT_UST_INJECTOR_PRELOAD_PROCESS_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/abi/control.h"
+#include "lib/ring/writer.h"
+#include "ust-injector/preload/sys.h"
+#include "ust-injector/preload/text.h"
+
+#define WEFT_PATH_MAX 1024
+
+enum weft_process_state {
+  WEFT_PROCESS_NEW = 0,
+  WEFT_PROCESS_READY = 1,
+  WEFT_PROCESS_OFF = 2,  // no weft folder, setuid, or a filter that kills: silent for good
+};
+
+struct weft_process {
+  uint32_t state;  // enum weft_process_state
+  uint32_t slot_id_offset;  // in struct rseq: 24 mm_cid, 4 cpu_id; 0: no rseq in this process
+  intptr_t rseq_offset;     // of struct rseq from the thread pointer
+  const uint8_t *control;   // mapped read-only
+  const uint32_t *words;
+  uint64_t control_size;
+  uint64_t arena_offset;
+  uint32_t slot_count;
+  uint32_t clock;
+  char folder[WEFT_PATH_MAX];
+};
+
+// An entry per channel of the process's own numbering (channel.h); `ring.slots` is 0 in a fork child.
+struct weft_anchor_channel {
+  struct weft_writer_ring ring;
+  struct weft_ring_header *header;
+  uint32_t refused;     // a tracker leaves this process out, or there is no memory for it: off
+  uint32_t reserved;
+  uint64_t pending;     // events discarded before there was a ring set; moved into it. Atomic
+  uint64_t retry_after; // do not try to make the ring set before this clock value
+};
+
+struct weft_anchor {
+  struct weft_anchor_channel channels[WEFT_MAX_CHANNELS];
+  uint32_t lock;       // tid of the owner, 0 free
+  uint32_t vpid;       // 0: not asked for yet
+  uint32_t shares_tls; // a CLONE_VM child may run on a thread pointer of ours: atomic slot only
+  uint32_t vforked;    // vfork children that run now: pids and tids are not to be cached
+  uint32_t tid_offset; // thread.c
+  uint32_t tid_confirmed;
+  uintptr_t tid_found_at;
+};
+
+extern struct weft_process weft_process __attribute__((visibility("hidden")));
+extern struct weft_anchor *weft_anchor __attribute__((visibility("hidden")));
+
+// True if events can be recorded in this process. Cheap after the first call. If false, weft_anchor may
+// be there all the same: then the registry and application probes work.
+bool weft_process_ready(void);
+
+// The slow path's lock, with all signals blocked while it is held, so that a handler never waits for
+// the thread it interrupted. Free in a fork child. A dead owner's (a killed CLONE_VM child's) is taken
+// over: whatever it guards is complete at every store. False: not had in bounded time.
+bool weft_lock(uint64_t *saved_mask);
+void weft_unlock(uint64_t saved_mask);
+
+// Memory that is never given back (small, under the lock). Zeroed, aligned to 16; NULL: none.
+void *weft_allocate(uint64_t size);
+
+// One value of the environment that the process was started with, or NULL.
+const char *weft_environment(const char *name);
+
+static inline uint32_t weft_vpid(void) {
+  uint32_t pid = weft_anchor->vforked || weft_anchor->shares_tls ? 0 : weft_anchor->vpid;
+  if (pid == 0) {
+    pid = (uint32_t)weft_syscall(__NR_getpid, 0);
+    if (!weft_anchor->vforked && !weft_anchor->shares_tls) weft_anchor->vpid = pid;
+  }
+  return pid;
+}
+
+static inline uint64_t weft_cycles(void) {
+#if defined(__x86_64__)
+  uint32_t low, high;
+  __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+  return (uint64_t)high << 32 | low;
+#else
+  uint64_t t;
+  __asm__ volatile("isb; mrs %0, cntvct_el0" : "=r"(t));
+  return t;
+#endif
+}
+
+#endif  // WEFT_UST_INJECTOR_PRELOAD_PROCESS_H_

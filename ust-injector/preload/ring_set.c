@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// Making a ring set: memfd, mapping, header, seals, doorbell. See ring_set.h and lib/abi/ring.h.
+#include "ust-injector/preload/ring_set.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/memfd.h>
+#include <linux/mman.h>
+#include <linux/un.h>
+#include <sys/socket.h>
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8u
+#endif
+#ifndef F_ADD_SEALS
+#define F_ADD_SEALS 1033
+#endif
+#define WEFT_SEALS 7 /* SEAL, SHRINK, GROW */
+#define WEFT_RETRY_CYCLES (1ull << 31) /* about a second */
+
+static bool failed(long result) { return result < 0 && result > -4096; }
+
+static uint64_t random_u64(void) {
+  uint64_t r = 0;
+  if (weft_syscall(__NR_getrandom, &r, sizeof(r), 1 /* GRND_NONBLOCK */) != (long)sizeof(r)) {
+    r = weft_cycles() * 0x9e3779b97f4a7c15ull ^ (uint64_t)weft_vpid() << 40 ^ (uintptr_t)&r;
+  }
+  return r;
+}
+
+static void lay_out(struct weft_ring_header *h, uint32_t channel, uint32_t rseq_slots) {
+  const struct weft_channel *c = &weft_channels[channel];
+  memset(h, 0, sizeof(*h));
+  h->magic = WEFT_RING_MAGIC;
+  h->major = WEFT_RING_MAJOR;
+  h->minor = WEFT_RING_MINOR;
+  h->header_size = sizeof(*h);
+  h->slot_count = rseq_slots + 1;
+  h->slot_size = sizeof(struct weft_slot);
+  h->slot_shift = c->subbuf_shift + c->subbufs_shift;
+  h->subbuf_shift = c->subbuf_shift;
+  h->mode = c->mode;
+  h->clock = weft_process.clock;
+  h->channel_id = c->id;
+  h->slots_offset = 256;
+  h->descriptions_offset =
+      (h->slots_offset + (uint64_t)h->slot_count * h->slot_size + 4095) & ~4095ull;
+  h->descriptions_size = WEFT_DESCRIPTIONS_BYTES;
+  h->data_offset = h->descriptions_offset + h->descriptions_size;
+  h->total_size = h->data_offset + ((uint64_t)h->slot_count << h->slot_shift);
+  h->instance = random_u64();
+  h->pid = weft_vpid();
+  h->created = weft_cycles();
+}
+
+// The memfd of a ring set of this size, mapped; its descriptor in *fd. NULL: not possible.
+static uint8_t *make_memory(uint64_t size, int *fd) {
+  long f = weft_syscall(__NR_memfd_create, WEFT_RING_MEMFD_NAME,
+                        MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+  if (f == -EINVAL) {
+    f = weft_syscall(__NR_memfd_create, WEFT_RING_MEMFD_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  }
+  if (f < 0) return NULL;
+  *fd = (int)f;
+  if (weft_syscall(__NR_ftruncate, f, size) != 0) goto close_fd;
+  // PROT_NONE first and munlock before access: under mlockall(MCL_FUTURE) nothing is populated.
+  const long map = weft_syscall(__NR_mmap, 0, size, 0, MAP_SHARED | MAP_NORESERVE, f, 0);
+  if (failed(map)) goto close_fd;
+  weft_syscall(__NR_munlock, map, size);
+  if (weft_syscall(__NR_madvise, map, size, MADV_DONTFORK) != 0 ||
+      weft_syscall(__NR_mprotect, map, size, 3) != 0 ||
+      weft_syscall(__NR_fcntl, f, F_ADD_SEALS, WEFT_SEALS) != 0) {
+    weft_syscall(__NR_munmap, map, size);
+    goto close_fd;
+  }
+  weft_syscall(__NR_madvise, map, size, MADV_DONTDUMP);
+  return (uint8_t *)map;
+
+close_fd:
+  weft_syscall(__NR_close, f);
+  return NULL;
+}
+
+// One message with the descriptor, without waiting; nobody listening is fine: the agent also looks.
+static void ring_the_doorbell(int fd, uint64_t instance) {
+  struct sockaddr_un to = {.sun_family = AF_UNIX};
+  char *at = to.sun_path;
+  char *end = to.sun_path + sizeof(to.sun_path);
+  if (!weft_append(&at, end, weft_process.folder) ||
+      !weft_append(&at, end, "/" WEFT_DOORBELL_NAME)) {
+    return;
+  }
+  const long s =
+      weft_syscall(__NR_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (s < 0) return;
+  if (weft_syscall(__NR_connect, s, &to, sizeof(to)) == 0) {
+    struct weft_doorbell bell = {
+        .magic = WEFT_DOORBELL_MAGIC, .kind = WEFT_DOORBELL_RING, .instance = instance};
+    struct iovec {
+      void *base;
+      size_t size;
+    } iov = {&bell, sizeof(bell)};
+    union {
+      struct cmsghdr header;
+      uint8_t bytes[CMSG_SPACE(sizeof(int))];
+    } control = {.header = {.cmsg_len = CMSG_LEN(sizeof(int)),
+                            .cmsg_level = SOL_SOCKET,
+                            .cmsg_type = SCM_RIGHTS}};
+    memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+    struct msghdr message = {.msg_iov = (void *)&iov,
+                             .msg_iovlen = 1,
+                             .msg_control = control.bytes,
+                             .msg_controllen = sizeof(control.bytes)};
+    weft_syscall(__NR_sendmsg, s, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+  }
+  weft_syscall(__NR_close, s);
+}
+
+static bool is_tracked(const uint32_t *ids, uint32_t count, uint32_t id) {
+  if (count == 0) return true;
+  for (uint32_t i = 0; i < count; ++i) {
+    if (ids[i] == id) return true;
+  }
+  return false;
+}
+
+static bool is_wanted(const struct weft_channel *c) {
+  return is_tracked(c->vpids, c->vpid_count, weft_vpid()) &&
+         is_tracked(c->vuids, c->vuid_count, (uint32_t)weft_syscall(__NR_getuid, 0));
+}
+
+// Fills the writer's view; `slots` last: from then on sections use it.
+static void publish(struct weft_anchor_channel *a, uint8_t *memory,
+                    const struct weft_ring_header *h) {
+  a->header = (struct weft_ring_header *)memory;
+  a->ring.data = memory + h->data_offset;
+  a->ring.atomic_slot = h->slot_count - 1;
+  a->ring.slot_count = weft_anchor->shares_tls ? 0 : h->slot_count - 1;
+  a->ring.slot_shift = h->slot_shift;
+  a->ring.subbuf_shift = h->subbuf_shift;
+  a->ring.subbuf_mask = (1u << h->subbuf_shift) - 1;
+  a->ring.slot_mask = (1u << h->slot_shift) - 1;
+  a->ring.subbufs = 1u << (h->slot_shift - h->subbuf_shift);
+  a->ring.mode = h->mode;
+  a->ring.clock = h->clock;
+  // release: everything above, for other threads' sections
+  __atomic_store_n(&a->ring.slots, (struct weft_slot *)(memory + h->slots_offset),
+                   __ATOMIC_RELEASE);
+}
+
+static bool make_ring(uint32_t channel) {
+  struct weft_anchor_channel *a = &weft_anchor->channels[channel];
+  struct weft_ring_header header;
+  int fd = -1;
+  uint8_t *memory = NULL;
+  // Without rseq, or on a clock that a section cannot read, all threads use the atomic slot.
+  const bool sections = weft_process.slot_id_offset != 0 && weft_process.clock == WEFT_CLOCK_TSC;
+
+  if (sections) {
+    lay_out(&header, channel, weft_process.slot_count);
+    memory = make_memory(header.total_size, &fd);
+  }
+  if (memory == NULL) {  // RLIMIT_AS, perhaps: one slot is better than none
+    lay_out(&header, channel, 0);
+    memory = make_memory(header.total_size, &fd);
+  }
+  if (memory == NULL) return false;
+
+  struct weft_slot *slots = (struct weft_slot *)(memory + header.slots_offset);
+  for (uint32_t i = 0; i < header.slot_count; ++i) slots[i].head = WEFT_HEAD_INITIAL;
+  memcpy(memory, &header, sizeof(header));
+  publish(a, memory, &header);
+  weft_ring_set_describe(channel);
+  // relaxed: signals are blocked and other threads only add; what they add later is moved then
+  slots[a->ring.atomic_slot].discarded[WEFT_DISCARD_MEMORY] +=
+      __atomic_exchange_n(&a->pending, 0, __ATOMIC_RELAXED);
+  ring_the_doorbell(fd, header.instance);
+  weft_syscall(__NR_close, fd);
+  return true;
+}
+
+bool weft_channel_make_ring(uint32_t channel) {
+  struct weft_anchor_channel *a = &weft_anchor->channels[channel];
+  uint64_t mask;
+  // relaxed: a hint; decided again under the lock
+  if (__atomic_load_n(&a->refused, __ATOMIC_RELAXED) || weft_cycles() < a->retry_after) {
+    return false;
+  }
+  if (!weft_lock(&mask)) return false;
+  if (a->ring.slots == NULL && !a->refused) {
+    if (!is_wanted(&weft_channels[channel])) {
+      a->refused = 1;
+    } else if (!make_ring(channel)) {
+      a->retry_after = weft_cycles() + WEFT_RETRY_CYCLES;
+    }
+  }
+  weft_unlock(mask);
+  return a->ring.slots != NULL;
+}
+
+void weft_ring_set_describe(uint32_t channel) {
+  const struct weft_channel *c = &weft_channels[channel];
+  const struct weft_anchor_channel *a = &weft_anchor->channels[channel];
+  if (a->ring.slots == NULL) return;
+  struct weft_ring_header *h = a->header;
+  const uint64_t used = h->descriptions_used;
+  if (used >= c->descriptions_used) return;
+  memcpy((uint8_t *)h + h->descriptions_offset + used, c->descriptions + used,
+         c->descriptions_used - used);
+  // release: the entries' bytes before the length that covers them
+  __atomic_store_n(&h->descriptions_used, c->descriptions_used, __ATOMIC_RELEASE);
+}
+
+void weft_ring_set_forget(uint32_t channel) {
+  struct weft_anchor_channel *a = &weft_anchor->channels[channel];
+  // release: nothing of the next channel is seen with this one's memory
+  __atomic_store_n(&a->ring.slots, NULL, __ATOMIC_RELEASE);
+  a->refused = 0;
+  a->retry_after = 0;
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known of the calling thread without a system call at each event, and without TLS (which a
+// library that both glibc and musl shall load and dlopen cannot have).
+//
+// The thread id: libc keeps it in the thread's control block, at an offset that is found by looking for
+// it (x86-64), checked once per process, and on each thread's first use by asking the kernel.
+// The name: cached in a WIPEONFORK table by thread id and asked for again after 10 ms, so that a renamed
+// thread, or a new one with an old id, is soon right.
+#ifndef WEFT_UST_INJECTOR_PRELOAD_THREAD_H_
+#define WEFT_UST_INJECTOR_PRELOAD_THREAD_H_
+
+#include "lib/abi/context.h"
+#include "ust-injector/preload/process.h"
+
+struct weft_thread {
+  uint32_t tid;   // 0: free. Stored last
+  uint32_t reserved;
+  uint64_t since; // cycles when `procname` was asked for
+  char procname[WEFT_CONTEXT_PROCNAME_SIZE];
+};
+
+// NULL: no memory for the table.
+const struct weft_thread *weft_thread_self(void);
+
+// As the process sees it (gettid).
+uint32_t weft_thread_id(void);
+
+// The CPU that the thread runs on.
+static inline uint32_t weft_cpu(void) {
+#if defined(__x86_64__)
+  // The kernel keeps the CPU number in the limit of a GDT segment, as its vDSO's getcpu reads it.
+  uint32_t limit = 0;
+  __asm__ volatile("lsl %1, %0" : "+r"(limit) : "r"(0x7b) : "cc");
+  return limit & 0xfff;
+#else
+  uint32_t cpu = 0;
+  weft_syscall(__NR_getcpu, &cpu);
+  return cpu;
+#endif
+}
+
+#endif  // WEFT_UST_INJECTOR_PRELOAD_THREAD_H_
