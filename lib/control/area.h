@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The writer of a control area (lib/abi/control.h says what is in it and in which order it is
+// published). The agent's thread owns it; processes that map the file read at any moment.
+//
+// Invariants: a generation is published completely or not at all, whenever the writer dies: what a
+// reader finds is the old rule set, the new one, or a mixture of old and new enable words, each of
+// which only says "perhaps" or "no". Publish after Open, so that a predecessor's half step is mended.
+#ifndef WEFT_LIB_CONTROL_AREA_H_
+#define WEFT_LIB_CONTROL_AREA_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/base/unique_fd.h"
+#include "lib/control/ruleset.h"
+
+namespace weft::control {
+
+struct AreaConfig {
+  uint32_t slot_count = 1;  // possible CPUs
+  weft_clock_id clock = WEFT_CLOCK_MONOTONIC;
+};
+
+class ControlArea {
+ public:
+  // Makes the file `path`, all off; what had that name is replaced in one step (rename).
+  static Result<ControlArea> Create(const std::string& path, const AreaConfig& config);
+  // Goes on with a file that an earlier agent made. kCorrupt: it is none.
+  static Result<ControlArea> Open(const std::string& path);
+
+  [[nodiscard]] const AreaConfig& config() const { return config_; }
+  [[nodiscard]] uint32_t generation() const { return generation_; }
+
+  // Puts these channels into force, and only these, as the next generation. On an error the old
+  // ones stay in force.
+  Status Publish(const std::vector<ChannelSpec>& channels);
+
+ private:
+  ControlArea() = default;
+  Status WriteAt(uint64_t offset, const void* data, size_t size);
+  Status WriteWords(const std::vector<uint32_t>& wanted);
+  Status ReadState();
+
+  UniqueFd fd_;
+  std::string path_;
+  AreaConfig config_;
+  weft_control_header header_{};
+  uint32_t generation_ = 0;
+  uint64_t in_force_end_ = 0;  // where the rule set in force ends in the file
+  std::vector<uint32_t> words_;
+};
+
+}  // namespace weft::control
+
+#endif  // WEFT_LIB_CONTROL_AREA_H_
