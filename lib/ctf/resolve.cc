@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/ctf/resolve.h"
+
+#include <array>
+#include <utility>
+
+namespace weft::ctf {
+namespace {
+
+Status Count(const Type& type, int depth, uint32_t& budget) {
+  if (depth > kMaxTypeDepth) return Fail(ErrorCode::kLimit, "types are nested too deeply");
+  if (budget == 0) return Fail(ErrorCode::kLimit, "too many fields in the metadata");
+  budget--;
+  for (const Member& member : type.members) WEFT_TRY(Count(member.type, depth + 1, budget));
+  for (const Type& element : type.element) WEFT_TRY(Count(element, depth + 1, budget));
+  return {};
+}
+
+// The scopes of an event, in the order in which they are decoded, as references name them.
+enum Scope {
+  kPacketHeader,
+  kPacketContext,
+  kEventHeader,
+  kStreamContext,
+  kEventContext,
+  kFields,
+  kScopes
+};
+constexpr std::array<std::string_view, kScopes> kScopeNames = {
+    "trace.packet.header",  "stream.packet.context", "stream.event.header",
+    "stream.event.context", "event.context",         "event.fields"};
+
+class Resolver {
+ public:
+  explicit Resolver(uint32_t& saved_values) : saved_values_(saved_values) {}
+
+  Status ResolveScope(Scope scope, std::optional<Type>& type) {
+    roots_[scope] = type ? &*type : nullptr;
+    if (!type) return {};
+    scope_ = scope;
+    enclosing_.clear();
+    return Walk(*type);
+  }
+
+ private:
+  Status Walk(Type& type) {
+    if (type.kind == TypeKind::kVariant || type.kind == TypeKind::kSequence) {
+      WEFT_TRY(Bind(type));
+    }
+    if (!type.members.empty()) {
+      enclosing_.push_back({&type, 0});
+      for (size_t i = 0; i < type.members.size(); i++) {
+        enclosing_.back().second = i;
+        WEFT_TRY(Walk(type.members[i].type));
+      }
+      enclosing_.pop_back();
+    }
+    for (Type& element : type.element) WEFT_TRY(Walk(element));
+    return {};
+  }
+
+  Status Bind(Type& type) {
+    Type* target = Find(type.reference);
+    const bool integer = target != nullptr &&
+                         (target->kind == TypeKind::kInteger || target->kind == TypeKind::kEnum);
+    if (!integer || (type.kind == TypeKind::kSequence && target->is_signed)) {
+      return Fail(ErrorCode::kCorrupt,
+                  "metadata: '" + type.reference + "' is no integer that stands before its use");
+    }
+    if (target->saved == kNotSaved) target->saved = saved_values_++;
+    type.reference_saved = target->saved;
+    if (type.kind == TypeKind::kVariant) SelectByLabels(type, *target);
+    return {};
+  }
+
+  static void SelectByLabels(Type& variant, const Type& tag) {
+    for (Member& option : variant.members) {
+      if (!option.selectors.empty()) continue;  // CTF 2 says the ranges itself
+      for (const EnumMapping& mapping : tag.mappings) {
+        if (mapping.label == option.name) option.selectors = mapping.ranges;
+      }
+    }
+  }
+
+  Type* Find(std::string_view path) {
+    for (int scope = 0; scope <= scope_; scope++) {
+      const std::string_view name = kScopeNames[static_cast<size_t>(scope)];
+      if (!path.starts_with(name) || path.size() <= name.size() || path[name.size()] != '.') {
+        continue;
+      }
+      Type* root = roots_[static_cast<size_t>(scope)];
+      return root == nullptr ? nullptr : Descend(*root, path.substr(name.size() + 1));
+    }
+    for (size_t i = enclosing_.size(); i-- > 0;) {
+      auto [type, before] = enclosing_[i];
+      if (type->kind != TypeKind::kStruct) continue;
+      if (Type* found = Descend(*type, path, before)) return found;
+    }
+    return nullptr;
+  }
+
+  // The member that `path` names below a structure, among its first `limit` members.
+  static Type* Descend(Type& from, std::string_view path, size_t limit = SIZE_MAX) {
+    Type* type = &from;
+    while (true) {
+      const size_t dot = std::min(path.find('.'), path.size());
+      const std::string_view name = path.substr(0, dot);
+      Type* next = nullptr;
+      if (type->kind != TypeKind::kStruct) return nullptr;
+      for (size_t i = 0; i < type->members.size() && i < limit; i++) {
+        if (type->members[i].name == name) next = &type->members[i].type;
+      }
+      if (next == nullptr || dot == path.size()) return next;
+      type = next;
+      path.remove_prefix(dot + 1);
+      limit = SIZE_MAX;
+    }
+  }
+
+  uint32_t& saved_values_;
+  std::array<Type*, kScopes> roots_{};
+  int scope_ = 0;
+  std::vector<std::pair<Type*, size_t>> enclosing_;  // structures, and the member that is walked
+};
+
+}  // namespace
+
+Status TakeNodes(const Type& type, uint32_t& budget) { return Count(type, 0, budget); }
+
+Status ResolveReferences(TraceClass& trace) {
+  Resolver resolver(trace.saved_values);
+  WEFT_TRY(resolver.ResolveScope(kPacketHeader, trace.packet_header));
+  for (auto& [id, stream] : trace.streams) {
+    WEFT_TRY(resolver.ResolveScope(kPacketContext, stream.packet_context));
+    WEFT_TRY(resolver.ResolveScope(kEventHeader, stream.event_header));
+    WEFT_TRY(resolver.ResolveScope(kStreamContext, stream.event_context));
+    for (auto& [event_id, event] : stream.events) {
+      WEFT_TRY(resolver.ResolveScope(kEventContext, event.context));
+      WEFT_TRY(resolver.ResolveScope(kFields, event.payload));
+    }
+  }
+  return {};
+}
+
+}  // namespace weft::ctf

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads one stream file: packets, and the events in them. TraceReader merges several.
+// Thread-safety: one thread per reader.
+#ifndef WEFT_LIB_CTF_STREAM_READER_H_
+#define WEFT_LIB_CTF_STREAM_READER_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/base/unique_fd.h"
+#include "lib/ctf/decoder.h"
+#include "lib/ctf/trace_class.h"
+
+namespace weft::ctf {
+
+// A packet larger than this is refused: it is read into memory whole.
+inline constexpr uint64_t kMaxPacketBytes = 256 * 1024 * 1024;
+
+enum class ItemKind : uint8_t {
+  kEvent,
+  kDiscardedEvents,   // counted by the tracer, between `begin_ns` and `time_ns`
+  kDiscardedPackets,  // a gap in the packets' sequence numbers
+};
+
+struct Item {
+  ItemKind kind = ItemKind::kEvent;
+  int64_t time_ns = 0;                      // since the epoch
+  const EventRecordClass* event = nullptr;  // kEvent
+  int64_t begin_ns = 0;                     // kDiscarded...
+  std::optional<uint64_t> count;  // kDiscarded...; none: unknown (before the first packet)
+};
+
+// The parts of an event that can be visited.
+enum class Scope : uint8_t { kPacketContext, kStreamContext, kEventContext, kPayload };
+
+class StreamReader {
+ public:
+  // `trace` must outlive the reader.
+  StreamReader(const TraceClass& trace, std::string file, UniqueFd fd);
+
+  // Goes to the next item; false at the end. What is wrong is appended to `problems`.
+  bool Next(std::vector<std::string>& problems);
+
+  [[nodiscard]] const Item& item() const { return item_; }
+  [[nodiscard]] const TraceClass& trace() const { return trace_; }
+  [[nodiscard]] const DataStreamClass* stream() const { return stream_; }
+  [[nodiscard]] uint64_t instance_id() const { return instance_id_; }
+  [[nodiscard]] const std::string& file() const { return file_; }
+
+  // Visits a part of the current event. False: it has no such part.
+  bool Visit(Scope scope, Visitor& visitor);
+
+ private:
+  class HeaderVisitor;
+
+  enum class State : uint8_t { kPacketStart, kEvents, kEnd };
+
+  bool ReadAt(uint64_t offset, size_t bytes);
+  bool OpenPacket(std::vector<std::string>& problems);
+  bool DecodePacketHeader(std::vector<std::string>& problems);
+  bool ReadWholePacket(std::vector<std::string>& problems);
+  bool NoteDiscarded();
+  bool NextEvent(std::vector<std::string>& problems);
+  void Problem(std::vector<std::string>& problems, const std::string& what) const;
+
+  const TraceClass& trace_;
+  std::string file_;
+  UniqueFd fd_;
+  const DataStreamClass* stream_ = nullptr;
+  uint64_t instance_id_ = 0;
+  State state_ = State::kPacketStart;
+  Item item_;
+
+  std::vector<uint8_t> buffer_;
+  uint64_t packet_offset_ = 0;  // of the current packet in the file
+  Decoder decoder_;
+  struct Packet {
+    std::optional<uint64_t> begin, end, content_bits, packet_bits, sequence, discarded;
+  };
+  Packet packet_;
+  std::optional<Packet> previous_;
+  bool discarded_packets_noted_ = false;
+  bool discarded_events_noted_ = false;
+
+  // Where the parts of the current packet and event begin, in bits.
+  uint64_t packet_context_at_ = 0;
+  uint64_t stream_context_at_ = 0;
+  uint64_t event_context_at_ = 0;
+  uint64_t payload_at_ = 0;
+  uint64_t next_event_at_ = 0;
+};
+
+}  // namespace weft::ctf
+
+#endif  // WEFT_LIB_CTF_STREAM_READER_H_

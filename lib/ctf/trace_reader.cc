@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/ctf/trace_reader.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <tuple>
+
+namespace weft::ctf {
+namespace {
+
+constexpr int kMaxFolderDepth = 16;
+constexpr size_t kMaxStreams = 65536;
+
+// Regular files only: opening a FIFO would block, a device may do anything.
+Result<UniqueFd> OpenRegular(const std::string& path) {
+  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!fd) return FailErrno(path);
+  struct stat st{};
+  if (::fstat(fd.get(), &st) != 0) return FailErrno(path);
+  if (!S_ISREG(st.st_mode)) return Fail(ErrorCode::kInvalid, path + " is no file");
+  return fd;
+}
+
+Result<std::string> ReadFile(const std::string& path, size_t limit) {
+  WEFT_ASSIGN(const UniqueFd fd, OpenRegular(path));
+  std::string text;
+  while (true) {
+    const size_t before = text.size();
+    text.resize(before + 256 * 1024);
+    const ssize_t n = ::read(fd.get(), text.data() + before, text.size() - before);
+    text.resize(before + static_cast<size_t>(std::max<ssize_t>(n, 0)));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return FailErrno(path);
+    if (n == 0) return text;
+    if (text.size() > limit) return Fail(ErrorCode::kLimit, path + " is too large");
+  }
+}
+
+// Folders that have a file `metadata`, `path` itself included, in order.
+void FindTraces(const std::filesystem::path& path, int depth, std::vector<std::string>& found) {
+  std::error_code error;
+  if (std::filesystem::is_regular_file(path / "metadata", error)) found.push_back(path.string());
+  if (depth == kMaxFolderDepth) return;
+  std::vector<std::filesystem::path> folders;
+  for (std::filesystem::directory_iterator it(path, error), end; !error && it != end;
+       it.increment(error)) {
+    if (it->is_directory(error) && !it->is_symlink(error)) folders.push_back(it->path());
+  }
+  std::sort(folders.begin(), folders.end());
+  for (const auto& folder : folders) FindTraces(folder, depth + 1, found);
+}
+
+}  // namespace
+
+struct TraceReader::Trace {
+  std::string folder;
+  TraceClass trace_class;
+};
+
+TraceReader::TraceReader(TraceReader&&) noexcept = default;
+TraceReader& TraceReader::operator=(TraceReader&&) noexcept = default;
+TraceReader::~TraceReader() = default;
+
+Result<TraceReader> TraceReader::Open(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) {
+    return Fail(ErrorCode::kNotFound, path + ": there is no such folder");
+  }
+  if (!std::filesystem::is_directory(path, error)) {
+    return Fail(ErrorCode::kNotFound, path + " is not a folder");
+  }
+  std::vector<std::string> folders;
+  FindTraces(path, 0, folders);
+  if (folders.empty()) return Fail(ErrorCode::kNotFound, path + ": there is no trace in it");
+  TraceReader reader;
+  for (const std::string& folder : folders) reader.OpenTrace(folder);
+  for (size_t i = 0; i < reader.streams_.size(); i++) reader.Advance(i);
+  return reader;
+}
+
+void TraceReader::OpenTrace(const std::string& folder) {
+  const std::string metadata_path = folder + "/metadata";
+  const auto text = ReadFile(metadata_path, kMaxMetadataBytes);
+  if (!text) return problems_.push_back(text.error().message);
+  auto parsed = ParseMetadata(*text);
+  if (!parsed) {
+    problems_.push_back(metadata_path + ": " + parsed.error().message);
+    // A tracer that was killed may leave a partial fragment; what stands before it is good.
+    const size_t whole = text->rfind("\n\n");
+    if (whole != std::string::npos) parsed = ParseMetadata(text->substr(0, whole + 2));
+    if (!parsed) return;
+  }
+  traces_.push_back(std::make_unique<Trace>(Trace{folder, std::move(*parsed)}));
+  std::vector<std::string> files;
+  std::error_code error;
+  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (it->is_regular_file(error) && name != "metadata" && name[0] != '.') {
+      files.push_back(it->path().string());
+    }
+  }
+  std::sort(files.begin(), files.end());
+  for (std::string& file : files) {
+    auto fd = OpenRegular(file);
+    if (!fd || streams_.size() == kMaxStreams) {
+      problems_.push_back(fd ? file + ": too many streams" : fd.error().message);
+      continue;
+    }
+    streams_.push_back(std::make_unique<StreamReader>(traces_.back()->trace_class, std::move(file),
+                                                      std::move(*fd)));
+  }
+}
+
+// Ties are broken as babeltrace2 does: by trace, stream class, stream.
+bool TraceReader::Before(size_t a, size_t b) const {
+  const auto key = [this](size_t i) {
+    const StreamReader& s = *streams_[i];
+    return std::make_tuple(s.item().time_ns, s.trace().uuid, s.stream()->id, s.instance_id(), i);
+  };
+  return key(a) < key(b);
+}
+
+void TraceReader::Advance(size_t stream) {
+  if (!streams_[stream]->Next(problems_)) return;
+  heap_.push_back(stream);
+  std::push_heap(heap_.begin(), heap_.end(), [this](size_t a, size_t b) { return Before(b, a); });
+}
+
+StreamReader* TraceReader::Next() {
+  if (current_) Advance(*current_);
+  current_.reset();
+  if (heap_.empty()) return nullptr;
+  std::pop_heap(heap_.begin(), heap_.end(), [this](size_t a, size_t b) { return Before(b, a); });
+  current_ = heap_.back();
+  heap_.pop_back();
+  return streams_[*current_].get();
+}
+
+}  // namespace weft::ctf

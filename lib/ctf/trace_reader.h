@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads traces from folders: everything below a folder that has a `metadata`, merged by time, one
+// item after the other, one packet per stream in memory. For `weft view` and tests.
+// Foreign bytes: whatever is wrong is a Problem, the rest goes on: a packet that cannot be decoded
+// ends there, a stream whose packets cannot be found ends, a trace without readable metadata is left
+// out.
+// Thread-safety: one thread per reader.
+#ifndef WEFT_LIB_CTF_TRACE_READER_H_
+#define WEFT_LIB_CTF_TRACE_READER_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/ctf/decoder.h"
+#include "lib/ctf/stream_reader.h"
+#include "lib/ctf/trace_class.h"
+
+namespace weft::ctf {
+
+class TraceReader {
+ public:
+  // kNotFound: no such folder, or no trace in it. Problems of single traces do not fail.
+  static Result<TraceReader> Open(const std::string& path);
+
+  TraceReader(TraceReader&&) noexcept;
+  TraceReader& operator=(TraceReader&&) noexcept;
+  ~TraceReader();
+
+  // The stream whose item() is next in time; nullptr at the end. Valid until the next call.
+  StreamReader* Next();
+
+  // What was wrong so far, one line each, for people.
+  [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
+
+  [[nodiscard]] size_t traces() const { return traces_.size(); }
+  [[nodiscard]] size_t streams() const { return streams_.size(); }
+
+ private:
+  TraceReader() = default;
+  void OpenTrace(const std::string& folder);
+  void Advance(size_t stream);
+  [[nodiscard]] bool Before(size_t a, size_t b) const;
+
+  struct Trace;
+  std::vector<std::unique_ptr<Trace>> traces_;
+  std::vector<std::unique_ptr<StreamReader>> streams_;
+  std::vector<size_t> heap_;  // streams with an item, the next one in front
+  std::optional<size_t> current_;
+  std::vector<std::string> problems_;
+};
+
+}  // namespace weft::ctf
+
+#endif  // WEFT_LIB_CTF_TRACE_READER_H_
