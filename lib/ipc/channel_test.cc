@@ -110,9 +110,9 @@ TEST(Channel, EndIsSeenAfterAllMessages) {
 
 TEST(Codec, RefusesWhatIsNoMessage) {
   for (const char* text :
-       {"", "x", "[]", "{}", R"({"type":7})", R"({"type":"Nothing"})",
-        R"({"type":"ProcessGone"})", R"({"type":"ProcessGone","process":-1})",
-        R"({"type":"ProcessGone","process":"1"})", R"({"type":"ProcessGone","process":1.5})",
+       {"", "x", "[]", "{}", R"({"type":7})", R"({"type":"Nothing"})", R"({"type":"ProcessGone"})",
+        R"({"type":"ProcessGone","process":-1})", R"({"type":"ProcessGone","process":"1"})",
+        R"({"type":"ProcessGone","process":1.5})",
         R"({"type":"Hello","version":4294967296,"pid":1})",
         R"({"type":"ListenDoorbell","fd":0})"}) {
     Wire wire;

@@ -123,6 +123,14 @@ void Fields(A& a, StopConsumer& m) {
   a("name", m.name);
 }
 template <typename A>
+void Fields(A& a, Sync& m) {
+  a("number", m.number);
+}
+template <typename A>
+void Fields(A& a, Synced& m) {
+  a("number", m.number);
+}
+template <typename A>
 void Fields(A&, Quit&) {}
 template <typename A>
 void Fields(A& a, Kept& m) {
@@ -188,6 +196,7 @@ constexpr std::array<std::string_view, std::variant_size_v<Message>> kNames = {
     "Heartbeat",      "Keep",
     "Drop",           "ListenDoorbell",
     "StartConsumer",  "StopConsumer",
+    "Sync",           "Synced",
     "Quit",           "Kept",
     "KeptComplete",   "Arrived",
     "Connect",        "ConsumerGone",

@@ -129,7 +129,8 @@ struct FileAnswer {
 
 // --- consumer -> agent -----------------------------------------------------------------------
 
-// Also the first message of agent and consumer to the keeper.
+// Also the first message of the agent to the keeper, when its sockets are there, and of the keeper to
+// the cli, then; consumers begin with a Heartbeat.
 struct Hello {
   uint32_t version = kProtocolVersion;
   int32_t pid = 0;
@@ -183,7 +184,7 @@ struct Drained {
   ChannelCounts counts;  // final; in_flight is 0
 };
 
-// Something a person should know, once per kind: "the disk is full".
+// Something a person should know, once per kind: "the disk is full". Also keeper -> cli.
 struct Notice {
   std::string component;
   std::string message;
@@ -226,6 +227,11 @@ struct StopConsumer {
   std::string name;
 };
 
+// Answer with Synced when every doorbell that rang before this was said has been passed on.
+struct Sync {
+  uint64_t number = 0;
+};
+
 // All is done: end every process, in order, then the keeper itself.
 struct Quit {};
 
@@ -238,6 +244,10 @@ struct Kept {
 };
 
 struct KeptComplete {};
+
+struct Synced {
+  uint64_t number = 0;
+};
 
 // A doorbell rang. The keeper holds `fd` under `key` until Drop; what it knows of the sender comes
 // from the kernel.
@@ -317,9 +327,9 @@ using Message =
     std::variant<Configure, ChannelDefinition, Ring, ProcessGone, ForgetRing, StopChannel,
                  ForgetChannel, StateComplete, FileAnswer, Hello, ChannelReady, FileRequest, Stats,
                  RingDone, Drained, Notice, Heartbeat, Keep, Drop, ListenDoorbell, StartConsumer,
-                 StopConsumer, Quit, Kept, KeptComplete, Arrived, Connect, ConsumerGone, OwnerGone,
-                 Exit, CreateSession, StartSession, StopSession, QuerySession, DestroySession,
-                 SessionState, Refused>;
+                 StopConsumer, Sync, Synced, Quit, Kept, KeptComplete, Arrived, Connect,
+                 ConsumerGone, OwnerGone, Exit, CreateSession, StartSession, StopSession,
+                 QuerySession, DestroySession, SessionState, Refused>;
 
 }  // namespace weft::ipc
 
