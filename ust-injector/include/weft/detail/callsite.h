@@ -68,32 +68,38 @@ WEFT_COLD int weft_tracepoint_ask(struct weft_tracepoint* tracepoint) {
     return weft_probe_detach_checked(#provider ":" #event, (void (*)(void))fn, data);        \
   }
 
+#define WEFT_TRACEPOINT_VALUE(provider, event, args) \
+  {(uint32_t)sizeof(struct weft_tracepoint),         \
+   0,                                                \
+   &weft_never_enabled,                              \
+   NULL,                                             \
+   NULL,                                             \
+   0,                                                \
+   0,                                                \
+   #provider ":" #event,                             \
+   WEFT_ARGS_TEXT(args),                             \
+   {0, 0}}
+
 /*
  * The definition. libweft.so gets this object's own tracepoint, call sites get the first one that the
  * dynamic linker finds, which may be another object's: hence two names.
  */
-#define WEFT_DEFINE_TRACEPOINT(provider, event, args)                                              \
-  WEFT_ABI_ASSERT(sizeof(#provider ":" #event) <= WEFT_EVENT_NAME_MAX,                             \
-                  "weft: the name of a tracepoint is too long");                                   \
-  WEFT_PROVIDER_REFERENCE(provider, event)                                                         \
-  WEFT_BEGIN_C                                                                                     \
-  __attribute__((                                                                                  \
-      visibility("hidden"))) struct weft_tracepoint weft_own_tracepoint_##provider##___##event = { \
-      (uint32_t)sizeof(struct weft_tracepoint),                                                    \
-      0,                                                                                           \
-      &weft_never_enabled,                                                                         \
-      NULL,                                                                                        \
-      NULL,                                                                                        \
-      0,                                                                                           \
-      0,                                                                                           \
-      #provider ":" #event,                                                                        \
-      WEFT_ARGS_TEXT(args),                                                                        \
-      {0, 0}};                                                                                     \
-  extern struct weft_tracepoint weft_tracepoint_##provider##___##event                             \
-      __attribute__((alias("weft_own_tracepoint_" #provider "___" #event)));                       \
-  WEFT_END_C                                                                                       \
-  static struct weft_tracepoint* weft_entry_tracepoint_##provider##___##event                      \
-      __attribute__((section("weft_tracepoints"), WEFT_KEEP)) =                                    \
+#define WEFT_DEFINE_TRACEPOINT(provider, event, args)                                            \
+  WEFT_CHECK_NAME(provider, event)                                                               \
+  WEFT_PROVIDER_REFERENCE(provider, event)                                                       \
+  WEFT_BEGIN_C                                                                                   \
+  __attribute__((                                                                                \
+      visibility("hidden"))) struct weft_tracepoint weft_own_tracepoint_##provider##___##event = \
+      WEFT_TRACEPOINT_VALUE(provider, event, args);                                              \
+  extern struct weft_tracepoint weft_tracepoint_##provider##___##event                           \
+      __attribute__((alias("weft_own_tracepoint_" #provider "___" #event)));                     \
+  WEFT_END_C                                                                                     \
+  static struct weft_tracepoint* weft_entry_tracepoint_##provider##___##event                    \
+      __attribute__((section("weft_tracepoints"), WEFT_KEEP)) =                                  \
           &weft_own_tracepoint_##provider##___##event;
+
+#define WEFT_CHECK_NAME(provider, event)                               \
+  WEFT_ABI_ASSERT(sizeof(#provider ":" #event) <= WEFT_EVENT_NAME_MAX, \
+                  "weft: the name of a tracepoint is too long");
 
 #endif /* WEFT_DETAIL_CALLSITE_H_ */

@@ -28,6 +28,7 @@
 #if defined(__has_attribute)
 #if __has_attribute(retain)
 #define WEFT_KEEP used, retain
+#define WEFT_RETAIN
 #endif
 #endif
 #ifndef WEFT_KEEP

@@ -19,8 +19,10 @@
 #include "compiler.h"
 #include "types.h"
 
-#define WEFT_DESC_SECTION ".pushsection weft_desc,\"a\",@progbits\n\t"
-#define WEFT_DESC_END "\n\t.popsection"
+#define WEFT_DESC_SECTION WEFT_DESC_OF_PROVIDER
+#define WEFT_DESC_OF_PROVIDER ".pushsection weft_desc,\"a\",@progbits\n\t"
+#define WEFT_DESC_END WEFT_DESC_END_OF_PROVIDER
+#define WEFT_DESC_END_OF_PROVIDER "\n\t.popsection"
 #define WEFT_DESC_NUMBER(x) "i"((long long)(x))
 
 /* Fields: WEFT_DESCRIBE_FIELDS in the body of a function of their own. */

@@ -124,11 +124,11 @@ WEFT_INLINE void weft_encode_array(struct weft_encoder* e, const void* data, uin
   }
 }
 
-/* A count that cannot be true (negative, or more than 4 GiB of elements) is no reason to crash: it
+/* `signed_count` is the count if its type is signed. A count that cannot be true (negative, or more than 4 GiB of elements) is no reason to crash: it
  * becomes 0, or what libweft.so discards as too large. */
 WEFT_INLINE void weft_encode_sequence(struct weft_encoder* e, const void* data, uint64_t count,
-                                      int negative, uint32_t elem_size, int text) {
-  if (!data || negative) count = 0;
+                                      int64_t signed_count, uint32_t elem_size, int text) {
+  if (!data || signed_count < 0) count = 0;
   if (count > UINT32_MAX / elem_size) count = UINT32_MAX / elem_size;
   if (text && count > 0) count = weft_text_size(data, count);
   weft_encode_bits(e, count, 4);

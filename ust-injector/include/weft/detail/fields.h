@@ -185,7 +185,7 @@
   {                                                                                    \
     const length_type weft_length = (length_type)(length);                             \
     weft_encode_sequence(&weft_e, (const void*)(value), (uint64_t)weft_length,         \
-                         WEFT_IS_SIGNED(length_type) && (int64_t)weft_length < 0,      \
+                         WEFT_IS_SIGNED(length_type) ? (int64_t)weft_length : 0,       \
                          (uint32_t)sizeof(type), ((flags) & WEFT_FIELD_TEXT) != 0);    \
   }
 #define WEFT_ENCODE_weft_unused(value) \

@@ -56,36 +56,43 @@
         weft_segments_##provider##___##name > 0 ? weft_list : NULL, weft_ip);                     \
   }
 
-/* An event of a class. The first declaration of the probe checks the instance's TP_ARGS. */
+/* An event of a class, without its storage class. The first declaration of the probe checks the
+ * instance's TP_ARGS. */
+#define WEFT_DECLARE_EVENT(class_provider, class_name, provider, event)                 \
+  WEFT_CHECK_PROVIDER(provider)                                                         \
+  WEFT_CHECK_NAME(provider, event)                                                      \
+  WEFT_EXTERN_C const struct weft_event_desc weft_desc_##provider##___##event           \
+      __attribute__((visibility("hidden")));                                            \
+  static weft_class_##class_provider##___##class_name weft_probe_##provider##___##event \
+      __attribute__((noinline, no_instrument_function));
+#define WEFT_EVENT_VALUE(class_provider, class_name, provider, event, args) \
+  {(uint32_t)sizeof(struct weft_event),                                     \
+   0,                                                                       \
+   NULL,                                                                    \
+   NULL,                                                                    \
+   &weft_desc_##provider##___##event,                                       \
+   (void (*)(void))weft_probe_##provider##___##event,                       \
+   WEFT_ARGS_TEXT(args),                                                    \
+   &weft_never_enabled,                                                     \
+   weft_fixed_##class_provider##___##class_name,                            \
+   weft_nowrite_##class_provider##___##class_name,                          \
+   weft_segments_##class_provider##___##class_name,                         \
+   weft_nowrite_segments_##class_provider##___##class_name,                 \
+   0,                                                                       \
+   {0, 0}}
+#define WEFT_DEFINE_PROBE(class_provider, class_name, provider, event, args)         \
+  static void weft_probe_##provider##___##event(WEFT_ARGS_PROTO(args)) {             \
+    weft_emit_##class_provider##___##class_name(&weft_event_##provider##___##event,  \
+                                                WEFT_IP WEFT_ARGS_MORE_NAMES(args)); \
+  }
+
 #define WEFT_DEFINE_EVENT(class_provider, class_name, provider, event, args)                   \
-  WEFT_CHECK_PROVIDER(provider)                                                                \
-  WEFT_ABI_ASSERT(sizeof(#provider ":" #event) <= WEFT_EVENT_NAME_MAX,                         \
-                  "weft: the name of a tracepoint is too long");                               \
-  WEFT_EXTERN_C const struct weft_event_desc weft_desc_##provider##___##event                  \
-      __attribute__((visibility("hidden")));                                                   \
-  static weft_class_##class_provider##___##class_name weft_probe_##provider##___##event        \
-      __attribute__((noinline, no_instrument_function));                                       \
-  static struct weft_event weft_event_##provider##___##event = {                               \
-      (uint32_t)sizeof(struct weft_event),                                                     \
-      0,                                                                                       \
-      NULL,                                                                                    \
-      NULL,                                                                                    \
-      &weft_desc_##provider##___##event,                                                       \
-      (void (*)(void))weft_probe_##provider##___##event,                                       \
-      WEFT_ARGS_TEXT(args),                                                                    \
-      &weft_never_enabled,                                                                     \
-      weft_fixed_##class_provider##___##class_name,                                            \
-      weft_nowrite_##class_provider##___##class_name,                                          \
-      weft_segments_##class_provider##___##class_name,                                         \
-      weft_nowrite_segments_##class_provider##___##class_name,                                 \
-      0,                                                                                       \
-      {0, 0}};                                                                                 \
+  WEFT_DECLARE_EVENT(class_provider, class_name, provider, event)                              \
+  static struct weft_event weft_event_##provider##___##event =                                 \
+      WEFT_EVENT_VALUE(class_provider, class_name, provider, event, args);                     \
   static struct weft_event* weft_entry_event_##provider##___##event                            \
       __attribute__((section("weft_events"), WEFT_KEEP)) = &weft_event_##provider##___##event; \
-  static void weft_probe_##provider##___##event(WEFT_ARGS_PROTO(args)) {                       \
-    weft_emit_##class_provider##___##class_name(&weft_event_##provider##___##event,            \
-                                                WEFT_IP WEFT_ARGS_MORE_NAMES(args));           \
-  }
+  WEFT_DEFINE_PROBE(class_provider, class_name, provider, event, args)
 
 #define WEFT_DEFINE_ENUM(provider, name, values)                            \
   enum { weft_enum_count_##provider##___##name = WEFT_ENUM_COUNT(values) }; \

@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For programs written for LTTng-UST: <weft/tracelog.h> under LTTng's name. */
+#include <weft/tracelog.h>
