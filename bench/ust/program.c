@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// The measured program: `program EVENT THREADS BURSTS EVENTS_PER_BURST PAUSE_US`. Every thread makes
+// bursts of events and pauses between them, so that the consumer keeps up and nothing is discarded;
+// prints the median over all bursts in ns per event, then the median of a bare clock read.
+// Compiled once against LTTng's headers, once against weft's.
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TRACEPOINT_DEFINE
+#define TRACEPOINT_CREATE_PROBES
+#include "provider.h"
+
+static const char *event;
+static int bursts, events_per_burst, pause_us;
+static double *results; // ns per event, of all threads
+static pthread_barrier_t barrier;
+static const uint32_t numbers[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static inline void read_clock(void) {
+#if defined(__x86_64__)
+  uint32_t low, high;
+  __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+#else
+  uint64_t t;
+  __asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
+#endif
+}
+
+static void burst(const char *kind, int n) {
+  int local = 0;
+  if (strcmp(kind, "four") == 0) {
+    for (int i = 0; i < n; ++i) tracepoint(bench, four, i, (uint64_t)i * 3, i * 0.5, &local);
+  } else if (strcmp(kind, "text") == 0) {
+    for (int i = 0; i < n; ++i) tracepoint(bench, text, "a string of thirty-two characters");
+  } else if (strcmp(kind, "numbers") == 0) {
+    for (int i = 0; i < n; ++i) tracepoint(bench, numbers, numbers, 8);
+  } else if (strcmp(kind, "off") == 0) {
+    for (int i = 0; i < n; ++i) {
+      tracepoint(bench, off, i);
+      __asm__ volatile("" ::: "memory");
+    }
+  } else if (strcmp(kind, "empty") == 0) {
+    for (int i = 0; i < n; ++i) __asm__ volatile("" : : "r"(i) : "memory");
+  } else {
+    for (int i = 0; i < n; ++i) read_clock();
+  }
+}
+
+static void *run(void *arg) {
+  double *mine = arg;
+  burst(event, 100);
+  for (int b = 0; b < bursts; ++b) {
+    pthread_barrier_wait(&barrier);
+    const double start = now();
+    burst(event, events_per_burst);
+    mine[b] = (now() - start) / events_per_burst;
+    if (pause_us > 0) usleep((useconds_t)pause_us);
+  }
+  return NULL;
+}
+
+static int compare(const void *a, const void *b) {
+  const double x = *(const double *)a;
+  const double y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+int main(int argc, char **argv) {
+  if (argc != 6) {
+    fprintf(stderr, "usage: %s EVENT THREADS BURSTS EVENTS_PER_BURST PAUSE_US\n", argv[0]);
+    return 2;
+  }
+  event = argv[1];
+  const int threads = atoi(argv[2]);
+  bursts = atoi(argv[3]);
+  events_per_burst = atoi(argv[4]);
+  pause_us = atoi(argv[5]);
+  results = calloc((size_t)(threads * bursts), sizeof(double));
+  pthread_t *ids = calloc((size_t)threads, sizeof(pthread_t));
+  if (threads < 1 || bursts < 1 || results == NULL || ids == NULL) return 2;
+  pthread_barrier_init(&barrier, NULL, (unsigned)threads);
+  for (int i = 0; i < threads; ++i) pthread_create(&ids[i], NULL, run, results + i * bursts);
+  for (int i = 0; i < threads; ++i) pthread_join(ids[i], NULL);
+  const int n = threads * bursts;
+  qsort(results, (size_t)n, sizeof(double), compare);
+
+  double clock_reads[101];
+  for (int i = 0; i < 101; ++i) {
+    const double start = now();
+    burst("clock", 2000);
+    clock_reads[i] = (now() - start) / 2000;
+  }
+  qsort(clock_reads, 101, sizeof(double), compare);
+  printf("%.3f %.3f %.3f %.3f\n", results[n / 2], results[n / 4], results[3 * n / 4],
+         clock_reads[50]);
+  free(ids);
+  free(results);
+  return 0;
+}
