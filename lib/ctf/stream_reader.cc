@@ -161,17 +161,17 @@ bool StreamReader::NoteDiscarded() {
   const ClockClass& clock = trace_.clock;
   const auto begin_of_gap = previous_ ? previous_->end : packet_.begin;
   item_ = {};
-  item_.begin_ns = clock.ToNs(begin_of_gap.value_or(0));
+  item_.time_ns = clock.ToNs(begin_of_gap.value_or(0));
   if (!std::exchange(discarded_events_noted_, true) && packet_.discarded) {
     item_.kind = ItemKind::kDiscardedEvents;
-    item_.time_ns = clock.ToNs(packet_.end.value_or(0));
+    item_.end_ns = clock.ToNs(packet_.end.value_or(0));
     if (previous_ && previous_->discarded) item_.count = *packet_.discarded - *previous_->discarded;
     if (item_.count.value_or(*packet_.discarded) != 0) return true;
   }
   if (!std::exchange(discarded_packets_noted_, true) && packet_.sequence && previous_ &&
       previous_->sequence) {
     item_.kind = ItemKind::kDiscardedPackets;
-    item_.time_ns = clock.ToNs(packet_.begin.value_or(0));
+    item_.end_ns = clock.ToNs(packet_.begin.value_or(0));
     item_.count = *packet_.sequence - *previous_->sequence - 1;
     if (*item_.count != 0) return true;
   }

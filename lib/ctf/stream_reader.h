@@ -21,7 +21,7 @@ inline constexpr uint64_t kMaxPacketBytes = 256 * 1024 * 1024;
 
 enum class ItemKind : uint8_t {
   kEvent,
-  kDiscardedEvents,   // counted by the tracer, between `begin_ns` and `time_ns`
+  kDiscardedEvents,   // counted by the tracer, between `time_ns` and `end_ns`
   kDiscardedPackets,  // a gap in the packets' sequence numbers
 };
 
@@ -29,7 +29,7 @@ struct Item {
   ItemKind kind = ItemKind::kEvent;
   int64_t time_ns = 0;                      // since the epoch
   const EventRecordClass* event = nullptr;  // kEvent
-  int64_t begin_ns = 0;                     // kDiscarded...
+  int64_t end_ns = 0;                       // kDiscarded...
   std::optional<uint64_t> count;  // kDiscarded...; none: unknown (before the first packet)
 };
 

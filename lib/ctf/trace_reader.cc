@@ -14,6 +14,7 @@ namespace {
 
 constexpr int kMaxFolderDepth = 16;
 constexpr size_t kMaxStreams = 65536;
+constexpr size_t kMaxProblems = 1000;  // every packet may be broken
 
 // Regular files only: opening a FIFO would block, a device may do anything.
 Result<UniqueFd> OpenRegular(const std::string& path) {
@@ -126,7 +127,9 @@ bool TraceReader::Before(size_t a, size_t b) const {
 }
 
 void TraceReader::Advance(size_t stream) {
-  if (!streams_[stream]->Next(problems_)) return;
+  const bool more = streams_[stream]->Next(problems_);
+  problems_.resize(std::min(problems_.size(), kMaxProblems));
+  if (!more) return;
   heap_.push_back(stream);
   std::push_heap(heap_.begin(), heap_.end(), [this](size_t a, size_t b) { return Before(b, a); });
 }

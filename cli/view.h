@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// `weft view`: prints a trace as text, as babeltrace2 does by default, or as one JSON object per line.
+// Called by cli/main.cc on the main thread.
+#ifndef WEFT_CLI_VIEW_H_
+#define WEFT_CLI_VIEW_H_
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+namespace weft::cli {
+
+enum class ViewColor { kAuto, kAlways, kNever };
+
+struct ViewOptions {
+  std::string folder;
+  bool json = false;
+  ViewColor color = ViewColor::kAuto;
+  uint64_t limit = 0;  // events; 0: all
+};
+
+// Exit statuses of `weft view`.
+inline constexpr int kViewOk = 0;
+inline constexpr int kViewWriteFailed = 1;  // the output could not be written
+inline constexpr int kViewNoTrace = 3;      // no such folder, or no trace in it
+inline constexpr int kViewCorrupt = 4;      // something could not be read; the rest was shown
+
+// Events go to `out`; discarded events and what is wrong with the trace go to `err`, one line each.
+// A reader of `out` that goes away (EPIPE) ends the call with kViewOk.
+int RunView(const ViewOptions& options, std::FILE* out = stdout, std::FILE* err = stderr);
+
+}  // namespace weft::cli
+
+#endif  // WEFT_CLI_VIEW_H_

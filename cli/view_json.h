@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Events as JSON, one object per line; docs/formats/ctf.md names the members. Called by view.cc.
+// Thread-safety: pure functions.
+#ifndef WEFT_CLI_VIEW_JSON_H_
+#define WEFT_CLI_VIEW_JSON_H_
+
+#include <string>
+
+#include "lib/ctf/stream_reader.h"
+
+namespace weft::cli {
+
+// Appends the line of the stream's current item.
+void AppendJson(ctf::StreamReader& stream, std::string& out);
+
+}  // namespace weft::cli
+
+#endif  // WEFT_CLI_VIEW_JSON_H_
