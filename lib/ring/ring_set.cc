@@ -38,8 +38,8 @@ Status CheckIdentity(const weft_ring_header& h) {
   if (h.header_size < sizeof(h) || h.header_size > kMaxHeaderSize || h.header_size % kAlign != 0) {
     return Corrupt("header_size");
   }
-  if (h.reserved0 != 0 ||
-      std::any_of(std::begin(h.reserved), std::end(h.reserved), [](uint64_t v) { return v != 0; })) {
+  if (h.reserved0 != 0 || std::any_of(std::begin(h.reserved), std::end(h.reserved),
+                                      [](uint64_t v) { return v != 0; })) {
     return Corrupt("reserved is not zero");
   }
   if (h.mode > WEFT_RING_OVERWRITE) return Corrupt("mode");
@@ -71,8 +71,8 @@ Status CheckRegions(const weft_ring_header& h, uint64_t file_size) {
       h.descriptions_offset > h.total_size || h.descriptions_size > kMaxDescriptionsSize) {
     return Corrupt("descriptions_offset or descriptions_size");
   }
-  if (h.data_offset < h.descriptions_offset + h.descriptions_size ||
-      h.data_offset > h.total_size || data_bytes > h.total_size - h.data_offset) {
+  if (h.data_offset < h.descriptions_offset + h.descriptions_size || h.data_offset > h.total_size ||
+      data_bytes > h.total_size - h.data_offset) {
     return Corrupt("data_offset");
   }
   return {};
@@ -85,7 +85,7 @@ std::atomic_ref<uint64_t> Word(uint8_t* at) {
 }
 
 Status CheckFile(int fd, struct stat& st) {
-  struct statfs fs {};
+  struct statfs fs{};
   if (::fstatfs(fd, &fs) != 0) return FailErrno("ring: fstatfs");
   // hugetlbfs memfds pass the check of seals, but punching a hole there makes access fault.
   if (fs.f_type != TMPFS_MAGIC) return Fail(ErrorCode::kInvalid, "ring: memory is not tmpfs");
@@ -125,7 +125,7 @@ Result<Geometry> ParseHeader(Bytes bytes, uint64_t file_size) {
 }
 
 Result<RingSet> RingSet::Open(UniqueFd fd) {
-  struct stat st {};
+  struct stat st{};
   WEFT_TRY(CheckFile(fd.get(), st));
   const auto size = static_cast<uint64_t>(st.st_size);
   std::array<uint8_t, sizeof(weft_ring_header)> header{};
@@ -137,8 +137,8 @@ Result<RingSet> RingSet::Open(UniqueFd fd) {
       geometry.slots_offset + uint64_t{geometry.slot_count} * geometry.slot_size;
   void* map = ::mmap(nullptr, map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
   if (map == MAP_FAILED) return FailErrno("ring: mmap");
-  return RingSet(std::move(fd), geometry, RingKey{st.st_dev, st.st_ino},
-                 static_cast<uint8_t*>(map), map_bytes);
+  return RingSet(std::move(fd), geometry, RingKey{st.st_dev, st.st_ino}, static_cast<uint8_t*>(map),
+                 map_bytes);
 }
 
 RingSet::RingSet(RingSet&& other) noexcept
@@ -172,7 +172,8 @@ std::array<uint64_t, WEFT_DISCARD_REASONS> RingSet::LoadDiscarded(uint32_t slot)
   std::array<uint64_t, WEFT_DISCARD_REASONS> out{};
   for (size_t i = 0; i < out.size(); i++) {
     // relaxed: a count of its own; after a close, CloseBarrier orders it
-    out[i] = Word(Slot(slot) + offsetof(weft_slot, discarded) + 8 * i).load(std::memory_order_relaxed);
+    out[i] =
+        Word(Slot(slot) + offsetof(weft_slot, discarded) + 8 * i).load(std::memory_order_relaxed);
   }
   return out;
 }
@@ -208,8 +209,8 @@ void RingSet::StoreClosed() {
 Status RingSet::ReadAt(uint64_t offset, std::span<uint8_t> out) const {
   size_t done = 0;
   while (done < out.size()) {
-    const ssize_t n = ::pread(fd_.get(), out.data() + done, out.size() - done,
-                              static_cast<off_t>(offset + done));
+    const ssize_t n =
+        ::pread(fd_.get(), out.data() + done, out.size() - done, static_cast<off_t>(offset + done));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return FailErrno("ring: pread");
     if (n == 0) return Fail(ErrorCode::kCorrupt, "ring: memory ends too early");

@@ -31,8 +31,8 @@ std::unexpected<Error> SlotReader::Corrupt(const char* why) {
 
 uint64_t SlotReader::DataOffset(uint64_t position) const {
   const uint64_t subbuf = (position >> shift_) & (geometry_->subbufs() - 1);
-  return geometry_->data_offset + (uint64_t{slot_} << geometry_->slot_shift) +
-         (subbuf << shift_) + (position & mask_);
+  return geometry_->data_offset + (uint64_t{slot_} << geometry_->slot_shift) + (subbuf << shift_) +
+         (position & mask_);
 }
 
 Status SlotReader::Resume(const SlotState& state) {
@@ -45,6 +45,8 @@ Status SlotReader::Resume(const SlotState& state) {
   end_ = state.position;
   end_records_ = state.in_subbuf;
   last_head_ = ~uint64_t{0};
+  // It may have stood at a frontier it had just jumped to.
+  jumped_ = geometry_->overwrite() && offset == 0;
   return {};
 }
 

@@ -108,13 +108,13 @@ class SlotReader {
   const RingSet* ring_;
   const Geometry* geometry_;
   uint32_t slot_;
-  uint32_t shift_;      // of a sub-buffer
-  uint64_t mask_;       // bytes of a sub-buffer - 1
+  uint32_t shift_;  // of a sub-buffer
+  uint64_t mask_;   // bytes of a sub-buffer - 1
   uint32_t max_record_;
 
   SlotState state_;
-  uint64_t skip_below_ = 0;   // ResumeAtTail: records before this position are skipped
-  bool jumped_ = false;       // the next sub-buffer header may be ahead of accounted
+  uint64_t skip_below_ = 0;  // ResumeAtTail: records before this position are skipped
+  bool jumped_ = false;      // the next sub-buffer header may be ahead of accounted
   uint64_t end_ = sizeof(weft_subbuf_header);
   uint64_t end_records_ = 0;  // committed in the sub-buffer of end_
   uint64_t last_head_ = WEFT_HEAD_INITIAL;

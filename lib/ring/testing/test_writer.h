@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/abi/control.h"
 #include "lib/abi/ring.h"
 #include "lib/base/unique_fd.h"
 

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the clock that rings use (TSC ticks or CLOCK_MONOTONIC) to nanoseconds of one clock that all
+// readers share: CLOCK_MONOTONIC plus an offset that the session fixes once (so a stepped wall clock
+// moves nothing). One thread owns a TickClock.
+//
+// TSC: a line through measured pairs (ticks, CLOCK_MONOTONIC). The line is replaced by Calibrate()
+// about once a second; the new one begins where the old one is and leads to where CLOCK_MONOTONIC will
+// be one second on, its slope within 500 ppm of the
+// rate measured since the last calibration. So time never goes back, and
+// nothing jumps. Times before the last calibration are converted with the newest line.
+// The error of a pair is the time between the two reads around it, tens of nanoseconds; the best of
+// several tries is taken.
+#ifndef WEFT_LIB_RING_TICK_CLOCK_H_
+#define WEFT_LIB_RING_TICK_CLOCK_H_
+
+#include <cstdint>
+
+namespace weft::ring {
+
+// Where time comes from; a test has its own.
+class TickSource {
+ public:
+  virtual ~TickSource() = default;
+  struct Pair {
+    uint64_t ticks = 0;
+    uint64_t mono_ns = 0;
+  };
+  virtual uint64_t Ticks() = 0;
+  virtual Pair Sample() = 0;
+};
+
+// The machine's. `clock` is enum weft_clock_id; where TSC does not exist, CLOCK_MONOTONIC.
+class MachineTicks : public TickSource {
+ public:
+  explicit MachineTicks(uint32_t clock) : clock_(clock) {}
+  uint64_t Ticks() override;
+  Pair Sample() override;
+
+ private:
+  uint32_t clock_;
+};
+
+class TickClock {
+ public:
+  // Measures the rate for a few milliseconds (TSC). `offset_ns` is added to every time.
+  TickClock(TickSource& source, int64_t offset_ns);
+
+  // About once a second, between records; sooner than after 100 ms it does nothing.
+  void Calibrate();
+
+  [[nodiscard]] uint64_t Now() { return source_->Ticks(); }
+  [[nodiscard]] uint64_t ToNs(uint64_t ticks) const {
+    // Signed: records from before the origin are as good as those after it.
+    const auto delta = static_cast<__int128>(static_cast<int64_t>(ticks - origin_ticks_));
+    return origin_ns_ + static_cast<uint64_t>(static_cast<int64_t>((delta * ns_per_tick_) >> 32));
+  }
+  // Ticks in so many nanoseconds, rounded down.
+  [[nodiscard]] uint64_t TicksIn(uint64_t ns) const {
+    return static_cast<uint64_t>((static_cast<unsigned __int128>(ns) << 32) /
+                                 static_cast<unsigned __int128>(ns_per_tick_));
+  }
+
+ private:
+  TickSource* source_;
+  TickSource::Pair last_;
+  int64_t offset_ns_;
+  uint64_t origin_ticks_ = 0;
+  uint64_t origin_ns_ = 0;
+  int64_t ns_per_tick_ = 0;  // 32.32 fixed point
+};
+
+}  // namespace weft::ring
+
+#endif  // WEFT_LIB_RING_TICK_CLOCK_H_
