@@ -58,7 +58,7 @@ __attribute__((visibility("default"))) int weft_probe_attach(const char *name,
   if (weft_anchor == NULL || !weft_lock(&mask)) return -ENOMEM;
   int result = -ENOENT;
   struct weft_tracepoint *tp = find(name);
-  if (tp != NULL && !weft_equal(tp->signature, signature)) {
+  if (tp != NULL && signature != NULL && !weft_equal(tp->signature, signature)) {
     result = -EINVAL;
   } else if (tp != NULL) {
     struct weft_app_probes *list = copy_list(tp->app_probes, ~0u, 1);

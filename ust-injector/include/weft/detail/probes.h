@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * libweft.so's functions for probes of the application's own, found weakly: without the library
- * they answer -ENOSYS. The public side is <weft/probe.h>.
+ * they answer -ENOSYS. (No function here is named as one of the library: in C the assembler would take
+ * it for that.) The public side is <weft/probe.h>.
  */
 #ifndef WEFT_DETAIL_PROBES_H_
 #define WEFT_DETAIL_PROBES_H_

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Application contexts: values that a program offers beside every event, recorded or filtered by as
+ * $app.provider:name where a Trace asks for them.
+ *
+ *     static void current_tenant(void *data, struct weft_app_context_value *out) {
+ *       weft_context_string(out, tenant_of_this_thread);
+ *     }
+ *     weft_context_register("shop:tenant", current_tenant, NULL);
+ *
+ * The function is called at events, in any thread, also in signal handlers; it must not trace, throw,
+ * lock or allocate. A value that it does not set is recorded as none.
+ */
+#ifndef WEFT_CONTEXT_H_
+#define WEFT_CONTEXT_H_
+
+#include <errno.h>
+#include <string.h>
+
+#include "abi/context.h"
+#include "detail/abi.h"
+#include "detail/compiler.h"
+
+/* 0, or -EEXIST: somebody provides that name; -ENOSPC: 64 names were used in this process; -ENOMEM;
+ * -ENOSYS: no libweft.so in this process. Any thread. */
+static inline __attribute__((unused)) int weft_context_register(const char* name,
+                                                                weft_app_context_get get,
+                                                                void* data) {
+  void (*address)(void) = WEFT_LIBRARY_SYMBOL(weft_app_context_register);
+  if (!address) return -ENOSYS;
+  return ((int (*)(const char*, weft_app_context_get, void*))address)(name, get, data);
+}
+
+/* 0, -ENOENT or -ENOSYS. Calls of the function may still run afterwards. */
+static inline __attribute__((unused)) int weft_context_unregister(const char* name) {
+  void (*address)(void) = WEFT_LIBRARY_SYMBOL(weft_app_context_unregister);
+  if (!address) return -ENOSYS;
+  return ((int (*)(const char*))address)(name);
+}
+
+static inline __attribute__((unused)) void weft_context_signed(struct weft_app_context_value* out,
+                                                               int64_t value) {
+  out->type = WEFT_DYNAMIC_S64;
+  out->bits = (uint64_t)value;
+}
+
+static inline __attribute__((unused)) void weft_context_unsigned(struct weft_app_context_value* out,
+                                                                 uint64_t value) {
+  out->type = WEFT_DYNAMIC_U64;
+  out->bits = value;
+}
+
+static inline __attribute__((unused)) void weft_context_double(struct weft_app_context_value* out,
+                                                               double value) {
+  out->type = WEFT_DYNAMIC_DOUBLE;
+  memcpy(&out->bits, &value, sizeof(value));
+}
+
+/* `text` is copied before the function that was asked is asked again. */
+static inline __attribute__((unused)) void weft_context_string(struct weft_app_context_value* out,
+                                                               const char* text) {
+  out->type = WEFT_DYNAMIC_STRING;
+  out->text = text;
+}
+
+#endif /* WEFT_CONTEXT_H_ */

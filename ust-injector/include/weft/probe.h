@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program's own probes: functions that are called at tracepoints of the same process, whether or
+ * not anybody records them. All functions may be called from any thread; all answer -ENOSYS in a
+ * process without libweft.so.
+ *
+ * A probe takes (void *data, the tracepoint's arguments ...). It runs in the thread that reaches the
+ * tracepoint, maybe in several at once and in signal handlers; it must not throw.
+ */
+#ifndef WEFT_PROBE_H_
+#define WEFT_PROBE_H_
+
+#include "detail/abi.h"
+#include "detail/probes.h"
+
+/*
+ * Attaches `fn` to a tracepoint that this file's headers declare; the compiler checks its type.
+ *
+ *     static void on_order(void *data, int id, double amount);
+ *     weft_tracepoint_attach(shop, order_placed, on_order, NULL);
+ *
+ * 0, or -ENOENT: no object with that tracepoint is loaded; -EINVAL: it has other arguments than this
+ * file was compiled with; -ENOMEM. The same pair of fn and data may be attached more than once.
+ */
+#define weft_tracepoint_attach(provider, event, fn, data) \
+  weft_attach_##provider##___##event(fn, data)
+
+/*
+ * Takes it away again and waits for all calls of it that run: afterwards `fn` and `data` may go.
+ * 0, or -ENOENT; -EDEADLK from inside a probe of that tracepoint.
+ */
+#define weft_tracepoint_detach(provider, event, fn, data) \
+  weft_detach_##provider##___##event(fn, data)
+
+/* The same by name ("shop:order_placed"), for tracepoints of which no header is at hand: that `fn`
+ * takes the right arguments is then the caller's promise. */
+#define weft_probe_attach(name, fn, data) \
+  weft_probe_attach_checked(name, NULL, (void (*)(void))(fn), data)
+#define weft_probe_detach(name, fn, data) \
+  weft_probe_detach_checked(name, (void (*)(void))(fn), data)
+
+/*
+ * Calls `fn` for every tracepoint that is loaded, until it returns something else than 0, and returns
+ * that. `desc` (weft/abi/event.h) is NULL where no provider is loaded. `fn` must not attach, detach,
+ * load or unload.
+ */
+static inline __attribute__((unused)) int weft_probe_list(
+    int (*fn)(void* data, const char* name, const struct weft_event_desc* desc), void* data) {
+  void (*address)(void) = WEFT_LIBRARY_SYMBOL(weft_tracepoint_iterate);
+  if (!address) return -ENOSYS;
+  return ((int (*)(int (*)(void*, const char*, const struct weft_event_desc*), void*))address)(
+      fn, data);
+}
+
+#endif /* WEFT_PROBE_H_ */
