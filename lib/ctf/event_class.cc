@@ -98,22 +98,22 @@ void AddContext(Type& context, Names& names, const weft_context_info& info,
 bool IsIntegerSize(uint8_t bytes) { return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8; }
 
 // What plans and types rely on.
-bool IsValid(const FieldSchema& field) {
+bool IsValid(const FieldDescription& field) {
   const bool is_float =
-      field.kind == WEFT_FIELD_KIND_FLOAT || (field.flags & WEFT_FIELD_FLOAT_ELEMENTS) != 0;
+      field.kind == FieldKind::kFloat || (field.flags & WEFT_FIELD_FLOAT_ELEMENTS) != 0;
   const bool text = (field.flags & WEFT_FIELD_TEXT) != 0;
   switch (field.kind) {
-    case WEFT_FIELD_KIND_STRING:
+    case FieldKind::kString:
       return true;
-    case WEFT_FIELD_KIND_SEQUENCE:
+    case FieldKind::kSequence:
       if (!IsIntegerSize(field.length_size)) return false;
       break;
-    case WEFT_FIELD_KIND_ARRAY:
+    case FieldKind::kArray:
       if (field.count > WEFT_EVENT_DESC_MAX_BYTES) return false;
       break;
-    case WEFT_FIELD_KIND_INTEGER:
-    case WEFT_FIELD_KIND_ENUM:
-    case WEFT_FIELD_KIND_FLOAT:
+    case FieldKind::kInteger:
+    case FieldKind::kEnum:
+    case FieldKind::kFloat:
       break;
     default:
       return false;
@@ -124,10 +124,10 @@ bool IsValid(const FieldSchema& field) {
 }
 
 // One value of the field, or one element of it.
-Type ElementType(const FieldSchema& field) {
+Type ElementType(const FieldDescription& field) {
   const bool big_endian = (field.flags & WEFT_FIELD_NETWORK) != 0;
   const auto bits = static_cast<uint8_t>(field.elem_size * 8);
-  if (field.kind == WEFT_FIELD_KIND_FLOAT || (field.flags & WEFT_FIELD_FLOAT_ELEMENTS) != 0) {
+  if (field.kind == FieldKind::kFloat || (field.flags & WEFT_FIELD_FLOAT_ELEMENTS) != 0) {
     return FloatType(bits, big_endian);
   }
   uint8_t base = field.base;
@@ -139,10 +139,10 @@ Type ElementType(const FieldSchema& field) {
 }
 
 // Mappings with the same label are one label with several ranges, as readers see them.
-Type EnumType(const FieldSchema& field) {
+Type EnumType(const FieldDescription& field) {
   Type type = ElementType(field);
   std::map<std::string, size_t> index;
-  for (const FieldMapping& mapping : field.mappings) {
+  for (const weft::EnumMapping& mapping : field.mappings) {
     const bool ordered =
         type.is_signed ? static_cast<int64_t>(mapping.begin) <= static_cast<int64_t>(mapping.end)
                        : mapping.begin <= mapping.end;
@@ -157,18 +157,18 @@ Type EnumType(const FieldSchema& field) {
   return type;
 }
 
-void AddField(Type& payload, Names& names, const FieldSchema& field) {
+void AddField(Type& payload, Names& names, const FieldDescription& field) {
   Type type;
   switch (field.kind) {
-    case WEFT_FIELD_KIND_STRING:
+    case FieldKind::kString:
       type = StringType();
       break;
-    case WEFT_FIELD_KIND_ENUM:
+    case FieldKind::kEnum:
       type = EnumType(field);
       break;
-    case WEFT_FIELD_KIND_ARRAY:
-    case WEFT_FIELD_KIND_SEQUENCE:
-      type.kind = field.kind == WEFT_FIELD_KIND_ARRAY ? TypeKind::kArray : TypeKind::kSequence;
+    case FieldKind::kArray:
+    case FieldKind::kSequence:
+      type.kind = field.kind == FieldKind::kArray ? TypeKind::kArray : TypeKind::kSequence;
       type.length = field.count;
       type.element.push_back(ElementType(field));
       type.text = type.element.back().text;
@@ -201,7 +201,8 @@ Result<Channel> MakeChannel(const ChannelSchema& schema) {
   return channel;
 }
 
-Result<EventClass> MakeEventClass(uint32_t id, const Channel& channel, const EventSchema& schema) {
+Result<EventClass> MakeEventClass(uint32_t id, const Channel& channel,
+                                  const EventDescription& schema) {
   EventClass event{.id = id,
                    .channel = channel.id,
                    .name = PrintableName(schema.name),
@@ -209,7 +210,7 @@ Result<EventClass> MakeEventClass(uint32_t id, const Channel& channel, const Eve
                    .loglevel = schema.loglevel,
                    .payload = StructType()};
   Names names;
-  for (const FieldSchema& field : schema.fields) {
+  for (const FieldDescription& field : schema.fields) {
     if (!IsValid(field)) {
       return Fail(ErrorCode::kInvalid, "event " + event.name + ", field " +
                                            PrintableName(field.name) + ": size or kind is wrong");

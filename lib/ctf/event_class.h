@@ -12,6 +12,7 @@
 #include "lib/ctf/plan.h"
 #include "lib/ctf/schema.h"
 #include "lib/ctf/type.h"
+#include "lib/event/description.h"
 
 namespace weft::ctf {
 
@@ -36,7 +37,8 @@ struct EventClass {
 Result<Channel> MakeChannel(const ChannelSchema& schema);
 
 // kInvalid: a field's size or kind is none of lib/abi/event.h's.
-Result<EventClass> MakeEventClass(uint32_t id, const Channel& channel, const EventSchema& schema);
+Result<EventClass> MakeEventClass(uint32_t id, const Channel& channel,
+                                  const EventDescription& schema);
 
 }  // namespace weft::ctf
 

@@ -17,7 +17,7 @@ void AddCopy(Plan& plan, uint32_t bytes) {
   plan.fixed_size += bytes;
 }
 
-void AddArray(Plan& plan, const FieldSchema& field) {
+void AddArray(Plan& plan, const FieldDescription& field) {
   const uint32_t bytes = field.count * field.elem_size;
   const bool text = (field.flags & WEFT_FIELD_TEXT) != 0;
   if ((field.flags & WEFT_FIELD_INLINE) == 0) {
@@ -217,25 +217,25 @@ Plan MakeContextPlan(const ChannelSchema& channel) {
   return plan;
 }
 
-Plan MakePayloadPlan(const EventSchema& event) {
+Plan MakePayloadPlan(const EventDescription& event) {
   Plan plan;
-  for (const FieldSchema& field : event.fields) {
+  for (const FieldDescription& field : event.fields) {
     if ((field.flags & WEFT_FIELD_NOWRITE) != 0) continue;
     const bool text = (field.flags & WEFT_FIELD_TEXT) != 0;
     switch (field.kind) {
-      case WEFT_FIELD_KIND_STRING:
+      case FieldKind::kString:
         plan.verbatim = false;
         plan.fixed_size += 4;
         plan.steps.push_back({.kind = StepKind::kString});
         break;
-      case WEFT_FIELD_KIND_SEQUENCE:
+      case FieldKind::kSequence:
         plan.verbatim = false;
         plan.fixed_size += 4;
         plan.steps.push_back({.kind = text ? StepKind::kSequenceText : StepKind::kSequence,
                               .length_size = FileLengthSize(field.length_size),
                               .elem_size = field.elem_size});
         break;
-      case WEFT_FIELD_KIND_ARRAY:
+      case FieldKind::kArray:
         AddArray(plan, field);
         break;
       default:

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lib/ctf/schema.h"
+#include "lib/event/description.h"
 
 namespace weft::ctf {
 
@@ -46,7 +47,7 @@ inline uint8_t FileLengthSize(uint8_t length_size) { return length_size > 4 ? 4 
 
 // The plans trust the schema (counts and sizes are within what lib/abi/event.h allows).
 Plan MakeContextPlan(const ChannelSchema& channel);
-Plan MakePayloadPlan(const EventSchema& event);
+Plan MakePayloadPlan(const EventDescription& event);
 
 struct RunResult {
   const uint8_t* in = nullptr;  // behind what was read; nullptr: malformed

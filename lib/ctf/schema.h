@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a writer of traces says about them: the trace, its channels (CTF: stream classes) and its
-// events, in the terms of lib/abi/event.h and lib/abi/context.h. Everything that makes metadata and
-// packets starts here.
+// What a writer of traces says about them: the trace and its channels (CTF: stream classes); their
+// events are described by lib/event/description.h. Everything that makes metadata and packets starts here.
 // Names may be anything: what is no identifier is replaced when types are made of it.
 // Thread-safety: plain values.
 #ifndef WEFT_LIB_CTF_SCHEMA_H_
@@ -14,7 +13,6 @@
 #include <vector>
 
 #include "lib/abi/context.h"
-#include "lib/abi/event.h"
 
 namespace weft::ctf {
 
@@ -66,31 +64,6 @@ std::vector<EnvEntry> MakeEnv(const TraceIdentity& identity);
 struct ContextField {
   uint16_t id = 0;
   std::string name;
-};
-
-struct FieldMapping {
-  std::string label;
-  uint64_t begin = 0;
-  uint64_t end = 0;
-};
-
-// A field as struct weft_field_desc describes it; `kind` and `flags` are its enums.
-struct FieldSchema {
-  std::string name;
-  uint8_t kind = WEFT_FIELD_KIND_INTEGER;
-  uint8_t flags = 0;
-  uint8_t elem_size = 4;
-  uint8_t base = 10;
-  uint32_t count = 0;
-  uint8_t length_size = 4;
-  std::vector<FieldMapping> mappings;
-};
-
-struct EventSchema {
-  std::string name;
-  std::string uri;
-  int32_t loglevel = -1;  // -1: none
-  std::vector<FieldSchema> fields;
 };
 
 struct ChannelSchema {

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lib/ctf/packet_writer.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "lib/ctf/record_builder.h"
+
+namespace weft::ctf {
+namespace {
+
+constexpr uint64_t kStart = 1'000'000'000'000;
+
+std::string Hex(std::span<const uint8_t> bytes) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string out;
+  for (const uint8_t byte : bytes) {
+    out += kDigits[byte >> 4];
+    out += kDigits[byte & 15];
+  }
+  return out;
+}
+
+FieldDescription Int(const char* name, uint8_t size = 4) {
+  return {.name = name, .elem_size = size};
+}
+
+class PacketWriterTest : public testing::Test {
+ protected:
+  Appended Append(uint64_t time, const EventClass& event, RecordBuilder& body) {
+    return writer.Append(time, channel, event, body.body());
+  }
+  // The event part of the packet.
+  std::string Events(uint64_t discarded = 0, uint64_t end = 0) {
+    return Hex(writer.Finish(discarded, end).subspan(kPacketHeaderBytes));
+  }
+  EventClass Class(uint32_t id, std::vector<FieldDescription> fields) {
+    return MakeEventClass(id, channel, {.name = "p:e", .fields = std::move(fields)}).value();
+  }
+
+  Channel channel = MakeChannel({.id = 0, .name = "c"}).value();
+  PacketWriter writer{{.channel_id = 5, .instance_id = 6, .cpu_id = 7}};
+};
+
+TEST_F(PacketWriterTest, WritesThePacketHeaderByteForByte) {
+  RecordBuilder body;
+  body.Fixed(uint32_t{0x11223344});
+  ASSERT_EQ(Append(0x0102030405060708, Class(3, {Int("a")}), body), Appended::kOk);
+  const auto packet = writer.Finish(9, 0x0102030405060710);
+  EXPECT_EQ(Hex(packet),
+            "c11ffcc1"
+            "00000000000000000000000000000000"
+            "05000000"
+            "0600000000000000"
+            "0807060504030201"
+            "1007060504030201"
+            "d802000000000000"
+            "d802000000000000"
+            "0000000000000000"
+            "0900000000000000"
+            "07000000"
+            "0c0807"
+            "44332211");
+  const auto info = ReadPacketInfo(packet);
+  ASSERT_TRUE(info.has_value());
+  EXPECT_EQ(info->channel_id, 5U);
+  EXPECT_EQ(info->instance_id, 6U);
+  EXPECT_EQ(info->cpu_id, 7U);
+  EXPECT_EQ(info->begin, 0x0102030405060708U);
+  EXPECT_EQ(info->end, 0x0102030405060710U);
+  EXPECT_EQ(info->packet_bytes, packet.size());
+  EXPECT_EQ(info->sequence, 0U);
+  EXPECT_EQ(info->discarded, 9U);
+}
+
+TEST_F(PacketWriterTest, TakesTheSmallestEventHeaderThatHoldsIdAndTime) {
+  const auto header = [&](uint32_t id, uint64_t delta) {
+    RecordBuilder none;
+    const EventClass event = Class(id, {});
+    EXPECT_EQ(Append(kStart, event, none), Appended::kOk);
+    const size_t before = writer.bytes();
+    EXPECT_EQ(Append(kStart + delta, event, none), Appended::kOk);
+    const size_t bytes = writer.bytes() - before;
+    writer = PacketWriter(StreamConfig{});
+    return bytes;
+  };
+  EXPECT_EQ(header(0, 0), 3U);
+  EXPECT_EQ(header(63, 0xffff), 3U);
+  EXPECT_EQ(header(63, 0x10000), 4U);
+  EXPECT_EQ(header(63, 0xffffff), 4U);
+  EXPECT_EQ(header(63, 0x1000000), 6U);
+  EXPECT_EQ(header(64, 0), 6U);
+  EXPECT_EQ(header((1 << 14) - 1, 0xffffffff), 6U);
+  EXPECT_EQ(header(0, 0x100000000), 13U);
+  EXPECT_EQ(header(1 << 14, 0), 13U);
+}
+
+TEST_F(PacketWriterTest, CopiesFixedEventsAsTheyAre) {
+  RecordBuilder body;
+  body.Fixed(uint8_t{1}).Fixed(uint64_t{2}).Fixed(1.0F);
+  const EventClass event =
+      Class(0, {Int("a", 1), Int("b", 8), {.name = "f", .kind = FieldKind::kFloat}});
+  EXPECT_TRUE(event.plan.verbatim);
+  ASSERT_EQ(Append(0, event, body), Appended::kOk);
+  EXPECT_EQ(Events(),
+            "000000"
+            "01"
+            "0200000000000000"
+            "0000803f");
+}
+
+TEST_F(PacketWriterTest, PutsSegmentsWhereTheirFieldsAre) {
+  const EventClass event =
+      Class(0, {Int("a", 1),
+                {.name = "s", .kind = FieldKind::kString},
+                {.name = "q", .kind = FieldKind::kSequence, .elem_size = 2, .length_size = 1},
+                {.name = "r", .kind = FieldKind::kArray, .elem_size = 1, .count = 2},
+                {.name = "n", .flags = WEFT_FIELD_NOWRITE},
+                Int("z", 1)});
+  RecordBuilder body;
+  body.Fixed(uint8_t{1}).String("hey").Fixed(uint32_t{2}).Segment("\x10\x11\x12\x13").Segment("RR");
+  body.Fixed(uint8_t{9});
+  ASSERT_EQ(Append(0, event, body), Appended::kOk);
+  EXPECT_EQ(Events(),
+            "000000"
+            "01"
+            "68657900"
+            "02"
+            "10111213"
+            "5252"
+            "09");
+}
+
+TEST_F(PacketWriterTest, CutsTextAtNulAndMakesItValid) {
+  const EventClass event = Class(0, {{.name = "s", .kind = FieldKind::kString},
+                                     {.name = "a",
+                                      .kind = FieldKind::kArray,
+                                      .flags = WEFT_FIELD_TEXT | WEFT_FIELD_INLINE,
+                                      .elem_size = 1,
+                                      .count = 4},
+                                     {.name = "q",
+                                      .kind = FieldKind::kSequence,
+                                      .flags = WEFT_FIELD_TEXT,
+                                      .elem_size = 1,
+                                      .length_size = 8}});
+  RecordBuilder body;
+  body.String(std::string_view("a\xff\0b", 4)).FixedBytes(std::string_view("c\0\xff\xff", 4));
+  body.Fixed(uint32_t{3}).Segment("\x80xy");
+  ASSERT_EQ(Append(0, event, body), Appended::kOk);
+  EXPECT_EQ(Events(),
+            "000000"
+            "613f00"
+            "63000000"
+            "03000000"
+            "3f7879");
+}
+
+TEST_F(PacketWriterTest, WritesContextsBeforeThePayload) {
+  channel = MakeChannel({.name = "c",
+                         .contexts = {{WEFT_CONTEXT_VPID, ""},
+                                      {WEFT_CONTEXT_APP, "a:b"},
+                                      {WEFT_CONTEXT_PROCNAME, ""},
+                                      {WEFT_CONTEXT_APP, "a:c"}}})
+                .value();
+  RecordBuilder body;
+  body.Context(int32_t{7}).Context(uint8_t{WEFT_DYNAMIC_STRING}).Context(uint32_t{2});
+  body.ContextBytes("hi").ContextBytes(std::string_view("prog\0\xff\0\0\0\0\0\0\0\0\0\0", 16));
+  body.Context(uint8_t{WEFT_DYNAMIC_U16}).Context(uint16_t{0x0102}).Fixed(uint8_t{3});
+  ASSERT_EQ(Append(0, Class(0, {Int("a", 1)}), body), Appended::kOk);
+  EXPECT_EQ(Events(),
+            "000000"
+            "07000000"
+            "0b"
+            "686900"
+            "70726f67000000000000000000000000"
+            "06"
+            "0201"
+            "03");
+}
+
+TEST_F(PacketWriterTest, RefusesBodiesThatContradictTheClassAndWritesNothingOfThem) {
+  const EventClass text = Class(0, {Int("a"), {.name = "s", .kind = FieldKind::kString}});
+  const EventClass bytes =
+      Class(1, {{.name = "q", .kind = FieldKind::kSequence, .elem_size = 8, .length_size = 1}});
+  const auto refused = [&](const EventClass& event, RecordBuilder body) {
+    const size_t before = writer.bytes();
+    EXPECT_EQ(Append(kStart, event, body), Appended::kMalformed);
+    EXPECT_EQ(writer.bytes(), before);
+    EXPECT_EQ(writer.last_time(), 0U);
+  };
+  refused(text, RecordBuilder());
+  refused(text, RecordBuilder().Fixed(uint32_t{1}));
+  refused(text, RecordBuilder().Fixed(uint32_t{1}).Fixed(uint32_t{4}).Segment("abc"));
+  refused(text, RecordBuilder().Fixed(uint32_t{1}).Fixed(uint32_t{2}).Segment("abc"));
+  refused(text, RecordBuilder().Fixed(uint32_t{1}).Fixed(~uint32_t{0}).Segment("abc"));
+  refused(bytes, RecordBuilder().Fixed(~uint32_t{0}));
+  refused(bytes, RecordBuilder().Fixed(uint32_t{0x20000001}).Segment("12345678"));
+  refused(bytes, RecordBuilder().Fixed(uint32_t{256}).Segment(std::string(2048, 'x')));
+}
+
+TEST_F(PacketWriterTest, RefusesUnknownTypesOfDynamicContexts) {
+  channel = MakeChannel({.name = "c", .contexts = {{WEFT_CONTEXT_APP, "a:b"}}}).value();
+  for (const auto& body :
+       {RecordBuilder(), RecordBuilder().Context(uint8_t{12}),
+        RecordBuilder().Context(uint8_t{255}),
+        RecordBuilder().Context(uint8_t{WEFT_DYNAMIC_U64}).Context(uint32_t{1}),
+        RecordBuilder().Context(uint8_t{WEFT_DYNAMIC_STRING}).Context(uint16_t{1}),
+        RecordBuilder()
+            .Context(uint8_t{WEFT_DYNAMIC_STRING})
+            .Context(uint32_t{5})
+            .ContextBytes("1234")}) {
+    RecordBuilder copy = body;
+    EXPECT_EQ(Append(0, Class(0, {}), copy), Appended::kMalformed);
+  }
+}
+
+TEST_F(PacketWriterTest, TimesNeverGoBack) {
+  RecordBuilder none;
+  const EventClass event = Class(0, {});
+  ASSERT_EQ(Append(kStart, event, none), Appended::kOk);
+  ASSERT_EQ(Append(kStart - 5, event, none), Appended::kOk);
+  EXPECT_EQ(writer.late(), 1U);
+  EXPECT_EQ(writer.last_time(), kStart);
+  (void)writer.Finish(0, kStart + 100);
+  ASSERT_EQ(Append(kStart + 50, event, none), Appended::kOk);
+  EXPECT_EQ(writer.late(), 2U);
+  const auto info = ReadPacketInfo(writer.Finish(0, 0));
+  EXPECT_EQ(info->begin, kStart + 100);
+  EXPECT_EQ(info->end, kStart + 100);
+  EXPECT_EQ(info->sequence, 1U);
+}
+
+TEST_F(PacketWriterTest, SaysFullBeforeAnyByteTooMany) {
+  std::vector<uint8_t> memory(kMinPacketCapacity + 64, 0xee);
+  PacketWriter small({}, std::span(memory).first(kMinPacketCapacity));
+  const EventClass event = Class(0, {{.name = "s", .kind = FieldKind::kString}});
+  RecordBuilder body;
+  body.String(std::string(1000, 'x'));
+  uint64_t events = 0;
+  while (small.Append(kStart, channel, event, body.body()) == Appended::kOk) events++;
+  EXPECT_EQ(small.Append(kStart, channel, event, body.body()), Appended::kFull);
+  EXPECT_EQ(small.events(), events);
+  EXPECT_GT(events, kMinPacketCapacity / 1010);
+  const auto packet = small.Finish(0, 0);
+  EXPECT_EQ(packet.size(), kPacketHeaderBytes + events * 1004);
+  for (size_t i = kMinPacketCapacity; i < memory.size(); i++) ASSERT_EQ(memory[i], 0xee);
+  EXPECT_EQ(small.Append(kStart, channel, event, body.body()), Appended::kOk);
+}
+
+TEST_F(PacketWriterTest, ABodyLargerThanAnyPacketIsMalformed) {
+  RecordBuilder body;
+  body.String(std::string(2 * kDefaultPacketCapacity, 'x'));
+  EXPECT_EQ(Append(0, Class(0, {{.name = "s", .kind = FieldKind::kString}}), body),
+            Appended::kMalformed);
+}
+
+TEST_F(PacketWriterTest, GoesOnAfterARestart) {
+  PacketWriter again({.first_sequence = 12, .last_time = kStart});
+  const auto info = ReadPacketInfo(again.Finish(3, kStart - 1));
+  EXPECT_EQ(info->sequence, 12U);
+  EXPECT_EQ(info->begin, kStart);
+}
+
+TEST(PacketInfoTest, RefusesWhatIsNoPacket) {
+  PacketWriter writer{StreamConfig{}};
+  const auto packet = writer.Finish(0, 5);
+  std::vector<uint8_t> bytes(packet.begin(), packet.end());
+  EXPECT_FALSE(ReadPacketInfo(std::span(bytes).first(83)).has_value());
+  bytes[0] ^= 1;
+  EXPECT_FALSE(ReadPacketInfo(bytes).has_value());
+  bytes[0] ^= 1;
+  bytes[48] = 1;  // content of fewer bytes than the header
+  EXPECT_FALSE(ReadPacketInfo(bytes).has_value());
+}
+
+TEST(EventClassTest, RefusesFieldsThatTheModelDoesNotHave) {
+  const Channel channel = MakeChannel({.name = "c"}).value();
+  const auto refused = [&](FieldDescription field) {
+    EXPECT_FALSE(MakeEventClass(0, channel, {.name = "e", .fields = {std::move(field)}}));
+  };
+  refused({.name = "a", .elem_size = 3});
+  refused({.name = "a", .kind = FieldKind::kFloat, .elem_size = 2});
+  refused({.name = "a", .kind = static_cast<FieldKind>(77)});
+  refused({.name = "a", .kind = FieldKind::kSequence, .length_size = 3});
+  refused({.name = "a", .kind = FieldKind::kArray, .flags = WEFT_FIELD_TEXT, .elem_size = 2});
+  refused({.name = "a", .kind = FieldKind::kArray, .elem_size = 8, .count = 0xffffffff});
+  EXPECT_FALSE(MakeChannel({.name = "c", .contexts = {{999, ""}}}));
+}
+
+}  // namespace
+}  // namespace weft::ctf
