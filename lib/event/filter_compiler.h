@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Filter expressions to programs (lib/abi/filter.h). Used by agents and by whoever wants to refuse a
+// wrong filter early. Thread-safety: pure functions.
+#ifndef WEFT_LIB_EVENT_FILTER_COMPILER_H_
+#define WEFT_LIB_EVENT_FILTER_COMPILER_H_
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "lib/event/filter_ast.h"
+#include "lib/event/filter_error.h"
+
+namespace weft {
+
+// A program that weft_filter_validate accepts. Refused, with the place: what the grammar refuses; a
+// string where a number is needed, or the reverse, as far as literals tell (fields have types only
+// when the program is linked to an event); what exceeds a limit of lib/abi/filter.h.
+[[nodiscard]] FilterResult<std::vector<uint8_t>> CompileFilter(std::string_view expression);
+
+// The same for a tree that ParseFilter made.
+[[nodiscard]] FilterResult<std::vector<uint8_t>> CompileFilter(FilterAst ast);
+
+}  // namespace weft
+
+#endif  // WEFT_LIB_EVENT_FILTER_COMPILER_H_

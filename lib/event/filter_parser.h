@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The filter language, LTTng's: text to tree. Grammar and differences: docs/formats/filter.md.
+// The text comes from users' resources: hostile. Thread-safety: pure functions.
+#ifndef WEFT_LIB_EVENT_FILTER_PARSER_H_
+#define WEFT_LIB_EVENT_FILTER_PARSER_H_
+
+#include <string_view>
+
+#include "lib/event/filter_ast.h"
+#include "lib/event/filter_error.h"
+
+namespace weft {
+
+// Limits of an expression. kMaxFilterNodes bounds the depth of the tree too, hence the recursion of
+// whoever walks it.
+inline constexpr size_t kMaxFilterText = 16 * 1024;  // bytes
+inline constexpr size_t kMaxFilterNodes = 1024;      // operators and operands
+inline constexpr int kMaxFilterNesting = 64;         // parentheses and unary operators
+
+[[nodiscard]] FilterResult<FilterAst> ParseFilter(std::string_view expression);
+
+}  // namespace weft
+
+#endif  // WEFT_LIB_EVENT_FILTER_PARSER_H_

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * What the C files of this folder need instead of a libc, also in the kernel. Internal to them.
+ */
+#ifndef WEFT_LIB_EVENT_FREESTANDING_H_
+#define WEFT_LIB_EVENT_FREESTANDING_H_
+
+#ifdef __KERNEL__
+#include <linux/errno.h>
+#include <linux/types.h>
+#else
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#endif
+
+#define WEFT_LIKELY(x) __builtin_expect(!!(x), 1)
+#define WEFT_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* Reads a value or struct at an address that is not aligned; with its constant size the compiler
+ * makes plain loads of it. */
+#define WEFT_READ(value, address) __builtin_memcpy(&(value), (address), sizeof(value))
+
+static inline bool weft_bytes_equal(const char* a, const char* b, uint32_t size) {
+  uint32_t i;
+
+  for (i = 0; i < size; i++)
+    if (a[i] != b[i]) return false;
+  return true;
+}
+
+static inline uint32_t weft_text_size(const char* text) {
+  uint32_t size = 0;
+
+  while (text[size] != 0) size++;
+  return size;
+}
+
+#endif /* WEFT_LIB_EVENT_FREESTANDING_H_ */
