@@ -37,7 +37,7 @@ LogLevelRule::Bounds LogLevelRule::AdmittedLevels() const {
   if (exactly) return {number(*exactly), number(*exactly)};
   if (at_least) return {Limits::min(), number(*at_least)};
   if (range) {
-    const auto [low, high] = std::minmax(number(range->from), number(range->to));
+    const auto [low, high] = std::minmax({number(range->from), number(range->to)});
     return {low, high};
   }
   return {Limits::min(), Limits::max()};

@@ -25,14 +25,14 @@ std::unexpected<Diagnostics> Fail(std::string_view file, std::string message) {
   return std::unexpected(Diagnostics{{std::string(file), 0, 0, "", std::move(message)}});
 }
 
-// JSON begins with {, as kubectl judges it too; but so does YAML in flow style.
+// An object in JSON begins with a brace and a quoted key; behind a lone brace is YAML in flow style.
 Documents ReadDocuments(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  constexpr std::string_view kBlank = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(kBlank);
   if (first == std::string_view::npos || text[first] != '{') return ReadYaml(text);
-  Documents json = ReadJson(text);
-  if (json) return json;
-  Documents yaml = ReadYaml(text);
-  return yaml ? std::move(yaml) : std::move(json);
+  const std::size_t second = text.find_first_not_of(kBlank, first + 1);
+  const bool json = second != std::string_view::npos && text[second] == '"';
+  return json ? ReadJson(text) : ReadYaml(text);
 }
 
 // One of the two fields that say what the object is.

@@ -134,7 +134,7 @@ Result<std::uint64_t> ParseQuantity(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
   std::optional<Decimal> decimal = TakeDecimal(text);
   const std::optional<std::uint64_t> factor = decimal ? SuffixFactor(text, *decimal) : std::nullopt;
-  if (!factor) return Fail(ErrorCode::kInvalid, "not a quantity such as 4096, 512Ki or 1Mi");
+  if (!factor) return Fail(ErrorCode::kInvalid, "not a quantity such as 512Ki or 1Mi");
   const std::optional<std::uint64_t> value = Multiply(*decimal, *factor);
   if (!value) return Fail(ErrorCode::kInvalid, "not a whole number below 2^64");
   return *value;

@@ -301,9 +301,6 @@ constexpr std::array<std::string_view, 2> kBufferModes = {"discard", "overwrite"
 
 TypePtr<BufferSpec> BufferSchema() {
   using T = BufferSpec;
-  const std::string text =
-      "quantity(type(self.size) == string ? string(self.size) : "
-      "string(int(self.size)))";
   const std::string limit = FormatQuantity(limits::kMaxSlotBytes);
   return Object<T>(
       "BufferSpec",
@@ -318,7 +315,9 @@ TypePtr<BufferSpec> BufferSchema() {
                  "When all sub-buffers are full: discard new events (they are counted), or "
                  "overwrite the oldest (a flight recorder).",
                  kShowDefault)},
-      {MakeRule<T>({text + ".asInteger() * self.count <= " + std::to_string(limits::kMaxSlotBytes),
+      {MakeRule<T>({"!has(self.size) || !has(self.count) || "
+                    "quantity(self.size).asInteger() * self.count <= " +
+                        std::to_string(limits::kMaxSlotBytes),
                     "size times count must be at most " + limit, ""},
                    [](const T& b) { return b.size * b.count <= limits::kMaxSlotBytes; }),
        {{"self == oldSelf", "cannot be changed; make a new Trace", ""}, nullptr}});

@@ -79,7 +79,7 @@ class Handler final : public YAML::EventHandler {
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     if (builder_.NodeIsKey()) Refuse(mark, "a key must not be empty");
     Value value;
-    value.mark = ToMark(mark);
+    value.mark = NullMark(mark);
     Check(builder_.Scalar(std::move(value)));
     Remember(anchor);
   }
@@ -143,6 +143,22 @@ class Handler final : public YAML::EventHandler {
         return kind;
     }
     Refuse(mark, "the tag " + Quote(tag) + " is not supported here");
+  }
+
+  // yaml-cpp puts a node that is not there where the next token begins, often lines below. This
+  // goes back over the blanks. Each is passed once, and each line's beginning sought once.
+  Mark NullMark(const YAML::Mark& mark) const {
+    Mark out = ToMark(mark);
+    std::size_t at = std::min(static_cast<std::size_t>(std::max(mark.pos, 0)), text_.size());
+    int lines = 0;
+    while (at > 0 && std::string_view(" \r\n").find(text_[at - 1]) != std::string_view::npos) {
+      --at;
+      if (text_[at] == '\n') ++lines;
+    }
+    if (lines == 0) return out;
+    const std::size_t newline = at == 0 ? std::string_view::npos : text_.rfind('\n', at - 1);
+    const std::size_t line_start = newline == std::string_view::npos ? 0 : newline + 1;
+    return {out.line - lines, static_cast<int>(at - line_start) + 1};
   }
 
   // See Value::quote.

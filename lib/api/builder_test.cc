@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flags of a command line become a Trace, or messages that name the flag.
+#include "lib/api/builder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "lib/api/write.h"
+
+namespace weft::api {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<std::string> Errors(const ShortForm& form) {
+  const auto trace = BuildTrace(form);
+  std::vector<std::string> out;
+  if (!trace) {
+    for (const Diagnostic& diagnostic : trace.error()) out.push_back(diagnostic.ToString());
+  }
+  return out;
+}
+
+TEST(Builder, OneEvent) {
+  const auto trace = BuildTrace({.events = {"p:*"}, .filter = "a > 1"});
+  ASSERT_TRUE(trace.has_value()) << ToString(trace.error());
+  EXPECT_EQ(
+      ToYaml(*trace),
+      "apiVersion: weft.dev/v1alpha1\nkind: Trace\nmetadata:\n  name: record\nspec:\n  user:\n"
+      "    events:\n      - name: \"p:*\"\n  filter: \"a > 1\"\n");
+}
+
+TEST(Builder, EveryFlag) {
+  const auto trace = BuildTrace({.name = "x",
+                                 .events = {"p:*", "q:*"},
+                                 .exclude = {"p:a", "*:b"},
+                                 .log_level = "TRACE_INFO",
+                                 .functions = {"f", "lib*.so:g", "a::b", "x:a::b"},
+                                 .kernel = {"sched_*"},
+                                 .syscalls = {"openat", "close"},
+                                 .context = {"vpid", "prio"},
+                                 .buffer_size = "1Mi",
+                                 .buffer_count = "8",
+                                 .snapshot = true,
+                                 .duration = "10s"});
+  ASSERT_TRUE(trace.has_value()) << ToString(trace.error());
+  const TraceSpec& spec = trace->spec;
+  EXPECT_EQ(trace->metadata.name, "x");
+  ASSERT_EQ(spec.user.events.size(), 2u);
+  EXPECT_THAT(spec.user.events[1].exclude, ElementsAre("p:a", "*:b"));
+  EXPECT_EQ(spec.user.events[1].log_level.at_least, LogLevel::kInfo);
+  ASSERT_EQ(spec.user.functions.size(), 4u);
+  EXPECT_EQ(spec.user.functions[0].object, "");
+  EXPECT_EQ(spec.user.functions[1].object, "lib*.so");
+  EXPECT_EQ(spec.user.functions[1].name, "g");
+  EXPECT_EQ(spec.user.functions[2].name, "a::b");
+  EXPECT_EQ(spec.user.functions[3].object, "x");
+  EXPECT_EQ(spec.user.functions[3].name, "a::b");
+  EXPECT_EQ(spec.kernel.syscalls.size(), 2u);
+  EXPECT_EQ(spec.buffer, (BufferSpec{1 << 20, 8, BufferMode::kOverwrite}));
+  EXPECT_EQ(spec.output.mode, OutputMode::kSnapshot);
+  EXPECT_EQ(spec.duration, std::chrono::seconds(10));
+}
+
+TEST(Builder, LogLevels) {
+  const auto rule = [](const std::string& text) {
+    return BuildTrace({.events = {"*"}, .log_level = text})->spec.user.events[0].log_level;
+  };
+  EXPECT_EQ(rule("err"), (LogLevelRule{.at_least = LogLevel::kErr}));
+  EXPECT_EQ(rule("=DEBUG-LINE"), (LogLevelRule{.exactly = LogLevel::kDebugLine}));
+  EXPECT_EQ(rule("INFO..debug"),
+            (LogLevelRule{.range = LogLevelRange{LogLevel::kInfo, LogLevel::kDebug}}));
+}
+
+TEST(Builder, MistakesNameTheFlag) {
+  EXPECT_THAT(Errors({}), ElementsAre(HasSubstr("nothing to record: give --event")));
+  EXPECT_THAT(Errors({.events = {"shop"}}),
+              ElementsAre("--event: \"shop\" matches no event: they are named provider:event, did "
+                          "you mean \"shop:*\"?"));
+  EXPECT_THAT(Errors({.events = {"a:*", "b:*", "c:*"}, .exclude = {"?"}, .log_level = "inof"}),
+              ElementsAre(HasSubstr("--exclude: \"?\" only * is special"),
+                          HasSubstr("--log-level: \"inof\" is not valid, did you mean \"info\"?")));
+  EXPECT_THAT(Errors({.events = {"*"}, .context = {"vpdi"}}),
+              ElementsAre("--context: \"vpdi\" unknown context, did you mean \"vpid\"?"));
+  EXPECT_THAT(Errors({.events = {"*"}, .buffer_size = "1", .buffer_count = "x", .duration = "5"}),
+              ElementsAre(HasSubstr("--buffer-size: "), HasSubstr("--buffer-count: \"x\" must be"),
+                          HasSubstr("--duration: \"5\"")));
+  EXPECT_THAT(Errors({.events = {"*"}, .buffer_size = "64Mi", .buffer_count = "64"}),
+              ElementsAre("--buffer-size: size times count must be at most 1Gi"));
+  EXPECT_THAT(Errors({.name = "A", .events = {"*"}}), ElementsAre(HasSubstr("--name: \"A\" must")));
+  EXPECT_THAT(Errors({.kernel = {"a b"}, .syscalls = {""}}),
+              ElementsAre(HasSubstr("--kernel: "), HasSubstr("--syscall: \"\" must not be empty")));
+}
+
+TEST(Builder, FiltersAreCheckedByTheCaller) {
+  ParseOptions options;
+  options.check_filter = [](std::string_view) { return FilterProblem{4, "bad"}; };
+  const auto trace = BuildTrace({.events = {"*"}, .filter = "a > !"}, options);
+  ASSERT_FALSE(trace.has_value());
+  EXPECT_EQ(ToString(trace.error()), "--filter: at character 5: bad\n");
+}
+
+}  // namespace
+}  // namespace weft::api

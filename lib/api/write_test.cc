@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writing Traces: everything that is written is read back as it was, and the files made from the
+// schema are those in the repository.
+#include "lib/api/write.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "lib/api/crd.h"
+#include "lib/api/document.h"
+#include "lib/api/parse.h"
+#include "lib/api/trace_schema.h"
+
+namespace weft::api {
+namespace {
+
+using testing::HasSubstr;
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  EXPECT_TRUE(in.good()) << path;
+  std::ostringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+Trace Minimal() {
+  Trace trace;
+  trace.metadata.name = "t";
+  trace.spec.user.events = {{.name = "p:*"}};
+  return trace;
+}
+
+void ExpectRoundTrip(const Trace& trace) {
+  for (const std::string& text : {ToYaml(trace), ToJson(trace), ToJson(trace, 2)}) {
+    const Traces again = ParseTraces("t", text);
+    ASSERT_TRUE(again.has_value()) << ToString(again.error()) << text;
+    ASSERT_EQ(again->size(), 1u);
+    EXPECT_EQ(again->front(), trace) << text;
+  }
+}
+
+TEST(Write, LeavesDefaultsOut) {
+  EXPECT_EQ(ToYaml(Minimal()),
+            "apiVersion: weft.dev/v1alpha1\nkind: Trace\nmetadata:\n  name: t\nspec:\n  user:\n"
+            "    events:\n      - name: \"p:*\"\n");
+  EXPECT_EQ(ToJson(Minimal()),
+            R"({"apiVersion":"weft.dev/v1alpha1","kind":"Trace","metadata":{"name":"t"},)"
+            R"("spec":{"user":{"events":[{"name":"p:*"}]}}})");
+}
+
+TEST(Write, SeveralDocuments) {
+  Trace second = Minimal();
+  second.metadata.name = "u";
+  const Traces again = ParseTraces("t", ToYaml(std::vector<Trace>{Minimal(), second}));
+  ASSERT_TRUE(again.has_value()) << ToString(again.error());
+  EXPECT_EQ(again->size(), 2u);
+}
+
+TEST(Write, TheStatusAlone) {
+  TraceStatus status;
+  status.phase = Phase::kRecording;
+  status.events.recorded = 5;
+  EXPECT_EQ(StatusToJson(status),
+            R"({"status":{"phase":"Recording","events":{"recorded":5,"delivered":0,"discarded":0,)"
+            R"("overwritten":0,"lost":0,"missing":0}}})");
+}
+
+TEST(RoundTrip, StringsThatYamlWouldTakeForSomethingElse) {
+  for (const std::string_view text :
+       {"yes", "no",  "on",   "y",    "null", "~",      "1",      "0x1",   "1e3",        ".5",
+        "-",   "- a", "a: b", "a #b", "#",    "'",      "\"",     "\\",    "{a}",        "[a]",
+        "&a",  "*a",  "!a",   "%a",   "@a",   "`a",     "|",      ">",     "a\nb",       "a\n",
+        "\na", " a",  "a ",   "\ta",  "ä€😀", "\u2028", "\ufeff", "a\\nb", "2026-01-02", "=",
+        "<<",  "?",   "? a",  ":",    "::",   "---",    "...",    "true ", "\u0085"}) {
+    Trace trace = Minimal();
+    trace.metadata.annotations["note"] = text;
+    ExpectRoundTrip(trace);
+  }
+}
+
+TEST(RoundTrip, Examples) {
+  const std::string folder = std::string(WEFT_SOURCE_DIR) + "/deploy/examples/traces";
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const Traces traces = LoadTraces(entry.path());
+    ASSERT_TRUE(traces.has_value()) << ToString(traces.error());
+    for (const Trace& trace : *traces) ExpectRoundTrip(trace);
+    ++files;
+  }
+  EXPECT_GE(files, 7);
+}
+
+// Any Trace that the types can hold and the limits allow.
+class Generator {
+ public:
+  explicit Generator(std::uint64_t seed) : random_(seed) {}
+
+  Trace Make() {
+    Trace t;
+    t.metadata.name = "t" + std::to_string(Below(1000));
+    if (Coin()) t.metadata.name_space = "ns";
+    if (Coin()) t.metadata.labels["app"] = Pick({"a", "", "1", "true"});
+    if (Coin()) t.metadata.annotations["x/y"] = Text();
+    if (Coin()) t.spec.pods.selector.match_labels["k"] = Pick({"v", "yes", ""});
+    for (int i = Below(3); i > 0; --i)
+      t.spec.pods.selector.match_expressions.push_back(Requirement());
+    if (Coin()) t.spec.pods.containers = {"a", "b"};
+    t.spec.user.events.push_back(Event());
+    for (int i = Below(3); i > 0; --i) t.spec.user.events.push_back(Event());
+    for (int i = Below(3); i > 0; --i) t.spec.user.functions.push_back(Function());
+    for (int i = Below(3); i > 0; --i) t.spec.kernel.tracepoints.push_back(Kernel());
+    for (int i = Below(3); i > 0; --i) t.spec.kernel.syscalls.push_back(Kernel());
+    for (int i = Below(3); i > 0; --i) t.spec.kernel.probes.push_back(Probe());
+    t.spec.filter = Filter();
+    if (Coin()) t.spec.context = {"vpid", "ip", "$app.a:b"};
+    for (int i = Below(4); i > 0; --i)
+      t.spec.trackers.vpid.push_back(static_cast<unsigned>(i * 1000));
+    for (int i = Below(4); i > 0; --i) t.spec.trackers.vuid.push_back(static_cast<unsigned>(i - 1));
+    t.spec.buffer.size = std::uint64_t{4096} << Below(12);
+    t.spec.buffer.count = 2u << Below(5);
+    t.spec.buffer.mode = Coin() ? BufferMode::kOverwrite : BufferMode::kDiscard;
+    if (t.spec.buffer.mode == BufferMode::kOverwrite && Coin())
+      t.spec.output.mode = OutputMode::kSnapshot;
+    if (Coin())
+      t.spec.duration =
+          limits::kMinDuration + std::chrono::nanoseconds(random_() >> (12 + Below(30)));
+    t.spec.paused = Coin();
+    if (Coin()) t.status = Status();
+    return t;
+  }
+
+ private:
+  int Below(int n) { return static_cast<int>(random_() % static_cast<unsigned>(n)); }
+  bool Coin() { return Below(2) == 0; }
+  std::string Pick(std::initializer_list<std::string_view> from) {
+    return std::string(from.begin()[Below(static_cast<int>(from.size()))]);
+  }
+  std::string Text() {
+    std::string out;
+    for (int i = Below(12); i > 0; --i)
+      out += Pick({"a", " ", ":", "\n", "\"", "'", "#", "-", "\\", "ä", "\t", "{", "1", "%"});
+    return out;
+  }
+  std::string Filter() { return Coin() ? "" : "a" + Text(); }
+  LabelRequirement Requirement() {
+    LabelRequirement r{.key = Pick({"a", "x.y/z"})};
+    r.op = static_cast<SelectorOperator>(Below(4));
+    if (r.op == SelectorOperator::kIn || r.op == SelectorOperator::kNotIn)
+      r.values = {"a", "2", ""};
+    return r;
+  }
+  EventRule Event() {
+    EventRule e{.name = Pick({"*", "p:*", "a:b", "on:off"})};
+    if (Coin()) e.exclude = {"a:*", "*x"};
+    const auto level = [&] { return static_cast<LogLevel>(Below(15)); };
+    switch (Below(4)) {
+      case 0:
+        e.log_level.exactly = level();
+        break;
+      case 1:
+        e.log_level.at_least = level();
+        break;
+      case 2:
+        e.log_level.range = LogLevelRange{level(), level()};
+        break;
+      default:
+        break;
+    }
+    e.filter = Filter();
+    return e;
+  }
+  FunctionRule Function() {
+    FunctionRule f{.name = Pick({"f", "ns::f(int, char const*)", "*"})};
+    if (Coin()) f.object = "lib*.so";
+    for (int i = Below(3); i > 0; --i)
+      f.args.push_back({"a" + std::to_string(i), static_cast<ValueType>(Below(12))});
+    if (Coin()) f.returns = static_cast<ValueType>(Below(12));
+    return f;
+  }
+  KernelRule Kernel() { return {.name = Pick({"sched_*", "openat", "1"}), .filter = Filter()}; }
+  ProbeRule Probe() {
+    ProbeRule p{.name = "n", .symbol = Pick({"vfs_read", "a.b.c"})};
+    p.at = static_cast<ProbePoint>(Below(3));
+    if (p.at == ProbePoint::kEntry) p.offset = static_cast<unsigned>(Below(100));
+    return p;
+  }
+  TraceStatus Status() {
+    TraceStatus s;
+    s.phase = static_cast<Phase>(Below(6));
+    s.observed_generation = Below(10);
+    const std::string time = "2026-01-02T03:04:05Z";
+    if (Coin()) s.conditions = {{"Ready", ConditionStatus::kTrue, 1, time, "Started", Text()}};
+    if (Coin()) s.relay = "weft-relay-0";
+    if (Coin()) s.start_time = time;
+    s.pods.matched = Below(100);
+    if (Coin()) s.pods.skipped = {{"StaticBinary", "no libc", 2, {"a", "b"}}};
+    s.events.recorded = static_cast<std::int64_t>(random_() >> 1);
+    if (Coin()) s.events.reasons = {{"ring", "full", 3}};
+    if (Coin()) s.segments = {{"r", time, ""}, {"q", time, time}};
+    return s;
+  }
+
+  std::mt19937_64 random_;
+};
+
+TEST(RoundTrip, AnyTrace) {
+  Generator generator(7);
+  for (int i = 0; i < 2000; ++i) {
+    const Trace trace = generator.Make();
+    ASSERT_EQ(ToString(Validate(trace)), "") << ToYaml(trace);
+    ASSERT_NO_FATAL_FAILURE(ExpectRoundTrip(trace));
+    if (HasFailure()) return;
+  }
+}
+
+TEST(Generated, CrdIsTheCommittedOne) {
+  EXPECT_EQ(ReadFile(std::string(WEFT_SOURCE_DIR) + "/charts/weft/crds/trace.yaml"), TraceCrdYaml())
+      << "run weft-api-gen";
+}
+
+TEST(Generated, ReferenceIsTheCommittedOne) {
+  const std::string page = ReadFile(std::string(WEFT_SOURCE_DIR) + "/docs/formats/trace.md");
+  EXPECT_THAT(page, HasSubstr(std::string(kReferenceBegin) + "\n" + TraceReference() +
+                              std::string(kReferenceEnd)))
+      << "run weft-api-gen";
+}
+
+TEST(Generated, TheReferencesExampleIsValid) {
+  const std::string page = ReadFile(std::string(WEFT_SOURCE_DIR) + "/docs/formats/trace.md");
+  const std::size_t begin = page.find("```yaml\n") + 8;
+  const Traces traces =
+      ParseTraces("trace.md", page.substr(begin, page.find("```\n", begin) - begin));
+  EXPECT_TRUE(traces.has_value()) << ToString(traces.error());
+}
+
+// A structural schema, as the API server wants it: a type for everything, nothing unknown.
+void ExpectStructural(const Value& schema, const std::string& path) {
+  static const std::set<std::string> kAllowed = {"description",
+                                                 "type",
+                                                 "format",
+                                                 "enum",
+                                                 "pattern",
+                                                 "default",
+                                                 "required",
+                                                 "properties",
+                                                 "additionalProperties",
+                                                 "items",
+                                                 "minLength",
+                                                 "maxLength",
+                                                 "minimum",
+                                                 "maximum",
+                                                 "maxItems",
+                                                 "maxProperties",
+                                                 "x-kubernetes-list-type",
+                                                 "x-kubernetes-list-map-keys",
+                                                 "x-kubernetes-validations"};
+  for (const Entry& entry : schema.map)
+    EXPECT_TRUE(kAllowed.contains(entry.key)) << path << entry.key;
+  ASSERT_NE(schema.Find("type"), nullptr) << path;
+  const std::string& type = schema.Find("type")->text;
+  if (type == "object" && schema.Find("properties") != nullptr) {
+    for (const Entry& field : schema.Find("properties")->map)
+      ExpectStructural(field.value, path + "." + field.key);
+  } else if (type == "object") {
+    ASSERT_NE(schema.Find("additionalProperties"), nullptr) << path;
+    ExpectStructural(*schema.Find("additionalProperties"), path + "[]");
+  } else if (type == "array") {
+    ASSERT_NE(schema.Find("maxItems"), nullptr) << path;
+    ExpectStructural(*schema.Find("items"), path + "[]");
+  } else if (type == "string") {
+    EXPECT_TRUE(schema.Find("maxLength") != nullptr || schema.Find("enum") != nullptr) << path;
+  }
+}
+
+TEST(Crd, IsStructuralAndBounded) {
+  ExpectStructural(SpecSchema()->OpenApi(), "spec");
+  ExpectStructural(StatusSchema()->OpenApi(), "status");
+}
+
+// Every field that the reference lists has words, and every default in the CRD is the code's.
+void ExpectDocumented(const SchemaNode& node, const std::string& path) {
+  for (const FieldInfo& field : node.Fields()) {
+    if (field.hidden) continue;
+    const std::string here = path + "." + std::string(field.name);
+    EXPECT_GE(field.doc.size(), 8u) << here;
+    EXPECT_TRUE(field.doc.ends_with('.')) << here;
+    ExpectDocumented(*field.type, here);
+  }
+}
+
+TEST(Schema, EveryFieldIsDocumented) {
+  ExpectDocumented(*SpecSchema(), "spec");
+  ExpectDocumented(*StatusSchema(), "status");
+}
+
+TEST(Crd, HasItsColumns) {
+  const Documents crd = ReadYaml(TraceCrdYaml());
+  ASSERT_TRUE(crd.has_value());
+  const Value& version = crd->front().Find("spec")->Find("versions")->list.at(0);
+  std::string columns;
+  for (const Value& column : version.Find("additionalPrinterColumns")->list)
+    columns += column.Find("name")->text + " ";
+  EXPECT_EQ(columns, "Phase Pods Events Lost Relay Age ");
+  EXPECT_NE(version.Find("subresources")->Find("status"), nullptr);
+  EXPECT_EQ(crd->front().Find("spec")->Find("scope")->text, "Namespaced");
+}
+
+}  // namespace
+}  // namespace weft::api
