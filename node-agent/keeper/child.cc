@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// posix_spawn: it reports a program that cannot be executed as an error of the call.
+#include "node-agent/keeper/child.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <csignal>
+
+#include <cstring>
+
+extern char** environ;
+
+namespace weft::keeper {
+namespace {
+
+class Attributes {
+ public:
+  Attributes() {
+    posix_spawnattr_init(&attributes_);
+    posix_spawn_file_actions_init(&actions_);
+  }
+  ~Attributes() {
+    posix_spawn_file_actions_destroy(&actions_);
+    posix_spawnattr_destroy(&attributes_);
+  }
+  Attributes(const Attributes&) = delete;
+  Attributes& operator=(const Attributes&) = delete;
+
+  int Prepare(int channel) {
+    sigset_t all, none;
+    sigfillset(&all);
+    sigemptyset(&none);
+    int e = posix_spawnattr_setsigdefault(&attributes_, &all);
+    if (e == 0) e = posix_spawnattr_setsigmask(&attributes_, &none);
+    if (e == 0)
+      e = posix_spawnattr_setflags(
+          &attributes_, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
+    if (e == 0)
+      e = posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    if (e == 0) e = posix_spawn_file_actions_adddup2(&actions_, channel, ipc::kKeeperFd);
+    return e;
+  }
+  posix_spawnattr_t* attributes() { return &attributes_; }
+  posix_spawn_file_actions_t* actions() { return &actions_; }
+
+ private:
+  posix_spawnattr_t attributes_{};
+  posix_spawn_file_actions_t actions_{};
+};
+
+}  // namespace
+
+Result<Child> StartChild(const std::string& program, const std::vector<std::string>& arguments) {
+  WEFT_ASSIGN(auto ends, ipc::Channel::MakePair());
+  std::vector<char*> argv{const_cast<char*>(program.c_str())};
+  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+
+  Attributes attributes;
+  pid_t pid = -1;
+  int e = attributes.Prepare(ends.second.get());
+  if (e == 0)
+    e = posix_spawn(&pid, program.c_str(), attributes.actions(), attributes.attributes(),
+                    argv.data(), environ);
+  if (e != 0) return std::unexpected(Error{ErrorCode::kIo, e, program + ": " + std::strerror(e)});
+  return Child{pid, ipc::Channel(std::move(ends.first))};
+}
+
+std::string DescribeExit(int status) {
+  if (WIFSIGNALED(status)) {
+    const char* name = sigabbrev_np(WTERMSIG(status));
+    return "killed by signal " + std::to_string(WTERMSIG(status)) +
+           (name != nullptr ? std::string(" (SIG") + name + ")" : "");
+  }
+  return "exit status " + std::to_string(WEXITSTATUS(status));
+}
+
+}  // namespace weft::keeper

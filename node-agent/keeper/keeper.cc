@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+// See keeper.h.
+#include "node-agent/keeper/keeper.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <csignal>
+
+#include <algorithm>
+
+#include "lib/ipc/limits.h"
+
+namespace weft::keeper {
+namespace {
+
+// How often deadlines are looked at. Children that die are noticed at once, by signal.
+constexpr std::chrono::milliseconds kTick{50};
+// Messages to the agent that may wait before the vault stops telling.
+constexpr int kTellAtOnce = 128;
+
+bool ValidName(const std::string& name) {
+  return !name.empty() && name.size() <= 64 && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+  });
+}
+
+}  // namespace
+
+Keeper::Keeper(ipc::Loop& loop, Options options, ipc::Channel owner)
+    : loop_(loop),
+      options_(std::move(options)),
+      owner_(std::move(owner)),
+      vault_(options_.max_descriptors) {
+  agent_.program = options_.bin_dir + "/weft-agent";
+  agent_.arguments = {"--dir", options_.dir};
+}
+
+Status Keeper::Start() {
+  // Orphans of a crashed agent become ours, not init's.
+  if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) return FailErrno("prctl");
+  sigset_t mask;
+  sigemptyset(&mask);
+  sigaddset(&mask, SIGCHLD);
+  sigprocmask(SIG_BLOCK, &mask, nullptr);
+  signals_.reset(signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals_) return FailErrno("signalfd");
+  WEFT_TRY(loop_.Watch(signals_.get(), [this] { OnChildEnd(); }));
+  WEFT_TRY(loop_.WatchChannel(owner_, [this](auto message) { OnOwner(std::move(message)); }));
+  loop_.Every(kTick, [this] { Tick(); });
+  Tick();
+  return {};
+}
+
+// --- starting and restarting -------------------------------------------------------------------
+
+void Keeper::Start(Component& component) {
+  auto child = StartChild(component.program, component.arguments);
+  const Time now = ipc::Loop::Clock::now();
+  component.recovery.Started(now);
+  if (!child) {
+    component.recovery.Died(now, child.error().message);
+    if (component.recovery.failures() == 1) TellOwner("weft-keeper", child.error().message);
+    return;
+  }
+  component.child = std::move(*child);
+  (void)loop_.WatchChannel(component.child.channel, [this, &component](auto message) {
+    OnMessage(component, std::move(message));
+  });
+  if (&component != &agent_) {
+    Connect(component);
+    return;
+  }
+  kept_complete_ = false;
+  syncs_.clear();
+  vault_.ForgetWhatWasTold();
+  TellAgent();
+}
+
+// Agent and consumer get a new socket pair; each takes it for the end of the old one.
+void Keeper::Connect(Component& consumer) {
+  if (consumer.child.pid < 0 || agent_.child.pid < 0 || !kept_complete_) return;
+  auto ends = ipc::Channel::MakePair();
+  if (!ends) return TellOwner("weft-keeper", ends.error().message);
+  (void)agent_.child.channel.Send(ipc::Connect{consumer.name, std::move(ends->first)});
+  (void)consumer.child.channel.Send(ipc::Connect{"", std::move(ends->second)});
+}
+
+void Keeper::TellAgent() {
+  if (agent_.child.pid < 0) return;
+  for (int i = 0; i < kTellAtOnce && !agent_.child.channel.wants_write(); ++i) {
+    auto message = vault_.NextUntold();
+    if (!message) break;
+    (void)agent_.child.channel.Send(std::move(*message));
+  }
+  if (vault_.HasUntold()) return;  // the next tick goes on
+  if (!kept_complete_) {
+    kept_complete_ = true;
+    (void)agent_.child.channel.Send(ipc::KeptComplete{});
+    for (auto& [name, consumer] : consumers_) Connect(*consumer);
+    if (owner_gone_) (void)agent_.child.channel.Send(ipc::OwnerGone{});
+  }
+  for (const uint64_t number : syncs_) (void)agent_.child.channel.Send(ipc::Synced{number});
+  syncs_.clear();
+}
+
+void Keeper::Tick() {
+  const Time now = ipc::Loop::Clock::now();
+  const auto look = [&](Component& component) {
+    if (!component.wanted) {
+      if (component.child.pid > 0 && now >= component.kill_at) kill(component.child.pid, SIGKILL);
+      return;
+    }
+    switch (component.recovery.Due(now)) {
+      case Recovery::Action::kNone:
+        break;
+      case Recovery::Action::kStart:
+        Start(component);
+        break;
+      case Recovery::Action::kKill:
+        kill(component.child.pid, SIGKILL);
+        break;
+    }
+  };
+  look(agent_);
+  for (auto& [name, consumer] : consumers_) look(*consumer);
+  TellAgent();
+  if (quitting_) ContinueQuit();
+}
+
+// --- ends --------------------------------------------------------------------------------------
+
+void Keeper::OnChildEnd() {
+  signalfd_siginfo info;
+  while (read(signals_.get(), &info, sizeof(info)) == ssize_t{sizeof(info)}) {
+  }
+  int status = 0;
+  pid_t pid;
+  while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+    if (pid == agent_.child.pid) OnEnd(agent_, status);
+    for (auto& [name, consumer] : consumers_)
+      if (pid == consumer->child.pid) OnEnd(*consumer, status);
+  }
+  std::erase_if(consumers_, [](const auto& entry) {
+    return !entry.second->wanted && entry.second->child.pid < 0;
+  });
+  Tick();
+}
+
+void Keeper::CloseChannel(Component& component) {
+  if (!component.child.channel.valid()) return;
+  loop_.Unwatch(component.child.channel.fd());
+  component.child.channel.Close();
+}
+
+void Keeper::OnEnd(Component& component, int status) {
+  CloseChannel(component);
+  component.child.pid = -1;
+  if (!component.wanted) return;
+  component.recovery.Died(ipc::Loop::Clock::now(), DescribeExit(status));
+  const Recovery& recovery = component.recovery;
+  const std::string program = &component == &agent_ ? "weft-agent" : "weft-consumer";
+  std::string text = program + " ended (" + recovery.reason() + ")";
+  text += recovery.given_up() ? " again and again; tried again in " +
+                                    std::to_string(kGivenUpRetry.count() / 1000) + " s"
+                              : ", started again";
+  TellOwner("weft-keeper", std::move(text));
+  if (&component == &agent_) {
+    // Nobody is left to end the session in order.
+    if (owner_gone_ && recovery.given_up()) Quit();
+    return;
+  }
+  if (agent_.child.pid < 0) return;
+  (void)agent_.child.channel.Send(
+      ipc::ConsumerGone{.name = component.name,
+                        .reason = recovery.reason(),
+                        .failures = recovery.failures(),
+                        .given_up = recovery.given_up(),
+                        .retry_seconds = static_cast<uint32_t>(recovery.Backoff().count() / 1000)});
+}
+
+// --- messages ----------------------------------------------------------------------------------
+
+void Keeper::OnOwner(Result<ipc::Message> message) {
+  if (message) return;  // it has nothing to say here
+  loop_.Unwatch(owner_.fd());
+  owner_.Close();
+  owner_gone_ = true;
+  if (quitting_) return;
+  if (agent_.child.pid < 0 && agent_.recovery.given_up()) return Quit();
+  if (kept_complete_ && agent_.child.pid > 0) (void)agent_.child.channel.Send(ipc::OwnerGone{});
+}
+
+void Keeper::OnMessage(Component& component, Result<ipc::Message> message) {
+  if (!message) {
+    // Its end follows, or it broke the rules and is ended.
+    CloseChannel(component);
+    if (message.error().code != ErrorCode::kClosed && component.child.pid > 0)
+      kill(component.child.pid, SIGKILL);
+    return;
+  }
+  if (const auto* beat = std::get_if<ipc::Heartbeat>(&*message)) {
+    component.recovery.Heartbeat(ipc::Loop::Clock::now(), beat->done, beat->pending);
+    return;
+  }
+  if (auto* notice = std::get_if<ipc::Notice>(&*message))
+    return TellOwner(std::move(notice->component), std::move(notice->message));
+  if (&component == &agent_) OnAgentMessage(std::move(*message));
+}
+
+void Keeper::OnAgentMessage(ipc::Message message) {
+  if (auto* keep = std::get_if<ipc::Keep>(&message)) {
+    (void)vault_.Keep(std::move(*keep));
+  } else if (auto* drop = std::get_if<ipc::Drop>(&message)) {
+    vault_.Drop(drop->key);
+  } else if (auto* listen = std::get_if<ipc::ListenDoorbell>(&message)) {
+    doorbell_.reset();
+    doorbell_ = std::make_unique<Doorbell>(loop_, std::move(listen->fd), [this](Caller caller) {
+      if (auto kept = vault_.AddCaller(std::move(caller)); !kept)
+        TellOwner("weft-keeper", kept.error().message);
+      TellAgent();
+    });
+  } else if (const auto* start = std::get_if<ipc::StartConsumer>(&message)) {
+    StartConsumer(start->name);
+  } else if (const auto* stop = std::get_if<ipc::StopConsumer>(&message)) {
+    StopConsumer(stop->name);
+  } else if (const auto* sync = std::get_if<ipc::Sync>(&message)) {
+    if (doorbell_) doorbell_->Answer(SIZE_MAX);
+    syncs_.push_back(sync->number);
+    TellAgent();
+  } else if (const auto* hello = std::get_if<ipc::Hello>(&message)) {
+    OnHello(*hello);
+  } else if (std::holds_alternative<ipc::Quit>(message)) {
+    Quit();
+  }
+}
+
+void Keeper::OnHello(const ipc::Hello& hello) {
+  if (hello.version != ipc::kProtocolVersion) {
+    TellOwner("weft-keeper", "weft-agent speaks another version: is the installation mixed?");
+    return;
+  }
+  if (!owner_told_ && owner_.valid()) (void)owner_.Send(ipc::Hello{.pid = getpid()});
+  owner_told_ = true;
+}
+
+void Keeper::TellOwner(std::string component, std::string message) {
+  if (owner_.valid()) (void)owner_.Send(ipc::Notice{std::move(component), std::move(message)});
+}
+
+void Keeper::StartConsumer(const std::string& name) {
+  if (!ValidName(name) || consumers_.size() >= kMaxConsumers) return;
+  auto& component = consumers_[name];
+  if (component) return;  // a new agent asks for what runs already
+  component = std::make_unique<Component>();
+  component->name = name;
+  component->program = options_.bin_dir + "/weft-consumer";
+  Tick();
+}
+
+void Keeper::StopConsumer(const std::string& name) {
+  auto it = consumers_.find(name);
+  if (it == consumers_.end()) return;
+  Component& component = *it->second;
+  component.wanted = false;
+  component.kill_at = ipc::Loop::Clock::now() + kExitTime;
+  if (component.child.pid < 0)
+    consumers_.erase(it);
+  else
+    (void)component.child.channel.Send(ipc::Exit{});
+}
+
+// --- the end -----------------------------------------------------------------------------------
+
+void Keeper::Quit() {
+  if (quitting_) return;
+  quitting_ = true;
+  doorbell_.reset();
+  std::vector<std::string> names;
+  for (const auto& [name, consumer] : consumers_)
+    if (consumer->wanted) names.push_back(name);
+  for (const std::string& name : names) StopConsumer(name);
+  agent_.wanted = false;
+  agent_.kill_at = Time::max();
+  ContinueQuit();
+}
+
+void Keeper::ContinueQuit() {
+  if (!consumers_.empty()) return;
+  if (agent_.child.pid > 0) {
+    if (agent_.kill_at == Time::max()) {
+      agent_.kill_at = ipc::Loop::Clock::now() + kExitTime;
+      CloseChannel(agent_);
+    }
+    return;
+  }
+  if (options_.remove_dir) RemoveDir();
+  loop_.Stop();
+}
+
+void Keeper::RemoveDir() const {
+  DIR* dir = opendir(options_.dir.c_str());
+  if (dir == nullptr) return;
+  while (const dirent* entry = readdir(dir)) {
+    if (entry->d_name[0] != '.') unlinkat(dirfd(dir), entry->d_name, 0);
+  }
+  closedir(dir);
+  rmdir(options_.dir.c_str());
+}
+
+}  // namespace weft::keeper

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// The keeper: starts the agent and the consumers, watches and restarts them, holds their descriptors,
+// answers the doorbell. It interprets nothing that a traced program wrote.
+//
+// Order of start: doorbell and control area are the agent's, so: agent first; it asks for consumers;
+// a consumer and the agent are connected as soon as both run. Order of the end (Quit): consumers get
+// Exit and kExitTime, then the agent's channel is closed and it gets kExitTime, then the folder of the
+// session is removed, then the keeper ends. Whoever takes longer is killed.
+// When the keeper dies, its channels close: agent and consumers end by themselves.
+// One thread; everything runs in the loop's handlers.
+#ifndef WEFT_NODE_AGENT_KEEPER_KEEPER_H_
+#define WEFT_NODE_AGENT_KEEPER_KEEPER_H_
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lib/ipc/loop.h"
+#include "lib/ipc/messages.h"
+#include "node-agent/keeper/child.h"
+#include "node-agent/keeper/doorbell.h"
+#include "node-agent/keeper/recovery.h"
+#include "node-agent/keeper/vault.h"
+
+namespace weft::keeper {
+
+inline constexpr std::chrono::milliseconds kExitTime{10'000};
+inline constexpr size_t kMaxConsumers = 1024;
+
+struct Options {
+  std::string dir;      // of the session: control area, sockets, state
+  std::string bin_dir;  // where weft-agent and weft-consumer are
+  bool remove_dir = false;
+  size_t max_descriptors = 0;
+};
+
+class Keeper {
+ public:
+  // `owner` is the channel to who started the keeper (the cli); its end is the session's end.
+  Keeper(ipc::Loop& loop, Options options, ipc::Channel owner);
+  // Blocks SIGCHLD, becomes subreaper, starts the agent. Then run the loop.
+  Status Start();
+
+ private:
+  struct Component {
+    std::string name;  // "" for the agent
+    std::string program;
+    std::vector<std::string> arguments;
+    Recovery recovery;
+    Child child;
+    bool wanted = true;  // false: its end is no failure
+    Time kill_at{};
+  };
+
+  void OnChildEnd();
+  void OnEnd(Component& component, int status);
+  void OnOwner(Result<ipc::Message> message);
+  void OnMessage(Component& component, Result<ipc::Message> message);
+  void OnAgentMessage(ipc::Message message);
+  void OnHello(const ipc::Hello& hello);
+
+  void Tick();
+  void Start(Component& component);
+  void Connect(Component& consumer);
+  void CloseChannel(Component& component);
+  void StartConsumer(const std::string& name);
+  void StopConsumer(const std::string& name);
+  void TellAgent();
+  void TellOwner(std::string component, std::string message);
+  void Quit();
+  void ContinueQuit();
+  void RemoveDir() const;
+
+  ipc::Loop& loop_;
+  Options options_;
+  ipc::Channel owner_;
+  UniqueFd signals_;
+  Vault vault_;
+  std::unique_ptr<Doorbell> doorbell_;
+  Component agent_;
+  std::map<std::string, std::unique_ptr<Component>> consumers_;
+  std::vector<uint64_t> syncs_;  // asked for and not answered
+  bool kept_complete_ = false;   // said to the present agent
+  bool owner_gone_ = false;
+  bool owner_told_ = false;
+  bool quitting_ = false;
+};
+
+}  // namespace weft::keeper
+
+#endif  // WEFT_NODE_AGENT_KEEPER_KEEPER_H_

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the keeper keeps is told to each agent once, with the agent's own notes.
+#include "node-agent/keeper/vault.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+namespace weft::keeper {
+namespace {
+
+UniqueFd Memfd() { return UniqueFd(memfd_create("test", MFD_CLOEXEC)); }
+
+Caller FromPid(int32_t pid) {
+  Caller caller;
+  caller.pid = pid;
+  caller.message = "\x01\xff";
+  caller.fd = Memfd();
+  return caller;
+}
+
+TEST(Vault, TellsCallersInTheirOrderAndOnce) {
+  Vault vault(10);
+  ASSERT_TRUE(vault.AddCaller(FromPid(1)));
+  ASSERT_TRUE(vault.AddCaller(FromPid(2)));
+  for (int32_t pid : {1, 2}) {
+    auto message = vault.NextUntold();
+    ASSERT_TRUE(message.has_value());
+    const auto& arrived = std::get<ipc::Arrived>(*message);
+    EXPECT_EQ(arrived.pid, pid);
+    EXPECT_EQ(arrived.message, "01ff");
+    EXPECT_TRUE(arrived.fd.valid());
+    EXPECT_FALSE(arrived.pidfd.valid());
+  }
+  EXPECT_FALSE(vault.NextUntold().has_value());
+}
+
+TEST(Vault, AgentsNoteReplacesTheCaller) {
+  Vault vault(10);
+  ASSERT_TRUE(vault.AddCaller(FromPid(1)));
+  const auto key = std::get<ipc::Arrived>(*vault.NextUntold()).key;
+  ASSERT_TRUE(vault.Keep({.key = key, .meta = "note"}));
+  vault.ForgetWhatWasTold();
+  auto message = vault.NextUntold();
+  ASSERT_TRUE(message.has_value());
+  const auto& kept = std::get<ipc::Kept>(*message);
+  EXPECT_EQ(kept.meta, "note");
+  EXPECT_TRUE(kept.fd.valid());
+}
+
+TEST(Vault, WhatNoAgentTookCareOfIsToldAgain) {
+  Vault vault(10);
+  ASSERT_TRUE(vault.AddCaller(FromPid(7)));
+  ASSERT_TRUE(vault.NextUntold().has_value());
+  vault.ForgetWhatWasTold();
+  auto message = vault.NextUntold();
+  ASSERT_TRUE(message.has_value());
+  EXPECT_EQ(std::get<ipc::Arrived>(*message).pid, 7);
+}
+
+TEST(Vault, DroppedIsGoneAndFullIsSaid) {
+  Vault vault(1);
+  ASSERT_TRUE(vault.AddCaller(FromPid(1)));
+  auto full = vault.AddCaller(FromPid(2));
+  ASSERT_FALSE(full.has_value());
+  EXPECT_EQ(full.error().code, ErrorCode::kLimit);
+  vault.Drop("bell/1");
+  EXPECT_FALSE(vault.NextUntold().has_value());
+  EXPECT_FALSE(vault.Keep({.key = "x", .meta = ""}).has_value());
+}
+
+}  // namespace
+}  // namespace weft::keeper
