@@ -106,17 +106,17 @@ WEFT_INLINE void weft_encode_bytes(struct weft_encoder* e, const void* data, uin
   weft_encode_chunk(e, p, 7, size);
 }
 
-/* `pad` has `size` bytes: where a text that is shorter than its field is filled up with NULs. */
-WEFT_INLINE void weft_encode_array(struct weft_encoder* e, const void* data, uint32_t size,
-                                   int text, char* pad) {
-  if (text && size > 0) {
-    const size_t used = weft_text_size(data, size);
-    if (used < size) {
-      memset(pad, 0, size);
-      memcpy(pad, data, used);
-      data = pad;
-    }
-  }
+/* Text for a field of `size` bytes: as it is or, if it is shorter, filled up with NULs in `pad`, which
+ * has `room` bytes, more than `size`. */
+WEFT_INLINE const void* weft_fill_text(char* pad, size_t room, const void* text, size_t size) {
+  const size_t used = weft_text_size(text, size);
+  if (used == size) return text;
+  memset(pad, 0, room);
+  memcpy(pad, text, used);
+  return pad;
+}
+
+WEFT_INLINE void weft_encode_array(struct weft_encoder* e, const void* data, uint32_t size) {
   if (size <= WEFT_INLINE_ARRAY_MAX) {
     weft_encode_bytes(e, data, size);
   } else {

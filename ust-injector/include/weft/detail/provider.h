@@ -21,40 +21,43 @@
 #include "object.h"
 
 /* The image of an event of the class. What segments point to lives until emit returns. */
-#define WEFT_DEFINE_CLASS(provider, name, args, fields)                                           \
-  WEFT_CHECK_PROVIDER(provider)                                                                   \
-  typedef void weft_class_##provider##___##name(WEFT_ARGS_PROTO(args));                           \
-  enum {                                                                                          \
-    weft_fixed_##provider##___##name = (int)WEFT_SHAPE_FIXED(WEFT_SHAPE(fields)),                 \
-    weft_nowrite_##provider##___##name = (int)WEFT_SHAPE_NOWRITE(WEFT_SHAPE(fields)),             \
-    weft_segments_##provider##___##name = (int)WEFT_SHAPE_SEGMENTS(WEFT_SHAPE(fields)),           \
-    weft_nowrite_segments_##provider##___##name =                                                 \
-        (int)WEFT_SHAPE_NOWRITE_SEGMENTS(WEFT_SHAPE(fields)),                                     \
-    weft_fields_##provider##___##name = (int)WEFT_SHAPE_FIELDS(WEFT_SHAPE(fields))                \
-  };                                                                                              \
-  WEFT_INLINE void weft_describe_##provider##___##name(void){WEFT_DESCRIBE_FIELDS(                \
-      fields)} WEFT_INLINE void weft_emit_##provider##___##name(struct weft_event* weft_self,     \
-                                                                const void* weft_ip               \
-                                                                    WEFT_ARGS_MORE_PROTO(args)) { \
-    uint64_t                                                                                      \
-        weft_words[(weft_fixed_##provider##___##name + weft_nowrite_##provider##___##name) / 8 +  \
-                   1];                                                                            \
-    struct weft_segment weft_list[weft_segments_##provider##___##name +                           \
-                                  weft_nowrite_segments_##provider##___##name + 1];               \
-    struct weft_encoder weft_e = {0, 0, 0, weft_words, weft_list};                                \
-    WEFT_ENCODE_RECORDED(fields)                                                                  \
-    if (weft_nowrite_##provider##___##name + weft_nowrite_segments_##provider##___##name > 0 &&   \
-        (WEFT_LOAD(weft_self->wants) & WEFT_WANT_NOWRITE)) {                                      \
-      WEFT_ENCODE_NOWRITE(fields)                                                                 \
-      weft_encode_end(&weft_e);                                                                   \
-      WEFT_LOAD(weft_self->emit)(weft_self, weft_words, weft_list, weft_ip);                      \
-      return;                                                                                     \
-    }                                                                                             \
-    weft_encode_end(&weft_e);                                                                     \
-    WEFT_LOAD(weft_self->emit)(                                                                   \
-        weft_self, weft_fixed_##provider##___##name > 0 ? weft_words : NULL,                      \
-        weft_segments_##provider##___##name > 0 ? weft_list : NULL, weft_ip);                     \
+#define WEFT_DEFINE_CLASS(provider, name, args, fields)                                            \
+  WEFT_CHECK_PROVIDER(provider)                                                                    \
+  typedef void weft_class_##provider##___##name(WEFT_ARGS_PROTO(args));                            \
+  enum {                                                                                           \
+    weft_fixed_##provider##___##name = (int)WEFT_SHAPE_FIXED(WEFT_SHAPE(fields)),                  \
+    weft_nowrite_##provider##___##name = (int)WEFT_SHAPE_NOWRITE(WEFT_SHAPE(fields)),              \
+    weft_segments_##provider##___##name = (int)WEFT_SHAPE_SEGMENTS(WEFT_SHAPE(fields)),            \
+    weft_nowrite_segments_##provider##___##name =                                                  \
+        (int)WEFT_SHAPE_NOWRITE_SEGMENTS(WEFT_SHAPE(fields)),                                      \
+    weft_fields_##provider##___##name = (int)WEFT_SHAPE_FIELDS(WEFT_SHAPE(fields))                 \
+  };                                                                                               \
+  WEFT_INLINE void weft_describe_##provider##___##name(void){WEFT_DESCRIBE_FIELDS(                 \
+      fields)} WEFT_INLINE void weft_emit_##provider##___##name(struct weft_event* weft_self,      \
+                                                                const void* weft_ip                \
+                                                                    WEFT_ARGS_MORE_PROTO(args)) {  \
+    uint64_t                                                                                       \
+        weft_words[(weft_fixed_##provider##___##name + weft_nowrite_##provider##___##name) / 8 +   \
+                   1];                                                                             \
+    struct weft_segment weft_list[weft_segments_##provider##___##name +                            \
+                                  weft_nowrite_segments_##provider##___##name + 1];                \
+    struct weft_encoder weft_e = {0, 0, 0, weft_words, weft_list};                                 \
+    WEFT_ENCODE_RECORDED(fields)                                                                   \
+    if (weft_nowrite_##provider##___##name + weft_nowrite_segments_##provider##___##name > 0 &&    \
+        (WEFT_LOAD(weft_self->wants) & WEFT_WANT_NOWRITE)) {                                       \
+      WEFT_ENCODE_NOWRITE(fields)                                                                  \
+      WEFT_EMIT(weft_fixed_##provider##___##name + weft_nowrite_##provider##___##name,             \
+                weft_segments_##provider##___##name + weft_nowrite_segments_##provider##___##name) \
+    } else {                                                                                       \
+      WEFT_EMIT(weft_fixed_##provider##___##name, weft_segments_##provider##___##name)             \
+    }                                                                                              \
   }
+
+/* NULL for a part without bytes: compilers warn of passing on what was never written. */
+#define WEFT_EMIT(fixed_size, segment_count)                                  \
+  weft_encode_end(&weft_e);                                                   \
+  WEFT_LOAD(weft_self->emit)(weft_self, (fixed_size) > 0 ? weft_words : NULL, \
+                             (segment_count) > 0 ? weft_list : NULL, weft_ip);
 
 /* An event of a class, without its storage class. The first declaration of the probe checks the
  * instance's TP_ARGS. */
