@@ -12,13 +12,15 @@
 namespace weft::ctf {
 namespace {
 
-// Names of one structure: readers refuse a name that is there twice.
+// Names of one structure. Readers refuse a name that is there twice; babeltrace2 2.0 also "x" behind
+// "_x", since it compares the one with its TSDL underscore and the other without.
 class Names {
  public:
   std::string Unique(std::string_view wanted) {
-    std::string name = IdentifierName(wanted);
-    for (int n = 2; !used_.insert(name).second; n++) {
-      name = IdentifierName(wanted) + "_" + std::to_string(n);
+    const std::string plain = IdentifierName(wanted);
+    std::string name = plain;
+    for (int n = 2; used_.contains("_" + name) || !used_.insert(name).second; n++) {
+      name = plain + "_" + std::to_string(n);
     }
     return name;
   }

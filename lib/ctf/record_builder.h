@@ -61,6 +61,9 @@ class RandomRecords {
  public:
   explicit RandomRecords(uint64_t seed) : random_(seed) {}
 
+  // Whether a value may have several labels.
+  bool overlapping_labels = true;
+
   uint64_t Below(uint64_t n) { return random_() % n; }
   uint64_t Bits() { return random_() >> Below(64); }
 
@@ -70,9 +73,12 @@ class RandomRecords {
     return kNames[Below(std::size(kNames))];
   }
 
+  // Never empty: babeltrace2 2.0 shows the text of an earlier event for an empty one.
   std::string Text(size_t limit) {
-    std::string text(Below(limit + 1), ' ');
-    for (char& c : text) c = static_cast<char>(Below(5) == 0 ? Below(256) : 32 + Below(95));
+    std::string text(1 + Below(limit), 'T');
+    for (size_t i = 1; i < text.size(); i++) {
+      text[i] = static_cast<char>(Below(5) == 0 ? Below(256) : 32 + Below(95));
+    }
     return text;
   }
 
@@ -129,6 +135,10 @@ class RandomRecords {
         begin = 0 - Below(4);
         end = begin + Below(3);
       }
+      if (!overlapping_labels) {
+        begin = n * 8;
+        end = begin + Below(8);
+      }
       field.mappings.push_back({"L" + Text(6), begin, end});
     }
   }
@@ -168,7 +178,8 @@ class RandomRecords {
         to.String(Text(20));
         break;
       case FieldKind::kSequence: {
-        const auto count = static_cast<uint32_t>(Below(10));
+        const bool text = (field.flags & WEFT_FIELD_TEXT) != 0;
+        const auto count = static_cast<uint32_t>(text ? 1 + Below(10) : Below(10));
         to.Fixed(count).Segment(Elements(field, count));
         break;
       }

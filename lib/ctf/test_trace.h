@@ -128,16 +128,22 @@ inline CommandResult RunCommand(const std::string& command) {
   return result;
 }
 
-// babeltrace2 that reads `version`, empty if there is none here. WEFT_BABELTRACE2 names another one.
-inline std::string Babeltrace(Version version) {
+// The babeltrace2 of this machine, or the one that WEFT_BABELTRACE2 names.
+struct BabeltraceProgram {
+  std::string program;
+  int major = 0, minor = 0;
+
+  [[nodiscard]] bool Reads(Version version) const {
+    return major == 2 && (version == Version::k1_8 || minor >= 1);
+  }
+};
+
+inline BabeltraceProgram FindBabeltrace() {
   const char* named = std::getenv("WEFT_BABELTRACE2");
-  std::string program = named != nullptr ? named : "babeltrace2";
-  const std::string text = RunCommand(program + " --version").out;
-  int major = 0;
-  int minor = 0;
-  if (std::sscanf(text.c_str(), "Babeltrace %d.%d", &major, &minor) != 2) return {};
-  if (version == Version::k2 && major == 2 && minor < 1) return {};
-  return program;
+  BabeltraceProgram found{.program = named != nullptr ? named : "babeltrace2"};
+  const std::string text = RunCommand(found.program + " --version").out;
+  if (std::sscanf(text.c_str(), "Babeltrace %d.%d", &found.major, &found.minor) != 2) return {};
+  return found;
 }
 
 }  // namespace weft::ctf

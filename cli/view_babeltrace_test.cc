@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+// What weft writes is read by babeltrace2 without a warning, and `weft view` prints the same text.
+// Starts babeltrace2; tests of CTF 2 are skipped where it is older than 2.1. WEFT_BABELTRACE2 names
+// another program than the one in PATH.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+
+#include "cli/view.h"
+#include "lib/ctf/test_trace.h"
+
+namespace weft::cli {
+namespace {
+
+using ctf::Appended;
+using ctf::RandomRecords;
+using ctf::RecordBuilder;
+using ctf::RunCommand;
+using ctf::TestTrace;
+using ctf::Version;
+
+struct Viewed {
+  std::string out, err;
+  int status = -1;
+};
+
+Viewed View(const ViewOptions& options) {
+  Viewed viewed;
+  char* text[2] = {};
+  size_t size[2] = {};
+  std::FILE* out = ::open_memstream(&text[0], &size[0]);
+  std::FILE* err = ::open_memstream(&text[1], &size[1]);
+  viewed.status = RunView(options, out, err);
+  std::fclose(out);
+  std::fclose(err);
+  viewed.out.assign(text[0], size[0]);
+  viewed.err.assign(text[1], size[1]);
+  std::free(text[0]);
+  std::free(text[1]);
+  return viewed;
+}
+
+class ViewBabeltraceTest : public testing::TestWithParam<Version> {
+ protected:
+  void SetUp() override {
+    const ctf::BabeltraceProgram found = ctf::FindBabeltrace();
+    if (!found.Reads(GetParam())) {
+      GTEST_SKIP() << "there is no babeltrace2 that reads this version of CTF";
+    }
+    program = found.program;
+    minor = found.minor;
+  }
+
+  // Returns the text.
+  std::string ExpectSame(const TestTrace& trace, size_t lines) {
+    const auto theirs = RunCommand(program + " " + trace.path());
+    const Viewed ours = View({.folder = trace.path()});
+    EXPECT_EQ(theirs.status, 0);
+    EXPECT_EQ(theirs.err, "");
+    EXPECT_EQ(ours.status, kViewOk);
+    EXPECT_EQ(ours.err, "");
+    EXPECT_EQ(ours.out, theirs.out);
+    EXPECT_EQ(std::count(ours.out.begin(), ours.out.end(), '\n'), static_cast<ptrdiff_t>(lines));
+    return ours.out;
+  }
+
+  std::string program;
+  int minor = 0;
+};
+
+TEST_P(ViewBabeltraceTest, EveryContext) {
+  TestTrace trace(GetParam());
+  trace.Begin();
+  ctf::ChannelSchema schema{.name = "c"};
+  RecordBuilder body;
+  uint32_t count = 0;
+  const weft_context_info* table = weft_context_table(&count);
+  for (uint32_t i = 0; i < count; i++) {
+    schema.contexts.push_back({table[i].id, "page-faults:x"});
+    if (table[i].type == WEFT_CONTEXT_DYNAMIC) {
+      body.Context(uint8_t{WEFT_DYNAMIC_DOUBLE}).Context(2.5);
+    } else {
+      body.ContextBytes(std::string(table[i].size, static_cast<char>('a' + i % 26)));
+    }
+  }
+  schema.contexts.push_back({WEFT_CONTEXT_APP, "second:one"});
+  schema.contexts.push_back({WEFT_CONTEXT_APP, "second:one"});
+  const ctf::Channel& channel = trace.AddChannel(schema);
+  const ctf::EventClass& event = trace.AddEvent(0, channel, {.name = "p:e"});
+  const size_t stream = trace.AddStream(channel, 0);
+  for (uint8_t type = WEFT_DYNAMIC_NONE; type <= WEFT_DYNAMIC_STRING; type++) {
+    RecordBuilder each = body;
+    each.Context(type);
+    static constexpr uint8_t kSizes[] = {0, 1, 2, 4, 8, 1, 2, 4, 8, 4, 8, 0};
+    if (type == WEFT_DYNAMIC_STRING) each.Context(uint32_t{3}).ContextBytes("\"?\n");
+    each.ContextBytes(std::string(kSizes[type], '\xc1'));
+    each.Context(uint8_t{WEFT_DYNAMIC_NONE});
+    ASSERT_EQ(trace.writer(stream).Append(TestTrace::kStart, channel, event, each.body()),
+              Appended::kOk);
+  }
+  trace.Finish(stream, 0, 0);
+  const std::string text = ExpectSame(trace, 12);
+  EXPECT_NE(text.find("perf_thread_page_faults_x = "), std::string::npos);
+  EXPECT_NE(text.find("_app_second_one = { \"\\\"\\?\\n\" }"), std::string::npos) << text;
+}
+
+TEST_P(ViewBabeltraceTest, ExtremeIntegersInEveryBaseSizeAndOrder) {
+  TestTrace trace(GetParam());
+  trace.Begin();
+  const ctf::Channel& channel = trace.AddChannel({.name = "c"});
+  EventDescription description{.name = "p:ints"};
+  for (const uint8_t size : {1, 2, 4, 8}) {
+    for (const uint8_t base : {2, 8, 10, 16}) {
+      for (const uint8_t flags :
+           {0, +WEFT_FIELD_SIGNED, +WEFT_FIELD_NETWORK, WEFT_FIELD_SIGNED | WEFT_FIELD_NETWORK}) {
+        description.fields.push_back(
+            {.name = "f", .flags = flags, .elem_size = size, .base = base});
+      }
+    }
+  }
+  const ctf::EventClass& event = trace.AddEvent(0, channel, description);
+  const size_t stream = trace.AddStream(channel, 0);
+  for (const uint64_t value :
+       {uint64_t{0}, uint64_t{1}, ~uint64_t{0}, uint64_t{0x80}, uint64_t{1} << 63,
+        uint64_t{0x8000000080008000}, ~uint64_t{0} >> 1}) {
+    RecordBuilder body;
+    for (const FieldDescription& field : description.fields) {
+      body.FixedBytes({reinterpret_cast<const char*>(&value), field.elem_size});
+    }
+    ASSERT_EQ(trace.writer(stream).Append(TestTrace::kStart, channel, event, body.body()),
+              Appended::kOk);
+  }
+  trace.Finish(stream, 0, 0);
+  ExpectSame(trace, 7);
+}
+
+TEST_P(ViewBabeltraceTest, EnumerationsAtTheEndsOfTheirRange) {
+  TestTrace trace(GetParam());
+  trace.Begin();
+  const ctf::Channel& channel = trace.AddChannel({.name = "c"});
+  constexpr auto kMin = static_cast<uint64_t>(std::numeric_limits<int64_t>::min());
+  constexpr auto kMax = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+  const EventDescription description{
+      .name = "p:enums",
+      .fields = {{.name = "s",
+                  .kind = FieldKind::kEnum,
+                  .flags = WEFT_FIELD_SIGNED,
+                  .elem_size = 8,
+                  .mappings = {{"low", kMin, kMin + 1},
+                               {"high", kMax, kMax},
+                               {"minus \"one\" \\", ~uint64_t{0}, ~uint64_t{0}},
+                               {"gr\xc3\xbc\n\x7f", 0, 3}}},
+                 {.name = "u",
+                  .kind = FieldKind::kEnum,
+                  .elem_size = 8,
+                  .mappings = {{"max", ~uint64_t{0}, ~uint64_t{0}}, {"zero", 0, 0}}}}};
+  const ctf::EventClass& event = trace.AddEvent(0, channel, description);
+  const size_t stream = trace.AddStream(channel, 0);
+  for (const uint64_t value : {uint64_t{0}, uint64_t{9}, kMin, kMax, ~uint64_t{0}}) {
+    RecordBuilder body;
+    body.Fixed(value).Fixed(value);
+    ASSERT_EQ(trace.writer(stream).Append(TestTrace::kStart, channel, event, body.body()),
+              Appended::kOk);
+  }
+  trace.Finish(stream, 0, 0);
+  ExpectSame(trace, 5);
+}
+
+TEST_P(ViewBabeltraceTest, NamesThatAreKeywordsOrNoIdentifiers) {
+  TestTrace trace(GetParam());
+  trace.Begin();
+  const ctf::Channel& channel = trace.AddChannel({.name = "c"});
+  EventDescription description{.name = "weird \"name\" \\ gr\xc3\xbc\xff\033[1m",
+                               .uri = "http://x/?a=\"b\"\\"};
+  RecordBuilder body;
+  for (const char* name : {"align",      "callsite",
+                           "const",      "char",
+                           "clock",      "double",
+                           "enum",       "env",
+                           "event",      "float",
+                           "integer",    "int",
+                           "long",       "short",
+                           "signed",     "stream",
+                           "string",     "struct",
+                           "trace",      "typealias",
+                           "typedef",    "unsigned",
+                           "variant",    "void",
+                           "_Bool",      "_x",
+                           "__x",        "9th",
+                           "a.b[2].c",   "",
+                           "gr\xc3\xbc", "id",
+                           "timestamp",  "timestamp_begin",
+                           "v",          "x",
+                           "x",          "x_2",
+                           "y"}) {
+    description.fields.push_back({.name = name, .elem_size = 1});
+    body.Fixed(uint8_t{5});
+  }
+  description.fields.push_back(
+      {.name = "y", .kind = FieldKind::kSequence, .elem_size = 1, .length_size = 2});
+  body.Fixed(uint32_t{2}).Segment("ab");
+  const ctf::EventClass& event = trace.AddEvent(0, channel, description);
+  const size_t stream = trace.AddStream(channel, 0);
+  ASSERT_EQ(trace.writer(stream).Append(TestTrace::kStart, channel, event, body.body()),
+            Appended::kOk);
+  trace.Finish(stream, 0, 0);
+  ExpectSame(trace, 1);
+}
+
+TEST_P(ViewBabeltraceTest, RandomTraces) {
+  for (uint64_t seed = 1; seed <= 20; seed++) {
+    SCOPED_TRACE(seed);
+    RandomRecords random(seed);
+    random.overlapping_labels = minor == 0;  // 2.1 puts several labels into braces
+    TestTrace trace(GetParam());
+    trace.Begin();
+    size_t events = 0;
+    uint64_t time = TestTrace::kStart;
+    for (uint32_t c = 0; c < 2; c++) {
+      const ctf::Channel& channel = trace.AddChannel(
+          {.id = c, .name = "c" + std::to_string(c), .contexts = {{WEFT_CONTEXT_VPID, ""}}});
+      std::vector<EventDescription> descriptions;
+      std::vector<const ctf::EventClass*> classes;
+      for (uint32_t e = 0; e < 5; e++) {
+        const uint32_t ids[] = {e, e, 64 + e, 20'000 + e};
+        descriptions.push_back(random.Event("p:e" + std::to_string(e)));
+        classes.push_back(&trace.AddEvent(ids[random.Below(4)], channel, descriptions.back()));
+      }
+      for (uint32_t cpu = 0; cpu < 3; cpu++) {
+        const size_t stream = trace.AddStream(channel, cpu);
+        for (int n = 0; n < 40; n++) {
+          RecordBuilder body;
+          body.Context(static_cast<uint32_t>(random.Bits()));
+          const size_t e = random.Below(5);
+          random.AddBody(descriptions[e], body);
+          // No two events at the same time: the order of those is nobody's promise.
+          time += 1 + (random.Bits() >> random.Below(40)) % 20'000'000'000;
+          ASSERT_EQ(trace.writer(stream).Append(time, channel, *classes[e], body.body()),
+                    Appended::kOk);
+          events++;
+          if (random.Below(10) == 0) trace.Finish(stream, 0, time + random.Below(1000));
+        }
+        trace.Finish(stream, 0, 0);
+        time = TestTrace::kStart + random.Below(1'000'000'000);
+      }
+    }
+    ExpectSame(trace, events);
+  }
+}
+
+TEST_P(ViewBabeltraceTest, SameDiscardedCounts) {
+  TestTrace trace(GetParam());
+  trace.Begin();
+  const ctf::Channel& channel = trace.AddChannel({.name = "c"});
+  const ctf::EventClass& event = trace.AddEvent(0, channel, {.name = "p:e"});
+  for (uint32_t cpu = 0; cpu < 2; cpu++) {
+    const size_t stream = trace.AddStream(channel, cpu);
+    uint64_t time = TestTrace::kStart + cpu;
+    uint64_t discarded = 0;
+    for (uint64_t n = 0; n < 4; n++) {
+      time += 1000;
+      (void)trace.writer(stream).Append(time, channel, event, {});
+      discarded += n * (cpu + 1);
+      trace.Finish(stream, discarded, time + 10);
+    }
+  }
+  const auto theirs = RunCommand(program + " " + trace.path());
+  const Viewed ours = View({.folder = trace.path()});
+  EXPECT_EQ(ours.out, theirs.out);
+  EXPECT_EQ(ours.status, kViewOk);
+  for (const char* count :
+       {"discarded 1 event between", "discarded 2 events between", "discarded 3 events between",
+        "discarded 4 events between", "discarded 6 events between"}) {
+    EXPECT_NE(theirs.err.find(count), std::string::npos) << count << theirs.err;
+    EXPECT_NE(ours.err.find(count), std::string::npos) << count << ours.err;
+  }
+  EXPECT_EQ(std::count(ours.err.begin(), ours.err.end(), '\n'), 6);
+  EXPECT_EQ(std::count(theirs.err.begin(), theirs.err.end(), '\n'), 6);
+  EXPECT_EQ(theirs.err.find("may have"), std::string::npos);
+}
+
+TEST_P(ViewBabeltraceTest, SameColours) {
+  TestTrace trace(GetParam());
+  trace.Begin();
+  const ctf::Channel& channel = trace.AddChannel({.name = "c"});
+  const EventDescription description{
+      .name = "p:e",
+      .fields = {{.name = "e", .kind = FieldKind::kEnum, .mappings = {{"one", 1, 1}}},
+                 {.name = "s", .kind = FieldKind::kString},
+                 {.name = "a", .kind = FieldKind::kArray, .elem_size = 1, .count = 2}}};
+  const ctf::EventClass& event = trace.AddEvent(0, channel, description);
+  const size_t stream = trace.AddStream(channel, 0);
+  for (uint32_t value = 0; value < 2; value++) {
+    RecordBuilder body;
+    body.Fixed(value).String("text").Segment("ab");
+    ASSERT_EQ(trace.writer(stream).Append(TestTrace::kStart, channel, event, body.body()),
+              Appended::kOk);
+  }
+  trace.Finish(stream, 0, 0);
+  auto theirs = RunCommand("env -u TERM BABELTRACE_TERM_COLOR=always " + program +
+                           " --color=always " + trace.path());
+  // babeltrace2 resets the terminal once more at its end.
+  if (theirs.out.ends_with("\033[0m")) theirs.out.resize(theirs.out.size() - 4);
+  const Viewed ours = View({.folder = trace.path(), .color = ViewColor::kAlways});
+  EXPECT_EQ(ours.out, theirs.out);
+  EXPECT_NE(ours.out.find("\033["), std::string::npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ctf, ViewBabeltraceTest, testing::Values(Version::k1_8, Version::k2),
+                         [](const auto& info) {
+                           return info.param == Version::k2 ? "v2" : "v1_8";
+                         });
+
+}  // namespace
+}  // namespace weft::cli
