@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "relay/store/store.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "lib/ctf/packet_writer.h"
+#include "lib/ctf/test_trace.h"
+
+namespace weft::store {
+namespace {
+
+using ctf::PacketWriter;
+using ctf::ReadAll;
+using ctf::TempFolder;
+
+std::string_view Chars(std::span<const uint8_t> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+class StoreTest : public testing::Test {
+ protected:
+  StoreTest() : maker_(UniqueFd(::open(folder_.path().c_str(), O_DIRECTORY | O_RDONLY))) {}
+
+  TraceStore Open(const char* path = "t") {
+    auto store = TraceStore::Open(maker_, path);
+    EXPECT_TRUE(store.has_value()) << store.error().message;
+    return std::move(*store);
+  }
+  std::string File(const std::string& name) { return ReadAll(folder_.path() + "/" + name); }
+  void Write(const std::string& name, std::string_view bytes) {
+    std::ofstream(folder_.path() + "/" + name, std::ios::binary) << bytes;
+  }
+
+  TempFolder folder_;
+  DirectoryFileMaker maker_;
+};
+
+TEST_F(StoreTest, MakesTheTreeThatReadersOfLttngKnow) {
+  TraceStore store = Open(UserTracePath(1000).c_str());
+  ASSERT_TRUE(store.AppendMetadata("a\n\n"));
+  ASSERT_TRUE(store.AddStream("channel0", 3));
+  EXPECT_EQ(File("ust/uid/1000/64-bit/metadata"), "a\n\n");
+  EXPECT_TRUE(std::filesystem::exists(folder_.path() + "/ust/uid/1000/64-bit/channel0_3"));
+}
+
+TEST_F(StoreTest, AppendsWholePacketsOnceEach) {
+  TraceStore store = Open();
+  const size_t stream = store.AddStream("c", 0).value();
+  PacketWriter writer{ctf::StreamConfig{}};
+  std::string expected;
+  for (int i = 0; i < 3; i++) {
+    const auto packet = writer.Finish(static_cast<uint64_t>(i), 100);
+    ASSERT_TRUE(store.WritePacket(stream, packet));
+    ASSERT_TRUE(store.WritePacket(stream, packet));  // sent again
+    expected += Chars(packet);
+  }
+  EXPECT_EQ(File("t/c_0"), expected);
+  EXPECT_EQ(store.state(stream).packets, 3U);
+  EXPECT_EQ(store.state(stream).last_sequence, 2U);
+  EXPECT_EQ(store.state(stream).last_discarded, 2U);
+  EXPECT_EQ(store.state(stream).last_time, 100U);
+  EXPECT_EQ(store.total_bytes(), expected.size());
+  EXPECT_TRUE(store.Sync());
+}
+
+TEST_F(StoreTest, RefusesWhatIsNoWholePacket) {
+  TraceStore store = Open();
+  const size_t stream = store.AddStream("c", 0).value();
+  PacketWriter writer{ctf::StreamConfig{}};
+  const auto packet = writer.Finish(0, 100);
+  EXPECT_FALSE(store.WritePacket(stream, packet.first(packet.size() - 1)));
+  std::vector<uint8_t> longer(packet.begin(), packet.end());
+  longer.push_back(0);
+  EXPECT_FALSE(store.WritePacket(stream, longer));
+  EXPECT_FALSE(store.WritePacket(stream, {}));
+  EXPECT_EQ(File("t/c_0"), "");
+}
+
+TEST_F(StoreTest, GoesOnWhereAKilledProcessStopped) {
+  PacketWriter writer{ctf::StreamConfig{}};
+  const std::string first(Chars(writer.Finish(0, 100)));
+  const std::string second(Chars(writer.Finish(7, 200)));
+  for (size_t cut = 0; cut <= second.size(); cut++) {
+    {
+      TraceStore store = Open();
+      ASSERT_TRUE(store.AppendMetadata("one\n\n"));
+    }
+    Write("t/metadata", "one\n\ntwo\nhal");
+    Write("t/c_0", first + second.substr(0, cut));
+    TraceStore store = Open();
+    EXPECT_EQ(store.metadata_bytes(), 5U);
+    const size_t stream = store.AddStream("c", 0).value();
+    const bool whole = cut == second.size();
+    EXPECT_EQ(store.state(stream).packets, whole ? 2U : 1U);
+    EXPECT_EQ(store.state(stream).last_time, whole ? 200U : 100U);
+    EXPECT_EQ(File("t/c_0"), whole ? first + second : first);
+    ASSERT_TRUE(store.WritePacket(
+        stream, {reinterpret_cast<const uint8_t*>(second.data()), second.size()}));
+    EXPECT_EQ(File("t/c_0"), first + second);
+    ASSERT_TRUE(store.AppendMetadata("two\n\n"));
+    EXPECT_EQ(File("t/metadata"), "one\n\ntwo\n\n");
+    std::filesystem::remove_all(folder_.path() + "/t");
+  }
+}
+
+TEST_F(StoreTest, MetadataOfEveryVersionIsFoundWholeAgain) {
+  for (const auto version : {ctf::Version::k1_8, ctf::Version::k2}) {
+    ctf::TraceInfo info{.version = version, .env = ctf::MakeEnv({.hostname = "h\n\n"})};
+    const auto channel = ctf::MakeChannel({.name = "c\n\n"}).value();
+    const auto event = ctf::MakeEventClass(0, channel, {.name = "e\n\n\nx"}).value();
+    std::string all;
+    TraceStore store = Open();
+    for (const std::string& fragment :
+         {ctf::TraceMetadata(info), ctf::ChannelMetadata(info, channel),
+          ctf::EventMetadata(info, event)}) {
+      EXPECT_TRUE(fragment.ends_with("\n\n"));
+      EXPECT_EQ(fragment.find("\n\n"), fragment.size() - 2);
+      ASSERT_TRUE(store.AppendMetadata(fragment));
+      Write("t/metadata", all + fragment.substr(0, fragment.size() - 1));
+      EXPECT_EQ(Open().metadata_bytes(), all.size());
+      all += fragment;
+      Write("t/metadata", all);
+      EXPECT_EQ(Open().metadata_bytes(), all.size());
+    }
+    std::filesystem::remove_all(folder_.path() + "/t");
+  }
+}
+
+// In a child, since the limit on file sizes is the process's.
+TEST_F(StoreTest, AFullDiskLeavesWholePacketsAndTheNextWriteWorks) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::signal(SIGXFSZ, SIG_IGN);
+    TraceStore store = Open();
+    const size_t stream = store.AddStream("c", 0).value();
+    PacketWriter writer{ctf::StreamConfig{}};
+    const rlimit small{100, RLIM_INFINITY};
+    const rlimit large{RLIM_INFINITY, RLIM_INFINITY};
+    ::setrlimit(RLIMIT_FSIZE, &small);
+    const bool one = store.WritePacket(stream, writer.Finish(0, 1)).has_value();
+    const auto packet = writer.Finish(0, 2);
+    const auto failed = store.WritePacket(stream, packet);
+    const bool cut = File("t/c_0").size() == 84;
+    const auto meta = store.AppendMetadata(std::string(200, 'x') + "\n\n");
+    const bool no_meta = !meta && meta.error().sys_errno == EFBIG && File("t/metadata").empty();
+    ::setrlimit(RLIMIT_FSIZE, &large);
+    const bool again = store.WritePacket(stream, packet).has_value() && File("t/c_0").size() == 168;
+    const bool told = !failed && failed.error().code == ErrorCode::kIo;
+    ::_exit(one && told && cut && no_meta && again ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(StoreTest, TakesNoNameThatLeavesTheFolder) {
+  for (const char* name : {"", "/etc/x", "..", "a/../b", "a//b", "a/", "./a", "a/."}) {
+    EXPECT_FALSE(CheckRelativeName(name)) << name;
+    EXPECT_FALSE(maker_.OpenFile(name)) << name;
+  }
+  EXPECT_FALSE(CheckRelativeName(std::string_view("a\0b", 3)));
+  EXPECT_TRUE(CheckRelativeName("a/..b/c_0"));
+}
+
+TEST_F(StoreTest, FollowsNoSymbolicLink) {
+  const TempFolder outside;
+  ASSERT_EQ(::symlink(outside.path().c_str(), (folder_.path() + "/link").c_str()), 0);
+  ASSERT_EQ(::symlink((outside.path() + "/x").c_str(), (folder_.path() + "/file").c_str()), 0);
+  EXPECT_FALSE(maker_.OpenFile("link/x"));
+  EXPECT_FALSE(maker_.OpenFile("file"));
+  EXPECT_TRUE(std::filesystem::is_empty(outside.path()));
+}
+
+}  // namespace
+}  // namespace weft::store
