@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as record bodies of random classes: what the packet writer takes, the reader reads, event
+// for event, without a complaint; what it refuses leaves no trace.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "lib/ctf/metadata_writer.h"
+#include "lib/ctf/packet_writer.h"
+#include "lib/ctf/record_builder.h"
+#include "lib/ctf/stream_reader.h"
+#include "lib/ctf/text.h"
+
+namespace {
+
+void Check(bool ok, const char* what) {
+  if (ok) return;
+  std::fprintf(stderr, "%s\n", what);
+  std::abort();
+}
+
+class TextChecker : public weft::ctf::Visitor {
+ public:
+  void Text(const weft::ctf::Type&, std::string_view text) override {
+    std::string copy(text);
+    Check(weft::ctf::MakeTextValid(reinterpret_cast<uint8_t*>(copy.data()), copy.size()) ==
+                  text.size() &&
+              copy == text,
+          "text is not valid");
+  }
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace weft::ctf;
+  if (size < 4) return 0;
+  RandomRecords random(data[0] | data[1] << 8);
+  const TraceInfo info{.version = (data[2] & 1) != 0 ? Version::k2 : Version::k1_8};
+  ChannelSchema schema{.name = "c"};
+  if ((data[2] & 2) != 0) {
+    schema.contexts = {{WEFT_CONTEXT_APP, "a:b"}, {WEFT_CONTEXT_PROCNAME, ""}};
+  }
+  const Channel channel = MakeChannel(schema).value();
+  const EventClass event = MakeEventClass(0, channel, random.Event("p:e")).value();
+  PacketWriter writer{StreamConfig{}};
+  const size_t step = 1 + data[3];
+  uint64_t taken = 0;
+  for (size_t at = 4; at < size; at += step) {
+    const auto body = std::span(data, size).subspan(at, std::min(step, size - at));
+    const size_t before = writer.bytes();
+    if (writer.Append(at * body[0], channel, event, body) == Appended::kOk) {
+      taken++;
+    } else {
+      Check(writer.bytes() == before, "a refused record left something");
+    }
+  }
+  const auto packet = writer.Finish(0, 0);
+  weft::UniqueFd fd(::memfd_create("packet", MFD_CLOEXEC));
+  Check(::write(fd.get(), packet.data(), packet.size()) == static_cast<ssize_t>(packet.size()),
+        "write");
+  const auto trace = ParseMetadata(TraceMetadata(info) + ChannelMetadata(info, channel) +
+                                   EventMetadata(info, event));
+  Check(trace.has_value(), "the metadata is not read");
+  StreamReader reader(*trace, "packet", std::move(fd));
+  std::vector<std::string> problems;
+  TextChecker checker;
+  uint64_t read = 0;
+  while (reader.Next(problems)) {
+    read++;
+    (void)reader.Visit(Scope::kStreamContext, checker);
+    Check(reader.Visit(Scope::kPayload, checker), "the payload is not read");
+  }
+  Check(problems.empty() && read == taken, "the reader disagrees");
+  return 0;
+}
