@@ -5,6 +5,7 @@
 #ifndef WEFT_LIB_EVENT_FILTER_TEST_EVENT_H_
 #define WEFT_LIB_EVENT_FILTER_TEST_EVENT_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <map>

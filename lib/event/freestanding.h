@@ -22,10 +22,17 @@
 #define WEFT_READ(value, address) __builtin_memcpy(&(value), (address), sizeof(value))
 
 static inline bool weft_bytes_equal(const char* a, const char* b, uint32_t size) {
-  uint32_t i;
+  uint64_t left, right;
 
-  for (i = 0; i < size; i++)
-    if (a[i] != b[i]) return false;
+  for (; size >= sizeof(left); size -= (uint32_t)sizeof(left)) {
+    WEFT_READ(left, a);
+    WEFT_READ(right, b);
+    if (left != right) return false;
+    a += sizeof(left);
+    b += sizeof(right);
+  }
+  for (; size > 0; size--)
+    if (*a++ != *b++) return false;
   return true;
 }
 
