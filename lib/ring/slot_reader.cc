@@ -237,9 +237,15 @@ SlotReader::Step SlotReader::ParsePad() {
   return Step::kNeedCopy;
 }
 
-uint64_t SlotReader::committed() const {
-  // Only exact at end(): before it, the records between are not counted yet.
-  return state_.accounted - state_.in_subbuf + end_records_;
+uint64_t SlotReader::CountCommitted() const {
+  if (state_.position >= end_) return state_.accounted;
+  weft_subbuf_header header;
+  const Status read = ring_->ReadAt(DataOffset(end_ & ~mask_),
+                                    {reinterpret_cast<uint8_t*>(&header), sizeof(header)});
+  if (!read || header.sequence != end_ >> shift_ || header.records_before > kMaxCount) {
+    return state_.accounted;
+  }
+  return std::max(header.records_before + end_records_, state_.accounted);
 }
 
 }  // namespace weft::ring

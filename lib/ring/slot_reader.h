@@ -81,9 +81,9 @@ class SlotReader {
   [[nodiscard]] uint32_t slot() const { return slot_; }
   // Records whose time was before their predecessor's and was raised.
   [[nodiscard]] uint64_t clamped() const { return clamped_; }
-  // What the slot claims to hold, from the last Look: committed records. Exact for an honest writer
-  // once position() == end().
-  [[nodiscard]] uint64_t committed() const;
+  // What the slot claims to hold at the last Look: committed records. Reads a sub-buffer's header;
+  // state().accounted where that was overwritten meanwhile or cannot be read.
+  [[nodiscard]] uint64_t CountCommitted() const;
   [[nodiscard]] const char* why_corrupt() const { return why_; }
 
  private:

@@ -73,7 +73,7 @@ TEST(SlotReader, EmptySlotHasNothing) {
   TestWriter writer;
   Reading reading(writer);
   EXPECT_TRUE(reading.Read());
-  EXPECT_EQ(reading.reader.committed(), 0U);
+  EXPECT_EQ(reading.reader.CountCommitted(), 0U);
   EXPECT_TRUE(reading.numbers.empty());
 }
 
@@ -116,7 +116,7 @@ TEST(SlotReader, DiscardModeLosesNothingThatWasCommitted) {
   ASSERT_TRUE(reading.Read());
   ASSERT_EQ(reading.numbers.size(), number);
   for (uint64_t i = 0; i < number; i++) ASSERT_EQ(reading.numbers[i], i);
-  EXPECT_EQ(reading.reader.committed(), writer.committed(0));
+  EXPECT_EQ(reading.reader.CountCommitted(), writer.committed(0));
   EXPECT_GT(writer.discarded(0), 0U);
   EXPECT_EQ(reading.reader.state().overwritten, 0U);
 }
@@ -136,7 +136,7 @@ TEST(SlotReader, OverwriteModeKnowsExactlyWhatIsGone) {
     ASSERT_TRUE(reading.Read());
     EXPECT_GT(reading.reader.state().overwritten, 0U);
     EXPECT_EQ(reading.numbers.size() + reading.reader.state().overwritten, number);
-    EXPECT_EQ(reading.reader.committed(), number);
+    EXPECT_EQ(reading.reader.CountCommitted(), number);
     for (size_t i = 1; i < reading.numbers.size(); i++) {
       ASSERT_LT(reading.numbers[i - 1], reading.numbers[i]);
     }
@@ -208,7 +208,7 @@ TEST(SlotReader, WithoutAStateTheTailSaysWhatWasRead) {
   ASSERT_TRUE(reading.Read()) << reading.reader.why_corrupt();
   ASSERT_EQ(reading.numbers.size(), 5U);
   EXPECT_EQ(reading.numbers.front(), 25U);
-  EXPECT_EQ(reading.reader.committed(), number);
+  EXPECT_EQ(reading.reader.CountCommitted(), number);
 }
 
 TEST(SlotReader, TimesInASlotNeverGoBack) {

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// See channel.h. Here: the rings' coming and going, and counts; channel_merge.cc has the merge.
+#include "node-agent/consumer/channel.h"
+
+#include <algorithm>
+
+#include "node-agent/consumer/limits.h"
+
+namespace weft::consumer {
+
+Channel::Channel(uint64_t id, ctf::Channel schema, const ctf::Uuid& trace_uuid,
+                 store::TraceStore& store, ring::TickClock& clock, Hooks hooks)
+    : id_(id),
+      schema_(std::move(schema)),
+      clock_(&clock),
+      hooks_(std::move(hooks)),
+      classes_(schema_),
+      streams_(store, trace_uuid, schema_, hooks_.prepare) {}
+
+Status Channel::Restore(const ChannelRecord& record,
+                        const std::vector<std::vector<uint8_t>>& classes) {
+  if (classes.size() < record.classes) {
+    return Fail(ErrorCode::kCorrupt, "journal: event classes are missing");
+  }
+  for (uint32_t i = 0; i < record.classes; i++) WEFT_TRY(classes_.Restore(classes[i]));
+  for (const StreamRecord& stream : record.streams) WEFT_TRY(streams_.Restore(stream));
+  totals_ = record.totals;
+  restored_ = record.rings;
+  return {};
+}
+
+Status Channel::AddRing(UniqueFd fd, uint64_t instance, uint64_t process) {
+  if (rings_.size() >= kMaxRingsPerChannel) return Fail(ErrorCode::kLimit, "too many rings");
+  WEFT_ASSIGN(ring::RingSet set, ring::RingSet::Open(std::move(fd)));
+  if (set.geometry().channel_id != id_) {
+    return Fail(ErrorCode::kInvalid, "ring: it belongs to another channel");
+  }
+  for (const auto& known : rings_) {
+    if (known->set().key() == set.key()) return {};
+  }
+  const auto record = std::find_if(restored_.begin(), restored_.end(), [&set](const auto& r) {
+    return r.key == set.key() && r.instance == set.geometry().instance;
+  });
+  auto input = std::make_unique<RingInput>(std::move(set), instance, process);
+  if (record != restored_.end()) {
+    const Status status = input->Restore(*record);
+    restored_.erase(record);
+    if (!status) input->GiveUp(status.error().message);
+  } else {
+    totals_.rings++;
+    const Status status = input->RestoreFromTails();
+    if (!status) input->GiveUp(status.error().message);
+  }
+  if (closed_) input->set().StoreClosed();
+  input->closed = closed_;
+  rings_.push_back(std::move(input));
+  pending_ = true;
+  return {};
+}
+
+void Channel::ProcessGone(uint64_t process) {
+  for (const auto& input : rings_) input->gone = input->gone || input->process() == process;
+}
+
+void Channel::ForgetRing(uint64_t instance) {
+  const auto forget = [&](const std::unique_ptr<RingInput>& input) {
+    if (input->instance() != instance || input->active()) return false;
+    totals_.recorded += input->recorded();
+    totals_.overwritten += input->overwritten();
+    const DiscardCounts discarded = input->discarded();
+    for (size_t i = 0; i < discarded.size(); i++) totals_.discarded[i] += discarded[i];
+    for (const auto& cursor : input->cursors()) {
+      if (cursor != nullptr) TakeBufferAway(*cursor);
+    }
+    return true;
+  };
+  if (std::erase_if(rings_, forget) > 0) pending_ = true;
+}
+
+void Channel::Close() {
+  closed_ = true;
+  closed_at_ = clock_->Now();
+  for (const auto& input : rings_) {
+    input->set().StoreClosed();
+    input->closed = true;
+  }
+}
+
+void Channel::CountCorrupt(RingInput& input) {
+  totals_.corrupt_rings++;
+  totals_.lost[kLostCorrupt] += input.corrupt_recorded();
+  for (const auto& cursor : input.cursors()) {
+    if (cursor != nullptr) TakeBufferAway(*cursor);
+  }
+  pending_ = true;
+}
+
+// A ring ends when nobody can write to it any more and everything was read; seen only after a look
+// that came after the writer's end.
+void Channel::EndRings() {
+  for (const auto& input : rings_) {
+    if (!input->active() || !input->final_look || !input->at_end()) continue;
+    if (input->closed && !input->gone && input->lock_time() != 0 &&
+        clock_->Now() - closed_at_ < clock_->TicksIn(kCloseWait)) {
+      continue;
+    }
+    input->set_done();
+    pending_ = true;
+  }
+}
+
+// What rings know to be missing goes into the streams' counts of discarded events.
+void Channel::CountMissing() {
+  const uint64_t now_ns = clock_->ToNs(std::max(promise_, uint64_t{1}));
+  for (const auto& input : rings_) {
+    for (const auto& cursor : input->cursors()) {
+      if (cursor == nullptr) continue;
+      uint64_t missing = 0;
+      const DiscardCounts discarded = input->set().LoadDiscarded(cursor->reader.slot());
+      for (size_t i = 0; i < discarded.size(); i++) {
+        // Never falls for an honest writer; for another one nothing is added.
+        if (discarded[i] <= cursor->discarded[i]) continue;
+        missing += discarded[i] - cursor->discarded[i];
+        cursor->discarded[i] = discarded[i];
+      }
+      missing += cursor->reader.state().overwritten - cursor->overwritten;
+      cursor->overwritten = cursor->reader.state().overwritten;
+      streams_.CountMissing(cursor->last_cpu, missing, now_ns);
+    }
+  }
+}
+
+Status Channel::Flush() {
+  EndRings();
+  CountMissing();
+  return streams_.Flush(clock_->ToNs(promise_), totals_.delivered, totals_.lost[kLostStore]);
+}
+
+void Channel::Acknowledge() {
+  for (const auto& input : rings_) {
+    input->Acknowledge();
+    if (input->active() || input->reported) continue;
+    input->reported = true;
+    ended_.push_back({.instance = input->instance(),
+                      .corrupt = input->phase() == RingPhase::kCorrupt,
+                      .reason = input->why()});
+  }
+  pending_ = false;
+  UpdatePressure();
+}
+
+ChannelRecord Channel::Record() const {
+  ChannelRecord record{.id = id_,
+                       .stream_class = schema_.id,
+                       .classes = classes_.size(),
+                       .totals = totals_,
+                       .streams = streams_.Records(),
+                       .rings = restored_};
+  for (const auto& input : rings_) record.rings.push_back(input->Record());
+  return record;
+}
+
+bool Channel::drained() const {
+  return closed_ && !pending() &&
+         std::all_of(rings_.begin(), rings_.end(), [](const auto& r) { return !r->active(); });
+}
+
+std::vector<Channel::Ended> Channel::TakeEnded() { return std::exchange(ended_, {}); }
+
+size_t Channel::slots() const {
+  size_t sum = 0;
+  for (const auto& input : rings_) sum += input->active() ? input->cursors().size() : 0;
+  return sum;
+}
+
+ipc::ChannelCounts Channel::Counts() const {
+  ipc::ChannelCounts counts;
+  DiscardCounts discarded = totals_.discarded;
+  counts.recorded = totals_.recorded;
+  counts.overwritten = totals_.overwritten;
+  for (const auto& input : rings_) {
+    counts.recorded += input->recorded();
+    counts.overwritten += input->overwritten();
+    const DiscardCounts more = input->discarded();
+    for (size_t i = 0; i < more.size(); i++) discarded[i] += more[i];
+  }
+  for (const RingRecord& ring : restored_) {
+    counts.recorded += ring.corrupt_recorded;
+    for (const SlotRecord& slot : ring.slots) {
+      counts.recorded += slot.state.accounted;
+      counts.overwritten += slot.state.overwritten;
+      for (size_t i = 0; i < discarded.size(); i++) discarded[i] += slot.discarded[i];
+    }
+  }
+  for (size_t i = 0; i < discarded.size(); i++) {
+    if (discarded[i] > 0) counts.discarded[DiscardReasonName(i)] = discarded[i];
+  }
+  uint64_t settled = totals_.delivered + counts.overwritten;
+  for (uint8_t i = 0; i < kLostReasons; i++) {
+    if (totals_.lost[i] == 0) continue;
+    counts.lost[LostReasonName(static_cast<LostReason>(i))] = totals_.lost[i];
+    settled += totals_.lost[i];
+  }
+  counts.delivered = totals_.delivered;
+  counts.in_flight = counts.recorded > settled ? counts.recorded - settled : 0;
+  counts.late = totals_.late;
+  counts.bytes = streams_.bytes();
+  counts.packets = streams_.packets();
+  counts.streams = streams_.count();
+  counts.rings = totals_.rings;
+  counts.corrupt_rings = totals_.corrupt_rings;
+  return counts;
+}
+
+}  // namespace weft::consumer

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// A channel of one container: merges its rings by time, up to a horizon, and splits them by CPU into
+// CTF streams. The output it belongs to says when what was merged is written and acknowledged.
+// Used by the consumer's thread only.
+//
+// Merge: of all cursors the one with the oldest record is taken, and its records go out in a run until
+// another cursor's record (or the horizon) is older; a run needs no heap.
+// Invariants
+//   1. A record is Advance()d over only after it was appended or counted as lost: at any moment the
+//      cursors' positions, the pending packets and the counts agree.
+//   2. Nothing older than the promise is appended; a record that is gets the promise's time (late).
+//   3. Records from the future (a hostile clock) get the present.
+#ifndef WEFT_NODE_AGENT_CONSUMER_CHANNEL_H_
+#define WEFT_NODE_AGENT_CONSUMER_CHANNEL_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lib/ipc/messages.h"
+#include "lib/ring/tick_clock.h"
+#include "node-agent/consumer/class_table.h"
+#include "node-agent/consumer/cpu_streams.h"
+#include "node-agent/consumer/ring_input.h"
+
+namespace weft::consumer {
+
+class Channel {
+ public:
+  // What a channel asks of its output.
+  struct Hooks {
+    ClassTable::Announce announce;
+    CpuStreams::Prepare prepare;
+    // A packet is full: write and acknowledge everything of the output.
+    std::function<void()> commit;
+  };
+
+  Channel(uint64_t id, ctf::Channel schema, const ctf::Uuid& trace_uuid, store::TraceStore& store,
+          ring::TickClock& clock, Hooks hooks);
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+
+  Status Restore(const ChannelRecord& record, const std::vector<std::vector<uint8_t>>& classes);
+
+  // A new ring set, perhaps one that the journal knows. An error concerns this ring set only.
+  Status AddRing(UniqueFd fd, uint64_t instance, uint64_t process);
+  void ProcessGone(uint64_t process);
+  // The rings of this instance that are done; the journal forgets them with the next commit.
+  void ForgetRing(uint64_t instance);
+  // No record begins any more after a CloseBarrier. Rings that come later are closed at once.
+  void Close();
+
+  // Merges what is older than now - lag, at most `budget` bytes. True: something was merged.
+  bool Round(uint64_t now, uint64_t lag, uint64_t& budget);
+
+  // Before a commit: counts what is missing, writes packets. After: gives the writers room.
+  Status Flush();
+  void Acknowledge();
+  [[nodiscard]] ChannelRecord Record() const;
+
+  [[nodiscard]] bool pending() const { return pending_ || streams_.pending(); }
+  // Some slot holds so much unacknowledged data that its writer may soon have no room.
+  [[nodiscard]] bool under_pressure() const { return pressure_; }
+  // Closed, and every ring was read to its end and committed.
+  [[nodiscard]] bool drained() const;
+  [[nodiscard]] bool closed() const { return closed_; }
+  [[nodiscard]] ipc::ChannelCounts Counts() const;
+
+  struct Ended {
+    uint64_t instance = 0;
+    bool corrupt = false;
+    std::string reason;
+  };
+  // Rings that ended since the last call and whose events are committed.
+  std::vector<Ended> TakeEnded();
+
+  [[nodiscard]] uint64_t id() const { return id_; }
+  [[nodiscard]] const std::string& name() const { return schema_.name; }
+  [[nodiscard]] const ctf::Channel& schema() const { return schema_; }
+  [[nodiscard]] size_t slots() const;
+  [[nodiscard]] uint64_t progress() const { return progress_; }
+
+ private:
+  enum class Run : uint8_t { kMore, kEnd };
+
+  void LookAtRings(uint64_t now, uint64_t& horizon);
+  void StartMerge();
+  bool Merge(uint64_t& budget);
+  // Hands out records of `cursor` up to `limit`.
+  Run TakeRun(Cursor& cursor, uint64_t limit, uint64_t& budget);
+  // The record at hand becomes an event, or a lost one.
+  void Take(Cursor& cursor);
+  void Lose(Cursor& cursor, LostReason reason);
+  // Makes the cursor's next record be at hand. False: none now.
+  bool Prime(Cursor& cursor, uint64_t& budget);
+  bool GiveBuffer(Cursor& cursor);
+  void TakeBufferAway(Cursor& cursor);
+  void SiftDown(size_t at);
+  void UpdatePressure();
+  void CountMissing();
+  void EndRings();
+  void CountCorrupt(RingInput& input);
+
+  uint64_t id_;
+  ctf::Channel schema_;
+  ring::TickClock* clock_;
+  Hooks hooks_;
+  ClassTable classes_;
+  CpuStreams streams_;
+  std::vector<std::unique_ptr<RingInput>> rings_;
+  std::vector<RingRecord> restored_;  // rings of the journal that did not come yet
+  std::vector<Cursor*> heap_;
+  std::vector<Ended> ended_;
+  Totals totals_;
+  uint64_t promise_ = 0;  // ticks; nothing older is appended
+  uint64_t horizon_ = 0;  // of this round: what is older is merged
+  uint64_t latest_ = 0;   // of this round: no honest record is newer
+  bool starved_ = false;  // this round ran out of budget
+  size_t buffer_memory_ = 0;
+  uint64_t progress_ = 0;  // bytes copied, ever
+  bool pending_ = false;   // something was read since the last commit
+  bool pressure_ = false;
+  bool closed_ = false;
+  uint64_t closed_at_ = 0;
+};
+
+}  // namespace weft::consumer
+
+#endif  // WEFT_NODE_AGENT_CONSUMER_CHANNEL_H_

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// The merge of a channel's rings by time; see channel.h.
+#include <algorithm>
+
+#include "node-agent/consumer/channel.h"
+#include "node-agent/consumer/limits.h"
+
+namespace weft::consumer {
+
+bool Channel::Round(uint64_t now, uint64_t lag, uint64_t& budget) {
+  uint64_t horizon = closed_ ? now : now - std::min(now, clock_->TicksIn(lag));
+  LookAtRings(now, horizon);
+  horizon_ = horizon;
+  // All honest records that the look found are older than this.
+  latest_ = clock_->Now() + clock_->TicksIn(kClockSlack);
+  const bool merged = Merge(budget);
+  if (!starved_) promise_ = std::max(promise_, horizon);
+  for (const auto& input : rings_) {
+    if (!input->active() && input->phase() == RingPhase::kCorrupt && !input->counted) {
+      input->counted = true;
+      CountCorrupt(*input);
+    }
+  }
+  UpdatePressure();
+  EndRings();
+  return merged;
+}
+
+// The owner of an atomic slot took its record's time before it commits: the horizon waits, boundedly.
+void Channel::LookAtRings(uint64_t now, uint64_t& horizon) {
+  const uint64_t oldest = now - std::min(now, clock_->TicksIn(kMaxLockLag));
+  for (const auto& input : rings_) {
+    if (!input->active()) continue;
+    if (!closed_) {
+      const uint64_t time = input->lock_time();
+      if (time != 0) horizon = std::min(horizon, std::max(time, oldest));
+    }
+    // What this look finds is all there is, once nobody can write.
+    input->final_look = input->gone || input->closed;
+    (void)input->Look();
+  }
+}
+
+bool Channel::GiveBuffer(Cursor& cursor) {
+  const uint64_t wanted = cursor.reader.wanted();
+  size_t bytes = kMinChunkBytes;
+  while (bytes < wanted && bytes < kChunkBytes) bytes *= 2;
+  if (cursor.buffer_bytes >= bytes) return true;
+  const size_t growth = bytes - cursor.buffer_bytes;
+  if (buffer_memory_ + growth > kMaxChunkMemory) return cursor.buffer_bytes >= kRecordChunkBytes;
+  cursor.buffer = std::make_unique_for_overwrite<uint8_t[]>(bytes);
+  cursor.buffer_bytes = bytes;
+  buffer_memory_ += growth;
+  return true;
+}
+
+void Channel::TakeBufferAway(Cursor& cursor) {
+  cursor.buffer.reset();
+  buffer_memory_ -= cursor.buffer_bytes;
+  cursor.buffer_bytes = 0;
+}
+
+bool Channel::Prime(Cursor& cursor, uint64_t& budget) {
+  // Each turn copies something, moves on to the next sub-buffer, or ends.
+  for (;;) {
+    switch (cursor.reader.Fetch()) {
+      case ring::SlotReader::Step::kRecord:
+        // A time from the future is no time: the record goes out at once.
+        cursor.time = cursor.reader.record().time;
+        if (cursor.time > latest_) cursor.time = horizon_;
+        return true;
+      case ring::SlotReader::Step::kEnd:
+        return false;
+      case ring::SlotReader::Step::kCorrupt:
+        cursor.input->GiveUp(cursor.reader.why_corrupt());
+        return false;
+      case ring::SlotReader::Step::kNeedCopy:
+        break;
+    }
+    if (budget == 0) {
+      starved_ = true;
+      return false;
+    }
+    if (!GiveBuffer(cursor)) return false;
+    const uint64_t bytes = std::min<uint64_t>(cursor.reader.wanted(), cursor.buffer_bytes);
+    budget -= std::min(budget, std::max<uint64_t>(bytes, 1));
+    progress_ += bytes;
+    const Status copied = cursor.reader.Copy({cursor.buffer.get(), cursor.buffer_bytes});
+    if (!copied) {
+      cursor.input->GiveUp(copied.error().message);
+      return false;
+    }
+  }
+}
+
+void Channel::StartMerge() {
+  heap_.clear();
+  for (const auto& input : rings_) {
+    if (!input->active()) continue;
+    for (const auto& cursor : input->cursors()) {
+      if (cursor == nullptr) continue;
+      if (cursor->reader.backlog() > 0) {
+        heap_.push_back(cursor.get());
+      } else if (cursor->buffer_bytes > 0) {
+        TakeBufferAway(*cursor);
+      }
+    }
+  }
+}
+
+void Channel::SiftDown(size_t at) {
+  Cursor* const moved = heap_[at];
+  for (;;) {
+    size_t child = 2 * at + 1;
+    if (child >= heap_.size()) break;
+    if (child + 1 < heap_.size() && heap_[child + 1]->time < heap_[child]->time) child++;
+    if (moved->time <= heap_[child]->time) break;
+    heap_[at] = heap_[child];
+    at = child;
+  }
+  heap_[at] = moved;
+}
+
+bool Channel::Merge(uint64_t& budget) {
+  starved_ = false;
+  StartMerge();
+  std::erase_if(heap_, [&](Cursor* cursor) { return !Prime(*cursor, budget); });
+  for (size_t i = heap_.size() / 2; i-- > 0;) SiftDown(i);
+  bool merged = false;
+  // Without budget a cursor may have older records than those at hand: the next round goes on (what
+  // was copied stays).
+  while (!starved_ && !heap_.empty() && heap_.front()->time <= horizon_) {
+    uint64_t limit = horizon_;
+    for (size_t child = 1; child <= 2 && child < heap_.size(); child++) {
+      limit = std::min(limit, heap_[child]->time);
+    }
+    merged = true;
+    if (TakeRun(*heap_.front(), limit, budget) == Run::kEnd) {
+      heap_.front() = heap_.back();
+      heap_.pop_back();
+    }
+    if (!heap_.empty()) SiftDown(0);
+  }
+  return merged;
+}
+
+Channel::Run Channel::TakeRun(Cursor& cursor, uint64_t limit, uint64_t& budget) {
+  do {
+    Take(cursor);
+    cursor.reader.Advance();
+    if (!Prime(cursor, budget)) return Run::kEnd;
+  } while (cursor.time <= limit);
+  return Run::kMore;
+}
+
+void Channel::Take(Cursor& cursor) {
+  const ring::RecordView& record = cursor.reader.record();
+  if (cursor.time < promise_) {
+    cursor.time = promise_;
+    totals_.late++;
+  }
+  const ctf::EventClass* event = cursor.input->Known(record.event);
+  if (event == nullptr) {
+    const Classified found = cursor.input->Classify(record.event, [this](Bytes description) {
+      return classes_.Find(description, hooks_.announce);
+    });
+    event = found.event;
+    if (event == nullptr) return Lose(cursor, found.lost);
+  }
+  const uint64_t time_ns = clock_->ToNs(cursor.time);
+  ctf::Appended appended = streams_.Append(record.cpu, time_ns, *event, record.body);
+  if (appended == ctf::Appended::kFull) {
+    hooks_.commit();
+    appended = streams_.Append(record.cpu, time_ns, *event, record.body);
+  }
+  if (appended != ctf::Appended::kOk) return Lose(cursor, kLostMalformed);
+  cursor.last_cpu = record.cpu;
+  pending_ = true;
+}
+
+void Channel::Lose(Cursor& cursor, LostReason reason) {
+  totals_.lost[reason]++;
+  pending_ = true;
+  streams_.CountMissing(cursor.last_cpu, 1, clock_->ToNs(cursor.time));
+}
+
+void Channel::UpdatePressure() {
+  pressure_ = false;
+  for (const auto& input : rings_) {
+    if (!input->active()) continue;
+    const uint64_t most = input->set().geometry().slot_bytes() / kFlushFraction;
+    for (const auto& cursor : input->cursors()) {
+      if (cursor != nullptr && cursor->reader.end() - cursor->acknowledged.position >= most) {
+        pressure_ = true;
+        return;
+      }
+    }
+  }
+}
+
+}  // namespace weft::consumer

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The event classes of one channel: every different description that any of its rings holds gets one,
+// in the order they are seen; ids are what packets carry. Descriptions are a tenant's bytes: what is no
+// valid description gets no class, and its records are counted as lost. Owned by the channel.
+// Invariant: a class never moves or changes; ids go up from 0 without a gap.
+#ifndef WEFT_NODE_AGENT_CONSUMER_CLASS_TABLE_H_
+#define WEFT_NODE_AGENT_CONSUMER_CLASS_TABLE_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lib/base/bytes.h"
+#include "lib/ctf/event_class.h"
+#include "node-agent/consumer/state.h"
+
+namespace weft::consumer {
+
+// What a description means for its records: a class, or why they are lost.
+struct Classified {
+  const ctf::EventClass* event = nullptr;
+  LostReason lost = kLostMalformed;
+  bool known = false;  // false: no description was seen
+};
+
+class ClassTable {
+ public:
+  // Announces a new class (metadata, journal) before any record of it is written. When it fails the
+  // class is not made and its records are lost.
+  using Announce = std::function<Status(const ctf::EventClass&, Bytes description)>;
+
+  explicit ClassTable(const ctf::Channel& channel) : channel_(&channel) {}
+
+  Classified Find(Bytes description, const Announce& announce);
+  // A class that was announced before a restart; in the order of ids.
+  Status Restore(Bytes description);
+
+  [[nodiscard]] uint32_t size() const { return static_cast<uint32_t>(classes_.size()); }
+
+ private:
+  Result<std::unique_ptr<ctf::EventClass>> Make(Bytes description) const;
+
+  const ctf::Channel* channel_;
+  std::vector<std::unique_ptr<ctf::EventClass>> classes_;
+  std::map<std::string, Classified, std::less<>> by_description_;
+  size_t bytes_ = 0;
+};
+
+}  // namespace weft::consumer
+
+#endif  // WEFT_NODE_AGENT_CONSUMER_CLASS_TABLE_H_

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything a consumer does, without sockets: traces, channels and rings come by calls, Round() does
+// a bounded piece of work. One thread.
+#ifndef WEFT_NODE_AGENT_CONSUMER_CONSUMER_H_
+#define WEFT_NODE_AGENT_CONSUMER_CONSUMER_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "node-agent/consumer/output.h"
+
+namespace weft::consumer {
+
+struct Settings {
+  uint32_t clock = WEFT_CLOCK_TSC;
+  int64_t realtime_offset_ns = 0;
+  ctf::Uuid clock_uuid{};
+};
+
+class Consumer {
+ public:
+  using Notice = std::function<void(const std::string&)>;
+
+  // Reads the journal; `maker` must outlive the consumer.
+  static Result<std::unique_ptr<Consumer>> Make(const Settings& settings, UniqueFd journal,
+                                                store::FileMaker& maker, Notice notice);
+  Consumer(const Consumer&) = delete;
+  Consumer& operator=(const Consumer&) = delete;
+
+  // A channel or ring that is known already is passed over. kNotFound: no such channel.
+  Status AddChannel(const ipc::ChannelDefinition& definition);
+  Status AddRing(uint64_t channel, UniqueFd fd, uint64_t instance, uint64_t process);
+  void ProcessGone(uint64_t process);
+  void ForgetRing(uint64_t channel, uint64_t instance);
+  // Ends writing into the channels' rings. Blocks for a barrier on all CPUs, milliseconds.
+  void StopChannels(const std::vector<uint64_t>& channels);
+  void ForgetChannel(uint64_t channel);
+  [[nodiscard]] Channel* Find(uint64_t channel);
+  [[nodiscard]] std::vector<Channel*> Channels();
+
+  // One piece of work. Returns how long nothing needs to be done, in nanoseconds.
+  uint64_t Round();
+  // All that was read into files and journal, now; then fsync.
+  Status FlushAll();
+  Status SyncFiles(uint64_t channel);
+
+  [[nodiscard]] uint64_t progress() const { return progress_; }
+
+ private:
+  Consumer(const Settings& settings, Journal journal, store::FileMaker& maker, Notice notice);
+
+  Status ReadJournal();
+  Status WriteJournal();
+  Output* FindOutput(const std::string& path);
+  void Calibrate(uint64_t now_ns);
+  [[nodiscard]] uint64_t Delay(bool merged, uint64_t now_ns);
+
+  Settings settings_;
+  ring::MachineTicks ticks_;
+  ring::TickClock clock_;
+  ring::MachineTicks mono_;
+  Journal journal_;
+  store::FileMaker* maker_;
+  Notice notice_;
+  std::vector<std::unique_ptr<Output>> outputs_;
+  std::vector<OutputRecord> restored_;
+  ClassLog classes_;
+  size_t next_output_ = 0;  // whose turn is first
+  uint64_t calibrated_ns_ = 0;
+  uint64_t merged_ns_ = 0;
+  uint64_t progress_ = 0;
+};
+
+}  // namespace weft::consumer
+
+#endif  // WEFT_NODE_AGENT_CONSUMER_CONSUMER_H_

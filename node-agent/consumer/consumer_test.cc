@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// From rings to CTF: what a consumer writes is what was committed, in time order, once, as babeltrace2
+// reads it; and the books agree.
+#include "node-agent/consumer/consumer.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "lib/ring/testing/test_writer.h"
+#include "node-agent/consumer/testing.h"
+
+namespace weft::consumer {
+namespace {
+
+using ring::testing::MakeDescription;
+using ring::testing::TestWriter;
+using testing::Babeltrace;
+using testing::Definition;
+using testing::Folder;
+using testing::Running;
+using testing::Value;
+
+std::vector<uint8_t> Body(uint64_t a, uint64_t b) {
+  std::vector<uint8_t> body(16);
+  std::memcpy(body.data(), &a, 8);
+  std::memcpy(body.data() + 8, &b, 8);
+  return body;
+}
+
+class ConsumerTest : public ::testing::Test {
+ protected:
+  ConsumerTest() : journal(memfd_create("journal", MFD_CLOEXEC)) {}
+  uint64_t Now() { return ticks.Ticks(); }
+  static void CheckBooks(const ipc::ChannelCounts& counts) {
+    uint64_t lost = 0;
+    for (const auto& [reason, n] : counts.lost) lost += n;
+    EXPECT_EQ(counts.recorded, counts.delivered + counts.overwritten + lost + counts.in_flight);
+  }
+
+  Folder folder;
+  UniqueFd journal;
+  ring::MachineTicks ticks{WEFT_CLOCK_TSC};
+};
+
+TEST_F(ConsumerTest, OneEventIsReadByBabeltrace) {
+  TestWriter writer;
+  writer.Describe(3, MakeDescription("shop:order", {"number", "price"}));
+  Running running(folder, journal);
+  ASSERT_TRUE(running.consumer->AddChannel(Definition()));
+  ASSERT_TRUE(running.consumer->AddRing(1, writer.Fd(), 42, 1));
+  ASSERT_TRUE(writer.Write(0, 3, 1, Now(), Body(17, 23)));
+  ASSERT_TRUE(running.Drain());
+  std::string errors;
+  const auto lines = Babeltrace(folder.path(), &errors);
+  EXPECT_EQ(errors, "");
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_NE(lines[0].find("shop:order"), std::string::npos) << lines[0];
+  EXPECT_EQ(Value(lines[0], "number"), 17U);
+  EXPECT_EQ(Value(lines[0], "price"), 23U);
+  EXPECT_EQ(Value(lines[0], "cpu_id"), 1U);
+  const auto counts = running.consumer->Find(1)->Counts();
+  EXPECT_EQ(counts.delivered, 1U);
+  CheckBooks(counts);
+}
+
+TEST_F(ConsumerTest, RingsAreMergedByTimeAndSplitByCpu) {
+  std::mt19937 random(3);
+  Running running(folder, journal);
+  ASSERT_TRUE(running.consumer->AddChannel(Definition()));
+  std::vector<std::unique_ptr<TestWriter>> writers;
+  for (uint64_t i = 0; i < 5; i++) {
+    writers.push_back(std::make_unique<TestWriter>(
+        ring::testing::WriterOptions{.subbuf_shift = 16, .instance = i}));
+    // The same event has another id in each ring set.
+    writers.back()->Describe(static_cast<uint16_t>(i), MakeDescription("p:e", {"number", "ring"}));
+    ASSERT_TRUE(running.consumer->AddRing(1, writers.back()->Fd(), i, i));
+  }
+  uint64_t number = 0;
+  for (int i = 0; i < 20000; i++) {
+    const size_t w = random() % writers.size();
+    if (writers[w]->Write(random() % 2, static_cast<uint16_t>(w), random() % 4, Now(),
+                          Body(number, w))) {
+      number++;
+    }
+    if (random() % 500 == 0) running.consumer->Round();
+  }
+  ASSERT_TRUE(running.Drain());
+  std::string errors;
+  const auto lines = Babeltrace(folder.path(), &errors);
+  EXPECT_EQ(errors, "");
+  ASSERT_EQ(lines.size(), number);
+  for (size_t i = 0; i < lines.size(); i++) ASSERT_EQ(Value(lines[i], "number"), i) << lines[i];
+  const auto counts = running.consumer->Find(1)->Counts();
+  EXPECT_EQ(counts.delivered, number);
+  EXPECT_EQ(counts.streams, 4U);
+  EXPECT_EQ(counts.late, 0U);
+  CheckBooks(counts);
+}
+
+TEST_F(ConsumerTest, DiscardedEventsAreInTheTrace) {
+  TestWriter writer;
+  writer.Describe(0, MakeDescription("p:e", {"number", "ring"}));
+  Running running(folder, journal);
+  ASSERT_TRUE(running.consumer->AddChannel(Definition()));
+  ASSERT_TRUE(running.consumer->AddRing(1, writer.Fd(), 42, 1));
+  for (int i = 0; i < 1000; i++) writer.Write(0, 0, 0, Now(), Body(1, 2));
+  ASSERT_GT(writer.discarded(0), 0U);
+  ASSERT_TRUE(running.Drain());
+  std::string errors;
+  const auto lines = Babeltrace(folder.path(), &errors);
+  EXPECT_EQ(lines.size(), writer.committed(0));
+  EXPECT_NE(errors.find("Tracer discarded " + std::to_string(writer.discarded(0)) + " event"),
+            std::string::npos)
+      << errors;
+  EXPECT_EQ(running.consumer->Find(1)->Counts().discarded.at("full"), writer.discarded(0));
+}
+
+TEST_F(ConsumerTest, OverwrittenEventsAreCountedExactly) {
+  TestWriter writer({.mode = WEFT_RING_OVERWRITE});
+  writer.Describe(0, MakeDescription("p:e", {"number", "ring"}));
+  Running running(folder, journal);
+  ASSERT_TRUE(running.consumer->AddChannel(Definition()));
+  ASSERT_TRUE(running.consumer->AddRing(1, writer.Fd(), 42, 1));
+  for (uint64_t i = 0; i < 5000; i++) {
+    ASSERT_TRUE(writer.Write(0, 0, 0, Now(), Body(i, 2)));
+    if (i % 700 == 0) running.consumer->Round();
+  }
+  ASSERT_TRUE(running.Drain());
+  const auto counts = running.consumer->Find(1)->Counts();
+  EXPECT_EQ(counts.recorded, 5000U);
+  EXPECT_GT(counts.overwritten, 0U);
+  EXPECT_EQ(Babeltrace(folder.path()).size(), counts.delivered);
+  CheckBooks(counts);
+}
+
+TEST_F(ConsumerTest, WhatContradictsItsDescriptionIsLostAndCounted) {
+  TestWriter writer;
+  writer.Describe(0, MakeDescription("p:e", {"number", "ring"}));
+  writer.Describe(1, std::vector<uint8_t>(MakeDescription("p:bad", {"x"})));
+  Running running(folder, journal);
+  ASSERT_TRUE(running.consumer->AddChannel(Definition()));
+  ASSERT_TRUE(running.consumer->AddRing(1, writer.Fd(), 42, 1));
+  const std::vector<uint8_t> shorter(5);
+  writer.Write(0, 0, 0, Now(), Body(1, 1));
+  writer.Write(0, 0, 0, Now(), shorter);
+  writer.Write(0, 9, 0, Now(), Body(1, 1));
+  writer.Write(0, 0, 65535, Now(), Body(1, 1));
+  writer.Write(0, 0, 0, Now(), Body(2, 2));
+  ASSERT_TRUE(running.Drain());
+  const auto counts = running.consumer->Find(1)->Counts();
+  EXPECT_EQ(counts.delivered, 2U);
+  EXPECT_EQ(counts.lost.at("consumer/malformed"), 3U);
+  CheckBooks(counts);
+  EXPECT_EQ(Babeltrace(folder.path()).size(), 2U);
+}
+
+TEST_F(ConsumerTest, ACorruptRingEndsAndNothingElse) {
+  TestWriter bad;
+  TestWriter good({.instance = 43});
+  for (TestWriter* writer : {&bad, &good}) {
+    writer->Describe(0, MakeDescription("p:e", {"number", "ring"}));
+  }
+  Running running(folder, journal);
+  ASSERT_TRUE(running.consumer->AddChannel(Definition()));
+  ASSERT_TRUE(running.consumer->AddRing(1, bad.Fd(), 42, 1));
+  ASSERT_TRUE(running.consumer->AddRing(1, good.Fd(), 43, 2));
+  for (uint64_t i = 0; i < 50; i++) {
+    bad.Write(0, 0, 0, Now(), Body(i, 0));
+    good.Write(0, 0, 0, Now(), Body(i, 1));
+  }
+  // The 11th record of the bad one.
+  reinterpret_cast<weft_record*>(bad.ring(0) + 32 + 10 * 32)->size = 3;
+  ASSERT_TRUE(running.Drain());
+  const auto counts = running.consumer->Find(1)->Counts();
+  EXPECT_EQ(counts.delivered, 60U);
+  EXPECT_EQ(counts.corrupt_rings, 1U);
+  EXPECT_EQ(counts.lost.at("consumer/corrupt"), 40U);
+  CheckBooks(counts);
+  const auto ended = running.consumer->Find(1)->TakeEnded();
+  ASSERT_EQ(ended.size(), 2U);
+  EXPECT_EQ(ended[0].corrupt || ended[1].corrupt, true);
+}
+
+TEST_F(ConsumerTest, ARecordFromTheFutureDoesNotStopItsRing) {
+  TestWriter writer;
+  writer.Describe(0, MakeDescription("p:e", {"number", "ring"}));
+  Running running(folder, journal);
+  ASSERT_TRUE(running.consumer->AddChannel(Definition()));
+  ASSERT_TRUE(running.consumer->AddRing(1, writer.Fd(), 42, 1));
+  writer.Write(0, 0, 0, ~uint64_t{0}, Body(0, 0));
+  writer.Write(0, 0, 0, Now(), Body(1, 0));
+  ASSERT_TRUE(running.Drain());
+  EXPECT_EQ(Babeltrace(folder.path()).size(), 2U);
+}
+
+TEST_F(ConsumerTest, ARingEndsWithItsProcessAndIsForgotten) {
+  TestWriter writer;
+  writer.Describe(0, MakeDescription("p:e", {"number", "ring"}));
+  Running running(folder, journal);
+  ASSERT_TRUE(running.consumer->AddChannel(Definition()));
+  ASSERT_TRUE(running.consumer->AddRing(1, writer.Fd(), 42, 7));
+  for (uint64_t i = 0; i < 20; i++) writer.Write(0, 0, 0, Now(), Body(i, 0));
+  running.consumer->ProcessGone(7);
+  Channel* channel = running.consumer->Find(1);
+  std::vector<Channel::Ended> ended;
+  for (int i = 0; i < 2000 && ended.empty(); i++) {
+    running.consumer->Round();
+    ended = channel->TakeEnded();
+    ::usleep(1000);
+  }
+  ASSERT_EQ(ended.size(), 1U);
+  EXPECT_EQ(ended[0].instance, 42U);
+  EXPECT_FALSE(ended[0].corrupt);
+  running.consumer->ForgetRing(1, 42);
+  const auto counts = channel->Counts();
+  EXPECT_EQ(counts.recorded, 20U);
+  EXPECT_EQ(counts.delivered, 20U);
+  EXPECT_EQ(counts.rings, 1U);
+  CheckBooks(counts);
+}
+
+// A consumer that is dropped at any moment, like a killed one, and made again on the same journal.
+TEST_F(ConsumerTest, ARestartedConsumerLosesNothingAndRepeatsNothing) {
+  std::mt19937 random(11);
+  TestWriter writer({.subbuf_shift = 14});
+  uint64_t number = 0;
+  auto running = std::make_unique<Running>(folder, journal);
+  for (int restart = 0; restart < 40; restart++) {
+    ASSERT_TRUE(running->consumer->AddChannel(Definition()));
+    ASSERT_TRUE(running->consumer->AddRing(1, writer.Fd(), 42, 1));
+    const auto id = static_cast<uint16_t>(restart);
+    writer.Describe(id, MakeDescription("p:e" + std::to_string(restart / 2), {"number", "ring"}));
+    for (int i = 0; i < 300; i++) {
+      if (writer.Write(random() % 2, id, random() % 3, Now(), Body(number, 0))) number++;
+      if (random() % 50 == 0) {
+        ::usleep(1000);
+        running->consumer->Round();
+      }
+      if (random() % 200 == 0) {
+        ASSERT_TRUE(running->consumer->FlushAll());
+      }
+    }
+    if (restart < 39) running = std::make_unique<Running>(folder, journal);
+  }
+  ASSERT_TRUE(running->Drain());
+  std::string errors;
+  const auto lines = Babeltrace(folder.path(), &errors);
+  EXPECT_EQ(errors.find("lost"), std::string::npos) << errors;
+  ASSERT_EQ(lines.size(), number);
+  for (size_t i = 0; i < lines.size(); i++) ASSERT_EQ(Value(lines[i], "number"), i);
+  const auto counts = running->consumer->Find(1)->Counts();
+  EXPECT_EQ(counts.delivered, number);
+  EXPECT_EQ(counts.recorded, number);
+  EXPECT_EQ(counts.in_flight, 0U);
+}
+
+}  // namespace
+}  // namespace weft::consumer

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a consumer must know to go on where a killed one was: a memory file that the agent and the
+// keeper keep open. The consumer's thread writes it; it is read once at start.
+//
+//   0      record A      struct JournalRecord, then `size` bytes
+//   1 GiB  record B      the same; the valid one with the higher sequence counts
+//   2 GiB  event log     appended; a record says how much of it counts
+// The file is sparse. A record is written whole, by pwrite, over the older one: a SIGKILL at any point
+// leaves the other one, or both. (The file is memory: it does not outlive the machine, nor do rings.)
+//
+// The contents of records and events are the caller's. A record's bytes are checksummed; whoever reads
+// them still checks every length, as of any file.
+#ifndef WEFT_NODE_AGENT_CONSUMER_JOURNAL_H_
+#define WEFT_NODE_AGENT_CONSUMER_JOURNAL_H_
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "lib/base/bytes.h"
+#include "lib/base/result.h"
+#include "lib/base/unique_fd.h"
+
+namespace weft::consumer {
+
+class Journal {
+ public:
+  // An empty file is an empty journal; so is one whose first record was torn: nothing was acknowledged
+  // before it.
+  static Result<Journal> Open(UniqueFd fd);
+
+  // The record that counted at Open; empty: none. Events of the log, in order.
+  [[nodiscard]] const std::vector<uint8_t>& record() const { return record_; }
+  Status ReadEvents(const std::function<Status(Bytes)>& sink) const;
+
+  // Counts from the next Commit on.
+  Status AppendEvent(Bytes event);
+  // Everything before is final after this.
+  Status Commit(Bytes record);
+
+  [[nodiscard]] uint64_t sequence() const { return sequence_; }
+
+ private:
+  explicit Journal(UniqueFd fd) : fd_(std::move(fd)) {}
+
+  UniqueFd fd_;
+  std::vector<uint8_t> record_;
+  std::vector<uint8_t> scratch_;
+  uint64_t sequence_ = 0;
+  uint64_t log_bytes_ = 0;
+};
+
+// A fast 64-bit checksum of bytes (multiply and rotate over 8-byte words; detects torn writes, not
+// malice).
+uint64_t Checksum(Bytes bytes);
+
+}  // namespace weft::consumer
+
+#endif  // WEFT_NODE_AGENT_CONSUMER_JOURNAL_H_

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Limits and times of the consumer, all in one place.
+#ifndef WEFT_NODE_AGENT_CONSUMER_LIMITS_H_
+#define WEFT_NODE_AGENT_CONSUMER_LIMITS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace weft::consumer {
+
+// --- memory ----------------------------------------------------------------------------------
+
+// A copy of ring memory at a time: large enough that a pread's fixed cost vanishes, small enough that
+// it stays in the second-level cache until it is used.
+inline constexpr size_t kChunkBytes = 256 * 1024;
+// Smallest copy buffer: a record of 64 KiB and the header before it always fit.
+inline constexpr size_t kMinChunkBytes = 4096;
+inline constexpr size_t kRecordChunkBytes = 72 * 1024;
+// Copy buffers of one channel together. A slot that gets none waits for the next round.
+inline constexpr size_t kMaxChunkMemory = 64 * 1024 * 1024;
+inline constexpr size_t kPacketCapacity = 512 * 1024;
+inline constexpr uint32_t kMaxRingsPerChannel = 16384;
+inline constexpr uint32_t kMaxClassesPerChannel = 16384;
+inline constexpr size_t kMaxClassBytesPerChannel = 64 * 1024 * 1024;
+inline constexpr uint32_t kMaxChannels = 256;
+inline constexpr uint32_t kMaxCpus = 8192;
+
+// --- time (nanoseconds) ----------------------------------------------------------------------
+
+// A record is merged when it is so old: 2 % of records become visible later than another CPU's
+// newer ones, by up to milliseconds where virtual CPUs are taken away.
+inline constexpr uint64_t kHorizonLag = 20'000'000;
+// The same when a ring fills faster than that allows: order may suffer (counted as late), not events.
+inline constexpr uint64_t kShortLag = 1'000'000;
+// The owner of an atomic slot may have taken its time and not committed yet; waited for so long.
+inline constexpr uint64_t kMaxLockLag = 200'000'000;
+// Counters of different CPUs may differ by less than this; a record that is newer is a lie.
+inline constexpr uint64_t kClockSlack = 1'000'000;
+inline constexpr uint64_t kMaxPacketAge = 1'000'000'000;
+inline constexpr uint64_t kCalibrationInterval = 1'000'000'000;
+inline constexpr uint64_t kPollBusy = 1'000'000;
+inline constexpr uint64_t kPollIdle = 10'000'000;
+inline constexpr uint64_t kPollAsleep = 50'000'000;
+inline constexpr uint64_t kIdleAfter = 20'000'000;
+inline constexpr uint64_t kAsleepAfter = 5'000'000'000;
+// A slot's writer that holds the lock when its channel is closed is waited for so long.
+inline constexpr uint64_t kCloseWait = 1'000'000'000;
+
+// --- work ------------------------------------------------------------------------------------
+
+// What one channel may copy before it is the next one's turn.
+inline constexpr uint64_t kBytesPerRound = 16 * 1024 * 1024;
+// A slot's read but not yet acknowledged data, as a part of its ring, that makes a flush necessary.
+inline constexpr uint64_t kFlushFraction = 4;
+
+}  // namespace weft::consumer
+
+#endif  // WEFT_NODE_AGENT_CONSUMER_LIMITS_H_

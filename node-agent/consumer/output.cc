@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// See output.h.
+#include "node-agent/consumer/output.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "node-agent/consumer/kill_point.h"
+#include "node-agent/consumer/limits.h"
+
+namespace weft::consumer {
+namespace {
+
+ctf::TraceInfo MakeInfo(const ipc::ChannelDefinition& d, const ctf::Clock& clock) {
+  ctf::TraceInfo info{.uuid = d.trace_uuid,
+                      .version = d.ctf_version == "2" ? ctf::Version::k2 : ctf::Version::k1_8,
+                      .clock = clock};
+  info.env = ctf::MakeEnv({.hostname = d.hostname,
+                           .domain = d.domain,
+                           .trace_name = d.trace,
+                           .created = d.created,
+                           .procnames = d.programs,
+                           .node = d.node,
+                           .kubernetes_namespace = d.kubernetes_namespace,
+                           .pod = d.pod,
+                           .pod_uid = d.pod_uid,
+                           .container = d.container});
+  return info;
+}
+
+// Cuts a file to what the journal knows of it.
+Status CutFile(store::FileMaker& maker, const std::string& name, uint64_t bytes) {
+  WEFT_ASSIGN(const UniqueFd fd, maker.OpenFile(name));
+  if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) return FailErrno(name);
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Output>> Output::Open(const ipc::ChannelDefinition& definition,
+                                             const ctf::Clock& ctf_clock,
+                                             const OutputRecord* record, store::FileMaker& maker,
+                                             ring::TickClock& clock, Hooks hooks) {
+  const std::string& path = definition.trace_path;
+  WEFT_TRY(store::CheckRelativeName(path));
+  WEFT_TRY(CutFile(maker, path + "/metadata", record == nullptr ? 0 : record->metadata_bytes));
+  WEFT_ASSIGN(store::TraceStore store, store::TraceStore::Open(maker, path));
+  std::unique_ptr<Output> output(
+      new Output(path, std::move(store), maker, clock, std::move(hooks)));
+  output->info_ = MakeInfo(definition, ctf_clock);
+  if (record == nullptr) {
+    output->record_.path = path;
+    Encode(output->record_, output->committed_);
+    WEFT_TRY(output->store_.AppendMetadata(ctf::TraceMetadata(output->info_)));
+    return output;
+  }
+  if (output->store_.metadata_bytes() != record->metadata_bytes) {
+    return Fail(ErrorCode::kCorrupt, path + "/metadata: its length is not what the journal says");
+  }
+  output->record_ = *record;
+  Encode(*record, output->committed_);
+  return output;
+}
+
+uint32_t Output::FreeStreamClass() const {
+  uint32_t next = 0;
+  for (const auto& channel : channels_) next = std::max(next, channel->schema().id + 1);
+  for (const auto& record : record_.channels) next = std::max(next, record.stream_class + 1);
+  return next;
+}
+
+Status Output::AddChannel(const ipc::ChannelDefinition& definition, const ClassLog& classes) {
+  const auto known = std::find_if(record_.channels.begin(), record_.channels.end(),
+                                  [&](const auto& r) { return r.id == definition.id; });
+  const bool restore = known != record_.channels.end();
+  ctf::ChannelSchema schema{.id = restore ? known->stream_class : FreeStreamClass(),
+                            .name = definition.channel};
+  for (const ipc::Context& context : definition.contexts) {
+    schema.contexts.push_back({context.id, context.name});
+  }
+  WEFT_ASSIGN(ctf::Channel ctf_channel, ctf::MakeChannel(schema));
+  if (!restore) WEFT_TRY(store_.AppendMetadata(ctf::ChannelMetadata(info_, ctf_channel)));
+  const uint64_t id = definition.id;
+  Channel::Hooks hooks{
+      .announce = [this, id](const ctf::EventClass& event,
+                             Bytes description) { return Announce(id, event, description); },
+      .prepare =
+          [this, name = definition.channel](uint32_t number, uint64_t bytes) {
+            return CutFile(*maker_, path_ + "/" + name + "_" + std::to_string(number), bytes);
+          },
+      .commit = [this] { (void)Commit(); }};
+  auto channel = std::make_unique<Channel>(id, std::move(ctf_channel), info_.uuid, store_, *clock_,
+                                           std::move(hooks));
+  if (restore) {
+    const auto log = classes.find(id);
+    WEFT_TRY(channel->Restore(
+        *known, log == classes.end() ? std::vector<std::vector<uint8_t>>{} : log->second));
+    record_.channels.erase(known);
+  }
+  channels_.push_back(std::move(channel));
+  return Commit();
+}
+
+void Output::RemoveChannel(uint64_t id) {
+  std::erase_if(channels_, [id](const auto& channel) { return channel->id() == id; });
+  std::erase_if(record_.channels, [id](const auto& record) { return record.id == id; });
+}
+
+Channel* Output::Find(uint64_t id) {
+  for (const auto& channel : channels_) {
+    if (channel->id() == id) return channel.get();
+  }
+  return nullptr;
+}
+
+Status Output::Announce(uint64_t channel, const ctf::EventClass& event, Bytes description) {
+  Status status = store_.AppendMetadata(ctf::EventMetadata(info_, event));
+  KillPoint("metadata");
+  if (status) {
+    std::vector<uint8_t> entry(sizeof(channel) + sizeof(event.id) + description.size());
+    std::memcpy(entry.data(), &channel, sizeof(channel));
+    std::memcpy(entry.data() + sizeof(channel), &event.id, sizeof(event.id));
+    std::memcpy(entry.data() + sizeof(channel) + sizeof(event.id), description.data(),
+                description.size());
+    status = hooks_.append_event(entry);
+  }
+  if (!status) NoticeStoreError(status.error());
+  return status;
+}
+
+void Output::NoticeStoreError(const Error& error) {
+  if (!store_failed_) hooks_.notice(error.message);
+  store_failed_ = true;
+}
+
+bool Output::Round(uint64_t now, uint64_t now_ns, uint64_t& budget) {
+  bool merged = false;
+  bool pending = false;
+  bool pressure = false;
+  for (const auto& channel : channels_) {
+    const uint64_t lag = channel->under_pressure() ? kShortLag : kHorizonLag;
+    merged = channel->Round(now, lag, budget) || merged;
+    pending = pending || channel->pending();
+    pressure = pressure || channel->under_pressure() || channel->closed();
+  }
+  if (!pending) {
+    pending_since_ns_ = 0;
+    return merged;
+  }
+  if (pending_since_ns_ == 0) pending_since_ns_ = now_ns;
+  if (pressure || now_ns - pending_since_ns_ >= kMaxPacketAge) (void)Commit();
+  return merged;
+}
+
+Status Output::Commit() {
+  KillPoint("before_packets");
+  for (const auto& channel : channels_) {
+    if (auto flushed = channel->Flush(); !flushed) NoticeStoreError(flushed.error());
+    KillPoint("packets");
+  }
+  OutputRecord now{
+      .path = path_, .metadata_bytes = store_.metadata_bytes(), .channels = record_.channels};
+  for (const auto& channel : channels_) now.channels.push_back(channel->Record());
+  committed_.clear();
+  Encode(now, committed_);
+  KillPoint("before_journal");
+  WEFT_TRY(hooks_.write_journal());
+  KillPoint("journal");
+  for (const auto& channel : channels_) channel->Acknowledge();
+  KillPoint("tails");
+  pending_since_ns_ = 0;
+  return {};
+}
+
+}  // namespace weft::consumer

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// One CTF trace: its store and the channels that write into it. Decides what one commit covers:
+// everything of this trace. Used by the consumer's thread.
+//
+// A commit, in this order:
+//   C1  the packets that hold what was read go into their files (metadata is there already)
+//   C2  the journal gets the files' lengths, the rings' positions and the counts, as one record
+//   C3  the rings' tails are stored: the writers may use the room again
+// A SIGKILL before C2: the next consumer cuts the files to the lengths of the record before and reads
+// the rings from its positions; their data is still there, because of C3. After C2: it goes on behind.
+#ifndef WEFT_NODE_AGENT_CONSUMER_OUTPUT_H_
+#define WEFT_NODE_AGENT_CONSUMER_OUTPUT_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lib/ctf/metadata_writer.h"
+#include "node-agent/consumer/channel.h"
+#include "node-agent/consumer/journal.h"
+
+namespace weft::consumer {
+
+// Event descriptions of the journal: by channel id, then class id.
+using ClassLog = std::map<uint64_t, std::vector<std::vector<uint8_t>>>;
+
+class Output {
+ public:
+  struct Hooks {
+    std::function<Status()> write_journal;  // C2, of all outputs
+    std::function<Status(Bytes)> append_event;
+    std::function<void(const std::string&)> notice;  // for people
+  };
+
+  // Opens the trace of this definition's path, as `record` has it or, without one, empty.
+  static Result<std::unique_ptr<Output>> Open(const ipc::ChannelDefinition& definition,
+                                              const ctf::Clock& ctf_clock,
+                                              const OutputRecord* record, store::FileMaker& maker,
+                                              ring::TickClock& clock, Hooks hooks);
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+
+  // Commits afterwards, so that the channel is there after a restart.
+  Status AddChannel(const ipc::ChannelDefinition& definition, const ClassLog& classes);
+  void RemoveChannel(uint64_t id);
+  [[nodiscard]] Channel* Find(uint64_t id);
+  [[nodiscard]] const std::vector<std::unique_ptr<Channel>>& channels() const { return channels_; }
+
+  // One round of all channels; commits what is due. True: something was merged.
+  bool Round(uint64_t now, uint64_t now_ns, uint64_t& budget);
+  // C1 to C3. Errors of the store are counted and noticed; only the journal's are returned.
+  Status Commit();
+  Status Sync() { return store_.Sync(); }
+
+  // As of the last commit; for the journal.
+  [[nodiscard]] const std::vector<uint8_t>& committed() const { return committed_; }
+  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] bool restorable() const { return !record_.channels.empty(); }
+
+ private:
+  Output(std::string path, store::TraceStore store, store::FileMaker& maker, ring::TickClock& clock,
+         Hooks hooks)
+      : path_(std::move(path)),
+        store_(std::move(store)),
+        maker_(&maker),
+        clock_(&clock),
+        hooks_(std::move(hooks)) {}
+
+  Status Announce(uint64_t channel, const ctf::EventClass& event, Bytes description);
+  void NoticeStoreError(const Error& error);
+  [[nodiscard]] uint32_t FreeStreamClass() const;
+
+  std::string path_;
+  store::TraceStore store_;
+  store::FileMaker* maker_;
+  ring::TickClock* clock_;
+  Hooks hooks_;
+  ctf::TraceInfo info_;
+  std::vector<std::unique_ptr<Channel>> channels_;
+  OutputRecord record_;  // of the journal: channels that were not defined again yet
+  std::vector<uint8_t> committed_;
+  uint64_t pending_since_ns_ = 0;  // 0: nothing
+  bool store_failed_ = false;
+};
+
+}  // namespace weft::consumer
+
+#endif  // WEFT_NODE_AGENT_CONSUMER_OUTPUT_H_

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// One ring set as its channel reads it: a cursor for every slot that was ever written to, and what the
+// ring set's event ids mean. Owned by the channel, used by the consumer's thread.
+// Invariant: a ring set is given up as a whole at its first contradiction; what was handed out before
+// stays.
+#ifndef WEFT_NODE_AGENT_CONSUMER_RING_INPUT_H_
+#define WEFT_NODE_AGENT_CONSUMER_RING_INPUT_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lib/ring/description_reader.h"
+#include "lib/ring/slot_reader.h"
+#include "node-agent/consumer/class_table.h"
+#include "node-agent/consumer/state.h"
+
+namespace weft::consumer {
+
+class RingInput;
+
+// A slot's reader and what belongs to it while it is merged.
+struct Cursor {
+  Cursor(RingInput& owner, const ring::RingSet& set, uint32_t slot)
+      : input(&owner), reader(set, slot), acknowledged(reader.state()) {}
+
+  RingInput* input;
+  ring::SlotReader reader;
+  std::unique_ptr<uint8_t[]>
+      buffer;  // what reader copies into; none while there is nothing to read
+  size_t buffer_bytes = 0;
+  uint64_t time = 0;             // of the record at hand; the key of the merge
+  ring::SlotState acknowledged;  // as of the last commit of the journal
+  DiscardCounts discarded{};     // that were seen
+  uint64_t overwritten = 0;      // that were counted as missing
+  uint32_t last_cpu = 0;
+};
+
+class RingInput {
+ public:
+  RingInput(ring::RingSet set, uint64_t instance, uint64_t process)
+      : set_(std::move(set)),
+        descriptions_(set_),
+        instance_(instance),
+        process_(process),
+        cursors_(set_.geometry().slot_count) {}
+  RingInput(const RingInput&) = delete;
+  RingInput& operator=(const RingInput&) = delete;
+
+  // Goes on where the journal says; without a record where the ring's tails are.
+  Status Restore(const RingRecord& record);
+  Status RestoreFromTails();
+
+  // Finds new slots and takes a fresh look at all. False: the ring set was given up.
+  bool Look();
+
+  // What an event id means. `find` classifies a description that was not seen before.
+  using FindClass = std::function<Classified(Bytes)>;
+  Classified Classify(uint16_t event, const FindClass& find);
+  [[nodiscard]] const ctf::EventClass* Known(uint16_t event) const {
+    return event < events_.size() ? events_[event].event : nullptr;
+  }
+
+  // Gives the ring set up; the first reason stays.
+  void GiveUp(const std::string& why);
+
+  [[nodiscard]] bool active() const { return phase_ == RingPhase::kActive; }
+  [[nodiscard]] RingPhase phase() const { return phase_; }
+  void set_done() { phase_ = RingPhase::kDone; }
+  [[nodiscard]] const std::string& why() const { return why_; }
+  [[nodiscard]] ring::RingSet& set() { return set_; }
+  [[nodiscard]] const ring::RingSet& set() const { return set_; }
+  [[nodiscard]] uint64_t instance() const { return instance_; }
+  [[nodiscard]] uint64_t process() const { return process_; }
+  // By slot; null where nothing was ever written.
+  [[nodiscard]] const std::vector<std::unique_ptr<Cursor>>& cursors() const { return cursors_; }
+
+  // Every slot was read to what the last Look saw.
+  [[nodiscard]] bool at_end() const;
+  // An owner holds the atomic slot's lock: the time of its record, 0 if nobody does.
+  [[nodiscard]] uint64_t lock_time() const;
+  // Committed records: handed out, overwritten, and those between the reader and head.
+  [[nodiscard]] uint64_t recorded() const;
+  [[nodiscard]] uint64_t overwritten() const;
+  [[nodiscard]] DiscardCounts discarded() const;
+  // Of a ring set that was given up: committed, never handed out.
+  [[nodiscard]] uint64_t corrupt_recorded() const { return corrupt_recorded_; }
+
+  [[nodiscard]] RingRecord Record() const;
+  // After the journal's commit: the positions of Record become the writer's room.
+  void Acknowledge();
+
+  bool gone = false;        // no process writes here any more
+  bool closed = false;      // StoreClosed was done
+  bool final_look = false;  // looked at after the last writer's end
+  bool reported = false;    // its end was told
+  bool counted = false;     // as corrupt
+
+ private:
+  [[nodiscard]] uint64_t BehindHead(const Cursor& cursor) const;
+
+  ring::RingSet set_;
+  ring::DescriptionReader descriptions_;
+  uint64_t instance_;
+  uint64_t process_;
+  std::vector<std::unique_ptr<Cursor>> cursors_;
+  std::vector<Classified> events_;
+  RingPhase phase_ = RingPhase::kActive;
+  std::string why_;
+  uint64_t corrupt_recorded_ = 0;
+};
+
+}  // namespace weft::consumer
+
+#endif  // WEFT_NODE_AGENT_CONSUMER_RING_INPUT_H_
