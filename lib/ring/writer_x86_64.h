@@ -26,7 +26,7 @@
 /* Offsets in struct rseq: cpu_id 4, rseq_cs 8, mm_cid 24. */
 
 #define WEFT_RSEQ_DESCRIPTOR                         \
-  ".pushsection .data.rel.ro.weft_rseq, \"aw\"\n\t"  \
+  ".pushsection weft_rseq_cs, \"aw\"\n\t"            \
   ".balign 32\n"                                     \
   "9:\n\t"                                           \
   ".long 0, 0\n\t"                                   \

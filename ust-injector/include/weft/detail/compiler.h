@@ -6,6 +6,8 @@
 #ifndef WEFT_DETAIL_COMPILER_H_
 #define WEFT_DETAIL_COMPILER_H_
 
+#include "link_map.h"
+
 #ifdef __cplusplus
 #define WEFT_EXTERN_C extern "C"
 #define WEFT_BEGIN_C extern "C" {
@@ -44,10 +46,17 @@
  * WEFT_LIBRARY_SYMBOL(name): the address of a function of libweft.so, as void (*)(void), or NULL in a
  * process without it. In assembly, since a compiler may take the address of a weak symbol in a
  * non-PIE program for a link-time constant, which is then 0 for ever. The GOT entry is filled by
- * ld.so, or at link time with 0 in a static program.
+ * ld.so, or at link time with 0 in a static program, and by some linkers (mold) in any: then the
+ * list of loaded objects is asked.
  */
+#define WEFT_LIBRARY_SYMBOL(name)                                              \
+  __extension__({                                                              \
+    void (*weft_found)(void) = WEFT_WEAK_SYMBOL(name);                         \
+    if (!weft_found) weft_found = (void (*)(void))weft_link_map_symbol(#name); \
+    weft_found;                                                                \
+  })
 #if defined(__x86_64__)
-#define WEFT_LIBRARY_SYMBOL(name)                                                             \
+#define WEFT_WEAK_SYMBOL(name)                                                             \
   __extension__({                                                                             \
     void (*weft_address)(void);                                                               \
     __asm__(".weak " #name "\n\t{movq " #name "@GOTPCREL(%%rip), %0|mov %0, QWORD PTR " #name \
@@ -56,7 +65,7 @@
     weft_address;                                                                             \
   })
 #elif defined(__aarch64__)
-#define WEFT_LIBRARY_SYMBOL(name)                                                             \
+#define WEFT_WEAK_SYMBOL(name)                                                             \
   __extension__({                                                                             \
     void (*weft_address)(void);                                                               \
     __asm__(".weak " #name "\n\tadrp %0, :got:" #name "\n\tldr %0, [%0, :got_lo12:" #name "]" \

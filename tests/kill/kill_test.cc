@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// P3's equality for one traced program, exactly, whatever happens to it: threads, nested signals, forks,
+// vforks, SIGKILL at random and at every instruction boundary of the writer's sections.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <random>
+
+#include "tests/kill/sections.h"
+#include "tests/kill/world.h"
+
+namespace weft::kill_test {
+namespace {
+
+bool Long() { return getenv("WEFT_LONG") != nullptr; }
+
+// The two halves of P3. `exact`: nobody was killed.
+void ExpectBalance(const Books& b, bool exact) {
+  EXPECT_EQ(b.wrong, "");
+  EXPECT_EQ(b.recorded, b.read + b.overwritten);
+  const uint64_t emitted = b.recorded + b.discarded;
+  EXPECT_GE(emitted, b.ended);
+  EXPECT_LE(emitted, b.begun);
+  if (exact) {
+    EXPECT_EQ(b.begun, b.ended);
+  }
+}
+
+struct Storm {
+  const char* name;
+  const char* flags;
+  weft_ring_mode mode;
+  int threads;
+  const char* environment;
+};
+
+class Threads : public testing::TestWithParam<Storm> {};
+
+TEST_P(Threads, EveryEventIsCountedExactlyAtFullSpeed) {
+  const Storm& storm = GetParam();
+  World world({.mode = storm.mode, .extra_environment = storm.environment});
+  const pid_t worker = world.Start(storm.threads, 100000, storm.flags);
+  const Books b = world.Finish(worker, false);
+  ExpectBalance(b, true);
+  EXPECT_GE(b.begun, 100000U * static_cast<uint64_t>(storm.threads));
+  EXPECT_GT(b.read, 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Kill, Threads,
+    testing::Values(
+        Storm{"OneThread", "-", WEFT_RING_DISCARD, 1, ""},
+        Storm{"ManyThreads", "t", WEFT_RING_DISCARD, 16, ""},
+        Storm{"Signals", "st", WEFT_RING_DISCARD, 4, ""},
+        Storm{"Forks", "stf", WEFT_RING_DISCARD, 4, ""},
+        Storm{"Vforks", "stv", WEFT_RING_DISCARD, 4, ""},
+        Storm{"Overwrite", "st", WEFT_RING_OVERWRITE, 4, ""},
+        Storm{"AtomicSlot", "st", WEFT_RING_DISCARD, 4, "GLIBC_TUNABLES=glibc.pthread.rseq=0"},
+        Storm{"AtomicSlotOverwrite", "stf", WEFT_RING_OVERWRITE, 4,
+              "GLIBC_TUNABLES=glibc.pthread.rseq=0"}),
+    [](const auto& info) { return info.param.name; });
+
+TEST(Kill, AtRandomLosesNothingThatWasCommitted) {
+  std::mt19937_64 random(20261121);
+  const int rounds = Long() ? 5000 : 1000;
+  const char* const kFlags[] = {"-", "s", "st", "stf", "v"};
+  for (int i = 0; i < rounds && !HasFailure(); ++i) {
+    SCOPED_TRACE(i);
+    World world({.mode = i % 3 == 0 ? WEFT_RING_OVERWRITE : WEFT_RING_DISCARD,
+                 .extra_environment = i % 7 == 0 ? "GLIBC_TUNABLES=glibc.pthread.rseq=0" : ""});
+    const pid_t worker = world.Start(1 + i % 4, 0, kFlags[i % 5]);
+    const int pauses = static_cast<int>(random() % 8);
+    for (int p = 0; p < pauses; ++p) {
+      usleep(random() % 1000);
+      world.Poll();
+    }
+    ExpectBalance(world.Finish(worker, true), false);
+  }
+}
+
+// Stops the worker, replaces one instruction by a breakpoint, and kills it when it gets there: all
+// that stands before it in the section was executed, and nothing behind it.
+void KillAt(uint64_t instruction, weft_ring_mode mode, const char* flags, int* reached) {
+  World world({.mode = mode});
+  const pid_t worker = world.Start(1, 2000, std::string("p") + flags);
+  int status = 0;
+  ASSERT_EQ(waitpid(worker, &status, WUNTRACED), worker);
+  ASSERT_TRUE(WIFSTOPPED(status));
+  ASSERT_EQ(ptrace(PTRACE_SEIZE, worker, nullptr, PTRACE_O_EXITKILL), 0) << strerror(errno);
+  ASSERT_EQ(waitpid(worker, &status, 0), worker);
+  const uint64_t address = LibraryBase(worker) + instruction;
+  errno = 0;
+  const long word = ptrace(PTRACE_PEEKTEXT, worker, address, nullptr);
+  ASSERT_EQ(errno, 0);
+  ASSERT_EQ(ptrace(PTRACE_POKETEXT, worker, address, (word & ~0xffL) | 0xcc), 0);
+  kill(worker, SIGCONT);
+  ptrace(PTRACE_CONT, worker, nullptr, 0);
+  while (waitpid(worker, &status, 0) == worker && WIFSTOPPED(status)) {
+    if (WSTOPSIG(status) == SIGTRAP && status >> 16 == 0) {
+      ++*reached;
+      break;
+    }
+    const bool is_event = status >> 16 != 0;
+    ptrace(PTRACE_CONT, worker, nullptr, is_event ? 0 : WSTOPSIG(status));
+  }
+  kill(worker, SIGKILL);
+  ExpectBalance(world.Finish(worker, true), false);
+}
+
+TEST(Kill, AtEveryInstructionBoundaryOfTheSections) {
+  const auto instructions = SectionInstructions(LibraryPath());
+  ASSERT_GT(instructions.size(), 100U);
+  int reached = 0;
+  for (const uint64_t at : instructions) {
+    SCOPED_TRACE(at);
+    KillAt(at, WEFT_RING_DISCARD, "t", &reached);
+    KillAt(at, WEFT_RING_OVERWRITE, "t", &reached);
+    if (HasFatalFailure()) return;
+  }
+  RecordProperty("instructions", static_cast<int>(instructions.size()));
+  // Exits of a section, and one or the other mode's branch, are not on the way of every run.
+  EXPECT_GT(reached, static_cast<int>(instructions.size()));
+}
+
+}  // namespace
+}  // namespace weft::kill_test

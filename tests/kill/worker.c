@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// The traced program of the kill tests: `stress_worker BOOKS THREADS EVENTS FLAGS`.
+// FLAGS: s  a timer's signal handler traces too, on every thread
+//        f  the main thread forks children that trace, and now and then the handler forks
+//        v  the main thread makes vfork children that trace
+//        t  every fourth event has a tail
+//        p  SIGSTOP before the events, so that a debugger can set breakpoints
+// EVENTS per thread, 0: until told to stop. Lanes: thread t is 2t, its signal handler 2t + 1, children
+// from 2 * THREADS on.
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/kill/books.h"
+
+#define LTTNG_UST_TRACEPOINT_DEFINE
+#define LTTNG_UST_TRACEPOINT_CREATE_PROBES
+#include "tests/kill/provider.h"
+
+static struct stress_books *books;
+static int threads;
+static uint64_t events;
+static const char *flags;
+static __thread uint64_t my_lane;
+
+static void emit(uint64_t lane) {
+  const uint64_t n = books->lanes[lane].begun;
+  const uint64_t check = stress_check(lane, n);
+  books->lanes[lane].begun = n + 1;
+  if (n % 4 == 3 && strchr(flags, 't') != NULL) {
+    uint8_t bytes[200];
+    const size_t size = check % sizeof(bytes);
+    memset(bytes, (int)(uint8_t)check, size);
+    lttng_ust_tracepoint(stress, tail, lane, n, check, bytes, size);
+  } else {
+    lttng_ust_tracepoint(stress, fixed, lane, n, check);
+  }
+  books->lanes[lane].ended = n + 1;
+}
+
+static uint64_t new_lane(void) {
+  const uint64_t lane = 2 * (uint64_t)threads + __atomic_fetch_add(&books->forked, 1, __ATOMIC_RELAXED);
+  return lane < STRESS_LANES ? lane : 0;
+}
+
+static void child_events(uint64_t lane) {
+  for (int i = 0; i < 50; ++i) emit(lane);
+}
+
+static void on_timer(int number) {
+  (void)number;
+  const uint64_t lane = my_lane + 1;
+  emit(lane);
+  if (strchr(flags, 'f') != NULL && books->lanes[lane].begun % 64 == 0) {
+    const uint64_t child_lane = new_lane();
+    if (child_lane == 0) return;
+    const pid_t pid = (pid_t)syscall(SYS_fork);
+    if (pid == 0) {
+      child_events(child_lane);
+      _exit(0);
+    }
+    waitpid(pid, NULL, 0);
+  }
+}
+
+static void start_timer(void) {
+  struct sigevent event;
+  memset(&event, 0, sizeof(event));
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = SIGUSR1;
+  event._sigev_un._tid = (int)syscall(SYS_gettid);
+  const struct itimerspec period = {{0, 70000}, {0, 70000}};
+  timer_t timer;
+  timer_create(CLOCK_MONOTONIC, &event, &timer);
+  timer_settime(timer, 0, &period, NULL);
+}
+
+static void make_children(uint64_t round) {
+  if (round % 1024 != 0) return;
+  if (strchr(flags, 'f') != NULL) {
+    const uint64_t lane = new_lane();
+    const pid_t pid = lane == 0 ? -1 : fork();
+    if (pid == 0) {
+      child_events(lane);
+      _exit(0);
+    }
+    if (pid > 0) waitpid(pid, NULL, 0);
+  }
+  if (strchr(flags, 'v') != NULL) {
+    const uint64_t lane = new_lane();
+    const pid_t pid = lane == 0 ? -1 : vfork();
+    if (pid == 0) {
+      child_events(lane);
+      _exit(0);
+    }
+    if (pid > 0) waitpid(pid, NULL, 0);
+  }
+}
+
+static void *run(void *arg) {
+  my_lane = 2 * (uint64_t)(uintptr_t)arg;
+  if (strchr(flags, 's') != NULL) start_timer();
+  for (uint64_t i = 0; (events == 0 || i < events) && !books->stop; ++i) {
+    emit(my_lane);
+    if (my_lane == 0) make_children(i);
+  }
+  // No handler of this thread's may begin an event after the thread says that it is done.
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, NULL);
+  return NULL;
+}
+
+int main(int argc, char **argv) {
+  if (argc != 5) {
+    fprintf(stderr, "usage: %s BOOKS THREADS EVENTS FLAGS\n", argv[0]);
+    return 2;
+  }
+  const int fd = open(argv[1], O_RDWR | O_CLOEXEC);
+  books = mmap(NULL, sizeof(*books), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (fd < 0 || books == MAP_FAILED) {
+    perror(argv[1]);
+    return 2;
+  }
+  close(fd);
+  threads = atoi(argv[2]);
+  events = strtoull(argv[3], NULL, 10);
+  flags = argv[4];
+  struct sigaction action;
+  memset(&action, 0, sizeof(action));
+  action.sa_handler = on_timer;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGUSR1, &action, NULL);
+  if (strchr(flags, 'p') != NULL) raise(SIGSTOP);
+  pthread_t ids[64];
+  for (int i = 1; i < threads; ++i) pthread_create(&ids[i], NULL, run, (void *)(uintptr_t)i);
+  run(NULL);
+  for (int i = 1; i < threads; ++i) pthread_join(ids[i], NULL);
+  return 0;
+}

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// See world.h.
+#include "tests/kill/world.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "lib/abi/event.h"
+
+namespace weft::kill_test {
+namespace {
+
+constexpr size_t kBufferBytes = 256 * 1024;
+
+[[noreturn]] void Die(const char* what) {
+  perror(what);
+  abort();
+}
+
+struct Record {
+  uint64_t lane;
+  uint64_t sequence;
+  uint64_t check;
+};
+
+// committed = records_before + (head >> 32), without the reader's help.
+uint64_t Committed(const ring::RingSet& set, uint32_t slot) {
+  const ring::Geometry& g = set.geometry();
+  const uint64_t head = set.LoadHead(slot);
+  const uint64_t subbuf = static_cast<uint32_t>(head) & ~(g.subbuf_bytes() - 1);
+  weft_subbuf_header header{};
+  if (!set.ReadAt(g.data_offset + slot * g.slot_bytes() + subbuf,
+                  {reinterpret_cast<uint8_t*>(&header), sizeof(header)})) {
+    return 0;
+  }
+  return header.records_before + (head >> 32);
+}
+
+}  // namespace
+
+std::string WorkerPath() { return WEFT_BINARY_DIR "/tests/kill/stress_worker"; }
+std::string LibraryPath() { return WEFT_BINARY_DIR "/lib/libweft.so"; }
+
+World::World(const WorldConfig& config) : config_(config), buffer_(kBufferBytes) {
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  char name[] = "/tmp/weft-kill-XXXXXX";
+  if (mkdtemp(name) == nullptr) Die("mkdtemp");
+  folder_ = name;
+  auto area = control::ControlArea::Create(
+      folder_ + "/local.ctl",
+      {.slot_count = static_cast<uint32_t>(sysconf(_SC_NPROCESSORS_CONF)), .clock = config.clock});
+  if (!area.has_value()) Die(area.error().message.c_str());
+  control::ChannelSpec channel;
+  channel.id = 7;
+  channel.mode = config.mode;
+  channel.subbuf_shift = config.subbuf_shift;
+  channel.subbufs_shift = config.subbufs_shift;
+  channel.rules.push_back({.pattern = "stress:*"});
+  if (!area->Publish({channel}).has_value()) Die("publish");
+
+  listening_.reset(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  sockaddr_un at{.sun_family = AF_UNIX, .sun_path = {}};
+  snprintf(at.sun_path, sizeof(at.sun_path), "%s/%s", name, WEFT_DOORBELL_NAME);
+  if (bind(listening_.get(), reinterpret_cast<sockaddr*>(&at), sizeof(at)) != 0 ||
+      listen(listening_.get(), 1024) != 0) {
+    Die("doorbell");
+  }
+  UniqueFd fd(open((folder_ + "/books").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (ftruncate(fd.get(), sizeof(stress_books)) != 0) Die("books");
+  void* map = mmap(nullptr, sizeof(stress_books), PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+  if (map == MAP_FAILED) Die("books");
+  books_ = static_cast<stress_books*>(map);
+}
+
+World::~World() {
+  munmap(books_, sizeof(stress_books));
+  std::filesystem::remove_all(folder_);
+}
+
+pid_t World::Start(int threads, uint64_t events, const std::string& flags) {
+  const std::string books = folder_ + "/books";
+  const std::string preload = "LD_PRELOAD=" + LibraryPath();
+  const std::string dir = "WEFT_DIR=" + folder_;
+  const std::string n = std::to_string(threads);
+  const std::string e = std::to_string(events);
+  const std::string worker = WorkerPath();
+  const char* argv[] = {worker.c_str(), books.c_str(), n.c_str(), e.c_str(), flags.c_str(), nullptr};
+  const char* envp[] = {preload.c_str(), dir.c_str(),
+                        config_.extra_environment.empty() ? nullptr
+                                                          : config_.extra_environment.c_str(),
+                        nullptr};
+  const pid_t pid = fork();
+  if (pid == 0) {
+    setpgid(0, 0);
+    execve(worker.c_str(), const_cast<char**>(argv), const_cast<char**>(envp));
+    _exit(127);
+  }
+  setpgid(pid, pid);
+  return pid;
+}
+
+void World::Wrong(const std::string& what) {
+  if (result_.wrong.empty()) result_.wrong = what;
+}
+
+void World::TakeCallers() {
+  for (;;) {
+    UniqueFd s(accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (!s.valid()) return;
+    weft_doorbell bell{};
+    iovec iov{&bell, sizeof(bell)};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+    msghdr message{};
+    message.msg_iov = &iov;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    const ssize_t got = recvmsg(s.get(), &message, MSG_CMSG_CLOEXEC);
+    const cmsghdr* c = CMSG_FIRSTHDR(&message);
+    if (got <= 0 || c == nullptr) continue;  // killed between connect and send: it has no record yet
+    int fd = -1;
+    memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+    auto set = ring::RingSet::Open(UniqueFd(fd));
+    if (!set.has_value()) {
+      Wrong("ring set refused: " + set.error().message);
+      continue;
+    }
+    Ring ring;
+    ring.set = std::make_unique<ring::RingSet>(std::move(*set));
+    for (uint32_t i = 0; i < ring.set->geometry().slot_count; ++i) ring.slots.emplace_back(*ring.set, i);
+    rings_.push_back(std::move(ring));
+    ++result_.ring_sets;
+  }
+}
+
+void World::ReadNames(Ring& ring) {
+  const uint64_t used = ring.set->LoadDescriptionsUsed();
+  std::vector<uint8_t> bytes(used);
+  if (used == ring.descriptions || !ring.set->ReadAt(ring.set->geometry().descriptions_offset, bytes)) {
+    return;
+  }
+  uint64_t at = 0;
+  while (at + sizeof(weft_description_entry) + sizeof(weft_event_desc) < used) {
+    weft_description_entry entry;
+    memcpy(&entry, bytes.data() + at, sizeof(entry));
+    ring.names[entry.event] = reinterpret_cast<const char*>(bytes.data() + at + sizeof(entry) +
+                                                            sizeof(weft_event_desc));
+    at += (entry.size + 7) & ~7U;
+  }
+  ring.descriptions = used;
+}
+
+void World::Check(Ring& ring, const ring::RecordView& record) {
+  Record r{};
+  if (record.body.size() < sizeof(r)) return Wrong("short record");
+  memcpy(&r, record.body.data(), sizeof(r));
+  if (!ring.names.contains(record.event)) return Wrong("event without a description");
+  if (r.lane >= STRESS_LANES || r.check != stress_check(r.lane, r.sequence)) {
+    return Wrong("torn record in lane " + std::to_string(r.lane));
+  }
+  if (ring.names[record.event] == "stress:tail") {
+    uint32_t size = 0;
+    memcpy(&size, record.body.data() + sizeof(r), sizeof(size));
+    if (record.body.size() != sizeof(r) + sizeof(size) + size) return Wrong("tail's size");
+    for (uint32_t i = 0; i < size; ++i) {
+      if (record.body[sizeof(r) + sizeof(size) + i] != static_cast<uint8_t>(r.check)) {
+        return Wrong("torn tail in lane " + std::to_string(r.lane));
+      }
+    }
+  } else if (record.body.size() != sizeof(r)) {
+    return Wrong("fixed record's size");
+  }
+  ++seen_[r.lane];
+  ++result_.read;
+  if (r.sequence >= books_->lanes[r.lane].begun) Wrong("a record of an event that never began");
+}
+
+void World::ReadSlot(Ring& ring, ring::SlotReader& slot) {
+  if (!slot.Look().has_value()) return Wrong(std::string("look: ") + slot.why_corrupt());
+  for (;;) {
+    switch (slot.Fetch()) {
+      case ring::SlotReader::Step::kRecord:
+        Check(ring, slot.record());
+        slot.Advance();
+        break;
+      case ring::SlotReader::Step::kNeedCopy:
+        if (!slot.Copy(buffer_).has_value()) return Wrong(std::string("copy: ") + slot.why_corrupt());
+        break;
+      case ring::SlotReader::Step::kEnd:
+        ring.set->StoreTail(slot.slot(), slot.position());
+        return;
+      case ring::SlotReader::Step::kCorrupt:
+        return Wrong(std::string("corrupt: ") + slot.why_corrupt());
+    }
+  }
+}
+
+void World::Read(Ring& ring) {
+  for (ring::SlotReader& slot : ring.slots) {
+    ReadNames(ring);
+    ReadSlot(ring, slot);
+  }
+}
+
+void World::Poll() {
+  TakeCallers();
+  for (Ring& ring : rings_) Read(ring);
+}
+
+Books World::Finish(pid_t worker, bool kill) {
+  if (kill) ::kill(-worker, SIGKILL);
+  int status = 0;
+  for (;;) {
+    const pid_t gone = waitpid(-1, &status, kill ? 0 : WNOHANG);
+    if (gone < 0) break;
+    if (gone == 0) {
+      Poll();
+      usleep(200);
+    } else if (gone == worker && !kill && status != 0) {
+      Wrong("the worker ended with status " + std::to_string(status));
+    }
+  }
+  Poll();
+  Poll();  // an overwritten slot needs a second look
+  for (Ring& ring : rings_) {
+    for (const ring::SlotReader& slot : ring.slots) {
+      result_.recorded += Committed(*ring.set, slot.slot());
+      result_.overwritten += slot.state().overwritten;
+      for (const uint64_t n : ring.set->LoadDiscarded(slot.slot())) result_.discarded += n;
+    }
+  }
+  for (const stress_lane& lane : books_->lanes) {
+    result_.begun += lane.begun;
+    result_.ended += lane.ended;
+  }
+  return result_;
+}
+
+}  // namespace weft::kill_test

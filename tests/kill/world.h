@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// A world for one traced program: control area, doorbell, books, and a reader of all its ring sets that
+// checks every record. One thread; Poll() now and then while the program runs, Finish() after its end.
+#ifndef WEFT_TESTS_KILL_WORLD_H_
+#define WEFT_TESTS_KILL_WORLD_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lib/base/unique_fd.h"
+#include "lib/control/area.h"
+#include "lib/ring/ring_set.h"
+#include "lib/ring/slot_reader.h"
+#include "tests/kill/books.h"
+
+namespace weft::kill_test {
+
+struct WorldConfig {
+  weft_ring_mode mode = WEFT_RING_DISCARD;
+  uint32_t subbuf_shift = 12;
+  uint32_t subbufs_shift = 2;
+  weft_clock_id clock = WEFT_CLOCK_TSC;
+  std::string extra_environment;  // NAME=VALUE, or ""
+};
+
+// P3's two sides after the end of a program.
+struct Books {
+  uint64_t begun = 0;
+  uint64_t ended = 0;
+  uint64_t recorded = 0;
+  uint64_t read = 0;
+  uint64_t discarded = 0;
+  uint64_t overwritten = 0;
+  uint64_t ring_sets = 0;
+  std::string wrong;  // the first contradiction, "" if all is well
+};
+
+class World {
+ public:
+  explicit World(const WorldConfig& config);
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  // Starts the worker with `flags`; its pid.
+  pid_t Start(int threads, uint64_t events, const std::string& flags);
+  // Takes new ring sets and reads what there is.
+  void Poll();
+  void AskToStop() { books_->stop = 1; }
+  // Ends the worker and all its children if they still run; then reads the rest.
+  Books Finish(pid_t worker, bool kill);
+
+ private:
+  struct Ring {
+    std::unique_ptr<ring::RingSet> set;
+    std::vector<ring::SlotReader> slots;
+    std::map<uint16_t, std::string> names;
+    uint64_t descriptions = 0;
+  };
+  void TakeCallers();
+  void ReadNames(Ring& ring);
+  void Read(Ring& ring);
+  void ReadSlot(Ring& ring, ring::SlotReader& slot);
+  void Check(Ring& ring, const ring::RecordView& record);
+  void Wrong(const std::string& what);
+
+  WorldConfig config_;
+  std::string folder_;
+  UniqueFd listening_;
+  stress_books* books_ = nullptr;
+  std::vector<Ring> rings_;
+  std::vector<uint8_t> buffer_;
+  std::map<uint64_t, uint64_t> next_;  // lane -> least sequence that may come
+  std::map<uint64_t, uint64_t> seen_;  // lane -> records
+  Books result_;
+};
+
+// Where the build put what the tests run.
+std::string WorkerPath();
+std::string LibraryPath();
+
+}  // namespace weft::kill_test
+
+#endif  // WEFT_TESTS_KILL_WORLD_H_
