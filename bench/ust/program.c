@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The measured program: `program EVENT THREADS BURSTS EVENTS_PER_BURST PAUSE_US`. Every thread makes
-// bursts of events and pauses between them, so that the consumer keeps up and nothing is discarded;
-// prints the median over all bursts in ns per event, then the median of a bare clock read.
+// The measured program: `program EVENT THREADS BURSTS EVENTS_PER_BURST PACE`. Every thread makes bursts
+// of events. PACE > 0: microseconds of pause between bursts, so that the consumer keeps up and nothing is
+// discarded. PACE < 0: -PACE thousand events per second and thread, on a schedule. Prints median,
+// quartiles over all bursts in ns per event, the median of a bare clock read, and events per second.
 // Compiled once against LTTng's headers, once against weft's.
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -17,7 +18,7 @@
 #include "provider.h"
 
 static const char *event;
-static int bursts, events_per_burst, pause_us;
+static int bursts, events_per_burst, pace;
 static double *results; // ns per event, of all threads
 static pthread_barrier_t barrier;
 static const uint32_t numbers[8] = {1, 2, 3, 4, 5, 6, 7, 8};
@@ -58,15 +59,27 @@ static void burst(const char *kind, int n) {
   }
 }
 
+static void wait_until(double time) {
+  const double left = time - now();
+  if (left > 0) usleep((useconds_t)(left / 1000));
+}
+
 static void *run(void *arg) {
   double *mine = arg;
   burst(event, 100);
+  pthread_barrier_wait(&barrier);
+  const double begin = now();
+  const double period = pace < 0 ? events_per_burst * 1e6 / -pace : 0;
   for (int b = 0; b < bursts; ++b) {
-    pthread_barrier_wait(&barrier);
+    if (pace < 0) {
+      wait_until(begin + b * period);
+    } else {
+      pthread_barrier_wait(&barrier);
+    }
     const double start = now();
     burst(event, events_per_burst);
     mine[b] = (now() - start) / events_per_burst;
-    if (pause_us > 0) usleep((useconds_t)pause_us);
+    if (pace > 0) usleep((useconds_t)pace);
   }
   return NULL;
 }
@@ -79,20 +92,22 @@ static int compare(const void *a, const void *b) {
 
 int main(int argc, char **argv) {
   if (argc != 6) {
-    fprintf(stderr, "usage: %s EVENT THREADS BURSTS EVENTS_PER_BURST PAUSE_US\n", argv[0]);
+    fprintf(stderr, "usage: %s EVENT THREADS BURSTS EVENTS_PER_BURST PACE\n", argv[0]);
     return 2;
   }
   event = argv[1];
   const int threads = atoi(argv[2]);
   bursts = atoi(argv[3]);
   events_per_burst = atoi(argv[4]);
-  pause_us = atoi(argv[5]);
+  pace = atoi(argv[5]);
   results = calloc((size_t)(threads * bursts), sizeof(double));
   pthread_t *ids = calloc((size_t)threads, sizeof(pthread_t));
   if (threads < 1 || bursts < 1 || results == NULL || ids == NULL) return 2;
   pthread_barrier_init(&barrier, NULL, (unsigned)threads);
+  const double begin = now();
   for (int i = 0; i < threads; ++i) pthread_create(&ids[i], NULL, run, results + i * bursts);
   for (int i = 0; i < threads; ++i) pthread_join(ids[i], NULL);
+  const double seconds = (now() - begin) / 1e9;
   const int n = threads * bursts;
   qsort(results, (size_t)n, sizeof(double), compare);
 
@@ -103,8 +118,8 @@ int main(int argc, char **argv) {
     clock_reads[i] = (now() - start) / 2000;
   }
   qsort(clock_reads, 101, sizeof(double), compare);
-  printf("%.3f %.3f %.3f %.3f\n", results[n / 2], results[n / 4], results[3 * n / 4],
-         clock_reads[50]);
+  printf("%.3f %.3f %.3f %.3f %.0f\n", results[n / 2], results[n / 4], results[3 * n / 4],
+         clock_reads[50], (double)n * events_per_burst / seconds);
   free(ids);
   free(results);
   return 0;

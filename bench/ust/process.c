@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a tracer costs a process as a whole: a program with 200 tracepoints. `process start` does nothing
+// and ends; `process fork N` makes N children, each with one event, and prints microseconds per child;
+// `process memory EVENTS` makes events, then prints its own Pss in KiB. Built with LTTng's headers or
+// with weft's.
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TRACEPOINT_DEFINE
+#define TRACEPOINT_CREATE_PROBES
+#include "many.h"
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+static void forks(int n) {
+  tracepoint(many, e000, 0);
+  const double start = now();
+  for (int i = 0; i < n; ++i) {
+    const pid_t pid = fork();
+    if (pid == 0) {
+      tracepoint(many, e001, i);
+      _exit(0);
+    }
+    waitpid(pid, NULL, 0);
+  }
+  printf("%.3f\n", (now() - start) / n);
+}
+
+static void memory(int events) {
+  for (int i = 0; i < events; ++i) tracepoint(many, e000, i);
+  char line[256];
+  FILE *f = fopen("/proc/self/smaps_rollup", "r");
+  while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
+    long kib;
+    if (sscanf(line, "Pss: %ld kB", &kib) == 1) printf("%ld\n", kib);
+  }
+  if (f != NULL) fclose(f);
+}
+
+int main(int argc, char **argv) {
+  if (argc == 3 && strcmp(argv[1], "fork") == 0) forks(atoi(argv[2]));
+  if (argc == 3 && strcmp(argv[1], "memory") == 0) memory(atoi(argv[2]));
+  return 0;
+}

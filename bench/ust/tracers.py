@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The two tracers of bench/ust, behind one interface: run(program, config) records one run of a program
+and says what it printed, how much was discarded and how many bytes are on disk."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass, field
+
+SUBBUF = "512k"
+SUBBUFS = 4
+
+
+@dataclass
+class Config:
+    """What a session records. overwrite: flight recorder mode; on: False leaves the events off."""
+    event: str = "bench:*"
+    overwrite: bool = False
+    contexts: list = field(default_factory=list)
+    filter: str = ""
+
+
+@dataclass
+class Outcome:
+    text: str        # what the program printed
+    seconds: float   # of the program alone
+    discarded: int
+    bytes: int       # of the trace's streams on disk
+
+
+def tree_bytes(folder):
+    return sum(p.stat().st_size for p in pathlib.Path(folder).rglob("*")
+               if p.is_file() and p.name != "metadata" and p.suffix != ".idx")
+
+
+class Lttng:
+    """LTTng-UST from Debian's packages, with a session daemon of our own. Close it."""
+    name = "lttng"
+
+    def __init__(self):
+        self.home = tempfile.mkdtemp(prefix="weft-bench-lttng-")
+        self.env = dict(os.environ, LTTNG_HOME=self.home, HOME=self.home)
+        self.daemon = subprocess.Popen(["lttng-sessiond", "--no-kernel", "--quiet"], env=self.env,
+                                       stderr=subprocess.DEVNULL)
+        for _ in range(100):
+            if self._lttng("list", check=False).returncode == 0:
+                return
+            time.sleep(0.1)
+        raise SystemExit("bench: lttng-sessiond does not answer")
+
+    def close(self):
+        self.daemon.terminate()
+        self.daemon.wait()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+    def _lttng(self, *args, check=True):
+        return subprocess.run(["lttng", "-n", "-q", *args], env=self.env, check=check, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def run(self, argv, config):
+        out = os.path.join(self.home, "trace")
+        shutil.rmtree(out, ignore_errors=True)
+        self._lttng("create", "b", "--output=" + out)
+        self._lttng("enable-channel", "-u", "-s", "b", "c", f"--subbuf-size={SUBBUF}",
+                    f"--num-subbuf={SUBBUFS}", "--overwrite" if config.overwrite else "--discard")
+        if config.contexts:
+            types = [a for c in config.contexts for a in ("-t", c)]
+            self._lttng("add-context", "-u", "-s", "b", "-c", "c", *types)
+        extra = ["--filter", config.filter] if config.filter else []
+        self._lttng("enable-event", "-u", "-s", "b", "-c", "c", config.event, *extra)
+        self._lttng("start", "b")
+        start = time.monotonic()
+        ran = subprocess.run(argv, env=self.env, check=True, text=True, stdout=subprocess.PIPE)
+        seconds = time.monotonic() - start
+        stopped = subprocess.run(["lttng", "-n", "stop", "b"], env=self.env, text=True,
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
+        lost = sum(int(n) for n in re.findall(r"(\d+) events? (?:was|were) discarded", stopped))
+        self._lttng("destroy", "b")
+        outcome = Outcome(ran.stdout, seconds, lost, tree_bytes(out))
+        shutil.rmtree(out, ignore_errors=True)
+        return outcome
+
+
+class Weft:
+    """weft record from an install tree."""
+    name = "weft"
+
+    def __init__(self, install):
+        self.weft = os.path.join(install, "bin", "weft")
+        self.home = tempfile.mkdtemp(prefix="weft-bench-")
+
+    def close(self):
+        shutil.rmtree(self.home, ignore_errors=True)
+
+    def run(self, argv, config):
+        out = os.path.join(self.home, "trace")
+        shutil.rmtree(out, ignore_errors=True)
+        command = [self.weft, "record", "-o", out, "--event", config.event]
+        if config.overwrite:
+            command += ["--mode", "overwrite"]
+        if config.filter:
+            command += ["--filter", config.filter]
+        for context in config.contexts:
+            command += ["--context", context]
+        ran = subprocess.run([*command, "--", *argv], text=True, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE)
+        if ran.returncode != 0:
+            raise SystemExit("bench: weft record failed: " + ran.stderr)
+        lost = sum(int(n.replace(",", "")) for n in
+                   re.findall(r"([\d,]+) (?:events? )?discarded", ran.stderr))
+        seconds = 0.0
+        return Outcome(ran.stdout, seconds, lost, tree_bytes(out))
