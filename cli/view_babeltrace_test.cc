@@ -8,6 +8,7 @@
 #include <string>
 
 #include "cli/view.h"
+#include "cli/view_capture.h"
 #include "lib/ctf/test_trace.h"
 
 namespace weft::cli {
@@ -19,27 +20,6 @@ using ctf::RecordBuilder;
 using ctf::RunCommand;
 using ctf::TestTrace;
 using ctf::Version;
-
-struct Viewed {
-  std::string out, err;
-  int status = -1;
-};
-
-Viewed View(const ViewOptions& options) {
-  Viewed viewed;
-  char* text[2] = {};
-  size_t size[2] = {};
-  std::FILE* out = ::open_memstream(&text[0], &size[0]);
-  std::FILE* err = ::open_memstream(&text[1], &size[1]);
-  viewed.status = RunView(options, out, err);
-  std::fclose(out);
-  std::fclose(err);
-  viewed.out.assign(text[0], size[0]);
-  viewed.err.assign(text[1], size[1]);
-  std::free(text[0]);
-  std::free(text[1]);
-  return viewed;
-}
 
 class ViewBabeltraceTest : public testing::TestWithParam<Version> {
  protected:
@@ -305,6 +285,60 @@ TEST_P(ViewBabeltraceTest, SameColours) {
   const Viewed ours = View({.folder = trace.path(), .color = ViewColor::kAlways});
   EXPECT_EQ(ours.out, theirs.out);
   EXPECT_NE(ours.out.find("\033["), std::string::npos);
+}
+
+// A trace as other tracers write theirs: another clock, other headers, nested fields, bit fields.
+TEST(ViewForeignTest, PrintsLikeBabeltrace) {
+  const ctf::BabeltraceProgram babeltrace = ctf::FindBabeltrace();
+  if (!babeltrace.Reads(Version::k1_8)) GTEST_SKIP() << "there is no babeltrace2";
+  const ctf::TempFolder folder;
+  std::filesystem::copy_file(WEFT_SOURCE_DIR "/lib/ctf/metadata_fuzz_corpus/foreign.tsdl",
+                             folder.path() + "/metadata");
+  std::string events;
+  const auto put = [&events](auto value) {
+    events.append(reinterpret_cast<const char*>(&value), sizeof(value));
+  };
+  static constexpr size_t kFront = 24 + 42;
+  const auto align = [&events] { events.resize((kFront + events.size() + 3) / 4 * 4 - kFront); };
+  for (const uint32_t time : {1000U, 5000U, 134'000'000U, 3000U}) {
+    put(uint32_t{7 | time << 5});  // compact
+    events += std::string("ab\0\0", 4) + "S";
+    align();
+    events += "\x05";
+    align();
+    put(int32_t{-1});
+    events += "XY123abcdef";
+    put(uint16_t{0x1239});  // 4 bits, 12 bits
+    events += std::string("\x01\x02\x03?\xc0\0\0str\0", 11);
+    events += std::string("\x02one\0two\0", 9);
+    events += time == 5000 ? std::string("\x01\x10\x20", 3) : std::string("\x02\x01w\0", 4);
+    events += "ABC";  // three: cpu_id
+  }
+  put(uint8_t{31});  // extended
+  put(uint32_t{40});
+  put(uint64_t{1'000'000'000});
+  events += "efgh";
+  std::string packet;
+  const auto head = [&packet](auto value) {
+    packet.append(reinterpret_cast<const char*>(&value), sizeof(value));
+  };
+  head(uint32_t{0xc1fc1fc1});
+  const ctf::Uuid uuid = ctf::ParseUuid("2a6422d0-6cee-11e0-8c08-cb07d7b3a564").value();
+  head(uuid);
+  head(uint32_t{0});
+  head(uint64_t{500});
+  head(uint64_t{2'000'000'000});
+  head(uint64_t{(kFront + events.size()) * 8});
+  head(uint64_t{(kFront + events.size() + 10) * 8});
+  head(uint64_t{0});
+  head(uint16_t{3});
+  std::ofstream(folder.path() + "/s_0", std::ios::binary) << packet << events << "0123456789";
+  const auto theirs = RunCommand(babeltrace.program + " " + folder.path());
+  const Viewed ours = View({.folder = folder.path()});
+  EXPECT_EQ(theirs.status, 0) << theirs.err;
+  EXPECT_EQ(ours.err, "");
+  EXPECT_EQ(ours.out, theirs.out);
+  EXPECT_EQ(std::count(ours.out.begin(), ours.out.end(), '\n'), 5);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ctf, ViewBabeltraceTest, testing::Values(Version::k1_8, Version::k2),

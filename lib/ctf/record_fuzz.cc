@@ -46,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   const Channel channel = MakeChannel(schema).value();
   const EventClass event = MakeEventClass(0, channel, random.Event("p:e")).value();
-  PacketWriter writer{StreamConfig{}};
+  PacketWriter writer(StreamConfig{}, kMinPacketCapacity);
   const size_t step = 1 + data[3];
   uint64_t taken = 0;
   for (size_t at = 4; at < size; at += step) {
