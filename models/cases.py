@@ -22,6 +22,14 @@ def atomic(name, expect, words, long=False):
     return Case(f"atomic: {name}", "atomic.pml", expect, tuple(words.split()), long)
 
 
+def control(name, expect, words="", long=False):
+    return Case(f"control: {name}", "control.pml", expect, tuple(words.split()), long)
+
+
+def order(name, expect, words):
+    return Case(f"order: {name}", "order.pml", expect, tuple(words.split()))
+
+
 # EVENTS0.. are the threads' events; WORDS=3 makes a sub-buffer of one record, so that few events go
 # round the ring; WORDS=5 one of two small records, or a large one and a rest.
 RING_HOLDS = [
@@ -48,7 +56,9 @@ RING_HOLDS = [
     ring("clock compared with head and sequence", "holds",
          "OVERWRITE CLOCK_COMPARED READ_AT_THE_END EVENTS0=1 EVENTS1=3"),
     ring("header read once, but after head", "holds",
-         "OVERWRITE HEADER_ONCE_AFTER_HEAD EVENTS0=4 EVENTS1=1"),
+         "OVERWRITE HEADER_ONCE_AFTER_HEAD EVENTS0=3 EVENTS1=1"),
+    ring("header read once, but after head, more", "holds",
+         "OVERWRITE HEADER_ONCE_AFTER_HEAD KILL EVENTS0=4 EVENTS1=1", long=True),
     ring("discard, three threads, more", "holds", "EVENTS0=3 EVENTS1=2 EVENTS2=1 KILL", long=True),
     ring("discard, two sizes, three sub-buffers", "holds",
          "SUBBUFS=3 WORDS=5 TWO_SIZES EVENTS0=4 EVENTS1=3", long=True),
@@ -132,15 +142,55 @@ ATOMIC = [
     atomic("commit before payload", "mistake", "M_COMMIT_BEFORE_PAYLOAD HANDLER=0"),
     atomic("owner enters again", "mistake", "M_OWNER_ENTERS_AGAIN EVENTS1=0"),
     atomic("owner not named, waits for itself", "hangs", "M_OWNER_NOT_NAMED EVENTS1=0"),
-    atomic("discards counted by load and store", "mistake", "M_DISCARD_NOT_ATOMIC EVENTS1=2 EVENTS2=1"),
+    atomic("discards counted by load and store", "mistake",
+           "M_DISCARD_NOT_ATOMIC EVENTS1=2 EVENTS2=1"),
     atomic("time not clamped", "mistake", "M_TIME_NOT_CLAMPED HANDLER=0"),
-    atomic("closed checked before the lock", "mistake", "CLOSE CLOSE_IS_FINAL M_CLOSED_BEFORE_LOCK HANDLER=0"),
+    atomic("closed checked before the lock", "mistake",
+           "CLOSE CLOSE_IS_FINAL M_CLOSED_BEFORE_LOCK HANDLER=0"),
     atomic("close does not wait for the lock", "mistake",
            "CLOSE CLOSE_IS_FINAL M_CLOSE_DOES_NOT_WAIT EVENTS0=1 EVENTS1=0 HANDLER=0"),
-    atomic("close is final, counters not closed", "mistake", "CLOSE CLOSE_IS_FINAL EVENTS0=1 EVENTS1=1"),
+    atomic("close is final, counters not closed", "mistake",
+           "CLOSE CLOSE_IS_FINAL EVENTS0=1 EVENTS1=1"),
     atomic("nested and contended and recorded", "reached", "REACH=1 EVENTS0=1 EVENTS1=2 EVENTS2=0"),
     atomic("killed in the lock, another contended", "reached", "REACH=2 KILL EVENTS0=1 EVENTS1=1"),
     atomic("full", "reached", "REACH=3 ROOM=1 EVENTS0=1 EVENTS1=1 HANDLER=0"),
 ]
 
-CASES = ATOMIC + RING_HOLDS + RING_MISTAKES + RING_REACHED
+CONTROL = [
+    control("publish and decide", "holds"),
+    control("agent dies, starts again", "holds", "GENERATIONS=2 CRASHES=1"),
+    control("agent dies, starts again, arena reused twice", "holds", "CRASHES=1", long=True),
+    control("agent dies twice", "holds", "CRASHES=2", long=True),
+    control("more generations", "holds", "GENERATIONS=5 CRASHES=2", long=True),
+    control("words before rules (A2, A3)", "mistake", "M_WORDS_FIRST"),
+    control("rules before their bytes (A1, A2)", "mistake", "M_RULES_BEFORE_BYTES"),
+    control("generation used twice", "mistake", "M_GENERATION_NOT_NEW"),
+    control("checksum not looked at (P3)", "mistake", "M_CHECKSUM_IGNORED"),
+    control("words of the old rules forgotten (A3)", "mistake", "M_OLD_RULES_FORGOTTEN"),
+    control("new agent knows no old rules", "mistake",
+            "M_RESTART_KNOWS_NOTHING M_RESTART_TRUSTS_WORDS CRASHES=1"),
+    control("new agent trusts half-written words", "mistake", "M_RESTART_TRUSTS_WORDS CRASHES=1"),
+    control("kept copy known by generation only", "mistake",
+            "M_COPY_KNOWN_BY_GENERATION CRASHES=1"),
+    control("rule set changed in place", "mistake", "M_CHANGED_IN_PLACE"),
+    control("on, then off", "reached", "REACH=1"),
+]
+
+ORDER = [
+    order("payload, head", "holds", "T_COMMIT"),
+    order("frontier, old sub-buffer", "holds", "T_FRONTIER"),
+    order("copy, tail", "holds", "T_TAIL"),
+    order("lock, closed: fence in the writer", "holds", "T_CLOSE WRITER_FENCE"),
+    order("lock, closed: membarrier in the closer", "holds", "T_CLOSE CLOSER_MEMBARRIER"),
+    order("rules, word", "holds", "T_PUBLISH"),
+    order("head stored without release (W5)", "mistake", "T_COMMIT M_HEAD_STORE_PLAIN"),
+    order("head loaded without acquire (R1)", "mistake", "T_COMMIT M_HEAD_LOAD_PLAIN"),
+    order("frontier by a release store only (S2)", "mistake", "T_FRONTIER M_FRONTIER_RELEASE_STORE"),
+    order("no fence before frontier's load (R3)", "mistake", "T_FRONTIER M_FRONTIER_LOAD_PLAIN"),
+    order("tail stored without release (R5)", "mistake", "T_TAIL M_TAIL_STORE_PLAIN"),
+    order("lock, closed: neither", "mistake", "T_CLOSE"),
+    order("agent without fences (A2, A3)", "mistake", "T_PUBLISH M_AGENT_WITHOUT_FENCES"),
+    order("word loaded without acquire (P1)", "mistake", "T_PUBLISH M_WORD_LOAD_PLAIN"),
+]
+
+CASES = ORDER + CONTROL + ATOMIC + RING_HOLDS + RING_MISTAKES + RING_REACHED
