@@ -47,4 +47,7 @@ int weft_channel_event(uint32_t channel, const struct weft_event_desc *desc);
 // now, or never in this process (then anchor->channels[channel].refused).
 bool weft_channel_make_ring(uint32_t channel);
 
+// Any thread: counts in the channel's ring set, which is there, what was discarded before it was.
+void weft_channel_count_pending(uint32_t channel);
+
 #endif  // WEFT_UST_INJECTOR_PRELOAD_CHANNEL_H_

@@ -106,6 +106,7 @@ static void make_fast(struct weft_event_state *state, const struct weft_event *e
 
 const struct weft_event_state *weft_decide(struct weft_event *event, uint32_t word) {
   uint64_t mask;
+  if (!weft_process_may_call() && !weft_silent) return NULL;
   if (!weft_lock(&mask)) return NULL;
   struct weft_event_state *state = NULL;
   const struct weft_ruleset *rules = weft_rules();

@@ -5,6 +5,7 @@
 
 #include "lib/ring/atomic_slot.h"
 #include "ust-injector/preload/channel.h"
+#include "ust-injector/preload/clock.h"
 #include "ust-injector/preload/contexts.h"
 #include "ust-injector/preload/decide.h"
 #include "ust-injector/preload/thread.h"
@@ -23,25 +24,39 @@ static inline void *thread_rseq(void) {
 
 static uint64_t now_cycles(void) { return weft_cycles(); }
 
-static uint64_t now_monotonic(void) {
-  int64_t t[2] = {0, 0};
-  weft_syscall(__NR_clock_gettime, 1 /* CLOCK_MONOTONIC */, t);
-  return (uint64_t)t[0] * 1000000000u + (uint64_t)t[1];
+// Threads that share a thread pointer are told apart by their ids, and one of them may have been killed
+// while it owned the lock: nothing that it did not commit is visible, so the lock is taken from it.
+static uint64_t shared_owner(struct weft_slot *slot) {
+  // relaxed: a guess; the exchange decides
+  uint64_t owner = __atomic_load_n(&slot->lock, __ATOMIC_RELAXED);
+  for (uint32_t spins = 0; owner != 0 && spins < WEFT_ATOMIC_SPINS / 4; ++spins) {
+    weft_spin_pause();
+    // relaxed: as above
+    if (__atomic_load_n(&slot->lock, __ATOMIC_RELAXED) != owner) owner = 0;
+  }
+  if (owner != 0 && owner <= 0x7fffffff && weft_is_dead((uint32_t)owner)) {
+    // release: as the owner's own unlock
+    __atomic_compare_exchange_n(&slot->lock, &owner, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+  }
+  return (uint64_t)weft_syscall(__NR_gettid, 0);
 }
 
 static void write_atomically(const struct weft_writer_ring *ring,
                              const struct weft_record_parts *parts) {
-  const uint64_t self = weft_anchor->shares_tls ? (uint64_t)weft_syscall(__NR_gettid, 0)
+  const uint64_t self = weft_process.shares_tls ? shared_owner(ring->slots + ring->atomic_slot)
                                                 : weft_thread_pointer();
   weft_atomic_write(ring, self, parts, weft_cpu(),
-                    ring->clock == WEFT_CLOCK_TSC ? now_cycles : now_monotonic);
+                    ring->clock == WEFT_CLOCK_TSC ? now_cycles : weft_clock_monotonic);
 }
 
 static void discard(uint32_t channel, enum weft_discard_reason reason) {
   struct weft_anchor_channel *a = &weft_anchor->channels[channel];
   if (a->ring.slots == NULL && !weft_channel_make_ring(channel)) {
     // relaxed: a counter
-    if (!a->refused) __atomic_fetch_add(&a->pending, 1, __ATOMIC_RELAXED);
+    if (a->refused) return;
+    // seq_cst: before the look at `slots`; the ring set's maker stores `slots`, then takes `pending`
+    __atomic_fetch_add(&a->pending, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&a->ring.slots, __ATOMIC_SEQ_CST) != NULL) weft_channel_count_pending(channel);
     return;
   }
   if (weft_process.slot_id_offset == 0 ||

@@ -6,6 +6,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/mman.h>
+#include <sys/stat.h>
+
+#include "lib/ring/atomic_slot.h"
+#include "ust-injector/preload/clock.h"
+#include "ust-injector/preload/seccomp.h"
 
 #ifndef AT_RSEQ_FEATURE_SIZE
 #define AT_RSEQ_FEATURE_SIZE 27
@@ -15,10 +20,14 @@
 #define WEFT_RSEQ_FEATURE_MM_CID 28
 
 #define WEFT_ARENA_BYTES (256u * 1024u)
+#define WEFT_AT_EMPTY_PATH 0x1000
 #define WEFT_LOCK_TRIES 20000 /* about a second of yielding */
+#define WEFT_QUIET_SPINS 100000
+#define WEFT_WAITED_DEAD 0x41000005L /* WEXITED | WNOHANG | WNOWAIT | __WALL */
 
 struct weft_process weft_process;
 struct weft_anchor *weft_anchor;
+uint32_t weft_silent;
 
 // All from a libc, all weak: NULL where there is none.
 extern void *__libc_stack_end __attribute__((weak));
@@ -46,7 +55,7 @@ const char *weft_environment(const char *name) {
   return NULL;
 }
 
-static unsigned long auxiliary(unsigned long type) {
+unsigned long weft_auxiliary(unsigned long type) {
   if (getauxval != NULL) return getauxval(type);
   return 0;
 }
@@ -55,7 +64,7 @@ static void find_rseq(void) {
   if (&__rseq_size == NULL || __rseq_size == 0) return;
   weft_process.rseq_offset = __rseq_offset;
   // __rseq_size says 20 on Debian 12 although 32 bytes are registered and mm_cid works.
-  weft_process.slot_id_offset = auxiliary(AT_RSEQ_FEATURE_SIZE) >= WEFT_RSEQ_FEATURE_MM_CID
+  weft_process.slot_id_offset = weft_auxiliary(AT_RSEQ_FEATURE_SIZE) >= WEFT_RSEQ_FEATURE_MM_CID
                                     ? WEFT_RSEQ_MM_CID_OFFSET
                                     : WEFT_RSEQ_CPU_ID_OFFSET;
 }
@@ -73,12 +82,15 @@ static bool map_control(const char *path) {
   struct weft_control_header header;
   const long fd = weft_syscall(__NR_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0);
   if (fd < 0) return false;
-  const long size = weft_syscall(__NR_lseek, fd, 0, 2 /* SEEK_END */);
+  // Only calls that ld.so makes, too: a filter that was there at exec has let them pass.
+  struct stat file = {0};
   long map = -EINVAL;
-  if (size >= (long)(sizeof(header) + 4ul * WEFT_CONTROL_WORDS)) {
-    map = weft_syscall(__NR_mmap, 0, size, 1 /* PROT_READ */, MAP_SHARED, fd, 0);
+  if (weft_syscall(__NR_newfstatat, fd, "", &file, WEFT_AT_EMPTY_PATH) == 0 &&
+      file.st_size >= (long)(sizeof(header) + 4ul * WEFT_CONTROL_WORDS)) {
+    map = weft_syscall(__NR_mmap, 0, file.st_size, 1 /* PROT_READ */, MAP_SHARED, fd, 0);
   }
   weft_syscall(__NR_close, fd);
+  const long size = file.st_size;
   if (map < 0 && map > -4096) return false;
 
   memcpy(&header, (const void *)map, sizeof(header));
@@ -95,21 +107,26 @@ static bool map_control(const char *path) {
   return true;
 }
 
+// Where nothing is recorded the anchor holds no more than the lock, and needs no call.
+static struct weft_anchor lone_anchor;
+
 static bool make_anchor(void) {
   const long page = weft_syscall(__NR_mmap, 0, sizeof(struct weft_anchor), 3 /* read, write */,
                                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (page < 0 && page > -4096) return false;
-  if (weft_syscall(__NR_madvise, page, sizeof(struct weft_anchor), MADV_WIPEONFORK) != 0) {
-    return false;  // Linux < 4.14: a child would write into its parent's rings
-  }
   weft_anchor = (struct weft_anchor *)page;
   return true;
 }
 
+// False: Linux < 4.14, where a child would write into its parent's rings.
+static bool wipe_anchor_on_fork(void) {
+  return weft_syscall(__NR_madvise, weft_anchor, sizeof(*weft_anchor), MADV_WIPEONFORK) == 0;
+}
+
 static bool start(void) {
-  if (!make_anchor() || auxiliary(AT_SECURE) != 0) return false;
+  weft_anchor = &lone_anchor;
   const char *folder = weft_environment("WEFT_DIR");
-  if (folder == NULL || folder[0] != '/') return false;
+  if (folder == NULL || folder[0] != '/' || weft_auxiliary(AT_SECURE) != 0) return false;
   char *at = weft_process.folder;
   if (!weft_append(&at, at + WEFT_PATH_MAX, folder)) return false;
 
@@ -123,7 +140,10 @@ static bool start(void) {
       !weft_append(&at, path + WEFT_PATH_MAX, ".ctl")) {
     return false;
   }
-  if (!map_control(path)) return false;
+  if (!map_control(path) || !make_anchor()) return false;
+  weft_process.filter = weft_seccomp_is_filtered() ? WEFT_FILTER_UNTRIED : WEFT_FILTER_NONE;
+  if (weft_process.filter == WEFT_FILTER_NONE && !wipe_anchor_on_fork()) return false;
+  if (weft_process.clock == WEFT_CLOCK_MONOTONIC) weft_clock_start();
   find_rseq();
   return true;
 }
@@ -140,8 +160,55 @@ bool weft_process_ready(void) {
   return state == WEFT_PROCESS_READY;
 }
 
+bool weft_process_may_call(void) {
+  uint64_t mask;
+  // relaxed: decided again under the lock
+  if (weft_silent) return false;
+  if (__atomic_load_n(&weft_process.filter, __ATOMIC_RELAXED) == WEFT_FILTER_NONE) return true;
+  if (!weft_lock(&mask)) return false;
+  if (weft_process.filter == WEFT_FILTER_UNTRIED && !weft_silent) {
+    if (weft_seccomp_try() && wipe_anchor_on_fork()) {
+      // relaxed: the lock's release publishes it
+      __atomic_store_n(&weft_process.filter, WEFT_FILTER_NONE, __ATOMIC_RELAXED);
+    } else {
+      weft_silent = 1;
+    }
+  }
+  weft_unlock(mask);
+  return !weft_silent;
+}
+
+static bool must_be_quiet(void) {
+  return weft_silent != 0 || weft_process.filter == WEFT_FILTER_UNTRIED;
+}
+
+static bool lock_quietly(uint64_t *saved_mask) {
+  const uint32_t self = (uint32_t)(weft_thread_pointer() >> 4) | WEFT_LOCK_QUIET;
+  for (int i = 0; i < WEFT_QUIET_SPINS; ++i) {
+    uint32_t owner = 0;
+    // acquire: sees what the previous owner did
+    if (__atomic_compare_exchange_n(&weft_anchor->lock, &owner, self, false, __ATOMIC_ACQUIRE,
+                                    __ATOMIC_RELAXED)) {
+      *saved_mask = 0;
+      return true;
+    }
+    if (owner == self) return false;  // a handler that interrupted it
+    weft_spin_pause();
+  }
+  return false;
+}
+
+bool weft_is_dead(uint32_t owner) {
+  if ((owner & WEFT_LOCK_QUIET) != 0) return false;
+  if (weft_syscall(__NR_tkill, owner, 0) == -ESRCH) return true;
+  int32_t info[32] = {0};
+  return weft_syscall(__NR_waitid, 1 /* P_PID */, owner, info, WEFT_WAITED_DEAD, 0) == 0 &&
+         info[0] != 0;
+}
+
 bool weft_lock(uint64_t *saved_mask) {
   const uint64_t all = ~0ull;
+  if (must_be_quiet()) return lock_quietly(saved_mask);
   weft_syscall(__NR_rt_sigprocmask, 2 /* SIG_SETMASK */, &all, saved_mask, sizeof(all));
   const uint32_t self = (uint32_t)weft_syscall(__NR_gettid, 0);
   for (int i = 0; i < WEFT_LOCK_TRIES; ++i) {
@@ -151,7 +218,7 @@ bool weft_lock(uint64_t *saved_mask) {
                                     __ATOMIC_RELAXED)) {
       return true;
     }
-    if (i % 256 == 255 && weft_syscall(__NR_tkill, owner, 0) == -ESRCH &&
+    if (i % 256 == 255 && weft_is_dead(owner) &&
         // acquire: as above, from a dead owner
         __atomic_compare_exchange_n(&weft_anchor->lock, &owner, self, false, __ATOMIC_ACQUIRE,
                                     __ATOMIC_RELAXED)) {
@@ -164,14 +231,23 @@ bool weft_lock(uint64_t *saved_mask) {
 }
 
 void weft_unlock(uint64_t saved_mask) {
+  // relaxed: our own word
+  const bool quiet = (__atomic_load_n(&weft_anchor->lock, __ATOMIC_RELAXED) & WEFT_LOCK_QUIET) != 0;
   // release: pairs with the acquire of the next owner
   __atomic_store_n(&weft_anchor->lock, 0, __ATOMIC_RELEASE);
+  if (quiet) return;
   weft_syscall(__NR_rt_sigprocmask, 2, &saved_mask, 0, sizeof(saved_mask));
 }
 
+// A fork may find any state between two stores: `end` NULL means "nothing left".
+static uint8_t *volatile next, *volatile end;
+
+void weft_reserve_memory(void) {
+  end = NULL;
+  (void)weft_allocate(16);
+}
+
 void *weft_allocate(uint64_t size) {
-  // A fork may find any state between two stores: `end` NULL means "nothing left".
-  static uint8_t *volatile next, *volatile end;
   size = (size + 15) & ~15ull;
   if (end == NULL || size > (uint64_t)(end - next)) {
     const uint64_t bytes = size > WEFT_ARENA_BYTES ? (size + 4095) & ~4095ull : WEFT_ARENA_BYTES;

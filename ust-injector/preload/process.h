@@ -25,7 +25,12 @@
 enum weft_process_state {
   WEFT_PROCESS_NEW = 0,
   WEFT_PROCESS_READY = 1,
-  WEFT_PROCESS_OFF = 2,  // no weft folder, setuid, or a filter that kills: silent for good
+  WEFT_PROCESS_OFF = 2,  // no weft folder, or setuid: silent for good
+};
+
+enum weft_process_filter {
+  WEFT_FILTER_NONE = 0,     // or one that was looked at when it was installed
+  WEFT_FILTER_UNTRIED = 1,  // was there at exec: nothing but what ld.so itself calls before a trial
 };
 
 struct weft_process {
@@ -38,6 +43,11 @@ struct weft_process {
   uint64_t arena_offset;
   uint32_t slot_count;
   uint32_t clock;
+  uint32_t filter;      // enum weft_process_filter
+  uint32_t clone_kills; // a filter would kill for the helper thread of apart.h
+  // Of children.h. Here and not in the anchor: a child of such a child has no rseq either.
+  uint32_t shares_tls;  // a CLONE_VM child may run on a thread pointer of ours: atomic slots only
+  uint32_t vforked;     // vfork children that run now: likewise, and ids are not to be cached
   char folder[WEFT_PATH_MAX];
 };
 
@@ -46,17 +56,16 @@ struct weft_anchor_channel {
   struct weft_writer_ring ring;
   struct weft_ring_header *header;
   uint32_t refused;     // a tracker leaves this process out, or there is no memory for it: off
-  uint32_t reserved;
+  uint32_t rseq_slots;  // ring.slot_count where sections are safe (children.h)
   uint64_t pending;     // events discarded before there was a ring set; moved into it. Atomic
   uint64_t retry_after; // do not try to make the ring set before this clock value
 };
 
 struct weft_anchor {
   struct weft_anchor_channel channels[WEFT_MAX_CHANNELS];
-  uint32_t lock;       // tid of the owner, 0 free
+  uint32_t lock;       // 0 free, else the owner's tid, or WEFT_LOCK_QUIET and a part of its address
+  uint32_t gate;       // children.c
   uint32_t vpid;       // 0: not asked for yet
-  uint32_t shares_tls; // a CLONE_VM child may run on a thread pointer of ours: atomic slot only
-  uint32_t vforked;    // vfork children that run now: pids and tids are not to be cached
   uint32_t tid_offset; // thread.c
   uint32_t tid_confirmed;
   uintptr_t tid_found_at;
@@ -71,21 +80,41 @@ bool weft_process_ready(void);
 
 // The slow path's lock, with all signals blocked while it is held, so that a handler never waits for
 // the thread it interrupted. Free in a fork child. A dead owner's (a killed CLONE_VM child's) is taken
-// over: whatever it guards is complete at every store. False: not had in bounded time.
+// over: whatever it guards is complete at every store. False: not had in bounded time. Where no system
+// call may be made (seccomp.h) signals are not blocked: a handler gets false at once.
+#define WEFT_LOCK_QUIET 0x80000000u
 bool weft_lock(uint64_t *saved_mask);
 void weft_unlock(uint64_t saved_mask);
 
+// The thread of this id was killed: it is gone, or a child of ours that nobody has waited for yet.
+bool weft_is_dead(uint32_t tid);
+
 // Memory that is never given back (small, under the lock). Zeroed, aligned to 16; NULL: none.
 void *weft_allocate(uint64_t size);
+
+// Under the lock: room for what weft_allocate may be asked for when no more can be had.
+void weft_reserve_memory(void);
+
+// Before anything that calls the kernel for more than a lock: under a filter that was there at exec, the
+// trial. False: nothing may be called; the process is silent for good. Without weft_lock.
+bool weft_process_may_call(void);
+
+// An entry of the auxiliary vector, or 0.
+unsigned long weft_auxiliary(unsigned long type);
+
+// Ids are not what this process's memory says: ask the kernel.
+static inline bool weft_ids_are_shared(void) {
+  return weft_process.vforked != 0 || weft_process.shares_tls != 0;
+}
 
 // One value of the environment that the process was started with, or NULL.
 const char *weft_environment(const char *name);
 
 static inline uint32_t weft_vpid(void) {
-  uint32_t pid = weft_anchor->vforked || weft_anchor->shares_tls ? 0 : weft_anchor->vpid;
+  uint32_t pid = weft_ids_are_shared() ? 0 : weft_anchor->vpid;
   if (pid == 0) {
     pid = (uint32_t)weft_syscall(__NR_getpid, 0);
-    if (!weft_anchor->vforked && !weft_anchor->shares_tls) weft_anchor->vpid = pid;
+    if (!weft_ids_are_shared() && !weft_silent) weft_anchor->vpid = pid;
   }
   return pid;
 }

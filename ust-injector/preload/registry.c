@@ -4,6 +4,7 @@
 
 #include "ust-injector/preload/app_probes.h"
 #include "ust-injector/preload/emit.h"
+#include "ust-injector/preload/pin.h"
 
 #define WEFT_BUCKETS 1024u
 
@@ -11,24 +12,44 @@ static struct weft_registry_entry *buckets[WEFT_BUCKETS];
 static struct weft_registry_entry *free_entries;
 static const uint32_t always_off = 0;
 
+// Events whose probe is called from another object, one per object: found under the lock, pinned after
+// it. What does not fit is not pinned.
+struct pins {
+  uint32_t count;
+  const struct weft_object *objects[32];
+  const struct weft_event *events[32];
+};
+
+static void note_pin(struct pins *pins, const struct weft_registry_entry *e) {
+  for (uint32_t i = 0; i < pins->count; ++i) {
+    if (pins->objects[i] == e->object) return;
+  }
+  if (pins->count == 32) return;
+  pins->objects[pins->count] = e->object;
+  pins->events[pins->count++] = e->event;
+}
+
 struct weft_registry_entry *weft_registry_bucket(const char *name) {
   return buckets[weft_name_hash(name) % WEFT_BUCKETS];
 }
 
-static bool insert(const char *name, struct weft_tracepoint *tracepoint, struct weft_event *event) {
+static struct weft_registry_entry *insert(const struct weft_object *object, const char *name,
+                                          struct weft_tracepoint *tracepoint,
+                                          struct weft_event *event) {
   struct weft_registry_entry *e = free_entries;
   if (e != NULL) {
     free_entries = e->next;
   } else {
     e = weft_allocate(sizeof(*e));
-    if (e == NULL) return false;
+    if (e == NULL) return NULL;
   }
   struct weft_registry_entry **bucket = &buckets[weft_name_hash(name) % WEFT_BUCKETS];
   e->tracepoint = tracepoint;
   e->event = event;
+  e->object = object;
   e->next = *bucket;
   *bucket = e;
-  return true;
+  return e;
 }
 
 static void erase(const char *name, const void *which) {
@@ -54,22 +75,29 @@ static void join(struct weft_tracepoint *tp, struct weft_event *event) {
   __atomic_store_n(&tp->probe, event->probe, __ATOMIC_RELEASE);
 }
 
-static void add_event(struct weft_event *event) {
+static void add_event(struct weft_object *object, struct weft_event *event, struct pins *pins) {
   const char *name = weft_event_name(event);
   event->emit = weft_emit;
   event->state = (void *)(uintptr_t)&weft_undecided;
   event->enabled = word_of(name);
   if (event->nowrite_size != 0 || event->nowrite_segments != 0) event->wants |= WEFT_WANT_NOWRITE;
-  if (!insert(name, NULL, event)) return;
+  const struct weft_registry_entry *mine = insert(object, name, NULL, event);
+  if (mine == NULL) return;
   for (struct weft_registry_entry *e = weft_registry_bucket(name); e != NULL; e = e->next) {
-    if (e->tracepoint != NULL && weft_equal(e->tracepoint->name, name)) join(e->tracepoint, event);
+    if (e->tracepoint == NULL || !weft_equal(e->tracepoint->name, name)) continue;
+    join(e->tracepoint, event);
+    note_pin(pins, mine);
   }
 }
 
-static void add_tracepoint(struct weft_tracepoint *tp) {
-  if (!insert(tp->name, tp, NULL)) return;
+static void add_tracepoint(struct weft_object *object, struct weft_tracepoint *tp,
+                           struct pins *pins) {
+  if (insert(object, tp->name, tp, NULL) == NULL) return;
   for (struct weft_registry_entry *e = weft_registry_bucket(tp->name); e != NULL; e = e->next) {
-    if (e->event != NULL && weft_equal(weft_event_name(e->event), tp->name)) join(tp, e->event);
+    if (e->event != NULL && weft_equal(weft_event_name(e->event), tp->name)) {
+      join(tp, e->event);
+      if (e->object != object) note_pin(pins, e);
+    }
     if (e->tracepoint != NULL && e->tracepoint != tp && weft_equal(e->tracepoint->name, tp->name)) {
       tp->app_probes = e->tracepoint->app_probes;
     }
@@ -93,6 +121,7 @@ static void remove_event(struct weft_event *event) {
 
 __attribute__((visibility("default"))) void weft_object_register(struct weft_object *object) {
   uint64_t mask;
+  struct pins pins = {0};
   (void)weft_process_ready();
   if (weft_anchor == NULL || object->abi != WEFT_TRACEPOINT_ABI || object->state != NULL ||
       !weft_lock(&mask)) {
@@ -100,12 +129,13 @@ __attribute__((visibility("default"))) void weft_object_register(struct weft_obj
   }
   object->state = object;
   for (uint32_t i = 0; i < object->event_count; ++i) {
-    if (object->events[i] != NULL) add_event(object->events[i]);
+    if (object->events[i] != NULL) add_event(object, object->events[i], &pins);
   }
   for (uint32_t i = 0; i < object->tracepoint_count; ++i) {
-    if (object->tracepoints[i] != NULL) add_tracepoint(object->tracepoints[i]);
+    if (object->tracepoints[i] != NULL) add_tracepoint(object, object->tracepoints[i], &pins);
   }
   weft_unlock(mask);
+  for (uint32_t i = 0; i < pins.count; ++i) weft_pin_object(pins.events[i]);
 }
 
 __attribute__((visibility("default"))) void weft_object_unregister(struct weft_object *object) {

@@ -11,6 +11,7 @@ struct weft_registry_entry {
   struct weft_registry_entry *next; // in its bucket, or in the list of free ones
   struct weft_tracepoint *tracepoint; // one of these two
   struct weft_event *event;
+  const struct weft_object *object; // that it is in
 };
 
 // The first entry that may have this name; walk on by `next`.

@@ -9,6 +9,9 @@
 #include <linux/un.h>
 #include <sys/socket.h>
 
+#include "ust-injector/preload/apart.h"
+#include "ust-injector/preload/children.h"
+
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 8u
 #endif
@@ -53,13 +56,47 @@ static void lay_out(struct weft_ring_header *h, uint32_t channel, uint32_t rseq_
   h->created = weft_cycles();
 }
 
-// The memfd of a ring set of this size, mapped; its descriptor in *fd. NULL: not possible.
-static uint8_t *make_memory(uint64_t size, int *fd) {
-  long f = weft_syscall(__NR_memfd_create, WEFT_RING_MEMFD_NAME,
-                        MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
-  if (f == -EINVAL) {
-    f = weft_syscall(__NR_memfd_create, WEFT_RING_MEMFD_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+// What make_apart is asked for, and its answer.
+struct making {
+  uint32_t channel;
+  bool has_own_descriptors;  // it runs in a thread of apart.h
+  bool is_full;              // no descriptor was to be had
+  uint8_t *memory;           // NULL: not possible
+  struct weft_ring_header header;
+};
+
+// Where the table is full of copies of the program's descriptors, closing two of the copies makes room.
+static void close_copies(void) {
+  int closed = 0;
+  for (int fd = 0; fd < 1024 && closed < 2; ++fd) {
+    if (weft_syscall(__NR_close, fd) == 0) ++closed;
   }
+}
+
+static long make_memfd(struct making *m) {
+  for (bool again = m->has_own_descriptors;; again = false) {
+    long f = weft_syscall(__NR_memfd_create, WEFT_RING_MEMFD_NAME,
+                          MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+    if (f == -EINVAL) {
+      f = weft_syscall(__NR_memfd_create, WEFT_RING_MEMFD_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    }
+    m->is_full = f == -EMFILE;
+    if (!m->is_full || !again) return f;
+    close_copies();
+  }
+}
+
+// ftruncate over RLIMIT_FSIZE would raise SIGXFSZ.
+static bool may_be_so_large(uint64_t size) {
+  uint64_t limit[2] = {0, 0};
+  return weft_syscall(__NR_prlimit64, 0, 1 /* RLIMIT_FSIZE */, 0, limit) != 0 || size <= limit[0];
+}
+
+// The memfd of a ring set of m->header's size, mapped; its descriptor in *fd. NULL: not possible.
+static uint8_t *make_memory(struct making *m, int *fd) {
+  const uint64_t size = m->header.total_size;
+  if (!may_be_so_large(size)) return NULL;
+  const long f = make_memfd(m);
   if (f < 0) return NULL;
   *fd = (int)f;
   if (weft_syscall(__NR_ftruncate, f, size) != 0) goto close_fd;
@@ -135,7 +172,8 @@ static void publish(struct weft_anchor_channel *a, uint8_t *memory,
   a->header = (struct weft_ring_header *)memory;
   a->ring.data = memory + h->data_offset;
   a->ring.atomic_slot = h->slot_count - 1;
-  a->ring.slot_count = weft_anchor->shares_tls ? 0 : h->slot_count - 1;
+  a->rseq_slots = h->slot_count - 1;
+  weft_children_set_slots(a);
   a->ring.slot_shift = h->slot_shift;
   a->ring.subbuf_shift = h->subbuf_shift;
   a->ring.subbuf_mask = (1u << h->subbuf_shift) - 1;
@@ -143,40 +181,62 @@ static void publish(struct weft_anchor_channel *a, uint8_t *memory,
   a->ring.subbufs = 1u << (h->slot_shift - h->subbuf_shift);
   a->ring.mode = h->mode;
   a->ring.clock = h->clock;
-  // release: everything above, for other threads' sections
+  // seq_cst: everything above, for other threads' sections; and before `pending` is taken
   __atomic_store_n(&a->ring.slots, (struct weft_slot *)(memory + h->slots_offset),
-                   __ATOMIC_RELEASE);
+                   __ATOMIC_SEQ_CST);
 }
 
-static bool make_ring(uint32_t channel) {
-  struct weft_anchor_channel *a = &weft_anchor->channels[channel];
-  struct weft_ring_header header;
+static void make_apart(void *arg) {
+  struct making *m = arg;
   int fd = -1;
-  uint8_t *memory = NULL;
   // Without rseq, or on a clock that a section cannot read, all threads use the atomic slot.
   const bool sections = weft_process.slot_id_offset != 0 && weft_process.clock == WEFT_CLOCK_TSC;
 
   if (sections) {
-    lay_out(&header, channel, weft_process.slot_count);
-    memory = make_memory(header.total_size, &fd);
+    lay_out(&m->header, m->channel, weft_process.slot_count);
+    m->memory = make_memory(m, &fd);
   }
-  if (memory == NULL) {  // RLIMIT_AS, perhaps: one slot is better than none
-    lay_out(&header, channel, 0);
-    memory = make_memory(header.total_size, &fd);
+  if (m->memory == NULL && !m->is_full) {  // RLIMIT_AS, perhaps: one slot is better than none
+    lay_out(&m->header, m->channel, 0);
+    m->memory = make_memory(m, &fd);
   }
-  if (memory == NULL) return false;
+  if (m->memory == NULL) return;
 
-  struct weft_slot *slots = (struct weft_slot *)(memory + header.slots_offset);
-  for (uint32_t i = 0; i < header.slot_count; ++i) slots[i].head = WEFT_HEAD_INITIAL;
-  memcpy(memory, &header, sizeof(header));
-  publish(a, memory, &header);
-  weft_ring_set_describe(channel);
-  // relaxed: signals are blocked and other threads only add; what they add later is moved then
-  slots[a->ring.atomic_slot].discarded[WEFT_DISCARD_MEMORY] +=
-      __atomic_exchange_n(&a->pending, 0, __ATOMIC_RELAXED);
-  ring_the_doorbell(fd, header.instance);
+  struct weft_slot *slots = (struct weft_slot *)(m->memory + m->header.slots_offset);
+  for (uint32_t i = 0; i < m->header.slot_count; ++i) slots[i].head = WEFT_HEAD_INITIAL;
+  memcpy(m->memory, &m->header, sizeof(m->header));
+  ring_the_doorbell(fd, m->header.instance);
   weft_syscall(__NR_close, fd);
+}
+
+static bool make_ring(uint32_t channel) {
+  struct weft_anchor_channel *a = &weft_anchor->channels[channel];
+  struct making m = {.channel = channel};
+  m.has_own_descriptors = weft_is_threaded();
+  if (!m.has_own_descriptors || !weft_run_in_thread(make_apart, &m)) {
+    m.has_own_descriptors = false;
+    make_apart(&m);
+  }
+  if (m.is_full && !m.has_own_descriptors) {
+    m.has_own_descriptors = true;
+    (void)weft_run_in_thread(make_apart, &m);
+  }
+  if (m.memory == NULL) return false;
+
+  publish(a, m.memory, &m.header);
+  weft_ring_set_describe(channel);
+  weft_channel_count_pending(channel);
   return true;
+}
+
+void weft_channel_count_pending(uint32_t channel) {
+  struct weft_anchor_channel *a = &weft_anchor->channels[channel];
+  // relaxed: counters; exchanged and added whole
+  const uint64_t pending = __atomic_exchange_n(&a->pending, 0, __ATOMIC_RELAXED);
+  if (pending != 0) {
+    __atomic_fetch_add(&a->ring.slots[a->ring.atomic_slot].discarded[WEFT_DISCARD_MEMORY], pending,
+                       __ATOMIC_RELAXED);
+  }
 }
 
 bool weft_channel_make_ring(uint32_t channel) {
@@ -186,7 +246,7 @@ bool weft_channel_make_ring(uint32_t channel) {
   if (__atomic_load_n(&a->refused, __ATOMIC_RELAXED) || weft_cycles() < a->retry_after) {
     return false;
   }
-  if (!weft_lock(&mask)) return false;
+  if (!weft_process_may_call() || !weft_lock(&mask)) return false;
   if (a->ring.slots == NULL && !a->refused) {
     if (!is_wanted(&weft_channels[channel])) {
       a->refused = 1;

@@ -35,7 +35,8 @@ const struct weft_thread *weft_thread_self(void) {
   struct weft_thread *t = &all[tid % WEFT_THREADS];
   const uint64_t now = weft_cycles();
   // acquire: the name was stored before the id
-  if (__atomic_load_n(&t->tid, __ATOMIC_ACQUIRE) == tid && now - t->since < WEFT_NAME_CYCLES) {
+  if (__atomic_load_n(&t->tid, __ATOMIC_ACQUIRE) == tid &&
+      (now - t->since < WEFT_NAME_CYCLES || weft_silent)) {
     return t;
   }
   char name[WEFT_CONTEXT_PROCNAME_SIZE] = {0};
@@ -65,10 +66,10 @@ static uint32_t find_tid_offset(uint32_t tid) {
 uint32_t weft_thread_id(void) {
   const uintptr_t tp = weft_thread_pointer();
   const uint32_t offset = weft_anchor->tid_offset;
-  if (__builtin_expect(offset != 0 && weft_anchor->vforked == 0 && !weft_anchor->shares_tls, 1)) {
+  if (__builtin_expect(offset != 0 && !weft_ids_are_shared(), 1)) {
     const uint32_t tid = *(const volatile uint32_t *)(tp + offset);
     // Once two threads agree, the offset is right for all; the first thread is right by itself.
-    if (weft_anchor->tid_confirmed || weft_anchor->tid_found_at == tp) return tid;
+    if (weft_anchor->tid_confirmed || weft_anchor->tid_found_at == tp || weft_silent) return tid;
     const uint32_t real = (uint32_t)weft_syscall(__NR_gettid, 0);
     if (real == tid) {
       weft_anchor->tid_confirmed = 1;
@@ -78,7 +79,7 @@ uint32_t weft_thread_id(void) {
     return real;
   }
   const uint32_t tid = (uint32_t)weft_syscall(__NR_gettid, 0);
-  if (weft_anchor->vforked == 0 && !weft_anchor->shares_tls) {
+  if (!weft_ids_are_shared() && !weft_silent) {
     weft_anchor->tid_found_at = tp;
     weft_anchor->tid_offset = find_tid_offset(tid);
   }

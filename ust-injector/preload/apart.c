@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// See apart.h.
+#include "ust-injector/preload/apart.h"
+
+#include "ust-injector/preload/process.h"
+
+#define WEFT_APART_STACK_BYTES 16384
+
+#define WEFT_CLONE_VM 0x00000100L
+#define WEFT_CLONE_VFORK 0x00004000L
+
+// Signals are blocked in the callers and so in what runs here: no handler of the program uses it.
+static struct {
+  uint8_t bytes[WEFT_APART_STACK_BYTES];
+  void (*fn)(void *);
+  void *arg;
+} stack __attribute__((aligned(16)));
+
+// glibc: false as soon as a second thread was made. Weak: NULL in other libcs and before 2.32.
+extern char __libc_single_threaded __attribute__((weak));
+
+bool weft_is_threaded(void) {
+  return &__libc_single_threaded == NULL || !__libc_single_threaded || weft_process.shares_tls;
+}
+
+// With CLONE_VFORK the caller sleeps until the other one has left this memory.
+static long start(long flags) {
+  void *top = &stack.fn;
+  long result;
+#if defined(__x86_64__)
+  register long r10 __asm__("r10") = 0;
+  register long r8 __asm__("r8") = 0;
+  __asm__ volatile(
+      "syscall\n\t"
+      "testq %%rax, %%rax\n\t"
+      "jnz 1f\n\t"
+      "xorl %%ebp, %%ebp\n\t"
+      "movq (%%rsp), %%rax\n\t"
+      "movq 8(%%rsp), %%rdi\n\t"
+      "call *%%rax\n\t"
+      "xorl %%edi, %%edi\n\t"
+      "movl $60, %%eax\n\t" /* exit: this thread only */
+      "syscall\n\t"
+      "hlt\n"
+      "1:\n\t"
+      : "=a"(result)
+      : "a"(__NR_clone), "D"(flags), "S"(top), "d"(0), "r"(r10), "r"(r8)
+      : "rcx", "r11", "memory");
+#else
+  register long x0 __asm__("x0") = flags;
+  register void *x1 __asm__("x1") = top;
+  register long x2 __asm__("x2") = 0;
+  register long x3 __asm__("x3") = 0;
+  register long x4 __asm__("x4") = 0;
+  register long x8 __asm__("x8") = __NR_clone;
+  __asm__ volatile(
+      "svc 0\n\t"
+      "cbnz x0, 1f\n\t"
+      "mov x29, 0\n\t"
+      "ldp x9, x0, [sp]\n\t"
+      "blr x9\n\t"
+      "mov x0, 0\n\t"
+      "mov x8, 93\n\t" /* exit: this thread only */
+      "svc 0\n\t"
+      "brk 1\n"
+      "1:\n\t"
+      : "+r"(x0)
+      : "r"(x1), "r"(x2), "r"(x3), "r"(x4), "r"(x8)
+      : "x9", "memory");
+  result = x0;
+#endif
+  return result;
+}
+
+bool weft_run_in_thread(void (*fn)(void *), void *arg) {
+  if (weft_silent || weft_process.clone_kills) return false;
+  stack.fn = fn;
+  stack.arg = arg;
+  return start(WEFT_APART_THREAD_FLAGS) > 0;
+}
+
+long weft_run_in_child(void (*fn)(void *), void *arg, bool share_memory) {
+  stack.fn = fn;
+  stack.arg = arg;
+  return start(WEFT_CLONE_VFORK | (share_memory ? WEFT_CLONE_VM : 0));
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// CLOCK_MONOTONIC without a system call: the vDSO's clock_gettime, found in the image that the kernel maps
+// into every process (the auxiliary vector says where). Any thread, signal handlers. No stack to speak
+// of, no lock, no libc.
+#ifndef WEFT_UST_INJECTOR_PRELOAD_CLOCK_H_
+#define WEFT_UST_INJECTOR_PRELOAD_CLOCK_H_
+
+#include <stdint.h>
+
+// Once, at start-up, where the control area asks for this clock.
+void weft_clock_start(void);
+
+// Nanoseconds. Where there is no vDSO, by a system call; 0 if that may not be made.
+uint64_t weft_clock_monotonic(void);
+
+#endif  // WEFT_UST_INJECTOR_PRELOAD_CLOCK_H_

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// See seccomp.h.
+#include "ust-injector/preload/seccomp.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/memfd.h>
+#include <linux/mman.h>
+#include <linux/prctl.h>
+#include <linux/un.h>
+#include <sys/socket.h>
+
+#include "ust-injector/preload/apart.h"
+#include "ust-injector/preload/bpf.h"
+#include "ust-injector/preload/channel.h"
+#include "ust-injector/preload/decide.h"
+#include "ust-injector/preload/registry.h"
+#include "ust-injector/preload/thread.h"
+
+#define WEFT_SOCK (SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK)
+#define WEFT_WALL 0x40000000L /* __WALL */
+#define WEFT_FD 1000          /* stands for "some descriptor" */
+#define WEFT_ADDRESS 0x7f0000001000
+
+#if defined(__x86_64__)
+#define WEFT_AUDIT_ARCH AUDIT_ARCH_X86_64
+#else
+#define WEFT_AUDIT_ARCH AUDIT_ARCH_AARCH64
+#endif
+
+// --- A filter that was there before us -------------------------------------------------------------
+
+bool weft_seccomp_is_filtered(void) {
+  static const char key[] = "\nSeccomp:\t";
+  const long fd = weft_syscall(__NR_openat, AT_FDCWD, "/proc/self/status", O_RDONLY | O_CLOEXEC, 0);
+  if (fd < 0) return weft_syscall(__NR_prctl, PR_GET_SECCOMP) > 0;  // no /proc here
+  char bytes[1024];
+  size_t matched = 0;
+  char mode = '0';
+  for (bool found = false; !found;) {
+    const long n = weft_syscall(__NR_read, fd, bytes, sizeof(bytes));
+    if (n <= 0) break;
+    for (long i = 0; i < n && !found; ++i) {
+      if (matched == sizeof(key) - 1) {
+        mode = bytes[i];
+        found = true;
+      } else if (bytes[i] == key[matched]) {
+        ++matched;
+      } else {
+        matched = bytes[i] == key[0];
+      }
+    }
+  }
+  weft_syscall(__NR_close, fd);
+  return mode != '0';
+}
+
+// Shared with the child, whether or not it shares all memory.
+struct trial {
+  uint32_t waiting_works;  // wait4 does not kill
+  uint32_t done;
+};
+
+// Every call that weft makes in a program after start-up, with the arguments that filters look at.
+static void make_all_calls(void *arg) {
+  struct trial *trial = arg;
+  const uint64_t core[2] = {1, 1};  // 1: no core file, and no pipe of core_pattern either
+  uint64_t mask = ~0ull, word = 0;
+  struct sockaddr_un nobody = {.sun_family = AF_UNIX, .sun_path = "\0weft-nobody"};
+  char name[16];
+  weft_syscall(__NR_prlimit64, 0, 4 /* RLIMIT_CORE */, core, 0);
+  weft_syscall(__NR_rt_sigprocmask, 2, &mask, 0, sizeof(mask));
+  weft_syscall(__NR_wait4, -1, 0, WEFT_WALL | 1 /* WNOHANG */, 0);
+  // release: the calls above were survived
+  __atomic_store_n(&trial->waiting_works, 1, __ATOMIC_RELEASE);
+
+  const long fd = weft_syscall(__NR_memfd_create, WEFT_RING_MEMFD_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  weft_syscall(__NR_ftruncate, fd, 4096);
+  const long map = weft_syscall(__NR_mmap, 0, 4096, 0, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  weft_syscall(__NR_munlock, map, 4096);
+  weft_syscall(__NR_madvise, map, 4096, MADV_DONTFORK);
+  weft_syscall(__NR_madvise, map, 4096, MADV_DONTDUMP);
+  weft_syscall(__NR_madvise, map, 4096, MADV_WIPEONFORK);
+  weft_syscall(__NR_mprotect, map, 4096, 3);
+  weft_syscall(__NR_fcntl, fd, 1033 /* F_ADD_SEALS */, 7);
+  if (map > 0 || map < -4095) weft_syscall(__NR_munmap, map, 4096);
+  weft_syscall(__NR_close, fd);
+  const long s = weft_syscall(__NR_socket, AF_UNIX, WEFT_SOCK, 0);
+  weft_syscall(__NR_connect, s, &nobody, sizeof(nobody));
+  weft_syscall(__NR_sendmsg, s, 0, MSG_DONTWAIT | MSG_NOSIGNAL);
+  weft_syscall(__NR_close, s);
+  weft_syscall(__NR_getrandom, &word, sizeof(word), 1);
+  weft_syscall(__NR_prctl, PR_GET_NAME, name);
+  weft_syscall(__NR_gettid, 0);
+  weft_syscall(__NR_getpid, 0);
+  weft_syscall(__NR_getuid, 0);
+  weft_syscall(__NR_sched_yield, 0);
+  weft_syscall(__NR_tkill, 0x7fffffff, 0);
+  weft_syscall(__NR_waitid, 1, 0x7fffffff, 0, 1, 0);
+  // release: likewise
+  __atomic_store_n(&trial->done, 1, __ATOMIC_RELEASE);
+}
+
+bool weft_seccomp_try(void) {
+  const long page = weft_syscall(__NR_mmap, 0, 4096, 3, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (page < 0 && page > -4096) return false;
+  struct trial *trial = (struct trial *)page;
+  // Linux before 5.16 ends all processes that share the memory of one that dumps core; the auxiliary
+  // vector tells of 6.3 and later without a call.
+  const bool share = weft_auxiliary(27 /* AT_RSEQ_FEATURE_SIZE */) != 0;
+  const long pid = weft_run_in_child(make_all_calls, trial, share);
+  // acquire: pairs with the child's releases; it has ended
+  const bool good = __atomic_load_n(&trial->done, __ATOMIC_ACQUIRE) != 0;
+  if (pid > 0 && __atomic_load_n(&trial->waiting_works, __ATOMIC_ACQUIRE)) {
+    while (weft_syscall(__NR_wait4, pid, 0, WEFT_WALL, 0) == -EINTR) {
+    }
+  }
+  weft_syscall(__NR_munmap, page, 4096);
+  return pid > 0 && good;
+}
+
+// --- A filter that is about to be installed --------------------------------------------------------
+
+struct call {
+  int nr;
+  uint64_t args[6];
+};
+
+static const struct call calls[] = {
+    {__NR_memfd_create, {WEFT_ADDRESS, MFD_CLOEXEC | MFD_ALLOW_SEALING | 8}},
+    {__NR_ftruncate, {WEFT_FD, 4096}},
+    {__NR_mmap, {0, 4096, 0, MAP_SHARED | MAP_NORESERVE, WEFT_FD}},
+    {__NR_mmap, {0, 4096, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, (uint64_t)-1}},
+    {__NR_munlock, {WEFT_ADDRESS, 4096}},
+    {__NR_madvise, {WEFT_ADDRESS, 4096, MADV_DONTFORK}},
+    {__NR_madvise, {WEFT_ADDRESS, 4096, MADV_DONTDUMP}},
+    {__NR_madvise, {WEFT_ADDRESS, 4096, MADV_WIPEONFORK}},
+    {__NR_mprotect, {WEFT_ADDRESS, 4096, 3}},
+    {__NR_munmap, {WEFT_ADDRESS, 4096}},
+    {__NR_fcntl, {WEFT_FD, 1033, 7}},
+    {__NR_close, {WEFT_FD}},
+    {__NR_socket, {AF_UNIX, WEFT_SOCK, 0}},
+    {__NR_connect, {WEFT_FD, WEFT_ADDRESS, sizeof(struct sockaddr_un)}},
+    {__NR_sendmsg, {WEFT_FD, WEFT_ADDRESS, MSG_DONTWAIT | MSG_NOSIGNAL}},
+    {__NR_getrandom, {WEFT_ADDRESS, 8, 1}},
+    {__NR_prctl, {PR_GET_NAME, WEFT_ADDRESS}},
+    {__NR_rt_sigprocmask, {2, WEFT_ADDRESS, WEFT_ADDRESS, 8}},
+    {__NR_gettid, {0}},
+    {__NR_getpid, {0}},
+    {__NR_getuid, {0}},
+    {__NR_sched_yield, {0}},
+    {__NR_tkill, {WEFT_FD, 0}},
+    {__NR_waitid, {1, WEFT_FD, WEFT_ADDRESS, 5}},
+    {__NR_prlimit64, {0, 1, 0, WEFT_ADDRESS}},
+};
+
+static const struct call helper_thread = {__NR_clone, {WEFT_APART_THREAD_FLAGS, WEFT_ADDRESS}};
+
+// False: the call would end the program, signal it or wait for a supervisor.
+static bool is_survived(const struct sock_filter *code, uint32_t length, const struct call *call) {
+  struct seccomp_data data = {.nr = call->nr,
+                              .arch = WEFT_AUDIT_ARCH,
+                              .instruction_pointer = (uintptr_t)&weft_process_ready};
+  memcpy(data.args, call->args, sizeof(data.args));
+  switch (weft_bpf_run(code, length, &data) & SECCOMP_RET_ACTION_FULL) {
+    case SECCOMP_RET_ALLOW:
+    case SECCOMP_RET_LOG:
+    case SECCOMP_RET_ERRNO:
+    case SECCOMP_RET_TRACE: return true;
+    default: return false;
+  }
+}
+
+static bool all_survived(const struct sock_filter *code, uint32_t length) {
+  for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); ++i) {
+    if (!is_survived(code, length, &calls[i])) return false;
+  }
+  return true;
+}
+
+static int find_undecided(void *data, struct weft_registry_entry *entry) {
+  struct weft_event *event = entry->event;
+  // relaxed: as in weft_emit
+  if (event == NULL || __atomic_load_n(event->enabled, __ATOMIC_RELAXED) == 0) return 0;
+  const struct weft_event_state *state = event->state;
+  if ((uint32_t)state->key == *event->enabled) return 0;
+  *(struct weft_event **)data = event;
+  return 1;
+}
+
+// Everything that events in force need later, while the kernel may still be called.
+static void make_everything(void) {
+  uint64_t mask;
+  struct weft_event *event = NULL;
+  const struct weft_ruleset *rules = NULL;
+  do {
+    event = NULL;
+    if (!weft_lock(&mask)) return;
+    weft_registry_each(find_undecided, &event);
+    rules = weft_rules();
+    weft_unlock(mask);
+  } while (event != NULL && weft_decide(event, *event->enabled) != NULL);
+  if (rules == NULL) return;
+  for (uint32_t i = 0; i < WEFT_MAX_CHANNELS; ++i) {
+    if (weft_channels[i].id != 0) weft_channel_make_ring(i);
+  }
+  weft_vpid();
+  weft_thread_id();
+  weft_thread_self();
+  if (weft_lock(&mask)) {
+    weft_reserve_memory();
+    weft_unlock(mask);
+  }
+}
+
+// Makes the program's own call, after what has to come before it.
+static long install_filter(long nr, const long args[5], bool strict, const struct sock_fprog *program) {
+  const uint32_t was_silent = weft_silent;
+  const bool ours = weft_process_ready() && !was_silent && weft_process.vforked == 0;
+  bool silence = ours && strict;
+  if (ours && program != NULL && program->filter != NULL && program->len <= BPF_MAXINSNS) {
+    silence = !all_survived(program->filter, program->len);
+    if (!is_survived(program->filter, program->len, &helper_thread)) weft_process.clone_kills = true;
+  }
+  if (silence) {
+    make_everything();
+    weft_silent = 1;
+  }
+  const long result = weft_syscall6(nr, args[0], args[1], args[2], args[3], args[4], 0);
+  if (silence && result < 0) weft_silent = was_silent;
+  return result;
+}
+
+bool weft_seccomp_installs(long nr, const long args[5], long *result) {
+  bool strict = false;
+  long program = 0;
+  if (nr == __NR_prctl && args[0] == PR_SET_SECCOMP) {
+    strict = args[1] == SECCOMP_MODE_STRICT;
+    if (args[1] == SECCOMP_MODE_FILTER) program = args[2];
+  } else if (nr == __NR_seccomp) {
+    strict = args[0] == SECCOMP_SET_MODE_STRICT;
+    if (args[0] == SECCOMP_SET_MODE_FILTER) program = args[2];
+  }
+  if (!strict && program == 0) return false;
+  *result = install_filter(nr, args, strict, (const struct sock_fprog *)program);
+  return true;
+}
