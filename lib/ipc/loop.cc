@@ -129,6 +129,7 @@ int Loop::TimeoutMs() const {
 
 Status Loop::Run() {
   while (!stopped_) {
+    if (after_round_) after_round_();
     UpdateInterest();
     std::array<epoll_event, kEventsPerRound> events;
     const int n = epoll_wait(epoll_.get(), events.data(), kEventsPerRound, TimeoutMs());

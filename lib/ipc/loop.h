@@ -36,6 +36,9 @@ class Loop {
   TimerId After(std::chrono::milliseconds delay, std::function<void()> handler);
   void Cancel(TimerId timer);
 
+  // Called before every wait: for work that the handlers left behind (queues that have room again).
+  void AfterEachRound(std::function<void()> handler) { after_round_ = std::move(handler); }
+
   // Runs handlers until Stop.
   Status Run();
   void Stop() { stopped_ = true; }
@@ -66,6 +69,7 @@ class Loop {
   std::map<int, std::shared_ptr<Entry>> entries_;
   std::map<TimerId, Timer> timers_;
   TimerId next_timer_ = 1;
+  std::function<void()> after_round_;
   bool stopped_ = false;
 };
 

@@ -3,6 +3,7 @@
 #include "node-agent/keeper/doorbell.h"
 
 #include <fcntl.h>
+#include <sys/syscall.h>
 
 #include <algorithm>
 #include <array>
@@ -53,6 +54,9 @@ void Doorbell::Add(UniqueFd fd) {
   size = sizeof(pidfd);
   if (getsockopt(connection.fd.get(), SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) == 0)
     connection.pidfd.reset(pidfd);
+  else if (errno == ENOPROTOOPT)
+    // If the pid was reused since, the ring counts as in use for longer than it is: harmless.
+    connection.pidfd.reset(static_cast<int>(syscall(SYS_pidfd_open, connection.peer.pid, 0)));
   if (Read(connection)) return;
   if (silent_.size() >= kMaxSilentCallers) {
     loop_.Unwatch(silent_.front().fd.get());

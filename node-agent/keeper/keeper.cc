@@ -50,6 +50,7 @@ Status Keeper::Start() {
   WEFT_TRY(loop_.Watch(signals_.get(), [this] { OnChildEnd(); }));
   WEFT_TRY(loop_.WatchChannel(owner_, [this](auto message) { OnOwner(std::move(message)); }));
   loop_.Every(kTick, [this] { Tick(); });
+  loop_.AfterEachRound([this] { TellAgent(); });
   Tick();
   return {};
 }
@@ -95,7 +96,7 @@ void Keeper::TellAgent() {
     if (!message) break;
     (void)agent_.child.channel.Send(std::move(*message));
   }
-  if (vault_.HasUntold()) return;  // the next tick goes on
+  if (vault_.HasUntold()) return;  // the next round goes on
   if (!kept_complete_) {
     kept_complete_ = true;
     (void)agent_.child.channel.Send(ipc::KeptComplete{});
@@ -216,7 +217,7 @@ void Keeper::OnAgentMessage(ipc::Message message) {
   } else if (auto* drop = std::get_if<ipc::Drop>(&message)) {
     vault_.Drop(drop->key);
   } else if (auto* listen = std::get_if<ipc::ListenDoorbell>(&message)) {
-    doorbell_.reset();
+    if (doorbell_) return;  // a new agent says what its predecessor said
     doorbell_ = std::make_unique<Doorbell>(loop_, std::move(listen->fd), [this](Caller caller) {
       if (auto kept = vault_.AddCaller(std::move(caller)); !kept)
         TellOwner("weft-keeper", kept.error().message);

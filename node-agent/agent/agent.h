@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// The agent of local mode: one session, one container, one consumer. It decides what is on, hands ring
+// sets from the doorbell to the consumer, opens files for it, answers the cli.
+//
+// Start:  the keeper repeats what it kept; control area and session are opened, or made; sockets; then
+// Hello. START is Ready when the rules are published and the consumer has acknowledged every channel.
+// STOP: rules without the channels; Sync, so that ring sets that were announced before are known;
+// StopChannel; Drained. A crash at any point is mended by the next agent, which does again what is not
+// finished: everything here may happen twice.
+// One thread: all of it runs in the loop's handlers.
+#ifndef WEFT_NODE_AGENT_AGENT_AGENT_H_
+#define WEFT_NODE_AGENT_AGENT_AGENT_H_
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/control/area.h"
+#include "lib/ipc/loop.h"
+#include "lib/ipc/messages.h"
+#include "node-agent/agent/output_folder.h"
+#include "node-agent/agent/processes.h"
+#include "node-agent/agent/session.h"
+
+namespace weft::agent {
+
+class Agent {
+ public:
+  // `dir`: the session's folder; `keeper`: the channel to it.
+  Agent(ipc::Loop& loop, std::string dir, ipc::Channel keeper);
+  Status Start();
+
+ private:
+  struct Client {
+    ipc::Channel channel;
+    bool waits_for_start = false;
+    bool waits_for_stop = false;
+  };
+
+  // keeper (agent.cc)
+  void OnKeeper(Result<ipc::Message> message);
+  void OnKept(ipc::Kept kept);
+  void OnKeptComplete();
+  Status MakeReady();
+  Status OpenControl();
+  Status OpenSockets();
+  Result<UniqueFd> Listen(const std::string& name, unsigned mode);
+  void Resume();
+  void OnConsumerGone(const ipc::ConsumerGone& gone);
+  void OnOwnerGone();
+  void Quit();
+  void Tick();
+  void ToKeeper(ipc::Message message);
+
+  // ring sets (rings.cc)
+  void OnArrived(ipc::Arrived arrived);
+  void AccountLate(SessionChannel& channel, const ipc::Arrived& arrived, uint64_t instance,
+                   const char* reason);
+
+  // consumer (consumer_link.cc)
+  void OnConnect(ipc::Connect connect);
+  void OnConsumer(Result<ipc::Message> message);
+  void OnFileRequest(const ipc::FileRequest& request);
+  void OnChannelReady(const ipc::ChannelReady& ready);
+  void OnDrained(ipc::Drained drained);
+  void TellConsumerAll();
+  void TellRing(const RingEntry& ring);
+  void ToConsumer(std::function<ipc::Message()> make);
+  void PumpConsumer();
+
+  // cli (client_link.cc)
+  void OnClientConnects();
+  void OnClient(uint64_t number, Result<ipc::Message> message);
+  void Create(Client& client, const ipc::CreateSession& command);
+  void StartSession();
+  void StopSession();
+  void StopChannels(const std::function<bool(const SessionChannel&)>& which);
+  void OnSynced(uint64_t number);
+  void FinishWithoutConsumer();
+  void AnswerWaiting();
+  ipc::SessionState State() const;
+  void Note(std::string text);
+  Status Save();
+
+  ipc::Loop& loop_;
+  std::string dir_;
+  ipc::Channel keeper_;
+  std::optional<control::ControlArea> control_;
+  Session session_;
+  std::optional<OutputFolder> output_;
+  Processes processes_;
+
+  UniqueFd journal_;
+  UniqueFd doorbell_;
+  UniqueFd clients_socket_;
+  std::vector<ipc::Arrived> early_;  // before KeptComplete
+
+  ipc::Channel consumer_;
+  bool consumer_greeted_ = false;
+  bool consumer_given_up_ = false;
+  std::string consumer_reason_;
+  std::deque<std::function<ipc::Message()>> to_consumer_;
+
+  std::map<uint64_t, Client> clients_;
+  uint64_t next_client_ = 1;
+  uint64_t next_sync_ = 1;
+  std::map<uint64_t, uint64_t> stop_after_sync_;  // channel -> number of the Sync
+  uint64_t recoveries_ = 0;
+  uint64_t handled_ = 0;  // messages: the heartbeat's progress
+  bool complete_ = false;
+  bool owner_gone_ = false;
+  bool quit_sent_ = false;
+};
+
+}  // namespace weft::agent
+
+#endif  // WEFT_NODE_AGENT_AGENT_AGENT_H_

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// See compile.h.
+#include "node-agent/agent/compile.h"
+
+#include <bit>
+
+#include "lib/abi/context.h"
+#include "lib/event/filter_compiler.h"
+#include "node-agent/agent/perf_counters.h"
+
+namespace weft::agent {
+namespace {
+
+constexpr std::string_view kPerfPrefix = "perf:thread:";
+constexpr std::string_view kAppPrefix = "$app.";
+
+Result<control::ContextSpec> CompileContextName(const std::string& name) {
+  control::ContextSpec spec;
+  if (name.starts_with(kAppPrefix)) {
+    spec.id = WEFT_CONTEXT_APP;
+    spec.name = name.substr(kAppPrefix.size());
+    return spec;
+  }
+  if (name.starts_with(kPerfPrefix)) {
+    spec.id = WEFT_CONTEXT_PERF_THREAD;
+    spec.name = name.substr(kPerfPrefix.size());
+    const auto counter = FindPerfCounter(spec.name);
+    if (!counter)
+      return Fail(ErrorCode::kInvalid, "context \"" + name + "\": no such perf counter");
+    spec.perf_type = counter->type;
+    spec.perf_config = counter->config;
+    return spec;
+  }
+  const auto* info = weft_context_by_name(name.data(), static_cast<uint32_t>(name.size()));
+  if (info == nullptr) return Fail(ErrorCode::kUnsupported, "context \"" + name + "\"");
+  spec.id = info->id;
+  return spec;
+}
+
+// An event must pass the Trace's filter and its own.
+Result<std::vector<uint8_t>> CompileFilters(const std::string& all, const std::string& own) {
+  if (all.empty() && own.empty()) return std::vector<uint8_t>();
+  const std::string text = all.empty() ? own : own.empty() ? all : "(" + all + ") && (" + own + ")";
+  auto program = CompileFilter(text);
+  if (!program) return std::unexpected(program.error().ToError(text));
+  return std::move(*program);
+}
+
+Status CompileRules(const api::TraceSpec& from, control::ChannelSpec& to) {
+  for (const api::EventRule& event : from.user.events) {
+    control::RuleSpec rule;
+    rule.pattern = event.name;
+    rule.exclusions = event.exclude;
+    const auto levels = event.log_level.AdmittedLevels();
+    rule.loglevel_min = levels.min;
+    rule.loglevel_max = levels.max;
+    WEFT_ASSIGN(rule.filter, CompileFilters(from.filter, event.filter));
+    to.rules.push_back(std::move(rule));
+  }
+  return {};
+}
+
+Status CompileContexts(const api::TraceSpec& from, CompiledChannel& to) {
+  for (const std::string& name : from.context) {
+    auto context = CompileContextName(name);
+    if (!context && context.error().code == ErrorCode::kUnsupported) {
+      to.notices.push_back(context.error().message + " is the kernel's: not recorded here");
+      continue;
+    }
+    if (!context) return std::unexpected(context.error());
+    to.definition.contexts.push_back({context->id, context->name});
+    to.spec.contexts.push_back(std::move(*context));
+  }
+  return {};
+}
+
+}  // namespace
+
+api::ParseOptions ParseOptionsWithFilters() {
+  api::ParseOptions options;
+  options.check_filter = [](std::string_view filter) -> std::optional<api::FilterProblem> {
+    auto program = CompileFilter(filter);
+    if (program) return std::nullopt;
+    return api::FilterProblem{program.error().offset, program.error().message};
+  };
+  return options;
+}
+
+Result<CompiledChannel> CompileUserChannel(const api::Trace& trace, const CompileContext& context) {
+  CompiledChannel out;
+  const api::TraceSpec& spec = trace.spec;
+  const std::string& name = trace.metadata.name;
+  if (spec.RecordsKernel())
+    out.notices.push_back("Trace \"" + name +
+                          "\": spec.kernel needs weft's kernel module, which "
+                          "local mode does not use: nothing of the kernel is recorded");
+  if (!spec.user.functions.empty())
+    out.notices.push_back("Trace \"" + name +
+                          "\": spec.user.functions is not supported yet: no function is recorded");
+  if (spec.user.events.empty())
+    return Fail(ErrorCode::kUnsupported, out.notices.empty()
+                                             ? "Trace \"" + name + "\" records nothing"
+                                             : out.notices.front());
+
+  WEFT_TRY(CompileRules(spec, out.spec));
+  WEFT_TRY(CompileContexts(spec, out));
+  const bool overwrite = spec.buffer.mode == api::BufferMode::kOverwrite;
+  out.spec.mode = overwrite ? WEFT_RING_OVERWRITE : WEFT_RING_DISCARD;
+  out.spec.subbuf_shift = static_cast<uint32_t>(std::countr_zero(spec.buffer.size));
+  out.spec.subbufs_shift = static_cast<uint32_t>(std::countr_zero(spec.buffer.count));
+  out.spec.vpids = spec.trackers.vpid;
+  out.spec.vuids = spec.trackers.vuid;
+
+  ipc::ChannelDefinition& definition = out.definition;
+  definition.trace = name;
+  definition.channel = "user";
+  // Where readers of LTTng's traces expect it.
+  definition.trace_path = (context.several_traces ? name + "/" : std::string()) + "ust/uid/" +
+                          std::to_string(context.uid) + "/64-bit";
+  definition.ctf_version = context.ctf_version;
+  definition.mode = out.spec.mode;
+  definition.subbuf_shift = out.spec.subbuf_shift;
+  definition.subbufs_shift = out.spec.subbufs_shift;
+  definition.hostname = context.hostname;
+  definition.domain = "ust";
+  definition.created = context.created;
+  definition.programs = context.programs;
+  return out;
+}
+
+}  // namespace weft::agent

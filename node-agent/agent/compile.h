@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A Trace to what is published (lib/control) and to what the consumer is told (lib/ipc). Pure.
+#ifndef WEFT_NODE_AGENT_AGENT_COMPILE_H_
+#define WEFT_NODE_AGENT_AGENT_COMPILE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lib/api/parse.h"
+#include "lib/api/trace.h"
+#include "lib/base/result.h"
+#include "lib/control/ruleset.h"
+#include "lib/ipc/messages.h"
+
+namespace weft::agent {
+
+// What all channels of a session have in common.
+struct CompileContext {
+  std::string hostname;
+  std::string created;  // "20261121T103330Z"
+  std::string programs;
+  std::string ctf_version;
+  uint32_t uid = 0;
+  bool several_traces = false;  // each then has a folder of its own
+};
+
+struct CompiledChannel {
+  control::ChannelSpec spec;          // id not set
+  ipc::ChannelDefinition definition;  // id and uuid not set
+  std::vector<std::string> notices;   // parts of the Trace that are not recorded here, for people
+};
+
+// The channel `user` of a Trace. kInvalid, kUnsupported: nothing of it can be recorded, with the
+// reason.
+Result<CompiledChannel> CompileUserChannel(const api::Trace& trace, const CompileContext& context);
+
+// For api::ParseOptions: filters with their errors' places.
+api::ParseOptions ParseOptionsWithFilters();
+
+}  // namespace weft::agent
+
+#endif  // WEFT_NODE_AGENT_AGENT_COMPILE_H_

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// See late_ring.h.
+#include "node-agent/agent/late_ring.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "lib/ring/ring_set.h"
+#include "lib/ring/slot_reader.h"
+
+namespace weft::agent {
+namespace {
+
+// Where the kernel has no global barrier: longer than any writer's section takes.
+constexpr useconds_t kWithoutBarrierUs = 20'000;
+
+Result<ring::RingSet> OpenCopy(const UniqueFd& fd) {
+  UniqueFd copy(fcntl(fd.get(), F_DUPFD_CLOEXEC, 3));
+  if (!copy) return FailErrno("dup");
+  return ring::RingSet::Open(std::move(copy));
+}
+
+}  // namespace
+
+Result<RingTotals> IdentifyRing(const UniqueFd& fd) {
+  WEFT_ASSIGN(const ring::RingSet set, OpenCopy(fd));
+  return RingTotals{.channel_id = set.geometry().channel_id, .instance = set.geometry().instance};
+}
+
+Result<RingTotals> CloseAndCount(UniqueFd fd) {
+  WEFT_ASSIGN(ring::RingSet set, ring::RingSet::Open(std::move(fd)));
+  set.StoreClosed();
+  if (!ring::CloseBarrier()) usleep(kWithoutBarrierUs);
+  RingTotals totals{.channel_id = set.geometry().channel_id, .instance = set.geometry().instance};
+  for (uint32_t slot = 0; slot < set.geometry().slot_count; ++slot) {
+    ring::SlotReader reader(set, slot);
+    if (!reader.Look()) continue;
+    totals.recorded += reader.CountCommitted();
+    const auto discarded = set.LoadDiscarded(slot);
+    for (uint32_t i = 0; i < WEFT_DISCARD_REASONS; ++i) totals.discarded[i] += discarded[i];
+  }
+  return totals;
+}
+
+const char* DiscardReasonName(uint32_t reason) {
+  switch (reason) {
+    case WEFT_DISCARD_FULL:
+      return "full";
+    case WEFT_DISCARD_MEMORY:
+      return "memory";
+    case WEFT_DISCARD_NESTED:
+      return "nested";
+    case WEFT_DISCARD_TOO_LARGE:
+      return "too_large";
+    case WEFT_DISCARD_CONTENDED:
+      return "contended";
+    default:
+      return "unknown";
+  }
+}
+
+}  // namespace weft::agent

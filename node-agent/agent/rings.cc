@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ring sets that the doorbell brought: identified, adopted, or counted as lost.
+#include <cstring>
+
+#include "lib/abi/control.h"
+#include "node-agent/agent/agent.h"
+#include "node-agent/agent/late_ring.h"
+
+namespace weft::agent {
+namespace {
+
+// The message is foreign: its magic and kind are looked at, nothing else of it is used.
+bool IsRingDoorbell(const std::string& hexadecimal) {
+  weft_doorbell bell{};
+  std::string bytes;
+  for (size_t i = 0; i + 1 < hexadecimal.size(); i += 2)
+    bytes.push_back(static_cast<char>(std::strtoul(hexadecimal.substr(i, 2).c_str(), nullptr, 16)));
+  if (bytes.size() < sizeof(bell)) return false;
+  std::memcpy(&bell, bytes.data(), sizeof(bell));
+  return bell.magic == WEFT_DOORBELL_MAGIC && bell.kind == WEFT_DOORBELL_RING;
+}
+
+}  // namespace
+
+void Agent::OnArrived(ipc::Arrived arrived) {
+  if (!IsRingDoorbell(arrived.message)) return ToKeeper(ipc::Drop{arrived.key});
+  const auto identified = IdentifyRing(arrived.fd);
+  SessionChannel* channel = identified ? session_.Find(identified->channel_id) : nullptr;
+  if (channel == nullptr) {
+    Note("process " + std::to_string(arrived.pid) + " sent what is no ring set of this session" +
+         (identified ? "" : ": " + identified.error().message));
+    return ToKeeper(ipc::Drop{arrived.key});
+  }
+  const uint64_t instance = identified->instance;
+  // After StopChannel the consumer takes no ring set of this channel any more.
+  const bool ended = channel->phase == ChannelPhase::kDrained ||
+                     channel->phase == ChannelPhase::kDefined ||
+                     (channel->phase == ChannelPhase::kStopping &&
+                      !stop_after_sync_.contains(identified->channel_id));
+  if (ended) return AccountLate(*channel, arrived, instance, "agent/late_ring");
+  if (processes_.FindRing(identified->channel_id, instance) != nullptr)
+    return ToKeeper(ipc::Drop{arrived.key});  // the same memory once more
+  RingEntry* ring = processes_.Adopt(arrived, identified->channel_id, instance);
+  if (ring == nullptr) return AccountLate(*channel, arrived, instance, "agent/too_many_rings");
+  TellRing(*ring);
+  processes_.Watch(ring->process);
+}
+
+void Agent::AccountLate(SessionChannel& channel, const ipc::Arrived& arrived, uint64_t instance,
+                        const char* reason) {
+  if (channel.accounted.insert(instance).second) {
+    auto totals = CloseAndCount(UniqueFd(dup(arrived.fd.get())));
+    if (totals) {
+      channel.own.rings += 1;
+      channel.own.recorded += totals->recorded;
+      if (totals->recorded != 0) channel.own.lost[reason] += totals->recorded;
+      for (uint32_t i = 0; i < WEFT_DISCARD_REASONS; ++i)
+        if (totals->discarded[i] != 0)
+          channel.own.discarded[DiscardReasonName(i)] += totals->discarded[i];
+    }
+    if (const Status saved = Save(); !saved) Note(saved.error().message);
+  }
+  ToKeeper(ipc::Drop{arrived.key});
+}
+
+}  // namespace weft::agent

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// See session.h; session_file.cc has the disk.
+#include "node-agent/agent/session.h"
+
+#include <sys/random.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <ctime>
+#include <fstream>
+
+#include "lib/api/parse.h"
+#include "node-agent/agent/compile.h"
+
+namespace weft::agent {
+namespace {
+
+constexpr int64_t kNsPerSecond = 1'000'000'000;
+
+int64_t Now(clockid_t clock) {
+  timespec t{};
+  clock_gettime(clock, &t);
+  return t.tv_sec * kNsPerSecond + t.tv_nsec;
+}
+
+ipc::Uuid RandomUuid() {
+  ipc::Uuid uuid{};
+  if (getrandom(uuid.data(), uuid.size(), 0) != static_cast<ssize_t>(uuid.size())) uuid.fill(0x5a);
+  uuid[6] = static_cast<uint8_t>((uuid[6] & 0x0f) | 0x40);  // RFC 4122: random, version 4
+  uuid[8] = static_cast<uint8_t>((uuid[8] & 0x3f) | 0x80);
+  return uuid;
+}
+
+std::string CreatedNow() {
+  const time_t now = time(nullptr);
+  tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  strftime(text, sizeof(text), "%Y%m%dT%H%M%SZ", &parts);
+  return text;
+}
+
+std::string Hostname() {
+  utsname names{};
+  uname(&names);
+  return names.nodename;
+}
+
+void Add(ipc::ChannelCounts& to, const ipc::ChannelCounts& from) {
+  to.recorded += from.recorded;
+  to.delivered += from.delivered;
+  to.overwritten += from.overwritten;
+  to.in_flight += from.in_flight;
+  for (const auto& [reason, count] : from.discarded) to.discarded[reason] += count;
+  for (const auto& [reason, count] : from.lost) to.lost[reason] += count;
+  to.late += from.late;
+  to.bytes += from.bytes;
+  to.packets += from.packets;
+  to.streams += from.streams;
+  to.rings += from.rings;
+  to.corrupt_rings += from.corrupt_rings;
+  to.tail_unknown += from.tail_unknown;
+}
+
+}  // namespace
+
+ipc::Uuid BootUuid() {
+  std::ifstream in("/proc/sys/kernel/random/boot_id");
+  std::string text;
+  std::getline(in, text);
+  std::erase(text, '-');
+  ipc::Uuid uuid{};
+  if (text.size() != 2 * uuid.size()) return uuid;
+  for (size_t i = 0; i < uuid.size(); ++i)
+    uuid[i] = static_cast<uint8_t>(std::strtoul(text.substr(2 * i, 2).c_str(), nullptr, 16));
+  return uuid;
+}
+
+int64_t RealtimeOffset() { return Now(CLOCK_REALTIME) - Now(CLOCK_MONOTONIC); }
+int64_t MonotonicNow() { return Now(CLOCK_MONOTONIC); }
+
+ipc::ChannelCounts SessionChannel::Counts() const {
+  ipc::ChannelCounts sum = reported;
+  Add(sum, own);
+  return sum;
+}
+
+Result<Session> Session::Create(const ipc::CreateSession& command, const std::string& traces) {
+  WEFT_ASSIGN(Session session, Compile(command, traces, CreatedNow()));
+  uint64_t id = 1;
+  for (SessionChannel& channel : session.channels) {
+    channel.spec.id = channel.definition.id = id++;
+    channel.definition.trace_uuid = RandomUuid();
+  }
+  session.realtime_offset_ns = RealtimeOffset();
+  session.clock_uuid = BootUuid();
+  return session;
+}
+
+Result<Session> Session::Compile(const ipc::CreateSession& command, const std::string& traces,
+                                 const std::string& created) {
+  auto parsed = api::ParseTraces(command.file, traces, ParseOptionsWithFilters());
+  if (!parsed) return Fail(ErrorCode::kInvalid, api::ToString(parsed.error()));
+  if (command.ctf_version != "1.8" && command.ctf_version != "2")
+    return Fail(ErrorCode::kInvalid, "CTF version \"" + command.ctf_version + "\": not 1.8 or 2");
+  CompileContext context{.hostname = Hostname(),
+                         .created = created,
+                         .programs = command.programs,
+                         .ctf_version = command.ctf_version,
+                         .uid = command.uid,
+                         .several_traces = parsed->size() > 1};
+  Session session;
+  session.traces_ = traces;
+  session.file_ = command.file;
+  session.output = command.output;
+  session.ctf_version_ = command.ctf_version;
+  session.programs_ = command.programs;
+  session.created_ = created;
+  session.uid_ = command.uid;
+  for (const api::Trace& trace : *parsed) {
+    for (const SessionChannel& other : session.channels)
+      if (other.definition.trace == trace.metadata.name)
+        return Fail(ErrorCode::kInvalid,
+                    command.file + ": two Traces are called \"" + trace.metadata.name + "\"");
+    WEFT_ASSIGN(CompiledChannel compiled, CompileUserChannel(trace, context));
+    SessionChannel channel;
+    channel.spec = std::move(compiled.spec);
+    channel.definition = std::move(compiled.definition);
+    channel.paused = trace.spec.paused;
+    channel.duration = trace.spec.duration;
+    std::ranges::move(compiled.notices, std::back_inserter(session.notices));
+    session.channels.push_back(std::move(channel));
+  }
+  // What the control area cannot hold is refused now, not at START.
+  std::vector<control::ChannelSpec> specs;
+  for (const SessionChannel& channel : session.channels) {
+    specs.push_back(channel.spec);
+    specs.back().id = specs.size();
+  }
+  WEFT_TRY(control::EncodeRuleset(1, specs));
+  return session;
+}
+
+SessionChannel* Session::Find(uint64_t channel_id) {
+  auto it = std::ranges::find_if(
+      channels, [&](const SessionChannel& c) { return c.definition.id == channel_id; });
+  return it == channels.end() ? nullptr : &*it;
+}
+
+std::vector<control::ChannelSpec> Session::Published() const {
+  std::vector<control::ChannelSpec> specs;
+  for (const SessionChannel& channel : channels)
+    if (channel.phase == ChannelPhase::kOn && !channel.paused) specs.push_back(channel.spec);
+  return specs;
+}
+
+ipc::Phase Session::phase() const {
+  const auto all = [&](auto is) { return std::ranges::all_of(channels, is); };
+  const auto any = [&](auto is) { return std::ranges::any_of(channels, is); };
+  if (channels.empty()) return ipc::Phase::kNone;
+  if (all([](const auto& c) { return c.phase == ChannelPhase::kDrained; }))
+    return ipc::Phase::kStopped;
+  if (all([](const auto& c) { return c.phase == ChannelPhase::kDefined; }))
+    return ipc::Phase::kCreated;
+  if (any([](const auto& c) { return c.phase == ChannelPhase::kOn; }))
+    return all([](const auto& c) { return c.ready; }) ? ipc::Phase::kReady : ipc::Phase::kStarting;
+  return ipc::Phase::kStopping;
+}
+
+ipc::SessionState Session::State() const {
+  ipc::SessionState state;
+  state.phase = phase();
+  state.output = output;
+  state.programs = programs_;
+  for (const SessionChannel& channel : channels)
+    state.traces.push_back(
+        {channel.definition.trace, channel.definition.trace_path, channel.Counts()});
+  state.notices = notices;
+  return state;
+}
+
+}  // namespace weft::agent

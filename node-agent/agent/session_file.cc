@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// A session on disk: JSON with the Traces' text and what cannot be made of it again (ids, phases,
+// counts). Written whole beside the old one, synced, renamed.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "lib/base/unique_fd.h"
+#include "node-agent/agent/session.h"
+
+namespace weft::agent {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr uint32_t kFileVersion = 1;
+
+Json CountsToJson(const ipc::ChannelCounts& c) {
+  return {{"recorded", c.recorded},
+          {"delivered", c.delivered},
+          {"overwritten", c.overwritten},
+          {"in_flight", c.in_flight},
+          {"discarded", c.discarded},
+          {"lost", c.lost},
+          {"late", c.late},
+          {"bytes", c.bytes},
+          {"packets", c.packets},
+          {"streams", c.streams},
+          {"rings", c.rings},
+          {"corrupt_rings", c.corrupt_rings},
+          {"tail_unknown", c.tail_unknown}};
+}
+
+ipc::ChannelCounts CountsFromJson(const Json& j) {
+  ipc::ChannelCounts c;
+  j.at("recorded").get_to(c.recorded);
+  j.at("delivered").get_to(c.delivered);
+  j.at("overwritten").get_to(c.overwritten);
+  j.at("in_flight").get_to(c.in_flight);
+  j.at("discarded").get_to(c.discarded);
+  j.at("lost").get_to(c.lost);
+  j.at("late").get_to(c.late);
+  j.at("bytes").get_to(c.bytes);
+  j.at("packets").get_to(c.packets);
+  j.at("streams").get_to(c.streams);
+  j.at("rings").get_to(c.rings);
+  j.at("corrupt_rings").get_to(c.corrupt_rings);
+  j.at("tail_unknown").get_to(c.tail_unknown);
+  return c;
+}
+
+Json ChannelToJson(const SessionChannel& channel) {
+  return {{"id", channel.definition.id},
+          {"uuid", channel.definition.trace_uuid},
+          {"phase", static_cast<uint8_t>(channel.phase)},
+          {"stop_at_ns", channel.stop_at_ns},
+          {"reported", CountsToJson(channel.reported)},
+          {"own", CountsToJson(channel.own)},
+          {"accounted", channel.accounted}};
+}
+
+void ChannelFromJson(const Json& j, SessionChannel& channel) {
+  channel.definition.id = channel.spec.id = j.at("id").get<uint64_t>();
+  j.at("uuid").get_to(channel.definition.trace_uuid);
+  channel.phase = static_cast<ChannelPhase>(j.at("phase").get<uint8_t>());
+  j.at("stop_at_ns").get_to(channel.stop_at_ns);
+  channel.reported = CountsFromJson(j.at("reported"));
+  channel.own = CountsFromJson(j.at("own"));
+  j.at("accounted").get_to(channel.accounted);
+}
+
+Status WriteSynced(const std::string& path, const std::string& text) {
+  UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!fd) return FailErrno(path);
+  size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t n = write(fd.get(), text.data() + done, text.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return FailErrno(path);
+    done += static_cast<size_t>(n);
+  }
+  if (fsync(fd.get()) != 0) return FailErrno(path);
+  return {};
+}
+
+}  // namespace
+
+Status Session::Save(const std::string& path) const {
+  Json json = {{"version", kFileVersion},
+               {"traces", traces_},
+               {"file", file_},
+               {"output", output},
+               {"ctf_version", ctf_version_},
+               {"programs", programs_},
+               {"created", created_},
+               {"uid", uid_},
+               {"realtime_offset_ns", realtime_offset_ns},
+               {"clock_uuid", clock_uuid},
+               {"lives", lives},
+               {"channels", Json::array()}};
+  for (const SessionChannel& channel : channels) json["channels"].push_back(ChannelToJson(channel));
+  const std::string unfinished = path + ".new";
+  WEFT_TRY(WriteSynced(unfinished, json.dump(1, ' ', false, Json::error_handler_t::replace)));
+  if (rename(unfinished.c_str(), path.c_str()) != 0) return FailErrno(path);
+  return {};
+}
+
+// nlohmann's exceptions end here: the file is ours, so one that cannot be read is refused as a whole.
+Result<Session> Session::Load(const std::string& path) {
+  std::ifstream in(path);
+  if (!in) return Fail(ErrorCode::kNotFound, path + ": no session");
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  try {
+    const Json json = Json::parse(text);
+    if (json.at("version").get<uint32_t>() != kFileVersion)
+      return Fail(ErrorCode::kUnsupported, path + ": of another version of weft");
+    ipc::CreateSession command;
+    json.at("file").get_to(command.file);
+    json.at("output").get_to(command.output);
+    json.at("ctf_version").get_to(command.ctf_version);
+    json.at("programs").get_to(command.programs);
+    json.at("uid").get_to(command.uid);
+    WEFT_ASSIGN(Session session, Compile(command, json.at("traces").get<std::string>(),
+                                         json.at("created").get<std::string>()));
+    json.at("realtime_offset_ns").get_to(session.realtime_offset_ns);
+    json.at("clock_uuid").get_to(session.clock_uuid);
+    json.at("lives").get_to(session.lives);
+    const Json& channels = json.at("channels");
+    if (channels.size() != session.channels.size())
+      return Fail(ErrorCode::kCorrupt, path + ": channels do not match the Traces");
+    for (size_t i = 0; i < session.channels.size(); ++i)
+      ChannelFromJson(channels[i], session.channels[i]);
+    return session;
+  } catch (const Json::exception& e) {
+    return Fail(ErrorCode::kCorrupt, path + ": " + e.what());
+  }
+}
+
+}  // namespace weft::agent
