@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "lib/base/bytes.h"
+#include "lib/ctf/copy.h"
 
 namespace weft::ctf {
 namespace {
@@ -74,6 +75,11 @@ inline uint8_t* PacketWriter::PutEventHeader(uint8_t* out, uint32_t id, uint64_t
   return Put(Put(out, id), time);
 }
 
+Appended PacketWriter::Refuse(uint64_t last_time) {
+  last_time_ = last_time;
+  return Appended::kMalformed;
+}
+
 Appended PacketWriter::Append(uint64_t time, const Channel& channel, const EventClass& event,
                               std::span<const uint8_t> body) {
   if (body.size() + kEventHeaderMaxBytes > capacity_ - static_cast<size_t>(at_ - buffer_)) {
@@ -89,11 +95,15 @@ Appended PacketWriter::Append(uint64_t time, const Channel& channel, const Event
   const uint8_t* end = in + body.size();
   RunResult run{in, PutEventHeader(at_, event.id, time)};
   if (!channel.context_plan.steps.empty()) run = RunPlan(channel.context_plan, in, end, run.out);
-  if (run.in != nullptr) run = RunPlan(event.plan, run.in, end, run.out);
-  if (run.in != end || run.out == nullptr) {
-    last_time_ = last_before;
-    return Appended::kMalformed;
+  if (run.out == nullptr) return Refuse(last_before);
+  if (event.plan.verbatim) {
+    if (static_cast<size_t>(end - run.in) != event.plan.fixed_size) return Refuse(last_before);
+    CopyBytes(run.out, run.in, event.plan.fixed_size);
+    run = {end, run.out + event.plan.fixed_size};
+  } else {
+    run = RunPlan(event.plan, run.in, end, run.out);
   }
+  if (run.in != end || run.out == nullptr) return Refuse(last_before);
   if (first) begin_time_ = time;
   last_time_ = time;
   late_ += late ? 1 : 0;

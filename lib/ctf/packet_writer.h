@@ -70,6 +70,7 @@ class PacketWriter {
 
  private:
   void Reset();
+  Appended Refuse(uint64_t last_time);
   uint8_t* PutEventHeader(uint8_t* out, uint32_t id, uint64_t time) const;
 
   StreamConfig config_;

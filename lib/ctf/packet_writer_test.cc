@@ -110,6 +110,14 @@ TEST_F(PacketWriterTest, CopiesFixedEventsAsTheyAre) {
             "0000803f");
 }
 
+TEST_F(PacketWriterTest, TakesAnEmptyBodyForAnEmptyEvent) {
+  EXPECT_EQ(writer.Append(0, channel, Class(0, {}), {}), Appended::kOk);
+  EXPECT_EQ(writer.Append(0, channel, Class(0, {Int("a")}), {}), Appended::kMalformed);
+  EXPECT_EQ(writer.Append(0, channel, Class(0, {{.name = "s", .kind = FieldKind::kString}}), {}),
+            Appended::kMalformed);
+  EXPECT_EQ(Events(), "000000");
+}
+
 TEST_F(PacketWriterTest, PutsSegmentsWhereTheirFieldsAre) {
   const EventClass event =
       Class(0, {Int("a", 1),

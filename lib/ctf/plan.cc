@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "lib/ctf/copy.h"
 #include "lib/ctf/text.h"
 
 namespace weft::ctf {
@@ -34,9 +35,9 @@ void AddArray(Plan& plan, const FieldDescription& field) {
 
 // Text of constant size: valid up to its NUL, zero behind it.
 void PutText(uint8_t* out, const uint8_t* in, size_t bytes) {
-  std::memcpy(out, in, bytes);
+  CopyBytes(out, in, bytes);
   const size_t used = MakeTextValid(out, bytes);
-  std::memset(out + used, 0, bytes - used);
+  if (used < bytes) std::memset(out + used, 0, bytes - used);
 }
 
 uint32_t LoadU32(const uint8_t* in) {
@@ -54,7 +55,7 @@ class Runner {
   bool Step(const struct Step& step) {
     switch (step.kind) {
       case StepKind::kCopy:
-        std::memcpy(out_, fixed_, step.bytes);
+        CopyBytes(out_, fixed_, step.bytes);
         fixed_ += step.bytes;
         out_ += step.bytes;
         return true;
@@ -88,7 +89,7 @@ class Runner {
     if (text) {
       PutText(out_, segment_, bytes);
     } else {
-      std::memcpy(out_, segment_, bytes);
+      CopyBytes(out_, segment_, bytes);
     }
     segment_ += bytes;
     out_ += bytes;
@@ -104,7 +105,7 @@ class Runner {
     const uint32_t bytes = LoadU32(fixed_);
     fixed_ += 4;
     if (!Has(bytes)) return false;
-    std::memcpy(out_, segment_, bytes);
+    CopyBytes(out_, segment_, bytes);
     out_ += MakeTextValid(out_, bytes);
     *out_++ = 0;
     segment_ += bytes;
@@ -116,7 +117,7 @@ class Runner {
     fixed_ += 4;
     const uint64_t bytes = uint64_t{count} * step.elem_size;
     if (!Has(bytes) || (uint64_t{count} >> (8 * step.length_size)) != 0) return false;
-    std::memcpy(out_, &count, step.length_size);
+    std::memcpy(out_, &count, 4);  // there is room; what is too much is overwritten
     out_ += step.length_size;
     PutSegment(static_cast<uint32_t>(bytes), step.kind == StepKind::kSequenceText);
     return true;
@@ -162,7 +163,7 @@ bool RunDynamic(RunResult& at, const uint8_t* end) {
     if (left < 4) return false;
     const uint32_t bytes = LoadU32(at.in);
     if (bytes > left - 4) return false;
-    std::memcpy(at.out, at.in + 4, bytes);
+    CopyBytes(at.out, at.in + 4, bytes);
     at.out += MakeTextValid(at.out, bytes);
     *at.out++ = 0;
     at.in += 4 + bytes;
@@ -170,7 +171,7 @@ bool RunDynamic(RunResult& at, const uint8_t* end) {
   }
   const uint32_t bytes = DynamicBytes(type);
   if (bytes > left) return false;
-  std::memcpy(at.out, at.in, bytes);
+  CopyBytes(at.out, at.in, bytes);
   at.in += bytes;
   at.out += bytes;
   return true;
@@ -188,7 +189,7 @@ RunResult RunContexts(const Plan& plan, const uint8_t* in, const uint8_t* end, u
     if (step.kind == StepKind::kInlineText) {
       PutText(at.out, at.in, step.bytes);
     } else {
-      std::memcpy(at.out, at.in, step.bytes);
+      CopyBytes(at.out, at.in, step.bytes);
     }
     at.in += step.bytes;
     at.out += step.bytes;
@@ -249,7 +250,7 @@ RunResult RunPlan(const Plan& plan, const uint8_t* in, const uint8_t* end, uint8
   if (plan.sequential) return RunContexts(plan, in, end, out);
   if (plan.fixed_size > static_cast<uint64_t>(end - in)) return {};
   if (plan.verbatim) {
-    std::memcpy(out, in, plan.fixed_size);
+    CopyBytes(out, in, plan.fixed_size);
     return {in + plan.fixed_size, out + plan.fixed_size};
   }
   Runner runner(plan, in, end, out);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/ctf/text.h"
 
+#include <bit>
 #include <cstring>
 
 namespace weft::ctf {
@@ -33,24 +34,26 @@ size_t SequenceLength(const uint8_t* p, size_t size) {
 }  // namespace
 
 size_t MakeTextValid(uint8_t* text, size_t size) {
+  constexpr uint64_t kHigh = 0x8080808080808080;
+  constexpr uint64_t kOnes = 0x0101010101010101;
   size_t at = 0;
   while (at < size) {
-    // Eight plain bytes at a time: none with the high bit, none zero.
-    while (at + 8 <= size) {
-      uint64_t word;
+    // Eight bytes at a time while they are ASCII; missing ones at the end count as NUL.
+    uint64_t word = 0;
+    if (at + 8 <= size) {
       std::memcpy(&word, text + at, 8);
-      constexpr uint64_t kHigh = 0x8080808080808080;
-      constexpr uint64_t kOnes = 0x0101010101010101;
-      if (((word | (word - kOnes)) & kHigh) != 0) break;
-      at += 8;
+    } else {
+      for (size_t i = 0; at + i < size; i++) word |= uint64_t{text[at + i]} << (8 * i);
     }
-    if (at == size) break;
-    const uint8_t c = text[at];
-    if (c == 0) return at;
-    if (c < 0x80) {
-      at++;
+    const uint64_t zeros = (word - kOnes) & ~word & kHigh;  // right up to the first NUL
+    const uint64_t before_nul = zeros == 0 ? ~uint64_t{0} : (zeros & -zeros) - 1;
+    const uint64_t other = word & kHigh & before_nul;
+    if (other == 0) {
+      if (zeros != 0) return at + static_cast<size_t>(std::countr_zero(zeros)) / 8;
+      at += 8;
       continue;
     }
+    at += static_cast<size_t>(std::countr_zero(other)) / 8;
     const size_t length = SequenceLength(text + at, size - at);
     if (length == 0) {
       text[at++] = '?';

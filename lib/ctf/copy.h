@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies of a few dozen bytes whose number is known only at run time, as events are made of: without
+// a call, with overlapping loads and stores. Thread-safety: pure function.
+#ifndef WEFT_LIB_CTF_COPY_H_
+#define WEFT_LIB_CTF_COPY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace weft::ctf {
+
+// The ranges do not overlap.
+inline void CopyBytes(uint8_t* to, const uint8_t* from, size_t bytes) {
+  struct Block {
+    uint64_t low, high;
+  };
+  const auto move = [&]<typename T>(T, size_t at) {
+    T value;
+    std::memcpy(&value, from + at, sizeof(T));
+    std::memcpy(to + at, &value, sizeof(T));
+  };
+  if (bytes > 128) {
+    std::memcpy(to, from, bytes);
+  } else if (bytes >= sizeof(Block)) {
+    for (size_t at = 0; at + sizeof(Block) < bytes; at += sizeof(Block)) move(Block{}, at);
+    move(Block{}, bytes - sizeof(Block));
+  } else if (bytes >= 8) {
+    move(uint64_t{}, 0);
+    move(uint64_t{}, bytes - 8);
+  } else if (bytes >= 4) {
+    move(uint32_t{}, 0);
+    move(uint32_t{}, bytes - 4);
+  } else {
+    for (size_t at = 0; at < bytes; at++) to[at] = from[at];
+  }
+}
+
+}  // namespace weft::ctf
+
+#endif  // WEFT_LIB_CTF_COPY_H_
