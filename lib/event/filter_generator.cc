@@ -176,7 +176,7 @@ std::unique_ptr<Expr> TextExpr(Random& random, const Model& model) {
   if (const auto* s = std::get_if<std::string>(&entry.value); s != nullptr && !OneIn(random, 3))
     text = *s;
   for (const char c : text) expr->text.emplace_back(c);
-  if (OneIn(random, 2)) {
+  for (uint64_t stars = Below(random, 4); stars > 1; --stars) {
     const size_t from = Below(random, expr->text.size() + 1);
     const size_t size = Below(random, expr->text.size() - from + 1);
     const auto at = expr->text.begin() + static_cast<ptrdiff_t>(from);
