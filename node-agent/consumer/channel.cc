@@ -141,9 +141,7 @@ void Channel::Acknowledge() {
     input->Acknowledge();
     if (input->active() || input->reported) continue;
     input->reported = true;
-    ended_.push_back({.instance = input->instance(),
-                      .corrupt = input->phase() == RingPhase::kCorrupt,
-                      .reason = input->why()});
+    Report(*input);
   }
   pending_ = false;
   UpdatePressure();
@@ -166,6 +164,34 @@ bool Channel::drained() const {
 }
 
 std::vector<Channel::Ended> Channel::TakeEnded() { return std::exchange(ended_, {}); }
+
+void Channel::RepeatEnded() {
+  for (const auto& input : rings_) {
+    if (input->reported) Report(*input);
+  }
+}
+
+void Channel::Report(const RingInput& input) {
+  ended_.push_back({.instance = input.instance(),
+                    .corrupt = input.phase() == RingPhase::kCorrupt,
+                    .reason = input.why()});
+}
+
+void Channel::DropAbsentRings() {
+  for (const RingRecord& ring : restored_) {
+    totals_.tail_unknown += ring.phase == RingPhase::kActive ? 1 : 0;
+    totals_.recorded += ring.corrupt_recorded;
+    for (const SlotRecord& slot : ring.slots) {
+      totals_.recorded += slot.state.accounted;
+      totals_.overwritten += slot.state.overwritten;
+      for (size_t i = 0; i < slot.discarded.size(); i++) {
+        totals_.discarded[i] += slot.discarded[i];
+      }
+    }
+    pending_ = true;
+  }
+  restored_.clear();
+}
 
 size_t Channel::slots() const {
   size_t sum = 0;
@@ -209,6 +235,7 @@ ipc::ChannelCounts Channel::Counts() const {
   counts.streams = streams_.count();
   counts.rings = totals_.rings;
   counts.corrupt_rings = totals_.corrupt_rings;
+  counts.tail_unknown = totals_.tail_unknown;
   return counts;
 }
 

@@ -74,6 +74,10 @@ class Channel {
   };
   // Rings that ended since the last call and whose events are committed.
   std::vector<Ended> TakeEnded();
+  // To a new agent: all rings that ended and were not forgotten are told again.
+  void RepeatEnded();
+  // The agent said all it knows: rings of the journal that it did not bring are gone for good.
+  void DropAbsentRings();
 
   [[nodiscard]] uint64_t id() const { return id_; }
   [[nodiscard]] const std::string& name() const { return schema_.name; }
@@ -101,6 +105,7 @@ class Channel {
   void CountMissing();
   void EndRings();
   void CountCorrupt(RingInput& input);
+  void Report(const RingInput& input);
 
   uint64_t id_;
   ctf::Channel schema_;

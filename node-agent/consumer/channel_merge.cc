@@ -173,7 +173,10 @@ void Channel::Take(Cursor& cursor) {
     hooks_.commit();
     appended = streams_.Append(record.cpu, time_ns, *event, record.body);
   }
-  if (appended != ctf::Appended::kOk) return Lose(cursor, kLostMalformed);
+  if (appended != ctf::Appended::kOk) {
+    const bool no_file = record.cpu < kMaxCpus && !streams_.Has(record.cpu);
+    return Lose(cursor, no_file ? kLostStore : kLostMalformed);
+  }
   cursor.last_cpu = record.cpu;
   pending_ = true;
 }

@@ -34,10 +34,13 @@ class CpuStreams {
   // kFull: Flush, then again. kMalformed also where the stream's file cannot be had.
   ctf::Appended Append(uint32_t cpu, uint64_t time_ns, const ctf::EventClass& event,
                        std::span<const uint8_t> body) {
-    if (cpu >= streams_.size() || streams_[cpu] == nullptr) {
-      if (!Make(cpu, time_ns)) return ctf::Appended::kMalformed;
-    }
+    if (!Has(cpu) && !Make(cpu, time_ns)) return ctf::Appended::kMalformed;
     return streams_[cpu]->writer.Append(time_ns, *channel_, event, body);
+  }
+
+  // False after kMalformed: not the record's fault, its file cannot be had.
+  [[nodiscard]] bool Has(uint32_t cpu) const {
+    return cpu < streams_.size() && streams_[cpu] != nullptr;
   }
 
   // So many more events are missing in the stream of `cpu`.

@@ -46,6 +46,14 @@ inline constexpr uint64_t kAsleepAfter = 5'000'000'000;
 // A slot's writer that holds the lock when its channel is closed is waited for so long.
 inline constexpr uint64_t kCloseWait = 1'000'000'000;
 
+// --- talk ------------------------------------------------------------------------------------
+
+inline constexpr uint64_t kStatsInterval = 100'000'000;
+// How long a file is waited for: an agent that was killed is back before.
+inline constexpr uint64_t kFileWait = 15'000'000'000;
+inline constexpr uint64_t kFileRetry = 1'000'000'000;
+inline constexpr size_t kMaxQueuedFromAgent = 256;
+
 // --- work ------------------------------------------------------------------------------------
 
 // What one channel may copy before it is the next one's turn.

@@ -86,6 +86,7 @@ constexpr auto kChannel = [](auto& io, auto& channel) {
   io.Word(channel.totals.lost);
   io.Word(channel.totals.rings);
   io.Word(channel.totals.corrupt_rings);
+  io.Word(channel.totals.tail_unknown);
   io.Word(channel.totals.recorded);
   io.Word(channel.totals.overwritten);
   io.Word(channel.totals.discarded);

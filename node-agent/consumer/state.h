@@ -38,6 +38,7 @@ struct Totals {
   std::array<uint64_t, kLostReasons> lost{};
   uint64_t rings = 0;
   uint64_t corrupt_rings = 0;
+  uint64_t tail_unknown = 0;  // ring sets that went away before their end was read
   // Of rings that were forgotten:
   uint64_t recorded = 0;
   uint64_t overwritten = 0;

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The consumer's two channels: to the keeper (kept for life) and to the agent (replaced whenever either
+// side was started again). Keeps the heartbeat going, also while a file is waited for. One thread.
+#ifndef WEFT_NODE_AGENT_CONSUMER_AGENT_LINK_H_
+#define WEFT_NODE_AGENT_CONSUMER_AGENT_LINK_H_
+
+#include <deque>
+#include <optional>
+
+#include "lib/ipc/channel.h"
+
+namespace weft::consumer {
+
+class AgentLink {
+ public:
+  explicit AgentLink(UniqueFd keeper) : keeper_(std::move(keeper)) {}
+
+  // Waits at most so long for something to happen; then next() has what arrived.
+  void Wait(uint64_t nanoseconds);
+  // The agent's messages, in order.
+  std::optional<ipc::Message> next();
+  // Waits a little for the answer to this request; other messages stay for next().
+  std::optional<ipc::FileAnswer> WaitForFile(uint64_t request);
+
+  // To the agent. kClosed without one, kLimit when it does not read.
+  Status Send(ipc::Message message);
+
+  [[nodiscard]] bool connected() const { return agent_.valid(); }
+  // Counts connections to agents.
+  [[nodiscard]] uint64_t connection() const { return connection_; }
+  // The keeper said so, or is gone.
+  [[nodiscard]] bool exiting() const { return exiting_; }
+
+  // What the next heartbeats say.
+  void SetHealth(uint64_t done, uint64_t pending) {
+    done_ = done;
+    pending_ = pending;
+  }
+
+  static uint64_t NowNs();
+
+ private:
+  void Beat();
+  void ReceiveFromKeeper();
+  void ReceiveFromAgent();
+
+  ipc::Channel keeper_;
+  ipc::Channel agent_;
+  std::deque<ipc::Message> queue_;
+  uint64_t connection_ = 0;
+  bool exiting_ = false;
+  uint64_t beat_ns_ = 0;
+  uint64_t done_ = 0;
+  uint64_t pending_ = 0;
+};
+
+}  // namespace weft::consumer
+
+#endif  // WEFT_NODE_AGENT_CONSUMER_AGENT_LINK_H_

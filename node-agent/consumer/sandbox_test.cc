@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a consumer in its sandbox cannot do, and what must go on working there. Each case is a process
+// of its own, linked with the very code of the product.
+#include "node-agent/consumer/sandbox.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lib/ring/slot_reader.h"
+#include "lib/ring/testing/test_writer.h"
+
+namespace weft::consumer {
+namespace {
+
+constexpr int kNoSandbox = 99;
+
+// How a process ends that enters the sandbox and then does `work`.
+int Inside(const std::function<int()>& work) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    if (!EnterSandbox()) ::syscall(SYS_exit_group, kNoSandbox);
+    const int status = work();
+    ::syscall(SYS_exit_group, status);
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  return status;
+}
+
+void ExpectKilled(const char* what, const std::function<void()>& call) {
+  const int status = Inside([&] {
+    call();
+    return 0;
+  });
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS) << what << ": " << status;
+}
+
+TEST(Sandbox, KillsWhatAConsumerNeverDoes) {
+  ExpectKilled("open", [] { (void)::open("/etc/passwd", O_RDONLY | O_CLOEXEC); });
+  ExpectKilled("openat of a descriptor", [] { (void)::openat(0, ".", O_RDONLY | O_CLOEXEC); });
+  ExpectKilled("ptrace", [] { ::ptrace(PTRACE_ATTACH, ::getppid(), 0, 0); });
+  ExpectKilled("ptrace by number", [] { ::syscall(SYS_ptrace, PTRACE_TRACEME, 0, 0, 0); });
+  ExpectKilled("execve", [] {
+    char path[] = "/bin/true";
+    char* const args[] = {path, nullptr};
+    ::execve(path, args, nullptr);
+  });
+  ExpectKilled("socket", [] { (void)::socket(AF_INET, SOCK_STREAM, 0); });
+  ExpectKilled("unix socket", [] { (void)::socket(AF_UNIX, SOCK_STREAM, 0); });
+  ExpectKilled("socketpair", [] {
+    int fds[2];
+    (void)::socketpair(AF_UNIX, SOCK_STREAM, 0, fds);
+  });
+  ExpectKilled("fork", [] { (void)::fork(); });
+  ExpectKilled("kill", [] { ::kill(1, 0); });
+  ExpectKilled("memfd_create", [] { (void)memfd_create("x", 0); });
+  ExpectKilled("process_vm_readv",
+               [] { ::syscall(SYS_process_vm_readv, 1, nullptr, 0, nullptr, 0, 0); });
+  ExpectKilled("pidfd_open", [] { ::syscall(SYS_pidfd_open, 1, 0); });
+  ExpectKilled("unlink", [] { ::unlink("/tmp/nothing-of-this-name"); });
+  ExpectKilled("io_uring_setup", [] { ::syscall(SYS_io_uring_setup, 1, nullptr); });
+  ExpectKilled("bpf", [] { ::syscall(SYS_bpf, 0, nullptr, 0); });
+  ExpectKilled("perf_event_open", [] { ::syscall(SYS_perf_event_open, nullptr, 0, 0, 0, 0); });
+  ExpectKilled("executable memory", [] {
+    (void)::mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  });
+  ExpectKilled("memory made executable", [] {
+    static char page[8192];
+    ::mprotect(page, 4096, PROT_READ | PROT_EXEC);
+  });
+  ExpectKilled("duplicating a descriptor", [] { (void)::fcntl(0, F_DUPFD, 10); });
+  ExpectKilled("setuid", [] { (void)::setuid(0); });
+}
+
+TEST(Sandbox, AllowsMemoryOfAllSizes) {
+  const int status = Inside([] {
+    std::map<int, std::vector<char>> blocks;
+    for (int round = 0; round < 3; round++) {
+      for (int i = 0; i < 200; i++) blocks[i].assign(static_cast<size_t>(i) * i * 50, 'x');
+      blocks.clear();
+    }
+    auto big = std::make_unique<std::string>(64 << 20, 'y');
+    return big->back() == 'y' ? 0 : 1;
+  });
+  EXPECT_EQ(status, 0);
+}
+
+TEST(Sandbox, AllowsReadingARing) {
+  ring::testing::TestWriter writer;
+  const std::vector<uint8_t> body(8);
+  writer.Write(0, 0, 0, 1, body);
+  UniqueFd fd = writer.Fd();
+  const int status = Inside([&] {
+    auto set = ring::RingSet::Open(std::move(fd));
+    if (!set) return 1;
+    ring::SlotReader reader(*set, 0);
+    std::vector<uint8_t> buffer(4096);
+    if (!reader.Look() || !reader.Copy(buffer)) return 2;
+    if (reader.Fetch() != ring::SlotReader::Step::kRecord) return 3;
+    set->StoreTail(0, reader.position());
+    set->StoreClosed();
+    (void)ring::CloseBarrier();
+    return 0;
+  });
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(writer.slot(0)->closed, 1U);
+}
+
+TEST(Sandbox, AllowsMessagesWithDescriptorsAndFiles) {
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+  UniqueFd here(ends[0]);
+  UniqueFd there(ends[1]);
+  UniqueFd file(memfd_create("file", MFD_CLOEXEC));
+  char byte = 'm';
+  iovec part{&byte, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  cmsghdr* c = CMSG_FIRSTHDR(&message);
+  c->cmsg_level = SOL_SOCKET;
+  c->cmsg_type = SCM_RIGHTS;
+  c->cmsg_len = CMSG_LEN(sizeof(int));
+  const int fd = file.get();
+  std::memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+  ASSERT_EQ(::sendmsg(here.get(), &message, 0), 1);
+  const int status = Inside([&] {
+    pollfd p{there.get(), POLLIN, 0};
+    timespec second{1, 0};
+    if (::ppoll(&p, 1, &second, nullptr) != 1) return 1;
+    if (::recvmsg(there.get(), &message, MSG_CMSG_CLOEXEC) != 1) return 2;
+    int got = -1;
+    std::memcpy(&got, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(got));
+    if (::pwrite(got, "hello", 5, 0) != 5 || ::ftruncate(got, 4) != 0 || ::fsync(got) != 0)
+      return 3;
+    return ::close(got);
+  });
+  EXPECT_EQ(status, 0);
+  char text[8] = {};
+  EXPECT_EQ(::pread(file.get(), text, sizeof(text), 0), 4);
+  EXPECT_STREQ(text, "hell");
+}
+
+}  // namespace
+}  // namespace weft::consumer

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// See service.h.
+#include "node-agent/consumer/service.h"
+
+#include <cstdio>
+#include <tuple>
+
+#include "node-agent/consumer/limits.h"
+
+namespace weft::consumer {
+namespace {
+
+bool Same(const ipc::ChannelCounts& a, const ipc::ChannelCounts& b) {
+  const auto all = [](const ipc::ChannelCounts& c) {
+    return std::tie(c.recorded, c.delivered, c.overwritten, c.in_flight, c.discarded, c.lost,
+                    c.late, c.bytes, c.packets, c.streams, c.rings, c.corrupt_rings,
+                    c.tail_unknown);
+  };
+  return all(a) == all(b);
+}
+
+}  // namespace
+
+int Service::Run() {
+  while (!link_.exiting()) {
+    HandleMessages();
+    uint64_t delay = kPollIdle;
+    if (consumer_ != nullptr) {
+      delay = consumer_->Round();
+      TellEnded();
+      TellDrained();
+      TellStats();
+    }
+    SendQueued();
+    link_.Wait(delay);
+  }
+  if (consumer_ != nullptr) {
+    if (auto flushed = consumer_->FlushAll(); !flushed) {
+      std::fprintf(stderr, "weft-consumer: %s\n", flushed.error().message.c_str());
+      return 1;
+    }
+  }
+  return 0;
+}
+
+void Service::HandleMessages() {
+  MeetAgent();
+  while (auto message = link_.next()) {
+    messages_++;
+    Handle(std::move(*message));
+    // Handling may have waited for a file, and an agent may have died meanwhile.
+    MeetAgent();
+  }
+  if (!to_stop_.empty() && consumer_ != nullptr) consumer_->StopChannels(to_stop_);
+  to_stop_.clear();
+}
+
+// What only the agent before was told is told again.
+void Service::MeetAgent() {
+  if (connection_ == link_.connection()) return;
+  connection_ = link_.connection();
+  drained_told_.clear();
+  stats_told_.clear();
+  unsent_.clear();
+  if (consumer_ == nullptr) return;
+  for (Channel* channel : consumer_->Channels()) channel->RepeatEnded();
+}
+
+void Service::Handle(ipc::Message message) {
+  if (auto* configure = std::get_if<ipc::Configure>(&message)) {
+    return Configure(std::move(*configure));
+  }
+  if (consumer_ == nullptr) return;
+  if (auto* channel = std::get_if<ipc::ChannelDefinition>(&message)) {
+    AddChannel(*channel);
+  } else if (auto* ring = std::get_if<ipc::Ring>(&message)) {
+    AddRing(std::move(*ring));
+  } else if (auto* gone = std::get_if<ipc::ProcessGone>(&message)) {
+    consumer_->ProcessGone(gone->process);
+  } else if (auto* forget = std::get_if<ipc::ForgetRing>(&message)) {
+    consumer_->ForgetRing(forget->channel_id, forget->instance);
+  } else if (auto* stop = std::get_if<ipc::StopChannel>(&message)) {
+    to_stop_.push_back(stop->channel_id);
+    drained_told_.erase(stop->channel_id);
+  } else if (auto* end = std::get_if<ipc::ForgetChannel>(&message)) {
+    consumer_->ForgetChannel(end->channel_id);
+  } else if (std::holds_alternative<ipc::StateComplete>(message)) {
+    for (Channel* channel : consumer_->Channels()) channel->DropAbsentRings();
+  }
+}
+
+void Service::Configure(ipc::Configure message) {
+  if (consumer_ != nullptr) return;
+  auto made = Consumer::Make({.clock = message.clock,
+                              .realtime_offset_ns = message.realtime_offset_ns,
+                              .clock_uuid = message.clock_uuid},
+                             std::move(message.journal), files_,
+                             [this](const std::string& text) { Notice(text); });
+  if (!made) return Notice(made.error().message);
+  consumer_ = std::move(*made);
+}
+
+void Service::AddChannel(const ipc::ChannelDefinition& message) {
+  const Status status = consumer_->AddChannel(message);
+  Tell(ipc::ChannelReady{message.id, status ? "" : status.error().message});
+}
+
+void Service::AddRing(ipc::Ring message) {
+  const Status status = consumer_->AddRing(message.channel_id, std::move(message.fd),
+                                           message.instance, message.process);
+  if (status) return;
+  Tell(ipc::RingDone{.channel_id = message.channel_id,
+                     .instance = message.instance,
+                     .corrupt = true,
+                     .reason = status.error().message});
+}
+
+void Service::TellEnded() {
+  for (Channel* channel : consumer_->Channels()) {
+    for (Channel::Ended& ended : channel->TakeEnded()) {
+      Tell(ipc::RingDone{.channel_id = channel->id(),
+                         .instance = ended.instance,
+                         .corrupt = ended.corrupt,
+                         .reason = std::move(ended.reason)});
+    }
+  }
+}
+
+void Service::TellDrained() {
+  for (Channel* channel : consumer_->Channels()) {
+    if (!link_.connected() || !channel->drained() || drained_told_.contains(channel->id())) {
+      continue;
+    }
+    if (auto synced = consumer_->SyncFiles(channel->id()); !synced) Notice(synced.error().message);
+    Tell(ipc::Drained{channel->id(), channel->Counts()});
+    drained_told_.insert(channel->id());
+  }
+}
+
+void Service::TellStats() {
+  const uint64_t now = AgentLink::NowNs();
+  if (now - stats_ns_ < kStatsInterval) return;
+  stats_ns_ = now;
+  uint64_t pending = 0;
+  uint64_t delivered = 0;
+  for (Channel* channel : consumer_->Channels()) {
+    const ipc::ChannelCounts counts = channel->Counts();
+    pending += channel->pending() ? 1 : 0;
+    delivered += counts.delivered;
+    const auto told = stats_told_.find(channel->id());
+    if (told != stats_told_.end() && Same(told->second, counts)) continue;
+    // The next one says more than this one, should it not arrive.
+    if (link_.connected() && link_.Send(ipc::Stats{channel->id(), counts})) {
+      stats_told_[channel->id()] = counts;
+    }
+  }
+  link_.SetHealth(consumer_->progress() + delivered + messages_ + link_.connection(), pending);
+}
+
+void Service::Tell(MustArrive message) {
+  // Without an agent nothing is kept: the next one is told all again.
+  if (link_.connected()) unsent_.push_back(std::move(message));
+}
+
+void Service::SendQueued() {
+  while (!unsent_.empty()) {
+    const Status sent =
+        std::visit([this](const auto& m) { return link_.Send(m); }, unsent_.front());
+    if (!sent) return;
+    unsent_.pop_front();
+  }
+}
+
+void Service::Notice(const std::string& text) {
+  std::fprintf(stderr, "weft-consumer: %s\n", text.c_str());
+  if (link_.connected()) (void)link_.Send(ipc::Notice{"weft-consumer", text});
+}
+
+}  // namespace weft::consumer

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// A consumer as a process: messages in, rounds of work, messages out. The life of it is described in
+// lib/ipc/messages.h. One thread.
+#ifndef WEFT_NODE_AGENT_CONSUMER_SERVICE_H_
+#define WEFT_NODE_AGENT_CONSUMER_SERVICE_H_
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <variant>
+#include <vector>
+
+#include "node-agent/consumer/agent_link.h"
+#include "node-agent/consumer/consumer.h"
+#include "node-agent/consumer/file_client.h"
+
+namespace weft::consumer {
+
+class Service {
+ public:
+  explicit Service(UniqueFd keeper) : link_(std::move(keeper)), files_(link_) {}
+
+  // Until the keeper says Exit or goes away. The process's exit status.
+  int Run();
+
+ private:
+  void HandleMessages();
+  void MeetAgent();
+  void Handle(ipc::Message message);
+  void Configure(ipc::Configure message);
+  void AddChannel(const ipc::ChannelDefinition& message);
+  void AddRing(ipc::Ring message);
+  void TellEnded();
+  void TellDrained();
+  void TellStats();
+  // What must arrive: told again until the agent's socket takes it.
+  using MustArrive = std::variant<ipc::ChannelReady, ipc::RingDone, ipc::Drained>;
+  void Tell(MustArrive message);
+  void SendQueued();
+  void Notice(const std::string& text);
+
+  AgentLink link_;
+  FileClient files_;
+  std::unique_ptr<Consumer> consumer_;
+  std::vector<uint64_t> to_stop_;
+  uint64_t connection_ = 0;          // to which what follows was told
+  std::set<uint64_t> drained_told_;  // channels
+  std::map<uint64_t, ipc::ChannelCounts> stats_told_;
+  std::deque<MustArrive> unsent_;
+  uint64_t stats_ns_ = 0;
+  uint64_t messages_ = 0;
+};
+
+}  // namespace weft::consumer
+
+#endif  // WEFT_NODE_AGENT_CONSUMER_SERVICE_H_
