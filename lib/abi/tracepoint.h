@@ -92,7 +92,8 @@ struct weft_object {
   uint32_t tracepoint_count;
   uint32_t event_count;
   void *state; /* libweft.so's */
-  uint64_t reserved[2];
+  const struct weft_library *library; /* NULL: none in this process. Written by libweft.so */
+  uint64_t reserved;
 };
 
 /* A value of an application context ($app.provider:name). `type` is enum weft_context_dynamic of
@@ -106,23 +107,43 @@ struct weft_app_context_value {
 typedef void (*weft_app_context_get)(void *data, struct weft_app_context_value *out);
 
 /*
- * libweft.so's symbols. A program refers to them weakly through its GOT (in assembly: a plain weak
- * reference in a non-PIE executable is linked to 0), so that it needs no library to link or to run.
+ * libweft.so's functions, in every object's `library` once it is registered. Also exported under the
+ * name weft_ and the member's; a constructor refers to weft_object_register weakly through its GOT (in
+ * assembly: a plain weak reference in a non-PIE executable is linked to 0), so that a program needs no
+ * library to link or to run.
  *
- *   void weft_object_register(struct weft_object *)      any thread; may come before libweft.so's own
- *   void weft_object_unregister(struct weft_object *)    constructor; waits for nothing
- *   int  weft_tracepoint_enabled(struct weft_tracepoint *)  exact answer of tracepoint_enabled()
- *   int  weft_probe_attach(const char *name, const char *signature, void (*fn)(void), void *data)
- *   int  weft_probe_detach(const char *name, void (*fn)(void), void *data)
- *        0, or a negative errno: -ENOENT no such tracepoint (attach remembers it for objects that
- *        come later only if the name exists), -EINVAL another signature, -ENOMEM, -EDEADLK detach
- *        from inside a probe of that tracepoint.
- *   int  weft_tracepoint_iterate(int (*fn)(void *data, const char *name, const struct
- *        weft_event_desc *desc), void *data)   stops at and returns the first non-zero of fn
- *   int  weft_app_context_register(const char *name, weft_app_context_get get, void *data)
- *   int  weft_app_context_unregister(const char *name)   name: "provider:name". 0, -EEXIST, -ENOENT,
- *        -ENOMEM, -ENOSPC. `get` is called at events, on any thread, in signal handlers; it must not
- *        trace. Unregister does not wait for calls that run.
+ * Some linkers (mold) make even that reference a constant 0 in an executable. Therefore an executable
+ * has a note, name "weft", type WEFT_NOTE_OBJECT, that contains the address of its weft_object
+ * relative to the note's own contents, as int64. libweft.so looks for it before the executable's
+ * constructors run and fills in `library`.
  */
+#define WEFT_NOTE_OBJECT 1
+
+struct weft_library {
+  uint32_t size; /* sizeof(struct weft_library) as libweft.so was compiled */
+  uint32_t reserved;
+
+  /* Any thread; register may come before libweft.so's own constructor, unregister waits for nothing. */
+  void (*object_register)(struct weft_object *);
+  void (*object_unregister)(struct weft_object *);
+
+  /* The exact answer of tracepoint_enabled(). */
+  int (*tracepoint_enabled)(struct weft_tracepoint *);
+
+  /* 0, or a negative errno: -ENOENT no such tracepoint, -EINVAL another signature (NULL: any will
+   * do), -ENOMEM, -EDEADLK detach from inside a probe of that tracepoint. */
+  int (*probe_attach)(const char *name, const char *signature, void (*fn)(void), void *data);
+  int (*probe_detach)(const char *name, void (*fn)(void), void *data);
+
+  /* Stops at and returns the first non-zero of fn. */
+  int (*tracepoint_iterate)(int (*fn)(void *data, const char *name,
+                                      const struct weft_event_desc *desc),
+                            void *data);
+
+  /* `name`: "provider:name". 0, -EEXIST, -ENOENT, -ENOMEM, -ENOSPC. `get` is called at events, on any
+   * thread, in signal handlers; it must not trace. Unregister does not wait for calls that run. */
+  int (*app_context_register)(const char *name, weft_app_context_get get, void *data);
+  int (*app_context_unregister)(const char *name);
+};
 
 #endif /* WEFT_LIB_ABI_TRACEPOINT_H_ */

@@ -5,6 +5,7 @@
 #include "ust-injector/preload/app_probes.h"
 #include "ust-injector/preload/emit.h"
 #include "ust-injector/preload/pin.h"
+#include "ust-injector/preload/program.h"
 
 #define WEFT_BUCKETS 1024u
 
@@ -122,6 +123,7 @@ static void remove_event(struct weft_event *event) {
 __attribute__((visibility("default"))) void weft_object_register(struct weft_object *object) {
   uint64_t mask;
   struct pins pins = {0};
+  object->library = &weft_library;
   (void)weft_process_ready();
   if (weft_anchor == NULL || object->abi != WEFT_TRACEPOINT_ABI || object->state != NULL ||
       !weft_lock(&mask)) {

@@ -19,23 +19,21 @@
 
 #include "abi/context.h"
 #include "detail/abi.h"
-#include "detail/compiler.h"
+#include "detail/object.h"
 
 /* 0, or -EEXIST: somebody provides that name; -ENOSPC: 64 names were used in this process; -ENOMEM;
  * -ENOSYS: no libweft.so in this process. Any thread. */
 static inline __attribute__((unused)) int weft_context_register(const char* name,
                                                                 weft_app_context_get get,
                                                                 void* data) {
-  void (*address)(void) = WEFT_LIBRARY_SYMBOL(weft_app_context_register);
-  if (!address) return -ENOSYS;
-  return ((int (*)(const char*, weft_app_context_get, void*))address)(name, get, data);
+  const struct weft_library* library = WEFT_LIBRARY;
+  return library ? library->app_context_register(name, get, data) : -ENOSYS;
 }
 
 /* 0, -ENOENT or -ENOSYS. Calls of the function may still run afterwards. */
 static inline __attribute__((unused)) int weft_context_unregister(const char* name) {
-  void (*address)(void) = WEFT_LIBRARY_SYMBOL(weft_app_context_unregister);
-  if (!address) return -ENOSYS;
-  return ((int (*)(const char*))address)(name);
+  const struct weft_library* library = WEFT_LIBRARY;
+  return library ? library->app_context_unregister(name) : -ENOSYS;
 }
 
 static inline __attribute__((unused)) void weft_context_signed(struct weft_app_context_value* out,

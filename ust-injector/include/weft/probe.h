@@ -46,10 +46,8 @@
  */
 static inline __attribute__((unused)) int weft_probe_list(
     int (*fn)(void* data, const char* name, const struct weft_event_desc* desc), void* data) {
-  void (*address)(void) = WEFT_LIBRARY_SYMBOL(weft_tracepoint_iterate);
-  if (!address) return -ENOSYS;
-  return ((int (*)(int (*)(void*, const char*, const struct weft_event_desc*), void*))address)(
-      fn, data);
+  const struct weft_library* library = WEFT_LIBRARY;
+  return library ? library->tracepoint_iterate(fn, data) : -ENOSYS;
 }
 
 #endif /* WEFT_PROBE_H_ */

@@ -121,7 +121,6 @@
 
 #undef WEFT_DEFINE_IF_WANTED
 #ifdef LTTNG_UST_TRACEPOINT_DEFINE
-#include "detail/object.h"
 #define WEFT_DEFINE_IF_WANTED(provider, event, args) WEFT_DEFINE_TRACEPOINT(provider, event, args)
 #else
 #define WEFT_DEFINE_IF_WANTED(provider, event, args)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tells libweft.so, if the process has one, which tracepoints and events this shared object (or
- * program) has. Included by a file that defines some; several such files of one object share one
- * struct weft_object (weak, hidden) and register it once. Runs in constructors and destructors, so
- * under ld.so's lock, one at a time.
+ * This shared object (or program), as libweft.so sees it: which tracepoints and events it has, and
+ * where it finds the library's functions. Every file that includes a header of weft takes part in the
+ * one struct weft_object of its object (weak, hidden), which is registered once, by constructors and
+ * destructors: under ld.so's lock, one at a time.
  *
  * Priority 101, the first one open to programs: tracepoints in the constructors of C++ objects work.
  */
@@ -23,30 +23,70 @@ extern struct weft_tracepoint* const __stop_weft_tracepoints[]
 extern struct weft_event* const __start_weft_events[] __attribute__((weak, visibility("hidden")));
 extern struct weft_event* const __stop_weft_events[] __attribute__((weak, visibility("hidden")));
 
-__attribute__((weak, visibility("hidden"))) struct weft_object weft_this_object;
+__attribute__((weak, used, visibility("hidden"))) struct weft_object weft_this_object;
 __attribute__((weak, visibility("hidden"))) unsigned weft_this_object_users;
 
 WEFT_END_C
 
+/* libweft.so's functions, or NULL in a process without it. */
+#define WEFT_LIBRARY WEFT_LOAD(weft_this_object.library)
+
+/* The note by which libweft.so finds an executable's object; see weft/abi/tracepoint.h. */
+#define WEFT_WRITE_NOTE()                       \
+  __asm__ __volatile__(                         \
+      ".pushsection .note.weft,\"a\",@note\n\t" \
+      ".balign 4\n\t"                           \
+      ".4byte 5, 8, 1\n\t"                      \
+      ".asciz \"weft\"\n\t"                     \
+      ".balign 4\n\t"                           \
+      ".8byte weft_this_object - .\n\t"         \
+      ".popsection")
+
+/* The address of weft_object_register, or NULL. The GOT entry is filled by ld.so, or at link time
+ * with 0 in a static program. */
+static inline
+    __attribute__((unused,
+                   no_instrument_function)) void (*weft_find_register(void))(struct weft_object*) {
+  void (*address)(struct weft_object*);
+#if defined(__x86_64__)
+  __asm__(
+      ".weak weft_object_register\n\t"
+      "{movq weft_object_register@GOTPCREL(%%rip), %0|"
+      "mov %0, QWORD PTR weft_object_register@GOTPCREL[rip]}"
+      : "=r"(address));
+#elif defined(__aarch64__)
+  __asm__(
+      ".weak weft_object_register\n\t"
+      "adrp %0, :got:weft_object_register\n\t"
+      "ldr %0, [%0, :got_lo12:weft_object_register]"
+      : "=r"(address));
+#else
+#error "weft supports x86-64 and arm64"
+#endif
+  return address;
+}
+
 static void __attribute__((constructor(101), used, no_instrument_function)) weft_object_construct(
     void) {
   struct weft_object* object = &weft_this_object;
-  void (*address)(void) = WEFT_LIBRARY_SYMBOL(weft_object_register);
-  if (weft_this_object_users++ > 0 || !address) return;
+  void (*object_register)(struct weft_object*);
+  WEFT_WRITE_NOTE();
+  if (weft_this_object_users++ > 0) return;
+  object_register = object->library ? object->library->object_register : weft_find_register();
+  if (!object_register) return;
   object->size = sizeof(*object);
   object->abi = WEFT_TRACEPOINT_ABI;
   object->tracepoints = __start_weft_tracepoints;
   object->events = __start_weft_events;
   object->tracepoint_count = (uint32_t)(__stop_weft_tracepoints - __start_weft_tracepoints);
   object->event_count = (uint32_t)(__stop_weft_events - __start_weft_events);
-  ((void (*)(struct weft_object*))address)(object);
+  object_register(object);
 }
 
 static void __attribute__((destructor(101), used, no_instrument_function)) weft_object_destroy(
     void) {
-  void (*address)(void) = WEFT_LIBRARY_SYMBOL(weft_object_unregister);
-  if (--weft_this_object_users > 0 || !address) return;
-  ((void (*)(struct weft_object*))address)(&weft_this_object);
+  struct weft_object* object = &weft_this_object;
+  if (--weft_this_object_users == 0 && object->library) object->library->object_unregister(object);
 }
 
 #endif /* WEFT_DETAIL_OBJECT_H_ */
