@@ -130,6 +130,48 @@ TEST_F(FilterLink, JumpsBetweenANameAndItsConstantAreKept) {
   EXPECT_TRUE(filter.Run(event_, &contexts_)) << "b is 0, and (b && a) == 0";
 }
 
+// The same with a jump to the comparison itself.
+TEST_F(FilterLink, JumpsToAComparisonAreKept) {
+  ProgramBuilder b;
+  b.Symbol(WEFT_FILTER_SYMBOL_FIELD, "b")
+      .Symbol(WEFT_FILTER_SYMBOL_FIELD, "a")
+      .Insn(WEFT_FILTER_OP_PUSH_INT, 0, 5)
+      .Insn(WEFT_FILTER_OP_PUSH_SYMBOL, 0)
+      .Insn(WEFT_FILTER_OP_AND_ELSE, 6)
+      .Insn(WEFT_FILTER_OP_AND_ELSE, 7)
+      .Insn(WEFT_FILTER_OP_PUSH_SYMBOL, 1)
+      .Insn(WEFT_FILTER_OP_PUSH_INT, 0, 5)
+      .Insn(WEFT_FILTER_OP_NE)
+      .Insn(WEFT_FILTER_OP_RETURN);
+  const LinkedFilter filter(b.Bytes(), event_.encoded(), &contexts_);
+  ASSERT_EQ(filter.error, 0);
+  EXPECT_TRUE(filter.Run(event_, &contexts_)) << "b is 0, so 5 != 0 is asked";
+}
+
+// A value that is a float on one way and an integer on the other is not taken for an integer.
+TEST_F(FilterLink, TypesOfSeveralWaysAreJoined) {
+  ProgramBuilder b;
+  b.Symbol(WEFT_FILTER_SYMBOL_FIELD, "d")
+      .Symbol(WEFT_FILTER_SYMBOL_FIELD, "b")
+      .Symbol(WEFT_FILTER_SYMBOL_FIELD, "a")
+      .Insn(WEFT_FILTER_OP_PUSH_SYMBOL, 0)
+      .Insn(WEFT_FILTER_OP_PUSH_SYMBOL, 1)
+      .Insn(WEFT_FILTER_OP_AND_ELSE, 5)
+      .Insn(WEFT_FILTER_OP_NOT)
+      .Insn(WEFT_FILTER_OP_PUSH_SYMBOL, 2)
+      .Insn(WEFT_FILTER_OP_OR_ELSE, 11)
+      .Insn(WEFT_FILTER_OP_PUSH_INT, 0, 1)
+      .Insn(WEFT_FILTER_OP_OR)
+      .Insn(WEFT_FILTER_OP_AND_ELSE, 12)
+      .Insn(WEFT_FILTER_OP_PUSH_INT, 0, 1)
+      .Insn(WEFT_FILTER_OP_PUSH_INT, 0, 1)
+      .Insn(WEFT_FILTER_OP_AND)
+      .Insn(WEFT_FILTER_OP_RETURN);
+  const LinkedFilter filter(b.Bytes(), event_.encoded(), &contexts_);
+  ASSERT_EQ(filter.error, 0);
+  EXPECT_FALSE(filter.Run(event_, &contexts_)) << "b is 0, so 0.5 | 1 is asked, which is undefined";
+}
+
 // A random valid program: tracks the depth at every jump's target.
 class RandomProgram {
  public:
