@@ -58,6 +58,9 @@ class SlotReader {
   // Bytes between position() and end(), headers and pads included.
   [[nodiscard]] uint64_t backlog() const { return end_ - state_.position; }
 
+  // The writer overtook the last Look: Fetch says kEnd until another one succeeds.
+  [[nodiscard]] bool stale() const { return stale_; }
+
   // R2, R3, R4: fills `buffer` from position(), at most to the end of the sub-buffer. A buffer of
   // wanted() bytes always makes progress. The buffer is used until the next Copy.
   Status Copy(std::span<uint8_t> buffer);
