@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of the matrix. A case is one program with its arguments; matrix.py says what is compared.
+
+Words in `argv`: {bin} the folder of the flavour's programs, {programs} that of all flavours. `books` is
+what is expected of emitted, recorded and discarded with events enabled:
+  exact    recorded + discarded = emitted
+  all      recorded = emitted, nothing discarded
+  some     something was recorded, and not more than was emitted: the comment says why not exactly
+  none     nothing reaches a ring: the comment says why
+  any      not compared: the program cannot know how much it emitted
+"""
+
+import dataclasses
+
+GLIBC = ("glibc",)
+BOTH = ("glibc", "musl")
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    group: str
+    name: str
+    argv: tuple
+    books: str = "exact"
+    flavours: tuple = BOTH
+    status: int | None = 0  # without the library; None: whatever it is
+    root: bool = False
+    tools: tuple = ()
+    unordered: bool = False  # lines of several processes
+    env: dict = dataclasses.field(default_factory=dict)
+    preload_as: str = "LD_PRELOAD"
+    clock: str = "tsc"
+    mode: str = "discard"
+    subbuf_shift: int = 16
+    contexts: tuple = ()  # ids of lib/abi/context.h
+
+
+def program(group, name, *args, **more):
+    label = "-".join((name, *args)) if "label" not in more else more.pop("label")
+    return Case(group, label, ("{bin}/" + name, *args), **more)
+
+
+def under_filter(action, calls, books, *, name="plain", flavours=BOTH):
+    """The program is executed under a filter that was there before it."""
+    return Case("seccomp", f"exec-{action}-{calls}",
+                ("{programs}/glibc/under_filter", action, calls, "{bin}/" + name), books=books,
+                flavours=flavours, status=None, preload_as="WITH_PRELOAD")
+
+
+def system(name, *argv, **more):
+    return Case("system", name, argv, books="any", flavours=GLIBC, tools=(argv[0],), status=None,
+                **more)
+
+
+PYTHON = """
+import subprocess, os, threading
+for i in range(10):
+    subprocess.run(["true"], check=True)
+    print(subprocess.run(["sh", "-c", "echo $0 $PPID_X; exit 3"], capture_output=True))
+threads = [threading.Thread(target=lambda: [subprocess.run(["true"]) for _ in range(5)])
+           for _ in range(4)]
+[t.start() for t in threads]
+[t.join() for t in threads]
+pid = os.fork()
+if pid == 0:
+    os._exit(4)
+print(os.waitpid(pid, 0)[1], os.system("exit 2"), os.popen("echo popen").read())
+pid = os.posix_spawn("/bin/sh", ["sh", "-c", "exit 5"], {})
+print(os.waitpid(pid, 0)[1])
+"""
+
+SHELL = """
+set -e
+for i in 1 2 3 4 5; do echo $i | cat | tr 1-5 a-e; done
+( exit 3 ) || echo $?
+x=$(printf '%s ' "$@" | wc -c)
+echo $x
+exec 3>&1 1>&2 2>&3
+sh -c 'kill -9 $$' || echo killed $?
+trap 'echo trap' EXIT
+"""
+
+PROCESSES = [
+    program("processes", "plain", books="all", flavours=("glibc", "musl", "nopie"), status=7),
+    # A static program has no dynamic linker: nothing is loaded into it.
+    program("processes", "plain", label="static", books="none", flavours=("static",), status=7),
+    program("processes", "plain", label="monotonic", books="all", status=7, clock="monotonic"),
+    program("processes", "plain", label="contexts", books="all", status=7, subbuf_shift=20,
+            contexts=(1, 2, 3, 4, 5, 6)),
+    program("processes", "overflow"),
+    program("processes", "overflow", label="overwrite", mode="overwrite", books="all"),
+    program("processes", "overflow", label="overwrite-monotonic", mode="overwrite", books="all",
+            clock="monotonic"),
+    program("processes", "exec_chain", status=4, books="all"),
+    program("processes", "daemonise", books="all"),
+    program("processes", "last_words", status=12, books="all"),
+    program("processes", "static_objects", status=3, books="all", flavours=GLIBC),
+    program("processes", "plain", label="rseq-off", books="all", status=7, flavours=GLIBC,
+            env={"GLIBC_TUNABLES": "glibc.pthread.rseq=0"}),
+]
+
+CHILDREN = [
+    program("children", "fork_tree", books="all"),
+    program("children", "fork_threads"),
+    program("children", "raw_fork", books="all"),
+    program("children", "fork_in_handler", subbuf_shift=18),
+    program("children", "vfork_first", books="all"),
+    program("children", "vfork_hits", flavours=("glibc", "musl", "nopie")),
+    program("children", "vfork_hits", label="vfork-static", books="none", flavours=("static",)),
+    program("children", "vfork_hits", label="vfork-overwrite", mode="overwrite", subbuf_shift=12),
+    program("children", "spawn"),
+    program("children", "clone_vm"),
+    # The killed children's own events are in no report.
+    program("children", "clone_vm_killed", books="any"),
+]
+
+THREADS = [
+    program("threads", "threads", flavours=("glibc", "musl", "nopie")),
+    program("threads", "threads", label="static", books="none", flavours=("static",)),
+    program("threads", "threads", label="overwrite", mode="overwrite", subbuf_shift=12),
+    program("threads", "threads", label="monotonic", clock="monotonic"),
+    program("threads", "threads", label="rseq-off", flavours=GLIBC,
+            env={"GLIBC_TUNABLES": "glibc.pthread.rseq=0"}),
+    program("threads", "threads", label="contexts", contexts=(1, 2, 4), subbuf_shift=18),
+    program("threads", "nested_signals", subbuf_shift=18),
+    program("threads", "nested_signals", label="nested-overwrite", mode="overwrite",
+            subbuf_shift=12),
+    program("threads", "small_stacks"),
+    program("threads", "small_stacks", label="small_stacks-contexts", contexts=(1, 2, 4)),
+    program("threads", "sigsegv", status=-11),
+    program("threads", "sigsegv", "recover"),
+]
+
+LIMITS = [
+    program("limits", "all_descriptors", books="all"),
+    program("limits", "close_all", books="all"),
+    program("limits", "limits", "as-room"),
+    # No address space for a ring set: what was discarded is nowhere to be counted.
+    program("limits", "limits", "as-tight", books="any"),
+    # No file of that size may be made, and no signal for trying.
+    program("limits", "limits", "fsize", books="none"),
+    program("limits", "limits", "nproc", books="all"),
+    program("limits", "limits", "stack", books="all"),
+    program("limits", "limits", "lock-future", books="all", root=True),
+    program("limits", "limits", "lock-limit", books="any", root=True),
+]
+
+SECCOMP = [
+    under_filter("eperm", "memfd_create", "none"),
+    under_filter("enosys", "memfd_create", "none"),
+    # The doorbell cannot be rung; an agent finds the ring set in /proc.
+    under_filter("eperm", "socket", "none"),
+    under_filter("enosys", "rseq", "all"),
+    under_filter("eperm", "getrandom,sched_yield,munlock", "all"),
+    # No ring set without MADV_WIPEONFORK: a child would write into it.
+    under_filter("eperm", "madvise", "none"),
+    under_filter("kill", "memfd_create", "none"),
+    under_filter("kill-thread", "memfd_create", "none"),
+    under_filter("trap", "socket", "none"),
+    under_filter("kill", "socket", "none"),
+    under_filter("kill", "rseq", "any"),
+    under_filter("kill", "prctl", "none"),
+    under_filter("kill", "madvise,munlock,lseek", "none"),
+    under_filter("kill", "getrandom,connect", "none"),
+    under_filter("kill", "gettid,sched_yield,getuid", "none"),
+    under_filter("kill", "lseek", "all"),
+    under_filter("kill", "memfd_create", "none", name="threads"),
+    under_filter("eperm", "memfd_create", "none", name="fork_tree"),
+    under_filter("eperm", "getrandom", "all", name="fork_tree"),
+    *(program("seccomp", "late_filter", how, when, status=5, books="all")
+      for how in ("strict", "prctl", "syscall", "deny") for when in ("before", "after")
+      if (how, when) != ("deny", "before")),
+    # The ring set could not be made any more.
+    program("seccomp", "late_filter", "deny", "before", status=5, books="none"),
+    # Nobody told us of the filter: both kinds of events were on before.
+    program("seccomp", "late_filter", "unseen", "after", status=5, books="all"),
+    program("seccomp", "late_filter", "prctl", "before", label="late_filter-monotonic", status=5,
+            books="all", clock="monotonic"),
+    program("seccomp", "late_filter", "prctl", "before", label="late_filter-contexts", status=5,
+            books="all", contexts=(1, 2, 4), subbuf_shift=18),
+    program("seccomp", "filter_in_thread", books="any"),
+]
+
+IDENTITY = [
+    program("identity", "identity", what, root=True, books="all")
+    for what in ("nothing", "uid", "chroot", "pid-ns", "all-ns", "user-ns")
+] + [
+    program("identity", "setuid_program", status=3, root=True, books="none"),
+]
+
+OBJECTS = [
+    program("objects", "dlopen_loop", "{bin}/plugin.so", label="dlopen_loop"),
+    program("objects", "dlclose_under_call", "{bin}/provider_only.so", books="any",
+            label="dlclose_under_call"),
+    program("objects", "dlclose_under_call", "{bin}/provider_only.so", books="any",
+            label="dlclose-overwrite", mode="overwrite", subbuf_shift=12),
+    program("objects", "plain", label="asan", flavours=("asan",), status=7, books="all"),
+    program("objects", "threads", label="asan-threads", flavours=("asan",)),
+    program("objects", "vfork_hits", label="asan-vfork", flavours=("asan",)),
+    program("objects", "spawn", label="asan-spawn", flavours=("asan",)),
+]
+
+SYSTEM = [
+    system("python", "python3", "-c", PYTHON),
+    system("sh", "sh", "-c", SHELL, "sh", "a", "b"),
+    system("bash", "bash", "-c", SHELL, "bash", "a", "b"),
+    system("perl", "perl", "-e", "for (1..20) { system('true'); print `echo $_`; } exec 'false';"),
+    system("find", "find", "/usr/share/doc", "-maxdepth", "1", "-name", "a*", "-exec", "echo", "{}",
+           ";"),
+    system("tar", "sh", "-c", "tar czf - /etc/passwd 2>/dev/null | tar tzf -"),
+    system("xargs", "sh", "-c", "seq 40 | xargs -n1 -P1 echo"),
+    system("timeout", "timeout", "-s", "KILL", "0.2", "sleep", "5"),
+    system("make", "sh", "-c", "printf 'a: b c\\n\\t@echo a\\nb c:\\n\\t@echo $@\\n' | make -s -f -",
+           ),
+    system("env", "env", "-i", "sh", "-c", "echo empty"),
+    system("setpriv", "setpriv", "--no-new-privs", "sh", "-c", "echo privileges"),
+    system("unshare", "unshare", "--fork", "--pid", "--mount-proc", "sh", "-c", "echo $$", root=True),
+    system("ldd", "ldd", "/bin/true", unordered=True),
+    system("gdb", "gdb", "-nx", "-batch", "-ex", "run", "-ex", "bt", "--args", "true"),
+    system("strace", "strace", "-f", "-o", "/dev/null", "sh", "-c", "true; echo traced"),
+]
+
+CASES = PROCESSES + CHILDREN + THREADS + LIMITS + SECCOMP + IDENTITY + OBJECTS + SYSTEM

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the programs of one group of cases.py with and without libweft.so and compares.
+
+    matrix.py --library libweft.so --programs FOLDER (--group NAME | --list) [--only CASE] [-v]
+
+Each program runs four times: without the library; with it, but no WEFT_DIR; with a weft folder in which
+nothing is enabled; with all its events enabled. Exit status and output have to be the same every time.
+With events enabled, what the program says it emitted has to be what the rings say they recorded and
+discarded, exactly, where the case does not say otherwise. Exit status 0: all well.
+"""
+
+import argparse
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+import cases
+from weft_folder import WeftFolder
+
+LIMIT = 60  # seconds for one run of one program; not a measurement
+
+
+class Failure(Exception):
+    pass
+
+
+def is_possible(case):
+    """Why the case cannot run on this machine, or None."""
+    if case.root and os.geteuid() != 0:
+        return "needs root"
+    for tool in case.tools:
+        if shutil.which(tool) is None:
+            return f"there is no {tool}"
+    return None
+
+
+class Runner:
+    def __init__(self, library, programs, verbose):
+        self.library = os.path.abspath(library)
+        self.programs = os.path.abspath(programs)
+        self.verbose = verbose
+
+    def command(self, case, flavour):
+        words = {"bin": os.path.join(self.programs, flavour), "programs": self.programs,
+                 "library": self.library}
+        return [word if case.group == "system" else word.format(**words) for word in case.argv]
+
+    def run(self, case, flavour, environment):
+        env = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": "/", "LANG": "C"}
+        env.update(case.env)
+        env.update(environment)
+        with tempfile.TemporaryDirectory(prefix="weft-matrix-") as folder:
+            os.chmod(folder, 0o755)
+            process = subprocess.Popen(self.command(case, flavour), env=env, cwd=folder,
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                       stderr=subprocess.STDOUT, start_new_session=True)
+            try:
+                output, _ = process.communicate(timeout=LIMIT)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                output, _ = process.communicate()
+                raise Failure(f"did not end in {LIMIT} s; it said:\n"
+                              f"{output.decode(errors='replace')}") from None
+        lines = output.decode(errors="replace").splitlines()
+        return process.returncode, sorted(lines) if case.unordered else lines
+
+    def compare(self, case, what, bare, seen):
+        if bare == seen:
+            return
+        raise Failure(f"{what}: without the library status {bare[0]} and\n  "
+                      + "\n  ".join(bare[1]) + f"\nbut now status {seen[0]} and\n  "
+                      + "\n  ".join(seen[1]))
+
+    def check(self, case, flavour):
+        bare = self.run(case, flavour, {})
+        if case.status is not None and bare[0] != case.status:
+            raise Failure(f"status {bare[0]} without the library; it said:\n  "
+                          + "\n  ".join(bare[1]))
+        preload = {case.preload_as: self.library}
+        self.compare(case, "with the library alone", bare, self.run(case, flavour, preload))
+        for enabled in (False, True):
+            with tempfile.TemporaryDirectory(prefix="weft-matrix-") as parent:
+                os.chmod(parent, 0o755)
+                with WeftFolder(os.path.join(parent, "weft"), clock=case.clock) as folder:
+                    if enabled:
+                        folder.enable("matrix:*", mode=case.mode, subbuf_shift=case.subbuf_shift,
+                                      contexts=case.contexts)
+                    seen = self.run(case, flavour, dict(preload, WEFT_DIR=folder.path))
+                    folder.settle()
+                    self.compare(case, "with events enabled" if enabled else "with none enabled",
+                                 bare, seen)
+                    self.check_books(case, folder, seen[1], enabled)
+
+    def check_books(self, case, folder, lines, enabled):
+        if folder.strange:
+            raise Failure(f"the doorbell got {folder.strange}")
+        emitted = sum(int(line.split()[1]) for line in lines if line.startswith("emitted "))
+        recorded, discarded = folder.counts()
+        lost = sum(discarded.values())
+        books = (f"emitted {emitted}, recorded {recorded}, discarded "
+                 f"{ {k: v for k, v in discarded.items() if v} }, {len(folder.rings)} ring sets")
+        if self.verbose:
+            print(f"      {books}")
+        expected = case.books if enabled else "none"
+        good = {"exact": recorded + lost == emitted and (recorded > 0 or emitted == 0),
+                "all": recorded == emitted and emitted > 0,
+                "none": recorded + lost == 0,
+                "some": 0 < recorded + lost <= emitted,
+                "any": True}[expected]
+        if not good:
+            raise Failure(f"{books}; expected: {expected}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--library", required=True)
+    parser.add_argument("--programs", required=True, help="where CMake put the programs")
+    parser.add_argument("--group")
+    parser.add_argument("--only", help="one case of the group")
+    parser.add_argument("-v", "--verbose", action="store_true")
+    arguments = parser.parse_args()
+    runner = Runner(arguments.library, arguments.programs, arguments.verbose)
+    passed = failed = skipped = 0
+    for case in cases.CASES:
+        if arguments.group not in (None, case.group) or arguments.only not in (None, case.name):
+            continue
+        for flavour in case.flavours:
+            name = f"{case.group}/{case.name} ({flavour})"
+            reason = is_possible(case)
+            if reason is not None:
+                skipped += 1
+                print(f"SKIP  {name}: {reason}", flush=True)
+                continue
+            try:
+                runner.check(case, flavour)
+            except (Failure, ValueError) as failure:
+                failed += 1
+                print(f"FAIL  {name}: {failure}", flush=True)
+            else:
+                passed += 1
+                print(f"ok    {name}", flush=True)
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return 1 if failed or passed + skipped == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

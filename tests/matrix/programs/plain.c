@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One thread, more events than a sub-buffer holds; also built as a static program. */
+#include "hit.h"
+
+int main(void) {
+  hit_many(5000);
+  report();
+  return 7;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The events of the provider that comes and goes. */
+#undef TRACEPOINT_PROVIDER
+#define TRACEPOINT_PROVIDER matrix
+#undef TRACEPOINT_INCLUDE
+#define TRACEPOINT_INCLUDE "provider_tp.h"
+
+#if !defined(PROVIDER_TP_H) || defined(TRACEPOINT_HEADER_MULTI_READ)
+#define PROVIDER_TP_H
+#include <weft/tracepoint.h>
+
+TRACEPOINT_EVENT(matrix, plugin, TP_ARGS(int, number, const char*, text),
+                 TP_FIELDS(ctf_integer(int, number, number) ctf_string(text, text)))
+
+#endif
+#include <weft/tracepoint-event.h>

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A folder as libweft.so looks for it: a control file, and agent.sock with somebody listening.
+
+An agent of the tests: it enables events by writing the control file (lib/abi/control.h), keeps every
+ring set that is sent to it, and reads them by pread when the programs have ended (lib/abi/ring.h).
+Written from the headers, not from the library's or the reader's code. One thread of its own accepts.
+"""
+
+import os
+import socket
+import struct
+import threading
+
+CONTROL_MAGIC = 0x4C544357
+RING_MAGIC = 0x474E5257
+BELL_MAGIC = 0x4C4C4257
+WORDS = 16384
+WORDS_OFFSET = 4096
+ARENA_OFFSET = WORDS_OFFSET + 4 * WORDS
+ARENA_SIZE = 4 * 1024 * 1024
+CLOCKS = {"tsc": 1, "monotonic": 2}
+MODES = {"discard": 0, "overwrite": 1}
+REASONS = ("full", "memory", "nested", "too_large", "contended")
+
+
+def fnv1a64(data):
+    h = 14695981039346656037
+    for byte in data:
+        h = ((h ^ byte) * 1099511628211) & (2**64 - 1)
+    return h
+
+
+def ruleset(generation, pattern, mode, subbuf_shift, subbufs_shift, contexts):
+    """One channel and one rule; no rule where the pattern is None."""
+    channels_offset = 40
+    rules_offset = channels_offset + 64
+    contexts_offset = rules_offset + (40 if pattern else 0)
+    text_offset = contexts_offset + 24 * len(contexts)
+    channel = struct.pack("<QIIIIIIIIIIQQ", 0x1234, MODES[mode], subbuf_shift, subbufs_shift, 0,
+                          len(contexts), contexts_offset if contexts else 0, 0, 0, 0, 0, 0, 0)
+    rule = struct.pack("<IiiIIIIIQ", 0, -1, 15, text_offset, 0, 0, 0, 0, 0) if pattern else b""
+    specs = b"".join(struct.pack("<HHIQII", c, 0, 0, 0, 0, 0) for c in contexts)
+    text = (pattern or "").encode() + b"\0"
+    body = channel + rule + specs + text
+    body += bytes(-len(body) % 8)
+    tail = struct.pack("<IIIIII", generation, 1, channels_offset, 1 if pattern else 0,
+                       rules_offset if pattern else 0, 0) + body
+    return struct.pack("<IIQ", CONTROL_MAGIC, 16 + len(tail), fnv1a64(tail)) + tail
+
+
+class RingSet:
+    """A descriptor of a ring set, read when its writers have ended."""
+
+    def __init__(self, fd):
+        self.fd = fd
+        header = os.pread(fd, 152, 0)
+        if len(header) != 152:
+            raise ValueError("a ring set without a header")
+        (magic, major, _, _, features, self.total, self.slots_at, self.descriptions_at, _,
+         self.data_at, self.slot_count, self.slot_size, self.slot_shift, self.subbuf_shift,
+         self.mode, self.clock, self.channel, self.instance, self.pid) = struct.unpack_from(
+             "<IHHIIQQQQQIIIIIIQQI", header)
+        if magic != RING_MAGIC or major != 1 or features != 0:
+            raise ValueError("no ring set")
+
+    def slot(self, index):
+        head, closed, _, *rest = struct.unpack(
+            "<QII14Q", os.pread(self.fd, 128, self.slots_at + index * self.slot_size))
+        return head, rest[:5], rest[7]  # lock
+
+    def counts(self):
+        """(recorded, {reason: discarded}), after looking at every record that is still there."""
+        recorded = 0
+        discarded = [0] * len(REASONS)
+        for index in range(self.slot_count):
+            head, reasons, _ = self.slot(index)
+            recorded += self._walk(index, head)
+            discarded = [a + b for a, b in zip(discarded, reasons)]
+        return recorded, dict(zip(REASONS, discarded))
+
+    def _walk(self, index, head):
+        base = self.data_at + (index << self.slot_shift)
+        offset = head & 0xFFFFFFFF
+        size = 1 << self.subbuf_shift
+        start = offset & ~(size - 1)
+        ring = os.pread(self.fd, 1 << self.slot_shift, base)
+        sequence, before = struct.unpack_from("<QQ", ring, start)
+        total = before + (head >> 32)
+        # Backwards through the sub-buffers that are still there; their records are continuous.
+        time = None
+        expected = total
+        for back in range(min(sequence + 1, len(ring) // size)):
+            at = (start - back * size) % len(ring)
+            number, records_before = struct.unpack_from("<QQ", ring, at)
+            if number != sequence - back:
+                raise ValueError(f"slot {index}: sub-buffer {number} instead of {sequence - back}")
+            end = offset if back == 0 else at + size
+            count, first, last = self._records(ring, at + 32, end, back == 0)
+            if records_before + count != expected:
+                raise ValueError(f"slot {index}: {count} records behind {records_before}, "
+                                 f"not {expected}")
+            if count and time is not None and last > time:
+                raise ValueError(f"slot {index}: time goes back")
+            time = first if count else time
+            expected = records_before
+        return total
+
+    @staticmethod
+    def _records(ring, at, end, current):
+        count, first, last = 0, None, 0
+        while at < end:
+            size, _, _, time = struct.unpack_from("<IHHQ", ring, at) if at + 16 <= end else (
+                struct.unpack_from("<I", ring, at)[0], 0, 0, 0)
+            if size == 0 and not current:
+                break
+            if size < 16 or at + size > end:
+                raise ValueError(f"a record of {size} bytes at {at}")
+            if time < last:
+                raise ValueError("time goes back")
+            first = time if first is None else first
+            last = time
+            count += 1
+            at += (size + 7) & ~7
+        return count, first, last
+
+
+class WeftFolder:
+    """Use as a context manager; `path` goes into WEFT_DIR."""
+
+    def __init__(self, path, clock="tsc", slots=None):
+        self.path = path
+        self.clock = clock
+        self.slots = slots or os.cpu_count()
+        self.rings = {}  # instance: RingSet
+        self.strange = []  # what came and was no ring set
+        self._lock = threading.Lock()
+
+    def __enter__(self):
+        os.makedirs(self.path, exist_ok=True)
+        os.chmod(self.path, 0o755)
+        self._write(0)
+        self._stop, stopper = os.pipe()
+        self._stopper = stopper
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._listener.bind(os.path.join(self.path, "agent.sock"))
+        os.chmod(os.path.join(self.path, "agent.sock"), 0o666)
+        self._listener.listen(4096)
+        self._thread = threading.Thread(target=self._accept)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.settle()
+        for ring in self.rings.values():
+            os.close(ring.fd)
+        for name in ("local.ctl", "agent.sock"):
+            os.unlink(os.path.join(self.path, name))
+        os.rmdir(self.path)
+
+    def enable(self, pattern, mode="discard", subbuf_shift=16, subbufs_shift=3, contexts=()):
+        rules = ruleset(1, pattern, mode, subbuf_shift, subbufs_shift, contexts)
+        with open(os.path.join(self.path, "local.ctl"), "r+b") as control:
+            control.seek(ARENA_OFFSET)
+            control.write(rules)
+            control.flush()
+            self._write(ARENA_OFFSET, control)
+            control.seek(WORDS_OFFSET)
+            control.write(struct.pack("<I", 1) * WORDS)
+
+    def _write(self, rules_at, control=None):
+        total = ARENA_OFFSET + ARENA_SIZE
+        header = struct.pack("<IHHIIQQQQIIIIQ", CONTROL_MAGIC, 1, 0, 136, 0, total, WORDS_OFFSET,
+                             ARENA_OFFSET, ARENA_SIZE, WORDS, self.slots, CLOCKS[self.clock], 0,
+                             rules_at) + bytes(64)
+        if control is None:
+            with open(os.path.join(self.path, "local.ctl"), "wb") as new:
+                new.truncate(total)
+                new.write(header)
+            return
+        control.seek(0)
+        control.write(header)
+        control.flush()
+
+    def _accept(self):
+        self._listener.setblocking(False)
+        import select
+        poller = select.poll()
+        poller.register(self._listener, select.POLLIN)
+        poller.register(self._stop, select.POLLIN)
+        while True:
+            ready = [fd for fd, _ in poller.poll()]
+            if self._listener.fileno() in ready:
+                self._take_one()
+            elif self._stop in ready:
+                return
+
+    def _take_one(self):
+        try:
+            connection, _ = self._listener.accept()
+        except BlockingIOError:
+            return
+        with connection:
+            connection.settimeout(2)
+            try:
+                message, fds, _, _ = socket.recv_fds(connection, 64, 4)
+                magic, kind, _ = struct.unpack_from("<IIQ", message)
+                if magic != BELL_MAGIC or kind != 1 or len(fds) != 1:
+                    raise ValueError(f"a doorbell with kind {kind} and {len(fds)} descriptors")
+                ring = RingSet(fds[0])
+            except (OSError, ValueError, struct.error) as error:
+                self.strange.append(str(error))
+                return
+        with self._lock:
+            self.rings[ring.instance] = ring
+
+    def settle(self):
+        """All processes have ended: takes what is still in the socket's queue, then stops."""
+        if self._thread is None:
+            return
+        os.write(self._stopper, b"x")
+        self._thread.join()
+        self._thread = None
+        self._listener.close()
+        os.close(self._stop)
+        os.close(self._stopper)
+
+    def counts(self):
+        """(recorded, {reason: count}) of all ring sets. Only after settle()."""
+        recorded, discarded = 0, dict.fromkeys(REASONS, 0)
+        for ring in self.rings.values():
+            more, reasons = ring.counts()
+            recorded += more
+            for reason, count in reasons.items():
+                discarded[reason] += count
+        return recorded, discarded
