@@ -85,22 +85,18 @@ WEFT_COLD int weft_tracepoint_ask(struct weft_tracepoint* tracepoint) {
    {0, 0}}
 
 /*
- * The definition. libweft.so gets this object's own tracepoint, call sites get the first one that the
- * dynamic linker finds, which may be another object's: hence two names.
+ * The definition. The list for libweft.so leads to the symbol, not to this very object: where a program
+ * has a copy of a library's data (copy relocation), or two libraries define one tracepoint, it has to
+ * know the one that call sites use.
  */
-#define WEFT_DEFINE_TRACEPOINT(provider, event, args)                                            \
-  WEFT_CHECK_NAME(provider, event)                                                               \
-  WEFT_PROVIDER_REFERENCE(provider, event)                                                       \
-  WEFT_BEGIN_C                                                                                   \
-  __attribute__((                                                                                \
-      visibility("hidden"))) struct weft_tracepoint weft_own_tracepoint_##provider##___##event = \
-      WEFT_TRACEPOINT_VALUE(provider, event, args);                                              \
-  extern struct weft_tracepoint weft_tracepoint_##provider##___##event                           \
-      __attribute__((alias("weft_own_tracepoint_" #provider "___" #event)));                     \
-  WEFT_END_C                                                                                     \
-  static struct weft_tracepoint* weft_entry_tracepoint_##provider##___##event                    \
-      __attribute__((section("weft_tracepoints"), WEFT_KEEP)) =                                  \
-          &weft_own_tracepoint_##provider##___##event;
+#define WEFT_DEFINE_TRACEPOINT(provider, event, args)                         \
+  WEFT_CHECK_NAME(provider, event)                                            \
+  WEFT_PROVIDER_REFERENCE(provider, event)                                    \
+  struct weft_tracepoint weft_tracepoint_##provider##___##event =             \
+      WEFT_TRACEPOINT_VALUE(provider, event, args);                           \
+  static struct weft_tracepoint* weft_entry_tracepoint_##provider##___##event \
+      __attribute__((section("weft_tracepoints"), WEFT_KEEP)) =               \
+          &weft_tracepoint_##provider##___##event;
 
 #define WEFT_CHECK_NAME(provider, event)                               \
   WEFT_ABI_ASSERT(sizeof(#provider ":" #event) <= WEFT_EVENT_NAME_MAX, \
