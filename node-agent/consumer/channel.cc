@@ -9,13 +9,15 @@
 namespace weft::consumer {
 
 Channel::Channel(uint64_t id, ctf::Channel schema, const ctf::Uuid& trace_uuid,
-                 store::TraceStore& store, ring::TickClock& clock, Hooks hooks)
+                 store::TraceStore& store, ring::TickClock& clock, const Limits& limits,
+                 Hooks hooks)
     : id_(id),
       schema_(std::move(schema)),
       clock_(&clock),
+      limits_(limits),
       hooks_(std::move(hooks)),
       classes_(schema_),
-      streams_(store, trace_uuid, schema_, hooks_.prepare) {}
+      streams_(store, trace_uuid, schema_, limits.cpus, hooks_.prepare) {}
 
 Status Channel::Restore(const ChannelRecord& record,
                         const std::vector<std::vector<uint8_t>>& classes) {
@@ -32,6 +34,9 @@ Status Channel::Restore(const ChannelRecord& record,
 Status Channel::AddRing(UniqueFd fd, uint64_t instance, uint64_t process) {
   if (rings_.size() >= kMaxRingsPerChannel) return Fail(ErrorCode::kLimit, "too many rings");
   WEFT_ASSIGN(ring::RingSet set, ring::RingSet::Open(std::move(fd)));
+  if (set.geometry().slot_count > limits_.slots) {
+    return Fail(ErrorCode::kLimit, "ring: more slots than this machine has CPUs");
+  }
   if (set.geometry().channel_id != id_) {
     return Fail(ErrorCode::kInvalid, "ring: it belongs to another channel");
   }
@@ -79,7 +84,6 @@ void Channel::ForgetRing(uint64_t instance) {
 
 void Channel::Close() {
   closed_ = true;
-  closed_at_ = clock_->Now();
   for (const auto& input : rings_) {
     input->set().StoreClosed();
     input->closed = true;
@@ -96,14 +100,19 @@ void Channel::CountCorrupt(RingInput& input) {
 }
 
 // A ring ends when nobody can write to it any more and everything was read; seen only after a look
-// that came after the writer's end.
+// that came after the writer's end. Where somebody goes on writing, kCloseWait bounds the looks.
 void Channel::EndRings() {
+  const uint64_t now = clock_->Now();
   for (const auto& input : rings_) {
-    if (!input->active() || !input->final_look || !input->at_end()) continue;
-    if (input->closed && !input->gone && input->lock_time() != 0 &&
-        clock_->Now() - closed_at_ < clock_->TicksIn(kCloseWait)) {
+    if (!input->active() || input->final_since == 0) continue;
+    const bool waited = now - input->final_since >= clock_->TicksIn(kCloseWait);
+    if (waited && input->stale()) {
+      input->GiveUp("written to after its end");
+      pending_ = true;
       continue;
     }
+    if (!input->at_end()) continue;
+    if (!waited && !input->gone && input->lock_time() != 0) continue;
     input->set_done();
     pending_ = true;
   }

@@ -22,9 +22,16 @@
 #include "lib/ring/tick_clock.h"
 #include "node-agent/consumer/class_table.h"
 #include "node-agent/consumer/cpu_streams.h"
+#include "node-agent/consumer/limits.h"
 #include "node-agent/consumer/ring_input.h"
 
 namespace weft::consumer {
+
+// What a machine cannot have more of: a record or a ring set that says so lies.
+struct Limits {
+  uint32_t cpus = kMaxCpus;
+  uint32_t slots = WEFT_RING_MAX_SLOTS;
+};
 
 class Channel {
  public:
@@ -37,7 +44,7 @@ class Channel {
   };
 
   Channel(uint64_t id, ctf::Channel schema, const ctf::Uuid& trace_uuid, store::TraceStore& store,
-          ring::TickClock& clock, Hooks hooks);
+          ring::TickClock& clock, const Limits& limits, Hooks hooks);
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
@@ -110,6 +117,7 @@ class Channel {
   uint64_t id_;
   ctf::Channel schema_;
   ring::TickClock* clock_;
+  Limits limits_;
   Hooks hooks_;
   ClassTable classes_;
   CpuStreams streams_;
@@ -127,7 +135,6 @@ class Channel {
   bool pending_ = false;   // something was read since the last commit
   bool pressure_ = false;
   bool closed_ = false;
-  uint64_t closed_at_ = 0;
 };
 
 }  // namespace weft::consumer

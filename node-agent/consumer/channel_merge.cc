@@ -35,9 +35,12 @@ void Channel::LookAtRings(uint64_t now, uint64_t& horizon) {
       const uint64_t time = input->lock_time();
       if (time != 0) horizon = std::min(horizon, std::max(time, oldest));
     }
-    // What this look finds is all there is, once nobody can write.
-    input->final_look = input->gone || input->closed;
-    (void)input->Look();
+    // What this look finds is all there is, once nobody can write. Who writes all the same is looked
+    // at for a bounded time only.
+    if ((input->gone || input->closed) && input->final_since == 0) input->final_since = now;
+    if (input->final_since == 0 || now - input->final_since < clock_->TicksIn(kCloseWait)) {
+      (void)input->Look();
+    }
   }
 }
 
@@ -174,7 +177,7 @@ void Channel::Take(Cursor& cursor) {
     appended = streams_.Append(record.cpu, time_ns, *event, record.body);
   }
   if (appended != ctf::Appended::kOk) {
-    const bool no_file = record.cpu < kMaxCpus && !streams_.Has(record.cpu);
+    const bool no_file = record.cpu < limits_.cpus && !streams_.Has(record.cpu);
     return Lose(cursor, no_file ? kLostStore : kLostMalformed);
   }
   cursor.last_cpu = record.cpu;

@@ -73,6 +73,7 @@ Status Consumer::AddChannel(const ipc::ChannelDefinition& definition) {
     WEFT_ASSIGN(
         std::unique_ptr<Output> made,
         Output::Open(definition, clock, restore ? &*record : nullptr, *maker_, clock_,
+                     settings_.limits,
                      {.write_journal = [this] { return WriteJournal(); },
                       .append_event = [this](Bytes event) { return journal_.AppendEvent(event); },
                       .notice = notice_}));

@@ -16,6 +16,7 @@ struct Settings {
   uint32_t clock = WEFT_CLOCK_TSC;
   int64_t realtime_offset_ns = 0;
   ctf::Uuid clock_uuid{};
+  Limits limits;
 };
 
 class Consumer {

@@ -36,7 +36,7 @@ Status CpuStreams::Restore(const StreamRecord& record) {
 }
 
 bool CpuStreams::Make(uint32_t cpu, uint64_t time_ns) {
-  if (cpu >= kMaxCpus) return false;
+  if (cpu >= cpus_) return false;
   auto stream = Open(cpu, {.cpu = cpu});
   if (!stream) return false;
   // Readers count what is missing from packet to packet: the first one is empty.

@@ -25,8 +25,12 @@ class CpuStreams {
   using Prepare = std::function<Status(uint32_t number, uint64_t bytes)>;
 
   CpuStreams(store::TraceStore& store, const ctf::Uuid& trace_uuid, const ctf::Channel& channel,
-             Prepare prepare)
-      : store_(&store), uuid_(trace_uuid), channel_(&channel), prepare_(std::move(prepare)) {}
+             uint32_t cpus, Prepare prepare)
+      : store_(&store),
+        uuid_(trace_uuid),
+        channel_(&channel),
+        cpus_(cpus),
+        prepare_(std::move(prepare)) {}
 
   // Goes on with the file of a stream as it was when `record` was made.
   Status Restore(const StreamRecord& record);
@@ -74,6 +78,7 @@ class CpuStreams {
   store::TraceStore* store_;
   ctf::Uuid uuid_;
   const ctf::Channel* channel_;
+  uint32_t cpus_;  // no CPU has this number or a higher one
   Prepare prepare_;
   std::vector<std::unique_ptr<Stream>> streams_;  // by CPU
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft-consumer: started by the keeper with a channel to it as descriptor 3, and nothing else.
 #include <sys/resource.h>
+#include <sys/sysinfo.h>
 
 #include <cstdio>
 
@@ -14,9 +15,10 @@ int main() {
     limit.rlim_cur = limit.rlim_max;
     (void)::setrlimit(RLIMIT_NOFILE, &limit);
   }
+  const auto cpus = static_cast<uint32_t>(::get_nprocs_conf());
   if (auto sandboxed = weft::consumer::EnterSandbox(); !sandboxed) {
     std::fprintf(stderr, "weft-consumer: %s\n", sandboxed.error().message.c_str());
     return 1;
   }
-  return weft::consumer::Service(weft::UniqueFd(weft::ipc::kKeeperFd)).Run();
+  return weft::consumer::Service(weft::UniqueFd(weft::ipc::kKeeperFd), cpus).Run();
 }

@@ -42,13 +42,14 @@ Status CutFile(store::FileMaker& maker, const std::string& name, uint64_t bytes)
 Result<std::unique_ptr<Output>> Output::Open(const ipc::ChannelDefinition& definition,
                                              const ctf::Clock& ctf_clock,
                                              const OutputRecord* record, store::FileMaker& maker,
-                                             ring::TickClock& clock, Hooks hooks) {
+                                             ring::TickClock& clock, const Limits& limits,
+                                             Hooks hooks) {
   const std::string& path = definition.trace_path;
   WEFT_TRY(store::CheckRelativeName(path));
   WEFT_TRY(CutFile(maker, path + "/metadata", record == nullptr ? 0 : record->metadata_bytes));
   WEFT_ASSIGN(store::TraceStore store, store::TraceStore::Open(maker, path));
   std::unique_ptr<Output> output(
-      new Output(path, std::move(store), maker, clock, std::move(hooks)));
+      new Output(path, std::move(store), maker, clock, limits, std::move(hooks)));
   output->info_ = MakeInfo(definition, ctf_clock);
   if (record == nullptr) {
     output->record_.path = path;
@@ -92,7 +93,7 @@ Status Output::AddChannel(const ipc::ChannelDefinition& definition, const ClassL
           },
       .commit = [this] { (void)Commit(); }};
   auto channel = std::make_unique<Channel>(id, std::move(ctf_channel), info_.uuid, store_, *clock_,
-                                           std::move(hooks));
+                                           limits_, std::move(hooks));
   if (restore) {
     const auto log = classes.find(id);
     WEFT_TRY(channel->Restore(

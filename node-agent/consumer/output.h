@@ -38,7 +38,8 @@ class Output {
   static Result<std::unique_ptr<Output>> Open(const ipc::ChannelDefinition& definition,
                                               const ctf::Clock& ctf_clock,
                                               const OutputRecord* record, store::FileMaker& maker,
-                                              ring::TickClock& clock, Hooks hooks);
+                                              ring::TickClock& clock, const Limits& limits,
+                                              Hooks hooks);
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
 
@@ -61,11 +62,12 @@ class Output {
 
  private:
   Output(std::string path, store::TraceStore store, store::FileMaker& maker, ring::TickClock& clock,
-         Hooks hooks)
+         const Limits& limits, Hooks hooks)
       : path_(std::move(path)),
         store_(std::move(store)),
         maker_(&maker),
         clock_(&clock),
+        limits_(limits),
         hooks_(std::move(hooks)) {}
 
   Status Announce(uint64_t channel, const ctf::EventClass& event, Bytes description);
@@ -76,6 +78,7 @@ class Output {
   store::TraceStore store_;
   store::FileMaker* maker_;
   ring::TickClock* clock_;
+  Limits limits_;
   Hooks hooks_;
   ctf::TraceInfo info_;
   std::vector<std::unique_ptr<Channel>> channels_;

@@ -2,6 +2,8 @@
 // See ring_input.h.
 #include "node-agent/consumer/ring_input.h"
 
+#include <algorithm>
+
 namespace weft::consumer {
 
 Status RingInput::Restore(const RingRecord& record) {
@@ -85,6 +87,11 @@ uint64_t RingInput::BehindHead(const Cursor& cursor) const {
   // In overwrite mode the writer may be any number of rounds ahead.
   if (committed - accounted > most && !set_.geometry().overwrite()) return 0;
   return committed - accounted;
+}
+
+bool RingInput::stale() const {
+  return std::any_of(cursors_.begin(), cursors_.end(),
+                     [](const auto& c) { return c != nullptr && c->reader.stale(); });
 }
 
 bool RingInput::at_end() const {

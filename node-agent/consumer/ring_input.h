@@ -75,6 +75,8 @@ class RingInput {
   // By slot; null where nothing was ever written.
   [[nodiscard]] const std::vector<std::unique_ptr<Cursor>>& cursors() const { return cursors_; }
 
+  // A writer overtook the last Look: without another one this ring has no end.
+  [[nodiscard]] bool stale() const;
   // Every slot was read to what the last Look saw.
   [[nodiscard]] bool at_end() const;
   // An owner holds the atomic slot's lock: the time of its record, 0 if nobody does.
@@ -90,11 +92,11 @@ class RingInput {
   // After the journal's commit: the positions of Record become the writer's room.
   void Acknowledge();
 
-  bool gone = false;        // no process writes here any more
-  bool closed = false;      // StoreClosed was done
-  bool final_look = false;  // looked at after the last writer's end
-  bool reported = false;    // its end was told
-  bool counted = false;     // as corrupt
+  bool gone = false;         // no process writes here any more
+  bool closed = false;       // StoreClosed was done
+  uint64_t final_since = 0;  // ticks: first looked at after the last writer's end; 0: not yet
+  bool reported = false;     // its end was told
+  bool counted = false;      // as corrupt
 
  private:
   [[nodiscard]] uint64_t BehindHead(const Cursor& cursor) const;

@@ -2,6 +2,7 @@
 // See service.h.
 #include "node-agent/consumer/service.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <tuple>
 
@@ -91,9 +92,12 @@ void Service::Handle(ipc::Message message) {
 
 void Service::Configure(ipc::Configure message) {
   if (consumer_ != nullptr) return;
+  Limits limits{.cpus = std::min(std::max(cpus_, message.slot_count), kMaxCpus)};
+  limits.slots = limits.cpus + 1;
   auto made = Consumer::Make({.clock = message.clock,
                               .realtime_offset_ns = message.realtime_offset_ns,
-                              .clock_uuid = message.clock_uuid},
+                              .clock_uuid = message.clock_uuid,
+                              .limits = limits},
                              std::move(message.journal), files_,
                              [this](const std::string& text) { Notice(text); });
   if (!made) return Notice(made.error().message);
