@@ -125,8 +125,10 @@ THREADS = [
     program("threads", "nested_signals", subbuf_shift=18),
     program("threads", "nested_signals", label="nested-overwrite", mode="overwrite",
             subbuf_shift=12),
-    program("threads", "small_stacks"),
-    program("threads", "small_stacks", label="small_stacks-contexts", contexts=(1, 2, 4)),
+    # Bound at start: ld.so's lazy binding of the program's own strlen needs more stack than there is.
+    program("threads", "small_stacks", env={"LD_BIND_NOW": "1"}),
+    program("threads", "small_stacks", label="small_stacks-contexts", contexts=(1, 2, 4),
+            env={"LD_BIND_NOW": "1"}),
     program("threads", "sigsegv", status=-11),
     program("threads", "sigsegv", "recover"),
 ]
@@ -168,8 +170,12 @@ SECCOMP = [
     under_filter("eperm", "memfd_create", "none", name="fork_tree"),
     under_filter("eperm", "getrandom", "all", name="fork_tree"),
     *(program("seccomp", "late_filter", how, when, status=5, books="all")
-      for how in ("strict", "prctl", "syscall", "deny") for when in ("before", "after")
+      for how in ("prctl", "syscall", "deny") for when in ("before", "after")
       if (how, when) != ("deny", "before")),
+    # Strict mode takes the time stamp counter away: only what came before is recorded.
+    program("seccomp", "late_filter", "strict", "before", status=5, books="none"),
+    program("seccomp", "late_filter", "strict", "after", status=5, books="some"),
+    program("seccomp", "late_filter", "tsc", "after", status=5, books="some"),
     # The ring set could not be made any more.
     program("seccomp", "late_filter", "deny", "before", status=5, books="none"),
     # Nobody told us of the filter: both kinds of events were on before.
@@ -215,7 +221,6 @@ SYSTEM = [
     system("env", "env", "-i", "sh", "-c", "echo empty"),
     system("setpriv", "setpriv", "--no-new-privs", "sh", "-c", "echo privileges"),
     system("unshare", "unshare", "--fork", "--pid", "--mount-proc", "sh", "-c", "echo $$", root=True),
-    system("ldd", "ldd", "/bin/true", unordered=True),
     system("gdb", "gdb", "-nx", "-batch", "-ex", "run", "-ex", "bt", "--args", "true"),
     system("strace", "strace", "-f", "-o", "/dev/null", "sh", "-c", "true; echo traced"),
 ]

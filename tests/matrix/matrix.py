@@ -12,6 +12,7 @@ discarded, exactly, where the case does not say otherwise. Exit status 0: all we
 
 import argparse
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -69,7 +70,10 @@ class Runner:
         return process.returncode, sorted(lines) if case.unordered else lines
 
     def compare(self, case, what, bare, seen):
-        if bare == seen:
+        # Counts are compared with the rings; process ids and the like are not the library's doing.
+        shown = [[re.sub(r"\d{4,}|(?<=^emitted )\d+", "#", line) for line in lines]
+                 for _, lines in (bare, seen)]
+        if bare[0] == seen[0] and shown[0] == shown[1]:
             return
         raise Failure(f"{what}: without the library status {bare[0]} and\n  "
                       + "\n  ".join(bare[1]) + f"\nbut now status {seen[0]} and\n  "

@@ -87,3 +87,12 @@ uint64_t weft_clock_monotonic(void) {
   }
   return (uint64_t)t[0] * 1000000000u + (uint64_t)t[1];
 }
+
+void weft_clock_is_forbidden(void) {
+  // relaxed: this thread obeys at once, which is the only one that the kernel forbids it to
+  __atomic_store_n(&weft_process.no_clock, 1, __ATOMIC_RELAXED);
+  for (uint32_t i = 0; i < WEFT_MAX_CHANNELS; ++i) {
+    // relaxed: no section may begin; one that runs in another thread ends as ever
+    __atomic_store_n(&weft_anchor->channels[i].ring.slots, NULL, __ATOMIC_RELAXED);
+  }
+}

@@ -13,4 +13,8 @@ void weft_clock_start(void);
 // Nanoseconds. Where there is no vDSO, by a system call; 0 if that may not be made.
 uint64_t weft_clock_monotonic(void);
 
+// The program is about to have reads of the time stamp counter answered by SIGSEGV (PR_SET_TSC, seccomp's
+// strict mode): nothing is recorded in this process from now on, nor in its children.
+void weft_clock_is_forbidden(void);
+
 #endif  // WEFT_UST_INJECTOR_PRELOAD_CLOCK_H_

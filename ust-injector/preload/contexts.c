@@ -17,6 +17,7 @@ struct weft_context_entry {
 
 struct weft_context_plan {
   uint32_t count;
+  uint32_t bound; // bytes
   struct weft_context_entry entries[];
 };
 
@@ -118,9 +119,14 @@ const struct weft_context_plan *weft_contexts_plan(const struct weft_ruleset *ru
       return NULL;
     }
     if (e->id == WEFT_CONTEXT_APP) e->number = weft_app_context_number(name);
+    plan->bound = e->size == 0 || plan->bound + e->size > WEFT_CONTEXTS_MAX_BYTES
+                      ? WEFT_CONTEXTS_MAX_BYTES
+                      : plan->bound + e->size;
   }
   return plan;
 }
+
+uint32_t weft_contexts_bound(const struct weft_context_plan *plan) { return plan->bound; }
 
 uint32_t weft_contexts_write(const struct weft_context_plan *plan, uint8_t *to, const void *ip) {
   uint32_t at = 0;

@@ -17,6 +17,8 @@
 
 #define WEFT_WRITE_TRIES 8
 #define WEFT_MAX_PIECES 66 /* contexts, fixed part, segments */
+#define WEFT_SMALL_PIECES 8
+#define WEFT_SMALL_CONTEXTS 128u
 
 static inline void *thread_rseq(void) {
   return (void *)(weft_thread_pointer() + (uintptr_t)weft_process.rseq_offset);
@@ -104,33 +106,42 @@ static bool passes(const struct weft_target *target, const void *fixed,
   return false;
 }
 
-static void record(const struct weft_event *event, const struct weft_target *target,
-                   const void *fixed, const struct weft_segment *segments, const void *ip) {
-  uint8_t contexts[WEFT_CONTEXTS_MAX_BYTES];
-  struct weft_piece pieces[WEFT_MAX_PIECES];
+// Where a record is put together: most are small, and signal stacks are, too.
+struct workspace {
+  uint8_t *contexts;
+  struct weft_piece *pieces;
+  uint32_t piece_count; // room
+};
+
+static inline __attribute__((always_inline)) void record_in(struct workspace w,
+                                                            const struct weft_event *event,
+                                                            const struct weft_target *target,
+                                                            const void *fixed,
+                                                            const struct weft_segment *segments,
+                                                            const void *ip) {
   const struct weft_context_plan *plan = weft_channels[target->channel].contexts;
   uint64_t size = sizeof(struct weft_record);
   uint32_t n = 0;
 
   if (plan != NULL) {
-    pieces[n].data = contexts;
-    pieces[n].size = weft_contexts_write(plan, contexts, ip);
-    size += pieces[n++].size;
+    w.pieces[n].data = w.contexts;
+    w.pieces[n].size = weft_contexts_write(plan, w.contexts, ip);
+    size += w.pieces[n++].size;
   }
   if (event->fixed_size != 0) {
-    pieces[n].data = fixed;
-    pieces[n].size = event->fixed_size;
-    size += pieces[n++].size;
+    w.pieces[n].data = fixed;
+    w.pieces[n].size = event->fixed_size;
+    size += w.pieces[n++].size;
   }
   for (uint32_t i = 0; i < event->segment_count; ++i) {
     if (segments[i].size == 0) continue;
-    if (n == WEFT_MAX_PIECES) {
+    if (n == w.piece_count) {
       discard(target->channel, WEFT_DISCARD_TOO_LARGE);
       return;
     }
-    pieces[n].data = segments[i].data;
-    pieces[n].size = segments[i].size;
-    size += pieces[n++].size;
+    w.pieces[n].data = segments[i].data;
+    w.pieces[n].size = segments[i].size;
+    size += w.pieces[n++].size;
   }
   const uint64_t quarter = 1ull << (weft_channels[target->channel].subbuf_shift - 2);
   if (size > WEFT_RECORD_MAX_BYTES || size > quarter) {
@@ -140,10 +151,43 @@ static void record(const struct weft_event *event, const struct weft_target *tar
   const struct weft_record_parts parts = {
       .word0 = weft_record_word0((uint32_t)size, target->event),
       .increment = weft_record_increment((uint32_t)size),
-      .pieces = pieces,
+      .pieces = w.pieces,
       .piece_count = n,
   };
   write_record(target->channel, &parts);
+}
+
+static __attribute__((noinline)) void record_small(const struct weft_event *event,
+                                                   const struct weft_target *target,
+                                                   const void *fixed,
+                                                   const struct weft_segment *segments,
+                                                   const void *ip) {
+  uint8_t contexts[WEFT_SMALL_CONTEXTS];
+  struct weft_piece pieces[WEFT_SMALL_PIECES];
+  record_in((struct workspace){contexts, pieces, WEFT_SMALL_PIECES}, event, target, fixed, segments,
+            ip);
+}
+
+static __attribute__((noinline)) void record_large(const struct weft_event *event,
+                                                   const struct weft_target *target,
+                                                   const void *fixed,
+                                                   const struct weft_segment *segments,
+                                                   const void *ip) {
+  uint8_t contexts[WEFT_CONTEXTS_MAX_BYTES];
+  struct weft_piece pieces[WEFT_MAX_PIECES];
+  record_in((struct workspace){contexts, pieces, WEFT_MAX_PIECES}, event, target, fixed, segments,
+            ip);
+}
+
+static void record(const struct weft_event *event, const struct weft_target *target,
+                   const void *fixed, const struct weft_segment *segments, const void *ip) {
+  const struct weft_context_plan *plan = weft_channels[target->channel].contexts;
+  if (event->segment_count + 2 <= WEFT_SMALL_PIECES &&
+      (plan == NULL || weft_contexts_bound(plan) <= WEFT_SMALL_CONTEXTS)) {
+    record_small(event, target, fixed, segments, ip);
+  } else {
+    record_large(event, target, fixed, segments, ip);
+  }
 }
 
 static __attribute__((noinline)) void emit_slowly(struct weft_event *event, const void *fixed,
@@ -151,7 +195,7 @@ static __attribute__((noinline)) void emit_slowly(struct weft_event *event, cons
                                                   const void *ip) {
   // relaxed: the word is a generation; what it stands for is read with acquire in weft_rules
   const uint32_t word = __atomic_load_n(event->enabled, __ATOMIC_RELAXED);
-  if (word == 0) return;
+  if (word == 0 || weft_process.no_clock) return;
   // acquire: pairs with the release that published the state
   const struct weft_event_state *state = __atomic_load_n(
       (const struct weft_event_state *const *)&event->state, __ATOMIC_ACQUIRE);

@@ -5,9 +5,11 @@
 //
 // Also __asan_default_options: an ASan runtime that is a shared library refuses to start when another
 // library was loaded before it, unless this answer says otherwise. A program that defines it is asked first.
+#include <linux/prctl.h>
 #include <stdarg.h>
 
 #include "ust-injector/preload/children.h"
+#include "ust-injector/preload/clock.h"
 #include "ust-injector/preload/seccomp.h"
 
 #define WEFT_EXPORT __attribute__((visibility("default")))
@@ -145,6 +147,9 @@ WEFT_EXPORT int prctl(int option, ...) {
   for (int i = 1; i < 5; ++i) args[i] = va_arg(more, long);
   va_end(more);
   long result;
+  if (option == PR_SET_TSC && args[1] == PR_TSC_SIGSEGV && weft_process_ready()) {
+    weft_clock_is_forbidden();
+  }
   if (weft_seccomp_installs(__NR_prctl, args, &result)) return (int)weft_libc_result(result);
   if (next_prctl != NULL) return next_prctl(option, args[1], args[2], args[3], args[4]);
   return (int)weft_libc_result(

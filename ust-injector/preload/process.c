@@ -178,8 +178,10 @@ bool weft_process_may_call(void) {
   return !weft_silent;
 }
 
+// Where nothing is traced only the registry needs the lock, and no call may surprise a filter.
 static bool must_be_quiet(void) {
-  return weft_silent != 0 || weft_process.filter == WEFT_FILTER_UNTRIED;
+  return weft_silent != 0 || weft_process.filter == WEFT_FILTER_UNTRIED ||
+         weft_process.state == WEFT_PROCESS_OFF;
 }
 
 static bool lock_quietly(uint64_t *saved_mask) {

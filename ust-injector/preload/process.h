@@ -44,6 +44,7 @@ struct weft_process {
   uint32_t slot_count;
   uint32_t clock;
   uint32_t filter;      // enum weft_process_filter
+  uint32_t no_clock;    // reading the time stamp counter would raise SIGSEGV (interpose.c): all off
   uint32_t clone_kills; // a filter would kill for the helper thread of apart.h
   // Of children.h. Here and not in the anchor: a child of such a child has no rseq either.
   uint32_t shares_tls;  // a CLONE_VM child may run on a thread pointer of ours: atomic slots only

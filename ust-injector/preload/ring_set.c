@@ -243,7 +243,8 @@ bool weft_channel_make_ring(uint32_t channel) {
   struct weft_anchor_channel *a = &weft_anchor->channels[channel];
   uint64_t mask;
   // relaxed: a hint; decided again under the lock
-  if (__atomic_load_n(&a->refused, __ATOMIC_RELAXED) || weft_cycles() < a->retry_after) {
+  if (__atomic_load_n(&a->refused, __ATOMIC_RELAXED) || weft_process.no_clock ||
+      weft_cycles() < a->retry_after) {
     return false;
   }
   if (!weft_process_may_call() || !weft_lock(&mask)) return false;

@@ -14,6 +14,7 @@
 #include "ust-injector/preload/apart.h"
 #include "ust-injector/preload/bpf.h"
 #include "ust-injector/preload/channel.h"
+#include "ust-injector/preload/clock.h"
 #include "ust-injector/preload/decide.h"
 #include "ust-injector/preload/registry.h"
 #include "ust-injector/preload/thread.h"
@@ -214,7 +215,8 @@ static void make_everything(void) {
   }
 }
 
-// Makes the program's own call, after what has to come before it.
+// Makes the program's own call, after what has to come before it. Strict mode takes the time stamp counter
+// away as well, so nothing can be recorded in it.
 static long install_filter(long nr, const long args[5], bool strict, const struct sock_fprog *program) {
   const uint32_t was_silent = weft_silent;
   const bool ours = weft_process_ready() && !was_silent && weft_process.vforked == 0;
@@ -223,10 +225,12 @@ static long install_filter(long nr, const long args[5], bool strict, const struc
     silence = !all_survived(program->filter, program->len);
     if (!is_survived(program->filter, program->len, &helper_thread)) weft_process.clone_kills = true;
   }
-  if (silence) {
+  if (ours && strict) {
+    weft_clock_is_forbidden();
+  } else if (silence) {
     make_everything();
-    weft_silent = 1;
   }
+  if (silence) weft_silent = 1;
   const long result = weft_syscall6(nr, args[0], args[1], args[2], args[3], args[4], 0);
   if (silence && result < 0) weft_silent = was_silent;
   return result;

@@ -21,7 +21,7 @@
 // At start-up: is there a filter already?
 bool weft_seccomp_is_filtered(void);
 
-// The trial by a child. True: every call of ours is survived. Signals blocked; one caller at a time.
+// The trial by a child. True: every call of ours is survived. Under weft_lock.
 bool weft_seccomp_try(void);
 
 // A prctl or seccomp call of the program. True: it installs a filter, and was made; *result is what the

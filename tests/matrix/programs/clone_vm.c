@@ -65,8 +65,6 @@ int main(void) {
   child[1] = clone(forked, stacks[1] + STACK, SIGCHLD, NULL);
   REQUIRE(child[1] > 0);
   say_end("child", child[1]);
-  printf("no function: %d\n", clone(NULL, stacks[0] + STACK, SIGCHLD, NULL));
-  fflush(stdout);
   __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
   pthread_join(thread, NULL);
   report();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * late_filter HOW WHEN: a filter that kills for everything but write and exit, installed by HOW (strict,
- * prctl, syscall, unseen: by a system call of its own), before or after the first event; then events of
+ * prctl, syscall, unseen: by a system call of its own; tsc: only the time stamp counter goes), before or after the first event; then events of
  * both kinds, over many sub-buffers, in a handler too. `deny` refuses what weft calls instead of killing.
  */
 #include <signal.h>
@@ -25,6 +25,8 @@ static void install(const char* how) {
     program.len = build_filter(some, "memfd_create,socket,madvise,munlock", filter_action("eperm"));
     program.filter = some;
     REQUIRE(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+  } else if (strcmp(how, "tsc") == 0) {
+    REQUIRE(prctl(PR_SET_TSC, PR_TSC_SIGSEGV) == 0);
   } else if (strcmp(how, "strict") == 0) {
     REQUIRE(prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) == 0);
   } else if (strcmp(how, "prctl") == 0) {
