@@ -58,7 +58,7 @@ Status Keeper::Start() {
 // --- starting and restarting -------------------------------------------------------------------
 
 void Keeper::Start(Component& component) {
-  auto child = StartChild(component.program, component.arguments);
+  auto child = ipc::StartChild(component.program, component.arguments);
   const Time now = ipc::Loop::Clock::now();
   component.recovery.Started(now);
   if (!child) {
@@ -160,7 +160,7 @@ void Keeper::OnEnd(Component& component, int status) {
   CloseChannel(component);
   component.child.pid = -1;
   if (!component.wanted) return;
-  component.recovery.Died(ipc::Loop::Clock::now(), DescribeExit(status));
+  component.recovery.Died(ipc::Loop::Clock::now(), ipc::DescribeExit(status));
   const Recovery& recovery = component.recovery;
   const std::string program = &component == &agent_ ? "weft-agent" : "weft-consumer";
   std::string text = program + " ended (" + recovery.reason() + ")";

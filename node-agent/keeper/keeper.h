@@ -18,9 +18,9 @@
 #include <string>
 #include <vector>
 
+#include "lib/ipc/child.h"
 #include "lib/ipc/loop.h"
 #include "lib/ipc/messages.h"
-#include "node-agent/keeper/child.h"
 #include "node-agent/keeper/doorbell.h"
 #include "node-agent/keeper/recovery.h"
 #include "node-agent/keeper/vault.h"
@@ -50,7 +50,7 @@ class Keeper {
     std::string program;
     std::vector<std::string> arguments;
     Recovery recovery;
-    Child child;
+    ipc::Child child;
     bool wanted = true;  // false: its end is no failure
     Time kill_at{};
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // posix_spawn: it reports a program that cannot be executed as an error of the call.
-#include "node-agent/keeper/child.h"
+#include "lib/ipc/child.h"
 
 #include <fcntl.h>
 #include <spawn.h>
@@ -11,7 +11,7 @@
 
 extern char** environ;
 
-namespace weft::keeper {
+namespace weft::ipc {
 namespace {
 
 class Attributes {
@@ -38,7 +38,7 @@ class Attributes {
           &attributes_, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
     if (e == 0)
       e = posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    if (e == 0) e = posix_spawn_file_actions_adddup2(&actions_, channel, ipc::kKeeperFd);
+    if (e == 0) e = posix_spawn_file_actions_adddup2(&actions_, channel, kKeeperFd);
     return e;
   }
   posix_spawnattr_t* attributes() { return &attributes_; }
@@ -52,7 +52,7 @@ class Attributes {
 }  // namespace
 
 Result<Child> StartChild(const std::string& program, const std::vector<std::string>& arguments) {
-  WEFT_ASSIGN(auto ends, ipc::Channel::MakePair());
+  WEFT_ASSIGN(auto ends, Channel::MakePair());
   std::vector<char*> argv{const_cast<char*>(program.c_str())};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
@@ -64,7 +64,7 @@ Result<Child> StartChild(const std::string& program, const std::vector<std::stri
     e = posix_spawn(&pid, program.c_str(), attributes.actions(), attributes.attributes(),
                     argv.data(), environ);
   if (e != 0) return std::unexpected(Error{ErrorCode::kIo, e, program + ": " + std::strerror(e)});
-  return Child{pid, ipc::Channel(std::move(ends.first))};
+  return Child{pid, Channel(std::move(ends.first))};
 }
 
 std::string DescribeExit(int status) {
@@ -76,4 +76,4 @@ std::string DescribeExit(int status) {
   return "exit status " + std::to_string(WEXITSTATUS(status));
 }
 
-}  // namespace weft::keeper
+}  // namespace weft::ipc

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starting one of weft's processes with a channel to the keeper as descriptor ipc::kKeeperFd, no
+// Starting one of weft's processes with a channel to who starts it as descriptor kKeeperFd, no
 // other descriptor but the standard ones, default signals, and in a session of its own: a terminal's
 // ^C is meant for the traced program.
-#ifndef WEFT_NODE_AGENT_KEEPER_CHILD_H_
-#define WEFT_NODE_AGENT_KEEPER_CHILD_H_
+#ifndef WEFT_LIB_IPC_CHILD_H_
+#define WEFT_LIB_IPC_CHILD_H_
 
 #include <sys/types.h>
 
@@ -13,11 +13,11 @@
 #include "lib/base/result.h"
 #include "lib/ipc/channel.h"
 
-namespace weft::keeper {
+namespace weft::ipc {
 
 struct Child {
   pid_t pid = -1;
-  ipc::Channel channel;
+  Channel channel;
 };
 
 // kIo: there is no such program, or no process could be made.
@@ -26,6 +26,6 @@ Result<Child> StartChild(const std::string& program, const std::vector<std::stri
 // "exit status 1", "killed by signal 9", from a status of waitpid.
 std::string DescribeExit(int status);
 
-}  // namespace weft::keeper
+}  // namespace weft::ipc
 
-#endif  // WEFT_NODE_AGENT_KEEPER_CHILD_H_
+#endif  // WEFT_LIB_IPC_CHILD_H_

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Do the rules of a Trace fit what a program offers? Finds misspelt names before the program runs.
+#ifndef WEFT_CLI_EVENT_CHECK_H_
+#define WEFT_CLI_EVENT_CHECK_H_
+
+#include <string>
+#include <vector>
+
+#include "cli/offered.h"
+#include "lib/api/trace.h"
+
+namespace weft::cli {
+
+struct EventCheck {
+  std::vector<std::string> problems;  // lines for people
+  // A name without a wildcard that a program with tracepoints does not have. Patterns, and programs
+  // without tracepoints (which may start others), only give a line.
+  bool wrong_name = false;
+};
+
+// `program`: as the lines call it.
+EventCheck CheckEvents(const std::vector<api::Trace>& traces, const Offered& offered,
+                       const std::string& program);
+
+}  // namespace weft::cli
+
+#endif  // WEFT_CLI_EVENT_CHECK_H_

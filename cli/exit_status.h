@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exit statuses of weft, as `weft --help` documents them. `weft record` passes the program's own
+// through, so weft's are where programs have none: env(1) and the shells use 126, 127 and 128 + signal
+// the same way.
+#ifndef WEFT_CLI_EXIT_STATUS_H_
+#define WEFT_CLI_EXIT_STATUS_H_
+
+namespace weft::cli {
+
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitUsage = 120;     // options that weft does not know, or too few
+inline constexpr int kExitBadInput = 121;  // a Trace, event name, filter or program that is wrong
+inline constexpr int kExitOutput = 122;    // the trace could not be written, or not all of it
+inline constexpr int kExitTracing = 123;   // weft itself failed
+inline constexpr int kExitNotExecutable = 126;
+inline constexpr int kExitNotFound = 127;
+inline constexpr int kExitSignalBase = 128;
+
+inline constexpr const char* kExitStatusHelp = R"(Exit status:
+  weft record passes PROGRAM's own exit status through, 128+N when signal N killed it. Its own are:
+    120  wrong usage
+    121  wrong input: a Trace, an event's name, a filter, a program that is none
+    122  the trace could not be written, or not all of it: folder, permissions, full disk
+    123  weft itself failed; what was recorded up to then is readable
+    126  PROGRAM cannot be executed
+    127  PROGRAM was not found
+  weft view: 0; 1 cannot write; 3 no trace there; 4 parts of it cannot be read; 120
+  weft list, weft status: 0; 120; 121 no such file, process or session)";
+
+}  // namespace weft::cli
+
+#endif  // WEFT_CLI_EXIT_STATUS_H_

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft: the command line. Parses flags, then runs one command.
+#include <CLI/CLI.hpp>
+#include <cstring>
+
+#include "cli/exit_status.h"
+#include "cli/list.h"
+#include "cli/record.h"
+#include "cli/status.h"
+#include "cli/view.h"
+
+#ifndef WEFT_VERSION
+#error "the build says the version"
+#endif
+
+namespace {
+
+using namespace weft::cli;
+
+// --mode is LTTng's spelling of --overwrite.
+void AddRecord(CLI::App& app, RecordOptions& options) {
+  CLI::App* record =
+      app.add_subcommand("record", "Record a program: weft record ... -- PROGRAM ARGS");
+  auto& form = options.short_form;
+  auto* file = record->add_option("-f,--file", options.file, "Trace resources, YAML or JSON");
+  auto* event = record->add_option("-e,--event", form.events,
+                                   "tracepoints, \"provider:event\", * matches any");
+  file->excludes(event);
+  record->add_option("-x,--exclude", form.exclude, "not these")->needs(event);
+  record
+      ->add_option("--loglevel,--log-level", form.log_level,
+                   "LEVEL and more severe, =LEVEL, FROM..TO")
+      ->needs(event);
+  record
+      ->add_option("--filter", form.filter,
+                   "only events for which this is true: \"a > 3 && b == \\\"x\\\"\"")
+      ->needs(event);
+  record
+      ->add_option("-c,--context", form.context,
+                   "record beside every event: vpid, vtid, procname, ...")
+      ->needs(event);
+  record
+      ->add_option_function<std::string>(
+          "--mode", [&form](const std::string& mode) { form.overwrite = mode == "overwrite"; },
+          "when buffers are full: discard (new events; default) or overwrite (old ones)")
+      ->check(CLI::IsMember({"discard", "overwrite"}))
+      ->needs(event);
+  record->add_flag("--overwrite", form.overwrite, "the same as --mode overwrite")->needs(event);
+  record->add_option("--subbuf-size,--buffer-size", form.buffer_size, "of one sub-buffer: 512Ki")
+      ->needs(event);
+  record->add_option("--subbufs,--buffer-count", form.buffer_count, "sub-buffers per CPU")
+      ->needs(event);
+  record->add_option("--duration", form.duration, "stop recording after: 90s, 5m")->needs(event);
+  record->add_option("--name", form.name, "of the trace")->needs(event);
+  record->add_option("-o,--output", options.output, "folder to make; default: NAME-DATE-TIME here");
+  record->add_option("--ctf", options.ctf_version, "version of the format: 1.8 (default) or 2")
+      ->check(CLI::IsMember({"1.8", "2"}));
+  record->add_option("--summary", options.summary_file,
+                     "write the counts as JSON to this file, too");
+  record->add_flag("-q,--quiet", options.quiet, "no progress, no summary");
+  record->add_flag("--allow-missing", options.allow_missing,
+                   "go on when PROGRAM offers no event of a given name");
+  record->footer(kExitStatusHelp);
+}
+
+void AddView(CLI::App& app, ViewOptions& options) {
+  CLI::App* view = app.add_subcommand("view", "Print a trace");
+  view->add_option("FOLDER", options.folder)->required();
+  view->add_flag("--json", options.json, "one JSON object per line");
+  view->add_option("-n,--limit", options.limit, "events at most");
+  view->add_option_function<std::string>(
+          "--color",
+          [&options](const std::string& when) {
+            options.color = when == "always"  ? ViewColor::kAlways
+                            : when == "never" ? ViewColor::kNever
+                                              : ViewColor::kAuto;
+          },
+          "auto, always, never")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
+  view->footer(kExitStatusHelp);
+}
+
+void AddList(CLI::App& app, ListOptions& options) {
+  CLI::App* list =
+      app.add_subcommand("list", "Show the tracepoints that a program or process offers");
+  list->add_option("PROGRAM|PID", options.target)->required();
+  list->add_flag("--fields", options.fields, "with the fields of each");
+  list->add_flag("--json", options.json);
+  list->footer(kExitStatusHelp);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // What stands behind "--" is the program's, whatever it looks like.
+  int own = argc;
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--") != 0) continue;
+    own = i;
+    break;
+  }
+  RecordOptions record;
+  for (int i = own + 1; i < argc; ++i) record.program.emplace_back(argv[i]);
+  ViewOptions view;
+  ListOptions list;
+  bool status_json = false;
+
+  CLI::App app("Records what programs do, at the cost of about one timestamp per event.", "weft");
+  app.set_version_flag("--version", std::string("weft ") + WEFT_VERSION);
+  app.require_subcommand(1);
+  app.footer(kExitStatusHelp);
+  AddRecord(app, record);
+  AddView(app, view);
+  AddList(app, list);
+  app.add_subcommand("status", "Show what is being recorded")
+      ->add_flag("--json", status_json)
+      ->group("Options");
+  try {
+    app.parse(own, argv);
+    if (app.got_subcommand("record")) {
+      if (record.file.empty() && record.short_form.events.empty())
+        throw CLI::RequiredError("-f FILE or --event EVENT");
+      if (record.program.empty()) throw CLI::RequiredError("-- PROGRAM");
+    } else if (own < argc && app.count("--help") == 0) {
+      throw CLI::ExtrasError({"--"});
+    }
+  } catch (const CLI::Success& success) {
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    std::fprintf(stderr, "weft: %s (see: weft --help)\n", error.what());
+    return kExitUsage;
+  }
+  if (app.got_subcommand("record")) return RunRecord(record);
+  if (app.got_subcommand("view")) return RunView(view);
+  if (app.got_subcommand("list")) return RunList(list);
+  return RunStatus(status_json);
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// See record.h.
+#include "cli/record.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <ctime>
+#include <optional>
+
+#include "cli/event_check.h"
+#include "cli/exit_status.h"
+#include "cli/install_tree.h"
+#include "cli/offered.h"
+#include "cli/session_client.h"
+#include "cli/summary.h"
+#include "cli/traced_program.h"
+#include "lib/api/parse.h"
+#include "lib/api/write.h"
+#include "lib/event/filter_compiler.h"
+
+namespace weft::cli {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kProgressInterval{500};
+
+void Say(const std::string& text) { std::fprintf(stderr, "weft: %s\n", text.c_str()); }
+
+int Complain(const Error& error, int status) {
+  Say(error.message);
+  return status;
+}
+
+api::ParseOptions CheckingFilters() {
+  api::ParseOptions options;
+  options.check_filter = [](std::string_view filter) -> std::optional<api::FilterProblem> {
+    auto program = CompileFilter(filter);
+    if (program) return std::nullopt;
+    return api::FilterProblem{program.error().offset, program.error().message};
+  };
+  return options;
+}
+
+api::Traces ReadTraces(const RecordOptions& options) {
+  if (!options.file.empty()) return api::LoadTraces(options.file, CheckingFilters());
+  auto trace = api::BuildTrace(options.short_form, CheckingFilters());
+  if (!trace) return std::unexpected(trace.error());
+  return std::vector<api::Trace>{std::move(*trace)};
+}
+
+std::string DefaultOutput(const std::string& name) {
+  const time_t now = time(nullptr);
+  tm parts{};
+  localtime_r(&now, &parts);
+  char stamp[32];
+  strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &parts);
+  return name + "-" + stamp;
+}
+
+// Makes the folder. One that holds something is refused: two recordings in one folder are one trace
+// that no reader understands.
+Result<std::string> PrepareOutput(const std::string& wanted) {
+  for (size_t at = 1; (at = wanted.find('/', at)) != std::string::npos; ++at)
+    mkdir(wanted.substr(0, at).c_str(), 0755);
+  if (mkdir(wanted.c_str(), 0755) != 0 && errno != EEXIST) return FailErrno(wanted);
+  char* absolute = realpath(wanted.c_str(), nullptr);
+  if (absolute == nullptr) return FailErrno(wanted);
+  std::string path(absolute);
+  std::free(absolute);
+  DIR* dir = opendir(path.c_str());
+  if (dir == nullptr) return FailErrno(wanted);
+  bool empty = true;
+  while (const dirent* entry = readdir(dir))
+    empty &= std::string_view(entry->d_name) == "." || std::string_view(entry->d_name) == "..";
+  closedir(dir);
+  if (!empty)
+    return Fail(ErrorCode::kInvalid,
+                wanted + ": is not empty; a recording needs a folder of its own");
+  if (access(path.c_str(), W_OK | X_OK) != 0) return FailErrno(wanted);
+  return path;
+}
+
+Result<UniqueFd> InMemory(const std::string& text) {
+  UniqueFd fd(memfd_create("weft-traces", MFD_CLOEXEC));
+  if (!fd) return FailErrno("memfd_create");
+  if (write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    return FailErrno("memfd");
+  return fd;
+}
+
+// One line on the terminal, drawn again and again.
+class Progress {
+ public:
+  explicit Progress(bool wanted) : shown_(wanted && isatty(STDERR_FILENO) != 0) {}
+  [[nodiscard]] bool shown() const { return shown_; }
+  void Draw(const ipc::SessionState& state) {
+    if (!shown_) return;
+    std::fprintf(stderr, "\r\033[K%s", ProgressText(state).c_str());
+    drawn_ = true;
+  }
+  void Clear() {
+    if (drawn_) std::fprintf(stderr, "\r\033[K");
+    drawn_ = false;
+  }
+
+ private:
+  bool shown_;
+  bool drawn_ = false;
+};
+
+class Recording {
+ public:
+  Recording(const RecordOptions& options, std::vector<api::Trace> traces)
+      : options_(options), traces_(std::move(traces)), progress_(!options.quiet) {}
+
+  int Run(const std::string& program, const InstallTree& tree) {
+    if (const int status = Prepare(program, tree); status != kExitOk) return status;
+    auto traced = TracedProgram::Prepare();
+    if (!traced) return Complain(traced.error(), kExitTracing);
+    const Status started =
+        traced->Start(program, options_.program, Library(tree), session_->folder());
+    if (!started) {
+      Say(started.error().message);
+      const int status = started.error().sys_errno == ENOENT ? kExitNotFound : kExitNotExecutable;
+      (void)Finish(*traced, false);
+      return status;
+    }
+    const int status = Follow(*traced);
+    const int own = Finish(*traced, true);
+    // Who looks at the status wants to know of a bad recording too, unless the program failed itself.
+    return status != 0 ? status : own;
+  }
+
+ private:
+  int Prepare(const std::string& program, const InstallTree& tree) {
+    const std::string wanted =
+        options_.output.empty() ? DefaultOutput(traces_.front().metadata.name) : options_.output;
+    auto output = PrepareOutput(wanted);
+    if (!output) return Complain(output.error(), kExitOutput);
+    auto session = SessionClient::Begin(tree);
+    if (!session) return Complain(session.error(), kExitTracing);
+    session_.emplace(std::move(*session));
+    auto text = InMemory(api::ToYaml(traces_));
+    if (!text) return Complain(text.error(), kExitTracing);
+    Status status = session_->Create({.traces = std::move(*text),
+                                      .file = options_.file.empty() ? "weft record" : options_.file,
+                                      .output = *output,
+                                      .ctf_version = options_.ctf_version,
+                                      .programs = program.substr(program.rfind('/') + 1),
+                                      .uid = geteuid()});
+    if (status) status = session_->Start();
+    if (status) return kExitOk;
+    const bool refused = status.error().code == ErrorCode::kInvalid;
+    SayNotices();
+    Complain(status.error(), kExitTracing);
+    session_->Destroy();
+    return refused ? kExitBadInput : kExitTracing;
+  }
+
+  // ld.so takes spaces and colons for separators.
+  std::string Library(const InstallTree& tree) const {
+    if (tree.library.find_first_of(" :") == std::string::npos) return tree.library;
+    std::string link = session_->folder() + "/libweft.so";
+    return symlink(tree.library.c_str(), link.c_str()) == 0 ? link : tree.library;
+  }
+
+  int Follow(TracedProgram& traced) {
+    while (true) {
+      if (const auto status = traced.Wait(kProgressInterval)) return *status;
+      if (!progress_.shown() || !session_->Query()) continue;
+      while (auto state = session_->Poll(milliseconds(50))) {
+        progress_.Draw(*state);
+        break;
+      }
+    }
+  }
+
+  int Finish(TracedProgram& traced, bool show) {
+    Status status = session_->RequestStop();
+    std::optional<ipc::SessionState> state;
+    auto next_query = std::chrono::steady_clock::now() + kProgressInterval;
+    while (status) {
+      auto answer = session_->Poll(milliseconds(50));
+      if (answer) {
+        progress_.Draw(*answer);
+        if (answer->phase == ipc::Phase::kStopped) {
+          state = std::move(*answer);
+          break;
+        }
+      } else if (answer.error().code != ErrorCode::kTimeout) {
+        status = std::unexpected(answer.error());
+      }
+      if (traced.Interrupted()) {
+        progress_.Clear();
+        Say("interrupted: what is left is written in the background");
+        return kExitTracing;
+      }
+      if (std::chrono::steady_clock::now() >= next_query) {
+        next_query += kProgressInterval;
+        (void)session_->Query();
+      }
+    }
+    progress_.Clear();
+    if (!state) {
+      SayNotices();
+      return Complain(status.error(), kExitTracing);
+    }
+    if (show) Show(*state);
+    session_->Destroy();
+    if (OutputFailed(*state)) return kExitOutput;
+    return Incomplete(*state) ? kExitTracing : kExitOk;
+  }
+
+  static bool Incomplete(const ipc::SessionState& state) {
+    for (const ipc::TraceState& trace : state.traces)
+      if (trace.counts.tail_unknown != 0) return true;
+    return false;
+  }
+
+  void SayNotices() {
+    for (const std::string& notice : session_->TakeNotices()) Say(notice);
+  }
+
+  void Show(const ipc::SessionState& state) {
+    if (!options_.quiet) {
+      std::fputs(SummaryText(state).c_str(), stderr);
+    } else {
+      for (const std::string& notice : state.notices) Say(notice);
+    }
+    if (options_.summary_file.empty()) return;
+    std::FILE* file = std::fopen(options_.summary_file.c_str(), "we");
+    if (file == nullptr) return Say(FailErrno(options_.summary_file).error().message);
+    std::fputs(SummaryJson(state).c_str(), file);
+    std::fclose(file);
+  }
+
+  const RecordOptions& options_;
+  std::vector<api::Trace> traces_;
+  Progress progress_;
+  std::optional<SessionClient> session_;
+};
+
+}  // namespace
+
+int RunRecord(const RecordOptions& options) {
+  auto traces = ReadTraces(options);
+  if (!traces) {
+    for (const api::Diagnostic& diagnostic : traces.error()) Say(diagnostic.ToString());
+    return kExitBadInput;
+  }
+  const auto program = FindProgram(options.program.front());
+  if (!program)
+    return Complain(program.error(), program.error().code == ErrorCode::kNotFound
+                                         ? kExitNotFound
+                                         : kExitNotExecutable);
+  const auto tree = FindInstallTree();
+  if (!tree) return Complain(tree.error(), kExitTracing);
+  if (auto offered = OfferedByProgram(*program)) {
+    const EventCheck check = CheckEvents(*traces, *offered, *program);
+    for (const std::string& line : check.problems) Say(line);
+    if (check.wrong_name && !options.allow_missing) return kExitBadInput;
+  }
+  return Recording(options, std::move(*traces)).Run(*program, *tree);
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// See session_client.h.
+#include "cli/session_client.h"
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <thread>
+
+namespace weft::cli {
+namespace {
+
+using std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
+
+// Starting three processes takes milliseconds; a machine that is busy, or sanitized, needs patience.
+constexpr milliseconds kStartTime{30'000};
+// For an agent that is being restarted.
+constexpr milliseconds kReconnectTime{60'000};
+constexpr milliseconds kRetry{20};
+// For consumers that flush; the keeper kills whoever takes longer than its own limit.
+constexpr milliseconds kEndTime{40'000};
+
+}  // namespace
+
+Result<SessionClient> SessionClient::Begin(const InstallTree& tree) {
+  SessionClient client;
+  std::string name = RuntimeFolder() + "/" + SessionPrefix() + "XXXXXX";
+  if (mkdtemp(name.data()) == nullptr) return FailErrno(name);
+  client.folder_ = name;
+  // Programs of root's that changed their user must get in; the name cannot be guessed.
+  if (geteuid() == 0) chmod(name.c_str(), 0711);
+  auto keeper =
+      ipc::StartChild(tree.bin + "/weft-keeper", {"--dir", name, "--bin", tree.bin, "--owner-fd",
+                                                  std::to_string(ipc::kKeeperFd), "--remove-dir"});
+  if (!keeper) {
+    rmdir(name.c_str());
+    return std::unexpected(keeper.error());
+  }
+  client.keeper_ = std::move(*keeper);
+  WEFT_TRY(client.WaitForKeeper(kStartTime));
+  WEFT_TRY(client.Connect(kStartTime));
+  return client;
+}
+
+Result<SessionClient> SessionClient::Attach(const std::string& folder) {
+  SessionClient client;
+  client.folder_ = folder;
+  WEFT_ASSIGN(client.agent_, ipc::Channel::ConnectTo(folder + "/session.sock"));
+  return client;
+}
+
+// Notices are kept; a Hello says that the agent is there.
+void SessionClient::ReadKeeper() {
+  while (keeper_.channel.valid()) {
+    auto received = keeper_.channel.Receive();
+    if (!received) return keeper_.channel.Close();
+    if (!received->has_value()) return;
+    if (auto* notice = std::get_if<ipc::Notice>(&**received))
+      notices_.push_back(std::move(notice->message));
+    greeted_ |= std::holds_alternative<ipc::Hello>(**received);
+  }
+}
+
+Status SessionClient::WaitForKeeper(milliseconds timeout) {
+  const auto deadline = Clock::now() + timeout;
+  while (true) {
+    ReadKeeper();
+    if (greeted_) return {};
+    const bool late = Clock::now() >= deadline;
+    if (keeper_.channel.valid() && notices_.size() < 2 && !late) {
+      std::this_thread::sleep_for(kRetry / 10);
+      continue;
+    }
+    std::string why = "weft-keeper did not start the others";
+    if (!notices_.empty()) why += ": " + notices_.front();
+    return Fail(ErrorCode::kTimeout, why);
+  }
+}
+
+Status SessionClient::Connect(milliseconds timeout) {
+  const auto deadline = Clock::now() + timeout;
+  while (true) {
+    auto channel = ipc::Channel::ConnectTo(folder_ + "/session.sock");
+    if (channel) {
+      agent_ = std::move(*channel);
+      return {};
+    }
+    if (keeper_.pid > 0) ReadKeeper();
+    if (Clock::now() >= deadline || (keeper_.pid > 0 && !keeper_.channel.valid()))
+      return std::unexpected(channel.error());
+    std::this_thread::sleep_for(kRetry);
+  }
+}
+
+Status SessionClient::Ask(const std::function<ipc::Message()>& make) {
+  asked_ = make;
+  Status sent = agent_.Send(make());
+  if (sent || sent.error().code != ErrorCode::kClosed || keeper_.pid < 0) return sent;
+  WEFT_TRY(Connect(kReconnectTime));
+  return agent_.Send(make());
+}
+
+Status SessionClient::Create(ipc::CreateSession command) {
+  // Not asked twice: an agent that died in the middle may have it on disk.
+  WEFT_TRY(agent_.Send(std::move(command)));
+  WEFT_TRY(Poll(kStartTime));
+  return {};
+}
+
+Status SessionClient::Start() {
+  WEFT_TRY(Ask([] { return ipc::StartSession{}; }));
+  while (true) {
+    WEFT_ASSIGN(const ipc::SessionState state, Poll(kReconnectTime));
+    if (state.phase == ipc::Phase::kReady || state.phase == ipc::Phase::kStopped) return {};
+  }
+}
+
+Status SessionClient::RequestStop() {
+  return Ask([] { return ipc::StopSession{}; });
+}
+
+Status SessionClient::Query() {
+  if (!agent_.valid()) return Fail(ErrorCode::kClosed, "no connection");
+  return agent_.Send(ipc::QuerySession{});
+}
+
+Result<ipc::SessionState> SessionClient::Poll(milliseconds timeout) {
+  if (keeper_.pid > 0) ReadKeeper();
+  auto message = agent_.Wait(timeout);
+  if (!message && message.error().code == ErrorCode::kClosed && keeper_.pid > 0) {
+    WEFT_TRY(Connect(kReconnectTime));
+    if (asked_) WEFT_TRY(agent_.Send(asked_()));
+    return Fail(ErrorCode::kTimeout, "the agent was started again");
+  }
+  if (!message) return std::unexpected(message.error());
+  if (auto* refused = std::get_if<ipc::Refused>(&*message))
+    return Fail(ErrorCode::kInvalid, std::move(refused->message));
+  if (auto* state = std::get_if<ipc::SessionState>(&*message)) return std::move(*state);
+  return Fail(ErrorCode::kCorrupt, "an answer that is none");
+}
+
+void SessionClient::Destroy() {
+  if (keeper_.pid < 0) return;
+  if (agent_.valid()) (void)agent_.Send(ipc::DestroySession{});
+  agent_.Close();
+  const auto deadline = Clock::now() + kEndTime;
+  // The owner's end stays open until the agent had its say; closing it says the same again.
+  while (waitpid(keeper_.pid, nullptr, WNOHANG) == 0 && Clock::now() < deadline) {
+    ReadKeeper();
+    std::this_thread::sleep_for(kRetry / 10);
+  }
+  keeper_.channel.Close();
+  keeper_.pid = -1;
+}
+
+std::vector<std::string> SessionClient::TakeNotices() {
+  if (keeper_.pid > 0) ReadKeeper();
+  return std::exchange(notices_, {});
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// A session from the side of `weft record`: its folder, its keeper, and the agent's answers. When this
+// object (or its process) ends without Destroy, the keeper stops and drains the session by itself.
+// One thread.
+#ifndef WEFT_CLI_SESSION_CLIENT_H_
+#define WEFT_CLI_SESSION_CLIENT_H_
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cli/install_tree.h"
+#include "lib/base/result.h"
+#include "lib/ipc/channel.h"
+#include "lib/ipc/child.h"
+#include "lib/ipc/messages.h"
+
+namespace weft::cli {
+
+class SessionClient {
+ public:
+  // Makes the folder and starts the keeper; ends when the agent answers.
+  static Result<SessionClient> Begin(const InstallTree& tree);
+
+  // To an agent that somebody else's keeper has; for `weft status`.
+  static Result<SessionClient> Attach(const std::string& folder);
+
+  // WEFT_DIR for the program.
+  [[nodiscard]] const std::string& folder() const { return folder_; }
+
+  // kInvalid: what is wrong with the Traces, for people, maybe several lines.
+  Status Create(ipc::CreateSession command);
+  // Until everything is ready.
+  Status Start();
+  // Tells the agent; then poll Poll until it gives a stopped session.
+  Status RequestStop();
+  Status Query();
+  // The next answer within `timeout`, across restarts of the agent. kTimeout: none yet. kClosed: the
+  // keeper is gone, the session with it.
+  Result<ipc::SessionState> Poll(std::chrono::milliseconds timeout);
+  // Ends all processes; waits for the keeper, which removes the folder.
+  void Destroy();
+
+  // What the keeper had to say meanwhile, for people.
+  std::vector<std::string> TakeNotices();
+
+ private:
+  Status Connect(std::chrono::milliseconds timeout);
+  Status Ask(const std::function<ipc::Message()>& make);
+  void ReadKeeper();
+  Status WaitForKeeper(std::chrono::milliseconds timeout);
+
+  std::string folder_;
+  ipc::Child keeper_;
+  ipc::Channel agent_;
+  std::vector<std::string> notices_;
+  std::function<ipc::Message()> asked_;  // asked again of the next agent
+  bool greeted_ = false;
+};
+
+}  // namespace weft::cli
+
+#endif  // WEFT_CLI_SESSION_CLIENT_H_

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// `weft status`: the sessions of this user that run now.
+#ifndef WEFT_CLI_STATUS_H_
+#define WEFT_CLI_STATUS_H_
+
+namespace weft::cli {
+
+int RunStatus(bool json);
+
+}  // namespace weft::cli
+
+#endif  // WEFT_CLI_STATUS_H_

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program that is recorded: started with libweft.so preloaded, in the foreground of the terminal,
+// with all signals that weft gets passed on. One thread; one program per process.
+#ifndef WEFT_CLI_TRACED_PROGRAM_H_
+#define WEFT_CLI_TRACED_PROGRAM_H_
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/base/unique_fd.h"
+
+namespace weft::cli {
+
+class TracedProgram {
+ public:
+  // From here on signals are held for the program.
+  static Result<TracedProgram> Prepare();
+
+  // `library` goes behind what LD_PRELOAD holds already. The error's errno is execve's.
+  Status Start(const std::string& path, const std::vector<std::string>& arguments,
+               const std::string& library, const std::string& folder);
+
+  // Passes signals on until the program ends or `timeout` is over. The value: its exit status as a
+  // shell gives it.
+  std::optional<int> Wait(std::chrono::milliseconds timeout);
+
+  // After the program's end: did the user ask to end weft as well?
+  bool Interrupted();
+
+ private:
+  void Forward(int signal, int code) const;
+
+  UniqueFd signals_;
+  pid_t pid_ = -1;
+};
+
+}  // namespace weft::cli
+
+#endif  // WEFT_CLI_TRACED_PROGRAM_H_
