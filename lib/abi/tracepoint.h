@@ -5,7 +5,8 @@
  *
  * Objects
  *   weft_tracepoint  the call sites' side of an event: one per event name and shared object, in
- *                    the object's .data, defined by TRACEPOINT_DEFINE.
+ *                    the object's .data, defined by TRACEPOINT_DEFINE. The dynamic linker makes objects
+ *                    that define the same one share the first: then several of them list it.
  *   weft_event       the provider's side: description and probe, defined by
  *                    TRACEPOINT_CREATE_PROBES; maybe in another shared object.
  *   weft_object      all of both in one shared object. Its constructor calls weft_object_register,

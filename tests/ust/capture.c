@@ -217,6 +217,9 @@ EXPORT void weft_object_register(struct weft_object *object) {
   }
   for (uint32_t i = 0; i < object->tracepoint_count; i++) {
     struct weft_tracepoint *tracepoint = object->tracepoints[i];
+    bool known = false; /* libraries that define the same tracepoint all list the first one */
+    for (unsigned j = 0; j < tracepoint_count; j++) known |= tracepoints[j] == tracepoint;
+    if (known) continue;
     if (tracepoint->size != sizeof(*tracepoint) || *tracepoint->enabled != 0) fail("tracepoint");
     tracepoint->enabled = &on;
     tracepoints[tracepoint_count++] = tracepoint;

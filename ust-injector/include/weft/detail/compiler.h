@@ -20,7 +20,8 @@
 
 #define WEFT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define WEFT_INLINE static inline __attribute__((always_inline, unused, no_instrument_function))
-#define WEFT_COLD static __attribute__((noinline, cold, unused, no_instrument_function))
+/* `inline`: gcc -O0 keeps other static functions that nobody calls, and what they refer to. */
+#define WEFT_COLD static inline __attribute__((noinline, cold, unused, no_instrument_function))
 
 /* libweft.so changes these words while the program runs; nothing is ordered by them. */
 #define WEFT_LOAD(object) __atomic_load_n(&(object), __ATOMIC_RELAXED)
