@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // JSON, by nlohmann's event interface. It gives no places, so the iterator counts what the lexer
 // has taken: at an event that is the token's end, or one byte more behind a number.
+#include <algorithm>
 #include <cstddef>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -20,7 +21,8 @@ class CountingIterator {
   using pointer = const char*;
   using reference = const char&;
 
-  CountingIterator(const char* at, std::size_t* count) : at_(at), count_(count) {}
+  CountingIterator(std::string_view::const_iterator at, std::size_t* count)
+      : at_(at), count_(count) {}
   reference operator*() const { return *at_; }
   CountingIterator& operator++() {
     ++at_;
@@ -35,7 +37,7 @@ class CountingIterator {
   bool operator==(const CountingIterator& other) const { return at_ == other.at_; }
 
  private:
-  const char* at_;
+  std::string_view::const_iterator at_;
   std::size_t* count_;
 };
 
@@ -144,8 +146,8 @@ Documents ReadJson(std::string_view text) {
   std::size_t taken = 0;
   Handler handler(text, taken);
   std::size_t end_count = 0;  // of the end iterator, which never moves
-  const CountingIterator begin(text.data(), &taken);
-  const CountingIterator end(text.data() + text.size(), &end_count);
+  const CountingIterator begin(text.begin(), &taken);
+  const CountingIterator end(text.end(), &end_count);
   try {
     if (!Json::sax_parse(begin, end, &handler)) {
       const auto& failure = handler.builder().failure();

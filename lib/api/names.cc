@@ -169,20 +169,20 @@ std::string CheckFilterText(std::string_view text) {
 
 std::string CheckTime(std::string_view text) {
   constexpr std::string_view kShape = "dddd-dd-ddTdd:dd:dd";
-  const std::string bad = "must be a time such as 2026-01-02T03:04:05Z";
-  if (text.size() < kShape.size() + 1) return bad;
+  constexpr const char* kBad = "must be a time such as 2026-01-02T03:04:05Z";
+  if (text.size() < kShape.size() + 1) return kBad;
   for (std::size_t i = 0; i < kShape.size(); ++i) {
-    if (kShape[i] == 'd' ? !IsDigit(text[i]) : kShape[i] != text[i]) return bad;
+    if (kShape[i] == 'd' ? !IsDigit(text[i]) : kShape[i] != text[i]) return kBad;
   }
   text.remove_prefix(kShape.size());
   if (text.starts_with('.')) {
     const std::size_t end = text.find_first_not_of("0123456789", 1);
-    if (end == 1 || end == std::string_view::npos) return bad;
+    if (end == 1 || end == std::string_view::npos) return kBad;
     text.remove_prefix(end);
   }
   const bool offset = text.size() == 6 && (text[0] == '+' || text[0] == '-') && IsDigit(text[1]) &&
                       IsDigit(text[2]) && text[3] == ':' && IsDigit(text[4]) && IsDigit(text[5]);
-  return text == "Z" || offset ? "" : bad;
+  return text == "Z" || offset ? "" : kBad;
 }
 
 std::string CheckAnyText(std::string_view text) { return IsUtf8(text) ? "" : "must be UTF-8"; }

@@ -386,7 +386,9 @@ TEST(Parse, SyntaxErrors) {
   EXPECT_THAT(OnlyError("<<: {a: 1}\n"), HasSubstr("merge keys"));
   EXPECT_THAT(OnlyError("a: !!python/object x\n"), HasSubstr("the tag"));
   EXPECT_THAT(OnlyError("? [a]\n: b\n"), HasSubstr("a key must be a string"));
-  EXPECT_THAT(OnlyError("a: *b\n"), HasSubstr("not YAML"));
+  EXPECT_THAT(OnlyError("a: *b\n"), HasSubstr("must be in quotes"));
+  EXPECT_THAT(OnlyError("a: *\n"), HasSubstr("must be in quotes"));
+  EXPECT_THAT(OnlyError("a: *:*\n"), HasSubstr("must be in quotes"));
   EXPECT_THAT(OnlyError("&a [*a]\n"), HasSubstr("inside of what it means"));
 }
 

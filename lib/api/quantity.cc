@@ -133,8 +133,9 @@ std::unexpected<Error> BadDuration() {
 Result<std::uint64_t> ParseQuantity(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
   std::optional<Decimal> decimal = TakeDecimal(text);
-  const std::optional<std::uint64_t> factor = decimal ? SuffixFactor(text, *decimal) : std::nullopt;
-  if (!factor) return Fail(ErrorCode::kInvalid, "not a quantity such as 512Ki or 1Mi");
+  std::optional<std::uint64_t> factor;
+  if (decimal) factor = SuffixFactor(text, *decimal);
+  if (!decimal || !factor) return Fail(ErrorCode::kInvalid, "not a quantity such as 512Ki or 1Mi");
   const std::optional<std::uint64_t> value = Multiply(*decimal, *factor);
   if (!value) return Fail(ErrorCode::kInvalid, "not a whole number below 2^64");
   return *value;
@@ -164,7 +165,8 @@ Result<std::chrono::nanoseconds> ParseDuration(std::string_view text) {
   std::uint64_t total = 0;
   while (!text.empty()) {
     const std::optional<Decimal> decimal = TakeDecimal(text);
-    const Unit* unit = decimal ? TakeUnit(text) : nullptr;
+    if (!decimal) return BadDuration();
+    const Unit* unit = TakeUnit(text);
     if (unit == nullptr) return BadDuration();
     const auto part = Multiply(*decimal, static_cast<std::uint64_t>(unit->nanoseconds));
     constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());

@@ -160,7 +160,7 @@ struct Rule {
 };
 
 template <typename T, typename Predicate>
-Rule<T> MakeRule(RuleInfo info, Predicate holds) {
+Rule<T> MakeRule(const RuleInfo& info, Predicate holds) {
   return {info, [holds, message = info.message](const T& object) {
             return holds(object) ? std::string() : message;
           }};
@@ -202,6 +202,7 @@ class ObjectType final : public Type<T> {
   Value OpenApi() const override {
     Value out = ObjectOpenApi(Fields());
     std::vector<RuleInfo> rules;
+    rules.reserve(rules_.size());
     for (const Rule<T>& rule : rules_) rules.push_back(rule.info);
     AddRules(out, rules);
     return out;
@@ -211,6 +212,7 @@ class ObjectType final : public Type<T> {
 
   std::vector<FieldInfo> Fields() const override {
     std::vector<FieldInfo> out;
+    out.reserve(fields_.size());
     for (const Field<T>& field : fields_) out.push_back(field.info);
     return out;
   }

@@ -61,9 +61,10 @@ bool MatchesContainer(const PodSelection& pods, std::string_view container) {
 
 std::string ToQuery(const LabelSelector& selector) {
   std::string out;
-  const auto add = [&](const std::string& part) { out += (out.empty() ? "" : ",") + part; };
-  for (const auto& [key, value] : selector.match_labels) add(key + "=" + value);
-  for (const LabelRequirement& requirement : selector.match_expressions) add(ToQuery(requirement));
+  for (const auto& [key, value] : selector.match_labels)
+    out.append(out.empty() ? "" : ",").append(key).append("=").append(value);
+  for (const LabelRequirement& requirement : selector.match_expressions)
+    out.append(out.empty() ? "" : ",").append(ToQuery(requirement));
   return out;
 }
 

@@ -34,8 +34,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace weft::api;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   // Both readers, whatever the first byte says.
-  (void)ReadYaml(text);
-  (void)ReadJson(text);
+  for (const Documents& documents : {ReadYaml(text), ReadJson(text)}) {
+    if (!documents && documents.error().message.empty())
+      Broken("refused without a reason", std::string(text));
+  }
   const Traces traces = ParseTraces("fuzz", text);
   if (!traces) {
     if (traces.error().empty()) Broken("refused without a reason", std::string(text));

@@ -4,6 +4,13 @@
 
 namespace weft::api {
 
+Value::Value() = default;
+Value::~Value() = default;
+Value::Value(const Value&) = default;
+Value::Value(Value&&) noexcept = default;
+Value& Value::operator=(const Value&) = default;
+Value& Value::operator=(Value&&) noexcept = default;
+
 Value Value::Bool(bool value) {
   Value out;
   out.kind = Kind::kBool;

@@ -35,6 +35,14 @@ struct Value {
   // Bytes of quotation before the text; -1: the text is not byte for byte in the source.
   int quote = -1;
 
+  // Out of line: a vector of the still incomplete Entry cannot be destroyed here.
+  Value();
+  ~Value();
+  Value(const Value&);
+  Value(Value&&) noexcept;
+  Value& operator=(const Value&);
+  Value& operator=(Value&&) noexcept;
+
   static Value Bool(bool value);
   static Value Number(std::int64_t value);
   static Value String(std::string_view value);

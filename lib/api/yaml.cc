@@ -223,6 +223,9 @@ Diagnostic SyntaxError(const YAML::Exception& error) {
     out.column = error.mark.column + 1;
   }
   out.message = "not YAML: " + error.msg;
+  // name: *:* is what nearly everybody writes first.
+  if (error.msg == YAML::ErrorMsg::ALIAS_NOT_FOUND || error.msg == YAML::ErrorMsg::UNKNOWN_ANCHOR)
+    out.message += "; a pattern that begins with * must be in quotes";
   return out;
 }
 
