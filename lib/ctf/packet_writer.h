@@ -61,6 +61,10 @@ class PacketWriter {
   // so far. `end_time`: nothing older will be appended later (raised to the last event's time).
   std::span<const uint8_t> Finish(uint64_t discarded_total, uint64_t end_time_ns);
 
+  // The packet that Finish returned last was stored nowhere and never will be: the next one gets its
+  // number, so that readers count its events (the caller adds them to discarded_total) but no gap.
+  void TakeBack() { sequence_--; }
+
   [[nodiscard]] uint64_t events() const { return events_; }  // in the current packet
   [[nodiscard]] size_t bytes() const { return static_cast<size_t>(at_ - buffer_); }
   [[nodiscard]] uint64_t first_time() const { return begin_time_; }  // valid if events() > 0

@@ -270,6 +270,13 @@ TEST_F(PacketWriterTest, GoesOnAfterARestart) {
   EXPECT_EQ(info->begin, kStart);
 }
 
+TEST_F(PacketWriterTest, ALostPacketLeavesNoGapInTheNumbers) {
+  (void)writer.Finish(0, kStart);
+  (void)writer.Finish(0, kStart + 1);
+  writer.TakeBack();
+  EXPECT_EQ(ReadPacketInfo(writer.Finish(0, kStart + 2))->sequence, 1U);
+}
+
 TEST(PacketInfoTest, RefusesWhatIsNoPacket) {
   PacketWriter writer{StreamConfig{}};
   const auto packet = writer.Finish(0, 5);

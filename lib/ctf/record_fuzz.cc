@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as record bodies of random classes: what the packet writer takes, the reader reads, event
+// Any bytes, and good bodies with any bytes changed, as records of random classes: what the packet writer takes, the reader reads, event
 // for event, without a complaint; what it refuses leaves no trace.
 #include <sys/mman.h>
 #include <unistd.h>
@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "lib/ctf/metadata_writer.h"
 #include "lib/ctf/packet_writer.h"
@@ -33,6 +34,18 @@ class TextChecker : public weft::ctf::Visitor {
   }
 };
 
+std::vector<uint8_t> GoodBody(weft::ctf::RandomRecords& random, const weft::EventDescription& event,
+                              const weft::ctf::ChannelSchema& channel) {
+  weft::ctf::RecordBuilder builder;
+  if (!channel.contexts.empty()) {
+    builder.Context(uint8_t{WEFT_DYNAMIC_STRING}).Context(uint32_t{3}).ContextBytes("abc");
+    builder.ContextBytes("0123456789abcdef");
+  }
+  random.AddBody(event, builder);
+  const auto body = builder.body();
+  return {body.begin(), body.end()};
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -45,14 +58,21 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     schema.contexts = {{WEFT_CONTEXT_APP, "a:b"}, {WEFT_CONTEXT_PROCNAME, ""}};
   }
   const Channel channel = MakeChannel(schema).value();
-  const EventClass event = MakeEventClass(0, channel, random.Event("p:e")).value();
+  const weft::EventDescription description = random.Event("p:e");
+  const EventClass event = MakeEventClass(0, channel, description).value();
   PacketWriter writer(StreamConfig{}, kMinPacketCapacity);
   const size_t step = 1 + data[3];
   uint64_t taken = 0;
   for (size_t at = 4; at < size; at += step) {
-    const auto body = std::span(data, size).subspan(at, std::min(step, size - at));
+    const auto bytes = std::span(data, size).subspan(at, std::min(step, size - at));
+    std::vector<uint8_t> good = GoodBody(random, description, schema);
+    // A good body with some of its bytes changed, or these bytes as they are.
+    for (size_t i = 0; i + 1 < bytes.size() && !good.empty(); i += 2) {
+      good[bytes[i] % good.size()] ^= bytes[i + 1];
+    }
+    const std::span<const uint8_t> body = bytes[0] % 8 == 7 ? bytes : std::span(good);
     const size_t before = writer.bytes();
-    if (writer.Append(at * body[0], channel, event, body) == Appended::kOk) {
+    if (writer.Append(at * bytes[0], channel, event, body) == Appended::kOk) {
       taken++;
     } else {
       Check(writer.bytes() == before, "a refused record left something");
