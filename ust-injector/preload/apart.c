@@ -2,9 +2,15 @@
 // See apart.h.
 #include "ust-injector/preload/apart.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include "ust-injector/preload/process.h"
 
 #define WEFT_APART_STACK_BYTES 16384
+
+#define WEFT_END_YIELDS 1000
 
 #define WEFT_CLONE_VM 0x00000100L
 #define WEFT_CLONE_VFORK 0x00004000L
@@ -20,7 +26,12 @@ static struct {
 extern char __libc_single_threaded __attribute__((weak));
 
 bool weft_is_threaded(void) {
-  return &__libc_single_threaded == NULL || !__libc_single_threaded || weft_process.shares_tls;
+  if (weft_process.shares_tls) return true;
+  if (&__libc_single_threaded != NULL && __libc_single_threaded) return false;
+  // A folder has two links and one for each folder in it. Without /proc: perhaps.
+  struct stat tasks = {0};
+  return weft_syscall(__NR_newfstatat, AT_FDCWD, "/proc/self/task", &tasks, 0) != 0 ||
+         tasks.st_nlink != 3;
 }
 
 // With CLONE_VFORK the caller sleeps until the other one has left this memory.
@@ -76,7 +87,15 @@ bool weft_run_in_thread(void (*fn)(void *), void *arg) {
   if (weft_silent || weft_process.clone_kills) return false;
   stack.fn = fn;
   stack.arg = arg;
-  return start(WEFT_APART_THREAD_FLAGS) > 0;
+  const long tid = start(WEFT_APART_THREAD_FLAGS);
+  if (tid <= 0) return false;
+  // It has left the memory, but for some microseconds it still counts as a thread, which some calls of
+  // the program (unshare) would refuse.
+  for (int i = 0; i < WEFT_END_YIELDS; ++i) {
+    if (weft_syscall(__NR_tgkill, weft_syscall(__NR_getpid, 0), tid, 0) == -ESRCH) break;
+    weft_syscall(__NR_sched_yield, 0);
+  }
+  return true;
 }
 
 long weft_run_in_child(void (*fn)(void *), void *arg, bool share_memory) {

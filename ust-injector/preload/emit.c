@@ -8,6 +8,7 @@
 #include "ust-injector/preload/clock.h"
 #include "ust-injector/preload/contexts.h"
 #include "ust-injector/preload/decide.h"
+#include "ust-injector/preload/own_rseq.h"
 #include "ust-injector/preload/thread.h"
 #if defined(__x86_64__)
 #include "lib/ring/writer_x86_64.h"
@@ -51,6 +52,19 @@ static void write_atomically(const struct weft_writer_ring *ring,
                     ring->clock == WEFT_CLOCK_TSC ? now_cycles : weft_clock_monotonic);
 }
 
+// The calling thread's rseq area, where its slot's number stands; NULL: it uses the atomic slot.
+struct thread_slot {
+  void *rseq;
+  uint64_t id_offset;
+};
+
+static struct thread_slot find_slot(void) {
+  if (weft_process.slot_id_offset != 0) {
+    return (struct thread_slot){thread_rseq(), weft_process.slot_id_offset};
+  }
+  return (struct thread_slot){weft_own_rseq(), weft_process.own_id_offset};
+}
+
 static void discard(uint32_t channel, enum weft_discard_reason reason) {
   struct weft_anchor_channel *a = &weft_anchor->channels[channel];
   if (a->ring.slots == NULL && !weft_channel_make_ring(channel)) {
@@ -61,23 +75,21 @@ static void discard(uint32_t channel, enum weft_discard_reason reason) {
     if (__atomic_load_n(&a->ring.slots, __ATOMIC_SEQ_CST) != NULL) weft_channel_count_pending(channel);
     return;
   }
-  if (weft_process.slot_id_offset == 0 ||
-      weft_count_discard(thread_rseq(), weft_process.slot_id_offset, &a->ring, reason) ==
-          WEFT_WRITE_NO_SLOT) {
+  const struct thread_slot self = find_slot();
+  if (self.rseq == NULL ||
+      weft_count_discard(self.rseq, self.id_offset, &a->ring, reason) == WEFT_WRITE_NO_SLOT) {
     weft_atomic_discard(a->ring.slots + a->ring.atomic_slot, reason);
   }
 }
 
 static void write_record(uint32_t channel, const struct weft_record_parts *parts) {
   struct weft_anchor_channel *a = &weft_anchor->channels[channel];
+  const struct thread_slot self = find_slot();
   for (int i = 0; i < WEFT_WRITE_TRIES; ++i) {
     enum weft_write_result r = WEFT_WRITE_NO_SLOT;
-    if (weft_process.slot_id_offset != 0) {
-      r = weft_write_pieces(thread_rseq(), weft_process.slot_id_offset, &a->ring, parts);
-    }
+    if (self.rseq != NULL) r = weft_write_pieces(self.rseq, self.id_offset, &a->ring, parts);
     if (r == WEFT_WRITE_FULL) {
-      r = weft_switch_subbuf(thread_rseq(), weft_process.slot_id_offset, &a->ring,
-                             parts->increment);
+      r = weft_switch_subbuf(self.rseq, self.id_offset, &a->ring, parts->increment);
       if (r == WEFT_WRITE_COMMITTED) continue;
       if (r == WEFT_WRITE_FULL) {
         discard(channel, WEFT_DISCARD_FULL);

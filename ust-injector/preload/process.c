@@ -61,12 +61,17 @@ unsigned long weft_auxiliary(unsigned long type) {
 }
 
 static void find_rseq(void) {
-  if (&__rseq_size == NULL || __rseq_size == 0) return;
-  weft_process.rseq_offset = __rseq_offset;
   // __rseq_size says 20 on Debian 12 although 32 bytes are registered and mm_cid works.
-  weft_process.slot_id_offset = weft_auxiliary(AT_RSEQ_FEATURE_SIZE) >= WEFT_RSEQ_FEATURE_MM_CID
-                                    ? WEFT_RSEQ_MM_CID_OFFSET
-                                    : WEFT_RSEQ_CPU_ID_OFFSET;
+  const uint32_t id_offset = weft_auxiliary(AT_RSEQ_FEATURE_SIZE) >= WEFT_RSEQ_FEATURE_MM_CID
+                                 ? WEFT_RSEQ_MM_CID_OFFSET
+                                 : WEFT_RSEQ_CPU_ID_OFFSET;
+  if (&__rseq_size == NULL || __rseq_size == 0) {
+    weft_process.own_id_offset = id_offset;
+    weft_process.own_rseq = 1;
+    return;
+  }
+  weft_process.rseq_offset = __rseq_offset;
+  weft_process.slot_id_offset = id_offset;
 }
 
 static bool control_is_sound(const struct weft_control_header *c, uint64_t size) {

@@ -45,6 +45,9 @@ struct weft_process {
   uint32_t clock;
   uint32_t filter;      // enum weft_process_filter
   uint32_t no_clock;    // reading the time stamp counter would raise SIGSEGV (interpose.c): all off
+  uint32_t own_rseq;    // libc registers none: own_rseq.h
+  uint32_t own_id_offset; // in its areas, as slot_id_offset
+  uint32_t rseq_kills;  // a filter would kill for rseq
   uint32_t clone_kills; // a filter would kill for the helper thread of apart.h
   // Of children.h. Here and not in the anchor: a child of such a child has no rseq either.
   uint32_t shares_tls;  // a CLONE_VM child may run on a thread pointer of ours: atomic slots only

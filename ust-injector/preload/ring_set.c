@@ -190,7 +190,8 @@ static void make_apart(void *arg) {
   struct making *m = arg;
   int fd = -1;
   // Without rseq, or on a clock that a section cannot read, all threads use the atomic slot.
-  const bool sections = weft_process.slot_id_offset != 0 && weft_process.clock == WEFT_CLOCK_TSC;
+  const bool sections = (weft_process.slot_id_offset != 0 || weft_process.own_rseq) &&
+                        weft_process.clock == WEFT_CLOCK_TSC;
 
   if (sections) {
     lay_out(&m->header, m->channel, weft_process.slot_count);

@@ -16,6 +16,7 @@
 #include "ust-injector/preload/channel.h"
 #include "ust-injector/preload/clock.h"
 #include "ust-injector/preload/decide.h"
+#include "ust-injector/preload/own_rseq.h"
 #include "ust-injector/preload/registry.h"
 #include "ust-injector/preload/thread.h"
 
@@ -61,6 +62,7 @@ bool weft_seccomp_is_filtered(void) {
 struct trial {
   uint32_t waiting_works;  // wait4 does not kill
   uint32_t done;
+  uint32_t rseq_works; // what it answers is another matter
 };
 
 // Every call that weft makes in a program after start-up, with the arguments that filters look at.
@@ -98,9 +100,14 @@ static void make_all_calls(void *arg) {
   weft_syscall(__NR_getuid, 0);
   weft_syscall(__NR_sched_yield, 0);
   weft_syscall(__NR_tkill, 0x7fffffff, 0);
+  weft_syscall(__NR_tgkill, 0x7fffffff, 0x7fffffff, 0);
   weft_syscall(__NR_waitid, 1, 0x7fffffff, 0, 1, 0);
   // release: likewise
   __atomic_store_n(&trial->done, 1, __ATOMIC_RELEASE);
+  if (!weft_process.own_rseq) return;
+  weft_syscall(__NR_rseq, 0, 0, 0, 0);
+  // release: likewise
+  __atomic_store_n(&trial->rseq_works, 1, __ATOMIC_RELEASE);
 }
 
 bool weft_seccomp_try(void) {
@@ -113,6 +120,7 @@ bool weft_seccomp_try(void) {
   const long pid = weft_run_in_child(make_all_calls, trial, share);
   // acquire: pairs with the child's releases; it has ended
   const bool good = __atomic_load_n(&trial->done, __ATOMIC_ACQUIRE) != 0;
+  weft_process.rseq_kills = __atomic_load_n(&trial->rseq_works, __ATOMIC_ACQUIRE) == 0;
   if (pid > 0 && __atomic_load_n(&trial->waiting_works, __ATOMIC_ACQUIRE)) {
     while (weft_syscall(__NR_wait4, pid, 0, WEFT_WALL, 0) == -EINTR) {
     }
@@ -152,10 +160,13 @@ static const struct call calls[] = {
     {__NR_getuid, {0}},
     {__NR_sched_yield, {0}},
     {__NR_tkill, {WEFT_FD, 0}},
+    {__NR_tgkill, {WEFT_FD, WEFT_FD, 0}},
+    {__NR_newfstatat, {(uint64_t)AT_FDCWD, WEFT_ADDRESS, WEFT_ADDRESS, 0}},
     {__NR_waitid, {1, WEFT_FD, WEFT_ADDRESS, 5}},
     {__NR_prlimit64, {0, 1, 0, WEFT_ADDRESS}},
 };
 
+static const struct call rseq = {__NR_rseq, {WEFT_ADDRESS, 32, 0, 0x53053053}};
 static const struct call helper_thread = {__NR_clone, {WEFT_APART_THREAD_FLAGS, WEFT_ADDRESS}};
 
 // False: the call would end the program, signal it or wait for a supervisor.
@@ -208,6 +219,7 @@ static void make_everything(void) {
   }
   weft_vpid();
   weft_thread_id();
+  weft_own_rseq();
   weft_thread_self();
   if (weft_lock(&mask)) {
     weft_reserve_memory();
@@ -224,6 +236,7 @@ static long install_filter(long nr, const long args[5], bool strict, const struc
   if (ours && program != NULL && program->filter != NULL && program->len <= BPF_MAXINSNS) {
     silence = !all_survived(program->filter, program->len);
     if (!is_survived(program->filter, program->len, &helper_thread)) weft_process.clone_kills = true;
+    if (!is_survived(program->filter, program->len, &rseq)) weft_process.rseq_kills = true;
   }
   if (ours && strict) {
     weft_clock_is_forbidden();
