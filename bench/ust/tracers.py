@@ -2,6 +2,7 @@
 """The two tracers of bench/ust, behind one interface: run(program, config) records one run of a program
 and says what it printed, how much was discarded and how many bytes are on disk."""
 
+import json
 import os
 import pathlib
 import re
@@ -26,10 +27,9 @@ class Config:
 
 @dataclass
 class Outcome:
-    text: str        # what the program printed
-    seconds: float   # of the program alone
+    text: str       # what the program printed
     discarded: int
-    bytes: int       # of the trace's streams on disk
+    bytes: int      # of the trace's streams on disk
 
 
 def tree_bytes(folder):
@@ -73,14 +73,12 @@ class Lttng:
         extra = ["--filter", config.filter] if config.filter else []
         self._lttng("enable-event", "-u", "-s", "b", "-c", "c", config.event, *extra)
         self._lttng("start", "b")
-        start = time.monotonic()
         ran = subprocess.run(argv, env=self.env, check=True, text=True, stdout=subprocess.PIPE)
-        seconds = time.monotonic() - start
         stopped = subprocess.run(["lttng", "-n", "stop", "b"], env=self.env, text=True,
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
         lost = sum(int(n) for n in re.findall(r"(\d+) events? (?:was|were) discarded", stopped))
         self._lttng("destroy", "b")
-        outcome = Outcome(ran.stdout, seconds, lost, tree_bytes(out))
+        outcome = Outcome(ran.stdout, lost, tree_bytes(out))
         shutil.rmtree(out, ignore_errors=True)
         return outcome
 
@@ -99,7 +97,9 @@ class Weft:
     def run(self, argv, config):
         out = os.path.join(self.home, "trace")
         shutil.rmtree(out, ignore_errors=True)
-        command = [self.weft, "record", "-o", out, "--event", config.event]
+        summary = os.path.join(self.home, "summary.json")
+        command = [self.weft, "record", "--quiet", "--summary", summary, "-o", out,
+                   "--event", config.event]
         if config.overwrite:
             command += ["--mode", "overwrite"]
         if config.filter:
@@ -107,10 +107,11 @@ class Weft:
         for context in config.contexts:
             command += ["--context", context]
         ran = subprocess.run([*command, "--", *argv], text=True, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE)
+                             stderr=subprocess.PIPE, check=False)
         if ran.returncode != 0:
             raise SystemExit("bench: weft record failed: " + ran.stderr)
-        lost = sum(int(n.replace(",", "")) for n in
-                   re.findall(r"([\d,]+) (?:events? )?discarded", ran.stderr))
-        seconds = 0.0
-        return Outcome(ran.stdout, seconds, lost, tree_bytes(out))
+        with open(summary, encoding="utf-8") as file:
+            trace = json.load(file)["traces"][0]
+        outcome = Outcome(ran.stdout, sum(trace["discarded"].values()), tree_bytes(out))
+        shutil.rmtree(out, ignore_errors=True)
+        return outcome
