@@ -20,8 +20,13 @@
 
 #define WEFT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define WEFT_INLINE static inline __attribute__((always_inline, unused, no_instrument_function))
-/* `inline`: gcc -O0 keeps other static functions that nobody calls, and what they refer to. */
-#define WEFT_COLD static inline __attribute__((noinline, cold, unused, no_instrument_function))
+/* gcc -O0 keeps static functions that nobody calls, and what they refer to, unless they are inline; an
+ * inline function that is noinline makes it complain, by its other name it does not. */
+#ifdef __clang__
+#define WEFT_COLD static __attribute__((noinline, cold, unused, no_instrument_function))
+#else
+#define WEFT_COLD static inline __attribute__((noipa, cold, unused, no_instrument_function))
+#endif
 
 /* libweft.so changes these words while the program runs; nothing is ordered by them. */
 #define WEFT_LOAD(object) __atomic_load_n(&(object), __ATOMIC_RELAXED)
