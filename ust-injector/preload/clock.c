@@ -8,6 +8,7 @@
 #include "ust-injector/preload/process.h"
 
 #define WEFT_CLOCK_MONOTONIC_ID 1
+#define WEFT_CLOCK_COARSE_ID 6 /* CLOCK_MONOTONIC_COARSE */
 
 #if defined(__x86_64__)
 static const char function_name[] = "__vdso_clock_gettime";
@@ -68,7 +69,7 @@ static uint32_t count_symbols(const struct image *image) {
 }
 
 void weft_clock_start(void) {
-  const uintptr_t start = weft_auxiliary(AT_SYSINFO_EHDR);
+  const uintptr_t start = vdso_clock_gettime == NULL ? weft_auxiliary(AT_SYSINFO_EHDR) : 0;
   struct image image = {0};
   if (start == 0 || !read_image(start, &image)) return;
   const uint32_t count = count_symbols(&image);
@@ -84,6 +85,14 @@ uint64_t weft_clock_monotonic(void) {
   int64_t t[2] = {0, 0};
   if (vdso_clock_gettime == NULL || vdso_clock_gettime(WEFT_CLOCK_MONOTONIC_ID, t) != 0) {
     weft_syscall(__NR_clock_gettime, WEFT_CLOCK_MONOTONIC_ID, t);
+  }
+  return (uint64_t)t[0] * 1000000000u + (uint64_t)t[1];
+}
+
+uint64_t weft_clock_coarse(void) {
+  int64_t t[2] = {0, 0};
+  if (vdso_clock_gettime == NULL || vdso_clock_gettime(WEFT_CLOCK_COARSE_ID, t) != 0) {
+    return weft_cycles();
   }
   return (uint64_t)t[0] * 1000000000u + (uint64_t)t[1];
 }

@@ -7,11 +7,15 @@
 
 #include <stdint.h>
 
-// Once, at start-up, where the control area asks for this clock.
+// Before the two below are used for the first time; may be called again. Under weft_lock or at start-up.
 void weft_clock_start(void);
 
 // Nanoseconds. Where there is no vDSO, by a system call; 0 if that may not be made.
 uint64_t weft_clock_monotonic(void);
+
+// Nanoseconds of CLOCK_MONOTONIC_COARSE: a few ms behind, but read without the time stamp counter, which
+// takes longer than all else at an event. Cycles where there is no vDSO. Needs weft_clock_start.
+uint64_t weft_clock_coarse(void);
 
 // The program is about to have reads of the time stamp counter answered by SIGSEGV (PR_SET_TSC, seccomp's
 // strict mode): nothing is recorded in this process from now on, nor in its children.

@@ -4,8 +4,10 @@
 
 #include <linux/mman.h>
 
+#include "ust-injector/preload/clock.h"
+
 #define WEFT_THREADS 4096u            /* entries of the table; colliding threads share one in turns */
-#define WEFT_NAME_CYCLES (1ull << 25) /* about 10 ms */
+#define WEFT_NAME_AGE 10000000u        /* of weft_clock_coarse: 10 ms */
 #define WEFT_TCB_BYTES 0x300          /* how much of a control block is looked through */
 
 static struct weft_thread *table;
@@ -20,6 +22,7 @@ static struct weft_thread *thread_table(void) {
   if (map < 0 && map > -4096) return NULL;
   weft_syscall(__NR_madvise, map, size, MADV_WIPEONFORK);
   struct weft_thread *mine = (struct weft_thread *)map;
+  weft_clock_start();
   // release: nothing to order yet, but the table's users read zeroes only from a mapped table
   if (!__atomic_compare_exchange_n(&table, &t, mine, false, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)) {
     weft_syscall(__NR_munmap, map, size);
@@ -33,10 +36,10 @@ const struct weft_thread *weft_thread_self(void) {
   if (all == NULL) return NULL;
   const uint32_t tid = weft_thread_id();
   struct weft_thread *t = &all[tid % WEFT_THREADS];
-  const uint64_t now = weft_cycles();
+  const uint64_t now = weft_clock_coarse();
   // acquire: the name was stored before the id
   if (__atomic_load_n(&t->tid, __ATOMIC_ACQUIRE) == tid &&
-      (now - t->since < WEFT_NAME_CYCLES || weft_silent)) {
+      (now - t->since < WEFT_NAME_AGE || weft_silent)) {
     return t;
   }
   char name[WEFT_CONTEXT_PROCNAME_SIZE] = {0};

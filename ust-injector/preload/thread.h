@@ -15,7 +15,7 @@
 struct weft_thread {
   uint32_t tid;   // 0: free. Stored last
   uint32_t reserved;
-  uint64_t since; // cycles when `procname` was asked for
+  uint64_t since; // weft_clock_coarse when `procname` was asked for
   char procname[WEFT_CONTEXT_PROCNAME_SIZE];
 };
 
