@@ -115,6 +115,7 @@ class Runner:
                 "none": recorded + lost == 0,
                 "some": 0 < recorded + lost <= emitted,
                 "any": True}[expected]
+        good = good and not any(discarded[reason] for reason in case.never)
         if not good:
             raise Failure(f"{books}; expected: {expected}")
 

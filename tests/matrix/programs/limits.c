@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
   const char* kind = argc > 1 ? argv[1] : "";
   if (strcmp(kind, "as-tight") == 0) limit(RLIMIT_AS, address_space() + 64 * 1024);
   if (strcmp(kind, "as-room") == 0) limit(RLIMIT_AS, address_space() + 4 * 1024 * 1024);
-  if (strcmp(kind, "fsize") == 0) limit(RLIMIT_FSIZE, 4096);
+  if (strncmp(kind, "fsize", 5) == 0) limit(RLIMIT_FSIZE, 4096);
   if (strcmp(kind, "nproc") == 0) limit(RLIMIT_NPROC, 1);
   if (strcmp(kind, "stack") == 0) limit(RLIMIT_STACK, 64 * 1024);
   if (strcmp(kind, "lock-future") == 0) REQUIRE(mlockall(MCL_CURRENT | MCL_FUTURE) == 0);
@@ -34,6 +34,11 @@ int main(int argc, char** argv) {
     REQUIRE(mlockall(MCL_FUTURE) == 0);
   }
   hit_many(100);
+  if (strcmp(kind, "fsize-later") == 0) {
+    limit(RLIMIT_FSIZE, RLIM_INFINITY);
+    sleep(2); /* trying again is for now and then */
+    hit_many(100);
+  }
   const pid_t child = strcmp(kind, "nproc") == 0 ? -1 : fork();
   if (child == 0) {
     hit_many(10);
