@@ -37,8 +37,8 @@ WEFT_COLD int weft_tracepoint_ask(struct weft_tracepoint* tracepoint) {
   typedef void weft_app_probe_type_##provider##___##event(WEFT_ARGS_DATA_PROTO(args)); \
   WEFT_EXTERN_C struct weft_tracepoint weft_tracepoint_##provider##___##event          \
       WEFT_TRACEPOINT_VISIBILITY;                                                      \
-  WEFT_COLD void weft_call_app_##provider##___##event(WEFT_ARGS_PROTO(args)) {         \
-    struct weft_tracepoint* weft_self = &weft_tracepoint_##provider##___##event;       \
+  WEFT_COLD void weft_call_app_##provider##___##event(                                 \
+      struct weft_tracepoint* weft_self WEFT_ARGS_MORE_PROTO(args)) {                  \
     const struct weft_app_probes* weft_list;                                           \
     uint32_t weft_i;                                                                   \
     __atomic_add_fetch(&weft_self->enters, 1, __ATOMIC_SEQ_CST);                       \
@@ -54,7 +54,7 @@ WEFT_COLD int weft_tracepoint_ask(struct weft_tracepoint* tracepoint) {
     struct weft_tracepoint* weft_self = &weft_tracepoint_##provider##___##event;       \
     void (*weft_probe)(void);                                                          \
     if (WEFT_UNLIKELY(WEFT_LOAD(weft_self->app_probes) != NULL)) {                     \
-      weft_call_app_##provider##___##event(WEFT_ARGS_NAMES(args));                     \
+      weft_call_app_##provider##___##event(weft_self WEFT_ARGS_MORE_NAMES(args));      \
     }                                                                                  \
     weft_probe = WEFT_LOAD(weft_self->probe);                                          \
     if (weft_probe) {                                                                  \

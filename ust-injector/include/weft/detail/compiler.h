@@ -6,8 +6,6 @@
 #ifndef WEFT_DETAIL_COMPILER_H_
 #define WEFT_DETAIL_COMPILER_H_
 
-#include "link_map.h"
-
 #ifdef __cplusplus
 #define WEFT_EXTERN_C extern "C"
 #define WEFT_BEGIN_C extern "C" {
@@ -20,12 +18,14 @@
 
 #define WEFT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define WEFT_INLINE static inline __attribute__((always_inline, unused, no_instrument_function))
-/* gcc -O0 keeps static functions that nobody calls, and what they refer to, unless they are inline; an
- * inline function that is noinline makes it complain, by its other name it does not. */
+/* gcc -O0 keeps such functions also where nobody calls them: they must not refer to symbols that are
+ * not in every program. preserve_most: clang would save registers for the call even when it is not
+ * made, at every tracepoint that is off. */
 #ifdef __clang__
-#define WEFT_COLD static __attribute__((noinline, cold, unused, no_instrument_function))
+#define WEFT_COLD \
+  static __attribute__((noinline, cold, preserve_most, unused, no_instrument_function))
 #else
-#define WEFT_COLD static inline __attribute__((noipa, cold, unused, no_instrument_function))
+#define WEFT_COLD static __attribute__((noinline, cold, unused, no_instrument_function))
 #endif
 
 /* libweft.so changes these words while the program runs; nothing is ordered by them. */
