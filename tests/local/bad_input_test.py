@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wrong input: one clear line that says what and where, and an exit status of its own."""
+
+import os
+import subprocess
+import unittest
+
+from weft_local import PATIENCE, WEFT, LocalTest
+
+USAGE, INPUT, OUTPUT, NOT_EXECUTABLE, NOT_FOUND = 120, 121, 122, 126, 127
+
+
+class BadInput(LocalTest):
+    def refuse(self, status, *words, options=("-e", "emitter:*"), program=None):
+        """`weft record` fails so, with a line that has these words; nothing is run."""
+        _, err = self.record(*options, program=program, status=status)
+        lines = err.splitlines()
+        self.assertTrue(any(all(word in line for word in words) for line in lines), err)
+        self.assertTrue(all(line.startswith("weft: ") for line in lines), err)
+        self.assertFalse(self.report.exists())
+
+    def yaml(self, text):
+        path = self.folder / "t.yaml"
+        path.write_text(text)
+        return "-f", str(path)
+
+    def test_program_not_found(self):
+        self.refuse(NOT_FOUND, "no-such-program", program=["no-such-program"])
+        self.refuse(NOT_FOUND, "/no/such/program", program=["/no/such/program"])
+
+    def test_program_is_none(self):
+        self.refuse(NOT_EXECUTABLE, "/etc/passwd", program=["/etc/passwd"])
+        garbage = self.folder / "garbage"
+        garbage.write_bytes(b"\x7fELF garbage")
+        garbage.chmod(0o755)
+        self.refuse(NOT_EXECUTABLE, str(garbage), program=[garbage])
+
+    def test_misspelt_event(self):
+        self.refuse(INPUT, '"emitter:tik"', 'did you mean "emitter:tick"?',
+                    options=("-e", "emitter:tik"))
+
+    def test_missing_event_may_be_allowed(self):
+        self.record("-e", "emitter:tik", "-e", "emitter:tick", "--allow-missing",
+                    program=self.emitter("--events", 4))
+        self.assert_complete(4)
+
+    def test_pattern_that_matches_nothing_is_said(self):
+        _, err = self.record("-e", "emiter:*", program=self.emitter("--events", 4))
+        self.assertIn('event "emiter:*"', err)
+
+    def test_filter_points_at_its_error(self):
+        self.refuse(INPUT, "--filter", "character 8", options=("-e", "emitter:*", "--filter", "number >"))
+
+    def test_missing_file(self):
+        self.refuse(INPUT, "/no/such/trace.yaml", options=("-f", "/no/such/trace.yaml"))
+
+    def test_unknown_field_with_its_place(self):
+        text = """apiVersion: weft.dev/v1alpha1
+kind: Trace
+metadata: {name: t}
+spec:
+  user:
+    events:
+      - nmae: "emitter:*"
+"""
+        self.refuse(INPUT, "t.yaml:7:", "nmae", 'did you mean "name"?', options=self.yaml(text))
+
+    def test_trace_that_records_nothing_here(self):
+        text = """apiVersion: weft.dev/v1alpha1
+kind: Trace
+metadata: {name: t}
+spec:
+  kernel: {tracepoints: [{name: "sched_*"}]}
+"""
+        self.refuse(INPUT, "kernel module", options=self.yaml(text))
+
+    def test_output_that_cannot_be(self):
+        (self.folder / "trace").write_text("a file")
+        self.refuse(OUTPUT, str(self.folder / "trace"))
+
+    def test_output_that_holds_something(self):
+        (self.folder / "trace").mkdir()
+        (self.folder / "trace" / "x").touch()
+        self.refuse(OUTPUT, "not empty")
+
+    def test_usage(self):
+        for words in ([], ["record"], ["record", "-e", "a:b"], ["record", "--", "true"],
+                      ["record", "--nonsense", "--", "true"], ["nonsense"], ["view"], ["list"]):
+            done = subprocess.run([WEFT, *words], capture_output=True, text=True, timeout=PATIENCE,
+                                  check=False)
+            self.assertEqual(done.returncode, USAGE, words)
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+
+    def test_list(self):
+        for target in ("/no/such", "4194304", "/etc/passwd"):
+            done = subprocess.run([WEFT, "list", target], capture_output=True, text=True,
+                                  timeout=PATIENCE, check=False)
+            self.assertEqual(done.returncode, INPUT, done.stderr)
+            self.assertIn(target, done.stderr)
+
+    def test_full_disk(self):
+        small = self.folder / "small"
+        small.mkdir()
+        if os.geteuid() != 0 or subprocess.run(
+                ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", small], check=False,
+                capture_output=True).returncode != 0:
+            self.skipTest("needs root, to mount a small file system")
+        self.addCleanup(subprocess.run, ["umount", "-l", small], check=False)
+        _, err = self.record("-e", "emitter:*", output="small/trace", status=OUTPUT,
+                             program=self.emitter("--events", 200000))
+        counts = self.counts()
+        self.assertEqual(counts["emitted"], 200000)
+        self.assertGreater(sum(counts["lost"].values()), 0, err)
+        self.assertIn("No space left on device", err)
+        lines, _ = self.babeltrace("small/trace")
+        self.assertEqual(len(lines), counts["delivered"])
+        self.assertGreater(len(lines), 0)
+
+
+class Offers(LocalTest):
+    def test_program_and_process(self):
+        from weft_local import EMITTER
+        hold = self.folder / "hold"
+        with subprocess.Popen(self.emitter("--events", "0", "--hold", hold)) as process:
+            for target in (str(EMITTER), str(process.pid)):
+                done = subprocess.run([WEFT, "list", "--fields", target], capture_output=True,
+                                      text=True, timeout=PATIENCE, check=True)
+                self.assertIn("emitter:tick  loglevel info (6)", done.stdout)
+                self.assertIn("    uint64 number", done.stdout)
+                self.assertIn("    string words", done.stdout)
+            hold.touch()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`weft record` on real programs: what they emit is what the trace holds."""
+
+import os
+import shutil
+import signal
+import subprocess
+import unittest
+
+from weft_local import BUILD, EMITTER, PATIENCE, WEFT, LocalTest
+
+
+class Counts(LocalTest):
+    def test_one_thread(self):
+        self.record("-e", "emitter:*", program=self.emitter("--events", 5000, "--texts", 10))
+        self.assert_complete(5010)
+
+    def test_threads(self):
+        self.record("-e", "emitter:*", program=self.emitter("--events", 20000, "--threads", 8))
+        self.assert_complete(160000)
+
+    def test_weft_view_shows_the_same(self):
+        self.record("-e", "emitter:*", program=self.emitter("--events", 300, "--threads", 2))
+        lines = self.assert_complete(600)
+        shown = subprocess.run([WEFT, "view", self.folder / "trace"], capture_output=True, text=True,
+                               timeout=PATIENCE, check=True)
+        self.assertEqual(shown.stdout.splitlines(), lines)
+
+    def test_children_of_fork(self):
+        self.record("-e", "emitter:*", program=self.emitter("--events", 500, "--children", 20))
+        self.assert_complete(21 * 500)
+
+    def test_exec_chain(self):
+        self.record("-e", "emitter:*", program=self.emitter("--events", 50, "--exec", 30))
+        self.assert_complete(31 * 50, times=31)
+
+    def test_many_short_lived_programs(self):
+        script = f"for i in $(seq 150); do {EMITTER} --events 3 --report {self.report}; done"
+        self.record("-e", "emitter:*", program=["sh", "-c", script])
+        self.assert_complete(450)
+
+    def test_programs_side_by_side(self):
+        script = f"for i in $(seq 40); do {EMITTER} --events 200 --report {self.report} & done; wait"
+        self.record("-e", "emitter:*", program=["sh", "-c", script])
+        self.assert_complete(8000)
+
+    def test_killed_program_loses_nothing_that_it_recorded(self):
+        hold = self.folder / "never"
+        script = (f"{EMITTER} --events 1000 --hold {hold} & pid=$!; "
+                  f"until [ $(wc -c </proc/$pid/comm) -gt 0 ] && sleep 0.3; do :; done; "
+                  f"kill -9 $pid; wait $pid; true")
+        self.record("-e", "emitter:*", program=["sh", "-c", script])
+        self.assert_complete(1000)
+
+    def test_small_buffers_count_what_they_discard(self):
+        self.record("-e", "emitter:*", "--subbuf-size", "4Ki", "--subbufs", 2,
+                    program=self.emitter("--events", 200000, "--threads", 2))
+        counts = self.counts()
+        self.assertEqual(counts["emitted"], 400000)
+        self.assertEqual(counts["overwritten"], 0)
+        lines, said = self.babeltrace()
+        self.assertEqual(len(lines), counts["delivered"])
+        self.assertEqual(len(lines) + sum(counts["discarded"].values()), 400000)
+        self.assertEqual(bool(said), counts["delivered"] != 400000)
+        self.assert_each_once(lines)
+
+    def test_overwrite_mode_counts_what_it_overwrites(self):
+        self.record("-e", "emitter:*", "--mode", "overwrite", "--subbuf-size", "4Ki", "--subbufs", 2,
+                    program=self.emitter("--events", 200000, "--threads", 2))
+        counts = self.counts()
+        self.assertEqual(counts["recorded"], 400000)
+        self.assertEqual(counts["emitted"], 400000)
+        lines, _ = self.babeltrace()
+        self.assertEqual(len(lines), counts["delivered"])
+        self.assert_each_once(lines)
+
+    def test_no_event(self):
+        _, err = self.record("-e", "emitter:text", program=self.emitter("--events", 10))
+        self.assertIn("0 events", err)
+        self.assertEqual(self.counts()["emitted"], 0)
+
+    def test_empty_environment_is_not_recorded_and_not_hurt(self):
+        _, err = self.record("-e", "emitter:*", status=5,
+                             program=["env", "-i", *self.emitter("--status", 5)])
+        self.assertIn("0 events", err)
+
+    def test_ctf_2(self):
+        self.record("-e", "emitter:*", "--ctf", "2", program=self.emitter("--events", 100))
+        self.assertEqual(self.counts()["delivered"], 100)
+        shown = subprocess.run([WEFT, "view", self.folder / "trace"], capture_output=True, text=True,
+                               timeout=PATIENCE, check=True)
+        self.assertEqual(len(shown.stdout.splitlines()), 100)
+
+
+class Rules(LocalTest):
+    def test_filter_loglevel_exclusion_and_contexts(self):
+        self.record("-e", "emitter:*", "--filter", "number >= 90 || number == 3",
+                    "-c", "vpid", "-c", "procname", "-c", "vtid",
+                    program=self.emitter("--events", 100, "--texts", 5))
+        lines, _ = self.babeltrace()
+        self.assertEqual(len(lines), 11)
+        self.assertIn('procname = "local_emitter"', lines[0])
+        self.record("-e", "emitter:*", "--loglevel", "info", output="levels",
+                    program=self.emitter("--events", 7, "--texts", 5))
+        self.assertEqual(len(self.babeltrace("levels")[0]), 7)
+        self.record("-e", "emitter:*", "-x", "*:tick", output="without",
+                    program=self.emitter("--events", 7, "--texts", 5))
+        self.assertEqual(len(self.babeltrace("without")[0]), 5)
+
+    def test_several_traces(self):
+        (self.folder / "traces.yaml").write_text("""
+apiVersion: weft.dev/v1alpha1
+kind: Trace
+metadata: {name: ticks}
+spec:
+  user: {events: [{name: "emitter:tick", filter: "number < 10"}]}
+  context: [vpid]
+---
+apiVersion: weft.dev/v1alpha1
+kind: Trace
+metadata: {name: everything}
+spec:
+  user: {events: [{name: "*"}]}
+  buffer: {size: 64Ki, mode: overwrite}
+""")
+        _, err = self.record("-f", self.folder / "traces.yaml",
+                             program=self.emitter("--events", 100, "--texts", 20))
+        self.assertIn("weft: ticks: 10 events", err)
+        self.assertEqual(len(self.babeltrace("trace/ticks")[0]), 10)
+        self.assertEqual(len(self.babeltrace("trace/everything")[0]), 120)
+        self.assertEqual(self.counts(0)["delivered"], 10)
+        self.assertEqual(self.counts(1)["delivered"], 120)
+
+    def test_duration_ends_the_recording_and_not_the_program(self):
+        self.record("-e", "emitter:*", "--duration", "200ms", status=3,
+                    program=self.emitter("--events", 3000, "--pause-us", 500, "--status", 3))
+        counts = self.counts()
+        self.assertLess(counts["delivered"], 3000)
+        self.assertEqual(len(self.babeltrace()[0]), counts["delivered"])
+
+
+class Behaviour(LocalTest):
+    def test_status_and_signals_of_the_program(self):
+        self.record("-e", "emitter:*", status=42, program=self.emitter("--status", 42))
+        self.record("-e", "emitter:*", status=137, output="b", program=["sh", "-c", "kill -9 $$"])
+        weft = self.start("-e", "emitter:*", output="c", program=["sleep", "600"])
+        self.wait_for(lambda: "sleep" in names_below(weft.pid))
+        weft.terminate()
+        self.finish(weft, 128 + signal.SIGTERM)
+
+    def test_streams_are_the_programs(self):
+        done = subprocess.run(self.command("-q", "-e", "emitter:*", program=["cat"]), input="words\n",
+                              capture_output=True, text=True, timeout=PATIENCE, check=True)
+        self.assertEqual(done.stdout, "words\n")
+
+    def test_preloaded_libraries_are_kept(self):
+        env = dict(os.environ, LD_PRELOAD="libm.so.6")
+        out, _ = self.record("-e", "emitter:*", program=["sh", "-c", "echo $LD_PRELOAD"], env=env)
+        self.assertTrue(out.startswith("libm.so.6:"), out)
+        self.assertTrue(out.strip().endswith("libweft.so"), out)
+
+    def test_descriptors_of_weft_do_not_reach_the_program(self):
+        out, _ = self.record("-e", "emitter:*", program=["ls", "/proc/self/fd"])
+        self.assertEqual(out.split(), ["0", "1", "2", "3"])  # 3 is ls's own
+
+    def test_nothing_is_left_behind(self):
+        out, _ = self.record("-e", "emitter:*", program=["sh", "-c", "echo $WEFT_DIR"])
+        self.assertFalse(os.path.exists(out.strip()), out)
+
+    def test_status_shows_a_session(self):
+        hold = self.folder / "hold"
+        weft = self.start("-e", "emitter:*", program=self.emitter("--events", 9, "--hold", hold))
+        self.wait_for(lambda: f"in {self.folder}/trace" in status() and ", 1 process, in" in status())
+        self.wait_for(lambda: "9 events" in status())
+        hold.touch()
+        self.finish(weft)
+
+    def test_moved_installation_with_blanks_in_its_name(self):
+        moved = self.folder / "a b:c"
+        shutil.copytree(BUILD / "bin", moved / "bin")
+        (moved / "lib").mkdir()
+        shutil.copy(BUILD / "lib" / "libweft.so", moved / "lib")
+        command = self.command("-e", "emitter:*", program=self.emitter("--events", 20))
+        command[0] = str(moved / "bin" / "weft")
+        subprocess.run(command, capture_output=True, timeout=PATIENCE, check=True)
+        self.assert_complete(20)
+
+    def test_unprivileged_user(self):
+        if os.geteuid() != 0:
+            self.skipTest("everything here runs unprivileged already")
+        reachable = subprocess.run(["setpriv", "--reuid=65534", "--clear-groups", WEFT, "--version"],
+                                   capture_output=True, check=False)
+        if reachable.returncode != 0:
+            self.skipTest("another user cannot reach the build folder")
+        command = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+        command += self.command("-e", "emitter:*", program=self.emitter("--events", 500,
+                                                                        "--children", 5))
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_complete(3000)
+        self.assertTrue((self.folder / "trace/ust/uid/65534/64-bit/metadata").exists())
+
+
+def status():
+    return subprocess.run([WEFT, "status"], capture_output=True, text=True, timeout=PATIENCE,
+                          check=True).stdout
+
+
+def names_below(pid):
+    from weft_local import children_of, name_of
+    return [name_of(child) for child in children_of(pid)]
+
+
+if __name__ == "__main__":
+    unittest.main()

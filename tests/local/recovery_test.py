@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Deaths in the middle of a recording: every event is in the trace exactly once all the same."""
+
+import os
+import signal
+import time
+import unittest
+
+from weft_local import LocalTest
+
+LONG = os.environ.get("WEFT_LONG") == "1"
+
+
+class Deaths(LocalTest):
+    def record_and_kill(self, *names, rounds=3):
+        weft = self.start("-e", "emitter:*",
+                          program=self.emitter("--events", 1500, "--threads", 4, "--children", 3,
+                                               "--pause-us", 200))
+        self.wait_for(lambda: "weft-consumer" in self.session_processes(weft))
+        for _ in range(rounds):
+            for name in names:
+                time.sleep(0.05)
+                if weft.poll() is None:
+                    self.kill(weft, name)
+        self.finish(weft)
+        self.assert_complete(4 * 4 * 1500)
+
+    def test_consumer(self):
+        self.record_and_kill("weft-consumer")
+        self.assertGreaterEqual(self.summary()["recoveries"], 1)
+
+    def test_agent(self):
+        self.record_and_kill("weft-agent")
+
+    def test_agent_and_consumer(self):
+        self.record_and_kill("weft-agent", "weft-consumer", rounds=2)
+
+    def test_again_and_again(self):
+        if not LONG:
+            self.skipTest("only in the long form")
+        for i in range(30):
+            self.record_and_kill("weft-agent" if i % 2 else "weft-consumer", rounds=5)
+            self.doCleanups()
+            self.setUp()
+
+    def test_agent_while_programs_start(self):
+        from weft_local import EMITTER
+        script = f"for i in $(seq 120); do {EMITTER} --events 5 --report {self.report}; done"
+        weft = self.start("-e", "emitter:*", program=["sh", "-c", script])
+        for _ in range(3):
+            self.kill(weft, "weft-agent")
+        self.finish(weft)
+        self.assert_complete(600)
+
+    def test_weft_itself_killed(self):
+        hold = self.folder / "hold"
+        weft = self.start("-e", "emitter:*", program=self.emitter("--events", 2000, "--hold", hold))
+        keeper = self.wait_for(lambda: self.session_processes(weft).get("weft-keeper"))
+        self.wait_for(lambda: self.metadata_is_there())
+        weft.send_signal(signal.SIGKILL)
+        weft.wait()
+        hold.touch()
+        # The keeper stops, drains and ends by itself.
+        self.wait_for(lambda: not os.path.exists(f"/proc/{keeper}"))
+        lines, said = self.babeltrace()
+        self.assertEqual(said, "")
+        self.assertEqual(len(lines), 2000)
+
+    def metadata_is_there(self):
+        found = list((self.folder / "trace").glob("ust/uid/*/64-bit/user_*"))
+        return bool(found)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of local mode share: running weft, counting what came out, ending what is left."""
+
+import collections
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+BUILD = pathlib.Path(os.environ["WEFT_BUILD"])
+WEFT = BUILD / "bin" / "weft"
+EMITTER = BUILD / "tests" / "local" / "local_emitter"
+# How long anything may take before it counts as hung; machines are slow, tests measure nothing.
+PATIENCE = 240
+TICK = re.compile(r"emitter:tick: .*process = (\d+), thread = (\d+), number = (\d+)")
+
+
+class LocalTest(unittest.TestCase):
+    """A test with a folder of its own, gone at its end."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="weft-local-test-"))
+        self.folder.chmod(0o777)
+        self.report = self.folder / "report"
+        self.addCleanup(shutil.rmtree, self.folder, True)
+        self.running = []
+        self.addCleanup(self.end_all)
+
+    def end_all(self):
+        for process in self.running:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+
+    # --- running weft
+
+    def command(self, *options, program=None, output="trace"):
+        summary = ["--summary", str(self.folder / "summary.json")]
+        command = [str(WEFT), "record", *map(str, options), "-o", str(self.folder / output), *summary]
+        return command + ["--", *map(str, program or self.emitter())]
+
+    def emitter(self, *options):
+        return [EMITTER, "--report", self.report, *options]
+
+    def start(self, *options, program=None, output="trace", **popen):
+        process = subprocess.Popen(self.command(*options, program=program, output=output),
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, **popen)
+        self.running.append(process)
+        return process
+
+    def finish(self, process, status=0):
+        out, err = process.communicate(timeout=PATIENCE)
+        self.assertEqual(process.returncode, status, err)
+        return out, err
+
+    def record(self, *options, program=None, output="trace", status=0, **popen):
+        return self.finish(self.start(*options, program=program, output=output, **popen), status)
+
+    # --- what came out
+
+    def summary(self):
+        return json.loads((self.folder / "summary.json").read_text())
+
+    def counts(self, trace=0):
+        """The counts of one trace; they must be whole (property P3)."""
+        counts = self.summary()["traces"][trace]
+        self.assertEqual(counts["in_flight"], 0)
+        self.assertEqual(counts["recorded"], counts["delivered"] + counts["overwritten"] +
+                         sum(counts["lost"].values()), counts)
+        return counts
+
+    def emitted(self):
+        """By the programs' own books: events of every process that came to its end."""
+        return sum(int(line.split()[1]) for line in self.report.read_text().splitlines())
+
+    def babeltrace(self, output="trace"):
+        """Lines of all events, and what babeltrace2 had to say."""
+        done = subprocess.run(["babeltrace2", str(self.folder / output)], capture_output=True,
+                              text=True, timeout=PATIENCE, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.splitlines(), done.stderr
+
+    def assert_complete(self, expected=None, output="trace", times=1):
+        """Nothing is missing, nothing twice, and everybody says the same. `times`: how often a
+        process emits each number (as often as it executes itself)."""
+        expected = self.emitted() if expected is None else expected
+        counts = self.counts()
+        self.assertEqual(counts["emitted"], expected, counts)
+        self.assertEqual(counts["delivered"], expected, counts)
+        lines, said = self.babeltrace(output)
+        self.assertEqual(len(lines), expected)
+        self.assertEqual(said, "")
+        self.assert_each_once(lines, times)
+        return lines
+
+    def assert_each_once(self, lines, times=1):
+        ticks = collections.Counter(m.groups() for m in map(TICK.search, lines) if m)
+        wrong = [tick for tick, count in ticks.items() if count != times]
+        self.assertEqual(wrong[:5], [])
+
+    # --- weft's processes
+
+    def session_processes(self, weft):
+        """name -> pid of the processes that belong to this `weft record`."""
+        found = {}
+        for pid in children_of(weft.pid):
+            if name_of(pid) == "weft-keeper":
+                found["weft-keeper"] = pid
+                for child in children_of(pid):
+                    found[name_of(child)] = child
+        return found
+
+    def wait_for(self, what, why="something expected did not happen"):
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            result = what()
+            if result:
+                return result
+            time.sleep(0.01)
+        self.fail(why)
+
+    def kill(self, weft, name):
+        pid = self.wait_for(lambda: self.session_processes(weft).get(name), f"there is no {name}")
+        os.kill(pid, signal.SIGKILL)
+        self.wait_for(lambda: self.session_processes(weft).get(name, pid) != pid or
+                      weft.poll() is not None, f"{name} was not started again")
+        return pid
+
+
+def name_of(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def children_of(pid):
+    try:
+        return [int(p) for p in
+                pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
