@@ -49,7 +49,8 @@ class BadInput(LocalTest):
         self.assertIn('event "emiter:*"', err)
 
     def test_filter_points_at_its_error(self):
-        self.refuse(INPUT, "--filter", "character 8", options=("-e", "emitter:*", "--filter", "number >"))
+        self.refuse(INPUT, "--filter", "character 9", 
+                    options=("-e", "emitter:*", "--filter", "number >"))
 
     def test_missing_file(self):
         self.refuse(INPUT, "/no/such/trace.yaml", options=("-f", "/no/such/trace.yaml"))
