@@ -213,18 +213,29 @@ class Parser {
     return TakeInName();
   }
 
-  // name ( "." name | "[" number "]" )*
+  // name, members
   FilterResult<size_t> Field() {
     FilterSymbol symbol;
     const size_t begin = token_.offset;
     WEFT_TRY(MemberName(symbol));
+    WEFT_TRY(Members(symbol));
+    return AddSymbol(std::move(symbol), begin);
+  }
+
+  // An index that was not the last one belongs to the name.
+  static void IndexIntoName(FilterSymbol& symbol) {
+    if (symbol.has_index) symbol.name += "[" + std::to_string(symbol.index) + "]";
+    symbol.has_index = false;
+    symbol.index = 0;
+  }
+
+  // ( "." name | "[" number "]" )*
+  FilterResult<void> Members(FilterSymbol& symbol) {
     for (;;) {
       if (token_.Is("->")) return std::unexpected(Misplaced());
       const bool dot = token_.Is(".");
-      if (!dot && !token_.Is("[")) return AddSymbol(std::move(symbol), begin);
-      if (symbol.has_index) symbol.name += "[" + std::to_string(symbol.index) + "]";
-      symbol.has_index = false;
-      symbol.index = 0;
+      if (!dot && !token_.Is("[")) return {};
+      IndexIntoName(symbol);
       WEFT_TRY(Advance());
       if (dot) {
         symbol.name += '.';
@@ -246,7 +257,7 @@ class Parser {
     return TakeInName();
   }
 
-  // "$ctx" "." name | "$app" "." provider ":" name
+  // ( "$ctx" "." name | "$app" "." provider ":" name ), members
   FilterResult<size_t> Context() {
     const size_t begin = token_.offset;
     FilterSymbol symbol;
@@ -268,8 +279,9 @@ class Parser {
     if (symbol.name.size() >= WEFT_EVENT_NAME_MAX)
       return std::unexpected(At(token_, "the name is too long"));
     WEFT_TRY(TakeInName());
-    if (token_.Is(".") || token_.Is("[") || token_.Is("->"))
-      return std::unexpected(At(token_, "a context has no members"));
+    // No context has members yet: a name that is not there, which the grammar allows.
+    WEFT_TRY(Members(symbol));
+    IndexIntoName(symbol);
     return AddSymbol(std::move(symbol), begin);
   }
 

@@ -124,6 +124,7 @@ TEST(FilterParser, ReadsNames) {
   EXPECT_EQ(Parsed("$ctx.vpid"), "$ctx.vpid");
   EXPECT_EQ(Parsed("$ctx.perf:thread:cycles"), "$ctx.perf:thread:cycles");
   EXPECT_EQ(Parsed("$app.server:cur_user"), "$app.server:cur_user");
+  EXPECT_EQ(Parsed("$ctx.a.b[1]"), "$ctx.a.b[1]");
 }
 
 TEST(FilterParser, PassesOverBlanksAndComments) {
@@ -159,7 +160,7 @@ constexpr Wrong kWrong[] = {
     {"$foo.bar", 1, "unknown '$foo' (there are $ctx and $app)"},
     {"$ctx", 5, "a context is written $ctx.name"},
     {"$app.name", 6, "a context is written $app.provider:name"},
-    {"$ctx.a.b", 7, "a context has no members"},
+    {"$ctx.a->b", 7, "members are written with a dot"},
     {"a == \"x", 6, "the string has no closing \""},
     {"a == \"x\\q\"", 8, "unknown escape (write \\\\ for a backslash, \\* for a star)"},
     {"a == \"\\x00\"", 7, "unknown escape (write \\\\ for a backslash, \\* for a star)"},
