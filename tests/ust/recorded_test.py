@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""recorded_test.py SOURCE_TREE WORK_FOLDER WEFT: programs with weft's headers under `weft record`,
+however they are linked; nowrite fields in filters; a program's own probes and contexts. WEFT is
+bin/weft of a build or install tree."""
+
+import collections
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+SOURCE = WORK = WEFT = None
+EVERY = ['every.c', *sorted(p.name for p in HERE.glob('every_*.c'))]
+LIMIT = 120  # seconds for one program
+
+
+def run(command, **more):
+  done = subprocess.run([str(c) for c in command], cwd=HERE, text=True, capture_output=True,
+                        timeout=LIMIT, **more)
+  if done.returncode != 0:
+    raise AssertionError(f'{" ".join(map(str, command))}: {done.returncode}\n{done.stdout[-1500:]}\n'
+                         f'{done.stderr[-1500:]}')
+  return done.stdout
+
+
+def build(name, compiler, sources, extra=()):
+  include = SOURCE / 'ust-injector/include'
+  output = WORK / name
+  run([*compiler.split(), '-w', '-I.', f'-I{include}/weft-lttng', f'-I{include}', *extra, '-o', output,
+       *sources])
+  return output
+
+
+def record(name, command, *options, env=None):
+  """The program's output, and the trace's events as (name, contexts, payload)."""
+  trace = WORK / f'{name}.trace'
+  shutil.rmtree(trace, ignore_errors=True)
+  output = run([WEFT, 'record', *options, '-o', trace, '--', *command], env=env)
+  events = []
+  for line in run([WEFT, 'view', trace]).splitlines():
+    match = re.match(r'\[[^]]*\] \([^)]*\) (?:\S+ )?(\w+:\w+): (.*)$', line)
+    if match:
+      events.append(match.groups())
+  return output, events
+
+
+def expected_names():
+  names = [line.split()[0] for line in (HERE / 'every.expected').read_text().splitlines()]
+  return collections.Counter(
+      names + [n.replace('every_long:', 'every_short:') for n in names if n.startswith('every_long:')])
+
+
+class Recorded(unittest.TestCase):
+  maxDiff = 2000
+
+  def check_every(self, name, command, env=None):
+    output, events = record(name, command, '--event', '*', env=env)
+    self.assertEqual(output, 'evaluations 2\n')
+    self.assertEqual(collections.Counter(e[0] for e in events if not e[0].startswith('weft')),
+                     expected_names())
+
+  def test_kinds_of_linking(self):
+    variants = {'pie': 'gcc -O2 -pie -fPIE', 'no-pie': 'gcc -O0 -no-pie -fno-pie',
+                'lto': 'gcc -O2 -flto', 'cpp': 'g++ -x c++ -O2'}
+    if shutil.which('mold'):
+      variants |= {'mold': 'gcc -O2 -fuse-ld=mold', 'mold-no-pie': 'gcc -fuse-ld=mold -no-pie -fno-pie'}
+    if shutil.which('clang-19'):
+      variants['clang'] = 'clang-19 -O2'
+    for name, compiler in variants.items():
+      with self.subTest(name):
+        self.check_every(name, [build(name, compiler, EVERY)])
+
+  def test_shared_library(self):
+    library = build('libevery.so', 'gcc -O2 -fPIC -shared', EVERY[1:])
+    program = build('shared', 'gcc -O2', ['every.c', library], [f'-Wl,-rpath,{WORK}'])
+    self.check_every('shared', [program])
+
+  def test_preloaded_provider(self):
+    sources = [s for s in EVERY if s not in ('every_short_tp.c', 'every_ip_tp.c')]
+    program = build('later', 'gcc -O2', sources, ['-DEVERY_SHORT_IS_LOADED_LATER'])
+    library = build('liblater.so', 'gcc -O2 -fPIC -shared', ['every_short_tp.c', 'every_ip_tp.c'])
+    self.check_every('later', [program], env=dict(os.environ, LD_PRELOAD=str(library)))
+
+  def test_provider_that_is_loaded_and_unloaded(self):
+    library = build('libloaded.so', 'gcc -O2 -fPIC -shared', ['every_short_tp.c'])
+    program = build('loader', 'gcc -O2', ['loader.c', 'every_short_define.c'],
+                    ['-DEVERY_SHORT_IS_LOADED_LATER'])
+    _, events = record('loader', [program, library], '--event', 'every_short:*')
+    # libweft.so keeps a provider whose events were recorded: what comes after dlclose is there, too.
+    loaded = [e for e in events if '"loaded"' in e[1]]
+    self.assertEqual([e[0] for e in loaded], ['every_short:level_info'] * 3)
+    self.assertEqual([re.search(r'number = (\d+)', e[1]).group(1) for e in loaded], ['0', '1', '2'])
+
+  def test_nowrite_fields_are_for_filters(self):
+    program = build('filtered', 'gcc -O2', EVERY)
+    for name, condition, count in (('bases', 'hidden == -1', 2), ('bases', 'hidden == 5', 0),
+                                   ('strings', 'hidden == "on*"', 2), ('enums', 'hidden == 7', 2),
+                                   ('hidden_only', 'number == 4 && text == "hidden"', 2),
+                                   ('arrays', 'hidden_ints[1] == -2', 2),
+                                   ('sequences', 'hidden_text == "hel*"', 2)):
+      with self.subTest(f'{name}: {condition}'):
+        _, events = record('filtered', [program], '--event', f'every_*:{name}', '--filter', condition)
+        self.assertEqual(len(events), count)
+        self.assertFalse([e for e in events if 'hidden' in e[1]])
+
+  def test_probes_and_contexts_of_the_program(self):
+    program = build('app-probes', 'gcc -O2',
+                    ['app_probes.c', 'every_short_tp.c', 'every_short_define.c'], ['-pthread'])
+    self.assertEqual(run([program]), 'no library: 1 1 1\n')
+    wanted = ['listed 27', 'attach 0', 'attach 0', 'unknown 1', 'context 0', 'again 1',
+              'probe one: 1 first', 'probe two: 2 second', 'detach 0', 'detached 1', 'unregister 0',
+              'inside: 1', 'rounds 300', 'dead calls 0']
+    output, events = record('app-probes', [program], '--event', 'every_short:level_*', '--context',
+                            '$app.app:answer')
+    self.assertEqual(output.splitlines(), wanted)
+    values = [(e[0].split('_')[-1], re.findall(r'_answer = \{ ([^}]*) \}', e[1])) for e in events]
+    self.assertEqual(values[:4], [('info', ['42']), ('err', ['43']), ('info', ['43']),
+                                  values[3]])
+    self.assertNotIn('4', ''.join(values[3][1]))
+
+
+if __name__ == '__main__':
+  if len(sys.argv) < 4:
+    sys.exit(__doc__)
+  SOURCE, WORK, WEFT = (pathlib.Path(p).resolve() for p in sys.argv[1:4])
+  WORK.mkdir(parents=True, exist_ok=True)
+  unittest.main(argv=[sys.argv[0], *sys.argv[4:]])
