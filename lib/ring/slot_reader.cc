@@ -183,7 +183,9 @@ Status SlotReader::Copy(std::span<uint8_t> buffer) {
 // R4, and the check of the sub-buffer before it: it held as many records as were counted.
 Status SlotReader::EnterSubbuf(const weft_subbuf_header& header, uint64_t sequence) {
   if (header.sequence != sequence) return Corrupt("a sub-buffer's sequence");
-  if (header.records_before < state_.accounted || header.records_before > kMaxCount ||
+  // No record is smaller than its header.
+  const uint64_t most = (sequence << shift_) / sizeof(weft_record);
+  if (header.records_before < state_.accounted || header.records_before > most ||
       (header.records_before != state_.accounted && !jumped_)) {
     return Corrupt("records_before contradicts the records");
   }
@@ -242,7 +244,8 @@ uint64_t SlotReader::CountCommitted() const {
   weft_subbuf_header header;
   const Status read = ring_->ReadAt(DataOffset(end_ & ~mask_),
                                     {reinterpret_cast<uint8_t*>(&header), sizeof(header)});
-  if (!read || header.sequence != end_ >> shift_ || header.records_before > kMaxCount) {
+  if (!read || header.sequence != end_ >> shift_ ||
+      header.records_before > (header.sequence << shift_) / sizeof(weft_record)) {
     return state_.accounted;
   }
   return std::max(header.records_before + end_records_, state_.accounted);

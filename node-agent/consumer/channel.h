@@ -100,8 +100,8 @@ class Channel {
   bool Merge(uint64_t& budget);
   // Hands out records of `cursor` up to `limit`.
   Run TakeRun(Cursor& cursor, uint64_t limit, uint64_t& budget);
-  // The record at hand becomes an event, or a lost one.
-  void Take(Cursor& cursor);
+  // The record at hand becomes an event, or a lost one. False: it has to wait.
+  bool Take(Cursor& cursor);
   void Lose(Cursor& cursor, LostReason reason);
   // Makes the cursor's next record be at hand. False: none now.
   bool Prime(Cursor& cursor, uint64_t& budget);
@@ -129,7 +129,7 @@ class Channel {
   uint64_t promise_ = 0;  // ticks; nothing older is appended
   uint64_t horizon_ = 0;  // of this round: what is older is merged
   uint64_t latest_ = 0;   // of this round: no honest record is newer
-  bool starved_ = false;  // this round ran out of budget
+  bool starved_ = false;  // this round left something: no budget, or a file that nobody opens
   size_t buffer_memory_ = 0;
   uint64_t progress_ = 0;  // bytes copied, ever
   bool pending_ = false;   // something was read since the last commit

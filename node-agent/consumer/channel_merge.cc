@@ -149,14 +149,17 @@ bool Channel::Merge(uint64_t& budget) {
 
 Channel::Run Channel::TakeRun(Cursor& cursor, uint64_t limit, uint64_t& budget) {
   do {
-    Take(cursor);
+    if (!Take(cursor)) {
+      starved_ = true;
+      return Run::kMore;
+    }
     cursor.reader.Advance();
     if (!Prime(cursor, budget)) return Run::kEnd;
   } while (cursor.time <= limit);
   return Run::kMore;
 }
 
-void Channel::Take(Cursor& cursor) {
+bool Channel::Take(Cursor& cursor) {
   const ring::RecordView& record = cursor.reader.record();
   if (cursor.time < promise_) {
     cursor.time = promise_;
@@ -168,7 +171,10 @@ void Channel::Take(Cursor& cursor) {
       return classes_.Find(description, hooks_.announce);
     });
     event = found.event;
-    if (event == nullptr) return Lose(cursor, found.lost);
+    if (event == nullptr) {
+      Lose(cursor, found.lost);
+      return true;
+    }
   }
   const uint64_t time_ns = clock_->ToNs(cursor.time);
   ctf::Appended appended = streams_.Append(record.cpu, time_ns, *event, record.body);
@@ -178,10 +184,14 @@ void Channel::Take(Cursor& cursor) {
   }
   if (appended != ctf::Appended::kOk) {
     const bool no_file = record.cpu < limits_.cpus && !streams_.Has(record.cpu);
-    return Lose(cursor, no_file ? kLostStore : kLostMalformed);
+    // Without an agent there are no new files, for a while: the record stays in its ring.
+    if (no_file && streams_.unanswered()) return false;
+    Lose(cursor, no_file ? kLostStore : kLostMalformed);
+    return true;
   }
   cursor.last_cpu = record.cpu;
   pending_ = true;
+  return true;
 }
 
 void Channel::Lose(Cursor& cursor, LostReason reason) {

@@ -38,6 +38,7 @@ Status CpuStreams::Restore(const StreamRecord& record) {
 bool CpuStreams::Make(uint32_t cpu, uint64_t time_ns) {
   if (cpu >= cpus_) return false;
   auto stream = Open(cpu, {.cpu = cpu});
+  unanswered_ = !stream && stream.error().code == ErrorCode::kTimeout;
   if (!stream) return false;
   // Readers count what is missing from packet to packet: the first one is empty.
   (void)store_->WritePacket((*stream)->handle, (*stream)->writer.Finish(0, time_ns));

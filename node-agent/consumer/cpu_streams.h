@@ -42,10 +42,13 @@ class CpuStreams {
     return streams_[cpu]->writer.Append(time_ns, *channel_, event, body);
   }
 
-  // False after kMalformed: not the record's fault, its file cannot be had.
+  // After kMalformed: false where it was not the record's fault, its file cannot be had.
   [[nodiscard]] bool Has(uint32_t cpu) const {
     return cpu < streams_.size() && streams_[cpu] != nullptr;
   }
+
+  // The last file that could not be had was not answered for: it may be, later.
+  [[nodiscard]] bool unanswered() const { return unanswered_; }
 
   // So many more events are missing in the stream of `cpu`.
   void CountMissing(uint32_t cpu, uint64_t events, uint64_t time_ns);
@@ -80,6 +83,7 @@ class CpuStreams {
   const ctf::Channel* channel_;
   uint32_t cpus_;  // no CPU has this number or a higher one
   Prepare prepare_;
+  bool unanswered_ = false;
   std::vector<std::unique_ptr<Stream>> streams_;  // by CPU
 };
 

@@ -49,8 +49,9 @@ inline constexpr uint64_t kCloseWait = 1'000'000'000;
 // --- talk ------------------------------------------------------------------------------------
 
 inline constexpr uint64_t kStatsInterval = 100'000'000;
-// How long a file is waited for: an agent that was killed is back before.
-inline constexpr uint64_t kFileWait = 15'000'000'000;
+// How long everything waits for a file; after that, what needs it stays in its ring, and the file is
+// asked for again after kFileRetry.
+inline constexpr uint64_t kFileWait = 5'000'000'000;
 inline constexpr uint64_t kFileRetry = 1'000'000'000;
 inline constexpr size_t kMaxQueuedFromAgent = 256;
 

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeper and agent of one weft-consumer, as far as a test needs them: starts the program, passes rings,
+// opens files, collects what it says. One thread.
+#ifndef WEFT_TESTS_HOSTILE_AGENT_DOUBLE_H_
+#define WEFT_TESTS_HOSTILE_AGENT_DOUBLE_H_
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "lib/abi/ring.h"
+#include "lib/ipc/channel.h"
+#include "relay/store/store.h"
+
+namespace weft::hostile {
+
+class AgentDouble {
+ public:
+  // Files are made beneath `folder`.
+  explicit AgentDouble(UniqueFd folder);
+  ~AgentDouble();
+  AgentDouble(const AgentDouble&) = delete;
+  AgentDouble& operator=(const AgentDouble&) = delete;
+
+  bool AddChannel(const ipc::ChannelDefinition& definition);
+  // Waits while the consumer is slow.
+  void AddRing(uint64_t channel, uint64_t instance, uint64_t process, UniqueFd fd);
+  void ProcessGone(uint64_t process);
+  // False: the consumer is gone, or takes too long.
+  bool StopAndDrain(uint64_t channel);
+  // Handles what has arrived.
+  void Pump();
+
+  [[nodiscard]] const ipc::ChannelCounts& counts(uint64_t channel) { return counts_[channel]; }
+  [[nodiscard]] size_t rings_done() const { return rings_done_; }
+  [[nodiscard]] size_t rings_corrupt() const { return rings_corrupt_; }
+  [[nodiscard]] bool alive();
+  // Resident memory in KiB, and open descriptors.
+  [[nodiscard]] uint64_t resident() const;
+  [[nodiscard]] size_t descriptors() const;
+  // The exit status after Exit.
+  int End();
+
+ private:
+  void Send(ipc::Message message);
+  void Handle(ipc::Message message);
+  bool WaitUntil(const std::function<bool()>& done);
+
+  store::DirectoryFileMaker maker_;
+  ipc::Channel keeper_;
+  ipc::Channel agent_;
+  pid_t pid_ = -1;
+  std::map<uint64_t, ipc::ChannelCounts> counts_;
+  std::map<uint64_t, bool> ready_;
+  std::map<uint64_t, bool> drained_;
+  size_t rings_done_ = 0;
+  size_t rings_corrupt_ = 0;
+};
+
+}  // namespace weft::hostile
+
+#endif  // WEFT_TESTS_HOSTILE_AGENT_DOUBLE_H_

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// A hostile process: writes valid records, and between them whatever could hurt a reader, into memory
+// that a consumer reads at the same time. Deterministic for a seed, apart from that race.
+#ifndef WEFT_TESTS_HOSTILE_ATTACKER_H_
+#define WEFT_TESTS_HOSTILE_ATTACKER_H_
+
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "lib/ring/testing/test_writer.h"
+
+namespace weft::hostile {
+
+class Attacker {
+ public:
+  explicit Attacker(uint32_t seed) : random_(seed) {}
+
+  // One mutation of `ring`, random or targeted.
+  void Mutate(ring::testing::TestWriter& ring);
+  // One that a reader survives with the ring set: time, CPU, event id or payload of a record, counts of
+  // discarded events, tail. So that attacks reach what stands behind the reader, too.
+  void MutateGently(ring::testing::TestWriter& ring);
+  // Some valid records, so that the reader comes to what was mutated.
+  void Write(ring::testing::TestWriter& ring, int count);
+
+  // Memory that is no ring set in one of many ways: wrong seals, truncated, giant, hugetlb, holes,
+  // another file altogether. Not valid where the machine cannot make it.
+  UniqueFd Impostor();
+
+ private:
+  uint64_t Nasty();
+  void MutateSlot(ring::testing::TestWriter& ring);
+  void MutateData(ring::testing::TestWriter& ring);
+  void MutateHeader(ring::testing::TestWriter& ring);
+
+  std::mt19937_64 random_;
+};
+
+}  // namespace weft::hostile
+
+#endif  // WEFT_TESTS_HOSTILE_ATTACKER_H_

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// A hostile process against the real weft-consumer: 10^5 mutations of header, slots, descriptions and
+// records while they are read, memory that is no ring set, a flood of descriptors, silence. The
+// consumer neither crashes nor hangs nor grows, and the events of two neighbours (another container,
+// and another process of the same container) are the same, by hash, as without the attack.
+// More mutations: WEFT_HOSTILE_MUTATIONS in the environment.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "node-agent/consumer/testing.h"
+#include "tests/hostile/agent_double.h"
+#include "tests/hostile/attacker.h"
+
+namespace weft::hostile {
+namespace {
+
+using consumer::testing::Babeltrace;
+using consumer::testing::Definition;
+using consumer::testing::Folder;
+using ring::testing::MakeDescription;
+using ring::testing::TestWriter;
+
+constexpr uint64_t kGood = 1;  // channels, each of a container of its own
+constexpr uint64_t kBad = 2;
+constexpr uint64_t kEvents = 20'000;       // of each neighbour
+constexpr uint64_t kMaxGrowth = 96 << 10;  // KiB: copy buffers and packets, see consumer/limits.h
+constexpr int kWindow = 16;                // ring sets that are attacked at once
+
+int Mutations() {
+  const char* text = std::getenv("WEFT_HOSTILE_MUTATIONS");
+  return text == nullptr ? 100'000 : std::atoi(text);
+}
+
+// A well-behaved process: tries again what was discarded, so that its events are always the same.
+class Neighbour {
+ public:
+  explicit Neighbour(uint64_t instance, uint64_t channel)
+      : writer_({.subbuf_shift = 14, .channel_id = channel, .instance = instance}) {
+    writer_.Describe(0, MakeDescription("shop:order", {"number", "price"}));
+  }
+  void Write(uint64_t count) {
+    ring::MachineTicks ticks(WEFT_CLOCK_TSC);
+    for (; count > 0 && number_ < kEvents; count--) {
+      std::vector<uint8_t> body(16);
+      const uint64_t price = number_ * 2654435761U;
+      std::memcpy(body.data(), &number_, 8);
+      std::memcpy(body.data() + 8, &price, 8);
+      if (!writer_.Write(number_ % 2, 0, 0, ticks.Ticks(), body)) return;
+      number_++;
+    }
+  }
+  [[nodiscard]] bool done() const { return number_ == kEvents; }
+  [[nodiscard]] UniqueFd Fd() const { return writer_.Fd(); }
+
+ private:
+  TestWriter writer_;
+  uint64_t number_ = 0;
+};
+
+// Hash and count of a trace's shop events, without their times.
+struct Digest {
+  size_t hash = 0;
+  size_t events = 0;
+  bool operator==(const Digest&) const = default;
+};
+
+Digest DigestOf(const std::filesystem::path& path) {
+  Digest digest;
+  std::string all;
+  for (const std::string& line : Babeltrace(path)) {
+    const size_t at = line.find("shop:order");
+    if (at == std::string::npos) continue;
+    all += line.substr(at) + "\n";
+    digest.events++;
+  }
+  digest.hash = std::hash<std::string>{}(all);
+  return digest;
+}
+
+class HostileTest : public ::testing::Test {
+ protected:
+  HostileTest() : agent(folder.Open()), other(1, kGood), same(2, kBad) {}
+
+  void SetUp() override {
+    ASSERT_TRUE(agent.AddChannel(Definition(kGood, "good")));
+    ASSERT_TRUE(agent.AddChannel(Definition(kBad, "bad")));
+    agent.AddRing(kGood, 1, 1, other.Fd());
+    agent.AddRing(kBad, 2, 2, same.Fd());
+    before = agent.resident();
+  }
+
+  // Lets the neighbours write on, and watches the consumer's memory.
+  void Pass() {
+    other.Write(50);
+    same.Write(50);
+    agent.Pump();
+    most = std::max(most, agent.resident());
+  }
+
+  void Finish() {
+    while (!(other.done() && same.done()) && agent.alive()) Pass();
+    ASSERT_TRUE(agent.alive()) << "the consumer died";
+    ASSERT_TRUE(agent.StopAndDrain(kBad)) << "the attacked channel does not end";
+    ASSERT_TRUE(agent.StopAndDrain(kGood));
+    const ipc::ChannelCounts good = agent.counts(kGood);
+    EXPECT_EQ(good.delivered, kEvents);
+    EXPECT_TRUE(good.lost.empty());
+    EXPECT_EQ(good.corrupt_rings, 0U);
+    EXPECT_EQ(agent.counts(kBad).in_flight, 0U);
+    EXPECT_EQ(agent.End(), 0);
+    EXPECT_LT(most, before + kMaxGrowth) << "KiB";
+    EXPECT_EQ(DigestOf(folder.path() / "good"), Expected());
+    EXPECT_EQ(DigestOf(folder.path() / "bad"), Expected());
+  }
+
+  // What the neighbours' traces are without an attack; made once, by a run of its own.
+  static Digest Expected() {
+    static const Digest digest = [] {
+      Folder folder;
+      AgentDouble agent(folder.Open());
+      Neighbour alone(1, kGood);
+      EXPECT_TRUE(agent.AddChannel(Definition(kGood, "good")));
+      agent.AddRing(kGood, 1, 1, alone.Fd());
+      while (!alone.done() && agent.alive()) {
+        alone.Write(50);
+        agent.Pump();
+      }
+      EXPECT_TRUE(agent.StopAndDrain(kGood));
+      EXPECT_EQ(agent.End(), 0);
+      return DigestOf(folder.path() / "good");
+    }();
+    EXPECT_EQ(digest.events, kEvents);
+    return digest;
+  }
+
+  Folder folder;
+  AgentDouble agent;
+  Neighbour other;  // another container
+  Neighbour same;   // the attacker's container
+  uint64_t before = 0;
+  uint64_t most = 0;
+};
+
+TEST_F(HostileTest, MutationsWhileTheConsumerReads) {
+  const int mutations = Mutations();
+  const int rings = std::max(64, mutations / 250);
+  std::vector<std::unique_ptr<TestWriter>> targets;
+  for (int i = 0; i < rings; i++) {
+    targets.push_back(std::make_unique<TestWriter>(ring::testing::WriterOptions{
+        .mode = i % 3 == 0 ? 1U : 0U, .channel_id = kBad, .instance = 100 + uint64_t(i)}));
+    targets.back()->Describe(0, MakeDescription("evil:a", {"x", "y"}));
+    targets.back()->Describe(1, MakeDescription("evil:b" + std::to_string(i % 10)));
+  }
+  int pipe_fds[2];
+  ASSERT_EQ(::pipe2(pipe_fds, O_CLOEXEC), 0);
+  UniqueFd from_attacker(pipe_fds[0]);
+  UniqueFd to_test(pipe_fds[1]);
+  const pid_t attacker = ::fork();
+  ASSERT_GE(attacker, 0);
+  if (attacker == 0) {
+    Attacker evil(1);
+    for (int ring = 0; ring < rings; ring++) {
+      // Asks the test to hand this ring to the consumer; goes on when it did.
+      char byte = 0;
+      (void)::write(to_test.get(), &byte, 1);
+      const int oldest = std::max(0, ring - kWindow);
+      for (int i = 0; i < mutations / rings; i++) {
+        TestWriter& target = *targets[static_cast<size_t>(oldest + i % (ring - oldest + 1))];
+        evil.Write(target, 3);
+        // Every other ring set lives on, its records are read.
+        if ((oldest + i % (ring - oldest + 1)) % 2 == 0) {
+          evil.Mutate(target);
+        } else {
+          evil.MutateGently(target);
+        }
+        if (i % 16 == 0) ::usleep(300);
+      }
+    }
+    ::_exit(0);
+  }
+  to_test.reset();
+  size_t given = 0;
+  for (char byte; ::read(from_attacker.get(), &byte, 1) == 1;) {
+    agent.AddRing(kBad, 100 + given, 3, targets[given]->Fd());
+    given++;
+    Pass();
+    ASSERT_TRUE(agent.alive()) << "the consumer died";
+  }
+  int status = -1;
+  ::waitpid(attacker, &status, 0);
+  EXPECT_EQ(status, 0) << "the attacker did not do its work";
+  EXPECT_EQ(given, static_cast<size_t>(rings));
+  Finish();
+  // The attack was one: rings were found out, others were read, and records of theirs thrown away.
+  const ipc::ChannelCounts bad = agent.counts(kBad);
+  EXPECT_GT(agent.rings_corrupt(), given / 4);
+  EXPECT_GT(bad.delivered, kEvents + given);
+  EXPECT_GT(bad.lost.at("consumer/malformed"), given);
+}
+
+TEST_F(HostileTest, MemoryThatIsNoRingSet) {
+  Attacker evil(2);
+  size_t sent = 0;
+  for (int i = 0; i < 400; i++) {
+    UniqueFd fd = evil.Impostor();
+    if (!fd) continue;
+    agent.AddRing(kBad, 1000 + static_cast<uint64_t>(i), 3, std::move(fd));
+    sent++;
+    Pass();
+  }
+  Finish();
+  EXPECT_GE(agent.rings_corrupt() + 60, sent);  // a header's changed byte may not matter
+}
+
+TEST_F(HostileTest, AFloodOfDescriptors) {
+  TestWriter one({.channel_id = kBad});
+  const size_t descriptors = agent.descriptors();
+  for (int i = 0; i < 3000; i++) {
+    // The same memory again and again, and now and then something else.
+    agent.AddRing(kBad, static_cast<uint64_t>(i), 3,
+                  i % 10 == 0 ? UniqueFd(memfd_create("x", MFD_CLOEXEC)) : one.Fd());
+    if (i % 50 == 0) Pass();
+  }
+  for (int i = 0; i < 100; i++) Pass();
+  EXPECT_LT(agent.descriptors(), descriptors + 64);
+  Finish();
+}
+
+// A writer that holds the atomic slot's lock for ever, ignores `closed`, and never comes to an end.
+TEST_F(HostileTest, SilenceAndTalkAfterTheEnd) {
+  TestWriter silent({.channel_id = kBad, .instance = 3});
+  silent.slot(2)->lock = 1;
+  silent.slot(2)->last_time = 1;
+  TestWriter talker({.mode = WEFT_RING_OVERWRITE, .channel_id = kBad, .instance = 4});
+  for (TestWriter* writer : {&silent, &talker}) {
+    writer->Describe(0, MakeDescription("evil:a", {"x"}));
+    agent.AddRing(kBad, writer->header()->instance, 3, writer->Fd());
+  }
+  std::vector<uint8_t> body(8);
+  silent.Write(2, 0, 0, 1, body);
+  const pid_t attacker = ::fork();
+  if (attacker == 0) {
+    for (;;) {
+      talker.slot(0)->closed = 0;
+      talker.Write(0, 0, 0, 5, body);
+    }
+  }
+  while (!(other.done() && same.done()) && agent.alive()) Pass();
+  Finish();
+  ::kill(attacker, SIGKILL);
+  ::waitpid(attacker, nullptr, 0);
+}
+
+}  // namespace
+}  // namespace weft::hostile
