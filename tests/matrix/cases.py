@@ -111,6 +111,7 @@ CHILDREN = [
     program("children", "vfork_hits", label="vfork-overwrite", mode="overwrite", subbuf_shift=12),
     program("children", "spawn"),
     program("children", "clone_vm"),
+    program("children", "clone_vm", label="clone_vm-overwrite", mode="overwrite", subbuf_shift=12),
     # The killed children's own events are in no report.
     program("children", "clone_vm_killed", books="any", mode="overwrite", never=("nested",)),
     program("children", "vfork_killed", books="any", mode="overwrite", subbuf_shift=12,

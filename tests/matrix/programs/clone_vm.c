@@ -18,7 +18,7 @@ static int stop;
 static int count_up(void* arg) {
   (void)arg;
   __atomic_add_fetch(&running, 1, __ATOMIC_RELAXED);
-  hit_many(2000);
+  hit_many(60000);
   return 6;
 }
 
@@ -52,7 +52,7 @@ int main(void) {
     child[i] = clone(count_up, stacks[i] + STACK, CLONE_VM | SIGCHLD, NULL);
     REQUIRE(child[i] > 0);
   }
-  hit_many(2000);
+  hit_many(60000);
   for (int i = 0; i < 3; ++i) say_end("child", child[i]);
   child[3] = clone(endless, stacks[3] + STACK, CLONE_VM | SIGCHLD, NULL);
   REQUIRE(child[3] > 0);
