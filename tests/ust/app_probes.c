@@ -16,25 +16,25 @@
 
 #define ROUNDS 300
 
-static void on_level(void *data, int number, const char *text) {
-  printf("probe %s: %d %s\n", (const char *)data, number, text);
+static void on_level(void* data, int number, const char* text) {
+  printf("probe %s: %d %s\n", (const char*)data, number, text);
 }
 
-static void detach_inside(void *data, int number, const char *text) {
+static void detach_inside(void* data, int number, const char* text) {
   (void)number;
   (void)text;
   printf("inside: %d\n",
          weft_tracepoint_detach(every_short, level_debug, detach_inside, data) == -EDEADLK);
 }
 
-static int list_one(void *data, const char *name, const struct weft_event_desc *desc) {
-  int *count = (int *)data;
+static int list_one(void* data, const char* name, const struct weft_event_desc* desc) {
+  int* count = (int*)data;
   if (strncmp(name, "every_short:", 12) == 0 && desc) ++*count;
   return strcmp(name, "every_short:no such") == 0;
 }
 
-static void answer(void *data, struct weft_app_context_value *out) {
-  weft_context_signed(out, *(int *)data);
+static void answer(void* data, struct weft_app_context_value* out) {
+  weft_context_signed(out, *(int*)data);
 }
 
 struct checked {
@@ -44,13 +44,13 @@ struct checked {
 
 static int stop, dead_calls;
 
-static void on_nothing(void *data) {
-  struct checked *checked = (struct checked *)data;
+static void on_nothing(void* data) {
+  struct checked* checked = (struct checked*)data;
   if (checked->alive != 1) dead_calls++;
   checked->calls++;
 }
 
-static void *run_tracepoints(void *unused) {
+static void* run_tracepoints(void* unused) {
   while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) tracepoint(every_short, nothing);
   return unused;
 }
@@ -61,7 +61,7 @@ static int attach_and_detach(void) {
   int seen = 0;
   pthread_create(&thread, NULL, run_tracepoints, NULL);
   for (int i = 0; i < ROUNDS; i++) {
-    struct checked *checked = (struct checked *)calloc(1, sizeof(*checked));
+    struct checked* checked = (struct checked*)calloc(1, sizeof(*checked));
     checked->alive = 1;
     if (weft_tracepoint_attach(every_short, nothing, on_nothing, checked) != 0) abort();
     while (__atomic_load_n(&checked->calls, __ATOMIC_RELAXED) == 0) sched_yield();

@@ -24,19 +24,19 @@
 
 static uint32_t on = 1;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct weft_tracepoint *tracepoints[MAX_ENTRIES];
-static struct weft_event *events[MAX_ENTRIES];
+static struct weft_tracepoint* tracepoints[MAX_ENTRIES];
+static struct weft_event* events[MAX_ENTRIES];
 static unsigned tracepoint_count, event_count;
 
 /* --- decoding ---------------------------------------------------------------------------- */
 
-static void fail(const char *what) {
+static void fail(const char* what) {
   fprintf(stderr, "capture: %s\n", what);
   abort();
 }
 
 /* One value at `p`, as babeltrace2 would show it. */
-static void print_number(const struct weft_field_desc *f, const unsigned char *p) {
+static void print_number(const struct weft_field_desc* f, const unsigned char* p) {
   unsigned char bytes[8] = {0};
   uint64_t u = 0;
   const bool is_float = f->kind == WEFT_FIELD_KIND_FLOAT || (f->flags & WEFT_FIELD_FLOAT_ELEMENTS);
@@ -62,9 +62,10 @@ static void print_number(const struct weft_field_desc *f, const unsigned char *p
   }
 }
 
-static void print_elements(const struct weft_field_desc *f, const unsigned char *p, uint32_t count) {
+static void print_elements(const struct weft_field_desc* f, const unsigned char* p,
+                           uint32_t count) {
   if (f->flags & WEFT_FIELD_TEXT) {
-    fprintf(stderr, "\"%.*s\"", (int)count, (const char *)p);
+    fprintf(stderr, "\"%.*s\"", (int)count, (const char*)p);
     return;
   }
   fputs("[", stderr);
@@ -75,8 +76,8 @@ static void print_elements(const struct weft_field_desc *f, const unsigned char 
   fputs("]", stderr);
 }
 
-static void print_label(const struct weft_field_desc *f, const unsigned char *mapping,
-                        const unsigned char *value) {
+static void print_label(const struct weft_field_desc* f, const unsigned char* mapping,
+                        const unsigned char* value) {
   uint64_t u = 0;
   memcpy(&u, value, f->elem_size);
   const unsigned unused = 64 - 8 * f->elem_size;
@@ -84,12 +85,11 @@ static void print_label(const struct weft_field_desc *f, const unsigned char *ma
   for (uint32_t i = 0; i < f->count; i++) {
     struct weft_enum_mapping m;
     memcpy(&m, mapping, sizeof(m));
-    if (m.reserved != 0 || m.size != sizeof(m) + strlen((const char *)mapping + sizeof(m)) + 1) {
+    if (m.reserved != 0 || m.size != sizeof(m) + strlen((const char*)mapping + sizeof(m)) + 1) {
       fail("a mapping's size is wrong");
     }
-    const bool hit = (f->flags & WEFT_FIELD_SIGNED)
-                         ? s >= (int64_t)m.begin && s <= (int64_t)m.end
-                         : u >= m.begin && u <= m.end;
+    const bool hit = (f->flags & WEFT_FIELD_SIGNED) ? s >= (int64_t)m.begin && s <= (int64_t)m.end
+                                                    : u >= m.begin && u <= m.end;
     if (hit) {
       fprintf(stderr, "\"%s\":", mapping + sizeof(m));
       return;
@@ -99,14 +99,14 @@ static void print_label(const struct weft_field_desc *f, const unsigned char *ma
 }
 
 struct position {
-  const unsigned char *fixed;
-  const struct weft_segment *segment;
+  const unsigned char* fixed;
+  const struct weft_segment* segment;
 };
 
-static void print_field(const unsigned char *at, struct position *p) {
+static void print_field(const unsigned char* at, struct position* p) {
   struct weft_field_desc f;
   memcpy(&f, at, sizeof(f));
-  const char *name = (const char *)at + sizeof(f);
+  const char* name = (const char*)at + sizeof(f);
   uint32_t count = 0;
   if (strlen(name) + 1 != f.name_size) fail("a name's size is wrong");
   fprintf(stderr, " %s%s=", f.flags & WEFT_FIELD_NOWRITE ? "hidden " : "", name);
@@ -149,21 +149,21 @@ static void print_field(const unsigned char *at, struct position *p) {
   }
 }
 
-static void capture(struct weft_event *event, const void *fixed, const struct weft_segment *segments,
-                    const void *ip) {
-  const unsigned char *desc = (const unsigned char *)event->desc;
+static void capture(struct weft_event* event, const void* fixed,
+                    const struct weft_segment* segments, const void* ip) {
+  const unsigned char* desc = (const unsigned char*)event->desc;
   const bool nowrite = (event->wants & WEFT_WANT_NOWRITE) != 0;
   struct weft_event_desc head;
   struct position at = {fixed, segments};
   memcpy(&head, desc, sizeof(head));
-  const unsigned char *fields = desc + sizeof(head) + head.name_size + head.uri_size;
+  const unsigned char* fields = desc + sizeof(head) + head.name_size + head.uri_size;
   if (((uintptr_t)fixed & 7) != 0) fail("the fixed part is not aligned");
 
   pthread_mutex_lock(&lock);
   if (getenv("WEFT_CAPTURE_IP")) fprintf(stderr, "%p ", ip);
-  fprintf(stderr, "%s", (const char *)desc + sizeof(head));
+  fprintf(stderr, "%s", (const char*)desc + sizeof(head));
   for (int hidden = 0; hidden <= (nowrite ? 1 : 0); hidden++) {
-    const unsigned char *f = fields;
+    const unsigned char* f = fields;
     for (unsigned i = 0; i < head.field_count; i++) {
       struct weft_field_desc field;
       memcpy(&field, f, sizeof(field));
@@ -173,7 +173,7 @@ static void capture(struct weft_event *event, const void *fixed, const struct we
     if (f != desc + head.size) fail("the fields do not fill the description");
     const unsigned fixed_bytes = event->fixed_size + (hidden ? event->nowrite_size : 0);
     const unsigned segment_count = event->segment_count + (hidden ? event->nowrite_segments : 0u);
-    if (at.fixed != (const unsigned char *)fixed + fixed_bytes) fail("fixed_size is wrong");
+    if (at.fixed != (const unsigned char*)fixed + fixed_bytes) fail("fixed_size is wrong");
     if (at.segment != segments + segment_count) fail("segment_count is wrong");
   }
   fputs("\n", stderr);
@@ -182,8 +182,8 @@ static void capture(struct weft_event *event, const void *fixed, const struct we
 
 /* --- libweft.so's functions -------------------------------------------------------------- */
 
-static const char *event_name(const struct weft_event *event) {
-  return (const char *)event->desc + sizeof(struct weft_event_desc);
+static const char* event_name(const struct weft_event* event) {
+  return (const char*)event->desc + sizeof(struct weft_event_desc);
 }
 
 static void join_all(void) {
@@ -200,14 +200,14 @@ static void join_all(void) {
 
 static const struct weft_library library;
 
-EXPORT void weft_object_register(struct weft_object *object) {
+EXPORT void weft_object_register(struct weft_object* object) {
   object->library = &library;
   if (object->size != sizeof(*object) || object->abi != WEFT_TRACEPOINT_ABI) fail("object");
   if (object->state) fail("an object came twice");
   object->state = object;
   if (getenv("WEFT_CAPTURE_OFF")) return;
   for (uint32_t i = 0; i < object->event_count; i++) {
-    struct weft_event *event = object->events[i];
+    struct weft_event* event = object->events[i];
     if (event->size != sizeof(*event) || event->desc->version != WEFT_EVENT_DESC_VERSION) {
       fail("event");
     }
@@ -216,7 +216,7 @@ EXPORT void weft_object_register(struct weft_object *object) {
     events[event_count++] = event;
   }
   for (uint32_t i = 0; i < object->tracepoint_count; i++) {
-    struct weft_tracepoint *tracepoint = object->tracepoints[i];
+    struct weft_tracepoint* tracepoint = object->tracepoints[i];
     bool known = false; /* libraries that define the same tracepoint all list the first one */
     for (unsigned j = 0; j < tracepoint_count; j++) known |= tracepoints[j] == tracepoint;
     if (known) continue;
@@ -228,7 +228,7 @@ EXPORT void weft_object_register(struct weft_object *object) {
   join_all();
 }
 
-static void unregister(struct weft_object *object) {
+static void unregister(struct weft_object* object) {
   unsigned kept = 0;
   for (unsigned i = 0; i < event_count; i++) {
     bool gone = false;
@@ -248,7 +248,7 @@ static void unregister(struct weft_object *object) {
   join_all();
 }
 
-static int is_enabled(struct weft_tracepoint *tracepoint) { return tracepoint->probe != NULL; }
+static int is_enabled(struct weft_tracepoint* tracepoint) { return tracepoint->probe != NULL; }
 
 static const struct weft_library library = {
     .size = sizeof(struct weft_library),
@@ -258,7 +258,7 @@ static const struct weft_library library = {
 };
 
 /* The executable's note, for linkers that leave it no reference to weft_object_register. */
-static int find_note(struct dl_phdr_info *info, size_t size, void *data) {
+static int find_note(struct dl_phdr_info* info, size_t size, void* data) {
   static const struct {
     ElfW(Nhdr) head;
     char name[8];
@@ -266,13 +266,13 @@ static int find_note(struct dl_phdr_info *info, size_t size, void *data) {
   (void)size;
   (void)data;
   for (unsigned i = 0; i < info->dlpi_phnum; i++) {
-    const char *notes = (const char *)info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+    const char* notes = (const char*)info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
     if (info->dlpi_phdr[i].p_type != PT_NOTE) continue;
     for (size_t at = 0; at + sizeof(wanted) + 8 <= info->dlpi_phdr[i].p_memsz; at += 4) {
       int64_t distance;
       if (memcmp(notes + at, &wanted, sizeof(wanted)) != 0) continue;
       memcpy(&distance, notes + at + sizeof(wanted), sizeof(distance));
-      ((struct weft_object *)(notes + at + sizeof(wanted) + distance))->library = &library;
+      ((struct weft_object*)(notes + at + sizeof(wanted) + distance))->library = &library;
     }
   }
   return 1; /* the first one is the executable */

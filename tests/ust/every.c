@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Emits every event of every_*_tp.h, and tracef and tracelog, with fixed values. Built as C and as C++, with weft's headers and with LTTng's.
+ * Emits every event of every_*_tp.h, and tracef and tracelog, with fixed values. Built as C and as C++,
+ * with weft's headers and with LTTng's. #line: the lines that tracelog records stand in every.expected.
  */
 #include <arpa/inet.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include <lttng/tracef.h>
+#include <lttng/tracelog.h>
 #include "./every_ip_tp.h"
 #include "./every_long_tp.h"
 #include "./every_short_tp.h"
-#include <lttng/tracef.h>
-#include <lttng/tracelog.h>
 
-#define EMIT(event, ...)                                \
-  do {                                                  \
+#define EMIT(event, ...)                                  \
+  do {                                                    \
     lttng_ust_tracepoint(every_long, event, __VA_ARGS__); \
-    tracepoint(every_short, event, __VA_ARGS__);        \
+    tracepoint(every_short, event, __VA_ARGS__);          \
   } while (0)
 
 static int evaluations;
@@ -25,7 +26,8 @@ static int evaluate(int value) {
   return value;
 }
 
-static void emit_v(const char *format, ...) {
+#line 100
+static void emit_v(const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
   lttng_ust_vtracef(format, arguments);
@@ -39,7 +41,7 @@ static void emit_numbers(void) {
   EMIT(integers, -128, 255, -32768, 65535, -2147483647 - 1, 4294967295u, -9223372036854775807L - 1,
        18446744073709551615UL, true, 'w');
   EMIT(integers, 1, 2, 3, 4, 5, 6, 7, 8, false, 'x');
-  EMIT(bases, -1, (void *)0x1234, htons(4660), htonl(305419896), 0x0807060504030201UL);
+  EMIT(bases, -1, (void*)0x1234, htons(4660), htonl(305419896), 0x0807060504030201UL);
   EMIT(floats, 1.5f, -0.1);
   EMIT(enums, 0, 0);
   EMIT(enums, 1, 1);
@@ -49,7 +51,8 @@ static void emit_numbers(void) {
 }
 
 static void emit_texts(void) {
-  static const int ints[20] = {1, -2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20};
+  static const int ints[20] = {1,  -2, 3,  4,  5,  6,  7,  8,  9,  10,
+                               11, 12, 13, 14, 15, 16, 17, 18, 19, 20};
   static const unsigned short shorts[3] = {0x1234, 0xffff, 1};
   static const char text[] = "hello";
   EMIT(strings, "one", "two");
@@ -95,6 +98,7 @@ static void emit_with_side_effects(void) {
   tracepoint(every_short, unused, evaluate(8), 0, 0);
 }
 
+#line 200
 static void emit_messages(void) {
   char long_text[400];
   memset(long_text, 'x', sizeof(long_text) - 1);
@@ -113,7 +117,7 @@ int main(void) {
   emit_rest();
   emit_with_side_effects();
   emit_messages();
-  lttng_ust_tracepoint(every_ip, given, 1, (const void *)0x1234);
+  lttng_ust_tracepoint(every_ip, given, 1, (const void*)0x1234);
   printf("evaluations %d\n", evaluations);
   return 0;
 }

@@ -5,9 +5,9 @@
 
 #include "./every_short_tp.h"
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   for (int i = 0; argc == 2 && i < 3; i++) {
-    void *handle;
+    void* handle;
     tracepoint(every_short, level_info, 100 + i, "not loaded");
     handle = dlopen(argv[1], RTLD_NOW);
     if (!handle) {

@@ -47,7 +47,7 @@
 typedef int WEFT_PROVIDER_SYMBOL(weft_the_provider_is_);
 WEFT_BEGIN_C
 extern int WEFT_PROVIDER_SYMBOL(weft_provider_) WEFT_PROVIDER_VISIBILITY;
-int WEFT_PROVIDER_SYMBOL(weft_provider_) = 0;
+int WEFT_PROVIDER_SYMBOL(weft_provider_) = 0; /* NOLINT(misc-definitions-in-headers): once */
 WEFT_END_C
 
 #undef WEFT_PASS

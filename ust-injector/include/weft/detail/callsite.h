@@ -17,6 +17,7 @@
 /* Where `enabled` leads until, or if never, libweft.so points it elsewhere. */
 static const uint32_t weft_never_enabled __attribute__((unused)) = 0;
 
+/* relaxed: a hint, which the library decides exactly */
 #define WEFT_TRACEPOINT_ENABLED(tracepoint) \
   WEFT_UNLIKELY(__atomic_load_n(WEFT_LOAD((tracepoint).enabled), __ATOMIC_RELAXED))
 
@@ -32,44 +33,46 @@ WEFT_COLD int weft_tracepoint_ask(struct weft_tracepoint* tracepoint) {
  * from making it a jump. weft_call_app_P___E follows the protocol of weft/abi/tracepoint.h;
  * weft_attach_P___E checks the type of an application's probe.
  */
-#define WEFT_DECLARE_TRACEPOINT(provider, event, args)                                 \
-  typedef void weft_probe_type_##provider##___##event(WEFT_ARGS_PROTO(args));          \
-  typedef void weft_app_probe_type_##provider##___##event(WEFT_ARGS_DATA_PROTO(args)); \
-  WEFT_EXTERN_C struct weft_tracepoint weft_tracepoint_##provider##___##event          \
-      WEFT_TRACEPOINT_VISIBILITY;                                                      \
-  WEFT_COLD void weft_call_app_##provider##___##event(                                 \
-      struct weft_tracepoint* weft_self WEFT_ARGS_MORE_PROTO(args)) {                  \
-    const struct weft_app_probes* weft_list;                                           \
-    uint32_t weft_i;                                                                   \
-    __atomic_add_fetch(&weft_self->enters, 1, __ATOMIC_SEQ_CST);                       \
-    weft_list = __atomic_load_n(&weft_self->app_probes, __ATOMIC_SEQ_CST);             \
-    for (weft_i = 0; weft_list && weft_i < weft_list->count; weft_i++) {               \
-      void* weft_data = weft_list->probes[weft_i].data;                                \
-      ((weft_app_probe_type_##provider##___##event*)weft_list->probes[weft_i].fn)(     \
-          WEFT_ARGS_DATA_NAMES(args));                                                 \
-    }                                                                                  \
-    __atomic_add_fetch(&weft_self->leaves, 1, __ATOMIC_SEQ_CST);                       \
-  }                                                                                    \
-  WEFT_INLINE void weft_call_##provider##___##event(WEFT_ARGS_PROTO(args)) {           \
-    struct weft_tracepoint* weft_self = &weft_tracepoint_##provider##___##event;       \
-    void (*weft_probe)(void);                                                          \
-    if (WEFT_UNLIKELY(WEFT_LOAD(weft_self->app_probes) != NULL)) {                     \
-      weft_call_app_##provider##___##event(weft_self WEFT_ARGS_MORE_NAMES(args));      \
-    }                                                                                  \
-    weft_probe = WEFT_LOAD(weft_self->probe);                                          \
-    if (weft_probe) {                                                                  \
-      ((weft_probe_type_##provider##___##event*)weft_probe)(WEFT_ARGS_NAMES(args));    \
-      __asm__ __volatile__("");                                                        \
-    }                                                                                  \
-  }                                                                                    \
-  WEFT_INLINE int weft_attach_##provider##___##event(                                  \
-      weft_app_probe_type_##provider##___##event* fn, void* data) {                    \
-    return weft_probe_attach_checked(#provider ":" #event, WEFT_ARGS_TEXT(args),       \
-                                     (void (*)(void))fn, data);                        \
-  }                                                                                    \
-  WEFT_INLINE int weft_detach_##provider##___##event(                                  \
-      weft_app_probe_type_##provider##___##event* fn, void* data) {                    \
-    return weft_probe_detach_checked(#provider ":" #event, (void (*)(void))fn, data);  \
+#define WEFT_DECLARE_TRACEPOINT(provider, event, args)                                             \
+  typedef void weft_probe_type_##provider##___##event(WEFT_ARGS_PROTO(args));                      \
+  typedef void weft_app_probe_type_##provider##___##event(WEFT_ARGS_DATA_PROTO(args));             \
+  WEFT_EXTERN_C struct weft_tracepoint weft_tracepoint_##provider##___##event                      \
+      WEFT_TRACEPOINT_VISIBILITY;                                                                  \
+  WEFT_COLD void weft_call_app_##provider##___##event(                                             \
+      struct weft_tracepoint* weft_self WEFT_ARGS_MORE_PROTO(args)) {                              \
+    const struct weft_app_probes* weft_list;                                                       \
+    uint32_t weft_i;                                                                               \
+    /* seq_cst: whoever took a probe out of the list then sees this call, or this call its list */ \
+    __atomic_add_fetch(&weft_self->enters, 1, __ATOMIC_SEQ_CST);                                   \
+    weft_list = __atomic_load_n(&weft_self->app_probes, __ATOMIC_SEQ_CST);                         \
+    for (weft_i = 0; weft_list && weft_i < weft_list->count; weft_i++) {                           \
+      void* weft_data = weft_list->probes[weft_i].data;                                            \
+      ((weft_app_probe_type_##provider##___##event*)weft_list->probes[weft_i].fn)(                 \
+          WEFT_ARGS_DATA_NAMES(args));                                                             \
+    }                                                                                              \
+    /* seq_cst: pairs with detach, which frees after it */                                         \
+    __atomic_add_fetch(&weft_self->leaves, 1, __ATOMIC_SEQ_CST);                                   \
+  }                                                                                                \
+  WEFT_INLINE void weft_call_##provider##___##event(WEFT_ARGS_PROTO(args)) {                       \
+    struct weft_tracepoint* weft_self = &weft_tracepoint_##provider##___##event;                   \
+    void (*weft_probe)(void);                                                                      \
+    if (WEFT_UNLIKELY(WEFT_LOAD(weft_self->app_probes) != NULL)) {                                 \
+      weft_call_app_##provider##___##event(weft_self WEFT_ARGS_MORE_NAMES(args));                  \
+    }                                                                                              \
+    weft_probe = WEFT_LOAD(weft_self->probe);                                                      \
+    if (weft_probe) {                                                                              \
+      ((weft_probe_type_##provider##___##event*)weft_probe)(WEFT_ARGS_NAMES(args));                \
+      __asm__ __volatile__("");                                                                    \
+    }                                                                                              \
+  }                                                                                                \
+  WEFT_INLINE int weft_attach_##provider##___##event(                                              \
+      weft_app_probe_type_##provider##___##event* fn, void* data) {                                \
+    return weft_probe_attach_checked(#provider ":" #event, WEFT_ARGS_TEXT(args),                   \
+                                     (void (*)(void))fn, data);                                    \
+  }                                                                                                \
+  WEFT_INLINE int weft_detach_##provider##___##event(                                              \
+      weft_app_probe_type_##provider##___##event* fn, void* data) {                                \
+    return weft_probe_detach_checked(#provider ":" #event, (void (*)(void))fn, data);              \
   }
 
 #define WEFT_TRACEPOINT_VALUE(provider, event, args) \

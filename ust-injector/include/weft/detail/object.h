@@ -23,8 +23,10 @@ extern struct weft_tracepoint* const __stop_weft_tracepoints[]
 extern struct weft_event* const __start_weft_events[] __attribute__((weak, visibility("hidden")));
 extern struct weft_event* const __stop_weft_events[] __attribute__((weak, visibility("hidden")));
 
+/* NOLINTBEGIN(misc-definitions-in-headers): weak */
 __attribute__((weak, used, visibility("hidden"))) struct weft_object weft_this_object;
 __attribute__((weak, visibility("hidden"))) unsigned weft_this_object_users;
+/* NOLINTEND(misc-definitions-in-headers) */
 
 WEFT_END_C
 
