@@ -141,7 +141,10 @@ TEST(TsdlTest, HostileNestingAndCopyingEndInAnError) {
   std::string wide = "struct s0 { integer { size = 8; } a; };\n";
   for (int i = 1; i < 64; i++) {
     const std::string before = "struct s" + std::to_string(i - 1);
-    wide += "struct s" + std::to_string(i) + " { " + before + " a; " + before + " b; };\n";
+    wide += "struct s" + std::to_string(i);
+    wide += " { " + before;
+    wide += " a; " + before;
+    wide += " b; };\n";
   }
   EXPECT_EQ(ParseMetadata(wide).error().code, ErrorCode::kLimit);
   std::string json = "\x1e{\"type\":\"preamble\",\"version\":2}\n\x1e";

@@ -172,8 +172,9 @@ bool StreamReader::NoteDiscarded() {
       previous_->sequence) {
     item_.kind = ItemKind::kDiscardedPackets;
     item_.end_ns = clock.ToNs(packet_.begin.value_or(0));
-    item_.count = *packet_.sequence - *previous_->sequence - 1;
-    if (*item_.count != 0) return true;
+    const uint64_t gap = *packet_.sequence - *previous_->sequence - 1;
+    item_.count = gap;
+    if (gap != 0) return true;
   }
   return false;
 }

@@ -88,6 +88,8 @@ class TsdlParser {
     return {};
   }
 
+  static void IgnoreType(const std::string&, const Type&) {}
+
   Result<Assignment> Value() {
     Assignment value;
     if (tokens_.Peek().kind == TokenKind::kString) {
@@ -112,8 +114,7 @@ class TsdlParser {
     if (tokens_.Accept("stream")) return Stream();
     if (tokens_.Accept("event")) return Event();
     if (tokens_.Accept("callsite")) {
-      return Body([](const std::string&, Type) {},
-                  [](const std::string&, const Assignment&) { return Status(); });
+      return Body(IgnoreType, [](const std::string&, const Assignment&) { return Status(); });
     }
     return tokens_.Bad("unknown block '" + tokens_.Peek().text + "'");
   }
@@ -135,28 +136,25 @@ class TsdlParser {
   }
 
   Status Env() {
-    return Body([](const std::string&, Type) {},
-                [this](const std::string& name, const Assignment& value) -> Status {
-                  if (value.is_number) {
-                    trace_.env.push_back({name, static_cast<int64_t>(value.number)});
-                  } else {
-                    trace_.env.push_back({name, value.text});
-                  }
-                  return {};
-                });
+    return Body(IgnoreType, [this](const std::string& name, const Assignment& value) -> Status {
+      if (value.is_number) {
+        trace_.env.push_back({name, static_cast<int64_t>(value.number)});
+      } else {
+        trace_.env.push_back({name, value.text});
+      }
+      return {};
+    });
   }
 
   Status Clock() {
     ClockClass clock;
-    WEFT_TRY(Body([](const std::string&, Type) {},
-                  [&clock](const std::string& name, const Assignment& value) -> Status {
-                    if (name == "name") clock.name = value.text;
-                    if (name == "freq") clock.frequency = value.number;
-                    if (name == "offset_s")
-                      clock.offset_seconds = static_cast<int64_t>(value.number);
-                    if (name == "offset") clock.offset_cycles = value.number;
-                    return {};
-                  }));
+    WEFT_TRY(Body(IgnoreType, [&clock](const std::string& name, const Assignment& value) -> Status {
+      if (name == "name") clock.name = value.text;
+      if (name == "freq") clock.frequency = value.number;
+      if (name == "offset_s") clock.offset_seconds = static_cast<int64_t>(value.number);
+      if (name == "offset") clock.offset_cycles = value.number;
+      return {};
+    }));
     if (clock.frequency == 0) return tokens_.Bad("a clock's frequency is 0");
     if (!has_clock_) trace_.clock = std::move(clock);
     has_clock_ = true;
@@ -167,9 +165,13 @@ class TsdlParser {
     DataStreamClass stream;
     WEFT_TRY(Body(
         [&stream](const std::string& name, Type type) {
-          if (name == "packet.context") stream.packet_context = std::move(type);
-          if (name == "event.header") stream.event_header = std::move(type);
-          if (name == "event.context") stream.event_context = std::move(type);
+          if (name == "packet.context") {
+            stream.packet_context = std::move(type);
+          } else if (name == "event.header") {
+            stream.event_header = std::move(type);
+          } else if (name == "event.context") {
+            stream.event_context = std::move(type);
+          }
         },
         [&stream](const std::string& name, const Assignment& value) -> Status {
           if (name == "id") stream.id = value.number;
@@ -187,8 +189,11 @@ class TsdlParser {
     std::pair<uint64_t, EventRecordClass> event{0, {}};
     WEFT_TRY(Body(
         [&event](const std::string& name, Type type) {
-          if (name == "context") event.second.context = std::move(type);
-          if (name == "fields") event.second.payload = std::move(type);
+          if (name == "context") {
+            event.second.context = std::move(type);
+          } else if (name == "fields") {
+            event.second.payload = std::move(type);
+          }
         },
         [&event](const std::string& name, const Assignment& value) -> Status {
           if (name == "stream_id") event.first = value.number;
