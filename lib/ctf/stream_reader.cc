@@ -168,11 +168,11 @@ bool StreamReader::NoteDiscarded() {
     if (previous_ && previous_->discarded) item_.count = *packet_.discarded - *previous_->discarded;
     if (item_.count.value_or(*packet_.discarded) != 0) return true;
   }
-  if (!std::exchange(discarded_packets_noted_, true) && packet_.sequence && previous_ &&
-      previous_->sequence) {
+  const auto before = previous_ ? previous_->sequence : std::nullopt;
+  if (!std::exchange(discarded_packets_noted_, true) && packet_.sequence && before) {
+    const uint64_t gap = *packet_.sequence - *before - 1;
     item_.kind = ItemKind::kDiscardedPackets;
     item_.end_ns = clock.ToNs(packet_.begin.value_or(0));
-    const uint64_t gap = *packet_.sequence - *previous_->sequence - 1;
     item_.count = gap;
     if (gap != 0) return true;
   }
