@@ -3,6 +3,8 @@
 // known before it happens: vfork, clone, prctl, syscall. Each does exactly what libc's does; where another
 // library stands behind us (a sanitizer's interceptor), that one is called.
 //
+// vfork and syscall themselves are in interpose_asm.c.
+//
 // Also __asan_default_options: an ASan runtime that is a shared library refuses to start when another
 // library was loaded before it, unless this answer says otherwise. A program that defines it is asked first.
 #include <linux/prctl.h>
@@ -17,8 +19,6 @@
 
 #define WEFT_CLONE_VM 0x00000100
 #define WEFT_CLONE_VFORK 0x00004000
-
-#if defined(__x86_64__)
 
 extern int *__errno_location(void) __attribute__((weak));
 extern void *dlsym(void *handle, const char *name) __attribute__((weak));
@@ -54,62 +54,9 @@ WEFT_HIDDEN __attribute__((used)) long weft_vfork_result(long result, uint64_t l
   return weft_libc_result(result);
 }
 
-// The child returns from vfork and goes on below our return address: so that is kept in a register,
-// which the kernel preserves for each of them, as is what the parent needs afterwards.
-__asm__(
-    ".text\n"
-    ".globl vfork\n"
-    ".type vfork, @function\n"
-    "vfork:\n\t"
-    "subq $8, %rsp\n\t"
-    "call weft_before_vfork\n\t"
-    "addq $8, %rsp\n\t"
-    "popq %rdi\n\t"
-    "movq %rax, %rsi\n\t"
-    "movl $58, %eax\n\t"
-    "syscall\n\t"
-    "pushq %rdi\n\t"
-    "testq %rax, %rax\n\t"
-    "jz 1f\n\t"
-    "movq %rax, %rdi\n\t"
-    "leaq 8(%rsp), %rdx\n\t"
-    "subq $8, %rsp\n\t"
-    "call weft_vfork_result\n\t"
-    "addq $8, %rsp\n"
-    "1:\n\t"
-    "ret\n"
-    ".size vfork, . - vfork\n");
-
-// clone as libc has it: the child calls fn(arg) on its stack and exits with the result.
+// In interpose_asm.c: clone as libc has it, the child calls fn(arg) on its stack and exits with the result.
 int weft_raw_clone(int (*fn)(void *), void *stack, long flags, void *arg, void *ptid, void *tls,
                    void *ctid) WEFT_HIDDEN;
-__asm__(
-    ".text\n"
-    ".type weft_raw_clone, @function\n"
-    "weft_raw_clone:\n\t"
-    "andq $-16, %rsi\n\t"
-    "subq $16, %rsi\n\t"
-    "movq %rcx, 8(%rsi)\n\t"
-    "movq %rdi, (%rsi)\n\t"
-    "movq %rdx, %rdi\n\t"
-    "movq %r8, %rdx\n\t"
-    "movq %r9, %r8\n\t"
-    "movq 8(%rsp), %r10\n\t"
-    "movl $56, %eax\n\t"
-    "syscall\n\t"
-    "testq %rax, %rax\n\t"
-    "jnz 1f\n\t"
-    "xorl %ebp, %ebp\n\t"
-    "popq %rax\n\t"
-    "popq %rdi\n\t"
-    "call *%rax\n\t"
-    "movl %eax, %edi\n\t"
-    "movl $60, %eax\n\t"
-    "syscall\n\t"
-    "hlt\n"
-    "1:\n\t"
-    "ret\n"
-    ".size weft_raw_clone, . - weft_raw_clone\n");
 
 WEFT_EXPORT int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
 WEFT_EXPORT int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...) {
@@ -173,62 +120,6 @@ WEFT_HIDDEN __attribute__((used)) void weft_syscall_clone(long nr, long first) {
   if (nr == __NR_clone3 && first != 0) flags = *(const uint64_t *)first;
   if ((flags & WEFT_CLONE_VM) != 0) weft_before_shared_child();
 }
-
-__asm__(
-    ".text\n"
-    ".globl syscall\n"
-    ".type syscall, @function\n"
-    "syscall:\n\t"
-    "cmpq $317, %rdi\n\t" /* seccomp */
-    "je weft_syscall_filter\n\t"
-    "cmpq $157, %rdi\n\t" /* prctl */
-    "je weft_syscall_filter\n\t"
-    "cmpq $56, %rdi\n\t" /* clone */
-    "je 3f\n\t"
-    "cmpq $58, %rdi\n\t" /* vfork */
-    "je 3f\n\t"
-    "cmpq $435, %rdi\n\t" /* clone3 */
-    "je 3f\n"
-    "1:\n\t"
-    "movq weft_next_syscall(%rip), %rax\n\t"
-    "testq %rax, %rax\n\t"
-    "jz 2f\n\t"
-    "jmp *%rax\n"
-    "2:\n\t"
-    "movq %rdi, %rax\n\t"
-    "movq %rsi, %rdi\n\t"
-    "movq %rdx, %rsi\n\t"
-    "movq %rcx, %rdx\n\t"
-    "movq %r8, %r10\n\t"
-    "movq %r9, %r8\n\t"
-    "movq 8(%rsp), %r9\n\t"
-    "syscall\n\t"
-    "cmpq $-4095, %rax\n\t"
-    "jae 4f\n\t"
-    "ret\n"
-    "4:\n\t"
-    "movq %rax, %rdi\n\t"
-    "jmp weft_libc_result\n"
-    "3:\n\t"
-    "pushq %rdi\n\t"
-    "pushq %rsi\n\t"
-    "pushq %rdx\n\t"
-    "pushq %rcx\n\t"
-    "pushq %r8\n\t"
-    "pushq %r9\n\t"
-    "subq $8, %rsp\n\t"
-    "call weft_syscall_clone\n\t"
-    "addq $8, %rsp\n\t"
-    "popq %r9\n\t"
-    "popq %r8\n\t"
-    "popq %rcx\n\t"
-    "popq %rdx\n\t"
-    "popq %rsi\n\t"
-    "popq %rdi\n\t"
-    "jmp 1b\n"
-    ".size syscall, . - syscall\n");
-
-#endif  // __x86_64__
 
 WEFT_EXPORT const char *__asan_default_options(void);
 WEFT_EXPORT const char *__asan_default_options(void) { return "verify_asan_link_order=0"; }
