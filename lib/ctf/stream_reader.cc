@@ -14,6 +14,12 @@ namespace {
 constexpr size_t kFirstRead = 4096;
 constexpr uint32_t kMagic = 0xc1fc1fc1;
 
+// Packets between two sequence numbers, if both are known.
+std::optional<uint64_t> Gap(std::optional<uint64_t> before, std::optional<uint64_t> after) {
+  if (!before || !after) return std::nullopt;
+  return *after - *before - 1;
+}
+
 }  // namespace
 
 // Collects the integers that the format itself uses.
@@ -168,13 +174,11 @@ bool StreamReader::NoteDiscarded() {
     if (previous_ && previous_->discarded) item_.count = *packet_.discarded - *previous_->discarded;
     if (item_.count.value_or(*packet_.discarded) != 0) return true;
   }
-  const auto before = previous_ ? previous_->sequence : std::nullopt;
-  if (!std::exchange(discarded_packets_noted_, true) && packet_.sequence && before) {
-    const uint64_t gap = *packet_.sequence - *before - 1;
+  if (!std::exchange(discarded_packets_noted_, true) && previous_) {
     item_.kind = ItemKind::kDiscardedPackets;
     item_.end_ns = clock.ToNs(packet_.begin.value_or(0));
-    item_.count = gap;
-    if (gap != 0) return true;
+    item_.count = Gap(previous_->sequence, packet_.sequence);
+    if (item_.count.value_or(0) != 0) return true;
   }
   return false;
 }
