@@ -32,6 +32,8 @@
         (int)WEFT_SHAPE_NOWRITE_SEGMENTS(WEFT_SHAPE(fields)),                                      \
     weft_fields_##provider##___##name = (int)WEFT_SHAPE_FIELDS(WEFT_SHAPE(fields))                 \
   };                                                                                               \
+  WEFT_ABI_ASSERT(weft_fields_##provider##___##name <= (int)WEFT_EVENT_MAX_FIELDS,                 \
+                  "weft: an event has too many fields");                                           \
   WEFT_INLINE void weft_describe_##provider##___##name(void){WEFT_DESCRIBE_FIELDS(                 \
       fields)} WEFT_INLINE void weft_emit_##provider##___##name(struct weft_event* weft_self,      \
                                                                 const void* weft_ip                \
