@@ -144,7 +144,10 @@ class Recording {
     auto output = PrepareOutput(wanted);
     if (!output) return Complain(output.error(), kExitOutput);
     auto session = SessionClient::Begin(tree);
-    if (!session) return Complain(session.error(), kExitTracing);
+    if (!session) {
+      rmdir(output->c_str());
+      return Complain(session.error(), kExitTracing);
+    }
     session_.emplace(std::move(*session));
     auto text = InMemory(api::ToYaml(traces_));
     if (!text) return Complain(text.error(), kExitTracing);
@@ -156,11 +159,14 @@ class Recording {
                                       .uid = geteuid()});
     if (status) status = session_->Start();
     if (status) return kExitOk;
-    const bool refused = status.error().code == ErrorCode::kInvalid;
+    const ErrorCode code = status.error().code;
     SayNotices();
     Complain(status.error(), kExitTracing);
     session_->Destroy();
-    return refused ? kExitBadInput : kExitTracing;
+    rmdir(output->c_str());  // if it is empty
+    return code == ErrorCode::kInvalid      ? kExitBadInput
+           : code == ErrorCode::kPermission ? kExitOutput
+                                            : kExitTracing;
   }
 
   // ld.so takes spaces and colons for separators.

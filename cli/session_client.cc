@@ -136,7 +136,10 @@ Result<ipc::SessionState> SessionClient::Poll(milliseconds timeout) {
   }
   if (!message) return std::unexpected(message.error());
   if (auto* refused = std::get_if<ipc::Refused>(&*message))
-    return Fail(ErrorCode::kInvalid, std::move(refused->message));
+    return Fail(refused->kind == "input"    ? ErrorCode::kInvalid
+                : refused->kind == "output" ? ErrorCode::kPermission
+                                            : ErrorCode::kUnsupported,
+                std::move(refused->message));
   if (auto* state = std::get_if<ipc::SessionState>(&*message)) return std::move(*state);
   return Fail(ErrorCode::kCorrupt, "an answer that is none");
 }

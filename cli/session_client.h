@@ -29,9 +29,10 @@ class SessionClient {
   // WEFT_DIR for the program.
   [[nodiscard]] const std::string& folder() const { return folder_; }
 
-  // kInvalid: what is wrong with the Traces, for people, maybe several lines.
+  // kInvalid: what is wrong with the Traces, for people, maybe several lines. kPermission: the output
+  // folder cannot be used. Others: weft failed.
   Status Create(ipc::CreateSession command);
-  // Until everything is ready.
+  // Until everything is ready. Errors as above.
   Status Start();
   // Tells the agent; then poll Poll until it gives a stopped session.
   Status RequestStop();

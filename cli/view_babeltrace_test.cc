@@ -288,6 +288,23 @@ TEST_P(ViewBabeltraceTest, TracesOfSeveralNodesMerge) {
   EXPECT_EQ(std::count(ours.out.begin(), ours.out.end(), '\n'), 100);
 }
 
+TEST_P(ViewBabeltraceTest, TheEnvironmentGrows) {
+  TestTrace trace(GetParam());
+  trace.info.env = ctf::MakeEnv({});
+  trace.Begin();
+  const ctf::Channel& channel = trace.AddChannel({.name = "c"});
+  const ctf::EventClass& event = trace.AddEvent(0, channel, {.name = "p:e"});
+  const size_t stream = trace.AddStream(channel, 0);
+  ASSERT_EQ(trace.writer(stream).Append(TestTrace::kStart, channel, event, {}), Appended::kOk);
+  trace.Finish(stream, 0, 0);
+  const std::string more = ctf::EnvMetadata(trace.info, {{"hostname", "late"}, {"vpid_min", 5}});
+  trace.Append("metadata", more);
+  const std::string text = ExpectSame(trace, 1);
+  EXPECT_EQ(text.find("late") != std::string::npos, GetParam() == Version::k1_8);
+  EXPECT_TRUE(more.empty() || more.ends_with("};\n\n"));
+  EXPECT_EQ(ctf::EnvMetadata(trace.info, {}), "");
+}
+
 TEST_P(ViewBabeltraceTest, SameColours) {
   TestTrace trace(GetParam());
   trace.Begin();

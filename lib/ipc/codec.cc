@@ -180,7 +180,7 @@ void Fields(A& a, SessionState& m) {
 }
 template <typename A>
 void Fields(A& a, Refused& m) {
-  a("message", m.message);
+  a("kind", m.kind), a("message", m.message);
 }
 
 // In the order of Message's alternatives.

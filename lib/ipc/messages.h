@@ -320,6 +320,7 @@ struct SessionState {
 };
 
 struct Refused {
+  std::string kind;  // "input": the command is wrong; "output": its folder; "tracing": weft failed
   std::string message;  // may have several lines
 };
 

@@ -71,8 +71,8 @@ void Agent::OnClient(uint64_t number, Result<ipc::Message> message) {
 }
 
 void Agent::Create(Client& client, const ipc::CreateSession& command) {
-  const auto refuse = [&](const Error& error) {
-    (void)client.channel.Send(ipc::Refused{error.message});
+  const auto refuse = [&](const Error& error, const char* kind = "input") {
+    (void)client.channel.Send(ipc::Refused{kind, error.message});
   };
   if (!session_.channels.empty())
     return refuse({ErrorCode::kInvalid, 0, "there is a session already"});
@@ -81,12 +81,12 @@ void Agent::Create(Client& client, const ipc::CreateSession& command) {
   auto session = Session::Create(command, *text);
   if (!session) return refuse(session.error());
   auto output = OutputFolder::Open(command.output);
-  if (!output) return refuse(output.error());
+  if (!output) return refuse(output.error(), "output");
   session_ = std::move(*session);
   output_.emplace(std::move(*output));
   if (const Status saved = Save(); !saved) {
     session_ = Session();
-    return refuse(saved.error());
+    return refuse(saved.error(), "tracing");
   }
   ToKeeper(ipc::StartConsumer{kConsumerName});
   (void)client.channel.Send(State());
@@ -155,7 +155,8 @@ void Agent::FinishWithoutConsumer() {
   for (auto& [number, client] : clients_) {
     if (!client.waits_for_start) continue;
     client.waits_for_start = false;
-    (void)client.channel.Send(ipc::Refused{"weft-consumer does not start: " + consumer_reason_});
+    (void)client.channel.Send(
+        ipc::Refused{"tracing", "weft-consumer does not start: " + consumer_reason_});
   }
   if (const Status saved = Save(); !saved) Note(saved.error().message);
   AnswerWaiting();

@@ -120,7 +120,7 @@ void Agent::OnChannelReady(const ipc::ChannelReady& ready) {
     for (auto& [number, client] : clients_) {
       if (!client.waits_for_start) continue;
       client.waits_for_start = false;
-      (void)client.channel.Send(ipc::Refused{ready.error});
+      (void)client.channel.Send(ipc::Refused{"output", ready.error});
     }
   }
   AnswerWaiting();

@@ -63,8 +63,7 @@ void Keeper::Start(Component& component) {
   component.recovery.Started(now);
   if (!child) {
     component.recovery.Died(now, child.error().message);
-    if (component.recovery.failures() == 1) TellOwner("weft-keeper", child.error().message);
-    return;
+    return TellOwner("weft-keeper", child.error().message);
   }
   component.child = std::move(*child);
   (void)loop_.WatchChannel(component.child.channel, [this, &component](auto message) {
@@ -128,6 +127,9 @@ void Keeper::Tick() {
   look(agent_);
   for (auto& [name, consumer] : consumers_) look(*consumer);
   TellAgent();
+  // Nobody is left to end the session in order, or it never began.
+  const bool hopeless = agent_.recovery.given_up() || !owner_told_;
+  if (owner_gone_ && agent_.child.pid < 0 && hopeless) Quit();
   if (quitting_) ContinueQuit();
 }
 
@@ -168,11 +170,7 @@ void Keeper::OnEnd(Component& component, int status) {
                                     std::to_string(kGivenUpRetry.count() / 1000) + " s"
                               : ", started again";
   TellOwner("weft-keeper", std::move(text));
-  if (&component == &agent_) {
-    // Nobody is left to end the session in order.
-    if (owner_gone_ && recovery.given_up()) Quit();
-    return;
-  }
+  if (&component == &agent_) return;
   if (agent_.child.pid < 0) return;
   (void)agent_.child.channel.Send(
       ipc::ConsumerGone{.name = component.name,
@@ -190,7 +188,6 @@ void Keeper::OnOwner(Result<ipc::Message> message) {
   owner_.Close();
   owner_gone_ = true;
   if (quitting_) return;
-  if (agent_.child.pid < 0 && agent_.recovery.given_up()) return Quit();
   if (kept_complete_ && agent_.child.pid > 0) (void)agent_.child.channel.Send(ipc::OwnerGone{});
 }
 
