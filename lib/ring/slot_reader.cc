@@ -38,7 +38,8 @@ uint64_t SlotReader::DataOffset(uint64_t position) const {
 Status SlotReader::Resume(const SlotState& state) {
   const uint64_t offset = state.position & mask_;
   if ((offset != 0 && offset < kHeaderBytes) || offset % 8 != 0 || state.position > kMaxCount ||
-      state.accounted > kMaxCount || state.in_subbuf > state.accounted) {
+      state.accounted > kMaxCount || state.in_subbuf > state.accounted ||
+      state.skipped > state.accounted) {
     return Corrupt("no position of a reader");
   }
   state_ = state;
@@ -189,7 +190,8 @@ Status SlotReader::EnterSubbuf(const weft_subbuf_header& header, uint64_t sequen
       (header.records_before != state_.accounted && !jumped_)) {
     return Corrupt("records_before contradicts the records");
   }
-  if (skip_below_ == 0) state_.overwritten += header.records_before - state_.accounted;
+  const uint64_t passed = header.records_before - state_.accounted;
+  (skip_below_ == 0 ? state_.overwritten : state_.skipped) += passed;
   state_.accounted = header.records_before;
   state_.in_subbuf = 0;
   state_.position += kHeaderBytes;
@@ -205,6 +207,7 @@ Status SlotReader::SkipRead() {
     if (step == Step::kCorrupt) return Corrupt(why_);
     if (step != Step::kRecord) return {};
     Advance();
+    state_.skipped++;
   }
   skip_below_ = 0;
   return {};

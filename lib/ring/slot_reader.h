@@ -31,6 +31,7 @@ struct SlotState {
   uint64_t accounted = 0;    // records below position, overwritten ones included
   uint64_t in_subbuf = 0;    // of these, in the sub-buffer of position
   uint64_t overwritten = 0;  // records that the writer took back before they were read
+  uint64_t skipped = 0;      // ResumeAtTail: records that somebody else took
 };
 
 struct RecordView {

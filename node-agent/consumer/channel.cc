@@ -191,7 +191,7 @@ void Channel::DropAbsentRings() {
     totals_.tail_unknown += ring.phase == RingPhase::kActive ? 1 : 0;
     totals_.recorded += ring.corrupt_recorded;
     for (const SlotRecord& slot : ring.slots) {
-      totals_.recorded += slot.state.accounted;
+      totals_.recorded += slot.recorded();
       totals_.overwritten += slot.state.overwritten;
       for (size_t i = 0; i < slot.discarded.size(); i++) {
         totals_.discarded[i] += slot.discarded[i];
@@ -222,7 +222,7 @@ ipc::ChannelCounts Channel::Counts() const {
   for (const RingRecord& ring : restored_) {
     counts.recorded += ring.corrupt_recorded;
     for (const SlotRecord& slot : ring.slots) {
-      counts.recorded += slot.state.accounted;
+      counts.recorded += slot.recorded();
       counts.overwritten += slot.state.overwritten;
       for (size_t i = 0; i < discarded.size(); i++) discarded[i] += slot.discarded[i];
     }

@@ -64,6 +64,8 @@ void Channel::TakeBufferAway(Cursor& cursor) {
 }
 
 bool Channel::Prime(Cursor& cursor, uint64_t& budget) {
+  // Another cursor of a ring set may have found that it is to be given up.
+  if (!cursor.input->active()) return false;
   // Each turn copies something, moves on to the next sub-buffer, or ends.
   for (;;) {
     switch (cursor.reader.Fetch()) {

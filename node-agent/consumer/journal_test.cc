@@ -86,7 +86,8 @@ TEST(Journal, StateSurvivesEncoding) {
   channel.totals.lost[kLostCorrupt] = 5;
   channel.streams.push_back({.cpu = 2, .bytes = 4096, .next_sequence = 8, .discarded = 1});
   RingRecord ring{.key = {1, 2}, .instance = 3, .phase = RingPhase::kDone};
-  ring.slots.push_back({.slot = 4, .last_cpu = 5, .state = {6, 7, 8, 9}, .discarded = {1, 2, 3}});
+  ring.slots.push_back(
+      {.slot = 4, .last_cpu = 5, .state = {6, 7, 8, 9, 2}, .discarded = {1, 2, 3}});
   channel.rings.push_back(ring);
   output.channels.push_back(channel);
   std::vector<uint8_t> bytes;

@@ -111,7 +111,7 @@ uint64_t RingInput::recorded() const {
   uint64_t sum = corrupt_recorded_;
   for (const auto& cursor : cursors_) {
     if (cursor == nullptr) continue;
-    sum += cursor->reader.state().accounted;
+    sum += cursor->reader.state().accounted - cursor->reader.state().skipped;
     if (active()) sum += BehindHead(*cursor);
   }
   return sum;

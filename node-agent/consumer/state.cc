@@ -58,6 +58,7 @@ constexpr auto kSlot = [](auto& io, auto& slot) {
   io.Word(slot.state.accounted);
   io.Word(slot.state.in_subbuf);
   io.Word(slot.state.overwritten);
+  io.Word(slot.state.skipped);
   io.Word(slot.discarded);
 };
 

@@ -46,6 +46,9 @@ struct Totals {
 };
 
 struct SlotRecord {
+  // What this consumer and those whose journal it has must account for.
+  [[nodiscard]] uint64_t recorded() const { return state.accounted - state.skipped; }
+
   uint32_t slot = 0;
   uint32_t last_cpu = 0;
   ring::SlotState state;
