@@ -9,6 +9,7 @@
 #define WEFT_LIB_CTF_METADATA_WRITER_H_
 
 #include <string>
+#include <vector>
 
 #include "lib/ctf/event_class.h"
 #include "lib/ctf/schema.h"
@@ -17,6 +18,9 @@ namespace weft::ctf {
 
 std::string TraceMetadata(const TraceInfo& trace);
 std::string ChannelMetadata(const TraceInfo& trace, const Channel& channel);
+// More of the environment, known only later (the range of vpids). Empty for CTF 2, which has one
+// environment, at the beginning.
+std::string EnvMetadata(const TraceInfo& trace, const std::vector<EnvEntry>& env);
 std::string EventMetadata(const TraceInfo& trace, const EventClass& event);
 
 }  // namespace weft::ctf

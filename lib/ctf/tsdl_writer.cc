@@ -205,6 +205,10 @@ trace {
   return out + Replace(kPacketAndHeader, "@", clock);
 }
 
+std::string TsdlEnv(const std::vector<EnvEntry>& env) {
+  return env.empty() ? std::string() : EnvText(env) + "\n";
+}
+
 std::string TsdlChannel(const Channel& channel) {
   std::string out = "stream {\n\tid = " + std::to_string(channel.id) +
                     ";\n\tevent.header := struct event_header;\n"

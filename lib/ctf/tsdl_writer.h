@@ -6,6 +6,7 @@
 #define WEFT_LIB_CTF_TSDL_WRITER_H_
 
 #include <string>
+#include <vector>
 
 #include "lib/ctf/event_class.h"
 #include "lib/ctf/schema.h"
@@ -13,6 +14,7 @@
 namespace weft::ctf {
 
 std::string TsdlTrace(const TraceInfo& trace);
+std::string TsdlEnv(const std::vector<EnvEntry>& env);
 std::string TsdlChannel(const Channel& channel);
 std::string TsdlEvent(const EventClass& event);
 
