@@ -219,6 +219,24 @@ OBJECTS = [
     program("objects", "spawn", label="asan-spawn", flavours=("asan",)),
 ]
 
+def emulated(name, *args, label=None, **more):
+    return Case("arm64", label or name,
+                ("qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", "{bin}/" + name, *args),
+                flavours=("arm64",), tools=("qemu-aarch64", "aarch64-linux-gnu-gcc"), **more)
+
+
+ARM64 = [
+    emulated("plain", status=7, books="all"),
+    emulated("plain", label="monotonic", status=7, books="all", clock="monotonic"),
+    emulated("plain", label="contexts", status=7, books="all", contexts=(1, 2, 4), subbuf_shift=20),
+    emulated("overflow", mode="overwrite", books="all"),
+    emulated("threads"),
+    emulated("fork_tree", books="all"),
+    emulated("raw_fork", books="all"),
+    emulated("vfork_first", books="all"),
+    emulated("last_words", books="all", status=12),
+]
+
 SYSTEM = [
     system("python", "python3", "-c", PYTHON),
     system("sh", "sh", "-c", SHELL, "sh", "a", "b"),
@@ -238,4 +256,4 @@ SYSTEM = [
     system("strace", "strace", "-f", "-o", "/dev/null", "sh", "-c", "true; echo traced"),
 ]
 
-CASES = PROCESSES + CHILDREN + THREADS + LIMITS + SECCOMP + IDENTITY + OBJECTS + SYSTEM
+CASES = PROCESSES + CHILDREN + THREADS + LIMITS + SECCOMP + IDENTITY + OBJECTS + ARM64 + SYSTEM

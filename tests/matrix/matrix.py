@@ -85,6 +85,8 @@ class Runner:
             raise Failure(f"status {bare[0]} without the library; it said:\n  "
                           + "\n  ".join(bare[1]))
         preload = {case.preload_as: self.library}
+        if case.group == "arm64":  # told to the emulator, for the program only
+            preload = {"QEMU_SET_ENV": f"LD_PRELOAD={self.programs}/arm64/libweft.so"}
         self.compare(case, "with the library alone", bare, self.run(case, flavour, preload))
         for enabled in (False, True):
             with tempfile.TemporaryDirectory(prefix="weft-matrix-") as parent:

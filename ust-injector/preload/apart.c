@@ -18,8 +18,8 @@
 // Signals are blocked in the callers and so in what runs here: no handler of the program uses it.
 static struct {
   uint8_t bytes[WEFT_APART_STACK_BYTES];
-  void (*fn)(void *);
-  void *arg;
+  void (*fn)(void*);
+  void* arg;
 } stack __attribute__((aligned(16)));
 
 // glibc: false as soon as a second thread was made. Weak: NULL in other libcs and before 2.32.
@@ -36,7 +36,7 @@ bool weft_is_threaded(void) {
 
 // With CLONE_VFORK the caller sleeps until the other one has left this memory.
 static long start(long flags) {
-  void *top = &stack.fn;
+  void* top = &stack.fn;
   long result;
 #if defined(__x86_64__)
   register long r10 __asm__("r10") = 0;
@@ -59,7 +59,7 @@ static long start(long flags) {
       : "rcx", "r11", "memory");
 #else
   register long x0 __asm__("x0") = flags;
-  register void *x1 __asm__("x1") = top;
+  register void* x1 __asm__("x1") = top;
   register long x2 __asm__("x2") = 0;
   register long x3 __asm__("x3") = 0;
   register long x4 __asm__("x4") = 0;
@@ -83,7 +83,7 @@ static long start(long flags) {
   return result;
 }
 
-bool weft_run_in_thread(void (*fn)(void *), void *arg) {
+bool weft_run_in_thread(void (*fn)(void*), void* arg) {
   if (weft_silent || weft_process.clone_kills) return false;
   stack.fn = fn;
   stack.arg = arg;
@@ -98,7 +98,7 @@ bool weft_run_in_thread(void (*fn)(void *), void *arg) {
   return true;
 }
 
-long weft_run_in_child(void (*fn)(void *), void *arg, bool share_memory) {
+long weft_run_in_child(void (*fn)(void*), void* arg, bool share_memory) {
   stack.fn = fn;
   stack.arg = arg;
   return start(WEFT_CLONE_VFORK | (share_memory ? WEFT_CLONE_VM : 0));

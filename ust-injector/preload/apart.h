@@ -19,10 +19,10 @@
 #define WEFT_APART_THREAD_FLAGS 0x00054b00L /* VM, FS, SIGHAND, THREAD, SYSVSEM, VFORK */
 
 // False: no such thread could be made, fn was not called.
-bool weft_run_in_thread(void (*fn)(void *), void *arg);
+bool weft_run_in_thread(void (*fn)(void*), void* arg);
 
 // The child's pid, to be waited for with __WALL, or a negative errno.
-long weft_run_in_child(void (*fn)(void *), void *arg, bool share_memory);
+long weft_run_in_child(void (*fn)(void*), void* arg, bool share_memory);
 
 // False where no other thread can use this process's descriptors now.
 bool weft_is_threaded(void);

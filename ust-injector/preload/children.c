@@ -23,7 +23,7 @@ static void leave(void) {
   __atomic_store_n(&weft_anchor->gate, 0, __ATOMIC_RELEASE);
 }
 
-static void set_slots(struct weft_anchor_channel *c) {
+static void set_slots(struct weft_anchor_channel* c) {
   const bool safe = weft_process.vforked == 0 && !weft_process.shares_tls;
   // seq_cst: in force before the child exists
   __atomic_store_n(&c->ring.slot_count, safe ? c->rseq_slots : 0, __ATOMIC_SEQ_CST);
@@ -39,7 +39,7 @@ void weft_before_shared_child(void) {
   if (weft_anchor != NULL) set_all_slots();  // only ever to 0: needs no gate
 }
 
-void weft_children_set_slots(struct weft_anchor_channel *channel) {
+void weft_children_set_slots(struct weft_anchor_channel* channel) {
   if (enter()) {
     set_slots(channel);
     leave();
@@ -50,8 +50,8 @@ void weft_children_set_slots(struct weft_anchor_channel *channel) {
   if (__atomic_load_n(&weft_process.shares_tls, __ATOMIC_SEQ_CST)) set_slots(channel);
 }
 
-static struct weft_slot *atomic_slot(uint32_t channel) {
-  const struct weft_writer_ring *ring = &weft_anchor->channels[channel].ring;
+static struct weft_slot* atomic_slot(uint32_t channel) {
+  const struct weft_writer_ring* ring = &weft_anchor->channels[channel].ring;
   return ring->slots != NULL ? ring->slots + ring->atomic_slot : NULL;
 }
 
@@ -68,7 +68,7 @@ uint64_t weft_before_vfork(void) {
   }
   const uintptr_t self = weft_thread_pointer();
   for (uint32_t i = 0; i < WEFT_MAX_CHANNELS; ++i) {
-    const struct weft_slot *slot = atomic_slot(i);
+    const struct weft_slot* slot = atomic_slot(i);
     // relaxed: only this thread stores its own name
     if (slot != NULL && __atomic_load_n(&slot->lock, __ATOMIC_RELAXED) == self) locked |= 1ull << i;
   }
@@ -79,7 +79,7 @@ void weft_after_vfork(long pid, uint64_t locked_before) {
   if (weft_anchor == NULL) return;
   const uint64_t self = weft_thread_pointer();
   for (uint32_t i = 0; pid > 0 && i < WEFT_MAX_CHANNELS; ++i) {
-    struct weft_slot *slot = atomic_slot(i);
+    struct weft_slot* slot = atomic_slot(i);
     uint64_t owner = self;
     if (slot != NULL && (locked_before >> i & 1) == 0) {
       // release: as the child's own unlock, had it lived; nothing it did not commit is visible

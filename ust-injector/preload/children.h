@@ -28,6 +28,6 @@ void weft_after_vfork(long pid, uint64_t locked_before);
 void weft_before_shared_child(void);
 
 // Sets ring.slot_count of a new ring set, or to 0 while sections are not safe.
-void weft_children_set_slots(struct weft_anchor_channel *channel);
+void weft_children_set_slots(struct weft_anchor_channel* channel);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_CHILDREN_H_

@@ -19,30 +19,30 @@ static const char function_name[] = "__kernel_clock_gettime";
 static int (*vdso_clock_gettime)(int clock, int64_t time[2]);
 
 struct image {
-  uintptr_t base; // what its addresses are relative to
-  const Elf64_Sym *symbols;
-  const char *strings;
-  const uint32_t *hash;     // DT_HASH
-  const uint32_t *gnu_hash; // DT_GNU_HASH; newer kernels have only this one
+  uintptr_t base;  // what its addresses are relative to
+  const Elf64_Sym* symbols;
+  const char* strings;
+  const uint32_t* hash;      // DT_HASH
+  const uint32_t* gnu_hash;  // DT_GNU_HASH; newer kernels have only this one
 };
 
-static const Elf64_Dyn *find_dynamic(uintptr_t start, uintptr_t *base) {
-  const Elf64_Ehdr *header = (const Elf64_Ehdr *)start;
-  const Elf64_Phdr *p = (const Elf64_Phdr *)(start + header->e_phoff);
-  const Elf64_Dyn *dynamic = NULL;
+static const Elf64_Dyn* find_dynamic(uintptr_t start, uintptr_t* base) {
+  const Elf64_Ehdr* header = (const Elf64_Ehdr*)start;
+  const Elf64_Phdr* p = (const Elf64_Phdr*)(start + header->e_phoff);
+  const Elf64_Dyn* dynamic = NULL;
   for (uint32_t i = 0; i < header->e_phnum; ++i) {
     if (p[i].p_type == PT_LOAD && p[i].p_offset == 0) *base = start - p[i].p_vaddr;
-    if (p[i].p_type == PT_DYNAMIC) dynamic = (const Elf64_Dyn *)(start + p[i].p_offset);
+    if (p[i].p_type == PT_DYNAMIC) dynamic = (const Elf64_Dyn*)(start + p[i].p_offset);
   }
   return dynamic;
 }
 
-static bool read_image(uintptr_t start, struct image *image) {
+static bool read_image(uintptr_t start, struct image* image) {
   image->base = start;
-  const Elf64_Dyn *d = find_dynamic(start, &image->base);
+  const Elf64_Dyn* d = find_dynamic(start, &image->base);
   if (d == NULL) return false;
   for (; d->d_tag != DT_NULL; ++d) {
-    const void *at = (const void *)(image->base + d->d_un.d_ptr);
+    const void* at = (const void*)(image->base + d->d_un.d_ptr);
     if (d->d_tag == DT_SYMTAB) image->symbols = at;
     if (d->d_tag == DT_STRTAB) image->strings = at;
     if (d->d_tag == DT_HASH) image->hash = at;
@@ -52,13 +52,13 @@ static bool read_image(uintptr_t start, struct image *image) {
          (image->hash != NULL || image->gnu_hash != NULL);
 }
 
-static uint32_t count_symbols(const struct image *image) {
+static uint32_t count_symbols(const struct image* image) {
   if (image->hash != NULL) return image->hash[1];
   // GNU hash: header of 4 words, bloom filter of 8-byte words, buckets, then chains from symbol
   // `first` on; the last entry of a chain is odd.
   const uint32_t buckets = image->gnu_hash[0], first = image->gnu_hash[1];
-  const uint32_t *bucket = image->gnu_hash + 4 + 2 * image->gnu_hash[2];
-  const uint32_t *chain = bucket + buckets;
+  const uint32_t* bucket = image->gnu_hash + 4 + 2 * image->gnu_hash[2];
+  const uint32_t* chain = bucket + buckets;
   uint32_t last = 0;
   for (uint32_t i = 0; i < buckets; ++i) {
     if (bucket[i] > last) last = bucket[i];
@@ -74,9 +74,9 @@ void weft_clock_start(void) {
   if (start == 0 || !read_image(start, &image)) return;
   const uint32_t count = count_symbols(&image);
   for (uint32_t i = 0; i < count; ++i) {
-    const Elf64_Sym *s = &image.symbols[i];
+    const Elf64_Sym* s = &image.symbols[i];
     if (s->st_shndx != SHN_UNDEF && weft_equal(image.strings + s->st_name, function_name)) {
-      vdso_clock_gettime = (int (*)(int, int64_t *))(image.base + s->st_value);
+      vdso_clock_gettime = (int (*)(int, int64_t*))(image.base + s->st_value);
     }
   }
 }

@@ -20,19 +20,19 @@
 #define WEFT_CLONE_VM 0x00000100
 #define WEFT_CLONE_VFORK 0x00004000
 
-extern int *__errno_location(void) __attribute__((weak));
-extern void *dlsym(void *handle, const char *name) __attribute__((weak));
-extern void __asan_handle_vfork(void *sp) __attribute__((weak));
+extern int* __errno_location(void) __attribute__((weak));
+extern void* dlsym(void* handle, const char* name) __attribute__((weak));
+extern void __asan_handle_vfork(void* sp) __attribute__((weak));
 
 // The next ones in the program's order of libraries; NULL: make the system call.
-static int (*next_clone)(int (*fn)(void *), void *stack, int flags, void *arg, ...);
+static int (*next_clone)(int (*fn)(void*), void* stack, int flags, void* arg, ...);
 static int (*next_prctl)(int option, ...);
-WEFT_HIDDEN void *weft_next_syscall;
+WEFT_HIDDEN void* weft_next_syscall;
 
 static void find_next(void) {
   if (dlsym == NULL) return;
-  void *const after_us = (void *)-1l;  // RTLD_NEXT
-  next_clone = (int (*)(int (*)(void *), void *, int, void *, ...))dlsym(after_us, "clone");
+  void* const after_us = (void*)-1l;  // RTLD_NEXT
+  next_clone = (int (*)(int (*)(void*), void*, int, void*, ...))dlsym(after_us, "clone");
   next_prctl = (int (*)(int, ...))dlsym(after_us, "prctl");
   weft_next_syscall = dlsym(after_us, "syscall");
 }
@@ -48,23 +48,23 @@ WEFT_HIDDEN __attribute__((used)) long weft_libc_result(long result) {
 }
 
 WEFT_HIDDEN __attribute__((used)) long weft_vfork_result(long result, uint64_t locked_before,
-                                                         void *sp) {
+                                                         void* sp) {
   weft_after_vfork(result, locked_before);
   if (__asan_handle_vfork != NULL && result > 0) __asan_handle_vfork(sp);
   return weft_libc_result(result);
 }
 
 // In interpose_asm.c: clone as libc has it, the child calls fn(arg) on its stack and exits with the result.
-int weft_raw_clone(int (*fn)(void *), void *stack, long flags, void *arg, void *ptid, void *tls,
-                   void *ctid) WEFT_HIDDEN;
+int weft_raw_clone(int (*fn)(void*), void* stack, long flags, void* arg, void* ptid, void* tls,
+                   void* ctid) WEFT_HIDDEN;
 
-WEFT_EXPORT int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
-WEFT_EXPORT int clone(int (*fn)(void *), void *stack, int flags, void *arg, ...) {
+WEFT_EXPORT int clone(int (*fn)(void*), void* stack, int flags, void* arg, ...);
+WEFT_EXPORT int clone(int (*fn)(void*), void* stack, int flags, void* arg, ...) {
   va_list more;
   va_start(more, arg);
-  void *ptid = va_arg(more, void *);
-  void *tls = va_arg(more, void *);
-  void *ctid = va_arg(more, void *);
+  void* ptid = va_arg(more, void*);
+  void* tls = va_arg(more, void*);
+  void* ctid = va_arg(more, void*);
   va_end(more);
   const bool shares = (flags & WEFT_CLONE_VM) != 0;
   const bool waits = shares && (flags & WEFT_CLONE_VFORK) != 0;
@@ -117,9 +117,9 @@ WEFT_HIDDEN __attribute__((used)) long weft_syscall_filter(long nr, long a, long
 WEFT_HIDDEN __attribute__((used)) void weft_syscall_clone(long nr, long first) {
   uint64_t flags = WEFT_CLONE_VM;
   if (nr == __NR_clone) flags = (uint64_t)first;
-  if (nr == __NR_clone3 && first != 0) flags = *(const uint64_t *)first;
+  if (nr == __NR_clone3 && first != 0) flags = *(const uint64_t*)first;
   if ((flags & WEFT_CLONE_VM) != 0) weft_before_shared_child();
 }
 
-WEFT_EXPORT const char *__asan_default_options(void);
-WEFT_EXPORT const char *__asan_default_options(void) { return "verify_asan_link_order=0"; }
+WEFT_EXPORT const char* __asan_default_options(void);
+WEFT_EXPORT const char* __asan_default_options(void) { return "verify_asan_link_order=0"; }

@@ -14,30 +14,30 @@
 
 enum area_state {
   AREA_FREE = 0,
-  AREA_CLAIMED = 1, // its owner is talking to the kernel
+  AREA_CLAIMED = 1,  // its owner is talking to the kernel
   AREA_USABLE = 2,
-  AREA_REFUSED = 3, // the kernel would not have it: somebody else registered the thread
+  AREA_REFUSED = 3,  // the kernel would not have it: somebody else registered the thread
 };
 
 struct entry {
-  uint8_t rseq[WEFT_RSEQ_BYTES]; // the kernel's
+  uint8_t rseq[WEFT_RSEQ_BYTES];  // the kernel's
   uintptr_t thread_pointer;
   uint32_t tid;
-  uint32_t state; // enum area_state
+  uint32_t state;  // enum area_state
   uint64_t reserved[2];
 };
 
-static struct entry *pool;
+static struct entry* pool;
 
-static struct entry *areas(void) {
+static struct entry* areas(void) {
   // acquire: pairs with the release below
-  struct entry *p = __atomic_load_n(&pool, __ATOMIC_ACQUIRE);
+  struct entry* p = __atomic_load_n(&pool, __ATOMIC_ACQUIRE);
   if (p != NULL) return p;
   const uint64_t size = WEFT_AREAS * sizeof(struct entry);
   const long map =
       weft_syscall(__NR_mmap, 0, size, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (map < 0 && map > -4096) return NULL;
-  struct entry *mine = (struct entry *)map;
+  struct entry* mine = (struct entry*)map;
   if (weft_syscall(__NR_madvise, map, size, MADV_WIPEONFORK) != 0 ||
       // release: for symmetry; the pool is all zero
       !__atomic_compare_exchange_n(&pool, &p, mine, false, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)) {
@@ -47,7 +47,7 @@ static struct entry *areas(void) {
   return mine;
 }
 
-static bool register_area(struct entry *e) {
+static bool register_area(struct entry* e) {
   long r = weft_syscall(__NR_rseq, e->rseq, WEFT_RSEQ_BYTES, 0, WEFT_RSEQ_SIGNATURE);
   if (r == -EBUSY) {
     // A fork child: the kernel knows the area, but what it wrote there was wiped. Again, so that it
@@ -59,7 +59,7 @@ static bool register_area(struct entry *e) {
 }
 
 // True: the entry is the caller's now, in AREA_CLAIMED.
-static bool claim(struct entry *e, uintptr_t tp) {
+static bool claim(struct entry* e, uintptr_t tp) {
   // acquire: pairs with the release of the former owner's last store of it
   uint32_t state = __atomic_load_n(&e->state, __ATOMIC_ACQUIRE);
   if (state == AREA_CLAIMED) return false;
@@ -74,11 +74,11 @@ static bool claim(struct entry *e, uintptr_t tp) {
                                      __ATOMIC_RELAXED);
 }
 
-static __attribute__((noinline)) void *register_thread(uintptr_t tp, uint32_t tid, uint32_t index) {
+static __attribute__((noinline)) void* register_thread(uintptr_t tp, uint32_t tid, uint32_t index) {
   if (!weft_process.own_rseq || weft_process.rseq_kills || !weft_process_may_call()) return NULL;
-  struct entry *all = areas();
+  struct entry* all = areas();
   if (all == NULL || !claim(&all[index], tp)) return NULL;
-  struct entry *e = &all[index];
+  struct entry* e = &all[index];
   e->thread_pointer = tp;
   e->tid = tid;
   const bool good = register_area(e);
@@ -87,15 +87,15 @@ static __attribute__((noinline)) void *register_thread(uintptr_t tp, uint32_t ti
   return good ? e->rseq : NULL;
 }
 
-void *weft_own_rseq(void) {
+void* weft_own_rseq(void) {
   if (!weft_process.own_rseq || weft_ids_are_shared()) return NULL;
   const uintptr_t tp = weft_thread_pointer();
   const uint32_t tid = weft_thread_id();
   const uint32_t index = (uint32_t)((tp >> 6) * 0x9e3779b97f4a7c15ull >> 52) % WEFT_AREAS;
   // acquire: pairs with the release in areas()
-  struct entry *all = __atomic_load_n(&pool, __ATOMIC_ACQUIRE);
+  struct entry* all = __atomic_load_n(&pool, __ATOMIC_ACQUIRE);
   if (all != NULL) {
-    struct entry *e = &all[index];
+    struct entry* e = &all[index];
     // acquire: pointer and id are those of the state
     const uint32_t state = __atomic_load_n(&e->state, __ATOMIC_ACQUIRE);
     if (e->thread_pointer == tp && e->tid == tid) {

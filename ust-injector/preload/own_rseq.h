@@ -16,6 +16,6 @@
 #include "ust-injector/preload/process.h"
 
 // The calling thread's area, or NULL: it uses the atomic slot. Any thread, signal handlers.
-void *weft_own_rseq(void);
+void* weft_own_rseq(void);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_OWN_RSEQ_H_

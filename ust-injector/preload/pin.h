@@ -8,6 +8,6 @@
 
 // Without weft_lock; takes the dynamic linker's. `address` is in the object. Does nothing in the program
 // itself, and where dlclose unmaps nothing anyway (musl).
-void weft_pin_object(const void *address);
+void weft_pin_object(const void* address);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_PIN_H_

@@ -26,28 +26,28 @@
 #define WEFT_WAITED_DEAD 0x41000005L /* WEXITED | WNOHANG | WNOWAIT | __WALL */
 
 struct weft_process weft_process;
-struct weft_anchor *weft_anchor;
+struct weft_anchor* weft_anchor;
 uint32_t weft_silent;
 
 // All from a libc, all weak: NULL where there is none.
-extern void *__libc_stack_end __attribute__((weak));
-extern char **__environ __attribute__((weak));
+extern void* __libc_stack_end __attribute__((weak));
+extern char** __environ __attribute__((weak));
 extern unsigned long getauxval(unsigned long type) __attribute__((weak));
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
 extern const unsigned int __rseq_size __attribute__((weak));
 
 // glibc's ld.so keeps the address of argc: the environment of exec time, before any constructor.
 // Elsewhere (musl) __environ is set before constructors run.
-static char **environment(void) {
+static char** environment(void) {
   if (&__libc_stack_end != NULL && __libc_stack_end != NULL) {
-    long *argc = __libc_stack_end;
-    return (char **)(argc + 1 + *argc + 1);
+    long* argc = __libc_stack_end;
+    return (char**)(argc + 1 + *argc + 1);
   }
   return &__environ != NULL ? __environ : NULL;
 }
 
-const char *weft_environment(const char *name) {
-  char **env = environment();
+const char* weft_environment(const char* name) {
+  char** env = environment();
   const size_t n = strlen(name);
   for (; env != NULL && *env != NULL; ++env) {
     if (memcmp(*env, name, n) == 0 && (*env)[n] == '=') return *env + n + 1;
@@ -74,7 +74,7 @@ static void find_rseq(void) {
   weft_process.slot_id_offset = id_offset;
 }
 
-static bool control_is_sound(const struct weft_control_header *c, uint64_t size) {
+static bool control_is_sound(const struct weft_control_header* c, uint64_t size) {
   return c->magic == WEFT_CONTROL_MAGIC && c->major == WEFT_CONTROL_MAJOR && c->features == 0 &&
          c->header_size >= sizeof(*c) && c->total_size <= size &&
          c->word_count == WEFT_CONTROL_WORDS && c->words_offset % 64 == 0 &&
@@ -83,7 +83,7 @@ static bool control_is_sound(const struct weft_control_header *c, uint64_t size)
          c->slot_count < WEFT_RING_MAX_SLOTS;
 }
 
-static bool map_control(const char *path) {
+static bool map_control(const char* path) {
   struct weft_control_header header;
   const long fd = weft_syscall(__NR_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0);
   if (fd < 0) return false;
@@ -98,15 +98,15 @@ static bool map_control(const char *path) {
   const long size = file.st_size;
   if (map < 0 && map > -4096) return false;
 
-  memcpy(&header, (const void *)map, sizeof(header));
+  memcpy(&header, (const void*)map, sizeof(header));
   if (!control_is_sound(&header, (uint64_t)size)) {
     weft_syscall(__NR_munmap, map, size);
     return false;
   }
-  weft_process.control = (const uint8_t *)map;
+  weft_process.control = (const uint8_t*)map;
   weft_process.control_size = (uint64_t)size;
   weft_process.arena_offset = header.arena_offset;
-  weft_process.words = (const uint32_t *)(map + (long)header.words_offset);
+  weft_process.words = (const uint32_t*)(map + (long)header.words_offset);
   weft_process.slot_count = header.slot_count;
   weft_process.clock = header.clock;
   return true;
@@ -119,7 +119,7 @@ static bool make_anchor(void) {
   const long page = weft_syscall(__NR_mmap, 0, sizeof(struct weft_anchor), 3 /* read, write */,
                                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (page < 0 && page > -4096) return false;
-  weft_anchor = (struct weft_anchor *)page;
+  weft_anchor = (struct weft_anchor*)page;
   return true;
 }
 
@@ -130,14 +130,14 @@ static bool wipe_anchor_on_fork(void) {
 
 static bool start(void) {
   weft_anchor = &lone_anchor;
-  const char *folder = weft_environment("WEFT_DIR");
+  const char* folder = weft_environment("WEFT_DIR");
   if (folder == NULL || folder[0] != '/' || weft_auxiliary(AT_SECURE) != 0) return false;
-  char *at = weft_process.folder;
+  char* at = weft_process.folder;
   if (!weft_append(&at, at + WEFT_PATH_MAX, folder)) return false;
 
   char path[WEFT_PATH_MAX];
   at = path;
-  const char *container = weft_environment("WEFT_CONTAINER");
+  const char* container = weft_environment("WEFT_CONTAINER");
   if (container == NULL) container = "local";
   if (!weft_append(&at, path + WEFT_PATH_MAX, folder) ||
       !weft_append(&at, path + WEFT_PATH_MAX, "/") ||
@@ -189,7 +189,7 @@ static bool must_be_quiet(void) {
          weft_process.state == WEFT_PROCESS_OFF;
 }
 
-static bool lock_quietly(uint64_t *saved_mask) {
+static bool lock_quietly(uint64_t* saved_mask) {
   const uint32_t self = (uint32_t)(weft_thread_pointer() >> 4) | WEFT_LOCK_QUIET;
   for (int i = 0; i < WEFT_QUIET_SPINS; ++i) {
     uint32_t owner = 0;
@@ -213,7 +213,7 @@ bool weft_is_dead(uint32_t owner) {
          info[0] != 0;
 }
 
-bool weft_lock(uint64_t *saved_mask) {
+bool weft_lock(uint64_t* saved_mask) {
   const uint64_t all = ~0ull;
   if (must_be_quiet()) return lock_quietly(saved_mask);
   weft_syscall(__NR_rt_sigprocmask, 2 /* SIG_SETMASK */, &all, saved_mask, sizeof(all));
@@ -247,26 +247,26 @@ void weft_unlock(uint64_t saved_mask) {
 }
 
 // A fork may find any state between two stores: `end` NULL means "nothing left".
-static uint8_t *volatile next, *volatile end;
+static uint8_t* volatile next, * volatile end;
 
 void weft_reserve_memory(void) {
   end = NULL;
   (void)weft_allocate(16);
 }
 
-void *weft_allocate(uint64_t size) {
+void* weft_allocate(uint64_t size) {
   size = (size + 15) & ~15ull;
   if (end == NULL || size > (uint64_t)(end - next)) {
     const uint64_t bytes = size > WEFT_ARENA_BYTES ? (size + 4095) & ~4095ull : WEFT_ARENA_BYTES;
     const long map =
         weft_syscall(__NR_mmap, 0, bytes, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map < 0 && map > -4096) return NULL;
-    if (size > WEFT_ARENA_BYTES / 2) return (void *)map;
+    if (size > WEFT_ARENA_BYTES / 2) return (void*)map;
     end = NULL;
-    next = (uint8_t *)map;
-    end = (uint8_t *)map + bytes;
+    next = (uint8_t*)map;
+    end = (uint8_t*)map + bytes;
   }
-  void *out = next;
+  void* out = next;
   next += size;
   return out;
 }

@@ -34,21 +34,21 @@ enum weft_process_filter {
 };
 
 struct weft_process {
-  uint32_t state;  // enum weft_process_state
+  uint32_t state;           // enum weft_process_state
   uint32_t slot_id_offset;  // in struct rseq: 24 mm_cid, 4 cpu_id; 0: no rseq in this process
   intptr_t rseq_offset;     // of struct rseq from the thread pointer
-  const uint8_t *control;   // mapped read-only
-  const uint32_t *words;
+  const uint8_t* control;   // mapped read-only
+  const uint32_t* words;
   uint64_t control_size;
   uint64_t arena_offset;
   uint32_t slot_count;
   uint32_t clock;
-  uint32_t filter;      // enum weft_process_filter
-  uint32_t no_clock;    // reading the time stamp counter would raise SIGSEGV (interpose.c): all off
-  uint32_t own_rseq;    // libc registers none: own_rseq.h
-  uint32_t own_id_offset; // in its areas, as slot_id_offset
-  uint32_t rseq_kills;  // a filter would kill for rseq
-  uint32_t clone_kills; // a filter would kill for the helper thread of apart.h
+  uint32_t filter;    // enum weft_process_filter
+  uint32_t no_clock;  // reading the time stamp counter would raise SIGSEGV (interpose.c): all off
+  uint32_t own_rseq;  // libc registers none: own_rseq.h
+  uint32_t own_id_offset;  // in its areas, as slot_id_offset
+  uint32_t rseq_kills;     // a filter would kill for rseq
+  uint32_t clone_kills;    // a filter would kill for the helper thread of apart.h
   // Of children.h. Here and not in the anchor: a child of such a child has no rseq either.
   uint32_t shares_tls;  // a CLONE_VM child may run on a thread pointer of ours: atomic slots only
   uint32_t vforked;     // vfork children that run now: likewise, and ids are not to be cached
@@ -58,25 +58,25 @@ struct weft_process {
 // An entry per channel of the process's own numbering (channel.h); `ring.slots` is 0 in a fork child.
 struct weft_anchor_channel {
   struct weft_writer_ring ring;
-  struct weft_ring_header *header;
-  uint32_t refused;     // a tracker leaves this process out, or there is no memory for it: off
-  uint32_t rseq_slots;  // ring.slot_count where sections are safe (children.h)
-  uint64_t pending;     // events discarded before there was a ring set; moved into it. Atomic
-  uint64_t retry_after; // do not try to make the ring set before this clock value
+  struct weft_ring_header* header;
+  uint32_t refused;      // a tracker leaves this process out, or there is no memory for it: off
+  uint32_t rseq_slots;   // ring.slot_count where sections are safe (children.h)
+  uint64_t pending;      // events discarded before there was a ring set; moved into it. Atomic
+  uint64_t retry_after;  // do not try to make the ring set before this clock value
 };
 
 struct weft_anchor {
   struct weft_anchor_channel channels[WEFT_MAX_CHANNELS];
-  uint32_t lock;       // 0 free, else the owner's tid, or WEFT_LOCK_QUIET and a part of its address
-  uint32_t gate;       // children.c
-  uint32_t vpid;       // 0: not asked for yet
-  uint32_t tid_offset; // thread.c
+  uint32_t lock;  // 0 free, else the owner's tid, or WEFT_LOCK_QUIET and a part of its address
+  uint32_t gate;  // children.c
+  uint32_t vpid;  // 0: not asked for yet
+  uint32_t tid_offset;  // thread.c
   uint32_t tid_confirmed;
   uintptr_t tid_found_at;
 };
 
 extern struct weft_process weft_process __attribute__((visibility("hidden")));
-extern struct weft_anchor *weft_anchor __attribute__((visibility("hidden")));
+extern struct weft_anchor* weft_anchor __attribute__((visibility("hidden")));
 
 // True if events can be recorded in this process. Cheap after the first call. If false, weft_anchor may
 // be there all the same: then the registry and application probes work.
@@ -87,14 +87,14 @@ bool weft_process_ready(void);
 // over: whatever it guards is complete at every store. False: not had in bounded time. Where no system
 // call may be made (seccomp.h) signals are not blocked: a handler gets false at once.
 #define WEFT_LOCK_QUIET 0x80000000u
-bool weft_lock(uint64_t *saved_mask);
+bool weft_lock(uint64_t* saved_mask);
 void weft_unlock(uint64_t saved_mask);
 
 // The thread of this id was killed: it is gone, or a child of ours that nobody has waited for yet.
 bool weft_is_dead(uint32_t tid);
 
 // Memory that is never given back (small, under the lock). Zeroed, aligned to 16; NULL: none.
-void *weft_allocate(uint64_t size);
+void* weft_allocate(uint64_t size);
 
 // Under the lock: room for what weft_allocate may be asked for when no more can be had.
 void weft_reserve_memory(void);
@@ -112,7 +112,7 @@ static inline bool weft_ids_are_shared(void) {
 }
 
 // One value of the environment that the process was started with, or NULL.
-const char *weft_environment(const char *name);
+const char* weft_environment(const char* name);
 
 static inline uint32_t weft_vpid(void) {
   uint32_t pid = weft_ids_are_shared() ? 0 : weft_anchor->vpid;

@@ -18,7 +18,7 @@
 #ifndef F_ADD_SEALS
 #define F_ADD_SEALS 1033
 #endif
-#define WEFT_SEALS 7 /* SEAL, SHRINK, GROW */
+#define WEFT_SEALS 7                   /* SEAL, SHRINK, GROW */
 #define WEFT_RETRY_CYCLES (1ull << 31) /* about a second */
 
 static bool failed(long result) { return result < 0 && result > -4096; }
@@ -31,8 +31,8 @@ static uint64_t random_u64(void) {
   return r;
 }
 
-static void lay_out(struct weft_ring_header *h, uint32_t channel, uint32_t rseq_slots) {
-  const struct weft_channel *c = &weft_channels[channel];
+static void lay_out(struct weft_ring_header* h, uint32_t channel, uint32_t rseq_slots) {
+  const struct weft_channel* c = &weft_channels[channel];
   memset(h, 0, sizeof(*h));
   h->magic = WEFT_RING_MAGIC;
   h->major = WEFT_RING_MAJOR;
@@ -61,7 +61,7 @@ struct making {
   uint32_t channel;
   bool has_own_descriptors;  // it runs in a thread of apart.h
   bool is_full;              // no descriptor was to be had
-  uint8_t *memory;           // NULL: not possible
+  uint8_t* memory;           // NULL: not possible
   struct weft_ring_header header;
 };
 
@@ -73,7 +73,7 @@ static void close_copies(void) {
   }
 }
 
-static long make_memfd(struct making *m) {
+static long make_memfd(struct making* m) {
   for (bool again = m->has_own_descriptors;; again = false) {
     long f = weft_syscall(__NR_memfd_create, WEFT_RING_MEMFD_NAME,
                           MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
@@ -93,7 +93,7 @@ static bool may_be_so_large(uint64_t size) {
 }
 
 // The memfd of a ring set of m->header's size, mapped; its descriptor in *fd. NULL: not possible.
-static uint8_t *make_memory(struct making *m, int *fd) {
+static uint8_t* make_memory(struct making* m, int* fd) {
   const uint64_t size = m->header.total_size;
   if (!may_be_so_large(size)) return NULL;
   const long f = make_memfd(m);
@@ -111,7 +111,7 @@ static uint8_t *make_memory(struct making *m, int *fd) {
     goto close_fd;
   }
   weft_syscall(__NR_madvise, map, size, MADV_DONTDUMP);
-  return (uint8_t *)map;
+  return (uint8_t*)map;
 
 close_fd:
   weft_syscall(__NR_close, f);
@@ -121,8 +121,8 @@ close_fd:
 // One message with the descriptor, without waiting; nobody listening is fine: the agent also looks.
 static void ring_the_doorbell(int fd, uint64_t instance) {
   struct sockaddr_un to = {.sun_family = AF_UNIX};
-  char *at = to.sun_path;
-  char *end = to.sun_path + sizeof(to.sun_path);
+  char* at = to.sun_path;
+  char* end = to.sun_path + sizeof(to.sun_path);
   if (!weft_append(&at, end, weft_process.folder) ||
       !weft_append(&at, end, "/" WEFT_DOORBELL_NAME)) {
     return;
@@ -134,7 +134,7 @@ static void ring_the_doorbell(int fd, uint64_t instance) {
     struct weft_doorbell bell = {
         .magic = WEFT_DOORBELL_MAGIC, .kind = WEFT_DOORBELL_RING, .instance = instance};
     struct iovec {
-      void *base;
+      void* base;
       size_t size;
     } iov = {&bell, sizeof(bell)};
     union {
@@ -144,7 +144,7 @@ static void ring_the_doorbell(int fd, uint64_t instance) {
                             .cmsg_level = SOL_SOCKET,
                             .cmsg_type = SCM_RIGHTS}};
     memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
-    struct msghdr message = {.msg_iov = (void *)&iov,
+    struct msghdr message = {.msg_iov = (void*)&iov,
                              .msg_iovlen = 1,
                              .msg_control = control.bytes,
                              .msg_controllen = sizeof(control.bytes)};
@@ -153,7 +153,7 @@ static void ring_the_doorbell(int fd, uint64_t instance) {
   weft_syscall(__NR_close, s);
 }
 
-static bool is_tracked(const uint32_t *ids, uint32_t count, uint32_t id) {
+static bool is_tracked(const uint32_t* ids, uint32_t count, uint32_t id) {
   if (count == 0) return true;
   for (uint32_t i = 0; i < count; ++i) {
     if (ids[i] == id) return true;
@@ -161,15 +161,15 @@ static bool is_tracked(const uint32_t *ids, uint32_t count, uint32_t id) {
   return false;
 }
 
-static bool is_wanted(const struct weft_channel *c) {
+static bool is_wanted(const struct weft_channel* c) {
   return is_tracked(c->vpids, c->vpid_count, weft_vpid()) &&
          is_tracked(c->vuids, c->vuid_count, (uint32_t)weft_syscall(__NR_getuid, 0));
 }
 
 // Fills the writer's view; `slots` last: from then on sections use it.
-static void publish(struct weft_anchor_channel *a, uint8_t *memory,
-                    const struct weft_ring_header *h) {
-  a->header = (struct weft_ring_header *)memory;
+static void publish(struct weft_anchor_channel* a, uint8_t* memory,
+                    const struct weft_ring_header* h) {
+  a->header = (struct weft_ring_header*)memory;
   a->ring.data = memory + h->data_offset;
   a->ring.atomic_slot = h->slot_count - 1;
   a->rseq_slots = h->slot_count - 1;
@@ -182,12 +182,11 @@ static void publish(struct weft_anchor_channel *a, uint8_t *memory,
   a->ring.mode = h->mode;
   a->ring.clock = h->clock;
   // seq_cst: everything above, for other threads' sections; and before `pending` is taken
-  __atomic_store_n(&a->ring.slots, (struct weft_slot *)(memory + h->slots_offset),
-                   __ATOMIC_SEQ_CST);
+  __atomic_store_n(&a->ring.slots, (struct weft_slot*)(memory + h->slots_offset), __ATOMIC_SEQ_CST);
 }
 
-static void make_apart(void *arg) {
-  struct making *m = arg;
+static void make_apart(void* arg) {
+  struct making* m = arg;
   int fd = -1;
   // Without rseq, or on a clock that a section cannot read, all threads use the atomic slot.
   const bool sections = (weft_process.slot_id_offset != 0 || weft_process.own_rseq) &&
@@ -203,7 +202,7 @@ static void make_apart(void *arg) {
   }
   if (m->memory == NULL) return;
 
-  struct weft_slot *slots = (struct weft_slot *)(m->memory + m->header.slots_offset);
+  struct weft_slot* slots = (struct weft_slot*)(m->memory + m->header.slots_offset);
   for (uint32_t i = 0; i < m->header.slot_count; ++i) slots[i].head = WEFT_HEAD_INITIAL;
   memcpy(m->memory, &m->header, sizeof(m->header));
   ring_the_doorbell(fd, m->header.instance);
@@ -211,7 +210,7 @@ static void make_apart(void *arg) {
 }
 
 static bool make_ring(uint32_t channel) {
-  struct weft_anchor_channel *a = &weft_anchor->channels[channel];
+  struct weft_anchor_channel* a = &weft_anchor->channels[channel];
   struct making m = {.channel = channel};
   m.has_own_descriptors = weft_is_threaded();
   if (!m.has_own_descriptors || !weft_run_in_thread(make_apart, &m)) {
@@ -231,17 +230,18 @@ static bool make_ring(uint32_t channel) {
 }
 
 void weft_channel_count_pending(uint32_t channel) {
-  struct weft_anchor_channel *a = &weft_anchor->channels[channel];
+  struct weft_anchor_channel* a = &weft_anchor->channels[channel];
   // relaxed: counters; exchanged and added whole
   const uint64_t pending = __atomic_exchange_n(&a->pending, 0, __ATOMIC_RELAXED);
   if (pending != 0) {
+    // relaxed: as above
     __atomic_fetch_add(&a->ring.slots[a->ring.atomic_slot].discarded[WEFT_DISCARD_MEMORY], pending,
                        __ATOMIC_RELAXED);
   }
 }
 
 bool weft_channel_make_ring(uint32_t channel) {
-  struct weft_anchor_channel *a = &weft_anchor->channels[channel];
+  struct weft_anchor_channel* a = &weft_anchor->channels[channel];
   uint64_t mask;
   // relaxed: a hint; decided again under the lock
   if (__atomic_load_n(&a->refused, __ATOMIC_RELAXED) || weft_process.no_clock ||
@@ -261,20 +261,20 @@ bool weft_channel_make_ring(uint32_t channel) {
 }
 
 void weft_ring_set_describe(uint32_t channel) {
-  const struct weft_channel *c = &weft_channels[channel];
-  const struct weft_anchor_channel *a = &weft_anchor->channels[channel];
+  const struct weft_channel* c = &weft_channels[channel];
+  const struct weft_anchor_channel* a = &weft_anchor->channels[channel];
   if (a->ring.slots == NULL) return;
-  struct weft_ring_header *h = a->header;
+  struct weft_ring_header* h = a->header;
   const uint64_t used = h->descriptions_used;
   if (used >= c->descriptions_used) return;
-  memcpy((uint8_t *)h + h->descriptions_offset + used, c->descriptions + used,
+  memcpy((uint8_t*)h + h->descriptions_offset + used, c->descriptions + used,
          c->descriptions_used - used);
   // release: the entries' bytes before the length that covers them
   __atomic_store_n(&h->descriptions_used, c->descriptions_used, __ATOMIC_RELEASE);
 }
 
 void weft_ring_set_forget(uint32_t channel) {
-  struct weft_anchor_channel *a = &weft_anchor->channels[channel];
+  struct weft_anchor_channel* a = &weft_anchor->channels[channel];
   // release: nothing of the next channel is seen with this one's memory
   __atomic_store_n(&a->ring.slots, NULL, __ATOMIC_RELEASE);
   a->refused = 0;

@@ -62,12 +62,12 @@ bool weft_seccomp_is_filtered(void) {
 struct trial {
   uint32_t waiting_works;  // wait4 does not kill
   uint32_t done;
-  uint32_t rseq_works; // what it answers is another matter
+  uint32_t rseq_works;  // what it answers is another matter
 };
 
 // Every call that weft makes in a program after start-up, with the arguments that filters look at.
-static void make_all_calls(void *arg) {
-  struct trial *trial = arg;
+static void make_all_calls(void* arg) {
+  struct trial* trial = arg;
   const uint64_t core[2] = {1, 1};  // 1: no core file, and no pipe of core_pattern either
   uint64_t mask = ~0ull, word = 0;
   struct sockaddr_un nobody = {.sun_family = AF_UNIX, .sun_path = "\0weft-nobody"};
@@ -78,7 +78,8 @@ static void make_all_calls(void *arg) {
   // release: the calls above were survived
   __atomic_store_n(&trial->waiting_works, 1, __ATOMIC_RELEASE);
 
-  const long fd = weft_syscall(__NR_memfd_create, WEFT_RING_MEMFD_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  const long fd =
+      weft_syscall(__NR_memfd_create, WEFT_RING_MEMFD_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
   weft_syscall(__NR_ftruncate, fd, 4096);
   const long map = weft_syscall(__NR_mmap, 0, 4096, 0, MAP_SHARED | MAP_NORESERVE, fd, 0);
   weft_syscall(__NR_munlock, map, 4096);
@@ -113,7 +114,7 @@ static void make_all_calls(void *arg) {
 bool weft_seccomp_try(void) {
   const long page = weft_syscall(__NR_mmap, 0, 4096, 3, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (page < 0 && page > -4096) return false;
-  struct trial *trial = (struct trial *)page;
+  struct trial* trial = (struct trial*)page;
   // Linux before 5.16 ends all processes that share the memory of one that dumps core; the auxiliary
   // vector tells of 6.3 and later without a call.
   const bool share = weft_auxiliary(27 /* AT_RSEQ_FEATURE_SIZE */) != 0;
@@ -170,7 +171,7 @@ static const struct call rseq = {__NR_rseq, {WEFT_ADDRESS, 32, 0, 0x53053053}};
 static const struct call helper_thread = {__NR_clone, {WEFT_APART_THREAD_FLAGS, WEFT_ADDRESS}};
 
 // False: the call would end the program, signal it or wait for a supervisor.
-static bool is_survived(const struct sock_filter *code, uint32_t length, const struct call *call) {
+static bool is_survived(const struct sock_filter* code, uint32_t length, const struct call* call) {
   struct seccomp_data data = {.nr = call->nr,
                               .arch = WEFT_AUDIT_ARCH,
                               .instruction_pointer = (uintptr_t)&weft_process_ready};
@@ -179,33 +180,35 @@ static bool is_survived(const struct sock_filter *code, uint32_t length, const s
     case SECCOMP_RET_ALLOW:
     case SECCOMP_RET_LOG:
     case SECCOMP_RET_ERRNO:
-    case SECCOMP_RET_TRACE: return true;
-    default: return false;
+    case SECCOMP_RET_TRACE:
+      return true;
+    default:
+      return false;
   }
 }
 
-static bool all_survived(const struct sock_filter *code, uint32_t length) {
+static bool all_survived(const struct sock_filter* code, uint32_t length) {
   for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); ++i) {
     if (!is_survived(code, length, &calls[i])) return false;
   }
   return true;
 }
 
-static int find_undecided(void *data, struct weft_registry_entry *entry) {
-  struct weft_event *event = entry->event;
+static int find_undecided(void* data, struct weft_registry_entry* entry) {
+  struct weft_event* event = entry->event;
   // relaxed: as in weft_emit
   if (event == NULL || __atomic_load_n(event->enabled, __ATOMIC_RELAXED) == 0) return 0;
-  const struct weft_event_state *state = event->state;
+  const struct weft_event_state* state = event->state;
   if ((uint32_t)state->key == *event->enabled) return 0;
-  *(struct weft_event **)data = event;
+  *(struct weft_event**)data = event;
   return 1;
 }
 
 // Everything that events in force need later, while the kernel may still be called.
 static void make_everything(void) {
   uint64_t mask;
-  struct weft_event *event = NULL;
-  const struct weft_ruleset *rules = NULL;
+  struct weft_event* event = NULL;
+  const struct weft_ruleset* rules = NULL;
   do {
     event = NULL;
     if (!weft_lock(&mask)) return;
@@ -229,13 +232,15 @@ static void make_everything(void) {
 
 // Makes the program's own call, after what has to come before it. Strict mode takes the time stamp counter
 // away as well, so nothing can be recorded in it.
-static long install_filter(long nr, const long args[5], bool strict, const struct sock_fprog *program) {
+static long install_filter(long nr, const long args[5], bool strict,
+                           const struct sock_fprog* program) {
   const uint32_t was_silent = weft_silent;
   const bool ours = weft_process_ready() && !was_silent && weft_process.vforked == 0;
   bool silence = ours && strict;
   if (ours && program != NULL && program->filter != NULL && program->len <= BPF_MAXINSNS) {
     silence = !all_survived(program->filter, program->len);
-    if (!is_survived(program->filter, program->len, &helper_thread)) weft_process.clone_kills = true;
+    if (!is_survived(program->filter, program->len, &helper_thread))
+      weft_process.clone_kills = true;
     if (!is_survived(program->filter, program->len, &rseq)) weft_process.rseq_kills = true;
   }
   if (ours && strict) {
@@ -249,7 +254,7 @@ static long install_filter(long nr, const long args[5], bool strict, const struc
   return result;
 }
 
-bool weft_seccomp_installs(long nr, const long args[5], long *result) {
+bool weft_seccomp_installs(long nr, const long args[5], long* result) {
   bool strict = false;
   long program = 0;
   if (nr == __NR_prctl && args[0] == PR_SET_SECCOMP) {
@@ -260,6 +265,6 @@ bool weft_seccomp_installs(long nr, const long args[5], long *result) {
     if (args[0] == SECCOMP_SET_MODE_FILTER) program = args[2];
   }
   if (!strict && program == 0) return false;
-  *result = install_filter(nr, args, strict, (const struct sock_fprog *)program);
+  *result = install_filter(nr, args, strict, (const struct sock_fprog*)program);
   return true;
 }

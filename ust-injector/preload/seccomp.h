@@ -26,6 +26,6 @@ bool weft_seccomp_try(void);
 
 // A prctl or seccomp call of the program. True: it installs a filter, and was made; *result is what the
 // kernel said.
-bool weft_seccomp_installs(long nr, const long args[5], long *result);
+bool weft_seccomp_installs(long nr, const long args[5], long* result);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_SECCOMP_H_

@@ -6,22 +6,22 @@
 
 #include "ust-injector/preload/clock.h"
 
-#define WEFT_THREADS 4096u            /* entries of the table; colliding threads share one in turns */
-#define WEFT_NAME_AGE 10000000u        /* of weft_clock_coarse: 10 ms */
-#define WEFT_TCB_BYTES 0x300          /* how much of a control block is looked through */
+#define WEFT_THREADS 4096u      /* entries of the table; colliding threads share one in turns */
+#define WEFT_NAME_AGE 10000000u /* of weft_clock_coarse: 10 ms */
+#define WEFT_TCB_BYTES 0x300    /* how much of a control block is looked through */
 
-static struct weft_thread *table;
+static struct weft_thread* table;
 
-static struct weft_thread *thread_table(void) {
+static struct weft_thread* thread_table(void) {
   // acquire: pairs with the release below
-  struct weft_thread *t = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
+  struct weft_thread* t = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
   if (t != NULL) return t;
   const uint64_t size = WEFT_THREADS * sizeof(struct weft_thread);
   const long map =
       weft_syscall(__NR_mmap, 0, size, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (map < 0 && map > -4096) return NULL;
   weft_syscall(__NR_madvise, map, size, MADV_WIPEONFORK);
-  struct weft_thread *mine = (struct weft_thread *)map;
+  struct weft_thread* mine = (struct weft_thread*)map;
   weft_clock_start();
   // release: nothing to order yet, but the table's users read zeroes only from a mapped table
   if (!__atomic_compare_exchange_n(&table, &t, mine, false, __ATOMIC_RELEASE, __ATOMIC_ACQUIRE)) {
@@ -31,11 +31,11 @@ static struct weft_thread *thread_table(void) {
   return mine;
 }
 
-const struct weft_thread *weft_thread_self(void) {
-  struct weft_thread *all = thread_table();
+const struct weft_thread* weft_thread_self(void) {
+  struct weft_thread* all = thread_table();
   if (all == NULL) return NULL;
   const uint32_t tid = weft_thread_id();
-  struct weft_thread *t = &all[tid % WEFT_THREADS];
+  struct weft_thread* t = &all[tid % WEFT_THREADS];
   const uint64_t now = weft_clock_coarse();
   // acquire: the name was stored before the id
   if (__atomic_load_n(&t->tid, __ATOMIC_ACQUIRE) == tid &&
@@ -61,7 +61,7 @@ static uint32_t find_tid_offset(uint32_t tid) {
   for (uint32_t at = 8; at + 4 <= WEFT_TCB_BYTES; at += 4) {
     // A control block may end with its page only where it is short (musl).
     if (tp + at + 4 > page_end && at < 0x200) return 0;
-    if (*(const volatile uint32_t *)(tp + at) == tid) return at;
+    if (*(const volatile uint32_t*)(tp + at) == tid) return at;
   }
   return 0;
 }
@@ -70,7 +70,7 @@ uint32_t weft_thread_id(void) {
   const uintptr_t tp = weft_thread_pointer();
   const uint32_t offset = weft_anchor->tid_offset;
   if (__builtin_expect(offset != 0 && !weft_ids_are_shared(), 1)) {
-    const uint32_t tid = *(const volatile uint32_t *)(tp + offset);
+    const uint32_t tid = *(const volatile uint32_t*)(tp + offset);
     // Once two threads agree, the offset is right for all; the first thread is right by itself.
     if (weft_anchor->tid_confirmed || weft_anchor->tid_found_at == tp || weft_silent) return tid;
     const uint32_t real = (uint32_t)weft_syscall(__NR_gettid, 0);

@@ -13,14 +13,14 @@
 #include "ust-injector/preload/process.h"
 
 struct weft_thread {
-  uint32_t tid;   // 0: free. Stored last
+  uint32_t tid;  // 0: free. Stored last
   uint32_t reserved;
-  uint64_t since; // weft_clock_coarse when `procname` was asked for
+  uint64_t since;  // weft_clock_coarse when `procname` was asked for
   char procname[WEFT_CONTEXT_PROCNAME_SIZE];
 };
 
 // NULL: no memory for the table.
-const struct weft_thread *weft_thread_self(void);
+const struct weft_thread* weft_thread_self(void);
 
 // As the process sees it (gettid).
 uint32_t weft_thread_id(void);

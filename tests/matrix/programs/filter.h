@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define FILTER_LOAD_NR BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))
-#define FILTER_IF(nr, action)                              \
+#define FILTER_IF(nr, action)                                \
   BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)(nr), 0, 1), \
       BPF_STMT(BPF_RET | BPF_K, (unsigned)(action))
 
@@ -24,12 +24,23 @@ struct named_call {
 };
 
 static const struct named_call named_calls[] = {
-    {"memfd_create", SYS_memfd_create}, {"socket", SYS_socket},       {"rseq", 334},
-    {"connect", SYS_connect},           {"sendmsg", SYS_sendmsg},     {"ftruncate", SYS_ftruncate},
-    {"madvise", SYS_madvise},           {"fcntl", SYS_fcntl},         {"getrandom", SYS_getrandom},
-    {"prctl", SYS_prctl},               {"gettid", SYS_gettid},       {"munlock", SYS_munlock},
-    {"sched_yield", SYS_sched_yield},   {"rt_sigprocmask", SYS_rt_sigprocmask},
-    {"lseek", SYS_lseek},               {"getuid", SYS_getuid},       {"clone", SYS_clone},
+    {"memfd_create", SYS_memfd_create},
+    {"socket", SYS_socket},
+    {"rseq", 334},
+    {"connect", SYS_connect},
+    {"sendmsg", SYS_sendmsg},
+    {"ftruncate", SYS_ftruncate},
+    {"madvise", SYS_madvise},
+    {"fcntl", SYS_fcntl},
+    {"getrandom", SYS_getrandom},
+    {"prctl", SYS_prctl},
+    {"gettid", SYS_gettid},
+    {"munlock", SYS_munlock},
+    {"sched_yield", SYS_sched_yield},
+    {"rt_sigprocmask", SYS_rt_sigprocmask},
+    {"lseek", SYS_lseek},
+    {"getuid", SYS_getuid},
+    {"clone", SYS_clone},
     {"getpid", SYS_getpid},
 };
 

@@ -9,9 +9,7 @@
 static void* confined(void* arg) {
   struct sock_filter code[64];
   const struct sock_fprog program = {
-      build_filter(code, "memfd_create,socket,sched_yield,getuid",
-                   filter_action("kill")),
-      code};
+      build_filter(code, "memfd_create,socket,sched_yield,getuid", filter_action("kill")), code};
   REQUIRE(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
   REQUIRE(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
   for (int i = 0; i < 1000; ++i) hit();

@@ -3,6 +3,7 @@
  * What every program of the matrix has: hit() emits one event and counts it, report() says how many
  * were emitted so far. The count lies in shared memory: children of all kinds add to it, and one
  * process reports for all. Included by one file per program, which then has the provider too.
+ * lint: not self-contained: its folder has to be in the include path.
  */
 #ifndef WEFT_TESTS_MATRIX_HIT_H_
 #define WEFT_TESTS_MATRIX_HIT_H_
@@ -27,7 +28,8 @@ static unsigned long* hits;
 
 static inline void prepare_hits(void) {
   if (hits) return;
-  hits = (unsigned long*)mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  hits =
+      (unsigned long*)mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (hits == MAP_FAILED) {
     static unsigned long private_hits;
     hits = &private_hits;
@@ -60,16 +62,17 @@ static inline void hit_many(int n) {
 /* Resets the count, so that several processes of a program may report their own. */
 static inline void report(void) {
   char line[64];
-  const int n = snprintf(line, sizeof(line), "emitted %lu\n", __atomic_exchange_n(hits, 0, __ATOMIC_RELAXED));
+  const int n =
+      snprintf(line, sizeof(line), "emitted %lu\n", __atomic_exchange_n(hits, 0, __ATOMIC_RELAXED));
   if (write(1, line, (size_t)n) < 0) _exit(99);
 }
 
-#define REQUIRE(what)                                                                  \
-  do {                                                                                 \
-    if (!(what)) {                                                                     \
-      dprintf(2, "%s:%d: %s: %s\n", __FILE__, __LINE__, #what, strerror(errno));       \
-      _exit(98);                                                                       \
-    }                                                                                  \
+#define REQUIRE(what)                                                            \
+  do {                                                                           \
+    if (!(what)) {                                                               \
+      dprintf(2, "%s:%d: %s: %s\n", __FILE__, __LINE__, #what, strerror(errno)); \
+      _exit(98);                                                                 \
+    }                                                                            \
   } while (0)
 
 /* Reaps one child and says how it ended. */

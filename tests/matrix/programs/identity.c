@@ -27,7 +27,8 @@ int main(int argc, char** argv) {
   } else if (strcmp(what, "pid-ns") == 0) {
     REQUIRE(unshare(CLONE_NEWPID) == 0);
   } else if (strcmp(what, "all-ns") == 0) {
-    REQUIRE(unshare(CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWCGROUP) == 0);
+    REQUIRE(unshare(CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWCGROUP) ==
+            0);
   } else if (strcmp(what, "user-ns") == 0) {
     REQUIRE(unshare(CLONE_NEWUSER) == 0);
   }

@@ -47,9 +47,7 @@ static void install(const char* how) {
   }
 }
 
-static void leave(int status) {
-  syscall(SYS_exit, status); /* strict mode knows no exit_group */
-}
+static void leave(int status) { syscall(SYS_exit, status); /* strict mode knows no exit_group */ }
 
 int main(int argc, char** argv) {
   REQUIRE(argc == 3);

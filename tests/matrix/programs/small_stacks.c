@@ -30,7 +30,8 @@ int main(void) {
   const size_t least = getauxval(AT_MINSIGSTKSZ) ? getauxval(AT_MINSIGSTKSZ) : 2048;
   const size_t size = least + 2048;
   const size_t mapped = 4096 + ((size + 4095) & ~4095ul);
-  char* memory = (char*)mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  char* memory =
+      (char*)mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   REQUIRE(memory != MAP_FAILED && mprotect(memory, 4096, PROT_NONE) == 0);
   /* The stack begins where the page without access ends. */
   stack_t alternate = {.ss_sp = memory + 4096, .ss_size = size};

@@ -36,7 +36,10 @@ void Throw(int depth) {
 int main() {
   static const Loud late;
   (void)&per_thread;
-  std::thread([] { (void)&per_thread; hit(); }).join();
+  std::thread([] {
+    (void)&per_thread;
+    hit();
+  }).join();
   try {
     Throw(5);
   } catch (const std::runtime_error& error) {
