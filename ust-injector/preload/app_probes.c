@@ -9,7 +9,10 @@
 #include "ust-injector/preload/emit.h"
 #include "ust-injector/preload/registry.h"
 
-#define WEFT_DETACH_YIELDS 10000000u
+// A running call is waited for so long: a moment of yielding, then 2 s of sleeping for 1 ms. Longer than a
+// probe takes; a detach from inside a probe waits for itself, and shall be told.
+#define WEFT_DETACH_YIELDS 1000u
+#define WEFT_DETACH_SLEEPS 2000u
 
 const uint32_t weft_app_probes_on = 1;
 
@@ -78,10 +81,15 @@ __attribute__((visibility("default"))) int weft_probe_attach(const char *name,
 static int wait_for_calls(const struct weft_tracepoint *tp) {
   // seq_cst: after the new list, see set_list
   const uint32_t entered = __atomic_load_n(&tp->enters, __ATOMIC_SEQ_CST);
-  for (uint32_t i = 0; i < WEFT_DETACH_YIELDS; ++i) {
+  const int64_t millisecond[2] = {0, 1000000};
+  for (uint32_t i = 0; i < WEFT_DETACH_YIELDS + WEFT_DETACH_SLEEPS; ++i) {
     // acquire: what the calls did before they left
     if ((int32_t)(__atomic_load_n(&tp->leaves, __ATOMIC_ACQUIRE) - entered) >= 0) return 0;
-    weft_syscall(__NR_sched_yield, 0);
+    if (i < WEFT_DETACH_YIELDS) {
+      weft_syscall(__NR_sched_yield, 0);
+    } else {
+      weft_syscall(__NR_nanosleep, millisecond, 0);
+    }
   }
   return -EDEADLK;
 }
