@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/view.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -48,9 +49,18 @@ int ShowProblems(const ctf::TraceReader& reader, std::FILE* err) {
   return problems.empty() ? kViewOk : kViewCorrupt;
 }
 
+// A stream is an open file, and a trace of a large machine has more than the usual 1024.
+void RaiseFileLimit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 }  // namespace
 
 int RunView(const ViewOptions& options, std::FILE* out, std::FILE* err) {
+  RaiseFileLimit();
   auto reader = ctf::TraceReader::Open(options.folder);
   if (!reader) {
     std::fprintf(err, "weft view: %s\n", reader.error().message.c_str());

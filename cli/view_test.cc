@@ -3,6 +3,7 @@
 #include "cli/view.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
@@ -234,6 +235,26 @@ TEST(ViewTextTest, EmptyTextIsEmpty) {
   }
   trace.Finish(stream, 0, 0);
   EXPECT_NE(View({.folder = trace.path()}).out.find("{ s = \"\" }"), std::string::npos);
+}
+
+TEST(ViewTextTest, MoreStreamsThanTheUsualLimitOfFiles) {
+  TestTrace trace;
+  trace.Begin();
+  const ctf::Channel& channel = trace.AddChannel({.name = "c"});
+  const ctf::EventClass& event = trace.AddEvent(0, channel, {.name = "p:e"});
+  for (uint32_t cpu = 0; cpu < 40; cpu++) {
+    const size_t stream = trace.AddStream(channel, cpu);
+    ASSERT_EQ(trace.writer(stream).Append(TestTrace::kStart, channel, event, {}), Appended::kOk);
+    trace.Finish(stream, 0, 0);
+  }
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit low{30, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
+  const Viewed viewed = View({.folder = trace.path()});
+  EXPECT_EQ(viewed.status, kViewOk) << viewed.err;
+  EXPECT_EQ(std::count(viewed.out.begin(), viewed.out.end(), '\n'), 40);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 TEST(ViewWriteTest, AFullOutputIsAnError) {
