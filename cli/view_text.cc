@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "lib/ctf/decoder.h"
+#include "lib/ctf/text.h"
 
 namespace weft::cli {
 namespace {
@@ -162,7 +163,7 @@ void AppendOrigin(std::string& out, const ctf::TraceClass& trace) {
   for (const char* name : {"hostname", "procname"}) {
     if (const std::string* text = trace.EnvText(name)) {
       if (out.size() > before) out += ":";
-      out += *text;
+      out += ctf::PrintableName(*text);
     }
   }
   for (const ctf::EnvEntry& entry : trace.env) {
