@@ -5,6 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <memory>
+
 #include "lib/event/description_walk.h"
 
 namespace weft {
@@ -178,8 +181,9 @@ EventDescription Order() {
 
 int Walk(const std::vector<uint8_t>& bytes, weft_description_layout* layout) {
   // A buffer of exactly this size, so that ASan sees reads beyond it.
-  const std::vector<uint8_t> copy(bytes);
-  return weft_description_check(copy.data(), static_cast<uint32_t>(copy.size()), layout);
+  const auto copy = std::make_unique<uint8_t[]>(bytes.size());
+  std::copy(bytes.begin(), bytes.end(), copy.get());
+  return weft_description_check(copy.get(), static_cast<uint32_t>(bytes.size()), layout);
 }
 
 TEST(Description, ParsesTheDocumentedBytes) {
@@ -312,7 +316,7 @@ TEST(Description, TheWalkerFindsTheSameFields) {
 }
 
 // Is the description refused, and with which code?
-ErrorCode Refusal(EventDescription event, FieldNames names = FieldNames::kIdentifiers) {
+ErrorCode Refusal(const EventDescription& event, FieldNames names = FieldNames::kIdentifiers) {
   const auto parsed = EventDescription::Parse(*event.Encode(), names);
   EXPECT_FALSE(parsed.has_value());
   return parsed ? ErrorCode::kClosed : parsed.error().code;

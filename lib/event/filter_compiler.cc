@@ -131,6 +131,7 @@ class Compiler {
 
   [[nodiscard]] std::vector<uint8_t> Assemble() const {
     std::vector<weft_filter_symbol> symbols;
+    symbols.reserve(symbols_.size());
     for (size_t i = 0; i < symbols_.size(); ++i) {
       symbols.push_back(
           {.kind = symbols_[i].kind,

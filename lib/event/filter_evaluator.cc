@@ -103,13 +103,14 @@ TextTokens Tokens(const std::string& text) {
 
 std::optional<Value> ValueOfName(const Expr& expr, const Model& model) {
   const ModelValue& value = model.Find(expr.name)->value;
+  const uint64_t index = expr.index.value_or(0);  // only elements have one, and they always do
   if (const auto* i = std::get_if<int64_t>(&value)) return *i;
   if (const auto* d = std::get_if<double>(&value)) return *d;
   if (const auto* s = std::get_if<std::string>(&value)) return Tokens(*s);
   if (const auto* v = std::get_if<std::vector<int64_t>>(&value))
-    return *expr.index < v->size() ? std::optional<Value>((*v)[*expr.index]) : std::nullopt;
+    return index < v->size() ? std::optional<Value>((*v)[index]) : std::nullopt;
   if (const auto* v = std::get_if<std::vector<double>>(&value))
-    return *expr.index < v->size() ? std::optional<Value>((*v)[*expr.index]) : std::nullopt;
+    return index < v->size() ? std::optional<Value>((*v)[index]) : std::nullopt;
   return std::nullopt;
 }
 

@@ -221,7 +221,7 @@ TEST(FilterParser, KeepsItsLimits) {
   EXPECT_EQ(ParseFilter(std::string(kMaxFilterText + 1, ' ')).error().code, ErrorCode::kLimit);
 
   std::string right = "a";
-  for (int i = 0; i < 20; ++i) right = "a & (" + right + ")";
+  for (int i = 0; i < 20; ++i) right.insert(0, "a & (").append(")");
   EXPECT_EQ(CompileFilter(right).error().code, ErrorCode::kLimit) << "too deep a stack";
 }
 

@@ -5,19 +5,19 @@
  */
 #include <stddef.h>
 
-void *memcpy(void *to, const void *from, size_t size);
-void *memset(void *to, int value, size_t size);
+void* memcpy(void* to, const void* from, size_t size);
+void* memset(void* to, int value, size_t size);
 
-void *memcpy(void *to, const void *from, size_t size) {
+void* memcpy(void* to, const void* from, size_t size) {
   size_t i;
 
-  for (i = 0; i < size; i++) ((volatile char *)to)[i] = ((const char *)from)[i];
+  for (i = 0; i < size; i++) ((volatile char*)to)[i] = ((const char*)from)[i];
   return to;
 }
 
-void *memset(void *to, int value, size_t size) {
+void* memset(void* to, int value, size_t size) {
   size_t i;
 
-  for (i = 0; i < size; i++) ((volatile char *)to)[i] = (char)value;
+  for (i = 0; i < size; i++) ((volatile char*)to)[i] = (char)value;
   return to;
 }
