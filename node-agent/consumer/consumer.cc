@@ -167,7 +167,8 @@ uint64_t Consumer::Delay(bool merged, uint64_t now_ns) {
   const uint64_t idle = now_ns - std::min(now_ns, merged_ns_);
   uint64_t delay = idle < kIdleAfter ? kPollBusy : idle < kAsleepAfter ? kPollIdle : kPollAsleep;
   for (Channel* channel : Channels()) {
-    if (channel->under_pressure() || (channel->closed() && !channel->drained())) delay = kPollBusy;
+    if (channel->closed() && !channel->drained()) delay = std::min(delay, kPollBusy);
+    if (channel->under_pressure()) delay = kPollPressed;
   }
   // Looking at very many rings costs time; it shall not cost more than a tenth of a CPU when idle.
   if (!merged) delay = std::max(delay, (after - now_ns) * 10);
