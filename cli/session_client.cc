@@ -2,10 +2,12 @@
 // See session_client.h.
 #include "cli/session_client.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <memory>
 #include <thread>
 
 namespace weft::cli {
@@ -16,6 +18,8 @@ using Clock = std::chrono::steady_clock;
 
 // Starting three processes takes milliseconds; a machine that is busy, or sanitized, needs patience.
 constexpr milliseconds kStartTime{30'000};
+// What the keeper says of failed starts before weft gives up; it says one thing per failure.
+constexpr size_t kStartFailures = 5;
 // For an agent that is being restarted.
 constexpr milliseconds kReconnectTime{60'000};
 constexpr milliseconds kRetry{20};
@@ -69,7 +73,7 @@ Status SessionClient::WaitForKeeper(milliseconds timeout) {
     ReadKeeper();
     if (greeted_) return {};
     const bool late = Clock::now() >= deadline;
-    if (keeper_.channel.valid() && notices_.size() < 2 && !late) {
+    if (keeper_.channel.valid() && notices_.size() < kStartFailures && !late) {
       std::this_thread::sleep_for(kRetry / 10);
       continue;
     }
@@ -102,18 +106,35 @@ Status SessionClient::Ask(const std::function<ipc::Message()>& make) {
   return agent_.Send(make());
 }
 
+// An agent that died in the middle may have the session on disk, or not: its successor knows.
 Status SessionClient::Create(ipc::CreateSession command) {
-  // Not asked twice: an agent that died in the middle may have it on disk.
-  WEFT_TRY(agent_.Send(std::move(command)));
-  WEFT_TRY(Poll(kStartTime));
-  return {};
+  WEFT_TRY(Ask([command = std::make_shared<ipc::CreateSession>(std::move(command))] {
+    ipc::CreateSession copy;
+    copy.traces.reset(fcntl(command->traces.get(), F_DUPFD_CLOEXEC, 3));
+    copy.file = command->file;
+    copy.output = command->output;
+    copy.ctf_version = command->ctf_version;
+    copy.programs = command->programs;
+    copy.uid = command->uid;
+    return copy;
+  }));
+  return WaitFor([](const ipc::SessionState& state) { return state.phase != ipc::Phase::kNone; });
 }
 
 Status SessionClient::Start() {
   WEFT_TRY(Ask([] { return ipc::StartSession{}; }));
+  return WaitFor([](const ipc::SessionState& state) {
+    return state.phase == ipc::Phase::kReady || state.phase == ipc::Phase::kStopped;
+  });
+}
+
+Status SessionClient::WaitFor(const std::function<bool(const ipc::SessionState&)>& reached) {
+  const auto deadline = Clock::now() + kReconnectTime;
   while (true) {
-    WEFT_ASSIGN(const ipc::SessionState state, Poll(kReconnectTime));
-    if (state.phase == ipc::Phase::kReady || state.phase == ipc::Phase::kStopped) return {};
+    const auto state = Poll(kRetry);
+    if (state && reached(*state)) return {};
+    if (!state && state.error().code != ErrorCode::kTimeout) return std::unexpected(state.error());
+    if (Clock::now() >= deadline) return Fail(ErrorCode::kTimeout, "weft-agent does not answer");
   }
 }
 

@@ -48,6 +48,7 @@ class SessionClient {
 
  private:
   Status Connect(std::chrono::milliseconds timeout);
+  Status WaitFor(const std::function<bool(const ipc::SessionState&)>& reached);
   Status Ask(const std::function<ipc::Message()>& make);
   void ReadKeeper();
   Status WaitForKeeper(std::chrono::milliseconds timeout);

@@ -74,8 +74,11 @@ void Agent::Create(Client& client, const ipc::CreateSession& command) {
   const auto refuse = [&](const Error& error, const char* kind = "input") {
     (void)client.channel.Send(ipc::Refused{kind, error.message});
   };
-  if (!session_.channels.empty())
-    return refuse({ErrorCode::kInvalid, 0, "there is a session already"});
+  // Its owner asks again when an earlier agent died before it answered.
+  if (!session_.channels.empty()) {
+    (void)client.channel.Send(State());
+    return;
+  }
   const auto text = ReadWhole(command.traces);
   if (!text) return refuse(text.error());
   auto session = Session::Create(command, *text);

@@ -127,11 +127,13 @@ class LocalTest(unittest.TestCase):
         self.fail(why)
 
     def kill(self, weft, name):
-        pid = self.wait_for(lambda: self.session_processes(weft).get(name), f"there is no {name}")
+        pid = self.wait_for(lambda: self.session_processes(weft).get(name) or
+                            weft.poll() is not None, f"there is no {name}")
+        if pid is True:
+            return  # it ended meanwhile; what it says of itself is looked at by finish()
         os.kill(pid, signal.SIGKILL)
         self.wait_for(lambda: self.session_processes(weft).get(name, pid) != pid or
                       weft.poll() is not None, f"{name} was not started again")
-        return pid
 
 
 def name_of(pid):
