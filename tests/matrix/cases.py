@@ -219,6 +219,13 @@ OBJECTS = [
     program("objects", "spawn", label="asan-spawn", flavours=("asan",)),
 ]
 
+VALGRIND = [
+    Case("objects", f"valgrind-{name}", ("valgrind", "-q", "{bin}/" + name), flavours=GLIBC,
+         tools=("valgrind",), status=None)
+    for name in ("plain", "threads", "spawn", "fork_tree")
+]
+
+
 def emulated(name, *args, label=None, **more):
     return Case("arm64", label or name,
                 ("qemu-aarch64", "-L", "/usr/aarch64-linux-gnu", "{bin}/" + name, *args),
@@ -256,4 +263,4 @@ SYSTEM = [
     system("strace", "strace", "-f", "-o", "/dev/null", "sh", "-c", "true; echo traced"),
 ]
 
-CASES = PROCESSES + CHILDREN + THREADS + LIMITS + SECCOMP + IDENTITY + OBJECTS + ARM64 + SYSTEM
+CASES = PROCESSES + CHILDREN + THREADS + LIMITS + SECCOMP + IDENTITY + OBJECTS + VALGRIND + ARM64 + SYSTEM

@@ -84,7 +84,7 @@ static long start(long flags) {
 }
 
 bool weft_run_in_thread(void (*fn)(void*), void* arg) {
-  if (weft_silent || weft_process.clone_kills) return false;
+  if (weft_silent || weft_process.clone_kills || weft_process.on_valgrind) return false;
   stack.fn = fn;
   stack.arg = arg;
   const long tid = start(WEFT_APART_THREAD_FLAGS);

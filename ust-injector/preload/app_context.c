@@ -10,24 +10,24 @@
 
 struct app_context {
   char name[WEFT_CONTEXT_NAME_MAX];
-  void *data;
-  weft_app_context_get get; // NULL: nobody provides it now. Stored after `data`
+  void* data;
+  weft_app_context_get get;  // NULL: nobody provides it now. Stored after `data`
 };
 
 static struct app_context contexts[WEFT_APP_CONTEXTS];
-static uint32_t context_count; // entries with a name; they stay
+static uint32_t context_count;  // entries with a name; they stay
 
-uint32_t weft_app_context_number(const char *name) {
+uint32_t weft_app_context_number(const char* name) {
   for (uint32_t i = 0; i < context_count; ++i) {
     if (weft_equal(contexts[i].name, name)) return i;
   }
   if (context_count == WEFT_APP_CONTEXTS) return WEFT_APP_CONTEXTS;
-  char *at = contexts[context_count].name;
+  char* at = contexts[context_count].name;
   if (!weft_append(&at, at + WEFT_CONTEXT_NAME_MAX, name)) return WEFT_APP_CONTEXTS;
   return context_count++;
 }
 
-static void get_value(uint32_t number, struct weft_app_context_value *value) {
+static void get_value(uint32_t number, struct weft_app_context_value* value) {
   memset(value, 0, sizeof(*value));
   if (number >= WEFT_APP_CONTEXTS) return;
   // acquire: `data` was stored before `get`
@@ -40,7 +40,7 @@ static uint32_t size_of(uint32_t type) {
   return type < sizeof(sizes) ? sizes[type] : 0;
 }
 
-uint32_t weft_app_context_write(uint32_t number, uint8_t *to, uint32_t room) {
+uint32_t weft_app_context_write(uint32_t number, uint8_t* to, uint32_t room) {
   struct weft_app_context_value value;
   get_value(number, &value);
   to[0] = (uint8_t)value.type;
@@ -61,7 +61,7 @@ uint32_t weft_app_context_write(uint32_t number, uint8_t *to, uint32_t room) {
   return 1 + size;
 }
 
-static int64_t widen(const struct weft_app_context_value *value) {
+static int64_t widen(const struct weft_app_context_value* value) {
   switch (value->type) {
     case WEFT_DYNAMIC_S8:
       return (int8_t)value->bits;
@@ -80,7 +80,7 @@ static int64_t widen(const struct weft_app_context_value *value) {
   }
 }
 
-int weft_app_context_value(uint32_t number, struct weft_filter_value *value) {
+int weft_app_context_value(uint32_t number, struct weft_filter_value* value) {
   struct weft_app_context_value v;
   get_value(number, &v);
   if (v.type == WEFT_DYNAMIC_STRING && v.text != NULL) {
@@ -105,9 +105,9 @@ int weft_app_context_value(uint32_t number, struct weft_filter_value *value) {
   return 0;
 }
 
-__attribute__((visibility("default"))) int weft_app_context_register(const char *name,
+__attribute__((visibility("default"))) int weft_app_context_register(const char* name,
                                                                      weft_app_context_get get,
-                                                                     void *data) {
+                                                                     void* data) {
   uint64_t mask;
   (void)weft_process_ready();
   if (weft_anchor == NULL || !weft_lock(&mask)) return -ENOMEM;
@@ -125,7 +125,7 @@ __attribute__((visibility("default"))) int weft_app_context_register(const char 
   return result;
 }
 
-__attribute__((visibility("default"))) int weft_app_context_unregister(const char *name) {
+__attribute__((visibility("default"))) int weft_app_context_unregister(const char* name) {
   uint64_t mask;
   if (weft_anchor == NULL || !weft_lock(&mask)) return -ENOMEM;
   const uint32_t n = weft_app_context_number(name);

@@ -9,12 +9,12 @@
 #include "ust-injector/preload/process.h"
 
 // The number of a name, the same for the life of the process. Under weft_lock.
-uint32_t weft_app_context_number(const char *name);
+uint32_t weft_app_context_number(const char* name);
 
 // Any thread, signal handlers. Writes tag and value; at most `room` bytes, of which 1 is always there.
-uint32_t weft_app_context_write(uint32_t number, uint8_t *to, uint32_t room);
+uint32_t weft_app_context_write(uint32_t number, uint8_t* to, uint32_t room);
 
 // For filters: 0, or -ENOENT.
-int weft_app_context_value(uint32_t number, struct weft_filter_value *value);
+int weft_app_context_value(uint32_t number, struct weft_filter_value* value);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_APP_CONTEXT_H_

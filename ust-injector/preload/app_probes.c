@@ -17,9 +17,9 @@
 const uint32_t weft_app_probes_on = 1;
 
 // Stores the new list into every tracepoint of the name. Returns how many there are.
-static uint32_t set_list(const char *name, const struct weft_app_probes *list) {
+static uint32_t set_list(const char* name, const struct weft_app_probes* list) {
   uint32_t n = 0;
-  for (struct weft_registry_entry *e = weft_registry_bucket(name); e != NULL; e = e->next) {
+  for (struct weft_registry_entry* e = weft_registry_bucket(name); e != NULL; e = e->next) {
     if (e->tracepoint == NULL || !weft_equal(e->tracepoint->name, name)) continue;
     // seq_cst: before the loads of `enters` and `leaves` below, after a call site's enters++
     __atomic_store_n(&e->tracepoint->app_probes, list, __ATOMIC_SEQ_CST);
@@ -32,8 +32,8 @@ static uint32_t set_list(const char *name, const struct weft_app_probes *list) {
   return n;
 }
 
-static struct weft_tracepoint *find(const char *name) {
-  struct weft_registry_entry *e = weft_registry_bucket(name);
+static struct weft_tracepoint* find(const char* name) {
+  struct weft_registry_entry* e = weft_registry_bucket(name);
   while (e != NULL && (e->tracepoint == NULL || !weft_equal(e->tracepoint->name, name))) {
     e = e->next;
   }
@@ -41,10 +41,10 @@ static struct weft_tracepoint *find(const char *name) {
 }
 
 // A copy of `old` without its entry number `skip` and with room for `extra` more.
-static struct weft_app_probes *copy_list(const struct weft_app_probes *old, uint32_t skip,
+static struct weft_app_probes* copy_list(const struct weft_app_probes* old, uint32_t skip,
                                          uint32_t extra) {
   const uint32_t n = old != NULL ? old->count : 0;
-  struct weft_app_probes *list =
+  struct weft_app_probes* list =
       weft_allocate(sizeof(*list) + (n + extra) * sizeof(list->probes[0]));
   if (list == NULL) return NULL;
   for (uint32_t i = 0; i < n; ++i) {
@@ -53,18 +53,18 @@ static struct weft_app_probes *copy_list(const struct weft_app_probes *old, uint
   return list;
 }
 
-__attribute__((visibility("default"))) int weft_probe_attach(const char *name,
-                                                             const char *signature,
-                                                             void (*fn)(void), void *data) {
+__attribute__((visibility("default"))) int weft_probe_attach(const char* name,
+                                                             const char* signature,
+                                                             void (*fn)(void), void* data) {
   uint64_t mask;
   (void)weft_process_ready();
   if (weft_anchor == NULL || !weft_lock(&mask)) return -ENOMEM;
   int result = -ENOENT;
-  struct weft_tracepoint *tp = find(name);
+  struct weft_tracepoint* tp = find(name);
   if (tp != NULL && signature != NULL && !weft_equal(tp->signature, signature)) {
     result = -EINVAL;
   } else if (tp != NULL) {
-    struct weft_app_probes *list = copy_list(tp->app_probes, ~0u, 1);
+    struct weft_app_probes* list = copy_list(tp->app_probes, ~0u, 1);
     result = -ENOMEM;
     if (list != NULL) {
       list->probes[list->count].fn = fn;
@@ -78,7 +78,7 @@ __attribute__((visibility("default"))) int weft_probe_attach(const char *name,
 }
 
 // Waits until the calls that entered before now have left.
-static int wait_for_calls(const struct weft_tracepoint *tp) {
+static int wait_for_calls(const struct weft_tracepoint* tp) {
   // seq_cst: after the new list, see set_list
   const uint32_t entered = __atomic_load_n(&tp->enters, __ATOMIC_SEQ_CST);
   const int64_t millisecond[2] = {0, 1000000};
@@ -94,23 +94,23 @@ static int wait_for_calls(const struct weft_tracepoint *tp) {
   return -EDEADLK;
 }
 
-__attribute__((visibility("default"))) int weft_probe_detach(const char *name, void (*fn)(void),
-                                                             void *data) {
+__attribute__((visibility("default"))) int weft_probe_detach(const char* name, void (*fn)(void),
+                                                             void* data) {
   uint64_t mask;
   if (weft_anchor == NULL || !weft_lock(&mask)) return -ENOMEM;
   int result = -ENOENT;
-  struct weft_tracepoint *tp = find(name);
-  const struct weft_app_probes *old = tp != NULL ? tp->app_probes : NULL;
+  struct weft_tracepoint* tp = find(name);
+  const struct weft_app_probes* old = tp != NULL ? tp->app_probes : NULL;
   for (uint32_t i = 0; old != NULL && i < old->count; ++i) {
     if (old->probes[i].fn != fn || old->probes[i].data != data) continue;
-    struct weft_app_probes *list = old->count > 1 ? copy_list(old, i, 0) : NULL;
+    struct weft_app_probes* list = old->count > 1 ? copy_list(old, i, 0) : NULL;
     result = list == NULL && old->count > 1 ? -ENOMEM : 0;
     if (result == 0) set_list(name, list);
     break;
   }
   weft_unlock(mask);
   if (result != 0) return result;
-  for (struct weft_registry_entry *e = weft_registry_bucket(name); e != NULL; e = e->next) {
+  for (struct weft_registry_entry* e = weft_registry_bucket(name); e != NULL; e = e->next) {
     if (e->tracepoint != NULL && weft_equal(e->tracepoint->name, name) && result == 0) {
       result = wait_for_calls(e->tracepoint);
     }
@@ -119,18 +119,18 @@ __attribute__((visibility("default"))) int weft_probe_detach(const char *name, v
 }
 
 struct iteration {
-  int (*fn)(void *data, const char *name, const struct weft_event_desc *desc);
-  void *data;
+  int (*fn)(void* data, const char* name, const struct weft_event_desc* desc);
+  void* data;
 };
 
-static int iterate_one(void *data, struct weft_registry_entry *entry) {
-  const struct iteration *it = data;
+static int iterate_one(void* data, struct weft_registry_entry* entry) {
+  const struct iteration* it = data;
   if (entry->event == NULL) return 0;
   return it->fn(it->data, weft_event_name(entry->event), entry->event->desc);
 }
 
 __attribute__((visibility("default"))) int weft_tracepoint_iterate(
-    int (*fn)(void *data, const char *name, const struct weft_event_desc *desc), void *data) {
+    int (*fn)(void* data, const char* name, const struct weft_event_desc* desc), void* data) {
   uint64_t mask;
   struct iteration it = {fn, data};
   (void)weft_process_ready();
@@ -140,11 +140,11 @@ __attribute__((visibility("default"))) int weft_tracepoint_iterate(
   return result;
 }
 
-__attribute__((visibility("default"))) int weft_tracepoint_enabled(struct weft_tracepoint *tp) {
+__attribute__((visibility("default"))) int weft_tracepoint_enabled(struct weft_tracepoint* tp) {
   // relaxed: a hint that the event itself decides again
   if (*tp->enabled == 0) return 0;
   if (__atomic_load_n(&tp->app_probes, __ATOMIC_RELAXED) != NULL) return 1;
-  for (struct weft_registry_entry *e = weft_registry_bucket(tp->name); e != NULL; e = e->next) {
+  for (struct weft_registry_entry* e = weft_registry_bucket(tp->name); e != NULL; e = e->next) {
     if (e->event != NULL && weft_equal(weft_event_name(e->event), tp->name)) {
       return weft_event_is_on(e->event);
     }

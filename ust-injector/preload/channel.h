@@ -14,16 +14,16 @@
 struct weft_context_plan;
 
 struct weft_channel {
-  uint64_t id; // of control.h; 0: free entry
+  uint64_t id;  // of control.h; 0: free entry
   uint32_t mode;
   uint32_t subbuf_shift;
   uint32_t subbufs_shift;
   uint32_t flags;
-  uint32_t event_count;       // ids 0 .. event_count - 1 are given
-  uint32_t descriptions_used; // bytes of `descriptions`, which a new ring set copies
-  uint8_t *descriptions;      // private, so that a fork child keeps its parent's ids
-  const struct weft_context_plan *contexts; // NULL: none
-  const uint32_t *vpids, *vuids;            // trackers
+  uint32_t event_count;                      // ids 0 .. event_count - 1 are given
+  uint32_t descriptions_used;                // bytes of `descriptions`, which a new ring set copies
+  uint8_t* descriptions;                     // private, so that a fork child keeps its parent's ids
+  const struct weft_context_plan* contexts;  // NULL: none
+  const uint32_t *vpids, *vuids;             // trackers
   uint32_t vpid_count, vuid_count;
 };
 
@@ -31,17 +31,17 @@ extern struct weft_channel weft_channels[WEFT_MAX_CHANNELS] __attribute__((visib
 
 // The rule set in force, checked, or NULL: none, or the agent is changing it right now. Valid until the
 // next call.
-const struct weft_ruleset *weft_rules(void);
+const struct weft_ruleset* weft_rules(void);
 
 // Text at an offset of the rule set, or NULL if it does not end inside.
-const char *weft_rules_text(const struct weft_ruleset *rules, uint32_t offset);
+const char* weft_rules_text(const struct weft_ruleset* rules, uint32_t offset);
 
 // Index in weft_channels of the rule set's channel number `n`, known or made now; -1: no room.
-int weft_channel_of(const struct weft_ruleset *rules, uint32_t n);
+int weft_channel_of(const struct weft_ruleset* rules, uint32_t n);
 
 // The id of an event in a channel; the same bytes get the same id, also when a provider was unloaded
 // and loaded again. -1: no room for more.
-int weft_channel_event(uint32_t channel, const struct weft_event_desc *desc);
+int weft_channel_event(uint32_t channel, const struct weft_event_desc* desc);
 
 // Takes the lock itself. Makes this process's ring set of the channel and announces it. False: not
 // now, or never in this process (then anchor->channels[channel].refused).

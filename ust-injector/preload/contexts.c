@@ -12,18 +12,18 @@ struct weft_context_entry {
   uint16_t id;
   uint8_t size;  // bytes of the value; 0: dynamic
   uint8_t reserved;
-  uint32_t number; // of the application context
+  uint32_t number;  // of the application context
 };
 
 struct weft_context_plan {
   uint32_t count;
-  uint32_t bound; // bytes
+  uint32_t bound;  // bytes
   struct weft_context_entry entries[];
 };
 
 // The kernel's name of the calling thread.
 static void read_procname(uint8_t to[WEFT_CONTEXT_PROCNAME_SIZE]) {
-  const struct weft_thread *thread = weft_thread_self();
+  const struct weft_thread* thread = weft_thread_self();
   if (__builtin_expect(thread != NULL, 1)) {
     // Of constant size: the compiler makes two moves of it.
     __builtin_memcpy(to, thread->procname, WEFT_CONTEXT_PROCNAME_SIZE);
@@ -34,10 +34,10 @@ static void read_procname(uint8_t to[WEFT_CONTEXT_PROCNAME_SIZE]) {
 }
 
 // The inode number in "mnt:[4026531840]", as readlink on /proc/self/ns gives it; 0: not to be had.
-static uint64_t read_namespace(const char *name) {
+static uint64_t read_namespace(const char* name) {
   char path[64] = "/proc/thread-self/ns/";
   char link[64];
-  char *at = path + strlen(path);
+  char* at = path + strlen(path);
   uint64_t inode = 0;
   if (!weft_append(&at, path + sizeof(path), name)) return 0;
   const long n = weft_syscall(__NR_readlinkat, AT_FDCWD, path, link, sizeof(link));
@@ -48,13 +48,13 @@ static uint64_t read_namespace(const char *name) {
 }
 
 static uint32_t read_id(long get_triple, int which) {
-  uint32_t ids[3] = {0, 0, 0};
+  uint32_t ids[3] = {~0u, ~0u, ~0u};  // stays where no call may be made (seccomp.h)
   weft_syscall(get_triple, &ids[0], &ids[1], &ids[2]);
   return ids[which];
 }
 
 // Every integer context; 0 where it is not to be had.
-static uint64_t read_integer(uint16_t id, const void *ip) {
+static uint64_t read_integer(uint16_t id, const void* ip) {
   switch (id) {
     case WEFT_CONTEXT_VPID:
       return weft_vpid();
@@ -95,25 +95,23 @@ static uint64_t read_integer(uint16_t id, const void *ip) {
   }
 }
 
-const struct weft_context_plan *weft_contexts_plan(const struct weft_ruleset *rules,
-                                                   const struct weft_channel_spec *spec) {
-  const struct weft_context_spec *specs =
-      (const void *)((const char *)rules + spec->contexts_offset);
+const struct weft_context_plan* weft_contexts_plan(const struct weft_ruleset* rules,
+                                                   const struct weft_channel_spec* spec) {
+  const struct weft_context_spec* specs = (const void*)((const char*)rules + spec->contexts_offset);
   if (spec->context_count == 0 || spec->contexts_offset > rules->size ||
       spec->context_count * sizeof(*specs) > rules->size - spec->contexts_offset) {
     return NULL;
   }
-  struct weft_context_plan *plan =
+  struct weft_context_plan* plan =
       weft_allocate(sizeof(*plan) + spec->context_count * sizeof(plan->entries[0]));
   if (plan == NULL) return NULL;
   for (uint32_t i = 0; i < spec->context_count; ++i) {
-    const struct weft_context_info *info = weft_context_by_id(specs[i].id);
+    const struct weft_context_info* info = weft_context_by_id(specs[i].id);
     if (info == NULL) return NULL;
-    struct weft_context_entry *e = &plan->entries[plan->count++];
+    struct weft_context_entry* e = &plan->entries[plan->count++];
     e->id = specs[i].id;
     e->size = info->size;
-    const char *name =
-        specs[i].name_size != 0 ? (const char *)rules + specs[i].name_offset : NULL;
+    const char* name = specs[i].name_size != 0 ? (const char*)rules + specs[i].name_offset : NULL;
     if (name != NULL && (specs[i].name_offset > rules->size ||
                          specs[i].name_size > rules->size - specs[i].name_offset ||
                          name[specs[i].name_size - 1] != 0)) {
@@ -127,19 +125,19 @@ const struct weft_context_plan *weft_contexts_plan(const struct weft_ruleset *ru
   return plan;
 }
 
-uint32_t weft_contexts_bound(const struct weft_context_plan *plan) { return plan->bound; }
+uint32_t weft_contexts_bound(const struct weft_context_plan* plan) { return plan->bound; }
 
-uint32_t weft_contexts_write(const struct weft_context_plan *plan, uint8_t *to, const void *ip) {
+uint32_t weft_contexts_write(const struct weft_context_plan* plan, uint8_t* to, const void* ip) {
   uint32_t at = 0;
   for (uint32_t i = 0; i < plan->count; ++i) {
-    const struct weft_context_entry *e = &plan->entries[i];
+    const struct weft_context_entry* e = &plan->entries[i];
     if (e->id == WEFT_CONTEXT_PROCNAME) {
       read_procname(to + at);
       at += WEFT_CONTEXT_PROCNAME_SIZE;
     } else if (e->id == WEFT_CONTEXT_APP) {
       // One byte for each entry that follows is kept free, so that NONE always fits.
-      const uint32_t room = WEFT_CONTEXTS_MAX_BYTES - at -
-                            (plan->count - i - 1) * WEFT_CONTEXT_PROCNAME_SIZE;
+      const uint32_t room =
+          WEFT_CONTEXTS_MAX_BYTES - at - (plan->count - i - 1) * WEFT_CONTEXT_PROCNAME_SIZE;
       at += weft_app_context_write(e->number, to + at, room);
     } else {
       const uint64_t value = read_integer(e->id, ip);
@@ -158,8 +156,8 @@ uint32_t weft_contexts_write(const struct weft_context_plan *plan, uint8_t *to, 
 // Filters: a context's number is its id, or for application contexts 65536 + its own number.
 #define WEFT_FILTER_APP_BASE 65536u
 
-static int find(const struct weft_filter_contexts *self, uint8_t kind, const char *name,
-                uint32_t name_size, uint8_t *type) {
+static int find(const struct weft_filter_contexts* self, uint8_t kind, const char* name,
+                uint32_t name_size, uint8_t* type) {
   (void)self;
   char text[WEFT_CONTEXT_NAME_MAX];
   if (kind == WEFT_FILTER_SYMBOL_APP) {
@@ -169,18 +167,18 @@ static int find(const struct weft_filter_contexts *self, uint8_t kind, const cha
     *type = WEFT_FILTER_ANY;
     return (int)(WEFT_FILTER_APP_BASE + weft_app_context_number(text));
   }
-  const struct weft_context_info *info = weft_context_by_name(name, name_size);
+  const struct weft_context_info* info = weft_context_by_name(name, name_size);
   if (info == NULL) return -ENOENT;
   *type = info->type == WEFT_CONTEXT_TEXT ? WEFT_FILTER_STRING : WEFT_FILTER_INT;
   return info->id;
 }
 
-static int fetch(void *ip, uint32_t number, struct weft_filter_value *value) {
+static int fetch(void* ip, uint32_t number, struct weft_filter_value* value) {
   if (number >= WEFT_FILTER_APP_BASE) {
     return weft_app_context_value(number - WEFT_FILTER_APP_BASE, value);
   }
   if (number == WEFT_CONTEXT_PROCNAME) {
-    const struct weft_thread *thread = weft_thread_self();
+    const struct weft_thread* thread = weft_thread_self();
     if (thread == NULL) return -ENOENT;
     value->type = WEFT_FILTER_STRING;
     value->text = thread->procname;

@@ -14,14 +14,14 @@
 struct weft_context_plan;
 
 // NULL: no context, one that is not known, or no memory.
-const struct weft_context_plan *weft_contexts_plan(const struct weft_ruleset *rules,
-                                                   const struct weft_channel_spec *spec);
+const struct weft_context_plan* weft_contexts_plan(const struct weft_ruleset* rules,
+                                                   const struct weft_channel_spec* spec);
 
 // What weft_contexts_write may write at most, in bytes.
-uint32_t weft_contexts_bound(const struct weft_context_plan *plan);
+uint32_t weft_contexts_bound(const struct weft_context_plan* plan);
 
 // Writes the values as lib/abi/context.h says; returns the bytes, at most WEFT_CONTEXTS_MAX_BYTES.
-uint32_t weft_contexts_write(const struct weft_context_plan *plan, uint8_t *to, const void *ip);
+uint32_t weft_contexts_write(const struct weft_context_plan* plan, uint8_t* to, const void* ip);
 
 // Where filters take contexts from; the argument of weft_filter_run is the event's ip.
 extern const struct weft_filter_contexts weft_contexts_for_filters

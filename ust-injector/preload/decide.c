@@ -9,13 +9,13 @@
 
 const struct weft_event_state weft_undecided = {.key = ~0ull};
 
-static const char *event_name(const struct weft_event_desc *desc) {
-  return (const char *)(desc + 1);
+static const char* event_name(const struct weft_event_desc* desc) {
+  return (const char*)(desc + 1);
 }
 
-static bool rule_means(const struct weft_ruleset *rules, const struct weft_rule *rule,
-                       const struct weft_event_desc *desc) {
-  const char *pattern = weft_rules_text(rules, rule->pattern_offset);
+static bool rule_means(const struct weft_ruleset* rules, const struct weft_rule* rule,
+                       const struct weft_event_desc* desc) {
+  const char* pattern = weft_rules_text(rules, rule->pattern_offset);
   const int32_t level = desc->loglevel;
   if (pattern == NULL || level < rule->loglevel_min || level > rule->loglevel_max ||
       !weft_glob_match_str(pattern, event_name(desc))) {
@@ -25,73 +25,82 @@ static bool rule_means(const struct weft_ruleset *rules, const struct weft_rule 
       rule->exclusions_offset > rules->size - 4 * rule->exclusion_count) {
     return false;
   }
-  const uint32_t *exclusions = (const void *)((const char *)rules + rule->exclusions_offset);
+  const uint32_t* exclusions = (const void*)((const char*)rules + rule->exclusions_offset);
   for (uint32_t i = 0; i < rule->exclusion_count; ++i) {
-    const char *text = weft_rules_text(rules, exclusions[i]);
+    const char* text = weft_rules_text(rules, exclusions[i]);
     if (text != NULL && weft_glob_match_str(text, event_name(desc))) return false;
   }
   return true;
 }
 
 // The rule's filter for this event; NULL: it cannot match the event (an unknown field, a wrong type).
-static const struct weft_linked_filter *link_filter(const struct weft_ruleset *rules,
-                                                    const struct weft_rule *rule,
-                                                    const struct weft_event_desc *desc) {
+static const struct weft_linked_filter* link_filter(const struct weft_ruleset* rules,
+                                                    const struct weft_rule* rule,
+                                                    const struct weft_event_desc* desc) {
   struct weft_description_layout layout;
-  if (rule->filter_offset > rules->size ||
-      rule->filter_size > rules->size - rule->filter_offset ||
+  if (rule->filter_offset > rules->size || rule->filter_size > rules->size - rule->filter_offset ||
       weft_description_check(desc, desc->size, &layout) != 0) {
     return NULL;
   }
-  const void *program = (const char *)rules + rule->filter_offset;
-  const int bound =
-      weft_filter_link(program, rule->filter_size, desc, &layout, NULL, NULL, 0);
+  const void* program = (const char*)rules + rule->filter_offset;
+  const int bound = weft_filter_link(program, rule->filter_size, desc, &layout, NULL, NULL, 0);
   if (bound <= 0) return NULL;
-  void *linked = weft_allocate((uint64_t)bound);
-  if (linked == NULL ||
-      weft_filter_link(program, rule->filter_size, desc, &layout, &weft_contexts_for_filters,
-                       linked, (uint32_t)bound) < 0) {
+  void* linked = weft_allocate((uint64_t)bound);
+  if (linked == NULL || weft_filter_link(program, rule->filter_size, desc, &layout,
+                                         &weft_contexts_for_filters, linked, (uint32_t)bound) < 0) {
     return NULL;
   }
   return linked;
 }
 
-// Adds what the rules say of channel number `n` to the state. A rule without a filter wins.
-static void add_target(struct weft_event_state *state, const struct weft_ruleset *rules, uint32_t n,
-                       struct weft_event *event) {
-  const struct weft_rule *all = (const void *)((const char *)rules + rules->rules_offset);
-  const struct weft_linked_filter *filters[16];
-  uint32_t filter_count = 0;
-  bool always = false;
-  for (uint32_t i = 0; i < rules->rule_count && !always; ++i) {
-    if (all[i].channel != n || !rule_means(rules, &all[i], event->desc)) continue;
-    if (all[i].filter_offset == 0) {
-      always = true;
-    } else if (filter_count < 16) {
-      filters[filter_count] = link_filter(rules, &all[i], event->desc);
-      if (filters[filter_count] != NULL) ++filter_count;
-    }
+// The rules of channel number `n` that mean the event, as indexes into the rule set's table; at most
+// WEFT_MAX_RULES. Under the lock.
+static uint32_t rules_for(const struct weft_ruleset* rules, uint32_t n,
+                          const struct weft_event_desc* desc, uint16_t* indexes) {
+  const struct weft_rule* all = (const void*)((const char*)rules + rules->rules_offset);
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < rules->rule_count; ++i) {
+    if (all[i].channel == n && rule_means(rules, &all[i], desc)) indexes[count++] = (uint16_t)i;
   }
-  if (!always && filter_count == 0) return;
+  return count;
+}
 
+// Links the filters of these rules into target. False: no rule can match the event. A rule without a
+// filter wins.
+static bool add_filters(struct weft_target* target, const struct weft_ruleset* rules,
+                        const uint16_t* indexes, uint32_t count,
+                        const struct weft_event_desc* desc) {
+  const struct weft_rule* all = (const void*)((const char*)rules + rules->rules_offset);
+  for (uint32_t i = 0; i < count; ++i) {
+    if (all[indexes[i]].filter_offset == 0) return true;
+  }
+  const struct weft_linked_filter** filters = weft_allocate(count * sizeof(filters[0]));
+  if (filters == NULL) return false;
+  for (uint32_t i = 0; i < count; ++i) {
+    filters[target->filter_count] = link_filter(rules, &all[indexes[i]], desc);
+    if (filters[target->filter_count] != NULL) ++target->filter_count;
+  }
+  target->filters = filters;
+  return target->filter_count != 0;
+}
+
+// Adds what the rules say of channel number `n` to the state.
+static void add_target(struct weft_event_state* state, const struct weft_ruleset* rules, uint32_t n,
+                       struct weft_event* event) {
+  static uint16_t indexes[WEFT_MAX_RULES];  // under the lock
+  const uint32_t count = rules_for(rules, n, event->desc, indexes);
+  struct weft_target* target = &state->targets[state->target_count];
+  if (count == 0 || !add_filters(target, rules, indexes, count, event->desc)) return;
   const int channel = weft_channel_of(rules, n);
   const int id = channel < 0 ? -1 : weft_channel_event((uint32_t)channel, event->desc);
   if (id < 0) return;
-  struct weft_target *target = &state->targets[state->target_count];
   target->channel = (uint16_t)channel;
   target->event = (uint16_t)id;
-  if (!always) {
-    const struct weft_linked_filter **kept = weft_allocate(filter_count * sizeof(filters[0]));
-    if (kept == NULL) return;
-    memcpy(kept, filters, filter_count * sizeof(filters[0]));
-    target->filters = kept;
-    target->filter_count = filter_count;
-  }
   ++state->target_count;
 }
 
-static void make_fast(struct weft_event_state *state, const struct weft_event *event) {
-  const struct weft_target *t = &state->targets[0];
+static void make_fast(struct weft_event_state* state, const struct weft_event* event) {
+  const struct weft_target* t = &state->targets[0];
   if (state->target_count != 1 || t->filter_count != 0 || event->segment_count != 0 ||
       weft_channels[t->channel].contexts != NULL || weft_process.slot_id_offset == 0 ||
       event->fixed_size > (1u << (weft_channels[t->channel].subbuf_shift - 3))) {
@@ -104,12 +113,12 @@ static void make_fast(struct weft_event_state *state, const struct weft_event *e
   state->key |= WEFT_STATE_FAST;
 }
 
-const struct weft_event_state *weft_decide(struct weft_event *event, uint32_t word) {
+const struct weft_event_state* weft_decide(struct weft_event* event, uint32_t word) {
   uint64_t mask;
   if (!weft_process_may_call() && !weft_silent) return NULL;
   if (!weft_lock(&mask)) return NULL;
-  struct weft_event_state *state = NULL;
-  const struct weft_ruleset *rules = weft_rules();
+  struct weft_event_state* state = NULL;
+  const struct weft_ruleset* rules = weft_rules();
   if (rules != NULL) {
     state = weft_allocate(sizeof(*state) + rules->channel_count * sizeof(state->targets[0]));
   }

@@ -13,18 +13,18 @@
 #define WEFT_STATE_FAST (1ull << 32)
 
 struct weft_target {
-  uint16_t channel;      // index of weft_channels
-  uint16_t event;        // id in the ring set
-  uint32_t filter_count; // 0: always; else if any passes
-  const struct weft_linked_filter *const *filters;
+  uint16_t channel;       // index of weft_channels
+  uint16_t event;         // id in the ring set
+  uint32_t filter_count;  // 0: always; else if any passes
+  const struct weft_linked_filter* const* filters;
 };
 
 struct weft_event_state {
-  uint64_t key; // the enable word that was decided on, WEFT_STATE_FAST
+  uint64_t key;  // the enable word that was decided on, WEFT_STATE_FAST
   // With WEFT_STATE_FAST, for weft_write_words:
   uint64_t word0;
   uint64_t increment;
-  const struct weft_writer_ring *ring;
+  const struct weft_writer_ring* ring;
   uint32_t target_count;
   uint32_t reserved;
   struct weft_target targets[];
@@ -32,6 +32,6 @@ struct weft_event_state {
 
 // Publishes and returns the decision, or NULL: none could be made now (lock, memory, or the agent is
 // writing); the event is off for this once.
-const struct weft_event_state *weft_decide(struct weft_event *event, uint32_t word);
+const struct weft_event_state* weft_decide(struct weft_event* event, uint32_t word);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_DECIDE_H_

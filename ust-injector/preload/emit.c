@@ -21,15 +21,15 @@
 #define WEFT_SMALL_PIECES 8
 #define WEFT_SMALL_CONTEXTS 128u
 
-static inline void *thread_rseq(void) {
-  return (void *)(weft_thread_pointer() + (uintptr_t)weft_process.rseq_offset);
+static inline void* thread_rseq(void) {
+  return (void*)(weft_thread_pointer() + (uintptr_t)weft_process.rseq_offset);
 }
 
 static uint64_t now_cycles(void) { return weft_cycles(); }
 
 // Threads that share a thread pointer are told apart by their ids, and one of them may have been killed
 // while it owned the lock: nothing that it did not commit is visible, so the lock is taken from it.
-static uint64_t shared_owner(struct weft_slot *slot) {
+static uint64_t shared_owner(struct weft_slot* slot) {
   // relaxed: a guess; the exchange decides
   uint64_t owner = __atomic_load_n(&slot->lock, __ATOMIC_RELAXED);
   for (uint32_t spins = 0; owner != 0 && spins < WEFT_ATOMIC_SPINS / 4; ++spins) {
@@ -44,8 +44,8 @@ static uint64_t shared_owner(struct weft_slot *slot) {
   return (uint64_t)weft_syscall(__NR_gettid, 0);
 }
 
-static void write_atomically(const struct weft_writer_ring *ring,
-                             const struct weft_record_parts *parts) {
+static void write_atomically(const struct weft_writer_ring* ring,
+                             const struct weft_record_parts* parts) {
   const uint64_t self = weft_process.shares_tls ? shared_owner(ring->slots + ring->atomic_slot)
                                                 : weft_thread_pointer();
   weft_atomic_write(ring, self, parts, weft_cpu(),
@@ -54,7 +54,7 @@ static void write_atomically(const struct weft_writer_ring *ring,
 
 // The calling thread's rseq area, where its slot's number stands; NULL: it uses the atomic slot.
 struct thread_slot {
-  void *rseq;
+  void* rseq;
   uint64_t id_offset;
 };
 
@@ -66,13 +66,14 @@ static struct thread_slot find_slot(void) {
 }
 
 static void discard(uint32_t channel, enum weft_discard_reason reason) {
-  struct weft_anchor_channel *a = &weft_anchor->channels[channel];
+  struct weft_anchor_channel* a = &weft_anchor->channels[channel];
   if (a->ring.slots == NULL && !weft_channel_make_ring(channel)) {
     // relaxed: a counter
     if (a->refused) return;
     // seq_cst: before the look at `slots`; the ring set's maker stores `slots`, then takes `pending`
     __atomic_fetch_add(&a->pending, 1, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&a->ring.slots, __ATOMIC_SEQ_CST) != NULL) weft_channel_count_pending(channel);
+    if (__atomic_load_n(&a->ring.slots, __ATOMIC_SEQ_CST) != NULL)
+      weft_channel_count_pending(channel);
     return;
   }
   const struct thread_slot self = find_slot();
@@ -82,8 +83,8 @@ static void discard(uint32_t channel, enum weft_discard_reason reason) {
   }
 }
 
-static void write_record(uint32_t channel, const struct weft_record_parts *parts) {
-  struct weft_anchor_channel *a = &weft_anchor->channels[channel];
+static void write_record(uint32_t channel, const struct weft_record_parts* parts) {
+  struct weft_anchor_channel* a = &weft_anchor->channels[channel];
   const struct thread_slot self = find_slot();
   for (int i = 0; i < WEFT_WRITE_TRIES; ++i) {
     enum weft_write_result r = WEFT_WRITE_NO_SLOT;
@@ -109,29 +110,26 @@ static void write_record(uint32_t channel, const struct weft_record_parts *parts
   discard(channel, WEFT_DISCARD_CONTENDED);
 }
 
-static bool passes(const struct weft_target *target, const void *fixed,
-                   const struct weft_segment *segments, const void *ip) {
+static bool passes(const struct weft_target* target, const void* fixed,
+                   const struct weft_segment* segments, const void* ip) {
   if (target->filter_count == 0) return true;
   for (uint32_t i = 0; i < target->filter_count; ++i) {
-    if (weft_filter_run(target->filters[i], fixed, segments, (void *)(uintptr_t)ip)) return true;
+    if (weft_filter_run(target->filters[i], fixed, segments, (void*)(uintptr_t)ip)) return true;
   }
   return false;
 }
 
 // Where a record is put together: most are small, and signal stacks are, too.
 struct workspace {
-  uint8_t *contexts;
-  struct weft_piece *pieces;
-  uint32_t piece_count; // room
+  uint8_t* contexts;
+  struct weft_piece* pieces;
+  uint32_t piece_count;  // room
 };
 
-static inline __attribute__((always_inline)) void record_in(struct workspace w,
-                                                            const struct weft_event *event,
-                                                            const struct weft_target *target,
-                                                            const void *fixed,
-                                                            const struct weft_segment *segments,
-                                                            const void *ip) {
-  const struct weft_context_plan *plan = weft_channels[target->channel].contexts;
+static inline __attribute__((always_inline)) void record_in(
+    struct workspace w, const struct weft_event* event, const struct weft_target* target,
+    const void* fixed, const struct weft_segment* segments, const void* ip) {
+  const struct weft_context_plan* plan = weft_channels[target->channel].contexts;
   uint64_t size = sizeof(struct weft_record);
   uint32_t n = 0;
 
@@ -169,31 +167,31 @@ static inline __attribute__((always_inline)) void record_in(struct workspace w,
   write_record(target->channel, &parts);
 }
 
-static __attribute__((noinline)) void record_small(const struct weft_event *event,
-                                                   const struct weft_target *target,
-                                                   const void *fixed,
-                                                   const struct weft_segment *segments,
-                                                   const void *ip) {
+static __attribute__((noinline)) void record_small(const struct weft_event* event,
+                                                   const struct weft_target* target,
+                                                   const void* fixed,
+                                                   const struct weft_segment* segments,
+                                                   const void* ip) {
   uint8_t contexts[WEFT_SMALL_CONTEXTS];
   struct weft_piece pieces[WEFT_SMALL_PIECES];
   record_in((struct workspace){contexts, pieces, WEFT_SMALL_PIECES}, event, target, fixed, segments,
             ip);
 }
 
-static __attribute__((noinline)) void record_large(const struct weft_event *event,
-                                                   const struct weft_target *target,
-                                                   const void *fixed,
-                                                   const struct weft_segment *segments,
-                                                   const void *ip) {
+static __attribute__((noinline)) void record_large(const struct weft_event* event,
+                                                   const struct weft_target* target,
+                                                   const void* fixed,
+                                                   const struct weft_segment* segments,
+                                                   const void* ip) {
   uint8_t contexts[WEFT_CONTEXTS_MAX_BYTES];
   struct weft_piece pieces[WEFT_MAX_PIECES];
   record_in((struct workspace){contexts, pieces, WEFT_MAX_PIECES}, event, target, fixed, segments,
             ip);
 }
 
-static void record(const struct weft_event *event, const struct weft_target *target,
-                   const void *fixed, const struct weft_segment *segments, const void *ip) {
-  const struct weft_context_plan *plan = weft_channels[target->channel].contexts;
+static void record(const struct weft_event* event, const struct weft_target* target,
+                   const void* fixed, const struct weft_segment* segments, const void* ip) {
+  const struct weft_context_plan* plan = weft_channels[target->channel].contexts;
   if (event->segment_count + 2 <= WEFT_SMALL_PIECES &&
       (plan == NULL || weft_contexts_bound(plan) <= WEFT_SMALL_CONTEXTS)) {
     record_small(event, target, fixed, segments, ip);
@@ -202,30 +200,30 @@ static void record(const struct weft_event *event, const struct weft_target *tar
   }
 }
 
-static __attribute__((noinline)) void emit_slowly(struct weft_event *event, const void *fixed,
-                                                  const struct weft_segment *segments,
-                                                  const void *ip) {
+static __attribute__((noinline)) void emit_slowly(struct weft_event* event, const void* fixed,
+                                                  const struct weft_segment* segments,
+                                                  const void* ip) {
   // relaxed: the word is a generation; what it stands for is read with acquire in weft_rules
   const uint32_t word = __atomic_load_n(event->enabled, __ATOMIC_RELAXED);
   if (word == 0 || weft_process.no_clock) return;
   // acquire: pairs with the release that published the state
-  const struct weft_event_state *state = __atomic_load_n(
-      (const struct weft_event_state *const *)&event->state, __ATOMIC_ACQUIRE);
+  const struct weft_event_state* state =
+      __atomic_load_n((const struct weft_event_state* const*)&event->state, __ATOMIC_ACQUIRE);
   if ((uint32_t)state->key != word) {
     state = weft_decide(event, word);
     if (state == NULL) return;
   }
   for (uint32_t i = 0; i < state->target_count; ++i) {
-    const struct weft_target *target = &state->targets[i];
+    const struct weft_target* target = &state->targets[i];
     if (passes(target, fixed, segments, ip)) record(event, target, fixed, segments, ip);
   }
 }
 
-void weft_emit(struct weft_event *event, const void *fixed, const struct weft_segment *segments,
-               const void *ip) {
+void weft_emit(struct weft_event* event, const void* fixed, const struct weft_segment* segments,
+               const void* ip) {
   // consume in effect (address dependency): the state is complete before it is published
-  const struct weft_event_state *state = __atomic_load_n(
-      (const struct weft_event_state *const *)&event->state, __ATOMIC_RELAXED);
+  const struct weft_event_state* state =
+      __atomic_load_n((const struct weft_event_state* const*)&event->state, __ATOMIC_RELAXED);
   // relaxed: see emit_slowly
   const uint32_t word = __atomic_load_n(event->enabled, __ATOMIC_RELAXED);
   if (__builtin_expect(state->key == (word | WEFT_STATE_FAST), 1) &&
@@ -238,11 +236,11 @@ void weft_emit(struct weft_event *event, const void *fixed, const struct weft_se
   emit_slowly(event, fixed, segments, ip);
 }
 
-bool weft_event_is_on(struct weft_event *event) {
+bool weft_event_is_on(struct weft_event* event) {
   const uint32_t word = __atomic_load_n(event->enabled, __ATOMIC_RELAXED);  // relaxed: as above
   if (word == 0) return false;
-  const struct weft_event_state *state = __atomic_load_n(
-      (const struct weft_event_state *const *)&event->state, __ATOMIC_ACQUIRE);  // acquire: as above
+  const struct weft_event_state* state = __atomic_load_n(
+      (const struct weft_event_state* const*)&event->state, __ATOMIC_ACQUIRE);  // acquire: as above
   if ((uint32_t)state->key != word) state = weft_decide(event, word);
   return state != NULL && state->target_count != 0;
 }

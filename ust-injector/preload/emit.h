@@ -8,13 +8,13 @@
 #include "ust-injector/preload/process.h"
 
 // weft_event.emit of every registered event.
-void weft_emit(struct weft_event *event, const void *fixed, const struct weft_segment *segments,
-               const void *ip);
+void weft_emit(struct weft_event* event, const void* fixed, const struct weft_segment* segments,
+               const void* ip);
 
 // A state that agrees with no enable word: the next enabled event decides.
 extern const struct weft_event_state weft_undecided __attribute__((visibility("hidden")));
 
 // Exact: would the event be recorded (filters apart)? Takes the lock.
-bool weft_event_is_on(struct weft_event *event);
+bool weft_event_is_on(struct weft_event* event);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_EMIT_H_

@@ -128,6 +128,37 @@ static bool wipe_anchor_on_fork(void) {
   return weft_syscall(__NR_madvise, weft_anchor, sizeof(*weft_anchor), MADV_WIPEONFORK) == 0;
 }
 
+// The question of valgrind.h (RUNNING_ON_VALGRIND): instructions that do nothing elsewhere.
+static bool is_on_valgrind(void) {
+  const uint64_t question[6] = {0x1001};
+  uint64_t answer = 0;
+#if defined(__x86_64__)
+  __asm__ volatile(
+      "rolq $3, %%rdi\n\t"
+      "rolq $13, %%rdi\n\t"
+      "rolq $61, %%rdi\n\t"
+      "rolq $51, %%rdi\n\t"
+      "xchgq %%rbx, %%rbx\n\t"
+      : "+d"(answer)
+      : "a"(question)
+      : "cc", "memory", "rdi");
+#else
+  register const uint64_t* x4 __asm__("x4") = question;
+  register uint64_t x3 __asm__("x3") = 0;
+  __asm__ volatile(
+      "ror x12, x12, 3\n\t"
+      "ror x12, x12, 13\n\t"
+      "ror x12, x12, 51\n\t"
+      "ror x12, x12, 61\n\t"
+      "orr x10, x10, x10\n\t"
+      : "+r"(x3)
+      : "r"(x4)
+      : "cc", "memory", "x12");
+  answer = x3;
+#endif
+  return answer != 0;
+}
+
 static bool start(void) {
   weft_anchor = &lone_anchor;
   const char* folder = weft_environment("WEFT_DIR");
@@ -146,6 +177,7 @@ static bool start(void) {
     return false;
   }
   if (!map_control(path) || !make_anchor()) return false;
+  weft_process.on_valgrind = is_on_valgrind();
   weft_process.filter = weft_seccomp_is_filtered() ? WEFT_FILTER_UNTRIED : WEFT_FILTER_NONE;
   if (weft_process.filter == WEFT_FILTER_NONE && !wipe_anchor_on_fork()) return false;
   if (weft_process.clock == WEFT_CLOCK_MONOTONIC) weft_clock_start();

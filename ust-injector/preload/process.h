@@ -47,6 +47,7 @@ struct weft_process {
   uint32_t no_clock;  // reading the time stamp counter would raise SIGSEGV (interpose.c): all off
   uint32_t own_rseq;  // libc registers none: own_rseq.h
   uint32_t own_id_offset;  // in its areas, as slot_id_offset
+  uint32_t on_valgrind;    // which knows few kinds of clone, and not every instruction
   uint32_t rseq_kills;     // a filter would kill for rseq
   uint32_t clone_kills;    // a filter would kill for the helper thread of apart.h
   // Of children.h. Here and not in the anchor: a child of such a child has no rseq either.

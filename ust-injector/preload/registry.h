@@ -8,23 +8,23 @@
 #include "ust-injector/preload/process.h"
 
 struct weft_registry_entry {
-  struct weft_registry_entry *next; // in its bucket, or in the list of free ones
-  struct weft_tracepoint *tracepoint; // one of these two
-  struct weft_event *event;
-  const struct weft_object *object; // that it is in
+  struct weft_registry_entry* next;    // in its bucket, or in the list of free ones
+  struct weft_tracepoint* tracepoint;  // one of these two
+  struct weft_event* event;
+  const struct weft_object* object;  // that it is in
 };
 
 // The first entry that may have this name; walk on by `next`.
-struct weft_registry_entry *weft_registry_bucket(const char *name);
+struct weft_registry_entry* weft_registry_bucket(const char* name);
 
 // The enable word of a name in the control area, or a zero word.
-const uint32_t *weft_registry_word(const char *name);
+const uint32_t* weft_registry_word(const char* name);
 
 // Calls `fn` for every entry until it returns non-zero, which is returned.
-int weft_registry_each(int (*fn)(void *data, struct weft_registry_entry *entry), void *data);
+int weft_registry_each(int (*fn)(void* data, struct weft_registry_entry* entry), void* data);
 
-static inline const char *weft_event_name(const struct weft_event *event) {
-  return (const char *)(event->desc + 1);
+static inline const char* weft_event_name(const struct weft_event* event) {
+  return (const char*)(event->desc + 1);
 }
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_REGISTRY_H_

@@ -28,6 +28,11 @@ uint32_t weft_thread_id(void);
 // The CPU that the thread runs on.
 static inline uint32_t weft_cpu(void) {
 #if defined(__x86_64__)
+  if (__builtin_expect(weft_process.on_valgrind, 0)) {
+    uint32_t asked = 0;
+    weft_syscall(__NR_getcpu, &asked);
+    return asked;
+  }
   // The kernel keeps the CPU number in the limit of a GDT segment, as its vDSO's getcpu reads it.
   uint32_t limit = 0;
   __asm__ volatile("lsl %1, %0" : "+r"(limit) : "r"(0x7b) : "cc");
