@@ -37,10 +37,12 @@ Result<control::ContextSpec> CompileContextName(const std::string& name) {
   return spec;
 }
 
-// An event must pass the Trace's filter and its own.
+// An event must pass the Trace's filter and its own. Either may end in a comment: hence the line ends.
 Result<std::vector<uint8_t>> CompileFilters(const std::string& all, const std::string& own) {
   if (all.empty() && own.empty()) return std::vector<uint8_t>();
-  const std::string text = all.empty() ? own : own.empty() ? all : "(" + all + ") && (" + own + ")";
+  const std::string text = all.empty()   ? own
+                           : own.empty() ? all
+                                         : "(" + all + "\n) && (" + own + "\n)";
   auto program = CompileFilter(text);
   if (!program) return std::unexpected(program.error().ToError(text));
   return std::move(*program);
