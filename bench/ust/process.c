@@ -38,7 +38,7 @@ static void forks(int n) {
 static void memory(int events) {
   for (int i = 0; i < events; ++i) tracepoint(many, e000, i);
   char line[256];
-  FILE *f = fopen("/proc/self/smaps_rollup", "r");
+  FILE* f = fopen("/proc/self/smaps_rollup", "r");
   while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
     long kib;
     if (sscanf(line, "Pss: %ld kB", &kib) == 1) printf("%ld\n", kib);
@@ -46,7 +46,7 @@ static void memory(int events) {
   if (f != NULL) fclose(f);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   if (argc == 3 && strcmp(argv[1], "fork") == 0) forks(atoi(argv[2]));
   if (argc == 3 && strcmp(argv[1], "memory") == 0) memory(atoi(argv[2]));
   return 0;

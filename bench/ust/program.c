@@ -17,9 +17,9 @@
 #define TRACEPOINT_CREATE_PROBES
 #include "provider.h"
 
-static const char *event;
+static const char* event;
 static int bursts, events_per_burst, pace;
-static double *results; // ns per event, of all threads
+static double* results;  // ns per event, of all threads
 static pthread_barrier_t barrier;
 static const uint32_t numbers[8] = {1, 2, 3, 4, 5, 6, 7, 8};
 
@@ -39,7 +39,7 @@ static inline void read_clock(void) {
 #endif
 }
 
-static void burst(const char *kind, int n) {
+static void burst(const char* kind, int n) {
   int local = 0;
   if (strcmp(kind, "four") == 0) {
     for (int i = 0; i < n; ++i) tracepoint(bench, four, i, (uint64_t)i * 3, i * 0.5, &local);
@@ -64,8 +64,8 @@ static void wait_until(double time) {
   if (left > 0) usleep((useconds_t)(left / 1000));
 }
 
-static void *run(void *arg) {
-  double *mine = arg;
+static void* run(void* arg) {
+  double* mine = arg;
   burst(event, 100);
   pthread_barrier_wait(&barrier);
   const double begin = now();
@@ -84,13 +84,13 @@ static void *run(void *arg) {
   return NULL;
 }
 
-static int compare(const void *a, const void *b) {
-  const double x = *(const double *)a;
-  const double y = *(const double *)b;
+static int compare(const void* a, const void* b) {
+  const double x = *(const double*)a;
+  const double y = *(const double*)b;
   return (x > y) - (x < y);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   if (argc != 6) {
     fprintf(stderr, "usage: %s EVENT THREADS BURSTS EVENTS_PER_BURST PACE\n", argv[0]);
     return 2;
@@ -101,7 +101,7 @@ int main(int argc, char **argv) {
   events_per_burst = atoi(argv[4]);
   pace = atoi(argv[5]);
   results = calloc((size_t)(threads * bursts), sizeof(double));
-  pthread_t *ids = calloc((size_t)threads, sizeof(pthread_t));
+  pthread_t* ids = calloc((size_t)threads, sizeof(pthread_t));
   if (threads < 1 || bursts < 1 || results == NULL || ids == NULL) return 2;
   pthread_barrier_init(&barrier, NULL, (unsigned)threads);
   const double begin = now();

@@ -67,8 +67,8 @@ WEFT_ABI_ASSERT(sizeof(struct weft_control_header) == 136, "control header layou
 
 /* All offsets in a rule set are from its own start; all tables are aligned to 8. */
 struct weft_ruleset {
-  uint32_t magic; /* WEFT_CONTROL_MAGIC */
-  uint32_t size;  /* bytes, this header included */
+  uint32_t magic;    /* WEFT_CONTROL_MAGIC */
+  uint32_t size;     /* bytes, this header included */
   uint64_t checksum; /* FNV-1a 64 of all bytes behind this field */
   uint32_t generation;
   uint32_t channel_count;
@@ -101,10 +101,10 @@ WEFT_ABI_ASSERT(sizeof(struct weft_channel_spec) == 64, "channel layout");
 
 /* An event is recorded in `channel` if any rule of that channel matches it. */
 struct weft_rule {
-  uint32_t channel;         /* index */
-  int32_t loglevel_min;     /* both included; LTTng's scale, 0 emergency to 14 debug */
+  uint32_t channel;     /* index */
+  int32_t loglevel_min; /* both included; LTTng's scale, 0 emergency to 14 debug */
   int32_t loglevel_max;
-  uint32_t pattern_offset;  /* NUL-terminated glob over "provider:event" */
+  uint32_t pattern_offset; /* NUL-terminated glob over "provider:event" */
   uint32_t exclusion_count;
   uint32_t exclusions_offset; /* u32 offsets of NUL-terminated globs */
   uint32_t filter_offset;     /* a program of lib/abi/filter.h, 0: none */
@@ -114,15 +114,15 @@ struct weft_rule {
 WEFT_ABI_ASSERT(sizeof(struct weft_rule) == 40, "rule layout");
 
 /* FNV-1a, 32 bits, folded to an index of the enable words. */
-static inline uint32_t weft_name_hash(const char *name) {
+static inline uint32_t weft_name_hash(const char* name) {
   uint32_t h = 2166136261u;
   for (; *name != 0; ++name) h = (h ^ (uint8_t)*name) * 16777619u;
   return (h ^ (h >> 14) ^ (h >> 28)) % WEFT_CONTROL_WORDS;
 }
 
 /* FNV-1a, 64 bits: the checksum of rule sets. */
-static inline uint64_t weft_fnv1a64(const void *bytes, uint64_t size) {
-  const uint8_t *p = (const uint8_t *)bytes;
+static inline uint64_t weft_fnv1a64(const void* bytes, uint64_t size) {
+  const uint8_t* p = (const uint8_t*)bytes;
   uint64_t h = 14695981039346656037ull;
   for (uint64_t i = 0; i < size; ++i) h = (h ^ p[i]) * 1099511628211ull;
   return h;

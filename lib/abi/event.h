@@ -77,9 +77,9 @@ struct weft_event_desc {
   uint32_t size; /* bytes of everything, this header included */
   uint16_t version;
   uint16_t field_count;
-  int32_t loglevel;      /* 0 emergency to 14 debug, LTTng's scale */
-  uint16_t name_size;    /* bytes with the NUL */
-  uint16_t uri_size;     /* model.emf.uri, bytes with the NUL, 0: none */
+  int32_t loglevel;   /* 0 emergency to 14 debug, LTTng's scale */
+  uint16_t name_size; /* bytes with the NUL */
+  uint16_t uri_size;  /* model.emf.uri, bytes with the NUL, 0: none */
   uint32_t reserved[2];
 };
 WEFT_ABI_ASSERT(sizeof(struct weft_event_desc) == 24, "event description header is 24 bytes");
@@ -111,7 +111,7 @@ WEFT_ABI_ASSERT(sizeof(struct weft_enum_mapping) == 24, "enum mapping header is 
 /* Descriptions are packed byte after byte: none of these structs is aligned in place. */
 
 struct weft_segment {
-  const void *data;
+  const void* data;
   uint32_t size; /* bytes */
   uint32_t reserved;
 };

@@ -81,7 +81,8 @@
 #define WEFT_RING_MAX_SLOT_SHIFT 31u   /* offsets are 32 bits, and below 1 << 31 */
 #define WEFT_RING_MIN_SUBBUFS_SHIFT 1u /* at least two sub-buffers */
 #define WEFT_RING_MAX_SUBBUFS_SHIFT 8u
-#define WEFT_RECORD_MAX_BYTES 65536u /* header, contexts and payload; also at most a sub-buffer / 4 */
+#define WEFT_RECORD_MAX_BYTES \
+  65536u /* header, contexts and payload; also at most a sub-buffer / 4 */
 
 enum weft_ring_mode { WEFT_RING_DISCARD = 0, WEFT_RING_OVERWRITE = 1 };
 
@@ -114,13 +115,13 @@ struct weft_ring_header {
   uint32_t slot_size;  /* bytes from slot to slot: sizeof(struct weft_slot) of the writer */
   uint32_t slot_shift;
   uint32_t subbuf_shift;
-  uint32_t mode;  /* enum weft_ring_mode */
-  uint32_t clock; /* enum weft_clock_id */
+  uint32_t mode;       /* enum weft_ring_mode */
+  uint32_t clock;      /* enum weft_clock_id */
   uint64_t channel_id; /* of lib/abi/control.h */
   uint64_t instance;   /* random: the same memory found twice is one ring set */
   uint32_t pid;        /* as the process sees itself; a claim, never an identity */
   uint32_t reserved0;
-  uint64_t created;    /* clock */
+  uint64_t created; /* clock */
   /* Written after creation: */
   uint64_t descriptions_used; /* bytes; the commit of an entry, release */
   uint64_t reserved[4];
@@ -128,14 +129,14 @@ struct weft_ring_header {
 WEFT_ABI_ASSERT(sizeof(struct weft_ring_header) == 152, "ring header layout");
 
 struct weft_slot {
-  uint64_t head; /* writer */
+  uint64_t head;   /* writer */
   uint32_t closed; /* agent or consumer: 1, never back to 0 */
   uint32_t reserved0;
   uint64_t discarded[WEFT_DISCARD_REASONS]; /* writer */
   uint64_t frontier;                        /* writer */
   uint64_t tail;                            /* reader */
-  uint64_t lock; /* atomic slot: the owner's thread pointer, 0 free */
-  uint64_t last_time; /* atomic slot: its owner's */
+  uint64_t lock;                            /* atomic slot: the owner's thread pointer, 0 free */
+  uint64_t last_time;                       /* atomic slot: its owner's */
   uint64_t reserved[5];
 };
 WEFT_ABI_ASSERT(sizeof(struct weft_slot) == 128, "a slot is two cache lines");

@@ -31,13 +31,13 @@
 
 struct weft_event;
 
-typedef void (*weft_emit_fn)(struct weft_event *event, const void *fixed,
-                             const struct weft_segment *segments, const void *ip);
+typedef void (*weft_emit_fn)(struct weft_event* event, const void* fixed,
+                             const struct weft_segment* segments, const void* ip);
 
 /* An application's own probe on a tracepoint. `fn` takes (void *data, the tracepoint's arguments). */
 struct weft_app_probe {
   void (*fn)(void);
-  void *data;
+  void* data;
 };
 
 /* The application probes of one tracepoint; replaced whole, never changed in place. A call site
@@ -53,15 +53,16 @@ struct weft_app_probes {
 struct weft_tracepoint {
   uint32_t size; /* sizeof(struct weft_tracepoint) as the object was compiled */
   uint32_t reserved0;
-  const uint32_t *enabled;
+  const uint32_t* enabled;
   void (*probe)(void); /* NULL: no provider loaded. Cast to the typed prototype */
-  const struct weft_app_probes *app_probes; /* NULL: none */
+  const struct weft_app_probes* app_probes; /* NULL: none */
   uint32_t enters, leaves;                  /* of app_probes' callers; each wraps */
-  const char *name;                         /* "provider:event" */
-  const char *signature;                    /* the TP_ARGS as text: both sides must agree */
+  const char* name;                         /* "provider:event" */
+  const char* signature;                    /* the TP_ARGS as text: both sides must agree */
   uint64_t reserved[2];
 };
-WEFT_ABI_ASSERT(sizeof(struct weft_tracepoint) == 8 + 3 * sizeof(void *) + 8 + 2 * sizeof(void *) + 16,
+WEFT_ABI_ASSERT(sizeof(struct weft_tracepoint) ==
+                    8 + 3 * sizeof(void*) + 8 + 2 * sizeof(void*) + 16,
                 "tracepoint has no padding on LP64");
 
 enum weft_event_want {
@@ -69,18 +70,18 @@ enum weft_event_want {
 };
 
 struct weft_event {
-  uint32_t size; /* sizeof(struct weft_event) as the object was compiled */
+  uint32_t size;  /* sizeof(struct weft_event) as the object was compiled */
   uint32_t wants; /* enum weft_event_want */
   weft_emit_fn emit;
-  void *state; /* libweft.so's */
-  const struct weft_event_desc *desc;
+  void* state; /* libweft.so's */
+  const struct weft_event_desc* desc;
   void (*probe)(void);
-  const char *signature;
-  const uint32_t *enabled;    /* the control area's word of this event */
-  uint32_t fixed_size;        /* bytes of the recorded fixed part */
-  uint32_t nowrite_size;      /* bytes of the nowrite fixed part behind it */
-  uint16_t segment_count;     /* recorded segments */
-  uint16_t nowrite_segments;  /* nowrite segments behind them */
+  const char* signature;
+  const uint32_t* enabled;   /* the control area's word of this event */
+  uint32_t fixed_size;       /* bytes of the recorded fixed part */
+  uint32_t nowrite_size;     /* bytes of the nowrite fixed part behind it */
+  uint16_t segment_count;    /* recorded segments */
+  uint16_t nowrite_segments; /* nowrite segments behind them */
   uint32_t reserved0;
   uint64_t reserved[2];
 };
@@ -88,12 +89,12 @@ struct weft_event {
 struct weft_object {
   uint32_t size;
   uint32_t abi; /* WEFT_TRACEPOINT_ABI */
-  struct weft_tracepoint *const *tracepoints;
-  struct weft_event *const *events;
+  struct weft_tracepoint* const* tracepoints;
+  struct weft_event* const* events;
   uint32_t tracepoint_count;
   uint32_t event_count;
-  void *state; /* libweft.so's */
-  const struct weft_library *library; /* NULL: none in this process. Written by libweft.so */
+  void* state;                        /* libweft.so's */
+  const struct weft_library* library; /* NULL: none in this process. Written by libweft.so */
   uint64_t reserved;
 };
 
@@ -103,9 +104,9 @@ struct weft_app_context_value {
   uint32_t type;
   uint32_t reserved;
   uint64_t bits;
-  const char *text; /* STRING: NUL-terminated */
+  const char* text; /* STRING: NUL-terminated */
 };
-typedef void (*weft_app_context_get)(void *data, struct weft_app_context_value *out);
+typedef void (*weft_app_context_get)(void* data, struct weft_app_context_value* out);
 
 /*
  * libweft.so's functions, in every object's `library` once it is registered. Also exported under the
@@ -125,26 +126,26 @@ struct weft_library {
   uint32_t reserved;
 
   /* Any thread; register may come before libweft.so's own constructor, unregister waits for nothing. */
-  void (*object_register)(struct weft_object *);
-  void (*object_unregister)(struct weft_object *);
+  void (*object_register)(struct weft_object*);
+  void (*object_unregister)(struct weft_object*);
 
   /* The exact answer of tracepoint_enabled(). */
-  int (*tracepoint_enabled)(struct weft_tracepoint *);
+  int (*tracepoint_enabled)(struct weft_tracepoint*);
 
   /* 0, or a negative errno: -ENOENT no such tracepoint, -EINVAL another signature (NULL: any will
    * do), -ENOMEM, -EDEADLK detach from inside a probe of that tracepoint. */
-  int (*probe_attach)(const char *name, const char *signature, void (*fn)(void), void *data);
-  int (*probe_detach)(const char *name, void (*fn)(void), void *data);
+  int (*probe_attach)(const char* name, const char* signature, void (*fn)(void), void* data);
+  int (*probe_detach)(const char* name, void (*fn)(void), void* data);
 
   /* Stops at and returns the first non-zero of fn. */
-  int (*tracepoint_iterate)(int (*fn)(void *data, const char *name,
-                                      const struct weft_event_desc *desc),
-                            void *data);
+  int (*tracepoint_iterate)(int (*fn)(void* data, const char* name,
+                                      const struct weft_event_desc* desc),
+                            void* data);
 
   /* `name`: "provider:name". 0, -EEXIST, -ENOENT, -ENOMEM, -ENOSPC. `get` is called at events, on any
    * thread, in signal handlers; it must not trace. Unregister does not wait for calls that run. */
-  int (*app_context_register)(const char *name, weft_app_context_get get, void *data);
-  int (*app_context_unregister)(const char *name);
+  int (*app_context_register)(const char* name, weft_app_context_get get, void* data);
+  int (*app_context_unregister)(const char* name);
 };
 
 #endif /* WEFT_LIB_ABI_TRACEPOINT_H_ */

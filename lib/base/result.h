@@ -62,18 +62,17 @@ using Status = Result<void>;
 #define WEFT_CONCAT_(a, b) WEFT_CONCAT_INNER_(a, b)
 
 // Returns the error of `expr` (a Result or Status) from the enclosing function.
-#define WEFT_TRY(expr)                                                   \
-  do {                                                                   \
-    if (auto weft_try_ = (expr); !weft_try_.has_value())                 \
-      return std::unexpected(std::move(weft_try_).error());              \
+#define WEFT_TRY(expr)                                      \
+  do {                                                      \
+    if (auto weft_try_ = (expr); !weft_try_.has_value())    \
+      return std::unexpected(std::move(weft_try_).error()); \
   } while (0)
 
 // `decl` becomes the value of `expr`, or the error is returned.
-#define WEFT_ASSIGN(decl, expr)                                            \
-  auto WEFT_CONCAT_(weft_result_, __LINE__) = (expr);                      \
-  if (!WEFT_CONCAT_(weft_result_, __LINE__).has_value())                   \
-    return std::unexpected(                                                \
-        std::move(WEFT_CONCAT_(weft_result_, __LINE__)).error());          \
+#define WEFT_ASSIGN(decl, expr)                                                      \
+  auto WEFT_CONCAT_(weft_result_, __LINE__) = (expr);                                \
+  if (!WEFT_CONCAT_(weft_result_, __LINE__).has_value())                             \
+    return std::unexpected(std::move(WEFT_CONCAT_(weft_result_, __LINE__)).error()); \
   decl = std::move(*WEFT_CONCAT_(weft_result_, __LINE__))
 
 #endif  // WEFT_LIB_BASE_RESULT_H_

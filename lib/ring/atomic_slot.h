@@ -31,20 +31,20 @@ static inline void weft_spin_pause(void) {
 #endif
 }
 
-static inline void weft_atomic_discard(struct weft_slot *slot, enum weft_discard_reason reason) {
+static inline void weft_atomic_discard(struct weft_slot* slot, enum weft_discard_reason reason) {
   /* relaxed: a counter, nothing is published by it */
   __atomic_fetch_add(&slot->discarded[reason], 1, __ATOMIC_RELAXED);
 }
 
 /* S. The caller owns the lock. False: no free sub-buffer. */
-static inline int weft_atomic_switch(const struct weft_writer_ring *ring, struct weft_slot *slot,
-                                     uint8_t *base, uint64_t *head) {
+static inline int weft_atomic_switch(const struct weft_writer_ring* ring, struct weft_slot* slot,
+                                     uint8_t* base, uint64_t* head) {
   const uint32_t offset = (uint32_t)*head;
-  const struct weft_subbuf_header *current =
-      (const struct weft_subbuf_header *)(base + (offset & ~ring->subbuf_mask));
-  const uint32_t next_offset = ((offset & ~ring->subbuf_mask) + ring->subbuf_mask + 1) &
-                               ring->slot_mask;
-  struct weft_subbuf_header *next = (struct weft_subbuf_header *)(base + next_offset);
+  const struct weft_subbuf_header* current =
+      (const struct weft_subbuf_header*)(base + (offset & ~ring->subbuf_mask));
+  const uint32_t next_offset =
+      ((offset & ~ring->subbuf_mask) + ring->subbuf_mask + 1) & ring->slot_mask;
+  struct weft_subbuf_header* next = (struct weft_subbuf_header*)(base + next_offset);
   const int64_t needed = (int64_t)(current->sequence + 2 - ring->subbufs);
 
   if (needed > 0) {
@@ -60,7 +60,7 @@ static inline int weft_atomic_switch(const struct weft_writer_ring *ring, struct
   }
   const uint64_t records_before = current->records_before + (*head >> 32);
   const uint64_t sequence = current->sequence + 1;
-  *(uint64_t *)(base + offset) = 0;
+  *(uint64_t*)(base + offset) = 0;
   next->sequence = sequence;
   next->records_before = records_before;
   next->reserved[0] = 0;
@@ -71,7 +71,7 @@ static inline int weft_atomic_switch(const struct weft_writer_ring *ring, struct
   return 1;
 }
 
-static inline void weft_atomic_copy(uint8_t *to, const struct weft_record_parts *parts) {
+static inline void weft_atomic_copy(uint8_t* to, const struct weft_record_parts* parts) {
   for (uint64_t i = 0; i < parts->piece_count; ++i) {
     __builtin_memcpy(to, parts->pieces[i].data, parts->pieces[i].size);
     to += parts->pieces[i].size;
@@ -80,9 +80,9 @@ static inline void weft_atomic_copy(uint8_t *to, const struct weft_record_parts 
 
 /* W under the lock. `now` reads the channel's clock without a system call that could block. */
 static inline enum weft_discard_reason weft_atomic_write_locked(
-    const struct weft_writer_ring *ring, struct weft_slot *slot,
-    const struct weft_record_parts *parts, uint32_t cpu, uint64_t (*now)(void)) {
-  uint8_t *base = ring->data + ((uint64_t)ring->atomic_slot << ring->slot_shift);
+    const struct weft_writer_ring* ring, struct weft_slot* slot,
+    const struct weft_record_parts* parts, uint32_t cpu, uint64_t (*now)(void)) {
+  uint8_t* base = ring->data + ((uint64_t)ring->atomic_slot << ring->slot_shift);
   /* relaxed: only owners of the lock store it */
   uint64_t head = __atomic_load_n(&slot->head, __ATOMIC_RELAXED);
   if (((uint32_t)head & ring->subbuf_mask) + (uint32_t)parts->increment > ring->subbuf_mask &&
@@ -93,10 +93,10 @@ static inline enum weft_discard_reason weft_atomic_write_locked(
   /* The clock's read may be executed before the lock was had: never step back behind the last one. */
   if (time < slot->last_time) time = slot->last_time;
   slot->last_time = time;
-  uint64_t *record = (uint64_t *)(base + (uint32_t)head);
+  uint64_t* record = (uint64_t*)(base + (uint32_t)head);
   record[0] = parts->word0 | ((uint64_t)cpu << 48);
   record[1] = time;
-  weft_atomic_copy((uint8_t *)(record + 2), parts);
+  weft_atomic_copy((uint8_t*)(record + 2), parts);
   /* release: the commit; header and payload before it (W5) */
   __atomic_store_n(&slot->head, head + parts->increment, __ATOMIC_RELEASE);
   return WEFT_DISCARD_REASONS;
@@ -104,11 +104,11 @@ static inline enum weft_discard_reason weft_atomic_write_locked(
 
 /* Records one event or counts it as discarded. `self` is not 0. Returns COMMITTED, FULL (discarded,
  * whatever the reason) or CLOSED (neither). */
-static inline enum weft_write_result weft_atomic_write(const struct weft_writer_ring *ring,
+static inline enum weft_write_result weft_atomic_write(const struct weft_writer_ring* ring,
                                                        uint64_t self,
-                                                       const struct weft_record_parts *parts,
+                                                       const struct weft_record_parts* parts,
                                                        uint32_t cpu, uint64_t (*now)(void)) {
-  struct weft_slot *slot = ring->slots + ring->atomic_slot;
+  struct weft_slot* slot = ring->slots + ring->atomic_slot;
   uint64_t owner = 0;
   uint32_t spins = 0;
   enum weft_discard_reason reason = WEFT_DISCARD_REASONS;

@@ -108,9 +108,9 @@ TEST(AtomicSlot, ManyWritersAndAReaderBalance) {
   while (running.load() != 0) memory.Read(visit);
   for (std::thread& t : threads) t.join();
   memory.Read(visit);
-  EXPECT_EQ(records + memory.Discarded(WEFT_DISCARD_FULL) +
-                memory.Discarded(WEFT_DISCARD_CONTENDED),
-            kThreads * kEvents);
+  EXPECT_EQ(
+      records + memory.Discarded(WEFT_DISCARD_FULL) + memory.Discarded(WEFT_DISCARD_CONTENDED),
+      kThreads * kEvents);
   EXPECT_EQ(memory.slot().lock, 0U);
 }
 

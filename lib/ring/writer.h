@@ -18,8 +18,8 @@
 #include "../abi/ring.h"
 
 struct weft_writer_ring {
-  struct weft_slot *slots; /* 0: this process has no ring set for the channel */
-  uint8_t *data;
+  struct weft_slot* slots; /* 0: this process has no ring set for the channel */
+  uint8_t* data;
   uint32_t slot_count; /* slots that threads with rseq may use: 0 while none may */
   uint32_t slot_shift;
   uint32_t subbuf_mask; /* bytes of a sub-buffer - 1 */
@@ -41,14 +41,14 @@ enum weft_write_result {
 
 /* One piece of a record behind its header. */
 struct weft_piece {
-  const void *data;
+  const void* data;
   uint64_t size; /* bytes */
 };
 
 struct weft_record_parts {
-  uint64_t word0;                  /* size and event of struct weft_record; the writer adds the CPU */
-  uint64_t increment;              /* rounded size + (1 << 32): what head grows by */
-  const struct weft_piece *pieces; /* they make exactly size - sizeof(struct weft_record) bytes */
+  uint64_t word0;     /* size and event of struct weft_record; the writer adds the CPU */
+  uint64_t increment; /* rounded size + (1 << 32): what head grows by */
+  const struct weft_piece* pieces; /* they make exactly size - sizeof(struct weft_record) bytes */
   uint64_t piece_count;
 };
 

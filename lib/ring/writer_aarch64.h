@@ -16,81 +16,81 @@
 
 /* Offsets in struct rseq: cpu_id 4, rseq_cs 8. */
 
-#define WEFT_RSEQ_DESCRIPTOR                  \
-  ".pushsection weft_rseq_cs, \"aw\"\n\t"     \
-  ".balign 32\n"                              \
-  "9:\n\t"                                    \
-  ".word 0, 0\n\t"                            \
-  ".quad 1f, (2f - 1f), 4f\n\t"               \
+#define WEFT_RSEQ_DESCRIPTOR              \
+  ".pushsection weft_rseq_cs, \"aw\"\n\t" \
+  ".balign 32\n"                          \
+  "9:\n\t"                                \
+  ".word 0, 0\n\t"                        \
+  ".quad 1f, (2f - 1f), 4f\n\t"           \
   ".popsection\n\t"
 
-#define WEFT_RSEQ_ABORT                               \
-  ".pushsection .text.weft_rseq_abort, \"ax\"\n\t"    \
-  ".inst 0xd428bc00\n" /* the signature, a brk */     \
-  "4:\n\t"                                            \
-  "subs %w[aborts], %w[aborts], #1\n\t"               \
-  "b.ne 3b\n\t"                                       \
-  "mov %w[result], #1\n\t"                            \
-  "b 5b\n\t"                                          \
+#define WEFT_RSEQ_ABORT                            \
+  ".pushsection .text.weft_rseq_abort, \"ax\"\n\t" \
+  ".inst 0xd428bc00\n" /* the signature, a brk */  \
+  "4:\n\t"                                         \
+  "subs %w[aborts], %w[aborts], #1\n\t"            \
+  "b.ne 3b\n\t"                                    \
+  "mov %w[result], #1\n\t"                         \
+  "b 5b\n\t"                                       \
   ".popsection\n\t"
 
 /* slot = this thread's slot, base = its ring. Leaves to 6, as on x86-64. */
-#define WEFT_RSEQ_ENTER                               \
-  "3:\n\t"                                            \
-  "adrp %[t], 9b\n\t"                                 \
-  "add %[t], %[t], :lo12:9b\n\t"                      \
-  "str %[t], [%[rseq], #8]\n"                         \
-  "1:\n\t"                                            \
-  "ldr %[slot], [%[ring]]\n\t"                        \
-  "cbz %[slot], 6f\n\t"                               \
-  "ldr %w[t], [%[rseq], #4]\n\t"                      \
-  "cmp %w[t], #0\n\t"                                 \
-  "b.lt 6f\n\t"                                       \
-  "ldr %w[base], [%[rseq], %[id_offset]]\n\t"         \
-  "ldr %w[t], [%[ring], #16]\n\t"                     \
-  "cmp %w[base], %w[t]\n\t"                           \
-  "b.hs 6f\n\t"                                       \
-  "ldr %w[t], [%[ring], #20]\n\t"                     \
-  "add %[slot], %[slot], %[base], lsl #7\n\t"         \
-  "lsl %[base], %[base], %[t]\n\t"                    \
-  "ldr %[t], [%[ring], #8]\n\t"                       \
+#define WEFT_RSEQ_ENTER                       \
+  "3:\n\t"                                    \
+  "adrp %[t], 9b\n\t"                         \
+  "add %[t], %[t], :lo12:9b\n\t"              \
+  "str %[t], [%[rseq], #8]\n"                 \
+  "1:\n\t"                                    \
+  "ldr %[slot], [%[ring]]\n\t"                \
+  "cbz %[slot], 6f\n\t"                       \
+  "ldr %w[t], [%[rseq], #4]\n\t"              \
+  "cmp %w[t], #0\n\t"                         \
+  "b.lt 6f\n\t"                               \
+  "ldr %w[base], [%[rseq], %[id_offset]]\n\t" \
+  "ldr %w[t], [%[ring], #16]\n\t"             \
+  "cmp %w[base], %w[t]\n\t"                   \
+  "b.hs 6f\n\t"                               \
+  "ldr %w[t], [%[ring], #20]\n\t"             \
+  "add %[slot], %[slot], %[base], lsl #7\n\t" \
+  "lsl %[base], %[base], %[t]\n\t"            \
+  "ldr %[t], [%[ring], #8]\n\t"               \
   "add %[base], %[base], %[t]\n\t"
 
 /* head; leaves to 7 when closed, to 8 when the record does not fit. base = where it goes. */
-#define WEFT_RSEQ_RESERVE                             \
-  "ldr %[head], [%[slot]]\n\t"                        \
-  "ldr %w[t], [%[slot], #8]\n\t"                      \
-  "cbnz %w[t], 7f\n\t"                                \
-  "ldr %w[t], [%[ring], #24]\n\t"                     \
-  "and %w[u], %w[head], %w[t]\n\t"                    \
-  "add %w[u], %w[u], %w[increment]\n\t"               \
-  "cmp %w[u], %w[t]\n\t"                              \
-  "b.hi 8f\n\t"                                       \
-  "add %[base], %[base], %w[head], uxtw\n\t"          \
-  "isb\n\t"                                           \
-  "mrs %[t], cntvct_el0\n\t"                          \
-  "ldr %w[u], [%[rseq], #4]\n\t"                      \
-  "orr %[u], %[word0], %[u], lsl #48\n\t"             \
+#define WEFT_RSEQ_RESERVE                    \
+  "ldr %[head], [%[slot]]\n\t"               \
+  "ldr %w[t], [%[slot], #8]\n\t"             \
+  "cbnz %w[t], 7f\n\t"                       \
+  "ldr %w[t], [%[ring], #24]\n\t"            \
+  "and %w[u], %w[head], %w[t]\n\t"           \
+  "add %w[u], %w[u], %w[increment]\n\t"      \
+  "cmp %w[u], %w[t]\n\t"                     \
+  "b.hi 8f\n\t"                              \
+  "add %[base], %[base], %w[head], uxtw\n\t" \
+  "isb\n\t"                                  \
+  "mrs %[t], cntvct_el0\n\t"                 \
+  "ldr %w[u], [%[rseq], #4]\n\t"             \
+  "orr %[u], %[word0], %[u], lsl #48\n\t"    \
   "stp %[u], %[t], [%[base]], #16\n\t"
 
-#define WEFT_RSEQ_COMMIT                              \
-  "add %[head], %[head], %[increment]\n\t"            \
-  "stlr %[head], [%[slot]]\n"                         \
-  "2:\n\t"                                            \
-  "mov %w[result], #0\n"                              \
+#define WEFT_RSEQ_COMMIT                   \
+  "add %[head], %[head], %[increment]\n\t" \
+  "stlr %[head], [%[slot]]\n"              \
+  "2:\n\t"                                 \
+  "mov %w[result], #0\n"                   \
   "5:\n\t"
 
-#define WEFT_RSEQ_EXITS                               \
-  ".pushsection .text.weft_rseq_exits, \"ax\"\n"      \
-  "6:\n\t"                                            \
-  "mov %w[result], #1\n\t"                            \
-  "b 5b\n"                                            \
-  "8:\n\t"                                            \
-  "mov %w[result], #2\n\t"                            \
-  "b 5b\n"                                            \
-  "7:\n\t"                                            \
-  "mov %w[result], #3\n\t"                            \
-  "b 5b\n\t"                                          \
+#define WEFT_RSEQ_EXITS                          \
+  ".pushsection .text.weft_rseq_exits, \"ax\"\n" \
+  "6:\n\t"                                       \
+  "mov %w[result], #1\n\t"                       \
+  "b 5b\n"                                       \
+  "8:\n\t"                                       \
+  "mov %w[result], #2\n\t"                       \
+  "b 5b\n"                                       \
+  "7:\n\t"                                       \
+  "mov %w[result], #3\n\t"                       \
+  "b 5b\n\t"                                     \
   ".popsection\n\t"
 
 /* W for a record whose bytes lie in one 8-byte aligned buffer, readable up to a multiple of 8. */
@@ -100,22 +100,22 @@ static inline __attribute__((always_inline)) enum weft_write_result weft_write_w
   uint64_t head, slot, base, t, u, result;
   uint64_t aborts = WEFT_MAX_ABORTS;
   const uint64_t* from;
-  __asm__ volatile(WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_ENTER WEFT_RSEQ_RESERVE
-                   "mov %[from], %[payload]\n\t"
-                   "sub %w[u], %w[increment], #16\n\t"
-                   "cbz %w[u], 11f\n"
-                   "10:\n\t"
-                   "ldr %[t], [%[from]], #8\n\t"
-                   "str %[t], [%[base]], #8\n\t"
-                   "subs %w[u], %w[u], #8\n\t"
-                   "b.ne 10b\n"
-                   "11:\n\t" WEFT_RSEQ_COMMIT WEFT_RSEQ_EXITS WEFT_RSEQ_ABORT
-                   : [result] "=&r"(result), [slot] "=&r"(slot), [base] "=&r"(base),
-                     [head] "=&r"(head), [t] "=&r"(t), [u] "=&r"(u), [from] "=&r"(from),
-                     [aborts] "+&r"(aborts)
-                   : [rseq] "r"(rseq), [ring] "r"(ring), [id_offset] "r"(id_offset),
-                     [word0] "r"(word0), [increment] "r"(increment), [payload] "r"(payload)
-                   : "memory", "cc");
+  __asm__ volatile(
+      WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_ENTER WEFT_RSEQ_RESERVE
+      "mov %[from], %[payload]\n\t"
+      "sub %w[u], %w[increment], #16\n\t"
+      "cbz %w[u], 11f\n"
+      "10:\n\t"
+      "ldr %[t], [%[from]], #8\n\t"
+      "str %[t], [%[base]], #8\n\t"
+      "subs %w[u], %w[u], #8\n\t"
+      "b.ne 10b\n"
+      "11:\n\t" WEFT_RSEQ_COMMIT WEFT_RSEQ_EXITS WEFT_RSEQ_ABORT
+      : [result] "=&r"(result), [slot] "=&r"(slot), [base] "=&r"(base), [head] "=&r"(head),
+        [t] "=&r"(t), [u] "=&r"(u), [from] "=&r"(from), [aborts] "+&r"(aborts)
+      : [rseq] "r"(rseq), [ring] "r"(ring), [id_offset] "r"(id_offset), [word0] "r"(word0),
+        [increment] "r"(increment), [payload] "r"(payload)
+      : "memory", "cc");
   return (enum weft_write_result)result;
 }
 
@@ -127,36 +127,36 @@ static inline enum weft_write_result weft_write_pieces(void* rseq, uint64_t id_o
   uint64_t aborts = WEFT_MAX_ABORTS;
   const uint64_t word0 = parts->word0;
   const uint64_t increment = parts->increment;
-  __asm__ volatile(WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_ENTER WEFT_RSEQ_RESERVE
-                   "mov %[piece], %[pieces]\n\t"
-                   "mov %[left], %[count]\n"
-                   "10:\n\t"
-                   "cbz %[left], 11f\n\t"
-                   "sub %[left], %[left], #1\n\t"
-                   "ldp %[from], %[u], [%[piece]], #16\n"
-                   "13:\n\t"
-                   "subs %[u], %[u], #8\n\t"
-                   "b.lo 15f\n\t"
-                   "ldr %[t], [%[from]], #8\n\t"
-                   "str %[t], [%[base]], #8\n\t"
-                   "b 13b\n"
-                   "15:\n\t"
-                   "adds %[u], %[u], #8\n\t"
-                   "b.eq 10b\n"
-                   "16:\n\t"
-                   "ldrb %w[t], [%[from]], #1\n\t"
-                   "strb %w[t], [%[base]], #1\n\t"
-                   "subs %[u], %[u], #1\n\t"
-                   "b.ne 16b\n\t"
-                   "b 10b\n"
-                   "11:\n\t" WEFT_RSEQ_COMMIT WEFT_RSEQ_EXITS WEFT_RSEQ_ABORT
-                   : [result] "=&r"(result), [slot] "=&r"(slot), [base] "=&r"(base),
-                     [head] "=&r"(head), [t] "=&r"(t), [u] "=&r"(u), [piece] "=&r"(piece),
-                     [left] "=&r"(left), [from] "=&r"(from), [aborts] "+&r"(aborts)
-                   : [rseq] "r"(rseq), [ring] "r"(ring), [id_offset] "r"(id_offset),
-                     [word0] "r"(word0), [increment] "r"(increment), [pieces] "r"(parts->pieces),
-                     [count] "r"(parts->piece_count)
-                   : "memory", "cc");
+  __asm__ volatile(
+      WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_ENTER WEFT_RSEQ_RESERVE
+      "mov %[piece], %[pieces]\n\t"
+      "mov %[left], %[count]\n"
+      "10:\n\t"
+      "cbz %[left], 11f\n\t"
+      "sub %[left], %[left], #1\n\t"
+      "ldp %[from], %[u], [%[piece]], #16\n"
+      "13:\n\t"
+      "subs %[u], %[u], #8\n\t"
+      "b.lo 15f\n\t"
+      "ldr %[t], [%[from]], #8\n\t"
+      "str %[t], [%[base]], #8\n\t"
+      "b 13b\n"
+      "15:\n\t"
+      "adds %[u], %[u], #8\n\t"
+      "b.eq 10b\n"
+      "16:\n\t"
+      "ldrb %w[t], [%[from]], #1\n\t"
+      "strb %w[t], [%[base]], #1\n\t"
+      "subs %[u], %[u], #1\n\t"
+      "b.ne 16b\n\t"
+      "b 10b\n"
+      "11:\n\t" WEFT_RSEQ_COMMIT WEFT_RSEQ_EXITS WEFT_RSEQ_ABORT
+      : [result] "=&r"(result), [slot] "=&r"(slot), [base] "=&r"(base), [head] "=&r"(head),
+        [t] "=&r"(t), [u] "=&r"(u), [piece] "=&r"(piece), [left] "=&r"(left), [from] "=&r"(from),
+        [aborts] "+&r"(aborts)
+      : [rseq] "r"(rseq), [ring] "r"(ring), [id_offset] "r"(id_offset), [word0] "r"(word0),
+        [increment] "r"(increment), [pieces] "r"(parts->pieces), [count] "r"(parts->piece_count)
+      : "memory", "cc");
   return (enum weft_write_result)result;
 }
 
@@ -228,29 +228,29 @@ static inline enum weft_write_result weft_count_discard(void* rseq, uint64_t id_
   uint64_t slot, base, t, result;
   uint64_t aborts = WEFT_MAX_ABORTS;
   const uint64_t index = (uint64_t)reason;
-  __asm__ volatile(WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_ENTER
-                   "ldr %w[t], [%[slot], #8]\n\t"
-                   "cbnz %w[t], 7f\n\t"
-                   "add %[base], %[slot], %[index], lsl #3\n\t"
-                   "ldr %[t], [%[base], #16]\n\t"
-                   "add %[t], %[t], #1\n\t"
-                   "str %[t], [%[base], #16]\n"
-                   "2:\n\t"
-                   "mov %w[result], #0\n"
-                   "5:\n\t"
-                   ".pushsection .text.weft_rseq_exits, \"ax\"\n"
-                   "6:\n\t"
-                   "mov %w[result], #1\n\t"
-                   "b 5b\n"
-                   "7:\n\t"
-                   "mov %w[result], #3\n\t"
-                   "b 5b\n\t"
-                   ".popsection\n\t" WEFT_RSEQ_ABORT
-                   : [result] "=&r"(result), [slot] "=&r"(slot), [base] "=&r"(base),
-                     [t] "=&r"(t), [aborts] "+&r"(aborts)
-                   : [rseq] "r"(rseq), [ring] "r"(ring), [id_offset] "r"(id_offset),
-                     [index] "r"(index)
-                   : "memory", "cc");
+  __asm__ volatile(
+      WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_ENTER
+      "ldr %w[t], [%[slot], #8]\n\t"
+      "cbnz %w[t], 7f\n\t"
+      "add %[base], %[slot], %[index], lsl #3\n\t"
+      "ldr %[t], [%[base], #16]\n\t"
+      "add %[t], %[t], #1\n\t"
+      "str %[t], [%[base], #16]\n"
+      "2:\n\t"
+      "mov %w[result], #0\n"
+      "5:\n\t"
+      ".pushsection .text.weft_rseq_exits, \"ax\"\n"
+      "6:\n\t"
+      "mov %w[result], #1\n\t"
+      "b 5b\n"
+      "7:\n\t"
+      "mov %w[result], #3\n\t"
+      "b 5b\n\t"
+      ".popsection\n\t" WEFT_RSEQ_ABORT
+      : [result] "=&r"(result), [slot] "=&r"(slot), [base] "=&r"(base), [t] "=&r"(t),
+        [aborts] "+&r"(aborts)
+      : [rseq] "r"(rseq), [ring] "r"(ring), [id_offset] "r"(id_offset), [index] "r"(index)
+      : "memory", "cc");
   return (enum weft_write_result)result;
 }
 

@@ -16,13 +16,13 @@
 
 #define SUBBUF_SHIFT 12
 #define SLOT_SHIFT 14
-#define EXPECT(cond)                                                          \
-  do {                                                                        \
-    ++checks;                                                                 \
-    if (!(cond)) {                                                            \
-      printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #cond);               \
-      exit(1);                                                                \
-    }                                                                         \
+#define EXPECT(cond)                                            \
+  do {                                                          \
+    ++checks;                                                   \
+    if (!(cond)) {                                              \
+      printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #cond); \
+      exit(1);                                                  \
+    }                                                           \
   } while (0)
 
 static unsigned checks;

@@ -25,91 +25,91 @@
 
 /* Offsets in struct rseq: cpu_id 4, rseq_cs 8, mm_cid 24. */
 
-#define WEFT_RSEQ_DESCRIPTOR                         \
-  ".pushsection weft_rseq_cs, \"aw\"\n\t"            \
-  ".balign 32\n"                                     \
-  "9:\n\t"                                           \
-  ".long 0, 0\n\t"                                   \
-  ".quad 1f, (2f - 1f), 4f\n\t"                      \
+#define WEFT_RSEQ_DESCRIPTOR              \
+  ".pushsection weft_rseq_cs, \"aw\"\n\t" \
+  ".balign 32\n"                          \
+  "9:\n\t"                                \
+  ".long 0, 0\n\t"                        \
+  ".quad 1f, (2f - 1f), 4f\n\t"           \
   ".popsection\n\t"
 
-#define WEFT_RSEQ_ABORT                              \
-  ".pushsection .text.weft_rseq_abort, \"ax\"\n\t"   \
+#define WEFT_RSEQ_ABORT                                        \
+  ".pushsection .text.weft_rseq_abort, \"ax\"\n\t"             \
   ".byte 0x0f, 0xb9, 0x3d\n\t" /* ud1 signature(%rip), %edi */ \
-  ".long 0x53053053\n"                               \
-  "4:\n\t"                                           \
-  "decl %k[aborts]\n\t"                              \
-  "jnz 3b\n\t"                                       \
-  "movl $1, %%eax\n\t"                               \
-  "jmp 5b\n\t"                                       \
+  ".long 0x53053053\n"                                         \
+  "4:\n\t"                                                     \
+  "decl %k[aborts]\n\t"                                        \
+  "jnz 3b\n\t"                                                 \
+  "movl $1, %%eax\n\t"                                         \
+  "jmp 5b\n\t"                                                 \
   ".popsection\n\t"
 
 /*
  * Start of a section, up to: slot = this thread's slot, base = its ring, eax and ecx clobbered.
  * Leaves to 6 when the process has no ring set, the thread has no rseq, or the id is out of range.
  */
-#define WEFT_RSEQ_ENTER                              \
-  "3:\n\t"                                           \
-  "leaq 9b(%%rip), %%rax\n\t"                        \
-  "movq %%rax, 8(%[rseq])\n"                         \
-  "1:\n\t"                                           \
-  "movq (%[ring]), %[slot]\n\t"                      \
-  "testq %[slot], %[slot]\n\t"                       \
-  "jz 6f\n\t"                                        \
-  "cmpl $0, 4(%[rseq])\n\t"                          \
-  "jl 6f\n\t"                                        \
-  "movl (%[rseq], %[id_offset]), %k[base]\n\t"       \
-  "cmpl 16(%[ring]), %k[base]\n\t"                   \
-  "jae 6f\n\t"                                       \
-  "movq %[base], %%rax\n\t"                          \
-  "movl 20(%[ring]), %%ecx\n\t"                      \
-  "shlq $7, %%rax\n\t"                               \
-  "shlq %%cl, %[base]\n\t"                           \
-  "addq %%rax, %[slot]\n\t"                          \
+#define WEFT_RSEQ_ENTER                        \
+  "3:\n\t"                                     \
+  "leaq 9b(%%rip), %%rax\n\t"                  \
+  "movq %%rax, 8(%[rseq])\n"                   \
+  "1:\n\t"                                     \
+  "movq (%[ring]), %[slot]\n\t"                \
+  "testq %[slot], %[slot]\n\t"                 \
+  "jz 6f\n\t"                                  \
+  "cmpl $0, 4(%[rseq])\n\t"                    \
+  "jl 6f\n\t"                                  \
+  "movl (%[rseq], %[id_offset]), %k[base]\n\t" \
+  "cmpl 16(%[ring]), %k[base]\n\t"             \
+  "jae 6f\n\t"                                 \
+  "movq %[base], %%rax\n\t"                    \
+  "movl 20(%[ring]), %%ecx\n\t"                \
+  "shlq $7, %%rax\n\t"                         \
+  "shlq %%cl, %[base]\n\t"                     \
+  "addq %%rax, %[slot]\n\t"                    \
   "addq 8(%[ring]), %[base]\n\t"
 
 /* head, in-sub-buffer end of the new record in ecx; leaves to 7 when closed, to 8 when it is full. */
-#define WEFT_RSEQ_RESERVE                            \
-  "movq (%[slot]), %[head]\n\t"                      \
-  "cmpl $0, 8(%[slot])\n\t"                          \
-  "jne 7f\n\t"                                       \
-  "movl %k[head], %%ecx\n\t"                         \
-  "movl 24(%[ring]), %%eax\n\t"                      \
-  "addq %%rcx, %[base]\n\t"                          \
-  "andl %%eax, %%ecx\n\t"                            \
-  "addl %k[increment], %%ecx\n\t"                    \
-  "cmpl %%eax, %%ecx\n\t"                            \
+#define WEFT_RSEQ_RESERVE         \
+  "movq (%[slot]), %[head]\n\t"   \
+  "cmpl $0, 8(%[slot])\n\t"       \
+  "jne 7f\n\t"                    \
+  "movl %k[head], %%ecx\n\t"      \
+  "movl 24(%[ring]), %%eax\n\t"   \
+  "addq %%rcx, %[base]\n\t"       \
+  "andl %%eax, %%ecx\n\t"         \
+  "addl %k[increment], %%ecx\n\t" \
+  "cmpl %%eax, %%ecx\n\t"         \
   "ja 8f\n\t"
 
 /* Time and record header at base. Clobbers rax, rdx. */
-#define WEFT_RSEQ_HEADER                             \
-  "rdtsc\n\t"                                        \
-  "shlq $32, %%rdx\n\t"                              \
-  "orq %%rdx, %%rax\n\t"                             \
-  "movl 4(%[rseq]), %%edx\n\t"                       \
-  "shlq $48, %%rdx\n\t"                              \
-  "orq %[word0], %%rdx\n\t"                          \
-  "movq %%rdx, (%[base])\n\t"                        \
+#define WEFT_RSEQ_HEADER       \
+  "rdtsc\n\t"                  \
+  "shlq $32, %%rdx\n\t"        \
+  "orq %%rdx, %%rax\n\t"       \
+  "movl 4(%[rseq]), %%edx\n\t" \
+  "shlq $48, %%rdx\n\t"        \
+  "orq %[word0], %%rdx\n\t"    \
+  "movq %%rdx, (%[base])\n\t"  \
   "movq %%rax, 8(%[base])\n\t"
 
-#define WEFT_RSEQ_COMMIT                             \
-  "addq %[increment], %[head]\n\t"                   \
-  "movq %[head], (%[slot])\n"                        \
-  "2:\n\t"                                           \
-  "xorl %%eax, %%eax\n"                              \
+#define WEFT_RSEQ_COMMIT           \
+  "addq %[increment], %[head]\n\t" \
+  "movq %[head], (%[slot])\n"      \
+  "2:\n\t"                         \
+  "xorl %%eax, %%eax\n"            \
   "5:\n\t"
 
-#define WEFT_RSEQ_EXITS                              \
-  ".pushsection .text.weft_rseq_exits, \"ax\"\n"     \
-  "6:\n\t"                                           \
-  "movl $1, %%eax\n\t"                               \
-  "jmp 5b\n"                                         \
-  "8:\n\t"                                           \
-  "movl $2, %%eax\n\t"                               \
-  "jmp 5b\n"                                         \
-  "7:\n\t"                                           \
-  "movl $3, %%eax\n\t"                               \
-  "jmp 5b\n\t"                                       \
+#define WEFT_RSEQ_EXITS                          \
+  ".pushsection .text.weft_rseq_exits, \"ax\"\n" \
+  "6:\n\t"                                       \
+  "movl $1, %%eax\n\t"                           \
+  "jmp 5b\n"                                     \
+  "8:\n\t"                                       \
+  "movl $2, %%eax\n\t"                           \
+  "jmp 5b\n"                                     \
+  "7:\n\t"                                       \
+  "movl $3, %%eax\n\t"                           \
+  "jmp 5b\n\t"                                   \
   ".popsection\n\t"
 
 /*
@@ -117,8 +117,8 @@
  * of 8 bytes, and increment's low half is sizeof(struct weft_record) + that multiple.
  */
 static inline __attribute__((always_inline)) enum weft_write_result weft_write_words(
-    void *rseq, uint64_t id_offset, const struct weft_writer_ring *ring, uint64_t word0,
-    uint64_t increment, const uint64_t *payload) {
+    void* rseq, uint64_t id_offset, const struct weft_writer_ring* ring, uint64_t word0,
+    uint64_t increment, const uint64_t* payload) {
   uint64_t head, slot, base;
   uint32_t result, aborts = WEFT_MAX_ABORTS;
   __asm__ volatile(WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_ENTER WEFT_RSEQ_RESERVE WEFT_RSEQ_HEADER
@@ -144,77 +144,77 @@ static inline __attribute__((always_inline)) enum weft_write_result weft_write_w
 
 /* W for a record in pieces of any size and alignment. A piece that faults kills the program as the
  * same access outside would; nothing was committed. */
-static inline enum weft_write_result weft_write_pieces(void *rseq, uint64_t id_offset,
-                                                       const struct weft_writer_ring *ring,
-                                                       const struct weft_record_parts *parts) {
+static inline enum weft_write_result weft_write_pieces(void* rseq, uint64_t id_offset,
+                                                       const struct weft_writer_ring* ring,
+                                                       const struct weft_record_parts* parts) {
   uint64_t head, slot, base;
   uint32_t result, aborts = WEFT_MAX_ABORTS;
-  __asm__ volatile(WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_ENTER
-                   "movq (%[slot]), %[head]\n\t"
-                   "cmpl $0, 8(%[slot])\n\t"
-                   "jne 7f\n\t"
-                   "movl %k[head], %%ecx\n\t"
-                   "movl 24(%[ring]), %%eax\n\t"
-                   "addq %%rcx, %[base]\n\t"
-                   "andl %%eax, %%ecx\n\t"
-                   "addl 8(%[parts]), %%ecx\n\t"
-                   "cmpl %%eax, %%ecx\n\t"
-                   "ja 8f\n\t"
-                   "rdtsc\n\t"
-                   "shlq $32, %%rdx\n\t"
-                   "orq %%rdx, %%rax\n\t"
-                   "movl 4(%[rseq]), %%edx\n\t"
-                   "shlq $48, %%rdx\n\t"
-                   "orq (%[parts]), %%rdx\n\t"
-                   "movq %%rdx, (%[base])\n\t"
-                   "movq %%rax, 8(%[base])\n\t"
-                   "leaq 16(%[base]), %%rdi\n\t"
-                   "movq 16(%[parts]), %%rax\n\t"
-                   "movq 24(%[parts]), %%rdx\n\t"
-                   "shlq $4, %%rdx\n\t"
-                   "addq %%rax, %%rdx\n"
-                   "10:\n\t"
-                   "cmpq %%rdx, %%rax\n\t"
-                   "jae 11f\n\t"
-                   "movq (%%rax), %%rsi\n\t"
-                   "movq 8(%%rax), %%rcx\n\t"
-                   "addq $16, %%rax\n"
-                   "12:\n\t"
-                   "cmpq $64, %%rcx\n\t"
-                   "ja 14f\n"
-                   "13:\n\t"
-                   "subq $8, %%rcx\n\t"
-                   "jb 15f\n\t"
-                   "movq (%%rsi), %[base]\n\t"
-                   "movq %[base], (%%rdi)\n\t"
-                   "addq $8, %%rsi\n\t"
-                   "addq $8, %%rdi\n\t"
-                   "jmp 13b\n"
-                   "15:\n\t"
-                   "addq $8, %%rcx\n\t"
-                   "jz 10b\n"
-                   "16:\n\t"
-                   "movb (%%rsi), %b[base]\n\t"
-                   "movb %b[base], (%%rdi)\n\t"
-                   "incq %%rsi\n\t"
-                   "incq %%rdi\n\t"
-                   "decq %%rcx\n\t"
-                   "jnz 16b\n\t"
-                   "jmp 10b\n"
-                   "14:\n\t"
-                   "rep movsb\n\t"
-                   "jmp 10b\n"
-                   "11:\n\t"
-                   "addq 8(%[parts]), %[head]\n\t"
-                   "movq %[head], (%[slot])\n"
-                   "2:\n\t"
-                   "xorl %%eax, %%eax\n"
-                   "5:\n\t" WEFT_RSEQ_EXITS WEFT_RSEQ_ABORT
-                   : "=&a"(result), [slot] "=&r"(slot), [base] "=&q"(base), [head] "=&r"(head),
-                     [aborts] "+&r"(aborts)
-                   : [rseq] "r"(rseq), [ring] "r"(ring), [id_offset] "r"(id_offset),
-                     [parts] "r"(parts)
-                   : "rcx", "rdx", "rsi", "rdi", "memory", "cc");
+  __asm__ volatile(
+      WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_ENTER
+      "movq (%[slot]), %[head]\n\t"
+      "cmpl $0, 8(%[slot])\n\t"
+      "jne 7f\n\t"
+      "movl %k[head], %%ecx\n\t"
+      "movl 24(%[ring]), %%eax\n\t"
+      "addq %%rcx, %[base]\n\t"
+      "andl %%eax, %%ecx\n\t"
+      "addl 8(%[parts]), %%ecx\n\t"
+      "cmpl %%eax, %%ecx\n\t"
+      "ja 8f\n\t"
+      "rdtsc\n\t"
+      "shlq $32, %%rdx\n\t"
+      "orq %%rdx, %%rax\n\t"
+      "movl 4(%[rseq]), %%edx\n\t"
+      "shlq $48, %%rdx\n\t"
+      "orq (%[parts]), %%rdx\n\t"
+      "movq %%rdx, (%[base])\n\t"
+      "movq %%rax, 8(%[base])\n\t"
+      "leaq 16(%[base]), %%rdi\n\t"
+      "movq 16(%[parts]), %%rax\n\t"
+      "movq 24(%[parts]), %%rdx\n\t"
+      "shlq $4, %%rdx\n\t"
+      "addq %%rax, %%rdx\n"
+      "10:\n\t"
+      "cmpq %%rdx, %%rax\n\t"
+      "jae 11f\n\t"
+      "movq (%%rax), %%rsi\n\t"
+      "movq 8(%%rax), %%rcx\n\t"
+      "addq $16, %%rax\n"
+      "12:\n\t"
+      "cmpq $64, %%rcx\n\t"
+      "ja 14f\n"
+      "13:\n\t"
+      "subq $8, %%rcx\n\t"
+      "jb 15f\n\t"
+      "movq (%%rsi), %[base]\n\t"
+      "movq %[base], (%%rdi)\n\t"
+      "addq $8, %%rsi\n\t"
+      "addq $8, %%rdi\n\t"
+      "jmp 13b\n"
+      "15:\n\t"
+      "addq $8, %%rcx\n\t"
+      "jz 10b\n"
+      "16:\n\t"
+      "movb (%%rsi), %b[base]\n\t"
+      "movb %b[base], (%%rdi)\n\t"
+      "incq %%rsi\n\t"
+      "incq %%rdi\n\t"
+      "decq %%rcx\n\t"
+      "jnz 16b\n\t"
+      "jmp 10b\n"
+      "14:\n\t"
+      "rep movsb\n\t"
+      "jmp 10b\n"
+      "11:\n\t"
+      "addq 8(%[parts]), %[head]\n\t"
+      "movq %[head], (%[slot])\n"
+      "2:\n\t"
+      "xorl %%eax, %%eax\n"
+      "5:\n\t" WEFT_RSEQ_EXITS WEFT_RSEQ_ABORT
+      : "=&a"(result), [slot] "=&r"(slot), [base] "=&q"(base), [head] "=&r"(head),
+        [aborts] "+&r"(aborts)
+      : [rseq] "r"(rseq), [ring] "r"(ring), [id_offset] "r"(id_offset), [parts] "r"(parts)
+      : "rcx", "rdx", "rsi", "rdi", "memory", "cc");
   return (enum weft_write_result)result;
 }
 
@@ -222,8 +222,8 @@ static inline enum weft_write_result weft_write_pieces(void *rseq, uint64_t id_o
  * S: makes the next sub-buffer current, unless a record of `increment` fits into this one by now.
  * COMMITTED: try the write again. FULL: discard mode and no free sub-buffer.
  */
-static inline enum weft_write_result weft_switch_subbuf(void *rseq, uint64_t id_offset,
-                                                        const struct weft_writer_ring *ring,
+static inline enum weft_write_result weft_switch_subbuf(void* rseq, uint64_t id_offset,
+                                                        const struct weft_writer_ring* ring,
                                                         uint64_t increment) {
   uint64_t head, slot, base, limit;
   uint32_t result, aborts = WEFT_MAX_ABORTS;
@@ -283,33 +283,33 @@ static inline enum weft_write_result weft_switch_subbuf(void *rseq, uint64_t id_
 }
 
 /* D: counts one discarded event in this thread's slot. */
-static inline enum weft_write_result weft_count_discard(void *rseq, uint64_t id_offset,
-                                                        const struct weft_writer_ring *ring,
+static inline enum weft_write_result weft_count_discard(void* rseq, uint64_t id_offset,
+                                                        const struct weft_writer_ring* ring,
                                                         enum weft_discard_reason reason) {
   uint64_t slot, base;
   uint32_t result, aborts = WEFT_MAX_ABORTS;
   const uint64_t index = (uint64_t)reason;
-  __asm__ volatile(WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_ENTER
-                   "cmpl $0, 8(%[slot])\n\t"
-                   "jne 7f\n\t"
-                   "movq 16(%[slot], %[index], 8), %%rax\n\t"
-                   "incq %%rax\n\t"
-                   "movq %%rax, 16(%[slot], %[index], 8)\n"
-                   "2:\n\t"
-                   "xorl %%eax, %%eax\n"
-                   "5:\n\t"
-                   ".pushsection .text.weft_rseq_exits, \"ax\"\n"
-                   "6:\n\t"
-                   "movl $1, %%eax\n\t"
-                   "jmp 5b\n"
-                   "7:\n\t"
-                   "movl $3, %%eax\n\t"
-                   "jmp 5b\n\t"
-                   ".popsection\n\t" WEFT_RSEQ_ABORT
-                   : "=&a"(result), [slot] "=&r"(slot), [base] "=&r"(base), [aborts] "+&r"(aborts)
-                   : [rseq] "r"(rseq), [ring] "r"(ring), [id_offset] "r"(id_offset),
-                     [index] "r"(index)
-                   : "rcx", "memory", "cc");
+  __asm__ volatile(
+      WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_ENTER
+      "cmpl $0, 8(%[slot])\n\t"
+      "jne 7f\n\t"
+      "movq 16(%[slot], %[index], 8), %%rax\n\t"
+      "incq %%rax\n\t"
+      "movq %%rax, 16(%[slot], %[index], 8)\n"
+      "2:\n\t"
+      "xorl %%eax, %%eax\n"
+      "5:\n\t"
+      ".pushsection .text.weft_rseq_exits, \"ax\"\n"
+      "6:\n\t"
+      "movl $1, %%eax\n\t"
+      "jmp 5b\n"
+      "7:\n\t"
+      "movl $3, %%eax\n\t"
+      "jmp 5b\n\t"
+      ".popsection\n\t" WEFT_RSEQ_ABORT
+      : "=&a"(result), [slot] "=&r"(slot), [base] "=&r"(base), [aborts] "+&r"(aborts)
+      : [rseq] "r"(rseq), [ring] "r"(ring), [id_offset] "r"(id_offset), [index] "r"(index)
+      : "rcx", "memory", "cc");
   return (enum weft_write_result)result;
 }
 

@@ -68,6 +68,7 @@ class Agent {
   void OnDrained(ipc::Drained drained);
   void TellConsumerAll();
   void TellRing(const RingEntry& ring);
+  bool IsHeldBack(uint64_t channel_id);
   void ToConsumer(std::function<ipc::Message()> make);
   void PumpConsumer();
 

@@ -133,11 +133,19 @@ void Agent::StopChannels(const std::function<bool(const SessionChannel&)>& which
 }
 
 void Agent::OnSynced(uint64_t number) {
+  std::vector<uint64_t> known;
   std::erase_if(stop_after_sync_, [&](const auto& entry) {
-    if (entry.second > number) return false;
-    ToConsumer([id = entry.first] { return ipc::StopChannel{id}; });
-    return true;
+    if (entry.second <= number) known.push_back(entry.first);
+    return entry.second <= number;
   });
+  for (const uint64_t id : known) {
+    const SessionChannel* channel = session_.Find(id);
+    if (channel != nullptr && channel->snapshot)
+      processes_.ForEachRing([&](const RingEntry& ring) {
+        if (ring.channel_id == id) TellRing(ring);
+      });
+    ToConsumer([id] { return ipc::StopChannel{id}; });
+  }
   if (consumer_given_up_) FinishWithoutConsumer();
 }
 

@@ -106,7 +106,8 @@ Result<CompiledChannel> CompileUserChannel(const api::Trace& trace, const Compil
 
   WEFT_TRY(CompileRules(spec, out.spec));
   WEFT_TRY(CompileContexts(spec, out));
-  const bool overwrite = spec.buffer.mode == api::BufferMode::kOverwrite;
+  const bool overwrite = spec.buffer.mode == api::BufferMode::kOverwrite ||
+                         spec.output.mode == api::OutputMode::kSnapshot;
   out.spec.mode = overwrite ? WEFT_RING_OVERWRITE : WEFT_RING_DISCARD;
   out.spec.subbuf_shift = static_cast<uint32_t>(std::countr_zero(spec.buffer.size));
   out.spec.subbufs_shift = static_cast<uint32_t>(std::countr_zero(spec.buffer.count));

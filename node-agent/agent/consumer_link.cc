@@ -74,7 +74,15 @@ void Agent::OnConsumer(Result<ipc::Message> message) {
   }
 }
 
+// A snapshot's ring sets go to the consumer when its channel stops.
+bool Agent::IsHeldBack(uint64_t channel_id) {
+  const SessionChannel* channel = session_.Find(channel_id);
+  return channel != nullptr && channel->snapshot &&
+         (channel->phase == ChannelPhase::kOn || stop_after_sync_.contains(channel_id));
+}
+
 void Agent::TellRing(const RingEntry& ring) {
+  if (IsHeldBack(ring.channel_id)) return;
   // Found again by name: it may be done before there is room for the message.
   ToConsumer([this, channel = ring.channel_id, instance = ring.instance]() -> ipc::Message {
     const RingEntry* now = processes_.FindRing(channel, instance);

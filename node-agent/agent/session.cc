@@ -127,6 +127,7 @@ Result<Session> Session::Compile(const ipc::CreateSession& command, const std::s
     channel.spec = std::move(compiled.spec);
     channel.definition = std::move(compiled.definition);
     channel.paused = trace.spec.paused;
+    channel.snapshot = trace.spec.output.mode == api::OutputMode::kSnapshot;
     channel.duration = trace.spec.duration;
     std::ranges::move(compiled.notices, std::back_inserter(session.notices));
     session.channels.push_back(std::move(channel));

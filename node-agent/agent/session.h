@@ -27,8 +27,9 @@ struct SessionChannel {
   control::ChannelSpec spec;
   ipc::ChannelDefinition definition;
   ChannelPhase phase = ChannelPhase::kDefined;
-  bool paused = false;  // never turned on
-  bool ready = false;   // the consumer said so (in this life of the agent)
+  bool paused = false;    // never turned on
+  bool snapshot = false;  // read once, at the end: what the buffers hold then
+  bool ready = false;     // the consumer said so (in this life of the agent)
   std::optional<std::chrono::nanoseconds> duration;
   int64_t stop_at_ns = 0;        // CLOCK_MONOTONIC; 0: no deadline
   ipc::ChannelCounts reported;   // the consumer's last

@@ -17,8 +17,8 @@ struct stress_lane {
 
 struct stress_books {
   struct stress_lane lanes[STRESS_LANES];
-  volatile uint64_t stop;   // the test: no more events, please
-  volatile uint64_t forked; // lanes given to children so far
+  volatile uint64_t stop;    // the test: no more events, please
+  volatile uint64_t forked;  // lanes given to children so far
 };
 
 static inline uint64_t stress_check(uint64_t lane, uint64_t sequence) {

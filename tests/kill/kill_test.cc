@@ -49,19 +49,18 @@ TEST_P(Threads, EveryEventIsCountedExactlyAtFullSpeed) {
   EXPECT_GT(b.read, 0U);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Kill, Threads,
-    testing::Values(
-        Storm{"OneThread", "-", WEFT_RING_DISCARD, 1, ""},
-        Storm{"ManyThreads", "t", WEFT_RING_DISCARD, 16, ""},
-        Storm{"Signals", "st", WEFT_RING_DISCARD, 4, ""},
-        Storm{"Forks", "stf", WEFT_RING_DISCARD, 4, ""},
-        Storm{"Vforks", "stv", WEFT_RING_DISCARD, 4, ""},
-        Storm{"Overwrite", "st", WEFT_RING_OVERWRITE, 4, ""},
-        Storm{"AtomicSlot", "st", WEFT_RING_DISCARD, 4, "GLIBC_TUNABLES=glibc.pthread.rseq=0"},
-        Storm{"AtomicSlotOverwrite", "stf", WEFT_RING_OVERWRITE, 4,
-              "GLIBC_TUNABLES=glibc.pthread.rseq=0"}),
-    [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Kill, Threads,
+                         testing::Values(Storm{"OneThread", "-", WEFT_RING_DISCARD, 1, ""},
+                                         Storm{"ManyThreads", "t", WEFT_RING_DISCARD, 16, ""},
+                                         Storm{"Signals", "st", WEFT_RING_DISCARD, 4, ""},
+                                         Storm{"Forks", "stf", WEFT_RING_DISCARD, 4, ""},
+                                         Storm{"Vforks", "stv", WEFT_RING_DISCARD, 4, ""},
+                                         Storm{"Overwrite", "st", WEFT_RING_OVERWRITE, 4, ""},
+                                         Storm{"AtomicSlot", "st", WEFT_RING_DISCARD, 4,
+                                               "GLIBC_TUNABLES=glibc.pthread.rseq=0"},
+                                         Storm{"AtomicSlotOverwrite", "stf", WEFT_RING_OVERWRITE, 4,
+                                               "GLIBC_TUNABLES=glibc.pthread.rseq=0"}),
+                         [](const auto& info) { return info.param.name; });
 
 TEST(Kill, AtRandomLosesNothingThatWasCommitted) {
   std::mt19937_64 random(20261121);

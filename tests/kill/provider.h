@@ -15,18 +15,16 @@
 
 // lane: one line of execution (a thread, a signal handler on it, a child); sequence: from 0 in the
 // lane; check: stress_check(lane, sequence).
-LTTNG_UST_TRACEPOINT_EVENT(stress, fixed,
-                           LTTNG_UST_TP_ARGS(uint64_t, lane, uint64_t, sequence, uint64_t, check),
-                           LTTNG_UST_TP_FIELDS(lttng_ust_field_integer(uint64_t, lane, lane)
-                                                   lttng_ust_field_integer(uint64_t, sequence,
-                                                                           sequence)
-                                                       lttng_ust_field_integer(uint64_t, check,
-                                                                               check)))
+LTTNG_UST_TRACEPOINT_EVENT(
+    stress, fixed, LTTNG_UST_TP_ARGS(uint64_t, lane, uint64_t, sequence, uint64_t, check),
+    LTTNG_UST_TP_FIELDS(lttng_ust_field_integer(uint64_t, lane, lane)
+                            lttng_ust_field_integer(uint64_t, sequence, sequence)
+                                lttng_ust_field_integer(uint64_t, check, check)))
 
 // The same with a tail of `size` bytes, each (uint8_t)check.
 LTTNG_UST_TRACEPOINT_EVENT(
     stress, tail,
-    LTTNG_UST_TP_ARGS(uint64_t, lane, uint64_t, sequence, uint64_t, check, const uint8_t *, bytes,
+    LTTNG_UST_TP_ARGS(uint64_t, lane, uint64_t, sequence, uint64_t, check, const uint8_t*, bytes,
                       size_t, size),
     LTTNG_UST_TP_FIELDS(lttng_ust_field_integer(uint64_t, lane, lane)
                             lttng_ust_field_integer(uint64_t, sequence, sequence)

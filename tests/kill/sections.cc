@@ -43,8 +43,8 @@ std::vector<Range> Descriptors(const std::string& file) {
       const auto r = At<Elf64_Rela>(file, s.sh_offset + at);
       const uint64_t in_table = r.r_offset - table.sh_addr;
       if (in_table >= table.sh_size || in_table % 32 != 8) continue;  // start_ip
-      out.push_back({static_cast<uint64_t>(r.r_addend),
-                     At<uint64_t>(file, table.sh_offset + in_table + 8)});
+      out.push_back(
+          {static_cast<uint64_t>(r.r_addend), At<uint64_t>(file, table.sh_offset + in_table + 8)});
     }
   }
   return out;

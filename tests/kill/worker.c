@@ -27,10 +27,10 @@
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #include "tests/kill/provider.h"
 
-static struct stress_books *books;
+static struct stress_books* books;
 static int threads;
 static uint64_t events;
-static const char *flags;
+static const char* flags;
 static __thread uint64_t my_lane;
 
 static void emit(uint64_t lane) {
@@ -49,7 +49,8 @@ static void emit(uint64_t lane) {
 }
 
 static uint64_t new_lane(void) {
-  const uint64_t lane = 2 * (uint64_t)threads + __atomic_fetch_add(&books->forked, 1, __ATOMIC_RELAXED);
+  const uint64_t lane =
+      2 * (uint64_t)threads + __atomic_fetch_add(&books->forked, 1, __ATOMIC_RELAXED);
   return lane < STRESS_LANES ? lane : 0;
 }
 
@@ -107,7 +108,7 @@ static void make_children(uint64_t round) {
   }
 }
 
-static void *run(void *arg) {
+static void* run(void* arg) {
   my_lane = 2 * (uint64_t)(uintptr_t)arg;
   if (strchr(flags, 's') != NULL) start_timer();
   for (uint64_t i = 0; (events == 0 || i < events) && !books->stop; ++i) {
@@ -121,7 +122,7 @@ static void *run(void *arg) {
   return NULL;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   if (argc != 5) {
     fprintf(stderr, "usage: %s BOOKS THREADS EVENTS FLAGS\n", argv[0]);
     return 2;
@@ -143,7 +144,7 @@ int main(int argc, char **argv) {
   sigaction(SIGUSR1, &action, NULL);
   if (strchr(flags, 'p') != NULL) raise(SIGSTOP);
   pthread_t ids[64];
-  for (int i = 1; i < threads; ++i) pthread_create(&ids[i], NULL, run, (void *)(uintptr_t)i);
+  for (int i = 1; i < threads; ++i) pthread_create(&ids[i], NULL, run, (void*)(uintptr_t)i);
   run(NULL);
   for (int i = 1; i < threads; ++i) pthread_join(ids[i], NULL);
   return 0;

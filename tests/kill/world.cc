@@ -95,11 +95,11 @@ pid_t World::Start(int threads, uint64_t events, const std::string& flags) {
   const std::string n = std::to_string(threads);
   const std::string e = std::to_string(events);
   const std::string worker = WorkerPath();
-  const char* argv[] = {worker.c_str(), books.c_str(), n.c_str(), e.c_str(), flags.c_str(), nullptr};
-  const char* envp[] = {preload.c_str(), dir.c_str(),
-                        config_.extra_environment.empty() ? nullptr
-                                                          : config_.extra_environment.c_str(),
-                        nullptr};
+  const char* argv[] = {worker.c_str(), books.c_str(), n.c_str(),
+                        e.c_str(),      flags.c_str(), nullptr};
+  const char* envp[] = {
+      preload.c_str(), dir.c_str(),
+      config_.extra_environment.empty() ? nullptr : config_.extra_environment.c_str(), nullptr};
   const pid_t pid = fork();
   if (pid == 0) {
     setpgid(0, 0);
@@ -128,7 +128,8 @@ void World::TakeCallers() {
     message.msg_controllen = sizeof(control);
     const ssize_t got = recvmsg(s.get(), &message, MSG_CMSG_CLOEXEC);
     const cmsghdr* c = CMSG_FIRSTHDR(&message);
-    if (got <= 0 || c == nullptr) continue;  // killed between connect and send: it has no record yet
+    if (got <= 0 || c == nullptr)
+      continue;  // killed between connect and send: it has no record yet
     int fd = -1;
     memcpy(&fd, CMSG_DATA(c), sizeof(fd));
     auto set = ring::RingSet::Open(UniqueFd(fd));
@@ -138,7 +139,8 @@ void World::TakeCallers() {
     }
     Ring ring;
     ring.set = std::make_unique<ring::RingSet>(std::move(*set));
-    for (uint32_t i = 0; i < ring.set->geometry().slot_count; ++i) ring.slots.emplace_back(*ring.set, i);
+    for (uint32_t i = 0; i < ring.set->geometry().slot_count; ++i)
+      ring.slots.emplace_back(*ring.set, i);
     rings_.push_back(std::move(ring));
     ++result_.ring_sets;
   }
@@ -147,15 +149,16 @@ void World::TakeCallers() {
 void World::ReadNames(Ring& ring) {
   const uint64_t used = ring.set->LoadDescriptionsUsed();
   std::vector<uint8_t> bytes(used);
-  if (used == ring.descriptions || !ring.set->ReadAt(ring.set->geometry().descriptions_offset, bytes)) {
+  if (used == ring.descriptions ||
+      !ring.set->ReadAt(ring.set->geometry().descriptions_offset, bytes)) {
     return;
   }
   uint64_t at = 0;
   while (at + sizeof(weft_description_entry) + sizeof(weft_event_desc) < used) {
     weft_description_entry entry;
     memcpy(&entry, bytes.data() + at, sizeof(entry));
-    ring.names[entry.event] = reinterpret_cast<const char*>(bytes.data() + at + sizeof(entry) +
-                                                            sizeof(weft_event_desc));
+    ring.names[entry.event] =
+        reinterpret_cast<const char*>(bytes.data() + at + sizeof(entry) + sizeof(weft_event_desc));
     at += (entry.size + 7) & ~7U;
   }
   ring.descriptions = used;
@@ -195,7 +198,8 @@ void World::ReadSlot(Ring& ring, ring::SlotReader& slot) {
         slot.Advance();
         break;
       case ring::SlotReader::Step::kNeedCopy:
-        if (!slot.Copy(buffer_).has_value()) return Wrong(std::string("copy: ") + slot.why_corrupt());
+        if (!slot.Copy(buffer_).has_value())
+          return Wrong(std::string("copy: ") + slot.why_corrupt());
         break;
       case ring::SlotReader::Step::kEnd:
         ring.set->StoreTail(slot.slot(), slot.position());
