@@ -203,6 +203,8 @@ class WeftFolder:
             connection.settimeout(2)
             try:
                 message, fds, _, _ = socket.recv_fds(connection, 64, 4)
+                if not message and not fds:
+                    return  # killed between connect and sendmsg
                 magic, kind, _ = struct.unpack_from("<IIQ", message)
                 if magic != BELL_MAGIC or kind != 1 or len(fds) != 1:
                     raise ValueError(f"a doorbell with kind {kind} and {len(fds)} descriptors")
