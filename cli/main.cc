@@ -46,6 +46,8 @@ void AddRecord(CLI::App& app, RecordOptions& options) {
       ->check(CLI::IsMember({"discard", "overwrite"}))
       ->needs(event);
   record->add_flag("--overwrite", form.overwrite, "the same as --mode overwrite")->needs(event);
+  record->add_flag("--snapshot", form.snapshot, "keep what the buffers hold at the end; overwrites")
+      ->needs(event);
   record->add_option("--subbuf-size,--buffer-size", form.buffer_size, "of one sub-buffer: 512Ki")
       ->needs(event);
   record->add_option("--subbufs,--buffer-count", form.buffer_count, "sub-buffers per CPU")

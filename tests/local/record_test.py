@@ -16,7 +16,8 @@ class Counts(LocalTest):
         self.assert_complete(5010)
 
     def test_threads(self):
-        self.record("-e", "emitter:*", program=self.emitter("--events", 20000, "--threads", 8))
+        self.record("-e", "emitter:*", "--subbuf-size", "4Mi",
+                    program=self.emitter("--events", 20000, "--threads", 8))
         self.assert_complete(160000)
 
     def test_weft_view_shows_the_same(self):
@@ -73,6 +74,16 @@ class Counts(LocalTest):
         lines, _ = self.babeltrace()
         self.assertEqual(len(lines), counts["delivered"])
         self.assert_each_once(lines)
+
+    def test_snapshot_holds_what_the_buffers_held_at_the_end(self):
+        self.record("-e", "emitter:*", "--snapshot", "--subbuf-size", "4Ki", "--subbufs", 2,
+                    program=self.emitter("--events", 20000))
+        counts = self.counts()
+        self.assertEqual(counts["recorded"], 20000)
+        lines, _ = self.babeltrace()
+        self.assertEqual(len(lines), counts["delivered"])
+        self.assertLess(len(lines), 2000)
+        self.assertIn("number = 19999", lines[-1])
 
     def test_no_event(self):
         _, err = self.record("-e", "emitter:text", program=self.emitter("--events", 10))

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line's parts that start nothing: ELF files, checks of event names, summaries.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "cli/elf_file.h"
+#include "cli/event_check.h"
+#include "cli/offered.h"
+#include "cli/summary.h"
+
+namespace weft::cli {
+namespace {
+
+std::vector<uint8_t> ThisProgram() {
+  std::ifstream in("/proc/self/exe", std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+Offered WithEvents(std::initializer_list<const char*> names) {
+  Offered offered;
+  offered.files.push_back({"/bin/p", {}});
+  for (const char* name : names) {
+    EventDescription event;
+    event.name = name;
+    offered.files.back().events.push_back(std::move(event));
+  }
+  return offered;
+}
+
+std::vector<api::Trace> WithRules(std::initializer_list<const char*> names) {
+  api::Trace trace;
+  for (const char* name : names) trace.spec.user.events.push_back({.name = name});
+  return {trace};
+}
+
+TEST(ElfFile, SaysWhatAProgramNeeds) {
+  const auto file = ParseElf(ThisProgram());
+  ASSERT_TRUE(file.has_value()) << file.error().message;
+  EXPECT_TRUE(file->is_program);
+  EXPECT_TRUE(file->has_interpreter);
+  EXPECT_NE(std::find(file->needed.begin(), file->needed.end(), "libc.so.6"), file->needed.end());
+  EXPECT_TRUE(file->events.empty());
+}
+
+TEST(ElfFile, CutOffFilesAreNoAccident) {
+  const std::vector<uint8_t> bytes = ThisProgram();
+  for (size_t size = 0; size < 4096; ++size) (void)ParseElf(Bytes(bytes).first(size));
+  EXPECT_FALSE(ParseElf({}).has_value());
+  std::vector<uint8_t> other(bytes.begin(), bytes.begin() + 64);
+  other[4] = 1;
+  EXPECT_EQ(ParseElf(other).error().code, ErrorCode::kUnsupported);
+}
+
+TEST(Offered, FindsLibrariesAndRefusesWhatIsNone) {
+  const auto own = OfferedByProgram("/proc/self/exe");
+  ASSERT_TRUE(own.has_value());
+  EXPECT_FALSE(own->is_static);
+  EXPECT_TRUE(own->missing.empty());
+  EXPECT_FALSE(OfferedByProgram("/etc/passwd").has_value());
+  EXPECT_FALSE(OfferedByProgram("/no/such").has_value());
+  EXPECT_TRUE(OfferedByProcess(getpid()).has_value());
+  EXPECT_EQ(OfferedByProcess(1 << 22).error().code, ErrorCode::kNotFound);
+}
+
+TEST(EventCheck, MisspeltNamesAreWrongPatternsOnlySaid) {
+  const Offered offered = WithEvents({"shop:order_placed", "shop:closed"});
+  EXPECT_TRUE(CheckEvents(WithRules({"shop:*", "shop:closed"}), offered, "p").problems.empty());
+  const EventCheck misspelt = CheckEvents(WithRules({"shop:order_plcaed"}), offered, "p");
+  EXPECT_TRUE(misspelt.wrong_name);
+  ASSERT_EQ(misspelt.problems.size(), 1u);
+  EXPECT_NE(misspelt.problems[0].find("shop:order_placed"), std::string::npos);
+  const EventCheck pattern = CheckEvents(WithRules({"store:*"}), offered, "p");
+  EXPECT_FALSE(pattern.wrong_name);
+  EXPECT_EQ(pattern.problems.size(), 1u);
+}
+
+TEST(EventCheck, ProgramsThatStartOthersMayOfferNothing) {
+  const EventCheck check = CheckEvents(WithRules({"shop:closed"}), Offered(), "sh");
+  EXPECT_FALSE(check.wrong_name);
+  EXPECT_EQ(check.problems.size(), 1u);
+}
+
+TEST(Summary, NamesReasonsAndUnits) {
+  ipc::SessionState state;
+  state.output = "/out";
+  state.traces.push_back({.name = "t", .path = "p", .counts = {}});
+  ipc::ChannelCounts& counts = state.traces[0].counts;
+  counts.delivered = 1;
+  counts.streams = 2;
+  counts.bytes = 1536;
+  EXPECT_EQ(SummaryText(state),
+            "weft: 1 event in 2 streams, 1.5 KiB, in /out\nweft: discarded 0\n");
+  counts.discarded = {{"full", 10}, {"memory", 2}, {"nested", 0}};
+  counts.lost = {{"store/disk_full", 3}};
+  state.notices = {"the disk is full"};
+  EXPECT_EQ(SummaryText(state),
+            "weft: 1 event in 2 streams, 1.5 KiB, in /out\n"
+            "weft: discarded 12 (full 10, memory 2), lost 3 (store/disk_full 3)\n"
+            "weft: the disk is full\n");
+  EXPECT_TRUE(OutputFailed(state));
+}
+
+}  // namespace
+}  // namespace weft::cli
