@@ -160,7 +160,7 @@ CONTROL = [
     control("publish and decide", "holds"),
     control("agent dies, starts again", "holds", "GENERATIONS=2 CRASHES=1"),
     control("agent dies, starts again, arena reused twice", "holds", "CRASHES=1", long=True),
-    control("agent dies twice", "holds", "CRASHES=2", long=True),
+    control("agent dies twice", "holds", "GENERATIONS=2 CRASHES=2", long=True),
     control("more generations", "holds", "GENERATIONS=6", long=True),
     control("words before rules (A2, A3)", "mistake", "M_WORDS_FIRST"),
     control("rules before their bytes (A1, A2)", "mistake", "M_RULES_BEFORE_BYTES"),
