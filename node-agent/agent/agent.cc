@@ -116,12 +116,12 @@ Status Agent::MakeReady() {
 
 Status Agent::OpenControl() {
   const std::string path = dir_ + "/local.ctl";
-  if (access(path.c_str(), F_OK) == 0) {
-    WEFT_ASSIGN(control_, control::ControlArea::Open(path));
-    return {};
-  }
-  WEFT_ASSIGN(control_, control::ControlArea::Create(path, {.slot_count = PossibleCpus("/sys"),
-                                                            .clock = ChooseClock("/sys")}));
+  auto area = access(path.c_str(), F_OK) == 0
+                  ? control::ControlArea::Open(path)
+                  : control::ControlArea::Create(
+                        path, {.slot_count = PossibleCpus("/sys"), .clock = ChooseClock("/sys")});
+  if (!area) return std::unexpected(area.error());
+  control_ = std::make_unique<control::ControlArea>(std::move(*area));
   return {};
 }
 

@@ -14,6 +14,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -89,7 +90,7 @@ class Agent {
   ipc::Loop& loop_;
   std::string dir_;
   ipc::Channel keeper_;
-  std::optional<control::ControlArea> control_;
+  std::unique_ptr<control::ControlArea> control_;  // after MakeReady
   Session session_;
   std::optional<OutputFolder> output_;
   Processes processes_;
