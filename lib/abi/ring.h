@@ -41,7 +41,7 @@
  * Switching sub-buffers [S], a section of its own; s is the current sub-buffer's sequence, n the
  * number of sub-buffers, B their size:
  *   S1  discard mode:   unless tail >= (s + 2 - n) * B, the ring is full: the event is discarded
- *   S2  overwrite mode: frontier = max(frontier, (s + 2 - n) * B), release
+ *   S2  overwrite mode: frontier = max(frontier, (s + 2 - n) * B), then a store barrier
  *   S3  pad word 0 at head, if the reader could mistake what lies there for a record (always)
  *   S4  header of sub-buffer s + 1: sequence, records_before
  *   S5  slot.head = offset of sub-buffer s + 1 + sizeof(header), 0 records      the commit
@@ -58,11 +58,14 @@
  *   R4  records_before of the sub-buffer it enters, minus what it has seen: exactly what was
  *       overwritten
  *   R5  tail = position, after the copy
- * To close a slot: closed = 1, then membarrier(MEMBARRIER_CMD_GLOBAL): every section that ran has
- * ended or starts again and sees it; what head says then is final.
+ * To close a slot: closed = 1, then membarrier(MEMBARRIER_CMD_GLOBAL), milliseconds in which every CPU
+ * was seen by the kernel, while a section takes nanoseconds; then, for the atomic slot, its lock seen
+ * free. What head says then is final, unless a CPU stood still inside a section exactly so long: the
+ * barrier itself aborts no section (measured; models/README.md). S and D look at closed as W1 does.
  *
- * A killed process, a killed reader: nothing to repair. head is all there is; a new reader goes on at
- * tail (or at an older position that it kept).
+ * A killed process, a killed reader: nothing to repair. head is all there is. A reader keeps a journal
+ * of its position, and of the records before it, with what it delivered; then it stores tail. A new
+ * reader goes on at the journal: at tail it could hand out records twice.
  *
  * Extension rules: inside a major version one only appends (header_size, slot_size), feature bits
  * name what a reader must understand; reserved is zero and checked. Little-endian.

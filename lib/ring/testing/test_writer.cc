@@ -18,6 +18,7 @@ void StoreWord(void* at, uint64_t value) {
   __atomic_store_n(static_cast<uint64_t*>(at), value, __ATOMIC_SEQ_CST);
 }
 uint64_t LoadWord(void* at) {
+  // seq_cst: one thread of a test; the strongest is the simplest
   return __atomic_load_n(static_cast<uint64_t*>(at), __ATOMIC_SEQ_CST);
 }
 
