@@ -17,6 +17,7 @@ uint64_t RoundUp(uint64_t n, uint64_t to) { return (n + to - 1) / to * to; }
 void StoreWord(void* at, uint64_t value) {
   __atomic_store_n(static_cast<uint64_t*>(at), value, __ATOMIC_SEQ_CST);
 }
+// seq_cst: the same
 uint64_t LoadWord(void* at) {
   // seq_cst: one thread of a test; the strongest is the simplest
   return __atomic_load_n(static_cast<uint64_t*>(at), __ATOMIC_SEQ_CST);
