@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * The control area: what an agent tells the processes of one container. A file (or, where the agent
- * came later than the pod, a memfd of the library) that the agent alone writes, by pwrite, and every
+ * came later than the pod, memory of the library's) that the agent alone writes, by pwrite, and every
  * process maps read-only. It outlives fork and is never wiped. docs/formats/control.md has an example.
  *
  *   +---------------+ 0
@@ -27,6 +27,12 @@
  * A rule set is never changed in place while it can be in force; when the arena is used up, the
  * agent starts at its beginning again: the checksum tells a process that was too slow.
  *
+ * Where there is no file, a process makes the same at its start, in memory that it maps shared, so that
+ * its fork children have it too: a sealed memfd `weft-ctl`, or, where no memfd is to be had, anonymous
+ * shared memory. slot_count and clock are 0 in it until an agent that came later found it in
+ * /proc/PID/maps [A0: writes both, once it has the file lock, then publishes as above]. The process
+ * copies both with every rule set.
+ *
  * Extension rules as in ring.h.
  */
 #ifndef WEFT_LIB_ABI_CONTROL_H_
@@ -39,6 +45,10 @@
 #define WEFT_CONTROL_MINOR 0u
 #define WEFT_CONTROL_WORDS 16384u
 #define WEFT_CONTROL_ARENA_BYTES (4u * 1024u * 1024u)
+/* Where this version puts them; a process goes by the header. */
+#define WEFT_CONTROL_WORDS_OFFSET 4096u
+#define WEFT_CONTROL_ARENA_OFFSET (WEFT_CONTROL_WORDS_OFFSET + 4u * WEFT_CONTROL_WORDS)
+#define WEFT_CONTROL_TOTAL_BYTES (WEFT_CONTROL_ARENA_OFFSET + WEFT_CONTROL_ARENA_BYTES)
 
 #define WEFT_MAX_CHANNELS 16u /* in force at once in one container */
 #define WEFT_MAX_RULES 1024u
@@ -57,8 +67,8 @@ struct weft_control_header {
   uint64_t arena_offset;
   uint64_t arena_size;
   uint32_t word_count; /* WEFT_CONTROL_WORDS */
-  uint32_t slot_count; /* slots that a ring set shall have, without the atomic one */
-  uint32_t clock;      /* enum weft_clock_id */
+  uint32_t slot_count; /* slots that a ring set shall have, without the atomic one; 0: see above */
+  uint32_t clock;      /* enum weft_clock_id; 0: likewise */
   uint32_t reserved0;
   uint64_t rules; /* offset of the rule set in force, 0: none */
   uint64_t reserved[8];
@@ -130,14 +140,13 @@ static inline uint64_t weft_fnv1a64(const void* bytes, uint64_t size) {
 
 /*
  * The doorbell: SOCK_SEQPACKET `agent.sock` in the folder where the library looks for weft. A process
- * sends one message with the ring set's (or a `weft-ctl`'s) descriptor, without waiting, and closes.
+ * sends one message with the ring set's descriptor, without waiting, and closes.
  */
 #define WEFT_DOORBELL_NAME "agent.sock"
 #define WEFT_DOORBELL_MAGIC 0x4c4c4257u /* "WBLL" */
 
 enum weft_doorbell_kind {
   WEFT_DOORBELL_RING = 1,    /* SCM_RIGHTS: one ring set */
-  WEFT_DOORBELL_CONTROL = 2, /* SCM_RIGHTS: one control area */
 };
 
 struct weft_doorbell {

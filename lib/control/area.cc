@@ -11,10 +11,10 @@
 namespace weft::control {
 namespace {
 
-constexpr uint64_t kWordsOffset = 4096;
+constexpr uint64_t kWordsOffset = WEFT_CONTROL_WORDS_OFFSET;
 constexpr uint64_t kWordsBytes = WEFT_CONTROL_WORDS * sizeof(uint32_t);
-constexpr uint64_t kArenaOffset = kWordsOffset + kWordsBytes;
-constexpr uint64_t kTotalSize = kArenaOffset + WEFT_CONTROL_ARENA_BYTES;
+constexpr uint64_t kArenaOffset = WEFT_CONTROL_ARENA_OFFSET;
+constexpr uint64_t kTotalSize = WEFT_CONTROL_TOTAL_BYTES;
 
 weft_control_header MakeHeader(const AreaConfig& config) {
   weft_control_header header{};

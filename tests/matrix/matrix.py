@@ -4,8 +4,8 @@
 
     matrix.py --library libweft.so --programs FOLDER (--group NAME | --list) [--only CASE] [-v]
 
-Each program runs four times: without the library; with it, but no WEFT_DIR; with a weft folder in which
-nothing is enabled; with all its events enabled. Exit status and output have to be the same every time.
+Each program runs five times: without the library; with it, but no WEFT_DIR; with a folder in which no agent
+has been; with a weft folder in which nothing is enabled; with all its events enabled. Exit status and output have to be the same every time.
 With events enabled, what the program says it emitted has to be what the rings say they recorded and
 discarded, exactly, where the case does not say otherwise. Exit status 0: all well.
 """
@@ -88,6 +88,10 @@ class Runner:
         if case.group == "arm64":  # told to the emulator, for the program only
             preload = {"QEMU_SET_ENV": f"LD_PRELOAD={self.programs}/arm64/libweft.so"}
         self.compare(case, "with the library alone", bare, self.run(case, flavour, preload))
+        with tempfile.TemporaryDirectory(prefix="weft-matrix-") as nobody:
+            os.chmod(nobody, 0o755)
+            self.compare(case, "before any agent", bare,
+                         self.run(case, flavour, dict(preload, WEFT_DIR=nobody)))
         for enabled in (False, True):
             with tempfile.TemporaryDirectory(prefix="weft-matrix-") as parent:
                 os.chmod(parent, 0o755)

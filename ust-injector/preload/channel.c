@@ -41,6 +41,7 @@ const struct weft_ruleset* weft_rules(void) {
       offset > weft_process.control_size - sizeof(head)) {
     return NULL;
   }
+  if (!weft_process_learn()) return NULL;
   memcpy(&head, weft_process.control + offset, sizeof(head));
   if (head.magic != WEFT_CONTROL_MAGIC || head.size < sizeof(head) ||
       head.size > WEFT_MAX_RULESET_BYTES || head.size > weft_process.control_size - offset) {

@@ -10,6 +10,7 @@
 
 #include "lib/ring/atomic_slot.h"
 #include "ust-injector/preload/clock.h"
+#include "ust-injector/preload/own_control.h"
 #include "ust-injector/preload/seccomp.h"
 
 #ifndef AT_RSEQ_FEATURE_SIZE
@@ -79,14 +80,41 @@ static bool control_is_sound(const struct weft_control_header* c, uint64_t size)
          c->header_size >= sizeof(*c) && c->total_size <= size &&
          c->word_count == WEFT_CONTROL_WORDS && c->words_offset % 64 == 0 &&
          c->words_offset <= size - 4ull * WEFT_CONTROL_WORDS && c->arena_offset <= size &&
-         c->arena_size <= size - c->arena_offset && c->slot_count >= 1 &&
-         c->slot_count < WEFT_RING_MAX_SLOTS;
+         c->arena_size <= size - c->arena_offset;
 }
 
-static bool map_control(const char* path) {
+// What the agent decided for ring sets.
+static bool take_config(const struct weft_control_header* c) {
+  if (c->slot_count < 1 || c->slot_count >= WEFT_RING_MAX_SLOTS) return false;
+  if (c->clock != WEFT_CLOCK_TSC && c->clock != WEFT_CLOCK_MONOTONIC) return false;
+  weft_process.slot_count = c->slot_count;
+  weft_process.clock = c->clock;
+  if (c->clock == WEFT_CLOCK_MONOTONIC) weft_clock_start();
+  return true;
+}
+
+static void use_control(const uint8_t* memory, uint64_t size, const struct weft_control_header* c) {
+  weft_process.control = memory;
+  weft_process.control_size = size;
+  weft_process.arena_offset = c->arena_offset;
+  weft_process.words = (const uint32_t*)(memory + c->words_offset);
+}
+
+bool weft_process_learn(void) {
   struct weft_control_header header;
-  const long fd = weft_syscall(__NR_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0);
-  if (fd < 0) return false;
+  if (!weft_process.own_control) return true;
+  memcpy(&header, weft_process.control, sizeof(header));
+  return take_config(&header);
+}
+
+// The file's descriptor, or a negative errno: there is none.
+static long open_control(const char* path) {
+  return weft_syscall(__NR_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW, 0);
+}
+
+// Closes fd.
+static bool map_control(long fd) {
+  struct weft_control_header header;
   // Only calls that ld.so makes, too: a filter that was there at exec has let them pass.
   struct stat file = {0};
   long map = -EINVAL;
@@ -99,16 +127,20 @@ static bool map_control(const char* path) {
   if (map < 0 && map > -4096) return false;
 
   memcpy(&header, (const void*)map, sizeof(header));
-  if (!control_is_sound(&header, (uint64_t)size)) {
+  if (!control_is_sound(&header, (uint64_t)size) || !take_config(&header)) {
     weft_syscall(__NR_munmap, map, size);
     return false;
   }
-  weft_process.control = (const uint8_t*)map;
-  weft_process.control_size = (uint64_t)size;
-  weft_process.arena_offset = header.arena_offset;
-  weft_process.words = (const uint32_t*)(map + (long)header.words_offset);
-  weft_process.slot_count = header.slot_count;
-  weft_process.clock = header.clock;
+  use_control((const uint8_t*)map, (uint64_t)size, &header);
+  return true;
+}
+
+// No agent has been here: memory that a later one finds.
+static bool make_control(void) {
+  const uint8_t* memory = weft_own_control_make(weft_process.filter != WEFT_FILTER_NONE);
+  if (memory == NULL) return false;
+  use_control(memory, WEFT_CONTROL_TOTAL_BYTES, (const struct weft_control_header*)memory);
+  weft_process.own_control = 1;
   return true;
 }
 
@@ -176,11 +208,11 @@ static bool start(void) {
       !weft_append(&at, path + WEFT_PATH_MAX, ".ctl")) {
     return false;
   }
-  if (!map_control(path) || !make_anchor()) return false;
-  weft_process.on_valgrind = is_on_valgrind();
   weft_process.filter = weft_seccomp_is_filtered() ? WEFT_FILTER_UNTRIED : WEFT_FILTER_NONE;
+  const long fd = open_control(path);
+  if (!(fd >= 0 ? map_control(fd) : make_control()) || !make_anchor()) return false;
+  weft_process.on_valgrind = is_on_valgrind();
   if (weft_process.filter == WEFT_FILTER_NONE && !wipe_anchor_on_fork()) return false;
-  if (weft_process.clock == WEFT_CLOCK_MONOTONIC) weft_clock_start();
   find_rseq();
   return true;
 }

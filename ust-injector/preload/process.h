@@ -25,7 +25,7 @@
 enum weft_process_state {
   WEFT_PROCESS_NEW = 0,
   WEFT_PROCESS_READY = 1,
-  WEFT_PROCESS_OFF = 2,  // no weft folder, or setuid: silent for good
+  WEFT_PROCESS_OFF = 2,  // WEFT_DIR is not set, or setuid: silent for good
 };
 
 enum weft_process_filter {
@@ -41,7 +41,8 @@ struct weft_process {
   const uint32_t* words;
   uint64_t control_size;
   uint64_t arena_offset;
-  uint32_t slot_count;
+  uint32_t own_control;  // made by the process, since there was no file (own_control.h)
+  uint32_t slot_count;   // with own_control these two are 0 until an agent came
   uint32_t clock;
   uint32_t filter;    // enum weft_process_filter
   uint32_t no_clock;  // reading the time stamp counter would raise SIGSEGV (interpose.c): all off
@@ -82,6 +83,10 @@ extern struct weft_anchor* weft_anchor __attribute__((visibility("hidden")));
 // True if events can be recorded in this process. Cheap after the first call. If false, weft_anchor may
 // be there all the same: then the registry and application probes work.
 bool weft_process_ready(void);
+
+// Under the lock, before the rules are used: slots and clock, where an agent that came later decides
+// them. False: none came yet.
+bool weft_process_learn(void);
 
 // The slow path's lock, with all signals blocked while it is held, so that a handler never waits for
 // the thread it interrupted. Free in a fork child. A dead owner's (a killed CLONE_VM child's) is taken
