@@ -2,10 +2,12 @@
 // See compile.h.
 #include "node-agent/agent/compile.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "lib/abi/context.h"
 #include "lib/event/filter_compiler.h"
+#include "lib/event/match.h"
 #include "node-agent/agent/perf_counters.h"
 
 namespace weft::agent {
@@ -13,6 +15,12 @@ namespace {
 
 constexpr std::string_view kPerfPrefix = "perf:thread:";
 constexpr std::string_view kAppPrefix = "$app.";
+constexpr const char* kStatedumpPattern = "lttng_ust_statedump:*";
+// What libweft.so emits (ust-injector/preload/statedump.h).
+constexpr const char* kStatedumpEvents[] = {
+    "lttng_ust_statedump:start",    "lttng_ust_statedump:procname", "lttng_ust_statedump:bin_info",
+    "lttng_ust_statedump:build_id", "lttng_ust_statedump:end",
+};
 
 Result<control::ContextSpec> CompileContextName(const std::string& name) {
   control::ContextSpec spec;
@@ -62,6 +70,21 @@ Status CompileRules(const api::TraceSpec& from, control::ChannelSpec& to) {
   return {};
 }
 
+// The statedump is recorded where a rule means it, as in LTTng; and where the context `ip` is asked for,
+// since addresses say nothing without it.
+void CompileStatedump(control::ChannelSpec& channel) {
+  if (std::ranges::any_of(channel.contexts,
+                          [](const auto& c) { return c.id == WEFT_CONTEXT_IP; })) {
+    channel.rules.push_back({.pattern = kStatedumpPattern});
+  }
+  const bool wanted = std::ranges::any_of(channel.rules, [](const control::RuleSpec& rule) {
+    return std::ranges::any_of(kStatedumpEvents, [&rule](const char* event) {
+      return weft_glob_match_str(rule.pattern.c_str(), event);
+    });
+  });
+  if (wanted) channel.flags |= WEFT_CHANNEL_STATEDUMP;
+}
+
 Status CompileContexts(const api::TraceSpec& from, CompiledChannel& to) {
   for (const std::string& name : from.context) {
     auto context = CompileContextName(name);
@@ -106,6 +129,7 @@ Result<CompiledChannel> CompileUserChannel(const api::Trace& trace, const Compil
 
   WEFT_TRY(CompileRules(spec, out.spec));
   WEFT_TRY(CompileContexts(spec, out));
+  CompileStatedump(out.spec);
   const bool overwrite = spec.buffer.mode == api::BufferMode::kOverwrite ||
                          spec.output.mode == api::OutputMode::kSnapshot;
   out.spec.mode = overwrite ? WEFT_RING_OVERWRITE : WEFT_RING_DISCARD;

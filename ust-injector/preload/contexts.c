@@ -6,6 +6,7 @@
 #include <fcntl.h>
 
 #include "ust-injector/preload/app_context.h"
+#include "ust-injector/preload/seccomp.h"
 #include "ust-injector/preload/thread.h"
 
 struct weft_context_entry {
@@ -40,16 +41,17 @@ static uint64_t read_namespace(const char* name) {
   char* at = path + strlen(path);
   uint64_t inode = 0;
   if (!weft_append(&at, path + sizeof(path), name)) return 0;
-  const long n = weft_syscall(__NR_readlinkat, AT_FDCWD, path, link, sizeof(link));
+  const long n =
+      weft_optional(WEFT_CALL_READLINKAT, __NR_readlinkat, AT_FDCWD, path, link, sizeof(link));
   for (long i = 0; i < n; ++i) {
     if (link[i] >= '0' && link[i] <= '9') inode = inode * 10 + (uint64_t)(link[i] - '0');
   }
   return inode;
 }
 
-static uint32_t read_id(long get_triple, int which) {
+static uint32_t read_id(enum weft_call call, long get_triple, int which) {
   uint32_t ids[3] = {~0u, ~0u, ~0u};  // stays where no call may be made (seccomp.h)
-  weft_syscall(get_triple, &ids[0], &ids[1], &ids[2]);
+  weft_optional(call, get_triple, &ids[0], &ids[1], &ids[2]);
   return ids[which];
 }
 
@@ -69,11 +71,11 @@ static uint64_t read_integer(uint16_t id, const void* ip) {
     case WEFT_CONTEXT_VUID:
     case WEFT_CONTEXT_VEUID:
     case WEFT_CONTEXT_VSUID:
-      return read_id(__NR_getresuid, id - WEFT_CONTEXT_VUID);
+      return read_id(WEFT_CALL_GETRESUID, __NR_getresuid, id - WEFT_CONTEXT_VUID);
     case WEFT_CONTEXT_VGID:
     case WEFT_CONTEXT_VEGID:
     case WEFT_CONTEXT_VSGID:
-      return read_id(__NR_getresgid, id - WEFT_CONTEXT_VGID);
+      return read_id(WEFT_CALL_GETRESGID, __NR_getresgid, id - WEFT_CONTEXT_VGID);
     case WEFT_CONTEXT_CGROUP_NS:
       return read_namespace("cgroup");
     case WEFT_CONTEXT_IPC_NS:

@@ -236,11 +236,27 @@ void weft_emit(struct weft_event* event, const void* fixed, const struct weft_se
   emit_slowly(event, fixed, segments, ip);
 }
 
-bool weft_event_is_on(struct weft_event* event) {
+// The decision in force; NULL: the event is off.
+static const struct weft_event_state* current_state(struct weft_event* event) {
   const uint32_t word = __atomic_load_n(event->enabled, __ATOMIC_RELAXED);  // relaxed: as above
-  if (word == 0) return false;
+  if (word == 0) return NULL;
   const struct weft_event_state* state = __atomic_load_n(
       (const struct weft_event_state* const*)&event->state, __ATOMIC_ACQUIRE);  // acquire: as above
-  if ((uint32_t)state->key != word) state = weft_decide(event, word);
+  return (uint32_t)state->key == word ? state : weft_decide(event, word);
+}
+
+void weft_emit_into(uint32_t channel, struct weft_event* event, const void* fixed,
+                    const struct weft_segment* segments, const void* ip) {
+  const struct weft_event_state* state = weft_process.no_clock ? NULL : current_state(event);
+  for (uint32_t i = 0; state != NULL && i < state->target_count; ++i) {
+    const struct weft_target* target = &state->targets[i];
+    if (target->channel == channel && passes(target, fixed, segments, ip)) {
+      record(event, target, fixed, segments, ip);
+    }
+  }
+}
+
+bool weft_event_is_on(struct weft_event* event) {
+  const struct weft_event_state* state = current_state(event);
   return state != NULL && state->target_count != 0;
 }

@@ -14,6 +14,10 @@ void weft_emit(struct weft_event* event, const void* fixed, const struct weft_se
 // A state that agrees with no enable word: the next enabled event decides.
 extern const struct weft_event_state weft_undecided __attribute__((visibility("hidden")));
 
+// The same for one channel only (an index of weft_channels).
+void weft_emit_into(uint32_t channel, struct weft_event* event, const void* fixed,
+                    const struct weft_segment* segments, const void* ip);
+
 // Exact: would the event be recorded (filters apart)? Takes the lock.
 bool weft_event_is_on(struct weft_event* event);
 

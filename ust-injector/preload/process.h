@@ -51,6 +51,7 @@ struct weft_process {
   uint32_t on_valgrind;    // which knows few kinds of clone, and not every instruction
   uint32_t rseq_kills;     // a filter would kill for rseq
   uint32_t clone_kills;    // a filter would kill for the helper thread of apart.h
+  uint32_t call_kills;     // bits of enum weft_call (seccomp.h) for which a filter would kill
   // Of children.h. Here and not in the anchor: a child of such a child has no rseq either.
   uint32_t shares_tls;  // a CLONE_VM child may run on a thread pointer of ours: atomic slots only
   uint32_t vforked;     // vfork children that run now: likewise, and ids are not to be cached

@@ -11,6 +11,7 @@
 
 #include "ust-injector/preload/apart.h"
 #include "ust-injector/preload/children.h"
+#include "ust-injector/preload/statedump.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 8u
@@ -59,9 +60,10 @@ static void lay_out(struct weft_ring_header* h, uint32_t channel, uint32_t rseq_
 // What make_apart is asked for, and its answer.
 struct making {
   uint32_t channel;
-  bool has_own_descriptors;  // it runs in a thread of apart.h
-  bool is_full;              // no descriptor was to be had
-  uint8_t* memory;           // NULL: not possible
+  bool has_own_descriptors;         // it runs in a thread of apart.h
+  bool is_full;                     // no descriptor was to be had
+  uint8_t* memory;                  // NULL: not possible
+  struct weft_loaded_list* loaded;  // to be filled, NULL: no statedump is wanted
   struct weft_ring_header header;
 };
 
@@ -207,11 +209,12 @@ static void make_apart(void* arg) {
   memcpy(m->memory, &m->header, sizeof(m->header));
   ring_the_doorbell(fd, m->header.instance);
   weft_syscall(__NR_close, fd);
+  if (m->loaded != NULL) weft_loaded_gather(m->loaded);
 }
 
-static bool make_ring(uint32_t channel) {
+static bool make_ring(uint32_t channel, struct weft_loaded_list* loaded) {
   struct weft_anchor_channel* a = &weft_anchor->channels[channel];
-  struct making m = {.channel = channel};
+  struct making m = {.channel = channel, .loaded = loaded};
   m.has_own_descriptors = weft_is_threaded();
   if (!m.has_own_descriptors || !weft_run_in_thread(make_apart, &m)) {
     m.has_own_descriptors = false;
@@ -249,14 +252,23 @@ bool weft_channel_make_ring(uint32_t channel) {
     return false;
   }
   if (!weft_process_may_call() || !weft_lock(&mask)) return false;
+  const struct weft_channel* c = &weft_channels[channel];
+  struct weft_loaded_list* loaded = NULL;
+  bool made = false;
   if (a->ring.slots == NULL && !a->refused) {
-    if (!is_wanted(&weft_channels[channel])) {
+    if (!is_wanted(c)) {
       a->refused = 1;
-    } else if (!make_ring(channel)) {
-      a->retry_after = weft_cycles() + WEFT_RETRY_CYCLES;
+    } else {
+      if ((c->flags & WEFT_CHANNEL_STATEDUMP) != 0) loaded = weft_loaded_new();
+      made = make_ring(channel, loaded);
+      if (!made) a->retry_after = weft_cycles() + WEFT_RETRY_CYCLES;
     }
   }
   weft_unlock(mask);
+  if (loaded != NULL) {
+    if (made) weft_statedump(channel, loaded);
+    weft_loaded_free(loaded);
+  }
   return a->ring.slots != NULL;
 }
 

@@ -58,12 +58,46 @@ bool weft_seccomp_is_filtered(void) {
   return mode != '0';
 }
 
+struct call {
+  int nr;
+  uint64_t args[6];
+};
+
+// Indexed by enum weft_call. Tried with these very arguments: NULL instead of memory, so that nothing is
+// written.
+static const struct call optional_calls[WEFT_CALLS] = {
+    [WEFT_CALL_OPENAT] = {__NR_openat, {(uint64_t)AT_FDCWD, 0, O_RDONLY | O_CLOEXEC}},
+    [WEFT_CALL_READ] = {__NR_read, {WEFT_FD, 0, 0}},
+    [WEFT_CALL_PROCESS_VM_READV] = {__NR_process_vm_readv, {0x7fffffff, 0, 0, 0, 0, 0}},
+    [WEFT_CALL_READLINKAT] = {__NR_readlinkat, {(uint64_t)AT_FDCWD, 0, 0, 64}},
+    [WEFT_CALL_GETRESUID] = {__NR_getresuid, {0, 0, 0}},
+    [WEFT_CALL_GETRESGID] = {__NR_getresgid, {0, 0, 0}},
+    [WEFT_CALL_GETRUSAGE] = {__NR_getrusage, {1 /* RUSAGE_THREAD */, 0}},
+    [WEFT_CALL_CLOCK_GETTIME] = {__NR_clock_gettime, {3 /* CLOCK_THREAD_CPUTIME_ID */, 0}},
+    [WEFT_CALL_PERF_EVENT_OPEN] = {__NR_perf_event_open,
+                                   {0, 0x7fffffff, (uint64_t)-1, (uint64_t)-1, 8}},
+};
+
 // Shared with the child, whether or not it shares all memory.
 struct trial {
   uint32_t waiting_works;  // wait4 does not kill
   uint32_t done;
   uint32_t rseq_works;  // what it answers is another matter
+  uint32_t optional;    // how many of optional_calls were begun; WEFT_CALLS + 1: all survived
 };
+
+// Those that were not begun yet. A child that dies in one leaves the rest to the next child.
+static void make_optional_calls(void* arg) {
+  struct trial* trial = arg;
+  for (uint32_t i = trial->optional; i < WEFT_CALLS; ++i) {
+    const struct call* c = &optional_calls[i];
+    // release: for symmetry
+    __atomic_store_n(&trial->optional, i + 1, __ATOMIC_RELEASE);
+    weft_syscall(c->nr, c->args[0], c->args[1], c->args[2], c->args[3], c->args[4], c->args[5]);
+  }
+  // release: as above
+  __atomic_store_n(&trial->optional, WEFT_CALLS + 1, __ATOMIC_RELEASE);
+}
 
 // Every call that weft makes in a program after start-up, with the arguments that filters look at.
 static void make_all_calls(void* arg) {
@@ -105,10 +139,33 @@ static void make_all_calls(void* arg) {
   weft_syscall(__NR_waitid, 1, 0x7fffffff, 0, 1, 0);
   // release: likewise
   __atomic_store_n(&trial->done, 1, __ATOMIC_RELEASE);
-  if (!weft_process.own_rseq) return;
-  weft_syscall(__NR_rseq, 0, 0, 0, 0);
-  // release: likewise
-  __atomic_store_n(&trial->rseq_works, 1, __ATOMIC_RELEASE);
+  if (weft_process.own_rseq) {
+    weft_syscall(__NR_rseq, 0, 0, 0, 0);
+    // release: likewise
+    __atomic_store_n(&trial->rseq_works, 1, __ATOMIC_RELEASE);
+  }
+  make_optional_calls(trial);
+}
+
+static void wait_for(long child) {
+  while (weft_syscall(__NR_wait4, child, 0, WEFT_WALL, 0) == -EINTR) {
+  }
+}
+
+// Goes on behind every call that ended a child.
+static void try_the_rest(struct trial* trial, bool share) {
+  for (;;) {
+    // acquire: pairs with the child's releases; it has ended
+    const uint32_t begun = __atomic_load_n(&trial->optional, __ATOMIC_ACQUIRE);
+    if (begun > WEFT_CALLS) return;
+    if (begun != 0) weft_process.call_kills |= 1u << (begun - 1);
+    const long pid = weft_run_in_child(make_optional_calls, trial, share);
+    if (pid <= 0) {
+      weft_process.call_kills = (1u << WEFT_CALLS) - 1;
+      return;
+    }
+    wait_for(pid);
+  }
 }
 
 bool weft_seccomp_try(void) {
@@ -122,20 +179,13 @@ bool weft_seccomp_try(void) {
   // acquire: pairs with the child's releases; it has ended
   const bool good = __atomic_load_n(&trial->done, __ATOMIC_ACQUIRE) != 0;
   weft_process.rseq_kills = __atomic_load_n(&trial->rseq_works, __ATOMIC_ACQUIRE) == 0;
-  if (pid > 0 && __atomic_load_n(&trial->waiting_works, __ATOMIC_ACQUIRE)) {
-    while (weft_syscall(__NR_wait4, pid, 0, WEFT_WALL, 0) == -EINTR) {
-    }
-  }
+  if (pid > 0 && __atomic_load_n(&trial->waiting_works, __ATOMIC_ACQUIRE)) wait_for(pid);
+  if (pid > 0 && good) try_the_rest(trial, share);
   weft_syscall(__NR_munmap, page, 4096);
   return pid > 0 && good;
 }
 
 // --- A filter that is about to be installed --------------------------------------------------------
-
-struct call {
-  int nr;
-  uint64_t args[6];
-};
 
 static const struct call calls[] = {
     {__NR_memfd_create, {WEFT_ADDRESS, MFD_CLOEXEC | MFD_ALLOW_SEALING | 8}},
@@ -242,6 +292,11 @@ static long install_filter(long nr, const long args[5], bool strict,
     if (!is_survived(program->filter, program->len, &helper_thread))
       weft_process.clone_kills = true;
     if (!is_survived(program->filter, program->len, &rseq)) weft_process.rseq_kills = true;
+    for (uint32_t i = 0; i < WEFT_CALLS; ++i) {
+      if (!is_survived(program->filter, program->len, &optional_calls[i])) {
+        weft_process.call_kills |= 1u << i;
+      }
+    }
   }
   if (ours && strict) {
     weft_clock_is_forbidden();

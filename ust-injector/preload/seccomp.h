@@ -18,6 +18,26 @@
 
 #include <stdbool.h>
 
+#include "ust-injector/preload/process.h"
+
+// Calls that only some contexts and the statedump need: where a filter kills for one of them, only that
+// one is not made any more, and the rest goes on.
+enum weft_call {
+  WEFT_CALL_OPENAT,
+  WEFT_CALL_READ,
+  WEFT_CALL_PROCESS_VM_READV,
+  WEFT_CALL_READLINKAT,
+  WEFT_CALL_GETRESUID,
+  WEFT_CALL_GETRESGID,
+  WEFT_CALL_GETRUSAGE,
+  WEFT_CALL_CLOCK_GETTIME,
+  WEFT_CALL_PERF_EVENT_OPEN,
+  WEFT_CALLS,
+};
+
+#define weft_may(call) (__builtin_expect((weft_process.call_kills >> (call) & 1) == 0, 1))
+#define weft_optional(call, n, ...) (weft_may(call) ? weft_syscall(n, __VA_ARGS__) : -1L)
+
 // At start-up: is there a filter already?
 bool weft_seccomp_is_filtered(void);
 

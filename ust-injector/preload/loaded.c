@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+// See loaded.h. Everything here is read from the kernel as bytes and checked; nothing is dereferenced.
+#include "ust-injector/preload/loaded.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <linux/mman.h>
+
+#include "ust-injector/preload/process.h"
+#include "ust-injector/preload/seccomp.h"
+
+#define WEFT_LIST_BYTES (512u * 1024u)
+#define WEFT_TEXT_BYTES 8192u /* of maps at a time: more than its longest line */
+#define WEFT_ELF_BYTES 4096u  /* of program headers, and of one segment of notes */
+#define WEFT_VDSO_NAME "[linux-vdso.so.1]"
+#define WEFT_DELETED " (deleted)"
+
+struct weft_loaded_list {
+  uint32_t used;  // bytes of entries
+  uint32_t text_begin, text_end;
+  uint32_t reserved;
+  char text[WEFT_TEXT_BYTES];
+  uint8_t elf[WEFT_ELF_BYTES];
+  uint8_t entries[];
+};
+
+#define WEFT_ENTRY_BYTES (WEFT_LIST_BYTES - (uint32_t)sizeof(struct weft_loaded_list))
+
+struct weft_loaded_list* weft_loaded_new(void) {
+  const long map = weft_syscall(__NR_mmap, 0, WEFT_LIST_BYTES, 3,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return map < 0 && map > -4096 ? NULL : (struct weft_loaded_list*)map;
+}
+
+void weft_loaded_free(struct weft_loaded_list* list) {
+  if (list != NULL) weft_syscall(__NR_munmap, list, WEFT_LIST_BYTES);
+}
+
+static uint32_t entry_size(const struct weft_loaded* e) {
+  return ((uint32_t)sizeof(*e) + e->path_size + 7) & ~7u;
+}
+
+const struct weft_loaded* weft_loaded_next(const struct weft_loaded_list* list,
+                                           const struct weft_loaded* after) {
+  const uint8_t* next = after == NULL ? list->entries : (const uint8_t*)after + entry_size(after);
+  return next < list->entries + list->used ? (const struct weft_loaded*)next : NULL;
+}
+
+// --- ELF -----------------------------------------------------------------------------------------
+
+static bool read_memory(uint64_t from, void* to, uint64_t size) {
+  struct iovec {
+    void* base;
+    uint64_t size;
+  } local = {to, size}, remote = {(void*)from, size};
+  return weft_optional(WEFT_CALL_PROCESS_VM_READV, __NR_process_vm_readv, weft_vpid(), &local, 1,
+                       &remote, 1, 0) == (long)size;
+}
+
+// At each multiple of 4, as in program.c.
+static bool take_build_id(struct weft_loaded* e, const uint8_t* notes, uint32_t size) {
+  const Elf64_Nhdr* head;
+  const uint32_t before = (uint32_t)sizeof(*head) + 4;
+  for (uint32_t at = 0; at + before <= size; at += 4) {
+    head = (const Elf64_Nhdr*)(notes + at);
+    if (head->n_namesz == 4 && head->n_type == NT_GNU_BUILD_ID && head->n_descsz != 0 &&
+        head->n_descsz <= WEFT_BUILD_ID_MAX && head->n_descsz <= size - at - before &&
+        memcmp(head + 1, "GNU", 4) == 0) {
+      e->build_id_size = (uint8_t)head->n_descsz;
+      memcpy(e->build_id, notes + at + before, head->n_descsz);
+      return true;
+    }
+  }
+  return false;
+}
+
+static void find_build_id(struct weft_loaded_list* list, struct weft_loaded* e,
+                          const Elf64_Phdr* notes, uint64_t bias) {
+  uint8_t* bytes = list->elf;  // the headers are not needed any more
+  for (uint32_t i = 0; i < 4 && notes[i].p_type == PT_NOTE; ++i) {
+    const uint64_t size = notes[i].p_memsz < WEFT_ELF_BYTES ? notes[i].p_memsz : WEFT_ELF_BYTES;
+    if (read_memory(bias + notes[i].p_vaddr, bytes, size) &&
+        take_build_id(e, bytes, (uint32_t)size)) {
+      return;
+    }
+  }
+}
+
+// Fills the rest of an entry whose base is known. False: no ELF object that is loaded there.
+static bool read_object(struct weft_loaded_list* list, struct weft_loaded* e) {
+  Elf64_Ehdr head;
+  const Elf64_Phdr* segments = (const Elf64_Phdr*)list->elf;
+  Elf64_Phdr notes[4] = {{0}};
+  uint32_t note_count = 0;
+  uint64_t low = ~0ull, high = 0;
+  if (!read_memory(e->base, &head, sizeof(head)) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 ||
+      head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_phentsize != sizeof(Elf64_Phdr) ||
+      head.e_phnum == 0 || head.e_phnum > WEFT_ELF_BYTES / sizeof(Elf64_Phdr) ||
+      !read_memory(e->base + head.e_phoff, list->elf, head.e_phnum * sizeof(Elf64_Phdr))) {
+    return false;
+  }
+  for (uint32_t i = 0; i < head.e_phnum; ++i) {
+    const Elf64_Phdr* s = &segments[i];
+    if (s->p_type == PT_LOAD && s->p_vaddr < low) low = s->p_vaddr;
+    if (s->p_type == PT_LOAD && s->p_vaddr + s->p_memsz > high) high = s->p_vaddr + s->p_memsz;
+    if (s->p_type == PT_NOTE && note_count < 4) notes[note_count++] = *s;
+  }
+  if (low >= high) return false;
+  e->size = high - low;
+  e->is_pic = head.e_type == ET_DYN;
+  find_build_id(list, e, notes, e->base - (low & ~4095ull));
+  return true;
+}
+
+// --- maps ----------------------------------------------------------------------------------------
+
+struct mapping {
+  uint64_t start, offset, inode;
+  uint64_t device[2];
+  bool is_code;
+  const char* path;
+  uint32_t path_size;
+};
+
+// A number that ends with `end`, which is passed over. False: it is none.
+static bool take_number(const char** at, const char* line_end, uint32_t base, char end,
+                        uint64_t* out) {
+  const char* p = *at;
+  for (*out = 0; p < line_end && *p != end; ++p) {
+    const char lower = (char)(*p | 0x20);
+    const uint32_t digit = *p >= '0' && *p <= '9' ? (uint32_t)(*p - '0')
+                           : lower >= 'a' && lower <= 'f' && base == 16
+                               ? (uint32_t)(lower - 'a') + 10
+                               : 255;
+    if (digit >= base) return false;
+    *out = *out * base + digit;
+  }
+  if (p == *at || p == line_end) return false;
+  *at = p + 1;
+  return true;
+}
+
+// "START-END PERM OFFSET MAJOR:MINOR INODE   PATH", see proc(5). False: without a path.
+static bool parse_line(const char* line, const char* end, struct mapping* m) {
+  uint64_t unused;
+  if (!take_number(&line, end, 16, '-', &m->start) || !take_number(&line, end, 16, ' ', &unused) ||
+      end - line < 5) {
+    return false;
+  }
+  m->is_code = line[2] == 'x';
+  line += 5;
+  if (!take_number(&line, end, 16, ' ', &m->offset) ||
+      !take_number(&line, end, 16, ':', &m->device[0]) ||
+      !take_number(&line, end, 16, ' ', &m->device[1]) ||
+      !take_number(&line, end, 10, ' ', &m->inode)) {
+    return false;
+  }
+  while (line < end && *line == ' ') ++line;
+  m->path = line;
+  m->path_size = (uint32_t)(end - line);
+  const uint32_t deleted = sizeof(WEFT_DELETED) - 1;
+  if (m->path_size > deleted && memcmp(end - deleted, WEFT_DELETED, deleted) == 0) {
+    m->path_size -= deleted;
+  }
+  return m->path_size != 0;
+}
+
+// The next line without its end, or NULL. A line longer than the buffer is taken for several, which are
+// no mappings.
+static const char* next_line(struct weft_loaded_list* list, long fd, const char** end) {
+  for (;;) {
+    for (uint32_t i = list->text_begin; i < list->text_end; ++i) {
+      if (list->text[i] != '\n') continue;
+      const char* line = list->text + list->text_begin;
+      *end = list->text + i;
+      list->text_begin = i + 1;
+      return line;
+    }
+    const uint32_t rest = list->text_end - list->text_begin;
+    for (uint32_t i = 0; i < rest; ++i) list->text[i] = list->text[list->text_begin + i];
+    list->text_begin = 0;
+    list->text_end = rest == WEFT_TEXT_BYTES ? 0 : rest;
+    const long n = weft_optional(WEFT_CALL_READ, __NR_read, fd, list->text + list->text_end,
+                                 WEFT_TEXT_BYTES - list->text_end);
+    if (n <= 0) return NULL;
+    list->text_end += (uint32_t)n;
+  }
+}
+
+// An entry that is not in the list yet, or NULL: no room.
+static struct weft_loaded* new_entry(struct weft_loaded_list* list, const struct mapping* m) {
+  struct weft_loaded* e = (struct weft_loaded*)(list->entries + list->used);
+  if (list->used + sizeof(*e) + m->path_size + 7 > WEFT_ENTRY_BYTES) return NULL;
+  memset(e, 0, sizeof(*e));
+  e->base = m->start;
+  e->path_size = m->path_size;
+  memcpy(e->path, m->path, m->path_size);
+  return e;
+}
+
+static void add_vdso(struct weft_loaded_list* list, struct mapping* m) {
+  m->path = WEFT_VDSO_NAME;
+  m->path_size = sizeof(WEFT_VDSO_NAME) - 1;
+  const struct weft_loaded* e = new_entry(list, m);
+  if (e != NULL) list->used += entry_size(e);
+}
+
+// An object is a file whose beginning is mapped, and behind that, or in it, some code of the same file.
+void weft_loaded_gather(struct weft_loaded_list* list) {
+  const long fd = weft_optional(WEFT_CALL_OPENAT, __NR_openat, AT_FDCWD, "/proc/thread-self/maps",
+                                O_RDONLY | O_CLOEXEC, 0);
+  if (fd < 0) return;
+  struct mapping m, first = {0};
+  struct weft_loaded* e = NULL;  // of `first`, whose code was not seen yet
+  const char* end;
+  for (const char* line; (line = next_line(list, fd, &end)) != NULL;) {
+    if (!parse_line(line, end, &m)) continue;
+    if (m.path_size == 6 && memcmp(m.path, "[vdso]", 6) == 0) {
+      add_vdso(list, &m);
+      e = NULL;
+      continue;
+    }
+    if (m.inode == 0 || m.path[0] != '/') continue;
+    if (m.offset == 0) {
+      first = m;
+      e = new_entry(list, &m);
+    }
+    if (e == NULL || !m.is_code || m.inode != first.inode || m.device[0] != first.device[0] ||
+        m.device[1] != first.device[1]) {
+      continue;
+    }
+    if (read_object(list, e)) list->used += entry_size(e);
+    e = NULL;
+  }
+  weft_syscall(__NR_close, fd);
+}
