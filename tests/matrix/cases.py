@@ -34,6 +34,8 @@ class Case:
     subbuf_shift: int = 16
     never: tuple = ()  # reasons for which nothing may be discarded
     contexts: tuple = ()  # ids of lib/abi/context.h
+    # Is recorded too: with "objects" in it, "empty", since they cannot be looked at, or with "any".
+    statedump: str = ""
 
 
 def program(group, name, *args, **more):
@@ -98,6 +100,43 @@ PROCESSES = [
     program("processes", "static_objects", status=3, books="all", flavours=GLIBC),
     program("processes", "plain", label="rseq-off", books="all", status=7, flavours=GLIBC,
             env={"GLIBC_TUNABLES": "glibc.pthread.rseq=0"}),
+]
+
+def dumping(name, *args, label="", objects="objects", **more):
+    """With the statedump, in every ring set; sub-buffers large enough to discard nothing."""
+    return program("statedump", name, *args, label=label or name, subbuf_shift=20,
+                   statedump=objects, books=more.pop("books", "all"), **more)
+
+
+STATEDUMP = [
+    dumping("plain", flavours=("glibc", "musl", "nopie"), status=7),
+    dumping("plain", label="monotonic", clock="monotonic", status=7),
+    dumping("exec_chain", status=4),
+    dumping("daemonise"),
+    dumping("close_all"),
+    dumping("all_descriptors"),
+    dumping("last_words", status=12),
+    dumping("fork_tree"),
+    dumping("fork_threads"),
+    dumping("fork_in_handler"),
+    dumping("vfork_first"),
+    dumping("threads", label="threads-contexts", contexts=(1, 2, 5)),
+    dumping("thread_churn"),
+    dumping("nested_signals"),
+    dumping("small_stacks", contexts=(1, 2, 4), env={"LD_BIND_NOW": "1"}),
+    dumping("limits", "lock-future", root=True),
+    dumping("limits", "nproc", label="limits-nproc"),
+    dumping("dlopen_loop", "{bin}/plugin.so", label="dlopen_loop"),
+    dumping("plain", label="asan", flavours=("asan",), status=7),
+    *(dumping("identity", what, label=f"identity-{what}", root=True)
+      for what in ("uid", "pid-ns", "all-ns", "user-ns")),
+    # No /proc: the child's ring set has only the frame.
+    dumping("identity", "chroot", label="identity-chroot", root=True, objects="any"),
+    *(dumping("late_filter", how, when, label=f"late_filter-{how}-{when}", status=5)
+      for how in ("prctl", "deny") for when in ("before", "after") if (how, when) != ("deny", "before")),
+    *(dataclasses.replace(under_filter("kill", calls, "all"), group="statedump", subbuf_shift=20,
+                          statedump=objects)
+      for calls, objects in (("lseek", "objects"), ("process_vm_readv", "empty"))),
 ]
 
 CHILDREN = [
@@ -179,6 +218,9 @@ SECCOMP = [
     under_filter("kill", "getrandom,connect", "none"),
     under_filter("kill", "gettid,sched_yield,getuid", "none"),
     under_filter("kill", "lseek", "all"),
+    # Calls that only contexts make: each is left out where it would kill.
+    dataclasses.replace(under_filter("kill", "getresuid,getresgid,readlinkat", "all"),
+                        contexts=(1, 7, 12, 15), subbuf_shift=20),
     under_filter("kill", "memfd_create", "none", name="threads"),
     under_filter("eperm", "memfd_create", "none", name="fork_tree"),
     under_filter("eperm", "getrandom", "all", name="fork_tree"),
@@ -263,4 +305,4 @@ SYSTEM = [
     system("strace", "strace", "-f", "-o", "/dev/null", "sh", "-c", "true; echo traced"),
 ]
 
-CASES = PROCESSES + CHILDREN + THREADS + LIMITS + SECCOMP + IDENTITY + OBJECTS + VALGRIND + ARM64 + SYSTEM
+CASES = PROCESSES + STATEDUMP + CHILDREN + THREADS + LIMITS + SECCOMP + IDENTITY + OBJECTS + VALGRIND + ARM64 + SYSTEM

@@ -97,8 +97,9 @@ class Runner:
                 os.chmod(parent, 0o755)
                 with WeftFolder(os.path.join(parent, "weft"), clock=case.clock) as folder:
                     if enabled:
-                        folder.enable("matrix:*", mode=case.mode, subbuf_shift=case.subbuf_shift,
-                                      contexts=case.contexts)
+                        dump = ("lttng_ust_statedump:*",) if case.statedump else ()
+                        folder.enable("matrix:*", *dump, mode=case.mode,
+                                      subbuf_shift=case.subbuf_shift, contexts=case.contexts)
                     seen = self.run(case, flavour, dict(preload, WEFT_DIR=folder.path))
                     folder.settle()
                     self.compare(case, "with events enabled" if enabled else "with none enabled",
@@ -124,6 +125,20 @@ class Runner:
         good = good and not any(discarded[reason] for reason in case.never)
         if not good:
             raise Failure(f"{books}; expected: {expected}")
+        if case.statedump and enabled:
+            self.check_statedumps(case, folder)
+
+    @staticmethod
+    def check_statedumps(case, folder):
+        for ring in folder.rings.values():
+            dumped = ring.dumped
+            whole = (dumped.get("start", 0) > 0
+                     and dumped["start"] == dumped.get("end") == dumped.get("procname")
+                     and (case.statedump == "any"
+                          or (dumped.get("bin_info", 0) > 2) == (case.statedump == "objects"))
+                     and dumped.get("build_id", 0) <= dumped.get("bin_info", 0))
+            if not whole:
+                raise Failure(f"statedump {dumped}, expected: {case.statedump}")
 
 
 def main():

@@ -21,6 +21,8 @@ ARENA_SIZE = 4 * 1024 * 1024
 CLOCKS = {"tsc": 1, "monotonic": 2}
 MODES = {"discard": 0, "overwrite": 1}
 REASONS = ("full", "memory", "nested", "too_large", "contended")
+STATEDUMP = 1  # a channel's flag
+DUMP_PROVIDER = "lttng_ust_statedump:"
 
 
 def fnv1a64(data):
@@ -30,21 +32,25 @@ def fnv1a64(data):
     return h
 
 
-def ruleset(generation, pattern, mode, subbuf_shift, subbufs_shift, contexts):
-    """One channel and one rule; no rule where the pattern is None."""
+def ruleset(generation, patterns, mode, subbuf_shift, subbufs_shift, contexts):
+    """One channel and one rule per pattern. A context is its id, or (PERF_THREAD, type, config)."""
     channels_offset = 40
     rules_offset = channels_offset + 64
-    contexts_offset = rules_offset + (40 if pattern else 0)
+    contexts_offset = rules_offset + 40 * len(patterns)
     text_offset = contexts_offset + 24 * len(contexts)
-    channel = struct.pack("<QIIIIIIIIIIQQ", 0x1234, MODES[mode], subbuf_shift, subbufs_shift, 0,
+    flags = STATEDUMP if any(p.startswith(DUMP_PROVIDER) for p in patterns) else 0
+    channel = struct.pack("<QIIIIIIIIIIQQ", 0x1234, MODES[mode], subbuf_shift, subbufs_shift, flags,
                           len(contexts), contexts_offset if contexts else 0, 0, 0, 0, 0, 0, 0)
-    rule = struct.pack("<IiiIIIIIQ", 0, -1, 15, text_offset, 0, 0, 0, 0, 0) if pattern else b""
-    specs = b"".join(struct.pack("<HHIQII", c, 0, 0, 0, 0, 0) for c in contexts)
-    text = (pattern or "").encode() + b"\0"
-    body = channel + rule + specs + text
+    rules, text = b"", b""
+    for pattern in patterns:
+        rules += struct.pack("<IiiIIIIIQ", 0, -1, 15, text_offset + len(text), 0, 0, 0, 0, 0)
+        text += pattern.encode() + b"\0"
+    triples = [c if isinstance(c, tuple) else (c, 0, 0) for c in contexts]
+    specs = b"".join(struct.pack("<HHIQII", c, 0, 0, config, kind, 0) for c, kind, config in triples)
+    body = channel + rules + specs + text
     body += bytes(-len(body) % 8)
-    tail = struct.pack("<IIIIII", generation, 1, channels_offset, 1 if pattern else 0,
-                       rules_offset if pattern else 0, 0) + body
+    tail = struct.pack("<IIIIII", generation, 1, channels_offset, len(patterns),
+                       rules_offset if patterns else 0, 0) + body
     return struct.pack("<IIQ", CONTROL_MAGIC, 16 + len(tail), fnv1a64(tail)) + tail
 
 
@@ -56,12 +62,26 @@ class RingSet:
         header = os.pread(fd, 152, 0)
         if len(header) != 152:
             raise ValueError("a ring set without a header")
-        (magic, major, _, _, features, self.total, self.slots_at, self.descriptions_at, _,
+        (magic, major, _, _, features, self.total, self.slots_at, self.descriptions_at, size,
          self.data_at, self.slot_count, self.slot_size, self.slot_shift, self.subbuf_shift,
          self.mode, self.clock, self.channel, self.instance, self.pid) = struct.unpack_from(
              "<IHHIIQQQQQIIIIIIQQI", header)
         if magic != RING_MAGIC or major != 1 or features != 0:
             raise ValueError("no ring set")
+        self.descriptions_size = size
+        self.dumped = {}  # name: records of the statedump that counts() found
+
+    def _dump_names(self):
+        """id: name, of the statedump's events."""
+        used = min(struct.unpack("<Q", os.pread(self.fd, 8, 112))[0], self.descriptions_size)
+        bytes_, at, names = os.pread(self.fd, used, self.descriptions_at), 0, {}
+        while at < len(bytes_):
+            size, event = struct.unpack_from("<IH", bytes_, at)
+            name = bytes_[at + 32:bytes_.index(b"\0", at + 32)].decode()
+            if name.startswith(DUMP_PROVIDER):
+                names[event] = name.removeprefix(DUMP_PROVIDER)
+            at += (size + 7) & ~7
+        return names
 
     def slot(self, index):
         head, closed, _, *rest = struct.unpack(
@@ -69,14 +89,17 @@ class RingSet:
         return head, rest[:5], rest[7]  # lock
 
     def counts(self):
-        """(recorded, {reason: discarded}), after looking at every record that is still there."""
+        """(recorded, {reason: discarded}), after looking at every record that is still there; those of
+        the statedump, which no program counts, are in `dumped`."""
         recorded = 0
         discarded = [0] * len(REASONS)
+        self.names = self._dump_names()
+        self.dumped = dict.fromkeys(self.names.values(), 0)
         for index in range(self.slot_count):
             head, reasons, _ = self.slot(index)
             recorded += self._walk(index, head)
             discarded = [a + b for a, b in zip(discarded, reasons)]
-        return recorded, dict(zip(REASONS, discarded))
+        return recorded - sum(self.dumped.values()), dict(zip(REASONS, discarded))
 
     def _walk(self, index, head):
         base = self.data_at + (index << self.slot_shift)
@@ -105,11 +128,10 @@ class RingSet:
             expected = records_before
         return total
 
-    @staticmethod
-    def _records(ring, at, end, current):
+    def _records(self, ring, at, end, current):
         count, first, last = 0, None, 0
         while at < end:
-            size, _, _, time = struct.unpack_from("<IHHQ", ring, at) if at + 16 <= end else (
+            size, event, _, time = struct.unpack_from("<IHHQ", ring, at) if at + 16 <= end else (
                 struct.unpack_from("<I", ring, at)[0], 0, 0, 0)
             if size == 0 and not current:
                 break
@@ -120,6 +142,8 @@ class RingSet:
             first = time if first is None else first
             last = time
             count += 1
+            if event in self.names:
+                self.dumped[self.names[event]] += 1
             at += (size + 7) & ~7
         return count, first, last
 
@@ -157,8 +181,8 @@ class WeftFolder:
             os.unlink(os.path.join(self.path, name))
         os.rmdir(self.path)
 
-    def enable(self, pattern, mode="discard", subbuf_shift=16, subbufs_shift=3, contexts=()):
-        rules = ruleset(1, pattern, mode, subbuf_shift, subbufs_shift, contexts)
+    def enable(self, *patterns, mode="discard", subbuf_shift=16, subbufs_shift=3, contexts=()):
+        rules = ruleset(1, patterns, mode, subbuf_shift, subbufs_shift, contexts)
         with open(os.path.join(self.path, "local.ctl"), "r+b") as control:
             control.seek(ARENA_OFFSET)
             control.write(rules)

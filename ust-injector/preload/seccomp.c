@@ -287,15 +287,14 @@ static long install_filter(long nr, const long args[5], bool strict,
   const uint32_t was_silent = weft_silent;
   const bool ours = weft_process_ready() && !was_silent && weft_process.vforked == 0;
   bool silence = ours && strict;
+  uint32_t kills = 0;
   if (ours && program != NULL && program->filter != NULL && program->len <= BPF_MAXINSNS) {
     silence = !all_survived(program->filter, program->len);
     if (!is_survived(program->filter, program->len, &helper_thread))
       weft_process.clone_kills = true;
     if (!is_survived(program->filter, program->len, &rseq)) weft_process.rseq_kills = true;
     for (uint32_t i = 0; i < WEFT_CALLS; ++i) {
-      if (!is_survived(program->filter, program->len, &optional_calls[i])) {
-        weft_process.call_kills |= 1u << i;
-      }
+      if (!is_survived(program->filter, program->len, &optional_calls[i])) kills |= 1u << i;
     }
   }
   if (ours && strict) {
@@ -304,6 +303,7 @@ static long install_filter(long nr, const long args[5], bool strict,
     make_everything();
   }
   if (silence) weft_silent = 1;
+  weft_process.call_kills |= kills;
   const long result = weft_syscall6(nr, args[0], args[1], args[2], args[3], args[4], 0);
   if (silence && result < 0) weft_silent = was_silent;
   return result;

@@ -42,6 +42,13 @@ static const struct named_call named_calls[] = {
     {"getuid", SYS_getuid},
     {"clone", SYS_clone},
     {"getpid", SYS_getpid},
+    {"getresuid", SYS_getresuid},
+    {"getresgid", SYS_getresgid},
+    {"readlinkat", SYS_readlinkat},
+    {"process_vm_readv", SYS_process_vm_readv},
+    {"perf_event_open", SYS_perf_event_open},
+    {"getrusage", SYS_getrusage},
+    {"clock_gettime", SYS_clock_gettime},
 };
 
 static inline unsigned filter_action(const char* name) {
