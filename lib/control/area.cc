@@ -3,8 +3,12 @@
 #include "lib/control/area.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 
@@ -30,6 +34,24 @@ weft_control_header MakeHeader(const AreaConfig& config) {
   header.slot_count = config.slot_count;
   header.clock = config.clock;
   return header;
+}
+
+// Memory that a process made, which nobody can resize: a sealed memfd, or anonymous shared memory, which
+// has no descriptor by which it could be.
+Status CheckForeignMemory(const UniqueFd& fd) {
+  struct stat st{};
+  struct statfs fs{};
+  if (fstat(fd.get(), &st) != 0 || fstatfs(fd.get(), &fs) != 0) return FailErrno("weft-ctl");
+  if (!S_ISREG(st.st_mode) || fs.f_type != TMPFS_MAGIC ||
+      st.st_size != static_cast<off_t>(kTotalSize))
+    return Fail(ErrorCode::kCorrupt, "weft-ctl: of a wrong kind or size");
+  const int seals = fcntl(fd.get(), F_GET_SEALS);
+  constexpr int kSealed = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW;
+  if (seals != kSealed && seals != F_SEAL_SEAL)
+    return Fail(ErrorCode::kCorrupt, "weft-ctl: wrong seals");
+  if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0)
+    return Fail(ErrorCode::kLimit, "it is being recorded by somebody else");
+  return {};
 }
 
 }  // namespace
@@ -87,6 +109,51 @@ Status ControlArea::ReadState() {
     return Fail(ErrorCode::kCorrupt, path_ + ": its rules are damaged");
   generation_ = set.generation;
   in_force_end_ = header_.rules + set.size;
+  return {};
+}
+
+// What is read here is the process's word and decides nothing but where in its own memory is written,
+// and with which generation: who lies about it is recorded wrongly, or not at all.
+Result<ControlArea> ControlArea::Adopt(UniqueFd fd, const AreaConfig& config) {
+  WEFT_TRY(CheckForeignMemory(fd));
+  ControlArea area;
+  area.path_ = "weft-ctl";
+  area.fd_ = std::move(fd);
+  area.config_ = config;
+  weft_control_header claimed{};
+  if (pread(area.fd_.get(), &claimed, sizeof(claimed), 0) != ssize_t{sizeof(claimed)})
+    return FailErrno(area.path_);
+  area.header_ = MakeHeader({claimed.slot_count, static_cast<weft_clock_id>(claimed.clock)});
+  area.header_.rules = claimed.rules;
+  if (std::memcmp(&area.header_, &claimed, sizeof(claimed)) != 0)
+    return Fail(ErrorCode::kUnsupported, "weft-ctl: of another version of weft");
+  WEFT_TRY(area.ReadHints());
+  // A0
+  const uint32_t decided[2] = {config.slot_count, config.clock};
+  static_assert(offsetof(weft_control_header, clock) ==
+                offsetof(weft_control_header, slot_count) + sizeof(decided[0]));
+  WEFT_TRY(area.WriteAt(offsetof(weft_control_header, slot_count), decided, sizeof(decided)));
+  area.header_.slot_count = config.slot_count;
+  area.header_.clock = config.clock;
+  return area;
+}
+
+// An earlier agent's rules and words. The next generation is above all of them, since processes remember
+// decisions by generation; the next rules go behind those in force.
+Status ControlArea::ReadHints() {
+  words_.resize(WEFT_CONTROL_WORDS);
+  if (pread(fd_.get(), words_.data(), kWordsBytes, kWordsOffset) != ssize_t{kWordsBytes})
+    return FailErrno(path_);
+  generation_ = *std::ranges::max_element(words_);
+  in_force_end_ = kArenaOffset;
+  weft_ruleset set{};
+  if (header_.rules < kArenaOffset || header_.rules > kTotalSize - sizeof(set) ||
+      pread(fd_.get(), &set, sizeof(set), static_cast<off_t>(header_.rules)) !=
+          ssize_t{sizeof(set)})
+    return {};
+  generation_ = std::max(generation_, set.generation);
+  const uint64_t end = header_.rules + std::min(set.size, WEFT_MAX_RULESET_BYTES);
+  in_force_end_ = std::min<uint64_t>((end + 7) & ~uint64_t{7}, kTotalSize);
   return {};
 }
 

@@ -30,6 +30,13 @@ class ControlArea {
   // Goes on with a file that an earlier agent made. kCorrupt: it is none.
   static Result<ControlArea> Open(const std::string& path);
 
+  // Takes over memory that a traced process made (weft-ctl), which it can write itself: kind, size and
+  // seals are checked, what it holds is believed in nothing that concerns anybody else. Publish follows.
+  // kCorrupt, kUnsupported: none of ours; kLimit: another agent has it (by file lock, until `fd` and its
+  // copies are closed).
+  static Result<ControlArea> Adopt(UniqueFd fd, const AreaConfig& config);
+
+  [[nodiscard]] const UniqueFd& fd() const { return fd_; }
   [[nodiscard]] const AreaConfig& config() const { return config_; }
   [[nodiscard]] uint32_t generation() const { return generation_; }
 
@@ -42,6 +49,7 @@ class ControlArea {
   Status WriteAt(uint64_t offset, const void* data, size_t size);
   Status WriteWords(const std::vector<uint32_t>& wanted);
   Status ReadState();
+  Status ReadHints();
 
   UniqueFd fd_;
   std::string path_;

@@ -159,7 +159,7 @@ void Fields(A&, Exit&) {}
 template <typename A>
 void Fields(A& a, CreateSession& m) {
   a("traces", m.traces), a("file", m.file), a("output", m.output), a("ctf_version", m.ctf_version);
-  a("programs", m.programs), a("uid", m.uid);
+  a("programs", m.programs), a("uid", m.uid), a("attach", m.attach);
 }
 template <typename A>
 void Fields(A&, StartSession&) {}

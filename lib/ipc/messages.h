@@ -292,6 +292,7 @@ struct CreateSession {
   std::string ctf_version;  // "1.8" or "2"
   std::string programs;
   uint32_t uid = 0;
+  std::vector<int32_t> attach;  // processes that run already, with all their descendants
 };
 
 struct StartSession {};

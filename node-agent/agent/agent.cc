@@ -25,13 +25,15 @@ Agent::Agent(ipc::Loop& loop, std::string dir, ipc::Channel keeper)
           loop, [this](ipc::Message message) { ToKeeper(std::move(message)); },
           [this](const ProcessEntry& process) {
             ToConsumer([number = process.number] { return ipc::ProcessGone{number}; });
-          }) {}
+          }),
+      finder_([this](FoundMemory found) { return OnFound(std::move(found)); }) {}
 
 Status Agent::Start() {
   WEFT_TRY(loop_.WatchChannel(keeper_, [this](auto message) { OnKeeper(std::move(message)); }));
   loop_.AfterEachRound([this] { PumpConsumer(); });
   loop_.Every(ipc::kHeartbeatInterval, [this] { ToKeeper(ipc::Heartbeat{.done = handled_}); });
   loop_.Every(kTick, [this] { Tick(); });
+  loop_.Every(kLookInterval, [this] { Look(); });
   ToKeeper(ipc::Heartbeat{});
   return {};
 }
@@ -74,7 +76,7 @@ void Agent::OnKept(ipc::Kept kept) {
     doorbell_ = std::move(kept.fd);
   else if (kept.key == "clients")
     clients_socket_ = std::move(kept.fd);
-  else
+  else if (!RestoreFound(kept))
     (void)processes_.Restore(kept);
 }
 
@@ -106,6 +108,7 @@ Status Agent::MakeReady() {
   processes_.SetLife(session_.lives);
   processes_.Restored();
   WEFT_TRY(OpenControl());
+  RestoredFound();
   if (!journal_) {
     journal_.reset(memfd_create("weft-journal", MFD_CLOEXEC));
     if (!journal_) return FailErrno("memfd_create");
@@ -122,6 +125,7 @@ Status Agent::OpenControl() {
                         path, {.slot_count = PossibleCpus("/sys"), .clock = ChooseClock("/sys")});
   if (!area) return std::unexpected(area.error());
   control_ = std::make_unique<control::ControlArea>(std::move(*area));
+  finder_.SetControlFile(control_->fd());
   return {};
 }
 
@@ -161,8 +165,7 @@ Status Agent::OpenSockets() {
 // Does again what a predecessor may have left half done.
 void Agent::Resume() {
   if (session_.channels.empty()) return;
-  if (const Status published = control_->Publish(session_.Published()); !published)
-    Note(published.error().message);
+  if (const Status published = Publish(); !published) Note(published.error().message);
   ToKeeper(ipc::StartConsumer{kConsumerName});
   StopChannels([](const SessionChannel& c) { return c.phase == ChannelPhase::kStopping; });
 }

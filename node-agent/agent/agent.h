@@ -4,8 +4,8 @@
 //
 // Start:  the keeper repeats what it kept; control area and session are opened, or made; sockets; then
 // Hello. START is Ready when the rules are published and the consumer has acknowledged every channel.
-// STOP: rules without the channels; Sync, so that ring sets that were announced before are known;
-// StopChannel; Drained. A crash at any point is mended by the next agent, which does again what is not
+// STOP: rules without the channels; Sync and a look at all processes, so that every ring set that was
+// made before is known; StopChannel; Drained. A crash at any point is mended by the next agent, which does again what is not
 // finished: everything here may happen twice.
 // One thread: all of it runs in the loop's handlers.
 #ifndef WEFT_NODE_AGENT_AGENT_AGENT_H_
@@ -22,6 +22,7 @@
 #include "lib/control/area.h"
 #include "lib/ipc/loop.h"
 #include "lib/ipc/messages.h"
+#include "node-agent/agent/finder.h"
 #include "node-agent/agent/output_folder.h"
 #include "node-agent/agent/processes.h"
 #include "node-agent/agent/session.h"
@@ -58,8 +59,22 @@ class Agent {
 
   // ring sets (rings.cc)
   void OnArrived(ipc::Arrived arrived);
+  void TakeRing(SessionChannel& channel, ipc::Arrived& arrived, uint64_t instance);
   void AccountLate(SessionChannel& channel, const ipc::Arrived& arrived, uint64_t instance,
                    const char* reason);
+
+  // memory that was not announced (found.cc)
+  void Look();
+  Finder::Verdict OnFound(FoundMemory found);
+  Status AdoptControl(UniqueFd fd, uint64_t inode);
+  void DropControl(uint64_t inode);
+  Status Publish();
+  bool RestoreFound(ipc::Kept& kept);
+  void RestoredFound();
+  void AddRoot(int32_t pid, UniqueFd pidfd);
+  Status Attach(const std::vector<int32_t>& pids);
+  void Detach(const std::vector<int32_t>& pids);
+  void ForgetRings(SessionChannel& channel);
 
   // consumer (consumer_link.cc)
   void OnConnect(ipc::Connect connect);
@@ -94,6 +109,10 @@ class Agent {
   Session session_;
   std::optional<OutputFolder> output_;
   Processes processes_;
+  Finder finder_;
+  std::map<uint64_t, control::ControlArea> areas_;  // adopted, by inode
+  std::vector<ipc::Kept> kept_areas_;               // before there is control_
+  Status control_problem_;                          // why the last one was not adopted
 
   UniqueFd journal_;
   UniqueFd doorbell_;

@@ -85,10 +85,15 @@ void Agent::Create(Client& client, const ipc::CreateSession& command) {
   if (!session) return refuse(session.error());
   auto output = OutputFolder::Open(command.output);
   if (!output) return refuse(output.error(), "output");
+  if (const Status attached = Attach(command.attach); !attached) {
+    Detach(command.attach);
+    return refuse(attached.error());
+  }
   session_ = std::move(*session);
   output_.emplace(std::move(*output));
   if (const Status saved = Save(); !saved) {
     session_ = Session();
+    Detach(command.attach);
     return refuse(saved.error(), "tracing");
   }
   ToKeeper(ipc::StartConsumer{kConsumerName});
@@ -103,8 +108,9 @@ void Agent::StartSession() {
       if (channel.duration) channel.stop_at_ns = now + channel.duration->count();
     }
     Status status = Save();
-    if (status) status = control_->Publish(session_.Published());
+    if (status) status = Publish();
     if (!status) Note(status.error().message);
+    loop_.After(kFirstLook, [this] { Look(); });
   }
   AnswerWaiting();
 }
@@ -116,7 +122,7 @@ void Agent::StopSession() {
 }
 
 // Off in the control area first; then the keeper's Sync, so that every ring set that was announced
-// before is adopted; then the consumer.
+// before is adopted, and a look for those that could not be; then the consumer.
 void Agent::StopChannels(const std::function<bool(const SessionChannel&)>& which) {
   bool any = false;
   for (SessionChannel& channel : session_.channels) {
@@ -127,12 +133,15 @@ void Agent::StopChannels(const std::function<bool(const SessionChannel&)>& which
   }
   if (!any) return;
   Status status = Save();
-  if (status) status = control_->Publish(session_.Published());
+  if (status) status = Publish();
   if (!status) Note(status.error().message);
   ToKeeper(ipc::Sync{next_sync_++});
 }
 
 void Agent::OnSynced(uint64_t number) {
+  const bool any = std::ranges::any_of(stop_after_sync_,
+                                       [&](const auto& entry) { return entry.second <= number; });
+  if (any) finder_.LookAtAll();
   std::vector<uint64_t> known;
   std::erase_if(stop_after_sync_, [&](const auto& entry) {
     if (entry.second <= number) known.push_back(entry.first);
@@ -159,7 +168,7 @@ void Agent::FinishWithoutConsumer() {
     channel.reported.in_flight = 0;
     channel.reported.tail_unknown += processes_.RingsOf(channel.definition.id);
     channel.phase = ChannelPhase::kDrained;
-    processes_.DropChannel(channel.definition.id);
+    ForgetRings(channel);
     Note("Trace \"" + channel.definition.trace +
          "\" ended without its consumer: what was in its buffers is lost");
   }

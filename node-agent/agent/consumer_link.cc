@@ -58,6 +58,9 @@ void Agent::OnConsumer(Result<ipc::Message> message) {
     if (done->corrupt) {
       const RingEntry* ring = processes_.FindRing(done->channel_id, done->instance);
       const ProcessEntry* process = ring != nullptr ? processes_.Find(ring->process) : nullptr;
+      // Its process still maps it.
+      SessionChannel* channel = session_.Find(done->channel_id);
+      if (channel != nullptr) channel->accounted.insert(done->instance);
       if (process != nullptr)
         Note("the ring set of process " + std::to_string(process->pid) + " (" + process->procname +
              ") is corrupt: " + done->reason);
@@ -158,9 +161,11 @@ void Agent::OnDrained(ipc::Drained drained) {
   if (channel->phase == ChannelPhase::kStopping) {
     channel->reported = std::move(drained.counts);
     channel->phase = ChannelPhase::kDrained;
-    if (const Status saved = Save(); !saved) Note(saved.error().message);
   }
-  processes_.DropChannel(drained.channel_id);
+  ForgetRings(*channel);
+  // What a process was making when its events were turned off counts as late.
+  finder_.LookAtAll();
+  if (const Status saved = Save(); !saved) Note(saved.error().message);
   ToConsumer([id = drained.channel_id] { return ipc::ForgetChannel{id}; });
   AnswerWaiting();
 }

@@ -13,6 +13,22 @@ inline constexpr const char* kClientsSocket = "session.sock";
 
 // Deadlines (durations of Traces) are looked at so often.
 inline constexpr std::chrono::milliseconds kTick{50};
+// Processes are looked through for memory that was not announced so often; after a start sooner, since
+// then processes that run already make their ring sets.
+inline constexpr std::chrono::milliseconds kLookInterval{1000};
+inline constexpr std::chrono::milliseconds kFirstLook{100};
+// A process that is new may still become (by exec) one with the library in it.
+inline constexpr uint32_t kRoundsOfNewProcesses = 3;
+// Memory that nobody mapped for so many rounds is forgotten.
+inline constexpr uint64_t kRoundsUnmapped = 3;
+// What is no ring set yet may be one in the making; after so many rounds it never will be.
+inline constexpr uint32_t kTriesOfUnfinished = 5;
+// Of one process in one round: a tenant can map as many as it likes.
+inline constexpr size_t kMaxOpenedPerLook = 64;
+// Text of one /proc/PID/maps: some 65530 mappings, the kernel's usual limit, are less.
+inline constexpr size_t kMaxMapsBytes = size_t{16} << 20;
+// Control areas of processes; what is written into one (some 100 KiB) may be charged to the agent.
+inline constexpr size_t kMaxAdoptedAreas = 1024;
 // Processes that start at once; the kernel cuts it to net.core.somaxconn, 4096 unless changed.
 inline constexpr int kListenBacklog = 4096;
 // Of `weft status` and the like, at once.

@@ -128,13 +128,16 @@ RingEntry* Processes::Adopt(ipc::Arrived& arrived, uint64_t channel_id, uint64_t
   ProcessEntry& process = ProcessOf(arrived);
   if (process.rings >= kMaxRingsPerProcess) return nullptr;
   RingEntry& ring = rings_[{channel_id, instance}];
-  ring = {arrived.key, channel_id, instance, process.number, std::move(arrived.fd)};
+  const bool found = arrived.key.empty();
+  ring = {found ? "found/" + std::to_string(next_number_++) : arrived.key, channel_id, instance,
+          process.number, std::move(arrived.fd)};
   ++process.rings;
   const Json meta = {{"kind", "ring"},
                      {"channel", channel_id},
                      {"instance", instance},
                      {"process", process.number}};
-  keeper_(ipc::Keep{ring.key, meta.dump(), {}});
+  keeper_(ipc::Keep{ring.key, meta.dump(),
+                    found ? UniqueFd(fcntl(ring.fd.get(), F_DUPFD_CLOEXEC, 3)) : UniqueFd()});
   return &ring;
 }
 

@@ -56,7 +56,8 @@ class Processes {
   // The upper half of the numbers of this life of the agent.
   void SetLife(uint64_t life) { next_number_ = life << 32 | 1; }
 
-  // A ring set that arrived and was identified. Null: there already, or too many.
+  // A ring set that arrived (or, without a key: was found) and was identified. Null: there already, or
+  // too many.
   RingEntry* Adopt(ipc::Arrived& arrived, uint64_t channel_id, uint64_t instance);
   // After everybody was told of a ring set: watches its process, which may be gone already.
   void Watch(uint64_t process);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ring sets that the doorbell brought: identified, adopted, or counted as lost.
+// Ring sets that the doorbell or the finder brought: identified, adopted, or counted as lost.
 #include <cstring>
 
 #include "lib/abi/control.h"
@@ -24,6 +24,8 @@ bool IsRingDoorbell(const std::string& hexadecimal) {
 
 void Agent::OnArrived(ipc::Arrived arrived) {
   if (!IsRingDoorbell(arrived.message)) return ToKeeper(ipc::Drop{arrived.key});
+  finder_.Know(arrived.fd);
+  finder_.AddMember(arrived.pid);
   const auto identified = IdentifyRing(arrived.fd);
   SessionChannel* channel = identified ? session_.Find(identified->channel_id) : nullptr;
   if (channel == nullptr) {
@@ -31,17 +33,23 @@ void Agent::OnArrived(ipc::Arrived arrived) {
          (identified ? "" : ": " + identified.error().message));
     return ToKeeper(ipc::Drop{arrived.key});
   }
-  const uint64_t instance = identified->instance;
+  TakeRing(*channel, arrived, identified->instance);
+}
+
+// One that was found has no key: the keeper does not have it yet.
+void Agent::TakeRing(SessionChannel& channel, ipc::Arrived& arrived, uint64_t instance) {
+  const uint64_t id = channel.definition.id;
   // After StopChannel the consumer takes no ring set of this channel any more.
-  const bool ended = channel->phase == ChannelPhase::kDrained ||
-                     channel->phase == ChannelPhase::kDefined ||
-                     (channel->phase == ChannelPhase::kStopping &&
-                      !stop_after_sync_.contains(identified->channel_id));
-  if (ended) return AccountLate(*channel, arrived, instance, "agent/late_ring");
-  if (processes_.FindRing(identified->channel_id, instance) != nullptr)
-    return ToKeeper(ipc::Drop{arrived.key});  // the same memory once more
-  RingEntry* ring = processes_.Adopt(arrived, identified->channel_id, instance);
-  if (ring == nullptr) return AccountLate(*channel, arrived, instance, "agent/too_many_rings");
+  const bool ended = channel.phase == ChannelPhase::kDrained ||
+                     channel.phase == ChannelPhase::kDefined ||
+                     (channel.phase == ChannelPhase::kStopping && !stop_after_sync_.contains(id));
+  if (ended) return AccountLate(channel, arrived, instance, "agent/late_ring");
+  if (processes_.FindRing(id, instance) != nullptr) {  // the same memory once more
+    if (!arrived.key.empty()) ToKeeper(ipc::Drop{arrived.key});
+    return;
+  }
+  RingEntry* ring = processes_.Adopt(arrived, id, instance);
+  if (ring == nullptr) return AccountLate(channel, arrived, instance, "agent/too_many_rings");
   TellRing(*ring);
   processes_.Watch(ring->process);
 }
@@ -60,7 +68,7 @@ void Agent::AccountLate(SessionChannel& channel, const ipc::Arrived& arrived, ui
     }
     if (const Status saved = Save(); !saved) Note(saved.error().message);
   }
-  ToKeeper(ipc::Drop{arrived.key});
+  if (!arrived.key.empty()) ToKeeper(ipc::Drop{arrived.key});
 }
 
 }  // namespace weft::agent

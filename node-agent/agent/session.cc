@@ -62,6 +62,15 @@ void Add(ipc::ChannelCounts& to, const ipc::ChannelCounts& from) {
   to.tail_unknown += from.tail_unknown;
 }
 
+// Of sixteen bits' room. Another session may have had channels in the same process, which knows them by
+// their ids; it remembers them as long as it lives.
+uint64_t FirstChannelId() {
+  uint64_t random = 0;
+  if (getrandom(&random, sizeof(random), 0) != ssize_t{sizeof(random)})
+    random = static_cast<uint64_t>(Now(CLOCK_REALTIME));
+  return (random << 16 | 1) & INT64_MAX;
+}
+
 }  // namespace
 
 ipc::Uuid BootUuid() {
@@ -87,7 +96,7 @@ ipc::ChannelCounts SessionChannel::Counts() const {
 
 Result<Session> Session::Create(const ipc::CreateSession& command, const std::string& traces) {
   WEFT_ASSIGN(Session session, Compile(command, traces, CreatedNow()));
-  uint64_t id = 1;
+  uint64_t id = FirstChannelId();
   for (SessionChannel& channel : session.channels) {
     channel.spec.id = channel.definition.id = id++;
     channel.definition.trace_uuid = RandomUuid();

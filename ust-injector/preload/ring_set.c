@@ -206,7 +206,12 @@ static void make_apart(void* arg) {
 
   struct weft_slot* slots = (struct weft_slot*)(m->memory + m->header.slots_offset);
   for (uint32_t i = 0; i < m->header.slot_count; ++i) slots[i].head = WEFT_HEAD_INITIAL;
+  // An agent that looks right now finds no ring set, or a whole one.
+  m->header.magic = 0;
   memcpy(m->memory, &m->header, sizeof(m->header));
+  m->header.magic = WEFT_RING_MAGIC;
+  // release: everything above
+  __atomic_store_n((uint32_t*)m->memory, WEFT_RING_MAGIC, __ATOMIC_RELEASE);
   ring_the_doorbell(fd, m->header.instance);
   weft_syscall(__NR_close, fd);
   if (m->loaded != NULL) weft_loaded_gather(m->loaded);
