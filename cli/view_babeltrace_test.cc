@@ -10,6 +10,7 @@
 #include "cli/view.h"
 #include "cli/view_capture.h"
 #include "lib/ctf/test_trace.h"
+#include "lib/ctf/vpid_range.h"
 
 namespace weft::cli {
 namespace {
@@ -288,21 +289,22 @@ TEST_P(ViewBabeltraceTest, TracesOfSeveralNodesMerge) {
   EXPECT_EQ(std::count(ours.out.begin(), ours.out.end(), '\n'), 100);
 }
 
-TEST_P(ViewBabeltraceTest, TheEnvironmentGrows) {
+TEST_P(ViewBabeltraceTest, TheRangeOfVpidsIsOverwrittenInPlace) {
   TestTrace trace(GetParam());
-  trace.info.env = ctf::MakeEnv({});
+  trace.info.vpids.emplace();
   trace.Begin();
   const ctf::Channel& channel = trace.AddChannel({.name = "c"});
   const ctf::EventClass& event = trace.AddEvent(0, channel, {.name = "p:e"});
   const size_t stream = trace.AddStream(channel, 0);
   ASSERT_EQ(trace.writer(stream).Append(TestTrace::kStart, channel, event, {}), Appended::kOk);
   trace.Finish(stream, 0, 0);
-  const std::string more = ctf::EnvMetadata(trace.info, {{"hostname", "late"}, {"vpid_min", 5}});
-  trace.Append("metadata", more);
-  const std::string text = ExpectSame(trace, 1);
-  EXPECT_EQ(text.find("late") != std::string::npos, GetParam() == Version::k1_8);
-  EXPECT_TRUE(more.empty() || more.ends_with("};\n\n"));
-  EXPECT_EQ(ctf::EnvMetadata(trace.info, {}), "");
+  const std::string before = ExpectSame(trace, 1);
+  std::fstream file(trace.path() + "/metadata", std::ios::in | std::ios::out | std::ios::binary);
+  const std::string text = ctf::TraceMetadata(trace.info);
+  file.seekp(static_cast<std::streamoff>(ctf::FindVpidRange(GetParam(), text)));
+  file << ctf::VpidRangeText(GetParam(), {7, 2147483647});
+  file.close();
+  EXPECT_EQ(ExpectSame(trace, 1), before);
 }
 
 TEST_P(ViewBabeltraceTest, SameColours) {

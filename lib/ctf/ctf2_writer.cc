@@ -6,6 +6,7 @@
 #include "lib/ctf/ctf2_names.h"
 #include "lib/ctf/text.h"
 #include "lib/ctf/uuid.h"
+#include "lib/ctf/vpid_range.h"
 
 namespace weft::ctf {
 namespace {
@@ -195,6 +196,10 @@ Json UuidBytes(const Uuid& uuid) {
 
 std::string Ctf2Trace(const TraceInfo& trace) {
   Json env = Json::object();
+  if (trace.vpids) {  // of the shortest form; made as wide as they have to be below
+    env["vpid_min"] = 0;
+    env["vpid_max"] = 0;
+  }
   for (const EnvEntry& entry : trace.env) {
     const auto* number = std::get_if<int64_t>(&entry.value);
     const std::string name = IdentifierName(entry.name);
@@ -209,6 +214,10 @@ std::string Ctf2Trace(const TraceInfo& trace) {
                  {"uid", FormatUuid(trace.uuid)},
                  {"environment", std::move(env)},
                  {"packet-header-field-class", FieldClass(PacketHeader(), "packet-header")}});
+  if (trace.vpids) {
+    constexpr std::string_view kShort = R"("vpid_min":0,"vpid_max":0)";
+    out.replace(out.find(kShort), kShort.size(), VpidRangeText(Version::k2, *trace.vpids));
+  }
   const Clock& clock = trace.clock;
   Json json = {
       {"type", "clock-class"},

@@ -8,6 +8,7 @@
 #include "lib/ctf/record_builder.h"
 #include "lib/ctf/test_trace.h"
 #include "lib/ctf/trace_class.h"
+#include "lib/ctf/vpid_range.h"
 
 namespace weft::ctf {
 namespace {
@@ -47,6 +48,44 @@ void ExpectSameType(const Type& a, const Type& b, const std::string& where) {
 }
 
 class MetadataTest : public testing::TestWithParam<Version> {};
+
+TEST_P(MetadataTest, TheRangeOfVpidsHasOnePlaceAndOneWidth) {
+  // What people choose does not look like it.
+  TraceInfo info{.version = GetParam(),
+                 .vpids = VpidRange{},
+                 .env = MakeEnv({.hostname = VpidRangeText(GetParam(), {1, 2})})};
+  std::string text = TraceMetadata(info);
+  const size_t at = FindVpidRange(GetParam(), text);
+  ASSERT_NE(at, std::string::npos);
+  for (const VpidRange& range : {VpidRange{0, 0}, VpidRange{1, 4194304}, VpidRange{5, ~0U}}) {
+    const std::string now = VpidRangeText(GetParam(), range);
+    text.replace(at, now.size(), now);
+    EXPECT_EQ(text.size(), TraceMetadata(info).size());
+    EXPECT_EQ(ParseVpidRange(GetParam(), text.substr(at, now.size())), range);
+    const auto trace = ParseMetadata(text);
+    ASSERT_TRUE(trace.has_value()) << trace.error().message;
+    EXPECT_EQ(trace->env.at(0).name, "vpid_min");
+    EXPECT_EQ(trace->env.at(0).value, (EnvEntry{"", int64_t{range.min}}.value));
+    EXPECT_EQ(trace->env.at(1).value, (EnvEntry{"", int64_t{range.max}}.value));
+    EXPECT_EQ(trace->EnvText("hostname") == nullptr ? "" : *trace->EnvText("hostname"),
+              VpidRangeText(GetParam(), {1, 2}));
+  }
+  EXPECT_FALSE(ParseVpidRange(GetParam(), ""));
+  EXPECT_FALSE(ParseVpidRange(GetParam(), text.substr(at + 1, 60)));
+  EXPECT_FALSE(ParseVpidRange(GetParam(), std::string(47, '1')));
+}
+
+TEST(VpidRange, GrowsWithEveryProcess) {
+  VpidRange range;
+  EXPECT_FALSE(range.Add(0));
+  EXPECT_TRUE(range.Add(7));
+  EXPECT_EQ(range, (VpidRange{7, 7}));
+  EXPECT_FALSE(range.Add(7));
+  EXPECT_TRUE(range.Add(9));
+  EXPECT_TRUE(range.Add(1));
+  EXPECT_FALSE(range.Add(8));
+  EXPECT_EQ(range, (VpidRange{1, 9}));
+}
 
 TEST_P(MetadataTest, RandomClassesComeBackAsTheyWere) {
   for (uint64_t seed = 1; seed <= 60; seed++) {

@@ -14,10 +14,6 @@ std::string ChannelMetadata(const TraceInfo& trace, const Channel& channel) {
   return trace.version == Version::k2 ? Ctf2Channel(trace, channel) : TsdlChannel(channel);
 }
 
-std::string EnvMetadata(const TraceInfo& trace, const std::vector<EnvEntry>& env) {
-  return trace.version == Version::k2 ? std::string() : TsdlEnv(env);
-}
-
 std::string EventMetadata(const TraceInfo& trace, const EventClass& event) {
   return trace.version == Version::k2 ? Ctf2Event(event) : TsdlEvent(event);
 }

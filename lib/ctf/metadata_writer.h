@@ -18,9 +18,6 @@ namespace weft::ctf {
 
 std::string TraceMetadata(const TraceInfo& trace);
 std::string ChannelMetadata(const TraceInfo& trace, const Channel& channel);
-// More of the environment, known only later (the range of vpids). Empty for CTF 2, which has one
-// environment, at the beginning.
-std::string EnvMetadata(const TraceInfo& trace, const std::vector<EnvEntry>& env);
 std::string EventMetadata(const TraceInfo& trace, const EventClass& event);
 
 }  // namespace weft::ctf

@@ -16,10 +16,6 @@ std::vector<EnvEntry> MakeEnv(const TraceIdentity& identity) {
   add("trace_name", identity.trace_name);
   add("trace_creation_datetime", identity.created);
   add("procnames", identity.procnames);
-  if (identity.vpid_max > 0) {
-    env.push_back({"vpid_min", identity.vpid_min});
-    env.push_back({"vpid_max", identity.vpid_max});
-  }
   add("node", identity.node);
   add("namespace", identity.kubernetes_namespace);
   add("pod", identity.pod);

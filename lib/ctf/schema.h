@@ -6,8 +6,10 @@
 #ifndef WEFT_LIB_CTF_SCHEMA_H_
 #define WEFT_LIB_CTF_SCHEMA_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -36,10 +38,26 @@ struct Clock {
   uint64_t precision_ns = 0;
 };
 
+// Ids of processes as they see themselves; 0 and 0: none yet.
+struct VpidRange {
+  uint32_t min = 0;
+  uint32_t max = 0;
+
+  // False: it was in the range already.
+  bool Add(uint32_t vpid) {
+    if (vpid == 0 || (max != 0 && vpid >= min && vpid <= max)) return false;
+    min = max == 0 ? vpid : std::min(min, vpid);
+    max = std::max(max, vpid);
+    return true;
+  }
+  friend bool operator==(const VpidRange&, const VpidRange&) = default;
+};
+
 struct TraceInfo {
   Uuid uuid{};
   Version version = Version::k1_8;
   Clock clock;
+  std::optional<VpidRange> vpids;  // see vpid_range.h; stands before `env`
   std::vector<EnvEntry> env;
 };
 
@@ -50,8 +68,6 @@ struct TraceIdentity {
   std::string trace_name;
   std::string created;    // ISO 8601 basic format, "20261121T103330Z"
   std::string procnames;  // names of the processes, comma-separated
-  int64_t vpid_min = 0;
-  int64_t vpid_max = 0;
   std::string node, kubernetes_namespace, pod, pod_uid, container;
 };
 

@@ -3,6 +3,7 @@
 
 #include "lib/ctf/text.h"
 #include "lib/ctf/uuid.h"
+#include "lib/ctf/vpid_range.h"
 
 // A fragment ends with an empty line and has none inside: that is how the store finds the end of the
 // last whole one.
@@ -121,10 +122,11 @@ std::string ClockText(const Clock& clock) {
   return out;
 }
 
-std::string EnvText(const std::vector<EnvEntry>& env) {
-  if (env.empty()) return {};
+std::string EnvText(const TraceInfo& trace) {
+  if (trace.env.empty() && !trace.vpids) return {};
   std::string out = "env {\n";
-  for (const EnvEntry& entry : env) {
+  if (trace.vpids) out += "\t" + VpidRangeText(Version::k1_8, *trace.vpids) + "\n";
+  for (const EnvEntry& entry : trace.env) {
     const auto* number = std::get_if<int64_t>(&entry.value);
     out += "\t" + IdentifierName(entry.name) + " = " +
            (number != nullptr ? std::to_string(*number)
@@ -199,14 +201,10 @@ trace {
 };
 )";
   const std::string clock = IdentifierName(trace.clock.name);
-  out += EnvText(trace.env) + ClockText(trace.clock);
+  out += EnvText(trace) + ClockText(trace.clock);
   out += "typealias integer { size = 64; align = 8; signed = false; map = clock." + clock +
          ".value; } := clocked_64;\n";
   return out + Replace(kPacketAndHeader, "@", clock);
-}
-
-std::string TsdlEnv(const std::vector<EnvEntry>& env) {
-  return env.empty() ? std::string() : EnvText(env) + "\n";
 }
 
 std::string TsdlChannel(const Channel& channel) {

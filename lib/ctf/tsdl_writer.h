@@ -14,7 +14,6 @@
 namespace weft::ctf {
 
 std::string TsdlTrace(const TraceInfo& trace);
-std::string TsdlEnv(const std::vector<EnvEntry>& env);
 std::string TsdlChannel(const Channel& channel);
 std::string TsdlEvent(const EventClass& event);
 

@@ -58,6 +58,7 @@ Status Channel::AddRing(UniqueFd fd, uint64_t instance, uint64_t process) {
   }
   if (closed_) input->set().StoreClosed();
   input->closed = closed_;
+  hooks_.notice_vpid(input->set().geometry().claimed_pid);
   rings_.push_back(std::move(input));
   pending_ = true;
   return {};

@@ -41,6 +41,8 @@ class Channel {
     CpuStreams::Prepare prepare;
     // A packet is full: write and acknowledge everything of the output.
     std::function<void()> commit;
+    // A ring set was added: of a process that says this of itself.
+    std::function<void(uint32_t vpid)> notice_vpid = [](uint32_t) {};
   };
 
   Channel(uint64_t id, ctf::Channel schema, const ctf::Uuid& trace_uuid, store::TraceStore& store,

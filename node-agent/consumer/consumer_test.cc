@@ -7,6 +7,9 @@
 
 #include <random>
 
+#include "lib/ctf/test_trace.h"
+#include "lib/ctf/trace_class.h"
+#include "lib/ctf/vpid_range.h"
 #include "lib/ring/testing/test_writer.h"
 #include "node-agent/consumer/testing.h"
 
@@ -26,6 +29,19 @@ std::vector<uint8_t> Body(uint64_t a, uint64_t b) {
   std::memcpy(body.data(), &a, 8);
   std::memcpy(body.data() + 8, &b, 8);
   return body;
+}
+
+// What babeltrace2 says of a trace itself.
+std::string TraceDetails(const std::filesystem::path& path) {
+  const std::string command = "babeltrace2 " + path.string() + " -c sink.text.details 2>&1";
+  std::string text;
+  FILE* pipe = ::popen(command.c_str(), "r");
+  char chunk[4096];
+  for (size_t n; pipe != nullptr && (n = std::fread(chunk, 1, sizeof(chunk), pipe)) > 0;) {
+    text.append(chunk, n);
+  }
+  if (pipe != nullptr) ::pclose(pipe);
+  return text;
 }
 
 class ConsumerTest : public ::testing::Test {
@@ -62,6 +78,56 @@ TEST_F(ConsumerTest, OneEventIsReadByBabeltrace) {
   const auto counts = running.consumer->Find(1)->Counts();
   EXPECT_EQ(counts.delivered, 1U);
   CheckBooks(counts);
+}
+
+// What babeltrace2 finds in the environment, after each ring set and in the next consumer's life.
+TEST_F(ConsumerTest, TheEnvironmentHasTheRangeOfVpidsAtAnyTime) {
+  for (const char* version : {"1.8", "2"}) {
+    const std::string path = std::string("ctf") + version;
+    const bool is_2 = *version == '2';
+    const auto find = [&](uint32_t min, uint32_t max) {
+      const std::string metadata = ctf::ReadAll((folder.path() / path / "metadata").string());
+      const auto text =
+          ctf::VpidRangeText(is_2 ? ctf::Version::k2 : ctf::Version::k1_8, {min, max});
+      const auto trace = ctf::ParseMetadata(metadata);
+      ASSERT_TRUE(trace.has_value()) << trace.error().message;
+      EXPECT_NE(metadata.find(text), std::string::npos) << text << metadata;
+      EXPECT_EQ(trace->env.at(0).name, "vpid_min");
+      EXPECT_EQ(std::get<int64_t>(trace->env.at(0).value), min);
+      EXPECT_EQ(std::get<int64_t>(trace->env.at(1).value), max);
+    };
+    UniqueFd own_journal(memfd_create("journal", MFD_CLOEXEC));
+    ipc::ChannelDefinition definition = Definition(1, path);
+    definition.ctf_version = version;
+    TestWriter early({.instance = 1});
+    TestWriter late({.instance = 2});
+    for (TestWriter* writer : {&early, &late}) {
+      writer->Describe(0, MakeDescription("p:e", {"number", "ring"}));
+      ASSERT_TRUE(writer->Write(0, 0, 0, Now(), Body(1, 2)));
+    }
+    early.header()->pid = 300;
+    late.header()->pid = 41;
+    {
+      Running running(folder, own_journal);
+      ASSERT_TRUE(running.consumer->AddChannel(definition));
+      find(0, 0);
+      ASSERT_TRUE(running.consumer->AddRing(1, early.Fd(), 1, 1));
+      find(300, 300);
+    }  // killed, as far as files are concerned: nothing was committed since
+    Running running(folder, own_journal);
+    ASSERT_TRUE(running.consumer->AddChannel(definition));
+    find(300, 300);
+    ASSERT_TRUE(running.consumer->AddRing(1, late.Fd(), 2, 2));
+    find(41, 300);
+    ASSERT_TRUE(running.consumer->AddRing(1, early.Fd(), 1, 1));
+    ASSERT_TRUE(running.Drain());
+    find(41, 300);
+    if (is_2) continue;  // not known to every babeltrace2
+    std::string errors;
+    EXPECT_EQ(Babeltrace(folder.path() / path, &errors).size(), 2U);
+    EXPECT_EQ(errors, "");
+    EXPECT_NE(TraceDetails(folder.path() / path).find("vpid_max: 300"), std::string::npos);
+  }
 }
 
 TEST_F(ConsumerTest, RingsAreMergedByTimeAndSplitByCpu) {

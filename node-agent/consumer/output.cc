@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "lib/ctf/vpid_range.h"
 #include "node-agent/consumer/kill_point.h"
 #include "node-agent/consumer/limits.h"
 
@@ -16,7 +17,8 @@ namespace {
 ctf::TraceInfo MakeInfo(const ipc::ChannelDefinition& d, const ctf::Clock& clock) {
   ctf::TraceInfo info{.uuid = d.trace_uuid,
                       .version = d.ctf_version == "2" ? ctf::Version::k2 : ctf::Version::k1_8,
-                      .clock = clock};
+                      .clock = clock,
+                      .vpids = ctf::VpidRange{}};
   info.env = ctf::MakeEnv({.hostname = d.hostname,
                            .domain = d.domain,
                            .trace_name = d.trace,
@@ -54,12 +56,15 @@ Result<std::unique_ptr<Output>> Output::Open(const ipc::ChannelDefinition& defin
   if (record == nullptr) {
     output->record_.path = path;
     Encode(output->record_, output->committed_);
-    WEFT_TRY(output->store_.AppendMetadata(ctf::TraceMetadata(output->info_)));
+    const std::string metadata = ctf::TraceMetadata(output->info_);
+    output->vpids_offset_ = ctf::FindVpidRange(output->info_.version, metadata);
+    WEFT_TRY(output->store_.AppendMetadata(metadata));
     return output;
   }
   if (output->store_.metadata_bytes() != record->metadata_bytes) {
     return Fail(ErrorCode::kCorrupt, path + "/metadata: its length is not what the journal says");
   }
+  output->RestoreVpids();
   output->record_ = *record;
   Encode(*record, output->committed_);
   return output;
@@ -91,7 +96,8 @@ Status Output::AddChannel(const ipc::ChannelDefinition& definition, const ClassL
           [this, name = definition.channel](uint32_t number, uint64_t bytes) {
             return CutFile(*maker_, path_ + "/" + name + "_" + std::to_string(number), bytes);
           },
-      .commit = [this] { (void)Commit(); }};
+      .commit = [this] { (void)Commit(); },
+      .notice_vpid = [this](uint32_t vpid) { AddVpid(vpid); }};
   auto channel = std::make_unique<Channel>(id, std::move(ctf_channel), info_.uuid, store_, *clock_,
                                            limits_, std::move(hooks));
   if (restore) {
@@ -114,6 +120,22 @@ Channel* Output::Find(uint64_t id) {
     if (channel->id() == id) return channel.get();
   }
   return nullptr;
+}
+
+void Output::RestoreVpids() {
+  vpids_offset_ = ctf::FindVpidRange(info_.version, ctf::TraceMetadata(info_));
+  const auto text =
+      store_.ReadMetadata(vpids_offset_, ctf::VpidRangeText(info_.version, *info_.vpids).size());
+  if (!text) return;
+  if (const auto range = ctf::ParseVpidRange(info_.version, *text)) info_.vpids = range;
+}
+
+// Not a part of a commit: a ring that comes is added again after a restart.
+void Output::AddVpid(uint32_t vpid) {
+  if (!info_.vpids->Add(vpid)) return;
+  const Status written =
+      store_.OverwriteMetadata(vpids_offset_, ctf::VpidRangeText(info_.version, *info_.vpids));
+  if (!written) NoticeStoreError(written.error());
 }
 
 Status Output::Announce(uint64_t channel, const ctf::EventClass& event, Bytes description) {

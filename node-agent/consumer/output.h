@@ -70,6 +70,9 @@ class Output {
         limits_(limits),
         hooks_(std::move(hooks)) {}
 
+  // Finds the place of the range of vpids in the metadata, and what is there.
+  void RestoreVpids();
+  void AddVpid(uint32_t vpid);
   Status Announce(uint64_t channel, const ctf::EventClass& event, Bytes description);
   void NoticeStoreError(const Error& error);
   [[nodiscard]] uint32_t FreeStreamClass() const;
@@ -81,6 +84,7 @@ class Output {
   Limits limits_;
   Hooks hooks_;
   ctf::TraceInfo info_;
+  uint64_t vpids_offset_ = 0;  // in the metadata
   std::vector<std::unique_ptr<Channel>> channels_;
   OutputRecord record_;  // of the journal: channels that were not defined again yet
   std::vector<uint8_t> committed_;

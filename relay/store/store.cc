@@ -22,26 +22,28 @@ Result<uint64_t> FileSize(int fd, const std::string& name) {
   return static_cast<uint64_t>(st.st_size);
 }
 
-// All of `bytes` at `offset`, or the file ends at `offset` again.
-Status AppendAt(int fd, uint64_t offset, std::span<const uint8_t> bytes, const std::string& name) {
+// All of `bytes` at `offset`, or perhaps a part of them.
+Status WriteAt(int fd, uint64_t offset, std::span<const uint8_t> bytes, const std::string& name) {
   size_t done = 0;
   while (done < bytes.size()) {
     const ssize_t n =
         ::pwrite(fd, bytes.data() + done, bytes.size() - done, static_cast<off_t>(offset + done));
-    if (n > 0) {
-      done += static_cast<size_t>(n);
-      continue;
-    }
     if (n < 0 && errno == EINTR) continue;
     if (n == 0) errno = ENOSPC;
-    auto failure = FailErrno(name);
-    // If even this fails, the next write starts at `offset` all the same.
-    if (::ftruncate(fd, static_cast<off_t>(offset)) != 0) {
-      failure.error().message += " (and the partial write could not be cut off)";
-    }
-    return failure;
+    if (n <= 0) return FailErrno(name);
+    done += static_cast<size_t>(n);
   }
   return {};
+}
+
+// All of `bytes` at `offset`, or the file ends at `offset` again.
+Status AppendAt(int fd, uint64_t offset, std::span<const uint8_t> bytes, const std::string& name) {
+  Status written = WriteAt(fd, offset, bytes, name);
+  // If even this fails, the next write starts at `offset` all the same.
+  if (!written && ::ftruncate(fd, static_cast<off_t>(offset)) != 0) {
+    written.error().message += " (and the partial write could not be cut off)";
+  }
+  return written;
 }
 
 // Up to bytes.size() bytes; fewer at the end of the file.
@@ -146,6 +148,28 @@ Status TraceStore::AppendMetadata(std::string_view fragment) {
                     path_ + "/metadata"));
   metadata_bytes_ += fragment.size();
   return {};
+}
+
+Result<std::string> TraceStore::ReadMetadata(uint64_t offset, size_t size) const {
+  const std::string name = path_ + "/metadata";
+  if (size > metadata_bytes_ || offset > metadata_bytes_ - size) {
+    return Fail(ErrorCode::kInvalid, name + ": shorter than that");
+  }
+  std::string bytes(size, '\0');
+  WEFT_ASSIGN(const size_t got,
+              ReadAt(metadata_.get(), offset,
+                     {reinterpret_cast<uint8_t*>(bytes.data()), bytes.size()}, name));
+  bytes.resize(got);
+  return bytes;
+}
+
+Status TraceStore::OverwriteMetadata(uint64_t offset, std::string_view bytes) {
+  const std::string name = path_ + "/metadata";
+  if (bytes.size() > metadata_bytes_ || offset > metadata_bytes_ - bytes.size()) {
+    return Fail(ErrorCode::kInvalid, name + ": shorter than that");
+  }
+  return WriteAt(metadata_.get(), offset,
+                 {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, name);
 }
 
 Result<size_t> TraceStore::AddStream(std::string_view channel, uint32_t number) {

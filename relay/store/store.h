@@ -69,6 +69,10 @@ class TraceStore {
   // in the file.
   Status AppendMetadata(std::string_view fragment);
   [[nodiscard]] uint64_t metadata_bytes() const { return metadata_bytes_; }
+  // Bytes of it, to be looked at or to be replaced by as many others (lib/ctf/vpid_range.h). kInvalid: not
+  // within it. Whoever reads meanwhile may see a part of both.
+  Result<std::string> ReadMetadata(uint64_t offset, size_t size) const;
+  Status OverwriteMetadata(uint64_t offset, std::string_view bytes);
 
   // Adds the file of a stream: `channel` and a number, "channel0_3". What an earlier process wrote is
   // kept, a partial packet is cut off; state() then says where the stream ended. The result is the

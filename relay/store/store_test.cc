@@ -51,6 +51,19 @@ TEST_F(StoreTest, MakesTheTreeThatReadersOfLttngKnow) {
   EXPECT_TRUE(std::filesystem::exists(folder_.path() + "/ust/uid/1000/64-bit/channel0_3"));
 }
 
+TEST_F(StoreTest, MetadataIsOverwrittenInPlaceAndNotBehindItsEnd) {
+  TraceStore store = Open();
+  ASSERT_TRUE(store.AppendMetadata("range =  7;\n\n"));
+  EXPECT_EQ(store.ReadMetadata(8, 2).value(), " 7");
+  ASSERT_TRUE(store.OverwriteMetadata(8, "12"));
+  EXPECT_EQ(File("t/metadata"), "range = 12;\n\n");
+  EXPECT_EQ(store.metadata_bytes(), 13U);
+  EXPECT_FALSE(store.OverwriteMetadata(12, "12"));
+  EXPECT_FALSE(store.OverwriteMetadata(~uint64_t{0}, "12"));
+  EXPECT_FALSE(store.ReadMetadata(12, 2));
+  EXPECT_EQ(File("t/metadata"), "range = 12;\n\n");
+}
+
 TEST_F(StoreTest, AppendsWholePacketsOnceEach) {
   TraceStore store = Open();
   const size_t stream = store.AddStream("c", 0).value();
