@@ -169,7 +169,8 @@ class Search {
     if (name.find('/') != std::string::npos) return access(name.c_str(), R_OK) == 0 ? name : "";
     for (const auto* folders : {&own, &environment_, &system_})
       for (const std::string& folder : *folders) {
-        const std::string path = folder + "/" + name;
+        std::string path = folder;
+        path.append("/").append(name);
         if (access(path.c_str(), R_OK) == 0) return path;
       }
     return "";
@@ -201,6 +202,7 @@ Result<Offered> OfferedByProgram(const std::string& path) { return Search().Run(
 
 Result<Offered> OfferedByProcess(int32_t pid) {
   const std::string proc = "/proc/" + std::to_string(pid);
+  const std::string root = proc + "/root";  // as the process sees its files
   std::ifstream maps(proc + "/maps");
   if (!maps) {
     if (access(proc.c_str(), F_OK) != 0)
@@ -215,8 +217,9 @@ Result<Offered> OfferedByProcess(int32_t pid) {
     const size_t at = line.find('/');
     if (at == std::string::npos || !seen.insert(line.substr(at)).second) continue;
     const std::string path = line.substr(at);
-    // As the process sees the name: it may have another root.
-    auto file = MappedFile::Open(proc + "/root" + path);
+    std::string seen_from_here = root;
+    seen_from_here.append(path);
+    auto file = MappedFile::Open(seen_from_here);
     if (!file) continue;
     auto parsed = ParseElf(file->bytes());
     if (parsed && !parsed->events.empty())
@@ -243,7 +246,7 @@ Result<std::string> FindProgram(const std::string& name) {
   const char* list = std::getenv("PATH");
   std::istringstream in(list != nullptr ? list : "/usr/local/bin:/usr/bin:/bin");
   for (std::string folder; std::getline(in, folder, ':');) {
-    const std::string path = (folder.empty() ? "." : folder) + "/" + name;
+    std::string path = (folder.empty() ? "." : folder) + "/" + name;
     const int e = check(path);
     if (e == 0) return path;
     found |= e == EACCES;

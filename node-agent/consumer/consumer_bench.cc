@@ -55,6 +55,7 @@ int main(int argc, char** argv) {
   const auto slots = static_cast<uint32_t>(argc > 1 ? std::atoi(argv[1]) : 2);
   const auto payload = static_cast<size_t>(argc > 2 ? std::atoi(argv[2]) : 32) / 8 * 8;
   std::vector<std::string> fields;
+  fields.reserve(payload / 8);
   for (size_t i = 0; i < payload / 8; i++) fields.push_back("f" + std::to_string(i));
   for (int round = 0; round < 5; round++) {
     TestWriter writer({.slots = slots + 1, .subbuf_shift = 24, .subbufs_shift = 2});

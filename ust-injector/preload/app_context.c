@@ -49,7 +49,7 @@ uint32_t weft_app_context_write(uint32_t number, uint8_t* to, uint32_t room) {
     if (size > WEFT_CONTEXT_MAX_STRING) size = WEFT_CONTEXT_MAX_STRING;
     if (size > room - 5) size = room - 5;
     __builtin_memcpy(to + 1, &size, 4);
-    memcpy(to + 5, value.text, size);
+    memcpy(to + 5, value.text, size);  // NOLINT(bugprone-not-null-terminated-result): has a size
     return 5 + size;
   }
   const uint32_t size = size_of(value.type);

@@ -52,7 +52,7 @@ static bool load(struct machine* m, const struct sock_filter* at, const struct s
   switch (at->code & (BPF_SIZE(0xff) | BPF_MODE(0xff))) {
     case BPF_W | BPF_ABS:
       if (at->k % 4 != 0 || at->k > sizeof(*data) - 4) return false;
-      value = ((const uint32_t*)(const void*)data)[at->k / 4];
+      value = *(const uint32_t*)((const uint8_t*)data + at->k);
       break;
     case BPF_W | BPF_IMM:
       value = at->k;
@@ -125,6 +125,8 @@ uint32_t weft_bpf_run(const struct sock_filter* code, uint32_t length,
           m.a = m.x;
         }
         break;
+      default:
+        known = false;
     }
     if (!known) break;
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See text.h. Compiled with -fno-tree-loop-distribute-patterns, else these would call themselves.
+// See text.h. Compiled with -fno-builtin, and by gcc with -fno-tree-loop-distribute-patterns,
+// else these would call themselves.
 #include "text.h"
 
 void* memcpy(void* restrict to, const void* restrict from, size_t n) {
