@@ -153,6 +153,45 @@ TEST_F(AgentUnits, TraceBecomesChannelAndRules) {
   EXPECT_EQ(session->phase(), ipc::Phase::kCreated);
 }
 
+// One Trace with this spec, in YAML's flow form.
+control::ChannelSpec Compiled(const std::string& spec,
+                              std::vector<std::string>* notices = nullptr) {
+  auto session = Session::Create(
+      Command(), "apiVersion: weft.dev/v1alpha1\nkind: Trace\nmetadata: {name: t}\nspec: " + spec);
+  EXPECT_TRUE(session.has_value()) << session.error().message;
+  if (notices != nullptr) *notices = session->notices;
+  return session->channels.at(0).spec;
+}
+
+TEST_F(AgentUnits, TheStatedumpIsRecordedWhereARuleOrTheContextIpMeansIt) {
+  for (const char* pattern : {"*", "lttng_ust_statedump:*", "*:bin_info", "lttng_ust_*"}) {
+    const auto spec = Compiled("{user: {events: [{name: \"" + std::string(pattern) + "\"}]}}");
+    EXPECT_EQ(spec.flags, uint32_t{WEFT_CHANNEL_STATEDUMP}) << pattern;
+    EXPECT_EQ(spec.rules.size(), 1u);
+  }
+  EXPECT_EQ(Compiled("{user: {events: [{name: \"p:*\"}]}, context: [vpid]}").flags, 0u);
+  // The Trace's filter is about other events.
+  const auto spec =
+      Compiled("{user: {events: [{name: \"p:*\"}]}, filter: \"a == 1\", context: [ip]}");
+  EXPECT_EQ(spec.flags, uint32_t{WEFT_CHANNEL_STATEDUMP});
+  ASSERT_EQ(spec.rules.size(), 2u);
+  EXPECT_EQ(spec.rules[1].pattern, "lttng_ust_statedump:*");
+  EXPECT_TRUE(spec.rules[1].filter.empty());
+}
+
+TEST_F(AgentUnits, ACounterThatNobodyCanReadIsNoticed) {
+  std::vector<std::string> notices;
+  Compiled(
+      "{user: {events: [{name: \"p:*\"}]}, context: [\"perf:thread:task-clock\", "
+      "\"perf:thread:page-fault\", \"perf:thread:instructions\"]}",
+      &notices);
+  EXPECT_TRUE(notices.empty());
+  Compiled("{user: {events: [{name: \"p:*\"}]}, context: [\"perf:thread:cpu-migrations\"]}",
+           &notices);
+  ASSERT_EQ(notices.size(), 1u);
+  EXPECT_NE(notices[0].find("perf:thread:cpu-migrations"), std::string::npos);
+}
+
 TEST_F(AgentUnits, OnlyWhatIsOnAndNotPausedIsPublished) {
   auto session = Session::Create(Command(), kTraces);
   ASSERT_TRUE(session.has_value());

@@ -93,6 +93,11 @@ Status CompileContexts(const api::TraceSpec& from, CompiledChannel& to) {
       continue;
     }
     if (!context) return std::unexpected(context.error());
+    if (context->id == WEFT_CONTEXT_PERF_THREAD &&
+        !IsReadable({context->perf_type, context->perf_config})) {
+      to.notices.push_back("context \"" + name +
+                           "\" needs an open descriptor in the program: its values are 0");
+    }
     to.definition.contexts.push_back({context->id, context->name});
     to.spec.contexts.push_back(std::move(*context));
   }

@@ -90,4 +90,19 @@ std::optional<PerfCounter> FindPerfCounter(std::string_view name) {
   return Raw(name);
 }
 
+bool IsReadable(const PerfCounter& counter) {
+  if (counter.type != PERF_TYPE_SOFTWARE) return true;
+  switch (counter.config) {
+    case PERF_COUNT_SW_CPU_CLOCK:
+    case PERF_COUNT_SW_TASK_CLOCK:
+    case PERF_COUNT_SW_PAGE_FAULTS:
+    case PERF_COUNT_SW_PAGE_FAULTS_MIN:
+    case PERF_COUNT_SW_PAGE_FAULTS_MAJ:
+    case PERF_COUNT_SW_CONTEXT_SWITCHES:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace weft::agent

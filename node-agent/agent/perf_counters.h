@@ -17,6 +17,9 @@ struct PerfCounter {
 
 std::optional<PerfCounter> FindPerfCounter(std::string_view name);
 
+// Can libweft.so read it at all (ust-injector/preload/perf.h)? If not, its values are 0.
+bool IsReadable(const PerfCounter& counter);
+
 }  // namespace weft::agent
 
 #endif  // WEFT_NODE_AGENT_AGENT_PERF_COUNTERS_H_

@@ -83,6 +83,9 @@ sh -c 'kill -9 $$' || echo killed $?
 trap 'echo trap' EXIT
 """
 
+# perf:thread: task-clock, page-faults, context-switches, cpu-cycles (nowhere in most virtual machines).
+PERF = ((21, 1, 1), (21, 1, 2), (21, 1, 3), (21, 0, 0))
+
 PROCESSES = [
     program("processes", "plain", books="all", flavours=("glibc", "musl", "nopie"), status=7),
     # A static program has no dynamic linker: nothing is loaded into it.
@@ -141,6 +144,8 @@ STATEDUMP = [
 
 CHILDREN = [
     program("children", "fork_tree", books="all"),
+    program("children", "fork_tree", label="fork_tree-perf", books="all", contexts=PERF),
+    program("children", "vfork_hits", label="vfork-perf", contexts=PERF, subbuf_shift=20),
     program("children", "fork_threads"),
     program("children", "raw_fork", books="all"),
     program("children", "fork_in_handler", subbuf_shift=18),
@@ -167,6 +172,12 @@ THREADS = [
     program("threads", "threads", label="rseq-off", flavours=GLIBC,
             env={"GLIBC_TUNABLES": "glibc.pthread.rseq=0"}),
     program("threads", "threads", label="contexts", contexts=(1, 2, 4), subbuf_shift=18),
+    program("threads", "threads", label="perf", contexts=PERF, subbuf_shift=20),
+    program("threads", "thread_churn", label="thread_churn-perf", contexts=PERF, subbuf_shift=20,
+            books="all"),
+    program("threads", "nested_signals", label="nested-perf", contexts=PERF, subbuf_shift=20),
+    program("threads", "small_stacks", label="small_stacks-perf", contexts=PERF,
+            env={"LD_BIND_NOW": "1"}),
     program("threads", "thread_churn", subbuf_shift=18, books="all"),
     program("threads", "thread_churn", label="thread_churn-overwrite", mode="overwrite",
             subbuf_shift=12),
@@ -186,6 +197,8 @@ THREADS = [
 LIMITS = [
     program("limits", "all_descriptors", books="all"),
     program("limits", "close_all", books="all"),
+    program("limits", "close_all", label="close_all-perf", books="all", contexts=PERF),
+    program("limits", "all_descriptors", label="all_descriptors-perf", books="all", contexts=PERF),
     program("limits", "limits", "as-room"),
     # No address space for a ring set: what was discarded is nowhere to be counted.
     program("limits", "limits", "as-tight", books="any"),
@@ -221,6 +234,10 @@ SECCOMP = [
     # Calls that only contexts make: each is left out where it would kill.
     dataclasses.replace(under_filter("kill", "getresuid,getresgid,readlinkat", "all"),
                         contexts=(1, 7, 12, 15), subbuf_shift=20),
+    dataclasses.replace(under_filter("kill", "perf_event_open,getrusage,clock_gettime", "all"),
+                        contexts=PERF, subbuf_shift=20),
+    program("seccomp", "late_filter", "prctl", "after", label="late_filter-perf", status=5,
+            books="all", contexts=PERF, subbuf_shift=18),
     under_filter("kill", "memfd_create", "none", name="threads"),
     under_filter("eperm", "memfd_create", "none", name="fork_tree"),
     under_filter("eperm", "getrandom", "all", name="fork_tree"),

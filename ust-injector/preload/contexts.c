@@ -6,6 +6,7 @@
 #include <fcntl.h>
 
 #include "ust-injector/preload/app_context.h"
+#include "ust-injector/preload/perf.h"
 #include "ust-injector/preload/seccomp.h"
 #include "ust-injector/preload/thread.h"
 
@@ -13,7 +14,7 @@ struct weft_context_entry {
   uint16_t id;
   uint8_t size;  // bytes of the value; 0: dynamic
   uint8_t reserved;
-  uint32_t number;  // of the application context
+  uint32_t number;  // of the application context or perf counter
 };
 
 struct weft_context_plan {
@@ -120,6 +121,9 @@ const struct weft_context_plan* weft_contexts_plan(const struct weft_ruleset* ru
       return NULL;
     }
     if (e->id == WEFT_CONTEXT_APP) e->number = weft_app_context_number(name);
+    if (e->id == WEFT_CONTEXT_PERF_THREAD) {
+      e->number = weft_perf_number(specs[i].perf_type, specs[i].perf_config);
+    }
     plan->bound = e->size == 0 || plan->bound + e->size > WEFT_CONTEXTS_MAX_BYTES
                       ? WEFT_CONTEXTS_MAX_BYTES
                       : plan->bound + e->size;
@@ -142,7 +146,8 @@ uint32_t weft_contexts_write(const struct weft_context_plan* plan, uint8_t* to, 
           WEFT_CONTEXTS_MAX_BYTES - at - (plan->count - i - 1) * WEFT_CONTEXT_PROCNAME_SIZE;
       at += weft_app_context_write(e->number, to + at, room);
     } else {
-      const uint64_t value = read_integer(e->id, ip);
+      const uint64_t value =
+          e->id == WEFT_CONTEXT_PERF_THREAD ? weft_perf_read(e->number) : read_integer(e->id, ip);
       if (e->size == 4) {
         const uint32_t narrow = (uint32_t)value;
         __builtin_memcpy(to + at, &narrow, 4);

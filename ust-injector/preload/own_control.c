@@ -32,7 +32,8 @@ static long map_memfd(void) {
   long map = -1;
   if (weft_syscall(__NR_ftruncate, fd, WEFT_CONTROL_TOTAL_BYTES) == 0 &&
       weft_syscall(__NR_fcntl, fd, WEFT_ADD_SEALS, WEFT_SEALS) == 0) {
-    map = weft_syscall(__NR_mmap, 0, WEFT_CONTROL_TOTAL_BYTES, 3, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    map =
+        weft_syscall(__NR_mmap, 0, WEFT_CONTROL_TOTAL_BYTES, 3, MAP_SHARED | MAP_NORESERVE, fd, 0);
   }
   weft_syscall(__NR_close, fd);
   if (!failed(map)) {

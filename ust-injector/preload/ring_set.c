@@ -47,10 +47,10 @@ static void lay_out(struct weft_ring_header* h, uint32_t channel, uint32_t rseq_
   h->clock = weft_process.clock;
   h->channel_id = c->id;
   h->slots_offset = 256;
-  h->descriptions_offset =
-      (h->slots_offset + (uint64_t)h->slot_count * h->slot_size + 4095) & ~4095ull;
+  // On the header's page where there are few slots: a page that is used is charged to the pod.
+  h->descriptions_offset = h->slots_offset + (uint64_t)h->slot_count * h->slot_size;
   h->descriptions_size = WEFT_DESCRIPTIONS_BYTES;
-  h->data_offset = h->descriptions_offset + h->descriptions_size;
+  h->data_offset = (h->descriptions_offset + h->descriptions_size + 4095) & ~4095ull;
   h->total_size = h->data_offset + ((uint64_t)h->slot_count << h->slot_shift);
   h->instance = random_u64();
   h->pid = weft_vpid();
