@@ -19,8 +19,8 @@ using namespace weft::cli;
 
 // --mode is LTTng's spelling of --overwrite.
 void AddRecord(CLI::App& app, RecordOptions& options) {
-  CLI::App* record =
-      app.add_subcommand("record", "Record a program: weft record ... -- PROGRAM ARGS");
+  CLI::App* record = app.add_subcommand(
+      "record", "Record a program: weft record ... -- PROGRAM ARGS; or what runs: --pid PID");
   auto& form = options.short_form;
   auto* file = record->add_option("-f,--file", options.file, "Trace resources, YAML or JSON");
   auto* event = record->add_option("-e,--event", form.events,
@@ -54,6 +54,12 @@ void AddRecord(CLI::App& app, RecordOptions& options) {
       ->needs(event);
   record->add_option("--duration", form.duration, "stop recording after: 90s, 5m")->needs(event);
   record->add_option("--name", form.name, "of the trace")->needs(event);
+  record
+      ->add_option(
+          "-p,--pid", options.pids,
+          "a process that runs already, with its children, instead of PROGRAM; needs root, and "
+          "libweft.so in LD_PRELOAD and WEFT_DIR from the process's start")
+      ->check(CLI::PositiveNumber);
   record->add_option("-o,--output", options.output, "folder to make; default: NAME-DATE-TIME here");
   record->add_option("--ctf", options.ctf_version, "version of the format: 1.8 (default) or 2")
       ->check(CLI::IsMember({"1.8", "2"}));
@@ -122,7 +128,8 @@ int main(int argc, char** argv) {
     if (app.got_subcommand("record")) {
       if (record.file.empty() && record.short_form.events.empty())
         throw CLI::RequiredError("-f FILE or --event EVENT");
-      if (record.program.empty()) throw CLI::RequiredError("-- PROGRAM");
+      if (record.program.empty() == record.pids.empty())
+        throw CLI::RequiredError("either -- PROGRAM or --pid PID");
     } else if (own < argc && app.count("--help") == 0) {
       throw CLI::ExtrasError({"--"});
     }

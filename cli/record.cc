@@ -10,8 +10,10 @@
 
 #include <cstdio>
 #include <ctime>
+#include <memory>
 #include <optional>
 
+#include "cli/attached.h"
 #include "cli/event_check.h"
 #include "cli/exit_status.h"
 #include "cli/install_tree.h"
@@ -120,7 +122,8 @@ class Recording {
       : options_(options), traces_(std::move(traces)), progress_(!options.quiet) {}
 
   int Run(const std::string& program, const InstallTree& tree) {
-    if (const int status = Prepare(program, tree); status != kExitOk) return status;
+    const std::string name = program.substr(program.rfind('/') + 1);
+    if (const int status = Prepare(name, tree); status != kExitOk) return status;
     auto traced = TracedProgram::Prepare();
     if (!traced) return Complain(traced.error(), kExitTracing);
     const Status started =
@@ -131,14 +134,27 @@ class Recording {
       (void)Finish(*traced, false);
       return status;
     }
-    const int status = Follow(*traced);
+    int status = 0;
+    Follow([&](milliseconds timeout) {
+      const auto ended = traced->Wait(timeout);
+      status = ended.value_or(0);
+      return ended.has_value();
+    });
     const int own = Finish(*traced, true);
     // Who looks at the status wants to know of a bad recording too, unless the program failed itself.
     return status != 0 ? status : own;
   }
 
+  int RunAttached(const InstallTree& tree) {
+    auto attached = Attached::Prepare(options_.pids);
+    if (!attached) return Complain(attached.error(), kExitBadInput);
+    if (const int status = Prepare(attached->names(), tree); status != kExitOk) return status;
+    Follow([&](milliseconds timeout) { return attached->Wait(timeout) || Stopped(); });
+    return Finish(*attached, true);
+  }
+
  private:
-  int Prepare(const std::string& program, const InstallTree& tree) {
+  int Prepare(const std::string& programs, const InstallTree& tree) {
     const std::string wanted =
         options_.output.empty() ? DefaultOutput(traces_.front().metadata.name) : options_.output;
     auto output = PrepareOutput(wanted);
@@ -148,15 +164,16 @@ class Recording {
       rmdir(output->c_str());
       return Complain(session.error(), kExitTracing);
     }
-    session_.emplace(std::move(*session));
+    session_ = std::make_unique<SessionClient>(std::move(*session));
     auto text = InMemory(api::ToYaml(traces_));
     if (!text) return Complain(text.error(), kExitTracing);
     Status status = session_->Create({.traces = std::move(*text),
                                       .file = options_.file.empty() ? "weft record" : options_.file,
                                       .output = *output,
                                       .ctf_version = options_.ctf_version,
-                                      .programs = program.substr(program.rfind('/') + 1),
-                                      .uid = geteuid()});
+                                      .programs = programs,
+                                      .uid = geteuid(),
+                                      .attach = options_.pids});
     if (status) status = session_->Start();
     if (status) return kExitOk;
     const ErrorCode code = status.error().code;
@@ -176,18 +193,23 @@ class Recording {
     return symlink(tree.library.c_str(), link.c_str()) == 0 ? link : tree.library;
   }
 
-  int Follow(TracedProgram& traced) {
-    while (true) {
-      if (const auto status = traced.Wait(kProgressInterval)) return *status;
+  template <typename Wait>
+  void Follow(const Wait& wait) {
+    while (!wait(kProgressInterval)) {
       if (!progress_.shown() || !session_->Query()) continue;
-      while (auto state = session_->Poll(milliseconds(50))) {
-        progress_.Draw(*state);
-        break;
-      }
+      if (auto state = session_->Poll(milliseconds(50))) progress_.Draw(*state);
     }
   }
 
-  int Finish(TracedProgram& traced, bool show) {
+  // Every Trace's duration is over: nobody else would notice, for the processes go on.
+  bool Stopped() {
+    if (!session_->Query()) return false;
+    const auto state = session_->Poll(milliseconds(50));
+    return state && state->phase == ipc::Phase::kStopped;
+  }
+
+  template <typename Followed>
+  int Finish(Followed& followed, bool show) {
     Status status = session_->RequestStop();
     std::optional<ipc::SessionState> state;
     auto next_query = std::chrono::steady_clock::now() + kProgressInterval;
@@ -202,7 +224,7 @@ class Recording {
       } else if (answer.error().code != ErrorCode::kTimeout) {
         status = std::unexpected(answer.error());
       }
-      if (traced.Interrupted()) {
+      if (followed.Interrupted()) {
         progress_.Clear();
         Say("interrupted: what is left is written in the background");
         return kExitTracing;
@@ -249,8 +271,21 @@ class Recording {
   const RecordOptions& options_;
   std::vector<api::Trace> traces_;
   Progress progress_;
-  std::optional<SessionClient> session_;
+  std::unique_ptr<SessionClient> session_;
 };
+
+}  // namespace
+
+namespace {
+
+// kExitOk: the events of the Traces can be there.
+int CheckOffered(const RecordOptions& options, const api::Traces& traces,
+                 const Result<Offered>& offered, const std::string& who) {
+  if (!offered) return kExitOk;
+  const EventCheck check = CheckEvents(*traces, *offered, who);
+  for (const std::string& line : check.problems) Say(line);
+  return check.wrong_name && !options.allow_missing ? kExitBadInput : kExitOk;
+}
 
 }  // namespace
 
@@ -260,18 +295,24 @@ int RunRecord(const RecordOptions& options) {
     for (const api::Diagnostic& diagnostic : traces.error()) Say(diagnostic.ToString());
     return kExitBadInput;
   }
+  const auto tree = FindInstallTree();
+  if (!options.pids.empty()) {
+    if (!tree) return Complain(tree.error(), kExitTracing);
+    for (const int32_t pid : options.pids) {
+      const int status =
+          CheckOffered(options, traces, OfferedByProcess(pid), "process " + std::to_string(pid));
+      if (status != kExitOk) return status;
+    }
+    return Recording(options, std::move(*traces)).RunAttached(*tree);
+  }
   const auto program = FindProgram(options.program.front());
   if (!program)
     return Complain(program.error(), program.error().code == ErrorCode::kNotFound
                                          ? kExitNotFound
                                          : kExitNotExecutable);
-  const auto tree = FindInstallTree();
   if (!tree) return Complain(tree.error(), kExitTracing);
-  if (auto offered = OfferedByProgram(*program)) {
-    const EventCheck check = CheckEvents(*traces, *offered, *program);
-    for (const std::string& line : check.problems) Say(line);
-    if (check.wrong_name && !options.allow_missing) return kExitBadInput;
-  }
+  const int status = CheckOffered(options, traces, OfferedByProgram(*program), *program);
+  if (status != kExitOk) return status;
   return Recording(options, std::move(*traces)).Run(*program, *tree);
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft record`: records a program and its children into a folder, in local mode.
+// `weft record`: records a program and its children into a folder, in local mode; or processes that run
+// already, with theirs.
 #ifndef WEFT_CLI_RECORD_H_
 #define WEFT_CLI_RECORD_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,7 +20,8 @@ struct RecordOptions {
   std::string summary_file;          // "": none
   bool quiet = false;                // errors only
   bool allow_missing = false;        // of events
-  std::vector<std::string> program;  // with its arguments
+  std::vector<std::string> program;  // with its arguments; or
+  std::vector<int32_t> pids;
 };
 
 // The exit status (exit_status.h). Diagnostics, progress and the summary go to stderr; stdin, stdout

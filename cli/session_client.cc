@@ -116,6 +116,7 @@ Status SessionClient::Create(ipc::CreateSession command) {
     copy.ctf_version = command->ctf_version;
     copy.programs = command->programs;
     copy.uid = command->uid;
+    copy.attach = command->attach;
     return copy;
   }));
   return WaitFor([](const ipc::SessionState& state) { return state.phase != ipc::Phase::kNone; });

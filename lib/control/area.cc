@@ -47,7 +47,7 @@ Status CheckForeignMemory(const UniqueFd& fd) {
     return Fail(ErrorCode::kCorrupt, "weft-ctl: of a wrong kind or size");
   const int seals = fcntl(fd.get(), F_GET_SEALS);
   constexpr int kSealed = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW;
-  if (seals != kSealed && seals != F_SEAL_SEAL)
+  if (seals < 0 || ((seals & kSealed) != kSealed && seals != F_SEAL_SEAL))
     return Fail(ErrorCode::kCorrupt, "weft-ctl: wrong seals");
   if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0)
     return Fail(ErrorCode::kLimit, "it is being recorded by somebody else");

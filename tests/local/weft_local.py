@@ -17,7 +17,7 @@ BUILD = pathlib.Path(os.environ["WEFT_BUILD"])
 WEFT = BUILD / "bin" / "weft"
 EMITTER = BUILD / "tests" / "local" / "local_emitter"
 # How long anything may take before it counts as hung; machines are slow, tests measure nothing.
-PATIENCE = 240
+PATIENCE = float(os.environ.get("WEFT_PATIENCE", "240"))
 TICK = re.compile(r"emitter:tick: .*process = (\d+), thread = (\d+), number = (\d+)")
 
 

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// See attached.h.
+#include "cli/attached.h"
+
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+
+namespace weft::cli {
+
+Result<Attached> Attached::Prepare(const std::vector<int32_t>& pids) {
+  Attached attached;
+  for (const int32_t pid : pids) {
+    attached.pidfds_.emplace_back(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+    if (!attached.pidfds_.back())
+      return Fail(ErrorCode::kNotFound, "there is no process " + std::to_string(pid));
+    std::ifstream in("/proc/" + std::to_string(pid) + "/comm");
+    std::string name;
+    std::getline(in, name);
+    attached.names_ += (attached.names_.empty() ? "" : ", ") + name;
+  }
+  sigset_t held;
+  sigemptyset(&held);
+  for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) sigaddset(&held, signal);
+  if (sigprocmask(SIG_BLOCK, &held, nullptr) != 0) return FailErrno("sigprocmask");
+  attached.signals_.reset(signalfd(-1, &held, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!attached.signals_) return FailErrno("signalfd");
+  return attached;
+}
+
+bool Attached::Wait(std::chrono::milliseconds timeout) {
+  std::vector<pollfd> polled{{signals_.get(), POLLIN, 0}};
+  for (const UniqueFd& pidfd : pidfds_) polled.push_back({pidfd.get(), POLLIN, 0});
+  (void)poll(polled.data(), polled.size(), static_cast<int>(timeout.count()));
+  for (size_t i = pidfds_.size(); i > 0; --i)
+    if (polled[i].revents != 0) pidfds_.erase(pidfds_.begin() + static_cast<ptrdiff_t>(i - 1));
+  return pidfds_.empty() || Interrupted();
+}
+
+bool Attached::Interrupted() {
+  bool interrupted = false;
+  signalfd_siginfo info;
+  while (read(signals_.get(), &info, sizeof(info)) == ssize_t{sizeof(info)}) interrupted = true;
+  return interrupted;
+}
+
+}  // namespace weft::cli

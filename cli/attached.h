@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes that ran before weft and are recorded until they end, or until the user ends it. One thread;
+// one per process.
+#ifndef WEFT_CLI_ATTACHED_H_
+#define WEFT_CLI_ATTACHED_H_
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/base/unique_fd.h"
+
+namespace weft::cli {
+
+class Attached {
+ public:
+  // From here on signals that end weft are held. kNotFound: there is no such process.
+  static Result<Attached> Prepare(const std::vector<int32_t>& pids);
+
+  // Programs' names, for people: "shop, sh".
+  [[nodiscard]] const std::string& names() const { return names_; }
+
+  // True when all have ended or the user wants an end; false after `timeout`.
+  bool Wait(std::chrono::milliseconds timeout);
+  // Did the user ask (again, after Wait)?
+  bool Interrupted();
+
+ private:
+  std::vector<UniqueFd> pidfds_;
+  UniqueFd signals_;
+  std::string names_;
+};
+
+}  // namespace weft::cli
+
+#endif  // WEFT_CLI_ATTACHED_H_

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory that was not announced, and programs that are older than weft: what they emit is recorded,
+exactly. Needs root: the kernel lets nobody else open another process's mappings."""
+
+import json
+import os
+import signal
+import subprocess
+import unittest
+
+from weft_local import BUILD, EMITTER, WEFT, LocalTest
+
+HIDDEN = BUILD / "tests" / "local" / "local_hidden"
+EVENTS = 700
+
+
+class FoundTest(LocalTest):
+    def setUp(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs root, for /proc/PID/map_files")
+        super().setUp()
+        # After everything else: whoever waits may go.
+        self.addCleanup(self.touch, "release")
+
+    def hidden(self, *how, events=EVENTS):
+        return [HIDDEN, self.folder, events, *how]
+
+    def touch(self, name):
+        if self.folder.exists():
+            (self.folder / name).touch()
+
+    def reports(self, name="report"):
+        path = self.folder / name
+        return len(path.read_text().splitlines()) if path.exists() else 0
+
+    def recorded(self):
+        """Of the recording into this test's folder, while it goes on."""
+        shown = subprocess.run([WEFT, "status", "--json"], capture_output=True, text=True,
+                               check=True).stdout
+        for session in json.loads(shown):
+            if session["output"] == str(self.folder / "trace"):
+                return sum(trace["recorded"] for trace in session["traces"])
+        return 0
+
+
+class Unannounced(FoundTest):
+    def while_it_lives(self, *how):
+        weft = self.start("-e", "emitter:*", program=self.hidden(*how))
+        self.wait_for(lambda: self.recorded() == EVENTS, "its events were not found")
+        self.touch("release")
+        self.finish(weft)
+        self.assert_complete(EVENTS)
+
+    def when_the_session_ends(self, *how):
+        self.record("-e", "emitter:*", program=self.hidden(*how, "leave"))
+        self.assert_complete(EVENTS)
+
+    def test_chroot(self):
+        self.while_it_lives("chroot")
+
+    def test_chroot_last_look(self):
+        self.when_the_session_ends("chroot")
+
+    def test_socket_denied(self):
+        self.while_it_lives("no-socket")
+
+    def test_socket_denied_last_look(self):
+        self.when_the_session_ends("no-socket")
+
+    def test_filter_before_exec(self):
+        self.while_it_lives("filtered")
+
+    def test_found_once_across_deaths_of_the_agent(self):
+        weft = self.start("-e", "emitter:*", program=self.hidden("chroot"))
+        self.wait_for(lambda: self.recorded() == EVENTS)
+        for _ in range(3):
+            self.kill(weft, "weft-agent")
+            self.kill(weft, "weft-consumer")
+        self.wait_for(lambda: self.recorded() == EVENTS)
+        self.touch("release")
+        self.finish(weft)
+        self.assert_complete(EVENTS)
+
+    def test_announced_ones_are_not_taken_twice(self):
+        self.touch("go0")
+        weft = self.start("-e", "emitter:*", program=self.hidden("rounds=2"))
+        self.wait_for(lambda: self.recorded() == EVENTS)
+        self.kill(weft, "weft-agent")
+        self.touch("go1")
+        self.wait_for(lambda: self.recorded() == 2 * EVENTS)
+        self.touch("release")
+        self.finish(weft)
+        self.assert_complete(2 * EVENTS, times=2)
+
+
+class Attached(FoundTest):
+    def setUp(self):
+        super().setUp()
+        self.before = os.environ.copy() | {"LD_PRELOAD": str(BUILD / "lib" / "libweft.so"),
+                                           "WEFT_DIR": str(self.folder / "nobody")}
+
+    def start_before(self, *how, processes=1):
+        ready = self.reports("ready") + processes
+        process = subprocess.Popen([str(word) for word in self.hidden(*how)], env=self.before)
+        self.running.append(process)
+        self.wait_for(lambda: self.reports("ready") == ready)
+        return process
+
+    def attach(self, *processes, output="trace"):
+        command = [str(WEFT), "record", "-e", "emitter:*", "-o", str(self.folder / output),
+                   "--summary", str(self.folder / "summary.json")]
+        for process in processes:
+            command += ["--pid", str(process.pid)]
+        weft = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)
+        self.running.append(weft)
+        return weft
+
+    def wait_until_recording(self, weft, output="trace"):
+        def ready():
+            shown = subprocess.run([WEFT, "status"], capture_output=True, text=True, check=True)
+            return any(": recording," in line and line.endswith("/" + output) and
+                       str(self.folder) in line for line in shown.stdout.splitlines())
+        self.wait_for(lambda: ready() or weft.poll() is not None)
+        self.assertIsNone(weft.poll(), weft.stderr.read() if weft.poll() is not None else "")
+
+    def stop(self, weft):
+        weft.send_signal(signal.SIGINT)
+        return self.finish(weft)
+
+    def one_round(self, reports, *how):
+        program = self.start_before("rounds=1", *how, processes=reports)
+        weft = self.attach(program)
+        self.wait_until_recording(weft)
+        self.touch("go0")
+        self.wait_for(lambda: self.reports() == reports)
+        self.stop(weft)
+        self.assert_complete(reports * EVENTS)
+
+    def test_program_that_is_older(self):
+        self.one_round(1)
+
+    def test_its_child_from_before(self):
+        self.one_round(2, "fork")
+
+    def test_under_a_filter(self):
+        self.one_round(1, "filtered")
+
+    def test_in_a_chroot(self):
+        self.one_round(1, "chroot")
+
+    def test_child_that_executed(self):
+        self.one_round(2, "exec")
+
+    def test_recorded_by_one_after_the_other(self):
+        program = self.start_before("rounds=3")
+        for i in range(3):
+            weft = self.attach(program, output=f"trace{i}")
+            self.wait_until_recording(weft, f"trace{i}")
+            self.touch(f"go{i}")
+            self.wait_for(lambda: self.reports() == i + 1)
+            self.stop(weft)
+            self.assert_complete(EVENTS, output=f"trace{i}")
+
+    def test_two_at_once(self):
+        programs = [self.start_before("rounds=1") for _ in range(2)]
+        weft = self.attach(*programs)
+        self.wait_until_recording(weft)
+        self.touch("go0")
+        self.wait_for(lambda: self.reports() == 2)
+        self.stop(weft)
+        self.assert_complete(2 * EVENTS)
+
+    def test_ends_with_the_program(self):
+        program = self.start_before("rounds=1")
+        weft = self.attach(program)
+        self.wait_until_recording(weft)
+        self.touch("go0")
+        self.wait_for(lambda: self.recorded() == EVENTS)
+        self.touch("release")
+        self.finish(weft)
+        self.assert_complete(EVENTS)
+
+    def test_death_of_the_agent(self):
+        program = self.start_before("rounds=2")
+        weft = self.attach(program)
+        self.wait_until_recording(weft)
+        self.kill(weft, "weft-agent")
+        self.touch("go0")
+        self.wait_for(lambda: self.recorded() == EVENTS)
+        self.kill(weft, "weft-agent")
+        self.touch("go1")
+        self.wait_for(lambda: self.reports() == 2)
+        self.stop(weft)
+        self.assert_complete(2 * EVENTS, times=2)
+
+    def test_not_by_two_sessions(self):
+        program = self.start_before("rounds=1")
+        first = self.attach(program)
+        self.wait_until_recording(first)
+        _, err = self.finish(self.attach(program, output="second"), status=121)
+        self.assertIn("recorded by somebody else", err)
+        self.touch("go0")
+        self.wait_for(lambda: self.reports() == 1)
+        self.stop(first)
+        self.assert_complete(EVENTS)
+
+    def test_program_without_the_library(self):
+        program = subprocess.Popen([str(EMITTER), "--hold", str(self.folder / "release")])
+        self.running.append(program)
+        _, err = self.finish(self.attach(program), status=121)
+        self.assertIn("LD_PRELOAD", err)
+        self.assertFalse((self.folder / "trace").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
