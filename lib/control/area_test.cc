@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -240,6 +241,137 @@ TEST_F(ControlAreaTest, DamagedFileIsRefused) {
     file.seekp(static_cast<std::streamoff>(at));
     file.put(byte);
   }
+}
+
+// --- memory that a process made ------------------------------------------------------------------
+
+class AdoptedAreaTest : public testing::Test {
+ protected:
+  // As the library makes it, with another size or seals.
+  static UniqueFd Memory(uint64_t size = WEFT_CONTROL_TOTAL_BYTES,
+                         int seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW) {
+    UniqueFd fd(memfd_create("weft-ctl", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    EXPECT_EQ(ftruncate(fd.get(), static_cast<off_t>(size)), 0);
+    weft_control_header h{};
+    h.magic = WEFT_CONTROL_MAGIC;
+    h.major = WEFT_CONTROL_MAJOR;
+    h.header_size = sizeof(h);
+    h.total_size = WEFT_CONTROL_TOTAL_BYTES;
+    h.words_offset = WEFT_CONTROL_WORDS_OFFSET;
+    h.arena_offset = WEFT_CONTROL_ARENA_OFFSET;
+    h.arena_size = WEFT_CONTROL_ARENA_BYTES;
+    h.word_count = WEFT_CONTROL_WORDS;
+    Put(fd, 0, h);
+    if (seals != 0) {
+      EXPECT_EQ(fcntl(fd.get(), F_ADD_SEALS, seals), 0);
+    }
+    return fd;
+  }
+  template <typename T>
+  static void Put(const UniqueFd& fd, uint64_t offset, const T& value) {
+    EXPECT_EQ(pwrite(fd.get(), &value, sizeof(value), static_cast<off_t>(offset)),
+              ssize_t{sizeof(value)});
+  }
+  template <typename T>
+  static T Get(const UniqueFd& fd, uint64_t offset) {
+    T value{};
+    EXPECT_EQ(pread(fd.get(), &value, sizeof(value), static_cast<off_t>(offset)),
+              ssize_t{sizeof(value)});
+    return value;
+  }
+  // As the agent opens it: another open file, so that its lock is another's.
+  static UniqueFd Again(const UniqueFd& fd) {
+    return UniqueFd(open(("/proc/self/fd/" + std::to_string(fd.get())).c_str(), O_RDWR));
+  }
+  static Result<ControlArea> Adopt(const UniqueFd& fd) {
+    return ControlArea::Adopt(Again(fd), {.slot_count = 6, .clock = WEFT_CLOCK_TSC});
+  }
+  static uint64_t WordAt(const char* name) {
+    return WEFT_CONTROL_WORDS_OFFSET + 4 * uint64_t{weft_name_hash(name)};
+  }
+};
+
+TEST_F(AdoptedAreaTest, SaysSlotsAndClockAndThenWhatIsOn) {
+  const UniqueFd memory = Memory();
+  auto area = Adopt(memory);
+  ASSERT_TRUE(area.has_value()) << area.error().message;
+  EXPECT_EQ(Get<uint32_t>(memory, 52), 6u);
+  EXPECT_EQ(Get<uint32_t>(memory, 56), 1u);
+  ASSERT_TRUE(area->Publish({OneRule("a:b")}));
+  EXPECT_EQ(Get<uint32_t>(memory, WordAt("a:b")), 1u);
+  const auto rules = Get<uint64_t>(memory, 64);
+  EXPECT_EQ(Get<uint32_t>(memory, rules), 0x4c544357u);
+  ASSERT_TRUE(area->Publish({}));
+  EXPECT_EQ(Get<uint32_t>(memory, WordAt("a:b")), 0u);
+}
+
+TEST_F(AdoptedAreaTest, GoesOnWhereAnEarlierAgentWas) {
+  const UniqueFd memory = Memory();
+  uint64_t first = 0;
+  {
+    auto area = Adopt(memory);
+    ASSERT_TRUE(area && area->Publish({OneRule("a:b")}) && area->Publish({OneRule("a:c")}));
+    first = Get<uint64_t>(memory, 64);
+  }
+  auto area = Adopt(memory);
+  ASSERT_TRUE(area && area->Publish({OneRule("a:d")}));
+  EXPECT_EQ(area->generation(), 3u);  // processes remember decisions by generation
+  EXPECT_EQ(Get<uint32_t>(memory, WordAt("a:c")), 0u);
+  EXPECT_EQ(Get<uint32_t>(memory, WordAt("a:d")), 3u);
+  EXPECT_NE(Get<uint64_t>(memory, 64), first);
+}
+
+TEST_F(AdoptedAreaTest, HasOneAgentAtATime) {
+  const UniqueFd memory = Memory();
+  {
+    auto area = Adopt(memory);
+    ASSERT_TRUE(area.has_value());
+    EXPECT_EQ(Adopt(memory).error().code, ErrorCode::kLimit);
+  }
+  EXPECT_TRUE(Adopt(memory).has_value());
+}
+
+TEST_F(AdoptedAreaTest, WhatIsNoneIsRefused) {
+  EXPECT_EQ(Adopt(Memory(WEFT_CONTROL_TOTAL_BYTES - 4096)).error().code, ErrorCode::kCorrupt);
+  EXPECT_EQ(Adopt(Memory(WEFT_CONTROL_TOTAL_BYTES + 1)).error().code, ErrorCode::kCorrupt);
+  EXPECT_EQ(Adopt(Memory(WEFT_CONTROL_TOTAL_BYTES, 0)).error().code, ErrorCode::kCorrupt);
+  EXPECT_EQ(Adopt(Memory(WEFT_CONTROL_TOTAL_BYTES, F_SEAL_SHRINK)).error().code,
+            ErrorCode::kCorrupt);
+  const UniqueFd other = Memory();
+  Put(other, 4, uint16_t{2});  // major
+  EXPECT_EQ(Adopt(other).error().code, ErrorCode::kUnsupported);
+  const UniqueFd elsewhere = Memory();
+  Put(elsewhere, 24, uint64_t{8192});  // words_offset
+  EXPECT_EQ(Adopt(elsewhere).error().code, ErrorCode::kUnsupported);
+  UniqueFd file(open("/dev/null", O_RDWR | O_CLOEXEC));
+  EXPECT_EQ(ControlArea::Adopt(std::move(file), {}).error().code, ErrorCode::kCorrupt);
+}
+
+// Whatever the process says of rules that are there: nothing is written outside the arena's bounds, and
+// what is published is whole.
+TEST_F(AdoptedAreaTest, LiesHarmNobody) {
+  for (const uint64_t rules :
+       {uint64_t{1}, uint64_t{WEFT_CONTROL_ARENA_OFFSET}, uint64_t{WEFT_CONTROL_TOTAL_BYTES - 40},
+        UINT64_MAX, UINT64_MAX - 39})
+    for (const uint32_t size : {0u, 1u, 41u, 0x7fffffffu, UINT32_MAX}) {
+      const UniqueFd memory = Memory();
+      Put(memory, 64, rules);
+      Put(memory, WEFT_CONTROL_ARENA_OFFSET + 4, size);
+      Put(memory, WEFT_CONTROL_TOTAL_BYTES - 40 + 4, size);
+      auto area = Adopt(memory);
+      ASSERT_TRUE(area.has_value());
+      ASSERT_TRUE(area->Publish({OneRule("a:b")}));
+      const auto at = Get<uint64_t>(memory, 64);
+      EXPECT_EQ(at % 8, 0u);
+      EXPECT_GE(at, WEFT_CONTROL_ARENA_OFFSET);
+      EXPECT_LE(at + Get<uint32_t>(memory, at + 4), WEFT_CONTROL_TOTAL_BYTES);
+      EXPECT_EQ(Get<uint32_t>(memory, WordAt("a:b")), area->generation());
+    }
+  const UniqueFd last = Memory();
+  Put(last, WordAt("x:y"), UINT32_MAX);
+  auto area = Adopt(last);
+  ASSERT_TRUE(area.has_value());
+  EXPECT_EQ(area->Publish({}).error().code, ErrorCode::kLimit);
 }
 
 }  // namespace

@@ -110,7 +110,7 @@ void Agent::StartSession() {
     Status status = Save();
     if (status) status = Publish();
     if (!status) Note(status.error().message);
-    loop_.After(kFirstLook, [this] { Look(); });
+    for (const auto delay : kFirstLooks) loop_.After(delay, [this] { Look(); });
   }
   AnswerWaiting();
 }

@@ -2,7 +2,6 @@
 // See late_ring.h.
 #include "node-agent/agent/late_ring.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include "lib/ring/ring_set.h"
@@ -14,17 +13,11 @@ namespace {
 // Where the kernel has no global barrier: longer than any writer's section takes.
 constexpr useconds_t kWithoutBarrierUs = 20'000;
 
-Result<ring::RingSet> OpenCopy(const UniqueFd& fd) {
-  UniqueFd copy(fcntl(fd.get(), F_DUPFD_CLOEXEC, 3));
-  if (!copy) return FailErrno("dup");
-  return ring::RingSet::Open(std::move(copy));
-}
-
 }  // namespace
 
 Result<RingTotals> IdentifyRing(const UniqueFd& fd) {
-  WEFT_ASSIGN(const ring::RingSet set, OpenCopy(fd));
-  return RingTotals{.channel_id = set.geometry().channel_id, .instance = set.geometry().instance};
+  WEFT_ASSIGN(const ring::Geometry geometry, ring::ReadGeometry(fd.get()));
+  return RingTotals{.channel_id = geometry.channel_id, .instance = geometry.instance};
 }
 
 Result<RingTotals> CloseAndCount(UniqueFd fd) {

@@ -16,7 +16,8 @@ inline constexpr std::chrono::milliseconds kTick{50};
 // Processes are looked through for memory that was not announced so often; after a start sooner, since
 // then processes that run already make their ring sets.
 inline constexpr std::chrono::milliseconds kLookInterval{1000};
-inline constexpr std::chrono::milliseconds kFirstLook{100};
+inline constexpr std::chrono::milliseconds kFirstLooks[] = {
+    std::chrono::milliseconds{10}, std::chrono::milliseconds{50}, std::chrono::milliseconds{250}};
 // A process that is new may still become (by exec) one with the library in it.
 inline constexpr uint32_t kRoundsOfNewProcesses = 3;
 // Memory that nobody mapped for so many rounds is forgotten.

@@ -17,6 +17,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "weft-agent: to be started by weft-keeper only\n");
     return 1;
   }
+  weft::ipc::TakeTurns();
   auto loop = weft::ipc::Loop::Make();
   if (!loop) {
     std::fprintf(stderr, "weft-agent: %s\n", loop.error().message.c_str());
