@@ -131,7 +131,7 @@ apiVersion: weft.dev/v1alpha1
 kind: Trace
 metadata: {name: everything}
 spec:
-  user: {events: [{name: "*"}]}
+  user: {events: [{name: "*", exclude: ["lttng_ust_statedump:*"]}]}
   buffer: {size: 64Ki, mode: overwrite}
 """)
         _, err = self.record("-f", self.folder / "traces.yaml",

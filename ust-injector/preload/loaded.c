@@ -10,8 +10,9 @@
 #include "ust-injector/preload/seccomp.h"
 
 #define WEFT_LIST_BYTES (512u * 1024u)
-#define WEFT_TEXT_BYTES 8192u /* of maps at a time: more than its longest line */
-#define WEFT_ELF_BYTES 4096u  /* of program headers, and of one segment of notes */
+#define WEFT_TEXT_BYTES 8192u       /* of maps at a time: more than its longest line */
+#define WEFT_ELF_BYTES 4096u        /* of program headers, and of one segment of notes */
+#define WEFT_GAP_BYTES (2ull << 20) /* between two segments of an object */
 #define WEFT_VDSO_NAME "[linux-vdso.so.1]"
 #define WEFT_DELETED " (deleted)"
 
@@ -115,7 +116,7 @@ static bool read_object(struct weft_loaded_list* list, struct weft_loaded* e) {
 // --- maps ----------------------------------------------------------------------------------------
 
 struct mapping {
-  uint64_t start, offset, inode;
+  uint64_t start, end, offset, inode;
   uint64_t device[2];
   bool is_code;
   const char* path;
@@ -142,8 +143,7 @@ static bool take_number(const char** at, const char* line_end, uint32_t base, ch
 
 // "START-END PERM OFFSET MAJOR:MINOR INODE   PATH", see proc(5). False: without a path.
 static bool parse_line(const char* line, const char* end, struct mapping* m) {
-  uint64_t unused;
-  if (!take_number(&line, end, 16, '-', &m->start) || !take_number(&line, end, 16, ' ', &unused) ||
+  if (!take_number(&line, end, 16, '-', &m->start) || !take_number(&line, end, 16, ' ', &m->end) ||
       end - line < 5) {
     return false;
   }
@@ -205,32 +205,49 @@ static void add_vdso(struct weft_loaded_list* list, struct mapping* m) {
   if (e != NULL) list->used += entry_size(e);
 }
 
-// An object is a file whose beginning is mapped, and behind that, or in it, some code of the same file.
+// What the walk over the mappings remembers.
+struct walk {
+  struct mapping last;            // of a file
+  struct weft_loaded* candidate;  // its beginning is mapped, its code was not seen yet
+  uint64_t covered;               // end of the object that was added last
+};
+
+static bool is_same_file(const struct mapping* a, const struct mapping* b) {
+  return a->inode == b->inode && a->device[0] == b->device[0] && a->device[1] == b->device[1];
+}
+
+// An object is a file whose beginning is mapped, and a little further on some code of the same file.
+// Linkers that put segments into a file without gaps let a page of it be mapped twice, its first page
+// too: that is no other object.
+static void look_at(struct weft_loaded_list* list, struct walk* w, const struct mapping* m) {
+  const bool goes_on = is_same_file(m, &w->last) && m->start - w->last.end <= WEFT_GAP_BYTES;
+  w->last = *m;
+  if (m->start < w->covered) return;
+  if (!goes_on || w->candidate == NULL) w->candidate = m->offset == 0 ? new_entry(list, m) : NULL;
+  struct weft_loaded* e = w->candidate;
+  if (e == NULL || !m->is_code) return;
+  if (read_object(list, e)) {
+    list->used += entry_size(e);
+    w->covered = e->base + e->size;
+  }
+  w->candidate = NULL;
+}
+
 void weft_loaded_gather(struct weft_loaded_list* list) {
   const long fd = weft_optional(WEFT_CALL_OPENAT, __NR_openat, AT_FDCWD, "/proc/thread-self/maps",
                                 O_RDONLY | O_CLOEXEC, 0);
   if (fd < 0) return;
-  struct mapping m, first = {0};
-  struct weft_loaded* e = NULL;  // of `first`, whose code was not seen yet
+  struct walk w = {.candidate = NULL};
+  struct mapping m;
   const char* end;
   for (const char* line; (line = next_line(list, fd, &end)) != NULL;) {
     if (!parse_line(line, end, &m)) continue;
     if (m.path_size == 6 && memcmp(m.path, "[vdso]", 6) == 0) {
+      w.candidate = NULL;
       add_vdso(list, &m);
-      e = NULL;
-      continue;
+    } else if (m.inode != 0 && m.path[0] == '/') {
+      look_at(list, &w, &m);
     }
-    if (m.inode == 0 || m.path[0] != '/') continue;
-    if (m.offset == 0) {
-      first = m;
-      e = new_entry(list, &m);
-    }
-    if (e == NULL || !m.is_code || m.inode != first.inode || m.device[0] != first.device[0] ||
-        m.device[1] != first.device[1]) {
-      continue;
-    }
-    if (read_object(list, e)) list->used += entry_size(e);
-    e = NULL;
   }
   weft_syscall(__NR_close, fd);
 }
