@@ -6,12 +6,32 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import unittest
 
 from weft_local import BUILD, EMITTER, WEFT, LocalTest
 
 HIDDEN = BUILD / "tests" / "local" / "local_hidden"
 EVENTS = 700
+# Maps all kinds of things that are called like weft's memory, until `release` is there.
+LIAR = '''
+import ctypes, fcntl, mmap, os, random, sys, time
+libc, kept = ctypes.CDLL(None), []
+AREA = 4096 + 4 * 16384 + 4 * 1024 * 1024
+for i in range(400):
+    fd = os.memfd_create(("weft-ring", "weft-ctl")[i % 2], os.MFD_ALLOW_SEALING)
+    os.ftruncate(fd, AREA if i % 3 else random.choice((4096, 1 << 20, 1 << 40)))
+    os.pwrite(fd, (b"WRNG", b"WCTL")[i % 2] + bytes([1, 0, 0, 0, 0x98, 0, 0, 0]), 0)
+    os.pwrite(fd, os.urandom(4096), 16)
+    if i % 5:
+        fcntl.fcntl(fd, 1033, i % 8)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap(None, ctypes.c_size_t(AREA if i % 2 else 4096), 3, 1, fd, ctypes.c_long(0))
+    os.close(fd)
+open(sys.argv[1] + "/lying", "w").close()
+while os.path.isdir(sys.argv[1]) and not os.path.exists(sys.argv[1] + "/release"):
+    time.sleep(0.01)
+'''
 
 
 class FoundTest(LocalTest):
@@ -91,6 +111,20 @@ class Unannounced(FoundTest):
         self.touch("release")
         self.finish(weft)
         self.assert_complete(2 * EVENTS, times=2)
+
+
+    def test_beside_a_liar(self):
+        liar = self.folder / "liar.py"
+        liar.write_text(LIAR)
+        script = (f"{sys.executable} {liar} {self.folder} & "
+                  f"while [ ! -e {self.folder}/lying ]; do sleep 0.01; done; exec \"$@\"")
+        weft = self.start("-e", "emitter:*",
+                          program=["sh", "-c", script, "sh", *self.hidden("chroot")])
+        self.wait_for(lambda: self.recorded() == EVENTS, "its events were not found")
+        self.touch("release")
+        self.finish(weft)
+        self.assert_complete(EVENTS)
+        self.assertEqual(self.summary()["recoveries"], 0)
 
 
 class Attached(FoundTest):
