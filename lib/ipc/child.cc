@@ -3,6 +3,7 @@
 #include "lib/ipc/child.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <csignal>
@@ -33,9 +34,10 @@ class Attributes {
     sigemptyset(&none);
     int e = posix_spawnattr_setsigdefault(&attributes_, &all);
     if (e == 0) e = posix_spawnattr_setsigmask(&attributes_, &none);
-    if (e == 0)
-      e = posix_spawnattr_setflags(
-          &attributes_, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID);
+    int flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID;
+    // What TakeTurns gave up is the caller's own; the attributes say SCHED_OTHER.
+    if (sched_getscheduler(0) == SCHED_BATCH) flags |= POSIX_SPAWN_SETSCHEDULER;
+    if (e == 0) e = posix_spawnattr_setflags(&attributes_, static_cast<short>(flags));
     if (e == 0)
       e = posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     if (e == 0) e = posix_spawn_file_actions_adddup2(&actions_, channel, kKeeperFd);

@@ -3,10 +3,12 @@
 // marked, since its handler may be running.
 #include "lib/ipc/loop.h"
 
+#include <sched.h>
 #include <sys/epoll.h>
 
 #include <algorithm>
 #include <array>
+#include <thread>
 
 namespace weft::ipc {
 namespace {
@@ -15,6 +17,11 @@ namespace {
 constexpr int kEventsPerRound = 64;
 // Messages of one channel per round, so that a loud peer does not keep the others waiting.
 constexpr int kMessagesPerRound = 64;
+// Rounds that may follow each other at once; one more is earned in each kBreath. A loop that has used
+// them up sleeps that long between rounds: a storm of callers (a program that forks without end) then
+// wakes it, and takes a CPU from the callers, once per kBreath and not once for each of them.
+constexpr int kRoundsAtOnce = 64;
+constexpr std::chrono::microseconds kBreath{2000};
 
 }  // namespace
 
@@ -127,6 +134,17 @@ int Loop::TimeoutMs() const {
   return static_cast<int>(std::clamp<int64_t>(left, 0, 3'600'000));
 }
 
+void Loop::Breathe() {
+  const auto now = Clock::now();
+  const auto earned = (now - breathed_) / kBreath;
+  breathed_ += earned * kBreath;
+  rounds_left_ = static_cast<int>(std::min<int64_t>(rounds_left_ + earned, kRoundsAtOnce));
+  if (rounds_left_ > 0)
+    --rounds_left_;
+  else
+    std::this_thread::sleep_until(breathed_ + kBreath);
+}
+
 Status Loop::Run() {
   while (!stopped_) {
     if (after_round_) after_round_();
@@ -142,8 +160,14 @@ Status Loop::Run() {
       Dispatch(entry, events[static_cast<size_t>(i)].events);
     }
     if (!stopped_) RunTimers();
+    if (!stopped_) Breathe();
   }
   return {};
+}
+
+void TakeTurns() {
+  const sched_param priority{};
+  (void)sched_setscheduler(0, SCHED_BATCH, &priority);
 }
 
 }  // namespace weft::ipc

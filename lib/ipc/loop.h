@@ -63,6 +63,7 @@ class Loop {
   void Dispatch(const std::shared_ptr<Entry>& entry, uint32_t events);
   void ReceiveAll(const std::shared_ptr<Entry>& entry);
   void RunTimers();
+  void Breathe();
   [[nodiscard]] int TimeoutMs() const;
 
   UniqueFd epoll_;
@@ -71,7 +72,13 @@ class Loop {
   TimerId next_timer_ = 1;
   std::function<void()> after_round_;
   bool stopped_ = false;
+  Clock::time_point breathed_;
+  int rounds_left_ = 0;
 };
+
+// For a process that serves others: from now on it takes no CPU from a running process when it wakes, but
+// waits for its turn (SCHED_BATCH; not for children that StartChild starts). Best effort.
+void TakeTurns();
 
 }  // namespace weft::ipc
 

@@ -85,15 +85,16 @@ std::atomic_ref<uint64_t> Word(uint8_t* at) {
 }
 
 Status CheckFile(int fd, struct stat& st) {
-  struct statfs fs{};
-  if (::fstatfs(fd, &fs) != 0) return FailErrno("ring: fstatfs");
-  // hugetlbfs memfds pass the check of seals, but punching a hole there makes access fault.
-  if (fs.f_type != TMPFS_MAGIC) return Fail(ErrorCode::kInvalid, "ring: memory is not tmpfs");
+  // First, since it asks no file system: those of a stranger's choice (FUSE) could let us wait forever.
   const int seals = ::fcntl(fd, F_GET_SEALS);
   constexpr int kNeeded = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
   if (seals < 0 || (seals & kNeeded) != kNeeded) {
     return Fail(ErrorCode::kInvalid, "ring: memory is not sealed against resizing");
   }
+  struct statfs fs{};
+  if (::fstatfs(fd, &fs) != 0) return FailErrno("ring: fstatfs");
+  // hugetlbfs memfds pass the check of seals, but punching a hole there makes access fault.
+  if (fs.f_type != TMPFS_MAGIC) return Fail(ErrorCode::kInvalid, "ring: memory is not tmpfs");
   if (::fstat(fd, &st) != 0) return FailErrno("ring: fstat");
   if (!S_ISREG(st.st_mode)) return Fail(ErrorCode::kInvalid, "ring: not a file");
   return {};
@@ -124,15 +125,27 @@ Result<Geometry> ParseHeader(Bytes bytes, uint64_t file_size) {
                   .claimed_pid = h.pid};
 }
 
+namespace {
+
+Result<Geometry> ReadChecked(int fd, struct stat& st) {
+  WEFT_TRY(CheckFile(fd, st));
+  std::array<uint8_t, sizeof(weft_ring_header)> header{};
+  const ssize_t got = ::pread(fd, header.data(), header.size(), 0);
+  if (got < 0) return FailErrno("ring: pread");
+  return ParseHeader(Bytes(header.data(), static_cast<size_t>(got)),
+                     static_cast<uint64_t>(st.st_size));
+}
+
+}  // namespace
+
+Result<Geometry> ReadGeometry(int fd) {
+  struct stat st{};
+  return ReadChecked(fd, st);
+}
+
 Result<RingSet> RingSet::Open(UniqueFd fd) {
   struct stat st{};
-  WEFT_TRY(CheckFile(fd.get(), st));
-  const auto size = static_cast<uint64_t>(st.st_size);
-  std::array<uint8_t, sizeof(weft_ring_header)> header{};
-  const ssize_t got = ::pread(fd.get(), header.data(), header.size(), 0);
-  if (got < 0) return FailErrno("ring: pread");
-  WEFT_ASSIGN(const Geometry geometry,
-              ParseHeader(Bytes(header.data(), static_cast<size_t>(got)), size));
+  WEFT_ASSIGN(const Geometry geometry, ReadChecked(fd.get(), st));
   const size_t map_bytes =
       geometry.slots_offset + uint64_t{geometry.slot_count} * geometry.slot_size;
   void* map = ::mmap(nullptr, map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);

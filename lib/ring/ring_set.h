@@ -55,6 +55,10 @@ struct Geometry {
 // feature of later writers. Pure.
 Result<Geometry> ParseHeader(Bytes header, uint64_t file_size);
 
+// The same of a descriptor's memory: no mapping is made and nothing is kept. kInvalid: no sealed tmpfs memfd.
+// Never blocks, whatever kind of file a stranger sent.
+Result<Geometry> ReadGeometry(int fd);
+
 // Who the memory is, from the kernel: an inode number that no process can choose.
 struct RingKey {
   uint64_t device = 0;

@@ -49,6 +49,21 @@ TEST(RingSet, TheSameMemoryHasTheSameKey) {
   EXPECT_NE(a->key(), c->key());
 }
 
+TEST(RingSet, GeometryAloneIsTheSameAndAsStrict) {
+  TestWriter writer;
+  const UniqueFd fd = writer.Fd();
+  const auto geometry = ReadGeometry(fd.get());
+  ASSERT_TRUE(geometry);
+  const auto set = RingSet::Open(writer.Fd());
+  ASSERT_TRUE(set);
+  EXPECT_EQ(geometry->instance, set->geometry().instance);
+  EXPECT_EQ(geometry->total_size, set->geometry().total_size);
+  WriterOptions options;
+  options.seals = F_SEAL_SHRINK;
+  TestWriter unsealed(options);
+  EXPECT_FALSE(ReadGeometry(unsealed.Fd().get()));
+}
+
 TEST(RingSet, RefusesMissingSeals) {
   const int all = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
   for (const int missing : {F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_SEAL}) {

@@ -35,6 +35,7 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
 
   fcntl(owner, F_SETFD, FD_CLOEXEC);
+  weft::ipc::TakeTurns();
   options.max_descriptors = RaiseDescriptorLimit();
   auto loop = weft::ipc::Loop::Make();
   if (!loop) {
