@@ -17,10 +17,11 @@ namespace {
 // Takes a number and the character behind it off the front.
 template <typename T>
 bool Take(std::string_view& text, T& value, int base, char behind) {
-  const char* end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, value, base);
+  const char* begin = text.data();
+  const char* end = begin + text.size();
+  const auto [at, error] = std::from_chars(begin, end, value, base);
   if (error != std::errc() || at == end || *at != behind) return false;
-  text.remove_prefix(static_cast<size_t>(at - text.data()) + 1);
+  text.remove_prefix(static_cast<size_t>(at - begin) + 1);
   return true;
 }
 
@@ -37,11 +38,11 @@ std::optional<Mapping> ParseMapping(std::string_view line) {
   if (!Take(line, offset, 16, ' ') || !Take(line, major_number, 16, ':') ||
       !Take(line, minor_number, 16, ' '))
     return std::nullopt;
-  const char* end = line.data() + line.size();
-  const auto [at, error] = std::from_chars(line.data(), end, m.inode);
+  const char* begin = line.data();
+  const auto [at, error] = std::from_chars(begin, begin + line.size(), m.inode);
   if (error != std::errc()) return std::nullopt;
   m.device = makedev(major_number, minor_number);
-  line.remove_prefix(static_cast<size_t>(at - line.data()));
+  line.remove_prefix(static_cast<size_t>(at - begin));
   const size_t name = line.find_first_not_of(' ');
   if (name != std::string_view::npos) m.name = line.substr(name);
   return m;

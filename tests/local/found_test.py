@@ -247,5 +247,33 @@ class Attached(FoundTest):
         self.assertFalse((self.folder / "trace").exists())
 
 
+class Unprivileged(FoundTest):
+    """As nobody, what cannot be looked for is passed over; what was asked for is refused."""
+
+    def setUp(self):
+        super().setUp()
+        self.nobody = {"user": 65534, "group": 65534, "extra_groups": []}
+        if subprocess.run([WEFT, "--version"], check=False, **self.nobody,
+                          stdout=subprocess.DEVNULL).returncode != 0:
+            self.skipTest("the build's folder is not readable for everybody")
+
+    def test_not_announced_is_not_recorded(self):
+        self.touch("release")
+        self.record("-e", "emitter:*", program=self.hidden("no-socket"), **self.nobody)
+        self.assertEqual(self.counts()["emitted"], 0)
+        self.assertEqual(self.summary()["notices"], [])
+
+    def test_attaching_is_refused(self):
+        program = subprocess.Popen([str(word) for word in self.hidden()],
+                                   env=os.environ | {"WEFT_DIR": "/nowhere"}, **self.nobody)
+        self.running.append(program)
+        self.wait_for(lambda: self.reports("ready"))
+        done = subprocess.run([WEFT, "record", "-e", "emitter:*", "-o", self.folder / "trace",
+                               "--pid", str(program.pid)], capture_output=True, text=True,
+                              check=False, **self.nobody)
+        self.assertEqual(done.returncode, 121, done.stderr)
+        self.assertIn("needs root", done.stderr)
+
+
 if __name__ == "__main__":
     unittest.main()
