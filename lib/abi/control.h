@@ -146,7 +146,7 @@ static inline uint64_t weft_fnv1a64(const void* bytes, uint64_t size) {
 #define WEFT_DOORBELL_MAGIC 0x4c4c4257u /* "WBLL" */
 
 enum weft_doorbell_kind {
-  WEFT_DOORBELL_RING = 1,    /* SCM_RIGHTS: one ring set */
+  WEFT_DOORBELL_RING = 1, /* SCM_RIGHTS: one ring set */
 };
 
 struct weft_doorbell {
