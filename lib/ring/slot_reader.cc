@@ -181,6 +181,24 @@ Status SlotReader::Copy(std::span<uint8_t> buffer) {
   return skip_below_ == 0 ? Status{} : SkipRead();
 }
 
+CopiedRun SlotReader::LookThroughCopy() const {
+  CopiedRun run{.last_time = last_time_};
+  bool first = true;
+  for (uint64_t at = at_; chunk_bytes_ - at >= sizeof(weft_record);) {
+    weft_record header;
+    std::memcpy(&header, chunk_ + at, sizeof(header));
+    const uint64_t rounded = (uint64_t{header.size} + 7) & ~uint64_t{7};
+    // What Parse will not take, or not from this copy, ends the run.
+    if (header.size < sizeof(weft_record) || rounded > chunk_bytes_ - at) break;
+    if (first) run.cpu = header.cpu;
+    run.one_cpu = header.cpu == run.cpu && (first || run.one_cpu);
+    first = false;
+    run.last_time = std::max(run.last_time, header.time);
+    at += rounded;
+  }
+  return run;
+}
+
 // R4, and the check of the sub-buffer before it: it held as many records as were counted.
 Status SlotReader::EnterSubbuf(const weft_subbuf_header& header, uint64_t sequence) {
   if (header.sequence != sequence) return Corrupt("a sub-buffer's sequence");

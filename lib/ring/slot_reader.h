@@ -41,6 +41,13 @@ struct RecordView {
   std::span<const uint8_t> body;  // contexts and payload; valid until the next Copy
 };
 
+// What the records of a copy have in common: so that they can be handed out together.
+struct CopiedRun {
+  uint64_t last_time = 0;  // no record that follows in the slot has an earlier one
+  uint16_t cpu = 0;
+  bool one_cpu = false;  // all of the records at hand are of `cpu`; false if there are none
+};
+
 class SlotReader {
  public:
   enum class Step : uint8_t { kRecord, kNeedCopy, kEnd, kCorrupt };
@@ -65,6 +72,8 @@ class SlotReader {
   // R2, R3, R4: fills `buffer` from position(), at most to the end of the sub-buffer. A buffer of
   // wanted() bytes always makes progress. The buffer is used until the next Copy.
   Status Copy(std::span<uint8_t> buffer);
+  // Looks through the whole records of the last Copy that were not handed out.
+  [[nodiscard]] CopiedRun LookThroughCopy() const;
   // Bytes that Copy could use at once, at most a sub-buffer.
   [[nodiscard]] uint64_t wanted() const;
 

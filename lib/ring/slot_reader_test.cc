@@ -226,6 +226,27 @@ TEST(SlotReader, TimesInASlotNeverGoBack) {
   EXPECT_EQ(reading.reader.clamped(), 2U);
 }
 
+TEST(SlotReader, WhatTheRecordsOfACopyHaveInCommon) {
+  TestWriter writer;
+  for (const uint64_t time : {5, 3, 8}) writer.Write(0, 0, 1, time, Body(0, 8));
+  Reading reading(writer);
+  EXPECT_FALSE(reading.reader.LookThroughCopy().one_cpu);
+  std::vector<uint8_t> buffer(4096);
+  ASSERT_TRUE(reading.reader.Look());
+  ASSERT_TRUE(reading.reader.Copy(buffer));
+  EXPECT_TRUE(reading.reader.LookThroughCopy().one_cpu);
+  EXPECT_EQ(reading.reader.LookThroughCopy().cpu, 1U);
+  EXPECT_EQ(reading.reader.LookThroughCopy().last_time, 8U);
+  while (reading.reader.Fetch() == Step::kRecord) reading.reader.Advance();
+  EXPECT_FALSE(reading.reader.LookThroughCopy().one_cpu);
+  writer.Write(0, 0, 1, 9, Body(0, 8));
+  writer.Write(0, 0, 2, 10, Body(0, 8));
+  ASSERT_TRUE(reading.reader.Look());
+  ASSERT_TRUE(reading.reader.Copy(buffer));
+  EXPECT_FALSE(reading.reader.LookThroughCopy().one_cpu);
+  EXPECT_EQ(reading.reader.LookThroughCopy().last_time, 10U);
+}
+
 class Contradiction : public ::testing::Test {
  protected:
   Contradiction() {

@@ -4,7 +4,9 @@
 // Used by the consumer's thread only.
 //
 // Merge: of all cursors the one with the oldest record is taken, and its records go out in a run until
-// another cursor's record (or the horizon) is older; a run needs no heap.
+// another cursor's record (or the horizon) is older; a run needs no heap. Order matters inside a stream
+// only: where the records of a copy are all of one CPU, and no other cursor has records of that CPU at
+// hand, the run goes on to where the others' copies end.
 // Invariants
 //   1. A record is Advance()d over only after it was appended or counted as lost: at any moment the
 //      cursors' positions, the pending packets and the counts agree.
@@ -100,8 +102,11 @@ class Channel {
   void LookAtRings(uint64_t now, uint64_t& horizon);
   void StartMerge();
   bool Merge(uint64_t& budget);
-  // Hands out records of `cursor` up to `limit`.
-  Run TakeRun(Cursor& cursor, uint64_t limit, uint64_t& budget);
+  // How far the first cursor's records may go out before another cursor's.
+  [[nodiscard]] uint64_t NextTime() const;
+  [[nodiscard]] uint64_t LongRunLimit() const;
+  // Hands out records of `cursor` up to `limit`; no further than its copy, where `one_copy`.
+  Run TakeRun(Cursor& cursor, uint64_t limit, bool one_copy, uint64_t& budget);
   // The record at hand becomes an event, or a lost one. False: it has to wait.
   bool Take(Cursor& cursor);
   void Lose(Cursor& cursor, LostReason reason);
@@ -133,6 +138,7 @@ class Channel {
   uint64_t latest_ = 0;   // of this round: no honest record is newer
   bool starved_ = false;  // this round left something: no budget, or a file that nobody opens
   size_t buffer_memory_ = 0;
+  size_t runs_without_look_ = 0;
   uint64_t progress_ = 0;  // bytes copied, ever
   bool pending_ = false;   // something was read since the last commit
   bool pressure_ = false;

@@ -95,6 +95,8 @@ bool Channel::Prime(Cursor& cursor, uint64_t& budget) {
       cursor.input->GiveUp(copied.error().message);
       return false;
     }
+    cursor.run = cursor.reader.LookThroughCopy();
+    cursor.copies++;
   }
 }
 
@@ -126,6 +128,28 @@ void Channel::SiftDown(size_t at) {
   heap_[at] = moved;
 }
 
+uint64_t Channel::NextTime() const {
+  uint64_t limit = horizon_;
+  for (size_t child = 1; child <= 2 && child < heap_.size(); child++) {
+    limit = std::min(limit, heap_[child]->time);
+  }
+  return limit;
+}
+
+// 0: the records at hand are of several CPUs.
+uint64_t Channel::LongRunLimit() const {
+  const ring::CopiedRun& first = heap_.front()->run;
+  if (!first.one_cpu) return 0;
+  uint64_t limit = horizon_;
+  for (size_t i = 1; i < heap_.size(); i++) {
+    const Cursor& other = *heap_[i];
+    const bool apart = other.run.one_cpu && other.run.cpu != first.cpu;
+    // What follows the other's copy may be of any CPU, but is not older than what is in it.
+    limit = std::min(limit, apart ? std::max(other.time, other.run.last_time) : other.time);
+  }
+  return limit;
+}
+
 bool Channel::Merge(uint64_t& budget) {
   starved_ = false;
   StartMerge();
@@ -135,12 +159,23 @@ bool Channel::Merge(uint64_t& budget) {
   // Without budget a cursor may have older records than those at hand: the next round goes on (what
   // was copied stays).
   while (!starved_ && !heap_.empty() && heap_.front()->time <= horizon_) {
-    uint64_t limit = horizon_;
-    for (size_t child = 1; child <= 2 && child < heap_.size(); child++) {
-      limit = std::min(limit, heap_[child]->time);
+    Cursor& cursor = *heap_.front();
+    uint64_t limit = NextTime();
+    const bool look = runs_without_look_ == 0;
+    bool one_copy = false;
+    if (!look) {
+      runs_without_look_--;
+    } else if (const uint64_t far = LongRunLimit(); far > limit) {
+      limit = far;
+      one_copy = true;
     }
     merged = true;
-    if (TakeRun(*heap_.front(), limit, budget) == Run::kEnd) {
+    const uint64_t before = cursor.reader.state().accounted;
+    const Run run = TakeRun(cursor, limit, one_copy, budget);
+    if (look && cursor.reader.state().accounted - before < kLongRun * heap_.size()) {
+      runs_without_look_ = kRunsWithoutLook;
+    }
+    if (run == Run::kEnd) {
       heap_.front() = heap_.back();
       heap_.pop_back();
     }
@@ -149,7 +184,8 @@ bool Channel::Merge(uint64_t& budget) {
   return merged;
 }
 
-Channel::Run Channel::TakeRun(Cursor& cursor, uint64_t limit, uint64_t& budget) {
+Channel::Run Channel::TakeRun(Cursor& cursor, uint64_t limit, bool one_copy, uint64_t& budget) {
+  const uint64_t copy = cursor.copies;
   do {
     if (!Take(cursor)) {
       starved_ = true;
@@ -157,7 +193,7 @@ Channel::Run Channel::TakeRun(Cursor& cursor, uint64_t limit, uint64_t& budget) 
     }
     cursor.reader.Advance();
     if (!Prime(cursor, budget)) return Run::kEnd;
-  } while (cursor.time <= limit);
+  } while (cursor.time <= limit && !(one_copy && cursor.copies != copy));
   return Run::kMore;
 }
 

@@ -102,7 +102,7 @@ std::vector<Channel*> Consumer::Channels() {
 Status Consumer::AddRing(uint64_t channel, UniqueFd fd, uint64_t instance, uint64_t process) {
   Channel* found = Find(channel);
   if (found == nullptr) return Fail(ErrorCode::kNotFound, "no such channel");
-  merged_ns_ = mono_.Ticks();
+  busy_ns_ = mono_.Ticks();
   return found->AddRing(std::move(fd), instance, process);
 }
 
@@ -123,7 +123,7 @@ void Consumer::StopChannels(const std::vector<uint64_t>& channels) {
     any = true;
   }
   if (any) (void)ring::CloseBarrier();
-  merged_ns_ = mono_.Ticks();
+  busy_ns_ = mono_.Ticks();
 }
 
 void Consumer::ForgetChannel(uint64_t channel) {
@@ -148,6 +148,7 @@ uint64_t Consumer::Round() {
   Calibrate(now_ns);
   bool merged = false;
   bool starved = false;
+  const uint64_t progress_before = progress_;
   for (size_t i = 0; i < outputs_.size(); i++) {
     uint64_t budget = kBytesPerRound;
     Output& output = *outputs_[(next_output_ + i) % outputs_.size()];
@@ -157,21 +158,22 @@ uint64_t Consumer::Round() {
   next_output_ += 1;
   progress_ = 0;
   for (Channel* channel : Channels()) progress_ += channel->progress();
-  const uint64_t delay = Delay(merged, now_ns);
+  // What was copied and is too young to be merged is work that is there.
+  const uint64_t delay = Delay(merged || progress_ != progress_before, now_ns);
   return starved ? 0 : delay;
 }
 
-uint64_t Consumer::Delay(bool merged, uint64_t now_ns) {
-  if (merged) merged_ns_ = now_ns;
+uint64_t Consumer::Delay(bool busy, uint64_t now_ns) {
+  if (busy) busy_ns_ = now_ns;
   const uint64_t after = mono_.Ticks();
-  const uint64_t idle = now_ns - std::min(now_ns, merged_ns_);
+  const uint64_t idle = now_ns - std::min(now_ns, busy_ns_);
   uint64_t delay = idle < kIdleAfter ? kPollBusy : idle < kAsleepAfter ? kPollIdle : kPollAsleep;
   for (Channel* channel : Channels()) {
     if (channel->closed() && !channel->drained()) delay = std::min(delay, kPollBusy);
     if (channel->under_pressure()) delay = kPollPressed;
   }
   // Looking at very many rings costs time; it shall not cost more than a tenth of a CPU when idle.
-  if (!merged) delay = std::max(delay, (after - now_ns) * 10);
+  if (idle >= kIdleAfter) delay = std::max(delay, (after - now_ns) * 10);
   return delay;
 }
 

@@ -55,7 +55,7 @@ class Consumer {
   Status WriteJournal();
   Output* FindOutput(const std::string& path);
   void Calibrate(uint64_t now_ns);
-  [[nodiscard]] uint64_t Delay(bool merged, uint64_t now_ns);
+  [[nodiscard]] uint64_t Delay(bool busy, uint64_t now_ns);
 
   Settings settings_;
   ring::MachineTicks ticks_;
@@ -69,7 +69,7 @@ class Consumer {
   ClassLog classes_;
   size_t next_output_ = 0;  // whose turn is first
   uint64_t calibrated_ns_ = 0;
-  uint64_t merged_ns_ = 0;
+  uint64_t busy_ns_ = 0;  // last time that something was read
   uint64_t progress_ = 0;
 };
 

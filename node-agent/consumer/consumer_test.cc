@@ -164,6 +164,32 @@ TEST_F(ConsumerTest, RingsAreMergedByTimeAndSplitByCpu) {
   CheckBooks(counts);
 }
 
+// Slots whose records are of one CPU for long are read in long runs; their threads then change places.
+TEST_F(ConsumerTest, LongRunsOfOneCpuKeepTheOrderOfEveryStream) {
+  Running running(folder, journal);
+  ASSERT_TRUE(running.consumer->AddChannel(Definition()));
+  TestWriter writer({.slots = 4, .subbuf_shift = 18});
+  writer.Describe(0, MakeDescription("p:e", {"number", "ring"}));
+  ASSERT_TRUE(running.consumer->AddRing(1, writer.Fd(), 42, 1));
+  std::mt19937 random(9);
+  uint64_t number = 0;
+  for (int i = 0; i < 40000; i++) {
+    const uint32_t slot = random() % 3;
+    const auto cpu = static_cast<uint16_t>((slot + number / 7000) % 3);
+    if (writer.Write(slot, 0, cpu, Now(), Body(number, slot))) number++;
+    if (random() % 9000 == 0) running.consumer->Round();
+  }
+  ASSERT_TRUE(running.Drain());
+  std::string errors;
+  const auto lines = Babeltrace(folder.path(), &errors);
+  EXPECT_EQ(errors, "");
+  ASSERT_EQ(lines.size(), number);
+  for (size_t i = 0; i < lines.size(); i++) ASSERT_EQ(Value(lines[i], "number"), i) << lines[i];
+  const auto counts = running.consumer->Find(1)->Counts();
+  EXPECT_EQ(counts.late, 0U);
+  CheckBooks(counts);
+}
+
 TEST_F(ConsumerTest, DiscardedEventsAreInTheTrace) {
   TestWriter writer;
   writer.Describe(0, MakeDescription("p:e", {"number", "ring"}));
@@ -198,6 +224,91 @@ TEST_F(ConsumerTest, OverwrittenEventsAreCountedExactly) {
   EXPECT_GT(counts.overwritten, 0U);
   EXPECT_EQ(Babeltrace(folder.path()).size(), counts.delivered);
   CheckBooks(counts);
+}
+
+// What a flight recorder's reader has after it was killed: its journal. The rest is overwritten, counted.
+TEST_F(ConsumerTest, ARestartedReaderOfAnOverwriteRingHasExactBooks) {
+  std::mt19937 random(5);
+  TestWriter writer({.mode = WEFT_RING_OVERWRITE});
+  writer.Describe(0, MakeDescription("p:e", {"number", "ring"}));
+  uint64_t number = 0;
+  for (int restart = 0; restart < 20; restart++) {
+    Running running(folder, journal);
+    ASSERT_TRUE(running.consumer->AddChannel(Definition()));
+    ASSERT_TRUE(running.consumer->AddRing(1, writer.Fd(), 42, 1));
+    for (int i = 0; i < 2000; i++) {
+      ASSERT_TRUE(writer.Write(0, 0, 0, Now(), Body(number++, 0)));
+      if (random() % 300 == 0) running.consumer->Round();
+      if (random() % 700 == 0) {
+        ASSERT_TRUE(running.consumer->FlushAll());
+      }
+    }
+  }
+  Running last(folder, journal);
+  ASSERT_TRUE(last.consumer->AddChannel(Definition()));
+  ASSERT_TRUE(last.consumer->AddRing(1, writer.Fd(), 42, 1));
+  ASSERT_TRUE(last.Drain());
+  const auto counts = last.consumer->Find(1)->Counts();
+  EXPECT_EQ(counts.recorded, number);
+  EXPECT_GT(counts.overwritten, 0U);
+  EXPECT_EQ(counts.in_flight, 0U);
+  CheckBooks(counts);
+  const auto lines = Babeltrace(folder.path());
+  EXPECT_EQ(lines.size(), counts.delivered);
+  for (size_t i = 1; i < lines.size(); i++) {
+    ASSERT_LT(Value(lines[i - 1], "number"), Value(lines[i], "number")) << lines[i];
+  }
+}
+
+// Without the journal there is the tail: nothing twice, and books from there on. What lay before the
+// first sub-buffer that is still there is nobody's: taken or overwritten cannot be told apart.
+TEST_F(ConsumerTest, AReaderOfAnOverwriteRingWithoutItsJournalGoesOnAtTheTail) {
+  for (const int behind : {0, 10, 100, 5000}) {
+    TestWriter writer({.mode = WEFT_RING_OVERWRITE});
+    writer.Describe(0, MakeDescription("p:e", {"number", "ring"}));
+    uint64_t number = 0;
+    uint64_t first = 0;
+    const auto write = [&](int events) {
+      for (int i = 0; i < events; i++) {
+        ASSERT_TRUE(writer.Write(0, 0, 0, Now(), Body(number++, 0)));
+      }
+    };
+    {
+      const Folder before;
+      const UniqueFd gone(memfd_create("journal", MFD_CLOEXEC));
+      Running running(before, gone);
+      ASSERT_TRUE(running.consumer->AddChannel(Definition()));
+      ASSERT_TRUE(running.consumer->AddRing(1, writer.Fd(), 42, 1));
+      write(70);
+      running.consumer->StopChannels({1});
+      for (int i = 0; i < 1000 && !running.consumer->Find(1)->drained(); i++) {
+        running.consumer->Round();
+      }
+      first = running.consumer->Find(1)->Counts().delivered;
+      ASSERT_EQ(first, 70U);
+    }
+    writer.slot(0)->closed = 0;
+    write(behind);
+    const Folder after;
+    const UniqueFd another(memfd_create("journal", MFD_CLOEXEC));
+    Running running(after, another);
+    ASSERT_TRUE(running.consumer->AddChannel(Definition()));
+    ASSERT_TRUE(running.consumer->AddRing(1, writer.Fd(), 42, 1));
+    ASSERT_TRUE(running.Drain());
+    const auto counts = running.consumer->Find(1)->Counts();
+    CheckBooks(counts);
+    EXPECT_EQ(counts.in_flight, 0U);
+    const auto lines = Babeltrace(after.path());
+    EXPECT_EQ(lines.size(), counts.delivered);
+    if (behind <= 100) {
+      EXPECT_EQ(counts.delivered, static_cast<uint64_t>(behind));
+    }
+    EXPECT_LE(counts.recorded, static_cast<uint64_t>(behind));
+    for (size_t i = 0; i < lines.size(); i++) {
+      ASSERT_EQ(Value(lines[i], "number"), number - lines.size() + i);
+      ASSERT_GE(Value(lines[i], "number"), first);
+    }
+  }
 }
 
 TEST_F(ConsumerTest, WhatContradictsItsDescriptionIsLostAndCounted) {

@@ -41,7 +41,9 @@ bool CpuStreams::Make(uint32_t cpu, uint64_t time_ns) {
   unanswered_ = !stream && stream.error().code == ErrorCode::kTimeout;
   if (!stream) return false;
   // Readers count what is missing from packet to packet: the first one is empty.
-  (void)store_->WritePacket((*stream)->handle, (*stream)->writer.Finish(0, time_ns));
+  if (!store_->WritePacket((*stream)->handle, (*stream)->writer.Finish(0, time_ns))) {
+    (*stream)->writer.TakeBack();
+  }
   return true;
 }
 
@@ -67,6 +69,8 @@ Status CpuStreams::Flush(uint64_t end_time_ns, uint64_t& delivered, uint64_t& lo
       stream->missing_written = missing;
       continue;
     }
+    // Its number is the next packet's: readers see its events as discarded, and no gap.
+    stream->writer.TakeBack();
     lost += events;
     stream->missing += events;
     if (first) first = std::move(written);

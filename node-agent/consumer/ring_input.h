@@ -30,6 +30,8 @@ struct Cursor {
       buffer;  // what reader copies into; none while there is nothing to read
   size_t buffer_bytes = 0;
   uint64_t time = 0;             // of the record at hand; the key of the merge
+  ring::CopiedRun run;           // of the records copied and not handed out
+  uint64_t copies = 0;           // counts: another one, another run
   ring::SlotState acknowledged;  // as of the last commit of the journal
   DiscardCounts discarded{};     // that were seen
   uint64_t overwritten = 0;      // that were counted as missing

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 
 #include "lib/ctf/packet_writer.h"
@@ -182,8 +183,32 @@ Result<size_t> TraceStore::AddStream(std::string_view channel, uint32_t number) 
       ::ftruncate(stream.fd.get(), static_cast<off_t>(stream.state.bytes)) != 0) {
     return FailErrno(stream.state.file);
   }
+  stream.behind = stream.dropped = stream.state.bytes;
   streams_.push_back(std::move(stream));
   return streams_.size() - 1;
+}
+
+// Advice only: where a file system has no such thing, its own writing has to do, and an error of the
+// disk is reported by fsync.
+void TraceStore::WriteBehind(Stream& stream) {
+  const uint64_t end = stream.state.bytes;
+  if (end - stream.behind < write_behind_) return;
+  const auto start = std::chrono::steady_clock::now();
+  const int fd = stream.fd.get();
+  // No flag that waits: it would also take an error away from fsync.
+  (void)::sync_file_range(fd, static_cast<off_t>(stream.behind),
+                          static_cast<off_t>(end - stream.behind), SYNC_FILE_RANGE_WRITE);
+  stream.behind = end;
+  if (end - stream.dropped > kCachedBytes) {
+    const uint64_t drop = end - stream.dropped - kCachedBytes;
+    (void)::posix_fadvise(fd, static_cast<off_t>(stream.dropped), static_cast<off_t>(drop),
+                          POSIX_FADV_DONTNEED);
+    stream.dropped += drop;
+  }
+  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - start;
+  write_behind_ = static_cast<uint64_t>(took.count()) > kSlowDiskNs
+                      ? std::min(write_behind_ * 2, kMaxLeftToKernel)
+                      : std::max(write_behind_ / 2, kWriteBehindBytes);
 }
 
 Status TraceStore::WritePacket(size_t stream, std::span<const uint8_t> packet) {
@@ -200,6 +225,7 @@ Status TraceStore::WritePacket(size_t stream, std::span<const uint8_t> packet) {
   to.state.last_sequence = info.sequence;
   to.state.last_time = info.end;
   to.state.last_discarded = info.discarded;
+  WriteBehind(to);
   return {};
 }
 

@@ -7,6 +7,9 @@
 //      is cut off at once when a write fails, and when the folder is opened again;
 //   2. metadata is written before the packets that need it (the caller appends it first);
 //   3. a packet is there once: a sequence number that is not above the stream's last one is ignored.
+// Files are written to disk behind the writer and leave the page cache, but for their newest
+// kCachedBytes: a long trace neither pushes what others need out of memory nor grows a heap of dirty
+// pages until the kernel stops the writer for it (docs/adr/0008).
 // The store never opens a file itself: it asks a FileMaker, so that a process without the right to
 // call open can use it.
 #ifndef WEFT_RELAY_STORE_STORE_H_
@@ -48,6 +51,15 @@ Status CheckRelativeName(std::string_view name);
 // "ust/uid/1000/64-bit", "kernel": where a trace of a domain lies, as readers of LTTng expect.
 std::string UserTracePath(uint32_t uid);
 std::string KernelTracePath();
+
+// What is written to disk at a time. Smaller pieces cost more, larger ones take longer.
+inline constexpr uint64_t kWriteBehindBytes = 1024 * 1024;
+// Of a stream's newest data, what stays in the page cache: live readers read there.
+inline constexpr uint64_t kCachedBytes = 16 * 1024 * 1024;
+// A disk that keeps a writer for longer is asked less often: each time twice as much is left to the
+// kernel's own writing before the next try, up to so much.
+inline constexpr uint64_t kSlowDiskNs = 2'000'000;
+inline constexpr uint64_t kMaxLeftToKernel = 256 * 1024 * 1024;
 
 struct StreamState {
   std::string file;
@@ -94,7 +106,11 @@ class TraceStore {
   struct Stream {
     UniqueFd fd;
     StreamState state;
+    uint64_t behind = 0;   // so much was handed to the disk
+    uint64_t dropped = 0;  // so much of it left the page cache
   };
+
+  void WriteBehind(Stream& stream);
 
   TraceStore(FileMaker& maker, std::string path) : maker_(&maker), path_(std::move(path)) {}
 
@@ -103,6 +119,7 @@ class TraceStore {
   UniqueFd metadata_;
   uint64_t metadata_bytes_ = 0;
   std::vector<Stream> streams_;
+  uint64_t write_behind_ = kWriteBehindBytes;  // grows while the disk is slow
 };
 
 }  // namespace weft::store
