@@ -136,6 +136,11 @@ def main(argv):
     args, lanes = parse(argv)
     # What a test reads to choose between its short and its long form.
     os.environ["WEFT_LONG"] = "1" if args.long else "0"
+    if "WEFT_BABELTRACE2" not in os.environ:
+        newer = subprocess.run(["scripts/newer_babeltrace2.sh"], cwd=TOP, check=False, text=True,
+                               stdout=subprocess.PIPE)
+        if newer.returncode == 0:
+            os.environ["WEFT_BABELTRACE2"] = newer.stdout.strip()
     LOGS.mkdir(parents=True, exist_ok=True)
     start = time.monotonic()
     if lanes[0] and subprocess.run(["./dev", "build"], cwd=TOP, check=False).returncode != 0:

@@ -128,7 +128,7 @@ inline CommandResult RunCommand(const std::string& command) {
   return result;
 }
 
-// The babeltrace2 of this machine, or the one that WEFT_BABELTRACE2 names.
+// This machine's babeltrace2; for CTF 2 the one that WEFT_BABELTRACE2 names, where it is set.
 struct BabeltraceProgram {
   std::string program;
   int major = 0, minor = 0;
@@ -138,8 +138,8 @@ struct BabeltraceProgram {
   }
 };
 
-inline BabeltraceProgram FindBabeltrace() {
-  const char* named = std::getenv("WEFT_BABELTRACE2");
+inline BabeltraceProgram FindBabeltrace(Version version) {
+  const char* named = version == Version::k1_8 ? nullptr : std::getenv("WEFT_BABELTRACE2");
   BabeltraceProgram found{.program = named != nullptr ? named : "babeltrace2"};
   const std::string text = RunCommand(found.program + " --version").out;
   if (std::sscanf(text.c_str(), "Babeltrace %d.%d", &found.major, &found.minor) != 2) return {};
