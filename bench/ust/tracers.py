@@ -12,14 +12,14 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 
-SUBBUF = "512k"
-SUBBUFS = 4
+SUBBUFS = 4  # for each CPU
 
 
 @dataclass
 class Config:
-    """What a session records. overwrite: flight recorder mode; on: False leaves the events off."""
+    """What a session records. overwrite: flight recorder mode; subbuf_kib: size of a sub-buffer."""
     event: str = "bench:*"
+    subbuf_kib: int = 512
     overwrite: bool = False
     contexts: list = field(default_factory=list)
     filter: str = ""
@@ -61,11 +61,12 @@ class Lttng:
         return subprocess.run(["lttng", "-n", "-q", *args], env=self.env, check=check, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
-    def run(self, argv, config):
+    def run(self, argv, config, look=None):
+        """One run. `look` is called with the trace's folder before that goes away."""
         out = os.path.join(self.home, "trace")
         shutil.rmtree(out, ignore_errors=True)
         self._lttng("create", "b", "--output=" + out)
-        self._lttng("enable-channel", "-u", "-s", "b", "c", f"--subbuf-size={SUBBUF}",
+        self._lttng("enable-channel", "-u", "-s", "b", "c", f"--subbuf-size={config.subbuf_kib}k",
                     f"--num-subbuf={SUBBUFS}", "--overwrite" if config.overwrite else "--discard")
         if config.contexts:
             types = [a for c in config.contexts for a in ("-t", c)]
@@ -79,6 +80,8 @@ class Lttng:
         lost = sum(int(n) for n in re.findall(r"(\d+) events? (?:was|were) discarded", stopped))
         self._lttng("destroy", "b")
         outcome = Outcome(ran.stdout, lost, tree_bytes(out))
+        if look is not None:
+            look(out)
         shutil.rmtree(out, ignore_errors=True)
         return outcome
 
@@ -94,12 +97,14 @@ class Weft:
     def close(self):
         shutil.rmtree(self.home, ignore_errors=True)
 
-    def run(self, argv, config):
+    def run(self, argv, config, look=None):
+        """One run. `look` is called with the trace's folder before that goes away."""
         out = os.path.join(self.home, "trace")
         shutil.rmtree(out, ignore_errors=True)
         summary = os.path.join(self.home, "summary.json")
         command = [self.weft, "record", "--quiet", "--summary", summary, "-o", out,
-                   "--event", config.event]
+                   "--event", config.event, "--subbuf-size", f"{config.subbuf_kib}Ki",
+                   "--subbufs", str(SUBBUFS)]
         if config.overwrite:
             command += ["--mode", "overwrite"]
         if config.filter:
@@ -113,5 +118,7 @@ class Weft:
         with open(summary, encoding="utf-8") as file:
             trace = json.load(file)["traces"][0]
         outcome = Outcome(ran.stdout, sum(trace["discarded"].values()), tree_bytes(out))
+        if look is not None:
+            look(out)
         shutil.rmtree(out, ignore_errors=True)
         return outcome

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""bench/ust's question how many events per second a tracer takes to disk without losing one.
+
+All CPUs emit four-field events on a schedule of bursts, one a millisecond, for SECONDS. A rate holds if
+the program kept it, the tracer discarded nothing, and every event is in the files: counted by babeltrace2
+in one more run at the best rate, by size in the others. A machine of few CPUs, and a virtual one at that,
+sometimes takes a CPU away for longer than any buffer lasts: a rate is given up after TRIES runs that
+failed. Rates go up by STEP until one is given up, then half a step is tried; tracers take turns rate by
+rate. Nothing here differs between tracers: buffers have the same bytes, a run has dozens of times what they hold, and the files lie in the
+same folder of a disk.
+"""
+
+import os
+import subprocess
+from dataclasses import dataclass
+
+SECONDS = 2
+TRIES = 3
+FIRST = 1.0   # million events per second, of all threads
+STEP = 1.25
+LEAST, MOST = 0.1, 100.0
+KEPT = 0.95   # of the rate, by the program: it has the CPUs' rest only
+WARM_BYTES = 512 * 1024 * 1024
+
+
+@dataclass
+class Held:
+    """What a run showed that lost nothing."""
+    rate: float     # events per second that the program reached
+    events: int
+    bytes: int
+
+
+def warm(folder):
+    """The same memory for everybody: what a virtual machine's host took back of it costs several
+    microseconds a page until it was touched again."""
+    name = os.path.join(folder, "warm")
+    block = bytes(1024 * 1024)
+    with open(name, "wb") as file:
+        for _ in range(WARM_BYTES // len(block)):
+            file.write(block)
+    os.unlink(name)
+
+
+def count_events(trace):
+    """Events that babeltrace2 finds in a folder."""
+    told = subprocess.run(["babeltrace2", trace, "-c", "sink.utils.counter", "-p",
+                           "step=+0"], check=True, text=True, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE).stdout
+    for line in told.splitlines():
+        if "Event message" in line:
+            return int(line.split()[0].replace(",", ""))
+    raise SystemExit("bench: babeltrace2 did not count: " + told)
+
+
+class Search:
+    """Of one tracer, with buffers of one size."""
+
+    def __init__(self, tracer, program, config, threads):
+        self.tracer = tracer
+        self.program = program
+        self.config = config
+        self.threads = threads
+        self.best = None  # (rate, Held) of the highest rate that held
+        self.held = None  # of the verified one
+
+    def once(self, rate, verify=False):
+        """One run at `rate` million events per second: Held, or why not."""
+        burst = max(1, round(rate * 1e6 / self.threads / 1000))
+        bursts = SECONDS * 1000
+        events = self.threads * (burst * bursts + 100)
+        warm(self.tracer.home)
+        argv = [self.program, "four", str(self.threads), str(bursts), str(burst), str(-burst)]
+        counted = []
+        look = (lambda trace: counted.append(count_events(trace))) if verify else None
+        outcome = self.tracer.run(argv, self.config, look)
+        reached = float(outcome.text.split()[4])
+        if outcome.discarded > 0:
+            return f"{outcome.discarded} of {events} discarded"
+        if reached < KEPT * burst * 1000 * self.threads:
+            return f"the program reached {reached / 1e6:.2f} M/s"
+        # The payload alone has 28 bytes.
+        if outcome.bytes < 28 * events:
+            return f"{outcome.bytes} bytes cannot be {events} events"
+        if verify and counted[0] != events:
+            return f"{events} emitted, {counted[0]} on disk"
+        return Held(reached, events, outcome.bytes)
+
+    def holds(self, rate, verify=False):
+        for _ in range(TRIES):
+            result = self.once(rate, verify)
+            if os.environ.get("BENCH_VERBOSE"):
+                print(f"      {self.tracer.name} {rate:.2f} M/s: {result}", flush=True)
+            if isinstance(result, Held):
+                self.best = (rate, result) if self.best is None or rate > self.best[0] else self.best
+                return True
+        return False
+
+    def steps(self):
+        """Searches; yields after every rate, so that tracers take turns. At the end `held` is the run
+        at the highest rate that held, verified by counting; None: none did."""
+        rate = FIRST
+        while rate > LEAST and not self.holds(rate):
+            yield
+            rate /= 2
+        rate *= STEP
+        while rate < MOST and self.best is not None and self.holds(rate):
+            yield
+            rate *= STEP
+        self.holds(rate / STEP ** 0.5)
+        yield
+        while self.best is not None:
+            rate, self.best = self.best[0], None
+            if self.holds(rate, verify=True):
+                self.held = self.best[1]
+                return
+            while rate > LEAST and self.best is None:
+                yield
+                rate /= STEP ** 0.5
+                self.holds(rate)
+
+
+def search(searches):
+    """All of them to their end, in turns."""
+    running = [s.steps() for s in searches]
+    while running:
+        running = [steps for steps in running if next(steps, "end") != "end"]
