@@ -142,7 +142,7 @@ static inline const struct weft_context_info* weft_context_by_id(uint16_t id) {
 
   for (i = 0; i < count; i++)
     if (table[i].id == id) return &table[i];
-  return 0;
+  return 0; /* NOLINT(modernize-use-nullptr): C as well */
 }
 
 /* Finds a context without a given name ("vpid"); `name_size` is without a NUL. NULL: none; names
@@ -153,14 +153,15 @@ static inline const struct weft_context_info* weft_context_by_name(const char* n
   const struct weft_context_info* table = weft_context_table(&count);
   uint32_t i, at;
 
-  if (name_size == 0 || name_size >= sizeof(table[0].name)) return 0;
+  if (name_size == 0 || name_size >= sizeof(table[0].name))
+    return 0; /* NOLINT(modernize-use-nullptr) */
   for (i = 0; i < count; i++) {
     if (table[i].id == WEFT_CONTEXT_PERF_THREAD || table[i].id == WEFT_CONTEXT_APP) continue;
     for (at = 0; at < name_size && table[i].name[at] == name[at]; at++) {
     }
     if (at == name_size && table[i].name[at] == 0) return &table[i];
   }
-  return 0;
+  return 0; /* NOLINT(modernize-use-nullptr) */
 }
 
 #endif /* WEFT_LIB_ABI_CONTEXT_H_ */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/ctf/vpid_range.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace weft::ctf {
@@ -25,8 +26,9 @@ std::string Padded(uint32_t number) {
 std::optional<uint32_t> Number(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
   uint32_t number = 0;
-  const char* end = text.data() + text.size();
-  const auto [at, error] = std::from_chars(text.data(), end, number);
+  const char* begin = text.data();
+  const char* end = begin + text.size();
+  const auto [at, error] = std::from_chars(begin, end, number);
   if (error != std::errc() || at != end) return std::nullopt;
   return number;
 }

@@ -124,17 +124,17 @@ Channel* Output::Find(uint64_t id) {
 
 void Output::RestoreVpids() {
   vpids_offset_ = ctf::FindVpidRange(info_.version, ctf::TraceMetadata(info_));
-  const auto text =
-      store_.ReadMetadata(vpids_offset_, ctf::VpidRangeText(info_.version, *info_.vpids).size());
+  const size_t size = ctf::VpidRangeText(info_.version, vpids_).size();
+  const auto text = store_.ReadMetadata(vpids_offset_, size);
   if (!text) return;
-  if (const auto range = ctf::ParseVpidRange(info_.version, *text)) info_.vpids = range;
+  vpids_ = ctf::ParseVpidRange(info_.version, *text).value_or(vpids_);
 }
 
 // Not a part of a commit: a ring that comes is added again after a restart.
 void Output::AddVpid(uint32_t vpid) {
-  if (!info_.vpids->Add(vpid)) return;
+  if (!vpids_.Add(vpid)) return;
   const Status written =
-      store_.OverwriteMetadata(vpids_offset_, ctf::VpidRangeText(info_.version, *info_.vpids));
+      store_.OverwriteMetadata(vpids_offset_, ctf::VpidRangeText(info_.version, vpids_));
   if (!written) NoticeStoreError(written.error());
 }
 

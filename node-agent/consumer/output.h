@@ -84,6 +84,7 @@ class Output {
   Limits limits_;
   Hooks hooks_;
   ctf::TraceInfo info_;
+  ctf::VpidRange vpids_;
   uint64_t vpids_offset_ = 0;  // in the metadata
   std::vector<std::unique_ptr<Channel>> channels_;
   OutputRecord record_;  // of the journal: channels that were not defined again yet
