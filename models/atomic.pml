@@ -6,7 +6,9 @@
 //
 // The lock's word is 0 or its owner's identity. A writer that finds itself there is a handler that
 // interrupted its own thread: discarded as nested. One that finds another gives up after SPINS looks:
-// discarded as contended. Counts of discarded events are atomic additions.
+// discarded as contended, and remembers whom it waited for in vain: who finds that name in the lock does
+// not wait. Counts of discarded events are atomic additions; who counts without the lock looks at closed
+// right before.
 
 #ifndef EVENTS0
 #define EVENTS0 2
@@ -29,20 +31,21 @@
 
 #define HANDLER_ID 3
 #define EVENTS (EVENTS0 + EVENTS1 + EVENTS2 + HANDLER)
-#define CLOSED_BIT 128
 
 // What lies in shared memory.
 byte lock, head, last_time, discarded;
 byte words[2 * ROOM];
 bit closed;
+byte stuck;          // private to the process
 
 // The machine.
 bit in_handler, killed;
+byte counting;       // writers between their look at closed and the addition
 byte writers = 1 + (EVENTS1 > 0) + (EVENTS2 > 0) + (HANDLER > 0);
 
 // Ghosts.
 byte committed_id[ROOM + 1];
-byte committed, nested, contended, no_room, seen, final_discarded;
+byte committed, nested, contended, no_room, seen;
 bit stale[4];
 bit final, closing_done, reader_done;
 
@@ -57,21 +60,27 @@ bit final, closing_done, reader_done;
 #define MAY_RUN (!killed && (me != 0 || !in_handler))
 #define STEP(action) atomic { MAY_RUN -> action }
 
-// D. With COUNTS_CLOSED the closer has set a bit in the counter by an atomic or: who finds it there
-// was too late, and its event is as if it were off.
+// D. Without the lock it looks at closed first; the closer's barrier is what waits for who did so.
+inline count_discard_unless_closed(reason) {
+#ifdef M_DISCARD_AFTER_CLOSE
+  count_discard(reason);
+#else
+  STEP(d = closed; counting = counting + 1 - closed);
+  if
+  :: d == 0 ->
+     count_discard(reason);
+     STEP(counting--)
+  :: else
+  fi;
+#endif
+}
+
 inline count_discard(reason) {
 #ifdef M_DISCARD_NOT_ATOMIC
   STEP(d = discarded);
   STEP(discarded = d + 1; reason++);
 #else
-  atomic {
-    MAY_RUN ->
-    if
-    :: discarded < CLOSED_BIT -> reason++; assert(!final)
-    :: else
-    fi;
-    discarded++
-  };
+  STEP(discarded++; reason++; assert(!final));
 #endif
 }
 
@@ -111,7 +120,7 @@ try:
 #if defined(M_OWNER_ENTERS_AGAIN)
   :: owner == SELF -> goto owned
 #elif !defined(M_OWNER_NOT_NAMED)
-  :: owner == SELF -> count_discard(nested); goto done
+  :: owner == SELF -> count_discard_unless_closed(nested); goto done
 #endif
 #ifdef M_OWNER_NOT_NAMED
   :: owner != 0 -> atomic { lock == 0 }; goto try
@@ -119,13 +128,17 @@ try:
   :: owner != 0 && owner != SELF ->
      spins++;
      if
-     :: spins > SPINS -> count_discard(contended); goto done
+     :: spins > SPINS || owner == stuck ->
+        STEP(stuck = owner);
+        count_discard_unless_closed(contended);
+        goto done
      :: else -> goto try
      fi
 #endif
   fi;
 
 owned:
+  STEP(stuck = 0);
 #ifndef M_CLOSED_BEFORE_LOCK
   STEP(d = closed);                                                                          // W1
   if
@@ -202,8 +215,8 @@ active proctype Closer() {
 #ifndef M_CLOSE_DOES_NOT_WAIT
   atomic { lock == 0 || killed || writers == 0 };
 #endif
-#ifdef COUNTS_CLOSED
-  atomic { final_discarded = discarded; discarded = discarded + CLOSED_BIT };
+#ifndef M_NO_BARRIER
+  atomic { counting == 0 || killed || writers == 0 };
 #endif
   closing_done = 1
 }
@@ -251,7 +264,7 @@ active proctype Reader() {
      fi
   od;
   assert(seen == committed);
-  assert((discarded >= CLOSED_BIT -> final_discarded : discarded) == DISCARDS);
+  assert(discarded == DISCARDS);
   reader_done = 1
 #ifdef REACH
   ; assert(!REACHED)

@@ -16,14 +16,15 @@
  * generation that changed it last. A process that sees a value it has not decided on yet reads the
  * rule set in force, decides for that event, and remembers (value, decision).
  *
- * The agent [A] publishes a generation g (never 0, never decreasing):
+ * The agent [A] publishes a generation g (never 0, higher than all that were published whole; one whose
+ * publication broke off may come again with other rules: a copy is known by its checksum, too):
  *   A1  the rule set's bytes into unused arena
  *   A2  header.rules = its offset
  *   A3  every word that the old or the new rules may concern = g, or 0 where none matches any more
  * The process [P]:
  *   P1  word; P2 header.rules; P3 copies the rule set, checks bounds and checksum, uses the copy. If
  *   the check fails (the agent is writing, or reused the arena) it decides "off" for this event only
- *   until the next call and counts nothing: the event is off.
+ *   until the next call. Where the decision before was "on" the event is counted as discarded.
  * A rule set is never changed in place while it can be in force; when the arena is used up, the
  * agent starts at its beginning again: the checksum tells a process that was too slow.
  *

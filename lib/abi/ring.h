@@ -61,7 +61,8 @@
  * To close a slot: closed = 1, then membarrier(MEMBARRIER_CMD_GLOBAL), milliseconds in which every CPU
  * was seen by the kernel, while a section takes nanoseconds; then, for the atomic slot, its lock seen
  * free. What head says then is final, unless a CPU stood still inside a section exactly so long: the
- * barrier itself aborts no section (measured; models/README.md). S and D look at closed as W1 does.
+ * barrier itself aborts no section (measured; models/README.md). S and D look at closed as W1 does, D also
+ * where it counts without the lock (NESTED, CONTENDED): what discarded[] says then is final as head is.
  *
  * A killed process, a killed reader: nothing to repair. head is all there is. A reader keeps a journal
  * of its position, and of the records before it, with what it delivered; then it stores tail. A new
@@ -99,7 +100,7 @@ enum weft_discard_reason {
   WEFT_DISCARD_MEMORY = 1,    /* the container's budget for rings is used up */
   WEFT_DISCARD_NESTED = 2,    /* a signal handler interrupted its own thread in the atomic slot */
   WEFT_DISCARD_TOO_LARGE = 3, /* over WEFT_RECORD_MAX_BYTES or a quarter of a sub-buffer */
-  WEFT_DISCARD_CONTENDED = 4, /* the atomic slot's lock was not had in bounded time */
+  WEFT_DISCARD_CONTENDED = 4, /* a lock was not had in bounded time, or no decision could be made */
   WEFT_DISCARD_REASONS = 5,
 };
 

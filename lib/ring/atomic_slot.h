@@ -9,8 +9,11 @@
  *     never calls out while it owns the lock, so a living owner leaves it in bounded time.
  *  2. A signal handler that interrupts the owner finds its own thread in `lock`: its event is
  *     discarded as NESTED. Nobody waits for himself.
- *  3. Waiting is bounded (WEFT_ATOMIC_SPINS); then the event is discarded as CONTENDED.
- *  4. discarded[] is counted by atomic additions, with or without the lock.
+ *  3. Waiting is bounded (WEFT_ATOMIC_SPINS); then the event is discarded as CONTENDED. An owner that
+ *     was waited for in vain (dead, or it left by siglongjmp) is remembered: nobody waits for it again.
+ *  4. discarded[] is counted by atomic additions, with or without the lock, unless the slot is closed:
+ *     who does not own the lock looks at `closed` right before. What stood between the look and the
+ *     addition is what the barrier of a close is for, as for sections.
  * Owners are named by a word that is unique per running thread (its thread pointer).
  *
  * Written with atomic builtins only, so that ThreadSanitizer sees all of it.
@@ -34,6 +37,15 @@ static inline void weft_spin_pause(void) {
 static inline void weft_atomic_discard(struct weft_slot* slot, enum weft_discard_reason reason) {
   /* relaxed: a counter, nothing is published by it */
   __atomic_fetch_add(&slot->discarded[reason], 1, __ATOMIC_RELAXED);
+}
+
+/* D without the lock. CLOSED: not counted, the event is as if it were off. */
+static inline enum weft_write_result weft_atomic_discard_unless_closed(
+    struct weft_slot* slot, enum weft_discard_reason reason) {
+  /* acquire: as in W1 */
+  if (__atomic_load_n(&slot->closed, __ATOMIC_ACQUIRE)) return WEFT_WRITE_CLOSED;
+  weft_atomic_discard(slot, reason);
+  return WEFT_WRITE_FULL;
 }
 
 /* S. The caller owns the lock. False: no free sub-buffer. */
@@ -104,8 +116,7 @@ static inline enum weft_discard_reason weft_atomic_write_locked(
 
 /* Records one event or counts it as discarded. `self` is not 0. Returns COMMITTED, FULL (discarded,
  * whatever the reason) or CLOSED (neither). */
-static inline enum weft_write_result weft_atomic_write(const struct weft_writer_ring* ring,
-                                                       uint64_t self,
+static inline enum weft_write_result weft_atomic_write(struct weft_writer_ring* ring, uint64_t self,
                                                        const struct weft_record_parts* parts,
                                                        uint32_t cpu, uint64_t (*now)(void)) {
   struct weft_slot* slot = ring->slots + ring->atomic_slot;
@@ -116,17 +127,19 @@ static inline enum weft_write_result weft_atomic_write(const struct weft_writer_
   /* acquire: pairs with the release of the unlock; sees the previous owner's head */
   while (!__atomic_compare_exchange_n(&slot->lock, &owner, self, 0, __ATOMIC_ACQUIRE,
                                       __ATOMIC_RELAXED)) {
-    if (owner == self) {
-      weft_atomic_discard(slot, WEFT_DISCARD_NESTED);
-      return WEFT_WRITE_FULL;
-    }
-    if (++spins > WEFT_ATOMIC_SPINS) {
-      weft_atomic_discard(slot, WEFT_DISCARD_CONTENDED);
-      return WEFT_WRITE_FULL;
+    if (owner == self) return weft_atomic_discard_unless_closed(slot, WEFT_DISCARD_NESTED);
+    /* relaxed: a hint; who leaves the lock after all takes its name away */
+    if (owner == __atomic_load_n(&ring->stuck_owner, __ATOMIC_RELAXED) ||
+        ++spins > WEFT_ATOMIC_SPINS) {
+      __atomic_store_n(&ring->stuck_owner, owner, __ATOMIC_RELAXED); /* relaxed: as above */
+      return weft_atomic_discard_unless_closed(slot, WEFT_DISCARD_CONTENDED);
     }
     owner = 0;
     weft_spin_pause();
   }
+  /* relaxed: as above */
+  if (__atomic_load_n(&ring->stuck_owner, __ATOMIC_RELAXED) != 0)
+    __atomic_store_n(&ring->stuck_owner, 0, __ATOMIC_RELAXED);
   /* acquire: closed is set before the reader's last look at head */
   const uint32_t closed = __atomic_load_n(&slot->closed, __ATOMIC_ACQUIRE);
   if (!closed) reason = weft_atomic_write_locked(ring, slot, parts, cpu, now);

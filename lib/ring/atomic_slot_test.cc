@@ -75,6 +75,7 @@ class Memory {
     return __atomic_load_n(&slot_.discarded[reason], __ATOMIC_RELAXED);
   }
   weft_slot& slot() { return slot_; }
+  const weft_writer_ring& ring() const { return ring_; }
 
  private:
   std::vector<uint64_t> data_;
@@ -127,6 +128,28 @@ TEST(AtomicSlot, AnOwnerThatNeverComesBackIsWaitedForInBoundedTime) {
   memory.slot().lock = 42;
   EXPECT_EQ(memory.Write(7, 0), WEFT_WRITE_FULL);
   EXPECT_EQ(memory.Discarded(WEFT_DISCARD_CONTENDED), 1U);
+}
+
+// Each that waited would take 2 ms: 40 seconds.
+TEST(AtomicSlot, OnlyTheFirstWaitsForAnOwnerThatNeverComesBack) {
+  Memory memory(WEFT_RING_DISCARD);
+  memory.slot().lock = 42;
+  for (int i = 0; i < 20000; ++i) EXPECT_EQ(memory.Write(7, 0), WEFT_WRITE_FULL);
+  EXPECT_EQ(memory.Discarded(WEFT_DISCARD_CONTENDED), 20000U);
+  EXPECT_EQ(memory.ring().stuck_owner, 42U);
+  memory.slot().lock = 0;  // it came back after all
+  EXPECT_EQ(memory.Write(7, 0), WEFT_WRITE_COMMITTED);
+  EXPECT_EQ(memory.ring().stuck_owner, 0U);
+}
+
+TEST(AtomicSlot, NothingIsCountedWithoutTheLockOnceTheSlotIsClosed) {
+  Memory memory(WEFT_RING_DISCARD);
+  memory.slot().closed = 1;
+  memory.slot().lock = 42;
+  EXPECT_EQ(memory.Write(42, 0), WEFT_WRITE_CLOSED);
+  EXPECT_EQ(memory.Write(7, 0), WEFT_WRITE_CLOSED);
+  EXPECT_EQ(memory.Discarded(WEFT_DISCARD_NESTED), 0U);
+  EXPECT_EQ(memory.Discarded(WEFT_DISCARD_CONTENDED), 0U);
 }
 
 TEST(AtomicSlot, ClosedIsNeitherRecordedNorDiscarded) {

@@ -30,6 +30,7 @@ struct weft_writer_ring {
   uint32_t clock;
   uint32_t atomic_slot; /* index */
   uint32_t reserved;
+  uint64_t stuck_owner; /* who did not leave the atomic slot's lock in bounded time, 0: nobody */
 };
 
 enum weft_write_result {

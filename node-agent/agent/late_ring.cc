@@ -12,6 +12,18 @@ namespace {
 
 // Where the kernel has no global barrier: longer than any writer's section takes.
 constexpr useconds_t kWithoutBarrierUs = 20'000;
+// How long the atomic slot's owner is waited for. It makes no system call under the lock: who takes longer
+// is dead or stopped, and commits nothing, or is a stranger that lies.
+constexpr useconds_t kLockStepUs = 1'000;
+constexpr int kLockSteps = 200;
+
+// Head is final once closed was stored and then the lock was seen free.
+void WaitForLock(const ring::RingSet& set) {
+  const uint32_t slot = set.geometry().slot_count - 1;
+  const uint64_t owner = set.LoadLock(slot);
+  for (int i = 0; i < kLockSteps && owner != 0 && set.LoadLock(slot) == owner; ++i)
+    usleep(kLockStepUs);
+}
 
 }  // namespace
 
@@ -24,6 +36,7 @@ Result<RingTotals> CloseAndCount(UniqueFd fd) {
   WEFT_ASSIGN(ring::RingSet set, ring::RingSet::Open(std::move(fd)));
   set.StoreClosed();
   if (!ring::CloseBarrier()) usleep(kWithoutBarrierUs);
+  WaitForLock(set);
   RingTotals totals{.channel_id = set.geometry().channel_id, .instance = set.geometry().instance};
   for (uint32_t slot = 0; slot < set.geometry().slot_count; ++slot) {
     ring::SlotReader reader(set, slot);

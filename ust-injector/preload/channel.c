@@ -13,6 +13,8 @@ static struct {
   uint8_t* bytes;   // WEFT_MAX_RULESET_BYTES
   uint64_t offset;  // header.rules that `bytes` is a copy of, 0: no valid copy
   uint32_t generation;
+  uint64_t
+      checksum;  // generations alone are not enough: one whose publication broke off comes again
 } copy;
 
 static bool table_fits(const struct weft_ruleset* r, uint32_t offset, uint64_t count,
@@ -47,7 +49,10 @@ const struct weft_ruleset* weft_rules(void) {
       head.size > WEFT_MAX_RULESET_BYTES || head.size > weft_process.control_size - offset) {
     return NULL;
   }
-  if (copy.offset == offset && copy.generation == head.generation) return (const void*)copy.bytes;
+  if (copy.offset == offset && copy.generation == head.generation &&
+      copy.checksum == head.checksum) {
+    return (const void*)copy.bytes;
+  }
 
   if (copy.bytes == NULL) {
     const long map = weft_syscall(__NR_mmap, 0, WEFT_MAX_RULESET_BYTES, 3,
@@ -60,6 +65,7 @@ const struct weft_ruleset* weft_rules(void) {
   ((struct weft_ruleset*)copy.bytes)->size = head.size;  // what was checked is what is used
   if (!rules_are_sound((const void*)copy.bytes)) return NULL;
   copy.generation = ((const struct weft_ruleset*)copy.bytes)->generation;
+  copy.checksum = ((const struct weft_ruleset*)copy.bytes)->checksum;
   copy.offset = offset;
   return (const void*)copy.bytes;
 }

@@ -20,6 +20,7 @@ struct weft_context_entry {
 struct weft_context_plan {
   uint32_t count;
   uint32_t bound;  // bytes
+  bool is_dynamic;
   struct weft_context_entry entries[];
 };
 
@@ -124,6 +125,7 @@ const struct weft_context_plan* weft_contexts_plan(const struct weft_ruleset* ru
     if (e->id == WEFT_CONTEXT_PERF_THREAD) {
       e->number = weft_perf_number(specs[i].perf_type, specs[i].perf_config);
     }
+    if (e->size == 0) plan->is_dynamic = true;
     plan->bound = e->size == 0 || plan->bound + e->size > WEFT_CONTEXTS_MAX_BYTES
                       ? WEFT_CONTEXTS_MAX_BYTES
                       : plan->bound + e->size;
@@ -133,11 +135,23 @@ const struct weft_context_plan* weft_contexts_plan(const struct weft_ruleset* ru
 
 uint32_t weft_contexts_bound(const struct weft_context_plan* plan) { return plan->bound; }
 
+uint32_t weft_contexts_constant_bytes(const struct weft_context_plan* plan) {
+  return plan->is_dynamic || plan->bound == WEFT_CONTEXTS_MAX_BYTES ? 0 : plan->bound;
+}
+
+static inline void store_u32(uint8_t* to, uint32_t value) { __builtin_memcpy(to, &value, 4); }
+
 uint32_t weft_contexts_write(const struct weft_context_plan* plan, uint8_t* to, const void* ip) {
   uint32_t at = 0;
   for (uint32_t i = 0; i < plan->count; ++i) {
     const struct weft_context_entry* e = &plan->entries[i];
-    if (e->id == WEFT_CONTEXT_PROCNAME) {
+    if (e->id == WEFT_CONTEXT_VPID) {
+      store_u32(to + at, weft_vpid());
+      at += 4;
+    } else if (e->id == WEFT_CONTEXT_VTID) {
+      store_u32(to + at, weft_thread_id());
+      at += 4;
+    } else if (e->id == WEFT_CONTEXT_PROCNAME) {
       read_procname(to + at);
       at += WEFT_CONTEXT_PROCNAME_SIZE;
     } else if (e->id == WEFT_CONTEXT_APP) {
@@ -149,8 +163,7 @@ uint32_t weft_contexts_write(const struct weft_context_plan* plan, uint8_t* to, 
       const uint64_t value =
           e->id == WEFT_CONTEXT_PERF_THREAD ? weft_perf_read(e->number) : read_integer(e->id, ip);
       if (e->size == 4) {
-        const uint32_t narrow = (uint32_t)value;
-        __builtin_memcpy(to + at, &narrow, 4);
+        store_u32(to + at, (uint32_t)value);
       } else {
         __builtin_memcpy(to + at, &value, 8);
       }

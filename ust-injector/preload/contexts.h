@@ -20,6 +20,9 @@ const struct weft_context_plan* weft_contexts_plan(const struct weft_ruleset* ru
 // What weft_contexts_write may write at most, in bytes.
 uint32_t weft_contexts_bound(const struct weft_context_plan* plan);
 
+// What it writes at each event; 0: not always the same.
+uint32_t weft_contexts_constant_bytes(const struct weft_context_plan* plan);
+
 // Writes the values as lib/abi/context.h says; returns the bytes, at most WEFT_CONTEXTS_MAX_BYTES.
 uint32_t weft_contexts_write(const struct weft_context_plan* plan, uint8_t* to, const void* ip);
 

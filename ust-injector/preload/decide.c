@@ -102,15 +102,21 @@ static void add_target(struct weft_event_state* state, const struct weft_ruleset
 static void make_fast(struct weft_event_state* state, const struct weft_event* event) {
   const struct weft_target* t = &state->targets[0];
   if (state->target_count != 1 || t->filter_count != 0 || event->segment_count != 0 ||
-      weft_channels[t->channel].contexts != NULL || weft_process.slot_id_offset == 0 ||
+      weft_process.slot_id_offset == 0 ||
       event->fixed_size > (1u << (weft_channels[t->channel].subbuf_shift - 3))) {
     return;
   }
-  const uint32_t size = (uint32_t)sizeof(struct weft_record) + event->fixed_size;
+  const struct weft_context_plan* contexts = weft_channels[t->channel].contexts;
+  const uint32_t bytes = contexts != NULL ? weft_contexts_constant_bytes(contexts) : 0;
+  if (contexts != NULL &&
+      (bytes == 0 || bytes + ((event->fixed_size + 7) & ~7u) > WEFT_STATE_IMAGE_BYTES)) {
+    return;
+  }
+  const uint32_t size = (uint32_t)sizeof(struct weft_record) + bytes + event->fixed_size;
   state->word0 = weft_record_word0(size, t->event);
   state->increment = weft_record_increment(size);
   state->ring = &weft_anchor->channels[t->channel].ring;
-  state->key |= WEFT_STATE_FAST;
+  state->key |= contexts != NULL ? WEFT_STATE_CONTEXTS : WEFT_STATE_FAST;
 }
 
 const struct weft_event_state* weft_decide(struct weft_event* event, uint32_t word) {

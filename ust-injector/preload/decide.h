@@ -11,6 +11,10 @@
 
 // One target, no filter, no context, no segment, rseq and a clock that a section can read.
 #define WEFT_STATE_FAST (1ull << 32)
+// The same with contexts that take the same number of bytes at each event: they and the fixed part are put
+// together on the stack, at most WEFT_STATE_IMAGE_BYTES (signal stacks are small).
+#define WEFT_STATE_CONTEXTS (1ull << 33)
+#define WEFT_STATE_IMAGE_BYTES 224u
 
 struct weft_target {
   uint16_t channel;       // index of weft_channels
@@ -20,8 +24,8 @@ struct weft_target {
 };
 
 struct weft_event_state {
-  uint64_t key;  // the enable word that was decided on, WEFT_STATE_FAST
-  // With WEFT_STATE_FAST, for weft_write_words:
+  uint64_t key;  // the enable word that was decided on, and one of the two above
+  // With one of them, for weft_write_words:
   uint64_t word0;
   uint64_t increment;
   const struct weft_writer_ring* ring;

@@ -29,10 +29,13 @@ static uint64_t now_cycles(void) { return weft_cycles(); }
 
 // Threads that share a thread pointer are told apart by their ids, and one of them may have been killed
 // while it owned the lock: nothing that it did not commit is visible, so the lock is taken from it.
-static uint64_t shared_owner(struct weft_slot* slot) {
+static uint64_t shared_owner(const struct weft_writer_ring* ring) {
+  struct weft_slot* slot = ring->slots + ring->atomic_slot;
   // relaxed: a guess; the exchange decides
   uint64_t owner = __atomic_load_n(&slot->lock, __ATOMIC_RELAXED);
-  for (uint32_t spins = 0; owner != 0 && spins < WEFT_ATOMIC_SPINS / 4; ++spins) {
+  // relaxed: a hint. Who was waited for in vain is not waited for again
+  const uint64_t stuck = __atomic_load_n(&ring->stuck_owner, __ATOMIC_RELAXED);
+  for (uint32_t spins = 0; owner != 0 && owner != stuck && spins < WEFT_ATOMIC_SPINS / 4; ++spins) {
     weft_spin_pause();
     // relaxed: as above
     if (__atomic_load_n(&slot->lock, __ATOMIC_RELAXED) != owner) owner = 0;
@@ -44,10 +47,8 @@ static uint64_t shared_owner(struct weft_slot* slot) {
   return (uint64_t)weft_syscall(__NR_gettid, 0);
 }
 
-static void write_atomically(const struct weft_writer_ring* ring,
-                             const struct weft_record_parts* parts) {
-  const uint64_t self = weft_process.shares_tls ? shared_owner(ring->slots + ring->atomic_slot)
-                                                : weft_thread_pointer();
+static void write_atomically(struct weft_writer_ring* ring, const struct weft_record_parts* parts) {
+  const uint64_t self = weft_process.shares_tls ? shared_owner(ring) : weft_thread_pointer();
   weft_atomic_write(ring, self, parts, weft_cpu(),
                     ring->clock == WEFT_CLOCK_TSC ? now_cycles : weft_clock_monotonic);
 }
@@ -200,18 +201,28 @@ static void record(const struct weft_event* event, const struct weft_target* tar
   }
 }
 
+// No decision could be made. If the one before wanted the event, this one probably would.
+static void count_undecided(const struct weft_event_state* before) {
+  for (uint32_t i = 0; i < before->target_count; ++i) {
+    const uint32_t channel = before->targets[i].channel;
+    // A filter's answer is not known: rather one too many.
+    if (weft_anchor->channels[channel].ring.slots != NULL) discard(channel, WEFT_DISCARD_CONTENDED);
+  }
+}
+
 static __attribute__((noinline)) void emit_slowly(struct weft_event* event, const void* fixed,
                                                   const struct weft_segment* segments,
                                                   const void* ip) {
-  // relaxed: the word is a generation; what it stands for is read with acquire in weft_rules
-  const uint32_t word = __atomic_load_n(event->enabled, __ATOMIC_RELAXED);
+  // acquire: the rules of this word are read after it (P1 before P2)
+  const uint32_t word = __atomic_load_n(event->enabled, __ATOMIC_ACQUIRE);
   if (word == 0 || weft_process.no_clock) return;
   // acquire: pairs with the release that published the state
   const struct weft_event_state* state =
       __atomic_load_n((const struct weft_event_state* const*)&event->state, __ATOMIC_ACQUIRE);
   if ((uint32_t)state->key != word) {
+    const struct weft_event_state* before = state;
     state = weft_decide(event, word);
-    if (state == NULL) return;
+    if (state == NULL) return count_undecided(before);
   }
   for (uint32_t i = 0; i < state->target_count; ++i) {
     const struct weft_target* target = &state->targets[i];
@@ -219,12 +230,34 @@ static __attribute__((noinline)) void emit_slowly(struct weft_event* event, cons
   }
 }
 
+// WEFT_STATE_CONTEXTS. `state` is that of the event's enable word.
+static __attribute__((noinline)) void emit_with_contexts(struct weft_event* event,
+                                                         const struct weft_event_state* state,
+                                                         const void* fixed,
+                                                         const struct weft_segment* segments,
+                                                         const void* ip) {
+  uint8_t image[WEFT_STATE_IMAGE_BYTES + 8] __attribute__((aligned(8)));
+  uint8_t* to =
+      image + weft_contexts_write(weft_channels[state->targets[0].channel].contexts, image, ip);
+  // The fixed part is readable up to a multiple of 8 bytes.
+  for (uint32_t i = 0; i < event->fixed_size; i += 8) {
+    __builtin_memcpy(to + i, (const uint8_t*)fixed + i, 8);
+  }
+  if (__builtin_expect(
+          weft_write_words(thread_rseq(), weft_process.slot_id_offset, state->ring, state->word0,
+                           state->increment, (const uint64_t*)image) == WEFT_WRITE_COMMITTED,
+          1)) {
+    return;
+  }
+  emit_slowly(event, fixed, segments, ip);
+}
+
 void weft_emit(struct weft_event* event, const void* fixed, const struct weft_segment* segments,
                const void* ip) {
   // consume in effect (address dependency): the state is complete before it is published
   const struct weft_event_state* state =
       __atomic_load_n((const struct weft_event_state* const*)&event->state, __ATOMIC_RELAXED);
-  // relaxed: see emit_slowly
+  // relaxed: it is only compared with what was decided for it
   const uint32_t word = __atomic_load_n(event->enabled, __ATOMIC_RELAXED);
   if (__builtin_expect(state->key == (word | WEFT_STATE_FAST), 1) &&
       __builtin_expect(
@@ -233,12 +266,16 @@ void weft_emit(struct weft_event* event, const void* fixed, const struct weft_se
           1)) {
     return;
   }
-  emit_slowly(event, fixed, segments, ip);
+  if (state->key == (word | WEFT_STATE_CONTEXTS)) {
+    emit_with_contexts(event, state, fixed, segments, ip);
+  } else {
+    emit_slowly(event, fixed, segments, ip);
+  }
 }
 
 // The decision in force; NULL: the event is off.
 static const struct weft_event_state* current_state(struct weft_event* event) {
-  const uint32_t word = __atomic_load_n(event->enabled, __ATOMIC_RELAXED);  // relaxed: as above
+  const uint32_t word = __atomic_load_n(event->enabled, __ATOMIC_ACQUIRE);  // acquire: as above
   if (word == 0) return NULL;
   const struct weft_event_state* state = __atomic_load_n(
       (const struct weft_event_state* const*)&event->state, __ATOMIC_ACQUIRE);  // acquire: as above
