@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,7 +16,10 @@
 namespace weft::kill_test {
 namespace {
 
-bool Long() { return getenv("WEFT_LONG") != nullptr; }
+bool Long() {
+  const char* const value = getenv("WEFT_LONG");
+  return value != nullptr && std::string(value) == "1";
+}
 
 // The two halves of P3. `exact`: nobody was killed.
 void ExpectBalance(const Books& b, bool exact) {
@@ -64,7 +68,7 @@ INSTANTIATE_TEST_SUITE_P(Kill, Threads,
 
 TEST(Kill, AtRandomLosesNothingThatWasCommitted) {
   std::mt19937_64 random(20261121);
-  const int rounds = Long() ? 5000 : 1000;
+  const int rounds = Long() ? 50000 : 5000;
   const char* const kFlags[] = {"-", "s", "st", "stf", "v"};
   for (int i = 0; i < rounds && !HasFailure(); ++i) {
     SCOPED_TRACE(i);
@@ -78,6 +82,33 @@ TEST(Kill, AtRandomLosesNothingThatWasCommitted) {
     }
     ExpectBalance(world.Finish(worker, true), false);
   }
+}
+
+// Another thread may have its event's id already, and writes to a ring as soon as it is there.
+TEST(Kill, ARingSetIsAnnouncedWithItsDescriptions) {
+  World world({});
+  const pid_t worker = world.Start(1, 2000, "p");
+  int status = 0;
+  ASSERT_EQ(waitpid(worker, &status, WUNTRACED), worker);
+  ASSERT_EQ(ptrace(PTRACE_SEIZE, worker, nullptr, PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD), 0);
+  ASSERT_EQ(waitpid(worker, &status, 0), worker);
+  kill(worker, SIGCONT);
+  bool announced = false;
+  while (!announced) {
+    ASSERT_EQ(ptrace(PTRACE_SYSCALL, worker, nullptr, 0), 0);
+    ASSERT_EQ(waitpid(worker, &status, 0), worker);
+    ASSERT_TRUE(WIFSTOPPED(status));
+    if (WSTOPSIG(status) != (SIGTRAP | 0x80)) continue;
+    __ptrace_syscall_info call{};
+    ASSERT_GT(ptrace(PTRACE_GET_SYSCALL_INFO, worker, sizeof(call), &call), 0);
+    // It closes its socket when it has said it.
+    announced = call.op == PTRACE_SYSCALL_INFO_ENTRY && call.entry.nr == SYS_close &&
+                world.HasCallers();
+  }
+  const Books b = world.Finish(worker, true);
+  EXPECT_EQ(b.wrong, "");
+  EXPECT_EQ(b.ring_sets, 1U);
+  EXPECT_EQ(b.undescribed, 0U);
 }
 
 // Stops the worker, replaces one instruction by a breakpoint, and kills it when it gets there: all

@@ -3,6 +3,7 @@
 #include "tests/kill/world.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -112,6 +113,11 @@ pid_t World::Start(int threads, uint64_t events, const std::string& flags) {
 
 void World::Wrong(const std::string& what) {
   if (result_.wrong.empty()) result_.wrong = what;
+}
+
+bool World::HasCallers() const {
+  pollfd fd{listening_.get(), POLLIN, 0};
+  return poll(&fd, 1, 0) == 1;
 }
 
 void World::TakeCallers() {
@@ -238,6 +244,7 @@ Books World::Finish(pid_t worker, bool kill) {
   Poll();
   Poll();  // an overwritten slot needs a second look
   for (Ring& ring : rings_) {
+    result_.undescribed += ring.set->LoadDescriptionsUsed() == 0 ? 1 : 0;
     for (const ring::SlotReader& slot : ring.slots) {
       result_.recorded += Committed(*ring.set, slot.slot());
       result_.overwritten += slot.state().overwritten;

@@ -37,6 +37,7 @@ struct Books {
   uint64_t discarded = 0;
   uint64_t overwritten = 0;
   uint64_t ring_sets = 0;
+  uint64_t undescribed = 0;  // ring sets without a description
   std::string wrong;  // the first contradiction, "" if all is well
 };
 
@@ -51,7 +52,8 @@ class World {
   pid_t Start(int threads, uint64_t events, const std::string& flags);
   // Takes new ring sets and reads what there is.
   void Poll();
-  void AskToStop() { books_->stop = 1; }
+  // A ring set was announced and not taken.
+  [[nodiscard]] bool HasCallers() const;
   // Ends the worker and all its children if they still run; then reads the rest.
   Books Finish(pid_t worker, bool kill);
 

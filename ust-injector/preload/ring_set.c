@@ -187,6 +187,16 @@ static void publish(struct weft_anchor_channel* a, uint8_t* memory,
   __atomic_store_n(&a->ring.slots, (struct weft_slot*)(memory + h->slots_offset), __ATOMIC_SEQ_CST);
 }
 
+// What the channel has and the ring set has not. Under the lock.
+static void copy_descriptions(struct weft_ring_header* h, const struct weft_channel* c) {
+  const uint64_t used = h->descriptions_used;
+  if (used >= c->descriptions_used) return;
+  memcpy((uint8_t*)h + h->descriptions_offset + used, c->descriptions + used,
+         c->descriptions_used - used);
+  // release: the entries' bytes before the length that covers them
+  __atomic_store_n(&h->descriptions_used, c->descriptions_used, __ATOMIC_RELEASE);
+}
+
 static void make_apart(void* arg) {
   struct making* m = arg;
   int fd = -1;
@@ -210,6 +220,8 @@ static void make_apart(void* arg) {
   m->header.magic = 0;
   memcpy(m->memory, &m->header, sizeof(m->header));
   m->header.magic = WEFT_RING_MAGIC;
+  // Before another thread, which has its event's id already, can find the ring.
+  copy_descriptions((struct weft_ring_header*)m->memory, &weft_channels[m->channel]);
   // release: everything above
   __atomic_store_n((uint32_t*)m->memory, WEFT_RING_MAGIC, __ATOMIC_RELEASE);
   ring_the_doorbell(fd, m->header.instance);
@@ -232,7 +244,6 @@ static bool make_ring(uint32_t channel, struct weft_loaded_list* loaded) {
   if (m.memory == NULL) return false;
 
   publish(a, m.memory, &m.header);
-  weft_ring_set_describe(channel);
   weft_channel_count_pending(channel);
   return true;
 }
@@ -278,16 +289,8 @@ bool weft_channel_make_ring(uint32_t channel) {
 }
 
 void weft_ring_set_describe(uint32_t channel) {
-  const struct weft_channel* c = &weft_channels[channel];
   const struct weft_anchor_channel* a = &weft_anchor->channels[channel];
-  if (a->ring.slots == NULL) return;
-  struct weft_ring_header* h = a->header;
-  const uint64_t used = h->descriptions_used;
-  if (used >= c->descriptions_used) return;
-  memcpy((uint8_t*)h + h->descriptions_offset + used, c->descriptions + used,
-         c->descriptions_used - used);
-  // release: the entries' bytes before the length that covers them
-  __atomic_store_n(&h->descriptions_used, c->descriptions_used, __ATOMIC_RELEASE);
+  if (a->ring.slots != NULL) copy_descriptions(a->header, &weft_channels[channel]);
 }
 
 void weft_ring_set_forget(uint32_t channel) {
