@@ -22,19 +22,14 @@ uint8_t* Put(uint8_t* out, T value) {
   return out + sizeof(value);
 }
 
-// The two lowest bits of an event header: its form.
-enum HeaderForm : uint32_t { kTiny = 0, kSmall = 1, kMedium = 2, kExtended = 3 };
-
 }  // namespace
 
 PacketWriter::PacketWriter(const StreamConfig& config, size_t capacity)
     : config_(config),
-      owned_(std::make_unique_for_overwrite<uint8_t[]>(std::max(capacity, kMinPacketCapacity))),
-      buffer_(owned_.get()),
-      capacity_(std::max(capacity, kMinPacketCapacity)),
+      owned_(std::max(capacity, kMinPacketCapacity)),
       last_time_(config.last_time),
       sequence_(config.first_sequence) {
-  Reset();
+  UseBuffer(owned_.span());
 }
 
 PacketWriter::PacketWriter(const StreamConfig& config, std::span<uint8_t> buffer)
@@ -45,34 +40,13 @@ PacketWriter::PacketWriter(const StreamConfig& config, std::span<uint8_t> buffer
 void PacketWriter::UseBuffer(std::span<uint8_t> buffer) {
   assert(buffer.size() >= kMinPacketCapacity && events_ == 0);
   buffer_ = buffer.data();
-  capacity_ = buffer.size();
+  capacity_ = buffer.size() - kPaddingMaxBytes;
   Reset();
 }
 
 void PacketWriter::Reset() {
   at_ = buffer_ + kPacketHeaderBytes;
   events_ = 0;
-}
-
-// The smallest form that holds the id and the time since the last event. A reader completes a short
-// time with the last one's upper bits, one carry at most.
-inline uint8_t* PacketWriter::PutEventHeader(uint8_t* out, uint32_t id, uint64_t time) const {
-  const uint64_t delta = time - last_time_;
-  if (id < 64 && delta < (1U << 24)) {
-    const auto first = static_cast<uint32_t>(id << 2);
-    if (delta < (1U << 16)) {
-      const uint32_t word = kTiny | first | static_cast<uint32_t>(time & 0xffff) << 8;
-      std::memcpy(out, &word, 4);  // the fourth byte is overwritten
-      return out + 3;
-    }
-    return Put(out, static_cast<uint32_t>(kSmall | first | static_cast<uint32_t>(time) << 8));
-  }
-  if (id < (1U << 14) && delta < (uint64_t{1} << 32)) {
-    out = Put(out, static_cast<uint16_t>(kMedium | id << 2));
-    return Put(out, static_cast<uint32_t>(time));
-  }
-  *out++ = kExtended;
-  return Put(Put(out, id), time);
 }
 
 Appended PacketWriter::Refuse(uint64_t last_time) {
@@ -93,7 +67,7 @@ Appended PacketWriter::Append(uint64_t time, const Channel& channel, const Event
   if (first) last_time_ = time;  // what a reader starts from: the packet's begin
   const uint8_t* in = body.data();
   const uint8_t* end = in + body.size();
-  RunResult run{in, PutEventHeader(at_, event.id, time)};
+  RunResult run{in, PutEventHeader(at_, event.id, last_time_, time)};
   if (!channel.context_plan.steps.empty()) run = RunPlan(channel.context_plan, in, end, run.out);
   if (run.out == nullptr) return Refuse(last_before);
   if (event.plan.verbatim) {
@@ -112,10 +86,14 @@ Appended PacketWriter::Append(uint64_t time, const Channel& channel, const Event
   return Appended::kOk;
 }
 
-std::span<const uint8_t> PacketWriter::Finish(uint64_t discarded_total, uint64_t end_time) {
+std::span<const uint8_t> PacketWriter::Finish(uint64_t discarded_total, uint64_t end_time,
+                                              size_t packet_bytes) {
   const uint64_t last = std::max(last_time_, end_time);
   const uint64_t begin = events_ > 0 ? begin_time_ : last;
-  const auto size = static_cast<size_t>(at_ - buffer_);
+  const size_t content = bytes();
+  const size_t size = std::max(content, packet_bytes);
+  assert(size - content <= kPaddingMaxBytes);
+  std::memset(at_, 0, size - content);
   uint8_t* out = Put(buffer_, kMagic);
   out = std::copy(config_.trace_uuid.begin(), config_.trace_uuid.end(), out);
   out = Put(out, config_.channel_id);
@@ -123,7 +101,7 @@ std::span<const uint8_t> PacketWriter::Finish(uint64_t discarded_total, uint64_t
   assert(out == buffer_ + kContextOffset);
   out = Put(out, begin);
   out = Put(out, last);
-  out = Put(out, uint64_t{size} * 8);
+  out = Put(out, uint64_t{content} * 8);
   out = Put(out, uint64_t{size} * 8);
   out = Put(out, sequence_);
   out = Put(out, discarded_total);

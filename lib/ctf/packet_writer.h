@@ -17,9 +17,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <cstring>
 #include <span>
 
+#include "lib/base/page_buffer.h"
+#include "lib/ctf/copy.h"
 #include "lib/ctf/event_class.h"
 #include "lib/ctf/schema.h"
 
@@ -40,10 +42,11 @@ inline constexpr size_t kPacketHeaderBytes = 84;          // header and context 
 inline constexpr size_t kEventHeaderMaxBytes = 13;        // the largest event header
 inline constexpr size_t kMinPacketCapacity = 128 * 1024;  // a record of 64 KiB always fits
 inline constexpr size_t kDefaultPacketCapacity = 1024 * 1024;
+inline constexpr size_t kPaddingMaxBytes = 4096;          // there is always room for so much
 
 class PacketWriter {
  public:
-  // Owns a buffer of `capacity` bytes (at least kMinPacketCapacity).
+  // Owns a buffer of `capacity` bytes (at least kMinPacketCapacity), at the beginning of a page.
   explicit PacketWriter(const StreamConfig& config, size_t capacity = kDefaultPacketCapacity);
   // Writes into the caller's buffer, same minimum.
   PacketWriter(const StreamConfig& config, std::span<uint8_t> buffer);
@@ -57,9 +60,14 @@ class PacketWriter {
   Appended Append(uint64_t time_ns, const Channel& channel, const EventClass& event,
                   std::span<const uint8_t> body);
 
+  // Many events of one class, faster than Append one by one; see below.
+  class Run;
+
   // Completes the packet, also an empty one. `discarded_total`: all events of this stream discarded
   // so far. `end_time`: nothing older will be appended later (raised to the last event's time).
-  std::span<const uint8_t> Finish(uint64_t discarded_total, uint64_t end_time_ns);
+  // Zeros are added up to `packet_bytes`, which is at most kPaddingMaxBytes more than bytes().
+  std::span<const uint8_t> Finish(uint64_t discarded_total, uint64_t end_time_ns,
+                                  size_t packet_bytes = 0);
 
   // The packet that Finish returned last was stored nowhere and never will be: the next one gets its
   // number, so that readers count its events (the caller adds them to discarded_total) but no gap.
@@ -75,10 +83,9 @@ class PacketWriter {
  private:
   void Reset();
   Appended Refuse(uint64_t last_time);
-  uint8_t* PutEventHeader(uint8_t* out, uint32_t id, uint64_t time) const;
 
   StreamConfig config_;
-  std::unique_ptr<uint8_t[]> owned_;
+  PageBuffer owned_;
   uint8_t* buffer_ = nullptr;
   uint8_t* at_ = nullptr;
   size_t capacity_ = 0;
@@ -87,6 +94,85 @@ class PacketWriter {
   uint64_t last_time_ = 0;
   uint64_t sequence_ = 0;
   uint64_t late_ = 0;
+};
+
+// The two lowest bits of an event header: its form.
+enum HeaderForm : uint32_t { kTiny = 0, kSmall = 1, kMedium = 2, kExtended = 3 };
+
+// The smallest form that holds the id and the time since the last event. A reader completes a short
+// time with the last one's upper bits, one carry at most. Returns what is behind it; may write up to
+// kEventHeaderMaxBytes.
+inline uint8_t* PutEventHeader(uint8_t* out, uint32_t id, uint64_t last_time, uint64_t time) {
+  const auto put = [&out](auto value) {
+    std::memcpy(out, &value, sizeof(value));
+    out += sizeof(value);
+  };
+  const uint64_t delta = time - last_time;
+  const uint32_t first = id << 2;
+  if (id < 64 && delta < (1U << 24)) {
+    const auto low = static_cast<uint32_t>(time);
+    if (delta >= (1U << 16)) {
+      put(kSmall | first | low << 8);
+      return out;
+    }
+    put(kTiny | first | (low & 0xffff) << 8);
+    return out - 1;  // the fourth byte is overwritten
+  }
+  if (id < (1U << 14) && delta < (uint64_t{1} << 32)) {
+    put(static_cast<uint16_t>(kMedium | first));
+    put(static_cast<uint32_t>(time));
+    return out;
+  }
+  put(uint8_t{kExtended});
+  put(id);
+  put(time);
+  return out;
+}
+
+// Appends events whose bodies go into the packet as they are (see CanRun), behind at least one that
+// Append took. The writer is used again when the run is gone.
+class PacketWriter::Run {
+ public:
+  // Events of this class can be appended by a run; their bodies have `bytes` bytes.
+  static bool CanRun(const Channel& channel, const EventClass& event, size_t bytes) {
+    return channel.context_plan.verbatim && event.plan.verbatim &&
+           bytes == size_t{channel.context_plan.fixed_size} + event.plan.fixed_size;
+  }
+
+  Run(PacketWriter& writer, const EventClass& event, size_t bytes)
+      : writer_(&writer),
+        id_(event.id),
+        bytes_(bytes),
+        at_(writer.at_),
+        room_end_(writer.buffer_ + writer.capacity_ - bytes - kEventHeaderMaxBytes),
+        last_time_(writer.last_time_) {}
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+  ~Run() {
+    writer_->at_ = at_;
+    writer_->last_time_ = last_time_;
+    writer_->events_ += events_;
+  }
+
+  // False: it is for Append to find out why not; nothing was written.
+  bool Put(uint64_t time, const uint8_t* body) {
+    if (time < last_time_ || at_ > room_end_) return false;
+    at_ = PutEventHeader(at_, id_, last_time_, time);
+    CopyBytes(at_, body, bytes_);
+    at_ += bytes_;
+    last_time_ = time;
+    events_++;
+    return true;
+  }
+
+ private:
+  PacketWriter* writer_;
+  uint32_t id_;
+  size_t bytes_;
+  uint8_t* at_;
+  const uint8_t* room_end_;
+  uint64_t last_time_;
+  uint64_t events_ = 0;
 };
 
 // What the fixed front of a packet says; for stores and relays that pass packets on.

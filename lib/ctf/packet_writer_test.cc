@@ -239,6 +239,64 @@ TEST_F(PacketWriterTest, TimesNeverGoBack) {
   EXPECT_EQ(info->sequence, 1U);
 }
 
+TEST_F(PacketWriterTest, ARunWritesWhatAppendWrites) {
+  PacketWriter other{{.channel_id = 5, .instance_id = 6, .cpu_id = 7}};
+  uint64_t time = kStart;
+  for (const uint32_t id : {3U, 1000U, 100000U}) {
+    const EventClass event = Class(id, {Int("a"), Int("b", 8)});
+    for (int burst = 0; burst < 40; burst++) {
+      std::vector<std::pair<uint64_t, RecordBuilder>> events(1 + burst);
+      for (auto& [at, body] : events) {
+        time += uint64_t{1} << (burst % 36);
+        at = time;
+        body.Fixed(static_cast<uint32_t>(time)).Fixed(~time);
+        ASSERT_EQ(Append(at, event, body), Appended::kOk);
+      }
+      ASSERT_EQ(other.Append(events[0].first, channel, event, events[0].second.body()),
+                Appended::kOk);
+      ASSERT_TRUE(PacketWriter::Run::CanRun(channel, event, 12));
+      PacketWriter::Run run(other, event, 12);
+      for (size_t i = 1; i < events.size(); i++) {
+        ASSERT_TRUE(run.Put(events[i].first, events[i].second.body().data()));
+      }
+      EXPECT_FALSE(run.Put(time - 1, events[0].second.body().data())) << "a time that goes back";
+    }
+    EXPECT_EQ(other.events(), writer.events());
+    EXPECT_EQ(Hex(other.Finish(0, 0)), Hex(writer.Finish(0, 0)));
+  }
+}
+
+TEST_F(PacketWriterTest, ARunEndsWhereThereMayBeNoRoom) {
+  PacketWriter small({}, kMinPacketCapacity);
+  const EventClass event = Class(0, {{.name = "a", .kind = FieldKind::kArray, .flags = WEFT_FIELD_INLINE,
+                                      .elem_size = 1, .count = 50}});
+  EXPECT_FALSE(PacketWriter::Run::CanRun(channel, event, 49));
+  ASSERT_TRUE(PacketWriter::Run::CanRun(channel, event, 50));
+  const std::vector<uint8_t> body(50, 1);
+  ASSERT_EQ(small.Append(kStart, channel, event, body), Appended::kOk);
+  {
+    PacketWriter::Run run(small, event, body.size());
+    while (run.Put(kStart, body.data())) {
+    }
+  }
+  EXPECT_LE(small.bytes(), kMinPacketCapacity - kPaddingMaxBytes);
+  EXPECT_GT(small.bytes(), kMinPacketCapacity - kPaddingMaxBytes - 50 - kEventHeaderMaxBytes - 4);
+}
+
+TEST_F(PacketWriterTest, PadsWithZeros) {
+  RecordBuilder body;
+  body.Fixed(uint32_t{1});
+  ASSERT_EQ(Append(kStart, Class(0, {Int("a")}), body), Appended::kOk);
+  const size_t content = writer.bytes();
+  const auto packet = writer.Finish(0, 0, content + 5);
+  ASSERT_EQ(packet.size(), content + 5);
+  EXPECT_EQ(Hex(packet.last(5)), "0000000000");
+  const auto info = ReadPacketInfo(packet);
+  ASSERT_TRUE(info);
+  EXPECT_EQ(info->content_bytes, content);
+  EXPECT_EQ(info->packet_bytes, content + 5);
+}
+
 TEST_F(PacketWriterTest, SaysFullBeforeAnyByteTooMany) {
   std::vector<uint8_t> memory(kMinPacketCapacity + 64, 0xee);
   PacketWriter small({}, std::span(memory).first(kMinPacketCapacity));
@@ -249,7 +307,7 @@ TEST_F(PacketWriterTest, SaysFullBeforeAnyByteTooMany) {
   while (small.Append(kStart, channel, event, body.body()) == Appended::kOk) events++;
   EXPECT_EQ(small.Append(kStart, channel, event, body.body()), Appended::kFull);
   EXPECT_EQ(small.events(), events);
-  EXPECT_GT(events, kMinPacketCapacity / 1010);
+  EXPECT_GT(events, (kMinPacketCapacity - kPaddingMaxBytes) / 1010);
   const auto packet = small.Finish(0, 0);
   EXPECT_EQ(packet.size(), kPacketHeaderBytes + events * 1004);
   for (size_t i = kMinPacketCapacity; i < memory.size(); i++) ASSERT_EQ(memory[i], 0xee);

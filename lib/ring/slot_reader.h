@@ -88,6 +88,16 @@ class SlotReader {
     fetched_ = false;
   }
 
+  // After Advance: hands out those of the copy's records that follow and are like the one before, in
+  // order, for as long as `take` says yes.
+  struct Alike {
+    uint64_t from, to;  // their times; also none before its predecessor's
+    uint16_t event, cpu;
+    uint32_t body_bytes;
+  };
+  template <typename Take>  // bool(uint64_t time, const uint8_t* body)
+  void AdvanceWhile(const Alike& alike, Take take);
+
   [[nodiscard]] const SlotState& state() const { return state_; }
   [[nodiscard]] uint64_t position() const { return state_.position; }
   [[nodiscard]] uint64_t end() const { return end_; }
@@ -163,6 +173,36 @@ inline SlotReader::Step SlotReader::Parse() {
   record_.body = {chunk_ + at_ + sizeof(header), header.size - sizeof(header)};
   fetched_ = true;
   return Step::kRecord;
+}
+
+template <typename Take>
+void SlotReader::AdvanceWhile(const Alike& alike, Take take) {
+  const uint32_t size = sizeof(weft_record) + alike.body_bytes;
+  const uint64_t rounded = (uint64_t{size} + 7) & ~uint64_t{7};
+  const uint8_t* at = chunk_ + at_;
+  uint64_t left = chunk_bytes_ - at_;
+  uint64_t last_time = std::max(last_time_, alike.from);
+  uint64_t records = 0;
+  while (left >= rounded) {
+    weft_record header;
+    std::memcpy(&header, at, sizeof(header));
+    if (header.size != size || header.event != alike.event || header.cpu != alike.cpu ||
+        header.time < last_time || header.time > alike.to ||
+        !take(header.time, at + sizeof(header))) {
+      break;
+    }
+    last_time = header.time;
+    at += rounded;
+    left -= rounded;
+    records++;
+  }
+  if (records == 0) return;
+  const uint64_t bytes = records * rounded;
+  state_.position += bytes;
+  state_.accounted += records;
+  state_.in_subbuf += records;
+  at_ += bytes;
+  last_time_ = last_time;
 }
 
 }  // namespace weft::ring

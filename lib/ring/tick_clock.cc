@@ -72,14 +72,14 @@ TickClock::TickClock(TickSource& source, int64_t offset_ns)
     : source_(&source), last_(source.Sample()), offset_ns_(offset_ns) {
   TickSource::Pair pair = source.Sample();
   if (pair.ticks == pair.mono_ns) {
-    ns_per_tick_ = int64_t{1} << 32;
+    line_.ns_per_tick = int64_t{1} << 32;
   } else {
     while (pair.mono_ns - last_.mono_ns < kFirstMeasureNs) pair = source.Sample();
-    ns_per_tick_ = Rate(last_, pair);
+    line_.ns_per_tick = Rate(last_, pair);
   }
   last_ = pair;
-  origin_ticks_ = pair.ticks;
-  origin_ns_ = pair.mono_ns + static_cast<uint64_t>(offset_ns);
+  line_.origin_ticks = pair.ticks;
+  line_.origin_ns = pair.mono_ns + static_cast<uint64_t>(offset_ns);
 }
 
 void TickClock::Calibrate() {
@@ -93,9 +93,9 @@ void TickClock::Calibrate() {
   const auto behind = static_cast<int64_t>(truth - here);
   const auto limit = static_cast<int64_t>(kLeadNs / 1'000'000) * kMaxSlewPerMillion;
   const int64_t slew = std::clamp(behind, -limit, limit);
-  origin_ticks_ = pair.ticks;
-  origin_ns_ = here;
-  ns_per_tick_ = rate + static_cast<int64_t>(static_cast<__int128>(rate) * slew /
+  line_.origin_ticks = pair.ticks;
+  line_.origin_ns = here;
+  line_.ns_per_tick = rate + static_cast<int64_t>(static_cast<__int128>(rate) * slew /
                                              static_cast<int64_t>(kLeadNs));
 }
 

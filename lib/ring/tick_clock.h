@@ -48,25 +48,33 @@ class TickClock {
   // About once a second, between records; sooner than after 100 ms it does nothing.
   void Calibrate();
 
+  // What converts, until the next Calibrate.
+  struct Line {
+    uint64_t origin_ticks = 0;
+    uint64_t origin_ns = 0;
+    int64_t ns_per_tick = 0;  // 32.32 fixed point
+
+    [[nodiscard]] uint64_t ToNs(uint64_t ticks) const {
+      // Signed: records from before the origin are as good as those after it.
+      const auto delta = static_cast<__int128>(static_cast<int64_t>(ticks - origin_ticks));
+      return origin_ns + static_cast<uint64_t>(static_cast<int64_t>((delta * ns_per_tick) >> 32));
+    }
+  };
+  [[nodiscard]] const Line& line() const { return line_; }
+
   [[nodiscard]] uint64_t Now() { return source_->Ticks(); }
-  [[nodiscard]] uint64_t ToNs(uint64_t ticks) const {
-    // Signed: records from before the origin are as good as those after it.
-    const auto delta = static_cast<__int128>(static_cast<int64_t>(ticks - origin_ticks_));
-    return origin_ns_ + static_cast<uint64_t>(static_cast<int64_t>((delta * ns_per_tick_) >> 32));
-  }
+  [[nodiscard]] uint64_t ToNs(uint64_t ticks) const { return line_.ToNs(ticks); }
   // Ticks in so many nanoseconds, rounded down.
   [[nodiscard]] uint64_t TicksIn(uint64_t ns) const {
     return static_cast<uint64_t>((static_cast<unsigned __int128>(ns) << 32) /
-                                 static_cast<unsigned __int128>(ns_per_tick_));
+                                 static_cast<unsigned __int128>(line_.ns_per_tick));
   }
 
  private:
   TickSource* source_;
   TickSource::Pair last_;
   int64_t offset_ns_;
-  uint64_t origin_ticks_ = 0;
-  uint64_t origin_ns_ = 0;
-  int64_t ns_per_tick_ = 0;  // 32.32 fixed point
+  Line line_;
 };
 
 }  // namespace weft::ring

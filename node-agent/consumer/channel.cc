@@ -121,7 +121,7 @@ void Channel::EndRings() {
 
 // What rings know to be missing goes into the streams' counts of discarded events.
 void Channel::CountMissing() {
-  const uint64_t now_ns = clock_->ToNs(std::max(promise_, uint64_t{1}));
+  const uint64_t now_ns = PromiseNs();
   for (const auto& input : rings_) {
     for (const auto& cursor : input->cursors()) {
       if (cursor == nullptr) continue;
@@ -143,7 +143,7 @@ void Channel::CountMissing() {
 Status Channel::Flush() {
   EndRings();
   CountMissing();
-  return streams_.Flush(clock_->ToNs(promise_), totals_.delivered, totals_.lost[kLostStore]);
+  return streams_.Flush(PromiseNs(), totals_.delivered, totals_.lost[kLostStore]);
 }
 
 void Channel::Acknowledge() {

@@ -109,6 +109,8 @@ class Channel {
   Run TakeRun(Cursor& cursor, uint64_t limit, bool one_copy, uint64_t& budget);
   // The record at hand becomes an event, or a lost one. False: it has to wait.
   bool Take(Cursor& cursor);
+  // After Take and Advance: the records up to `limit` that follow and are like that one, in one go.
+  void TakeAlike(Cursor& cursor, uint64_t limit);
   void Lose(Cursor& cursor, LostReason reason);
   // Makes the cursor's next record be at hand. False: none now.
   bool Prime(Cursor& cursor, uint64_t& budget);
@@ -116,6 +118,8 @@ class Channel {
   void TakeBufferAway(Cursor& cursor);
   void SiftDown(size_t at);
   void UpdatePressure();
+  // 0: none yet.
+  [[nodiscard]] uint64_t PromiseNs() const { return promise_ == 0 ? 0 : clock_->ToNs(promise_); }
   void CountMissing();
   void EndRings();
   void CountCorrupt(RingInput& input);

@@ -192,6 +192,7 @@ Channel::Run Channel::TakeRun(Cursor& cursor, uint64_t limit, bool one_copy, uin
       return Run::kMore;
     }
     cursor.reader.Advance();
+    TakeAlike(cursor, limit);
     if (!Prime(cursor, budget)) return Run::kEnd;
   } while (cursor.time <= limit && !(one_copy && cursor.copies != copy));
   return Run::kMore;
@@ -230,6 +231,27 @@ bool Channel::Take(Cursor& cursor) {
   cursor.last_cpu = record.cpu;
   pending_ = true;
   return true;
+}
+
+// Most records of a busy ring are of one event and one CPU, and of constant size: what Take asks about
+// each of them has the same answer, or is asked here.
+void Channel::TakeAlike(Cursor& cursor, uint64_t limit) {
+  const ring::RecordView& last = cursor.reader.record();
+  const ctf::EventClass* event = cursor.input->Known(last.event);
+  if (event == nullptr || !streams_.Has(last.cpu) || streams_.writer(last.cpu).events() == 0 ||
+      !ctf::PacketWriter::Run::CanRun(schema_, *event, last.body.size())) {
+    return;
+  }
+  const ring::TickClock::Line clock = clock_->line();
+  ctf::PacketWriter::Run run(streams_.writer(last.cpu), *event, last.body.size());
+  cursor.reader.AdvanceWhile({.from = promise_,
+                              .to = std::min(limit, latest_),
+                              .event = last.event,
+                              .cpu = last.cpu,
+                              .body_bytes = static_cast<uint32_t>(last.body.size())},
+                             [&](uint64_t time, const uint8_t* body) {
+                               return run.Put(clock.ToNs(time), body);
+                             });
 }
 
 void Channel::Lose(Cursor& cursor, LostReason reason) {

@@ -62,8 +62,9 @@ Status CpuStreams::Flush(uint64_t end_time_ns, uint64_t& delivered, uint64_t& lo
     const uint64_t events = stream->writer.events();
     if (events == 0 && stream->missing == stream->missing_written) continue;
     const uint64_t missing = stream->missing;
+    const size_t bytes = store_->PacketBytes(stream->handle, stream->writer.bytes());
     Status written =
-        store_->WritePacket(stream->handle, stream->writer.Finish(missing, end_time_ns));
+        store_->WritePacket(stream->handle, stream->writer.Finish(missing, end_time_ns, bytes));
     if (written) {
       delivered += events;
       stream->missing_written = missing;

@@ -42,6 +42,9 @@ class CpuStreams {
     return streams_[cpu]->writer.Append(time_ns, *channel_, event, body);
   }
 
+  // The writer of a CPU that Append was called for, until the next Flush.
+  [[nodiscard]] ctf::PacketWriter& writer(uint32_t cpu) { return streams_[cpu]->writer; }
+
   // After kMalformed: false where it was not the record's fault, its file cannot be had.
   [[nodiscard]] bool Has(uint32_t cpu) const {
     return cpu < streams_.size() && streams_[cpu] != nullptr;

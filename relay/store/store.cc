@@ -188,6 +188,13 @@ Result<size_t> TraceStore::AddStream(std::string_view channel, uint32_t number) 
   return streams_.size() - 1;
 }
 
+void TraceStore::JudgeDisk(std::chrono::steady_clock::time_point start) {
+  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - start;
+  write_behind_ = static_cast<uint64_t>(took.count()) > kSlowDiskNs
+                      ? std::min(write_behind_ * 2, kMaxLeftToKernel)
+                      : std::max(write_behind_ / 2, kWriteBehindBytes);
+}
+
 // Advice only: where a file system has no such thing, its own writing has to do, and an error of the
 // disk is reported by fsync.
 void TraceStore::WriteBehind(Stream& stream) {
@@ -205,10 +212,48 @@ void TraceStore::WriteBehind(Stream& stream) {
                           POSIX_FADV_DONTNEED);
     stream.dropped += drop;
   }
-  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - start;
-  write_behind_ = static_cast<uint64_t>(took.count()) > kSlowDiskNs
-                      ? std::min(write_behind_ * 2, kMaxLeftToKernel)
-                      : std::max(write_behind_ / 2, kWriteBehindBytes);
+  JudgeDisk(start);
+}
+
+size_t TraceStore::PacketBytes(size_t stream, size_t content) const {
+  if (no_direct_ || content < kDirectBytes) return content;
+  const uint64_t offset = streams_.at(stream).state.bytes;
+  const uint64_t end = offset + content + kDirectAlignment - 1;
+  return static_cast<size_t>(end / kDirectAlignment * kDirectAlignment - offset);
+}
+
+bool TraceStore::SetDirect(Stream& stream, bool direct) {
+  if (stream.direct == direct) return true;
+  const int flags = ::fcntl(stream.fd.get(), F_GETFL);
+  if (flags < 0 || ::fcntl(stream.fd.get(), F_SETFL,
+                           direct ? flags | O_DIRECT : flags & ~O_DIRECT) != 0) {
+    return false;
+  }
+  stream.direct = direct;
+  return true;
+}
+
+Status TraceStore::WriteBytes(Stream& stream, std::span<const uint8_t> packet) {
+  const uint64_t offset = stream.state.bytes;
+  const auto on_page = [](uint64_t n) { return n % kDirectAlignment == 0; };
+  const bool direct = !no_direct_ && left_to_cache_ == 0 && packet.size() >= kDirectBytes &&
+                      on_page(packet.size()) && on_page(offset) &&
+                      on_page(reinterpret_cast<uintptr_t>(packet.data()));
+  if (direct && SetDirect(stream, true)) {
+    const auto start = std::chrono::steady_clock::now();
+    Status written = AppendAt(stream.fd.get(), offset, packet, stream.state.file);
+    if (written) {
+      if (stream.behind == offset) stream.behind = stream.dropped = offset + packet.size();
+      JudgeDisk(start);
+      if (write_behind_ > kWriteBehindBytes) left_to_cache_ = write_behind_;
+    }
+    if (written || written.error().sys_errno != EINVAL) return written;
+  }
+  // EINVAL: a file system that does not say at once that it has no direct writes, or other pages.
+  no_direct_ = no_direct_ || direct;
+  (void)SetDirect(stream, false);
+  left_to_cache_ -= std::min<uint64_t>(left_to_cache_, packet.size());
+  return AppendAt(stream.fd.get(), offset, packet, stream.state.file);
 }
 
 Status TraceStore::WritePacket(size_t stream, std::span<const uint8_t> packet) {
@@ -218,7 +263,7 @@ Status TraceStore::WritePacket(size_t stream, std::span<const uint8_t> packet) {
     return Fail(ErrorCode::kCorrupt, to.state.file + ": packet says another size than it has");
   }
   if (to.state.has_packets && info.sequence <= to.state.last_sequence) return {};
-  WEFT_TRY(AppendAt(to.fd.get(), to.state.bytes, packet, to.state.file));
+  WEFT_TRY(WriteBytes(to, packet));
   to.state.bytes += packet.size();
   to.state.packets++;
   to.state.has_packets = true;

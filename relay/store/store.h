@@ -7,14 +7,16 @@
 //      is cut off at once when a write fails, and when the folder is opened again;
 //   2. metadata is written before the packets that need it (the caller appends it first);
 //   3. a packet is there once: a sequence number that is not above the stream's last one is ignored.
-// Files are written to disk behind the writer and leave the page cache, but for their newest
-// kCachedBytes: a long trace neither pushes what others need out of memory nor grows a heap of dirty
-// pages until the kernel stops the writer for it (docs/adr/0008).
+// Large packets go to the disk directly, small ones through the page cache; there, files are written to
+// disk behind the writer and leave it, but for their newest kCachedBytes: a long trace neither pushes what
+// others need out of memory nor grows a heap of dirty pages until the kernel stops the writer for it
+// (docs/adr/0008).
 // The store never opens a file itself: it asks a FileMaker, so that a process without the right to
 // call open can use it.
 #ifndef WEFT_RELAY_STORE_STORE_H_
 #define WEFT_RELAY_STORE_STORE_H_
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -22,6 +24,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/base/page_buffer.h"
 #include "lib/base/result.h"
 #include "lib/base/unique_fd.h"
 
@@ -52,12 +55,15 @@ Status CheckRelativeName(std::string_view name);
 std::string UserTracePath(uint32_t uid);
 std::string KernelTracePath();
 
-// What is written to disk at a time. Smaller pieces cost more, larger ones take longer.
+// A packet so large is worth a direct write. Its bytes in memory and in the file lie on pages.
+inline constexpr size_t kDirectBytes = 128 * 1024;
+inline constexpr size_t kDirectAlignment = PageBuffer::kPageBytes;
+// Of the page cache's data, what is written to disk at a time. Smaller pieces cost more, larger ones take longer.
 inline constexpr uint64_t kWriteBehindBytes = 1024 * 1024;
 // Of a stream's newest data, what stays in the page cache: live readers read there.
 inline constexpr uint64_t kCachedBytes = 16 * 1024 * 1024;
 // A disk that keeps a writer for longer is asked less often: each time twice as much is left to the
-// kernel's own writing before the next try, up to so much.
+// page cache and the kernel's own writing before the next try, up to so much.
 inline constexpr uint64_t kSlowDiskNs = 2'000'000;
 inline constexpr uint64_t kMaxLeftToKernel = 256 * 1024 * 1024;
 
@@ -93,6 +99,10 @@ class TraceStore {
   [[nodiscard]] const StreamState& state(size_t stream) const { return streams_[stream].state; }
   [[nodiscard]] size_t streams() const { return streams_.size(); }
 
+  // How many bytes a packet with so much content had best have in this stream: perhaps a few more, of
+  // padding.
+  [[nodiscard]] size_t PacketBytes(size_t stream, size_t content) const;
+
   // Appends a whole packet as lib/ctf/packet_writer.h makes it. kCorrupt: it is none. kIo: nothing of
   // it is in the file, the caller may try again or count its events as lost.
   Status WritePacket(size_t stream, std::span<const uint8_t> packet);
@@ -108,9 +118,15 @@ class TraceStore {
     StreamState state;
     uint64_t behind = 0;   // so much was handed to the disk
     uint64_t dropped = 0;  // so much of it left the page cache
+    bool direct = false;   // the descriptor's O_DIRECT
   };
 
+  // Direct if that is possible and the disk was quick.
+  Status WriteBytes(Stream& stream, std::span<const uint8_t> packet);
+  bool SetDirect(Stream& stream, bool direct);
   void WriteBehind(Stream& stream);
+  // After something that waited for the disk since `start`.
+  void JudgeDisk(std::chrono::steady_clock::time_point start);
 
   TraceStore(FileMaker& maker, std::string path) : maker_(&maker), path_(std::move(path)) {}
 
@@ -120,6 +136,8 @@ class TraceStore {
   uint64_t metadata_bytes_ = 0;
   std::vector<Stream> streams_;
   uint64_t write_behind_ = kWriteBehindBytes;  // grows while the disk is slow
+  uint64_t left_to_cache_ = 0;                 // bytes until a direct write is tried again
+  bool no_direct_ = false;                     // the file system has none
 };
 
 }  // namespace weft::store

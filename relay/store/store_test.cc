@@ -84,6 +84,37 @@ TEST_F(StoreTest, AppendsWholePacketsOnceEach) {
   EXPECT_TRUE(store.Sync());
 }
 
+// Direct writes where the file system has them; the file's bytes are the same everywhere.
+TEST_F(StoreTest, LargePacketsLieOnPages) {
+  TraceStore store = Open();
+  const size_t stream = store.AddStream("c", 0).value();
+  PacketWriter writer{ctf::StreamConfig{}};
+  const auto channel = ctf::MakeChannel({.name = "c"}).value();
+  const auto event =
+      ctf::MakeEventClass(0, channel, {.name = "p:e", .fields = {{.name = "a", .elem_size = 8}}})
+          .value();
+  std::string expected;
+  uint64_t number = 0;
+  for (const size_t content : {100UL, 200000UL, 200001UL, 3000UL, 500000UL, 130000UL, 9UL}) {
+    while (writer.bytes() < content) {
+      const auto* bytes = reinterpret_cast<const uint8_t*>(&++number);
+      ASSERT_EQ(writer.Append(number, channel, event, {bytes, 8}), ctf::Appended::kOk);
+    }
+    const size_t bytes = store.PacketBytes(stream, writer.bytes());
+    EXPECT_GE(bytes, writer.bytes());
+    const auto packet = writer.Finish(0, number, bytes);
+    ASSERT_TRUE(store.WritePacket(stream, packet));
+    expected += Chars(packet);
+    EXPECT_EQ(store.state(stream).bytes, expected.size());
+    if (content >= kDirectBytes && bytes != content) {
+      EXPECT_EQ(expected.size() % kDirectAlignment, 0U);
+    }
+  }
+  EXPECT_EQ(File("t/c_0"), expected);
+  TraceStore again = Open();
+  EXPECT_EQ(again.state(again.AddStream("c", 0).value()).packets, 7U);
+}
+
 TEST_F(StoreTest, RefusesWhatIsNoWholePacket) {
   TraceStore store = Open();
   const size_t stream = store.AddStream("c", 0).value();
