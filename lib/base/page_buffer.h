@@ -3,11 +3,13 @@
 #ifndef WEFT_LIB_BASE_PAGE_BUFFER_H_
 #define WEFT_LIB_BASE_PAGE_BUFFER_H_
 
+#include <sys/mman.h>
+
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <new>
 #include <span>
+#include <utility>
 
 namespace weft {
 
@@ -16,21 +18,30 @@ class PageBuffer {
   static constexpr size_t kPageBytes = 4096;
 
   PageBuffer() = default;
-  // At least `bytes`. Throws std::bad_alloc, as all memory does.
-  explicit PageBuffer(size_t bytes)
-      : size_((bytes + kPageBytes - 1) / kPageBytes * kPageBytes),
-        data_(static_cast<uint8_t*>(::operator new(size_, kAlignment))) {}
+  // At least `bytes`, given back as soon as they are not used. Throws std::bad_alloc, as all memory does.
+  explicit PageBuffer(size_t bytes) : size_((bytes + kPageBytes - 1) / kPageBytes * kPageBytes) {
+    void* const memory =
+        ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    data_ = static_cast<uint8_t*>(memory);
+  }
+  PageBuffer(PageBuffer&& other) noexcept
+      : size_(std::exchange(other.size_, 0)), data_(std::exchange(other.data_, nullptr)) {}
+  PageBuffer& operator=(PageBuffer&& other) noexcept {
+    std::swap(size_, other.size_);
+    std::swap(data_, other.data_);
+    return *this;
+  }
+  ~PageBuffer() {
+    if (data_ != nullptr) ::munmap(data_, size_);
+  }
 
-  [[nodiscard]] std::span<uint8_t> span() const { return {data_.get(), size_}; }
+  [[nodiscard]] std::span<uint8_t> span() const { return {data_, size_}; }
+  [[nodiscard]] bool empty() const { return data_ == nullptr; }
 
  private:
-  static constexpr std::align_val_t kAlignment{kPageBytes};
-  struct Free {
-    void operator()(uint8_t* data) const { ::operator delete(data, kAlignment); }
-  };
-
   size_t size_ = 0;
-  std::unique_ptr<uint8_t, Free> data_;
+  uint8_t* data_ = nullptr;
 };
 
 }  // namespace weft

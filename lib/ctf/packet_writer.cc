@@ -34,7 +34,7 @@ PacketWriter::PacketWriter(const StreamConfig& config, size_t capacity)
 
 PacketWriter::PacketWriter(const StreamConfig& config, std::span<uint8_t> buffer)
     : config_(config), last_time_(config.last_time), sequence_(config.first_sequence) {
-  UseBuffer(buffer);
+  if (!buffer.empty()) UseBuffer(buffer);
 }
 
 void PacketWriter::UseBuffer(std::span<uint8_t> buffer) {

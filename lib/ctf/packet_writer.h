@@ -48,7 +48,7 @@ class PacketWriter {
  public:
   // Owns a buffer of `capacity` bytes (at least kMinPacketCapacity), at the beginning of a page.
   explicit PacketWriter(const StreamConfig& config, size_t capacity = kDefaultPacketCapacity);
-  // Writes into the caller's buffer, same minimum.
+  // Writes into the caller's buffer, same minimum; an empty one: UseBuffer comes before all else.
   PacketWriter(const StreamConfig& config, std::span<uint8_t> buffer);
 
   // Only between Finish and the next Append.

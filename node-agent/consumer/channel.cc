@@ -140,36 +140,47 @@ void Channel::CountMissing() {
   }
 }
 
-Status Channel::Flush() {
+void Channel::Seal() {
   EndRings();
   CountMissing();
-  return streams_.Flush(PromiseNs(), totals_.delivered, totals_.lost[kLostStore]);
+  streams_.Seal(PromiseNs());
+  sealed_ = {.id = id_,
+             .stream_class = schema_.id,
+             .classes = classes_.size(),
+             .totals = totals_,
+             .rings = restored_};
+  for (const auto& input : rings_) {
+    sealed_.rings.push_back(input->Record());
+    input->Seal();
+  }
+  pending_ = false;
+  committing_ = true;
+}
+
+Status Channel::Settle(ChannelRecord& record) {
+  CpuStreams::Settled settled = streams_.Settle();
+  for (Totals* totals : {&totals_, &sealed_.totals}) {
+    totals->delivered += settled.delivered;
+    totals->lost[kLostStore] += settled.lost;
+  }
+  sealed_.streams = streams_.Records();
+  record = std::move(sealed_);
+  return std::move(settled.status);
 }
 
 void Channel::Acknowledge() {
   for (const auto& input : rings_) {
-    input->Acknowledge();
-    if (input->active() || input->reported) continue;
-    input->reported = true;
-    Report(*input);
+    if (input->Acknowledge() && !input->reported) {
+      input->reported = true;
+      Report(*input);
+    }
   }
-  pending_ = false;
+  committing_ = false;
   UpdatePressure();
 }
 
-ChannelRecord Channel::Record() const {
-  ChannelRecord record{.id = id_,
-                       .stream_class = schema_.id,
-                       .classes = classes_.size(),
-                       .totals = totals_,
-                       .streams = streams_.Records(),
-                       .rings = restored_};
-  for (const auto& input : rings_) record.rings.push_back(input->Record());
-  return record;
-}
-
 bool Channel::drained() const {
-  return closed_ && !pending() &&
+  return closed_ && !pending() && !committing_ &&
          std::all_of(rings_.begin(), rings_.end(), [](const auto& r) { return !r->active(); });
 }
 

@@ -41,7 +41,7 @@ class Channel {
   struct Hooks {
     ClassTable::Announce announce;
     CpuStreams::Prepare prepare;
-    // A packet is full: write and acknowledge everything of the output.
+    // A packet is full: a commit of everything of the output begins.
     std::function<void()> commit;
     // A ring set was added: of a process that says this of itself.
     std::function<void(uint32_t vpid)> notice_vpid = [](uint32_t) {};
@@ -65,11 +65,15 @@ class Channel {
   // Merges what is older than now - lag, at most `budget` bytes. True: something was merged.
   bool Round(uint64_t now, uint64_t lag, uint64_t& budget);
 
-  // Before a commit: counts what is missing, writes packets. After: gives the writers room.
-  Status Flush();
+  // A commit. Seal: counts what is missing, completes packets; from here on records belong to the next
+  // one. Write: the packets go into files, perhaps in another thread (see CpuStreams). Settle: the
+  // journal's record of this commit. Acknowledge, when that is written: gives the writers room.
+  void Seal();
+  void Write() { streams_.Write(); }
+  Status Settle(ChannelRecord& record);
   void Acknowledge();
-  [[nodiscard]] ChannelRecord Record() const;
 
+  // Something is in no commit yet.
   [[nodiscard]] bool pending() const { return pending_ || streams_.pending(); }
   // Some slot holds so much unacknowledged data that its writer may soon have no room.
   [[nodiscard]] bool under_pressure() const { return pressure_; }
@@ -144,7 +148,9 @@ class Channel {
   size_t buffer_memory_ = 0;
   size_t runs_without_look_ = 0;
   uint64_t progress_ = 0;  // bytes copied, ever
-  bool pending_ = false;   // something was read since the last commit
+  bool pending_ = false;   // something was read since the last commit began
+  ChannelRecord sealed_;   // of the commit that is going on
+  bool committing_ = false;
   bool pressure_ = false;
   bool closed_ = false;
 };

@@ -9,20 +9,22 @@
 namespace weft::consumer {
 
 Consumer::Consumer(const Settings& settings, Journal journal, store::FileMaker& maker,
-                   Notice notice)
+                   BackgroundWriter& writer, Notice notice)
     : settings_(settings),
       ticks_(settings.clock),
       clock_(ticks_, settings.realtime_offset_ns),
       mono_(WEFT_CLOCK_MONOTONIC),
       journal_(std::move(journal)),
       maker_(&maker),
+      writer_(&writer),
       notice_(std::move(notice)) {}
 
 Result<std::unique_ptr<Consumer>> Consumer::Make(const Settings& settings, UniqueFd journal_fd,
-                                                 store::FileMaker& maker, Notice notice) {
+                                                 store::FileMaker& maker, BackgroundWriter& writer,
+                                                 Notice notice) {
   WEFT_ASSIGN(Journal journal, Journal::Open(std::move(journal_fd)));
   std::unique_ptr<Consumer> consumer(
-      new Consumer(settings, std::move(journal), maker, std::move(notice)));
+      new Consumer(settings, std::move(journal), maker, writer, std::move(notice)));
   WEFT_TRY(consumer->ReadJournal());
   return consumer;
 }
@@ -72,8 +74,8 @@ Status Consumer::AddChannel(const ipc::ChannelDefinition& definition) {
                            .uuid = settings_.clock_uuid};
     WEFT_ASSIGN(
         std::unique_ptr<Output> made,
-        Output::Open(definition, clock, restore ? &*record : nullptr, *maker_, clock_,
-                     settings_.limits,
+        Output::Open(definition, clock, restore ? &*record : nullptr, *maker_, *writer_,
+                     clock_, settings_.limits,
                      {.write_journal = [this] { return WriteJournal(); },
                       .append_event = [this](Bytes event) { return journal_.AppendEvent(event); },
                       .notice = notice_}));
@@ -171,6 +173,9 @@ uint64_t Consumer::Delay(bool busy, uint64_t now_ns) {
   for (Channel* channel : Channels()) {
     if (channel->closed() && !channel->drained()) delay = std::min(delay, kPollBusy);
     if (channel->under_pressure()) delay = kPollPressed;
+  }
+  for (const auto& output : outputs_) {
+    if (output->committing()) delay = std::min(delay, kPollPressed);
   }
   // Looking at very many rings costs time; it shall not cost more than a tenth of a CPU when idle.
   if (idle >= kIdleAfter) delay = std::max(delay, (after - now_ns) * 10);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything a consumer does, without sockets: traces, channels and rings come by calls, Round() does
-// a bounded piece of work. One thread.
+// a bounded piece of work. Used by one thread; another one waits for the disk (background_writer.h).
 #ifndef WEFT_NODE_AGENT_CONSUMER_CONSUMER_H_
 #define WEFT_NODE_AGENT_CONSUMER_CONSUMER_H_
 
@@ -23,9 +23,10 @@ class Consumer {
  public:
   using Notice = std::function<void(const std::string&)>;
 
-  // Reads the journal; `maker` must outlive the consumer.
+  // Reads the journal; `maker` and `writer` must outlive the consumer.
   static Result<std::unique_ptr<Consumer>> Make(const Settings& settings, UniqueFd journal,
-                                                store::FileMaker& maker, Notice notice);
+                                                store::FileMaker& maker, BackgroundWriter& writer,
+                                                Notice notice);
   Consumer(const Consumer&) = delete;
   Consumer& operator=(const Consumer&) = delete;
 
@@ -49,7 +50,8 @@ class Consumer {
   [[nodiscard]] uint64_t progress() const { return progress_; }
 
  private:
-  Consumer(const Settings& settings, Journal journal, store::FileMaker& maker, Notice notice);
+  Consumer(const Settings& settings, Journal journal, store::FileMaker& maker,
+           BackgroundWriter& writer, Notice notice);
 
   Status ReadJournal();
   Status WriteJournal();
@@ -63,6 +65,7 @@ class Consumer {
   ring::MachineTicks mono_;
   Journal journal_;
   store::FileMaker* maker_;
+  BackgroundWriter* writer_;
   Notice notice_;
   std::vector<std::unique_ptr<Output>> outputs_;
   std::vector<OutputRecord> restored_;

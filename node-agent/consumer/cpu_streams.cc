@@ -2,6 +2,8 @@
 // See cpu_streams.h.
 #include "node-agent/consumer/cpu_streams.h"
 
+#include <algorithm>
+
 #include "node-agent/consumer/limits.h"
 
 namespace weft::consumer {
@@ -19,10 +21,12 @@ Result<CpuStreams::Stream*> CpuStreams::Open(uint32_t cpu, const StreamRecord& r
                                  .cpu_id = cpu,
                                  .first_sequence = record.next_sequence,
                                  .last_time = state.last_time};
-  auto stream = std::make_unique<Stream>(config, kPacketCapacity);
+  auto stream = std::make_unique<Stream>(config);
   stream->handle = handle;
-  stream->missing = record.discarded;
-  stream->missing_written = state.last_discarded;
+  stream->missing = stream->missing_settled = record.discarded;
+  stream->missing_sealed = state.last_discarded;
+  stream->bytes = state.bytes;
+  stream->packets = state.packets;
   if (streams_.size() <= cpu) streams_.resize(cpu + 1);
   streams_[cpu] = std::move(stream);
   return streams_[cpu].get();
@@ -41,10 +45,19 @@ bool CpuStreams::Make(uint32_t cpu, uint64_t time_ns) {
   unanswered_ = !stream && stream.error().code == ErrorCode::kTimeout;
   if (!stream) return false;
   // Readers count what is missing from packet to packet: the first one is empty.
-  if (!store_->WritePacket((*stream)->handle, (*stream)->writer.Finish(0, time_ns))) {
-    (*stream)->writer.TakeBack();
-  }
+  Stream& made = **stream;
+  GiveBuffer(made);
+  if (!store_->WritePacket(made.handle, made.writer.Finish(0, time_ns))) made.writer.TakeBack();
+  made.bytes = store_->state(made.handle).bytes;
+  made.packets = store_->state(made.handle).packets;
   return true;
+}
+
+void CpuStreams::GiveBuffer(Stream& stream) {
+  if (buffers_.empty()) buffers_.emplace_back(kPacketCapacity);
+  stream.buffer = std::move(buffers_.back());
+  buffers_.pop_back();
+  stream.writer.UseBuffer(stream.buffer.span());
 }
 
 void CpuStreams::CountMissing(uint32_t cpu, uint64_t events, uint64_t time_ns) {
@@ -55,44 +68,65 @@ void CpuStreams::CountMissing(uint32_t cpu, uint64_t events, uint64_t time_ns) {
   streams_[cpu]->missing += events;
 }
 
-Status CpuStreams::Flush(uint64_t end_time_ns, uint64_t& delivered, uint64_t& lost) {
-  Status first;
+void CpuStreams::Seal(uint64_t end_time_ns) {
   for (const auto& stream : streams_) {
     if (stream == nullptr) continue;
     const uint64_t events = stream->writer.events();
-    if (events == 0 && stream->missing == stream->missing_written) continue;
-    const uint64_t missing = stream->missing;
+    if (events == 0 && stream->missing == stream->missing_sealed) continue;
+    if (stream->buffer.empty()) GiveBuffer(*stream);
     const size_t bytes = store_->PacketBytes(stream->handle, stream->writer.bytes());
-    Status written =
-        store_->WritePacket(stream->handle, stream->writer.Finish(missing, end_time_ns, bytes));
-    if (written) {
-      delivered += events;
-      stream->missing_written = missing;
+    const auto packet = stream->writer.Finish(stream->missing, end_time_ns, bytes);
+    sealed_.push_back({.stream = stream.get(),
+                       .buffer = std::move(stream->buffer),
+                       .packet = packet,
+                       .events = events,
+                       .missing = stream->missing,
+                       .missing_before = stream->missing_sealed,
+                       .written = {}});
+    stream->missing_sealed = stream->missing;
+  }
+}
+
+void CpuStreams::Write() {
+  for (Sealed& sealed : sealed_) {
+    sealed.written = store_->WritePacket(sealed.stream->handle, sealed.packet);
+  }
+}
+
+CpuStreams::Settled CpuStreams::Settle() {
+  Settled settled;
+  // As many as this commit needed are kept for the next one.
+  buffers_.resize(std::min(buffers_.size(), sealed_.size()));
+  for (Sealed& sealed : sealed_) {
+    Stream& stream = *sealed.stream;
+    if (buffers_.size() < sealed_.size()) buffers_.push_back(std::move(sealed.buffer));
+    stream.missing_settled = sealed.missing;
+    if (sealed.written) {
+      settled.delivered += sealed.events;
+      stream.bytes = store_->state(stream.handle).bytes;
+      stream.packets = store_->state(stream.handle).packets;
       continue;
     }
     // Its number is the next packet's: readers see its events as discarded, and no gap.
-    stream->writer.TakeBack();
-    lost += events;
-    stream->missing += events;
-    if (first) first = std::move(written);
+    stream.writer.TakeBack();
+    stream.missing_sealed = sealed.missing_before;
+    stream.missing += sealed.events;
+    stream.missing_settled += sealed.events;
+    settled.lost += sealed.events;
+    if (settled.status) settled.status = std::move(sealed.written);
   }
-  return first;
+  sealed_.clear();
+  return settled;
 }
 
 bool CpuStreams::pending() const {
   for (const auto& stream : streams_) {
     if (stream != nullptr &&
-        (stream->writer.events() > 0 || stream->missing != stream->missing_written)) {
+        (stream->writer.events() > 0 || stream->missing != stream->missing_sealed)) {
       return true;
     }
   }
   return false;
-}
-
-uint64_t CpuStreams::pending_events() const {
-  uint64_t sum = 0;
-  for (const auto& stream : streams_) sum += stream == nullptr ? 0 : stream->writer.events();
-  return sum;
 }
 
 std::vector<StreamRecord> CpuStreams::Records() const {
@@ -101,22 +135,22 @@ std::vector<StreamRecord> CpuStreams::Records() const {
     const auto& stream = streams_[cpu];
     if (stream == nullptr) continue;
     records.push_back({.cpu = static_cast<uint32_t>(cpu),
-                       .bytes = store_->state(stream->handle).bytes,
+                       .bytes = stream->bytes,
                        .next_sequence = stream->writer.next_sequence(),
-                       .discarded = stream->missing});
+                       .discarded = stream->missing_settled});
   }
   return records;
 }
 
 uint64_t CpuStreams::packets() const {
   uint64_t sum = 0;
-  for (const auto& s : streams_) sum += s == nullptr ? 0 : store_->state(s->handle).packets;
+  for (const auto& s : streams_) sum += s == nullptr ? 0 : s->packets;
   return sum;
 }
 
 uint64_t CpuStreams::bytes() const {
   uint64_t sum = 0;
-  for (const auto& s : streams_) sum += s == nullptr ? 0 : store_->state(s->handle).bytes;
+  for (const auto& s : streams_) sum += s == nullptr ? 0 : s->bytes;
   return sum;
 }
 

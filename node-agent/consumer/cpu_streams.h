@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/base/page_buffer.h"
 #include "lib/ctf/packet_writer.h"
 #include "node-agent/consumer/state.h"
 #include "relay/store/store.h"
@@ -21,7 +22,7 @@ namespace weft::consumer {
 class CpuStreams {
  public:
   // `prepare` gets the number of a stream whose file is about to be opened, and how long it shall be:
-  // what a killed consumer wrote beyond its journal goes away.
+  // what a killed consumer wrote beyond its journal goes away. It settles what was sealed.
   using Prepare = std::function<Status(uint32_t number, uint64_t bytes)>;
 
   CpuStreams(store::TraceStore& store, const ctf::Uuid& trace_uuid, const ctf::Channel& channel,
@@ -35,14 +36,15 @@ class CpuStreams {
   // Goes on with the file of a stream as it was when `record` was made.
   Status Restore(const StreamRecord& record);
 
-  // kFull: Flush, then again. kMalformed also where the stream's file cannot be had.
+  // kFull: Seal, then again. kMalformed also where the stream's file cannot be had.
   ctf::Appended Append(uint32_t cpu, uint64_t time_ns, const ctf::EventClass& event,
                        std::span<const uint8_t> body) {
     if (!Has(cpu) && !Make(cpu, time_ns)) return ctf::Appended::kMalformed;
+    if (streams_[cpu]->buffer.empty()) GiveBuffer(*streams_[cpu]);
     return streams_[cpu]->writer.Append(time_ns, *channel_, event, body);
   }
 
-  // The writer of a CPU that Append was called for, until the next Flush.
+  // The writer of a CPU that Append was called for.
   [[nodiscard]] ctf::PacketWriter& writer(uint32_t cpu) { return streams_[cpu]->writer; }
 
   // After kMalformed: false where it was not the record's fault, its file cannot be had.
@@ -56,14 +58,21 @@ class CpuStreams {
   // So many more events are missing in the stream of `cpu`.
   void CountMissing(uint32_t cpu, uint64_t events, uint64_t time_ns);
 
-  // Writes the packets of all streams that have something new. Nothing older than end_time_ns comes
-  // after it. Events of a packet that could not be written are added to `lost`, others to `delivered`.
-  // The first error of the store, if any; all streams were tried.
-  Status Flush(uint64_t end_time_ns, uint64_t& delivered, uint64_t& lost);
+  // A commit's packets: Seal completes those of all streams that have something new (nothing older than
+  // end_time_ns comes after it), Write puts them into the files, Settle says what became of them. Write
+  // may run in another thread, beside nothing but Append and CountMissing to streams that Has.
+  void Seal(uint64_t end_time_ns);
+  void Write();
+  struct Settled {
+    uint64_t delivered = 0;  // events
+    uint64_t lost = 0;       // of packets that could not be written
+    Status status;           // the first error of the store, if any; all packets were tried
+  };
+  Settled Settle();
 
-  // Something is not in a file yet.
+  // Something was not sealed yet.
   [[nodiscard]] bool pending() const;
-  [[nodiscard]] uint64_t pending_events() const;
+  // As of the last Settle.
   [[nodiscard]] std::vector<StreamRecord> Records() const;
   [[nodiscard]] uint64_t packets() const;
   [[nodiscard]] uint64_t bytes() const;
@@ -71,14 +80,29 @@ class CpuStreams {
 
  private:
   struct Stream {
-    Stream(const ctf::StreamConfig& config, size_t capacity) : writer(config, capacity) {}
+    explicit Stream(const ctf::StreamConfig& config) : writer(config, std::span<uint8_t>()) {}
     ctf::PacketWriter writer;
+    PageBuffer buffer;  // the writer's; none while there is nothing to be written
     size_t handle = 0;
-    uint64_t missing = 0;          // so far
-    uint64_t missing_written = 0;  // of them, in the last packet
+    uint64_t missing = 0;         // so far
+    uint64_t missing_sealed = 0;  // of them, in the last packet
+    // As of the last Settle; missing_settled with the events of a packet that could not be written.
+    uint64_t missing_settled = 0;
+    uint64_t bytes = 0;
+    uint64_t packets = 0;
+  };
+  struct Sealed {
+    Stream* stream = nullptr;
+    PageBuffer buffer;
+    std::span<const uint8_t> packet;
+    uint64_t events = 0;
+    uint64_t missing = 0;
+    uint64_t missing_before = 0;  // in the packet before
+    Status written;
   };
 
   bool Make(uint32_t cpu, uint64_t time_ns);
+  void GiveBuffer(Stream& stream);
   Result<Stream*> Open(uint32_t cpu, const StreamRecord& record);
 
   store::TraceStore* store_;
@@ -88,6 +112,8 @@ class CpuStreams {
   Prepare prepare_;
   bool unanswered_ = false;
   std::vector<std::unique_ptr<Stream>> streams_;  // by CPU
+  std::vector<Sealed> sealed_;
+  std::vector<PageBuffer> buffers_;  // that no packet is in
 };
 
 }  // namespace weft::consumer

@@ -66,6 +66,19 @@ class CpuStreamsTest : public ::testing::Test {
     }
   }
 
+  bool Flush() {
+    Seal();
+    streams->Write();
+    return Settle();
+  }
+  void Seal() { streams->Seal(time); }
+  bool Settle() {
+    const CpuStreams::Settled settled = streams->Settle();
+    delivered += settled.delivered;
+    lost += settled.lost;
+    return settled.status.has_value();
+  }
+
   testing::Folder folder;
   store::DirectoryFileMaker maker;
   ctf::Channel channel;
@@ -79,17 +92,17 @@ class CpuStreamsTest : public ::testing::Test {
 
 TEST_F(CpuStreamsTest, EventsOfAPacketThatCannotBeWrittenAreLostWithoutAGap) {
   Append(10);
-  ASSERT_TRUE(streams->Flush(time, delivered, lost));
+  ASSERT_TRUE(Flush());
   const uint64_t bytes = streams->bytes();
   for (int i = 0; i < 3; i++) {
     Append(7);
     const FilesEndAt end(bytes + 20);
-    ASSERT_FALSE(streams->Flush(time, delivered, lost));
+    ASSERT_FALSE(Flush());
   }
   EXPECT_EQ(streams->bytes(), bytes);
   EXPECT_EQ(streams->Records()[0].next_sequence, 2U);
   Append(5);
-  ASSERT_TRUE(streams->Flush(time, delivered, lost));
+  ASSERT_TRUE(Flush());
   EXPECT_EQ(delivered, 15U);
   EXPECT_EQ(lost, 21U);
   EXPECT_FALSE(streams->pending());
@@ -101,15 +114,39 @@ TEST_F(CpuStreamsTest, EventsOfAPacketThatCannotBeWrittenAreLostWithoutAGap) {
   EXPECT_EQ(packets[2].discarded, 21U);
 }
 
+TEST_F(CpuStreamsTest, WhatIsAppendedWhileAPacketIsWrittenBelongsToTheNextOne) {
+  Append(10);
+  Seal();
+  Append(2);
+  streams->CountMissing(2, 4, time);
+  {
+    const FilesEndAt end(200);
+    streams->Write();
+  }
+  EXPECT_FALSE(Settle());
+  EXPECT_EQ(lost, 10U);
+  // The record of that commit: the four belong to what comes after it.
+  EXPECT_EQ(streams->Records()[0].discarded, 10U);
+  EXPECT_EQ(streams->Records()[0].next_sequence, 1U);
+  Append(1);
+  ASSERT_TRUE(Flush());
+  EXPECT_EQ(delivered, 3U);
+  EXPECT_EQ(streams->Records()[0].discarded, 14U);
+  const auto packets = Packets(folder.path() / "t" / "user_2");
+  ASSERT_EQ(packets.size(), 2U);
+  EXPECT_EQ(packets[1].sequence, 1U);
+  EXPECT_EQ(packets[1].discarded, 14U);
+}
+
 TEST_F(CpuStreamsTest, AStreamWhoseFirstPacketCannotBeWrittenBeginsWithTheNextOne) {
   {
     const FilesEndAt end(10);
     Append(3);
-    ASSERT_FALSE(streams->Flush(time, delivered, lost));
+    ASSERT_FALSE(Flush());
   }
   EXPECT_EQ(lost, 3U);
   Append(4);
-  ASSERT_TRUE(streams->Flush(time, delivered, lost));
+  ASSERT_TRUE(Flush());
   EXPECT_EQ(delivered, 4U);
   const auto packets = Packets(folder.path() / "t" / "user_2");
   ASSERT_EQ(packets.size(), 1U);

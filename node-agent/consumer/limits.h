@@ -22,7 +22,7 @@ inline constexpr size_t kLongRun = 4;
 inline constexpr size_t kRunsWithoutLook = 64;
 // Copy buffers of one channel together. A slot that gets none waits for the next round.
 inline constexpr size_t kMaxChunkMemory = 64 * 1024 * 1024;
-inline constexpr size_t kPacketCapacity = 256 * 1024;
+inline constexpr size_t kPacketCapacity = 512 * 1024;
 inline constexpr uint32_t kMaxRingsPerChannel = 4096;
 inline constexpr uint32_t kMaxClassesPerChannel = 16384;
 inline constexpr size_t kMaxClassBytesPerChannel = 64 * 1024 * 1024;

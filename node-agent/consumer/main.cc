@@ -16,9 +16,13 @@ int main() {
     (void)::setrlimit(RLIMIT_NOFILE, &limit);
   }
   const auto cpus = static_cast<uint32_t>(::get_nprocs_conf());
-  if (auto sandboxed = weft::consumer::EnterSandbox(); !sandboxed) {
+  // Every thread enters a sandbox of its own; afterwards there can be no more threads.
+  const auto writer = weft::consumer::BackgroundWriter::Make(weft::consumer::EnterSandbox);
+  const weft::Status sandboxed =
+      writer ? weft::consumer::EnterSandbox() : std::unexpected(writer.error());
+  if (!sandboxed) {
     std::fprintf(stderr, "weft-consumer: %s\n", sandboxed.error().message.c_str());
     return 1;
   }
-  return weft::consumer::Service(weft::UniqueFd(weft::ipc::kKeeperFd), cpus).Run();
+  return weft::consumer::Service(weft::UniqueFd(weft::ipc::kKeeperFd), cpus, **writer).Run();
 }

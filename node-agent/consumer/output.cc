@@ -44,14 +44,14 @@ Status CutFile(store::FileMaker& maker, const std::string& name, uint64_t bytes)
 Result<std::unique_ptr<Output>> Output::Open(const ipc::ChannelDefinition& definition,
                                              const ctf::Clock& ctf_clock,
                                              const OutputRecord* record, store::FileMaker& maker,
-                                             ring::TickClock& clock, const Limits& limits,
-                                             Hooks hooks) {
+                                             BackgroundWriter& writer, ring::TickClock& clock,
+                                             const Limits& limits, Hooks hooks) {
   const std::string& path = definition.trace_path;
   WEFT_TRY(store::CheckRelativeName(path));
   WEFT_TRY(CutFile(maker, path + "/metadata", record == nullptr ? 0 : record->metadata_bytes));
   WEFT_ASSIGN(store::TraceStore store, store::TraceStore::Open(maker, path));
   std::unique_ptr<Output> output(
-      new Output(path, std::move(store), maker, clock, limits, std::move(hooks)));
+      new Output(path, std::move(store), maker, writer, clock, limits, std::move(hooks)));
   output->info_ = MakeInfo(definition, ctf_clock);
   if (record == nullptr) {
     output->record_.path = path;
@@ -87,16 +87,19 @@ Status Output::AddChannel(const ipc::ChannelDefinition& definition, const ClassL
     schema.contexts.push_back({context.id, context.name});
   }
   WEFT_ASSIGN(ctf::Channel ctf_channel, ctf::MakeChannel(schema));
+  WEFT_TRY(FinishCommit());
   if (!restore) WEFT_TRY(store_.AppendMetadata(ctf::ChannelMetadata(info_, ctf_channel)));
   const uint64_t id = definition.id;
   Channel::Hooks hooks{
       .announce = [this, id](const ctf::EventClass& event,
                              Bytes description) { return Announce(id, event, description); },
       .prepare =
-          [this, name = definition.channel](uint32_t number, uint64_t bytes) {
+          [this, name = definition.channel](uint32_t number, uint64_t bytes) -> Status {
+            // The writer has the store meanwhile.
+            WEFT_TRY(FinishCommit());
             return CutFile(*maker_, path_ + "/" + name + "_" + std::to_string(number), bytes);
           },
-      .commit = [this] { (void)Commit(); },
+      .commit = [this] { (void)StartCommit(); },
       .notice_vpid = [this](uint32_t vpid) { AddVpid(vpid); }};
   auto channel = std::make_unique<Channel>(id, std::move(ctf_channel), info_.uuid, store_, *clock_,
                                            limits_, std::move(hooks));
@@ -111,6 +114,7 @@ Status Output::AddChannel(const ipc::ChannelDefinition& definition, const ClassL
 }
 
 void Output::RemoveChannel(uint64_t id) {
+  (void)FinishCommit();
   std::erase_if(channels_, [id](const auto& channel) { return channel->id() == id; });
   std::erase_if(record_.channels, [id](const auto& record) { return record.id == id; });
 }
@@ -162,39 +166,71 @@ bool Output::Round(uint64_t now, uint64_t now_ns, uint64_t& budget) {
   bool merged = false;
   bool pending = false;
   bool pressure = false;
+  bool closed = false;
   for (const auto& channel : channels_) {
     const uint64_t lag = channel->under_pressure() ? kShortLag : kHorizonLag;
     merged = channel->Round(now, lag, budget) || merged;
     pending = pending || channel->pending();
-    pressure = pressure || channel->under_pressure() || channel->closed();
+    pressure = pressure || channel->under_pressure();
+    closed = closed || channel->closed();
   }
+  if (committing_ && writer_->Done(job_)) (void)FinishCommit();
   if (!pending) {
     pending_since_ns_ = 0;
     return merged;
   }
   if (pending_since_ns_ == 0) pending_since_ns_ = now_ns;
-  if (pressure || now_ns - pending_since_ns_ >= kMaxPacketAge) (void)Commit();
+  if (pressure) {
+    (void)StartCommit();
+  } else if (closed || now_ns - pending_since_ns_ >= kMaxPacketAge) {
+    (void)Commit();
+  }
   return merged;
 }
 
-Status Output::Commit() {
+Status Output::StartCommit() {
+  Status finished = FinishCommit();
   KillPoint("before_packets");
+  next_ = {.path = path_, .metadata_bytes = store_.metadata_bytes(), .channels = record_.channels};
+  for (const auto& channel : channels_) channel->Seal();
+  job_ = writer_->Start([this] {
+    for (const auto& channel : channels_) {
+      channel->Write();
+      KillPoint("packets");
+    }
+  });
+  committing_ = true;
+  pending_since_ns_ = 0;
+  return finished;
+}
+
+Status Output::FinishCommit() {
+  if (!committing_) return {};
+  writer_->Wait(job_);
+  committing_ = false;
   for (const auto& channel : channels_) {
-    if (auto flushed = channel->Flush(); !flushed) NoticeStoreError(flushed.error());
-    KillPoint("packets");
+    const Status written = channel->Settle(next_.channels.emplace_back());
+    if (!written) NoticeStoreError(written.error());
   }
-  OutputRecord now{
-      .path = path_, .metadata_bytes = store_.metadata_bytes(), .channels = record_.channels};
-  for (const auto& channel : channels_) now.channels.push_back(channel->Record());
   committed_.clear();
-  Encode(now, committed_);
+  Encode(next_, committed_);
   KillPoint("before_journal");
   WEFT_TRY(hooks_.write_journal());
   KillPoint("journal");
   for (const auto& channel : channels_) channel->Acknowledge();
   KillPoint("tails");
-  pending_since_ns_ = 0;
   return {};
+}
+
+Status Output::Commit() {
+  const Status started = StartCommit();
+  WEFT_TRY(FinishCommit());
+  return started;
+}
+
+Status Output::Sync() {
+  WEFT_TRY(FinishCommit());
+  return store_.Sync();
 }
 
 }  // namespace weft::consumer

@@ -3,9 +3,11 @@
 // everything of this trace. Used by the consumer's thread.
 //
 // A commit, in this order:
-//   C1  the packets that hold what was read go into their files (metadata is there already)
-//   C2  the journal gets the files' lengths, the rings' positions and the counts, as one record
+//   C0  the packets that hold what was read are sealed, with the rings' positions and the counts
+//   C1  they go into their files (metadata is there already), in the background writer's thread
+//   C2  the journal gets the files' lengths and what was sealed, as one record
 //   C3  the rings' tails are stored: the writers may use the room again
+// While the disk is at work on one commit, the next one's packets are filled.
 // A SIGKILL before C2: the next consumer cuts the files to the lengths of the record before and reads
 // the rings from its positions; their data is still there, because of C3. After C2: it goes on behind.
 #ifndef WEFT_NODE_AGENT_CONSUMER_OUTPUT_H_
@@ -18,6 +20,7 @@
 #include <vector>
 
 #include "lib/ctf/metadata_writer.h"
+#include "node-agent/consumer/background_writer.h"
 #include "node-agent/consumer/channel.h"
 #include "node-agent/consumer/journal.h"
 
@@ -38,10 +41,11 @@ class Output {
   static Result<std::unique_ptr<Output>> Open(const ipc::ChannelDefinition& definition,
                                               const ctf::Clock& ctf_clock,
                                               const OutputRecord* record, store::FileMaker& maker,
-                                              ring::TickClock& clock, const Limits& limits,
-                                              Hooks hooks);
+                                              BackgroundWriter& writer, ring::TickClock& clock,
+                                              const Limits& limits, Hooks hooks);
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
+  ~Output() { (void)FinishCommit(); }
 
   // Commits afterwards, so that the channel is there after a restart.
   Status AddChannel(const ipc::ChannelDefinition& definition, const ClassLog& classes);
@@ -51,9 +55,11 @@ class Output {
 
   // One round of all channels; commits what is due. True: something was merged.
   bool Round(uint64_t now, uint64_t now_ns, uint64_t& budget);
-  // C1 to C3. Errors of the store are counted and noticed; only the journal's are returned.
+  // C0 to C3. Errors of the store are counted and noticed; only the journal's are returned.
   Status Commit();
-  Status Sync() { return store_.Sync(); }
+  Status Sync();
+  // A commit that began has not ended.
+  [[nodiscard]] bool committing() const { return committing_; }
 
   // As of the last commit; for the journal.
   [[nodiscard]] const std::vector<uint8_t>& committed() const { return committed_; }
@@ -61,15 +67,20 @@ class Output {
   [[nodiscard]] bool restorable() const { return !record_.channels.empty(); }
 
  private:
-  Output(std::string path, store::TraceStore store, store::FileMaker& maker, ring::TickClock& clock,
-         const Limits& limits, Hooks hooks)
+  Output(std::string path, store::TraceStore store, store::FileMaker& maker,
+         BackgroundWriter& writer, ring::TickClock& clock, const Limits& limits, Hooks hooks)
       : path_(std::move(path)),
         store_(std::move(store)),
         maker_(&maker),
+        writer_(&writer),
         clock_(&clock),
         limits_(limits),
         hooks_(std::move(hooks)) {}
 
+  // C0, and the beginning of C1. The commit before is finished first.
+  Status StartCommit();
+  // The end of C1, C2, C3, if one began.
+  Status FinishCommit();
   // Finds the place of the range of vpids in the metadata, and what is there.
   void RestoreVpids();
   void AddVpid(uint32_t vpid);
@@ -80,6 +91,7 @@ class Output {
   std::string path_;
   store::TraceStore store_;
   store::FileMaker* maker_;
+  BackgroundWriter* writer_;
   ring::TickClock* clock_;
   Limits limits_;
   Hooks hooks_;
@@ -89,6 +101,9 @@ class Output {
   std::vector<std::unique_ptr<Channel>> channels_;
   OutputRecord record_;  // of the journal: channels that were not defined again yet
   std::vector<uint8_t> committed_;
+  bool committing_ = false;
+  uint64_t job_ = 0;    // of the writer
+  OutputRecord next_;   // the commit's, but for its channels
   uint64_t pending_since_ns_ = 0;  // 0: nothing
   bool store_failed_ = false;
 };

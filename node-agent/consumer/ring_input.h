@@ -22,7 +22,7 @@ class RingInput;
 // A slot's reader and what belongs to it while it is merged.
 struct Cursor {
   Cursor(RingInput& owner, const ring::RingSet& set, uint32_t slot)
-      : input(&owner), reader(set, slot), acknowledged(reader.state()) {}
+      : input(&owner), reader(set, slot), sealed(reader.state()), acknowledged(sealed) {}
 
   RingInput* input;
   ring::SlotReader reader;
@@ -32,7 +32,8 @@ struct Cursor {
   uint64_t time = 0;             // of the record at hand; the key of the merge
   ring::CopiedRun run;           // of the records copied and not handed out
   uint64_t copies = 0;           // counts: another one, another run
-  ring::SlotState acknowledged;  // as of the last commit of the journal
+  ring::SlotState sealed;        // as of the commit that began last
+  ring::SlotState acknowledged;  // as of the last one that is in the journal
   DiscardCounts discarded{};     // that were seen
   uint64_t overwritten = 0;      // that were counted as missing
   uint32_t last_cpu = 0;
@@ -91,8 +92,10 @@ class RingInput {
   [[nodiscard]] uint64_t corrupt_recorded() const { return corrupt_recorded_; }
 
   [[nodiscard]] RingRecord Record() const;
-  // After the journal's commit: the positions of Record become the writer's room.
-  void Acknowledge();
+  // A commit begins, with the Record of now.
+  void Seal();
+  // It is in the journal: the positions of then become the writer's room. True: the ring had ended.
+  bool Acknowledge();
 
   bool gone = false;         // no process writes here any more
   bool closed = false;       // StoreClosed was done
@@ -112,6 +115,7 @@ class RingInput {
   RingPhase phase_ = RingPhase::kActive;
   std::string why_;
   uint64_t corrupt_recorded_ = 0;
+  bool ended_at_seal_ = false;
 };
 
 }  // namespace weft::consumer

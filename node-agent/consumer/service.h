@@ -20,7 +20,8 @@ namespace weft::consumer {
 class Service {
  public:
   // `cpus`: how many this machine can have; asked before the sandbox closed /sys.
-  Service(UniqueFd keeper, uint32_t cpus) : link_(std::move(keeper)), files_(link_), cpus_(cpus) {}
+  Service(UniqueFd keeper, uint32_t cpus, BackgroundWriter& writer)
+      : link_(std::move(keeper)), files_(link_), cpus_(cpus), writer_(&writer) {}
 
   // Until the keeper says Exit or goes away. The process's exit status.
   int Run();
@@ -44,6 +45,7 @@ class Service {
   AgentLink link_;
   FileClient files_;
   uint32_t cpus_;
+  BackgroundWriter* writer_;
   std::unique_ptr<Consumer> consumer_;
   std::vector<uint64_t> to_stop_;
   uint64_t connection_ = 0;          // to which what follows was told

@@ -58,7 +58,7 @@ inline ipc::ChannelDefinition Definition(uint64_t id = 1, const std::string& pat
 // A consumer on a folder and a journal; may be made again on the same ones.
 struct Running {
   Running(const Folder& folder, const UniqueFd& journal) : maker(folder.Open()) {
-    auto made = Consumer::Make({}, Duplicate(journal), maker,
+    auto made = Consumer::Make({}, Duplicate(journal), maker, *writer,
                                [this](const std::string& text) { notices.push_back(text); });
     if (!made) {
       std::fprintf(stderr, "consumer: %s\n", made.error().message.c_str());
@@ -82,6 +82,8 @@ struct Running {
   }
 
   store::DirectoryFileMaker maker;
+  std::unique_ptr<BackgroundWriter> writer =
+      std::move(*BackgroundWriter::Make([] { return Status{}; }));
   std::vector<std::string> notices;
   std::unique_ptr<Consumer> consumer;
 };
