@@ -268,8 +268,11 @@ TEST_F(PacketWriterTest, ARunWritesWhatAppendWrites) {
 
 TEST_F(PacketWriterTest, ARunEndsWhereThereMayBeNoRoom) {
   PacketWriter small({}, kMinPacketCapacity);
-  const EventClass event = Class(0, {{.name = "a", .kind = FieldKind::kArray, .flags = WEFT_FIELD_INLINE,
-                                      .elem_size = 1, .count = 50}});
+  const EventClass event = Class(0, {{.name = "a",
+                                      .kind = FieldKind::kArray,
+                                      .flags = WEFT_FIELD_INLINE,
+                                      .elem_size = 1,
+                                      .count = 50}});
   EXPECT_FALSE(PacketWriter::Run::CanRun(channel, event, 49));
   ASSERT_TRUE(PacketWriter::Run::CanRun(channel, event, 50));
   const std::vector<uint8_t> body(50, 1);

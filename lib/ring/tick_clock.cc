@@ -96,7 +96,7 @@ void TickClock::Calibrate() {
   line_.origin_ticks = pair.ticks;
   line_.origin_ns = here;
   line_.ns_per_tick = rate + static_cast<int64_t>(static_cast<__int128>(rate) * slew /
-                                             static_cast<int64_t>(kLeadNs));
+                                                  static_cast<int64_t>(kLeadNs));
 }
 
 }  // namespace weft::ring

@@ -2,7 +2,6 @@
 // See background_writer.h.
 #include "node-agent/consumer/background_writer.h"
 
-#include <optional>
 #include <utility>
 
 namespace weft::consumer {
@@ -10,20 +9,23 @@ namespace weft::consumer {
 Result<std::unique_ptr<BackgroundWriter>> BackgroundWriter::Make(
     const std::function<Status()>& enter) {
   std::unique_ptr<BackgroundWriter> writer(new BackgroundWriter);
-  std::optional<Status> entered;
-  writer->thread_ = std::thread([self = writer.get(), &enter, &entered] {
+  Status entered;
+  bool ready = false;
+  writer->thread_ = std::thread([self = writer.get(), &enter, &entered, &ready] {
     Status status = enter();
     {
       const std::lock_guard lock(self->mutex_);
       entered = std::move(status);
+      ready = true;
       self->changed_.notify_all();
     }
     self->Run();
   });
-  std::unique_lock lock(writer->mutex_);
-  writer->changed_.wait(lock, [&] { return entered.has_value(); });
-  lock.unlock();
-  WEFT_TRY(std::move(*entered));
+  {
+    std::unique_lock lock(writer->mutex_);
+    writer->changed_.wait(lock, [&ready] { return ready; });
+  }
+  WEFT_TRY(std::move(entered));
   return writer;
 }
 

@@ -244,14 +244,13 @@ void Channel::TakeAlike(Cursor& cursor, uint64_t limit) {
   }
   const ring::TickClock::Line clock = clock_->line();
   ctf::PacketWriter::Run run(streams_.writer(last.cpu), *event, last.body.size());
-  cursor.reader.AdvanceWhile({.from = promise_,
-                              .to = std::min(limit, latest_),
-                              .event = last.event,
-                              .cpu = last.cpu,
-                              .body_bytes = static_cast<uint32_t>(last.body.size())},
-                             [&](uint64_t time, const uint8_t* body) {
-                               return run.Put(clock.ToNs(time), body);
-                             });
+  cursor.reader.AdvanceWhile(
+      {.from = promise_,
+       .to = std::min(limit, latest_),
+       .event = last.event,
+       .cpu = last.cpu,
+       .body_bytes = static_cast<uint32_t>(last.body.size())},
+      [&](uint64_t time, const uint8_t* body) { return run.Put(clock.ToNs(time), body); });
 }
 
 void Channel::Lose(Cursor& cursor, LostReason reason) {

@@ -74,8 +74,8 @@ Status Consumer::AddChannel(const ipc::ChannelDefinition& definition) {
                            .uuid = settings_.clock_uuid};
     WEFT_ASSIGN(
         std::unique_ptr<Output> made,
-        Output::Open(definition, clock, restore ? &*record : nullptr, *maker_, *writer_,
-                     clock_, settings_.limits,
+        Output::Open(definition, clock, restore ? &*record : nullptr, *maker_, *writer_, clock_,
+                     settings_.limits,
                      {.write_journal = [this] { return WriteJournal(); },
                       .append_event = [this](Bytes event) { return journal_.AppendEvent(event); },
                       .notice = notice_}));

@@ -93,12 +93,11 @@ Status Output::AddChannel(const ipc::ChannelDefinition& definition, const ClassL
   Channel::Hooks hooks{
       .announce = [this, id](const ctf::EventClass& event,
                              Bytes description) { return Announce(id, event, description); },
-      .prepare =
-          [this, name = definition.channel](uint32_t number, uint64_t bytes) -> Status {
-            // The writer has the store meanwhile.
-            WEFT_TRY(FinishCommit());
-            return CutFile(*maker_, path_ + "/" + name + "_" + std::to_string(number), bytes);
-          },
+      .prepare = [this, name = definition.channel](uint32_t number, uint64_t bytes) -> Status {
+        // The writer has the store meanwhile.
+        WEFT_TRY(FinishCommit());
+        return CutFile(*maker_, path_ + "/" + name + "_" + std::to_string(number), bytes);
+      },
       .commit = [this] { (void)StartCommit(); },
       .notice_vpid = [this](uint32_t vpid) { AddVpid(vpid); }};
   auto channel = std::make_unique<Channel>(id, std::move(ctf_channel), info_.uuid, store_, *clock_,

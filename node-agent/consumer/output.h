@@ -102,8 +102,8 @@ class Output {
   OutputRecord record_;  // of the journal: channels that were not defined again yet
   std::vector<uint8_t> committed_;
   bool committing_ = false;
-  uint64_t job_ = 0;    // of the writer
-  OutputRecord next_;   // the commit's, but for its channels
+  uint64_t job_ = 0;               // of the writer
+  OutputRecord next_;              // the commit's, but for its channels
   uint64_t pending_since_ns_ = 0;  // 0: nothing
   bool store_failed_ = false;
 };

@@ -29,8 +29,7 @@ constexpr int kAllowed[] = {
     // Descriptors that it was given.
     SCMP_SYS(read), SCMP_SYS(pread64), SCMP_SYS(write), SCMP_SYS(pwrite64), SCMP_SYS(writev),
     SCMP_SYS(close), SCMP_SYS(fstat), SCMP_SYS(fstatfs), SCMP_SYS(ftruncate), SCMP_SYS(fsync),
-    SCMP_SYS(fdatasync), SCMP_SYS(lseek),
-    SCMP_SYS(sync_file_range), SCMP_SYS(fadvise64),
+    SCMP_SYS(fdatasync), SCMP_SYS(lseek), SCMP_SYS(sync_file_range), SCMP_SYS(fadvise64),
     // Messages, and waiting for them.
     SCMP_SYS(sendmsg), SCMP_SYS(recvmsg), SCMP_SYS(poll), SCMP_SYS(ppoll),
     SCMP_SYS(restart_syscall), SCMP_SYS(nanosleep), SCMP_SYS(clock_nanosleep),

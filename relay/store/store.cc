@@ -225,8 +225,8 @@ size_t TraceStore::PacketBytes(size_t stream, size_t content) const {
 bool TraceStore::SetDirect(Stream& stream, bool direct) {
   if (stream.direct == direct) return true;
   const int flags = ::fcntl(stream.fd.get(), F_GETFL);
-  if (flags < 0 || ::fcntl(stream.fd.get(), F_SETFL,
-                           direct ? flags | O_DIRECT : flags & ~O_DIRECT) != 0) {
+  if (flags < 0 ||
+      ::fcntl(stream.fd.get(), F_SETFL, direct ? flags | O_DIRECT : flags & ~O_DIRECT) != 0) {
     return false;
   }
   stream.direct = direct;

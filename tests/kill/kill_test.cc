@@ -102,8 +102,8 @@ TEST(Kill, ARingSetIsAnnouncedWithItsDescriptions) {
     __ptrace_syscall_info call{};
     ASSERT_GT(ptrace(PTRACE_GET_SYSCALL_INFO, worker, sizeof(call), &call), 0);
     // It closes its socket when it has said it.
-    announced = call.op == PTRACE_SYSCALL_INFO_ENTRY && call.entry.nr == SYS_close &&
-                world.HasCallers();
+    announced =
+        call.op == PTRACE_SYSCALL_INFO_ENTRY && call.entry.nr == SYS_close && world.HasCallers();
   }
   const Books b = world.Finish(worker, true);
   EXPECT_EQ(b.wrong, "");

@@ -38,7 +38,7 @@ struct Books {
   uint64_t overwritten = 0;
   uint64_t ring_sets = 0;
   uint64_t undescribed = 0;  // ring sets without a description
-  std::string wrong;  // the first contradiction, "" if all is well
+  std::string wrong;         // the first contradiction, "" if all is well
 };
 
 class World {
