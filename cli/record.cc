@@ -21,9 +21,9 @@
 #include "cli/session_client.h"
 #include "cli/summary.h"
 #include "cli/traced_program.h"
+#include "lib/api/filters.h"
 #include "lib/api/parse.h"
 #include "lib/api/write.h"
-#include "lib/event/filter_compiler.h"
 
 namespace weft::cli {
 namespace {
@@ -39,19 +39,9 @@ int Complain(const Error& error, int status) {
   return status;
 }
 
-api::ParseOptions CheckingFilters() {
-  api::ParseOptions options;
-  options.check_filter = [](std::string_view filter) -> std::optional<api::FilterProblem> {
-    auto program = CompileFilter(filter);
-    if (program) return std::nullopt;
-    return api::FilterProblem{program.error().offset, program.error().message};
-  };
-  return options;
-}
-
 api::Traces ReadTraces(const RecordOptions& options) {
-  if (!options.file.empty()) return api::LoadTraces(options.file, CheckingFilters());
-  auto trace = api::BuildTrace(options.short_form, CheckingFilters());
+  if (!options.file.empty()) return api::LoadTraces(options.file, api::CheckingFilters());
+  auto trace = api::BuildTrace(options.short_form, api::CheckingFilters());
   if (!trace) return std::unexpected(trace.error());
   return std::vector<api::Trace>{std::move(*trace)};
 }

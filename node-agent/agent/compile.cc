@@ -106,16 +106,6 @@ Status CompileContexts(const api::TraceSpec& from, CompiledChannel& to) {
 
 }  // namespace
 
-api::ParseOptions ParseOptionsWithFilters() {
-  api::ParseOptions options;
-  options.check_filter = [](std::string_view filter) -> std::optional<api::FilterProblem> {
-    auto program = CompileFilter(filter);
-    if (program) return std::nullopt;
-    return api::FilterProblem{program.error().offset, program.error().message};
-  };
-  return options;
-}
-
 Result<CompiledChannel> CompileUserChannel(const api::Trace& trace, const CompileContext& context) {
   CompiledChannel out;
   const api::TraceSpec& spec = trace.spec;

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "lib/api/parse.h"
 #include "lib/api/trace.h"
 #include "lib/base/result.h"
 #include "lib/control/ruleset.h"
@@ -34,9 +33,6 @@ struct CompiledChannel {
 // The channel `user` of a Trace. kInvalid, kUnsupported: nothing of it can be recorded, with the
 // reason.
 Result<CompiledChannel> CompileUserChannel(const api::Trace& trace, const CompileContext& context);
-
-// For api::ParseOptions: filters with their errors' places.
-api::ParseOptions ParseOptionsWithFilters();
 
 }  // namespace weft::agent
 

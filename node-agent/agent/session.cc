@@ -9,6 +9,7 @@
 #include <ctime>
 #include <fstream>
 
+#include "lib/api/filters.h"
 #include "lib/api/parse.h"
 #include "node-agent/agent/compile.h"
 
@@ -108,7 +109,7 @@ Result<Session> Session::Create(const ipc::CreateSession& command, const std::st
 
 Result<Session> Session::Compile(const ipc::CreateSession& command, const std::string& traces,
                                  const std::string& created) {
-  auto parsed = api::ParseTraces(command.file, traces, ParseOptionsWithFilters());
+  auto parsed = api::ParseTraces(command.file, traces, api::CheckingFilters());
   if (!parsed) return Fail(ErrorCode::kInvalid, api::ToString(parsed.error()));
   if (command.ctf_version != "1.8" && command.ctf_version != "2")
     return Fail(ErrorCode::kInvalid, "CTF version \"" + command.ctf_version + "\": not 1.8 or 2");
