@@ -90,7 +90,7 @@ Status ControlArea::ReadState() {
   if (fstat(fd_.get(), &st) != 0) return FailErrno(path_);
   if (pread(fd_.get(), &header_, sizeof(header_), 0) != ssize_t{sizeof(header_)})
     return Fail(ErrorCode::kCorrupt, path_ + ": no control area");
-  config_ = {header_.slot_count, static_cast<weft_clock_id>(header_.clock)};
+  config_ = {header_.slot_count, header_.clock};
   weft_control_header expected = MakeHeader(config_);
   expected.rules = header_.rules;
   if (std::memcmp(&expected, &header_, sizeof(header_)) != 0 ||
@@ -123,7 +123,7 @@ Result<ControlArea> ControlArea::Adopt(UniqueFd fd, const AreaConfig& config) {
   weft_control_header claimed{};
   if (pread(area.fd_.get(), &claimed, sizeof(claimed), 0) != ssize_t{sizeof(claimed)})
     return FailErrno(area.path_);
-  area.header_ = MakeHeader({claimed.slot_count, static_cast<weft_clock_id>(claimed.clock)});
+  area.header_ = MakeHeader({claimed.slot_count, claimed.clock});
   area.header_.rules = claimed.rules;
   if (std::memcmp(&area.header_, &claimed, sizeof(claimed)) != 0)
     return Fail(ErrorCode::kUnsupported, "weft-ctl: of another version of weft");
