@@ -188,13 +188,6 @@ Result<size_t> TraceStore::AddStream(std::string_view channel, uint32_t number) 
   return streams_.size() - 1;
 }
 
-void TraceStore::JudgeDisk(std::chrono::steady_clock::time_point start) {
-  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - start;
-  write_behind_ = static_cast<uint64_t>(took.count()) > kSlowDiskNs
-                      ? std::min(write_behind_ * 2, kMaxLeftToKernel)
-                      : std::max(write_behind_ / 2, kWriteBehindBytes);
-}
-
 // Advice only: where a file system has no such thing, its own writing has to do, and an error of the
 // disk is reported by fsync.
 void TraceStore::WriteBehind(Stream& stream) {
@@ -212,7 +205,17 @@ void TraceStore::WriteBehind(Stream& stream) {
                           POSIX_FADV_DONTNEED);
     stream.dropped += drop;
   }
-  JudgeDisk(start);
+  const std::chrono::nanoseconds took = std::chrono::steady_clock::now() - start;
+  write_behind_ = static_cast<uint64_t>(took.count()) > kSlowDiskNs
+                      ? std::min(write_behind_ * 2, kMaxLeftToKernel)
+                      : std::max(write_behind_ / 2, kWriteBehindBytes);
+}
+
+// A disk has slow moments; only one that is slow on average is left to the page cache.
+void TraceStore::JudgeDirect(std::chrono::nanoseconds took, size_t bytes) {
+  const uint64_t now = static_cast<uint64_t>(took.count()) * 1024 / (bytes / 1024);
+  direct_ns_per_mib_ = (direct_ns_per_mib_ * 7 + now) / 8;
+  if (direct_ns_per_mib_ > kSlowDirectNsPerMiB) left_to_cache_ = kLeftToCache;
 }
 
 size_t TraceStore::PacketBytes(size_t stream, size_t content) const {
@@ -244,8 +247,7 @@ Status TraceStore::WriteBytes(Stream& stream, std::span<const uint8_t> packet) {
     Status written = AppendAt(stream.fd.get(), offset, packet, stream.state.file);
     if (written) {
       if (stream.behind == offset) stream.behind = stream.dropped = offset + packet.size();
-      JudgeDisk(start);
-      if (write_behind_ > kWriteBehindBytes) left_to_cache_ = write_behind_;
+      JudgeDirect(std::chrono::steady_clock::now() - start, packet.size());
     }
     if (written || written.error().sys_errno != EINVAL) return written;
   }

@@ -58,12 +58,16 @@ std::string KernelTracePath();
 // A packet so large is worth a direct write. Its bytes in memory and in the file lie on pages.
 inline constexpr size_t kDirectBytes = 128 * 1024;
 inline constexpr size_t kDirectAlignment = PageBuffer::kPageBytes;
+// Where a MiB takes longer than this, as a rule, the page cache is the better buffer: it gets so much
+// before a direct write is tried again.
+inline constexpr uint64_t kSlowDirectNsPerMiB = 20'000'000;
+inline constexpr uint64_t kLeftToCache = 64 * 1024 * 1024;
 // Of the page cache's data, what is written to disk at a time. Smaller pieces cost more, larger ones take longer.
 inline constexpr uint64_t kWriteBehindBytes = 1024 * 1024;
 // Of a stream's newest data, what stays in the page cache: live readers read there.
 inline constexpr uint64_t kCachedBytes = 16 * 1024 * 1024;
 // A disk that keeps a writer for longer is asked less often: each time twice as much is left to the
-// page cache and the kernel's own writing before the next try, up to so much.
+// kernel's own writing before the next try, up to so much.
 inline constexpr uint64_t kSlowDiskNs = 2'000'000;
 inline constexpr uint64_t kMaxLeftToKernel = 256 * 1024 * 1024;
 
@@ -125,8 +129,7 @@ class TraceStore {
   Status WriteBytes(Stream& stream, std::span<const uint8_t> packet);
   bool SetDirect(Stream& stream, bool direct);
   void WriteBehind(Stream& stream);
-  // After something that waited for the disk since `start`.
-  void JudgeDisk(std::chrono::steady_clock::time_point start);
+  void JudgeDirect(std::chrono::nanoseconds took, size_t bytes);
 
   TraceStore(FileMaker& maker, std::string path) : maker_(&maker), path_(std::move(path)) {}
 
@@ -136,6 +139,7 @@ class TraceStore {
   uint64_t metadata_bytes_ = 0;
   std::vector<Stream> streams_;
   uint64_t write_behind_ = kWriteBehindBytes;  // grows while the disk is slow
+  uint64_t direct_ns_per_mib_ = 0;             // smoothed
   uint64_t left_to_cache_ = 0;                 // bytes until a direct write is tried again
   bool no_direct_ = false;                     // the file system has none
 };
