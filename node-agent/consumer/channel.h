@@ -77,6 +77,8 @@ class Channel {
   [[nodiscard]] bool pending() const { return pending_ || streams_.pending(); }
   // Some slot holds so much unacknowledged data that its writer may soon have no room.
   [[nodiscard]] bool under_pressure() const { return pressure_; }
+  // Some slot fills so fast that its records are better read while they are young.
+  [[nodiscard]] bool hurried() const { return hurried_; }
   // Closed, and every ring was read to its end and committed.
   [[nodiscard]] bool drained() const;
   [[nodiscard]] bool closed() const { return closed_; }
@@ -122,6 +124,7 @@ class Channel {
   void TakeBufferAway(Cursor& cursor);
   void SiftDown(size_t at);
   void UpdatePressure();
+  void UpdateHurry(uint64_t now);
   // 0: none yet.
   [[nodiscard]] uint64_t PromiseNs() const { return promise_ == 0 ? 0 : clock_->ToNs(promise_); }
   void CountMissing();
@@ -152,6 +155,9 @@ class Channel {
   ChannelRecord sealed_;   // of the commit that is going on
   bool committing_ = false;
   bool pressure_ = false;
+  bool hurried_ = false;
+  uint64_t hurry_until_ = 0;   // ticks
+  uint64_t window_since_ = 0;  // ticks: the present speed window
   bool closed_ = false;
 };
 

@@ -10,6 +10,7 @@ namespace weft::consumer {
 bool Channel::Round(uint64_t now, uint64_t lag, uint64_t& budget) {
   uint64_t horizon = closed_ ? now : now - std::min(now, clock_->TicksIn(lag));
   LookAtRings(now, horizon);
+  UpdateHurry(now);
   horizon_ = horizon;
   // All honest records that the look found are older than this.
   latest_ = clock_->Now() + clock_->TicksIn(kClockSlack);
@@ -271,6 +272,27 @@ void Channel::UpdatePressure() {
       }
     }
   }
+}
+
+void Channel::UpdateHurry(uint64_t now) {
+  const uint64_t window = now - window_since_;
+  if (window >= clock_->TicksIn(kSpeedWindow)) {
+    window_since_ = now;
+    const uint64_t times = clock_->TicksIn(kHurryTime) / window;
+    for (const auto& input : rings_) {
+      if (!input->active()) continue;
+      const uint64_t bytes = input->set().geometry().slot_bytes();
+      for (const auto& cursor : input->cursors()) {
+        if (cursor == nullptr) continue;
+        const uint64_t end = cursor->reader.end();
+        if ((end - cursor->window_end) * times > bytes) {
+          hurry_until_ = now + clock_->TicksIn(kHurryHold);
+        }
+        cursor->window_end = end;
+      }
+    }
+  }
+  hurried_ = now < hurry_until_;
 }
 
 }  // namespace weft::consumer

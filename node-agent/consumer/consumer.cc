@@ -172,6 +172,7 @@ uint64_t Consumer::Delay(bool busy, uint64_t now_ns) {
   uint64_t delay = idle < kIdleAfter ? kPollBusy : idle < kAsleepAfter ? kPollIdle : kPollAsleep;
   for (Channel* channel : Channels()) {
     if (channel->closed() && !channel->drained()) delay = std::min(delay, kPollBusy);
+    if (channel->hurried()) delay = std::min(delay, kPollHurried);
     if (channel->under_pressure()) delay = kPollPressed;
   }
   for (const auto& output : outputs_) {

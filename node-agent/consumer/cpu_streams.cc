@@ -9,8 +9,9 @@
 namespace weft::consumer {
 
 Result<CpuStreams::Stream*> CpuStreams::Open(uint32_t cpu, const StreamRecord& record) {
-  WEFT_TRY(prepare_(cpu, record.bytes));
-  WEFT_ASSIGN(const size_t handle, store_->AddStream(channel_->name, cpu));
+  WEFT_TRY(prepare_());
+  // What a killed consumer wrote beyond its journal goes away.
+  WEFT_ASSIGN(const size_t handle, store_->AddStream(channel_->name, cpu, record.bytes));
   const store::StreamState& state = store_->state(handle);
   if (state.bytes != record.bytes) {
     return Fail(ErrorCode::kCorrupt, state.file + ": its length is not what the journal says");

@@ -21,9 +21,8 @@ namespace weft::consumer {
 
 class CpuStreams {
  public:
-  // `prepare` gets the number of a stream whose file is about to be opened, and how long it shall be:
-  // what a killed consumer wrote beyond its journal goes away. It settles what was sealed.
-  using Prepare = std::function<Status(uint32_t number, uint64_t bytes)>;
+  // `prepare` comes before a stream is added to the store: it settles what was sealed.
+  using Prepare = std::function<Status()>;
 
   CpuStreams(store::TraceStore& store, const ctf::Uuid& trace_uuid, const ctf::Channel& channel,
              uint32_t cpus, Prepare prepare)

@@ -57,7 +57,7 @@ class CpuStreamsTest : public ::testing::Test {
     const auto description = ring::testing::MakeDescription("p:e", {"number"});
     event = *ctf::MakeEventClass(0, channel, *EventDescription::Parse(description));
     store.emplace(*store::TraceStore::Open(maker, "t"));
-    streams.emplace(*store, ctf::Uuid{}, channel, 4, [](uint32_t, uint64_t) { return Status{}; });
+    streams.emplace(*store, ctf::Uuid{}, channel, 4, [] { return Status{}; });
   }
   void Append(int events) {
     const std::vector<uint8_t> body(8, 1);

@@ -36,6 +36,11 @@ inline constexpr uint32_t kMaxCpus = 8192;
 inline constexpr uint64_t kHorizonLag = 20'000'000;
 // The same when a ring fills faster than that allows: order may suffer (counted as late), not events.
 inline constexpr uint64_t kShortLag = 200'000;
+// That is so where a ring, at the speed of the last kSpeedWindow, would be full in less than kHurryTime;
+// and for kHurryHold after it.
+inline constexpr uint64_t kHurryTime = 200'000'000;
+inline constexpr uint64_t kSpeedWindow = 2'000'000;
+inline constexpr uint64_t kHurryHold = 50'000'000;
 // The owner of an atomic slot may have taken its time and not committed yet; waited for so long.
 inline constexpr uint64_t kMaxLockLag = 200'000'000;
 // Counters of different CPUs may differ by less than this; a record that is newer is a lie.
@@ -43,6 +48,7 @@ inline constexpr uint64_t kClockSlack = 1'000'000;
 inline constexpr uint64_t kMaxPacketAge = 1'000'000'000;
 inline constexpr uint64_t kCalibrationInterval = 1'000'000'000;
 inline constexpr uint64_t kPollPressed = 100'000;
+inline constexpr uint64_t kPollHurried = 300'000;
 inline constexpr uint64_t kPollBusy = 1'000'000;
 inline constexpr uint64_t kPollIdle = 10'000'000;
 inline constexpr uint64_t kPollAsleep = 50'000'000;

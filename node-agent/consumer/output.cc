@@ -93,11 +93,8 @@ Status Output::AddChannel(const ipc::ChannelDefinition& definition, const ClassL
   Channel::Hooks hooks{
       .announce = [this, id](const ctf::EventClass& event,
                              Bytes description) { return Announce(id, event, description); },
-      .prepare = [this, name = definition.channel](uint32_t number, uint64_t bytes) -> Status {
-        // The writer has the store meanwhile.
-        WEFT_TRY(FinishCommit());
-        return CutFile(*maker_, path_ + "/" + name + "_" + std::to_string(number), bytes);
-      },
+      // The writer has the store meanwhile.
+      .prepare = [this] { return FinishCommit(); },
       .commit = [this] { (void)StartCommit(); },
       .notice_vpid = [this](uint32_t vpid) { AddVpid(vpid); }};
   auto channel = std::make_unique<Channel>(id, std::move(ctf_channel), info_.uuid, store_, *clock_,
@@ -167,7 +164,8 @@ bool Output::Round(uint64_t now, uint64_t now_ns, uint64_t& budget) {
   bool pressure = false;
   bool closed = false;
   for (const auto& channel : channels_) {
-    const uint64_t lag = channel->under_pressure() ? kShortLag : kHorizonLag;
+    const bool short_lag = channel->under_pressure() || channel->hurried();
+    const uint64_t lag = short_lag ? kShortLag : kHorizonLag;
     merged = channel->Round(now, lag, budget) || merged;
     pending = pending || channel->pending();
     pressure = pressure || channel->under_pressure();

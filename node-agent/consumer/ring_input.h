@@ -34,6 +34,7 @@ struct Cursor {
   uint64_t copies = 0;           // counts: another one, another run
   ring::SlotState sealed;        // as of the commit that began last
   ring::SlotState acknowledged;  // as of the last one that is in the journal
+  uint64_t window_end = 0;       // the reader's end() when the present speed window began
   DiscardCounts discarded{};     // that were seen
   uint64_t overwritten = 0;      // that were counted as missing
   uint32_t last_cpu = 0;

@@ -173,12 +173,12 @@ Status TraceStore::OverwriteMetadata(uint64_t offset, std::string_view bytes) {
                  {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, name);
 }
 
-Result<size_t> TraceStore::AddStream(std::string_view channel, uint32_t number) {
+Result<size_t> TraceStore::AddStream(std::string_view channel, uint32_t number, uint64_t most) {
   Stream stream;
   stream.state.file = path_ + "/" + std::string(channel) + "_" + std::to_string(number);
   WEFT_ASSIGN(stream.fd, maker_->OpenFile(stream.state.file));
   WEFT_ASSIGN(const uint64_t size, FileSize(stream.fd.get(), stream.state.file));
-  WEFT_TRY(Recover(stream.fd.get(), size, stream.state));
+  WEFT_TRY(Recover(stream.fd.get(), std::min(size, most), stream.state));
   if (stream.state.bytes < size &&
       ::ftruncate(stream.fd.get(), static_cast<off_t>(stream.state.bytes)) != 0) {
     return FailErrno(stream.state.file);

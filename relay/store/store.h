@@ -97,9 +97,9 @@ class TraceStore {
   Status OverwriteMetadata(uint64_t offset, std::string_view bytes);
 
   // Adds the file of a stream: `channel` and a number, "channel0_3". What an earlier process wrote is
-  // kept, a partial packet is cut off; state() then says where the stream ended. The result is the
-  // handle for the functions below.
-  Result<size_t> AddStream(std::string_view channel, uint32_t number);
+  // kept, but for a partial packet, or what is behind its first `most` bytes; state() then says where the
+  // stream ended. The result is the handle for the functions below.
+  Result<size_t> AddStream(std::string_view channel, uint32_t number, uint64_t most = UINT64_MAX);
   [[nodiscard]] const StreamState& state(size_t stream) const { return streams_[stream].state; }
   [[nodiscard]] size_t streams() const { return streams_.size(); }
 
