@@ -48,10 +48,10 @@ void Channel::LookAtRings(uint64_t now, uint64_t& horizon) {
 bool Channel::GiveBuffer(Cursor& cursor) {
   const uint64_t wanted = cursor.reader.wanted();
   size_t bytes = kMinChunkBytes;
-  while (bytes < wanted && bytes < kChunkBytes) bytes *= 2;
+  while (bytes < wanted && bytes < kChunkBytes) bytes = std::min(2 * bytes, kChunkBytes);
   if (cursor.buffer_bytes >= bytes) return true;
   const size_t growth = bytes - cursor.buffer_bytes;
-  if (buffer_memory_ + growth > kMaxChunkMemory) return cursor.buffer_bytes >= kRecordChunkBytes;
+  if (buffer_memory_ + growth > kMaxChunkMemory) return cursor.buffer_bytes >= kChunkBytes;
   cursor.buffer = std::make_unique_for_overwrite<uint8_t[]>(bytes);
   cursor.buffer_bytes = bytes;
   buffer_memory_ += growth;

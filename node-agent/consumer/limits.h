@@ -10,19 +10,19 @@ namespace weft::consumer {
 
 // --- memory ----------------------------------------------------------------------------------
 
-// A copy of ring memory at a time: large enough that a pread's fixed cost vanishes, small enough that
-// the copies of a few slots and the packets made of them stay in the second-level cache.
-inline constexpr size_t kChunkBytes = 128 * 1024;
-// Smallest copy buffer: a record of 64 KiB and the header before it always fit.
+// A copy of ring memory at a time: large enough that a pread's fixed cost vanishes and that a record of
+// 64 KiB with the header before it fits, small enough that the copies of a few slots stay in the
+// second-level cache.
+inline constexpr size_t kChunkBytes = 72 * 1024;
+// Smallest copy buffer.
 inline constexpr size_t kMinChunkBytes = 4096;
-inline constexpr size_t kRecordChunkBytes = 72 * 1024;
 // Looking for long runs costs a look at every slot that has something; after a run that was shorter
 // than kLongRun records per such slot, so many are taken without.
 inline constexpr size_t kLongRun = 4;
 inline constexpr size_t kRunsWithoutLook = 64;
 // Copy buffers of one channel together. A slot that gets none waits for the next round.
 inline constexpr size_t kMaxChunkMemory = 64 * 1024 * 1024;
-inline constexpr size_t kPacketCapacity = 512 * 1024;
+inline constexpr size_t kPacketCapacity = 1024 * 1024;
 inline constexpr uint32_t kMaxRingsPerChannel = 4096;
 inline constexpr uint32_t kMaxClassesPerChannel = 16384;
 inline constexpr size_t kMaxClassBytesPerChannel = 64 * 1024 * 1024;
