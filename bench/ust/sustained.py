@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """bench/ust's question how many events per second a tracer takes to disk without losing one.
 
-All CPUs emit four-field events on a schedule of bursts, one a millisecond, for SECONDS. A rate holds if
-the program kept it, the tracer discarded nothing, and every event is in the files: counted by babeltrace2
-in one more run at the best rate, by size in the others. A machine of few CPUs, and a virtual one at that,
-sometimes takes a CPU away for longer than any buffer lasts: a rate is given up after TRIES runs that
-failed. Rates go up by STEP until one is given up, then half a step is tried; tracers take turns rate by
-rate. Nothing here differs between tracers: buffers have the same bytes, a run has dozens of times what they hold, and the files lie in the
-same folder of a disk.
+All CPUs emit four-field events on a schedule of bursts, one a millisecond, for SECONDS, after WARM_BURSTS
+that come eight times slower: so that nobody's memory is touched for the first time at full speed (one of
+the tracers gets it from a daemon that did so, the other from the kernel). A rate holds if the program
+kept it, the tracer discarded nothing, and every event is in the files: counted by babeltrace2 in one more
+run at the best rate, by size in the others. A machine of few CPUs, and a virtual one at that, sometimes
+takes a CPU away for longer than any buffer lasts: a rate is given up after TRIES runs that failed. Rates
+go up by STEP until one is given up, then half a step is tried; tracers take turns rate by rate. Nothing
+here differs between tracers: buffers have the same bytes, a run has dozens of times what they hold, and
+the files lie in the same folder of a disk.
 """
 
 import os
@@ -19,6 +21,7 @@ TRIES = 3
 FIRST = 1.0   # million events per second, of all threads
 STEP = 1.25
 LEAST, MOST = 0.1, 100.0
+WARM_BURSTS = 150  # program.c's
 KEPT = 0.95   # of the rate, by the program: it has the CPUs' rest only
 WARM_BYTES = 512 * 1024 * 1024
 
@@ -68,7 +71,7 @@ class Search:
         """One run at `rate` million events per second: Held, or why not."""
         burst = max(1, round(rate * 1e6 / self.threads / 1000))
         bursts = SECONDS * 1000
-        events = self.threads * (burst * bursts + 100)
+        events = self.threads * (burst * (bursts + WARM_BURSTS) + 100)
         warm(self.tracer.home)
         argv = [self.program, "four", str(self.threads), str(bursts), str(burst), str(-burst)]
         counted = []

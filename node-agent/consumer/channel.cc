@@ -155,6 +155,7 @@ void Channel::Seal() {
   }
   pending_ = false;
   committing_ = true;
+  UpdatePressure();
 }
 
 Status Channel::Settle(ChannelRecord& record) {
@@ -176,7 +177,6 @@ void Channel::Acknowledge() {
     }
   }
   committing_ = false;
-  UpdatePressure();
 }
 
 bool Channel::drained() const {

@@ -75,7 +75,7 @@ class Channel {
 
   // Something is in no commit yet.
   [[nodiscard]] bool pending() const { return pending_ || streams_.pending(); }
-  // Some slot holds so much unacknowledged data that its writer may soon have no room.
+  // Some slot holds so much data that is in no commit yet that its writer may soon have no room.
   [[nodiscard]] bool under_pressure() const { return pressure_; }
   // Some slot fills so fast that its records are better read while they are young.
   [[nodiscard]] bool hurried() const { return hurried_; }

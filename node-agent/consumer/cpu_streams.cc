@@ -96,11 +96,12 @@ void CpuStreams::Write() {
 
 CpuStreams::Settled CpuStreams::Settle() {
   Settled settled;
-  // As many as this commit needed are kept for the next one.
-  buffers_.resize(std::min(buffers_.size(), sealed_.size()));
+  // What commits of late needed is kept for the next ones: new memory costs more than the event's copy.
+  kept_buffers_ = std::max(sealed_.size(), kept_buffers_ - std::min<size_t>(kept_buffers_, 1));
+  buffers_.resize(std::min(buffers_.size(), kept_buffers_));
   for (Sealed& sealed : sealed_) {
     Stream& stream = *sealed.stream;
-    if (buffers_.size() < sealed_.size()) buffers_.push_back(std::move(sealed.buffer));
+    if (buffers_.size() < kept_buffers_) buffers_.push_back(std::move(sealed.buffer));
     stream.missing_settled = sealed.missing;
     if (sealed.written) {
       settled.delivered += sealed.events;

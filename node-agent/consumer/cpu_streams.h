@@ -113,6 +113,7 @@ class CpuStreams {
   std::vector<std::unique_ptr<Stream>> streams_;  // by CPU
   std::vector<Sealed> sealed_;
   std::vector<PageBuffer> buffers_;  // that no packet is in
+  size_t kept_buffers_ = 0;          // as many of them at most; falls by one a commit
 };
 
 }  // namespace weft::consumer
