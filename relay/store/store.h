@@ -10,7 +10,7 @@
 // Large packets go to the disk directly, small ones through the page cache; there, files are written to
 // disk behind the writer and leave it, but for their newest kCachedBytes: a long trace neither pushes what
 // others need out of memory nor grows a heap of dirty pages until the kernel stops the writer for it
-// (docs/adr/0008).
+// (docs/adr/0008, 0011).
 // The store never opens a file itself: it asks a FileMaker, so that a process without the right to
 // call open can use it.
 #ifndef WEFT_RELAY_STORE_STORE_H_
