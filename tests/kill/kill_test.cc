@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <random>
 
 #include "tests/kill/sections.h"
@@ -109,6 +110,47 @@ TEST(Kill, ARingSetIsAnnouncedWithItsDescriptions) {
   EXPECT_EQ(b.wrong, "");
   EXPECT_EQ(b.ring_sets, 1U);
   EXPECT_EQ(b.undescribed, 0U);
+}
+
+// The thread that makes the ring set may have to wait for a CPU, for longer than others take for any
+// number of tries. It holds the lock when it clones the thread with descriptors of its own.
+TEST(Kill, WhoWaitsForTheRingSetWaitsForItsMaker) {
+  World world({.subbuf_shift = 19});  // nothing is discarded for want of room
+  const pid_t worker = world.Start(4, 2000, "p");
+  int status = 0;
+  ASSERT_EQ(waitpid(worker, &status, WUNTRACED), worker);
+  constexpr long kOptions = PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE;
+  ASSERT_EQ(ptrace(PTRACE_SEIZE, worker, nullptr, kOptions), 0);
+  ASSERT_EQ(waitpid(worker, &status, 0), worker);
+  kill(worker, SIGCONT);
+  ptrace(PTRACE_SYSCALL, worker, nullptr, 0);
+  pid_t maker = 0;
+  for (int turns = 0; maker == 0 && turns < 100000; ++turns) {
+    const pid_t thread = waitpid(-1, &status, __WALL);
+    ASSERT_GT(thread, 0);
+    if (!WIFSTOPPED(status)) continue;
+    const bool call_stop = WSTOPSIG(status) == (SIGTRAP | 0x80);
+    __ptrace_syscall_info call{};
+    if (call_stop) ptrace(PTRACE_GET_SYSCALL_INFO, thread, sizeof(call), &call);
+    if (call.op == PTRACE_SYSCALL_INFO_ENTRY && call.entry.nr == SYS_clone) {
+      maker = thread;
+    } else {
+      const bool signal = !call_stop && status >> 16 == 0;
+      ptrace(PTRACE_SYSCALL, thread, nullptr, signal ? WSTOPSIG(status) : 0);
+    }
+  }
+  ASSERT_NE(maker, 0);
+  // The others come to their next call or its end, and then run on freely.
+  const auto begin = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(300)) {
+    const pid_t thread = waitpid(-1, &status, __WALL | WNOHANG);
+    if (thread > 0 && WIFSTOPPED(status)) ptrace(PTRACE_DETACH, thread, nullptr, 0);
+    if (thread == 0) usleep(1000);
+  }
+  ptrace(PTRACE_DETACH, maker, nullptr, 0);
+  const Books b = world.Finish(worker, false);
+  ExpectBalance(b, true);
+  EXPECT_EQ(b.discarded, 0U);
 }
 
 // Stops the worker, replaces one instruction by a breakpoint, and kills it when it gets there: all

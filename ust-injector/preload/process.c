@@ -22,7 +22,8 @@
 
 #define WEFT_ARENA_BYTES (256u * 1024u)
 #define WEFT_AT_EMPTY_PATH 0x1000
-#define WEFT_LOCK_TRIES 20000 /* about a second of yielding */
+#define WEFT_LOCK_TRIES 20000
+#define WEFT_LOCK_CYCLES (1ull << 31) /* about a second: the owner may have to wait for a CPU */
 #define WEFT_QUIET_SPINS 100000
 #define WEFT_WAITED_DEAD 0x41000005L /* WEXITED | WNOHANG | WNOWAIT | __WALL */
 
@@ -282,7 +283,10 @@ bool weft_lock(uint64_t* saved_mask) {
   if (must_be_quiet()) return lock_quietly(saved_mask);
   weft_syscall(__NR_rt_sigprocmask, 2 /* SIG_SETMASK */, &all, saved_mask, sizeof(all));
   const uint32_t self = (uint32_t)weft_syscall(__NR_gettid, 0);
-  for (int i = 0; i < WEFT_LOCK_TRIES; ++i) {
+  const uint64_t begin = weft_process.no_clock ? 0 : weft_cycles();
+  for (uint32_t i = 0;
+       i < WEFT_LOCK_TRIES || (!weft_process.no_clock && weft_cycles() - begin < WEFT_LOCK_CYCLES);
+       ++i) {
     uint32_t owner = 0;
     // acquire: sees what the previous owner did
     if (__atomic_compare_exchange_n(&weft_anchor->lock, &owner, self, false, __ATOMIC_ACQUIRE,

@@ -22,7 +22,7 @@ static const uint32_t weft_never_enabled __attribute__((unused)) = 0;
 WEFT_INLINE int weft_word_is_set(const uint32_t* word) {
 #if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__)
   int set;
-  __asm__ __volatile__("cmpl $0, %1" : "=@ccne"(set) : "m"(*word));
+  __asm__ __volatile__("cmp{l $0, %1| %1, 0}" : "=@ccne"(set) : "m"(*word));
   return set;
 #else
   return __atomic_load_n(word, __ATOMIC_RELAXED) != 0; /* relaxed: orders nothing */
