@@ -23,8 +23,10 @@
 #define WEFT_ARENA_BYTES (256u * 1024u)
 #define WEFT_AT_EMPTY_PATH 0x1000
 #define WEFT_LOCK_TRIES 20000
-#define WEFT_LOCK_CYCLES (1ull << 31) /* about a second: the owner may have to wait for a CPU */
 #define WEFT_QUIET_SPINS 100000
+/* The owner may have to wait for a CPU: about a second, and without a call a tenth of one. */
+#define WEFT_LOCK_CYCLES (1ull << 31)
+#define WEFT_QUIET_CYCLES (1ull << 28)
 #define WEFT_WAITED_DEAD 0x41000005L /* WEXITED | WNOHANG | WNOWAIT | __WALL */
 
 struct weft_process weft_process;
@@ -254,9 +256,25 @@ static bool must_be_quiet(void) {
          weft_process.state == WEFT_PROCESS_OFF;
 }
 
+// More than so many tries, and for so long where time can be told without a call.
+struct patience {
+  uint32_t tries;
+  uint64_t cycles, begin;
+};
+
+static struct patience patience(uint32_t tries, uint64_t cycles) {
+  return (struct patience){tries, cycles, weft_process.no_clock ? 0 : weft_cycles()};
+}
+
+static bool is_patient(struct patience* p) {
+  if (p->tries != 0) return p->tries-- != 0;
+  return !weft_process.no_clock && weft_cycles() - p->begin < p->cycles;
+}
+
 static bool lock_quietly(uint64_t* saved_mask) {
   const uint32_t self = (uint32_t)(weft_thread_pointer() >> 4) | WEFT_LOCK_QUIET;
-  for (int i = 0; i < WEFT_QUIET_SPINS; ++i) {
+  struct patience p = patience(WEFT_QUIET_SPINS, WEFT_QUIET_CYCLES);
+  while (is_patient(&p)) {
     uint32_t owner = 0;
     // acquire: sees what the previous owner did
     if (__atomic_compare_exchange_n(&weft_anchor->lock, &owner, self, false, __ATOMIC_ACQUIRE,
@@ -283,10 +301,8 @@ bool weft_lock(uint64_t* saved_mask) {
   if (must_be_quiet()) return lock_quietly(saved_mask);
   weft_syscall(__NR_rt_sigprocmask, 2 /* SIG_SETMASK */, &all, saved_mask, sizeof(all));
   const uint32_t self = (uint32_t)weft_syscall(__NR_gettid, 0);
-  const uint64_t begin = weft_process.no_clock ? 0 : weft_cycles();
-  for (uint32_t i = 0;
-       i < WEFT_LOCK_TRIES || (!weft_process.no_clock && weft_cycles() - begin < WEFT_LOCK_CYCLES);
-       ++i) {
+  struct patience p = patience(WEFT_LOCK_TRIES, WEFT_LOCK_CYCLES);
+  for (uint32_t i = 0; is_patient(&p); ++i) {
     uint32_t owner = 0;
     // acquire: sees what the previous owner did
     if (__atomic_compare_exchange_n(&weft_anchor->lock, &owner, self, false, __ATOMIC_ACQUIRE,
