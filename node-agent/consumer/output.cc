@@ -51,7 +51,7 @@ Result<std::unique_ptr<Output>> Output::Open(const ipc::ChannelDefinition& defin
   WEFT_TRY(CutFile(maker, path + "/metadata", record == nullptr ? 0 : record->metadata_bytes));
   WEFT_ASSIGN(store::TraceStore store, store::TraceStore::Open(maker, path));
   std::unique_ptr<Output> output(
-      new Output(path, std::move(store), maker, writer, clock, limits, std::move(hooks)));
+      new Output(path, std::move(store), writer, clock, limits, std::move(hooks)));
   output->info_ = MakeInfo(definition, ctf_clock);
   if (record == nullptr) {
     output->record_.path = path;

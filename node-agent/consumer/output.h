@@ -67,11 +67,10 @@ class Output {
   [[nodiscard]] bool restorable() const { return !record_.channels.empty(); }
 
  private:
-  Output(std::string path, store::TraceStore store, store::FileMaker& maker,
-         BackgroundWriter& writer, ring::TickClock& clock, const Limits& limits, Hooks hooks)
+  Output(std::string path, store::TraceStore store, BackgroundWriter& writer,
+         ring::TickClock& clock, const Limits& limits, Hooks hooks)
       : path_(std::move(path)),
         store_(std::move(store)),
-        maker_(&maker),
         writer_(&writer),
         clock_(&clock),
         limits_(limits),
@@ -90,7 +89,6 @@ class Output {
 
   std::string path_;
   store::TraceStore store_;
-  store::FileMaker* maker_;
   BackgroundWriter* writer_;
   ring::TickClock* clock_;
   Limits limits_;

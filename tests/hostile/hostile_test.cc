@@ -26,9 +26,15 @@ using ring::testing::TestWriter;
 
 constexpr uint64_t kGood = 1;  // channels, each of a container of its own
 constexpr uint64_t kBad = 2;
-constexpr uint64_t kEvents = 20'000;       // of each neighbour
-constexpr uint64_t kMaxGrowth = 96 << 10;  // KiB: copy buffers and packets, see consumer/limits.h
-constexpr int kWindow = 16;                // ring sets that are attacked at once
+constexpr uint64_t kEvents = 20'000;  // of each neighbour
+#ifdef WEFT_SANITIZED
+constexpr uint64_t kFreedButKept = 256 << 10;  // KiB: AddressSanitizer's quarantine
+#else
+constexpr uint64_t kFreedButKept = 0;
+#endif
+// KiB: copy buffers and packets, see consumer/limits.h.
+constexpr uint64_t kMaxGrowth = (96 << 10) + kFreedButKept;
+constexpr int kWindow = 16;  // ring sets that are attacked at once
 
 int Mutations() {
   const char* text = std::getenv("WEFT_HOSTILE_MUTATIONS");
