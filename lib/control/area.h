@@ -19,7 +19,7 @@
 namespace weft::control {
 
 struct AreaConfig {
-  uint32_t slot_count = 1;  // possible CPUs
+  uint32_t slot_count = 1;                // possible CPUs
   uint32_t clock = WEFT_CLOCK_MONOTONIC;  // enum weft_clock_id, or what foreign memory says
 };
 

@@ -99,7 +99,7 @@ int main(int argc, char** argv) {
     execute_without(argc, argv, "filtered");
   }
   if (wants(how, "chroot") &&
-      ((mkdirat(folder, "root", 0755) != 0) | (fchdir(folder) != 0) | (chroot("root") != 0)))
+      ((mkdirat(folder, "root", 0755) != 0) || (fchdir(folder) != 0) || (chroot("root") != 0)))
     return 93;
   if (wants(how, "no-socket")) deny_socket();
   if (wants(how, "leave")) {
