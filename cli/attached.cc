@@ -4,18 +4,19 @@
 
 #include <poll.h>
 #include <sys/signalfd.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <fstream>
+
+#include "lib/base/pidfd.h"
 
 namespace weft::cli {
 
 Result<Attached> Attached::Prepare(const std::vector<int32_t>& pids) {
   Attached attached;
   for (const int32_t pid : pids) {
-    attached.pidfds_.emplace_back(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+    attached.pidfds_.push_back(OpenPidfd(pid));
     if (!attached.pidfds_.back())
       return Fail(ErrorCode::kNotFound, "there is no process " + std::to_string(pid));
     std::ifstream in("/proc/" + std::to_string(pid) + "/comm");

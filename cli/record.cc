@@ -264,10 +264,6 @@ class Recording {
   std::unique_ptr<SessionClient> session_;
 };
 
-}  // namespace
-
-namespace {
-
 // kExitOk: the events of the Traces can be there.
 int CheckOffered(const RecordOptions& options, const api::Traces& traces,
                  const Result<Offered>& offered, const std::string& who) {

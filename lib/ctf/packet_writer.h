@@ -42,7 +42,8 @@ inline constexpr size_t kPacketHeaderBytes = 84;          // header and context 
 inline constexpr size_t kEventHeaderMaxBytes = 13;        // the largest event header
 inline constexpr size_t kMinPacketCapacity = 128 * 1024;  // a record of 64 KiB always fits
 inline constexpr size_t kDefaultPacketCapacity = 1024 * 1024;
-inline constexpr size_t kPaddingMaxBytes = 4096;  // there is always room for so much
+inline constexpr size_t kPaddingMaxBytes =
+    PageBuffer::kPageBytes;  // there is always room for so much
 
 class PacketWriter {
  public:

@@ -4,10 +4,8 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +15,7 @@
 #include <sstream>
 
 #include "lib/abi/control.h"
+#include "lib/base/pidfd.h"
 #include "node-agent/agent/limits.h"
 
 namespace weft::agent {
@@ -63,11 +62,6 @@ uint32_t UidOf(int32_t pid) {
     return effective;
   }
   return 0;
-}
-
-bool HasEnded(const UniqueFd& pidfd) {
-  pollfd p{pidfd.get(), POLLIN, 0};
-  return poll(&p, 1, 0) == 1;
 }
 
 // How /proc/self/maps shows a file that is mapped: not always as stat(2) does (overlay, btrfs).
@@ -212,7 +206,7 @@ void Finder::LookAt(int32_t pid, bool is_member) {
 // Looks once more, now with a pidfd: what is found between its opening and the look at whether the process
 // still lives is that process's.
 void Finder::OpenNew(int32_t pid, bool is_member) {
-  const UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+  const UniqueFd pidfd = OpenPidfd(pid);
   const auto mappings = ReadMappings(pid, kMaxMapsBytes);
   if (!pidfd || !mappings) return;
   size_t opened = 0;

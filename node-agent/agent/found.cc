@@ -2,11 +2,10 @@
 // What the finder brings: ring sets that take the same way as announced ones, and control areas of
 // processes that are older than the agent, which are adopted. Both are kept by the keeper from then on.
 #include <fcntl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include <fstream>
 
+#include "lib/base/pidfd.h"
 #include "node-agent/agent/agent.h"
 #include "node-agent/agent/late_ring.h"
 #include "node-agent/agent/limits.h"
@@ -17,18 +16,7 @@ namespace {
 const std::string kControlKey = "control/";
 const std::string kRootKey = "root/";
 
-UniqueFd OpenPidfd(int32_t pid) {
-  return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
-}
-
 UniqueFd Copy(int fd) { return UniqueFd(fcntl(fd, F_DUPFD_CLOEXEC, 3)); }
-
-int32_t ParentOf(int32_t pid) {
-  std::ifstream in("/proc/" + std::to_string(pid) + "/status");
-  for (std::string line; std::getline(in, line);)
-    if (line.starts_with("PPid:")) return std::atoi(line.c_str() + 5);
-  return 0;
-}
 
 }  // namespace
 

@@ -3,9 +3,7 @@
 #include "node-agent/agent/processes.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -13,6 +11,7 @@
 #include <sstream>
 
 #include "lib/abi/control.h"
+#include "lib/base/pidfd.h"
 
 namespace weft::agent {
 namespace {
@@ -28,25 +27,6 @@ std::string ReadComm(int32_t pid) {
   std::string name;
   std::getline(in, name);
   return name;
-}
-
-// The fourth word of stat, behind the name in parentheses, which may hold anything.
-int32_t ReadParent(int32_t pid) {
-  std::ifstream in(ProcFile(pid, "stat"));
-  std::string line;
-  std::getline(in, line);
-  const size_t close = line.rfind(')');
-  if (close == std::string::npos) return 0;
-  std::istringstream rest(line.substr(close + 1));
-  char state = 0;
-  int32_t parent = 0;
-  rest >> state >> parent;
-  return parent;
-}
-
-bool HasEnded(const UniqueFd& pidfd) {
-  pollfd p{pidfd.get(), POLLIN, 0};
-  return poll(&p, 1, 0) == 1;
 }
 
 // Inodes of the ring sets that `pid` maps. `readable` is false where we may not look.
@@ -70,6 +50,20 @@ std::string PidfdKey(uint64_t number) { return "process/" + std::to_string(numbe
 
 }  // namespace
 
+// The fourth word of stat, behind the name in parentheses, which may hold anything.
+int32_t ParentOf(int32_t pid) {
+  std::ifstream in(ProcFile(pid, "stat"));
+  std::string line;
+  std::getline(in, line);
+  const size_t close = line.rfind(')');
+  if (close == std::string::npos) return 0;
+  std::istringstream rest(line.substr(close + 1));
+  char state = 0;
+  int32_t parent = 0;
+  rest >> state >> parent;
+  return parent;
+}
+
 // --- who it is -----------------------------------------------------------------------------------
 
 ProcessEntry& Processes::ProcessOf(ipc::Arrived& arrived) {
@@ -87,7 +81,7 @@ ProcessEntry& Processes::ProcessOf(ipc::Arrived& arrived) {
   process.pidfd = std::move(arrived.pidfd);
   if (process.pidfd && !HasEnded(process.pidfd)) {
     process.procname = ReadComm(process.pid);
-    process.parent = ReadParent(process.pid);
+    process.parent = ParentOf(process.pid);
   }
   ProcessEntry& entry = processes_[process.number] = std::move(process);
   by_pid_[entry.pid] = entry.number;
@@ -230,7 +224,7 @@ void Processes::OnExit(uint64_t number) {
     by_pid_.erase(process.pid);
     process.pid = parent;
     process.parent = 0;
-    process.pidfd.reset(static_cast<int>(syscall(SYS_pidfd_open, parent, 0)));
+    process.pidfd = OpenPidfd(parent);
     by_pid_.try_emplace(parent, number);
     process.watched = false;
     KeepProcess(process);

@@ -45,6 +45,9 @@ struct ProcessEntry {
   size_t rings = 0;
 };
 
+// 0: there is no such process.
+int32_t ParentOf(int32_t pid);
+
 class Processes {
  public:
   using Send = std::function<void(ipc::Message)>;         // to the keeper

@@ -266,7 +266,7 @@ void Channel::UpdatePressure() {
     if (!input->active()) continue;
     const uint64_t most = input->set().geometry().slot_bytes() / kFlushFraction;
     for (const auto& cursor : input->cursors()) {
-      if (cursor != nullptr && cursor->reader.end() - cursor->sealed.position >= most) {
+      if (cursor != nullptr && cursor->reader.end() - cursor->sealed >= most) {
         pressure_ = true;
         return;
       }

@@ -70,7 +70,7 @@ inline constexpr size_t kMaxQueuedFromAgent = 256;
 
 // What one channel may copy before it is the next one's turn.
 inline constexpr uint64_t kBytesPerRound = 16 * 1024 * 1024;
-// A slot's read but not yet acknowledged data, as a part of its ring, that makes a flush necessary.
+// A slot's data that is in no commit yet, as a part of its ring, that makes one due.
 inline constexpr uint64_t kFlushFraction = 4;
 
 }  // namespace weft::consumer

@@ -2,8 +2,6 @@
 // See output.h.
 #include "node-agent/consumer/output.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -32,13 +30,6 @@ ctf::TraceInfo MakeInfo(const ipc::ChannelDefinition& d, const ctf::Clock& clock
   return info;
 }
 
-// Cuts a file to what the journal knows of it.
-Status CutFile(store::FileMaker& maker, const std::string& name, uint64_t bytes) {
-  WEFT_ASSIGN(const UniqueFd fd, maker.OpenFile(name));
-  if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) return FailErrno(name);
-  return {};
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Output>> Output::Open(const ipc::ChannelDefinition& definition,
@@ -48,8 +39,9 @@ Result<std::unique_ptr<Output>> Output::Open(const ipc::ChannelDefinition& defin
                                              const Limits& limits, Hooks hooks) {
   const std::string& path = definition.trace_path;
   WEFT_TRY(store::CheckRelativeName(path));
-  WEFT_TRY(CutFile(maker, path + "/metadata", record == nullptr ? 0 : record->metadata_bytes));
-  WEFT_ASSIGN(store::TraceStore store, store::TraceStore::Open(maker, path));
+  // What a killed consumer wrote beyond its journal goes away.
+  const uint64_t known = record == nullptr ? 0 : record->metadata_bytes;
+  WEFT_ASSIGN(store::TraceStore store, store::TraceStore::Open(maker, path, known));
   std::unique_ptr<Output> output(
       new Output(path, std::move(store), writer, clock, limits, std::move(hooks)));
   output->info_ = MakeInfo(definition, ctf_clock);

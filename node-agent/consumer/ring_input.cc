@@ -13,7 +13,7 @@ Status RingInput::Restore(const RingRecord& record) {
     if (slot.slot >= cursors_.size()) return Fail(ErrorCode::kCorrupt, "journal: a ring's slot");
     auto cursor = std::make_unique<Cursor>(*this, set_, slot.slot);
     WEFT_TRY(cursor->reader.Resume(slot.state));
-    cursor->sealed = cursor->acknowledged = slot.state;
+    cursor->sealed = cursor->acknowledged = slot.state.position;
     cursor->discarded = slot.discarded;
     cursor->overwritten = slot.state.overwritten;
     cursor->last_cpu = slot.last_cpu;
@@ -27,7 +27,7 @@ Status RingInput::RestoreFromTails() {
     if (set_.LoadTail(slot) == 0) continue;
     cursors_[slot] = std::make_unique<Cursor>(*this, set_, slot);
     WEFT_TRY(cursors_[slot]->reader.ResumeAtTail());
-    cursors_[slot]->sealed = cursors_[slot]->acknowledged = cursors_[slot]->reader.state();
+    cursors_[slot]->sealed = cursors_[slot]->acknowledged = cursors_[slot]->reader.position();
   }
   return {};
 }
@@ -152,15 +152,15 @@ RingRecord RingInput::Record() const {
 void RingInput::Seal() {
   ended_at_seal_ = !active();
   for (const auto& cursor : cursors_) {
-    if (cursor != nullptr) cursor->sealed = cursor->reader.state();
+    if (cursor != nullptr) cursor->sealed = cursor->reader.position();
   }
 }
 
 bool RingInput::Acknowledge() {
   for (const auto& cursor : cursors_) {
-    if (cursor == nullptr || cursor->acknowledged.position == cursor->sealed.position) continue;
+    if (cursor == nullptr || cursor->acknowledged == cursor->sealed) continue;
     cursor->acknowledged = cursor->sealed;
-    set_.StoreTail(cursor->reader.slot(), cursor->acknowledged.position);
+    set_.StoreTail(cursor->reader.slot(), cursor->acknowledged);
   }
   return ended_at_seal_;
 }

@@ -22,21 +22,24 @@ class RingInput;
 // A slot's reader and what belongs to it while it is merged.
 struct Cursor {
   Cursor(RingInput& owner, const ring::RingSet& set, uint32_t slot)
-      : input(&owner), reader(set, slot), sealed(reader.state()), acknowledged(sealed) {}
+      : input(&owner),
+        reader(set, slot),
+        sealed(reader.position()),
+        acknowledged(reader.position()) {}
 
   RingInput* input;
   ring::SlotReader reader;
   std::unique_ptr<uint8_t[]>
       buffer;  // what reader copies into; none while there is nothing to read
   size_t buffer_bytes = 0;
-  uint64_t time = 0;             // of the record at hand; the key of the merge
-  ring::CopiedRun run;           // of the records copied and not handed out
-  uint64_t copies = 0;           // counts: another one, another run
-  ring::SlotState sealed;        // as of the commit that began last
-  ring::SlotState acknowledged;  // as of the last one that is in the journal
-  uint64_t window_end = 0;       // the reader's end() when the present speed window began
-  DiscardCounts discarded{};     // that were seen
-  uint64_t overwritten = 0;      // that were counted as missing
+  uint64_t time = 0;          // of the record at hand; the key of the merge
+  ring::CopiedRun run;        // of the records copied and not handed out
+  uint64_t copies = 0;        // counts: another one, another run
+  uint64_t sealed;            // position in the commit that began last
+  uint64_t acknowledged;      // and in the last one that is in the journal
+  uint64_t window_end = 0;    // the reader's end() when the present speed window began
+  DiscardCounts discarded{};  // that were seen
+  uint64_t overwritten = 0;   // that were counted as missing
   uint32_t last_cpu = 0;
 };
 

@@ -3,11 +3,12 @@
 #include "node-agent/keeper/doorbell.h"
 
 #include <fcntl.h>
-#include <sys/syscall.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
+
+#include "lib/base/pidfd.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77  // Linux 6.5; newer than Debian 12's headers
@@ -56,7 +57,7 @@ void Doorbell::Add(UniqueFd fd) {
     connection.pidfd.reset(pidfd);
   else if (errno == ENOPROTOOPT)
     // If the pid was reused since, the ring counts as in use for longer than it is: harmless.
-    connection.pidfd.reset(static_cast<int>(syscall(SYS_pidfd_open, connection.peer.pid, 0)));
+    connection.pidfd = OpenPidfd(connection.peer.pid);
   if (Read(connection)) return;
   if (silent_.size() >= kMaxSilentCallers) {
     loop_.Unwatch(silent_.front().fd.get());

@@ -129,13 +129,13 @@ Result<UniqueFd> DirectoryFileMaker::OpenFile(std::string_view relative_name) {
 std::string UserTracePath(uint32_t uid) { return "ust/uid/" + std::to_string(uid) + "/64-bit"; }
 std::string KernelTracePath() { return "kernel"; }
 
-Result<TraceStore> TraceStore::Open(FileMaker& maker, std::string path) {
+Result<TraceStore> TraceStore::Open(FileMaker& maker, std::string path, uint64_t most_metadata) {
   TraceStore store(maker, std::move(path));
   const std::string name = store.path_ + "/metadata";
   WEFT_ASSIGN(store.metadata_, maker.OpenFile(name));
   const int fd = store.metadata_.get();
   WEFT_ASSIGN(const uint64_t size, FileSize(fd, name));
-  WEFT_ASSIGN(store.metadata_bytes_, CompleteMetadata(fd, size, name));
+  WEFT_ASSIGN(store.metadata_bytes_, CompleteMetadata(fd, std::min(size, most_metadata), name));
   if (store.metadata_bytes_ < size &&
       ::ftruncate(fd, static_cast<off_t>(store.metadata_bytes_)) != 0) {
     return FailErrno(name);

@@ -62,7 +62,8 @@ inline constexpr size_t kDirectAlignment = PageBuffer::kPageBytes;
 // before a direct write is tried again.
 inline constexpr uint64_t kSlowDirectNsPerMiB = 20'000'000;
 inline constexpr uint64_t kLeftToCache = 64 * 1024 * 1024;
-// Of the page cache's data, what is written to disk at a time. Smaller pieces cost more, larger ones take longer.
+// Of the page cache's data, what is written to disk at a time. Smaller pieces cost more, larger ones
+// take longer.
 inline constexpr uint64_t kWriteBehindBytes = 1024 * 1024;
 // Of a stream's newest data, what stays in the page cache: live readers read there.
 inline constexpr uint64_t kCachedBytes = 16 * 1024 * 1024;
@@ -83,9 +84,10 @@ struct StreamState {
 
 class TraceStore {
  public:
-  // Opens the trace `path` (relative, see UserTracePath); what is there already is kept. `maker` must
-  // outlive the store.
-  static Result<TraceStore> Open(FileMaker& maker, std::string path);
+  // Opens the trace `path` (relative, see UserTracePath); what is there already is kept, of metadata at
+  // most so many bytes. `maker` must outlive the store.
+  static Result<TraceStore> Open(FileMaker& maker, std::string path,
+                                 uint64_t most_metadata = UINT64_MAX);
 
   // Appends one fragment (lib/ctf/metadata_writer.h). kIo with ENOSPC and the like: nothing of it is
   // in the file.

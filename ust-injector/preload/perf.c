@@ -18,7 +18,6 @@
 #define WEFT_PERF_THREADS 1024u
 #define WEFT_PERF_PROBES 8u /* places that a thread may have */
 #define WEFT_PAGE 4096
-#define WEFT_PERF_RETRY_CYCLES (1ull << 28) /* about a tenth of a second */
 
 static struct {
   uint32_t type;
@@ -183,7 +182,7 @@ static __attribute__((noinline)) void open_counters(uint32_t tid, uintptr_t tp) 
     // release: everything above
     __atomic_store_n(&t->tid, tid, __ATOMIC_RELEASE);
   } else {
-    full_until = weft_cycles() + WEFT_PERF_RETRY_CYCLES;
+    full_until = weft_cycles() + WEFT_ABOUT_A_TENTH;
   }
   weft_unlock(mask);
 }

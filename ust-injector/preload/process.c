@@ -24,9 +24,6 @@
 #define WEFT_AT_EMPTY_PATH 0x1000
 #define WEFT_LOCK_TRIES 20000
 #define WEFT_QUIET_SPINS 100000
-/* The owner may have to wait for a CPU: about a second, and without a call a tenth of one. */
-#define WEFT_LOCK_CYCLES (1ull << 31)
-#define WEFT_QUIET_CYCLES (1ull << 28)
 #define WEFT_WAITED_DEAD 0x41000005L /* WEXITED | WNOHANG | WNOWAIT | __WALL */
 
 struct weft_process weft_process;
@@ -256,7 +253,8 @@ static bool must_be_quiet(void) {
          weft_process.state == WEFT_PROCESS_OFF;
 }
 
-// More than so many tries, and for so long where time can be told without a call.
+// The owner may have to wait for a CPU: more than so many tries, and for so long where time can be told
+// without a call.
 struct patience {
   uint32_t tries;
   uint64_t cycles, begin;
@@ -273,7 +271,7 @@ static bool is_patient(struct patience* p) {
 
 static bool lock_quietly(uint64_t* saved_mask) {
   const uint32_t self = (uint32_t)(weft_thread_pointer() >> 4) | WEFT_LOCK_QUIET;
-  struct patience p = patience(WEFT_QUIET_SPINS, WEFT_QUIET_CYCLES);
+  struct patience p = patience(WEFT_QUIET_SPINS, WEFT_ABOUT_A_TENTH);
   while (is_patient(&p)) {
     uint32_t owner = 0;
     // acquire: sees what the previous owner did
@@ -301,7 +299,7 @@ bool weft_lock(uint64_t* saved_mask) {
   if (must_be_quiet()) return lock_quietly(saved_mask);
   weft_syscall(__NR_rt_sigprocmask, 2 /* SIG_SETMASK */, &all, saved_mask, sizeof(all));
   const uint32_t self = (uint32_t)weft_syscall(__NR_gettid, 0);
-  struct patience p = patience(WEFT_LOCK_TRIES, WEFT_LOCK_CYCLES);
+  struct patience p = patience(WEFT_LOCK_TRIES, WEFT_ABOUT_A_SECOND);
   for (uint32_t i = 0; is_patient(&p); ++i) {
     uint32_t owner = 0;
     // acquire: sees what the previous owner did

@@ -130,6 +130,10 @@ static inline uint32_t weft_vpid(void) {
   return pid;
 }
 
+/* In weft_cycles. */
+#define WEFT_ABOUT_A_SECOND (1ull << 31)
+#define WEFT_ABOUT_A_TENTH (1ull << 28)
+
 static inline uint64_t weft_cycles(void) {
 #if defined(__x86_64__)
   uint32_t low, high;

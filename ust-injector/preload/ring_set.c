@@ -19,8 +19,7 @@
 #ifndef F_ADD_SEALS
 #define F_ADD_SEALS 1033
 #endif
-#define WEFT_SEALS 7                   /* SEAL, SHRINK, GROW */
-#define WEFT_RETRY_CYCLES (1ull << 31) /* about a second */
+#define WEFT_SEALS 7 /* SEAL, SHRINK, GROW */
 
 static bool failed(long result) { return result < 0 && result > -4096; }
 
@@ -277,7 +276,7 @@ bool weft_channel_make_ring(uint32_t channel) {
     } else {
       if ((c->flags & WEFT_CHANNEL_STATEDUMP) != 0) loaded = weft_loaded_new();
       made = make_ring(channel, loaded);
-      if (!made) a->retry_after = weft_cycles() + WEFT_RETRY_CYCLES;
+      if (!made) a->retry_after = weft_cycles() + WEFT_ABOUT_A_SECOND;
     }
   }
   weft_unlock(mask);
