@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-
 #include "lib/base/pidfd.h"
 #include "node-agent/agent/agent.h"
 #include "node-agent/agent/late_ring.h"

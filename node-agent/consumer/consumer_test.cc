@@ -53,6 +53,15 @@ class ConsumerTest : public ::testing::Test {
     for (const auto& [reason, n] : counts.lost) lost += n;
     EXPECT_EQ(counts.recorded, counts.delivered + counts.overwritten + lost + counts.in_flight);
   }
+  // Drains; the trace has events 0 to number - 1, in this order.
+  void ExpectAllInOrder(Running& running, uint64_t number) {
+    ASSERT_TRUE(running.Drain());
+    std::string errors;
+    const auto lines = Babeltrace(folder.path(), &errors);
+    EXPECT_EQ(errors, "");
+    ASSERT_EQ(lines.size(), number);
+    for (size_t i = 0; i < lines.size(); i++) ASSERT_EQ(Value(lines[i], "number"), i) << lines[i];
+  }
 
   Folder folder;
   UniqueFd journal;
@@ -151,12 +160,7 @@ TEST_F(ConsumerTest, RingsAreMergedByTimeAndSplitByCpu) {
     }
     if (random() % 500 == 0) running.consumer->Round();
   }
-  ASSERT_TRUE(running.Drain());
-  std::string errors;
-  const auto lines = Babeltrace(folder.path(), &errors);
-  EXPECT_EQ(errors, "");
-  ASSERT_EQ(lines.size(), number);
-  for (size_t i = 0; i < lines.size(); i++) ASSERT_EQ(Value(lines[i], "number"), i) << lines[i];
+  ASSERT_NO_FATAL_FAILURE(ExpectAllInOrder(running, number));
   const auto counts = running.consumer->Find(1)->Counts();
   EXPECT_EQ(counts.delivered, number);
   EXPECT_EQ(counts.streams, 4U);
@@ -179,12 +183,7 @@ TEST_F(ConsumerTest, LongRunsOfOneCpuKeepTheOrderOfEveryStream) {
     if (writer.Write(slot, 0, cpu, Now(), Body(number, slot))) number++;
     if (random() % 9000 == 0) running.consumer->Round();
   }
-  ASSERT_TRUE(running.Drain());
-  std::string errors;
-  const auto lines = Babeltrace(folder.path(), &errors);
-  EXPECT_EQ(errors, "");
-  ASSERT_EQ(lines.size(), number);
-  for (size_t i = 0; i < lines.size(); i++) ASSERT_EQ(Value(lines[i], "number"), i) << lines[i];
+  ASSERT_NO_FATAL_FAILURE(ExpectAllInOrder(running, number));
   const auto counts = running.consumer->Find(1)->Counts();
   EXPECT_EQ(counts.late, 0U);
   CheckBooks(counts);

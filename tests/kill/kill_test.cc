@@ -85,15 +85,23 @@ TEST(Kill, AtRandomLosesNothingThatWasCommitted) {
   }
 }
 
+// A worker that stops itself (flag p) becomes ours; it is still stopped.
+void SeizeStopped(pid_t worker, long options) {
+  int status = 0;
+  ASSERT_EQ(waitpid(worker, &status, WUNTRACED), worker);
+  ASSERT_TRUE(WIFSTOPPED(status));
+  ASSERT_EQ(ptrace(PTRACE_SEIZE, worker, nullptr, PTRACE_O_EXITKILL | options), 0)
+      << strerror(errno);
+  ASSERT_EQ(waitpid(worker, &status, 0), worker);
+}
+
 // Another thread may have its event's id already, and writes to a ring as soon as it is there.
 TEST(Kill, ARingSetIsAnnouncedWithItsDescriptions) {
   World world({});
   const pid_t worker = world.Start(1, 2000, "p");
-  int status = 0;
-  ASSERT_EQ(waitpid(worker, &status, WUNTRACED), worker);
-  ASSERT_EQ(ptrace(PTRACE_SEIZE, worker, nullptr, PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD), 0);
-  ASSERT_EQ(waitpid(worker, &status, 0), worker);
+  ASSERT_NO_FATAL_FAILURE(SeizeStopped(worker, PTRACE_O_TRACESYSGOOD));
   kill(worker, SIGCONT);
+  int status = 0;
   bool announced = false;
   while (!announced) {
     ASSERT_EQ(ptrace(PTRACE_SYSCALL, worker, nullptr, 0), 0);
@@ -117,12 +125,9 @@ TEST(Kill, ARingSetIsAnnouncedWithItsDescriptions) {
 TEST(Kill, WhoWaitsForTheRingSetWaitsForItsMaker) {
   World world({.subbuf_shift = 19});  // nothing is discarded for want of room
   const pid_t worker = world.Start(4, 2000, "p");
-  int status = 0;
-  ASSERT_EQ(waitpid(worker, &status, WUNTRACED), worker);
-  constexpr long kOptions = PTRACE_O_EXITKILL | PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE;
-  ASSERT_EQ(ptrace(PTRACE_SEIZE, worker, nullptr, kOptions), 0);
-  ASSERT_EQ(waitpid(worker, &status, 0), worker);
+  ASSERT_NO_FATAL_FAILURE(SeizeStopped(worker, PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE));
   kill(worker, SIGCONT);
+  int status = 0;
   ptrace(PTRACE_SYSCALL, worker, nullptr, 0);
   pid_t maker = 0;
   for (int turns = 0; maker == 0 && turns < 100000; ++turns) {
@@ -158,11 +163,8 @@ TEST(Kill, WhoWaitsForTheRingSetWaitsForItsMaker) {
 void KillAt(uint64_t instruction, weft_ring_mode mode, const char* flags, int* reached) {
   World world({.mode = mode});
   const pid_t worker = world.Start(1, 2000, std::string("p") + flags);
+  ASSERT_NO_FATAL_FAILURE(SeizeStopped(worker, 0));
   int status = 0;
-  ASSERT_EQ(waitpid(worker, &status, WUNTRACED), worker);
-  ASSERT_TRUE(WIFSTOPPED(status));
-  ASSERT_EQ(ptrace(PTRACE_SEIZE, worker, nullptr, PTRACE_O_EXITKILL), 0) << strerror(errno);
-  ASSERT_EQ(waitpid(worker, &status, 0), worker);
   const uint64_t address = LibraryBase(worker) + instruction;
   errno = 0;
   const long word = ptrace(PTRACE_PEEKTEXT, worker, address, nullptr);
