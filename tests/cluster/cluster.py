@@ -259,6 +259,8 @@ def main(argv):
     except (Failed, CannotPack, TimeoutError, groups.Missing, inside.Down,
             programs.BuildFailed) as error:
         print(f"cluster: {error}", file=sys.stderr)
+    except KeyboardInterrupt:
+        print("cluster: interrupted; end what has begun with: ./dev cluster down", file=sys.stderr)
     except subprocess.CalledProcessError as error:
         print(f"cluster: {' '.join(map(str, error.cmd))}: {error.returncode}\n{error.stderr or ''}",
               file=sys.stderr)

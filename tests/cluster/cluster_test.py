@@ -7,7 +7,8 @@ import hashlib
 import json
 import unittest
 
-from weft_cluster import (ClusterTest, PATIENCE, RESTRICTED, TOP, dev, kubectl, pod)
+from weft_cluster import (ClusterTest, PATIENCE, RESTRICTED, TOP, client, dev, kubectl, pod,
+                          web_server)
 
 CRDS = TOP / "charts/weft/crds"
 TRACE = """
@@ -50,19 +51,11 @@ class Cluster(ClusterTest):
 
     def test_services_have_names(self):
         name = self.namespace("names")
-        server = pod("server", "shell", labels={"app": "server"},
-                     command=["sh", "-c", "echo it answers >/tmp/index.html && "
-                              "exec httpd -f -p 8080 -h /tmp"], mounts={"/tmp": {"emptyDir": {}}})
-        service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"},
-                   "spec": {"selector": {"app": "server"}, "ports": [{"port": 80, "targetPort": 8080}]}}
-        self.apply(server, service, pod("client", "shell", command=["sleep", "100000"]),
-                   namespace=name)
-        self.wait_for_pod(name, "server")
+        self.apply(*web_server("web"), client("client"), namespace=name)
+        self.wait_for_pod(name, "web")
         self.wait_for_pod(name, "client")
         for host in ("web", f"web.{name}.svc.cluster.local"):
-            self.wait_for(lambda host=host: kubectl(
-                "-n", name, "exec", "client", "--", "timeout", "5", "wget", "-q", "-O-", f"http://{host}/",
-                check=False).stdout == "it answers\n", f"{host} does not answer")
+            self.assert_answers(name, "client", host)
         unknown = kubectl("-n", name, "exec", "client", "--", "nslookup", "example.com", check=False)
         self.assertIn("NXDOMAIN", unknown.stdout + unknown.stderr)
 

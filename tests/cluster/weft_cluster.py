@@ -48,10 +48,24 @@ def pod(name, image, *, labels=None, node=None, command=None, args=None, mounts=
                for number, volume in enumerate((mounts or {}).values())]
     container["volumeMounts"] = [{"name": f"volume-{number}", "mountPath": path}
                                  for number, path in enumerate(mounts or {})]
-    body = {"containers": [container], "volumes": volumes, "terminationGracePeriodSeconds": 5,
+    body = {"containers": [container], "volumes": volumes, "terminationGracePeriodSeconds": 1,
             "restartPolicy": "Never", **({"nodeName": node} if node else {}), **spec}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": labels or {}},
             "spec": body}
+
+
+def client(name, **more):
+    """A pod to do things from."""
+    return pod(name, "shell", command=["sleep", "100000"], **more)
+
+
+def web_server(name, **more):
+    """A pod that answers by HTTP, and the Service before it, both of this name."""
+    serve = f"echo {name} answers >/tmp/index.html && exec httpd -f -p 8080 -h /tmp"
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name},
+               "spec": {"selector": {"app": name}, "ports": [{"port": 80, "targetPort": 8080}]}}
+    return service, pod(name, "shell", labels={"app": name}, command=["sh", "-c", serve],
+                        mounts={"/tmp": {"emptyDir": {}}}, **more)
 
 
 class ClusterTest(unittest.TestCase):
@@ -75,10 +89,10 @@ class ClusterTest(unittest.TestCase):
             dev("cluster", "down")
 
     def namespace(self, name, labels=None):
-        """A namespace that ends with the test; its name, for -n."""
+        """A namespace that goes, some time, after the test; its name, for -n."""
         self.apply({"apiVersion": "v1", "kind": "Namespace",
                     "metadata": {"name": name, "labels": labels or {}}})
-        self.addCleanup(kubectl, "delete", "namespace", name, f"--timeout={PATIENCE:.0f}s")
+        self.addCleanup(kubectl, "delete", "namespace", name, "--wait=false")
         self.wait_for(lambda: kubectl("-n", name, "get", "serviceaccount", "default",
                                       check=False).returncode == 0,
                       f"namespace {name} has no service account")
@@ -101,6 +115,13 @@ class ClusterTest(unittest.TestCase):
                        f"--timeout={PATIENCE:.0f}s", check=False)
         if done.returncode != 0:
             self.fail(done.stderr + kubectl("-n", namespace, "describe", f"pod/{name}").stdout)
+
+    def assert_answers(self, namespace, from_pod, host, server="web"):
+        # By timeout, as Debian's busybox crashes in `wget -T`.
+        self.wait_for(lambda: kubectl("-n", namespace, "exec", from_pod, "--", "timeout", "5", "wget",
+                                      "-q", "-O-", f"http://{host}/",
+                                      check=False).stdout == f"{server} answers\n",
+                      f"{host} does not answer {from_pod}")
 
     def logs_of_ended(self, namespace, name):
         """What a pod that runs to its end printed; it must end well."""
