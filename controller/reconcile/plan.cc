@@ -62,16 +62,22 @@ class Planner {
     deleting_ = !trace_.metadata.deletion_timestamp.empty();
     if (status.start_time.empty() && std::ranges::any_of(s_.sessions, IsReady))
       status.start_time = kube::FormatTime(s_.now);
-    status.deadline.clear();
-    const auto start = kube::ParseTime(status.start_time);
-    if (trace_.spec.duration && start) {
-      const auto whole = std::chrono::ceil<std::chrono::seconds>(*trace_.spec.duration);
-      const kube::WallTime deadline = *start + whole;
-      status.deadline = kube::FormatTime(deadline);
-      ended_ = s_.now >= deadline;
-      if (!ended_) Again(deadline);
+    FindDeadline();
+    if (const auto deadline = kube::ParseTime(status.deadline)) {
+      ended_ = s_.now >= *deadline;
+      if (!ended_) Again(*deadline);
     }
     ended_ = ended_ || !status.completion_time.empty();
+  }
+
+  // A spec that cannot be read has no duration either: what was decided stays.
+  void FindDeadline() {
+    if (!s_.problem.empty()) return;
+    plan_.status.deadline.clear();
+    const auto start = kube::ParseTime(plan_.status.start_time);
+    if (!trace_.spec.duration || !start) return;
+    const auto whole = std::chrono::ceil<std::chrono::seconds>(*trace_.spec.duration);
+    plan_.status.deadline = kube::FormatTime(*start + whole);
   }
 
   void Again(kube::WallTime time) {
@@ -163,7 +169,7 @@ class Planner {
     status.relay = s_.relay.name;
     if (status.segments.empty())
       status.segments.push_back({.relay = s_.relay.name, .from = kube::FormatTime(s_.now)});
-    status.pods = CountPods(s_, selected_);
+    if (s_.problem.empty()) status.pods = CountPods(s_, selected_);
     // A session that is gone took its counts with it; what was counted stays.
     const api::EventCounts counts = CountEvents(s_.sessions);
     if (counts.recorded + counts.discarded >= status.events.recorded + status.events.discarded)

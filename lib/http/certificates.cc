@@ -136,6 +136,15 @@ Result<KeyPair> MakeServerCertificate(const KeyPair& authority,
   return ToPem(server.get(), key.get());
 }
 
+bool IsGoodAuthority(const std::string& certificate_pem, WallTime now, std::chrono::hours margin) {
+  const X509Ptr authority = ReadCertificate(certificate_pem);
+  ERR_clear_error();
+  std::time_t then = std::chrono::system_clock::to_time_t(now + margin);
+  return authority != nullptr && X509_check_ca(authority.get()) == 1 &&
+         X509_cmp_time(X509_get0_notAfter(authority.get()), &then) > 0 &&
+         X509_verify(authority.get(), X509_get0_pubkey(authority.get())) == 1;
+}
+
 bool IsGoodFor(const std::string& certificate_pem, const std::string& authority_pem,
                const std::string& dns_name, WallTime now, std::chrono::hours margin) {
   const X509Ptr certificate = ReadCertificate(certificate_pem);

@@ -37,6 +37,9 @@ Result<KeyPair> MakeServerCertificate(const KeyPair& authority,
 bool IsGoodFor(const std::string& certificate_pem, const std::string& authority_pem,
                const std::string& dns_name, WallTime now, std::chrono::hours margin);
 
+// Whether it is a CA's, signed by itself, and good for at least `margin` from `now` on.
+bool IsGoodAuthority(const std::string& certificate_pem, WallTime now, std::chrono::hours margin);
+
 }  // namespace weft::http
 
 #endif  // WEFT_LIB_HTTP_CERTIFICATES_H_

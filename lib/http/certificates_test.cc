@@ -39,6 +39,15 @@ TEST(Certificates, AnotherAuthoritysAreNotGood) {
       IsGoodFor(server->certificate_pem, Authority().certificate_pem, "a", kNow, hours(1)));
 }
 
+TEST(Certificates, AnAuthorityIsGoodForItsTimeAndIsNoServer) {
+  const KeyPair ca = Authority();
+  const auto server = MakeServerCertificate(ca, {"a"}, {.now = kNow, .lifetime = hours(100)});
+  EXPECT_TRUE(IsGoodAuthority(ca.certificate_pem, kNow, hours(999)));
+  EXPECT_FALSE(IsGoodAuthority(ca.certificate_pem, kNow, hours(1001)));
+  EXPECT_FALSE(IsGoodAuthority(server->certificate_pem, kNow, hours(1)));
+  EXPECT_FALSE(IsGoodAuthority("", kNow, hours(1)));
+}
+
 TEST(Certificates, NonsenseIsRefused) {
   EXPECT_FALSE(IsGoodFor("", "", "a", kNow, hours(1)));
   EXPECT_FALSE(IsGoodFor("x", Authority().certificate_pem, "a", kNow, hours(1)));

@@ -104,6 +104,14 @@ TEST(Preload, AReferenceIsRenamedAndReferredTo) {
   }
 }
 
+TEST(Preload, AnOptionalReferenceIsLeftAlone) {
+  for (const char* kind : {"configMapKeyRef", "secretKeyRef"}) {
+    EXPECT_EQ(ReasonFor(Pod(R"({"name":"app","env":[{"name":"LD_PRELOAD","valueFrom":{")" +
+                            std::string(kind) + R"(":{"name":"c","key":"k","optional":true}}}]})")),
+              "OptionalPreload");
+  }
+}
+
 TEST(Preload, ASecondOriginalWouldHideTheFirst) {
   EXPECT_EQ(ReasonFor(Pod(R"({"name":"app","env":[{"name":"WEFT_ORIG_LD_PRELOAD","value":"x"},
       {"name":"LD_PRELOAD","valueFrom":{"fieldRef":{"fieldPath":"metadata.name"}}}]})")),
@@ -207,7 +215,7 @@ TEST(Mutation, AnyJsonIsTaken) {
         R"({"metadata":{"labels":[],"annotations":1},"spec":{"containers":[null]}})"}) {
     const Json pod = Json::parse(text);
     const Mutation mutation = MutatePod(pod, Cluster());
-    if (!mutation.patch.empty()) EXPECT_NO_THROW((void)pod.patch(mutation.patch)) << text;
+    EXPECT_NO_THROW((void)pod.patch(mutation.patch)) << text;
   }
 }
 
