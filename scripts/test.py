@@ -2,15 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """./dev test: builds what the chosen parts need, runs them, and ends with a table.
 
-Parts of the release build and parts with builds of their own run side by side, in two lanes: the
-first mostly wait for processes, the second compile. One part alone prints as it goes; several
-print their runner's summary when they end, and their whole log where they fail.
+Parts run side by side in three lanes: those of the release build mostly wait for processes, those
+with builds of their own compile, and the cluster is mostly idle; what it consists of is built, at
+the lowest priority, from the very start. One part alone prints as it goes; several print their
+runner's summary when they end, and their whole log where they fail.
 """
 
 import argparse
+import contextlib
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -18,6 +21,7 @@ import time
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 LOGS = TOP / "build" / "logs"
+CLUSTER_BUILD = ["./dev", "cluster", "build"]
 JOBS = str(os.cpu_count() or 2)
 SUMMARY = re.compile(r"\d+% tests passed, .*|(lint|fresh): \d+ checks passed, .*")
 
@@ -53,7 +57,12 @@ def parts(args):
         "tsan": configure("tsan") + ctest("tsan", "unit", "notsan"),
         "fuzz": configure("fuzz", fuzz) + ctest("fuzz", "fuzz"),
     }
-    return release, own_build
+    cluster = {
+        # The first waits for the build that cluster_build() began.
+        "cluster": [CLUSTER_BUILD, ["python3", "-B", "deploy/images/images.py"]] +
+                   ctest("release", "cluster"),
+    }
+    return release, own_build, cluster
 
 
 class Part:
@@ -114,6 +123,23 @@ def run_lanes(lanes):
         thread.join()
 
 
+@contextlib.contextmanager
+def cluster_build(wanted):
+    """Builds the cluster's programs in the background; what is left of it ends with the block."""
+    if not wanted:
+        yield
+        return
+    with open(LOGS / "cluster-build.log", "w", encoding="utf-8") as log:
+        process = subprocess.Popen(CLUSTER_BUILD, cwd=TOP, stdin=subprocess.DEVNULL, stdout=log,
+                                   stderr=log, start_new_session=True)
+    try:
+        yield
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
 def parse(argv):
     parser = argparse.ArgumentParser(prog="./dev test")
     length = parser.add_mutually_exclusive_group()
@@ -132,6 +158,14 @@ def parse(argv):
                   for lane in lanes]
 
 
+def build_release(needed):
+    """The seconds it took, 0 when it is not needed, None when it failed."""
+    start = time.monotonic()
+    if needed and subprocess.run(["./dev", "build"], cwd=TOP, check=False).returncode != 0:
+        return None
+    return time.monotonic() - start if needed else 0
+
+
 def main(argv):
     args, lanes = parse(argv)
     # What a test reads to choose between its short and its long form.
@@ -143,15 +177,16 @@ def main(argv):
             os.environ["WEFT_BABELTRACE2"] = newer.stdout.strip()
     LOGS.mkdir(parents=True, exist_ok=True)
     start = time.monotonic()
-    if lanes[0] and subprocess.run(["./dev", "build"], cwd=TOP, check=False).returncode != 0:
-        print("test: the release build failed")
-        return 1
-    built = time.monotonic() - start
-    run_lanes(lanes)
+    with cluster_build(lanes[2]):
+        built = build_release(needed=lanes[0] or lanes[2])
+        if built is None:
+            print("test: the release build failed")
+            return 1
+        run_lanes(lanes)
 
     everything = [part for lane in lanes for part in lane]
     print(f"\n{'part':<8} {'result':<7} {'seconds':>7}  summary")
-    if lanes[0]:
+    if built:
         print(f"{'build':<8} {'ok':<7} {built:>7.0f}  release, installed")
     for part in everything:
         print(f"{part.name:<8} {'ok' if part.passed else 'FAILED':<7} {part.seconds:>7.0f}  "

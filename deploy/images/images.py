@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""./dev images [NAME...]: packs weft's images, and those of the tests, into build/images.
+
+What is packed is the install tree (build/install), under /usr, so that programs find each other
+as they do everywhere; test programs that are not installed come from build/release. Without NAMEs
+an image whose programs are not built is left out, and a line says so.
+"""
+
+import argparse
+import pathlib
+import subprocess
+import sys
+
+from pack import CannotPack, Image
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+INSTALL = TOP / "build/install"
+RELEASE = TOP / "build/release"
+TARGET = TOP / "build/images"
+TAG = "dev"
+UNPRIVILEGED = "65532:65532"
+
+
+def weft_image(name, *programs, user=UNPRIVILEGED, files=()):
+    """An image of ours. The first program is what it runs."""
+    image = Image(f"localhost/{name}:{TAG}", entrypoint=[f"/usr/bin/{programs[0]}"], user=user)
+    for program in programs:
+        image.program(INSTALL / "bin" / program, f"usr/bin/{program}")
+    for file in files:
+        image.file(INSTALL / file, f"usr/{file}")
+    return image
+
+
+def agent():
+    # Root, as it reaches into other containers; what each process drops is in docs/security.md.
+    return weft_image("weft-agent", "weft-keeper", "weft-agent", "weft-consumer", user="0",
+                      files=["lib/libweft.so"])
+
+
+def controller():
+    return weft_image("weft-controller", "weft-controller", files=["lib/libweft.so"])
+
+
+def webhook():
+    return weft_image("weft-webhook", "weft-webhook")
+
+
+def relay():
+    return weft_image("weft-relay", "weft-relay")
+
+
+def with_shell(image):
+    """Adds Debian's dynamic busybox; its static one crashes where it looks up a name."""
+    busybox = "/bin/busybox"
+    image.program(busybox, "usr/bin/busybox")
+    done = subprocess.run([busybox, "--list"], check=True, capture_output=True, text=True)
+    image.link("bin", "usr/bin")
+    for name in done.stdout.split():
+        image.link(f"usr/bin/{name}", "busybox")
+    return image
+
+
+def shell():
+    return with_shell(Image(f"localhost/weft-test/shell:{TAG}", command=["sh"]))
+
+
+def shop():
+    image = Image(f"localhost/weft-test/shop:{TAG}", entrypoint=["/usr/bin/shop"], user=UNPRIVILEGED)
+    image.program(INSTALL / "share/weft/examples/shop", "usr/bin/shop")
+    return with_shell(image)
+
+
+def tenant():
+    image = Image(f"localhost/weft-test/tenant:{TAG}", entrypoint=["/usr/bin/tenant"],
+                  user=UNPRIVILEGED)
+    image.program(RELEASE / "tests/cluster/cluster_tenant", "usr/bin/tenant")
+    return with_shell(image)
+
+
+IMAGES = {"weft-agent": agent, "weft-controller": controller, "weft-webhook": webhook,
+          "weft-relay": relay, "shell": shell, "shop": shop, "tenant": tenant}
+
+
+def main(argv):
+    parser = argparse.ArgumentParser(prog="./dev images", description=__doc__.partition("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=" ".join(IMAGES))
+    names = parser.parse_args(argv).names
+    for name in names:
+        if name not in IMAGES:
+            parser.error(f"no image '{name}'; there are: {' '.join(IMAGES)}")
+    for name in names or IMAGES:
+        path = TARGET / f"{name}.tar"
+        try:
+            image = IMAGES[name]()
+        except CannotPack as error:
+            print(f"images: {name} is left out: {error}", file=sys.stderr)
+            path.unlink(missing_ok=True)  # one of an older build
+            if names:
+                return 1
+            continue
+        image.write(path)
+        print(f"{image.name}  {path.relative_to(TOP)}  {path.stat().st_size >> 20} MiB")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The cluster itself: that it is a Kubernetes as users have it, as far as weft leans on it."""
+
+import base64
+import hashlib
+import json
+import unittest
+
+from weft_cluster import (ClusterTest, PATIENCE, RESTRICTED, TOP, client, dev, kubectl, pod,
+                          web_server)
+
+CRDS = TOP / "charts/weft/crds"
+TRACE = """
+apiVersion: weft.dev/v1alpha1
+kind: Trace
+metadata:
+  name: orders
+spec:
+  user:
+    {events}:
+      - name: 'shop:*'
+"""
+
+
+class Cluster(ClusterTest):
+    LOADED = ("shell", "shop", "tenant")
+
+    def test_up_again_changes_nothing(self):
+        self.assertIn("it is up", dev("cluster", "up").stdout)
+
+    def test_programs_run_in_a_restricted_namespace(self):
+        name = self.namespace("restricted", RESTRICTED)
+        self.apply(pod("shop", "shop", args=["--orders", "100"]), pod("tenant", "tenant"),
+                   namespace=name)
+        lines = self.logs_of_ended(name, "shop").splitlines()
+        self.assertIn("shop:order_placed 100", lines)
+        self.wait_for_pod(name, "tenant")
+        for total in (2001, 4002):
+            kubectl("-n", name, "exec", "tenant", "--", "kill", "-USR1", "1")
+            self.wait_for(lambda: f"events {total}\n" in kubectl("-n", name, "logs", "tenant").stdout,
+                          f"the tenant does not emit {total} events")
+
+    def test_restricted_namespace_refuses_the_privileged(self):
+        name = self.namespace("refusing", RESTRICTED)
+        privileged = pod("privileged", "shell")
+        privileged["spec"]["containers"][0]["securityContext"] = {"privileged": True}
+        done = self.apply(privileged, namespace=name, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn('violates PodSecurity "restricted', done.stderr)
+
+    def test_services_have_names(self):
+        name = self.namespace("names")
+        self.apply(*web_server("web"), client("client"), namespace=name)
+        self.wait_for_pod(name, "web")
+        self.wait_for_pod(name, "client")
+        for host in ("web", f"web.{name}.svc.cluster.local"):
+            self.assert_answers(name, "client", host)
+        unknown = kubectl("-n", name, "exec", "client", "--", "nslookup", "example.com", check=False)
+        self.assertIn("NXDOMAIN", unknown.stdout + unknown.stderr)
+
+    def test_large_immutable_configmap_is_a_readable_file(self):
+        """What carries libweft.so into pods."""
+        name = self.namespace("files", RESTRICTED)
+        data = hashlib.shake_256(b"library").digest(600_000)
+        config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "library"},
+                  "immutable": True,
+                  "binaryData": {"libweft.so": base64.b64encode(data).decode()}}
+        # `apply` would write it into an annotation a second time, which is too much for one object.
+        kubectl("-n", name, "create", "-f", "-", text=json.dumps(config))
+        self.apply(pod("reader", "shell", command=["sha256sum", "/weft/libweft.so"],
+                       mounts={"/weft": {"configMap": {"name": "library"}}}), namespace=name)
+        self.assertEqual(self.logs_of_ended(name, "reader").split()[0],
+                         hashlib.sha256(data).hexdigest())
+
+    def test_wrong_field_of_a_trace_is_refused_by_name(self):
+        kubectl("apply", "-f", CRDS)
+        kubectl("wait", "--for=condition=Established", "crd/traces.weft.dev",
+                f"--timeout={PATIENCE:.0f}s")
+        name = self.namespace("traces")
+
+        def apply(text):
+            return kubectl("-n", name, "apply", "-f", "-", text=text, check=False)
+
+        # Until the API server serves the new kind.
+        self.wait_for(lambda: apply(TRACE.format(events="events")).returncode == 0,
+                      "a right Trace is refused")
+        wrong = apply(TRACE.format(events="evnts"))
+        self.assertNotEqual(wrong.returncode, 0)
+        self.assertIn('unknown field "spec.user.evnts"', wrong.stderr)
+        self.assertEqual(kubectl("-n", name, "get", "traces", "--output=name").stdout,
+                         "trace.weft.dev/orders\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
