@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft-api-gen TOP: writes what is made from the schema table into the repository at TOP:
-// charts/weft/crds/trace.yaml, and the tables in docs/formats/trace.md.
+// charts/weft/crds/*.yaml, and the tables in docs/formats/trace.md and tracesession.md.
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -26,7 +26,7 @@ bool WriteFile(const std::string& path, const std::string& text) {
   return !out.fail();
 }
 
-bool WriteReference(const std::string& path) {
+bool WriteReference(const std::string& path, const std::string& tables) {
   std::string text = ReadFile(path);
   const std::size_t begin = text.find(weft::api::kReferenceBegin);
   const std::size_t end = text.find(weft::api::kReferenceEnd);
@@ -35,7 +35,7 @@ bool WriteReference(const std::string& path) {
     return false;
   }
   const std::size_t from = begin + weft::api::kReferenceBegin.size();
-  text.replace(from, end - from, "\n" + weft::api::TraceReference());
+  text.replace(from, end - from, "\n" + tables);
   return WriteFile(path, text);
 }
 
@@ -47,6 +47,11 @@ int main(int argc, char** argv) {
     return 2;
   }
   const std::string top = argv[1];
-  const bool crd = WriteFile(top + "/charts/weft/crds/trace.yaml", weft::api::TraceCrdYaml());
-  return crd && WriteReference(top + "/docs/formats/trace.md") ? 0 : 1;
+  const std::string crds = top + "/charts/weft/crds/";
+  const std::string docs = top + "/docs/formats/";
+  const bool good = WriteFile(crds + "trace.yaml", weft::api::TraceCrdYaml()) &&
+                    WriteFile(crds + "tracesession.yaml", weft::api::SessionCrdYaml()) &&
+                    WriteReference(docs + "trace.md", weft::api::TraceReference()) &&
+                    WriteReference(docs + "tracesession.md", weft::api::SessionReference());
+  return good ? 0 : 1;
 }

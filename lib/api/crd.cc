@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CRD of Trace: a structural schema, with CEL rules where openAPI says too little.
+// The CRDs of Trace and TraceSession: structural schemas, with CEL rules where openAPI says too little.
 #include "lib/api/crd.h"
 
 #include <initializer_list>
@@ -7,6 +7,7 @@
 
 #include "lib/api/document.h"
 #include "lib/api/limits.h"
+#include "lib/api/session_schema.h"
 #include "lib/api/trace_schema.h"
 
 namespace weft::api {
@@ -28,7 +29,7 @@ Value Column(std::string_view name, std::string_view type, std::string_view path
                  {"description", Text(description)}});
 }
 
-Value Columns() {
+Value TraceColumns() {
   return Value::List(
       {Column("Phase", "string", ".status.phase", "Where the Trace is in its life."),
        Column("Pods", "integer", ".status.pods.traced", "Pods that are traced."),
@@ -39,6 +40,23 @@ Value Columns() {
        Column("Age", "date", ".metadata.creationTimestamp", "Time since it was made.")});
 }
 
+Value SessionColumns() {
+  return Value::List(
+      {Column("Trace", "string", ".spec.traceName", "The Trace it belongs to."),
+       Column("Node", "string", ".spec.nodeName", "The node it is for."),
+       Column("State", "string", ".spec.state", "What the node shall do."),
+       Column("Phase", "string", ".status.phase", "What the node does."),
+       Column("Pods", "integer", ".status.pods.traced", "Pods of the node that are traced."),
+       Column("Age", "date", ".metadata.creationTimestamp", "Time since it was made.")});
+}
+
+struct Resource {
+  std::string_view kind, plural, singular;
+  std::size_t name_limit = 0;
+  std::string_view source;  // the file with its table
+  std::string_view description, spec_description, status_description;
+};
+
 // "type" and the rest of a schema behind its description.
 Value Described(std::string_view description, Value schema) {
   Value out = Value::Map();
@@ -47,49 +65,84 @@ Value Described(std::string_view description, Value schema) {
   return out;
 }
 
-Value RootSchema() {
+// The longest name of a session is a Trace's with a hash behind it (SessionName).
+constexpr std::size_t kSessionName = limits::kTraceName + 1 + 16;
+
+Value RootSchema(const Resource& resource, const SchemaNode& spec, const SchemaNode& status) {
   const Value name =
       Object({{"type", Text("string")},
-              {"maxLength", Value::Number(static_cast<std::int64_t>(limits::kTraceName))}});
+              {"maxLength", Value::Number(static_cast<std::int64_t>(resource.name_limit))}});
   Value metadata = Object({{"type", Text("object")}, {"properties", Object({{"name", name}})}});
+  const std::string kind = std::string(resource.kind) + ".";
   return Object(
-      {{"description", Text("What to record of the pods of a namespace, and what is being "
-                            "recorded.")},
+      {{"description", Text(resource.description)},
        {"type", Text("object")},
        {"required", Value::List({Text("spec")})},
        {"properties",
         Object({{"apiVersion", Described("weft.dev/v1alpha1.", Object({{"type", Text("string")}}))},
-                {"kind", Described("Trace.", Object({{"type", Text("string")}}))},
+                {"kind", Described(kind, Object({{"type", Text("string")}}))},
                 {"metadata", std::move(metadata)},
-                {"spec", Described("What to record.", SpecSchema()->OpenApi())},
-                {"status", Described("What is being recorded; written by weft.",
-                                     StatusSchema()->OpenApi())}})}});
+                {"spec", Described(resource.spec_description, spec.OpenApi())},
+                {"status", Described(resource.status_description, status.OpenApi())}})}});
+}
+
+std::string CrdYaml(const Resource& resource, Value version) {
+  const Value names = Object({{"kind", Text(resource.kind)},
+                              {"listKind", Text(std::string(resource.kind) + "List")},
+                              {"plural", Text(resource.plural)},
+                              {"singular", Text(resource.singular)},
+                              {"categories", Value::List({Text("weft")})}});
+  const std::string name = std::string(resource.plural) + ".weft.dev";
+  const Value crd = Object({{"apiVersion", Text("apiextensions.k8s.io/v1")},
+                            {"kind", Text("CustomResourceDefinition")},
+                            {"metadata", Object({{"name", Text(name)}})},
+                            {"spec", Object({{"group", Text(kGroup)},
+                                             {"names", names},
+                                             {"scope", Text("Namespaced")},
+                                             {"versions", Value::List({std::move(version)})}})}});
+  return "# SPDX-License-Identifier: Apache-2.0\n# Made by weft-api-gen from " +
+         std::string(resource.source) + "; do not edit.\n" + WriteYaml(crd);
+}
+
+Value Version(Value columns, Value schema) {
+  return Object({{"name", Text(kVersion)},
+                 {"served", Value::Bool(true)},
+                 {"storage", Value::Bool(true)},
+                 {"subresources", Object({{"status", Value::Map()}})},
+                 {"additionalPrinterColumns", std::move(columns)},
+                 {"schema", Object({{"openAPIV3Schema", std::move(schema)}})}});
 }
 
 }  // namespace
 
 std::string TraceCrdYaml() {
-  const Value names = Object({{"kind", Text(kTraceKind)},
-                              {"listKind", Text("TraceList")},
-                              {"plural", Text("traces")},
-                              {"singular", Text("trace")},
-                              {"categories", Value::List({Text("weft")})}});
-  Value version = Object({{"name", Text(kVersion)},
-                          {"served", Value::Bool(true)},
-                          {"storage", Value::Bool(true)},
-                          {"subresources", Object({{"status", Value::Map()}})},
-                          {"additionalPrinterColumns", Columns()},
-                          {"schema", Object({{"openAPIV3Schema", RootSchema()}})}});
-  const Value crd = Object({{"apiVersion", Text("apiextensions.k8s.io/v1")},
-                            {"kind", Text("CustomResourceDefinition")},
-                            {"metadata", Object({{"name", Text("traces.weft.dev")}})},
-                            {"spec", Object({{"group", Text(kGroup)},
-                                             {"names", names},
-                                             {"scope", Text("Namespaced")},
-                                             {"versions", Value::List({std::move(version)})}})}});
-  return "# SPDX-License-Identifier: Apache-2.0\n"
-         "# Made by weft-api-gen from lib/api/trace_schema.cc; do not edit.\n" +
-         WriteYaml(crd);
+  const Resource trace{
+      .kind = kTraceKind,
+      .plural = "traces",
+      .singular = "trace",
+      .name_limit = limits::kTraceName,
+      .source = "lib/api/trace_schema.cc",
+      .description = "What to record of the pods of a namespace, and what is being recorded.",
+      .spec_description = "What to record.",
+      .status_description = "What is being recorded; written by weft."};
+  return CrdYaml(trace, Version(TraceColumns(), RootSchema(trace, *SpecSchema(), *StatusSchema())));
+}
+
+std::string SessionCrdYaml() {
+  const Resource session{.kind = kSessionKind,
+                         .plural = "tracesessions",
+                         .singular = "tracesession",
+                         .name_limit = kSessionName,
+                         .source = "lib/api/session_schema.cc",
+                         .description =
+                             "What one node shall do for a Trace, and what it does. "
+                             "Made by weft; people make Traces.",
+                         .spec_description = "What the node shall do.",
+                         .status_description = "What the node does; written by its agent."};
+  Value version =
+      Version(SessionColumns(), RootSchema(session, *SessionSpecSchema(), *SessionStatusSchema()));
+  version.Add("selectableFields", Value::List({Object({{"jsonPath", Text(".spec.nodeName")}})}));
+  return CrdYaml(session, std::move(version));
 }
 
 }  // namespace weft::api

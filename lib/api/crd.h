@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is made from the schema table: the CustomResourceDefinition and the field reference. Used
+// What is made from the schema table: the CustomResourceDefinitions and the field references. Used
 // by the generator weft-api-gen and by the tests that compare the committed files with it.
 // Thread-safety: pure functions.
 #ifndef WEFT_LIB_API_CRD_H_
@@ -10,14 +10,16 @@
 
 namespace weft::api {
 
-// charts/weft/crds/trace.yaml, whole.
+// charts/weft/crds/trace.yaml and tracesession.yaml, whole.
 std::string TraceCrdYaml();
+std::string SessionCrdYaml();
 
-// The tables of docs/formats/trace.md, which stand there between the two marks.
+// The tables of docs/formats/trace.md and tracesession.md, which stand there between the two marks.
 inline constexpr std::string_view kReferenceBegin =
     "<!-- fields: begin, made by weft-api-gen -->\n";
 inline constexpr std::string_view kReferenceEnd = "<!-- fields: end -->\n";
 std::string TraceReference();
+std::string SessionReference();
 
 }  // namespace weft::api
 

@@ -92,7 +92,9 @@ inline constexpr std::size_t kConditions = 32;
 inline constexpr std::size_t kReasons = 64;          // of skipped pods, of lost events
 inline constexpr std::size_t kSkippedPodNames = 10;  // examples per reason: a status is no list
 inline constexpr std::size_t kSegments = 256;
-inline constexpr std::size_t kReason = 128;  // as metav1.Condition's reason, shortened
+inline constexpr std::size_t kUuid = 36;              // RFC 4122, as text
+inline constexpr std::size_t kAddress = 253 + 1 + 5;  // a domain name, a colon, a port
+inline constexpr std::size_t kReason = 128;           // as metav1.Condition's reason, shortened
 inline constexpr std::size_t kMessage = 1024;
 
 }  // namespace weft::api::limits

@@ -185,6 +185,18 @@ std::string CheckTime(std::string_view text) {
   return text == "Z" || offset ? "" : kBad;
 }
 
+std::string CheckUuid(std::string_view text) {
+  constexpr std::string_view kForm = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+  constexpr std::string_view kBad = "must be a UUID in lower case";
+  if (text.size() != kForm.size()) return std::string(kBad);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool good =
+        kForm[i] == '-' ? text[i] == '-' : std::string_view("0123456789abcdef").contains(text[i]);
+    if (!good) return std::string(kBad);
+  }
+  return "";
+}
+
 std::string CheckAnyText(std::string_view text) { return IsUtf8(text) ? "" : "must be UTF-8"; }
 
 }  // namespace weft::api

@@ -34,6 +34,8 @@ std::string CheckIdentifier(std::string_view text);
 std::string CheckFilterText(std::string_view text);
 // RFC 3339 with seconds, "2026-01-02T03:04:05Z", fraction and offset allowed.
 std::string CheckTime(std::string_view text);
+// A UUID in lower case, 8-4-4-4-12.
+std::string CheckUuid(std::string_view text);
 std::string CheckAnyText(std::string_view text);
 
 }  // namespace weft::api

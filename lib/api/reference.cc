@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "lib/api/crd.h"
+#include "lib/api/session_schema.h"
 #include "lib/api/trace_schema.h"
 
 namespace weft::api {
@@ -40,6 +41,7 @@ void AppendTable(std::string& out, const std::string& path, const SchemaNode& no
   out += "\n";
   for (const FieldInfo& field : fields) {
     if (field.hidden || field.type->Fields().empty()) continue;
+    if (field.type == SpecSchema().get()) continue;  // a Trace's spec in a session: it has its page
     const bool list = field.type->TypeName().starts_with("list of");
     AppendTable(out, path + "." + std::string(field.name) + (list ? "[]" : ""), *field.type);
   }
@@ -52,6 +54,13 @@ std::string TraceReference() {
   AppendTable(out, "metadata", MetadataSchema());
   AppendTable(out, "spec", *SpecSchema());
   AppendTable(out, "status", *StatusSchema());
+  return out;
+}
+
+std::string SessionReference() {
+  std::string out;
+  AppendTable(out, "spec", *SessionSpecSchema());
+  AppendTable(out, "status", *SessionStatusSchema());
   return out;
 }
 

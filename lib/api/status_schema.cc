@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of a Trace's status.
+// The tables of the statuses of Trace and TraceSession.
 #include <array>
 
 #include "lib/api/limits.h"
 #include "lib/api/names.h"
 #include "lib/api/scalar_types.h"
+#include "lib/api/session_schema.h"
 #include "lib/api/trace_schema.h"
 
 namespace weft::api {
@@ -121,6 +122,24 @@ TypePtr<TraceStatus> StatusSchema() {
                  "The events, counted. recorded = delivered + overwritten + lost + in flight."),
        MakeField("segments", &T::segments, ListOf(SegmentSchema(), limits::kSegments),
                  "The relays that have had the Trace, in order.")}));
+  return schema;
+}
+
+TypePtr<SessionStatus> SessionStatusSchema() {
+  using T = SessionStatus;
+  static const TypePtr<T>& schema = *new TypePtr<T>(
+      Object<T>("TraceSessionStatus",
+                {MakeField("observedGeneration", &T::observed_generation, Count(),
+                           "Generation of the session that this status is about."),
+                 MakeField("phase", &T::phase, Enum<Phase>(kPhases),
+                           "What the node does for the Trace.", kAlways),
+                 MakeField("conditions", &T::conditions,
+                           ListOf(ConditionSchema(), limits::kConditions, ListKind::kMapByType),
+                           "Ready, Drained, KernelTracing."),
+                 MakeField("pods", &T::pods, PodsSchema(),
+                           "The node's selected pods that have the library, counted."),
+                 MakeField("events", &T::events, EventsSchema(),
+                           "The node's events, counted when phase or a condition changes.")}));
   return schema;
 }
 

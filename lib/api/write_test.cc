@@ -16,6 +16,7 @@
 #include "lib/api/crd.h"
 #include "lib/api/document.h"
 #include "lib/api/parse.h"
+#include "lib/api/session_schema.h"
 #include "lib/api/trace_schema.h"
 
 namespace weft::api {
@@ -283,6 +284,8 @@ void ExpectStructural(const Value& schema, const std::string& path) {
 TEST(Crd, IsStructuralAndBounded) {
   ExpectStructural(SpecSchema()->OpenApi(), "spec");
   ExpectStructural(StatusSchema()->OpenApi(), "status");
+  ExpectStructural(SessionSpecSchema()->OpenApi(), "session.spec");
+  ExpectStructural(SessionStatusSchema()->OpenApi(), "session.status");
 }
 
 // Every field that the reference lists has words, and every default in the CRD is the code's.
@@ -299,6 +302,8 @@ void ExpectDocumented(const SchemaNode& node, const std::string& path) {
 TEST(Schema, EveryFieldIsDocumented) {
   ExpectDocumented(*SpecSchema(), "spec");
   ExpectDocumented(*StatusSchema(), "status");
+  ExpectDocumented(*SessionSpecSchema(), "session.spec");
+  ExpectDocumented(*SessionStatusSchema(), "session.status");
 }
 
 TEST(Crd, HasItsColumns) {

@@ -24,6 +24,8 @@ std::string_view ErrorCodeName(ErrorCode code) {
       return "timeout";
     case ErrorCode::kPermission:
       return "permission";
+    case ErrorCode::kConflict:
+      return "conflict";
   }
   return "unknown";
 }

@@ -23,6 +23,7 @@ enum class ErrorCode {
   kClosed,       // the peer went away
   kTimeout,
   kPermission,
+  kConflict,  // there is one already, or somebody else changed it first
 };
 
 std::string_view ErrorCodeName(ErrorCode code);

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// The controller's loop.
+#include "controller/controller.h"
+
+#include <utility>
+
+namespace weft::controller {
+namespace {
+
+const char* NameOf(WorkKind kind) {
+  switch (kind) {
+    case WorkKind::kTrace:
+      return "trace";
+    case WorkKind::kNamespace:
+      return "namespace";
+    case WorkKind::kCertificates:
+      return "certificates";
+  }
+  return "";
+}
+
+}  // namespace
+
+Controller::Controller(kube::Client& client, const Options& options, prometheus::Registry& registry,
+                       std::function<void(const Error&)> on_error)
+    : client_(client),
+      world_(queue_),
+      reconciler_(client, world_, options.relay, options.instance),
+      delivery_(client, world_, options.library, options.name_space),
+      certificates_(client, {.name_space = options.name_space}),
+      on_error_(std::move(on_error)),
+      done_(prometheus::BuildCounter()
+                .Name("weft_controller_work_total")
+                .Help("Work of the controller, by kind and result.")
+                .Register(registry)),
+      traces_(prometheus::BuildGauge()
+                  .Name("weft_controller_traces")
+                  .Help("Traces by phase.")
+                  .Register(registry)),
+      random_(std::random_device{}()),
+      turned_(std::chrono::steady_clock::now()) {}
+
+Result<std::optional<std::chrono::milliseconds>> Controller::Do(const Work& work) {
+  switch (work.kind) {
+    case WorkKind::kTrace:
+      return reconciler_.Reconcile(work.key);
+    case WorkKind::kNamespace:
+      WEFT_TRY(delivery_.Reconcile(work.key.name));
+      return std::nullopt;
+    case WorkKind::kCertificates:
+      WEFT_TRY(certificates_.Reconcile());
+      return kCheckInterval;
+  }
+  return std::nullopt;
+}
+
+void Controller::DoAndCount(const Work& work) {
+  const auto again = Do(work);
+  done_.Add({{"kind", NameOf(work.kind)}, {"result", again ? "ok" : "error"}}).Increment();
+  if (again) {
+    failing_.erase(work);
+    if (*again) queue_.Add(work, **again);
+    return;
+  }
+  // A conflict is answered by the informer's next event, and is no news.
+  if (again.error().code != ErrorCode::kConflict) on_error_(again.error());
+  queue_.Add(work, failing_[work].Next(random_()));
+}
+
+void Controller::CountTraces() {
+  std::map<std::string, int> phases;
+  for (const char* phase : {"Pending", "Recording", "Paused", "Draining", "Completed", "Failed"})
+    phases[phase] = 0;
+  for (const Json& trace : world_.Traces()) {
+    const std::string phase = kube::TextAt(trace, {"status", "phase"});
+    ++phases[phase.empty() ? "Pending" : phase];
+  }
+  for (const auto& [phase, count] : phases) traces_.Add({{"phase", phase}}).Set(count);
+}
+
+void Controller::Run(const std::stop_token& stop) {
+  const auto informers = Feed(world_, client_, on_error_);
+  queue_.Add({.kind = WorkKind::kCertificates});
+  constexpr std::chrono::milliseconds kUntilComplete{50};
+  while (!stop.stop_requested()) {
+    turned_ = std::chrono::steady_clock::now();
+    const std::optional<Work> work = queue_.Take(stop, kTurn);
+    CountTraces();
+    if (!work) continue;
+    // Certificates need to know nothing; all else must know everything.
+    if (work->kind != WorkKind::kCertificates && !world_.is_complete()) {
+      queue_.Add(*work, kUntilComplete);
+      continue;
+    }
+    DoAndCount(*work);
+  }
+}
+
+std::string Controller::Stuck() const {
+  const auto since = std::chrono::steady_clock::now() - turned_.load();
+  return since > kStuck ? "the loop has not turned for a while" : "";
+}
+
+std::string Controller::NotReady() const {
+  return world_.is_complete() ? "" : "the cluster is not known yet";
+}
+
+}  // namespace weft::controller

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The controller: informers fill the queue, one thread works it off. There is one controller at a time
+// (a Deployment of one replica that is recreated, not rolled); two for a moment do the same twice.
+#ifndef WEFT_CONTROLLER_CONTROLLER_H_
+#define WEFT_CONTROLLER_CONTROLLER_H_
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/registry.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <map>
+#include <optional>
+#include <random>
+#include <stop_token>
+#include <string>
+
+#include "controller/certificates.h"
+#include "controller/delivery/delivery.h"
+#include "controller/reconcile/reconciler.h"
+#include "controller/work.h"
+#include "controller/world.h"
+#include "lib/kube/backoff.h"
+
+namespace weft::controller {
+
+// The loop turns at least so often; a request takes kAnswerIdleLimit at most, and some follow another.
+inline constexpr std::chrono::seconds kTurn{5};
+inline constexpr std::chrono::seconds kStuck{180};
+
+struct Options {
+  std::string name_space;  // weft's own
+  std::string instance;    // this pod
+  api::RelayAddress relay;
+  Library library;
+};
+
+class Controller {
+ public:
+  Controller(kube::Client& client, const Options& options, prometheus::Registry& registry,
+             std::function<void(const Error&)> on_error);
+
+  // Works until stopped.
+  void Run(const std::stop_token& stop);
+
+  // For /healthz and /readyz, from any thread: "" or what is wrong.
+  [[nodiscard]] std::string Stuck() const;
+  [[nodiscard]] std::string NotReady() const;
+
+ private:
+  // When to do it again, if at all.
+  Result<std::optional<std::chrono::milliseconds>> Do(const Work& work);
+  void DoAndCount(const Work& work);
+  void CountTraces();
+
+  kube::Client& client_;
+  WorkQueue queue_;
+  World world_;
+  Reconciler reconciler_;
+  Delivery delivery_;
+  Certificates certificates_;
+  const std::function<void(const Error&)> on_error_;
+  prometheus::Family<prometheus::Counter>& done_;
+  prometheus::Family<prometheus::Gauge>& traces_;
+  std::map<Work, kube::Backoff> failing_;
+  std::minstd_rand random_;
+  std::atomic<std::chrono::steady_clock::time_point> turned_;
+};
+
+}  // namespace weft::controller
+
+#endif  // WEFT_CONTROLLER_CONTROLLER_H_

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// libweft.so as it is delivered: an immutable ConfigMap whose name is a hash of what is in it, so that
+// two versions are two objects. Thread-safety: plain values and pure functions.
+#ifndef WEFT_CONTROLLER_DELIVERY_LIBRARY_H_
+#define WEFT_CONTROLLER_DELIVERY_LIBRARY_H_
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/kube/json.h"
+
+namespace weft::controller {
+
+using kube::Json;
+
+// The API refuses a ConfigMap of more than 1 MiB; base64 does not count, names and metadata do.
+inline constexpr std::size_t kMaxLibraryBytes = 1'000'000;
+
+struct Library {
+  std::string name;                          // "weft-lib-0123456789abcdef"
+  std::map<std::string, std::string> files;  // by architecture
+};
+
+// kInvalid: none, or one that is no ELF file. kLimit: together too large.
+Result<Library> MakeLibrary(std::map<std::string, std::string> files);
+
+// `specs` are "amd64=/path/to/libweft.so".
+Result<Library> LoadLibrary(const std::vector<std::string>& specs);
+
+// The ConfigMap as it is applied to a namespace.
+Json LibraryConfigMap(const Library& library, std::string_view name_space);
+
+}  // namespace weft::controller
+
+#endif  // WEFT_CONTROLLER_DELIVERY_LIBRARY_H_

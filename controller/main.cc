@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft-controller: reconciles Traces, delivers the library, makes certificates.
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdlib>
+#include <thread>
+
+#include "controller/controller.h"
+#include "lib/http/health.h"
+#include "lib/kube/config.h"
+#include "lib/kube/options.h"
+
+namespace {
+
+struct Flags {
+  weft::kube::TransportConfig cluster;
+  std::uint16_t health_port = 8080;
+  std::string name_space;
+  std::vector<std::string> libraries;
+  weft::api::RelayAddress relay;
+};
+
+weft::Status Run(Flags flags) {
+  if (flags.name_space.empty()) {
+    WEFT_ASSIGN(flags.name_space, weft::kube::OwnNamespace());
+  }
+  WEFT_ASSIGN(const auto cluster, weft::kube::FindCluster(flags.cluster));
+  WEFT_ASSIGN(auto library, weft::controller::LoadLibrary(flags.libraries));
+  spdlog::info("delivering {}", library.name);
+  weft::kube::Client client(weft::kube::MakeTransport(cluster), "weft-controller");
+  const char* pod = std::getenv("HOSTNAME");
+
+  prometheus::Registry registry;
+  weft::controller::Controller controller(
+      client,
+      {.name_space = flags.name_space,
+       .instance = pod != nullptr ? pod : "weft-controller",
+       .relay = flags.relay,
+       .library = std::move(library)},
+      registry, [](const weft::Error& error) { spdlog::warn("{}", error.message); });
+  const weft::http::Health health = {.alive = [&] { return controller.Stuck(); },
+                                     .ready = [&] { return controller.NotReady(); },
+                                     .metrics = &registry};
+  WEFT_ASSIGN(const auto server,
+              weft::http::Server::Start({.port = flags.health_port}, [&](const auto& request) {
+                return weft::http::AnswerHealth(health, request);
+              }));
+  spdlog::info("health on port {}", server->port());
+
+  const std::jthread worker([&](const std::stop_token& stop) { controller.Run(stop); });
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  int got = 0;
+  sigwait(&signals, &got);
+  return {};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Reconciles Traces, delivers the library, makes certificates.");
+  Flags flags;
+  weft::kube::AddOptions(app, flags.cluster);
+  app.add_option("--health-port", flags.health_port, "/healthz, /readyz, /metrics");
+  app.add_option("--namespace", flags.name_space, "weft's own; absent: this pod's");
+  app.add_option("--library", flags.libraries, "ARCHITECTURE=FILE, for each architecture")
+      ->required();
+  app.add_option("--relay", flags.relay.name, "name of the relay's pod")->required();
+  app.add_option("--relay-control", flags.relay.control, "host:port")->required();
+  app.add_option("--relay-data", flags.relay.data, "host:port")->required();
+  CLI11_PARSE(app, argc, argv);
+
+  // Blocked before any thread is made, so that sigwait alone gets them.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  if (const weft::Status status = Run(flags); !status) {
+    spdlog::error("{}", status.error().message);
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the controller remembers of the cluster's objects: of each as much as a decision needs.
+// Thread-safety: plain values.
+#ifndef WEFT_CONTROLLER_RECONCILE_FACTS_H_
+#define WEFT_CONTROLLER_RECONCILE_FACTS_H_
+
+#include <compare>
+#include <map>
+#include <string>
+
+#include "lib/kube/json.h"
+
+namespace weft::controller {
+
+using kube::Json;
+
+struct ObjectKey {
+  std::string name_space;
+  std::string name;
+  auto operator<=>(const ObjectKey&) const = default;
+};
+
+ObjectKey KeyOf(const Json& object);
+
+struct PodFacts {
+  std::string name;
+  std::string node;  // "": not scheduled yet
+  std::map<std::string, std::string> labels;
+  std::string restart;       // "deployment/shop": what to restart to have it made anew; "": nothing
+  bool has_library = false;  // weft's volume
+  bool wants_library = false;    // its own label says enabled
+  bool refuses_library = false;  // its own label says disabled
+  bool is_over = false;          // Succeeded or Failed
+};
+
+PodFacts ReadPod(const Json& pod);
+
+struct NamespaceFacts {
+  bool wants_library = false;  // label weft.dev/inject: enabled
+  bool is_ending = false;
+};
+
+NamespaceFacts ReadNamespace(const Json& name_space);
+
+}  // namespace weft::controller
+
+#endif  // WEFT_CONTROLLER_RECONCILE_FACTS_H_

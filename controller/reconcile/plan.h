@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What shall be done about one Trace, decided from everything that is known: a pure function, so that
+// doing it twice, or after a restart in the middle, does the same.
+//
+//   Trace --> finalizer --> a session per node with selected pods --> status from the sessions' statuses
+//   deadline or deletion --> sessions Draining --> all Drained --> Completed, or the finalizer goes
+// Thread-safety: pure functions.
+#ifndef WEFT_CONTROLLER_RECONCILE_PLAN_H_
+#define WEFT_CONTROLLER_RECONCILE_PLAN_H_
+
+#include <chrono>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "controller/reconcile/facts.h"
+#include "lib/api/session.h"
+#include "lib/api/trace.h"
+#include "lib/kube/time.h"
+
+namespace weft::controller {
+
+inline constexpr std::string_view kFinalizer = "weft.dev/drain";
+// A node that does not answer keeps a deleted Trace no longer than this.
+inline constexpr std::chrono::seconds kDrainLimit{60};
+
+struct Situation {
+  api::Trace trace;
+  std::string problem;  // why the spec cannot be acted on; "": it can
+  NamespaceFacts name_space;
+  std::vector<PodFacts> pods;               // of the namespace
+  std::vector<api::TraceSession> sessions;  // of the Trace
+  std::set<std::string> nodes;              // all
+  api::RelayAddress relay;
+  kube::WallTime now;
+};
+
+struct Note {
+  bool warning = false;
+  std::string reason;
+  std::string text;
+  bool operator==(const Note&) const = default;
+};
+
+struct Plan {
+  bool add_finalizer = false;
+  bool remove_finalizer = false;
+  std::vector<api::TraceSession> apply;  // to be made, or to have this spec
+  std::vector<std::string> remove;       // sessions whose node is gone
+  api::TraceStatus status;
+  std::vector<Note> notes;              // Events: what is new in the status
+  std::optional<kube::WallTime> again;  // look again then, also if nothing changes
+};
+
+Plan MakePlan(const Situation& situation);
+
+// Whether two statuses differ in more than their counts of events.
+bool DiffersBeyondCounts(const api::TraceStatus& a, const api::TraceStatus& b);
+
+}  // namespace weft::controller
+
+#endif  // WEFT_CONTROLLER_RECONCILE_PLAN_H_

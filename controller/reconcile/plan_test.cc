@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+// The life of a Trace as the controller plans it: each test plays pods, nodes and agents around it.
+#include "controller/reconcile/plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "controller/reconcile/trace_status.h"
+
+namespace weft::controller {
+namespace {
+
+using api::Phase;
+using std::chrono::seconds;
+using testing::HasSubstr;
+
+// Applies a plan as the API server and the agents would.
+class Life : public testing::Test {
+ protected:
+  Life() {
+    s_.trace.metadata = {.name = "t",
+                         .name_space = "shop",
+                         .uid = "7e0d3c6e-6a1a-4d31-8f5c-2d3a5b7c9e10",
+                         .generation = 1};
+    s_.trace.spec.user.events = {{.name = "shop:*"}};
+    s_.trace.spec.pods.selector.match_labels["app"] = "shop";
+    s_.name_space.wants_library = true;
+    s_.nodes = {"n1", "n2"};
+    s_.relay = {.name = "weft-relay-0", .control = "r:1", .data = "r:2"};
+    s_.now = kube::WallTime{seconds(1'800'000'000)};
+  }
+
+  void AddPod(const std::string& name, const std::string& node, bool has_library = true) {
+    s_.pods.push_back({.name = name,
+                       .node = node,
+                       .labels = {{"app", "shop"}},
+                       .restart = "deployment/shop",
+                       .has_library = has_library});
+  }
+
+  // One round; then nothing more may change by itself.
+  Plan Step() {
+    const Plan plan = MakePlan(s_);
+    Apply(plan);
+    const Plan again = MakePlan(s_);
+    EXPECT_TRUE(again.apply.empty());
+    EXPECT_TRUE(again.remove.empty());
+    EXPECT_FALSE(again.add_finalizer);
+    EXPECT_TRUE(again.notes.empty() || again.remove_finalizer);
+    return plan;
+  }
+
+  void Apply(const Plan& plan) {
+    if (plan.add_finalizer) s_.trace.metadata.finalizers.emplace_back(kFinalizer);
+    for (const api::TraceSession& session : plan.apply) {
+      const auto same = [&](const auto& s) { return s.metadata.name == session.metadata.name; };
+      auto found = std::ranges::find_if(s_.sessions, same);
+      if (found == s_.sessions.end()) {
+        s_.sessions.push_back(session);
+        s_.sessions.back().metadata.generation = 1;
+      } else {
+        found->spec = session.spec;
+        ++found->metadata.generation;
+      }
+    }
+    std::erase_if(s_.sessions, [&](const auto& s) {
+      return std::ranges::find(plan.remove, s.metadata.name) != plan.remove.end();
+    });
+    s_.trace.status = plan.status;
+  }
+
+  // The agent of a session says a condition of its spec as it is.
+  void Say(std::size_t session, std::string_view condition) {
+    api::TraceSession& s = s_.sessions.at(session);
+    s.status.observed_generation = s.metadata.generation;
+    s.status.conditions = {
+        {.type = std::string(condition), .status = api::ConditionStatus::kTrue, .reason = "x"}};
+  }
+
+  std::string ReadyReason() {
+    const auto* ready = api::FindCondition(s_.trace.status.conditions, api::kConditionReady);
+    return ready == nullptr ? "" : ready->reason;
+  }
+
+  Situation s_;
+};
+
+std::string Reasons(const Plan& plan) {
+  std::string out;
+  for (const Note& note : plan.notes) out += note.reason + " ";
+  return out;
+}
+
+TEST_F(Life, FromFirstSightToRecording) {
+  AddPod("a", "n1");
+  AddPod("b", "n2");
+  AddPod("c", "n2");
+  AddPod("not scheduled", "");
+  const Plan plan = Step();
+  EXPECT_TRUE(plan.add_finalizer);
+  ASSERT_EQ(plan.apply.size(), 2u);
+  EXPECT_EQ(plan.apply[0].spec.node_name, "n1");
+  EXPECT_EQ(plan.apply[0].spec.trace_uid, s_.trace.metadata.uid);
+  EXPECT_EQ(plan.apply[0].spec.relay, s_.relay);
+  EXPECT_EQ(plan.apply[0].spec.record, s_.trace.spec);
+  EXPECT_EQ(plan.status.phase, Phase::kPending);
+  EXPECT_EQ(plan.status.pods.matched, 4);
+  EXPECT_EQ(ReadyReason(), "WaitingForNodes");
+  EXPECT_TRUE(api::IsTrue(plan.status.conditions, api::kConditionAccepted));
+
+  Say(0, "Ready");
+  Step();
+  EXPECT_EQ(s_.trace.status.phase, Phase::kPending);
+  EXPECT_NE(s_.trace.status.start_time, "");
+  Say(1, "Ready");
+  EXPECT_EQ(Reasons(Step()), "Recording ");
+  EXPECT_EQ(s_.trace.status.phase, Phase::kRecording);
+  EXPECT_TRUE(api::IsTrue(s_.trace.status.conditions, api::kConditionReady));
+}
+
+TEST_F(Life, MatchingNothingIsSaid) {
+  s_.pods = {{.name = "other", .node = "n1", .labels = {{"app", "other"}}}};
+  const Plan plan = Step();
+  EXPECT_TRUE(plan.apply.empty());
+  EXPECT_EQ(plan.status.phase, Phase::kPending);
+  EXPECT_EQ(ReadyReason(), "NoPods");
+  EXPECT_EQ(Reasons(plan), "NoPods ");
+  AddPod("a", "n1");
+  EXPECT_EQ(Step().apply.size(), 1u);
+}
+
+TEST_F(Life, APodThatIsOverIsNotMatched) {
+  AddPod("a", "n1");
+  s_.pods[0].is_over = true;
+  EXPECT_EQ(Step().status.pods.matched, 0);
+}
+
+TEST_F(Life, ASpecThatCannotBeActedOnIsRefusedAndHarmsNothingThatRuns) {
+  AddPod("a", "n1");
+  s_.problem = "spec.filter: no such context";
+  const Plan plan = Step();
+  EXPECT_TRUE(plan.apply.empty());
+  EXPECT_EQ(plan.status.phase, Phase::kFailed);
+  EXPECT_EQ(Reasons(plan), "InvalidSpec ");
+  const auto* accepted = api::FindCondition(plan.status.conditions, api::kConditionAccepted);
+  EXPECT_EQ(accepted->message, s_.problem);
+
+  s_.problem.clear();
+  Step();
+  Say(0, "Ready");
+  Step();
+  EXPECT_EQ(s_.trace.status.phase, Phase::kRecording);
+  s_.problem = "spec.filter: no";
+  s_.trace.spec.filter = "no";
+  ++s_.trace.metadata.generation;
+  EXPECT_TRUE(Step().apply.empty());
+  EXPECT_EQ(s_.trace.status.phase, Phase::kRecording);
+}
+
+TEST_F(Life, AChangedSpecIsReadyWhenTheNodesHaveIt) {
+  AddPod("a", "n1");
+  Step();
+  Say(0, "Ready");
+  Step();
+  s_.trace.spec.paused = true;
+  s_.trace.metadata.generation = 2;
+  EXPECT_EQ(Step().apply.size(), 1u);
+  EXPECT_EQ(s_.trace.status.phase, Phase::kPending);
+  Say(0, "Ready");
+  Step();
+  EXPECT_EQ(s_.trace.status.phase, Phase::kPaused);
+}
+
+TEST_F(Life, DurationBecomesADeadlineAndTheEndIsDrained) {
+  s_.trace.spec.duration = seconds(90);
+  AddPod("a", "n1");
+  EXPECT_EQ(Step().status.deadline, "");
+  Say(0, "Ready");
+  const Plan started = Step();
+  EXPECT_EQ(started.status.deadline, kube::FormatTime(s_.now + seconds(90)));
+  EXPECT_EQ(started.again, s_.now + seconds(90));
+  EXPECT_EQ(s_.sessions[0].spec.deadline, started.status.deadline);
+  Say(0, "Ready");
+  Step();
+  EXPECT_EQ(s_.trace.status.phase, Phase::kRecording);
+
+  s_.now += seconds(90);
+  Step();
+  EXPECT_EQ(s_.trace.status.phase, Phase::kDraining);
+  EXPECT_EQ(s_.sessions[0].spec.state, api::SessionState::kDraining);
+  Say(0, "Drained");
+  EXPECT_EQ(Reasons(Step()), "Completed ");
+  EXPECT_EQ(s_.trace.status.phase, Phase::kCompleted);
+  EXPECT_EQ(s_.trace.status.completion_time, kube::FormatTime(s_.now));
+  AddPod("late", "n2");
+  EXPECT_TRUE(Step().apply.empty());
+}
+
+TEST_F(Life, DeletionWaitsForEveryNode) {
+  AddPod("a", "n1");
+  AddPod("b", "n2");
+  Step();
+  s_.trace.metadata.deletion_timestamp = kube::FormatTime(s_.now);
+  Plan plan = Step();
+  EXPECT_FALSE(plan.remove_finalizer);
+  EXPECT_EQ(plan.again, s_.now + kDrainLimit);
+  EXPECT_EQ(s_.sessions[0].spec.state, api::SessionState::kDraining);
+  Say(0, "Drained");
+  EXPECT_FALSE(Step().remove_finalizer);
+  Say(1, "Drained");
+  plan = MakePlan(s_);
+  EXPECT_TRUE(plan.remove_finalizer);
+  EXPECT_EQ(Reasons(plan), "Completed ");
+}
+
+TEST_F(Life, DeletionDoesNotWaitForANodeThatIsGone) {
+  AddPod("a", "n1");
+  Step();
+  s_.trace.metadata.deletion_timestamp = kube::FormatTime(s_.now);
+  s_.nodes = {"n2"};
+  const Plan plan = MakePlan(s_);
+  EXPECT_TRUE(plan.remove_finalizer);
+  EXPECT_EQ(plan.remove, std::vector<std::string>{api::SessionName("t", "n1")});
+}
+
+TEST_F(Life, DeletionWaitsNoLongerThanItsLimitAndSaysSo) {
+  AddPod("a", "n1");
+  Step();
+  s_.trace.metadata.deletion_timestamp = kube::FormatTime(s_.now);
+  Step();
+  s_.now += kDrainLimit;
+  const Plan plan = MakePlan(s_);
+  EXPECT_TRUE(plan.remove_finalizer);
+  ASSERT_EQ(plan.notes.size(), 1u);
+  EXPECT_EQ(plan.notes[0].reason, "NotDrained");
+  EXPECT_THAT(plan.notes[0].text, HasSubstr("n1"));
+}
+
+TEST_F(Life, ADeletedTraceThatWasNeverFinalizedIsLeftAlone) {
+  s_.trace.metadata.deletion_timestamp = kube::FormatTime(s_.now);
+  const Plan plan = MakePlan(s_);
+  EXPECT_FALSE(plan.add_finalizer);
+  EXPECT_FALSE(plan.remove_finalizer);
+  EXPECT_TRUE(plan.apply.empty());
+}
+
+TEST_F(Life, PodsWithoutTheLibraryAreSkippedWithTheCommandThatRestartsThem) {
+  AddPod("a", "n1");
+  AddPod("old", "n1", /*has_library=*/false);
+  AddPod("no", "n1", /*has_library=*/false);
+  s_.pods[2].refuses_library = true;
+  const Plan plan = Step();
+  EXPECT_EQ(plan.status.pods.matched, 3);
+  ASSERT_EQ(plan.status.pods.skipped.size(), 2u);
+  EXPECT_EQ(plan.status.pods.skipped[0].reason, "InjectionDisabled");
+  EXPECT_EQ(plan.status.pods.skipped[1].reason, "NotInjected");
+  EXPECT_EQ(plan.status.pods.skipped[1].names, std::vector<std::string>{"old"});
+  EXPECT_THAT(plan.status.pods.skipped[1].message,
+              HasSubstr("kubectl -n shop rollout restart deployment/shop"));
+}
+
+TEST_F(Life, CountsAreTheSumOfTheNodes) {
+  AddPod("a", "n1");
+  AddPod("b", "n2");
+  Step();
+  for (api::TraceSession& session : s_.sessions) {
+    session.status.pods = {
+        .matched = 1, .traced = 1, .skipped = {{.reason = "Static", .count = 2}}};
+    session.status.events = {.recorded = 10,
+                             .delivered = 8,
+                             .discarded = 3,
+                             .lost = 1,
+                             .reasons = {{.stage = "ring", .reason = "full", .count = 3}}};
+  }
+  const Plan plan = Step();
+  EXPECT_EQ(plan.status.pods.traced, 2);
+  EXPECT_EQ(plan.status.pods.skipped[0].count, 4);
+  EXPECT_EQ(plan.status.events.delivered, 16);
+  EXPECT_EQ(plan.status.events.missing, 8);
+  EXPECT_EQ(plan.status.events.reasons[0].count, 6);
+}
+
+TEST_F(Life, OnlyMoreEventsIsNoChangeWorthWritingAtOnce) {
+  api::TraceStatus a;
+  api::TraceStatus b = a;
+  b.events.delivered = 5;
+  EXPECT_FALSE(DiffersBeyondCounts(a, b));
+  b.phase = Phase::kRecording;
+  EXPECT_TRUE(DiffersBeyondCounts(a, b));
+}
+
+TEST(Facts, OfAPod) {
+  const PodFacts pod = ReadPod(Json::parse(R"({
+    "metadata":{"name":"shop-7d9f-x","labels":{"app":"shop","pod-template-hash":"7d9f",
+      "weft.dev/inject":"enabled"},
+      "ownerReferences":[{"kind":"ReplicaSet","name":"shop-7d9f"}]},
+    "spec":{"nodeName":"n1","volumes":[{"name":"weft","configMap":{"name":"weft-lib-01"}}]},
+    "status":{"phase":"Running"}})"));
+  EXPECT_EQ(pod.name, "shop-7d9f-x");
+  EXPECT_EQ(pod.node, "n1");
+  EXPECT_EQ(pod.restart, "deployment/shop");
+  EXPECT_TRUE(pod.has_library);
+  EXPECT_TRUE(pod.wants_library);
+  EXPECT_FALSE(pod.is_over);
+  EXPECT_TRUE(ReadPod(Json::parse(R"({"status":{"phase":"Failed"}})")).is_over);
+  EXPECT_FALSE(ReadPod(Json()).has_library);
+}
+
+}  // namespace
+}  // namespace weft::controller

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a plan to requests. Order: the finalizer before any session, so that none is left behind; the
+// status before its Events; a finalizer goes last.
+#include "controller/reconcile/reconciler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "lib/api/filters.h"
+#include "lib/api/write.h"
+
+namespace weft::controller {
+namespace {
+
+using std::chrono::milliseconds;
+
+kube::Address AddressOf(const api::Trace& trace, const char* subresource = "") {
+  return {.resource = kube::kTraces,
+          .name_space = trace.metadata.name_space,
+          .name = trace.metadata.name,
+          .subresource = subresource};
+}
+
+// What an object from the API server says; `problem` where its spec cannot be acted on: then metadata and
+// status are read beside a spec that stands for it.
+api::Trace ReadTrace(const Json& object, std::string& problem) {
+  api::ParseOptions options = api::CheckingFilters();
+  options.refuse_unknown_fields = false;
+  api::Traces read = api::ParseTraces("", object.dump(), options);
+  if (read) return std::move(read->front());
+  for (const api::Diagnostic& diagnostic : read.error()) {
+    problem += (problem.empty() ? "" : "; ") + diagnostic.path + ": " + diagnostic.message;
+  }
+  Json other = object;
+  other["spec"] = {{"user", {{"events", Json::array({{{"name", "*"}}})}}}};
+  read = api::ParseTraces("", other.dump(), options);
+  if (read) return std::move(read->front());
+  const ObjectKey key = KeyOf(object);
+  api::Trace trace;
+  trace.metadata.name = key.name;
+  trace.metadata.name_space = key.name_space;
+  return trace;
+}
+
+Json SessionBody(const api::Trace& trace, api::TraceSession session) {
+  session.metadata.labels[std::string(api::kTraceLabel)] = trace.metadata.name;
+  Json body = Json::parse(api::ToJson(session), nullptr, false);
+  body.erase("status");
+  body["metadata"]["ownerReferences"] = Json::array({{{"apiVersion", api::kApiVersion},
+                                                      {"kind", api::kTraceKind},
+                                                      {"name", trace.metadata.name},
+                                                      {"uid", trace.metadata.uid},
+                                                      {"controller", true},
+                                                      {"blockOwnerDeletion", true}}});
+  return body;
+}
+
+}  // namespace
+
+Situation Reconciler::Look(const ObjectKey& key, const Json& object) {
+  Situation situation;
+  situation.trace = ReadTrace(object, situation.problem);
+  const auto written = written_.find(key);
+  if (written != written_.end() && written->second.uid == situation.trace.metadata.uid)
+    situation.trace.status = written->second.status;
+  situation.name_space = world_.Namespace(key.name_space);
+  situation.pods = world_.Pods(key.name_space);
+  // One of a Trace of that name from before goes with it.
+  for (api::TraceSession& session : world_.Sessions(key)) {
+    if (session.spec.trace_uid == situation.trace.metadata.uid)
+      situation.sessions.push_back(std::move(session));
+  }
+  situation.nodes = world_.Nodes();
+  situation.relay = relay_;
+  situation.now = std::chrono::system_clock::now();
+  return situation;
+}
+
+Status Reconciler::WriteFinalizers(const api::Trace& trace, bool want) {
+  std::vector<std::string> finalizers = trace.metadata.finalizers;
+  std::erase(finalizers, kFinalizer);
+  if (want) finalizers.emplace_back(kFinalizer);
+  const auto written = client_.MergePatch(
+      AddressOf(trace),
+      {{"metadata",
+        {{"resourceVersion", trace.metadata.resource_version}, {"finalizers", finalizers}}}});
+  if (!written) return std::unexpected(written.error());
+  return {};
+}
+
+Status Reconciler::ApplySession(const api::Trace& trace, const api::TraceSession& session) {
+  const auto applied = client_.Apply({.resource = kube::kTraceSessions,
+                                      .name_space = session.metadata.name_space,
+                                      .name = session.metadata.name},
+                                     SessionBody(trace, session));
+  if (!applied) return std::unexpected(applied.error());
+  return {};
+}
+
+Status Reconciler::WriteStatus(const Situation& situation, Plan& plan) {
+  const api::Trace& trace = situation.trace;
+  if (plan.status == trace.status) return {};
+  const ObjectKey key = {trace.metadata.name_space, trace.metadata.name};
+  const auto last = written_.find(key);
+  if (last != written_.end() && !DiffersBeyondCounts(plan.status, trace.status)) {
+    const kube::WallTime due = last->second.at + kCountsInterval;
+    if (situation.now < due) {
+      plan.again = plan.again ? std::min(*plan.again, due) : due;
+      return {};
+    }
+  }
+  Json body = Json::parse(api::StatusToJson(plan.status), nullptr, false);
+  body["apiVersion"] = api::kApiVersion;
+  body["kind"] = api::kTraceKind;
+  body["metadata"] = {{"name", trace.metadata.name},
+                      {"namespace", trace.metadata.name_space},
+                      {"uid", trace.metadata.uid}};
+  const auto written = client_.Apply(AddressOf(trace, "status"), body);
+  if (!written) return std::unexpected(written.error());
+  written_[key] = {.uid = trace.metadata.uid, .status = plan.status, .at = situation.now};
+  return {};
+}
+
+Status Reconciler::Announce(const api::Trace& trace, const Plan& plan, kube::WallTime now) {
+  for (const Note& note : plan.notes) {
+    const kube::EventNote event{.regarding = {.api_version = std::string(api::kApiVersion),
+                                              .kind = std::string(api::kTraceKind),
+                                              .name_space = trace.metadata.name_space,
+                                              .name = trace.metadata.name,
+                                              .uid = trace.metadata.uid},
+                                .warning = note.warning,
+                                .reason = note.reason,
+                                .action = "Reconcile",
+                                .note = note.text,
+                                .controller = "weft.dev/controller",
+                                .instance = instance_};
+    const auto posted =
+        client_.Create({.resource = kube::kEvents, .name_space = EventNamespace(event)},
+                       MakeEvent(event, now, random_()));
+    if (!posted) return std::unexpected(posted.error());
+  }
+  return {};
+}
+
+Status Reconciler::Do(const Situation& situation, Plan& plan) {
+  const api::Trace& trace = situation.trace;
+  if (plan.add_finalizer) WEFT_TRY(WriteFinalizers(trace, true));
+  for (const api::TraceSession& session : plan.apply) WEFT_TRY(ApplySession(trace, session));
+  for (const std::string& name : plan.remove) {
+    const Status removed = client_.Delete(
+        {.resource = kube::kTraceSessions, .name_space = trace.metadata.name_space, .name = name},
+        "");
+    if (!removed && removed.error().code != ErrorCode::kNotFound) return removed;
+  }
+  WEFT_TRY(WriteStatus(situation, plan));
+  WEFT_TRY(Announce(trace, plan, situation.now));
+  if (plan.remove_finalizer) WEFT_TRY(WriteFinalizers(trace, false));
+  return {};
+}
+
+Result<std::optional<milliseconds>> Reconciler::Reconcile(const ObjectKey& key) {
+  const std::optional<Json> object = world_.Trace(key);
+  if (!object) {
+    written_.erase(key);
+    return std::nullopt;
+  }
+  const Situation situation = Look(key, *object);
+  const std::string& uid = situation.trace.metadata.uid;
+  if (uid.empty()) return Fail(ErrorCode::kCorrupt, "a Trace without a uid: " + key.name);
+  Plan plan = MakePlan(situation);
+  const Status done = Do(situation, plan);
+  // It went away meanwhile: its DELETED event is on its way.
+  if (!done && done.error().code == ErrorCode::kNotFound) return std::nullopt;
+  if (!done) return std::unexpected(done.error());
+  if (!plan.again) return std::nullopt;
+  const auto wait = std::chrono::ceil<milliseconds>(*plan.again - situation.now);
+  return std::max(wait, milliseconds(1));
+}
+
+}  // namespace weft::controller

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does for one Trace what its plan says. Used by one thread.
+#ifndef WEFT_CONTROLLER_RECONCILE_RECONCILER_H_
+#define WEFT_CONTROLLER_RECONCILE_RECONCILER_H_
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+
+#include "controller/reconcile/plan.h"
+#include "controller/world.h"
+#include "lib/kube/client.h"
+#include "lib/kube/event.h"
+
+namespace weft::controller {
+
+// Counts of events alone are written no more often than this (an API server is no time series).
+inline constexpr std::chrono::seconds kCountsInterval{30};
+
+class Reconciler {
+ public:
+  // `relay` takes every Trace. `instance` is this pod's name, for Events.
+  Reconciler(kube::Client& client, const World& world, api::RelayAddress relay,
+             std::string instance)
+      : client_(client),
+        world_(world),
+        relay_(std::move(relay)),
+        instance_(std::move(instance)),
+        random_(std::random_device{}()) {}
+
+  // When to look again, if ever; an error: to be tried again soon.
+  Result<std::optional<std::chrono::milliseconds>> Reconcile(const ObjectKey& key);
+
+ private:
+  // What was last written about a Trace: newer than what the informers have seen.
+  struct Written {
+    std::string uid;
+    api::TraceStatus status;
+    kube::WallTime at;
+  };
+
+  Situation Look(const ObjectKey& key, const Json& object);
+  Status Do(const Situation& situation, Plan& plan);
+  Status WriteFinalizers(const api::Trace& trace, bool want);
+  Status ApplySession(const api::Trace& trace, const api::TraceSession& session);
+  Status WriteStatus(const Situation& situation, Plan& plan);
+  Status Announce(const api::Trace& trace, const Plan& plan, kube::WallTime now);
+
+  kube::Client& client_;
+  const World& world_;
+  const api::RelayAddress relay_;
+  const std::string instance_;
+  std::mt19937_64 random_;
+  std::map<ObjectKey, Written> written_;
+};
+
+}  // namespace weft::controller
+
+#endif  // WEFT_CONTROLLER_RECONCILE_RECONCILER_H_

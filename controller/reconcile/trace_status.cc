@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counting pods and events.
+#include "controller/reconcile/trace_status.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "lib/api/limits.h"
+#include "lib/api/selector.h"
+
+namespace weft::controller {
+namespace {
+
+// The reason for which a selected pod has not the library; "": it has.
+std::string WhyWithout(const PodFacts& pod, const NamespaceFacts& name_space) {
+  if (pod.has_library) return "";
+  if (pod.refuses_library || (!pod.wants_library && !name_space.wants_library))
+    return "InjectionDisabled";
+  return "NotInjected";
+}
+
+std::string Explain(const std::string& reason, const std::set<std::string>& restarts,
+                    const std::string& name_space) {
+  if (reason == "InjectionDisabled")
+    return "label the namespace or the pods weft.dev/inject: enabled, and restart the pods";
+  std::string text = "made before the library was there, or could not get it (see Events)";
+  if (restarts.empty()) return text;
+  text += "; to trace them: kubectl -n " + name_space + " rollout restart";
+  for (const std::string& target : restarts) text += " " + target;
+  return text.substr(0, api::limits::kMessage);
+}
+
+void Add(std::vector<api::SkippedPods>& all, const api::SkippedPods& more) {
+  auto found = std::ranges::find(all, more.reason, &api::SkippedPods::reason);
+  if (found == all.end()) {
+    if (all.size() < api::limits::kReasons) all.push_back(more);
+    return;
+  }
+  found->count += more.count;
+  for (const std::string& name : more.names) {
+    if (found->names.size() < api::limits::kSkippedPodNames) found->names.push_back(name);
+  }
+}
+
+}  // namespace
+
+std::vector<const PodFacts*> SelectedPods(const Situation& situation) {
+  std::vector<const PodFacts*> out;
+  for (const PodFacts& pod : situation.pods) {
+    if (!pod.is_over && api::Matches(situation.trace.spec.pods.selector, pod.labels))
+      out.push_back(&pod);
+  }
+  return out;
+}
+
+api::PodCounts CountPods(const Situation& situation, const std::vector<const PodFacts*>& selected) {
+  api::PodCounts counts;
+  counts.matched = static_cast<std::int64_t>(selected.size());
+  std::map<std::string, std::set<std::string>> restarts;
+  std::vector<api::SkippedPods> skipped;
+  for (const PodFacts* pod : selected) {
+    if (!situation.trace.spec.RecordsUser()) break;  // the kernel's events need no library
+    const std::string reason = WhyWithout(*pod, situation.name_space);
+    if (reason.empty()) continue;
+    if (!pod->restart.empty()) restarts[reason].insert(pod->restart);
+    Add(skipped, {.reason = reason, .count = 1, .names = {pod->name}});
+  }
+  for (api::SkippedPods& pods : skipped)
+    pods.message = Explain(pods.reason, restarts[pods.reason], situation.trace.metadata.name_space);
+  for (const api::TraceSession& session : situation.sessions) {
+    counts.traced += session.status.pods.traced;
+    for (const api::SkippedPods& pods : session.status.pods.skipped) Add(skipped, pods);
+  }
+  std::ranges::sort(skipped, {}, &api::SkippedPods::reason);
+  counts.skipped = std::move(skipped);
+  return counts;
+}
+
+api::EventCounts CountEvents(const std::vector<api::TraceSession>& sessions) {
+  api::EventCounts sum;
+  std::map<std::pair<std::string, std::string>, std::int64_t> reasons;
+  for (const api::TraceSession& session : sessions) {
+    const api::EventCounts& events = session.status.events;
+    sum.recorded += events.recorded;
+    sum.delivered += events.delivered;
+    sum.discarded += events.discarded;
+    sum.overwritten += events.overwritten;
+    sum.lost += events.lost;
+    for (const api::EventLoss& loss : events.reasons)
+      reasons[{loss.stage, loss.reason}] += loss.count;
+  }
+  sum.missing = sum.discarded + sum.lost;
+  for (const auto& [where, count] : reasons) {
+    if (sum.reasons.size() < api::limits::kReasons)
+      sum.reasons.push_back({.stage = where.first, .reason = where.second, .count = count});
+  }
+  return sum;
+}
+
+void SetCondition(std::vector<api::Condition>& conditions, api::Condition condition,
+                  kube::WallTime now) {
+  auto found = std::ranges::find(conditions, condition.type, &api::Condition::type);
+  const bool same = found != conditions.end() && found->status == condition.status;
+  condition.last_transition_time = same ? found->last_transition_time : kube::FormatTime(now);
+  if (found == conditions.end()) {
+    conditions.push_back(std::move(condition));
+  } else {
+    *found = std::move(condition);
+  }
+}
+
+}  // namespace weft::controller

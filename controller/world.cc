@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// The controller's memory of the cluster.
+#include "controller/world.h"
+
+#include <algorithm>
+
+#include "lib/kube/library.h"
+
+namespace weft::controller {
+namespace {
+
+using kube::TextAt;
+
+// Pods come in groups; one look at a Trace for all of them is enough.
+constexpr std::chrono::milliseconds kGather{20};
+
+struct Source {
+  kube::Resource resource;
+  std::string labels;
+};
+
+Source SourceOf(World::Kind kind) {
+  switch (kind) {
+    case World::kTraces:
+      return {kube::kTraces, ""};
+    case World::kSessions:
+      return {kube::kTraceSessions, ""};
+    case World::kPods:
+      return {kube::kPods, ""};
+    case World::kNodes:
+      return {kube::kNodes, ""};
+    case World::kNamespaces:
+      return {kube::kNamespaces, ""};
+    case World::kLibraries:
+    case World::kKinds:
+      break;
+  }
+  return {kube::kConfigMaps, std::string(kube::kLibraryLabel)};
+}
+
+template <typename Map>
+typename Map::mapped_type Find(const Map& map, const std::string& key) {
+  const auto found = map.find(key);
+  return found == map.end() ? typename Map::mapped_type() : found->second;
+}
+
+}  // namespace
+
+void World::Put(Kind kind, const Json& object) {
+  const ObjectKey key = KeyOf(object);
+  switch (kind) {
+    case kTraces:
+      traces_.insert_or_assign(key, object);
+      break;
+    case kSessions:
+      // One that cannot be read was made by somebody else, and is none.
+      if (auto session = api::ParseSession(object.dump(), {.refuse_unknown_fields = false}))
+        sessions_.insert_or_assign(key, std::move(*session));
+      break;
+    case kPods:
+      pods_[key.name_space].insert_or_assign(key.name, ReadPod(object));
+      break;
+    case kNodes:
+      nodes_.insert(key.name);
+      break;
+    case kNamespaces:
+      namespaces_.insert_or_assign(key.name, ReadNamespace(object));
+      break;
+    case kLibraries:
+      libraries_[key.name_space][key.name] =
+          TextAt(object, {"metadata", "labels", kube::kLibraryLabel}) == kube::kLibraryCurrent;
+      break;
+    case kKinds:
+      break;
+  }
+}
+
+void World::Remove(Kind kind, const Json& object) {
+  const ObjectKey key = KeyOf(object);
+  switch (kind) {
+    case kTraces:
+      traces_.erase(key);
+      break;
+    case kSessions:
+      sessions_.erase(key);
+      break;
+    case kPods:
+      pods_[key.name_space].erase(key.name);
+      break;
+    case kNodes:
+      nodes_.erase(key.name);
+      break;
+    case kNamespaces:
+      namespaces_.erase(key.name);
+      pods_.erase(key.name);
+      libraries_.erase(key.name);
+      break;
+    case kLibraries:
+      libraries_[key.name_space].erase(key.name);
+      break;
+    case kKinds:
+      break;
+  }
+}
+
+void World::Clear(Kind kind) {
+  switch (kind) {
+    case kTraces:
+      return traces_.clear();
+    case kSessions:
+      return sessions_.clear();
+    case kPods:
+      return pods_.clear();
+    case kNodes:
+      return nodes_.clear();
+    case kNamespaces:
+      return namespaces_.clear();
+    case kLibraries:
+      return libraries_.clear();
+    case kKinds:
+      return;
+  }
+}
+
+void World::AskForTracesOf(const std::string& name_space) {
+  for (const auto& [key, trace] : traces_) {
+    if (name_space.empty() || key.name_space == name_space)
+      queue_.Add({WorkKind::kTrace, key}, kGather);
+  }
+}
+
+void World::Ask(Kind kind, const Json& object) {
+  const ObjectKey key = KeyOf(object);
+  switch (kind) {
+    case kTraces:
+      return queue_.Add({WorkKind::kTrace, key});
+    case kSessions:
+      return queue_.Add({WorkKind::kTrace, {key.name_space, TextAt(object, {"spec", "traceName"})}},
+                        kGather);
+    case kPods:
+      AskForTracesOf(key.name_space);
+      // A pod that wants the library where its namespace does not.
+      if (!TextAt(object, {"metadata", "labels", kube::kInjectLabel}).empty())
+        queue_.Add({WorkKind::kNamespace, {"", key.name_space}});
+      return;
+    case kNodes:
+      return AskForTracesOf("");
+    case kNamespaces:
+      AskForTracesOf(key.name);
+      return queue_.Add({WorkKind::kNamespace, {"", key.name}});
+    case kLibraries:
+      return queue_.Add({WorkKind::kNamespace, {"", key.name_space}});
+    case kKinds:
+      return;
+  }
+}
+
+void World::Replace(Kind kind, const std::vector<Json>& objects) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Clear(kind);
+  listed_.at(kind) = true;
+  for (const Json& object : objects) {
+    Put(kind, object);
+    Ask(kind, object);
+  }
+  // What vanished meanwhile concerns them all.
+  AskForTracesOf("");
+  for (const auto& [name, facts] : namespaces_) queue_.Add({WorkKind::kNamespace, {"", name}});
+}
+
+void World::Change(Kind kind, const kube::WatchEvent& event) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const ObjectKey key = KeyOf(event.object);
+  // A kubelet reports every node every few seconds; only coming and going is news.
+  const bool is_news = kind != kNodes || event.type != kube::WatchType::kModified;
+  if (event.type == kube::WatchType::kDeleted) {
+    Remove(kind, event.object);
+  } else {
+    Put(kind, event.object);
+  }
+  if (is_news) Ask(kind, event.object);
+}
+
+bool World::is_complete() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return std::ranges::all_of(listed_, std::identity());
+}
+
+std::optional<Json> World::Trace(const ObjectKey& key) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = traces_.find(key);
+  if (found == traces_.end()) return std::nullopt;
+  return found->second;
+}
+
+std::vector<Json> World::Traces() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<Json> out;
+  for (const auto& [key, trace] : traces_) out.push_back(trace);
+  return out;
+}
+
+std::vector<api::TraceSession> World::Sessions(const ObjectKey& trace) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<api::TraceSession> out;
+  for (const auto& [key, session] : sessions_) {
+    if (key.name_space == trace.name_space && session.spec.trace_name == trace.name)
+      out.push_back(session);
+  }
+  return out;
+}
+
+std::vector<PodFacts> World::Pods(const std::string& name_space) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<PodFacts> out;
+  const auto found = pods_.find(name_space);
+  if (found == pods_.end()) return out;
+  for (const auto& [name, pod] : found->second) out.push_back(pod);
+  return out;
+}
+
+std::set<std::string> World::Nodes() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return nodes_;
+}
+
+NamespaceFacts World::Namespace(const std::string& name) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return Find(namespaces_, name);
+}
+
+LibraryMaps World::Libraries(const std::string& name_space) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return Find(libraries_, name_space);
+}
+
+std::vector<std::unique_ptr<kube::Informer>> Feed(
+    World& world, kube::Client& client, const std::function<void(const Error&)>& on_error) {
+  std::vector<std::unique_ptr<kube::Informer>> informers;
+  for (int i = 0; i < World::kKinds; ++i) {
+    const auto kind = static_cast<World::Kind>(i);
+    const Source source = SourceOf(kind);
+    informers.push_back(std::make_unique<kube::Informer>(
+        client, kube::Address{.resource = source.resource},
+        kube::Selection{.labels = source.labels},
+        kube::InformerHandlers{
+            .on_list = [&world, kind](const std::vector<Json>& all) { world.Replace(kind, all); },
+            .on_event = [&world, kind](const kube::WatchEvent& e) { world.Change(kind, e); },
+            .on_error = on_error}));
+  }
+  return informers;
+}
+
+}  // namespace weft::controller

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cluster as the controller knows it: fed by informers on their threads, asked by the thread that
+// works. Each change says which work it makes.
+#ifndef WEFT_CONTROLLER_WORLD_H_
+#define WEFT_CONTROLLER_WORLD_H_
+
+#include <array>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "controller/reconcile/facts.h"
+#include "controller/work.h"
+#include "lib/api/session.h"
+#include "lib/kube/informer.h"
+
+namespace weft::controller {
+
+// The library's ConfigMaps of a namespace: whether each is the one for new pods.
+using LibraryMaps = std::map<std::string, bool>;
+
+class World {
+ public:
+  // The kinds of objects it is fed with.
+  enum Kind { kTraces, kSessions, kPods, kNodes, kNamespaces, kLibraries, kKinds };
+
+  explicit World(WorkQueue& queue) : queue_(queue) {}
+
+  // All objects of a kind, and one that changed. For informers.
+  void Replace(Kind kind, const std::vector<Json>& objects);
+  void Change(Kind kind, const kube::WatchEvent& event);
+
+  // Whether each kind was listed once: before, nothing can be decided.
+  bool is_complete() const;
+
+  std::optional<Json> Trace(const ObjectKey& key) const;
+  std::vector<Json> Traces() const;
+  std::vector<api::TraceSession> Sessions(const ObjectKey& trace) const;
+  std::vector<PodFacts> Pods(const std::string& name_space) const;
+  std::set<std::string> Nodes() const;
+  NamespaceFacts Namespace(const std::string& name) const;
+  LibraryMaps Libraries(const std::string& name_space) const;
+
+ private:
+  void Put(Kind kind, const Json& object);
+  void Remove(Kind kind, const Json& object);
+  void Clear(Kind kind);
+  // The work that a change of this object makes; with the lock held.
+  void Ask(Kind kind, const Json& object);
+  void AskForTracesOf(const std::string& name_space);
+
+  WorkQueue& queue_;
+  mutable std::mutex mutex_;
+  std::array<bool, kKinds> listed_ = {};
+  std::map<ObjectKey, Json> traces_;
+  std::map<ObjectKey, api::TraceSession> sessions_;
+  std::map<std::string, std::map<std::string, PodFacts>> pods_;  // by namespace, name
+  std::set<std::string> nodes_;
+  std::map<std::string, NamespaceFacts> namespaces_;
+  std::map<std::string, LibraryMaps> libraries_;  // by namespace
+};
+
+// Keeps `world` as the cluster is.
+std::vector<std::unique_ptr<kube::Informer>> Feed(
+    World& world, kube::Client& client, const std::function<void(const Error&)>& on_error);
+
+}  // namespace weft::controller
+
+#endif  // WEFT_CONTROLLER_WORLD_H_

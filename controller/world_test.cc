@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is remembered, and which work a change makes.
+#include "controller/world.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <thread>
+
+namespace weft::controller {
+namespace {
+
+using std::chrono::milliseconds;
+
+Json Object(const std::string& name_space, const std::string& name) {
+  return {{"metadata", {{"name", name}, {"namespace", name_space}}}};
+}
+
+// All work that is due soon.
+std::set<Work> Drain(WorkQueue& queue) {
+  std::set<Work> out;
+  while (const auto work = queue.Take({}, milliseconds(50))) out.insert(*work);
+  return out;
+}
+
+TEST(WorkQueue, EachWorkIsDoneOnceAndInItsTime) {
+  WorkQueue queue;
+  const Work now{.key = {"", "now"}};
+  const Work later{.key = {"", "later"}};
+  queue.Add(later, milliseconds(30));
+  queue.Add(now, std::chrono::hours(1));
+  queue.Add(now);
+  queue.Add(now, std::chrono::hours(1));
+  EXPECT_EQ(queue.Take({}, milliseconds(5'000)), now);
+  EXPECT_EQ(queue.Take({}, milliseconds(5'000)), later);
+  EXPECT_EQ(queue.Take({}, milliseconds(0)), std::nullopt);
+}
+
+TEST(WorkQueue, WakesItsWorkerForNewWorkAndForTheEnd) {
+  WorkQueue queue;
+  std::optional<Work> got;
+  {
+    std::jthread worker(
+        [&](const std::stop_token& stop) { got = queue.Take(stop, std::chrono::hours(1)); });
+    queue.Add({.key = {"", "x"}});
+  }
+  EXPECT_TRUE(got.has_value());
+  std::jthread idle(
+      [&](const std::stop_token& stop) { (void)queue.Take(stop, std::chrono::hours(1)); });
+}
+
+TEST(World, IsCompleteWhenEachKindWasListed) {
+  WorkQueue queue;
+  World world(queue);
+  for (int kind = 0; kind < World::kKinds; ++kind) {
+    EXPECT_FALSE(world.is_complete());
+    world.Replace(static_cast<World::Kind>(kind), {});
+  }
+  EXPECT_TRUE(world.is_complete());
+}
+
+TEST(World, APodsChangeAsksForTheTracesOfItsNamespace) {
+  WorkQueue queue;
+  World world(queue);
+  world.Replace(World::kTraces, {Object("a", "t"), Object("b", "t")});
+  Drain(queue);
+  world.Change(World::kPods, {kube::WatchType::kAdded, Object("a", "p")});
+  EXPECT_EQ(Drain(queue), (std::set<Work>{{WorkKind::kTrace, {"a", "t"}}}));
+  EXPECT_EQ(world.Pods("a").size(), 1u);
+  world.Change(World::kPods, {kube::WatchType::kDeleted, Object("a", "p")});
+  EXPECT_EQ(Drain(queue), (std::set<Work>{{WorkKind::kTrace, {"a", "t"}}}));
+  EXPECT_TRUE(world.Pods("a").empty());
+}
+
+TEST(World, ANodesHeartbeatIsNoNews) {
+  WorkQueue queue;
+  World world(queue);
+  world.Replace(World::kTraces, {Object("a", "t")});
+  Drain(queue);
+  world.Change(World::kNodes, {kube::WatchType::kAdded, Object("", "n")});
+  EXPECT_EQ(Drain(queue).size(), 1u);
+  world.Change(World::kNodes, {kube::WatchType::kModified, Object("", "n")});
+  EXPECT_TRUE(Drain(queue).empty());
+  EXPECT_EQ(world.Nodes(), std::set<std::string>{"n"});
+}
+
+TEST(World, ASessionsChangeAsksForItsTrace) {
+  WorkQueue queue;
+  World world(queue);
+  Json session = Object("a", "t-0");
+  session["spec"] = {{"traceName", "t"}};
+  world.Change(World::kSessions, {kube::WatchType::kModified, session});
+  EXPECT_EQ(Drain(queue), (std::set<Work>{{WorkKind::kTrace, {"a", "t"}}}));
+  EXPECT_TRUE(world.Sessions({"a", "t"}).empty()) << "it cannot be read, and is none";
+}
+
+TEST(World, ALabelledNamespaceIsDeliveredTo) {
+  WorkQueue queue;
+  World world(queue);
+  Json name_space = Object("", "shop");
+  name_space["metadata"]["labels"]["weft.dev/inject"] = "enabled";
+  world.Change(World::kNamespaces, {kube::WatchType::kAdded, name_space});
+  EXPECT_EQ(Drain(queue), (std::set<Work>{{WorkKind::kNamespace, {"", "shop"}}}));
+  EXPECT_TRUE(world.Namespace("shop").wants_library);
+  Json library = Object("shop", "weft-lib-0");
+  library["metadata"]["labels"]["weft.dev/library"] = "current";
+  world.Change(World::kLibraries, {kube::WatchType::kAdded, library});
+  EXPECT_EQ(world.Libraries("shop"), (LibraryMaps{{"weft-lib-0", true}}));
+}
+
+}  // namespace
+}  // namespace weft::controller

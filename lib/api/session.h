@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// A TraceSession: what one node shall do for one Trace (spec, written by the controller) and what it
+// does (status, written by that node's agent). One per Trace and node, in the Trace's namespace, owned
+// by the Trace, so that it goes with it. It holds no secrets, since every agent can read all of them.
+//
+// Life: the controller makes it Active when a pod of the node matches; it makes it Draining when the
+// Trace ends (deadline, deletion); the agent says Drained when nothing of it is in flight. A session that
+// is deleted while Active ends the same way, only nobody waits.
+// Thread-safety: plain values and pure functions.
+#ifndef WEFT_LIB_API_SESSION_H_
+#define WEFT_LIB_API_SESSION_H_
+
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/api/diagnostic.h"
+#include "lib/api/parse.h"
+#include "lib/api/status.h"
+#include "lib/api/trace.h"
+
+namespace weft::api {
+
+inline constexpr std::string_view kSessionKind = "TraceSession";
+// On every session: the Trace's name.
+inline constexpr std::string_view kTraceLabel = "weft.dev/trace";
+
+enum class SessionState {
+  kActive,
+  kDraining,  // record nothing new; deliver what there is, then say Drained
+};
+
+// Where the node sends, each "host:port" as a resolver takes it.
+struct RelayAddress {
+  std::string name;  // of the relay's pod, as in Trace.status.relay
+  std::string control;
+  std::string data;
+  bool operator==(const RelayAddress&) const = default;
+};
+
+struct SessionSpec {
+  std::string node_name;   // never changes
+  std::string trace_name;  // never changes
+  std::string trace_uid;   // never changes; of the Trace's metadata, and the UUID of the CTF trace
+  std::int64_t trace_generation = 0;  // that `record` was taken from
+  SessionState state = SessionState::kActive;
+  RelayAddress relay;
+  std::string deadline;  // RFC 3339, "": none
+  TraceSpec record;      // the Trace's spec as it is
+  bool operator==(const SessionSpec&) const = default;
+};
+
+// pods counts pods of this node that record.pods selects and that have the library; the controller
+// tells of all others. Written when phase or a condition changes, and at the end.
+struct SessionStatus {
+  std::int64_t observed_generation = 0;  // of the session's metadata
+  Phase phase = Phase::kPending;
+  std::vector<Condition> conditions;  // Ready, Drained, KernelTracing
+  PodCounts pods;
+  EventCounts events;
+  bool operator==(const SessionStatus&) const = default;
+};
+
+struct TraceSession {
+  Metadata metadata;
+  SessionSpec spec;
+  SessionStatus status;
+  bool operator==(const TraceSession&) const = default;
+};
+
+// The name of a session: the Trace's, and a hash of the node's, whose name alone may be too long.
+std::string SessionName(std::string_view trace, std::string_view node);
+
+// nullptr: there is no such condition.
+const Condition* FindCondition(const std::vector<Condition>& conditions, std::string_view type);
+
+// Whether the condition is there and True.
+bool IsTrue(const std::vector<Condition>& conditions, std::string_view type);
+
+// One session from the API server's JSON. Unknown fields are refused unless `options` says otherwise.
+std::expected<TraceSession, Diagnostics> ParseSession(std::string_view text,
+                                                      const ParseOptions& options = {});
+
+std::string ToJson(const TraceSession& session, int indent = -1);
+// {"status": {...}}
+std::string StatusToJson(const SessionStatus& status);
+
+}  // namespace weft::api
+
+#endif  // WEFT_LIB_API_SESSION_H_

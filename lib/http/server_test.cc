@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// The server against clients on loopback that are not Beast: plain sockets, and OpenSSL's TLS.
+#include "lib/http/server.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <csignal>
+#include <string>
+
+#include "lib/base/unique_fd.h"
+#include "lib/http/certificates.h"
+
+namespace weft::http {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+Response Echo(const Request& request) {
+  if (request.path == "/throw") throw std::runtime_error("no");
+  return {.status = request.path == "/missing" ? 404 : 200,
+          .body = request.method + " " + request.path + " " + request.query + " " + request.body};
+}
+
+std::unique_ptr<Server> StartServer(bool tls = false) {
+  auto server = Server::Start({.address = "127.0.0.1", .port = 0, .tls = tls}, Echo);
+  EXPECT_TRUE(server.has_value());
+  return std::move(*server);
+}
+
+UniqueFd Connect(std::uint16_t port) {
+  UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  return fd;
+}
+
+std::string Exchange(std::uint16_t port, const std::string& request) {
+  const UniqueFd fd = Connect(port);
+  send(fd.get(), request.data(), request.size(), MSG_NOSIGNAL);
+  std::string answer;
+  std::array<char, 4096> chunk;
+  for (ssize_t got; (got = recv(fd.get(), chunk.data(), chunk.size(), 0)) > 0;)
+    answer.append(chunk.data(), static_cast<std::size_t>(got));
+  return answer;
+}
+
+TEST(Server, AnswersAndEndsAConnectionThatShallEnd) {
+  const auto server = StartServer();
+  const std::string answer = Exchange(server->port(),
+                                      "POST /a/b?c=d HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+                                      "Content-Length: 4\r\n\r\nbody");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(answer, EndsWith("\r\n\r\nPOST /a/b c=d body"));
+}
+
+TEST(Server, KeepsAConnectionForMore) {
+  const auto server = StartServer();
+  const std::string answer =
+      Exchange(server->port(),
+               "GET /1 HTTP/1.1\r\nHost: x\r\n\r\nGET /missing HTTP/1.1\r\nHost: x\r\n"
+               "Connection: close\r\n\r\n");
+  EXPECT_THAT(answer, HasSubstr("GET /1"));
+  EXPECT_THAT(answer, HasSubstr("HTTP/1.1 404 Not Found"));
+}
+
+TEST(Server, AHandlersExceptionIsItsOwn) {
+  const auto server = StartServer();
+  EXPECT_THAT(
+      Exchange(server->port(), "GET /throw HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
+      StartsWith("HTTP/1.1 500"));
+}
+
+TEST(Server, DropsWhatIsNoRequestOrTooLarge) {
+  const auto server = StartServer();
+  EXPECT_EQ(Exchange(server->port(), "nonsense\r\n\r\n"), "");
+  EXPECT_EQ(Exchange(server->port(),
+                     "GET / HTTP/1.1\r\nX: " + std::string(kMaxHeadBytes, 'x') + "\r\n\r\n"),
+            "");
+  EXPECT_EQ(Exchange(server->port(), "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: " +
+                                         std::to_string(kMaxBodyBytes + 1) + "\r\n\r\n"),
+            "");
+}
+
+TEST(Server, APortThatIsTakenIsAnError) {
+  const auto server = StartServer();
+  const auto second = Server::Start({.address = "127.0.0.1", .port = server->port()}, Echo);
+  ASSERT_FALSE(second.has_value());
+  EXPECT_EQ(second.error().code, ErrorCode::kIo);
+}
+
+TEST(Server, EndsWithOpenConnections) {
+  auto server = StartServer();
+  const UniqueFd idle = Connect(server->port());
+  server.reset();
+}
+
+// "": no connection, or a certificate that the client does not trust for localhost.
+std::string TlsExchange(std::uint16_t port, const std::string& authority_pem) {
+  std::signal(SIGPIPE, SIG_IGN);  // OpenSSL's own writes
+  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()),
+                                                                  SSL_CTX_free);
+  BIO* pem = BIO_new_mem_buf(authority_pem.data(), static_cast<int>(authority_pem.size()));
+  X509* authority = PEM_read_bio_X509(pem, nullptr, nullptr, nullptr);
+  X509_STORE_add_cert(SSL_CTX_get_cert_store(context.get()), authority);
+  X509_free(authority);
+  BIO_free(pem);
+  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
+  const std::unique_ptr<SSL, decltype(&SSL_free)> ssl(SSL_new(context.get()), SSL_free);
+  SSL_set1_host(ssl.get(), "localhost");
+  const UniqueFd fd = Connect(port);
+  SSL_set_fd(ssl.get(), fd.get());
+  if (SSL_connect(ssl.get()) != 1) return "";
+  const std::string request = "GET /tls HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+  SSL_write(ssl.get(), request.data(), static_cast<int>(request.size()));
+  std::string answer;
+  std::array<char, 4096> chunk;
+  for (int got; (got = SSL_read(ssl.get(), chunk.data(), chunk.size())) > 0;)
+    answer.append(chunk.data(), static_cast<std::size_t>(got));
+  return answer;
+}
+
+TEST(Server, TlsTakesEachNewCertificate) {
+  const Validity validity = {.now = std::chrono::system_clock::now(),
+                             .lifetime = std::chrono::hours(1)};
+  const auto server = StartServer(/*tls=*/true);
+  const KeyPair first = *MakeAuthority("first", validity);
+  const KeyPair second = *MakeAuthority("second", validity);
+  EXPECT_EQ(TlsExchange(server->port(), first.certificate_pem), "");
+  for (const KeyPair& authority : {first, second}) {
+    const KeyPair made = *MakeServerCertificate(authority, {"localhost"}, validity);
+    const Status set = server->SetCertificate({made.certificate_pem, made.key_pem});
+    ASSERT_TRUE(set.has_value()) << set.error().message;
+    EXPECT_THAT(TlsExchange(server->port(), authority.certificate_pem), HasSubstr("GET /tls"));
+  }
+  EXPECT_EQ(TlsExchange(server->port(), first.certificate_pem), "");
+}
+
+TEST(Server, ACertificateThatDoesNotFitItsKeyIsRefused) {
+  const Validity validity = {.now = std::chrono::system_clock::now(),
+                             .lifetime = std::chrono::hours(1)};
+  const auto server = StartServer(/*tls=*/true);
+  const KeyPair a = *MakeAuthority("a", validity);
+  const KeyPair b = *MakeAuthority("b", validity);
+  EXPECT_EQ(server->SetCertificate({a.certificate_pem, b.key_pem}).error().code,
+            ErrorCode::kInvalid);
+  EXPECT_EQ(server->SetCertificate({"", ""}).error().code, ErrorCode::kInvalid);
+}
+
+}  // namespace
+}  // namespace weft::http

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Kubernetes API as weft uses it: objects are JSON, errors are Results, writes name their field
+// manager. Calls block; calls from several threads run at the same time.
+//
+// Errors: kNotFound 404; kConflict 409 (exists already, or was changed meanwhile); kPermission 401, 403;
+// kInvalid other 4xx; kLimit 429; kIo 5xx and what the network did; kTimeout; kClosed: the stop token.
+#ifndef WEFT_LIB_KUBE_CLIENT_H_
+#define WEFT_LIB_KUBE_CLIENT_H_
+
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/kube/json.h"
+#include "lib/kube/resource.h"
+#include "lib/kube/transport.h"
+#include "lib/kube/watch_decoder.h"
+
+namespace weft::kube {
+
+// How long the server keeps a watch; below kStreamIdleLimit, so that silence means a dead connection.
+inline constexpr int kWatchSeconds = 50;
+// Objects in a page of a list: bounds what the server holds in memory for one answer.
+inline constexpr int kPageSize = 500;
+// A list whose continuation expired (410) is begun again so often.
+inline constexpr int kListTries = 3;
+
+struct ObjectList {
+  std::vector<Json> items;
+  std::string resource_version;  // of the list, for a watch from there
+};
+
+enum class WatchEnd {
+  kOver,     // the server ended it in time: watch on from the last version
+  kExpired,  // 410: list again
+};
+
+class Client {
+ public:
+  Client(std::unique_ptr<Transport> transport, std::string field_manager)
+      : transport_(std::move(transport)), manager_(std::move(field_manager)) {}
+
+  Result<Json> Get(const Address& object);
+  Result<ObjectList> List(const Address& collection, const Selection& selection = {},
+                          std::stop_token stop = {});
+  // Events from `version` on, which is moved along with them. `on_event` gets no bookmarks and no errors.
+  Result<WatchEnd> Watch(const Address& collection, const Selection& selection,
+                         std::string& version, std::stop_token stop,
+                         const std::function<void(WatchEvent)>& on_event);
+
+  Result<Json> Create(const Address& collection, const Json& object);
+  // Server-side apply: makes the object, or makes its fields those of `object`, which belong to this
+  // manager from then on. With metadata.uid it never makes one. Takes fields from other managers.
+  Result<Json> Apply(const Address& object, const Json& body);
+  // RFC 7386. With metadata.resourceVersion: kConflict if it is another one now.
+  Result<Json> MergePatch(const Address& object, const Json& body);
+  // `uid` "": whichever object has that name.
+  Status Delete(const Address& object, const std::string& uid);
+
+ private:
+  Result<Json> Send(const HttpRequest& request, std::stop_token stop = {});
+
+  std::unique_ptr<Transport> transport_;
+  std::string manager_;
+};
+
+}  // namespace weft::kube
+
+#endif  // WEFT_LIB_KUBE_CLIENT_H_

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which API server, and as whom: what a program was told, or what the kubelet gave its pod.
+#ifndef WEFT_LIB_KUBE_CONFIG_H_
+#define WEFT_LIB_KUBE_CONFIG_H_
+
+#include <string>
+
+#include "lib/base/result.h"
+#include "lib/kube/transport.h"
+
+namespace weft::kube {
+
+// The folder in which the kubelet keeps a pod's token, CA and namespace.
+inline constexpr const char* kServiceAccountFolder =
+    "/var/run/secrets/kubernetes.io/serviceaccount";
+
+// `given` as it is if it names a server; else the pod's own (KUBERNETES_SERVICE_HOST and _PORT, files of
+// kServiceAccountFolder). kNotFound: neither.
+Result<TransportConfig> FindCluster(const TransportConfig& given);
+
+// The namespace of the pod that this runs in. kNotFound: in none.
+Result<std::string> OwnNamespace();
+
+}  // namespace weft::kube
+
+#endif  // WEFT_LIB_KUBE_CONFIG_H_

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The library's ConfigMap as controller (which makes it), webhook (which names it) and agent (which looks
+// for its volume) agree on it: docs/formats/delivery.md. Thread-safety: constants.
+#ifndef WEFT_LIB_KUBE_LIBRARY_H_
+#define WEFT_LIB_KUBE_LIBRARY_H_
+
+#include <string>
+#include <string_view>
+
+namespace weft::kube {
+
+// Its name is this and the first digits of the SHA-256 of what is in it.
+inline constexpr std::string_view kLibraryPrefix = "weft-lib-";
+// kLibraryCurrent on the one that new pods get; kLibraryOld on those that pods from before still name.
+inline constexpr std::string_view kLibraryLabel = "weft.dev/library";
+inline constexpr std::string_view kLibraryCurrent = "current";
+inline constexpr std::string_view kLibraryOld = "old";
+// The keys of binaryData are this and an architecture as nodes name it: "libweft.so.amd64".
+inline constexpr std::string_view kLibraryKeyPrefix = "libweft.so.";
+
+// In a pod: the volume's name, where containers have it, and the library there.
+inline constexpr std::string_view kVolume = "weft";
+inline constexpr std::string_view kFolder = "/weft";
+inline constexpr std::string_view kLibraryFile = "libweft.so";
+inline constexpr std::string_view kLibraryPath = "/weft/libweft.so";
+// In each container's environment: the container's name.
+inline constexpr std::string_view kContainerVariable = "WEFT_CONTAINER";
+
+// On namespaces and pods: "enabled", "disabled".
+inline constexpr std::string_view kInjectLabel = "weft.dev/inject";
+
+}  // namespace weft::kube
+
+#endif  // WEFT_LIB_KUBE_LIBRARY_H_

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// HTTP to an API server: the one boundary to cpprestsdk, whose headers are in transport.cc only. That
+// file is C++20 (clang does not take cpprestsdk as C++23), so nothing here is newer.
+//
+// No exception leaves a Transport. A call blocks its thread; calls from several threads run at the same
+// time. A transport outlives its calls.
+#ifndef WEFT_LIB_KUBE_TRANSPORT_H_
+#define WEFT_LIB_KUBE_TRANSPORT_H_
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+namespace weft::kube {
+
+// Files are read again when they change (certificates) or for each request (the token, which the kubelet
+// replaces every hour). "": not used.
+struct TransportConfig {
+  std::string server;  // https://host:port; http:// is for tests
+  std::string ca_file;
+  std::string token_file;
+  std::string client_cert_file;
+  std::string client_key_file;
+};
+
+struct HttpRequest {
+  std::string method;  // GET, POST, PUT, PATCH, DELETE
+  std::string target;  // path and query, encoded
+  std::string content_type;
+  std::string body;
+};
+
+enum class TransportFailure {
+  kNone,
+  kConfig,      // a certificate cannot be read, a URL is wrong
+  kTimeout,     // nothing came for so long
+  kConnection,  // cannot connect, no trust, connection lost
+  kCancelled,   // by the caller's stop token or by on_bytes
+  kTooLarge,    // more than kMaxAnswerBytes
+};
+
+struct HttpReply {
+  int status = 0;  // 0: there was no answer
+  std::string body;
+  TransportFailure failure = TransportFailure::kNone;
+  std::string problem;  // one line, when failure is not kNone
+};
+
+// Takes a part of the body; false ends the stream.
+using BytesHandler = std::function<bool(std::string_view)>;
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  // The whole answer.
+  virtual HttpReply Send(const HttpRequest& request, std::stop_token stop) = 0;
+
+  // The body of an answer with status 200 goes to `on_bytes` as it comes, on this thread; of another
+  // one it is in the reply.
+  virtual HttpReply Stream(const HttpRequest& request, std::stop_token stop,
+                           const BytesHandler& on_bytes) = 0;
+};
+
+// Limits, with reasons.
+// cpprestsdk's own threads: they only move bytes. Without this it starts 40.
+inline constexpr int kTransportThreads = 2;
+// A request's answer comes within seconds or not at all.
+inline constexpr std::chrono::seconds kAnswerIdleLimit{30};
+// A watch ends after kWatchSeconds (client.h) by itself and has bookmarks about every minute.
+inline constexpr std::chrono::seconds kStreamIdleLimit{75};
+// A page of 500 objects, each at most etcd's 1.5 MiB, is far below in practice; this bounds memory.
+inline constexpr std::size_t kMaxAnswerBytes = std::size_t{64} << 20;
+
+std::unique_ptr<Transport> MakeTransport(const TransportConfig& config);
+
+}  // namespace weft::kube
+
+#endif  // WEFT_LIB_KUBE_TRANSPORT_H_

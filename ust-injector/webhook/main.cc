@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft-webhook: the admission webhook. Its certificate is in a Secret that the controller makes and
+// renews; until there is one, it refuses connections and pods are made without the library.
+#include <spdlog/spdlog.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdlib>
+
+#include "lib/base/base64.h"
+#include "lib/http/health.h"
+#include "lib/kube/config.h"
+#include "lib/kube/options.h"
+#include "ust-injector/webhook/cluster_view.h"
+#include "ust-injector/webhook/notices.h"
+#include "ust-injector/webhook/service.h"
+
+namespace {
+
+using weft::webhook::Json;
+
+struct Flags {
+  weft::kube::TransportConfig cluster;
+  std::uint16_t port = 8443;
+  std::uint16_t health_port = 8080;
+  std::string secret = "weft-webhook-tls";
+  std::string name_space;
+};
+
+void Log(const weft::Error& error) { spdlog::warn("{}", error.message); }
+
+// Takes the certificate out of its Secret.
+void UseSecret(const Json& secret, weft::http::Server& server, std::atomic<bool>& ready) {
+  const auto chain = weft::DecodeBase64(weft::kube::TextAt(secret, {"data", "tls.crt"}));
+  const auto key = weft::DecodeBase64(weft::kube::TextAt(secret, {"data", "tls.key"}));
+  if (!chain || !key) return spdlog::warn("the certificate's Secret is not base64");
+  if (const auto set = server.SetCertificate({*chain, *key}); !set) return Log(set.error());
+  ready = true;
+  spdlog::info("using the certificate of version {}",
+               weft::kube::TextAt(secret, {"metadata", "resourceVersion"}));
+}
+
+weft::Status Run(Flags flags) {
+  if (flags.name_space.empty()) {
+    WEFT_ASSIGN(flags.name_space, weft::kube::OwnNamespace());
+  }
+  WEFT_ASSIGN(const auto cluster, weft::kube::FindCluster(flags.cluster));
+  weft::kube::Client client(weft::kube::MakeTransport(cluster), "weft-webhook");
+  const char* pod = std::getenv("HOSTNAME");
+
+  prometheus::Registry registry;
+  weft::webhook::ClusterView view;
+  weft::webhook::Notices notices(client, pod != nullptr ? pod : "weft-webhook", Log);
+  weft::webhook::Service service(
+      flags.name_space, [&](const std::string& name_space) { return view.Facts(name_space); },
+      [&](const Json& object, const std::string& name_space, const auto& left_alone) {
+        notices.Post(object, name_space, left_alone);
+      },
+      registry);
+  WEFT_ASSIGN(const auto server,
+              weft::http::Server::Start({.port = flags.port, .tls = true},
+                                        [&](const auto& r) { return service.Answer(r); }));
+  std::atomic<bool> certificate = false;
+  const weft::http::Health health = {.alive = [] { return std::string(); },
+                                     .ready = [&]() -> std::string {
+                                       if (!certificate) return "no certificate yet";
+                                       return view.is_complete() ? ""
+                                                                 : "the cluster is not known yet";
+                                     },
+                                     .metrics = &registry};
+  WEFT_ASSIGN(const auto health_server,
+              weft::http::Server::Start({.port = flags.health_port}, [&](const auto& r) {
+                return weft::http::AnswerHealth(health, r);
+              }));
+
+  const auto informers = weft::webhook::Feed(view, client, Log);
+  const weft::kube::Informer secret(
+      client, {.resource = weft::kube::kSecrets, .name_space = flags.name_space},
+      {.fields = "metadata.name=" + flags.secret},
+      {.on_list =
+           [&](const std::vector<Json>& all) {
+             for (const Json& object : all) UseSecret(object, *server, certificate);
+           },
+       .on_event =
+           [&](const weft::kube::WatchEvent& event) {
+             if (event.type != weft::kube::WatchType::kDeleted)
+               UseSecret(event.object, *server, certificate);
+           },
+       .on_error = Log});
+  spdlog::info("serving reviews on port {}, health on {}", server->port(), health_server->port());
+
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  int got = 0;
+  sigwait(&signals, &got);
+  return {};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Adds weft's library to pods that ask for it.");
+  Flags flags;
+  weft::kube::AddOptions(app, flags.cluster);
+  app.add_option("--port", flags.port, "HTTPS, for the API server");
+  app.add_option("--health-port", flags.health_port, "/healthz, /readyz, /metrics");
+  app.add_option("--namespace", flags.name_space, "weft's own; absent: this pod's");
+  app.add_option("--secret", flags.secret, "the Secret with the certificate");
+  CLI11_PARSE(app, argc, argv);
+
+  // Blocked before any thread is made, so that sigwait alone gets them.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+  if (const weft::Status status = Run(flags); !status) {
+    spdlog::error("{}", status.error().message);
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What weft changes in a pod that is being made: a volume with the library, and per container a read-only
+// mount, LD_PRELOAD and the container's name. A pure function of the pod and of what the cluster has.
+//
+// Invariants: a pod that was changed once is not changed again; what cannot be done right is not done at
+// all, per container, and said; nothing but additions and, for an LD_PRELOAD that is there, its rewriting.
+// Thread-safety: pure functions.
+#ifndef WEFT_UST_INJECTOR_WEBHOOK_MUTATION_H_
+#define WEFT_UST_INJECTOR_WEBHOOK_MUTATION_H_
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/kube/library.h"
+
+namespace weft::webhook {
+
+using Json = nlohmann::json;
+using kube::kContainerVariable;
+using kube::kFolder;
+using kube::kInjectLabel;
+using kube::kLibraryPath;
+using kube::kVolume;
+
+// Where an LD_PRELOAD goes that is a reference.
+inline constexpr std::string_view kOriginalPreload = "WEFT_ORIG_LD_PRELOAD";
+
+// What people write on pods, beside the label of library.h.
+inline constexpr std::string_view kContainersAnnotation = "weft.dev/containers";
+inline constexpr std::string_view kPreloadFromEnvAnnotation = "weft.dev/preload-from-env";
+
+// The library's ConfigMap of a namespace.
+struct Library {
+  std::string config_map;
+  std::set<std::string> architectures;  // as nodes name them: amd64, arm64
+};
+
+struct ClusterFacts {
+  std::optional<Library> library;            // of the pod's namespace; none: not known to be there
+  std::set<std::string> node_architectures;  // of all nodes
+};
+
+// Why a pod or a container was left alone.
+struct LeftAlone {
+  std::string reason;  // CamelCase
+  std::string note;
+  bool quiet = false;  // nobody need be told: it was wished
+};
+
+struct Mutation {
+  Json patch = Json::array();  // RFC 6902; empty: the pod stays as it is
+  int containers = 0;          // that get the library with this patch
+  std::vector<LeftAlone> left_alone;
+};
+
+// `pod` may be any JSON.
+Mutation MutatePod(const Json& pod, const ClusterFacts& cluster);
+
+}  // namespace weft::webhook
+
+#endif  // WEFT_UST_INJECTOR_WEBHOOK_MUTATION_H_

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// LD_PRELOAD and WEFT_CONTAINER of a container.
+#include "ust-injector/webhook/preload.h"
+
+#include <utility>
+
+#include "lib/kube/json.h"
+
+namespace weft::webhook {
+namespace {
+
+using kube::At;
+using kube::TextAt;
+
+constexpr std::string_view kPreload = "LD_PRELOAD";
+
+Json Operation(const char* op, const std::string& path, Json value) {
+  return {{"op", op}, {"path", path}, {"value", std::move(value)}};
+}
+
+Json Variable(std::string_view name, std::string value) {
+  return {{"name", name}, {"value", std::move(value)}};
+}
+
+// The index of the last variable of that name, which is the one that counts; -1: none.
+int FindVariable(const Json& env, std::string_view name) {
+  for (int i = static_cast<int>(env.size()) - 1; i >= 0; --i) {
+    if (TextAt(env[static_cast<std::size_t>(i)], {"name"}) == name) return i;
+  }
+  return -1;
+}
+
+// Whether a list as ld.so reads it, with colons or blanks between, has our library.
+bool HasLibrary(std::string_view list) {
+  while (!list.empty()) {
+    const std::size_t end = list.find_first_of(": ");
+    if (list.substr(0, end) == kLibraryPath) return true;
+    if (end == std::string_view::npos) break;
+    list.remove_prefix(end + 1);
+  }
+  return false;
+}
+
+bool IsOptionalReference(const Json& from) {
+  for (const char* kind : {"configMapKeyRef", "secretKeyRef", "fileKeyRef"}) {
+    const Json* optional = At(from, {kind, "optional"});
+    if (optional != nullptr && optional->is_boolean() && optional->get<bool>()) return true;
+  }
+  return false;
+}
+
+std::string InFrontOf(std::string_view variable) {
+  return std::string(kLibraryPath) + ":$(" + std::string(variable) + ")";
+}
+
+// Where in the env to add, once it is there.
+std::string End(const std::string& path) { return path + "/env/-"; }
+std::string Entry(const std::string& path, int index) {
+  return path + "/env/" + std::to_string(index);
+}
+
+bool HasEnvFrom(const Json& container) {
+  const Json* from = At(container, {"envFrom"});
+  return from != nullptr && from->is_array() && !from->empty();
+}
+
+// Operations for a variable that is there.
+std::expected<Json, LeftAlone> Rewrite(const Json& env, int index, const std::string& path) {
+  const Json& variable = env[static_cast<std::size_t>(index)];
+  const Json* from = At(variable, {"valueFrom"});
+  if (from == nullptr || from->is_null()) {
+    const std::string value = TextAt(variable, {"value"});
+    if (HasLibrary(value)) return Json::array();
+    const std::string all =
+        value.empty() ? std::string(kLibraryPath) : value + ":" + std::string(kLibraryPath);
+    return Json::array({Operation("replace", Entry(path, index), Variable(kPreload, all))});
+  }
+  if (IsOptionalReference(*from))
+    return std::unexpected(
+        LeftAlone{"OptionalPreload", "LD_PRELOAD is an optional reference, which may be missing"});
+  if (FindVariable(env, kOriginalPreload) >= 0)
+    return std::unexpected(LeftAlone{
+        "PreloadConflict", "LD_PRELOAD is a reference, and WEFT_ORIG_LD_PRELOAD exists already"});
+  return Json::array(
+      {Operation("replace", Entry(path, index) + "/name", kOriginalPreload),
+       Operation("add", End(path), Variable(kPreload, InFrontOf(kOriginalPreload)))});
+}
+
+}  // namespace
+
+std::expected<Json, LeftAlone> PatchEnvironment(const Json& container, const std::string& path,
+                                                bool preload_from_env) {
+  const Json* given = At(container, {"env"});
+  const bool has_env = given != nullptr && given->is_array();
+  const Json none = Json::array();
+  const Json& env = has_env ? *given : none;
+
+  Json out = Json::array();
+  if (!has_env) out.push_back(Operation("add", path + "/env", Json::array()));
+  const int preload = FindVariable(env, kPreload);
+  if (preload >= 0) {
+    auto rewritten = Rewrite(env, preload, path);
+    if (!rewritten) return std::unexpected(std::move(rewritten.error()));
+    for (Json& operation : *rewritten) out.push_back(std::move(operation));
+  } else {
+    const bool merge = preload_from_env && HasEnvFrom(container);
+    out.push_back(
+        Operation("add", End(path),
+                  Variable(kPreload, merge ? InFrontOf(kPreload) : std::string(kLibraryPath))));
+  }
+
+  const Json name = Variable(kContainerVariable, TextAt(container, {"name"}));
+  const int own = FindVariable(env, kContainerVariable);
+  if (own < 0) {
+    out.push_back(Operation("add", End(path), name));
+  } else if (env[static_cast<std::size_t>(own)] != name) {
+    out.push_back(Operation("replace", Entry(path, own), name));
+  }
+  return out;
+}
+
+}  // namespace weft::webhook

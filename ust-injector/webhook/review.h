@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// AdmissionReview v1, in and out. Its bytes are foreign: everything in a cluster can reach the webhook.
+// Thread-safety: pure functions.
+#ifndef WEFT_UST_INJECTOR_WEBHOOK_REVIEW_H_
+#define WEFT_UST_INJECTOR_WEBHOOK_REVIEW_H_
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "lib/base/result.h"
+
+namespace weft::webhook {
+
+using Json = nlohmann::json;
+
+// An API server takes requests of 3 MiB; a review has the object once (twice for updates, which are not
+// asked for) with a little around it.
+inline constexpr std::size_t kMaxReviewBytes = std::size_t{8} << 20;
+// A pod is about 12 levels deep; its schema has no place without a bound.
+inline constexpr int kMaxDepth = 64;
+inline constexpr std::size_t kMaxUid = 128;
+
+struct AdmissionRequest {
+  std::string uid;
+  std::string operation;   // CREATE
+  std::string name_space;  // of the object
+  bool dry_run = false;    // nothing else than the answer may come of it
+  Json object;             // a Pod
+};
+
+// kCorrupt: not an AdmissionReview about a Pod. kLimit: too large, too deep.
+Result<AdmissionRequest> ParseReview(std::string_view body);
+
+// Allowed, with the patch unless it is empty.
+std::string AllowReview(const std::string& uid, const Json& patch);
+
+}  // namespace weft::webhook
+
+#endif  // WEFT_UST_INJECTOR_WEBHOOK_REVIEW_H_

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The webhook's answer to one request. It always allows: what it cannot read or do, it leaves alone.
+// Thread-safety: Answer may run on several threads at once.
+#ifndef WEFT_UST_INJECTOR_WEBHOOK_SERVICE_H_
+#define WEFT_UST_INJECTOR_WEBHOOK_SERVICE_H_
+
+#include <prometheus/counter.h>
+#include <prometheus/registry.h>
+
+#include <functional>
+#include <set>
+#include <string>
+
+#include "lib/http/server.h"
+#include "ust-injector/webhook/mutation.h"
+
+namespace weft::webhook {
+
+inline constexpr const char* kMutatePath = "/mutate";
+
+class Service {
+ public:
+  using FactsOf = std::function<ClusterFacts(const std::string& name_space)>;
+  using Notify = std::function<void(const Json& pod, const std::string& name_space,
+                                    const LeftAlone& left_alone)>;
+
+  // Never touched: pods of `own_namespace` and of kube-system.
+  Service(const std::string& own_namespace, FactsOf facts_of, Notify notify,
+          prometheus::Registry& registry);
+
+  http::Response Answer(const http::Request& request);
+
+ private:
+  Json Patch(const Json& pod, const std::string& name_space, bool dry_run);
+  void Count(const char* result, const std::string& reason);
+
+  const std::set<std::string> untouched_;
+  const FactsOf facts_of_;
+  const Notify notify_;
+  prometheus::Family<prometheus::Counter>& pods_;
+};
+
+}  // namespace weft::webhook
+
+#endif  // WEFT_UST_INJECTOR_WEBHOOK_SERVICE_H_
