@@ -9,6 +9,7 @@
 #include "cli/elf_file.h"
 #include "cli/event_check.h"
 #include "cli/offered.h"
+#include "cli/relay_address.h"
 #include "cli/summary.h"
 
 namespace weft::cli {
@@ -101,6 +102,23 @@ TEST(Summary, NamesReasonsAndUnits) {
             "weft: discarded 12 (full 10, memory 2), lost 3 (store/disk_full 3)\n"
             "weft: the disk is full\n");
   EXPECT_TRUE(OutputFailed(state));
+}
+
+TEST(RelayAddress, HasPortsOfItsOwnOrTheUsualOnes) {
+  const auto parsed = [](const char* text) {
+    const auto address = ParseRelayAddress(text);
+    if (!address) return std::string("wrong");
+    return address->host + " " + std::to_string(address->control_port) + " " +
+           std::to_string(address->data_port);
+  };
+  EXPECT_EQ(parsed("relay.weft.svc"), "relay.weft.svc 4460 4461");
+  EXPECT_EQ(parsed("10.0.0.1:7000"), "10.0.0.1 7000 7001");
+  EXPECT_EQ(parsed("h:7000:80"), "h 7000 80");
+  EXPECT_EQ(parsed("[::1]:7000"), "::1 7000 7001");
+  for (const char* wrong : {"", ":1", "h:", "h:x", "h:0", "h:70000", "h:65535", "h:1:2:3", "[::1",
+                            "[::1]7", "h:1:"}) {
+    EXPECT_EQ(parsed(wrong), "wrong") << wrong;
+  }
 }
 
 }  // namespace

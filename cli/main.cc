@@ -61,6 +61,10 @@ void AddRecord(CLI::App& app, RecordOptions& options) {
           "libweft.so in LD_PRELOAD and WEFT_DIR from the process's start")
       ->check(CLI::PositiveNumber);
   record->add_option("-o,--output", options.output, "folder to make; default: NAME-DATE-TIME here");
+  record
+      ->add_option("--relay", options.relay,
+                   "send to weft-relay instead: HOST[:PORT[:DATA-PORT]], 4460 and the next one")
+      ->excludes("--output");
   record->add_option("--ctf", options.ctf_version, "version of the format: 1.8 (default) or 2")
       ->check(CLI::IsMember({"1.8", "2"}));
   record->add_option("--summary", options.summary_file,

@@ -18,6 +18,7 @@
 #include "cli/exit_status.h"
 #include "cli/install_tree.h"
 #include "cli/offered.h"
+#include "cli/relay_address.h"
 #include "cli/session_client.h"
 #include "cli/summary.h"
 #include "cli/traced_program.h"
@@ -144,10 +145,21 @@ class Recording {
   }
 
  private:
+  // Where the traces go: the absolute path of a folder that was made, or, with a relay, nowhere here.
+  Result<std::string> MakeOutput() {
+    if (!options_.relay.empty()) return std::string();
+    return PrepareOutput(
+        options_.output.empty() ? DefaultOutput(traces_.front().metadata.name) : options_.output);
+  }
+
   int Prepare(const std::string& programs, const InstallTree& tree) {
-    const std::string wanted =
-        options_.output.empty() ? DefaultOutput(traces_.front().metadata.name) : options_.output;
-    auto output = PrepareOutput(wanted);
+    ipc::RelayAddress relay;
+    if (!options_.relay.empty()) {
+      auto address = ParseRelayAddress(options_.relay);
+      if (!address) return Complain(address.error(), kExitUsage);
+      relay = std::move(*address);
+    }
+    auto output = MakeOutput();
     if (!output) return Complain(output.error(), kExitOutput);
     auto session = SessionClient::Begin(tree);
     if (!session) {
@@ -160,6 +172,7 @@ class Recording {
     Status status = session_->Create({.traces = std::move(*text),
                                       .file = options_.file.empty() ? "weft record" : options_.file,
                                       .output = *output,
+                                      .relay = relay,
                                       .ctf_version = options_.ctf_version,
                                       .programs = programs,
                                       .uid = geteuid(),

@@ -16,6 +16,7 @@ struct RecordOptions {
   std::string file;  // of Traces; "": the short form counts
   api::ShortForm short_form;
   std::string output;  // "": a new folder with a name of its own
+  std::string relay;   // instead of a folder: see relay_address.h
   std::string ctf_version = "1.8";
   std::string summary_file;          // "": none
   bool quiet = false;                // errors only

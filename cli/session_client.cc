@@ -113,6 +113,7 @@ Status SessionClient::Create(ipc::CreateSession command) {
     copy.traces.reset(fcntl(command->traces.get(), F_DUPFD_CLOEXEC, 3));
     copy.file = command->file;
     copy.output = command->output;
+    copy.relay = command->relay;
     copy.ctf_version = command->ctf_version;
     copy.programs = command->programs;
     copy.uid = command->uid;

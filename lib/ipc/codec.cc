@@ -25,11 +25,15 @@ void Fields(A& a, Context& m) {
   a("id", m.id), a("name", m.name);
 }
 template <typename A>
+void Fields(A& a, RelayAddress& m) {
+  a("host", m.host), a("control_port", m.control_port), a("data_port", m.data_port);
+}
+template <typename A>
 void Fields(A& a, ChannelDefinition& m) {
   a("id", m.id), a("trace", m.trace), a("channel", m.channel), a("trace_path", m.trace_path);
   a("trace_uuid", m.trace_uuid), a("ctf_version", m.ctf_version), a("mode", m.mode);
   a("subbuf_shift", m.subbuf_shift), a("subbufs_shift", m.subbufs_shift);
-  a("contexts", m.contexts), a("hostname", m.hostname), a("domain", m.domain);
+  a("contexts", m.contexts), a("relay", m.relay), a("hostname", m.hostname), a("domain", m.domain);
   a("created", m.created), a("programs", m.programs), a("node", m.node);
   a("kubernetes_namespace", m.kubernetes_namespace), a("pod", m.pod), a("pod_uid", m.pod_uid);
   a("container", m.container);
@@ -73,6 +77,14 @@ void Fields(A& a, ChannelReady& m) {
 template <typename A>
 void Fields(A& a, FileRequest& m) {
   a("request", m.request), a("name", m.name);
+}
+template <typename A>
+void Fields(A& a, ConnectionRequest& m) {
+  a("request", m.request), a("channel_id", m.channel_id), a("data", m.data);
+}
+template <typename A>
+void Fields(A& a, ConnectionAnswer& m) {
+  a("request", m.request), a("error", m.error), a.Optional("fd", m.fd);
 }
 template <typename A>
 void Fields(A& a, ChannelCounts& m) {
@@ -158,7 +170,8 @@ template <typename A>
 void Fields(A&, Exit&) {}
 template <typename A>
 void Fields(A& a, CreateSession& m) {
-  a("traces", m.traces), a("file", m.file), a("output", m.output), a("ctf_version", m.ctf_version);
+  a("traces", m.traces), a("file", m.file), a("output", m.output), a("relay", m.relay);
+  a("ctf_version", m.ctf_version);
   a("programs", m.programs), a("uid", m.uid), a("attach", m.attach);
 }
 template <typename A>
@@ -204,7 +217,8 @@ constexpr std::array<std::string_view, std::variant_size_v<Message>> kNames = {
     "CreateSession",  "StartSession",
     "StopSession",    "QuerySession",
     "DestroySession", "SessionState",
-    "Refused"};
+    "Refused",        "ConnectionRequest",
+    "ConnectionAnswer"};
 
 // --- writing ---------------------------------------------------------------------------------
 

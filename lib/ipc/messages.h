@@ -16,8 +16,9 @@
 //   2. gets Configure, then ChannelDefinition, Ring and StopChannel in any number, then StateComplete:
 //      the agent repeats all it knows on every new connection. What the consumer knows already (a
 //      channel by id, a ring by channel_id and instance) it passes over, closing the descriptor.
-//   3. ChannelReady for each channel, when its files exist: START waits for it
-//   4. Ring, ProcessGone at any time; FileRequest/FileAnswer when a file is needed; Stats for every
+//   3. ChannelReady for each channel, when its files or its relay can take packets: START waits for it
+//   4. Ring, ProcessGone at any time; FileRequest/FileAnswer when a file is needed,
+//      ConnectionRequest/ConnectionAnswer when a relay is to be connected to; Stats for every
 //      channel about ten times a second while they change; Heartbeat to the keeper once a second
 //   5. ProcessGone: what the rings of that process hold is final: read to the end, then RingDone. The
 //      agent drops the descriptor everywhere and answers ForgetRing; until then the journal remembers
@@ -67,6 +68,13 @@ struct Context {
   std::string name;  // of perf counters and application contexts
 };
 
+// The relay that gets a Trace's packets. No host: they go into the output folder.
+struct RelayAddress {
+  std::string host;  // a name or an address
+  uint16_t control_port = 0;
+  uint16_t data_port = 0;
+};
+
 struct ChannelDefinition {
   uint64_t id = 0;          // as in lib/abi/control.h, never used again
   std::string trace;        // the Trace's name
@@ -78,6 +86,7 @@ struct ChannelDefinition {
   uint32_t subbuf_shift = 0;
   uint32_t subbufs_shift = 0;
   std::vector<Context> contexts;  // in the order of the records
+  RelayAddress relay;
   // For the trace's environment.
   std::string hostname;
   std::string domain;    // "ust"
@@ -127,6 +136,13 @@ struct FileAnswer {
   UniqueFd fd;
 };
 
+// `fd` is a connected socket; without one, `error` says why, for people.
+struct ConnectionAnswer {
+  uint64_t request = 0;
+  std::string error;
+  UniqueFd fd;
+};
+
 // --- consumer -> agent -----------------------------------------------------------------------
 
 // Also the first message of the agent to the keeper, when its sockets are there, and of the keeper to
@@ -145,6 +161,13 @@ struct ChannelReady {
 struct FileRequest {
   uint64_t request = 0;  // unique per connection
   std::string name;      // relative, as relay/store's CheckRelativeName
+};
+
+// A connection to the channel's relay, for control or for data: a consumer cannot make any.
+struct ConnectionRequest {
+  uint64_t request = 0;  // unique per connection
+  uint64_t channel_id = 0;
+  bool data = false;
 };
 
 // P3, per channel:  emitted = recorded + sum(discarded)
@@ -288,7 +311,8 @@ struct Exit {};
 struct CreateSession {
   UniqueFd traces;          // a file: Trace YAML or JSON, one or several documents
   std::string file;         // what to call it in diagnostics
-  std::string output;       // absolute path of the folder, which exists
+  std::string output;       // absolute path of the folder, which exists; "": there is a relay
+  RelayAddress relay;
   std::string ctf_version;  // "1.8" or "2"
   std::string programs;
   uint32_t uid = 0;
@@ -331,7 +355,8 @@ using Message =
                  RingDone, Drained, Notice, Heartbeat, Keep, Drop, ListenDoorbell, StartConsumer,
                  StopConsumer, Sync, Synced, Quit, Kept, KeptComplete, Arrived, Connect,
                  ConsumerGone, OwnerGone, Exit, CreateSession, StartSession, StopSession,
-                 QuerySession, DestroySession, SessionState, Refused>;
+                 QuerySession, DestroySession, SessionState, Refused, ConnectionRequest,
+                 ConnectionAnswer>;
 
 }  // namespace weft::ipc
 

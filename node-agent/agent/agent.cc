@@ -26,7 +26,8 @@ Agent::Agent(ipc::Loop& loop, std::string dir, ipc::Channel keeper)
           [this](const ProcessEntry& process) {
             ToConsumer([number = process.number] { return ipc::ProcessGone{number}; });
           }),
-      finder_([this](FoundMemory found) { return OnFound(std::move(found)); }) {}
+      finder_([this](FoundMemory found) { return OnFound(std::move(found)); }),
+      dialer_(loop) {}
 
 Status Agent::Start() {
   WEFT_TRY(loop_.WatchChannel(keeper_, [this](auto message) { OnKeeper(std::move(message)); }));
@@ -101,7 +102,9 @@ Status Agent::MakeReady() {
     ++session_.lives;
     recoveries_ = session_.lives - 1;
     WEFT_TRY(Save());
-    WEFT_ASSIGN(output_, OutputFolder::Open(session_.output));
+    if (!session_.output.empty()) {
+      WEFT_ASSIGN(output_, OutputFolder::Open(session_.output));
+    }
   } else if (loaded.error().code != ErrorCode::kNotFound) {
     return std::unexpected(loaded.error());
   }

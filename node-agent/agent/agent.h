@@ -22,6 +22,7 @@
 #include "lib/control/area.h"
 #include "lib/ipc/loop.h"
 #include "lib/ipc/messages.h"
+#include "node-agent/agent/dialer.h"
 #include "node-agent/agent/finder.h"
 #include "node-agent/agent/output_folder.h"
 #include "node-agent/agent/processes.h"
@@ -80,6 +81,7 @@ class Agent {
   void OnConnect(ipc::Connect connect);
   void OnConsumer(Result<ipc::Message> message);
   void OnFileRequest(const ipc::FileRequest& request);
+  void OnConnectionRequest(const ipc::ConnectionRequest& request);
   void OnChannelReady(const ipc::ChannelReady& ready);
   void OnDrained(ipc::Drained drained);
   void TellConsumerAll();
@@ -110,6 +112,7 @@ class Agent {
   std::optional<OutputFolder> output_;
   Processes processes_;
   Finder finder_;
+  Dialer dialer_;
   std::map<uint64_t, control::ControlArea> areas_;  // adopted, by inode
   std::vector<ipc::Kept> kept_areas_;               // before there is control_
   Status control_problem_;                          // why the last one was not adopted
@@ -121,6 +124,7 @@ class Agent {
 
   ipc::Channel consumer_;
   bool consumer_greeted_ = false;
+  uint64_t consumer_connection_ = 0;  // counts them
   bool consumer_given_up_ = false;
   std::string consumer_reason_;
   std::deque<std::function<ipc::Message()>> to_consumer_;

@@ -83,14 +83,18 @@ void Agent::Create(Client& client, const ipc::CreateSession& command) {
   if (!text) return refuse(text.error());
   auto session = Session::Create(command, *text);
   if (!session) return refuse(session.error());
-  auto output = OutputFolder::Open(command.output);
-  if (!output) return refuse(output.error(), "output");
+  std::optional<OutputFolder> folder;
+  if (command.relay.host.empty()) {
+    auto output = OutputFolder::Open(command.output);
+    if (!output) return refuse(output.error(), "output");
+    folder.emplace(std::move(*output));
+  }
   if (const Status attached = Attach(command.attach); !attached) {
     Detach(command.attach);
     return refuse(attached.error());
   }
   session_ = std::move(*session);
-  output_.emplace(std::move(*output));
+  output_ = std::move(folder);
   if (const Status saved = Save(); !saved) {
     session_ = Session();
     Detach(command.attach);

@@ -27,6 +27,7 @@ void Agent::OnConnect(ipc::Connect connect) {
   if (consumer_.valid()) loop_.Unwatch(consumer_.fd());
   to_consumer_.clear();
   consumer_greeted_ = false;
+  consumer_connection_++;
   consumer_ = ipc::Channel(std::move(connect.fd));
   (void)loop_.WatchChannel(consumer_, [this](auto message) { OnConsumer(std::move(message)); });
 }
@@ -50,6 +51,8 @@ void Agent::OnConsumer(Result<ipc::Message> message) {
     OnChannelReady(*ready);
   } else if (const auto* request = std::get_if<ipc::FileRequest>(&*message)) {
     OnFileRequest(*request);
+  } else if (const auto* connection = std::get_if<ipc::ConnectionRequest>(&*message)) {
+    OnConnectionRequest(*connection);
   } else if (auto* stats = std::get_if<ipc::Stats>(&*message)) {
     SessionChannel* channel = session_.Find(stats->channel_id);
     if (channel != nullptr && channel->phase != ChannelPhase::kDrained)
@@ -153,6 +156,26 @@ void Agent::OnFileRequest(const ipc::FileRequest& request) {
   ToConsumer([number = request.request, error, held]() -> ipc::Message {
     return ipc::FileAnswer{.request = number, .error = error, .fd = std::move(*held)};
   });
+}
+
+// A consumer names a channel, and is connected to the relay of that one only.
+void Agent::OnConnectionRequest(const ipc::ConnectionRequest& request) {
+  const uint64_t asked_on = consumer_connection_;
+  const auto answer = [this, asked_on, number = request.request](Result<UniqueFd> socket) {
+    // Another consumer's requests have the same numbers.
+    if (asked_on != consumer_connection_) return;
+    auto held = std::make_shared<Result<UniqueFd>>(std::move(socket));
+    ToConsumer([number, held]() -> ipc::Message {
+      if (!*held) return ipc::ConnectionAnswer{.request = number, .error = held->error().message};
+      return ipc::ConnectionAnswer{.request = number, .error = "", .fd = std::move(**held)};
+    });
+  };
+  const SessionChannel* channel = session_.Find(request.channel_id);
+  if (channel == nullptr || channel->definition.relay.host.empty()) {
+    return answer(Fail(ErrorCode::kNotFound, "the channel has no relay"));
+  }
+  const ipc::RelayAddress& relay = channel->definition.relay;
+  dialer_.Dial(relay.host, request.data ? relay.data_port : relay.control_port, answer);
 }
 
 void Agent::OnDrained(ipc::Drained drained) {

@@ -38,6 +38,13 @@ inline constexpr size_t kMaxClients = 64;
 inline constexpr size_t kMaxNotices = 64;
 // Text of a CreateSession; lib/api has the limit of one document.
 inline constexpr size_t kMaxTracesBytes = size_t{4} << 20;
+// Connections to relays. Two for every Trace and consumer, of which few are being made at a time.
+inline constexpr size_t kMaxDials = 64;
+inline constexpr std::chrono::seconds kDialTime{5};
+// Of bytes that a relay's machine does not acknowledge, then the connection ends; and of a connection
+// without any.
+inline constexpr std::chrono::seconds kRelaySilence{30};
+inline constexpr int kRelayKeepIdle = 10;  // seconds
 // Messages to a slow consumer are made when there is room: this bounds the reasons to make one.
 inline constexpr size_t kMaxConsumerBacklog = 1 << 20;
 

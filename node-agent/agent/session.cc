@@ -123,6 +123,7 @@ Result<Session> Session::Compile(const ipc::CreateSession& command, const std::s
   session.traces_ = traces;
   session.file_ = command.file;
   session.output = command.output;
+  session.relay = command.relay;
   session.ctf_version_ = command.ctf_version;
   session.programs_ = command.programs;
   session.created_ = created;
@@ -136,6 +137,7 @@ Result<Session> Session::Compile(const ipc::CreateSession& command, const std::s
     SessionChannel channel;
     channel.spec = std::move(compiled.spec);
     channel.definition = std::move(compiled.definition);
+    channel.definition.relay = command.relay;
     channel.paused = trace.spec.paused;
     channel.snapshot = trace.spec.output.mode == api::OutputMode::kSnapshot;
     channel.duration = trace.spec.duration;
@@ -181,7 +183,9 @@ ipc::Phase Session::phase() const {
 ipc::SessionState Session::State() const {
   ipc::SessionState state;
   state.phase = phase();
-  state.output = output;
+  state.output = relay.host.empty()
+                     ? output
+                     : "relay " + relay.host + ":" + std::to_string(relay.control_port);
   state.programs = programs_;
   for (const SessionChannel& channel : channels)
     state.traces.push_back(

@@ -56,7 +56,8 @@ class Session {
 
   std::vector<SessionChannel> channels;
   std::vector<std::string> notices;
-  std::string output;
+  std::string output;        // the folder; "": there is a relay
+  ipc::RelayAddress relay;
   int64_t realtime_offset_ns = 0;
   ipc::Uuid clock_uuid{};
   uint64_t lives = 1;  // of the agent for this session; the upper half of process numbers

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr uint32_t kFileVersion = 1;
+constexpr uint32_t kFileVersion = 2;
 
 Json CountsToJson(const ipc::ChannelCounts& c) {
   return {{"recorded", c.recorded},
@@ -93,6 +93,10 @@ Status Session::Save(const std::string& path) const {
                {"traces", traces_},
                {"file", file_},
                {"output", output},
+               {"relay",
+                {{"host", relay.host},
+                 {"control_port", relay.control_port},
+                 {"data_port", relay.data_port}}},
                {"ctf_version", ctf_version_},
                {"programs", programs_},
                {"created", created_},
@@ -120,6 +124,10 @@ Result<Session> Session::Load(const std::string& path) {
     ipc::CreateSession command;
     json.at("file").get_to(command.file);
     json.at("output").get_to(command.output);
+    const Json& relay = json.at("relay");
+    relay.at("host").get_to(command.relay.host);
+    relay.at("control_port").get_to(command.relay.control_port);
+    relay.at("data_port").get_to(command.relay.data_port);
     json.at("ctf_version").get_to(command.ctf_version);
     json.at("programs").get_to(command.programs);
     json.at("uid").get_to(command.uid);

@@ -2,8 +2,6 @@
 // See agent_link.h.
 #include "node-agent/consumer/agent_link.h"
 
-#include <poll.h>
-
 #include <ctime>
 
 #include <algorithm>
@@ -67,15 +65,16 @@ void AgentLink::ReceiveFromAgent() {
   }
 }
 
-void AgentLink::Wait(uint64_t nanoseconds) {
+void AgentLink::Wait(uint64_t nanoseconds, std::vector<pollfd> others) {
   Beat();
   if (!queue_.empty()) nanoseconds = 0;
   const bool full = queue_.size() >= kMaxQueuedFromAgent;
-  pollfd fds[2] = {{keeper_.fd(), Interest(keeper_), 0}, {-1, 0, 0}};
+  std::vector<pollfd>& fds = others;
+  fds.insert(fds.begin(), {{keeper_.fd(), Interest(keeper_), 0}, {-1, 0, 0}});
   if (agent_.valid() && !full) fds[1] = {agent_.fd(), Interest(agent_), 0};
   const timespec timeout{static_cast<time_t>(nanoseconds / 1'000'000'000),
                          static_cast<long>(nanoseconds % 1'000'000'000)};
-  if (::ppoll(fds, 2, &timeout, nullptr) <= 0) return;
+  if (::ppoll(fds.data(), fds.size(), &timeout, nullptr) <= 0) return;
   if ((fds[0].revents & POLLOUT) != 0) (void)keeper_.Flush();
   if ((fds[1].revents & POLLOUT) != 0) (void)agent_.Flush();
   // The agent's last words come before its successor's first.

@@ -4,8 +4,11 @@
 #ifndef WEFT_NODE_AGENT_CONSUMER_AGENT_LINK_H_
 #define WEFT_NODE_AGENT_CONSUMER_AGENT_LINK_H_
 
+#include <poll.h>
+
 #include <deque>
 #include <optional>
+#include <vector>
 
 #include "lib/ipc/channel.h"
 
@@ -15,8 +18,8 @@ class AgentLink {
  public:
   explicit AgentLink(UniqueFd keeper) : keeper_(std::move(keeper)) {}
 
-  // Waits at most so long for something to happen; then next() has what arrived.
-  void Wait(uint64_t nanoseconds);
+  // Waits at most so long for something to happen, also to `others`; then next() has what arrived.
+  void Wait(uint64_t nanoseconds, std::vector<pollfd> others);
   // The agent's messages, in order.
   std::optional<ipc::Message> next();
   // Waits a little for the answer to this request; other messages stay for next().

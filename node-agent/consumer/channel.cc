@@ -9,7 +9,7 @@
 namespace weft::consumer {
 
 Channel::Channel(uint64_t id, ctf::Channel schema, const ctf::Uuid& trace_uuid,
-                 store::TraceStore& store, ring::TickClock& clock, const Limits& limits,
+                 PacketSink& sink, ring::TickClock& clock, const Limits& limits,
                  Hooks hooks)
     : id_(id),
       schema_(std::move(schema)),
@@ -17,7 +17,7 @@ Channel::Channel(uint64_t id, ctf::Channel schema, const ctf::Uuid& trace_uuid,
       limits_(limits),
       hooks_(std::move(hooks)),
       classes_(schema_),
-      streams_(store, trace_uuid, schema_, limits.cpus, hooks_.prepare) {}
+      streams_(sink, trace_uuid, schema_, limits.cpus, hooks_.prepare) {}
 
 Status Channel::Restore(const ChannelRecord& record,
                         const std::vector<std::vector<uint8_t>>& classes) {

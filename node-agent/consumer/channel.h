@@ -47,7 +47,7 @@ class Channel {
     std::function<void(uint32_t vpid)> notice_vpid = [](uint32_t) {};
   };
 
-  Channel(uint64_t id, ctf::Channel schema, const ctf::Uuid& trace_uuid, store::TraceStore& store,
+  Channel(uint64_t id, ctf::Channel schema, const ctf::Uuid& trace_uuid, PacketSink& sink,
           ring::TickClock& clock, const Limits& limits, Hooks hooks);
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
@@ -101,6 +101,8 @@ class Channel {
   [[nodiscard]] const ctf::Channel& schema() const { return schema_; }
   [[nodiscard]] size_t slots() const;
   [[nodiscard]] uint64_t progress() const { return progress_; }
+  // Nothing older is appended. 0: none yet.
+  [[nodiscard]] uint64_t PromiseNs() const { return promise_ == 0 ? 0 : clock_->ToNs(promise_); }
 
  private:
   enum class Run : uint8_t { kMore, kEnd };
@@ -125,8 +127,6 @@ class Channel {
   void SiftDown(size_t at);
   void UpdatePressure();
   void UpdateHurry(uint64_t now);
-  // 0: none yet.
-  [[nodiscard]] uint64_t PromiseNs() const { return promise_ == 0 ? 0 : clock_->ToNs(promise_); }
   void CountMissing();
   void EndRings();
   void CountCorrupt(RingInput& input);

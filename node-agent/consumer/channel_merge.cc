@@ -221,6 +221,8 @@ bool Channel::Take(Cursor& cursor) {
   if (appended == ctf::Appended::kFull) {
     hooks_.commit();
     appended = streams_.Append(record.cpu, time_ns, *event, record.body);
+    // The commit before is still on its way to a relay: the record stays in its ring.
+    if (appended == ctf::Appended::kFull) return false;
   }
   if (appended != ctf::Appended::kOk) {
     const bool no_file = record.cpu < limits_.cpus && !streams_.Has(record.cpu);

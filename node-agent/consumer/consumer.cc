@@ -8,23 +8,20 @@
 
 namespace weft::consumer {
 
-Consumer::Consumer(const Settings& settings, Journal journal, store::FileMaker& maker,
-                   BackgroundWriter& writer, Notice notice)
+Consumer::Consumer(const Settings& settings, Journal journal, SinkMaker& sinks, Notice notice)
     : settings_(settings),
       ticks_(settings.clock),
       clock_(ticks_, settings.realtime_offset_ns),
       mono_(WEFT_CLOCK_MONOTONIC),
       journal_(std::move(journal)),
-      maker_(&maker),
-      writer_(&writer),
+      sinks_(&sinks),
       notice_(std::move(notice)) {}
 
 Result<std::unique_ptr<Consumer>> Consumer::Make(const Settings& settings, UniqueFd journal_fd,
-                                                 store::FileMaker& maker, BackgroundWriter& writer,
-                                                 Notice notice) {
+                                                 SinkMaker& sinks, Notice notice) {
   WEFT_ASSIGN(Journal journal, Journal::Open(std::move(journal_fd)));
   std::unique_ptr<Consumer> consumer(
-      new Consumer(settings, std::move(journal), maker, writer, std::move(notice)));
+      new Consumer(settings, std::move(journal), sinks, std::move(notice)));
   WEFT_TRY(consumer->ReadJournal());
   return consumer;
 }
@@ -74,7 +71,7 @@ Status Consumer::AddChannel(const ipc::ChannelDefinition& definition) {
                            .uuid = settings_.clock_uuid};
     WEFT_ASSIGN(
         std::unique_ptr<Output> made,
-        Output::Open(definition, clock, restore ? &*record : nullptr, *maker_, *writer_, clock_,
+        Output::Open(definition, clock, restore ? &*record : nullptr, *sinks_, clock_,
                      settings_.limits,
                      {.write_journal = [this] { return WriteJournal(); },
                       .append_event = [this](Bytes event) { return journal_.AppendEvent(event); },
@@ -176,7 +173,7 @@ uint64_t Consumer::Delay(bool busy, uint64_t now_ns) {
     if (channel->under_pressure()) delay = kPollPressed;
   }
   for (const auto& output : outputs_) {
-    if (output->committing()) delay = std::min(delay, kPollPressed);
+    if (output->writing()) delay = std::min(delay, kPollPressed);
   }
   // Looking at very many rings costs time; it shall not cost more than a tenth of a CPU when idle.
   if (idle >= kIdleAfter) delay = std::max(delay, (after - now_ns) * 10);
@@ -192,6 +189,30 @@ Status Consumer::FlushAll() {
     if (first && !status) first = std::move(status);
   }
   return first;
+}
+
+Result<bool> Consumer::Ready(uint64_t channel) {
+  for (const auto& output : outputs_) {
+    if (output->Find(channel) != nullptr) return output->Ready();
+  }
+  return Fail(ErrorCode::kNotFound, "no such channel");
+}
+
+bool Consumer::waits_for_relay() const {
+  return std::ranges::any_of(outputs_, [](const auto& output) { return output->waiting(); });
+}
+
+void Consumer::Report() {
+  for (const auto& output : outputs_) output->Report();
+}
+
+uint64_t Consumer::PendingChannels() const {
+  uint64_t pending = 0;
+  for (const auto& output : outputs_) {
+    if (output->waiting()) continue;
+    for (const auto& channel : output->channels()) pending += channel->pending() ? 1 : 0;
+  }
+  return pending;
 }
 
 Status Consumer::SyncFiles(uint64_t channel) {

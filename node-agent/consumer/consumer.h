@@ -23,10 +23,9 @@ class Consumer {
  public:
   using Notice = std::function<void(const std::string&)>;
 
-  // Reads the journal; `maker` and `writer` must outlive the consumer.
+  // Reads the journal; `sinks` must outlive the consumer.
   static Result<std::unique_ptr<Consumer>> Make(const Settings& settings, UniqueFd journal,
-                                                store::FileMaker& maker, BackgroundWriter& writer,
-                                                Notice notice);
+                                                SinkMaker& sinks, Notice notice);
   Consumer(const Consumer&) = delete;
   Consumer& operator=(const Consumer&) = delete;
 
@@ -45,13 +44,20 @@ class Consumer {
   uint64_t Round();
   // All that was read into files and journal, now; then fsync.
   Status FlushAll();
+  // kTimeout: the channel's relay has not done it yet.
   Status SyncFiles(uint64_t channel);
+  // Where the channel's events go can take them. An error: it cannot, and that will not change soon.
+  Result<bool> Ready(uint64_t channel);
+  [[nodiscard]] bool waits_for_relay() const;
+  // Counts, for relays.
+  void Report();
 
+  // Channels with something to do that no relay keeps from being done.
+  [[nodiscard]] uint64_t PendingChannels() const;
   [[nodiscard]] uint64_t progress() const { return progress_; }
 
  private:
-  Consumer(const Settings& settings, Journal journal, store::FileMaker& maker,
-           BackgroundWriter& writer, Notice notice);
+  Consumer(const Settings& settings, Journal journal, SinkMaker& sinks, Notice notice);
 
   Status ReadJournal();
   Status WriteJournal();
@@ -64,8 +70,7 @@ class Consumer {
   ring::TickClock clock_;
   ring::MachineTicks mono_;
   Journal journal_;
-  store::FileMaker* maker_;
-  BackgroundWriter* writer_;
+  SinkMaker* sinks_;
   Notice notice_;
   std::vector<std::unique_ptr<Output>> outputs_;
   std::vector<OutputRecord> restored_;

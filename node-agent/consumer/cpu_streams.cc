@@ -10,24 +10,18 @@ namespace weft::consumer {
 
 Result<CpuStreams::Stream*> CpuStreams::Open(uint32_t cpu, const StreamRecord& record) {
   WEFT_TRY(prepare_());
-  // What a killed consumer wrote beyond its journal goes away.
-  WEFT_ASSIGN(const size_t handle, store_->AddStream(channel_->name, cpu, record.bytes));
-  const store::StreamState& state = store_->state(handle);
-  if (state.bytes != record.bytes) {
-    return Fail(ErrorCode::kCorrupt, state.file + ": its length is not what the journal says");
-  }
+  WEFT_ASSIGN(const size_t handle, sink_->AddStream(channel_->name, record));
   const ctf::StreamConfig config{.trace_uuid = uuid_,
                                  .channel_id = channel_->id,
                                  .instance_id = cpu,
                                  .cpu_id = cpu,
                                  .first_sequence = record.next_sequence,
-                                 .last_time = state.last_time};
+                                 .last_time = record.last_time};
   auto stream = std::make_unique<Stream>(config);
   stream->handle = handle;
-  stream->missing = stream->missing_settled = record.discarded;
-  stream->missing_sealed = state.last_discarded;
-  stream->bytes = state.bytes;
-  stream->packets = state.packets;
+  stream->missing = record.discarded;
+  stream->missing_sealed = record.last_discarded;
+  stream->settled = record;
   if (streams_.size() <= cpu) streams_.resize(cpu + 1);
   streams_[cpu] = std::move(stream);
   return streams_[cpu].get();
@@ -48,9 +42,14 @@ bool CpuStreams::Make(uint32_t cpu, uint64_t time_ns) {
   // Readers count what is missing from packet to packet: the first one is empty.
   Stream& made = **stream;
   GiveBuffer(made);
-  if (!store_->WritePacket(made.handle, made.writer.Finish(0, time_ns))) made.writer.TakeBack();
-  made.bytes = store_->state(made.handle).bytes;
-  made.packets = store_->state(made.handle).packets;
+  const auto packet = made.writer.Finish(0, time_ns);
+  if (sink_->Write(made.handle, packet, 0)) {
+    made.settled.bytes = packet.size();
+    made.settled.packets = 1;
+    made.settled.last_time = made.writer.last_time();
+  } else {
+    made.writer.TakeBack();
+  }
   return true;
 }
 
@@ -75,7 +74,7 @@ void CpuStreams::Seal(uint64_t end_time_ns) {
     const uint64_t events = stream->writer.events();
     if (events == 0 && stream->missing == stream->missing_sealed) continue;
     if (stream->buffer.empty()) GiveBuffer(*stream);
-    const size_t bytes = store_->PacketBytes(stream->handle, stream->writer.bytes());
+    const size_t bytes = sink_->PacketBytes(stream->handle, stream->writer.bytes());
     const auto packet = stream->writer.Finish(stream->missing, end_time_ns, bytes);
     sealed_.push_back({.stream = stream.get(),
                        .buffer = std::move(stream->buffer),
@@ -83,6 +82,7 @@ void CpuStreams::Seal(uint64_t end_time_ns) {
                        .events = events,
                        .missing = stream->missing,
                        .missing_before = stream->missing_sealed,
+                       .end = stream->writer.last_time(),
                        .written = {}});
     stream->missing_sealed = stream->missing;
   }
@@ -90,7 +90,7 @@ void CpuStreams::Seal(uint64_t end_time_ns) {
 
 void CpuStreams::Write() {
   for (Sealed& sealed : sealed_) {
-    sealed.written = store_->WritePacket(sealed.stream->handle, sealed.packet);
+    sealed.written = sink_->Write(sealed.stream->handle, sealed.packet, sealed.events);
   }
 }
 
@@ -102,18 +102,22 @@ CpuStreams::Settled CpuStreams::Settle() {
   for (Sealed& sealed : sealed_) {
     Stream& stream = *sealed.stream;
     if (buffers_.size() < kept_buffers_) buffers_.push_back(std::move(sealed.buffer));
-    stream.missing_settled = sealed.missing;
+    StreamRecord& record = stream.settled;
+    record.discarded = sealed.missing;
     if (sealed.written) {
       settled.delivered += sealed.events;
-      stream.bytes = store_->state(stream.handle).bytes;
-      stream.packets = store_->state(stream.handle).packets;
+      record.bytes += sealed.packet.size();
+      record.packets++;
+      record.events += sealed.events;
+      record.last_time = sealed.end;
+      record.last_discarded = sealed.missing;
       continue;
     }
     // Its number is the next packet's: readers see its events as discarded, and no gap.
     stream.writer.TakeBack();
     stream.missing_sealed = sealed.missing_before;
     stream.missing += sealed.events;
-    stream.missing_settled += sealed.events;
+    record.discarded += sealed.events;
     settled.lost += sealed.events;
     if (settled.status) settled.status = std::move(sealed.written);
   }
@@ -133,26 +137,23 @@ bool CpuStreams::pending() const {
 
 std::vector<StreamRecord> CpuStreams::Records() const {
   std::vector<StreamRecord> records;
-  for (size_t cpu = 0; cpu < streams_.size(); cpu++) {
-    const auto& stream = streams_[cpu];
+  for (const auto& stream : streams_) {
     if (stream == nullptr) continue;
-    records.push_back({.cpu = static_cast<uint32_t>(cpu),
-                       .bytes = stream->bytes,
-                       .next_sequence = stream->writer.next_sequence(),
-                       .discarded = stream->missing_settled});
+    records.push_back(stream->settled);
+    records.back().next_sequence = stream->writer.next_sequence();
   }
   return records;
 }
 
 uint64_t CpuStreams::packets() const {
   uint64_t sum = 0;
-  for (const auto& s : streams_) sum += s == nullptr ? 0 : s->packets;
+  for (const auto& s : streams_) sum += s == nullptr ? 0 : s->settled.packets;
   return sum;
 }
 
 uint64_t CpuStreams::bytes() const {
   uint64_t sum = 0;
-  for (const auto& s : streams_) sum += s == nullptr ? 0 : s->bytes;
+  for (const auto& s : streams_) sum += s == nullptr ? 0 : s->settled.bytes;
   return sum;
 }
 

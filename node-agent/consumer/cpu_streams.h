@@ -14,25 +14,25 @@
 
 #include "lib/base/page_buffer.h"
 #include "lib/ctf/packet_writer.h"
+#include "node-agent/consumer/packet_sink.h"
 #include "node-agent/consumer/state.h"
-#include "relay/store/store.h"
 
 namespace weft::consumer {
 
 class CpuStreams {
  public:
-  // `prepare` comes before a stream is added to the store: it settles what was sealed.
+  // `prepare` comes before a stream is added to the sink: it settles what was sealed.
   using Prepare = std::function<Status()>;
 
-  CpuStreams(store::TraceStore& store, const ctf::Uuid& trace_uuid, const ctf::Channel& channel,
+  CpuStreams(PacketSink& sink, const ctf::Uuid& trace_uuid, const ctf::Channel& channel,
              uint32_t cpus, Prepare prepare)
-      : store_(&store),
+      : sink_(&sink),
         uuid_(trace_uuid),
         channel_(&channel),
         cpus_(cpus),
         prepare_(std::move(prepare)) {}
 
-  // Goes on with the file of a stream as it was when `record` was made.
+  // Goes on with a stream as it was when `record` was made.
   Status Restore(const StreamRecord& record);
 
   // kFull: Seal, then again. kMalformed also where the stream's file cannot be had.
@@ -58,14 +58,14 @@ class CpuStreams {
   void CountMissing(uint32_t cpu, uint64_t events, uint64_t time_ns);
 
   // A commit's packets: Seal completes those of all streams that have something new (nothing older than
-  // end_time_ns comes after it), Write puts them into the files, Settle says what became of them. Write
+  // end_time_ns comes after it), Write gives them to the sink, Settle says what became of them. Write
   // may run in another thread, beside nothing but Append and CountMissing to streams that Has.
   void Seal(uint64_t end_time_ns);
   void Write();
   struct Settled {
     uint64_t delivered = 0;  // events
     uint64_t lost = 0;       // of packets that could not be written
-    Status status;           // the first error of the store, if any; all packets were tried
+    Status status;           // the first error of the sink, if any; all packets were tried
   };
   Settled Settle();
 
@@ -85,10 +85,8 @@ class CpuStreams {
     size_t handle = 0;
     uint64_t missing = 0;         // so far
     uint64_t missing_sealed = 0;  // of them, in the last packet
-    // As of the last Settle; missing_settled with the events of a packet that could not be written.
-    uint64_t missing_settled = 0;
-    uint64_t bytes = 0;
-    uint64_t packets = 0;
+    // As of the last Settle; `discarded` with the events of a packet that could not be written.
+    StreamRecord settled;
   };
   struct Sealed {
     Stream* stream = nullptr;
@@ -97,6 +95,7 @@ class CpuStreams {
     uint64_t events = 0;
     uint64_t missing = 0;
     uint64_t missing_before = 0;  // in the packet before
+    uint64_t end = 0;             // its time
     Status written;
   };
 
@@ -104,7 +103,7 @@ class CpuStreams {
   void GiveBuffer(Stream& stream);
   Result<Stream*> Open(uint32_t cpu, const StreamRecord& record);
 
-  store::TraceStore* store_;
+  PacketSink* sink_;
   ctf::Uuid uuid_;
   const ctf::Channel* channel_;
   uint32_t cpus_;  // no CPU has this number or a higher one

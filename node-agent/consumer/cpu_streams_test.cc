@@ -56,8 +56,8 @@ class CpuStreamsTest : public ::testing::Test {
     channel = *ctf::MakeChannel({.id = 0, .name = "user"});
     const auto description = ring::testing::MakeDescription("p:e", {"number"});
     event = *ctf::MakeEventClass(0, channel, *EventDescription::Parse(description));
-    store.emplace(*store::TraceStore::Open(maker, "t"));
-    streams.emplace(*store, ctf::Uuid{}, channel, 4, [] { return Status{}; });
+    sink = std::make_unique<FolderSink>(*store::TraceStore::Open(maker, "t"), *writer);
+    streams.emplace(*sink, ctf::Uuid{}, channel, 4, [] { return Status{}; });
   }
   void Append(int events) {
     const std::vector<uint8_t> body(8, 1);
@@ -83,7 +83,9 @@ class CpuStreamsTest : public ::testing::Test {
   store::DirectoryFileMaker maker;
   ctf::Channel channel;
   ctf::EventClass event;
-  std::optional<store::TraceStore> store;
+  std::unique_ptr<BackgroundWriter> writer =
+      std::move(*BackgroundWriter::Make([] { return Status{}; }));
+  std::unique_ptr<FolderSink> sink;
   std::optional<CpuStreams> streams;
   uint64_t time = 1000;
   uint64_t delivered = 0;

@@ -66,6 +66,22 @@ inline constexpr uint64_t kFileWait = 5'000'000'000;
 inline constexpr uint64_t kFileRetry = 1'000'000'000;
 inline constexpr size_t kMaxQueuedFromAgent = 256;
 
+// --- relays ----------------------------------------------------------------------------------
+
+// A relay that does not answer, and an agent that does not connect, are given up for this try.
+inline constexpr uint64_t kConnectTime = 10'000'000'000;
+// Between two tries; twice as long each time.
+inline constexpr uint64_t kMinRetry = 100'000'000;
+inline constexpr uint64_t kMaxRetry = 5'000'000'000;
+// Who starts a recording to a relay that is not there is told after so long.
+inline constexpr uint64_t kReadyTime = 5'000'000'000;
+// Beacons of streams that changed, and of all.
+inline constexpr uint64_t kBeaconInterval = 100'000'000;
+inline constexpr uint64_t kAllBeaconsInterval = 1'000'000'000;
+inline constexpr size_t kRelayReadBytes = 64 * 1024;
+// At the end of the process, for what is on its way; the keeper kills later than that.
+inline constexpr uint64_t kLastWait = 5'000'000'000;
+
 // --- work ------------------------------------------------------------------------------------
 
 // What one channel may copy before it is the next one's turn.

@@ -34,29 +34,25 @@ ctf::TraceInfo MakeInfo(const ipc::ChannelDefinition& d, const ctf::Clock& clock
 
 Result<std::unique_ptr<Output>> Output::Open(const ipc::ChannelDefinition& definition,
                                              const ctf::Clock& ctf_clock,
-                                             const OutputRecord* record, store::FileMaker& maker,
-                                             BackgroundWriter& writer, ring::TickClock& clock,
-                                             const Limits& limits, Hooks hooks) {
+                                             const OutputRecord* record, SinkMaker& sinks,
+                                             ring::TickClock& clock, const Limits& limits,
+                                             Hooks hooks) {
   const std::string& path = definition.trace_path;
-  WEFT_TRY(store::CheckRelativeName(path));
   // What a killed consumer wrote beyond its journal goes away.
   const uint64_t known = record == nullptr ? 0 : record->metadata_bytes;
-  WEFT_ASSIGN(store::TraceStore store, store::TraceStore::Open(maker, path, known));
+  WEFT_ASSIGN(std::unique_ptr<PacketSink> sink, sinks.Open(definition, known));
   std::unique_ptr<Output> output(
-      new Output(path, std::move(store), writer, clock, limits, std::move(hooks)));
+      new Output(path, std::move(sink), clock, limits, std::move(hooks)));
   output->info_ = MakeInfo(definition, ctf_clock);
   if (record == nullptr) {
     output->record_.path = path;
     Encode(output->record_, output->committed_);
     const std::string metadata = ctf::TraceMetadata(output->info_);
     output->vpids_offset_ = ctf::FindVpidRange(output->info_.version, metadata);
-    WEFT_TRY(output->store_.AppendMetadata(metadata));
+    WEFT_TRY(output->sink_->AppendMetadata(metadata));
     return output;
   }
-  if (output->store_.metadata_bytes() != record->metadata_bytes) {
-    return Fail(ErrorCode::kCorrupt, path + "/metadata: its length is not what the journal says");
-  }
-  output->RestoreVpids();
+  output->RestoreVpids(*record);
   output->record_ = *record;
   Encode(*record, output->committed_);
   return output;
@@ -79,8 +75,11 @@ Status Output::AddChannel(const ipc::ChannelDefinition& definition, const ClassL
     schema.contexts.push_back({context.id, context.name});
   }
   WEFT_ASSIGN(ctf::Channel ctf_channel, ctf::MakeChannel(schema));
-  WEFT_TRY(FinishCommit());
-  if (!restore) WEFT_TRY(store_.AppendMetadata(ctf::ChannelMetadata(info_, ctf_channel)));
+  // A relay's sink takes metadata at any time.
+  if (Status finished = FinishCommit(); !finished && finished.error().code != ErrorCode::kTimeout) {
+    return finished;
+  }
+  if (!restore) WEFT_TRY(sink_->AppendMetadata(ctf::ChannelMetadata(info_, ctf_channel)));
   const uint64_t id = definition.id;
   Channel::Hooks hooks{
       .announce = [this, id](const ctf::EventClass& event,
@@ -89,7 +88,7 @@ Status Output::AddChannel(const ipc::ChannelDefinition& definition, const ClassL
       .prepare = [this] { return FinishCommit(); },
       .commit = [this] { (void)StartCommit(); },
       .notice_vpid = [this](uint32_t vpid) { AddVpid(vpid); }};
-  auto channel = std::make_unique<Channel>(id, std::move(ctf_channel), info_.uuid, store_, *clock_,
+  auto channel = std::make_unique<Channel>(id, std::move(ctf_channel), info_.uuid, *sink_, *clock_,
                                            limits_, std::move(hooks));
   if (restore) {
     const auto log = classes.find(id);
@@ -98,7 +97,10 @@ Status Output::AddChannel(const ipc::ChannelDefinition& definition, const ClassL
     record_.channels.erase(known);
   }
   channels_.push_back(std::move(channel));
-  return Commit();
+  Status committed = Commit();
+  // It will be, later: a consumer that dies before begins again with an empty relay's trace.
+  if (!committed && committed.error().code == ErrorCode::kTimeout) return {};
+  return committed;
 }
 
 void Output::RemoveChannel(uint64_t id) {
@@ -114,10 +116,11 @@ Channel* Output::Find(uint64_t id) {
   return nullptr;
 }
 
-void Output::RestoreVpids() {
+void Output::RestoreVpids(const OutputRecord& record) {
+  vpids_ = record.vpids;
   vpids_offset_ = ctf::FindVpidRange(info_.version, ctf::TraceMetadata(info_));
   const size_t size = ctf::VpidRangeText(info_.version, vpids_).size();
-  const auto text = store_.ReadMetadata(vpids_offset_, size);
+  const auto text = sink_->ReadMetadata(vpids_offset_, size);
   if (!text) return;
   vpids_ = ctf::ParseVpidRange(info_.version, *text).value_or(vpids_);
 }
@@ -126,12 +129,12 @@ void Output::RestoreVpids() {
 void Output::AddVpid(uint32_t vpid) {
   if (!vpids_.Add(vpid)) return;
   const Status written =
-      store_.OverwriteMetadata(vpids_offset_, ctf::VpidRangeText(info_.version, vpids_));
+      sink_->OverwriteMetadata(vpids_offset_, ctf::VpidRangeText(info_.version, vpids_));
   if (!written) NoticeStoreError(written.error());
 }
 
 Status Output::Announce(uint64_t channel, const ctf::EventClass& event, Bytes description) {
-  Status status = store_.AppendMetadata(ctf::EventMetadata(info_, event));
+  Status status = sink_->AppendMetadata(ctf::EventMetadata(info_, event));
   KillPoint("metadata");
   if (status) {
     std::vector<uint8_t> entry(sizeof(channel) + sizeof(event.id) + description.size());
@@ -163,9 +166,10 @@ bool Output::Round(uint64_t now, uint64_t now_ns, uint64_t& budget) {
     pressure = pressure || channel->under_pressure();
     closed = closed || channel->closed();
   }
-  if (committing_ && writer_->Done(job_)) (void)FinishCommit();
+  if (committing_ && sink_->Done()) (void)FinishCommit();
   if (!pending) {
     pending_since_ns_ = 0;
+    if (!committing_) Promise();
     return merged;
   }
   if (pending_since_ns_ == 0) pending_since_ns_ = now_ns;
@@ -177,12 +181,33 @@ bool Output::Round(uint64_t now, uint64_t now_ns, uint64_t& budget) {
   return merged;
 }
 
+// Of a trace that has nothing new: nothing older than what all channels promise will come.
+void Output::Promise() {
+  uint64_t promise = UINT64_MAX;
+  for (const auto& channel : channels_) promise = std::min(promise, channel->PromiseNs());
+  if (!channels_.empty()) sink_->Promise(promise);
+}
+
+void Output::Report() {
+  ipc::ChannelCounts sum;
+  for (const auto& channel : channels_) {
+    const ipc::ChannelCounts counts = channel->Counts();
+    for (const auto& [reason, count] : counts.discarded) sum.discarded[reason] += count;
+    for (const auto& [reason, count] : counts.lost) sum.lost[reason] += count;
+  }
+  sink_->Report(sum);
+}
+
 Status Output::StartCommit() {
   Status finished = FinishCommit();
+  if (committing_) return finished;
   KillPoint("before_packets");
-  next_ = {.path = path_, .metadata_bytes = store_.metadata_bytes(), .channels = record_.channels};
+  next_ = {.path = path_,
+           .metadata_bytes = sink_->metadata_bytes(),
+           .vpids = vpids_,
+           .channels = record_.channels};
   for (const auto& channel : channels_) channel->Seal();
-  job_ = writer_->Start([this] {
+  sink_->Start([this] {
     for (const auto& channel : channels_) {
       channel->Write();
       KillPoint("packets");
@@ -195,7 +220,7 @@ Status Output::StartCommit() {
 
 Status Output::FinishCommit() {
   if (!committing_) return {};
-  writer_->Wait(job_);
+  if (!sink_->Wait()) return Fail(ErrorCode::kTimeout, path_ + ": not acknowledged yet");
   committing_ = false;
   for (const auto& channel : channels_) {
     const Status written = channel->Settle(next_.channels.emplace_back());
@@ -219,7 +244,7 @@ Status Output::Commit() {
 
 Status Output::Sync() {
   WEFT_TRY(FinishCommit());
-  return store_.Sync();
+  return sink_->Sync();
 }
 
 }  // namespace weft::consumer

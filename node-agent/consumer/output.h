@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// One CTF trace: its store and the channels that write into it. Decides what one commit covers:
+// One CTF trace: its sink and the channels that write into it. Decides what one commit covers:
 // everything of this trace. Used by the consumer's thread.
 //
 // A commit, in this order:
 //   C0  the packets that hold what was read are sealed, with the rings' positions and the counts
-//   C1  they go into their files (metadata is there already), in the background writer's thread
-//   C2  the journal gets the files' lengths and what was sealed, as one record
+//   C1  they go into their files (metadata is there already), in the background writer's thread; or
+//       to the relay, which acknowledges them
+//   C2  the journal gets the streams' lengths and what was sealed, as one record
 //   C3  the rings' tails are stored: the writers may use the room again
-// While the disk is at work on one commit, the next one's packets are filled.
-// A SIGKILL before C2: the next consumer cuts the files to the lengths of the record before and reads
-// the rings from its positions; their data is still there, because of C3. After C2: it goes on behind.
+// While disk or relay are at work on one commit, the next one's packets are filled. A relay may be away
+// for long: then the commit waits, and records wait in their rings.
+// A SIGKILL before C2: the next consumer cuts the files to the lengths of the record before, or has the
+// relay cut them, and reads the rings from its positions; their data is still there, because of C3. After
+// C2: it goes on behind.
 #ifndef WEFT_NODE_AGENT_CONSUMER_OUTPUT_H_
 #define WEFT_NODE_AGENT_CONSUMER_OUTPUT_H_
 
@@ -20,9 +23,9 @@
 #include <vector>
 
 #include "lib/ctf/metadata_writer.h"
-#include "node-agent/consumer/background_writer.h"
 #include "node-agent/consumer/channel.h"
 #include "node-agent/consumer/journal.h"
+#include "node-agent/consumer/packet_sink.h"
 
 namespace weft::consumer {
 
@@ -40,12 +43,20 @@ class Output {
   // Opens the trace of this definition's path, as `record` has it or, without one, empty.
   static Result<std::unique_ptr<Output>> Open(const ipc::ChannelDefinition& definition,
                                               const ctf::Clock& ctf_clock,
-                                              const OutputRecord* record, store::FileMaker& maker,
-                                              BackgroundWriter& writer, ring::TickClock& clock,
-                                              const Limits& limits, Hooks hooks);
+                                              const OutputRecord* record, SinkMaker& sinks,
+                                              ring::TickClock& clock, const Limits& limits,
+                                              Hooks hooks);
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
-  ~Output() { (void)FinishCommit(); }
+  ~Output() {
+    (void)FinishCommit();
+    sink_->Forget();
+  }
+
+  // Its sink can take packets. An error: it cannot, and that will not change soon.
+  Result<bool> Ready() { return sink_->Ready(); }
+  // The channels' counts, for the sink.
+  void Report();
 
   // Commits afterwards, so that the channel is there after a restart.
   Status AddChannel(const ipc::ChannelDefinition& definition, const ClassLog& classes);
@@ -55,11 +66,15 @@ class Output {
 
   // One round of all channels; commits what is due. True: something was merged.
   bool Round(uint64_t now, uint64_t now_ns, uint64_t& budget);
-  // C0 to C3. Errors of the store are counted and noticed; only the journal's are returned.
+  // C0 to C3. Errors of the sink are counted and noticed; only the journal's are returned, and kTimeout:
+  // the relay has not acknowledged it yet.
   Status Commit();
+  // kTimeout: the relay has not done it yet.
   Status Sync();
-  // A commit that began has not ended.
-  [[nodiscard]] bool committing() const { return committing_; }
+  // A commit that began has not ended, and will soon.
+  [[nodiscard]] bool writing() const { return committing_ && !sink_->remote(); }
+  // Nothing can be done before the relay says more.
+  [[nodiscard]] bool waiting() const { return committing_ && sink_->remote(); }
 
   // As of the last commit; for the journal.
   [[nodiscard]] const std::vector<uint8_t>& committed() const { return committed_; }
@@ -67,29 +82,28 @@ class Output {
   [[nodiscard]] bool restorable() const { return !record_.channels.empty(); }
 
  private:
-  Output(std::string path, store::TraceStore store, BackgroundWriter& writer,
-         ring::TickClock& clock, const Limits& limits, Hooks hooks)
+  Output(std::string path, std::unique_ptr<PacketSink> sink, ring::TickClock& clock,
+         const Limits& limits, Hooks hooks)
       : path_(std::move(path)),
-        store_(std::move(store)),
-        writer_(&writer),
+        sink_(std::move(sink)),
         clock_(&clock),
         limits_(limits),
         hooks_(std::move(hooks)) {}
 
   // C0, and the beginning of C1. The commit before is finished first.
   Status StartCommit();
-  // The end of C1, C2, C3, if one began.
+  // The end of C1, C2, C3, if one began. kTimeout: C1 has not ended.
   Status FinishCommit();
   // Finds the place of the range of vpids in the metadata, and what is there.
-  void RestoreVpids();
+  void RestoreVpids(const OutputRecord& record);
   void AddVpid(uint32_t vpid);
+  void Promise();
   Status Announce(uint64_t channel, const ctf::EventClass& event, Bytes description);
   void NoticeStoreError(const Error& error);
   [[nodiscard]] uint32_t FreeStreamClass() const;
 
   std::string path_;
-  store::TraceStore store_;
-  BackgroundWriter* writer_;
+  std::unique_ptr<PacketSink> sink_;
   ring::TickClock* clock_;
   Limits limits_;
   Hooks hooks_;
@@ -100,7 +114,6 @@ class Output {
   OutputRecord record_;  // of the journal: channels that were not defined again yet
   std::vector<uint8_t> committed_;
   bool committing_ = false;
-  uint64_t job_ = 0;               // of the writer
   OutputRecord next_;              // the commit's, but for its channels
   uint64_t pending_since_ns_ = 0;  // 0: nothing
   bool store_failed_ = false;

@@ -2,6 +2,8 @@
 // See service.h.
 #include "node-agent/consumer/service.h"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <tuple>
@@ -27,15 +29,22 @@ int Service::Run() {
     HandleMessages();
     uint64_t delay = kPollIdle;
     if (consumer_ != nullptr) {
+      // What a relay acknowledged is room for the round, which may make more for it.
+      relays_.Pump(AgentLink::NowNs());
       delay = consumer_->Round();
+      if (relays_.Pump(AgentLink::NowNs())) delay = 0;
+      TellReady();
       TellEnded();
       TellDrained();
       TellStats();
     }
     SendQueued();
-    link_.Wait(delay);
+    std::vector<pollfd> polls;
+    relays_.AddPolls(polls);
+    link_.Wait(delay, std::move(polls));
   }
   if (consumer_ != nullptr) {
+    AwaitRelays();
     if (auto flushed = consumer_->FlushAll(); !flushed) {
       std::fprintf(stderr, "weft-consumer: %s\n", flushed.error().message.c_str());
       return 1;
@@ -63,6 +72,7 @@ void Service::MeetAgent() {
   drained_told_.clear();
   stats_told_.clear();
   unsent_.clear();
+  relays_.NewAgent();
   if (consumer_ == nullptr) return;
   for (Channel* channel : consumer_->Channels()) channel->RepeatEnded();
 }
@@ -85,6 +95,8 @@ void Service::Handle(ipc::Message message) {
     drained_told_.erase(stop->channel_id);
   } else if (auto* end = std::get_if<ipc::ForgetChannel>(&message)) {
     consumer_->ForgetChannel(end->channel_id);
+  } else if (auto* connection = std::get_if<ipc::ConnectionAnswer>(&message)) {
+    relays_.Answer(std::move(*connection), AgentLink::NowNs());
   } else if (std::holds_alternative<ipc::StateComplete>(message)) {
     for (Channel* channel : consumer_->Channels()) channel->DropAbsentRings();
   }
@@ -98,7 +110,7 @@ void Service::Configure(ipc::Configure message) {
                               .realtime_offset_ns = message.realtime_offset_ns,
                               .clock_uuid = message.clock_uuid,
                               .limits = limits},
-                             std::move(message.journal), files_, *writer_,
+                             std::move(message.journal), relays_,
                              [this](const std::string& text) { Notice(text); });
   if (!made) return Notice(made.error().message);
   consumer_ = std::move(*made);
@@ -106,7 +118,20 @@ void Service::Configure(ipc::Configure message) {
 
 void Service::AddChannel(const ipc::ChannelDefinition& message) {
   const Status status = consumer_->AddChannel(message);
-  Tell(ipc::ChannelReady{message.id, status ? "" : status.error().message});
+  if (!status) return Tell(ipc::ChannelReady{message.id, status.error().message});
+  unready_.insert(message.id);
+}
+
+void Service::TellReady() {
+  for (auto at = unready_.begin(); at != unready_.end();) {
+    const Result<bool> ready = consumer_->Ready(*at);
+    if (ready && !*ready) {
+      ++at;
+      continue;
+    }
+    Tell(ipc::ChannelReady{*at, ready ? "" : ready.error().message});
+    at = unready_.erase(at);
+  }
 }
 
 void Service::AddRing(ipc::Ring message) {
@@ -135,7 +160,11 @@ void Service::TellDrained() {
     if (!link_.connected() || !channel->drained() || drained_told_.contains(channel->id())) {
       continue;
     }
-    if (auto synced = consumer_->SyncFiles(channel->id()); !synced) Notice(synced.error().message);
+    consumer_->Report();
+    if (auto synced = consumer_->SyncFiles(channel->id()); !synced) {
+      if (synced.error().code == ErrorCode::kTimeout) continue;
+      Notice(synced.error().message);
+    }
     Tell(ipc::Drained{channel->id(), channel->Counts()});
     drained_told_.insert(channel->id());
   }
@@ -145,11 +174,11 @@ void Service::TellStats() {
   const uint64_t now = AgentLink::NowNs();
   if (now - stats_ns_ < kStatsInterval) return;
   stats_ns_ = now;
-  uint64_t pending = 0;
+  const uint64_t pending = consumer_->PendingChannels();
   uint64_t delivered = 0;
+  consumer_->Report();
   for (Channel* channel : consumer_->Channels()) {
     const ipc::ChannelCounts counts = channel->Counts();
-    pending += channel->pending() ? 1 : 0;
     delivered += counts.delivered;
     const auto told = stats_told_.find(channel->id());
     if (told != stats_told_.end() && Same(told->second, counts)) continue;
@@ -159,6 +188,18 @@ void Service::TellStats() {
     }
   }
   link_.SetHealth(consumer_->progress() + delivered + messages_ + link_.connection(), pending);
+}
+
+void Service::AwaitRelays() {
+  const uint64_t start = AgentLink::NowNs();
+  while (consumer_->waits_for_relay() && AgentLink::NowNs() - start < kLastWait) {
+    relays_.Pump(AgentLink::NowNs());
+    (void)consumer_->Round();
+    std::vector<pollfd> polls;
+    relays_.AddPolls(polls);
+    const timespec timeout{0, static_cast<long>(kPollIdle)};
+    (void)::ppoll(polls.data(), polls.size(), &timeout, nullptr);
+  }
 }
 
 void Service::Tell(MustArrive message) {

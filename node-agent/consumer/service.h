@@ -8,12 +8,15 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <string>
 #include <variant>
 #include <vector>
 
 #include "node-agent/consumer/agent_link.h"
 #include "node-agent/consumer/consumer.h"
 #include "node-agent/consumer/file_client.h"
+#include "node-agent/consumer/folder_sink.h"
+#include "node-agent/consumer/relay_sink.h"
 
 namespace weft::consumer {
 
@@ -21,7 +24,13 @@ class Service {
  public:
   // `cpus`: how many this machine can have; asked before the sandbox closed /sys.
   Service(UniqueFd keeper, uint32_t cpus, BackgroundWriter& writer)
-      : link_(std::move(keeper)), files_(link_), cpus_(cpus), writer_(&writer) {}
+      : link_(std::move(keeper)),
+        files_(link_),
+        folders_(files_, writer),
+        relays_(
+            folders_, [this](const ipc::ConnectionRequest& request) { return link_.Send(request); },
+            [this](const std::string& text) { Notice(text); }),
+        cpus_(cpus) {}
 
   // Until the keeper says Exit or goes away. The process's exit status.
   int Run();
@@ -33,6 +42,7 @@ class Service {
   void Configure(ipc::Configure message);
   void AddChannel(const ipc::ChannelDefinition& message);
   void AddRing(ipc::Ring message);
+  void TellReady();
   void TellEnded();
   void TellDrained();
   void TellStats();
@@ -40,14 +50,18 @@ class Service {
   using MustArrive = std::variant<ipc::ChannelReady, ipc::RingDone, ipc::Drained>;
   void Tell(MustArrive message);
   void SendQueued();
+  // Relays acknowledge what is on its way, or do not in time.
+  void AwaitRelays();
   void Notice(const std::string& text);
 
   AgentLink link_;
   FileClient files_;
+  FolderSinks folders_;
+  RelayLinks relays_;
   uint32_t cpus_;
-  BackgroundWriter* writer_;
   std::unique_ptr<Consumer> consumer_;
   std::vector<uint64_t> to_stop_;
+  std::set<uint64_t> unready_;  // channels that were defined: the agent waits for a word of them
   uint64_t connection_ = 0;          // to which what follows was told
   std::set<uint64_t> drained_told_;  // channels
   std::map<uint64_t, ipc::ChannelCounts> stats_told_;

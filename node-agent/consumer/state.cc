@@ -74,8 +74,12 @@ constexpr auto kRing = [](auto& io, auto& ring) {
 constexpr auto kStream = [](auto& io, auto& stream) {
   io.Word(stream.cpu);
   io.Word(stream.bytes);
+  io.Word(stream.packets);
+  io.Word(stream.events);
   io.Word(stream.next_sequence);
   io.Word(stream.discarded);
+  io.Word(stream.last_time);
+  io.Word(stream.last_discarded);
 };
 
 constexpr auto kChannel = [](auto& io, auto& channel) {
@@ -98,6 +102,8 @@ constexpr auto kChannel = [](auto& io, auto& channel) {
 constexpr auto kOutput = [](auto& io, auto& output) {
   io.Text(output.path);
   io.Word(output.metadata_bytes);
+  io.Word(output.vpids.min);
+  io.Word(output.vpids.max);
   io.List(output.channels, kChannel);
 };
 

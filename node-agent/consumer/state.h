@@ -13,6 +13,7 @@
 
 #include "lib/base/bytes.h"
 #include "lib/base/result.h"
+#include "lib/ctf/schema.h"
 #include "lib/ring/slot_reader.h"
 
 namespace weft::consumer {
@@ -67,9 +68,14 @@ struct RingRecord {
 
 struct StreamRecord {
   uint32_t cpu = 0;
-  uint64_t bytes = 0;  // of its file
+  uint64_t bytes = 0;  // of its packets together: its file's length
+  uint64_t packets = 0;
+  uint64_t events = 0;  // in them
   uint64_t next_sequence = 0;
   uint64_t discarded = 0;
+  // What the last packet says.
+  uint64_t last_time = 0;
+  uint64_t last_discarded = 0;
 };
 
 struct ChannelRecord {
@@ -84,6 +90,7 @@ struct ChannelRecord {
 struct OutputRecord {
   std::string path;
   uint64_t metadata_bytes = 0;
+  ctf::VpidRange vpids;
   std::vector<ChannelRecord> channels;
 };
 

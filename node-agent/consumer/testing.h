@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "node-agent/consumer/consumer.h"
+#include "node-agent/consumer/folder_sink.h"
 
 namespace weft::consumer::testing {
 
@@ -58,7 +59,7 @@ inline ipc::ChannelDefinition Definition(uint64_t id = 1, const std::string& pat
 // A consumer on a folder and a journal; may be made again on the same ones.
 struct Running {
   Running(const Folder& folder, const UniqueFd& journal) : maker(folder.Open()) {
-    auto made = Consumer::Make({}, Duplicate(journal), maker, *writer,
+    auto made = Consumer::Make({}, Duplicate(journal), sinks,
                                [this](const std::string& text) { notices.push_back(text); });
     if (!made) {
       std::fprintf(stderr, "consumer: %s\n", made.error().message.c_str());
@@ -84,6 +85,7 @@ struct Running {
   store::DirectoryFileMaker maker;
   std::unique_ptr<BackgroundWriter> writer =
       std::move(*BackgroundWriter::Make([] { return Status{}; }));
+  FolderSinks sinks{maker, *writer};
   std::vector<std::string> notices;
   std::unique_ptr<Consumer> consumer;
 };

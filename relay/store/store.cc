@@ -73,14 +73,14 @@ Result<uint64_t> CompleteMetadata(int fd, uint64_t size, const std::string& name
   return at == std::string::npos ? from : from + at + 2;
 }
 
-// Walks over whole packets; stops at what is none.
-Status Recover(int fd, uint64_t size, StreamState& state) {
+// Walks over whole packets; stops at what is none, and at the sequence number `before`.
+Status Recover(int fd, uint64_t size, uint64_t before, StreamState& state) {
   std::array<uint8_t, kPacketHeaderBytes> front;
   while (state.bytes + kPacketHeaderBytes <= size) {
     auto got = ReadAt(fd, state.bytes, front, state.file);
     if (!got) return std::unexpected(std::move(got).error());
     const auto info = ctf::ReadPacketInfo(std::span(front).first(*got));
-    if (!info || info->packet_bytes > size - state.bytes) break;
+    if (!info || info->packet_bytes > size - state.bytes || info->sequence >= before) break;
     state.bytes += info->packet_bytes;
     state.packets++;
     state.has_packets = true;
@@ -173,12 +173,13 @@ Status TraceStore::OverwriteMetadata(uint64_t offset, std::string_view bytes) {
                  {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, name);
 }
 
-Result<size_t> TraceStore::AddStream(std::string_view channel, uint32_t number, uint64_t most) {
+Result<size_t> TraceStore::AddStream(std::string_view channel, uint32_t number, uint64_t most,
+                                     uint64_t before) {
   Stream stream;
   stream.state.file = path_ + "/" + std::string(channel) + "_" + std::to_string(number);
   WEFT_ASSIGN(stream.fd, maker_->OpenFile(stream.state.file));
   WEFT_ASSIGN(const uint64_t size, FileSize(stream.fd.get(), stream.state.file));
-  WEFT_TRY(Recover(stream.fd.get(), std::min(size, most), stream.state));
+  WEFT_TRY(Recover(stream.fd.get(), std::min(size, most), before, stream.state));
   if (stream.state.bytes < size &&
       ::ftruncate(stream.fd.get(), static_cast<off_t>(stream.state.bytes)) != 0) {
     return FailErrno(stream.state.file);

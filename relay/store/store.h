@@ -99,9 +99,11 @@ class TraceStore {
   Status OverwriteMetadata(uint64_t offset, std::string_view bytes);
 
   // Adds the file of a stream: `channel` and a number, "channel0_3". What an earlier process wrote is
-  // kept, but for a partial packet, or what is behind its first `most` bytes; state() then says where the
-  // stream ended. The result is the handle for the functions below.
-  Result<size_t> AddStream(std::string_view channel, uint32_t number, uint64_t most = UINT64_MAX);
+  // kept, but for a partial packet, what is behind its first `most` bytes, or packets from the sequence
+  // number `before` on; state() then says where the stream ended. The result is the handle for the
+  // functions below.
+  Result<size_t> AddStream(std::string_view channel, uint32_t number, uint64_t most = UINT64_MAX,
+                           uint64_t before = UINT64_MAX);
   [[nodiscard]] const StreamState& state(size_t stream) const { return streams_[stream].state; }
   [[nodiscard]] size_t streams() const { return streams_.size(); }
 

@@ -23,8 +23,13 @@ spec:
 """
 
 
+# Image -> its programs.
+OURS = {"weft-agent": ["weft-keeper", "weft-agent"], "weft-controller": ["weft-controller"],
+        "weft-webhook": ["weft-webhook"], "weft-relay": ["weft-relay"]}
+
+
 class Cluster(ClusterTest):
-    LOADED = ("shell", "shop", "tenant")
+    LOADED = ("shell", "shop", "tenant", *OURS)
 
     def test_up_again_changes_nothing(self):
         self.assertIn("it is up", dev("cluster", "up").stdout)
@@ -40,6 +45,17 @@ class Cluster(ClusterTest):
             kubectl("-n", name, "exec", "tenant", "--", "kill", "-USR1", "1")
             self.wait_for(lambda: f"events {total}\n" in kubectl("-n", name, "logs", "tenant").stdout,
                           f"the tenant does not emit {total} events")
+
+    def test_our_programs_start(self):
+        """Each finds its libraries in its image."""
+        name = self.namespace("programs", RESTRICTED)
+        for image, programs in OURS.items():
+            for program in programs:
+                self.apply(pod(program, image, command=[f"/usr/bin/{program}", "--help"]),
+                           namespace=name)
+        for programs in OURS.values():
+            for program in programs:
+                self.assertIn("--help", self.logs_of_ended(name, program))
 
     def test_restricted_namespace_refuses_the_privileged(self):
         name = self.namespace("refusing", RESTRICTED)

@@ -37,8 +37,10 @@ def kubectl(*words, **more):
 
 
 def pod(name, image, *, labels=None, node=None, command=None, args=None, mounts=None, **spec):
-    """A pod of one container that the level `restricted` admits. mounts: path -> volume."""
-    container = {"name": "main", "image": f"localhost/weft-test/{image}:dev",
+    """A pod of one container that the level `restricted` admits. image: as deploy/images/images.py
+    names it; mounts: path -> volume."""
+    folder = "" if image.startswith("weft-") else "weft-test/"
+    container = {"name": "main", "image": f"localhost/{folder}{image}:dev",
                  "imagePullPolicy": "Never", "securityContext": RESTRICTED_CONTAINER}
     if command:
         container["command"] = command

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// What node and relay say on the control connection, as plain structs, and as bytes: a u32 (little-endian)
+// with the length, then a JSON object whose member "type" names the struct. docs/formats/stream.md tells
+// the conversation; sender.h and receiver.h lead it.
+// A receiver passes over members that it does not know, and refuses a message that lacks one it needs.
+// Thread-safety: plain values and pure functions.
+#ifndef WEFT_LIB_STREAM_CONTROL_H_
+#define WEFT_LIB_STREAM_CONTROL_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "lib/base/bytes.h"
+#include "lib/base/result.h"
+
+namespace weft::stream {
+
+// --- node -> relay ---------------------------------------------------------------------------
+
+// The first message. The relay answers with the version that both use from then on.
+struct Offer {
+  std::vector<uint32_t> versions;
+};
+
+// Who speaks, for which Trace.
+struct Hello {
+  std::string node;
+  std::string kubernetes_namespace;
+  std::string trace;
+  std::string trace_uid;
+  std::string ticket;  // what proves it; "" where the relay asks for none
+};
+
+// A CTF trace of a container. `trace` is the node's number of it. Answered by TraceOpened.
+struct OpenTrace {
+  uint32_t trace = 0;
+  std::string pod;
+  std::string pod_uid;
+  std::string container;
+  std::string uuid;  // of the CTF trace
+  std::string path;  // its folder below the container's: "ust/uid/1000/64-bit"
+  // Bytes of metadata that the node knows to be stored. What the relay has behind them goes away: it
+  // is told again.
+  uint64_t metadata = 0;
+};
+
+// Bytes of the trace's metadata at `offset`: behind what is there, or in place of as many bytes.
+// Answered by MetadataStored.
+struct Metadata {
+  uint32_t trace = 0;
+  uint64_t offset = 0;
+  std::string text;
+};
+
+// `stream` is the node's number of it. Answered by StreamOpened.
+struct OpenStream {
+  uint32_t trace = 0;
+  uint32_t stream = 0;
+  std::string channel;
+  uint32_t cpu = 0;
+  // The first packet that the node does not know to be stored. What the relay has from there on goes
+  // away: it comes again.
+  uint64_t next = 0;
+  uint64_t events = 0;  // in the packets before it
+};
+
+// What a stream's packets hold up to `last`; nothing older than `time` (ns, the trace's clock) comes
+// behind it. A relay that lacks some of it asks for it.
+struct StreamBeacon {
+  uint64_t handle = 0;
+  uint64_t last = 0;
+  uint64_t time = 0;
+};
+struct Beacon {
+  std::vector<StreamBeacon> streams;
+};
+
+// Totals since the trace began: events that the tracer discarded, by reason, and that the node lost, by
+// "stage/reason".
+struct Losses {
+  uint32_t trace = 0;
+  std::map<std::string, uint64_t> discarded;
+  std::map<std::string, uint64_t> lost;
+};
+
+// The packets from `first` to `last` will never come.
+struct PacketsLost {
+  uint64_t handle = 0;
+  uint64_t first = 0;
+  uint64_t last = 0;
+  std::string stage;
+  std::string reason;
+};
+
+// All of it was sent. Answered by TraceEnded when it is on the disk.
+struct EndTrace {
+  uint32_t trace = 0;
+};
+
+// --- relay -> node ---------------------------------------------------------------------------
+
+struct Chosen {
+  uint32_t version = 0;
+};
+
+// Answers Hello. The data connection begins with this session's number.
+struct Welcome {
+  uint64_t session = 0;
+};
+
+// `metadata`: the bytes that are there now.
+struct TraceOpened {
+  uint32_t trace = 0;
+  uint64_t metadata = 0;
+};
+
+struct MetadataStored {
+  uint32_t trace = 0;
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+};
+
+// `next`: the first packet that is not there; at most the one that the node named.
+struct StreamOpened {
+  uint32_t stream = 0;
+  uint64_t handle = 0;
+  uint64_t next = 0;
+};
+
+// Every packet up to this one is stored.
+struct Stored {
+  uint64_t handle = 0;
+  uint64_t seq = 0;
+};
+
+// The packets from `first` to `last` are missing.
+struct Gap {
+  uint64_t handle = 0;
+  uint64_t first = 0;
+  uint64_t last = 0;
+};
+
+struct TraceEnded {
+  uint32_t trace = 0;
+  uint64_t packets = 0;
+  uint64_t bytes = 0;
+};
+
+// --- both ------------------------------------------------------------------------------------
+
+// The last message: why the connection ends.
+struct Refusal {
+  std::string reason;
+};
+
+using Message =
+    std::variant<Offer, Hello, OpenTrace, Metadata, OpenStream, Beacon, Losses, PacketsLost,
+                 EndTrace, Chosen, Welcome, TraceOpened, MetadataStored, StreamOpened, Stored, Gap,
+                 TraceEnded, Refusal>;
+
+// Appends the message with its length. kInvalid: text that is no UTF-8; kLimit: too long.
+Status Append(const Message& message, std::string& out);
+
+// Of the JSON alone. kCorrupt: not a message, or a member is missing or of another type.
+Result<Message> Decode(std::string_view json);
+
+std::string_view MessageName(const Message& message);
+
+// Takes messages out of a stream of bytes, however they were cut.
+class MessageReader {
+ public:
+  void Push(Bytes bytes);
+  // No value: not all of it is there yet. After an error, nothing more.
+  Result<std::optional<Message>> Next();
+
+ private:
+  std::string buffer_;
+  size_t at_ = 0;
+};
+
+}  // namespace weft::stream
+
+#endif  // WEFT_LIB_STREAM_CONTROL_H_

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// CRC-32C (Castagnoli, RFC 3720 appendix B.4), with the processor's instruction where it has one.
+// Thread-safety: pure function.
+#ifndef WEFT_LIB_STREAM_CRC32C_H_
+#define WEFT_LIB_STREAM_CRC32C_H_
+
+#include <cstdint>
+
+#include "lib/base/bytes.h"
+
+namespace weft::stream {
+
+// Of `bytes` behind others whose CRC is `before`; 0: behind nothing.
+uint32_t Crc32c(Bytes bytes, uint32_t before = 0);
+
+// The same without the processor's instruction.
+uint32_t Crc32cPortable(Bytes bytes, uint32_t before = 0);
+
+}  // namespace weft::stream
+
+#endif  // WEFT_LIB_STREAM_CRC32C_H_

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Limits of the stream protocol, for both sides.
+#ifndef WEFT_LIB_STREAM_LIMITS_H_
+#define WEFT_LIB_STREAM_LIMITS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace weft::stream {
+
+// The largest description of an event has 256 KiB (lib/abi/event.h); as metadata it is longer, and JSON
+// escapes every quotation mark and line end of it.
+inline constexpr size_t kMaxControlBytes = 8 * 1024 * 1024;
+// A name in an identity: Kubernetes' longest ones have 253 characters.
+inline constexpr size_t kMaxNameBytes = 253;
+inline constexpr size_t kMaxPathBytes = 512;
+inline constexpr size_t kMaxTicketBytes = 8 * 1024;
+
+// Of one session (a node and a Trace): containers of a node, and their CPUs.
+inline constexpr size_t kMaxTraces = 1024;
+inline constexpr size_t kMaxStreams = 64 * 1024;
+// Streams of one beacon.
+inline constexpr size_t kMaxBeaconStreams = 8192;
+// Reasons of one report of losses.
+inline constexpr size_t kMaxReasons = 64;
+
+// Packets behind a gap, that wait in the relay until it is filled. One that does not fit is dropped; it
+// is asked for again with the gap.
+inline constexpr size_t kMaxHeldPackets = 64;
+inline constexpr size_t kMaxHeldBytes = 16 * 1024 * 1024;
+
+// What may wait to be sent on a control connection. A peer that does not read is given up.
+inline constexpr size_t kMaxControlBacklog = 64 * 1024 * 1024;
+
+}  // namespace weft::stream
+
+#endif  // WEFT_LIB_STREAM_LIMITS_H_

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sender and Receiver, message by message: what each refuses, and what the simulation does not reach.
+#include <gtest/gtest.h>
+
+#include "lib/stream/limits.h"
+#include "lib/stream/sender.h"
+#include "lib/stream/testing/memory_archive.h"
+
+namespace weft::stream {
+namespace {
+
+using testing::MemoryArchive;
+
+Bytes AsBytes(std::string_view text) {
+  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+std::string Wire(const Message& message) {
+  std::string out;
+  EXPECT_TRUE(Append(message, out));
+  return out;
+}
+
+template <typename T>
+T Last(std::string_view bytes) {
+  MessageReader reader;
+  reader.Push(AsBytes(bytes));
+  T last{};
+  for (auto m = reader.Next(); m && *m; m = reader.Next()) {
+    if (auto* found = std::get_if<T>(&**m)) last = *found;
+  }
+  return last;
+}
+
+class ProtocolTest : public ::testing::Test {
+ protected:
+  // Control both ways until nobody has anything to say.
+  Status Talk() {
+    while (!sender.control_out().empty() || !receiver.control_out().empty()) {
+      const std::string to_relay = std::exchange(sender.control_out(), "");
+      WEFT_TRY(receiver.ReceiveControl(AsBytes(to_relay)));
+      receiver.Flush();
+      const std::string to_node = std::exchange(receiver.control_out(), "");
+      WEFT_TRY(sender.ReceiveControl(AsBytes(to_node)));
+    }
+    return {};
+  }
+  // One packet of the data connection; false: there is none.
+  bool Pass() {
+    const Sender::Out out = sender.NextData();
+    if (out.packet.empty()) return false;
+    HeaderBytes front;
+    std::copy(out.front.begin(), out.front.end(), front.begin());
+    EXPECT_TRUE(receiver.ReceivePacket(*DecodeHeader(front), out.packet));
+    receiver.Flush();
+    sender.DataSent(out.front.size() + out.packet.size());
+    return true;
+  }
+  void Start() {
+    sender.Connected();
+    ASSERT_TRUE(Talk());
+    ASSERT_TRUE(sender.wants_data());
+    sender.DataConnected();
+    sender.DataSent(sender.NextData().front.size());
+  }
+
+  MemoryArchive archive;
+  Sender sender{Hello{
+      .node = "n", .kubernetes_namespace = "ns", .trace = "t", .trace_uid = "", .ticket = ""}};
+  Receiver receiver{archive, 7, Receiver::Data::kInOrder};
+  const TraceName name{.pod = "p", .pod_uid = "", .container = "c", .uuid = "id", .path = "ust"};
+  const std::vector<uint8_t> bytes = std::vector<uint8_t>(100, 1);
+};
+
+TEST_F(ProtocolTest, NoPacketIsSentBeforeItsMetadataIsStored) {
+  const uint32_t trace = sender.AddTrace(name, 0);
+  const uint32_t stream = sender.AddStream(trace, "user", 0, 0, 0);
+  Start();
+  sender.WriteMetadata(trace, 0, "event\n\n");
+  sender.Put(stream, 5, bytes);
+  EXPECT_FALSE(Pass());
+  EXPECT_FALSE(sender.all_stored(trace));
+  ASSERT_TRUE(Talk());
+  EXPECT_TRUE(Pass());
+  ASSERT_TRUE(Talk());
+  EXPECT_TRUE(sender.all_stored(trace));
+  EXPECT_EQ(archive.traces["id"].metadata, "event\n\n");
+  EXPECT_EQ((archive.traces["id"].streams[{"user", 0}].size()), 1U);
+}
+
+TEST_F(ProtocolTest, MetadataMayBeReplacedInPlace) {
+  const uint32_t trace = sender.AddTrace(name, 0);
+  sender.WriteMetadata(trace, 0, "range 0\n\n");
+  sender.WriteMetadata(trace, 6, "5");
+  Start();
+  EXPECT_EQ(archive.traces["id"].metadata, "range 5\n\n");
+  EXPECT_TRUE(sender.all_stored(trace));
+}
+
+TEST_F(ProtocolTest, ATraceEndsWhenAllOfItIsStored) {
+  const uint32_t trace = sender.AddTrace(name, 0);
+  const uint32_t stream = sender.AddStream(trace, "user", 0, 0, 0);
+  Start();
+  sender.Put(stream, 5, bytes);
+  sender.EndTrace(trace);
+  ASSERT_TRUE(Talk());
+  EXPECT_FALSE(sender.ended(trace));
+  ASSERT_TRUE(Pass());
+  ASSERT_TRUE(Talk());
+  EXPECT_TRUE(sender.ended(trace));
+  EXPECT_EQ(archive.traces["id"].ended, 1U);
+}
+
+TEST_F(ProtocolTest, WhatTheRelayLostAfterItsAcknowledgementIsAnnouncedAsLost) {
+  const uint32_t trace = sender.AddTrace(name, 0);
+  const uint32_t stream = sender.AddStream(trace, "user", 0, 4, 40);
+  Start();
+  EXPECT_EQ(archive.lost, 4U);
+  sender.Put(stream, 5, bytes);
+  ASSERT_TRUE(Pass());
+  ASSERT_TRUE(Talk());
+  EXPECT_TRUE(sender.all_stored(trace));
+  EXPECT_EQ((archive.traces["id"].streams[{"user", 0}].front().seq), 4U);
+}
+
+TEST_F(ProtocolTest, APacketThatIsAcknowledgedWhileItIsSentAgainKeepsItsBytes) {
+  const uint32_t trace = sender.AddTrace(name, 0);
+  const uint32_t stream = sender.AddStream(trace, "user", 0, 0, 0);
+  Start();
+  auto own = std::make_unique<std::vector<uint8_t>>(100, 1);
+  sender.Put(stream, 5, *own);
+  const uint64_t handle = 2;  // the archive's second key
+  ASSERT_TRUE(Pass());
+  ASSERT_TRUE(sender.ReceiveControl(AsBytes(Wire(Gap{.handle = handle, .first = 0, .last = 0}))));
+  Sender::Out out = sender.NextData();
+  sender.DataSent(out.front.size() + 50);
+  ASSERT_TRUE(sender.ReceiveControl(AsBytes(Wire(Stored{.handle = handle, .seq = 0}))));
+  EXPECT_TRUE(sender.all_stored(trace));
+  own.reset();
+  out = sender.NextData();
+  ASSERT_EQ(out.packet.size(), 50U);
+  EXPECT_EQ(std::vector<uint8_t>(out.packet.begin(), out.packet.end()),
+            std::vector<uint8_t>(50, 1));
+}
+
+TEST_F(ProtocolTest, LossesAreTotalsAndAreSaidAgain) {
+  const uint32_t trace = sender.AddTrace(name, 0);
+  Start();
+  sender.Report({.trace = trace, .discarded = {{"full", 3}}, .lost = {{"store/write", 1}}});
+  ASSERT_TRUE(Talk());
+  EXPECT_EQ(archive.traces["id"].losses.discarded.at("full"), 3U);
+  archive.traces["id"].losses = {};
+  sender.Connected();
+  receiver = Receiver(archive, 8, Receiver::Data::kInOrder);
+  ASSERT_TRUE(Talk());
+  EXPECT_EQ(archive.traces["id"].losses.lost.at("store/write"), 1U);
+}
+
+TEST_F(ProtocolTest, TheNodeRefusesARelayThatContradictsItself) {
+  const uint32_t trace = sender.AddTrace(name, 10);
+  sender.AddStream(trace, "user", 0, 3, 0);
+  const auto refused = [this](const Message& message) {
+    sender.Connected();
+    (void)sender.ReceiveControl(AsBytes(Wire(Chosen{.version = 1}) + Wire(Welcome{.session = 1})));
+    return !sender.ReceiveControl(AsBytes(Wire(message))).has_value();
+  };
+  EXPECT_TRUE(refused(Chosen{.version = 1}));
+  EXPECT_TRUE(refused(Welcome{.session = 1}));
+  EXPECT_TRUE(refused(TraceOpened{.trace = trace, .metadata = 11}));
+  EXPECT_TRUE(refused(TraceOpened{.trace = trace, .metadata = 9}));
+  EXPECT_TRUE(refused(MetadataStored{.trace = trace, .offset = 0, .bytes = 1}));
+  EXPECT_TRUE(refused(StreamOpened{.stream = 1, .handle = 1, .next = 3}));
+  EXPECT_TRUE(refused(Hello{}));
+  EXPECT_TRUE(refused(Refusal{.reason = "no"}));
+  EXPECT_FALSE(refused(TraceOpened{.trace = trace, .metadata = 10}));
+}
+
+TEST_F(ProtocolTest, TheRelayRefusesANodeThatContradictsItself) {
+  const auto refused = [this](const std::vector<Message>& messages) {
+    Receiver fresh(archive, 1, Receiver::Data::kInOrder);
+    for (const Message& message : messages) {
+      if (!fresh.ReceiveControl(AsBytes(Wire(message)))) return true;
+    }
+    return false;
+  };
+  const Offer offer{.versions = {1, 9}};
+  const Hello hello{.node = "n", .kubernetes_namespace = "ns", .trace = "t", .trace_uid = "", .ticket = ""};
+  const OpenTrace open{.trace = 1,
+                       .pod = "p",
+                       .pod_uid = "",
+                       .container = "c",
+                       .uuid = "x",
+                       .path = "ust",
+                       .metadata = 0};
+  EXPECT_TRUE(refused({Offer{.versions = {2}}}));
+  EXPECT_TRUE(refused({hello}));
+  EXPECT_TRUE(refused({offer, offer}));
+  EXPECT_TRUE(refused({offer, Hello{}}));
+  EXPECT_TRUE(refused({offer, hello, open, open}));
+  EXPECT_TRUE(refused({offer, hello, Metadata{.trace = 1, .offset = 0, .text = "x"}}));
+  EXPECT_TRUE(refused({offer, hello, open, Metadata{.trace = 1, .offset = 1, .text = "x"}}));
+  EXPECT_TRUE(refused({offer, hello, OpenStream{.trace = 1}}));
+  EXPECT_TRUE(refused({offer, hello, EndTrace{.trace = 1}}));
+  EXPECT_TRUE(refused({offer, hello, Welcome{}}));
+  EXPECT_FALSE(refused({offer, hello, open, Metadata{.trace = 1, .offset = 0, .text = "x"}}));
+  weft_stream_packet header{.stream_handle = 99, .prev_seq = WEFT_STREAM_NO_SEQ};
+  EXPECT_FALSE(Receiver(archive, 1, Receiver::Data::kInOrder).ReceivePacket(header, bytes).has_value());
+}
+
+TEST_F(ProtocolTest, ASessionThatAnotherOneTookOverFromCanStoreNothing) {
+  const uint32_t trace = sender.AddTrace(name, 0);
+  const uint32_t stream = sender.AddStream(trace, "user", 0, 0, 0);
+  Start();
+  sender.Put(stream, 5, bytes);
+  const Sender::Out out = sender.NextData();
+  HeaderBytes front;
+  std::copy(out.front.begin(), out.front.end(), front.begin());
+  Receiver next(archive, 8, Receiver::Data::kInOrder);
+  sender.Connected();
+  std::swap(next, receiver);
+  ASSERT_TRUE(Talk());
+  EXPECT_FALSE(next.ReceivePacket(*DecodeHeader(front), bytes).has_value());
+}
+
+TEST_F(ProtocolTest, WhatWaitsBehindAGapIsBounded) {
+  const uint32_t trace = sender.AddTrace(name, 0);
+  sender.AddStream(trace, "user", 0, 0, 0);
+  Start();
+  weft_stream_packet header{.stream_handle = 2, .length = 100};
+  for (uint64_t seq = 1; seq < 2 * kMaxHeldPackets; seq++) {
+    header.seq = seq;
+    header.prev_seq = seq - 1;
+    ASSERT_TRUE(receiver.ReceivePacket(header, bytes));
+  }
+  EXPECT_EQ(Last<Gap>(receiver.control_out()).last, 2 * kMaxHeldPackets - 2);
+  header.seq = 0;
+  header.prev_seq = WEFT_STREAM_NO_SEQ;
+  ASSERT_TRUE(receiver.ReceivePacket(header, bytes));
+  EXPECT_EQ((archive.traces["id"].streams[{"user", 0}].size()), kMaxHeldPackets + 1);
+}
+
+}  // namespace
+}  // namespace weft::stream

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// The relay's side of one session: what a node says becomes calls of an Archive, which keeps traces
+// beyond sessions. No sockets, no threads, no clock. One thread owns it.
+//
+// The peer is a node's consumer, which reads what tenants wrote: every byte of it is foreign. After an
+// error of any function the session is over; what is stored stays.
+//
+// Invariants
+//   1. A stream's packets reach the Archive in the order of their numbers, each once: one that is there
+//      already is acknowledged again; one behind a gap waits, bounded, and the gap is asked for.
+//   2. What was acknowledged was stored by the Archive before.
+#ifndef WEFT_LIB_STREAM_RECEIVER_H_
+#define WEFT_LIB_STREAM_RECEIVER_H_
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lib/stream/control.h"
+#include "lib/stream/packet.h"
+
+namespace weft::stream {
+
+// Where streams are stored. Keys are the archive's names; they stay valid until the trace is opened
+// again, by whichever session: then its functions fail with kClosed, so that what an old connection
+// still held cannot get in between.
+class Archive {
+ public:
+  virtual ~Archive() = default;
+
+  struct OpenedTrace {
+    uint64_t key = 0;
+    uint64_t metadata = 0;  // bytes
+  };
+  // Cuts the metadata to what the node knows. kPermission: not for this node; kInvalid: a name.
+  virtual Result<OpenedTrace> OpenTrace(const Hello& who, const OpenTrace& what) = 0;
+  virtual Status WriteMetadata(uint64_t trace, uint64_t offset, std::string_view text) = 0;
+
+  struct OpenedStream {
+    uint64_t handle = 0;  // of all sessions, never used again
+    uint64_t next = 0;    // the first packet that is not there
+  };
+  // Cuts the stream before what.next.
+  virtual Result<OpenedStream> OpenStream(uint64_t trace, const OpenStream& what) = 0;
+  // The next packet of the stream, behind perhaps a gap that will never be filled.
+  virtual Status StorePacket(uint64_t handle, const weft_stream_packet& header, Bytes packet) = 0;
+
+  virtual void Lost(uint64_t handle, const PacketsLost& what) = 0;
+  virtual void Promise(uint64_t handle, uint64_t last, uint64_t time) = 0;
+  virtual void Report(uint64_t trace, const Losses& losses) = 0;
+
+  // All of it on the disk.
+  virtual Result<TraceEnded> EndTrace(uint64_t trace) = 0;
+  // The session is over.
+  virtual void CloseTrace(uint64_t trace) = 0;
+};
+
+class Receiver {
+ public:
+  // TCP loses nothing while it is there: a packet that a beacon names comes, sooner or later.
+  enum class Data : uint8_t { kInOrder, kDatagrams };
+
+  // `session`: nobody shall guess it. `archive` outlives the receiver.
+  Receiver(Archive& archive, uint64_t session, Data data)
+      : archive_(&archive), session_(session), data_(data) {}
+
+  Status ReceiveControl(Bytes bytes);
+  // A packet of this session's data connection, whole and with a right checksum.
+  Status ReceivePacket(const weft_stream_packet& header, Bytes packet);
+  // What is to be sent; the caller takes off what it sent. Acknowledgements of packets come with Flush.
+  [[nodiscard]] std::string& control_out() { return control_out_; }
+  void Flush();
+  // Says why the session ends.
+  void Refuse(const Error& error);
+  // The session is over: gives the archive back what it opened. Nothing else afterwards.
+  void Close();
+
+  [[nodiscard]] uint64_t session() const { return session_; }
+  // The node may open a data connection.
+  [[nodiscard]] bool welcomed() const { return phase_ == Phase::kWelcome; }
+  [[nodiscard]] const Hello& hello() const { return hello_; }
+
+ private:
+  enum class Phase : uint8_t { kNew, kChosen, kWelcome };
+  struct Held {
+    weft_stream_packet header;
+    std::vector<uint8_t> packet;
+  };
+  struct Stream {
+    uint64_t next = 0;              // the first packet that is not stored
+    uint64_t asked = 0;             // packets before this one were asked for, or are on their way
+    uint64_t at_beacon = 0;         // `next` when the last beacon came
+    std::map<uint64_t, Held> held;  // behind a gap
+  };
+
+  Status Handle(const Offer& message);
+  Status Handle(const Hello& message);
+  Status Handle(const OpenTrace& message);
+  Status Handle(const Metadata& message);
+  Status Handle(const OpenStream& message);
+  Status Handle(const Beacon& message);
+  Status Handle(const Losses& message);
+  Status Handle(const PacketsLost& message);
+  Status Handle(const EndTrace& message);
+  static Status Handle(const Refusal& message);
+  template <typename T>
+  static Status Handle(const T&) {
+    return Fail(ErrorCode::kCorrupt, "node: a message that only relays send");
+  }
+  Status Say(const Message& message);
+  Result<uint64_t> TraceKey(uint32_t trace) const;
+  Result<Stream*> Find(uint64_t handle);
+  Status Store(uint64_t handle, Stream& stream, const weft_stream_packet& header, Bytes packet);
+  Status StoreHeld(uint64_t handle, Stream& stream);
+  void Hold(Stream& stream, const weft_stream_packet& header, Bytes packet);
+  // Everything before `end` was sent; asks for what is not here.
+  Status AskFor(uint64_t handle, Stream& stream, uint64_t end, bool again);
+
+  Archive* archive_;
+  uint64_t session_;
+  Data data_;
+  Phase phase_ = Phase::kNew;
+  Hello hello_;
+  MessageReader reader_;
+  std::string control_out_;
+  std::map<uint32_t, uint64_t> traces_;  // the node's number -> the archive's key
+  std::map<uint64_t, Stream> streams_;   // by handle
+  std::set<uint64_t> unacknowledged_;    // handles
+  size_t held_packets_ = 0;
+  size_t held_bytes_ = 0;
+};
+
+}  // namespace weft::stream
+
+#endif  // WEFT_LIB_STREAM_RECEIVER_H_

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// The node's side of the conversation; see sender.h.
+#include <algorithm>
+
+#include "lib/stream/limits.h"
+#include "lib/stream/sender.h"
+
+namespace weft::stream {
+namespace {
+
+std::unexpected<Error> Contradiction(const char* what) {
+  return Fail(ErrorCode::kCorrupt, std::string("relay: ") + what);
+}
+
+}  // namespace
+
+// What we say ourselves has no text but names that were checked and metadata, which is UTF-8.
+void Sender::Say(const Message& message) { (void)Append(message, control_out_); }
+
+void Sender::Connected() {
+  Disconnected();
+  phase_ = Phase::kOffered;
+  Say(Offer{.versions = {WEFT_STREAM_VERSION}});
+}
+
+void Sender::Disconnected() {
+  phase_ = Phase::kDown;
+  data_ = false;
+  reader_ = MessageReader();
+  control_out_.clear();
+  out_front_ = out_packet_ = {};
+  handles_.clear();
+  for (auto& [number, trace] : traces_) {
+    trace.asked = trace.open = trace.end_asked = false;
+  }
+  for (auto& [number, stream] : streams_) {
+    stream.open = false;
+    stream.sent = stream.reach = stream.stored;
+  }
+}
+
+Status Sender::ReceiveControl(Bytes bytes) {
+  reader_.Push(bytes);
+  for (;;) {
+    WEFT_ASSIGN(auto message, reader_.Next());
+    if (!message) return {};
+    WEFT_TRY(std::visit([this](const auto& m) { return Handle(m); }, *message));
+    if (control_out_.size() > kMaxControlBacklog) {
+      return Fail(ErrorCode::kLimit, "relay: it does not read its control connection");
+    }
+  }
+}
+
+Status Sender::Handle(const Chosen& message) {
+  if (phase_ != Phase::kOffered || message.version != WEFT_STREAM_VERSION) {
+    return Contradiction("a version that was not offered");
+  }
+  phase_ = Phase::kChosen;
+  Say(hello_);
+  return {};
+}
+
+Status Sender::Handle(const Welcome& message) {
+  if (phase_ != Phase::kChosen) return Contradiction("a welcome out of turn");
+  phase_ = Phase::kWelcome;
+  session_ = message.session;
+  OpenTraces();
+  return {};
+}
+
+void Sender::OpenTraces() {
+  if (phase_ != Phase::kWelcome) return;
+  for (auto& [number, trace] : traces_) {
+    if (!trace.asked) Open(number, trace);
+  }
+}
+
+void Sender::Open(uint32_t number, Trace& trace) {
+  trace.asked = true;
+  Say(OpenTrace{.trace = number,
+                .pod = trace.name.pod,
+                .pod_uid = trace.name.pod_uid,
+                .container = trace.name.container,
+                .uuid = trace.name.uuid,
+                .path = trace.name.path,
+                .metadata = trace.metadata});
+}
+
+Status Sender::Handle(const TraceOpened& message) {
+  const auto found = traces_.find(message.trace);
+  // Forgotten meanwhile.
+  if (found == traces_.end()) return {};
+  Trace& trace = found->second;
+  if (!trace.asked || trace.open) return Contradiction("a trace that nobody opened");
+  if (message.metadata > trace.metadata) return Contradiction("metadata that it was to cut off");
+  if (message.metadata < trace.metadata) {
+    return Fail(ErrorCode::kCorrupt, "relay: metadata that it had stored is gone");
+  }
+  trace.open = trace.was_open = true;
+  for (const Piece& piece : trace.pieces) SayMetadata(message.trace, piece);
+  if (trace.has_losses) Say(trace.losses);
+  for (const auto& [number, stream] : streams_) {
+    if (stream.trace == message.trace) OpenStreams(number);
+  }
+  SayEnds();
+  return {};
+}
+
+void Sender::SayMetadata(uint32_t number, const Piece& piece) {
+  Say(Metadata{.trace = number, .offset = piece.offset, .text = piece.text});
+}
+
+Status Sender::Handle(const MetadataStored& message) {
+  const auto found = traces_.find(message.trace);
+  if (found == traces_.end()) return {};
+  Trace& trace = found->second;
+  if (!trace.open || trace.pieces.empty() || trace.pieces.front().offset != message.offset ||
+      trace.pieces.front().text.size() != message.bytes) {
+    return Contradiction("metadata that was not sent");
+  }
+  trace.metadata = std::max(trace.metadata, message.offset + message.bytes);
+  trace.pieces.pop_front();
+  SayEnds();
+  return {};
+}
+
+void Sender::OpenStreams(uint32_t number) {
+  const Stream& stream = streams_.at(number);
+  Say(OpenStream{.trace = stream.trace,
+                 .stream = number,
+                 .channel = stream.channel,
+                 .cpu = stream.cpu,
+                 .next = stream.stored,
+                 .events = stream.events});
+}
+
+Status Sender::Handle(const StreamOpened& message) {
+  const auto found = streams_.find(message.stream);
+  if (found == streams_.end()) return {};
+  Stream& stream = found->second;
+  if (stream.open || !traces_.at(stream.trace).open) {
+    return Contradiction("a stream that nobody opened");
+  }
+  if (message.next > stream.stored) return Contradiction("packets that it was to cut off");
+  if (!handles_.emplace(message.handle, message.stream).second) {
+    return Contradiction("one handle for two streams");
+  }
+  stream.open = true;
+  stream.handle = message.handle;
+  stream.sent = stream.reach = stream.stored;
+  if (message.next < stream.stored) {
+    SayLost(stream, message.next, stream.stored - 1, "stored_and_gone");
+  }
+  return {};
+}
+
+uint32_t Sender::ByHandle(uint64_t handle) const {
+  const auto found = handles_.find(handle);
+  return found == handles_.end() ? 0 : found->second;
+}
+
+Status Sender::Handle(const Stored& message) {
+  const uint32_t number = ByHandle(message.handle);
+  if (number == 0) return {};
+  Stream& stream = streams_.at(number);
+  if (message.seq >= stream.reach) return Contradiction("packets that were not sent");
+  Release(number, stream, message.seq + 1);
+  SayEnds();
+  return {};
+}
+
+Status Sender::Handle(const Gap& message) {
+  const uint32_t number = ByHandle(message.handle);
+  if (number == 0) return {};
+  Stream& stream = streams_.at(number);
+  if (message.last < message.first || message.last >= stream.reach) {
+    return Contradiction("a gap in what was not sent");
+  }
+  if (message.first < stream.stored) {
+    SayLost(stream, message.first, std::min(message.last, stream.stored - 1), "stored_and_gone");
+  }
+  // What came behind it is sent again, too; the relay knows what it has.
+  if (message.last >= stream.stored) {
+    stream.sent = std::min(stream.sent, std::max(message.first, stream.stored));
+  }
+  return {};
+}
+
+void Sender::SayLost(const Stream& stream, uint64_t first, uint64_t last, const char* reason) {
+  Say(PacketsLost{.handle = stream.handle,
+                  .first = first,
+                  .last = last,
+                  .stage = "relay",
+                  .reason = reason});
+}
+
+void Sender::SayEnds() {
+  for (auto& [number, trace] : traces_) {
+    if (!trace.end_wanted || trace.end_asked || trace.ended || !trace.open) continue;
+    if (!MetadataIsStored(trace) || !PacketsAreStored(number)) continue;
+    trace.end_asked = true;
+    Say(weft::stream::EndTrace{.trace = number});
+  }
+}
+
+Status Sender::Handle(const TraceEnded& message) {
+  const auto found = traces_.find(message.trace);
+  if (found == traces_.end() || !found->second.end_asked) return {};
+  found->second.ended = true;
+  return {};
+}
+
+Status Sender::Handle(const Refusal& message) {
+  return Fail(ErrorCode::kPermission, "relay: " + message.reason);
+}
+
+void Sender::SendBeacons(bool all) {
+  if (phase_ != Phase::kWelcome) return;
+  Beacon beacon;
+  for (auto& [number, stream] : streams_) {
+    if (!stream.open || stream.reach == 0 || (!all && !stream.beacon_due)) continue;
+    stream.beacon_due = false;
+    beacon.streams.push_back(
+        {.handle = stream.handle, .last = stream.reach - 1, .time = stream.promise});
+    if (beacon.streams.size() < kMaxBeaconStreams) continue;
+    Say(beacon);
+    beacon.streams.clear();
+  }
+  if (!beacon.streams.empty()) Say(beacon);
+}
+
+}  // namespace weft::stream

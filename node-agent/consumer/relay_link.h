@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// One session with a relay: a Sender (lib/stream), and the two connections that the agent opens for it.
+// When one of them ends both are opened again, with more and more time between the tries; what was not
+// acknowledged is sent again. Nothing here blocks. Used by the service's thread.
+// TLS comes in between the sockets and the Sender, which sees bytes only.
+#ifndef WEFT_NODE_AGENT_CONSUMER_RELAY_LINK_H_
+#define WEFT_NODE_AGENT_CONSUMER_RELAY_LINK_H_
+
+#include <poll.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "lib/base/unique_fd.h"
+#include "lib/stream/sender.h"
+
+namespace weft::consumer {
+
+class RelayLink {
+ public:
+  struct Hooks {
+    // Asks the agent for a connection, the data connection if `data`; Answer has what became of it. An
+    // error: there is no agent now.
+    std::function<Status(bool data)> ask;
+    std::function<void(const std::string&)> notice;  // for people
+  };
+  // `name`: "relay HOST:PORT", for people.
+  RelayLink(stream::Hello hello, std::string name, Hooks hooks)
+      : sender_(std::move(hello)), name_(std::move(name)), hooks_(std::move(hooks)) {}
+  RelayLink(const RelayLink&) = delete;
+  RelayLink& operator=(const RelayLink&) = delete;
+
+  [[nodiscard]] stream::Sender& sender() { return sender_; }
+
+  // All that can be done now. True: something arrived.
+  bool Pump(uint64_t now_ns);
+  // What Pump waits for.
+  void AddPolls(std::vector<pollfd>& polls);
+  // Of the agent; `error` is "" or says why there is no connection.
+  void Answer(bool data, UniqueFd socket, const std::string& error, uint64_t now_ns);
+  // What the agent before was asked it will not answer.
+  void NewAgent();
+
+  // Why there is no session, and for how long; "": there is one.
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+  [[nodiscard]] uint64_t problem_since_ns() const { return problem_since_ns_; }
+
+ private:
+  enum class Phase : uint8_t { kDown, kAsked, kUp };
+
+  void Connect(uint64_t now_ns);
+  Result<bool> Receive();
+  Status SendControl();
+  Status SendData();
+  void Drop(const std::string& why, uint64_t now_ns);
+
+  stream::Sender sender_;
+  std::string name_;
+  Hooks hooks_;
+  Phase phase_ = Phase::kDown;
+  UniqueFd control_;
+  UniqueFd data_;
+  bool data_asked_ = false;
+  bool data_blocked_ = false;     // its socket is full
+  uint64_t since_ns_ = 0;         // of the phase
+  uint64_t retry_ns_ = 0;         // when kDown ends
+  uint64_t backoff_ns_ = 0;
+  uint64_t beacon_ns_ = 0;
+  uint64_t all_beacons_ns_ = 0;
+  std::string problem_ = "not connected yet";
+  uint64_t problem_since_ns_ = 0;
+  std::vector<uint8_t> buffer_;
+};
+
+}  // namespace weft::consumer
+
+#endif  // WEFT_NODE_AGENT_CONSUMER_RELAY_LINK_H_

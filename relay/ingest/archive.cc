@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// See archive.h.
+#include "relay/ingest/archive.h"
+
+#include <algorithm>
+
+#include "lib/ctf/packet_writer.h"
+#include "lib/ctf/uuid.h"
+#include "relay/ingest/limits.h"
+
+namespace weft::ingest {
+namespace {
+
+// One part of a path. A leading dot would hide it, or lead out.
+bool IsPart(std::string_view name) {
+  return !name.empty() && name.size() <= 255 && name.front() != '.' &&
+         std::ranges::all_of(name, [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  c == '-' || c == '_' || c == '.';
+         });
+}
+
+bool IsPath(std::string_view path) {
+  while (!path.empty()) {
+    const size_t slash = std::min(path.find('/'), path.size());
+    if (!IsPart(path.substr(0, slash))) return false;
+    if (slash == path.size()) return true;
+    path.remove_prefix(slash + 1);
+  }
+  return false;
+}
+
+Result<std::string> PathOf(const stream::Hello& who, const stream::OpenTrace& what,
+                           const ctf::Uuid& uuid) {
+  std::string path;
+  for (const std::string* part :
+       {&who.kubernetes_namespace, &who.trace, &what.pod, &what.container}) {
+    if (!IsPart(*part)) return Fail(ErrorCode::kInvalid, "not a name for a folder: " + *part);
+    path += *part + "/";
+  }
+  if (!IsPath(what.path)) return Fail(ErrorCode::kInvalid, "not a name for a folder: " + what.path);
+  return path + ctf::FormatUuid(uuid) + "/" + what.path;
+}
+
+}  // namespace
+
+Result<DiskArchive::Trace*> DiskArchive::Find(uint64_t key) {
+  const auto found = traces_.find(key);
+  if (found == traces_.end()) return Fail(ErrorCode::kClosed, "another session has this trace now");
+  return &found->second;
+}
+
+Result<DiskArchive::Stream*> DiskArchive::FindStream(uint64_t handle) {
+  const auto found = streams_.find(handle);
+  if (found == streams_.end()) {
+    return Fail(ErrorCode::kClosed, "another session has this stream now");
+  }
+  return &found->second;
+}
+
+Result<stream::Archive::OpenedTrace> DiskArchive::OpenTrace(const stream::Hello& who,
+                                                            const stream::OpenTrace& what) {
+  WEFT_ASSIGN(const ctf::Uuid uuid, ctf::ParseUuid(what.uuid));
+  WEFT_ASSIGN(std::string path, PathOf(who, what, uuid));
+  if (const auto old = by_path_.find(path); old != by_path_.end()) CloseTrace(old->second);
+  WEFT_ASSIGN(store::TraceStore store, store::TraceStore::Open(*maker_, path, what.metadata));
+  const uint64_t key = ++last_key_;
+  const uint64_t metadata = store.metadata_bytes();
+  by_path_[path] = key;
+  traces_.emplace(key, Trace{.path = std::move(path),
+                             .labels = {who.kubernetes_namespace, who.trace},
+                             .uuid = uuid,
+                             .open = {},
+                             .store = std::move(store)});
+  return OpenedTrace{.key = key, .metadata = metadata};
+}
+
+Status DiskArchive::WriteMetadata(uint64_t key, uint64_t offset, std::string_view text) {
+  WEFT_ASSIGN(Trace * trace, Find(key));
+  if (offset == trace->store.metadata_bytes()) return trace->store.AppendMetadata(text);
+  return trace->store.OverwriteMetadata(offset, text);
+}
+
+Result<stream::Archive::OpenedStream> DiskArchive::OpenStream(uint64_t key,
+                                                              const stream::OpenStream& what) {
+  WEFT_ASSIGN(Trace * trace, Find(key));
+  if (!IsPart(what.channel)) {
+    return Fail(ErrorCode::kInvalid, "not a name for a file: " + what.channel);
+  }
+  if (trace->open.contains({what.channel, what.cpu})) {
+    return Fail(ErrorCode::kInvalid, "a stream is opened twice: " + what.channel);
+  }
+  if (streams_.size() >= kMaxOpenStreams) return Fail(ErrorCode::kLimit, "too many streams");
+  WEFT_ASSIGN(const size_t number,
+              trace->store.AddStream(what.channel, what.cpu, UINT64_MAX, what.next));
+  trace->open.emplace(what.channel, what.cpu);
+  const uint64_t handle = ++last_key_;
+  const store::StreamState& state = trace->store.state(number);
+  Stream& stream = streams_[handle];
+  stream = {.trace = key, .number = number, .events = what.events};
+  if (!counted_.contains(state.file)) metrics_->Stream(trace->labels);
+  Count(*trace, stream);
+  return OpenedStream{.handle = handle, .next = state.has_packets ? state.last_sequence + 1 : 0};
+}
+
+Status DiskArchive::StorePacket(uint64_t handle, const weft_stream_packet& header, Bytes packet) {
+  WEFT_ASSIGN(Stream * stream, FindStream(handle));
+  WEFT_ASSIGN(Trace * trace, Find(stream->trace));
+  WEFT_ASSIGN(const ctf::PacketInfo info, ctf::ReadPacketInfo(packet));
+  if (info.sequence != header.seq || info.trace_uuid != trace->uuid) {
+    return Fail(ErrorCode::kCorrupt, "a packet of another trace, or with another number");
+  }
+  WEFT_TRY(trace->store.WritePacket(stream->number, packet));
+  stream->events += header.events;
+  metrics_->Packet(trace->labels, packet.size());
+  Count(*trace, *stream);
+  return {};
+}
+
+void DiskArchive::Count(const Trace& trace, const Stream& stream) {
+  const std::string& file = trace.store.state(stream.number).file;
+  const auto found = counted_.find(file);
+  if (found == counted_.end() && counted_.size() >= kMaxCountedStreams) return;
+  uint64_t& counted = found == counted_.end() ? counted_[file] : found->second;
+  if (stream.events <= counted) return;
+  metrics_->Delivered(trace.labels, stream.events - counted);
+  counted = stream.events;
+}
+
+void DiskArchive::Lost(uint64_t handle, const stream::PacketsLost& what) {
+  const auto stream = FindStream(handle);
+  if (!stream) return;
+  const auto trace = Find((*stream)->trace);
+  if (!trace) return;
+  metrics_->PacketsLost((*trace)->labels, what.stage, what.reason, what.last - what.first + 1);
+}
+
+// Live viewers will ask for it.
+void DiskArchive::Promise(uint64_t, uint64_t, uint64_t) {}
+
+void DiskArchive::Report(uint64_t key, const stream::Losses& losses) {
+  const auto trace = Find(key);
+  if (!trace) return;
+  if (reported_.size() >= kMaxCountedStreams && !reported_.contains((*trace)->path)) return;
+  stream::Losses& before = reported_[(*trace)->path];
+  const TraceLabels& labels = (*trace)->labels;
+  const auto add = [](uint64_t& counted, uint64_t now) {
+    const uint64_t more = now > counted ? now - counted : 0;
+    counted += more;
+    return more;
+  };
+  for (const auto& [reason, count] : losses.discarded) {
+    if (const uint64_t more = add(before.discarded[reason], count); more > 0) {
+      metrics_->Discarded(labels, reason, more);
+    }
+  }
+  for (const auto& [name, count] : losses.lost) {
+    const size_t slash = std::min(name.find('/'), name.size());
+    const std::string reason = slash < name.size() ? name.substr(slash + 1) : "";
+    if (const uint64_t more = add(before.lost[name], count); more > 0) {
+      metrics_->Lost(labels, name.substr(0, slash), reason, more);
+    }
+  }
+}
+
+Result<stream::TraceEnded> DiskArchive::EndTrace(uint64_t key) {
+  WEFT_ASSIGN(Trace * trace, Find(key));
+  WEFT_TRY(trace->store.Sync());
+  stream::TraceEnded ended;
+  for (size_t i = 0; i < trace->store.streams(); i++) {
+    ended.packets += trace->store.state(i).packets;
+    ended.bytes += trace->store.state(i).bytes;
+  }
+  return ended;
+}
+
+void DiskArchive::CloseTrace(uint64_t key) {
+  const auto found = traces_.find(key);
+  if (found == traces_.end()) return;
+  std::erase_if(streams_, [key](const auto& entry) { return entry.second.trace == key; });
+  by_path_.erase(found->second.path);
+  traces_.erase(found);
+}
+
+Status DiskArchive::Sync() {
+  Status first;
+  for (auto& [key, trace] : traces_) {
+    Status status = trace.store.Sync();
+    if (first && !status) first = std::move(status);
+  }
+  return first;
+}
+
+}  // namespace weft::ingest

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// What nodes send becomes CTF on the disk, through relay/store, and counts:
+//
+//   DATA_DIR/NAMESPACE/TRACE/POD/CONTAINER/UUID/PATH/metadata, CHANNEL_CPU ...
+//
+// UUID is the CTF trace's: a container that is started again has another one. PATH is what the node says,
+// "ust/uid/1000/64-bit".
+// What is acknowledged was written by write(2): it survives the relay, and with EndTrace the machine.
+// A trace belongs to the session that opened it last. The ingest's thread owns it.
+#ifndef WEFT_RELAY_INGEST_ARCHIVE_H_
+#define WEFT_RELAY_INGEST_ARCHIVE_H_
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "lib/ctf/schema.h"
+#include "lib/stream/receiver.h"
+#include "relay/ingest/metrics.h"
+#include "relay/store/store.h"
+
+namespace weft::ingest {
+
+class DiskArchive : public stream::Archive {
+ public:
+  // Both outlive the archive.
+  DiskArchive(store::FileMaker& maker, Metrics& metrics) : maker_(&maker), metrics_(&metrics) {}
+
+  Result<OpenedTrace> OpenTrace(const stream::Hello& who, const stream::OpenTrace& what) override;
+  Status WriteMetadata(uint64_t trace, uint64_t offset, std::string_view text) override;
+  Result<OpenedStream> OpenStream(uint64_t trace, const stream::OpenStream& what) override;
+  Status StorePacket(uint64_t handle, const weft_stream_packet& header, Bytes packet) override;
+  void Lost(uint64_t handle, const stream::PacketsLost& what) override;
+  void Promise(uint64_t handle, uint64_t last, uint64_t time) override;
+  void Report(uint64_t trace, const stream::Losses& losses) override;
+  Result<stream::TraceEnded> EndTrace(uint64_t trace) override;
+  void CloseTrace(uint64_t trace) override;
+
+  // All that is open on the disk.
+  Status Sync();
+
+ private:
+  struct Trace {
+    std::string path;
+    TraceLabels labels;
+    ctf::Uuid uuid{};
+    std::set<std::pair<std::string, uint32_t>> open;  // channel and CPU
+    store::TraceStore store;
+  };
+  struct Stream {
+    uint64_t trace = 0;
+    size_t number = 0;  // of the store
+    uint64_t events = 0;
+  };
+
+  Result<Trace*> Find(uint64_t key);
+  Result<Stream*> FindStream(uint64_t handle);
+  // The stream holds so many events: counts those that were not counted yet. A stream that was cut back
+  // has fewer than before, for a moment; a counter never falls.
+  void Count(const Trace& trace, const Stream& stream);
+
+  store::FileMaker* maker_;
+  Metrics* metrics_;
+  uint64_t last_key_ = 0;
+  std::map<uint64_t, Trace> traces_;
+  std::map<std::string, uint64_t> by_path_;
+  std::map<uint64_t, Stream> streams_;
+  std::unordered_map<std::string, uint64_t> counted_;         // events, by the stream's file
+  std::unordered_map<std::string, stream::Losses> reported_;  // by the trace's path
+};
+
+}  // namespace weft::ingest
+
+#endif  // WEFT_RELAY_INGEST_ARCHIVE_H_

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// /metrics and /healthz, for scrapers and probes, in a thread of its own.
+#ifndef WEFT_RELAY_INGEST_HTTP_H_
+#define WEFT_RELAY_INGEST_HTTP_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "lib/base/result.h"
+
+namespace weft::ingest {
+
+class HttpServer {
+ public:
+  struct Answers {
+    std::function<std::string()> metrics;
+    std::function<bool()> healthy;
+  };
+  // `address` as "ADDRESS:PORT". The functions are called from the server's thread.
+  static Result<std::unique_ptr<HttpServer>> Start(const std::string& address, Answers answers);
+  // Ends the thread.
+  virtual ~HttpServer() = default;
+
+  [[nodiscard]] virtual std::string address() const = 0;
+};
+
+}  // namespace weft::ingest
+
+#endif  // WEFT_RELAY_INGEST_HTTP_H_

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Limits and times of the relay's listeners, all in one place. lib/stream/limits.h has the protocol's.
+#ifndef WEFT_RELAY_INGEST_LIMITS_H_
+#define WEFT_RELAY_INGEST_LIMITS_H_
+
+#include <chrono>
+#include <cstddef>
+
+namespace weft::ingest {
+
+// Connections of each kind: a node has one session per Trace. Each costs two descriptors and a buffer
+// that is as long as a packet.
+inline constexpr size_t kMaxSessions = 4096;
+// Files that are open at a time, two for a trace with one stream.
+inline constexpr size_t kMaxOpenStreams = 256 * 1024;
+// Streams whose events were counted in this life of the relay: some 100 bytes each.
+inline constexpr size_t kMaxCountedStreams = 1024 * 1024;
+// Who has not said hello by then is not one of ours.
+inline constexpr std::chrono::seconds kHelloTime{10};
+// A node that died without a word is noticed after kKeepIdle + kKeepCount * kKeepInterval seconds.
+inline constexpr int kKeepIdle = 30;
+inline constexpr int kKeepInterval = 10;
+inline constexpr int kKeepCount = 3;
+inline constexpr size_t kControlReadBytes = size_t{64} * 1024;
+inline constexpr int kListenBacklog = 1024;
+
+// The ingest's loop says so often that it lives; /healthz fails when it did not for kSilence.
+inline constexpr std::chrono::milliseconds kBeat{500};
+inline constexpr std::chrono::seconds kSilence{10};
+// After SIGTERM: for the last acknowledgements to leave.
+inline constexpr std::chrono::milliseconds kDrainTime{500};
+
+// HTTP: scrapers and probes.
+inline constexpr size_t kMaxHttpConnections = 64;
+inline constexpr size_t kMaxHttpRequestBytes = size_t{8} * 1024;
+inline constexpr std::chrono::seconds kHttpTime{10};
+
+}  // namespace weft::ingest
+
+#endif  // WEFT_RELAY_INGEST_LIMITS_H_

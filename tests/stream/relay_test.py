@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`weft record --relay`: what the programs emitted, and no more, is CTF at the relay, whoever dies."""
+
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+import unittest
+import urllib.error
+import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "local"))
+
+from weft_local import BUILD, PATIENCE, LocalTest  # noqa: E402
+
+RELAY = BUILD / "bin" / "weft-relay"
+LISTENS = re.compile(r"control (\S+):(\d+) data \S+:(\d+) http \S+:(\d+)")
+SAMPLE = re.compile(r"^(\w+)(?:\{(.*)\})? (\S+)$")
+LABEL = re.compile(r'(\w+)="([^"]*)"')
+
+
+class RelayTest(LocalTest):
+    """A test with a relay whose folder is `relay`; it comes back on the same ports."""
+
+    def setUp(self):
+        super().setUp()
+        (self.folder / "relay").mkdir()
+        self.ports = (0, 0, 0)
+        self.relay = None
+        self.start_relay()
+
+    def start_relay(self):
+        control, data, http = (f"127.0.0.1:{port}" for port in self.ports)
+        self.relay = subprocess.Popen(
+            [str(RELAY), "--data-dir", str(self.folder / "relay"), "--control", control,
+             "--data", data, "--http", http],
+            stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.running.append(self.relay)
+        self.addCleanup(self.relay.stderr.close)
+        line = self.relay.stderr.readline()
+        found = LISTENS.search(line)
+        self.assertIsNotNone(found, line)
+        self.ports = tuple(int(port) for port in found.groups()[1:])
+
+    def kill_relay(self):
+        self.relay.kill()
+        self.relay.wait()
+
+    def command(self, *options, program=None, output="trace"):
+        command = super().command(*options, program=program)
+        at = command.index("-o")
+        command[at:at + 2] = ["--relay", "127.0.0.1:%d:%d" % self.ports[:2]]
+        return command
+
+    def get(self, path):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.ports[2]}{path}", timeout=PATIENCE) as r:
+            return r.read().decode()
+
+    def metric(self, name, **labels):
+        """The sum of a metric over the samples with these labels."""
+        total = 0.0
+        for line in self.get("/metrics").splitlines():
+            sample = SAMPLE.match(line)
+            if not sample or sample.group(1) != name:
+                continue
+            has = dict(LABEL.findall(sample.group(2) or ""))
+            if all(has.get(label) == value for label, value in labels.items()):
+                total += float(sample.group(3))
+        return total
+
+    def assert_exact(self, emitted):
+        """In the relay's CTF is what was emitted, but for what was counted as discarded."""
+        counts = self.counts()
+        self.assertEqual(counts["emitted"], emitted, counts)
+        self.assertEqual(sum(counts["lost"].values()), 0, counts)
+        self.assertEqual(counts["delivered"] + sum(counts["discarded"].values()), emitted, counts)
+        lines, _ = self.babeltrace("relay")
+        self.assertEqual(len(lines), counts["delivered"])
+        self.assert_each_once(lines)
+        return counts
+
+
+class Counts(RelayTest):
+    def test_what_is_emitted_is_stored_and_counted(self):
+        self.record("-e", "emitter:*", "--name", "one",
+                    program=self.emitter("--events", 20000, "--threads", 4, "--children", 3,
+                                         "--texts", 10))
+        emitted = 4 * (4 * 20000 + 10)
+        counts = self.assert_exact(emitted)
+        found = list((self.folder / "relay" / "local" / "one").glob("*/local/*/ust/uid/*/64-bit"))
+        self.assertEqual(len(found), 1, found)
+        trace = {"namespace": "local", "trace": "one"}
+        self.assertEqual(self.metric("weft_events_delivered_total", **trace), counts["delivered"])
+        self.assertEqual(self.metric("weft_events_discarded_total", **trace),
+                         sum(counts["discarded"].values()))
+        self.assertEqual(self.metric("weft_events_lost_total"), 0)
+        self.assertEqual(self.metric("weft_relay_streams_total", **trace), counts["streams"])
+        self.assertEqual(self.metric("weft_relay_packets_total", **trace), counts["packets"])
+        self.assertEqual(self.metric("weft_relay_bytes_total", **trace), counts["bytes"])
+        self.assertEqual(self.get("/healthz"), "ok\n")
+        with self.assertRaises(urllib.error.HTTPError):
+            self.get("/nothing")
+
+    def test_discarded_events_are_counted_at_the_relay(self):
+        self.record("-e", "emitter:*", "--name", "small", "--subbuf-size", "4Ki", "--subbufs", 2,
+                    program=self.emitter("--events", 200000, "--threads", 2))
+        counts = self.assert_exact(400000)
+        discarded = sum(counts["discarded"].values())
+        self.assertGreater(discarded, 0)
+        self.assertEqual(self.metric("weft_events_discarded_total", trace="small"), discarded)
+        self.assertEqual(self.metric("weft_events_delivered_total", trace="small"),
+                         counts["delivered"])
+
+    def test_several_traces_and_recordings(self):
+        (self.folder / "traces.yaml").write_text("""
+apiVersion: weft.dev/v1alpha1
+kind: Trace
+metadata: {name: ticks}
+spec:
+  user: {events: [{name: "emitter:tick"}]}
+---
+apiVersion: weft.dev/v1alpha1
+kind: Trace
+metadata: {name: texts}
+spec:
+  user: {events: [{name: "emitter:text"}]}
+""")
+        for _ in range(2):
+            self.record("-f", self.folder / "traces.yaml",
+                        program=self.emitter("--events", 100, "--texts", 20))
+        self.assertEqual(len(self.babeltrace("relay/local/ticks")[0]), 200)
+        self.assertEqual(len(self.babeltrace("relay/local/texts")[0]), 40)
+
+    def test_ctf_2(self):
+        self.record("-e", "emitter:*", "--ctf", "2", program=self.emitter("--events", 100))
+        trace = next((self.folder / "relay").glob("**/metadata")).parent
+        shown = subprocess.run([BUILD / "bin" / "weft", "view", trace], capture_output=True,
+                               text=True, timeout=PATIENCE, check=True)
+        self.assertEqual(len(shown.stdout.splitlines()), 100)
+
+
+class Deaths(RelayTest):
+    PROGRAM = ("--events", 1500, "--threads", 4, "--children", 3, "--pause-us", 200)
+    EMITTED = 4 * 4 * 1500
+
+    def record_and(self, *actions, rounds=3):
+        weft = self.start("-e", "emitter:*", program=self.emitter(*self.PROGRAM))
+        self.wait_for(lambda: list((self.folder / "relay").glob("**/user_*")))
+        for _ in range(rounds):
+            for action in actions:
+                time.sleep(0.05)
+                action(weft)
+        self.finish(weft)
+        counts = self.assert_exact(self.EMITTED)
+        self.assertEqual(self.metric("weft_relay_packets_lost_total"), 0)
+        self.assertEqual(self.metric("weft_events_delivered_total"), counts["delivered"])
+
+    def restart_relay(self, _=None):
+        self.kill_relay()
+        time.sleep(0.1)
+        self.start_relay()
+
+    def kill_if_it_runs(self, name):
+        def action(weft):
+            if weft.poll() is None:
+                self.kill(weft, name)
+        return action
+
+    def test_relay(self):
+        self.record_and(self.restart_relay)
+
+    def test_consumer(self):
+        self.record_and(self.kill_if_it_runs("weft-consumer"))
+
+    def test_agent(self):
+        self.record_and(self.kill_if_it_runs("weft-agent"))
+
+    def test_all_of_them(self):
+        self.record_and(self.restart_relay, self.kill_if_it_runs("weft-consumer"),
+                        self.kill_if_it_runs("weft-agent"), rounds=2)
+
+    def test_consumer_while_the_relay_is_away(self):
+        def action(weft):
+            self.kill_relay()
+            self.kill_if_it_runs("weft-consumer")(weft)
+            time.sleep(0.1)
+            self.start_relay()
+        self.record_and(action, rounds=2)
+
+    def test_program_ends_while_the_relay_is_away(self):
+        weft = self.start("-e", "emitter:*", program=self.emitter("--events", 3000, "--threads", 2,
+                                                                  "--pause-us", 100))
+        self.wait_for(lambda: list((self.folder / "relay").glob("**/user_*")))
+        self.kill_relay()
+        self.wait_for(self.report.exists)
+        time.sleep(0.3)
+        self.assertIsNone(weft.poll())
+        self.start_relay()
+        self.finish(weft)
+        self.assert_exact(6000)
+
+    def test_relay_that_is_told_to_end_leaves_all_on_the_disk(self):
+        self.record("-e", "emitter:*", program=self.emitter("--events", 1000))
+        self.relay.send_signal(signal.SIGTERM)
+        self.assertEqual(self.relay.wait(timeout=PATIENCE), 0)
+        self.assertEqual(len(self.babeltrace("relay")[0]), 1000)
+
+    def test_relay_that_is_not_there(self):
+        self.kill_relay()
+        _, err = self.record("-e", "emitter:*", program=self.emitter("--events", 10), status=122)
+        self.assertIn("relay 127.0.0.1", err)
+        self.assertIn("refused", err)
+
+
+if __name__ == "__main__":
+    unittest.main()
