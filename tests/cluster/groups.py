@@ -58,15 +58,20 @@ def folders():
     return [top / GROUP for top in sorted(ROOT.iterdir()) if (top / GROUP).is_dir()]
 
 
+def all_groups():
+    """The groups with all those in them, parents after what is in them. os.walk() passes over what
+    goes meanwhile, as the runtime removes groups too."""
+    return [pathlib.Path(path) for top in folders() for path, _, _ in os.walk(top, topdown=False)]
+
+
 def processes():
     """Ids of all processes of the cluster."""
     found = set()
-    for folder in folders():
-        for procs in folder.rglob("cgroup.procs"):
-            try:
-                found.update(int(pid) for pid in procs.read_text().split())
-            except OSError:
-                continue  # the group went meanwhile
+    for group in all_groups():
+        try:
+            found.update(int(pid) for pid in (group / "cgroup.procs").read_text().split())
+        except OSError:
+            continue  # the group went meanwhile
     found.discard(os.getpid())
     return found
 
@@ -88,13 +93,12 @@ def end_processes():
 def remove():
     """Removes the groups. The kernel lets go of a group some time after its last process."""
     deadline = time.monotonic() + PATIENCE
-    while left := folders():
-        for top in left:
-            for folder in sorted([top, *(p for p in top.rglob("*") if p.is_dir())], reverse=True):
-                try:
-                    folder.rmdir()
-                except OSError:
-                    pass
+    while folders():
+        for group in all_groups():
+            try:
+                group.rmdir()
+            except OSError:
+                pass
         if folders():
             if time.monotonic() > deadline:
                 raise TimeoutError(f"control groups stay: {' '.join(map(str, folders()))}")

@@ -54,6 +54,21 @@ class Life(unittest.TestCase):
         self.assertIn("nothing is left behind", dev("cluster", "down").stdout)
         self.assertEqual(client.wait(PATIENCE), -signal.SIGKILL)
 
+    def test_a_killed_daemon_comes_back(self):
+        dev("cluster", "up")
+        record = TOP / "build/cluster/node1/pid/kubelet"
+        pid = int(record.read_text())
+        os.kill(pid, signal.SIGKILL)
+        deadline = time.monotonic() + PATIENCE
+        while record.read_text() in ("", f"{pid}\n"):
+            self.assertLess(time.monotonic(), deadline, "the kubelet is not started again")
+            time.sleep(0.1)
+        # It answers: logs come from it.
+        while dev("cluster", "kubectl", "-n", "kube-system", "logs", "deployment/coredns",
+                  check=False).returncode != 0:
+            self.assertLess(time.monotonic(), deadline, "the kubelet does not answer")
+        self.assertIn("kubelet ended with status -9", dev("cluster", "status").stdout)
+
     def test_nothing_runs_after_down(self):
         self.assertEqual(dev("cluster", "status", check=False).stdout, "cluster: down\n")
         self.assertIn("./dev cluster up", dev("cluster", "kubectl", "get", "nodes", check=False).stderr)

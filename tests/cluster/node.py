@@ -4,8 +4,9 @@
 
 cluster.py starts it (through unshare), already in the node's control group, and writes one line to its
 standard input when the network cable is there. It prepares the namespaces, starts the daemons,
-and stays: it holds the namespaces and reaps what the daemons leave (it is their subreaper). It is
-ended by SIGKILL, as all others are. Process ids are the machine's, as tracing tests want them.
+and stays: it holds the namespaces, starts daemons again that end, and reaps what they leave (it is
+their subreaper). It is ended by SIGKILL, as all others are. Process ids are the machine's, as
+tracing tests want them.
 
 The machine stays as it was: whatever the daemons write goes to the state folder, to tmpfs, or
 through an overlay that ends with the namespace.
@@ -19,7 +20,7 @@ import sys
 import time
 
 import daemons
-from settings import CONTAINERD, Node, PATIENCE, POLL, RUN_SIZE
+from settings import BACK_OFF, CONTAINERD, Node, PATIENCE, POLL, RUN_SIZE
 
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -102,29 +103,39 @@ def wait_for_containerd():
         time.sleep(POLL)
 
 
-def start_daemons(node):
-    """Starts all; returns their names by pid."""
-    logs = node.folder / "log"
-    logs.mkdir()
-    names = {}
-    for name, command in daemons.commands(node).items():
-        if name == "kubelet":
-            wait_for_containerd()
-        with open(logs / f"{name}.log", "wb") as log:
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        names[process.pid] = name
-    return names
+class Daemons:
+    """The node's daemons, which are started again when they end, as a service manager does."""
 
+    def __init__(self, node):
+        self.commands = daemons.commands(node)
+        self.logs, self.pids = node.folder / "log", node.folder / "pid"
+        self.logs.mkdir()
+        self.pids.mkdir()
+        self.names = {}  # by pid
 
-def reap(names):
-    """Says when a daemon ends. Never returns."""
-    while True:
-        pid, status = os.wait()
-        if pid in names:
-            code = os.waitstatus_to_exitcode(status)
-            print(f"{names.pop(pid)} ended with status {code}", flush=True)
-            if not names:
-                sys.exit("no daemon is left")
+    def start(self, name):
+        with open(self.logs / f"{name}.log", "ab") as log:
+            process = subprocess.Popen(self.commands[name], stdin=subprocess.DEVNULL, stdout=log,
+                                       stderr=log)
+        self.names[process.pid] = name
+        (self.pids / name).write_text(f"{process.pid}\n")
+
+    def start_all(self):
+        for name in self.commands:
+            if name == "kubelet":
+                wait_for_containerd()
+            self.start(name)
+
+    def reap(self):
+        """Never returns."""
+        while True:
+            pid, status = os.wait()
+            if pid in self.names:
+                name = self.names.pop(pid)
+                print(f"{name} ended with status {os.waitstatus_to_exitcode(status)}; it is started "
+                      "again", flush=True)
+                time.sleep(BACK_OFF)
+                self.start(name)
 
 
 def main(number):
@@ -136,9 +147,10 @@ def main(number):
     if not sys.stdin.readline():
         sys.exit("there is no cable")
     set_up_network(node)
-    names = start_daemons(node)
+    services = Daemons(node)
+    services.start_all()
     node.started.touch()
-    reap(names)
+    services.reap()
 
 
 if __name__ == "__main__":

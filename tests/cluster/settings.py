@@ -42,6 +42,7 @@ DNS_IMAGE = "localhost/weft-test/coredns:1"  # also in manifests/coredns.yaml
 # In seconds; what takes longer hangs. Machines are slow, so these are generous.
 PATIENCE = float(os.environ.get("WEFT_PATIENCE", "240"))
 POLL = 0.1
+BACK_OFF = 1  # before a daemon that ended is started again
 RUN_SIZE = "2g"  # /run of a node, a tmpfs: etcd's data, which 10,000 objects do not fill
 
 
