@@ -35,8 +35,8 @@ TraceSession Example() {
                   .trace_uid = "7e0d3c6e-6a1a-4d31-8f5c-2d3a5b7c9e10",
                   .trace_generation = 3,
                   .relay = {.name = "weft-relay-0",
-                            .control = "weft-relay-0.weft-relay.weft.svc:5342",
-                            .data = "[fd00::1]:5343"},
+                            .control = "weft-relay-0.weft-relay.weft.svc:4460",
+                            .data = "[fd00::1]:4461"},
                   .deadline = "2026-01-02T03:04:05Z"};
   session.spec.record.user.events = {{.name = "shop:*"}};
   session.spec.record.pods.selector.match_labels["app"] = "shop";

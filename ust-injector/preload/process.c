@@ -20,6 +20,8 @@
 #define WEFT_RSEQ_CPU_ID_OFFSET 4
 #define WEFT_RSEQ_FEATURE_MM_CID 28
 
+// Where the webhook mounts the library's volume; it sets WEFT_CONTAINER and no WEFT_DIR.
+#define WEFT_POD_FOLDER "/weft"
 #define WEFT_ARENA_BYTES (256u * 1024u)
 #define WEFT_AT_EMPTY_PATH 0x1000
 #define WEFT_LOCK_TRIES 20000
@@ -194,13 +196,14 @@ static bool is_on_valgrind(void) {
 static bool start(void) {
   weft_anchor = &lone_anchor;
   const char* folder = weft_environment("WEFT_DIR");
+  const char* container = weft_environment("WEFT_CONTAINER");
+  if (folder == NULL && container != NULL) folder = WEFT_POD_FOLDER;
   if (folder == NULL || folder[0] != '/' || weft_auxiliary(AT_SECURE) != 0) return false;
   char* at = weft_process.folder;
   if (!weft_append(&at, at + WEFT_PATH_MAX, folder)) return false;
 
   char path[WEFT_PATH_MAX];
   at = path;
-  const char* container = weft_environment("WEFT_CONTAINER");
   if (container == NULL) container = "local";
   if (!weft_append(&at, path + WEFT_PATH_MAX, folder) ||
       !weft_append(&at, path + WEFT_PATH_MAX, "/") ||

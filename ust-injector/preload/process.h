@@ -25,7 +25,7 @@
 enum weft_process_state {
   WEFT_PROCESS_NEW = 0,
   WEFT_PROCESS_READY = 1,
-  WEFT_PROCESS_OFF = 2,  // WEFT_DIR is not set, or setuid: silent for good
+  WEFT_PROCESS_OFF = 2,  // neither WEFT_DIR nor WEFT_CONTAINER is set, or setuid: silent for good
 };
 
 enum weft_process_filter {
