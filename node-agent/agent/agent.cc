@@ -181,6 +181,11 @@ void Agent::Tick() {
   StopChannels([&](const SessionChannel& c) {
     return c.phase == ChannelPhase::kOn && c.stop_at_ns != 0 && now >= c.stop_at_ns;
   });
+  if (owner_gone_ && owner_gone_ns_ == 0) owner_gone_ns_ = now;
+  if (owner_gone_ && !session_.relay.host.empty() &&
+      std::chrono::nanoseconds(now - owner_gone_ns_) >= kLastRelayWait) {
+    FinishWithoutConsumer("relay", "unreachable");
+  }
   if (owner_gone_ && !quit_sent_) {
     const ipc::Phase phase = session_.phase();
     if (phase == ipc::Phase::kNone || phase == ipc::Phase::kCreated ||
@@ -195,7 +200,7 @@ void Agent::OnConsumerGone(const ipc::ConsumerGone& gone) {
   consumer_reason_ = gone.reason;
   Note("weft-consumer ended (" + gone.reason + ")" +
        (gone.given_up ? " again and again" : " and was started again"));
-  if (gone.given_up) FinishWithoutConsumer();
+  if (gone.given_up) FinishWithoutConsumer("consumer", "failed");
 }
 
 void Agent::OnOwnerGone() {

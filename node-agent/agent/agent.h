@@ -98,7 +98,7 @@ class Agent {
   void StopSession();
   void StopChannels(const std::function<bool(const SessionChannel&)>& which);
   void OnSynced(uint64_t number);
-  void FinishWithoutConsumer();
+  void FinishWithoutConsumer(const std::string& stage, const std::string& reason);
   void AnswerWaiting();
   ipc::SessionState State() const;
   void Note(std::string text);
@@ -137,6 +137,7 @@ class Agent {
   uint64_t handled_ = 0;  // messages: the heartbeat's progress
   bool complete_ = false;
   bool owner_gone_ = false;
+  int64_t owner_gone_ns_ = 0;
   bool quit_sent_ = false;
 };
 

@@ -121,7 +121,7 @@ void Agent::StartSession() {
 
 void Agent::StopSession() {
   StopChannels([](const SessionChannel& channel) { return channel.phase == ChannelPhase::kOn; });
-  if (consumer_given_up_) FinishWithoutConsumer();
+  if (consumer_given_up_) FinishWithoutConsumer("consumer", "failed");
   AnswerWaiting();
 }
 
@@ -159,22 +159,22 @@ void Agent::OnSynced(uint64_t number) {
       });
     ToConsumer([id] { return ipc::StopChannel{id}; });
   }
-  if (consumer_given_up_) FinishWithoutConsumer();
+  if (consumer_given_up_) FinishWithoutConsumer("consumer", "failed");
 }
 
-// The consumer keeps failing: what it did not write is lost, and counted.
-void Agent::FinishWithoutConsumer() {
+// The consumer keeps failing, or its relay is away for good: what was not written is lost, and counted.
+void Agent::FinishWithoutConsumer(const std::string& stage, const std::string& reason) {
   for (SessionChannel& channel : session_.channels) {
     if (channel.phase != ChannelPhase::kStopping ||
         stop_after_sync_.contains(channel.definition.id))
       continue;
-    channel.reported.lost["consumer/failed"] += channel.reported.in_flight;
+    channel.reported.lost[stage + "/" + reason] += channel.reported.in_flight;
     channel.reported.in_flight = 0;
     channel.reported.tail_unknown += processes_.RingsOf(channel.definition.id);
     channel.phase = ChannelPhase::kDrained;
     ForgetRings(channel);
     Note("Trace \"" + channel.definition.trace +
-         "\" ended without its consumer: what was in its buffers is lost");
+         "\" ended without its " + stage + ": what was in its buffers is lost");
   }
   for (auto& [number, client] : clients_) {
     if (!client.waits_for_start) continue;

@@ -38,6 +38,8 @@ inline constexpr size_t kMaxClients = 64;
 inline constexpr size_t kMaxNotices = 64;
 // Text of a CreateSession; lib/api has the limit of one document.
 inline constexpr size_t kMaxTracesBytes = size_t{4} << 20;
+// Nobody waits for the end any more, and a relay does not take what is left: kept for so long.
+inline constexpr std::chrono::seconds kLastRelayWait{60};
 // Connections to relays. Two for every Trace and consumer, of which few are being made at a time.
 inline constexpr size_t kMaxDials = 64;
 inline constexpr std::chrono::seconds kDialTime{5};

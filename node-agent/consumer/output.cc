@@ -97,10 +97,9 @@ Status Output::AddChannel(const ipc::ChannelDefinition& definition, const ClassL
     record_.channels.erase(known);
   }
   channels_.push_back(std::move(channel));
-  Status committed = Commit();
-  // It will be, later: a consumer that dies before begins again with an empty relay's trace.
-  if (!committed && committed.error().code == ErrorCode::kTimeout) return {};
-  return committed;
+  // With a relay, when that has the metadata: the journal says only what is so.
+  commit_due_ = sink_->remote();
+  return commit_due_ ? Status() : Commit();
 }
 
 void Output::RemoveChannel(uint64_t id) {
@@ -167,6 +166,7 @@ bool Output::Round(uint64_t now, uint64_t now_ns, uint64_t& budget) {
     closed = closed || channel->closed();
   }
   if (committing_ && sink_->Done()) (void)FinishCommit();
+  if (commit_due_ && !committing_ && sink_->Done()) (void)Commit();
   if (!pending) {
     pending_since_ns_ = 0;
     if (!committing_) Promise();
@@ -214,6 +214,7 @@ Status Output::StartCommit() {
     }
   });
   committing_ = true;
+  commit_due_ = false;
   pending_since_ns_ = 0;
   return finished;
 }

@@ -155,6 +155,20 @@ TEST_F(StoreTest, GoesOnWhereAKilledProcessStopped) {
   }
 }
 
+TEST_F(StoreTest, PacketsFromANumberOnAreCutOff) {
+  PacketWriter writer{ctf::StreamConfig{}};
+  std::string packets[3];
+  for (std::string& packet : packets) packet = Chars(writer.Finish(0, 100));
+  Open();
+  for (uint64_t before = 0; before <= 3; before++) {
+    Write("t/c_0", packets[0] + packets[1] + packets[2]);
+    TraceStore store = Open();
+    const size_t stream = store.AddStream("c", 0, UINT64_MAX, before).value();
+    EXPECT_EQ(store.state(stream).packets, before);
+    EXPECT_EQ(File("t/c_0").size(), before * packets[0].size());
+  }
+}
+
 TEST_F(StoreTest, MetadataOfEveryVersionIsFoundWholeAgain) {
   for (const auto version : {ctf::Version::k1_8, ctf::Version::k2}) {
     ctf::TraceInfo info{.version = version, .env = ctf::MakeEnv({.hostname = "h\n\n"})};

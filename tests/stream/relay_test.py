@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """`weft record --relay`: what the programs emitted, and no more, is CTF at the relay, whoever dies."""
 
+import json
 import pathlib
+import random
 import re
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import time
@@ -139,6 +143,48 @@ spec:
         shown = subprocess.run([BUILD / "bin" / "weft", "view", trace], capture_output=True,
                                text=True, timeout=PATIENCE, check=True)
         self.assertEqual(len(shown.stdout.splitlines()), 100)
+
+
+class Strangers(RelayTest):
+    """Who connects and is no node: refused, and nobody else notices."""
+
+    def say(self, port, data):
+        """What the relay answers before it ends the connection."""
+        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as s:
+            s.sendall(data)
+            answer = b""
+            try:
+                while part := s.recv(65536):
+                    answer += part
+            except ConnectionResetError:
+                pass
+            return answer
+
+    @staticmethod
+    def message(**members):
+        text = json.dumps(members).encode()
+        return struct.pack("<I", len(text)) + text
+
+    def test_bytes_that_are_no_message(self):
+        rand = random.Random(1)
+        control, data, http = self.ports
+        for port in (control, data, http):
+            for size in (100, 5000):
+                self.say(port, rand.randbytes(size))
+        offer = self.message(type="offer", versions=[1])
+        hello = {"type": "hello", "node": "n", "namespace": "ns", "trace": "t", "trace_uid": "",
+                 "ticket": ""}
+        self.assertIn(b"no version", self.say(control, self.message(type="offer", versions=[9])))
+        self.assertIn(b"refusal", self.say(control, self.message(**hello)))
+        opened = {"type": "open-trace", "trace": 1, "pod": "p", "pod_uid": "", "container": "c",
+                  "uuid": "00000000-0000-4000-8000-000000000000", "path": "../..", "metadata": 0}
+        self.assertIn(b"not a name",
+                      self.say(control, offer + self.message(**hello) + self.message(**opened)))
+        self.assertEqual(list((self.folder / "relay").iterdir()), [])
+        self.assertGreaterEqual(self.metric("weft_relay_refused_sessions_total"), 4)
+        self.record("-e", "emitter:*", program=self.emitter("--events", 1000))
+        self.assert_exact(1000)
+        self.wait_for(lambda: self.metric("weft_relay_sessions") == 0)
 
 
 class Deaths(RelayTest):

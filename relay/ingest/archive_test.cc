@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// What sessions open, cut and store on the disk, and what is counted for it.
+#include "relay/ingest/archive.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include "lib/ctf/packet_writer.h"
+#include "lib/ctf/test_trace.h"
+#include "lib/ctf/uuid.h"
+
+namespace weft::ingest {
+namespace {
+
+class ArchiveTest : public ::testing::Test {
+ protected:
+  ArchiveTest() : maker(UniqueFd(::open(folder.path().c_str(), O_DIRECTORY | O_RDONLY))) {}
+
+  stream::OpenTrace What(uint64_t metadata = 0) const {
+    return {.trace = 1,
+            .pod = "pod-0",
+            .pod_uid = "",
+            .container = "app",
+            .uuid = ctf::FormatUuid(uuid),
+            .path = "ust/uid/1/64-bit",
+            .metadata = metadata};
+  }
+  stream::OpenStream Stream(uint64_t next = 0, uint64_t events = 0) const {
+    return {.trace = 1, .stream = 1, .channel = "user", .cpu = 3, .next = next, .events = events};
+  }
+  Status Store(uint64_t handle, uint64_t seq, uint32_t events) {
+    ctf::PacketWriter writer({.trace_uuid = uuid, .first_sequence = seq});
+    return archive.StorePacket(handle, {.stream_handle = handle, .seq = seq, .events = events},
+                               writer.Finish(0, 100));
+  }
+  std::string File(const std::string& name) {
+    return ctf::ReadAll(folder.path() + "/ns/t/pod-0/app/" + ctf::FormatUuid(uuid) +
+                        "/ust/uid/1/64-bit/" + name);
+  }
+  bool Counted(const std::string& sample) {
+    return metrics.Text().find(sample + "\n") != std::string::npos;
+  }
+
+  ctf::TempFolder folder;
+  store::DirectoryFileMaker maker;
+  Metrics metrics;
+  DiskArchive archive{maker, metrics};
+  const ctf::Uuid uuid{1, 2, 3};
+  const stream::Hello who{
+      .node = "n", .kubernetes_namespace = "ns", .trace = "t", .trace_uid = "", .ticket = ""};
+};
+
+TEST_F(ArchiveTest, ATraceIsAFolderOfItsPodAndContainer) {
+  const auto trace = archive.OpenTrace(who, What());
+  ASSERT_TRUE(trace) << trace.error().message;
+  ASSERT_TRUE(archive.WriteMetadata(trace->key, 0, "range 1\n\n"));
+  ASSERT_TRUE(archive.WriteMetadata(trace->key, 6, "2"));
+  EXPECT_FALSE(archive.WriteMetadata(trace->key, 10, "x"));
+  const auto stream = archive.OpenStream(trace->key, Stream());
+  ASSERT_TRUE(stream);
+  EXPECT_EQ(stream->next, 0U);
+  ASSERT_TRUE(Store(stream->handle, 0, 5));
+  EXPECT_EQ(File("metadata"), "range 2\n\n");
+  EXPECT_EQ(File("user_3").size(), 84U);
+  EXPECT_EQ(archive.EndTrace(trace->key)->packets, 1U);
+  EXPECT_TRUE(Counted("weft_events_delivered_total{namespace=\"ns\",trace=\"t\"} 5"));
+}
+
+TEST_F(ArchiveTest, WhatTheNodeDoesNotKnowToBeStoredIsCutOff) {
+  auto trace = archive.OpenTrace(who, What());
+  ASSERT_TRUE(archive.WriteMetadata(trace->key, 0, "one\n\ntwo\n\n"));
+  auto stream = archive.OpenStream(trace->key, Stream());
+  for (uint64_t seq = 0; seq < 3; seq++) ASSERT_TRUE(Store(stream->handle, seq, 10));
+  const uint64_t old = stream->handle;
+  trace = archive.OpenTrace(who, What(5));
+  EXPECT_EQ(trace->metadata, 5U);
+  EXPECT_EQ(File("metadata"), "one\n\n");
+  stream = archive.OpenStream(trace->key, Stream(1, 10));
+  EXPECT_EQ(stream->next, 1U);
+  EXPECT_EQ(File("user_3").size(), 84U);
+  // The session before has nothing to say any more.
+  EXPECT_EQ(Store(old, 1, 10).error().code, ErrorCode::kClosed);
+  // A counter does not fall, and counts nothing twice.
+  EXPECT_TRUE(Counted("weft_events_delivered_total{namespace=\"ns\",trace=\"t\"} 30"));
+  ASSERT_TRUE(Store(stream->handle, 1, 15));
+  ASSERT_TRUE(Store(stream->handle, 2, 10));
+  EXPECT_TRUE(Counted("weft_events_delivered_total{namespace=\"ns\",trace=\"t\"} 35"));
+}
+
+TEST_F(ArchiveTest, ARelayThatStartsAgainCountsWhatWasStoredBefore) {
+  const auto trace = archive.OpenTrace(who, What());
+  ASSERT_TRUE(archive.OpenStream(trace->key, Stream(0, 40)));
+  EXPECT_TRUE(Counted("weft_events_delivered_total{namespace=\"ns\",trace=\"t\"} 40"));
+}
+
+TEST_F(ArchiveTest, LossesAreTotals) {
+  const auto trace = archive.OpenTrace(who, What());
+  for (const uint64_t full : {3, 3, 2, 7}) {
+    archive.Report(trace->key,
+                   {.trace = 1, .discarded = {{"full", full}}, .lost = {{"store/write", 1}}});
+  }
+  archive.Report(trace->key, {.trace = 1, .discarded = {{"no \"word\"", 1}}, .lost = {}});
+  const std::string labels = "{namespace=\"ns\",reason=\"full\",trace=\"t\"} 7";
+  EXPECT_TRUE(Counted("weft_events_discarded_total" + labels)) << metrics.Text();
+  EXPECT_TRUE(Counted(
+      "weft_events_lost_total{namespace=\"ns\",reason=\"write\",stage=\"store\",trace=\"t\"} 1"));
+  EXPECT_NE(metrics.Text().find("reason=\"other\""), std::string::npos);
+}
+
+TEST_F(ArchiveTest, NoNameLeadsOutOfTheFolder) {
+  const auto refused = [this](const auto& change) {
+    stream::Hello hello = who;
+    stream::OpenTrace what = What();
+    change(hello, what);
+    return !archive.OpenTrace(hello, what).has_value();
+  };
+  EXPECT_TRUE(refused([](auto& hello, auto&) { hello.kubernetes_namespace = ".."; }));
+  EXPECT_TRUE(refused([](auto& hello, auto&) { hello.trace = "a/b"; }));
+  EXPECT_TRUE(refused([](auto&, auto& what) { what.pod = ""; }));
+  EXPECT_TRUE(refused([](auto&, auto& what) { what.container = std::string("a\0b", 3); }));
+  EXPECT_TRUE(refused([](auto&, auto& what) { what.uuid = "../../x"; }));
+  for (const char* path : {"", "/", "a/", "/a", "a//b", "a/../b", ".a"}) {
+    EXPECT_TRUE(refused([path](auto&, auto& what) { what.path = path; })) << path;
+  }
+  const auto trace = archive.OpenTrace(who, What());
+  stream::OpenStream stream = Stream();
+  stream.channel = "../x";
+  EXPECT_FALSE(archive.OpenStream(trace->key, stream));
+}
+
+TEST_F(ArchiveTest, APacketOfAnotherTraceOrWithAnotherNumberIsRefused) {
+  const auto trace = archive.OpenTrace(who, What());
+  const auto stream = archive.OpenStream(trace->key, Stream());
+  EXPECT_FALSE(archive.OpenStream(trace->key, Stream())) << "opened twice";
+  ctf::PacketWriter other({.trace_uuid = {9}});
+  EXPECT_FALSE(archive.StorePacket(stream->handle, {.seq = 0}, other.Finish(0, 1)));
+  ctf::PacketWriter own({.trace_uuid = uuid, .first_sequence = 1});
+  EXPECT_FALSE(archive.StorePacket(stream->handle, {.seq = 0}, own.Finish(0, 1)));
+  const std::vector<uint8_t> bytes(100, 1);
+  EXPECT_FALSE(archive.StorePacket(stream->handle, {.seq = 0}, bytes));
+  EXPECT_FALSE(archive.StorePacket(99, {.seq = 0}, bytes));
+  EXPECT_EQ(File("user_3"), "");
+}
+
+}  // namespace
+}  // namespace weft::ingest
