@@ -25,6 +25,7 @@ import inside
 import machine
 import pki
 import programs
+import storage
 from settings import (DNS_IMAGE, HERE, MACHINE, MAX_NODES, Node, PATIENCE,
                       PAUSE_IMAGE, POLL, READY, STATE, TOP)
 
@@ -139,6 +140,7 @@ def start(count):
         progress.wait_for(f"{node.name} ready", lambda node=node: succeeds(
             "wait", "--for=condition=Ready", f"node/{node.name}", "--timeout=1s"), nodes)
     inside.kubectl("apply", "-f", HERE / "manifests/coredns.yaml")
+    inside.kubectl("apply", "-f", "-", input=storage.make(nodes))
     progress.wait_for("cluster DNS ready", lambda: succeeds(
         "-n", "kube-system", "rollout", "status", "deployment/coredns", "--timeout=1s"), nodes)
     progress.wait_for("default service account", lambda: succeeds(

@@ -89,6 +89,19 @@ class Cluster(ClusterTest):
         self.assertEqual(self.logs_of_ended(name, "reader").split()[0],
                          hashlib.sha256(data).hexdigest())
 
+    def test_claim_gets_a_volume_that_anybody_may_write(self):
+        """As the relay's, which runs as no root."""
+        name = self.namespace("volumes", RESTRICTED)
+        claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"},
+                 "spec": {"accessModes": ["ReadWriteOnce"],
+                          "resources": {"requests": {"storage": "10Gi"}}}}
+        volume = {"/data": {"persistentVolumeClaim": {"claimName": "data"}}}
+        for pod_name, command in (("writer", "echo kept >/data/file"), ("reader", "cat /data/file")):
+            self.apply(claim, pod(pod_name, "shell", command=["sh", "-c", command], mounts=volume,
+                                  securityContext={"fsGroup": 65532}), namespace=name)
+            said = self.logs_of_ended(name, pod_name)
+        self.assertEqual(said, "kept\n")
+
     def test_wrong_field_of_a_trace_is_refused_by_name(self):
         kubectl("apply", "-f", CRDS)
         kubectl("wait", "--for=condition=Established", "crd/traces.weft.dev",

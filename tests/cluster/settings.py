@@ -44,6 +44,8 @@ PATIENCE = float(os.environ.get("WEFT_PATIENCE", "240"))
 POLL = 0.1
 BACK_OFF = 1  # before a daemon that ended is started again
 RUN_SIZE = "2g"  # /run of a node, a tmpfs: etcd's data, which 10,000 objects do not fill
+VOLUMES_PER_NODE = 4  # as many claims as a test of one node makes
+VOLUME_SIZE = "100Gi"  # said, not enforced
 
 
 @dataclasses.dataclass(frozen=True)
