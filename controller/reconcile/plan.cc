@@ -166,8 +166,9 @@ class Planner {
 
   void FillStatus() {
     api::TraceStatus& status = plan_.status;
-    status.relay = s_.relay.name;
-    if (status.segments.empty())
+    // Assigned with the first session.
+    if (sessions_ > 0) status.relay = s_.relay.name;
+    if (sessions_ > 0 && status.segments.empty())
       status.segments.push_back({.relay = s_.relay.name, .from = kube::FormatTime(s_.now)});
     if (s_.problem.empty()) status.pods = CountPods(s_, selected_);
     // A session that is gone took its counts with it; what was counted stays.

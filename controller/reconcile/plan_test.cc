@@ -106,6 +106,8 @@ TEST_F(Life, FromFirstSightToRecording) {
   EXPECT_EQ(plan.status.phase, Phase::kPending);
   EXPECT_EQ(plan.status.pods.matched, 4);
   EXPECT_EQ(ReadyReason(), "WaitingForNodes");
+  EXPECT_EQ(plan.status.relay, "weft-relay-0");
+  EXPECT_EQ(plan.status.segments.size(), 1u);
   EXPECT_TRUE(api::IsTrue(plan.status.conditions, api::kConditionAccepted));
 
   Say(0, "Ready");
@@ -124,6 +126,7 @@ TEST_F(Life, MatchingNothingIsSaid) {
   EXPECT_TRUE(plan.apply.empty());
   EXPECT_EQ(plan.status.phase, Phase::kPending);
   EXPECT_EQ(ReadyReason(), "NoPods");
+  EXPECT_EQ(plan.status.relay, "");
   EXPECT_EQ(Reasons(plan), "NoPods ");
   AddPod("a", "n1");
   EXPECT_EQ(Step().apply.size(), 1u);

@@ -117,9 +117,10 @@ TypePtr<TraceStatus> StatusSchema() {
        MakeField("startTime", &T::start_time, Time(), "When recording began."),
        MakeField("deadline", &T::deadline, Time(), "When it will end: start plus duration."),
        MakeField("completionTime", &T::completion_time, Time(), "When it ended."),
-       MakeField("pods", &T::pods, PodsSchema(), "The pods, counted."),
+       MakeField("pods", &T::pods, PodsSchema(), "The pods, counted.", kAlways),
        MakeField("events", &T::events, EventsSchema(),
-                 "The events, counted. recorded = delivered + overwritten + lost + in flight."),
+                 "The events, counted. recorded = delivered + overwritten + lost + in flight.",
+                 kAlways),
        MakeField("segments", &T::segments, ListOf(SegmentSchema(), limits::kSegments),
                  "The relays that have had the Trace, in order.")}));
   return schema;

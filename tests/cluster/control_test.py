@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The Kubernetes side of weft on a real cluster: the chart, the webhook, the controller. Relay and agent
+have no images here; what an agent says, the test says, with the agent's own token."""
+
+import json
+import tempfile
+import time
+import unittest
+
+from weft_cluster import RESTRICTED, TOP, ClusterTest, client, dev, kubectl
+
+INJECT = {"weft.dev/inject": "enabled"}
+
+
+def get(namespace, kind, *names, **more):
+    return json.loads(kubectl("-n", namespace, "get", kind, *names, "-o", "json", **more).stdout)
+
+
+def trace(name, app, **spec):
+    return {"apiVersion": "weft.dev/v1alpha1", "kind": "Trace", "metadata": {"name": name},
+            "spec": {"pods": {"selector": {"matchLabels": {"app": app}}},
+                     "user": {"events": [{"name": "shop:*"}]}, **spec}}
+
+
+def condition(kind):
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return {"type": kind, "status": "True", "reason": kind, "message": "", "lastTransitionTime": now}
+
+
+def variables(pod):
+    return {v["name"]: v.get("value") for v in pod["spec"]["containers"][0].get("env", [])}
+
+
+class Control(ClusterTest):
+    LOADED = ("weft-controller", "weft-webhook", "shell")
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        dev("cluster", "helm", "install", "weft", TOP / "charts/weft", "--namespace", "weft",
+            "--create-namespace", "--set", "relay.storage.persistent=false,image.pullPolicy=Never")
+        for name in ("weft-controller", "weft-webhook"):
+            kubectl("-n", "weft", "rollout", "status", f"deployment/{name}", "--timeout=120s")
+
+    def injected_namespace(self, name):
+        self.namespace(name, RESTRICTED | INJECT)
+        self.wait_for(lambda: get(name, "configmap", "-l", "weft.dev/library=current")["items"],
+                      "the library does not come")
+        return name
+
+    def condition_of(self, namespace, name, kind):
+        conditions = get(namespace, "trace", name).get("status", {}).get("conditions", [])
+        return next((c for c in conditions if c["type"] == kind), {"reason": None})
+
+    def wait_for_reason(self, namespace, name, reason, kind="Ready"):
+        self.wait_for(lambda: self.condition_of(namespace, name, kind)["reason"] == reason,
+                      f"{name} is not {reason}")
+
+    def events(self, namespace, name):
+        return [e["reason"] for e in get(namespace, "events.v1.events.k8s.io")["items"]
+                if e["regarding"]["name"].startswith(name)]
+
+    def agent_config(self):
+        """kubectl's flag to be the agent of this node: a token that is bound to its pod."""
+        agents = get("weft", "pods", "-l", "app.kubernetes.io/component=agent")["items"]
+        token = kubectl("-n", "weft", "create", "token", "weft-agent", "--bound-object-kind=Pod",
+                        f"--bound-object-name={agents[0]['metadata']['name']}").stdout
+        config = json.loads(kubectl("config", "view", "--raw", "-o", "json").stdout)
+        config["users"][0]["user"] = {"token": token.strip()}
+        file = tempfile.NamedTemporaryFile("w", suffix=".conf")
+        self.addCleanup(file.close)
+        json.dump(config, file)
+        file.flush()
+        return f"--kubeconfig={file.name}"
+
+    def say(self, namespace, session, status, **more):
+        return kubectl(self.agent_config(), "-n", namespace, "patch", "tracesession", session,
+                       "--subresource=status", "--type=merge", "-p",
+                       json.dumps({"status": status} | more.pop("other", {})), **more)
+
+    def test_a_pod_gets_the_library_and_stays_what_it_was(self):
+        name = self.injected_namespace("inject")
+        plain = client("plain", labels={"app": "a"})
+        taken = client("taken")
+        taken["spec"]["containers"][0]["env"] = [{"name": "LD_PRELOAD", "value": "/other.so"}]
+        refusing = client("refusing", labels={"weft.dev/inject": "disabled"})
+        optional = client("optional")
+        reference = {"name": "none", "key": "none", "optional": True}
+        optional["spec"]["containers"][0]["env"] = [
+            {"name": "LD_PRELOAD", "valueFrom": {"configMapKeyRef": reference}}]
+        self.apply(plain, taken, refusing, optional, namespace=name)
+        for pod in ("plain", "taken", "refusing", "optional"):
+            self.wait_for_pod(name, pod)
+        maps = kubectl("-n", name, "exec", "plain", "--", "cat", "/proc/self/maps").stdout
+        self.assertIn("/libweft.so", maps)
+        self.assertEqual(variables(get(name, "pod", "plain")),
+                         {"LD_PRELOAD": "/weft/libweft.so", "WEFT_CONTAINER": "main"})
+        self.assertEqual(get(name, "pod", "plain")["status"]["qosClass"], "BestEffort")
+        self.assertEqual(variables(get(name, "pod", "taken"))["LD_PRELOAD"],
+                         "/other.so:/weft/libweft.so")
+        self.assertEqual(variables(get(name, "pod", "refusing")), {})
+        self.assertEqual(variables(get(name, "pod", "optional")), {"LD_PRELOAD": None})
+        self.wait_for(lambda: "OptionalPreload" in self.events(name, "optional"), "no Event")
+
+    def test_pods_of_other_namespaces_stay_as_they_are(self):
+        other = self.namespace("not-labelled", RESTRICTED)
+        self.apply(client("plain"), namespace=other)
+        self.assertEqual(variables(get(other, "pod", "plain")), {})
+        own = client("own", labels=INJECT)
+        self.apply(own, namespace="weft")
+        self.assertEqual(variables(get("weft", "pod", "own")), {})
+
+    def test_the_life_of_a_trace(self):
+        name = self.injected_namespace("life")
+        old = client("old", labels={"app": "shop", "weft.dev/inject": "disabled"})
+        self.apply(client("new", labels={"app": "shop"}), old, namespace=name)
+        self.wait_for_pod(name, "new")
+        self.wait_for_pod(name, "old")
+        self.apply(trace("t", "shop"), namespace=name)
+        self.wait_for_reason(name, "t", "WaitingForNodes")
+        session, = get(name, "tracesession", "--field-selector=spec.nodeName=node1")["items"]
+        made = get(name, "trace", "t")
+        self.assertEqual(session["spec"]["traceUid"], made["metadata"]["uid"])
+        self.assertEqual(made["status"]["pods"]["matched"], 2)
+        self.assertEqual([s["reason"] for s in made["status"]["pods"]["skipped"]],
+                         ["InjectionDisabled"])
+
+        self.say(name, session["metadata"]["name"],
+                 {"observedGeneration": 1, "phase": "Recording", "conditions": [condition("Ready")],
+                  "pods": {"matched": 1, "traced": 1}, "events": {"recorded": 7, "delivered": 5}})
+        kubectl("-n", name, "wait", "--for=condition=Ready", "trace/t", "--timeout=60s")
+        recording = get(name, "trace", "t")["status"]
+        self.assertEqual((recording["phase"], recording["pods"]["traced"]), ("Recording", 1))
+        self.assertEqual(recording["events"]["delivered"], 5)
+        self.assertIn("Recording", self.events(name, "t"))
+
+        kubectl("-n", name, "delete", "trace", "t", "--wait=false")
+        self.wait_for(lambda: get(name, "tracesession", session["metadata"]["name"])["spec"]["state"]
+                      == "Draining", "nobody is told to drain")
+        self.say(name, session["metadata"]["name"],
+                 {"observedGeneration": 2, "phase": "Completed", "conditions": [condition("Drained")]})
+        self.wait_for(lambda: not get(name, "trace")["items"], "the Trace does not go")
+        self.wait_for(lambda: not get(name, "tracesession")["items"], "its session does not go")
+        self.assertNotIn("NotDrained", self.events(name, "t"))
+
+    def test_a_deleted_trace_waits_for_no_silent_node_for_ever(self):
+        name = self.injected_namespace("silent")
+        self.apply(client("p", labels={"app": "shop"}), namespace=name)
+        self.wait_for_pod(name, "p")
+        self.apply(trace("t", "shop"), namespace=name)
+        self.wait_for_reason(name, "t", "WaitingForNodes")
+        kubectl("-n", name, "delete", "trace", "t", "--timeout=200s")
+        self.assertIn("NotDrained", self.events(name, "t"))
+
+    def test_duration_ends_a_trace(self):
+        name = self.injected_namespace("duration")
+        self.apply(client("p", labels={"app": "shop"}), namespace=name)
+        self.wait_for_pod(name, "p")
+        self.apply(trace("t", "shop", duration="3s"), namespace=name)
+        self.wait_for_reason(name, "t", "WaitingForNodes")
+        session, = get(name, "tracesession")["items"]
+        self.say(name, session["metadata"]["name"],
+                 {"observedGeneration": 1, "phase": "Recording", "conditions": [condition("Ready")]})
+        self.wait_for(lambda: get(name, "tracesession")["items"][0]["spec"]["state"] == "Draining",
+                      "it does not end")
+        self.assertTrue(get(name, "tracesession")["items"][0]["spec"]["deadline"])
+        self.say(name, session["metadata"]["name"],
+                 {"observedGeneration": 3, "phase": "Completed", "conditions": [condition("Drained")]})
+        self.wait_for_reason(name, "t", "Completed")
+
+    def test_bad_input(self):
+        name = self.injected_namespace("bad")
+        wrong = trace("wrong", "shop", user={"events": [{"nmae": "a:b"}]})
+        refused = self.apply(wrong, namespace=name, check=False).stderr
+        self.assertRegex(refused, r"spec\.user\.events\[0\].*nmae")
+        filtered = trace("filtered", "shop", filter="a >")
+        self.apply(filtered, trace("nobody", "nobody"), namespace=name)
+        self.wait_for_reason(name, "nobody", "NoPods")
+        self.wait_for_reason(name, "filtered", "InvalidSpec", "Accepted")
+        self.assertIn("spec.filter", self.condition_of(name, "filtered", "Accepted")["message"])
+        self.assertEqual(get(name, "tracesession")["items"], [])
+
+    def test_an_agent_writes_its_own_nodes_status_only(self):
+        name = self.injected_namespace("policy")
+        relay = {"name": "r", "control": "r:1", "data": "r:2"}
+        session = {"apiVersion": "weft.dev/v1alpha1", "kind": "TraceSession",
+                   "metadata": {"name": "foreign"},
+                   "spec": {"nodeName": "other", "traceName": "x", "traceGeneration": 1,
+                            "traceUid": "7e0d3c6e-6a1a-4d31-8f5c-2d3a5b7c9e10", "state": "Active",
+                            "relay": relay, "record": {"user": {"events": [{"name": "a:*"}]}}}}
+        own = json.loads(json.dumps(session))
+        own["metadata"]["name"] = "own"
+        own["spec"]["nodeName"] = "node1"
+        self.apply(session, own, namespace=name)
+        status = {"phase": "Recording"}
+        self.say(name, "own", status)
+        for other in ({}, {"spec": {"nodeName": "node1"}}):
+            refused = self.say(name, "foreign", status, other=other, check=False)
+            self.assertIn("own node's sessions only", refused.stderr)
+        refused = kubectl("-n", name, "patch", "tracesession", "own", "--type=merge", "-p",
+                          '{"spec":{"nodeName":"other"}}', check=False)
+        self.assertIn("cannot be changed", refused.stderr)
+
+    def test_with_weft_away_pods_start_and_run_on(self):
+        name = self.injected_namespace("away")
+        self.apply(client("before"), namespace=name)
+        self.wait_for_pod(name, "before")
+        kubectl("-n", "weft", "scale", "deployment/weft-webhook", "--replicas=0")
+        self.addCleanup(kubectl, "-n", "weft", "rollout", "status", "deployment/weft-webhook")
+        self.addCleanup(kubectl, "-n", "weft", "scale", "deployment/weft-webhook", "--replicas=1")
+        self.wait_for(lambda: not get("weft", "pods", "-l", "app.kubernetes.io/component=webhook")
+                      ["items"], "the webhook does not end")
+        self.apply(client("without"), namespace=name)
+        self.wait_for_pod(name, "without")
+        self.assertEqual(variables(get(name, "pod", "without")), {})
+        kubectl("-n", name, "delete", "configmap", "-l", "weft.dev/library")
+        kubectl("-n", name, "exec", "before", "--", "true")
+
+
+if __name__ == "__main__":
+    unittest.main()
