@@ -115,8 +115,8 @@ TEST(RelayAddress, HasPortsOfItsOwnOrTheUsualOnes) {
   EXPECT_EQ(parsed("10.0.0.1:7000"), "10.0.0.1 7000 7001");
   EXPECT_EQ(parsed("h:7000:80"), "h 7000 80");
   EXPECT_EQ(parsed("[::1]:7000"), "::1 7000 7001");
-  for (const char* wrong : {"", ":1", "h:", "h:x", "h:0", "h:70000", "h:65535", "h:1:2:3", "[::1",
-                            "[::1]7", "h:1:"}) {
+  for (const char* wrong :
+       {"", ":1", "h:", "h:x", "h:0", "h:70000", "h:65535", "h:1:2:3", "[::1", "[::1]7", "h:1:"}) {
     EXPECT_EQ(parsed(wrong), "wrong") << wrong;
   }
 }

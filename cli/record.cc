@@ -148,8 +148,8 @@ class Recording {
   // Where the traces go: the absolute path of a folder that was made, or, with a relay, nowhere here.
   Result<std::string> MakeOutput() {
     if (!options_.relay.empty()) return std::string();
-    return PrepareOutput(
-        options_.output.empty() ? DefaultOutput(traces_.front().metadata.name) : options_.output);
+    return PrepareOutput(options_.output.empty() ? DefaultOutput(traces_.front().metadata.name)
+                                                 : options_.output);
   }
 
   int Prepare(const std::string& programs, const InstallTree& tree) {

@@ -309,9 +309,9 @@ struct Exit {};
 
 // Answered by SessionState or Refused, after the session is on disk.
 struct CreateSession {
-  UniqueFd traces;          // a file: Trace YAML or JSON, one or several documents
-  std::string file;         // what to call it in diagnostics
-  std::string output;       // absolute path of the folder, which exists; "": there is a relay
+  UniqueFd traces;     // a file: Trace YAML or JSON, one or several documents
+  std::string file;    // what to call it in diagnostics
+  std::string output;  // absolute path of the folder, which exists; "": there is a relay
   RelayAddress relay;
   std::string ctf_version;  // "1.8" or "2"
   std::string programs;

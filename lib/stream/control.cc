@@ -103,9 +103,9 @@ void Fields(A& a, Refusal& m) {
 
 // In the order of Message's alternatives.
 constexpr std::array<std::string_view, std::variant_size_v<Message>> kNames = {
-    "offer",      "hello",        "open-trace",   "metadata",        "open-stream",   "beacon",
-    "losses",     "packets-lost", "end-trace",    "chosen",          "welcome",       "trace-opened",
-    "metadata-stored", "stream-opened", "stored", "gap", "trace-ended", "refusal"};
+    "offer",           "hello",         "open-trace", "metadata", "open-stream", "beacon",
+    "losses",          "packets-lost",  "end-trace",  "chosen",   "welcome",     "trace-opened",
+    "metadata-stored", "stream-opened", "stored",     "gap",      "trace-ended", "refusal"};
 
 // --- writing ---------------------------------------------------------------------------------
 

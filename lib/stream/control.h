@@ -157,10 +157,9 @@ struct Refusal {
   std::string reason;
 };
 
-using Message =
-    std::variant<Offer, Hello, OpenTrace, Metadata, OpenStream, Beacon, Losses, PacketsLost,
-                 EndTrace, Chosen, Welcome, TraceOpened, MetadataStored, StreamOpened, Stored, Gap,
-                 TraceEnded, Refusal>;
+using Message = std::variant<Offer, Hello, OpenTrace, Metadata, OpenStream, Beacon, Losses,
+                             PacketsLost, EndTrace, Chosen, Welcome, TraceOpened, MetadataStored,
+                             StreamOpened, Stored, Gap, TraceEnded, Refusal>;
 
 // Appends the message with its length. kInvalid: text that is no UTF-8; kLimit: too long.
 Status Append(const Message& message, std::string& out);

@@ -18,7 +18,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   (void)receiver.ReceiveControl(bytes);
   receiver.Flush();
 
-  Sender sender({.node = "n", .kubernetes_namespace = "ns", .trace = "t", .trace_uid = "", .ticket = ""});
+  Sender sender(
+      {.node = "n", .kubernetes_namespace = "ns", .trace = "t", .trace_uid = "", .ticket = ""});
   const uint32_t trace = sender.AddTrace(
       {.pod = "p", .pod_uid = "", .container = "c", .uuid = "id", .path = "ust"}, 0);
   const uint32_t stream = sender.AddStream(trace, "user", 0, 0, 0);

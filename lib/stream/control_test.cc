@@ -22,7 +22,8 @@ TEST(Control, GoldenBytes) {
 TEST(Control, EveryMessageComesBackAsItWas) {
   const std::vector<Message> all = {
       Offer{.versions = {1, 2}},
-      Hello{.node = "n", .kubernetes_namespace = "ns", .trace = "t", .trace_uid = "u", .ticket = "x"},
+      Hello{
+          .node = "n", .kubernetes_namespace = "ns", .trace = "t", .trace_uid = "u", .ticket = "x"},
       OpenTrace{.trace = 1,
                 .pod = "p",
                 .pod_uid = "pu",
@@ -31,8 +32,7 @@ TEST(Control, EveryMessageComesBackAsItWas) {
                 .path = "a/b",
                 .metadata = 5},
       Metadata{.trace = 1, .offset = ~uint64_t{0}, .text = "\x1e{\"a\": \"\\\"\"}\n\n"},
-      OpenStream{
-          .trace = 1, .stream = 2, .channel = "user", .cpu = 3, .next = 4, .events = 5},
+      OpenStream{.trace = 1, .stream = 2, .channel = "user", .cpu = 3, .next = 4, .events = 5},
       Beacon{.streams = {{.handle = 1, .last = 2, .time = 3}, {.handle = 4, .last = 5, .time = 6}}},
       Losses{.trace = 1, .discarded = {{"full", 3}}, .lost = {{"a/b", 4}}},
       PacketsLost{.handle = 1, .first = 2, .last = 3, .stage = "relay", .reason = "gone"},

@@ -14,8 +14,9 @@ using namespace weft::stream;
 void OpenAStream(Receiver& receiver) {
   std::string wire;
   (void)Append(Offer{.versions = {1}}, wire);
-  (void)Append(Hello{.node = "n", .kubernetes_namespace = "ns", .trace = "t", .trace_uid = "", .ticket = ""},
-               wire);
+  (void)Append(
+      Hello{.node = "n", .kubernetes_namespace = "ns", .trace = "t", .trace_uid = "", .ticket = ""},
+      wire);
   (void)Append(OpenTrace{.trace = 1,
                          .pod = "p",
                          .pod_uid = "",

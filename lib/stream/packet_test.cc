@@ -51,16 +51,15 @@ TEST(Crc32c, AllWaysToComputeItAgree) {
 // What docs/formats/stream.md shows.
 const uint8_t kHello[] = {0x57, 0x54, 0x53, 0x54, 1,    0,    0x30, 0,
                           0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11};
-const uint8_t kPacket[] = {
-    7, 0, 0, 0, 0, 0, 0, 0,  // stream_handle
-    2, 0, 0, 0, 0, 0, 0, 0,  // seq
-    1, 0, 0, 0, 0, 0, 0, 0,  // prev_seq
-    0, 0, 0, 0, 0, 0, 0, 0,  // circuit_id
-    3, 0, 0, 0,              // length
-    0, 0, 0, 0,              // crc32c, below
-    9, 0, 0, 0,              // events
-    0, 0, 0, 0,              // reserved
-    'a', 'b', 'c'};
+const uint8_t kPacket[] = {7,   0,   0,  0, 0, 0, 0, 0,  // stream_handle
+                           2,   0,   0,  0, 0, 0, 0, 0,  // seq
+                           1,   0,   0,  0, 0, 0, 0, 0,  // prev_seq
+                           0,   0,   0,  0, 0, 0, 0, 0,  // circuit_id
+                           3,   0,   0,  0,              // length
+                           0,   0,   0,  0,              // crc32c, below
+                           9,   0,   0,  0,              // events
+                           0,   0,   0,  0,              // reserved
+                           'a', 'b', 'c'};
 constexpr uint32_t kPacketCrc = 0xde9a5433;
 
 TEST(Packet, GoldenBytes) {
@@ -69,8 +68,8 @@ TEST(Packet, GoldenBytes) {
   EXPECT_EQ(SlowCrc(kPacket), kPacketCrc);
   std::vector<uint8_t> expected(std::begin(kPacket), std::end(kPacket));
   for (int i = 0; i < 4; i++) expected[36 + i] = static_cast<uint8_t>(kPacketCrc >> (8 * i));
-  const HeaderBytes header = EncodeHeader(
-      {.stream_handle = 7, .seq = 2, .prev_seq = 1, .events = 9}, AsBytes("abc"));
+  const HeaderBytes header =
+      EncodeHeader({.stream_handle = 7, .seq = 2, .prev_seq = 1, .events = 9}, AsBytes("abc"));
   EXPECT_EQ(std::memcmp(header.data(), expected.data(), header.size()), 0);
 }
 

@@ -184,7 +184,8 @@ TEST_F(ProtocolTest, TheRelayRefusesANodeThatContradictsItself) {
     return false;
   };
   const Offer offer{.versions = {1, 9}};
-  const Hello hello{.node = "n", .kubernetes_namespace = "ns", .trace = "t", .trace_uid = "", .ticket = ""};
+  const Hello hello{
+      .node = "n", .kubernetes_namespace = "ns", .trace = "t", .trace_uid = "", .ticket = ""};
   const OpenTrace open{.trace = 1,
                        .pod = "p",
                        .pod_uid = "",
@@ -204,7 +205,8 @@ TEST_F(ProtocolTest, TheRelayRefusesANodeThatContradictsItself) {
   EXPECT_TRUE(refused({offer, hello, Welcome{}}));
   EXPECT_FALSE(refused({offer, hello, open, Metadata{.trace = 1, .offset = 0, .text = "x"}}));
   weft_stream_packet header{.stream_handle = 99, .prev_seq = WEFT_STREAM_NO_SEQ};
-  EXPECT_FALSE(Receiver(archive, 1, Receiver::Data::kInOrder).ReceivePacket(header, bytes).has_value());
+  EXPECT_FALSE(
+      Receiver(archive, 1, Receiver::Data::kInOrder).ReceivePacket(header, bytes).has_value());
 }
 
 TEST_F(ProtocolTest, ASessionThatAnotherOneTookOverFromCanStoreNothing) {

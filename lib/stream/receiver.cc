@@ -40,7 +40,7 @@ Status Receiver::ReceiveControl(Bytes bytes) {
   for (;;) {
     WEFT_ASSIGN(auto message, reader_.Next());
     if (!message) return {};
-    WEFT_TRY(std::visit([this](const auto& m) { return Handle(m); }, *message));
+    WEFT_TRY(std::visit([this](const auto& m) { return this->Handle(m); }, *message));
   }
 }
 
@@ -103,8 +103,7 @@ Status Receiver::Handle(const OpenStream& message) {
   }
   streams_[opened.handle] = {
       .next = opened.next, .asked = message.next, .at_beacon = ~uint64_t{0}, .held = {}};
-  return Say(StreamOpened{
-      .stream = message.stream, .handle = opened.handle, .next = opened.next});
+  return Say(StreamOpened{.stream = message.stream, .handle = opened.handle, .next = opened.next});
 }
 
 Result<Receiver::Stream*> Receiver::Find(uint64_t handle) {

@@ -44,7 +44,7 @@ Status Sender::ReceiveControl(Bytes bytes) {
   for (;;) {
     WEFT_ASSIGN(auto message, reader_.Next());
     if (!message) return {};
-    WEFT_TRY(std::visit([this](const auto& m) { return Handle(m); }, *message));
+    WEFT_TRY(std::visit([this](const auto& m) { return this->Handle(m); }, *message));
     if (control_out_.size() > kMaxControlBacklog) {
       return Fail(ErrorCode::kLimit, "relay: it does not read its control connection");
     }
@@ -187,11 +187,8 @@ Status Sender::Handle(const Gap& message) {
 }
 
 void Sender::SayLost(const Stream& stream, uint64_t first, uint64_t last, const char* reason) {
-  Say(PacketsLost{.handle = stream.handle,
-                  .first = first,
-                  .last = last,
-                  .stage = "relay",
-                  .reason = reason});
+  Say(PacketsLost{
+      .handle = stream.handle, .first = first, .last = last, .stage = "relay", .reason = reason});
 }
 
 void Sender::SayEnds() {

@@ -37,18 +37,17 @@ TEST_P(Seeds, EveryEventIsStoredOnce) {
 
 INSTANTIATE_TEST_SUITE_P(
     Networks, Seeds,
-    ::testing::Values(
-        Case{"Good", {}},
-        Case{"Connections",
-             {.disconnect = 0.01, .relay_death = 0.003, .node_death = 0.003}},
-        Case{"Datagrams", {.datagrams = true, .loss = 0.2, .again = 0.2}},
-        Case{"DatagramsAndDeaths",
-             {.datagrams = true,
-              .loss = 0.1,
-              .again = 0.3,
-              .disconnect = 0.01,
-              .relay_death = 0.003,
-              .node_death = 0.003}}),
+    ::testing::Values(Case{"Good", {}},
+                      Case{"Connections",
+                           {.disconnect = 0.01, .relay_death = 0.003, .node_death = 0.003}},
+                      Case{"Datagrams", {.datagrams = true, .loss = 0.2, .again = 0.2}},
+                      Case{"DatagramsAndDeaths",
+                           {.datagrams = true,
+                            .loss = 0.1,
+                            .again = 0.3,
+                            .disconnect = 0.01,
+                            .relay_death = 0.003,
+                            .node_death = 0.003}}),
     [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -173,8 +173,8 @@ void Agent::FinishWithoutConsumer(const std::string& stage, const std::string& r
     channel.reported.tail_unknown += processes_.RingsOf(channel.definition.id);
     channel.phase = ChannelPhase::kDrained;
     ForgetRings(channel);
-    Note("Trace \"" + channel.definition.trace +
-         "\" ended without its " + stage + ": what was in its buffers is lost");
+    Note("Trace \"" + channel.definition.trace + "\" ended without its " + stage +
+         ": what was in its buffers is lost");
   }
   for (auto& [number, client] : clients_) {
     if (!client.waits_for_start) continue;

@@ -56,7 +56,7 @@ class Session {
 
   std::vector<SessionChannel> channels;
   std::vector<std::string> notices;
-  std::string output;        // the folder; "": there is a relay
+  std::string output;  // the folder; "": there is a relay
   ipc::RelayAddress relay;
   int64_t realtime_offset_ns = 0;
   ipc::Uuid clock_uuid{};

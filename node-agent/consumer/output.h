@@ -114,7 +114,7 @@ class Output {
   OutputRecord record_;  // of the journal: channels that were not defined again yet
   std::vector<uint8_t> committed_;
   bool committing_ = false;
-  bool commit_due_ = false;  // of a channel that no commit has yet
+  bool commit_due_ = false;        // of a channel that no commit has yet
   OutputRecord next_;              // the commit's, but for its channels
   uint64_t pending_since_ns_ = 0;  // 0: nothing
   bool store_failed_ = false;

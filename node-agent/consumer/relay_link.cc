@@ -129,9 +129,9 @@ Result<bool> RelayLink::Receive() {
 Status RelayLink::SendControl() {
   std::string& out = sender_.control_out();
   while (!out.empty()) {
-    WEFT_ASSIGN(const size_t n,
-                SendTo(control_.get(),
-                       {reinterpret_cast<const uint8_t*>(out.data()), out.size()}, {}));
+    WEFT_ASSIGN(
+        const size_t n,
+        SendTo(control_.get(), {reinterpret_cast<const uint8_t*>(out.data()), out.size()}, {}));
     if (n == 0) break;
     out.erase(0, n);
   }

@@ -62,9 +62,9 @@ class RelayLink {
   UniqueFd control_;
   UniqueFd data_;
   bool data_asked_ = false;
-  bool data_blocked_ = false;     // its socket is full
-  uint64_t since_ns_ = 0;         // of the phase
-  uint64_t retry_ns_ = 0;         // when kDown ends
+  bool data_blocked_ = false;  // its socket is full
+  uint64_t since_ns_ = 0;      // of the phase
+  uint64_t retry_ns_ = 0;      // when kDown ends
   uint64_t backoff_ns_ = 0;
   uint64_t beacon_ns_ = 0;
   uint64_t all_beacons_ns_ = 0;

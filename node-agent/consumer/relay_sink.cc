@@ -48,8 +48,8 @@ Result<std::string> RelaySink::ReadMetadata(uint64_t, size_t) const {
 }
 
 Result<size_t> RelaySink::AddStream(const std::string& channel, const StreamRecord& record) {
-  streams_.push_back(link_->sender().AddStream(trace_, channel, record.cpu, record.next_sequence,
-                                               record.events));
+  streams_.push_back(
+      link_->sender().AddStream(trace_, channel, record.cpu, record.next_sequence, record.events));
   return streams_.size() - 1;
 }
 
@@ -106,12 +106,11 @@ Result<std::unique_ptr<PacketSink>> RelayLinks::Open(const ipc::ChannelDefinitio
                                                      uint64_t metadata) {
   const ipc::RelayAddress& relay = definition.relay;
   if (relay.host.empty()) return folders_->Open(definition, metadata);
-  stream::Hello hello{
-      .node = Or(definition.node, definition.hostname),
-      .kubernetes_namespace = Or(definition.kubernetes_namespace, kLocalNamespace),
-      .trace = definition.trace,
-      .trace_uid = "",
-      .ticket = ""};
+  stream::Hello hello{.node = Or(definition.node, definition.hostname),
+                      .kubernetes_namespace = Or(definition.kubernetes_namespace, kLocalNamespace),
+                      .trace = definition.trace,
+                      .trace_uid = "",
+                      .ticket = ""};
   const std::string name = "relay " + relay.host + ":" + std::to_string(relay.control_port);
   const std::string key = name + "/" + hello.kubernetes_namespace + "/" + hello.trace;
   std::shared_ptr<RelayLink> link = links_[key].lock();

@@ -62,7 +62,7 @@ class Service {
   std::unique_ptr<Consumer> consumer_;
   std::vector<uint64_t> to_stop_;
   std::set<uint64_t> unready_;  // channels that were defined: the agent waits for a word of them
-  uint64_t connection_ = 0;          // to which what follows was told
+  uint64_t connection_ = 0;     // to which what follows was told
   std::set<uint64_t> drained_told_;  // channels
   std::map<uint64_t, ipc::ChannelCounts> stats_told_;
   std::deque<MustArrive> unsent_;

@@ -149,8 +149,7 @@ class BeastServer : public HttpServer {
 
 }  // namespace
 
-Result<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string& address,
-                                                      Answers answers) {
+Result<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string& address, Answers answers) {
   auto server = std::make_unique<BeastServer>(std::move(answers));
   WEFT_TRY(server->Start(address));
   return server;

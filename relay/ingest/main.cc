@@ -28,7 +28,8 @@ int main(int argc, char** argv) {
   std::string data = "0.0.0.0:4461";
   std::string http = "0.0.0.0:4462";
   app.add_option("--data-dir", data_dir, "folder of the traces; exists")->required();
-  app.add_option("--control", control, "ADDRESS:PORT of control connections")->capture_default_str();
+  app.add_option("--control", control, "ADDRESS:PORT of control connections")
+      ->capture_default_str();
   app.add_option("--data", data, "ADDRESS:PORT of data connections")->capture_default_str();
   app.add_option("--http", http, "ADDRESS:PORT of /metrics and /healthz")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
@@ -47,9 +48,9 @@ int main(int argc, char** argv) {
   weft::ingest::DiskArchive archive(maker, metrics);
   auto server = weft::ingest::Server::Make(archive, metrics, control, data);
   if (!server) return Complain(server.error());
-  auto web = weft::ingest::HttpServer::Start(
-      http, {.metrics = [&metrics] { return metrics.Text(); },
-             .healthy = [&server] { return (*server)->alive(); }});
+  auto web =
+      weft::ingest::HttpServer::Start(http, {.metrics = [&metrics] { return metrics.Text(); },
+                                             .healthy = [&server] { return (*server)->alive(); }});
   if (!web) return Complain(web.error());
   std::fprintf(stderr, "weft-relay: control %s data %s http %s\n",
                (*server)->control_address().c_str(), (*server)->data_address().c_str(),

@@ -215,9 +215,7 @@ class AsioServer : public Server {
     return Text(control_.local_endpoint());
   }
   [[nodiscard]] std::string data_address() const override { return Text(data_.local_endpoint()); }
-  [[nodiscard]] bool alive() const override {
-    return Clock::now() - beat_.load(std::memory_order_relaxed) < kSilence;
-  }
+  [[nodiscard]] bool alive() const override { return Clock::now() - beat_.load() < kSilence; }
 
  private:
   asio::awaitable<void> AcceptControl() {
@@ -282,7 +280,7 @@ class AsioServer : public Server {
   asio::awaitable<void> Beat() {
     asio::steady_timer timer(io_);
     while (control_.is_open()) {
-      beat_.store(Clock::now(), std::memory_order_relaxed);
+      beat_.store(Clock::now());
       timer.expires_after(kBeat);
       co_await timer.async_wait(kNoThrow);
     }

@@ -24,8 +24,9 @@ Simulation::Simulation(uint64_t seed, const Network& network) : random_(seed), n
 void Simulation::StartNode() {
   sender_ = std::make_unique<Sender>(Hello{
       .node = "n", .kubernetes_namespace = "ns", .trace = "t", .trace_uid = "u", .ticket = ""});
-  trace_ = sender_->AddTrace({.pod = "p", .pod_uid = "", .container = "c", .uuid = "id", .path = "ust"},
-                             journal_.metadata);
+  trace_ =
+      sender_->AddTrace({.pod = "p", .pod_uid = "", .container = "c", .uuid = "id", .path = "ust"},
+                        journal_.metadata);
   for (uint32_t i = 0; i < kStreams; i++) {
     streams_[i] = sender_->AddStream(trace_, "user", i, journal_.next[i], journal_.events[i]);
   }
@@ -124,8 +125,8 @@ void Simulation::SendData() {
   std::memcpy(front.data(), bytes.data(), front.size());
   const auto header = DecodeHeader(front);
   assert(header);
-  const Datagram datagram{
-      *header, {bytes.begin() + static_cast<ptrdiff_t>(front.size()), bytes.end()}};
+  const Datagram datagram{*header,
+                          {bytes.begin() + static_cast<ptrdiff_t>(front.size()), bytes.end()}};
   if (faults_ && Chance(network_.loss)) return;
   session_.datagrams.push_back(datagram);
   if (Chance(network_.again)) session_.datagrams.push_back(datagram);

@@ -25,7 +25,7 @@ class Simulation {
     // Packets one by one, lost, twice, out of order; else a stream of bytes.
     bool datagrams = false;
     double loss = 0;
-    double again = 0;      // comes twice
+    double again = 0;       // comes twice
     double disconnect = 0;  // of every step
     double relay_death = 0;
     double node_death = 0;
