@@ -113,9 +113,9 @@ static void make_fast(struct weft_event_state* state, const struct weft_event* e
     return;
   }
   const uint32_t size = (uint32_t)sizeof(struct weft_record) + bytes + event->fixed_size;
-  state->word0 = weft_record_word0(size, t->event);
-  state->increment = weft_record_increment(size);
-  state->ring = &weft_anchor->channels[t->channel].ring;
+  state->record.word0 = weft_record_word0(size, t->event);
+  state->record.increment = weft_record_increment(size);
+  state->record.ring = &weft_anchor->channels[t->channel].ring;
   state->key |= contexts != NULL ? WEFT_STATE_CONTEXTS : WEFT_STATE_FAST;
 }
 
