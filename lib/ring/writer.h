@@ -15,6 +15,8 @@
 #ifndef WEFT_LIB_RING_WRITER_H_
 #define WEFT_LIB_RING_WRITER_H_
 
+#include <stdbool.h>
+
 #include "../abi/ring.h"
 
 struct weft_writer_ring {
@@ -51,6 +53,13 @@ struct weft_record_parts {
   uint64_t increment; /* rounded size + (1 << 32): what head grows by */
   const struct weft_piece* pieces; /* they make exactly size - sizeof(struct weft_record) bytes */
   uint64_t piece_count;
+};
+
+/* What all records of an event have in common that are equally long and lie in one buffer. */
+struct weft_record_class {
+  uint64_t word0;     /* as in struct weft_record_parts */
+  uint64_t increment; /* the same */
+  const struct weft_writer_ring* ring;
 };
 
 static inline uint64_t weft_record_word0(uint32_t size, uint16_t event) {

@@ -93,10 +93,11 @@
   "b 5b\n\t"                                     \
   ".popsection\n\t"
 
-/* W for a record whose bytes lie in one 8-byte aligned buffer, readable up to a multiple of 8. */
-static inline __attribute__((always_inline)) enum weft_write_result weft_write_words(
-    void* rseq, uint64_t id_offset, const struct weft_writer_ring* ring, uint64_t word0,
-    uint64_t increment, const uint64_t* payload) {
+/* W for a record whose bytes lie in one 8-byte aligned buffer, readable up to a multiple of 8. False:
+ * nothing was written; weft_write_pieces knows why. */
+static inline __attribute__((always_inline)) bool weft_write_words(
+    void* rseq, const uint32_t* id_offset, const struct weft_record_class* record,
+    const uint64_t* payload) {
   uint64_t head, slot, base, t, u, result;
   uint64_t aborts = WEFT_MAX_ABORTS;
   const uint64_t* from;
@@ -113,10 +114,10 @@ static inline __attribute__((always_inline)) enum weft_write_result weft_write_w
       "11:\n\t" WEFT_RSEQ_COMMIT WEFT_RSEQ_EXITS WEFT_RSEQ_ABORT
       : [result] "=&r"(result), [slot] "=&r"(slot), [base] "=&r"(base), [head] "=&r"(head),
         [t] "=&r"(t), [u] "=&r"(u), [from] "=&r"(from), [aborts] "+&r"(aborts)
-      : [rseq] "r"(rseq), [ring] "r"(ring), [id_offset] "r"(id_offset), [word0] "r"(word0),
-        [increment] "r"(increment), [payload] "r"(payload)
+      : [rseq] "r"(rseq), [ring] "r"(record->ring), [id_offset] "r"((uint64_t)*id_offset),
+        [word0] "r"(record->word0), [increment] "r"(record->increment), [payload] "r"(payload)
       : "memory", "cc");
-  return (enum weft_write_result)result;
+  return result == WEFT_WRITE_COMMITTED;
 }
 
 /* W for a record in pieces of any size and alignment. */

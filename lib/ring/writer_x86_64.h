@@ -38,47 +38,52 @@
   ".byte 0x0f, 0xb9, 0x3d\n\t" /* ud1 signature(%rip), %edi */ \
   ".long 0x53053053\n"                                         \
   "4:\n\t"                                                     \
-  "decl %k[aborts]\n\t"                                        \
+  "decl %[aborts]\n\t"                                         \
   "jnz 3b\n\t"                                                 \
-  "movl $1, %%eax\n\t"                                         \
-  "jmp 5b\n\t"                                                 \
+  "jmp 6b\n\t"                                                 \
   ".popsection\n\t"
 
+/* Start of a section. Clobbers rax. */
+#define WEFT_RSEQ_START       \
+  "3:\n\t"                    \
+  "leaq 9b(%%rip), %%rax\n\t" \
+  "movq %%rax, 8(%[rseq])\n"  \
+  "1:\n\t"
+
 /*
- * Start of a section, up to: slot = this thread's slot, base = its ring, eax and ecx clobbered.
- * Leaves to 6 when the process has no ring set, the thread has no rseq, or the id is out of range.
+ * slot = this thread's slot, base = its ring, rax and rcx clobbered. Leaves to 6 when the process has
+ * no ring set, the thread has no rseq, or the id is out of range.
  */
-#define WEFT_RSEQ_ENTER                        \
-  "3:\n\t"                                     \
-  "leaq 9b(%%rip), %%rax\n\t"                  \
-  "movq %%rax, 8(%[rseq])\n"                   \
-  "1:\n\t"                                     \
-  "movq (%[ring]), %[slot]\n\t"                \
-  "testq %[slot], %[slot]\n\t"                 \
-  "jz 6f\n\t"                                  \
-  "cmpl $0, 4(%[rseq])\n\t"                    \
-  "jl 6f\n\t"                                  \
-  "movl (%[rseq], %[id_offset]), %k[base]\n\t" \
-  "cmpl 16(%[ring]), %k[base]\n\t"             \
-  "jae 6f\n\t"                                 \
-  "movq %[base], %%rax\n\t"                    \
-  "movl 20(%[ring]), %%ecx\n\t"                \
-  "shlq $7, %%rax\n\t"                         \
-  "shlq %%cl, %[base]\n\t"                     \
-  "addq %%rax, %[slot]\n\t"                    \
+#define WEFT_RSEQ_FIND_SLOT             \
+  "movq (%[ring]), %[slot]\n\t"         \
+  "testq %[slot], %[slot]\n\t"          \
+  "jz 6f\n\t"                           \
+  "cmpl $0, 4(%[rseq])\n\t"             \
+  "jl 6f\n\t"                           \
+  "movl %[id_offset], %%eax\n\t"        \
+  "movl (%[rseq], %%rax), %k[base]\n\t" \
+  "cmpl 16(%[ring]), %k[base]\n\t"      \
+  "jae 6f\n\t"                          \
+  "movq %[base], %%rax\n\t"             \
+  "movl 20(%[ring]), %%ecx\n\t"         \
+  "shlq $7, %%rax\n\t"                  \
+  "shlq %%cl, %[base]\n\t"              \
+  "addq %%rax, %[slot]\n\t"             \
   "addq 8(%[ring]), %[base]\n\t"
 
+#define WEFT_RSEQ_ENTER WEFT_RSEQ_START WEFT_RSEQ_FIND_SLOT
+
 /* head, in-sub-buffer end of the new record in ecx; leaves to 7 when closed, to 8 when it is full. */
-#define WEFT_RSEQ_RESERVE         \
-  "movq (%[slot]), %[head]\n\t"   \
-  "cmpl $0, 8(%[slot])\n\t"       \
-  "jne 7f\n\t"                    \
-  "movl %k[head], %%ecx\n\t"      \
-  "movl 24(%[ring]), %%eax\n\t"   \
-  "addq %%rcx, %[base]\n\t"       \
-  "andl %%eax, %%ecx\n\t"         \
-  "addl %k[increment], %%ecx\n\t" \
-  "cmpl %%eax, %%ecx\n\t"         \
+#define WEFT_RSEQ_RESERVE        \
+  "movq (%[slot]), %[head]\n\t"  \
+  "cmpl $0, 8(%[slot])\n\t"      \
+  "jne 7f\n\t"                   \
+  "movl %k[head], %%ecx\n\t"     \
+  "movl 24(%[ring]), %%eax\n\t"  \
+  "addq %%rcx, %[base]\n\t"      \
+  "andl %%eax, %%ecx\n\t"        \
+  "addl %[increment], %%ecx\n\t" \
+  "cmpl %%eax, %%ecx\n\t"        \
   "ja 8f\n\t"
 
 /* Time and record header at base. Clobbers rax, rdx. */
@@ -91,13 +96,6 @@
   "orq %[word0], %%rdx\n\t"    \
   "movq %%rdx, (%[base])\n\t"  \
   "movq %%rax, 8(%[base])\n\t"
-
-#define WEFT_RSEQ_COMMIT           \
-  "addq %[increment], %[head]\n\t" \
-  "movq %[head], (%[slot])\n"      \
-  "2:\n\t"                         \
-  "xorl %%eax, %%eax\n"            \
-  "5:\n\t"
 
 #define WEFT_RSEQ_EXITS                          \
   ".pushsection .text.weft_rseq_exits, \"ax\"\n" \
@@ -114,37 +112,54 @@
 
 /*
  * W for a record whose bytes lie in one buffer: payload is 8-byte aligned, readable up to a multiple
- * of 8 bytes, and increment's low half is sizeof(struct weft_record) + that multiple.
+ * of 8 bytes, and increment's low half is sizeof(struct weft_record) + that multiple. False: nothing was
+ * written; weft_write_pieces knows why.
+ *
+ * The shortest way there is: no register beyond those that a call may clobber, no result but the way it
+ * leaves. The ring behind the record is fetched for writing, since the reader's CPU has it.
  */
-static inline __attribute__((always_inline)) enum weft_write_result weft_write_words(
-    void* rseq, uint64_t id_offset, const struct weft_writer_ring* ring, uint64_t word0,
-    uint64_t increment, const uint64_t* payload) {
-  uint64_t head, slot, base;
-  uint32_t result, aborts = WEFT_MAX_ABORTS;
-  __asm__ volatile(WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_ENTER WEFT_RSEQ_RESERVE WEFT_RSEQ_HEADER
-                   "movl %k[increment], %%ecx\n\t"
-                   "leaq -16(%[payload], %%rcx), %%rdx\n\t"
-                   "addq %%rcx, %[base]\n\t"
-                   "negq %%rcx\n\t"
-                   "addq $16, %%rcx\n\t"
-                   "jz 11f\n"
-                   "10:\n\t"
-                   "movq (%%rdx, %%rcx), %%rax\n\t"
-                   "movq %%rax, (%[base], %%rcx)\n\t"
-                   "addq $8, %%rcx\n\t"
-                   "jnz 10b\n"
-                   "11:\n\t" WEFT_RSEQ_COMMIT WEFT_RSEQ_EXITS WEFT_RSEQ_ABORT
-                   : "=&a"(result), [slot] "=&r"(slot), [base] "=&r"(base), [head] "=&r"(head),
-                     [aborts] "+&r"(aborts)
-                   : [rseq] "r"(rseq), [ring] "r"(ring), [id_offset] "r"(id_offset),
-                     [word0] "r"(word0), [increment] "r"(increment), [payload] "r"(payload)
-                   : "rcx", "rdx", "memory", "cc");
-  return (enum weft_write_result)result;
+static inline __attribute__((always_inline)) bool weft_write_words(
+    void* rseq, const uint32_t* id_offset, const struct weft_record_class* record,
+    const uint64_t* payload) {
+  uint64_t head, slot, base, ring;
+  uint32_t aborts = WEFT_MAX_ABORTS;
+  __asm__ goto(
+      WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_START
+      "movq %[record_ring], %[ring]\n\t" WEFT_RSEQ_FIND_SLOT WEFT_RSEQ_RESERVE
+      "prefetchw 512(%[base])\n\t" WEFT_RSEQ_HEADER
+      "movl %[increment], %%ecx\n\t"
+      "leaq -16(%[payload], %%rcx), %%rdx\n\t"
+      "addq %%rcx, %[base]\n\t"
+      "negq %%rcx\n\t"
+      "addq $16, %%rcx\n\t"
+      "jz 11f\n"
+      "10:\n\t"
+      "movq (%%rdx, %%rcx), %%rax\n\t"
+      "movq %%rax, (%[base], %%rcx)\n\t"
+      "addq $8, %%rcx\n\t"
+      "jnz 10b\n"
+      "11:\n\t"
+      "addq %[increment], %[head]\n\t"
+      "movq %[head], (%[slot])\n"
+      "2:\n\t"
+      ".pushsection .text.weft_rseq_exits, \"ax\"\n"
+      "6:\n7:\n8:\n\t"
+      "jmp %l[failed]\n\t"
+      ".popsection\n\t" WEFT_RSEQ_ABORT
+      : [slot] "=&r"(slot), [base] "=&r"(base), [head] "=&r"(head), [ring] "=&d"(ring),
+        [aborts] "+m"(aborts)
+      : [rseq] "r"(rseq), [record_ring] "m"(record->ring), [id_offset] "m"(*id_offset),
+        [word0] "m"(record->word0), [increment] "m"(record->increment), [payload] "r"(payload)
+      : "rax", "rcx", "memory", "cc"
+      : failed);
+  return true;
+failed:
+  return false;
 }
 
 /* W for a record in pieces of any size and alignment. A piece that faults kills the program as the
  * same access outside would; nothing was committed. */
-static inline enum weft_write_result weft_write_pieces(void* rseq, uint64_t id_offset,
+static inline enum weft_write_result weft_write_pieces(void* rseq, uint32_t id_offset,
                                                        const struct weft_writer_ring* ring,
                                                        const struct weft_record_parts* parts) {
   uint64_t head, slot, base;
@@ -212,8 +227,8 @@ static inline enum weft_write_result weft_write_pieces(void* rseq, uint64_t id_o
       "xorl %%eax, %%eax\n"
       "5:\n\t" WEFT_RSEQ_EXITS WEFT_RSEQ_ABORT
       : "=&a"(result), [slot] "=&r"(slot), [base] "=&q"(base), [head] "=&r"(head),
-        [aborts] "+&r"(aborts)
-      : [rseq] "r"(rseq), [ring] "r"(ring), [id_offset] "r"(id_offset), [parts] "r"(parts)
+        [aborts] "+m"(aborts)
+      : [rseq] "r"(rseq), [ring] "r"(ring), [id_offset] "rm"(id_offset), [parts] "r"(parts)
       : "rcx", "rdx", "rsi", "rdi", "memory", "cc");
   return (enum weft_write_result)result;
 }
@@ -222,7 +237,7 @@ static inline enum weft_write_result weft_write_pieces(void* rseq, uint64_t id_o
  * S: makes the next sub-buffer current, unless a record of `increment` fits into this one by now.
  * COMMITTED: try the write again. FULL: discard mode and no free sub-buffer.
  */
-static inline enum weft_write_result weft_switch_subbuf(void* rseq, uint64_t id_offset,
+static inline enum weft_write_result weft_switch_subbuf(void* rseq, uint32_t id_offset,
                                                         const struct weft_writer_ring* ring,
                                                         uint64_t increment) {
   uint64_t head, slot, base, limit;
@@ -276,14 +291,14 @@ static inline enum weft_write_result weft_switch_subbuf(void* rseq, uint64_t id_
       "xorl %%eax, %%eax\n"
       "5:\n\t" WEFT_RSEQ_EXITS WEFT_RSEQ_ABORT
       : "=&a"(result), [slot] "=&r"(slot), [base] "=&r"(base), [head] "=&r"(head),
-        [limit] "=&r"(limit), [aborts] "+&r"(aborts)
-      : [rseq] "r"(rseq), [ring] "r"(ring), [id_offset] "r"(id_offset), [increment] "r"(increment)
+        [limit] "=&r"(limit), [aborts] "+m"(aborts)
+      : [rseq] "r"(rseq), [ring] "r"(ring), [id_offset] "rm"(id_offset), [increment] "r"(increment)
       : "rcx", "rdx", "rsi", "rdi", "memory", "cc");
   return (enum weft_write_result)result;
 }
 
 /* D: counts one discarded event in this thread's slot. */
-static inline enum weft_write_result weft_count_discard(void* rseq, uint64_t id_offset,
+static inline enum weft_write_result weft_count_discard(void* rseq, uint32_t id_offset,
                                                         const struct weft_writer_ring* ring,
                                                         enum weft_discard_reason reason) {
   uint64_t slot, base;
@@ -307,8 +322,8 @@ static inline enum weft_write_result weft_count_discard(void* rseq, uint64_t id_
       "movl $3, %%eax\n\t"
       "jmp 5b\n\t"
       ".popsection\n\t" WEFT_RSEQ_ABORT
-      : "=&a"(result), [slot] "=&r"(slot), [base] "=&r"(base), [aborts] "+&r"(aborts)
-      : [rseq] "r"(rseq), [ring] "r"(ring), [id_offset] "r"(id_offset), [index] "r"(index)
+      : "=&a"(result), [slot] "=&r"(slot), [base] "=&r"(base), [aborts] "+m"(aborts)
+      : [rseq] "r"(rseq), [ring] "r"(ring), [id_offset] "rm"(id_offset), [index] "r"(index)
       : "rcx", "memory", "cc");
   return (enum weft_write_result)result;
 }

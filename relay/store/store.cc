@@ -219,8 +219,12 @@ void TraceStore::JudgeDirect(std::chrono::nanoseconds took, size_t bytes) {
   if (direct_ns_per_mib_ > kSlowDirectNsPerMiB) left_to_cache_ = kLeftToCache;
 }
 
+bool TraceStore::WantsPages(const Stream& stream, size_t content) const {
+  return !no_direct_ && (content >= kDirectBytes || stream.small_direct > 0);
+}
+
 size_t TraceStore::PacketBytes(size_t stream, size_t content) const {
-  if (no_direct_ || content < kDirectBytes) return content;
+  if (!WantsPages(streams_.at(stream), content)) return content;
   const uint64_t offset = streams_.at(stream).state.bytes;
   const uint64_t end = offset + content + kDirectAlignment - 1;
   return static_cast<size_t>(end / kDirectAlignment * kDirectAlignment - offset);
@@ -240,15 +244,17 @@ bool TraceStore::SetDirect(Stream& stream, bool direct) {
 Status TraceStore::WriteBytes(Stream& stream, std::span<const uint8_t> packet) {
   const uint64_t offset = stream.state.bytes;
   const auto on_page = [](uint64_t n) { return n % kDirectAlignment == 0; };
-  const bool direct = !no_direct_ && left_to_cache_ == 0 && packet.size() >= kDirectBytes &&
+  const bool large = packet.size() >= kDirectBytes;
+  const bool direct = WantsPages(stream, packet.size()) && left_to_cache_ == 0 &&
                       on_page(packet.size()) && on_page(offset) &&
                       on_page(reinterpret_cast<uintptr_t>(packet.data()));
+  stream.small_direct = large ? kSmallDirect : stream.small_direct - (stream.small_direct > 0);
   if (direct && SetDirect(stream, true)) {
     const auto start = std::chrono::steady_clock::now();
     Status written = AppendAt(stream.fd.get(), offset, packet, stream.state.file);
     if (written) {
       if (stream.behind == offset) stream.behind = stream.dropped = offset + packet.size();
-      JudgeDirect(std::chrono::steady_clock::now() - start, packet.size());
+      if (large) JudgeDirect(std::chrono::steady_clock::now() - start, packet.size());
     }
     if (written || written.error().sys_errno != EINVAL) return written;
   }

@@ -57,6 +57,9 @@ std::string KernelTracePath();
 
 // A packet so large is worth a direct write. Its bytes in memory and in the file lie on pages.
 inline constexpr size_t kDirectBytes = 128 * 1024;
+// So many smaller ones in a row, behind a large one, are written in the same way: behind a packet that ends
+// within a page the next large one would have to go through the page cache, which can take 30 times as long.
+inline constexpr uint32_t kSmallDirect = 16;
 inline constexpr size_t kDirectAlignment = PageBuffer::kPageBytes;
 // Where a MiB takes longer than this, as a rule, the page cache is the better buffer: it gets so much
 // before a direct write is tried again.
@@ -124,11 +127,14 @@ class TraceStore {
   struct Stream {
     UniqueFd fd;
     StreamState state;
-    uint64_t behind = 0;   // so much was handed to the disk
-    uint64_t dropped = 0;  // so much of it left the page cache
-    bool direct = false;   // the descriptor's O_DIRECT
+    uint64_t behind = 0;        // so much was handed to the disk
+    uint64_t dropped = 0;       // so much of it left the page cache
+    bool direct = false;        // the descriptor's O_DIRECT
+    uint32_t small_direct = 0;  // packets of less than kDirectBytes that stay on pages
   };
 
+  // A packet with so much content shall lie on pages.
+  [[nodiscard]] bool WantsPages(const Stream& stream, size_t content) const;
   // Direct if that is possible and the disk was quick.
   Status WriteBytes(Stream& stream, std::span<const uint8_t> packet);
   bool SetDirect(Stream& stream, bool direct);

@@ -95,24 +95,38 @@ TEST_F(StoreTest, LargePacketsLieOnPages) {
           .value();
   std::string expected;
   uint64_t number = 0;
+  bool seen_large = false;
+  const auto has_direct = [&] {
+    return store.PacketBytes(stream, kDirectBytes + 1) != kDirectBytes + 1;
+  };
   for (const size_t content : {100UL, 200000UL, 200001UL, 3000UL, 500000UL, 130000UL, 9UL}) {
     while (writer.bytes() < content) {
       const auto* bytes = reinterpret_cast<const uint8_t*>(&++number);
       ASSERT_EQ(writer.Append(number, channel, event, {bytes, 8}), ctf::Appended::kOk);
     }
-    const size_t bytes = store.PacketBytes(stream, writer.bytes());
-    EXPECT_GE(bytes, writer.bytes());
+    const size_t filled = writer.bytes();
+    const size_t bytes = store.PacketBytes(stream, filled);
+    EXPECT_GE(bytes, filled);
     const auto packet = writer.Finish(0, number, bytes);
     ASSERT_TRUE(store.WritePacket(stream, packet));
     expected += Chars(packet);
     EXPECT_EQ(store.state(stream).bytes, expected.size());
-    if (content >= kDirectBytes && bytes != content) {
-      EXPECT_EQ(expected.size() % kDirectAlignment, 0U);
+    seen_large = seen_large || content >= kDirectBytes;
+    // Also the small ones behind a large one: the next large one begins where they end.
+    if (seen_large && has_direct()) {
+      EXPECT_EQ(expected.size() % kDirectAlignment, 0U) << content;
     }
   }
+  for (uint32_t small = 0; small < kSmallDirect; small++) {
+    EXPECT_TRUE(expected.size() % kDirectAlignment == 0 || !has_direct());
+    const auto packet = writer.Finish(0, number, store.PacketBytes(stream, writer.bytes()));
+    ASSERT_TRUE(store.WritePacket(stream, packet));
+    expected += Chars(packet);
+  }
+  EXPECT_EQ(store.PacketBytes(stream, writer.bytes()), writer.bytes());
   EXPECT_EQ(File("t/c_0"), expected);
   TraceStore again = Open();
-  EXPECT_EQ(again.state(again.AddStream("c", 0).value()).packets, 7U);
+  EXPECT_EQ(again.state(again.AddStream("c", 0).value()).packets, 7U + kSmallDirect);
 }
 
 TEST_F(StoreTest, RefusesWhatIsNoWholePacket) {

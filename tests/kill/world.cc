@@ -174,6 +174,8 @@ void World::Check(Ring& ring, const ring::RecordView& record) {
   Record r{};
   if (record.body.size() < sizeof(r)) return Wrong("short record");
   memcpy(&r, record.body.data(), sizeof(r));
+  // It may be newer than the names that were read before the slot, never older than its own name.
+  if (!ring.names.contains(record.event)) ReadNames(ring);
   if (!ring.names.contains(record.event)) return Wrong("event without a description");
   if (r.lane >= STRESS_LANES || r.check != stress_check(r.lane, r.sequence)) {
     return Wrong("torn record in lane " + std::to_string(r.lane));

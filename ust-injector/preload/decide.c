@@ -53,31 +53,23 @@ static const struct weft_linked_filter* link_filter(const struct weft_ruleset* r
   return linked;
 }
 
-// The rules of channel number `n` that mean the event, as indexes into the rule set's table; at most
-// WEFT_MAX_RULES. Under the lock.
-static uint32_t rules_for(const struct weft_ruleset* rules, uint32_t n,
-                          const struct weft_event_desc* desc, uint16_t* indexes) {
+// Links into target the filters of the rules of channel number `n` that mean the event. False: no rule
+// can match it. A rule without a filter wins. Under the lock.
+static bool add_filters(struct weft_target* target, const struct weft_ruleset* rules, uint32_t n,
+                        const struct weft_event_desc* desc) {
   const struct weft_rule* all = (const void*)((const char*)rules + rules->rules_offset);
   uint32_t count = 0;
   for (uint32_t i = 0; i < rules->rule_count; ++i) {
-    if (all[i].channel == n && rule_means(rules, &all[i], desc)) indexes[count++] = (uint16_t)i;
+    if (all[i].channel != n || !rule_means(rules, &all[i], desc)) continue;
+    if (all[i].filter_offset == 0) return true;
+    ++count;
   }
-  return count;
-}
-
-// Links the filters of these rules into target. False: no rule can match the event. A rule without a
-// filter wins.
-static bool add_filters(struct weft_target* target, const struct weft_ruleset* rules,
-                        const uint16_t* indexes, uint32_t count,
-                        const struct weft_event_desc* desc) {
-  const struct weft_rule* all = (const void*)((const char*)rules + rules->rules_offset);
-  for (uint32_t i = 0; i < count; ++i) {
-    if (all[indexes[i]].filter_offset == 0) return true;
-  }
+  if (count == 0) return false;
   const struct weft_linked_filter** filters = weft_allocate(count * sizeof(filters[0]));
   if (filters == NULL) return false;
-  for (uint32_t i = 0; i < count; ++i) {
-    filters[target->filter_count] = link_filter(rules, &all[indexes[i]], desc);
+  for (uint32_t i = 0; i < rules->rule_count; ++i) {
+    if (all[i].channel != n || !rule_means(rules, &all[i], desc)) continue;
+    filters[target->filter_count] = link_filter(rules, &all[i], desc);
     if (filters[target->filter_count] != NULL) ++target->filter_count;
   }
   target->filters = filters;
@@ -87,10 +79,8 @@ static bool add_filters(struct weft_target* target, const struct weft_ruleset* r
 // Adds what the rules say of channel number `n` to the state.
 static void add_target(struct weft_event_state* state, const struct weft_ruleset* rules, uint32_t n,
                        struct weft_event* event) {
-  static uint16_t indexes[WEFT_MAX_RULES];  // under the lock
-  const uint32_t count = rules_for(rules, n, event->desc, indexes);
   struct weft_target* target = &state->targets[state->target_count];
-  if (count == 0 || !add_filters(target, rules, indexes, count, event->desc)) return;
+  if (!add_filters(target, rules, n, event->desc)) return;
   const int channel = weft_channel_of(rules, n);
   const int id = channel < 0 ? -1 : weft_channel_event((uint32_t)channel, event->desc);
   if (id < 0) return;
@@ -113,9 +103,9 @@ static void make_fast(struct weft_event_state* state, const struct weft_event* e
     return;
   }
   const uint32_t size = (uint32_t)sizeof(struct weft_record) + bytes + event->fixed_size;
-  state->word0 = weft_record_word0(size, t->event);
-  state->increment = weft_record_increment(size);
-  state->ring = &weft_anchor->channels[t->channel].ring;
+  state->record.word0 = weft_record_word0(size, t->event);
+  state->record.increment = weft_record_increment(size);
+  state->record.ring = &weft_anchor->channels[t->channel].ring;
   state->key |= contexts != NULL ? WEFT_STATE_CONTEXTS : WEFT_STATE_FAST;
 }
 

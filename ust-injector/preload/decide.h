@@ -24,11 +24,8 @@ struct weft_target {
 };
 
 struct weft_event_state {
-  uint64_t key;  // the enable word that was decided on, and one of the two above
-  // With one of them, for weft_write_words:
-  uint64_t word0;
-  uint64_t increment;
-  const struct weft_writer_ring* ring;
+  uint64_t key;                     // the enable word that was decided on, and one of the two above
+  struct weft_record_class record;  // with one of them
   uint32_t target_count;
   uint32_t reserved;
   struct weft_target targets[];

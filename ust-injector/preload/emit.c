@@ -230,6 +230,16 @@ static __attribute__((noinline)) void emit_slowly(struct weft_event* event, cons
   }
 }
 
+// consume in effect (address dependency): the state is complete before it is published
+static inline const struct weft_event_state* published_state(const struct weft_event* event) {
+  return __atomic_load_n((const struct weft_event_state* const*)&event->state, __ATOMIC_RELAXED);
+}
+
+// relaxed: it is only compared with what was decided for it
+static inline uint64_t enable_word(const struct weft_event* event) {
+  return __atomic_load_n(event->enabled, __ATOMIC_RELAXED);
+}
+
 // WEFT_STATE_CONTEXTS. `state` is that of the event's enable word.
 static __attribute__((noinline)) void emit_with_contexts(struct weft_event* event,
                                                          const struct weft_event_state* state,
@@ -243,34 +253,40 @@ static __attribute__((noinline)) void emit_with_contexts(struct weft_event* even
   for (uint32_t i = 0; i < event->fixed_size; i += 8) {
     __builtin_memcpy(to + i, (const uint8_t*)fixed + i, 8);
   }
-  if (__builtin_expect(
-          weft_write_words(thread_rseq(), weft_process.slot_id_offset, state->ring, state->word0,
-                           state->increment, (const uint64_t*)image) == WEFT_WRITE_COMMITTED,
-          1)) {
+  if (__builtin_expect(weft_write_words(thread_rseq(), &weft_process.slot_id_offset, &state->record,
+                                        (const uint64_t*)image),
+                       1)) {
     return;
   }
   emit_slowly(event, fixed, segments, ip);
 }
 
-void weft_emit(struct weft_event* event, const void* fixed, const struct weft_segment* segments,
-               const void* ip) {
-  // consume in effect (address dependency): the state is complete before it is published
-  const struct weft_event_state* state =
-      __atomic_load_n((const struct weft_event_state* const*)&event->state, __ATOMIC_RELAXED);
-  // relaxed: it is only compared with what was decided for it
-  const uint32_t word = __atomic_load_n(event->enabled, __ATOMIC_RELAXED);
-  if (__builtin_expect(state->key == (word | WEFT_STATE_FAST), 1) &&
-      __builtin_expect(
-          weft_write_words(thread_rseq(), weft_process.slot_id_offset, state->ring, state->word0,
-                           state->increment, fixed) == WEFT_WRITE_COMMITTED,
-          1)) {
-    return;
-  }
-  if (state->key == (word | WEFT_STATE_CONTEXTS)) {
+// All that is not in the fast path. Loads again what that loaded, which need not keep it.
+static __attribute__((noinline)) void emit_otherwise(struct weft_event* event, const void* fixed,
+                                                     const struct weft_segment* segments,
+                                                     const void* ip) {
+  const struct weft_event_state* state = published_state(event);
+  if (state->key == (enable_word(event) | WEFT_STATE_CONTEXTS)) {
     emit_with_contexts(event, state, fixed, segments, ip);
   } else {
     emit_slowly(event, fixed, segments, ip);
   }
+}
+
+void weft_emit(struct weft_event* event, const void* fixed, const struct weft_segment* segments,
+               const void* ip) {
+  // Kept in memory: registers to keep them in would have to be saved first.
+  struct weft_event* volatile const kept_event = event;
+  const struct weft_segment* volatile const kept_segments = segments;
+  const void* volatile const kept_ip = ip;
+  const struct weft_event_state* state = published_state(event);
+  if (__builtin_expect(state->key == (enable_word(event) | WEFT_STATE_FAST), 1) &&
+      __builtin_expect(
+          weft_write_words(thread_rseq(), &weft_process.slot_id_offset, &state->record, fixed),
+          1)) {
+    return;
+  }
+  emit_otherwise(kept_event, fixed, kept_segments, kept_ip);
 }
 
 // The decision in force; NULL: the event is off.
