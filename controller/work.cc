@@ -25,7 +25,7 @@ std::optional<Work> WorkQueue::Take(const std::stop_token& stop,
     const Clock::time_point now = Clock::now();
     if (stop.stop_requested()) return std::nullopt;
     if (next != due_.end() && next->second <= now) {
-      const Work work = next->first;
+      Work work = next->first;
       due_.erase(next);
       return work;
     }

@@ -196,6 +196,7 @@ std::optional<Json> World::Trace(const ObjectKey& key) const {
 std::vector<Json> World::Traces() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::vector<Json> out;
+  out.reserve(traces_.size());
   for (const auto& [key, trace] : traces_) out.push_back(trace);
   return out;
 }
@@ -215,6 +216,7 @@ std::vector<PodFacts> World::Pods(const std::string& name_space) const {
   std::vector<PodFacts> out;
   const auto found = pods_.find(name_space);
   if (found == pods_.end()) return out;
+  out.reserve(found->second.size());
   for (const auto& [name, pod] : found->second) out.push_back(pod);
   return out;
 }

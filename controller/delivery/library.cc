@@ -21,8 +21,13 @@ constexpr std::size_t kHashBytes = 8;
 // In the order of the architectures: name, size, bytes.
 Result<std::string> HashOf(const std::map<std::string, std::string>& files) {
   std::string all;
-  for (const auto& [architecture, bytes] : files)
-    all += architecture + '\0' + std::to_string(bytes.size()) + '\0' + bytes;
+  for (const auto& [architecture, bytes] : files) {
+    all += architecture;
+    all += '\0';
+    all += std::to_string(bytes.size());
+    all += '\0';
+    all += bytes;
+  }
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest = {};
   if (EVP_Digest(all.data(), all.size(), digest.data(), nullptr, EVP_sha256(), nullptr) != 1)
     return Fail(ErrorCode::kUnsupported, "no SHA-256");

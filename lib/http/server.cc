@@ -12,8 +12,8 @@
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <boost/beast/ssl.hpp>
+#include <memory>
 #include <mutex>
-#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -31,6 +31,7 @@ constexpr std::chrono::milliseconds kAcceptPause{100};
 
 using PlainStream = beast::tcp_stream;
 using TlsStream = beast::ssl_stream<beast::tcp_stream>;
+using Parser = beast::http::request_parser<beast::http::string_body>;
 using BeastRequest = beast::http::request<beast::http::string_body>;
 using BeastResponse = beast::http::response<beast::http::string_body>;
 
@@ -89,7 +90,7 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>> {
   void Limit() { beast::get_lowest_layer(stream_).expires_after(kStepLimit); }
 
   void Read() {
-    parser_.emplace();
+    parser_ = std::make_unique<Parser>();
     parser_->body_limit(kMaxBodyBytes);
     parser_->header_limit(kMaxHeadBytes);
     Limit();
@@ -135,7 +136,7 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>> {
   std::shared_ptr<ssl::context> context_;
   Stream stream_;
   beast::flat_buffer buffer_;
-  std::optional<beast::http::request_parser<beast::http::string_body>> parser_;
+  std::unique_ptr<Parser> parser_;  // one per request
   BeastResponse response_;
 };
 

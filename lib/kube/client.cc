@@ -68,8 +68,8 @@ Query SelectionQuery(const Selection& selection) {
 
 }  // namespace
 
-Result<Json> Client::Send(const HttpRequest& request, std::stop_token stop) {
-  const HttpReply reply = transport_->Send(request, std::move(stop));
+Result<Json> Client::Send(const HttpRequest& request, const std::stop_token& stop) {
+  const HttpReply reply = transport_->Send(request, stop);
   if (auto problem = Problem(request, reply)) return std::unexpected(std::move(*problem));
   return ParseAnswer(request, reply.body);
 }
@@ -79,7 +79,7 @@ Result<Json> Client::Get(const Address& object) {
 }
 
 Result<ObjectList> Client::List(const Address& collection, const Selection& selection,
-                                std::stop_token stop) {
+                                const std::stop_token& stop) {
   ObjectList list;
   std::string next;
   for (int tries = 1;;) {
@@ -106,7 +106,7 @@ Result<ObjectList> Client::List(const Address& collection, const Selection& sele
 }
 
 Result<WatchEnd> Client::Watch(const Address& collection, const Selection& selection,
-                               std::string& version, std::stop_token stop,
+                               std::string& version, const std::stop_token& stop,
                                const std::function<void(WatchEvent)>& on_event) {
   Query query = SelectionQuery(selection);
   query.emplace_back("watch", "true");
@@ -128,7 +128,7 @@ Result<WatchEnd> Client::Watch(const Address& collection, const Selection& selec
     if (event.type != WatchType::kBookmark) on_event(std::move(event));
     return true;
   };
-  const HttpReply reply = transport_->Stream(request, std::move(stop), [&](std::string_view bytes) {
+  const HttpReply reply = transport_->Stream(request, stop, [&](std::string_view bytes) {
     decoded = decoder.Feed(bytes, take);
     return decoded.has_value();
   });

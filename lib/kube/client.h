@@ -46,10 +46,10 @@ class Client {
 
   Result<Json> Get(const Address& object);
   Result<ObjectList> List(const Address& collection, const Selection& selection = {},
-                          std::stop_token stop = {});
+                          const std::stop_token& stop = {});
   // Events from `version` on, which is moved along with them. `on_event` gets no bookmarks and no errors.
   Result<WatchEnd> Watch(const Address& collection, const Selection& selection,
-                         std::string& version, std::stop_token stop,
+                         std::string& version, const std::stop_token& stop,
                          const std::function<void(WatchEvent)>& on_event);
 
   Result<Json> Create(const Address& collection, const Json& object);
@@ -62,7 +62,7 @@ class Client {
   Status Delete(const Address& object, const std::string& uid);
 
  private:
-  Result<Json> Send(const HttpRequest& request, std::stop_token stop = {});
+  Result<Json> Send(const HttpRequest& request, const std::stop_token& stop = {});
 
   std::unique_ptr<Transport> transport_;
   std::string manager_;

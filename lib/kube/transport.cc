@@ -52,11 +52,11 @@ class CppRestTransport final : public Transport {
  public:
   explicit CppRestTransport(TransportConfig config) : config_(std::move(config)) {}
 
-  HttpReply Send(const HttpRequest& request, std::stop_token stop) override {
+  HttpReply Send(const HttpRequest& request, const std::stop_token& stop) override {
     return Perform(request, stop, kAnswerIdleLimit, nullptr);
   }
 
-  HttpReply Stream(const HttpRequest& request, std::stop_token stop,
+  HttpReply Stream(const HttpRequest& request, const std::stop_token& stop,
                    const BytesHandler& on_bytes) override {
     return Perform(request, stop, kStreamIdleLimit, &on_bytes);
   }

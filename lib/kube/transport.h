@@ -57,11 +57,11 @@ class Transport {
   virtual ~Transport() = default;
 
   // The whole answer.
-  virtual HttpReply Send(const HttpRequest& request, std::stop_token stop) = 0;
+  virtual HttpReply Send(const HttpRequest& request, const std::stop_token& stop) = 0;
 
   // The body of an answer with status 200 goes to `on_bytes` as it comes, on this thread; of another
   // one it is in the reply.
-  virtual HttpReply Stream(const HttpRequest& request, std::stop_token stop,
+  virtual HttpReply Stream(const HttpRequest& request, const std::stop_token& stop,
                            const BytesHandler& on_bytes) = 0;
 };
 

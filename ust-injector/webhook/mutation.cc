@@ -45,14 +45,17 @@ bool IsForWindows(const Json& pod) {
          TextAt(pod, {"spec", "nodeSelector", "kubernetes.io/os"}) == "windows";
 }
 
+LeftAlone LibraryMissing() {
+  return {"LibraryMissing",
+          "the library's ConfigMap is not in this namespace yet; a pod made later, or restarted, "
+          "will have it"};
+}
+
 std::optional<LeftAlone> WhyNot(const Json& pod, const ClusterFacts& cluster) {
   if (TextAt(pod, {"metadata", "labels", kInjectLabel}) == "disabled")
     return LeftAlone{"Disabled", "the pod's label says so", /*quiet=*/true};
   if (IsForWindows(pod)) return LeftAlone{"Windows", "the pod is for Windows", /*quiet=*/true};
-  if (!cluster.library)
-    return LeftAlone{"LibraryMissing",
-                     "the library's ConfigMap is not in this namespace yet; a pod made later, or "
-                     "restarted, will have it"};
+  if (!cluster.library) return LibraryMissing();
   const std::string architecture = Architecture(pod, cluster);
   if (architecture.empty())
     return LeftAlone{"ArchitectureUnknown",
@@ -157,8 +160,9 @@ Json VolumeOperation(const Json& pod, const Json& volume) {
 
 Mutation MutatePod(const Json& pod, const ClusterFacts& cluster) {
   Mutation out;
-  if (auto why = WhyNot(pod, cluster)) {
-    out.left_alone.push_back(std::move(*why));
+  std::optional<LeftAlone> why = WhyNot(pod, cluster);
+  if (why || !cluster.library) {
+    out.left_alone.push_back(std::move(why).value_or(LibraryMissing()));
     return out;
   }
   const Json* volume = FindVolume(pod);
