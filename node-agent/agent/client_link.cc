@@ -164,11 +164,12 @@ void Agent::OnSynced(uint64_t number) {
 
 // The consumer keeps failing, or its relay is away for good: what was not written is lost, and counted.
 void Agent::FinishWithoutConsumer(const std::string& stage, const std::string& reason) {
+  const std::string lost = stage + "/" + reason;
   for (SessionChannel& channel : session_.channels) {
     if (channel.phase != ChannelPhase::kStopping ||
         stop_after_sync_.contains(channel.definition.id))
       continue;
-    channel.reported.lost[stage + "/" + reason] += channel.reported.in_flight;
+    channel.reported.lost[lost] += channel.reported.in_flight;
     channel.reported.in_flight = 0;
     channel.reported.tail_unknown += processes_.RingsOf(channel.definition.id);
     channel.phase = ChannelPhase::kDrained;
