@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits and names of the agent of local mode.
+// Limits and names of the agent.
 #ifndef WEFT_NODE_AGENT_AGENT_LIMITS_H_
 #define WEFT_NODE_AGENT_AGENT_LIMITS_H_
 
@@ -8,8 +8,12 @@
 
 namespace weft::agent {
 
+// Of local mode: the one consumer, the one session (its file), who controls it.
 inline constexpr const char* kConsumerName = "local";
+inline constexpr const char* kLocalSession = "session";
 inline constexpr const char* kClientsSocket = "session.sock";
+// What the keeper keeps, by name; behind it a consumer's name.
+inline constexpr const char* kJournalKey = "journal/";
 
 // Deadlines (durations of Traces) are looked at so often.
 inline constexpr std::chrono::milliseconds kTick{50};

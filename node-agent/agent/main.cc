@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "node-agent/agent/agent.h"
+#include "node-agent/agent/local_orders.h"
 
 int main(int argc, char** argv) {
   CLI::App app("Decides what is recorded: sessions, rules, who a ring set belongs to.");
@@ -25,7 +26,8 @@ int main(int argc, char** argv) {
   }
   weft::agent::Agent agent(*loop, std::move(dir),
                            weft::ipc::Channel(weft::UniqueFd(weft::ipc::kKeeperFd)));
-  weft::Status status = agent.Start();
+  weft::agent::LocalOrders orders(agent);
+  weft::Status status = agent.Start(orders);
   if (status) status = loop->Run();
   if (!status) {
     std::fprintf(stderr, "weft-agent: %s\n", status.error().message.c_str());
