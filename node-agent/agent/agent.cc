@@ -59,7 +59,7 @@ void Agent::OnKeeper(Result<ipc::Message> message) {
   } else if (std::holds_alternative<ipc::KeptComplete>(*message)) {
     OnKeptComplete();
   } else if (auto* arrived = std::get_if<ipc::Arrived>(&*message)) {
-    if (complete_)
+    if (takes_arrivals_)
       OnArrived(std::move(*arrived));
     else
       early_.push_back(std::move(*arrived));
@@ -100,9 +100,15 @@ void Agent::OnKeptComplete() {
   complete_ = true;
   Resume();
   ToKeeper(ipc::Hello{.pid = getpid()});
+  orders_->Resumed();
+}
+
+void Agent::TakeArrivals() {
+  if (takes_arrivals_) return;
+  takes_arrivals_ = true;
   for (ipc::Arrived& arrived : early_) OnArrived(std::move(arrived));
   early_.clear();
-  orders_->Resumed();
+  OnSynced(synced_);
 }
 
 // A life's number is the upper half of its processes' numbers; any descriptor keeps it.

@@ -58,6 +58,8 @@ class Agent {
   Status LoadSession(const std::string& name);  // kNotFound: there is none
   Status AddSession(const std::string& name, Session session);
   void RemoveSession(const std::string& name);
+  // Channels whose consumer's journal went with the keeper go on in traces of their own.
+  void RenewWithoutJournal();
   Status Save(const Session& session);
   // Where a local session's files go, when there is no relay.
   void SetOutput(OutputFolder folder) { output_.emplace(std::move(folder)); }
@@ -93,6 +95,8 @@ class Agent {
   void RemoveRoots(const std::vector<int32_t>& pids);
   // Looks at members; why memory of one was not adopted.
   Status LookForControls();
+  // From now on the orders can say whose a ring set is: those that came meanwhile are taken.
+  void TakeArrivals();
   void Look();
   void Quit();
 
@@ -166,13 +170,15 @@ class Agent {
 
   std::map<std::string, UniqueFd> doorbells_;
   std::map<std::string, std::unique_ptr<ConsumerLink>> consumers_;
-  std::vector<ipc::Arrived> early_;  // before KeptComplete
+  std::vector<ipc::Arrived> early_;  // before TakeArrivals
   uint64_t next_sync_ = 1;
   std::map<uint64_t, uint64_t> stop_after_sync_;  // channel -> number of the Sync
   uint64_t life_ = 0;                             // of agents of this keeper, counted
   uint64_t recoveries_ = 0;
   uint64_t handled_ = 0;  // messages: the heartbeat's progress
   bool complete_ = false;
+  bool takes_arrivals_ = false;
+  uint64_t synced_ = 0;  // the last one that was answered before it did
   bool quit_sent_ = false;
 };
 

@@ -24,7 +24,7 @@ void Agent::Look() {
   ForEachChannel([&](Session&, SessionChannel& channel) {
     any = any || channel.phase != ChannelPhase::kDrained;
   });
-  if (!complete_ || !any) return;
+  if (!takes_arrivals_ || !any) return;
   finder_.LookAtMembers();
   for (const uint64_t inode : finder_.UnmappedControls()) DropControl(inode);
 }

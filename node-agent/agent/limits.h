@@ -36,6 +36,14 @@ inline constexpr size_t kMaxMapsBytes = size_t{16} << 20;
 inline constexpr size_t kMaxAdoptedAreas = 1024;
 // Processes that start at once; the kernel cuts it to net.core.somaxconn, 4096 unless changed.
 inline constexpr int kListenBacklog = 4096;
+// In a cluster. The loop looks at deadlines every kTick: silent for so long, it hangs.
+inline constexpr std::chrono::seconds kStuckTime{30};
+// Counters for /metrics are summed up so often; Prometheus asks every few seconds.
+inline constexpr std::chrono::milliseconds kCountInterval{200};
+// Counts alone are no reason to write a status more often.
+inline constexpr std::chrono::seconds kCountsSaid{30};
+// Traces that ended and still have counters: what a scrape grows to is bounded.
+inline constexpr size_t kMaxEndedTraces = 1024;
 // Of `weft status` and the like, at once.
 inline constexpr size_t kMaxClients = 64;
 // The last ones are kept; each is a line for people.

@@ -34,6 +34,20 @@ void Agent::RemoveSession(const std::string& name) {
   sessions_.erase(name);
 }
 
+// The consumer begins anew: what it wrote is in files that it knows nothing of, and others follow.
+void Agent::RenewWithoutJournal() {
+  ForEachChannel([this](Session& session, SessionChannel& channel) {
+    if (channel.phase == ChannelPhase::kDrained || FindConsumer(channel.consumer) != nullptr)
+      return;
+    channel.reported.recorded -= channel.reported.in_flight;
+    channel.reported.in_flight = 0;
+    Add(channel.own, channel.reported);
+    channel.reported = {};
+    channel.definition.trace_uuid = RandomUuid();
+    SaveOrNote(session);
+  });
+}
+
 Status Agent::Save(const Session& session) {
   const auto is = [&](const auto& entry) { return entry.second.get() == &session; };
   const auto found = std::ranges::find_if(sessions_, is);
@@ -134,6 +148,10 @@ void Agent::StopChannels(const Which& which) {
 }
 
 void Agent::OnSynced(uint64_t number) {
+  if (!takes_arrivals_) {
+    synced_ = number;
+    return;
+  }
   std::vector<uint64_t> known;
   for (const auto& [channel, sync] : stop_after_sync_)
     if (sync <= number) known.push_back(channel);

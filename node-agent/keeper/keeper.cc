@@ -167,6 +167,12 @@ void Keeper::CloseChannel(Component& component) {
 void Keeper::OnEnd(Component& component, int status) {
   CloseChannel(component);
   component.child.pid = -1;
+  if (!component.wanted && component.again) {
+    component.wanted = true;
+    component.again = false;
+    component.recovery = {};
+    return;
+  }
   if (!component.wanted) return;
   component.recovery.Died(ipc::Loop::Clock::now(), ipc::DescribeExit(status));
   const Recovery& recovery = component.recovery;
@@ -276,6 +282,7 @@ uint32_t Keeper::FreeUid() const {
 void Keeper::StartConsumer(const std::string& name) {
   if (!ValidName(name) || consumers_.size() >= kMaxConsumers) return;
   auto& component = consumers_[name];
+  if (component && !component->wanted) component->again = !quitting_;
   if (component) return;  // a new agent asks for what runs already
   component = std::make_unique<Component>();
   component->name = name;
@@ -291,7 +298,7 @@ void Keeper::StopConsumer(const std::string& name) {
   auto it = consumers_.find(name);
   if (it == consumers_.end()) return;
   Component& component = *it->second;
-  component.wanted = false;
+  component.wanted = component.again = false;
   component.kill_at = ipc::Loop::Clock::now() + kExitTime;
   if (component.child.pid < 0)
     consumers_.erase(it);

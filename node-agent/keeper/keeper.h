@@ -56,6 +56,7 @@ class Keeper {
     Recovery recovery;
     ipc::Child child;
     bool wanted = true;  // false: its end is no failure
+    bool again = false;  // it was not wanted, and is to be started once more when it has ended
     uint32_t uid = 0;
     Time kill_at{};
   };
