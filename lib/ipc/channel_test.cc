@@ -114,7 +114,7 @@ TEST(Codec, RefusesWhatIsNoMessage) {
         R"({"type":"ProcessGone","process":-1})", R"({"type":"ProcessGone","process":"1"})",
         R"({"type":"ProcessGone","process":1.5})",
         R"({"type":"Hello","version":4294967296,"pid":1})",
-        R"({"type":"ListenDoorbell","fd":0})"}) {
+        R"({"type":"ListenDoorbell","name":"","fd":0})"}) {
     Wire wire;
     wire.text = text;
     auto message = Decode(std::move(wire));
@@ -125,7 +125,7 @@ TEST(Codec, RefusesWhatIsNoMessage) {
 
 TEST(Codec, OneDescriptorIsNotGivenTwice) {
   Wire wire;
-  wire.text = R"({"type":"Arrived","key":"","message":"","pid":1,"uid":0,"gid":0,)"
+  wire.text = R"({"type":"Arrived","key":"","doorbell":"","message":"","pid":1,"uid":0,"gid":0,)"
               R"("fd":0,"pidfd":0})";
   wire.fds.push_back(Memfd());
   EXPECT_FALSE(Decode(std::move(wire)).has_value());

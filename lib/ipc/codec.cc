@@ -124,7 +124,11 @@ void Fields(A& a, Drop& m) {
 }
 template <typename A>
 void Fields(A& a, ListenDoorbell& m) {
-  a("fd", m.fd);
+  a("name", m.name), a("fd", m.fd);
+}
+template <typename A>
+void Fields(A& a, CloseDoorbell& m) {
+  a("name", m.name);
 }
 template <typename A>
 void Fields(A& a, StartConsumer& m) {
@@ -152,7 +156,8 @@ template <typename A>
 void Fields(A&, KeptComplete&) {}
 template <typename A>
 void Fields(A& a, Arrived& m) {
-  a("key", m.key), a("message", m.message), a("pid", m.pid), a("uid", m.uid), a("gid", m.gid);
+  a("key", m.key), a("doorbell", m.doorbell), a("message", m.message), a("pid", m.pid);
+  a("uid", m.uid), a("gid", m.gid);
   a("fd", m.fd), a.Optional("pidfd", m.pidfd);
 }
 template <typename A>
@@ -237,7 +242,8 @@ constexpr std::array<std::string_view, std::variant_size_v<Message>> kNames = {"
                                                                                "SessionState",
                                                                                "Refused",
                                                                                "ConnectionRequest",
-                                                                               "ConnectionAnswer"};
+                                                                               "ConnectionAnswer",
+                                                                               "CloseDoorbell"};
 
 // --- writing ---------------------------------------------------------------------------------
 

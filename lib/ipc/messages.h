@@ -236,9 +236,16 @@ struct Drop {
   std::string key;
 };
 
-// The keeper answers this socket's doorbells from now on (Arrived) and keeps what they bring.
+// The keeper answers this socket's doorbells from now on (Arrived) and keeps what they bring. A name
+// that has a socket already keeps it.
 struct ListenDoorbell {
+  std::string name;  // of the pod, by its uid; "" in local mode
   UniqueFd fd;
+};
+
+// Nobody rings there any more.
+struct CloseDoorbell {
+  std::string name;
 };
 
 struct StartConsumer {
@@ -276,7 +283,8 @@ struct Synced {
 // from the kernel.
 struct Arrived {
   std::string key;
-  std::string message;  // the doorbell's bytes in hexadecimal digits, foreign
+  std::string doorbell;  // whose socket it came over
+  std::string message;   // the doorbell's bytes in hexadecimal digits, foreign
   int32_t pid = 0;
   uint32_t uid = 0;
   uint32_t gid = 0;
@@ -356,7 +364,7 @@ using Message =
                  StopConsumer, Sync, Synced, Quit, Kept, KeptComplete, Arrived, Connect,
                  ConsumerGone, OwnerGone, Exit, CreateSession, StartSession, StopSession,
                  QuerySession, DestroySession, SessionState, Refused, ConnectionRequest,
-                 ConnectionAnswer>;
+                 ConnectionAnswer, CloseDoorbell>;
 
 }  // namespace weft::ipc
 

@@ -3,7 +3,6 @@
 #include "node-agent/agent/agent.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -16,6 +15,14 @@
 #include "node-agent/agent/limits.h"
 
 namespace weft::agent {
+namespace {
+
+const std::string kDoorbellKey = "doorbell/";
+constexpr const char* kLifeKey = "life";
+
+UniqueFd Copy(const UniqueFd& fd) { return UniqueFd(fcntl(fd.get(), F_DUPFD_CLOEXEC, 3)); }
+
+}  // namespace
 
 Agent::Agent(ipc::Loop& loop, std::string dir, ipc::Channel keeper)
     : loop_(loop),
@@ -23,24 +30,23 @@ Agent::Agent(ipc::Loop& loop, std::string dir, ipc::Channel keeper)
       keeper_(std::move(keeper)),
       processes_(
           loop, [this](ipc::Message message) { ToKeeper(std::move(message)); },
-          [this](const ProcessEntry& process) {
-            ToConsumer([number = process.number] { return ipc::ProcessGone{number}; });
-          }),
+          [this](const ProcessEntry& process) { TellProcessGone(process); }),
       finder_([this](FoundMemory found) { return OnFound(std::move(found)); }),
-      dialer_(loop) {}
+      dialer_(loop),
+      containers_({.slot_count = PossibleCpus("/sys"), .clock = ChooseClock("/sys")}) {}
 
-Status Agent::Start() {
+Status Agent::Start(Orders& orders) {
+  orders_ = &orders;
   WEFT_TRY(loop_.WatchChannel(keeper_, [this](auto message) { OnKeeper(std::move(message)); }));
-  loop_.AfterEachRound([this] { PumpConsumer(); });
+  loop_.AfterEachRound([this] {
+    for (auto& [name, consumer] : consumers_) consumer->Pump();
+  });
   loop_.Every(ipc::kHeartbeatInterval, [this] { ToKeeper(ipc::Heartbeat{.done = handled_}); });
   loop_.Every(kTick, [this] { Tick(); });
   loop_.Every(kLookInterval, [this] { Look(); });
   ToKeeper(ipc::Heartbeat{});
   return {};
 }
-
-// The keeper reads at once or is gone; then OnKeeper ends the agent.
-void Agent::ToKeeper(ipc::Message message) { (void)keeper_.Send(std::move(message)); }
 
 void Agent::OnKeeper(Result<ipc::Message> message) {
   if (!message) {
@@ -53,7 +59,7 @@ void Agent::OnKeeper(Result<ipc::Message> message) {
   } else if (std::holds_alternative<ipc::KeptComplete>(*message)) {
     OnKeptComplete();
   } else if (auto* arrived = std::get_if<ipc::Arrived>(&*message)) {
-    if (complete_)
+    if (takes_arrivals_)
       OnArrived(std::move(*arrived));
     else
       early_.push_back(std::move(*arrived));
@@ -64,21 +70,24 @@ void Agent::OnKeeper(Result<ipc::Message> message) {
   } else if (const auto* synced = std::get_if<ipc::Synced>(&*message)) {
     OnSynced(synced->number);
   } else if (std::holds_alternative<ipc::OwnerGone>(*message)) {
-    OnOwnerGone();
+    orders_->OwnerGone();
   }
 }
 
 // --- start ---------------------------------------------------------------------------------------
 
 void Agent::OnKept(ipc::Kept kept) {
-  if (kept.key == "journal")
-    journal_ = std::move(kept.fd);
-  else if (kept.key == "doorbell")
-    doorbell_ = std::move(kept.fd);
-  else if (kept.key == "clients")
-    clients_socket_ = std::move(kept.fd);
-  else if (!RestoreFound(kept))
+  if (kept.key == kLifeKey) {
+    life_ = std::strtoull(kept.meta.c_str(), nullptr, 10);
+  } else if (kept.key.starts_with(kJournalKey)) {
+    const std::string name = kept.key.substr(std::strlen(kJournalKey));
+    auto link = ConsumerLink::Restore(name, kept.meta, std::move(kept.fd));
+    if (link) consumers_[name] = std::make_unique<ConsumerLink>(std::move(*link));
+  } else if (kept.key.starts_with(kDoorbellKey)) {
+    doorbells_[kept.key.substr(kDoorbellKey.size())] = std::move(kept.fd);
+  } else if (!orders_->TakeKept(kept) && !RestoreFound(kept)) {
     (void)processes_.Restore(kept);
+  }
 }
 
 void Agent::OnKeptComplete() {
@@ -91,55 +100,49 @@ void Agent::OnKeptComplete() {
   complete_ = true;
   Resume();
   ToKeeper(ipc::Hello{.pid = getpid()});
+  orders_->Resumed();
+}
+
+void Agent::TakeArrivals() {
+  if (takes_arrivals_) return;
+  takes_arrivals_ = true;
   for (ipc::Arrived& arrived : early_) OnArrived(std::move(arrived));
   early_.clear();
+  OnSynced(synced_);
 }
 
+// A life's number is the upper half of its processes' numbers; any descriptor keeps it.
 Status Agent::MakeReady() {
-  auto loaded = Session::Load(dir_ + "/session.json");
-  if (loaded) {
-    session_ = std::move(*loaded);
-    ++session_.lives;
-    recoveries_ = session_.lives - 1;
-    WEFT_TRY(Save());
-    if (!session_.output.empty()) {
-      WEFT_ASSIGN(output_, OutputFolder::Open(session_.output));
-    }
-  } else if (loaded.error().code != ErrorCode::kNotFound) {
-    return std::unexpected(loaded.error());
-  }
-  processes_.SetLife(session_.lives);
+  recoveries_ = life_++;
+  UniqueFd any(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!any) return FailErrno("/dev/null");
+  ToKeeper(ipc::Keep{kLifeKey, std::to_string(life_), std::move(any)});
+  processes_.SetLife(life_);
   processes_.Restored();
-  WEFT_TRY(OpenControl());
+  WEFT_TRY(orders_->Open());
   RestoredFound();
-  if (!journal_) {
-    journal_.reset(memfd_create("weft-journal", MFD_CLOEXEC));
-    if (!journal_) return FailErrno("memfd_create");
-    ToKeeper(ipc::Keep{"journal", "", UniqueFd(fcntl(journal_.get(), F_DUPFD_CLOEXEC, 3))});
-  }
-  return OpenSockets();
-}
-
-Status Agent::OpenControl() {
-  const std::string path = dir_ + "/local.ctl";
-  auto area = access(path.c_str(), F_OK) == 0
-                  ? control::ControlArea::Open(path)
-                  : control::ControlArea::Create(
-                        path, {.slot_count = PossibleCpus("/sys"), .clock = ChooseClock("/sys")});
-  if (!area) return std::unexpected(area.error());
-  control_ = std::make_unique<control::ControlArea>(std::move(*area));
-  finder_.SetControlFile(control_->fd());
   return {};
 }
 
+// Does again what a predecessor may have left half done.
+void Agent::Resume() {
+  std::set<std::string> containers;
+  ForEachChannel([&](Session&, SessionChannel& channel) { containers.insert(channel.container); });
+  PublishOrNote(containers);
+  for (const auto& [name, consumer] : consumers_) ToKeeper(ipc::StartConsumer{name});
+  StopChannels([](const SessionChannel& c) { return c.phase == ChannelPhase::kStopping; });
+}
+
+// --- sockets -------------------------------------------------------------------------------------
+
 // Bound under another name and renamed: whoever finds the name finds somebody listening.
-Result<UniqueFd> Agent::Listen(const std::string& name, unsigned mode) {
-  const std::string path = dir_ + "/" + name;
+Result<UniqueFd> Agent::Listen(const std::string& folder, const std::string& name, unsigned mode) {
+  const std::string path = folder + "/" + name;
   const std::string unfinished = path + ".new";
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (unfinished.size() >= sizeof(address.sun_path))
-    return Fail(ErrorCode::kInvalid, dir_ + ": name too long for a folder with sockets");
+    return Fail(ErrorCode::kInvalid, folder + ": name too long for a folder with sockets");
   std::memcpy(address.sun_path, unfinished.c_str(), unfinished.size() + 1);
   UniqueFd fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd) return FailErrno("socket");
@@ -151,26 +154,27 @@ Result<UniqueFd> Agent::Listen(const std::string& name, unsigned mode) {
   return fd;
 }
 
-// The keeper keeps both, so that nobody who calls while the agent is away is turned down.
-Status Agent::OpenSockets() {
-  const auto make = [&](UniqueFd& fd, const char* key, const char* name, unsigned mode) -> Status {
-    if (fd) return {};
-    WEFT_ASSIGN(fd, Listen(name, mode));
-    ToKeeper(ipc::Keep{key, "", UniqueFd(fcntl(fd.get(), F_DUPFD_CLOEXEC, 3))});
-    return {};
-  };
-  WEFT_TRY(make(doorbell_, "doorbell", WEFT_DOORBELL_NAME, 0666));
-  WEFT_TRY(make(clients_socket_, "clients", kClientsSocket, 0600));
-  ToKeeper(ipc::ListenDoorbell{UniqueFd(fcntl(doorbell_.get(), F_DUPFD_CLOEXEC, 3))});
-  return loop_.Watch(clients_socket_.get(), [this] { OnClientConnects(); });
+// The keeper keeps it, so that nobody who calls while the agent is away is turned down.
+Status Agent::OpenDoorbell(const std::string& name, const std::string& folder) {
+  UniqueFd& fd = doorbells_[name];
+  if (!fd) {
+    WEFT_ASSIGN(fd, Listen(folder, WEFT_DOORBELL_NAME, 0666));
+    ToKeeper(ipc::Keep{kDoorbellKey + name, "", Copy(fd)});
+  }
+  ToKeeper(ipc::ListenDoorbell{name, Copy(fd)});
+  return {};
 }
 
-// Does again what a predecessor may have left half done.
-void Agent::Resume() {
-  if (session_.channels.empty()) return;
-  if (const Status published = Publish(); !published) Note(published.error().message);
-  ToKeeper(ipc::StartConsumer{kConsumerName});
-  StopChannels([](const SessionChannel& c) { return c.phase == ChannelPhase::kStopping; });
+std::vector<std::string> Agent::Doorbells() const {
+  std::vector<std::string> names;
+  for (const auto& [name, fd] : doorbells_) names.push_back(name);
+  return names;
+}
+
+void Agent::CloseDoorbell(const std::string& name) {
+  if (doorbells_.erase(name) == 0) return;
+  ToKeeper(ipc::CloseDoorbell{name});
+  ToKeeper(ipc::Drop{kDoorbellKey + name});
 }
 
 // --- clockwork and ends --------------------------------------------------------------------------
@@ -181,31 +185,20 @@ void Agent::Tick() {
   StopChannels([&](const SessionChannel& c) {
     return c.phase == ChannelPhase::kOn && c.stop_at_ns != 0 && now >= c.stop_at_ns;
   });
-  if (owner_gone_ && owner_gone_ns_ == 0) owner_gone_ns_ = now;
-  if (owner_gone_ && !session_.relay.host.empty() &&
-      std::chrono::nanoseconds(now - owner_gone_ns_) >= kLastRelayWait) {
-    FinishWithoutConsumer("relay", "unreachable");
-  }
-  if (owner_gone_ && !quit_sent_) {
-    const ipc::Phase phase = session_.phase();
-    if (phase == ipc::Phase::kNone || phase == ipc::Phase::kCreated ||
-        phase == ipc::Phase::kStopped)
-      Quit();
-  }
+  orders_->Tick(now);
 }
 
 void Agent::OnConsumerGone(const ipc::ConsumerGone& gone) {
   ++recoveries_;
-  consumer_given_up_ = gone.given_up;
-  consumer_reason_ = gone.reason;
-  Note("weft-consumer ended (" + gone.reason + ")" +
-       (gone.given_up ? " again and again" : " and was started again"));
-  if (gone.given_up) FinishWithoutConsumer("consumer", "failed");
-}
-
-void Agent::OnOwnerGone() {
-  owner_gone_ = true;
-  StopSession();
+  const auto found = consumers_.find(gone.name);
+  if (found == consumers_.end()) return;
+  found->second->given_up = gone.given_up;
+  found->second->reason = gone.reason;
+  orders_->Note("weft-consumer ended (" + gone.reason + ")" +
+                (gone.given_up ? " again and again" : " and was started again"));
+  if (!gone.given_up) return;
+  GiveUp([&](const SessionChannel& c) { return c.consumer == gone.name; }, "consumer", "failed");
+  orders_->ConsumerFailed(gone.name, gone.reason);
 }
 
 void Agent::Quit() {
@@ -213,12 +206,5 @@ void Agent::Quit() {
   quit_sent_ = true;
   ToKeeper(ipc::Quit{});
 }
-
-void Agent::Note(std::string text) {
-  if (session_.notices.size() >= kMaxNotices) session_.notices.erase(session_.notices.begin());
-  session_.notices.push_back(std::move(text));
-}
-
-Status Agent::Save() { return session_.Save(dir_ + "/session.json"); }
 
 }  // namespace weft::agent

@@ -1,29 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent of local mode: one session, one container, one consumer. It decides what is on, hands ring
-// sets from the doorbell to the consumer, opens files for it, answers the cli.
+// The agent: sessions with their channels, containers in which channels are in force, consumers that read
+// them. It publishes rules, hands ring sets from doorbells to consumers, opens files and connections for
+// them. What is to be recorded it is told by its Orders: the cli's in local mode, the API server's in a
+// cluster; all else is the same.
 //
-// Start:  the keeper repeats what it kept; control area and session are opened, or made; sockets; then
-// Hello. START is Ready when the rules are published and the consumer has acknowledged every channel.
-// STOP: rules without the channels; Sync and a look at all processes, so that every ring set that was
-// made before is known; StopChannel; Drained. A crash at any point is mended by the next agent, which does again what is not
-// finished: everything here may happen twice.
+// Start:  the keeper repeats what it kept; Orders::Open brings back, or makes, containers, sessions and
+// sockets; then Hello. A session is recording when its rules are published and its consumers have
+// acknowledged every channel.
+// A channel's end: rules without it; Sync and a look at all processes, so that every ring set that was
+// made before is known; StopChannel; Drained. A crash at any point is mended by the next agent, which does
+// again what is not finished: everything here may happen twice.
 // One thread: all of it runs in the loop's handlers.
 #ifndef WEFT_NODE_AGENT_AGENT_AGENT_H_
 #define WEFT_NODE_AGENT_AGENT_AGENT_H_
 
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "lib/control/area.h"
 #include "lib/ipc/loop.h"
 #include "lib/ipc/messages.h"
+#include "node-agent/agent/consumer_link.h"
+#include "node-agent/agent/containers.h"
 #include "node-agent/agent/dialer.h"
 #include "node-agent/agent/finder.h"
+#include "node-agent/agent/orders.h"
 #include "node-agent/agent/output_folder.h"
 #include "node-agent/agent/processes.h"
 #include "node-agent/agent/session.h"
@@ -32,31 +37,78 @@ namespace weft::agent {
 
 class Agent {
  public:
-  // `dir`: the session's folder; `keeper`: the channel to it.
+  using Sessions = std::map<std::string, std::unique_ptr<Session>>;
+  using Which = std::function<bool(const SessionChannel&)>;
+
+  // `dir`: of sessions' files; `keeper`: the channel to it.
   Agent(ipc::Loop& loop, std::string dir, ipc::Channel keeper);
-  Status Start();
+  // `orders` outlives the loop's run.
+  Status Start(Orders& orders);
+
+  // --- for Orders ---
+
+  [[nodiscard]] ipc::Loop& loop() { return loop_; }
+  [[nodiscard]] const std::string& dir() const { return dir_; }
+  // The keeper reads at once or is gone; then OnKeeper ends the agent.
+  void ToKeeper(ipc::Message message) { (void)keeper_.Send(std::move(message)); }
+
+  // Sessions, each with a file in `dir`, DIR/NAME.json (sessions.cc).
+  [[nodiscard]] const Sessions& sessions() const { return sessions_; }
+  [[nodiscard]] Session* FindSession(const std::string& name);
+  Status LoadSession(const std::string& name);  // kNotFound: there is none
+  Status AddSession(const std::string& name, Session session);
+  void RemoveSession(const std::string& name);
+  // Channels whose consumer's journal went with the keeper go on in traces of their own.
+  void RenewWithoutJournal();
+  Status Save(const Session& session);
+  // Where a local session's files go, when there is no relay.
+  void SetOutput(OutputFolder folder) { output_.emplace(std::move(folder)); }
+
+  // Turns channels that are defined on; then off, and reads them to their end.
+  void StartChannels(Session& session);
+  void StopChannels(const Which& which);
+  // What these channels have that is not written is given up and counted as lost: "stage/reason". Channels
+  // that are stopping only.
+  void GiveUp(const Which& which, const std::string& stage, const std::string& reason);
+
+  // Containers (containers.cc of the agent's): made known, published, looked at by the finder.
+  [[nodiscard]] Containers& containers() { return containers_; }
+  Status OpenContainer(const std::string& key, const std::string& path);
+  void CloseContainer(const std::string& key);
+  Status Publish(const std::string& container);
+  // A socket of this name in this folder, whose callers the keeper answers; kept.
+  Status OpenDoorbell(const std::string& name, const std::string& folder);
+  [[nodiscard]] std::vector<std::string> Doorbells() const;
+  void CloseDoorbell(const std::string& name);
+  // A listening socket FOLDER/NAME.
+  static Result<UniqueFd> Listen(const std::string& folder, const std::string& name, unsigned mode);
+
+  // The consumer of this name runs from now on.
+  void StartConsumer(const std::string& name);
+  void StopConsumer(const std::string& name);
+  [[nodiscard]] const ConsumerLink* FindConsumer(const std::string& name) const;
+
+  [[nodiscard]] Finder& finder() { return finder_; }
+  [[nodiscard]] const Processes& processes() const { return processes_; }
+  [[nodiscard]] uint64_t recoveries() const { return recoveries_; }
+  void AddRoot(int32_t pid, UniqueFd pidfd);
+  void RemoveRoots(const std::vector<int32_t>& pids);
+  // Looks at members; why memory of one was not adopted.
+  Status LookForControls();
+  // From now on the orders can say whose a ring set is: those that came meanwhile are taken.
+  void TakeArrivals();
+  void Look();
+  void Quit();
 
  private:
-  struct Client {
-    ipc::Channel channel;
-    bool waits_for_start = false;
-    bool waits_for_stop = false;
-  };
-
   // keeper (agent.cc)
   void OnKeeper(Result<ipc::Message> message);
   void OnKept(ipc::Kept kept);
   void OnKeptComplete();
   Status MakeReady();
-  Status OpenControl();
-  Status OpenSockets();
-  Result<UniqueFd> Listen(const std::string& name, unsigned mode);
   void Resume();
   void OnConsumerGone(const ipc::ConsumerGone& gone);
-  void OnOwnerGone();
-  void Quit();
   void Tick();
-  void ToKeeper(ipc::Message message);
 
   // ring sets (rings.cc)
   void OnArrived(ipc::Arrived arrived);
@@ -65,79 +117,68 @@ class Agent {
                    const char* reason);
 
   // memory that was not announced (found.cc)
-  void Look();
   Finder::Verdict OnFound(FoundMemory found);
-  Status AdoptControl(UniqueFd fd, uint64_t inode);
+  Status AdoptControl(const std::string& container, UniqueFd fd, uint64_t inode);
   void DropControl(uint64_t inode);
-  Status Publish();
   bool RestoreFound(ipc::Kept& kept);
   void RestoredFound();
-  void AddRoot(int32_t pid, UniqueFd pidfd);
-  Status Attach(const std::vector<int32_t>& pids);
-  void Detach(const std::vector<int32_t>& pids);
   void ForgetRings(SessionChannel& channel);
 
-  // consumer (consumer_link.cc)
+  // consumers (consumers.cc)
   void OnConnect(ipc::Connect connect);
-  void OnConsumer(Result<ipc::Message> message);
-  void OnFileRequest(const ipc::FileRequest& request);
-  void OnConnectionRequest(const ipc::ConnectionRequest& request);
-  void OnChannelReady(const ipc::ChannelReady& ready);
-  void OnDrained(ipc::Drained drained);
-  void TellConsumerAll();
+  void OnConsumer(ConsumerLink& link, Result<ipc::Message> message);
+  void OnRingDone(ConsumerLink& link, const ipc::RingDone& done);
+  void OnFileRequest(ConsumerLink& link, const ipc::FileRequest& request);
+  void OnConnectionRequest(ConsumerLink& link, const ipc::ConnectionRequest& request);
+  [[nodiscard]] const ipc::RelayAddress* RelayOf(const ConsumerLink& link, uint64_t channel) const;
+  void OnChannelReady(ConsumerLink& link, const ipc::ChannelReady& ready);
+  void OnDrained(ConsumerLink& link, ipc::Drained drained);
+  void TellConsumerAll(ConsumerLink& link);
   void TellRing(const RingEntry& ring);
+  void TellProcessGone(const ProcessEntry& process);
   bool IsHeldBack(uint64_t channel_id);
-  void ToConsumer(std::function<ipc::Message()> make);
-  void PumpConsumer();
+  void ToConsumer(const std::string& consumer, ConsumerLink::Make make);
 
-  // cli (client_link.cc)
-  void OnClientConnects();
-  void OnClient(uint64_t number, Result<ipc::Message> message);
-  void Create(Client& client, const ipc::CreateSession& command);
-  void StartSession();
-  void StopSession();
-  void StopChannels(const std::function<bool(const SessionChannel&)>& which);
+  // sessions (sessions.cc)
+  struct Found {
+    Session* session = nullptr;
+    SessionChannel* channel = nullptr;
+  };
+  [[nodiscard]] Found Find(uint64_t channel_id);
+  // Only what the consumer may speak of.
+  [[nodiscard]] Found Find(const ConsumerLink& link, uint64_t channel_id);
+  void ForEachChannel(const std::function<void(Session&, SessionChannel&)>& visit);
+  [[nodiscard]] std::vector<control::ChannelSpec> InForce(const std::string& container) const;
+  [[nodiscard]] std::string PathOf(const std::string& name) const;
+  void SaveOrNote(const Session& session);
+  void PublishOrNote(const std::set<std::string>& containers);
   void OnSynced(uint64_t number);
-  void FinishWithoutConsumer(const std::string& stage, const std::string& reason);
-  void AnswerWaiting();
-  ipc::SessionState State() const;
-  void Note(std::string text);
-  Status Save();
+  void StopInConsumer(SessionChannel& channel);
 
   ipc::Loop& loop_;
   std::string dir_;
   ipc::Channel keeper_;
-  std::unique_ptr<control::ControlArea> control_;  // after MakeReady
-  Session session_;
+  Orders* orders_ = nullptr;
+  Sessions sessions_;
   std::optional<OutputFolder> output_;
   Processes processes_;
   Finder finder_;
   Dialer dialer_;
-  std::map<uint64_t, control::ControlArea> areas_;  // adopted, by inode
-  std::vector<ipc::Kept> kept_areas_;               // before there is control_
-  Status control_problem_;                          // why the last one was not adopted
+  Containers containers_;
+  std::vector<ipc::Kept> kept_areas_;  // before containers are open
+  Status control_problem_;
 
-  UniqueFd journal_;
-  UniqueFd doorbell_;
-  UniqueFd clients_socket_;
-  std::vector<ipc::Arrived> early_;  // before KeptComplete
-
-  ipc::Channel consumer_;
-  bool consumer_greeted_ = false;
-  uint64_t consumer_connection_ = 0;  // counts them
-  bool consumer_given_up_ = false;
-  std::string consumer_reason_;
-  std::deque<std::function<ipc::Message()>> to_consumer_;
-
-  std::map<uint64_t, Client> clients_;
-  uint64_t next_client_ = 1;
+  std::map<std::string, UniqueFd> doorbells_;
+  std::map<std::string, std::unique_ptr<ConsumerLink>> consumers_;
+  std::vector<ipc::Arrived> early_;  // before TakeArrivals
   uint64_t next_sync_ = 1;
   std::map<uint64_t, uint64_t> stop_after_sync_;  // channel -> number of the Sync
+  uint64_t life_ = 0;                             // of agents of this keeper, counted
   uint64_t recoveries_ = 0;
   uint64_t handled_ = 0;  // messages: the heartbeat's progress
   bool complete_ = false;
-  bool owner_gone_ = false;
-  int64_t owner_gone_ns_ = 0;
+  bool takes_arrivals_ = false;
+  uint64_t synced_ = 0;  // the last one that was answered before it did
   bool quit_sent_ = false;
 };
 

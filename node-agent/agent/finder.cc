@@ -102,11 +102,8 @@ Finder::Finder(Handler handler) : handler_(std::move(handler)) {
   if (!opened) refusal_ = "opening another process's memory needs root (CAP_CHECKPOINT_RESTORE)";
 }
 
-void Finder::SetControlFile(const UniqueFd& file) {
-  const auto mapped = AsMapped(file);
-  if (!mapped) return;
-  file_device_ = mapped->device;
-  file_inode_ = mapped->inode;
+void Finder::AddControlFile(const std::string& name, const UniqueFd& file) {
+  if (const auto mapped = AsMapped(file)) files_[name] = {mapped->device, mapped->inode};
 }
 
 void Finder::AddRoot(int32_t pid, UniqueFd pidfd) { roots_.push_back({pid, std::move(pidfd)}); }
@@ -136,6 +133,7 @@ void Finder::Look(bool all) {
   AddDescendants(alive);
   for (const int32_t pid : alive) {
     const bool is_new = rounds_of_[pid]++ < kRoundsOfNewProcesses;
+    if (is_new && is_member_ && is_member_(pid)) members_.insert(pid);
     const bool is_member = members_.contains(pid);
     if (all || is_new || is_member) LookAt(pid, is_member);
   }
@@ -191,9 +189,10 @@ void Finder::LookAt(int32_t pid, bool is_member) {
   const auto mappings = ReadMappings(pid, kMaxMapsBytes);
   if (!mappings) return;
   bool any = false;
+  std::set<FileId> files;
+  for (const auto& [name, id] : files_) files.insert(id);
   for (const Mapping& mapping : *mappings) {
-    const bool is_file =
-        file_inode_ != 0 && mapping.inode == file_inode_ && mapping.device == file_device_;
+    const bool is_file = files.contains({mapping.device, mapping.inode});
     if (is_file || (IsControl(mapping) && controls_.contains(mapping.inode))) {
       members_.insert(pid);
       is_member = true;

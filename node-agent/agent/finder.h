@@ -21,6 +21,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lib/base/unique_fd.h"
@@ -51,7 +52,12 @@ class Finder {
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
 
   // Whoever maps this file is a member.
-  void SetControlFile(const UniqueFd& file);
+  void AddControlFile(const std::string& name, const UniqueFd& file);
+  void RemoveControlFile(const std::string& name) { files_.erase(name); }
+  // Decides of pids that are new whether they are members.
+  void SetMembership(std::function<bool(int32_t)> is_member) { is_member_ = std::move(is_member); }
+  // Every process is new again.
+  void LookAgain() { rounds_of_.clear(); }
   // A control area that was adopted: whoever maps it is a member.
   void AddControl(uint64_t inode) { controls_.insert(inode); }
   void RemoveControl(uint64_t inode) { controls_.erase(inode); }
@@ -94,8 +100,9 @@ class Finder {
   Handler handler_;
   std::string refusal_;
   dev_t device_ = 0;  // of the kernel's own tmpfs
-  dev_t file_device_ = 0;
-  uint64_t file_inode_ = 0;
+  using FileId = std::pair<dev_t, uint64_t>;
+  std::map<std::string, FileId> files_;  // control files
+  std::function<bool(int32_t)> is_member_;
   std::set<uint64_t> controls_;
   std::vector<Root> roots_;
   std::set<int32_t> members_;

@@ -20,23 +20,32 @@ UniqueFd Copy(int fd) { return UniqueFd(fcntl(fd, F_DUPFD_CLOEXEC, 3)); }
 }  // namespace
 
 void Agent::Look() {
-  const ipc::Phase phase = session_.phase();
-  if (!complete_ || phase == ipc::Phase::kNone || phase == ipc::Phase::kStopped) return;
+  bool any = false;
+  ForEachChannel([&](Session&, SessionChannel& channel) {
+    any = any || channel.phase != ChannelPhase::kDrained;
+  });
+  if (!takes_arrivals_ || !any) return;
   finder_.LookAtMembers();
   for (const uint64_t inode : finder_.UnmappedControls()) DropControl(inode);
 }
 
 Finder::Verdict Agent::OnFound(FoundMemory found) {
-  if (found.is_control)
-    return AdoptControl(std::move(found.fd), found.inode) ? Finder::Verdict::kKnown
-                                                          : Finder::Verdict::kTryAgain;
+  if (found.is_control) {
+    const auto container = orders_->ContainerOf(found.pid);
+    return container && AdoptControl(*container, std::move(found.fd), found.inode)
+               ? Finder::Verdict::kKnown
+               : Finder::Verdict::kTryAgain;
+  }
   const auto identified = IdentifyRing(found.fd);
   if (!identified) return Finder::Verdict::kTryAgain;
   // Another session's, which is nobody's fault.
-  SessionChannel* channel = session_.Find(identified->channel_id);
+  SessionChannel* channel = Find(identified->channel_id).channel;
   if (channel == nullptr || channel->accounted.contains(identified->instance))
     return Finder::Verdict::kKnown;
+  if (!orders_->Belongs(channel->container, {.pid = found.pid, .pidfd = &found.pidfd}))
+    return Finder::Verdict::kTryAgain;
   ipc::Arrived arrived{.key = "",
+                       .doorbell = "",
                        .message = "",
                        .pid = found.pid,
                        .uid = found.uid,
@@ -49,15 +58,10 @@ Finder::Verdict Agent::OnFound(FoundMemory found) {
 
 // --- control areas -------------------------------------------------------------------------------
 
-Status Agent::AdoptControl(UniqueFd fd, uint64_t inode) {
-  if (areas_.size() >= kMaxAdoptedAreas)
-    return control_problem_ = Fail(ErrorCode::kLimit, "too many processes are recorded that way");
-  auto area = control::ControlArea::Adopt(std::move(fd), control_->config());
+Status Agent::AdoptControl(const std::string& container, UniqueFd fd, uint64_t inode) {
+  const auto area = containers_.Adopt(container, inode, std::move(fd), InForce(container));
   if (!area) return control_problem_ = std::unexpected(area.error());
-  if (const Status published = area->Publish(session_.Published()); !published)
-    return control_problem_ = published;
-  ToKeeper(ipc::Keep{kControlKey + std::to_string(inode), "", Copy(area->fd().get())});
-  areas_.emplace(inode, std::move(*area));
+  ToKeeper(ipc::Keep{kControlKey + std::to_string(inode), container, Copy((*area)->get())});
   finder_.AddControl(inode);
   return {};
 }
@@ -65,21 +69,7 @@ Status Agent::AdoptControl(UniqueFd fd, uint64_t inode) {
 void Agent::DropControl(uint64_t inode) {
   ToKeeper(ipc::Drop{kControlKey + std::to_string(inode)});
   finder_.RemoveControl(inode);
-  areas_.erase(inode);
-}
-
-// A process that cannot be told is none of this session's any more; the control file is another matter.
-Status Agent::Publish() {
-  const auto specs = session_.Published();
-  std::vector<uint64_t> failed;
-  for (auto& [inode, area] : areas_) {
-    const Status published = area.Publish(specs);
-    if (published) continue;
-    Note(published.error().message);
-    failed.push_back(inode);
-  }
-  for (const uint64_t inode : failed) DropControl(inode);
-  return control_->Publish(specs);
+  containers_.Drop(inode);
 }
 
 // --- whom it concerns ----------------------------------------------------------------------------
@@ -95,11 +85,11 @@ bool Agent::RestoreFound(ipc::Kept& kept) {
   return true;
 }
 
-// After the control file is there, which says what the areas shall say.
+// After containers and sessions are there, which say what the areas shall say.
 void Agent::RestoredFound() {
   for (ipc::Kept& kept : kept_areas_) {
     const uint64_t inode = std::strtoull(kept.key.c_str() + kControlKey.size(), nullptr, 10);
-    if (!AdoptControl(std::move(kept.fd), inode)) ToKeeper(ipc::Drop{kept.key});
+    if (!AdoptControl(kept.meta, std::move(kept.fd), inode)) ToKeeper(ipc::Drop{kept.key});
   }
   kept_areas_.clear();
   processes_.ForEachRing([this](const RingEntry& ring) { finder_.Know(ring.fd); });
@@ -110,39 +100,16 @@ void Agent::AddRoot(int32_t pid, UniqueFd pidfd) {
   finder_.AddRoot(pid, std::move(pidfd));
 }
 
-// Without pids: what the keeper's starter starts.
-Status Agent::Attach(const std::vector<int32_t>& pids) {
-  finder_.Begin();
-  if (pids.empty()) {
-    const int32_t starter = ParentOf(getppid());
-    UniqueFd pidfd = OpenPidfd(starter);
-    if (starter > 1 && pidfd) AddRoot(starter, std::move(pidfd));
-    return {};
-  }
-  if (!finder_.refusal().empty()) return Fail(ErrorCode::kPermission, finder_.refusal());
-  for (const int32_t pid : pids) {
-    UniqueFd pidfd = OpenPidfd(pid);
-    if (!pidfd)
-      return Fail(ErrorCode::kNotFound, "process " + std::to_string(pid) + ": is not there");
-    AddRoot(pid, std::move(pidfd));
-  }
+Status Agent::LookForControls() {
   control_problem_ = {};
   finder_.LookAtMembers();
-  for (const int32_t pid : pids) {
-    if (finder_.ControlOf(pid) != 0) continue;
-    const std::string why =
-        control_problem_ ? "was not started with libweft.so in LD_PRELOAD and WEFT_DIR set, or "
-                           "another session records it"
-                         : control_problem_.error().message;
-    return Fail(ErrorCode::kInvalid, "process " + std::to_string(pid) + ": " + why);
-  }
-  return {};
+  return control_problem_;
 }
 
-void Agent::Detach(const std::vector<int32_t>& pids) {
+void Agent::RemoveRoots(const std::vector<int32_t>& pids) {
   for (const int32_t pid : pids) ToKeeper(ipc::Drop{kRootKey + std::to_string(pid)});
   finder_.RemoveRoots();
-  while (!areas_.empty()) DropControl(areas_.begin()->first);
+  for (const uint64_t inode : containers_.Adopted()) DropControl(inode);
 }
 
 // The channel's ring sets are done with; processes that live on still map them.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits and names of the agent of local mode.
+// Limits and names of the agent.
 #ifndef WEFT_NODE_AGENT_AGENT_LIMITS_H_
 #define WEFT_NODE_AGENT_AGENT_LIMITS_H_
 
@@ -8,8 +8,12 @@
 
 namespace weft::agent {
 
+// Of local mode: the one consumer, the one session (its file), who controls it.
 inline constexpr const char* kConsumerName = "local";
+inline constexpr const char* kLocalSession = "session";
 inline constexpr const char* kClientsSocket = "session.sock";
+// What the keeper keeps, by name; behind it a consumer's name.
+inline constexpr const char* kJournalKey = "journal/";
 
 // Deadlines (durations of Traces) are looked at so often.
 inline constexpr std::chrono::milliseconds kTick{50};
@@ -32,6 +36,14 @@ inline constexpr size_t kMaxMapsBytes = size_t{16} << 20;
 inline constexpr size_t kMaxAdoptedAreas = 1024;
 // Processes that start at once; the kernel cuts it to net.core.somaxconn, 4096 unless changed.
 inline constexpr int kListenBacklog = 4096;
+// In a cluster. The loop looks at deadlines every kTick: silent for so long, it hangs.
+inline constexpr std::chrono::seconds kStuckTime{30};
+// Counters for /metrics are summed up so often; Prometheus asks every few seconds.
+inline constexpr std::chrono::milliseconds kCountInterval{200};
+// Counts alone are no reason to write a status more often.
+inline constexpr std::chrono::seconds kCountsSaid{30};
+// Traces that ended and still have counters: what a scrape grows to is bounded.
+inline constexpr size_t kMaxEndedTraces = 1024;
 // Of `weft status` and the like, at once.
 inline constexpr size_t kMaxClients = 64;
 // The last ones are kept; each is a line for people.

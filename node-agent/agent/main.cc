@@ -3,14 +3,36 @@
 #include <fcntl.h>
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 
+#include "lib/kube/options.h"
 #include "node-agent/agent/agent.h"
+#include "node-agent/agent/cluster/run.h"
+#include "node-agent/agent/local_orders.h"
+
+namespace {
+
+weft::Status RunLocally(const std::string& dir, weft::ipc::Loop& loop) {
+  weft::agent::Agent agent(loop, dir, weft::ipc::Channel(weft::UniqueFd(weft::ipc::kKeeperFd)));
+  weft::agent::LocalOrders orders(agent);
+  WEFT_TRY(agent.Start(orders));
+  return loop.Run();
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app("Decides what is recorded: sessions, rules, who a ring set belongs to.");
-  std::string dir;
-  app.add_option("--dir", dir, "folder of the session")->required();
+  weft::agent::NodeOptions options;
+  app.add_option("--dir", options.state_dir, "folder of the session, or of the node's state")
+      ->required();
+  auto* kubelet = app.add_option("--kubelet-dir", options.kubelet_dir,
+                                 "the kubelet's folder: this is a node of a cluster");
+  app.add_option("--node", options.node, "the node's name")->envname("NODE_NAME")->needs(kubelet);
+  app.add_option("--health-port", options.health_port, "/healthz, /readyz, /metrics")
+      ->needs(kubelet);
+  weft::kube::AddOptions(app, options.cluster);
   CLI11_PARSE(app, argc, argv);
 
   if (fcntl(weft::ipc::kKeeperFd, F_SETFD, FD_CLOEXEC) != 0) {
@@ -18,15 +40,12 @@ int main(int argc, char** argv) {
     return 1;
   }
   weft::ipc::TakeTurns();
+  std::signal(SIGPIPE, SIG_IGN);
   auto loop = weft::ipc::Loop::Make();
-  if (!loop) {
-    std::fprintf(stderr, "weft-agent: %s\n", loop.error().message.c_str());
-    return 1;
-  }
-  weft::agent::Agent agent(*loop, std::move(dir),
-                           weft::ipc::Channel(weft::UniqueFd(weft::ipc::kKeeperFd)));
-  weft::Status status = agent.Start();
-  if (status) status = loop->Run();
+  weft::Status status = loop ? weft::Status{} : std::unexpected(loop.error());
+  if (status)
+    status = options.kubelet_dir.empty() ? RunLocally(options.state_dir, *loop)
+                                         : weft::agent::RunOnNode(options, *loop);
   if (!status) {
     std::fprintf(stderr, "weft-agent: %s\n", status.error().message.c_str());
     return 1;

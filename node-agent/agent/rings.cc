@@ -27,10 +27,12 @@ void Agent::OnArrived(ipc::Arrived arrived) {
   finder_.Know(arrived.fd);
   finder_.AddMember(arrived.pid);
   const auto identified = IdentifyRing(arrived.fd);
-  SessionChannel* channel = identified ? session_.Find(identified->channel_id) : nullptr;
-  if (channel == nullptr) {
-    Note("process " + std::to_string(arrived.pid) + " sent what is no ring set of this session" +
-         (identified ? "" : ": " + identified.error().message));
+  SessionChannel* channel = identified ? Find(identified->channel_id).channel : nullptr;
+  const CallerId caller{.doorbell = &arrived.doorbell, .pid = arrived.pid, .pidfd = &arrived.pidfd};
+  if (channel == nullptr || !orders_->Belongs(channel->container, caller)) {
+    orders_->Note("process " + std::to_string(arrived.pid) +
+                  " sent what is no ring set of a session's" +
+                  (identified ? "" : ": " + identified.error().message));
     return ToKeeper(ipc::Drop{arrived.key});
   }
   TakeRing(*channel, arrived, identified->instance);
@@ -66,7 +68,7 @@ void Agent::AccountLate(SessionChannel& channel, const ipc::Arrived& arrived, ui
         if (totals->discarded[i] != 0)
           channel.own.discarded[DiscardReasonName(i)] += totals->discarded[i];
     }
-    if (const Status saved = Save(); !saved) Note(saved.error().message);
+    SaveOrNote(*Find(channel.definition.id).session);
   }
   if (!arrived.key.empty()) ToKeeper(ipc::Drop{arrived.key});
 }

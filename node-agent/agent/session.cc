@@ -11,7 +11,7 @@
 
 #include "lib/api/filters.h"
 #include "lib/api/parse.h"
-#include "node-agent/agent/compile.h"
+#include "node-agent/agent/limits.h"
 
 namespace weft::agent {
 namespace {
@@ -24,13 +24,13 @@ int64_t Now(clockid_t clock) {
   return t.tv_sec * kNsPerSecond + t.tv_nsec;
 }
 
-ipc::Uuid RandomUuid() {
-  ipc::Uuid uuid{};
-  if (getrandom(uuid.data(), uuid.size(), 0) != static_cast<ssize_t>(uuid.size())) uuid.fill(0x5a);
-  uuid[6] = static_cast<uint8_t>((uuid[6] & 0x0f) | 0x40);  // RFC 4122: random, version 4
-  uuid[8] = static_cast<uint8_t>((uuid[8] & 0x3f) | 0x80);
-  return uuid;
+std::string Hostname() {
+  utsname names{};
+  uname(&names);
+  return names.nodename;
 }
+
+}  // namespace
 
 std::string CreatedNow() {
   const time_t now = time(nullptr);
@@ -41,10 +41,19 @@ std::string CreatedNow() {
   return text;
 }
 
-std::string Hostname() {
-  utsname names{};
-  uname(&names);
-  return names.nodename;
+uint64_t FirstChannelId() {
+  uint64_t random = 0;
+  if (getrandom(&random, sizeof(random), 0) != ssize_t{sizeof(random)})
+    random = static_cast<uint64_t>(Now(CLOCK_REALTIME));
+  return (random << 16 | 1) & INT64_MAX;
+}
+
+ipc::Uuid RandomUuid() {
+  ipc::Uuid uuid{};
+  if (getrandom(uuid.data(), uuid.size(), 0) != static_cast<ssize_t>(uuid.size())) uuid.fill(0x5a);
+  uuid[6] = static_cast<uint8_t>((uuid[6] & 0x0f) | 0x40);  // RFC 4122: random, version 4
+  uuid[8] = static_cast<uint8_t>((uuid[8] & 0x3f) | 0x80);
+  return uuid;
 }
 
 void Add(ipc::ChannelCounts& to, const ipc::ChannelCounts& from) {
@@ -62,17 +71,6 @@ void Add(ipc::ChannelCounts& to, const ipc::ChannelCounts& from) {
   to.corrupt_rings += from.corrupt_rings;
   to.tail_unknown += from.tail_unknown;
 }
-
-// Of sixteen bits' room. Another session may have had channels in the same process, which knows them by
-// their ids; it remembers them as long as it lives.
-uint64_t FirstChannelId() {
-  uint64_t random = 0;
-  if (getrandom(&random, sizeof(random), 0) != ssize_t{sizeof(random)})
-    random = static_cast<uint64_t>(Now(CLOCK_REALTIME));
-  return (random << 16 | 1) & INT64_MAX;
-}
-
-}  // namespace
 
 ipc::Uuid BootUuid() {
   std::ifstream in("/proc/sys/kernel/random/boot_id");
@@ -102,8 +100,6 @@ Result<Session> Session::Create(const ipc::CreateSession& command, const std::st
     channel.spec.id = channel.definition.id = id++;
     channel.definition.trace_uuid = RandomUuid();
   }
-  session.realtime_offset_ns = RealtimeOffset();
-  session.clock_uuid = BootUuid();
   return session;
 }
 
@@ -135,6 +131,7 @@ Result<Session> Session::Compile(const ipc::CreateSession& command, const std::s
                     command.file + ": two Traces are called \"" + trace.metadata.name + "\"");
     WEFT_ASSIGN(CompiledChannel compiled, CompileUserChannel(trace, context));
     SessionChannel channel;
+    channel.consumer = kConsumerName;
     channel.spec = std::move(compiled.spec);
     channel.definition = std::move(compiled.definition);
     channel.definition.relay = command.relay;
@@ -160,10 +157,17 @@ SessionChannel* Session::Find(uint64_t channel_id) {
   return it == channels.end() ? nullptr : &*it;
 }
 
-std::vector<control::ChannelSpec> Session::Published() const {
+const SessionChannel* Session::Find(uint64_t channel_id) const {
+  auto it = std::ranges::find_if(
+      channels, [&](const SessionChannel& c) { return c.definition.id == channel_id; });
+  return it == channels.end() ? nullptr : &*it;
+}
+
+std::vector<control::ChannelSpec> Session::Published(const std::string& container) const {
   std::vector<control::ChannelSpec> specs;
   for (const SessionChannel& channel : channels)
-    if (channel.phase == ChannelPhase::kOn && !channel.paused) specs.push_back(channel.spec);
+    if (channel.container == container && channel.phase == ChannelPhase::kOn && !channel.paused)
+      specs.push_back(channel.spec);
   return specs;
 }
 

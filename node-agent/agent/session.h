@@ -2,6 +2,9 @@
 // A session: Traces, their channels, how far each is, what was counted. It is on disk before any
 // command about it is answered, and comes back from there after a crash.
 //
+// In local mode there is one session, with a channel per Trace. In a cluster there is one per TraceSession
+// of this node, with a channel for each container that it is in force for: a CTF trace is of one container.
+//
 // A channel's life:     defined --Start--> on --Stop, duration over--> stopping --Drained--> drained
 // Published (lib/control) are exactly the channels that are `on`.
 // The agent's thread owns it.
@@ -15,15 +18,19 @@
 #include <string>
 #include <vector>
 
+#include "lib/api/session.h"
 #include "lib/base/result.h"
 #include "lib/control/ruleset.h"
 #include "lib/ipc/messages.h"
+#include "node-agent/agent/compile.h"
 
 namespace weft::agent {
 
 enum class ChannelPhase : uint8_t { kDefined, kOn, kStopping, kDrained };
 
 struct SessionChannel {
+  std::string container;  // key of the container that it is in force for (containers.h)
+  std::string consumer;   // who reads it (consumer_link.h)
   control::ChannelSpec spec;
   ipc::ChannelDefinition definition;
   ChannelPhase phase = ChannelPhase::kDefined;
@@ -44,13 +51,30 @@ class Session {
   // What a CreateSession and this machine make of it. kInvalid: what is wrong with the Traces, all of
   // it, a line each.
   static Result<Session> Create(const ipc::CreateSession& command, const std::string& traces);
+  // What a TraceSession asks of this node; without channels. kInvalid, kUnsupported: why not.
+  static Result<Session> FromOrder(api::TraceSession order);
   // From `path`; kNotFound: there is no session.
   static Result<Session> Load(const std::string& path);
   // In one step (rename), synced.
   Status Save(const std::string& path) const;
 
+  // A channel of an order's for one more container, defined.
+  struct Container {
+    std::string key, name_space, pod, pod_uid, name;
+  };
+  SessionChannel& AddChannel(const Container& container);
+  // Takes over what another version of the order wants. False: it cannot be had in the channels that are
+  // there, which are of another layout.
+  bool Change(Session&& newer);
+  // Forgets channels that are drained, all but their counts and ids.
+  void RetireDrained();
+  // Of all channels that there ever were.
+  [[nodiscard]] ipc::ChannelCounts Counts() const;
+
   [[nodiscard]] SessionChannel* Find(uint64_t channel_id);
-  [[nodiscard]] std::vector<control::ChannelSpec> Published() const;
+  [[nodiscard]] const SessionChannel* Find(uint64_t channel_id) const;
+  // What is in force in a container.
+  [[nodiscard]] std::vector<control::ChannelSpec> Published(const std::string& container) const;
   [[nodiscard]] ipc::Phase phase() const;
   [[nodiscard]] ipc::SessionState State() const;  // without processes, recoveries, live notices
 
@@ -58,13 +82,15 @@ class Session {
   std::vector<std::string> notices;
   std::string output;  // the folder; "": there is a relay
   ipc::RelayAddress relay;
-  int64_t realtime_offset_ns = 0;
-  ipc::Uuid clock_uuid{};
-  uint64_t lives = 1;  // of the agent for this session; the upper half of process numbers
+  std::optional<api::TraceSession> order;  // in a cluster
+  ipc::ChannelCounts retired;              // of channels that are forgotten
+  std::set<uint64_t> retired_ids;          // of those
 
  private:
   static Result<Session> Compile(const ipc::CreateSession& command, const std::string& traces,
                                  const std::string& created);
+
+  static Result<Session> FromJson(const std::string& json);
 
   std::string traces_;  // the text
   std::string file_;
@@ -72,7 +98,16 @@ class Session {
   std::string programs_;
   std::string created_;
   uint32_t uid_ = 0;
+  CompiledChannel prototype_;  // of an order's channels
 };
+
+void Add(ipc::ChannelCounts& to, const ipc::ChannelCounts& from);
+ipc::Uuid RandomUuid();
+// Of sixteen bits' room. Another session may have had channels in the same process, which knows them by
+// their ids; it remembers them as long as it lives.
+uint64_t FirstChannelId();
+// "20261121T103330Z"
+std::string CreatedNow();
 
 // This boot's clock, so that all traces of a boot can be merged.
 ipc::Uuid BootUuid();

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr uint32_t kFileVersion = 2;
+constexpr uint32_t kFileVersion = 3;
 
 Json CountsToJson(const ipc::ChannelCounts& c) {
   return {{"recorded", c.recorded},
@@ -52,14 +52,28 @@ ipc::ChannelCounts CountsFromJson(const Json& j) {
   return c;
 }
 
+Json ContainerToJson(const SessionChannel& channel) {
+  const ipc::ChannelDefinition& of = channel.definition;
+  return {{"key", channel.container},
+          {"namespace", of.kubernetes_namespace},
+          {"pod", of.pod},
+          {"pod_uid", of.pod_uid},
+          {"name", of.container}};
+}
+
+Session::Container ContainerFromJson(const Json& j) {
+  return {.key = j.at("key").get<std::string>(),
+          .name_space = j.at("namespace").get<std::string>(),
+          .pod = j.at("pod").get<std::string>(),
+          .pod_uid = j.at("pod_uid").get<std::string>(),
+          .name = j.at("name").get<std::string>()};
+}
+
 Json ChannelToJson(const SessionChannel& channel) {
-  return {{"id", channel.definition.id},
-          {"uuid", channel.definition.trace_uuid},
-          {"phase", static_cast<uint8_t>(channel.phase)},
-          {"stop_at_ns", channel.stop_at_ns},
-          {"reported", CountsToJson(channel.reported)},
-          {"own", CountsToJson(channel.own)},
-          {"accounted", channel.accounted}};
+  return {{"id", channel.definition.id},           {"container", ContainerToJson(channel)},
+          {"uuid", channel.definition.trace_uuid}, {"phase", static_cast<uint8_t>(channel.phase)},
+          {"stop_at_ns", channel.stop_at_ns},      {"reported", CountsToJson(channel.reported)},
+          {"own", CountsToJson(channel.own)},      {"accounted", channel.accounted}};
 }
 
 void ChannelFromJson(const Json& j, SessionChannel& channel) {
@@ -101,10 +115,10 @@ Status Session::Save(const std::string& path) const {
                {"programs", programs_},
                {"created", created_},
                {"uid", uid_},
-               {"realtime_offset_ns", realtime_offset_ns},
-               {"clock_uuid", clock_uuid},
-               {"lives", lives},
+               {"retired", CountsToJson(retired)},
+               {"retired_ids", retired_ids},
                {"channels", Json::array()}};
+  if (order) json["order"] = api::ToJson(*order);
   for (const SessionChannel& channel : channels) json["channels"].push_back(ChannelToJson(channel));
   const std::string unfinished = path + ".new";
   WEFT_TRY(WriteSynced(unfinished, json.dump(1, ' ', false, Json::error_handler_t::replace)));
@@ -118,33 +132,48 @@ Result<Session> Session::Load(const std::string& path) {
   if (!in) return Fail(ErrorCode::kNotFound, path + ": no session");
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   try {
-    const Json json = Json::parse(text);
-    if (json.at("version").get<uint32_t>() != kFileVersion)
-      return Fail(ErrorCode::kUnsupported, path + ": of another version of weft");
-    ipc::CreateSession command;
-    json.at("file").get_to(command.file);
-    json.at("output").get_to(command.output);
-    const Json& relay = json.at("relay");
-    relay.at("host").get_to(command.relay.host);
-    relay.at("control_port").get_to(command.relay.control_port);
-    relay.at("data_port").get_to(command.relay.data_port);
-    json.at("ctf_version").get_to(command.ctf_version);
-    json.at("programs").get_to(command.programs);
-    json.at("uid").get_to(command.uid);
-    WEFT_ASSIGN(Session session, Compile(command, json.at("traces").get<std::string>(),
-                                         json.at("created").get<std::string>()));
-    json.at("realtime_offset_ns").get_to(session.realtime_offset_ns);
-    json.at("clock_uuid").get_to(session.clock_uuid);
-    json.at("lives").get_to(session.lives);
-    const Json& channels = json.at("channels");
-    if (channels.size() != session.channels.size())
-      return Fail(ErrorCode::kCorrupt, path + ": channels do not match the Traces");
-    for (size_t i = 0; i < session.channels.size(); ++i)
-      ChannelFromJson(channels[i], session.channels[i]);
+    auto session = FromJson(text);
+    if (!session) session.error().message = path + ": " + session.error().message;
     return session;
   } catch (const Json::exception& e) {
     return Fail(ErrorCode::kCorrupt, path + ": " + e.what());
   }
+}
+
+Result<Session> Session::FromJson(const std::string& text) {
+  const Json json = Json::parse(text);
+  if (json.at("version").get<uint32_t>() != kFileVersion)
+    return Fail(ErrorCode::kUnsupported, "of another version of weft");
+  const Json& channels = json.at("channels");
+  if (json.contains("order")) {
+    auto order = api::ParseSession(json.at("order").get<std::string>());
+    if (!order) return Fail(ErrorCode::kCorrupt, api::ToString(order.error()));
+    WEFT_ASSIGN(Session session, FromOrder(std::move(*order)));
+    json.at("created").get_to(session.created_);
+    session.prototype_.definition.created = session.created_;
+    session.retired = CountsFromJson(json.at("retired"));
+    json.at("retired_ids").get_to(session.retired_ids);
+    for (const Json& channel : channels)
+      ChannelFromJson(channel, session.AddChannel(ContainerFromJson(channel.at("container"))));
+    return session;
+  }
+  ipc::CreateSession command;
+  json.at("file").get_to(command.file);
+  json.at("output").get_to(command.output);
+  const Json& relay = json.at("relay");
+  relay.at("host").get_to(command.relay.host);
+  relay.at("control_port").get_to(command.relay.control_port);
+  relay.at("data_port").get_to(command.relay.data_port);
+  json.at("ctf_version").get_to(command.ctf_version);
+  json.at("programs").get_to(command.programs);
+  json.at("uid").get_to(command.uid);
+  WEFT_ASSIGN(Session session, Compile(command, json.at("traces").get<std::string>(),
+                                       json.at("created").get<std::string>()));
+  if (channels.size() != session.channels.size())
+    return Fail(ErrorCode::kCorrupt, "channels do not match the Traces");
+  for (size_t i = 0; i < session.channels.size(); ++i)
+    ChannelFromJson(channels[i], session.channels[i]);
+  return session;
 }
 
 }  // namespace weft::agent

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft-consumer: started by the keeper with a channel to it as descriptor 3, and nothing else.
+#include <grp.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -8,6 +9,8 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 
 #include "node-agent/consumer/sandbox.h"
 #include "node-agent/consumer/service.h"
@@ -33,15 +36,29 @@ void AskForShortSlices() {
   (void)::syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
+// "--uid N", the one thing it can be told: to be that user, who is nobody else, from now on.
+bool BecomeUser(int argc, char** argv) {
+  if (argc == 1) return true;
+  if (argc != 3 || std::strcmp(argv[1], "--uid") != 0) return false;
+  char* end = nullptr;
+  const auto uid = static_cast<uid_t>(std::strtoul(argv[2], &end, 10));
+  return *end == '\0' && uid != 0 && ::setgroups(0, nullptr) == 0 &&
+         ::setresgid(uid, uid, uid) == 0 && ::setresuid(uid, uid, uid) == 0;
+}
+
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
   AskForShortSlices();
   // Each ring set is a descriptor.
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
     limit.rlim_cur = limit.rlim_max;
     (void)::setrlimit(RLIMIT_NOFILE, &limit);
+  }
+  if (!BecomeUser(argc, argv)) {
+    std::fputs("weft-consumer: cannot become the user it shall be\n", stderr);
+    return 1;
   }
   const auto cpus = static_cast<uint32_t>(::get_nprocs_conf());
   // Every thread enters a sandbox of its own; afterwards there can be no more threads.

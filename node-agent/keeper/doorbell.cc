@@ -25,8 +25,11 @@ constexpr size_t kCallersPerRound = 256;
 
 }  // namespace
 
-Doorbell::Doorbell(ipc::Loop& loop, UniqueFd listening, Handler handler)
-    : loop_(loop), listening_(std::move(listening)), handler_(std::move(handler)) {
+Doorbell::Doorbell(ipc::Loop& loop, std::string name, UniqueFd listening, Handler handler)
+    : loop_(loop),
+      name_(std::move(name)),
+      listening_(std::move(listening)),
+      handler_(std::move(handler)) {
   const int flags = fcntl(listening_.get(), F_GETFL);
   fcntl(listening_.get(), F_SETFL, flags | O_NONBLOCK);
   (void)loop_.Watch(listening_.get(), [this] { Answer(kCallersPerRound); });
@@ -103,6 +106,7 @@ bool Doorbell::Read(Connection& connection) {
     }
   }
   if (n == 0 || descriptors != 1) return true;
+  caller.doorbell = name_;
   caller.pid = connection.peer.pid;
   caller.uid = connection.peer.uid;
   caller.gid = connection.peer.gid;

@@ -23,6 +23,7 @@ namespace weft::keeper {
 inline constexpr size_t kMaxSilentCallers = 256;
 
 struct Caller {
+  std::string doorbell;  // the name of the socket it called
   int32_t pid = 0;
   uint32_t uid = 0;
   uint32_t gid = 0;
@@ -34,7 +35,7 @@ struct Caller {
 class Doorbell {
  public:
   using Handler = std::function<void(Caller)>;
-  Doorbell(ipc::Loop& loop, UniqueFd listening, Handler handler);
+  Doorbell(ipc::Loop& loop, std::string name, UniqueFd listening, Handler handler);
   ~Doorbell();
   Doorbell(const Doorbell&) = delete;
   Doorbell& operator=(const Doorbell&) = delete;
@@ -54,6 +55,7 @@ class Doorbell {
   void OnReadable(int fd);
 
   ipc::Loop& loop_;
+  const std::string name_;
   UniqueFd listening_;
   Handler handler_;
   std::deque<Connection> silent_;

@@ -10,6 +10,7 @@
 #include <csignal>
 
 #include <algorithm>
+#include <cstdio>
 
 #include "lib/ipc/limits.h"
 
@@ -36,6 +37,8 @@ Keeper::Keeper(ipc::Loop& loop, Options options, ipc::Channel owner)
       vault_(options_.max_descriptors) {
   agent_.program = options_.bin_dir + "/weft-agent";
   agent_.arguments = {"--dir", options_.dir};
+  if (!options_.kubelet_dir.empty())
+    agent_.arguments.insert(agent_.arguments.end(), {"--kubelet-dir", options_.kubelet_dir});
 }
 
 Status Keeper::Start() {
@@ -44,11 +47,13 @@ Status Keeper::Start() {
   sigset_t mask;
   sigemptyset(&mask);
   sigaddset(&mask, SIGCHLD);
+  if (!owner_.valid()) sigaddset(&mask, SIGTERM);
   sigprocmask(SIG_BLOCK, &mask, nullptr);
   signals_.reset(signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals_) return FailErrno("signalfd");
   WEFT_TRY(loop_.Watch(signals_.get(), [this] { OnChildEnd(); }));
-  WEFT_TRY(loop_.WatchChannel(owner_, [this](auto message) { OnOwner(std::move(message)); }));
+  if (owner_.valid())
+    WEFT_TRY(loop_.WatchChannel(owner_, [this](auto message) { OnOwner(std::move(message)); }));
   loop_.Every(kTick, [this] { Tick(); });
   loop_.AfterEachRound([this] { TellAgent(); });
   Tick();
@@ -138,6 +143,7 @@ void Keeper::Tick() {
 void Keeper::OnChildEnd() {
   signalfd_siginfo info;
   while (read(signals_.get(), &info, sizeof(info)) == ssize_t{sizeof(info)}) {
+    if (info.ssi_signo == SIGTERM) Quit();
   }
   int status = 0;
   pid_t pid;
@@ -161,6 +167,12 @@ void Keeper::CloseChannel(Component& component) {
 void Keeper::OnEnd(Component& component, int status) {
   CloseChannel(component);
   component.child.pid = -1;
+  if (!component.wanted && component.again) {
+    component.wanted = true;
+    component.again = false;
+    component.recovery = {};
+    return;
+  }
   if (!component.wanted) return;
   component.recovery.Died(ipc::Loop::Clock::now(), ipc::DescribeExit(status));
   const Recovery& recovery = component.recovery;
@@ -214,18 +226,15 @@ void Keeper::OnAgentMessage(ipc::Message message) {
   } else if (auto* drop = std::get_if<ipc::Drop>(&message)) {
     vault_.Drop(drop->key);
   } else if (auto* listen = std::get_if<ipc::ListenDoorbell>(&message)) {
-    if (doorbell_) return;  // a new agent says what its predecessor said
-    doorbell_ = std::make_unique<Doorbell>(loop_, std::move(listen->fd), [this](Caller caller) {
-      if (auto kept = vault_.AddCaller(std::move(caller)); !kept)
-        TellOwner("weft-keeper", kept.error().message);
-      TellAgent();
-    });
+    Listen(std::move(*listen));
+  } else if (const auto* close = std::get_if<ipc::CloseDoorbell>(&message)) {
+    doorbells_.erase(close->name);
   } else if (const auto* start = std::get_if<ipc::StartConsumer>(&message)) {
     StartConsumer(start->name);
   } else if (const auto* stop = std::get_if<ipc::StopConsumer>(&message)) {
     StopConsumer(stop->name);
   } else if (const auto* sync = std::get_if<ipc::Sync>(&message)) {
-    if (doorbell_) doorbell_->Answer(SIZE_MAX);
+    for (auto& [name, doorbell] : doorbells_) doorbell->Answer(SIZE_MAX);
     syncs_.push_back(sync->number);
     TellAgent();
   } else if (const auto* hello = std::get_if<ipc::Hello>(&message)) {
@@ -233,6 +242,17 @@ void Keeper::OnAgentMessage(ipc::Message message) {
   } else if (std::holds_alternative<ipc::Quit>(message)) {
     Quit();
   }
+}
+
+void Keeper::Listen(ipc::ListenDoorbell listen) {
+  auto& doorbell = doorbells_[listen.name];
+  if (doorbell) return;  // a new agent says what its predecessor said
+  const auto take = [this](Caller caller) {
+    if (auto kept = vault_.AddCaller(std::move(caller)); !kept)
+      TellOwner("weft-keeper", kept.error().message);
+    TellAgent();
+  };
+  doorbell = std::make_unique<Doorbell>(loop_, listen.name, std::move(listen.fd), take);
 }
 
 void Keeper::OnHello(const ipc::Hello& hello) {
@@ -245,16 +265,32 @@ void Keeper::OnHello(const ipc::Hello& hello) {
 }
 
 void Keeper::TellOwner(std::string component, std::string message) {
-  if (owner_.valid()) (void)owner_.Send(ipc::Notice{std::move(component), std::move(message)});
+  if (owner_.valid())
+    (void)owner_.Send(ipc::Notice{std::move(component), std::move(message)});
+  else if (!owner_gone_)
+    std::fprintf(stderr, "%s: %s\n", component.c_str(), message.c_str());
+}
+
+// The lowest that none of the others has.
+uint32_t Keeper::FreeUid() const {
+  uint32_t uid = options_.first_consumer_uid;
+  const auto taken = [&](const auto& entry) { return entry.second && entry.second->uid == uid; };
+  while (std::ranges::any_of(consumers_, taken)) ++uid;
+  return uid;
 }
 
 void Keeper::StartConsumer(const std::string& name) {
   if (!ValidName(name) || consumers_.size() >= kMaxConsumers) return;
   auto& component = consumers_[name];
+  if (component && !component->wanted) component->again = !quitting_;
   if (component) return;  // a new agent asks for what runs already
   component = std::make_unique<Component>();
   component->name = name;
   component->program = options_.bin_dir + "/weft-consumer";
+  if (options_.first_consumer_uid != 0) {
+    component->uid = FreeUid();
+    component->arguments = {"--uid", std::to_string(component->uid)};
+  }
   Tick();
 }
 
@@ -262,7 +298,7 @@ void Keeper::StopConsumer(const std::string& name) {
   auto it = consumers_.find(name);
   if (it == consumers_.end()) return;
   Component& component = *it->second;
-  component.wanted = false;
+  component.wanted = component.again = false;
   component.kill_at = ipc::Loop::Clock::now() + kExitTime;
   if (component.child.pid < 0)
     consumers_.erase(it);
@@ -275,7 +311,7 @@ void Keeper::StopConsumer(const std::string& name) {
 void Keeper::Quit() {
   if (quitting_) return;
   quitting_ = true;
-  doorbell_.reset();
+  doorbells_.clear();
   std::vector<std::string> names;
   for (const auto& [name, consumer] : consumers_)
     if (consumer->wanted) names.push_back(name);

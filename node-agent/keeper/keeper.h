@@ -31,15 +31,19 @@ inline constexpr std::chrono::milliseconds kExitTime{10'000};
 inline constexpr size_t kMaxConsumers = 1024;
 
 struct Options {
-  std::string dir;      // of the session: control area, sockets, state
+  std::string
+      dir;  // of the session: control area, sockets, state; in a cluster, of the node's state
   std::string bin_dir;  // where weft-agent and weft-consumer are
   bool remove_dir = false;
+  std::string kubelet_dir;          // not "": this is a node of a cluster
+  uint32_t first_consumer_uid = 0;  // not 0: each consumer is a user of its own, from here on
   size_t max_descriptors = 0;
 };
 
 class Keeper {
  public:
-  // `owner` is the channel to who started the keeper (the cli); its end is the session's end.
+  // `owner` is the channel to who started the keeper (the cli); its end is the session's end. Without
+  // one, SIGTERM is, and what there is to say goes to standard error.
   Keeper(ipc::Loop& loop, Options options, ipc::Channel owner);
   // Blocks SIGCHLD, becomes subreaper, starts the agent. Then run the loop.
   Status Start();
@@ -52,6 +56,8 @@ class Keeper {
     Recovery recovery;
     ipc::Child child;
     bool wanted = true;  // false: its end is no failure
+    bool again = false;  // it was not wanted, and is to be started once more when it has ended
+    uint32_t uid = 0;
     Time kill_at{};
   };
 
@@ -68,6 +74,8 @@ class Keeper {
   void CloseChannel(Component& component);
   void StartConsumer(const std::string& name);
   void StopConsumer(const std::string& name);
+  [[nodiscard]] uint32_t FreeUid() const;
+  void Listen(ipc::ListenDoorbell listen);
   void TellAgent();
   void TellOwner(std::string component, std::string message);
   void Quit();
@@ -79,7 +87,7 @@ class Keeper {
   ipc::Channel owner_;
   UniqueFd signals_;
   Vault vault_;
-  std::unique_ptr<Doorbell> doorbell_;
+  std::map<std::string, std::unique_ptr<Doorbell>> doorbells_;
   Component agent_;
   std::map<std::string, std::unique_ptr<Component>> consumers_;
   std::vector<uint64_t> syncs_;  // asked for and not answered

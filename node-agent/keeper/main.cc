@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft-keeper: started by `weft record` (later: the first process of the node agent's container).
+// weft-keeper: started by `weft record`, or the first process of the node agent's container.
 #include <fcntl.h>
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
 
 #include "node-agent/keeper/keeper.h"
 
@@ -21,6 +22,16 @@ size_t RaiseDescriptorLimit() {
   return all > 1024 ? (all - 512) / 2 : 256;
 }
 
+// Of nobody else on a node: above what distributions, systemd's dynamic users and containers' user
+// namespaces are given.
+constexpr uint32_t kFirstConsumerUid = 0x77e00000;
+
+// Of this program: the others are beside it.
+std::string OwnFolder() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path().string();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -28,13 +39,19 @@ int main(int argc, char** argv) {
       "Starts, watches and restarts weft's other processes; keeps what they must not lose.");
   weft::keeper::Options options;
   int owner = -1;
-  app.add_option("--dir", options.dir, "folder of the session")->required();
-  app.add_option("--bin", options.bin_dir, "folder of the programs")->required();
-  app.add_option("--owner-fd", owner, "channel to who started this")->required();
-  app.add_flag("--remove-dir", options.remove_dir, "remove the folder at the end");
+  app.add_option("--dir,--state-dir", options.dir, "folder of the session, or of the node's state")
+      ->required();
+  app.add_option("--bin", options.bin_dir, "folder of the programs; absent: this one's");
+  auto* cluster = app.add_option("--kubelet-dir", options.kubelet_dir,
+                                 "the kubelet's folder: this is a node of a cluster");
+  app.add_option("--owner-fd", owner, "channel to who started this")->excludes(cluster);
+  app.add_flag("--remove-dir", options.remove_dir, "remove the folder at the end")
+      ->excludes(cluster);
   CLI11_PARSE(app, argc, argv);
 
-  fcntl(owner, F_SETFD, FD_CLOEXEC);
+  if (options.bin_dir.empty()) options.bin_dir = OwnFolder();
+  if (owner >= 0) fcntl(owner, F_SETFD, FD_CLOEXEC);
+  if (!options.kubelet_dir.empty()) options.first_consumer_uid = kFirstConsumerUid;
   weft::ipc::TakeTurns();
   options.max_descriptors = RaiseDescriptorLimit();
   auto loop = weft::ipc::Loop::Make();

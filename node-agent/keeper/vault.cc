@@ -63,6 +63,7 @@ std::optional<ipc::Message> Vault::NextUntold() {
     if (!entry.caller) return ipc::Kept{key, entry.meta, Duplicate(entry.fd)};
     const Caller& caller = *entry.caller;
     return ipc::Arrived{.key = key,
+                        .doorbell = caller.doorbell,
                         .message = Hexadecimal(caller.message),
                         .pid = caller.pid,
                         .uid = caller.uid,

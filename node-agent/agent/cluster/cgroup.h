@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which pod and container a process is in, by the text of its /proc/PID/cgroup. The kernel writes it, but a
+// container that may make cgroups of its own names the lower part of the path: only the first pod of a path
+// counts, which is above all that a container can name.
+//
+// Forms, with cgroup v1 (a line per hierarchy) or v2, below any folders:
+//     cgroupfs   .../podUID/CONTAINER
+//     systemd    .../SLICES-podUID.slice/RUNTIME-CONTAINER.scope     UID with _ for -
+// UID: a UUID, or 32 digits (of static pods). CONTAINER: 64 hexadecimal digits.
+// Thread-safety: pure functions.
+#ifndef WEFT_NODE_AGENT_AGENT_CLUSTER_CGROUP_H_
+#define WEFT_NODE_AGENT_AGENT_CLUSTER_CGROUP_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace weft::agent {
+
+struct CgroupPlace {
+  std::string pod_uid;
+  std::string container_id;  // "": in the pod's cgroup, in no container's
+  bool operator==(const CgroupPlace&) const = default;
+};
+
+// None: in no pod.
+std::optional<CgroupPlace> ParseCgroup(std::string_view text);
+
+// Of a process now; none too where it is gone.
+std::optional<CgroupPlace> PlaceOf(int32_t pid);
+
+}  // namespace weft::agent
+
+#endif  // WEFT_NODE_AGENT_AGENT_CLUSTER_CGROUP_H_

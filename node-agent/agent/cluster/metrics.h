@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The node's counters per Trace, as Prometheus has them. The agent's loop says the sums, scrapes ask for them
+// on the server's threads. A Trace that ended keeps its counters, as counters do, as long as there is room.
+// Thread-safety: any thread.
+#ifndef WEFT_NODE_AGENT_AGENT_CLUSTER_METRICS_H_
+#define WEFT_NODE_AGENT_AGENT_CLUSTER_METRICS_H_
+
+#include <prometheus/collectable.h>
+#include <prometheus/metric_family.h>
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lib/ipc/messages.h"
+
+namespace weft::agent {
+
+class Metrics final : public prometheus::Collectable {
+ public:
+  using TraceKey = std::pair<std::string, std::string>;  // namespace, trace
+  using Sums = std::map<TraceKey, ipc::ChannelCounts>;
+
+  void Set(Sums sums);
+  [[nodiscard]] std::vector<prometheus::MetricFamily> Collect() const override;
+
+ private:
+  mutable std::mutex mutex_;
+  Sums sums_;
+};
+
+}  // namespace weft::agent
+
+#endif  // WEFT_NODE_AGENT_AGENT_CLUSTER_METRICS_H_

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the agent remembers of a pod of its node. Thread-safety: plain values, pure functions.
+#ifndef WEFT_NODE_AGENT_AGENT_CLUSTER_POD_H_
+#define WEFT_NODE_AGENT_AGENT_CLUSTER_POD_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lib/kube/json.h"
+
+namespace weft::agent {
+
+struct PodFacts {
+  std::string uid, name_space, name;
+  std::map<std::string, std::string> labels;
+  std::vector<std::string> containers;     // that have the library: names
+  std::map<std::string, std::string> ids;  // of containers that run, as in their cgroups -> name
+  bool is_over = false;                    // Succeeded or Failed
+  bool operator==(const PodFacts&) const = default;
+};
+
+// `pod`: as the API server has it.
+PodFacts ReadPod(const kube::Json& pod);
+
+}  // namespace weft::agent
+
+#endif  // WEFT_NODE_AGENT_AGENT_CLUSTER_POD_H_

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The status of a TraceSession out of what the agent knows of its session. Pure.
+#ifndef WEFT_NODE_AGENT_AGENT_CLUSTER_REPORT_H_
+#define WEFT_NODE_AGENT_AGENT_CLUSTER_REPORT_H_
+
+#include <map>
+#include <string>
+
+#include "lib/api/session.h"
+#include "lib/kube/time.h"
+#include "node-agent/agent/session.h"
+
+namespace weft::agent {
+
+// The session's pods of this node that have the library.
+struct SelectedPods {
+  std::map<std::string, bool> reachable;  // uid -> its containers can be told
+  std::map<std::string, std::string> names;
+};
+
+api::SessionStatus MakeStatus(const Session& session, const SelectedPods& pods, kube::WallTime now);
+// Nothing of the order can be done here, and why.
+api::SessionStatus MakeFailedStatus(const api::TraceSession& order, const std::string& failure,
+                                    kube::WallTime now);
+
+// Whether nothing of the session is in flight and nothing will come: it may say Drained.
+bool IsDrained(const Session& session);
+
+// Phase, conditions or pods are others; counts alone do not matter.
+bool DiffersBeyondCounts(const api::SessionStatus& a, const api::SessionStatus& b);
+
+}  // namespace weft::agent
+
+#endif  // WEFT_NODE_AGENT_AGENT_CLUSTER_REPORT_H_

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The agent on a node of a cluster, as a process: client, /healthz and /metrics, the loop.
+#ifndef WEFT_NODE_AGENT_AGENT_CLUSTER_RUN_H_
+#define WEFT_NODE_AGENT_AGENT_CLUSTER_RUN_H_
+
+#include <cstdint>
+#include <string>
+
+#include "lib/base/result.h"
+#include "lib/ipc/loop.h"
+#include "lib/kube/transport.h"
+
+namespace weft::agent {
+
+struct NodeOptions {
+  kube::TransportConfig cluster;
+  std::string node;         // its name in the cluster
+  std::string kubelet_dir;  // of the node's kubelet
+  std::string state_dir;    // kept over restarts
+  uint16_t health_port = 8080;
+};
+
+// Until the keeper is gone. The channel to it is descriptor ipc::kKeeperFd.
+Status RunOnNode(const NodeOptions& options, ipc::Loop& loop);
+
+}  // namespace weft::agent
+
+#endif  // WEFT_NODE_AGENT_AGENT_CLUSTER_RUN_H_

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// See local_orders.h: the session is created, started, stopped and looked at.
+#include "node-agent/agent/local_orders.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "lib/base/pidfd.h"
+#include "node-agent/agent/limits.h"
+
+namespace weft::agent {
+namespace {
+
+constexpr const char* kClientsKey = "clients";
+
+Result<std::string> ReadWhole(const UniqueFd& fd) {
+  struct stat st{};
+  if (fstat(fd.get(), &st) != 0) return FailErrno("Traces");
+  if (st.st_size < 0 || static_cast<size_t>(st.st_size) > kMaxTracesBytes)
+    return Fail(ErrorCode::kLimit, "the Traces are larger than 4 MiB");
+  std::string text(static_cast<size_t>(st.st_size), '\0');
+  size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t n =
+        pread(fd.get(), text.data() + done, text.size() - done, static_cast<off_t>(done));
+    if (n < 0) return FailErrno("Traces");
+    if (n == 0) break;
+    done += static_cast<size_t>(n);
+  }
+  text.resize(done);
+  return text;
+}
+
+}  // namespace
+
+// --- start ---------------------------------------------------------------------------------------
+
+bool LocalOrders::TakeKept(ipc::Kept& kept) {
+  if (kept.key != kClientsKey) return false;
+  socket_ = std::move(kept.fd);
+  return true;
+}
+
+Status LocalOrders::Open() {
+  const std::string& dir = agent_.dir();
+  const Status loaded = agent_.LoadSession(kLocalSession);
+  if (!loaded && loaded.error().code != ErrorCode::kNotFound) return loaded;
+  if (loaded && !session()->output.empty()) {
+    WEFT_ASSIGN(OutputFolder folder, OutputFolder::Open(session()->output));
+    agent_.SetOutput(std::move(folder));
+  }
+  WEFT_TRY(agent_.OpenContainer("", dir + "/local.ctl"));
+  WEFT_TRY(agent_.OpenDoorbell("", dir));
+  if (!socket_) {
+    WEFT_ASSIGN(socket_, Agent::Listen(dir, kClientsSocket, 0600));
+    agent_.ToKeeper(ipc::Keep{kClientsKey, "", UniqueFd(fcntl(socket_.get(), F_DUPFD_CLOEXEC, 3))});
+  }
+  return agent_.loop().Watch(socket_.get(), [this] { OnClientConnects(); });
+}
+
+// One user's programs, who could do all this himself.
+bool LocalOrders::Belongs(const std::string&, const CallerId&) { return true; }
+std::optional<std::string> LocalOrders::ContainerOf(int32_t) { return ""; }
+
+// --- the cli -------------------------------------------------------------------------------------
+
+void LocalOrders::OnClientConnects() {
+  UniqueFd fd(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  // The socket's mode (0600) says who may connect: this user.
+  if (!fd || clients_.size() >= kMaxClients) return;
+  const uint64_t number = next_client_++;
+  Client& client = clients_[number];
+  client.channel = ipc::Channel(std::move(fd));
+  (void)agent_.loop().WatchChannel(
+      client.channel, [this, number](auto message) { OnClient(number, std::move(message)); });
+}
+
+void LocalOrders::OnClient(uint64_t number, Result<ipc::Message> message) {
+  auto it = clients_.find(number);
+  if (it == clients_.end()) return;
+  Client& client = it->second;
+  if (!message) {
+    agent_.loop().Unwatch(client.channel.fd());
+    clients_.erase(it);
+    return;
+  }
+  if (const auto* create = std::get_if<ipc::CreateSession>(&*message)) {
+    Create(client, *create);
+  } else if (std::holds_alternative<ipc::StartSession>(*message)) {
+    client.waits_for_start = true;
+    StartSession();
+  } else if (std::holds_alternative<ipc::StopSession>(*message)) {
+    client.waits_for_stop = true;
+    StopSession();
+  } else if (std::holds_alternative<ipc::QuerySession>(*message)) {
+    (void)client.channel.Send(State());
+  } else if (std::holds_alternative<ipc::DestroySession>(*message)) {
+    OwnerGone();
+  }
+}
+
+void LocalOrders::Create(Client& client, const ipc::CreateSession& command) {
+  const auto refuse = [&](const Error& error, const char* kind = "input") {
+    (void)client.channel.Send(ipc::Refused{kind, error.message});
+  };
+  // Its owner asks again when an earlier agent died before it answered.
+  if (session() != nullptr) {
+    (void)client.channel.Send(State());
+    return;
+  }
+  const auto text = ReadWhole(command.traces);
+  if (!text) return refuse(text.error());
+  auto session = Session::Create(command, *text);
+  if (!session) return refuse(session.error());
+  if (command.relay.host.empty()) {
+    auto output = OutputFolder::Open(command.output);
+    if (!output) return refuse(output.error(), "output");
+    agent_.SetOutput(std::move(*output));
+  }
+  if (const Status attached = Attach(command.attach); !attached) {
+    agent_.RemoveRoots(command.attach);
+    return refuse(attached.error());
+  }
+  if (const Status saved = agent_.AddSession(kLocalSession, std::move(*session)); !saved) {
+    agent_.RemoveRoots(command.attach);
+    return refuse(saved.error(), "tracing");
+  }
+  agent_.StartConsumer(kConsumerName);
+  (void)client.channel.Send(State());
+}
+
+// Without pids: what the keeper's starter starts.
+Status LocalOrders::Attach(const std::vector<int32_t>& pids) {
+  Finder& finder = agent_.finder();
+  finder.Begin();
+  if (pids.empty()) {
+    const int32_t starter = ParentOf(getppid());
+    UniqueFd pidfd = OpenPidfd(starter);
+    if (starter > 1 && pidfd) agent_.AddRoot(starter, std::move(pidfd));
+    return {};
+  }
+  if (!finder.refusal().empty()) return Fail(ErrorCode::kPermission, finder.refusal());
+  for (const int32_t pid : pids) {
+    UniqueFd pidfd = OpenPidfd(pid);
+    if (!pidfd)
+      return Fail(ErrorCode::kNotFound, "process " + std::to_string(pid) + ": is not there");
+    agent_.AddRoot(pid, std::move(pidfd));
+  }
+  const Status looked = agent_.LookForControls();
+  for (const int32_t pid : pids) {
+    if (finder.ControlOf(pid) != 0) continue;
+    const std::string why =
+        looked ? "was not started with libweft.so in LD_PRELOAD and WEFT_DIR set, or "
+                 "another session records it"
+               : looked.error().message;
+    return Fail(ErrorCode::kInvalid, "process " + std::to_string(pid) + ": " + why);
+  }
+  return {};
+}
+
+void LocalOrders::StartSession() {
+  if (phase() == ipc::Phase::kCreated) agent_.StartChannels(*session());
+  AnswerWaiting();
+}
+
+void LocalOrders::StopSession() {
+  agent_.StopChannels([](const SessionChannel& c) { return c.phase == ChannelPhase::kOn; });
+  AnswerWaiting();
+}
+
+// --- what became of it ---------------------------------------------------------------------------
+
+void LocalOrders::Changed(Session&) { AnswerWaiting(); }
+
+void LocalOrders::RefuseStarts(const char* kind, const std::string& why) {
+  for (auto& [number, client] : clients_) {
+    if (!client.waits_for_start) continue;
+    client.waits_for_start = false;
+    (void)client.channel.Send(ipc::Refused{kind, why});
+  }
+}
+
+void LocalOrders::ChannelFailed(Session&, const std::string& why) { RefuseStarts("output", why); }
+
+void LocalOrders::ConsumerFailed(const std::string&, const std::string& why) {
+  RefuseStarts("tracing", "weft-consumer does not start: " + why);
+}
+
+void LocalOrders::OwnerGone() {
+  owner_gone_ = true;
+  StopSession();
+}
+
+void LocalOrders::Tick(int64_t now_ns) {
+  if (!owner_gone_) return;
+  if (owner_gone_ns_ == 0) owner_gone_ns_ = now_ns;
+  const bool has_relay = session() != nullptr && !session()->relay.host.empty();
+  if (has_relay && std::chrono::nanoseconds(now_ns - owner_gone_ns_) >= kLastRelayWait)
+    agent_.GiveUp([](const SessionChannel&) { return true; }, "relay", "unreachable");
+  const ipc::Phase now = phase();
+  if (now == ipc::Phase::kNone || now == ipc::Phase::kCreated || now == ipc::Phase::kStopped)
+    agent_.Quit();
+}
+
+void LocalOrders::AnswerWaiting() {
+  const ipc::Phase now = phase();
+  for (auto& [number, client] : clients_) {
+    const bool started =
+        client.waits_for_start && now != ipc::Phase::kCreated && now != ipc::Phase::kStarting;
+    const bool stopped =
+        client.waits_for_stop &&
+        (now == ipc::Phase::kStopped || now == ipc::Phase::kNone || now == ipc::Phase::kCreated);
+    if (!started && !stopped) continue;
+    if (started) client.waits_for_start = false;
+    if (stopped) client.waits_for_stop = false;
+    (void)client.channel.Send(State());
+  }
+}
+
+ipc::Phase LocalOrders::phase() const {
+  return session() == nullptr ? ipc::Phase::kNone : session()->phase();
+}
+
+ipc::SessionState LocalOrders::State() const {
+  ipc::SessionState state;
+  if (session() != nullptr) state = session()->State();
+  state.notices.insert(state.notices.end(), notices_.begin(), notices_.end());
+  state.processes = agent_.processes().Alive();
+  state.recoveries = agent_.recoveries();
+  return state;
+}
+
+void LocalOrders::Note(std::string text) {
+  if (notices_.size() >= kMaxNotices) notices_.erase(notices_.begin());
+  notices_.push_back(std::move(text));
+}
+
+}  // namespace weft::agent

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Local mode: the orders of the cli at session.sock. One session, one container, one consumer; the end of
+// the keeper's starter is the session's end.
+#ifndef WEFT_NODE_AGENT_AGENT_LOCAL_ORDERS_H_
+#define WEFT_NODE_AGENT_AGENT_LOCAL_ORDERS_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lib/ipc/messages.h"
+#include "node-agent/agent/agent.h"
+#include "node-agent/agent/limits.h"
+#include "node-agent/agent/orders.h"
+
+namespace weft::agent {
+
+class LocalOrders final : public Orders {
+ public:
+  // `agent` outlives this, but for its destructor.
+  explicit LocalOrders(Agent& agent) : agent_(agent) {}
+
+  bool TakeKept(ipc::Kept& kept) override;
+  Status Open() override;
+  void Resumed() override { agent_.TakeArrivals(); }
+  bool Belongs(const std::string& container, const CallerId& caller) override;
+  std::optional<std::string> ContainerOf(int32_t pid) override;
+  void Changed(Session& session) override;
+  void ChannelFailed(Session& session, const std::string& why) override;
+  void ConsumerFailed(const std::string& consumer, const std::string& why) override;
+  void OwnerGone() override;
+  void Tick(int64_t now_ns) override;
+  void Note(std::string text) override;
+
+ private:
+  struct Client {
+    ipc::Channel channel;
+    bool waits_for_start = false;
+    bool waits_for_stop = false;
+  };
+
+  void OnClientConnects();
+  void OnClient(uint64_t number, Result<ipc::Message> message);
+  void Create(Client& client, const ipc::CreateSession& command);
+  Status Attach(const std::vector<int32_t>& pids);
+  void StartSession();
+  void StopSession();
+  void RefuseStarts(const char* kind, const std::string& why);
+  void AnswerWaiting();
+  [[nodiscard]] Session* session() const { return agent_.FindSession(kLocalSession); }
+  [[nodiscard]] ipc::Phase phase() const;
+  [[nodiscard]] ipc::SessionState State() const;
+
+  Agent& agent_;
+  UniqueFd socket_;
+  std::map<uint64_t, Client> clients_;
+  uint64_t next_client_ = 1;
+  std::vector<std::string> notices_;  // for people, oldest first; those of before a session, too
+  bool owner_gone_ = false;
+  int64_t owner_gone_ns_ = 0;
+};
+
+}  // namespace weft::agent
+
+#endif  // WEFT_NODE_AGENT_AGENT_LOCAL_ORDERS_H_

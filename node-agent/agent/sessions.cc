@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// The agent's sessions: kept on disk, their channels turned on and off in their containers.
+#include <unistd.h>
+
+#include <algorithm>
+#include <ranges>
+
+#include "node-agent/agent/agent.h"
+#include "node-agent/agent/limits.h"
+
+namespace weft::agent {
+
+std::string Agent::PathOf(const std::string& name) const { return dir_ + "/" + name + ".json"; }
+
+Session* Agent::FindSession(const std::string& name) {
+  const auto found = sessions_.find(name);
+  return found == sessions_.end() ? nullptr : found->second.get();
+}
+
+Status Agent::LoadSession(const std::string& name) {
+  WEFT_ASSIGN(Session session, Session::Load(PathOf(name)));
+  sessions_[name] = std::make_unique<Session>(std::move(session));
+  return {};
+}
+
+Status Agent::AddSession(const std::string& name, Session session) {
+  WEFT_TRY(session.Save(PathOf(name)));
+  sessions_[name] = std::make_unique<Session>(std::move(session));
+  return {};
+}
+
+void Agent::RemoveSession(const std::string& name) {
+  unlink(PathOf(name).c_str());
+  sessions_.erase(name);
+}
+
+// The consumer begins anew: what it wrote is in files that it knows nothing of, and others follow.
+void Agent::RenewWithoutJournal() {
+  ForEachChannel([this](Session& session, SessionChannel& channel) {
+    if (channel.phase == ChannelPhase::kDrained || FindConsumer(channel.consumer) != nullptr)
+      return;
+    channel.reported.recorded -= channel.reported.in_flight;
+    channel.reported.in_flight = 0;
+    Add(channel.own, channel.reported);
+    channel.reported = {};
+    channel.definition.trace_uuid = RandomUuid();
+    SaveOrNote(session);
+  });
+}
+
+Status Agent::Save(const Session& session) {
+  const auto is = [&](const auto& entry) { return entry.second.get() == &session; };
+  const auto found = std::ranges::find_if(sessions_, is);
+  return found == sessions_.end() ? Status{} : session.Save(PathOf(found->first));
+}
+
+void Agent::SaveOrNote(const Session& session) {
+  if (const Status saved = Save(session); !saved) orders_->Note(saved.error().message);
+}
+
+Agent::Found Agent::Find(uint64_t channel_id) {
+  for (auto& [name, session] : sessions_)
+    if (SessionChannel* channel = session->Find(channel_id)) return {session.get(), channel};
+  return {};
+}
+
+Agent::Found Agent::Find(const ConsumerLink& link, uint64_t channel_id) {
+  const Found found = Find(channel_id);
+  return found.channel != nullptr && found.channel->consumer == link.name() ? found : Found{};
+}
+
+void Agent::ForEachChannel(const std::function<void(Session&, SessionChannel&)>& visit) {
+  for (auto& [name, session] : sessions_)
+    for (SessionChannel& channel : session->channels) visit(*session, channel);
+}
+
+// --- containers ----------------------------------------------------------------------------------
+
+Status Agent::OpenContainer(const std::string& key, const std::string& path) {
+  WEFT_ASSIGN(const UniqueFd* file, containers_.Open(key, path));
+  finder_.AddControlFile(key, *file);
+  return {};
+}
+
+void Agent::CloseContainer(const std::string& key) {
+  finder_.RemoveControlFile(key);
+  for (const uint64_t inode : containers_.Close(key)) DropControl(inode);
+}
+
+std::vector<control::ChannelSpec> Agent::InForce(const std::string& container) const {
+  std::vector<control::ChannelSpec> specs;
+  for (const auto& [name, session] : sessions_)
+    std::ranges::move(session->Published(container), std::back_inserter(specs));
+  return specs;
+}
+
+// A process that cannot be told is none of this container's any more; the control file is another matter.
+Status Agent::Publish(const std::string& container) {
+  std::vector<Containers::Failure> failed;
+  const Status published = containers_.Publish(container, InForce(container), failed);
+  for (const auto& failure : failed) {
+    orders_->Note(failure.why);
+    DropControl(failure.inode);
+  }
+  return published;
+}
+
+void Agent::PublishOrNote(const std::set<std::string>& containers) {
+  for (const std::string& container : containers)
+    if (const Status published = Publish(container); !published)
+      orders_->Note(published.error().message);
+}
+
+// --- channels ------------------------------------------------------------------------------------
+
+void Agent::StartChannels(Session& session) {
+  const int64_t now = MonotonicNow();
+  std::set<std::string> containers;
+  for (SessionChannel& channel : session.channels) {
+    if (channel.phase != ChannelPhase::kDefined) continue;
+    channel.phase = ChannelPhase::kOn;
+    if (channel.duration) channel.stop_at_ns = now + channel.duration->count();
+    containers.insert(channel.container);
+    ToConsumer(channel.consumer, [definition = channel.definition] { return definition; });
+  }
+  if (containers.empty()) return;
+  SaveOrNote(session);
+  PublishOrNote(containers);
+  for (const auto delay : kFirstLooks) loop_.After(delay, [this] { Look(); });
+}
+
+// Off in the control areas first; then the keeper's Sync, so that every ring set that was announced
+// before is adopted, and a look for those that could not be; then the consumer.
+void Agent::StopChannels(const Which& which) {
+  std::set<std::string> containers;
+  std::set<Session*> changed;
+  ForEachChannel([&](Session& session, SessionChannel& channel) {
+    if (!which(channel)) return;
+    channel.phase = ChannelPhase::kStopping;
+    stop_after_sync_[channel.definition.id] = next_sync_;
+    containers.insert(channel.container);
+    changed.insert(&session);
+  });
+  if (changed.empty()) return;
+  for (const Session* session : changed) SaveOrNote(*session);
+  PublishOrNote(containers);
+  ToKeeper(ipc::Sync{next_sync_++});
+}
+
+void Agent::OnSynced(uint64_t number) {
+  if (!takes_arrivals_) {
+    synced_ = number;
+    return;
+  }
+  std::vector<uint64_t> known;
+  for (const auto& [channel, sync] : stop_after_sync_)
+    if (sync <= number) known.push_back(channel);
+  if (known.empty()) return;
+  finder_.LookAtAll();
+  for (const uint64_t id : known) {
+    stop_after_sync_.erase(id);
+    const Found found = Find(id);
+    if (found.channel != nullptr) StopInConsumer(*found.channel);
+  }
+  const auto hopeless = [this](const SessionChannel& channel) {
+    const ConsumerLink* link = FindConsumer(channel.consumer);
+    return link != nullptr && link->given_up;
+  };
+  GiveUp(hopeless, "consumer", "failed");
+}
+
+void Agent::StopInConsumer(SessionChannel& channel) {
+  const uint64_t id = channel.definition.id;
+  if (channel.snapshot)
+    processes_.ForEachRing([&](const RingEntry& ring) {
+      if (ring.channel_id == id) TellRing(ring);
+    });
+  ToConsumer(channel.consumer, [id] { return ipc::StopChannel{id}; });
+}
+
+void Agent::GiveUp(const Which& which, const std::string& stage, const std::string& reason) {
+  const std::string lost = stage + "/" + reason;
+  std::set<Session*> changed;
+  ForEachChannel([&](Session& session, SessionChannel& channel) {
+    if (channel.phase != ChannelPhase::kStopping ||
+        stop_after_sync_.contains(channel.definition.id) || !which(channel))
+      return;
+    channel.reported.lost[lost] += channel.reported.in_flight;
+    channel.reported.in_flight = 0;
+    channel.reported.tail_unknown += processes_.RingsOf(channel.definition.id);
+    channel.phase = ChannelPhase::kDrained;
+    ForgetRings(channel);
+    orders_->Note("Trace \"" + channel.definition.trace + "\" ended without its " + stage +
+                  ": what was in its buffers is lost");
+    changed.insert(&session);
+  });
+  for (Session* session : changed) {
+    SaveOrNote(*session);
+    orders_->Changed(*session);
+  }
+}
+
+}  // namespace weft::agent
