@@ -4,9 +4,10 @@
 #
 #   weft_library(NAME SOURCES a.cc ... [DEPS weft_base ...])
 #       Static, position-independent library, target weft_NAME. Without SOURCES: headers only.
-#   weft_executable(NAME SOURCES main.cc ... [DEPS ...] [INSTALL])
+#   weft_executable(NAME SOURCES main.cc ... [DEPS ...] [INSTALL] [UNSANITIZED])
 #       Program NAME. INSTALL puts it into bin/ of the install tree, and into bin/ of the build
-#       folder, so that programs find each other and ../lib the same way in both.
+#       folder, so that programs find each other and ../lib the same way in both. UNSANITIZED: no
+#       test of a build with a sanitizer runs it, so it is not built there.
 #   weft_test(NAME SOURCES foo_test.cc ... [DEPS ...] [LABELS unit|local|...] [TIMEOUT seconds])
 #       GoogleTest and GoogleMock program and one ctest entry. Labels are the parts of ./dev
 #       test: `unit` unless told otherwise; `local` starts processes; `matrix`; `model`. Besides
@@ -139,12 +140,14 @@ function(weft_library name)
 endfunction()
 
 function(weft_executable name)
-  cmake_parse_arguments(ARG "INSTALL" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "INSTALL;UNSANITIZED" "" "SOURCES;DEPS" ${ARGN})
   _weft_refuse_unknown(${name})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})
   _weft_finish(${name})
-  if(ARG_INSTALL AND NOT WEFT_SANITIZE STREQUAL "fuzz")
+  if(ARG_UNSANITIZED AND WEFT_SANITIZE)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+  elseif(ARG_INSTALL AND NOT WEFT_SANITIZE STREQUAL "fuzz")
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
     install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   endif()
@@ -170,6 +173,10 @@ function(weft_test name)
   target_compile_definitions(${name} PRIVATE
       WEFT_SOURCE_DIR="${CMAKE_SOURCE_DIR}" WEFT_BINARY_DIR="${CMAKE_BINARY_DIR}")
   weft_flags(${name})
+  if((WEFT_SANITIZE STREQUAL "address" AND "noasan" IN_LIST ARG_LABELS) OR
+     (WEFT_SANITIZE STREQUAL "thread" AND "notsan" IN_LIST ARG_LABELS))
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
 endfunction()
