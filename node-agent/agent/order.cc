@@ -63,7 +63,7 @@ Result<Session> Session::FromOrder(api::TraceSession order) {
   session.prototype_.definition.trace_path = kTracePath;
   session.prototype_.definition.relay = session.relay;
   session.prototype_.definition.node = order.spec.node_name;
-  session.order = std::move(order);
+  session.order = std::make_unique<api::TraceSession>(std::move(order));
   // What the control area cannot hold is refused now.
   control::ChannelSpec trial = session.prototype_.spec;
   trial.id = 1;
