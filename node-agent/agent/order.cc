@@ -36,6 +36,7 @@ Result<ipc::RelayAddress> ParseRelay(const api::RelayAddress& from) {
 
 auto LayoutOf(const control::ChannelSpec& spec) {
   std::vector<std::tuple<uint16_t, std::string>> contexts;
+  contexts.reserve(spec.contexts.size());
   for (const control::ContextSpec& context : spec.contexts)
     contexts.emplace_back(context.id, context.name);
   return std::tuple(spec.mode, spec.subbuf_shift, spec.subbufs_shift, contexts);
