@@ -6,7 +6,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
-#include <optional>
+#include <memory>
 #include <thread>
 
 #include "relay/ingest/limits.h"
@@ -20,6 +20,7 @@ using boost::asio::ip::tcp;
 
 using Request = http::request<http::empty_body>;
 using Response = http::response<http::string_body>;
+using Parser = http::request_parser<http::empty_body>;
 
 Response Answer(const Request& request, const HttpServer::Answers& answers) {
   Response response{http::status::ok, request.version()};
@@ -56,7 +57,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   ~Connection() { (*count_)--; }
 
   void Read() {
-    parser_.emplace();
+    parser_ = std::make_unique<Parser>();
     parser_->header_limit(kMaxHttpRequestBytes);
     parser_->body_limit(0);
     stream_.expires_after(kHttpTime);
@@ -78,7 +79,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   beast::tcp_stream stream_;
   beast::flat_buffer buffer_{kMaxHttpRequestBytes};
-  std::optional<http::request_parser<http::empty_body>> parser_;
+  std::unique_ptr<Parser> parser_;
   Response response_;
   const HttpServer::Answers* answers_;
   size_t* count_;
