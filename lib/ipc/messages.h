@@ -80,7 +80,7 @@ struct ChannelDefinition {
   std::string trace;        // the Trace's name
   std::string channel;      // "user"
   std::string trace_path;   // relative folder of the CTF trace, "ust/uid/1000/64-bit"
-  Uuid trace_uuid{};        // one per trace_path
+  Uuid trace_uuid{};        // with trace_path names the CTF trace; channels may share one
   std::string ctf_version;  // "1.8" or "2"
   uint32_t mode = 0;        // enum weft_ring_mode
   uint32_t subbuf_shift = 0;

@@ -167,6 +167,7 @@ Status Agent::OpenDoorbell(const std::string& name, const std::string& folder) {
 
 std::vector<std::string> Agent::Doorbells() const {
   std::vector<std::string> names;
+  names.reserve(doorbells_.size());
   for (const auto& [name, fd] : doorbells_) names.push_back(name);
   return names;
 }

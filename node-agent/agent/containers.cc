@@ -39,6 +39,7 @@ Result<const UniqueFd*> Containers::Adopt(const std::string& key, uint64_t inode
 
 std::vector<uint64_t> Containers::Adopted() const {
   std::vector<uint64_t> inodes;
+  inodes.reserve(adopted_.size());
   for (const auto& [inode, adopted] : adopted_) inodes.push_back(inode);
   return inodes;
 }

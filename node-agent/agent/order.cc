@@ -36,6 +36,7 @@ Result<ipc::RelayAddress> ParseRelay(const api::RelayAddress& from) {
 
 auto LayoutOf(const control::ChannelSpec& spec) {
   std::vector<std::tuple<uint16_t, std::string>> contexts;
+  contexts.reserve(spec.contexts.size());
   for (const control::ContextSpec& context : spec.contexts)
     contexts.emplace_back(context.id, context.name);
   return std::tuple(spec.mode, spec.subbuf_shift, spec.subbufs_shift, contexts);
@@ -63,7 +64,7 @@ Result<Session> Session::FromOrder(api::TraceSession order) {
   session.prototype_.definition.trace_path = kTracePath;
   session.prototype_.definition.relay = session.relay;
   session.prototype_.definition.node = order.spec.node_name;
-  session.order = std::move(order);
+  session.order = std::make_unique<api::TraceSession>(std::move(order));
   // What the control area cannot hold is refused now.
   control::ChannelSpec trial = session.prototype_.spec;
   trial.id = 1;

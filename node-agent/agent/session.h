@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -82,9 +83,9 @@ class Session {
   std::vector<std::string> notices;
   std::string output;  // the folder; "": there is a relay
   ipc::RelayAddress relay;
-  std::optional<api::TraceSession> order;  // in a cluster
-  ipc::ChannelCounts retired;              // of channels that are forgotten
-  std::set<uint64_t> retired_ids;          // of those
+  std::unique_ptr<api::TraceSession> order;  // in a cluster; else null
+  ipc::ChannelCounts retired;                // of channels that are forgotten
+  std::set<uint64_t> retired_ids;            // of those
 
  private:
   static Result<Session> Compile(const ipc::CreateSession& command, const std::string& traces,

@@ -179,13 +179,13 @@ void Agent::StopInConsumer(SessionChannel& channel) {
 }
 
 void Agent::GiveUp(const Which& which, const std::string& stage, const std::string& reason) {
-  const std::string lost = stage + "/" + reason;
   std::set<Session*> changed;
+  const std::string loss = stage + "/" + reason;
   ForEachChannel([&](Session& session, SessionChannel& channel) {
     if (channel.phase != ChannelPhase::kStopping ||
         stop_after_sync_.contains(channel.definition.id) || !which(channel))
       return;
-    channel.reported.lost[lost] += channel.reported.in_flight;
+    channel.reported.lost[loss] += channel.reported.in_flight;
     channel.reported.in_flight = 0;
     channel.reported.tail_unknown += processes_.RingsOf(channel.definition.id);
     channel.phase = ChannelPhase::kDrained;

@@ -51,9 +51,9 @@ Status Consumer::WriteJournal() {
   return journal_.Commit(record);
 }
 
-Output* Consumer::FindOutput(const std::string& path) {
+Output* Consumer::FindOutput(const std::string& name) {
   for (const auto& output : outputs_) {
-    if (output->path() == path) return output.get();
+    if (output->name() == name) return output.get();
   }
   return nullptr;
 }
@@ -61,11 +61,11 @@ Output* Consumer::FindOutput(const std::string& path) {
 Status Consumer::AddChannel(const ipc::ChannelDefinition& definition) {
   if (Find(definition.id) != nullptr) return {};
   if (Channels().size() >= kMaxChannels) return Fail(ErrorCode::kLimit, "too many channels");
-  Output* output = FindOutput(definition.trace_path);
+  const std::string name = OutputName(definition);
+  Output* output = FindOutput(name);
   if (output == nullptr) {
-    const auto record = std::find_if(restored_.begin(), restored_.end(), [&](const auto& r) {
-      return r.path == definition.trace_path;
-    });
+    const auto record = std::find_if(restored_.begin(), restored_.end(),
+                                     [&](const auto& r) { return r.name == name; });
     const bool restore = record != restored_.end();
     const ctf::Clock clock{.description = "nanoseconds since the epoch",
                            .uuid = settings_.clock_uuid};

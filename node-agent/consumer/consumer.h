@@ -61,7 +61,7 @@ class Consumer {
 
   Status ReadJournal();
   Status WriteJournal();
-  Output* FindOutput(const std::string& path);
+  Output* FindOutput(const std::string& name);
   void Calibrate(uint64_t now_ns);
   [[nodiscard]] uint64_t Delay(bool busy, uint64_t now_ns);
 

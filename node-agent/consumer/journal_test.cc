@@ -80,7 +80,7 @@ TEST(Journal, ATornRecordLeavesTheOneBefore) {
 }
 
 TEST(Journal, StateSurvivesEncoding) {
-  OutputRecord output{.path = "ust/uid/0/64-bit", .metadata_bytes = 99};
+  OutputRecord output{.name = "ust/uid/0/64-bit", .metadata_bytes = 99};
   ChannelRecord channel{.id = 7, .stream_class = 1, .classes = 3};
   channel.totals.delivered = 1000;
   channel.totals.lost[kLostCorrupt] = 5;

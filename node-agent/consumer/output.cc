@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "lib/ctf/uuid.h"
 #include "lib/ctf/vpid_range.h"
 #include "node-agent/consumer/kill_point.h"
 #include "node-agent/consumer/limits.h"
@@ -32,20 +33,24 @@ ctf::TraceInfo MakeInfo(const ipc::ChannelDefinition& d, const ctf::Clock& clock
 
 }  // namespace
 
+std::string OutputName(const ipc::ChannelDefinition& definition) {
+  return ctf::FormatUuid(definition.trace_uuid) + "/" + definition.trace_path;
+}
+
 Result<std::unique_ptr<Output>> Output::Open(const ipc::ChannelDefinition& definition,
                                              const ctf::Clock& ctf_clock,
                                              const OutputRecord* record, SinkMaker& sinks,
                                              ring::TickClock& clock, const Limits& limits,
                                              Hooks hooks) {
-  const std::string& path = definition.trace_path;
+  const std::string name = OutputName(definition);
   // What a killed consumer wrote beyond its journal goes away.
   const uint64_t known = record == nullptr ? 0 : record->metadata_bytes;
   WEFT_ASSIGN(std::unique_ptr<PacketSink> sink, sinks.Open(definition, known));
   std::unique_ptr<Output> output(
-      new Output(path, std::move(sink), clock, limits, std::move(hooks)));
+      new Output(name, std::move(sink), clock, limits, std::move(hooks)));
   output->info_ = MakeInfo(definition, ctf_clock);
   if (record == nullptr) {
-    output->record_.path = path;
+    output->record_.name = name;
     Encode(output->record_, output->committed_);
     const std::string metadata = ctf::TraceMetadata(output->info_);
     output->vpids_offset_ = ctf::FindVpidRange(output->info_.version, metadata);
@@ -202,7 +207,7 @@ Status Output::StartCommit() {
   Status finished = FinishCommit();
   if (committing_) return finished;
   KillPoint("before_packets");
-  next_ = {.path = path_,
+  next_ = {.name = name_,
            .metadata_bytes = sink_->metadata_bytes(),
            .vpids = vpids_,
            .channels = record_.channels};
@@ -221,7 +226,7 @@ Status Output::StartCommit() {
 
 Status Output::FinishCommit() {
   if (!committing_) return {};
-  if (!sink_->Wait()) return Fail(ErrorCode::kTimeout, path_ + ": not acknowledged yet");
+  if (!sink_->Wait()) return Fail(ErrorCode::kTimeout, name_ + ": not acknowledged yet");
   committing_ = false;
   for (const auto& channel : channels_) {
     const Status written = channel->Settle(next_.channels.emplace_back());

@@ -32,6 +32,9 @@ namespace weft::consumer {
 // Event descriptions of the journal: by channel id, then class id.
 using ClassLog = std::map<uint64_t, std::vector<std::vector<uint8_t>>>;
 
+// Of the CTF trace that a channel belongs to: containers have traces of the same path.
+std::string OutputName(const ipc::ChannelDefinition& definition);
+
 class Output {
  public:
   struct Hooks {
@@ -78,13 +81,13 @@ class Output {
 
   // As of the last commit; for the journal.
   [[nodiscard]] const std::vector<uint8_t>& committed() const { return committed_; }
-  [[nodiscard]] const std::string& path() const { return path_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] bool restorable() const { return !record_.channels.empty(); }
 
  private:
-  Output(std::string path, std::unique_ptr<PacketSink> sink, ring::TickClock& clock,
+  Output(std::string name, std::unique_ptr<PacketSink> sink, ring::TickClock& clock,
          const Limits& limits, Hooks hooks)
-      : path_(std::move(path)),
+      : name_(std::move(name)),
         sink_(std::move(sink)),
         clock_(&clock),
         limits_(limits),
@@ -102,7 +105,7 @@ class Output {
   void NoticeStoreError(const Error& error);
   [[nodiscard]] uint32_t FreeStreamClass() const;
 
-  std::string path_;
+  std::string name_;
   std::unique_ptr<PacketSink> sink_;
   ring::TickClock* clock_;
   Limits limits_;

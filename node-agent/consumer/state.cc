@@ -100,7 +100,7 @@ constexpr auto kChannel = [](auto& io, auto& channel) {
 };
 
 constexpr auto kOutput = [](auto& io, auto& output) {
-  io.Text(output.path);
+  io.Text(output.name);
   io.Word(output.metadata_bytes);
   io.Word(output.vpids.min);
   io.Word(output.vpids.max);

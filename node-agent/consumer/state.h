@@ -88,7 +88,7 @@ struct ChannelRecord {
 };
 
 struct OutputRecord {
-  std::string path;
+  std::string name;  // OutputName
   uint64_t metadata_bytes = 0;
   ctf::VpidRange vpids;
   std::vector<ChannelRecord> channels;

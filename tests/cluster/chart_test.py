@@ -8,7 +8,8 @@ from weft_cluster import ClusterTest, PATIENCE, TOP, dev, kubectl
 
 CHART = TOP / "charts/weft"
 SYSTEM = "weft-system"
-WORKLOADS = ("deployment/weft-controller", "deployment/weft-webhook", "statefulset/weft-relay")
+WORKLOADS = ("deployment/weft-controller", "deployment/weft-webhook", "statefulset/weft-relay",
+             "daemonset/weft-agent")
 
 
 def helm(*words, **more):
@@ -16,7 +17,7 @@ def helm(*words, **more):
 
 
 class Chart(ClusterTest):
-    LOADED = ("weft-controller", "weft-webhook", "weft-relay")
+    LOADED = ("weft-agent", "weft-controller", "weft-webhook", "weft-relay")
 
     def test_install_and_uninstall(self):
         helm("install", "weft", CHART, "--create-namespace")

@@ -10,13 +10,6 @@
 #include "node-agent/agent/limits.h"
 
 namespace weft::agent {
-namespace {
-
-std::string KeyOf(const std::string& pod_uid, const std::string& container) {
-  return pod_uid + "/" + container;
-}
-
-}  // namespace
 
 std::string Node::Stuck() const {
   const int64_t ticked = ticked_ns_.load();
@@ -62,7 +55,7 @@ bool Node::Belongs(const std::string& container, const CallerId& caller) {
   if (!place || !is_alive) return caller.doorbell != nullptr;
   if (place->pod_uid != pod_uid) return false;
   const auto name = pod->second.facts.ids.find(place->container_id);
-  return name == pod->second.facts.ids.end() || container == KeyOf(pod_uid, name->second);
+  return name == pod->second.facts.ids.end() || container == ContainerKey(pod_uid, name->second);
 }
 
 std::optional<std::string> Node::ContainerOf(int32_t pid) {
@@ -72,7 +65,7 @@ std::optional<std::string> Node::ContainerOf(int32_t pid) {
   if (pod == pods_.end()) return std::nullopt;
   const auto name = pod->second.facts.ids.find(place->container_id);
   if (name == pod->second.facts.ids.end()) return std::nullopt;
-  const std::string key = KeyOf(place->pod_uid, name->second);
+  const std::string key = ContainerKey(place->pod_uid, name->second);
   return agent_.containers().Has(key) ? std::optional(key) : std::nullopt;
 }
 
@@ -133,7 +126,7 @@ void Node::SeeOrder(api::TraceSession order) {
   Session* session = agent_.FindSession(uid);
   // Only its status, which is ours.
   if (session != nullptr && session->order->spec == order.spec) {
-    session->order = std::move(order);
+    *session->order = std::move(order);
     return;
   }
   auto wanted = Session::FromOrder(order);

@@ -35,6 +35,10 @@ void ForEach(const Json& object, kube::JsonPath path, const Visit& visit) {
 
 }  // namespace
 
+std::string ContainerKey(std::string pod_uid, const std::string& container) {
+  return pod_uid.append("/").append(container);
+}
+
 PodFacts ReadPod(const Json& pod) {
   PodFacts facts;
   facts.uid = TextAt(pod, {"metadata", "uid"});

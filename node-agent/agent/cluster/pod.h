@@ -20,6 +20,9 @@ struct PodFacts {
   bool operator==(const PodFacts&) const = default;
 };
 
+// The agent's name for a container.
+std::string ContainerKey(std::string pod_uid, const std::string& container);
+
 // `pod`: as the API server has it.
 PodFacts ReadPod(const kube::Json& pod);
 

@@ -13,7 +13,7 @@ using api::ConditionStatus;
 
 // A condition that says the same as before keeps its time.
 void Set(api::SessionStatus& status, const api::TraceSession& order, std::string_view type,
-         bool holds, std::string reason, std::string message, kube::WallTime now) {
+         bool holds, std::string reason, const std::string& message, kube::WallTime now) {
   const ConditionStatus value = holds ? ConditionStatus::kTrue : ConditionStatus::kFalse;
   const api::Condition* before = api::FindCondition(order.status.conditions, type);
   const bool same = before != nullptr && before->status == value;

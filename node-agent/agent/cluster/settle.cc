@@ -10,6 +10,10 @@
 namespace weft::agent {
 namespace {
 
+std::string ControlFile(std::string folder, const std::string& container) {
+  return folder.append("/").append(container).append(".ctl");
+}
+
 Metrics::TraceKey KeyOf(const Session& session) {
   return {session.order->metadata.name_space, session.order->spec.trace_name};
 }
@@ -57,8 +61,8 @@ Status Node::OpenPod(Pod& pod) {
   WEFT_ASSIGN(UniqueFd volume, OpenVolume(kubelet_dir_, uid));
   const std::string folder = PathOf(volume);
   for (const std::string& name : pod.facts.containers) {
-    const std::string key = uid + "/" + name;
-    WEFT_TRY(agent_.OpenContainer(key, folder + "/" + name + ".ctl"));
+    const std::string key = ContainerKey(uid, name);
+    WEFT_TRY(agent_.OpenContainer(key, ControlFile(folder, name)));
     WEFT_TRY(agent_.Publish(key));
   }
   WEFT_TRY(agent_.OpenDoorbell(uid, folder));
@@ -74,7 +78,8 @@ void Node::ForgetPods() {
   std::erase_if(pods_, [&](const auto& entry) {
     const auto& [uid, pod] = entry;
     if (!pod.gone || used.contains(uid)) return false;
-    for (const std::string& name : pod.facts.containers) agent_.CloseContainer(uid + "/" + name);
+    for (const std::string& name : pod.facts.containers)
+      agent_.CloseContainer(ContainerKey(uid, name));
     return true;
   });
   for (const std::string& uid : agent_.Doorbells())
@@ -106,7 +111,7 @@ void Node::SettleSession(const std::string& uid, Session& session) {
     if (!pod.volume || !IsActive(uid, session) || !Selects(session, pod)) continue;
     for (const std::string& name : pod.facts.containers) {
       if (!api::MatchesContainer(session.order->spec.record.pods, name)) continue;
-      const std::string key = pod_uid + "/" + name;
+      const std::string key = ContainerKey(pod_uid, name);
       wanted.insert(key);
       const auto has = [&](const SessionChannel& c) {
         return c.container == key && c.phase <= ChannelPhase::kOn;

@@ -1,0 +1,241 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The whole way on a real cluster: from `kubectl apply` of a Trace to CTF at the relay, for the example
+shop (three replicas, in a namespace that enforces `restricted`) and a program made for LTTng's headers
+(in another namespace). What babeltrace2 reads is what the programs say they emitted, minus what was
+discarded; then weft goes away, and they run on."""
+
+import pathlib
+import re
+import struct
+import subprocess
+import unittest
+
+import settings
+from control_test import INJECT, get, trace
+from weft_cluster import RESTRICTED, RESTRICTED_CONTAINER, TOP, ClusterTest, dev, kubectl, pod
+
+ORDERS = 250_000  # of each shop: three events each, and a few
+SHOPS = 3
+TENANT_EVENTS = 2_000_000  # of each of two threads in a round
+TENANT_ROUNDS = 2
+# Small buffers, so that something is discarded.
+SMALL = {"size": "16Ki", "count": 2}
+# Of a packet of LTTng's layout, little-endian: magic, UUID, stream, instance; begin, end, content and packet
+# size in bits, sequence, events discarded so far, CPU.
+PACKET = struct.Struct("<I16sIQ QQQQQQI")
+MAGIC = 0xC1FC1FC1
+
+
+def deployment(name, container, **spec):
+    labels = {"app": name}
+    template = {"metadata": {"labels": labels},
+                "spec": {"containers": [container], "terminationGracePeriodSeconds": 1,
+                         "volumes": [{"name": "tmp", "emptyDir": {}}]}}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name},
+            "spec": {"selector": {"matchLabels": labels}, "template": template, **spec}}
+
+
+def shop():
+    """Three shops that open when there is /tmp/open, say what they emitted, and stay."""
+    run = (f"until [ -e /tmp/open ]; do sleep 0.1; done; shop --orders {ORDERS} --threads 2;"
+           " exec sleep 100000")
+    return deployment("shop", {
+        "name": "main", "image": "localhost/weft-test/shop:dev", "imagePullPolicy": "Never",
+        "command": ["sh", "-c", run], "securityContext": RESTRICTED_CONTAINER,
+        "resources": {"requests": {"memory": "256Mi"}, "limits": {"memory": "256Mi"}},
+        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}]}, replicas=SHOPS)
+
+
+def packets(file):
+    """(events discarded so far, sequence number) of each packet of a stream's file."""
+    data = file.read_bytes()
+    at = 0
+    while at < len(data):
+        fields = PACKET.unpack_from(data, at)
+        if fields[0] != MAGIC or fields[7] == 0:
+            raise AssertionError(f"{file}: no packet at {at}")
+        yield fields[9], fields[8]
+        at += fields[7] // 8
+
+
+def discarded_in(folder):
+    """Sum of what the streams below a folder say was discarded; their packets must be complete."""
+    total = 0
+    for file in pathlib.Path(folder).rglob("user_*"):
+        counts = list(packets(file))
+        if [number for _, number in counts] != list(range(len(counts))):
+            raise AssertionError(f"{file}: packets are missing")
+        total += counts[-1][0]
+    return total
+
+
+def events_in(folder):
+    """Event name -> how many babeltrace2 reads below a folder."""
+    counts = {}
+    pattern = re.compile(r"\b((?:shop|tenant):\w+):")
+    # On standard error it says what was discarded, for every packet.
+    with subprocess.Popen(["babeltrace2", "--no-delta", str(folder)], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True) as reader:
+        for line in reader.stdout:
+            name = pattern.search(line).group(1)
+            counts[name] = counts.get(name, 0) + 1
+    if reader.returncode != 0:
+        raise AssertionError(f"babeltrace2 {folder}: {reader.returncode}")
+    return counts
+
+
+def metric(text, name, namespace, name_of_trace):
+    """Sum over all other labels."""
+    labels = rf'{{[^}}]*namespace="{namespace}",[^}}]*trace="{name_of_trace}"[^}}]*}}'
+    return sum(int(float(m)) for m in re.findall(rf"^{name}{labels} (\S+)$", text, re.MULTILINE))
+
+
+class Traced(ClusterTest):
+    LOADED = ("weft-agent", "weft-controller", "weft-webhook", "weft-relay", "shell", "shop", "tenant")
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        dev("cluster", "helm", "install", "weft", TOP / "charts/weft", "--namespace", "weft",
+            "--create-namespace", "--set", "relay.storage.persistent=false,image.pullPolicy=Never")
+        for what in ("deployment/weft-controller", "deployment/weft-webhook",
+                     "statefulset/weft-relay", "daemonset/weft-agent"):
+            kubectl("-n", "weft", "rollout", "status", what, "--timeout=120s")
+
+    def injected_namespace(self, name, labels):
+        self.namespace(name, INJECT | labels)
+        self.wait_for(lambda: get(name, "configmap", "-l", "weft.dev/library=current")["items"],
+                      "the library does not come")
+        return name
+
+    def part(self, component):
+        """The pod of a part of weft's."""
+        return get("weft", "pods", "-l", f"app.kubernetes.io/component={component}")["items"][0]
+
+    def metrics(self, component):
+        name = self.part(component)["metadata"]["name"]
+        return kubectl("get", "--raw",
+                       f"/api/v1/namespaces/weft/pods/{name}:8080/proxy/metrics").stdout
+
+    def relay_folder(self):
+        uid = self.part("relay")["metadata"]["uid"]
+        return (settings.STATE / "node1/kubelet/pods" / uid /
+                "volumes/kubernetes.io~empty-dir/data")
+
+    def pods_of(self, namespace, app):
+        return [p for p in get(namespace, "pods", "-l", f"app={app}")["items"]
+                if "deletionTimestamp" not in p["metadata"]]
+
+    def wait_ready(self, namespace, name):
+        kubectl("-n", namespace, "wait", "--for=condition=Ready", f"trace/{name}", "--timeout=120s")
+
+    def assert_unchanged(self, namespace, app, qos):
+        for one in self.pods_of(namespace, app):
+            self.assertEqual(one["status"]["qosClass"], qos)
+            self.assertEqual([c["restartCount"] for c in one["status"]["containerStatuses"]], [0])
+
+    def emitted(self, namespace, name):
+        """The last line "events N" that a program printed."""
+        logs = kubectl("-n", namespace, "logs", name).stdout
+        found = re.findall(r"^events (\d+)$", logs, re.MULTILINE)
+        return int(found[-1]) if found else 0
+
+    def run_shops(self):
+        names = [p["metadata"]["name"] for p in self.pods_of("orders", "shop")]
+        for name in names:
+            kubectl("-n", "orders", "exec", name, "--", "touch", "/tmp/open")
+        self.wait_for(lambda: all(self.emitted("orders", name) for name in names),
+                      "the shops do not close")
+        return {name: self.emitted("orders", name) for name in names}
+
+    def run_tenant(self, rounds):
+        for _ in range(rounds):
+            before = self.emitted("measures", "tenant")
+            kubectl("-n", "measures", "exec", "tenant", "--", "kill", "-USR1", "1")
+            self.wait_for(lambda before=before: self.emitted("measures", "tenant") > before,
+                          "the tenant's round does not end")
+        return self.emitted("measures", "tenant")
+
+    def assert_balance(self, namespace, name, emitted):
+        """P3's equality, from the programs over the agent to the relay; how many were discarded."""
+        agent, relay = self.metrics("agent"), self.metrics("relay")
+        recorded = metric(agent, "weft_events_recorded_total", namespace, name)
+        discarded = metric(agent, "weft_events_discarded_total", namespace, name)
+        lost = metric(agent, "weft_events_lost_total", namespace, name)
+        self.assertEqual(recorded + discarded, emitted)
+        self.assertEqual(metric(relay, "weft_events_delivered_total", namespace, name),
+                         recorded - lost)
+        self.assertEqual(metric(relay, "weft_events_discarded_total", namespace, name), discarded)
+        self.assertEqual(lost, 0)
+        return discarded
+
+    def assert_stored(self, namespace, name, emitted):
+        """Each pod's CTF has what the pod says, minus what its streams say was discarded."""
+        folder = self.relay_folder() / namespace / name
+        self.assertEqual({f.name for f in folder.iterdir()}, set(emitted))
+        for one, count in emitted.items():
+            names = events_in(folder / one)
+            self.assertEqual(sum(names.values()) + discarded_in(folder / one), count, one)
+            own = {"orders": "shop:", "measures": "tenant:"}[namespace]
+            self.assertTrue(all(event.startswith(own) for event in names), names)
+
+    def test_from_apply_to_ctf(self):
+        self.injected_namespace("orders", RESTRICTED)
+        self.injected_namespace("measures", {})
+        self.apply(shop(), namespace="orders")
+        rounds = ["--events", str(TENANT_EVENTS), "--threads", "2"]
+        self.apply(pod("tenant", "tenant", labels={"app": "tenant"}, args=rounds),
+                   namespace="measures")
+        kubectl("-n", "orders", "rollout", "status", "deployment/shop", "--timeout=120s")
+        self.wait_for_pod("measures", "tenant")
+        # Both Traces mean all events of both: each sees those of its own namespace.
+        everything = {"events": [{"name": "shop:*"}, {"name": "tenant:*"}]}
+        self.apply(trace("sales", "shop", user=everything, buffer=SMALL), namespace="orders")
+        self.apply(trace("work", "tenant", user=everything, buffer=SMALL), namespace="measures")
+        self.wait_ready("orders", "sales")
+        self.wait_ready("measures", "work")
+        self.assertEqual(get("orders", "trace", "sales")["status"]["pods"]["traced"], SHOPS)
+
+        work = self.run_tenant(TENANT_ROUNDS)
+        sales = self.run_shops()
+        self.assertGreaterEqual(work + sum(sales.values()), 10_000_000)
+        self.assert_unchanged("orders", "shop", "Burstable")
+        self.assert_unchanged("measures", "tenant", "BestEffort")
+
+        # Ended by its time, a Trace stays, with its counts; deleted, it is drained before it goes.
+        kubectl("-n", "measures", "patch", "trace", "work", "--type=merge", "-p",
+                '{"spec":{"duration":"1s"}}')
+        self.wait_for(lambda: get("measures", "trace", "work")["status"]["phase"] == "Completed",
+                      "the Trace does not end")
+        kubectl("-n", "orders", "delete", "trace", "sales", "--timeout=120s")
+        self.assertNotIn("NotDrained", [e["reason"] for e in
+                                        get("orders", "events.v1.events.k8s.io")["items"]])
+
+        discarded = self.assert_balance("measures", "work", work)
+        self.assertGreater(discarded, 0, "nothing was discarded: the buffers are too large")
+        self.assert_balance("orders", "sales", sum(sales.values()))
+        events = get("measures", "trace", "work")["status"]["events"]
+        self.assertEqual(events["recorded"] + events["discarded"], work)
+        self.assertEqual(events["delivered"], events["recorded"])
+        self.assert_stored("measures", "work", {"tenant": work})
+        self.assert_stored("orders", "sales", sales)
+        self.leave_and_run_on()
+
+    def leave_and_run_on(self):
+        """weft is uninstalled while a Trace records."""
+        self.apply(trace("more", "tenant", user={"events": [{"name": "*"}]}), namespace="measures")
+        self.wait_ready("measures", "more")
+        before = self.run_tenant(1)
+        dev("cluster", "helm", "uninstall", "weft", "--namespace", "weft", "--wait")
+        self.assertGreater(self.run_tenant(1), before)
+        kubectl("-n", "orders", "exec", "deployment/shop", "--", "true")
+        self.assert_unchanged("orders", "shop", "Burstable")
+        self.assert_unchanged("measures", "tenant", "BestEffort")
+        # Nobody is left to let it go.
+        kubectl("-n", "measures", "patch", "trace", "more", "--type=merge", "-p",
+                '{"metadata":{"finalizers":null}}')
+
+
+if __name__ == "__main__":
+    unittest.main()
