@@ -178,9 +178,9 @@ class Server::Impl {
     auto context = std::make_shared<ssl::context>(ssl::context::tls_server);
     ErrorCodeAsio error;
     SSL_CTX_set_min_proto_version(context->native_handle(), TLS1_2_VERSION);
-    context->use_certificate_chain(asio::buffer(certificate.chain_pem), error);
+    (void)context->use_certificate_chain(asio::buffer(certificate.chain_pem), error);
     if (error) return std::unexpected(FromAsio(ErrorCode::kInvalid, error, "certificate"));
-    context->use_private_key(asio::buffer(certificate.key_pem), ssl::context::pem, error);
+    (void)context->use_private_key(asio::buffer(certificate.key_pem), ssl::context::pem, error);
     if (error) return std::unexpected(FromAsio(ErrorCode::kInvalid, error, "private key"));
     const std::lock_guard<std::mutex> lock(mutex_);
     context_ = std::move(context);
@@ -192,10 +192,10 @@ class Server::Impl {
  private:
   void Open(const Tcp::endpoint& endpoint, ErrorCodeAsio& error) {
     ErrorCodeAsio ignored;
-    acceptor_.close(ignored);
+    (void)acceptor_.close(ignored);
     if (acceptor_.open(endpoint.protocol(), error)) return;
-    if (endpoint.address().is_v6()) acceptor_.set_option(asio::ip::v6_only(false), ignored);
-    acceptor_.set_option(Tcp::acceptor::reuse_address(true), ignored);
+    if (endpoint.address().is_v6()) (void)acceptor_.set_option(asio::ip::v6_only(false), ignored);
+    (void)acceptor_.set_option(Tcp::acceptor::reuse_address(true), ignored);
     if (acceptor_.bind(endpoint, error)) return;
     if (acceptor_.listen(asio::socket_base::max_listen_connections, error)) return;
     port_ = acceptor_.local_endpoint(ignored).port();
