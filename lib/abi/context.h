@@ -43,7 +43,29 @@ enum weft_context_id {
   WEFT_CONTEXT_TIME_NS = 20,
   WEFT_CONTEXT_PERF_THREAD = 21, /* perf:thread:NAME; may be in a list several times */
   WEFT_CONTEXT_APP = 22,         /* $app.PROVIDER:NAME; may be in a list several times */
+
+  /* weft.ko only. It has of the others all but PTHREAD_ID, IP, PERF_THREAD and APP. */
+  WEFT_CONTEXT_PID = 128, /* these as the node sees them: for cluster-wide sessions */
+  WEFT_CONTEXT_TID = 129,
+  WEFT_CONTEXT_PPID = 130,
+  WEFT_CONTEXT_VPPID = 131,
+  WEFT_CONTEXT_PRIO = 132,
+  WEFT_CONTEXT_NICE = 133,
+  WEFT_CONTEXT_UID = 134,
+  WEFT_CONTEXT_EUID = 135,
+  WEFT_CONTEXT_SUID = 136,
+  WEFT_CONTEXT_GID = 137,
+  WEFT_CONTEXT_EGID = 138,
+  WEFT_CONTEXT_SGID = 139,
+  WEFT_CONTEXT_CGROUP_ID = 140, /* cgroup v2 */
+  WEFT_CONTEXT_HOSTNAME = 141,
+  WEFT_CONTEXT_INTERRUPTIBLE = 142, /* -1: not known */
+  WEFT_CONTEXT_PREEMPTIBLE = 143,
+  WEFT_CONTEXT_NEED_RESCHEDULE = 144,
+  WEFT_CONTEXT_MIGRATABLE = 145,
 };
+
+#define WEFT_CONTEXT_FIRST_KERNEL 128u
 
 enum weft_context_type {
   WEFT_CONTEXT_INT = 1,
@@ -69,6 +91,7 @@ enum weft_context_dynamic {
 };
 
 #define WEFT_CONTEXT_PROCNAME_SIZE 16u /* TASK_COMM_LEN, its NUL included */
+#define WEFT_CONTEXT_HOSTNAME_SIZE 65u /* __NEW_UTS_LEN and its NUL */
 #define WEFT_CONTEXT_MAX_STRING 4096u  /* bytes of a DYNAMIC string that are recorded */
 #define WEFT_CONTEXT_NAME_MAX 256u     /* bytes of PERF_THREAD's and APP's names with the NUL */
 
@@ -127,6 +150,29 @@ static inline const struct weft_context_info* weft_context_table(uint32_t* count
       {WEFT_CONTEXT_TIME_NS, WEFT_CONTEXT_UINT_(8, 10), "time_ns"},
       {WEFT_CONTEXT_PERF_THREAD, WEFT_CONTEXT_UINT_(8, 10), "perf:thread:"},
       {WEFT_CONTEXT_APP, WEFT_CONTEXT_DYNAMIC, 0, 0, {0, 0, 0}, "$app."},
+      {WEFT_CONTEXT_PID, WEFT_CONTEXT_INT_(4, 10), "pid"},
+      {WEFT_CONTEXT_TID, WEFT_CONTEXT_INT_(4, 10), "tid"},
+      {WEFT_CONTEXT_PPID, WEFT_CONTEXT_INT_(4, 10), "ppid"},
+      {WEFT_CONTEXT_VPPID, WEFT_CONTEXT_INT_(4, 10), "vppid"},
+      {WEFT_CONTEXT_PRIO, WEFT_CONTEXT_INT_(4, 10), "prio"},
+      {WEFT_CONTEXT_NICE, WEFT_CONTEXT_INT_(4, 10), "nice"},
+      {WEFT_CONTEXT_UID, WEFT_CONTEXT_UINT_(4, 10), "uid"},
+      {WEFT_CONTEXT_EUID, WEFT_CONTEXT_UINT_(4, 10), "euid"},
+      {WEFT_CONTEXT_SUID, WEFT_CONTEXT_UINT_(4, 10), "suid"},
+      {WEFT_CONTEXT_GID, WEFT_CONTEXT_UINT_(4, 10), "gid"},
+      {WEFT_CONTEXT_EGID, WEFT_CONTEXT_UINT_(4, 10), "egid"},
+      {WEFT_CONTEXT_SGID, WEFT_CONTEXT_UINT_(4, 10), "sgid"},
+      {WEFT_CONTEXT_CGROUP_ID, WEFT_CONTEXT_UINT_(8, 10), "cgroup_id"},
+      {WEFT_CONTEXT_HOSTNAME,
+       WEFT_CONTEXT_TEXT,
+       WEFT_CONTEXT_HOSTNAME_SIZE,
+       0,
+       {0, 0, 0},
+       "hostname"},
+      {WEFT_CONTEXT_INTERRUPTIBLE, WEFT_CONTEXT_INT_(4, 10), "interruptible"},
+      {WEFT_CONTEXT_PREEMPTIBLE, WEFT_CONTEXT_INT_(4, 10), "preemptible"},
+      {WEFT_CONTEXT_NEED_RESCHEDULE, WEFT_CONTEXT_INT_(4, 10), "need_reschedule"},
+      {WEFT_CONTEXT_MIGRATABLE, WEFT_CONTEXT_INT_(4, 10), "migratable"},
   };
 #undef WEFT_CONTEXT_UINT_
 #undef WEFT_CONTEXT_INT_

@@ -41,6 +41,9 @@ Result<control::ContextSpec> CompileContextName(const std::string& name) {
   }
   const auto* info = weft_context_by_name(name.data(), static_cast<uint32_t>(name.size()));
   if (info == nullptr) return Fail(ErrorCode::kUnsupported, "context \"" + name + "\"");
+  if (info->id >= WEFT_CONTEXT_FIRST_KERNEL) {
+    return Fail(ErrorCode::kUnsupported, "context \"" + name + "\": kernel events only");
+  }
   spec.id = info->id;
   return spec;
 }

@@ -111,7 +111,7 @@ const struct weft_context_plan* weft_contexts_plan(const struct weft_ruleset* ru
   if (plan == NULL) return NULL;
   for (uint32_t i = 0; i < spec->context_count; ++i) {
     const struct weft_context_info* info = weft_context_by_id(specs[i].id);
-    if (info == NULL) return NULL;
+    if (info == NULL || info->id >= WEFT_CONTEXT_FIRST_KERNEL) return NULL;
     struct weft_context_entry* e = &plan->entries[plan->count++];
     e->id = specs[i].id;
     e->size = info->size;
@@ -188,7 +188,7 @@ static int find(const struct weft_filter_contexts* self, uint8_t kind, const cha
     return (int)(WEFT_FILTER_APP_BASE + weft_app_context_number(text));
   }
   const struct weft_context_info* info = weft_context_by_name(name, name_size);
-  if (info == NULL) return -ENOENT;
+  if (info == NULL || info->id >= WEFT_CONTEXT_FIRST_KERNEL) return -ENOENT;
   *type = info->type == WEFT_CONTEXT_TEXT ? WEFT_FILTER_STRING : WEFT_FILTER_INT;
   return info->id;
 }

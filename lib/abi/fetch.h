@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * Fetch programs: how weft.ko makes an event's image (lib/abi/event.h) out of what a probe is given.
+ * The agent compiles them from the kernel's BTF and the catalogue (node-agent/kernel); the module
+ * validates them (lib/event/fetch_validate.h) and runs them at each event. docs/formats/kernel.md has
+ * a worked example.
+ *
+ * A program is an array of struct weft_fetch_op, run once from first to last: no jumps. It has a value
+ * A, 64 bits, zero at first, a count N, and two marks, FAULT and OTHER. Operations before OUTPUT change
+ * these; each one from WEFT_FETCH_STORE on makes one field, in the order of the description's fields,
+ * one operation a field, nowrite fields in their places as well.
+ *
+ * Arguments, by kind of event:
+ *   TRACEPOINT       the tracepoint's, from 0, without the probe's data pointer
+ *   SYSCALL_ENTRY    0 to 5 the system call's arguments, 6 its number
+ *   SYSCALL_EXIT     the same, 7 what it returns
+ *   KPROBE           0 to 5 the registers of integer arguments, 6 the instruction's address
+ *   KRETPROBE        0 to 5 the same at entry, 6 the function's address, 7 what it returns, 8 ns it took
+ * Upper bits of an argument narrower than 64 bits are undefined: ARG cuts.
+ *
+ * A fault (an address that cannot be read) sets FAULT until the next ARG: A is 0, and fields made
+ * meanwhile are 0 or empty. OTHER: A came from a task that the session's scope does not have; fields
+ * made meanwhile are 0, or the text "other", until the next ARG.
+ *
+ * Extension rules: those of filters: what is not known is refused; reserved is zero and checked.
+ */
+#ifndef WEFT_LIB_ABI_FETCH_H_
+#define WEFT_LIB_ABI_FETCH_H_
+
+#include "event.h"
+
+#define WEFT_FETCH_MAX_OPS 256u
+#define WEFT_FETCH_MAX_ARGS 12u
+#define WEFT_FETCH_MAX_FIXED 256u /* bytes of the fixed part: it is made on the stack */
+#define WEFT_FETCH_MAX_SEGMENTS 16u
+#define WEFT_FETCH_MAX_STRING 4096u /* bytes of one string, or of one sequence: `limit` */
+#define WEFT_FETCH_MAX_BYTES 8192u  /* the limits of all segments of a program, added */
+
+enum weft_fetch_code {
+  WEFT_FETCH_ARG = 1,   /* A = argument `arg`, its low `size` bytes; FAULT, OTHER off */
+  WEFT_FETCH_LOAD = 2,  /* A = the `size` bytes at A + offset */
+  WEFT_FETCH_ADD = 3,   /* A += offset */
+  WEFT_FETCH_BITS = 4,  /* A = `size` bits of A from bit `offset` on: a bit-field */
+  WEFT_FETCH_COUNT = 5, /* N = A, at most UINT32_MAX */
+  WEFT_FETCH_TASK = 6, /* A is a struct task_struct *: OTHER, unless it is in the session's scope */
+  /* OUTPUT: one a field. */
+  WEFT_FETCH_STORE = 16,  /* INTEGER, ENUM: the low `size` bytes of A */
+  WEFT_FETCH_BYTES = 17,  /* ARRAY, INLINE: `size` bytes at A + offset; TEXT: behind a NUL zeros */
+  WEFT_FETCH_STRING = 18, /* STRING: text at A + offset, up to a NUL, at most `limit` bytes */
+  WEFT_FETCH_SEQUENCE =
+      19, /* SEQUENCE: N elements of `size` bytes at A + offset, cut to `limit` bytes */
+};
+
+enum weft_fetch_flag {
+  WEFT_FETCH_SIGNED = 1 << 0, /* ARG, LOAD, BITS: sign-extended */
+  WEFT_FETCH_TRUSTED =
+      1 << 1,               /* LOAD, BYTES: what the probe's own argument points to: read plainly */
+  WEFT_FETCH_USER = 1 << 2, /* LOAD, BYTES, STRING, SEQUENCE: the current task's user memory,
+                                  without sleeping: what is not resident is a fault */
+};
+
+struct weft_fetch_op {
+  uint8_t code;
+  uint8_t arg;
+  uint8_t size;  /* bytes: 1, 2, 4 or 8; BYTES: 1 to WEFT_INLINE_ARRAY_MAX; BITS: 1 to 64 */
+  uint8_t flags; /* enum weft_fetch_flag */
+  int32_t offset;
+  uint32_t limit; /* bytes: 1 to WEFT_FETCH_MAX_STRING; SEQUENCE: a multiple of size */
+  uint32_t reserved;
+};
+WEFT_ABI_ASSERT(sizeof(struct weft_fetch_op) == 16, "fetch operation is 16 bytes");
+
+#endif /* WEFT_LIB_ABI_FETCH_H_ */

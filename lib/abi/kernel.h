@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * How the agent drives weft.ko. One character device, /dev/weft, mode 0600, for CAP_SYS_ADMIN; all else
+ * are anonymous descriptors that ioctls return, O_CLOEXEC:
+ *
+ *   /dev/weft  --SESSION-->  session  --CHANNEL-->  ring  --EVENT-->  event
+ *
+ *   session  what is recorded of whom: on or off, and its scope, a set of cgroups
+ *   ring     one ring set in the format of lib/abi/ring.h, a slot per possible CPU: pread(2) at the
+ *            format's offsets; mmap(2) of [0, data_offset) shared and writable, of which the module
+ *            reads `tail` and `closed` only, and of the rest read-only; poll(2): readable when a
+ *            sub-buffer was filled since the last poll. Its st_size is 0: total_size tells.
+ *   event    one source of records in that ring. Closing it detaches the probe; records stay.
+ *
+ * Lifetime: a descriptor keeps what is behind it: a session ends (all off) when its own descriptor and
+ * those of its rings and events are closed; a ring stays readable as long as its descriptor is open,
+ * whatever becomes of session and events. The module cannot be unloaded while a descriptor is open.
+ * Descriptors may be handed to other processes (SCM_RIGHTS): who has one needs no capability for it,
+ * except for ioctls on ring descriptors, which ask for CAP_SYS_ADMIN as the device does: consumers get
+ * the ring without being able to add events.
+ *
+ * Each ioctl takes a struct that begins with its size as the caller knows it. Fields that the caller
+ * does not have are zero; fields that the module does not know must be zero, else E2BIG. Everything is
+ * checked before anything is changed. Common errors: EINVAL a field or reserved value that is not
+ * allowed, EPERM no privilege, EFAULT, ENOMEM, ENOTTY, E2BIG. A released ioctl works for ever.
+ */
+#ifndef WEFT_LIB_ABI_KERNEL_H_
+#define WEFT_LIB_ABI_KERNEL_H_
+
+#include "context.h"
+#include "fetch.h"
+#include "filter.h"
+#include "ring.h"
+
+#ifdef __KERNEL__
+#include <linux/ioctl.h>
+#else
+#include <sys/ioctl.h>
+#endif
+
+#define WEFT_KERNEL_DEVICE "/dev/weft"
+#define WEFT_KERNEL_ABI_MAJOR 1u
+#define WEFT_KERNEL_ABI_MINOR 0u
+
+#define WEFT_KERNEL_MAX_CONTEXTS 32u
+#define WEFT_KERNEL_NAME_MAX 512u     /* bytes of a symbol or path, with the NUL */
+#define WEFT_KERNEL_SCOPE_MAX 65536u  /* cgroups of one session */
+#define WEFT_KERNEL_MAX_EVENTS 65534u /* of one ring: ids are 16 bits */
+
+struct weft_kernel_abi {
+  uint32_t size;
+  uint16_t major;    /* out: WEFT_KERNEL_ABI_MAJOR */
+  uint16_t minor;    /* out */
+  uint32_t features; /* out: enum weft_kernel_feature */
+  uint32_t clocks;   /* out: bit 1 << enum weft_clock_id for each that may be used now */
+  char version[32];  /* out: of the module, text */
+  uint64_t reserved[4];
+};
+WEFT_ABI_ASSERT(sizeof(struct weft_kernel_abi) == 80, "kernel abi layout");
+
+enum weft_kernel_feature {
+  WEFT_KERNEL_TRACEPOINTS = 1 << 0,
+  WEFT_KERNEL_SYSCALLS = 1 << 1,
+  WEFT_KERNEL_KPROBES = 1 << 2,
+  WEFT_KERNEL_SCOPES = 1 << 3, /* cgroup v2 */
+};
+
+enum weft_kernel_session_flag {
+  WEFT_KERNEL_SESSION_ALL = 1 << 0, /* cluster-wide: no scope, everything is recorded */
+};
+
+struct weft_kernel_session {
+  uint32_t size;
+  uint32_t flags; /* enum weft_kernel_session_flag */
+  uint64_t reserved[3];
+};
+WEFT_ABI_ASSERT(sizeof(struct weft_kernel_session) == 32, "kernel session layout");
+
+struct weft_kernel_switch {
+  uint32_t size;
+  uint32_t
+      on; /* 0 or 1. A new session is off. Returns after no probe of the old state runs any more */
+};
+WEFT_ABI_ASSERT(sizeof(struct weft_kernel_switch) == 8, "kernel switch layout");
+
+enum weft_kernel_scope_change {
+  WEFT_KERNEL_SCOPE_ADD = 1,
+  WEFT_KERNEL_SCOPE_REMOVE = 2,
+};
+
+/* A task is in a session's scope if its cgroup (v2), or an ancestor of that, is in the set. Adding what
+ * is there, or removing what is not, changes nothing. An id whose cgroup went is removed like any. */
+struct weft_kernel_scope {
+  uint32_t size;
+  uint32_t change; /* enum weft_kernel_scope_change */
+  uint64_t
+      cgroup; /* the cgroup's id: the inode number of its folder in cgroup2. ADD: ENOENT if none */
+  uint64_t reserved[2];
+};
+WEFT_ABI_ASSERT(sizeof(struct weft_kernel_scope) == 32, "kernel scope layout");
+
+struct weft_kernel_channel {
+  uint32_t size;
+  uint32_t mode;         /* enum weft_ring_mode */
+  uint32_t clock;        /* enum weft_clock_id; EOPNOTSUPP: not usable on this machine */
+  uint32_t slot_shift;   /* limits of lib/abi/ring.h */
+  uint32_t subbuf_shift; /* at least a page */
+  uint32_t context_count;
+  uint64_t
+      contexts; /* struct weft_context_spec *, no names; EOPNOTSUPP: one that the module lacks */
+  uint64_t channel_id;
+  uint64_t reserved[3];
+};
+WEFT_ABI_ASSERT(sizeof(struct weft_kernel_channel) == 64, "kernel channel layout");
+
+enum weft_kernel_event_kind {
+  WEFT_KERNEL_TRACEPOINT = 1,
+  WEFT_KERNEL_SYSCALL_ENTRY = 2,
+  WEFT_KERNEL_SYSCALL_EXIT = 3,
+  WEFT_KERNEL_KPROBE = 4,
+  WEFT_KERNEL_KRETPROBE = 5,
+};
+
+enum weft_kernel_syscall_table {
+  WEFT_KERNEL_SYSCALLS_NATIVE = 0,
+  WEFT_KERNEL_SYSCALLS_COMPAT = 1, /* 32 bits */
+};
+
+/* `subjects`: whom an event concerns. Bit n: argument n is a struct task_struct *; and: */
+#define WEFT_KERNEL_SUBJECT_CURRENT (1u << 31) /* the task that runs */
+/* It is recorded if any of its subjects is in the session's scope. 0: nobody: for sessions with
+ * WEFT_KERNEL_SESSION_ALL only. */
+
+struct weft_kernel_event {
+  uint32_t size;
+  uint32_t kind;   /* enum weft_kernel_event_kind */
+  uint64_t name;   /* const char *: the tracepoint, or the function; ENOENT: there is none */
+  uint64_t offset; /* KPROBE: bytes behind the function's start */
+  uint32_t number; /* SYSCALL_*: of the system call */
+  uint32_t table;  /* SYSCALL_*: enum weft_kernel_syscall_table */
+  uint32_t subjects;
+  uint32_t name_size;        /* bytes with the NUL; SYSCALL_*: 0 */
+  uint64_t description;      /* struct weft_event_desc * */
+  uint64_t fetch;            /* struct weft_fetch_op * */
+  uint64_t filter;           /* struct weft_filter_program *, 0: none */
+  uint32_t description_size; /* bytes */
+  uint32_t fetch_count;      /* operations */
+  uint32_t filter_size;      /* bytes */
+  uint32_t event_id;         /* out: id in the ring's descriptions */
+  uint64_t reserved[4];
+};
+WEFT_ABI_ASSERT(sizeof(struct weft_kernel_event) == 112, "kernel event layout");
+
+/* What an event met, for status and tests. */
+struct weft_kernel_event_status {
+  uint32_t size;
+  uint32_t state; /* 0 attached; else a positive errno: stopped by itself, on a contradiction */
+  uint64_t reserved[3];
+};
+WEFT_ABI_ASSERT(sizeof(struct weft_kernel_event_status) == 32, "kernel event status layout");
+
+#define WEFT_KERNEL_IOC 0xf7
+/* On /dev/weft */
+#define WEFT_IOCTL_ABI _IOWR(WEFT_KERNEL_IOC, 0x00, struct weft_kernel_abi)
+#define WEFT_IOCTL_SESSION _IOW(WEFT_KERNEL_IOC, 0x01, struct weft_kernel_session)
+/* On a session */
+#define WEFT_IOCTL_SWITCH _IOW(WEFT_KERNEL_IOC, 0x10, struct weft_kernel_switch)
+#define WEFT_IOCTL_SCOPE _IOW(WEFT_KERNEL_IOC, 0x11, struct weft_kernel_scope)
+#define WEFT_IOCTL_CHANNEL _IOW(WEFT_KERNEL_IOC, 0x12, struct weft_kernel_channel)
+/* On a ring */
+#define WEFT_IOCTL_EVENT _IOWR(WEFT_KERNEL_IOC, 0x20, struct weft_kernel_event)
+/* On an event */
+#define WEFT_IOCTL_EVENT_STATUS _IOWR(WEFT_KERNEL_IOC, 0x30, struct weft_kernel_event_status)
+/* The ioctl's size bits are those of this header's struct; the module goes by the number alone, so
+ * that a struct may grow. */
+
+#endif /* WEFT_LIB_ABI_KERNEL_H_ */
