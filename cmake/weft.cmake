@@ -11,7 +11,8 @@
 #   weft_test(NAME SOURCES foo_test.cc ... [DEPS ...] [LABELS unit|local|...] [TIMEOUT seconds])
 #       GoogleTest and GoogleMock program and one ctest entry. Labels are the parts of ./dev
 #       test: `unit` unless told otherwise; `local` starts processes; `matrix`; `model`. Besides
-#       one of these, `noasan` or `notsan` keeps a test out of that build: say why where it stands.
+#       one of these, `noasan` keeps a test out of the build with the address sanitizer (say why where
+#       it stands), and `threads` is what the one with the thread sanitizer consists of.
 #       Where files are: the macros WEFT_SOURCE_DIR and WEFT_BINARY_DIR. The limit is 300 s, four
 #       times that with a sanitizer; WEFT_LONG=1 in the environment asks for the long form. A test
 #       may bring its own main().
@@ -114,10 +115,10 @@ function(weft_flags target)
   target_link_libraries(${target} PRIVATE weft_warnings weft_sanitize)
 endfunction()
 
-# In the fuzz preset only what a fuzz target needs is built.
+# In the presets fuzz and tsan only what their tests need is built.
 function(_weft_finish target)
   weft_flags(${target})
-  if(WEFT_SANITIZE STREQUAL "fuzz")
+  if(WEFT_SANITIZE MATCHES "^(fuzz|thread)$")
     set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
   endif()
 endfunction()
@@ -176,7 +177,7 @@ function(weft_test name)
       WEFT_SOURCE_DIR="${CMAKE_SOURCE_DIR}" WEFT_BINARY_DIR="${CMAKE_BINARY_DIR}")
   weft_flags(${name})
   if((WEFT_SANITIZE STREQUAL "address" AND "noasan" IN_LIST ARG_LABELS) OR
-     (WEFT_SANITIZE STREQUAL "thread" AND "notsan" IN_LIST ARG_LABELS))
+     (WEFT_SANITIZE STREQUAL "thread" AND NOT "threads" IN_LIST ARG_LABELS))
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
   endif()
   add_test(NAME ${name} COMMAND ${name})

@@ -52,9 +52,9 @@ def parts(args):
         "fresh": [["scripts/fresh.sh"]],
     }
     own_build = {
-        # The labels noasan and notsan stand, with the reason, where a test cannot run so.
+        # The label noasan stands, with the reason, where a test cannot run so.
         "asan": configure("asan") + ctest("asan", "unit|local", "noasan"),
-        "tsan": configure("tsan") + ctest("tsan", "unit", "notsan"),
+        "tsan": configure("tsan") + ctest("tsan", "threads"),
         "fuzz": configure("fuzz", fuzz) + ctest("fuzz", "fuzz"),
     }
     cluster = {
