@@ -147,7 +147,7 @@ Result<CompiledChannel> CompileUserChannel(const api::Trace& trace, const Compil
   definition.subbuf_shift = out.spec.subbuf_shift;
   definition.subbufs_shift = out.spec.subbufs_shift;
   definition.hostname = context.hostname;
-  definition.domain = "ust";
+  definition.domain = ipc::kUserDomain;
   definition.created = context.created;
   definition.programs = context.programs;
   return out;

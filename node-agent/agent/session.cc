@@ -166,9 +166,14 @@ const SessionChannel* Session::Find(uint64_t channel_id) const {
 std::vector<control::ChannelSpec> Session::Published(const std::string& container) const {
   std::vector<control::ChannelSpec> specs;
   for (const SessionChannel& channel : channels)
-    if (channel.container == container && channel.phase == ChannelPhase::kOn && !channel.paused)
+    if (channel.container == container && channel.phase == ChannelPhase::kOn && !channel.paused &&
+        !channel.of_kernel())
       specs.push_back(channel.spec);
   return specs;
+}
+
+bool Session::RecordsKernel() const {
+  return std::ranges::any_of(channels, [](const auto& channel) { return channel.of_kernel(); });
 }
 
 ipc::Phase Session::phase() const {
@@ -191,6 +196,7 @@ ipc::SessionState Session::State() const {
                      ? output
                      : "relay " + relay.host + ":" + std::to_string(relay.control_port);
   state.programs = programs_;
+  state.cgroup = cgroup;
   for (const SessionChannel& channel : channels)
     state.traces.push_back(
         {channel.definition.trace, channel.definition.trace_path, channel.Counts()});
