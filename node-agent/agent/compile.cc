@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 
 #include "lib/abi/context.h"
 #include "lib/event/filter_compiler.h"
 #include "lib/event/match.h"
 #include "node-agent/agent/perf_counters.h"
+#include "node-agent/kernel/resolve.h"
 
 namespace weft::agent {
 namespace {
@@ -22,8 +24,25 @@ constexpr const char* kStatedumpEvents[] = {
     "lttng_ust_statedump:build_id", "lttng_ust_statedump:end",
 };
 
-Result<control::ContextSpec> CompileContextName(const std::string& name) {
+enum class Domain { kUser, kKernel };
+
+std::unexpected<Error> NotOf(const std::string& name, Domain domain) {
+  return Fail(ErrorCode::kUnsupported,
+              "context \"" + name + "\": " +
+                  (domain == Domain::kUser ? "is the kernel's: not recorded for user-space events"
+                                           : "is not recorded for kernel events"));
+}
+
+// Of those that both may have: whether weft.ko has it.
+bool KernelHas(uint16_t id) {
+  return id >= WEFT_CONTEXT_FIRST_KERNEL ||
+         (id != WEFT_CONTEXT_PTHREAD_ID && id != WEFT_CONTEXT_IP);
+}
+
+Result<control::ContextSpec> CompileContextName(const std::string& name, Domain domain) {
   control::ContextSpec spec;
+  const bool user_only = name.starts_with(kAppPrefix) || name.starts_with(kPerfPrefix);
+  if (user_only && domain == Domain::kKernel) return NotOf(name, domain);
   if (name.starts_with(kAppPrefix)) {
     spec.id = WEFT_CONTEXT_APP;
     spec.name = name.substr(kAppPrefix.size());
@@ -40,10 +59,10 @@ Result<control::ContextSpec> CompileContextName(const std::string& name) {
     return spec;
   }
   const auto* info = weft_context_by_name(name.data(), static_cast<uint32_t>(name.size()));
-  if (info == nullptr) return Fail(ErrorCode::kUnsupported, "context \"" + name + "\"");
-  if (info->id >= WEFT_CONTEXT_FIRST_KERNEL) {
-    return Fail(ErrorCode::kUnsupported, "context \"" + name + "\": kernel events only");
-  }
+  if (info == nullptr) return NotOf(name, domain);
+  const bool has =
+      domain == Domain::kKernel ? KernelHas(info->id) : info->id < WEFT_CONTEXT_FIRST_KERNEL;
+  if (!has) return NotOf(name, domain);
   spec.id = info->id;
   return spec;
 }
@@ -88,11 +107,11 @@ void CompileStatedump(control::ChannelSpec& channel) {
   if (wanted) channel.flags |= WEFT_CHANNEL_STATEDUMP;
 }
 
-Status CompileContexts(const api::TraceSpec& from, CompiledChannel& to) {
+Status CompileContexts(const api::TraceSpec& from, Domain domain, CompiledChannel& to) {
   for (const std::string& name : from.context) {
-    auto context = CompileContextName(name);
+    auto context = CompileContextName(name, domain);
     if (!context && context.error().code == ErrorCode::kUnsupported) {
-      to.notices.push_back(context.error().message + " is the kernel's: not recorded here");
+      to.notices.push_back(context.error().message);
       continue;
     }
     if (!context) return std::unexpected(context.error());
@@ -107,16 +126,95 @@ Status CompileContexts(const api::TraceSpec& from, CompiledChannel& to) {
   return {};
 }
 
+// Two rules may mean one event: it is recorded where either of them says so.
+struct KernelChoice {
+  std::vector<std::string> filters;
+  bool unfiltered = false;
+};
+
+std::string AnyOf(const KernelChoice& choice) {
+  std::string any;
+  if (choice.unfiltered) return any;
+  for (const std::string& filter : choice.filters)
+    any += (any.empty() ? "(" : " || (") + filter + "\n)";
+  return any;
+}
+
+// kInvalid: a rule means nothing.
+Result<std::map<std::string, KernelChoice>> ChooseTracepoints(const api::TraceSpec& spec,
+                                                              const kernel::Btf& btf) {
+  std::map<std::string, KernelChoice> chosen;
+  for (const api::KernelRule& rule : spec.kernel.tracepoints) {
+    const auto names =
+        kernel::MatchTracepoints(btf, kernel::Catalogue::BuiltIn(), rule.name, rule.exclude);
+    if (names.empty()) {
+      return Fail(ErrorCode::kInvalid,
+                  "tracepoint \"" + rule.name + "\": this kernel has none of that name");
+    }
+    for (const std::string& name : names) {
+      KernelChoice& choice = chosen[name];
+      choice.unfiltered |= rule.filter.empty();
+      choice.filters.push_back(rule.filter);
+    }
+  }
+  return chosen;
+}
+
+// What one rule means beside others is left out with a notice where it cannot be had; nothing left is an
+// error.
+Status CompileKernelEvents(const api::TraceSpec& spec, const kernel::Btf& btf,
+                           CompiledChannel& to) {
+  WEFT_ASSIGN(const auto chosen, ChooseTracepoints(spec, btf));
+  for (const auto& [name, choice] : chosen) {
+    auto resolved = kernel::ResolveTracepoint(btf, kernel::Catalogue::BuiltIn(), name, {});
+    if (!resolved) {
+      to.notices.push_back(resolved.error().message);
+      continue;
+    }
+    kernel::Event event{.kind = resolved->kind,
+                        .name = resolved->target,
+                        .offset = resolved->offset,
+                        .number = resolved->number,
+                        .table = resolved->table,
+                        .subjects = resolved->subjects,
+                        .description = std::move(resolved->description),
+                        .fetch = std::move(resolved->fetch)};
+    WEFT_ASSIGN(event.filter, CompileFilters(spec.filter, AnyOf(choice)));
+    to.kernel_events.push_back(std::move(event));
+    for (const std::string& field : resolved->left_out)
+      to.notices.push_back("event \"" + resolved->name + "\": without field " + field);
+  }
+  if (!to.kernel_events.empty()) return {};
+  return Fail(ErrorCode::kUnsupported,
+              to.notices.empty() ? "spec.kernel: nothing can be recorded" : to.notices.front());
+}
+
+void CompileBuffer(const api::TraceSpec& spec, CompiledChannel& to) {
+  const bool overwrite = spec.buffer.mode == api::BufferMode::kOverwrite ||
+                         spec.output.mode == api::OutputMode::kSnapshot;
+  to.spec.mode = overwrite ? WEFT_RING_OVERWRITE : WEFT_RING_DISCARD;
+  to.spec.subbuf_shift = static_cast<uint32_t>(std::countr_zero(spec.buffer.size));
+  to.spec.subbufs_shift = static_cast<uint32_t>(std::countr_zero(spec.buffer.count));
+  to.definition.mode = to.spec.mode;
+  to.definition.subbuf_shift = to.spec.subbuf_shift;
+  to.definition.subbufs_shift = to.spec.subbufs_shift;
+}
+
+void Define(const api::Trace& trace, const CompileContext& context, ipc::ChannelDefinition& to) {
+  to.trace = trace.metadata.name;
+  if (context.several_traces) to.trace_path = trace.metadata.name + "/";
+  to.ctf_version = context.ctf_version;
+  to.hostname = context.hostname;
+  to.created = context.created;
+  to.programs = context.programs;
+}
+
 }  // namespace
 
 Result<CompiledChannel> CompileUserChannel(const api::Trace& trace, const CompileContext& context) {
   CompiledChannel out;
   const api::TraceSpec& spec = trace.spec;
   const std::string& name = trace.metadata.name;
-  if (spec.RecordsKernel())
-    out.notices.push_back("Trace \"" + name +
-                          "\": spec.kernel needs weft's kernel module, which "
-                          "local mode does not use: nothing of the kernel is recorded");
   if (!spec.user.functions.empty())
     out.notices.push_back("Trace \"" + name +
                           "\": spec.user.functions is not supported yet: no function is recorded");
@@ -126,30 +224,29 @@ Result<CompiledChannel> CompileUserChannel(const api::Trace& trace, const Compil
                                              : out.notices.front());
 
   WEFT_TRY(CompileRules(spec, out.spec));
-  WEFT_TRY(CompileContexts(spec, out));
+  WEFT_TRY(CompileContexts(spec, Domain::kUser, out));
   CompileStatedump(out.spec);
-  const bool overwrite = spec.buffer.mode == api::BufferMode::kOverwrite ||
-                         spec.output.mode == api::OutputMode::kSnapshot;
-  out.spec.mode = overwrite ? WEFT_RING_OVERWRITE : WEFT_RING_DISCARD;
-  out.spec.subbuf_shift = static_cast<uint32_t>(std::countr_zero(spec.buffer.size));
-  out.spec.subbufs_shift = static_cast<uint32_t>(std::countr_zero(spec.buffer.count));
   out.spec.vpids = spec.trackers.vpid;
   out.spec.vuids = spec.trackers.vuid;
-
-  ipc::ChannelDefinition& definition = out.definition;
-  definition.trace = name;
-  definition.channel = "user";
+  CompileBuffer(spec, out);
+  Define(trace, context, out.definition);
+  out.definition.channel = "user";
   // Where readers of LTTng's traces expect it.
-  definition.trace_path = (context.several_traces ? name + "/" : std::string()) + "ust/uid/" +
-                          std::to_string(context.uid) + "/64-bit";
-  definition.ctf_version = context.ctf_version;
-  definition.mode = out.spec.mode;
-  definition.subbuf_shift = out.spec.subbuf_shift;
-  definition.subbufs_shift = out.spec.subbufs_shift;
-  definition.hostname = context.hostname;
-  definition.domain = ipc::kUserDomain;
-  definition.created = context.created;
-  definition.programs = context.programs;
+  out.definition.trace_path += "ust/uid/" + std::to_string(context.uid) + "/64-bit";
+  out.definition.domain = ipc::kUserDomain;
+  return out;
+}
+
+Result<CompiledChannel> CompileKernelChannel(const api::Trace& trace, const CompileContext& context,
+                                             const kernel::Btf& btf) {
+  CompiledChannel out;
+  WEFT_TRY(CompileContexts(trace.spec, Domain::kKernel, out));
+  WEFT_TRY(CompileKernelEvents(trace.spec, btf, out));
+  CompileBuffer(trace.spec, out);
+  Define(trace, context, out.definition);
+  out.definition.channel = "kernel";
+  out.definition.trace_path += "kernel";
+  out.definition.domain = ipc::kKernelDomain;
   return out;
 }
 

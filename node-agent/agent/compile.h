@@ -11,6 +11,8 @@
 #include "lib/base/result.h"
 #include "lib/control/ruleset.h"
 #include "lib/ipc/messages.h"
+#include "node-agent/kernel/btf.h"
+#include "node-agent/kernel/module.h"
 
 namespace weft::agent {
 
@@ -27,12 +29,16 @@ struct CompileContext {
 struct CompiledChannel {
   control::ChannelSpec spec;          // id not set
   ipc::ChannelDefinition definition;  // id and uuid not set
-  std::vector<std::string> notices;   // parts of the Trace that are not recorded here, for people
+  std::vector<kernel::Event> kernel_events;
+  std::vector<std::string> notices;  // parts of the Trace that are not recorded here, for people
 };
 
 // The channel `user` of a Trace. kInvalid, kUnsupported: nothing of it can be recorded, with the
 // reason.
 Result<CompiledChannel> CompileUserChannel(const api::Trace& trace, const CompileContext& context);
+// The channel `kernel`, as far as this kernel, whose types `btf` has, can record it for a set of cgroups.
+Result<CompiledChannel> CompileKernelChannel(const api::Trace& trace, const CompileContext& context,
+                                             const kernel::Btf& btf);
 
 }  // namespace weft::agent
 

@@ -61,6 +61,8 @@ Result<Session> Session::FromOrder(api::TraceSession order) {
   WEFT_ASSIGN(session.prototype_,
               CompileUserChannel(trace, {.created = session.created_, .ctf_version = kCtfVersion}));
   session.notices = session.prototype_.notices;
+  if (trace.spec.RecordsKernel())
+    session.notices.emplace_back("spec.kernel: nothing of the kernel is recorded in a cluster yet");
   session.prototype_.definition.trace_path = kTracePath;
   session.prototype_.definition.relay = session.relay;
   session.prototype_.definition.node = order.spec.node_name;
