@@ -132,17 +132,19 @@ static u64 namespace_value(u16 id)
 	}
 }
 
-/* What the interrupted code may be subject to: -1 where a probe cannot know. Tracepoints turn
- * preemption off once around their probes; breakpoints leave no trace of what was. */
+/* What the code with the tracepoint may be subject to: -1 where a probe cannot know. Breakpoints
+ * leave no trace of what was, and tracepoints of later kernels may have turned preemption off or
+ * not. */
 static u64 running_value(u16 id, bool tracepoint)
 {
 	switch (id) {
 	case WEFT_CONTEXT_INTERRUPTIBLE:
 		return tracepoint ? !irqs_disabled() : -1;
 	case WEFT_CONTEXT_PREEMPTIBLE:
-		return tracepoint && IS_ENABLED(CONFIG_PREEMPT_COUNT)
-			       ? preempt_count() == WEFT_PROBE_PREEMPT_COUNT && !irqs_disabled()
-			       : -1;
+		if (!tracepoint || !IS_ENABLED(CONFIG_PREEMPT_COUNT) ||
+		    !WEFT_TRACEPOINTS_PREEMPT_OFF)
+			return -1;
+		return preempt_count() == PREEMPT_DISABLE_OFFSET && !irqs_disabled();
 	case WEFT_CONTEXT_NEED_RESCHEDULE:
 		return test_tsk_need_resched(current);
 	default: /* WEFT_CONTEXT_MIGRATABLE */

@@ -58,7 +58,13 @@ struct weft_event {
 			struct module *owner; /* held; NULL: the kernel itself */
 			void *probe;
 		} tracepoint_source;
+		struct {
+			struct weft_event __rcu *next;	 /* of the same number */
+			struct weft_event __rcu **place; /* where the chain begins */
+		} syscall;
+		struct weft_kprobe *kprobe; /* NULL: detached */
 	};
+	u64 missed; /* kprobes: hits before they were detached that the kernel did not deliver */
 };
 
 /* What user space gave, copied and not yet checked. */
@@ -96,5 +102,14 @@ void weft_event_unmake(struct weft_event *event);
 /* tracepoint.c. */
 int weft_tracepoint_attach(struct weft_event *event, const char *name);
 void weft_tracepoint_detach(struct weft_event *event);
+
+/* syscall.c. */
+int weft_syscall_attach(struct weft_event *event, u32 number, u32 table);
+void weft_syscall_detach(struct weft_event *event);
+
+/* kprobe.c, kretprobes as well. */
+int weft_kprobe_attach(struct weft_event *event, const char *name, u64 offset);
+void weft_kprobe_detach(struct weft_event *event);
+u64 weft_kprobe_missed(const struct weft_event *event);
 
 #endif /* WEFT_KMOD_EVENT_H */

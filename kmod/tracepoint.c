@@ -35,9 +35,9 @@ static notrace void probe_registers(void *data, u64 a0, u64 a1, u64 a2, u64 a3, 
 	args[2] = a2;
 	args[3] = a3;
 	args[4] = a4;
-	preempt_disable_notrace();
+	weft_tracepoint_enter();
 	weft_event_run(event, args);
-	preempt_enable_notrace();
+	weft_tracepoint_leave();
 }
 
 static notrace void probe_all(void *data, u64 a0, u64 a1, u64 a2, u64 a3, u64 a4, u64 a5, u64 a6,
@@ -48,9 +48,9 @@ static notrace void probe_all(void *data, u64 a0, u64 a1, u64 a2, u64 a3, u64 a4
 
 	if (!READ_ONCE(event->on))
 		return;
-	preempt_disable_notrace();
+	weft_tracepoint_enter();
 	weft_event_run(event, args);
-	preempt_enable_notrace();
+	weft_tracepoint_leave();
 }
 
 struct search {
