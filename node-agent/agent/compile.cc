@@ -130,6 +130,7 @@ Status CompileContexts(const api::TraceSpec& from, Domain domain, CompiledChanne
 struct KernelChoice {
   std::vector<std::string> filters;
   bool unfiltered = false;
+  bool by_name = false;  // not only by a pattern
 };
 
 std::string AnyOf(const KernelChoice& choice) {
@@ -154,21 +155,24 @@ Result<std::map<std::string, KernelChoice>> ChooseTracepoints(const api::TraceSp
     for (const std::string& name : names) {
       KernelChoice& choice = chosen[name];
       choice.unfiltered |= rule.filter.empty();
+      choice.by_name |= !control::HasWildcard(rule.name);
       choice.filters.push_back(rule.filter);
     }
   }
   return chosen;
 }
 
-// What one rule means beside others is left out with a notice where it cannot be had; nothing left is an
-// error.
+// Who names an event wants to know why it cannot be had; what a pattern means beside others is left out
+// silently. Nothing left is an error.
 Status CompileKernelEvents(const api::TraceSpec& spec, const kernel::Btf& btf,
                            CompiledChannel& to) {
   WEFT_ASSIGN(const auto chosen, ChooseTracepoints(spec, btf));
+  std::string why = "spec.kernel: nothing can be recorded";
   for (const auto& [name, choice] : chosen) {
     auto resolved = kernel::ResolveTracepoint(btf, kernel::Catalogue::BuiltIn(), name, {});
     if (!resolved) {
-      to.notices.push_back(resolved.error().message);
+      if (choice.by_name) to.notices.push_back(resolved.error().message);
+      why = resolved.error().message;
       continue;
     }
     kernel::Event event{.kind = resolved->kind,
@@ -185,8 +189,7 @@ Status CompileKernelEvents(const api::TraceSpec& spec, const kernel::Btf& btf,
       to.notices.push_back("event \"" + resolved->name + "\": without field " + field);
   }
   if (!to.kernel_events.empty()) return {};
-  return Fail(ErrorCode::kUnsupported,
-              to.notices.empty() ? "spec.kernel: nothing can be recorded" : to.notices.front());
+  return Fail(ErrorCode::kUnsupported, why);
 }
 
 void CompileBuffer(const api::TraceSpec& spec, CompiledChannel& to) {
