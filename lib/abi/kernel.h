@@ -10,11 +10,12 @@
  *            format's offsets; mmap(2) of [0, data_offset) shared and writable, of which the module
  *            reads `tail` and `closed` only, and of the rest read-only; poll(2): readable when a
  *            sub-buffer was filled since the last poll. Its st_size is 0: total_size tells.
- *   event    one source of records in that ring. Closing it detaches the probe; records stay.
+ *   event    one source of records in that ring. Its end detaches the probe; records stay.
  *
- * Lifetime: a descriptor keeps what is behind it: a session ends (all off) when its own descriptor and
- * those of its rings and events are closed; a ring stays readable as long as its descriptor is open,
- * whatever becomes of session and events. The module cannot be unloaded while a descriptor is open.
+ * Lifetime: when the last descriptor of a session is closed (its own, not those of rings or events), the
+ * session ends: all probes of its events are detached. A ring stays readable as long as its descriptor is
+ * open, whatever becomes of its session. An event ends with its descriptor, or, made with
+ * WEFT_KERNEL_EVENT_STAYS, with its session. The module cannot be unloaded while a descriptor is open.
  * Descriptors may be handed to other processes (SCM_RIGHTS): who has one needs no capability for it,
  * except for ioctls on ring descriptors, which ask for CAP_SYS_ADMIN as the device does: consumers get
  * the ring without being able to add events.
@@ -131,6 +132,10 @@ enum weft_kernel_syscall_table {
 /* It is recorded if any of its subjects is in the session's scope. 0: nobody: for sessions with
  * WEFT_KERNEL_SESSION_ALL only. */
 
+enum weft_kernel_event_flag {
+  WEFT_KERNEL_EVENT_STAYS = 1 << 0, /* the ioctl makes no descriptor: it returns 0 */
+};
+
 struct weft_kernel_event {
   uint32_t size;
   uint32_t kind;   /* enum weft_kernel_event_kind */
@@ -147,15 +152,18 @@ struct weft_kernel_event {
   uint32_t fetch_count;      /* operations */
   uint32_t filter_size;      /* bytes */
   uint32_t event_id;         /* out: id in the ring's descriptions */
-  uint64_t reserved[4];
+  uint32_t flags;            /* enum weft_kernel_event_flag */
+  uint32_t reserved0;
+  uint64_t reserved[3];
 };
 WEFT_ABI_ASSERT(sizeof(struct weft_kernel_event) == 112, "kernel event layout");
 
 /* What an event met, for status and tests. */
 struct weft_kernel_event_status {
   uint32_t size;
-  uint32_t state; /* 0 attached; else a positive errno: stopped by itself, on a contradiction */
-  uint64_t reserved[3];
+  uint32_t state;  /* out: 0 attached; else a positive errno: ESHUTDOWN the session ended */
+  uint64_t missed; /* out: KPROBE, KRETPROBE: hits that the kernel did not deliver; not in any count */
+  uint64_t reserved[2];
 };
 WEFT_ABI_ASSERT(sizeof(struct weft_kernel_event_status) == 32, "kernel event status layout");
 

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What happens when a probe is hit: scope, image, filter, contexts, record. In this order, so that
+ * what is not recorded costs as little as can be.
+ */
+#include "event.h"
+#include "guard.h"
+#include "lib/event/filter.h"
+
+static noinline bool concerns_subject(const struct weft_event *event, const u64 *args)
+{
+	u32 bits = event->subjects & ~WEFT_KERNEL_SUBJECT_CURRENT;
+
+	if ((event->subjects & WEFT_KERNEL_SUBJECT_CURRENT) &&
+	    weft_scope_has(event->scope, current))
+		return true;
+	for (; bits; bits &= bits - 1) {
+		struct task_struct *task = (void *)(unsigned long)args[__builtin_ctz(bits)];
+
+		if (task && weft_scope_has(event->scope, task))
+			return true;
+	}
+	return false;
+}
+
+static __always_inline bool concerns(const struct weft_event *event, const u64 *args)
+{
+	if (event->scope_mode == WEFT_SCOPE_CURRENT)
+		return weft_scope_has(event->scope, current);
+	return event->scope_mode == WEFT_SCOPE_ALL || concerns_subject(event, args);
+}
+
+static __always_inline u8 *write_contexts(const struct weft_event *event, u8 *to)
+{
+	const struct weft_contexts *contexts = &event->channel->contexts;
+
+	return contexts->count ? weft_contexts_write(contexts, to, event->tracepoint) : to;
+}
+
+/* The image is made in the ring itself. */
+static __always_inline void run_direct(struct weft_event *event, const u64 *args)
+{
+	struct weft_ring *ring = &event->channel->ring;
+	struct weft_ring_cpu *c = this_cpu_ptr(ring->cpus);
+	struct weft_fetch_run run;
+	u8 *body = weft_ring_reserve(ring, c, event->word0, event->size);
+
+	if (unlikely(!body))
+		return;
+	run.args = args;
+	run.scope = event->scope;
+	run.fixed = write_contexts(event, body);
+	weft_fetch_run(event->steps, &run);
+	weft_ring_commit(ring, c);
+}
+
+static void record_image(struct weft_event *event, const u8 *fixed,
+			 const struct weft_segment *segments)
+{
+	struct weft_ring *ring = &event->channel->ring;
+	struct weft_ring_cpu *c = this_cpu_ptr(ring->cpus);
+	u32 size = event->size, i;
+	u8 *to;
+
+	for (i = 0; i < event->segments; i++)
+		size += segments[i].size;
+	if (unlikely(size > ring->max_record)) {
+		weft_ring_discard(ring, WEFT_DISCARD_TOO_LARGE);
+		return;
+	}
+	to = weft_ring_reserve(ring, c, size | (event->word0 & ~(u64)U32_MAX), size);
+	if (unlikely(!to))
+		return;
+	to = write_contexts(event, to);
+	memcpy(to, fixed, event->fixed_size);
+	to += event->fixed_size;
+	for (i = 0; i < event->segments; i++) {
+		memcpy(to, segments[i].data, segments[i].size);
+		to += segments[i].size;
+	}
+	weft_ring_commit(ring, c);
+}
+
+/* The image is made beside the ring, looked at, then copied. */
+static noinline void run_image(struct weft_event *event, const u64 *args, int level)
+{
+	u8 fixed[WEFT_FETCH_MAX_FIXED] __aligned(8);
+	struct weft_segment segments[WEFT_FETCH_MAX_SEGMENTS];
+	struct weft_fetch_run run = {
+		.args = args,
+		.scope = event->scope,
+		.fixed = fixed,
+		.segments = segments,
+		.scratch = weft_guard_scratch(level),
+	};
+
+	weft_fetch_run(event->steps, &run);
+	if (event->filter && !weft_filter_run(event->filter, fixed, segments, &event->tracepoint))
+		return;
+	record_image(event, fixed, segments);
+}
+
+void weft_event_run(struct weft_event *event, const u64 *args)
+{
+	int level;
+
+	if (!concerns(event, args))
+		return;
+	level = weft_guard_enter();
+	if (unlikely(level < 0)) {
+		weft_ring_discard(&event->channel->ring, WEFT_DISCARD_NESTED);
+		return;
+	}
+	if (likely(event->direct))
+		run_direct(event, args);
+	else
+		run_image(event, args, level);
+	weft_guard_leave(level);
+}
