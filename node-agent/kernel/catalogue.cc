@@ -17,6 +17,12 @@ bool Matches(const std::string& pattern, std::string_view name) {
 
 }  // namespace
 
+const SyscallField* SyscallEntry::Find(std::string_view name) const {
+  for (const SyscallField& field : fields)
+    if (field.spec.name == name) return &field;
+  return nullptr;
+}
+
 const Catalogue& Catalogue::BuiltIn() {
   static const Catalogue catalogue = [] {
     Result<Catalogue> parsed = Parse(CatalogueDocuments());
@@ -41,6 +47,11 @@ const TracepointEntry* Catalogue::Tracepoint(std::string_view name) const {
 const SyscallEntry* Catalogue::Syscall(std::string_view name) const {
   const auto at = syscall_names_.find(name);
   return at == syscall_names_.end() ? nullptr : &syscalls_[at->second];
+}
+
+std::string Catalogue::FunctionOf(std::string_view table_name) const {
+  const auto at = functions_.find(table_name);
+  return std::string(at == functions_.end() ? table_name : std::string_view(at->second));
 }
 
 std::string Catalogue::EventName(std::string_view tracepoint) const {

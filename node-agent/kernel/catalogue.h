@@ -55,17 +55,27 @@ struct TracepointEntry {
   std::string exception;  // why it cannot be recorded; empty: it can
 };
 
-struct SyscallArgument {
+// More than a parameter's own value, or when it is there.
+struct SyscallField {
   enum class Direction { kIn, kOut, kInOut };
 
-  std::string name;
   Direction direction = Direction::kIn;
-  FieldSpec field;  // its path is the argument
+  bool buffer = false;  // what is read or written: recorded only where that is asked for
+  FieldSpec spec;
 };
 
 struct SyscallEntry {
   std::vector<std::string> names;
-  std::vector<SyscallArgument> arguments;  // those of which more than the value is known
+  std::vector<SyscallField> fields;
+
+  [[nodiscard]] const SyscallField* Find(std::string_view name) const;
+};
+
+// A system call's numbers on this machine.
+struct SyscallNumber {
+  std::string name;
+  std::optional<uint32_t> native;
+  std::optional<uint32_t> compat;
 };
 
 class Catalogue {
@@ -79,6 +89,11 @@ class Catalogue {
   // nullptr: it has no entry.
   [[nodiscard]] const TracepointEntry* Tracepoint(std::string_view name) const;
   [[nodiscard]] const SyscallEntry* Syscall(std::string_view name) const;
+
+  [[nodiscard]] const std::vector<SyscallNumber>& numbers() const { return numbers_; }
+
+  // The name of the function of a system call that its table calls otherwise, else the same.
+  [[nodiscard]] std::string FunctionOf(std::string_view table_name) const;
 
   // The name of a tracepoint's event in a trace.
   [[nodiscard]] std::string EventName(std::string_view tracepoint) const;
@@ -96,6 +111,8 @@ class Catalogue {
 
   std::vector<TracepointEntry> tracepoints_;
   std::vector<SyscallEntry> syscalls_;
+  std::vector<SyscallNumber> numbers_;
+  std::map<std::string, std::string, std::less<>> functions_;
   std::map<std::string, size_t, std::less<>> exact_;  // name without stars: index in tracepoints_
   std::map<std::string, size_t, std::less<>> syscall_names_;
   std::map<std::string, std::vector<FieldSpec>, std::less<>> structures_;

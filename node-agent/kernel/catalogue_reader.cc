@@ -128,28 +128,42 @@ std::vector<EnumMapping> ReadLabels(const YAML::Node& node) {
   return labels;
 }
 
-SyscallArgument ReadSyscallArgument(const std::string& name, const YAML::Node& node) {
-  SyscallArgument argument{.name = name};
-  FieldSpec& field = argument.field;
-  field.name = name;
-  field.user = true;
-  field.paths = {PathOf(node, name)};
+SyscallField ReadSyscallField(const std::string& name, const YAML::Node& node) {
+  if (!IsIdentifier(name)) Refuse(node, "'" + name + "' is no name of a field");
+  SyscallField field;
+  field.spec = {.name = name, .paths = {PathOf(node, name)}, .user = true};
   for (const auto& member : node) {
     const auto key = member.first.as<std::string>();
     if (key == "direction") {
       const auto text = member.second.as<std::string>();
       if (text == "out") {
-        argument.direction = SyscallArgument::Direction::kOut;
+        field.direction = SyscallField::Direction::kOut;
       } else if (text == "inout") {
-        argument.direction = SyscallArgument::Direction::kInOut;
+        field.direction = SyscallField::Direction::kInOut;
       } else if (text != "in") {
         Refuse(node, "'" + text + "' is not in, out or inout");
       }
-    } else if (!ReadFieldMember(key, member.second, &field)) {
+    } else if (key == "buffer") {
+      field.buffer = member.second.as<bool>();
+    } else if (!ReadFieldMember(key, member.second, &field.spec)) {
       Refuse(node, "what is '" + key + "'?");
     }
   }
-  return argument;
+  return field;
+}
+
+// Numbers of [x86_64, i386, aarch64]; programs of 32 bits on aarch64 have none here.
+#if defined(__x86_64__)
+constexpr int kNativeColumn = 0;
+constexpr int kCompatColumn = 1;
+#elif defined(__aarch64__)
+constexpr int kNativeColumn = 2;
+constexpr int kCompatColumn = -1;
+#endif
+
+std::optional<uint32_t> NumberAt(const YAML::Node& columns, int column) {
+  if (column < 0 || columns[column].IsNull()) return std::nullopt;
+  return columns[column].as<uint32_t>();
 }
 
 }  // namespace
@@ -180,6 +194,14 @@ class CatalogueReader {
         for (const auto& item : value) ReadTracepoint(item.first, item.second);
       } else if (key == "syscalls") {
         for (const auto& item : value) ReadSyscall(item.first, item.second);
+      } else if (key == "numbers") {
+        for (const auto& item : value)
+          out_->numbers_.push_back({item.first.as<std::string>(),
+                                    NumberAt(item.second, kNativeColumn),
+                                    NumberAt(item.second, kCompatColumn)});
+      } else if (key == "functions") {
+        for (const auto& item : value)
+          out_->functions_[item.first.as<std::string>()] = item.second.as<std::string>();
       } else {
         Refuse(value, "what is '" + key + "'?");
       }
@@ -232,7 +254,7 @@ class CatalogueReader {
   void ReadSyscall(const YAML::Node& names, const YAML::Node& node) {
     SyscallEntry entry{.names = Words(names.as<std::string>())};
     for (const auto& item : node)
-      entry.arguments.push_back(ReadSyscallArgument(item.first.as<std::string>(), item.second));
+      entry.fields.push_back(ReadSyscallField(item.first.as<std::string>(), item.second));
     for (const std::string& name : entry.names)
       if (!out_->syscall_names_.emplace(name, out_->syscalls_.size()).second)
         Refuse(names, "a second entry for '" + name + "'");

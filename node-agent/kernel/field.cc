@@ -202,7 +202,8 @@ Result<Field> FieldMaker::MakeSequence(const FieldSpec& spec, const Path& count_
   const bool is_word = target.kind == BtfKind::kInt && IsWord(target.size_or_ref);
   const auto size = static_cast<uint8_t>(is_word ? target.size_or_ref : 1);
   WEFT_ASSIGN(Place count, Locate(btf, arguments, count_path));
-  if (distrust || spec.user)
+  if (spec.user) count.flags = WEFT_FETCH_USER;
+  if (distrust)
     for (weft_fetch_op& op : count.ops)
       op.flags &= static_cast<uint8_t>(~uint32_t{WEFT_FETCH_TRUSTED});
   const BtfType count_type = btf.Resolve(count.type);

@@ -19,9 +19,11 @@ inline constexpr int kMaxTypeDepth = 32;
 // without a name may contain themselves where the bytes are hostile.
 inline constexpr size_t kMaxMembersSearched = 4096;
 
-// Bytes of a string that a field without a limit of its own records, of one file of tracefs, and of
+// Bytes of a string that a field without a limit of its own records, the same of a system call (paths:
+// they rarely come near the kernel's 4096), of one file of tracefs, and of
 // a list of symbols (/proc/kallsyms: 10 MB on a large kernel).
 inline constexpr uint32_t kDefaultStringBytes = 256;
+inline constexpr uint32_t kSyscallTextBytes = 1024;
 inline constexpr size_t kMaxFormatBytes = 256u << 10;
 inline constexpr size_t kMaxSymbolBytes = 64u << 20;
 

@@ -29,6 +29,8 @@ namespace weft::kernel {
 struct PathStep {
   std::string member;  // empty: an index
   uint32_t index = 0;
+
+  bool operator==(const PathStep&) const = default;
 };
 
 struct Path {
@@ -39,6 +41,8 @@ struct Path {
 
   // kInvalid: no path; the message has the position.
   static Result<Path> Parse(std::string_view text);
+
+  bool operator==(const Path&) const = default;
 };
 
 // Where a value is, once `ops` have run: in A, or in memory at A + offset.
