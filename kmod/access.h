@@ -14,7 +14,7 @@
 #include <linux/sched.h>
 #include <linux/uaccess.h>
 #ifdef CONFIG_X86_64
-#include <asm/processor.h>
+#include <asm/page.h>
 #include <asm/vsyscall.h>
 #endif
 
@@ -24,8 +24,7 @@
 static __always_inline bool weft_is_kernel_address(u64 address)
 {
 #ifdef CONFIG_X86_64
-	return (s64)address >> (boot_cpu_data.x86_virt_bits - 1) == -1 &&
-	       address < VSYSCALL_ADDR - WEFT_ACCESS_MAX;
+	return address >= PAGE_OFFSET && address < VSYSCALL_ADDR - WEFT_ACCESS_MAX;
 #else
 	return (s64)address < 0 && address < (u64)-MAX_ERRNO - WEFT_ACCESS_MAX;
 #endif

@@ -7,10 +7,13 @@
 #define WEFT_KMOD_COMPAT_H
 
 #include <linux/cgroup.h>
+#include <linux/kprobes.h>
 #include <linux/mm.h>
 #include <linux/ns_common.h>
 #include <linux/nsproxy.h>
+#include <linux/preempt.h>
 #include <linux/sched.h>
+#include <linux/tracepoint.h>
 #include <linux/version.h>
 
 /* Tracepoints call one probe with prototypes of all kinds, which kernels with control-flow
@@ -53,8 +56,37 @@ static inline bool weft_is_migratable(const struct task_struct *task)
 #endif
 }
 
-/* preempt_count() in a tracepoint's probe whose tracepoint stands in preemptible code. */
-#define WEFT_PROBE_PREEMPT_COUNT PREEMPT_DISABLE_OFFSET
+/* Do tracepoints call their probes with preemption off? All did up to 6.12; then those of system
+ * calls began not to, later the others. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0) && !defined(DECLARE_TRACE_SYSCALL)
+#define WEFT_TRACEPOINTS_PREEMPT_OFF 1
+#else
+#define WEFT_TRACEPOINTS_PREEMPT_OFF 0
+#endif
+
+static __always_inline void weft_tracepoint_enter(void)
+{
+	if (!WEFT_TRACEPOINTS_PREEMPT_OFF)
+		preempt_disable_notrace();
+}
+
+static __always_inline void weft_tracepoint_leave(void)
+{
+	if (!WEFT_TRACEPOINTS_PREEMPT_OFF)
+		preempt_enable_notrace();
+}
+
+#ifdef CONFIG_KRETPROBES
+/* 5.11: an instance no longer points to its kretprobe by itself. */
+static __always_inline struct kretprobe *weft_kretprobe_of(struct kretprobe_instance *instance)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 11, 0)
+	return get_kretprobe(instance);
+#else
+	return instance->rp;
+#endif
+}
+#endif
 
 /* 6.3: flags of a mapping have setters. */
 static inline void weft_vma_flags(struct vm_area_struct *vma, unsigned long set,

@@ -8,6 +8,7 @@
 #include <linux/nsproxy.h>
 #include <linux/pid_namespace.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/string.h>
 #include <linux/time_namespace.h>
 #include <linux/uidgid.h>
@@ -30,13 +31,20 @@ static u64 parent(bool in_namespace)
 	return pid;
 }
 
+/* A pid's number in its own, innermost namespace, which is that of whoever has it. NULL: it was
+ * taken from a task that is about to end. */
+static __always_inline u64 number_inside(const struct pid *pid)
+{
+	return pid ? pid->numbers[pid->level].nr : 0;
+}
+
 static u64 task_value(u16 id)
 {
 	switch (id) {
 	case WEFT_CONTEXT_VPID:
-		return task_tgid_vnr(current);
+		return number_inside(READ_ONCE(current->signal->pids[PIDTYPE_TGID]));
 	case WEFT_CONTEXT_VTID:
-		return task_pid_vnr(current);
+		return number_inside(READ_ONCE(current->thread_pid));
 	case WEFT_CONTEXT_PID:
 		return task_tgid_nr(current);
 	case WEFT_CONTEXT_TID:
@@ -132,17 +140,19 @@ static u64 namespace_value(u16 id)
 	}
 }
 
-/* What the interrupted code may be subject to: -1 where a probe cannot know. Tracepoints turn
- * preemption off once around their probes; breakpoints leave no trace of what was. */
+/* What the code with the tracepoint may be subject to: -1 where a probe cannot know. Breakpoints
+ * leave no trace of what was, and tracepoints of later kernels may have turned preemption off or
+ * not. */
 static u64 running_value(u16 id, bool tracepoint)
 {
 	switch (id) {
 	case WEFT_CONTEXT_INTERRUPTIBLE:
 		return tracepoint ? !irqs_disabled() : -1;
 	case WEFT_CONTEXT_PREEMPTIBLE:
-		return tracepoint && IS_ENABLED(CONFIG_PREEMPT_COUNT)
-			       ? preempt_count() == WEFT_PROBE_PREEMPT_COUNT && !irqs_disabled()
-			       : -1;
+		if (!tracepoint || !IS_ENABLED(CONFIG_PREEMPT_COUNT) ||
+		    !WEFT_TRACEPOINTS_PREEMPT_OFF)
+			return -1;
+		return preempt_count() == PREEMPT_DISABLE_OFFSET && !irqs_disabled();
 	case WEFT_CONTEXT_NEED_RESCHEDULE:
 		return test_tsk_need_resched(current);
 	default: /* WEFT_CONTEXT_MIGRATABLE */

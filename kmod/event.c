@@ -57,13 +57,16 @@ static void bury(struct weft_event *event)
 	schedule_work(&reaper);
 }
 
-static int attach(struct weft_event *event, const char *name)
+static int attach(struct weft_event *event, const struct weft_event_input *input)
 {
 	switch (event->kind) {
 	case WEFT_KERNEL_TRACEPOINT:
-		return weft_tracepoint_attach(event, name);
-	default:
-		return -EOPNOTSUPP;
+		return weft_tracepoint_attach(event, input->name);
+	case WEFT_KERNEL_SYSCALL_ENTRY:
+	case WEFT_KERNEL_SYSCALL_EXIT:
+		return weft_syscall_attach(event, input->arg.number, input->arg.table);
+	default: /* KPROBE, KRETPROBE */
+		return weft_kprobe_attach(event, input->name, input->arg.offset);
 	}
 }
 
@@ -73,8 +76,12 @@ static void detach(struct weft_event *event)
 	case WEFT_KERNEL_TRACEPOINT:
 		weft_tracepoint_detach(event);
 		break;
-	default:
+	case WEFT_KERNEL_SYSCALL_ENTRY:
+	case WEFT_KERNEL_SYSCALL_EXIT:
+		weft_syscall_detach(event);
 		break;
+	default:
+		weft_kprobe_detach(event);
 	}
 }
 
@@ -107,6 +114,8 @@ static long ioctl_status(const struct weft_event *event, void __user *user)
 		return -EINVAL;
 	mutex_lock(&weft_control_lock);
 	status.state = event->ended ? ESHUTDOWN : 0;
+	if (event->kind >= WEFT_KERNEL_KPROBE)
+		status.missed = weft_kprobe_missed(event);
 	mutex_unlock(&weft_control_lock);
 	return weft_copy_out(user, &status, sizeof(status), user_size);
 }
@@ -148,7 +157,7 @@ static int start(struct weft_event *event, const struct weft_event_input *input)
 		return -ENOSPC;
 	event->id = channel->next_event;
 	event->word0 = event->size | (u64)event->id << 32;
-	error = attach(event, input->name);
+	error = attach(event, input);
 	if (error)
 		return error;
 	error = weft_ring_describe(&channel->ring, event->id, input->description,

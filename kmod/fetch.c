@@ -272,3 +272,10 @@ void weft_fetch_make(struct weft_fetch_step *steps, const struct weft_fetch_op *
 	}
 	steps[made] = (struct weft_fetch_step){.code = WEFT_STEP_END};
 }
+
+bool weft_fetch_is_plain(const struct weft_fetch_step *steps)
+{
+	while (steps->code == WEFT_STEP_ARG_STORE8 || steps->code == WEFT_STEP_ARG_STORE4)
+		steps++;
+	return steps->code == WEFT_STEP_END;
+}

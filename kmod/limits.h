@@ -14,6 +14,16 @@
 /* A struct of an ioctl is never larger. */
 #define WEFT_IOCTL_MAX_BYTES 4096u
 
+/* System calls have smaller numbers than this: about 470 today, and x32's begin elsewhere. */
+#define WEFT_SYSCALL_NUMBERS 1024
+
+/* Calls of one function that may be running at once for their returns to be seen; each costs about
+ * 200 bytes. Threads that sleep in it count as well. */
+#define WEFT_KRETPROBE_CALLS 512
+
+/* No function is longer. */
+#define WEFT_KPROBE_MAX_OFFSET (1u << 24)
+
 /* Levels of context that can interrupt each other on a CPU: task, softirq, irq, NMI. */
 #define WEFT_LEVELS 4
 

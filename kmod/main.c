@@ -12,6 +12,7 @@
 #include "clock.h"
 #include "event.h"
 #include "guard.h"
+#include "selftest.h"
 #include "session.h"
 #include "uapi.h"
 
@@ -23,6 +24,10 @@ static u32 features(void)
 
 	if (WEFT_HAS_TRACEPOINTS)
 		bits |= WEFT_KERNEL_TRACEPOINTS;
+	if (WEFT_HAS_TRACEPOINTS && IS_ENABLED(CONFIG_HAVE_SYSCALL_TRACEPOINTS))
+		bits |= WEFT_KERNEL_SYSCALLS;
+	if (IS_ENABLED(CONFIG_KPROBES) && IS_ENABLED(CONFIG_KRETPROBES))
+		bits |= WEFT_KERNEL_KPROBES;
 	if (IS_ENABLED(CONFIG_CGROUPS))
 		bits |= WEFT_KERNEL_SCOPES;
 	return bits;
@@ -88,7 +93,9 @@ static int __init weft_init(void)
 
 	if (error)
 		return error;
-	error = misc_register(&device);
+	error = weft_selftest();
+	if (!error)
+		error = misc_register(&device);
 	if (error)
 		goto no_device;
 	return 0;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Events of tracepoints, whatever their prototype: tracepoints hand their arguments to probes in
- * registers and on the stack as any function call does, so one function of twelve 64-bit arguments
- * serves all of them. It sees garbage, of its caller's frame, behind those that the tracepoint has.
- * Kernels that check the type of an indirect call cannot do this (WEFT_HAS_TRACEPOINTS).
+ * registers and on the stack as any function call does, so one function of 64-bit arguments serves
+ * all of them. It sees garbage in registers behind those that the tracepoint has. What comes on the
+ * stack is read only where a program asks for it, and by loads that may fault: a tracepoint with
+ * fewer arguments may stand right at the top of a stack, with nothing behind it (local_timer_entry
+ * does). Kernels that check the type of an indirect call cannot do this (WEFT_HAS_TRACEPOINTS).
  *
  * Tracepoints are found by name: the kernel's own by a walk, modules' by what their notifier tells
  * whoever registers. A module whose tracepoint is used is held.
@@ -12,45 +14,51 @@
 #include <linux/string.h>
 #include <linux/tracepoint.h>
 
+#include "access.h"
 #include "compat.h"
-#include "event.h"
+#include "event_run.h"
 
-/* Arguments that come in registers, behind the probe's own data pointer. */
+/* Arguments that come in registers, behind the probe's own data pointer, and those that can be had.
+ */
 #ifdef CONFIG_X86_64
 #define REGISTER_ARGS 5
+#define ALL_ARGS      WEFT_FETCH_MAX_ARGS
 #else
 #define REGISTER_ARGS 5
+#define ALL_ARGS      5
 #endif
+
+static __always_inline void fire(struct weft_event *event, const u64 *args)
+{
+	weft_tracepoint_enter();
+	weft_event_run(event, args);
+	weft_tracepoint_leave();
+}
 
 /* Where all that the event needs comes in registers. */
 static notrace void probe_registers(void *data, u64 a0, u64 a1, u64 a2, u64 a3, u64 a4)
 {
 	struct weft_event *event = data;
-	u64 args[WEFT_FETCH_MAX_ARGS];
+	const u64 args[REGISTER_ARGS] = {a0, a1, a2, a3, a4};
 
-	if (!READ_ONCE(event->on))
-		return;
-	args[0] = a0;
-	args[1] = a1;
-	args[2] = a2;
-	args[3] = a3;
-	args[4] = a4;
-	preempt_disable_notrace();
-	weft_event_run(event, args);
-	preempt_enable_notrace();
+	if (READ_ONCE(event->on))
+		fire(event, args);
 }
 
-static notrace void probe_all(void *data, u64 a0, u64 a1, u64 a2, u64 a3, u64 a4, u64 a5, u64 a6,
-			      u64 a7, u64 a8, u64 a9, u64 a10, u64 a11)
+/* On x86-64 the stack's arguments lie behind the saved frame pointer and the return address. */
+static notrace void probe_stack(void *data, u64 a0, u64 a1, u64 a2, u64 a3, u64 a4)
 {
 	struct weft_event *event = data;
-	u64 args[WEFT_FETCH_MAX_ARGS] = {a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11};
+	u64 args[ALL_ARGS] = {a0, a1, a2, a3, a4};
+	const u64 stack = (unsigned long)__builtin_frame_address(0) + 2 * sizeof(u64);
+	const int end = fls(event->arguments);
+	int i;
 
 	if (!READ_ONCE(event->on))
 		return;
-	preempt_disable_notrace();
-	weft_event_run(event, args);
-	preempt_enable_notrace();
+	for (i = REGISTER_ARGS; i < end; i++)
+		weft_load_kernel(&args[i], stack + (i - REGISTER_ARGS) * sizeof(u64), sizeof(u64));
+	fire(event, args);
 }
 
 struct search {
@@ -111,10 +119,10 @@ int weft_tracepoint_attach(struct weft_event *event, const char *name)
 {
 	struct search search = {.name = name};
 	void *probe =
-		event->arguments >> REGISTER_ARGS ? (void *)probe_all : (void *)probe_registers;
+		event->arguments >> REGISTER_ARGS ? (void *)probe_stack : (void *)probe_registers;
 	int error = 0;
 
-	if (!WEFT_HAS_TRACEPOINTS)
+	if (!WEFT_HAS_TRACEPOINTS || event->arguments >> ALL_ARGS)
 		return -EOPNOTSUPP;
 	for_each_kernel_tracepoint(look_at, &search);
 	if (!search.found)
