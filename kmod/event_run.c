@@ -12,12 +12,9 @@ bool weft_event_concerns_subject(const struct weft_event *event, const u64 *args
 	if ((event->subjects & WEFT_KERNEL_SUBJECT_CURRENT) &&
 	    weft_scope_has(event->scope, current))
 		return true;
-	for (; bits; bits &= bits - 1) {
-		struct task_struct *task = (void *)(unsigned long)args[__builtin_ctz(bits)];
-
-		if (task && weft_scope_has(event->scope, task))
+	for (; bits; bits &= bits - 1)
+		if (weft_scope_has_address(event->scope, args[__builtin_ctz(bits)]) > 0)
 			return true;
-	}
 	return false;
 }
 
