@@ -33,6 +33,9 @@ COMPLAINT = re.compile(
     r"possible (circular|recursive|irq) lock|inconsistent lock state|unreferenced object|"
     r"refcount_t:|list_(add|del) corruption|scheduling while atomic|sleeping function called|"
     r"trying to (register|free)")
+# A complaint ends the guest, so that a run that went wrong does not last until its time is over.
+KERNEL_ARGUMENTS = ("console=ttyS0 quiet loglevel=7 panic=-1 oops=panic panic_on_warn=1 "
+                    "softlockup_panic=1 sysctl.kernel.panic_on_rcu_stall=1")
 TAIL = 40  # lines of the console that are shown
 
 
@@ -43,6 +46,7 @@ class Options:
     memory: str = MEMORY
     timeout: float = TIMEOUT
     icount: str = ""
+    one_thread: bool = False
     append: str = ""
     nmi: bool = False
     out: pathlib.Path | None = None
@@ -86,12 +90,12 @@ def command_line(kernel, options, work, out):
         settings = ",".join([f"local,id={tag},path={where},security_model=none,multidevs=remap", *more])
         return ["-fsdev", settings, "-device", f"virtio-9p-pci,fsdev={tag},mount_tag={tag}"]
 
-    # An instruction counter needs all CPUs in one thread.
-    accelerator = "tcg,thread=single" if options.icount else "tcg,thread=multi"
+    single = options.icount or options.one_thread
+    accelerator = f"tcg,thread={'single' if single else 'multi'}"
     words = [QEMU, "-accel", accelerator, "-machine", "q35", "-cpu", "max", "-smp", str(options.smp),
              "-m", options.memory, "-kernel", kernels.get(kernel) / "vmlinux",
              "-initrd", initrd.get(kernel),
-             "-append", f"console=ttyS0 quiet loglevel=7 panic=-1 oops=panic {options.append}",
+             "-append", f"{KERNEL_ARGUMENTS} {options.append}",
              "-nodefaults", "-display", "none", "-no-reboot",
              "-monitor", f"unix:{work}/monitor,server,nowait",
              "-serial", f"file:{work}/console", "-serial", "stdio",
@@ -124,7 +128,8 @@ def wait(process, options, work):
         while process.poll() is None:
             if time.monotonic() > deadline:
                 return False
-            if options.nmi and not sender and (work / "monitor").exists():
+            # Earlier ones would meet a kernel that has no handler yet.
+            if options.nmi and not sender and (work / "exchange/started").exists():
                 sender = threading.Thread(target=send_nmis, args=(work / "monitor", ended))
                 sender.start()
             time.sleep(0.05)

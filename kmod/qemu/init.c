@@ -6,7 +6,8 @@
  *
  * kmod/qemu/guest.py makes the other side: tags `root`, `exchange` and `out` of 9p, and in exchange the
  * files directory, modules (a path), arguments and environment (strings, each with its NUL). `status`
- * is written there: a number, as a shell would say it. No status: the guest did not live to the end.
+ * is written there: a number, as a shell would say it; `started` before the command. No status: the
+ * guest did not live to the end.
  * Output of the command goes to the second serial port, all else to the console.
  */
 #define _GNU_SOURCE
@@ -183,11 +184,11 @@ static int wait_for(pid_t command) {
   }
 }
 
-static void write_status(int status) {
-  FILE* file = fopen(EXCHANGE "status", "we");
+static void write_number(const char* path, int number) {
+  FILE* file = fopen(path, "we");
 
-  if (!file || fprintf(file, "%d\n", status) < 0 || fclose(file) != 0)
-    say("the status %d cannot be written", status);
+  if (!file || fprintf(file, "%d\n", number) < 0 || fclose(file) != 0)
+    say("%s cannot be written: %s", path, strerror(errno));
 }
 
 int main(void) {
@@ -211,11 +212,12 @@ int main(void) {
   int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
   dup2(nothing, STDIN_FILENO);
 
+  write_number(EXCHANGE "started", 1);
   pid_t command = fork();
   if (command == 0) run_command(output);
   int status = wait_for(command);
   tcdrain(output);
-  write_status(status);
+  write_number(EXCHANGE "status", status);
   power_off();
   return 0;
 }

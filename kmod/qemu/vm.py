@@ -24,6 +24,8 @@ def parse(argv):
     run.add_argument("--memory", default=MEMORY)
     run.add_argument("--icount", default="", metavar="shift=0,sleep=off",
                      help="virtual time by instructions, with one CPU")
+    run.add_argument("--one-thread", action="store_true",
+                     help="all CPUs by one thread: they take turns")
     run.add_argument("--timeout", type=float, default=TIMEOUT, help="seconds")
     run.add_argument("--out", type=pathlib.Path, help="where files go that COMMAND writes to /out")
     run.add_argument("--console", type=pathlib.Path, help="where the kernel's log goes")

@@ -2,6 +2,9 @@
 // 100,000 calls of the module's ioctls, from right structs to random bytes, by several threads on the same
 // descriptors, while events come. Nothing is expected of a call but that it returns; what the kernel says
 // of a mistake makes the guest's run fail. WEFT_FUZZ_SEED replays a run, as far as threads allow.
+//
+// What is not tried: lies about a tracepoint's arguments. Which one is a task, and what is behind one that
+// is read plainly (WEFT_FETCH_TRUSTED), is the caller's word (lib/event/fetch_validate.h).
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/mman.h>
@@ -29,39 +32,80 @@ constexpr unsigned kThreads = 4;
 constexpr size_t kPool = 24;
 constexpr size_t kBytes = 512;  // more than any struct
 constexpr uint32_t kMaxSlotShift = 16;
+constexpr uint32_t kTaskArguments = (1U << WEFT_FETCH_MAX_ARGS) - 1;
 
 constexpr std::array<unsigned long, 9> kRequests = {
     WEFT_IOCTL_ABI,   WEFT_IOCTL_SESSION,      WEFT_IOCTL_SWITCH,
     WEFT_IOCTL_SCOPE, WEFT_IOCTL_CHANNEL,      WEFT_IOCTL_EVENT,
     WEFT_IOCTL_EVENT, WEFT_IOCTL_EVENT_STATUS, _IOWR(WEFT_KERNEL_IOC, 0x7f, weft_kernel_abi)};
 
-// Descriptors that the threads share: any may be closed at any time by any of them.
+// What is true of some tracepoints: an argument that points to a struct, arguments that are tasks.
+struct Known {
+  const char* tracepoint;
+  int pointer;
+  uint32_t tasks;
+};
+constexpr std::array<Known, 6> kKnown = {{{"sys_enter", 0, 0},
+                                          {"sched_switch", 1, 1U << 1 | 1U << 2},
+                                          {"sched_waking", 0, 1U << 0},
+                                          {"itimer_state", 1, 0},
+                                          {"softirq_entry", -1, 0},
+                                          {"no_such", -1, 0}}};
+
+// Descriptors that the threads share: any may be closed at any time by any of them. A kind is the ioctl
+// number that made a descriptor, 0: the device.
 class Pool {
  public:
-  int Pick(uint64_t random) {
+  // One of this kind, if there is one.
+  int Pick(unsigned kind, uint64_t random) {
     const std::scoped_lock lock(mutex_);
-    return fds_.empty() ? -1 : fds_[random % fds_.size()];
+    for (size_t i = 0; i < fds_.size(); i++) {
+      const Entry& entry = fds_[(random + i) % fds_.size()];
+      if (entry.kind == kind) return entry.fd;
+    }
+    return fds_[random % fds_.size()].fd;
   }
-  void Add(int fd, uint64_t random) {
-    int gone = -1;
+  void Add(int fd, unsigned kind, uint64_t random) {
+    Entry gone{-1, 0};
     {
       const std::scoped_lock lock(mutex_);
       if (fds_.size() < kPool)
-        fds_.push_back(fd);
+        fds_.push_back({fd, kind});
       else
-        gone = std::exchange(fds_[1 + random % (kPool - 1)], fd);  // the first is the device
+        gone =
+            std::exchange(fds_[1 + random % (kPool - 1)], {fd, kind});  // the first is the device
     }
-    if (gone >= 0) ::close(gone);
+    if (gone.fd >= 0) ::close(gone.fd);
   }
   void Clear() {
-    for (const int fd : fds_) ::close(fd);
+    for (const Entry& entry : fds_) ::close(entry.fd);
     fds_.clear();
   }
 
  private:
+  struct Entry {
+    int fd;
+    unsigned kind;
+  };
   std::mutex mutex_;
-  std::vector<int> fds_;
+  std::vector<Entry> fds_;
 };
+
+// What makes the descriptors that an ioctl is for.
+unsigned KindFor(unsigned long request) {
+  switch (request) {
+    case WEFT_IOCTL_SWITCH:
+    case WEFT_IOCTL_SCOPE:
+    case WEFT_IOCTL_CHANNEL:
+      return _IOC_NR(WEFT_IOCTL_SESSION);
+    case WEFT_IOCTL_EVENT:
+      return _IOC_NR(WEFT_IOCTL_CHANNEL);
+    case WEFT_IOCTL_EVENT_STATUS:
+      return _IOC_NR(WEFT_IOCTL_EVENT);
+    default:
+      return 0;
+  }
+}
 
 class Fuzzer {
  public:
@@ -69,15 +113,16 @@ class Fuzzer {
 
   // True: the call was accepted.
   bool Step() {
-    const int fd = pool_->Pick(random_());
-    if (Chance(20)) Use(fd);
     const unsigned long request = kRequests[random_() % kRequests.size()];
+    const unsigned kind = Chance(8) ? random_() % 64 : KindFor(request);
+    const int fd = pool_->Pick(kind, random_());
+    if (Chance(20)) Use(fd);
     std::vector<uint8_t> bytes(kBytes);
     Event event = AnyEvent();
     Right(request, event, bytes);
-    if (!Chance(4)) Spoil(bytes);
+    if (!Chance(4)) Spoil(bytes, request);
     const int made = Control(fd, request, bytes.data());
-    if (made > 2) pool_->Add(made, random_());
+    if (made > 2) pool_->Add(made, _IOC_NR(request), random_());
     return made >= 0;
   }
 
@@ -85,28 +130,35 @@ class Fuzzer {
   bool Chance(unsigned one_of) { return random_() % one_of == 0; }
 
   Event AnyEvent() {
-    static constexpr std::array<const char*, 6> kNames = {
-        "sys_enter", "sched_switch", "itimer_state", "softirq_entry", "no_such", "sched_waking"};
-    const char* name = kNames[random_() % kNames.size()];
+    const Known& known = kKnown[random_() % kKnown.size()];
     Event event = Chance(8)   ? Event::SyscallEntry(random_() % 500)
                   : Chance(8) ? Event::SyscallExit(random_() % 500)
                   : Chance(8) ? Event::Kprobe("do_nanosleep")
                   : Chance(8) ? Event::Kretprobe("do_nanosleep")
-                              : Event::Tracepoint(name);
+                              : Event::Tracepoint(known.tracepoint);
     for (uint64_t i = random_() % 4; i > 0; i--)
       event.Field("f" + std::to_string(i), random_() % 4);
-    if (Chance(4)) event.Load("l", random_() % 2, static_cast<int32_t>(random_() % 64));
+    const bool tracepoint = event.raw().kind == WEFT_KERNEL_TRACEPOINT;
+    if (tracepoint && known.pointer >= 0 && Chance(4))
+      event.Load("l", static_cast<uint8_t>(known.pointer), static_cast<int32_t>(random_() % 32));
+    if (tracepoint && Chance(4)) event.raw().subjects = known.tasks | Chance(2) << 31;
     event.Finish();
     // What the struct points to is spoilt as well; the fetch program above all.
-    if (Chance(3) && !event.operations().empty()) {
-      auto* at = reinterpret_cast<uint8_t*>(event.operations().data());
-      at[random_() % (event.operations().size() * sizeof(weft_fetch_op))] =
-          static_cast<uint8_t>(Number());
-    }
+    if (Chance(3) && !event.operations().empty()) SpoilProgram(event.operations());
     if (Chance(3))
       event.description()[random_() % event.description().size()] = static_cast<uint8_t>(Number());
     if (Chance(8)) event.Filter(std::vector<uint8_t>(random_() % 128, 0x57));
     return event;
+  }
+
+  void SpoilProgram(std::vector<weft_fetch_op>& operations) {
+    weft_fetch_op& op = operations[random_() % operations.size()];
+    auto* bytes = reinterpret_cast<uint8_t*>(&op);
+    bytes[random_() % sizeof(op)] = static_cast<uint8_t>(Number());
+    if (op.code == WEFT_FETCH_TASK) op.code = WEFT_FETCH_ADD;
+    // The argument that it follows may be another one now.
+    for (weft_fetch_op& each : operations)
+      each.flags &= static_cast<uint8_t>(~unsigned{WEFT_FETCH_TRUSTED});
   }
 
   // A struct that would be accepted, on the right descriptor.
@@ -148,12 +200,20 @@ class Fuzzer {
     return Chance(2) ? kEdges[random_() % kEdges.size()] : random_();
   }
 
-  void Spoil(std::vector<uint8_t>& bytes) {
+  void Spoil(std::vector<uint8_t>& bytes, unsigned long request) {
+    weft_kernel_event before;
+    std::memcpy(&before, bytes.data(), sizeof(before));
     for (uint64_t i = 1 + random_() % 3; i > 0; i--) {
       const uint64_t value = Number();
       const size_t width = size_t{1} << (random_() % 4);
       const size_t at = random_() % (128 / width) * width;
       std::memcpy(bytes.data() + at, &value, width);
+    }
+    weft_kernel_event event;
+    std::memcpy(&event, bytes.data(), sizeof(event));
+    if (request == WEFT_IOCTL_EVENT && (event.subjects & kTaskArguments) != 0) {
+      event.subjects = (event.subjects & ~kTaskArguments) | (before.subjects & kTaskArguments);
+      std::memcpy(bytes.data(), &event, sizeof(event));
     }
     // No ring of gigabytes: what is tried here is not the machine's memory.
     weft_kernel_channel channel;
@@ -195,7 +255,7 @@ TEST(FuzzTest, NoSequenceOfCallsHurtsTheKernel) {
   const uint64_t seed = text != nullptr ? std::strtoull(text, nullptr, 0) : std::random_device()();
   std::cout << "WEFT_FUZZ_SEED=" << seed << std::endl;
   Pool pool;
-  pool.Add(OpenDevice().release(), 0);
+  pool.Add(OpenDevice().release(), 0, 0);
   std::atomic<uint64_t> accepted = 0;
   {
     const Noise noise(Sources()[0].emit, 1);
@@ -210,7 +270,7 @@ TEST(FuzzTest, NoSequenceOfCallsHurtsTheKernel) {
   }
   pool.Clear();
   std::cout << accepted << " of " << Scaled(kCalls) << " calls were accepted" << std::endl;
-  EXPECT_GT(accepted, Scaled(kCalls) / 100) << "hardly anything gets past the first checks";
+  EXPECT_GT(accepted, Scaled(kCalls) / 20) << "hardly anything gets past the first checks";
   EXPECT_EQ(UnloadModule(), 0);
   EXPECT_EQ(LoadModule(), 0);
 }

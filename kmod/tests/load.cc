@@ -12,7 +12,7 @@
 namespace weft::kmod {
 namespace {
 
-constexpr uint64_t kLongFactor = 20;
+constexpr uint64_t kLongFactor = 10;
 
 // The tracepoint itimer_state is in setitimer of the timers of CPU time only, which nothing uses here.
 void SetTimer(uint64_t value) {
