@@ -4,13 +4,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <map>
 
 #include "lib/abi/context.h"
 #include "lib/event/filter_compiler.h"
 #include "lib/event/match.h"
 #include "node-agent/agent/perf_counters.h"
-#include "node-agent/kernel/resolve.h"
 
 namespace weft::agent {
 namespace {
@@ -67,17 +65,6 @@ Result<control::ContextSpec> CompileContextName(const std::string& name, Domain 
   return spec;
 }
 
-// An event must pass the Trace's filter and its own. Either may end in a comment: hence the line ends.
-Result<std::vector<uint8_t>> CompileFilters(const std::string& all, const std::string& own) {
-  if (all.empty() && own.empty()) return std::vector<uint8_t>();
-  const std::string text = all.empty()   ? own
-                           : own.empty() ? all
-                                         : "(" + all + "\n) && (" + own + "\n)";
-  auto program = CompileFilter(text);
-  if (!program) return std::unexpected(program.error().ToError(text));
-  return std::move(*program);
-}
-
 Status CompileRules(const api::TraceSpec& from, control::ChannelSpec& to) {
   for (const api::EventRule& event : from.user.events) {
     control::RuleSpec rule;
@@ -126,72 +113,6 @@ Status CompileContexts(const api::TraceSpec& from, Domain domain, CompiledChanne
   return {};
 }
 
-// Two rules may mean one event: it is recorded where either of them says so.
-struct KernelChoice {
-  std::vector<std::string> filters;
-  bool unfiltered = false;
-  bool by_name = false;  // not only by a pattern
-};
-
-std::string AnyOf(const KernelChoice& choice) {
-  std::string any;
-  if (choice.unfiltered) return any;
-  for (const std::string& filter : choice.filters)
-    any += (any.empty() ? "(" : " || (") + filter + "\n)";
-  return any;
-}
-
-// kInvalid: a rule means nothing.
-Result<std::map<std::string, KernelChoice>> ChooseTracepoints(const api::TraceSpec& spec,
-                                                              const kernel::Btf& btf) {
-  std::map<std::string, KernelChoice> chosen;
-  for (const api::KernelRule& rule : spec.kernel.tracepoints) {
-    const auto names =
-        kernel::MatchTracepoints(btf, kernel::Catalogue::BuiltIn(), rule.name, rule.exclude);
-    if (names.empty()) {
-      return Fail(ErrorCode::kInvalid,
-                  "tracepoint \"" + rule.name + "\": this kernel has none of that name");
-    }
-    for (const std::string& name : names) {
-      KernelChoice& choice = chosen[name];
-      choice.unfiltered |= rule.filter.empty();
-      choice.by_name |= !control::HasWildcard(rule.name);
-      choice.filters.push_back(rule.filter);
-    }
-  }
-  return chosen;
-}
-
-// Who names an event wants to know why it cannot be had; what a pattern means beside others is left out
-// silently. Nothing left is an error.
-Status CompileKernelEvents(const api::TraceSpec& spec, const kernel::Btf& btf,
-                           CompiledChannel& to) {
-  WEFT_ASSIGN(const auto chosen, ChooseTracepoints(spec, btf));
-  std::string why = "spec.kernel: nothing can be recorded";
-  for (const auto& [name, choice] : chosen) {
-    auto resolved = kernel::ResolveTracepoint(btf, kernel::Catalogue::BuiltIn(), name, {});
-    if (!resolved) {
-      if (choice.by_name) to.notices.push_back(resolved.error().message);
-      why = resolved.error().message;
-      continue;
-    }
-    kernel::Event event{.kind = resolved->kind,
-                        .name = resolved->target,
-                        .offset = resolved->offset,
-                        .number = resolved->number,
-                        .table = resolved->table,
-                        .subjects = resolved->subjects,
-                        .description = std::move(resolved->description),
-                        .fetch = std::move(resolved->fetch)};
-    WEFT_ASSIGN(event.filter, CompileFilters(spec.filter, AnyOf(choice)));
-    to.kernel_events.push_back(std::move(event));
-    for (const std::string& field : resolved->left_out)
-      to.notices.push_back("event \"" + resolved->name + "\": without field " + field);
-  }
-  if (!to.kernel_events.empty()) return {};
-  return Fail(ErrorCode::kUnsupported, why);
-}
-
 void CompileBuffer(const api::TraceSpec& spec, CompiledChannel& to) {
   const bool overwrite = spec.buffer.mode == api::BufferMode::kOverwrite ||
                          spec.output.mode == api::OutputMode::kSnapshot;
@@ -213,6 +134,16 @@ void Define(const api::Trace& trace, const CompileContext& context, ipc::Channel
 }
 
 }  // namespace
+
+Result<std::vector<uint8_t>> CompileFilters(const std::string& all, const std::string& own) {
+  if (all.empty() && own.empty()) return std::vector<uint8_t>();
+  const std::string text = all.empty()   ? own
+                           : own.empty() ? all
+                                         : "(" + all + "\n) && (" + own + "\n)";
+  auto program = CompileFilter(text);
+  if (!program) return std::unexpected(program.error().ToError(text));
+  return std::move(*program);
+}
 
 Result<CompiledChannel> CompileUserChannel(const api::Trace& trace, const CompileContext& context) {
   CompiledChannel out;
@@ -240,11 +171,11 @@ Result<CompiledChannel> CompileUserChannel(const api::Trace& trace, const Compil
   return out;
 }
 
-Result<CompiledChannel> CompileKernelChannel(const api::Trace& trace, const CompileContext& context,
-                                             const kernel::Btf& btf) {
+Result<CompiledChannel> CompileKernelChannel(const api::Trace& trace,
+                                             const CompileContext& context) {
   CompiledChannel out;
   WEFT_TRY(CompileContexts(trace.spec, Domain::kKernel, out));
-  WEFT_TRY(CompileKernelEvents(trace.spec, btf, out));
+  WEFT_TRY(CompileKernelEvents(trace.spec, out));
   CompileBuffer(trace.spec, out);
   Define(trace, context, out.definition);
   out.definition.channel = "kernel";

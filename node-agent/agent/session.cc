@@ -17,7 +17,6 @@ namespace weft::agent {
 namespace {
 
 constexpr int64_t kNsPerSecond = 1'000'000'000;
-constexpr const char* kKernelTypes = "/sys/kernel/btf/vmlinux";
 
 int64_t Now(clockid_t clock) {
   timespec t{};
@@ -37,8 +36,7 @@ Result<CompiledChannel> CompileForThisKernel(const api::Trace& trace,
     return Fail(ErrorCode::kUnsupported,
                 "spec.kernel needs the kernel module weft.ko: " + module.error().message);
   }
-  WEFT_ASSIGN(const kernel::Btf btf, kernel::Btf::Load(kKernelTypes));
-  return CompileKernelChannel(trace, context, btf);
+  return CompileKernelChannel(trace, context);
 }
 
 // The user's part and the kernel's. Where this machine cannot do the latter, the former goes on.
