@@ -19,7 +19,9 @@
  * Upper bits of an argument narrower than 64 bits are undefined: ARG cuts.
  *
  * A fault (an address that cannot be read) sets FAULT until the next ARG: A is 0, and fields made
- * meanwhile are 0 or empty. OTHER: A came from a task that the session's scope does not have; fields
+ * meanwhile are 0 or empty. That also goes for TASK, TRUSTED reads, and all reads but USER's, where A is no
+ * address of the kernel's half that can be one (NULL, an error number as a pointer): arguments may be
+ * NULL. OTHER: A came from a task that the session's scope does not have; fields
  * made meanwhile are 0, or the text "other", until the next ARG.
  *
  * Extension rules: those of filters: what is not known is refused; reserved is zero and checked.
@@ -41,8 +43,9 @@ enum weft_fetch_code {
   WEFT_FETCH_LOAD = 2,  /* A = the `size` bytes at A + offset */
   WEFT_FETCH_ADD = 3,   /* A += offset */
   WEFT_FETCH_BITS = 4,  /* A = `size` bits of A from bit `offset` on: a bit-field */
-  WEFT_FETCH_COUNT = 5, /* N = A, at most UINT32_MAX */
-  WEFT_FETCH_TASK = 6, /* A is a struct task_struct *: OTHER, unless it is in the session's scope */
+  WEFT_FETCH_COUNT = 5, /* N = A, at most UINT32_MAX; 0 where A is negative */
+  WEFT_FETCH_TASK = 6, /* A, a whole argument, is a struct task_struct *: OTHER, unless it is in the
+                          session's scope. Tracepoints only */
   /* OUTPUT: one a field. */
   WEFT_FETCH_STORE = 16,  /* INTEGER, ENUM: the low `size` bytes of A */
   WEFT_FETCH_BYTES = 17,  /* ARRAY, INLINE: `size` bytes at A + offset; TEXT: behind a NUL zeros */
@@ -54,7 +57,9 @@ enum weft_fetch_code {
 enum weft_fetch_flag {
   WEFT_FETCH_SIGNED = 1 << 0, /* ARG, LOAD, BITS: sign-extended */
   WEFT_FETCH_TRUSTED =
-      1 << 1,               /* LOAD, BYTES: what the probe's own argument points to: read plainly */
+      1
+      << 1, /* LOAD, BYTES: what the probe's own argument points to: read plainly. Tracepoints only,
+                 and only where A is an argument, perhaps with offsets added */
   WEFT_FETCH_USER = 1 << 2, /* LOAD, BYTES, STRING, SEQUENCE: the current task's user memory,
                                   without sleeping: what is not resident is a fault */
 };

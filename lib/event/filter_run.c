@@ -296,7 +296,7 @@ static bool binary(const struct weft_linked_insn* insn, struct weft_filter_value
 
 /* `top` points to the first free place: the validator proved that the stack holds what each
  * instruction takes, and never more than WEFT_FILTER_MAX_STACK. Every jump goes forward. */
-static __attribute__((noinline)) bool run_with_stack(const struct run* r,
+static __attribute__((__noinline__)) bool run_with_stack(const struct run* r,
                                                      const struct weft_linked_insn* insn) {
   struct weft_filter_value stack[WEFT_FILTER_MAX_STACK];
   struct weft_filter_value* top = stack;

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Reading memory at addresses that may be anything, in any context, without sleeping.
+ *
+ * Kernel memory: on x86 a load with an exception table entry costs next to nothing, where
+ * copy_from_kernel_nofault costs about 80 instructions. For it to be safe the address must be
+ * canonical and the kernel's: else the processor's fault is not the one that the table is for. The
+ * last ten megabytes are left out: the vsyscall page is there, whose faults are a user's, and error
+ * pointers.
+ */
+#ifndef WEFT_KMOD_ACCESS_H
+#define WEFT_KMOD_ACCESS_H
+
+#include <linux/sched.h>
+#include <linux/uaccess.h>
+#ifdef CONFIG_X86_64
+#include <asm/page.h>
+#include <asm/vsyscall.h>
+#endif
+
+/* Bytes that one check of an address is good for. */
+#define WEFT_ACCESS_MAX 64
+
+static __always_inline bool weft_is_kernel_address(u64 address)
+{
+#ifdef CONFIG_X86_64
+	return address >= PAGE_OFFSET && address < VSYSCALL_ADDR - WEFT_ACCESS_MAX;
+#else
+	return (s64)address < 0 && address < (u64)-MAX_ERRNO - WEFT_ACCESS_MAX;
+#endif
+}
+
+/* *to = the `size` (1, 2, 4, 8) bytes there, zero-extended. */
+static __always_inline bool weft_load_kernel(u64 *to, u64 from, unsigned int size)
+{
+	const void *address = (const void *)(unsigned long)from;
+
+	*to = 0;
+	if (unlikely(!weft_is_kernel_address(from)))
+		return false;
+#ifdef CONFIG_X86_64
+	switch (size) {
+	case 8:
+		__get_kernel_nofault(to, address, u64, fault);
+		return true;
+	case 4:
+		__get_kernel_nofault(to, address, u32, fault);
+		return true;
+	case 2:
+		__get_kernel_nofault(to, address, u16, fault);
+		return true;
+	default:
+		__get_kernel_nofault(to, address, u8, fault);
+		return true;
+	}
+fault:
+	*to = 0;
+	return false;
+#else
+	return !copy_from_kernel_nofault(to, address, size);
+#endif
+}
+
+/* Has the current task user memory that is mapped now? A kernel thread runs on somebody else's. */
+static inline bool weft_user_is_mapped(void)
+{
+	return current->mm && !(current->flags & PF_KTHREAD);
+}
+
+/* Copies `size` bytes. False: some could not be read; what is at `to` then means nothing. */
+bool weft_copy_memory(void *to, u64 from, u32 size, bool user);
+
+/* Copies text up to a NUL, at most `limit` bytes. Its length without the NUL; negative: a fault. */
+int weft_copy_text(char *to, u64 from, u32 limit, bool user);
+
+#endif /* WEFT_KMOD_ACCESS_H */

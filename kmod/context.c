@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Lists of contexts, records' and filters' access to them: context.h. */
+#include "context.h"
+
+#include <linux/errno.h>
+#include <linux/string.h>
+#include <linux/utsname.h>
+
+/* All but those that only user space has. */
+static const struct weft_context_info *find_here(u16 id)
+{
+	switch (id) {
+	case WEFT_CONTEXT_PTHREAD_ID:
+	case WEFT_CONTEXT_IP:
+	case WEFT_CONTEXT_PERF_THREAD:
+	case WEFT_CONTEXT_APP:
+		return NULL;
+	default:
+		return weft_context_by_id(id);
+	}
+}
+
+int weft_contexts_init(struct weft_contexts *contexts, const struct weft_context_spec *specs,
+		       u32 count)
+{
+	u32 i, j;
+
+	if (count > WEFT_KERNEL_MAX_CONTEXTS)
+		return -EINVAL;
+	for (i = 0; i < count; i++) {
+		const struct weft_context_spec *spec = &specs[i];
+		const struct weft_context_info *info = find_here(spec->id);
+
+		if (!info)
+			return -EOPNOTSUPP;
+		if (spec->name_size || spec->name_offset || spec->perf_config || spec->perf_type ||
+		    spec->reserved)
+			return -EINVAL;
+		for (j = 0; j < i; j++)
+			if (contexts->ids[j] == spec->id)
+				return -EINVAL;
+		contexts->ids[i] = spec->id;
+		contexts->sizes[i] = info->size;
+		contexts->bytes += info->size;
+	}
+	contexts->count = count;
+	return 0;
+}
+
+static void write_text(u8 *to, u16 id, u32 size)
+{
+	const u32 length = strnlen(weft_context_text(id), size - 1);
+
+	memcpy(to, weft_context_text(id), length);
+	memset(to + length, 0, size - length);
+}
+
+u8 *weft_contexts_write(const struct weft_contexts *contexts, u8 *to, bool tracepoint)
+{
+	u32 i;
+
+	for (i = 0; i < contexts->count; i++) {
+		const u32 size = contexts->sizes[i];
+		u64 value;
+
+		if (size > sizeof(value)) {
+			write_text(to, contexts->ids[i], size);
+		} else {
+			value = weft_context_value(contexts->ids[i], tracepoint);
+			if (size == sizeof(value))
+				memcpy(to, &value, sizeof(value));
+			else
+				memcpy(to, &value, sizeof(u32));
+		}
+		to += size;
+	}
+	return to;
+}
+
+/* A context's number in a linked filter: its id, and what its value is, so that nothing is looked
+ * up when the filter runs. */
+enum {
+	NUMBER_ID = 0xffff,
+	NUMBER_TEXT = 1 << 16,
+	NUMBER_S32 = 1 << 17,
+	NUMBER_U32 = 1 << 18,
+};
+
+static int filter_find(const struct weft_filter_contexts *self, uint8_t kind, const char *name,
+		       uint32_t name_size, uint8_t *type)
+{
+	const struct weft_context_info *info;
+
+	if (kind != WEFT_FILTER_SYMBOL_CONTEXT)
+		return -ENOENT;
+	info = weft_context_by_name(name, name_size);
+	if (!info || !find_here(info->id))
+		return -ENOENT;
+	*type = WEFT_FILTER_INT;
+	if (info->type == WEFT_CONTEXT_TEXT) {
+		*type = WEFT_FILTER_STRING;
+		return info->id | NUMBER_TEXT;
+	}
+	if (info->size == sizeof(u64))
+		return info->id;
+	return info->id | (info->type == WEFT_CONTEXT_INT ? NUMBER_S32 : NUMBER_U32);
+}
+
+/* `arg`: a bool, is the event a tracepoint? */
+static int filter_fetch(void *arg, uint32_t number, struct weft_filter_value *value)
+{
+	const u16 id = number & NUMBER_ID;
+
+	if (unlikely(number & NUMBER_TEXT)) {
+		value->text = weft_context_text(id);
+		value->size = weft_context_by_id(id)->size;
+		value->type = WEFT_FILTER_STRING;
+		return 0;
+	}
+	value->bits = weft_context_value(id, *(bool *)arg);
+	if (number & NUMBER_S32)
+		value->bits = (u64)(s64)(s32)value->bits;
+	else if (number & NUMBER_U32)
+		value->bits = (u32)value->bits;
+	value->type = WEFT_FILTER_INT;
+	return 0;
+}
+
+const struct weft_filter_contexts weft_filter_contexts = {
+	.find = filter_find,
+	.fetch = filter_fetch,
+};

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The life of events: event.h. */
+#include "event.h"
+
+#include <linux/anon_inodes.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/workqueue.h>
+
+#include "uapi.h"
+
+/* Ended events whose probes may still be running: one wait for all of them. */
+static LLIST_HEAD(dead_events);
+
+static void free_event(struct weft_event *event)
+{
+	struct weft_channel *channel = event->channel;
+	struct weft_session *session = channel->session;
+
+	weft_event_unmake(event);
+	kfree(event);
+	weft_session_get(session); /* the channel's may be the last one */
+	weft_channel_put(channel);
+	weft_session_put(session);
+}
+
+void weft_event_synchronize(void)
+{
+	/* Tracepoints' own grace period, and RCU's for all that runs with preemption off. */
+	tracepoint_synchronize_unregister();
+}
+
+static void reap(struct work_struct *work)
+{
+	struct llist_node *dead = llist_del_all(&dead_events);
+	struct weft_event *event, *next;
+
+	if (!dead)
+		return;
+	weft_event_synchronize();
+	llist_for_each_entry_safe (event, next, dead, dead)
+		free_event(event);
+}
+
+static DECLARE_WORK(reaper, reap);
+
+void weft_event_flush(void)
+{
+	flush_work(&reaper);
+}
+
+static void bury(struct weft_event *event)
+{
+	llist_add(&event->dead, &dead_events);
+	schedule_work(&reaper);
+}
+
+static int attach(struct weft_event *event, const struct weft_event_input *input)
+{
+	switch (event->kind) {
+	case WEFT_KERNEL_TRACEPOINT:
+		return weft_tracepoint_attach(event, input->name);
+	case WEFT_KERNEL_SYSCALL_ENTRY:
+	case WEFT_KERNEL_SYSCALL_EXIT:
+		return weft_syscall_attach(event, input->arg.number, input->arg.table);
+	default: /* KPROBE, KRETPROBE */
+		return weft_kprobe_attach(event, input->name, input->arg.offset);
+	}
+}
+
+static void detach(struct weft_event *event)
+{
+	switch (event->kind) {
+	case WEFT_KERNEL_TRACEPOINT:
+		weft_tracepoint_detach(event);
+		break;
+	case WEFT_KERNEL_SYSCALL_ENTRY:
+	case WEFT_KERNEL_SYSCALL_EXIT:
+		weft_syscall_detach(event);
+		break;
+	default:
+		weft_kprobe_detach(event);
+	}
+}
+
+void weft_event_update(struct weft_event *event)
+{
+	WRITE_ONCE(event->on, event->channel->session->on);
+}
+
+void weft_event_end(struct weft_event *event)
+{
+	if (event->ended)
+		return;
+	event->ended = true;
+	WRITE_ONCE(event->on, false);
+	list_del(&event->node);
+	detach(event);
+	if (event->stays)
+		bury(event);
+}
+
+static long ioctl_status(const struct weft_event *event, void __user *user)
+{
+	struct weft_kernel_event_status status;
+	u32 user_size;
+	int error = weft_copy_in(&status, sizeof(status), user, &user_size);
+
+	if (error)
+		return error;
+	if (!weft_is_zero(status.reserved, ARRAY_SIZE(status.reserved)))
+		return -EINVAL;
+	mutex_lock(&weft_control_lock);
+	status.state = event->ended ? ESHUTDOWN : 0;
+	if (event->kind >= WEFT_KERNEL_KPROBE)
+		status.missed = weft_kprobe_missed(event);
+	mutex_unlock(&weft_control_lock);
+	return weft_copy_out(user, &status, sizeof(status), user_size);
+}
+
+static long event_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	if (!weft_ioctl_is_ours(cmd) || _IOC_NR(cmd) != _IOC_NR(WEFT_IOCTL_EVENT_STATUS))
+		return -ENOTTY;
+	return ioctl_status(file->private_data, (void __user *)arg);
+}
+
+static int event_release(struct inode *inode, struct file *file)
+{
+	struct weft_event *event = file->private_data;
+
+	mutex_lock(&weft_control_lock);
+	weft_event_end(event);
+	mutex_unlock(&weft_control_lock);
+	bury(event);
+	return 0;
+}
+
+static const struct file_operations event_fops = {
+	.owner = THIS_MODULE,
+	.unlocked_ioctl = event_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.release = event_release,
+};
+
+/* Attaches, publishes, turns on. The caller has the lock of control. */
+static int start(struct weft_event *event, const struct weft_event_input *input)
+{
+	struct weft_channel *channel = event->channel;
+	int error;
+
+	if (channel->session->ended)
+		return -ESHUTDOWN;
+	if (channel->next_event >= WEFT_KERNEL_MAX_EVENTS)
+		return -ENOSPC;
+	event->id = channel->next_event;
+	event->word0 = event->size | (u64)event->id << 32;
+	error = attach(event, input);
+	if (error)
+		return error;
+	error = weft_ring_describe(&channel->ring, event->id, input->description,
+				   input->arg.description_size);
+	if (error) {
+		detach(event);
+		weft_event_synchronize();
+		return error;
+	}
+	channel->next_event++;
+	list_add_tail(&event->node, &channel->session->events);
+	weft_event_update(event);
+	return 0;
+}
+
+/* A descriptor that is not installed yet, and its number; both or an error. */
+static int make_file(struct weft_event *event, struct file **file)
+{
+	int fd = get_unused_fd_flags(O_CLOEXEC);
+
+	if (fd < 0)
+		return fd;
+	*file = anon_inode_getfile("[weft-event]", &event_fops, event, O_RDWR);
+	if (!IS_ERR(*file))
+		return fd;
+	put_unused_fd(fd);
+	return PTR_ERR(*file);
+}
+
+static int create(struct weft_event *event, const struct weft_event_input *input)
+{
+	int error = weft_event_make(event, input);
+
+	if (error)
+		return error;
+	mutex_lock(&weft_control_lock);
+	error = start(event, input);
+	mutex_unlock(&weft_control_lock);
+	if (error)
+		weft_event_unmake(event);
+	return error;
+}
+
+/* Makes the event, and a descriptor for it unless it stays. */
+static int create_with_file(struct weft_event *event, const struct weft_event_input *input,
+			    void __user *user, u32 user_size)
+{
+	struct weft_kernel_event arg = input->arg;
+	int error = create(event, input), fd = 0;
+	struct file *file = NULL;
+
+	if (error) {
+		kfree(event);
+		return error;
+	}
+	kref_get(&event->channel->refs);
+	arg.event_id = event->id;
+	error = weft_copy_out(user, &arg, sizeof(arg), user_size);
+	if (!error && !event->stays) {
+		fd = make_file(event, &file);
+		error = min(fd, 0);
+	}
+	if (error) {
+		mutex_lock(&weft_control_lock);
+		event->stays = true; /* nobody else will bury it */
+		weft_event_end(event);
+		mutex_unlock(&weft_control_lock);
+		return error;
+	}
+	if (file)
+		fd_install(fd, file);
+	return fd;
+}
+
+int weft_event_ioctl_create(struct weft_channel *channel, void __user *user)
+{
+	struct weft_event_input input = {};
+	struct weft_kernel_event arg;
+	struct weft_event *event;
+	u32 user_size;
+	int result = weft_copy_in(&arg, sizeof(arg), user, &user_size);
+
+	if (!result)
+		result = weft_event_input_copy(&input, &arg);
+	if (result)
+		return result;
+	event = kzalloc(sizeof(*event), GFP_KERNEL);
+	if (event) {
+		event->channel = channel;
+		result = create_with_file(event, &input, user, user_size);
+	} else {
+		result = -ENOMEM;
+	}
+	weft_event_input_free(&input);
+	return result;
+}

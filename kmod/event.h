@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * An event: one source of records in a channel. Its probe (tracepoint.c, ...) gathers arguments and
+ * calls weft_event_run (event_run.h), which decides, fetches and records.
+ *
+ * Life, all under the lock of control:
+ *   made       event_input.c checks and copies what user space gave; attached with `on` false; its
+ *              description is published; then `on` as its session
+ *   ended      by its descriptor's end or its session's: `on` false, probe unregistered
+ *   freed      by the reaper, when no probe can run any more and its descriptor is closed
+ * Probes read the first part only, which does not change while `on` may be true.
+ */
+#ifndef WEFT_KMOD_EVENT_H
+#define WEFT_KMOD_EVENT_H
+
+#include <linux/list.h>
+#include <linux/llist.h>
+#include <linux/tracepoint.h>
+
+#include "channel.h"
+#include "fetch.h"
+#include "session.h"
+
+/* How it is found out whom an event concerns. */
+enum weft_event_scope {
+	WEFT_SCOPE_ALL,	    /* the session records everything */
+	WEFT_SCOPE_CURRENT, /* the task that runs, and nobody else */
+	WEFT_SCOPE_SUBJECTS,
+};
+
+/* How a record is made. */
+enum weft_event_way {
+	WEFT_WAY_PLAIN,	 /* of arguments only, in the ring's memory itself */
+	WEFT_WAY_DIRECT, /* of fixed size, in the ring's memory itself */
+	WEFT_WAY_IMAGE,	 /* beside the ring, filtered, then copied */
+};
+
+struct weft_event {
+	/* What probes read. */
+	bool on;
+	u8 scope_mode;	 /* enum weft_event_scope */
+	u8 way;		 /* enum weft_event_way */
+	bool tracepoint; /* for contexts: no kprobe */
+	u32 size;	 /* bytes of a record without segments */
+	u64 word0;	 /* size | id << 32 */
+	struct weft_channel *channel;
+	const struct weft_scope *scope; /* the session's; NULL: all */
+	const struct weft_fetch_step *steps;
+	const struct weft_linked_filter *filter;
+	u32 subjects;
+	u16 fixed_size; /* recorded */
+	u16 segments;	/* recorded */
+
+	/* Control. */
+	u32 kind;      /* enum weft_kernel_event_kind */
+	u32 arguments; /* bit n: the program or a subject needs argument n */
+	u16 id;
+	bool stays; /* WEFT_KERNEL_EVENT_STAYS */
+	bool ended;
+	struct list_head node; /* in its session, until it is ended */
+	struct llist_node dead;
+	union {
+		struct {
+			struct tracepoint *point;
+			struct module *owner; /* held; NULL: the kernel itself */
+			void *probe;
+		} tracepoint_source;
+		struct {
+			struct weft_event __rcu *next;	 /* of the same number */
+			struct weft_event __rcu **place; /* where the chain begins */
+		} syscall;
+		struct weft_kprobe *kprobe; /* NULL: detached */
+	};
+	u64 missed; /* kprobes: hits before they were detached that the kernel did not deliver */
+};
+
+/* What user space gave, copied and not yet checked. */
+struct weft_event_input {
+	struct weft_kernel_event arg;
+	char *name;
+	void *description;
+	struct weft_fetch_op *ops;
+	void *filter;
+};
+
+/* On a ring: a descriptor, 0 for an event that stays, or negative. */
+int weft_event_ioctl_create(struct weft_channel *channel, void __user *user);
+
+/* The caller has the lock of control. */
+void weft_event_update(struct weft_event *event); /* `on`, as its session is */
+void weft_event_end(struct weft_event *event);
+
+/* Returns when every probe that was running has ended. May sleep. */
+void weft_event_synchronize(void);
+/* Frees all that waits to be freed. No descriptor may be open. */
+void weft_event_flush(void);
+
+/* event_input.c. copy: 0, or an error with nothing to free. make: fills `event` but for its source.
+ */
+int weft_event_input_copy(struct weft_event_input *input, const struct weft_kernel_event *arg);
+void weft_event_input_free(struct weft_event_input *input);
+int weft_event_make(struct weft_event *event, const struct weft_event_input *input);
+void weft_event_unmake(struct weft_event *event);
+
+/* tracepoint.c. */
+int weft_tracepoint_attach(struct weft_event *event, const char *name);
+void weft_tracepoint_detach(struct weft_event *event);
+
+/* syscall.c. */
+int weft_syscall_attach(struct weft_event *event, u32 number, u32 table);
+void weft_syscall_detach(struct weft_event *event);
+
+/* kprobe.c, kretprobes as well. */
+int weft_kprobe_attach(struct weft_event *event, const char *name, u64 offset);
+void weft_kprobe_detach(struct weft_event *event);
+u64 weft_kprobe_missed(const struct weft_event *event);
+
+#endif /* WEFT_KMOD_EVENT_H */

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* From what user space gave to an event that probes can run: copied once, checked, then used. */
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "event.h"
+#include "uapi.h"
+#include "lib/event/fetch_validate.h"
+
+#define SUBJECT_ARGUMENTS ((1u << WEFT_FETCH_MAX_ARGS) - 1)
+
+/* Is this a struct that can be an event's, apart from what it points to? */
+static int check_arg(const struct weft_kernel_event *arg)
+{
+	const bool named = arg->kind == WEFT_KERNEL_TRACEPOINT || arg->kind == WEFT_KERNEL_KPROBE ||
+			   arg->kind == WEFT_KERNEL_KRETPROBE;
+
+	if (!weft_fetch_arg_count(arg->kind) || (arg->flags & ~WEFT_KERNEL_EVENT_STAYS) ||
+	    arg->reserved0 || !weft_is_zero(arg->reserved, ARRAY_SIZE(arg->reserved)) ||
+	    arg->event_id)
+		return -EINVAL;
+	if (named ? arg->name_size < 2 || arg->name_size > WEFT_KERNEL_NAME_MAX || arg->number ||
+			    arg->table
+		  : arg->name_size || arg->name)
+		return -EINVAL;
+	if (arg->kind != WEFT_KERNEL_KPROBE && arg->offset)
+		return -EINVAL;
+	if (arg->table > WEFT_KERNEL_SYSCALLS_COMPAT)
+		return -EINVAL;
+	if (arg->subjects & ~(SUBJECT_ARGUMENTS | WEFT_KERNEL_SUBJECT_CURRENT))
+		return -EINVAL;
+	if (!arg->description_size || arg->description_size > WEFT_EVENT_DESC_MAX_BYTES ||
+	    arg->fetch_count > WEFT_FETCH_MAX_OPS || arg->filter_size > WEFT_FILTER_MAX_BYTES ||
+	    !arg->filter != !arg->filter_size)
+		return -EINVAL;
+	return 0;
+}
+
+/* A copy of `size` bytes; NULL for none. */
+static int copy(void **to, u64 from, u32 size)
+{
+	void *memory;
+
+	if (!size)
+		return 0;
+	memory = vmemdup_user(u64_to_user_ptr(from), size);
+	if (IS_ERR(memory))
+		return PTR_ERR(memory);
+	*to = memory;
+	return 0;
+}
+
+int weft_event_input_copy(struct weft_event_input *input, const struct weft_kernel_event *arg)
+{
+	int error = check_arg(arg);
+
+	if (error)
+		return error;
+	input->arg = *arg;
+	error = copy((void **)&input->name, arg->name, arg->name_size);
+	if (!error && input->name && strnlen(input->name, arg->name_size) != arg->name_size - 1)
+		error = -EINVAL;
+	if (!error)
+		error = copy(&input->description, arg->description, arg->description_size);
+	if (!error)
+		error = copy((void **)&input->ops, arg->fetch,
+			     arg->fetch_count * sizeof(*input->ops));
+	if (!error)
+		error = copy(&input->filter, arg->filter, arg->filter_size);
+	if (error)
+		weft_event_input_free(input);
+	return error;
+}
+
+void weft_event_input_free(struct weft_event_input *input)
+{
+	kvfree(input->name);
+	kvfree(input->description);
+	kvfree(input->ops);
+	kvfree(input->filter);
+}
+
+/* Who is to be asked whether an event is recorded. */
+static int make_scope(struct weft_event *event, const struct weft_kernel_event *arg)
+{
+	struct weft_session *session = event->channel->session;
+
+	event->subjects = arg->subjects;
+	if (session->all) {
+		event->scope_mode = WEFT_SCOPE_ALL;
+		return 0;
+	}
+	if (!arg->subjects)
+		return -EINVAL;
+	event->scope = &session->scope;
+	event->scope_mode = arg->subjects == WEFT_KERNEL_SUBJECT_CURRENT ? WEFT_SCOPE_CURRENT
+									 : WEFT_SCOPE_SUBJECTS;
+	if ((arg->subjects & SUBJECT_ARGUMENTS) && arg->kind != WEFT_KERNEL_TRACEPOINT)
+		return -EINVAL;
+	return 0;
+}
+
+static int make_filter(struct weft_event *event, const struct weft_event_input *input,
+		       const struct weft_description_layout *layout)
+{
+	const u32 size = input->arg.filter_size;
+	void *linked;
+	int bound, error;
+
+	if (!input->filter)
+		return 0;
+	bound = weft_filter_link(input->filter, size, input->description, layout,
+				 &weft_filter_contexts, NULL, 0);
+	if (bound < 0)
+		return bound;
+	linked = kvmalloc(bound, GFP_KERNEL);
+	if (!linked)
+		return -ENOMEM;
+	error = weft_filter_link(input->filter, size, input->description, layout,
+				 &weft_filter_contexts, linked, bound);
+	if (error < 0) {
+		kvfree(linked);
+		return error;
+	}
+	event->filter = linked;
+	return 0;
+}
+
+static int make_program(struct weft_event *event, const struct weft_event_input *input,
+			const struct weft_description_layout *layout)
+{
+	const u32 count = input->arg.fetch_count;
+	struct weft_fetch_step *steps;
+	struct weft_fetch_needs needs;
+	int error = weft_fetch_validate(input->ops, count, event->kind, input->description, layout,
+					&needs);
+
+	if (error)
+		return error;
+	steps = kvmalloc_array(count + 1, sizeof(*steps), GFP_KERNEL);
+	if (!steps)
+		return -ENOMEM;
+	weft_fetch_make(steps, input->ops, count, input->description, layout);
+	event->steps = steps;
+	event->arguments = needs.args | (event->subjects & SUBJECT_ARGUMENTS);
+	return 0;
+}
+
+static enum weft_event_way way_of(const struct weft_event *event,
+				  const struct weft_description_layout *layout)
+{
+	if (event->filter || layout->segment_count || layout->nowrite_segments ||
+	    layout->nowrite_size)
+		return WEFT_WAY_IMAGE;
+	return weft_fetch_is_plain(event->steps) ? WEFT_WAY_PLAIN : WEFT_WAY_DIRECT;
+}
+
+int weft_event_make(struct weft_event *event, const struct weft_event_input *input)
+{
+	const struct weft_kernel_event *arg = &input->arg;
+	struct weft_description_layout layout;
+	int error = weft_description_check(input->description, arg->description_size, &layout);
+
+	if (error)
+		return error;
+	if (layout.size != arg->description_size)
+		return -EINVAL;
+	event->kind = arg->kind;
+	event->stays = arg->flags & WEFT_KERNEL_EVENT_STAYS;
+	event->tracepoint = arg->kind < WEFT_KERNEL_KPROBE;
+	event->fixed_size = layout.fixed_size;
+	event->segments = layout.segment_count;
+	event->size =
+		sizeof(struct weft_record) + event->channel->contexts.bytes + layout.fixed_size;
+	error = make_scope(event, arg);
+	if (!error)
+		error = make_program(event, input, &layout);
+	if (!error)
+		error = make_filter(event, input, &layout);
+	if (error)
+		weft_event_unmake(event);
+	else
+		event->way = way_of(event, &layout);
+	return error;
+}
+
+void weft_event_unmake(struct weft_event *event)
+{
+	kvfree(event->steps);
+	kvfree(event->filter);
+}

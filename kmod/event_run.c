@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The parts of event_run.h that not every event needs. */
+#include "event_run.h"
+
+#include "guard.h"
+#include "lib/event/filter.h"
+
+bool weft_event_concerns_subject(const struct weft_event *event, const u64 *args)
+{
+	u32 bits = event->subjects & ~WEFT_KERNEL_SUBJECT_CURRENT;
+
+	if ((event->subjects & WEFT_KERNEL_SUBJECT_CURRENT) &&
+	    weft_scope_has(event->scope, current))
+		return true;
+	for (; bits; bits &= bits - 1)
+		if (weft_scope_has_address(event->scope, args[__builtin_ctz(bits)]) > 0)
+			return true;
+	return false;
+}
+
+/* The image is made in the ring itself. */
+static void run_direct(struct weft_event *event, const u64 *args)
+{
+	struct weft_ring *ring = &event->channel->ring;
+	struct weft_ring_cpu *c = this_cpu_ptr(ring->cpus);
+	struct weft_fetch_run run;
+	u8 *body = weft_ring_reserve(ring, c, event->word0, event->size);
+
+	if (unlikely(!body))
+		return;
+	run.args = args;
+	run.scope = event->scope;
+	run.fixed = weft_event_write_contexts(event, body);
+	weft_fetch_run(event->steps, &run);
+	weft_ring_commit(ring, c);
+}
+
+static void record_image(struct weft_event *event, const u8 *fixed,
+			 const struct weft_segment *segments)
+{
+	struct weft_ring *ring = &event->channel->ring;
+	struct weft_ring_cpu *c = this_cpu_ptr(ring->cpus);
+	u32 size = event->size, i;
+	u8 *to;
+
+	for (i = 0; i < event->segments; i++)
+		size += segments[i].size;
+	if (unlikely(size > ring->max_record)) {
+		weft_ring_discard(ring, WEFT_DISCARD_TOO_LARGE);
+		return;
+	}
+	to = weft_ring_reserve(ring, c, size | (event->word0 & ~(u64)U32_MAX), size);
+	if (unlikely(!to))
+		return;
+	to = weft_event_write_contexts(event, to);
+	memcpy(to, fixed, event->fixed_size);
+	to += event->fixed_size;
+	for (i = 0; i < event->segments; i++) {
+		memcpy(to, segments[i].data, segments[i].size);
+		to += segments[i].size;
+	}
+	weft_ring_commit(ring, c);
+}
+
+/* The image is made beside the ring, looked at, then copied. */
+static noinline void run_image(struct weft_event *event, const u64 *args, int level)
+{
+	u8 fixed[WEFT_FETCH_MAX_FIXED] __aligned(8);
+	struct weft_segment segments[WEFT_FETCH_MAX_SEGMENTS];
+	struct weft_fetch_run run = {
+		.args = args,
+		.scope = event->scope,
+		.fixed = fixed,
+		.segments = segments,
+		.scratch = weft_guard_scratch(level),
+	};
+
+	weft_fetch_run(event->steps, &run);
+	if (event->filter && !weft_filter_run(event->filter, fixed, segments, &event->tracepoint))
+		return;
+	record_image(event, fixed, segments);
+}
+
+void weft_event_run_guarded(struct weft_event *event, const u64 *args)
+{
+	const int level = weft_guard_enter();
+
+	if (unlikely(level < 0)) {
+		weft_ring_discard(&event->channel->ring, WEFT_DISCARD_NESTED);
+		return;
+	}
+	if (event->way == WEFT_WAY_DIRECT)
+		run_direct(event, args);
+	else
+		run_image(event, args, level);
+	weft_guard_leave(level);
+}

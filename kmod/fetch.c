@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Fetch programs, made and run: fetch.h. */
+#include "fetch.h"
+
+#include <linux/string.h>
+
+#include "access.h"
+
+static const char other_text[] = "other";
+
+/* What a program knows while it runs. */
+struct state {
+	u64 a;
+	u32 n;
+	bool fault;
+	bool other;
+	u8 *scratch;
+};
+
+static __always_inline u64 cut(u64 value, unsigned int bits, bool is_signed)
+{
+	const unsigned int shift = 64 - bits;
+
+	return is_signed ? (u64)((s64)(value << shift) >> shift) : value << shift >> shift;
+}
+
+static __always_inline void store(u8 *to, u64 value, unsigned int size)
+{
+	switch (size) { /* the compiler makes plain stores of these */
+	case 8:
+		memcpy(to, &value, 8);
+		break;
+	case 4:
+		memcpy(to, &value, 4);
+		break;
+	case 2:
+		memcpy(to, &value, 2);
+		break;
+	default:
+		*to = value;
+	}
+}
+
+static void set_fault(struct state *s)
+{
+	s->fault = true;
+	s->a = 0;
+}
+
+/* May this read user memory now? What runs may be another tenant's than the event's subject. */
+static bool may_read_user(const struct weft_fetch_run *run)
+{
+	return weft_user_is_mapped() && (!run->scope || weft_scope_has(run->scope, current));
+}
+
+static __always_inline void do_load(const struct weft_fetch_run *run,
+				    const struct weft_fetch_step *step, struct state *s)
+{
+	const u64 from = s->a + step->offset;
+	u64 value = 0;
+	bool read;
+
+	if (s->fault)
+		return;
+	if (step->flags & WEFT_FETCH_USER)
+		read = may_read_user(run) && weft_copy_memory(&value, from, step->size, true);
+	else
+		read = weft_load_kernel(&value, from, step->size);
+	if (unlikely(!read))
+		return set_fault(s);
+	s->a = cut(value, 8 * step->size, step->flags & WEFT_FETCH_SIGNED);
+}
+
+static void do_task(const struct weft_fetch_run *run, struct state *s)
+{
+	int has;
+
+	if (s->fault || !run->scope)
+		return;
+	has = weft_scope_has_address(run->scope, s->a);
+	if (has < 0)
+		return set_fault(s);
+	s->other = !has;
+}
+
+static void do_bytes(const struct weft_fetch_run *run, const struct weft_fetch_step *step,
+		     struct state *s)
+{
+	const bool user = step->flags & WEFT_FETCH_USER;
+	u8 *to = run->fixed + step->out;
+	u32 length;
+
+	if (unlikely(s->other)) {
+		memset(to, 0, step->size);
+		if (step->flags & WEFT_STEP_TEXT)
+			memcpy(to, other_text, min_t(u32, step->size, sizeof(other_text)));
+		return;
+	}
+	if (!s->fault && (!user || may_read_user(run)) &&
+	    weft_copy_memory(to, s->a + step->offset, step->size, user)) {
+		if (!(step->flags & WEFT_STEP_TEXT))
+			return;
+		length = strnlen(to, step->size);
+		memset(to + length, 0, step->size - length);
+		return;
+	}
+	memset(to, 0, step->size);
+	set_fault(s);
+}
+
+/* The field's segment is `size` bytes at `data`, its fixed part says `count`. */
+static void put_segment(const struct weft_fetch_run *run, const struct weft_fetch_step *step,
+			const void *data, u32 size, u32 count)
+{
+	struct weft_segment *segment = &run->segments[step->segment];
+
+	segment->data = data;
+	segment->size = size;
+	memcpy(run->fixed + step->out, &count, sizeof(count));
+}
+
+static void do_string(const struct weft_fetch_run *run, const struct weft_fetch_step *step,
+		      struct state *s)
+{
+	const bool user = step->flags & WEFT_FETCH_USER;
+	int length = 0;
+
+	if (unlikely(s->other)) {
+		length = min_t(u32, step->limit, sizeof(other_text) - 1);
+		return put_segment(run, step, other_text, length, length);
+	}
+	if (!s->fault) {
+		length = user && !may_read_user(run)
+				 ? -EFAULT
+				 : weft_copy_text((char *)s->scratch, s->a + step->offset,
+						  step->limit, user);
+		if (length < 0) {
+			set_fault(s);
+			length = 0;
+		}
+	}
+	put_segment(run, step, s->scratch, length, length);
+	s->scratch += length;
+}
+
+static void do_sequence(const struct weft_fetch_run *run, const struct weft_fetch_step *step,
+			struct state *s)
+{
+	const bool user = step->flags & WEFT_FETCH_USER;
+	u32 count = s->other || s->fault ? 0 : min(s->n, step->limit);
+
+	if (count &&
+	    ((user && !may_read_user(run)) ||
+	     !weft_copy_memory(s->scratch, s->a + step->offset, count * step->size, user))) {
+		set_fault(s);
+		count = 0;
+	}
+	put_segment(run, step, s->scratch, count * step->size, count);
+	s->scratch += count * step->size;
+}
+
+static __always_inline void do_arg(const struct weft_fetch_run *run,
+				   const struct weft_fetch_step *step, struct state *s)
+{
+	s->fault = false;
+	s->other = false;
+	s->a = cut(run->args[step->arg], 8 * step->size, step->flags & WEFT_FETCH_SIGNED);
+}
+
+void weft_fetch_run(const struct weft_fetch_step *step, struct weft_fetch_run *run)
+{
+	struct state s = {.scratch = run->scratch};
+
+	for (;; step++) {
+		switch (step->code) {
+		case WEFT_STEP_ARG_STORE8:
+			memcpy(run->fixed + step->out, &run->args[step->arg], 8);
+			break;
+		case WEFT_STEP_ARG_STORE4:
+			memcpy(run->fixed + step->out, &run->args[step->arg], 4);
+			break;
+		case WEFT_FETCH_ARG:
+			do_arg(run, step, &s);
+			break;
+		case WEFT_FETCH_LOAD:
+			do_load(run, step, &s);
+			break;
+		case WEFT_FETCH_ADD:
+			s.a += s.fault ? 0 : step->offset;
+			break;
+		case WEFT_FETCH_BITS:
+			s.a = cut(s.a >> step->offset, step->size, step->flags & WEFT_FETCH_SIGNED);
+			break;
+		case WEFT_FETCH_COUNT:
+			s.n = (s64)s.a < 0 ? 0 : min_t(u64, s.a, U32_MAX);
+			break;
+		case WEFT_FETCH_TASK:
+			do_task(run, &s);
+			break;
+		case WEFT_FETCH_STORE:
+			store(run->fixed + step->out, s.other ? 0 : s.a, step->size);
+			break;
+		case WEFT_FETCH_BYTES:
+			do_bytes(run, step, &s);
+			break;
+		case WEFT_FETCH_STRING:
+			do_string(run, step, &s);
+			break;
+		case WEFT_FETCH_SEQUENCE:
+			do_sequence(run, step, &s);
+			break;
+		default: /* WEFT_STEP_END */
+			return;
+		}
+	}
+}
+
+/* An output: where its field lies. */
+static void place(struct weft_fetch_step *step, const struct weft_fetch_op *op, const void *desc,
+		  const struct weft_description_layout *layout, u32 index)
+{
+	struct weft_description_field field;
+
+	if (weft_description_field_at(desc, layout, index, &field))
+		return; /* cannot be: the validator saw as many fields as outputs */
+	step->out = field.fixed_offset;
+	step->segment = field.segment;
+	if (field.flags & WEFT_FIELD_TEXT)
+		step->flags |= WEFT_STEP_TEXT;
+	if (op->code == WEFT_FETCH_SEQUENCE)
+		step->limit /= step->size;
+}
+
+/* Makes one step of ARG and the STORE behind it, where the argument's bits are stored as they are.
+ */
+static bool fuse(struct weft_fetch_step *arg, const struct weft_fetch_step *next)
+{
+	if (arg->code != WEFT_FETCH_ARG || next->code != WEFT_FETCH_STORE || next->size > arg->size)
+		return false;
+	if (next->size != 8 && next->size != 4)
+		return false;
+	arg->code = next->size == 8 ? WEFT_STEP_ARG_STORE8 : WEFT_STEP_ARG_STORE4;
+	arg->out = next->out;
+	return true;
+}
+
+/* Does anybody need A, FAULT or OTHER as the ARG before left them? Not if the next one is an ARG.
+ */
+static bool leaves_nothing(const struct weft_fetch_op *ops, u32 count, u32 behind)
+{
+	return behind >= count || ops[behind].code == WEFT_FETCH_ARG;
+}
+
+void weft_fetch_make(struct weft_fetch_step *steps, const struct weft_fetch_op *ops, u32 count,
+		     const void *desc, const struct weft_description_layout *layout)
+{
+	u32 i, fields = 0, made = 0;
+
+	for (i = 0; i < count; i++) {
+		const struct weft_fetch_op *op = &ops[i];
+		struct weft_fetch_step step = {
+			.code = op->code,
+			.arg = op->arg,
+			.size = op->size,
+			.flags = op->flags,
+			.offset = op->offset,
+			.limit = op->limit,
+		};
+
+		if (op->code >= WEFT_FETCH_STORE)
+			place(&step, op, desc, layout, fields++);
+		if (made && leaves_nothing(ops, count, i + 1) && fuse(&steps[made - 1], &step))
+			continue;
+		steps[made++] = step;
+	}
+	steps[made] = (struct weft_fetch_step){.code = WEFT_STEP_END};
+}
+
+bool weft_fetch_is_plain(const struct weft_fetch_step *steps)
+{
+	while (steps->code == WEFT_STEP_ARG_STORE8 || steps->code == WEFT_STEP_ARG_STORE4)
+		steps++;
+	return steps->code == WEFT_STEP_END;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Running fetch programs (lib/abi/fetch.h). A program that lib/event/fetch_validate.h accepted is
+ * made into steps that know where in the image each field lies; steps are what probes run. A step
+ * never fails: what cannot be read is 0 or empty.
+ */
+#ifndef WEFT_KMOD_FETCH_H
+#define WEFT_KMOD_FETCH_H
+
+#include "scope.h"
+#include "lib/abi/fetch.h"
+#include "lib/event/description_walk.h"
+
+/* Step codes are those of programs, and: */
+enum weft_fetch_step_code {
+	WEFT_STEP_ARG_STORE8 = 64, /* ARG and STORE of all 8 bytes in one */
+	WEFT_STEP_ARG_STORE4,
+	WEFT_STEP_END,
+};
+
+#define WEFT_STEP_TEXT 0x80 /* flag: BYTES that are text */
+
+struct weft_fetch_step {
+	u8 code;
+	u8 arg;
+	u8 size;
+	u8 flags; /* enum weft_fetch_flag, WEFT_STEP_TEXT */
+	s32 offset;
+	u32 limit; /* STRING: bytes; SEQUENCE: elements */
+	u16 out;   /* offset in the fixed part */
+	u16 segment;
+};
+
+/* What a program runs on. */
+struct weft_fetch_run {
+	const u64 *args;
+	const struct weft_scope *scope; /* NULL: everything is in scope */
+	u8 *fixed;
+	struct weft_segment *segments;
+	u8 *scratch; /* where segments are put: WEFT_FETCH_MAX_BYTES */
+};
+
+/* Makes steps of a validated program of `count` operations. `steps` has room for count + 1. */
+void weft_fetch_make(struct weft_fetch_step *steps, const struct weft_fetch_op *ops, u32 count,
+		     const void *desc, const struct weft_description_layout *layout);
+
+/* Do steps only store arguments? */
+bool weft_fetch_is_plain(const struct weft_fetch_step *steps);
+
+/* Preemption is off. */
+void weft_fetch_run(const struct weft_fetch_step *steps, struct weft_fetch_run *run);
+
+#endif /* WEFT_KMOD_FETCH_H */

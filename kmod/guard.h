@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Keeps the tracer from tracing itself, and gives each running probe its own scratch memory.
+ *
+ * A probe may be interrupted by others: softirq, irq and NMI nest legally and all are recorded.
+ * What a probe itself provokes on its own level (a page fault while it reads memory, a kprobe in a
+ * function it calls) would come back without end: it finds the level's mark set, and is counted as
+ * WEFT_DISCARD_NESTED instead.
+ */
+#ifndef WEFT_KMOD_GUARD_H
+#define WEFT_KMOD_GUARD_H
+
+#include <linux/percpu.h>
+#include <linux/preempt.h>
+
+#include "limits.h"
+
+struct weft_guard {
+	u8 busy[WEFT_LEVELS];
+	u8 *scratch[WEFT_LEVELS]; /* WEFT_FETCH_MAX_BYTES each */
+};
+
+DECLARE_PER_CPU(struct weft_guard, weft_guard);
+
+int weft_guard_init(void);
+void weft_guard_exit(void);
+
+/* 0 task, 1 softirq, 2 irq, 3 NMI. */
+static __always_inline unsigned int weft_level(void)
+{
+	const unsigned int count = preempt_count();
+
+	return !!(count & NMI_MASK) + !!(count & (NMI_MASK | HARDIRQ_MASK)) +
+	       !!(count & (NMI_MASK | HARDIRQ_MASK | SOFTIRQ_OFFSET));
+}
+
+/* Preemption is off from here to weft_guard_leave. The level, or negative: a probe of this level is
+ * at work already. */
+static __always_inline int weft_guard_enter(void)
+{
+	const unsigned int level = weft_level();
+	u8 *busy = this_cpu_ptr(&weft_guard.busy[level]);
+
+	if (unlikely(*busy))
+		return -1;
+	*busy = 1;
+	barrier(); /* the mark before all that the probe does: interrupts of this CPU see it */
+	return level;
+}
+
+static __always_inline void weft_guard_leave(int level)
+{
+	barrier(); /* as above */
+	__this_cpu_write(weft_guard.busy[level], 0);
+}
+
+static __always_inline u8 *weft_guard_scratch(int level)
+{
+	return __this_cpu_read(weft_guard.scratch[level]);
+}
+
+#endif /* WEFT_KMOD_GUARD_H */

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Events of functions: kprobes (an instruction) and kretprobes (a return). What the kernel's own
+ * mechanism could not deliver (a probe hit inside another one, too many calls at once) it counts
+ * itself: `missed` of the event's status.
+ */
+#include <linux/kprobes.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/timekeeping.h>
+
+#include "compat.h"
+#include "event_run.h"
+#include "limits.h"
+
+#ifdef CONFIG_KRETPROBES
+
+/* Where arguments stand: lib/abi/fetch.h. */
+enum {
+	ARGUMENT_REGISTERS = 6,
+	ARGUMENT_ADDRESS = 6,
+	ARGUMENT_RESULT = 7,
+	ARGUMENT_NS = 8,
+};
+#define REGISTER_ARGUMENTS ((1u << ARGUMENT_REGISTERS) - 1)
+
+struct weft_kprobe {
+	struct weft_event *event;
+	char *symbol;
+	union {
+		struct kprobe entry;
+		struct kretprobe exit;
+	};
+};
+
+/* What is kept from the entry of a call until its return. */
+struct call {
+	u64 registers[ARGUMENT_REGISTERS];
+	u64 began; /* ns */
+};
+
+static __always_inline void gather(const struct weft_event *event, struct pt_regs *regs, u64 *args)
+{
+	unsigned int i;
+
+	if (event->arguments & REGISTER_ARGUMENTS)
+		for (i = 0; i < ARGUMENT_REGISTERS; i++)
+			args[i] = regs_get_kernel_argument(regs, i);
+}
+
+static int hit(struct kprobe *kprobe, struct pt_regs *regs)
+{
+	struct weft_event *event = container_of(kprobe, struct weft_kprobe, entry)->event;
+	u64 args[WEFT_FETCH_MAX_ARGS];
+
+	if (!READ_ONCE(event->on))
+		return 0;
+	gather(event, regs, args);
+	args[ARGUMENT_ADDRESS] = (unsigned long)kprobe->addr;
+	preempt_disable_notrace();
+	weft_event_run(event, args);
+	preempt_enable_notrace();
+	return 0;
+}
+NOKPROBE_SYMBOL(hit);
+
+static struct weft_event *event_of(struct kretprobe_instance *instance)
+{
+	struct kretprobe *kretprobe = weft_kretprobe_of(instance);
+
+	return kretprobe ? container_of(kretprobe, struct weft_kprobe, exit)->event : NULL;
+}
+NOKPROBE_SYMBOL(event_of);
+
+/* 1: the return of this call is of no interest. */
+static int called(struct kretprobe_instance *instance, struct pt_regs *regs)
+{
+	struct weft_event *event = event_of(instance);
+	struct call *call = (struct call *)instance->data;
+
+	if (!event || !READ_ONCE(event->on))
+		return 1;
+	if (event->scope_mode == WEFT_SCOPE_CURRENT && !weft_scope_has(event->scope, current))
+		return 1;
+	gather(event, regs, call->registers);
+	if (event->arguments & 1u << ARGUMENT_NS)
+		call->began = ktime_get_mono_fast_ns();
+	return 0;
+}
+NOKPROBE_SYMBOL(called);
+
+static int returned(struct kretprobe_instance *instance, struct pt_regs *regs)
+{
+	struct weft_event *event = event_of(instance);
+	const struct call *call = (struct call *)instance->data;
+	u64 args[WEFT_FETCH_MAX_ARGS];
+
+	if (!event || !READ_ONCE(event->on))
+		return 0;
+	memcpy(args, call->registers, sizeof(call->registers));
+	args[ARGUMENT_ADDRESS] = (unsigned long)weft_kretprobe_of(instance)->kp.addr;
+	args[ARGUMENT_RESULT] = regs_return_value(regs);
+	if (event->arguments & 1u << ARGUMENT_NS)
+		args[ARGUMENT_NS] = ktime_get_mono_fast_ns() - call->began;
+	preempt_disable_notrace();
+	weft_event_run(event, args);
+	preempt_enable_notrace();
+	return 0;
+}
+NOKPROBE_SYMBOL(returned);
+
+static int attach(struct weft_kprobe *probe, u64 offset)
+{
+	if (probe->event->kind == WEFT_KERNEL_KPROBE) {
+		probe->entry.symbol_name = probe->symbol;
+		probe->entry.offset = offset;
+		probe->entry.pre_handler = hit;
+		return register_kprobe(&probe->entry);
+	}
+	probe->exit.kp.symbol_name = probe->symbol;
+	probe->exit.entry_handler = called;
+	probe->exit.handler = returned;
+	probe->exit.data_size = sizeof(struct call);
+	probe->exit.maxactive = WEFT_KRETPROBE_CALLS;
+	return register_kretprobe(&probe->exit);
+}
+
+int weft_kprobe_attach(struct weft_event *event, const char *name, u64 offset)
+{
+	struct weft_kprobe *probe;
+	int error = -ENOMEM;
+
+	if (offset > WEFT_KPROBE_MAX_OFFSET)
+		return -EINVAL;
+	probe = kzalloc(sizeof(*probe), GFP_KERNEL);
+	if (!probe)
+		return -ENOMEM;
+	probe->event = event;
+	probe->symbol = kstrdup(name, GFP_KERNEL);
+	if (probe->symbol)
+		error = attach(probe, offset);
+	if (!error) {
+		event->kprobe = probe;
+		return 0;
+	}
+	kfree(probe->symbol);
+	kfree(probe);
+	return error;
+}
+
+/* Both unregister functions wait until no handler runs. */
+void weft_kprobe_detach(struct weft_event *event)
+{
+	struct weft_kprobe *probe = event->kprobe;
+
+	event->missed = weft_kprobe_missed(event);
+	if (event->kind == WEFT_KERNEL_KPROBE)
+		unregister_kprobe(&probe->entry);
+	else
+		unregister_kretprobe(&probe->exit);
+	event->kprobe = NULL;
+	kfree(probe->symbol);
+	kfree(probe);
+}
+
+u64 weft_kprobe_missed(const struct weft_event *event)
+{
+	const struct weft_kprobe *probe = event->kprobe;
+
+	if (!probe)
+		return event->missed;
+	return event->kind == WEFT_KERNEL_KPROBE ? probe->entry.nmissed
+						 : probe->exit.nmissed + probe->exit.kp.nmissed;
+}
+
+#else
+
+int weft_kprobe_attach(struct weft_event *event, const char *name, u64 offset)
+{
+	return -EOPNOTSUPP;
+}
+
+void weft_kprobe_detach(struct weft_event *event)
+{
+}
+
+u64 weft_kprobe_missed(const struct weft_event *event)
+{
+	return 0;
+}
+
+#endif

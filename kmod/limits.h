@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The module's own limits, with their reasons. Those of the formats are in lib/abi. */
+#ifndef WEFT_KMOD_LIMITS_H
+#define WEFT_KMOD_LIMITS_H
+
+/* Descriptions of one ring: 2,500 events of 400 bytes, which is all tracepoints and system calls of
+ * a kernel. It is allocated with the ring. */
+#define WEFT_DESCRIPTIONS_BYTES (1u << 20)
+
+/* All rings of one channel together: this part of the machine's memory, as 1 / it. A mistake in a
+ * Trace must not put the node out of memory. */
+#define WEFT_RING_MEMORY_DIVISOR 4
+
+/* A struct of an ioctl is never larger. */
+#define WEFT_IOCTL_MAX_BYTES 4096u
+
+/* System calls have smaller numbers than this: about 470 today, and x32's begin elsewhere. */
+#define WEFT_SYSCALL_NUMBERS 1024
+
+/* Calls of one function that may be running at once for their returns to be seen; each costs about
+ * 200 bytes. Threads that sleep in it count as well. */
+#define WEFT_KRETPROBE_CALLS 512
+
+/* No function is longer. */
+#define WEFT_KPROBE_MAX_OFFSET (1u << 24)
+
+/* Levels of context that can interrupt each other on a CPU: task, softirq, irq, NMI. */
+#define WEFT_LEVELS 4
+
+#endif /* WEFT_KMOD_LIMITS_H */

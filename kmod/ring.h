@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A channel's rings, one per possible CPU, and how a record gets in: steps W, S and D of
+ * lib/abi/ring.h for writers that interrupt each other. docs/adr/0017 has the why.
+ *
+ * Writers are probes, in any context of the ring's own CPU, preemption off. They nest like function
+ * calls: a writer that interrupts another is finished before that one goes on. Per CPU:
+ *
+ *   reserve  one word, moved by a local cmpxchg: bits 0..35 the position where the next record goes
+ *            (modulo 2^36), bits 36..63 the records reserved so far (modulo 2^28). Whoever moves it
+ *            owns what lies between, and, if it enters a sub-buffer, that sub-buffer's header. All
+ * that is needed for this follows from the word and `base`: never from what an interrupted writer
+ * has perhaps not stored yet. nesting  writers at work. The outermost one publishes head, for all
+ * of them, when it is done, and then looks whether another writer came between its look and its
+ * end. base     position and count, whole, as of the last sub-buffer that was published; only the
+ * outermost writer stores it. Reservations in flight are at or behind it.
+ *
+ * Invariants
+ *  1. Nothing is in flight below base: a writer never enters a sub-buffer whose place is that of
+ * base's or a later one that is not published (the event is discarded: FULL).
+ *  2. reserve is at most one ring ahead of base: at most 2^31 bytes and 2^27 records, so that its
+ * parts unwrap against base without doubt.
+ *  3. Times in a slot never go back: the clock is read between the load of reserve and its cmpxchg.
+ *  4. Of the shared page only `tail` and `closed` are read. What stands there can make a ring
+ * overwrite what its reader did not take, or stand still; nothing else.
+ */
+#ifndef WEFT_KMOD_RING_H
+#define WEFT_KMOD_RING_H
+
+#include <linux/irq_work.h>
+#include <linux/percpu.h>
+#include <linux/wait.h>
+#include <asm/local.h>
+
+#include "clock.h"
+#include "lib/abi/kernel.h"
+
+#ifndef CONFIG_64BIT
+#error "weft.ko needs a 64-bit kernel: its reservation word is one local_t"
+#endif
+
+#define WEFT_RESERVE_POSITION_BITS 36
+#define WEFT_RESERVE_POSITION_MASK ((1ull << WEFT_RESERVE_POSITION_BITS) - 1)
+#define WEFT_RESERVE_COUNT_MASK	   ((1ull << (64 - WEFT_RESERVE_POSITION_BITS)) - 1)
+#define WEFT_RESERVE_ONE	   (1ull << WEFT_RESERVE_POSITION_BITS)
+
+struct weft_ring_cpu {
+	local_t reserve;
+	u8 *data;		/* 1 << slot_shift bytes */
+	struct weft_slot *slot; /* in the shared page: foreign */
+	u64 base_position;
+	u64 base_before; /* records before the sub-buffer of base_position */
+	u32 nesting;
+	u16 cpu;
+	local_t last_time;   /* of the clock MONOTONIC, which may step back */
+	local_t frontier;    /* overwrite mode */
+	u64 *records_before; /* by index of the sub-buffer; known to the outermost writer */
+	local_t discarded[WEFT_DISCARD_REASONS];
+	local_t switches;
+	struct irq_work wake;
+	struct weft_ring *ring;
+} ____cacheline_aligned;
+
+struct weft_ring {
+	struct weft_ring_cpu __percpu *cpus;
+	u32 subbuf_mask;
+	u32 slot_mask;
+	u32 clock;	/* enum weft_clock_id */
+	u32 max_record; /* bytes */
+	u32 subbuf_shift;
+	u32 subbufs;
+	u32 mode; /* enum weft_ring_mode */
+	u32 slot_shift;
+	u8 *shared;    /* [0, data_offset) */
+	u32 described; /* bytes of descriptions */
+	u64 slots_offset, descriptions_offset, data_offset, total_size;
+	wait_queue_head_t readers;
+	u8 *atomic_page; /* zeros: what the unused atomic slot's data is, mapped */
+};
+
+/* Makes rings from checked geometry. 0, -ENOMEM. */
+int weft_ring_init(struct weft_ring *ring, const struct weft_kernel_channel *channel);
+/* No writer may be left. */
+void weft_ring_destroy(struct weft_ring *ring);
+/* Sub-buffers filled so far, on all CPUs. */
+u64 weft_ring_switches(const struct weft_ring *ring);
+/* Appends a description. 0, -ENOSPC. The caller has the lock of control (session.h). */
+int weft_ring_describe(struct weft_ring *ring, u16 event, const void *desc, u32 size);
+
+void weft_ring_publish_slow(struct weft_ring *ring, struct weft_ring_cpu *c, u64 word);
+void *weft_ring_reserve_slow(struct weft_ring *ring, struct weft_ring_cpu *c, u64 word0, u32 size);
+/* D: counts an event that is not recorded. Preemption is off. Not where the slot is closed. */
+void weft_ring_discard(struct weft_ring *ring, enum weft_discard_reason reason);
+
+/* Not before a time that was given out: last_time is raised before the record is reserved, so
+ * whoever reserves behind it sees it. */
+static __always_inline u64 weft_ring_clamp(struct weft_ring_cpu *c, u64 time)
+{
+	long last;
+
+	do {
+		last = local_read(&c->last_time);
+		if (unlikely(time <= (u64)last))
+			return last;
+	} while (unlikely(local_cmpxchg(&c->last_time, last, time) != last));
+	return time;
+}
+
+static __always_inline u64 weft_ring_time(const struct weft_ring *ring, struct weft_ring_cpu *c)
+{
+	if (likely(ring->clock == WEFT_CLOCK_TSC))
+		return weft_clock_tsc();
+	return weft_ring_clamp(c, weft_clock_monotonic());
+}
+
+/* W4's header. */
+static __always_inline void *weft_ring_begin(const struct weft_ring_cpu *c, void *at, u64 word0,
+					     u64 time)
+{
+	u64 *record = at;
+
+	record[0] = word0 | (u64)c->cpu << 48;
+	record[1] = time;
+	return record + 2;
+}
+
+/*
+ * W1 to W3. Room for a record of `size` bytes (with its header; at most max_record): its body, for
+ * the caller to fill before weft_ring_commit; NULL: the slot is closed, or the event was counted as
+ * discarded. `word0` is size | event << 32. Preemption is off from before this until behind the
+ * commit.
+ */
+static __always_inline void *weft_ring_reserve(struct weft_ring *ring, struct weft_ring_cpu *c,
+					       u64 word0, u32 size)
+{
+	const u64 rounded = ALIGN((u64)size, 8);
+	u64 word, time;
+
+	if (unlikely(READ_ONCE(c->slot->closed)))
+		return NULL;
+	c->nesting++;
+	barrier(); /* N1: writers that come from here on leave the publishing to us */
+	do {
+		word = local_read(&c->reserve);
+		if (unlikely((word & ring->subbuf_mask) + rounded > ring->subbuf_mask))
+			return weft_ring_reserve_slow(ring, c, word0, size);
+		time = weft_ring_time(ring, c);
+	} while (unlikely(local_cmpxchg(&c->reserve, word, word + rounded + WEFT_RESERVE_ONE) !=
+			  (long)word));
+	return weft_ring_begin(c, c->data + (word & ring->slot_mask), word0, time);
+}
+
+/* Publishes all that is below `word`, whose sub-buffer is base's. */
+static __always_inline void weft_ring_store_head(const struct weft_ring *ring,
+						 struct weft_ring_cpu *c, u64 word)
+{
+	const u64 records =
+		((word >> WEFT_RESERVE_POSITION_BITS) - c->base_before) & WEFT_RESERVE_COUNT_MASK;
+
+	/* P: all records up to head before head; pairs with the reader's acquire (R1). */
+	smp_store_release(&c->slot->head, (word & ring->slot_mask) | records << 32);
+}
+
+/* W5, of the outermost writer for all. */
+static __always_inline void weft_ring_commit(struct weft_ring *ring, struct weft_ring_cpu *c)
+{
+	u64 word;
+
+	barrier(); /* N2: the record's stores before nesting falls */
+	if (unlikely(c->nesting > 1)) {
+		c->nesting--;
+		return;
+	}
+	for (;;) {
+		word = local_read(&c->reserve);
+		if (unlikely((word ^ c->base_position) & WEFT_RESERVE_POSITION_MASK &
+			     ~(u64)ring->subbuf_mask))
+			weft_ring_publish_slow(ring, c, word);
+		else
+			weft_ring_store_head(ring, c, word);
+		barrier();
+		c->nesting = 0;
+		barrier(); /* N3: nobody may come between this store and the look behind it unseen
+			    */
+		if (likely((u64)local_read(&c->reserve) == word))
+			return;
+		c->nesting = 1;
+		barrier();
+	}
+}
+
+#endif /* WEFT_KMOD_RING_H */

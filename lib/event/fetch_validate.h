@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
+/*
+ * Is this a fetch program (lib/abi/fetch.h) for this event? weft.ko asks before it attaches a probe,
+ * the agent before it asks weft.ko. Freestanding C; no allocation, no recursion, no state.
+ *
+ * A program that was accepted, and only then:
+ *   1. makes each field of the description once, in their order, with the field's own size; ends with
+ *      the last one;
+ *   2. reads arguments that an event of this kind has;
+ *   3. makes at most WEFT_FETCH_MAX_FIXED fixed bytes and WEFT_FETCH_MAX_SEGMENTS segments of at most
+ *      WEFT_FETCH_MAX_BYTES, nowrite fields included;
+ *   4. has TASK and WEFT_FETCH_TRUSTED only where A is a whole argument of a tracepoint (TRUSTED: with
+ *      offsets added, but nothing loaded in between), so that what is read plainly is never what a user
+ *      gave or what memory held.
+ * Whether such an argument is what the agent takes it for is the agent's word.
+ */
+#ifndef WEFT_LIB_EVENT_FETCH_VALIDATE_H_
+#define WEFT_LIB_EVENT_FETCH_VALIDATE_H_
+
+#include "lib/abi/kernel.h"
+#include "lib/event/description_walk.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum weft_fetch_use {
+  WEFT_FETCH_USES_TASK = 1 << 0,   /* asks for the session's scope */
+  WEFT_FETCH_USES_USER = 1 << 1,   /* reads user memory */
+  WEFT_FETCH_USES_KERNEL = 1 << 2, /* reads kernel memory that may fault */
+};
+
+/* What a program needs; fixed bytes and counts of segments are in the description's layout. */
+struct weft_fetch_needs {
+  uint32_t segment_bytes;         /* at most, of the recorded segments */
+  uint32_t nowrite_segment_bytes; /* at most, of those behind them */
+  uint32_t args;                  /* bit n: argument n is read */
+  uint32_t uses;                  /* enum weft_fetch_use */
+};
+
+/* Number of arguments that an event of this kind (enum weft_kernel_event_kind) has; 0: no such kind.
+ * A tracepoint may have fewer. */
+uint32_t weft_fetch_arg_count(uint32_t kind);
+
+/* Checks `count` operations, which need no alignment and may be hostile but must not change meanwhile.
+ * `layout` is weft_description_check's of `desc`. 0; -EINVAL: breaks a rule (*out is untouched);
+ * -EOPNOTSUPP: an operation or flag that this version does not know. */
+int weft_fetch_validate(const void* ops, uint32_t count, uint32_t kind, const void* desc,
+                        const struct weft_description_layout* layout, struct weft_fetch_needs* out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* WEFT_LIB_EVENT_FETCH_VALIDATE_H_ */

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Each rule of lib/event/fetch_validate.h and of lib/abi/fetch.h, kept and broken.
+#include "lib/event/fetch_validate.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <vector>
+
+#include "lib/event/description.h"
+
+namespace weft {
+namespace {
+
+using Ops = std::vector<weft_fetch_op>;
+
+weft_fetch_op Arg(uint8_t arg, uint8_t size = 8) {
+  return {.code = WEFT_FETCH_ARG, .arg = arg, .size = size};
+}
+weft_fetch_op Load(uint8_t size, int32_t offset, uint8_t flags = 0) {
+  return {.code = WEFT_FETCH_LOAD, .size = size, .flags = flags, .offset = offset};
+}
+weft_fetch_op Store(uint8_t size) { return {.code = WEFT_FETCH_STORE, .size = size}; }
+weft_fetch_op Copy(uint8_t size, uint8_t flags = 0) {
+  return {.code = WEFT_FETCH_BYTES, .size = size, .flags = flags};
+}
+weft_fetch_op String(uint32_t limit, uint8_t flags = 0) {
+  return {.code = WEFT_FETCH_STRING, .flags = flags, .limit = limit};
+}
+weft_fetch_op Sequence(uint8_t size, uint32_t limit) {
+  return {.code = WEFT_FETCH_SEQUENCE, .size = size, .limit = limit};
+}
+const weft_fetch_op kCount{.code = WEFT_FETCH_COUNT};
+const weft_fetch_op kTask{.code = WEFT_FETCH_TASK};
+
+FieldDescription Integer(uint8_t size) { return {.name = "i", .elem_size = size}; }
+FieldDescription Comm() {
+  return {.name = "comm",
+          .kind = FieldKind::kArray,
+          .flags = WEFT_FIELD_INLINE | WEFT_FIELD_TEXT,
+          .elem_size = 1,
+          .count = 16};
+}
+FieldDescription Text() { return {.name = "s", .kind = FieldKind::kString, .elem_size = 1}; }
+FieldDescription Numbers() {
+  return {.name = "q", .kind = FieldKind::kSequence, .elem_size = 2, .length_size = 4};
+}
+
+struct Outcome {
+  int error = 0;
+  weft_fetch_needs needs{};
+};
+
+Outcome Check(const std::vector<FieldDescription>& fields, const Ops& ops,
+              uint32_t kind = WEFT_KERNEL_TRACEPOINT) {
+  const EventDescription event{.name = "sched_switch", .fields = fields};
+  const std::vector<uint8_t> bytes = event.Encode().value();
+  weft_description_layout layout{};
+  EXPECT_EQ(weft_description_check(bytes.data(), static_cast<uint32_t>(bytes.size()), &layout), 0);
+  Outcome outcome;
+  const Ops exact(ops);
+  outcome.error = weft_fetch_validate(exact.data(), static_cast<uint32_t>(exact.size()), kind,
+                                      bytes.data(), &layout, &outcome.needs);
+  return outcome;
+}
+
+int Error(const std::vector<FieldDescription>& fields, const Ops& ops,
+          uint32_t kind = WEFT_KERNEL_TRACEPOINT) {
+  return Check(fields, ops, kind).error;
+}
+
+// One integer of 4 bytes, made by these operations and a STORE.
+int Before(Ops ops, uint32_t kind = WEFT_KERNEL_TRACEPOINT) {
+  ops.push_back(Store(4));
+  return Error({Integer(4)}, ops, kind);
+}
+
+TEST(FetchValidate, AcceptsEveryKindOfField) {
+  FieldDescription hidden = Text();
+  hidden.name = "hidden";
+  hidden.flags = WEFT_FIELD_NOWRITE;
+  const Outcome outcome = Check({Comm(), Integer(4), Text(), Numbers(), hidden},
+                                {Arg(1),
+                                 kTask,
+                                 {.code = WEFT_FETCH_BYTES, .size = 16, .offset = 80},
+                                 Arg(1),
+                                 Load(4, 8, WEFT_FETCH_TRUSTED),
+                                 Store(4),
+                                 Arg(0),
+                                 String(100),
+                                 Arg(2, 4),
+                                 kCount,
+                                 Arg(3),
+                                 Sequence(2, 64),
+                                 String(7, WEFT_FETCH_USER)});
+  EXPECT_EQ(outcome.error, 0);
+  EXPECT_EQ(outcome.needs.segment_bytes, 164u);
+  EXPECT_EQ(outcome.needs.nowrite_segment_bytes, 7u);
+  EXPECT_EQ(outcome.needs.args, 0xfu);
+  EXPECT_EQ(outcome.needs.uses,
+            uint32_t{WEFT_FETCH_USES_TASK | WEFT_FETCH_USES_USER | WEFT_FETCH_USES_KERNEL});
+}
+
+TEST(FetchValidate, SaysThatOnlyTrustedMemoryIsRead) {
+  EXPECT_EQ(Check({Integer(4)}, {Arg(0), Load(4, 0, WEFT_FETCH_TRUSTED), Store(4)}).needs.uses, 0u);
+  EXPECT_EQ(Check({}, {}).error, 0) << "an event without fields";
+}
+
+TEST(FetchValidate, WantsOneOutputOfTheFieldsKindAndSizePerField) {
+  EXPECT_EQ(Error({Integer(4)}, {}), -EINVAL);
+  EXPECT_EQ(Error({Integer(4)}, {Store(4), Store(4)}), -EINVAL);
+  EXPECT_EQ(Error({Integer(4)}, {Store(8)}), -EINVAL);
+  EXPECT_EQ(Error({Integer(4)}, {Store(4), Arg(0)}), -EINVAL) << "an end that makes nothing";
+  EXPECT_EQ(Error({Integer(4)}, {Arg(0), Copy(4)}), -EINVAL);
+  EXPECT_EQ(Error({Comm()}, {Arg(0), Copy(15)}), -EINVAL);
+  EXPECT_EQ(Error({Comm()}, {Arg(0), String(16)}), -EINVAL);
+  EXPECT_EQ(Error({Text()}, {Arg(0), Sequence(1, 16)}), -EINVAL);
+  EXPECT_EQ(Error({Numbers()}, {Arg(0), kCount, Sequence(4, 16)}), -EINVAL);
+  EXPECT_EQ(Error({Numbers()}, {Arg(0), kCount, Sequence(2, 15)}), -EINVAL) << "half an element";
+  EXPECT_EQ(Error({Numbers()}, {Arg(0), Sequence(2, 16)}), -EINVAL) << "of how many?";
+  FieldDescription number{.name = "f", .kind = FieldKind::kFloat};
+  EXPECT_EQ(Error({number}, {Store(4)}), -EINVAL);
+  FieldDescription large = Comm();
+  large.flags = 0;
+  EXPECT_EQ(Error({large}, {Copy(16)}), -EINVAL) << "an array that is a segment";
+}
+
+TEST(FetchValidate, KnowsTheArgumentsOfEachKind) {
+  const auto last = [](uint32_t kind, uint8_t arg) { return Before({Arg(arg)}, kind); };
+  EXPECT_EQ(last(WEFT_KERNEL_TRACEPOINT, 11), 0);
+  EXPECT_EQ(last(WEFT_KERNEL_TRACEPOINT, 12), -EINVAL);
+  EXPECT_EQ(last(WEFT_KERNEL_SYSCALL_ENTRY, 6), 0);
+  EXPECT_EQ(last(WEFT_KERNEL_SYSCALL_ENTRY, 7), -EINVAL);
+  EXPECT_EQ(last(WEFT_KERNEL_SYSCALL_EXIT, 7), 0);
+  EXPECT_EQ(last(WEFT_KERNEL_SYSCALL_EXIT, 8), -EINVAL);
+  EXPECT_EQ(last(WEFT_KERNEL_KPROBE, 7), -EINVAL);
+  EXPECT_EQ(last(WEFT_KERNEL_KRETPROBE, 8), 0);
+  EXPECT_EQ(last(WEFT_KERNEL_KRETPROBE, 9), -EINVAL);
+  EXPECT_EQ(Error({}, {}, 0), -EINVAL);
+  EXPECT_EQ(Error({}, {}, 6), -EINVAL);
+}
+
+TEST(FetchValidate, RefusesOperandsThatAnOperationDoesNotHave) {
+  for (int code = 0; code < 256; ++code) {
+    const bool known = code >= WEFT_FETCH_ARG && code <= WEFT_FETCH_TASK;
+    const bool sized = known && code <= WEFT_FETCH_BITS && code != WEFT_FETCH_ADD;
+    const bool offset = known && code >= WEFT_FETCH_LOAD && code <= WEFT_FETCH_BITS;
+    weft_fetch_op plain{.code = static_cast<uint8_t>(code), .size = uint8_t(sized ? 4 : 0)};
+    const auto with = [&](auto&& change) {
+      weft_fetch_op op = plain;
+      change(op);
+      return Before({Arg(0), op}) == 0;
+    };
+    EXPECT_EQ(with([](auto&) {}), known) << code;
+    EXPECT_FALSE(with([](auto& op) { op.size ^= 4; })) << code;
+    EXPECT_EQ(with([](auto& op) { op.arg = 1; }), code == WEFT_FETCH_ARG) << code;
+    EXPECT_EQ(with([](auto& op) { op.offset = 1; }), offset) << code;
+    EXPECT_FALSE(with([](auto& op) { op.limit = 1; })) << code;
+    EXPECT_FALSE(with([](auto& op) { op.reserved = 1; })) << code;
+    EXPECT_EQ(with([](auto& op) { op.flags = WEFT_FETCH_USER; }), code == WEFT_FETCH_LOAD) << code;
+  }
+  EXPECT_EQ(Before({{.code = 200}}), -EOPNOTSUPP);
+  EXPECT_EQ(Before({Load(4, 0, 8)}), -EOPNOTSUPP);
+  EXPECT_EQ(Before({Arg(0), Load(4, 0, WEFT_FETCH_TRUSTED | WEFT_FETCH_USER)}), -EINVAL);
+}
+
+TEST(FetchValidate, BoundsBitFields) {
+  const auto bits = [](uint8_t size, int32_t from) {
+    return Before({Arg(0), {.code = WEFT_FETCH_BITS, .size = size, .offset = from}});
+  };
+  EXPECT_EQ(bits(1, 63), 0);
+  EXPECT_EQ(bits(64, 0), 0);
+  EXPECT_EQ(bits(0, 0), -EINVAL);
+  EXPECT_EQ(bits(2, 63), -EINVAL);
+  EXPECT_EQ(bits(1, 64), -EINVAL);
+  EXPECT_EQ(bits(1, -1), -EINVAL);
+}
+
+TEST(FetchValidate, TrustsOnlyWholeArgumentsOfTracepoints) {
+  const weft_fetch_op add{.code = WEFT_FETCH_ADD, .offset = 8};
+  const weft_fetch_op read = Load(4, 0, WEFT_FETCH_TRUSTED);
+  EXPECT_EQ(Before({Arg(0), read}), 0);
+  EXPECT_EQ(Before({Arg(0), add, read}), 0);
+  EXPECT_EQ(Before({Arg(0), kTask, read}), 0);
+  EXPECT_EQ(Before({read}), -EINVAL) << "A is 0";
+  EXPECT_EQ(Before({Arg(0, 4), read}), -EINVAL) << "half a pointer";
+  EXPECT_EQ(Before({Arg(0), Load(8, 0), read}), -EINVAL) << "loaded";
+  EXPECT_EQ(Before({Arg(0), {.code = WEFT_FETCH_BITS, .size = 64}, read}), -EINVAL);
+  for (const uint32_t kind : {WEFT_KERNEL_SYSCALL_ENTRY, WEFT_KERNEL_SYSCALL_EXIT,
+                              WEFT_KERNEL_KPROBE, WEFT_KERNEL_KRETPROBE}) {
+    EXPECT_EQ(Before({Arg(0), read}, kind), -EINVAL) << kind;
+    EXPECT_EQ(Before({Arg(0), kTask}, kind), -EINVAL) << kind;
+  }
+  EXPECT_EQ(Before({Arg(0), add, kTask}), -EINVAL);
+  EXPECT_EQ(Before({Arg(0), Load(8, 0), kTask}), -EINVAL);
+}
+
+TEST(FetchValidate, KeepsTheLimits) {
+  EXPECT_EQ(Error({Text()}, {Arg(0), String(WEFT_FETCH_MAX_STRING)}), 0);
+  EXPECT_EQ(Error({Text()}, {Arg(0), String(WEFT_FETCH_MAX_STRING + 1)}), -EINVAL);
+  EXPECT_EQ(Error({Text()}, {Arg(0), String(0)}), -EINVAL);
+  const auto texts = [](size_t count, uint32_t limit) {
+    return Error(std::vector<FieldDescription>(count, Text()), Ops(count, String(limit)));
+  };
+  EXPECT_EQ(texts(WEFT_FETCH_MAX_SEGMENTS, 512), 0);
+  EXPECT_EQ(texts(WEFT_FETCH_MAX_SEGMENTS, 513), -EINVAL) << "bytes";
+  EXPECT_EQ(texts(WEFT_FETCH_MAX_SEGMENTS + 1, 1), -EINVAL);
+  const auto words = [](size_t count) {
+    return Error(std::vector<FieldDescription>(count, Integer(8)), Ops(count, Store(8)));
+  };
+  EXPECT_EQ(words(WEFT_FETCH_MAX_FIXED / 8), 0);
+  EXPECT_EQ(words(WEFT_FETCH_MAX_FIXED / 8 + 1), -EINVAL);
+  EXPECT_EQ(Before(Ops(WEFT_FETCH_MAX_OPS - 1, Arg(0))), 0);
+  EXPECT_EQ(Before(Ops(WEFT_FETCH_MAX_OPS, Arg(0))), -EINVAL);
+}
+
+}  // namespace
+}  // namespace weft
