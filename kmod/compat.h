@@ -25,10 +25,15 @@
 #endif
 
 #ifdef CONFIG_CGROUPS
-/* 6.1 replaced ids by pointers. `level` is at most the cgroup's own. */
+/* 6.1 replaced ids by pointers. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 1, 0)
+#define WEFT_CGROUP_ANCESTOR_POINTERS 1
+#endif
+
+/* `level` is at most the cgroup's own. */
 static __always_inline u64 weft_cgroup_ancestor_id(const struct cgroup *cgroup, int level)
 {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 1, 0)
+#ifdef WEFT_CGROUP_ANCESTOR_POINTERS
 	return cgroup_id(cgroup->ancestors[level]);
 #else
 	return cgroup->ancestor_ids[level];

@@ -77,6 +77,15 @@ u8 *weft_contexts_write(const struct weft_contexts *contexts, u8 *to, bool trace
 	return to;
 }
 
+/* A context's number in a linked filter: its id, and what its value is, so that nothing is looked
+ * up when the filter runs. */
+enum {
+	NUMBER_ID = 0xffff,
+	NUMBER_TEXT = 1 << 16,
+	NUMBER_S32 = 1 << 17,
+	NUMBER_U32 = 1 << 18,
+};
+
 static int filter_find(const struct weft_filter_contexts *self, uint8_t kind, const char *name,
 		       uint32_t name_size, uint8_t *type)
 {
@@ -87,25 +96,32 @@ static int filter_find(const struct weft_filter_contexts *self, uint8_t kind, co
 	info = weft_context_by_name(name, name_size);
 	if (!info || !find_here(info->id))
 		return -ENOENT;
-	*type = info->type == WEFT_CONTEXT_TEXT ? WEFT_FILTER_STRING : WEFT_FILTER_INT;
-	return info->id;
+	*type = WEFT_FILTER_INT;
+	if (info->type == WEFT_CONTEXT_TEXT) {
+		*type = WEFT_FILTER_STRING;
+		return info->id | NUMBER_TEXT;
+	}
+	if (info->size == sizeof(u64))
+		return info->id;
+	return info->id | (info->type == WEFT_CONTEXT_INT ? NUMBER_S32 : NUMBER_U32);
 }
 
 /* `arg`: a bool, is the event a tracepoint? */
 static int filter_fetch(void *arg, uint32_t number, struct weft_filter_value *value)
 {
-	const struct weft_context_info *info = weft_context_by_id(number);
+	const u16 id = number & NUMBER_ID;
 
-	if (info->type == WEFT_CONTEXT_TEXT) {
-		value->text = weft_context_text(number);
-		value->size = info->size;
+	if (unlikely(number & NUMBER_TEXT)) {
+		value->text = weft_context_text(id);
+		value->size = weft_context_by_id(id)->size;
 		value->type = WEFT_FILTER_STRING;
 		return 0;
 	}
-	value->bits = weft_context_value(number, *(bool *)arg);
-	if (info->size == sizeof(u32))
-		value->bits = info->type == WEFT_CONTEXT_INT ? (u64)(s64)(s32)value->bits
-							     : (u32)value->bits;
+	value->bits = weft_context_value(id, *(bool *)arg);
+	if (number & NUMBER_S32)
+		value->bits = (u64)(s64)(s32)value->bits;
+	else if (number & NUMBER_U32)
+		value->bits = (u32)value->bits;
 	value->type = WEFT_FILTER_INT;
 	return 0;
 }

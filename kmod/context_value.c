@@ -8,6 +8,7 @@
 #include <linux/nsproxy.h>
 #include <linux/pid_namespace.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/string.h>
 #include <linux/time_namespace.h>
 #include <linux/uidgid.h>
@@ -30,13 +31,20 @@ static u64 parent(bool in_namespace)
 	return pid;
 }
 
+/* A pid's number in its own, innermost namespace, which is that of whoever has it. NULL: it was
+ * taken from a task that is about to end. */
+static __always_inline u64 number_inside(const struct pid *pid)
+{
+	return pid ? pid->numbers[pid->level].nr : 0;
+}
+
 static u64 task_value(u16 id)
 {
 	switch (id) {
 	case WEFT_CONTEXT_VPID:
-		return task_tgid_vnr(current);
+		return number_inside(READ_ONCE(current->signal->pids[PIDTYPE_TGID]));
 	case WEFT_CONTEXT_VTID:
-		return task_pid_vnr(current);
+		return number_inside(READ_ONCE(current->thread_pid));
 	case WEFT_CONTEXT_PID:
 		return task_tgid_nr(current);
 	case WEFT_CONTEXT_TID:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * An event: one source of records in a channel. Its probe (tracepoint.c, ...) gathers arguments and
- * calls weft_event_run, which decides, fetches and records.
+ * calls weft_event_run (event_run.h), which decides, fetches and records.
  *
  * Life, all under the lock of control:
  *   made       event_input.c checks and copies what user space gave; attached with `on` false; its
@@ -28,11 +28,18 @@ enum weft_event_scope {
 	WEFT_SCOPE_SUBJECTS,
 };
 
+/* How a record is made. */
+enum weft_event_way {
+	WEFT_WAY_PLAIN,	 /* of arguments only, in the ring's memory itself */
+	WEFT_WAY_DIRECT, /* of fixed size, in the ring's memory itself */
+	WEFT_WAY_IMAGE,	 /* beside the ring, filtered, then copied */
+};
+
 struct weft_event {
 	/* What probes read. */
 	bool on;
 	u8 scope_mode;	 /* enum weft_event_scope */
-	bool direct;	 /* of fixed size and without a filter: made in the ring's memory itself */
+	u8 way;		 /* enum weft_event_way */
 	bool tracepoint; /* for contexts: no kprobe */
 	u32 size;	 /* bytes of a record without segments */
 	u64 word0;	 /* size | id << 32 */
@@ -87,10 +94,6 @@ void weft_event_end(struct weft_event *event);
 void weft_event_synchronize(void);
 /* Frees all that waits to be freed. No descriptor may be open. */
 void weft_event_flush(void);
-
-/* Probes: preemption is off, event->on was seen. `args`: those that the event has, of
- * WEFT_FETCH_MAX_ARGS. */
-void weft_event_run(struct weft_event *event, const u64 *args);
 
 /* event_input.c. copy: 0, or an error with nothing to free. make: fills `event` but for its source.
  */

@@ -147,6 +147,15 @@ static int make_program(struct weft_event *event, const struct weft_event_input 
 	return 0;
 }
 
+static enum weft_event_way way_of(const struct weft_event *event,
+				  const struct weft_description_layout *layout)
+{
+	if (event->filter || layout->segment_count || layout->nowrite_segments ||
+	    layout->nowrite_size)
+		return WEFT_WAY_IMAGE;
+	return weft_fetch_is_plain(event->steps) ? WEFT_WAY_PLAIN : WEFT_WAY_DIRECT;
+}
+
 int weft_event_make(struct weft_event *event, const struct weft_event_input *input)
 {
 	const struct weft_kernel_event *arg = &input->arg;
@@ -169,10 +178,10 @@ int weft_event_make(struct weft_event *event, const struct weft_event_input *inp
 		error = make_program(event, input, &layout);
 	if (!error)
 		error = make_filter(event, input, &layout);
-	event->direct = !event->filter && !layout.segment_count && !layout.nowrite_segments &&
-			!layout.nowrite_size;
 	if (error)
 		weft_event_unmake(event);
+	else
+		event->way = way_of(event, &layout);
 	return error;
 }
 

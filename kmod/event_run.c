@@ -1,44 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * What happens when a probe is hit: scope, image, filter, contexts, record. In this order, so that
- * what is not recorded costs as little as can be.
- */
-#include "event.h"
+/* The parts of event_run.h that not every event needs. */
+#include "event_run.h"
+
 #include "guard.h"
 #include "lib/event/filter.h"
 
-static noinline bool concerns_subject(const struct weft_event *event, const u64 *args)
+bool weft_event_concerns_subject(const struct weft_event *event, const u64 *args)
 {
 	u32 bits = event->subjects & ~WEFT_KERNEL_SUBJECT_CURRENT;
 
 	if ((event->subjects & WEFT_KERNEL_SUBJECT_CURRENT) &&
 	    weft_scope_has(event->scope, current))
 		return true;
-	for (; bits; bits &= bits - 1) {
-		struct task_struct *task = (void *)(unsigned long)args[__builtin_ctz(bits)];
-
-		if (task && weft_scope_has(event->scope, task))
+	for (; bits; bits &= bits - 1)
+		if (weft_scope_has_address(event->scope, args[__builtin_ctz(bits)]) > 0)
 			return true;
-	}
 	return false;
 }
 
-static __always_inline bool concerns(const struct weft_event *event, const u64 *args)
-{
-	if (event->scope_mode == WEFT_SCOPE_CURRENT)
-		return weft_scope_has(event->scope, current);
-	return event->scope_mode == WEFT_SCOPE_ALL || concerns_subject(event, args);
-}
-
-static __always_inline u8 *write_contexts(const struct weft_event *event, u8 *to)
-{
-	const struct weft_contexts *contexts = &event->channel->contexts;
-
-	return contexts->count ? weft_contexts_write(contexts, to, event->tracepoint) : to;
-}
-
 /* The image is made in the ring itself. */
-static __always_inline void run_direct(struct weft_event *event, const u64 *args)
+static void run_direct(struct weft_event *event, const u64 *args)
 {
 	struct weft_ring *ring = &event->channel->ring;
 	struct weft_ring_cpu *c = this_cpu_ptr(ring->cpus);
@@ -49,7 +30,7 @@ static __always_inline void run_direct(struct weft_event *event, const u64 *args
 		return;
 	run.args = args;
 	run.scope = event->scope;
-	run.fixed = write_contexts(event, body);
+	run.fixed = weft_event_write_contexts(event, body);
 	weft_fetch_run(event->steps, &run);
 	weft_ring_commit(ring, c);
 }
@@ -71,7 +52,7 @@ static void record_image(struct weft_event *event, const u8 *fixed,
 	to = weft_ring_reserve(ring, c, size | (event->word0 & ~(u64)U32_MAX), size);
 	if (unlikely(!to))
 		return;
-	to = write_contexts(event, to);
+	to = weft_event_write_contexts(event, to);
 	memcpy(to, fixed, event->fixed_size);
 	to += event->fixed_size;
 	for (i = 0; i < event->segments; i++) {
@@ -100,18 +81,15 @@ static noinline void run_image(struct weft_event *event, const u64 *args, int le
 	record_image(event, fixed, segments);
 }
 
-void weft_event_run(struct weft_event *event, const u64 *args)
+void weft_event_run_guarded(struct weft_event *event, const u64 *args)
 {
-	int level;
+	const int level = weft_guard_enter();
 
-	if (!concerns(event, args))
-		return;
-	level = weft_guard_enter();
 	if (unlikely(level < 0)) {
 		weft_ring_discard(&event->channel->ring, WEFT_DISCARD_NESTED);
 		return;
 	}
-	if (likely(event->direct))
+	if (event->way == WEFT_WAY_DIRECT)
 		run_direct(event, args);
 	else
 		run_image(event, args, level);

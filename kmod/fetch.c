@@ -73,11 +73,14 @@ static __always_inline void do_load(const struct weft_fetch_run *run,
 
 static void do_task(const struct weft_fetch_run *run, struct state *s)
 {
+	int has;
+
 	if (s->fault || !run->scope)
 		return;
-	if (!weft_is_kernel_address(s->a))
+	has = weft_scope_has_address(run->scope, s->a);
+	if (has < 0)
 		return set_fault(s);
-	s->other = !weft_scope_has(run->scope, (struct task_struct *)(unsigned long)s->a);
+	s->other = !has;
 }
 
 static void do_bytes(const struct weft_fetch_run *run, const struct weft_fetch_step *step,
@@ -189,7 +192,7 @@ void weft_fetch_run(const struct weft_fetch_step *step, struct weft_fetch_run *r
 			s.a = cut(s.a >> step->offset, step->size, step->flags & WEFT_FETCH_SIGNED);
 			break;
 		case WEFT_FETCH_COUNT:
-			s.n = min_t(u64, s.a, U32_MAX);
+			s.n = (s64)s.a < 0 ? 0 : min_t(u64, s.a, U32_MAX);
 			break;
 		case WEFT_FETCH_TASK:
 			do_task(run, &s);
@@ -271,4 +274,11 @@ void weft_fetch_make(struct weft_fetch_step *steps, const struct weft_fetch_op *
 		steps[made++] = step;
 	}
 	steps[made] = (struct weft_fetch_step){.code = WEFT_STEP_END};
+}
+
+bool weft_fetch_is_plain(const struct weft_fetch_step *steps)
+{
+	while (steps->code == WEFT_STEP_ARG_STORE8 || steps->code == WEFT_STEP_ARG_STORE4)
+		steps++;
+	return steps->code == WEFT_STEP_END;
 }

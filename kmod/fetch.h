@@ -44,6 +44,9 @@ struct weft_fetch_run {
 void weft_fetch_make(struct weft_fetch_step *steps, const struct weft_fetch_op *ops, u32 count,
 		     const void *desc, const struct weft_description_layout *layout);
 
+/* Do steps only store arguments? */
+bool weft_fetch_is_plain(const struct weft_fetch_step *steps);
+
 /* Preemption is off. */
 void weft_fetch_run(const struct weft_fetch_step *steps, struct weft_fetch_run *run);
 

@@ -10,7 +10,7 @@
 #include <linux/timekeeping.h>
 
 #include "compat.h"
-#include "event.h"
+#include "event_run.h"
 #include "limits.h"
 
 #ifdef CONFIG_KRETPROBES

@@ -12,6 +12,7 @@
 #include "clock.h"
 #include "event.h"
 #include "guard.h"
+#include "selftest.h"
 #include "session.h"
 #include "uapi.h"
 
@@ -92,7 +93,9 @@ static int __init weft_init(void)
 
 	if (error)
 		return error;
-	error = misc_register(&device);
+	error = weft_selftest();
+	if (!error)
+		error = misc_register(&device);
 	if (error)
 		goto no_device;
 	return 0;

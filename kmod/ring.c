@@ -43,18 +43,6 @@ void weft_ring_publish_slow(struct weft_ring *ring, struct weft_ring_cpu *c, u64
 		irq_work_queue(&c->wake);
 }
 
-u64 weft_ring_clamp(struct weft_ring_cpu *c, u64 time)
-{
-	long last;
-
-	do {
-		last = local_read(&c->last_time);
-		if (time <= (u64)last)
-			return last;
-	} while (local_cmpxchg(&c->last_time, last, time) != last);
-	return time;
-}
-
 /* S2: frontier only grows; who interrupts between our store and the look behind it raises it
  * further, and we store again. */
 static void raise_frontier(struct weft_ring_cpu *c, u64 frontier)

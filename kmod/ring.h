@@ -89,9 +89,22 @@ int weft_ring_describe(struct weft_ring *ring, u16 event, const void *desc, u32 
 
 void weft_ring_publish_slow(struct weft_ring *ring, struct weft_ring_cpu *c, u64 word);
 void *weft_ring_reserve_slow(struct weft_ring *ring, struct weft_ring_cpu *c, u64 word0, u32 size);
-u64 weft_ring_clamp(struct weft_ring_cpu *c, u64 time);
 /* D: counts an event that is not recorded. Preemption is off. Not where the slot is closed. */
 void weft_ring_discard(struct weft_ring *ring, enum weft_discard_reason reason);
+
+/* Not before a time that was given out: last_time is raised before the record is reserved, so
+ * whoever reserves behind it sees it. */
+static __always_inline u64 weft_ring_clamp(struct weft_ring_cpu *c, u64 time)
+{
+	long last;
+
+	do {
+		last = local_read(&c->last_time);
+		if (unlikely(time <= (u64)last))
+			return last;
+	} while (unlikely(local_cmpxchg(&c->last_time, last, time) != last));
+	return time;
+}
 
 static __always_inline u64 weft_ring_time(const struct weft_ring *ring, struct weft_ring_cpu *c)
 {

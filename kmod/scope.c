@@ -3,8 +3,10 @@
 #include "scope.h"
 
 #include <linux/err.h>
+#include <linux/kernfs.h>
 #include <linux/slab.h>
 
+#include "access.h"
 #include "lib/abi/kernel.h"
 #include "session.h"
 
@@ -90,6 +92,47 @@ int weft_scope_remove(struct weft_scope *scope, u64 id)
 	if (!table || !id || !weft_scope_find(table, id))
 		return 0;
 	return replace(scope, table->bits, id);
+}
+
+#ifdef CONFIG_CGROUPS
+#define LOAD(value, from, type, member)                                                            \
+	weft_load_kernel(value, (from) + offsetof(type, member), sizeof_field(type, member))
+
+static bool load_ancestor_id(u64 *id, u64 cgroup, int level)
+{
+#ifdef WEFT_CGROUP_ANCESTOR_POINTERS
+	u64 node;
+
+	return weft_load_kernel(&node, cgroup + offsetof(struct cgroup, ancestors[level]), 8) &&
+	       LOAD(&node, node, struct cgroup, kn) && LOAD(id, node, struct kernfs_node, id);
+#else
+	return weft_load_kernel(id, cgroup + offsetof(struct cgroup, ancestor_ids[level]), 8);
+#endif
+}
+#endif
+
+int weft_scope_has_address(const struct weft_scope *scope, u64 task)
+{
+#ifdef CONFIG_CGROUPS
+	const struct weft_scope_table *table = rcu_dereference_check(scope->table, 1);
+	u64 set, cgroup, deepest, levels, id;
+
+	if (!LOAD(&set, task, struct task_struct, cgroups) ||
+	    !LOAD(&cgroup, set, struct css_set, dfl_cgrp) ||
+	    !LOAD(&deepest, cgroup, struct cgroup, level))
+		return -EFAULT;
+	for (levels = table ? READ_ONCE(table->levels) : 0; levels; levels &= levels - 1) {
+		const u64 level = __builtin_ctzll(levels);
+
+		if (level > deepest)
+			break;
+		if (!load_ancestor_id(&id, cgroup, level))
+			return -EFAULT;
+		if (id && weft_scope_find(table, id))
+			return 1;
+	}
+#endif
+	return 0;
 }
 
 void weft_scope_destroy(struct weft_scope *scope)

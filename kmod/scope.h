@@ -76,4 +76,8 @@ static __always_inline bool weft_scope_has(const struct weft_scope *scope, struc
 	return false;
 }
 
+/* The same of what an argument of a tracepoint says is a task: it may be anything (NULL, an error).
+ * 1, 0, or -EFAULT: it is no task. Preemption is off. */
+int weft_scope_has_address(const struct weft_scope *scope, u64 task);
+
 #endif /* WEFT_KMOD_SCOPE_H */

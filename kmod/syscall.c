@@ -11,7 +11,7 @@
 #include <asm/syscall.h>
 
 #include "compat.h"
-#include "event.h"
+#include "event_run.h"
 #include "limits.h"
 
 /* Where arguments stand: lib/abi/fetch.h. */

@@ -16,7 +16,7 @@
 
 #include "access.h"
 #include "compat.h"
-#include "event.h"
+#include "event_run.h"
 
 /* Arguments that come in registers, behind the probe's own data pointer, and those that can be had.
  */

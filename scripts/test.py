@@ -3,9 +3,10 @@
 """./dev test: builds what the chosen parts need, runs them, and ends with a table.
 
 Parts run side by side in three lanes: those of the release build mostly wait for processes, those
-with builds of their own compile, and the cluster is mostly idle; what it consists of is built, at
-the lowest priority, from the very start. One part alone prints as it goes; several print their
-runner's summary when they end, and their whole log where they fail.
+with builds of their own compile, and the cluster is mostly idle, with the guests (emulated machines)
+after it; what the cluster consists of is built, at the lowest priority, from the very start. One part
+alone prints as it goes; several print their runner's summary when they end, and their whole log where
+they fail.
 """
 
 import argparse
@@ -22,6 +23,7 @@ import time
 TOP = pathlib.Path(__file__).resolve().parent.parent
 LOGS = TOP / "build" / "logs"
 CLUSTER_BUILD = ["./dev", "cluster", "build"]
+GUESTS = "2"  # at a time: each is a busy process with 2 GiB of memory
 JOBS = str(os.cpu_count() or 2)
 SUMMARY = re.compile(r"\d+% tests passed, .*|(lint|fresh): \d+ checks passed, .*")
 
@@ -34,8 +36,8 @@ def configure(preset, *definitions):
             ["cmake", "--build", "--preset", preset]]
 
 
-def ctest(preset, label, without=None):
-    command = ["ctest", "--preset", preset, "-j", JOBS, "--no-tests=error", "-L", f"^({label})$"]
+def ctest(preset, label, without=None, jobs=JOBS):
+    command = ["ctest", "--preset", preset, "-j", jobs, "--no-tests=error", "-L", f"^({label})$"]
     return [command + (["-LE", f"^{without}$"] if without else [])]
 
 
@@ -61,6 +63,7 @@ def parts(args):
         # The first waits for the build that cluster_build() began.
         "cluster": [CLUSTER_BUILD, ["python3", "-B", "deploy/images/images.py"]] +
                    ctest("release", "cluster"),
+        "vm": [["./dev", "kmod", "build"]] + ctest("release", "vm", jobs=GUESTS),
     }
     return release, own_build, cluster
 
@@ -177,7 +180,7 @@ def main(argv):
             os.environ["WEFT_BABELTRACE2"] = newer.stdout.strip()
     LOGS.mkdir(parents=True, exist_ok=True)
     start = time.monotonic()
-    with cluster_build(lanes[2]):
+    with cluster_build(any(part.name == "cluster" for part in lanes[2])):
         built = build_release(needed=lanes[0] or lanes[2])
         if built is None:
             print("test: the release build failed")

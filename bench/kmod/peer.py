@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""LTTng's kernel modules for a guest's kernel: Debian's source, built once, cached beside the kernel.
+
+Nothing is installed: the guest sees the cache at the same path, and loads from there.
+"""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(TOP / "kmod/qemu"))
+import kernels  # noqa: E402  (its folder is no package)
+
+# The oldest Debian whose source builds for the kernel.
+SUITES = {"6.1": "bookworm", "6.12": "trixie"}
+# Debian 12's source and its last kernels disagree about this probe's arguments.
+LEFT_OUT = {"6.1": ("lttng-probe-timer.o",)}
+
+
+def fetch(work, kernel):
+    """The source's folder, and its version."""
+    apt = kernels.Apt(work / "apt", (SUITES[kernel],))
+    deb = apt.download("lttng-modules-dkms")[0]
+    kernels.run("dpkg-deb", "-x", deb, work / "source")
+    return next((work / "source/usr/src").glob("lttng-modules-*")), deb.name.split("_")[1]
+
+
+def build(work, kernel):
+    source, version = fetch(work, kernel)
+    probes = source / "src/probes/Kbuild"
+    text = probes.read_text()
+    for name in LEFT_OUT.get(kernel, ()):
+        text = re.sub(rf"^(.*\b{re.escape(name)}.*)$", r"# \1", text, flags=re.MULTILINE)
+    probes.write_text(text)
+    start = time.monotonic()
+    log = work / "log"
+    with open(log, "wb") as out:
+        made = subprocess.run(["make", "-j2", f"KERNELDIR={kernels.get(kernel) / 'headers'}"], cwd=source,
+                              stdin=subprocess.DEVNULL, stdout=out, stderr=out, check=False)
+    if made.returncode != 0:
+        raise kernels.Unavailable(f"lttng-modules {version} does not build for {kernel}:\n" +
+                                  log.read_text(errors="replace")[-3000:])
+    folder = work / "made"
+    release = kernels.release(kernel)
+    target = folder / "lib/modules" / release / "extra"
+    target.mkdir(parents=True)
+    for module in source.rglob("*.ko"):
+        subprocess.run(["strip", "-g", module], check=True)
+        shutil.copy(module, target)
+    for table in ("modules.order", "modules.builtin", "modules.builtin.modinfo"):
+        shutil.copy(kernels.get(kernel) / "lib/modules" / release / table, target.parent)
+    kernels.run("/sbin/depmod", "-b", folder, release)
+    (folder / "version").write_text(f"{version}\n")
+    (folder / "seconds").write_text(f"{time.monotonic() - start:.0f}\n")
+    (folder / "lines").write_text(f"{lines_of(source)}\n")
+    return folder
+
+
+def lines_of(source):
+    return sum(len(path.read_text(errors="replace").splitlines())
+               for path in source.rglob("*.[ch]"))
+
+
+def get(kernel):
+    """The folder with lib/modules, version, seconds (of the build) and lines (of C)."""
+    kernels.get(kernel)
+    folder = kernels.CACHE / f"lttng-modules-{kernel}"
+    with kernels.locked(f"lttng-modules-{kernel}"):
+        if not folder.exists():
+            print(f"building LTTng's modules for {kernel}: two minutes, once", flush=True)
+            with tempfile.TemporaryDirectory(prefix="lttng.", dir=kernels.CACHE) as work:
+                shutil.move(build(pathlib.Path(work), kernel), folder)
+    return folder

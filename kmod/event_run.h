@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What happens when a probe is hit: scope, image, filter, contexts, record. In this order, so that
+ * what is not recorded costs as little as can be. The way of the simplest events, which are most of
+ * what is traced at a high rate, is inline in each probe.
+ */
+#ifndef WEFT_KMOD_EVENT_RUN_H
+#define WEFT_KMOD_EVENT_RUN_H
+
+#include "event.h"
+
+bool weft_event_concerns_subject(const struct weft_event *event, const u64 *args);
+void weft_event_run_guarded(struct weft_event *event, const u64 *args);
+
+static __always_inline bool weft_event_concerns(const struct weft_event *event, const u64 *args)
+{
+	if (event->scope_mode == WEFT_SCOPE_CURRENT)
+		return weft_scope_has(event->scope, current);
+	return event->scope_mode == WEFT_SCOPE_ALL || weft_event_concerns_subject(event, args);
+}
+
+static __always_inline u8 *weft_event_write_contexts(const struct weft_event *event, u8 *to)
+{
+	const struct weft_contexts *contexts = &event->channel->contexts;
+
+	return contexts->count ? weft_contexts_write(contexts, to, event->tracepoint) : to;
+}
+
+/* Arguments, as they are, into the ring: nothing here can fault, so nothing needs the guard. */
+static __always_inline void weft_event_run_plain(struct weft_event *event, const u64 *args)
+{
+	const struct weft_fetch_step *step = event->steps;
+	struct weft_ring *ring = &event->channel->ring;
+	struct weft_ring_cpu *c = this_cpu_ptr(ring->cpus);
+	u8 *body = weft_ring_reserve(ring, c, event->word0, event->size);
+
+	if (unlikely(!body))
+		return;
+	body = weft_event_write_contexts(event, body);
+	for (; step->code != WEFT_STEP_END; step++) {
+		if (step->code == WEFT_STEP_ARG_STORE8)
+			memcpy(body + step->out, &args[step->arg], 8);
+		else
+			memcpy(body + step->out, &args[step->arg], 4);
+	}
+	weft_ring_commit(ring, c);
+}
+
+/* Preemption is off, event->on was seen. `args`: those that the program reads, of
+ * WEFT_FETCH_MAX_ARGS. */
+static __always_inline void weft_event_run(struct weft_event *event, const u64 *args)
+{
+	if (!weft_event_concerns(event, args))
+		return;
+	if (likely(event->way == WEFT_WAY_PLAIN))
+		weft_event_run_plain(event, args);
+	else
+		weft_event_run_guarded(event, args);
+}
+
+#endif /* WEFT_KMOD_EVENT_RUN_H */

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A guest that lives for one command: the other side of init.c.
+
+Its root is this machine's, read-only with a layer of memory above it, so that every program built or
+installed here runs there, at the same path. The machine is emulated (TCG): it needs no privilege and no
+nested virtualisation. It is this process's child and dies with it.
+"""
+
+import ctypes
+import dataclasses
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+
+import initrd
+import kernels
+from settings import (BOOT_TIMEOUT, CPUS, KERNEL_COMPLAINED, MEMORY, NMI_PERIOD, NOT_STARTED,
+                      TIMED_OUT, TIMEOUT)
+
+QEMU = "qemu-system-x86_64"
+PR_SET_PDEATHSIG = 1
+# What the kernel says when something is wrong with it, each of which makes a run fail.
+COMPLAINT = re.compile(
+    r"Kernel panic|Oops|WARNING:|BUG:|\bKASAN\b|\bUBSAN\b|general protection fault|"
+    r"detected stalls?|self-detected stall|INFO: (task|rcu|suspicious)|soft lockup|hard LOCKUP|"
+    r"possible (circular|recursive|irq) lock|inconsistent lock state|unreferenced object|"
+    r"refcount_t:|list_(add|del) corruption|scheduling while atomic|sleeping function called|"
+    r"trying to (register|free)")
+# A complaint ends the guest, so that a run that went wrong does not last until its time is over.
+KERNEL_ARGUMENTS = ("console=ttyS0 quiet loglevel=7 panic=-1 oops=panic panic_on_warn=1 "
+                    "softlockup_panic=1 sysctl.kernel.panic_on_rcu_stall=1")
+TAIL = 40  # lines of the console that are shown
+
+
+@dataclasses.dataclass
+class Options:
+    """What `vm run` lets one choose."""
+    smp: int = CPUS
+    memory: str = MEMORY
+    timeout: float = TIMEOUT
+    icount: str = ""
+    one_thread: bool = False
+    append: str = ""
+    nmi: bool = False
+    out: pathlib.Path | None = None
+    console: pathlib.Path | None = None
+
+
+@dataclasses.dataclass
+class Result:
+    """Of a guest: the exit status as `vm run` gives it, and the console's lines."""
+    status: int
+    console: list
+    complaints: list
+
+
+def die_with_parent():
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def environment():
+    """What of this process's environment the command gets."""
+    kept = {name: value for name, value in os.environ.items()
+            if name.startswith(("WEFT_", "GTEST_"))}
+    return {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root",
+            "TERM": "dumb", "WEFT_VM": "1", **kept}
+
+
+def write_exchange(folder, kernel, command):
+    def strings(values):
+        return b"".join(os.fsencode(value) + b"\0" for value in values)
+
+    release = kernels.release(kernel)
+    (folder / "directory").write_bytes(os.fsencode(os.getcwd()))
+    (folder / "modules").write_bytes(os.fsencode(kernels.get(kernel) / "lib/modules" / release))
+    (folder / "arguments").write_bytes(strings(command))
+    (folder / "environment").write_bytes(strings(f"{k}={v}" for k, v in environment().items()))
+
+
+def command_line(kernel, options, work, out):
+    def share(tag, path, *more):
+        where = str(path).replace(",", ",,")
+        settings = ",".join([f"local,id={tag},path={where},security_model=none,multidevs=remap", *more])
+        return ["-fsdev", settings, "-device", f"virtio-9p-pci,fsdev={tag},mount_tag={tag}"]
+
+    single = options.icount or options.one_thread
+    accelerator = f"tcg,thread={'single' if single else 'multi'}"
+    words = [QEMU, "-accel", accelerator, "-machine", "q35", "-cpu", "max", "-smp", str(options.smp),
+             "-m", options.memory, "-kernel", kernels.get(kernel) / "vmlinux",
+             "-initrd", initrd.get(kernel),
+             "-append", f"{KERNEL_ARGUMENTS} {options.append}",
+             "-nodefaults", "-display", "none", "-no-reboot",
+             "-monitor", f"unix:{work}/monitor,server,nowait",
+             "-serial", f"file:{work}/console", "-serial", "stdio",
+             *share("root", "/", "readonly=on"), *share("exchange", work / "exchange"),
+             *share("out", out)]
+    return [*map(str, words), *(["-icount", options.icount] if options.icount else [])]
+
+
+def send_nmis(path, ended):
+    """An NMI to every CPU of the guest, again and again, over QEMU's monitor."""
+    with socket.socket(socket.AF_UNIX) as monitor:
+        monitor.connect(str(path))
+        monitor.settimeout(NMI_PERIOD)
+        while not ended.wait(NMI_PERIOD):
+            try:
+                monitor.sendall(b"nmi\n")
+                monitor.recv(65536)
+            except TimeoutError:
+                continue
+            except OSError:
+                return
+
+
+def wait(process, options, work):
+    """Until the guest ends. False: it took too long and was ended."""
+    ended = threading.Event()
+    sender = None
+    deadline = time.monotonic() + options.timeout + BOOT_TIMEOUT
+    try:
+        while process.poll() is None:
+            if time.monotonic() > deadline:
+                return False
+            # Earlier ones would meet a kernel that has no handler yet.
+            if options.nmi and not sender and (work / "exchange/started").exists():
+                sender = threading.Thread(target=send_nmis, args=(work / "monitor", ended))
+                sender.start()
+            time.sleep(0.05)
+        return True
+    finally:
+        ended.set()
+        process.kill()
+        process.wait()
+        if sender:
+            sender.join()
+
+
+def examine(in_time, exchange, console):
+    lines = console.read_text(encoding="utf-8", errors="replace").splitlines() \
+        if console.exists() else []
+    complaints = [line for line in lines if COMPLAINT.search(line)]
+    status = exchange / "status"
+    if not in_time:
+        return Result(TIMED_OUT, lines, complaints)
+    if complaints or not status.exists():
+        return Result(KERNEL_COMPLAINED, lines, complaints)
+    return Result(int(status.read_text()), lines, complaints)
+
+
+def run(kernel, command, options, stdout=None):
+    """Runs a command in a guest; its output goes to `stdout` (None: ours). See settings for statuses
+    that are not its own. What it writes to /out is in options.out."""
+    if not shutil.which(QEMU):
+        return Result(NOT_STARTED, [], [f"there is no {QEMU}: run ./dev setup"])
+    with tempfile.TemporaryDirectory(prefix="weft-guest-") as work:
+        work = pathlib.Path(work)
+        out = options.out or work / "out"
+        (work / "exchange").mkdir()
+        out.mkdir(parents=True, exist_ok=True)
+        write_exchange(work / "exchange", kernel, command)
+        arguments = command_line(kernel, options, work, out.resolve())
+        # pylint: disable-next=consider-using-with
+        process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=stdout,
+                                   preexec_fn=die_with_parent)
+        in_time = wait(process, options, work)
+        if options.console:
+            shutil.copy(work / "console", options.console)
+        return examine(in_time, work / "exchange", work / "console")

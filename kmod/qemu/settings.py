@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the guests' scripts agree on: kernels, places, limits with their reasons."""
+
+import os
+import pathlib
+
+HERE = pathlib.Path(__file__).resolve().parent
+TOP = HERE.parent.parent
+
+# Outside the tree, since it outlives a clone. May be deleted at any time.
+CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / \
+    "weft" / "kernels"
+BUILD = TOP / "build" / "kmod"  # a folder per kernel
+
+# A kernel's name -> Debian's suites that have it. The newest linux-image-amd64 of these is taken when
+# it is fetched first, and stays until its folder is deleted.
+KERNELS = {
+    "6.1": ("bookworm", "bookworm-security"),
+    "6.12": ("bookworm-backports",),
+}
+
+# Modules that the guest's first process needs to reach its root.
+BOOT_MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
+
+CPUS = 2  # a guest's CPUs are threads of one process: more than the machine's only slow it down
+MEMORY = "2G"  # of which a guest touches what it needs; its root's changes and /tmp live there too
+TIMEOUT = 300  # seconds; an emulated machine is 8 to 40 times slower than this one
+BOOT_TIMEOUT = 60  # it takes 3 s on an idle machine
+NMI_PERIOD = 0.02  # seconds between two of --nmi: an emulated CPU spends about 1 ms in one
+
+# Exit statuses of `vm run` that are not the command's own.
+TIMED_OUT = 124
+KERNEL_COMPLAINED = 125  # panic, oops, warning, or it ended without a word
+NOT_STARTED = 126

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What is wrong is refused, with the errno that lib/abi/kernel.h says, and nothing has changed then.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "kmod/tests/device.h"
+#include "kmod/tests/load.h"
+#include "kmod/tests/ring_view.h"
+
+namespace weft::kmod {
+namespace {
+
+// A page that cannot be read behind one that can: the structs end where the first does.
+class Edge {
+ public:
+  Edge() {
+    map_ = static_cast<uint8_t*>(
+        ::mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    ::mprotect(map_ + kPage, kPage, PROT_NONE);
+  }
+  ~Edge() { ::munmap(map_, 2 * kPage); }
+  Edge(const Edge&) = delete;
+  Edge& operator=(const Edge&) = delete;
+  [[nodiscard]] void* Before(size_t bytes) const { return map_ + kPage - bytes; }
+
+ private:
+  static constexpr size_t kPage = 4096;
+  uint8_t* map_;
+};
+
+// The rules that all structs share, on a descriptor, with a struct that would be accepted. `made` ends
+// what an accepted call made.
+template <typename T>
+void ExpectSizeRules(int fd, unsigned long request, const T& right, const char* what) {
+  SCOPED_TRACE(what);
+  const auto call = [&](const std::vector<uint8_t>& bytes) {
+    std::vector<uint8_t> copy = bytes;
+    const UniqueFd made(Control(fd, request, copy.data()));
+    return made.valid() ? 0 : -errno;
+  };
+  std::vector<uint8_t> bytes(sizeof(T) + 64);
+  std::memcpy(bytes.data(), &right, sizeof(right));
+  const auto with_size = [&bytes](uint32_t size) {
+    std::memcpy(bytes.data(), &size, sizeof(size));
+    return bytes;
+  };
+  for (const uint32_t size : {0U, 1U, 3U}) EXPECT_EQ(call(with_size(size)), -EINVAL) << size;
+  EXPECT_EQ(call(with_size(1U << 20)), -E2BIG);
+  EXPECT_EQ(call(with_size(0xffffffff)), -E2BIG);
+  EXPECT_EQ(call(with_size(sizeof(T) + 64)), 0) << "a later caller that asks for nothing new";
+  bytes[sizeof(T) + 63] = 1;
+  EXPECT_EQ(call(with_size(sizeof(T) + 64)), -E2BIG);
+  EXPECT_EQ(call(with_size(sizeof(T) + 63)), 0);
+
+  const Edge edge;
+  EXPECT_EQ(Control(fd, request, nullptr), -EFAULT);
+  EXPECT_EQ(Control(fd, request, reinterpret_cast<void*>(~0UL - 64)), -EFAULT);
+  void* cut = edge.Before(sizeof(T) - 8);
+  std::memcpy(cut, &right, sizeof(T) - 8);
+  EXPECT_EQ(Control(fd, request, cut), -EFAULT);
+  void* whole = edge.Before(sizeof(T));
+  std::memcpy(whole, &right, sizeof(T));
+  const UniqueFd made(Control(fd, request, whole));
+  EXPECT_TRUE(made.valid()) << "reads beyond its struct";
+}
+
+class AbiTest : public testing::Test {
+ protected:
+  UniqueFd device_ = OpenDevice();
+  UniqueFd session_ = OpenSession(device_.get());
+  UniqueFd ring_ = OpenRing(session_.get());
+
+  void SetUp() override {
+    ASSERT_TRUE(device_);
+    ASSERT_TRUE(session_);
+    ASSERT_TRUE(ring_);
+  }
+
+  // Makes the right struct wrong, calls, and expects `error`.
+  int Channel(const std::function<void(weft_kernel_channel&)>& change) const {
+    weft_kernel_channel channel = RightChannel();
+    change(channel);
+    const UniqueFd made(Control(session_.get(), WEFT_IOCTL_CHANNEL, &channel));
+    return made.valid() ? 0 : -errno;
+  }
+
+  int AddEvent(Event event, const std::function<void(weft_kernel_event&)>& change) const {
+    change(event.Finish());
+    const UniqueFd made(Control(ring_.get(), WEFT_IOCTL_EVENT, &event.raw()));
+    return made.valid() ? 0 : -errno;
+  }
+};
+
+Event SysEnter() {
+  Event event = Event::Tracepoint("sys_enter");
+  event.Field("id", 1);
+  return event;
+}
+
+TEST_F(AbiTest, SaysItsVersionAndWhatItCanDo) {
+  weft_kernel_abi abi{};
+  abi.size = sizeof(abi);
+  ASSERT_EQ(Control(device_.get(), WEFT_IOCTL_ABI, &abi), 0);
+  EXPECT_EQ(abi.size, sizeof(abi));
+  EXPECT_EQ(abi.major, WEFT_KERNEL_ABI_MAJOR);
+  EXPECT_EQ(abi.minor, WEFT_KERNEL_ABI_MINOR);
+  EXPECT_NE(abi.features & WEFT_KERNEL_TRACEPOINTS, 0U);
+  EXPECT_NE(abi.clocks & (1U << WEFT_CLOCK_MONOTONIC), 0U);
+  EXPECT_NE(::strnlen(abi.version, sizeof(abi.version)), sizeof(abi.version));
+  EXPECT_GT(::strnlen(abi.version, sizeof(abi.version)), 0U);
+  for (const uint64_t word : abi.reserved) EXPECT_EQ(word, 0U);
+}
+
+TEST_F(AbiTest, TheDeviceIsForRootAndCannotBeReadOrMapped) {
+  struct stat place{};
+  ASSERT_EQ(::stat(WEFT_KERNEL_DEVICE, &place), 0);
+  EXPECT_EQ(place.st_mode, S_IFCHR | 0600U);
+  char byte = 0;
+  EXPECT_EQ(::read(device_.get(), &byte, 1), -1);
+  EXPECT_EQ(::mmap(nullptr, 4096, PROT_READ, MAP_SHARED, device_.get(), 0), MAP_FAILED);
+}
+
+TEST_F(AbiTest, DescriptorsCloseOnExec) {
+  const UniqueFd event(SysEnter().AddTo(ring_.get()));
+  for (const int fd : {device_.get(), session_.get(), ring_.get(), event.get()})
+    EXPECT_EQ(::fcntl(fd, F_GETFD), FD_CLOEXEC);
+}
+
+TEST_F(AbiTest, AnUnknownCallIsENOTTY) {
+  std::vector<uint8_t> bytes(4096);
+  const UniqueFd event(SysEnter().AddTo(ring_.get()));
+  for (const int fd : {device_.get(), session_.get(), ring_.get(), event.get()}) {
+    for (const unsigned number : {0x02U, 0x0fU, 0x13U, 0x1fU, 0x21U, 0x31U, 0xffU})
+      EXPECT_EQ(Control(fd, _IOWR(WEFT_KERNEL_IOC, number, weft_kernel_abi), bytes.data()), -ENOTTY)
+          << number;
+    EXPECT_EQ(Control(fd, _IOWR('T', 0, weft_kernel_abi), bytes.data()), -ENOTTY);
+  }
+  // A call of another descriptor's.
+  EXPECT_EQ(Control(device_.get(), WEFT_IOCTL_SWITCH, bytes.data()), -ENOTTY);
+  EXPECT_EQ(Control(session_.get(), WEFT_IOCTL_EVENT, bytes.data()), -ENOTTY);
+  EXPECT_EQ(Control(ring_.get(), WEFT_IOCTL_CHANNEL, bytes.data()), -ENOTTY);
+  EXPECT_EQ(Control(event.get(), WEFT_IOCTL_SESSION, bytes.data()), -ENOTTY);
+}
+
+TEST_F(AbiTest, StructsMayBeShorterOrLonger) {
+  weft_kernel_session session{};
+  session.size = sizeof(session);
+  ExpectSizeRules(device_.get(), WEFT_IOCTL_SESSION, session, "session");
+  ExpectSizeRules(session_.get(), WEFT_IOCTL_CHANNEL, RightChannel(), "channel");
+  Event event = SysEnter();
+  ExpectSizeRules(ring_.get(), WEFT_IOCTL_EVENT, event.Finish(), "event");
+}
+
+TEST_F(AbiTest, SizesOfCallsThatMakeNothing) {
+  weft_kernel_switch change{3, 1};
+  EXPECT_EQ(Control(session_.get(), WEFT_IOCTL_SWITCH, &change), -EINVAL);
+  change = {sizeof(change), 2};
+  EXPECT_EQ(Control(session_.get(), WEFT_IOCTL_SWITCH, &change), -EINVAL);
+  EXPECT_EQ(Control(session_.get(), WEFT_IOCTL_SWITCH, nullptr), -EFAULT);
+  // Shorter: `on` is zero.
+  change = {sizeof(change.size), 1};
+  EXPECT_EQ(Control(session_.get(), WEFT_IOCTL_SWITCH, &change), 0);
+}
+
+TEST_F(AbiTest, SessionFlagsAndReservedWords) {
+  weft_kernel_session session{};
+  session.size = sizeof(session);
+  session.flags = 1U << 1;
+  EXPECT_EQ(Control(device_.get(), WEFT_IOCTL_SESSION, &session), -EINVAL);
+  session.flags = 0;
+  for (uint64_t& word : session.reserved) {
+    word = 1;
+    EXPECT_EQ(Control(device_.get(), WEFT_IOCTL_SESSION, &session), -EINVAL);
+    word = 0;
+  }
+}
+
+TEST_F(AbiTest, AChannelWithAWrongField) {
+  using Change = weft_kernel_channel&;
+  EXPECT_EQ(Channel([](Change) {}), 0);
+  EXPECT_EQ(Channel([](Change c) { c.mode = 2; }), -EINVAL);
+  EXPECT_EQ(Channel([](Change c) { c.clock = 0; }), -EINVAL);
+  EXPECT_EQ(Channel([](Change c) { c.clock = 3; }), -EINVAL);
+  EXPECT_EQ(Channel([](Change c) { c.subbuf_shift = WEFT_RING_MIN_SUBBUF_SHIFT - 1; }), -EINVAL);
+  EXPECT_EQ(Channel([](Change c) { c.subbuf_shift = c.slot_shift; }), -EINVAL);
+  EXPECT_EQ(Channel([](Change c) { c.subbuf_shift = 0xffffffff; }), -EINVAL);
+  EXPECT_EQ(Channel([](Change c) { c.slot_shift = WEFT_RING_MAX_SLOT_SHIFT + 1; }), -EINVAL);
+  EXPECT_EQ(Channel([](Change c) { c.slot_shift = 0; }), -EINVAL);
+  EXPECT_EQ(Channel([](Change c) { c.slot_shift = c.subbuf_shift + 9; }), -EINVAL);
+  EXPECT_EQ(Channel([](Change c) { c.context_count = WEFT_KERNEL_MAX_CONTEXTS + 1; }), -EINVAL);
+  EXPECT_EQ(Channel([](Change c) { c.context_count = 1; }), -EINVAL) << "of nothing";
+  EXPECT_EQ(Channel([](Change c) { c.contexts = 4096; }), -EINVAL) << "none of these";
+  EXPECT_EQ(Channel([](Change c) { c.context_count = 1, c.contexts = ~0ULL; }), -EFAULT);
+  for (int i = 0; i < 3; i++)
+    EXPECT_EQ(Channel([i](Change c) { c.reserved[i] = 1ULL << 63; }), -EINVAL);
+}
+
+TEST_F(AbiTest, RingsBeyondTheMachinesMemoryAreRefused) {
+  const int error = Channel([](weft_kernel_channel& c) {
+    c.slot_shift = WEFT_RING_MAX_SLOT_SHIFT;
+    c.subbuf_shift = WEFT_RING_MAX_SLOT_SHIFT - 1;
+  });
+  EXPECT_EQ(error, -ENOMEM);
+}
+
+TEST_F(AbiTest, AContextWithAWrongField) {
+  const auto with = [this](weft_context_spec spec) {
+    return Channel([&spec](weft_kernel_channel& c) {
+      c.context_count = 1;
+      c.contexts = reinterpret_cast<uintptr_t>(&spec);
+    });
+  };
+  EXPECT_EQ(with({.id = WEFT_CONTEXT_VTID}), 0);
+  for (const uint16_t id : {0, 23, 127, 999}) EXPECT_EQ(with({.id = id}), -EOPNOTSUPP) << id;
+  for (const uint16_t id : {WEFT_CONTEXT_PTHREAD_ID, WEFT_CONTEXT_IP, WEFT_CONTEXT_APP})
+    EXPECT_EQ(with({.id = id}), -EOPNOTSUPP) << id;
+  EXPECT_EQ(with({.id = WEFT_CONTEXT_VTID, .name_size = 1}), -EINVAL);
+  EXPECT_EQ(with({.id = WEFT_CONTEXT_VTID, .name_offset = 1}), -EINVAL);
+  EXPECT_EQ(with({.id = WEFT_CONTEXT_VTID, .reserved = 1}), -EINVAL);
+}
+
+TEST_F(AbiTest, AnEventWithAWrongField) {
+  using Change = weft_kernel_event&;
+  const auto add = [this](const std::function<void(Change)>& change) {
+    return AddEvent(SysEnter(), change);
+  };
+  EXPECT_EQ(add([](Change) {}), 0);
+  EXPECT_EQ(add([](Change e) { e.kind = 0; }), -EINVAL);
+  EXPECT_EQ(add([](Change e) { e.kind = 6; }), -EINVAL);
+  EXPECT_EQ(add([](Change e) { e.flags = 1U << 1; }), -EINVAL);
+  EXPECT_EQ(add([](Change e) { e.reserved0 = 1; }), -EINVAL);
+  for (int i = 0; i < 3; i++) EXPECT_EQ(add([i](Change e) { e.reserved[i] = 1; }), -EINVAL);
+  EXPECT_EQ(add([](Change e) { e.name_size = 0; }), -EINVAL);
+  EXPECT_EQ(add([](Change e) { e.name_size = 3; }), -EINVAL) << "no NUL at its end";
+  EXPECT_EQ(add([](Change e) { e.name_size = WEFT_KERNEL_NAME_MAX + 1; }), -EINVAL);
+  EXPECT_EQ(add([](Change e) { e.name = 0; }), -EFAULT);
+  EXPECT_EQ(add([](Change e) { e.offset = 1; }), -EINVAL) << "a kprobe's";
+  EXPECT_EQ(add([](Change e) { e.number = 1; }), -EINVAL) << "a system call's";
+  EXPECT_EQ(add([](Change e) { e.table = 1; }), -EINVAL);
+  EXPECT_EQ(add([](Change e) { e.subjects = 1U << 12; }), -EINVAL) << "no such argument";
+  EXPECT_EQ(add([](Change e) { e.description = 0; }), -EFAULT);
+  EXPECT_EQ(add([](Change e) { e.description_size--; }), -EINVAL);
+  EXPECT_EQ(add([](Change e) { e.description_size = 0; }), -EINVAL);
+  EXPECT_EQ(add([](Change e) { e.description_size = 0xffffffff; }), -EINVAL);
+  EXPECT_EQ(add([](Change e) { e.fetch = 0; }), -EFAULT);
+  EXPECT_EQ(add([](Change e) { e.fetch_count = 1; }), -EINVAL) << "a field is not made";
+  EXPECT_EQ(add([](Change e) { e.fetch_count = WEFT_FETCH_MAX_OPS + 1; }), -EINVAL);
+  EXPECT_EQ(add([](Change e) { e.filter_size = 64; }), -EINVAL) << "a size without a filter";
+}
+
+TEST_F(AbiTest, WhatIsNotThereIsENOENT) {
+  for (const char* name : {"no_such_tracepoint", "sys_ente", "sys_enter2", "weft"})
+    EXPECT_EQ(AddEvent(Event::Tracepoint(name), [](weft_kernel_event&) {}), -ENOENT) << name;
+  if ((Features() & WEFT_KERNEL_KPROBES) != 0) {
+    EXPECT_EQ(AddEvent(Event::Kprobe("no_such_function"), [](weft_kernel_event&) {}), -ENOENT);
+  }
+}
+
+TEST_F(AbiTest, RefusedEventsLeaveNoDescriptionAndNoProbe) {
+  RingView view(ring_.get());
+  ASSERT_EQ(view.problem(), "");
+  const auto used = [&view] {
+    // relaxed: nobody else writes it now
+    return __atomic_load_n(&reinterpret_cast<weft_ring_header*>(view.map())->descriptions_used,
+                           __ATOMIC_RELAXED);
+  };
+  const uint64_t before = used();
+  EXPECT_EQ(AddEvent(SysEnter(), [](weft_kernel_event& e) { e.reserved0 = 1; }), -EINVAL);
+  EXPECT_EQ(AddEvent(Event::Tracepoint("no_such"), [](weft_kernel_event&) {}), -ENOENT);
+  EXPECT_EQ(used(), before);
+  ASSERT_EQ(Switch(session_.get(), 1), 0);
+  for (int i = 0; i < 100; i++) ::getppid();
+  EXPECT_EQ(view.Committed(), 0U);
+}
+
+// Runs `body` in a child without any capability, as another user. True: its expectations held.
+bool Unprivileged(const std::function<bool()>& body) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const bool dropped = ::setgid(65534) == 0 && ::setuid(65534) == 0;
+    ::_exit(dropped && body() ? 0 : 1);
+  }
+  int status = 0;
+  return ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+TEST_F(AbiTest, WithoutPrivilegeTheDeviceIsNotOpenedAndARingGetsNoEvent) {
+  EXPECT_TRUE(Unprivileged([] { return !OpenDevice() && errno == EACCES; }));
+  EXPECT_TRUE(Unprivileged([this] { return SysEnter().AddTo(ring_.get()) == -EPERM; }));
+  ASSERT_EQ(::chmod(WEFT_KERNEL_DEVICE, 0666), 0);
+  EXPECT_TRUE(Unprivileged([] { return !OpenDevice() && errno == EPERM; }));
+  ASSERT_EQ(::chmod(WEFT_KERNEL_DEVICE, 0600), 0);
+}
+
+TEST_F(AbiTest, WhoHasADescriptorReadsTheRingAndSwitchesTheSession) {
+  EXPECT_TRUE(Unprivileged([this] {
+    const RingView view(ring_.get());
+    return view.problem().empty() && Switch(session_.get(), 1) == 0 &&
+           Switch(session_.get(), 0) == 0 && OpenRing(session_.get()).valid();
+  }));
+}
+
+}  // namespace
+}  // namespace weft::kmod

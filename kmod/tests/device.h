@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// weft.ko as a test drives it: descriptors of /dev/weft and the structs of lib/abi/kernel.h with
+// values that are right, for a test to make one of them wrong. Results are those of the system call: a
+// descriptor or 0, or -errno. Any thread.
+#ifndef WEFT_KMOD_TESTS_DEVICE_H_
+#define WEFT_KMOD_TESTS_DEVICE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lib/abi/kernel.h"
+#include "lib/base/unique_fd.h"
+
+namespace weft::kmod {
+
+// The module under test: the file that WEFT_MODULE names. 0 or -errno.
+int LoadModule();
+int UnloadModule();  // -EWOULDBLOCK: in use
+bool ModuleIsLoaded();
+
+int Control(int fd, unsigned long request, void* argument);
+
+// A descriptor with an owner; invalid where the call failed.
+UniqueFd OpenDevice();
+UniqueFd OpenSession(int device, uint32_t flags = WEFT_KERNEL_SESSION_ALL);
+int Switch(int session, uint32_t on);
+
+weft_kernel_channel RightChannel();
+inline UniqueFd OpenRing(int session, weft_kernel_channel channel = RightChannel()) {
+  return UniqueFd(Control(session, WEFT_IOCTL_CHANNEL, &channel));
+}
+
+// An event with fields of u64, each made by operations of its own. The struct points into it: it may
+// be moved, not copied.
+class Event {
+ public:
+  static Event Tracepoint(const std::string& name);
+  static Event SyscallEntry(uint32_t number);
+  static Event SyscallExit(uint32_t number);
+  static Event Kprobe(const std::string& function);
+  static Event Kretprobe(const std::string& function);
+
+  Event(Event&&) = default;
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+
+  // Appends the field of argument `argument`.
+  Event& Field(const std::string& name, uint8_t argument);
+  // Appends the field of the u64 that is `offset` bytes behind what that argument points to.
+  Event& Load(const std::string& name, uint8_t argument, int32_t offset);
+  Event& Filter(std::vector<uint8_t> program);
+
+  weft_kernel_event& raw() { return raw_; }
+  std::vector<weft_fetch_op>& operations() { return fetch_; }
+  std::vector<uint8_t>& description() { return description_; }
+  // Points the struct to what is described now. Then a test may change raw().
+  weft_kernel_event& Finish();
+  // The ioctl. A descriptor, 0 or -errno; raw().event_id is set.
+  int AddTo(int ring) { return Control(ring, WEFT_IOCTL_EVENT, &Finish()); }
+
+ private:
+  Event(uint32_t kind, std::string name, std::string described);
+
+  weft_kernel_event raw_{};
+  std::string name_, described_;
+  std::vector<std::string> fields_;
+  std::vector<weft_fetch_op> fetch_;
+  std::vector<uint8_t> description_, filter_;
+};
+
+// Everything for one event of one ring, in a session that records all tasks.
+struct Recording {
+  UniqueFd device, session, ring, event;
+  uint16_t event_id = 0;
+  [[nodiscard]] bool valid() const { return device && session && ring && event; }
+};
+Recording Record(Event event, weft_kernel_channel channel = RightChannel());
+
+}  // namespace weft::kmod
+
+#endif  // WEFT_KMOD_TESTS_DEVICE_H_

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// 100,000 calls of the module's ioctls, from right structs to random bytes, by several threads on the same
+// descriptors, while events come. Nothing is expected of a call but that it returns; what the kernel says
+// of a mistake makes the guest's run fail. WEFT_FUZZ_SEED replays a run, as far as threads allow.
+//
+// What is not tried: lies about a tracepoint's arguments. Which one is a task, and what is behind one that
+// is read plainly (WEFT_FETCH_TRUSTED), is the caller's word (lib/event/fetch_validate.h).
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "kmod/tests/load.h"
+
+namespace weft::kmod {
+namespace {
+
+constexpr uint64_t kCalls = 100'000;
+constexpr unsigned kThreads = 4;
+// Descriptors at a time. Rings are memory, and events of sessions that are on slow everything down.
+constexpr size_t kPool = 24;
+constexpr size_t kBytes = 512;  // more than any struct
+constexpr uint32_t kMaxSlotShift = 16;
+constexpr uint32_t kTaskArguments = (1U << WEFT_FETCH_MAX_ARGS) - 1;
+
+constexpr std::array<unsigned long, 9> kRequests = {
+    WEFT_IOCTL_ABI,   WEFT_IOCTL_SESSION,      WEFT_IOCTL_SWITCH,
+    WEFT_IOCTL_SCOPE, WEFT_IOCTL_CHANNEL,      WEFT_IOCTL_EVENT,
+    WEFT_IOCTL_EVENT, WEFT_IOCTL_EVENT_STATUS, _IOWR(WEFT_KERNEL_IOC, 0x7f, weft_kernel_abi)};
+
+// What is true of some tracepoints: an argument that points to a struct, arguments that are tasks.
+struct Known {
+  const char* tracepoint;
+  int pointer;
+  uint32_t tasks;
+};
+constexpr std::array<Known, 6> kKnown = {{{"sys_enter", 0, 0},
+                                          {"sched_switch", 1, 1U << 1 | 1U << 2},
+                                          {"sched_waking", 0, 1U << 0},
+                                          {"itimer_state", 1, 0},
+                                          {"softirq_entry", -1, 0},
+                                          {"no_such", -1, 0}}};
+
+// Descriptors that the threads share: any may be closed at any time by any of them. A kind is the ioctl
+// number that made a descriptor, 0: the device.
+class Pool {
+ public:
+  // One of this kind, if there is one.
+  int Pick(unsigned kind, uint64_t random) {
+    const std::scoped_lock lock(mutex_);
+    for (size_t i = 0; i < fds_.size(); i++) {
+      const Entry& entry = fds_[(random + i) % fds_.size()];
+      if (entry.kind == kind) return entry.fd;
+    }
+    return fds_[random % fds_.size()].fd;
+  }
+  void Add(int fd, unsigned kind, uint64_t random) {
+    Entry gone{-1, 0};
+    {
+      const std::scoped_lock lock(mutex_);
+      if (fds_.size() < kPool)
+        fds_.push_back({fd, kind});
+      else
+        gone =
+            std::exchange(fds_[1 + random % (kPool - 1)], {fd, kind});  // the first is the device
+    }
+    if (gone.fd >= 0) ::close(gone.fd);
+  }
+  void Clear() {
+    for (const Entry& entry : fds_) ::close(entry.fd);
+    fds_.clear();
+  }
+
+ private:
+  struct Entry {
+    int fd;
+    unsigned kind;
+  };
+  std::mutex mutex_;
+  std::vector<Entry> fds_;
+};
+
+// What makes the descriptors that an ioctl is for.
+unsigned KindFor(unsigned long request) {
+  switch (request) {
+    case WEFT_IOCTL_SWITCH:
+    case WEFT_IOCTL_SCOPE:
+    case WEFT_IOCTL_CHANNEL:
+      return _IOC_NR(WEFT_IOCTL_SESSION);
+    case WEFT_IOCTL_EVENT:
+      return _IOC_NR(WEFT_IOCTL_CHANNEL);
+    case WEFT_IOCTL_EVENT_STATUS:
+      return _IOC_NR(WEFT_IOCTL_EVENT);
+    default:
+      return 0;
+  }
+}
+
+class Fuzzer {
+ public:
+  Fuzzer(Pool& pool, uint64_t seed) : pool_(&pool), random_(seed) {}
+
+  // True: the call was accepted.
+  bool Step() {
+    const unsigned long request = kRequests[random_() % kRequests.size()];
+    const unsigned kind = Chance(8) ? random_() % 64 : KindFor(request);
+    const int fd = pool_->Pick(kind, random_());
+    if (Chance(20)) Use(fd);
+    std::vector<uint8_t> bytes(kBytes);
+    Event event = AnyEvent();
+    Right(request, event, bytes);
+    if (!Chance(4)) Spoil(bytes, request);
+    const int made = Control(fd, request, bytes.data());
+    if (made > 2) pool_->Add(made, _IOC_NR(request), random_());
+    return made >= 0;
+  }
+
+ private:
+  bool Chance(unsigned one_of) { return random_() % one_of == 0; }
+
+  Event AnyEvent() {
+    const Known& known = kKnown[random_() % kKnown.size()];
+    Event event = Chance(8)   ? Event::SyscallEntry(random_() % 500)
+                  : Chance(8) ? Event::SyscallExit(random_() % 500)
+                  : Chance(8) ? Event::Kprobe("do_nanosleep")
+                  : Chance(8) ? Event::Kretprobe("do_nanosleep")
+                              : Event::Tracepoint(known.tracepoint);
+    for (uint64_t i = random_() % 4; i > 0; i--)
+      event.Field("f" + std::to_string(i), random_() % 4);
+    const bool tracepoint = event.raw().kind == WEFT_KERNEL_TRACEPOINT;
+    if (tracepoint && known.pointer >= 0 && Chance(4))
+      event.Load("l", static_cast<uint8_t>(known.pointer), static_cast<int32_t>(random_() % 32));
+    if (tracepoint && Chance(4)) event.raw().subjects = known.tasks | Chance(2) << 31;
+    event.Finish();
+    // What the struct points to is spoilt as well; the fetch program above all.
+    if (Chance(3) && !event.operations().empty()) SpoilProgram(event.operations());
+    if (Chance(3))
+      event.description()[random_() % event.description().size()] = static_cast<uint8_t>(Number());
+    if (Chance(8)) event.Filter(std::vector<uint8_t>(random_() % 128, 0x57));
+    return event;
+  }
+
+  void SpoilProgram(std::vector<weft_fetch_op>& operations) {
+    weft_fetch_op& op = operations[random_() % operations.size()];
+    auto* bytes = reinterpret_cast<uint8_t*>(&op);
+    bytes[random_() % sizeof(op)] = static_cast<uint8_t>(Number());
+    if (op.code == WEFT_FETCH_TASK) op.code = WEFT_FETCH_ADD;
+    // The argument that it follows may be another one now.
+    for (weft_fetch_op& each : operations)
+      each.flags &= static_cast<uint8_t>(~unsigned{WEFT_FETCH_TRUSTED});
+  }
+
+  // A struct that would be accepted, on the right descriptor.
+  void Right(unsigned long request, Event& event, std::vector<uint8_t>& bytes) {
+    const auto put = [&bytes](const auto& value) {
+      std::memcpy(bytes.data(), &value, sizeof(value));
+    };
+    weft_kernel_channel channel = RightChannel();
+    channel.slot_shift = 13 + random_() % (kMaxSlotShift - 12);
+    channel.subbuf_shift = 12;
+    channel.mode = random_() % 2;
+    switch (request) {
+      case WEFT_IOCTL_SESSION:
+        return put(weft_kernel_session{.size = sizeof(weft_kernel_session),
+                                       .flags = static_cast<uint32_t>(random_() % 2)});
+      case WEFT_IOCTL_SWITCH:
+        return put(
+            weft_kernel_switch{sizeof(weft_kernel_switch), static_cast<uint32_t>(random_() % 2)});
+      case WEFT_IOCTL_SCOPE:
+        return put(weft_kernel_scope{.size = sizeof(weft_kernel_scope),
+                                     .change = 1 + static_cast<uint32_t>(random_() % 2),
+                                     .cgroup = random_() % 4});
+      case WEFT_IOCTL_CHANNEL:
+        return put(channel);
+      case WEFT_IOCTL_EVENT:
+        if (Chance(4)) event.raw().flags = WEFT_KERNEL_EVENT_STAYS;
+        return put(event.Finish());
+      case WEFT_IOCTL_EVENT_STATUS:
+        return put(weft_kernel_event_status{.size = sizeof(weft_kernel_event_status)});
+      default:
+        return put(weft_kernel_abi{.size = sizeof(weft_kernel_abi)});
+    }
+  }
+
+  // Values that break arithmetic more often than random ones do.
+  uint64_t Number() {
+    static constexpr std::array<uint64_t, 10> kEdges = {
+        0, 1, 2, 4095, 4096, 65535, 0x7fffffff, 0xffffffff, ~0ULL, 1ULL << 63};
+    return Chance(2) ? kEdges[random_() % kEdges.size()] : random_();
+  }
+
+  void Spoil(std::vector<uint8_t>& bytes, unsigned long request) {
+    weft_kernel_event before;
+    std::memcpy(&before, bytes.data(), sizeof(before));
+    for (uint64_t i = 1 + random_() % 3; i > 0; i--) {
+      const uint64_t value = Number();
+      const size_t width = size_t{1} << (random_() % 4);
+      const size_t at = random_() % (128 / width) * width;
+      std::memcpy(bytes.data() + at, &value, width);
+    }
+    weft_kernel_event event;
+    std::memcpy(&event, bytes.data(), sizeof(event));
+    if (request == WEFT_IOCTL_EVENT && (event.subjects & kTaskArguments) != 0) {
+      event.subjects = (event.subjects & ~kTaskArguments) | (before.subjects & kTaskArguments);
+      std::memcpy(bytes.data(), &event, sizeof(event));
+    }
+    // No ring of gigabytes: what is tried here is not the machine's memory.
+    weft_kernel_channel channel;
+    std::memcpy(&channel, bytes.data(), sizeof(channel));
+    if (channel.slot_shift > kMaxSlotShift && channel.slot_shift <= WEFT_RING_MAX_SLOT_SHIFT) {
+      channel.slot_shift = kMaxSlotShift;
+      std::memcpy(bytes.data(), &channel, sizeof(channel));
+    }
+  }
+
+  // What else one does with descriptors.
+  void Use(int fd) {
+    std::array<uint8_t, 4096> bytes{};
+    pollfd wanted{fd, POLLIN, 0};
+    switch (random_() % 4) {
+      case 0:
+        EXPECT_LE(::pread(fd, bytes.data(), bytes.size(), static_cast<off_t>(Number())), 4096);
+        return;
+      case 1:
+        ::poll(&wanted, 1, 0);
+        return;
+      default: {
+        void* map = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+                           static_cast<off_t>(Chance(2) ? 0 : Number() & ~4095ULL));
+        if (map == MAP_FAILED) return;
+        auto* words = static_cast<uint64_t*>(map);
+        for (int i = 0; i < 16; i++) words[random_() % 512] = Number();
+        ::munmap(map, 4096);
+      }
+    }
+  }
+
+  Pool* pool_;
+  std::mt19937_64 random_;
+};
+
+TEST(FuzzTest, NoSequenceOfCallsHurtsTheKernel) {
+  const char* text = std::getenv("WEFT_FUZZ_SEED");
+  const uint64_t seed = text != nullptr ? std::strtoull(text, nullptr, 0) : std::random_device()();
+  std::cout << "WEFT_FUZZ_SEED=" << seed << std::endl;
+  Pool pool;
+  pool.Add(OpenDevice().release(), 0, 0);
+  std::atomic<uint64_t> accepted = 0;
+  {
+    const Noise noise(Sources()[0].emit, 1);
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t < kThreads; t++) {
+      threads.emplace_back([&pool, &accepted, seed, t] {
+        Fuzzer fuzzer(pool, seed + t);
+        for (uint64_t i = 0; i < Scaled(kCalls) / kThreads; i++) accepted += fuzzer.Step() ? 1 : 0;
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+  pool.Clear();
+  std::cout << accepted << " of " << Scaled(kCalls) << " calls were accepted" << std::endl;
+  EXPECT_GT(accepted, Scaled(kCalls) / 20) << "hardly anything gets past the first checks";
+  EXPECT_EQ(UnloadModule(), 0);
+  EXPECT_EQ(LoadModule(), 0);
+}
+
+}  // namespace
+}  // namespace weft::kmod

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// See load.h.
+#include "kmod/tests/load.h"
+
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+
+namespace weft::kmod {
+namespace {
+
+constexpr uint64_t kLongFactor = 10;
+
+// The tracepoint itimer_state is in setitimer of the timers of CPU time only, which nothing uses here.
+void SetTimer(uint64_t value) {
+  itimerval timer{};
+  // CPU time that nobody uses up: it never fires.
+  timer.it_value.tv_sec = static_cast<time_t>(value);
+  ::setitimer(ITIMER_VIRTUAL, &timer, nullptr);
+}
+
+void CallWithArgument(uint64_t value) { ::syscall(SYS_sched_get_priority_max, 1, value); }
+
+// struct itimerspec64: it_interval, then it_value, each of seconds and nanoseconds.
+constexpr int32_t kOfSeconds = 16;
+
+}  // namespace
+
+const std::vector<Source>& Sources() {
+  static const std::vector<Source> sources = {
+      {"tracepoint", WEFT_KERNEL_TRACEPOINTS,
+       [] {
+         Event event = Event::Tracepoint("itimer_state");
+         event.Load("seconds", 1, kOfSeconds);
+         return event;
+       },
+       SetTimer},
+      {"syscall", WEFT_KERNEL_SYSCALLS,
+       [] {
+         Event event = Event::SyscallEntry(SYS_sched_get_priority_max);
+         event.Field("second", 1).Field("first", 0);
+         return event;
+       },
+       CallWithArgument},
+  };
+  return sources;
+}
+
+uint32_t Features() {
+  weft_kernel_abi abi{};
+  abi.size = sizeof(abi);
+  const UniqueFd device = OpenDevice();
+  return Control(device.get(), WEFT_IOCTL_ABI, &abi) == 0 ? abi.features : 0;
+}
+
+long Cpus() { return ::sysconf(_SC_NPROCESSORS_ONLN); }
+
+uint64_t Scaled(uint64_t count) {
+  const char* text = std::getenv("WEFT_LONG");
+  return text != nullptr && std::string(text) == "1" ? count * kLongFactor : count;
+}
+
+Storm::Storm(const Source& source, unsigned threads, uint64_t count) : running_(threads) {
+  for (unsigned t = 0; t < threads; t++) {
+    threads_.emplace_back([this, emit = source.emit, t, count] {
+      for (uint64_t n = 0; n < count; n++) emit((uint64_t{t} << 32) | n);
+      running_--;
+    });
+  }
+}
+
+void Storm::Join() {
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+}
+
+Noise::Noise(void (*emit)(uint64_t), unsigned threads) {
+  for (unsigned t = 0; t < threads; t++) {
+    threads_.emplace_back([this, emit] {
+      for (uint64_t n = 1; !stop_; n++) emit(n);
+    });
+  }
+}
+
+Noise::~Noise() {
+  stop_ = true;
+  for (std::thread& thread : threads_) thread.join();
+}
+
+}  // namespace weft::kmod
