@@ -20,6 +20,8 @@ import sys
 import threading
 import time
 
+import whole_run
+
 TOP = pathlib.Path(__file__).resolve().parent.parent
 LOGS = TOP / "build" / "logs"
 CLUSTER_BUILD = ["./dev", "cluster", "build"]
@@ -179,6 +181,8 @@ def main(argv):
         if newer.returncode == 0:
             os.environ["WEFT_BABELTRACE2"] = newer.stdout.strip()
     LOGS.mkdir(parents=True, exist_ok=True)
+    is_whole = not (args.quick or args.long or args.parts)
+    had = whole_run.already_there() if is_whole else []
     start = time.monotonic()
     with cluster_build(any(part.name == "cluster" for part in lanes[2])):
         built = build_release(needed=lanes[0] or lanes[2])
@@ -194,8 +198,12 @@ def main(argv):
     for part in everything:
         print(f"{part.name:<8} {'ok' if part.passed else 'FAILED':<7} {part.seconds:>7.0f}  "
               f"{part.summary}")
-    print(f"{'all':<8} {'':<7} {time.monotonic() - start:>7.0f}")
-    return 0 if all(part.passed for part in everything) else 1
+    seconds = time.monotonic() - start
+    print(f"{'all':<8} {'':<7} {seconds:>7.0f}")
+    passed = all(part.passed for part in everything)
+    if is_whole and passed:
+        whole_run.write(seconds, had)
+    return 0 if passed else 1
 
 
 if __name__ == "__main__":

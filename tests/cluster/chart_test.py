@@ -4,12 +4,10 @@
 
 import unittest
 
-from weft_cluster import ClusterTest, PATIENCE, TOP, dev, kubectl
+from weft_cluster import ClusterTest, PARTS, PATIENCE, TOP, dev, kubectl
 
 CHART = TOP / "charts/weft"
 SYSTEM = "weft-system"
-WORKLOADS = ("deployment/weft-controller", "deployment/weft-webhook", "statefulset/weft-relay",
-             "daemonset/weft-agent")
 
 
 def helm(*words, **more):
@@ -21,7 +19,7 @@ class Chart(ClusterTest):
 
     def test_install_and_uninstall(self):
         helm("install", "weft", CHART, "--create-namespace")
-        for workload in WORKLOADS:
+        for workload in PARTS:
             done = kubectl("-n", SYSTEM, "rollout", "status", workload,
                            f"--timeout={PATIENCE:.0f}s", check=False)
             if done.returncode != 0:

@@ -8,13 +8,9 @@ import tempfile
 import time
 import unittest
 
-from weft_cluster import RESTRICTED, TOP, ClusterTest, client, dev, kubectl
+from weft_cluster import RESTRICTED, ClusterTest, client, get, install_weft, kubectl
 
 INJECT = {"weft.dev/inject": "enabled"}
-
-
-def get(namespace, kind, *names, **more):
-    return json.loads(kubectl("-n", namespace, "get", kind, *names, "-o", "json", **more).stdout)
 
 
 def trace(name, app, **spec):
@@ -38,10 +34,7 @@ class Control(ClusterTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        dev("cluster", "helm", "install", "weft", TOP / "charts/weft", "--namespace", "weft",
-            "--create-namespace", "--set", "relay.storage.persistent=false,image.pullPolicy=Never")
-        for name in ("weft-controller", "weft-webhook"):
-            kubectl("-n", "weft", "rollout", "status", f"deployment/{name}", "--timeout=120s")
+        install_weft("deployment/weft-controller", "deployment/weft-webhook")
 
     def injected_namespace(self, name):
         self.namespace(name, RESTRICTED | INJECT)

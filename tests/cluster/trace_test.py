@@ -5,15 +5,13 @@ shop (three replicas, in a namespace that enforces `restricted`) and a program m
 (in another namespace). What babeltrace2 reads is what the programs say they emitted, minus what was
 discarded; then weft goes away, and they run on."""
 
-import pathlib
 import re
-import struct
-import subprocess
 import unittest
 
-import settings
-from control_test import INJECT, get, trace
-from weft_cluster import RESTRICTED, RESTRICTED_CONTAINER, TOP, ClusterTest, dev, kubectl, pod
+from control_test import INJECT, trace
+from relay_files import discarded_in, events_in, relay_folder
+from weft_cluster import (RESTRICTED, RESTRICTED_CONTAINER, ClusterTest, dev, get, install_weft,
+                          kubectl, pod)
 
 ORDERS = 250_000  # of each shop: three events each, and a few
 SHOPS = 3
@@ -21,10 +19,6 @@ TENANT_EVENTS = 2_000_000  # of each of two threads in a round
 TENANT_ROUNDS = 2
 # Small buffers, so that something is discarded.
 SMALL = {"size": "16Ki", "count": 2}
-# Of a packet of LTTng's layout, little-endian: magic, UUID, stream, instance; begin, end, content and packet
-# size in bits, sequence, events discarded so far, CPU.
-PACKET = struct.Struct("<I16sIQ QQQQQQI")
-MAGIC = 0xC1FC1FC1
 
 
 def deployment(name, container, **spec):
@@ -47,44 +41,6 @@ def shop():
         "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}]}, replicas=SHOPS)
 
 
-def packets(file):
-    """(events discarded so far, sequence number) of each packet of a stream's file."""
-    data = file.read_bytes()
-    at = 0
-    while at < len(data):
-        fields = PACKET.unpack_from(data, at)
-        if fields[0] != MAGIC or fields[7] == 0:
-            raise AssertionError(f"{file}: no packet at {at}")
-        yield fields[9], fields[8]
-        at += fields[7] // 8
-
-
-def discarded_in(folder):
-    """Sum of what the streams below a folder say was discarded; their packets must be complete."""
-    total = 0
-    for file in pathlib.Path(folder).rglob("user_*"):
-        counts = list(packets(file))
-        if [number for _, number in counts] != list(range(len(counts))):
-            raise AssertionError(f"{file}: packets are missing")
-        total += counts[-1][0]
-    return total
-
-
-def events_in(folder):
-    """Event name -> how many babeltrace2 reads below a folder."""
-    counts = {}
-    pattern = re.compile(r"\b((?:shop|tenant):\w+):")
-    # On standard error it says what was discarded, for every packet.
-    with subprocess.Popen(["babeltrace2", "--no-delta", str(folder)], stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, text=True) as reader:
-        for line in reader.stdout:
-            name = pattern.search(line).group(1)
-            counts[name] = counts.get(name, 0) + 1
-    if reader.returncode != 0:
-        raise AssertionError(f"babeltrace2 {folder}: {reader.returncode}")
-    return counts
-
-
 def metric(text, name, namespace, name_of_trace):
     """Sum over all other labels."""
     labels = rf'{{[^}}]*namespace="{namespace}",[^}}]*trace="{name_of_trace}"[^}}]*}}'
@@ -97,11 +53,7 @@ class Traced(ClusterTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        dev("cluster", "helm", "install", "weft", TOP / "charts/weft", "--namespace", "weft",
-            "--create-namespace", "--set", "relay.storage.persistent=false,image.pullPolicy=Never")
-        for what in ("deployment/weft-controller", "deployment/weft-webhook",
-                     "statefulset/weft-relay", "daemonset/weft-agent"):
-            kubectl("-n", "weft", "rollout", "status", what, "--timeout=120s")
+        install_weft()
 
     def injected_namespace(self, name, labels):
         self.namespace(name, INJECT | labels)
@@ -117,11 +69,6 @@ class Traced(ClusterTest):
         name = self.part(component)["metadata"]["name"]
         return kubectl("get", "--raw",
                        f"/api/v1/namespaces/weft/pods/{name}:8080/proxy/metrics").stdout
-
-    def relay_folder(self):
-        uid = self.part("relay")["metadata"]["uid"]
-        return (settings.STATE / "node1/kubelet/pods" / uid /
-                "volumes/kubernetes.io~empty-dir/data")
 
     def pods_of(self, namespace, app):
         return [p for p in get(namespace, "pods", "-l", f"app={app}")["items"]
@@ -172,7 +119,7 @@ class Traced(ClusterTest):
 
     def assert_stored(self, namespace, name, emitted):
         """Each pod's CTF has what the pod says, minus what its streams say was discarded."""
-        folder = self.relay_folder() / namespace / name
+        folder = relay_folder() / namespace / name
         self.assertEqual({f.name for f in folder.iterdir()}, set(emitted))
         for one, count in emitted.items():
             names = events_in(folder / one)

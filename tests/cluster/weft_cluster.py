@@ -15,6 +15,8 @@ PATIENCE = float(os.environ.get("WEFT_PATIENCE", "240"))
 # "1": the cluster stays up after the tests, to be looked at.
 KEEP = os.environ.get("WEFT_KEEP_CLUSTER") == "1"
 
+PARTS = ("deployment/weft-controller", "deployment/weft-webhook", "statefulset/weft-relay",
+         "daemonset/weft-agent")
 RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
 # What the Pod Security level `restricted` asks of a container.
 RESTRICTED_CONTAINER = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]},
@@ -34,6 +36,19 @@ def dev(*words, check=True, text=None):
 
 def kubectl(*words, **more):
     return dev("cluster", "kubectl", *words, **more)
+
+
+def get(namespace, kind, *names, **more):
+    return json.loads(kubectl("-n", namespace, "get", kind, *names, "-o", "json", **more).stdout)
+
+
+def install_weft(*parts):
+    """By the chart, into the namespace weft, with a relay whose folder the machine sees. Waits for the
+    parts named, or for all."""
+    dev("cluster", "helm", "install", "weft", TOP / "charts/weft", "--namespace", "weft",
+        "--create-namespace", "--set", "relay.storage.persistent=false,image.pullPolicy=Never")
+    for part in parts or PARTS:
+        kubectl("-n", "weft", "rollout", "status", part, f"--timeout={PATIENCE:.0f}s")
 
 
 def pod(name, image, *, labels=None, node=None, command=None, args=None, mounts=None, **spec):

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the parts of bench/cluster use: the API server without a client's start, the relay's store seen
+from outside, the times of containers."""
+
+import contextlib
+import datetime
+import http.client
+import json
+import pathlib
+import socket
+import subprocess
+import sys
+import time
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / "tests/cluster"))
+import groups  # noqa: E402  (its folder is no package)
+import inside  # noqa: E402
+import settings  # noqa: E402
+from relay_files import has_events  # noqa: E402
+from weft_cluster import PATIENCE  # noqa: E402
+
+POLL = 0.002  # a fraction of what is measured
+
+
+def wait_for(what, why, pause=0.1):
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        if result := what():
+            return result
+        time.sleep(pause)
+    raise SystemExit(f"bench: {why}")
+
+
+class Api:
+    """The API server over a socket of this machine, by a `kubectl proxy` that is started once."""
+
+    def __init__(self, folder):
+        self.socket = str(pathlib.Path(folder) / "api.sock")
+        self.proxy = subprocess.Popen(
+            inside.command(["kubectl", "proxy", f"--unix-socket={self.socket}"]),
+            env=inside.environment(), stdout=subprocess.DEVNULL,
+            preexec_fn=lambda: groups.enter(settings.CLIENTS))
+        wait_for(pathlib.Path(self.socket).exists, "kubectl proxy does not start")
+
+    def close(self):
+        self.proxy.terminate()
+        self.proxy.wait()
+
+    def request(self, method, path, body=None):
+        """Status and the answer's object."""
+        connection = http.client.HTTPConnection("localhost", timeout=PATIENCE)
+        connection.sock = socket.socket(socket.AF_UNIX)
+        with contextlib.closing(connection):
+            connection.sock.connect(self.socket)
+            connection.request(method, path, body=None if body is None else json.dumps(body),
+                               headers={"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            return answer.status, json.loads(answer.read())
+
+    def create(self, path, body):
+        status, answer = self.request("POST", path, body)
+        if status != 201:
+            raise SystemExit(f"bench: POST {path}: {status} {answer.get('message')}")
+        return answer
+
+    def delete(self, path):
+        """And waits until it is gone."""
+        self.request("DELETE", path, {"gracePeriodSeconds": 0})
+        wait_for(lambda: self.request("GET", path)[0] == 404, f"{path} does not go", pause=0.02)
+
+
+def begins_in(store, namespace, trace):
+    """Waits until the relay's folder has an event of that Trace."""
+    wait_for(lambda: any(map(has_events, (store / namespace / trace).rglob("user_*"))),
+             f"no event of {namespace}/{trace} reaches the relay", pause=POLL)
+
+
+def first_output(namespace, name, uid):
+    """When the runtime got the first line that the container printed, in seconds since 1970: from its
+    log, which has the time of each line. kubectl would have it too, after asking the kubelet."""
+    log = settings.STATE / "node1/var-log/pods" / f"{namespace}_{name}_{uid}" / "main/0.log"
+    line = wait_for(lambda: log.exists() and log.read_text(encoding="utf-8"),
+                    f"{name} prints nothing", pause=0.01)
+    day, _, fraction = line.split()[0].partition(".")
+    whole = datetime.datetime.fromisoformat(day + "+00:00").timestamp()
+    return whole + float("0." + fraction.rstrip("Z"))

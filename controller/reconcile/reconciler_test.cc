@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// From plans to requests: their order, and what is not written. The real API server is in
+// tests/cluster/control_test.py.
+#include "controller/reconcile/reconciler.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "lib/kube/testing_transport.h"
+
+namespace weft::controller {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+const ObjectKey kTrace = {"shop", "t"};
+constexpr const char* kUid = "7e0d3c6e-6a1a-4d31-8f5c-2d3a5b7c9e10";
+
+Json Trace() {
+  return {{"apiVersion", "weft.dev/v1alpha1"},
+          {"kind", "Trace"},
+          {"metadata",
+           {{"name", "t"},
+            {"namespace", "shop"},
+            {"uid", kUid},
+            {"generation", 1},
+            {"resourceVersion", "5"}}},
+          {"spec",
+           {{"pods", {{"selector", {{"matchLabels", {{"app", "shop"}}}}}}},
+            {"user", {{"events", {{{"name", "shop:*"}}}}}}}}};
+}
+
+class Reconciling : public testing::Test {
+ protected:
+  Reconciling()
+      : world_(queue_),
+        client_(MakeTransport(), "weft-controller"),
+        reconciler_(client_, world_, {.name = "r", .control = "r:1", .data = "r:2"}, "pod") {
+    world_.Replace(World::kNodes, {{{"metadata", {{"name", "n1"}}}}});
+    world_.Replace(
+        World::kPods,
+        {{{"metadata", {{"name", "p"}, {"namespace", "shop"}, {"labels", {{"app", "shop"}}}}},
+          {"spec", {{"nodeName", "n1"}}}}});
+    world_.Replace(World::kTraces, {Trace()});
+  }
+
+  std::unique_ptr<kube::Transport> MakeTransport() {
+    auto transport =
+        std::make_unique<kube::testing::TestTransport>([this](const kube::HttpRequest& request) {
+          if (request.target.starts_with(refused_) && !refused_.empty())
+            return kube::testing::Reply(refusal_, {{"message", "no"}});
+          return kube::testing::Reply(200, Json::object());
+        });
+    api_ = transport.get();
+    return transport;
+  }
+
+  // Of one more Reconcile: "METHOD path".
+  std::vector<std::string> Requests() {
+    const size_t before = api_->requests().size();
+    result_ = reconciler_.Reconcile(kTrace);
+    std::vector<std::string> out;
+    const auto all = api_->requests();
+    for (size_t i = before; i < all.size(); ++i) {
+      std::string path = all[i].target.substr(0, all[i].target.find('?'));
+      constexpr std::string_view kGroup = "/apis/weft.dev/v1alpha1/namespaces/shop/";
+      if (path.starts_with(kGroup)) path = path.substr(kGroup.size());
+      out.push_back(all[i].method + " " + path);
+    }
+    return out;
+  }
+
+  // The session as the API server has it after what was applied, with an agent's status.
+  void AgentSays(const char* condition, int recorded) {
+    Json session;
+    for (const kube::HttpRequest& request : api_->requests()) {
+      if (request.target.contains("/tracesessions/")) session = Json::parse(request.body);
+    }
+    session["metadata"]["namespace"] = "shop";
+    session["metadata"]["generation"] = 1;
+    session["status"] = {{"observedGeneration", 1},
+                         {"phase", "Recording"},
+                         {"pods", {{"matched", 1}, {"traced", 1}}},
+                         {"events", {{"recorded", recorded}, {"delivered", recorded}}},
+                         {"conditions",
+                          {{{"type", condition},
+                            {"status", "True"},
+                            {"reason", "x"},
+                            {"message", ""},
+                            {"lastTransitionTime", "2026-11-21T10:00:00Z"}}}}};
+    world_.Replace(World::kSessions, {session});
+  }
+
+  std::string refused_;
+  int refusal_ = 500;
+  WorkQueue queue_;
+  World world_;
+  kube::testing::TestTransport* api_ = nullptr;
+  kube::Client client_;
+  Reconciler reconciler_;
+  Result<std::optional<std::chrono::milliseconds>> result_;
+};
+
+const std::string kSession = "PATCH tracesessions/" + api::SessionName("t", "n1");
+const std::string kStatus = "PATCH traces/t/status";
+const std::string kEvent = "POST /apis/events.k8s.io/v1/namespaces/shop/events";
+
+TEST_F(Reconciling, TheFinalizerIsThereBeforeAnySession) {
+  EXPECT_THAT(Requests(), ElementsAre("PATCH traces/t", kSession, kStatus));
+  EXPECT_TRUE(result_);
+}
+
+TEST_F(Reconciling, WhatFailsHalfWayIsDoneAgainFromThere) {
+  refused_ = "/apis/weft.dev/v1alpha1/namespaces/shop/tracesessions/";
+  EXPECT_THAT(Requests(), ElementsAre("PATCH traces/t", kSession));
+  EXPECT_FALSE(result_);
+  refused_.clear();
+  EXPECT_THAT(Requests(), ElementsAre("PATCH traces/t", kSession, kStatus));
+  EXPECT_TRUE(result_);
+}
+
+TEST_F(Reconciling, ATraceThatWentMeanwhileIsNoError) {
+  refused_ = "/apis/weft.dev/v1alpha1/namespaces/shop/traces/";
+  refusal_ = 404;
+  EXPECT_THAT(Requests(), ElementsAre("PATCH traces/t"));
+  ASSERT_TRUE(result_);
+  EXPECT_EQ(*result_, std::nullopt);
+  world_.Replace(World::kTraces, {});
+  EXPECT_THAT(Requests(), IsEmpty());
+  EXPECT_TRUE(result_);
+}
+
+TEST_F(Reconciling, CountsAloneWaitForTheirInterval) {
+  Requests();
+  Json trace = Trace();
+  trace["metadata"]["finalizers"] = {kFinalizer};
+  world_.Replace(World::kTraces, {trace});
+  AgentSays("Ready", 0);
+  EXPECT_THAT(Requests(), ElementsAre(kStatus, kEvent));
+  AgentSays("Ready", 100);
+  EXPECT_THAT(Requests(), IsEmpty());
+  ASSERT_TRUE(result_ && *result_) << "it is to be looked at again";
+  EXPECT_LE(**result_, kCountsInterval);
+}
+
+TEST_F(Reconciling, TheFinalizerGoesLast) {
+  Requests();
+  Json trace = Trace();
+  trace["metadata"]["finalizers"] = {"other", kFinalizer};
+  trace["metadata"]["deletionTimestamp"] = kube::FormatTime(std::chrono::system_clock::now());
+  world_.Replace(World::kTraces, {trace});
+  AgentSays("Ready", 1);
+  EXPECT_THAT(Requests(), ElementsAre(kSession, kStatus));
+  AgentSays("Drained", 1);
+  EXPECT_THAT(Requests(), ElementsAre(kStatus, kEvent, "PATCH traces/t"));
+  EXPECT_EQ(Json::parse(api_->requests().back().body)["metadata"]["finalizers"],
+            Json::array({"other"}));
+}
+
+}  // namespace
+}  // namespace weft::controller

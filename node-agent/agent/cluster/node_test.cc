@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// An agent on a node: the test is API server, kubelet, keeper and consumer around it. News come in any
+// order; what is done about them is seen in files, in messages and in the statuses that are written.
+#include "node-agent/agent/cluster/node.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+
+#include "lib/ipc/channel.h"
+#include "lib/kube/testing_transport.h"
+
+namespace weft::agent {
+namespace {
+
+namespace fs = std::filesystem;
+using kube::Json;
+using testing::HasSubstr;
+using namespace std::chrono_literals;
+
+constexpr const char* kPods = "/api/v1/pods";
+constexpr const char* kSessions = "/apis/weft.dev/v1alpha1/tracesessions";
+const std::string kUid = "1b4e28ba-2fa1-11d2-883f-0016d3cca427";
+
+// Longer than anything takes: only a failure waits for it.
+constexpr auto kPatience = 60s;
+
+Json PodObject(const char* phase = "Running") {
+  return {
+      {"metadata",
+       {{"uid", kUid}, {"namespace", "shop"}, {"name", "shop-0"}, {"labels", {{"app", "shop"}}}}},
+      {"spec",
+       {{"nodeName", "n1"},
+        {"volumes", {{{"name", "weft"}, {"configMap", {{"name", "weft-lib-0a1b"}}}}}},
+        {"containers",
+         {{{"name", "main"}, {"volumeMounts", {{{"name", "weft"}, {"mountPath", "/weft"}}}}}}}}},
+      {"status", {{"phase", phase}}}};
+}
+
+Json SessionObject(const char* app, const char* state = "Active") {
+  return {{"apiVersion", "weft.dev/v1alpha1"},
+          {"kind", "TraceSession"},
+          {"metadata", {{"name", "t-1"}, {"namespace", "shop"}, {"uid", "s"}, {"generation", 1}}},
+          {"spec",
+           {{"nodeName", "n1"},
+            {"traceName", "t"},
+            {"traceUid", "7e0d3c6e-6a1a-4d31-8f5c-2d3a5b7c9e10"},
+            {"traceGeneration", 1},
+            {"state", state},
+            {"relay", {{"name", "r"}, {"control", "r:1"}, {"data", "r:2"}}},
+            {"record",
+             {{"pods", {{"selector", {{"matchLabels", {{"app", app}}}}}}},
+              {"user", {{"events", {{{"name", "shop:*"}}}}}}}}}}};
+}
+
+class NodeTest : public testing::Test {
+ protected:
+  NodeTest() {
+    char name[] = "/tmp/weft-node-test-XXXXXX";
+    EXPECT_NE(mkdtemp(name), nullptr);
+    folder_ = name;
+    fs::create_directories(folder_ / "sessions");
+    auto transport =
+        std::make_unique<kube::testing::TestTransport>([](const kube::HttpRequest& request) {
+          const Json list = {{"items", Json::array()}, {"metadata", {{"resourceVersion", "1"}}}};
+          return kube::testing::Reply(200, request.method == "GET" ? list : Json::object());
+        });
+    api_ = transport.get();
+    client_ = std::make_unique<kube::Client>(std::move(transport), "weft-agent");
+    auto pair = ipc::Channel::MakePair();
+    EXPECT_TRUE(pair);
+    keeper_ = ipc::Channel(std::move(pair->first));
+    agent_ = std::thread([this, end = std::move(pair->second)]() mutable { Run(std::move(end)); });
+    EXPECT_TRUE(keeper_.Send(ipc::KeptComplete{}));
+  }
+  ~NodeTest() override {
+    keeper_.Close();  // ends the agent
+    agent_.join();
+    fs::remove_all(folder_);
+  }
+
+  void Run(UniqueFd keeper) {
+    auto loop = ipc::Loop::Make();
+    ASSERT_TRUE(loop);
+    Agent agent(*loop, folder_ / "sessions", ipc::Channel(std::move(keeper)));
+    Node node(agent, *client_, "n1", folder_ / "kubelet");
+    ASSERT_TRUE(agent.Start(node));
+    EXPECT_TRUE(loop->Run());
+  }
+
+  // Reads what the agent says until `done`.
+  template <typename Done>
+  bool Until(const Done& done) {
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    while (!done()) {
+      if (std::chrono::steady_clock::now() > deadline) return false;
+      if (auto message = keeper_.Wait(10ms)) said_.push_back(std::move(*message));
+      if (!consumer_.valid()) continue;
+      if (auto message = consumer_.Wait(10ms)) told_.push_back(std::move(*message));
+    }
+    return true;
+  }
+
+  // The last message of a kind, to keeper or consumer.
+  template <typename Message>
+  static Message* Last(std::vector<ipc::Message>& messages) {
+    const auto is = [](const ipc::Message& m) { return std::holds_alternative<Message>(m); };
+    const auto found = std::find_if(messages.rbegin(), messages.rend(), is);
+    return found == messages.rend() ? nullptr : &std::get<Message>(*found);
+  }
+
+  // What was last written about the session.
+  Json SessionStatus() {
+    Json status = Json::object();
+    for (const kube::HttpRequest& request : api_->requests()) {
+      if (request.method == "PATCH" && request.target.contains("/tracesessions/t-1/status"))
+        status = Json::parse(request.body)["status"];
+    }
+    return status;
+  }
+  bool SaysPhase(const char* phase) {
+    return Until([&] { return SessionStatus().value("phase", "") == phase; });
+  }
+
+  // As the kubelet does.
+  fs::path MakeVolume() {
+    const fs::path volume =
+        folder_ / "kubelet/pods" / kUid / "volumes/kubernetes.io~configmap/weft";
+    fs::create_directories(volume);
+    return volume;
+  }
+
+  // As the keeper and a new consumer do.
+  void ConnectConsumer() {
+    auto pair = ipc::Channel::MakePair();
+    ASSERT_TRUE(pair);
+    consumer_ = ipc::Channel(std::move(pair->first));
+    ASSERT_TRUE(keeper_.Send(ipc::Connect{"shop", std::move(pair->second)}));
+    ASSERT_TRUE(consumer_.Send(ipc::Hello{.pid = getpid()}));
+  }
+
+  fs::path folder_;
+  kube::testing::TestTransport* api_ = nullptr;
+  std::unique_ptr<kube::Client> client_;
+  ipc::Channel keeper_, consumer_;
+  std::vector<ipc::Message> said_, told_;  // to the keeper, to the consumer
+  std::thread agent_;                      // last: it uses the others
+};
+
+TEST_F(NodeTest, FromASessionToItsEnd) {
+  api_->Put(kSessions, "ADDED", SessionObject("shop"));
+  ASSERT_TRUE(SaysPhase("Recording")) << "no pod of this node is meant yet";
+  api_->Put(kPods, "ADDED", PodObject("Pending"));
+  ASSERT_TRUE(SaysPhase("Pending"));
+  EXPECT_EQ(SessionStatus()["pods"]["skipped"][0]["reason"], "VolumeNotReady");
+
+  const fs::path volume = MakeVolume();
+  ASSERT_TRUE(Until([&] { return Last<ipc::StartConsumer>(said_) != nullptr; }));
+  EXPECT_EQ(Last<ipc::StartConsumer>(said_)->name, "shop");
+  EXPECT_TRUE(fs::exists(volume / "main.ctl"));
+  EXPECT_TRUE(fs::is_socket(volume / "agent.sock"));
+  EXPECT_EQ(Last<ipc::ListenDoorbell>(said_)->name, kUid);
+
+  ConnectConsumer();
+  ASSERT_TRUE(Until([&] { return Last<ipc::ChannelDefinition>(told_) != nullptr; }));
+  const uint64_t id = Last<ipc::ChannelDefinition>(told_)->id;
+  EXPECT_EQ(Last<ipc::ChannelDefinition>(told_)->pod, "shop-0");
+  ASSERT_TRUE(consumer_.Send(ipc::ChannelReady{.channel_id = id}));
+  ASSERT_TRUE(SaysPhase("Recording"));
+  EXPECT_EQ(SessionStatus()["pods"]["traced"], 1);
+
+  api_->Put(kSessions, "MODIFIED", SessionObject("shop", "Draining"));
+  ASSERT_TRUE(Until([&] { return Last<ipc::Sync>(said_) != nullptr; }));
+  ASSERT_TRUE(keeper_.Send(ipc::Synced{Last<ipc::Sync>(said_)->number}));
+  ASSERT_TRUE(Until([&] { return Last<ipc::StopChannel>(told_) != nullptr; }));
+  EXPECT_EQ(Last<ipc::StopChannel>(told_)->channel_id, id);
+  EXPECT_EQ(SessionStatus()["phase"], "Draining");
+  ASSERT_TRUE(consumer_.Send(ipc::Drained{id, {.recorded = 7, .delivered = 7}}));
+  ASSERT_TRUE(SaysPhase("Completed"));
+  EXPECT_EQ(SessionStatus()["events"]["delivered"], 7);
+
+  api_->Put(kSessions, "DELETED", SessionObject("shop", "Draining"));
+  ASSERT_TRUE(Until([&] { return Last<ipc::StopConsumer>(said_) != nullptr; }));
+  EXPECT_TRUE(fs::is_empty(folder_ / "sessions"));
+  EXPECT_TRUE(fs::exists(volume / "main.ctl")) << "the pod is still there";
+}
+
+TEST_F(NodeTest, APodOfAnotherLabelIsLeftAlone) {
+  const fs::path volume = MakeVolume();
+  api_->Put(kPods, "ADDED", PodObject());
+  api_->Put(kSessions, "ADDED", SessionObject("other"));
+  ASSERT_TRUE(SaysPhase("Recording"));
+  ASSERT_TRUE(Until([&] { return fs::is_socket(volume / "agent.sock"); }));
+  EXPECT_FALSE(SessionStatus().contains("pods")) << "0, which is not written";
+  EXPECT_EQ(Last<ipc::StartConsumer>(said_), nullptr);
+}
+
+TEST_F(NodeTest, AnotherNodesSessionIsNoneOfOurs) {
+  Json foreign = SessionObject("shop");
+  foreign["spec"]["nodeName"] = "n2";
+  api_->Put(kSessions, "ADDED", foreign);
+  Json own = SessionObject("shop");
+  own["metadata"]["uid"] = "own";
+  api_->Put(kSessions, "ADDED", own);
+  ASSERT_TRUE(SaysPhase("Recording"));
+  EXPECT_FALSE(fs::exists(folder_ / "sessions/s.json"));
+  EXPECT_TRUE(fs::exists(folder_ / "sessions/own.json"));
+}
+
+TEST_F(NodeTest, WhatCannotBeDoneIsSaidAndMendedByABetterOrder) {
+  Json wrong = SessionObject("shop");
+  wrong["spec"]["relay"]["data"] = "other:2";
+  api_->Put(kSessions, "ADDED", wrong);
+  ASSERT_TRUE(SaysPhase("Failed"));
+  EXPECT_THAT(SessionStatus()["conditions"][0]["message"].get<std::string>(),
+              HasSubstr("different hosts"));
+  api_->Put(kSessions, "MODIFIED", SessionObject("shop"));
+  EXPECT_TRUE(SaysPhase("Recording"));
+}
+
+}  // namespace
+}  // namespace weft::agent

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the agent takes from a pod as the API server has it.
+#include "node-agent/agent/cluster/pod.h"
+
+#include <gtest/gtest.h>
+
+namespace weft::agent {
+namespace {
+
+using kube::Json;
+
+const Json kMount = {{"name", "weft"}, {"mountPath", "/weft"}};
+
+Json Pod() {
+  return {{"metadata",
+           {{"uid", "u"}, {"namespace", "shop"}, {"name", "p"}, {"labels", {{"app", "shop"}}}}},
+          {"spec",
+           {{"volumes", {{{"name", "weft"}, {"configMap", {{"name", "weft-lib-0a1b"}}}}}},
+            {"containers",
+             {{{"name", "main"}, {"volumeMounts", {kMount}}},
+              {{"name", "proxy"}},
+              {{"name", "other"},
+               {"volumeMounts", {{{"name", "weft"}, {"mountPath", "/elsewhere"}}}}}}},
+            {"initContainers", {{{"name", "first"}, {"volumeMounts", {kMount}}}}}}},
+          {"status",
+           {{"phase", "Running"},
+            {"containerStatuses",
+             {{{"name", "main"}, {"containerID", "containerd://aa"}},
+              {{"name", "proxy"}, {"containerID", ""}}}},
+            {"initContainerStatuses", {{{"name", "first"}, {"containerID", "cri-o://bb"}}}}}}};
+}
+
+TEST(ReadPod, ContainersWithTheLibraryAndTheirIds) {
+  const PodFacts facts = ReadPod(Pod());
+  EXPECT_EQ(facts.uid, "u");
+  EXPECT_EQ(facts.name_space, "shop");
+  EXPECT_EQ(facts.name, "p");
+  EXPECT_EQ(facts.labels.at("app"), "shop");
+  EXPECT_EQ(facts.containers, (std::vector<std::string>{"main", "first"}));
+  EXPECT_EQ(facts.ids, (std::map<std::string, std::string>{{"aa", "main"}, {"bb", "first"}}));
+  EXPECT_FALSE(facts.is_over);
+  EXPECT_EQ(ContainerKey(facts.uid, "main"), "u/main");
+}
+
+TEST(ReadPod, AVolumeOfThatNameAloneIsNotOurs) {
+  Json pod = Pod();
+  pod["spec"]["volumes"][0]["configMap"]["name"] = "settings";
+  EXPECT_TRUE(ReadPod(pod).containers.empty());
+  pod["spec"]["volumes"][0] = {{"name", "weft"}, {"emptyDir", Json::object()}};
+  EXPECT_TRUE(ReadPod(pod).containers.empty());
+}
+
+TEST(ReadPod, IsOverWhenAllOfItEnded) {
+  Json pod = Pod();
+  for (const char* phase : {"Succeeded", "Failed"}) {
+    pod["status"]["phase"] = phase;
+    EXPECT_TRUE(ReadPod(pod).is_over);
+  }
+}
+
+TEST(ReadPod, TakesAnyJson) {
+  EXPECT_EQ(ReadPod(Json::object()), PodFacts());
+  Json pod = Pod();
+  pod["spec"]["containers"] = "none";
+  pod["spec"]["initContainers"] = Json::array({1, nullptr, Json::array()});
+  pod["status"]["containerStatuses"] = {{"name", "main"}};
+  pod["status"]["initContainerStatuses"] = Json::array({{{"containerID", 7}}});
+  const PodFacts facts = ReadPod(pod);
+  EXPECT_TRUE(facts.containers.empty());
+  EXPECT_TRUE(facts.ids.empty());
+}
+
+}  // namespace
+}  // namespace weft::agent

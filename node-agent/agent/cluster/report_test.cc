@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a node says of a session.
+#include "node-agent/agent/cluster/report.h"
+
+#include <gtest/gtest.h>
+
+#include "node-agent/agent/session.h"
+
+namespace weft::agent {
+namespace {
+
+const kube::WallTime kNow{std::chrono::seconds(1'800'000'000)};
+const kube::WallTime kLater = kNow + std::chrono::seconds(5);
+
+class Report : public testing::Test {
+ protected:
+  Report() : session_(Make()) {}
+
+  static Session Make() {
+    api::TraceSession order;
+    order.metadata = {.name = "t-1", .name_space = "shop", .uid = "u", .generation = 3};
+    order.spec.trace_name = "t";
+    order.spec.relay = {.name = "r", .control = "r:1", .data = "r:2"};
+    order.spec.record.user.events = {{.name = "shop:*"}};
+    return std::move(*Session::FromOrder(std::move(order)));
+  }
+
+  SessionChannel& AddChannel(const std::string& pod, const std::string& container) {
+    return session_.AddChannel({pod + "/" + container, "shop", pod, pod, container});
+  }
+  void TurnOn() {
+    for (SessionChannel& channel : session_.channels) {
+      channel.phase = ChannelPhase::kOn;
+      channel.ready = true;
+    }
+  }
+  const api::Condition* Ready(const api::SessionStatus& status) {
+    return api::FindCondition(status.conditions, api::kConditionReady);
+  }
+
+  Session session_;
+  SelectedPods pods_;
+};
+
+TEST_F(Report, ReadyWhenEveryContainerOfEveryPodIsReady) {
+  pods_ = {.reachable = {{"a", true}, {"b", true}}, .names = {}};
+  AddChannel("a", "main");
+  AddChannel("a", "proxy");
+  AddChannel("b", "main");
+  api::SessionStatus status = MakeStatus(session_, pods_, kNow);
+  EXPECT_EQ(status.observed_generation, 3);
+  EXPECT_EQ(status.phase, api::Phase::kPending);
+  EXPECT_EQ(status.pods.matched, 2);
+  EXPECT_EQ(status.pods.traced, 0);
+  EXPECT_EQ(Ready(status)->reason, "WaitingForRelay");
+
+  TurnOn();
+  session_.channels[1].ready = false;
+  status = MakeStatus(session_, pods_, kNow);
+  EXPECT_EQ(status.pods.traced, 1);
+  EXPECT_EQ(Ready(status)->status, api::ConditionStatus::kFalse);
+
+  TurnOn();
+  status = MakeStatus(session_, pods_, kNow);
+  EXPECT_EQ(status.pods.traced, 2);
+  EXPECT_EQ(status.phase, api::Phase::kRecording);
+  EXPECT_EQ(Ready(status)->status, api::ConditionStatus::kTrue);
+}
+
+TEST_F(Report, APodWithoutItsVolumeIsNamed) {
+  pods_ = {.reachable = {{"a", false}}, .names = {{"a", "shop-0"}}};
+  const api::SessionStatus status = MakeStatus(session_, pods_, kNow);
+  EXPECT_EQ(status.phase, api::Phase::kPending);
+  ASSERT_EQ(status.pods.skipped.size(), 1u);
+  EXPECT_EQ(status.pods.skipped[0].reason, "VolumeNotReady");
+  EXPECT_EQ(status.pods.skipped[0].names, std::vector<std::string>{"shop-0"});
+}
+
+TEST_F(Report, PausedIsReadyAndSaysSo) {
+  session_.order->spec.record.paused = true;
+  const api::SessionStatus status = MakeStatus(session_, pods_, kNow);
+  EXPECT_EQ(status.phase, api::Phase::kPaused);
+  EXPECT_EQ(Ready(status)->reason, "Paused");
+}
+
+TEST_F(Report, CountsAreNamedByStageAndReason) {
+  ipc::ChannelCounts& counts = AddChannel("a", "main").reported;
+  counts.recorded = 10;
+  counts.delivered = 6;
+  counts.overwritten = 1;
+  counts.discarded = {{"full", 4}, {"memory", 0}};
+  counts.lost = {{"relay/unreachable", 3}};
+  const api::EventCounts events = MakeStatus(session_, pods_, kNow).events;
+  EXPECT_EQ(events.recorded, 10);
+  EXPECT_EQ(events.delivered, 6);
+  EXPECT_EQ(events.overwritten, 1);
+  EXPECT_EQ(events.discarded, 4);
+  EXPECT_EQ(events.lost, 3);
+  EXPECT_EQ(events.missing, 7);
+  EXPECT_EQ(events.reasons,
+            (std::vector<api::EventLoss>{
+                {"ring", "full", 4}, {"ring", "overwritten", 1}, {"relay", "unreachable", 3}}));
+}
+
+TEST_F(Report, DrainingEndsWithTheLastChannel) {
+  pods_ = {.reachable = {{"a", true}}, .names = {}};
+  AddChannel("a", "main");
+  TurnOn();
+  session_.order->spec.state = api::SessionState::kDraining;
+  api::SessionStatus status = MakeStatus(session_, pods_, kNow);
+  EXPECT_EQ(status.phase, api::Phase::kDraining);
+  EXPECT_FALSE(api::IsTrue(status.conditions, api::kConditionDrained));
+  EXPECT_FALSE(IsDrained(session_));
+  session_.channels[0].phase = ChannelPhase::kDrained;
+  status = MakeStatus(session_, pods_, kNow);
+  EXPECT_EQ(status.phase, api::Phase::kCompleted);
+  EXPECT_TRUE(api::IsTrue(status.conditions, api::kConditionDrained));
+  EXPECT_TRUE(IsDrained(session_));
+}
+
+TEST_F(Report, AConditionKeepsItsTimeAndTimesAreNoNews) {
+  const api::SessionStatus first = MakeStatus(session_, pods_, kNow);
+  const api::SessionStatus unaware = MakeStatus(session_, pods_, kLater);
+  EXPECT_NE(Ready(first)->last_transition_time, Ready(unaware)->last_transition_time);
+  EXPECT_FALSE(DiffersBeyondCounts(first, unaware));
+  session_.order->status = first;
+  const api::SessionStatus second = MakeStatus(session_, pods_, kLater);
+  EXPECT_EQ(second, first);
+}
+
+TEST_F(Report, CountsAloneAreNoReasonToWrite) {
+  const api::SessionStatus before = MakeStatus(session_, pods_, kNow);
+  AddChannel("a", "main").reported.recorded = 5;
+  api::SessionStatus after = MakeStatus(session_, pods_, kNow);
+  EXPECT_FALSE(after == before);
+  EXPECT_FALSE(DiffersBeyondCounts(before, after));
+  after.pods.matched = 1;
+  EXPECT_TRUE(DiffersBeyondCounts(before, after));
+}
+
+TEST_F(Report, WhatCannotBeDoneIsFailedAndStillDrains) {
+  api::TraceSession order = *session_.order;
+  const api::SessionStatus failed = MakeFailedStatus(order, "no such context", kNow);
+  EXPECT_EQ(failed.phase, api::Phase::kFailed);
+  EXPECT_EQ(Ready(failed)->reason, "NotPossible");
+  EXPECT_EQ(Ready(failed)->message, "no such context");
+  order.spec.state = api::SessionState::kDraining;
+  const api::SessionStatus over = MakeFailedStatus(order, "no such context", kNow);
+  EXPECT_TRUE(api::IsTrue(over.conditions, api::kConditionDrained));
+}
+
+}  // namespace
+}  // namespace weft::agent

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sessions of a cluster: from a TraceSession to channels, and what a newer version of it changes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "node-agent/agent/session.h"
+
+namespace weft::agent {
+namespace {
+
+using testing::HasSubstr;
+
+api::TraceSession Order() {
+  api::TraceSession order;
+  order.metadata = {.name = "t-1", .name_space = "shop", .uid = "u"};
+  order.spec.node_name = "n1";
+  order.spec.trace_name = "t";
+  order.spec.relay = {
+      .name = "weft-relay-0", .control = "relay.svc:4460", .data = "relay.svc:4461"};
+  order.spec.record.user.events = {{.name = "shop:*"}};
+  return order;
+}
+
+Session FromOrder(const api::TraceSession& order) {
+  auto session = Session::FromOrder(order);
+  EXPECT_TRUE(session) << session.error().message;
+  return std::move(*session);
+}
+
+std::string Refusal(const api::TraceSession& order) {
+  const auto session = Session::FromOrder(order);
+  return session ? "" : session.error().message;
+}
+
+const Session::Container kMain = {"pod/main", "shop", "shop-0", "pod", "main"};
+
+TEST(Order, AChannelSaysWhoseItIs) {
+  Session session = FromOrder(Order());
+  EXPECT_TRUE(session.channels.empty());
+  const SessionChannel& channel = session.AddChannel(kMain);
+  EXPECT_EQ(channel.container, "pod/main");
+  EXPECT_EQ(channel.consumer, "shop");
+  EXPECT_EQ(channel.phase, ChannelPhase::kDefined);
+  const ipc::ChannelDefinition& definition = channel.definition;
+  EXPECT_EQ(definition.node, "n1");
+  EXPECT_EQ(definition.kubernetes_namespace, "shop");
+  EXPECT_EQ(definition.pod, "shop-0");
+  EXPECT_EQ(definition.pod_uid, "pod");
+  EXPECT_EQ(definition.container, "main");
+  EXPECT_EQ(definition.relay.host, "relay.svc");
+  EXPECT_EQ(definition.relay.control_port, 4460);
+  EXPECT_EQ(definition.relay.data_port, 4461);
+  EXPECT_EQ(definition.id, channel.spec.id);
+  const uint64_t id = definition.id;
+  const ipc::Uuid uuid = definition.trace_uuid;
+  const SessionChannel& other = session.AddChannel({"pod/b", "shop", "shop-0", "pod", "b"});
+  EXPECT_NE(other.definition.id, id);
+  EXPECT_NE(other.definition.trace_uuid, uuid);
+}
+
+TEST(Order, ARelayIsAHostWithTwoPorts) {
+  api::TraceSession order = Order();
+  order.spec.relay.control = "[fd00::1]:4460";
+  order.spec.relay.data = "[fd00::1]:4461";
+  EXPECT_EQ(FromOrder(order).relay.host, "fd00::1");
+  order.spec.relay.data = "[fd00::2]:4461";
+  EXPECT_THAT(Refusal(order), HasSubstr("different hosts"));
+  for (const char* wrong : {"", "host", ":1", "host:", "host:0", "host:65536", "host:1x"}) {
+    order.spec.relay.control = wrong;
+    EXPECT_THAT(Refusal(order), HasSubstr("not host:port")) << wrong;
+  }
+}
+
+TEST(Order, WhatCannotBeRecordedIsRefusedWithTheReason) {
+  api::TraceSession order = Order();
+  order.spec.record.user.events[0].filter = "a ==";
+  EXPECT_THAT(Refusal(order), HasSubstr("filter"));
+}
+
+TEST(Order, ANewerVersionChangesTheChannelsThatAreThere) {
+  Session session = FromOrder(Order());
+  const uint64_t id = session.AddChannel(kMain).definition.id;
+  session.channels[0].phase = ChannelPhase::kOn;
+  EXPECT_EQ(session.Published("pod/main").size(), 1u);
+  EXPECT_TRUE(session.Published("pod/other").empty());
+
+  api::TraceSession newer = Order();
+  newer.spec.record.paused = true;
+  EXPECT_TRUE(session.Change(FromOrder(newer)));
+  EXPECT_TRUE(session.Published("pod/main").empty());
+  newer.spec.record.paused = false;
+  newer.spec.record.user.events = {{.name = "a:*"}, {.name = "b:*"}};
+  EXPECT_TRUE(session.Change(FromOrder(newer)));
+  const auto published = session.Published("pod/main");
+  ASSERT_EQ(published.size(), 1u);
+  EXPECT_EQ(published[0].id, id);
+  EXPECT_EQ(published[0].rules.size(), 2u);
+}
+
+TEST(Order, AnotherLayoutOrRelayNeedsNewChannels) {
+  const auto fits = [](const std::function<void(api::SessionSpec&)>& change) {
+    Session session = FromOrder(Order());
+    api::TraceSession newer = Order();
+    change(newer.spec);
+    return session.Change(FromOrder(newer));
+  };
+  EXPECT_TRUE(fits([](api::SessionSpec& spec) { spec.deadline = "2026-11-21T10:00:00Z"; }));
+  EXPECT_FALSE(fits([](api::SessionSpec& spec) { spec.record.buffer.count = 8; }));
+  EXPECT_FALSE(
+      fits([](api::SessionSpec& spec) { spec.record.buffer.mode = api::BufferMode::kOverwrite; }));
+  EXPECT_FALSE(fits([](api::SessionSpec& spec) {
+    spec.relay.control = "other:4460";
+    spec.relay.data = "other:4461";
+  }));
+}
+
+TEST(Order, DrainedChannelsLeaveTheirCounts) {
+  Session session = FromOrder(Order());
+  SessionChannel& channel = session.AddChannel(kMain);
+  channel.reported.recorded = 7;
+  channel.reported.discarded["full"] = 2;
+  channel.own.lost["agent/late_ring"] = 1;
+  session.RetireDrained();
+  EXPECT_EQ(session.channels.size(), 1u);
+  session.channels[0].phase = ChannelPhase::kDrained;
+  session.RetireDrained();
+  EXPECT_TRUE(session.channels.empty());
+  EXPECT_EQ(session.retired_ids.size(), 1u);
+  session.AddChannel(kMain).reported.recorded = 3;
+  const ipc::ChannelCounts counts = session.Counts();
+  EXPECT_EQ(counts.recorded, 10u);
+  EXPECT_EQ(counts.discarded.at("full"), 2u);
+  EXPECT_EQ(counts.lost.at("agent/late_ring"), 1u);
+}
+
+}  // namespace
+}  // namespace weft::agent

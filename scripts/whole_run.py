@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A record of the last `./dev test` of all parts that passed: how long it took, and what was there already
+when it began. bench/cluster reads it, since that run is too long to be repeated for a number."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+RECORD = TOP / "build/logs/whole-run.json"
+PRESETS = ("release", "asan", "tsan", "fuzz")
+sys.path.insert(0, str(TOP / "tests/cluster"))
+import programs  # noqa: E402  (its folder is no package)
+
+
+def output(*command):
+    return subprocess.run(command, cwd=TOP, check=True, capture_output=True, text=True).stdout
+
+
+def compiled_before():
+    """Files in the compiler's cache."""
+    if not shutil.which("ccache"):
+        return 0
+    return int(re.search(r"^files_in_cache\t(\d+)$", output("ccache", "--print-stats"), re.M).group(1))
+
+
+def already_there():
+    """What a run from nothing would have to make, in words."""
+    go_cache = pathlib.Path(os.environ.get("GOCACHE") or pathlib.Path.home() / ".cache/go-build")
+    there = {"build folders": any((TOP / "build" / name).exists() for name in PRESETS),
+             "a compiler's cache": compiled_before() > 0,
+             "the cluster's programs": programs.folder().is_dir(),
+             "Go's build cache": go_cache.is_dir() and any(go_cache.iterdir())}
+    return [what for what, is_there in there.items() if is_there]
+
+
+def write(seconds, had):
+    RECORD.write_text(json.dumps({
+        "seconds": round(seconds), "had": had, "commit": output("git", "rev-parse", "HEAD").strip(),
+        "ended": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}) + "\n", encoding="utf-8")
+
+
+def read():
+    """The record, or None."""
+    return json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else None

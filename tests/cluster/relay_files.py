@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is in the relay's folders, read without weft: packets' headers, and events by babeltrace2."""
+
+import pathlib
+import re
+import struct
+import subprocess
+import typing
+
+import settings
+from weft_cluster import get
+
+# Of a packet of LTTng's layout, little-endian: magic, UUID, stream, instance; begin, end, content and packet
+# size in bits, sequence, events discarded so far, CPU.
+PACKET = struct.Struct("<I16sIQ QQQQQQI")
+MAGIC = 0xC1FC1FC1
+
+
+def relay_folder():
+    """Of the relay's pod, whose volume is a folder of this machine."""
+    pod = get("weft", "pod", "weft-relay-0")
+    return (settings.STATE / "node1/kubelet/pods" / pod["metadata"]["uid"] /
+            "volumes/kubernetes.io~empty-dir/data")
+
+
+class Packet(typing.NamedTuple):
+    number: int
+    discarded: int  # events of the stream so far
+    has_events: bool
+    end: int        # its place in the file behind it
+
+
+def packets(file):
+    """Of a stream's file. Where it grows there may be a part of one behind the last."""
+    data = file.read_bytes()
+    at = 0
+    while at + PACKET.size <= len(data):
+        fields = PACKET.unpack_from(data, at)
+        if fields[0] != MAGIC or fields[7] == 0:
+            raise AssertionError(f"{file}: no packet at {at}")
+        at += fields[7] // 8
+        yield Packet(fields[8], fields[9], fields[6] > 8 * PACKET.size, at)
+
+
+def has_events(file):
+    return any(packet.has_events for packet in packets(file))
+
+
+def discarded_in(folder):
+    """Sum of what the streams below a folder say was discarded; their packets must be complete."""
+    total = 0
+    for file in pathlib.Path(folder).rglob("user_*"):
+        found = list(packets(file))
+        if [packet.number for packet in found] != list(range(len(found))) or \
+                found[-1].end != file.stat().st_size:
+            raise AssertionError(f"{file}: packets are missing")
+        total += found[-1].discarded
+    return total
+
+
+def events_in(folder):
+    """Event name -> how many babeltrace2 reads below a folder."""
+    counts = {}
+    pattern = re.compile(r"\b((?:shop|tenant):\w+):")
+    # On standard error it says what was discarded, for every packet.
+    with subprocess.Popen(["babeltrace2", "--no-delta", str(folder)], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True) as reader:
+        for line in reader.stdout:
+            name = pattern.search(line).group(1)
+            counts[name] = counts.get(name, 0) + 1
+    if reader.returncode != 0:
+        raise AssertionError(f"babeltrace2 {folder}: {reader.returncode}")
+    return counts
