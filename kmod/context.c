@@ -47,15 +47,16 @@ int weft_contexts_init(struct weft_contexts *contexts, const struct weft_context
 	return 0;
 }
 
-static void write_text(u8 *to, u16 id, u32 size)
+static void write_text(u8 *to, const char *text, u32 size)
 {
-	const u32 length = strnlen(weft_context_text(id), size - 1);
+	const u32 length = strnlen(text, size - 1);
 
-	memcpy(to, weft_context_text(id), length);
+	memcpy(to, text, length);
 	memset(to + length, 0, size - length);
 }
 
-u8 *weft_contexts_write(const struct weft_contexts *contexts, u8 *to, bool tracepoint)
+u8 *weft_contexts_write(const struct weft_contexts *contexts, u8 *to,
+			const struct weft_context_view *view)
 {
 	u32 i;
 
@@ -64,9 +65,9 @@ u8 *weft_contexts_write(const struct weft_contexts *contexts, u8 *to, bool trace
 		u64 value;
 
 		if (size > sizeof(value)) {
-			write_text(to, contexts->ids[i], size);
+			write_text(to, weft_context_text(contexts->ids[i], view), size);
 		} else {
-			value = weft_context_value(contexts->ids[i], tracepoint);
+			value = weft_context_value(contexts->ids[i], view);
 			if (size == sizeof(value))
 				memcpy(to, &value, sizeof(value));
 			else
@@ -106,18 +107,17 @@ static int filter_find(const struct weft_filter_contexts *self, uint8_t kind, co
 	return info->id | (info->type == WEFT_CONTEXT_INT ? NUMBER_S32 : NUMBER_U32);
 }
 
-/* `arg`: a bool, is the event a tracepoint? */
 static int filter_fetch(void *arg, uint32_t number, struct weft_filter_value *value)
 {
 	const u16 id = number & NUMBER_ID;
 
 	if (unlikely(number & NUMBER_TEXT)) {
-		value->text = weft_context_text(id);
+		value->text = weft_context_text(id, arg);
 		value->size = weft_context_by_id(id)->size;
 		value->type = WEFT_FILTER_STRING;
 		return 0;
 	}
-	value->bits = weft_context_value(id, *(bool *)arg);
+	value->bits = weft_context_value(id, arg);
 	if (number & NUMBER_S32)
 		value->bits = (u64)(s64)(s32)value->bits;
 	else if (number & NUMBER_U32)

@@ -160,8 +160,17 @@ static u64 running_value(u16 id, bool tracepoint)
 	}
 }
 
-u64 weft_context_value(u16 id, bool tracepoint)
+/* Does it say something of the task, and not only of the machine? */
+static bool is_of_task(u16 id)
 {
+	return id != WEFT_CONTEXT_CPU_ID && id != WEFT_CONTEXT_HOSTNAME &&
+	       id < WEFT_CONTEXT_INTERRUPTIBLE;
+}
+
+u64 weft_context_value(u16 id, const struct weft_context_view *view)
+{
+	if (unlikely(view->other) && is_of_task(id))
+		return 0;
 	switch (id) {
 	case WEFT_CONTEXT_VUID ... WEFT_CONTEXT_VSGID:
 	case WEFT_CONTEXT_UID ... WEFT_CONTEXT_SGID:
@@ -169,13 +178,15 @@ u64 weft_context_value(u16 id, bool tracepoint)
 	case WEFT_CONTEXT_CGROUP_NS ... WEFT_CONTEXT_TIME_NS:
 		return namespace_value(id);
 	case WEFT_CONTEXT_INTERRUPTIBLE ... WEFT_CONTEXT_MIGRATABLE:
-		return running_value(id, tracepoint);
+		return running_value(id, view->tracepoint);
 	default:
 		return task_value(id);
 	}
 }
 
-const char *weft_context_text(u16 id)
+const char *weft_context_text(u16 id, const struct weft_context_view *view)
 {
-	return id == WEFT_CONTEXT_PROCNAME ? current->comm : utsname()->nodename;
+	if (id == WEFT_CONTEXT_HOSTNAME)
+		return utsname()->nodename;
+	return view->other ? "other" : current->comm;
 }

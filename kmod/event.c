@@ -17,13 +17,10 @@ static LLIST_HEAD(dead_events);
 static void free_event(struct weft_event *event)
 {
 	struct weft_channel *channel = event->channel;
-	struct weft_session *session = channel->session;
 
 	weft_event_unmake(event);
 	kfree(event);
-	weft_session_get(session); /* the channel's may be the last one */
 	weft_channel_put(channel);
-	weft_session_put(session);
 }
 
 void weft_event_synchronize(void)
@@ -51,10 +48,22 @@ void weft_event_flush(void)
 	flush_work(&reaper);
 }
 
-static void bury(struct weft_event *event)
+/* Nobody refers to the event any more, but for probes that may still be running. */
+static void release_event(struct kref *refs)
 {
+	struct weft_event *event = container_of(refs, struct weft_event, refs);
+
+	if (!event->attached) {
+		free_event(event);
+		return;
+	}
 	llist_add(&event->dead, &dead_events);
 	schedule_work(&reaper);
+}
+
+static void put_event(struct weft_event *event)
+{
+	kref_put(&event->refs, release_event);
 }
 
 static int attach(struct weft_event *event, const struct weft_event_input *input)
@@ -98,8 +107,15 @@ void weft_event_end(struct weft_event *event)
 	WRITE_ONCE(event->on, false);
 	list_del(&event->node);
 	detach(event);
-	if (event->stays)
-		bury(event);
+	put_event(event);
+}
+
+static void end_and_put(struct weft_event *event)
+{
+	mutex_lock(&weft_control_lock);
+	weft_event_end(event);
+	mutex_unlock(&weft_control_lock);
+	put_event(event);
 }
 
 static long ioctl_status(const struct weft_event *event, void __user *user)
@@ -129,12 +145,7 @@ static long event_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 
 static int event_release(struct inode *inode, struct file *file)
 {
-	struct weft_event *event = file->private_data;
-
-	mutex_lock(&weft_control_lock);
-	weft_event_end(event);
-	mutex_unlock(&weft_control_lock);
-	bury(event);
+	end_and_put(file->private_data);
 	return 0;
 }
 
@@ -160,76 +171,57 @@ static int start(struct weft_event *event, const struct weft_event_input *input)
 	error = attach(event, input);
 	if (error)
 		return error;
+	event->attached = true;
 	error = weft_ring_describe(&channel->ring, event->id, input->description,
 				   input->arg.description_size);
 	if (error) {
 		detach(event);
-		weft_event_synchronize();
 		return error;
 	}
 	channel->next_event++;
+	event->ended = false;
+	kref_get(&event->refs); /* the session's, until the event is ended */
 	list_add_tail(&event->node, &channel->session->events);
 	weft_event_update(event);
 	return 0;
 }
 
-/* A descriptor that is not installed yet, and its number; both or an error. */
-static int make_file(struct weft_event *event, struct file **file)
+/* A descriptor, which takes over the caller's reference. */
+static int make_file(struct weft_event *event)
 {
-	int fd = get_unused_fd_flags(O_CLOEXEC);
-
-	if (fd < 0)
-		return fd;
-	*file = anon_inode_getfile("[weft-event]", &event_fops, event, O_RDWR);
-	if (!IS_ERR(*file))
-		return fd;
-	put_unused_fd(fd);
-	return PTR_ERR(*file);
+	return anon_inode_getfd("[weft-event]", &event_fops, event, O_RDWR | O_CLOEXEC);
 }
 
-static int create(struct weft_event *event, const struct weft_event_input *input)
-{
-	int error = weft_event_make(event, input);
-
-	if (error)
-		return error;
-	mutex_lock(&weft_control_lock);
-	error = start(event, input);
-	mutex_unlock(&weft_control_lock);
-	if (error)
-		weft_event_unmake(event);
-	return error;
-}
-
-/* Makes the event, and a descriptor for it unless it stays. */
-static int create_with_file(struct weft_event *event, const struct weft_event_input *input,
-			    void __user *user, u32 user_size)
+/* Makes and starts the event, whose one reference is the caller's until a descriptor has it. */
+static int create(struct weft_event *event, const struct weft_event_input *input, void __user *user,
+		  u32 user_size)
 {
 	struct weft_kernel_event arg = input->arg;
-	int error = create(event, input), fd = 0;
-	struct file *file = NULL;
+	int result = weft_event_make(event, input);
 
-	if (error) {
-		kfree(event);
-		return error;
-	}
-	kref_get(&event->channel->refs);
+	if (result)
+		return result;
+	mutex_lock(&weft_control_lock);
+	result = start(event, input);
+	mutex_unlock(&weft_control_lock);
+	if (result)
+		return result;
 	arg.event_id = event->id;
-	error = weft_copy_out(user, &arg, sizeof(arg), user_size);
-	if (!error && !event->stays) {
-		fd = make_file(event, &file);
-		error = min(fd, 0);
-	}
-	if (error) {
-		mutex_lock(&weft_control_lock);
-		event->stays = true; /* nobody else will bury it */
-		weft_event_end(event);
-		mutex_unlock(&weft_control_lock);
-		return error;
-	}
-	if (file)
-		fd_install(fd, file);
-	return fd;
+	result = weft_copy_out(user, &arg, sizeof(arg), user_size);
+	return result || event->stays ? result : make_file(event);
+}
+
+static struct weft_event *new_event(struct weft_channel *channel)
+{
+	struct weft_event *event = kzalloc(sizeof(*event), GFP_KERNEL);
+
+	if (!event)
+		return NULL;
+	kref_init(&event->refs);
+	kref_get(&channel->refs);
+	event->channel = channel;
+	event->ended = true; /* it has not begun */
+	return event;
 }
 
 int weft_event_ioctl_create(struct weft_channel *channel, void __user *user)
@@ -244,13 +236,12 @@ int weft_event_ioctl_create(struct weft_channel *channel, void __user *user)
 		result = weft_event_input_copy(&input, &arg);
 	if (result)
 		return result;
-	event = kzalloc(sizeof(*event), GFP_KERNEL);
-	if (event) {
-		event->channel = channel;
-		result = create_with_file(event, &input, user, user_size);
-	} else {
-		result = -ENOMEM;
-	}
+	event = new_event(channel);
+	result = event ? create(event, &input, user, user_size) : -ENOMEM;
+	if (result < 0 && event)
+		end_and_put(event);
+	else if (result == 0)
+		put_event(event); /* it stays with its session */
 	weft_event_input_free(&input);
 	return result;
 }

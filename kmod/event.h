@@ -55,8 +55,10 @@ struct weft_event {
 	u32 kind;      /* enum weft_kernel_event_kind */
 	u32 arguments; /* bit n: the program or a subject needs argument n */
 	u16 id;
-	bool stays; /* WEFT_KERNEL_EVENT_STAYS */
-	bool ended;
+	bool stays;	       /* WEFT_KERNEL_EVENT_STAYS */
+	bool attached;	       /* once: a probe may run until a grace period after its end */
+	bool ended;	       /* or not begun */
+	struct kref refs;      /* its descriptor's, its session's until it is ended */
 	struct list_head node; /* in its session, until it is ended */
 	struct llist_node dead;
 	union {

@@ -178,9 +178,7 @@ int weft_event_make(struct weft_event *event, const struct weft_event_input *inp
 		error = make_program(event, input, &layout);
 	if (!error)
 		error = make_filter(event, input, &layout);
-	if (error)
-		weft_event_unmake(event);
-	else
+	if (!error)
 		event->way = way_of(event, &layout);
 	return error;
 }

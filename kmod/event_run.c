@@ -76,8 +76,12 @@ static noinline void run_image(struct weft_event *event, const u64 *args, int le
 	};
 
 	weft_fetch_run(event->steps, &run);
-	if (event->filter && !weft_filter_run(event->filter, fixed, segments, &event->tracepoint))
-		return;
+	if (event->filter) {
+		struct weft_context_view view = weft_event_view(event);
+
+		if (!weft_filter_run(event->filter, fixed, segments, &view))
+			return;
+	}
 	record_image(event, fixed, segments);
 }
 

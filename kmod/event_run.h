@@ -19,11 +19,25 @@ static __always_inline bool weft_event_concerns(const struct weft_event *event, 
 	return event->scope_mode == WEFT_SCOPE_ALL || weft_event_concerns_subject(event, args);
 }
 
+/* An event may concern a task of the session while another tenant's runs. */
+static __always_inline struct weft_context_view weft_event_view(const struct weft_event *event)
+{
+	return (struct weft_context_view){
+		.tracepoint = event->tracepoint,
+		.other = event->scope_mode == WEFT_SCOPE_SUBJECTS &&
+			 !weft_scope_has(event->scope, current),
+	};
+}
+
 static __always_inline u8 *weft_event_write_contexts(const struct weft_event *event, u8 *to)
 {
 	const struct weft_contexts *contexts = &event->channel->contexts;
+	struct weft_context_view view;
 
-	return contexts->count ? weft_contexts_write(contexts, to, event->tracepoint) : to;
+	if (!contexts->count)
+		return to;
+	view = weft_event_view(event);
+	return weft_contexts_write(contexts, to, &view);
 }
 
 /* Arguments, as they are, into the ring: nothing here can fault, so nothing needs the guard. */

@@ -43,7 +43,7 @@ enum weft_fetch_code {
   WEFT_FETCH_LOAD = 2,  /* A = the `size` bytes at A + offset */
   WEFT_FETCH_ADD = 3,   /* A += offset */
   WEFT_FETCH_BITS = 4,  /* A = `size` bits of A from bit `offset` on: a bit-field */
-  WEFT_FETCH_COUNT = 5, /* N = A, at most UINT32_MAX */
+  WEFT_FETCH_COUNT = 5, /* N = A, at most UINT32_MAX; 0 where A is negative */
   WEFT_FETCH_TASK = 6, /* A, a whole argument, is a struct task_struct *: OTHER, unless it is in the
                           session's scope. Tracepoints only */
   /* OUTPUT: one a field. */

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// The catalogue: what is worth recording of which tracepoint and system call, by the names that a
+// kernel's own types give it (docs/formats/catalogue.md). It knows no kernel: what one lacks, or has
+// otherwise, is found when an event is resolved (resolve.h).
+//
+// Our own data, compiled into the agent (catalogue/*.yaml): Parse refuses what it does not know.
+// Thread-safety: immutable after Parse.
+#ifndef WEFT_NODE_AGENT_KERNEL_CATALOGUE_H_
+#define WEFT_NODE_AGENT_KERNEL_CATALOGUE_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/event/description.h"
+#include "node-agent/kernel/path.h"
+
+namespace weft::kernel {
+
+// One field to be.
+struct FieldSpec {
+  enum class As {
+    kValue,    // what its type says: integer, enumeration, text, address
+    kBytes,    // the memory of the value, as so many bytes
+    kText,     // bytes that are text, or a pointer to some
+    kAddress,  // a pointer's own value, also of one to text
+  };
+
+  std::string name;
+  std::vector<Path> paths;  // the first that a kernel has
+  As as = As::kValue;
+  bool user = false;     // a pointer into the current task's memory
+  bool network = false;  // big-endian
+  uint8_t base = 0;      // how to show an integer; 0: its type says
+  int32_t add = 0;       // to an integer
+  uint8_t first_bit = 0;
+  uint8_t bits = 0;    // of an integer, from first_bit; 0: all
+  uint32_t limit = 0;  // bytes of a text or sequence; 0: kDefaultStringBytes
+  std::string labels;  // of an enumeration: one of the catalogue, or of the kernel; empty: none
+  std::optional<Path> count;  // the number of elements of what the path points to
+};
+
+struct TracepointEntry {
+  std::vector<std::string> names;  // star patterns; exact names come before
+  std::string event;  // the event's name, `*` stands for the tracepoint's; empty: the same
+  // Arguments that are tasks whom it concerns, "current", or none: it belongs to no namespace.
+  std::vector<std::string> subjects;
+  bool arguments = false;  // record the arguments as they are, instead of fields
+  std::vector<FieldSpec> fields;
+  std::string exception;  // why it cannot be recorded; empty: it can
+};
+
+// More than a parameter's own value, or when it is there.
+struct SyscallField {
+  enum class Direction { kIn, kOut, kInOut };
+
+  Direction direction = Direction::kIn;
+  bool buffer = false;  // what is read or written: recorded only where that is asked for
+  FieldSpec spec;
+};
+
+struct SyscallEntry {
+  std::vector<std::string> names;
+  std::vector<SyscallField> fields;
+
+  [[nodiscard]] const SyscallField* Find(std::string_view name) const;
+};
+
+// A system call's numbers on this machine.
+struct SyscallNumber {
+  std::string name;
+  std::optional<uint32_t> native;
+  std::optional<uint32_t> compat;
+};
+
+class Catalogue {
+ public:
+  // kInvalid: the message names the document, the event and what is wrong.
+  static Result<Catalogue> Parse(std::span<const std::string_view> documents);
+
+  // That of this program.
+  static const Catalogue& BuiltIn();
+
+  // nullptr: it has no entry.
+  [[nodiscard]] const TracepointEntry* Tracepoint(std::string_view name) const;
+  [[nodiscard]] const SyscallEntry* Syscall(std::string_view name) const;
+
+  [[nodiscard]] const std::vector<SyscallNumber>& numbers() const { return numbers_; }
+
+  // The name of the function of a system call that its table calls otherwise, else the same.
+  [[nodiscard]] std::string FunctionOf(std::string_view table_name) const;
+
+  // The name of a tracepoint's event in a trace.
+  [[nodiscard]] std::string EventName(std::string_view tracepoint) const;
+
+  // What to record of an argument that points to a structure of this type; nullptr: its address.
+  // Paths begin with the argument "it".
+  [[nodiscard]] const std::vector<FieldSpec>* Structure(std::string_view type) const;
+
+  [[nodiscard]] const std::vector<EnumMapping>* Labels(std::string_view name) const;
+
+  [[nodiscard]] const std::vector<TracepointEntry>& tracepoints() const { return tracepoints_; }
+
+ private:
+  friend class CatalogueReader;
+
+  std::vector<TracepointEntry> tracepoints_;
+  std::vector<SyscallEntry> syscalls_;
+  std::vector<SyscallNumber> numbers_;
+  std::map<std::string, std::string, std::less<>> functions_;
+  std::map<std::string, size_t, std::less<>> exact_;  // name without stars: index in tracepoints_
+  std::map<std::string, size_t, std::less<>> syscall_names_;
+  std::map<std::string, std::vector<FieldSpec>, std::less<>> structures_;
+  std::map<std::string, std::vector<EnumMapping>, std::less<>> labels_;
+};
+
+}  // namespace weft::kernel
+
+#endif  // WEFT_NODE_AGENT_KERNEL_CATALOGUE_H_

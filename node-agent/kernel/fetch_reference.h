@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a fetch program over this process's own memory, for tests: what lib/abi/fetch.h says, with no
+// care for speed and no faults. Addresses are this process's; every task is in the scope.
+#ifndef WEFT_NODE_AGENT_KERNEL_FETCH_REFERENCE_H_
+#define WEFT_NODE_AGENT_KERNEL_FETCH_REFERENCE_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "lib/abi/fetch.h"
+
+namespace weft::kernel::testing {
+
+// One per field: the bytes of its value (STRING: the text; SEQUENCE: the elements).
+class FetchReference {
+ public:
+  static std::vector<std::string> Run(const std::vector<weft_fetch_op>& ops,
+                                      const std::vector<uint64_t>& arguments) {
+    FetchReference run(arguments);
+    for (const weft_fetch_op& op : ops) run.Step(op);
+    return run.fields_;
+  }
+
+ private:
+  explicit FetchReference(const std::vector<uint64_t>& arguments) : arguments_(arguments) {}
+
+  static uint64_t Cut(uint64_t value, uint32_t bits, bool is_signed) {
+    if (bits == 64) return value;
+    value &= (1ull << bits) - 1;
+    if (is_signed && (value >> (bits - 1)) != 0) value |= ~0ull << bits;
+    return value;
+  }
+
+  [[nodiscard]] const char* At(int32_t offset) const {
+    return reinterpret_cast<const char*>(a_ + static_cast<uint64_t>(int64_t{offset}));
+  }
+
+  void Step(const weft_fetch_op& op) {
+    const bool is_signed = (op.flags & WEFT_FETCH_SIGNED) != 0;
+    switch (op.code) {
+      case WEFT_FETCH_ARG:
+        a_ = Cut(arguments_.at(op.arg), op.size * 8u, is_signed);
+        break;
+      case WEFT_FETCH_LOAD: {
+        uint64_t value = 0;
+        std::memcpy(&value, At(op.offset), op.size);
+        a_ = Cut(value, op.size * 8u, is_signed);
+        break;
+      }
+      case WEFT_FETCH_ADD:
+        a_ += static_cast<uint64_t>(int64_t{op.offset});
+        break;
+      case WEFT_FETCH_BITS:
+        a_ = Cut(a_ >> op.offset, op.size, is_signed);
+        break;
+      case WEFT_FETCH_COUNT:
+        n_ = a_;
+        break;
+      case WEFT_FETCH_STORE:
+        fields_.emplace_back(reinterpret_cast<const char*>(&a_), op.size);
+        break;
+      case WEFT_FETCH_BYTES:
+        fields_.emplace_back(At(op.offset), op.size);
+        break;
+      case WEFT_FETCH_STRING:
+        fields_.emplace_back(At(op.offset), strnlen(At(op.offset), op.limit));
+        break;
+      case WEFT_FETCH_SEQUENCE:
+        fields_.emplace_back(At(op.offset), std::min<uint64_t>(n_ * op.size, op.limit));
+        break;
+      default:
+        break;
+    }
+  }
+
+  const std::vector<uint64_t>& arguments_;
+  uint64_t a_ = 0;
+  uint64_t n_ = 0;
+  std::vector<std::string> fields_;
+};
+
+}  // namespace weft::kernel::testing
+
+#endif  // WEFT_NODE_AGENT_KERNEL_FETCH_REFERENCE_H_

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node-agent/kernel/field.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "node-agent/kernel/limits.h"
+
+namespace weft::kernel {
+namespace {
+
+weft_fetch_op Output(uint8_t code, uint8_t size, int32_t offset = 0, uint8_t flags = 0,
+                     uint32_t limit = 0) {
+  return {.code = code, .size = size, .flags = flags, .offset = offset, .limit = limit};
+}
+
+bool IsStructure(const BtfType& type) {
+  return type.kind == BtfKind::kStruct || type.kind == BtfKind::kUnion;
+}
+
+bool IsWord(uint64_t size) { return size == 1 || size == 2 || size == 4 || size == 8; }
+
+// A structure around one value (atomic_t, kuid_t) is that value.
+void Unwrap(const Btf& btf, Place* place) {
+  for (int depth = 0; depth < kMaxTypeDepth && place->in_memory; ++depth) {
+    const BtfType type = btf.Resolve(place->type);
+    if (type.kind != BtfKind::kStruct || type.count != 1) return;
+    const BtfMember member = btf.Members(type).front();
+    if (member.bit_size != 0 || member.bit_offset != 0) return;
+    place->type = member.type;
+  }
+}
+
+uint32_t LimitOf(const FieldSpec& spec) {
+  return spec.limit == 0 ? kDefaultStringBytes : spec.limit;
+}
+
+FieldDescription TextDescription(const FieldSpec& spec) {
+  return {.name = spec.name, .kind = FieldKind::kString, .elem_size = 1};
+}
+
+std::unexpected<Error> Unsupported(const FieldSpec& spec, const std::string& what) {
+  return Fail(ErrorCode::kUnsupported, "'" + spec.name + "' " + what);
+}
+
+}  // namespace
+
+bool FieldMaker::IsChar(uint32_t type) const {
+  const BtfType resolved = btf.Resolve(type);
+  return resolved.kind == BtfKind::kInt && resolved.name == "char";
+}
+
+Result<Place> FieldMaker::Find(const FieldSpec& spec) const {
+  Result<Place> place = Fail(ErrorCode::kNotFound, "it has no path");
+  for (const Path& path : spec.paths) {
+    place = Locate(btf, arguments, path);
+    if (place) break;
+  }
+  if (!place) return place;
+  if (distrust) {
+    place->flags = 0;
+    for (weft_fetch_op& op : place->ops)
+      op.flags &= static_cast<uint8_t>(~uint32_t{WEFT_FETCH_TRUSTED});
+  }
+  if (spec.user) place->flags = WEFT_FETCH_USER;
+  const BtfType argument = btf.Resolve(arguments[place->argument].type);
+  const bool is_task =
+      argument.kind == BtfKind::kPointer && btf.Resolve(argument.size_or_ref).name == "task_struct";
+  if (is_task && !distrust && !open_tasks.contains(place->argument))
+    place->ops.insert(place->ops.begin() + 1, weft_fetch_op{.code = WEFT_FETCH_TASK});
+  return place;
+}
+
+Result<Field> FieldMaker::Make(const FieldSpec& spec) const {
+  WEFT_ASSIGN(Place place, Find(spec));
+  return MakeAt(spec, std::move(place));
+}
+
+Result<Field> FieldMaker::MakeAt(const FieldSpec& spec, Place place) const {
+  if (spec.as == FieldSpec::As::kBytes) {
+    const uint64_t size = btf.SizeOf(place.type).value_or(0);
+    if (!place.in_memory || size == 0 || size > WEFT_INLINE_ARRAY_MAX)
+      return Unsupported(spec, "is not so few bytes in memory");
+    place.ops.push_back(
+        Output(WEFT_FETCH_BYTES, static_cast<uint8_t>(size), place.offset, place.flags));
+    return Field{{.name = spec.name,
+                  .kind = FieldKind::kArray,
+                  .flags = WEFT_FIELD_INLINE,
+                  .elem_size = 1,
+                  .base = spec.base == 0 ? uint8_t{10} : spec.base,
+                  .count = static_cast<uint32_t>(size)},
+                 std::move(place.ops)};
+  }
+  if (spec.count) return MakeSequence(spec, *spec.count, std::move(place));
+  Unwrap(btf, &place);
+  const BtfType type = btf.Resolve(place.type);
+  if (spec.as == FieldSpec::As::kAddress && btf.SizeOf(type.id) == sizeof(uint64_t))
+    return MakePointer(spec, std::move(place), type);  // also where it is called an integer
+  switch (type.kind) {
+    case BtfKind::kInt:
+    case BtfKind::kEnum:
+    case BtfKind::kEnum64:
+      return MakeInteger(spec, std::move(place), type);
+    case BtfKind::kPointer:
+      return MakePointer(spec, std::move(place), type);
+    case BtfKind::kArray:
+      return MakeArray(spec, std::move(place), type);
+    case BtfKind::kVoid:
+      if (!place.in_memory) return MakePointer(spec, std::move(place), type);
+      [[fallthrough]];
+    default:
+      return Unsupported(spec, "is of a type that is no value");
+  }
+}
+
+std::vector<EnumMapping> FieldMaker::LabelsOf(const FieldSpec& spec, const BtfType& type) const {
+  BtfType named = type;
+  if (!spec.labels.empty()) {
+    if (const auto* labels = catalogue.Labels(spec.labels)) return *labels;
+    named = btf.Find(BtfKind::kEnum, spec.labels).value_or(BtfType{});
+  }
+  std::vector<EnumMapping> labels;
+  for (const BtfEnumerator& item : btf.Enumerators(named)) {
+    labels.push_back({std::string(item.name), item.value, item.value});
+    if (labels.size() > kMaxLabels) return {};
+  }
+  return labels;
+}
+
+Result<Field> FieldMaker::MakeInteger(const FieldSpec& spec, Place place,
+                                      const BtfType& type) const {
+  const uint32_t size = type.size_or_ref;
+  if (!IsWord(size)) return Unsupported(spec, "is an integer of an odd size");
+  const bool is_enum = type.kind != BtfKind::kInt;
+  const bool is_signed = is_enum ? type.flag : btf.IntOf(type).is_signed;
+  place.LoadValue(static_cast<uint8_t>(size), is_signed);
+  if (spec.bits != 0) place.ops.push_back(Output(WEFT_FETCH_BITS, spec.bits, spec.first_bit));
+  if (spec.add != 0) place.ops.push_back(Output(WEFT_FETCH_ADD, 0, spec.add));
+  place.ops.push_back(Output(WEFT_FETCH_STORE, static_cast<uint8_t>(size)));
+  FieldDescription description{.name = spec.name,
+                               .elem_size = static_cast<uint8_t>(size),
+                               .base = spec.base == 0 ? uint8_t{10} : spec.base};
+  description.mappings = LabelsOf(spec, type);
+  if (!description.mappings.empty()) description.kind = FieldKind::kEnum;
+  if (is_signed) description.flags |= WEFT_FIELD_SIGNED;
+  if (spec.network) description.flags |= WEFT_FIELD_NETWORK;
+  return Field{std::move(description), std::move(place.ops)};
+}
+
+Result<Field> FieldMaker::MakePointer(const FieldSpec& spec, Place place,
+                                      const BtfType& type) const {
+  const bool is_text = spec.as == FieldSpec::As::kText ||
+                       (spec.as == FieldSpec::As::kValue && type.kind == BtfKind::kPointer &&
+                        IsChar(type.size_or_ref));
+  if (!is_text && !addresses && !spec.user)
+    return Fail(ErrorCode::kPermission, "an address of the kernel");
+  const uint8_t memory = spec.user ? WEFT_FETCH_USER : 0;
+  if (place.in_memory || place.bit_size != 0) place.LoadValue(sizeof(uint64_t), false);
+  if (is_text) {
+    place.ops.push_back(Output(WEFT_FETCH_STRING, 0, 0, memory, LimitOf(spec)));
+    return Field{TextDescription(spec), std::move(place.ops)};
+  }
+  place.ops.push_back(Output(WEFT_FETCH_STORE, sizeof(uint64_t)));
+  return Field{
+      {.name = spec.name, .flags = WEFT_FIELD_POINTER, .elem_size = sizeof(uint64_t), .base = 16},
+      std::move(place.ops)};
+}
+
+Result<Field> FieldMaker::MakeArray(const FieldSpec& spec, Place place, const BtfType& type) const {
+  const BtfArray array = btf.ArrayOf(type);
+  const BtfType element = btf.Resolve(array.element);
+  const uint64_t bytes = btf.SizeOf(place.type).value_or(0);
+  const bool is_text = IsChar(array.element) || spec.as == FieldSpec::As::kText;
+  if (!place.in_memory || !IsWord(element.size_or_ref) || element.kind != BtfKind::kInt)
+    return Unsupported(spec, "is an array of no integers");
+  if (bytes == 0 || bytes > WEFT_INLINE_ARRAY_MAX) {
+    if (!is_text) return Unsupported(spec, "is an array too long");
+    const uint32_t limit = bytes == 0 ? LimitOf(spec) : std::min<uint64_t>(bytes, LimitOf(spec));
+    const auto memory = static_cast<uint8_t>(place.flags & WEFT_FETCH_USER);
+    place.ops.push_back(Output(WEFT_FETCH_STRING, 0, place.offset, memory, limit));
+    return Field{TextDescription(spec), std::move(place.ops)};
+  }
+  place.ops.push_back(
+      Output(WEFT_FETCH_BYTES, static_cast<uint8_t>(bytes), place.offset, place.flags));
+  FieldDescription description{.name = spec.name,
+                               .kind = FieldKind::kArray,
+                               .flags = WEFT_FIELD_INLINE,
+                               .elem_size = static_cast<uint8_t>(element.size_or_ref),
+                               .base = spec.base == 0 ? uint8_t{10} : spec.base,
+                               .count = array.count};
+  if (is_text) description.flags |= WEFT_FIELD_TEXT;
+  if (btf.IntOf(element).is_signed && !is_text) description.flags |= WEFT_FIELD_SIGNED;
+  return Field{std::move(description), std::move(place.ops)};
+}
+
+// What a pointer points to, as many elements as another path says.
+Result<Field> FieldMaker::MakeSequence(const FieldSpec& spec, const Path& count_path,
+                                       Place place) const {
+  const BtfType pointer = btf.Resolve(place.type);
+  const BtfType target =
+      pointer.kind == BtfKind::kPointer ? btf.Resolve(pointer.size_or_ref) : BtfType{};
+  const bool is_word = target.kind == BtfKind::kInt && IsWord(target.size_or_ref);
+  const auto size = static_cast<uint8_t>(is_word ? target.size_or_ref : 1);
+  WEFT_ASSIGN(Place count, Locate(btf, arguments, count_path));
+  if (spec.user) count.flags = WEFT_FETCH_USER;
+  if (distrust)
+    for (weft_fetch_op& op : count.ops)
+      op.flags &= static_cast<uint8_t>(~uint32_t{WEFT_FETCH_TRUSTED});
+  const BtfType count_type = btf.Resolve(count.type);
+  if (IsStructure(count_type)) return Unsupported(spec, "has a count that is no number");
+  count.LoadValue(count_type.kind == BtfKind::kInt && IsWord(count_type.size_or_ref)
+                      ? static_cast<uint8_t>(count_type.size_or_ref)
+                      : sizeof(uint64_t),
+                  false);
+  Field field;
+  field.ops = std::move(count.ops);
+  field.ops.push_back({.code = WEFT_FETCH_COUNT});
+  if (place.in_memory) place.LoadValue(sizeof(uint64_t), false);
+  field.ops.insert(field.ops.end(), place.ops.begin(), place.ops.end());
+  const uint32_t limit = LimitOf(spec) / size * size;
+  const uint8_t memory = spec.user ? WEFT_FETCH_USER : 0;
+  field.ops.push_back(Output(WEFT_FETCH_SEQUENCE, size, 0, memory, limit));
+  field.description = {.name = spec.name,
+                       .kind = FieldKind::kSequence,
+                       .elem_size = size,
+                       .base = spec.base == 0 ? uint8_t{16} : spec.base,
+                       .length_size = sizeof(uint32_t)};
+  if (spec.as == FieldSpec::As::kText && size == 1) field.description.flags |= WEFT_FIELD_TEXT;
+  return field;
+}
+
+Result<Field> FieldMaker::MakeArgument(uint32_t number) const {
+  const FieldSpec spec{.name = arguments[number].name,
+                       .paths = {{.argument = "$" + std::to_string(number)}},
+                       .as = FieldSpec::As::kAddress};
+  return Make(spec);
+}
+
+}  // namespace weft::kernel

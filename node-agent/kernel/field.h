@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// One field of an event of this kernel: from what the catalogue wants to its description and the
+// operations that make it.
+// Thread-safety: plain values and functions.
+#ifndef WEFT_NODE_AGENT_KERNEL_FIELD_H_
+#define WEFT_NODE_AGENT_KERNEL_FIELD_H_
+
+#include <set>
+#include <vector>
+
+#include "lib/abi/fetch.h"
+#include "lib/event/description.h"
+#include "node-agent/kernel/catalogue.h"
+#include "node-agent/kernel/tracepoint.h"
+
+namespace weft::kernel {
+
+struct Field {
+  FieldDescription description;
+  std::vector<weft_fetch_op> ops;  // the last one makes it
+};
+
+struct FieldMaker {
+  const Btf& btf;
+  const Catalogue& catalogue;
+  const std::vector<Argument>& arguments;
+  // Addresses of kernel memory: they would tell a tenant where the kernel lies.
+  bool addresses = false;
+  // Tasks among the arguments whose values are shown whoever they are; those of others are hidden from
+  // a session whose scope does not have them.
+  std::set<uint32_t> open_tasks{};
+  // What `arguments` point to is not read plainly (probes of functions).
+  bool distrust = false;
+
+  // kNotFound, kUnsupported: this kernel has it not, or not so; kPermission: an address that may not be
+  // shown.
+  [[nodiscard]] Result<Field> Make(const FieldSpec& spec) const;
+
+  // The argument as it is.
+  [[nodiscard]] Result<Field> MakeArgument(uint32_t number) const;
+
+ private:
+  [[nodiscard]] Result<Place> Find(const FieldSpec& spec) const;
+  [[nodiscard]] Result<Field> MakeAt(const FieldSpec& spec, Place place) const;
+  [[nodiscard]] Result<Field> MakeInteger(const FieldSpec& spec, Place place,
+                                          const BtfType& type) const;
+  [[nodiscard]] Result<Field> MakePointer(const FieldSpec& spec, Place place,
+                                          const BtfType& type) const;
+  [[nodiscard]] Result<Field> MakeArray(const FieldSpec& spec, Place place,
+                                        const BtfType& type) const;
+  [[nodiscard]] Result<Field> MakeSequence(const FieldSpec& spec, const Path& count,
+                                           Place place) const;
+  [[nodiscard]] bool IsChar(uint32_t type) const;
+  [[nodiscard]] std::vector<EnumMapping> LabelsOf(const FieldSpec& spec, const BtfType& type) const;
+};
+
+}  // namespace weft::kernel
+
+#endif  // WEFT_NODE_AGENT_KERNEL_FIELD_H_

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node-agent/kernel/path.h"
+
+#include <charconv>
+#include <limits>
+
+namespace weft::kernel {
+namespace {
+
+bool IsNameByte(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : text_(text) {}
+
+  Result<Path> Run() {
+    Path path;
+    if (Take('(')) {
+      WEFT_ASSIGN(path.type, Name());
+      if (Take(':')) {
+        WEFT_ASSIGN(path.member, Name());
+      }
+      if (!Take(')')) return Wrong("expected ')'");
+    }
+    if (Take('$')) path.argument = "$";
+    WEFT_ASSIGN(const std::string name, Name());
+    path.argument += name;
+    while (at_ < text_.size()) {
+      PathStep step;
+      if (Take('.')) {
+        WEFT_ASSIGN(step.member, Name());
+      } else if (Take('[')) {
+        WEFT_ASSIGN(step.index, Number());
+        if (!Take(']')) return Wrong("expected ']'");
+      } else {
+        return Wrong("expected '.' or '['");
+      }
+      path.steps.push_back(std::move(step));
+    }
+    return path;
+  }
+
+ private:
+  bool Take(char c) {
+    if (at_ >= text_.size() || text_[at_] != c) return false;
+    ++at_;
+    return true;
+  }
+
+  Result<std::string> Name() {
+    const size_t begin = at_;
+    while (at_ < text_.size() && IsNameByte(text_[at_])) ++at_;
+    if (at_ == begin) return Wrong("expected a name");
+    return std::string(text_.substr(begin, at_ - begin));
+  }
+
+  Result<uint32_t> Number() {
+    uint32_t number = 0;
+    const char* begin = text_.data() + at_;
+    const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), number);
+    if (error != std::errc()) return Wrong("expected a number");
+    at_ += static_cast<size_t>(end - begin);
+    return number;
+  }
+
+  [[nodiscard]] std::unexpected<Error> Wrong(std::string_view what) const {
+    return Fail(ErrorCode::kInvalid, "path '" + std::string(text_) + "', character " +
+                                         std::to_string(at_ + 1) + ": " + std::string(what));
+  }
+
+  std::string_view text_;
+  size_t at_ = 0;
+};
+
+// Follows one path from its argument.
+class Walker {
+ public:
+  Walker(const Btf& btf, const Path& path) : btf_(btf), path_(path) {}
+
+  Result<Place> Run(const std::vector<Argument>& arguments) {
+    WEFT_TRY(Start(arguments));
+    if (!path_.type.empty()) WEFT_TRY(Cast());
+    for (const PathStep& step : path_.steps)
+      WEFT_TRY(step.member.empty() ? Index(step.index) : Member(step.member));
+    return std::move(place_);
+  }
+
+ private:
+  Status Start(const std::vector<Argument>& arguments) {
+    size_t number = arguments.size();
+    const std::string& name = path_.argument;
+    if (name.starts_with('$')) {
+      std::from_chars(name.data() + 1, name.data() + name.size(), number);
+    } else {
+      for (size_t i = 0; i < arguments.size() && number == arguments.size(); ++i)
+        if (arguments[i].name == name) number = i;
+    }
+    if (number >= arguments.size()) return Missing("argument '" + name + "'");
+    place_.argument = static_cast<uint32_t>(number);
+    place_.type = arguments[number].type;
+    const uint64_t size = place_.type == 0 ? 8 : btf_.SizeOf(place_.type).value_or(8);
+    place_.ops.push_back({.code = WEFT_FETCH_ARG,
+                          .arg = static_cast<uint8_t>(number),
+                          .size = static_cast<uint8_t>(size),
+                          .flags = SignFlag(place_.type)});
+    return {};
+  }
+
+  [[nodiscard]] uint8_t SignFlag(uint32_t type) const {
+    const BtfType resolved = btf_.Resolve(type);
+    const bool is_enum = resolved.kind == BtfKind::kEnum || resolved.kind == BtfKind::kEnum64;
+    const bool is_signed = is_enum ? resolved.flag : btf_.IntOf(resolved).is_signed;
+    return is_signed ? WEFT_FETCH_SIGNED : 0;
+  }
+
+  // The argument is taken for a pointer to another structure, or into one.
+  Status Cast() {
+    const auto type = btf_.Find(BtfKind::kStruct, path_.type);
+    if (!type) return Missing("struct " + path_.type);
+    place_.in_memory = true;
+    place_.type = type->id;
+    if (path_.member.empty()) return {};
+    const auto member = btf_.FindMember(*type, path_.member);
+    if (!member) return Missing("member '" + path_.member + "'");
+    place_.offset = -static_cast<int32_t>(member->bit_offset / 8);
+    return {};
+  }
+
+  // From a pointer to what it points to.
+  Status Enter() {
+    const BtfType pointer = btf_.Resolve(place_.type);
+    if (pointer.kind != BtfKind::kPointer) return Senseless("is no pointer");
+    const BtfType target = btf_.Resolve(pointer.size_or_ref);
+    if (place_.in_memory) {
+      place_.LoadValue(sizeof(uint64_t), false);
+      place_.flags = 0;
+    } else {
+      // What a tracepoint's own argument points to is there, as far as its type goes.
+      const bool whole = target.kind == BtfKind::kStruct || target.kind == BtfKind::kUnion;
+      place_.flags = whole ? WEFT_FETCH_TRUSTED : 0;
+    }
+    place_.in_memory = true;
+    place_.offset = 0;
+    place_.type = pointer.size_or_ref;
+    return {};
+  }
+
+  Status Member(const std::string& name) {
+    if (place_.bit_size != 0) return Senseless("is a bit-field");
+    BtfType type = btf_.Resolve(place_.type);
+    if (!place_.in_memory || type.kind == BtfKind::kPointer) {
+      WEFT_TRY(Enter());
+      type = btf_.Resolve(place_.type);
+    }
+    if (type.kind != BtfKind::kStruct && type.kind != BtfKind::kUnion)
+      return Senseless("is no structure with a member '" + name + "'");
+    const auto member = btf_.FindMember(type, name);
+    if (!member) return Missing("member '" + name + "' of struct " + std::string(type.name));
+    if (member->bit_size > 64) return Senseless("is a bit-field of too many bits");
+    if (member->bit_size != 0) {
+      place_.bit_size = member->bit_size;
+      place_.bit_offset = member->bit_offset % 8;
+    }
+    place_.type = member->type;
+    return Advance(member->bit_offset / 8);
+  }
+
+  Status Index(uint32_t index) {
+    if (place_.bit_size != 0) return Senseless("is a bit-field");
+    BtfType type = btf_.Resolve(place_.type);
+    uint32_t element = 0;
+    if (place_.in_memory && type.kind == BtfKind::kArray) {
+      const BtfArray array = btf_.ArrayOf(type);
+      if (array.count == 0) place_.flags = 0;  // at a structure's end: how long?
+      if (array.count != 0 && index >= array.count)
+        return Missing("element " + std::to_string(index));
+      element = array.element;
+    } else {
+      WEFT_TRY(Enter());
+      element = place_.type;
+      if (index > 0) place_.flags = 0;  // an array behind a pointer: how long?
+    }
+    const auto size = btf_.SizeOf(element);
+    if (!size) return Senseless("has elements without a size");
+    place_.type = element;
+    return Advance(*size * index);
+  }
+
+  Status Advance(uint64_t bytes) {
+    const uint64_t offset = static_cast<uint64_t>(int64_t{place_.offset}) + bytes;
+    if (static_cast<int64_t>(offset) > std::numeric_limits<int32_t>::max())
+      return Senseless("is too far away");
+    place_.offset = static_cast<int32_t>(offset);
+    return {};
+  }
+
+  [[nodiscard]] std::unexpected<Error> Missing(const std::string& what) const {
+    return Fail(ErrorCode::kNotFound, "this kernel has no " + what);
+  }
+  [[nodiscard]] std::unexpected<Error> Senseless(const std::string& what) const {
+    return Fail(ErrorCode::kUnsupported,
+                "in this kernel a part of '" + path_.argument + "...' " + what);
+  }
+
+  const Btf& btf_;
+  const Path& path_;
+  Place place_;
+};
+
+}  // namespace
+
+Result<Path> Path::Parse(std::string_view text) { return Parser(text).Run(); }
+
+void Place::LoadValue(uint8_t size, bool is_signed) {
+  const auto sign = static_cast<uint8_t>(is_signed ? WEFT_FETCH_SIGNED : 0);
+  if (bit_size == 0) {
+    if (in_memory)
+      ops.push_back({.code = WEFT_FETCH_LOAD,
+                     .size = size,
+                     .flags = static_cast<uint8_t>(flags | sign),
+                     .offset = offset});
+  } else {
+    // The smallest word that has all bits; a bit-field never crosses its type's own.
+    uint8_t word = 1;
+    int32_t begin = offset;
+    int32_t from = bit_offset;
+    while (from + bit_size > word * 8 && word < sizeof(uint64_t)) {
+      word = static_cast<uint8_t>(word * 2);
+      begin = offset & ~(word - 1);
+      from = bit_offset + (offset - begin) * 8;
+    }
+    ops.push_back({.code = WEFT_FETCH_LOAD, .size = word, .flags = flags, .offset = begin});
+    ops.push_back({.code = WEFT_FETCH_BITS, .size = bit_size, .flags = sign, .offset = from});
+  }
+  in_memory = false;
+  offset = 0;
+  bit_size = 0;
+}
+
+Result<Place> Locate(const Btf& btf, const std::vector<Argument>& arguments, const Path& path) {
+  return Walker(btf, path).Run(arguments);
+}
+
+}  // namespace weft::kernel

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the name of an event to what weft.ko wants of it (struct weft_kernel_event of lib/abi/kernel.h):
+// description, fetch program, subjects, as this kernel's types and the catalogue have it.
+//
+// Everything that is returned passes weft_fetch_validate. What a kernel does not have is left out of the
+// event and named, never a reason to refuse the whole.
+// Thread-safety: functions of immutable values.
+#ifndef WEFT_NODE_AGENT_KERNEL_RESOLVE_H_
+#define WEFT_NODE_AGENT_KERNEL_RESOLVE_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/abi/kernel.h"
+#include "lib/base/result.h"
+#include "node-agent/kernel/btf.h"
+#include "node-agent/kernel/catalogue.h"
+
+namespace weft::kernel {
+
+struct Resolved {
+  std::string name;    // of the event in the trace
+  std::string target;  // tracepoint or function; empty: a system call
+  uint32_t kind = 0;   // enum weft_kernel_event_kind
+  uint64_t offset = 0;
+  uint32_t number = 0;
+  uint32_t table = 0;
+  uint32_t subjects = 0;
+  std::vector<uint8_t> description;
+  std::vector<weft_fetch_op> fetch;
+  std::vector<std::string> left_out;  // "FIELD: why"
+};
+
+struct ResolveOptions {
+  // For a cluster-wide session (WEFT_KERNEL_SESSION_ALL): addresses of kernel memory are recorded too.
+  bool cluster_wide = false;
+};
+
+// A tracepoint by its own name. kNotFound: this kernel does not have it; kUnsupported: it cannot be
+// recorded, the message says why; kPermission: it concerns nobody, and the session is not cluster-wide.
+Result<Resolved> ResolveTracepoint(const Btf& btf, const Catalogue& catalogue,
+                                   std::string_view tracepoint, const ResolveOptions& options);
+
+// Names of the tracepoints that a rule means, sorted. `pattern` and `exclusions` are star patterns over
+// the tracepoint's name or the event's.
+std::vector<std::string> MatchTracepoints(const Btf& btf, const Catalogue& catalogue,
+                                          const std::string& pattern,
+                                          const std::vector<std::string>& exclusions);
+
+}  // namespace weft::kernel
+
+#endif  // WEFT_NODE_AGENT_KERNEL_RESOLVE_H_

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// The catalogue against kernels: the running one, and those that the tests in virtual machines use, where
+// they are there (TestKernels).
+#include "node-agent/kernel/resolve.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iostream>
+#include <set>
+
+#include "lib/event/description.h"
+#include "node-agent/kernel/test_kernels.h"
+#include "node-agent/kernel/tracepoint.h"
+
+namespace weft::kernel {
+namespace {
+
+using testing::TestKernel;
+
+// Issue 4's list, and what came with it.
+constexpr std::string_view kSubsystems[] = {
+    "sched", "irq",    "signal", "timer", "block",     "net",       "sock",  "tcp",    "skb",
+    "kmem",  "vmscan", "ext4",   "xfs",   "writeback", "workqueue", "power", "module", "task"};
+
+const Btf& Running() {
+  static const Btf btf = std::move(Btf::Load("/sys/kernel/btf/vmlinux").value());
+  return btf;
+}
+
+class ResolveTest : public ::testing::TestWithParam<TestKernel> {
+ protected:
+  ResolveTest() : btf_(testing::LoadKernel(GetParam())) {}
+
+  std::vector<Btf> btf_;  // of the kernel, then of its modules
+};
+
+TEST_P(ResolveTest, EveryTracepointIsRecordedOrANamedException) {
+  size_t resolved_count = 0;
+  for (const Btf& btf : btf_) {
+    for (const std::string& name : TracepointNames(btf)) {
+      const auto resolved =
+          ResolveTracepoint(btf, Catalogue::BuiltIn(), name, {.cluster_wide = true});
+      if (!resolved) {
+        EXPECT_EQ(resolved.error().code, ErrorCode::kUnsupported) << resolved.error().message;
+        continue;
+      }
+      ++resolved_count;
+      const auto event = EventDescription::Parse(resolved->description);
+      EXPECT_TRUE(event) << name << ": " << event.error().message;
+    }
+  }
+  EXPECT_GT(resolved_count, 500u);
+}
+
+TEST_P(ResolveTest, EveryTracepointOfAListedSubsystemHasAnEntry) {
+  const Catalogue& catalogue = Catalogue::BuiltIn();
+  size_t checked = 0;
+  for (const std::string_view subsystem : kSubsystems) {
+    const std::set<std::string> names = testing::SubsystemNames(GetParam(), subsystem);
+    for (const Btf& btf : btf_) {
+      for (const std::string& name : TracepointNames(btf)) {
+        if (!names.contains(name)) continue;
+        ++checked;
+        EXPECT_NE(catalogue.Tracepoint(name), nullptr) << subsystem << ":" << name;
+      }
+    }
+  }
+  for (size_t module = 1; module < btf_.size(); ++module) {
+    for (const std::string& name : TracepointNames(btf_[module])) {
+      ++checked;
+      EXPECT_NE(catalogue.Tracepoint(name), nullptr) << name;
+    }
+  }
+  EXPECT_GT(checked, 250u);
+}
+
+// A field that no kernel has is a mistake in the catalogue, or of a kernel long gone.
+TEST_P(ResolveTest, FewFieldsAreLeftOut) {
+  size_t left_out = 0;
+  for (const Btf& btf : btf_) {
+    for (const std::string& name : TracepointNames(btf)) {
+      const auto resolved =
+          ResolveTracepoint(btf, Catalogue::BuiltIn(), name, {.cluster_wide = true});
+      if (!resolved) continue;
+      const TracepointEntry* entry = Catalogue::BuiltIn().Tracepoint(name);
+      for (const std::string& text : resolved->left_out) {
+        if (entry != nullptr && !entry->arguments) ++left_out;
+        std::cout << name << ": " << text << "\n";
+      }
+    }
+  }
+  EXPECT_LT(left_out, 40u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, ResolveTest, ::testing::ValuesIn(testing::TestKernels()),
+                         [](const auto& kernel) { return kernel.param.label; });
+
+Resolved Resolve(std::string_view name, bool cluster_wide) {
+  auto resolved =
+      ResolveTracepoint(Running(), Catalogue::BuiltIn(), name, {.cluster_wide = cluster_wide});
+  EXPECT_TRUE(resolved) << resolved.error().message;
+  return resolved ? *resolved : Resolved{};
+}
+
+std::vector<std::string> FieldNamesOf(const Resolved& resolved) {
+  std::vector<std::string> names;
+  const EventDescription event = EventDescription::Parse(resolved.description).value();
+  for (const FieldDescription& field : event.fields) names.push_back(field.name);
+  return names;
+}
+
+TEST(Resolve, GivesViewersTheNamesThatTheyKnow) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(FieldNamesOf(Resolve("sched_switch", false)),
+            (Names{"prev_comm", "prev_tid", "prev_prio", "prev_state", "next_comm", "next_tid",
+                   "next_prio"}));
+  EXPECT_EQ(FieldNamesOf(Resolve("sched_waking", false)),
+            (Names{"comm", "tid", "prio", "target_cpu"}));
+  EXPECT_EQ(Resolve("softirq_entry", true).name, "irq_softirq_entry");
+  EXPECT_EQ(FieldNamesOf(Resolve("irq_handler_entry", true)), (Names{"irq", "name"}));
+  EXPECT_EQ(Resolve("kmalloc", true).name, "kmem_kmalloc");
+  EXPECT_EQ(FieldNamesOf(Resolve("net_dev_xmit", true)), (Names{"skbaddr", "rc", "len", "name"}));
+}
+
+TEST(Resolve, HidesTasksThatAreNotTheSessions) {
+  const auto tasks = [](const Resolved& resolved) {
+    return std::ranges::count(resolved.fetch, WEFT_FETCH_TASK, &weft_fetch_op::code);
+  };
+  EXPECT_EQ(tasks(Resolve("sched_switch", false)), 6) << "of prev and next, all but prev_state";
+  EXPECT_EQ(tasks(Resolve("sched_waking", false)), 4);
+  EXPECT_EQ(tasks(Resolve("signal_generate", false)), 2);
+  EXPECT_EQ(tasks(Resolve("sched_process_exit", false)), 0) << "recorded for that task only";
+}
+
+TEST(Resolve, KnowsWhomAnEventConcerns) {
+  EXPECT_EQ(Resolve("sched_switch", false).subjects, 0b110u);
+  EXPECT_EQ(Resolve("sched_waking", false).subjects, WEFT_KERNEL_SUBJECT_CURRENT | 1u);
+  EXPECT_EQ(Resolve("irq_handler_entry", true).subjects, 0u);
+  const auto refused = ResolveTracepoint(Running(), Catalogue::BuiltIn(), "irq_handler_entry", {});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kPermission);
+  EXPECT_EQ(ResolveTracepoint(Running(), Catalogue::BuiltIn(), "no_such", {}).error().code,
+            ErrorCode::kNotFound);
+}
+
+TEST(Resolve, ShowsAddressesOfTheKernelToClustersOnly) {
+  const auto has = [](const std::vector<std::string>& names, std::string_view name) {
+    return std::ranges::find(names, name) != names.end();
+  };
+  EXPECT_TRUE(has(FieldNamesOf(Resolve("kmalloc", true)), "ptr"));
+  const Resolved tenant = Resolve("kmalloc", false);
+  EXPECT_FALSE(has(FieldNamesOf(tenant), "ptr"));
+  EXPECT_FALSE(has(FieldNamesOf(tenant), "call_site"));
+  EXPECT_TRUE(has(tenant.left_out, "ptr: an address of the kernel"));
+}
+
+TEST(Resolve, MatchesByBothNames) {
+  const auto match = [](const std::string& pattern, const std::vector<std::string>& but = {}) {
+    return MatchTracepoints(Running(), Catalogue::BuiltIn(), pattern, but);
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(match("irq_softirq_*"), (Names{"softirq_entry", "softirq_exit", "softirq_raise"}));
+  EXPECT_EQ(match("softirq_*", {"irq_softirq_raise"}), (Names{"softirq_entry", "softirq_exit"}));
+  EXPECT_TRUE(match("no_such_*").empty());
+}
+
+TEST(Catalogue, RefusesWhatItDoesNotKnow) {
+  const auto error = [](std::string_view text) {
+    const std::string_view documents[] = {text};
+    const auto catalogue = Catalogue::Parse(documents);
+    return catalogue ? std::string() : catalogue.error().message;
+  };
+  EXPECT_EQ(error("tracepoints: {a: {fields: {x: y}}}"), "");
+  EXPECT_NE(error("nonsense: 1").find("what is 'nonsense'?"), std::string::npos);
+  EXPECT_NE(error("tracepoints: {a: {fields: {x: {path: y, z: 1}}}}").find("what is 'z'?"),
+            std::string::npos);
+  EXPECT_NE(error("tracepoints: {a: {fields: {x: 'y.'}}}").find("character 3"), std::string::npos);
+  EXPECT_NE(error("tracepoints: {a: {}}").find("wants either"), std::string::npos);
+  EXPECT_NE(error("tracepoints: {a b: {fields: {}}, b: {fields: {}}}").find("a second entry"),
+            std::string::npos);
+  EXPECT_NE(error("tracepoints: {a: {fields: {'x-y': y}}}").find("no name of a field"),
+            std::string::npos);
+  EXPECT_NE(error("tracepoints: {a: {fields: {x: {path: y, bits: [60, 5]}}}}").find("bounds"),
+            std::string::npos);
+  EXPECT_NE(error("a: [").find("catalogue document 0"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace weft::kernel

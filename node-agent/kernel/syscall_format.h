@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the running kernel says of a system call's arguments: tracefs, events/syscalls/sys_enter_NAME/
+// format. Its text is the kernel's, and parsed like anybody's.
+// Thread-safety: plain values and functions.
+#ifndef WEFT_NODE_AGENT_KERNEL_SYSCALL_FORMAT_H_
+#define WEFT_NODE_AGENT_KERNEL_SYSCALL_FORMAT_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/result.h"
+
+namespace weft::kernel {
+
+struct SyscallParameter {
+  std::string type;  // as in C: "const char *", "unsigned int"; empty: not known
+  std::string name;
+
+  [[nodiscard]] bool is_pointer() const { return type.ends_with('*'); }
+  // Text that the kernel reads.
+  [[nodiscard]] bool is_text() const;
+
+  bool operator==(const SyscallParameter&) const = default;
+};
+
+// The parameters in order, at most six. kCorrupt: no such format.
+Result<std::vector<SyscallParameter>> ParseSyscallFormat(std::string_view text);
+
+}  // namespace weft::kernel
+
+#endif  // WEFT_NODE_AGENT_KERNEL_SYSCALL_FORMAT_H_

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node-agent/kernel/syscalls.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <optional>
+
+#include "lib/event/match.h"
+#include "node-agent/kernel/event_builder.h"
+#include "node-agent/kernel/limits.h"
+
+namespace weft::kernel {
+namespace {
+
+constexpr uint32_t kReturn = 7;  // the argument of SYSCALL_EXIT (lib/abi/fetch.h)
+
+#if defined(__x86_64__)
+constexpr std::string_view kFunctionPrefix = "__x64_sys_";
+constexpr std::string_view kCompatPrefixes[] = {"__ia32_compat_sys_", "__ia32_sys_"};
+#elif defined(__aarch64__)
+constexpr std::string_view kFunctionPrefix = "__arm64_sys_";
+constexpr std::string_view kCompatPrefixes[] = {"__arm64_compat_sys_", "__arm64_sys_"};
+#endif
+
+bool HasFunction(const Btf& btf, std::string_view prefix, const std::string& name) {
+  return btf.Find(BtfKind::kFunction, std::string(prefix) + name).has_value();
+}
+
+bool HasCompatFunction(const Btf& btf, const std::string& name) {
+  return std::ranges::any_of(
+      kCompatPrefixes, [&](std::string_view prefix) { return HasFunction(btf, prefix, name); });
+}
+
+std::optional<std::string> ReadFormat(const std::string& tracefs, const std::string& name) {
+  if (tracefs.empty()) return std::nullopt;
+  std::ifstream file(tracefs + "/events/syscalls/sys_enter_" + name + "/format");
+  if (!file) return std::nullopt;
+  return std::string{std::istreambuf_iterator<char>(file), {}};
+}
+
+// BTF's name of an integer type as C has it: "unsigned long" is "long unsigned int" there.
+std::string_view BtfNameOf(std::string_view type) {
+  static constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+      {"unsigned", "unsigned int"},
+      {"long", "long int"},
+      {"unsigned long", "long unsigned int"},
+      {"unsigned short", "short unsigned int"},
+      {"short", "short int"},
+      {"long long", "long long int"},
+      {"unsigned long long", "long long unsigned int"}};
+  for (const auto& [c, btf] : kNames)
+    if (type == c) return btf;
+  return type;
+}
+
+// C's name of a parameter's type in BTF, as tracefs would have it.
+std::string TypeText(const Btf& btf, uint32_t id) {
+  for (int depth = 0; depth < kMaxTypeDepth; ++depth) {
+    const BtfType type = btf.Type(id);
+    if (type.kind == BtfKind::kPointer) {
+      const bool constant = btf.Type(type.size_or_ref).kind == BtfKind::kConst;
+      const bool is_char = btf.Resolve(type.size_or_ref).name == "char";
+      if (is_char) return constant ? "const char *" : "char *";
+      return "void *";
+    }
+    if (!type.name.empty()) return std::string(type.name);
+    id = type.size_or_ref;
+  }
+  return {};
+}
+
+bool Matches(const std::string& pattern, const Syscall& call) {
+  return weft_glob_match_str(pattern.c_str(), call.name.c_str()) ||
+         weft_glob_match_str(pattern.c_str(), call.table_name.c_str());
+}
+
+}  // namespace
+
+Result<Syscalls> Syscalls::Load(const Btf& btf, const Catalogue& catalogue,
+                                const std::string& tracefs) {
+  Syscalls syscalls(btf, catalogue);
+  for (const SyscallNumber& number : catalogue.numbers()) {
+    syscalls.Add(number, false, tracefs);
+    syscalls.Add(number, true, tracefs);
+  }
+  if (syscalls.all_.empty())
+    return Fail(ErrorCode::kUnsupported, "this kernel's BTF names no system calls of this machine");
+  return syscalls;
+}
+
+void Syscalls::Add(const SyscallNumber& number, bool compat, const std::string& tracefs) {
+  const std::optional<uint32_t>& value = compat ? number.compat : number.native;
+  if (!value) return;
+  const auto exists = [&](const std::string& name) {
+    return compat ? HasCompatFunction(*btf_, name) : HasFunction(*btf_, kFunctionPrefix, name);
+  };
+  std::string function = number.name;
+  if (const std::string alias = catalogue_->FunctionOf(number.name); exists(alias))
+    function = alias;
+  if (!exists(function)) return;
+  all_.push_back({.name = function,
+                  .table_name = number.name,
+                  .number = *value,
+                  .compat = compat,
+                  .parameters = ParametersOf(function, tracefs)});
+}
+
+std::vector<SyscallParameter> Syscalls::ParametersOf(const std::string& function,
+                                                     const std::string& tracefs) const {
+  if (const auto text = ReadFormat(tracefs, function)) {
+    auto parameters = ParseSyscallFormat(*text);
+    if (parameters) return std::move(*parameters);
+  }
+  std::vector<SyscallParameter> parameters;
+  if (const auto body = btf_->Find(BtfKind::kFunction, "__do_sys_" + function)) {
+    for (const BtfParameter& item : btf_->Parameters(btf_->Type(body->size_or_ref)))
+      parameters.push_back({TypeText(*btf_, item.type), std::string(item.name)});
+    return parameters;
+  }
+  for (int i = 0; i < 6; ++i) parameters.push_back({"", "arg" + std::to_string(i)});
+  return parameters;
+}
+
+uint32_t Syscalls::TypeOf(const SyscallParameter& parameter) const {
+  const std::string_view name = BtfNameOf(parameter.type);
+  for (const BtfKind kind : {BtfKind::kTypedef, BtfKind::kInt}) {
+    const auto type = btf_->Find(kind, name);
+    if (type && btf_->Resolve(type->id).kind == BtfKind::kInt) return type->id;
+  }
+  return 0;
+}
+
+std::vector<Argument> Syscalls::ArgumentsOf(const Syscall& call, bool exit) const {
+  std::vector<Argument> arguments;
+  for (const SyscallParameter& parameter : call.parameters)
+    arguments.push_back({parameter.name, parameter.is_pointer() ? 0 : TypeOf(parameter)});
+  while (arguments.size() < 6) arguments.push_back({});
+  arguments.push_back({"__syscall_nr", TypeOf({"int", ""})});
+  if (exit) arguments.push_back({"ret", TypeOf({"long", ""})});
+  return arguments;
+}
+
+std::vector<const Syscall*> Syscalls::Match(const std::string& pattern,
+                                            const std::vector<std::string>& exclusions) const {
+  std::vector<const Syscall*> matching;
+  for (const Syscall& call : all_) {
+    const auto means = [&](const std::string& glob) { return Matches(glob, call); };
+    if (means(pattern) && std::ranges::none_of(exclusions, means)) matching.push_back(&call);
+  }
+  return matching;
+}
+
+Result<Resolved> Syscalls::ResolveEntry(const Syscall& call, uint32_t buffer_bytes) const {
+  return Resolve(call, false, buffer_bytes);
+}
+
+Result<Resolved> Syscalls::ResolveExit(const Syscall& call, uint32_t buffer_bytes) const {
+  return Resolve(call, true, buffer_bytes);
+}
+
+Result<Resolved> Syscalls::Resolve(const Syscall& call, bool exit, uint32_t buffer_bytes) const {
+  const std::vector<Argument> arguments = ArgumentsOf(call, exit);
+  const FieldMaker maker{.btf = *btf_,
+                         .catalogue = *catalogue_,
+                         .arguments = arguments,
+                         .addresses = true,  // the process's own
+                         .distrust = true};
+  const std::string event = std::string(call.compat ? "compat_" : "") +
+                            (exit ? "syscall_exit_" : "syscall_entry_") + call.name;
+  EventBuilder builder(event, exit ? WEFT_KERNEL_SYSCALL_EXIT : WEFT_KERNEL_SYSCALL_ENTRY);
+  if (exit) builder.Add("ret", maker.Make({.name = "ret", .paths = {{.argument = "$7"}}}));
+  static_assert(kReturn == 7);
+
+  const SyscallEntry* entry = catalogue_->Syscall(call.name);
+  const auto wanted = [&](const SyscallField& field) {
+    return exit ? field.direction != SyscallField::Direction::kIn
+                : field.direction != SyscallField::Direction::kOut;
+  };
+  for (size_t i = 0; i < call.parameters.size(); ++i) {
+    const SyscallParameter& parameter = call.parameters[i];
+    const SyscallField* field = entry == nullptr ? nullptr : entry->Find(parameter.name);
+    if (field != nullptr ? !wanted(*field) : exit) continue;
+    FieldSpec spec{.name = parameter.name,
+                   .paths = {{.argument = "$" + std::to_string(i)}},
+                   .user = true,
+                   .limit = kSyscallTextBytes};
+    if (parameter.is_text()) spec.as = FieldSpec::As::kText;
+    builder.Add(parameter.name, maker.Make(field != nullptr ? field->spec : spec));
+  }
+  if (entry != nullptr) {
+    for (const SyscallField& field : entry->fields) {
+      if (!wanted(field) || (field.buffer && buffer_bytes == 0)) continue;
+      // A parameter of another call of the entry.
+      if (field.spec.paths.front() == Path{.argument = field.spec.name}) continue;
+      FieldSpec spec = field.spec;
+      if (field.buffer) spec.limit = std::min(buffer_bytes, WEFT_FETCH_MAX_STRING);
+      builder.Add(spec.name, maker.Make(spec));
+    }
+  }
+  Resolved resolved{
+      .number = call.number,
+      .table = call.compat ? WEFT_KERNEL_SYSCALLS_COMPAT : WEFT_KERNEL_SYSCALLS_NATIVE,
+      .subjects = WEFT_KERNEL_SUBJECT_CURRENT};
+  WEFT_TRY(builder.Finish(&resolved));
+  return resolved;
+}
+
+}  // namespace weft::kernel

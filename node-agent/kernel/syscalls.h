@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The system calls of a kernel, and how each is recorded: an event at its entry and one at its exit.
+//
+// Whence: numbers are promises of the kernel and stand in the catalogue; that a call is there, its
+// function says (BTF: __x64_sys_NAME); parameters come from tracefs (events/syscalls), else from a
+// function of the call that BTF has, else they are six words without names.
+//
+// Names are those of the functions, as in LTTng and tracefs (newfstat); Match also takes those of the
+// tables (fstat). Events are syscall_entry_NAME and syscall_exit_NAME; of 32-bit programs
+// compat_syscall_entry_NAME.
+// Thread-safety: immutable after Load.
+#ifndef WEFT_NODE_AGENT_KERNEL_SYSCALLS_H_
+#define WEFT_NODE_AGENT_KERNEL_SYSCALLS_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "node-agent/kernel/resolve.h"
+#include "node-agent/kernel/syscall_format.h"
+
+namespace weft::kernel {
+
+struct Syscall {
+  std::string name;  // of the function
+  std::string table_name;
+  uint32_t number = 0;
+  bool compat = false;
+  std::vector<SyscallParameter> parameters;
+};
+
+class Syscalls {
+ public:
+  // `tracefs`: where that file system is; empty, or nothing there: without it. `btf` and `catalogue` must
+  // live as long. kUnsupported: a machine whose numbers the catalogue does not have.
+  static Result<Syscalls> Load(const Btf& btf, const Catalogue& catalogue,
+                               const std::string& tracefs);
+
+  [[nodiscard]] const std::vector<Syscall>& all() const { return all_; }
+
+  // Those that a rule means; pattern and exclusions are star patterns over either name.
+  [[nodiscard]] std::vector<const Syscall*> Match(const std::string& pattern,
+                                                  const std::vector<std::string>& exclusions) const;
+
+  // `buffer_bytes`: how much of what a call reads or writes is recorded as well; 0: only where it is.
+  [[nodiscard]] Result<Resolved> ResolveEntry(const Syscall& call, uint32_t buffer_bytes = 0) const;
+  [[nodiscard]] Result<Resolved> ResolveExit(const Syscall& call, uint32_t buffer_bytes = 0) const;
+
+ private:
+  Syscalls(const Btf& btf, const Catalogue& catalogue) : btf_(&btf), catalogue_(&catalogue) {}
+
+  void Add(const SyscallNumber& number, bool compat, const std::string& tracefs);
+  [[nodiscard]] std::vector<SyscallParameter> ParametersOf(const std::string& function,
+                                                           const std::string& tracefs) const;
+  [[nodiscard]] std::vector<Argument> ArgumentsOf(const Syscall& call, bool exit) const;
+  [[nodiscard]] uint32_t TypeOf(const SyscallParameter& parameter) const;
+  [[nodiscard]] Result<Resolved> Resolve(const Syscall& call, bool exit,
+                                         uint32_t buffer_bytes) const;
+
+  const Btf* btf_;
+  const Catalogue* catalogue_;
+  std::vector<Syscall> all_;
+};
+
+}  // namespace weft::kernel
+
+#endif  // WEFT_NODE_AGENT_KERNEL_SYSCALLS_H_

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node-agent/kernel/syscalls.h"
+
+#include <gtest/gtest.h>
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "lib/event/description.h"
+#include "node-agent/kernel/test_kernels.h"
+
+namespace weft::kernel {
+namespace {
+
+constexpr const char* kTracefs = "/sys/kernel/tracing";
+
+constexpr std::string_view kOpenat = R"(name: sys_enter_openat
+ID: 782
+format:
+	field:unsigned short common_type;	offset:0;	size:2;	signed:0;
+	field:int common_pid;	offset:4;	size:4;	signed:1;
+
+	field:int __syscall_nr;	offset:8;	size:4;	signed:1;
+	field:int dfd;	offset:16;	size:8;	signed:0;
+	field:const char * filename;	offset:24;	size:8;	signed:0;
+	field:struct stat *buf;	offset:32;	size:8;	signed:0;
+	field:__data_loc char[] __filename_val;	offset:48;	size:4;	signed:0;
+
+print fmt: "dfd: 0x%08lx"
+)";
+
+TEST(SyscallFormat, GivesTypesAndNamesOfParameters) {
+  const auto parameters = ParseSyscallFormat(kOpenat);
+  ASSERT_TRUE(parameters);
+  EXPECT_EQ(*parameters,
+            (std::vector<SyscallParameter>{
+                {"int", "dfd"}, {"const char *", "filename"}, {"struct stat *", "buf"}}));
+  EXPECT_TRUE(parameters->at(1).is_text());
+  EXPECT_FALSE(parameters->at(2).is_text());
+}
+
+TEST(SyscallFormat, RefusesWhatIsNone) {
+  EXPECT_FALSE(ParseSyscallFormat(""));
+  EXPECT_FALSE(ParseSyscallFormat("field:int a; offset:0;\n"));
+  EXPECT_FALSE(ParseSyscallFormat("field:int __syscall_nr;\nfield:int a-b;\n"));
+  std::string many = "field:int __syscall_nr;\n";
+  for (int i = 0; i < 7; ++i) many += "field:int a" + std::to_string(i) + ";\n";
+  EXPECT_FALSE(ParseSyscallFormat(many));
+}
+
+class SyscallsTest : public ::testing::TestWithParam<testing::TestKernel> {};
+
+TEST_P(SyscallsTest, EveryCallIsRecordedAtEntryAndExit) {
+  const auto all = testing::LoadKernel(GetParam());
+  const std::string tracefs = GetParam().folder.empty() ? kTracefs : "";
+  const auto calls = Syscalls::Load(all.front(), Catalogue::BuiltIn(), tracefs);
+  ASSERT_TRUE(calls) << calls.error().message;
+  EXPECT_GT(calls->all().size(), 400u);
+  for (const Syscall& call : calls->all()) {
+    for (const uint32_t bytes : {0u, 64u}) {
+      const auto entry = calls->ResolveEntry(call, bytes);
+      const auto exit = calls->ResolveExit(call, bytes);
+      ASSERT_TRUE(entry) << call.name << ": " << entry.error().message;
+      ASSERT_TRUE(exit) << call.name << ": " << exit.error().message;
+      EXPECT_TRUE(EventDescription::Parse(entry->description)) << call.name;
+      EXPECT_TRUE(EventDescription::Parse(exit->description)) << call.name;
+      EXPECT_EQ(entry->subjects, WEFT_KERNEL_SUBJECT_CURRENT);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kernels, SyscallsTest, ::testing::ValuesIn(testing::TestKernels()),
+                         [](const auto& kernel) { return kernel.param.label; });
+
+class RunningSyscalls : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists(std::string(kTracefs) + "/events/syscalls"))
+      GTEST_SKIP() << "no system calls in " << kTracefs;
+    btf_ = std::make_unique<Btf>(std::move(Btf::Load("/sys/kernel/btf/vmlinux").value()));
+    calls_ =
+        std::make_unique<Syscalls>(Syscalls::Load(*btf_, Catalogue::BuiltIn(), kTracefs).value());
+  }
+
+  [[nodiscard]] const Syscall& Call(const std::string& name) const {
+    const auto found = calls_->Match(name, {});
+    if (found.empty()) throw std::runtime_error("no " + name);
+    return *found.front();
+  }
+
+  static std::string Shape(const Result<Resolved>& resolved) {
+    if (!resolved) return resolved.error().message;
+    const EventDescription event = EventDescription::Parse(resolved->description).value();
+    std::string shape = event.name + ":";
+    for (const FieldDescription& field : event.fields)
+      shape += " " + field.name +
+               (field.kind == FieldKind::kString     ? "$"
+                : field.kind == FieldKind::kSequence ? "[]"
+                : field.is_pointer()                 ? "*"
+                                                     : "");
+    return shape;
+  }
+
+  std::unique_ptr<Btf> btf_;
+  std::unique_ptr<Syscalls> calls_;
+};
+
+TEST_F(RunningSyscalls, HaveTheNumbersThatProgramsUse) {
+  EXPECT_EQ(Call("openat").number, static_cast<uint32_t>(SYS_openat));
+  EXPECT_EQ(Call("futex").number, static_cast<uint32_t>(SYS_futex));
+  EXPECT_EQ(Call("newfstat").number, static_cast<uint32_t>(SYS_fstat));
+  EXPECT_EQ(Call("clone3").number, static_cast<uint32_t>(SYS_clone3));
+}
+
+TEST_F(RunningSyscalls, AreNamedLikeTheFunctionAndFoundByBothNames) {
+  const auto found = calls_->Match("*fstat", {"compat_*"});
+  std::vector<std::string> names;
+  for (const Syscall* call : found)
+    if (!call->compat) names.push_back(call->name);
+  EXPECT_NE(std::ranges::find(names, "newfstat"), names.end());
+  EXPECT_EQ(&Call("fstat"), &Call("newfstat"));
+  EXPECT_TRUE(calls_->Match("open*", {"openat*", "open_*", "open"}).empty());
+}
+
+TEST_F(RunningSyscalls, RecordWhatGoesInAtEntryAndWhatComesOutAtExit) {
+  EXPECT_EQ(Shape(calls_->ResolveEntry(Call("openat"))),
+            "syscall_entry_openat: dfd filename$ flags mode");
+  EXPECT_EQ(Shape(calls_->ResolveExit(Call("openat"))), "syscall_exit_openat: ret");
+  EXPECT_EQ(Shape(calls_->ResolveEntry(Call("read"))), "syscall_entry_read: fd count");
+  EXPECT_EQ(Shape(calls_->ResolveExit(Call("read"))), "syscall_exit_read: ret buf*");
+  EXPECT_EQ(Shape(calls_->ResolveExit(Call("read"), 64)), "syscall_exit_read: ret buf* buf_data[]");
+  EXPECT_EQ(Shape(calls_->ResolveEntry(Call("write"), 64)),
+            "syscall_entry_write: fd buf* count buf_data[]");
+  EXPECT_EQ(Shape(calls_->ResolveEntry(Call("connect"))),
+            "syscall_entry_connect: fd uservaddr* addrlen family dport v4addr v6addr");
+  EXPECT_EQ(Shape(calls_->ResolveExit(Call("readlink"))), "syscall_exit_readlink: ret buf[]");
+  EXPECT_EQ(Shape(calls_->ResolveEntry(Call("execve"))),
+            "syscall_entry_execve: filename$ argv* envp*");
+}
+
+TEST_F(RunningSyscalls, LeaveNothingOutThatTheCatalogueNames) {
+  size_t left_out = 0;
+  for (const Syscall& call : calls_->all()) {
+    if (call.compat) continue;
+    for (const auto& resolved : {calls_->ResolveEntry(call, 64), calls_->ResolveExit(call, 64)}) {
+      for (const std::string& text : resolved->left_out) {
+        std::cout << resolved->name << ": " << text << "\n";
+        ++left_out;
+      }
+    }
+  }
+  EXPECT_LT(left_out, 10u);
+}
+
+}  // namespace
+}  // namespace weft::kernel

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node-agent/kernel/test_kernels.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <stdexcept>
+
+namespace weft::kernel::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kRunning = "/sys/kernel/btf";
+constexpr const char* kTracefs = "/sys/kernel/tracing/events";
+
+std::string CacheFolder() {
+  const char* home = std::getenv("HOME");
+  return home == nullptr ? std::string() : std::string(home) + "/.cache/weft/kernels";
+}
+
+// The file of that name below a folder; empty: there is none.
+fs::path FindBelow(const fs::path& folder, std::string_view name) {
+  std::error_code error;
+  for (const auto& item : fs::recursive_directory_iterator(folder, error))
+    if (item.path().filename() == name) return item.path();
+  return {};
+}
+
+Btf Loaded(const std::string& path, std::shared_ptr<const Btf> base) {
+  Result<Btf> btf = Btf::Load(path, std::move(base));
+  if (!btf) throw std::runtime_error(btf.error().message);
+  return std::move(*btf);
+}
+
+// The BTF of a module's file, which may be packed; empty: no such module.
+std::string ModuleBtf(const TestKernel& kernel, const std::string& module) {
+  const fs::path modules = fs::path(kernel.folder) / "lib/modules";
+  fs::path file = FindBelow(modules, module + ".ko");
+  std::string out = fs::temp_directory_path() /
+                    ("weft-" + kernel.label + "-" + module + "-" + std::to_string(getpid()));
+  std::string unpack;
+  if (file.empty()) {
+    file = FindBelow(modules, module + ".ko.xz");
+    if (file.empty()) return {};
+    unpack = "xz -dc '" + file.string() + "' > '" + out + ".ko' && ";
+    file = out + ".ko";
+  }
+  const std::string command = unpack + "objcopy --dump-section .BTF='" + out + "' '" +
+                              file.string() + "' /dev/null 2>&1; rm -f '" + out + ".ko'";
+  if (std::system(command.c_str()) != 0) throw std::runtime_error(command);
+  return out;
+}
+
+bool IsWordByte(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+// What stands first or second in the brackets of TRACE_EVENT, DEFINE_EVENT and their like.
+std::set<std::string> EventsOf(const fs::path& path) {
+  static const std::regex kEvent(R"((?:EVENT\w*|DECLARE_TRACE\w*)\s*\(\s*(\w+)(?:\s*,\s*(\w+))?)");
+  std::ifstream file(path);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::set<std::string> names;
+  for (std::sregex_iterator at(text.begin(), text.end(), kEvent), end; at != end; ++at) {
+    names.insert((*at)[1]);
+    names.insert((*at)[2]);
+  }
+  return names;
+}
+
+}  // namespace
+
+std::vector<TestKernel> TestKernels() {
+  std::vector<TestKernel> kernels;
+  std::error_code error;
+  if (fs::exists(std::string(kRunning) + "/vmlinux")) kernels.push_back({"running", ""});
+  for (const auto& item : fs::directory_iterator(CacheFolder(), error)) {
+    if (!fs::exists(item.path() / "btf", error)) continue;
+    std::string label = "v" + item.path().filename().string();
+    std::ranges::replace_if(label, [](char c) { return !IsWordByte(c); }, '_');
+    kernels.push_back({label, item.path()});
+  }
+  return kernels;
+}
+
+std::vector<Btf> LoadKernel(const TestKernel& kernel) {
+  std::vector<Btf> all;
+  const bool running = kernel.folder.empty();
+  const std::string path = running ? std::string(kRunning) + "/vmlinux" : kernel.folder + "/btf";
+  const auto base = std::make_shared<const Btf>(Loaded(path, nullptr));
+  all.push_back(Loaded(path, nullptr));
+  for (const std::string module : {"ext4", "xfs"}) {
+    std::string file = running ? std::string(kRunning) + "/" + module : ModuleBtf(kernel, module);
+    if (file.empty() || !fs::exists(file)) continue;
+    all.push_back(Loaded(file, base));
+    if (!running) fs::remove(file);
+  }
+  return all;
+}
+
+std::set<std::string> SubsystemNames(const TestKernel& kernel, std::string_view subsystem) {
+  std::error_code error;
+  std::set<std::string> names;
+  if (kernel.folder.empty()) {
+    for (const auto& item : fs::directory_iterator(fs::path(kTracefs) / subsystem, error))
+      names.insert(item.path().filename());
+    return names;
+  }
+  for (const auto& tree : fs::directory_iterator(kernel.folder + "/usr/src", error)) {
+    const fs::path header = tree.path() / "include/trace/events" / (std::string(subsystem) + ".h");
+    if (fs::exists(header, error)) names = EventsOf(header);
+  }
+  return names;
+}
+
+}  // namespace weft::kernel::testing

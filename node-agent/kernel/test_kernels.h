@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels that tests look at: the running one, and those of the virtual machines' cache.
+#ifndef WEFT_NODE_AGENT_KERNEL_TEST_KERNELS_H_
+#define WEFT_NODE_AGENT_KERNEL_TEST_KERNELS_H_
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "node-agent/kernel/btf.h"
+
+namespace weft::kernel::testing {
+
+struct TestKernel {
+  std::string label;   // "running", "v6_1": a name for a test
+  std::string folder;  // of the cache: btf, lib/modules, usr/src; empty: the running kernel
+};
+
+// The running kernel comes first.
+std::vector<TestKernel> TestKernels();
+
+// The BTF of the kernel, then those of ext4 and xfs, where they are modules.
+std::vector<Btf> LoadKernel(const TestKernel& kernel);
+
+// Names that the kernel's trace events of a subsystem have, and some that are none: of the folders of
+// tracefs, or of a header of its source (include/trace/events).
+std::set<std::string> SubsystemNames(const TestKernel& kernel, std::string_view subsystem);
+
+}  // namespace weft::kernel::testing
+
+#endif  // WEFT_NODE_AGENT_KERNEL_TEST_KERNELS_H_
