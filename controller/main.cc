@@ -3,11 +3,10 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
-#include <csignal>
-#include <cstdlib>
 #include <thread>
 
 #include "controller/controller.h"
+#include "lib/base/stop_signals.h"
 #include "lib/http/health.h"
 #include "lib/kube/config.h"
 #include "lib/kube/options.h"
@@ -30,13 +29,12 @@ weft::Status Run(Flags flags) {
   WEFT_ASSIGN(auto library, weft::controller::LoadLibrary(flags.libraries));
   spdlog::info("delivering {}", library.name);
   weft::kube::Client client(weft::kube::MakeTransport(cluster), "weft-controller");
-  const char* pod = std::getenv("HOSTNAME");
 
   prometheus::Registry registry;
   weft::controller::Controller controller(
       client,
       {.name_space = flags.name_space,
-       .instance = pod != nullptr ? pod : "weft-controller",
+       .instance = weft::kube::OwnPod("weft-controller"),
        .relay = flags.relay,
        .library = std::move(library)},
       registry, [](const weft::Error& error) { spdlog::warn("{}", error.message); });
@@ -50,12 +48,7 @@ weft::Status Run(Flags flags) {
   spdlog::info("health on port {}", server->port());
 
   const std::jthread worker([&](const std::stop_token& stop) { controller.Run(stop); });
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  int got = 0;
-  sigwait(&signals, &got);
+  weft::WaitForStopSignal();
   return {};
 }
 
@@ -74,13 +67,7 @@ int main(int argc, char** argv) {
   app.add_option("--relay-data", flags.relay.data, "host:port")->required();
   CLI11_PARSE(app, argc, argv);
 
-  // Blocked before any thread is made, so that sigwait alone gets them.
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);
+  weft::BlockStopSignals();
   if (const weft::Status status = Run(flags); !status) {
     spdlog::error("{}", status.error().message);
     return 1;

@@ -197,9 +197,16 @@ class Planner {
       plan_.status.completion_time = kube::FormatTime(s_.now);
   }
 
+  // Pods are there, and not one of them can be recorded.
+  [[nodiscard]] bool NobodyHasTheLibrary() const {
+    return trace_.spec.RecordsUser() && !selected_.empty() &&
+           std::ranges::none_of(selected_, [](const PodFacts* pod) { return pod->has_library; });
+  }
+
   void FillReady() {
     const bool good = s_.problem.empty();
-    const bool ready = sessions_ > 0 && waiting_for_.empty();
+    const bool no_library = NobodyHasTheLibrary();
+    const bool ready = sessions_ > 0 && waiting_for_.empty() && !no_library;
     plan_.status.phase = !good && sessions_ == 0 ? api::Phase::kFailed
                          : !ready                ? api::Phase::kPending
                          : trace_.spec.paused    ? api::Phase::kPaused
@@ -214,6 +221,10 @@ class Planner {
     } else if (sessions_ == 0) {
       Set(api::kConditionReady, ConditionStatus::kFalse, "NotScheduled",
           "no pod that spec.pods matches has a node yet");
+    } else if (no_library) {
+      Set(api::kConditionReady, ConditionStatus::kFalse, "NothingTraced",
+          "none of the " + std::to_string(selected_.size()) +
+              " pods that spec.pods matches has weft's library; status.pods.skipped says why");
     } else if (!ready) {
       Set(api::kConditionReady, ConditionStatus::kFalse, "WaitingForNodes",
           "waiting for " + Join(waiting_for_));
@@ -233,7 +244,8 @@ class Planner {
         continue;
       if (now.type == api::kConditionReady && now.reason == "InvalidSpec") continue;
       plan_.notes.push_back(
-          {.warning = now.reason == "NoPods" || now.reason == "InvalidSpec",
+          {.warning = now.reason == "NoPods" || now.reason == "NothingTraced" ||
+                      now.reason == "InvalidSpec",
            .reason = now.reason,
            .text = now.message.empty() ? "the Trace is now: " + now.reason : now.message});
     }

@@ -262,6 +262,19 @@ TEST_F(Life, PodsWithoutTheLibraryAreSkippedWithTheCommandThatRestartsThem) {
               HasSubstr("kubectl -n shop rollout restart deployment/shop"));
 }
 
+TEST_F(Life, ATraceOfPodsWithoutTheLibraryAloneIsNotReady) {
+  AddPod("old", "n1", /*has_library=*/false);
+  Step();
+  Say(0, "Ready");
+  const Plan plan = Step();
+  EXPECT_EQ(plan.status.phase, Phase::kPending);
+  EXPECT_FALSE(api::IsTrue(plan.status.conditions, api::kConditionReady));
+  EXPECT_EQ(ReadyReason(), "NothingTraced");
+  s_.pods[0].has_library = true;
+  Step();
+  EXPECT_EQ(ReadyReason(), "Recording");
+}
+
 TEST_F(Life, CountsAreTheSumOfTheNodes) {
   AddPod("a", "n1");
   AddPod("b", "n2");

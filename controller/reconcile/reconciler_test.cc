@@ -41,7 +41,9 @@ class Reconciling : public testing::Test {
     world_.Replace(
         World::kPods,
         {{{"metadata", {{"name", "p"}, {"namespace", "shop"}, {"labels", {{"app", "shop"}}}}},
-          {"spec", {{"nodeName", "n1"}}}}});
+          {"spec",
+           {{"nodeName", "n1"},
+            {"volumes", {{{"name", "weft"}, {"configMap", {{"name", "weft-lib-1"}}}}}}}}}});
     world_.Replace(World::kTraces, {Trace()});
   }
 

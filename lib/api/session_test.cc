@@ -6,25 +6,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <sstream>
 #include <string>
 
 #include "lib/api/crd.h"
 #include "lib/api/document.h"
+#include "lib/api/testing.h"
 
 namespace weft::api {
 namespace {
 
 using testing::HasSubstr;
-
-std::string ReadFile(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  EXPECT_TRUE(in.good()) << path;
-  std::ostringstream out;
-  out << in.rdbuf();
-  return out.str();
-}
 
 TraceSession Example() {
   TraceSession session;
@@ -97,12 +88,8 @@ TEST(Session, ConditionsAreFoundByType) {
 }
 
 TEST(SessionCrd, InTheRepositoryIsTheTables) {
-  EXPECT_EQ(ReadFile(std::string(WEFT_SOURCE_DIR) + "/charts/weft/crds/tracesession.yaml"),
-            SessionCrdYaml())
-      << "run build/release/lib/api/weft-api-gen .";
-  EXPECT_THAT(ReadFile(std::string(WEFT_SOURCE_DIR) + "/docs/formats/tracesession.md"),
-              HasSubstr(std::string(kReferenceBegin) + "\n" + SessionReference()))
-      << "run build/release/lib/api/weft-api-gen .";
+  ExpectCommitted("charts/weft/crds/tracesession.yaml", SessionCrdYaml());
+  ExpectCommittedReference("docs/formats/tracesession.md", SessionReference());
 }
 
 TEST(SessionCrd, NodeNameSelectsAndNeverChanges) {

@@ -331,7 +331,7 @@ TypePtr<OutputSpec> OutputSchema() {
       "OutputSpec",
       {MakeField("mode", &T::mode, Enum<OutputMode>(kOutputModes),
                  "stream: events are delivered while they are recorded. snapshot: they stay in "
-                 "the buffers, and what is there is delivered when a snapshot is asked for.",
+                 "the buffers, and what is there is delivered when the Trace ends.",
                  kShowDefault)},
       {{{"self == oldSelf", "cannot be changed; make a new Trace", ""}, nullptr}});
 }

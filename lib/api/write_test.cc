@@ -7,30 +7,21 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <random>
 #include <set>
-#include <sstream>
 #include <string>
 
 #include "lib/api/crd.h"
 #include "lib/api/document.h"
 #include "lib/api/parse.h"
 #include "lib/api/session_schema.h"
+#include "lib/api/testing.h"
 #include "lib/api/trace_schema.h"
 
 namespace weft::api {
 namespace {
 
 using testing::HasSubstr;
-
-std::string ReadFile(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  EXPECT_TRUE(in.good()) << path;
-  std::ostringstream out;
-  out << in.rdbuf();
-  return out.str();
-}
 
 Trace Minimal() {
   Trace trace;
@@ -224,19 +215,15 @@ TEST(RoundTrip, AnyTrace) {
 }
 
 TEST(Generated, CrdIsTheCommittedOne) {
-  EXPECT_EQ(ReadFile(std::string(WEFT_SOURCE_DIR) + "/charts/weft/crds/trace.yaml"), TraceCrdYaml())
-      << "run weft-api-gen";
+  ExpectCommitted("charts/weft/crds/trace.yaml", TraceCrdYaml());
 }
 
 TEST(Generated, ReferenceIsTheCommittedOne) {
-  const std::string page = ReadFile(std::string(WEFT_SOURCE_DIR) + "/docs/formats/trace.md");
-  EXPECT_THAT(page, HasSubstr(std::string(kReferenceBegin) + "\n" + TraceReference() +
-                              std::string(kReferenceEnd)))
-      << "run weft-api-gen";
+  ExpectCommittedReference("docs/formats/trace.md", TraceReference());
 }
 
 TEST(Generated, TheReferencesExampleIsValid) {
-  const std::string page = ReadFile(std::string(WEFT_SOURCE_DIR) + "/docs/formats/trace.md");
+  const std::string page = ReadSource("docs/formats/trace.md");
   const std::size_t begin = page.find("```yaml\n") + 8;
   const Traces traces =
       ParseTraces("trace.md", page.substr(begin, page.find("```\n", begin) - begin));

@@ -28,4 +28,9 @@ Result<std::string> OwnNamespace() {
   return name;
 }
 
+std::string OwnPod(const std::string& otherwise) {
+  const char* name = std::getenv("HOSTNAME");
+  return name != nullptr ? name : otherwise;
+}
+
 }  // namespace weft::kube

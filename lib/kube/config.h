@@ -21,6 +21,9 @@ Result<TransportConfig> FindCluster(const TransportConfig& given);
 // The namespace of the pod that this runs in. kNotFound: in none.
 Result<std::string> OwnNamespace();
 
+// The pod's name, which is its host's name in its environment; outside of a pod `otherwise`.
+std::string OwnPod(const std::string& otherwise);
+
 }  // namespace weft::kube
 
 #endif  // WEFT_LIB_KUBE_CONFIG_H_

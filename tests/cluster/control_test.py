@@ -8,16 +8,8 @@ import tempfile
 import time
 import unittest
 
-from weft_cluster import RESTRICTED, ClusterTest, client, get, install_weft, kubectl
-
-INJECT = {"weft.dev/inject": "enabled"}
-
-
-def trace(name, app, **spec):
-    return {"apiVersion": "weft.dev/v1alpha1", "kind": "Trace", "metadata": {"name": name},
-            "spec": {"pods": {"selector": {"matchLabels": {"app": app}}},
-                     "user": {"events": [{"name": "shop:*"}]}, **spec}}
-
+from weft_cluster import RESTRICTED, client, get, kubectl
+from with_weft import INJECT, WeftTest, trace
 
 def condition(kind):
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
@@ -28,19 +20,9 @@ def variables(pod):
     return {v["name"]: v.get("value") for v in pod["spec"]["containers"][0].get("env", [])}
 
 
-class Control(ClusterTest):
+class Control(WeftTest):
     LOADED = ("weft-controller", "weft-webhook", "shell")
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        install_weft("deployment/weft-controller", "deployment/weft-webhook")
-
-    def injected_namespace(self, name):
-        self.namespace(name, RESTRICTED | INJECT)
-        self.wait_for(lambda: get(name, "configmap", "-l", "weft.dev/library=current")["items"],
-                      "the library does not come")
-        return name
+    READY = ("deployment/weft-controller", "deployment/weft-webhook")
 
     def condition_of(self, namespace, name, kind):
         conditions = get(namespace, "trace", name).get("status", {}).get("conditions", [])
@@ -170,9 +152,19 @@ class Control(ClusterTest):
         filtered = trace("filtered", "shop", filter="a >")
         self.apply(filtered, trace("nobody", "nobody"), namespace=name)
         self.wait_for_reason(name, "nobody", "NoPods")
+        self.assertEqual(self.condition_of(name, "nobody", "Ready")["message"],
+                         "spec.pods matches no pod of the namespace")
+        self.assertEqual(get(name, "trace", "nobody")["status"]["phase"], "Pending")
         self.wait_for_reason(name, "filtered", "InvalidSpec", "Accepted")
         self.assertIn("spec.filter", self.condition_of(name, "filtered", "Accepted")["message"])
         self.assertEqual(get(name, "tracesession")["items"], [])
+
+    def test_a_trace_of_pods_without_the_library_says_so(self):
+        name = self.injected_namespace("without")
+        self.apply(client("old", labels={"app": "shop", "weft.dev/inject": "disabled"}),
+                   trace("t", "shop"), namespace=name)
+        self.wait_for_reason(name, "t", "NothingTraced")
+        self.wait_for(lambda: "NothingTraced" in self.events(name, "t"), "no Event")
 
     def test_an_agent_writes_its_own_nodes_status_only(self):
         name = self.injected_namespace("policy")

@@ -5,13 +5,11 @@ shop (three replicas, in a namespace that enforces `restricted`) and a program m
 (in another namespace). What babeltrace2 reads is what the programs say they emitted, minus what was
 discarded; then weft goes away, and they run on."""
 
-import re
 import unittest
 
-from control_test import INJECT, trace
 from relay_files import discarded_in, events_in, relay_folder
-from weft_cluster import (RESTRICTED, RESTRICTED_CONTAINER, ClusterTest, dev, get, install_weft,
-                          kubectl, pod)
+from weft_cluster import RESTRICTED, RESTRICTED_CONTAINER, dev, get, kubectl, pod
+from with_weft import WeftTest, metric, trace
 
 ORDERS = 250_000  # of each shop: three events each, and a few
 SHOPS = 3
@@ -41,52 +39,16 @@ def shop():
         "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}]}, replicas=SHOPS)
 
 
-def metric(text, name, namespace, name_of_trace):
-    """Sum over all other labels."""
-    labels = rf'{{[^}}]*namespace="{namespace}",[^}}]*trace="{name_of_trace}"[^}}]*}}'
-    return sum(int(float(m)) for m in re.findall(rf"^{name}{labels} (\S+)$", text, re.MULTILINE))
-
-
-class Traced(ClusterTest):
-    LOADED = ("weft-agent", "weft-controller", "weft-webhook", "weft-relay", "shell", "shop", "tenant")
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        install_weft()
-
-    def injected_namespace(self, name, labels):
-        self.namespace(name, INJECT | labels)
-        self.wait_for(lambda: get(name, "configmap", "-l", "weft.dev/library=current")["items"],
-                      "the library does not come")
-        return name
-
-    def part(self, component):
-        """The pod of a part of weft's."""
-        return get("weft", "pods", "-l", f"app.kubernetes.io/component={component}")["items"][0]
-
-    def metrics(self, component):
-        name = self.part(component)["metadata"]["name"]
-        return kubectl("get", "--raw",
-                       f"/api/v1/namespaces/weft/pods/{name}:8080/proxy/metrics").stdout
+class Traced(WeftTest):
 
     def pods_of(self, namespace, app):
         return [p for p in get(namespace, "pods", "-l", f"app={app}")["items"]
                 if "deletionTimestamp" not in p["metadata"]]
 
-    def wait_ready(self, namespace, name):
-        kubectl("-n", namespace, "wait", "--for=condition=Ready", f"trace/{name}", "--timeout=120s")
-
     def assert_unchanged(self, namespace, app, qos):
         for one in self.pods_of(namespace, app):
             self.assertEqual(one["status"]["qosClass"], qos)
             self.assertEqual([c["restartCount"] for c in one["status"]["containerStatuses"]], [0])
-
-    def emitted(self, namespace, name):
-        """The last line "events N" that a program printed."""
-        logs = kubectl("-n", namespace, "logs", name).stdout
-        found = re.findall(r"^events (\d+)$", logs, re.MULTILINE)
-        return int(found[-1]) if found else 0
 
     def run_shops(self):
         names = [p["metadata"]["name"] for p in self.pods_of("orders", "shop")]
@@ -95,14 +57,6 @@ class Traced(ClusterTest):
         self.wait_for(lambda: all(self.emitted("orders", name) for name in names),
                       "the shops do not close")
         return {name: self.emitted("orders", name) for name in names}
-
-    def run_tenant(self, rounds):
-        for _ in range(rounds):
-            before = self.emitted("measures", "tenant")
-            kubectl("-n", "measures", "exec", "tenant", "--", "kill", "-USR1", "1")
-            self.wait_for(lambda before=before: self.emitted("measures", "tenant") > before,
-                          "the tenant's round does not end")
-        return self.emitted("measures", "tenant")
 
     def assert_balance(self, namespace, name, emitted):
         """P3's equality, from the programs over the agent to the relay; how many were discarded."""
@@ -144,17 +98,14 @@ class Traced(ClusterTest):
         self.wait_ready("measures", "work")
         self.assertEqual(get("orders", "trace", "sales")["status"]["pods"]["traced"], SHOPS)
 
-        work = self.run_tenant(TENANT_ROUNDS)
+        work = self.run_tenant("measures", TENANT_ROUNDS)
         sales = self.run_shops()
         self.assertGreaterEqual(work + sum(sales.values()), 10_000_000)
         self.assert_unchanged("orders", "shop", "Burstable")
         self.assert_unchanged("measures", "tenant", "BestEffort")
 
-        # Ended by its time, a Trace stays, with its counts; deleted, it is drained before it goes.
-        kubectl("-n", "measures", "patch", "trace", "work", "--type=merge", "-p",
-                '{"spec":{"duration":"1s"}}')
-        self.wait_for(lambda: get("measures", "trace", "work")["status"]["phase"] == "Completed",
-                      "the Trace does not end")
+        events = self.end_by_time("measures", "work")
+        # Deleted, it is drained before it goes.
         kubectl("-n", "orders", "delete", "trace", "sales", "--timeout=120s")
         self.assertNotIn("NotDrained", [e["reason"] for e in
                                         get("orders", "events.v1.events.k8s.io")["items"]])
@@ -162,7 +113,6 @@ class Traced(ClusterTest):
         discarded = self.assert_balance("measures", "work", work)
         self.assertGreater(discarded, 0, "nothing was discarded: the buffers are too large")
         self.assert_balance("orders", "sales", sum(sales.values()))
-        events = get("measures", "trace", "work")["status"]["events"]
         self.assertEqual(events["recorded"] + events["discarded"], work)
         self.assertEqual(events["delivered"], events["recorded"])
         self.assert_stored("measures", "work", {"tenant": work})
@@ -173,9 +123,9 @@ class Traced(ClusterTest):
         """weft is uninstalled while a Trace records."""
         self.apply(trace("more", "tenant", user={"events": [{"name": "*"}]}), namespace="measures")
         self.wait_ready("measures", "more")
-        before = self.run_tenant(1)
+        before = self.run_tenant("measures")
         dev("cluster", "helm", "uninstall", "weft", "--namespace", "weft", "--wait")
-        self.assertGreater(self.run_tenant(1), before)
+        self.assertGreater(self.run_tenant("measures"), before)
         kubectl("-n", "orders", "exec", "deployment/shop", "--", "true")
         self.assert_unchanged("orders", "shop", "Burstable")
         self.assert_unchanged("measures", "tenant", "BestEffort")

@@ -4,10 +4,9 @@
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
-#include <csignal>
-#include <cstdlib>
 
 #include "lib/base/base64.h"
+#include "lib/base/stop_signals.h"
 #include "lib/http/health.h"
 #include "lib/kube/config.h"
 #include "lib/kube/options.h"
@@ -46,11 +45,10 @@ weft::Status Run(Flags flags) {
   }
   WEFT_ASSIGN(const auto cluster, weft::kube::FindCluster(flags.cluster));
   weft::kube::Client client(weft::kube::MakeTransport(cluster), "weft-webhook");
-  const char* pod = std::getenv("HOSTNAME");
 
   prometheus::Registry registry;
   weft::webhook::ClusterView view;
-  weft::webhook::Notices notices(client, pod != nullptr ? pod : "weft-webhook", Log);
+  weft::webhook::Notices notices(client, weft::kube::OwnPod("weft-webhook"), Log);
   weft::webhook::Service service(
       flags.name_space, [&](const std::string& name_space) { return view.Facts(name_space); },
       [&](const Json& object, const std::string& name_space, const auto& left_alone) {
@@ -89,12 +87,7 @@ weft::Status Run(Flags flags) {
        .on_error = Log});
   spdlog::info("serving reviews on port {}, health on {}", server->port(), health_server->port());
 
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  int got = 0;
-  sigwait(&signals, &got);
+  weft::WaitForStopSignal();
   return {};
 }
 
@@ -110,13 +103,7 @@ int main(int argc, char** argv) {
   app.add_option("--secret", flags.secret, "the Secret with the certificate");
   CLI11_PARSE(app, argc, argv);
 
-  // Blocked before any thread is made, so that sigwait alone gets them.
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);
+  weft::BlockStopSignals();
   if (const weft::Status status = Run(flags); !status) {
     spdlog::error("{}", status.error().message);
     return 1;

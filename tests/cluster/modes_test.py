@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Flight recorders on a real cluster: what overwrites its oldest events, streamed and as a snapshot. The
+books balance, and the newest events are there."""
+
+import unittest
+
+from relay_files import events_in, relay_folder
+from weft_cluster import kubectl, pod
+from with_weft import WeftTest, metric, trace
+
+EVENTS = 200_000  # of each of two threads in a round: many times what the buffers hold
+BUFFER = {"size": "16Ki", "count": 2, "mode": "overwrite"}
+
+
+class Modes(WeftTest):
+
+    def start(self, namespace, **spec):
+        """A tenant, and a Trace of it that is ready."""
+        self.injected_namespace(namespace)
+        self.apply(pod("tenant", "tenant", labels={"app": "tenant"},
+                       args=["--events", str(EVENTS), "--threads", "2"]), namespace=namespace)
+        self.wait_for_pod(namespace, "tenant")
+        self.apply(trace("t", "tenant", user={"events": [{"name": "tenant:*"}]}, buffer=BUFFER,
+                         **spec), namespace=namespace)
+        self.wait_ready(namespace, "t")
+
+    def assert_end(self, namespace, emitted):
+        events = self.end_by_time(namespace, "t")
+        self.assertEqual(events["recorded"], emitted)
+        self.assertEqual(events["recorded"], events["delivered"] + events["overwritten"])
+        self.assertGreater(events["overwritten"], 0, "nothing was overwritten: the buffers are too large")
+        stored = events_in(relay_folder() / namespace / "t")
+        self.assertEqual(sum(stored.values()), events["delivered"])
+        self.assertEqual(metric(self.metrics("agent"), "weft_events_overwritten_total", namespace, "t"),
+                         events["overwritten"])
+        return stored
+
+    def test_overwritten_events_are_counted(self):
+        self.start("flight")
+        self.assert_end("flight", self.run_tenant("flight"))
+
+    def test_a_snapshot_is_what_the_buffers_hold_at_the_end(self):
+        self.start("snapshot", output={"mode": "snapshot"})
+        emitted = self.run_tenant("snapshot", rounds=2)
+        self.assertEqual(metric(self.metrics("relay"), "weft_events_delivered_total", "snapshot", "t"),
+                         0)
+        stored = self.assert_end("snapshot", emitted)
+        # A round ends with it, on a thread of its own.
+        self.assertGreaterEqual(stored["tenant:idle"], 1)
+        kubectl("-n", "snapshot", "exec", "tenant", "--", "true")
+
+
+if __name__ == "__main__":
+    unittest.main()

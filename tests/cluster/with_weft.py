@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests share that have weft in their cluster: its installation, namespaces with the library,
+Traces, programs that say what they emitted, counters."""
+
+import re
+
+from weft_cluster import PARTS, RESTRICTED, ClusterTest, get, install_weft, kubectl
+
+INJECT = {"weft.dev/inject": "enabled"}
+
+
+def trace(name, app, **spec):
+    return {"apiVersion": "weft.dev/v1alpha1", "kind": "Trace", "metadata": {"name": name},
+            "spec": {"pods": {"selector": {"matchLabels": {"app": app}}},
+                     "user": {"events": [{"name": "shop:*"}]}, **spec}}
+
+
+def metric(text, name, namespace, name_of_trace):
+    """Sum over all other labels."""
+    labels = rf'{{[^}}]*namespace="{namespace}",[^}}]*trace="{name_of_trace}"[^}}]*}}'
+    return sum(int(float(m)) for m in re.findall(rf"^{name}{labels} (\S+)$", text, re.MULTILINE))
+
+
+class WeftTest(ClusterTest):
+    LOADED = ("weft-agent", "weft-controller", "weft-webhook", "weft-relay", "shell", "shop", "tenant")
+    READY = PARTS  # that are waited for
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        install_weft(*cls.READY)
+
+    def injected_namespace(self, name, labels=None):
+        """Labels: RESTRICTED, unless told otherwise."""
+        self.namespace(name, INJECT | (RESTRICTED if labels is None else labels))
+        self.wait_for(lambda: get(name, "configmap", "-l", "weft.dev/library=current")["items"],
+                      "the library does not come")
+        return name
+
+    def metrics(self, component):
+        pod = get("weft", "pods", "-l", f"app.kubernetes.io/component={component}")["items"][0]
+        return kubectl("get", "--raw", f"/api/v1/namespaces/weft/pods/{pod['metadata']['name']}"
+                       ":8080/proxy/metrics").stdout
+
+    def wait_ready(self, namespace, name):
+        kubectl("-n", namespace, "wait", "--for=condition=Ready", f"trace/{name}", "--timeout=120s")
+
+    def end_by_time(self, namespace, name):
+        """Ended by its duration, a Trace stays, with its counts; which are returned."""
+        kubectl("-n", namespace, "patch", "trace", name, "--type=merge", "-p",
+                '{"spec":{"duration":"1s"}}')
+        self.wait_for(lambda: get(namespace, "trace", name)["status"]["phase"] == "Completed",
+                      "the Trace does not end")
+        return get(namespace, "trace", name)["status"]["events"]
+
+    def emitted(self, namespace, name):
+        """The last line "events N" that a program printed."""
+        logs = kubectl("-n", namespace, "logs", name).stdout
+        found = re.findall(r"^events (\d+)$", logs, re.MULTILINE)
+        return int(found[-1]) if found else 0
+
+    def run_tenant(self, namespace, rounds=1):
+        """How much the pod `tenant` has emitted, all its life, after so many rounds more."""
+        for _ in range(rounds):
+            before = self.emitted(namespace, "tenant")
+            kubectl("-n", namespace, "exec", "tenant", "--", "kill", "-USR1", "1")
+            self.wait_for(lambda before=before: self.emitted(namespace, "tenant") > before,
+                          "the tenant's round does not end")
+        return self.emitted(namespace, "tenant")
