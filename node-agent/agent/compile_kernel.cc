@@ -5,13 +5,13 @@
 #include "lib/control/ruleset.h"
 #include "node-agent/agent/compile.h"
 #include "node-agent/kernel/catalogue.h"
-#include "node-agent/kernel/resolve.h"
+#include "node-agent/kernel/kernel_types.h"
+#include "node-agent/kernel/probes.h"
 #include "node-agent/kernel/syscalls.h"
 
 namespace weft::agent {
 namespace {
 
-constexpr const char* kKernelTypes = "/sys/kernel/btf/vmlinux";
 constexpr const char* kTracefs = "/sys/kernel/tracing";
 
 // Several rules may mean one event: it is recorded where one of them says so.
@@ -20,10 +20,10 @@ struct Choice {
   bool unfiltered = false;
   bool by_name = false;  // not only by a pattern
 
-  void Add(const api::KernelRule& rule) {
-    unfiltered |= rule.filter.empty();
-    by_name |= !control::HasWildcard(rule.name);
-    filter += (filter.empty() ? "(" : " || (") + rule.filter + "\n)";
+  void Add(const std::string& name, const std::string& of_rule) {
+    unfiltered |= of_rule.empty();
+    by_name |= !control::HasWildcard(name);
+    filter += (filter.empty() ? "(" : " || (") + of_rule + "\n)";
   }
 };
 
@@ -72,16 +72,17 @@ std::unexpected<Error> MeansNothing(const char* what, const std::string& name) {
               std::string(what) + " \"" + name + "\": this kernel has none of that name");
 }
 
-Status AddTracepoints(const api::TraceSpec& spec, const kernel::Btf& btf, EventList& events) {
+Status AddTracepoints(const api::TraceSpec& spec, const kernel::KernelTypes& types,
+                      EventList& events) {
   const kernel::Catalogue& catalogue = kernel::Catalogue::BuiltIn();
   std::map<std::string, Choice> chosen;
   for (const api::KernelRule& rule : spec.kernel.tracepoints) {
-    const auto names = kernel::MatchTracepoints(btf, catalogue, rule.name, rule.exclude);
+    const auto names = types.Match(catalogue, rule.name, rule.exclude);
     if (names.empty()) return MeansNothing("tracepoint", rule.name);
-    for (const std::string& name : names) chosen[name].Add(rule);
+    for (const std::string& name : names) chosen[name].Add(rule.name, rule.filter);
   }
   for (const auto& [name, choice] : chosen)
-    WEFT_TRY(events.Add(choice, kernel::ResolveTracepoint(btf, catalogue, name, {})));
+    WEFT_TRY(events.Add(choice, types.Resolve(catalogue, name, {})));
   return {};
 }
 
@@ -94,7 +95,7 @@ Status AddSyscalls(const api::TraceSpec& spec, const kernel::Btf& btf, EventList
   for (const api::KernelRule& rule : spec.kernel.syscalls) {
     const auto calls = syscalls.Match(rule.name, rule.exclude);
     if (calls.empty()) return MeansNothing("system call", rule.name);
-    for (const kernel::Syscall* call : calls) chosen[call].Add(rule);
+    for (const kernel::Syscall* call : calls) chosen[call].Add(rule.name, rule.filter);
   }
   for (const auto& [call, choice] : chosen) {
     WEFT_TRY(events.Add(choice, syscalls.ResolveEntry(*call)));
@@ -103,15 +104,35 @@ Status AddSyscalls(const api::TraceSpec& spec, const kernel::Btf& btf, EventList
   return {};
 }
 
+Status AddProbes(const api::TraceSpec& spec, const kernel::Btf& btf, EventList& events) {
+  if (spec.kernel.probes.empty()) return {};
+  const kernel::Catalogue& catalogue = kernel::Catalogue::BuiltIn();
+  WEFT_ASSIGN(const kernel::KernelSymbols symbols, kernel::KernelSymbols::Load());
+  for (const api::ProbeRule& rule : spec.kernel.probes) {
+    Choice choice;
+    choice.Add(rule.name, rule.filter);
+    const bool both = rule.at == api::ProbePoint::kBoth;
+    const kernel::ProbePlace entry{.event = both ? rule.name + "_entry" : rule.name,
+                                   .function = rule.symbol,
+                                   .offset = rule.offset};
+    const kernel::ProbePlace exit{.event = both ? rule.name + "_exit" : rule.name,
+                                  .function = rule.symbol};
+    if (rule.at != api::ProbePoint::kReturn)
+      WEFT_TRY(events.Add(choice, kernel::ResolveKprobe(btf, catalogue, symbols, entry, {})));
+    if (rule.at != api::ProbePoint::kEntry)
+      WEFT_TRY(events.Add(choice, kernel::ResolveKretprobe(btf, catalogue, symbols, exit, {})));
+  }
+  return {};
+}
+
 }  // namespace
 
 Status CompileKernelEvents(const api::TraceSpec& from, CompiledChannel& to) {
-  WEFT_ASSIGN(const kernel::Btf btf, kernel::Btf::Load(kKernelTypes));
+  WEFT_ASSIGN(const kernel::KernelTypes types, kernel::KernelTypes::Load());
   EventList events(from, to);
-  WEFT_TRY(AddTracepoints(from, btf, events));
-  WEFT_TRY(AddSyscalls(from, btf, events));
-  if (!from.kernel.probes.empty())
-    to.notices.emplace_back("spec.kernel.probes is not supported yet: no probe is recorded");
+  WEFT_TRY(AddTracepoints(from, types, events));
+  WEFT_TRY(AddSyscalls(from, types.kernel(), events));
+  WEFT_TRY(AddProbes(from, types.kernel(), events));
   return events.Finish();
 }
 
