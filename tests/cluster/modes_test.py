@@ -48,7 +48,14 @@ class Modes(WeftTest):
         stored = self.assert_end("snapshot", emitted)
         # A round ends with it, on a thread of its own.
         self.assertGreaterEqual(stored["tenant:idle"], 1)
-        kubectl("-n", "snapshot", "exec", "tenant", "--", "true")
+
+    def test_the_last_events_of_a_pod_that_ended_are_there(self):
+        self.start("ended", output={"mode": "snapshot"})
+        emitted = self.run_tenant("ended")
+        kubectl("-n", "ended", "delete", "pod", "tenant")
+        self.wait_for(lambda: metric(self.metrics("relay"), "weft_events_delivered_total", "ended",
+                                     "t"), "nothing of the pod comes")
+        self.assert_end("ended", emitted)
 
 
 if __name__ == "__main__":
