@@ -31,12 +31,6 @@ std::unexpected<Error> NotOf(const std::string& name, Domain domain) {
                                            : "is not recorded for kernel events"));
 }
 
-// Of those that both may have: whether weft.ko has it.
-bool KernelHas(uint16_t id) {
-  return id >= WEFT_CONTEXT_FIRST_KERNEL ||
-         (id != WEFT_CONTEXT_PTHREAD_ID && id != WEFT_CONTEXT_IP);
-}
-
 Result<control::ContextSpec> CompileContextName(const std::string& name, Domain domain) {
   control::ContextSpec spec;
   const bool user_only = name.starts_with(kAppPrefix) || name.starts_with(kPerfPrefix);
@@ -59,7 +53,7 @@ Result<control::ContextSpec> CompileContextName(const std::string& name, Domain 
   const auto* info = weft_context_by_name(name.data(), static_cast<uint32_t>(name.size()));
   if (info == nullptr) return NotOf(name, domain);
   const bool has =
-      domain == Domain::kKernel ? KernelHas(info->id) : info->id < WEFT_CONTEXT_FIRST_KERNEL;
+      domain == Domain::kKernel ? KernelHasContext(info->id) : info->id < WEFT_CONTEXT_FIRST_KERNEL;
   if (!has) return NotOf(name, domain);
   spec.id = info->id;
   return spec;
@@ -143,6 +137,11 @@ Result<std::vector<uint8_t>> CompileFilters(const std::string& all, const std::s
   auto program = CompileFilter(text);
   if (!program) return std::unexpected(program.error().ToError(text));
   return std::move(*program);
+}
+
+bool KernelHasContext(uint16_t id) {
+  return id != WEFT_CONTEXT_PTHREAD_ID && id != WEFT_CONTEXT_IP && id != WEFT_CONTEXT_PERF_THREAD &&
+         id != WEFT_CONTEXT_APP;
 }
 
 Result<CompiledChannel> CompileUserChannel(const api::Trace& trace, const CompileContext& context) {

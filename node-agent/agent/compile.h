@@ -40,6 +40,9 @@ Result<CompiledChannel> CompileUserChannel(const api::Trace& trace, const Compil
 Result<CompiledChannel> CompileKernelChannel(const api::Trace& trace,
                                              const CompileContext& context);
 
+// Has weft.ko the context of this id (lib/abi/context.h)?
+bool KernelHasContext(uint16_t id);
+
 // Its events and notices (compile_kernel.cc). kInvalid: a rule means nothing here; kUnsupported: nothing
 // that the rules mean can be recorded.
 Status CompileKernelEvents(const api::TraceSpec& from, CompiledChannel& to);

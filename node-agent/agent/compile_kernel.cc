@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules about the kernel become events of weft.ko's, as the running kernel describes itself. See compile.h.
+#include <cerrno>
 #include <map>
 
+#include "lib/abi/context.h"
 #include "lib/control/ruleset.h"
+#include "lib/event/filter.h"
 #include "node-agent/agent/compile.h"
 #include "node-agent/kernel/catalogue.h"
 #include "node-agent/kernel/kernel_types.h"
@@ -27,6 +30,33 @@ struct Choice {
   }
 };
 
+int FindContext(const weft_filter_contexts*, uint8_t kind, const char* name, uint32_t name_size,
+                uint8_t* type) {
+  if (kind != WEFT_FILTER_SYMBOL_CONTEXT) return -ENOENT;
+  const weft_context_info* info = weft_context_by_name(name, name_size);
+  if (info == nullptr || !KernelHasContext(info->id)) return -ENOENT;
+  *type = info->type == WEFT_CONTEXT_TEXT ? WEFT_FILTER_STRING : WEFT_FILTER_INT;
+  return info->id;
+}
+
+// As for user space: an event that lacks a field of a filter, or has it otherwise, is not meant.
+Result<bool> FilterFits(const kernel::Event& event) {
+  if (event.filter.empty()) return true;
+  weft_description_layout layout{};
+  const auto size = static_cast<uint32_t>(event.description.size());
+  if (weft_description_check(event.description.data(), size, &layout) != 0)
+    return Fail(ErrorCode::kCorrupt, event.name + ": description");
+  constexpr weft_filter_contexts kContexts{.find = FindContext};
+  std::vector<uint64_t> linked(weft_filter_link_bound(event.filter.data()) / sizeof(uint64_t) + 1);
+  const int answer = weft_filter_link(
+      event.filter.data(), static_cast<uint32_t>(event.filter.size()), event.description.data(),
+      &layout, &kContexts, linked.data(), static_cast<uint32_t>(linked.size() * sizeof(uint64_t)));
+  if (answer == -ENOENT || answer == -EPROTOTYPE) return false;
+  if (answer < 0)
+    return Fail(ErrorCode::kUnsupported, event.name + ": the kernel takes no such filter");
+  return true;
+}
+
 class EventList {
  public:
   EventList(const api::TraceSpec& spec, CompiledChannel& to) : spec_(spec), to_(to) {}
@@ -49,6 +79,11 @@ class EventList {
                         .fetch = std::move(resolved->fetch)};
     WEFT_ASSIGN(event.filter,
                 CompileFilters(spec_.filter, choice.unfiltered ? std::string() : choice.filter));
+    WEFT_ASSIGN(const bool fits, FilterFits(event));
+    if (!fits) {
+      why_ = "event \"" + resolved->name + "\": has not what its filter asks for";
+      return {};
+    }
     to_.kernel_events.push_back(std::move(event));
     if (!choice.by_name) return {};
     for (const std::string& field : resolved->left_out)

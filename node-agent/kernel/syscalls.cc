@@ -23,13 +23,23 @@ constexpr std::string_view kFunctionPrefix = "__arm64_sys_";
 constexpr std::string_view kCompatPrefixes[] = {"__arm64_compat_sys_", "__arm64_sys_"};
 #endif
 
+// The body that all tables' functions share. Of a call without arguments 6.1 knows nothing else: the others
+// are other names of it.
+constexpr std::string_view kBodyPrefix = "__do_sys_";
+
 bool HasFunction(const Btf& btf, std::string_view prefix, const std::string& name) {
   return btf.Find(BtfKind::kFunction, std::string(prefix) + name).has_value();
 }
 
+bool HasNativeFunction(const Btf& btf, const std::string& name) {
+  return HasFunction(btf, kFunctionPrefix, name) || HasFunction(btf, kBodyPrefix, name);
+}
+
 bool HasCompatFunction(const Btf& btf, const std::string& name) {
   return std::ranges::any_of(
-      kCompatPrefixes, [&](std::string_view prefix) { return HasFunction(btf, prefix, name); });
+             kCompatPrefixes,
+             [&](std::string_view prefix) { return HasFunction(btf, prefix, name); }) ||
+         HasFunction(btf, kBodyPrefix, name);
 }
 
 std::optional<std::string> ReadFormat(const std::string& tracefs, const std::string& name) {
@@ -93,7 +103,7 @@ void Syscalls::Add(const SyscallNumber& number, bool compat, const std::string& 
   const std::optional<uint32_t>& value = compat ? number.compat : number.native;
   if (!value) return;
   const auto exists = [&](const std::string& name) {
-    return compat ? HasCompatFunction(*btf_, name) : HasFunction(*btf_, kFunctionPrefix, name);
+    return compat ? HasCompatFunction(*btf_, name) : HasNativeFunction(*btf_, name);
   };
   std::string function = number.name;
   if (const std::string alias = catalogue_->FunctionOf(number.name); exists(alias))
@@ -113,7 +123,7 @@ std::vector<SyscallParameter> Syscalls::ParametersOf(const std::string& function
     if (parameters) return std::move(*parameters);
   }
   std::vector<SyscallParameter> parameters;
-  if (const auto body = btf_->Find(BtfKind::kFunction, "__do_sys_" + function)) {
+  if (const auto body = btf_->Find(BtfKind::kFunction, std::string(kBodyPrefix) + function)) {
     for (const BtfParameter& item : btf_->Parameters(btf_->Type(body->size_or_ref)))
       parameters.push_back({TypeText(*btf_, item.type), std::string(item.name)});
     return parameters;

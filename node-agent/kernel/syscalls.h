@@ -2,7 +2,7 @@
 // The system calls of a kernel, and how each is recorded: an event at its entry and one at its exit.
 //
 // Whence: numbers are promises of the kernel and stand in the catalogue; that a call is there, its
-// function says (BTF: __x64_sys_NAME); parameters come from tracefs (events/syscalls), else from a
+// function says (BTF: __x64_sys_NAME, __do_sys_NAME); parameters come from tracefs (events/syscalls), else from a
 // function of the call that BTF has, else they are six words without names.
 //
 // Names are those of the functions, as in LTTng and tracefs (newfstat); Match also takes those of the
