@@ -55,8 +55,7 @@ static void write_text(u8 *to, const char *text, u32 size)
 	memset(to + length, 0, size - length);
 }
 
-u8 *weft_contexts_write(const struct weft_contexts *contexts, u8 *to,
-			const struct weft_context_view *view)
+u8 *weft_contexts_write(const struct weft_contexts *contexts, u8 *to, unsigned long view)
 {
 	u32 i;
 
@@ -107,17 +106,17 @@ static int filter_find(const struct weft_filter_contexts *self, uint8_t kind, co
 	return info->id | (info->type == WEFT_CONTEXT_INT ? NUMBER_S32 : NUMBER_U32);
 }
 
-static int filter_fetch(void *arg, uint32_t number, struct weft_filter_value *value)
+int weft_filter_context_fetch(void *arg, uint32_t number, struct weft_filter_value *value)
 {
 	const u16 id = number & NUMBER_ID;
 
 	if (unlikely(number & NUMBER_TEXT)) {
-		value->text = weft_context_text(id, arg);
+		value->text = weft_context_text(id, (unsigned long)arg);
 		value->size = weft_context_by_id(id)->size;
 		value->type = WEFT_FILTER_STRING;
 		return 0;
 	}
-	value->bits = weft_context_value(id, arg);
+	value->bits = weft_context_value(id, (unsigned long)arg);
 	if (number & NUMBER_S32)
 		value->bits = (u64)(s64)(s32)value->bits;
 	else if (number & NUMBER_U32)
@@ -128,5 +127,5 @@ static int filter_fetch(void *arg, uint32_t number, struct weft_filter_value *va
 
 const struct weft_filter_contexts weft_filter_contexts = {
 	.find = filter_find,
-	.fetch = filter_fetch,
+	.fetch = weft_filter_context_fetch,
 };

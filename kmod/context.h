@@ -21,22 +21,22 @@ struct weft_contexts {
 int weft_contexts_init(struct weft_contexts *contexts, const struct weft_context_spec *specs,
 		       u32 count);
 
-/* For whom contexts are: what a probe knows beside the task. */
-struct weft_context_view {
-	bool tracepoint; /* not a kprobe */
-	bool other; /* the current task is not in the session's scope: nothing of it is shown */
+/* For whom contexts are: what a probe knows beside the task. Passed by value, as the argument of
+ * weft_filter_run too. */
+enum weft_context_view {
+	WEFT_VIEW_TRACEPOINT = 1 << 0, /* not a kprobe */
+	WEFT_VIEW_OTHER = 1 << 1, /* the current task is not in scope: nothing of it is shown */
 };
 
 /* Writes all values; returns what is behind them. */
-u8 *weft_contexts_write(const struct weft_contexts *contexts, u8 *to,
-			const struct weft_context_view *view);
+u8 *weft_contexts_write(const struct weft_contexts *contexts, u8 *to, unsigned long view);
 
 /* The value of a context that is an integer. */
-u64 weft_context_value(u16 id, const struct weft_context_view *view);
+u64 weft_context_value(u16 id, unsigned long view);
 /* Text of one that is not, NUL-terminated; it may change while it is read. */
-const char *weft_context_text(u16 id, const struct weft_context_view *view);
+const char *weft_context_text(u16 id, unsigned long view);
 
-/* For filters; the argument of weft_filter_run is a struct weft_context_view. */
+/* For filters. */
 extern const struct weft_filter_contexts weft_filter_contexts;
 
 #endif /* WEFT_KMOD_CONTEXT_H */

@@ -18,7 +18,7 @@
 
 #include "compat.h"
 
-static u64 parent(bool in_namespace)
+static noinline u64 parent(bool in_namespace)
 {
 	struct task_struct *task;
 	u64 pid;
@@ -68,7 +68,7 @@ static u64 task_value(u16 id)
 	}
 }
 
-static u64 id_value(u16 id)
+static noinline u64 id_value(u16 id)
 {
 	const struct cred *cred = current_cred();
 	struct user_namespace *inside = cred->user_ns, *node = &init_user_ns;
@@ -143,7 +143,7 @@ static u64 namespace_value(u16 id)
 /* What the code with the tracepoint may be subject to: -1 where a probe cannot know. Breakpoints
  * leave no trace of what was, and tracepoints of later kernels may have turned preemption off or
  * not. */
-static u64 running_value(u16 id, bool tracepoint)
+static noinline u64 running_value(u16 id, bool tracepoint)
 {
 	switch (id) {
 	case WEFT_CONTEXT_INTERRUPTIBLE:
@@ -167,9 +167,9 @@ static bool is_of_task(u16 id)
 	       id < WEFT_CONTEXT_INTERRUPTIBLE;
 }
 
-u64 weft_context_value(u16 id, const struct weft_context_view *view)
+u64 weft_context_value(u16 id, unsigned long view)
 {
-	if (unlikely(view->other) && is_of_task(id))
+	if (unlikely(view & WEFT_VIEW_OTHER) && is_of_task(id))
 		return 0;
 	switch (id) {
 	case WEFT_CONTEXT_VUID ... WEFT_CONTEXT_VSGID:
@@ -178,15 +178,15 @@ u64 weft_context_value(u16 id, const struct weft_context_view *view)
 	case WEFT_CONTEXT_CGROUP_NS ... WEFT_CONTEXT_TIME_NS:
 		return namespace_value(id);
 	case WEFT_CONTEXT_INTERRUPTIBLE ... WEFT_CONTEXT_MIGRATABLE:
-		return running_value(id, view->tracepoint);
+		return running_value(id, view & WEFT_VIEW_TRACEPOINT);
 	default:
 		return task_value(id);
 	}
 }
 
-const char *weft_context_text(u16 id, const struct weft_context_view *view)
+const char *weft_context_text(u16 id, unsigned long view)
 {
 	if (id == WEFT_CONTEXT_HOSTNAME)
 		return utsname()->nodename;
-	return view->other ? "other" : current->comm;
+	return view & WEFT_VIEW_OTHER ? "other" : current->comm;
 }

@@ -38,11 +38,13 @@ enum weft_event_way {
 struct weft_event {
 	/* What probes read. */
 	bool on;
-	u8 scope_mode;	 /* enum weft_event_scope */
-	u8 way;		 /* enum weft_event_way */
-	bool tracepoint; /* for contexts: no kprobe */
-	u32 size;	 /* bytes of a record without segments */
-	u64 word0;	 /* size | id << 32 */
+	u8 scope_mode; /* enum weft_event_scope */
+	u8 way;	       /* enum weft_event_way */
+	bool early;    /* the filter reads no field */
+	u8 view;       /* enum weft_context_view, of what does not change */
+	u32 size;      /* bytes of a record without segments */
+	u32 rounded;   /* what that takes in the ring */
+	u64 word0;     /* size | id << 32 */
 	struct weft_channel *channel;
 	const struct weft_scope *scope; /* the session's; NULL: all */
 	const struct weft_fetch_step *steps;

@@ -124,6 +124,7 @@ static int make_filter(struct weft_event *event, const struct weft_event_input *
 		return error;
 	}
 	event->filter = linked;
+	event->early = !(weft_filter_reads(linked) & WEFT_FILTER_READS_FIELD);
 	return 0;
 }
 
@@ -150,7 +151,7 @@ static int make_program(struct weft_event *event, const struct weft_event_input 
 static enum weft_event_way way_of(const struct weft_event *event,
 				  const struct weft_description_layout *layout)
 {
-	if (event->filter || layout->segment_count || layout->nowrite_segments ||
+	if ((event->filter && !event->early) || layout->segment_count || layout->nowrite_segments ||
 	    layout->nowrite_size)
 		return WEFT_WAY_IMAGE;
 	return weft_fetch_is_plain(event->steps) ? WEFT_WAY_PLAIN : WEFT_WAY_DIRECT;
@@ -168,11 +169,12 @@ int weft_event_make(struct weft_event *event, const struct weft_event_input *inp
 		return -EINVAL;
 	event->kind = arg->kind;
 	event->stays = arg->flags & WEFT_KERNEL_EVENT_STAYS;
-	event->tracepoint = arg->kind < WEFT_KERNEL_KPROBE;
+	event->view = arg->kind < WEFT_KERNEL_KPROBE ? WEFT_VIEW_TRACEPOINT : 0;
 	event->fixed_size = layout.fixed_size;
 	event->segments = layout.segment_count;
 	event->size =
 		sizeof(struct weft_record) + event->channel->contexts.bytes + layout.fixed_size;
+	event->rounded = weft_ring_round(event->size);
 	error = make_scope(event, arg);
 	if (!error)
 		error = make_program(event, input, &layout);

@@ -3,7 +3,6 @@
 #include "event_run.h"
 
 #include "guard.h"
-#include "lib/event/filter.h"
 
 bool weft_event_concerns_subject(const struct weft_event *event, const u64 *args)
 {
@@ -18,13 +17,18 @@ bool weft_event_concerns_subject(const struct weft_event *event, const u64 *args
 	return false;
 }
 
+unsigned long weft_event_view_of_subjects(const struct weft_event *event)
+{
+	return weft_scope_has(event->scope, current) ? event->view : event->view | WEFT_VIEW_OTHER;
+}
+
 /* The image is made in the ring itself. */
 static void run_direct(struct weft_event *event, const u64 *args)
 {
 	struct weft_ring *ring = &event->channel->ring;
 	struct weft_ring_cpu *c = this_cpu_ptr(ring->cpus);
 	struct weft_fetch_run run;
-	u8 *body = weft_ring_reserve(ring, c, event->word0, event->size);
+	u8 *body = weft_ring_reserve(ring, c, event->word0, event->rounded);
 
 	if (unlikely(!body))
 		return;
@@ -49,7 +53,8 @@ static void record_image(struct weft_event *event, const u8 *fixed,
 		weft_ring_discard(ring, WEFT_DISCARD_TOO_LARGE);
 		return;
 	}
-	to = weft_ring_reserve(ring, c, size | (event->word0 & ~(u64)U32_MAX), size);
+	to = weft_ring_reserve(ring, c, size | (event->word0 & ~(u64)U32_MAX),
+			       weft_ring_round(size));
 	if (unlikely(!to))
 		return;
 	to = weft_event_write_contexts(event, to);
@@ -76,12 +81,9 @@ static noinline void run_image(struct weft_event *event, const u64 *args, int le
 	};
 
 	weft_fetch_run(event->steps, &run);
-	if (event->filter) {
-		struct weft_context_view view = weft_event_view(event);
-
-		if (!weft_filter_run(event->filter, fixed, segments, &view))
-			return;
-	}
+	if (event->filter && !event->early &&
+	    !weft_filter_run(event->filter, fixed, segments, (void *)weft_event_view(event)))
+		return;
 	record_image(event, fixed, segments);
 }
 

@@ -8,8 +8,10 @@
 #define WEFT_KMOD_EVENT_RUN_H
 
 #include "event.h"
+#include "lib/event/filter.h"
 
 bool weft_event_concerns_subject(const struct weft_event *event, const u64 *args);
+unsigned long weft_event_view_of_subjects(const struct weft_event *event);
 void weft_event_run_guarded(struct weft_event *event, const u64 *args);
 
 static __always_inline bool weft_event_concerns(const struct weft_event *event, const u64 *args)
@@ -19,25 +21,20 @@ static __always_inline bool weft_event_concerns(const struct weft_event *event, 
 	return event->scope_mode == WEFT_SCOPE_ALL || weft_event_concerns_subject(event, args);
 }
 
-/* An event may concern a task of the session while another tenant's runs. */
-static __always_inline struct weft_context_view weft_event_view(const struct weft_event *event)
+/* enum weft_context_view. An event may concern a task of the session while another tenant's runs.
+ */
+static __always_inline unsigned long weft_event_view(const struct weft_event *event)
 {
-	return (struct weft_context_view){
-		.tracepoint = event->tracepoint,
-		.other = event->scope_mode == WEFT_SCOPE_SUBJECTS &&
-			 !weft_scope_has(event->scope, current),
-	};
+	if (likely(event->scope_mode != WEFT_SCOPE_SUBJECTS))
+		return event->view;
+	return weft_event_view_of_subjects(event);
 }
 
 static __always_inline u8 *weft_event_write_contexts(const struct weft_event *event, u8 *to)
 {
 	const struct weft_contexts *contexts = &event->channel->contexts;
-	struct weft_context_view view;
 
-	if (!contexts->count)
-		return to;
-	view = weft_event_view(event);
-	return weft_contexts_write(contexts, to, &view);
+	return contexts->count ? weft_contexts_write(contexts, to, weft_event_view(event)) : to;
 }
 
 /* Arguments, as they are, into the ring: nothing here can fault, so nothing needs the guard. */
@@ -46,7 +43,7 @@ static __always_inline void weft_event_run_plain(struct weft_event *event, const
 	const struct weft_fetch_step *step = event->steps;
 	struct weft_ring *ring = &event->channel->ring;
 	struct weft_ring_cpu *c = this_cpu_ptr(ring->cpus);
-	u8 *body = weft_ring_reserve(ring, c, event->word0, event->size);
+	u8 *body = weft_ring_reserve(ring, c, event->word0, event->rounded);
 
 	if (unlikely(!body))
 		return;
@@ -60,16 +57,28 @@ static __always_inline void weft_event_run_plain(struct weft_event *event, const
 	weft_ring_commit(ring, c);
 }
 
-/* Preemption is off, event->on was seen. `args`: those that the program reads, of
- * WEFT_FETCH_MAX_ARGS. */
-static __always_inline void weft_event_run(struct weft_event *event, const u64 *args)
+/* A filter that reads contexts only: nothing needs to be fetched for what it rejects. */
+static __always_inline bool weft_event_passes_early(const struct weft_event *event)
 {
-	if (!weft_event_concerns(event, args))
-		return;
+	return !event->early ||
+	       weft_filter_run(event->filter, NULL, NULL, (void *)weft_event_view(event));
+}
+
+/* An event that concerns the session and passed early filters. */
+static __always_inline void weft_event_record(struct weft_event *event, const u64 *args)
+{
 	if (likely(event->way == WEFT_WAY_PLAIN))
 		weft_event_run_plain(event, args);
 	else
 		weft_event_run_guarded(event, args);
+}
+
+/* Preemption is off, event->on was seen. `args`: those that the program reads, of
+ * WEFT_FETCH_MAX_ARGS. */
+static __always_inline void weft_event_run(struct weft_event *event, const u64 *args)
+{
+	if (weft_event_concerns(event, args) && weft_event_passes_early(event))
+		weft_event_record(event, args);
 }
 
 #endif /* WEFT_KMOD_EVENT_RUN_H */

@@ -98,9 +98,9 @@ static void begin_subbuf(const struct weft_ring *ring, struct weft_ring_cpu *c, 
 }
 
 /* The rest of weft_ring_reserve where the sub-buffer has no room. nesting counts us already. */
-void *weft_ring_reserve_slow(struct weft_ring *ring, struct weft_ring_cpu *c, u64 word0, u32 size)
+void *weft_ring_reserve_slow(struct weft_ring *ring, struct weft_ring_cpu *c, u64 word0,
+			     u64 rounded)
 {
-	const u64 rounded = ALIGN((u64)size, 8);
 	u64 word, next, position, count, time;
 
 	for (;;) {
@@ -210,7 +210,7 @@ static int init_cpu(struct weft_ring *ring, int cpu)
 	struct weft_ring_cpu *c = per_cpu_ptr(ring->cpus, cpu);
 
 	c->ring = ring;
-	c->cpu = cpu;
+	c->cpu_bits = (u64)cpu << 48;
 	c->slot = (struct weft_slot *)(ring->shared + ring->slots_offset) + cpu;
 	c->slot->head = WEFT_HEAD_INITIAL;
 	local_set(&c->reserve, WEFT_HEAD_INITIAL);

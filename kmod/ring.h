@@ -51,7 +51,7 @@ struct weft_ring_cpu {
 	u64 base_position;
 	u64 base_before; /* records before the sub-buffer of base_position */
 	u32 nesting;
-	u16 cpu;
+	u64 cpu_bits;	     /* the CPU, where it stands in a record's first word */
 	local_t last_time;   /* of the clock MONOTONIC, which may step back */
 	local_t frontier;    /* overwrite mode */
 	u64 *records_before; /* by index of the sub-buffer; known to the outermost writer */
@@ -88,7 +88,8 @@ u64 weft_ring_switches(const struct weft_ring *ring);
 int weft_ring_describe(struct weft_ring *ring, u16 event, const void *desc, u32 size);
 
 void weft_ring_publish_slow(struct weft_ring *ring, struct weft_ring_cpu *c, u64 word);
-void *weft_ring_reserve_slow(struct weft_ring *ring, struct weft_ring_cpu *c, u64 word0, u32 size);
+void *weft_ring_reserve_slow(struct weft_ring *ring, struct weft_ring_cpu *c, u64 word0,
+			     u64 rounded);
 /* D: counts an event that is not recorded. Preemption is off. Not where the slot is closed. */
 void weft_ring_discard(struct weft_ring *ring, enum weft_discard_reason reason);
 
@@ -113,13 +114,19 @@ static __always_inline u64 weft_ring_time(const struct weft_ring *ring, struct w
 	return weft_ring_clamp(c, weft_clock_monotonic());
 }
 
+/* What a record of `size` bytes, its header included, takes. */
+static __always_inline u64 weft_ring_round(u32 size)
+{
+	return ALIGN((u64)size, 8);
+}
+
 /* W4's header. */
 static __always_inline void *weft_ring_begin(const struct weft_ring_cpu *c, void *at, u64 word0,
 					     u64 time)
 {
 	u64 *record = at;
 
-	record[0] = word0 | (u64)c->cpu << 48;
+	record[0] = word0 | c->cpu_bits;
 	record[1] = time;
 	return record + 2;
 }
@@ -131,9 +138,8 @@ static __always_inline void *weft_ring_begin(const struct weft_ring_cpu *c, void
  * commit.
  */
 static __always_inline void *weft_ring_reserve(struct weft_ring *ring, struct weft_ring_cpu *c,
-					       u64 word0, u32 size)
+					       u64 word0, u64 rounded)
 {
-	const u64 rounded = ALIGN((u64)size, 8);
 	u64 word, time;
 
 	if (unlikely(READ_ONCE(c->slot->closed)))
@@ -143,7 +149,7 @@ static __always_inline void *weft_ring_reserve(struct weft_ring *ring, struct we
 	do {
 		word = local_read(&c->reserve);
 		if (unlikely((word & ring->subbuf_mask) + rounded > ring->subbuf_mask))
-			return weft_ring_reserve_slow(ring, c, word0, size);
+			return weft_ring_reserve_slow(ring, c, word0, rounded);
 		time = weft_ring_time(ring, c);
 	} while (unlikely(local_cmpxchg(&c->reserve, word, word + rounded + WEFT_RESERVE_ONE) !=
 			  (long)word));

@@ -29,7 +29,8 @@
 
 static void *reserve(struct weft_ring *ring)
 {
-	return weft_ring_reserve(ring, this_cpu_ptr(ring->cpus), RECORD | 5ull << 32, RECORD);
+	return weft_ring_reserve(ring, this_cpu_ptr(ring->cpus), RECORD | 5ull << 32,
+				 weft_ring_round(RECORD));
 }
 
 static bool write_one(struct weft_ring *ring)

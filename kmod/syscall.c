@@ -45,24 +45,35 @@ static __always_inline struct weft_event *find(const struct syscall_side *side, 
 	return rcu_dereference_raw(side->first[current_table()][number]);
 }
 
-static noinline notrace void run_chain(struct weft_event *event, struct pt_regs *regs, long number,
-				       long result)
+/* An event whose task is in scope, and that its filter did not reject early. */
+static noinline notrace void record(struct weft_event *event, struct pt_regs *regs, long number,
+				    long result)
 {
 	u64 args[WEFT_FETCH_MAX_ARGS];
-	bool gathered = false;
 
 	args[ARGUMENT_NUMBER] = number;
 	args[ARGUMENT_RESULT] = result;
+	if (event->arguments & REGISTER_ARGUMENTS)
+		syscall_get_arguments(current, regs, (unsigned long *)args);
+	weft_event_record(event, args);
+}
+
+/* Subjects are the current task or nobody: event_input.c. */
+static __always_inline bool is_wanted(const struct weft_event *event)
+{
+	return READ_ONCE(event->on) &&
+	       (event->scope_mode == WEFT_SCOPE_ALL || weft_scope_has(event->scope, current));
+}
+
+static __always_inline void run_chain(struct weft_event *event, struct pt_regs *regs, long number,
+				      long result)
+{
 	weft_tracepoint_enter();
-	for (; event; event = rcu_dereference_raw(event->syscall.next)) {
-		if (!READ_ONCE(event->on))
-			continue;
-		if (!gathered && (event->arguments & REGISTER_ARGUMENTS)) {
-			syscall_get_arguments(current, regs, (unsigned long *)args);
-			gathered = true;
-		}
-		weft_event_run(event, args);
-	}
+	do {
+		if (is_wanted(event) && weft_event_passes_early(event))
+			record(event, regs, number, result);
+		event = rcu_dereference_raw(event->syscall.next);
+	} while (unlikely(event));
 	weft_tracepoint_leave();
 }
 

@@ -62,6 +62,11 @@ struct weft_filter_contexts {
 
 struct weft_linked_filter; /* opaque */
 
+#ifdef __KERNEL__
+/* weft.ko's: what `fetch` is in all its weft_filter_contexts. */
+int weft_filter_context_fetch(void* arg, uint32_t number, struct weft_filter_value* value);
+#endif
+
 /* Is this a program that obeys lib/abi/filter.h? `available`: bytes at `program`, which may be
  * hostile but must not change meanwhile; nothing is aligned. 0; -EINVAL: not well-formed or over a
  * limit; -EOPNOTSUPP: a later version, or floats where there are none. */
@@ -86,6 +91,7 @@ int weft_filter_link(const void* program, uint32_t available, const void* desc,
 enum weft_filter_reads {
   WEFT_FILTER_READS_NOWRITE = 1 << 0, /* needs the nowrite fields in the image */
   WEFT_FILTER_READS_CONTEXT = 1 << 1, /* calls contexts->fetch */
+  WEFT_FILTER_READS_FIELD = 1 << 2,   /* without: it may run before there is an image */
 };
 
 /* enum weft_filter_reads of a linked program. */

@@ -77,8 +77,9 @@ TEST_F(FilterLink, ConditionsOnFieldsBecomeTestsWithoutAStack) {
 }
 
 TEST_F(FilterLink, SaysWhatIsRead) {
-  EXPECT_EQ(Reads("a == 1"), 0u);
-  EXPECT_EQ(Reads("a == 1 || hidden"), uint32_t{WEFT_FILTER_READS_NOWRITE});
+  EXPECT_EQ(Reads("a == 1"), uint32_t{WEFT_FILTER_READS_FIELD});
+  EXPECT_EQ(Reads("a == 1 || hidden"),
+            uint32_t{WEFT_FILTER_READS_NOWRITE} | WEFT_FILTER_READS_FIELD);
   EXPECT_EQ(Reads("$app.p:i"), uint32_t{WEFT_FILTER_READS_CONTEXT});
 }
 

@@ -70,6 +70,14 @@ static enum outcome test_text(const struct run* r, const struct weft_linked_insn
   }
 }
 
+/* Kernels make indirect calls dear: weft.ko names the one function that it has. */
+#ifdef __KERNEL__
+#define WEFT_FILTER_FETCH(contexts, arg, number, value) \
+  weft_filter_context_fetch(arg, number, value)
+#else
+#define WEFT_FILTER_FETCH(contexts, arg, number, value) (contexts)->fetch(arg, number, value)
+#endif
+
 /* Fetches the context of an instruction, whose type is `sub`. */
 static bool fetch(const struct run* r, const struct weft_linked_insn* insn,
                   struct weft_filter_value* value) {
@@ -77,7 +85,7 @@ static bool fetch(const struct run* r, const struct weft_linked_insn* insn,
   value->text = 0;
   value->size = 0;
   value->type = 0;
-  if (r->filter->contexts->fetch(r->context_arg, insn->size, value) < 0) return false;
+  if (WEFT_FILTER_FETCH(r->filter->contexts, r->context_arg, insn->size, value) < 0) return false;
   if (insn->sub != WEFT_FILTER_ANY && value->type != insn->sub) return false;
 #ifndef WEFT_FILTER_NO_FLOAT
   if (value->type == WEFT_FILTER_FLOAT) return true;
@@ -297,7 +305,7 @@ static bool binary(const struct weft_linked_insn* insn, struct weft_filter_value
 /* `top` points to the first free place: the validator proved that the stack holds what each
  * instruction takes, and never more than WEFT_FILTER_MAX_STACK. Every jump goes forward. */
 static __attribute__((__noinline__)) bool run_with_stack(const struct run* r,
-                                                     const struct weft_linked_insn* insn) {
+                                                         const struct weft_linked_insn* insn) {
   struct weft_filter_value stack[WEFT_FILTER_MAX_STACK];
   struct weft_filter_value* top = stack;
   enum outcome outcome;

@@ -75,6 +75,7 @@ static int resolve_field(struct weft_filter_scope* scope, const struct weft_filt
   int error = weft_description_find(scope->desc, scope->layout, name, symbol->name_size, &field);
 
   if (error) return error;
+  scope->reads |= WEFT_FILTER_READS_FIELD;
   if (field.flags & WEFT_FIELD_NOWRITE) scope->reads |= WEFT_FILTER_READS_NOWRITE;
   load->offset = (uint16_t)field.fixed_offset; /* at most 512 fields of 64 bytes */
   if (symbol->flags & WEFT_FILTER_SYMBOL_INDEX)
