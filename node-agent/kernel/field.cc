@@ -230,10 +230,14 @@ Result<Field> FieldMaker::MakeSequence(const FieldSpec& spec, const Path& count_
 }
 
 Result<Field> FieldMaker::MakeArgument(uint32_t number) const {
-  const FieldSpec spec{.name = arguments[number].name,
-                       .paths = {{.argument = "$" + std::to_string(number)}},
-                       .as = FieldSpec::As::kAddress};
-  return Make(spec);
+  const uint32_t type = arguments[number].type;
+  const BtfKind kind = btf.Resolve(type).kind;
+  // Where the kernel itself passes an address it calls it unsigned long; counts have names (size_t).
+  const bool is_address = kind == BtfKind::kPointer || kind == BtfKind::kVoid ||
+                          (distrust && btf.Type(type).name == "long unsigned int");
+  return Make({.name = arguments[number].name,
+               .paths = {{.argument = "$" + std::to_string(number)}},
+               .as = is_address ? FieldSpec::As::kAddress : FieldSpec::As::kValue});
 }
 
 }  // namespace weft::kernel

@@ -36,7 +36,7 @@ struct FieldMaker {
   // shown.
   [[nodiscard]] Result<Field> Make(const FieldSpec& spec) const;
 
-  // The argument as it is.
+  // The argument as it is, pointers as addresses.
   [[nodiscard]] Result<Field> MakeArgument(uint32_t number) const;
 
  private:

@@ -133,6 +133,7 @@ uint32_t Syscalls::TypeOf(const SyscallParameter& parameter) const {
 
 std::vector<Argument> Syscalls::ArgumentsOf(const Syscall& call, bool exit) const {
   std::vector<Argument> arguments;
+  arguments.reserve(call.parameters.size());
   for (const SyscallParameter& parameter : call.parameters)
     arguments.push_back({parameter.name, parameter.is_pointer() ? 0 : TypeOf(parameter)});
   while (arguments.size() < 6) arguments.push_back({});

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// All tracepoints that can be had now: those of the kernel and those of the modules that are loaded, each
+// resolved with the BTF that it stands in.
+//
+// Used by the agent: loaded when a session first asks for events of the kernel (one BTF is 5 MB), again
+// when a module may have come. Thread-safety: immutable after Load.
+#ifndef WEFT_NODE_AGENT_KERNEL_KERNEL_TYPES_H_
+#define WEFT_NODE_AGENT_KERNEL_KERNEL_TYPES_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "node-agent/kernel/resolve.h"
+
+namespace weft::kernel {
+
+class KernelTypes {
+ public:
+  // `folder` holds vmlinux and a file per module, as /sys/kernel/btf. An error: the kernel's own cannot
+  // be read. A module's that cannot is passed over, and named in problems().
+  static Result<KernelTypes> Load(const std::string& folder = "/sys/kernel/btf");
+
+  [[nodiscard]] const Btf& kernel() const { return *kernel_; }
+  [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
+
+  // As MatchTracepoints and ResolveTracepoint, of kernel and modules.
+  [[nodiscard]] std::vector<std::string> Match(const Catalogue& catalogue,
+                                               const std::string& pattern,
+                                               const std::vector<std::string>& exclusions) const;
+  [[nodiscard]] Result<Resolved> Resolve(const Catalogue& catalogue, std::string_view tracepoint,
+                                         const ResolveOptions& options) const;
+
+ private:
+  std::shared_ptr<const Btf> kernel_;
+  std::vector<Btf> modules_;  // only those that have tracepoints
+  std::vector<std::string> problems_;
+};
+
+}  // namespace weft::kernel
+
+#endif  // WEFT_NODE_AGENT_KERNEL_KERNEL_TYPES_H_

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node-agent/kernel/kernel_types.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "lib/event/description.h"
+#include "node-agent/kernel/btf_builder.h"
+
+namespace weft::kernel {
+namespace {
+
+using testing::BtfBuilder;
+namespace fs = std::filesystem;
+
+class KernelTypesTest : public ::testing::Test {
+ protected:
+  KernelTypesTest()
+      : folder_(fs::temp_directory_path() / ("weft-btf-" + std::to_string(getpid()))) {
+    fs::create_directories(folder_);
+    const uint32_t number = kernel_.Int("int", 4, 1);
+    AddTracepoint(&kernel_, "of_kernel", number);
+    Write("vmlinux", kernel_.Bytes());
+    BtfBuilder module(kernel_.next(), kernel_.strings());
+    AddTracepoint(&module, "of_module", number);
+    Write("some_module", module.Bytes());
+  }
+  ~KernelTypesTest() override { fs::remove_all(folder_); }
+
+  static void AddTracepoint(BtfBuilder* b, const std::string& name, uint32_t number) {
+    const uint32_t data = b->Pointer(0);
+    const uint32_t probe = b->Pairs(13, "", 0, {{"__data", data, 0}, {"count", number, 0}});
+    b->Type(12, "__traceiter_" + name, probe);
+  }
+  void Write(const std::string& name, const std::vector<uint8_t>& bytes) const {
+    std::ofstream(folder_ / name, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+  }
+
+  fs::path folder_;
+  BtfBuilder kernel_;
+};
+
+TEST_F(KernelTypesTest, HaveTheTracepointsOfKernelAndModules) {
+  const auto types = KernelTypes::Load(folder_);
+  ASSERT_TRUE(types) << types.error().message;
+  EXPECT_TRUE(types->problems().empty());
+  EXPECT_EQ(types->Match(Catalogue::BuiltIn(), "of_*", {}),
+            (std::vector<std::string>{"of_kernel", "of_module"}));
+  for (const char* name : {"of_kernel", "of_module"}) {
+    const auto resolved = types->Resolve(Catalogue::BuiltIn(), name, {.cluster_wide = true});
+    ASSERT_TRUE(resolved) << resolved.error().message;
+    EXPECT_EQ(EventDescription::Parse(resolved->description).value().fields.at(0).name, "count");
+  }
+  EXPECT_EQ(types->Resolve(Catalogue::BuiltIn(), "of_nobody", {}).error().code,
+            ErrorCode::kNotFound);
+}
+
+TEST_F(KernelTypesTest, NameAModuleThatCannotBeReadAndGoOn) {
+  Write("broken", {1, 2, 3});
+  const auto types = KernelTypes::Load(folder_);
+  ASSERT_TRUE(types);
+  ASSERT_EQ(types->problems().size(), 1u);
+  EXPECT_NE(types->problems().front().find("broken: BTF"), std::string::npos);
+  EXPECT_EQ(types->Match(Catalogue::BuiltIn(), "of_*", {}).size(), 2u);
+}
+
+TEST_F(KernelTypesTest, AreNothingWithoutTheKernels) {
+  fs::remove(folder_ / "vmlinux");
+  EXPECT_FALSE(KernelTypes::Load(folder_));
+}
+
+}  // namespace
+}  // namespace weft::kernel

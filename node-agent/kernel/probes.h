@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Probes of functions of the kernel: kprobes and kretprobes as events.
+//
+// What is recorded: at a function's start its parameters, where BTF has its prototype, else the registers
+// of integer arguments (arg0 to arg5), as behind the start; at its return what it returns, and how long it
+// took in ns. Registers and addresses are recorded for cluster-wide sessions only: they tell
+// where the kernel lies.
+// Thread-safety: functions of immutable values.
+#ifndef WEFT_NODE_AGENT_KERNEL_PROBES_H_
+#define WEFT_NODE_AGENT_KERNEL_PROBES_H_
+
+#include <cstdint>
+#include <string>
+
+#include "node-agent/kernel/resolve.h"
+#include "node-agent/kernel/symbols.h"
+
+namespace weft::kernel {
+
+struct ProbePlace {
+  std::string event;  // its name
+  std::string function;
+  uint64_t offset = 0;  // bytes behind its start
+};
+
+// Errors: those of KernelSymbols::CheckFunction.
+Result<Resolved> ResolveKprobe(const Btf& btf, const Catalogue& catalogue,
+                               const KernelSymbols& symbols, const ProbePlace& place,
+                               const ResolveOptions& options);
+
+// `place.offset` must be 0.
+Result<Resolved> ResolveKretprobe(const Btf& btf, const Catalogue& catalogue,
+                                  const KernelSymbols& symbols, const ProbePlace& place,
+                                  const ResolveOptions& options);
+
+}  // namespace weft::kernel
+
+#endif  // WEFT_NODE_AGENT_KERNEL_PROBES_H_

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft.ko with events as the agent resolves them: one cluster-wide session with one ring, read when it is
+// switched off. One thread.
+#ifndef WEFT_TESTS_VM_MODULE_H_
+#define WEFT_TESTS_VM_MODULE_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lib/base/unique_fd.h"
+#include "lib/event/description.h"
+#include "node-agent/kernel/resolve.h"
+
+namespace weft::vm {
+
+// A record's fields by name: numbers as decimal text, text as itself, other bytes as hex.
+struct SeenEvent {
+  std::string name;
+  std::map<std::string, std::string> fields;
+};
+
+class Module {
+ public:
+  // Loads the file that WEFT_MODULE names; throws std::runtime_error.
+  Module();
+  ~Module();
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+
+  // 0 or -errno.
+  int Add(const kernel::Resolved& resolved);
+  void Switch(bool on);
+
+  // After Switch(false): everything that was recorded. Throws where a record does not fit its description.
+  std::vector<SeenEvent> Read();
+
+ private:
+  [[nodiscard]] SeenEvent Decode(uint16_t id, const uint8_t* payload, size_t size) const;
+  void ReadSlot(uint32_t slot, std::vector<SeenEvent>* out);
+  void ReadAt(uint64_t offset, void* to, size_t size) const;
+
+  UniqueFd device_, session_, ring_;
+  std::map<uint16_t, EventDescription> events_;
+};
+
+}  // namespace weft::vm
+
+#endif  // WEFT_TESTS_VM_MODULE_H_
