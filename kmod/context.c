@@ -106,21 +106,26 @@ static int filter_find(const struct weft_filter_contexts *self, uint8_t kind, co
 	return info->id | (info->type == WEFT_CONTEXT_INT ? NUMBER_S32 : NUMBER_U32);
 }
 
+uint64_t weft_filter_context_int(void *arg, uint32_t number)
+{
+	const u64 bits = weft_context_value(number & NUMBER_ID, (unsigned long)arg);
+
+	if (number & NUMBER_S32)
+		return (u64)(s64)(s32)bits;
+	return number & NUMBER_U32 ? (u32)bits : bits;
+}
+
 int weft_filter_context_fetch(void *arg, uint32_t number, struct weft_filter_value *value)
 {
 	const u16 id = number & NUMBER_ID;
 
-	if (unlikely(number & NUMBER_TEXT)) {
+	if (number & NUMBER_TEXT) {
 		value->text = weft_context_text(id, (unsigned long)arg);
 		value->size = weft_context_by_id(id)->size;
 		value->type = WEFT_FILTER_STRING;
 		return 0;
 	}
-	value->bits = weft_context_value(id, (unsigned long)arg);
-	if (number & NUMBER_S32)
-		value->bits = (u64)(s64)(s32)value->bits;
-	else if (number & NUMBER_U32)
-		value->bits = (u32)value->bits;
+	value->bits = weft_filter_context_int(arg, number);
 	value->type = WEFT_FILTER_INT;
 	return 0;
 }

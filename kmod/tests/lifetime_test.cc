@@ -120,7 +120,8 @@ TEST(LifetimeTest, AKilledReaderAndItsSessionLeaveNothing) {
 
 TEST(LifetimeTest, LoadsAndUnloadsUnderLoad) {
   const Noise noise(Any().emit);
-  for (uint64_t round = 0; round < 50; round++) {
+  const uint64_t rounds = Scaled(1) > 1 ? 1000 : 50;
+  for (uint64_t round = 0; round < rounds; round++) {
     {
       const Recording made = Record(Any().event());
       ASSERT_TRUE(made.valid()) << round;

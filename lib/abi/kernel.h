@@ -161,8 +161,9 @@ WEFT_ABI_ASSERT(sizeof(struct weft_kernel_event) == 112, "kernel event layout");
 /* What an event met, for status and tests. */
 struct weft_kernel_event_status {
   uint32_t size;
-  uint32_t state;  /* out: 0 attached; else a positive errno: ESHUTDOWN the session ended */
-  uint64_t missed; /* out: KPROBE, KRETPROBE: hits that the kernel did not deliver; not in any count */
+  uint32_t state; /* out: 0 attached; else a positive errno: ESHUTDOWN the session ended */
+  uint64_t
+      missed; /* out: KPROBE, KRETPROBE: hits that the kernel did not deliver; not in any count */
   uint64_t reserved[2];
 };
 WEFT_ABI_ASSERT(sizeof(struct weft_kernel_event_status) == 32, "kernel event status layout");

@@ -65,6 +65,8 @@ struct weft_linked_filter; /* opaque */
 #ifdef __KERNEL__
 /* weft.ko's: what `fetch` is in all its weft_filter_contexts. */
 int weft_filter_context_fetch(void* arg, uint32_t number, struct weft_filter_value* value);
+/* The same for a context whose type is INT: they always have a value there. */
+uint64_t weft_filter_context_int(void* arg, uint32_t number);
 #endif
 
 /* Is this a program that obeys lib/abi/filter.h? `available`: bytes at `program`, which may be

@@ -95,10 +95,16 @@ static bool fetch(const struct run* r, const struct weft_linked_insn* insn,
 }
 
 static enum outcome test_context(const struct run* r, const struct weft_linked_insn* insn) {
+#ifdef __KERNEL__
+  uint64_t bits = weft_filter_context_int(r->context_arg, insn->size);
+
+  return bits - insn->a <= insn->b ? YES : NO;
+#else
   struct weft_filter_value value;
 
   if (!fetch(r, insn, &value)) return UNDEFINED;
   return value.bits - insn->a <= insn->b ? YES : NO;
+#endif
 }
 
 /* Any test but RANGE_TOP. */

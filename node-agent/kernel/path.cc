@@ -100,7 +100,8 @@ class Walker {
     if (number >= arguments.size()) return Missing("argument '" + name + "'");
     place_.argument = static_cast<uint32_t>(number);
     place_.type = arguments[number].type;
-    const uint64_t size = place_.type == 0 ? 8 : btf_.SizeOf(place_.type).value_or(8);
+    const uint64_t size = place_.type == 0 ? 8 : btf_.SizeOf(place_.type).value_or(0);
+    if (size != 1 && size != 2 && size != 4 && size != 8) return Senseless("fits no register");
     place_.ops.push_back({.code = WEFT_FETCH_ARG,
                           .arg = static_cast<uint8_t>(number),
                           .size = static_cast<uint8_t>(size),
@@ -158,13 +159,14 @@ class Walker {
       return Senseless("is no structure with a member '" + name + "'");
     const auto member = btf_.FindMember(type, name);
     if (!member) return Missing("member '" + name + "' of struct " + std::string(type.name));
-    if (member->bit_size > 64) return Senseless("is a bit-field of too many bits");
-    if (member->bit_size != 0) {
-      place_.bit_size = member->bit_size;
-      place_.bit_offset = member->bit_offset % 8;
-    }
     place_.type = member->type;
-    return Advance(member->bit_offset / 8);
+    WEFT_TRY(Advance(member->bit_offset / 8));
+    if (member->bit_size == 0) return {};
+    place_.bit_size = member->bit_size;
+    place_.bit_offset = member->bit_offset % 8;
+    if ((place_.offset & 7) * 8 + place_.bit_offset + place_.bit_size > 64)
+      return Senseless("is a bit-field across words");
+    return {};
   }
 
   Status Index(uint32_t index) {

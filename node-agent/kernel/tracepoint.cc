@@ -2,9 +2,11 @@
 #include "node-agent/kernel/tracepoint.h"
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 
 #include "lib/abi/fetch.h"
+#include "lib/event/text.h"
 
 namespace weft::kernel {
 namespace {
@@ -28,7 +30,7 @@ bool FitsARegister(const Btf& btf, uint32_t type) {
     case BtfKind::kInt:
     case BtfKind::kEnum:
     case BtfKind::kEnum64:
-      return resolved.size_or_ref <= sizeof(uint64_t);
+      return std::has_single_bit(resolved.size_or_ref) && resolved.size_or_ref <= sizeof(uint64_t);
     case BtfKind::kPointer:
       return true;
     default:
@@ -51,7 +53,7 @@ std::vector<std::string> TracepointNames(const Btf& btf) {
 
 Result<Tracepoint> FindTracepoint(const Btf& btf, std::string_view name) {
   const auto prototype = Prototype(btf, name);
-  if (!prototype || prototype->kind != BtfKind::kPrototype)
+  if (!prototype || prototype->kind != BtfKind::kPrototype || !IsIdentifier(name))
     return Fail(ErrorCode::kNotFound, "this kernel has no tracepoint '" + std::string(name) + "'");
   const std::vector<BtfParameter> parameters = btf.Parameters(*prototype);
   Tracepoint tracepoint{.name = std::string(name)};
