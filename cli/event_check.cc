@@ -25,6 +25,8 @@ bool IsOwn(const std::string& name) {
 EventCheck CheckEvents(const std::vector<api::Trace>& traces, const Offered& offered,
                        const std::string& program) {
   EventCheck check;
+  if (std::ranges::none_of(traces, [](const api::Trace& t) { return t.spec.RecordsUser(); }))
+    return check;
   if (offered.is_static) {
     check.problems.push_back(program +
                              " is statically linked: libweft.so cannot be loaded into it, only "

@@ -22,38 +22,37 @@ void AddRecord(CLI::App& app, RecordOptions& options) {
   CLI::App* record = app.add_subcommand(
       "record", "Record a program: weft record ... -- PROGRAM ARGS; or what runs: --pid PID");
   auto& form = options.short_form;
+  const std::vector<CLI::Option*> short_form = {
+      record->add_option("-e,--event", form.events,
+                         "tracepoints, \"provider:event\", * matches any"),
+      record->add_option("-x,--exclude", form.exclude, "not these"),
+      record->add_option("--loglevel,--log-level", form.log_level,
+                         "LEVEL and more severe, =LEVEL, FROM..TO"),
+      record->add_option(
+          "-k,--kernel", form.kernel,
+          "tracepoints of the kernel, \"sched_*\": of PROGRAM and what it starts; needs "
+          "root and weft.ko"),
+      record->add_option("--syscall,--syscalls", form.syscalls, "system calls: \"openat\", \"*\""),
+      record->add_option("--filter", form.filter,
+                         "only events for which this is true: \"a > 3 && b == \\\"x\\\"\""),
+      record->add_option("-c,--context", form.context,
+                         "record beside every event: vpid, vtid, procname, ..."),
+      record
+          ->add_option_function<std::string>(
+              "--mode", [&form](const std::string& mode) { form.overwrite = mode == "overwrite"; },
+              "when buffers are full: discard (new events; default) or overwrite (old ones)")
+          ->check(CLI::IsMember({"discard", "overwrite"})),
+      record->add_flag("--overwrite", form.overwrite, "the same as --mode overwrite"),
+      record->add_flag("--snapshot", form.snapshot,
+                       "keep what the buffers hold at the end; overwrites"),
+      record->add_option("--subbuf-size,--buffer-size", form.buffer_size,
+                         "of one sub-buffer: 512Ki"),
+      record->add_option("--subbufs,--buffer-count", form.buffer_count, "sub-buffers per CPU"),
+      record->add_option("--duration", form.duration, "stop recording after: 90s, 5m"),
+      record->add_option("--name", form.name, "of the trace"),
+  };
   auto* file = record->add_option("-f,--file", options.file, "Trace resources, YAML or JSON");
-  auto* event = record->add_option("-e,--event", form.events,
-                                   "tracepoints, \"provider:event\", * matches any");
-  file->excludes(event);
-  record->add_option("-x,--exclude", form.exclude, "not these")->needs(event);
-  record
-      ->add_option("--loglevel,--log-level", form.log_level,
-                   "LEVEL and more severe, =LEVEL, FROM..TO")
-      ->needs(event);
-  record
-      ->add_option("--filter", form.filter,
-                   "only events for which this is true: \"a > 3 && b == \\\"x\\\"\"")
-      ->needs(event);
-  record
-      ->add_option("-c,--context", form.context,
-                   "record beside every event: vpid, vtid, procname, ...")
-      ->needs(event);
-  record
-      ->add_option_function<std::string>(
-          "--mode", [&form](const std::string& mode) { form.overwrite = mode == "overwrite"; },
-          "when buffers are full: discard (new events; default) or overwrite (old ones)")
-      ->check(CLI::IsMember({"discard", "overwrite"}))
-      ->needs(event);
-  record->add_flag("--overwrite", form.overwrite, "the same as --mode overwrite")->needs(event);
-  record->add_flag("--snapshot", form.snapshot, "keep what the buffers hold at the end; overwrites")
-      ->needs(event);
-  record->add_option("--subbuf-size,--buffer-size", form.buffer_size, "of one sub-buffer: 512Ki")
-      ->needs(event);
-  record->add_option("--subbufs,--buffer-count", form.buffer_count, "sub-buffers per CPU")
-      ->needs(event);
-  record->add_option("--duration", form.duration, "stop recording after: 90s, 5m")->needs(event);
-  record->add_option("--name", form.name, "of the trace")->needs(event);
+  for (CLI::Option* option : short_form) file->excludes(option);
   record
       ->add_option(
           "-p,--pid", options.pids,
@@ -130,8 +129,10 @@ int main(int argc, char** argv) {
   try {
     app.parse(own, argv);
     if (app.got_subcommand("record")) {
-      if (record.file.empty() && record.short_form.events.empty())
-        throw CLI::RequiredError("-f FILE or --event EVENT");
+      const auto& form = record.short_form;
+      if (record.file.empty() && form.events.empty() && form.kernel.empty() &&
+          form.syscalls.empty())
+        throw CLI::RequiredError("-f FILE, --event EVENT, --kernel or --syscall");
       if (record.program.empty() == record.pids.empty())
         throw CLI::RequiredError("either -- PROGRAM or --pid PID");
     } else if (own < argc && app.count("--help") == 0) {

@@ -117,8 +117,9 @@ class Recording {
     if (const int status = Prepare(name, tree); status != kExitOk) return status;
     auto traced = TracedProgram::Prepare();
     if (!traced) return Complain(traced.error(), kExitTracing);
-    const Status started =
-        traced->Start(program, options_.program, Library(tree), session_->folder());
+    const Status started = traced->Start(
+        program, options_.program,
+        {.library = Library(tree), .folder = session_->folder(), .cgroup = session_->cgroup()});
     if (!started) {
       Say(started.error().message);
       const int status = started.error().sys_errno == ENOENT ? kExitNotFound : kExitNotExecutable;

@@ -134,7 +134,10 @@ Status SessionClient::WaitFor(const std::function<bool(const ipc::SessionState&)
   const auto deadline = Clock::now() + kReconnectTime;
   while (true) {
     const auto state = Poll(kRetry);
-    if (state && reached(*state)) return {};
+    if (state && reached(*state)) {
+      cgroup_ = state->cgroup;
+      return {};
+    }
     if (!state && state.error().code != ErrorCode::kTimeout) return std::unexpected(state.error());
     if (Clock::now() >= deadline) return Fail(ErrorCode::kTimeout, "weft-agent does not answer");
   }

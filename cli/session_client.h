@@ -29,6 +29,9 @@ class SessionClient {
   // WEFT_DIR for the program.
   [[nodiscard]] const std::string& folder() const { return folder_; }
 
+  // After Start: the cgroup that the program belongs into, its folder; "": any.
+  [[nodiscard]] const std::string& cgroup() const { return cgroup_; }
+
   // kInvalid: what is wrong with the Traces, for people, maybe several lines. kPermission: the output
   // folder cannot be used. Others: weft failed.
   Status Create(ipc::CreateSession command);
@@ -54,6 +57,7 @@ class SessionClient {
   Status WaitForKeeper(std::chrono::milliseconds timeout);
 
   std::string folder_;
+  std::string cgroup_;
   ipc::Child keeper_;
   ipc::Channel agent_;
   std::vector<std::string> notices_;

@@ -29,7 +29,7 @@ sigset_t HeldSignals() {
   return set;
 }
 
-std::vector<std::string> Environment(const std::string& library, const std::string& folder) {
+std::vector<std::string> Environment(const TracedProgram::Tracing& tracing) {
   std::vector<std::string> out;
   std::string preload;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -41,8 +41,8 @@ std::vector<std::string> Environment(const std::string& library, const std::stri
       out.emplace_back(text);
   }
   if (!preload.empty()) preload += ":";
-  out.push_back("LD_PRELOAD=" + preload + library);
-  out.push_back("WEFT_DIR=" + folder);
+  out.push_back("LD_PRELOAD=" + preload + tracing.library);
+  out.push_back("WEFT_DIR=" + tracing.folder);
   return out;
 }
 
@@ -67,11 +67,17 @@ Result<TracedProgram> TracedProgram::Prepare() {
 
 // fork and not posix_spawn: an error of execve comes with its errno, for which shells have statuses.
 Status TracedProgram::Start(const std::string& path, const std::vector<std::string>& arguments,
-                            const std::string& library, const std::string& folder) {
+                            const Tracing& tracing) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return FailErrno("pipe");
   UniqueFd reading(ends[0]), writing(ends[1]);
-  const std::vector<std::string> environment = Environment(library, folder);
+  UniqueFd cgroup;
+  if (!tracing.cgroup.empty()) {
+    const std::string members = tracing.cgroup + "/cgroup.procs";
+    cgroup.reset(open(members.c_str(), O_WRONLY | O_CLOEXEC));
+    if (!cgroup) return FailErrno(members);
+  }
+  const std::vector<std::string> environment = Environment(tracing);
   const std::vector<char*> argv = Pointers(arguments);
   const std::vector<char*> envp = Pointers(environment);
   const sigset_t held = HeldSignals();
@@ -79,7 +85,8 @@ Status TracedProgram::Start(const std::string& path, const std::vector<std::stri
   if (pid_ < 0) return FailErrno("fork");
   if (pid_ == 0) {
     sigprocmask(SIG_UNBLOCK, &held, nullptr);
-    execve(path.c_str(), argv.data(), envp.data());
+    // "0" is who writes it.
+    if (!cgroup || write(cgroup.get(), "0", 1) == 1) execve(path.c_str(), argv.data(), envp.data());
     const int e = errno;
     (void)!write(writing.get(), &e, sizeof(e));
     _exit(kExitNotExecutable);

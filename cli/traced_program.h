@@ -21,9 +21,14 @@ class TracedProgram {
   // From here on signals are held for the program.
   static Result<TracedProgram> Prepare();
 
-  // `library` goes behind what LD_PRELOAD holds already. The error's errno is execve's.
+  struct Tracing {
+    std::string library;  // goes behind what LD_PRELOAD holds already
+    std::string folder;   // WEFT_DIR
+    std::string cgroup;   // the folder of the cgroup that the program is started in; "": this one
+  };
+  // The error's errno is execve's, or says why the cgroup could not be had.
   Status Start(const std::string& path, const std::vector<std::string>& arguments,
-               const std::string& library, const std::string& folder);
+               const Tracing& tracing);
 
   // Passes signals on until the program ends or `timeout` is over. The value: its exit status as a
   // shell gives it.

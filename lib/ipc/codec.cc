@@ -193,7 +193,8 @@ void Fields(A& a, TraceState& m) {
 }
 template <typename A>
 void Fields(A& a, SessionState& m) {
-  a("phase", m.phase), a("output", m.output), a("programs", m.programs), a("traces", m.traces);
+  a("phase", m.phase), a("output", m.output), a("cgroup", m.cgroup), a("programs", m.programs);
+  a("traces", m.traces);
   a("processes", m.processes), a("recoveries", m.recoveries), a("notices", m.notices);
 }
 template <typename A>

@@ -75,6 +75,9 @@ struct RelayAddress {
   uint16_t data_port = 0;
 };
 
+inline constexpr const char* kUserDomain = "ust";  // LTTng's names
+inline constexpr const char* kKernelDomain = "kernel";
+
 struct ChannelDefinition {
   uint64_t id = 0;          // as in lib/abi/control.h, never used again
   std::string trace;        // the Trace's name
@@ -89,7 +92,7 @@ struct ChannelDefinition {
   RelayAddress relay;
   // For the trace's environment.
   std::string hostname;
-  std::string domain;    // "ust"
+  std::string domain;    // kUserDomain or kKernelDomain, whose rings come from weft.ko
   std::string created;   // "20261121T103330Z"
   std::string programs;  // "shop"
   std::string node, kubernetes_namespace, pod, pod_uid, container;
@@ -345,6 +348,7 @@ struct TraceState {
 struct SessionState {
   Phase phase = Phase::kNone;
   std::string output;
+  std::string cgroup;  // folder of the cgroup that the program belongs into; "": any
   std::string programs;
   std::vector<TraceState> traces;
   uint64_t processes = 0;  // that have rings now

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <optional>
 #include <string>
 
 #include "lib/ring/reader_limits.h"
@@ -127,13 +128,18 @@ Result<Geometry> ParseHeader(Bytes bytes, uint64_t file_size) {
 
 namespace {
 
+// `file_size`: none where the header alone tells.
+Result<Geometry> ReadHeader(int fd, std::optional<uint64_t> file_size) {
+  weft_ring_header header{};
+  const ssize_t got = ::pread(fd, &header, sizeof(header), 0);
+  if (got < 0) return FailErrno("ring: pread");
+  return ParseHeader(Bytes(reinterpret_cast<const uint8_t*>(&header), static_cast<size_t>(got)),
+                     file_size.value_or(header.total_size));
+}
+
 Result<Geometry> ReadChecked(int fd, struct stat& st) {
   WEFT_TRY(CheckFile(fd, st));
-  std::array<uint8_t, sizeof(weft_ring_header)> header{};
-  const ssize_t got = ::pread(fd, header.data(), header.size(), 0);
-  if (got < 0) return FailErrno("ring: pread");
-  return ParseHeader(Bytes(header.data(), static_cast<size_t>(got)),
-                     static_cast<uint64_t>(st.st_size));
+  return ReadHeader(fd, static_cast<uint64_t>(st.st_size));
 }
 
 }  // namespace
@@ -146,12 +152,20 @@ Result<Geometry> ReadGeometry(int fd) {
 Result<RingSet> RingSet::Open(UniqueFd fd) {
   struct stat st{};
   WEFT_ASSIGN(const Geometry geometry, ReadChecked(fd.get(), st));
+  return Map(std::move(fd), geometry, RingKey{st.st_dev, st.st_ino});
+}
+
+Result<RingSet> RingSet::OpenKernel(UniqueFd fd) {
+  WEFT_ASSIGN(const Geometry geometry, ReadHeader(fd.get(), std::nullopt));
+  return Map(std::move(fd), geometry, RingKey{0, geometry.instance});
+}
+
+Result<RingSet> RingSet::Map(UniqueFd fd, const Geometry& geometry, RingKey key) {
   const size_t map_bytes =
       geometry.slots_offset + uint64_t{geometry.slot_count} * geometry.slot_size;
   void* map = ::mmap(nullptr, map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
   if (map == MAP_FAILED) return FailErrno("ring: mmap");
-  return RingSet(std::move(fd), geometry, RingKey{st.st_dev, st.st_ino}, static_cast<uint8_t*>(map),
-                 map_bytes);
+  return RingSet(std::move(fd), geometry, key, static_cast<uint8_t*>(map), map_bytes);
 }
 
 RingSet::RingSet(RingSet&& other) noexcept

@@ -59,7 +59,8 @@ Result<Geometry> ParseHeader(Bytes header, uint64_t file_size);
 // Never blocks, whatever kind of file a stranger sent.
 Result<Geometry> ReadGeometry(int fd);
 
-// Who the memory is, from the kernel: an inode number that no process can choose.
+// Who the memory is, from the kernel: an inode number that no process can choose. Rings of weft.ko's share
+// their inode: for these it is device 0 and the instance.
 struct RingKey {
   uint64_t device = 0;
   uint64_t inode = 0;
@@ -70,6 +71,9 @@ class RingSet {
  public:
   // Takes the descriptor. kInvalid: no sealed tmpfs memfd; kCorrupt, kUnsupported: ParseHeader.
   static Result<RingSet> Open(UniqueFd fd);
+  // Takes a ring of weft.ko's (lib/abi/kernel.h), which is no file: no size nor seals to look at, and
+  // whoever calls this has it from the agent, never from a process. kCorrupt, kUnsupported: ParseHeader.
+  static Result<RingSet> OpenKernel(UniqueFd fd);
 
   RingSet(RingSet&& other) noexcept;
   RingSet& operator=(RingSet&&) = delete;
@@ -99,6 +103,7 @@ class RingSet {
   Status ReadAt(uint64_t offset, std::span<uint8_t> out) const;
 
  private:
+  static Result<RingSet> Map(UniqueFd fd, const Geometry& geometry, RingKey key);
   RingSet(UniqueFd fd, const Geometry& geometry, RingKey key, uint8_t* map, size_t map_bytes)
       : fd_(std::move(fd)), geometry_(geometry), key_(key), map_(map), map_bytes_(map_bytes) {}
 

@@ -32,6 +32,7 @@ Agent::Agent(ipc::Loop& loop, std::string dir, ipc::Channel keeper)
           loop, [this](ipc::Message message) { ToKeeper(std::move(message)); },
           [this](const ProcessEntry& process) { TellProcessGone(process); }),
       finder_([this](FoundMemory found) { return OnFound(std::move(found)); }),
+      kernel_([this](ipc::Message message) { ToKeeper(std::move(message)); }),
       dialer_(loop),
       containers_({.slot_count = PossibleCpus("/sys"), .clock = ChooseClock("/sys")}) {}
 
@@ -85,7 +86,7 @@ void Agent::OnKept(ipc::Kept kept) {
     if (link) consumers_[name] = std::make_unique<ConsumerLink>(std::move(*link));
   } else if (kept.key.starts_with(kDoorbellKey)) {
     doorbells_[kept.key.substr(kDoorbellKey.size())] = std::move(kept.fd);
-  } else if (!orders_->TakeKept(kept) && !RestoreFound(kept)) {
+  } else if (!orders_->TakeKept(kept) && !RestoreFound(kept) && !kernel_.Restore(kept)) {
     (void)processes_.Restore(kept);
   }
 }

@@ -28,6 +28,7 @@
 #include "node-agent/agent/containers.h"
 #include "node-agent/agent/dialer.h"
 #include "node-agent/agent/finder.h"
+#include "node-agent/agent/kernel_channels.h"
 #include "node-agent/agent/orders.h"
 #include "node-agent/agent/output_folder.h"
 #include "node-agent/agent/processes.h"
@@ -135,6 +136,7 @@ class Agent {
   void OnDrained(ConsumerLink& link, ipc::Drained drained);
   void TellConsumerAll(ConsumerLink& link);
   void TellRing(const RingEntry& ring);
+  void TellKernelRing(const SessionChannel& channel);
   void TellProcessGone(const ProcessEntry& process);
   bool IsHeldBack(uint64_t channel_id);
   void ToConsumer(const std::string& consumer, ConsumerLink::Make make);
@@ -154,6 +156,8 @@ class Agent {
   void PublishOrNote(const std::set<std::string>& containers);
   void OnSynced(uint64_t number);
   void StopInConsumer(SessionChannel& channel);
+  void StartInKernel(Session& session, SessionChannel& channel);
+  void SwitchInKernel(SessionChannel& channel, bool on);
 
   ipc::Loop& loop_;
   std::string dir_;
@@ -163,6 +167,7 @@ class Agent {
   std::optional<OutputFolder> output_;
   Processes processes_;
   Finder finder_;
+  KernelChannels kernel_;
   Dialer dialer_;
   Containers containers_;
   std::vector<ipc::Kept> kept_areas_;  // before containers are open

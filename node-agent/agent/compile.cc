@@ -22,8 +22,25 @@ constexpr const char* kStatedumpEvents[] = {
     "lttng_ust_statedump:build_id", "lttng_ust_statedump:end",
 };
 
-Result<control::ContextSpec> CompileContextName(const std::string& name) {
+enum class Domain { kUser, kKernel };
+
+std::unexpected<Error> NotOf(const std::string& name, Domain domain) {
+  return Fail(ErrorCode::kUnsupported,
+              "context \"" + name + "\": " +
+                  (domain == Domain::kUser ? "is the kernel's: not recorded for user-space events"
+                                           : "is not recorded for kernel events"));
+}
+
+// Of those that both may have: whether weft.ko has it.
+bool KernelHas(uint16_t id) {
+  return id >= WEFT_CONTEXT_FIRST_KERNEL ||
+         (id != WEFT_CONTEXT_PTHREAD_ID && id != WEFT_CONTEXT_IP);
+}
+
+Result<control::ContextSpec> CompileContextName(const std::string& name, Domain domain) {
   control::ContextSpec spec;
+  const bool user_only = name.starts_with(kAppPrefix) || name.starts_with(kPerfPrefix);
+  if (user_only && domain == Domain::kKernel) return NotOf(name, domain);
   if (name.starts_with(kAppPrefix)) {
     spec.id = WEFT_CONTEXT_APP;
     spec.name = name.substr(kAppPrefix.size());
@@ -40,23 +57,12 @@ Result<control::ContextSpec> CompileContextName(const std::string& name) {
     return spec;
   }
   const auto* info = weft_context_by_name(name.data(), static_cast<uint32_t>(name.size()));
-  if (info == nullptr) return Fail(ErrorCode::kUnsupported, "context \"" + name + "\"");
-  if (info->id >= WEFT_CONTEXT_FIRST_KERNEL) {
-    return Fail(ErrorCode::kUnsupported, "context \"" + name + "\": kernel events only");
-  }
+  if (info == nullptr) return NotOf(name, domain);
+  const bool has =
+      domain == Domain::kKernel ? KernelHas(info->id) : info->id < WEFT_CONTEXT_FIRST_KERNEL;
+  if (!has) return NotOf(name, domain);
   spec.id = info->id;
   return spec;
-}
-
-// An event must pass the Trace's filter and its own. Either may end in a comment: hence the line ends.
-Result<std::vector<uint8_t>> CompileFilters(const std::string& all, const std::string& own) {
-  if (all.empty() && own.empty()) return std::vector<uint8_t>();
-  const std::string text = all.empty()   ? own
-                           : own.empty() ? all
-                                         : "(" + all + "\n) && (" + own + "\n)";
-  auto program = CompileFilter(text);
-  if (!program) return std::unexpected(program.error().ToError(text));
-  return std::move(*program);
 }
 
 Status CompileRules(const api::TraceSpec& from, control::ChannelSpec& to) {
@@ -88,11 +94,11 @@ void CompileStatedump(control::ChannelSpec& channel) {
   if (wanted) channel.flags |= WEFT_CHANNEL_STATEDUMP;
 }
 
-Status CompileContexts(const api::TraceSpec& from, CompiledChannel& to) {
+Status CompileContexts(const api::TraceSpec& from, Domain domain, CompiledChannel& to) {
   for (const std::string& name : from.context) {
-    auto context = CompileContextName(name);
+    auto context = CompileContextName(name, domain);
     if (!context && context.error().code == ErrorCode::kUnsupported) {
-      to.notices.push_back(context.error().message + " is the kernel's: not recorded here");
+      to.notices.push_back(context.error().message);
       continue;
     }
     if (!context) return std::unexpected(context.error());
@@ -107,16 +113,42 @@ Status CompileContexts(const api::TraceSpec& from, CompiledChannel& to) {
   return {};
 }
 
+void CompileBuffer(const api::TraceSpec& spec, CompiledChannel& to) {
+  const bool overwrite = spec.buffer.mode == api::BufferMode::kOverwrite ||
+                         spec.output.mode == api::OutputMode::kSnapshot;
+  to.spec.mode = overwrite ? WEFT_RING_OVERWRITE : WEFT_RING_DISCARD;
+  to.spec.subbuf_shift = static_cast<uint32_t>(std::countr_zero(spec.buffer.size));
+  to.spec.subbufs_shift = static_cast<uint32_t>(std::countr_zero(spec.buffer.count));
+  to.definition.mode = to.spec.mode;
+  to.definition.subbuf_shift = to.spec.subbuf_shift;
+  to.definition.subbufs_shift = to.spec.subbufs_shift;
+}
+
+void Define(const api::Trace& trace, const CompileContext& context, ipc::ChannelDefinition& to) {
+  to.trace = trace.metadata.name;
+  if (context.several_traces) to.trace_path = trace.metadata.name + "/";
+  to.ctf_version = context.ctf_version;
+  to.hostname = context.hostname;
+  to.created = context.created;
+  to.programs = context.programs;
+}
+
 }  // namespace
+
+Result<std::vector<uint8_t>> CompileFilters(const std::string& all, const std::string& own) {
+  if (all.empty() && own.empty()) return std::vector<uint8_t>();
+  const std::string text = all.empty()   ? own
+                           : own.empty() ? all
+                                         : "(" + all + "\n) && (" + own + "\n)";
+  auto program = CompileFilter(text);
+  if (!program) return std::unexpected(program.error().ToError(text));
+  return std::move(*program);
+}
 
 Result<CompiledChannel> CompileUserChannel(const api::Trace& trace, const CompileContext& context) {
   CompiledChannel out;
   const api::TraceSpec& spec = trace.spec;
   const std::string& name = trace.metadata.name;
-  if (spec.RecordsKernel())
-    out.notices.push_back("Trace \"" + name +
-                          "\": spec.kernel needs weft's kernel module, which "
-                          "local mode does not use: nothing of the kernel is recorded");
   if (!spec.user.functions.empty())
     out.notices.push_back("Trace \"" + name +
                           "\": spec.user.functions is not supported yet: no function is recorded");
@@ -126,30 +158,29 @@ Result<CompiledChannel> CompileUserChannel(const api::Trace& trace, const Compil
                                              : out.notices.front());
 
   WEFT_TRY(CompileRules(spec, out.spec));
-  WEFT_TRY(CompileContexts(spec, out));
+  WEFT_TRY(CompileContexts(spec, Domain::kUser, out));
   CompileStatedump(out.spec);
-  const bool overwrite = spec.buffer.mode == api::BufferMode::kOverwrite ||
-                         spec.output.mode == api::OutputMode::kSnapshot;
-  out.spec.mode = overwrite ? WEFT_RING_OVERWRITE : WEFT_RING_DISCARD;
-  out.spec.subbuf_shift = static_cast<uint32_t>(std::countr_zero(spec.buffer.size));
-  out.spec.subbufs_shift = static_cast<uint32_t>(std::countr_zero(spec.buffer.count));
   out.spec.vpids = spec.trackers.vpid;
   out.spec.vuids = spec.trackers.vuid;
-
-  ipc::ChannelDefinition& definition = out.definition;
-  definition.trace = name;
-  definition.channel = "user";
+  CompileBuffer(spec, out);
+  Define(trace, context, out.definition);
+  out.definition.channel = "user";
   // Where readers of LTTng's traces expect it.
-  definition.trace_path = (context.several_traces ? name + "/" : std::string()) + "ust/uid/" +
-                          std::to_string(context.uid) + "/64-bit";
-  definition.ctf_version = context.ctf_version;
-  definition.mode = out.spec.mode;
-  definition.subbuf_shift = out.spec.subbuf_shift;
-  definition.subbufs_shift = out.spec.subbufs_shift;
-  definition.hostname = context.hostname;
-  definition.domain = "ust";
-  definition.created = context.created;
-  definition.programs = context.programs;
+  out.definition.trace_path += "ust/uid/" + std::to_string(context.uid) + "/64-bit";
+  out.definition.domain = ipc::kUserDomain;
+  return out;
+}
+
+Result<CompiledChannel> CompileKernelChannel(const api::Trace& trace,
+                                             const CompileContext& context) {
+  CompiledChannel out;
+  WEFT_TRY(CompileContexts(trace.spec, Domain::kKernel, out));
+  WEFT_TRY(CompileKernelEvents(trace.spec, out));
+  CompileBuffer(trace.spec, out);
+  Define(trace, context, out.definition);
+  out.definition.channel = "kernel";
+  out.definition.trace_path += "kernel";
+  out.definition.domain = ipc::kKernelDomain;
   return out;
 }
 

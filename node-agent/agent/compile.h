@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Trace to what is published (lib/control) and to what the consumer is told (lib/ipc). Pure.
+// A Trace to what is published (lib/control), to what weft.ko is told (node-agent/kernel) and to what the
+// consumer is told (lib/ipc). Pure, but for the kernel's part, which looks at the running kernel.
 #ifndef WEFT_NODE_AGENT_AGENT_COMPILE_H_
 #define WEFT_NODE_AGENT_AGENT_COMPILE_H_
 
@@ -11,6 +12,7 @@
 #include "lib/base/result.h"
 #include "lib/control/ruleset.h"
 #include "lib/ipc/messages.h"
+#include "node-agent/kernel/module.h"
 
 namespace weft::agent {
 
@@ -27,12 +29,23 @@ struct CompileContext {
 struct CompiledChannel {
   control::ChannelSpec spec;          // id not set
   ipc::ChannelDefinition definition;  // id and uuid not set
-  std::vector<std::string> notices;   // parts of the Trace that are not recorded here, for people
+  std::vector<kernel::Event> kernel_events;
+  std::vector<std::string> notices;  // parts of the Trace that are not recorded here, for people
 };
 
 // The channel `user` of a Trace. kInvalid, kUnsupported: nothing of it can be recorded, with the
 // reason.
 Result<CompiledChannel> CompileUserChannel(const api::Trace& trace, const CompileContext& context);
+// The channel `kernel`, as far as the running kernel and weft.ko can record it for a set of cgroups.
+Result<CompiledChannel> CompileKernelChannel(const api::Trace& trace,
+                                             const CompileContext& context);
+
+// Its events and notices (compile_kernel.cc). kInvalid: a rule means nothing here; kUnsupported: nothing
+// that the rules mean can be recorded.
+Status CompileKernelEvents(const api::TraceSpec& from, CompiledChannel& to);
+// The program of a filter: an event must pass the Trace's and its own. Either may end in a comment: hence
+// the line ends. Empty: there is none.
+Result<std::vector<uint8_t>> CompileFilters(const std::string& all, const std::string& own);
 
 }  // namespace weft::agent
 

@@ -126,6 +126,16 @@ void Agent::TellRing(const RingEntry& ring) {
              });
 }
 
+// No process has it: its number is none of theirs.
+void Agent::TellKernelRing(const SessionChannel& channel) {
+  if (IsHeldBack(channel.definition.id)) return;
+  ToConsumer(channel.consumer, [this, id = channel.definition.id]() -> ipc::Message {
+    KernelChannels::RingOf ring = kernel_.Find(id);
+    if (ring.instance == 0) return ipc::ForgetRing{id, 0};
+    return ipc::Ring{.channel_id = id, .instance = ring.instance, .fd = std::move(ring.fd)};
+  });
+}
+
 // Those who have its rings: what is in them is final.
 void Agent::TellProcessGone(const ProcessEntry& process) {
   std::set<std::string> consumers;
@@ -149,6 +159,7 @@ void Agent::TellConsumerAll(ConsumerLink& link) {
     if (channel.phase == ChannelPhase::kStopping && !stop_after_sync_.contains(id))
       stopping.insert(id);
     link.Tell([definition = channel.definition] { return definition; });
+    if (channel.of_kernel()) TellKernelRing(channel);
   });
   std::set<uint64_t> processes;
   processes_.ForEachRing([&](const RingEntry& ring) {
@@ -229,6 +240,7 @@ void Agent::OnDrained(ConsumerLink& link, ipc::Drained drained) {
     channel->phase = ChannelPhase::kDrained;
   }
   ForgetRings(*channel);
+  kernel_.Forget(channel->definition.id);
   // What a process was making when its events were turned off counts as late.
   finder_.LookAtAll();
   SaveOrNote(*session);

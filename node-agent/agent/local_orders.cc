@@ -11,6 +11,7 @@
 
 #include "lib/base/pidfd.h"
 #include "node-agent/agent/limits.h"
+#include "node-agent/agent/program_cgroup.h"
 
 namespace weft::agent {
 namespace {
@@ -121,6 +122,10 @@ void LocalOrders::Create(Client& client, const ipc::CreateSession& command) {
     if (!output) return refuse(output.error(), "output");
     agent_.SetOutput(std::move(*output));
   }
+  if (session->RecordsKernel()) {
+    if (const Status scoped = ScopeToProgram(*session, command); !scoped)
+      return refuse(scoped.error());
+  }
   if (const Status attached = Attach(command.attach); !attached) {
     agent_.RemoveRoots(command.attach);
     return refuse(attached.error());
@@ -131,6 +136,18 @@ void LocalOrders::Create(Client& client, const ipc::CreateSession& command) {
   }
   agent_.StartConsumer(kConsumerName);
   (void)client.channel.Send(State());
+}
+
+// The name is this session's folder's, which no other session has at the same time.
+Status LocalOrders::ScopeToProgram(Session& session, const ipc::CreateSession& command) {
+  if (!command.attach.empty()) {
+    return Fail(ErrorCode::kInvalid,
+                "kernel events of a program that runs already cannot be recorded: start it with "
+                "weft record ... -- PROGRAM");
+  }
+  const std::string& dir = agent_.dir();
+  WEFT_ASSIGN(session.cgroup, MakeProgramCgroup(dir.substr(dir.rfind('/') + 1)));
+  return {};
 }
 
 // Without pids: what the keeper's starter starts.
@@ -202,8 +219,10 @@ void LocalOrders::Tick(int64_t now_ns) {
   if (has_relay && std::chrono::nanoseconds(now_ns - owner_gone_ns_) >= kLastRelayWait)
     agent_.GiveUp([](const SessionChannel&) { return true; }, "relay", "unreachable");
   const ipc::Phase now = phase();
-  if (now == ipc::Phase::kNone || now == ipc::Phase::kCreated || now == ipc::Phase::kStopped)
-    agent_.Quit();
+  if (now != ipc::Phase::kNone && now != ipc::Phase::kCreated && now != ipc::Phase::kStopped)
+    return;
+  if (session() != nullptr && !session()->cgroup.empty()) RemoveProgramCgroup(session()->cgroup);
+  agent_.Quit();
 }
 
 void LocalOrders::AnswerWaiting() {

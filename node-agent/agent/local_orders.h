@@ -42,6 +42,7 @@ class LocalOrders final : public Orders {
   void OnClientConnects();
   void OnClient(uint64_t number, Result<ipc::Message> message);
   void Create(Client& client, const ipc::CreateSession& command);
+  Status ScopeToProgram(Session& session, const ipc::CreateSession& command);
   Status Attach(const std::vector<int32_t>& pids);
   void StartSession();
   void StopSession();

@@ -58,9 +58,12 @@ Result<Session> Session::FromOrder(api::TraceSession order) {
   trace.metadata.name = order.spec.trace_name;
   trace.metadata.name_space = order.metadata.name_space;
   trace.spec = order.spec.record;
+  const char* no_kernel = "spec.kernel: nothing of the kernel is recorded in a cluster yet";
+  if (!trace.spec.RecordsUser()) return Fail(ErrorCode::kUnsupported, no_kernel);
   WEFT_ASSIGN(session.prototype_,
               CompileUserChannel(trace, {.created = session.created_, .ctf_version = kCtfVersion}));
   session.notices = session.prototype_.notices;
+  if (trace.spec.RecordsKernel()) session.notices.emplace_back(no_kernel);
   session.prototype_.definition.trace_path = kTracePath;
   session.prototype_.definition.relay = session.relay;
   session.prototype_.definition.node = order.spec.node_name;

@@ -30,6 +30,38 @@ std::string Hostname() {
   return names.nodename;
 }
 
+Result<CompiledChannel> CompileForThisKernel(const api::Trace& trace,
+                                             const CompileContext& context) {
+  if (auto module = kernel::OpenModule(); !module) {
+    return Fail(ErrorCode::kUnsupported,
+                "spec.kernel needs the kernel module weft.ko: " + module.error().message);
+  }
+  return CompileKernelChannel(trace, context);
+}
+
+// The user's part and the kernel's. Where this machine cannot do the latter, the former goes on.
+Result<std::vector<CompiledChannel>> CompileChannels(const api::Trace& trace,
+                                                     const CompileContext& context,
+                                                     std::vector<std::string>& notices) {
+  std::vector<CompiledChannel> channels;
+  const bool has_kernel = trace.spec.RecordsKernel();
+  if (trace.spec.RecordsUser() || !has_kernel) {
+    WEFT_ASSIGN(CompiledChannel user, CompileUserChannel(trace, context));
+    channels.push_back(std::move(user));
+  }
+  if (!has_kernel) return channels;
+  auto of_kernel = CompileForThisKernel(trace, context);
+  if (of_kernel) {
+    channels.push_back(std::move(*of_kernel));
+    return channels;
+  }
+  const std::string why = "Trace \"" + trace.metadata.name + "\": " + of_kernel.error().message;
+  if (channels.empty() || of_kernel.error().code == ErrorCode::kInvalid)
+    return Fail(of_kernel.error().code, why);
+  notices.push_back(why + ": nothing of the kernel is recorded");
+  return channels;
+}
+
 }  // namespace
 
 std::string CreatedNow() {
@@ -129,21 +161,25 @@ Result<Session> Session::Compile(const ipc::CreateSession& command, const std::s
       if (other.definition.trace == trace.metadata.name)
         return Fail(ErrorCode::kInvalid,
                     command.file + ": two Traces are called \"" + trace.metadata.name + "\"");
-    WEFT_ASSIGN(CompiledChannel compiled, CompileUserChannel(trace, context));
-    SessionChannel channel;
-    channel.consumer = kConsumerName;
-    channel.spec = std::move(compiled.spec);
-    channel.definition = std::move(compiled.definition);
-    channel.definition.relay = command.relay;
-    channel.paused = trace.spec.paused;
-    channel.snapshot = trace.spec.output.mode == api::OutputMode::kSnapshot;
-    channel.duration = trace.spec.duration;
-    std::ranges::move(compiled.notices, std::back_inserter(session.notices));
-    session.channels.push_back(std::move(channel));
+    WEFT_ASSIGN(std::vector<CompiledChannel> channels,
+                CompileChannels(trace, context, session.notices));
+    for (CompiledChannel& compiled : channels) {
+      SessionChannel& channel = session.channels.emplace_back();
+      channel.consumer = kConsumerName;
+      channel.spec = std::move(compiled.spec);
+      channel.definition = std::move(compiled.definition);
+      channel.definition.relay = command.relay;
+      channel.kernel_events = std::move(compiled.kernel_events);
+      channel.paused = trace.spec.paused;
+      channel.snapshot = trace.spec.output.mode == api::OutputMode::kSnapshot;
+      channel.duration = trace.spec.duration;
+      std::ranges::move(compiled.notices, std::back_inserter(session.notices));
+    }
   }
   // What the control area cannot hold is refused now, not at START.
   std::vector<control::ChannelSpec> specs;
   for (const SessionChannel& channel : session.channels) {
+    if (channel.of_kernel()) continue;
     specs.push_back(channel.spec);
     specs.back().id = specs.size();
   }
@@ -166,9 +202,14 @@ const SessionChannel* Session::Find(uint64_t channel_id) const {
 std::vector<control::ChannelSpec> Session::Published(const std::string& container) const {
   std::vector<control::ChannelSpec> specs;
   for (const SessionChannel& channel : channels)
-    if (channel.container == container && channel.phase == ChannelPhase::kOn && !channel.paused)
+    if (channel.container == container && channel.phase == ChannelPhase::kOn && !channel.paused &&
+        !channel.of_kernel())
       specs.push_back(channel.spec);
   return specs;
+}
+
+bool Session::RecordsKernel() const {
+  return std::ranges::any_of(channels, [](const auto& channel) { return channel.of_kernel(); });
 }
 
 ipc::Phase Session::phase() const {
@@ -191,6 +232,7 @@ ipc::SessionState Session::State() const {
                      ? output
                      : "relay " + relay.host + ":" + std::to_string(relay.control_port);
   state.programs = programs_;
+  state.cgroup = cgroup;
   for (const SessionChannel& channel : channels)
     state.traces.push_back(
         {channel.definition.trace, channel.definition.trace_path, channel.Counts()});

@@ -2,7 +2,8 @@
 // A session: Traces, their channels, how far each is, what was counted. It is on disk before any
 // command about it is answered, and comes back from there after a crash.
 //
-// In local mode there is one session, with a channel per Trace. In a cluster there is one per TraceSession
+// In local mode there is one session, with a channel per Trace, or two: what weft.ko records is a channel of
+// its own, which is published nowhere. In a cluster there is one per TraceSession
 // of this node, with a channel for each container that it is in force for: a CTF trace is of one container.
 //
 // A channel's life:     defined --Start--> on --Stop, duration over--> stopping --Drained--> drained
@@ -24,6 +25,7 @@
 #include "lib/control/ruleset.h"
 #include "lib/ipc/messages.h"
 #include "node-agent/agent/compile.h"
+#include "node-agent/kernel/module.h"
 
 namespace weft::agent {
 
@@ -39,11 +41,13 @@ struct SessionChannel {
   bool snapshot = false;  // read once, at the end: what the buffers hold then
   bool ready = false;     // the consumer said so (in this life of the agent)
   std::optional<std::chrono::nanoseconds> duration;
-  int64_t stop_at_ns = 0;        // CLOCK_MONOTONIC; 0: no deadline
-  ipc::ChannelCounts reported;   // the consumer's last
-  ipc::ChannelCounts own;        // what the agent counted itself
-  std::set<uint64_t> accounted;  // instances in `own`
+  std::vector<kernel::Event> kernel_events;  // of a kernel channel
+  int64_t stop_at_ns = 0;                    // CLOCK_MONOTONIC; 0: no deadline
+  ipc::ChannelCounts reported;               // the consumer's last
+  ipc::ChannelCounts own;                    // what the agent counted itself
+  std::set<uint64_t> accounted;              // instances in `own`
 
+  [[nodiscard]] bool of_kernel() const { return definition.domain == ipc::kKernelDomain; }
   [[nodiscard]] ipc::ChannelCounts Counts() const;  // the sum
 };
 
@@ -74,6 +78,7 @@ class Session {
 
   [[nodiscard]] SessionChannel* Find(uint64_t channel_id);
   [[nodiscard]] const SessionChannel* Find(uint64_t channel_id) const;
+  [[nodiscard]] bool RecordsKernel() const;
   // What is in force in a container.
   [[nodiscard]] std::vector<control::ChannelSpec> Published(const std::string& container) const;
   [[nodiscard]] ipc::Phase phase() const;
@@ -82,6 +87,7 @@ class Session {
   std::vector<SessionChannel> channels;
   std::vector<std::string> notices;
   std::string output;  // the folder; "": there is a relay
+  std::string cgroup;  // of the program whose kernel events are recorded: its folder; "": none
   ipc::RelayAddress relay;
   std::unique_ptr<api::TraceSession> order;  // in a cluster; else null
   ipc::ChannelCounts retired;                // of channels that are forgotten

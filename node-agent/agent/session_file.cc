@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr uint32_t kFileVersion = 3;
+constexpr uint32_t kFileVersion = 4;
 
 Json CountsToJson(const ipc::ChannelCounts& c) {
   return {{"recorded", c.recorded},
@@ -107,6 +107,7 @@ Status Session::Save(const std::string& path) const {
                {"traces", traces_},
                {"file", file_},
                {"output", output},
+               {"cgroup", cgroup},
                {"relay",
                 {{"host", relay.host},
                  {"control_port", relay.control_port},
@@ -169,6 +170,7 @@ Result<Session> Session::FromJson(const std::string& text) {
   json.at("uid").get_to(command.uid);
   WEFT_ASSIGN(Session session, Compile(command, json.at("traces").get<std::string>(),
                                        json.at("created").get<std::string>()));
+  json.at("cgroup").get_to(session.cgroup);
   if (channels.size() != session.channels.size())
     return Fail(ErrorCode::kCorrupt, "channels do not match the Traces");
   for (size_t i = 0; i < session.channels.size(); ++i)

@@ -7,6 +7,7 @@
 
 #include "node-agent/agent/agent.h"
 #include "node-agent/agent/limits.h"
+#include "node-agent/agent/program_cgroup.h"
 
 namespace weft::agent {
 
@@ -122,6 +123,7 @@ void Agent::StartChannels(Session& session) {
     if (channel.duration) channel.stop_at_ns = now + channel.duration->count();
     containers.insert(channel.container);
     ToConsumer(channel.consumer, [definition = channel.definition] { return definition; });
+    if (channel.of_kernel()) StartInKernel(session, channel);
   }
   if (containers.empty()) return;
   SaveOrNote(session);
@@ -137,6 +139,7 @@ void Agent::StopChannels(const Which& which) {
   ForEachChannel([&](Session& session, SessionChannel& channel) {
     if (!which(channel)) return;
     channel.phase = ChannelPhase::kStopping;
+    if (channel.of_kernel()) SwitchInKernel(channel, false);
     stop_after_sync_[channel.definition.id] = next_sync_;
     containers.insert(channel.container);
     changed.insert(&session);
@@ -171,11 +174,41 @@ void Agent::OnSynced(uint64_t number) {
 
 void Agent::StopInConsumer(SessionChannel& channel) {
   const uint64_t id = channel.definition.id;
+  if (channel.snapshot && channel.of_kernel()) TellKernelRing(channel);
   if (channel.snapshot)
     processes_.ForEachRing([&](const RingEntry& ring) {
       if (ring.channel_id == id) TellRing(ring);
     });
   ToConsumer(channel.consumer, [id] { return ipc::StopChannel{id}; });
+}
+
+void Agent::StartInKernel(Session& session, SessionChannel& channel) {
+  const auto fail = [&](const Status& status) {
+    orders_->ChannelFailed(session, status.error().message);
+  };
+  std::vector<uint64_t> cgroups;
+  if (!session.cgroup.empty()) {
+    auto id = CgroupId(session.cgroup);
+    if (!id) return fail(std::unexpected(id.error()));
+    cgroups.push_back(*id);
+  }
+  kernel::Ring ring{.mode = channel.spec.mode,
+                    .clock = containers_.config().clock,
+                    .subbuf_shift = channel.spec.subbuf_shift,
+                    .subbufs_shift = channel.spec.subbufs_shift,
+                    .channel_id = channel.definition.id};
+  for (const control::ContextSpec& context : channel.spec.contexts)
+    ring.contexts.push_back(context.id);
+  if (const Status made = kernel_.Start(ring, channel.kernel_events, cgroups); !made)
+    return fail(made);
+  TellKernelRing(channel);
+  if (!channel.paused) SwitchInKernel(channel, true);
+}
+
+void Agent::SwitchInKernel(SessionChannel& channel, bool on) {
+  if (!kernel_.Has(channel.definition.id)) return;
+  if (const Status switched = kernel_.Switch(channel.definition.id, on); !switched)
+    orders_->Note(switched.error().message);
 }
 
 void Agent::GiveUp(const Which& which, const std::string& stage, const std::string& reason) {
@@ -190,6 +223,7 @@ void Agent::GiveUp(const Which& which, const std::string& stage, const std::stri
     channel.reported.tail_unknown += processes_.RingsOf(channel.definition.id);
     channel.phase = ChannelPhase::kDrained;
     ForgetRings(channel);
+    kernel_.Forget(channel.definition.id);
     orders_->Note("Trace \"" + channel.definition.trace + "\" ended without its " + stage +
                   ": what was in its buffers is lost");
     changed.insert(&session);

@@ -32,7 +32,7 @@ Status Channel::Restore(const ChannelRecord& record,
 
 Status Channel::AddRing(UniqueFd fd, uint64_t instance, uint64_t process) {
   if (rings_.size() >= kMaxRingsPerChannel) return Fail(ErrorCode::kLimit, "too many rings");
-  WEFT_ASSIGN(ring::RingSet set, ring::RingSet::Open(std::move(fd)));
+  WEFT_ASSIGN(ring::RingSet set, hooks_.open_ring(std::move(fd)));
   if (set.geometry().slot_count > limits_.slots) {
     return Fail(ErrorCode::kLimit, "ring: more slots than this machine has CPUs");
   }

@@ -43,6 +43,8 @@ class Channel {
     CpuStreams::Prepare prepare;
     // A packet is full: a commit of everything of the output begins.
     std::function<void()> commit;
+    // Rings of processes are opened one way, those of weft.ko another.
+    Result<ring::RingSet> (*open_ring)(UniqueFd) = ring::RingSet::Open;
     // A ring set was added: of a process that says this of itself.
     std::function<void(uint32_t vpid)> notice_vpid = [](uint32_t) {};
   };

@@ -93,6 +93,10 @@ Status Output::AddChannel(const ipc::ChannelDefinition& definition, const ClassL
       .prepare = [this] { return FinishCommit(); },
       .commit = [this] { (void)StartCommit(); },
       .notice_vpid = [this](uint32_t vpid) { AddVpid(vpid); }};
+  if (definition.domain == ipc::kKernelDomain) {
+    hooks.open_ring = ring::RingSet::OpenKernel;
+    hooks.notice_vpid = [](uint32_t) {};
+  }
   auto channel = std::make_unique<Channel>(id, std::move(ctf_channel), info_.uuid, *sink_, *clock_,
                                            limits_, std::move(hooks));
   if (restore) {

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// See kernel_channels.h.
+#include "node-agent/agent/kernel_channels.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <optional>
+
+namespace weft::agent {
+namespace {
+
+// Keys of the keeper's: these and the channel's id.
+constexpr std::string_view kSessionKey = "kernel/session/";
+constexpr std::string_view kRingKey = "kernel/ring/";
+
+std::string Key(std::string_view prefix, uint64_t channel) {
+  return std::string(prefix) + std::to_string(channel);
+}
+
+std::optional<uint64_t> ChannelOf(const std::string& key, std::string_view prefix) {
+  if (!key.starts_with(prefix)) return std::nullopt;
+  return std::strtoull(key.c_str() + prefix.size(), nullptr, 10);
+}
+
+UniqueFd Copy(const UniqueFd& fd) { return UniqueFd(fcntl(fd.get(), F_DUPFD_CLOEXEC, 3)); }
+
+Result<uint64_t> InstanceOf(const UniqueFd& ring) {
+  weft_ring_header header{};
+  if (pread(ring.get(), &header, sizeof(header), 0) != ssize_t{sizeof(header)})
+    return FailErrno("weft.ko: ring");
+  return header.instance;
+}
+
+}  // namespace
+
+Status KernelChannels::Start(const kernel::Ring& ring, const std::vector<kernel::Event>& events,
+                             const std::vector<uint64_t>& cgroups) {
+  Entry entry;
+  WEFT_ASSIGN(const UniqueFd module, kernel::OpenModule());
+  WEFT_ASSIGN(entry.session, kernel::MakeSession(module, cgroups.empty()));
+  for (const uint64_t cgroup : cgroups)
+    WEFT_TRY(kernel::ChangeScope(entry.session, cgroup, WEFT_KERNEL_SCOPE_ADD));
+  WEFT_ASSIGN(entry.ring, kernel::MakeRing(entry.session, ring));
+  for (const kernel::Event& event : events) WEFT_TRY(kernel::AddEvent(entry.ring, event));
+  WEFT_ASSIGN(entry.instance, InstanceOf(entry.ring));
+  const uint64_t id = ring.channel_id;
+  keeper_(ipc::Keep{Key(kSessionKey, id), "", Copy(entry.session)});
+  keeper_(ipc::Keep{Key(kRingKey, id), "", Copy(entry.ring)});
+  channels_.insert_or_assign(id, std::move(entry));
+  return {};
+}
+
+Status KernelChannels::Switch(uint64_t channel, bool on) {
+  const auto found = channels_.find(channel);
+  if (found == channels_.end()) return Fail(ErrorCode::kNotFound, "weft.ko: no such channel");
+  return kernel::Switch(found->second.session, on);
+}
+
+void KernelChannels::Forget(uint64_t channel) {
+  if (channels_.erase(channel) == 0) return;
+  keeper_(ipc::Drop{Key(kSessionKey, channel)});
+  keeper_(ipc::Drop{Key(kRingKey, channel)});
+}
+
+bool KernelChannels::Restore(ipc::Kept& kept) {
+  if (const auto session = ChannelOf(kept.key, kSessionKey)) {
+    channels_[*session].session = std::move(kept.fd);
+    return true;
+  }
+  const auto ring = ChannelOf(kept.key, kRingKey);
+  if (!ring) return false;
+  Entry& entry = channels_[*ring];
+  entry.ring = std::move(kept.fd);
+  entry.instance = InstanceOf(entry.ring).value_or(0);
+  return true;
+}
+
+KernelChannels::RingOf KernelChannels::Find(uint64_t channel) const {
+  const auto found = channels_.find(channel);
+  if (found == channels_.end() || !found->second.ring) return {};
+  return {.instance = found->second.instance, .fd = Copy(found->second.ring)};
+}
+
+}  // namespace weft::agent

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// See module.h.
+#include "node-agent/kernel/module.h"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+
+#include <cerrno>
+
+namespace weft::kernel {
+namespace {
+
+uint64_t Address(const void* data) { return reinterpret_cast<uintptr_t>(data); }
+
+ErrorCode CodeOf(int error) {
+  switch (error) {
+    case ENOENT:
+      return ErrorCode::kNotFound;
+    case EPERM:
+    case EACCES:
+      return ErrorCode::kPermission;
+    case EINVAL:
+      return ErrorCode::kInvalid;
+    case EOPNOTSUPP:
+    case E2BIG:
+    case ENOTTY:
+      return ErrorCode::kUnsupported;
+    default:
+      return ErrorCode::kIo;
+  }
+}
+
+std::unexpected<Error> FailIoctl(const std::string& what) {
+  auto failed = FailErrno(what);
+  failed.error().code = CodeOf(failed.error().sys_errno);
+  return failed;
+}
+
+template <typename Argument>
+Result<int> Call(const UniqueFd& fd, unsigned long request, Argument& argument,
+                 const std::string& what) {
+  argument.size = sizeof(argument);
+  const int answer = ioctl(fd.get(), request, &argument);
+  if (answer < 0) return FailIoctl(what);
+  return answer;
+}
+
+template <typename Argument>
+Result<UniqueFd> Make(const UniqueFd& fd, unsigned long request, Argument& argument,
+                      const std::string& what) {
+  WEFT_ASSIGN(const int made, Call(fd, request, argument, what));
+  return UniqueFd(made);
+}
+
+}  // namespace
+
+Result<UniqueFd> OpenModule(const std::string& path) {
+  UniqueFd module(open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (!module) return FailIoctl(path);
+  weft_kernel_abi abi{};
+  WEFT_TRY(Call(module, WEFT_IOCTL_ABI, abi, path));
+  if (abi.major != WEFT_KERNEL_ABI_MAJOR) {
+    return Fail(ErrorCode::kUnsupported,
+                path + ": weft.ko has version " + std::to_string(abi.major) +
+                    " of the interface, this is " + std::to_string(WEFT_KERNEL_ABI_MAJOR));
+  }
+  return module;
+}
+
+Result<UniqueFd> MakeSession(const UniqueFd& module, bool all) {
+  weft_kernel_session session{};
+  session.flags = all ? WEFT_KERNEL_SESSION_ALL : 0;
+  return Make(module, WEFT_IOCTL_SESSION, session, "weft.ko: session");
+}
+
+Status ChangeScope(const UniqueFd& session, uint64_t cgroup, weft_kernel_scope_change change) {
+  weft_kernel_scope scope{};
+  scope.change = change;
+  scope.cgroup = cgroup;
+  WEFT_TRY(Call(session, WEFT_IOCTL_SCOPE, scope, "weft.ko: cgroup " + std::to_string(cgroup)));
+  return {};
+}
+
+Status Switch(const UniqueFd& session, bool on) {
+  weft_kernel_switch to{};
+  to.on = on ? 1 : 0;
+  WEFT_TRY(Call(session, WEFT_IOCTL_SWITCH, to, "weft.ko: switch"));
+  return {};
+}
+
+Result<UniqueFd> MakeRing(const UniqueFd& session, const Ring& ring) {
+  std::vector<weft_context_spec> contexts(ring.contexts.size());
+  for (size_t i = 0; i < contexts.size(); i++) contexts[i].id = ring.contexts[i];
+  weft_kernel_channel channel{};
+  channel.mode = ring.mode;
+  channel.clock = ring.clock;
+  channel.slot_shift = ring.subbuf_shift + ring.subbufs_shift;
+  channel.subbuf_shift = ring.subbuf_shift;
+  channel.context_count = static_cast<uint32_t>(contexts.size());
+  channel.contexts = Address(contexts.data());
+  channel.channel_id = ring.channel_id;
+  return Make(session, WEFT_IOCTL_CHANNEL, channel, "weft.ko: ring");
+}
+
+Status AddEvent(const UniqueFd& ring, const Event& event) {
+  weft_kernel_event to{};
+  to.kind = event.kind;
+  if (!event.name.empty()) {
+    to.name = Address(event.name.c_str());
+    to.name_size = static_cast<uint32_t>(event.name.size() + 1);
+  }
+  to.offset = event.offset;
+  to.number = event.number;
+  to.table = event.table;
+  to.subjects = event.subjects;
+  to.description = Address(event.description.data());
+  to.description_size = static_cast<uint32_t>(event.description.size());
+  to.fetch = Address(event.fetch.data());
+  to.fetch_count = static_cast<uint32_t>(event.fetch.size());
+  if (!event.filter.empty()) {
+    to.filter = Address(event.filter.data());
+    to.filter_size = static_cast<uint32_t>(event.filter.size());
+  }
+  to.flags = WEFT_KERNEL_EVENT_STAYS;
+  const std::string what =
+      event.name.empty() ? "system call " + std::to_string(event.number) : event.name;
+  WEFT_TRY(Call(ring, WEFT_IOCTL_EVENT, to, "weft.ko: " + what));
+  return {};
+}
+
+}  // namespace weft::kernel

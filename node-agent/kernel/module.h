@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft.ko as the agent sees it: sessions, rings and events made by ioctls on descriptors
+// (lib/abi/kernel.h). Thin: each call is one ioctl; what the module refuses comes back as an Error that
+// names the thing.
+//
+// Thread-safety: none needed, the functions have no state. Calls may block for a grace period of the
+// kernel's (milliseconds). Needs CAP_SYS_ADMIN.
+#ifndef WEFT_NODE_AGENT_KERNEL_MODULE_H_
+#define WEFT_NODE_AGENT_KERNEL_MODULE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lib/abi/kernel.h"
+#include "lib/base/result.h"
+#include "lib/base/unique_fd.h"
+
+namespace weft::kernel {
+
+// One source of records, resolved for the running kernel.
+struct Event {
+  uint32_t kind = WEFT_KERNEL_TRACEPOINT;  // enum weft_kernel_event_kind
+  std::string name;                        // tracepoint or function; "": a system call
+  uint64_t offset = 0;
+  uint32_t number = 0;  // of a system call
+  uint32_t table = WEFT_KERNEL_SYSCALLS_NATIVE;
+  uint32_t subjects = 0;             // enum weft_kernel_subject
+  std::vector<uint8_t> description;  // struct weft_event_desc and its bytes
+  std::vector<weft_fetch_op> fetch;
+  std::vector<uint8_t> filter;  // a program of lib/abi/filter.h; empty: none
+};
+
+struct Ring {
+  weft_ring_mode mode = WEFT_RING_DISCARD;
+  uint32_t clock = WEFT_CLOCK_MONOTONIC;  // enum weft_clock_id
+  uint32_t subbuf_shift = 19;
+  uint32_t subbufs_shift = 2;
+  uint64_t channel_id = 0;
+  std::vector<uint16_t> contexts;  // enum weft_context_id, in the order of the records
+};
+
+// The device, looked at: kNotFound: the module is not loaded; kPermission; kUnsupported: it is of another
+// ABI.
+Result<UniqueFd> OpenModule(const std::string& path = WEFT_KERNEL_DEVICE);
+// A session, off. `all`: of everybody, else of those in its scope, at first nobody.
+Result<UniqueFd> MakeSession(const UniqueFd& module, bool all);
+// Adds the cgroup with this id (the inode number of its folder in cgroup2), or takes it away.
+Status ChangeScope(const UniqueFd& session, uint64_t cgroup, weft_kernel_scope_change change);
+Status Switch(const UniqueFd& session, bool on);
+Result<UniqueFd> MakeRing(const UniqueFd& session, const Ring& ring);
+// The event lives as long as its session. kNotFound: this kernel has no such tracepoint or function;
+// kInvalid: its filter does not fit; else what the module found wrong.
+Status AddEvent(const UniqueFd& ring, const Event& event);
+
+}  // namespace weft::kernel
+
+#endif  // WEFT_NODE_AGENT_KERNEL_MODULE_H_
