@@ -44,7 +44,7 @@ Result<std::string> MakeProgramCgroup(const std::string& name) {
     return Fail(ErrorCode::kUnsupported,
                 "kernel events are recorded by cgroup v2, and it is not mounted here");
   }
-  const std::string folder = *mount + (*own == "/" ? "" : *own) + "/" + name;
+  std::string folder = *mount + (*own == "/" ? "" : *own) + "/" + name;
   if (mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST) return FailErrno(folder);
   return folder;
 }
