@@ -9,11 +9,12 @@
  *   reserve  one word, moved by a local cmpxchg: bits 0..35 the position where the next record goes
  *            (modulo 2^36), bits 36..63 the records reserved so far (modulo 2^28). Whoever moves it
  *            owns what lies between, and, if it enters a sub-buffer, that sub-buffer's header. All
- * that is needed for this follows from the word and `base`: never from what an interrupted writer
- * has perhaps not stored yet. nesting  writers at work. The outermost one publishes head, for all
- * of them, when it is done, and then looks whether another writer came between its look and its
- * end. base     position and count, whole, as of the last sub-buffer that was published; only the
- * outermost writer stores it. Reservations in flight are at or behind it.
+ *            that is needed for this follows from the word and `base`: never from what an
+ *            interrupted writer has perhaps not stored yet.
+ *   nesting  writers at work. The outermost one publishes head, for all of them, when it is done,
+ *            and then looks whether another writer came between its look and its end.
+ *   base     position and count, whole, as of the last sub-buffer that was published; only the
+ *            outermost writer stores it. Reservations in flight are at or behind it.
  *
  * Invariants
  *  1. Nothing is in flight below base: a writer never enters a sub-buffer whose place is that of
