@@ -12,6 +12,7 @@
 #include "lib/abi/control.h"
 #include "lib/ipc/limits.h"
 #include "node-agent/agent/clock_choice.h"
+#include "node-agent/agent/copy_fd.h"
 #include "node-agent/agent/limits.h"
 
 namespace weft::agent {
@@ -19,8 +20,6 @@ namespace {
 
 const std::string kDoorbellKey = "doorbell/";
 constexpr const char* kLifeKey = "life";
-
-UniqueFd Copy(const UniqueFd& fd) { return UniqueFd(fcntl(fd.get(), F_DUPFD_CLOEXEC, 3)); }
 
 }  // namespace
 
@@ -160,9 +159,9 @@ Status Agent::OpenDoorbell(const std::string& name, const std::string& folder) {
   UniqueFd& fd = doorbells_[name];
   if (!fd) {
     WEFT_ASSIGN(fd, Listen(folder, WEFT_DOORBELL_NAME, 0666));
-    ToKeeper(ipc::Keep{kDoorbellKey + name, "", Copy(fd)});
+    ToKeeper(ipc::Keep{kDoorbellKey + name, "", CopyFd(fd)});
   }
-  ToKeeper(ipc::ListenDoorbell{name, Copy(fd)});
+  ToKeeper(ipc::ListenDoorbell{name, CopyFd(fd)});
   return {};
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // See consumer_link.h.
 #include "node-agent/agent/consumer_link.h"
+#include "node-agent/agent/copy_fd.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
 
 #include <nlohmann/json.hpp>
@@ -14,8 +14,6 @@ namespace weft::agent {
 namespace {
 
 using Json = nlohmann::json;
-
-UniqueFd Copy(const UniqueFd& fd) { return UniqueFd(fcntl(fd.get(), F_DUPFD_CLOEXEC, 3)); }
 
 }  // namespace
 
@@ -45,7 +43,7 @@ Result<ConsumerLink> ConsumerLink::Restore(std::string name, const std::string& 
 
 ipc::Keep ConsumerLink::ToKeep() const {
   const Json meta = {{"realtime_offset_ns", realtime_offset_ns_}, {"clock_uuid", clock_uuid_}};
-  return {kJournalKey + name_, meta.dump(), Copy(journal_)};
+  return {kJournalKey + name_, meta.dump(), CopyFd(journal_)};
 }
 
 void ConsumerLink::Connect(UniqueFd socket) {
@@ -74,7 +72,7 @@ void ConsumerLink::Pump() {
 }
 
 ipc::Configure ConsumerLink::Configuration(uint32_t clock, uint32_t slot_count) const {
-  return {.journal = Copy(journal_),
+  return {.journal = CopyFd(journal_),
           .clock = clock,
           .slot_count = slot_count,
           .realtime_offset_ns = realtime_offset_ns_,

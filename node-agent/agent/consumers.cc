@@ -5,6 +5,7 @@
 
 #include "lib/ipc/limits.h"
 #include "node-agent/agent/agent.h"
+#include "node-agent/agent/copy_fd.h"
 #include "node-agent/agent/limits.h"
 
 namespace weft::agent {
@@ -122,7 +123,7 @@ void Agent::TellRing(const RingEntry& ring) {
                                 .pid = process != nullptr ? process->pid : 0,
                                 .uid = process != nullptr ? process->uid : 0,
                                 .procname = process != nullptr ? process->procname : "",
-                                .fd = UniqueFd(fcntl(now->fd.get(), F_DUPFD_CLOEXEC, 3))};
+                                .fd = CopyFd(now->fd)};
              });
 }
 

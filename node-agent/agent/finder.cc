@@ -16,6 +16,7 @@
 
 #include "lib/abi/control.h"
 #include "lib/base/pidfd.h"
+#include "node-agent/agent/copy_fd.h"
 #include "node-agent/agent/limits.h"
 
 namespace weft::agent {
@@ -217,7 +218,7 @@ void Finder::OpenNew(int32_t pid, bool is_member) {
                       .pid = pid,
                       .uid = UidOf(pid),
                       .fd = {},
-                      .pidfd = UniqueFd(fcntl(pidfd.get(), F_DUPFD_CLOEXEC, 3))};
+                      .pidfd = CopyFd(pidfd)};
     auto fd = OpenMapping(pid, mapping);
     if (!fd || HasEnded(pidfd)) continue;
     found.fd = std::move(*fd);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the finder brings: ring sets that take the same way as announced ones, and control areas of
 // processes that are older than the agent, which are adopted. Both are kept by the keeper from then on.
-#include <fcntl.h>
 #include <unistd.h>
 
 #include "lib/base/pidfd.h"
 #include "node-agent/agent/agent.h"
+#include "node-agent/agent/copy_fd.h"
 #include "node-agent/agent/late_ring.h"
 #include "node-agent/agent/limits.h"
 
@@ -14,8 +14,6 @@ namespace {
 
 const std::string kControlKey = "control/";
 const std::string kRootKey = "root/";
-
-UniqueFd Copy(int fd) { return UniqueFd(fcntl(fd, F_DUPFD_CLOEXEC, 3)); }
 
 }  // namespace
 
@@ -61,7 +59,7 @@ Finder::Verdict Agent::OnFound(FoundMemory found) {
 Status Agent::AdoptControl(const std::string& container, UniqueFd fd, uint64_t inode) {
   const auto area = containers_.Adopt(container, inode, std::move(fd), InForce(container));
   if (!area) return control_problem_ = std::unexpected(area.error());
-  ToKeeper(ipc::Keep{kControlKey + std::to_string(inode), container, Copy((*area)->get())});
+  ToKeeper(ipc::Keep{kControlKey + std::to_string(inode), container, CopyFd((*area)->get())});
   finder_.AddControl(inode);
   return {};
 }
@@ -96,7 +94,7 @@ void Agent::RestoredFound() {
 }
 
 void Agent::AddRoot(int32_t pid, UniqueFd pidfd) {
-  ToKeeper(ipc::Keep{kRootKey + std::to_string(pid), "", Copy(pidfd.get())});
+  ToKeeper(ipc::Keep{kRootKey + std::to_string(pid), "", CopyFd(pidfd.get())});
   finder_.AddRoot(pid, std::move(pidfd));
 }
 

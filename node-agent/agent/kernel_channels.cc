@@ -2,11 +2,12 @@
 // See kernel_channels.h.
 #include "node-agent/agent/kernel_channels.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <optional>
+
+#include "node-agent/agent/copy_fd.h"
 
 namespace weft::agent {
 namespace {
@@ -23,8 +24,6 @@ std::optional<uint64_t> ChannelOf(const std::string& key, std::string_view prefi
   if (!key.starts_with(prefix)) return std::nullopt;
   return std::strtoull(key.c_str() + prefix.size(), nullptr, 10);
 }
-
-UniqueFd Copy(const UniqueFd& fd) { return UniqueFd(fcntl(fd.get(), F_DUPFD_CLOEXEC, 3)); }
 
 Result<uint64_t> InstanceOf(const UniqueFd& ring) {
   weft_ring_header header{};
@@ -46,8 +45,8 @@ Status KernelChannels::Start(const kernel::Ring& ring, const std::vector<kernel:
   for (const kernel::Event& event : events) WEFT_TRY(kernel::AddEvent(entry.ring, event));
   WEFT_ASSIGN(entry.instance, InstanceOf(entry.ring));
   const uint64_t id = ring.channel_id;
-  keeper_(ipc::Keep{Key(kSessionKey, id), "", Copy(entry.session)});
-  keeper_(ipc::Keep{Key(kRingKey, id), "", Copy(entry.ring)});
+  keeper_(ipc::Keep{Key(kSessionKey, id), "", CopyFd(entry.session)});
+  keeper_(ipc::Keep{Key(kRingKey, id), "", CopyFd(entry.ring)});
   channels_.insert_or_assign(id, std::move(entry));
   return {};
 }
@@ -80,7 +79,7 @@ bool KernelChannels::Restore(ipc::Kept& kept) {
 KernelChannels::RingOf KernelChannels::Find(uint64_t channel) const {
   const auto found = channels_.find(channel);
   if (found == channels_.end() || !found->second.ring) return {};
-  return {.instance = found->second.instance, .fd = Copy(found->second.ring)};
+  return {.instance = found->second.instance, .fd = CopyFd(found->second.ring)};
 }
 
 }  // namespace weft::agent

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "lib/base/pidfd.h"
+#include "node-agent/agent/copy_fd.h"
 #include "node-agent/agent/limits.h"
 #include "node-agent/agent/program_cgroup.h"
 
@@ -58,7 +59,7 @@ Status LocalOrders::Open() {
   WEFT_TRY(agent_.OpenDoorbell("", dir));
   if (!socket_) {
     WEFT_ASSIGN(socket_, Agent::Listen(dir, kClientsSocket, 0600));
-    agent_.ToKeeper(ipc::Keep{kClientsKey, "", UniqueFd(fcntl(socket_.get(), F_DUPFD_CLOEXEC, 3))});
+    agent_.ToKeeper(ipc::Keep{kClientsKey, "", CopyFd(socket_)});
   }
   return agent_.loop().Watch(socket_.get(), [this] { OnClientConnects(); });
 }
