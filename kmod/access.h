@@ -61,6 +61,10 @@ fault:
 #endif
 }
 
+/* *to = a member of the struct that is said to be at `from`. */
+#define WEFT_LOAD_MEMBER(to, from, type, member)                                                   \
+	weft_load_kernel(to, (from) + offsetof(type, member), sizeof_field(type, member))
+
 /* Has the current task user memory that is mapped now? A kernel thread runs on somebody else's. */
 static inline bool weft_user_is_mapped(void)
 {

@@ -15,6 +15,7 @@ static void free_channel(struct kref *refs)
 	struct weft_channel *channel = container_of(refs, struct weft_channel, refs);
 
 	weft_ring_destroy(&channel->ring);
+	weft_contexts_destroy(&channel->contexts);
 	weft_session_put(channel->session);
 	kfree(channel);
 }
@@ -22,6 +23,11 @@ static void free_channel(struct kref *refs)
 void weft_channel_put(struct weft_channel *channel)
 {
 	kref_put(&channel->refs, free_channel);
+}
+
+static void contradicted(struct weft_ring *ring, enum weft_kernel_stop why)
+{
+	weft_session_stop(container_of(ring, struct weft_channel, ring)->session, why);
 }
 
 static int check(const struct weft_kernel_channel *arg)
@@ -96,11 +102,13 @@ int weft_channel_ioctl_create(struct weft_session *session, void __user *user)
 	if (!error)
 		error = weft_ring_init(&channel->ring, &arg);
 	if (error) {
+		weft_contexts_destroy(&channel->contexts);
 		kfree(channel);
 		return error;
 	}
 	channel->session = session;
 	weft_session_get(session);
+	channel->ring.contradicted = contradicted;
 	fd = make_file(channel);
 	if (fd < 0)
 		weft_channel_put(channel);

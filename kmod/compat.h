@@ -7,13 +7,18 @@
 #define WEFT_KMOD_COMPAT_H
 
 #include <linux/cgroup.h>
+#include <linux/fs.h>
 #include <linux/kprobes.h>
+#include <linux/irqnr.h>
 #include <linux/mm.h>
+#include <linux/net.h>
 #include <linux/ns_common.h>
 #include <linux/nsproxy.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
+#include <linux/sched/mm.h>
 #include <linux/tracepoint.h>
+#include <linux/uprobes.h>
 #include <linux/version.h>
 
 /* Tracepoints call one probe with prototypes of all kinds, which kernels with control-flow
@@ -41,16 +46,11 @@ static __always_inline u64 weft_cgroup_ancestor_id(const struct cgroup *cgroup, 
 }
 #endif
 
-/* The inode number of a mount namespace, whose struct is private to fs/; since 5.11 it begins with
- * what all namespaces have in common. */
-static inline u64 weft_mount_namespace(const struct nsproxy *proxy)
-{
+/* Where the inode number of a mount namespace is, whose struct is private to fs/; since 5.11 it begins
+ * with what all namespaces have in common. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 11, 0)
-	return ((const struct ns_common *)proxy->mnt_ns)->inum;
-#else
-	return 0;
+#define WEFT_MOUNT_NAMESPACE_INUM offsetof(struct ns_common, inum)
 #endif
-}
 
 static inline bool weft_is_migratable(const struct task_struct *task)
 {
@@ -93,6 +93,65 @@ static __always_inline struct kretprobe *weft_kretprobe_of(struct kretprobe_inst
 }
 #endif
 
+#if defined(CONFIG_UPROBES) && (defined(CONFIG_X86_64) || defined(CONFIG_ARM64))
+#define WEFT_HAS_UPROBES 1
+
+/* 6.13: handlers get a word of their own for each call. */
+#ifdef UPROBE_HANDLER_IGNORE
+#define WEFT_UPROBE_DATA , __u64 *data
+#else
+#define WEFT_UPROBE_DATA
+#endif
+
+/* 6.12: a registration is an object, and ends in two steps; a filter is not told why it is asked. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+#define WEFT_UPROBE_FILTER_PARAMETERS struct uprobe_consumer *self, struct mm_struct *mm
+typedef struct uprobe *weft_uprobe_handle;
+
+static inline int weft_uprobe_register(weft_uprobe_handle *handle, struct inode *inode,
+				       loff_t offset, loff_t semaphore,
+				       struct uprobe_consumer *consumer)
+{
+	*handle = uprobe_register(inode, offset, semaphore, consumer);
+	return PTR_ERR_OR_ZERO(*handle);
+}
+
+static inline void weft_uprobe_unregister(weft_uprobe_handle handle, struct inode *inode,
+					  loff_t offset, struct uprobe_consumer *consumer)
+{
+	uprobe_unregister_nosync(handle, consumer);
+}
+
+static inline void weft_uprobe_unregister_sync(void)
+{
+	uprobe_unregister_sync();
+}
+#else
+#define WEFT_UPROBE_FILTER_PARAMETERS                                                              \
+	struct uprobe_consumer *self, enum uprobe_filter_ctx why, struct mm_struct *mm
+typedef struct {
+} weft_uprobe_handle;
+
+static inline int weft_uprobe_register(weft_uprobe_handle *handle, struct inode *inode,
+				       loff_t offset, loff_t semaphore,
+				       struct uprobe_consumer *consumer)
+{
+	return uprobe_register_refctr(inode, offset, semaphore, consumer);
+}
+
+/* Returns when no handler runs any more. */
+static inline void weft_uprobe_unregister(weft_uprobe_handle handle, struct inode *inode,
+					  loff_t offset, struct uprobe_consumer *consumer)
+{
+	uprobe_unregister(inode, offset, consumer);
+}
+
+static inline void weft_uprobe_unregister_sync(void)
+{
+}
+#endif
+#endif
+
 /* 6.3: flags of a mapping have setters. */
 static inline void weft_vma_flags(struct vm_area_struct *vma, unsigned long set,
 				  unsigned long clear)
@@ -101,6 +160,58 @@ static inline void weft_vma_flags(struct vm_area_struct *vma, unsigned long set,
 	vm_flags_mod(vma, set, clear);
 #else
 	vma->vm_flags = (vma->vm_flags | set) & ~clear;
+#endif
+}
+
+/* NULL: it is none. */
+static inline struct socket *weft_socket_of(struct file *file)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 11, 0)
+	return sock_from_file(file);
+#else
+	int error;
+
+	return sock_from_file(file, &error);
+#endif
+}
+
+/* What a mapped file is for who mapped it. 6.8: files of stacked file systems stand before another one. */
+static inline const struct path *weft_mapped_path(const struct file *file)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0)
+	return file_user_path(file);
+#else
+	return &file->f_path;
+#endif
+}
+
+static inline const struct inode *weft_mapped_inode(const struct file *file)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0)
+	return file_user_inode(file);
+#else
+	return file_inode(file);
+#endif
+}
+
+/* Interrupts have smaller numbers than this. 6.13: a function tells. */
+static inline unsigned int weft_interrupts(void)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+	return irq_get_nr_irqs();
+#else
+	return nr_irqs;
+#endif
+}
+
+/* Who lets go of a map last takes it apart, which may take long; elsewhere, where the kernel lets modules
+ * ask for that. */
+static inline void weft_mmput(struct mm_struct *mm)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 1, 0)
+	mmput_async(mm);
+#else
+	mmput(mm);
 #endif
 }
 

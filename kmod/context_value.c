@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What contexts are worth, of the current task: context.h. */
+/* Where contexts' values are, and what those are worth that must be computed: context.h. */
 #include "context.h"
 
 #include <linux/cgroup.h>
 #include <linux/cred.h>
 #include <linux/ipc_namespace.h>
+#include <linux/kernfs.h>
 #include <linux/nsproxy.h>
 #include <linux/pid_namespace.h>
 #include <linux/sched.h>
@@ -17,6 +18,99 @@
 #include <net/net_namespace.h>
 
 #include "compat.h"
+
+#define OFFSETS(...) {__VA_ARGS__}
+/* Of the task itself; behind one pointer of it; and so on. */
+#define TASK(id, kind, member)                                                                     \
+	[WEFT_CONTEXT_PLACE(id)] = {.end = WEFT_CONTEXT_END_##kind,                                \
+				    .of_task = true,                                               \
+				    .offsets = OFFSETS(offsetof(struct task_struct, member))}
+#define CRED(id, member)                                                                           \
+	[WEFT_CONTEXT_PLACE(id)] = {.end = WEFT_CONTEXT_END_U32,                                   \
+				    .steps = 1,                                                    \
+				    .of_task = true,                                               \
+				    .offsets = OFFSETS(offsetof(struct task_struct, cred),         \
+						       offsetof(struct cred, member))}
+#define SPACE(id, member, inum)                                                                    \
+	[WEFT_CONTEXT_PLACE(id)] = {.end = WEFT_CONTEXT_END_U32,                                   \
+				    .steps = 2,                                                    \
+				    .of_task = true,                                               \
+				    .offsets = OFFSETS(offsetof(struct task_struct, nsproxy),      \
+						       offsetof(struct nsproxy, member), inum)}
+#define CALL(id, task) [WEFT_CONTEXT_PLACE(id)] = {.end = WEFT_CONTEXT_END_CALL, .of_task = (task)}
+
+/* User ids of the node are the kernel's own numbers. A namespace that this kernel has not has no path. */
+const struct weft_context_path weft_context_paths[WEFT_CONTEXT_PLACES] = {
+	[WEFT_CONTEXT_VPID] = {.end = WEFT_CONTEXT_END_PID,
+			       .steps = 2,
+			       .of_task = true,
+			       .offsets = {offsetof(struct task_struct, signal),
+					   offsetof(struct signal_struct, pids[PIDTYPE_TGID])}},
+	[WEFT_CONTEXT_VTID] = {.end = WEFT_CONTEXT_END_PID,
+			       .steps = 1,
+			       .of_task = true,
+			       .offsets = {offsetof(struct task_struct, thread_pid)}},
+	[WEFT_CONTEXT_PID_NS] = {.end = WEFT_CONTEXT_END_PID_SPACE,
+				 .steps = 1,
+				 .of_task = true,
+				 .offsets = {offsetof(struct task_struct, thread_pid)}},
+	[WEFT_CONTEXT_USER_NS] = {.end = WEFT_CONTEXT_END_U32,
+				  .steps = 2,
+				  .of_task = true,
+				  .offsets = {offsetof(struct task_struct, cred),
+					      offsetof(struct cred, user_ns),
+					      offsetof(struct user_namespace, ns.inum)}},
+#ifdef CONFIG_CGROUPS
+	SPACE(WEFT_CONTEXT_CGROUP_NS, cgroup_ns, offsetof(struct cgroup_namespace, ns.inum)),
+	[WEFT_CONTEXT_PLACE(
+		WEFT_CONTEXT_CGROUP_ID)] = {.end = WEFT_CONTEXT_END_U64,
+					    .steps = 3,
+					    .of_task = true,
+					    .offsets = {offsetof(struct task_struct, cgroups),
+							offsetof(struct css_set, dfl_cgrp),
+							offsetof(struct cgroup, kn),
+							offsetof(struct kernfs_node, id)}},
+#endif
+#if defined(CONFIG_SYSVIPC) || defined(CONFIG_POSIX_MQUEUE)
+	SPACE(WEFT_CONTEXT_IPC_NS, ipc_ns, offsetof(struct ipc_namespace, ns.inum)),
+#endif
+#ifdef WEFT_MOUNT_NAMESPACE_INUM
+	SPACE(WEFT_CONTEXT_MNT_NS, mnt_ns, WEFT_MOUNT_NAMESPACE_INUM),
+#endif
+	SPACE(WEFT_CONTEXT_NET_NS, net_ns, offsetof(struct net, ns.inum)),
+	SPACE(WEFT_CONTEXT_UTS_NS, uts_ns, offsetof(struct uts_namespace, ns.inum)),
+	SPACE(WEFT_CONTEXT_TIME_NS, time_ns, offsetof(struct time_namespace, ns.inum)),
+	TASK(WEFT_CONTEXT_PROCNAME, TEXT, comm),
+	TASK(WEFT_CONTEXT_PID, S32, tgid),
+	TASK(WEFT_CONTEXT_TID, S32, pid),
+	CRED(WEFT_CONTEXT_UID, uid),
+	CRED(WEFT_CONTEXT_EUID, euid),
+	CRED(WEFT_CONTEXT_SUID, suid),
+	CRED(WEFT_CONTEXT_GID, gid),
+	CRED(WEFT_CONTEXT_EGID, egid),
+	CRED(WEFT_CONTEXT_SGID, sgid),
+	CALL(WEFT_CONTEXT_VUID, true),
+	CALL(WEFT_CONTEXT_VEUID, true),
+	CALL(WEFT_CONTEXT_VSUID, true),
+	CALL(WEFT_CONTEXT_VGID, true),
+	CALL(WEFT_CONTEXT_VEGID, true),
+	CALL(WEFT_CONTEXT_VSGID, true),
+	CALL(WEFT_CONTEXT_PPID, true),
+	CALL(WEFT_CONTEXT_VPPID, true),
+	CALL(WEFT_CONTEXT_PRIO, true),
+	CALL(WEFT_CONTEXT_NICE, true),
+	CALL(WEFT_CONTEXT_CPU_ID, false),
+	CALL(WEFT_CONTEXT_INTERRUPTIBLE, false),
+	CALL(WEFT_CONTEXT_PREEMPTIBLE, false),
+	CALL(WEFT_CONTEXT_NEED_RESCHEDULE, false),
+	CALL(WEFT_CONTEXT_MIGRATABLE, false),
+	[WEFT_CONTEXT_PLACE(WEFT_CONTEXT_HOSTNAME)] = {.end = WEFT_CONTEXT_END_TEXT},
+#if WEFT_HAS_CALLSTACKS
+	[WEFT_CONTEXT_PLACE(WEFT_CONTEXT_CALLSTACK_KERNEL)] = {.end = WEFT_CONTEXT_END_STACK},
+	[WEFT_CONTEXT_PLACE(WEFT_CONTEXT_CALLSTACK_USER)] = {.end = WEFT_CONTEXT_END_STACK},
+#endif
+	[WEFT_CONTEXT_PLACE(WEFT_CONTEXT_PERF_CPU)] = {.end = WEFT_CONTEXT_END_PERF},
+};
 
 static noinline u64 parent(bool in_namespace)
 {
@@ -31,162 +125,71 @@ static noinline u64 parent(bool in_namespace)
 	return pid;
 }
 
-/* A pid's number in its own, innermost namespace, which is that of whoever has it. NULL: it was
- * taken from a task that is about to end. */
-static __always_inline u64 number_inside(const struct pid *pid)
-{
-	return pid ? pid->numbers[pid->level].nr : 0;
-}
-
-static u64 task_value(u16 id)
-{
-	switch (id) {
-	case WEFT_CONTEXT_VPID:
-		return number_inside(READ_ONCE(current->signal->pids[PIDTYPE_TGID]));
-	case WEFT_CONTEXT_VTID:
-		return number_inside(READ_ONCE(current->thread_pid));
-	case WEFT_CONTEXT_PID:
-		return task_tgid_nr(current);
-	case WEFT_CONTEXT_TID:
-		return task_pid_nr(current);
-	case WEFT_CONTEXT_PPID:
-		return parent(false);
-	case WEFT_CONTEXT_VPPID:
-		return parent(true);
-	case WEFT_CONTEXT_PRIO:
-		return current->prio - MAX_RT_PRIO;
-	case WEFT_CONTEXT_NICE:
-		return task_nice(current);
-	case WEFT_CONTEXT_CPU_ID:
-		return raw_smp_processor_id();
-	default: /* WEFT_CONTEXT_CGROUP_ID */
-#ifdef CONFIG_CGROUPS
-		return cgroup_id(task_css_set_check(current, true)->dfl_cgrp);
-#else
-		return 0;
-#endif
-	}
-}
-
-static noinline u64 id_value(u16 id)
+/* As the task's own user namespace has them. */
+static noinline u64 id_value(unsigned int place)
 {
 	const struct cred *cred = current_cred();
-	struct user_namespace *inside = cred->user_ns, *node = &init_user_ns;
+	struct user_namespace *inside = cred->user_ns;
 
-	switch (id) {
-	case WEFT_CONTEXT_VUID:
+	switch (place) {
+	case WEFT_CONTEXT_PLACE(WEFT_CONTEXT_VUID):
 		return from_kuid_munged(inside, cred->uid);
-	case WEFT_CONTEXT_VEUID:
+	case WEFT_CONTEXT_PLACE(WEFT_CONTEXT_VEUID):
 		return from_kuid_munged(inside, cred->euid);
-	case WEFT_CONTEXT_VSUID:
+	case WEFT_CONTEXT_PLACE(WEFT_CONTEXT_VSUID):
 		return from_kuid_munged(inside, cred->suid);
-	case WEFT_CONTEXT_VGID:
+	case WEFT_CONTEXT_PLACE(WEFT_CONTEXT_VGID):
 		return from_kgid_munged(inside, cred->gid);
-	case WEFT_CONTEXT_VEGID:
+	case WEFT_CONTEXT_PLACE(WEFT_CONTEXT_VEGID):
 		return from_kgid_munged(inside, cred->egid);
-	case WEFT_CONTEXT_VSGID:
+	default: /* VSGID */
 		return from_kgid_munged(inside, cred->sgid);
-	case WEFT_CONTEXT_UID:
-		return from_kuid_munged(node, cred->uid);
-	case WEFT_CONTEXT_EUID:
-		return from_kuid_munged(node, cred->euid);
-	case WEFT_CONTEXT_SUID:
-		return from_kuid_munged(node, cred->suid);
-	case WEFT_CONTEXT_GID:
-		return from_kgid_munged(node, cred->gid);
-	case WEFT_CONTEXT_EGID:
-		return from_kgid_munged(node, cred->egid);
-	default: /* WEFT_CONTEXT_SGID */
-		return from_kgid_munged(node, cred->sgid);
-	}
-}
-
-/* Inode numbers of namespaces; 0 in a task that has left them. */
-static u64 namespace_value(u16 id)
-{
-	const struct nsproxy *proxy = current->nsproxy;
-	const struct pid_namespace *pids;
-
-	switch (id) {
-	case WEFT_CONTEXT_USER_NS:
-		return current_user_ns()->ns.inum;
-	case WEFT_CONTEXT_PID_NS:
-		pids = task_active_pid_ns(current);
-		return pids ? pids->ns.inum : 0;
-	default:
-		break;
-	}
-	if (!proxy)
-		return 0;
-	switch (id) {
-#ifdef CONFIG_CGROUPS
-	case WEFT_CONTEXT_CGROUP_NS:
-		return proxy->cgroup_ns->ns.inum;
-#endif
-#if defined(CONFIG_SYSVIPC) || defined(CONFIG_POSIX_MQUEUE)
-	case WEFT_CONTEXT_IPC_NS:
-		return proxy->ipc_ns->ns.inum;
-#endif
-	case WEFT_CONTEXT_MNT_NS:
-		return weft_mount_namespace(proxy);
-	case WEFT_CONTEXT_NET_NS:
-		return proxy->net_ns->ns.inum;
-	case WEFT_CONTEXT_UTS_NS:
-		return proxy->uts_ns->ns.inum;
-	case WEFT_CONTEXT_TIME_NS:
-		return proxy->time_ns->ns.inum;
-	default:
-		return 0;
 	}
 }
 
 /* What the code with the tracepoint may be subject to: -1 where a probe cannot know. Breakpoints
  * leave no trace of what was, and tracepoints of later kernels may have turned preemption off or
  * not. */
-static noinline u64 running_value(u16 id, bool tracepoint)
+static noinline u64 running_value(unsigned int place, bool tracepoint)
 {
-	switch (id) {
-	case WEFT_CONTEXT_INTERRUPTIBLE:
+	switch (place) {
+	case WEFT_CONTEXT_PLACE(WEFT_CONTEXT_INTERRUPTIBLE):
 		return tracepoint ? !irqs_disabled() : -1;
-	case WEFT_CONTEXT_PREEMPTIBLE:
+	case WEFT_CONTEXT_PLACE(WEFT_CONTEXT_PREEMPTIBLE):
 		if (!tracepoint || !IS_ENABLED(CONFIG_PREEMPT_COUNT) ||
 		    !WEFT_TRACEPOINTS_PREEMPT_OFF)
 			return -1;
 		return preempt_count() == PREEMPT_DISABLE_OFFSET && !irqs_disabled();
-	case WEFT_CONTEXT_NEED_RESCHEDULE:
+	case WEFT_CONTEXT_PLACE(WEFT_CONTEXT_NEED_RESCHEDULE):
 		return test_tsk_need_resched(current);
 	default: /* WEFT_CONTEXT_MIGRATABLE */
 		return weft_is_migratable(current);
 	}
 }
 
-/* Does it say something of the task, and not only of the machine? */
-static bool is_of_task(u16 id)
+u64 weft_context_call(unsigned int place, unsigned long view)
 {
-	return id != WEFT_CONTEXT_CPU_ID && id != WEFT_CONTEXT_HOSTNAME &&
-	       id < WEFT_CONTEXT_INTERRUPTIBLE;
-}
-
-u64 weft_context_value(u16 id, unsigned long view)
-{
-	if (unlikely(view & WEFT_VIEW_OTHER) && is_of_task(id))
-		return 0;
-	switch (id) {
-	case WEFT_CONTEXT_VUID ... WEFT_CONTEXT_VSGID:
-	case WEFT_CONTEXT_UID ... WEFT_CONTEXT_SGID:
-		return id_value(id);
-	case WEFT_CONTEXT_CGROUP_NS ... WEFT_CONTEXT_TIME_NS:
-		return namespace_value(id);
-	case WEFT_CONTEXT_INTERRUPTIBLE ... WEFT_CONTEXT_MIGRATABLE:
-		return running_value(id, view & WEFT_VIEW_TRACEPOINT);
-	default:
-		return task_value(id);
+	switch (place) {
+	case WEFT_CONTEXT_PLACE(WEFT_CONTEXT_VUID)... WEFT_CONTEXT_PLACE(WEFT_CONTEXT_VSGID):
+		return id_value(place);
+	case WEFT_CONTEXT_PLACE(WEFT_CONTEXT_PPID):
+		return parent(false);
+	case WEFT_CONTEXT_PLACE(WEFT_CONTEXT_VPPID):
+		return parent(true);
+	case WEFT_CONTEXT_PLACE(WEFT_CONTEXT_PRIO):
+		return current->prio - MAX_RT_PRIO;
+	case WEFT_CONTEXT_PLACE(WEFT_CONTEXT_NICE):
+		return task_nice(current);
+	case WEFT_CONTEXT_PLACE(WEFT_CONTEXT_CPU_ID):
+		return raw_smp_processor_id();
+	default: /* INTERRUPTIBLE and behind */
+		return running_value(place, view & WEFT_VIEW_TRACEPOINT);
 	}
 }
 
-const char *weft_context_text(u16 id, unsigned long view)
+const char *weft_context_text(unsigned int place, unsigned long view)
 {
-	if (id == WEFT_CONTEXT_HOSTNAME)
+	if (place == WEFT_CONTEXT_PLACE(WEFT_CONTEXT_HOSTNAME))
 		return utsname()->nodename;
 	return view & WEFT_VIEW_OTHER ? "other" : current->comm;
 }

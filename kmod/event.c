@@ -18,6 +18,8 @@ static void free_event(struct weft_event *event)
 {
 	struct weft_channel *channel = event->channel;
 
+	if (weft_event_is_uprobe(event))
+		weft_uprobe_free(event);
 	weft_event_unmake(event);
 	kfree(event);
 	weft_channel_put(channel);
@@ -33,10 +35,15 @@ static void reap(struct work_struct *work)
 {
 	struct llist_node *dead = llist_del_all(&dead_events);
 	struct weft_event *event, *next;
+	bool uprobes = false;
 
 	if (!dead)
 		return;
+	llist_for_each_entry (event, dead, dead)
+		uprobes |= weft_event_is_uprobe(event);
 	weft_event_synchronize();
+	if (uprobes)
+		weft_uprobe_synchronize();
 	llist_for_each_entry_safe (event, next, dead, dead)
 		free_event(event);
 }
@@ -61,7 +68,12 @@ static void release_event(struct kref *refs)
 	schedule_work(&reaper);
 }
 
-static void put_event(struct weft_event *event)
+void weft_event_get(struct weft_event *event)
+{
+	kref_get(&event->refs);
+}
+
+void weft_event_put(struct weft_event *event)
 {
 	kref_put(&event->refs, release_event);
 }
@@ -74,6 +86,13 @@ static int attach(struct weft_event *event, const struct weft_event_input *input
 	case WEFT_KERNEL_SYSCALL_ENTRY:
 	case WEFT_KERNEL_SYSCALL_EXIT:
 		return weft_syscall_attach(event, input->arg.number, input->arg.table);
+	case WEFT_KERNEL_STATE:
+		event->state = input->arg.number;
+		return 0; /* statedump.c comes and looks for it */
+	case WEFT_KERNEL_UPROBE:
+	case WEFT_KERNEL_URETPROBE:
+		return weft_uprobe_attach(event, input->arg.file, input->arg.offset,
+					  input->arg.semaphore);
 	default: /* KPROBE, KRETPROBE */
 		return weft_kprobe_attach(event, input->name, input->arg.offset);
 	}
@@ -89,13 +108,29 @@ static void detach(struct weft_event *event)
 	case WEFT_KERNEL_SYSCALL_EXIT:
 		weft_syscall_detach(event);
 		break;
+	case WEFT_KERNEL_STATE:
+		break;
+	case WEFT_KERNEL_UPROBE:
+	case WEFT_KERNEL_URETPROBE:
+		weft_uprobe_detach(event);
+		break;
 	default:
 		weft_kprobe_detach(event);
 	}
 }
 
+/* Trackers make a session that records everything ask whom an event concerns: who runs, if nobody. */
+static enum weft_event_scope scope_mode(const struct weft_event *event)
+{
+	if (event->own_scope_mode != WEFT_SCOPE_ALL || !event->scope->trackers.kinds)
+		return event->own_scope_mode;
+	return event->subjects & ~WEFT_KERNEL_SUBJECT_CURRENT ? WEFT_SCOPE_SUBJECTS
+							      : WEFT_SCOPE_CURRENT;
+}
+
 void weft_event_update(struct weft_event *event)
 {
+	WRITE_ONCE(event->scope_mode, scope_mode(event));
 	WRITE_ONCE(event->on, event->channel->session->on);
 }
 
@@ -107,7 +142,7 @@ void weft_event_end(struct weft_event *event)
 	WRITE_ONCE(event->on, false);
 	list_del(&event->node);
 	detach(event);
-	put_event(event);
+	weft_event_put(event);
 }
 
 static void end_and_put(struct weft_event *event)
@@ -115,7 +150,7 @@ static void end_and_put(struct weft_event *event)
 	mutex_lock(&weft_control_lock);
 	weft_event_end(event);
 	mutex_unlock(&weft_control_lock);
-	put_event(event);
+	weft_event_put(event);
 }
 
 static long ioctl_status(const struct weft_event *event, void __user *user)
@@ -130,7 +165,9 @@ static long ioctl_status(const struct weft_event *event, void __user *user)
 		return -EINVAL;
 	mutex_lock(&weft_control_lock);
 	status.state = event->ended ? ESHUTDOWN : 0;
-	if (event->kind >= WEFT_KERNEL_KPROBE)
+	if (weft_event_is_uprobe(event))
+		status.missed = weft_uprobe_missed(event);
+	else if (event->kind == WEFT_KERNEL_KPROBE || event->kind == WEFT_KERNEL_KRETPROBE)
 		status.missed = weft_kprobe_missed(event);
 	mutex_unlock(&weft_control_lock);
 	return weft_copy_out(user, &status, sizeof(status), user_size);
@@ -162,7 +199,7 @@ static int start(struct weft_event *event, const struct weft_event_input *input)
 	struct weft_channel *channel = event->channel;
 	int error;
 
-	if (channel->session->ended)
+	if (channel->session->ended || READ_ONCE(channel->session->stopped))
 		return -ESHUTDOWN;
 	if (channel->next_event >= WEFT_KERNEL_MAX_EVENTS)
 		return -ENOSPC;
@@ -180,10 +217,10 @@ static int start(struct weft_event *event, const struct weft_event_input *input)
 	}
 	channel->next_event++;
 	event->ended = false;
-	kref_get(&event->refs); /* the session's, until the event is ended */
+	weft_event_get(event); /* the session's, until the event is ended */
 	list_add_tail(&event->node, &channel->session->events);
 	weft_event_update(event);
-	return 0;
+	return weft_event_is_uprobe(event) ? weft_uprobe_begin(event) : 0;
 }
 
 /* A descriptor, which takes over the caller's reference. */
@@ -241,7 +278,7 @@ int weft_event_ioctl_create(struct weft_channel *channel, void __user *user)
 	if (result < 0 && event)
 		end_and_put(event);
 	else if (result == 0)
-		put_event(event); /* it stays with its session */
+		weft_event_put(event); /* it stays with its session */
 	weft_event_input_free(&input);
 	return result;
 }

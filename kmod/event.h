@@ -46,7 +46,8 @@ struct weft_event {
 	u32 rounded;   /* what that takes in the ring */
 	u64 word0;     /* size | id << 32 */
 	struct weft_channel *channel;
-	const struct weft_scope *scope; /* the session's; NULL: all */
+	const struct weft_scope *scope;	 /* the session's */
+	const struct weft_scope *within; /* the same; NULL: nothing is hidden from the session */
 	const struct weft_fetch_step *steps;
 	const struct weft_linked_filter *filter;
 	u32 subjects;
@@ -54,8 +55,9 @@ struct weft_event {
 	u16 segments;	/* recorded */
 
 	/* Control. */
-	u32 kind;      /* enum weft_kernel_event_kind */
-	u32 arguments; /* bit n: the program or a subject needs argument n */
+	u8 own_scope_mode; /* without trackers */
+	u32 kind;	   /* enum weft_kernel_event_kind */
+	u32 arguments;	   /* bit n: the program or a subject needs argument n */
 	u16 id;
 	bool stays;	       /* WEFT_KERNEL_EVENT_STAYS */
 	bool attached;	       /* once: a probe may run until a grace period after its end */
@@ -74,7 +76,10 @@ struct weft_event {
 			struct weft_event __rcu **place; /* where the chain begins */
 		} syscall;
 		struct weft_kprobe *kprobe; /* NULL: detached */
+		u32 state;		    /* enum weft_kernel_state */
+		struct weft_uprobe *uprobe; /* NULL: was never attached */
 	};
+	u32 most;   /* bytes that a record can take in the ring */
 	u64 missed; /* kprobes: hits before they were detached that the kernel did not deliver */
 };
 
@@ -90,8 +95,12 @@ struct weft_event_input {
 /* On a ring: a descriptor, 0 for an event that stays, or negative. */
 int weft_event_ioctl_create(struct weft_channel *channel, void __user *user);
 
+void weft_event_get(struct weft_event *event);
+void weft_event_put(struct weft_event *event);
+
 /* The caller has the lock of control. */
-void weft_event_update(struct weft_event *event); /* `on`, as its session is */
+/* `on` and `scope_mode`, as its session is. */
+void weft_event_update(struct weft_event *event);
 void weft_event_end(struct weft_event *event);
 
 /* Returns when every probe that was running has ended. May sleep. */
@@ -118,5 +127,22 @@ void weft_syscall_detach(struct weft_event *event);
 int weft_kprobe_attach(struct weft_event *event, const char *name, u64 offset);
 void weft_kprobe_detach(struct weft_event *event);
 u64 weft_kprobe_missed(const struct weft_event *event);
+
+/* uprobe.c, uretprobes as well. After a detach: synchronize, then free. */
+static inline bool weft_event_is_uprobe(const struct weft_event *event)
+{
+	return event->kind == WEFT_KERNEL_UPROBE || event->kind == WEFT_KERNEL_URETPROBE;
+}
+
+int weft_uprobe_attach(struct weft_event *event, int fd, u64 offset, u64 semaphore);
+/* As weft_uprobe_apply, of a new event only. */
+int weft_uprobe_begin(struct weft_event *event);
+void weft_uprobe_detach(struct weft_event *event);
+void weft_uprobe_synchronize(void);
+void weft_uprobe_free(struct weft_event *event);
+u64 weft_uprobe_missed(const struct weft_event *event);
+/* Breakpoints into processes that came into the session's scope, or all of them as the session is
+ * switched on, and out of those that left. Does what it can; the first error. */
+int weft_uprobe_apply(struct weft_session *session);
 
 #endif /* WEFT_KMOD_EVENT_H */

@@ -13,20 +13,27 @@
 /* Is this a struct that can be an event's, apart from what it points to? */
 static int check_arg(const struct weft_kernel_event *arg)
 {
+	const bool in_file = arg->kind == WEFT_KERNEL_UPROBE || arg->kind == WEFT_KERNEL_URETPROBE;
 	const bool named = arg->kind == WEFT_KERNEL_TRACEPOINT || arg->kind == WEFT_KERNEL_KPROBE ||
 			   arg->kind == WEFT_KERNEL_KRETPROBE;
 
 	if (!weft_fetch_arg_count(arg->kind) || (arg->flags & ~WEFT_KERNEL_EVENT_STAYS) ||
-	    arg->reserved0 || !weft_is_zero(arg->reserved, ARRAY_SIZE(arg->reserved)) ||
-	    arg->event_id)
+	    !weft_is_zero(arg->reserved, ARRAY_SIZE(arg->reserved)) || arg->event_id)
 		return -EINVAL;
 	if (named ? arg->name_size < 2 || arg->name_size > WEFT_KERNEL_NAME_MAX || arg->number ||
 			    arg->table
 		  : arg->name_size || arg->name)
 		return -EINVAL;
-	if (arg->kind != WEFT_KERNEL_KPROBE && arg->offset)
+	if (in_file && (arg->number || arg->table))
+		return -EINVAL;
+	if (arg->kind != WEFT_KERNEL_KPROBE && !in_file && arg->offset)
+		return -EINVAL;
+	if ((!in_file && arg->file) || (arg->kind != WEFT_KERNEL_UPROBE && arg->semaphore))
 		return -EINVAL;
 	if (arg->table > WEFT_KERNEL_SYSCALLS_COMPAT)
+		return -EINVAL;
+	if (arg->kind == WEFT_KERNEL_STATE &&
+	    (!arg->number || arg->number > WEFT_KERNEL_STATE_MAX || arg->table || arg->subjects))
 		return -EINVAL;
 	if (arg->subjects & ~(SUBJECT_ARGUMENTS | WEFT_KERNEL_SUBJECT_CURRENT))
 		return -EINVAL;
@@ -87,15 +94,21 @@ static int make_scope(struct weft_event *event, const struct weft_kernel_event *
 	struct weft_session *session = event->channel->session;
 
 	event->subjects = arg->subjects;
+	event->scope = &session->scope;
 	if (session->all) {
-		event->scope_mode = WEFT_SCOPE_ALL;
+		event->own_scope_mode = WEFT_SCOPE_ALL;
 		return 0;
+	}
+	event->within = &session->scope;
+	if (arg->kind == WEFT_KERNEL_STATE) {
+		/* Who runs is who asked: contexts show nothing of him. */
+		event->own_scope_mode = WEFT_SCOPE_SUBJECTS;
+		return arg->number < WEFT_KERNEL_STATE_BLOCK_DEVICE ? 0 : -EINVAL;
 	}
 	if (!arg->subjects)
 		return -EINVAL;
-	event->scope = &session->scope;
-	event->scope_mode = arg->subjects == WEFT_KERNEL_SUBJECT_CURRENT ? WEFT_SCOPE_CURRENT
-									 : WEFT_SCOPE_SUBJECTS;
+	event->own_scope_mode = arg->subjects == WEFT_KERNEL_SUBJECT_CURRENT ? WEFT_SCOPE_CURRENT
+									     : WEFT_SCOPE_SUBJECTS;
 	if ((arg->subjects & SUBJECT_ARGUMENTS) && arg->kind != WEFT_KERNEL_TRACEPOINT)
 		return -EINVAL;
 	return 0;
@@ -145,14 +158,18 @@ static int make_program(struct weft_event *event, const struct weft_event_input 
 	weft_fetch_make(steps, input->ops, count, input->description, layout);
 	event->steps = steps;
 	event->arguments = needs.args | (event->subjects & SUBJECT_ARGUMENTS);
+	event->most = weft_ring_round(event->size + needs.segment_bytes);
+	if (needs.uses & WEFT_FETCH_USES_REGISTERS)
+		event->arguments |= 1u << WEFT_REGISTER_ARGUMENTS;
 	return 0;
 }
 
 static enum weft_event_way way_of(const struct weft_event *event,
 				  const struct weft_description_layout *layout)
 {
-	if ((event->filter && !event->early) || layout->segment_count || layout->nowrite_segments ||
-	    layout->nowrite_size)
+	if ((event->filter && !event->early) ||
+	    weft_contexts_have_stacks(&event->channel->contexts) || layout->segment_count ||
+	    layout->nowrite_segments || layout->nowrite_size)
 		return WEFT_WAY_IMAGE;
 	return weft_fetch_is_plain(event->steps) ? WEFT_WAY_PLAIN : WEFT_WAY_DIRECT;
 }

@@ -8,18 +8,19 @@ bool weft_event_concerns_subject(const struct weft_event *event, const u64 *args
 {
 	u32 bits = event->subjects & ~WEFT_KERNEL_SUBJECT_CURRENT;
 
-	if ((event->subjects & WEFT_KERNEL_SUBJECT_CURRENT) &&
-	    weft_scope_has(event->scope, current))
+	if ((event->subjects & WEFT_KERNEL_SUBJECT_CURRENT) && weft_scope_wants(event->scope))
 		return true;
 	for (; bits; bits &= bits - 1)
-		if (weft_scope_has_address(event->scope, args[__builtin_ctz(bits)]) > 0)
+		if (weft_scope_wants_address(event->scope, args[__builtin_ctz(bits)]))
 			return true;
 	return false;
 }
 
 unsigned long weft_event_view_of_subjects(const struct weft_event *event)
 {
-	return weft_scope_has(event->scope, current) ? event->view : event->view | WEFT_VIEW_OTHER;
+	if (!event->within || weft_scope_has(event->within, current))
+		return event->view;
+	return event->view | WEFT_VIEW_OTHER;
 }
 
 /* The image is made in the ring itself. */
@@ -33,23 +34,29 @@ static void run_direct(struct weft_event *event, const u64 *args)
 	if (unlikely(!body))
 		return;
 	run.args = args;
-	run.scope = event->scope;
+	run.scope = event->within;
 	run.fixed = weft_event_write_contexts(event, body);
 	weft_fetch_run(event->steps, &run);
 	weft_ring_commit(ring, c);
 }
 
 static void record_image(struct weft_event *event, const u8 *fixed,
-			 const struct weft_segment *segments)
+			 const struct weft_segment *segments, struct weft_callstacks *stacks)
 {
+	const struct weft_contexts *contexts = &event->channel->contexts;
+	const unsigned long view = weft_event_view(event);
 	struct weft_ring *ring = &event->channel->ring;
 	struct weft_ring_cpu *c = this_cpu_ptr(ring->cpus);
 	u32 size = event->size, i;
 	u8 *to;
 
+	if (weft_contexts_have_stacks(contexts))
+		size += weft_contexts_take_stacks(contexts, stacks, view);
 	for (i = 0; i < event->segments; i++)
 		size += segments[i].size;
 	if (unlikely(size > ring->max_record)) {
+		if (size > event->size + WEFT_FETCH_MAX_BYTES + sizeof(*stacks))
+			weft_ring_stop(ring, WEFT_KERNEL_STOP_IMAGE);
 		weft_ring_discard(ring, WEFT_DISCARD_TOO_LARGE);
 		return;
 	}
@@ -57,7 +64,7 @@ static void record_image(struct weft_event *event, const u8 *fixed,
 			       weft_ring_round(size));
 	if (unlikely(!to))
 		return;
-	to = weft_event_write_contexts(event, to);
+	to = weft_contexts_write(contexts, to, view, stacks);
 	memcpy(to, fixed, event->fixed_size);
 	to += event->fixed_size;
 	for (i = 0; i < event->segments; i++) {
@@ -74,7 +81,7 @@ static noinline void run_image(struct weft_event *event, const u64 *args, int le
 	struct weft_segment segments[WEFT_FETCH_MAX_SEGMENTS];
 	struct weft_fetch_run run = {
 		.args = args,
-		.scope = event->scope,
+		.scope = event->within,
 		.fixed = fixed,
 		.segments = segments,
 		.scratch = weft_guard_scratch(level),
@@ -84,7 +91,7 @@ static noinline void run_image(struct weft_event *event, const u64 *args, int le
 	if (event->filter && !event->early &&
 	    !weft_filter_run(event->filter, fixed, segments, (void *)weft_event_view(event)))
 		return;
-	record_image(event, fixed, segments);
+	record_image(event, fixed, segments, weft_guard_stacks(level));
 }
 
 void weft_event_run_guarded(struct weft_event *event, const u64 *args)

@@ -17,7 +17,7 @@ void weft_event_run_guarded(struct weft_event *event, const u64 *args);
 static __always_inline bool weft_event_concerns(const struct weft_event *event, const u64 *args)
 {
 	if (event->scope_mode == WEFT_SCOPE_CURRENT)
-		return weft_scope_has(event->scope, current);
+		return weft_scope_wants(event->scope);
 	return event->scope_mode == WEFT_SCOPE_ALL || weft_event_concerns_subject(event, args);
 }
 
@@ -34,10 +34,12 @@ static __always_inline u8 *weft_event_write_contexts(const struct weft_event *ev
 {
 	const struct weft_contexts *contexts = &event->channel->contexts;
 
-	return contexts->count ? weft_contexts_write(contexts, to, weft_event_view(event)) : to;
+	return contexts->count ? weft_contexts_write(contexts, to, weft_event_view(event), NULL)
+			       : to;
 }
 
-/* Arguments, as they are, into the ring: nothing here can fault, so nothing needs the guard. */
+/* Arguments, as they are, into the ring: nothing here can fault, so nothing needs the guard. The
+ * validator bounded step->arg: memcpy, as kernels harden it, would look again at each field. */
 static __always_inline void weft_event_run_plain(struct weft_event *event, const u64 *args)
 {
 	const struct weft_fetch_step *step = event->steps;
@@ -50,9 +52,9 @@ static __always_inline void weft_event_run_plain(struct weft_event *event, const
 	body = weft_event_write_contexts(event, body);
 	for (; step->code != WEFT_STEP_END; step++) {
 		if (step->code == WEFT_STEP_ARG_STORE8)
-			memcpy(body + step->out, &args[step->arg], 8);
+			__builtin_memcpy(body + step->out, &args[step->arg], 8);
 		else
-			memcpy(body + step->out, &args[step->arg], 4);
+			__builtin_memcpy(body + step->out, &args[step->arg], 4);
 	}
 	weft_ring_commit(ring, c);
 }

@@ -231,6 +231,15 @@ static void place(struct weft_fetch_step *step, const struct weft_fetch_op *op, 
 		step->limit /= step->size;
 }
 
+/* A register is an argument behind the others. */
+static void make_argument(struct weft_fetch_step *step)
+{
+	const u32 number = step->arg == WEFT_FETCH_REG_ZERO ? WEFT_FETCH_REGISTERS : step->arg;
+
+	step->code = WEFT_FETCH_ARG;
+	step->arg = WEFT_REGISTER_ARGUMENTS + number;
+}
+
 /* Makes one step of ARG and the STORE behind it, where the argument's bits are stored as they are.
  */
 static bool fuse(struct weft_fetch_step *arg, const struct weft_fetch_step *next)
@@ -244,11 +253,11 @@ static bool fuse(struct weft_fetch_step *arg, const struct weft_fetch_step *next
 	return true;
 }
 
-/* Does anybody need A, FAULT or OTHER as the ARG before left them? Not if the next one is an ARG.
- */
+/* Does anybody need A, FAULT or OTHER as the ARG before left them? Not if the next one sets them. */
 static bool leaves_nothing(const struct weft_fetch_op *ops, u32 count, u32 behind)
 {
-	return behind >= count || ops[behind].code == WEFT_FETCH_ARG;
+	return behind >= count || ops[behind].code == WEFT_FETCH_ARG ||
+	       ops[behind].code == WEFT_FETCH_REG;
 }
 
 void weft_fetch_make(struct weft_fetch_step *steps, const struct weft_fetch_op *ops, u32 count,
@@ -267,6 +276,8 @@ void weft_fetch_make(struct weft_fetch_step *steps, const struct weft_fetch_op *
 			.limit = op->limit,
 		};
 
+		if (op->code == WEFT_FETCH_REG)
+			make_argument(&step);
 		if (op->code >= WEFT_FETCH_STORE)
 			place(&step, op, desc, layout, fields++);
 		if (made && leaves_nothing(ops, count, i + 1) && fuse(&steps[made - 1], &step))

@@ -4,7 +4,6 @@
 #include <linux/vmalloc.h>
 
 #include "guard.h"
-#include "lib/abi/fetch.h"
 
 DEFINE_PER_CPU(struct weft_guard, weft_guard);
 
@@ -22,14 +21,15 @@ int weft_guard_init(void)
 
 	for_each_possible_cpu (cpu) {
 		struct weft_guard *guard = &per_cpu(weft_guard, cpu);
-		u8 *all = vzalloc_node(WEFT_LEVELS * WEFT_FETCH_MAX_BYTES, cpu_to_node(cpu));
+		struct weft_scratch *all =
+			vzalloc_node(WEFT_LEVELS * sizeof(*all), cpu_to_node(cpu));
 
 		if (!all) {
 			weft_guard_exit();
 			return -ENOMEM;
 		}
 		for (level = 0; level < WEFT_LEVELS; level++)
-			guard->scratch[level] = all + level * WEFT_FETCH_MAX_BYTES;
+			guard->scratch[level] = all + level;
 	}
 	return 0;
 }

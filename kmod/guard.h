@@ -13,11 +13,18 @@
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 
+#include "context.h"
+#include "lib/abi/fetch.h"
 #include "limits.h"
 
 struct weft_guard {
 	u8 busy[WEFT_LEVELS];
-	u8 *scratch[WEFT_LEVELS]; /* WEFT_FETCH_MAX_BYTES each */
+	struct weft_scratch *scratch[WEFT_LEVELS];
+};
+
+struct weft_scratch {
+	struct weft_callstacks stacks;
+	u8 bytes[WEFT_FETCH_MAX_BYTES]; /* segments */
 };
 
 DECLARE_PER_CPU(struct weft_guard, weft_guard);
@@ -56,7 +63,12 @@ static __always_inline void weft_guard_leave(int level)
 
 static __always_inline u8 *weft_guard_scratch(int level)
 {
-	return __this_cpu_read(weft_guard.scratch[level]);
+	return __this_cpu_read(weft_guard.scratch[level])->bytes;
+}
+
+static __always_inline struct weft_callstacks *weft_guard_stacks(int level)
+{
+	return &__this_cpu_read(weft_guard.scratch[level])->stacks;
 }
 
 #endif /* WEFT_KMOD_GUARD_H */

@@ -3,6 +3,9 @@
  * Events of functions: kprobes (an instruction) and kretprobes (a return). What the kernel's own
  * mechanism could not deliver (a probe hit inside another one, too many calls at once) it counts
  * itself: `missed` of the event's status.
+ *
+ * The kernel calls handlers with preemption off (Documentation/trace/kprobes.rst, "Kprobe Features and
+ * Limitations").
  */
 #include <linux/kprobes.h>
 #include <linux/slab.h>
@@ -36,17 +39,24 @@ struct weft_kprobe {
 /* What is kept from the entry of a call until its return. */
 struct call {
 	u64 registers[ARGUMENT_REGISTERS];
-	u64 began; /* ns */
+	u64 began;    /* ns */
+	u32 narrowed; /* of the scope, then */
 };
 
-static __always_inline void gather(const struct weft_event *event, struct pt_regs *regs, u64 *args)
+static __always_inline bool reads_registers(const struct weft_event *event)
+{
+	return event->arguments & REGISTER_ARGUMENTS;
+}
+
+/* Apart, so that events that read none do not save registers for it. */
+static noinline void gather(struct pt_regs *regs, u64 *args)
 {
 	unsigned int i;
 
-	if (event->arguments & REGISTER_ARGUMENTS)
-		for (i = 0; i < ARGUMENT_REGISTERS; i++)
-			args[i] = regs_get_kernel_argument(regs, i);
+	for (i = 0; i < ARGUMENT_REGISTERS; i++)
+		args[i] = regs_get_kernel_argument(regs, i);
 }
+NOKPROBE_SYMBOL(gather);
 
 static int hit(struct kprobe *kprobe, struct pt_regs *regs)
 {
@@ -55,22 +65,32 @@ static int hit(struct kprobe *kprobe, struct pt_regs *regs)
 
 	if (!READ_ONCE(event->on))
 		return 0;
-	gather(event, regs, args);
+	if (reads_registers(event))
+		gather(regs, args);
 	args[ARGUMENT_ADDRESS] = (unsigned long)kprobe->addr;
-	preempt_disable_notrace();
 	weft_event_run(event, args);
-	preempt_enable_notrace();
 	return 0;
 }
 NOKPROBE_SYMBOL(hit);
 
-static struct weft_event *event_of(struct kretprobe_instance *instance)
+static __always_inline struct weft_event *event_of(struct kretprobe_instance *instance)
 {
 	struct kretprobe *kretprobe = weft_kretprobe_of(instance);
 
 	return kretprobe ? container_of(kretprobe, struct weft_kprobe, exit)->event : NULL;
 }
-NOKPROBE_SYMBOL(event_of);
+
+/* Subjects are the current task or nobody: event_input.c. */
+static __always_inline bool is_wanted(const struct weft_event *event)
+{
+	return event->scope_mode == WEFT_SCOPE_ALL || weft_scope_wants(event->scope);
+}
+
+/* At the return: who was in scope at the call still is, unless somebody was taken out of it. */
+static __always_inline bool is_still_wanted(const struct weft_event *event, const struct call *call)
+{
+	return likely(call->narrowed == READ_ONCE(event->scope->narrowed)) || is_wanted(event);
+}
 
 /* 1: the return of this call is of no interest. */
 static int called(struct kretprobe_instance *instance, struct pt_regs *regs)
@@ -80,11 +100,13 @@ static int called(struct kretprobe_instance *instance, struct pt_regs *regs)
 
 	if (!event || !READ_ONCE(event->on))
 		return 1;
-	if (event->scope_mode == WEFT_SCOPE_CURRENT && !weft_scope_has(event->scope, current))
+	call->narrowed = READ_ONCE(event->scope->narrowed);
+	if (!is_wanted(event))
 		return 1;
-	gather(event, regs, call->registers);
 	if (event->arguments & 1u << ARGUMENT_NS)
 		call->began = ktime_get_mono_fast_ns();
+	if (reads_registers(event))
+		gather(regs, call->registers);
 	return 0;
 }
 NOKPROBE_SYMBOL(called);
@@ -97,14 +119,14 @@ static int returned(struct kretprobe_instance *instance, struct pt_regs *regs)
 
 	if (!event || !READ_ONCE(event->on))
 		return 0;
-	memcpy(args, call->registers, sizeof(call->registers));
+	if (reads_registers(event))
+		memcpy(args, call->registers, sizeof(call->registers));
 	args[ARGUMENT_ADDRESS] = (unsigned long)weft_kretprobe_of(instance)->kp.addr;
 	args[ARGUMENT_RESULT] = regs_return_value(regs);
 	if (event->arguments & 1u << ARGUMENT_NS)
 		args[ARGUMENT_NS] = ktime_get_mono_fast_ns() - call->began;
-	preempt_disable_notrace();
-	weft_event_run(event, args);
-	preempt_enable_notrace();
+	if (is_still_wanted(event, call) && weft_event_passes_early(event))
+		weft_event_record(event, args);
 	return 0;
 }
 NOKPROBE_SYMBOL(returned);

@@ -21,8 +21,24 @@
  * 200 bytes. Threads that sleep in it count as well. */
 #define WEFT_KRETPROBE_CALLS 512
 
+/* The same of user functions, for each uretprobe that records arguments or durations: about 100 bytes
+ * each. */
+#define WEFT_URETPROBE_CALLS 512
+
 /* No function is longer. */
 #define WEFT_KPROBE_MAX_OFFSET (1u << 24)
+
+/* A statedump that finds no room waits so long for a reader to take anything; then its records are
+ * discarded as any. Readers look every 10 ms or so. */
+#define WEFT_STATEDUMP_PATIENCE_MS 1000
+
+/* How often, a tick apart, it asks for one task's memory map while others change it, before it leaves the
+ * rest out: a tenant's thread that stands still in there must not hold it up. */
+#define WEFT_STATEDUMP_MAP_TRIES 250
+
+/* Writers that interrupt each other on a CPU: each of the four levels, with kprobes in each, is far
+ * below; where it is more, something counted wrong. */
+#define WEFT_MAX_NESTING 64
 
 /* Levels of context that can interrupt each other on a CPU: task, softirq, irq, NMI. */
 #define WEFT_LEVELS 4

@@ -14,6 +14,7 @@
 #include "guard.h"
 #include "selftest.h"
 #include "session.h"
+#include "statedump.h"
 #include "uapi.h"
 
 #define WEFT_MODULE_VERSION "0.1"
@@ -28,6 +29,9 @@ static u32 features(void)
 		bits |= WEFT_KERNEL_SYSCALLS;
 	if (IS_ENABLED(CONFIG_KPROBES) && IS_ENABLED(CONFIG_KRETPROBES))
 		bits |= WEFT_KERNEL_KPROBES;
+#ifdef WEFT_HAS_UPROBES
+	bits |= WEFT_KERNEL_UPROBES;
+#endif
 	if (IS_ENABLED(CONFIG_CGROUPS))
 		bits |= WEFT_KERNEL_SCOPES;
 	return bits;
@@ -87,6 +91,11 @@ static struct miscdevice device = {
 	.mode = 0600,
 };
 
+struct kobject *weft_any_device(void)
+{
+	return &device.this_device->kobj;
+}
+
 static int __init weft_init(void)
 {
 	int error = weft_guard_init();
@@ -108,6 +117,7 @@ no_device:
 static void __exit weft_exit(void)
 {
 	misc_deregister(&device);
+	weft_session_flush();
 	weft_event_flush();
 	weft_guard_exit();
 }
@@ -116,4 +126,6 @@ module_init(weft_init);
 module_exit(weft_exit);
 MODULE_DESCRIPTION("weft: container-native tracing");
 MODULE_VERSION(WEFT_MODULE_VERSION);
+/* So that the agent knows before it loads this. */
+MODULE_INFO(weft_abi, __stringify(WEFT_KERNEL_ABI_MAJOR));
 MODULE_LICENSE("GPL");

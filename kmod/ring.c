@@ -27,15 +27,47 @@ static u64 whole_count(const struct weft_ring_cpu *c, u64 word)
 	return base + (((word >> WEFT_RESERVE_POSITION_BITS) - base) & WEFT_RESERVE_COUNT_MASK);
 }
 
+void weft_ring_stop(struct weft_ring *ring, enum weft_kernel_stop why)
+{
+	cmpxchg(&ring->stopped, WEFT_KERNEL_RUNS, why);
+	WRITE_ONCE(ring->subbuf_mask, 0);
+	if (ring->contradicted)
+		ring->contradicted(ring, why);
+}
+
+/* Are the words of this CPU what they can be? The position and count of a reservation. */
+static enum weft_kernel_stop check(const struct weft_ring *ring, const struct weft_ring_cpu *c,
+				   u64 position, u64 count)
+{
+	if (unlikely(position - READ_ONCE(c->base_position) > ring->slot_mask))
+		return WEFT_KERNEL_STOP_POSITION;
+	if (unlikely(count - READ_ONCE(c->base_before) >
+		     (ring->slot_mask + 1ull) / sizeof(struct weft_record)))
+		return WEFT_KERNEL_STOP_COUNT;
+	if (unlikely(!c->nesting || c->nesting > WEFT_MAX_NESTING))
+		return WEFT_KERNEL_STOP_NESTING;
+	return WEFT_KERNEL_RUNS;
+}
+
 /* The outermost writer found that reserve is in another sub-buffer than base: moves base on. All
  * that entered sub-buffers meanwhile are done, so records_before holds. A writer that interrupts
  * between the two stores unwraps each of its parts against the same or an earlier one: both are
  * right. Readers are woken here; head is published first, since they may look at once. */
 void weft_ring_publish_slow(struct weft_ring *ring, struct weft_ring_cpu *c, u64 word)
 {
-	const u64 position = whole_position(c, word);
+	const u64 position = whole_position(c, word), count = whole_count(c, word);
 	const u32 index = (position >> ring->subbuf_shift) & (ring->subbufs - 1);
+	enum weft_kernel_stop why;
 
+	if (READ_ONCE(ring->stopped))
+		return;
+	why = check(ring, c, position, count);
+	if (!why && c->records_before[index] - c->base_before > count - c->base_before)
+		why = WEFT_KERNEL_STOP_COUNT;
+	if (unlikely(why)) {
+		weft_ring_stop(ring, why);
+		return;
+	}
 	WRITE_ONCE(c->base_before, c->records_before[index]);
 	WRITE_ONCE(c->base_position, position);
 	weft_ring_store_head(ring, c, word);
@@ -97,6 +129,21 @@ static void begin_subbuf(const struct weft_ring *ring, struct weft_ring_cpu *c, 
 	local_inc(&c->switches);
 }
 
+/* Not in a ring that stopped, nor in one that stops here. */
+static bool may_write(struct weft_ring *ring, const struct weft_ring_cpu *c, u64 position,
+		      u64 count)
+{
+	enum weft_kernel_stop why;
+
+	if (READ_ONCE(ring->stopped))
+		return false;
+	why = check(ring, c, position, count);
+	if (likely(!why))
+		return true;
+	weft_ring_stop(ring, why);
+	return false;
+}
+
 /* The rest of weft_ring_reserve where the sub-buffer has no room. nesting counts us already. */
 void *weft_ring_reserve_slow(struct weft_ring *ring, struct weft_ring_cpu *c, u64 word0,
 			     u64 rounded)
@@ -104,8 +151,10 @@ void *weft_ring_reserve_slow(struct weft_ring *ring, struct weft_ring_cpu *c, u6
 	u64 word, next, position, count, time;
 
 	for (;;) {
+		const u32 mask = READ_ONCE(ring->subbuf_mask);
+
 		word = local_read(&c->reserve);
-		if ((word & ring->subbuf_mask) + rounded <= ring->subbuf_mask) {
+		if ((word & mask) + rounded <= mask) {
 			time = weft_ring_time(ring, c);
 			if (local_cmpxchg(&c->reserve, word, word + rounded + WEFT_RESERVE_ONE) !=
 			    (long)word)
@@ -114,8 +163,9 @@ void *weft_ring_reserve_slow(struct weft_ring *ring, struct weft_ring_cpu *c, u6
 		}
 		position = whole_position(c, word);
 		count = whole_count(c, word);
-		if (!may_enter_next(ring, c, position)) {
-			weft_ring_discard(ring, WEFT_DISCARD_FULL);
+		if (!may_write(ring, c, position, count) || !may_enter_next(ring, c, position)) {
+			weft_ring_discard(ring, READ_ONCE(ring->stopped) ? WEFT_DISCARD_CONTENDED
+									 : WEFT_DISCARD_FULL);
 			weft_ring_commit(ring, c);
 			return NULL;
 		}
@@ -129,6 +179,18 @@ void *weft_ring_reserve_slow(struct weft_ring *ring, struct weft_ring_cpu *c, u6
 	}
 	begin_subbuf(ring, c, word, position, count);
 	return weft_ring_begin(c, c->data + (next & ring->slot_mask), word0, time);
+}
+
+bool weft_ring_is_full(struct weft_ring *ring, u32 bytes)
+{
+	struct weft_ring_cpu *c = this_cpu_ptr(ring->cpus);
+	const u64 word = local_read(&c->reserve);
+
+	if (ring->mode == WEFT_RING_OVERWRITE || READ_ONCE(c->slot->closed))
+		return false;
+	bytes = min(bytes, ring->max_record); /* what is larger is discarded for that */
+	return (word & ring->subbuf_mask) + bytes > ring->subbuf_mask &&
+	       !may_enter_next(ring, c, whole_position(c, word));
 }
 
 void weft_ring_discard(struct weft_ring *ring, enum weft_discard_reason reason)

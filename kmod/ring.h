@@ -64,7 +64,7 @@ struct weft_ring_cpu {
 
 struct weft_ring {
 	struct weft_ring_cpu __percpu *cpus;
-	u32 subbuf_mask;
+	u32 subbuf_mask; /* 0: the ring stopped */
 	u32 slot_mask;
 	u32 clock;	/* enum weft_clock_id */
 	u32 max_record; /* bytes */
@@ -75,6 +75,9 @@ struct weft_ring {
 	u8 *shared;    /* [0, data_offset) */
 	u32 described; /* bytes of descriptions */
 	u64 slots_offset, descriptions_offset, data_offset, total_size;
+	u32 stopped; /* enum weft_kernel_stop */
+	/* Told of each contradiction, in any context; NULL: nobody. Set by the owner. */
+	void (*contradicted)(struct weft_ring *ring, enum weft_kernel_stop why);
 	wait_queue_head_t readers;
 	u8 *atomic_page; /* zeros: what the unused atomic slot's data is, mapped */
 };
@@ -88,9 +91,16 @@ u64 weft_ring_switches(const struct weft_ring *ring);
 /* Appends a description. 0, -ENOSPC. The caller has the lock of control (session.h). */
 int weft_ring_describe(struct weft_ring *ring, u16 event, const void *desc, u32 size);
 
+/* The ring's words contradict each other, or its writer's do: nothing is written any more. Any context;
+ * this costs the fast path nothing: without a sub-buffer's mask no record has room, and the slow path
+ * says no. */
+void weft_ring_stop(struct weft_ring *ring, enum weft_kernel_stop why);
+
 void weft_ring_publish_slow(struct weft_ring *ring, struct weft_ring_cpu *c, u64 word);
 void *weft_ring_reserve_slow(struct weft_ring *ring, struct weft_ring_cpu *c, u64 word0,
 			     u64 rounded);
+/* Would a record that takes so many bytes on this CPU be discarded for want of room? Preemption is off. */
+bool weft_ring_is_full(struct weft_ring *ring, u32 bytes);
 /* D: counts an event that is not recorded. Preemption is off. Not where the slot is closed. */
 void weft_ring_discard(struct weft_ring *ring, enum weft_discard_reason reason);
 
@@ -142,6 +152,7 @@ static __always_inline void *weft_ring_reserve(struct weft_ring *ring, struct we
 					       u64 word0, u64 rounded)
 {
 	u64 word, time;
+	u32 mask;
 
 	if (unlikely(READ_ONCE(c->slot->closed)))
 		return NULL;
@@ -149,7 +160,8 @@ static __always_inline void *weft_ring_reserve(struct weft_ring *ring, struct we
 	barrier(); /* N1: writers that come from here on leave the publishing to us */
 	do {
 		word = local_read(&c->reserve);
-		if (unlikely((word & ring->subbuf_mask) + rounded > ring->subbuf_mask))
+		mask = READ_ONCE(ring->subbuf_mask); /* once: it may become 0 (weft_ring_stop) */
+		if (unlikely((word & mask) + rounded > mask))
 			return weft_ring_reserve_slow(ring, c, word0, rounded);
 		time = weft_ring_time(ring, c);
 	} while (unlikely(local_cmpxchg(&c->reserve, word, word + rounded + WEFT_RESERVE_ONE) !=

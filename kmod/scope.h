@@ -4,29 +4,22 @@
  *
  * A probe asks for each level of the hierarchy that any member of the set stands on, so for one or
  * two (pods are all equally deep), whether the task's ancestor there is a member: the cost does not
- * grow with the number of pods. Probes read a table under RCU (preemption is off in them); changes
- * are made under the lock of control, in place where a reader cannot be misled, else in a new
- * table.
+ * grow with the number of pods. Of those, trackers (track.h) may leave out some.
  */
 #ifndef WEFT_KMOD_SCOPE_H
 #define WEFT_KMOD_SCOPE_H
 
 #include <linux/cgroup.h>
-#include <linux/hash.h>
-#include <linux/rcupdate.h>
 
 #include "compat.h"
-
-struct weft_scope_table {
-	struct rcu_head rcu;
-	u64 levels; /* bit n: a member stands on level n */
-	u32 bits;   /* 1 << bits places */
-	u32 used;
-	u64 ids[]; /* open addressing; 0: free, since no cgroup has the id 0 */
-};
+#include "track.h"
 
 struct weft_scope {
-	struct weft_scope_table __rcu *table; /* NULL: nobody */
+	struct weft_id_set __rcu
+		*cgroups; /* mark: bit n: a member stands on level n. NULL: nobody */
+	struct weft_trackers trackers;
+	bool everybody; /* without cgroups: all tasks, but for trackers */
+	u32 narrowed;	/* grows whenever somebody may have gone out of the scope */
 };
 
 /* Deeper cgroups than this cannot be members. */
@@ -35,49 +28,58 @@ struct weft_scope {
 /* 0; -ENOENT: no such cgroup; -ENOSPC, -ENOMEM, -EOPNOTSUPP. */
 int weft_scope_add(struct weft_scope *scope, u64 id);
 int weft_scope_remove(struct weft_scope *scope, u64 id);
+/* As weft_trackers_change. */
+int weft_scope_track(struct weft_scope *scope, const struct weft_kernel_track *arg);
 /* No reader may be left. */
 void weft_scope_destroy(struct weft_scope *scope);
 
-static __always_inline bool weft_scope_find(const struct weft_scope_table *table, u64 id)
-{
-	const u32 mask = (1u << table->bits) - 1;
-	u32 at = hash_64(id, table->bits);
-
-	for (;; at = (at + 1) & mask) {
-		const u64 found = READ_ONCE(table->ids[at]);
-
-		if (found == id)
-			return true;
-		if (!found)
-			return false;
-	}
-}
+#ifdef CONFIG_CGROUPS
+/* weft_scope_has where members stand on several levels. It begins anew, so that the usual way keeps nothing
+ * for it over a call. */
+bool weft_scope_has_somewhere(const struct weft_scope *scope, struct task_struct *task);
+#endif
 
 /* Is the task, which lives at least as long as this call, in the scope? Preemption is off. */
 static __always_inline bool weft_scope_has(const struct weft_scope *scope, struct task_struct *task)
 {
 #ifdef CONFIG_CGROUPS
-	const struct weft_scope_table *table = rcu_dereference_check(scope->table, 1);
-	struct cgroup *cgroup;
+	const struct weft_id_set *table = rcu_dereference_check(scope->cgroups, 1);
+	const struct cgroup *cgroup;
 	u64 levels;
+	int level;
 
 	if (!table)
-		return false;
+		return scope->everybody;
 	cgroup = task_css_set_check(task, true)->dfl_cgrp;
-	for (levels = READ_ONCE(table->levels); levels; levels &= levels - 1) {
-		const int level = __builtin_ctzll(levels);
-
-		if (level > cgroup->level)
-			return false;
-		if (weft_scope_find(table, weft_cgroup_ancestor_id(cgroup, level)))
-			return true;
-	}
+	levels = READ_ONCE(table->mark);
+	if (!levels)
+		return false;
+	level = __builtin_ctzll(levels);
+	if (level > cgroup->level)
+		return false;
+	if (weft_id_set_has(table, weft_cgroup_ancestor_id(cgroup, level)))
+		return true;
+	return unlikely(levels & (levels - 1)) && weft_scope_has_somewhere(scope, task);
+#else
+	return scope->everybody;
 #endif
-	return false;
+}
+
+bool weft_scope_wants_tracked(const struct weft_scope *scope);
+
+/* Is what concerns the current task recorded: is it in the scope, and do trackers have it? */
+static __always_inline bool weft_scope_wants(const struct weft_scope *scope)
+{
+	if (unlikely(READ_ONCE(scope->trackers.kinds)))
+		return weft_scope_wants_tracked(scope);
+	return weft_scope_has(scope, current);
 }
 
 /* The same of what an argument of a tracepoint says is a task: it may be anything (NULL, an error).
- * 1, 0, or -EFAULT: it is no task. Preemption is off. */
+ * Preemption is off. */
+bool weft_scope_wants_address(const struct weft_scope *scope, u64 task);
+
+/* Is it in the scope? 1, 0, or -EFAULT: it is no task. Preemption is off. */
 int weft_scope_has_address(const struct weft_scope *scope, u64 task);
 
 #endif /* WEFT_KMOD_SCOPE_H */

@@ -130,6 +130,25 @@ static int test_frontier(struct weft_ring *ring)
 	return 0;
 }
 
+/* A ring whose words contradict each other stops: nothing more is published, all is counted. */
+static int test_contradiction(struct weft_ring *ring)
+{
+	struct weft_ring_cpu *c = this_cpu_ptr(ring->cpus);
+	u64 position, count, head, lost, i;
+
+	go_to_the_end(ring, 1000, &position, &count);
+	CONFIRM(write_one(ring));
+	lost = c->slot->discarded[WEFT_DISCARD_CONTENDED];
+	c->base_position += 2ull * SUBBUF * SUBBUFS;
+	for (i = 0; i < PER_SUB && !ring->stopped; i++)
+		write_one(ring);
+	CONFIRM(ring->stopped == WEFT_KERNEL_STOP_POSITION);
+	head = c->slot->head;
+	CONFIRM(!write_one(ring) && c->slot->head == head && c->nesting == 0);
+	CONFIRM(c->slot->discarded[WEFT_DISCARD_CONTENDED] > lost);
+	return 0;
+}
+
 static int test_rings(void)
 {
 	const struct weft_kernel_channel channel = {
@@ -149,6 +168,8 @@ static int test_rings(void)
 		error = test_nesting(&ring);
 	if (!error)
 		error = test_frontier(&ring);
+	if (!error)
+		error = test_contradiction(&ring);
 	preempt_enable();
 	weft_ring_destroy(&ring);
 	return error;

@@ -62,7 +62,7 @@ static noinline notrace void record(struct weft_event *event, struct pt_regs *re
 static __always_inline bool is_wanted(const struct weft_event *event)
 {
 	return READ_ONCE(event->on) &&
-	       (event->scope_mode == WEFT_SCOPE_ALL || weft_scope_has(event->scope, current));
+	       (event->scope_mode == WEFT_SCOPE_ALL || weft_scope_wants(event->scope));
 }
 
 static __always_inline void run_chain(struct weft_event *event, struct pt_regs *regs, long number,

@@ -21,8 +21,8 @@ import time
 
 import initrd
 import kernels
-from settings import (BOOT_TIMEOUT, CPUS, KERNEL_COMPLAINED, MEMORY, NMI_PERIOD, NOT_STARTED,
-                      TIMED_OUT, TIMEOUT)
+from settings import (BOOT_TIMEOUT, CPUS, DEBUG_KERNELS, DEBUG_MEMORY, DEBUG_PATIENCE,
+                      KERNEL_COMPLAINED, MEMORY, NMI_PERIOD, NOT_STARTED, TIMED_OUT, TIMEOUT)
 
 QEMU = "qemu-system-x86_64"
 PR_SET_PDEATHSIG = 1
@@ -49,6 +49,7 @@ class Options:
     one_thread: bool = False
     append: str = ""
     nmi: bool = False
+    network: str | None = None
     out: pathlib.Path | None = None
     console: pathlib.Path | None = None
 
@@ -84,6 +85,14 @@ def write_exchange(folder, kernel, command):
     (folder / "environment").write_bytes(strings(f"{k}={v}" for k, v in environment().items()))
 
 
+def network(options):
+    """A network of the guest's own, from which it reaches what this process does."""
+    if options.network is None:
+        return []
+    settings = ",".join(filter(None, ["user,id=net,ipv6=off", options.network]))
+    return ["-netdev", settings, "-device", "virtio-net-pci,netdev=net,romfile="]
+
+
 def command_line(kernel, options, work, out):
     def share(tag, path, *more):
         where = str(path).replace(",", ",,")
@@ -100,7 +109,7 @@ def command_line(kernel, options, work, out):
              "-monitor", f"unix:{work}/monitor,server,nowait",
              "-serial", f"file:{work}/console", "-serial", "stdio",
              *share("root", "/", "readonly=on"), *share("exchange", work / "exchange"),
-             *share("out", out)]
+             *share("out", out), *network(options)]
     return [*map(str, words), *(["-icount", options.icount] if options.icount else [])]
 
 
@@ -159,6 +168,9 @@ def run(kernel, command, options, stdout=None):
     that are not its own. What it writes to /out is in options.out."""
     if not shutil.which(QEMU):
         return Result(NOT_STARTED, [], [f"there is no {QEMU}: run ./dev setup"])
+    if kernel in DEBUG_KERNELS:
+        options = dataclasses.replace(options, memory=DEBUG_MEMORY,
+                                      timeout=options.timeout * DEBUG_PATIENCE)
     with tempfile.TemporaryDirectory(prefix="weft-guest-") as work:
         work = pathlib.Path(work)
         out = options.out or work / "out"

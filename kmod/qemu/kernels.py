@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Debian's kernels with their headers, unpacked into the cache; nothing is installed.
+"""Debian's kernels with their headers, unpacked into the cache; nothing is installed. And one that is built
+from Debian's source (debug_kernel.py).
 
 A kernel's folder appears complete or not at all. In it:
   release        the kernel's release, a line
@@ -15,28 +16,14 @@ import fcntl
 import lzma
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import tempfile
 import zlib
 
-from settings import CACHE, KERNELS
-
-KEYS = "/usr/share/keyrings/debian-archive-keyring.gpg"
-
-
-class Unavailable(Exception):
-    """A kernel cannot be had; the text says why."""
-
-
-def run(*command, **more):
-    done = subprocess.run([str(word) for word in command], check=False, stdin=subprocess.DEVNULL,
-                          capture_output=True, **more)
-    if done.returncode != 0:
-        said = (done.stdout[-1000:] + done.stderr[-3000:]).decode(errors="replace")
-        raise Unavailable(f"{' '.join(map(str, command[:3]))} ...: exit status {done.returncode}\n{said}")
-    return done.stdout.decode(errors="replace")
+import debug_kernel
+from archive import Apt, Unavailable, run
+from settings import CACHE, DEBUG_KERNELS, KERNELS
 
 
 @contextlib.contextmanager
@@ -45,56 +32,6 @@ def locked(name):
     with open(CACHE / f"{name}.lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-
-
-def sites():
-    """The machine's Debian archive, and its security archive, as apt knows them."""
-    found = {}
-    for line in run("apt-get", "indextargets", "--format", "$(SITE) $(RELEASE)",
-                    "Created-By: Packages").splitlines():
-        site, release = line.split()
-        if release.startswith("bookworm"):
-            found.setdefault("security" if "security" in release else "main", site)
-    if "main" not in found:
-        raise Unavailable("apt has no source of Debian 12")
-    return found
-
-
-class Apt:
-    """apt with lists and downloads of its own, in a folder: the system's stay as they are."""
-
-    def __init__(self, folder, suites):
-        self.folder = folder
-        for name in ("lists/partial", "cache/archives/partial", "sources", "preferences"):
-            (folder / name).mkdir(parents=True)
-        (folder / "status").touch()
-        known = sites()
-        lines = [f"deb [signed-by={KEYS}] {known.get(kind, '')} {suite} main\n" for suite in suites
-                 for kind in ["security" if suite.endswith("-security") else "main"] if kind in known]
-        (folder / "sources/kernels.list").write_text("".join(lines))
-        self.run("apt-get", "update")
-
-    def run(self, tool, *words):
-        options = [f"Dir::State={self.folder}", f"Dir::State::lists={self.folder}/lists",
-                   f"Dir::State::status={self.folder}/status", f"Dir::Cache={self.folder}/cache",
-                   f"Dir::Cache::archives={self.folder}/cache/archives",
-                   "Dir::Etc::SourceList=/dev/null", f"Dir::Etc::SourceParts={self.folder}/sources",
-                   f"Dir::Etc::PreferencesParts={self.folder}/preferences", "Debug::NoLocking=true",
-                   "APT::Sandbox::User=root", "Acquire::Languages=none", "Acquire::Retries=3"]
-        return run(tool, "-q", *[word for option in options for word in ("-o", option)], *words,
-                   cwd=self.folder)
-
-    def depends(self, package):
-        """The names of the linux-* packages that a package needs."""
-        said = self.run("apt-cache", "show", "--no-all-versions", package)
-        line = re.search(r"^Depends: (.*)$", said, re.MULTILINE)
-        words = re.split(r"[,|]\s*", line.group(1)) if line else []
-        return [word.split()[0] for word in words if word.startswith("linux-")]
-
-    def download(self, *packages):
-        """Fetches the packages into the folder; returns their files."""
-        self.run("apt-get", "download", *packages)
-        return sorted(self.folder.glob("*.deb"))
 
 
 def packages_of(apt):
@@ -151,26 +88,36 @@ def unpack(debs, folder):
     run("/sbin/depmod", "-b", folder, release)
 
 
-def fetch(name):
+def fetch(name, work):
+    apt = Apt(work / "apt", KERNELS[name])
+    folder = work / name
+    folder.mkdir()
+    unpack(apt.download(*packages_of(apt)), folder)
+    return folder
+
+
+def make(name):
     with tempfile.TemporaryDirectory(prefix=f"{name}.", dir=CACHE) as work:
         work = pathlib.Path(work)
-        apt = Apt(work / "apt", KERNELS[name])
-        folder = work / name
-        folder.mkdir()
-        unpack(apt.download(*packages_of(apt)), folder)
+        if name in DEBUG_KERNELS:
+            print(f"vm: building kernel {name} into {CACHE / name}: some ten minutes", flush=True)
+            folder = debug_kernel.build(name, work)
+        else:
+            print(f"vm: fetching kernel {name} into {CACHE / name}", flush=True)
+            folder = fetch(name, work)
         shutil.move(folder, CACHE / name)
 
 
 def get(name):
-    """The folder of a kernel, fetched at the first time."""
-    if name not in KERNELS:
-        raise Unavailable(f"no kernel '{name}'; there are: {' '.join(KERNELS)}")
+    """The folder of a kernel, fetched or built at the first time."""
+    known = [*KERNELS, *DEBUG_KERNELS]
+    if name not in known:
+        raise Unavailable(f"no kernel '{name}'; there are: {' '.join(known)}")
     folder = CACHE / name
     if not folder.exists():
         with locked(name):
             if not folder.exists():
-                print(f"vm: fetching kernel {name} into {folder}", flush=True)
-                fetch(name)
+                make(name)
     return folder
 
 

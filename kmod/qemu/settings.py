@@ -19,12 +19,17 @@ KERNELS = {
     "6.12": ("bookworm-backports",),
 }
 
+# Built here, of the kernel whose source it is. For long forms: no other finds so much, and none is as slow.
+DEBUG_KERNELS = {"6.12-debug": "6.12"}
+
 # Modules that the guest's first process needs to reach its root.
 BOOT_MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
 
 CPUS = 2  # a guest's CPUs are threads of one process: more than the machine's only slow it down
 MEMORY = "2G"  # of which a guest touches what it needs; its root's changes and /tmp live there too
 TIMEOUT = 300  # seconds; an emulated machine is 8 to 40 times slower than this one
+DEBUG_PATIENCE = 10  # times that, for a kernel that looks after itself
+DEBUG_MEMORY = "3G"  # of which an eighth says what of the rest may be used
 BOOT_TIMEOUT = 60  # it takes 3 s on an idle machine
 NMI_PERIOD = 0.02  # seconds between two of --nmi: an emulated CPU spends about 1 ms in one
 

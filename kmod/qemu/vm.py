@@ -10,7 +10,7 @@ import sys
 
 import guest
 import kernels
-from settings import CPUS, KERNELS, MEMORY, NOT_STARTED, TIMEOUT
+from settings import CPUS, DEBUG_KERNELS, KERNELS, MEMORY, NOT_STARTED, TIMEOUT
 
 
 def parse(argv):
@@ -19,7 +19,7 @@ def parse(argv):
     commands = parser.add_subparsers(dest="verb", required=True)
     run = commands.add_parser("run", usage="./dev vm run KERNEL [OPTIONS] -- COMMAND [ARGUMENTS]",
                               help="start a guest, run COMMAND in this folder, end it")
-    run.add_argument("kernel", choices=KERNELS)
+    run.add_argument("kernel", choices=[*KERNELS, *DEBUG_KERNELS])
     run.add_argument("--smp", type=int, default=CPUS, help="CPUs")
     run.add_argument("--memory", default=MEMORY)
     run.add_argument("--icount", default="", metavar="shift=0,sleep=off",
@@ -31,6 +31,8 @@ def parse(argv):
     run.add_argument("--console", type=pathlib.Path, help="where the kernel's log goes")
     run.add_argument("--append", default="", help="more words for the kernel's command line")
     run.add_argument("--nmi", action="store_true", help="interrupt every CPU by NMIs, all the time")
+    run.add_argument("--network", nargs="?", const="", metavar="hostfwd=tcp::2222-:22",
+                     help="a device eth0, through which COMMAND reaches what this process does")
     fetch = commands.add_parser("fetch", help="get kernels into the cache, print their folders")
     fetch.add_argument("kernels", nargs="*", default=list(KERNELS))
     args = parser.parse_args(argv[:split])

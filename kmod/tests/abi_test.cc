@@ -2,6 +2,7 @@
 // What is wrong is refused, with the errno that lib/abi/kernel.h says, and nothing has changed then.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/perf_event.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -140,7 +141,7 @@ TEST_F(AbiTest, AnUnknownCallIsENOTTY) {
   std::vector<uint8_t> bytes(4096);
   const UniqueFd event(SysEnter().AddTo(ring_.get()));
   for (const int fd : {device_.get(), session_.get(), ring_.get(), event.get()}) {
-    for (const unsigned number : {0x02U, 0x0fU, 0x13U, 0x1fU, 0x21U, 0x31U, 0xffU})
+    for (const unsigned number : {0x02U, 0x0fU, 0x1eU, 0x1fU, 0x21U, 0x31U, 0xffU})
       EXPECT_EQ(Control(fd, _IOWR(WEFT_KERNEL_IOC, number, weft_kernel_abi), bytes.data()), -ENOTTY)
           << number;
     EXPECT_EQ(Control(fd, _IOWR('T', 0, weft_kernel_abi), bytes.data()), -ENOTTY);
@@ -170,6 +171,44 @@ TEST_F(AbiTest, SizesOfCallsThatMakeNothing) {
   // Shorter: `on` is zero.
   change = {sizeof(change.size), 1};
   EXPECT_EQ(Control(session_.get(), WEFT_IOCTL_SWITCH, &change), 0);
+}
+
+TEST_F(AbiTest, ATrackerWithAWrongField) {
+  const auto track = [this](const std::function<void(weft_kernel_track&)>& change) {
+    weft_kernel_track track{};
+    track.size = sizeof(track);
+    track.kind = WEFT_KERNEL_TRACK_VUID;
+    track.change = WEFT_KERNEL_TRACK_ADD;
+    track.value = 0xffffffff;
+    change(track);
+    return Control(session_.get(), WEFT_IOCTL_TRACK, &track);
+  };
+  using Change = weft_kernel_track&;
+  EXPECT_EQ(track([](Change) {}), 0);
+  EXPECT_EQ(track([](Change) {}), 0) << "again";
+  EXPECT_EQ(track([](Change t) { t.change = WEFT_KERNEL_TRACK_REMOVE; }), 0);
+  EXPECT_EQ(track([](Change t) { t.change = WEFT_KERNEL_TRACK_REMOVE; }), 0) << "it is not there";
+  for (const uint32_t kind : {0U, WEFT_KERNEL_TRACK_KINDS + 0U, 0xffffffffU})
+    EXPECT_EQ(track([kind](Change t) { t.kind = kind; }), -EINVAL) << kind;
+  for (const uint32_t change : {0U, 3U})
+    EXPECT_EQ(track([change](Change t) { t.change = change; }), -EINVAL) << change;
+  EXPECT_EQ(track([](Change t) { t.value = 1ULL << 32; }), -EINVAL);
+  EXPECT_EQ(track([](Change t) { t.reserved0 = 1; }), -EINVAL);
+  for (int i = 0; i < 2; i++) EXPECT_EQ(track([i](Change t) { t.reserved[i] = 1; }), -EINVAL);
+  EXPECT_EQ(track([](Change t) { t.size = 3; }), -EINVAL);
+}
+
+TEST_F(AbiTest, ASessionThatRunsSaysSo) {
+  weft_kernel_session_status status{};
+  status.size = sizeof(status);
+  status.state = 77;
+  status.contradictions = 77;
+  ASSERT_EQ(Control(session_.get(), WEFT_IOCTL_SESSION_STATUS, &status), 0);
+  EXPECT_EQ(status.size, sizeof(status));
+  EXPECT_EQ(status.state, WEFT_KERNEL_RUNS);
+  EXPECT_EQ(status.contradictions, 0U);
+  status.reserved[1] = 1;
+  EXPECT_EQ(Control(session_.get(), WEFT_IOCTL_SESSION_STATUS, &status), -EINVAL);
 }
 
 TEST_F(AbiTest, SessionFlagsAndReservedWords) {
@@ -227,6 +266,11 @@ TEST_F(AbiTest, AContextWithAWrongField) {
   EXPECT_EQ(with({.id = WEFT_CONTEXT_VTID, .name_size = 1}), -EINVAL);
   EXPECT_EQ(with({.id = WEFT_CONTEXT_VTID, .name_offset = 1}), -EINVAL);
   EXPECT_EQ(with({.id = WEFT_CONTEXT_VTID, .reserved = 1}), -EINVAL);
+  EXPECT_EQ(with({.id = WEFT_CONTEXT_CALLSTACK_KERNEL}), 0);
+  EXPECT_EQ(with({.id = WEFT_CONTEXT_CALLSTACK_USER, .perf_config = 1}), -EINVAL);
+  EXPECT_EQ(with({.id = WEFT_CONTEXT_PERF_CPU, .perf_type = PERF_TYPE_SOFTWARE}), 0);
+  EXPECT_EQ(with({.id = WEFT_CONTEXT_PERF_CPU, .name_size = 1, .perf_type = 1}), -EINVAL);
+  EXPECT_EQ(with({.id = WEFT_CONTEXT_PERF_CPU, .perf_type = 0xffffffff}), -EOPNOTSUPP);
 }
 
 TEST_F(AbiTest, AnEventWithAWrongField) {
@@ -236,10 +280,11 @@ TEST_F(AbiTest, AnEventWithAWrongField) {
   };
   EXPECT_EQ(add([](Change) {}), 0);
   EXPECT_EQ(add([](Change e) { e.kind = 0; }), -EINVAL);
-  EXPECT_EQ(add([](Change e) { e.kind = 6; }), -EINVAL);
+  EXPECT_EQ(add([](Change e) { e.kind = 200; }), -EINVAL);
   EXPECT_EQ(add([](Change e) { e.flags = 1U << 1; }), -EINVAL);
-  EXPECT_EQ(add([](Change e) { e.reserved0 = 1; }), -EINVAL);
-  for (int i = 0; i < 3; i++) EXPECT_EQ(add([i](Change e) { e.reserved[i] = 1; }), -EINVAL);
+  EXPECT_EQ(add([](Change e) { e.file = 1; }), -EINVAL);
+  EXPECT_EQ(add([](Change e) { e.semaphore = 2; }), -EINVAL);
+  for (int i = 0; i < 2; i++) EXPECT_EQ(add([i](Change e) { e.reserved[i] = 1; }), -EINVAL);
   EXPECT_EQ(add([](Change e) { e.name_size = 0; }), -EINVAL);
   EXPECT_EQ(add([](Change e) { e.name_size = 3; }), -EINVAL) << "no NUL at its end";
   EXPECT_EQ(add([](Change e) { e.name_size = WEFT_KERNEL_NAME_MAX + 1; }), -EINVAL);
@@ -256,6 +301,60 @@ TEST_F(AbiTest, AnEventWithAWrongField) {
   EXPECT_EQ(add([](Change e) { e.fetch_count = 1; }), -EINVAL) << "a field is not made";
   EXPECT_EQ(add([](Change e) { e.fetch_count = WEFT_FETCH_MAX_OPS + 1; }), -EINVAL);
   EXPECT_EQ(add([](Change e) { e.filter_size = 64; }), -EINVAL) << "a size without a filter";
+}
+
+TEST_F(AbiTest, AStateEventWithAWrongField) {
+  using Change = weft_kernel_event&;
+  const auto add = [this](const std::function<void(Change)>& change) {
+    Event event = Event::State(WEFT_KERNEL_STATE_FILE);
+    event.Field("fd", 2);
+    return AddEvent(std::move(event), change);
+  };
+  EXPECT_EQ(add([](Change) {}), 0);
+  EXPECT_EQ(add([](Change e) { e.number = WEFT_KERNEL_STATE_CPU; }), 0);
+  EXPECT_EQ(add([](Change e) { e.number = 0; }), -EINVAL);
+  EXPECT_EQ(add([](Change e) { e.number = WEFT_KERNEL_STATE_MAX + 1; }), -EINVAL);
+  EXPECT_EQ(add([](Change e) { e.table = 1; }), -EINVAL);
+  EXPECT_EQ(add([](Change e) { e.subjects = WEFT_KERNEL_SUBJECT_CURRENT; }), -EINVAL);
+  EXPECT_EQ(add([](Change e) { e.name = 4096, e.name_size = 2; }), -EINVAL);
+  Event beyond = Event::State(WEFT_KERNEL_STATE_FILE);
+  beyond.Field("none", 6);
+  EXPECT_EQ(AddEvent(std::move(beyond), [](Change) {}), -EINVAL) << "no such argument";
+}
+
+TEST_F(AbiTest, TheMachinesStateIsForSessionsOfEverything) {
+  const UniqueFd session = OpenSession(device_.get(), 0);
+  const UniqueFd ring = OpenRing(session.get());
+  for (uint32_t state = 1; state <= WEFT_KERNEL_STATE_MAX; state++) {
+    Event event = Event::State(state);
+    event.Field("first", 0);
+    const UniqueFd made(event.AddTo(ring.get()));
+    EXPECT_EQ(made.valid(), state < WEFT_KERNEL_STATE_BLOCK_DEVICE) << state;
+  }
+}
+
+TEST_F(AbiTest, AStatedumpWithAWrongField) {
+  weft_kernel_statedump dump{};
+  EXPECT_EQ(Control(session_.get(), WEFT_IOCTL_STATEDUMP, &dump), -EINVAL) << "no size";
+  dump.size = sizeof(dump);
+  dump.flags = 1;
+  EXPECT_EQ(Control(session_.get(), WEFT_IOCTL_STATEDUMP, &dump), -EINVAL);
+  dump.flags = 0;
+  for (uint64_t& word : dump.reserved) {
+    word = 1;
+    EXPECT_EQ(Control(session_.get(), WEFT_IOCTL_STATEDUMP, &dump), -EINVAL);
+    word = 0;
+  }
+  EXPECT_EQ(Control(session_.get(), WEFT_IOCTL_STATEDUMP, nullptr), -EFAULT);
+  EXPECT_EQ(Statedump(session_.get()), -ESHUTDOWN) << "it is off";
+  ASSERT_EQ(Switch(session_.get(), 1), 0);
+  EXPECT_EQ(Statedump(session_.get()), -ENOENT) << "it has no such event";
+  Event event = Event::State(WEFT_KERNEL_STATE_START);
+  event.Field("number", 0);
+  const UniqueFd made(event.AddTo(ring_.get()));
+  ASSERT_TRUE(made);
+  EXPECT_EQ(Statedump(session_.get()), 0);
+  EXPECT_EQ(Control(ring_.get(), WEFT_IOCTL_STATEDUMP, &dump), -ENOTTY);
 }
 
 TEST_F(AbiTest, WhatIsNotThereIsENOENT) {
@@ -275,7 +374,7 @@ TEST_F(AbiTest, RefusedEventsLeaveNoDescriptionAndNoProbe) {
                            __ATOMIC_RELAXED);
   };
   const uint64_t before = used();
-  EXPECT_EQ(AddEvent(SysEnter(), [](weft_kernel_event& e) { e.reserved0 = 1; }), -EINVAL);
+  EXPECT_EQ(AddEvent(SysEnter(), [](weft_kernel_event& e) { e.reserved[0] = 1; }), -EINVAL);
   EXPECT_EQ(AddEvent(Event::Tracepoint("no_such"), [](weft_kernel_event&) {}), -ENOENT);
   EXPECT_EQ(used(), before);
   ASSERT_EQ(Switch(session_.get(), 1), 0);

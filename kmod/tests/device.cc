@@ -25,6 +25,13 @@ weft_fetch_op Operation(uint8_t code, uint8_t size, uint8_t argument = 0) {
   return op;
 }
 
+weft_fetch_op LoadAt(int32_t offset, uint8_t flags) {
+  weft_fetch_op op = Operation(WEFT_FETCH_LOAD, 8);
+  op.offset = offset;
+  op.flags = flags;
+  return op;
+}
+
 template <typename T>
 uint64_t Address(const T* pointer) {
   return reinterpret_cast<uintptr_t>(pointer);
@@ -66,6 +73,12 @@ UniqueFd OpenSession(int device, uint32_t flags) {
 int Switch(int session, uint32_t on) {
   weft_kernel_switch change{sizeof(change), on};
   return Control(session, WEFT_IOCTL_SWITCH, &change);
+}
+
+int Statedump(int session) {
+  weft_kernel_statedump dump{};
+  dump.size = sizeof(dump);
+  return Control(session, WEFT_IOCTL_STATEDUMP, &dump);
 }
 
 weft_kernel_channel RightChannel() {
@@ -110,22 +123,48 @@ Event Event::Kretprobe(const std::string& function) {
   return {WEFT_KERNEL_KRETPROBE, function, "kernel:return_" + function};
 }
 
-Event& Event::Field(const std::string& name, uint8_t argument) {
+Event Event::State(uint32_t state) {
+  Event event(WEFT_KERNEL_STATE, "", "kernel:state_" + std::to_string(state));
+  event.raw_.number = state;
+  event.raw_.subjects = 0;
+  return event;
+}
+
+Event Event::Uprobe(UniqueFd file, uint64_t offset) {
+  Event event(WEFT_KERNEL_UPROBE, "", "kernel:user_function");
+  event.raw_.file = file.get();
+  event.raw_.offset = offset;
+  event.file_ = std::move(file);
+  return event;
+}
+
+Event Event::Uretprobe(UniqueFd file, uint64_t offset) {
+  Event event = Uprobe(std::move(file), offset);
+  event.raw_.kind = WEFT_KERNEL_URETPROBE;
+  return event;
+}
+
+Event& Event::Append(const std::string& name, std::vector<weft_fetch_op> value) {
   fields_.push_back(name);
-  fetch_.push_back(Operation(WEFT_FETCH_ARG, 8, argument));
+  fetch_.insert(fetch_.end(), value.begin(), value.end());
   fetch_.push_back(Operation(WEFT_FETCH_STORE, 8));
   return *this;
 }
 
+Event& Event::Field(const std::string& name, uint8_t argument) {
+  return Append(name, {Operation(WEFT_FETCH_ARG, 8, argument)});
+}
+
 Event& Event::Load(const std::string& name, uint8_t argument, int32_t offset) {
-  fields_.push_back(name);
-  fetch_.push_back(Operation(WEFT_FETCH_ARG, 8, argument));
-  weft_fetch_op load = Operation(WEFT_FETCH_LOAD, 8);
-  load.offset = offset;
-  load.flags = WEFT_FETCH_TRUSTED;
-  fetch_.push_back(load);
-  fetch_.push_back(Operation(WEFT_FETCH_STORE, 8));
-  return *this;
+  return Append(name, {Operation(WEFT_FETCH_ARG, 8, argument), LoadAt(offset, WEFT_FETCH_TRUSTED)});
+}
+
+Event& Event::Register(const std::string& name, uint8_t number) {
+  return Append(name, {Operation(WEFT_FETCH_REG, 8, number)});
+}
+
+Event& Event::LoadUser(const std::string& name, uint8_t number, int32_t offset) {
+  return Append(name, {Operation(WEFT_FETCH_REG, 8, number), LoadAt(offset, WEFT_FETCH_USER)});
 }
 
 Event& Event::Filter(std::vector<uint8_t> program) {

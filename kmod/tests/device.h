@@ -25,6 +25,7 @@ int Control(int fd, unsigned long request, void* argument);
 UniqueFd OpenDevice();
 UniqueFd OpenSession(int device, uint32_t flags = WEFT_KERNEL_SESSION_ALL);
 int Switch(int session, uint32_t on);
+int Statedump(int session);
 
 weft_kernel_channel RightChannel();
 inline UniqueFd OpenRing(int session, weft_kernel_channel channel = RightChannel()) {
@@ -40,6 +41,9 @@ class Event {
   static Event SyscallExit(uint32_t number);
   static Event Kprobe(const std::string& function);
   static Event Kretprobe(const std::string& function);
+  static Event State(uint32_t state);  // enum weft_kernel_state
+  static Event Uprobe(UniqueFd file, uint64_t offset);
+  static Event Uretprobe(UniqueFd file, uint64_t offset);
 
   Event(Event&&) = default;
   Event(const Event&) = delete;
@@ -49,6 +53,9 @@ class Event {
   Event& Field(const std::string& name, uint8_t argument);
   // Appends the field of the u64 that is `offset` bytes behind what that argument points to.
   Event& Load(const std::string& name, uint8_t argument, int32_t offset);
+  // The same of registers, by DWARF's numbers, and of what is `offset` bytes behind where one points.
+  Event& Register(const std::string& name, uint8_t number);
+  Event& LoadUser(const std::string& name, uint8_t number, int32_t offset);
   Event& Filter(std::vector<uint8_t> program);
 
   weft_kernel_event& raw() { return raw_; }
@@ -61,9 +68,12 @@ class Event {
 
  private:
   Event(uint32_t kind, std::string name, std::string described);
+  // Appends a field of 8 bytes, made by these operations.
+  Event& Append(const std::string& name, std::vector<weft_fetch_op> value);
 
   weft_kernel_event raw_{};
   std::string name_, described_;
+  UniqueFd file_;
   std::vector<std::string> fields_;
   std::vector<weft_fetch_op> fetch_;
   std::vector<uint8_t> description_, filter_;

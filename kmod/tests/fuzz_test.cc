@@ -4,7 +4,8 @@
 // of a mistake makes the guest's run fail. WEFT_FUZZ_SEED replays a run, as far as threads allow.
 //
 // What is not tried: lies about a tracepoint's arguments. Which one is a task, and what is behind one that
-// is read plainly (WEFT_FETCH_TRUSTED), is the caller's word (lib/event/fetch_validate.h).
+// is read plainly (WEFT_FETCH_TRUSTED), is the caller's word (lib/event/fetch_validate.h); so is where an
+// instruction of a user's begins.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/mman.h>
@@ -22,11 +23,12 @@
 #include <vector>
 
 #include "kmod/tests/load.h"
+#include "kmod/tests/user_code.h"
 
 namespace weft::kmod {
 namespace {
 
-constexpr uint64_t kCalls = 100'000;
+constexpr uint64_t kCalls = 50'000;  // in each of two kernels
 constexpr unsigned kThreads = 4;
 // Descriptors at a time. Rings are memory, and events of sessions that are on slow everything down.
 constexpr size_t kPool = 24;
@@ -34,10 +36,19 @@ constexpr size_t kBytes = 512;  // more than any struct
 constexpr uint32_t kMaxSlotShift = 16;
 constexpr uint32_t kTaskArguments = (1U << WEFT_FETCH_MAX_ARGS) - 1;
 
-constexpr std::array<unsigned long, 9> kRequests = {
-    WEFT_IOCTL_ABI,   WEFT_IOCTL_SESSION,      WEFT_IOCTL_SWITCH,
-    WEFT_IOCTL_SCOPE, WEFT_IOCTL_CHANNEL,      WEFT_IOCTL_EVENT,
-    WEFT_IOCTL_EVENT, WEFT_IOCTL_EVENT_STATUS, _IOWR(WEFT_KERNEL_IOC, 0x7f, weft_kernel_abi)};
+constexpr std::array<unsigned long, 12> kRequests = {
+    WEFT_IOCTL_ABI,     WEFT_IOCTL_SESSION,      WEFT_IOCTL_SWITCH,
+    WEFT_IOCTL_SCOPE,   WEFT_IOCTL_TRACK,        WEFT_IOCTL_SESSION_STATUS,
+    WEFT_IOCTL_CHANNEL, WEFT_IOCTL_EVENT,        WEFT_IOCTL_STATEDUMP,
+    WEFT_IOCTL_EVENT,   WEFT_IOCTL_EVENT_STATUS, _IOWR(WEFT_KERNEL_IOC, 0x7f, weft_kernel_abi)};
+// Contexts of all sorts: a text, a number behind pointers, a call, call stacks, a counter.
+constexpr std::array<weft_context_spec, 6> kContexts = {
+    {{.id = WEFT_CONTEXT_PROCNAME},
+     {.id = WEFT_CONTEXT_VPID},
+     {.id = WEFT_CONTEXT_VUID},
+     {.id = WEFT_CONTEXT_CALLSTACK_USER},
+     {.id = WEFT_CONTEXT_CALLSTACK_KERNEL},
+     {.id = WEFT_CONTEXT_PERF_CPU, .perf_type = 1}}};
 
 // What is true of some tracepoints: an argument that points to a struct, arguments that are tasks.
 struct Known {
@@ -96,7 +107,10 @@ unsigned KindFor(unsigned long request) {
   switch (request) {
     case WEFT_IOCTL_SWITCH:
     case WEFT_IOCTL_SCOPE:
+    case WEFT_IOCTL_TRACK:
+    case WEFT_IOCTL_SESSION_STATUS:
     case WEFT_IOCTL_CHANNEL:
+    case WEFT_IOCTL_STATEDUMP:
       return _IOC_NR(WEFT_IOCTL_SESSION);
     case WEFT_IOCTL_EVENT:
       return _IOC_NR(WEFT_IOCTL_CHANNEL);
@@ -114,6 +128,8 @@ class Fuzzer {
   // True: the call was accepted.
   bool Step() {
     const unsigned long request = kRequests[random_() % kRequests.size()];
+    // It waits a second where nobody reads a ring that is full, as nobody does here.
+    if (request == WEFT_IOCTL_STATEDUMP && !Chance(16)) return false;
     const unsigned kind = Chance(8) ? random_() % 64 : KindFor(request);
     const int fd = pool_->Pick(kind, random_());
     if (Chance(20)) Use(fd);
@@ -135,6 +151,8 @@ class Fuzzer {
                   : Chance(8) ? Event::SyscallExit(random_() % 500)
                   : Chance(8) ? Event::Kprobe("do_nanosleep")
                   : Chance(8) ? Event::Kretprobe("do_nanosleep")
+                  : Chance(8) ? Event::State(random_() % (WEFT_KERNEL_STATE_MAX + 2))
+                  : Chance(6) ? AnyUprobe()
                               : Event::Tracepoint(known.tracepoint);
     for (uint64_t i = random_() % 4; i > 0; i--)
       event.Field("f" + std::to_string(i), random_() % 4);
@@ -148,6 +166,18 @@ class Fuzzer {
     if (Chance(3))
       event.description()[random_() % event.description().size()] = static_cast<uint8_t>(Number());
     if (Chance(8)) event.Filter(std::vector<uint8_t>(random_() % 128, 0x57));
+    return event;
+  }
+
+  // Of the function that makes the noise, so that the probe is hit.
+  Event AnyUprobe() {
+    PlaceInFile place = Locate(reinterpret_cast<const void*>(&WeftTarget));
+    Event event = Chance(2) ? Event::Uprobe(std::move(place.file), place.offset)
+                            : Event::Uretprobe(std::move(place.file), place.offset);
+    if (Chance(2)) event.Register("r", static_cast<uint8_t>(random_() % WEFT_FETCH_REGISTERS));
+    if (Chance(2))
+      event.LoadUser("u", static_cast<uint8_t>(random_() % WEFT_FETCH_REGISTERS),
+                     static_cast<int32_t>(random_()));
     return event;
   }
 
@@ -170,6 +200,8 @@ class Fuzzer {
     channel.slot_shift = 13 + random_() % (kMaxSlotShift - 12);
     channel.subbuf_shift = 12;
     channel.mode = random_() % 2;
+    channel.context_count = static_cast<uint32_t>(random_() % (kContexts.size() + 1));
+    if (channel.context_count > 0) channel.contexts = reinterpret_cast<uintptr_t>(&kContexts);
     switch (request) {
       case WEFT_IOCTL_SESSION:
         return put(weft_kernel_session{.size = sizeof(weft_kernel_session),
@@ -181,8 +213,17 @@ class Fuzzer {
         return put(weft_kernel_scope{.size = sizeof(weft_kernel_scope),
                                      .change = 1 + static_cast<uint32_t>(random_() % 2),
                                      .cgroup = random_() % 4});
+      case WEFT_IOCTL_TRACK:
+        return put(weft_kernel_track{.size = sizeof(weft_kernel_track),
+                                     .kind = 1 + static_cast<uint32_t>(random_() % 6),
+                                     .change = 1 + static_cast<uint32_t>(random_() % 2),
+                                     .value = random_() % 4});
+      case WEFT_IOCTL_SESSION_STATUS:
+        return put(weft_kernel_session_status{.size = sizeof(weft_kernel_session_status)});
       case WEFT_IOCTL_CHANNEL:
         return put(channel);
+      case WEFT_IOCTL_STATEDUMP:
+        return put(weft_kernel_statedump{.size = sizeof(weft_kernel_statedump)});
       case WEFT_IOCTL_EVENT:
         if (Chance(4)) event.raw().flags = WEFT_KERNEL_EVENT_STAYS;
         return put(event.Finish());
@@ -213,6 +254,13 @@ class Fuzzer {
     std::memcpy(&event, bytes.data(), sizeof(event));
     if (request == WEFT_IOCTL_EVENT && (event.subjects & kTaskArguments) != 0) {
       event.subjects = (event.subjects & ~kTaskArguments) | (before.subjects & kTaskArguments);
+      std::memcpy(bytes.data(), &event, sizeof(event));
+    }
+    // No breakpoint inside an instruction of ours, and nothing counted in our data.
+    if (request == WEFT_IOCTL_EVENT &&
+        (event.kind == WEFT_KERNEL_UPROBE || event.kind == WEFT_KERNEL_URETPROBE)) {
+      event.offset = before.offset;
+      event.semaphore = before.semaphore;
       std::memcpy(bytes.data(), &event, sizeof(event));
     }
     // No ring of gigabytes: what is tried here is not the machine's memory.
@@ -259,6 +307,7 @@ TEST(FuzzTest, NoSequenceOfCallsHurtsTheKernel) {
   std::atomic<uint64_t> accepted = 0;
   {
     const Noise noise(Sources()[0].emit, 1);
+    const Noise calls([](uint64_t value) { WeftTarget(value); }, 1);
     std::vector<std::thread> threads;
     for (unsigned t = 0; t < kThreads; t++) {
       threads.emplace_back([&pool, &accepted, seed, t] {

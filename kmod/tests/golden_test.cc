@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <string_view>
@@ -73,6 +74,35 @@ UniqueFd AddWrite(int ring) {
   EXPECT_GE(result, 0) << std::strerror(-result);
   EXPECT_EQ(event.event_id, 0U);
   return UniqueFd(result);
+}
+
+TEST(GoldenTest, AStatedumpIsAskedForByTheseBytes) {
+  const UniqueFd device = OpenDevice();
+  const UniqueFd session = OpenSession(device.get());
+  EXPECT_EQ(WEFT_IOCTL_STATEDUMP, 0x4020f715U);
+  std::vector<uint8_t> bytes = Bytes(
+      "20 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 "
+      "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00");
+  EXPECT_EQ(Control(session.get(), 0x4020f715U, bytes.data()), -ESHUTDOWN) << "it is off";
+}
+
+TEST(GoldenTest, TrackersAndTheSessionsStateAreTheseBytes) {
+  const UniqueFd device = OpenDevice();
+  const UniqueFd session = OpenSession(device.get());
+  EXPECT_EQ(WEFT_IOCTL_TRACK, 0x4028f713U);
+  std::vector<uint8_t> track = Bytes(
+      "28 00 00 00 02 00 00 00 01 00 00 00 00 00 00 00 "
+      "d2 04 00 00 00 00 00 00 00 00 00 00 00 00 00 00 "
+      "00 00 00 00 00 00 00 00");
+  EXPECT_EQ(Control(session.get(), 0x4028f713U, track.data()), 0);
+  EXPECT_EQ(WEFT_IOCTL_SESSION_STATUS, 0xc020f714U);
+  std::vector<uint8_t> status = Bytes(
+      "20 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 "
+      "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00");
+  const std::vector<uint8_t> runs = status;
+  status[4] = status[8] = 0xff;  // written by the module
+  EXPECT_EQ(Control(session.get(), 0xc020f714U, status.data()), 0);
+  EXPECT_EQ(status, runs);
 }
 
 TEST(GoldenTest, TheExampleOfThePageIsWhatHappens) {

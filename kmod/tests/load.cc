@@ -8,6 +8,9 @@
 
 #include <cstdlib>
 #include <string>
+#include <utility>
+
+#include "kmod/tests/user_code.h"
 
 namespace weft::kmod {
 namespace {
@@ -45,6 +48,14 @@ const std::vector<Source>& Sources() {
          return event;
        },
        CallWithArgument},
+      {"uprobe", WEFT_KERNEL_UPROBES,
+       [] {
+         PlaceInFile place = Locate(reinterpret_cast<const void*>(&WeftTarget));
+         Event event = Event::Uprobe(std::move(place.file), place.offset);
+         event.Field("value", 0);
+         return event;
+       },
+       [](uint64_t value) { WeftTarget(value); }, 8},
   };
   return sources;
 }

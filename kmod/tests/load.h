@@ -20,6 +20,7 @@ struct Source {
   uint32_t needs;  // enum weft_kernel_feature
   std::function<Event()> event;
   void (*emit)(uint64_t value);
+  uint64_t cost = 1;  // storms of it have as many times fewer events
 };
 const std::vector<Source>& Sources();
 

@@ -55,7 +55,7 @@ class Seen {
 };
 
 TEST_P(StormTest, EveryEventIsReadOrCountedWhileAReaderReads) {
-  const uint64_t count = Scaled(200'000);
+  const uint64_t count = Scaled(200'000) / source().cost;
   const Recording recording = Record(source().event());
   ASSERT_TRUE(recording.valid());
   RingView view(recording.ring.get());
@@ -81,7 +81,7 @@ TEST_P(StormTest, EveryEventIsReadOrCountedWhileAReaderReads) {
 }
 
 TEST_P(StormTest, WithoutAReaderTheFirstOnesStayAndTheOthersAreCounted) {
-  const uint64_t count = Scaled(100'000);
+  const uint64_t count = Scaled(100'000) / source().cost;
   weft_kernel_channel channel = RightChannel();
   channel.slot_shift = 14;
   channel.subbuf_shift = 12;
@@ -108,7 +108,7 @@ TEST_P(StormTest, WithoutAReaderTheFirstOnesStayAndTheOthersAreCounted) {
 }
 
 TEST_P(StormTest, OverwriteModeKeepsTheNewestAndSaysHowManyWent) {
-  const uint64_t count = Scaled(100'000);
+  const uint64_t count = Scaled(100'000) / source().cost;
   weft_kernel_channel channel = RightChannel();
   channel.mode = WEFT_RING_OVERWRITE;
   channel.slot_shift = 14;

@@ -10,6 +10,8 @@
  *   WEFT_CONTEXT_DYNAMIC                  u8 enum weft_context_dynamic, then its value: integers and
  *                                         floats in their size; a string as u32 length in bytes
  *                                         without a NUL, then the bytes; nothing after NONE
+ *   WEFT_CONTEXT_ADDRESSES                u32 how many, at most WEFT_CONTEXT_MAX_ADDRESSES, then these,
+ *                                         8 bytes each, the innermost first
  * A value that cannot be had (a perf counter that was refused) is 0, or NONE.
  *
  * Extension rules: ids are never reused; new ones are appended in their range (user space below 128,
@@ -63,6 +65,9 @@ enum weft_context_id {
   WEFT_CONTEXT_PREEMPTIBLE = 143,
   WEFT_CONTEXT_NEED_RESCHEDULE = 144,
   WEFT_CONTEXT_MIGRATABLE = 145,
+  WEFT_CONTEXT_CALLSTACK_KERNEL = 146,
+  WEFT_CONTEXT_CALLSTACK_USER = 147,
+  WEFT_CONTEXT_PERF_CPU = 148, /* perf:cpu:NAME; may be in a list several times */
 };
 
 #define WEFT_CONTEXT_FIRST_KERNEL 128u
@@ -72,6 +77,7 @@ enum weft_context_type {
   WEFT_CONTEXT_UINT = 2,
   WEFT_CONTEXT_TEXT = 3,
   WEFT_CONTEXT_DYNAMIC = 4,
+  WEFT_CONTEXT_ADDRESSES = 5,
 };
 
 /* The type tags of a DYNAMIC value. */
@@ -90,23 +96,24 @@ enum weft_context_dynamic {
   WEFT_DYNAMIC_STRING = 11,
 };
 
-#define WEFT_CONTEXT_PROCNAME_SIZE 16u /* TASK_COMM_LEN, its NUL included */
-#define WEFT_CONTEXT_HOSTNAME_SIZE 65u /* __NEW_UTS_LEN and its NUL */
-#define WEFT_CONTEXT_MAX_STRING 4096u  /* bytes of a DYNAMIC string that are recorded */
-#define WEFT_CONTEXT_NAME_MAX 256u     /* bytes of PERF_THREAD's and APP's names with the NUL */
+#define WEFT_CONTEXT_PROCNAME_SIZE 16u  /* TASK_COMM_LEN, its NUL included */
+#define WEFT_CONTEXT_HOSTNAME_SIZE 65u  /* __NEW_UTS_LEN and its NUL */
+#define WEFT_CONTEXT_MAX_STRING 4096u   /* bytes of a DYNAMIC string that are recorded */
+#define WEFT_CONTEXT_MAX_ADDRESSES 128u /* of a call stack that are recorded */
+#define WEFT_CONTEXT_NAME_MAX 256u      /* bytes of PERF_THREAD's and APP's names with the NUL */
 
 struct weft_context_info {
   uint16_t id;
   uint8_t type; /* enum weft_context_type */
-  uint8_t size; /* bytes of the value; 0: DYNAMIC */
+  uint8_t size; /* bytes of the value; 0: DYNAMIC, ADDRESSES */
   uint8_t base; /* how to show integers; 0: no integer */
-  uint8_t reserved[3];
-  char name[16]; /* as a user writes it; PERF_THREAD and APP: what stands before the given name */
+  /* As a user writes it; PERF_THREAD, PERF_CPU and APP: what stands before the given name. */
+  char name[19];
 };
 WEFT_ABI_ASSERT(sizeof(struct weft_context_info) == 24, "context info has no padding");
 
-/* One entry of a channel's context list (lib/abi/control.h). PERF_THREAD ("instructions") and APP
- * ("provider:name") have a name. */
+/* One entry of a channel's context list (lib/abi/control.h). PERF_THREAD and PERF_CPU
+ * ("instructions") and APP ("provider:name") have a name. */
 struct weft_context_spec {
   uint16_t id;
   uint16_t name_size;   /* bytes with the NUL; 0: none */
@@ -120,18 +127,13 @@ WEFT_ABI_ASSERT(sizeof(struct weft_context_spec) == 24, "context spec is 24 byte
 /* All contexts, in the order of their ids. Text is inside, so that a position-independent library
  * needs no relocation. `*count` is set if count is not NULL. */
 static inline const struct weft_context_info* weft_context_table(uint32_t* count) {
-#define WEFT_CONTEXT_UINT_(bytes, show) WEFT_CONTEXT_UINT, bytes, show, {0, 0, 0}
-#define WEFT_CONTEXT_INT_(bytes, show) WEFT_CONTEXT_INT, bytes, show, {0, 0, 0}
+#define WEFT_CONTEXT_UINT_(bytes, show) WEFT_CONTEXT_UINT, bytes, show
+#define WEFT_CONTEXT_INT_(bytes, show) WEFT_CONTEXT_INT, bytes, show
   static const struct weft_context_info table[] = {
       {WEFT_CONTEXT_VPID, WEFT_CONTEXT_INT_(4, 10), "vpid"},
       {WEFT_CONTEXT_VTID, WEFT_CONTEXT_INT_(4, 10), "vtid"},
       {WEFT_CONTEXT_PTHREAD_ID, WEFT_CONTEXT_UINT_(8, 16), "pthread_id"},
-      {WEFT_CONTEXT_PROCNAME,
-       WEFT_CONTEXT_TEXT,
-       WEFT_CONTEXT_PROCNAME_SIZE,
-       0,
-       {0, 0, 0},
-       "procname"},
+      {WEFT_CONTEXT_PROCNAME, WEFT_CONTEXT_TEXT, WEFT_CONTEXT_PROCNAME_SIZE, 0, "procname"},
       {WEFT_CONTEXT_IP, WEFT_CONTEXT_UINT_(8, 16), "ip"},
       {WEFT_CONTEXT_CPU_ID, WEFT_CONTEXT_INT_(4, 10), "cpu_id"},
       {WEFT_CONTEXT_VUID, WEFT_CONTEXT_UINT_(4, 10), "vuid"},
@@ -149,7 +151,7 @@ static inline const struct weft_context_info* weft_context_table(uint32_t* count
       {WEFT_CONTEXT_UTS_NS, WEFT_CONTEXT_UINT_(8, 10), "uts_ns"},
       {WEFT_CONTEXT_TIME_NS, WEFT_CONTEXT_UINT_(8, 10), "time_ns"},
       {WEFT_CONTEXT_PERF_THREAD, WEFT_CONTEXT_UINT_(8, 10), "perf:thread:"},
-      {WEFT_CONTEXT_APP, WEFT_CONTEXT_DYNAMIC, 0, 0, {0, 0, 0}, "$app."},
+      {WEFT_CONTEXT_APP, WEFT_CONTEXT_DYNAMIC, 0, 0, "$app."},
       {WEFT_CONTEXT_PID, WEFT_CONTEXT_INT_(4, 10), "pid"},
       {WEFT_CONTEXT_TID, WEFT_CONTEXT_INT_(4, 10), "tid"},
       {WEFT_CONTEXT_PPID, WEFT_CONTEXT_INT_(4, 10), "ppid"},
@@ -163,16 +165,14 @@ static inline const struct weft_context_info* weft_context_table(uint32_t* count
       {WEFT_CONTEXT_EGID, WEFT_CONTEXT_UINT_(4, 10), "egid"},
       {WEFT_CONTEXT_SGID, WEFT_CONTEXT_UINT_(4, 10), "sgid"},
       {WEFT_CONTEXT_CGROUP_ID, WEFT_CONTEXT_UINT_(8, 10), "cgroup_id"},
-      {WEFT_CONTEXT_HOSTNAME,
-       WEFT_CONTEXT_TEXT,
-       WEFT_CONTEXT_HOSTNAME_SIZE,
-       0,
-       {0, 0, 0},
-       "hostname"},
+      {WEFT_CONTEXT_HOSTNAME, WEFT_CONTEXT_TEXT, WEFT_CONTEXT_HOSTNAME_SIZE, 0, "hostname"},
       {WEFT_CONTEXT_INTERRUPTIBLE, WEFT_CONTEXT_INT_(4, 10), "interruptible"},
       {WEFT_CONTEXT_PREEMPTIBLE, WEFT_CONTEXT_INT_(4, 10), "preemptible"},
       {WEFT_CONTEXT_NEED_RESCHEDULE, WEFT_CONTEXT_INT_(4, 10), "need_reschedule"},
       {WEFT_CONTEXT_MIGRATABLE, WEFT_CONTEXT_INT_(4, 10), "migratable"},
+      {WEFT_CONTEXT_CALLSTACK_KERNEL, WEFT_CONTEXT_ADDRESSES, 0, 16, "callstack-kernel"},
+      {WEFT_CONTEXT_CALLSTACK_USER, WEFT_CONTEXT_ADDRESSES, 0, 16, "callstack-user"},
+      {WEFT_CONTEXT_PERF_CPU, WEFT_CONTEXT_UINT_(8, 10), "perf:cpu:"},
   };
 #undef WEFT_CONTEXT_UINT_
 #undef WEFT_CONTEXT_INT_
@@ -192,7 +192,7 @@ static inline const struct weft_context_info* weft_context_by_id(uint16_t id) {
 }
 
 /* Finds a context without a given name ("vpid"); `name_size` is without a NUL. NULL: none; names
- * that begin with "perf:thread:" or "$app." are the caller's to take apart. */
+ * that begin with "perf:thread:", "perf:cpu:" or "$app." are the caller's to take apart. */
 static inline const struct weft_context_info* weft_context_by_name(const char* name,
                                                                    uint32_t name_size) {
   uint32_t count;
@@ -202,7 +202,9 @@ static inline const struct weft_context_info* weft_context_by_name(const char* n
   if (name_size == 0 || name_size >= sizeof(table[0].name))
     return 0; /* NOLINT(modernize-use-nullptr) */
   for (i = 0; i < count; i++) {
-    if (table[i].id == WEFT_CONTEXT_PERF_THREAD || table[i].id == WEFT_CONTEXT_APP) continue;
+    if (table[i].id == WEFT_CONTEXT_PERF_THREAD || table[i].id == WEFT_CONTEXT_PERF_CPU ||
+        table[i].id == WEFT_CONTEXT_APP)
+      continue;
     for (at = 0; at < name_size && table[i].name[at] == name[at]; at++) {
     }
     if (at == name_size && table[i].name[at] == 0) return &table[i];

@@ -16,9 +16,13 @@
  *   SYSCALL_EXIT     the same, 7 what it returns
  *   KPROBE           0 to 5 the registers of integer arguments, 6 the instruction's address
  *   KRETPROBE        0 to 5 the same at entry, 6 the function's address, 7 what it returns, 8 ns it took
+ *   STATE            0 to 5: enum weft_kernel_state of kernel.h; 0 where there is none. Not USER: the task
+ *                    that runs is the one that asked
+ *   UPROBE           as KPROBE, of a function of the process (64 bits)
+ *   URETPROBE        as KRETPROBE; and both have the process's registers: REG
  * Upper bits of an argument narrower than 64 bits are undefined: ARG cuts.
  *
- * A fault (an address that cannot be read) sets FAULT until the next ARG: A is 0, and fields made
+ * A fault (an address that cannot be read) sets FAULT until the next ARG or REG: A is 0, and fields made
  * meanwhile are 0 or empty. That also goes for TASK, TRUSTED reads, and all reads but USER's, where A is no
  * address of the kernel's half that can be one (NULL, an error number as a pointer): arguments may be
  * NULL. OTHER: A came from a task that the session's scope does not have; fields
@@ -38,6 +42,16 @@
 #define WEFT_FETCH_MAX_STRING 4096u /* bytes of one string, or of one sequence: `limit` */
 #define WEFT_FETCH_MAX_BYTES 8192u  /* the limits of all segments of a program, added */
 
+/* Registers of REG: DWARF's numbers are below this. The last one is the instruction's address. */
+#if defined(__x86_64__)
+#define WEFT_FETCH_REGISTERS 17u /* x86-64 psABI 0.99, figure 3.36 */
+#elif defined(__aarch64__)
+#define WEFT_FETCH_REGISTERS 33u /* DWARF for the Arm 64-bit Architecture, 4.1 */
+#else
+#define WEFT_FETCH_REGISTERS 0u
+#endif
+#define WEFT_FETCH_REG_ZERO 255u /* no register: where an operand is a constant */
+
 enum weft_fetch_code {
   WEFT_FETCH_ARG = 1,   /* A = argument `arg`, its low `size` bytes; FAULT, OTHER off */
   WEFT_FETCH_LOAD = 2,  /* A = the `size` bytes at A + offset */
@@ -45,7 +59,9 @@ enum weft_fetch_code {
   WEFT_FETCH_BITS = 4,  /* A = `size` bits of A from bit `offset` on: a bit-field */
   WEFT_FETCH_COUNT = 5, /* N = A, at most UINT32_MAX; 0 where A is negative */
   WEFT_FETCH_TASK = 6, /* A, a whole argument, is a struct task_struct *: OTHER, unless it is in the
-                          session's scope. Tracepoints only */
+                          session's scope. Tracepoints and STATE only */
+  WEFT_FETCH_REG = 7,  /* A = register `arg` by DWARF's number, its low `size` bytes, as ARG does;
+                         WEFT_FETCH_REG_ZERO: 0. UPROBE, URETPROBE (there: at the return) only */
   /* OUTPUT: one a field. */
   WEFT_FETCH_STORE = 16,  /* INTEGER, ENUM: the low `size` bytes of A */
   WEFT_FETCH_BYTES = 17,  /* ARRAY, INLINE: `size` bytes at A + offset; TEXT: behind a NUL zeros */
@@ -55,11 +71,10 @@ enum weft_fetch_code {
 };
 
 enum weft_fetch_flag {
-  WEFT_FETCH_SIGNED = 1 << 0, /* ARG, LOAD, BITS: sign-extended */
+  WEFT_FETCH_SIGNED = 1 << 0, /* ARG, REG, LOAD, BITS: sign-extended */
   WEFT_FETCH_TRUSTED =
-      1
-      << 1, /* LOAD, BYTES: what the probe's own argument points to: read plainly. Tracepoints only,
-                 and only where A is an argument, perhaps with offsets added */
+      1 << 1, /* LOAD, BYTES: what the probe's own argument points to: read plainly. Tracepoints and
+                 STATE only, and only where A is an argument, perhaps with offsets added */
   WEFT_FETCH_USER = 1 << 2, /* LOAD, BYTES, STRING, SEQUENCE: the current task's user memory,
                                   without sleeping: what is not resident is a fault */
 };

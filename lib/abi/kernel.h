@@ -46,6 +46,7 @@
 #define WEFT_KERNEL_MAX_CONTEXTS 32u
 #define WEFT_KERNEL_NAME_MAX 512u     /* bytes of a symbol or path, with the NUL */
 #define WEFT_KERNEL_SCOPE_MAX 65536u  /* cgroups of one session */
+#define WEFT_KERNEL_TRACK_MAX 65536u  /* values of one kind */
 #define WEFT_KERNEL_MAX_EVENTS 65534u /* of one ring: ids are 16 bits */
 
 struct weft_kernel_abi {
@@ -64,6 +65,7 @@ enum weft_kernel_feature {
   WEFT_KERNEL_SYSCALLS = 1 << 1,
   WEFT_KERNEL_KPROBES = 1 << 2,
   WEFT_KERNEL_SCOPES = 1 << 3, /* cgroup v2 */
+  WEFT_KERNEL_UPROBES = 1 << 4,
 };
 
 enum weft_kernel_session_flag {
@@ -100,6 +102,56 @@ struct weft_kernel_scope {
 };
 WEFT_ABI_ASSERT(sizeof(struct weft_kernel_scope) == 32, "kernel scope layout");
 
+enum weft_kernel_track_kind {
+  WEFT_KERNEL_TRACK_PID = 1,  /* of the process, as the node sees it */
+  WEFT_KERNEL_TRACK_VPID = 2, /* as the process itself does */
+  WEFT_KERNEL_TRACK_UID = 3,
+  WEFT_KERNEL_TRACK_VUID = 4,
+  WEFT_KERNEL_TRACK_GID = 5,
+  WEFT_KERNEL_TRACK_VGID = 6,
+  WEFT_KERNEL_TRACK_KINDS = 7,
+};
+
+enum weft_kernel_track_change {
+  WEFT_KERNEL_TRACK_ADD = 1,
+  WEFT_KERNEL_TRACK_REMOVE = 2,
+};
+
+/* Of the tasks in a session's scope only those are recorded that have, for each kind with values, one of
+ * these. A kind without values asks for nothing. Where a session records everything, its trackers mean an
+ * event's subjects, or, of an event without subjects, the task that runs. Adding what is there, or removing
+ * what is not, changes nothing. ENOSPC: WEFT_KERNEL_TRACK_MAX values. */
+struct weft_kernel_track {
+  uint32_t size;
+  uint32_t kind;   /* enum weft_kernel_track_kind */
+  uint32_t change; /* enum weft_kernel_track_change */
+  uint32_t reserved0;
+  uint64_t value; /* 32 bits */
+  uint64_t reserved[2];
+};
+WEFT_ABI_ASSERT(sizeof(struct weft_kernel_track) == 40, "kernel track layout");
+
+/* Why a session stopped by itself: the module found that its own words contradict each other. */
+enum weft_kernel_stop {
+  WEFT_KERNEL_RUNS = 0,
+  WEFT_KERNEL_STOP_POSITION =
+      1,                      /* a ring's writers are further than a ring's length from its head */
+  WEFT_KERNEL_STOP_COUNT = 2, /* the records before a sub-buffer are not between those around it */
+  WEFT_KERNEL_STOP_NESTING = 3, /* more writers interrupt each other than there are contexts for */
+  WEFT_KERNEL_STOP_IMAGE = 4,   /* a program made more bytes than its limits allow */
+};
+
+/* A session that stopped records nothing any more: its events are ended, new ones are ESHUTDOWN, so is
+ * switching it on. What its rings hold can be read; what came to the ring with the contradiction
+ * until the events had ended is counted as WEFT_DISCARD_CONTENDED there. */
+struct weft_kernel_session_status {
+  uint32_t size;
+  uint32_t state;          /* out: enum weft_kernel_stop */
+  uint64_t contradictions; /* out: how many were met */
+  uint64_t reserved[2];
+};
+WEFT_ABI_ASSERT(sizeof(struct weft_kernel_session_status) == 32, "kernel session status layout");
+
 struct weft_kernel_channel {
   uint32_t size;
   uint32_t mode;         /* enum weft_ring_mode */
@@ -120,6 +172,47 @@ enum weft_kernel_event_kind {
   WEFT_KERNEL_SYSCALL_EXIT = 3,
   WEFT_KERNEL_KPROBE = 4,
   WEFT_KERNEL_KRETPROBE = 5,
+  WEFT_KERNEL_UPROBE = 6, /* an instruction of a file that processes have mapped */
+  WEFT_KERNEL_URETPROBE = 7,
+  WEFT_KERNEL_STATE = 8,
+};
+
+/* STATE: what `number` says is gone through by STATEDUMP, which gives each one that it finds to the event.
+ * Several events may have the same number. Arguments are named below; those that are pointers hold what
+ * they name as long as the fetch program runs, text is the module's own, "" where there is none. Numbers
+ * are of 64 bits. Ids are those of the task's own innermost namespace ("v"), 0 where it sees none.
+ * `subjects` is 0: only what belongs to tasks in the session's scope is gone through. */
+enum weft_kernel_state {
+  WEFT_KERNEL_STATE_START = 1, /* 0 the dump's number in its session, from 1 */
+  WEFT_KERNEL_STATE_END =
+      2, /* 0 the same, 1 things that were found, 2 those that are not, or not all,
+                                    recorded: the ring had no room, or they could not be looked at */
+  WEFT_KERNEL_STATE_PROCESS =
+      3, /* 0 task_struct *, 1 its parent, 2 vtid, 3 vpid, 4 vppid (0: the parent is
+                                    not in scope), 5 enum weft_kernel_task_status */
+  WEFT_KERNEL_STATE_THREAD = 4, /* the same, of every thread, the first one as well */
+  WEFT_KERNEL_STATE_FILE = 5,   /* 0 task_struct *, 1 file *, 2 descriptor, 3 path (text), 4 vpid */
+  WEFT_KERNEL_STATE_SOCKET =
+      6, /* 0 task_struct *, 1 file *, 2 descriptor, 3 socket *, 4 sock *, 5 vpid */
+  WEFT_KERNEL_STATE_MAPPING =
+      7, /* 0 task_struct *, 1 vm_area_struct *, 2 path (text), 3 vpid, 4 inode *
+                                    of the file, or NULL */
+  WEFT_KERNEL_STATE_INTERFACE = 8, /* 0 net *, 1 net_device * */
+  /* For WEFT_KERNEL_SESSION_ALL only: */
+  WEFT_KERNEL_STATE_BLOCK_DEVICE = 9, /* 0 device *: disks and partitions */
+  WEFT_KERNEL_STATE_INTERRUPT = 10,   /* 0 number, 1 irq_data *, 2 irqaction * */
+  WEFT_KERNEL_STATE_CPU =
+      11, /* 0 number, 1 cpuinfo_x86 * or NULL, 2 package, 3 core, 4 node, 5 is online */
+};
+#define WEFT_KERNEL_STATE_MAX 11u
+
+/* The numbers are those that viewers know from LTTng. */
+enum weft_kernel_task_status {
+  WEFT_KERNEL_TASK_OTHER = 0,
+  WEFT_KERNEL_TASK_RUNNABLE = 2, /* or running */
+  WEFT_KERNEL_TASK_ZOMBIE = 4,
+  WEFT_KERNEL_TASK_WAITING = 5,
+  WEFT_KERNEL_TASK_DEAD = 7,
 };
 
 enum weft_kernel_syscall_table {
@@ -140,8 +233,8 @@ struct weft_kernel_event {
   uint32_t size;
   uint32_t kind;   /* enum weft_kernel_event_kind */
   uint64_t name;   /* const char *: the tracepoint, or the function; ENOENT: there is none */
-  uint64_t offset; /* KPROBE: bytes behind the function's start */
-  uint32_t number; /* SYSCALL_*: of the system call */
+  uint64_t offset; /* KPROBE: bytes behind the function's start; U(RET)PROBE: place in the file */
+  uint32_t number; /* SYSCALL_*: of the system call; STATE: enum weft_kernel_state */
   uint32_t table;  /* SYSCALL_*: enum weft_kernel_syscall_table */
   uint32_t subjects;
   uint32_t name_size;        /* bytes with the NUL; SYSCALL_*: 0 */
@@ -153,8 +246,10 @@ struct weft_kernel_event {
   uint32_t filter_size;      /* bytes */
   uint32_t event_id;         /* out: id in the ring's descriptions */
   uint32_t flags;            /* enum weft_kernel_event_flag */
-  uint32_t reserved0;
-  uint64_t reserved[3];
+  int32_t file;       /* U(RET)PROBE: a descriptor, open for reading, of the regular file; EBADF */
+  uint64_t semaphore; /* UPROBE: place in the file of a counter of 2 bytes that is one higher in
+                                each process as long as the probe is on in it (USDT's); 0: none */
+  uint64_t reserved[2];
 };
 WEFT_ABI_ASSERT(sizeof(struct weft_kernel_event) == 112, "kernel event layout");
 
@@ -163,10 +258,24 @@ struct weft_kernel_event_status {
   uint32_t size;
   uint32_t state; /* out: 0 attached; else a positive errno: ESHUTDOWN the session ended */
   uint64_t
-      missed; /* out: KPROBE, KRETPROBE: hits that the kernel did not deliver; not in any count */
+      missed; /* out: KPROBE, KRETPROBE: hits that the kernel did not deliver; URETPROBE: returns of
+                 calls that are not known; not in any count */
   uint64_t reserved[2];
 };
 WEFT_ABI_ASSERT(sizeof(struct weft_kernel_event_status) == 32, "kernel event status layout");
+
+/* Goes through what the session's STATE events ask for, in the caller's context: START; the state; then,
+ * behind a grace period, END. When END is in its ring, so is all of the dump, and so is every event that
+ * began before the dump's last record: a reader that merges by time knows then what was there. It waits for
+ * readers where a ring in discard mode has no room, about a second at most, and sleeps: a signal ends it with
+ * EINTR, the session's end, or its being switched off, with ESHUTDOWN; both without END. EBUSY: another one
+ * is at work in this session; ENOENT: it has no STATE event. */
+struct weft_kernel_statedump {
+  uint32_t size;
+  uint32_t flags; /* none yet: 0 */
+  uint64_t reserved[3];
+};
+WEFT_ABI_ASSERT(sizeof(struct weft_kernel_statedump) == 32, "kernel statedump layout");
 
 #define WEFT_KERNEL_IOC 0xf7
 /* On /dev/weft */
@@ -176,6 +285,9 @@ WEFT_ABI_ASSERT(sizeof(struct weft_kernel_event_status) == 32, "kernel event sta
 #define WEFT_IOCTL_SWITCH _IOW(WEFT_KERNEL_IOC, 0x10, struct weft_kernel_switch)
 #define WEFT_IOCTL_SCOPE _IOW(WEFT_KERNEL_IOC, 0x11, struct weft_kernel_scope)
 #define WEFT_IOCTL_CHANNEL _IOW(WEFT_KERNEL_IOC, 0x12, struct weft_kernel_channel)
+#define WEFT_IOCTL_TRACK _IOW(WEFT_KERNEL_IOC, 0x13, struct weft_kernel_track)
+#define WEFT_IOCTL_SESSION_STATUS _IOWR(WEFT_KERNEL_IOC, 0x14, struct weft_kernel_session_status)
+#define WEFT_IOCTL_STATEDUMP _IOW(WEFT_KERNEL_IOC, 0x15, struct weft_kernel_statedump)
 /* On a ring */
 #define WEFT_IOCTL_EVENT _IOWR(WEFT_KERNEL_IOC, 0x20, struct weft_kernel_event)
 /* On an event */

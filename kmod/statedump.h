@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Statedumps (lib/abi/kernel.h, STATEDUMP): what is there when a session begins, told by its events of
+ * kind STATE. The module only goes through things; what of them is recorded is said by the events' fetch
+ * programs, as of any event.
+ *
+ * A dump runs in the thread that asks for it. It goes through things by steps: a step finds the next
+ * thing behind a place (a pid, a descriptor, an address: a number, never a pointer), takes what keeps it
+ * there (a lock, RCU), hands it to the events, and lets go. Between steps nothing is held and nothing is locked but
+ * references to the task at hand and its network namespace, so that the dump can wait for readers, and
+ * tasks may come, go and change meanwhile: each thing that is there from the dump's START to its END is
+ * recorded once, others perhaps.
+ *
+ * The fence: when END is in its ring, all that came before is in the others. The dump's own records are made
+ * by one thread, each published before the next is begun, whatever CPUs it came by. Records of other
+ * probes that began before the last of these are published by the end of the grace period that follows:
+ * probes run with preemption off, or as readers of the tracepoints' own. Nothing needs to be written into
+ * the rings of CPUs that the dump did not run on.
+ */
+#ifndef WEFT_KMOD_STATEDUMP_H
+#define WEFT_KMOD_STATEDUMP_H
+
+#include <linux/kobject.h>
+#include <linux/xarray.h>
+
+#include "scope.h"
+#include "session.h"
+#include "lib/abi/kernel.h"
+
+#define WEFT_STATE_ARGS 6
+
+struct weft_statedump {
+	struct weft_session *session;
+	struct weft_event **events; /* references */
+	u32 count;
+	/* The thing at hand, and the event that gets it next: those before had room for it. */
+	u32 state;
+	u64 key;
+	u32 next;
+	bool full;    /* the last step found no room */
+	u32 wanted;   /* bit n: there is an event for enum weft_kernel_state n */
+	int patience; /* ticks until it does not wait for room any more */
+	u64 number, found, lost;
+	char *text;	    /* PATH_MAX: what a thing is called */
+	struct xarray nets; /* namespaces that were gone through, by inode number */
+};
+
+/* Finds the thing behind `place` and records it. 1: and moved `place` behind it; 0: there is none any
+ * more; -EAGAIN: to be called again, with the same place, a little later; else an error. */
+typedef int (*weft_statedump_step)(struct weft_statedump *dump, void *place);
+
+/* On a session. 0 or negative. */
+int weft_statedump_ioctl(struct weft_session *session, void __user *user);
+
+/* Takes all steps. 0 or an error, -EINTR and -ESHUTDOWN among them. May sleep. */
+int weft_statedump_walk(struct weft_statedump *dump, weft_statedump_step step, void *place);
+
+/* Hands a thing to the events that ask for it; does not sleep. 0; -EAGAIN: one had no room: if the thing
+ * is still there later, which is known by `key` among those of a walk, that one gets it next. */
+int weft_statedump_record(struct weft_statedump *dump, enum weft_kernel_state state, u64 key,
+			  const u64 args[WEFT_STATE_ARGS]);
+
+static inline bool weft_statedump_wants(const struct weft_statedump *dump, u32 states)
+{
+	return dump->wanted & states;
+}
+
+/* Is the task in the session's scope, and do trackers have it? The caller is an RCU reader. */
+static inline bool weft_statedump_has(const struct weft_statedump *dump, struct task_struct *task)
+{
+	const struct weft_scope *scope = &dump->session->scope;
+
+	return weft_scope_has(scope, task) &&
+	       weft_trackers_have_address(&scope->trackers, (unsigned long)task);
+}
+
+/* statedump_task.c: tasks, and what they have. */
+int weft_statedump_tasks(struct weft_statedump *dump);
+/* statedump_machine.c: CPUs, interrupts, block devices. */
+int weft_statedump_machine(struct weft_statedump *dump);
+
+/* main.c: one of all devices, from which the others can be found. */
+struct kobject *weft_any_device(void);
+
+#endif /* WEFT_KMOD_STATEDUMP_H */

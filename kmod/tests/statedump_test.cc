@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A statedump's frame (lib/abi/kernel.h, STATEDUMP): begun and ended, complete in rings of any size as long as
+// somebody reads them, and over where the caller or the session is. What it says of things is in tests/vm.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <map>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "kmod/tests/load.h"
+#include "kmod/tests/ring_view.h"
+
+namespace weft::kmod {
+namespace {
+
+weft_kernel_channel SmallChannel() {
+  weft_kernel_channel channel = RightChannel();
+  channel.slot_shift = 14;
+  channel.subbuf_shift = 12;
+  return channel;
+}
+
+// A session of everything with events of these states, whose first field is the argument `arg`.
+class Dumper {
+ public:
+  explicit Dumper(const std::vector<std::pair<uint32_t, uint8_t>>& states,
+                  weft_kernel_channel channel = SmallChannel())
+      : ring_(OpenRing(session_.get(), channel)), view_(ring_.get()) {
+    for (const auto& [state, argument] : states) {
+      Event event = Event::State(state);
+      event.Field("value", argument);
+      events_.emplace_back(event.AddTo(ring_.get()));
+      EXPECT_TRUE(events_.back());
+      states_[static_cast<uint16_t>(event.raw().event_id)] = state;
+    }
+    EXPECT_EQ(Switch(session_.get(), 1), 0);
+  }
+
+  [[nodiscard]] int session() const { return session_.get(); }
+  RingView& view() { return view_; }
+  // What was recorded since: states by the time at which they were.
+  void Read() {
+    view_.DrainAll([this](uint32_t, const SeenRecord& record) {
+      seen_.emplace(record.time, std::pair{states_.at(record.event), record.Field(0)});
+    });
+    EXPECT_EQ(view_.problem(), "");
+  }
+  [[nodiscard]] const auto& seen() const { return seen_; }
+  [[nodiscard]] size_t Count(uint32_t state) const {
+    size_t count = 0;
+    for (const auto& [time, record] : seen_) count += record.first == state ? 1 : 0;
+    return count;
+  }
+
+ private:
+  UniqueFd device_ = OpenDevice();
+  UniqueFd session_ = OpenSession(device_.get());
+  UniqueFd ring_;
+  RingView view_;
+  std::vector<UniqueFd> events_;
+  std::map<uint16_t, uint32_t> states_;
+  std::multimap<uint64_t, std::pair<uint32_t, uint64_t>> seen_;
+};
+
+const std::vector<std::pair<uint32_t, uint8_t>> kThreads = {
+    {WEFT_KERNEL_STATE_START, 0}, {WEFT_KERNEL_STATE_THREAD, 2}, {WEFT_KERNEL_STATE_END, 0}};
+// More than small rings hold, where there is a Crowd.
+const std::vector<std::pair<uint32_t, uint8_t>> kMuch = {{WEFT_KERNEL_STATE_START, 0},
+                                                         {WEFT_KERNEL_STATE_THREAD, 2},
+                                                         {WEFT_KERNEL_STATE_FILE, 2},
+                                                         {WEFT_KERNEL_STATE_MAPPING, 1},
+                                                         {WEFT_KERNEL_STATE_END, 2}};
+
+// Mappings of this process, which the kernel cannot make into one.
+class Crowd {
+ public:
+  Crowd() : map_(::mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+    for (size_t at = 0; at < kBytes; at += 2 * kPage)
+      EXPECT_EQ(::mprotect(static_cast<char*>(map_) + at, kPage, PROT_READ), 0);
+  }
+  ~Crowd() { ::munmap(map_, kBytes); }
+  Crowd(const Crowd&) = delete;
+  Crowd& operator=(const Crowd&) = delete;
+
+  static constexpr size_t kPage = 4096;
+  static constexpr size_t kCount = 4000;
+  static constexpr size_t kBytes = kCount * kPage;
+
+ private:
+  void* map_;
+};
+
+TEST(StatedumpTest, BeginsAndEndsByTime) {
+  Dumper dumper(kThreads, RightChannel());
+  for (uint64_t number = 1; number <= 3; number++) {
+    ASSERT_EQ(Statedump(dumper.session()), 0);
+    dumper.Read();
+  }
+  ASSERT_GT(dumper.seen().size(), 6U);
+  uint64_t begun = 0, ended = 0;
+  for (const auto& [time, record] : dumper.seen()) {
+    const auto& [state, value] = record;
+    if (state == WEFT_KERNEL_STATE_START) {
+      EXPECT_EQ(begun, ended);
+      EXPECT_EQ(value, ++begun);
+    } else if (state == WEFT_KERNEL_STATE_END) {
+      EXPECT_EQ(value, ++ended);
+    }
+    EXPECT_TRUE(begun > ended || state == WEFT_KERNEL_STATE_END);
+  }
+  EXPECT_EQ(ended, 3U);
+}
+
+// Reads as long as it lives, and all at its end.
+class Reader {
+ public:
+  explicit Reader(Dumper& dumper)
+      : thread_([this, &dumper] {
+          do {
+            over_now_ = over_;
+            dumper.Read();
+            ::usleep(5000);
+          } while (!over_now_);
+        }) {}
+  ~Reader() {
+    over_ = true;
+    thread_.join();
+  }
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+ private:
+  std::atomic<bool> over_{false};
+  bool over_now_ = false;
+  std::thread thread_;
+};
+
+TEST(StatedumpTest, WaitsForAReaderWhereTheRingIsFull) {
+  const Crowd crowd;
+  Dumper dumper(kMuch);
+  {
+    const Reader reader(dumper);
+    EXPECT_EQ(Statedump(dumper.session()), 0);
+  }
+  EXPECT_EQ(dumper.view().Discarded(), 0U);
+  EXPECT_EQ(dumper.Count(WEFT_KERNEL_STATE_START), 1U);
+  ASSERT_EQ(dumper.Count(WEFT_KERNEL_STATE_END), 1U);
+  EXPECT_EQ(dumper.seen().rbegin()->second,
+            (std::pair<uint32_t, uint64_t>{WEFT_KERNEL_STATE_END, 0}))
+      << "nothing is missing";
+  EXPECT_GT(dumper.Count(WEFT_KERNEL_STATE_MAPPING), Crowd::kCount);
+}
+
+TEST(StatedumpTest, WithoutAReaderItEndsAllTheSame) {
+  const Crowd crowd;
+  Dumper dumper(kMuch);
+  EXPECT_EQ(Statedump(dumper.session()), 0);
+  EXPECT_GT(dumper.view().Discarded(), 0U);
+}
+
+TEST(StatedumpTest, OverwritesWhereTheRingDoes) {
+  const Crowd crowd;
+  weft_kernel_channel channel = SmallChannel();
+  channel.mode = WEFT_RING_OVERWRITE;
+  Dumper dumper(kMuch, channel);
+  EXPECT_EQ(Statedump(dumper.session()), 0);
+  EXPECT_EQ(dumper.view().Discarded(), 0U);
+  dumper.Read();
+  EXPECT_EQ(dumper.Count(WEFT_KERNEL_STATE_END), 1U);
+  EXPECT_EQ(dumper.Count(WEFT_KERNEL_STATE_START), 0U) << "it was overwritten";
+}
+
+TEST(StatedumpTest, ASignalEndsIt) {
+  const Crowd crowd;
+  Dumper dumper(kMuch);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::signal(SIGALRM, [](int) {});
+    const itimerval soon{.it_interval = {.tv_sec = 0, .tv_usec = 100'000},
+                         .it_value = {.tv_sec = 0, .tv_usec = 100'000}};
+    ::setitimer(ITIMER_REAL, &soon, nullptr);
+    ::_exit(Statedump(dumper.session()) == -EINTR ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  dumper.Read();
+  EXPECT_EQ(dumper.Count(WEFT_KERNEL_STATE_START), 1U);
+  EXPECT_EQ(dumper.Count(WEFT_KERNEL_STATE_END), 0U);
+}
+
+TEST(StatedumpTest, TheSwitchEndsItAndThereIsOneAtATime) {
+  const Crowd crowd;
+  Dumper dumper(kMuch);
+  std::atomic<int> result = 1;
+  std::thread thread([&] { result = Statedump(dumper.session()); });
+  while (dumper.view().Committed() == 0) ::usleep(1000);
+  EXPECT_EQ(Statedump(dumper.session()), -EBUSY);
+  EXPECT_EQ(Switch(dumper.session(), 0), 0);
+  thread.join();
+  EXPECT_EQ(result, -ESHUTDOWN);
+  dumper.Read();
+  EXPECT_EQ(dumper.Count(WEFT_KERNEL_STATE_END), 0U);
+}
+
+// What the worker does again and again: tasks, descriptors and mappings that come and go.
+void ComeAndGo() {
+  std::array<int, 2> ends{};
+  if (::pipe(ends.data()) != 0) return;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::thread([] {}).join();
+    ::execl("/bin/true", "/bin/true", nullptr);
+    ::_exit(1);
+  }
+  for (const int end : ends) ::close(end);
+  ::waitpid(child, nullptr, 0);
+}
+
+TEST(StatedumpTest, WhoIsThereIsThereOnceWhileOthersComeAndGo) {
+  std::vector<std::pair<uint32_t, uint8_t>> all;
+  for (uint32_t state = 1; state <= WEFT_KERNEL_STATE_MAX; state++)
+    all.emplace_back(state, state == WEFT_KERNEL_STATE_THREAD ? 2 : 0);
+  weft_kernel_channel channel = RightChannel();
+  channel.slot_shift = 21;
+  channel.subbuf_shift = 18;
+  std::atomic<bool> over = false;
+  std::vector<std::thread> storm;
+  for (int i = 0; i < 2; i++)
+    storm.emplace_back([&over] {
+      while (!over) ComeAndGo();
+    });
+  const auto self = static_cast<uint64_t>(::getpid());
+  for (uint64_t round = 0; round < Scaled(5); round++) {
+    Dumper dumper(all, channel);
+    {
+      const Reader reader(dumper);
+      EXPECT_EQ(Statedump(dumper.session()), 0);
+    }
+    EXPECT_EQ(dumper.Count(WEFT_KERNEL_STATE_END), 1U);
+    EXPECT_EQ(dumper.view().Discarded(), 0U);
+    std::multiset<uint64_t> threads;
+    for (const auto& [time, record] : dumper.seen())
+      if (record.first == WEFT_KERNEL_STATE_THREAD) threads.insert(record.second);
+    EXPECT_EQ(threads.count(self), 1U);
+    EXPECT_EQ(threads.count(1), 1U);
+  }
+  over = true;
+  for (std::thread& thread : storm) thread.join();
+}
+
+}  // namespace
+}  // namespace weft::kmod

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Functions of this program as uprobes know them: a file and a place in it. And cgroups for processes that
+// run them. Any thread.
+#ifndef WEFT_KMOD_TESTS_USER_CODE_H_
+#define WEFT_KMOD_TESTS_USER_CODE_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+
+#include "lib/base/unique_fd.h"
+
+namespace weft::kmod {
+
+struct PlaceInFile {
+  UniqueFd file;  // open for reading
+  uint64_t offset = 0;
+};
+// Where what is at that address comes from; no file: from none.
+PlaceInFile Locate(const void* address);
+
+// The first byte of a function, as this process has it now: a breakpoint is 0xcc.
+bool HasBreakpoint(const void* function);
+
+// Functions that nothing else calls. The first two return the sum of their integers, the last one calls itself
+// and returns how often.
+extern "C" uint64_t WeftTarget(uint64_t value);
+extern "C" uint64_t WeftSixArguments(uint64_t a, uint32_t b, int64_t c, const char* d, uint8_t e,
+                                     uint64_t f);
+extern "C" uint64_t WeftRecursive(uint64_t depth);
+
+// A cgroup of its own, removed at the end; whoever is in it then must be gone.
+class Cgroup {
+ public:
+  explicit Cgroup(const std::string& name);
+  ~Cgroup();
+  Cgroup(const Cgroup&) = delete;
+  Cgroup& operator=(const Cgroup&) = delete;
+
+  [[nodiscard]] uint64_t id() const;  // as WEFT_IOCTL_SCOPE wants it; 0: there is none
+  [[nodiscard]] bool Take(pid_t process) const;
+
+ private:
+  std::string folder_;
+};
+
+}  // namespace weft::kmod
+
+#endif  // WEFT_KMOD_TESTS_USER_CODE_H_

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Trackers: of those whom a session records, only tasks with certain ids (WEFT_IOCTL_TRACK). One set a
+ * kind; a kind without values asks for nothing. The cost is one look a kind that has values, however
+ * many those are; without trackers nothing (scope.h).
+ */
+#ifndef WEFT_KMOD_TRACK_H
+#define WEFT_KMOD_TRACK_H
+
+#include "id_set.h"
+#include "lib/abi/kernel.h"
+
+struct weft_trackers {
+	u32 kinds; /* bit n: enum weft_kernel_track_kind n has values */
+	/* of values + 1: 0 is root's id */
+	struct weft_id_set __rcu *sets[WEFT_KERNEL_TRACK_KINDS];
+};
+
+/* The caller has the lock of control. 0, -EINVAL: no such kind or change, or a value that is none;
+ * -ENOSPC, -ENOMEM. */
+int weft_trackers_change(struct weft_trackers *trackers, const struct weft_kernel_track *arg);
+/* No reader may be left. */
+void weft_trackers_destroy(struct weft_trackers *trackers);
+
+/* Has the current task, for each kind with values, one of these? Preemption is off. */
+bool weft_trackers_have(const struct weft_trackers *trackers);
+/* The same of what is said to be a task, which may be anything. A uid of a namespace with more than five
+ * ranges is not known here. */
+bool weft_trackers_have_address(const struct weft_trackers *trackers, u64 task);
+
+#endif /* WEFT_KMOD_TRACK_H */
