@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft-api-gen TOP: writes what is made from the schema table into the repository at TOP:
-// charts/weft/crds/*.yaml, and the tables in docs/formats/trace.md and tracesession.md.
+// charts/weft/crds/*.yaml, and the tables in docs/formats/trace.md, clustertrace.md and tracesession.md.
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -50,8 +50,10 @@ int main(int argc, char** argv) {
   const std::string crds = top + "/charts/weft/crds/";
   const std::string docs = top + "/docs/formats/";
   const bool good = WriteFile(crds + "trace.yaml", weft::api::TraceCrdYaml()) &&
+                    WriteFile(crds + "clustertrace.yaml", weft::api::ClusterTraceCrdYaml()) &&
                     WriteFile(crds + "tracesession.yaml", weft::api::SessionCrdYaml()) &&
                     WriteReference(docs + "trace.md", weft::api::TraceReference()) &&
+                    WriteReference(docs + "clustertrace.md", weft::api::ClusterTraceReference()) &&
                     WriteReference(docs + "tracesession.md", weft::api::SessionReference());
   return good ? 0 : 1;
 }

@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "lib/api/limits.h"
+#include "lib/api/names.h"
 #include "lib/api/reader.h"
 #include "lib/api/trace_schema.h"
 
@@ -54,6 +56,7 @@ Value Events(const ShortForm& form) {
 Value Functions(const ShortForm& form) {
   Value out = Value::List();
   for (const std::string& text : form.functions) {
+    if (text.starts_with('/')) continue;  // seen by the kernel
     const std::size_t colon = text.find(':');
     const bool single =
         colon != std::string::npos && !std::string_view(text).substr(colon).starts_with("::");
@@ -61,6 +64,38 @@ Value Functions(const ShortForm& form) {
     function.Add("name", Value::String(single ? text.substr(colon + 1) : text));
     if (single) function.Add("object", Value::String(text.substr(0, colon)));
     out.list.push_back(std::move(function));
+  }
+  return out;
+}
+
+// A name for the event that is recorded.
+Value IdentifierOf(std::string_view text) {
+  std::string name(text.substr(0, limits::kIdentifier - 1));
+  for (char& c : name)
+    if (!CheckIdentifier("_" + std::string(1, c)).empty()) c = '_';
+  return Value::String(CheckIdentifier(name).empty() ? name : "_" + name);
+}
+
+// What has no colon becomes a path without a function, which the schema refuses.
+Value UserProbes(const ShortForm& form) {
+  Value out = Value::List();
+  for (const std::string& text : form.functions) {
+    if (!text.starts_with('/')) continue;
+    const std::size_t colon = text.find(':');
+    const std::string symbol = colon == std::string::npos ? "" : text.substr(colon + 1);
+    Value probe = Value::Map().Add("name", IdentifierOf(symbol));
+    probe.Add("object", Value::String(text.substr(0, colon)));
+    probe.Add("function", Value::String(symbol)).Add("at", Value::String("both"));
+    out.list.push_back(std::move(probe));
+  }
+  for (const std::string& text : form.usdt) {
+    const std::size_t last = text.rfind(':');
+    const std::size_t colon =
+        last == 0 || last == std::string::npos ? last : text.rfind(':', last - 1);
+    const std::string usdt = colon == std::string::npos ? "" : text.substr(colon + 1);
+    Value probe = Value::Map().Add("name", IdentifierOf(usdt));
+    probe.Add("object", Value::String(text.substr(0, colon))).Add("usdt", Value::String(usdt));
+    out.list.push_back(std::move(probe));
   }
   return out;
 }
@@ -91,6 +126,7 @@ Value Spec(const ShortForm& form) {
   Value kernel = Value::Map();
   AddUnlessEmpty(kernel, "tracepoints", Names(form.kernel));
   AddUnlessEmpty(kernel, "syscalls", Names(form.syscalls));
+  AddUnlessEmpty(kernel, "userProbes", UserProbes(form));
   Value out = Value::Map();
   AddUnlessEmpty(out, "user", std::move(user));
   AddUnlessEmpty(out, "kernel", std::move(kernel));
@@ -116,6 +152,9 @@ constexpr FlagOfPath kFlags[] = {
     {"spec.user.functions", "", "--function"},
     {"spec.kernel.tracepoints", "", "--kernel"},
     {"spec.kernel.syscalls", "", "--syscall"},
+    {"spec.kernel.userProbes", ".usdt", "--usdt"},
+    {"spec.kernel.userProbes", ".function", "--function"},
+    {"spec.kernel.userProbes", "", "--function or --usdt"},
     {"spec.filter", "", "--filter"},
     {"spec.context", "", "--context"},
     {"spec.buffer.count", "", "--buffer-count"},
@@ -142,9 +181,9 @@ std::expected<Trace, Diagnostics> BuildTrace(const ShortForm& form, const ParseO
   Diagnostics diagnostics;
   Trace trace;
   if (form.events.empty() && form.functions.empty() && form.kernel.empty() &&
-      form.syscalls.empty()) {
-    diagnostics.push_back({.message = "nothing to record: give --event, --function, --kernel or "
-                                      "--syscall"});
+      form.syscalls.empty() && form.usdt.empty()) {
+    diagnostics.push_back({.message = "nothing to record: give --event, --function, --kernel, "
+                                      "--syscall or --usdt"});
     return std::unexpected(std::move(diagnostics));
   }
   Reader reader("", options, diagnostics);

@@ -17,19 +17,22 @@ namespace weft::api {
 // As given by the user, unchecked. "" or empty: the flag was not given.
 struct ShortForm {
   std::string name = "record";
-  std::vector<std::string> events;     // --event; each becomes one of spec.user.events
-  std::vector<std::string> exclude;    // --exclude; of every event
-  std::string log_level;               // --log-level: LEVEL (and more severe), =LEVEL, FROM..TO
-  std::vector<std::string> functions;  // --function: [OBJECT:]NAME
-  std::vector<std::string> kernel;     // --kernel: tracepoints
-  std::vector<std::string> syscalls;   // --syscall
-  std::string filter;                  // --filter, of all events
-  std::vector<std::string> context;    // --context
-  std::string buffer_size;             // --buffer-size: a quantity
-  std::string buffer_count;            // --buffer-count
-  bool overwrite = false;              // --overwrite
-  bool snapshot = false;               // --snapshot; implies overwrite
-  std::string duration;                // --duration
+  std::vector<std::string> events;   // --event; each becomes one of spec.user.events
+  std::vector<std::string> exclude;  // --exclude; of every event
+  std::string log_level;             // --log-level: LEVEL (and more severe), =LEVEL, FROM..TO
+  // --function: [OBJECT:]NAME; PATH:SYMBOL, where PATH begins with "/": one of spec.kernel.userProbes, at
+  // entry and return
+  std::vector<std::string> functions;
+  std::vector<std::string> usdt;      // --usdt: PATH:PROVIDER:NAME, also one of these
+  std::vector<std::string> kernel;    // --kernel: tracepoints
+  std::vector<std::string> syscalls;  // --syscall
+  std::string filter;                 // --filter, of all events
+  std::vector<std::string> context;   // --context
+  std::string buffer_size;            // --buffer-size: a quantity
+  std::string buffer_count;           // --buffer-count
+  bool overwrite = false;             // --overwrite
+  bool snapshot = false;              // --snapshot; implies overwrite
+  std::string duration;               // --duration
 };
 
 // The Trace, or what is wrong, with the flag in place of the path:

@@ -66,6 +66,33 @@ TEST(Builder, EveryFlag) {
   EXPECT_EQ(spec.duration, std::chrono::seconds(10));
 }
 
+TEST(Builder, ProbesOfProgramsByPath) {
+  const auto trace = BuildTrace({.functions = {"/bin/my prog:main.(*T).f", "/lib/x.so:9"},
+                                 .usdt = {"/lib/x.so:shop:order-1", "/a:b:shop:order"}});
+  ASSERT_FALSE(trace.has_value());
+  EXPECT_THAT(trace.error(), testing::SizeIs(1)) << ToString(trace.error());
+  EXPECT_EQ(trace.error()[0].path, "--usdt");
+  const auto good = BuildTrace(
+      {.functions = {"/bin/my prog:main.(*T).f", "/lib/x.so:9"}, .usdt = {"/a:b:shop:order"}});
+  ASSERT_TRUE(good.has_value()) << ToString(good.error());
+  EXPECT_TRUE(good->spec.user.functions.empty());
+  EXPECT_THAT(
+      good->spec.kernel.user_probes,
+      ElementsAre(
+          UserProbeRule{.name = "main___T__f",
+                        .object = "/bin/my prog",
+                        .function = "main.(*T).f",
+                        .at = ProbePoint::kBoth},
+          UserProbeRule{
+              .name = "_9", .object = "/lib/x.so", .function = "9", .at = ProbePoint::kBoth},
+          UserProbeRule{.name = "shop_order", .object = "/a:b", .usdt = "shop:order"}));
+  for (const char* text : {"/a", "/a:"})
+    EXPECT_EQ(BuildTrace({.functions = {text}}).error()[0].path, "--function") << text;
+  for (const char* text : {"/a", "/a:b", "/a::b"})
+    EXPECT_EQ(BuildTrace({.usdt = {text}}).error()[0].path, "--usdt") << text;
+  EXPECT_EQ(BuildTrace({.usdt = {"a:b:c"}}).error()[0].path, "--function or --usdt");
+}
+
 TEST(Builder, LogLevels) {
   const auto rule = [](const std::string& text) {
     return BuildTrace({.events = {"*"}, .log_level = text})->spec.user.events[0].log_level;

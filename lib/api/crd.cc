@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CRDs of Trace and TraceSession: structural schemas, with CEL rules where openAPI says too little.
+// The CRDs of Trace, ClusterTrace and TraceSession: structural schemas, with CEL rules where openAPI says too little.
 #include "lib/api/crd.h"
 
 #include <initializer_list>
@@ -40,6 +40,12 @@ Value TraceColumns() {
        Column("Age", "date", ".metadata.creationTimestamp", "Time since it was made.")});
 }
 
+Value ClusterTraceColumns() {
+  Value columns = TraceColumns();
+  std::erase_if(columns.list, [](const Value& c) { return c.Find("name")->text == "Pods"; });
+  return columns;
+}
+
 Value SessionColumns() {
   return Value::List(
       {Column("Trace", "string", ".spec.traceName", "The Trace it belongs to."),
@@ -55,6 +61,7 @@ struct Resource {
   std::size_t name_limit = 0;
   std::string_view source;  // the file with its table
   std::string_view description, spec_description, status_description;
+  std::string_view scope = "Namespaced";
 };
 
 // "type" and the rest of a schema behind its description.
@@ -98,7 +105,7 @@ std::string CrdYaml(const Resource& resource, Value version) {
                             {"metadata", Object({{"name", Text(name)}})},
                             {"spec", Object({{"group", Text(kGroup)},
                                              {"names", names},
-                                             {"scope", Text("Namespaced")},
+                                             {"scope", Text(resource.scope)},
                                              {"versions", Value::List({std::move(version)})}})}});
   return "# SPDX-License-Identifier: Apache-2.0\n# Made by weft-api-gen from " +
          std::string(resource.source) + "; do not edit.\n" + WriteYaml(crd);
@@ -126,6 +133,23 @@ std::string TraceCrdYaml() {
       .spec_description = "What to record.",
       .status_description = "What is being recorded; written by weft."};
   return CrdYaml(trace, Version(TraceColumns(), RootSchema(trace, *SpecSchema(), *StatusSchema())));
+}
+
+std::string ClusterTraceCrdYaml() {
+  const Resource trace{
+      .kind = kClusterTraceKind,
+      .plural = "clustertraces",
+      .singular = "clustertrace",
+      .name_limit = limits::kTraceName,
+      .source = "lib/api/trace_schema.cc",
+      .description =
+          "What to record of the kernels of nodes, and what is being recorded. For "
+          "administrators: it tells of all namespaces.",
+      .spec_description = "What to record.",
+      .status_description = "What is being recorded; written by weft.",
+      .scope = "Cluster"};
+  return CrdYaml(trace, Version(ClusterTraceColumns(),
+                                RootSchema(trace, *ClusterSpecSchema(), *StatusSchema())));
 }
 
 std::string SessionCrdYaml() {

@@ -57,6 +57,9 @@ inline constexpr std::size_t kExclusions = 64;
 inline constexpr std::size_t kFunctionName = 1024;
 inline constexpr std::size_t kFileName = 255;  // NAME_MAX
 inline constexpr std::size_t kFunctionArgs = 16;
+inline constexpr std::size_t kPath = 4095;        // PATH_MAX
+inline constexpr std::size_t kUserProbeArgs = 6;  // registers of integer arguments on x86-64
+inline constexpr std::size_t kUsdtName = 255;     // with the provider, as any event's
 inline constexpr std::size_t kIdentifier = 63;
 // Longest kernel symbol with room: KSYM_NAME_LEN is 512.
 inline constexpr std::size_t kSymbolName = 511;

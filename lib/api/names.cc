@@ -151,6 +151,24 @@ std::string CheckPrintablePattern(std::string_view text) {
   return "";
 }
 
+std::string CheckFilePath(std::string_view text) {
+  if (!text.starts_with('/') || text.ends_with('/')) return "must be the absolute path of a file";
+  if (std::string(text).append("/").find("/../") != std::string::npos)
+    return "must not have .. in it";
+  return CheckPrintablePattern(text);
+}
+
+std::string CheckUsdtName(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  const auto bad = [](std::string_view part) {
+    return part.empty() ||
+           !std::ranges::all_of(part, [](char c) { return IsAlnum(c) || c == '_'; });
+  };
+  if (colon == std::string_view::npos || bad(text.substr(0, colon)) || bad(text.substr(colon + 1)))
+    return "must be provider:name, of letters, digits and _";
+  return "";
+}
+
 std::string CheckIdentifier(std::string_view text) {
   if (text.empty() || IsDigit(text.front()) ||
       !std::ranges::all_of(text, [](char c) { return IsAlnum(c) || c == '_'; }))

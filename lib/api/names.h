@@ -27,6 +27,10 @@ std::string CheckEventPattern(std::string_view text);
 std::string CheckKernelPattern(std::string_view text);
 // A glob over functions or file names: anything that can be printed.
 std::string CheckPrintablePattern(std::string_view text);
+// The absolute path of a file, without ".." in it.
+std::string CheckFilePath(std::string_view text);
+// "provider:name" of a USDT probe.
+std::string CheckUsdtName(std::string_view text);
 // A C identifier.
 std::string CheckIdentifier(std::string_view text);
 // A filter's outer form: not blank, UTF-8, no control characters but blanks. What it means is

@@ -53,11 +53,41 @@ bool CheckHeaderField(const Value& document, std::string_view field, std::string
 }
 
 // False: it is something else altogether, and nothing more about it is worth a message.
-bool CheckHeader(const Value& document, Reader& reader) {
+bool CheckHeader(const Value& document, std::string_view wanted, Reader& reader) {
   if (!ExpectKind(document, Value::Kind::kMap, reader)) return false;
   const bool version = CheckHeaderField(document, "apiVersion", kApiVersion, reader);
-  const bool kind = CheckHeaderField(document, "kind", kTraceKind, reader);
+  const bool kind = CheckHeaderField(document, "kind", wanted, reader);
   return version || kind;
+}
+
+Traces ParseAll(std::string_view file, std::string_view text, const ParseOptions& options,
+                std::string_view kind, const Type<Trace>& schema) {
+  if (text.size() > limits::kDocumentBytes)
+    return Fail(file, "is larger than " + std::to_string(limits::kDocumentBytes) + " bytes");
+  Documents documents = ReadDocuments(text);
+  if (!documents) {
+    documents.error().file = file;
+    return std::unexpected(Diagnostics{std::move(documents.error())});
+  }
+  if (documents->empty()) return Fail(file, "there is no " + std::string(kind) + " in it");
+
+  Diagnostics diagnostics;
+  Reader reader(file, options, diagnostics);
+  std::vector<Trace> traces;
+  std::set<std::pair<std::string, std::string>> names;
+  for (const Value& document : *documents) {
+    if (!CheckHeader(document, kind, reader)) continue;
+    Trace& trace = traces.emplace_back();
+    schema.Read(document, trace, reader);
+    const Metadata& metadata = trace.metadata;
+    if (metadata.name.empty() || names.insert({metadata.name_space, metadata.name}).second)
+      continue;
+    const Reader::Scope scope(reader, "metadata.name");
+    reader.Fail(document.mark,
+                "there are two " + std::string(kind) + "s named " + Quote(metadata.name));
+  }
+  if (!diagnostics.empty()) return std::unexpected(std::move(diagnostics));
+  return traces;
 }
 
 }  // namespace
@@ -71,31 +101,12 @@ Mark MarkAt(std::string_view text, std::size_t offset) {
 }
 
 Traces ParseTraces(std::string_view file, std::string_view text, const ParseOptions& options) {
-  if (text.size() > limits::kDocumentBytes)
-    return Fail(file, "is larger than " + std::to_string(limits::kDocumentBytes) + " bytes");
-  Documents documents = ReadDocuments(text);
-  if (!documents) {
-    documents.error().file = file;
-    return std::unexpected(Diagnostics{std::move(documents.error())});
-  }
-  if (documents->empty()) return Fail(file, "there is no Trace in it");
+  return ParseAll(file, text, options, kTraceKind, TraceSchema());
+}
 
-  Diagnostics diagnostics;
-  Reader reader(file, options, diagnostics);
-  std::vector<Trace> traces;
-  std::set<std::pair<std::string, std::string>> names;
-  for (const Value& document : *documents) {
-    if (!CheckHeader(document, reader)) continue;
-    Trace& trace = traces.emplace_back();
-    TraceSchema().Read(document, trace, reader);
-    const Metadata& metadata = trace.metadata;
-    if (metadata.name.empty() || names.insert({metadata.name_space, metadata.name}).second)
-      continue;
-    const Reader::Scope scope(reader, "metadata.name");
-    reader.Fail(document.mark, "there are two Traces named " + Quote(metadata.name));
-  }
-  if (!diagnostics.empty()) return std::unexpected(std::move(diagnostics));
-  return traces;
+Traces ParseClusterTraces(std::string_view file, std::string_view text,
+                          const ParseOptions& options) {
+  return ParseAll(file, text, options, kClusterTraceKind, ClusterTraceSchema());
 }
 
 Traces LoadTraces(const std::string& path, const ParseOptions& options) {

@@ -40,7 +40,11 @@ using Traces = std::expected<std::vector<Trace>, Diagnostics>;
 // wrong is reported, not only the first; a syntax error ends the reading.
 Traces ParseTraces(std::string_view file, std::string_view text, const ParseOptions& options = {});
 
-// The same for a file; "-" is standard input.
+// The same of ClusterTraces.
+Traces ParseClusterTraces(std::string_view file, std::string_view text,
+                          const ParseOptions& options = {});
+
+// ParseTraces for a file; "-" is standard input.
 Traces LoadTraces(const std::string& path, const ParseOptions& options = {});
 
 // The same checks for a Trace that was put together in a program; empty: it is valid.

@@ -83,6 +83,9 @@ spec:
     tracepoints: [{name: sched_*, exclude: [sched_stat_*], filter: "prio < 5"}]
     syscalls: [{name: openat}]
     probes: [{name: r, symbol: vfs_read, offset: 16}, {name: w, symbol: vfs_write, at: return}]
+    userProbes:
+      - {name: p, object: /bin/p, function: "main.(*T).f", at: both, args: [{name: a, type: string}], returns: int32}
+      - {name: q, object: /lib/q.so, usdt: "q:start", filter: arg0 == 1}
   filter: $ctx.procname == "shop*"
   context: [vpid, "perf:thread:cycles", "$app.p:x", prio]
   trackers: {vpid: [1, 4194304], vuid: [0, 4294967294]}
@@ -120,6 +123,15 @@ TEST(Parse, ReadsEveryField) {
   EXPECT_EQ(s.kernel.syscalls[0].name, "openat");
   EXPECT_EQ(s.kernel.probes[0].offset, 16u);
   EXPECT_EQ(s.kernel.probes[1].at, ProbePoint::kReturn);
+  ASSERT_EQ(s.kernel.user_probes.size(), 2u);
+  EXPECT_EQ(s.kernel.user_probes[0], (UserProbeRule{.name = "p",
+                                                    .object = "/bin/p",
+                                                    .function = "main.(*T).f",
+                                                    .at = ProbePoint::kBoth,
+                                                    .args = {{"a", ValueType::kString}},
+                                                    .returns = ValueType::kInt32}));
+  EXPECT_EQ(s.kernel.user_probes[1].usdt, "q:start");
+  EXPECT_EQ(s.kernel.user_probes[1].filter, "arg0 == 1");
   EXPECT_EQ(s.filter, "$ctx.procname == \"shop*\"");
   EXPECT_THAT(s.context, ElementsAre("vpid", "perf:thread:cycles", "$app.p:x", "prio"));
   EXPECT_THAT(s.trackers.vpid, ElementsAre(1u, 4194304u));
@@ -273,6 +285,21 @@ TEST(Parse, SaysWhatIsWrongAndWhere) {
        "t.yaml:6:50: spec.kernel.probes[0].offset: only a probe at entry can have an offset"},
       {"  kernel: {probes: [{name: a, symbol: f*}]}\n",
        "t.yaml:6:39: spec.kernel.probes[0].symbol: must be one symbol, without *"},
+      {"  kernel: {userProbes: [{name: a, object: /p, function: f, usdt: 'a:b'}]}\n",
+       "t.yaml:6:25: spec.kernel.userProbes[0]: must have exactly one of function, usdt"},
+      {"  kernel: {userProbes: [{name: a, object: p, function: f}]}\n",
+       "t.yaml:6:43: spec.kernel.userProbes[0].object: \"p\" must be the absolute path of a file"},
+      {"  kernel: {userProbes: [{name: a, object: /a/../p, function: f}]}\n",
+       "t.yaml:6:43: spec.kernel.userProbes[0].object: \"/a/../p\" must not have .. in it"},
+      {"  kernel: {userProbes: [{name: a, object: /p, usdt: 'a'}]}\n",
+       "t.yaml:6:53: spec.kernel.userProbes[0].usdt: \"a\" must be provider:name, of letters, "
+       "digits "
+       "and _"},
+      {"  kernel: {userProbes: [{name: a, object: /p, usdt: 'a:b', at: both}]}\n",
+       "t.yaml:6:53: spec.kernel.userProbes[0].usdt: must be without at, offset, args and returns: "
+       "the program itself says these"},
+      {"  kernel: {userProbes: [{name: a, object: /p, function: f, offset: 1, at: both}]}\n",
+       "t.yaml:6:68: spec.kernel.userProbes[0].offset: only a probe at entry can have an offset"},
       {"  paused: true\n  paused: false\n", "t.yaml:7:3: spec.paused: stands here twice"},
   };
   for (const auto& [text, error] : cases)
@@ -330,7 +357,7 @@ TEST(Parse, SaysWhatIsWrongWithTheObject) {
        "t.yaml:1:1: spec: missing, but required"},
       {"apiVersion: weft.dev/v1alpha1\nkind: Trace\nmetadata: {name: t}\nspec: {}\n",
        "t.yaml:4:7: spec: records nothing: give user.events, user.functions, kernel.tracepoints, "
-       "kernel.syscalls or kernel.probes"},
+       "kernel.syscalls, kernel.probes or kernel.userProbes"},
       {"apiVersion: weft.dev/v1alpha1\nkind: Trace\nmetadata: {name: Shop}\nspec: {kernel: "
        "{syscalls: [{name: a}]}}\n",
        "t.yaml:3:18: metadata.name: \"Shop\" must be lower-case letters, digits, - and ., each "

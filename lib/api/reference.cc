@@ -32,14 +32,17 @@ void AppendRow(std::string& out, const FieldInfo& field) {
   out += " | " + Cell(field.doc) + " |\n";
 }
 
-void AppendTable(std::string& out, const std::string& path, const SchemaNode& node) {
+void AppendFields(std::string& out, const std::string& path, const SchemaNode& node) {
   out += "### " + path + "\n\n| field | type | meaning |\n|---|---|---|\n";
-  const std::vector<FieldInfo> fields = node.Fields();
-  for (const FieldInfo& field : fields) {
+  for (const FieldInfo& field : node.Fields()) {
     if (!field.hidden) AppendRow(out, field);
   }
   out += "\n";
-  for (const FieldInfo& field : fields) {
+}
+
+void AppendTable(std::string& out, const std::string& path, const SchemaNode& node) {
+  AppendFields(out, path, node);
+  for (const FieldInfo& field : node.Fields()) {
     if (field.hidden || field.type->Fields().empty()) continue;
     if (field.type == SpecSchema().get()) continue;  // a Trace's spec in a session: it has its page
     const bool list = field.type->TypeName().starts_with("list of");
@@ -54,6 +57,15 @@ std::string TraceReference() {
   AppendTable(out, "metadata", MetadataSchema());
   AppendTable(out, "spec", *SpecSchema());
   AppendTable(out, "status", *StatusSchema());
+  return out;
+}
+
+std::string ClusterTraceReference() {
+  std::string out;
+  AppendFields(out, "spec", *ClusterSpecSchema());
+  for (const FieldInfo& field : ClusterSpecSchema()->Fields()) {
+    if (field.name == "nodes") AppendFields(out, "spec.nodes", *field.type);
+  }
   return out;
 }
 

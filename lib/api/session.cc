@@ -27,10 +27,12 @@ bool Says(const Value& document, std::string_view field, std::string_view wanted
 
 }  // namespace
 
-std::string SessionName(std::string_view trace, std::string_view node) {
+std::string SessionName(std::string_view trace, std::string_view node, bool cluster_wide) {
+  // No node's name has a slash: a Trace of that name may be in weft's own namespace, too.
+  const std::string hashed = std::string(node) + (cluster_wide ? "/" : "");
   char hash[17];
   std::snprintf(hash, sizeof(hash), "%016llx",
-                static_cast<unsigned long long>(weft_fnv1a64(node.data(), node.size())));
+                static_cast<unsigned long long>(weft_fnv1a64(hashed.data(), hashed.size())));
   return std::string(trace) + "-" + hash;
 }
 

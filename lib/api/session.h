@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A TraceSession: what one node shall do for one Trace (spec, written by the controller) and what it
 // does (status, written by that node's agent). One per Trace and node, in the Trace's namespace, owned
-// by the Trace, so that it goes with it. It holds no secrets, since every agent can read all of them.
+// by the Trace, so that it goes with it; those of a ClusterTrace are in weft's own namespace. It holds no
+// secrets, since every agent can read all of them.
 //
 // Life: the controller makes it Active when a pod of the node matches; it makes it Draining when the
 // Trace ends (deadline, deletion); the agent says Drained when nothing of it is in flight. A session that
@@ -47,8 +48,9 @@ struct SessionSpec {
   std::int64_t trace_generation = 0;  // that `record` was taken from
   SessionState state = SessionState::kActive;
   RelayAddress relay;
-  std::string deadline;  // RFC 3339, "": none
-  TraceSpec record;      // the Trace's spec as it is
+  std::string deadline;       // RFC 3339, "": none
+  bool cluster_wide = false;  // of a ClusterTrace: the whole node, whoever it is about
+  TraceSpec record;           // the Trace's spec as it is
   bool operator==(const SessionSpec&) const = default;
 };
 
@@ -71,7 +73,7 @@ struct TraceSession {
 };
 
 // The name of a session: the Trace's, and a hash of the node's, whose name alone may be too long.
-std::string SessionName(std::string_view trace, std::string_view node);
+std::string SessionName(std::string_view trace, std::string_view node, bool cluster_wide = false);
 
 // nullptr: there is no such condition.
 const Condition* FindCondition(const std::vector<Condition>& conditions, std::string_view type);

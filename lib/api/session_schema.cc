@@ -81,6 +81,9 @@ TypePtr<SessionSpec> SessionSpecSchema() {
            "deadline", &T::deadline,
            String({.type_name = "time", .max = 64, .check = CheckTime, .format = "date-time"}),
            "When to stop without being told. Absent: when told."),
+       MakeField("clusterWide", &T::cluster_wide, Bool(),
+                 "Of a ClusterTrace: record the kernel of the whole node, whoever it is about. In "
+                 "weft's own namespace only."),
        MakeField("record", &T::record, SpecSchema(), "The Trace's spec.", kRequired)},
       {Immutable("nodeName"), Immutable("traceName"), Immutable("traceUid")}));
   return schema;

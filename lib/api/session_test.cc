@@ -77,6 +77,7 @@ TEST(Session, WhatIsWrongIsRefusedWithItsPlace) {
 TEST(Session, NameIsTheTracesAndTellsNodesApart) {
   EXPECT_EQ(SessionName("t", ""), "t-cbf29ce484222325");  // FNV-1a's offset basis
   EXPECT_NE(SessionName("t", "a"), SessionName("t", "b"));
+  EXPECT_NE(SessionName("t", "a"), SessionName("t", "a", true));
   EXPECT_EQ(SessionName(std::string(63, 't'), std::string(253, 'n')).size(), 80u);
 }
 

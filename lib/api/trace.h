@@ -28,6 +28,7 @@ inline constexpr std::string_view kGroup = "weft.dev";
 inline constexpr std::string_view kVersion = "v1alpha1";
 inline constexpr std::string_view kApiVersion = "weft.dev/v1alpha1";
 inline constexpr std::string_view kTraceKind = "Trace";
+inline constexpr std::string_view kClusterTraceKind = "ClusterTrace";
 
 // What weft reads of Kubernetes' ObjectMeta. Other standard members are accepted and forgotten.
 struct Metadata {
@@ -66,6 +67,12 @@ struct PodSelection {
   LabelSelector selector;
   std::vector<std::string> containers;  // empty: all
   bool operator==(const PodSelection&) const = default;
+};
+
+// Of a ClusterTrace.
+struct NodeSelection {
+  LabelSelector selector;
+  bool operator==(const NodeSelection&) const = default;
 };
 
 // Tracepoints of user space. Patterns are globs over "provider:event"; only * is special.
@@ -134,10 +141,26 @@ struct ProbeRule {
   bool operator==(const ProbeRule&) const = default;
 };
 
+// Functions and USDT probes of programs, seen by the kernel: also of those that cannot be preloaded.
+struct UserProbeRule {
+  std::string name;      // of the event
+  std::string object;    // the program's or library's file, an absolute path in its container
+  std::string function;  // symbol; or
+  std::string usdt;      // "provider:name"
+  std::uint32_t offset = 0;
+  ProbePoint at = ProbePoint::kEntry;
+  std::vector<FunctionArg> args;     // empty: the registers of arguments
+  std::optional<ValueType> returns;  // none: the register
+  std::string filter;
+  bool operator==(const UserProbeRule&) const = default;
+};
+
 struct KernelSpec {
   std::vector<KernelRule> tracepoints;
   std::vector<KernelRule> syscalls;
   std::vector<ProbeRule> probes;
+  bool statedump = true;  // record what is there at the start, too
+  std::vector<UserProbeRule> user_probes;
   bool operator==(const KernelSpec&) const = default;
 };
 
@@ -165,7 +188,9 @@ struct OutputSpec {
   bool operator==(const OutputSpec&) const = default;
 };
 
+// A ClusterTrace has nodes where a Trace has pods and user.
 struct TraceSpec {
+  NodeSelection nodes;
   PodSelection pods;
   UserSpec user;
   KernelSpec kernel;
@@ -180,10 +205,12 @@ struct TraceSpec {
 
   bool RecordsUser() const { return !user.events.empty() || !user.functions.empty(); }
   bool RecordsKernel() const {
-    return !kernel.tracepoints.empty() || !kernel.syscalls.empty() || !kernel.probes.empty();
+    return !kernel.tracepoints.empty() || !kernel.syscalls.empty() || !kernel.probes.empty() ||
+           !kernel.user_probes.empty();
   }
 };
 
+// A Trace; or, without a namespace, a ClusterTrace: the same for the kernels of whole nodes.
 struct Trace {
   Metadata metadata;
   TraceSpec spec;

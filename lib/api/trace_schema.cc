@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "lib/api/context.h"
 #include "lib/api/limits.h"
@@ -116,10 +117,16 @@ TypePtr<LabelSelector> LabelSelectorSchema() {
                 LabelValue());
   return Object<T>("LabelSelector",
                    {MakeField("matchLabels", &T::match_labels, labels,
-                              "Labels that a pod must have, with these values."),
+                              "Labels that it must have, with these values."),
                     MakeField("matchExpressions", &T::match_expressions,
                               ListOf(LabelRequirementSchema(), limits::kMatchExpressions),
-                              "Requirements that a pod's labels must meet, all of them.")});
+                              "Requirements that its labels must meet, all of them.")});
+}
+
+TypePtr<NodeSelection> NodesSchema() {
+  using T = NodeSelection;
+  return Object<T>("NodeSelection", {MakeField("selector", &T::selector, LabelSelectorSchema(),
+                                               "Nodes, by label. Absent: all nodes.")});
 }
 
 TypePtr<PodSelection> PodsSchema() {
@@ -177,14 +184,18 @@ constexpr std::array<std::string_view, 12> kValueTypes = {"int8",  "int16",  "in
                                                           "uint8", "uint16", "uint32",  "uint64",
                                                           "float", "double", "pointer", "string"};
 
-TypePtr<FunctionRule> FunctionRuleSchema() {
+TypePtr<FunctionArg> FunctionArgSchema() {
   using A = FunctionArg;
+  return Object<A>("FunctionArg", {MakeField("name", &A::name, Identifier(limits::kIdentifier),
+                                             "Name of the field in the event.", kRequired),
+                                   MakeField("type", &A::type, Enum<ValueType>(kValueTypes),
+                                             "Type of the argument in C.", kRequired)});
+}
+
+TypePtr<FunctionRule> FunctionRuleSchema() {
   using T = FunctionRule;
   const auto type = Enum<ValueType>(kValueTypes);
-  const auto arg = Object<A>(
-      "FunctionArg", {MakeField("name", &A::name, Identifier(limits::kIdentifier),
-                                "Name of the field in the event.", kRequired),
-                      MakeField("type", &A::type, type, "Type of the argument in C.", kRequired)});
+  const auto arg = FunctionArgSchema();
   return Object<T>(
       "FunctionRule",
       {MakeField("name", &T::name, PrintablePattern(limits::kFunctionName),
@@ -252,6 +263,61 @@ TypePtr<ProbeRule> ProbeRuleSchema() {
         }}});
 }
 
+std::vector<Rule<UserProbeRule>> UserProbeRules() {
+  using T = UserProbeRule;
+  return {
+      MakeRule<T>(
+          {"has(self.function) != has(self.usdt)", "must have exactly one of function, usdt", ""},
+          [](const T& p) { return p.function.empty() != p.usdt.empty(); }),
+      MakeRule<T>({"!has(self.offset) || self.offset == 0 || !has(self.at) || self.at == 'entry'",
+                   "only a probe at entry can have an offset", "offset"},
+                  [](const T& p) { return p.offset == 0 || p.at == ProbePoint::kEntry; }),
+      MakeRule<T>(
+          {"!has(self.usdt) || ((!has(self.at) || self.at == 'entry') && "
+           "(!has(self.offset) || self.offset == 0) && "
+           "(!has(self.args) || size(self.args) == 0) && !has(self.returns))",
+           "must be without at, offset, args and returns: the program itself says these", "usdt"},
+          [](const T& p) {
+            return p.usdt.empty() ||
+                   (p.at == ProbePoint::kEntry && p.offset == 0 && p.args.empty() && !p.returns);
+          })};
+}
+
+TypePtr<UserProbeRule> UserProbeRuleSchema() {
+  using T = UserProbeRule;
+  return Object<T>(
+      "UserProbeRule",
+      {MakeField("name", &T::name, Identifier(limits::kIdentifier),
+                 "Name of the event that is recorded.", kRequired),
+       MakeField("object", &T::object,
+                 String({.type_name = "path",
+                         .max = limits::kPath,
+                         .check = CheckFilePath,
+                         .pattern = "^/[^\\x00-\\x1f\\x7f]+$"}),
+                 "File of the program or library, as its container sees it.", kRequired),
+       MakeField("function", &T::function, PrintablePattern(limits::kFunctionName),
+                 "The function, by its symbol."),
+       MakeField("usdt", &T::usdt,
+                 String({.type_name = "USDT probe",
+                         .max = limits::kUsdtName,
+                         .check = CheckUsdtName,
+                         .pattern = "^[A-Za-z0-9_]+:[A-Za-z0-9_]+$"}),
+                 "Instead of a function: the statically defined probe, as provider:name."),
+       MakeField("offset", &T::offset, Int<std::uint32_t>(0, limits::kProbeOffset),
+                 "Bytes behind the function's start, for entry only.", kShowDefault),
+       MakeField("at", &T::at, Enum<ProbePoint>(kProbePoints),
+                 "Where in the function: its entry, its return, or both. Functions of Go have no "
+                 "return that can be probed.",
+                 kShowDefault),
+       MakeField("args", &T::args, ListOf(FunctionArgSchema(), limits::kUserProbeArgs),
+                 "The arguments, in order, as far as they are integers, pointers or strings. "
+                 "Absent: the registers of arguments, as arg0 to arg5."),
+       MakeField("returns", &T::returns, Enum<ValueType>(kValueTypes),
+                 "Type of the return value. Absent: the register, as a number."),
+       MakeField("filter", &T::filter, FilterString(), kFilterDoc)},
+      UserProbeRules());
+}
+
 TypePtr<KernelSpec> KernelSchema() {
   using T = KernelSpec;
   return Object<T>(
@@ -267,7 +333,16 @@ TypePtr<KernelSpec> KernelSchema() {
                         limits::kEventRules),
                  "Entry and exit of system calls that the selected pods make."),
        MakeField("probes", &T::probes, ListOf(ProbeRuleSchema(), limits::kEventRules),
-                 "Probes on functions of the kernel.")});
+                 "Probes on functions of the kernel."),
+       MakeField(
+           "statedump", &T::statedump, Bool(),
+           "Whether what is there when recording begins is told first: processes, open files, "
+           "mappings, sockets.",
+           kShowDefault),
+       MakeField("userProbes", &T::user_probes, ListOf(UserProbeRuleSchema(), limits::kEventRules),
+                 "Probes on functions of programs, through the kernel: also of programs into which "
+                 "libweft.so cannot be loaded (static ones, setuid). Each hit costs some "
+                 "microseconds.")});
 }
 
 // --- how it is recorded ----------------------------------------------------------------------
@@ -360,61 +435,109 @@ std::string HasItems(const std::string& part, const std::string& list) {
          "." + list + ") > 0)";
 }
 
+Rule<TraceSpec> SnapshotRule() {
+  return MakeRule<TraceSpec>(
+      {"!has(self.output) || !has(self.output.mode) || self.output.mode != 'snapshot' || "
+       "(has(self.buffer) && has(self.buffer.mode) && self.buffer.mode == 'overwrite')",
+       "must have mode: overwrite with output.mode: snapshot, which keeps the newest events",
+       "buffer"},
+      [](const TraceSpec& s) {
+        return s.output.mode != OutputMode::kSnapshot || s.buffer.mode == BufferMode::kOverwrite;
+      });
+}
+
 std::vector<Rule<TraceSpec>> SpecRules() {
   using T = TraceSpec;
-  const std::string records = HasItems("user", "events") + " || " + HasItems("user", "functions") +
-                              " || " + HasItems("kernel", "tracepoints") + " || " +
-                              HasItems("kernel", "syscalls") + " || " +
-                              HasItems("kernel", "probes");
+  const std::string records =
+      HasItems("user", "events") + " || " + HasItems("user", "functions") + " || " +
+      HasItems("kernel", "tracepoints") + " || " + HasItems("kernel", "syscalls") + " || " +
+      HasItems("kernel", "probes") + " || " + HasItems("kernel", "userProbes");
   return {MakeRule<T>({records,
                        "records nothing: give user.events, user.functions, kernel.tracepoints, "
-                       "kernel.syscalls or kernel.probes",
+                       "kernel.syscalls, kernel.probes or kernel.userProbes",
                        ""},
                       [](const T& s) { return s.RecordsUser() || s.RecordsKernel(); }),
-          MakeRule<T>({"!has(self.output) || !has(self.output.mode) || self.output.mode != "
-                       "'snapshot' || (has(self.buffer) && has(self.buffer.mode) && "
-                       "self.buffer.mode == 'overwrite')",
-                       "must have mode: overwrite with output.mode: snapshot, which keeps the "
-                       "newest events",
-                       "buffer"},
-                      [](const T& s) {
-                        return s.output.mode != OutputMode::kSnapshot ||
-                               s.buffer.mode == BufferMode::kOverwrite;
-                      }),
+          SnapshotRule(),
           {{"", "", "context"}, KernelOnlyContext},
           {{"", "", "context"}, UserOnlyContext}};
+}
+
+std::vector<Rule<TraceSpec>> ClusterSpecRules() {
+  using T = TraceSpec;
+  return {MakeRule<T>(
+              {HasItems("kernel", "tracepoints") + " || " + HasItems("kernel", "syscalls") +
+                   " || " + HasItems("kernel", "probes"),
+               "records nothing: give kernel.tracepoints, kernel.syscalls or kernel.probes", ""},
+              [](const T& s) { return s.RecordsKernel(); }),
+          SnapshotRule(),
+          {{"", "", "context"}, UserOnlyContext}};
+}
+
+// What follows the description of whom and what.
+std::vector<Field<TraceSpec>> HowFields() {
+  using T = TraceSpec;
+  return {MakeField("filter", &T::filter, FilterString(),
+                    "A filter for every event, beside the event's own."),
+          MakeField("context", &T::context, ContextSchema(),
+                    "What to record beside every event, by LTTng's names: vpid, vtid, procname, "
+                    "perf:thread:COUNTER, $app.PROVIDER:NAME and others. Pod, container, namespace "
+                    "and node are always known."),
+          MakeField("trackers", &T::trackers, TrackersSchema(),
+                    "Record only what these processes and users do."),
+          MakeField("buffer", &T::buffer, BufferSchema(), "The buffers in shared memory.",
+                    kShowDefault),
+          MakeField("output", &T::output, OutputSchema(), "How events leave the buffers.",
+                    kShowDefault),
+          MakeField("duration", &T::duration, Duration(limits::kMinDuration, limits::kMaxDuration),
+                    "How long to record, from the start on, such as 90s or 1h30m. Absent: until "
+                    "the Trace is deleted or, in local mode, the program ends."),
+          MakeField("paused", &T::paused, Bool(),
+                    "While true, nothing is recorded and everything stays ready.", kShowDefault)};
+}
+
+TypePtr<TraceSpec> MakeSpec(std::string name, std::vector<Field<TraceSpec>> whom_and_what,
+                            std::vector<Rule<TraceSpec>> rules) {
+  std::ranges::move(HowFields(), std::back_inserter(whom_and_what));
+  return Object<TraceSpec>(std::move(name), std::move(whom_and_what), std::move(rules));
+}
+
+TypePtr<Trace> MakeTrace(std::string name, TypePtr<TraceSpec> spec) {
+  using T = Trace;
+  // MetadataSchema() and the others never end, so these only refer to them.
+  const auto metadata = TypePtr<Metadata>(std::shared_ptr<const void>(), &MetadataSchema());
+  return Object<T>(
+      std::move(name),
+      {IgnoredField<T>("apiVersion", /*hidden=*/false), IgnoredField<T>("kind", /*hidden=*/false),
+       MakeField("metadata", &T::metadata, metadata, "Kubernetes' metadata.", kRequired),
+       MakeField("spec", &T::spec, std::move(spec), "What to record.", kRequired),
+       MakeField("status", &T::status, StatusSchema(),
+                 "What is being recorded; written by weft.")});
 }
 
 }  // namespace
 
 TypePtr<TraceSpec> SpecSchema() {
   using T = TraceSpec;
-  static const TypePtr<T>& schema = *new TypePtr<T>(Object<T>(
+  static const TypePtr<T>& schema = *new TypePtr<T>(MakeSpec(
       "TraceSpec",
       {MakeField("pods", &T::pods, PodsSchema(),
                  "Whom to trace, in the Trace's namespace. Absent: all pods. Local mode traces "
                  "the program it starts, and does not look at this."),
        MakeField("user", &T::user, UserSchema(), "What to record of the pods' own code."),
        MakeField("kernel", &T::kernel, KernelSchema(),
-                 "What to record of the kernel's work on their behalf."),
-       MakeField("filter", &T::filter, FilterString(),
-                 "A filter for every event, beside the event's own."),
-       MakeField("context", &T::context, ContextSchema(),
-                 "What to record beside every event, by LTTng's names: vpid, vtid, procname, "
-                 "perf:thread:COUNTER, $app.PROVIDER:NAME and others. Pod, container, namespace "
-                 "and node are always known."),
-       MakeField("trackers", &T::trackers, TrackersSchema(),
-                 "Record only what these processes and users do."),
-       MakeField("buffer", &T::buffer, BufferSchema(), "The buffers in shared memory.",
-                 kShowDefault),
-       MakeField("output", &T::output, OutputSchema(), "How events leave the buffers.",
-                 kShowDefault),
-       MakeField("duration", &T::duration, Duration(limits::kMinDuration, limits::kMaxDuration),
-                 "How long to record, from the start on, such as 90s or 1h30m. Absent: until the "
-                 "Trace is deleted or, in local mode, the program ends."),
-       MakeField("paused", &T::paused, Bool(),
-                 "While true, nothing is recorded and everything stays ready.", kShowDefault)},
+                 "What to record of the kernel's work on their behalf.")},
       SpecRules()));
+  return schema;
+}
+
+TypePtr<TraceSpec> ClusterSpecSchema() {
+  using T = TraceSpec;
+  static const TypePtr<T>& schema = *new TypePtr<T>(MakeSpec(
+      "ClusterTraceSpec",
+      {MakeField("nodes", &T::nodes, NodesSchema(), "Where to record. Absent: on all nodes."),
+       MakeField("kernel", &T::kernel, KernelSchema(),
+                 "What to record of the nodes' kernels, whoever it is about.")},
+      ClusterSpecRules()));
   return schema;
 }
 
@@ -450,16 +573,13 @@ const Type<Metadata>& MetadataSchema() {
 }
 
 const Type<Trace>& TraceSchema() {
-  using T = Trace;
-  // MetadataSchema() and the others never end, so these only refer to them.
-  const auto metadata = TypePtr<Metadata>(std::shared_ptr<const void>(), &MetadataSchema());
-  static const TypePtr<T>& schema = *new TypePtr<T>(Object<T>(
-      "Trace",
-      {IgnoredField<T>("apiVersion", /*hidden=*/false), IgnoredField<T>("kind", /*hidden=*/false),
-       MakeField("metadata", &T::metadata, metadata, "Kubernetes' metadata.", kRequired),
-       MakeField("spec", &T::spec, SpecSchema(), "What to record.", kRequired),
-       MakeField("status", &T::status, StatusSchema(),
-                 "What is being recorded; written by weft.")}));
+  static const TypePtr<Trace>& schema = *new TypePtr<Trace>(MakeTrace("Trace", SpecSchema()));
+  return *schema;
+}
+
+const Type<Trace>& ClusterTraceSchema() {
+  static const TypePtr<Trace>& schema =
+      *new TypePtr<Trace>(MakeTrace("ClusterTrace", ClusterSpecSchema()));
   return *schema;
 }
 

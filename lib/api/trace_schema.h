@@ -11,10 +11,12 @@ namespace weft::api {
 
 // The whole object; apiVersion and kind are accepted here, and checked by parse.cc.
 const Type<Trace>& TraceSchema();
+const Type<Trace>& ClusterTraceSchema();
 
-// The three below it.
+// What is below them.
 const Type<Metadata>& MetadataSchema();
 TypePtr<TraceSpec> SpecSchema();
+TypePtr<TraceSpec> ClusterSpecSchema();
 TypePtr<TraceStatus> StatusSchema();
 
 }  // namespace weft::api

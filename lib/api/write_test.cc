@@ -112,6 +112,7 @@ class Generator {
     for (int i = Below(3); i > 0; --i) t.spec.kernel.tracepoints.push_back(Kernel());
     for (int i = Below(3); i > 0; --i) t.spec.kernel.syscalls.push_back(Kernel());
     for (int i = Below(3); i > 0; --i) t.spec.kernel.probes.push_back(Probe());
+    for (int i = Below(3); i > 0; --i) t.spec.kernel.user_probes.push_back(UserProbe());
     t.spec.filter = Filter();
     if (Coin()) t.spec.context = {"vpid", "ip", "$app.a:b"};
     for (int i = Below(4); i > 0; --i)
@@ -185,6 +186,19 @@ class Generator {
     if (p.at == ProbePoint::kEntry) p.offset = static_cast<unsigned>(Below(100));
     return p;
   }
+  UserProbeRule UserProbe() {
+    UserProbeRule p{.name = "n", .object = Pick({"/p", "/a b/c"})};
+    if (Coin()) {
+      p.usdt = "a:b";
+    } else {
+      p.function = Pick({"f", "main.(*T).f", "yes"});
+      p.at = static_cast<ProbePoint>(Below(3));
+      if (Coin()) p.args = {{"a", ValueType::kString}};
+      if (Coin()) p.returns = ValueType::kInt8;
+    }
+    p.filter = Filter();
+    return p;
+  }
   TraceStatus Status() {
     TraceStatus s;
     s.phase = static_cast<Phase>(Below(6));
@@ -216,10 +230,12 @@ TEST(RoundTrip, AnyTrace) {
 
 TEST(Generated, CrdIsTheCommittedOne) {
   ExpectCommitted("charts/weft/crds/trace.yaml", TraceCrdYaml());
+  ExpectCommitted("charts/weft/crds/clustertrace.yaml", ClusterTraceCrdYaml());
 }
 
 TEST(Generated, ReferenceIsTheCommittedOne) {
   ExpectCommittedReference("docs/formats/trace.md", TraceReference());
+  ExpectCommittedReference("docs/formats/clustertrace.md", ClusterTraceReference());
 }
 
 TEST(Generated, TheReferencesExampleIsValid) {
@@ -228,6 +244,29 @@ TEST(Generated, TheReferencesExampleIsValid) {
   const Traces traces =
       ParseTraces("trace.md", page.substr(begin, page.find("```\n", begin) - begin));
   EXPECT_TRUE(traces.has_value()) << ToString(traces.error());
+}
+
+TEST(ClusterTrace, IsReadAndRefused) {
+  const auto refusal = [](const std::string& text) {
+    const Traces traces = ParseClusterTraces("file", text);
+    return traces ? "" : ToString(traces.error());
+  };
+  const std::string good = ReadSource("deploy/examples/clustertraces/slow-disk.yaml");
+  const Traces read = ParseClusterTraces("file", good);
+  ASSERT_TRUE(read.has_value()) << ToString(read.error());
+  EXPECT_EQ(read->at(0).spec.nodes.selector.match_labels.at("kubernetes.io/hostname"), "node-7");
+  EXPECT_NE(ReadSource("docs/formats/clustertrace.md").find(good.substr(good.find("spec:"))),
+            std::string::npos)
+      << "the reference shows another one";
+
+  const std::string head =
+      "apiVersion: weft.dev/v1alpha1\nkind: ClusterTrace\nmetadata: {name: t}\n";
+  EXPECT_THAT(refusal(head + "spec: {nodes: {}}\n"), HasSubstr("records nothing"));
+  EXPECT_THAT(refusal(head + "spec: {user: {events: [{name: \"a:*\"}]}}\n"), HasSubstr("user"));
+  EXPECT_THAT(refusal(head + "spec: {pods: {}, kernel: {tracepoints: [{name: a}]}}\n"),
+              HasSubstr("pods"));
+  EXPECT_THAT(refusal(ReadSource("deploy/examples/traces/kernel.yaml")), HasSubstr("ClusterTrace"));
+  EXPECT_FALSE(ParseTraces("file", good).has_value());
 }
 
 // A structural schema, as the API server wants it: a type for everything, nothing unknown.
@@ -289,6 +328,7 @@ void ExpectDocumented(const SchemaNode& node, const std::string& path) {
 
 TEST(Schema, EveryFieldIsDocumented) {
   ExpectDocumented(*SpecSchema(), "spec");
+  ExpectDocumented(*ClusterSpecSchema(), "clustertrace.spec");
   ExpectDocumented(*StatusSchema(), "status");
   ExpectDocumented(*SessionSpecSchema(), "session.spec");
   ExpectDocumented(*SessionStatusSchema(), "session.status");

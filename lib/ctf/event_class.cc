@@ -78,6 +78,16 @@ Type TextArray(uint32_t bytes) {
   return array;
 }
 
+// A call stack, named like LTTng's.
+void AddAddresses(Type& context, Names& names, const weft_context_info& info) {
+  Type stack;
+  stack.kind = TypeKind::kSequence;
+  stack.reference = names.Unique(std::string(info.name) + "_length");
+  stack.element.push_back(IntegerType(64, false, info.base));
+  context.members.push_back({stack.reference, IntegerType(32, false), {}});
+  context.members.push_back({names.Unique(info.name), std::move(stack), {}});
+}
+
 void AddContext(Type& context, Names& names, const weft_context_info& info,
                 const ContextField& field) {
   switch (field.id) {
@@ -87,6 +97,13 @@ void AddContext(Type& context, Names& names, const weft_context_info& info,
       context.members.push_back(
           {names.Unique("perf_thread_" + field.name), IntegerType(64, false), {}});
       return;
+    case WEFT_CONTEXT_PERF_CPU:
+      context.members.push_back(
+          {names.Unique("perf_cpu_" + field.name), IntegerType(64, false), {}});
+      return;
+    case WEFT_CONTEXT_CALLSTACK_KERNEL:
+    case WEFT_CONTEXT_CALLSTACK_USER:
+      return AddAddresses(context, names, info);
     default:
       break;
   }

@@ -100,6 +100,8 @@ TEST_P(MetadataTest, RandomClassesComeBackAsTheyWere) {
                                          .name = "c",
                                          .contexts = {{WEFT_CONTEXT_APP, "a:b"},
                                                       {WEFT_CONTEXT_PROCNAME, ""},
+                                                      {WEFT_CONTEXT_CALLSTACK_KERNEL, ""},
+                                                      {WEFT_CONTEXT_PERF_CPU, "cycles"},
                                                       {WEFT_CONTEXT_IP, ""}}})
                                 .value();
     const EventClass event =

@@ -187,6 +187,42 @@ TEST_F(PacketWriterTest, WritesContextsBeforeThePayload) {
             "03");
 }
 
+TEST_F(PacketWriterTest, WritesCallStacksOfTheirLength) {
+  channel = MakeChannel({.name = "c",
+                         .contexts = {{WEFT_CONTEXT_CALLSTACK_KERNEL, ""},
+                                      {WEFT_CONTEXT_VTID, ""},
+                                      {WEFT_CONTEXT_CALLSTACK_USER, ""},
+                                      {WEFT_CONTEXT_PERF_CPU, "cycles"}}})
+                .value();
+  RecordBuilder body;
+  body.Context(uint32_t{2}).Context(uint64_t{1}).Context(uint64_t{0x0203}).Context(int32_t{7});
+  body.Context(uint32_t{0}).Context(uint64_t{9}).Fixed(uint8_t{3});
+  ASSERT_EQ(Append(0, Class(0, {Int("a", 1)}), body), Appended::kOk);
+  EXPECT_EQ(Events(),
+            "000000"
+            "02000000"
+            "0100000000000000"
+            "0302000000000000"
+            "07000000"
+            "00000000"
+            "0900000000000000"
+            "03");
+}
+
+TEST_F(PacketWriterTest, RefusesCallStacksThatAreLongerThanTheirRecord) {
+  channel = MakeChannel({.name = "c", .contexts = {{WEFT_CONTEXT_CALLSTACK_USER, ""}}}).value();
+  RecordBuilder too_many;
+  too_many.Context(uint32_t{WEFT_CONTEXT_MAX_ADDRESSES + 1});
+  for (uint32_t i = 0; i <= WEFT_CONTEXT_MAX_ADDRESSES; i++) too_many.Context(uint64_t{i});
+  for (const auto& body :
+       {RecordBuilder(), RecordBuilder().Context(uint16_t{0}), RecordBuilder().Context(uint32_t{1}),
+        RecordBuilder().Context(uint32_t{2}).Context(uint64_t{1}),
+        RecordBuilder().Context(uint32_t{0x20000000}).Context(uint64_t{1}), too_many}) {
+    RecordBuilder copy = body;
+    EXPECT_EQ(Append(0, Class(0, {}), copy), Appended::kMalformed);
+  }
+}
+
 TEST_F(PacketWriterTest, RefusesBodiesThatContradictTheClassAndWritesNothingOfThem) {
   const EventClass text = Class(0, {Int("a"), {.name = "s", .kind = FieldKind::kString}});
   const EventClass bytes =

@@ -73,6 +73,7 @@ class Runner {
       case StepKind::kSequenceText:
         return Sequence(step);
       case StepKind::kDynamic:
+      case StepKind::kAddresses:
         return false;  // contexts only, see RunContexts
     }
     return false;
@@ -177,12 +178,28 @@ bool RunDynamic(RunResult& at, const uint8_t* end) {
   return true;
 }
 
-// Contexts lie one after the other: no segments, and what follows a DYNAMIC value moves with it.
+bool RunAddresses(RunResult& at, const uint8_t* end) {
+  const auto left = static_cast<uint64_t>(end - at.in);
+  if (left < 4) return false;
+  const uint32_t count = LoadU32(at.in);
+  const uint32_t bytes = 4 + 8 * count;
+  if (count > WEFT_CONTEXT_MAX_ADDRESSES || bytes > left) return false;
+  CopyBytes(at.out, at.in, bytes);
+  at.in += bytes;
+  at.out += bytes;
+  return true;
+}
+
+// Contexts lie one after the other: no segments, and what follows one of no constant size moves with it.
 RunResult RunContexts(const Plan& plan, const uint8_t* in, const uint8_t* end, uint8_t* out) {
   RunResult at{in, out};
   for (const Step& step : plan.steps) {
     if (step.kind == StepKind::kDynamic) {
       if (!RunDynamic(at, end)) return {};
+      continue;
+    }
+    if (step.kind == StepKind::kAddresses) {
+      if (!RunAddresses(at, end)) return {};
       continue;
     }
     if (step.bytes > static_cast<uint64_t>(end - at.in)) return {};
@@ -207,6 +224,10 @@ Plan MakeContextPlan(const ChannelSchema& channel) {
       plan.sequential = true;
       plan.verbatim = false;
       plan.steps.push_back({.kind = StepKind::kDynamic});
+    } else if (info->type == WEFT_CONTEXT_ADDRESSES) {
+      plan.sequential = true;
+      plan.verbatim = false;
+      plan.steps.push_back({.kind = StepKind::kAddresses});
     } else if (info->type == WEFT_CONTEXT_TEXT) {
       plan.verbatim = false;
       plan.fixed_size += info->size;

@@ -24,6 +24,7 @@ enum class StepKind : uint8_t {
   kSequence,      // u32 count in the fixed part, segment: count in length_size bytes, elements
   kSequenceText,  // the same, text
   kDynamic,       // contexts only: u8 type, value
+  kAddresses,     // contexts only: u32 count, values of 8 bytes
 };
 
 struct Step {
@@ -37,7 +38,7 @@ struct Step {
 struct Plan {
   uint32_t fixed_size = 0;
   bool verbatim = true;     // the input is fixed_size bytes and is copied as it is
-  bool sequential = false;  // contexts with a DYNAMIC one: fixed_size says nothing
+  bool sequential = false;  // contexts with one of no constant size: fixed_size says nothing
   std::vector<Step> steps;
 };
 

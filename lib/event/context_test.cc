@@ -56,6 +56,8 @@ constexpr Expected kContexts[] = {
     {"preemptible", 143, WEFT_CONTEXT_INT, 4},
     {"need_reschedule", 144, WEFT_CONTEXT_INT, 4},
     {"migratable", 145, WEFT_CONTEXT_INT, 4},
+    {"callstack-kernel", 146, WEFT_CONTEXT_ADDRESSES, 0},
+    {"callstack-user", 147, WEFT_CONTEXT_ADDRESSES, 0},
 };
 
 TEST(Contexts, HaveLttngsNamesAndFixedNumbers) {
@@ -73,11 +75,11 @@ TEST(Contexts, HaveLttngsNamesAndFixedNumbers) {
 TEST(Contexts, OfGivenNamesAreFoundByNumberOnly) {
   uint32_t count = 0;
   ASSERT_NE(weft_context_table(&count), nullptr);
-  EXPECT_EQ(count, std::size(kContexts) + 2);
+  EXPECT_EQ(count, std::size(kContexts) + 3);
   EXPECT_EQ(weft_context_by_id(WEFT_CONTEXT_PERF_THREAD)->size, 8);
   EXPECT_EQ(weft_context_by_id(WEFT_CONTEXT_APP)->type, WEFT_CONTEXT_DYNAMIC);
   for (const std::string_view name :
-       {"", "vpi", "vpidx", "$app.", "perf:thread:", "a_name_beyond_all"})
+       {"", "vpi", "vpidx", "$app.", "perf:thread:", "perf:cpu:", "a_name_beyond_all"})
     EXPECT_EQ(weft_context_by_name(name.data(), static_cast<uint32_t>(name.size())), nullptr)
         << name;
   EXPECT_EQ(weft_context_by_id(0), nullptr);

@@ -22,6 +22,7 @@ static const struct operands operands[WEFT_FETCH_SEQUENCE + 1] = {
     [WEFT_FETCH_BITS] = {1, 0, 1, 1, 0, WEFT_FETCH_SIGNED},
     [WEFT_FETCH_COUNT] = {1, 0, 0, 0, 0, 0},
     [WEFT_FETCH_TASK] = {1, 0, 0, 0, 0, 0},
+    [WEFT_FETCH_REG] = {1, 1, 1, 0, 0, WEFT_FETCH_SIGNED},
     [WEFT_FETCH_STORE] = {1, 0, 1, 0, 0, 0},
     [WEFT_FETCH_BYTES] = {1, 0, 1, 1, 0, READS_},
     [WEFT_FETCH_STRING] = {1, 0, 0, 1, 1, WEFT_FETCH_USER},
@@ -51,14 +52,22 @@ uint32_t weft_fetch_arg_count(uint32_t kind) {
       return WEFT_FETCH_MAX_ARGS;
     case WEFT_KERNEL_SYSCALL_ENTRY:
     case WEFT_KERNEL_KPROBE:
+    case WEFT_KERNEL_UPROBE:
       return 7;
     case WEFT_KERNEL_SYSCALL_EXIT:
       return 8;
     case WEFT_KERNEL_KRETPROBE:
+    case WEFT_KERNEL_URETPROBE:
       return 9;
+    case WEFT_KERNEL_STATE:
+      return 6;
     default:
       return 0;
   }
+}
+
+static bool has_registers(uint32_t kind) {
+  return kind == WEFT_KERNEL_UPROBE || kind == WEFT_KERNEL_URETPROBE;
 }
 
 static bool is_word(uint8_t size) { return size == 1 || size == 2 || size == 4 || size == 8; }
@@ -91,11 +100,11 @@ static int check_operands(const struct weft_fetch_op* op) {
 }
 
 static bool trust_fits(const struct check* c, const struct weft_fetch_op* op) {
-  if (op->code == WEFT_FETCH_TASK)
-    return c->kind == WEFT_KERNEL_TRACEPOINT && c->value == VALUE_ARGUMENT;
-  if (op->flags & WEFT_FETCH_TRUSTED)
-    return c->kind == WEFT_KERNEL_TRACEPOINT && c->value != VALUE_OTHER;
-  return true;
+  const bool trusted = c->kind == WEFT_KERNEL_TRACEPOINT || c->kind == WEFT_KERNEL_STATE;
+
+  if (op->code == WEFT_FETCH_TASK) return trusted && c->value == VALUE_ARGUMENT;
+  if (op->flags & WEFT_FETCH_TRUSTED) return trusted && c->value != VALUE_OTHER;
+  return !(op->flags & WEFT_FETCH_USER) || c->kind != WEFT_KERNEL_STATE;
 }
 
 static void note_reads(struct check* c, const struct weft_fetch_op* op) {
@@ -116,6 +125,13 @@ static int check_step(struct check* c, const struct weft_fetch_op* op) {
       if (op->arg >= c->args) return -EINVAL;
       c->needs.args |= 1u << op->arg;
       c->value = op->size == 8 ? VALUE_ARGUMENT : VALUE_OTHER;
+      return 0;
+    case WEFT_FETCH_REG:
+      if (!has_registers(c->kind) ||
+          (op->arg >= WEFT_FETCH_REGISTERS && op->arg != WEFT_FETCH_REG_ZERO))
+        return -EINVAL;
+      c->needs.uses |= WEFT_FETCH_USES_REGISTERS;
+      c->value = VALUE_OTHER;
       return 0;
     case WEFT_FETCH_ADD:
       if (c->value == VALUE_ARGUMENT) c->value = VALUE_INSIDE;

@@ -6,10 +6,10 @@
  * A program that was accepted, and only then:
  *   1. makes each field of the description once, in their order, with the field's own size; ends with
  *      the last one;
- *   2. reads arguments that an event of this kind has;
+ *   2. reads arguments and registers that an event of this kind, on this machine, has;
  *   3. makes at most WEFT_FETCH_MAX_FIXED fixed bytes and WEFT_FETCH_MAX_SEGMENTS segments of at most
  *      WEFT_FETCH_MAX_BYTES, nowrite fields included;
- *   4. has TASK and WEFT_FETCH_TRUSTED only where A is a whole argument of a tracepoint (TRUSTED: with
+ *   4. has TASK and WEFT_FETCH_TRUSTED only where A is a whole argument of a tracepoint or STATE (TRUSTED: with
  *      offsets added, but nothing loaded in between), so that what is read plainly is never what a user
  *      gave or what memory held.
  * Whether such an argument is what the agent takes it for is the agent's word.
@@ -28,6 +28,7 @@ enum weft_fetch_use {
   WEFT_FETCH_USES_TASK = 1 << 0,   /* asks for the session's scope */
   WEFT_FETCH_USES_USER = 1 << 1,   /* reads user memory */
   WEFT_FETCH_USES_KERNEL = 1 << 2, /* reads kernel memory that may fault */
+  WEFT_FETCH_USES_REGISTERS = 1 << 3,
 };
 
 /* What a program needs; fixed bytes and counts of segments are in the description's layout. */

@@ -136,8 +136,14 @@ TEST(FetchValidate, KnowsTheArgumentsOfEachKind) {
   EXPECT_EQ(last(WEFT_KERNEL_KPROBE, 7), -EINVAL);
   EXPECT_EQ(last(WEFT_KERNEL_KRETPROBE, 8), 0);
   EXPECT_EQ(last(WEFT_KERNEL_KRETPROBE, 9), -EINVAL);
+  EXPECT_EQ(last(WEFT_KERNEL_STATE, 5), 0);
+  EXPECT_EQ(last(WEFT_KERNEL_STATE, 6), -EINVAL);
   EXPECT_EQ(Error({}, {}, 0), -EINVAL);
-  EXPECT_EQ(Error({}, {}, 6), -EINVAL);
+  EXPECT_EQ(last(WEFT_KERNEL_UPROBE, 6), 0);
+  EXPECT_EQ(last(WEFT_KERNEL_UPROBE, 7), -EINVAL);
+  EXPECT_EQ(last(WEFT_KERNEL_URETPROBE, 8), 0);
+  EXPECT_EQ(last(WEFT_KERNEL_URETPROBE, 9), -EINVAL);
+  EXPECT_EQ(Error({}, {}, 200), -EINVAL);
 }
 
 TEST(FetchValidate, RefusesOperandsThatAnOperationDoesNotHave) {
@@ -193,6 +199,37 @@ TEST(FetchValidate, TrustsOnlyWholeArgumentsOfTracepoints) {
   }
   EXPECT_EQ(Before({Arg(0), add, kTask}), -EINVAL);
   EXPECT_EQ(Before({Arg(0), Load(8, 0), kTask}), -EINVAL);
+}
+
+TEST(FetchValidate, TrustsWhatAStatedumpHandsOutButReadsNoUserMemoryInIt) {
+  EXPECT_EQ(Before({Arg(0), kTask, Load(4, 8, WEFT_FETCH_TRUSTED)}, WEFT_KERNEL_STATE), 0);
+  EXPECT_EQ(Before({Load(4, 8, WEFT_FETCH_TRUSTED)}, WEFT_KERNEL_STATE), -EINVAL);
+  EXPECT_EQ(Before({Arg(0), Load(4, 8, WEFT_FETCH_USER)}, WEFT_KERNEL_STATE), -EINVAL);
+  EXPECT_EQ(Error({Text()}, {Arg(0), String(16, WEFT_FETCH_USER)}, WEFT_KERNEL_STATE), -EINVAL);
+  EXPECT_EQ(Error({Text()}, {Arg(0), String(16)}, WEFT_KERNEL_STATE), 0);
+}
+
+TEST(FetchValidate, RegistersAreForProbesOfUserFunctions) {
+  const auto reg = [](uint8_t number, uint8_t size = 4) {
+    return weft_fetch_op{.code = WEFT_FETCH_REG, .arg = number, .size = size};
+  };
+  constexpr uint8_t kLast = WEFT_FETCH_REGISTERS - 1;
+  for (const uint32_t kind : {WEFT_KERNEL_UPROBE, WEFT_KERNEL_URETPROBE}) {
+    EXPECT_EQ(Before({reg(0)}, kind), 0);
+    EXPECT_EQ(Before({reg(kLast, 8)}, kind), 0);
+    EXPECT_EQ(Before({reg(WEFT_FETCH_REG_ZERO, 8)}, kind), 0);
+    EXPECT_EQ(Before({reg(kLast + 1)}, kind), -EINVAL);
+    EXPECT_EQ(Before({reg(0, 3)}, kind), -EINVAL);
+    EXPECT_EQ(Before({reg(0, 8), Load(4, 8, WEFT_FETCH_USER)}, kind), 0);
+    EXPECT_EQ(Before({reg(0, 8), Load(4, 8, WEFT_FETCH_TRUSTED)}, kind), -EINVAL);
+    EXPECT_EQ(Before({reg(0, 8), kTask}, kind), -EINVAL);
+    EXPECT_EQ(Check({Integer(4)}, {reg(0), Store(4)}, kind).needs.uses,
+              uint32_t{WEFT_FETCH_USES_REGISTERS});
+    EXPECT_EQ(Check({Integer(4)}, {reg(0), Store(4)}, kind).needs.args, 0u);
+  }
+  for (const uint32_t kind : {WEFT_KERNEL_TRACEPOINT, WEFT_KERNEL_SYSCALL_ENTRY,
+                              WEFT_KERNEL_SYSCALL_EXIT, WEFT_KERNEL_KPROBE, WEFT_KERNEL_KRETPROBE})
+    EXPECT_EQ(Before({reg(0)}, kind), -EINVAL) << kind;
 }
 
 TEST(FetchValidate, KeepsTheLimits) {

@@ -376,10 +376,14 @@ static __attribute__((__noinline__)) bool run_with_stack(const struct run* r,
   }
 }
 
-bool weft_filter_run(const struct weft_linked_filter* filter, const void* fixed,
-                     const struct weft_segment* segments, void* context_arg) {
+/* In a kernel apart: what tests of contexts do not need is not set up for them. */
+#ifdef __KERNEL__
+__attribute__((__noinline__))
+#endif
+static bool
+run_tests(const struct weft_linked_filter* filter, const struct weft_linked_insn* insn,
+          const void* fixed, const struct weft_segment* segments, void* context_arg) {
   struct run r = {filter, (const char*)fixed, segments, context_arg};
-  const struct weft_linked_insn* insn = filter->insns;
   enum outcome outcome;
   uint32_t next;
 
@@ -391,4 +395,22 @@ bool weft_filter_run(const struct weft_linked_filter* filter, const void* fixed,
     if (next >= WEFT_LINK_REJECT) return next == WEFT_LINK_ACCEPT;
     insn = &filter->insns[next];
   }
+}
+
+bool weft_filter_run(const struct weft_linked_filter* filter, const void* fixed,
+                     const struct weft_segment* segments, void* context_arg) {
+  const struct weft_linked_insn* insn = filter->insns;
+
+#ifdef __KERNEL__
+  /* Most filters there begin with contexts, and most events are rejected by them: without a search for
+   * the operation, since kernels are built without jump tables. */
+  while (WEFT_LIKELY(insn->op == WEFT_LINK_RANGE_CONTEXT)) {
+    const uint64_t bits = weft_filter_context_int(context_arg, insn->size);
+    const uint32_t next = bits - insn->a <= insn->b ? insn->jt : insn->jf;
+
+    if (next >= WEFT_LINK_REJECT) return next == WEFT_LINK_ACCEPT;
+    insn = &filter->insns[next];
+  }
+#endif
+  return run_tests(filter, insn, fixed, segments, context_arg);
 }

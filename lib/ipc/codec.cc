@@ -186,6 +186,8 @@ void Fields(A&, StopSession&) {}
 template <typename A>
 void Fields(A&, QuerySession&) {}
 template <typename A>
+void Fields(A&, DumpState&) {}
+template <typename A>
 void Fields(A&, DestroySession&) {}
 template <typename A>
 void Fields(A& a, TraceState& m) {
@@ -244,7 +246,8 @@ constexpr std::array<std::string_view, std::variant_size_v<Message>> kNames = {"
                                                                                "Refused",
                                                                                "ConnectionRequest",
                                                                                "ConnectionAnswer",
-                                                                               "CloseDoorbell"};
+                                                                               "CloseDoorbell",
+                                                                               "DumpState"};
 
 // --- writing ---------------------------------------------------------------------------------
 

@@ -333,6 +333,7 @@ struct CreateSession {
 struct StartSession {};
 struct StopSession {};     // answered when all is drained
 struct QuerySession {};    // answered at once
+struct DumpState {};       // of the kernel, to its channels that are on; no answer
 struct DestroySession {};  // no answer: all processes end
 
 // --- agent -> cli ----------------------------------------------------------------------------
@@ -368,7 +369,7 @@ using Message =
                  StopConsumer, Sync, Synced, Quit, Kept, KeptComplete, Arrived, Connect,
                  ConsumerGone, OwnerGone, Exit, CreateSession, StartSession, StopSession,
                  QuerySession, DestroySession, SessionState, Refused, ConnectionRequest,
-                 ConnectionAnswer, CloseDoorbell>;
+                 ConnectionAnswer, CloseDoorbell, DumpState>;
 
 }  // namespace weft::ipc
 

@@ -26,6 +26,7 @@ inline constexpr Resource kEvents{"events.k8s.io", "v1", "events"};
 inline constexpr Resource kMutatingWebhooks{"admissionregistration.k8s.io", "v1",
                                             "mutatingwebhookconfigurations"};
 inline constexpr Resource kTraces{"weft.dev", "v1alpha1", "traces"};
+inline constexpr Resource kClusterTraces{"weft.dev", "v1alpha1", "clustertraces"};
 inline constexpr Resource kTraceSessions{"weft.dev", "v1alpha1", "tracesessions"};
 
 // One object, or a collection where name is "". name_space "": cluster-scoped, or all namespaces.

@@ -183,18 +183,28 @@ Status SlotReader::Copy(std::span<uint8_t> buffer) {
 
 CopiedRun SlotReader::LookThroughCopy() const {
   CopiedRun run{.last_time = last_time_};
+  const uint8_t* at = chunk_ + at_;
+  uint64_t left = chunk_bytes_ - at_;
   bool first = true;
-  for (uint64_t at = at_; chunk_bytes_ - at >= sizeof(weft_record);) {
-    weft_record header;
-    std::memcpy(&header, chunk_ + at, sizeof(header));
-    const uint64_t rounded = (uint64_t{header.size} + 7) & ~uint64_t{7};
+  weft_record header;
+  while (left >= sizeof(header)) {
+    std::memcpy(&header, at, sizeof(header));
+    const uint32_t size = header.size;
+    const uint64_t rounded = (uint64_t{size} + 7) & ~uint64_t{7};
     // What Parse will not take, or not from this copy, ends the run.
-    if (header.size < sizeof(weft_record) || rounded > chunk_bytes_ - at) break;
+    if (size < sizeof(header) || rounded > left) break;
     if (first) run.cpu = header.cpu;
-    run.one_cpu = header.cpu == run.cpu && (first || run.one_cpu);
+    run.one_cpu = first || run.one_cpu;
     first = false;
-    run.last_time = std::max(run.last_time, header.time);
-    at += rounded;
+    // Where the next record is does not wait for its size to be read, as long as that is the same.
+    do {
+      run.one_cpu = run.one_cpu && header.cpu == run.cpu;
+      run.last_time = std::max(run.last_time, header.time);
+      at += rounded;
+      left -= rounded;
+      if (left < rounded) break;
+      std::memcpy(&header, at, sizeof(header));
+    } while (header.size == size);
   }
   return run;
 }

@@ -178,20 +178,21 @@ inline SlotReader::Step SlotReader::Parse() {
 template <typename Take>
 void SlotReader::AdvanceWhile(const Alike& alike, Take take) {
   const uint32_t size = sizeof(weft_record) + alike.body_bytes;
+  const uint64_t word0 = size | uint64_t{alike.event} << 32 | uint64_t{alike.cpu} << 48;
   const uint64_t rounded = (uint64_t{size} + 7) & ~uint64_t{7};
   const uint8_t* at = chunk_ + at_;
   uint64_t left = chunk_bytes_ - at_;
   uint64_t last_time = std::max(last_time_, alike.from);
   uint64_t records = 0;
   while (left >= rounded) {
-    weft_record header;
-    std::memcpy(&header, at, sizeof(header));
-    if (header.size != size || header.event != alike.event || header.cpu != alike.cpu ||
-        header.time < last_time || header.time > alike.to ||
-        !take(header.time, at + sizeof(header))) {
+    uint64_t words[2];  // of the header: size, event and CPU; time
+    static_assert(sizeof(words) == sizeof(weft_record));
+    std::memcpy(words, at, sizeof(words));
+    if (words[0] != word0 || words[1] < last_time || words[1] > alike.to ||
+        !take(words[1], at + sizeof(words))) {
       break;
     }
-    last_time = header.time;
+    last_time = words[1];
     at += rounded;
     left -= rounded;
     records++;

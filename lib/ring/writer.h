@@ -40,6 +40,16 @@ enum weft_write_result {
   WEFT_WRITE_NO_SLOT = 1, /* no ring set here, or no rseq in this thread, or too many aborts */
   WEFT_WRITE_FULL = 2,    /* the current sub-buffer has no room: switch, then again */
   WEFT_WRITE_CLOSED = 3,
+  WEFT_WRITE_MOVED = 4, /* somebody wrote, or this thread's slot is another one: look again */
+};
+
+/* Where a slot's next record comes, and a time that was read after that was seen: for clocks that a
+ * section cannot read. No two positions of a slot's head have both `head` and `sequence`. */
+struct weft_place {
+  uint64_t slot; /* address */
+  uint64_t head;
+  uint64_t sequence; /* of the sub-buffer that head is in */
+  uint64_t time;
 };
 
 /* One piece of a record behind its header. */
@@ -87,5 +97,9 @@ WEFT_ABI_ASSERT(sizeof(struct weft_slot) == 1 << 7, "assembly");
 WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_record_parts, increment) == 8, "assembly");
 WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_record_parts, pieces) == 16, "assembly");
 WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_record_parts, piece_count) == 24, "assembly");
+WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_place, slot) == 0, "assembly");
+WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_place, head) == 8, "assembly");
+WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_place, sequence) == 16, "assembly");
+WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_place, time) == 24, "assembly");
 
 #endif /* WEFT_LIB_RING_WRITER_H_ */

@@ -56,21 +56,26 @@
   "ldr %[t], [%[ring], #8]\n\t"               \
   "add %[base], %[base], %[t]\n\t"
 
-/* head; leaves to 7 when closed, to 8 when the record does not fit. base = where it goes. */
-#define WEFT_RSEQ_RESERVE                    \
-  "ldr %[head], [%[slot]]\n\t"               \
-  "ldr %w[t], [%[slot], #8]\n\t"             \
-  "cbnz %w[t], 7f\n\t"                       \
-  "ldr %w[t], [%[ring], #24]\n\t"            \
-  "and %w[u], %w[head], %w[t]\n\t"           \
-  "add %w[u], %w[u], %w[increment]\n\t"      \
-  "cmp %w[u], %w[t]\n\t"                     \
-  "b.hi 8f\n\t"                              \
-  "add %[base], %[base], %w[head], uxtw\n\t" \
-  "isb\n\t"                                  \
-  "mrs %[t], cntvct_el0\n\t"                 \
-  "ldr %w[u], [%[rseq], #4]\n\t"             \
-  "orr %[u], %[word0], %[u], lsl #48\n\t"    \
+/* head; leaves to 7 when closed, to 8 when the record does not fit. base = where it comes. */
+#define WEFT_RSEQ_RESERVE               \
+  "ldr %[head], [%[slot]]\n\t"          \
+  "ldr %w[t], [%[slot], #8]\n\t"        \
+  "cbnz %w[t], 7f\n\t"                  \
+  "ldr %w[t], [%[ring], #24]\n\t"       \
+  "and %w[u], %w[head], %w[t]\n\t"      \
+  "add %w[u], %w[u], %w[increment]\n\t" \
+  "cmp %w[u], %w[t]\n\t"                \
+  "b.hi 8f\n\t"                         \
+  "add %[base], %[base], %w[head], uxtw\n\t"
+
+#define WEFT_RSEQ_TIME \
+  "isb\n\t"            \
+  "mrs %[t], cntvct_el0\n\t"
+
+/* The record's header, with the time in t. */
+#define WEFT_RSEQ_HEADER                  \
+  "ldr %w[u], [%[rseq], #4]\n\t"          \
+  "orr %[u], %[word0], %[u], lsl #48\n\t" \
   "stp %[u], %[t], [%[base]], #16\n\t"
 
 #define WEFT_RSEQ_COMMIT                   \
@@ -102,7 +107,7 @@ static inline __attribute__((always_inline)) bool weft_write_words(
   uint64_t aborts = WEFT_MAX_ABORTS;
   const uint64_t* from;
   __asm__ volatile(
-      WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_ENTER WEFT_RSEQ_RESERVE
+      WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_ENTER WEFT_RSEQ_RESERVE WEFT_RSEQ_TIME WEFT_RSEQ_HEADER
       "mov %[from], %[payload]\n\t"
       "sub %w[u], %w[increment], #16\n\t"
       "cbz %w[u], 11f\n"
@@ -120,6 +125,31 @@ static inline __attribute__((always_inline)) bool weft_write_words(
   return result == WEFT_WRITE_COMMITTED;
 }
 
+/* The pieces behind the header, and the commit. */
+#define WEFT_RSEQ_PIECES                 \
+  "mov %[piece], %[pieces]\n\t"          \
+  "mov %[left], %[count]\n"              \
+  "10:\n\t"                              \
+  "cbz %[left], 11f\n\t"                 \
+  "sub %[left], %[left], #1\n\t"         \
+  "ldp %[from], %[u], [%[piece]], #16\n" \
+  "13:\n\t"                              \
+  "subs %[u], %[u], #8\n\t"              \
+  "b.lo 15f\n\t"                         \
+  "ldr %[t], [%[from]], #8\n\t"          \
+  "str %[t], [%[base]], #8\n\t"          \
+  "b 13b\n"                              \
+  "15:\n\t"                              \
+  "adds %[u], %[u], #8\n\t"              \
+  "b.eq 10b\n"                           \
+  "16:\n\t"                              \
+  "ldrb %w[t], [%[from]], #1\n\t"        \
+  "strb %w[t], [%[base]], #1\n\t"        \
+  "subs %[u], %[u], #1\n\t"              \
+  "b.ne 16b\n\t"                         \
+  "b 10b\n"                              \
+  "11:\n\t" WEFT_RSEQ_COMMIT
+
 /* W for a record in pieces of any size and alignment. */
 static inline enum weft_write_result weft_write_pieces(void* rseq, uint64_t id_offset,
                                                        const struct weft_writer_ring* ring,
@@ -129,35 +159,80 @@ static inline enum weft_write_result weft_write_pieces(void* rseq, uint64_t id_o
   const uint64_t word0 = parts->word0;
   const uint64_t increment = parts->increment;
   __asm__ volatile(
-      WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_ENTER WEFT_RSEQ_RESERVE
-      "mov %[piece], %[pieces]\n\t"
-      "mov %[left], %[count]\n"
-      "10:\n\t"
-      "cbz %[left], 11f\n\t"
-      "sub %[left], %[left], #1\n\t"
-      "ldp %[from], %[u], [%[piece]], #16\n"
-      "13:\n\t"
-      "subs %[u], %[u], #8\n\t"
-      "b.lo 15f\n\t"
-      "ldr %[t], [%[from]], #8\n\t"
-      "str %[t], [%[base]], #8\n\t"
-      "b 13b\n"
-      "15:\n\t"
-      "adds %[u], %[u], #8\n\t"
-      "b.eq 10b\n"
-      "16:\n\t"
-      "ldrb %w[t], [%[from]], #1\n\t"
-      "strb %w[t], [%[base]], #1\n\t"
-      "subs %[u], %[u], #1\n\t"
-      "b.ne 16b\n\t"
-      "b 10b\n"
-      "11:\n\t" WEFT_RSEQ_COMMIT WEFT_RSEQ_EXITS WEFT_RSEQ_ABORT
+      WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_ENTER WEFT_RSEQ_RESERVE WEFT_RSEQ_TIME WEFT_RSEQ_HEADER
+          WEFT_RSEQ_PIECES WEFT_RSEQ_EXITS WEFT_RSEQ_ABORT
       : [result] "=&r"(result), [slot] "=&r"(slot), [base] "=&r"(base), [head] "=&r"(head),
         [t] "=&r"(t), [u] "=&r"(u), [piece] "=&r"(piece), [left] "=&r"(left), [from] "=&r"(from),
         [aborts] "+&r"(aborts)
       : [rseq] "r"(rseq), [ring] "r"(ring), [id_offset] "r"(id_offset), [word0] "r"(word0),
         [increment] "r"(increment), [pieces] "r"(parts->pieces), [count] "r"(parts->piece_count)
       : "memory", "cc");
+  return (enum weft_write_result)result;
+}
+
+/* Head, and its sub-buffer's sequence in u. */
+#define WEFT_RSEQ_SEQUENCE         \
+  "ldr %[head], [%[slot]]\n\t"     \
+  "ldr %w[t], [%[ring], #24]\n\t"  \
+  "bic %w[u], %w[head], %w[t]\n\t" \
+  "ldr %[u], [%[base], %[u]]\n\t"
+
+/* As on x86-64. */
+static inline enum weft_write_result weft_look(void* rseq, uint64_t id_offset,
+                                               const struct weft_writer_ring* ring,
+                                               struct weft_place* place) {
+  uint64_t head, slot, base, t, u, result;
+  uint64_t aborts = WEFT_MAX_ABORTS;
+  __asm__ volatile(
+      WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_ENTER WEFT_RSEQ_SEQUENCE
+      "stp %[slot], %[head], [%[place]]\n\t"
+      "str %[u], [%[place], #16]\n"
+      "2:\n\t"
+      "mov %w[result], #0\n"
+      "5:\n\t"
+      ".pushsection .text.weft_rseq_exits, \"ax\"\n"
+      "6:\n\t"
+      "mov %w[result], #1\n\t"
+      "b 5b\n\t"
+      ".popsection\n\t" WEFT_RSEQ_ABORT
+      : [result] "=&r"(result), [slot] "=&r"(slot), [base] "=&r"(base), [head] "=&r"(head),
+        [t] "=&r"(t), [u] "=&r"(u), [aborts] "+&r"(aborts)
+      : [rseq] "r"(rseq), [ring] "r"(ring), [id_offset] "r"(id_offset), [place] "r"(place)
+      : "memory", "cc");
+  return (enum weft_write_result)result;
+}
+
+/* As on x86-64. */
+static inline enum weft_write_result weft_write_pieces_at(void* rseq, uint64_t id_offset,
+                                                          const struct weft_writer_ring* ring,
+                                                          const struct weft_record_parts* parts,
+                                                          const struct weft_place* place) {
+  uint64_t head, slot, base, t, u, result, piece, left, from;
+  uint64_t aborts = WEFT_MAX_ABORTS;
+  const uint64_t word0 = parts->word0;
+  const uint64_t increment = parts->increment;
+  __asm__ volatile(WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_ENTER WEFT_RSEQ_SEQUENCE
+                   "ldp %[piece], %[left], [%[place]]\n\t"
+                   "cmp %[piece], %[slot]\n\t"
+                   "b.ne 17f\n\t"
+                   "cmp %[left], %[head]\n\t"
+                   "b.ne 17f\n\t"
+                   "ldr %[t], [%[place], #16]\n\t"
+                   "cmp %[t], %[u]\n\t"
+                   "b.ne 17f\n\t" WEFT_RSEQ_RESERVE
+                   "ldr %[t], [%[place], #24]\n\t" WEFT_RSEQ_HEADER WEFT_RSEQ_PIECES
+                   ".pushsection .text.weft_rseq_exits, \"ax\"\n"
+                   "17:\n\t"
+                   "mov %w[result], #4\n\t"
+                   "b 5b\n\t"
+                   ".popsection\n\t" WEFT_RSEQ_EXITS WEFT_RSEQ_ABORT
+                   : [result] "=&r"(result), [slot] "=&r"(slot), [base] "=&r"(base),
+                     [head] "=&r"(head), [t] "=&r"(t), [u] "=&r"(u), [piece] "=&r"(piece),
+                     [left] "=&r"(left), [from] "=&r"(from), [aborts] "+&r"(aborts)
+                   : [rseq] "r"(rseq), [ring] "r"(ring), [id_offset] "r"(id_offset),
+                     [word0] "r"(word0), [increment] "r"(increment), [pieces] "r"(parts->pieces),
+                     [count] "r"(parts->piece_count), [place] "r"(place)
+                   : "memory", "cc");
   return (enum weft_write_result)result;
 }
 

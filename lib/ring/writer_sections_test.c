@@ -153,11 +153,59 @@ static void overwrite_mode_publishes_the_frontier(void) {
   EXPECT(slots[1].frontier == 1u << SUBBUF_SHIFT);
 }
 
+/* The record of 32 bytes that weft_look saw the place of. */
+static enum weft_write_result at(const struct weft_place* place) {
+  const uint64_t payload[2] = {3, 4};
+  const struct weft_piece piece = {payload, sizeof(payload)};
+  const struct weft_record_parts parts = {weft_record_word0(32, 9), weft_record_increment(32),
+                                          &piece, 1};
+  return weft_write_pieces_at(rseq, 24, &ring, &parts, place);
+}
+
+static void a_time_is_recorded_where_it_was_read_for(void) {
+  set_up(WEFT_RING_OVERWRITE);
+  struct weft_place place = {0};
+  EXPECT(weft_look(rseq, 24, &ring, &place) == WEFT_WRITE_COMMITTED);
+  EXPECT(slots[1].head == WEFT_HEAD_INITIAL);
+  place.time = 1234567;
+  EXPECT(at(&place) == WEFT_WRITE_COMMITTED);
+  struct weft_record r;
+  memcpy(&r, data(1) + 32, sizeof(r));
+  EXPECT(r.size == 32 && r.event == 9 && r.cpu == 5 && r.time == 1234567);
+  EXPECT(slots[1].head == ((1ull << 32) | (32 + 32)));
+  /* Somebody wrote. */
+  EXPECT(at(&place) == WEFT_WRITE_MOVED);
+  /* Another slot that looks the same. */
+  set_up(WEFT_RING_OVERWRITE);
+  EXPECT(weft_look(rseq, 24, &ring, &place) == WEFT_WRITE_COMMITTED);
+  rseq[6] = 0;
+  EXPECT(at(&place) == WEFT_WRITE_MOVED);
+  rseq[6] = 1;
+  /* The same head, a round later. */
+  fill(4);
+  EXPECT(weft_switch_subbuf(rseq, 24, &ring, 32) == WEFT_WRITE_COMMITTED);
+  EXPECT(slots[1].head == place.head);
+  EXPECT(at(&place) == WEFT_WRITE_MOVED);
+  EXPECT(slots[1].head == WEFT_HEAD_INITIAL);
+  EXPECT(weft_look(rseq, 24, &ring, &place) == WEFT_WRITE_COMMITTED);
+  EXPECT(at(&place) == WEFT_WRITE_COMMITTED);
+  while (words(0)) {
+  }
+  EXPECT(weft_look(rseq, 24, &ring, &place) == WEFT_WRITE_COMMITTED);
+  EXPECT(at(&place) == WEFT_WRITE_FULL);
+  slots[1].closed = 1;
+  EXPECT(at(&place) == WEFT_WRITE_CLOSED);
+  ring.slots = 0;
+  EXPECT(at(&place) == WEFT_WRITE_NO_SLOT);
+  EXPECT(weft_look(rseq, 24, &ring, &place) == WEFT_WRITE_NO_SLOT);
+}
+
 int main(void) {
   records_are_laid_out_as_ring_h_says();
   leaving_stores_nothing();
   discard_mode_waits_for_the_tail();
   overwrite_mode_publishes_the_frontier();
+  a_time_is_recorded_where_it_was_read_for();
   printf("writer sections: %u checks passed\n", checks);
   return 0;
 }

@@ -157,6 +157,67 @@ failed:
   return false;
 }
 
+/* As WEFT_RSEQ_RESERVE, for `parts`; then, with the time in rax, the record and its commit. */
+#define WEFT_PIECES_RESERVE     \
+  "movq (%[slot]), %[head]\n\t" \
+  "cmpl $0, 8(%[slot])\n\t"     \
+  "jne 7f\n\t"                  \
+  "movl %k[head], %%ecx\n\t"    \
+  "movl 24(%[ring]), %%eax\n\t" \
+  "addq %%rcx, %[base]\n\t"     \
+  "andl %%eax, %%ecx\n\t"       \
+  "addl 8(%[parts]), %%ecx\n\t" \
+  "cmpl %%eax, %%ecx\n\t"       \
+  "ja 8f\n\t"
+
+#define WEFT_PIECES_WRITE         \
+  "movl 4(%[rseq]), %%edx\n\t"    \
+  "shlq $48, %%rdx\n\t"           \
+  "orq (%[parts]), %%rdx\n\t"     \
+  "movq %%rdx, (%[base])\n\t"     \
+  "movq %%rax, 8(%[base])\n\t"    \
+  "leaq 16(%[base]), %%rdi\n\t"   \
+  "movq 16(%[parts]), %%rax\n\t"  \
+  "movq 24(%[parts]), %%rdx\n\t"  \
+  "shlq $4, %%rdx\n\t"            \
+  "addq %%rax, %%rdx\n"           \
+  "10:\n\t"                       \
+  "cmpq %%rdx, %%rax\n\t"         \
+  "jae 11f\n\t"                   \
+  "movq (%%rax), %%rsi\n\t"       \
+  "movq 8(%%rax), %%rcx\n\t"      \
+  "addq $16, %%rax\n\t"           \
+  "cmpq $64, %%rcx\n\t"           \
+  "ja 14f\n"                      \
+  "13:\n\t"                       \
+  "subq $8, %%rcx\n\t"            \
+  "jb 15f\n\t"                    \
+  "movq (%%rsi), %[base]\n\t"     \
+  "movq %[base], (%%rdi)\n\t"     \
+  "addq $8, %%rsi\n\t"            \
+  "addq $8, %%rdi\n\t"            \
+  "jmp 13b\n"                     \
+  "15:\n\t"                       \
+  "addq $8, %%rcx\n\t"            \
+  "jz 10b\n"                      \
+  "16:\n\t"                       \
+  "movb (%%rsi), %b[base]\n\t"    \
+  "movb %b[base], (%%rdi)\n\t"    \
+  "incq %%rsi\n\t"                \
+  "incq %%rdi\n\t"                \
+  "decq %%rcx\n\t"                \
+  "jnz 16b\n\t"                   \
+  "jmp 10b\n"                     \
+  "14:\n\t"                       \
+  "rep movsb\n\t"                 \
+  "jmp 10b\n"                     \
+  "11:\n\t"                       \
+  "addq 8(%[parts]), %[head]\n\t" \
+  "movq %[head], (%[slot])\n"     \
+  "2:\n\t"                        \
+  "xorl %%eax, %%eax\n"           \
+  "5:\n\t"
+
 /* W for a record in pieces of any size and alignment. A piece that faults kills the program as the
  * same access outside would; nothing was committed. */
 static inline enum weft_write_result weft_write_pieces(void* rseq, uint32_t id_offset,
@@ -165,71 +226,76 @@ static inline enum weft_write_result weft_write_pieces(void* rseq, uint32_t id_o
   uint64_t head, slot, base;
   uint32_t result, aborts = WEFT_MAX_ABORTS;
   __asm__ volatile(
-      WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_ENTER
-      "movq (%[slot]), %[head]\n\t"
-      "cmpl $0, 8(%[slot])\n\t"
-      "jne 7f\n\t"
-      "movl %k[head], %%ecx\n\t"
-      "movl 24(%[ring]), %%eax\n\t"
-      "addq %%rcx, %[base]\n\t"
-      "andl %%eax, %%ecx\n\t"
-      "addl 8(%[parts]), %%ecx\n\t"
-      "cmpl %%eax, %%ecx\n\t"
-      "ja 8f\n\t"
+      WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_ENTER WEFT_PIECES_RESERVE
       "rdtsc\n\t"
       "shlq $32, %%rdx\n\t"
-      "orq %%rdx, %%rax\n\t"
-      "movl 4(%[rseq]), %%edx\n\t"
-      "shlq $48, %%rdx\n\t"
-      "orq (%[parts]), %%rdx\n\t"
-      "movq %%rdx, (%[base])\n\t"
-      "movq %%rax, 8(%[base])\n\t"
-      "leaq 16(%[base]), %%rdi\n\t"
-      "movq 16(%[parts]), %%rax\n\t"
-      "movq 24(%[parts]), %%rdx\n\t"
-      "shlq $4, %%rdx\n\t"
-      "addq %%rax, %%rdx\n"
-      "10:\n\t"
-      "cmpq %%rdx, %%rax\n\t"
-      "jae 11f\n\t"
-      "movq (%%rax), %%rsi\n\t"
-      "movq 8(%%rax), %%rcx\n\t"
-      "addq $16, %%rax\n"
-      "12:\n\t"
-      "cmpq $64, %%rcx\n\t"
-      "ja 14f\n"
-      "13:\n\t"
-      "subq $8, %%rcx\n\t"
-      "jb 15f\n\t"
-      "movq (%%rsi), %[base]\n\t"
-      "movq %[base], (%%rdi)\n\t"
-      "addq $8, %%rsi\n\t"
-      "addq $8, %%rdi\n\t"
-      "jmp 13b\n"
-      "15:\n\t"
-      "addq $8, %%rcx\n\t"
-      "jz 10b\n"
-      "16:\n\t"
-      "movb (%%rsi), %b[base]\n\t"
-      "movb %b[base], (%%rdi)\n\t"
-      "incq %%rsi\n\t"
-      "incq %%rdi\n\t"
-      "decq %%rcx\n\t"
-      "jnz 16b\n\t"
-      "jmp 10b\n"
-      "14:\n\t"
-      "rep movsb\n\t"
-      "jmp 10b\n"
-      "11:\n\t"
-      "addq 8(%[parts]), %[head]\n\t"
-      "movq %[head], (%[slot])\n"
-      "2:\n\t"
-      "xorl %%eax, %%eax\n"
-      "5:\n\t" WEFT_RSEQ_EXITS WEFT_RSEQ_ABORT
+      "orq %%rdx, %%rax\n\t" WEFT_PIECES_WRITE WEFT_RSEQ_EXITS WEFT_RSEQ_ABORT
       : "=&a"(result), [slot] "=&r"(slot), [base] "=&q"(base), [head] "=&r"(head),
         [aborts] "+m"(aborts)
       : [rseq] "r"(rseq), [ring] "r"(ring), [id_offset] "rm"(id_offset), [parts] "r"(parts)
       : "rcx", "rdx", "rsi", "rdi", "memory", "cc");
+  return (enum weft_write_result)result;
+}
+
+/* Head's sub-buffer's sequence to rax. */
+#define WEFT_RSEQ_SEQUENCE      \
+  "movl 24(%[ring]), %%eax\n\t" \
+  "notl %%eax\n\t"              \
+  "andl %k[head], %%eax\n\t"    \
+  "movq (%[base], %%rax), %%rax\n\t"
+
+/* Where this thread's next record comes, but for the time. Stores nothing to the ring. */
+static inline enum weft_write_result weft_look(void* rseq, uint32_t id_offset,
+                                               const struct weft_writer_ring* ring,
+                                               struct weft_place* place) {
+  uint64_t head, slot, base;
+  uint32_t result, aborts = WEFT_MAX_ABORTS;
+  __asm__ volatile(
+      WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_ENTER "movq (%[slot]), %[head]\n\t" WEFT_RSEQ_SEQUENCE
+                                           "movq %[slot], (%[place])\n\t"
+                                           "movq %[head], 8(%[place])\n\t"
+                                           "movq %%rax, 16(%[place])\n"
+                                           "2:\n\t"
+                                           "xorl %%eax, %%eax\n"
+                                           "5:\n\t"
+                                           ".pushsection .text.weft_rseq_exits, \"ax\"\n"
+                                           "6:\n\t"
+                                           "movl $1, %%eax\n\t"
+                                           "jmp 5b\n\t"
+                                           ".popsection\n\t" WEFT_RSEQ_ABORT
+      : "=&a"(result), [slot] "=&r"(slot), [base] "=&r"(base), [head] "=&r"(head),
+        [aborts] "+m"(aborts)
+      : [rseq] "r"(rseq), [ring] "r"(ring), [id_offset] "rm"(id_offset), [place] "r"(place)
+      : "rcx", "memory", "cc");
+  return (enum weft_write_result)result;
+}
+
+/* As weft_write_pieces with place->time, if the record comes where weft_look saw; else MOVED. */
+static inline enum weft_write_result weft_write_pieces_at(void* rseq, uint32_t id_offset,
+                                                          const struct weft_writer_ring* ring,
+                                                          const struct weft_record_parts* parts,
+                                                          const struct weft_place* place) {
+  uint64_t head, slot, base;
+  uint32_t result, aborts = WEFT_MAX_ABORTS;
+  __asm__ volatile(WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_ENTER
+                   "movq (%[slot]), %[head]\n\t" WEFT_RSEQ_SEQUENCE
+                   "cmpq %[slot], (%[place])\n\t"
+                   "jne 17f\n\t"
+                   "cmpq %[head], 8(%[place])\n\t"
+                   "jne 17f\n\t"
+                   "cmpq %%rax, 16(%[place])\n\t"
+                   "jne 17f\n\t" WEFT_PIECES_RESERVE
+                   "movq 24(%[place]), %%rax\n\t" WEFT_PIECES_WRITE
+                   ".pushsection .text.weft_rseq_exits, \"ax\"\n"
+                   "17:\n\t"
+                   "movl $4, %%eax\n\t"
+                   "jmp 5b\n\t"
+                   ".popsection\n\t" WEFT_RSEQ_EXITS WEFT_RSEQ_ABORT
+                   : "=&a"(result), [slot] "=&r"(slot), [base] "=&q"(base), [head] "=&r"(head),
+                     [aborts] "+m"(aborts)
+                   : [rseq] "r"(rseq), [ring] "r"(ring), [id_offset] "rm"(id_offset),
+                     [parts] "r"(parts), [place] "r"(place)
+                   : "rcx", "rdx", "rsi", "rdi", "memory", "cc");
   return (enum weft_write_result)result;
 }
 

@@ -92,7 +92,7 @@ static void add_target(struct weft_event_state* state, const struct weft_ruleset
 static void make_fast(struct weft_event_state* state, const struct weft_event* event) {
   const struct weft_target* t = &state->targets[0];
   if (state->target_count != 1 || t->filter_count != 0 || event->segment_count != 0 ||
-      weft_process.slot_id_offset == 0 ||
+      weft_process.slot_id_offset == 0 || weft_process.clock != WEFT_CLOCK_TSC ||
       event->fixed_size > (1u << (weft_channels[t->channel].subbuf_shift - 3))) {
     return;
   }

@@ -84,12 +84,26 @@ static void discard(uint32_t channel, enum weft_discard_reason reason) {
   }
 }
 
+static enum weft_write_result write_in_section(struct thread_slot self,
+                                               const struct weft_writer_ring* ring,
+                                               const struct weft_record_parts* parts) {
+  if (weft_process.clock == WEFT_CLOCK_TSC)
+    return weft_write_pieces(self.rseq, self.id_offset, ring, parts);
+  // A section that calls the vDSO would not be restarted there.
+  struct weft_place place;
+  const enum weft_write_result looked = weft_look(self.rseq, self.id_offset, ring, &place);
+  if (looked != WEFT_WRITE_COMMITTED) return looked;
+  place.time = weft_clock_monotonic();
+  return weft_write_pieces_at(self.rseq, self.id_offset, ring, parts, &place);
+}
+
 static void write_record(uint32_t channel, const struct weft_record_parts* parts) {
   struct weft_anchor_channel* a = &weft_anchor->channels[channel];
   const struct thread_slot self = find_slot();
   for (int i = 0; i < WEFT_WRITE_TRIES; ++i) {
     enum weft_write_result r = WEFT_WRITE_NO_SLOT;
-    if (self.rseq != NULL) r = weft_write_pieces(self.rseq, self.id_offset, &a->ring, parts);
+    if (self.rseq != NULL) r = write_in_section(self, &a->ring, parts);
+    if (r == WEFT_WRITE_MOVED) continue;
     if (r == WEFT_WRITE_FULL) {
       r = weft_switch_subbuf(self.rseq, self.id_offset, &a->ring, parts->increment);
       if (r == WEFT_WRITE_COMMITTED) continue;

@@ -200,9 +200,8 @@ static void copy_descriptions(struct weft_ring_header* h, const struct weft_chan
 static void make_apart(void* arg) {
   struct making* m = arg;
   int fd = -1;
-  // Without rseq, or on a clock that a section cannot read, all threads use the atomic slot.
-  const bool sections = (weft_process.slot_id_offset != 0 || weft_process.own_rseq) &&
-                        weft_process.clock == WEFT_CLOCK_TSC;
+  // Without rseq all threads use the atomic slot.
+  const bool sections = weft_process.slot_id_offset != 0 || weft_process.own_rseq;
 
   if (sections) {
     lay_out(&m->header, m->channel, weft_process.slot_count);
