@@ -33,6 +33,10 @@ void AddRecord(CLI::App& app, RecordOptions& options) {
           "tracepoints of the kernel, \"sched_*\": of PROGRAM and what it starts; needs "
           "root and weft.ko"),
       record->add_option("--syscall,--syscalls", form.syscalls, "system calls: \"openat\", \"*\""),
+      record->add_option("--function", form.functions,
+                         "a function of a program or library, \"PATH:SYMBOL\", through the kernel: "
+                         "entry and return; needs root and weft.ko"),
+      record->add_option("--usdt", form.usdt, "the same of a USDT probe: \"PATH:PROVIDER:NAME\""),
       record->add_option("--filter", form.filter,
                          "only events for which this is true: \"a > 3 && b == \\\"x\\\"\""),
       record->add_option("-c,--context", form.context,
@@ -131,8 +135,9 @@ int main(int argc, char** argv) {
     if (app.got_subcommand("record")) {
       const auto& form = record.short_form;
       if (record.file.empty() && form.events.empty() && form.kernel.empty() &&
-          form.syscalls.empty())
-        throw CLI::RequiredError("-f FILE, --event EVENT, --kernel or --syscall");
+          form.syscalls.empty() && form.functions.empty() && form.usdt.empty())
+        throw CLI::RequiredError(
+            "-f FILE, --event EVENT, --kernel, --syscall, --function or --usdt");
       if (record.program.empty() == record.pids.empty())
         throw CLI::RequiredError("either -- PROGRAM or --pid PID");
     } else if (own < argc && app.count("--help") == 0) {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <memory>
 #include <optional>
@@ -40,9 +41,22 @@ int Complain(const Error& error, int status) {
   return status;
 }
 
+// "PATH:...": the agent, which opens the file, is in another folder. What is no path, or of no file, stays as
+// it is.
+std::string WithAbsolutePath(const std::string& text) {
+  const size_t colon = text.find(':');
+  const std::string path = text.substr(0, colon);
+  if (colon == std::string::npos || path.find('/') == std::string::npos) return text;
+  const std::unique_ptr<char, void (*)(void*)> absolute(realpath(path.c_str(), nullptr), std::free);
+  return absolute ? absolute.get() + text.substr(colon) : text;
+}
+
 api::Traces ReadTraces(const RecordOptions& options) {
   if (!options.file.empty()) return api::LoadTraces(options.file, api::CheckingFilters());
-  auto trace = api::BuildTrace(options.short_form, api::CheckingFilters());
+  api::ShortForm form = options.short_form;
+  for (std::string& text : form.functions) text = WithAbsolutePath(text);
+  for (std::string& text : form.usdt) text = WithAbsolutePath(text);
+  auto trace = api::BuildTrace(form, api::CheckingFilters());
   if (!trace) return std::unexpected(trace.error());
   return std::vector<api::Trace>{std::move(*trace)};
 }
@@ -126,6 +140,7 @@ class Recording {
       (void)Finish(*traced, false);
       return status;
     }
+    if (!session_->cgroup().empty()) session_->DumpState();
     int status = 0;
     Follow([&](milliseconds timeout) {
       const auto ended = traced->Wait(timeout);

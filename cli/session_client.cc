@@ -125,9 +125,8 @@ Status SessionClient::Create(ipc::CreateSession command) {
 
 Status SessionClient::Start() {
   WEFT_TRY(Ask([] { return ipc::StartSession{}; }));
-  return WaitFor([](const ipc::SessionState& state) {
-    return state.phase == ipc::Phase::kReady || state.phase == ipc::Phase::kStopped;
-  });
+  // A short duration may be over before all is ready.
+  return WaitFor([](const ipc::SessionState& state) { return state.phase >= ipc::Phase::kReady; });
 }
 
 Status SessionClient::WaitFor(const std::function<bool(const ipc::SessionState&)>& reached) {
@@ -145,6 +144,10 @@ Status SessionClient::WaitFor(const std::function<bool(const ipc::SessionState&)
 
 Status SessionClient::RequestStop() {
   return Ask([] { return ipc::StopSession{}; });
+}
+
+void SessionClient::DumpState() {
+  if (agent_.valid()) (void)agent_.Send(ipc::DumpState{});
 }
 
 Status SessionClient::Query() {

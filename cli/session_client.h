@@ -39,6 +39,8 @@ class SessionClient {
   Status Start();
   // Tells the agent; then poll Poll until it gives a stopped session.
   Status RequestStop();
+  // What is there of the kernel's is recorded now, where a Trace asks for that. Best effort.
+  void DumpState();
   Status Query();
   // The next answer within `timeout`, across restarts of the agent. kTimeout: none yet. kClosed: the
   // keeper is gone, the session with it.

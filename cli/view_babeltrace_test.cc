@@ -61,6 +61,8 @@ TEST_P(ViewBabeltraceTest, EveryContext) {
     schema.contexts.push_back({table[i].id, "page-faults:x"});
     if (table[i].type == WEFT_CONTEXT_DYNAMIC) {
       body.Context(uint8_t{WEFT_DYNAMIC_DOUBLE}).Context(2.5);
+    } else if (table[i].type == WEFT_CONTEXT_ADDRESSES) {
+      body.Context(uint32_t{2}).Context(uint64_t{0x55aa}).Context(~uint64_t{i});
     } else {
       body.ContextBytes(std::string(table[i].size, static_cast<char>('a' + i % 26)));
     }

@@ -25,7 +25,7 @@ Controller::Controller(kube::Client& client, const Options& options, prometheus:
                        std::function<void(const Error&)> on_error)
     : client_(client),
       world_(queue_),
-      reconciler_(client, world_, options.relay, options.instance),
+      reconciler_(client, world_, options.relay, options.name_space, options.instance),
       delivery_(client, world_, options.library, options.name_space),
       certificates_(client, {.name_space = options.name_space}),
       on_error_(std::move(on_error)),

@@ -23,6 +23,8 @@ Source SourceOf(World::Kind kind) {
   switch (kind) {
     case World::kTraces:
       return {kube::kTraces, ""};
+    case World::kClusterTraces:
+      return {kube::kClusterTraces, ""};
     case World::kSessions:
       return {kube::kTraceSessions, ""};
     case World::kPods:
@@ -38,6 +40,11 @@ Source SourceOf(World::Kind kind) {
   return {kube::kConfigMaps, std::string(kube::kLibraryLabel)};
 }
 
+// Of the Trace that a session belongs to.
+ObjectKey TraceOf(const std::string& name_space, const std::string& trace, bool cluster_wide) {
+  return {cluster_wide ? "" : name_space, trace};
+}
+
 template <typename Map>
 typename Map::mapped_type Find(const Map& map, const std::string& key) {
   const auto found = map.find(key);
@@ -50,6 +57,7 @@ void World::Put(Kind kind, const Json& object) {
   const ObjectKey key = KeyOf(object);
   switch (kind) {
     case kTraces:
+    case kClusterTraces:
       traces_.insert_or_assign(key, object);
       break;
     case kSessions:
@@ -61,7 +69,7 @@ void World::Put(Kind kind, const Json& object) {
       pods_[key.name_space].insert_or_assign(key.name, ReadPod(object));
       break;
     case kNodes:
-      nodes_.insert(key.name);
+      nodes_.insert_or_assign(key.name, ReadNode(object));
       break;
     case kNamespaces:
       namespaces_.insert_or_assign(key.name, ReadNamespace(object));
@@ -79,6 +87,7 @@ void World::Remove(Kind kind, const Json& object) {
   const ObjectKey key = KeyOf(object);
   switch (kind) {
     case kTraces:
+    case kClusterTraces:
       traces_.erase(key);
       break;
     case kSessions:
@@ -106,7 +115,11 @@ void World::Remove(Kind kind, const Json& object) {
 void World::Clear(Kind kind) {
   switch (kind) {
     case kTraces:
-      return traces_.clear();
+    case kClusterTraces:
+      std::erase_if(traces_, [kind](const auto& entry) {
+        return entry.first.name_space.empty() == (kind == kClusterTraces);
+      });
+      return;
     case kSessions:
       return sessions_.clear();
     case kPods:
@@ -133,10 +146,14 @@ void World::Ask(Kind kind, const Json& object) {
   const ObjectKey key = KeyOf(object);
   switch (kind) {
     case kTraces:
+    case kClusterTraces:
       return queue_.Add({WorkKind::kTrace, key});
-    case kSessions:
-      return queue_.Add({WorkKind::kTrace, {key.name_space, TextAt(object, {"spec", "traceName"})}},
+    case kSessions: {
+      const Json* wide = kube::At(object, {"spec", "clusterWide"});
+      const std::string trace = TextAt(object, {"spec", "traceName"});
+      return queue_.Add({WorkKind::kTrace, TraceOf(key.name_space, trace, wide && *wide == true)},
                         kGather);
+    }
     case kPods:
       AskForTracesOf(key.name_space);
       // A pod that wants the library where its namespace does not.
@@ -171,8 +188,10 @@ void World::Replace(Kind kind, const std::vector<Json>& objects) {
 void World::Change(Kind kind, const kube::WatchEvent& event) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const ObjectKey key = KeyOf(event.object);
-  // A kubelet reports every node every few seconds; only coming and going is news.
-  const bool is_news = kind != kNodes || event.type != kube::WatchType::kModified;
+  // A kubelet reports every node every few seconds; coming, going and labels are news.
+  const auto node = kind == kNodes ? nodes_.find(key.name) : nodes_.end();
+  const bool is_news = node == nodes_.end() || event.type == kube::WatchType::kDeleted ||
+                       !(node->second == ReadNode(event.object));
   if (event.type == kube::WatchType::kDeleted) {
     Remove(kind, event.object);
   } else {
@@ -205,7 +224,7 @@ std::vector<api::TraceSession> World::Sessions(const ObjectKey& trace) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::vector<api::TraceSession> out;
   for (const auto& [key, session] : sessions_) {
-    if (key.name_space == trace.name_space && session.spec.trace_name == trace.name)
+    if (TraceOf(key.name_space, session.spec.trace_name, session.spec.cluster_wide) == trace)
       out.push_back(session);
   }
   return out;
@@ -221,7 +240,7 @@ std::vector<PodFacts> World::Pods(const std::string& name_space) const {
   return out;
 }
 
-std::set<std::string> World::Nodes() const {
+std::map<std::string, NodeFacts> World::Nodes() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return nodes_;
 }

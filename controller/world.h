@@ -27,7 +27,7 @@ using LibraryMaps = std::map<std::string, bool>;
 class World {
  public:
   // The kinds of objects it is fed with.
-  enum Kind { kTraces, kSessions, kPods, kNodes, kNamespaces, kLibraries, kKinds };
+  enum Kind { kTraces, kClusterTraces, kSessions, kPods, kNodes, kNamespaces, kLibraries, kKinds };
 
   explicit World(WorkQueue& queue) : queue_(queue) {}
 
@@ -38,11 +38,12 @@ class World {
   // Whether each kind was listed once: before, nothing can be decided.
   bool is_complete() const;
 
+  // Here and below a ClusterTrace is a Trace without a namespace.
   std::optional<Json> Trace(const ObjectKey& key) const;
   std::vector<Json> Traces() const;
   std::vector<api::TraceSession> Sessions(const ObjectKey& trace) const;
   std::vector<PodFacts> Pods(const std::string& name_space) const;
-  std::set<std::string> Nodes() const;
+  std::map<std::string, NodeFacts> Nodes() const;
   NamespaceFacts Namespace(const std::string& name) const;
   LibraryMaps Libraries(const std::string& name_space) const;
 
@@ -60,7 +61,7 @@ class World {
   std::map<ObjectKey, Json> traces_;
   std::map<ObjectKey, api::TraceSession> sessions_;
   std::map<std::string, std::map<std::string, PodFacts>> pods_;  // by namespace, name
-  std::set<std::string> nodes_;
+  std::map<std::string, NodeFacts> nodes_;
   std::map<std::string, NamespaceFacts> namespaces_;
   std::map<std::string, LibraryMaps> libraries_;  // by namespace
 };

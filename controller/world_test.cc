@@ -80,7 +80,11 @@ TEST(World, ANodesHeartbeatIsNoNews) {
   EXPECT_EQ(Drain(queue).size(), 1u);
   world.Change(World::kNodes, {kube::WatchType::kModified, Object("", "n")});
   EXPECT_TRUE(Drain(queue).empty());
-  EXPECT_EQ(world.Nodes(), std::set<std::string>{"n"});
+  Json labelled = Object("", "n");
+  labelled["metadata"]["labels"]["zone"] = "a";
+  world.Change(World::kNodes, {kube::WatchType::kModified, labelled});
+  EXPECT_EQ(Drain(queue).size(), 1u);
+  EXPECT_EQ(world.Nodes().at("n").labels.at("zone"), "a");
 }
 
 TEST(World, ASessionsChangeAsksForItsTrace) {
@@ -91,6 +95,21 @@ TEST(World, ASessionsChangeAsksForItsTrace) {
   world.Change(World::kSessions, {kube::WatchType::kModified, session});
   EXPECT_EQ(Drain(queue), (std::set<Work>{{WorkKind::kTrace, {"a", "t"}}}));
   EXPECT_TRUE(world.Sessions({"a", "t"}).empty()) << "it cannot be read, and is none";
+}
+
+TEST(World, AClusterWideSessionIsOfAClusterTrace) {
+  WorkQueue queue;
+  World world(queue);
+  world.Replace(World::kTraces, {Object("weft", "t")});
+  world.Replace(World::kClusterTraces, {Object("", "t")});
+  Drain(queue);
+  Json session = Object("weft", "t-0");
+  session["spec"] = {{"traceName", "t"}, {"clusterWide", true}};
+  world.Change(World::kSessions, {kube::WatchType::kModified, session});
+  EXPECT_EQ(Drain(queue), (std::set<Work>{{WorkKind::kTrace, {"", "t"}}}));
+  world.Replace(World::kClusterTraces, {});
+  EXPECT_FALSE(world.Trace({"", "t"}).has_value());
+  EXPECT_TRUE(world.Trace({"weft", "t"}).has_value());
 }
 
 TEST(World, ALabelledNamespaceIsDeliveredTo) {

@@ -3,7 +3,7 @@
 """./dev lint: what a machine can check of how weft is written.
 
 Looks at tracked files only; --quick: only at those that differ from the upstream branch (without
-one: from the commit before HEAD). A header that is made to be included by one other file, or many
+one: from the commit before HEAD); --short: at all of them, with fewer of clang-tidy's checks. A header that is made to be included by one other file, or many
 times, says so in a comment "lint: not self-contained: REASON".
 """
 
@@ -23,6 +23,14 @@ TIDY = TOP / "build" / "lint"  # the same database as clang-tidy can take it
 # Flags of gcc's that clang refuses as an error, not as a warning.
 GCC_ONLY = ("-fno-tree-loop-distribute-patterns",)
 MAX_LINES = 800
+# clang-tidy's time is half bugprone-*, 70 checks that walk all that the headers declare. The short form
+# has those of them that have found mistakes in such code, and all of the other groups.
+SHORT_CHECKS = "-bugprone-*," + ",".join("bugprone-" + check for check in (
+    "dangling-handle", "inaccurate-erase", "infinite-loop", "move-forwarding-reference",
+    "redundant-branch-condition", "sizeof-expression", "suspicious-memset-usage",
+    "suspicious-semicolon", "switch-missing-default-case", "unchecked-optional-access",
+    "undefined-memory-manipulation", "unused-local-non-trivial-variable", "unused-raii",
+    "unused-return-value", "use-after-move"))
 COMMENT_REACH = 3  # a memory order's comment stands at most so many lines above it
 
 CODE = (".c", ".cc", ".h", ".S")
@@ -74,9 +82,9 @@ def complaint(command, title, stdin=None):
     return "" if ran.returncode == 0 else f"{title}\n{ran.stdout}{ran.stderr}"
 
 
-# --- the checks: each gets all tracked files and the chosen ones, and returns complaints ---------
+# --- the checks: each gets all tracked files, the chosen ones and --short; it returns complaints ---
 
-def check_licences(_, chosen):
+def check_licences(_, chosen, __):
     said = []
     for name in chosen:
         base = pathlib.Path(name).name
@@ -93,13 +101,13 @@ def check_licences(_, chosen):
     return said
 
 
-def check_sizes(_, chosen):
+def check_sizes(_, chosen, __):
     lines = {name: len(read(name).splitlines()) for name in chosen if name.endswith(CODE)}
     return [f"{name}: {count} lines, more than {MAX_LINES}"
             for name, count in lines.items() if count > MAX_LINES]
 
 
-def check_memory_orders(_, chosen):
+def check_memory_orders(_, chosen, __):
     said = []
     for name in chosen:
         if not name.endswith(CODE) or is_test(name):
@@ -113,7 +121,7 @@ def check_memory_orders(_, chosen):
     return said
 
 
-def check_format(_, chosen):
+def check_format(_, chosen, __):
     sources = [name for name in chosen if name.endswith((".c", ".cc", ".h"))]
 
     def first_place(name):
@@ -146,7 +154,7 @@ def header_languages(files):
     return languages
 
 
-def check_headers(files, chosen):
+def check_headers(files, chosen, _):
     compilers = {".c": ["gcc", "-std=gnu11", "-x", "c"], ".cc": ["g++", "-std=c++23", "-x", "c++"]}
     work = []
     for header, languages in header_languages(files).items():
@@ -164,7 +172,7 @@ def check_headers(files, chosen):
     return in_parallel(compile_alone, work)
 
 
-def check_tidy(_, chosen):
+def check_tidy(_, chosen, is_short):
     subprocess.run(["cmake", "--preset", "release", "-Wno-dev"], cwd=TOP, check=True,
                    stdout=subprocess.DEVNULL)
     entries = json.loads(DATABASE.read_text(encoding="utf-8"))
@@ -180,6 +188,8 @@ def check_tidy(_, chosen):
             "--extra-arg=-Wno-unknown-warning-option",
             # gcc's own flags stand in its compile commands (ust-injector/preload)
             "--extra-arg=-Wno-ignored-optimization-argument"]
+    if is_short:
+        base.append(f"--checks={SHORT_CHECKS}")
     return in_parallel(lambda name: complaint([*base, name], f"{name}:"), sources)
 
 
@@ -196,6 +206,7 @@ CHECKS = {
 def main(argv):
     parser = argparse.ArgumentParser(prog="./dev lint")
     parser.add_argument("--quick", action="store_true", help="changed files only")
+    parser.add_argument("--short", action="store_true", help="fewer of clang-tidy's checks")
     parser.add_argument("paths", nargs="*", help="only files below these folders")
     args = parser.parse_args(argv)
     files = tracked_files()
@@ -209,7 +220,7 @@ def main(argv):
     failed = 0
     for title, check in CHECKS.items():
         start = time.monotonic()
-        said = check(files, chosen)
+        said = check(files, chosen, args.short)
         for text in said:
             print(text.rstrip())
         failed += bool(said)

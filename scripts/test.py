@@ -4,9 +4,9 @@
 
 Parts run side by side in three lanes: those of the release build mostly wait for processes, those
 with builds of their own compile, and the cluster is mostly idle, with the guests (emulated machines)
-after it; what the cluster consists of is built, at the lowest priority, from the very start. One part
-alone prints as it goes; several print their runner's summary when they end, and their whole log where
-they fail.
+before it: what the cluster consists of is built from the very start, at a low priority that leaves it
+a quarter of the machine, so that it is there when the guests are done. One part alone prints as it
+goes; several print their runner's summary when they end, and their whole log where they fail.
 """
 
 import argparse
@@ -45,7 +45,8 @@ def ctest(preset, label, without=None, jobs=JOBS):
 
 def parts(args):
     """Name of each part -> its commands. The order within a lane is the order of running."""
-    lint = ["python3", "scripts/lint.py"] + (["--quick"] if args.quick else [])
+    form = ["--quick"] if args.quick else [] if args.long else ["--short"]
+    lint = ["python3", "scripts/lint.py", *form]
     fuzz = f"-DWEFT_FUZZ_SECONDS={FUZZ_LONG if args.long else FUZZ_SHORT}"
     release = {
         "unit": ctest("release", "unit"),
@@ -61,11 +62,14 @@ def parts(args):
         "tsan": configure("tsan") + ctest("tsan", "threads"),
         "fuzz": configure("fuzz", fuzz) + ctest("fuzz", "fuzz"),
     }
+    kernels = ["6.1", "6.12", "6.12-debug"] if args.long else []
+    guests = "vm|vm_debug|vm_cluster" if args.long else "vm"
+    # The first waits for the build that cluster_build() began.
+    for_cluster = [CLUSTER_BUILD, ["python3", "-B", "deploy/images/images.py"]]
     cluster = {
-        # The first waits for the build that cluster_build() began.
-        "cluster": [CLUSTER_BUILD, ["python3", "-B", "deploy/images/images.py"]] +
-                   ctest("release", "cluster"),
-        "vm": [["./dev", "kmod", "build"]] + ctest("release", "vm", jobs=GUESTS),
+        "vm": [["./dev", "kmod", "build", *kernels]] + (for_cluster if args.long else []) +
+              ctest("release", guests, jobs=GUESTS),
+        "cluster": for_cluster + ctest("release", "cluster"),
     }
     return release, own_build, cluster
 
@@ -131,7 +135,7 @@ def run_lanes(lanes):
 def step_back(session):
     """Where the kernel shares processor time out by session (autogroup), `nice` counts inside one only."""
     with contextlib.suppress(OSError):
-        pathlib.Path(f"/proc/{session}/autogroup").write_text("19", encoding="ascii")
+        pathlib.Path(f"/proc/{session}/autogroup").write_text(whole_run.programs.NICE, encoding="ascii")
 
 
 @contextlib.contextmanager
@@ -191,7 +195,7 @@ def main(argv):
     is_whole = not (args.quick or args.long or args.parts)
     had = whole_run.already_there() if is_whole else []
     start = time.monotonic()
-    with cluster_build(any(part.name == "cluster" for part in lanes[2])):
+    with cluster_build(any(CLUSTER_BUILD in part.commands for part in lanes[2])):
         built = build_release(needed=lanes[0] or lanes[2])
         if built is None:
             print("test: the release build failed")

@@ -58,6 +58,10 @@ PodFacts ReadPod(const Json& pod) {
   return facts;
 }
 
+NodeFacts ReadNode(const Json& node) {
+  return {.labels = kube::TextsAt(node, {"metadata", "labels"})};
+}
+
 NamespaceFacts ReadNamespace(const Json& name_space) {
   return {
       .wants_library = TextAt(name_space, {"metadata", "labels", kube::kInjectLabel}) == "enabled",

@@ -35,6 +35,13 @@ struct PodFacts {
 
 PodFacts ReadPod(const Json& pod);
 
+struct NodeFacts {
+  std::map<std::string, std::string> labels;
+  bool operator==(const NodeFacts&) const = default;
+};
+
+NodeFacts ReadNode(const Json& node);
+
 struct NamespaceFacts {
   bool wants_library = false;  // label weft.dev/inject: enabled
   bool is_ending = false;

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "controller/reconcile/trace_status.h"
+#include "lib/api/limits.h"
+#include "lib/api/selector.h"
 
 namespace weft::controller {
 namespace {
@@ -36,7 +39,11 @@ std::string Join(const std::vector<std::string>& names) {
 class Planner {
  public:
   explicit Planner(const Situation& situation)
-      : s_(situation), trace_(situation.trace), selected_(SelectedPods(situation)) {}
+      : s_(situation),
+        trace_(situation.trace),
+        cluster_wide_(IsClusterWide(trace_)),
+        selected_(SelectedPods(situation)),
+        selected_nodes_(SelectedNodes()) {}
 
   Plan Make() {
     plan_.status = trace_.status;
@@ -95,22 +102,57 @@ class Planner {
       }
     }
     std::set<std::string> wanted;
+    if (!Drains() && s_.problem.empty()) wanted = selected_nodes_;
     for (const auto& [node, session] : there) wanted.insert(node);
-    if (!Drains() && s_.problem.empty()) {
-      for (const PodFacts* pod : selected_) {
-        if (s_.nodes.contains(pod->node)) wanted.insert(pod->node);
-      }
-    }
     for (const std::string& node : wanted) {
       const auto found = there.find(node);
-      PlanSession(node, found == there.end() ? nullptr : found->second);
+      const TraceSession* existing = found == there.end() ? nullptr : found->second;
+      if (existing != nullptr && Leaves(*existing)) {
+        PlanLeaving(*existing);
+      } else {
+        PlanSession(node, existing);
+      }
+    }
+  }
+
+  // Those that the spec means, or that have pods that it means.
+  [[nodiscard]] std::set<std::string> SelectedNodes() const {
+    std::set<std::string> nodes;
+    for (const PodFacts* pod : selected_) {
+      if (s_.nodes.contains(pod->node)) nodes.insert(pod->node);
+    }
+    if (!cluster_wide_) return nodes;
+    for (const auto& [name, node] : s_.nodes) {
+      if (api::Matches(trace_.spec.nodes.selector, node.labels)) nodes.insert(name);
+    }
+    return nodes;
+  }
+
+  // A node that a ClusterTrace does not mean any more ends its session. (One that had a Trace's pods will have
+  // others.) What drains is never turned back: a new session follows it.
+  [[nodiscard]] bool Leaves(const TraceSession& session) const {
+    return cluster_wide_ && !Drains() && s_.problem.empty() &&
+           (!selected_nodes_.contains(session.spec.node_name) ||
+            session.spec.state == api::SessionState::kDraining);
+  }
+
+  void PlanLeaving(const TraceSession& existing) {
+    if (IsDrained(existing)) {
+      plan_.remove.push_back(existing.metadata.name);
+    } else if (existing.spec.state != api::SessionState::kDraining) {
+      TraceSession session;
+      session.metadata.name = existing.metadata.name;
+      session.metadata.name_space = existing.metadata.name_space;
+      session.spec = existing.spec;
+      session.spec.state = api::SessionState::kDraining;
+      plan_.apply.push_back(std::move(session));
     }
   }
 
   void PlanSession(const std::string& node, const TraceSession* existing) {
     TraceSession session;
-    session.metadata.name = api::SessionName(trace_.metadata.name, node);
-    session.metadata.name_space = trace_.metadata.name_space;
+    session.metadata.name = api::SessionName(trace_.metadata.name, node, cluster_wide_);
+    session.metadata.name_space = SessionNamespace(s_);
     // A spec that cannot be acted on changes nothing of what goes on.
     session.spec = existing != nullptr && !s_.problem.empty() ? existing->spec : MakeSpec(node);
     session.spec.state = Drains() ? api::SessionState::kDraining : api::SessionState::kActive;
@@ -124,13 +166,16 @@ class Planner {
   }
 
   [[nodiscard]] api::SessionSpec MakeSpec(const std::string& node) const {
+    api::TraceSpec record = trace_.spec;
+    record.nodes = {};  // an agent is of one
     return {.node_name = node,
             .trace_name = trace_.metadata.name,
             .trace_uid = trace_.metadata.uid,
             .trace_generation = trace_.metadata.generation,
             .relay = s_.relay,
             .deadline = plan_.status.deadline,
-            .record = trace_.spec};
+            .cluster_wide = cluster_wide_,
+            .record = std::move(record)};
   }
 
   void PlanFinalizer() {
@@ -183,6 +228,7 @@ class Planner {
       FillEnd();
     } else {
       FillReady();
+      FillKernel();
     }
   }
 
@@ -197,9 +243,37 @@ class Planner {
       plan_.status.completion_time = kube::FormatTime(s_.now);
   }
 
+  // What the nodes say of their kernels: one that cannot is named with its reason, and the others go on.
+  void FillKernel() {
+    if (!trace_.spec.RecordsKernel()) return;
+    std::string reason, message;
+    size_t recording = 0;
+    size_t asked = 0;
+    ConditionStatus status = ConditionStatus::kUnknown;
+    for (const TraceSession* session : live_) {
+      if (session->spec.state == api::SessionState::kDraining) continue;
+      ++asked;
+      const auto* said =
+          api::FindCondition(session->status.conditions, api::kConditionKernelTracing);
+      if (said == nullptr || said->status == ConditionStatus::kUnknown) continue;
+      if (said->status == ConditionStatus::kTrue) ++recording;
+      const bool worse =
+          status == ConditionStatus::kUnknown || said->status == ConditionStatus::kFalse;
+      if (worse && status != ConditionStatus::kFalse) {
+        status = said->status;
+        reason = said->reason;
+      }
+      if (!said->message.empty() && message.size() < api::limits::kMessage)
+        message += (message.empty() ? "" : "; ") + session->spec.node_name + ": " + said->message;
+    }
+    if (status == ConditionStatus::kTrue && recording < asked) status = ConditionStatus::kUnknown;
+    if (status == ConditionStatus::kUnknown) reason = "WaitingForNodes";
+    Set(api::kConditionKernelTracing, status, reason, message.substr(0, api::limits::kMessage));
+  }
+
   // Pods are there, and not one of them can be recorded.
   [[nodiscard]] bool NobodyHasTheLibrary() const {
-    return trace_.spec.RecordsUser() && !selected_.empty() &&
+    return trace_.spec.RecordsUser() && !trace_.spec.RecordsKernel() && !selected_.empty() &&
            std::ranges::none_of(selected_, [](const PodFacts* pod) { return pod->has_library; });
   }
 
@@ -213,10 +287,12 @@ class Planner {
                                                  : api::Phase::kRecording;
     if (!good && sessions_ == 0) {
       Set(api::kConditionReady, ConditionStatus::kFalse, "InvalidSpec", "the spec is not accepted");
-    } else if (selected_.empty()) {
+    } else if (cluster_wide_ ? selected_nodes_.empty() : selected_.empty()) {
       // Nodes that had such pods go on listening.
-      Set(api::kConditionReady, ready ? ConditionStatus::kTrue : ConditionStatus::kFalse, "NoPods",
-          "spec.pods matches no pod of the namespace");
+      Set(api::kConditionReady, ready ? ConditionStatus::kTrue : ConditionStatus::kFalse,
+          cluster_wide_ ? "NoNodes" : "NoPods",
+          cluster_wide_ ? "spec.nodes matches no node"
+                        : "spec.pods matches no pod of the namespace");
       if (sessions_ == 0) plan_.status.phase = api::Phase::kPending;
     } else if (sessions_ == 0) {
       Set(api::kConditionReady, ConditionStatus::kFalse, "NotScheduled",
@@ -243,9 +319,11 @@ class Planner {
           now.type == api::kConditionDrained)
         continue;
       if (now.type == api::kConditionReady && now.reason == "InvalidSpec") continue;
+      const bool of_kernel = now.type == api::kConditionKernelTracing;
+      if (of_kernel && now.status != ConditionStatus::kFalse) continue;
       plan_.notes.push_back(
-          {.warning = now.reason == "NoPods" || now.reason == "NothingTraced" ||
-                      now.reason == "InvalidSpec",
+          {.warning = of_kernel || now.reason == "NoPods" || now.reason == "NoNodes" ||
+                      now.reason == "NothingTraced" || now.reason == "InvalidSpec",
            .reason = now.reason,
            .text = now.message.empty() ? "the Trace is now: " + now.reason : now.message});
     }
@@ -253,7 +331,9 @@ class Planner {
 
   const Situation& s_;
   const api::Trace& trace_;
+  const bool cluster_wide_;
   const std::vector<const PodFacts*> selected_;
+  const std::set<std::string> selected_nodes_;
   Plan plan_;
   bool deleting_ = false;
   bool ended_ = false;

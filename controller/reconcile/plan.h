@@ -3,14 +3,15 @@
 // doing it twice, or after a restart in the middle, does the same.
 //
 //   Trace --> finalizer --> a session per node with selected pods --> status from the sessions' statuses
+//   ClusterTrace --> finalizer --> a session per selected node, in weft's own namespace --> the same
 //   deadline or deletion --> sessions Draining --> all Drained --> Completed, or the finalizer goes
 // Thread-safety: pure functions.
 #ifndef WEFT_CONTROLLER_RECONCILE_PLAN_H_
 #define WEFT_CONTROLLER_RECONCILE_PLAN_H_
 
 #include <chrono>
+#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -31,10 +32,19 @@ struct Situation {
   NamespaceFacts name_space;
   std::vector<PodFacts> pods;               // of the namespace
   std::vector<api::TraceSession> sessions;  // of the Trace
-  std::set<std::string> nodes;              // all
+  std::map<std::string, NodeFacts> nodes;   // all, by name
+  std::string own_namespace;                // weft's
   api::RelayAddress relay;
   kube::WallTime now;
 };
+
+// Traces of no namespace are ClusterTraces.
+inline bool IsClusterWide(const api::Trace& trace) { return trace.metadata.name_space.empty(); }
+// Where the Trace's sessions are.
+inline const std::string& SessionNamespace(const Situation& situation) {
+  return IsClusterWide(situation.trace) ? situation.own_namespace
+                                        : situation.trace.metadata.name_space;
+}
 
 struct Note {
   bool warning = false;
@@ -47,7 +57,7 @@ struct Plan {
   bool add_finalizer = false;
   bool remove_finalizer = false;
   std::vector<api::TraceSession> apply;  // to be made, or to have this spec
-  std::vector<std::string> remove;       // sessions whose node is gone
+  std::vector<std::string> remove;       // sessions whose node is gone, or not meant any more
   api::TraceStatus status;
   std::vector<Note> notes;              // Events: what is new in the status
   std::optional<kube::WallTime> again;  // look again then, also if nothing changes

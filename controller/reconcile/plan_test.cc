@@ -25,7 +25,8 @@ class Life : public testing::Test {
     s_.trace.spec.user.events = {{.name = "shop:*"}};
     s_.trace.spec.pods.selector.match_labels["app"] = "shop";
     s_.name_space.wants_library = true;
-    s_.nodes = {"n1", "n2"};
+    s_.nodes = {{"n1", {.labels = {{"kubernetes.io/hostname", "n1"}}}}, {"n2", {}}};
+    s_.own_namespace = "weft";
     s_.relay = {.name = "weft-relay-0", .control = "r:1", .data = "r:2"};
     s_.now = kube::WallTime{seconds(1'800'000'000)};
   }
@@ -220,7 +221,7 @@ TEST_F(Life, DeletionDoesNotWaitForANodeThatIsGone) {
   AddPod("a", "n1");
   Step();
   s_.trace.metadata.deletion_timestamp = kube::FormatTime(s_.now);
-  s_.nodes = {"n2"};
+  s_.nodes.erase("n1");
   const Plan plan = MakePlan(s_);
   EXPECT_TRUE(plan.remove_finalizer);
   EXPECT_EQ(plan.remove, std::vector<std::string>{api::SessionName("t", "n1")});
@@ -296,6 +297,41 @@ TEST_F(Life, CountsAreTheSumOfTheNodes) {
   EXPECT_EQ(plan.status.events.reasons[0].count, 6);
 }
 
+TEST_F(Life, WhatTheNodesSayOfTheirKernels) {
+  const auto kernel = [&] {
+    return api::FindCondition(s_.trace.status.conditions, api::kConditionKernelTracing);
+  };
+  const auto say = [&](std::size_t session, api::ConditionStatus status, const char* reason,
+                       const char* message) {
+    s_.sessions.at(session).status.conditions.push_back(
+        {.type = std::string(api::kConditionKernelTracing),
+         .status = status,
+         .reason = reason,
+         .message = message});
+  };
+  AddPod("a", "n1", false);
+  AddPod("b", "n2", false);
+  s_.trace.spec.kernel.syscalls = {{.name = "openat"}};
+  Step();
+  EXPECT_EQ(kernel()->status, api::ConditionStatus::kUnknown);
+  EXPECT_EQ(ReadyReason(), "WaitingForNodes") << "pods need no library for the kernel's events";
+  Say(0, api::kConditionReady);
+  Say(1, api::kConditionReady);
+  say(0, api::ConditionStatus::kTrue, "Recording", "");
+  Step();
+  EXPECT_EQ(kernel()->status, api::ConditionStatus::kUnknown);
+  say(1, api::ConditionStatus::kFalse, "LockedDown", "why");
+  EXPECT_EQ(Reasons(Step()), "LockedDown ");
+  EXPECT_EQ(kernel()->status, api::ConditionStatus::kFalse);
+  EXPECT_EQ(kernel()->reason, "LockedDown");
+  EXPECT_EQ(kernel()->message, s_.sessions[1].spec.node_name + ": why");
+  EXPECT_EQ(s_.trace.status.phase, api::Phase::kRecording);
+  s_.sessions[1].status.conditions.pop_back();
+  say(1, api::ConditionStatus::kTrue, "Recording", "");
+  Step();
+  EXPECT_EQ(kernel()->status, api::ConditionStatus::kTrue);
+}
+
 TEST_F(Life, OnlyMoreEventsIsNoChangeWorthWritingAtOnce) {
   api::TraceStatus a;
   api::TraceStatus b = a;
@@ -320,6 +356,59 @@ TEST(Facts, OfAPod) {
   EXPECT_FALSE(pod.is_over);
   EXPECT_TRUE(ReadPod(Json::parse(R"({"status":{"phase":"Failed"}})")).is_over);
   EXPECT_FALSE(ReadPod(Json()).has_library);
+}
+
+// The same life, for whole nodes.
+class ClusterLife : public Life {
+ protected:
+  ClusterLife() {
+    s_.trace.metadata.name_space = "";
+    s_.trace.spec = {};
+    s_.trace.spec.kernel.tracepoints = {{.name = "irq_handler_entry"}};
+  }
+};
+
+TEST_F(ClusterLife, HasASessionOnEveryNodeWhateverItsPods) {
+  const Plan plan = Step();
+  ASSERT_EQ(plan.apply.size(), 2u);
+  EXPECT_EQ(plan.apply[0].metadata.name_space, "weft");
+  EXPECT_EQ(plan.apply[0].metadata.name, api::SessionName("t", "n1", true));
+  EXPECT_TRUE(plan.apply[0].spec.cluster_wide);
+  EXPECT_EQ(ReadyReason(), "WaitingForNodes");
+  Say(0, "Ready");
+  Say(1, "Ready");
+  EXPECT_EQ(Reasons(Step()), "Recording ");
+  s_.trace.metadata.deletion_timestamp = kube::FormatTime(s_.now);
+  EXPECT_EQ(Step().apply.at(1).spec.state, api::SessionState::kDraining);
+  Say(0, "Drained");
+  Say(1, "Drained");
+  EXPECT_TRUE(MakePlan(s_).remove_finalizer);
+}
+
+TEST_F(ClusterLife, FollowsTheNodesThatItMeans) {
+  s_.trace.spec.nodes.selector.match_labels["kubernetes.io/hostname"] = "n1";
+  EXPECT_EQ(Step().apply.at(0).spec.node_name, "n1");
+  EXPECT_EQ(s_.sessions.at(0).spec.record.nodes, api::NodeSelection{});
+  Say(0, "Ready");
+  Step();
+  EXPECT_EQ(s_.trace.status.phase, Phase::kRecording);
+  // The other one instead.
+  s_.nodes.at("n1").labels = {};
+  s_.nodes.at("n2").labels["kubernetes.io/hostname"] = "n1";
+  EXPECT_EQ(Step().apply.size(), 2u);
+  EXPECT_EQ(s_.sessions.at(0).spec.state, api::SessionState::kDraining);
+  Say(1, "Ready");
+  Step();
+  EXPECT_EQ(s_.trace.status.phase, Phase::kRecording);
+  Say(0, "Drained");
+  const Plan gone = MakePlan(s_);
+  EXPECT_EQ(gone.remove, std::vector<std::string>{s_.sessions.at(0).metadata.name});
+}
+
+TEST_F(ClusterLife, SaysThatItMeansNoNode) {
+  s_.trace.spec.nodes.selector.match_labels["zone"] = "nowhere";
+  EXPECT_EQ(Reasons(Step()), "NoNodes ");
+  EXPECT_EQ(s_.trace.status.phase, Phase::kPending);
 }
 
 }  // namespace

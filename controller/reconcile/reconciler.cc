@@ -15,10 +15,14 @@ namespace {
 using std::chrono::milliseconds;
 
 kube::Address AddressOf(const api::Trace& trace, const char* subresource = "") {
-  return {.resource = kube::kTraces,
+  return {.resource = IsClusterWide(trace) ? kube::kClusterTraces : kube::kTraces,
           .name_space = trace.metadata.name_space,
           .name = trace.metadata.name,
           .subresource = subresource};
+}
+
+std::string KindOf(const api::Trace& trace) {
+  return std::string(IsClusterWide(trace) ? api::kClusterTraceKind : api::kTraceKind);
 }
 
 // What an object from the API server says; `problem` where its spec cannot be acted on: then metadata and
@@ -26,14 +30,18 @@ kube::Address AddressOf(const api::Trace& trace, const char* subresource = "") {
 api::Trace ReadTrace(const Json& object, std::string& problem) {
   api::ParseOptions options = api::CheckingFilters();
   options.refuse_unknown_fields = false;
-  api::Traces read = api::ParseTraces("", object.dump(), options);
+  const bool cluster_wide = KeyOf(object).name_space.empty();
+  const auto parse = cluster_wide ? api::ParseClusterTraces : api::ParseTraces;
+  api::Traces read = parse("", object.dump(), options);
   if (read) return std::move(read->front());
   for (const api::Diagnostic& diagnostic : read.error()) {
     problem += (problem.empty() ? "" : "; ") + diagnostic.path + ": " + diagnostic.message;
   }
   Json other = object;
-  other["spec"] = {{"user", {{"events", Json::array({{{"name", "*"}}})}}}};
-  read = api::ParseTraces("", other.dump(), options);
+  const Json all = Json::array({{{"name", "*"}}});
+  other["spec"] =
+      cluster_wide ? Json{{"kernel", {{"tracepoints", all}}}} : Json{{"user", {{"events", all}}}};
+  read = parse("", other.dump(), options);
   if (read) return std::move(read->front());
   const ObjectKey key = KeyOf(object);
   api::Trace trace;
@@ -47,7 +55,7 @@ Json SessionBody(const api::Trace& trace, api::TraceSession session) {
   Json body = Json::parse(api::ToJson(session), nullptr, false);
   body.erase("status");
   body["metadata"]["ownerReferences"] = Json::array({{{"apiVersion", api::kApiVersion},
-                                                      {"kind", api::kTraceKind},
+                                                      {"kind", KindOf(trace)},
                                                       {"name", trace.metadata.name},
                                                       {"uid", trace.metadata.uid},
                                                       {"controller", true},
@@ -71,6 +79,7 @@ Situation Reconciler::Look(const ObjectKey& key, const Json& object) {
       situation.sessions.push_back(std::move(session));
   }
   situation.nodes = world_.Nodes();
+  situation.own_namespace = own_namespace_;
   situation.relay = relay_;
   situation.now = std::chrono::system_clock::now();
   return situation;
@@ -111,10 +120,9 @@ Status Reconciler::WriteStatus(const Situation& situation, Plan& plan) {
   }
   Json body = Json::parse(api::StatusToJson(plan.status), nullptr, false);
   body["apiVersion"] = api::kApiVersion;
-  body["kind"] = api::kTraceKind;
-  body["metadata"] = {{"name", trace.metadata.name},
-                      {"namespace", trace.metadata.name_space},
-                      {"uid", trace.metadata.uid}};
+  body["kind"] = KindOf(trace);
+  body["metadata"] = {{"name", trace.metadata.name}, {"uid", trace.metadata.uid}};
+  if (!IsClusterWide(trace)) body["metadata"]["namespace"] = trace.metadata.name_space;
   const auto written = client_.Apply(AddressOf(trace, "status"), body);
   if (!written) return std::unexpected(written.error());
   written_[key] = {.uid = trace.metadata.uid, .status = plan.status, .at = situation.now};
@@ -124,7 +132,7 @@ Status Reconciler::WriteStatus(const Situation& situation, Plan& plan) {
 Status Reconciler::Announce(const api::Trace& trace, const Plan& plan, kube::WallTime now) {
   for (const Note& note : plan.notes) {
     const kube::EventNote event{.regarding = {.api_version = std::string(api::kApiVersion),
-                                              .kind = std::string(api::kTraceKind),
+                                              .kind = KindOf(trace),
                                               .name_space = trace.metadata.name_space,
                                               .name = trace.metadata.name,
                                               .uid = trace.metadata.uid},
@@ -148,7 +156,7 @@ Status Reconciler::Do(const Situation& situation, Plan& plan) {
   for (const api::TraceSession& session : plan.apply) WEFT_TRY(ApplySession(trace, session));
   for (const std::string& name : plan.remove) {
     const Status removed = client_.Delete(
-        {.resource = kube::kTraceSessions, .name_space = trace.metadata.name_space, .name = name},
+        {.resource = kube::kTraceSessions, .name_space = SessionNamespace(situation), .name = name},
         "");
     if (!removed && removed.error().code != ErrorCode::kNotFound) return removed;
   }

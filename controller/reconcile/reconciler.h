@@ -21,12 +21,13 @@ inline constexpr std::chrono::seconds kCountsInterval{30};
 
 class Reconciler {
  public:
-  // `relay` takes every Trace. `instance` is this pod's name, for Events.
+  // `relay` takes every Trace. `own_namespace` is weft's, `instance` this pod's name, for Events.
   Reconciler(kube::Client& client, const World& world, api::RelayAddress relay,
-             std::string instance)
+             std::string own_namespace, std::string instance)
       : client_(client),
         world_(world),
         relay_(std::move(relay)),
+        own_namespace_(std::move(own_namespace)),
         instance_(std::move(instance)),
         random_(std::random_device{}()) {}
 
@@ -51,6 +52,7 @@ class Reconciler {
   kube::Client& client_;
   const World& world_;
   const api::RelayAddress relay_;
+  const std::string own_namespace_;
   const std::string instance_;
   std::mt19937_64 random_;
   std::map<ObjectKey, Written> written_;

@@ -36,7 +36,8 @@ class Reconciling : public testing::Test {
   Reconciling()
       : world_(queue_),
         client_(MakeTransport(), "weft-controller"),
-        reconciler_(client_, world_, {.name = "r", .control = "r:1", .data = "r:2"}, "pod") {
+        reconciler_(client_, world_, {.name = "r", .control = "r:1", .data = "r:2"}, "weft",
+                    "pod") {
     world_.Replace(World::kNodes, {{{"metadata", {{"name", "n1"}}}}});
     world_.Replace(
         World::kPods,

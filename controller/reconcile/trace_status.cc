@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "lib/api/limits.h"
@@ -47,6 +48,7 @@ void Add(std::vector<api::SkippedPods>& all, const api::SkippedPods& more) {
 
 std::vector<const PodFacts*> SelectedPods(const Situation& situation) {
   std::vector<const PodFacts*> out;
+  if (IsClusterWide(situation.trace)) return out;
   for (const PodFacts& pod : situation.pods) {
     if (!pod.is_over && api::Matches(situation.trace.spec.pods.selector, pod.labels))
       out.push_back(&pod);

@@ -9,14 +9,18 @@ an image whose programs are not built is left out, and a line says so.
 
 import argparse
 import pathlib
+import re
 import subprocess
 import sys
 
 from pack import CannotPack, Image
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(TOP / "kmod/qemu"))
+from build import sources as kmod_sources  # noqa: E402
 INSTALL = TOP / "build/install"
 RELEASE = TOP / "build/release"
+MODULES = TOP / "build/kmod"
 TARGET = TOP / "build/images"
 TAG = "dev"
 UNPRIVILEGED = "65532:65532"
@@ -32,10 +36,36 @@ def weft_image(name, *programs, user=UNPRIVILEGED, files=()):
     return image
 
 
+def modules(image):
+    """Adds weft.ko for each kernel that it was built for (./dev kmod build), where the agent looks."""
+    for module in sorted(MODULES.glob("*/weft.ko")):
+        image.file(module, f"usr/share/weft/kmod/modules/{release_of(module)}/weft.ko")
+    return image
+
+
+def release_of(module):
+    """The kernel's, as uname -r has it there."""
+    found = re.search(rb"\0vermagic=(\S+) ", module.read_bytes())
+    if not found:
+        raise CannotPack(f"{module}: is no kernel module")
+    return found.group(1).decode()
+
+
 def agent():
     # Root, as it reaches into other containers; what each process drops is in docs/security.md.
-    return weft_image("weft-agent", "weft-keeper", "weft-agent", "weft-consumer", user="0",
-                      files=["lib/libweft.so"])
+    image = weft_image("weft-agent", "weft-keeper", "weft-agent", "weft-consumer", user="0",
+                       files=["lib/libweft.so"])
+    for source in kmod_sources():
+        image.file(TOP / source, f"usr/share/weft/kmod/sources/{source}")
+    return modules(image)
+
+
+def kmod():
+    """Modules alone, for nodes whose agent's image has none for their kernels: copies them into /modules."""
+    if not list(MODULES.glob("*/weft.ko")):
+        raise CannotPack("there is no weft.ko: ./dev kmod build")
+    copy = ["/usr/bin/busybox", "cp", "-r", "/usr/share/weft/kmod/modules/.", "/modules"]
+    return with_shell(modules(Image(f"localhost/weft-kmod:{TAG}", entrypoint=copy)))
 
 
 def controller():
@@ -78,7 +108,7 @@ def tenant():
     return with_shell(image)
 
 
-IMAGES = {"weft-agent": agent, "weft-controller": controller, "weft-webhook": webhook,
+IMAGES = {"weft-agent": agent, "weft-kmod": kmod, "weft-controller": controller, "weft-webhook": webhook,
           "weft-relay": relay, "shell": shell, "shop": shop, "tenant": tenant}
 
 

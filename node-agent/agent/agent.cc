@@ -120,6 +120,7 @@ Status Agent::MakeReady() {
   processes_.SetLife(life_);
   processes_.Restored();
   WEFT_TRY(orders_->Open());
+  RestoredKernelChannels();
   RestoredFound();
   return {};
 }
@@ -186,7 +187,18 @@ void Agent::Tick() {
   StopChannels([&](const SessionChannel& c) {
     return c.phase == ChannelPhase::kOn && c.stop_at_ns != 0 && now >= c.stop_at_ns;
   });
+  for (std::string& problem : kernel_.TakeProblems()) orders_->Note(std::move(problem));
+  ReportStopped();
   orders_->Tick(now);
+}
+
+void Agent::ReportStopped() {
+  for (const auto& [id, why] : kernel_.TakeStopped()) {
+    ForEachChannel([&](Session&, SessionChannel& channel) {
+      if (channel.definition.id == id)
+        orders_->Note("Trace \"" + channel.definition.trace + "\": " + why);
+    });
+  }
 }
 
 void Agent::OnConsumerGone(const ipc::ConsumerGone& gone) {

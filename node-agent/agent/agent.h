@@ -68,9 +68,16 @@ class Agent {
   // Turns channels that are defined on; then off, and reads them to their end.
   void StartChannels(Session& session);
   void StopChannels(const Which& which);
+  // Whose events a kernel channel that is on records from now on; what could not be changed is tried again with
+  // the next call. Then whether it records at all.
+  Status SetKernelScope(SessionChannel& channel, const std::set<uint64_t>& cgroups);
+  void ApplyPaused(Session& session);
   // What these channels have that is not written is given up and counted as lost: "stage/reason". Channels
   // that are stopping only.
   void GiveUp(const Which& which, const std::string& stage, const std::string& reason);
+
+  // Channels of weft.ko's that are on record what is there, where their Traces ask for that.
+  void DumpState();
 
   // Containers (containers.cc of the agent's): made known, published, looked at by the finder.
   [[nodiscard]] Containers& containers() { return containers_; }
@@ -110,6 +117,7 @@ class Agent {
   void Resume();
   void OnConsumerGone(const ipc::ConsumerGone& gone);
   void Tick();
+  void ReportStopped();  // what weft.ko ended by itself
 
   // ring sets (rings.cc)
   void OnArrived(ipc::Arrived arrived);
@@ -158,6 +166,8 @@ class Agent {
   void StopInConsumer(SessionChannel& channel);
   void StartInKernel(Session& session, SessionChannel& channel);
   void SwitchInKernel(SessionChannel& channel, bool on);
+  void RestoredKernelChannels();
+  void DumpStateOf(const SessionChannel& channel);
 
   ipc::Loop& loop_;
   std::string dir_;

@@ -14,6 +14,7 @@ namespace weft::agent {
 namespace {
 
 constexpr std::string_view kPerfPrefix = "perf:thread:";
+constexpr std::string_view kPerfCpuPrefix = "perf:cpu:";
 constexpr std::string_view kAppPrefix = "$app.";
 constexpr const char* kStatedumpPattern = "lttng_ust_statedump:*";
 // What libweft.so emits (ust-injector/preload/statedump.h).
@@ -22,7 +23,7 @@ constexpr const char* kStatedumpEvents[] = {
     "lttng_ust_statedump:build_id", "lttng_ust_statedump:end",
 };
 
-enum class Domain { kUser, kKernel };
+enum class Domain { kUser, kKernel, kTenantsKernel };
 
 std::unexpected<Error> NotOf(const std::string& name, Domain domain) {
   return Fail(ErrorCode::kUnsupported,
@@ -31,29 +32,45 @@ std::unexpected<Error> NotOf(const std::string& name, Domain domain) {
                                            : "is not recorded for kernel events"));
 }
 
+// perf:thread:NAME, perf:cpu:NAME.
+Result<control::ContextSpec> CompileCounter(const std::string& name, std::string_view prefix,
+                                            uint16_t id) {
+  control::ContextSpec spec{.id = id, .name = name.substr(prefix.size())};
+  const auto counter = FindPerfCounter(spec.name);
+  if (!counter) return Fail(ErrorCode::kInvalid, "context \"" + name + "\": no such perf counter");
+  spec.perf_type = counter->type;
+  spec.perf_config = counter->config;
+  return spec;
+}
+
+// A CPU's counter counts what other tenants do there; addresses of the kernel help to attack it.
+bool TellsOfNode(const std::string& name) {
+  return name.starts_with(kPerfCpuPrefix) || name == "callstack-kernel";
+}
+
 Result<control::ContextSpec> CompileContextName(const std::string& name, Domain domain) {
   control::ContextSpec spec;
   const bool user_only = name.starts_with(kAppPrefix) || name.starts_with(kPerfPrefix);
-  if (user_only && domain == Domain::kKernel) return NotOf(name, domain);
+  if (user_only && domain != Domain::kUser) return NotOf(name, domain);
+  if (domain == Domain::kTenantsKernel && TellsOfNode(name))
+    return Fail(ErrorCode::kUnsupported, "context \"" + name +
+                                             "\": tells of the whole node: not recorded for a "
+                                             "namespace");
   if (name.starts_with(kAppPrefix)) {
     spec.id = WEFT_CONTEXT_APP;
     spec.name = name.substr(kAppPrefix.size());
     return spec;
   }
-  if (name.starts_with(kPerfPrefix)) {
-    spec.id = WEFT_CONTEXT_PERF_THREAD;
-    spec.name = name.substr(kPerfPrefix.size());
-    const auto counter = FindPerfCounter(spec.name);
-    if (!counter)
-      return Fail(ErrorCode::kInvalid, "context \"" + name + "\": no such perf counter");
-    spec.perf_type = counter->type;
-    spec.perf_config = counter->config;
-    return spec;
+  if (name.starts_with(kPerfPrefix))
+    return CompileCounter(name, kPerfPrefix, WEFT_CONTEXT_PERF_THREAD);
+  if (name.starts_with(kPerfCpuPrefix)) {
+    if (domain == Domain::kUser) return NotOf(name, domain);
+    return CompileCounter(name, kPerfCpuPrefix, WEFT_CONTEXT_PERF_CPU);
   }
   const auto* info = weft_context_by_name(name.data(), static_cast<uint32_t>(name.size()));
   if (info == nullptr) return NotOf(name, domain);
   const bool has =
-      domain == Domain::kKernel ? KernelHasContext(info->id) : info->id < WEFT_CONTEXT_FIRST_KERNEL;
+      domain == Domain::kUser ? info->id < WEFT_CONTEXT_FIRST_KERNEL : KernelHasContext(info->id);
   if (!has) return NotOf(name, domain);
   spec.id = info->id;
   return spec;
@@ -170,16 +187,25 @@ Result<CompiledChannel> CompileUserChannel(const api::Trace& trace, const Compil
   return out;
 }
 
-Result<CompiledChannel> CompileKernelChannel(const api::Trace& trace,
-                                             const CompileContext& context) {
+Result<CompiledChannel> CompileKernelLayout(const api::Trace& trace,
+                                            const CompileContext& context) {
   CompiledChannel out;
-  WEFT_TRY(CompileContexts(trace.spec, Domain::kKernel, out));
-  WEFT_TRY(CompileKernelEvents(trace.spec, out));
+  const Domain domain = context.of_tenant ? Domain::kTenantsKernel : Domain::kKernel;
+  WEFT_TRY(CompileContexts(trace.spec, domain, out));
+  out.spec.vpids = trace.spec.trackers.vpid;
+  out.spec.vuids = trace.spec.trackers.vuid;
   CompileBuffer(trace.spec, out);
   Define(trace, context, out.definition);
   out.definition.channel = "kernel";
   out.definition.trace_path += "kernel";
   out.definition.domain = ipc::kKernelDomain;
+  return out;
+}
+
+Result<CompiledChannel> CompileKernelChannel(const api::Trace& trace,
+                                             const CompileContext& context) {
+  WEFT_ASSIGN(CompiledChannel out, CompileKernelLayout(trace, context));
+  WEFT_TRY(CompileKernelEvents(trace.spec, {.object_root = context.object_root}, out));
   return out;
 }
 

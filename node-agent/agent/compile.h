@@ -24,6 +24,9 @@ struct CompileContext {
   std::string ctf_version;
   uint32_t uid = 0;
   bool several_traces = false;  // each then has a folder of its own
+  bool of_tenant = false;       // what tells of the whole node is left out, with a notice
+  std::string
+      object_root;  // where paths of spec.kernel.userProbes begin; "": there is no such place
 };
 
 struct CompiledChannel {
@@ -40,12 +43,22 @@ Result<CompiledChannel> CompileUserChannel(const api::Trace& trace, const Compil
 Result<CompiledChannel> CompileKernelChannel(const api::Trace& trace,
                                              const CompileContext& context);
 
+// All of that channel but its events; pure.
+Result<CompiledChannel> CompileKernelLayout(const api::Trace& trace, const CompileContext& context);
+
 // Has weft.ko the context of this id (lib/abi/context.h)?
 bool KernelHasContext(uint16_t id);
 
+// What a kernel channel may record, beside the spec.
+struct KernelReach {
+  bool cluster_wide = false;  // events that belong to nobody too, and addresses of the kernel
+  std::string object_root;    // as in CompileContext
+};
+
 // Its events and notices (compile_kernel.cc). kInvalid: a rule means nothing here; kUnsupported: nothing
 // that the rules mean can be recorded.
-Status CompileKernelEvents(const api::TraceSpec& from, CompiledChannel& to);
+Status CompileKernelEvents(const api::TraceSpec& from, const KernelReach& reach,
+                           CompiledChannel& to);
 // The program of a filter: an event must pass the Trace's and its own. Either may end in a comment: hence
 // the line ends. Empty: there is none.
 Result<std::vector<uint8_t>> CompileFilters(const std::string& all, const std::string& own);

@@ -1,21 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules about the kernel become events of weft.ko's, as the running kernel describes itself. See compile.h.
+#include <unistd.h>
+
 #include <cerrno>
 #include <map>
+#include <memory>
 
 #include "lib/abi/context.h"
 #include "lib/control/ruleset.h"
 #include "lib/event/filter.h"
 #include "node-agent/agent/compile.h"
+#include "node-agent/agent/probe_object.h"
 #include "node-agent/kernel/catalogue.h"
 #include "node-agent/kernel/kernel_types.h"
 #include "node-agent/kernel/probes.h"
+#include "node-agent/kernel/statedump.h"
 #include "node-agent/kernel/syscalls.h"
+#include "node-agent/kernel/user_probes.h"
 
 namespace weft::agent {
 namespace {
 
-constexpr const char* kTracefs = "/sys/kernel/tracing";
+// A container does not have the node's; the node's first process does.
+std::string Tracefs() {
+  const std::string own = "/sys/kernel/tracing";
+  return access((own + "/events").c_str(), F_OK) == 0 ? own : "/proc/1/root" + own;
+}
 
 // Several rules may mean one event: it is recorded where one of them says so.
 struct Choice {
@@ -34,7 +44,8 @@ int FindContext(const weft_filter_contexts*, uint8_t kind, const char* name, uin
                 uint8_t* type) {
   if (kind != WEFT_FILTER_SYMBOL_CONTEXT) return -ENOENT;
   const weft_context_info* info = weft_context_by_name(name, name_size);
-  if (info == nullptr || !KernelHasContext(info->id)) return -ENOENT;
+  if (info == nullptr || !KernelHasContext(info->id) || info->type == WEFT_CONTEXT_ADDRESSES)
+    return -ENOENT;
   *type = info->type == WEFT_CONTEXT_TEXT ? WEFT_FILTER_STRING : WEFT_FILTER_INT;
   return info->id;
 }
@@ -63,7 +74,8 @@ class EventList {
 
   // Who names an event wants to know why it cannot be had; what a pattern means beside others is left out
   // silently.
-  Status Add(const Choice& choice, Result<kernel::Resolved> resolved) {
+  Status Add(const Choice& choice, Result<kernel::Resolved> resolved,
+             const std::shared_ptr<const UniqueFd>& file = nullptr) {
     if (!resolved) {
       why_ = resolved.error().message;
       if (choice.by_name) to_.notices.push_back(why_);
@@ -72,6 +84,8 @@ class EventList {
     kernel::Event event{.kind = resolved->kind,
                         .name = resolved->target,
                         .offset = resolved->offset,
+                        .file = file,
+                        .semaphore = resolved->semaphore,
                         .number = resolved->number,
                         .table = resolved->table,
                         .subjects = resolved->subjects,
@@ -91,6 +105,14 @@ class EventList {
     return {};
   }
 
+  // What is there at the start is no event that a filter means.
+  void AddState(kernel::Resolved resolved) {
+    to_.kernel_events.push_back({.kind = resolved.kind,
+                                 .number = resolved.number,
+                                 .description = std::move(resolved.description),
+                                 .fetch = std::move(resolved.fetch)});
+  }
+
   [[nodiscard]] Status Finish() const {
     if (!to_.kernel_events.empty()) return {};
     return Fail(ErrorCode::kUnsupported, why_);
@@ -108,7 +130,7 @@ std::unexpected<Error> MeansNothing(const char* what, const std::string& name) {
 }
 
 Status AddTracepoints(const api::TraceSpec& spec, const kernel::KernelTypes& types,
-                      EventList& events) {
+                      const kernel::ResolveOptions& options, EventList& events) {
   const kernel::Catalogue& catalogue = kernel::Catalogue::BuiltIn();
   std::map<std::string, Choice> chosen;
   for (const api::KernelRule& rule : spec.kernel.tracepoints) {
@@ -117,7 +139,7 @@ Status AddTracepoints(const api::TraceSpec& spec, const kernel::KernelTypes& typ
     for (const std::string& name : names) chosen[name].Add(rule.name, rule.filter);
   }
   for (const auto& [name, choice] : chosen)
-    WEFT_TRY(events.Add(choice, types.Resolve(catalogue, name, {})));
+    WEFT_TRY(events.Add(choice, types.Resolve(catalogue, name, options)));
   return {};
 }
 
@@ -125,7 +147,7 @@ Status AddTracepoints(const api::TraceSpec& spec, const kernel::KernelTypes& typ
 Status AddSyscalls(const api::TraceSpec& spec, const kernel::Btf& btf, EventList& events) {
   if (spec.kernel.syscalls.empty()) return {};
   WEFT_ASSIGN(const kernel::Syscalls syscalls,
-              kernel::Syscalls::Load(btf, kernel::Catalogue::BuiltIn(), kTracefs));
+              kernel::Syscalls::Load(btf, kernel::Catalogue::BuiltIn(), Tracefs()));
   std::map<const kernel::Syscall*, Choice> chosen;
   for (const api::KernelRule& rule : spec.kernel.syscalls) {
     const auto calls = syscalls.Match(rule.name, rule.exclude);
@@ -139,7 +161,8 @@ Status AddSyscalls(const api::TraceSpec& spec, const kernel::Btf& btf, EventList
   return {};
 }
 
-Status AddProbes(const api::TraceSpec& spec, const kernel::Btf& btf, EventList& events) {
+Status AddProbes(const api::TraceSpec& spec, const kernel::Btf& btf,
+                 const kernel::ResolveOptions& options, EventList& events) {
   if (spec.kernel.probes.empty()) return {};
   const kernel::Catalogue& catalogue = kernel::Catalogue::BuiltIn();
   WEFT_ASSIGN(const kernel::KernelSymbols symbols, kernel::KernelSymbols::Load());
@@ -153,22 +176,92 @@ Status AddProbes(const api::TraceSpec& spec, const kernel::Btf& btf, EventList& 
     const kernel::ProbePlace exit{.event = both ? rule.name + "_exit" : rule.name,
                                   .function = rule.symbol};
     if (rule.at != api::ProbePoint::kReturn)
-      WEFT_TRY(events.Add(choice, kernel::ResolveKprobe(btf, catalogue, symbols, entry, {})));
+      WEFT_TRY(events.Add(choice, kernel::ResolveKprobe(btf, catalogue, symbols, entry, options)));
     if (rule.at != api::ProbePoint::kEntry)
-      WEFT_TRY(events.Add(choice, kernel::ResolveKretprobe(btf, catalogue, symbols, exit, {})));
+      WEFT_TRY(
+          events.Add(choice, kernel::ResolveKretprobe(btf, catalogue, symbols, exit, options)));
+  }
+  return {};
+}
+
+// Those of the machine are not for tenants; nobody misses them.
+Status AddStates(const api::TraceSpec& spec, const kernel::Btf& btf,
+                 const kernel::ResolveOptions& options, EventList& events) {
+  if (!spec.kernel.statedump) return {};
+  const kernel::Catalogue& catalogue = kernel::Catalogue::BuiltIn();
+  const kernel::Statedump states(btf);
+  for (const kernel::StateEntry& entry : catalogue.states()) {
+    auto resolved = states.Resolve(catalogue, entry, options);
+    if (resolved) {
+      events.AddState(std::move(*resolved));
+    } else if (resolved.error().code != ErrorCode::kPermission) {
+      return std::unexpected(resolved.error());
+    }
+  }
+  return {};
+}
+
+// One rule, whose file was found: its function's entry and return, or all places of its USDT probe.
+Status AddUserProbe(const api::UserProbeRule& rule, const kernel::UserProgram& program,
+                    const std::shared_ptr<const UniqueFd>& file, EventList& events) {
+  Choice choice;
+  choice.Add(rule.name, rule.filter);
+  const auto named = [&rule]<typename T>(Result<T> resolved) {
+    if (!resolved)
+      resolved.error().message =
+          "probe \"" + rule.name + "\": " + rule.object + ": " + resolved.error().message;
+    return resolved;
+  };
+  if (!rule.usdt.empty()) {
+    auto sites = named(kernel::ResolveUsdt(program, rule.name, rule.usdt));
+    if (!sites) return events.Add(choice, std::unexpected(sites.error()));
+    for (kernel::Resolved& site : *sites) WEFT_TRY(events.Add(choice, std::move(site), file));
+    return {};
+  }
+  const bool both = rule.at == api::ProbePoint::kBoth;
+  kernel::UserPlace place{.event = both ? rule.name + "_entry" : rule.name,
+                          .function = rule.function,
+                          .offset = rule.offset,
+                          .arguments = rule.args,
+                          .returns = rule.returns};
+  if (rule.at != api::ProbePoint::kReturn)
+    WEFT_TRY(events.Add(choice, named(kernel::ResolveUprobe(program, place)), file));
+  if (both) place.event = rule.name + "_exit";
+  if (rule.at != api::ProbePoint::kEntry)
+    WEFT_TRY(events.Add(choice, named(kernel::ResolveUretprobe(program, place)), file));
+  return {};
+}
+
+Status AddUserProbes(const api::TraceSpec& spec, const std::string& root, EventList& events) {
+  for (const api::UserProbeRule& rule : spec.kernel.user_probes) {
+    const std::string what = "probe \"" + rule.name + "\": ";
+    if (root.empty())
+      return Fail(
+          ErrorCode::kUnsupported,
+          what + "functions of programs are recorded through the kernel in local mode only");
+    auto opened = OpenProbeObject(root, rule.object);
+    if (!opened) return std::unexpected(std::move(opened.error()).Context(what + rule.object));
+    const auto file = std::make_shared<const UniqueFd>(std::move(*opened));
+    auto program = kernel::UserProgram::Read(file->get());
+    if (!program) return std::unexpected(std::move(program.error()).Context(what + rule.object));
+    WEFT_TRY(AddUserProbe(rule, *program, file, events));
   }
   return {};
 }
 
 }  // namespace
 
-Status CompileKernelEvents(const api::TraceSpec& from, CompiledChannel& to) {
+Status CompileKernelEvents(const api::TraceSpec& from, const KernelReach& reach,
+                           CompiledChannel& to) {
   WEFT_ASSIGN(const kernel::KernelTypes types, kernel::KernelTypes::Load());
+  const kernel::ResolveOptions options{.cluster_wide = reach.cluster_wide};
   EventList events(from, to);
-  WEFT_TRY(AddTracepoints(from, types, events));
+  WEFT_TRY(AddTracepoints(from, types, options, events));
   WEFT_TRY(AddSyscalls(from, types.kernel(), events));
-  WEFT_TRY(AddProbes(from, types.kernel(), events));
-  return events.Finish();
+  WEFT_TRY(AddProbes(from, types.kernel(), options, events));
+  WEFT_TRY(AddUserProbes(from, reach.object_root, events));
+  WEFT_TRY(events.Finish());
+  return AddStates(from, types.kernel(), options, events);
 }
 
 }  // namespace weft::agent

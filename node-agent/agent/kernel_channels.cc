@@ -35,12 +35,16 @@ Result<uint64_t> InstanceOf(const UniqueFd& ring) {
 }  // namespace
 
 Status KernelChannels::Start(const kernel::Ring& ring, const std::vector<kernel::Event>& events,
-                             const std::vector<uint64_t>& cgroups) {
+                             const Whom& whom) {
   Entry entry;
   WEFT_ASSIGN(const UniqueFd module, kernel::OpenModule());
-  WEFT_ASSIGN(entry.session, kernel::MakeSession(module, cgroups.empty()));
-  for (const uint64_t cgroup : cgroups)
+  WEFT_ASSIGN(entry.session, kernel::MakeSession(module, whom.all));
+  for (const uint64_t cgroup : whom.cgroups)
     WEFT_TRY(kernel::ChangeScope(entry.session, cgroup, WEFT_KERNEL_SCOPE_ADD));
+  for (const uint32_t vpid : whom.vpids)
+    WEFT_TRY(kernel::Track(entry.session, WEFT_KERNEL_TRACK_VPID, vpid));
+  for (const uint32_t vuid : whom.vuids)
+    WEFT_TRY(kernel::Track(entry.session, WEFT_KERNEL_TRACK_VUID, vuid));
   WEFT_ASSIGN(entry.ring, kernel::MakeRing(entry.session, ring));
   for (const kernel::Event& event : events) WEFT_TRY(kernel::AddEvent(entry.ring, event));
   WEFT_ASSIGN(entry.instance, InstanceOf(entry.ring));
@@ -54,7 +58,40 @@ Status KernelChannels::Start(const kernel::Ring& ring, const std::vector<kernel:
 Status KernelChannels::Switch(uint64_t channel, bool on) {
   const auto found = channels_.find(channel);
   if (found == channels_.end()) return Fail(ErrorCode::kNotFound, "weft.ko: no such channel");
-  return kernel::Switch(found->second.session, on);
+  WEFT_TRY(kernel::Switch(found->second.session, on));
+  if (!on) dumps_.Join(channel);
+  return {};
+}
+
+void KernelChannels::DumpState(uint64_t channel) {
+  const auto found = channels_.find(channel);
+  if (found != channels_.end()) dumps_.Begin(channel, CopyFd(found->second.session));
+}
+
+Status KernelChannels::ChangeScope(uint64_t channel, uint64_t cgroup,
+                                   weft_kernel_scope_change change) {
+  const auto found = channels_.find(channel);
+  if (found == channels_.end()) return Fail(ErrorCode::kNotFound, "weft.ko: no such channel");
+  return kernel::ChangeScope(found->second.session, cgroup, change);
+}
+
+void KernelChannels::KeepOnly(const std::set<uint64_t>& channels) {
+  std::vector<uint64_t> others;
+  for (const auto& [id, entry] : channels_)
+    if (!channels.contains(id)) others.push_back(id);
+  for (const uint64_t id : others) Forget(id);
+}
+
+std::vector<std::pair<uint64_t, std::string>> KernelChannels::TakeStopped() {
+  std::vector<std::pair<uint64_t, std::string>> stopped;
+  for (auto& [id, entry] : channels_) {
+    if (entry.stopped || !entry.session) continue;
+    const Status status = kernel::CheckSession(entry.session);
+    if (status || status.error().code != ErrorCode::kCorrupt) continue;
+    entry.stopped = true;
+    stopped.emplace_back(id, status.error().message);
+  }
+  return stopped;
 }
 
 void KernelChannels::Forget(uint64_t channel) {

@@ -10,12 +10,15 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lib/base/result.h"
 #include "lib/base/unique_fd.h"
 #include "lib/ipc/messages.h"
+#include "node-agent/agent/statedumps.h"
 #include "node-agent/kernel/module.h"
 
 namespace weft::agent {
@@ -26,12 +29,30 @@ class KernelChannels {
 
   explicit KernelChannels(Send keeper) : keeper_(std::move(keeper)) {}
 
-  // Makes the ring and its events; of these cgroups only (lib/abi/kernel.h), or of everybody where there
-  // is none. Nothing is recorded yet. An error names what the module refused, and nothing is left.
+  // Whom a channel records: everybody and what belongs to nobody (cluster-wide), or tasks of these cgroups
+  // (lib/abi/kernel.h), so nobody where there is none; of those only processes and users with one of these ids, or
+  // all where there is none.
+  struct Whom {
+    bool all = false;
+    std::set<uint64_t> cgroups;
+    std::vector<uint32_t> vpids, vuids;
+  };
+
+  // Makes the ring and its events. Nothing is recorded yet. An error names what the module refused, and
+  // nothing is left.
   Status Start(const kernel::Ring& ring, const std::vector<kernel::Event>& events,
-               const std::vector<uint64_t>& cgroups);
+               const Whom& whom);
   Status Switch(uint64_t channel, bool on);
+  // kNotFound: the cgroup, or the channel, is not there.
+  Status ChangeScope(uint64_t channel, uint64_t cgroup, weft_kernel_scope_change change);
+  // Of a channel that is on: begins to record what is there. Why dumps failed: TakeProblems.
+  void DumpState(uint64_t channel);
+  [[nodiscard]] std::vector<std::string> TakeProblems() { return dumps_.TakeProblems(); }
+  // Channels whose sessions stopped by themselves since this was asked last, each with the reason.
+  std::vector<std::pair<uint64_t, std::string>> TakeStopped();
   void Forget(uint64_t channel);
+  // Forgets all others, which nobody speaks of any more.
+  void KeepOnly(const std::set<uint64_t>& channels);
 
   // What the keeper kept: false: not one of these.
   bool Restore(ipc::Kept& kept);
@@ -48,10 +69,12 @@ class KernelChannels {
   struct Entry {
     UniqueFd session, ring;
     uint64_t instance = 0;
+    bool stopped = false;  // and that was told
   };
 
   Send keeper_;
   std::map<uint64_t, Entry> channels_;
+  Statedumps dumps_;
 };
 
 }  // namespace weft::agent

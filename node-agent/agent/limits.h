@@ -38,6 +38,14 @@ inline constexpr size_t kMaxAdoptedAreas = 1024;
 inline constexpr int kListenBacklog = 4096;
 // In a cluster. The loop looks at deadlines every kTick: silent for so long, it hangs.
 inline constexpr std::chrono::seconds kStuckTime{30};
+// The kubelet's folder in the hierarchy of cgroups: so deep below its root, so many folders on the way.
+inline constexpr int kMaxKubepodsDepth = 5;
+inline constexpr size_t kMaxCgroupsLookedAt = 16384;
+// Cgroups of pods that are starting are looked for so often.
+inline constexpr std::chrono::milliseconds kCgroupInterval{200};
+// A kernel module that could not be had is tried again so often while a Trace asks for it: somebody may have
+// brought it.
+inline constexpr std::chrono::seconds kDriverRetry{60};
 // Counters for /metrics are summed up so often; Prometheus asks every few seconds.
 inline constexpr std::chrono::milliseconds kCountInterval{200};
 // Counts alone are no reason to write a status more often.

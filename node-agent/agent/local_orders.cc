@@ -98,6 +98,8 @@ void LocalOrders::OnClient(uint64_t number, Result<ipc::Message> message) {
   } else if (std::holds_alternative<ipc::StopSession>(*message)) {
     client.waits_for_stop = true;
     StopSession();
+  } else if (std::holds_alternative<ipc::DumpState>(*message)) {
+    agent_.DumpState();
   } else if (std::holds_alternative<ipc::QuerySession>(*message)) {
     (void)client.channel.Send(State());
   } else if (std::holds_alternative<ipc::DestroySession>(*message)) {

@@ -32,6 +32,21 @@ int main(int argc, char** argv) {
   app.add_option("--node", options.node, "the node's name")->envname("NODE_NAME")->needs(kubelet);
   app.add_option("--health-port", options.health_port, "/healthz, /readyz, /metrics")
       ->needs(kubelet);
+  app.add_option_function<std::string>(
+         "--kernel", [&options](const std::string& mode) { options.kernel.is_on = mode == "auto"; },
+         "auto: kernel events are recorded where weft.ko can be had")
+      ->check(CLI::IsMember({"auto", "off"}))
+      ->envname("WEFT_KERNEL")
+      ->needs(kubelet);
+  app.add_option("--kernel-modules", options.kernel.driver.folders,
+                 "folders that have RELEASE/weft.ko, the first one first")
+      ->delimiter(':')
+      ->envname("WEFT_KERNEL_MODULES")
+      ->needs(kubelet);
+  app.add_option("--kernel-sources", options.kernel.driver.sources,
+                 "weft.ko's sources, to be built on the node where there is none for its kernel")
+      ->envname("WEFT_KERNEL_SOURCES")
+      ->needs(kubelet);
   weft::kube::AddOptions(app, options.cluster);
   CLI11_PARSE(app, argc, argv);
 

@@ -2,6 +2,7 @@
 // Sessions of a cluster: what a TraceSession asks for, channel by channel. See session.h.
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <tuple>
 
 #include "node-agent/agent/session.h"
@@ -42,6 +43,12 @@ auto LayoutOf(const control::ChannelSpec& spec) {
   return std::tuple(spec.mode, spec.subbuf_shift, spec.subbufs_shift, contexts);
 }
 
+// What of an order makes a kernel channel what it is: weft.ko takes events once.
+bool SameKernelPart(const api::TraceSpec& a, const api::TraceSpec& b) {
+  return a.kernel == b.kernel && a.filter == b.filter && a.context == b.context &&
+         a.trackers == b.trackers && a.buffer == b.buffer && a.output == b.output;
+}
+
 bool SameRelay(const ipc::RelayAddress& a, const ipc::RelayAddress& b) {
   return std::tie(a.host, a.control_port, a.data_port) ==
          std::tie(b.host, b.control_port, b.data_port);
@@ -54,25 +61,37 @@ Result<Session> Session::FromOrder(api::TraceSession order) {
   session.created_ = CreatedNow();
   session.ctf_version_ = kCtfVersion;
   WEFT_ASSIGN(session.relay, ParseRelay(order.spec.relay));
-  api::Trace trace;
-  trace.metadata.name = order.spec.trace_name;
-  trace.metadata.name_space = order.metadata.name_space;
-  trace.spec = order.spec.record;
-  const char* no_kernel = "spec.kernel: nothing of the kernel is recorded in a cluster yet";
-  if (!trace.spec.RecordsUser()) return Fail(ErrorCode::kUnsupported, no_kernel);
-  WEFT_ASSIGN(session.prototype_,
-              CompileUserChannel(trace, {.created = session.created_, .ctf_version = kCtfVersion}));
-  session.notices = session.prototype_.notices;
-  if (trace.spec.RecordsKernel()) session.notices.emplace_back(no_kernel);
-  session.prototype_.definition.trace_path = kTracePath;
-  session.prototype_.definition.relay = session.relay;
-  session.prototype_.definition.node = order.spec.node_name;
   session.order = std::make_unique<api::TraceSession>(std::move(order));
+  WEFT_TRY(session.CompileOrder());
+  return session;
+}
+
+Status Session::CompileOrder() {
+  api::Trace trace;
+  trace.metadata.name = order->spec.trace_name;
+  trace.metadata.name_space = order->metadata.name_space;
+  trace.spec = order->spec.record;
+  const CompileContext context{
+      .created = created_, .ctf_version = ctf_version_, .of_tenant = !is_cluster_wide()};
+  const auto complete = [this](ipc::ChannelDefinition& definition) {
+    definition.relay = relay;
+    definition.node = order->spec.node_name;
+    definition.kubernetes_namespace = order->metadata.name_space;
+  };
+  // A channel of an earlier version of the order may be there, whatever this one records.
+  WEFT_ASSIGN(kernel_prototype_, CompileKernelLayout(trace, context));
+  complete(kernel_prototype_.definition);
+  if (trace.spec.RecordsKernel()) kernel_notices = kernel_prototype_.notices;
+  if (!trace.spec.RecordsUser() && trace.spec.RecordsKernel()) return {};
+  WEFT_ASSIGN(prototype_, CompileUserChannel(trace, context));
+  complete(prototype_.definition);
+  prototype_.definition.trace_path = kTracePath;
+  notices = prototype_.notices;
   // What the control area cannot hold is refused now.
-  control::ChannelSpec trial = session.prototype_.spec;
+  control::ChannelSpec trial = prototype_.spec;
   trial.id = 1;
   WEFT_TRY(control::EncodeRuleset(1, {trial}));
-  return session;
+  return {};
 }
 
 SessionChannel& Session::AddChannel(const Container& container) {
@@ -94,15 +113,59 @@ SessionChannel& Session::AddChannel(const Container& container) {
   return channel;
 }
 
+SessionChannel& Session::AddEmptyKernelChannel() {
+  SessionChannel& channel = channels.emplace_back();
+  channel.container = kKernelKey;
+  channel.consumer = order->metadata.name_space;
+  channel.spec = kernel_prototype_.spec;
+  channel.definition = kernel_prototype_.definition;
+  channel.spec.id = channel.definition.id = FirstChannelId();
+  channel.definition.trace_uuid = RandomUuid();
+  channel.definition.hostname = order->spec.node_name;
+  channel.paused = order->spec.record.paused;
+  channel.snapshot = order->spec.record.output.mode == api::OutputMode::kSnapshot;
+  return channel;
+}
+
+SessionChannel& Session::AddKernelChannel(CompiledChannel events) {
+  kernel_notices = kernel_prototype_.notices;
+  std::ranges::move(events.notices, std::back_inserter(kernel_notices));
+  SessionChannel& channel = AddEmptyKernelChannel();
+  channel.kernel_events = std::move(events.kernel_events);
+  return channel;
+}
+
+SessionChannel* Session::KernelChannel() {
+  const auto is = [](const SessionChannel& c) {
+    return c.of_kernel() && !c.outdated && c.phase <= ChannelPhase::kOn;
+  };
+  const auto found = std::ranges::find_if(channels, is);
+  return found == channels.end() ? nullptr : &*found;
+}
+
+const SessionChannel* Session::KernelChannel() const {
+  return const_cast<Session*>(this)->KernelChannel();
+}
+
 bool Session::Change(Session&& newer) {
-  const bool fits =
-      LayoutOf(prototype_.spec) == LayoutOf(newer.prototype_.spec) && SameRelay(relay, newer.relay);
+  const bool same_relay = SameRelay(relay, newer.relay);
+  const bool fits = LayoutOf(prototype_.spec) == LayoutOf(newer.prototype_.spec) && same_relay;
+  const bool kernel_fits =
+      same_relay && SameKernelPart(order->spec.record, newer.order->spec.record);
   order = std::move(newer.order);
   notices = std::move(newer.notices);
+  if (!kernel_fits) kernel_notices = std::move(newer.kernel_notices);
   relay = newer.relay;
   prototype_ = std::move(newer.prototype_);
+  kernel_prototype_ = std::move(newer.kernel_prototype_);
+  for (SessionChannel& channel : channels) {
+    if (!channel.of_kernel()) continue;
+    channel.outdated = channel.outdated || !kernel_fits;
+    channel.paused = order->spec.record.paused;
+  }
   if (!fits) return false;
   for (SessionChannel& channel : channels) {
+    if (channel.of_kernel()) continue;
     const uint64_t id = channel.spec.id;
     channel.spec = prototype_.spec;
     channel.spec.id = id;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "lib/abi/context.h"
 #include "node-agent/agent/session.h"
 
 namespace weft::agent {
@@ -33,6 +34,23 @@ std::string Refusal(const api::TraceSession& order) {
 }
 
 const Session::Container kMain = {"pod/main", "shop", "shop-0", "pod", "main"};
+
+TEST(Order, WhatTellsOfTheNodeIsLeftOut) {
+  api::TraceSession order = Order();
+  order.spec.record.user.events.clear();
+  order.spec.record.kernel.syscalls = {{.name = "openat"}};
+  order.spec.record.context = {"callstack-kernel", "vpid", "perf:cpu:cycles", "callstack-user"};
+  order.spec.record.trackers.vuid = {0};
+  Session session = FromOrder(order);
+  const SessionChannel& channel = session.AddKernelChannel({});
+  std::vector<uint16_t> ids;
+  for (const control::ContextSpec& context : channel.spec.contexts) ids.push_back(context.id);
+  EXPECT_THAT(ids, testing::ElementsAre(WEFT_CONTEXT_VPID, WEFT_CONTEXT_CALLSTACK_USER));
+  EXPECT_THAT(session.kernel_notices,
+              testing::ElementsAre(HasSubstr("\"callstack-kernel\": tells of the whole node"),
+                                   HasSubstr("\"perf:cpu:cycles\"")));
+  EXPECT_THAT(channel.spec.vuids, testing::ElementsAre(0u));
+}
 
 TEST(Order, AChannelSaysWhoseItIs) {
   Session session = FromOrder(Order());
@@ -112,6 +130,44 @@ TEST(Order, AnotherLayoutOrRelayNeedsNewChannels) {
     spec.relay.control = "other:4460";
     spec.relay.data = "other:4461";
   }));
+}
+
+// Its events are the running kernel's business; all else is not.
+TEST(Order, TheKernelsPartNeedsNoUserPart) {
+  api::TraceSession order = Order();
+  order.spec.record.user.events.clear();
+  EXPECT_THAT(Refusal(order), HasSubstr("records nothing"));
+  order.spec.record.kernel.syscalls = {{.name = "openat"}};
+  order.spec.record.context = {"vtid", "ip"};
+  Session session = FromOrder(order);
+  EXPECT_TRUE(session.channels.empty());
+  EXPECT_EQ(session.KernelChannel(), nullptr);
+  ASSERT_EQ(session.kernel_notices.size(), 1u);
+  EXPECT_THAT(session.kernel_notices[0], HasSubstr("\"ip\""));
+  EXPECT_TRUE(session.notices.empty());
+}
+
+// A channel of the kernel as one that was saved and comes back.
+TEST(Order, AKernelChannelEndsWithItsEvents) {
+  api::TraceSession order = Order();
+  order.spec.record.kernel.syscalls = {{.name = "openat"}};
+  Session session = FromOrder(order);
+  SessionChannel& channel = session.AddChannel(kMain);
+  channel.definition.domain = ipc::kKernelDomain;
+  channel.container = kKernelKey;
+  channel.phase = ChannelPhase::kOn;
+  const uint64_t id = channel.definition.id;
+  EXPECT_TRUE(session.Published(kKernelKey).empty()) << "no container's control area has it";
+  order.spec.record.paused = true;
+  EXPECT_TRUE(session.Change(FromOrder(order)));
+  EXPECT_TRUE(session.KernelChannel()->paused);
+  order.spec.record.user.events = {{.name = "other:*"}};
+  EXPECT_TRUE(session.Change(FromOrder(order)));
+  EXPECT_NE(session.KernelChannel(), nullptr) << "the user's events are not its own";
+  order.spec.record.kernel.syscalls = {{.name = "close"}};
+  EXPECT_TRUE(session.Change(FromOrder(order))) << "the user's channels go on";
+  EXPECT_EQ(session.KernelChannel(), nullptr);
+  EXPECT_TRUE(session.Find(id)->outdated);
 }
 
 TEST(Order, DrainedChannelsLeaveTheirCounts) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See program_cgroup.h. Source of the formats: cgroups(7), proc(5) mountinfo.
+// See program_cgroup.h. Source of the formats: cgroups(7).
 #include "node-agent/agent/program_cgroup.h"
 
 #include <fcntl.h>
@@ -8,9 +8,9 @@
 
 #include <fstream>
 #include <optional>
-#include <sstream>
 
 #include "lib/base/unique_fd.h"
+#include "node-agent/agent/cgroup_mount.h"
 
 namespace weft::agent {
 namespace {
@@ -23,23 +23,11 @@ std::optional<std::string> OwnPath() {
   return std::nullopt;
 }
 
-// ID PARENT MAJOR:MINOR ROOT MOUNT-POINT OPTIONS... - TYPE SOURCE OPTIONS
-std::optional<std::string> MountPoint() {
-  std::ifstream in("/proc/self/mountinfo");
-  for (std::string line; std::getline(in, line);) {
-    if (line.find(" - cgroup2 ") == std::string::npos) continue;
-    std::istringstream words(line);
-    std::string id, parent, device, root, point;
-    if (words >> id >> parent >> device >> root >> point && root == "/") return point;
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 Result<std::string> MakeProgramCgroup(const std::string& name) {
   const auto own = OwnPath();
-  const auto mount = MountPoint();
+  const auto mount = CgroupMount("/proc/self/mountinfo");
   if (!own || !mount) {
     return Fail(ErrorCode::kUnsupported,
                 "kernel events are recorded by cgroup v2, and it is not mounted here");

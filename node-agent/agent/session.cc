@@ -146,7 +146,8 @@ Result<Session> Session::Compile(const ipc::CreateSession& command, const std::s
                          .programs = command.programs,
                          .ctf_version = command.ctf_version,
                          .uid = command.uid,
-                         .several_traces = parsed->size() > 1};
+                         .several_traces = parsed->size() > 1,
+                         .object_root = "/"};
   Session session;
   session.traces_ = traces;
   session.file_ = command.file;

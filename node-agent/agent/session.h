@@ -4,7 +4,8 @@
 //
 // In local mode there is one session, with a channel per Trace, or two: what weft.ko records is a channel of
 // its own, which is published nowhere. In a cluster there is one per TraceSession
-// of this node, with a channel for each container that it is in force for: a CTF trace is of one container.
+// of this node, with a channel for each container that it is in force for: a CTF trace is of one container;
+// and one for the kernel, whose scope is the cgroups of the pods that the session selects.
 //
 // A channel's life:     defined --Start--> on --Stop, duration over--> stopping --Drained--> drained
 // Published (lib/control) are exactly the channels that are `on`.
@@ -41,11 +42,15 @@ struct SessionChannel {
   bool snapshot = false;  // read once, at the end: what the buffers hold then
   bool ready = false;     // the consumer said so (in this life of the agent)
   std::optional<std::chrono::nanoseconds> duration;
-  std::vector<kernel::Event> kernel_events;  // of a kernel channel
-  int64_t stop_at_ns = 0;                    // CLOCK_MONOTONIC; 0: no deadline
-  ipc::ChannelCounts reported;               // the consumer's last
-  ipc::ChannelCounts own;                    // what the agent counted itself
-  std::set<uint64_t> accounted;              // instances in `own`
+  std::vector<kernel::Event> kernel_events;  // of a kernel channel that is not on yet
+  // Of a kernel channel in a cluster: ids of the cgroups whose tasks are recorded, or a few that were.
+  std::set<uint64_t> scope;
+  std::string failure;           // why weft.ko records nothing of it; "": it does
+  bool outdated = false;         // the order wants other events: this channel ends, another follows
+  int64_t stop_at_ns = 0;        // CLOCK_MONOTONIC; 0: no deadline
+  ipc::ChannelCounts reported;   // the consumer's last
+  ipc::ChannelCounts own;        // what the agent counted itself
+  std::set<uint64_t> accounted;  // instances in `own`
 
   [[nodiscard]] bool of_kernel() const { return definition.domain == ipc::kKernelDomain; }
   [[nodiscard]] ipc::ChannelCounts Counts() const;  // the sum
@@ -68,8 +73,14 @@ class Session {
     std::string key, name_space, pod, pod_uid, name;
   };
   SessionChannel& AddChannel(const Container& container);
-  // Takes over what another version of the order wants. False: it cannot be had in the channels that are
-  // there, which are of another layout.
+  // The channel of what this node's kernel does for the session's pods: there is one for all of them. `events`: as
+  // CompileKernelEvents has them of the order's spec.
+  SessionChannel& AddKernelChannel(CompiledChannel events);
+  // The one that is defined or on; null: there is none.
+  [[nodiscard]] SessionChannel* KernelChannel();
+  [[nodiscard]] const SessionChannel* KernelChannel() const;
+  // Takes over what another version of the order wants. False: it cannot be had in the user's channels that
+  // are there, which are of another layout. A kernel channel that does not fit is outdated.
   bool Change(Session&& newer);
   // Forgets channels that are drained, all but their counts and ids.
   void RetireDrained();
@@ -79,6 +90,8 @@ class Session {
   [[nodiscard]] SessionChannel* Find(uint64_t channel_id);
   [[nodiscard]] const SessionChannel* Find(uint64_t channel_id) const;
   [[nodiscard]] bool RecordsKernel() const;
+  // Of a ClusterTrace: whom it records has nothing to do with pods.
+  [[nodiscard]] bool is_cluster_wide() const { return order && order->spec.cluster_wide; }
   // What is in force in a container.
   [[nodiscard]] std::vector<control::ChannelSpec> Published(const std::string& container) const;
   [[nodiscard]] ipc::Phase phase() const;
@@ -86,6 +99,10 @@ class Session {
 
   std::vector<SessionChannel> channels;
   std::vector<std::string> notices;
+  // Of the kernel's part, in a cluster: what cannot be recorded of it, for people.
+  std::vector<std::string> kernel_notices;
+  std::string
+      kernel_refusal;  // why nothing of it can be recorded, with a module that is ready; "": it can
   std::string output;  // the folder; "": there is a relay
   std::string cgroup;  // of the program whose kernel events are recorded: its folder; "": none
   ipc::RelayAddress relay;
@@ -98,6 +115,8 @@ class Session {
                                  const std::string& created);
 
   static Result<Session> FromJson(const std::string& json);
+  Status CompileOrder();
+  SessionChannel& AddEmptyKernelChannel();
 
   std::string traces_;  // the text
   std::string file_;
@@ -105,8 +124,12 @@ class Session {
   std::string programs_;
   std::string created_;
   uint32_t uid_ = 0;
-  CompiledChannel prototype_;  // of an order's channels
+  CompiledChannel prototype_;         // of an order's channels
+  CompiledChannel kernel_prototype_;  // of its kernel channel, without events
 };
+
+// In the place of a container's key: of kernel channels in a cluster.
+inline constexpr const char* kKernelKey = "kernel";
 
 void Add(ipc::ChannelCounts& to, const ipc::ChannelCounts& from);
 ipc::Uuid RandomUuid();

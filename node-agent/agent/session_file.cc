@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr uint32_t kFileVersion = 4;
+constexpr uint32_t kFileVersion = 5;
 
 Json CountsToJson(const ipc::ChannelCounts& c) {
   return {{"recorded", c.recorded},
@@ -73,7 +73,9 @@ Json ChannelToJson(const SessionChannel& channel) {
   return {{"id", channel.definition.id},           {"container", ContainerToJson(channel)},
           {"uuid", channel.definition.trace_uuid}, {"phase", static_cast<uint8_t>(channel.phase)},
           {"stop_at_ns", channel.stop_at_ns},      {"reported", CountsToJson(channel.reported)},
-          {"own", CountsToJson(channel.own)},      {"accounted", channel.accounted}};
+          {"own", CountsToJson(channel.own)},      {"accounted", channel.accounted},
+          {"kernel", channel.of_kernel()},         {"scope", channel.scope},
+          {"outdated", channel.outdated}};
 }
 
 void ChannelFromJson(const Json& j, SessionChannel& channel) {
@@ -84,6 +86,8 @@ void ChannelFromJson(const Json& j, SessionChannel& channel) {
   channel.reported = CountsFromJson(j.at("reported"));
   channel.own = CountsFromJson(j.at("own"));
   j.at("accounted").get_to(channel.accounted);
+  j.at("scope").get_to(channel.scope);
+  j.at("outdated").get_to(channel.outdated);
 }
 
 Status WriteSynced(const std::string& path, const std::string& text) {
@@ -154,8 +158,12 @@ Result<Session> Session::FromJson(const std::string& text) {
     session.prototype_.definition.created = session.created_;
     session.retired = CountsFromJson(json.at("retired"));
     json.at("retired_ids").get_to(session.retired_ids);
-    for (const Json& channel : channels)
-      ChannelFromJson(channel, session.AddChannel(ContainerFromJson(channel.at("container"))));
+    for (const Json& channel : channels) {
+      const bool of_kernel = channel.at("kernel").get<bool>();
+      ChannelFromJson(channel,
+                      of_kernel ? session.AddEmptyKernelChannel()
+                                : session.AddChannel(ContainerFromJson(channel.at("container"))));
+    }
     return session;
   }
   ipc::CreateSession command;

@@ -184,13 +184,17 @@ void Agent::StopInConsumer(SessionChannel& channel) {
 
 void Agent::StartInKernel(Session& session, SessionChannel& channel) {
   const auto fail = [&](const Status& status) {
+    channel.failure = status.error().message;
     orders_->ChannelFailed(session, status.error().message);
   };
-  std::vector<uint64_t> cgroups;
+  KernelChannels::Whom whom{.all = session.is_cluster_wide(),
+                            .cgroups = channel.scope,
+                            .vpids = channel.spec.vpids,
+                            .vuids = channel.spec.vuids};
   if (!session.cgroup.empty()) {
     auto id = CgroupId(session.cgroup);
     if (!id) return fail(std::unexpected(id.error()));
-    cgroups.push_back(*id);
+    whom.cgroups.insert(*id);
   }
   kernel::Ring ring{.mode = channel.spec.mode,
                     .clock = containers_.config().clock,
@@ -198,11 +202,78 @@ void Agent::StartInKernel(Session& session, SessionChannel& channel) {
                     .subbufs_shift = channel.spec.subbufs_shift,
                     .channel_id = channel.definition.id};
   for (const control::ContextSpec& context : channel.spec.contexts)
-    ring.contexts.push_back(context.id);
-  if (const Status made = kernel_.Start(ring, channel.kernel_events, cgroups); !made)
+    ring.contexts.push_back({context.id, context.name, context.perf_type, context.perf_config});
+  if (const Status made = kernel_.Start(ring, channel.kernel_events, whom); !made)
     return fail(made);
   TellKernelRing(channel);
-  if (!channel.paused) SwitchInKernel(channel, true);
+  if (channel.paused) return;
+  SwitchInKernel(channel, true);
+  // The cgroup of a program that is still to be started has nothing to tell: who starts it asks then. Nor have
+  // pods whose cgroups are still to come: SetKernelScope asks.
+  if (session.cgroup.empty() && (whom.all || !whom.cgroups.empty())) DumpStateOf(channel);
+}
+
+void Agent::DumpState() {
+  ForEachChannel([this](Session&, const SessionChannel& channel) { DumpStateOf(channel); });
+}
+
+void Agent::DumpStateOf(const SessionChannel& channel) {
+  const auto is_state = [](const kernel::Event& event) { return event.kind == WEFT_KERNEL_STATE; };
+  if (channel.phase == ChannelPhase::kOn && !channel.paused &&
+      std::ranges::any_of(channel.kernel_events, is_state))
+    kernel_.DumpState(channel.definition.id);
+}
+
+// Saved before a cgroup comes and after it went: what weft.ko has is never more than the file says.
+Status Agent::SetKernelScope(SessionChannel& channel, const std::set<uint64_t>& cgroups) {
+  const Session& session = *Find(channel.definition.id).session;
+  const std::set<uint64_t> before = channel.scope;
+  Status first;
+  const auto note = [&first](const Status& status) {
+    if (first && !status) first = status;
+  };
+  channel.scope.insert(cgroups.begin(), cgroups.end());
+  if (channel.scope != before) WEFT_TRY(Save(session));
+  for (const uint64_t id : cgroups) {
+    if (before.contains(id)) continue;
+    const Status added = kernel_.ChangeScope(channel.definition.id, id, WEFT_KERNEL_SCOPE_ADD);
+    if (!added) channel.scope.erase(id);
+    note(added);
+  }
+  for (const uint64_t id : before) {
+    if (cgroups.contains(id)) continue;
+    const Status removed = kernel_.ChangeScope(channel.definition.id, id, WEFT_KERNEL_SCOPE_REMOVE);
+    if (removed) channel.scope.erase(id);
+    note(removed);
+  }
+  if (channel.scope != before) note(Save(session));
+  if (before.empty() && !channel.scope.empty()) DumpStateOf(channel);
+  return first;
+}
+
+void Agent::ApplyPaused(Session& session) {
+  for (SessionChannel& channel : session.channels)
+    if (channel.of_kernel() && channel.phase == ChannelPhase::kOn)
+      SwitchInKernel(channel, !channel.paused);
+}
+
+// A ring goes with the last of its descriptors: what was in it and not yet delivered, nobody will say.
+void Agent::RestoredKernelChannels() {
+  std::set<uint64_t> needed;
+  ForEachChannel([&](Session& session, SessionChannel& channel) {
+    if (!channel.of_kernel() || channel.phase == ChannelPhase::kDrained) return;
+    const uint64_t id = channel.definition.id;
+    if (kernel_.Has(id) || channel.phase == ChannelPhase::kDefined) {
+      needed.insert(id);
+      return;
+    }
+    channel.reported.lost["keeper/gone"] += channel.reported.in_flight;
+    channel.reported.in_flight = 0;
+    channel.reported.tail_unknown += 1;
+    channel.phase = ChannelPhase::kDrained;
+    SaveOrNote(session);
+  });
+  kernel_.KeepOnly(needed);
 }
 
 void Agent::SwitchInKernel(SessionChannel& channel, bool on) {

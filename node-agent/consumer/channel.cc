@@ -91,6 +91,8 @@ void Channel::Close() {
 }
 
 void Channel::CountCorrupt(RingInput& input) {
+  if (input.phase() != RingPhase::kCorrupt || input.counted) return;
+  input.counted = true;
   totals_.corrupt_rings++;
   totals_.lost[kLostCorrupt] += input.corrupt_recorded();
   for (const auto& cursor : input.cursors()) {
@@ -108,7 +110,7 @@ void Channel::EndRings() {
     const bool waited = now - input->final_since >= clock_->TicksIn(kCloseWait);
     if (waited && input->stale()) {
       input->GiveUp("written to after its end");
-      pending_ = true;
+      CountCorrupt(*input);
       continue;
     }
     if (!input->at_end()) continue;

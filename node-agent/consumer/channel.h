@@ -10,7 +10,8 @@
 // Invariants
 //   1. A record is Advance()d over only after it was appended or counted as lost: at any moment the
 //      cursors' positions, the pending packets and the counts agree.
-//   2. Nothing older than the promise is appended; a record that is gets the promise's time (late).
+//   2. Nothing older than the promise, or than what its stream has, is appended; a record that is gets that time
+//      (late).
 //   3. Records from the future (a hostile clock) get the present.
 #ifndef WEFT_NODE_AGENT_CONSUMER_CHANNEL_H_
 #define WEFT_NODE_AGENT_CONSUMER_CHANNEL_H_

@@ -15,13 +15,9 @@ bool Channel::Round(uint64_t now, uint64_t lag, uint64_t& budget) {
   // All honest records that the look found are older than this.
   latest_ = clock_->Now() + clock_->TicksIn(kClockSlack);
   const bool merged = Merge(budget);
-  if (!starved_) promise_ = std::max(promise_, horizon);
-  for (const auto& input : rings_) {
-    if (!input->active() && input->phase() == RingPhase::kCorrupt && !input->counted) {
-      input->counted = true;
-      CountCorrupt(*input);
-    }
-  }
+  if (!starved_)
+    promise_ = std::max(promise_, horizon - std::min(horizon, clock_->TicksIn(kPromiseLag)));
+  for (const auto& input : rings_) CountCorrupt(*input);
   UpdatePressure();
   EndRings();
   return merged;
@@ -201,10 +197,8 @@ Channel::Run Channel::TakeRun(Cursor& cursor, uint64_t limit, bool one_copy, uin
 
 bool Channel::Take(Cursor& cursor) {
   const ring::RecordView& record = cursor.reader.record();
-  if (cursor.time < promise_) {
-    cursor.time = promise_;
-    totals_.late++;
-  }
+  const bool late = cursor.time < promise_;
+  if (late) cursor.time = promise_;
   const ctf::EventClass* event = cursor.input->Known(record.event);
   if (event == nullptr) {
     const Classified found = cursor.input->Classify(record.event, [this](Bytes description) {
@@ -217,6 +211,7 @@ bool Channel::Take(Cursor& cursor) {
     }
   }
   const uint64_t time_ns = clock_->ToNs(cursor.time);
+  const uint64_t raised = streams_.Has(record.cpu) ? streams_.writer(record.cpu).late() : 0;
   ctf::Appended appended = streams_.Append(record.cpu, time_ns, *event, record.body);
   if (appended == ctf::Appended::kFull) {
     hooks_.commit();
@@ -231,6 +226,7 @@ bool Channel::Take(Cursor& cursor) {
     Lose(cursor, no_file ? kLostStore : kLostMalformed);
     return true;
   }
+  totals_.late += late || streams_.writer(record.cpu).late() != raised ? 1 : 0;
   cursor.last_cpu = record.cpu;
   pending_ = true;
   return true;

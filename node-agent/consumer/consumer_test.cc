@@ -168,6 +168,26 @@ TEST_F(ConsumerTest, RingsAreMergedByTimeAndSplitByCpu) {
   CheckBooks(counts);
 }
 
+// Where its CPU has nothing newer yet, a record has its own time, however late its ring set was found.
+TEST_F(ConsumerTest, AFoundRingSetHasItsPlaceAmongTheOthers) {
+  Running running(folder, journal);
+  ASSERT_TRUE(running.consumer->AddChannel(Definition()));
+  TestWriter found({.instance = 1});
+  TestWriter known({.instance = 2});
+  for (TestWriter* writer : {&found, &known})
+    writer->Describe(0, MakeDescription("p:e", {"number", "ring"}));
+  ASSERT_TRUE(found.Write(0, 0, 1, Now(), Body(0, 1)));
+  ASSERT_TRUE(known.Write(0, 0, 0, Now(), Body(1, 2)));
+  ASSERT_TRUE(running.consumer->AddRing(1, known.Fd(), 2, 2));
+  for (int i = 0; i < 20; i++) {  // until it is older than the horizon
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    running.consumer->Round();
+  }
+  ASSERT_TRUE(running.consumer->AddRing(1, found.Fd(), 1, 1));
+  ASSERT_NO_FATAL_FAILURE(ExpectAllInOrder(running, 2));
+  EXPECT_EQ(running.consumer->Find(1)->Counts().late, 0U);
+}
+
 // Slots whose records are of one CPU for long are read in long runs; their threads then change places.
 TEST_F(ConsumerTest, LongRunsOfOneCpuKeepTheOrderOfEveryStream) {
   Running running(folder, journal);
@@ -257,6 +277,24 @@ TEST_F(ConsumerTest, ARestartedReaderOfAnOverwriteRingHasExactBooks) {
   for (size_t i = 1; i < lines.size(); i++) {
     ASSERT_LT(Value(lines[i - 1], "number"), Value(lines[i], "number")) << lines[i];
   }
+}
+
+// A frontier that nothing follows: there is no end to wait for.
+TEST_F(ConsumerTest, WhatIsGivenUpAtTheEndIsLostAndCounted) {
+  TestWriter writer({.mode = WEFT_RING_OVERWRITE});
+  writer.Describe(0, MakeDescription("p:e", {"number", "ring"}));
+  for (int i = 0; i < 5; i++) ASSERT_TRUE(writer.Write(0, 0, 0, Now(), Body(i, 0)));
+  writer.slot(0)->frontier = 1 << 20;
+  Running running(folder, journal);
+  ASSERT_TRUE(running.consumer->AddChannel(Definition()));
+  ASSERT_TRUE(running.consumer->AddRing(1, writer.Fd(), 42, 1));
+  running.consumer->StopChannels({1});
+  while (!running.consumer->Find(1)->drained()) running.consumer->Round();
+  const auto counts = running.consumer->Find(1)->Counts();
+  EXPECT_EQ(counts.corrupt_rings, 1U);
+  EXPECT_EQ(counts.recorded, 5U);
+  EXPECT_EQ(counts.lost, (std::map<std::string, uint64_t>{{"consumer/corrupt", 5}}));
+  EXPECT_EQ(counts.in_flight, 0U);
 }
 
 // Without the journal there is the tail: nothing twice, and books from there on. What lay before the

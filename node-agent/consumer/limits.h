@@ -34,6 +34,9 @@ inline constexpr uint32_t kMaxCpus = 8192;
 // A record is merged when it is so old: 2 % of records become visible later than another CPU's
 // newer ones, by up to milliseconds where virtual CPUs are taken away.
 inline constexpr uint64_t kHorizonLag = 20'000'000;
+// What is promised not to come any more is so much older: a ring that is found late still has its place among the
+// others, where its CPU's stream has nothing newer yet.
+inline constexpr uint64_t kPromiseLag = 1'000'000'000;
 // The same when a ring fills faster than that allows: order may suffer (counted as late), not events.
 inline constexpr uint64_t kShortLag = 200'000;
 // That is so where a ring, at the speed of the last kSpeedWindow, would be full in less than kHurryTime;

@@ -13,6 +13,8 @@ namespace {
 // Where there are no pods: the machine and its user's programs.
 constexpr const char* kLocalNamespace = "local";
 constexpr const char* kLocalContainer = "local";
+// In the place of a pod, where a node's kernel recorded; no pod can be called so.
+constexpr const char* kNodeFolder = "_node";
 
 std::string Or(const std::string& name, const std::string& otherwise) {
   return name.empty() ? otherwise : name;
@@ -126,13 +128,15 @@ Result<std::unique_ptr<PacketSink>> RelayLinks::Open(const ipc::ChannelDefinitio
                                        RelayLink::Hooks{.ask = ask, .notice = notice_});
     links_[key] = link;
   }
+  const bool of_node = definition.domain == ipc::kKernelDomain && !definition.node.empty();
   return std::make_unique<RelaySink>(
       link,
-      stream::TraceName{.pod = Or(definition.pod, definition.hostname),
-                        .pod_uid = definition.pod_uid,
-                        .container = Or(definition.container, kLocalContainer),
-                        .uuid = ctf::FormatUuid(definition.trace_uuid),
-                        .path = definition.trace_path},
+      stream::TraceName{
+          .pod = of_node ? kNodeFolder : Or(definition.pod, definition.hostname),
+          .pod_uid = definition.pod_uid,
+          .container = of_node ? definition.node : Or(definition.container, kLocalContainer),
+          .uuid = ctf::FormatUuid(definition.trace_uuid),
+          .path = definition.trace_path},
       metadata);
 }
 

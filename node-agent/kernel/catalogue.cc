@@ -24,7 +24,8 @@ const SyscallField* SyscallEntry::Find(std::string_view name) const {
 }
 
 const Catalogue& Catalogue::BuiltIn() {
-  static const Catalogue catalogue = [] {
+  // Not destroyed: a thread may be resolving when the process ends.
+  static const auto& catalogue = *new Catalogue([] {
     Result<Catalogue> parsed = Parse(CatalogueDocuments());
     if (!parsed) {
       // Our own data: every build's tests read it.
@@ -32,7 +33,7 @@ const Catalogue& Catalogue::BuiltIn() {
       std::abort();
     }
     return std::move(*parsed);
-  }();
+  }());
   return catalogue;
 }
 

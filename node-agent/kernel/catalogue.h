@@ -78,6 +78,13 @@ struct SyscallNumber {
   std::optional<uint32_t> compat;
 };
 
+// An event of the statedump.
+struct StateEntry {
+  std::string event;
+  std::string of;  // what it says something of (statedump.h)
+  std::vector<FieldSpec> fields;
+};
+
 class Catalogue {
  public:
   // kInvalid: the message names the document, the event and what is wrong.
@@ -105,12 +112,14 @@ class Catalogue {
   [[nodiscard]] const std::vector<EnumMapping>* Labels(std::string_view name) const;
 
   [[nodiscard]] const std::vector<TracepointEntry>& tracepoints() const { return tracepoints_; }
+  [[nodiscard]] const std::vector<StateEntry>& states() const { return states_; }
 
  private:
   friend class CatalogueReader;
 
   std::vector<TracepointEntry> tracepoints_;
   std::vector<SyscallEntry> syscalls_;
+  std::vector<StateEntry> states_;
   std::vector<SyscallNumber> numbers_;
   std::map<std::string, std::string, std::less<>> functions_;
   std::map<std::string, size_t, std::less<>> exact_;  // name without stars: index in tracepoints_

@@ -192,6 +192,8 @@ class CatalogueReader {
           out_->structures_[item.first.as<std::string>()] = ReadFields(item.second);
       } else if (key == "tracepoints") {
         for (const auto& item : value) ReadTracepoint(item.first, item.second);
+      } else if (key == "states") {
+        for (const auto& item : value) ReadState(item.first.as<std::string>(), item.second);
       } else if (key == "syscalls") {
         for (const auto& item : value) ReadSyscall(item.first, item.second);
       } else if (key == "numbers") {
@@ -240,6 +242,24 @@ class CatalogueReader {
         Refuse(names, "a second entry for '" + name + "'");
     }
     out_->tracepoints_.push_back(std::move(entry));
+  }
+
+  void ReadState(const std::string& event, const YAML::Node& node) {
+    StateEntry entry{.event = event};
+    for (const auto& part : node) {
+      const auto key = part.first.as<std::string>();
+      if (key == "of") {
+        entry.of = part.second.as<std::string>();
+      } else if (key == "fields") {
+        entry.fields = ReadFields(part.second);
+      } else {
+        Refuse(part.second, "what is '" + key + "'?");
+      }
+    }
+    if (entry.of.empty()) Refuse(node, "of what?");
+    for (const StateEntry& other : out_->states_)
+      if (other.event == event) Refuse(node, "a second event '" + event + "'");
+    out_->states_.push_back(std::move(entry));
   }
 
   // Adds the fields of a set behind those that are there.

@@ -27,9 +27,21 @@ inline constexpr uint32_t kSyscallTextBytes = 1024;
 inline constexpr size_t kMaxFormatBytes = 256u << 10;
 inline constexpr size_t kMaxSymbolBytes = 64u << 20;
 
+// Parts of a program that are loaded: linkers make four to eight. Places of one USDT probe: a compiler that
+// inlines makes tens; each is a breakpoint and an event. Arguments of one: sys/sdt.h has macros for twelve.
+inline constexpr size_t kMaxSegments = 256;
+inline constexpr size_t kMaxUsdtSites = 256;
+inline constexpr size_t kMaxUsdtArguments = 12;
+
 // Labels of one enumeration in a description: some of the kernel's enumerations have hundreds, which
 // every ring set would hold once per event.
 inline constexpr size_t kMaxLabels = 160;
+
+// Of a module's file (weft.ko has 0.5 MB, with debugging information 4 MB), and of one text in it.
+inline constexpr size_t kMaxModuleBytes = 64u << 20;
+inline constexpr size_t kMaxModinfoText = 256;
+// Of what a build of weft.ko on a node prints; its end is told where it fails.
+inline constexpr size_t kMaxBuildOutput = 64u << 10;
 
 }  // namespace weft::kernel
 

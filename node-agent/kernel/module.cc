@@ -7,6 +7,8 @@
 
 #include <cerrno>
 
+#include "lib/abi/context.h"
+
 namespace weft::kernel {
 namespace {
 
@@ -81,6 +83,24 @@ Status ChangeScope(const UniqueFd& session, uint64_t cgroup, weft_kernel_scope_c
   return {};
 }
 
+Status Track(const UniqueFd& session, weft_kernel_track_kind kind, uint32_t value) {
+  weft_kernel_track track{};
+  track.kind = kind;
+  track.change = WEFT_KERNEL_TRACK_ADD;
+  track.value = value;
+  WEFT_TRY(Call(session, WEFT_IOCTL_TRACK, track, "weft.ko: tracker " + std::to_string(value)));
+  return {};
+}
+
+Status CheckSession(const UniqueFd& session) {
+  weft_kernel_session_status status{};
+  WEFT_TRY(Call(session, WEFT_IOCTL_SESSION_STATUS, status, "weft.ko: session"));
+  if (status.state == WEFT_KERNEL_RUNS) return {};
+  return Fail(ErrorCode::kCorrupt, "weft.ko: the session stopped: internal contradiction " +
+                                       std::to_string(status.state) + ", met " +
+                                       std::to_string(status.contradictions) + " times");
+}
+
 Status Switch(const UniqueFd& session, bool on) {
   weft_kernel_switch to{};
   to.on = on ? 1 : 0;
@@ -88,9 +108,21 @@ Status Switch(const UniqueFd& session, bool on) {
   return {};
 }
 
+Status DumpState(const UniqueFd& session) {
+  weft_kernel_statedump dump{};
+  WEFT_TRY(Call(session, WEFT_IOCTL_STATEDUMP, dump, "weft.ko: statedump"));
+  return {};
+}
+
 Result<UniqueFd> MakeRing(const UniqueFd& session, const Ring& ring) {
   std::vector<weft_context_spec> contexts(ring.contexts.size());
-  for (size_t i = 0; i < contexts.size(); i++) contexts[i].id = ring.contexts[i];
+  std::string counters;
+  for (size_t i = 0; i < contexts.size(); i++) {
+    contexts[i].id = ring.contexts[i].id;
+    contexts[i].perf_type = ring.contexts[i].perf_type;
+    contexts[i].perf_config = ring.contexts[i].perf_config;
+    if (contexts[i].id == WEFT_CONTEXT_PERF_CPU) counters += " perf:cpu:" + ring.contexts[i].name;
+  }
   weft_kernel_channel channel{};
   channel.mode = ring.mode;
   channel.clock = ring.clock;
@@ -99,7 +131,8 @@ Result<UniqueFd> MakeRing(const UniqueFd& session, const Ring& ring) {
   channel.context_count = static_cast<uint32_t>(contexts.size());
   channel.contexts = Address(contexts.data());
   channel.channel_id = ring.channel_id;
-  return Make(session, WEFT_IOCTL_CHANNEL, channel, "weft.ko: ring");
+  return Make(session, WEFT_IOCTL_CHANNEL, channel,
+              "weft.ko: ring" + (counters.empty() ? counters : " with" + counters));
 }
 
 Status AddEvent(const UniqueFd& ring, const Event& event) {
@@ -110,6 +143,8 @@ Status AddEvent(const UniqueFd& ring, const Event& event) {
     to.name_size = static_cast<uint32_t>(event.name.size() + 1);
   }
   to.offset = event.offset;
+  if (event.file) to.file = event.file->get();
+  to.semaphore = event.semaphore;
   to.number = event.number;
   to.table = event.table;
   to.subjects = event.subjects;
@@ -122,8 +157,9 @@ Status AddEvent(const UniqueFd& ring, const Event& event) {
     to.filter_size = static_cast<uint32_t>(event.filter.size());
   }
   to.flags = WEFT_KERNEL_EVENT_STAYS;
-  const std::string what =
-      event.name.empty() ? "system call " + std::to_string(event.number) : event.name;
+  const std::string what = event.file ? "probe at " + std::to_string(event.offset) + " in a file"
+                           : event.name.empty() ? "system call " + std::to_string(event.number)
+                                                : event.name;
   WEFT_TRY(Call(ring, WEFT_IOCTL_EVENT, to, "weft.ko: " + what));
   return {};
 }

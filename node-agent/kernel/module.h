@@ -9,6 +9,7 @@
 #define WEFT_NODE_AGENT_KERNEL_MODULE_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,14 +22,23 @@ namespace weft::kernel {
 // One source of records, resolved for the running kernel.
 struct Event {
   uint32_t kind = WEFT_KERNEL_TRACEPOINT;  // enum weft_kernel_event_kind
-  std::string name;                        // tracepoint or function; "": a system call
+  std::string name;  // tracepoint or function; "": a system call, a place in a file
   uint64_t offset = 0;
-  uint32_t number = 0;  // of a system call
+  std::shared_ptr<const UniqueFd> file;  // of UPROBE and URETPROBE
+  uint64_t semaphore = 0;                // of UPROBE, in the file; 0: none
+  uint32_t number = 0;                   // of a system call
   uint32_t table = WEFT_KERNEL_SYSCALLS_NATIVE;
   uint32_t subjects = 0;             // enum weft_kernel_subject
   std::vector<uint8_t> description;  // struct weft_event_desc and its bytes
   std::vector<weft_fetch_op> fetch;
   std::vector<uint8_t> filter;  // a program of lib/abi/filter.h; empty: none
+};
+
+struct Context {
+  uint16_t id = 0;   // enum weft_context_id
+  std::string name;  // of a counter: for people
+  uint32_t perf_type = 0;
+  uint64_t perf_config = 0;
 };
 
 struct Ring {
@@ -37,7 +47,7 @@ struct Ring {
   uint32_t subbuf_shift = 19;
   uint32_t subbufs_shift = 2;
   uint64_t channel_id = 0;
-  std::vector<uint16_t> contexts;  // enum weft_context_id, in the order of the records
+  std::vector<Context> contexts;  // in the order of the records
 };
 
 // The device, looked at: kNotFound: the module is not loaded; kPermission; kUnsupported: it is of another
@@ -47,7 +57,14 @@ Result<UniqueFd> OpenModule(const std::string& path = WEFT_KERNEL_DEVICE);
 Result<UniqueFd> MakeSession(const UniqueFd& module, bool all);
 // Adds the cgroup with this id (the inode number of its folder in cgroup2), or takes it away.
 Status ChangeScope(const UniqueFd& session, uint64_t cgroup, weft_kernel_scope_change change);
+// Of the tasks in scope only those with this value of this kind, or with another one added.
+Status Track(const UniqueFd& session, weft_kernel_track_kind kind, uint32_t value);
+// kCorrupt: the session stopped by itself, with the reason.
+Status CheckSession(const UniqueFd& session);
 Status Switch(const UniqueFd& session, bool on);
+// Records what is there, where the session has events for that. Takes as long as it takes; ended by
+// Switch(session, false), with sys_errno ESHUTDOWN.
+Status DumpState(const UniqueFd& session);
 Result<UniqueFd> MakeRing(const UniqueFd& session, const Ring& ring);
 // The event lives as long as its session. kNotFound: this kernel has no such tracepoint or function;
 // kInvalid: its filter does not fit; else what the module found wrong.

@@ -22,9 +22,10 @@ namespace weft::kernel {
 
 struct Resolved {
   std::string name;    // of the event in the trace
-  std::string target;  // tracepoint or function; empty: a system call
+  std::string target;  // tracepoint or function; empty: a system call, a place in a file
   uint32_t kind = 0;   // enum weft_kernel_event_kind
   uint64_t offset = 0;
+  uint64_t semaphore = 0;  // of a USDT probe, in the file
   uint32_t number = 0;
   uint32_t table = 0;
   uint32_t subjects = 0;

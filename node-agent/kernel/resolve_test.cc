@@ -183,6 +183,21 @@ TEST(Resolve, MatchesByBothNames) {
   EXPECT_TRUE(match("no_such_*").empty());
 }
 
+TEST(Resolve, ANameMayBeginWithADigitAndIsNotEmpty) {
+  testing::BtfBuilder b;
+  const uint32_t type = b.Int("int", 4, 1);
+  const uint32_t probe = b.Pairs(13, "", 0, {{"__data", b.Pointer(0), 0}, {"type", type, 0}});
+  b.Type(12, "__traceiter_9p_client_req", probe);
+  b.Type(12, "__traceiter_", probe);
+  const Btf btf = std::move(Btf::Parse(b.Bytes()).value());
+  EXPECT_EQ(ResolveTracepoint(btf, Catalogue::BuiltIn(), "", {.cluster_wide = true}).error().code,
+            ErrorCode::kNotFound);
+  const auto resolved =
+      ResolveTracepoint(btf, Catalogue::BuiltIn(), "9p_client_req", {.cluster_wide = true});
+  ASSERT_TRUE(resolved) << resolved.error().message;
+  EXPECT_EQ(FieldNamesOf(*resolved), std::vector<std::string>{"type"});
+}
+
 // The example of docs/formats/catalogue.md.
 TEST(Resolve, MakesTheProgramOfTheDocumentedExample) {
   testing::BtfBuilder b;

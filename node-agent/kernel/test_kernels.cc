@@ -79,7 +79,9 @@ std::vector<TestKernel> TestKernels() {
   std::error_code error;
   if (fs::exists(std::string(kRunning) + "/vmlinux")) kernels.push_back({"running", ""});
   for (const auto& item : fs::directory_iterator(CacheFolder(), error)) {
-    if (!fs::exists(item.path() / "btf", error)) continue;
+    // A kernel without packaged sources is one of ours, with little but checks (kmod/qemu/debug.config).
+    if (!fs::exists(item.path() / "btf", error) || !fs::exists(item.path() / "usr/src", error))
+      continue;
     std::string label = "v" + item.path().filename().string();
     std::ranges::replace_if(label, [](char c) { return !IsWordByte(c); }, '_');
     kernels.push_back({label, item.path()});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels that tests look at: the running one, and those of the virtual machines' cache.
+// The kernels that tests look at: the running one, and Debian's in the virtual machines' cache.
 #ifndef WEFT_NODE_AGENT_KERNEL_TEST_KERNELS_H_
 #define WEFT_NODE_AGENT_KERNEL_TEST_KERNELS_H_
 

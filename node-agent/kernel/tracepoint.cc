@@ -53,7 +53,9 @@ std::vector<std::string> TracepointNames(const Btf& btf) {
 
 Result<Tracepoint> FindTracepoint(const Btf& btf, std::string_view name) {
   const auto prototype = Prototype(btf, name);
-  if (!prototype || prototype->kind != BtfKind::kPrototype || !IsIdentifier(name))
+  // A tracepoint's own name may begin with a digit (9p_client_req).
+  if (name.empty() || !prototype || prototype->kind != BtfKind::kPrototype ||
+      !IsIdentifier(std::string(kProbeType).append(name)))
     return Fail(ErrorCode::kNotFound, "this kernel has no tracepoint '" + std::string(name) + "'");
   const std::vector<BtfParameter> parameters = btf.Parameters(*prototype);
   Tracepoint tracepoint{.name = std::string(name)};

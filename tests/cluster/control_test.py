@@ -24,12 +24,8 @@ class Control(WeftTest):
     LOADED = ("weft-controller", "weft-webhook", "shell")
     READY = ("deployment/weft-controller", "deployment/weft-webhook")
 
-    def condition_of(self, namespace, name, kind):
-        conditions = get(namespace, "trace", name).get("status", {}).get("conditions", [])
-        return next((c for c in conditions if c["type"] == kind), {"reason": None})
-
     def wait_for_reason(self, namespace, name, reason, kind="Ready"):
-        self.wait_for(lambda: self.condition_of(namespace, name, kind)["reason"] == reason,
+        self.wait_for(lambda: self.condition(namespace, name, kind)["reason"] == reason,
                       f"{name} is not {reason}")
 
     def events(self, namespace, name):
@@ -152,11 +148,11 @@ class Control(WeftTest):
         filtered = trace("filtered", "shop", filter="a >")
         self.apply(filtered, trace("nobody", "nobody"), namespace=name)
         self.wait_for_reason(name, "nobody", "NoPods")
-        self.assertEqual(self.condition_of(name, "nobody", "Ready")["message"],
+        self.assertEqual(self.condition(name, "nobody", "Ready")["message"],
                          "spec.pods matches no pod of the namespace")
         self.assertEqual(get(name, "trace", "nobody")["status"]["phase"], "Pending")
         self.wait_for_reason(name, "filtered", "InvalidSpec", "Accepted")
-        self.assertIn("spec.filter", self.condition_of(name, "filtered", "Accepted")["message"])
+        self.assertIn("spec.filter", self.condition(name, "filtered", "Accepted")["message"])
         self.assertEqual(get(name, "tracesession")["items"], [])
 
     def test_a_trace_of_pods_without_the_library_says_so(self):

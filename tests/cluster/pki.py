@@ -64,6 +64,13 @@ def kubeconfig(name, path=None):
                                           "client-key-data": data(f"{name}.key")}}]}))
 
 
+def make_for(node):
+    """A kubelet's certificate and kubeconfig."""
+    certificate(f"kubelet-{node.name}", f"/O=system:nodes/CN=system:node:{node.name}",
+                names=[f"DNS:{node.name}", f"IP:{node.address}"])
+    kubeconfig(f"kubelet-{node.name}")
+
+
 def make(nodes):
     PKI.mkdir(mode=0o700, parents=True)
     authority("ca")
@@ -72,9 +79,7 @@ def make(nodes):
     certificate("apiserver-kubelet", "/O=system:masters/CN=kube-apiserver-kubelet-client")
     certificate("front-proxy", "/CN=front-proxy-client", signer="front-proxy-ca")
     for node in nodes:
-        certificate(f"kubelet-{node.name}", f"/O=system:nodes/CN=system:node:{node.name}",
-                    names=[f"DNS:{node.name}", f"IP:{node.address}"])
-        kubeconfig(f"kubelet-{node.name}")
+        make_for(node)
     for name, subject in CLIENTS.items():
         certificate(name, subject)
         kubeconfig(name, ADMIN if name == "admin" else None)

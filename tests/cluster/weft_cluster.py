@@ -42,11 +42,12 @@ def get(namespace, kind, *names, **more):
     return json.loads(kubectl("-n", namespace, "get", kind, *names, "-o", "json", **more).stdout)
 
 
-def install_weft(*parts):
+def install_weft(*parts, values=""):
     """By the chart, into the namespace weft, with a relay whose folder the machine sees. Waits for the
-    parts named, or for all."""
+    parts named, or for all. `values`: more of them, as helm's --set takes them."""
+    common = "relay.storage.persistent=false,image.pullPolicy=Never"
     dev("cluster", "helm", "install", "weft", TOP / "charts/weft", "--namespace", "weft",
-        "--create-namespace", "--set", "relay.storage.persistent=false,image.pullPolicy=Never")
+        "--create-namespace", "--set", ",".join(filter(None, [common, values])))
     for part in parts or PARTS:
         kubectl("-n", "weft", "rollout", "status", part, f"--timeout={PATIENCE:.0f}s")
 

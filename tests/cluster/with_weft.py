@@ -24,11 +24,12 @@ def metric(text, name, namespace, name_of_trace):
 class WeftTest(ClusterTest):
     LOADED = ("weft-agent", "weft-controller", "weft-webhook", "weft-relay", "shell", "shop", "tenant")
     READY = PARTS  # that are waited for
+    VALUES = ""    # of the chart, beside the usual ones
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        install_weft(*cls.READY)
+        install_weft(*cls.READY, values=cls.VALUES)
 
     def injected_namespace(self, name, labels=None):
         """Labels: RESTRICTED, unless told otherwise."""
@@ -44,6 +45,11 @@ class WeftTest(ClusterTest):
 
     def wait_ready(self, namespace, name):
         kubectl("-n", namespace, "wait", "--for=condition=Ready", f"trace/{name}", "--timeout=120s")
+
+    def condition(self, namespace, name, kind="KernelTracing", resource="trace"):
+        """Of a Trace, or of what else has conditions."""
+        conditions = get(namespace, resource, name).get("status", {}).get("conditions", [])
+        return next((c for c in conditions if c["type"] == kind), {"status": "", "reason": ""})
 
     def end_by_time(self, namespace, name):
         """Ended by its duration, a Trace stays, with its counts; which are returned."""

@@ -40,13 +40,14 @@ struct Storm {
   weft_ring_mode mode;
   int threads;
   const char* environment;
+  weft_clock_id clock = WEFT_CLOCK_TSC;
 };
 
 class Threads : public testing::TestWithParam<Storm> {};
 
 TEST_P(Threads, EveryEventIsCountedExactlyAtFullSpeed) {
   const Storm& storm = GetParam();
-  World world({.mode = storm.mode, .extra_environment = storm.environment});
+  World world({.mode = storm.mode, .clock = storm.clock, .extra_environment = storm.environment});
   const pid_t worker = world.Start(storm.threads, 100000, storm.flags);
   const Books b = world.Finish(worker, false);
   ExpectBalance(b, true);
@@ -56,6 +57,10 @@ TEST_P(Threads, EveryEventIsCountedExactlyAtFullSpeed) {
 
 INSTANTIATE_TEST_SUITE_P(Kill, Threads,
                          testing::Values(Storm{"OneThread", "-", WEFT_RING_DISCARD, 1, ""},
+                                         Storm{"Monotonic", "stfv", WEFT_RING_DISCARD, 4, "",
+                                               WEFT_CLOCK_MONOTONIC},
+                                         Storm{"MonotonicOverwrite", "st", WEFT_RING_OVERWRITE, 4,
+                                               "", WEFT_CLOCK_MONOTONIC},
                                          Storm{"ManyThreads", "t", WEFT_RING_DISCARD, 16, ""},
                                          Storm{"Signals", "st", WEFT_RING_DISCARD, 4, ""},
                                          Storm{"Forks", "stf", WEFT_RING_DISCARD, 4, ""},
@@ -74,6 +79,7 @@ TEST(Kill, AtRandomLosesNothingThatWasCommitted) {
   for (int i = 0; i < rounds && !HasFailure(); ++i) {
     SCOPED_TRACE(i);
     World world({.mode = i % 3 == 0 ? WEFT_RING_OVERWRITE : WEFT_RING_DISCARD,
+                 .clock = i % 4 == 0 ? WEFT_CLOCK_MONOTONIC : WEFT_CLOCK_TSC,
                  .extra_environment = i % 7 == 0 ? "GLIBC_TUNABLES=glibc.pthread.rseq=0" : ""});
     const pid_t worker = world.Start(1 + i % 4, 0, kFlags[i % 5]);
     const int pauses = static_cast<int>(random() % 8);
@@ -160,8 +166,8 @@ TEST(Kill, WhoWaitsForTheRingSetWaitsForItsMaker) {
 
 // Stops the worker, replaces one instruction by a breakpoint, and kills it when it gets there: all
 // that stands before it in the section was executed, and nothing behind it.
-void KillAt(uint64_t instruction, weft_ring_mode mode, const char* flags, int* reached) {
-  World world({.mode = mode});
+void KillAt(uint64_t instruction, const WorldConfig& config, const char* flags, int* reached) {
+  World world(config);
   const pid_t worker = world.Start(1, 2000, std::string("p") + flags);
   ASSERT_NO_FATAL_FAILURE(SeizeStopped(worker, 0));
   int status = 0;
@@ -188,14 +194,18 @@ TEST(Kill, AtEveryInstructionBoundaryOfTheSections) {
   const auto instructions = SectionInstructions(LibraryPath());
   ASSERT_GT(instructions.size(), 100U);
   int reached = 0;
+  int timed = 0;  // with a clock that a section cannot read
   for (const uint64_t at : instructions) {
     SCOPED_TRACE(at);
-    KillAt(at, WEFT_RING_DISCARD, "t", &reached);
-    KillAt(at, WEFT_RING_OVERWRITE, "t", &reached);
+    KillAt(at, {.mode = WEFT_RING_DISCARD}, "t", &reached);
+    KillAt(at, {.mode = WEFT_RING_OVERWRITE}, "t", &reached);
+    KillAt(at, {.mode = WEFT_RING_OVERWRITE, .clock = WEFT_CLOCK_MONOTONIC}, "t", &timed);
     if (HasFatalFailure()) return;
   }
   RecordProperty("instructions", static_cast<int>(instructions.size()));
-  // Exits of a section, and one or the other mode's branch, are not on the way of every run.
+  EXPECT_GT(timed, 100) << "they are not in its sections";
+  // Exits of a section, one or the other mode's branch, and another clock's sections are not on the way of
+  // every run.
   EXPECT_GT(reached, static_cast<int>(instructions.size()));
 }
 

@@ -250,6 +250,7 @@ Books World::Finish(pid_t worker, bool kill) {
     for (const ring::SlotReader& slot : ring.slots) {
       result_.recorded += Committed(*ring.set, slot.slot());
       result_.overwritten += slot.state().overwritten;
+      if (slot.clamped() != 0) Wrong("times went back");
       for (const uint64_t n : ring.set->LoadDiscarded(slot.slot())) result_.discarded += n;
     }
   }

@@ -42,7 +42,7 @@ class Statedump(Trace):
     def symbols(self, *options, program="local_symbols", output="trace"):
         out, _ = self.record(*options, output=output, program=[PROGRAMS / program, PLUGIN])
         counts = self.counts()
-        self.assertEqual(counts["emitted"], counts["delivered"])
+        self.assertEqual(counts["emitted"], counts["delivered"], counts)
         return [line.split(" ", 1) for line in out.splitlines()]
 
     def test_babeltrace_names_the_functions(self):
@@ -57,7 +57,7 @@ class Statedump(Trace):
                 self.assertEqual(len(lines), 4)
                 for line in lines:
                     where = re.search(r'where = "(\w+)"', line).group(1)
-                    self.assertRegex(line, rf'func = "{where}\+')
+                    self.assertRegex(line, rf'func = "{where}\+', shown.stdout)
 
     def test_objects_are_those_of_the_dynamic_linker(self):
         loaded = self.symbols("-e", "*", "-c", "vpid")

@@ -149,6 +149,24 @@ spec:
         self.assertLess(counts["delivered"], 3000)
         self.assertEqual(len(self.babeltrace()[0]), counts["delivered"])
 
+    def test_a_duration_that_is_over_before_all_is_ready(self):
+        """The consumer takes its time; the program is started all the same."""
+        tree = self.folder / "tree"
+        (tree / "bin").mkdir(parents=True)
+        (tree / "lib").symlink_to(BUILD / "lib")
+        for name in ("weft-keeper", "weft-agent"):
+            (tree / "bin" / name).symlink_to(BUILD / "bin" / name)
+        shutil.copy2(WEFT, tree / "bin")
+        consumer = tree / "bin/weft-consumer"
+        consumer.write_text(f'#!/bin/sh\nsleep 1\nexec {BUILD}/bin/weft-consumer "$@"\n')
+        consumer.chmod(0o755)
+        command = self.command("-e", "emitter:*", "--duration", "10ms",
+                               program=self.emitter("--status", 3))
+        done = subprocess.run([tree / "bin/weft", *command[1:]], stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=PATIENCE, check=False)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertEqual(self.counts()["delivered"], 0)
+
 
 class Behaviour(LocalTest):
     def test_status_and_signals_of_the_program(self):

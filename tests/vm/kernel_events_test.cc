@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdlib>
 #include <iostream>
 #include <memory>
 
@@ -225,12 +224,3 @@ TEST_F(KernelEventsTest, FunctionsHaveTheirParameters) {
 
 }  // namespace
 }  // namespace weft::vm
-
-int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  if (std::getenv("WEFT_VM") == nullptr) {
-    std::cerr << "these tests load a kernel module: run them with ./dev test vm\n";
-    return EXIT_FAILURE;
-  }
-  return RUN_ALL_TESTS();
-}

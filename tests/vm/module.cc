@@ -48,12 +48,13 @@ std::string Hex(const uint8_t* at, size_t size) {
 
 }  // namespace
 
-Module::Module() {
+Module::Module(const std::vector<uint64_t>& cgroups) {
   const char* path = std::getenv("WEFT_MODULE");
   const UniqueFd file(::open(path != nullptr ? path : "", O_RDONLY | O_CLOEXEC));
   if (!file || ::syscall(SYS_finit_module, file.get(), "", 0) != 0) Die("weft.ko");
   device_ = UniqueFd(::open(WEFT_KERNEL_DEVICE, O_RDWR | O_CLOEXEC));
-  weft_kernel_session session{.size = sizeof(session), .flags = WEFT_KERNEL_SESSION_ALL};
+  weft_kernel_session session{.size = sizeof(session)};
+  if (cgroups.empty()) session.flags = WEFT_KERNEL_SESSION_ALL;
   session_ = UniqueFd(::ioctl(device_.get(), WEFT_IOCTL_SESSION, &session));
   weft_kernel_channel channel{
       .size = sizeof(channel),
@@ -64,6 +65,11 @@ Module::Module() {
       .channel_id = 1};
   ring_ = UniqueFd(::ioctl(session_.get(), WEFT_IOCTL_CHANNEL, &channel));
   if (!device_ || !session_ || !ring_) Die("a session");
+  for (const uint64_t cgroup : cgroups) {
+    weft_kernel_scope scope{
+        .size = sizeof(scope), .change = WEFT_KERNEL_SCOPE_ADD, .cgroup = cgroup};
+    if (Control(session_.get(), WEFT_IOCTL_SCOPE, &scope) != 0) Die("a cgroup");
+  }
 }
 
 Module::~Module() {
@@ -97,6 +103,11 @@ int Module::Add(const kernel::Resolved& resolved) {
 void Module::Switch(bool on) {
   weft_kernel_switch change{sizeof(change), on ? 1u : 0u};
   if (Control(session_.get(), WEFT_IOCTL_SWITCH, &change) != 0) Die("switch");
+}
+
+int Module::Statedump() {
+  weft_kernel_statedump dump{.size = sizeof(dump)};
+  return Control(session_.get(), WEFT_IOCTL_STATEDUMP, &dump);
 }
 
 void Module::ReadAt(uint64_t offset, void* to, size_t size) const {
@@ -133,6 +144,7 @@ void Module::ReadSlot(uint32_t slot, std::vector<SeenEvent>* out) {
         throw std::runtime_error("a record of " + std::to_string(record.size) + " bytes");
       out->push_back(
           Decode(record.event, bytes.data() + at + sizeof(record), record.size - sizeof(record)));
+      out->back().time = record.time;
       at += (record.size + 7) & ~uint64_t{7};
     }
   }
@@ -140,7 +152,7 @@ void Module::ReadSlot(uint32_t slot, std::vector<SeenEvent>* out) {
 
 SeenEvent Module::Decode(uint16_t id, const uint8_t* payload, size_t size) const {
   const EventDescription& event = events_.at(id);
-  SeenEvent seen{.name = event.name, .fields = {}};
+  SeenEvent seen{.name = event.name, .time = 0, .fields = {}};
   size_t segment = event.fixed_size;
   if (size < segment) throw std::runtime_error(event.name + ": a record is too short");
   for (const FieldDescription& field : event.fields) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft.ko with events as the agent resolves them: one cluster-wide session with one ring, read when it is
-// switched off. One thread.
+// weft.ko with events as the agent resolves them: one session with one ring, cluster-wide or of some cgroups,
+// read when it is switched off. One thread.
 #ifndef WEFT_TESTS_VM_MODULE_H_
 #define WEFT_TESTS_VM_MODULE_H_
 
@@ -18,13 +18,15 @@ namespace weft::vm {
 // A record's fields by name: numbers as decimal text, text as itself, other bytes as hex.
 struct SeenEvent {
   std::string name;
+  uint64_t time = 0;
   std::map<std::string, std::string> fields;
 };
 
 class Module {
  public:
-  // Loads the file that WEFT_MODULE names; throws std::runtime_error.
-  Module();
+  // Loads the file that WEFT_MODULE names; throws std::runtime_error. Of these cgroups (inode numbers of
+  // their folders); none: of everybody.
+  explicit Module(const std::vector<uint64_t>& cgroups = {});
   ~Module();
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
@@ -32,6 +34,8 @@ class Module {
   // 0 or -errno.
   int Add(const kernel::Resolved& resolved);
   void Switch(bool on);
+  // 0 or -errno.
+  int Statedump();
 
   // After Switch(false): everything that was recorded. Throws where a record does not fit its description.
   std::vector<SeenEvent> Read();

@@ -3,6 +3,7 @@
 and of nobody else."""
 
 import collections
+import contextlib
 import json
 import os
 import pathlib
@@ -16,7 +17,10 @@ from weft_local import WEFT, LocalTest  # noqa: E402
 
 MODULE = os.environ["WEFT_MODULE"]
 STRACE_CALL = re.compile(r"^(?:\d+ +)?(\w+)\((.*)\) += (-?\d+|0x[0-9a-f]+|\?)")
+TRACEFS = pathlib.Path("/sys/kernel/tracing")
+FTRACE_CALL = re.compile(r"-(\d+) +\[.*?: sys_(\w+)(?:\((.*)\)| -> (0x[0-9a-f]+))$")
 FILES = "openat,close,read,write,getppid,unlink,mkdir,rmdir"
+STATE = "lttng_statedump_"
 PROGRAM = """
 import os
 os.mkdir("{0}")
@@ -28,6 +32,25 @@ for i in range(40):
     os.getppid()
 os.rmdir("{0}")
 """
+
+
+OF_A_USER = """
+import os
+for user in (0, 4242):
+    if os.fork() == 0:
+        os.setresuid(user, user, user)
+        for i in range(10):
+            os.getppid()
+        os._exit(0)
+    os.wait()
+"""
+
+
+def number(value):
+    """None: a text, bytes, labels."""
+    if isinstance(value, str) and value.startswith("0x"):
+        return int(value, 16)
+    return value if isinstance(value, int) else None
 
 
 def from_mkdir(calls):
@@ -49,9 +72,17 @@ class RecordTest(LocalTest):
         return [sys.executable, "-I", "-S", "-c", PROGRAM.format(self.folder / "made")]
 
     def events(self, output="trace"):
-        done = subprocess.run([str(WEFT), "view", "--json", str(self.folder / output)],
-                              capture_output=True, text=True, check=True)
+        """Without what was there at the start."""
+        return [e for e in self.everything(output) if not e["event"].startswith(STATE)]
+
+    def everything(self, output="trace"):
+        done = self.view(output)
+        self.assertEqual(done.returncode, 0, done.stderr)
         return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def view(self, output):
+        return subprocess.run([str(WEFT), "view", "--json", str(self.folder / output)],
+                              capture_output=True, text=True, check=False)
 
     def assert_whole(self, output="trace"):
         """Every event was delivered, and babeltrace2 finds as many, without a warning."""
@@ -92,6 +123,55 @@ class RecordTest(LocalTest):
         self.assert_whole()
         self.assertEqual(self.calls(), self.strace())
 
+    @contextlib.contextmanager
+    def ftrace(self, instance):
+        """What is recorded in here, it records as well, of everybody."""
+        instance.mkdir()
+        self.addCleanup(instance.rmdir)
+        (instance / "buffer_size_kb").write_text("16384")
+        for call in FILES.split(","):
+            for side in ("enter", "exit"):
+                (instance / f"events/syscalls/sys_{side}_{call}/enable").write_text("1")
+        yield
+        (instance / "tracing_on").write_text("0")
+
+    def test_the_same_as_ftrace_in_the_same_run(self):
+        """The same calls, in order, with the same numbers as arguments, and the same results."""
+        options = [word for call in FILES.split(",") for word in ("--syscall", call)]
+        instance = TRACEFS / "instances/weft"
+        with self.ftrace(instance):
+            self.record(*options, "--context", "vtid", program=self.python())
+        self.assert_whole()
+        own = self.events()
+        first = next(i for i, e in enumerate(own) if e["event"] == "syscall_entry_mkdir")
+        thread = own[first]["context"]["vtid"]
+        own = [e for e in own[first:] if e["context"]["vtid"] == thread]
+        found = map(FTRACE_CALL.search, (instance / "trace").read_text().splitlines())
+        theirs = [call.groups()[1:] for call in found if call and int(call[1]) == thread]
+        theirs = theirs[next(i for i, call in enumerate(theirs) if call[0] == "mkdir"):]
+        self.assertEqual([e["event"].split("_", 2)[1:] for e in own],
+                         [["exit" if result else "entry", name] for name, _, result in theirs])
+        compared = 0
+        for event, (_, arguments, result) in zip(own, theirs):
+            payload = {k: number(v) for k, v in event["payload"].items()}
+            if result:
+                self.assertEqual(payload["ret"] % 2**64, int(result, 16), event)
+                continue
+            for name, value in (word.split(": ") for word in arguments.split(", ") if word):
+                if payload.get(name) is not None:
+                    self.assertEqual(payload[name] % 2**32, int(value, 16) % 2**32, event)
+                    compared += 1
+        self.assertGreater(compared, 160)
+
+    def test_a_tracker(self):
+        trace = self.folder / "trace.yaml"
+        trace.write_text("apiVersion: weft.dev/v1alpha1\nkind: Trace\nmetadata: {name: t}\n"
+                         "spec: {kernel: {syscalls: [{name: getppid}]}, trackers: {vuid: [4242]},\n"
+                         "       context: [vuid]}\n")
+        self.record("-f", str(trace), program=[sys.executable, "-I", "-S", "-c", OF_A_USER])
+        self.assert_whole()
+        self.assertEqual([e["context"]["vuid"] for e in self.events()], [4242] * 20)
+
     def test_paths_are_recorded(self):
         self.record("--syscall", "openat", program=self.python())
         names = {event["payload"].get("filename") for event in self.events()}
@@ -110,6 +190,35 @@ class RecordTest(LocalTest):
                     names[value] += 1
         self.assertLessEqual(set(names), {"weft", "sh", "sleep", "other"}, names)
         self.assertIn("sleep", names)
+
+    def test_what_is_there_at_the_start(self):
+        """A program that goes on until its state was told: as /proc has it, and of nobody else."""
+        hold = self.folder / "hold"
+        script = f"exec 9<{__file__}; touch {hold}; while [ -e {hold} ]; do sleep 0.05; done"
+        weft = self.start("--kernel", "sched_process_exit", program=["sh", "-c", script])
+        self.wait_for(lambda: STATE + "end" in self.view("trace").stdout)
+        hold.unlink()
+        self.finish(weft)
+        self.assert_whole()
+        seen = collections.defaultdict(list)
+        for event in self.everything():
+            seen[event["event"].removeprefix(STATE)].append(event["payload"])
+        self.assertEqual(len(seen["start"]), 1)
+        self.assertEqual(seen["end"][0]["lost"], 0)
+        self.assertTrue(seen["process_state"])
+        self.assertLessEqual({task["name"] for task in seen["process_state"]}, {"weft", "sh", "sleep"})
+        pids = {task["pid"] for task in seen["process_state"]}
+        self.assertLessEqual({file["pid"] for file in seen["file_descriptor"]}, pids)
+        self.assertLessEqual({mapping["pid"] for mapping in seen["vm_map"]}, pids)
+        # Which ones depends on the moment: the loader may still be at work.
+        self.assertTrue(any(mapping["filename"].startswith("/") for mapping in seen["vm_map"]))
+
+    def test_no_statedump_where_it_is_not_wanted(self):
+        trace = self.folder / "trace.yaml"
+        trace.write_text("apiVersion: weft.dev/v1alpha1\nkind: Trace\nmetadata: {name: t}\n"
+                         "spec: {kernel: {syscalls: [{name: getppid}], statedump: false}}\n")
+        self.record("-f", str(trace), program=self.python())
+        self.assertEqual([e for e in self.everything() if e["event"].startswith(STATE)], [])
 
     def test_a_filter_and_a_context(self):
         self.record("--syscall", "write", "--filter", "count == 7", "--context", "vtid",

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
 
 namespace weft::agent {
 namespace {
@@ -42,17 +41,6 @@ std::string PodOf(std::string_view folder) {
   return at == std::string_view::npos ? "" : ReadUid(folder.substr(at + kSlicedPod.size()));
 }
 
-// The id in "ID" or "RUNTIME-ID.scope".
-std::string ContainerIn(std::string_view folder) {
-  constexpr std::string_view kScope = ".scope";
-  if (folder.ends_with(kScope)) {
-    folder.remove_suffix(kScope.size());
-    folder.remove_prefix(folder.rfind('-') + 1);  // 0 where there is none
-  }
-  const bool is_id = folder.size() == kContainerIdDigits && IsHexadecimal(folder);
-  return is_id ? std::string(folder) : "";
-}
-
 std::string_view TakeUntil(std::string_view& text, char end) {
   const size_t at = std::min(text.find(end), text.size());
   const std::string_view part = text.substr(0, at);
@@ -62,6 +50,16 @@ std::string_view TakeUntil(std::string_view& text, char end) {
 
 }  // namespace
 
+std::string ContainerIdOf(std::string_view folder) {
+  constexpr std::string_view kScope = ".scope";
+  if (folder.ends_with(kScope)) {
+    folder.remove_suffix(kScope.size());
+    folder.remove_prefix(folder.rfind('-') + 1);  // 0 where there is none
+  }
+  const bool is_id = folder.size() == kContainerIdDigits && IsHexadecimal(folder);
+  return is_id ? std::string(folder) : "";
+}
+
 std::optional<CgroupPlace> ParseCgroup(std::string_view text) {
   while (!text.empty()) {
     std::string_view path = TakeUntil(text, '\n');
@@ -69,15 +67,22 @@ std::optional<CgroupPlace> ParseCgroup(std::string_view text) {
     TakeUntil(path, ':');  // its controllers
     while (!path.empty()) {
       const std::string uid = PodOf(TakeUntil(path, '/'));
-      if (!uid.empty()) return CgroupPlace{uid, ContainerIn(TakeUntil(path, '/'))};
+      if (!uid.empty()) return CgroupPlace{uid, ContainerIdOf(TakeUntil(path, '/'))};
     }
   }
   return std::nullopt;
 }
 
 std::optional<CgroupPlace> PlaceOf(int32_t pid) {
-  std::ifstream in("/proc/" + std::to_string(pid) + "/cgroup");
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  return PlaceIn("/proc/" + std::to_string(pid) + "/cgroup");
+}
+
+// By a stream's own function: a process that ends between opening and reading makes reading fail, which the
+// stream's buffer, asked itself, throws.
+std::optional<CgroupPlace> PlaceIn(const std::string& file) {
+  std::ifstream in(file);
+  std::string text;
+  std::getline(in, text, '\0');
   return ParseCgroup(text);
 }
 

@@ -27,8 +27,14 @@ struct CgroupPlace {
 // None: in no pod.
 std::optional<CgroupPlace> ParseCgroup(std::string_view text);
 
+// The id in a container's folder, "ID" or "RUNTIME-ID.scope"; "": it is no container's.
+std::string ContainerIdOf(std::string_view folder);
+
 // Of a process now; none too where it is gone.
 std::optional<CgroupPlace> PlaceOf(int32_t pid);
+
+// Of the process whose /proc/PID/cgroup this is.
+std::optional<CgroupPlace> PlaceIn(const std::string& file);
 
 }  // namespace weft::agent
 

@@ -58,5 +58,9 @@ TEST(Cgroup, NoPod) {
   EXPECT_EQ(PlaceOf(getpid()).has_value(), false);
 }
 
+TEST(Cgroup, AFileThatOpensAndCannotBeReadIsNoPods) {
+  EXPECT_EQ(PlaceIn("/proc/self"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace weft::agent

@@ -48,7 +48,7 @@ using News =
 
 class Feed {
  public:
-  using Handler = std::function<void(News)>;
+  using Handler = std::function<void(News&&)>;
 
   // `client` outlives this. The handler is called in the loop.
   static Result<std::unique_ptr<Feed>> Start(kube::Client& client, const std::string& node,

@@ -29,11 +29,29 @@ class Family {
   MetricFamily family_;
 };
 
+MetricFamily OfKernel(bool is_ready, const std::string& reason) {
+  MetricFamily family;
+  family.name = "weft_kernel_tracing_ready";
+  family.help = "Whether this node can record its kernel, with the reason.";
+  family.type = prometheus::MetricType::Gauge;
+  ClientMetric metric;
+  metric.label = {{"reason", reason}};
+  metric.gauge.value = is_ready ? 1 : 0;
+  family.metric.push_back(std::move(metric));
+  return family;
+}
+
 }  // namespace
 
 void Metrics::Set(Sums sums) {
   const std::lock_guard lock(mutex_);
   sums_ = std::move(sums);
+}
+
+void Metrics::SetKernel(bool is_ready, std::string reason) {
+  const std::lock_guard lock(mutex_);
+  kernel_is_ready_ = is_ready;
+  kernel_reason_ = std::move(reason);
 }
 
 std::vector<MetricFamily> Metrics::Collect() const {
@@ -55,7 +73,8 @@ std::vector<MetricFamily> Metrics::Collect() const {
       lost.Add(trace, count, {{"stage", where.substr(0, slash)}, {"reason", reason}});
     }
   }
-  return {recorded.Take(), discarded.Take(), overwritten.Take(), lost.Take()};
+  return {recorded.Take(), discarded.Take(), overwritten.Take(), lost.Take(),
+          OfKernel(kernel_is_ready_, kernel_reason_)};
 }
 
 }  // namespace weft::agent

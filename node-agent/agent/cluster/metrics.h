@@ -24,11 +24,15 @@ class Metrics final : public prometheus::Collectable {
   using Sums = std::map<TraceKey, ipc::ChannelCounts>;
 
   void Set(Sums sums);
+  // Whether this node can record its kernel; why not, by a condition's reason.
+  void SetKernel(bool is_ready, std::string reason);
   [[nodiscard]] std::vector<prometheus::MetricFamily> Collect() const override;
 
  private:
   mutable std::mutex mutex_;
   Sums sums_;
+  bool kernel_is_ready_ = false;
+  std::string kernel_reason_;
 };
 
 }  // namespace weft::agent

@@ -33,9 +33,11 @@ Status Node::Open() {
   agent_.RenewWithoutJournal();
   agent_.finder().SetMembership([this](int32_t pid) { return ContainerOf(pid).has_value(); });
   auto feed =
-      Feed::Start(client_, name_, agent_.loop(), [this](News news) { Hear(std::move(news)); });
+      Feed::Start(client_, name_, agent_.loop(), [this](News&& news) { Hear(std::move(news)); });
   if (!feed) return std::unexpected(feed.error());
   feed_ = std::move(*feed);
+  kernel_.Start(MonotonicNow());
+  metrics_.SetKernel(kernel_.state().is_ready, kernel_.state().reason);
   return {};
 }
 
@@ -98,7 +100,8 @@ void Node::HearPods(std::vector<PodFacts> pods) {
 
 void Node::SeePod(PodFacts facts) {
   const std::string uid = facts.uid;
-  if (facts.containers.empty()) return;
+  // Its kernel needs no library.
+  if (facts.containers.empty() && !kernel_.is_on()) return;
   Pod& pod = pods_[uid];
   pod.gone = false;
   // A container that is known by its id now may have been looked at before.
@@ -146,11 +149,13 @@ void Node::SeeOrder(api::TraceSession order) {
   std::set<std::string> containers;
   for (const SessionChannel& channel : session->channels) containers.insert(channel.container);
   const bool fits = session->Change(std::move(*wanted));
+  session->kernel_refusal.clear();
   // Channels of another layout end; Settle makes new ones.
-  if (!fits)
-    agent_.StopChannels([&](const SessionChannel& c) {
-      return c.phase == ChannelPhase::kOn && session->Find(c.definition.id) != nullptr;
-    });
+  agent_.StopChannels([&](const SessionChannel& c) {
+    return c.phase == ChannelPhase::kOn && (c.of_kernel() ? c.outdated : !fits) &&
+           session->Find(c.definition.id) != nullptr;
+  });
+  agent_.ApplyPaused(*session);
   if (const Status saved = agent_.Save(*session); !saved) Note(saved.error().message);
   for (const std::string& key : containers)
     if (const Status published = agent_.Publish(key); !published) Note(published.error().message);
@@ -170,6 +175,7 @@ void Node::ConsumerFailed(const std::string& consumer, const std::string& why) {
 
 void Node::Tick(int64_t now_ns) {
   ticked_ns_ = now_ns;
+  PollKernel(now_ns);
   Settle(now_ns);
 }
 

@@ -7,6 +7,8 @@
 //
 //     pod is there, has the library --> its volume opens --> control files, doorbell
 //     session Active, pod open and selected --> channel: defined, on
+//     session Active, weft.ko ready, first pod --> channel of the kernel; pods come and go: its scope
+//     cluster-wide session Active, weft.ko ready --> channel of the kernel, of all tasks
 //     session Draining or gone, pod over or gone --> channel: stopping, drained, forgotten
 //     pod gone, nothing of it left --> its control files and doorbell are closed
 //     no session of a namespace left --> its consumer ends
@@ -16,6 +18,7 @@
 #define WEFT_NODE_AGENT_AGENT_CLUSTER_NODE_H_
 
 #include <atomic>
+#include <future>
 #include <map>
 #include <memory>
 #include <set>
@@ -23,6 +26,7 @@
 
 #include "node-agent/agent/agent.h"
 #include "node-agent/agent/cluster/feed.h"
+#include "node-agent/agent/cluster/kernel_support.h"
 #include "node-agent/agent/cluster/metrics.h"
 #include "node-agent/agent/cluster/report.h"
 #include "node-agent/agent/cluster/status_writer.h"
@@ -33,12 +37,14 @@ namespace weft::agent {
 class Node final : public Orders {
  public:
   // `agent` and `client` outlive this, but for its destructor.
-  Node(Agent& agent, kube::Client& client, std::string name, std::string kubelet_dir)
+  Node(Agent& agent, kube::Client& client, std::string name, std::string kubelet_dir,
+       KernelOptions kernel, kernel::Host host)
       : agent_(agent),
         client_(client),
         name_(std::move(name)),
         kubelet_dir_(std::move(kubelet_dir)),
-        writer_(client) {}
+        writer_(client),
+        kernel_(std::move(kernel), std::move(host)) {}
 
   // For the kubelet; any thread. "": well.
   [[nodiscard]] std::string Stuck() const;
@@ -59,7 +65,8 @@ class Node final : public Orders {
  private:
   struct Pod {
     PodFacts facts;
-    UniqueFd volume;  // open: its containers can be told
+    UniqueFd volume;      // open: its containers can be told
+    uint64_t cgroup = 0;  // 0: not looked for, or not there yet
     bool gone = false;
   };
   // What was said of a session, and when.
@@ -84,6 +91,17 @@ class Node final : public Orders {
   void ForgetPods();
   void GiveUpLate(int64_t now_ns);
   void ForgetSessions();
+  // (settle_kernel.cc)
+  [[nodiscard]] static bool SelectsForKernel(const Session& session, const Pod& pod);
+  std::set<uint64_t> KernelScope(const Session& session);
+  bool WantsKernelChannel(const std::string& uid, Session& session,
+                          const std::set<uint64_t>& scope);
+  std::optional<Result<CompiledChannel>> ResolveKernelEvents(const std::string& uid,
+                                                             const Session& session);
+  void SettleKernelScope(Session& session, const std::set<uint64_t>& scope);
+  void PollKernel(int64_t now_ns);
+  std::set<std::string> AddUserChannels(Session& session);
+  [[nodiscard]] SelectedPods PodsOf(const Session& session) const;
   [[nodiscard]] bool Selects(const Session& session, const Pod& pod) const;
   [[nodiscard]] bool IsActive(const std::string& uid, const Session& session) const;
   void Report(int64_t now_ns);
@@ -95,6 +113,14 @@ class Node final : public Orders {
   const std::string kubelet_dir_;
   StatusWriter writer_;
   Metrics metrics_;
+  KernelSupport kernel_;
+  bool kernel_unsettled_ = false;  // something that announces nothing is waited for
+  struct Resolving {
+    api::TraceSpec spec;
+    std::future<Result<CompiledChannel>> events;
+  };
+  std::map<std::string, Resolving> resolving_;  // by session's uid; of one at most it is going on
+  int64_t cgroups_looked_ns_ = 0;
   std::map<std::string, Pod> pods_;                      // by uid
   std::map<std::string, api::TraceSession> impossible_;  // orders that cannot be followed, by uid
   std::map<std::string, std::string> why_impossible_;    // by uid

@@ -87,7 +87,7 @@ class NodeTest : public testing::Test {
     auto loop = ipc::Loop::Make();
     ASSERT_TRUE(loop);
     Agent agent(*loop, folder_ / "sessions", ipc::Channel(std::move(keeper)));
-    Node node(agent, *client_, "n1", folder_ / "kubelet");
+    Node node(agent, *client_, "n1", folder_ / "kubelet", {}, {});
     ASSERT_TRUE(agent.Start(node));
     EXPECT_TRUE(loop->Run());
   }

@@ -13,8 +13,8 @@ using api::ConditionStatus;
 
 // A condition that says the same as before keeps its time.
 void Set(api::SessionStatus& status, const api::TraceSession& order, std::string_view type,
-         bool holds, std::string reason, const std::string& message, kube::WallTime now) {
-  const ConditionStatus value = holds ? ConditionStatus::kTrue : ConditionStatus::kFalse;
+         ConditionStatus value, std::string reason, const std::string& message,
+         kube::WallTime now) {
   const api::Condition* before = api::FindCondition(order.status.conditions, type);
   const bool same = before != nullptr && before->status == value;
   status.conditions.push_back(
@@ -24,6 +24,40 @@ void Set(api::SessionStatus& status, const api::TraceSession& order, std::string
        .last_transition_time = same ? before->last_transition_time : kube::FormatTime(now),
        .reason = std::move(reason),
        .message = message.substr(0, api::limits::kMessage)});
+}
+
+void Set(api::SessionStatus& status, const api::TraceSession& order, std::string_view type,
+         bool holds, std::string reason, const std::string& message, kube::WallTime now) {
+  Set(status, order, type, holds ? ConditionStatus::kTrue : ConditionStatus::kFalse,
+      std::move(reason), message, now);
+}
+
+std::string Join(const std::vector<std::string>& notices) {
+  std::string joined;
+  for (const std::string& notice : notices) joined += (joined.empty() ? "" : "; ") + notice;
+  return joined;
+}
+
+struct Verdict {
+  ConditionStatus status = ConditionStatus::kUnknown;
+  std::string reason, message;
+};
+
+// The condition KernelTracing of a session that asks for it.
+Verdict JudgeKernel(const Session& session, const KernelState& kernel) {
+  if (!kernel.is_known) return {ConditionStatus::kUnknown, kernel.reason, kernel.message};
+  if (!kernel.is_ready) return {ConditionStatus::kFalse, kernel.reason, kernel.message};
+  const std::string notices = Join(session.kernel_notices);
+  if (!session.kernel_refusal.empty())
+    return {ConditionStatus::kFalse, "NothingToRecord", session.kernel_refusal};
+  const SessionChannel* channel = session.KernelChannel();
+  if (channel == nullptr)
+    return {ConditionStatus::kUnknown, session.is_cluster_wide() ? "Preparing" : "WaitingForPods",
+            notices};
+  if (!channel->failure.empty()) return {ConditionStatus::kFalse, "Refused", channel->failure};
+  if (!channel->ready) return {ConditionStatus::kUnknown, "WaitingForRelay", notices};
+  if (channel->paused) return {ConditionStatus::kTrue, "Paused", notices};
+  return {ConditionStatus::kTrue, notices.empty() ? "Recording" : "RecordingInPart", notices};
 }
 
 int64_t Sum(const std::map<std::string, uint64_t>& counts) {
@@ -55,7 +89,16 @@ api::EventCounts CountEvents(const ipc::ChannelCounts& counts) {
   return events;
 }
 
+bool IsOfKernelOnly(const Session& session) {
+  const api::TraceSpec& record = session.order->spec.record;
+  return record.RecordsKernel() && !record.RecordsUser();
+}
+
 bool IsTraced(const Session& session, const std::string& pod_uid) {
+  if (IsOfKernelOnly(session)) {
+    const SessionChannel* channel = session.KernelChannel();
+    return channel != nullptr && channel->ready && channel->failure.empty();
+  }
   const auto of_pod = [&](const SessionChannel& c) { return c.definition.pod_uid == pod_uid; };
   const auto is_on = [&](const SessionChannel& c) {
     return !of_pod(c) || (c.phase == ChannelPhase::kOn && c.ready);
@@ -69,12 +112,17 @@ void CountPods(const Session& session, const SelectedPods& pods, api::PodCounts&
   api::SkippedPods unreachable{.reason = "VolumeNotReady",
                                .message = "the kubelet has not made the library's volume yet"};
   for (const auto& [uid, reachable] : pods.reachable) {
-    if (IsTraced(session, uid)) ++counts.traced;
+    const bool is_traced = IsTraced(session, uid) && (reachable || !IsOfKernelOnly(session));
+    if (is_traced) ++counts.traced;
     if (reachable) continue;
     ++unreachable.count;
     const auto name = pods.names.find(uid);
     if (name != pods.names.end() && unreachable.names.size() < api::limits::kSkippedPodNames)
       unreachable.names.push_back(name->second);
+  }
+  if (IsOfKernelOnly(session)) {
+    unreachable.reason = "CgroupNotReady";
+    unreachable.message = "the kubelet has not made the pod's control group yet";
   }
   if (unreachable.count > 0) counts.skipped.push_back(std::move(unreachable));
 }
@@ -87,7 +135,7 @@ bool IsDrained(const Session& session) {
 }
 
 api::SessionStatus MakeStatus(const Session& session, const SelectedPods& pods,
-                              kube::WallTime now) {
+                              const KernelState& kernel, kube::WallTime now) {
   const api::TraceSession& order = *session.order;
   api::SessionStatus status;
   status.observed_generation = order.metadata.generation;
@@ -99,20 +147,31 @@ api::SessionStatus MakeStatus(const Session& session, const SelectedPods& pods,
     Set(status, order, api::kConditionDrained, drained, drained ? "Drained" : "Draining", "", now);
     return status;
   }
+  const bool of_kernel = order.spec.record.RecordsKernel();
+  const Verdict verdict = of_kernel ? JudgeKernel(session, kernel) : Verdict{};
   CountPods(session, pods, status.pods);
-  const bool ready = status.pods.traced == status.pods.matched;
+  if (IsOfKernelOnly(session) && verdict.status == ConditionStatus::kFalse) {
+    status.phase = api::Phase::kFailed;
+    Set(status, order, api::kConditionReady, false, "NotPossible", verdict.message, now);
+    Set(status, order, api::kConditionKernelTracing, verdict.status, verdict.reason,
+        verdict.message, now);
+    return status;
+  }
+  // Pods are nothing to a cluster-wide session.
+  const bool ready = session.is_cluster_wide() ? verdict.status == ConditionStatus::kTrue
+                                               : status.pods.traced == status.pods.matched;
   const bool paused = order.spec.record.paused;
   status.phase = !ready   ? api::Phase::kPending
                  : paused ? api::Phase::kPaused
                           : api::Phase::kRecording;
-  std::string notices;
-  for (const std::string& notice : session.notices)
-    notices += (notices.empty() ? "" : "; ") + notice;
   Set(status, order, api::kConditionReady, ready,
       !ready   ? "WaitingForRelay"
       : paused ? "Paused"
                : "Recording",
-      notices, now);
+      Join(session.notices), now);
+  if (of_kernel)
+    Set(status, order, api::kConditionKernelTracing, verdict.status, verdict.reason,
+        verdict.message, now);
   return status;
 }
 

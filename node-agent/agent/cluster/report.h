@@ -8,17 +8,19 @@
 
 #include "lib/api/session.h"
 #include "lib/kube/time.h"
+#include "node-agent/agent/cluster/kernel_support.h"
 #include "node-agent/agent/session.h"
 
 namespace weft::agent {
 
-// The session's pods of this node that have the library.
+// The session's pods of this node that have the library; where it records nothing but the kernel, all of them.
 struct SelectedPods {
-  std::map<std::string, bool> reachable;  // uid -> its containers can be told
+  std::map<std::string, bool> reachable;  // uid -> its containers can be told; its cgroup is there
   std::map<std::string, std::string> names;
 };
 
-api::SessionStatus MakeStatus(const Session& session, const SelectedPods& pods, kube::WallTime now);
+api::SessionStatus MakeStatus(const Session& session, const SelectedPods& pods,
+                              const KernelState& kernel, kube::WallTime now);
 // Nothing of the order can be done here, and why.
 api::SessionStatus MakeFailedStatus(const api::TraceSession& order, const std::string& failure,
                                     kube::WallTime now);

@@ -40,6 +40,7 @@ class Report : public testing::Test {
 
   Session session_;
   SelectedPods pods_;
+  KernelState kernel_;
 };
 
 TEST_F(Report, ReadyWhenEveryContainerOfEveryPodIsReady) {
@@ -47,7 +48,7 @@ TEST_F(Report, ReadyWhenEveryContainerOfEveryPodIsReady) {
   AddChannel("a", "main");
   AddChannel("a", "proxy");
   AddChannel("b", "main");
-  api::SessionStatus status = MakeStatus(session_, pods_, kNow);
+  api::SessionStatus status = MakeStatus(session_, pods_, kernel_, kNow);
   EXPECT_EQ(status.observed_generation, 3);
   EXPECT_EQ(status.phase, api::Phase::kPending);
   EXPECT_EQ(status.pods.matched, 2);
@@ -56,12 +57,12 @@ TEST_F(Report, ReadyWhenEveryContainerOfEveryPodIsReady) {
 
   TurnOn();
   session_.channels[1].ready = false;
-  status = MakeStatus(session_, pods_, kNow);
+  status = MakeStatus(session_, pods_, kernel_, kNow);
   EXPECT_EQ(status.pods.traced, 1);
   EXPECT_EQ(Ready(status)->status, api::ConditionStatus::kFalse);
 
   TurnOn();
-  status = MakeStatus(session_, pods_, kNow);
+  status = MakeStatus(session_, pods_, kernel_, kNow);
   EXPECT_EQ(status.pods.traced, 2);
   EXPECT_EQ(status.phase, api::Phase::kRecording);
   EXPECT_EQ(Ready(status)->status, api::ConditionStatus::kTrue);
@@ -69,7 +70,7 @@ TEST_F(Report, ReadyWhenEveryContainerOfEveryPodIsReady) {
 
 TEST_F(Report, APodWithoutItsVolumeIsNamed) {
   pods_ = {.reachable = {{"a", false}}, .names = {{"a", "shop-0"}}};
-  const api::SessionStatus status = MakeStatus(session_, pods_, kNow);
+  const api::SessionStatus status = MakeStatus(session_, pods_, kernel_, kNow);
   EXPECT_EQ(status.phase, api::Phase::kPending);
   ASSERT_EQ(status.pods.skipped.size(), 1u);
   EXPECT_EQ(status.pods.skipped[0].reason, "VolumeNotReady");
@@ -78,7 +79,7 @@ TEST_F(Report, APodWithoutItsVolumeIsNamed) {
 
 TEST_F(Report, PausedIsReadyAndSaysSo) {
   session_.order->spec.record.paused = true;
-  const api::SessionStatus status = MakeStatus(session_, pods_, kNow);
+  const api::SessionStatus status = MakeStatus(session_, pods_, kernel_, kNow);
   EXPECT_EQ(status.phase, api::Phase::kPaused);
   EXPECT_EQ(Ready(status)->reason, "Paused");
 }
@@ -90,7 +91,7 @@ TEST_F(Report, CountsAreNamedByStageAndReason) {
   counts.overwritten = 1;
   counts.discarded = {{"full", 4}, {"memory", 0}};
   counts.lost = {{"relay/unreachable", 3}};
-  const api::EventCounts events = MakeStatus(session_, pods_, kNow).events;
+  const api::EventCounts events = MakeStatus(session_, pods_, kernel_, kNow).events;
   EXPECT_EQ(events.recorded, 10);
   EXPECT_EQ(events.delivered, 6);
   EXPECT_EQ(events.overwritten, 1);
@@ -107,35 +108,83 @@ TEST_F(Report, DrainingEndsWithTheLastChannel) {
   AddChannel("a", "main");
   TurnOn();
   session_.order->spec.state = api::SessionState::kDraining;
-  api::SessionStatus status = MakeStatus(session_, pods_, kNow);
+  api::SessionStatus status = MakeStatus(session_, pods_, kernel_, kNow);
   EXPECT_EQ(status.phase, api::Phase::kDraining);
   EXPECT_FALSE(api::IsTrue(status.conditions, api::kConditionDrained));
   EXPECT_FALSE(IsDrained(session_));
   session_.channels[0].phase = ChannelPhase::kDrained;
-  status = MakeStatus(session_, pods_, kNow);
+  status = MakeStatus(session_, pods_, kernel_, kNow);
   EXPECT_EQ(status.phase, api::Phase::kCompleted);
   EXPECT_TRUE(api::IsTrue(status.conditions, api::kConditionDrained));
   EXPECT_TRUE(IsDrained(session_));
 }
 
 TEST_F(Report, AConditionKeepsItsTimeAndTimesAreNoNews) {
-  const api::SessionStatus first = MakeStatus(session_, pods_, kNow);
-  const api::SessionStatus unaware = MakeStatus(session_, pods_, kLater);
+  const api::SessionStatus first = MakeStatus(session_, pods_, kernel_, kNow);
+  const api::SessionStatus unaware = MakeStatus(session_, pods_, kernel_, kLater);
   EXPECT_NE(Ready(first)->last_transition_time, Ready(unaware)->last_transition_time);
   EXPECT_FALSE(DiffersBeyondCounts(first, unaware));
   session_.order->status = first;
-  const api::SessionStatus second = MakeStatus(session_, pods_, kLater);
+  const api::SessionStatus second = MakeStatus(session_, pods_, kernel_, kLater);
   EXPECT_EQ(second, first);
 }
 
 TEST_F(Report, CountsAloneAreNoReasonToWrite) {
-  const api::SessionStatus before = MakeStatus(session_, pods_, kNow);
+  const api::SessionStatus before = MakeStatus(session_, pods_, kernel_, kNow);
   AddChannel("a", "main").reported.recorded = 5;
-  api::SessionStatus after = MakeStatus(session_, pods_, kNow);
+  api::SessionStatus after = MakeStatus(session_, pods_, kernel_, kNow);
   EXPECT_FALSE(after == before);
   EXPECT_FALSE(DiffersBeyondCounts(before, after));
   after.pods.matched = 1;
   EXPECT_TRUE(DiffersBeyondCounts(before, after));
+}
+
+const api::Condition* OfKernel(const api::SessionStatus& status) {
+  return api::FindCondition(status.conditions, api::kConditionKernelTracing);
+}
+
+TEST_F(Report, WithoutTheKernelTheRestIsRecorded) {
+  EXPECT_EQ(OfKernel(MakeStatus(session_, pods_, kernel_, kNow)), nullptr) << "nobody asked";
+  session_.order->spec.record.kernel.syscalls = {{.name = "openat"}};
+  api::SessionStatus status = MakeStatus(session_, pods_, kernel_, kNow);
+  EXPECT_EQ(OfKernel(status)->status, api::ConditionStatus::kUnknown);
+  kernel_ = {.is_known = true, .reason = "LockedDown", .message = "why"};
+  status = MakeStatus(session_, pods_, kernel_, kNow);
+  EXPECT_EQ(OfKernel(status)->status, api::ConditionStatus::kFalse);
+  EXPECT_EQ(OfKernel(status)->reason, "LockedDown");
+  EXPECT_EQ(OfKernel(status)->message, "why");
+  EXPECT_EQ(status.phase, api::Phase::kRecording);
+  EXPECT_EQ(Ready(status)->status, api::ConditionStatus::kTrue);
+}
+
+TEST_F(Report, NothingButTheKernelFailsWithIt) {
+  session_.order->spec.record.user.events.clear();
+  session_.order->spec.record.kernel.syscalls = {{.name = "openat"}};
+  kernel_ = {.is_known = true, .reason = "CgroupV1", .message = "why"};
+  pods_ = {.reachable = {{"a", true}}, .names = {{"a", "shop-0"}}};
+  api::SessionStatus status = MakeStatus(session_, pods_, kernel_, kNow);
+  EXPECT_EQ(status.phase, api::Phase::kFailed);
+  EXPECT_EQ(Ready(status)->message, "why");
+  EXPECT_EQ(status.pods.traced, 0);
+
+  kernel_ = {.is_known = true, .is_ready = true, .reason = "Loaded", .message = ""};
+  EXPECT_EQ(OfKernel(MakeStatus(session_, pods_, kernel_, kNow))->reason, "WaitingForPods");
+  session_.kernel_refusal = "this kernel has none of that name";
+  EXPECT_EQ(OfKernel(MakeStatus(session_, pods_, kernel_, kNow))->reason, "NothingToRecord");
+  session_.kernel_refusal.clear();
+  SessionChannel& channel = AddChannel("", "");
+  channel.definition.domain = ipc::kKernelDomain;
+  channel.phase = ChannelPhase::kOn;
+  EXPECT_EQ(OfKernel(MakeStatus(session_, pods_, kernel_, kNow))->reason, "WaitingForRelay");
+  session_.channels[0].ready = true;
+  status = MakeStatus(session_, pods_, kernel_, kNow);
+  EXPECT_EQ(OfKernel(status)->reason, "Recording");
+  EXPECT_EQ(status.phase, api::Phase::kRecording);
+  EXPECT_EQ(status.pods.traced, 1);
+  session_.kernel_notices = {"irqs belong to nobody"};
+  EXPECT_EQ(OfKernel(MakeStatus(session_, pods_, kernel_, kNow))->reason, "RecordingInPart");
+  session_.channels[0].failure = "no memory";
+  EXPECT_EQ(OfKernel(MakeStatus(session_, pods_, kernel_, kNow))->reason, "Refused");
 }
 
 TEST_F(Report, WhatCannotBeDoneIsFailedAndStillDrains) {

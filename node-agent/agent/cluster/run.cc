@@ -2,6 +2,8 @@
 // See run.h.
 #include "node-agent/agent/cluster/run.h"
 
+#include <sys/stat.h>
+
 #include <filesystem>
 
 #include "lib/http/health.h"
@@ -12,6 +14,18 @@
 
 namespace weft::agent {
 
+namespace {
+
+// In a pod with hostPID the first process has another root than this one; "": it is the same.
+std::string RootOfNode() {
+  struct stat own{}, first{};
+  if (stat("/", &own) != 0 || stat("/proc/1/root/", &first) != 0) return "";
+  const bool same = own.st_dev == first.st_dev && own.st_ino == first.st_ino;
+  return same ? "" : "/proc/1/root";
+}
+
+}  // namespace
+
 Status RunOnNode(const NodeOptions& options, ipc::Loop& loop) {
   WEFT_ASSIGN(const auto cluster, kube::FindCluster(options.cluster));
   kube::Client client(kube::MakeTransport(cluster), "weft-agent");
@@ -21,7 +35,11 @@ Status RunOnNode(const NodeOptions& options, ipc::Loop& loop) {
   if (error) return Fail(ErrorCode::kIo, sessions + ": " + error.message());
 
   Agent agent(loop, sessions, ipc::Channel(UniqueFd(ipc::kKeeperFd)));
-  Node node(agent, client, options.node, options.kubelet_dir);
+  kernel::Host host = kernel::ThisHost();
+  host.root = RootOfNode();
+  KernelOptions kernel = options.kernel;
+  kernel.driver.build_folder = options.state_dir + "/kmod";
+  Node node(agent, client, options.node, options.kubelet_dir, std::move(kernel), std::move(host));
   const http::Health health{.alive = [&] { return node.Stuck(); },
                             .ready = [&] { return node.NotReady(); },
                             .metrics = &node.metrics()};

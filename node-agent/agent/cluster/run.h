@@ -9,6 +9,7 @@
 #include "lib/base/result.h"
 #include "lib/ipc/loop.h"
 #include "lib/kube/transport.h"
+#include "node-agent/agent/cluster/kernel_support.h"
 
 namespace weft::agent {
 
@@ -18,6 +19,7 @@ struct NodeOptions {
   std::string kubelet_dir;  // of the node's kubelet
   std::string state_dir;    // kept over restarts
   uint16_t health_port = 8080;
+  KernelOptions kernel;
 };
 
 // Until the keeper is gone. The channel to it is descriptor ipc::kKeeperFd.

@@ -45,7 +45,7 @@ void Node::Settle(int64_t now_ns) {
 // The kubelet makes a volume between a pod's appearance and its first container's start.
 void Node::OpenVolumes() {
   for (auto& [uid, pod] : pods_) {
-    if (pod.volume || pod.gone || pod.facts.is_over) continue;
+    if (pod.volume || pod.gone || pod.facts.is_over || pod.facts.containers.empty()) continue;
     const Status opened = OpenPod(pod);
     if (opened) {
       settled_ = false;
@@ -104,11 +104,12 @@ bool Node::IsActive(const std::string& uid, const Session& session) const {
          (!deadline || std::chrono::system_clock::now() < *deadline);
 }
 
-void Node::SettleSession(const std::string& uid, Session& session) {
-  session.RetireDrained();
+// Keys of the containers that the session is in force for from now on.
+std::set<std::string> Node::AddUserChannels(Session& session) {
   std::set<std::string> wanted;
+  if (!session.order->spec.record.RecordsUser() || session.is_cluster_wide()) return wanted;
   for (const auto& [pod_uid, pod] : pods_) {
-    if (!pod.volume || !IsActive(uid, session) || !Selects(session, pod)) continue;
+    if (!pod.volume || !Selects(session, pod)) continue;
     for (const std::string& name : pod.facts.containers) {
       if (!api::MatchesContainer(session.order->spec.record.pods, name)) continue;
       const std::string key = ContainerKey(pod_uid, name);
@@ -120,12 +121,22 @@ void Node::SettleSession(const std::string& uid, Session& session) {
         session.AddChannel({key, pod.facts.name_space, pod.facts.name, pod_uid, name});
     }
   }
+  return wanted;
+}
+
+void Node::SettleSession(const std::string& uid, Session& session) {
+  session.RetireDrained();
+  std::set<std::string> wanted;
+  if (IsActive(uid, session)) wanted = AddUserChannels(session);
+  const std::set<uint64_t> scope = KernelScope(session);
+  if (WantsKernelChannel(uid, session, scope)) wanted.insert(kKernelKey);
   if (!wanted.empty()) agent_.StartConsumer(session.order->metadata.name_space);
   agent_.StartChannels(session);
   agent_.StopChannels([&](const SessionChannel& c) {
-    return c.phase == ChannelPhase::kOn && !wanted.contains(c.container) &&
+    return c.phase == ChannelPhase::kOn && (!wanted.contains(c.container) || c.outdated) &&
            session.Find(c.definition.id) != nullptr;
   });
+  SettleKernelScope(session, scope);
 }
 
 // Nobody waits for them any more: what a relay does not take in time is lost.
@@ -161,6 +172,18 @@ void Node::ForgetSessions() {
 
 // --- what is said ----------------------------------------------------------------------------------
 
+SelectedPods Node::PodsOf(const Session& session) const {
+  SelectedPods pods;
+  if (session.is_cluster_wide()) return pods;
+  const bool of_user = session.order->spec.record.RecordsUser();
+  for (const auto& [uid, pod] : pods_) {
+    if (of_user ? !Selects(session, pod) : !SelectsForKernel(session, pod)) continue;
+    pods.reachable[uid] = of_user ? pod.volume.valid() : pod.cgroup != 0;
+    pods.names[uid] = pod.facts.name;
+  }
+  return pods;
+}
+
 void Node::Report(int64_t now_ns) {
   const auto say = [&](const std::string& uid, const api::TraceSession& order,
                        const api::SessionStatus& status) {
@@ -175,13 +198,8 @@ void Node::Report(int64_t now_ns) {
   const kube::WallTime now = std::chrono::system_clock::now();
   for (const auto& [uid, session] : agent_.sessions()) {
     if (lost_.contains(uid) || impossible_.contains(uid)) continue;
-    SelectedPods pods;
-    for (const auto& [pod_uid, pod] : pods_) {
-      if (!Selects(*session, pod)) continue;
-      pods.reachable[pod_uid] = pod.volume.valid();
-      pods.names[pod_uid] = pod.facts.name;
-    }
-    say(uid, *session->order, MakeStatus(*session, pods, now));
+    const KernelState& kernel = kernel_.state(session->is_cluster_wide());
+    say(uid, *session->order, MakeStatus(*session, PodsOf(*session), kernel, now));
   }
   for (const auto& [uid, order] : impossible_) {
     const Session* session = agent_.FindSession(uid);

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether this node can record its kernel, for its pods and as a whole: the former wants cgroup v2, too.
+// weft.ko is made ready in a thread of its own when the agent starts,
+// and again, while a Trace wants it, from time to time where it could not be.
+// The loop's thread owns it; the other thread runs PrepareDriver and nothing else, and is not waited for: an agent
+// that ends does so at once, and what it was building ends with it.
+#ifndef WEFT_NODE_AGENT_AGENT_CLUSTER_KERNEL_SUPPORT_H_
+#define WEFT_NODE_AGENT_AGENT_CLUSTER_KERNEL_SUPPORT_H_
+
+#include <future>
+#include <memory>
+#include <string>
+
+#include "node-agent/agent/cluster/pod_cgroups.h"
+#include "node-agent/kernel/driver.h"
+
+namespace weft::agent {
+
+struct KernelOptions {
+  bool is_on = false;
+  kernel::DriverOptions driver;
+};
+
+// For reports. Not known: it is being found out.
+struct KernelState {
+  bool is_known = false;
+  bool is_ready = false;
+  std::string reason = "Preparing";
+  std::string message;
+};
+
+class KernelSupport {
+ public:
+  KernelSupport(KernelOptions options, kernel::Host host)
+      : options_(std::move(options)), host_(std::move(host)) {}
+
+  void Start(int64_t now_ns);
+  // Whether the state is another one now. `wanted`: a Trace asks for it.
+  bool Poll(int64_t now_ns, bool wanted);
+
+  [[nodiscard]] bool is_on() const { return options_.is_on; }
+  // Of pods; or of the node as a whole.
+  [[nodiscard]] const KernelState& state(bool cluster_wide = false) const {
+    return cluster_wide || has_cgroups() ? module_ : no_cgroups_;
+  }
+  // Known from Start on, whatever becomes of the module.
+  [[nodiscard]] bool has_cgroups() const { return cgroups_ != nullptr; }
+  [[nodiscard]] PodCgroups& cgroups() { return *cgroups_; }
+
+ private:
+  const KernelOptions options_;
+  const kernel::Host host_;
+  KernelState module_;
+  KernelState no_cgroups_;  // why there are none
+  std::unique_ptr<PodCgroups> cgroups_;
+  int64_t tried_ns_ = 0;
+  std::future<kernel::DriverState> trying_;  // of a promise: its destructor does not wait
+};
+
+}  // namespace weft::agent
+
+#endif  // WEFT_NODE_AGENT_AGENT_CLUSTER_KERNEL_SUPPORT_H_

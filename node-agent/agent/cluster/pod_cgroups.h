@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the kubelet's pods are in the hierarchy of cgroup v2, by whose numbers weft.ko knows them.
+//
+// The kubelet's folder "kubepods" may stand anywhere near the top. Nothing below a pod's folder is looked at
+// but the containers', since a container may be able to make folders of any name there.
+// Used by the agent's loop. Source of the names: the kubelet's cgroup drivers (cgroupfs, systemd).
+#ifndef WEFT_NODE_AGENT_AGENT_CLUSTER_POD_CGROUPS_H_
+#define WEFT_NODE_AGENT_AGENT_CLUSTER_POD_CGROUPS_H_
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lib/base/result.h"
+
+namespace weft::agent {
+
+class PodCgroups {
+ public:
+  // Of this machine, seen from a container or not. kUnsupported: pods are not in cgroup v2 here; kPermission:
+  // they are, and this process sees only a part of it.
+  static Result<PodCgroups> Find();
+  // `mount`: the folder of cgroup2's root.
+  explicit PodCgroups(std::string mount) : mount_(std::move(mount)) {}
+
+  // The pod's cgroup; none: the kubelet has not made it.
+  std::optional<uint64_t> OfPod(const std::string& uid);
+  // Those of its containers with these ids, as far as they are there.
+  std::set<uint64_t> OfContainers(const std::string& uid, const std::set<std::string>& ids);
+
+ private:
+  void FindRoots();
+  std::string FolderOf(const std::string& uid);
+
+  std::string mount_;
+  std::vector<std::string> roots_;  // folders "kubepods"
+};
+
+}  // namespace weft::agent
+
+#endif  // WEFT_NODE_AGENT_AGENT_CLUSTER_POD_CGROUPS_H_

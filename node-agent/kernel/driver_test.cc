@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// The search for weft.ko and what is said where it cannot be had, on a machine made of files.
+#include "node-agent/kernel/driver.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "node-agent/kernel/driver_build.h"
+#include "node-agent/kernel/module_file.h"
+
+namespace weft::kernel {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+constexpr const char* kRelease = "6.1.0-56-amd64";
+
+class Driver : public ::testing::Test {
+ protected:
+  Driver() {
+    char name[] = "/tmp/weft-driver-test-XXXXXX";
+    EXPECT_NE(mkdtemp(name), nullptr);
+    folder_ = name;
+    host_.release = kRelease;
+    host_.root = folder_ / "root";
+    host_.sys = folder_ / "sys";
+    host_.proc = folder_ / "proc";
+    host_.device = folder_ / "weft";
+    host_.load = [this](const UniqueFd&) {
+      ++loads_;
+      if (load_error_ == 0) Loaded("new");
+      return load_error_;
+    };
+    host_.unload = [this] {
+      if (unload_error_ == 0) fs::remove_all(folder_ / "sys/module/weft");
+      return unload_error_;
+    };
+    host_.open = [this](const std::string&) -> Result<UniqueFd> {
+      if (refusal_) return Fail(*refusal_, "refused");
+      return UniqueFd();
+    };
+    host_.make_node = [this](const std::string&, unsigned major, unsigned minor) {
+      node_ = std::to_string(major) + ":" + std::to_string(minor);
+      return node_error_;
+    };
+    Write("proc/sys/kernel/modules_disabled", "0\n");
+  }
+  ~Driver() override { fs::remove_all(folder_); }
+
+  void Write(const std::string& name, const std::string& text) const {
+    fs::create_directories((folder_ / name).parent_path());
+    std::ofstream(folder_ / name) << text;
+  }
+  void Module(const std::string& name, const std::string& source = "new",
+              const std::string& release = kRelease, const std::string& abi = "1u",
+              const std::string& end = "") const {
+    Write(name, testing::ModuleFile({"name=weft", "version=0.1", "srcversion=" + source,
+                                     "weft_abi=" + abi, "vermagic=" + release + " SMP "}) +
+                    end);
+  }
+  void Loaded(const std::string& source) const {
+    Write("sys/module/weft/srcversion", source + "\n");
+    Write("sys/class/misc/weft/dev", "10:123\n");
+  }
+  DriverState Prepare() const {
+    return PrepareDriver(host_, {.folders = {folder_ / "own", folder_ / "image"}});
+  }
+
+  fs::path folder_;
+  Host host_;
+  int load_error_ = 0, unload_error_ = 0, node_error_ = 0, loads_ = 0;
+  std::optional<ErrorCode> refusal_;
+  std::string node_;
+};
+
+TEST_F(Driver, AFileForThisKernelIsLoaded) {
+  Module("image/" + std::string(kRelease) + "/weft.ko");
+  const DriverState state = Prepare();
+  EXPECT_TRUE(state.is_ready) << state.message;
+  EXPECT_EQ(state.reason, "Loaded");
+  EXPECT_EQ(loads_, 1);
+  EXPECT_EQ(node_, "10:123");
+}
+
+TEST_F(Driver, OneOfThisKernelsPackagesIsFound) {
+  Module("root/lib/modules/" + std::string(kRelease) + "/updates/dkms/weft.ko");
+  EXPECT_TRUE(Prepare().is_ready);
+}
+
+TEST_F(Driver, OtherKernelsAndInterfacesArePassedOverByName) {
+  Module("own/" + std::string(kRelease) + "/weft.ko", "new", "6.1.0-1-amd64");
+  Module("image/" + std::string(kRelease) + "/weft.ko", "new", kRelease, "2u");
+  const DriverState state = Prepare();
+  EXPECT_EQ(state.reason, kNoBuildForKernel);
+  EXPECT_THAT(state.message, HasSubstr("was built for kernel 6.1.0-1-amd64"));
+  EXPECT_THAT(state.message, HasSubstr("version 2 of the interface"));
+  EXPECT_EQ(loads_, 0);
+}
+
+TEST_F(Driver, WhatIsLoadedIsTaken) {
+  Loaded("old");
+  EXPECT_TRUE(Prepare().is_ready);
+  Module("own/" + std::string(kRelease) + "/weft.ko", "old");
+  EXPECT_TRUE(Prepare().is_ready);
+  EXPECT_EQ(loads_, 0);
+}
+
+TEST_F(Driver, AnotherBuildIsReplacedUnlessItIsUsed) {
+  Loaded("old");
+  Module("own/" + std::string(kRelease) + "/weft.ko");
+  unload_error_ = EBUSY;
+  EXPECT_TRUE(Prepare().is_ready);
+  EXPECT_EQ(loads_, 0);
+  unload_error_ = 0;
+  EXPECT_TRUE(Prepare().is_ready);
+  EXPECT_EQ(loads_, 1);
+}
+
+TEST_F(Driver, AnIncompatibleOneThatIsUsedIsSaid) {
+  Loaded("old");
+  unload_error_ = EBUSY;
+  refusal_ = ErrorCode::kUnsupported;
+  EXPECT_EQ(Prepare().reason, kIncompatible);
+}
+
+TEST_F(Driver, EachReasonComesFromAFact) {
+  const std::string path = "own/" + std::string(kRelease) + "/weft.ko";
+  const auto reason = [&](int error) {
+    load_error_ = error;
+    return Prepare().reason;
+  };
+  EXPECT_EQ(reason(0), kNoBuildForKernel);
+  Module(path);
+  EXPECT_EQ(reason(EKEYREJECTED), kSignatureRequired);
+  EXPECT_EQ(reason(ENOEXEC), kIncompatible);
+  EXPECT_EQ(reason(ENOENT), kIncompatible);
+  EXPECT_EQ(reason(ENOMEM), kLoadFailed);
+  EXPECT_EQ(reason(EPERM), kNotPermitted);
+  Write("sys/kernel/security/lockdown", "none [integrity] confidentiality\n");
+  EXPECT_EQ(reason(EPERM), kLockedDown);
+  Write("sys/kernel/security/lockdown", "[none] integrity confidentiality\n");
+  EXPECT_EQ(reason(EPERM), kNotPermitted);
+  Write("proc/sys/kernel/modules_disabled", "1\n");
+  EXPECT_EQ(reason(0), kModulesDisabled);
+  fs::remove(folder_ / "proc/sys/kernel/modules_disabled");
+  EXPECT_EQ(reason(0), kModulesDisabled);
+}
+
+TEST_F(Driver, AFileWithoutTheSignatureThatIsRequiredIsNotTried) {
+  const std::string path = "own/" + std::string(kRelease) + "/weft.ko";
+  Write("sys/module/module/parameters/sig_enforce", "Y\n");
+  Module(path);
+  EXPECT_EQ(Prepare().reason, kSignatureRequired);
+  EXPECT_EQ(loads_, 0);
+  Module(path, "new", kRelease, "1u", "~Module signature appended~\n");
+  EXPECT_TRUE(Prepare().is_ready);
+}
+
+TEST_F(Driver, ADeviceThatCannotBeHadIsSaid) {
+  Loaded("old");
+  node_error_ = EPERM;
+  EXPECT_EQ(Prepare().reason, kNotPermitted);
+  node_error_ = 0;
+  Write("weft", "");
+  EXPECT_THAT(Prepare().message, HasSubstr("in the way"));
+}
+
+TEST_F(Driver, BuildingNeedsTheKernelsHeadersAndCompiler) {
+  host_.root.clear();
+  host_.headers = folder_ / "headers";
+  const auto built = BuildModule(host_, folder_ / "sources", folder_ / "build");
+  ASSERT_FALSE(built);
+  EXPECT_THAT(built.error().message, HasSubstr("no headers of its kernel"));
+  EXPECT_EQ(CompilerOf("# x\nCONFIG_CC_VERSION_TEXT=\"gcc-12 (Debian 12.2.0-14) 12.2.0\"\nA=y\n"),
+            "gcc-12 (Debian 12.2.0-14) 12.2.0");
+  EXPECT_EQ(CompilerOf("CONFIG_CC_VERSION_TEXT=gcc-12 (Debian) 12.2.0\nA=y\n"),
+            "gcc-12 (Debian) 12.2.0");
+  EXPECT_EQ(CompilerOf("CONFIG_CC_IS_GCC=y\n"), "");
+}
+
+}  // namespace
+}  // namespace weft::kernel

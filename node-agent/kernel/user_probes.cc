@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node-agent/kernel/user_probes.h"
+
+#include <array>
+#include <span>
+
+#include "node-agent/kernel/event_builder.h"
+#include "node-agent/kernel/limits.h"
+#include "node-agent/kernel/usdt_operand.h"
+
+namespace weft::kernel {
+namespace {
+
+using api::ValueType;
+
+// Arguments of UPROBE and URETPROBE (lib/abi/fetch.h).
+constexpr uint8_t kAddress = 6;
+constexpr uint8_t kReturned = 7;
+constexpr uint8_t kDuration = 8;
+
+// Where integer arguments stand, in order: operations that begin with this code, and these numbers.
+struct Convention {
+  uint8_t code = WEFT_FETCH_ARG;
+  std::span<const uint8_t> numbers;
+  bool text_has_length = false;  // strings are two: pointer and length
+};
+constexpr std::array<uint8_t, 6> kPlatform = {0, 1, 2, 3, 4, 5};
+// Go's ABIInternal, by DWARF's numbers.
+#if defined(__aarch64__)
+constexpr std::array<uint8_t, 16> kGo = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+#else
+constexpr std::array<uint8_t, 9> kGo = {0, 3, 2, 5, 4, 8, 9, 10, 11};
+#endif
+
+// Functions of Go's have a package in front; those of C that it is linked with have none.
+bool IsGoFunction(const UserProgram& program, const std::string& function) {
+  return program.is_go() && function.find('.') != std::string::npos;
+}
+
+Convention ConventionOf(const UserProgram& program, const std::string& function) {
+  if (!IsGoFunction(program, function)) return {.numbers = kPlatform};
+  return {.code = WEFT_FETCH_REG, .numbers = kGo, .text_has_length = true};
+}
+
+weft_fetch_op Take(uint8_t code, uint8_t number, uint8_t size, bool is_signed = false) {
+  return {.code = code,
+          .arg = number,
+          .size = size,
+          .flags = is_signed ? uint8_t{WEFT_FETCH_SIGNED} : uint8_t{0}};
+}
+
+weft_fetch_op Store(uint8_t size) { return {.code = WEFT_FETCH_STORE, .size = size}; }
+
+FieldDescription Integer(const std::string& name, uint8_t size, bool is_signed) {
+  return {.name = name,
+          .flags = is_signed ? uint8_t{WEFT_FIELD_SIGNED} : uint8_t{0},
+          .elem_size = size};
+}
+
+FieldDescription Pointer(const std::string& name) {
+  return {.name = name, .flags = WEFT_FIELD_POINTER, .elem_size = sizeof(uint64_t), .base = 16};
+}
+
+Field WholeRegister(FieldDescription description, uint8_t code, uint8_t number) {
+  return {std::move(description), {Take(code, number, sizeof(uint64_t)), Store(sizeof(uint64_t))}};
+}
+
+uint8_t SizeOf(ValueType type) {
+  switch (type) {
+    case ValueType::kInt8:
+    case ValueType::kUint8:
+      return 1;
+    case ValueType::kInt16:
+    case ValueType::kUint16:
+      return 2;
+    case ValueType::kInt32:
+    case ValueType::kUint32:
+      return 4;
+    default:
+      return 8;
+  }
+}
+
+bool IsSigned(ValueType type) {
+  return type == ValueType::kInt8 || type == ValueType::kInt16 || type == ValueType::kInt32 ||
+         type == ValueType::kInt64;
+}
+
+bool IsFloat(ValueType type) { return type == ValueType::kFloat || type == ValueType::kDouble; }
+
+// A pointer to text with a NUL at its end.
+Field Text(const std::string& name, uint8_t code, uint8_t number) {
+  return {{.name = name, .kind = FieldKind::kString, .elem_size = 1},
+          {Take(code, number, sizeof(uint64_t)),
+           {.code = WEFT_FETCH_STRING, .flags = WEFT_FETCH_USER, .limit = kDefaultStringBytes}}};
+}
+
+// A pointer, and the length in another register.
+Field TextOfLength(const std::string& name, uint8_t code, uint8_t number, uint8_t length) {
+  return {{.name = name,
+           .kind = FieldKind::kSequence,
+           .flags = WEFT_FIELD_TEXT,
+           .elem_size = 1,
+           .length_size = sizeof(uint32_t)},
+          {Take(code, length, sizeof(uint64_t)),
+           {.code = WEFT_FETCH_COUNT},
+           Take(code, number, sizeof(uint64_t)),
+           {.code = WEFT_FETCH_SEQUENCE,
+            .size = 1,
+            .flags = WEFT_FETCH_USER,
+            .limit = kDefaultStringBytes}}};
+}
+
+Field Value(const std::string& name, ValueType type, uint8_t code, uint8_t number) {
+  if (type == ValueType::kString) return Text(name, code, number);
+  if (type == ValueType::kPointer) return WholeRegister(Pointer(name), code, number);
+  const uint8_t size = SizeOf(type);
+  return {Integer(name, size, IsSigned(type)),
+          {Take(code, number, size, IsSigned(type)), Store(size)}};
+}
+
+// Floats have registers of their own, which are not counted with these.
+void AddArguments(const Convention& convention, const std::vector<api::FunctionArg>& arguments,
+                  EventBuilder* builder) {
+  size_t next = 0;
+  for (const api::FunctionArg& argument : arguments) {
+    if (IsFloat(argument.type)) {
+      builder->Add(argument.name, Fail(ErrorCode::kUnsupported,
+                                       "floats are in registers that the kernel does not save"));
+      continue;
+    }
+    const bool two = argument.type == ValueType::kString && convention.text_has_length;
+    const size_t first = next;
+    next += two ? 2 : 1;
+    if (next > convention.numbers.size()) {
+      builder->Add(argument.name, Fail(ErrorCode::kUnsupported, "is not in a register"));
+      continue;
+    }
+    const uint8_t number = convention.numbers[first];
+    builder->Add(argument.name, two ? TextOfLength(argument.name, convention.code, number,
+                                                   convention.numbers[first + 1])
+                                    : Value(argument.name, argument.type, convention.code, number));
+  }
+}
+
+void AddRegisters(const Convention& convention, EventBuilder* builder) {
+  for (size_t i = 0; i < kPlatform.size(); ++i) {
+    const std::string name = "arg" + std::to_string(i);
+    builder->Add(name, WholeRegister(Pointer(name), convention.code, convention.numbers[i]));
+  }
+}
+
+// kLimit, never silently: a constant that no ADD holds, a place too far away.
+Result<int32_t> Narrow(int64_t number, const char* what) {
+  if (number < INT32_MIN || number > INT32_MAX) return Fail(ErrorCode::kLimit, what);
+  return static_cast<int32_t>(number);
+}
+
+// Operations that leave an operand's value in A.
+Result<std::vector<weft_fetch_op>> Load(const UserProgram& program, const UsdtSite& site,
+                                        const UsdtOperand& operand) {
+  constexpr auto kInstruction = static_cast<uint8_t>(WEFT_FETCH_REGISTERS - 1);
+  constexpr uint8_t kWord = sizeof(uint64_t);
+  const uint8_t sign = operand.is_signed ? WEFT_FETCH_SIGNED : 0;
+  weft_fetch_op load{.code = WEFT_FETCH_LOAD,
+                     .size = operand.size,
+                     .flags = static_cast<uint8_t>(WEFT_FETCH_USER | sign)};
+  switch (operand.kind) {
+    case UsdtOperand::Kind::kRegister:
+      if (operand.first_bit == 0)
+        return std::vector{Take(WEFT_FETCH_REG, operand.reg, operand.size, operand.is_signed)};
+      return std::vector{Take(WEFT_FETCH_REG, operand.reg, kWord),
+                         weft_fetch_op{.code = WEFT_FETCH_BITS,
+                                       .size = static_cast<uint8_t>(8 * operand.size),
+                                       .flags = sign,
+                                       .offset = operand.first_bit}};
+    case UsdtOperand::Kind::kConstant: {
+      const int64_t cut =
+          operand.size == kWord ? operand.number : static_cast<int32_t>(operand.number);
+      WEFT_ASSIGN(const int32_t number, Narrow(cut, "a constant of more than 32 bits"));
+      return std::vector{Take(WEFT_FETCH_REG, WEFT_FETCH_REG_ZERO, kWord),
+                         weft_fetch_op{.code = WEFT_FETCH_ADD, .offset = number}};
+    }
+    case UsdtOperand::Kind::kMemory: {
+      WEFT_ASSIGN(load.offset, Narrow(operand.number, "too far from its register"));
+      return std::vector{Take(WEFT_FETCH_REG, operand.reg, kWord), load};
+    }
+    case UsdtOperand::Kind::kVariable:
+      break;
+  }
+  // As far from the probe in the process as in the file, wherever that was loaded.
+  const auto address = program.AddressOf(operand.variable);
+  if (!address) return Fail(ErrorCode::kNotFound, "no variable '" + operand.variable + "'");
+  const uint64_t distance = *address + static_cast<uint64_t>(operand.number) - site.address;
+  WEFT_ASSIGN(load.offset, Narrow(static_cast<int64_t>(distance), "too far from the probe"));
+  return std::vector{Take(WEFT_FETCH_REG, kInstruction, kWord), load};
+}
+
+Result<Field> OperandField(const UserProgram& program, const UsdtSite& site,
+                           const std::string& name, const Result<UsdtOperand>& operand) {
+  if (!operand) return std::unexpected(operand.error());
+  WEFT_ASSIGN(std::vector<weft_fetch_op> ops, Load(program, site, *operand));
+  ops.push_back(Store(operand->size));
+  return Field{Integer(name, operand->size, operand->is_signed), std::move(ops)};
+}
+
+Result<Resolved> ResolveSite(const UserProgram& program, const std::string& event,
+                             const UsdtSite& site) {
+  EventBuilder builder(event, WEFT_KERNEL_UPROBE);
+  builder.Add("ip", WholeRegister(Pointer("ip"), WEFT_FETCH_ARG, kAddress));
+  size_t number = 0;
+  for (const Result<UsdtOperand>& operand : ParseUsdtOperands(site.arguments)) {
+    const std::string name = "arg" + std::to_string(number++);
+    builder.Add(name, OperandField(program, site, name, operand));
+  }
+  Resolved resolved{
+      .offset = site.offset, .semaphore = site.semaphore, .subjects = WEFT_KERNEL_SUBJECT_CURRENT};
+  WEFT_TRY(builder.Finish(&resolved));
+  return resolved;
+}
+
+}  // namespace
+
+Result<Resolved> ResolveUprobe(const UserProgram& program, const UserPlace& place) {
+  WEFT_ASSIGN(const uint64_t offset, program.FindFunction(place.function, place.offset));
+  const Convention convention = ConventionOf(program, place.function);
+  EventBuilder builder(place.event, WEFT_KERNEL_UPROBE);
+  builder.Add("ip", WholeRegister(Pointer("ip"), WEFT_FETCH_ARG, kAddress));
+  if (place.arguments.empty())
+    AddRegisters(convention, &builder);
+  else
+    AddArguments(convention, place.arguments, &builder);
+  Resolved resolved{.offset = offset, .subjects = WEFT_KERNEL_SUBJECT_CURRENT};
+  WEFT_TRY(builder.Finish(&resolved));
+  return resolved;
+}
+
+Result<Resolved> ResolveUretprobe(const UserProgram& program, const UserPlace& place) {
+  WEFT_ASSIGN(const uint64_t offset, program.FindFunction(place.function, 0));
+  if (place.offset != 0) return Fail(ErrorCode::kInvalid, "a probe at a return has no offset");
+  if (program.is_go())
+    return Fail(ErrorCode::kUnsupported,
+                "returns in a program of Go cannot be probed: its stacks move, and it would crash");
+  EventBuilder builder(place.event, WEFT_KERNEL_URETPROBE);
+  builder.Add("ip", WholeRegister(Pointer("ip"), WEFT_FETCH_ARG, kAddress));
+  if (!place.returns)
+    builder.Add("ret", WholeRegister(Pointer("ret"), WEFT_FETCH_ARG, kReturned));
+  else if (IsFloat(*place.returns))
+    builder.Add("ret", Fail(ErrorCode::kUnsupported,
+                            "floats are in registers that the kernel does not save"));
+  else
+    builder.Add("ret", Value("ret", *place.returns, WEFT_FETCH_ARG, kReturned));
+  builder.Add("duration", WholeRegister(Integer("duration", sizeof(uint64_t), false),
+                                        WEFT_FETCH_ARG, kDuration));
+  Resolved resolved{.offset = offset, .subjects = WEFT_KERNEL_SUBJECT_CURRENT};
+  WEFT_TRY(builder.Finish(&resolved));
+  return resolved;
+}
+
+Result<std::vector<Resolved>> ResolveUsdt(const UserProgram& program, const std::string& event,
+                                          const std::string& probe) {
+  const size_t colon = probe.find(':');
+  if (colon == std::string::npos)
+    return Fail(ErrorCode::kInvalid, "'" + probe + "' is not provider:name");
+  WEFT_ASSIGN(const std::vector<UsdtSite> sites,
+              program.FindUsdt(probe.substr(0, colon), probe.substr(colon + 1)));
+  std::vector<Resolved> events;
+  for (const UsdtSite& site : sites) {
+    WEFT_ASSIGN(Resolved resolved, ResolveSite(program, event, site));
+    events.push_back(std::move(resolved));
+  }
+  return events;
+}
+
+}  // namespace weft::kernel

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node-agent/kernel/user_program.h"
+
+#include <gelf.h>
+#include <libelf.h>
+
+#include <cstring>
+#include <set>
+
+#include "node-agent/kernel/limits.h"
+
+namespace weft::kernel {
+namespace {
+
+#if defined(__x86_64__)
+constexpr uint16_t kMachine = EM_X86_64;
+#elif defined(__aarch64__)
+constexpr uint16_t kMachine = EM_AARCH64;
+#endif
+
+constexpr const char* kUsdtSection = ".note.stapsdt";
+constexpr std::string_view kUsdtOwner = "stapsdt";
+constexpr uint32_t kUsdtType = 3;
+
+std::unexpected<Error> FailElf(ErrorCode code) {
+  const char* why = elf_errmsg(-1);
+  return Fail(code, why == nullptr ? "no ELF file" : std::string("ELF file: ") + why);
+}
+
+// Text up to a NUL, which must be there.
+std::optional<std::string> TakeText(std::string_view* bytes) {
+  const size_t end = bytes->find('\0');
+  if (end == std::string_view::npos) return std::nullopt;
+  std::string text(bytes->substr(0, end));
+  bytes->remove_prefix(end + 1);
+  return text;
+}
+
+std::string_view AsText(Bytes bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+}  // namespace
+
+UserProgram::UserProgram(Elf* elf) : elf_(elf, elf_end) {}
+
+Result<UserProgram> UserProgram::Read(int file) {
+  elf_version(EV_CURRENT);
+  Elf* elf = elf_begin(file, ELF_C_READ, nullptr);
+  if (elf == nullptr) return FailElf(ErrorCode::kInvalid);
+  UserProgram program(elf);
+  WEFT_TRY(program.ReadHeaders());
+  return program;
+}
+
+Result<UserProgram> UserProgram::Parse(Bytes bytes) {
+  elf_version(EV_CURRENT);
+  // It only reads: the file's byte order is this machine's, or it is refused.
+  auto* image = const_cast<char*>(reinterpret_cast<const char*>(bytes.data()));
+  Elf* elf = elf_memory(image, bytes.size());
+  if (elf == nullptr) return FailElf(ErrorCode::kInvalid);
+  UserProgram program(elf);
+  WEFT_TRY(program.ReadHeaders());
+  return program;
+}
+
+Status UserProgram::ReadHeaders() {
+  Elf* elf = elf_.get();
+  GElf_Ehdr header{};
+  if (elf_kind(elf) != ELF_K_ELF || gelf_getehdr(elf, &header) == nullptr)
+    return Fail(ErrorCode::kInvalid, "no ELF file");
+  if (header.e_type != ET_EXEC && header.e_type != ET_DYN)
+    return Fail(ErrorCode::kInvalid, "neither a program nor a library");
+  if (gelf_getclass(elf) != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
+      header.e_machine != kMachine)
+    return Fail(ErrorCode::kUnsupported, "a program of another machine, or of 32 bits");
+  size_t count = 0;
+  if (elf_getphdrnum(elf, &count) != 0) return FailElf(ErrorCode::kCorrupt);
+  for (size_t i = 0; i < count && segments_.size() < kMaxSegments; ++i) {
+    GElf_Phdr segment{};
+    if (gelf_getphdr(elf, static_cast<int>(i), &segment) == nullptr)
+      return FailElf(ErrorCode::kCorrupt);
+    if (segment.p_type != PT_LOAD) continue;
+    segments_.push_back({.address = segment.p_vaddr,
+                         .size = segment.p_filesz,
+                         .offset = segment.p_offset,
+                         .executable = (segment.p_flags & PF_X) != 0,
+                         .writable = (segment.p_flags & PF_W) != 0});
+  }
+  size_t names = 0;
+  if (elf_getshdrstrndx(elf, &names) != 0) return {};  // without sections: nothing has a name
+  for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section)) != nullptr;) {
+    GElf_Shdr at{};
+    if (gelf_getshdr(section, &at) == nullptr) continue;
+    const char* name = elf_strptr(elf, names, at.sh_name);
+    if (name == nullptr) continue;
+    if (std::strcmp(name, ".stapsdt.base") == 0) usdt_base_ = at.sh_addr;
+    if (std::strcmp(name, ".go.buildinfo") == 0 || std::strcmp(name, ".note.go.buildid") == 0)
+      is_go_ = true;
+  }
+  return {};
+}
+
+template <typename Use>
+void UserProgram::EachSymbol(const Use& use) const {
+  for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf_.get(), section)) != nullptr;) {
+    GElf_Shdr header{};
+    if (gelf_getshdr(section, &header) == nullptr) continue;
+    if (header.sh_type != SHT_SYMTAB && header.sh_type != SHT_DYNSYM) continue;
+    if (header.sh_size > kMaxSymbolBytes) continue;
+    Elf_Data* data = elf_getdata(section, nullptr);
+    if (data == nullptr || data->d_buf == nullptr) continue;
+    const size_t count = data->d_size / sizeof(Elf64_Sym);
+    for (size_t i = 0; i < count; ++i) {
+      GElf_Sym symbol{};
+      if (gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) break;
+      if (symbol.st_shndx == SHN_UNDEF) continue;
+      const char* name = elf_strptr(elf_.get(), header.sh_link, symbol.st_name);
+      if (name == nullptr) continue;
+      if (!use(Symbol{.name = name,
+                      .address = symbol.st_value,
+                      .size = symbol.st_size,
+                      .type = static_cast<uint8_t>(GELF_ST_TYPE(symbol.st_info))}))
+        return;
+    }
+  }
+}
+
+std::optional<uint64_t> UserProgram::OffsetOf(uint64_t address, bool executable) const {
+  for (const Segment& segment : segments_) {
+    if (address < segment.address || address - segment.address >= segment.size) continue;
+    if (executable && !segment.executable) continue;
+    const uint64_t offset = segment.offset + (address - segment.address);
+    if (offset >= segment.offset && offset <= INT64_MAX) return offset;
+  }
+  return std::nullopt;
+}
+
+Result<uint64_t> UserProgram::FindFunction(const std::string& name, uint64_t offset) const {
+  std::set<uint64_t> addresses;
+  uint64_t size = 0;
+  bool indirect = false;
+  EachSymbol([&](const Symbol& symbol) {
+    if ((symbol.type != STT_FUNC && symbol.type != STT_GNU_IFUNC) || symbol.name != name)
+      return true;
+    indirect |= symbol.type == STT_GNU_IFUNC;
+    addresses.insert(symbol.address);
+    size = std::max(size, symbol.size);
+    return true;
+  });
+  const std::string quoted = "function '" + name + "'";
+  if (addresses.empty()) return Fail(ErrorCode::kNotFound, "it has no " + quoted);
+  if (addresses.size() > 1)
+    return Fail(ErrorCode::kConflict, "it has " + std::to_string(addresses.size()) +
+                                          " functions of the name '" + name + "'");
+  if (indirect)
+    return Fail(ErrorCode::kUnsupported, quoted + " is chosen when the program starts (an ifunc)");
+  if (offset != 0 && offset >= size)
+    return Fail(ErrorCode::kInvalid, quoted + " has only " + std::to_string(size) + " bytes");
+  const auto place = OffsetOf(*addresses.begin() + offset, /*executable=*/true);
+  if (!place) return Fail(ErrorCode::kCorrupt, quoted + " is not in the file");
+  return *place;
+}
+
+std::optional<uint64_t> UserProgram::AddressOf(const std::string& variable) const {
+  std::optional<uint64_t> address;
+  EachSymbol([&](const Symbol& symbol) {
+    if (symbol.type == STT_TLS || symbol.type == STT_SECTION || symbol.name != variable)
+      return true;
+    address = symbol.address;
+    return false;
+  });
+  return address;
+}
+
+template <typename Use>
+void UserProgram::EachUsdtNote(const Use& use) const {
+  size_t names = 0;
+  if (elf_getshdrstrndx(elf_.get(), &names) != 0) return;
+  for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf_.get(), section)) != nullptr;) {
+    GElf_Shdr header{};
+    if (gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_NOTE) continue;
+    const char* name = elf_strptr(elf_.get(), names, header.sh_name);
+    if (name == nullptr || std::strcmp(name, kUsdtSection) != 0) continue;
+    if (header.sh_size > kMaxSymbolBytes) continue;
+    Elf_Data* data = elf_getdata(section, nullptr);
+    if (data == nullptr || data->d_buf == nullptr) continue;
+    const Bytes bytes(static_cast<const uint8_t*>(data->d_buf), data->d_size);
+    GElf_Nhdr note{};
+    size_t at = 0;
+    size_t owner = 0;
+    size_t content = 0;
+    while ((at = gelf_getnote(data, at, &note, &owner, &content)) > 0) {
+      if (note.n_type != kUsdtType || note.n_namesz != kUsdtOwner.size() + 1 ||
+          AsText(bytes.subspan(owner, kUsdtOwner.size())) != kUsdtOwner)
+        continue;
+      if (!use(bytes.subspan(content, note.n_descsz))) return;
+    }
+  }
+}
+
+// The kernel goes by the place in the file: it raises what the first writable mapping of that page has there.
+// Where a linker lets two mappings share a page of the file (mold does, in small programs), that is not the counter.
+Result<uint64_t> UserProgram::SemaphoreAt(uint64_t address) const {
+  constexpr uint64_t kPage = 4096;
+  const auto counter = OffsetOf(address, /*executable=*/false);
+  if (!counter) return Fail(ErrorCode::kCorrupt, "a USDT probe's semaphore is not in the file");
+  for (const Segment& segment : segments_) {
+    const uint64_t page = *counter / kPage;
+    if (!segment.writable || segment.size == 0 || page < segment.offset / kPage ||
+        page - segment.offset / kPage > (segment.offset % kPage + segment.size - 1) / kPage)
+      continue;
+    if (address >= segment.address && address - segment.address < segment.size) return *counter;
+    return Fail(
+        ErrorCode::kUnsupported,
+        "its semaphore's page of the file is mapped twice: the kernel would raise another place");
+  }
+  return Fail(ErrorCode::kCorrupt, "a USDT probe's semaphore cannot be written");
+}
+
+Result<UsdtSite> UserProgram::ReadSite(Bytes note) const {
+  ByteReader reader(note);
+  const auto address = reader.Read<uint64_t>();
+  const auto base = reader.Read<uint64_t>();
+  const auto semaphore = reader.Read<uint64_t>();
+  if (!reader.ok()) return Fail(ErrorCode::kCorrupt, "a USDT probe's note is cut off");
+  std::string_view rest = AsText(note.subspan(reader.offset()));
+  const auto provider = TakeText(&rest);
+  const auto name = TakeText(&rest);
+  const auto arguments = TakeText(&rest);
+  if (!provider || !name || !arguments)
+    return Fail(ErrorCode::kCorrupt, "a USDT probe's note is cut off");
+  // Whoever moved the file's sections (prelink) did not know of what stands in notes.
+  const uint64_t moved = usdt_base_ != 0 && base != 0 ? usdt_base_ - base : 0;
+  UsdtSite site{
+      .provider = *provider, .name = *name, .arguments = *arguments, .address = address + moved};
+  const auto offset = OffsetOf(site.address, /*executable=*/true);
+  if (!offset) return Fail(ErrorCode::kCorrupt, "a USDT probe is not in the file");
+  site.offset = *offset;
+  if (semaphore == 0) return site;
+  WEFT_ASSIGN(site.semaphore, SemaphoreAt(semaphore + moved));
+  return site;
+}
+
+Result<std::vector<UsdtSite>> UserProgram::FindUsdt(std::string_view provider,
+                                                    std::string_view name) const {
+  std::vector<UsdtSite> sites;
+  Status failed;
+  EachUsdtNote([&](Bytes note) {
+    auto site = ReadSite(note);
+    if (!site) {
+      failed = std::unexpected(site.error());
+      return true;  // another one's
+    }
+    if (site->provider == provider && site->name == name) sites.push_back(std::move(*site));
+    return sites.size() < kMaxUsdtSites;
+  });
+  if (!sites.empty()) return sites;
+  if (!failed) return std::unexpected(failed.error());
+  return Fail(ErrorCode::kNotFound,
+              "it has no USDT probe '" + std::string(provider) + ":" + std::string(name) + "'");
+}
+
+}  // namespace weft::kernel

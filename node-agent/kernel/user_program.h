@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// The file of a program or library as probes need it: where functions and USDT probes are in it, as places in
+// the file. Read by elfutils' libelf, piece by piece with pread (a file that shrinks meanwhile is an error, no
+// signal), and foreign: a pod's image has it.
+// Formats: System V ABI (ELF-64); systemtap's wiki, "User Space Probe Implementation" (.note.stapsdt, version 3).
+// Thread-safety: none.
+#ifndef WEFT_NODE_AGENT_KERNEL_USER_PROGRAM_H_
+#define WEFT_NODE_AGENT_KERNEL_USER_PROGRAM_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/bytes.h"
+#include "lib/base/result.h"
+
+struct Elf;
+
+namespace weft::kernel {
+
+// One place where a program has a USDT probe; an inlined function has several.
+struct UsdtSite {
+  std::string provider, name;
+  std::string arguments;   // as the compiler wrote them: usdt_operand.h
+  uint64_t address = 0;    // of the probe, as the file was linked
+  uint64_t offset = 0;     // in the file
+  uint64_t semaphore = 0;  // offset in the file; 0: none
+};
+
+class UserProgram {
+ public:
+  // The file stays the caller's, and open as long as this lives. kInvalid: no program or library;
+  // kUnsupported: not of 64 bits, or of another machine than this.
+  static Result<UserProgram> Read(int file);
+  static Result<UserProgram> Parse(Bytes bytes);
+
+  // Built by Go: its stacks move, so that returns of its functions cannot be probed, and it passes arguments
+  // in registers of its own.
+  [[nodiscard]] bool is_go() const { return is_go_; }
+
+  // Where in the file the instruction `offset` bytes behind the function's start is. kNotFound; kConflict:
+  // several functions have that name; kInvalid: beyond its end; kUnsupported.
+  [[nodiscard]] Result<uint64_t> FindFunction(const std::string& name, uint64_t offset) const;
+
+  // All places of one probe. kNotFound; kCorrupt.
+  [[nodiscard]] Result<std::vector<UsdtSite>> FindUsdt(std::string_view provider,
+                                                       std::string_view name) const;
+
+  // The address of a variable, as the file was linked: what operands of USDT probes name.
+  [[nodiscard]] std::optional<uint64_t> AddressOf(const std::string& variable) const;
+
+ private:
+  struct Segment {
+    uint64_t address = 0, size = 0, offset = 0;
+    bool executable = false, writable = false;
+  };
+  struct Symbol {
+    std::string_view name;
+    uint64_t address = 0, size = 0;
+    uint8_t type = 0;
+  };
+
+  explicit UserProgram(Elf* elf);
+
+  Status ReadHeaders();
+  // Of .symtab and .dynsym, as long as `use` returns true.
+  template <typename Use>
+  void EachSymbol(const Use& use) const;
+  // Of the notes of USDT probes: what libelf calls their description.
+  template <typename Use>
+  void EachUsdtNote(const Use& use) const;
+  [[nodiscard]] std::optional<uint64_t> OffsetOf(uint64_t address, bool executable) const;
+  // Of a counter that the kernel raises.
+  [[nodiscard]] Result<uint64_t> SemaphoreAt(uint64_t address) const;
+  [[nodiscard]] Result<UsdtSite> ReadSite(Bytes note) const;
+
+  std::shared_ptr<Elf> elf_;
+  std::vector<Segment> segments_;
+  uint64_t usdt_base_ = 0;  // address of .stapsdt.base; 0: it has none
+  bool is_go_ = false;
+};
+
+}  // namespace weft::kernel
+
+#endif  // WEFT_NODE_AGENT_KERNEL_USER_PROGRAM_H_

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernel events in a folder of CTF, as babeltrace2 reads them."""
+
+import pathlib
+import re
+import subprocess
+
+# A field as babeltrace2 shows it.
+FIELD = re.compile(r'(\w+) = (?:\( (".*?") : container = -?\d+ \)|("(?:[^"\\]|\\.)*")|(-?\d+))')
+
+
+def events_in(folder):
+    """[(name, {field: value})], in the order of time. Nothing may have been discarded."""
+    done = subprocess.run(["babeltrace2", "--no-delta", str(folder)], capture_output=True, text=True,
+                          check=True)
+    if done.stderr:
+        raise AssertionError(f"babeltrace2 {folder}: {done.stderr}")
+    found = []
+    for line in done.stdout.splitlines():
+        name = re.search(r"\b(\w+): \{", line).group(1)
+        fields = {key: label or text or number for key, label, text, number in FIELD.findall(line)}
+        found.append((name, {key: value.strip('"') for key, value in fields.items()}))
+    return found
+
+
+def bytes_in(folder):
+    """Everything that is stored below a folder."""
+    return b"".join(f.read_bytes() for f in sorted(pathlib.Path(folder).rglob("*")) if f.is_file())

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Kernel events in Kubernetes: a node with control groups of version 2 and a kernel that takes modules is a guest, its
+control plane and the relay are the test cluster on this machine. There the agent, started by its DaemonSet, loads
+weft.ko, and a Trace of one namespace gets what its pod asks of the kernel and when it runs, and nothing of the pod
+beside it that is another namespace's."""
+
+import os
+import pathlib
+import re
+import unittest
+
+from guest_node import GuestNode
+from kernel_trace import bytes_in, events_in
+from kubernetes_guest import MODULES, NODE
+
+# Of tests/cluster, where guest_node looks too.
+from relay_files import relay_folder
+from weft_cluster import IMAGES, PATIENCE, TOP, get, kubectl, pod
+from with_weft import WeftTest, trace
+
+MODULE = pathlib.Path(os.environ.setdefault("WEFT_MODULE", str(TOP / "build/kmod/6.12/weft.ko")))
+KERNEL = MODULE.parent.name
+IN_GUEST = ("weft-agent", "shell")
+TOGETHER = 20  # rounds that each pod does at least while the Trace records
+# It opens files of its own name, which are not there, and sleeps.
+PROGRAM = """
+printf {name} >/proc/self/comm
+i=0
+while :; do
+  read nothing </{name}-$i
+  echo round $i
+  i=$((i + 1))
+  sleep 0.5
+done
+"""
+ROUND = re.compile(r"^round (\d+)$", re.MULTILINE)
+WANTED = {"tracepoints": [{"name": "sched_switch"}], "syscalls": [{"name": "openat"}]}
+# What may run in a pod: beside the program itself its `sleep`, before and after it began as one, and the pod's pause.
+IN_POD = {"sleep", "sh", "catatonit", "other"}
+
+
+class Kubernetes(WeftTest):
+    LOADED = ("weft-agent", "weft-controller", "weft-webhook", "weft-relay")
+    VALUES = f"agent.kernel.mode=auto,agent.kernel.modulesFolder={MODULES}"
+
+    @classmethod
+    def setUpClass(cls):
+        missing = [name for name in IN_GUEST if not (IMAGES / f"{name}.tar").exists()]
+        if missing or not MODULE.exists():
+            raise AssertionError(f"there is no {MODULE} or no image {' '.join(missing)}")
+        super().setUpClass()
+        cls.guest = GuestNode(KERNEL, [IMAGES / f"{name}.tar" for name in IN_GUEST])
+        cls.addClassCleanup(cls.guest.end)
+
+    def start_pod(self, namespace, name):
+        self.namespace(namespace)
+        self.apply(pod(name, "shell", labels={"app": name}, node=NODE.name,
+                       command=["sh", "-c", PROGRAM.format(name=name)],
+                       automountServiceAccountToken=False), namespace=namespace)
+
+    def rounds(self, namespace, name):
+        """How many there were; read from the kubelet in the guest."""
+        done = ROUND.findall(kubectl("-n", namespace, "logs", name, "--tail=5", check=False).stdout)
+        return int(done[-1]) if done else 0
+
+    def let_both_run(self, pods):
+        before = {one: self.rounds(*one) for one in pods}
+        self.wait_for(lambda: all(self.rounds(*one) >= before[one] + TOGETHER for one in pods),
+                      "the pods do not run")
+
+    def assert_whole(self, counts, events):
+        self.assertEqual(counts.get("lost", 0), 0, counts)
+        self.assertEqual(counts.get("discarded", 0), 0, counts)
+        self.assertEqual(counts["recorded"], counts["delivered"], counts)
+        self.assertEqual(len(events), counts["delivered"])
+
+    def assert_own(self, events, name):
+        """That it was there, every opening of the program, one after the other, and when it ran."""
+        opened = [f["filename"] for n, f in events if n == "syscall_entry_openat"]
+        numbers = [int(o.rpartition("-")[2]) for o in opened if o.startswith(f"/{name}-")]
+        self.assertGreaterEqual(len(numbers), TOGETHER)
+        self.assertEqual(numbers, list(range(numbers[0], numbers[0] + len(numbers))))
+        # What ran before the Trace is told first.
+        told = {f["name"] for n, f in events if n == "lttng_statedump_process_state"}
+        self.assertIn(name, told)
+        self.assertLessEqual(told, IN_POD | {name})
+        switches = [f for n, f in events if n == "sched_switch"]
+        for member in ("prev_comm", "next_comm"):
+            self.assertGreaterEqual(sum(f[member] == name for f in switches), TOGETHER)
+        for fields in switches:
+            both = {fields["prev_comm"], fields["next_comm"]}
+            self.assertLessEqual(both, IN_POD | {name})
+            self.assertNotEqual(both, {"other"}, "a switch among others")
+
+    def assert_nothing_was_started_again(self):
+        agents = get("weft", "pods", "-l", "app.kubernetes.io/component=agent",
+                     f"--field-selector=spec.nodeName={NODE.name}")["items"]
+        self.assertEqual([a["status"]["containerStatuses"][0]["restartCount"] for a in agents], [0])
+        logs = kubectl("-n", "weft", "logs", agents[0]["metadata"]["name"]).stdout
+        self.assertNotIn("started again", logs)
+
+    def test_a_trace_has_what_its_namespace_does_and_nothing_else(self):
+        self.wait_for(self.guest.is_ready, "the guest does not become a node")
+        kubectl("-n", "weft", "rollout", "status", "daemonset/weft-agent",
+                f"--timeout={PATIENCE:.0f}s")
+        pods = [("reds", "redsecret"), ("blues", "bluesecret")]
+        for one in pods:
+            self.start_pod(*one)
+        for one in pods:
+            self.wait_for_pod(*one)
+        self.apply(trace("t", "redsecret", user={}, kernel=WANTED), namespace="reds")
+        self.wait_for(lambda: self.condition("reds", "t")["status"] == "True",
+                      "the kernel is not traced")
+        self.wait_for(lambda: self.condition("reds", "t", "Ready")["status"] == "True",
+                      "the Trace does not become ready")
+        sessions = get("reds", "tracesessions")["items"]
+        self.assertEqual([s["spec"]["nodeName"] for s in sessions], [NODE.name])
+        self.let_both_run(pods)
+        counts = self.end_by_time("reds", "t")
+        events = events_in(relay_folder() / "reds")
+        self.assert_whole(counts, events)
+        self.assert_own(events, "redsecret")
+        stored = bytes_in(relay_folder())
+        self.assertIn(b"redsecret", stored)
+        self.assertFalse(b"bluesecret" in stored, "the other's name")
+        kubectl("-n", "reds", "delete", "trace", "t", f"--timeout={PATIENCE:.0f}s")
+        self.assert_nothing_was_started_again()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A node of a cluster in a guest, with everything of weft's real: keeper, agent, consumers, relay, weft.ko, and
+control groups as a kubelet lays them out. What is not here is the API server: the test itself answers the
+agent's watches (HTTP of its own, on loopback) and takes the statuses that it writes."""
+
+import http.server
+import json
+import os
+import pathlib
+import queue
+import re
+import signal
+import subprocess
+import sys
+import threading
+import urllib.parse
+import urllib.request
+import uuid
+
+import kernel_trace
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "local"))
+from weft_local import BUILD, PATIENCE, LocalTest, children_of, name_of  # noqa: E402
+
+CGROUPS = pathlib.Path("/sys/fs/cgroup")
+NODE = "n1"
+WATCH = 40  # seconds without news, then a watch is over in good order
+LISTENS = re.compile(r"control \S+:(\d+) data \S+:(\d+)")
+
+
+class Api:
+    """Pods and TraceSessions of one node, as the API server speaks of them."""
+
+    def __init__(self):
+        self.objects = {"pods": {}, "tracesessions": {}}
+        self.watchers = {"pods": [], "tracesessions": []}
+        self.statuses = {}
+        self.lock = threading.Lock()
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self.handler())
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    @property
+    def address(self):
+        return f"http://127.0.0.1:{self.server.server_address[1]}"
+
+    def put(self, kind, item, event=None):
+        with self.lock:
+            known = self.objects[kind]
+            uid = item["metadata"]["uid"]
+            said = event or ("MODIFIED" if uid in known else "ADDED")
+            known[uid] = item
+            if said == "DELETED":
+                del known[uid]
+            for watcher in self.watchers[kind]:
+                watcher.put({"type": said, "object": item})
+
+    def handler(self):
+        api = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_):
+                pass
+
+            def answer(self, body):
+                data = json.dumps(body).encode()
+                self.send_response(200)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def do_GET(self):  # pylint: disable=invalid-name
+                where = urllib.parse.urlparse(self.path)
+                kind = where.path.rsplit("/", 1)[-1]
+                if "watch" in urllib.parse.parse_qs(where.query):
+                    self.stream(kind)
+                    return
+                with api.lock:
+                    items = list(api.objects[kind].values())
+                self.answer({"items": items, "metadata": {"resourceVersion": "1"}})
+
+            def stream(self, kind):
+                events = queue.Queue()
+                with api.lock:
+                    # What came between list and watch is said again.
+                    for item in api.objects[kind].values():
+                        events.put({"type": "ADDED", "object": item})
+                    api.watchers[kind].append(events)
+                self.send_response(200)
+                self.send_header("Transfer-Encoding", "chunked")
+                self.end_headers()
+                try:
+                    while True:
+                        line = json.dumps(events.get(timeout=WATCH)).encode() + b"\n"
+                        self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
+                except queue.Empty:
+                    self.wfile.write(b"0\r\n\r\n")
+                except OSError:
+                    self.close_connection = True
+                with api.lock:
+                    api.watchers[kind].remove(events)
+
+            def do_PATCH(self):  # pylint: disable=invalid-name
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                with api.lock:
+                    api.statuses[body["metadata"]["uid"]] = body["status"]
+                self.answer(body)
+
+        return Handler
+
+
+class Tenant:
+    """A pod of one container: its control groups, what the API server says of it, programs in it."""
+
+    def __init__(self, namespace, name, driver="systemd"):
+        self.namespace, self.name, self.uid = namespace, name, str(uuid.uuid4())
+        self.container = uuid.uuid4().hex + uuid.uuid4().hex
+        sliced = self.uid.replace("-", "_")
+        if driver == "systemd":
+            pod = CGROUPS / "kubepods.slice/kubepods-burstable.slice" / \
+                f"kubepods-burstable-pod{sliced}.slice"
+            self.cgroup = pod / f"cri-containerd-{self.container}.scope"
+        else:
+            self.cgroup = CGROUPS / "kubepods/besteffort" / f"pod{self.uid}" / self.container
+        self.cgroup.mkdir(parents=True)
+
+    def object(self):
+        status = {"name": "main", "containerID": f"containerd://{self.container}"}
+        return {"metadata": {"uid": self.uid, "namespace": self.namespace, "name": self.name,
+                             "labels": {"app": self.name}},
+                "spec": {"nodeName": NODE, "containers": [{"name": "main"}]},
+                "status": {"phase": "Running", "containerStatuses": [status]}}
+
+    def run(self, *command, **options):
+        """In the tenant's group from its first own instruction on."""
+        enter = f"echo $$ > {self.cgroup}/cgroup.procs; exec \"$@\""
+        return subprocess.Popen(["sh", "-c", enter, "sh", *map(str, command)], **options)
+
+
+def order(namespace, relay, kernel, state="Active", cluster_wide=False, **spec):
+    return {"apiVersion": "weft.dev/v1alpha1", "kind": "TraceSession",
+            "metadata": {"name": "t-1", "namespace": namespace, "uid": f"session-{namespace}",
+                         "generation": 1 if state == "Active" else 2},
+            "spec": {"nodeName": NODE, "traceName": "t", "traceUid": str(uuid.uuid4()),
+                     "traceGeneration": 1, "state": state, "clusterWide": cluster_wide,
+                     "relay": {"name": "r", "control": f"127.0.0.1:{relay[0]}",
+                               "data": f"127.0.0.1:{relay[1]}"},
+                     "record": {"pods": {}, "kernel": kernel, **spec}}}
+
+
+class NodeTest(LocalTest):
+    """A test with a relay, and a node that can be started with options."""
+
+    def setUp(self):
+        super().setUp()
+        self.api = Api()
+        self.addCleanup(self.api.server.shutdown)
+        self.keeper = None
+        self.tenants = []
+        (self.folder / "relay").mkdir()
+        relay = subprocess.Popen(
+            [str(BUILD / "bin/weft-relay"), "--data-dir", str(self.folder / "relay"), "--control",
+             "127.0.0.1:0", "--data", "127.0.0.1:0", "--http", "127.0.0.1:0"],
+            stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.running.append(relay)
+        self.addCleanup(relay.stderr.close)
+        self.relay = tuple(map(int, LISTENS.search(relay.stderr.readline()).groups()))
+
+    def tenant(self, namespace, name, **options):
+        tenant = Tenant(namespace, name, **options)
+        self.tenants.append(tenant)
+        self.api.put("pods", tenant.object())
+        return tenant
+
+    def start_node(self, **kernel):
+        """`kernel`: the agent's settings, WEFT_KERNEL_... in its environment."""
+        programs = self.folder / "bin"
+        programs.mkdir(exist_ok=True)
+        # The keeper passes no address on: in a pod it is in the environment, for a server with TLS.
+        (programs / "weft-agent").write_text(
+            f"#!/bin/sh\nexec {BUILD}/bin/weft-agent \"$@\" --server {self.api.address}\n")
+        (programs / "weft-agent").chmod(0o755)
+        if not (programs / "weft-consumer").exists():
+            (programs / "weft-consumer").symlink_to(BUILD / "bin/weft-consumer")
+        for name in ("state", "kubelet"):
+            (self.folder / name).mkdir(exist_ok=True)
+        environment = dict(os.environ, NODE_NAME=NODE, WEFT_KERNEL="auto")
+        environment.update({f"WEFT_KERNEL_{name.upper()}": str(v) for name, v in kernel.items()})
+        self.keeper = subprocess.Popen(
+            [str(BUILD / "bin/weft-keeper"), "--bin", str(programs), "--state-dir",
+             str(self.folder / "state"), "--kubelet-dir", str(self.folder / "kubelet")],
+            stdin=subprocess.DEVNULL, env=environment)
+        self.running.append(self.keeper)
+
+    def stop_node(self):
+        self.keeper.send_signal(signal.SIGTERM)
+        self.assertEqual(self.keeper.wait(PATIENCE), 0)
+
+    def kill_agent(self):
+        agent = self.wait_for(self.agent, "there is no agent")
+        os.kill(agent, signal.SIGKILL)
+        self.wait_for(lambda: self.agent() not in (None, agent), "no agent follows")
+
+    def agent(self):
+        found = [pid for pid in children_of(self.keeper.pid) if name_of(pid) == "weft-agent"]
+        return found[0] if found else None
+
+    def status(self, namespace):
+        with self.api.lock:
+            return self.api.statuses.get(f"session-{namespace}", {})
+
+    def condition(self, namespace, kind):
+        """(status, reason, message)"""
+        for one in self.status(namespace).get("conditions", []):
+            if one["type"] == kind:
+                return one["status"], one["reason"], one["message"]
+        return "", "", ""
+
+    def wait_condition(self, namespace, kind, *wanted):
+        """Its status, and its reason where that is given; returns the message."""
+        self.wait_for(lambda: self.condition(namespace, kind)[:len(wanted)] == wanted,
+                      lambda: f"{kind} is {self.condition(namespace, kind)}")
+        return self.condition(namespace, kind)[2]
+
+    def wait_for(self, what, why="something expected did not happen"):
+        try:
+            return super().wait_for(what, "not in time")
+        except AssertionError:
+            self.fail(why() if callable(why) else why)
+
+    def metrics(self):
+        with urllib.request.urlopen("http://127.0.0.1:8080/metrics", timeout=PATIENCE) as answer:
+            return answer.read().decode()
+
+    def end(self, namespace, kernel, **spec):
+        self.api.put("tracesessions", order(namespace, self.relay, kernel, "Draining", **spec))
+        self.wait_condition(namespace, "Drained", "True")
+        return self.status(namespace)["events"]
+
+    def events(self, namespace):
+        """Of the namespace's trace at the relay: (name, {field: value})."""
+        return kernel_trace.events_in(self.folder / "relay" / namespace)
+
+    def bytes_of(self, namespace):
+        return kernel_trace.bytes_in(self.folder / "relay" / namespace)

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernel events on a node of a cluster, in a guest: two tenants, each of which gets what its own pods ask of the
+kernel and nothing of the other's; the agent's end in between; and what is said where there is no module."""
+
+import contextlib
+import os
+import pathlib
+import subprocess
+import sys
+import unittest
+
+from node import PATIENCE, NodeTest, order
+
+MODULE = pathlib.Path(os.environ["WEFT_MODULE"])
+RELEASE = os.uname().release
+# By name one that belongs to no namespace.
+KERNEL = {"tracepoints": [{"name": "sched_switch"}, {"name": "sched_wak*"}, {"name": "sched_process_*"},
+                          {"name": "signal_*"}, {"name": "irq_handler_entry"}],
+          "syscalls": [{"name": "openat"}, {"name": "kill"}, {"name": "unlink"}]}
+# Makes files of its own name, sleeps, is woken by its own signals and sends some to the other's process, whose
+# number it reads from a file that both know. Both share a CPU, so that each follows the other.
+PROGRAM = """
+import os, signal, sys, time
+name, own, other = sys.argv[1:]
+os.sched_setaffinity(0, {0})
+open("/proc/self/comm", "w").write(name)
+signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+with open(own + ".new", "w") as f:
+    f.write(str(os.getpid()))
+os.rename(own + ".new", own)
+while not os.path.exists(other):
+    time.sleep(0.01)
+peer = int(open(other).read())
+for i in range(100):
+    path = "/tmp/%s-%d" % (name, i)
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    os.unlink(path)
+    os.kill(os.getpid(), signal.SIGUSR1)
+    os.kill(peer, signal.SIGUSR1)
+    for j in range(20000):
+        pass
+    time.sleep(0.001)
+open(own + ".done", "w").close()
+while not os.path.exists(other + ".done"):
+    time.sleep(0.01)
+"""
+TASK_NUMBERS = ("tid", "pid", "prev_tid", "next_tid", "parent_tid", "parent_pid", "child_tid", "child_pid")
+NAMES = ("comm", "prev_comm", "next_comm", "parent_comm", "child_comm")
+
+
+def unload():
+    subprocess.run(["rmmod", "weft"], check=False, stderr=subprocess.DEVNULL)
+
+
+class Tenants(NodeTest):
+    def setUp(self):
+        super().setUp()
+        self.modules = self.folder / "modules"
+        (self.modules / RELEASE).mkdir(parents=True)
+        (self.modules / RELEASE / "weft.ko").symlink_to(MODULE)
+        self.addCleanup(unload)
+
+    def record(self, namespace, **spec):
+        self.api.put("tracesessions", order(namespace, self.relay, KERNEL, **spec))
+
+    @contextlib.contextmanager
+    def modules_that_hang(self):
+        """An agent that starts in here does not get to know its module before the end."""
+        file, aside = self.modules / RELEASE / "weft.ko", self.folder / "aside"
+        file.rename(aside)
+        os.mkfifo(file)
+        yield
+        pipe = os.open(file, os.O_RDWR)
+        aside.rename(file)
+        self.addCleanup(os.close, pipe)
+
+    def run_both(self, first, second, round_name):
+        """Both at the same time; their process numbers."""
+        # What they open is in their traces: no names there.
+        places = {first: self.folder / f"{round_name}-1", second: self.folder / f"{round_name}-2"}
+        started = []
+        for tenant, other in ((first, second), (second, first)):
+            process = tenant.run(sys.executable, "-I", "-S", "-c", PROGRAM, tenant.name,
+                                 places[tenant], places[other])
+            self.running.append(process)
+            started.append((tenant, process))
+        for tenant, process in started:
+            self.assertEqual(process.wait(PATIENCE), 0)
+        return {tenant.name: process.pid for tenant, process in started}
+
+    def assert_own_only(self, events, own, pids, other_pids):
+        """Of others' tasks neither name nor number, and nothing that happened among them alone. What a program
+        itself passes to a system call is its own."""
+        for name, fields in events:
+            if name.startswith("syscall_"):
+                continue
+            numbers = {fields[f] for f in TASK_NUMBERS if f in fields}
+            self.assertFalse(numbers & set(map(str, other_pids)), (name, fields))
+            names = {fields[f] for f in NAMES if f in fields}
+            self.assertLessEqual(names, {own, "sh", "python3", "other"}, (name, fields))
+            if name == "sched_switch":
+                self.assertTrue({fields["prev_tid"], fields["next_tid"]} & set(map(str, pids)),
+                                (name, fields))
+
+    def assert_whole(self, namespace, counts, events):
+        self.assertEqual(counts.get("lost", 0), 0, counts)
+        self.assertEqual(counts["recorded"], counts["delivered"], counts)
+        self.assertEqual(len(events), counts["delivered"])
+        folders = {f.relative_to(self.folder / "relay" / namespace).parts[:3]
+                   for f in (self.folder / "relay" / namespace).rglob("metadata")}
+        self.assertEqual({parts[:3] for parts in folders}, {("t", "_node", "n1")})
+
+    def test_a_cluster_wide_session_records_everybody_and_what_belongs_to_nobody(self):
+        red, blue = self.tenant("reds", "redsecret"), self.tenant("blues", "bluesecret")
+        how = {"cluster_wide": True, "context": ["pid"], "buffer": {"size": "4Mi", "count": 4}}
+        self.api.put("tracesessions", order("weft", self.relay, KERNEL, **how))
+        self.start_node(modules=self.modules)
+        self.wait_condition("weft", "KernelTracing", "True", "Recording")
+        self.wait_condition("weft", "Ready", "True", "Recording")
+        pids = self.run_both(red, blue, "one")
+        counts = self.end("weft", KERNEL, **how)
+        events = self.events("weft")
+        self.assert_whole("weft", counts, events)
+        recorded = {name for name, _ in events}
+        self.assertLessEqual({"irq_handler_entry", "lttng_statedump_interrupt",
+                              "lttng_statedump_block_device"}, recorded)
+        switches = [fields for name, fields in events if name == "sched_switch"]
+        self.assertLessEqual({"redsecret", "bluesecret"}, {f["next_comm"] for f in switches})
+        self.assertNotIn("other", {f[side] for f in switches for side in ("prev_comm", "next_comm")})
+        self.assertLessEqual({str(pid) for pid in pids.values()},
+                             {fields["pid"] for _, fields in events})
+        self.stop_node()
+
+    def test_each_gets_its_own_and_nothing_of_the_other(self):
+        red, blue = self.tenant("reds", "redsecret"), self.tenant("blues", "bluesecret",
+                                                                 driver="cgroupfs")
+        self.record("reds", buffer={"size": "1Mi", "count": 4})
+        self.record("blues", buffer={"size": "1Mi", "count": 4})
+        self.start_node(modules=self.modules)
+        for namespace in ("reds", "blues"):
+            said = self.wait_condition(namespace, "KernelTracing", "True", "RecordingInPart")
+            self.assertIn("irq_handler_entry", said)
+            self.wait_condition(namespace, "Ready", "True", "Recording")
+            self.assertEqual(self.status(namespace)["pods"]["traced"], 1)
+        pids = [self.run_both(red, blue, "one")]
+        with self.modules_that_hang():
+            self.kill_agent()
+            self.wait_condition("reds", "KernelTracing", "Unknown", "Preparing")
+            pids.append(self.run_both(red, blue, "two"))
+        self.wait_condition("reds", "KernelTracing", "True")
+
+        for namespace, tenant, other in (("reds", red, blue), ("blues", blue, red)):
+            counts = self.end(namespace, KERNEL, buffer={"size": "1Mi", "count": 4})
+            events = self.events(namespace)
+            self.assert_whole(namespace, counts, events)
+            own = [p[tenant.name] for p in pids]
+            self.assert_own_only(events, tenant.name, own, [p[other.name] for p in pids])
+            self.assertFalse(other.name.encode() in self.bytes_of(namespace), "the other's name")
+            self.assert_asked(events, tenant.name, own)
+        self.assertIn('weft_kernel_tracing_ready{reason="Loaded"} 1', self.metrics())
+        self.stop_node()
+
+    def assert_asked(self, events, own, pids):
+        """What the program did, twice a hundred times, whoever was away or knew little."""
+        opened = [f["filename"] for n, f in events
+                  if n == "syscall_entry_openat" and f["filename"].startswith(f"/tmp/{own}-")]
+        self.assertEqual(opened, [f"/tmp/{own}-{i}" for i in range(100)] * 2)
+        kills = [n for n, _ in events if n == "syscall_entry_kill"]
+        self.assertEqual(len(kills), 400)
+        for pid in map(str, pids):
+            self.assertGreater(sum(n == "sched_switch" and f["prev_tid"] == pid for n, f in events), 50)
+        generated = [f["comm"] for n, f in events if n == "signal_generate" and f["sig"] == "10"]
+        self.assertEqual(generated.count(own), 400, "sent to itself, and by the other")
+        self.assertEqual(generated.count("other"), 200, "sent to the other")
+
+    def test_pods_come_and_go(self):
+        self.record("reds")
+        self.start_node(modules=self.modules)
+        self.wait_condition("reds", "KernelTracing", "Unknown", "WaitingForPods")
+        first = self.tenant("reds", "first")
+        self.wait_condition("reds", "KernelTracing", "True")
+        second = self.tenant("reds", "second")
+        self.wait_for(lambda: self.status("reds")["pods"].get("traced") == 2, "no second pod")
+        for tenant in (first, second):
+            tenant.run("cat", f"/etc/hostname-of-{tenant.name}", stderr=subprocess.DEVNULL).wait()
+        self.api.put("pods", first.object(), "DELETED")
+        self.wait_for(lambda: self.status("reds")["pods"].get("traced") == 1, "the pod stays")
+        first.run("cat", "/etc/hostname-of-gone", stderr=subprocess.DEVNULL).wait()
+        self.assertEqual(self.end("reds", KERNEL).get("lost", 0), 0)
+        read = {f["filename"] for n, f in self.events("reds") if n == "syscall_entry_openat"}
+        self.assertLess({"/etc/hostname-of-first", "/etc/hostname-of-second"}, read)
+        self.assertNotIn("/etc/hostname-of-gone", read)
+        self.stop_node()
+
+    def test_a_module_that_is_not_there_and_comes(self):
+        """Each reason from a fact, on the same node, one after the other."""
+        self.tenant("reds", "first")
+        self.record("reds")
+        self.start_node(modules=self.folder / "nothing")
+        said = self.wait_condition("reds", "KernelTracing", "False", "NoBuildForKernel")
+        self.assertIn(RELEASE, said)
+        self.wait_condition("reds", "Ready", "False", "NotPossible")
+        self.stop_node()
+
+        # Of another kernel: passed over by what its file says, not tried.
+        self.api.statuses.clear()
+        other = self.folder / "other" / RELEASE
+        other.mkdir(parents=True)
+        changed = MODULE.read_bytes().replace(b"vermagic=" + RELEASE.encode()[:1],
+                                              b"vermagic=9", 1)
+        (other / "weft.ko").write_bytes(changed)
+        self.start_node(modules=other.parent)
+        said = self.wait_condition("reds", "KernelTracing", "False", "NoBuildForKernel")
+        self.assertIn("was built for kernel 9", said)
+        self.stop_node()
+
+        self.api.statuses.clear()
+        self.start_node(modules=f"{other.parent}:{self.modules}")
+        self.wait_condition("reds", "KernelTracing", "True")
+        # Once loaded it is taken from there.
+        self.stop_node()
+        self.api.statuses.clear()
+        self.start_node(modules=self.folder / "nothing")
+        self.wait_condition("reds", "KernelTracing", "True")
+        self.stop_node()
+
+    def test_no_more_modules(self):
+        """The last one: this cannot be turned off again."""
+        unload()
+        self.tenant("reds", "first")
+        self.record("reds")
+        pathlib.Path("/proc/sys/kernel/modules_disabled").write_text("1")
+        self.start_node(modules=self.modules)
+        self.wait_condition("reds", "KernelTracing", "False", "ModulesDisabled")
+        self.stop_node()
+
+
+def load_tests(loader, _, __):
+    order_of_tests = ["test_each_gets_its_own_and_nothing_of_the_other", "test_pods_come_and_go",
+                      "test_a_module_that_is_not_there_and_comes", "test_no_more_modules"]
+    return unittest.TestSuite(Tenants(name) for name in order_of_tests)
+
+
+if __name__ == "__main__":
+    unittest.main()

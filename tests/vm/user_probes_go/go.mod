@@ -1,0 +1,3 @@
+module weft.dev/user_probes_go
+
+go 1.21

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""weft record --function and --usdt, in a guest: functions of programs that cannot be preloaded, each call of
+them, with what it was given and what it returned, and of nobody else."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import unittest
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "local"))
+from weft_local import BUILD, WEFT, LocalTest  # noqa: E402
+
+MODULE = os.environ["WEFT_MODULE"]
+STATIC = BUILD / "tests/vm/user_probes_static"
+DYNAMIC = BUILD / "tests/vm/user_probes_dynamic"
+GO = BUILD / "tests/vm/user_probes_go"
+COUNT = 200
+TRACE = """
+apiVersion: weft.dev/v1alpha1
+kind: Trace
+metadata: {{name: probes}}
+spec:
+  kernel:
+    userProbes:
+{0}
+"""
+ORDER = """
+    - name: order
+      object: {0}
+      function: shop_order
+      at: {1}
+      args: [{{name: number, type: int32}}, {{name: name, type: string}}, {{name: share, type: double}},
+             {{name: flag, type: uint8}}]
+      returns: int32
+"""
+
+
+def setUpModule():
+    subprocess.run(["insmod", MODULE], check=True)
+
+
+def tearDownModule():
+    subprocess.run(["rmmod", "weft"], check=True)
+
+
+def number(value):
+    """The low 32 bits of a register, which the trace has as an address."""
+    return (value if isinstance(value, int) else int(value, 0)) & 0xffffffff
+
+
+class UserProbesTest(LocalTest):
+    def events(self, output="trace"):
+        done = subprocess.run([str(WEFT), "view", "--json", str(self.folder / output)],
+                              capture_output=True, text=True, check=True)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def payloads(self, name):
+        return [event["payload"] for event in self.events() if event["event"] == name]
+
+    def rules(self, *rules):
+        file = self.folder / "trace.yaml"
+        file.write_text(TRACE.format("".join(rules)))
+        return "-f", file
+
+    def assert_all(self, count):
+        """That many events beside the statedump's, every one delivered, and babeltrace2 finds as many, without a
+        warning."""
+        state = sum(event["event"].startswith("lttng_statedump_") for event in self.events())
+        counts = self.counts()
+        self.assertEqual(sum(counts["discarded"].values()), 0, counts)
+        self.assertEqual((counts["emitted"], counts["delivered"]), (state + count,) * 2, counts)
+        lines, said = self.babeltrace()
+        self.assertEqual((len(lines), said), (state + count, ""))
+
+    def check_orders(self, program):
+        out, err = self.record(*self.rules(ORDER.format(program, "both")), program=[program, COUNT])
+        self.assertIn(f"called {COUNT} ", out)
+        self.assertIn("share: floats are in registers that the kernel does not save", err)
+        self.assert_all(2 * COUNT)
+        entries = [(p["number"], p["name"], p["flag"]) for p in self.payloads("order_entry")]
+        self.assertEqual(entries, [(i, "tea", i % 100) for i in range(COUNT)])
+        exits = self.payloads("order_exit")
+        self.assertEqual([p["ret"] for p in exits], [i - 2 for i in range(COUNT)])
+        self.assertTrue(all(p["duration"] > 0 for p in exits))
+
+    def test_a_static_program(self):
+        self.check_orders(STATIC)
+
+    def test_a_dynamic_program(self):
+        self.check_orders(DYNAMIC)
+
+    def test_a_setuid_program(self):
+        """The loader preloads nothing into it."""
+        program = self.folder / "setuid"
+        shutil.copy(DYNAMIC, program)
+        os.chown(program, 65534, 65534)
+        program.chmod(0o4755)
+        self.check_orders(program)
+
+    def test_the_short_form(self):
+        self.record("--function", f"{STATIC}:shop_depth", program=[STATIC, COUNT])
+        self.assert_all(8 * COUNT)
+        depths = [number(p["arg0"]) for p in self.payloads("shop_depth_entry")]
+        self.assertEqual(depths, [3, 2, 1, 0] * COUNT)
+        returned = [number(p["ret"]) for p in self.payloads("shop_depth_exit")]
+        self.assertEqual(returned, [0, 1, 2, 3] * COUNT)
+
+    @unittest.skipUnless(GO.exists(), "built without Go")
+    def test_a_program_of_go(self):
+        rule = """
+    - name: order
+      object: {0}
+      function: main.(*shop).order
+      at: both
+      args: [{{name: shop, type: pointer}}, {{name: number, type: int64}}, {{name: name, type: string}},
+             {{name: flag, type: uint8}}]
+""".format(GO)
+        out, err = self.record(*self.rules(rule), program=[GO, COUNT])
+        self.assertIn(f"called {COUNT} sold {sum(i % 4 for i in range(COUNT))}", out)
+        self.assertIn("returns in a program of Go cannot be probed", err)
+        self.assert_all(COUNT)
+        seen = [(p["number"], p["name"], p["flag"]) for p in self.payloads("order_entry")]
+        self.assertEqual(seen, [(i, "tea"[:i % 4], int(i % 2 == 0)) for i in range(COUNT)])
+
+    def test_a_usdt_probe(self):
+        for program in (STATIC, DYNAMIC):
+            out = subprocess.run([program, str(COUNT)], capture_output=True, text=True, check=True)
+            self.assertEqual(out.stdout, f"called {COUNT} enabled 0\n")
+            shutil.rmtree(self.folder / "trace", True)
+            out, _ = self.record("--usdt", f"{program}:shop:order", program=[program, COUNT])
+            self.assertEqual(out, f"called {COUNT} enabled {COUNT}\n")
+            self.assert_all(COUNT)
+            seen = [tuple(p[f"arg{i}"] for i in (0, 2, 3, 4)) for p in self.payloads("shop_order")]
+            self.assertEqual(seen, [(i, -(i % 100), (1 << 40) + i, 77) for i in range(COUNT)])
+
+    def test_a_filter(self):
+        rule = ORDER.format(STATIC, "entry") + f"      filter: number >= {COUNT - 5} && name == \"tea\"\n"
+        self.record(*self.rules(rule), program=[STATIC, COUNT])
+        self.assert_all(5)
+
+    def test_nobody_else(self):
+        """The same program beside the recorded one gives no event, and its probe stays off."""
+        hold = self.folder / "hold"
+        script = f"{STATIC} 1; touch {hold}; while [ -e {hold} ]; do sleep 0.05; done; {STATIC} 2"
+        weft = self.start("--usdt", f"{STATIC}:shop:order", program=["sh", "-c", script])
+        self.wait_for(hold.exists)
+        out = subprocess.run([STATIC, str(COUNT)], capture_output=True, text=True, check=True)
+        self.assertEqual(out.stdout, f"called {COUNT} enabled 0\n")
+        hold.unlink()
+        self.finish(weft)
+        self.assert_all(3)
+
+    def test_what_is_not_there(self):
+        for option, text, why in (
+                ("--function", f"{STATIC}:no_such", "it has no function 'no_such'"),
+                ("--function", f"{self.folder}/none:f", "No such file or directory"),
+                ("--function", f"{self.folder}:f", "no regular file"),
+                ("--function", "/bin/sh/:f", "must be the absolute path of a file"),
+                ("--function", f"{__file__}:f", "no ELF file"),
+                ("--usdt", f"{STATIC}:shop:no_such", "it has no USDT probe 'shop:no_such'")):
+            done = subprocess.run(self.command(option, text, program=["true"]), capture_output=True,
+                                  text=True, check=False)
+            self.assertNotEqual(done.returncode, 0, text)
+            self.assertIn(why, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
