@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Everything the folders share: compiler flags, sanitizers, and five functions.
+# Everything the folders share: compiler flags, sanitizers, and six functions.
 #
 #   weft_library(NAME SOURCES a.cc ... [DEPS weft_base ...])
 #       Static, position-independent library, target weft_NAME. Without SOURCES: headers only.
@@ -19,6 +19,10 @@
 #   weft_fuzz(NAME SOURCES foo_fuzz.cc ... [DEPS ...])
 #       libFuzzer program and ctest entry (label `fuzz`) in the preset `fuzz`; nothing in others.
 #       Seeds: files in a folder NAME_corpus beside the source, if there is one.
+#   weft_guest_test(NAME COMMAND program arguments... [OPTIONS ...])
+#       A ctest entry NAME_KERNEL for each kernel of `./dev vm run` (OPTIONS: more of its own): the command,
+#       in a guest, with the file of weft.ko, which ./dev test builds before, in WEFT_MODULE. Label `vm`; in
+#       the debug kernel `vm_debug`, for the long form only.
 #   weft_flags(TARGET)
 #       Our warnings and the chosen sanitizer, for a target made with plain add_library or
 #       add_executable. A freestanding target links weft_warnings only: it can have no sanitizer.
@@ -206,4 +210,22 @@ function(weft_fuzz name)
            -rss_limit_mb=2048 -artifact_prefix=${CMAKE_CURRENT_BINARY_DIR}/${name}. ${corpus} ${seeds})
   math(EXPR limit "${WEFT_FUZZ_SECONDS} + 120")
   set_tests_properties(${name} PROPERTIES LABELS fuzz TIMEOUT ${limit})
+endfunction()
+
+function(weft_guest_test name)
+  cmake_parse_arguments(GUEST "" "" "COMMAND;OPTIONS" ${ARGN})
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  foreach(kernel 6.1 6.12 6.12-debug)
+    add_test(NAME ${name}_${kernel}
+      COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_SOURCE_DIR}/kmod/qemu/vm.py run ${kernel} --timeout 1700
+              ${GUEST_OPTIONS} -- ${GUEST_COMMAND}
+      WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
+    set(environment WEFT_MODULE=${CMAKE_SOURCE_DIR}/build/kmod/${kernel}/weft.ko WEFT_BUILD=${CMAKE_BINARY_DIR})
+    if(kernel MATCHES debug)
+      set_tests_properties(${name}_${kernel} PROPERTIES LABELS vm_debug TIMEOUT 60000
+        ENVIRONMENT "${environment};WEFT_PATIENCE=2400")
+    else()
+      set_tests_properties(${name}_${kernel} PROPERTIES LABELS vm TIMEOUT 6000 ENVIRONMENT "${environment}")
+    endif()
+  endforeach()
 endfunction()

@@ -33,9 +33,12 @@ COMPLAINT = re.compile(
     r"possible (circular|recursive|irq) lock|inconsistent lock state|unreferenced object|"
     r"refcount_t:|list_(add|del) corruption|scheduling while atomic|sleeping function called|"
     r"trying to (register|free)")
-# A complaint ends the guest, so that a run that went wrong does not last until its time is over.
+# A complaint ends the guest, so that a run that went wrong does not last until its time is over. An emulated
+# CPU may lawfully stand still for long: its clock leaps while a busy machine boots it, which the kernel takes
+# for a stall.
 KERNEL_ARGUMENTS = ("console=ttyS0 quiet loglevel=7 panic=-1 oops=panic panic_on_warn=1 "
-                    "softlockup_panic=1 sysctl.kernel.panic_on_rcu_stall=1")
+                    "softlockup_panic=1 sysctl.kernel.panic_on_rcu_stall=1 watchdog_thresh=60 "
+                    "rcupdate.rcu_cpu_stall_suppress_at_boot=1 rcupdate.rcu_cpu_stall_timeout=120")
 TAIL = 40  # lines of the console that are shown
 
 

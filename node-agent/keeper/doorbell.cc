@@ -48,6 +48,18 @@ void Doorbell::Answer(size_t limit) {
   }
 }
 
+void Doorbell::AnswerAll() {
+  for (auto it = silent_.begin(); it != silent_.end();) {
+    if (Read(*it)) {
+      loop_.Unwatch(it->fd.get());
+      it = silent_.erase(it);
+    } else {
+      ++it;
+    }
+  }
+  Answer(SIZE_MAX);
+}
+
 void Doorbell::Add(UniqueFd fd) {
   Connection connection;
   connection.fd = std::move(fd);

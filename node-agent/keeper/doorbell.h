@@ -40,8 +40,8 @@ class Doorbell {
   Doorbell(const Doorbell&) = delete;
   Doorbell& operator=(const Doorbell&) = delete;
 
-  // Takes what has rung so far, at most `limit` callers.
-  void Answer(size_t limit);
+  // Takes every message that was sent so far, also of callers that were silent when they were accepted.
+  void AnswerAll();
 
  private:
   struct Connection {
@@ -49,6 +49,8 @@ class Doorbell {
     ucred peer{};
     UniqueFd pidfd;
   };
+  // Accepts at most `limit` callers.
+  void Answer(size_t limit);
   void Add(UniqueFd connection);
   // True when the connection is done with.
   bool Read(Connection& connection);

@@ -234,7 +234,7 @@ void Keeper::OnAgentMessage(ipc::Message message) {
   } else if (const auto* stop = std::get_if<ipc::StopConsumer>(&message)) {
     StopConsumer(stop->name);
   } else if (const auto* sync = std::get_if<ipc::Sync>(&message)) {
-    for (auto& [name, doorbell] : doorbells_) doorbell->Answer(SIZE_MAX);
+    for (auto& [name, doorbell] : doorbells_) doorbell->AnswerAll();
     syncs_.push_back(sync->number);
     TellAgent();
   } else if (const auto* hello = std::get_if<ipc::Hello>(&message)) {

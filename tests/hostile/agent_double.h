@@ -34,6 +34,8 @@ class AgentDouble {
   bool StopAndDrain(uint64_t channel);
   // Handles what has arrived.
   void Pump();
+  // Pumps on. False: the consumer is gone, or takes too long.
+  bool WaitUntil(const std::function<bool()>& done);
 
   [[nodiscard]] const ipc::ChannelCounts& counts(uint64_t channel) { return counts_[channel]; }
   [[nodiscard]] size_t rings_done() const { return rings_done_; }
@@ -48,7 +50,6 @@ class AgentDouble {
  private:
   void Send(ipc::Message message);
   void Handle(ipc::Message message);
-  bool WaitUntil(const std::function<bool()>& done);
 
   store::DirectoryFileMaker maker_;
   ipc::Channel keeper_;

@@ -129,9 +129,12 @@ class LocalTest(unittest.TestCase):
     def kill(self, weft, name):
         pid = self.wait_for(lambda: self.session_processes(weft).get(name) or
                             weft.poll() is not None, f"there is no {name}")
-        if pid is True:
+        try:
+            if pid is True:
+                raise ProcessLookupError
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
             return  # it ended meanwhile; what it says of itself is looked at by finish()
-        os.kill(pid, signal.SIGKILL)
         self.wait_for(lambda: self.session_processes(weft).get(name, pid) != pid or
                       weft.poll() is not None, f"{name} was not started again")
 

@@ -194,7 +194,8 @@ class RecordTest(LocalTest):
     def test_what_is_there_at_the_start(self):
         """A program that goes on until its state was told: as /proc has it, and of nobody else."""
         hold = self.folder / "hold"
-        script = f"exec 9<{__file__}; touch {hold}; while [ -e {hold} ]; do sleep 0.05; done"
+        hold.touch()
+        script = f"exec 9<{__file__}; while [ -e {hold} ]; do sleep 0.05; done"
         weft = self.start("--kernel", "sched_process_exit", program=["sh", "-c", script])
         self.wait_for(lambda: STATE + "end" in self.view("trace").stdout)
         hold.unlink()
