@@ -2,6 +2,7 @@
 """What the tests of local mode share: running weft, counting what came out, ending what is left."""
 
 import collections
+import contextlib
 import json
 import os
 import pathlib
@@ -129,12 +130,10 @@ class LocalTest(unittest.TestCase):
     def kill(self, weft, name):
         pid = self.wait_for(lambda: self.session_processes(weft).get(name) or
                             weft.poll() is not None, f"there is no {name}")
-        try:
-            if pid is True:
-                raise ProcessLookupError
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
+        if pid is True:
             return  # it ended meanwhile; what it says of itself is looked at by finish()
+        with contextlib.suppress(ProcessLookupError):  # the same, since then
+            os.kill(pid, signal.SIGKILL)
         self.wait_for(lambda: self.session_processes(weft).get(name, pid) != pid or
                       weft.poll() is not None, f"{name} was not started again")
 
