@@ -85,18 +85,16 @@
   "mov %w[result], #0\n"                   \
   "5:\n\t"
 
-#define WEFT_RSEQ_EXITS                          \
-  ".pushsection .text.weft_rseq_exits, \"ax\"\n" \
-  "6:\n\t"                                       \
-  "mov %w[result], #1\n\t"                       \
-  "b 5b\n"                                       \
-  "8:\n\t"                                       \
-  "mov %w[result], #2\n\t"                       \
-  "b 5b\n"                                       \
-  "7:\n\t"                                       \
-  "mov %w[result], #3\n\t"                       \
-  "b 5b\n\t"                                     \
+/* Where a section leaves to `label`: with this result, out of line. */
+#define WEFT_RSEQ_EXIT(label, result)                   \
+  ".pushsection .text.weft_rseq_exits, \"ax\"\n" #label \
+  ":\n\t"                                               \
+  "mov %w[result], #" #result                           \
+  "\n\t"                                                \
+  "b 5b\n\t"                                            \
   ".popsection\n\t"
+
+#define WEFT_RSEQ_EXITS WEFT_RSEQ_EXIT(6, 1) WEFT_RSEQ_EXIT(8, 2) WEFT_RSEQ_EXIT(7, 3)
 
 /* W for a record whose bytes lie in one 8-byte aligned buffer, readable up to a multiple of 8. False:
  * nothing was written; weft_write_pieces knows why. */
@@ -189,12 +187,7 @@ static inline enum weft_write_result weft_look(void* rseq, uint64_t id_offset,
       "str %[u], [%[place], #16]\n"
       "2:\n\t"
       "mov %w[result], #0\n"
-      "5:\n\t"
-      ".pushsection .text.weft_rseq_exits, \"ax\"\n"
-      "6:\n\t"
-      "mov %w[result], #1\n\t"
-      "b 5b\n\t"
-      ".popsection\n\t" WEFT_RSEQ_ABORT
+      "5:\n\t" WEFT_RSEQ_EXIT(6, 1) WEFT_RSEQ_ABORT
       : [result] "=&r"(result), [slot] "=&r"(slot), [base] "=&r"(base), [head] "=&r"(head),
         [t] "=&r"(t), [u] "=&r"(u), [aborts] "+&r"(aborts)
       : [rseq] "r"(rseq), [ring] "r"(ring), [id_offset] "r"(id_offset), [place] "r"(place)
@@ -220,12 +213,8 @@ static inline enum weft_write_result weft_write_pieces_at(void* rseq, uint64_t i
                    "ldr %[t], [%[place], #16]\n\t"
                    "cmp %[t], %[u]\n\t"
                    "b.ne 17f\n\t" WEFT_RSEQ_RESERVE
-                   "ldr %[t], [%[place], #24]\n\t" WEFT_RSEQ_HEADER WEFT_RSEQ_PIECES
-                   ".pushsection .text.weft_rseq_exits, \"ax\"\n"
-                   "17:\n\t"
-                   "mov %w[result], #4\n\t"
-                   "b 5b\n\t"
-                   ".popsection\n\t" WEFT_RSEQ_EXITS WEFT_RSEQ_ABORT
+                   "ldr %[t], [%[place], #24]\n\t" WEFT_RSEQ_HEADER WEFT_RSEQ_PIECES WEFT_RSEQ_EXIT(
+                       17, 4) WEFT_RSEQ_EXITS WEFT_RSEQ_ABORT
                    : [result] "=&r"(result), [slot] "=&r"(slot), [base] "=&r"(base),
                      [head] "=&r"(head), [t] "=&r"(t), [u] "=&r"(u), [piece] "=&r"(piece),
                      [left] "=&r"(left), [from] "=&r"(from), [aborts] "+&r"(aborts)
@@ -314,15 +303,7 @@ static inline enum weft_write_result weft_count_discard(void* rseq, uint64_t id_
       "str %[t], [%[base], #16]\n"
       "2:\n\t"
       "mov %w[result], #0\n"
-      "5:\n\t"
-      ".pushsection .text.weft_rseq_exits, \"ax\"\n"
-      "6:\n\t"
-      "mov %w[result], #1\n\t"
-      "b 5b\n"
-      "7:\n\t"
-      "mov %w[result], #3\n\t"
-      "b 5b\n\t"
-      ".popsection\n\t" WEFT_RSEQ_ABORT
+      "5:\n\t" WEFT_RSEQ_EXIT(6, 1) WEFT_RSEQ_EXIT(7, 3) WEFT_RSEQ_ABORT
       : [result] "=&r"(result), [slot] "=&r"(slot), [base] "=&r"(base), [t] "=&r"(t),
         [aborts] "+&r"(aborts)
       : [rseq] "r"(rseq), [ring] "r"(ring), [id_offset] "r"(id_offset), [index] "r"(index)

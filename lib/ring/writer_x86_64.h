@@ -97,18 +97,16 @@
   "movq %%rdx, (%[base])\n\t"  \
   "movq %%rax, 8(%[base])\n\t"
 
-#define WEFT_RSEQ_EXITS                          \
-  ".pushsection .text.weft_rseq_exits, \"ax\"\n" \
-  "6:\n\t"                                       \
-  "movl $1, %%eax\n\t"                           \
-  "jmp 5b\n"                                     \
-  "8:\n\t"                                       \
-  "movl $2, %%eax\n\t"                           \
-  "jmp 5b\n"                                     \
-  "7:\n\t"                                       \
-  "movl $3, %%eax\n\t"                           \
-  "jmp 5b\n\t"                                   \
+/* Where a section leaves to `label`: with this result, out of line. */
+#define WEFT_RSEQ_EXIT(label, result)                   \
+  ".pushsection .text.weft_rseq_exits, \"ax\"\n" #label \
+  ":\n\t"                                               \
+  "movl $" #result                                      \
+  ", %%eax\n\t"                                         \
+  "jmp 5b\n\t"                                          \
   ".popsection\n\t"
+
+#define WEFT_RSEQ_EXITS WEFT_RSEQ_EXIT(6, 1) WEFT_RSEQ_EXIT(8, 2) WEFT_RSEQ_EXIT(7, 3)
 
 /*
  * W for a record whose bytes lie in one buffer: payload is 8-byte aligned, readable up to a multiple
@@ -257,12 +255,7 @@ static inline enum weft_write_result weft_look(void* rseq, uint32_t id_offset,
                                            "movq %%rax, 16(%[place])\n"
                                            "2:\n\t"
                                            "xorl %%eax, %%eax\n"
-                                           "5:\n\t"
-                                           ".pushsection .text.weft_rseq_exits, \"ax\"\n"
-                                           "6:\n\t"
-                                           "movl $1, %%eax\n\t"
-                                           "jmp 5b\n\t"
-                                           ".popsection\n\t" WEFT_RSEQ_ABORT
+                                           "5:\n\t" WEFT_RSEQ_EXIT(6, 1) WEFT_RSEQ_ABORT
       : "=&a"(result), [slot] "=&r"(slot), [base] "=&r"(base), [head] "=&r"(head),
         [aborts] "+m"(aborts)
       : [rseq] "r"(rseq), [ring] "r"(ring), [id_offset] "rm"(id_offset), [place] "r"(place)
@@ -285,12 +278,8 @@ static inline enum weft_write_result weft_write_pieces_at(void* rseq, uint32_t i
                    "jne 17f\n\t"
                    "cmpq %%rax, 16(%[place])\n\t"
                    "jne 17f\n\t" WEFT_PIECES_RESERVE
-                   "movq 24(%[place]), %%rax\n\t" WEFT_PIECES_WRITE
-                   ".pushsection .text.weft_rseq_exits, \"ax\"\n"
-                   "17:\n\t"
-                   "movl $4, %%eax\n\t"
-                   "jmp 5b\n\t"
-                   ".popsection\n\t" WEFT_RSEQ_EXITS WEFT_RSEQ_ABORT
+                   "movq 24(%[place]), %%rax\n\t" WEFT_PIECES_WRITE WEFT_RSEQ_EXIT(17, 4)
+                       WEFT_RSEQ_EXITS WEFT_RSEQ_ABORT
                    : "=&a"(result), [slot] "=&r"(slot), [base] "=&q"(base), [head] "=&r"(head),
                      [aborts] "+m"(aborts)
                    : [rseq] "r"(rseq), [ring] "r"(ring), [id_offset] "rm"(id_offset),
@@ -379,15 +368,7 @@ static inline enum weft_write_result weft_count_discard(void* rseq, uint32_t id_
       "movq %%rax, 16(%[slot], %[index], 8)\n"
       "2:\n\t"
       "xorl %%eax, %%eax\n"
-      "5:\n\t"
-      ".pushsection .text.weft_rseq_exits, \"ax\"\n"
-      "6:\n\t"
-      "movl $1, %%eax\n\t"
-      "jmp 5b\n"
-      "7:\n\t"
-      "movl $3, %%eax\n\t"
-      "jmp 5b\n\t"
-      ".popsection\n\t" WEFT_RSEQ_ABORT
+      "5:\n\t" WEFT_RSEQ_EXIT(6, 1) WEFT_RSEQ_EXIT(7, 3) WEFT_RSEQ_ABORT
       : "=&a"(result), [slot] "=&r"(slot), [base] "=&r"(base), [aborts] "+m"(aborts)
       : [rseq] "r"(rseq), [ring] "r"(ring), [id_offset] "rm"(id_offset), [index] "r"(index)
       : "rcx", "memory", "cc");
