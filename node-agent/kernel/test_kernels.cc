@@ -104,6 +104,11 @@ std::vector<Btf> LoadKernel(const TestKernel& kernel) {
   return all;
 }
 
+bool KnowsSubsystems(const TestKernel& kernel) {
+  std::error_code error;
+  return !kernel.folder.empty() || fs::exists(kTracefs, error);
+}
+
 std::set<std::string> SubsystemNames(const TestKernel& kernel, std::string_view subsystem) {
   std::error_code error;
   std::set<std::string> names;

@@ -24,7 +24,9 @@ std::vector<TestKernel> TestKernels();
 std::vector<Btf> LoadKernel(const TestKernel& kernel);
 
 // Names that the kernel's trace events of a subsystem have, and some that are none: of the folders of
-// tracefs, or of a header of its source (include/trace/events).
+// tracefs, or of a header of its source (include/trace/events). Of the running kernel nobody can say where
+// tracefs is not mounted.
+[[nodiscard]] bool KnowsSubsystems(const TestKernel& kernel);
 std::set<std::string> SubsystemNames(const TestKernel& kernel, std::string_view subsystem);
 
 }  // namespace weft::kernel::testing
