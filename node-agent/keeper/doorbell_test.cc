@@ -22,7 +22,8 @@ class DoorbellTest : public ::testing::Test {
     sockaddr_un any{.sun_family = AF_UNIX, .sun_path = {}};
     ASSERT_EQ(bind(listening.get(), reinterpret_cast<sockaddr*>(&any), sizeof(any.sun_family)), 0);
     address_size = sizeof(address);
-    ASSERT_EQ(getsockname(listening.get(), reinterpret_cast<sockaddr*>(&address), &address_size), 0);
+    ASSERT_EQ(getsockname(listening.get(), reinterpret_cast<sockaddr*>(&address), &address_size),
+              0);
     ASSERT_EQ(listen(listening.get(), 16), 0);
     doorbell.emplace(*loop, "test", std::move(listening),
                      [this](Caller caller) { messages.push_back(caller.message); });
