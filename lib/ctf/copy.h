@@ -36,6 +36,23 @@ inline void CopyBytes(uint8_t* to, const uint8_t* from, size_t bytes) {
   }
 }
 
+inline constexpr size_t kCopyBlock = 16;
+
+// The same of more than kCopyBlock * (kBlocks - 1) bytes, kCopyBlock * kBlocks at most: without a branch.
+template <size_t kBlocks>
+inline void CopyBlocks(uint8_t* to, const uint8_t* from, size_t bytes) {
+  static_assert(kBlocks > 1);
+  struct Block {
+    uint8_t bytes[kCopyBlock];
+  };
+  Block blocks[kBlocks];
+  for (size_t i = 0; i + 1 < kBlocks; i++)
+    std::memcpy(&blocks[i], from + i * kCopyBlock, kCopyBlock);
+  std::memcpy(&blocks[kBlocks - 1], from + bytes - kCopyBlock, kCopyBlock);
+  for (size_t i = 0; i + 1 < kBlocks; i++) std::memcpy(to + i * kCopyBlock, &blocks[i], kCopyBlock);
+  std::memcpy(to + bytes - kCopyBlock, &blocks[kBlocks - 1], kCopyBlock);
+}
+
 }  // namespace weft::ctf
 
 #endif  // WEFT_LIB_CTF_COPY_H_

@@ -15,6 +15,7 @@
 #ifndef WEFT_LIB_CTF_PACKET_WRITER_H_
 #define WEFT_LIB_CTF_PACKET_WRITER_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -100,6 +101,9 @@ class PacketWriter {
 // The two lowest bits of an event header: its form.
 enum HeaderForm : uint32_t { kTiny = 0, kSmall = 1, kMedium = 2, kExtended = 3 };
 
+inline constexpr uint32_t kTinyIds = 64;  // ids and times since the last event that kTiny holds
+inline constexpr uint64_t kTinyTimes = 1U << 16;
+
 // The smallest form that holds the id and the time since the last event. A reader completes a short
 // time with the last one's upper bits, one carry at most. Returns what is behind it; may write up to
 // kEventHeaderMaxBytes.
@@ -110,9 +114,9 @@ inline uint8_t* PutEventHeader(uint8_t* out, uint32_t id, uint64_t last_time, ui
   };
   const uint64_t delta = time - last_time;
   const uint32_t first = id << 2;
-  if (id < 64 && delta < (1U << 24)) {
+  if (id < kTinyIds && delta < (1U << 24)) {
     const auto low = static_cast<uint32_t>(time);
-    if (delta >= (1U << 16)) {
+    if (delta >= kTinyTimes) {
       put(kSmall | first | low << 8);
       return out;
     }
@@ -155,18 +159,22 @@ class PacketWriter::Run {
     writer_->events_ += events_;
   }
 
-  // False: it is for Append to find out why not; nothing was written.
-  bool Put(uint64_t time, const uint8_t* body) {
-    if (time < last_time_ || at_ > room_end_) return false;
-    at_ = PutEventHeader(at_, id_, last_time_, time);
-    CopyBytes(at_, body, bytes_);
-    at_ += bytes_;
-    last_time_ = time;
-    events_++;
-    return true;
+  // Appends the first of `count` events whose bodies are `stride` bytes apart: those that have room and do
+  // not go back in time. Returns how many; why the next one is not among them, Append finds out.
+  // time_of(const uint8_t* body): its time in nanoseconds.
+  template <typename TimeOf>
+  size_t Put(const uint8_t* bodies, size_t stride, size_t count, TimeOf time_of) {
+    const size_t blocks = (bytes_ + kCopyBlock - 1) / kCopyBlock;
+    if (blocks == 2) return PutWith<CopyBlocks<2>>(bodies, stride, count, time_of);
+    if (blocks == 3) return PutWith<CopyBlocks<3>>(bodies, stride, count, time_of);
+    if (blocks == 4) return PutWith<CopyBlocks<4>>(bodies, stride, count, time_of);
+    return PutWith<CopyBytes>(bodies, stride, count, time_of);
   }
 
  private:
+  template <auto kCopy, typename TimeOf>
+  size_t PutWith(const uint8_t* body, size_t stride, size_t count, TimeOf time_of);
+
   PacketWriter* writer_;
   uint32_t id_;
   size_t bytes_;
@@ -175,6 +183,40 @@ class PacketWriter::Run {
   uint64_t last_time_;
   uint64_t events_ = 0;
 };
+
+template <auto kCopy, typename TimeOf>
+size_t PacketWriter::Run::PutWith(const uint8_t* body, size_t stride, size_t count,
+                                  TimeOf time_of) {
+  if (at_ > room_end_) return 0;
+  // What the largest headers would leave room for; a next run takes the rest.
+  const auto room = static_cast<size_t>(room_end_ - at_) / (bytes_ + kEventHeaderMaxBytes) + 1;
+  count = std::min(count, room);
+  // All that most headers differ in is the time's lowest bits.
+  const uint32_t tiny = kTiny | id_ << 2;
+  const uint64_t tiny_times = id_ < kTinyIds ? kTinyTimes : 0;
+  uint8_t* at = at_;
+  uint64_t last_time = last_time_;
+  size_t done = 0;
+  for (; done < count; done++, body += stride) {
+    const uint64_t time = time_of(body);
+    if (time - last_time < tiny_times) {
+      const uint32_t header = tiny | static_cast<uint32_t>(time & (kTinyTimes - 1)) << 8;
+      std::memcpy(at, &header, sizeof(header));  // the fourth byte is overwritten
+      at += 3;
+    } else if (time < last_time) {
+      break;
+    } else {
+      at = PutEventHeader(at, id_, last_time, time);
+    }
+    kCopy(at, body, bytes_);
+    at += bytes_;
+    last_time = time;
+  }
+  at_ = at;
+  last_time_ = last_time;
+  events_ += done;
+  return done;
+}
 
 // What the fixed front of a packet says; for stores and relays that pass packets on.
 struct PacketInfo {

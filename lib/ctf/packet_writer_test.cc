@@ -275,30 +275,55 @@ TEST_F(PacketWriterTest, TimesNeverGoBack) {
   EXPECT_EQ(info->sequence, 1U);
 }
 
+// A body of `words` words, and its time before it, as records have them.
+struct Timed {
+  static constexpr size_t kStride = 128;
+  static uint64_t Time(const uint8_t* body) {
+    uint64_t time;
+    std::memcpy(&time, body - sizeof(time), sizeof(time));
+    return time;
+  }
+  void Add(uint64_t time, size_t words) {
+    bytes.resize(++count * kStride);
+    uint8_t* at = bytes.data() + (count - 1) * kStride;
+    std::memcpy(at, &time, sizeof(time));
+    for (size_t i = 0; i < 4 * words; i++) at[8 + i] = static_cast<uint8_t>(time + i);
+  }
+  [[nodiscard]] const uint8_t* body(size_t i) const { return bytes.data() + i * kStride + 8; }
+  std::vector<uint8_t> bytes;
+  size_t count = 0;
+};
+
 TEST_F(PacketWriterTest, ARunWritesWhatAppendWrites) {
   PacketWriter other{{.channel_id = 5, .instance_id = 6, .cpu_id = 7}};
   uint64_t time = kStart;
   for (const uint32_t id : {3U, 1000U, 100000U}) {
-    const EventClass event = Class(id, {Int("a"), Int("b", 8)});
-    for (int burst = 0; burst < 40; burst++) {
-      std::vector<std::pair<uint64_t, RecordBuilder>> events(1 + burst);
-      for (auto& [at, body] : events) {
-        time += uint64_t{1} << (burst % 36);
-        at = time;
-        body.Fixed(static_cast<uint32_t>(time)).Fixed(~time);
-        ASSERT_EQ(Append(at, event, body), Appended::kOk);
+    for (const size_t words : {1U, 3U, 4U, 5U, 7U, 8U, 11U, 16U, 17U}) {
+      std::vector<FieldDescription> fields;
+      for (size_t i = 0; i < words; i++) fields.push_back(Int(("f" + std::to_string(i)).c_str()));
+      const EventClass event = Class(id, std::move(fields));
+      const size_t bytes = 4 * words;
+      for (int burst = 0; burst < 40; burst++) {
+        Timed events;
+        for (int i = 0; i <= burst; i++) {
+          time += uint64_t{1} << (burst % 36);
+          events.Add(time, words);
+          ASSERT_EQ(writer.Append(time, channel, event, {events.body(events.count - 1), bytes}),
+                    Appended::kOk);
+        }
+        ASSERT_EQ(
+            other.Append(Timed::Time(events.body(0)), channel, event, {events.body(0), bytes}),
+            Appended::kOk);
+        ASSERT_TRUE(PacketWriter::Run::CanRun(channel, event, bytes));
+        PacketWriter::Run run(other, event, bytes);
+        const size_t rest = events.count - 1;
+        events.Add(time - 1, words);
+        ASSERT_EQ(run.Put(events.body(1), Timed::kStride, rest + 1, Timed::Time), rest)
+            << "the last one goes back in time";
       }
-      ASSERT_EQ(other.Append(events[0].first, channel, event, events[0].second.body()),
-                Appended::kOk);
-      ASSERT_TRUE(PacketWriter::Run::CanRun(channel, event, 12));
-      PacketWriter::Run run(other, event, 12);
-      for (size_t i = 1; i < events.size(); i++) {
-        ASSERT_TRUE(run.Put(events[i].first, events[i].second.body().data()));
-      }
-      EXPECT_FALSE(run.Put(time - 1, events[0].second.body().data())) << "a time that goes back";
+      EXPECT_EQ(other.events(), writer.events());
+      EXPECT_EQ(Hex(other.Finish(0, 0)), Hex(writer.Finish(0, 0)));
     }
-    EXPECT_EQ(other.events(), writer.events());
-    EXPECT_EQ(Hex(other.Finish(0, 0)), Hex(writer.Finish(0, 0)));
   }
 }
 
@@ -315,7 +340,7 @@ TEST_F(PacketWriterTest, ARunEndsWhereThereMayBeNoRoom) {
   ASSERT_EQ(small.Append(kStart, channel, event, body), Appended::kOk);
   {
     PacketWriter::Run run(small, event, body.size());
-    while (run.Put(kStart, body.data())) {
+    while (run.Put(body.data(), 0, 3, [](const uint8_t*) { return kStart; }) > 0) {
     }
   }
   EXPECT_LE(small.bytes(), kMinPacketCapacity - kPaddingMaxBytes);

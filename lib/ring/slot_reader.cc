@@ -14,6 +14,16 @@ constexpr uint64_t kHeaderBytes = sizeof(weft_subbuf_header);
 // No honest counter comes near; sums of what is below it do not wrap.
 constexpr uint64_t kMaxCount = uint64_t{1} << 62;
 
+uint64_t RoundedUp(uint64_t size) { return (size + 7) & ~uint64_t{7}; }
+
+// What records that are alike begin with: size, event and CPU.
+uint64_t FirstWord(const uint8_t* record) {
+  static_assert(offsetof(weft_record, time) == sizeof(uint64_t));
+  uint64_t word;
+  std::memcpy(&word, record, sizeof(word));
+  return word;
+}
+
 }  // namespace
 
 SlotReader::SlotReader(const RingSet& ring, uint32_t slot)
@@ -134,7 +144,7 @@ Status SlotReader::SetHead(uint64_t sequence, uint64_t head) {
 // The writer announced that it may store below `frontier`: what was not copied is gone.
 Status SlotReader::SkipOverwritten(uint64_t frontier) {
   if ((frontier & mask_) != 0 || frontier > kMaxCount) return Corrupt("frontier");
-  chunk_bytes_ = at_ = 0;
+  DropCopy();
   fetched_ = false;
   if (frontier > end_) {
     stale_ = true;
@@ -160,7 +170,7 @@ uint64_t SlotReader::wanted() const {
 Status SlotReader::Copy(std::span<uint8_t> buffer) {
   if (wanted() == 0) return {};
   fetched_ = false;
-  at_ = chunk_bytes_ = 0;
+  DropCopy();
   // A new slot's reader stands behind the first header; that one is checked as well.
   if (state_.position == kHeaderBytes) state_.position = 0;
   const uint64_t position = state_.position;
@@ -181,32 +191,80 @@ Status SlotReader::Copy(std::span<uint8_t> buffer) {
   return skip_below_ == 0 ? Status{} : SkipRead();
 }
 
-CopiedRun SlotReader::LookThroughCopy() const {
-  CopiedRun run{.last_time = last_time_};
+// The records from at_ on, each `rounded` bytes, that begin with `word0`.
+uint64_t SlotReader::EndOfAlike(uint64_t word0, uint64_t rounded) const {
   const uint8_t* at = chunk_ + at_;
-  uint64_t left = chunk_bytes_ - at_;
-  bool first = true;
+  const uint8_t* const end = chunk_ + chunk_bytes_;
+  uint64_t last_time = last_time_;
+  while (static_cast<uint64_t>(end - at) >= rounded) {
+    const uint64_t time = AlikeRecords::Time(at);
+    if (FirstWord(at) != word0 || time < last_time) break;
+    last_time = time;
+    at += rounded;
+  }
+  return static_cast<uint64_t>(at - chunk_);
+}
+
+CopiedRun SlotReader::LookThroughCopy() {
+  CopiedRun run{.last_time = last_time_};
+  uint64_t at = at_;
   weft_record header;
-  while (left >= sizeof(header)) {
-    std::memcpy(&header, at, sizeof(header));
-    const uint32_t size = header.size;
-    const uint64_t rounded = (uint64_t{size} + 7) & ~uint64_t{7};
+  while (chunk_bytes_ - at >= sizeof(header)) {
+    std::memcpy(&header, chunk_ + at, sizeof(header));
+    const uint64_t rounded = RoundedUp(header.size);
     // What Parse will not take, or not from this copy, ends the run.
-    if (size < sizeof(header) || rounded > left) break;
+    if (header.size < sizeof(header) || rounded > chunk_bytes_ - at) break;
+    const bool first = at == at_;
     if (first) run.cpu = header.cpu;
-    run.one_cpu = first || run.one_cpu;
-    first = false;
-    // Where the next record is does not wait for its size to be read, as long as that is the same.
-    do {
-      run.one_cpu = run.one_cpu && header.cpu == run.cpu;
-      run.last_time = std::max(run.last_time, header.time);
-      at += rounded;
-      left -= rounded;
-      if (left < rounded) break;
-      std::memcpy(&header, at, sizeof(header));
-    } while (header.size == size);
+    run.one_cpu = (first || run.one_cpu) && header.cpu == run.cpu;
+    run.last_time = std::max(run.last_time, header.time);
+    at += rounded;
+    if (!first) continue;
+    // Most copies are of records that are all alike.
+    alike_end_ = EndOfAlike(FirstWord(chunk_ + at_), rounded);
+    if (alike_end_ < at) continue;
+    at = alike_end_;
+    run.last_time = AlikeRecords::Time(chunk_ + at - rounded);
   }
   return run;
+}
+
+AlikeRecords SlotReader::Alike(uint64_t to) {
+  const uint64_t size = sizeof(weft_record) + record_.body.size();
+  const uint64_t rounded = RoundedUp(size);
+  if (at_ >= alike_end_) {
+    alike_end_ =
+        EndOfAlike(size | uint64_t{record_.event} << 32 | uint64_t{record_.cpu} << 48, rounded);
+  }
+  AlikeRecords alike{.first = chunk_ + at_, .bytes = rounded};
+  const auto most = static_cast<uint32_t>(alike_end_ - at_) / static_cast<uint32_t>(rounded);
+  const auto none_newer = [&](size_t count) {
+    return AlikeRecords::Time(alike.first + (count - 1) * rounded) <= to;
+  };
+  if (most == 0 || none_newer(most)) {
+    alike.count = most;
+    return alike;
+  }
+  // Often only a few come before the next slot's.
+  size_t too_many = 1;
+  while (too_many < most && none_newer(too_many)) too_many *= 2;
+  alike.count = too_many / 2;
+  too_many = std::min<size_t>(too_many, most);
+  while (too_many - alike.count > 1) {
+    const size_t middle = alike.count + (too_many - alike.count) / 2;
+    (none_newer(middle) ? alike.count : too_many) = middle;
+  }
+  return alike;
+}
+
+void SlotReader::AdvanceAlike(const AlikeRecords& alike, size_t count) {
+  if (count == 0) return;
+  last_time_ = AlikeRecords::Time(alike.first + (count - 1) * alike.bytes);
+  const uint64_t bytes = count * alike.bytes;
+  state_.position += bytes;
+  state_.accounted += count;
+  state_.in_subbuf += count;
+  at_ += bytes;
 }
 
 // R4, and the check of the sub-buffer before it: it held as many records as were counted.
@@ -266,7 +324,7 @@ SlotReader::Step SlotReader::ParsePad() {
   if (Limit() <= mask_) return Bad("a pad before head");
   state_.position = (state_.position | mask_) + 1;
   state_.in_subbuf = 0;
-  at_ = chunk_bytes_ = 0;
+  DropCopy();
   return Step::kNeedCopy;
 }
 

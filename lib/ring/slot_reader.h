@@ -16,6 +16,7 @@
 #define WEFT_LIB_RING_SLOT_READER_H_
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -48,6 +49,21 @@ struct CopiedRun {
   bool one_cpu = false;  // all of the records at hand are of `cpu`; false if there are none
 };
 
+// Records of a copy, one behind the other, that have event, CPU and size in common; no time is before its
+// predecessor's.
+struct AlikeRecords {
+  const uint8_t* first = nullptr;  // its header
+  size_t bytes = 0;                // of each, rounded up
+  size_t count = 0;
+
+  // Of a record: its time.
+  static uint64_t Time(const uint8_t* record) {
+    uint64_t time;
+    std::memcpy(&time, record + offsetof(weft_record, time), sizeof(time));
+    return time;
+  }
+};
+
 class SlotReader {
  public:
   enum class Step : uint8_t { kRecord, kNeedCopy, kEnd, kCorrupt };
@@ -73,7 +89,7 @@ class SlotReader {
   // wanted() bytes always makes progress. The buffer is used until the next Copy.
   Status Copy(std::span<uint8_t> buffer);
   // Looks through the whole records of the last Copy that were not handed out.
-  [[nodiscard]] CopiedRun LookThroughCopy() const;
+  [[nodiscard]] CopiedRun LookThroughCopy();
   // Bytes that Copy could use at once, at most a sub-buffer.
   [[nodiscard]] uint64_t wanted() const;
 
@@ -88,15 +104,10 @@ class SlotReader {
     fetched_ = false;
   }
 
-  // After Advance: hands out those of the copy's records that follow and are like the one before, in
-  // order, for as long as `take` says yes.
-  struct Alike {
-    uint64_t from, to;  // their times; also none before its predecessor's
-    uint16_t event, cpu;
-    uint32_t body_bytes;
-  };
-  template <typename Take>  // bool(uint64_t time, const uint8_t* body)
-  void AdvanceWhile(const Alike& alike, Take take);
+  // After Advance: those of the copy's records that follow and are like the one before, none of them newer
+  // than `to`. AdvanceAlike hands out the first `count` of them.
+  [[nodiscard]] AlikeRecords Alike(uint64_t to);
+  void AdvanceAlike(const AlikeRecords& alike, size_t count);
 
   [[nodiscard]] const SlotState& state() const { return state_; }
   [[nodiscard]] uint64_t position() const { return state_.position; }
@@ -114,6 +125,8 @@ class SlotReader {
   Step ParseSlow();
   Step ParsePad();
   Status SkipRead();
+  [[nodiscard]] uint64_t EndOfAlike(uint64_t word0, uint64_t rounded) const;
+  void DropCopy() { chunk_bytes_ = at_ = alike_end_ = 0; }
   Step Bad(const char* why) {
     why_ = why;
     return Step::kCorrupt;
@@ -148,6 +161,7 @@ class SlotReader {
   const uint8_t* chunk_ = nullptr;  // copy of [position - at_, ...)
   uint64_t chunk_bytes_ = 0;
   uint64_t at_ = 0;
+  uint64_t alike_end_ = 0;  // in the copy: those before it are like the one before at_
   RecordView record_;
   uint64_t record_bytes_ = 0;  // rounded up
   bool fetched_ = false;
@@ -173,37 +187,6 @@ inline SlotReader::Step SlotReader::Parse() {
   record_.body = {chunk_ + at_ + sizeof(header), header.size - sizeof(header)};
   fetched_ = true;
   return Step::kRecord;
-}
-
-template <typename Take>
-void SlotReader::AdvanceWhile(const Alike& alike, Take take) {
-  const uint32_t size = sizeof(weft_record) + alike.body_bytes;
-  const uint64_t word0 = size | uint64_t{alike.event} << 32 | uint64_t{alike.cpu} << 48;
-  const uint64_t rounded = (uint64_t{size} + 7) & ~uint64_t{7};
-  const uint8_t* at = chunk_ + at_;
-  uint64_t left = chunk_bytes_ - at_;
-  uint64_t last_time = std::max(last_time_, alike.from);
-  uint64_t records = 0;
-  while (left >= rounded) {
-    uint64_t words[2];  // of the header: size, event and CPU; time
-    static_assert(sizeof(words) == sizeof(weft_record));
-    std::memcpy(words, at, sizeof(words));
-    if (words[0] != word0 || words[1] < last_time || words[1] > alike.to ||
-        !take(words[1], at + sizeof(words))) {
-      break;
-    }
-    last_time = words[1];
-    at += rounded;
-    left -= rounded;
-    records++;
-  }
-  if (records == 0) return;
-  const uint64_t bytes = records * rounded;
-  state_.position += bytes;
-  state_.accounted += records;
-  state_.in_subbuf += records;
-  at_ += bytes;
-  last_time_ = last_time;
 }
 
 }  // namespace weft::ring

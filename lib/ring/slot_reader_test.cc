@@ -247,6 +247,43 @@ TEST(SlotReader, WhatTheRecordsOfACopyHaveInCommon) {
   EXPECT_EQ(reading.reader.LookThroughCopy().last_time, 10U);
 }
 
+TEST(SlotReader, RecordsThatAreAlikeAreHandedOutTogether) {
+  TestWriter writer;
+  const auto write = [&](uint64_t time, uint16_t event, uint16_t cpu, size_t bytes) {
+    ASSERT_TRUE(writer.Write(0, event, cpu, time, Body(0, bytes)));
+  };
+  for (const uint64_t time : {1, 2, 3, 4, 5, 6, 7, 7, 9}) write(time, 0, 1, 8);
+  for (const uint64_t time : {8, 10}) write(time, 0, 1, 8);  // the first one goes back
+  for (const uint64_t time : {11, 12}) write(time, 0, 2, 8);
+  for (const uint64_t time : {13, 14}) write(time, 1, 2, 8);
+  for (const uint64_t time : {15, 16}) write(time, 1, 2, 16);
+  Reading reading(writer);
+  SlotReader& reader = reading.reader;
+  std::vector<uint8_t> buffer(4096);
+  ASSERT_TRUE(reader.Look());
+  ASSERT_TRUE(reader.Copy(buffer));
+  (void)reader.LookThroughCopy();
+  const auto take = [&](uint64_t to) {
+    EXPECT_EQ(reader.Fetch(), Step::kRecord);
+    reader.Advance();
+    const AlikeRecords alike = reader.Alike(to);
+    reader.AdvanceAlike(alike, alike.count);
+    return alike.count;
+  };
+  EXPECT_EQ(take(1), 0U);
+  EXPECT_EQ(take(3), 1U);
+  EXPECT_EQ(take(7), 4U);    // 5, 6, 7, 7
+  EXPECT_EQ(take(100), 0U);  // 8 is before 9
+  EXPECT_EQ(take(100), 1U);  // 8, raised to 9; 10
+  EXPECT_EQ(reader.state().accounted, 11U);
+  EXPECT_EQ(take(100), 1U);  // another CPU
+  EXPECT_EQ(take(100), 1U);  // another event
+  EXPECT_EQ(take(100), 1U);  // another size
+  EXPECT_EQ(reader.state().accounted, 17U);
+  EXPECT_EQ(reader.Fetch(), Step::kEnd);
+  EXPECT_EQ(reader.clamped(), 1U);
+}
+
 class Contradiction : public ::testing::Test {
  protected:
   Contradiction() {

@@ -241,15 +241,16 @@ void Channel::TakeAlike(Cursor& cursor, uint64_t limit) {
       !ctf::PacketWriter::Run::CanRun(schema_, *event, last.body.size())) {
     return;
   }
+  const ring::AlikeRecords next = cursor.reader.Alike(std::min(limit, latest_));
+  // One that is late gets another time.
+  if (next.count == 0 || ring::AlikeRecords::Time(next.first) < promise_) return;
   const ring::TickClock::Line clock = clock_->line();
   ctf::PacketWriter::Run run(streams_.writer(last.cpu), *event, last.body.size());
-  cursor.reader.AdvanceWhile(
-      {.from = promise_,
-       .to = std::min(limit, latest_),
-       .event = last.event,
-       .cpu = last.cpu,
-       .body_bytes = static_cast<uint32_t>(last.body.size())},
-      [&](uint64_t time, const uint8_t* body) { return run.Put(clock.ToNs(time), body); });
+  const auto time_of = [&clock](const uint8_t* body) {
+    return clock.ToNs(ring::AlikeRecords::Time(body - sizeof(weft_record)));
+  };
+  cursor.reader.AdvanceAlike(
+      next, run.Put(next.first + sizeof(weft_record), next.bytes, next.count, time_of));
 }
 
 void Channel::Lose(Cursor& cursor, LostReason reason) {
