@@ -9,6 +9,7 @@ times, says so in a comment "lint: not self-contained: REASON".
 
 import argparse
 import concurrent.futures
+import functools
 import json
 import os
 import pathlib
@@ -155,6 +156,7 @@ def header_languages(files):
     return languages
 
 
+@functools.cache
 def compile_database():
     """What cmake would have compiled, and how."""
     subprocess.run(["cmake", "--preset", "release", "-Wno-dev"], cwd=TOP, check=True,
@@ -195,9 +197,8 @@ def check_headers(files, chosen, _):
 
 def check_tidy(_, chosen, is_short):
     entries = compile_database()
-    for entry in entries:
-        for flag in GCC_ONLY:
-            entry["command"] = entry["command"].replace(f" {flag} ", " ")
+    for flag in GCC_ONLY:
+        entries = [entry | {"command": entry["command"].replace(f" {flag} ", " ")} for entry in entries]
     TIDY.mkdir(parents=True, exist_ok=True)
     (TIDY / "compile_commands.json").write_text(json.dumps(entries), encoding="utf-8")
     compiled = {os.path.relpath(entry["file"], TOP) for entry in entries}

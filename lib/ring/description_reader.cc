@@ -14,8 +14,6 @@ std::unexpected<Error> Corrupt(const char* what) {
   return Fail(ErrorCode::kCorrupt, std::string("descriptions: ") + what);
 }
 
-constexpr uint64_t RoundUp8(uint64_t n) { return (n + 7) & ~uint64_t{7}; }
-
 }  // namespace
 
 Result<uint64_t> ParseDescriptions(Bytes bytes, const DescriptionReader::Sink& sink) {

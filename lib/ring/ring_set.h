@@ -22,6 +22,9 @@
 
 namespace weft::ring {
 
+// Records and descriptions begin at such offsets.
+constexpr uint64_t RoundUp8(uint64_t bytes) { return (bytes + 7) & ~uint64_t{7}; }
+
 // The header's checked copy.
 struct Geometry {
   uint64_t total_size = 0;

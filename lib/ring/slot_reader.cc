@@ -14,8 +14,6 @@ constexpr uint64_t kHeaderBytes = sizeof(weft_subbuf_header);
 // No honest counter comes near; sums of what is below it do not wrap.
 constexpr uint64_t kMaxCount = uint64_t{1} << 62;
 
-uint64_t RoundedUp(uint64_t size) { return (size + 7) & ~uint64_t{7}; }
-
 // What records that are alike begin with: size, event and CPU.
 uint64_t FirstWord(const uint8_t* record) {
   static_assert(offsetof(weft_record, time) == sizeof(uint64_t));
@@ -211,7 +209,7 @@ CopiedRun SlotReader::LookThroughCopy() {
   weft_record header;
   while (chunk_bytes_ - at >= sizeof(header)) {
     std::memcpy(&header, chunk_ + at, sizeof(header));
-    const uint64_t rounded = RoundedUp(header.size);
+    const uint64_t rounded = RoundUp8(header.size);
     // What Parse will not take, or not from this copy, ends the run.
     if (header.size < sizeof(header) || rounded > chunk_bytes_ - at) break;
     const bool first = at == at_;
@@ -231,7 +229,7 @@ CopiedRun SlotReader::LookThroughCopy() {
 
 AlikeRecords SlotReader::Alike(uint64_t to) {
   const uint64_t size = sizeof(weft_record) + record_.body.size();
-  const uint64_t rounded = RoundedUp(size);
+  const uint64_t rounded = RoundUp8(size);
   if (at_ >= alike_end_) {
     alike_end_ =
         EndOfAlike(size | uint64_t{record_.event} << 32 | uint64_t{record_.cpu} << 48, rounded);
@@ -312,7 +310,7 @@ SlotReader::Step SlotReader::ParseSlow() {
   uint32_t size;
   std::memcpy(&size, chunk_ + at_, sizeof(size));
   if (size == 0) return ParsePad();
-  const uint64_t rounded = (uint64_t{size} + 7) & ~uint64_t{7};
+  const uint64_t rounded = RoundUp8(size);
   if (size < sizeof(weft_record) || size > max_record_ ||
       (state_.position & mask_) + rounded > Limit()) {
     return Bad("a record's size");

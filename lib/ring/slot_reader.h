@@ -174,7 +174,7 @@ inline SlotReader::Step SlotReader::Parse() {
   if (left < sizeof(weft_record)) return ParseSlow();
   weft_record header;
   std::memcpy(&header, chunk_ + at_, sizeof(header));
-  const uint64_t rounded = (uint64_t{header.size} + 7) & ~uint64_t{7};
+  const uint64_t rounded = RoundUp8(header.size);
   if (header.size < sizeof(weft_record) || header.size > max_record_ || rounded > left) {
     return ParseSlow();
   }
