@@ -194,10 +194,9 @@ void Agent::Tick() {
 
 void Agent::ReportStopped() {
   for (const auto& [id, why] : kernel_.TakeStopped()) {
-    ForEachChannel([&](Session&, SessionChannel& channel) {
-      if (channel.definition.id == id)
-        orders_->Note("Trace \"" + channel.definition.trace + "\": " + why);
-    });
+    const Found found = Find(id);
+    if (found.channel != nullptr)
+      orders_->Note("Trace \"" + found.channel->definition.trace + "\": " + why);
   }
 }
 
