@@ -57,7 +57,7 @@ using Uuid = std::array<uint8_t, 16>;
 // empty at the first, and grows as the consumer wants.
 struct Configure {
   UniqueFd journal;
-  uint32_t clock = 0;              // enum weft_clock_id, of all rings
+  uint32_t clock = 0;              // enum weft_clock_id, of all rings of processes
   uint32_t slot_count = 0;         // slots that a ring set shall have, the atomic one not counted
   int64_t realtime_offset_ns = 0;  // CLOCK_REALTIME - CLOCK_MONOTONIC when the session began
   Uuid clock_uuid{};               // the same for all traces of this boot: they can be merged

@@ -32,6 +32,16 @@ Result<uint64_t> InstanceOf(const UniqueFd& ring) {
   return header.instance;
 }
 
+// With the node's clock, or the monotonic one where the kernel gave up the node's after it was chosen.
+Result<UniqueFd> MakeRing(const UniqueFd& module, const UniqueFd& session, kernel::Ring ring) {
+  auto made = kernel::MakeRing(session, ring);
+  if (made) return made;
+  WEFT_ASSIGN(const bool clock_is_offered, kernel::Offers(module, ring.clock));
+  if (clock_is_offered) return made;
+  ring.clock = WEFT_CLOCK_MONOTONIC;
+  return kernel::MakeRing(session, ring);
+}
+
 }  // namespace
 
 Status KernelChannels::Start(const kernel::Ring& ring, const std::vector<kernel::Event>& events,
@@ -45,7 +55,7 @@ Status KernelChannels::Start(const kernel::Ring& ring, const std::vector<kernel:
     WEFT_TRY(kernel::Track(entry.session, WEFT_KERNEL_TRACK_VPID, vpid));
   for (const uint32_t vuid : whom.vuids)
     WEFT_TRY(kernel::Track(entry.session, WEFT_KERNEL_TRACK_VUID, vuid));
-  WEFT_ASSIGN(entry.ring, kernel::MakeRing(entry.session, ring));
+  WEFT_ASSIGN(entry.ring, MakeRing(module, entry.session, ring));
   for (const kernel::Event& event : events) WEFT_TRY(kernel::AddEvent(entry.ring, event));
   WEFT_ASSIGN(entry.instance, InstanceOf(entry.ring));
   const uint64_t id = ring.channel_id;

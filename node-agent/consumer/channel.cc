@@ -45,6 +45,7 @@ Status Channel::AddRing(UniqueFd fd, uint64_t instance, uint64_t process) {
   const auto record = std::find_if(restored_.begin(), restored_.end(), [&set](const auto& r) {
     return r.key == set.key() && r.instance == set.geometry().instance;
   });
+  if (hooks_.clock_of) UseClock(hooks_.clock_of(set.geometry()));
   auto input = std::make_unique<RingInput>(std::move(set), instance, process);
   if (record != restored_.end()) {
     const Status status = input->Restore(*record);
@@ -61,6 +62,13 @@ Status Channel::AddRing(UniqueFd fd, uint64_t instance, uint64_t process) {
   rings_.push_back(std::move(input));
   pending_ = true;
   return {};
+}
+
+// Of a channel that has read nothing yet, or all that it will of a ring with another clock.
+void Channel::UseClock(ring::TickClock* clock) {
+  if (clock == clock_) return;
+  clock_ = clock;
+  promise_ = hurry_until_ = window_since_ = 0;
 }
 
 void Channel::ProcessGone(uint64_t process) {

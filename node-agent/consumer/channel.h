@@ -48,6 +48,8 @@ class Channel {
     Result<ring::RingSet> (*open_ring)(UniqueFd) = ring::RingSet::Open;
     // A ring set was added: of a process that says this of itself.
     std::function<void(uint32_t vpid)> notice_vpid = [](uint32_t) {};
+    // Where the ring says which clock is its own, and is to be believed: there is one ring at a time then.
+    std::function<ring::TickClock*(const ring::Geometry&)> clock_of = {};
   };
 
   Channel(uint64_t id, ctf::Channel schema, const ctf::Uuid& trace_uuid, PacketSink& sink,
@@ -66,7 +68,7 @@ class Channel {
   void Close();
 
   // Merges what is older than now - lag, at most `budget` bytes. True: something was merged.
-  bool Round(uint64_t now, uint64_t lag, uint64_t& budget);
+  bool Round(uint64_t lag, uint64_t& budget);
 
   // A commit. Seal: counts what is missing, completes packets; from here on records belong to the next
   // one. Write: the packets go into files, perhaps in another thread (see CpuStreams). Settle: the
@@ -110,6 +112,7 @@ class Channel {
  private:
   enum class Run : uint8_t { kMore, kEnd };
 
+  void UseClock(ring::TickClock* clock);
   void LookAtRings(uint64_t now, uint64_t& horizon);
   void StartMerge();
   bool Merge(uint64_t& budget);

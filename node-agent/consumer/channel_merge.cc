@@ -7,7 +7,8 @@
 
 namespace weft::consumer {
 
-bool Channel::Round(uint64_t now, uint64_t lag, uint64_t& budget) {
+bool Channel::Round(uint64_t lag, uint64_t& budget) {
+  const uint64_t now = clock_->Now();
   uint64_t horizon = closed_ ? now : now - std::min(now, clock_->TicksIn(lag));
   LookAtRings(now, horizon);
   UpdateHurry(now);

@@ -10,8 +10,7 @@ namespace weft::consumer {
 
 Consumer::Consumer(const Settings& settings, Journal journal, SinkMaker& sinks, Notice notice)
     : settings_(settings),
-      ticks_(settings.clock),
-      clock_(ticks_, settings.realtime_offset_ns),
+      clocks_(settings.clock, settings.realtime_offset_ns),
       mono_(WEFT_CLOCK_MONOTONIC),
       journal_(std::move(journal)),
       sinks_(&sinks),
@@ -71,7 +70,7 @@ Status Consumer::AddChannel(const ipc::ChannelDefinition& definition) {
                            .uuid = settings_.clock_uuid};
     WEFT_ASSIGN(
         std::unique_ptr<Output> made,
-        Output::Open(definition, clock, restore ? &*record : nullptr, *sinks_, clock_,
+        Output::Open(definition, clock, restore ? &*record : nullptr, *sinks_, clocks_,
                      settings_.limits,
                      {.write_journal = [this] { return WriteJournal(); },
                       .append_event = [this](Bytes event) { return journal_.AppendEvent(event); },
@@ -138,7 +137,7 @@ void Consumer::ForgetChannel(uint64_t channel) {
 
 void Consumer::Calibrate(uint64_t now_ns) {
   if (now_ns - calibrated_ns_ < kCalibrationInterval) return;
-  clock_.Calibrate();
+  clocks_.Calibrate();
   calibrated_ns_ = now_ns;
 }
 
@@ -151,7 +150,7 @@ uint64_t Consumer::Round() {
   for (size_t i = 0; i < outputs_.size(); i++) {
     uint64_t budget = kBytesPerRound;
     Output& output = *outputs_[(next_output_ + i) % outputs_.size()];
-    merged = output.Round(clock_.Now(), now_ns, budget) || merged;
+    merged = output.Round(now_ns, budget) || merged;
     starved = starved || budget == 0;
   }
   next_output_ += 1;

@@ -13,7 +13,7 @@
 namespace weft::consumer {
 
 struct Settings {
-  uint32_t clock = WEFT_CLOCK_TSC;
+  uint32_t clock = WEFT_CLOCK_TSC;  // the node's: of rings of processes
   int64_t realtime_offset_ns = 0;
   ctf::Uuid clock_uuid{};
   Limits limits;
@@ -66,8 +66,7 @@ class Consumer {
   [[nodiscard]] uint64_t Delay(bool busy, uint64_t now_ns);
 
   Settings settings_;
-  ring::MachineTicks ticks_;
-  ring::TickClock clock_;
+  RingClocks clocks_;
   ring::MachineTicks mono_;
   Journal journal_;
   SinkMaker* sinks_;

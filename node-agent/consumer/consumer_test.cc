@@ -168,6 +168,37 @@ TEST_F(ConsumerTest, RingsAreMergedByTimeAndSplitByCpu) {
   CheckBooks(counts);
 }
 
+// weft.ko's ring says which clock is its own: the kernel may give up the TSC after the node chose it.
+TEST_F(ConsumerTest, ARingOfTheKernelWithAnotherClockHasTheSameTime) {
+  TestWriter process({.instance = 1});
+  TestWriter kernel({.clock = WEFT_CLOCK_MONOTONIC, .channel_id = 2, .instance = 2});
+  for (TestWriter* writer : {&process, &kernel})
+    writer->Describe(0, MakeDescription("p:e", {"number", "ring"}));
+  ipc::ChannelDefinition definition = Definition(2, "kernel");
+  definition.domain = ipc::kKernelDomain;
+  Running running(folder, journal);
+  ASSERT_TRUE(running.consumer->AddChannel(Definition()));
+  ASSERT_TRUE(running.consumer->AddChannel(definition));
+  running.consumer->Round();  // a promise of the channel that has no ring yet
+  ASSERT_TRUE(running.consumer->AddRing(1, process.Fd(), 1, 1));
+  ASSERT_TRUE(running.consumer->AddRing(2, kernel.Fd(), 2, 0));
+  ring::MachineTicks monotonic(WEFT_CLOCK_MONOTONIC);
+  for (uint64_t i = 0; i < 100; i += 2) {
+    ASSERT_TRUE(process.Write(0, 0, 0, Now(), Body(i, 1)));
+    usleep(500);  // the clocks agree to some microseconds
+    ASSERT_TRUE(kernel.Write(0, 0, 0, monotonic.Ticks(), Body(i + 1, 2)));
+    usleep(500);
+    if (i % 10 == 0) running.consumer->Round();
+  }
+  ASSERT_NO_FATAL_FAILURE(ExpectAllInOrder(running, 100));
+  for (const uint64_t id : {1, 2}) {
+    const auto counts = running.consumer->Find(id)->Counts();
+    EXPECT_EQ(counts.delivered, 50U);
+    EXPECT_EQ(counts.late, 0U);
+    CheckBooks(counts);
+  }
+}
+
 // Where its CPU has nothing newer yet, a record has its own time, however late its ring set was found.
 TEST_F(ConsumerTest, AFoundRingSetHasItsPlaceAmongTheOthers) {
   Running running(folder, journal);

@@ -40,14 +40,14 @@ std::string OutputName(const ipc::ChannelDefinition& definition) {
 Result<std::unique_ptr<Output>> Output::Open(const ipc::ChannelDefinition& definition,
                                              const ctf::Clock& ctf_clock,
                                              const OutputRecord* record, SinkMaker& sinks,
-                                             ring::TickClock& clock, const Limits& limits,
+                                             RingClocks& clocks, const Limits& limits,
                                              Hooks hooks) {
   const std::string name = OutputName(definition);
   // What a killed consumer wrote beyond its journal goes away.
   const uint64_t known = record == nullptr ? 0 : record->metadata_bytes;
   WEFT_ASSIGN(std::unique_ptr<PacketSink> sink, sinks.Open(definition, known));
   std::unique_ptr<Output> output(
-      new Output(name, std::move(sink), clock, limits, std::move(hooks)));
+      new Output(name, std::move(sink), clocks, limits, std::move(hooks)));
   output->info_ = MakeInfo(definition, ctf_clock);
   if (record == nullptr) {
     output->record_.name = name;
@@ -96,9 +96,10 @@ Status Output::AddChannel(const ipc::ChannelDefinition& definition, const ClassL
   if (definition.domain == ipc::kKernelDomain) {
     hooks.open_ring = ring::RingSet::OpenKernel;
     hooks.notice_vpid = [](uint32_t) {};
+    hooks.clock_of = [this](const ring::Geometry& ring) { return &clocks_->Of(ring.clock); };
   }
-  auto channel = std::make_unique<Channel>(id, std::move(ctf_channel), info_.uuid, *sink_, *clock_,
-                                           limits_, std::move(hooks));
+  auto channel = std::make_unique<Channel>(id, std::move(ctf_channel), info_.uuid, *sink_,
+                                           clocks_->node(), limits_, std::move(hooks));
   if (restore) {
     const auto log = classes.find(id);
     WEFT_TRY(channel->Restore(
@@ -161,7 +162,7 @@ void Output::NoticeStoreError(const Error& error) {
   store_failed_ = true;
 }
 
-bool Output::Round(uint64_t now, uint64_t now_ns, uint64_t& budget) {
+bool Output::Round(uint64_t now_ns, uint64_t& budget) {
   bool merged = false;
   bool pending = false;
   bool pressure = false;
@@ -169,7 +170,7 @@ bool Output::Round(uint64_t now, uint64_t now_ns, uint64_t& budget) {
   for (const auto& channel : channels_) {
     const bool short_lag = channel->under_pressure() || channel->hurried();
     const uint64_t lag = short_lag ? kShortLag : kHorizonLag;
-    merged = channel->Round(now, lag, budget) || merged;
+    merged = channel->Round(lag, budget) || merged;
     pending = pending || channel->pending();
     pressure = pressure || channel->under_pressure();
     closed = closed || channel->closed();

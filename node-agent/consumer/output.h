@@ -26,6 +26,7 @@
 #include "node-agent/consumer/channel.h"
 #include "node-agent/consumer/journal.h"
 #include "node-agent/consumer/packet_sink.h"
+#include "node-agent/consumer/ring_clocks.h"
 
 namespace weft::consumer {
 
@@ -47,7 +48,7 @@ class Output {
   static Result<std::unique_ptr<Output>> Open(const ipc::ChannelDefinition& definition,
                                               const ctf::Clock& ctf_clock,
                                               const OutputRecord* record, SinkMaker& sinks,
-                                              ring::TickClock& clock, const Limits& limits,
+                                              RingClocks& clocks, const Limits& limits,
                                               Hooks hooks);
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
@@ -68,7 +69,7 @@ class Output {
   [[nodiscard]] const std::vector<std::unique_ptr<Channel>>& channels() const { return channels_; }
 
   // One round of all channels; commits what is due. True: something was merged.
-  bool Round(uint64_t now, uint64_t now_ns, uint64_t& budget);
+  bool Round(uint64_t now_ns, uint64_t& budget);
   // C0 to C3. Errors of the sink are counted and noticed; only the journal's are returned, and kTimeout:
   // the relay has not acknowledged it yet.
   Status Commit();
@@ -85,11 +86,11 @@ class Output {
   [[nodiscard]] bool restorable() const { return !record_.channels.empty(); }
 
  private:
-  Output(std::string name, std::unique_ptr<PacketSink> sink, ring::TickClock& clock,
+  Output(std::string name, std::unique_ptr<PacketSink> sink, RingClocks& clocks,
          const Limits& limits, Hooks hooks)
       : name_(std::move(name)),
         sink_(std::move(sink)),
-        clock_(&clock),
+        clocks_(&clocks),
         limits_(limits),
         hooks_(std::move(hooks)) {}
 
@@ -107,7 +108,7 @@ class Output {
 
   std::string name_;
   std::unique_ptr<PacketSink> sink_;
-  ring::TickClock* clock_;
+  RingClocks* clocks_;
   Limits limits_;
   Hooks hooks_;
   ctf::TraceInfo info_;

@@ -69,6 +69,12 @@ Result<UniqueFd> OpenModule(const std::string& path) {
   return module;
 }
 
+Result<bool> Offers(const UniqueFd& module, uint32_t clock) {
+  weft_kernel_abi abi{};
+  WEFT_TRY(Call(module, WEFT_IOCTL_ABI, abi, "weft.ko"));
+  return (abi.clocks & 1U << clock) != 0;
+}
+
 Result<UniqueFd> MakeSession(const UniqueFd& module, bool all) {
   weft_kernel_session session{};
   session.flags = all ? WEFT_KERNEL_SESSION_ALL : 0;

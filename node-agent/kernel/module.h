@@ -53,6 +53,8 @@ struct Ring {
 // The device, looked at: kNotFound: the module is not loaded; kPermission; kUnsupported: it is of another
 // ABI.
 Result<UniqueFd> OpenModule(const std::string& path = WEFT_KERNEL_DEVICE);
+// Whether the kernel trusts this clock (enum weft_clock_id) at present: it may give up the TSC at any time.
+Result<bool> Offers(const UniqueFd& module, uint32_t clock);
 // A session, off. `all`: of everybody, else of those in its scope, at first nobody.
 Result<UniqueFd> MakeSession(const UniqueFd& module, bool all);
 // Adds the cgroup with this id (the inode number of its folder in cgroup2), or takes it away.

@@ -157,6 +157,7 @@ class NodeTest(LocalTest):
     def setUp(self):
         super().setUp()
         self.api = Api()
+        self.addCleanup(self.api.server.server_close)
         self.addCleanup(self.api.server.shutdown)
         self.keeper = None
         self.tenants = []
