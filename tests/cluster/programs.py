@@ -105,7 +105,8 @@ def go_client():
 
 
 def build_into(target, go):
-    env = dict(os.environ, CGO_ENABLED="0", GOTOOLCHAIN="local", GOFLAGS="", GOWORK="off")
+    # GOGC: compilers that collect their garbage less often take a sixth less time, and 600 MiB each.
+    env = dict(os.environ, CGO_ENABLED="0", GOTOOLCHAIN="local", GOFLAGS="", GOWORK="off", GOGC="400")
     build = ["nice", "-n", NICE, go, "build", *FLAGS]
     run([*build, "-tags", KUBERNETES_TAGS, "-ldflags", linker_flags(), "-o", target / "kubernetes", "."],
         cwd=SOURCES / "kubernetes", env=env)
