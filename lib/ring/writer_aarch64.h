@@ -96,11 +96,12 @@
 
 #define WEFT_RSEQ_EXITS WEFT_RSEQ_EXIT(6, 1) WEFT_RSEQ_EXIT(8, 2) WEFT_RSEQ_EXIT(7, 3)
 
-/* W for a record whose bytes lie in one 8-byte aligned buffer, readable up to a multiple of 8. False:
- * nothing was written; weft_write_pieces knows why. */
+/* W for a record whose bytes lie in one 8-byte aligned buffer, readable up to a multiple of 8. `words` is
+ * for other machines. False: nothing was written; weft_write_pieces knows why. */
 static inline __attribute__((always_inline)) bool weft_write_words(
     void* rseq, const uint32_t* id_offset, const struct weft_record_class* record,
-    const uint64_t* payload) {
+    const uint64_t* payload, uint32_t words) {
+  (void)words;
   uint64_t head, slot, base, t, u, result;
   uint64_t aborts = WEFT_MAX_ABORTS;
   const uint64_t* from;

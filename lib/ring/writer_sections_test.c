@@ -59,7 +59,8 @@ static bool words(uint64_t value) {
   const uint64_t payload[2] = {value, ~value};
   const struct weft_record_class record = {weft_record_word0(32, 9), weft_record_increment(32),
                                            &ring};
-  return weft_write_words(rseq, &mm_cid_offset, &record, payload);
+  return value % 2 == 0 ? weft_write_words(rseq, &mm_cid_offset, &record, payload, 0)
+                        : weft_write_words(rseq, &mm_cid_offset, &record, payload, 2);
 }
 
 static void records_are_laid_out_as_ring_h_says(void) {

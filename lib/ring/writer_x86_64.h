@@ -11,7 +11,8 @@
  *     one store                             the commit
  *   post_commit:
  * Preemption, migration or a signal inside sends the thread to `abort`, which starts the section
- * again, at most WEFT_MAX_ABORTS times in a row (a debugger that single-steps would never end).
+ * again, at most WEFT_MAX_ABORTS times in a row (a debugger that single-steps would never end), or leaves
+ * to one that does.
  *
  * TSO gives the order of stores (payload before commit) and of loads; no fence is needed. The loads of
  * `tail` and `closed` are ordinary loads of words that a reader stores with release order.
@@ -33,15 +34,17 @@
   ".quad 1f, (2f - 1f), 4f\n\t"           \
   ".popsection\n\t"
 
-#define WEFT_RSEQ_ABORT                                        \
+#define WEFT_RSEQ_ABORT_TO(instructions)                       \
   ".pushsection .text.weft_rseq_abort, \"ax\"\n\t"             \
   ".byte 0x0f, 0xb9, 0x3d\n\t" /* ud1 signature(%rip), %edi */ \
   ".long 0x53053053\n"                                         \
-  "4:\n\t"                                                     \
-  "decl %[aborts]\n\t"                                         \
-  "jnz 3b\n\t"                                                 \
-  "jmp 6b\n\t"                                                 \
-  ".popsection\n\t"
+  "4:\n\t" instructions ".popsection\n\t"
+
+#define WEFT_RSEQ_ABORT    \
+  WEFT_RSEQ_ABORT_TO(      \
+      "decl %[aborts]\n\t" \
+      "jnz 3b\n\t"         \
+      "jmp 6b\n\t")
 
 /* Start of a section. Clobbers rax. */
 #define WEFT_RSEQ_START       \
@@ -108,48 +111,59 @@
 
 #define WEFT_RSEQ_EXITS WEFT_RSEQ_EXIT(6, 1) WEFT_RSEQ_EXIT(8, 2) WEFT_RSEQ_EXIT(7, 3)
 
+/* The words of a payload behind the header: as many as the code has, or a loop for the record's own number. */
+#define WEFT_WORDS_COPY                       \
+  ".if %c[words]\n\t"                         \
+  ".set weft_copied, 0\n\t"                   \
+  ".rept %c[words]\n\t"                       \
+  "movq weft_copied(%[payload]), %%rax\n\t"   \
+  "movq %%rax, 16 + weft_copied(%[base])\n\t" \
+  ".set weft_copied, weft_copied + 8\n\t"     \
+  ".endr\n\t"                                 \
+  ".else\n\t"                                 \
+  "movl %[increment], %%ecx\n\t"              \
+  "leaq -16(%[payload], %%rcx), %%rdx\n\t"    \
+  "addq %%rcx, %[base]\n\t"                   \
+  "negq %%rcx\n\t"                            \
+  "addq $16, %%rcx\n\t"                       \
+  "jz 11f\n"                                  \
+  "10:\n\t"                                   \
+  "movq (%%rdx, %%rcx), %%rax\n\t"            \
+  "movq %%rax, (%[base], %%rcx)\n\t"          \
+  "addq $8, %%rcx\n\t"                        \
+  "jnz 10b\n"                                 \
+  "11:\n\t"                                   \
+  ".endif\n\t"
+
 /*
  * W for a record whose bytes lie in one buffer: payload is 8-byte aligned, readable up to a multiple
- * of 8 bytes, and increment's low half is sizeof(struct weft_record) + that multiple. False: nothing was
- * written; weft_write_pieces knows why.
+ * of 8 bytes, and increment's low half is sizeof(struct weft_record) + that multiple. `words`, a constant, is
+ * that multiple's number of words, or 0 where it is not known. False: nothing was written;
+ * weft_write_pieces knows why, and begins again after an abort.
  *
  * The shortest way there is: no register beyond those that a call may clobber, no result but the way it
  * leaves. The ring behind the record is fetched for writing, since the reader's CPU has it.
  */
 static inline __attribute__((always_inline)) bool weft_write_words(
     void* rseq, const uint32_t* id_offset, const struct weft_record_class* record,
-    const uint64_t* payload) {
+    const uint64_t* payload, uint32_t words) {
   uint64_t head, slot, base, ring;
-  uint32_t aborts = WEFT_MAX_ABORTS;
-  __asm__ goto(
-      WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_START
-      "movq %[record_ring], %[ring]\n\t" WEFT_RSEQ_FIND_SLOT WEFT_RSEQ_RESERVE
-      "prefetchw 512(%[base])\n\t" WEFT_RSEQ_HEADER
-      "movl %[increment], %%ecx\n\t"
-      "leaq -16(%[payload], %%rcx), %%rdx\n\t"
-      "addq %%rcx, %[base]\n\t"
-      "negq %%rcx\n\t"
-      "addq $16, %%rcx\n\t"
-      "jz 11f\n"
-      "10:\n\t"
-      "movq (%%rdx, %%rcx), %%rax\n\t"
-      "movq %%rax, (%[base], %%rcx)\n\t"
-      "addq $8, %%rcx\n\t"
-      "jnz 10b\n"
-      "11:\n\t"
-      "addq %[increment], %[head]\n\t"
-      "movq %[head], (%[slot])\n"
-      "2:\n\t"
-      ".pushsection .text.weft_rseq_exits, \"ax\"\n"
-      "6:\n7:\n8:\n\t"
-      "jmp %l[failed]\n\t"
-      ".popsection\n\t" WEFT_RSEQ_ABORT
-      : [slot] "=&r"(slot), [base] "=&r"(base), [head] "=&r"(head), [ring] "=&d"(ring),
-        [aborts] "+m"(aborts)
-      : [rseq] "r"(rseq), [record_ring] "m"(record->ring), [id_offset] "m"(*id_offset),
-        [word0] "m"(record->word0), [increment] "m"(record->increment), [payload] "r"(payload)
-      : "rax", "rcx", "memory", "cc"
-      : failed);
+  __asm__ volatile goto(WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_START
+               "movq %[record_ring], %[ring]\n\t" WEFT_RSEQ_FIND_SLOT WEFT_RSEQ_RESERVE
+               "prefetchw 512(%[base])\n\t" WEFT_RSEQ_HEADER WEFT_WORDS_COPY
+               "addq %[increment], %[head]\n\t"
+               "movq %[head], (%[slot])\n"
+               "2:\n\t"
+               ".pushsection .text.weft_rseq_exits, \"ax\"\n"
+               "6:\n7:\n8:\n\t"
+               "jmp %l[failed]\n\t"
+               ".popsection\n\t" WEFT_RSEQ_ABORT_TO("jmp %l[failed]\n\t")
+               : [slot] "=&r"(slot), [base] "=&r"(base), [head] "=&r"(head), [ring] "=&d"(ring)
+               : [rseq] "r"(rseq), [record_ring] "m"(record->ring), [id_offset] "m"(*id_offset),
+                 [word0] "m"(record->word0), [increment] "m"(record->increment),
+                 [payload] "r"(payload), [words] "i"(words)
+               : "rax", "rcx", "memory", "cc"
+               : failed);
   return true;
 failed:
   return false;

@@ -21,6 +21,31 @@ LTTNG_UST_TRACEPOINT_EVENT(
                             lttng_ust_field_integer(uint64_t, sequence, sequence)
                                 lttng_ust_field_integer(uint64_t, check, check)))
 
+// The same in one word (the check's lower half), in two, and with the check again and again in four and five.
+LTTNG_UST_TRACEPOINT_EVENT(
+    stress, one, LTTNG_UST_TP_ARGS(uint64_t, lane, uint64_t, sequence, uint64_t, check),
+    LTTNG_UST_TP_FIELDS(lttng_ust_field_integer(uint16_t, lane, (uint16_t)lane)
+                            lttng_ust_field_integer(uint16_t, check, (uint16_t)check)
+                                lttng_ust_field_integer(uint32_t, sequence, (uint32_t)sequence)))
+LTTNG_UST_TRACEPOINT_EVENT(
+    stress, two, LTTNG_UST_TP_ARGS(uint64_t, lane, uint64_t, sequence, uint64_t, check),
+    LTTNG_UST_TP_FIELDS(lttng_ust_field_integer(uint32_t, lane, (uint32_t)lane)
+                            lttng_ust_field_integer(uint32_t, sequence, (uint32_t)sequence)
+                                lttng_ust_field_integer(uint64_t, check, check)))
+LTTNG_UST_TRACEPOINT_EVENT(
+    stress, four, LTTNG_UST_TP_ARGS(uint64_t, lane, uint64_t, sequence, uint64_t, check),
+    LTTNG_UST_TP_FIELDS(lttng_ust_field_integer(uint64_t, lane, lane)
+                            lttng_ust_field_integer(uint64_t, sequence, sequence)
+                                lttng_ust_field_integer(uint64_t, check, check)
+                                    lttng_ust_field_integer(uint64_t, check2, check)))
+LTTNG_UST_TRACEPOINT_EVENT(
+    stress, five, LTTNG_UST_TP_ARGS(uint64_t, lane, uint64_t, sequence, uint64_t, check),
+    LTTNG_UST_TP_FIELDS(lttng_ust_field_integer(uint64_t, lane, lane)
+                            lttng_ust_field_integer(uint64_t, sequence, sequence)
+                                lttng_ust_field_integer(uint64_t, check, check)
+                                    lttng_ust_field_integer(uint64_t, check2, check)
+                                        lttng_ust_field_integer(uint64_t, check3, check)))
+
 // The same with a tail of `size` bytes, each (uint8_t)check.
 LTTNG_UST_TRACEPOINT_EVENT(
     stress, tail,

@@ -3,7 +3,7 @@
 // FLAGS: s  a timer's signal handler traces too, on every thread
 //        f  the main thread forks children that trace, and now and then the handler forks
 //        v  the main thread makes vfork children that trace
-//        t  every fourth event has a tail
+//        t  events of all shapes, not of one: with tails, and fixed parts of one to five words
 //        p  SIGSTOP before the events, so that a debugger can set breakpoints
 // EVENTS per thread, 0: until told to stop. Lanes: thread t is 2t, its signal handler 2t + 1, children
 // from 2 * THREADS on.
@@ -33,17 +33,40 @@ static uint64_t events;
 static const char* flags;
 static __thread uint64_t my_lane;
 
+static void emit_a_shape(uint64_t lane, uint64_t n, uint64_t check) {
+  uint8_t bytes[200];
+  const size_t size = check % sizeof(bytes);
+  switch (n % 8) {
+    case 0:
+      lttng_ust_tracepoint(stress, one, lane, n, check);
+      break;
+    case 1:
+      lttng_ust_tracepoint(stress, two, lane, n, check);
+      break;
+    case 2:
+      lttng_ust_tracepoint(stress, four, lane, n, check);
+      break;
+    case 3:
+      lttng_ust_tracepoint(stress, five, lane, n, check);
+      break;
+    case 4:
+    case 5:
+      memset(bytes, (int)(uint8_t)check, size);
+      lttng_ust_tracepoint(stress, tail, lane, n, check, bytes, size);
+      break;
+    default:
+      lttng_ust_tracepoint(stress, fixed, lane, n, check);
+  }
+}
+
 static void emit(uint64_t lane) {
   const uint64_t n = books->lanes[lane].begun;
   const uint64_t check = stress_check(lane, n);
   books->lanes[lane].begun = n + 1;
-  if (n % 4 == 3 && strchr(flags, 't') != NULL) {
-    uint8_t bytes[200];
-    const size_t size = check % sizeof(bytes);
-    memset(bytes, (int)(uint8_t)check, size);
-    lttng_ust_tracepoint(stress, tail, lane, n, check, bytes, size);
-  } else {
+  if (strchr(flags, 't') == NULL) {
     lttng_ust_tracepoint(stress, fixed, lane, n, check);
+  } else {
+    emit_a_shape(lane, n, check);
   }
   books->lanes[lane].ended = n + 1;
 }

@@ -120,6 +120,7 @@ const struct weft_event_state* weft_decide(struct weft_event* event, uint32_t wo
   }
   if (state != NULL) {
     state->key = word;
+    state->event = event;
     for (uint32_t n = 0; n < rules->channel_count; ++n) add_target(state, rules, n, event);
     make_fast(state, event);
     // release: the state is complete before any thread finds it

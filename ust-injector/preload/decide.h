@@ -26,6 +26,7 @@ struct weft_target {
 struct weft_event_state {
   uint64_t key;                     // the enable word that was decided on, and one of the two above
   struct weft_record_class record;  // with one of them
+  const struct weft_event* event;
   uint32_t target_count;
   uint32_t reserved;
   struct weft_target targets[];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See emit.h. The fast path is weft_emit down to weft_write_words: one compare of the remembered
+// See emit.h. The fast path is emit_words down to weft_write_words: one compare of the remembered
 // decision with the enable word, then the section. All else is emit_slowly.
 #include "ust-injector/preload/emit.h"
 
@@ -268,14 +268,14 @@ static __attribute__((noinline)) void emit_with_contexts(struct weft_event* even
     __builtin_memcpy(to + i, (const uint8_t*)fixed + i, 8);
   }
   if (__builtin_expect(weft_write_words(thread_rseq(), &weft_process.slot_id_offset, &state->record,
-                                        (const uint64_t*)image),
+                                        (const uint64_t*)image, 0),
                        1)) {
     return;
   }
   emit_slowly(event, fixed, segments, ip);
 }
 
-// All that is not in the fast path. Loads again what that loaded, which need not keep it.
+// `state` is that of the event's enable word, or does not agree with it.
 static __attribute__((noinline)) void emit_otherwise(struct weft_event* event, const void* fixed,
                                                      const struct weft_segment* segments,
                                                      const void* ip) {
@@ -287,20 +287,51 @@ static __attribute__((noinline)) void emit_otherwise(struct weft_event* event, c
   }
 }
 
-void weft_emit(struct weft_event* event, const void* fixed, const struct weft_segment* segments,
-               const void* ip) {
-  // Kept in memory: registers to keep them in would have to be saved first.
-  struct weft_event* volatile const kept_event = event;
-  const struct weft_segment* volatile const kept_segments = segments;
-  const void* volatile const kept_ip = ip;
+// WEFT_STATE_FAST, and its section left without a record. Needs nothing but what that kept in registers.
+static __attribute__((noinline)) void emit_again(const struct weft_event_state* state,
+                                                 const void* fixed) {
+  if (!weft_process.no_clock) record_small(state->event, &state->targets[0], fixed, NULL, NULL);
+}
+
+// `words`: of the fixed part, a constant; 0: whatever it is.
+static inline __attribute__((always_inline)) void emit_words(struct weft_event* event,
+                                                             const void* fixed,
+                                                             const struct weft_segment* segments,
+                                                             const void* ip, uint32_t words) {
   const struct weft_event_state* state = published_state(event);
-  if (__builtin_expect(state->key == (enable_word(event) | WEFT_STATE_FAST), 1) &&
-      __builtin_expect(
-          weft_write_words(thread_rseq(), &weft_process.slot_id_offset, &state->record, fixed),
-          1)) {
-    return;
+  if (__builtin_expect(state->key != (enable_word(event) | WEFT_STATE_FAST), 0)) {
+    emit_otherwise(event, fixed, segments, ip);
+  } else if (__builtin_expect(!weft_write_words(thread_rseq(), &weft_process.slot_id_offset,
+                                                &state->record, fixed, words),
+                              0)) {
+    emit_again(state, fixed);
   }
-  emit_otherwise(kept_event, fixed, kept_segments, kept_ip);
+}
+
+#define DEFINE_EMIT(words)                                                        \
+  static void emit_##words(struct weft_event* event, const void* fixed,           \
+                           const struct weft_segment* segments, const void* ip) { \
+    emit_words(event, fixed, segments, ip, words);                                \
+  }
+DEFINE_EMIT(0)
+DEFINE_EMIT(1)
+DEFINE_EMIT(2)
+DEFINE_EMIT(3)
+DEFINE_EMIT(4)
+
+weft_emit_function* weft_emit_for(uint32_t fixed_size) {
+  switch ((fixed_size + 7) / 8) {
+    case 1:
+      return emit_1;
+    case 2:
+      return emit_2;
+    case 3:
+      return emit_3;
+    case 4:
+      return emit_4;
+    default:
+      return emit_0;
+  }
 }
 
 // The decision in force; NULL: the event is off.

@@ -7,9 +7,10 @@
 #include "lib/abi/tracepoint.h"
 #include "ust-injector/preload/process.h"
 
-// weft_event.emit of every registered event.
-void weft_emit(struct weft_event* event, const void* fixed, const struct weft_segment* segments,
-               const void* ip);
+// What records an event with so many bytes in its fixed part: weft_event.emit of registered events.
+typedef void weft_emit_function(struct weft_event* event, const void* fixed,
+                                const struct weft_segment* segments, const void* ip);
+weft_emit_function* weft_emit_for(uint32_t fixed_size);
 
 // A state that agrees with no enable word: the next enabled event decides.
 extern const struct weft_event_state weft_undecided __attribute__((visibility("hidden")));

@@ -246,7 +246,7 @@ static bool all_survived(const struct sock_filter* code, uint32_t length) {
 
 static int find_undecided(void* data, struct weft_registry_entry* entry) {
   struct weft_event* event = entry->event;
-  // relaxed: as in weft_emit
+  // relaxed: as in emit_words
   if (event == NULL || __atomic_load_n(event->enabled, __ATOMIC_RELAXED) == 0) return 0;
   const struct weft_event_state* state = event->state;
   if ((uint32_t)state->key == *event->enabled) return 0;

@@ -123,7 +123,7 @@ static bool look_at_words(void) {
     const uint32_t* word = weft_registry_word((const char*)(events[i].desc + 1));
     // relaxed: always the same value
     __atomic_store_n(&events[i].enabled, word, __ATOMIC_RELAXED);
-    any = any || __atomic_load_n(word, __ATOMIC_RELAXED) != 0;  // relaxed: as in weft_emit
+    any = any || __atomic_load_n(word, __ATOMIC_RELAXED) != 0;  // relaxed: as in emit_words
   }
   return any;
 }
