@@ -148,22 +148,23 @@ static inline __attribute__((always_inline)) bool weft_write_words(
     void* rseq, const uint32_t* id_offset, const struct weft_record_class* record,
     const uint64_t* payload, uint32_t words) {
   uint64_t head, slot, base, ring;
-  __asm__ volatile goto(WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_START
-               "movq %[record_ring], %[ring]\n\t" WEFT_RSEQ_FIND_SLOT WEFT_RSEQ_RESERVE
-               "prefetchw 512(%[base])\n\t" WEFT_RSEQ_HEADER WEFT_WORDS_COPY
-               "addq %[increment], %[head]\n\t"
-               "movq %[head], (%[slot])\n"
-               "2:\n\t"
-               ".pushsection .text.weft_rseq_exits, \"ax\"\n"
-               "6:\n7:\n8:\n\t"
-               "jmp %l[failed]\n\t"
-               ".popsection\n\t" WEFT_RSEQ_ABORT_TO("jmp %l[failed]\n\t")
-               : [slot] "=&r"(slot), [base] "=&r"(base), [head] "=&r"(head), [ring] "=&d"(ring)
-               : [rseq] "r"(rseq), [record_ring] "m"(record->ring), [id_offset] "m"(*id_offset),
-                 [word0] "m"(record->word0), [increment] "m"(record->increment),
-                 [payload] "r"(payload), [words] "i"(words)
-               : "rax", "rcx", "memory", "cc"
-               : failed);
+  __asm__ volatile goto(
+      WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_START
+      "movq %[record_ring], %[ring]\n\t" WEFT_RSEQ_FIND_SLOT WEFT_RSEQ_RESERVE
+      "prefetchw 512(%[base])\n\t" WEFT_RSEQ_HEADER WEFT_WORDS_COPY
+      "addq %[increment], %[head]\n\t"
+      "movq %[head], (%[slot])\n"
+      "2:\n\t"
+      ".pushsection .text.weft_rseq_exits, \"ax\"\n"
+      "6:\n7:\n8:\n\t"
+      "jmp %l[failed]\n\t"
+      ".popsection\n\t" WEFT_RSEQ_ABORT_TO("jmp %l[failed]\n\t")
+      : [slot] "=&r"(slot), [base] "=&r"(base), [head] "=&r"(head), [ring] "=&d"(ring)
+      : [rseq] "r"(rseq), [record_ring] "m"(record->ring), [id_offset] "m"(*id_offset),
+        [word0] "m"(record->word0), [increment] "m"(record->increment), [payload] "r"(payload),
+        [words] "i"(words)
+      : "rax", "rcx", "memory", "cc"
+      : failed);
   return true;
 failed:
   return false;
