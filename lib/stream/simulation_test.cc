@@ -22,7 +22,12 @@ TEST_P(Seeds, EveryEventIsStoredOnce) {
   const char* long_form = std::getenv("WEFT_LONG");
   const uint64_t first = one != nullptr ? std::strtoull(one, nullptr, 10) : 1;
   const bool is_long = long_form != nullptr && std::string(long_form) == "1";
-  const uint64_t count = one != nullptr ? 1 : is_long ? 20000 : 200;
+#ifdef WEFT_SANITIZED
+  constexpr uint64_t kShort = 70;
+#else
+  constexpr uint64_t kShort = 200;
+#endif
+  const uint64_t count = one != nullptr ? 1 : is_long ? 20000 : kShort;
   uint64_t faults = 0;
   for (uint64_t seed = first; seed < first + count; seed++) {
     Simulation simulation(seed, GetParam().network);
