@@ -213,13 +213,25 @@ failed:
   "15:\n\t"                       \
   "addq $8, %%rcx\n\t"            \
   "jz 10b\n"                      \
+  "testb $4, %%cl\n\t"            \
+  "jz 16f\n\t"                    \
+  "movl (%%rsi), %k[base]\n\t"    \
+  "movl %k[base], (%%rdi)\n\t"    \
+  "addq $4, %%rsi\n\t"            \
+  "addq $4, %%rdi\n"              \
   "16:\n\t"                       \
+  "testb $2, %%cl\n\t"            \
+  "jz 18f\n\t"                    \
+  "movw (%%rsi), %w[base]\n\t"    \
+  "movw %w[base], (%%rdi)\n\t"    \
+  "addq $2, %%rsi\n\t"            \
+  "addq $2, %%rdi\n"              \
+  "18:\n\t"                       \
+  "testb $1, %%cl\n\t"            \
+  "jz 10b\n\t"                    \
   "movb (%%rsi), %b[base]\n\t"    \
   "movb %b[base], (%%rdi)\n\t"    \
-  "incq %%rsi\n\t"                \
   "incq %%rdi\n\t"                \
-  "decq %%rcx\n\t"                \
-  "jnz 16b\n\t"                   \
   "jmp 10b\n"                     \
   "14:\n\t"                       \
   "rep movsb\n\t"                 \

@@ -91,12 +91,18 @@ static void add_target(struct weft_event_state* state, const struct weft_ruleset
 
 static void make_fast(struct weft_event_state* state, const struct weft_event* event) {
   const struct weft_target* t = &state->targets[0];
-  if (state->target_count != 1 || t->filter_count != 0 || event->segment_count != 0 ||
-      weft_process.slot_id_offset == 0 || weft_process.clock != WEFT_CLOCK_TSC ||
+  if (state->target_count != 1 || t->filter_count != 0 || weft_process.slot_id_offset == 0 ||
+      weft_process.clock != WEFT_CLOCK_TSC ||
       event->fixed_size > (1u << (weft_channels[t->channel].subbuf_shift - 3))) {
     return;
   }
   const struct weft_context_plan* contexts = weft_channels[t->channel].contexts;
+  state->record.ring = &weft_anchor->channels[t->channel].ring;
+  if (event->segment_count != 0) {
+    if (contexts == NULL && event->segment_count <= WEFT_STATE_MAX_SEGMENTS)
+      state->key |= WEFT_STATE_SEGMENTS;
+    return;
+  }
   const uint32_t bytes = contexts != NULL ? weft_contexts_constant_bytes(contexts) : 0;
   if (contexts != NULL &&
       (bytes == 0 || bytes + ((event->fixed_size + 7) & ~7u) > WEFT_STATE_IMAGE_BYTES)) {
@@ -105,7 +111,6 @@ static void make_fast(struct weft_event_state* state, const struct weft_event* e
   const uint32_t size = (uint32_t)sizeof(struct weft_record) + bytes + event->fixed_size;
   state->record.word0 = weft_record_word0(size, t->event);
   state->record.increment = weft_record_increment(size);
-  state->record.ring = &weft_anchor->channels[t->channel].ring;
   state->key |= contexts != NULL ? WEFT_STATE_CONTEXTS : WEFT_STATE_FAST;
 }
 

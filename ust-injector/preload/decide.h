@@ -15,6 +15,9 @@
 // together on the stack, at most WEFT_STATE_IMAGE_BYTES (signal stacks are small).
 #define WEFT_STATE_CONTEXTS (1ull << 33)
 #define WEFT_STATE_IMAGE_BYTES 224u
+// As the first, with at most WEFT_STATE_MAX_SEGMENTS segments: their sizes are each event's own.
+#define WEFT_STATE_SEGMENTS (1ull << 34)
+#define WEFT_STATE_MAX_SEGMENTS 4u
 
 struct weft_target {
   uint16_t channel;       // index of weft_channels
@@ -24,8 +27,8 @@ struct weft_target {
 };
 
 struct weft_event_state {
-  uint64_t key;                     // the enable word that was decided on, and one of the two above
-  struct weft_record_class record;  // with one of them
+  uint64_t key;                     // the enable word that was decided on, and one of the above
+  struct weft_record_class record;  // with one of them; with segments only the ring
   const struct weft_event* event;
   uint32_t target_count;
   uint32_t reserved;

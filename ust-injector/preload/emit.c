@@ -134,6 +134,12 @@ static bool passes(const struct weft_target* target, const void* fixed,
   return false;
 }
 
+// The largest record that this channel's ring takes.
+static inline uint64_t max_record(uint32_t channel) {
+  const uint64_t quarter = 1ull << (weft_channels[channel].subbuf_shift - 2);
+  return quarter < WEFT_RECORD_MAX_BYTES ? quarter : WEFT_RECORD_MAX_BYTES;
+}
+
 // Where a record is put together: most are small, and signal stacks are, too.
 struct workspace {
   uint8_t* contexts;
@@ -168,8 +174,7 @@ static inline __attribute__((always_inline)) void record_in(
     w.pieces[n].size = segments[i].size;
     size += w.pieces[n++].size;
   }
-  const uint64_t quarter = 1ull << (weft_channels[target->channel].subbuf_shift - 2);
-  if (size > WEFT_RECORD_MAX_BYTES || size > quarter) {
+  if (size > max_record(target->channel)) {
     discard(target->channel, WEFT_DISCARD_TOO_LARGE);
     return;
   }
@@ -319,8 +324,39 @@ DEFINE_EMIT(2)
 DEFINE_EMIT(3)
 DEFINE_EMIT(4)
 
-weft_emit_function* weft_emit_for(uint32_t fixed_size) {
-  switch ((fixed_size + 7) / 8) {
+static void emit_segments(struct weft_event* event, const void* fixed,
+                          const struct weft_segment* segments, const void* ip) {
+  const struct weft_event_state* state = published_state(event);
+  if (__builtin_expect(state->key != (enable_word(event) | WEFT_STATE_SEGMENTS), 0)) {
+    emit_otherwise(event, fixed, segments, ip);
+    return;
+  }
+  struct weft_piece pieces[1 + WEFT_STATE_MAX_SEGMENTS];
+  uint64_t size = sizeof(struct weft_record) + event->fixed_size;
+  pieces[0] = (struct weft_piece){fixed, event->fixed_size};
+  for (uint32_t i = 0; i < event->segment_count; ++i) {
+    pieces[1 + i] = (struct weft_piece){segments[i].data, segments[i].size};
+    size += segments[i].size;
+  }
+  if (__builtin_expect(size <= max_record(state->targets[0].channel), 1)) {
+    const struct weft_record_parts parts = {
+        .word0 = weft_record_word0((uint32_t)size, state->targets[0].event),
+        .increment = weft_record_increment((uint32_t)size),
+        .pieces = pieces,
+        .piece_count = 1 + event->segment_count,
+    };
+    if (__builtin_expect(weft_write_pieces(thread_rseq(), weft_process.slot_id_offset,
+                                           state->record.ring, &parts) == WEFT_WRITE_COMMITTED,
+                         1)) {
+      return;
+    }
+  }
+  emit_slowly(event, fixed, segments, ip);
+}
+
+weft_emit_function* weft_emit_for(const struct weft_event* event) {
+  if (event->segment_count != 0) return emit_segments;
+  switch ((event->fixed_size + 7) / 8) {
     case 1:
       return emit_1;
     case 2:
