@@ -11,6 +11,7 @@
 #include <chrono>
 #include <random>
 
+#include "lib/abi/control.h"
 #include "tests/kill/sections.h"
 #include "tests/kill/world.h"
 
@@ -126,42 +127,61 @@ TEST(Kill, ARingSetIsAnnouncedWithItsDescriptions) {
   EXPECT_EQ(b.undescribed, 0U);
 }
 
-// The thread that makes the ring set may have to wait for a CPU, for longer than others take for any
-// number of tries. It holds the lock when it clones the thread with descriptors of its own.
-TEST(Kill, WhoWaitsForTheRingSetWaitsForItsMaker) {
+// Who holds the lock stands still for so long, before this call.
+void StopTheOwner(bool (*before)(const __ptrace_syscall_info& call),
+                  std::chrono::milliseconds pause, Books* books) {
   World world({.subbuf_shift = 19});  // nothing is discarded for want of room
   const pid_t worker = world.Start(4, 2000, "p");
   ASSERT_NO_FATAL_FAILURE(SeizeStopped(worker, PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE));
   kill(worker, SIGCONT);
   int status = 0;
   ptrace(PTRACE_SYSCALL, worker, nullptr, 0);
-  pid_t maker = 0;
-  for (int turns = 0; maker == 0 && turns < 100000; ++turns) {
+  pid_t owner = 0;
+  for (int turns = 0; owner == 0 && turns < 100000; ++turns) {
     const pid_t thread = waitpid(-1, &status, __WALL);
     ASSERT_GT(thread, 0);
     if (!WIFSTOPPED(status)) continue;
     const bool call_stop = WSTOPSIG(status) == (SIGTRAP | 0x80);
     __ptrace_syscall_info call{};
     if (call_stop) ptrace(PTRACE_GET_SYSCALL_INFO, thread, sizeof(call), &call);
-    if (call.op == PTRACE_SYSCALL_INFO_ENTRY && call.entry.nr == SYS_clone) {
-      maker = thread;
+    if (call.op == PTRACE_SYSCALL_INFO_ENTRY && before(call)) {
+      owner = thread;
     } else {
       const bool signal = !call_stop && status >> 16 == 0;
       ptrace(PTRACE_SYSCALL, thread, nullptr, signal ? WSTOPSIG(status) : 0);
     }
   }
-  ASSERT_NE(maker, 0);
+  ASSERT_NE(owner, 0);
   // The others come to their next call or its end, and then run on freely.
   const auto begin = std::chrono::steady_clock::now();
-  while (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(300)) {
+  while (std::chrono::steady_clock::now() - begin < pause) {
     const pid_t thread = waitpid(-1, &status, __WALL | WNOHANG);
     if (thread > 0 && WIFSTOPPED(status)) ptrace(PTRACE_DETACH, thread, nullptr, 0);
     if (thread == 0) usleep(1000);
   }
-  ptrace(PTRACE_DETACH, maker, nullptr, 0);
-  const Books b = world.Finish(worker, false);
-  ExpectBalance(b, true);
+  ptrace(PTRACE_DETACH, owner, nullptr, 0);
+  *books = world.Finish(worker, false);
+  ExpectBalance(*books, true);
+}
+
+// It may have to wait for a CPU, for longer than others take for any number of tries.
+TEST(Kill, WhoWaitsForTheRingSetWaitsForItsMaker) {
+  Books b;
+  // The lock is held when the thread with descriptors of its own is cloned.
+  const auto clone = [](const __ptrace_syscall_info& call) { return call.entry.nr == SYS_clone; };
+  ASSERT_NO_FATAL_FAILURE(StopTheOwner(clone, std::chrono::milliseconds(300), &b));
   EXPECT_EQ(b.discarded, 0U);
+}
+
+// Nobody waits for ever: what came meanwhile is counted for those who turn out to want it.
+TEST(Kill, WhatNobodyCouldDecideOnIsCounted) {
+  Books b;
+  // The first decision makes room for its copy of the rules.
+  const auto copy = [](const __ptrace_syscall_info& call) {
+    return call.entry.nr == SYS_mmap && call.entry.args[1] == WEFT_MAX_RULESET_BYTES;
+  };
+  ASSERT_NO_FATAL_FAILURE(StopTheOwner(copy, std::chrono::milliseconds(3500), &b));
+  EXPECT_GT(b.discarded, 0U);
 }
 
 // Stops the worker, replaces one instruction by a breakpoint, and kills it when it gets there: all

@@ -220,13 +220,31 @@ static void record(const struct weft_event* event, const struct weft_target* tar
   }
 }
 
-// No decision could be made. If the one before wanted the event, this one probably would.
-static void count_undecided(const struct weft_event_state* before) {
+// To those who want the event, as far as `state` knows.
+static void settle_undecided(struct weft_event* event, const struct weft_event_state* state) {
+  // seq_cst: after `state` was stored, or seen; see count_undecided
+  if (__atomic_load_n(&event->undecided, __ATOMIC_SEQ_CST) == 0) return;
+  const uint32_t count = __atomic_exchange_n(&event->undecided, 0, __ATOMIC_SEQ_CST);  // as above
+  for (uint32_t n = 0; n < count; ++n) {
+    for (uint32_t i = 0; i < state->target_count; ++i)
+      discard(state->targets[i].channel, WEFT_DISCARD_CONTENDED);
+  }
+}
+
+// No decision could be made. If the one before wanted the event, this one probably would. If none did, the next one
+// says whose it would have been.
+static void count_undecided(struct weft_event* event, const struct weft_event_state* before) {
   for (uint32_t i = 0; i < before->target_count; ++i) {
     const uint32_t channel = before->targets[i].channel;
     // A filter's answer is not known: rather one too many.
     if (weft_anchor->channels[channel].ring.slots != NULL) discard(channel, WEFT_DISCARD_CONTENDED);
   }
+  if (before->target_count != 0) return;
+  // seq_cst: before the look at `state`. Who decides stores that, then takes `undecided`
+  __atomic_fetch_add(&event->undecided, 1, __ATOMIC_SEQ_CST);
+  const struct weft_event_state* now =
+      __atomic_load_n((const struct weft_event_state* const*)&event->state, __ATOMIC_SEQ_CST);
+  if (now != before) settle_undecided(event, now);
 }
 
 static __attribute__((noinline)) void emit_slowly(struct weft_event* event, const void* fixed,
@@ -241,7 +259,14 @@ static __attribute__((noinline)) void emit_slowly(struct weft_event* event, cons
   if ((uint32_t)state->key != word) {
     const struct weft_event_state* before = state;
     state = weft_decide(event, word);
-    if (state == NULL) return count_undecided(before);
+    if (state != NULL) {
+      settle_undecided(event, state);
+    } else {
+      // acquire: as above. Whoever kept the lock for so long may have decided
+      state =
+          __atomic_load_n((const struct weft_event_state* const*)&event->state, __ATOMIC_ACQUIRE);
+      if ((uint32_t)state->key != word) return count_undecided(event, before);
+    }
   }
   for (uint32_t i = 0; i < state->target_count; ++i) {
     const struct weft_target* target = &state->targets[i];
