@@ -71,7 +71,7 @@ class Runner:
 
     def compare(self, case, what, bare, seen):
         # Counts are compared with the rings; process ids and the like are not the library's doing.
-        shown = [[re.sub(r"\d{4,}|(?<=^emitted )\d+", "#", line) for line in lines]
+        shown = [[re.sub(r"\d{4,}|(?<=^emitted |\bprocess )\d+", "#", line) for line in lines]
                  for _, lines in (bare, seen)]
         if bare[0] == seen[0] and shown[0] == shown[1]:
             return
