@@ -48,7 +48,6 @@ T At(std::span<const uint8_t> body, size_t offset) {
 // The events of provider.h. nullopt: none of them, or torn.
 std::optional<Record> Parse(const std::string& name, std::span<const uint8_t> body) {
   Record r{At<uint64_t>(body, 0), At<uint64_t>(body, 8), At<uint64_t>(body, 16)};
-  const uint64_t again = r.check;
   size_t size = 24;
   if (name == "stress:one") {
     r = {At<uint16_t>(body, 0), At<uint32_t>(body, 4), 0};
@@ -61,7 +60,7 @@ std::optional<Record> Parse(const std::string& name, std::span<const uint8_t> bo
   } else if (name == "stress:four" || name == "stress:five") {
     size = name == "stress:four" ? 32 : 40;
     for (size_t at = 24; at < size; at += 8)
-      if (At<uint64_t>(body, at) != again) return std::nullopt;
+      if (At<uint64_t>(body, at) != r.check) return std::nullopt;
   } else if (name == "stress:tail") {
     size += 4 + At<uint32_t>(body, 24);
     for (size_t at = 28; at < std::min(size, body.size()); ++at)

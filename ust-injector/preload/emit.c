@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // See emit.h. The fast path is emit_words down to weft_write_words: one compare of the remembered
-// decision with the enable word, then the section. All else is emit_slowly.
+// decision with the enable word, then the section. emit_segments and emit_with_contexts are the same for
+// other shapes. All else is emit_slowly.
 #include "ust-injector/preload/emit.h"
 
 #include "lib/ring/atomic_slot.h"
@@ -223,8 +224,7 @@ static void record(const struct weft_event* event, const struct weft_target* tar
 // To those who want the event, as far as `state` knows.
 static void settle_undecided(struct weft_event* event, const struct weft_event_state* state) {
   // seq_cst: after `state` was stored, or seen; see count_undecided
-  if (__atomic_load_n(&event->undecided, __ATOMIC_SEQ_CST) == 0) return;
-  const uint32_t count = __atomic_exchange_n(&event->undecided, 0, __ATOMIC_SEQ_CST);  // as above
+  const uint32_t count = __atomic_exchange_n(&event->undecided, 0, __ATOMIC_SEQ_CST);
   for (uint32_t n = 0; n < count; ++n) {
     for (uint32_t i = 0; i < state->target_count; ++i)
       discard(state->targets[i].channel, WEFT_DISCARD_CONTENDED);
@@ -247,24 +247,25 @@ static void count_undecided(struct weft_event* event, const struct weft_event_st
   if (now != before) settle_undecided(event, now);
 }
 
+// acquire: pairs with the release that published the state
+static const struct weft_event_state* latest_state(const struct weft_event* event) {
+  return __atomic_load_n((const struct weft_event_state* const*)&event->state, __ATOMIC_ACQUIRE);
+}
+
 static __attribute__((noinline)) void emit_slowly(struct weft_event* event, const void* fixed,
                                                   const struct weft_segment* segments,
                                                   const void* ip) {
   // acquire: the rules of this word are read after it (P1 before P2)
   const uint32_t word = __atomic_load_n(event->enabled, __ATOMIC_ACQUIRE);
   if (word == 0 || weft_process.no_clock) return;
-  // acquire: pairs with the release that published the state
-  const struct weft_event_state* state =
-      __atomic_load_n((const struct weft_event_state* const*)&event->state, __ATOMIC_ACQUIRE);
+  const struct weft_event_state* state = latest_state(event);
   if ((uint32_t)state->key != word) {
     const struct weft_event_state* before = state;
     state = weft_decide(event, word);
     if (state != NULL) {
       settle_undecided(event, state);
     } else {
-      // acquire: as above. Whoever kept the lock for so long may have decided
-      state =
-          __atomic_load_n((const struct weft_event_state* const*)&event->state, __ATOMIC_ACQUIRE);
+      state = latest_state(event);  // whoever kept the lock for so long may have decided
       if ((uint32_t)state->key != word) return count_undecided(event, before);
     }
   }
@@ -379,7 +380,7 @@ static void emit_segments(struct weft_event* event, const void* fixed,
   emit_slowly(event, fixed, segments, ip);
 }
 
-weft_emit_function* weft_emit_for(const struct weft_event* event) {
+weft_emit_fn weft_emit_for(const struct weft_event* event) {
   if (event->segment_count != 0) return emit_segments;
   switch ((event->fixed_size + 7) / 8) {
     case 1:
@@ -399,8 +400,7 @@ weft_emit_function* weft_emit_for(const struct weft_event* event) {
 static const struct weft_event_state* current_state(struct weft_event* event) {
   const uint32_t word = __atomic_load_n(event->enabled, __ATOMIC_ACQUIRE);  // acquire: as above
   if (word == 0) return NULL;
-  const struct weft_event_state* state = __atomic_load_n(
-      (const struct weft_event_state* const*)&event->state, __ATOMIC_ACQUIRE);  // acquire: as above
+  const struct weft_event_state* state = latest_state(event);
   return (uint32_t)state->key == word ? state : weft_decide(event, word);
 }
 

@@ -8,9 +8,7 @@
 #include "ust-injector/preload/process.h"
 
 // What records an event of this one's shape: weft_event.emit of registered events.
-typedef void weft_emit_function(struct weft_event* event, const void* fixed,
-                                const struct weft_segment* segments, const void* ip);
-weft_emit_function* weft_emit_for(const struct weft_event* event);
+weft_emit_fn weft_emit_for(const struct weft_event* event);
 
 // A state that agrees with no enable word: the next enabled event decides.
 extern const struct weft_event_state weft_undecided __attribute__((visibility("hidden")));
