@@ -18,6 +18,8 @@
 namespace weft::kill_test {
 namespace {
 
+using namespace std::chrono_literals;
+
 bool Long() {
   const char* const value = getenv("WEFT_LONG");
   return value != nullptr && std::string(value) == "1";
@@ -127,9 +129,11 @@ TEST(Kill, ARingSetIsAnnouncedWithItsDescriptions) {
   EXPECT_EQ(b.undescribed, 0U);
 }
 
-// Who holds the lock stands still for so long, before this call.
+using Pause = std::chrono::steady_clock::duration;
+
+// Who holds the lock stands still, before this call, until `enough`.
 void StopTheOwner(bool (*before)(const __ptrace_syscall_info& call),
-                  std::chrono::milliseconds pause, Books* books) {
+                  bool (*enough)(Pause stood, const World& world), Books* books) {
   World world({.subbuf_shift = 19});  // nothing is discarded for want of room
   const pid_t worker = world.Start(4, 2000, "p");
   ASSERT_NO_FATAL_FAILURE(SeizeStopped(worker, PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE));
@@ -154,7 +158,7 @@ void StopTheOwner(bool (*before)(const __ptrace_syscall_info& call),
   ASSERT_NE(owner, 0);
   // The others come to their next call or its end, and then run on freely.
   const auto begin = std::chrono::steady_clock::now();
-  while (std::chrono::steady_clock::now() - begin < pause) {
+  while (!enough(std::chrono::steady_clock::now() - begin, world)) {
     const pid_t thread = waitpid(-1, &status, __WALL | WNOHANG);
     if (thread > 0 && WIFSTOPPED(status)) ptrace(PTRACE_DETACH, thread, nullptr, 0);
     if (thread == 0) usleep(1000);
@@ -169,7 +173,8 @@ TEST(Kill, WhoWaitsForTheRingSetWaitsForItsMaker) {
   Books b;
   // The lock is held when the thread with descriptors of its own is cloned.
   const auto clone = [](const __ptrace_syscall_info& call) { return call.entry.nr == SYS_clone; };
-  ASSERT_NO_FATAL_FAILURE(StopTheOwner(clone, std::chrono::milliseconds(300), &b));
+  const auto enough = [](Pause stood, const World&) { return stood > 300ms; };
+  ASSERT_NO_FATAL_FAILURE(StopTheOwner(clone, enough, &b));
   EXPECT_EQ(b.discarded, 0U);
 }
 
@@ -180,7 +185,11 @@ TEST(Kill, WhatNobodyCouldDecideOnIsCounted) {
   const auto copy = [](const __ptrace_syscall_info& call) {
     return call.entry.nr == SYS_mmap && call.entry.args[1] == WEFT_MAX_RULESET_BYTES;
   };
-  ASSERT_NO_FATAL_FAILURE(StopTheOwner(copy, std::chrono::milliseconds(3500), &b));
+  // Nobody's first event ends before that decision but by being given up.
+  const auto enough = [](Pause stood, const World& world) {
+    return world.HasEnded() || stood > 120s;
+  };
+  ASSERT_NO_FATAL_FAILURE(StopTheOwner(copy, enough, &b));
   EXPECT_GT(b.discarded, 0U);
 }
 

@@ -155,6 +155,10 @@ bool World::HasCallers() const {
   return poll(&fd, 1, 0) == 1;
 }
 
+bool World::HasEnded() const {
+  return std::ranges::any_of(books_->lanes, [](const stress_lane& lane) { return lane.ended != 0; });
+}
+
 void World::TakeCallers() {
   for (;;) {
     UniqueFd s(accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC));

@@ -54,6 +54,8 @@ class World {
   void Poll();
   // A ring set was announced and not taken.
   [[nodiscard]] bool HasCallers() const;
+  // Some event's macro was left.
+  [[nodiscard]] bool HasEnded() const;
   // Ends the worker and all its children if they still run; then reads the rest.
   Books Finish(pid_t worker, bool kill);
 

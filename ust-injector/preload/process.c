@@ -24,7 +24,7 @@
 #define WEFT_POD_FOLDER "/weft"
 #define WEFT_ARENA_BYTES (256u * 1024u)
 #define WEFT_AT_EMPTY_PATH 0x1000
-#define WEFT_LOCK_TRIES 20000
+#define WEFT_LOCK_TRIES 2000 /* each may let others run for milliseconds */
 #define WEFT_QUIET_SPINS 100000
 #define WEFT_WAITED_DEAD 0x41000005L /* WEXITED | WNOHANG | WNOWAIT | __WALL */
 
