@@ -12,12 +12,13 @@
 #       GoogleTest and GoogleMock program and one ctest entry. Labels are the parts of ./dev
 #       test: `unit` unless told otherwise; `local` starts processes; `matrix`; `model`. Besides
 #       one of these, `noasan` keeps a test out of the build with the address sanitizer (say why where
-#       it stands), and `threads` is what the one with the thread sanitizer consists of.
+#       it stands), `threads` is what the one with the thread sanitizer consists of, and `http` keeps a
+#       test out of both in their short form: what it needs of Beast and cpprest takes minutes to build.
 #       Where files are: the macros WEFT_SOURCE_DIR and WEFT_BINARY_DIR. The limit is 300 s, four
 #       times that with a sanitizer; WEFT_LONG=1 in the environment asks for the long form. A test
 #       may bring its own main().
 #   weft_fuzz(NAME SOURCES foo_fuzz.cc ... [DEPS ...])
-#       libFuzzer program and ctest entry (label `fuzz`) in the preset `fuzz`; nothing in others.
+#       libFuzzer program and ctest entry (label `fuzz`) in the presets asan and fuzz; nothing in others.
 #       Seeds: files in a folder NAME_corpus beside the source, if there is one.
 #   weft_guest_test(NAME COMMAND program arguments... [OPTIONS ...])
 #       A ctest entry NAME_KERNEL for each kernel of `./dev vm run` (OPTIONS: more of its own): the command,
@@ -89,15 +90,14 @@ target_compile_options(weft_warnings INTERFACE
 
 set(WEFT_SANITIZE "" CACHE STRING "empty, address (with undefined), thread or fuzz")
 set_property(CACHE WEFT_SANITIZE PROPERTY STRINGS "" address thread fuzz)
+set(WEFT_SANITIZE_HTTP ON CACHE BOOL "with the tests labelled http")
 set(WEFT_FUZZ_SECONDS 20 CACHE STRING "how long ctest runs each fuzz target")
 
 set(sanitize_compile "")
-if(WEFT_SANITIZE STREQUAL "address")
-  set(sanitize_compile -fsanitize=address,undefined -fno-sanitize-recover=all)
+if(WEFT_SANITIZE MATCHES "^(address|fuzz)$")
+  set(sanitize_compile -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all)
 elseif(WEFT_SANITIZE STREQUAL "thread")
   set(sanitize_compile -fsanitize=thread)
-elseif(WEFT_SANITIZE STREQUAL "fuzz")
-  set(sanitize_compile -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all)
 elseif(WEFT_SANITIZE)
   message(FATAL_ERROR "WEFT_SANITIZE is '${WEFT_SANITIZE}': not address, thread or fuzz")
 endif()
@@ -106,8 +106,8 @@ target_compile_options(weft_sanitize INTERFACE ${sanitize_compile})
 target_link_options(weft_sanitize INTERFACE ${sanitize_compile})
 if(WEFT_SANITIZE)
   # What a sanitizer sees is the same. With that of addresses the heaviest file takes 21 s at -O1 and 7 s
-  # at -O0; fuzz targets want speed when they run, and few files are built for races.
-  target_compile_options(weft_sanitize INTERFACE $<IF:$<STREQUAL:${WEFT_SANITIZE},address>,-O0,-O1>)
+  # at -O0. The preset fuzz has the fuzz targets of asan again, for those who run them for long.
+  target_compile_options(weft_sanitize INTERFACE $<IF:$<STREQUAL:${WEFT_SANITIZE},fuzz>,-O1,-O0>)
   target_compile_definitions(weft_sanitize INTERFACE WEFT_SANITIZED=1)
 endif()
 
@@ -121,10 +121,11 @@ function(weft_flags target)
   target_link_libraries(${target} PRIVATE weft_warnings weft_sanitize)
 endfunction()
 
-# In the presets fuzz and tsan only what their tests need is built.
+# With sanitizers only what the tests need is built; in the preset asan they need programs.
 function(_weft_finish target)
   weft_flags(${target})
-  if(WEFT_SANITIZE MATCHES "^(fuzz|thread)$")
+  get_target_property(type ${target} TYPE)
+  if(WEFT_SANITIZE AND NOT (WEFT_SANITIZE STREQUAL "address" AND type STREQUAL "EXECUTABLE"))
     set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
   endif()
 endfunction()
@@ -182,7 +183,8 @@ function(weft_test name)
   target_compile_definitions(${name} PRIVATE
       WEFT_SOURCE_DIR="${CMAKE_SOURCE_DIR}" WEFT_BINARY_DIR="${CMAKE_BINARY_DIR}")
   weft_flags(${name})
-  if((WEFT_SANITIZE STREQUAL "address" AND "noasan" IN_LIST ARG_LABELS) OR
+  if((WEFT_SANITIZE AND NOT WEFT_SANITIZE_HTTP AND "http" IN_LIST ARG_LABELS) OR
+     (WEFT_SANITIZE STREQUAL "address" AND "noasan" IN_LIST ARG_LABELS) OR
      (WEFT_SANITIZE STREQUAL "thread" AND NOT "threads" IN_LIST ARG_LABELS))
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
   endif()
@@ -193,7 +195,7 @@ endfunction()
 function(weft_fuzz name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   _weft_refuse_unknown(${name})
-  if(NOT WEFT_SANITIZE STREQUAL "fuzz")
+  if(NOT WEFT_SANITIZE MATCHES "^(address|fuzz)$")
     return()
   endif()
   add_executable(${name} ${ARG_SOURCES})

@@ -13,7 +13,7 @@ import time
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 RECORD = TOP / "build/logs/whole-run.json"
-PRESETS = ("release", "asan", "tsan", "fuzz")
+PRESETS = ("release", "asan", "tsan")
 sys.path.insert(0, str(TOP / "tests/cluster"))
 import programs  # noqa: E402  (its folder is no package)
 
