@@ -156,7 +156,8 @@ bool World::HasCallers() const {
 }
 
 bool World::HasEnded() const {
-  return std::ranges::any_of(books_->lanes, [](const stress_lane& lane) { return lane.ended != 0; });
+  return std::ranges::any_of(books_->lanes,
+                             [](const stress_lane& lane) { return lane.ended != 0; });
 }
 
 void World::TakeCallers() {
