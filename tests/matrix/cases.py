@@ -79,7 +79,7 @@ for i in 1 2 3 4 5; do echo $i | cat | tr 1-5 a-e; done
 x=$(printf '%s ' "$@" | wc -c)
 echo $x
 exec 3>&1 1>&2 2>&3
-sh -c 'kill -9 $$' || echo killed $?
+{ sh -c 'kill -9 $$'; } 2>/dev/null || echo killed $?
 trap 'echo trap' EXIT
 """
 
