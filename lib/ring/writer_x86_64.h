@@ -76,29 +76,30 @@
 
 #define WEFT_RSEQ_ENTER WEFT_RSEQ_START WEFT_RSEQ_FIND_SLOT
 
-/* head, in-sub-buffer end of the new record in ecx; leaves to 7 when closed, to 8 when it is full. */
-#define WEFT_RSEQ_RESERVE        \
-  "movq (%[slot]), %[head]\n\t"  \
-  "cmpl $0, 8(%[slot])\n\t"      \
-  "jne 7f\n\t"                   \
-  "movl %k[head], %%ecx\n\t"     \
-  "movl 24(%[ring]), %%eax\n\t"  \
-  "addq %%rcx, %[base]\n\t"      \
-  "andl %%eax, %%ecx\n\t"        \
-  "addl %[increment], %%ecx\n\t" \
-  "cmpl %%eax, %%ecx\n\t"        \
+/*
+ * base = the new record, head = what it is to be. Leaves to 7 when closed, to 8 when the end would lie in another
+ * sub-buffer than the begin: then more differs than offsets in one do.
+ */
+#define WEFT_RSEQ_RESERVE          \
+  "movq (%[slot]), %[head]\n\t"    \
+  "cmpl $0, 8(%[slot])\n\t"        \
+  "jne 7f\n\t"                     \
+  "movl %k[head], %%ecx\n\t"       \
+  "addq %[increment], %[head]\n\t" \
+  "addq %%rcx, %[base]\n\t"        \
+  "xorl %k[head], %%ecx\n\t"       \
+  "cmpl 24(%[ring]), %%ecx\n\t"    \
   "ja 8f\n\t"
 
 /* Time and record header at base. Clobbers rax, rdx. */
-#define WEFT_RSEQ_HEADER       \
-  "rdtsc\n\t"                  \
-  "shlq $32, %%rdx\n\t"        \
-  "orq %%rdx, %%rax\n\t"       \
-  "movl 4(%[rseq]), %%edx\n\t" \
-  "shlq $48, %%rdx\n\t"        \
-  "orq %[word0], %%rdx\n\t"    \
-  "movq %%rdx, (%[base])\n\t"  \
-  "movq %%rax, 8(%[base])\n\t"
+#define WEFT_RSEQ_HEADER        \
+  "rdtsc\n\t"                   \
+  "movl %%eax, 8(%[base])\n\t"  \
+  "movl %%edx, 12(%[base])\n\t" \
+  "movl 4(%[rseq]), %%eax\n\t"  \
+  "shlq $48, %%rax\n\t"         \
+  "orq %[word0], %%rax\n\t"     \
+  "movq %%rax, (%[base])\n\t"
 
 /* Where a section leaves to `label`: with this result, out of line. */
 #define WEFT_RSEQ_EXIT(label, result)                   \
@@ -112,27 +113,31 @@
 #define WEFT_RSEQ_EXITS WEFT_RSEQ_EXIT(6, 1) WEFT_RSEQ_EXIT(8, 2) WEFT_RSEQ_EXIT(7, 3)
 
 /* The words of a payload behind the header: as many as the code has, or a loop for the record's own number. */
-#define WEFT_WORDS_COPY                       \
-  ".if %c[words]\n\t"                         \
-  ".set weft_copied, 0\n\t"                   \
-  ".rept %c[words]\n\t"                       \
-  "movq weft_copied(%[payload]), %%rax\n\t"   \
-  "movq %%rax, 16 + weft_copied(%[base])\n\t" \
-  ".set weft_copied, weft_copied + 8\n\t"     \
-  ".endr\n\t"                                 \
-  ".else\n\t"                                 \
-  "movl %[increment], %%ecx\n\t"              \
-  "leaq -16(%[payload], %%rcx), %%rdx\n\t"    \
-  "addq %%rcx, %[base]\n\t"                   \
-  "negq %%rcx\n\t"                            \
-  "addq $16, %%rcx\n\t"                       \
-  "jz 11f\n"                                  \
-  "10:\n\t"                                   \
-  "movq (%%rdx, %%rcx), %%rax\n\t"            \
-  "movq %%rax, (%[base], %%rcx)\n\t"          \
-  "addq $8, %%rcx\n\t"                        \
-  "jnz 10b\n"                                 \
-  "11:\n\t"                                   \
+#define WEFT_WORDS_COPY                          \
+  ".if %c[words]\n\t"                            \
+  ".set weft_copied, 0\n\t"                      \
+  ".rept %c[words] / 2\n\t"                      \
+  "movups weft_copied(%[payload]), %%xmm0\n\t"   \
+  "movups %%xmm0, 16 + weft_copied(%[base])\n\t" \
+  ".set weft_copied, weft_copied + 16\n\t"       \
+  ".endr\n\t"                                    \
+  ".if %c[words] %% 2\n\t"                       \
+  "movq weft_copied(%[payload]), %%rax\n\t"      \
+  "movq %%rax, 16 + weft_copied(%[base])\n\t"    \
+  ".endif\n\t"                                   \
+  ".else\n\t"                                    \
+  "movl %[increment], %%ecx\n\t"                 \
+  "leaq -16(%[payload], %%rcx), %%rdx\n\t"       \
+  "addq %%rcx, %[base]\n\t"                      \
+  "negq %%rcx\n\t"                               \
+  "addq $16, %%rcx\n\t"                          \
+  "jz 11f\n"                                     \
+  "10:\n\t"                                      \
+  "movq (%%rdx, %%rcx), %%rax\n\t"               \
+  "movq %%rax, (%[base], %%rcx)\n\t"             \
+  "addq $8, %%rcx\n\t"                           \
+  "jnz 10b\n"                                    \
+  "11:\n\t"                                      \
   ".endif\n\t"
 
 /*
@@ -152,7 +157,6 @@ static inline __attribute__((always_inline)) bool weft_write_words(
       WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_START
       "movq %[record_ring], %[ring]\n\t" WEFT_RSEQ_FIND_SLOT WEFT_RSEQ_RESERVE
       "prefetchw 512(%[base])\n\t" WEFT_RSEQ_HEADER WEFT_WORDS_COPY
-      "addq %[increment], %[head]\n\t"
       "movq %[head], (%[slot])\n"
       "2:\n\t"
       ".pushsection .text.weft_rseq_exits, \"ax\"\n"
@@ -163,7 +167,7 @@ static inline __attribute__((always_inline)) bool weft_write_words(
       : [rseq] "r"(rseq), [record_ring] "m"(record->ring), [id_offset] "m"(*id_offset),
         [word0] "m"(record->word0), [increment] "m"(record->increment), [payload] "r"(payload),
         [words] "i"(words)
-      : "rax", "rcx", "memory", "cc"
+      : "rax", "rcx", "xmm0", "memory", "cc"
       : failed);
   return true;
 failed:

@@ -89,29 +89,29 @@ static void add_target(struct weft_event_state* state, const struct weft_ruleset
   ++state->target_count;
 }
 
-static void make_fast(struct weft_event_state* state, const struct weft_event* event) {
+// The event's way (WEFT_STATE_...), and what it needs of state->record.
+static uint64_t choose_way(struct weft_event_state* state, const struct weft_event* event) {
   const struct weft_target* t = &state->targets[0];
   if (state->target_count != 1 || t->filter_count != 0 || weft_process.slot_id_offset == 0 ||
       weft_process.clock != WEFT_CLOCK_TSC ||
       event->fixed_size > (1u << (weft_channels[t->channel].subbuf_shift - 3))) {
-    return;
+    return WEFT_STATE_SLOW;
   }
   const struct weft_context_plan* contexts = weft_channels[t->channel].contexts;
   state->record.ring = &weft_anchor->channels[t->channel].ring;
   if (event->segment_count != 0) {
-    if (contexts == NULL && event->segment_count <= WEFT_STATE_MAX_SEGMENTS)
-      state->key |= WEFT_STATE_SEGMENTS;
-    return;
+    const bool few = contexts == NULL && event->segment_count <= WEFT_STATE_MAX_SEGMENTS;
+    return few ? WEFT_STATE_SEGMENTS : WEFT_STATE_SLOW;
   }
   const uint32_t bytes = contexts != NULL ? weft_contexts_constant_bytes(contexts) : 0;
   if (contexts != NULL &&
       (bytes == 0 || bytes + ((event->fixed_size + 7) & ~7u) > WEFT_STATE_IMAGE_BYTES)) {
-    return;
+    return WEFT_STATE_SLOW;
   }
   const uint32_t size = (uint32_t)sizeof(struct weft_record) + bytes + event->fixed_size;
   state->record.word0 = weft_record_word0(size, t->event);
   state->record.increment = weft_record_increment(size);
-  state->key |= contexts != NULL ? WEFT_STATE_CONTEXTS : WEFT_STATE_FAST;
+  return contexts != NULL ? WEFT_STATE_CONTEXTS : WEFT_STATE_FAST;
 }
 
 const struct weft_event_state* weft_decide(struct weft_event* event, uint32_t word) {
@@ -124,10 +124,9 @@ const struct weft_event_state* weft_decide(struct weft_event* event, uint32_t wo
     state = weft_allocate(sizeof(*state) + rules->channel_count * sizeof(state->targets[0]));
   }
   if (state != NULL) {
-    state->key = word;
     state->event = event;
     for (uint32_t n = 0; n < rules->channel_count; ++n) add_target(state, rules, n, event);
-    make_fast(state, event);
+    state->key = word | choose_way(state, event);
     // release: the state is complete before any thread finds it
     __atomic_store_n(&event->state, state, __ATOMIC_RELEASE);
   }

@@ -9,8 +9,9 @@
 #include "lib/event/filter.h"
 #include "ust-injector/preload/process.h"
 
+// What an event's way is, added to the enable word that was decided on.
 // One target, no filter, no context, no segment, rseq and a clock that a section can read.
-#define WEFT_STATE_FAST (1ull << 32)
+#define WEFT_STATE_FAST 0ull
 // The same with contexts that take the same number of bytes at each event: they and the fixed part are put
 // together on the stack, at most WEFT_STATE_IMAGE_BYTES (signal stacks are small).
 #define WEFT_STATE_CONTEXTS (1ull << 33)
@@ -18,6 +19,8 @@
 // As the first, with at most WEFT_STATE_MAX_SEGMENTS segments: their sizes are each event's own.
 #define WEFT_STATE_SEGMENTS (1ull << 34)
 #define WEFT_STATE_MAX_SEGMENTS 4u
+// Everything else.
+#define WEFT_STATE_SLOW (1ull << 32)
 
 struct weft_target {
   uint16_t channel;       // index of weft_channels
@@ -28,7 +31,7 @@ struct weft_target {
 
 struct weft_event_state {
   uint64_t key;                     // the enable word that was decided on, and one of the above
-  struct weft_record_class record;  // with one of them; with segments only the ring
+  struct weft_record_class record;  // not of the last; with segments only the ring
   const struct weft_event* event;
   uint32_t target_count;
   uint32_t reserved;
