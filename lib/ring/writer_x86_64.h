@@ -174,77 +174,64 @@ failed:
   return false;
 }
 
-/* As WEFT_RSEQ_RESERVE, for `parts`; then, with the time in rax, the record and its commit. */
-#define WEFT_PIECES_RESERVE     \
-  "movq (%[slot]), %[head]\n\t" \
-  "cmpl $0, 8(%[slot])\n\t"     \
-  "jne 7f\n\t"                  \
-  "movl %k[head], %%ecx\n\t"    \
-  "movl 24(%[ring]), %%eax\n\t" \
-  "addq %%rcx, %[base]\n\t"     \
-  "andl %%eax, %%ecx\n\t"       \
-  "addl 8(%[parts]), %%ecx\n\t" \
-  "cmpl %%eax, %%ecx\n\t"       \
-  "ja 8f\n\t"
-
-#define WEFT_PIECES_WRITE         \
-  "movl 4(%[rseq]), %%edx\n\t"    \
-  "shlq $48, %%rdx\n\t"           \
-  "orq (%[parts]), %%rdx\n\t"     \
-  "movq %%rdx, (%[base])\n\t"     \
-  "movq %%rax, 8(%[base])\n\t"    \
-  "leaq 16(%[base]), %%rdi\n\t"   \
-  "movq 16(%[parts]), %%rax\n\t"  \
-  "movq 24(%[parts]), %%rdx\n\t"  \
-  "shlq $4, %%rdx\n\t"            \
-  "addq %%rax, %%rdx\n"           \
-  "10:\n\t"                       \
-  "cmpq %%rdx, %%rax\n\t"         \
-  "jae 11f\n\t"                   \
-  "movq (%%rax), %%rsi\n\t"       \
-  "movq 8(%%rax), %%rcx\n\t"      \
-  "addq $16, %%rax\n\t"           \
-  "cmpq $64, %%rcx\n\t"           \
-  "ja 14f\n"                      \
-  "13:\n\t"                       \
-  "subq $8, %%rcx\n\t"            \
-  "jb 15f\n\t"                    \
-  "movq (%%rsi), %[base]\n\t"     \
-  "movq %[base], (%%rdi)\n\t"     \
-  "addq $8, %%rsi\n\t"            \
-  "addq $8, %%rdi\n\t"            \
-  "jmp 13b\n"                     \
-  "15:\n\t"                       \
-  "addq $8, %%rcx\n\t"            \
-  "jz 10b\n"                      \
-  "testb $4, %%cl\n\t"            \
-  "jz 16f\n\t"                    \
-  "movl (%%rsi), %k[base]\n\t"    \
-  "movl %k[base], (%%rdi)\n\t"    \
-  "addq $4, %%rsi\n\t"            \
-  "addq $4, %%rdi\n"              \
-  "16:\n\t"                       \
-  "testb $2, %%cl\n\t"            \
-  "jz 18f\n\t"                    \
-  "movw (%%rsi), %w[base]\n\t"    \
-  "movw %w[base], (%%rdi)\n\t"    \
-  "addq $2, %%rsi\n\t"            \
-  "addq $2, %%rdi\n"              \
-  "18:\n\t"                       \
-  "testb $1, %%cl\n\t"            \
-  "jz 10b\n\t"                    \
-  "movb (%%rsi), %b[base]\n\t"    \
-  "movb %b[base], (%%rdi)\n\t"    \
-  "incq %%rdi\n\t"                \
-  "jmp 10b\n"                     \
-  "14:\n\t"                       \
-  "rep movsb\n\t"                 \
-  "jmp 10b\n"                     \
-  "11:\n\t"                       \
-  "addq 8(%[parts]), %[head]\n\t" \
-  "movq %[head], (%[slot])\n"     \
-  "2:\n\t"                        \
-  "xorl %%eax, %%eax\n"           \
+/* With the time in rax: the record of `parts`, and its commit. */
+#define WEFT_PIECES_WRITE        \
+  "movl 4(%[rseq]), %%edx\n\t"   \
+  "shlq $48, %%rdx\n\t"          \
+  "orq (%[parts]), %%rdx\n\t"    \
+  "movq %%rdx, (%[base])\n\t"    \
+  "movq %%rax, 8(%[base])\n\t"   \
+  "leaq 16(%[base]), %%rdi\n\t"  \
+  "movq 16(%[parts]), %%rax\n\t" \
+  "movq 24(%[parts]), %%rdx\n\t" \
+  "shlq $4, %%rdx\n\t"           \
+  "addq %%rax, %%rdx\n"          \
+  "10:\n\t"                      \
+  "cmpq %%rdx, %%rax\n\t"        \
+  "jae 11f\n\t"                  \
+  "movq (%%rax), %%rsi\n\t"      \
+  "movq 8(%%rax), %%rcx\n\t"     \
+  "addq $16, %%rax\n\t"          \
+  "cmpq $64, %%rcx\n\t"          \
+  "ja 14f\n"                     \
+  "13:\n\t"                      \
+  "subq $8, %%rcx\n\t"           \
+  "jb 15f\n\t"                   \
+  "movq (%%rsi), %[base]\n\t"    \
+  "movq %[base], (%%rdi)\n\t"    \
+  "addq $8, %%rsi\n\t"           \
+  "addq $8, %%rdi\n\t"           \
+  "jmp 13b\n"                    \
+  "15:\n\t"                      \
+  "addq $8, %%rcx\n\t"           \
+  "jz 10b\n"                     \
+  "testb $4, %%cl\n\t"           \
+  "jz 16f\n\t"                   \
+  "movl (%%rsi), %k[base]\n\t"   \
+  "movl %k[base], (%%rdi)\n\t"   \
+  "addq $4, %%rsi\n\t"           \
+  "addq $4, %%rdi\n"             \
+  "16:\n\t"                      \
+  "testb $2, %%cl\n\t"           \
+  "jz 18f\n\t"                   \
+  "movw (%%rsi), %w[base]\n\t"   \
+  "movw %w[base], (%%rdi)\n\t"   \
+  "addq $2, %%rsi\n\t"           \
+  "addq $2, %%rdi\n"             \
+  "18:\n\t"                      \
+  "testb $1, %%cl\n\t"           \
+  "jz 10b\n\t"                   \
+  "movb (%%rsi), %b[base]\n\t"   \
+  "movb %b[base], (%%rdi)\n\t"   \
+  "incq %%rdi\n\t"               \
+  "jmp 10b\n"                    \
+  "14:\n\t"                      \
+  "rep movsb\n\t"                \
+  "jmp 10b\n"                    \
+  "11:\n\t"                      \
+  "movq %[head], (%[slot])\n"    \
+  "2:\n\t"                       \
+  "xorl %%eax, %%eax\n"          \
   "5:\n\t"
 
 /* W for a record in pieces of any size and alignment. A piece that faults kills the program as the
@@ -254,15 +241,15 @@ static inline enum weft_write_result weft_write_pieces(void* rseq, uint32_t id_o
                                                        const struct weft_record_parts* parts) {
   uint64_t head, slot, base;
   uint32_t result, aborts = WEFT_MAX_ABORTS;
-  __asm__ volatile(
-      WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_ENTER WEFT_PIECES_RESERVE
-      "rdtsc\n\t"
-      "shlq $32, %%rdx\n\t"
-      "orq %%rdx, %%rax\n\t" WEFT_PIECES_WRITE WEFT_RSEQ_EXITS WEFT_RSEQ_ABORT
-      : "=&a"(result), [slot] "=&r"(slot), [base] "=&q"(base), [head] "=&r"(head),
-        [aborts] "+m"(aborts)
-      : [rseq] "r"(rseq), [ring] "r"(ring), [id_offset] "rm"(id_offset), [parts] "r"(parts)
-      : "rcx", "rdx", "rsi", "rdi", "memory", "cc");
+  __asm__ volatile(WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_ENTER WEFT_RSEQ_RESERVE
+                   "rdtsc\n\t"
+                   "shlq $32, %%rdx\n\t"
+                   "orq %%rdx, %%rax\n\t" WEFT_PIECES_WRITE WEFT_RSEQ_EXITS WEFT_RSEQ_ABORT
+                   : "=&a"(result), [slot] "=&r"(slot), [base] "=&q"(base), [head] "=&r"(head),
+                     [aborts] "+m"(aborts)
+                   : [rseq] "r"(rseq), [ring] "r"(ring), [id_offset] "rm"(id_offset),
+                     [parts] "r"(parts), [increment] "m"(parts->increment)
+                   : "rcx", "rdx", "rsi", "rdi", "memory", "cc");
   return (enum weft_write_result)result;
 }
 
@@ -308,13 +295,13 @@ static inline enum weft_write_result weft_write_pieces_at(void* rseq, uint32_t i
                    "cmpq %[head], 8(%[place])\n\t"
                    "jne 17f\n\t"
                    "cmpq %%rax, 16(%[place])\n\t"
-                   "jne 17f\n\t" WEFT_PIECES_RESERVE
+                   "jne 17f\n\t" WEFT_RSEQ_RESERVE
                    "movq 24(%[place]), %%rax\n\t" WEFT_PIECES_WRITE WEFT_RSEQ_EXIT(17, 4)
                        WEFT_RSEQ_EXITS WEFT_RSEQ_ABORT
                    : "=&a"(result), [slot] "=&r"(slot), [base] "=&q"(base), [head] "=&r"(head),
                      [aborts] "+m"(aborts)
                    : [rseq] "r"(rseq), [ring] "r"(ring), [id_offset] "rm"(id_offset),
-                     [parts] "r"(parts), [place] "r"(place)
+                     [parts] "r"(parts), [increment] "m"(parts->increment), [place] "r"(place)
                    : "rcx", "rdx", "rsi", "rdi", "memory", "cc");
   return (enum weft_write_result)result;
 }
