@@ -131,5 +131,6 @@ const struct weft_event_state* weft_decide(struct weft_event* event, uint32_t wo
     __atomic_store_n(&event->state, state, __ATOMIC_RELEASE);
   }
   weft_unlock(mask);
+  if (state != NULL) weft_settle_undecided(event, state);
   return state;
 }

@@ -221,8 +221,7 @@ static void record(const struct weft_event* event, const struct weft_target* tar
   }
 }
 
-// To those who want the event, as far as `state` knows.
-static void settle_undecided(struct weft_event* event, const struct weft_event_state* state) {
+void weft_settle_undecided(struct weft_event* event, const struct weft_event_state* state) {
   // seq_cst: after `state` was stored, or seen; see count_undecided
   const uint32_t count = __atomic_exchange_n(&event->undecided, 0, __ATOMIC_SEQ_CST);
   for (uint32_t n = 0; n < count; ++n) {
@@ -244,7 +243,7 @@ static void count_undecided(struct weft_event* event, const struct weft_event_st
   __atomic_fetch_add(&event->undecided, 1, __ATOMIC_SEQ_CST);
   const struct weft_event_state* now =
       __atomic_load_n((const struct weft_event_state* const*)&event->state, __ATOMIC_SEQ_CST);
-  if (now != before) settle_undecided(event, now);
+  if (now != before) weft_settle_undecided(event, now);
 }
 
 // acquire: pairs with the release that published the state
@@ -262,9 +261,7 @@ static __attribute__((noinline)) void emit_slowly(struct weft_event* event, cons
   if ((uint32_t)state->key != word) {
     const struct weft_event_state* before = state;
     state = weft_decide(event, word);
-    if (state != NULL) {
-      settle_undecided(event, state);
-    } else {
+    if (state == NULL) {
       state = latest_state(event);  // whoever kept the lock for so long may have decided
       if ((uint32_t)state->key != word) return count_undecided(event, before);
     }

@@ -13,6 +13,10 @@ weft_emit_fn weft_emit_for(const struct weft_event* event);
 // A state that agrees with no enable word: the next enabled event decides.
 extern const struct weft_event_state weft_undecided __attribute__((visibility("hidden")));
 
+// Counts as discarded what came while nothing could be decided on, for those who want the event as far as `state`
+// knows. Without weft_lock.
+void weft_settle_undecided(struct weft_event* event, const struct weft_event_state* state);
+
 // The same for one channel only (an index of weft_channels).
 void weft_emit_into(uint32_t channel, struct weft_event* event, const void* fixed,
                     const struct weft_segment* segments, const void* ip);
