@@ -91,8 +91,7 @@ static int attach(struct weft_event *event, const struct weft_event_input *input
 		return 0; /* statedump.c comes and looks for it */
 	case WEFT_KERNEL_UPROBE:
 	case WEFT_KERNEL_URETPROBE:
-		return weft_uprobe_attach(event, input->arg.file, input->arg.offset,
-					  input->arg.semaphore);
+		return weft_uprobe_attach(event, &input->arg);
 	default: /* KPROBE, KRETPROBE */
 		return weft_kprobe_attach(event, input->name, input->arg.offset);
 	}

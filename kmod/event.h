@@ -134,7 +134,7 @@ static inline bool weft_event_is_uprobe(const struct weft_event *event)
 	return event->kind == WEFT_KERNEL_UPROBE || event->kind == WEFT_KERNEL_URETPROBE;
 }
 
-int weft_uprobe_attach(struct weft_event *event, int fd, u64 offset, u64 semaphore);
+int weft_uprobe_attach(struct weft_event *event, const struct weft_kernel_event *arg);
 /* As weft_uprobe_apply, of a new event only. */
 int weft_uprobe_begin(struct weft_event *event);
 void weft_uprobe_detach(struct weft_event *event);

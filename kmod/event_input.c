@@ -18,7 +18,7 @@ static int check_arg(const struct weft_kernel_event *arg)
 			   arg->kind == WEFT_KERNEL_KRETPROBE;
 
 	if (!weft_fetch_arg_count(arg->kind) || (arg->flags & ~WEFT_KERNEL_EVENT_STAYS) ||
-	    !weft_is_zero(arg->reserved, ARRAY_SIZE(arg->reserved)) || arg->event_id)
+	    arg->reserved || arg->event_id)
 		return -EINVAL;
 	if (named ? arg->name_size < 2 || arg->name_size > WEFT_KERNEL_NAME_MAX || arg->number ||
 			    arg->table
@@ -28,7 +28,8 @@ static int check_arg(const struct weft_kernel_event *arg)
 		return -EINVAL;
 	if (arg->kind != WEFT_KERNEL_KPROBE && !in_file && arg->offset)
 		return -EINVAL;
-	if ((!in_file && arg->file) || (arg->kind != WEFT_KERNEL_UPROBE && arg->semaphore))
+	if ((!in_file && (arg->file || arg->twin)) ||
+	    (arg->kind != WEFT_KERNEL_UPROBE && arg->semaphore))
 		return -EINVAL;
 	if (arg->table > WEFT_KERNEL_SYSCALLS_COMPAT)
 		return -EINVAL;

@@ -40,6 +40,7 @@ struct weft_uprobe {
 	struct path path;    /* held: the file that the agent opened */
 	struct inode *inode; /* of it, or of what an overlay has below it: what processes map */
 	loff_t offset, semaphore;
+	u64 twin; /* 0: it has none */
 	struct uprobe_consumer consumer;
 	struct uprobe_consumer again; /* see above; not registered but for a moment */
 	weft_uprobe_handle handle, handle_again;
@@ -233,6 +234,20 @@ static int take_file(struct weft_uprobe *probe, int fd)
 	return error;
 }
 
+/* Is another one in its ring that records the same? The caller has the lock of control. */
+static bool has_twin(const struct weft_uprobe *probe)
+{
+	const struct weft_event *other;
+
+	list_for_each_entry (other, &probe->event->channel->session->events, node) {
+		if (other->kind == probe->event->kind && other->channel == probe->event->channel &&
+		    other->uprobe->twin == probe->twin && other->uprobe->inode == probe->inode &&
+		    other->uprobe->offset == probe->offset)
+			return true;
+	}
+	return false;
+}
+
 static int register_probe(struct weft_uprobe *probe)
 {
 	const struct weft_event *event = probe->event;
@@ -269,7 +284,7 @@ static void free_probe(struct weft_uprobe *probe)
 }
 
 /* The event is off: no process gets a breakpoint yet. */
-int weft_uprobe_attach(struct weft_event *event, int fd, u64 offset, u64 semaphore)
+int weft_uprobe_attach(struct weft_event *event, const struct weft_kernel_event *arg)
 {
 	struct weft_uprobe *probe = kzalloc(sizeof(*probe), GFP_KERNEL);
 	int error;
@@ -277,14 +292,15 @@ int weft_uprobe_attach(struct weft_event *event, int fd, u64 offset, u64 semapho
 	if (!probe)
 		return -ENOMEM;
 	probe->event = event;
-	probe->offset = offset;
-	probe->semaphore = semaphore;
-	error = take_file(probe, fd);
+	probe->offset = arg->offset;
+	probe->semaphore = arg->semaphore;
+	probe->twin = arg->twin;
+	error = take_file(probe, arg->file);
 	if (error) {
 		kfree(probe);
 		return error;
 	}
-	error = register_probe(probe);
+	error = probe->twin && has_twin(probe) ? -EEXIST : register_probe(probe);
 	if (error) {
 		free_probe(probe);
 		return error;
@@ -362,7 +378,7 @@ u64 weft_uprobe_missed(const struct weft_event *event)
 
 #else
 
-int weft_uprobe_attach(struct weft_event *event, int fd, u64 offset, u64 semaphore)
+int weft_uprobe_attach(struct weft_event *event, const struct weft_kernel_event *arg)
 {
 	return -EOPNOTSUPP;
 }

@@ -284,7 +284,8 @@ TEST_F(AbiTest, AnEventWithAWrongField) {
   EXPECT_EQ(add([](Change e) { e.flags = 1U << 1; }), -EINVAL);
   EXPECT_EQ(add([](Change e) { e.file = 1; }), -EINVAL);
   EXPECT_EQ(add([](Change e) { e.semaphore = 2; }), -EINVAL);
-  for (int i = 0; i < 2; i++) EXPECT_EQ(add([i](Change e) { e.reserved[i] = 1; }), -EINVAL);
+  EXPECT_EQ(add([](Change e) { e.twin = 1; }), -EINVAL);
+  EXPECT_EQ(add([](Change e) { e.reserved = 1; }), -EINVAL);
   EXPECT_EQ(add([](Change e) { e.name_size = 0; }), -EINVAL);
   EXPECT_EQ(add([](Change e) { e.name_size = 3; }), -EINVAL) << "no NUL at its end";
   EXPECT_EQ(add([](Change e) { e.name_size = WEFT_KERNEL_NAME_MAX + 1; }), -EINVAL);
@@ -374,7 +375,7 @@ TEST_F(AbiTest, RefusedEventsLeaveNoDescriptionAndNoProbe) {
                            __ATOMIC_RELAXED);
   };
   const uint64_t before = used();
-  EXPECT_EQ(AddEvent(SysEnter(), [](weft_kernel_event& e) { e.reserved[0] = 1; }), -EINVAL);
+  EXPECT_EQ(AddEvent(SysEnter(), [](weft_kernel_event& e) { e.reserved = 1; }), -EINVAL);
   EXPECT_EQ(AddEvent(Event::Tracepoint("no_such"), [](weft_kernel_event&) {}), -ENOENT);
   EXPECT_EQ(used(), before);
   ASSERT_EQ(Switch(session_.get(), 1), 0);

@@ -3,11 +3,14 @@
 #include "kmod/tests/user_code.h"
 
 #include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cinttypes>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 
 namespace weft::kmod {
@@ -51,6 +54,41 @@ extern "C" {
   asm volatile("" ::: "memory");  // no tail call
   return below;
 }
+}
+
+Overlays::Overlays(int file) {
+  char name[] = "/tmp/weft-overlays-XXXXXX";
+  if (::mkdtemp(name) == nullptr) return;
+  folder_ = name;
+  // An overlay does not stand upon another, which /tmp may be on.
+  ::mount("weft", name, "tmpfs", 0, nullptr);
+  for (const char* folder : {"/below", "/empty", "/first", "/second"})
+    ::mkdir((folder_ + folder).c_str(), 0755);
+  const UniqueFd copy(
+      ::open((folder_ + "/below/file").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+  struct stat status{};
+  if (::fstat(file, &status) != 0) return;
+  for (off_t done = 0; done < status.st_size;)
+    if (::sendfile(copy.get(), file, &done, static_cast<size_t>(status.st_size - done)) <= 0)
+      return;
+  // Without a folder to write to an overlay wants two to read.
+  const std::string options = "lowerdir=" + folder_ + "/below:" + folder_ + "/empty";
+  for (const char* folder : {"/first", "/second"})
+    ::mount("weft", (folder_ + folder).c_str(), "overlay", 0, options.c_str());
+}
+
+Overlays::~Overlays() {
+  for (const char* folder : {"/first", "/second", ""})
+    ::umount2((folder_ + folder).c_str(), MNT_DETACH);
+  ::rmdir(folder_.c_str());
+}
+
+UniqueFd Overlays::OpenInFirst() const {
+  return UniqueFd(::open((folder_ + "/first/file").c_str(), O_RDONLY | O_CLOEXEC));
+}
+
+UniqueFd Overlays::OpenInSecond() const {
+  return UniqueFd(::open((folder_ + "/second/file").c_str(), O_RDONLY | O_CLOEXEC));
 }
 
 Cgroup::Cgroup(const std::string& name) : folder_("/sys/fs/cgroup/" + name) {

@@ -30,6 +30,22 @@ extern "C" uint64_t WeftSixArguments(uint64_t a, uint32_t b, int64_t c, const ch
                                      uint64_t f);
 extern "C" uint64_t WeftRecursive(uint64_t depth);
 
+// Two overlays with one file, a copy of this one, below both. Unmounted at the end. Needs root.
+class Overlays {
+ public:
+  explicit Overlays(int file);
+  ~Overlays();
+  Overlays(const Overlays&) = delete;
+  Overlays& operator=(const Overlays&) = delete;
+
+  // The file as one of them has it, for reading; invalid where something failed.
+  [[nodiscard]] UniqueFd OpenInFirst() const;
+  [[nodiscard]] UniqueFd OpenInSecond() const;
+
+ private:
+  std::string folder_;
+};
+
 // A cgroup of its own, removed at the end; whoever is in it then must be gone.
 class Cgroup {
  public:

@@ -249,7 +249,10 @@ struct weft_kernel_event {
   int32_t file;       /* U(RET)PROBE: a descriptor, open for reading, of the regular file; EBADF */
   uint64_t semaphore; /* UPROBE: place in the file of a counter of 2 bytes that is one higher in
                                 each process as long as the probe is on in it (USDT's); 0: none */
-  uint64_t reserved[2];
+  uint64_t twin; /* U(RET)PROBE: EEXIST where the ring has an event of this kind and number at this
+                    place of the same file, though it was found by another path or in another
+                    overlay; 0: not asked */
+  uint64_t reserved;
 };
 WEFT_ABI_ASSERT(sizeof(struct weft_kernel_event) == 112, "kernel event layout");
 
