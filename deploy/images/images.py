@@ -52,7 +52,7 @@ def release_of(module):
 
 
 def agent():
-    # Root, as it reaches into other containers; what each process drops is in docs/security.md.
+    # Root, as it reaches into other containers; consumers drop it.
     image = weft_image("weft-agent", "weft-keeper", "weft-agent", "weft-consumer", user="0",
                        files=["lib/libweft.so"])
     for source in kmod_sources():

@@ -294,7 +294,9 @@ TypePtr<UserProbeRule> UserProbeRuleSchema() {
                          .max = limits::kPath,
                          .check = CheckFilePath,
                          .pattern = "^/[^\\x00-\\x1f\\x7f]+$"}),
-                 "File of the program or library, as its container sees it.", kRequired),
+                 "File of the program or library, as its container (of a ClusterTrace: the node) "
+                 "sees it.",
+                 kRequired),
        MakeField("function", &T::function, PrintablePattern(limits::kFunctionName),
                  "The function, by its symbol."),
        MakeField("usdt", &T::usdt,

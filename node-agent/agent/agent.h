@@ -72,6 +72,8 @@ class Agent {
   // the next call. Then whether it records at all.
   Status SetKernelScope(SessionChannel& channel, const std::set<uint64_t>& cgroups);
   void ApplyPaused(Session& session);
+  // One more event of a kernel channel that is on.
+  Status AddKernelEvent(const SessionChannel& channel, const kernel::Event& event);
   // What these channels have that is not written is given up and counted as lost: "stage/reason". Channels
   // that are stopping only.
   void GiveUp(const Which& which, const std::string& stage, const std::string& reason);

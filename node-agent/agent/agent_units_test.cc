@@ -231,6 +231,39 @@ TEST_F(AgentUnits, SessionComesBackFromDisk) {
   EXPECT_EQ(Session::Load(path).error().code, ErrorCode::kCorrupt);
 }
 
+extern "C" [[gnu::noinline]] int WeftProbedFunction(int number) { return number + 1; }
+
+TEST_F(AgentUnits, ProbesOfFunctionsAreFoundInAContainersFiles) {
+  fs::create_directory(folder_ + "/bin");
+  fs::copy("/proc/self/exe", folder_ + "/bin/program");
+  EXPECT_EQ(WeftProbedFunction(1), 2);
+  api::TraceSpec spec;
+  const auto rule = [&](const char* name, const char* object, const char* function) {
+    spec.kernel.user_probes.push_back({.name = name, .object = object, .function = function});
+    return &spec.kernel.user_probes.back();
+  };
+  rule("both", "/bin/program", "WeftProbedFunction")->at = api::ProbePoint::kBoth;
+  rule("function", "/bin/program", "weft_no_such");
+  rule("file", "/bin/none", "main");
+  rule("filter", "/bin/program", "WeftProbedFunction")->filter = "none == 1";
+  const auto found = CompileUserProbes(spec, folder_);
+  ASSERT_EQ(found.size(), 4u);
+  EXPECT_TRUE(found[0].has_file);
+  EXPECT_EQ(found[0].notices, std::vector<std::string>{});
+  ASSERT_EQ(found[0].events.size(), 2u);
+  for (const kernel::Event& event : found[0].events) EXPECT_EQ(event.twin, 1u);
+  EXPECT_EQ(found[0].events[0].kind, uint32_t{WEFT_KERNEL_UPROBE});
+  EXPECT_EQ(found[0].events[1].kind, uint32_t{WEFT_KERNEL_URETPROBE});
+  const auto expect_none = [&](size_t i, bool has_file, const std::string& why) {
+    EXPECT_EQ(found[i].has_file, has_file);
+    EXPECT_TRUE(found[i].events.empty());
+    EXPECT_EQ(found[i].notices, std::vector<std::string>{why});
+  };
+  expect_none(1, true, "probe \"function\": /bin/program: it has no function 'weft_no_such'");
+  expect_none(2, false, "probe \"file\": /bin/none: No such file or directory");
+  expect_none(3, true, "event \"filter\": has not what its filter asks for");
+}
+
 TEST_F(AgentUnits, WrongTracesAreRefusedWithTheirPlace) {
   auto unknown = Session::Create(Command(), "apiVersion: weft.dev/v1alpha1\nkind: Trac\n");
   ASSERT_FALSE(unknown.has_value());

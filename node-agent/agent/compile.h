@@ -5,6 +5,7 @@
 #define WEFT_NODE_AGENT_AGENT_COMPILE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,8 +26,8 @@ struct CompileContext {
   uint32_t uid = 0;
   bool several_traces = false;  // each then has a folder of its own
   bool of_tenant = false;       // what tells of the whole node is left out, with a notice
-  std::string
-      object_root;  // where paths of spec.kernel.userProbes begin; "": there is no such place
+  // Where paths of spec.kernel.userProbes begin. None: in containers, whose probes CompileUserProbes finds.
+  std::optional<std::string> object_root;
 };
 
 struct CompiledChannel {
@@ -52,13 +53,22 @@ bool KernelHasContext(uint16_t id);
 // What a kernel channel may record, beside the spec.
 struct KernelReach {
   bool cluster_wide = false;  // events that belong to nobody too, and addresses of the kernel
-  std::string object_root;    // as in CompileContext
+  std::optional<std::string> object_root{};  // as in CompileContext
 };
 
 // Its events and notices (compile_kernel.cc). kInvalid: a rule means nothing here; kUnsupported: nothing
 // that the rules mean can be recorded.
 Status CompileKernelEvents(const api::TraceSpec& from, const KernelReach& reach,
                            CompiledChannel& to);
+// What one rule of spec.kernel.userProbes means in one container.
+struct UserProbes {
+  bool has_file = false;
+  std::vector<kernel::Event> events;
+  std::vector<std::string> notices;  // what of it is not recorded, and why, for people
+};
+// Of each rule, in order. `root`: the container's root. Takes as long as reading its files does, and they are its own.
+std::vector<UserProbes> CompileUserProbes(const api::TraceSpec& from, const std::string& root);
+
 // The program of a filter: an event must pass the Trace's and its own. Either may end in a comment: hence
 // the line ends. Empty: there is none.
 Result<std::vector<uint8_t>> CompileFilters(const std::string& all, const std::string& own);

@@ -201,9 +201,9 @@ Status AddStates(const api::TraceSpec& spec, const kernel::Btf& btf,
   return {};
 }
 
-// One rule, whose file was found: its function's entry and return, or all places of its USDT probe.
-Status AddUserProbe(const api::UserProbeRule& rule, const kernel::UserProgram& program,
-                    const std::shared_ptr<const UniqueFd>& file, EventList& events) {
+// One rule, whose file was read: its function's entry and return, or all places of its USDT probe.
+Status AddPlaces(const api::UserProbeRule& rule, const kernel::UserProgram& program,
+                 const std::shared_ptr<const UniqueFd>& file, EventList& events) {
   Choice choice;
   choice.Add(rule.name, rule.filter);
   const auto named = [&rule]<typename T>(Result<T> resolved) {
@@ -232,19 +232,28 @@ Status AddUserProbe(const api::UserProbeRule& rule, const kernel::UserProgram& p
   return {};
 }
 
+Result<std::shared_ptr<const UniqueFd>> OpenObject(const api::UserProbeRule& rule,
+                                                   const std::string& root) {
+  auto opened = OpenProbeObject(root, rule.object);
+  if (!opened)
+    return std::unexpected(
+        std::move(opened.error()).Context("probe \"" + rule.name + "\": " + rule.object));
+  return std::make_shared<const UniqueFd>(std::move(*opened));
+}
+
+Status AddUserProbe(const api::UserProbeRule& rule, const std::shared_ptr<const UniqueFd>& file,
+                    EventList& events) {
+  auto program = kernel::UserProgram::Read(file->get());
+  if (!program)
+    return std::unexpected(
+        std::move(program.error()).Context("probe \"" + rule.name + "\": " + rule.object));
+  return AddPlaces(rule, *program, file, events);
+}
+
 Status AddUserProbes(const api::TraceSpec& spec, const std::string& root, EventList& events) {
   for (const api::UserProbeRule& rule : spec.kernel.user_probes) {
-    const std::string what = "probe \"" + rule.name + "\": ";
-    if (root.empty())
-      return Fail(
-          ErrorCode::kUnsupported,
-          what + "functions of programs are recorded through the kernel in local mode only");
-    auto opened = OpenProbeObject(root, rule.object);
-    if (!opened) return std::unexpected(std::move(opened.error()).Context(what + rule.object));
-    const auto file = std::make_shared<const UniqueFd>(std::move(*opened));
-    auto program = kernel::UserProgram::Read(file->get());
-    if (!program) return std::unexpected(std::move(program.error()).Context(what + rule.object));
-    WEFT_TRY(AddUserProbe(rule, *program, file, events));
+    WEFT_ASSIGN(const std::shared_ptr<const UniqueFd> file, OpenObject(rule, root));
+    WEFT_TRY(AddUserProbe(rule, file, events));
   }
   return {};
 }
@@ -259,9 +268,27 @@ Status CompileKernelEvents(const api::TraceSpec& from, const KernelReach& reach,
   WEFT_TRY(AddTracepoints(from, types, options, events));
   WEFT_TRY(AddSyscalls(from, types.kernel(), events));
   WEFT_TRY(AddProbes(from, types.kernel(), options, events));
-  WEFT_TRY(AddUserProbes(from, reach.object_root, events));
-  WEFT_TRY(events.Finish());
+  if (reach.object_root) WEFT_TRY(AddUserProbes(from, *reach.object_root, events));
+  const bool more_will_come = !reach.object_root && !from.kernel.user_probes.empty();
+  if (!more_will_come) WEFT_TRY(events.Finish());
   return AddStates(from, types.kernel(), options, events);
+}
+
+std::vector<UserProbes> CompileUserProbes(const api::TraceSpec& from, const std::string& root) {
+  std::vector<UserProbes> probes;
+  for (const api::UserProbeRule& rule : from.kernel.user_probes) {
+    const auto file = OpenObject(rule, root);
+    CompiledChannel compiled;
+    EventList events(from, compiled);
+    Status added = file ? AddUserProbe(rule, *file, events) : std::unexpected(file.error());
+    if (added) added = events.Finish();
+    if (!added) compiled.notices = {added.error().message};
+    // Containers have files in common.
+    for (kernel::Event& event : compiled.kernel_events) event.twin = probes.size() + 1;
+    probes.push_back(
+        {file.has_value(), std::move(compiled.kernel_events), std::move(compiled.notices)});
+  }
+  return probes;
 }
 
 }  // namespace weft::agent

@@ -65,6 +65,14 @@ Status KernelChannels::Start(const kernel::Ring& ring, const std::vector<kernel:
   return {};
 }
 
+Status KernelChannels::AddEvent(uint64_t channel, const kernel::Event& event) {
+  const auto found = channels_.find(channel);
+  if (found == channels_.end()) return Fail(ErrorCode::kNotFound, "weft.ko: no such channel");
+  Status added = kernel::AddEvent(found->second.ring, event);
+  if (!added && added.error().code == ErrorCode::kConflict) return {};
+  return added;
+}
+
 Status KernelChannels::Switch(uint64_t channel, bool on) {
   const auto found = channels_.find(channel);
   if (found == channels_.end()) return Fail(ErrorCode::kNotFound, "weft.ko: no such channel");

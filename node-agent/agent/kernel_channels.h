@@ -42,6 +42,8 @@ class KernelChannels {
   // nothing is left.
   Status Start(const kernel::Ring& ring, const std::vector<kernel::Event>& events,
                const Whom& whom);
+  // One more event of a channel that is there. That its twin is there already is no error.
+  Status AddEvent(uint64_t channel, const kernel::Event& event);
   Status Switch(uint64_t channel, bool on);
   // kNotFound: the cgroup, or the channel, is not there.
   Status ChangeScope(uint64_t channel, uint64_t cgroup, weft_kernel_scope_change change);

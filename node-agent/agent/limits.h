@@ -43,6 +43,10 @@ inline constexpr int kMaxKubepodsDepth = 5;
 inline constexpr size_t kMaxCgroupsLookedAt = 16384;
 // Cgroups of pods that are starting are looked for so often.
 inline constexpr std::chrono::milliseconds kCgroupInterval{200};
+// Files that are probed are looked for so often in containers that lack them; so many are open at a time, for a
+// session.
+inline constexpr std::chrono::seconds kProbeInterval{5};
+inline constexpr size_t kMaxProbedFiles = 256;
 // A kernel module that could not be had is tried again so often while a Trace asks for it: somebody may have
 // brought it.
 inline constexpr std::chrono::seconds kDriverRetry{60};

@@ -101,6 +101,8 @@ class Session {
   std::vector<std::string> notices;
   // Of the kernel's part, in a cluster: what cannot be recorded of it, for people.
   std::vector<std::string> kernel_notices;
+  std::vector<std::string> probe_notices;  // the same of userProbes, as containers have them
+  bool probes_pending = false;             // containers are still searched for the first time
   std::string
       kernel_refusal;  // why nothing of it can be recorded, with a module that is ready; "": it can
   std::string output;  // the folder; "": there is a relay

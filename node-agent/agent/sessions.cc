@@ -251,6 +251,10 @@ Status Agent::SetKernelScope(SessionChannel& channel, const std::set<uint64_t>& 
   return first;
 }
 
+Status Agent::AddKernelEvent(const SessionChannel& channel, const kernel::Event& event) {
+  return kernel_.AddEvent(channel.definition.id, event);
+}
+
 void Agent::ApplyPaused(Session& session) {
   for (SessionChannel& channel : session.channels)
     if (channel.of_kernel() && channel.phase == ChannelPhase::kOn)

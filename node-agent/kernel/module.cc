@@ -23,6 +23,8 @@ ErrorCode CodeOf(int error) {
       return ErrorCode::kPermission;
     case EINVAL:
       return ErrorCode::kInvalid;
+    case EEXIST:
+      return ErrorCode::kConflict;
     case EOPNOTSUPP:
     case E2BIG:
     case ENOTTY:
@@ -151,6 +153,7 @@ Status AddEvent(const UniqueFd& ring, const Event& event) {
   to.offset = event.offset;
   if (event.file) to.file = event.file->get();
   to.semaphore = event.semaphore;
+  to.twin = event.twin;
   to.number = event.number;
   to.table = event.table;
   to.subjects = event.subjects;

@@ -26,7 +26,8 @@ struct Event {
   uint64_t offset = 0;
   std::shared_ptr<const UniqueFd> file;  // of UPROBE and URETPROBE
   uint64_t semaphore = 0;                // of UPROBE, in the file; 0: none
-  uint32_t number = 0;                   // of a system call
+  uint64_t twin = 0;    // of both: at one place of a file one event of this number; 0: any
+  uint32_t number = 0;  // of a system call
   uint32_t table = WEFT_KERNEL_SYSCALLS_NATIVE;
   uint32_t subjects = 0;             // enum weft_kernel_subject
   std::vector<uint8_t> description;  // struct weft_event_desc and its bytes
@@ -69,7 +70,7 @@ Status Switch(const UniqueFd& session, bool on);
 Status DumpState(const UniqueFd& session);
 Result<UniqueFd> MakeRing(const UniqueFd& session, const Ring& ring);
 // The event lives as long as its session. kNotFound: this kernel has no such tracepoint or function;
-// kInvalid: its filter does not fit; else what the module found wrong.
+// kInvalid: its filter does not fit; kConflict: its twin is there; else what the module found wrong.
 Status AddEvent(const UniqueFd& ring, const Event& event);
 
 }  // namespace weft::kernel

@@ -35,7 +35,9 @@ while :; do
 done
 """
 ROUND = re.compile(r"^round (\d+)$", re.MULTILINE)
-WANTED = {"tracepoints": [{"name": "sched_switch"}], "syscalls": [{"name": "openat"}]}
+WANTED = {"tracepoints": [{"name": "sched_switch"}], "syscalls": [{"name": "openat"}],
+          "userProbes": [{"name": "open64", "object": "/lib/x86_64-linux-gnu/libc.so.6", "function": "open64",
+                          "args": [{"name": "file", "type": "string"}]}]}
 # What may run in a pod: beside the program itself its `sleep`, before and after it began as one, and the pod's pause.
 IN_POD = {"sleep", "sh", "catatonit", "other"}
 
@@ -76,11 +78,13 @@ class Kubernetes(WeftTest):
         self.assertEqual(len(events), counts["delivered"])
 
     def assert_own(self, events, name):
-        """That it was there, every opening of the program, one after the other, and when it ran."""
-        opened = [f["filename"] for n, f in events if n == "syscall_entry_openat"]
-        numbers = [int(o.rpartition("-")[2]) for o in opened if o.startswith(f"/{name}-")]
-        self.assertGreaterEqual(len(numbers), TOGETHER)
-        self.assertEqual(numbers, list(range(numbers[0], numbers[0] + len(numbers))))
+        """That it was there, every opening of the program, as system call and as function, one after the other,
+        and when it ran."""
+        for event, field in (("syscall_entry_openat", "filename"), ("open64", "file")):
+            opened = [f[field] for n, f in events if n == event]
+            numbers = [int(o.rpartition("-")[2]) for o in opened if o.startswith(f"/{name}-")]
+            self.assertGreaterEqual(len(numbers), TOGETHER)
+            self.assertEqual(numbers, list(range(numbers[0], numbers[0] + len(numbers))))
         # What ran before the Trace is told first.
         told = {f["name"] for n, f in events if n == "lttng_statedump_process_state"}
         self.assertIn(name, told)

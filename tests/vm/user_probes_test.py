@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""weft record --function and --usdt, in a guest: functions of programs that cannot be preloaded, each call of
-them, with what it was given and what it returned, and of nobody else."""
+"""Functions and USDT probes of programs that cannot be preloaded, in a guest: each call of them, with what it was given
+and what it returned, and of nobody else. By weft record, and in the containers of a cluster's node."""
 
 import json
 import os
@@ -10,8 +10,10 @@ import subprocess
 import sys
 import unittest
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "local"))
-from weft_local import BUILD, WEFT, LocalTest  # noqa: E402
+from node import PATIENCE, NodeTest, order
+
+# Of tests/local, where node looks too.
+from weft_local import BUILD, WEFT, LocalTest
 
 MODULE = os.environ["WEFT_MODULE"]
 STATIC = BUILD / "tests/vm/user_probes_static"
@@ -165,6 +167,132 @@ class UserProbesTest(LocalTest):
                                   text=True, check=False)
             self.assertNotEqual(done.returncode, 0, text)
             self.assertIn(why, done.stderr)
+
+
+# A container's first process: there, it waits for a line, then becomes the program.
+CONTAINED = """
+import os, sys
+root, *command = sys.argv[1:]
+os.chroot(root)
+os.chdir("/")
+sys.stdin.readline()
+os.execv(command[0], command)
+"""
+PROBES = {"statedump": False, "userProbes": [
+    {"name": "order", "object": "/bin/shop", "function": "shop_order", "at": "both",
+     "args": [{"name": "number", "type": "int32"}, {"name": "name", "type": "string"}]},
+    {"name": "usdt", "object": "/bin/shop", "usdt": "shop:order"}]}
+EVENTS = 3  # of one order
+BUFFER = {"buffer": {"size": "1Mi", "count": 4}}
+
+
+class ContainersTest(NodeTest):
+    def setUp(self):
+        super().setUp()
+        # Containers' file systems are overlays, which do not stand upon one.
+        self.layers = self.folder / "layers"
+        self.layers.mkdir()
+        self.mount("tmpfs", self.layers)
+        for image in ("shop", "empty"):
+            (self.layers / image / "bin").mkdir(parents=True)
+        shutil.copy(STATIC, self.layers / "shop/bin/shop")
+
+    def mount(self, kind, folder, *options):
+        subprocess.run(["mount", "-t", kind, *options, "weft", folder], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", folder], check=True)
+
+    def container(self, tenant, image="shop", program="/bin/shop"):
+        """Its first process, which will make COUNT orders."""
+        root, written, work = (self.layers / f"{tenant.name}-{what}" for what in ("root", "own", "work"))
+        for folder in (root, written, work):
+            folder.mkdir()
+        self.mount("overlay", root, "-o",
+                   f"lowerdir={self.layers / image},upperdir={written},workdir={work}")
+        process = tenant.run(sys.executable, "-I", "-S", "-c", CONTAINED, root, program, COUNT,
+                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.running.append(process)
+        self.wait_for(lambda: os.readlink(f"/proc/{process.pid}/root") == str(root))
+        return process
+
+    def trace(self, namespace, kernel, **more):
+        self.api.put("tracesessions", order(namespace, self.relay, kernel, **BUFFER, **more))
+
+    def end_trace(self, namespace, kernel, **more):
+        counts = self.end(namespace, kernel, **BUFFER, **more)
+        events = self.events(namespace)
+        self.assertEqual(counts.get("lost", 0), 0, counts)
+        self.assertEqual((counts["recorded"], counts["delivered"]), (len(events),) * 2, counts)
+        return events
+
+    def let_run(self, *processes):
+        """What each said."""
+        return [process.communicate("\n", timeout=PATIENCE)[0] for process in processes]
+
+    def assert_orders(self, events, runs):
+        """As many complete runs of the program."""
+        self.assertEqual(len(events), runs * EVENTS * COUNT)
+        expected = sorted(list(range(COUNT)) * runs)
+        entries = [(int(f["number"]), f["name"]) for n, f in events if n == "order_entry"]
+        self.assertEqual(sorted(entries), [(i, "tea") for i in expected])
+        self.assertEqual(sorted(int(f["arg0"]) for n, f in events if n == "usdt"), expected)
+        self.assertEqual(sum(n == "order_exit" for n, _ in events), runs * COUNT)
+
+    def test_each_call_once_in_all_containers_of_the_namespace(self):
+        """Two of them have one file, since they have one image; so has another namespace's."""
+        first, second = (self.container(self.tenant("reds", name)) for name in ("first", "second"))
+        other = self.container(self.tenant("blues", "other"))
+        self.container(self.tenant("reds", "empty"), image="empty")
+        self.trace("reds", PROBES)
+        self.start_node()
+        self.wait_condition("reds", "Ready", "True", "Recording")
+        self.wait_condition("reds", "KernelTracing", "True", "Recording")
+        said = self.let_run(first, second, other)
+        self.assertEqual(said, [f"called {COUNT} enabled {COUNT}\n"] * 2 + [f"called {COUNT} enabled 0\n"])
+        self.assert_orders(self.end_trace("reds", PROBES), runs=2)
+        self.stop_node()
+
+    def test_a_file_that_comes(self):
+        tenant = self.tenant("reds", "late")
+        process = self.container(tenant, image="empty")
+        # The node has this one, and this container has not its root.
+        self.running.append(self.tenant("reds", "rootless").run("sleep", 1000))
+        probes = {**PROBES, "userProbes": [*PROBES["userProbes"],
+                                           {"name": "nodes", "object": str(STATIC), "function": "shop_order"}]}
+        self.trace("reds", probes)
+        self.start_node()
+        self.wait_condition("reds", "Ready", "True", "Recording")
+        said = self.wait_condition("reds", "KernelTracing", "True", "RecordingInPart")
+        for rule, file in (("order", "/bin/shop"), ("nodes", STATIC)):
+            self.assertIn(f'late/main: probe "{rule}": {file}: No such file or directory', said)
+        shutil.copy(STATIC, self.layers / "late-root/bin/shop")
+        self.wait_for(lambda: "/bin/shop" not in self.condition("reds", "KernelTracing")[2])
+        self.assertIn(str(STATIC), self.condition("reds", "KernelTracing")[2])
+        self.assertEqual(self.let_run(process), [f"called {COUNT} enabled {COUNT}\n"])
+        self.assert_orders(self.end_trace("reds", probes), runs=1)
+        self.stop_node()
+
+    def test_a_cluster_wide_session_means_files_of_the_node(self):
+        probes = {**PROBES, "userProbes": [{**rule, "object": str(STATIC)} for rule in PROBES["userProbes"]]}
+        self.trace("weft", probes, cluster_wide=True)
+        self.start_node()
+        self.wait_condition("weft", "Ready", "True", "Recording")
+        said = subprocess.run([STATIC, str(COUNT)], capture_output=True, text=True, check=True).stdout
+        self.assertEqual(said, f"called {COUNT} enabled {COUNT}\n")
+        self.assert_orders(self.end_trace("weft", probes, cluster_wide=True), runs=1)
+        self.stop_node()
+
+    def test_an_agent_that_comes_back_and_a_container_that_comes_later(self):
+        first = self.container(self.tenant("reds", "first"))
+        self.trace("reds", PROBES)
+        self.start_node()
+        self.wait_condition("reds", "Ready", "True", "Recording")
+        self.kill_agent()
+        second = self.tenant("reds", "second")
+        self.wait_for(lambda: self.status("reds")["pods"].get("traced") == 2, "no second pod")
+        self.assertEqual(self.let_run(first, self.container(second)),
+                         [f"called {COUNT} enabled {COUNT}\n"] * 2)
+        self.assert_orders(self.end_trace("reds", PROBES), runs=2)
+        self.stop_node()
 
 
 if __name__ == "__main__":

@@ -176,6 +176,7 @@ void Node::ConsumerFailed(const std::string& consumer, const std::string& why) {
 void Node::Tick(int64_t now_ns) {
   ticked_ns_ = now_ns;
   PollKernel(now_ns);
+  PollProbes(now_ns);
   Settle(now_ns);
 }
 

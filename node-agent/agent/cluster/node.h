@@ -28,6 +28,7 @@
 #include "node-agent/agent/cluster/feed.h"
 #include "node-agent/agent/cluster/kernel_support.h"
 #include "node-agent/agent/cluster/metrics.h"
+#include "node-agent/agent/cluster/probe_search.h"
 #include "node-agent/agent/cluster/report.h"
 #include "node-agent/agent/cluster/status_writer.h"
 #include "node-agent/agent/orders.h"
@@ -99,6 +100,11 @@ class Node final : public Orders {
   std::optional<Result<CompiledChannel>> ResolveKernelEvents(const std::string& uid,
                                                              const Session& session);
   void SettleKernelScope(Session& session, const std::set<uint64_t>& scope);
+  // (settle_probes.cc)
+  std::vector<ProbedContainer> ContainersOf(const Session& session);
+  bool WantsProbes(const Session& session);
+  void SettleProbes(const std::string& uid, Session& session);
+  void PollProbes(int64_t now_ns);
   void PollKernel(int64_t now_ns);
   std::set<std::string> AddUserChannels(Session& session);
   [[nodiscard]] SelectedPods PodsOf(const Session& session) const;
@@ -120,6 +126,12 @@ class Node final : public Orders {
     std::future<Result<CompiledChannel>> events;
   };
   std::map<std::string, Resolving> resolving_;  // by session's uid; of one at most it is going on
+  struct Probes {
+    std::string name_space;
+    uint64_t channel = 0;  // of the kernel, that it adds events to
+    ProbeSearch search;
+  };
+  std::map<std::string, Probes> probes_;  // by session's uid
   int64_t cgroups_looked_ns_ = 0;
   std::map<std::string, Pod> pods_;                      // by uid
   std::map<std::string, api::TraceSession> impossible_;  // orders that cannot be followed, by uid

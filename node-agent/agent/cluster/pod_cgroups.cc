@@ -125,17 +125,24 @@ std::optional<uint64_t> PodCgroups::OfPod(const std::string& uid) {
   return folder.empty() ? std::nullopt : IdOf(folder);
 }
 
-std::set<uint64_t> PodCgroups::OfContainers(const std::string& uid,
-                                            const std::set<std::string>& ids) {
-  std::set<uint64_t> found;
+std::map<std::string, std::string> PodCgroups::FoldersOf(const std::string& uid,
+                                                         const std::set<std::string>& ids) {
+  std::map<std::string, std::string> found;
   const std::string folder = FolderOf(uid);
   if (folder.empty()) return found;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
-    if (!ids.contains(ContainerIdOf(name))) continue;
-    if (const auto id = IdOf(entry.path().string())) found.insert(*id);
+    const std::string id = ContainerIdOf(entry.path().filename().string());
+    if (ids.contains(id)) found.emplace(id, entry.path().string());
   }
+  return found;
+}
+
+std::set<uint64_t> PodCgroups::OfContainers(const std::string& uid,
+                                            const std::set<std::string>& ids) {
+  std::set<uint64_t> found;
+  for (const auto& [container, folder] : FoldersOf(uid, ids))
+    if (const auto id = IdOf(folder)) found.insert(*id);
   return found;
 }
 

@@ -8,6 +8,7 @@
 #define WEFT_NODE_AGENT_AGENT_CLUSTER_POD_CGROUPS_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -29,6 +30,9 @@ class PodCgroups {
   std::optional<uint64_t> OfPod(const std::string& uid);
   // Those of its containers with these ids, as far as they are there.
   std::set<uint64_t> OfContainers(const std::string& uid, const std::set<std::string>& ids);
+  // Their folders, by id.
+  std::map<std::string, std::string> FoldersOf(const std::string& uid,
+                                               const std::set<std::string>& ids);
 
  private:
   void FindRoots();

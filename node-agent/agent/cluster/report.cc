@@ -47,7 +47,9 @@ struct Verdict {
 Verdict JudgeKernel(const Session& session, const KernelState& kernel) {
   if (!kernel.is_known) return {ConditionStatus::kUnknown, kernel.reason, kernel.message};
   if (!kernel.is_ready) return {ConditionStatus::kFalse, kernel.reason, kernel.message};
-  const std::string notices = Join(session.kernel_notices);
+  std::vector<std::string> all = session.kernel_notices;
+  all.insert(all.end(), session.probe_notices.begin(), session.probe_notices.end());
+  const std::string notices = Join(all);
   if (!session.kernel_refusal.empty())
     return {ConditionStatus::kFalse, "NothingToRecord", session.kernel_refusal};
   const SessionChannel* channel = session.KernelChannel();
@@ -97,7 +99,8 @@ bool IsOfKernelOnly(const Session& session) {
 bool IsTraced(const Session& session, const std::string& pod_uid) {
   if (IsOfKernelOnly(session)) {
     const SessionChannel* channel = session.KernelChannel();
-    return channel != nullptr && channel->ready && channel->failure.empty();
+    return channel != nullptr && channel->ready && channel->failure.empty() &&
+           !session.probes_pending;
   }
   const auto of_pod = [&](const SessionChannel& c) { return c.definition.pod_uid == pod_uid; };
   const auto is_on = [&](const SessionChannel& c) {

@@ -181,8 +181,14 @@ TEST_F(Report, NothingButTheKernelFailsWithIt) {
   EXPECT_EQ(OfKernel(status)->reason, "Recording");
   EXPECT_EQ(status.phase, api::Phase::kRecording);
   EXPECT_EQ(status.pods.traced, 1);
+  session_.probes_pending = true;
+  EXPECT_EQ(MakeStatus(session_, pods_, kernel_, kNow).pods.traced, 0) << "not all of it is on";
+  session_.probes_pending = false;
   session_.kernel_notices = {"irqs belong to nobody"};
   EXPECT_EQ(OfKernel(MakeStatus(session_, pods_, kernel_, kNow))->reason, "RecordingInPart");
+  session_.probe_notices = {"no such file"};
+  EXPECT_EQ(OfKernel(MakeStatus(session_, pods_, kernel_, kNow))->message,
+            "irqs belong to nobody; no such file");
   session_.channels[0].failure = "no memory";
   EXPECT_EQ(OfKernel(MakeStatus(session_, pods_, kernel_, kNow))->reason, "Refused");
 }

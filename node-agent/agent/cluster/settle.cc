@@ -137,6 +137,7 @@ void Node::SettleSession(const std::string& uid, Session& session) {
            session.Find(c.definition.id) != nullptr;
   });
   SettleKernelScope(session, scope);
+  SettleProbes(uid, session);
 }
 
 // Nobody waits for them any more: what a relay does not take in time is lost.

@@ -82,7 +82,9 @@ std::optional<Result<CompiledChannel>> Node::ResolveKernelEvents(const std::stri
     return std::nullopt;
   std::promise<Result<CompiledChannel>> promise;
   resolving_.emplace(uid, Resolving{spec, promise.get_future()});
-  const KernelReach reach{.cluster_wide = session.is_cluster_wide()};
+  KernelReach reach{.cluster_wide = session.is_cluster_wide()};
+  // Files of the node itself.
+  if (reach.cluster_wide) reach.object_root = "/proc/1/root";
   std::thread([spec, reach, promise = std::move(promise)]() mutable {
     CompiledChannel events;
     const Status resolved = CompileKernelEvents(spec, reach, events);

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Probes of functions of containers' programs: events that a kernel channel gets while it is on. See node.h.
+#include <algorithm>
+
+#include "lib/api/selector.h"
+#include "node-agent/agent/cluster/node.h"
+
+namespace weft::agent {
+
+std::vector<ProbedContainer> Node::ContainersOf(const Session& session) {
+  std::vector<ProbedContainer> containers;
+  const api::PodSelection& selection = session.order->spec.record.pods;
+  for (const auto& [uid, pod] : pods_) {
+    if (!SelectsForKernel(session, pod)) continue;
+    std::set<std::string> ids;
+    for (const auto& [id, name] : pod.facts.ids)
+      if (api::MatchesContainer(selection, name)) ids.insert(id);
+    for (auto& [id, folder] : kernel_.cgroups().FoldersOf(uid, ids))
+      containers.push_back({id, folder, pod.facts.name + "/" + pod.facts.ids.at(id)});
+  }
+  return containers;
+}
+
+bool Node::WantsProbes(const Session& session) {
+  const SessionChannel* channel = session.KernelChannel();
+  return channel != nullptr && channel->phase == ChannelPhase::kOn && kernel_.has_cgroups() &&
+         !session.is_cluster_wide() && !session.order->spec.record.kernel.user_probes.empty();
+}
+
+// One search at a time for a namespace: who makes it hang is alone in that.
+void Node::SettleProbes(const std::string& uid, Session& session) {
+  const bool wanted = WantsProbes(session);
+  session.probes_pending = wanted;
+  session.probe_notices.clear();
+  if (!wanted) return;
+  const SessionChannel& channel = *session.KernelChannel();
+  const std::string& name_space = session.order->metadata.name_space;
+  const bool may_begin = std::ranges::none_of(probes_, [&](const auto& entry) {
+    return entry.second.name_space == name_space && entry.second.search.IsGoingOn();
+  });
+  Probes& probes = probes_[uid];
+  if (probes.channel != channel.definition.id && !probes.search.IsGoingOn())
+    probes = {name_space, channel.definition.id, {}};
+  if (probes.channel != channel.definition.id) return;
+  const std::vector<kernel::Event> events = probes.search.Advance(
+      session.order->spec.record, ContainersOf(session), may_begin, MonotonicNow());
+  for (const kernel::Event& event : events) {
+    const Status added = agent_.AddKernelEvent(channel, event);
+    if (!added) probes.search.Refuse(event, added.error().message);
+  }
+  session.probes_pending = !probes.search.has_ended();
+  session.probe_notices = probes.search.Notices();
+}
+
+// A search whose session is over is remembered as long as its thread is there.
+void Node::PollProbes(int64_t now_ns) {
+  std::erase_if(probes_, [&](const auto& entry) {
+    const Session* session = agent_.FindSession(entry.first);
+    return (session == nullptr || !WantsProbes(*session)) && !entry.second.search.IsGoingOn();
+  });
+  if (std::ranges::any_of(probes_,
+                          [&](const auto& entry) { return entry.second.search.IsDue(now_ns); }))
+    settled_ = false;
+}
+
+}  // namespace weft::agent
