@@ -29,7 +29,7 @@ GUESTS = "2"  # at a time: each is a busy process with 2 GiB of memory
 JOBS = str(os.cpu_count() or 2)
 SUMMARY = re.compile(r"\d+% tests passed, .*|(lint|fresh): \d+ checks passed, .*")
 
-FUZZ_LONG = 600  # seconds per target
+FUZZ_LONG = 240  # seconds per target
 
 
 def configure(preset, *definitions):
