@@ -271,6 +271,26 @@ class ContainersTest(NodeTest):
         self.assert_orders(self.end_trace("reds", probes), runs=1)
         self.stop_node()
 
+    def test_a_file_system_that_never_answers(self):
+        """Whose it is waits for it, and nobody else."""
+        self.container(self.tenant("reds", "stuck"), image="empty")
+        subprocess.run(["modprobe", "fuse"], check=True)
+        server = os.open("/dev/fuse", os.O_RDWR)
+        self.addCleanup(os.close, server)
+        folder = self.layers / "stuck-root/bin"
+        subprocess.run(["mount", "-i", "-t", "fuse", "-o", f"fd={server},rootmode=40000,user_id=0,group_id=0",
+                        "weft", folder], check=True, pass_fds=[server])
+        self.addCleanup(subprocess.run, ["umount", "-l", folder], check=True)
+        other = self.container(self.tenant("blues", "other"))
+        for namespace in ("reds", "blues"):
+            self.trace(namespace, PROBES)
+        self.start_node()
+        self.wait_condition("blues", "Ready", "True", "Recording")
+        self.assertEqual(self.let_run(other), [f"called {COUNT} enabled {COUNT}\n"])
+        self.assert_orders(self.end_trace("blues", PROBES), runs=1)
+        self.assertNotEqual(self.condition("reds", "Ready")[0], "True")
+        self.stop_node()
+
     def test_a_cluster_wide_session_means_files_of_the_node(self):
         probes = {**PROBES, "userProbes": [{**rule, "object": str(STATIC)} for rule in PROBES["userProbes"]]}
         self.trace("weft", probes, cluster_wide=True)
