@@ -80,10 +80,14 @@ static int mark(struct weft_statedump *dump, enum weft_kernel_state state)
 
 static int run(struct weft_statedump *dump)
 {
-	int error = mark(dump, WEFT_KERNEL_STATE_START);
+	int error;
 
+	if (weft_statedump_is_of_some(dump) && !weft_statedump_means_anybody(dump))
+		return 0;
+	dump->number = ++dump->session->dumps;
+	error = mark(dump, WEFT_KERNEL_STATE_START);
 	dump->found = 0;
-	if (!error)
+	if (!error && !weft_statedump_is_of_some(dump))
 		error = weft_statedump_machine(dump);
 	if (!error)
 		error = weft_statedump_tasks(dump);
@@ -116,7 +120,8 @@ static int collect(struct weft_statedump *dump)
 	return 0;
 }
 
-static int begin(struct weft_statedump *dump)
+/* `cgroup`: 0 for all. */
+static int begin(struct weft_statedump *dump, u64 cgroup)
 {
 	struct weft_session *session = dump->session;
 	int error = 0;
@@ -129,12 +134,14 @@ static int begin(struct weft_statedump *dump)
 		error = -EBUSY;
 	else if (!session->on)
 		error = -ESHUTDOWN;
+	if (!error && cgroup)
+		error = weft_scope_add(&dump->only, cgroup);
 	if (!error)
 		error = collect(dump);
-	if (!error) {
+	if (error)
+		weft_scope_destroy(&dump->only);
+	else
 		session->dumping = true;
-		dump->number = ++session->dumps;
-	}
 	mutex_unlock(&weft_control_lock);
 	if (error)
 		kfree(dump->text);
@@ -147,6 +154,7 @@ static void finish(struct weft_statedump *dump)
 
 	mutex_lock(&weft_control_lock);
 	dump->session->dumping = false;
+	weft_scope_destroy(&dump->only);
 	mutex_unlock(&weft_control_lock);
 	for (i = 0; i < dump->count; i++)
 		weft_event_put(dump->events[i]);
@@ -170,7 +178,7 @@ int weft_statedump_ioctl(struct weft_session *session, void __user *user)
 	if (arg.flags || !weft_is_zero(arg.reserved, ARRAY_SIZE(arg.reserved)))
 		return -EINVAL;
 	xa_init(&dump.nets);
-	error = begin(&dump);
+	error = begin(&dump, arg.cgroup);
 	if (error)
 		return error;
 	error = run(&dump);

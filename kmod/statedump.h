@@ -31,6 +31,7 @@
 
 struct weft_statedump {
 	struct weft_session *session;
+	struct weft_scope only;	    /* somebody, or nobody in particular: the caller's wish */
 	struct weft_event **events; /* references */
 	u32 count;
 	/* The thing at hand, and the event that gets it next: those before had room for it. */
@@ -65,6 +66,12 @@ static inline bool weft_statedump_wants(const struct weft_statedump *dump, u32 s
 	return dump->wanted & states;
 }
 
+/* Of a cgroup's tasks only? */
+static inline bool weft_statedump_is_of_some(const struct weft_statedump *dump)
+{
+	return rcu_access_pointer(dump->only.cgroups);
+}
+
 /* Is the task in the session's scope, and do trackers have it? The caller is an RCU reader. */
 static inline bool weft_statedump_has(const struct weft_statedump *dump, struct task_struct *task)
 {
@@ -74,8 +81,16 @@ static inline bool weft_statedump_has(const struct weft_statedump *dump, struct 
 	       weft_trackers_have_address(&scope->trackers, (unsigned long)task);
 }
 
-/* statedump_task.c: tasks, and what they have. */
+/* The same, and did the caller ask for it? */
+static inline bool weft_statedump_means(const struct weft_statedump *dump, struct task_struct *task)
+{
+	return weft_statedump_has(dump, task) &&
+	       (!weft_statedump_is_of_some(dump) || weft_scope_has(&dump->only, task));
+}
+
+/* statedump_task.c: tasks, and what they have; whether there is any. */
 int weft_statedump_tasks(struct weft_statedump *dump);
+bool weft_statedump_means_anybody(const struct weft_statedump *dump);
 /* statedump_machine.c: CPUs, interrupts, block devices. */
 int weft_statedump_machine(struct weft_statedump *dump);
 

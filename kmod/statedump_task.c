@@ -322,7 +322,7 @@ static struct task_struct *next_in_scope(const struct weft_statedump *dump, int 
 		rcu_read_lock();
 		pid = idr_get_next(&init_pid_ns.idr, number);
 		task = pid ? pid_task(pid, PIDTYPE_PID) : NULL;
-		if (task && weft_statedump_has(dump, task)) {
+		if (task && weft_statedump_means(dump, task)) {
 			get_task_struct(task);
 			found = task;
 		} else {
@@ -332,6 +332,16 @@ static struct task_struct *next_in_scope(const struct weft_statedump *dump, int 
 		cond_resched();
 	} while (pid && !found && !signal_pending(current));
 	return found;
+}
+
+bool weft_statedump_means_anybody(const struct weft_statedump *dump)
+{
+	int number = 1;
+	struct task_struct *task = next_in_scope(dump, &number);
+
+	if (task)
+		put_task_struct(task);
+	return task;
 }
 
 int weft_statedump_tasks(struct weft_statedump *dump)

@@ -75,8 +75,9 @@ int Switch(int session, uint32_t on) {
   return Control(session, WEFT_IOCTL_SWITCH, &change);
 }
 
-int Statedump(int session) {
+int Statedump(int session, uint64_t cgroup) {
   weft_kernel_statedump dump{};
+  dump.cgroup = cgroup;
   dump.size = sizeof(dump);
   return Control(session, WEFT_IOCTL_STATEDUMP, &dump);
 }

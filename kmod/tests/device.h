@@ -25,7 +25,7 @@ int Control(int fd, unsigned long request, void* argument);
 UniqueFd OpenDevice();
 UniqueFd OpenSession(int device, uint32_t flags = WEFT_KERNEL_SESSION_ALL);
 int Switch(int session, uint32_t on);
-int Statedump(int session);
+int Statedump(int session, uint64_t cgroup = 0);
 
 weft_kernel_channel RightChannel();
 inline UniqueFd OpenRing(int session, weft_kernel_channel channel = RightChannel()) {

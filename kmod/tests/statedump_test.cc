@@ -18,6 +18,7 @@
 
 #include "kmod/tests/load.h"
 #include "kmod/tests/ring_view.h"
+#include "kmod/tests/user_code.h"
 
 namespace weft::kmod {
 namespace {
@@ -118,6 +119,35 @@ TEST(StatedumpTest, BeginsAndEndsByTime) {
     EXPECT_TRUE(begun > ended || state == WEFT_KERNEL_STATE_END);
   }
   EXPECT_EQ(ended, 3U);
+}
+
+TEST(StatedumpTest, OfACgroupItTellsWhoIsInIt) {
+  Dumper dumper({{WEFT_KERNEL_STATE_START, 0},
+                 {WEFT_KERNEL_STATE_CPU, 0},
+                 {WEFT_KERNEL_STATE_THREAD, 2},
+                 {WEFT_KERNEL_STATE_END, 1}},
+                RightChannel());
+  const Cgroup cgroup("weft-statedump"), empty("weft-statedump-empty");
+  EXPECT_EQ(Statedump(dumper.session(), ~0ULL), -ENOENT);
+  EXPECT_EQ(Statedump(dumper.session(), empty.id()), 0);
+  dumper.Read();
+  EXPECT_TRUE(dumper.seen().empty()) << "there is nobody";
+  const pid_t child = ::fork();
+  if (child == 0) {
+    while (true) ::pause();
+  }
+  EXPECT_TRUE(cgroup.Take(child));
+  EXPECT_EQ(Statedump(dumper.session(), cgroup.id()), 0);
+  dumper.Read();
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  std::vector<std::pair<uint32_t, uint64_t>> records;
+  for (const auto& [time, record] : dumper.seen()) records.push_back(record);
+  const std::vector<std::pair<uint32_t, uint64_t>> expected = {
+      {WEFT_KERNEL_STATE_START, 1},
+      {WEFT_KERNEL_STATE_THREAD, static_cast<uint64_t>(child)},
+      {WEFT_KERNEL_STATE_END, 1}};
+  EXPECT_EQ(records, expected);
 }
 
 // Reads as long as it lives, and all at its end.

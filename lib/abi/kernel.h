@@ -272,11 +272,13 @@ WEFT_ABI_ASSERT(sizeof(struct weft_kernel_event_status) == 32, "kernel event sta
  * began before the dump's last record: a reader that merges by time knows then what was there. It waits for
  * readers where a ring in discard mode has no room, about a second at most, and sleeps: a signal ends it with
  * EINTR, the session's end, or its being switched off, with ESHUTDOWN; both without END. EBUSY: another one
- * is at work in this session; ENOENT: it has no STATE event. */
+ * is at work in this session; ENOENT: it has no STATE event, or there is no such cgroup. */
 struct weft_kernel_statedump {
   uint32_t size;
-  uint32_t flags; /* none yet: 0 */
-  uint64_t reserved[3];
+  uint32_t flags;  /* none yet: 0 */
+  uint64_t cgroup; /* only what belongs to tasks in this one, as SCOPE names it, or below, and in
+                      the session's scope; not even START where there is none; 0: all in scope */
+  uint64_t reserved[2];
 };
 WEFT_ABI_ASSERT(sizeof(struct weft_kernel_statedump) == 32, "kernel statedump layout");
 

@@ -169,7 +169,7 @@ class Agent {
   void StartInKernel(Session& session, SessionChannel& channel);
   void SwitchInKernel(SessionChannel& channel, bool on);
   void RestoredKernelChannels();
-  void DumpStateOf(const SessionChannel& channel);
+  void DumpStateOf(const SessionChannel& channel, uint64_t cgroup = 0);
 
   ipc::Loop& loop_;
   std::string dir_;

@@ -81,9 +81,9 @@ Status KernelChannels::Switch(uint64_t channel, bool on) {
   return {};
 }
 
-void KernelChannels::DumpState(uint64_t channel) {
+void KernelChannels::DumpState(uint64_t channel, uint64_t cgroup) {
   const auto found = channels_.find(channel);
-  if (found != channels_.end()) dumps_.Begin(channel, CopyFd(found->second.session));
+  if (found != channels_.end()) dumps_.Begin(channel, CopyFd(found->second.session), cgroup);
 }
 
 Status KernelChannels::ChangeScope(uint64_t channel, uint64_t cgroup,

@@ -47,8 +47,8 @@ class KernelChannels {
   Status Switch(uint64_t channel, bool on);
   // kNotFound: the cgroup, or the channel, is not there.
   Status ChangeScope(uint64_t channel, uint64_t cgroup, weft_kernel_scope_change change);
-  // Of a channel that is on: begins to record what is there. Why dumps failed: TakeProblems.
-  void DumpState(uint64_t channel);
+  // Of a channel that is on: begins to record what is there, of one cgroup or (0) of all. Why dumps failed: TakeProblems.
+  void DumpState(uint64_t channel, uint64_t cgroup);
   [[nodiscard]] std::vector<std::string> TakeProblems() { return dumps_.TakeProblems(); }
   // Channels whose sessions stopped by themselves since this was asked last, each with the reason.
   std::vector<std::pair<uint64_t, std::string>> TakeStopped();

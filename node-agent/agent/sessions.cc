@@ -217,14 +217,16 @@ void Agent::DumpState() {
   ForEachChannel([this](Session&, const SessionChannel& channel) { DumpStateOf(channel); });
 }
 
-void Agent::DumpStateOf(const SessionChannel& channel) {
+void Agent::DumpStateOf(const SessionChannel& channel, uint64_t cgroup) {
+  // An agent that came back does not know the events of a channel that is on; weft.ko does.
   const auto is_state = [](const kernel::Event& event) { return event.kind == WEFT_KERNEL_STATE; };
   if (channel.phase == ChannelPhase::kOn && !channel.paused &&
-      std::ranges::any_of(channel.kernel_events, is_state))
-    kernel_.DumpState(channel.definition.id);
+      (cgroup != 0 || std::ranges::any_of(channel.kernel_events, is_state)))
+    kernel_.DumpState(channel.definition.id, cgroup);
 }
 
-// Saved before a cgroup comes and after it went: what weft.ko has is never more than the file says.
+// Saved before a cgroup comes and after it went: what weft.ko has is never more than the file says. What is in one
+// already when it comes is told.
 Status Agent::SetKernelScope(SessionChannel& channel, const std::set<uint64_t>& cgroups) {
   const Session& session = *Find(channel.definition.id).session;
   const std::set<uint64_t> before = channel.scope;
@@ -238,6 +240,7 @@ Status Agent::SetKernelScope(SessionChannel& channel, const std::set<uint64_t>& 
     if (before.contains(id)) continue;
     const Status added = kernel_.ChangeScope(channel.definition.id, id, WEFT_KERNEL_SCOPE_ADD);
     if (!added) channel.scope.erase(id);
+    if (added && !before.empty()) DumpStateOf(channel, id);
     note(added);
   }
   for (const uint64_t id : before) {

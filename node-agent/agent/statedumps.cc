@@ -13,21 +13,32 @@ Statedumps::~Statedumps() {
   for (auto& [channel, dump] : dumps_) dump->thread.join();
 }
 
+void Statedumps::Begin(uint64_t channel, UniqueFd session, uint64_t cgroup) {
+  const auto found = dumps_.find(channel);
+  if (found == dumps_.end()) return Start(channel, std::move(session), {cgroup});
+  found->second->next_session = std::move(session);
+  found->second->next.insert(cgroup);
+}
+
 // Signals are for the agent's own thread: one that came to this would end the dump.
-void Statedumps::Begin(uint64_t channel, UniqueFd session) {
+void Statedumps::Start(uint64_t channel, UniqueFd session, std::set<uint64_t> cgroups) {
   std::unique_ptr<Dump>& dump = dumps_[channel];
-  if (dump && !dump->over.load(std::memory_order_acquire)) return;
-  if (dump) Finish(*dump);
   dump = std::make_unique<Dump>();
   dump->session = std::move(session);
+  dump->cgroups = std::move(cgroups);
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   dump->thread = std::thread([dump = dump.get()] {
-    dump->result = kernel::DumpState(dump->session);
+    for (const uint64_t cgroup : dump->cgroups) {
+      Status done = kernel::DumpState(dump->session, cgroup);
+      // A pod that went meanwhile.
+      if (cgroup != 0 && !done && done.error().code == ErrorCode::kNotFound) continue;
+      if (!done) dump->result = std::move(done);
+    }
     dump->session.reset();
-    dump->over.store(true,
-                     std::memory_order_release);  // with Begin's and TakeProblems' loads: result
+    // Release, with TakeProblems' load: result.
+    dump->over.store(true, std::memory_order_release);
   });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
@@ -46,14 +57,15 @@ void Statedumps::Join(uint64_t channel) {
 }
 
 std::vector<std::string> Statedumps::TakeProblems() {
-  for (auto it = dumps_.begin(); it != dumps_.end();) {
-    // Acquire: Finish reads what the thread left.
-    if (!it->second->over.load(std::memory_order_acquire)) {
-      ++it;
-      continue;
-    }
-    Finish(*it->second);
-    it = dumps_.erase(it);
+  std::vector<uint64_t> over;
+  // Acquire: Finish reads what the thread left.
+  for (const auto& [channel, dump] : dumps_)
+    if (dump->over.load(std::memory_order_acquire)) over.push_back(channel);
+  for (const uint64_t channel : over) {
+    const std::unique_ptr<Dump> dump = std::move(dumps_.at(channel));
+    dumps_.erase(channel);
+    Finish(*dump);
+    if (!dump->next.empty()) Start(channel, std::move(dump->next_session), std::move(dump->next));
   }
   return std::exchange(problems_, {});
 }

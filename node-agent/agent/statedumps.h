@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -27,21 +28,25 @@ class Statedumps {
   // Waits for those that are at work.
   ~Statedumps();
 
-  // Nothing new where one of this channel is at work.
-  void Begin(uint64_t channel, UniqueFd session);
+  // Of tasks in this cgroup, or (0) of all in scope. Where one of this channel is at work: after it, by TakeProblems.
+  void Begin(uint64_t channel, UniqueFd session, uint64_t cgroup);
   // Waits for it. The session was switched off before.
   void Join(uint64_t channel);
-  // Why dumps that are over failed, for people; not that they were ended.
+  // Begins what waited. Why dumps that are over failed, for people; not that they were ended.
   [[nodiscard]] std::vector<std::string> TakeProblems();
 
  private:
   struct Dump {
     UniqueFd session;
-    Status result;  // the thread's until it is over
+    std::set<uint64_t> cgroups;  // the thread's, as the result, until it is over
+    Status result;
     std::atomic<bool> over{false};
     std::thread thread;
+    UniqueFd next_session;  // with `next`
+    std::set<uint64_t> next;
   };
 
+  void Start(uint64_t channel, UniqueFd session, std::set<uint64_t> cgroups);
   void Finish(Dump& dump);
 
   std::map<uint64_t, std::unique_ptr<Dump>> dumps_;  // by channel

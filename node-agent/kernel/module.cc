@@ -116,8 +116,9 @@ Status Switch(const UniqueFd& session, bool on) {
   return {};
 }
 
-Status DumpState(const UniqueFd& session) {
+Status DumpState(const UniqueFd& session, uint64_t cgroup) {
   weft_kernel_statedump dump{};
+  dump.cgroup = cgroup;
   WEFT_TRY(Call(session, WEFT_IOCTL_STATEDUMP, dump, "weft.ko: statedump"));
   return {};
 }

@@ -66,8 +66,9 @@ Status Track(const UniqueFd& session, weft_kernel_track_kind kind, uint32_t valu
 Status CheckSession(const UniqueFd& session);
 Status Switch(const UniqueFd& session, bool on);
 // Records what is there, where the session has events for that. Takes as long as it takes; ended by
-// Switch(session, false), with sys_errno ESHUTDOWN.
-Status DumpState(const UniqueFd& session);
+// Switch(session, false), with sys_errno ESHUTDOWN. `cgroup`: only of tasks in it; 0: of all in scope. kNotFound: it
+// is gone, or there is no such event.
+Status DumpState(const UniqueFd& session, uint64_t cgroup = 0);
 Result<UniqueFd> MakeRing(const UniqueFd& session, const Ring& ring);
 // The event lives as long as its session. kNotFound: this kernel has no such tracepoint or function;
 // kInvalid: its filter does not fit; kConflict: its twin is there; else what the module found wrong.

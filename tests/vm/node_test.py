@@ -11,7 +11,7 @@ import sys
 import time
 import unittest
 
-from node import PATIENCE, NodeTest, order
+from node import PATIENCE, NodeTest, Tenant, name_of, order
 
 MODULE = pathlib.Path(os.environ["WEFT_MODULE"])
 RELEASE = os.uname().release
@@ -207,7 +207,12 @@ class Tenants(NodeTest):
         self.wait_condition("reds", "KernelTracing", "Unknown", "WaitingForPods")
         first = self.tenant("reds", "first")
         self.wait_condition("reds", "KernelTracing", "True")
-        second = self.tenant("reds", "second")
+        # Somebody was there before it came to be selected.
+        second = Tenant("reds", "second")
+        sleeper = second.run("sleep", 1000)
+        self.running.append(sleeper)
+        self.wait_for(lambda: name_of(sleeper.pid) == "sleep")
+        self.api.put("pods", second.object())
         self.wait_for(lambda: self.status("reds")["pods"].get("traced") == 2, "no second pod")
         for tenant in (first, second):
             tenant.run("cat", f"/etc/hostname-of-{tenant.name}", stderr=subprocess.DEVNULL).wait()
@@ -215,7 +220,10 @@ class Tenants(NodeTest):
         self.wait_for(lambda: self.status("reds")["pods"].get("traced") == 1, "the pod stays")
         first.run("cat", "/etc/hostname-of-gone", stderr=subprocess.DEVNULL).wait()
         self.assertEqual(self.end("reds", KERNEL).get("lost", 0), 0)
-        read = {f["filename"] for n, f in self.events("reds") if n == "syscall_entry_openat"}
+        events = self.events("reds")
+        told = [f["name"] for n, f in events if n == "lttng_statedump_process_state"]
+        self.assertEqual(told, ["sleep"])
+        read = {f["filename"] for n, f in events if n == "syscall_entry_openat"}
         self.assertLess({"/etc/hostname-of-first", "/etc/hostname-of-second"}, read)
         self.assertNotIn("/etc/hostname-of-gone", read)
         self.stop_node()
