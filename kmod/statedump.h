@@ -31,7 +31,7 @@
 
 struct weft_statedump {
 	struct weft_session *session;
-	struct weft_scope only;	    /* somebody, or nobody in particular: the caller's wish */
+	struct weft_scope only;	    /* the cgroup that the caller means; none: all in scope */
 	struct weft_event **events; /* references */
 	u32 count;
 	/* The thing at hand, and the event that gets it next: those before had room for it. */

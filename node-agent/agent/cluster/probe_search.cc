@@ -41,12 +41,9 @@ std::vector<ProbeSearch::Searched> ProbeSearch::Search(
     const api::TraceSpec& spec, const std::vector<ProbedContainer>& containers) {
   std::vector<Searched> searched;
   for (const ProbedContainer& container : containers) {
+    Searched& one = searched.emplace_back(container);
     const auto root = OpenContainerRoot(container);
-    if (root)
-      searched.push_back(
-          {container, CompileUserProbes(spec, "/proc/self/fd/" + std::to_string(root->get()))});
-    else
-      searched.push_back({container, std::unexpected(root.error())});
+    if (root) one.rules = CompileUserProbes(spec, "/proc/self/fd/" + std::to_string(root->get()));
   }
   return searched;
 }
@@ -108,12 +105,12 @@ std::vector<kernel::Event> ProbeSearch::Take() {
     const std::string& id = one.container.id;
     searched_.insert(id);
     const auto lacks_file = [](const UserProbes& probes) { return !probes.has_file; };
-    if (one.rules && std::ranges::none_of(*one.rules, lacks_file))
-      missing_.erase(id);
-    else
+    if (one.rules.empty() || std::ranges::any_of(one.rules, lacks_file))
       missing_.insert(id);
-    for (size_t i = 0; one.rules && i < std::min(rules_.size(), one.rules->size()); ++i) {
-      UserProbes& probes = (*one.rules)[i];
+    else
+      missing_.erase(id);
+    for (size_t i = 0; i < std::min(rules_.size(), one.rules.size()); ++i) {
+      UserProbes& probes = one.rules[i];
       const bool is_recorded = !probes.events.empty();
       if (rules_[i].is_recorded && !is_recorded) continue;
       rules_[i] = {is_recorded, {}};

@@ -50,7 +50,7 @@ class ProbeSearch {
  private:
   struct Searched {
     ProbedContainer container;
-    Result<std::vector<UserProbes>> rules;  // or why it could not be searched
+    std::vector<UserProbes> rules;  // none: nothing runs in it
   };
   struct Rule {
     bool is_recorded = false;
