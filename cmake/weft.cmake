@@ -23,7 +23,8 @@
 #   weft_guest_test(NAME COMMAND program arguments... [OPTIONS ...])
 #       A ctest entry NAME_KERNEL for each kernel of `./dev vm run` (OPTIONS: more of its own): the command,
 #       in a guest, with the file of weft.ko, which ./dev test builds before, in WEFT_MODULE. Label `vm`; in
-#       the debug kernel `vm_debug`, for the long form only.
+#       the debug kernel, where all takes many times as long, `vm_debug`: part of the long form, each test in
+#       its short one.
 #   weft_flags(TARGET)
 #       Our warnings and the chosen sanitizer, for a target made with plain add_library or
 #       add_executable. A freestanding target links weft_warnings only: it can have no sanitizer.
@@ -225,7 +226,7 @@ function(weft_guest_test name)
     set(environment WEFT_MODULE=${CMAKE_SOURCE_DIR}/build/kmod/${kernel}/weft.ko WEFT_BUILD=${CMAKE_BINARY_DIR})
     if(kernel MATCHES debug)
       set_tests_properties(${name}_${kernel} PROPERTIES LABELS vm_debug TIMEOUT 60000
-        ENVIRONMENT "${environment};WEFT_PATIENCE=2400")
+        ENVIRONMENT "${environment};WEFT_PATIENCE=2400;WEFT_LONG=0")
     else()
       set_tests_properties(${name}_${kernel} PROPERTIES LABELS vm TIMEOUT 6000 ENVIRONMENT "${environment}")
     endif()

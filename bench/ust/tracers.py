@@ -17,10 +17,12 @@ SUBBUFS = 4  # for each CPU
 
 @dataclass
 class Config:
-    """What a session records. overwrite: flight recorder mode; subbuf_kib: size of a sub-buffer."""
+    """What a session records. overwrite: flight recorder mode; subbuf_kib: size of a sub-buffer; children:
+    with what the tracer documents for programs whose children, too, are to be traced."""
     event: str = "bench:*"
     subbuf_kib: int = 512
     overwrite: bool = False
+    children: bool = False
     contexts: list = field(default_factory=list)
     filter: str = ""
 
@@ -74,7 +76,8 @@ class Lttng:
         extra = ["--filter", config.filter] if config.filter else []
         self._lttng("enable-event", "-u", "-s", "b", "-c", "c", config.event, *extra)
         self._lttng("start", "b")
-        ran = subprocess.run(argv, env=self.env, check=True, text=True, stdout=subprocess.PIPE)
+        env = dict(self.env, LD_PRELOAD="liblttng-ust-fork.so") if config.children else self.env
+        ran = subprocess.run(argv, env=env, check=True, text=True, stdout=subprocess.PIPE)
         stopped = subprocess.run(["lttng", "-n", "stop", "b"], env=self.env, text=True,
                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
         lost = sum(int(n) for n in re.findall(r"(\d+) events? (?:was|were) discarded", stopped))
