@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <future>
 
+#include "lib/base/background.h"
 #include "lib/base/bytes.h"
 #include "lib/base/result.h"
 #include "lib/base/unique_fd.h"
@@ -46,6 +48,21 @@ TEST(UniqueFd, ClosesOnce) {
     EXPECT_EQ(b.get(), raw);
   }
   EXPECT_EQ(::fcntl(raw, F_GETFD), -1);
+}
+
+TEST(InBackground, GivesItsResultWhenDone) {
+  std::promise<int> told;
+  auto result = InBackground([number = told.get_future()]() mutable { return number.get() + 1; });
+  EXPECT_FALSE(IsDone(result));
+  told.set_value(41);
+  EXPECT_EQ(result.get(), 42);
+}
+
+TEST(InBackground, GoesOnWhenNobodyWaits) {
+  std::promise<void> done;
+  auto is_done = done.get_future();
+  (void)InBackground([done = std::move(done)]() mutable { done.set_value(); });
+  is_done.get();
 }
 
 TEST(ByteReader, FailsStickyAtTheEnd) {

@@ -3,8 +3,8 @@
 #include "node-agent/agent/cluster/kernel_support.h"
 
 #include <chrono>
-#include <thread>
 
+#include "lib/base/background.h"
 #include "node-agent/agent/limits.h"
 
 namespace weft::agent {
@@ -26,11 +26,8 @@ void KernelSupport::Start(int64_t now_ns) {
                    .reason = hidden ? kernel::kNotPermitted : "CgroupV1",
                    .message = cgroups.error().message};
   }
-  std::promise<kernel::DriverState> found;
-  trying_ = found.get_future();
-  std::thread([host = host_, driver = options_.driver, found = std::move(found)]() mutable {
-    found.set_value(kernel::PrepareDriver(host, driver));
-  }).detach();
+  trying_ = InBackground(
+      [host = host_, driver = options_.driver] { return kernel::PrepareDriver(host, driver); });
 }
 
 bool KernelSupport::Poll(int64_t now_ns, bool wanted) {
@@ -39,7 +36,7 @@ bool KernelSupport::Poll(int64_t now_ns, bool wanted) {
     if (options_.is_on && !module_.is_ready && wanted && is_time) Start(now_ns);
     return false;
   }
-  if (trying_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return false;
+  if (!IsDone(trying_)) return false;
   const kernel::DriverState found = trying_.get();
   module_ = {.is_known = true,
              .is_ready = found.is_ready,

@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
-#include <thread>
 
+#include "lib/base/background.h"
 #include "node-agent/agent/cluster/cgroup.h"
 #include "node-agent/agent/limits.h"
 
@@ -48,9 +48,7 @@ std::vector<ProbeSearch::Searched> ProbeSearch::Search(
   return searched;
 }
 
-bool ProbeSearch::IsGoingOn() const {
-  return search_.valid() && search_.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
-}
+bool ProbeSearch::IsGoingOn() const { return search_.valid() && !IsDone(search_); }
 
 bool ProbeSearch::IsDue(int64_t now_ns) const {
   if (search_.valid()) return !IsGoingOn();
@@ -90,11 +88,7 @@ std::vector<kernel::Event> ProbeSearch::Advance(const api::TraceSpec& spec,
   if (chosen.empty()) {
     has_ended_ = true;
   } else if (may_begin) {
-    std::promise<std::vector<Searched>> promise;
-    search_ = promise.get_future();
-    std::thread([spec, chosen = std::move(chosen), promise = std::move(promise)]() mutable {
-      promise.set_value(Search(spec, chosen));
-    }).detach();
+    search_ = InBackground([spec, chosen = std::move(chosen)] { return Search(spec, chosen); });
   }
   return events;
 }

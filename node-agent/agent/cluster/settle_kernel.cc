@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernel's part of a session on this node: one channel, whose scope follows the pods. See node.h.
 #include <algorithm>
-#include <thread>
 
 #include "lib/api/selector.h"
+#include "lib/base/background.h"
 #include "node-agent/agent/cluster/node.h"
 #include "node-agent/agent/limits.h"
 
@@ -64,11 +64,8 @@ bool Node::WantsKernelChannel(const std::string& uid, Session& session,
 std::optional<Result<CompiledChannel>> Node::ResolveKernelEvents(const std::string& uid,
                                                                  const Session& session) {
   const api::TraceSpec& spec = session.order->spec.record;
-  const auto is_done = [](const Resolving& resolving) {
-    return resolving.events.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
-  };
   const auto found = resolving_.find(uid);
-  if (found != resolving_.end() && is_done(found->second)) {
+  if (found != resolving_.end() && IsDone(found->second.events)) {
     const bool is_asked = found->second.spec == spec;  // the order may be another one now
     auto events = found->second.events.get();
     resolving_.erase(found);
@@ -76,23 +73,19 @@ std::optional<Result<CompiledChannel>> Node::ResolveKernelEvents(const std::stri
   }
   kernel_unsettled_ = true;
   std::erase_if(resolving_, [&](const auto& entry) {
-    return is_done(entry.second) && agent_.FindSession(entry.first) == nullptr;
+    return IsDone(entry.second.events) && agent_.FindSession(entry.first) == nullptr;
   });
-  if (!std::ranges::all_of(resolving_, [&](const auto& entry) { return is_done(entry.second); }))
-    return std::nullopt;
-  std::promise<Result<CompiledChannel>> promise;
-  resolving_.emplace(uid, Resolving{spec, promise.get_future()});
+  const auto is_done = [](const auto& entry) { return IsDone(entry.second.events); };
+  if (!std::ranges::all_of(resolving_, is_done)) return std::nullopt;
   KernelReach reach{.cluster_wide = session.is_cluster_wide()};
   // Files of the node itself.
   if (reach.cluster_wide) reach.object_root = "/proc/1/root";
-  std::thread([spec, reach, promise = std::move(promise)]() mutable {
-    CompiledChannel events;
-    const Status resolved = CompileKernelEvents(spec, reach, events);
-    if (resolved)
-      promise.set_value(std::move(events));
-    else
-      promise.set_value(std::unexpected(resolved.error()));
-  }).detach();
+  auto events = InBackground([spec, reach]() -> Result<CompiledChannel> {
+    CompiledChannel compiled;
+    WEFT_TRY(CompileKernelEvents(spec, reach, compiled));
+    return compiled;
+  });
+  resolving_.emplace(uid, Resolving{spec, std::move(events)});
   return std::nullopt;
 }
 

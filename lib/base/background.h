@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What may take long, or never end, on a thread of its own.
+// Thread-safety: pure functions.
+#ifndef WEFT_LIB_BASE_BACKGROUND_H_
+#define WEFT_LIB_BASE_BACKGROUND_H_
+
+#include <chrono>
+#include <future>
+#include <thread>
+#include <type_traits>
+#include <utility>
+
+namespace weft {
+
+// Nobody has to wait for it: the thread goes on when the future is gone, so `call` owns all that it uses.
+template <typename Call>
+std::future<std::invoke_result_t<Call&>> InBackground(Call call) {
+  std::packaged_task<std::invoke_result_t<Call&>()> task(std::move(call));
+  auto result = task.get_future();
+  std::thread(std::move(task)).detach();
+  return result;
+}
+
+// `future` is valid.
+template <typename T>
+bool IsDone(const std::future<T>& future) {
+  return future.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+}
+
+}  // namespace weft
+
+#endif  // WEFT_LIB_BASE_BACKGROUND_H_
