@@ -102,8 +102,8 @@ const struct weft_context_path weft_context_paths[WEFT_CONTEXT_PLACES] = {
 	CALL(WEFT_CONTEXT_CPU_ID, false),
 	CALL(WEFT_CONTEXT_INTERRUPTIBLE, false),
 	CALL(WEFT_CONTEXT_PREEMPTIBLE, false),
-	CALL(WEFT_CONTEXT_NEED_RESCHEDULE, false),
-	CALL(WEFT_CONTEXT_MIGRATABLE, false),
+	CALL(WEFT_CONTEXT_NEED_RESCHEDULE, true),
+	CALL(WEFT_CONTEXT_MIGRATABLE, true),
 	[WEFT_CONTEXT_PLACE(WEFT_CONTEXT_HOSTNAME)] = {.end = WEFT_CONTEXT_END_TEXT},
 #if WEFT_HAS_CALLSTACKS
 	[WEFT_CONTEXT_PLACE(WEFT_CONTEXT_CALLSTACK_KERNEL)] = {.end = WEFT_CONTEXT_END_STACK},
@@ -112,15 +112,19 @@ const struct weft_context_path weft_context_paths[WEFT_CONTEXT_PLACES] = {
 	[WEFT_CONTEXT_PLACE(WEFT_CONTEXT_PERF_CPU)] = {.end = WEFT_CONTEXT_END_PERF},
 };
 
+/* A task that was waited for while it still runs its last instructions is in no namespace of pids: 0. */
 static noinline u64 parent(bool in_namespace)
 {
+	struct pid_namespace *space = task_active_pid_ns(current);
 	struct task_struct *task;
-	u64 pid;
+	u64 pid = 0;
 
 	rcu_read_lock();
 	task = rcu_dereference(current->real_parent);
-	pid = in_namespace ? task_tgid_nr_ns(task, task_active_pid_ns(current))
-			   : task_tgid_nr(task);
+	if (!in_namespace)
+		pid = task_tgid_nr(task);
+	else if (space)
+		pid = task_tgid_nr_ns(task, space);
 	rcu_read_unlock();
 	return pid;
 }
@@ -189,7 +193,12 @@ u64 weft_context_call(unsigned int place, unsigned long view)
 
 const char *weft_context_text(unsigned int place, unsigned long view)
 {
-	if (place == WEFT_CONTEXT_PLACE(WEFT_CONTEXT_HOSTNAME))
-		return utsname()->nodename;
-	return view & WEFT_VIEW_OTHER ? "other" : current->comm;
+	const struct nsproxy *spaces = READ_ONCE(current->nsproxy);
+
+	if (view & WEFT_VIEW_OTHER)
+		return "other";
+	if (place == WEFT_CONTEXT_PLACE(WEFT_CONTEXT_PROCNAME))
+		return current->comm;
+	/* The name of a host, of which a task that ends has none any more. */
+	return spaces ? spaces->uts_ns->name.nodename : "";
 }

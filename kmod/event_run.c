@@ -4,11 +4,13 @@
 
 #include "guard.h"
 
-bool weft_event_concerns_subject(const struct weft_event *event, const u64 *args)
+bool weft_event_concerns_subject(const struct weft_event *event, const u64 *args,
+				 unsigned int count)
 {
 	u32 bits = event->subjects & ~WEFT_KERNEL_SUBJECT_CURRENT;
 
-	if ((event->subjects & WEFT_KERNEL_SUBJECT_CURRENT) && weft_scope_wants(event->scope))
+	if ((event->subjects & WEFT_KERNEL_SUBJECT_CURRENT) &&
+	    weft_event_concerns_current(event, count))
 		return true;
 	for (; bits; bits &= bits - 1)
 		if (weft_scope_wants_address(event->scope, args[__builtin_ctz(bits)]))

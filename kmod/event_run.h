@@ -7,18 +7,39 @@
 #ifndef WEFT_KMOD_EVENT_RUN_H
 #define WEFT_KMOD_EVENT_RUN_H
 
+#include <linux/preempt.h>
+
 #include "event.h"
 #include "lib/event/filter.h"
 
-bool weft_event_concerns_subject(const struct weft_event *event, const u64 *args);
+/* `count`, here and below: preempt_count() of the traced code. */
+bool weft_event_concerns_subject(const struct weft_event *event, const u64 *args,
+				 unsigned int count);
 unsigned long weft_event_view_of_subjects(const struct weft_event *event);
 void weft_event_run_guarded(struct weft_event *event, const u64 *args);
 
-static __always_inline bool weft_event_concerns(const struct weft_event *event, const u64 *args)
+/* What an interrupt does is not the business of the task that it came upon. */
+static __always_inline bool weft_is_interrupt(unsigned int count)
+{
+	return (count & (NMI_MASK | HARDIRQ_MASK | SOFTIRQ_OFFSET)) ||
+	       (IS_ENABLED(CONFIG_PREEMPT_RT) && in_serving_softirq());
+}
+
+static __always_inline bool weft_event_concerns_current(const struct weft_event *event,
+							unsigned int count)
+{
+	if (unlikely(weft_is_interrupt(count)) && event->within)
+		return false;
+	return weft_scope_wants(event->scope);
+}
+
+static __always_inline bool weft_event_concerns(const struct weft_event *event, const u64 *args,
+						unsigned int count)
 {
 	if (event->scope_mode == WEFT_SCOPE_CURRENT)
-		return weft_scope_wants(event->scope);
-	return event->scope_mode == WEFT_SCOPE_ALL || weft_event_concerns_subject(event, args);
+		return weft_event_concerns_current(event, count);
+	return event->scope_mode == WEFT_SCOPE_ALL ||
+	       weft_event_concerns_subject(event, args, count);
 }
 
 /* enum weft_context_view. An event may concern a task of the session while another tenant's runs.
@@ -77,9 +98,10 @@ static __always_inline void weft_event_record(struct weft_event *event, const u6
 
 /* Preemption is off, event->on was seen. `args`: those that the program reads, of
  * WEFT_FETCH_MAX_ARGS. */
-static __always_inline void weft_event_run(struct weft_event *event, const u64 *args)
+static __always_inline void weft_event_run(struct weft_event *event, const u64 *args,
+					   unsigned int count)
 {
-	if (weft_event_concerns(event, args) && weft_event_passes_early(event))
+	if (weft_event_concerns(event, args, count) && weft_event_passes_early(event))
 		weft_event_record(event, args);
 }
 

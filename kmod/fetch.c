@@ -163,7 +163,8 @@ static __always_inline void do_arg(const struct weft_fetch_run *run,
 				   const struct weft_fetch_step *step, struct state *s)
 {
 	s->fault = false;
-	s->other = false;
+	if (!(step->flags & WEFT_FETCH_KEEP_OTHER))
+		s->other = false;
 	s->a = cut(run->args[step->arg], 8 * step->size, step->flags & WEFT_FETCH_SIGNED);
 }
 
@@ -246,6 +247,8 @@ static bool fuse(struct weft_fetch_step *arg, const struct weft_fetch_step *next
 {
 	if (arg->code != WEFT_FETCH_ARG || next->code != WEFT_FETCH_STORE || next->size > arg->size)
 		return false;
+	if (arg->flags & WEFT_FETCH_KEEP_OTHER)
+		return false;
 	if (next->size != 8 && next->size != 4)
 		return false;
 	arg->code = next->size == 8 ? WEFT_STEP_ARG_STORE8 : WEFT_STEP_ARG_STORE4;
@@ -256,8 +259,9 @@ static bool fuse(struct weft_fetch_step *arg, const struct weft_fetch_step *next
 /* Does anybody need A, FAULT or OTHER as the ARG before left them? Not if the next one sets them. */
 static bool leaves_nothing(const struct weft_fetch_op *ops, u32 count, u32 behind)
 {
-	return behind >= count || ops[behind].code == WEFT_FETCH_ARG ||
-	       ops[behind].code == WEFT_FETCH_REG;
+	if (behind >= count || ops[behind].code == WEFT_FETCH_REG)
+		return true;
+	return ops[behind].code == WEFT_FETCH_ARG && !(ops[behind].flags & WEFT_FETCH_KEEP_OTHER);
 }
 
 void weft_fetch_make(struct weft_fetch_step *steps, const struct weft_fetch_op *ops, u32 count,

@@ -58,6 +58,17 @@ static noinline void gather(struct pt_regs *regs, u64 *args)
 }
 NOKPROBE_SYMBOL(gather);
 
+/* preempt_count() of the function that was hit. A breakpoint's own exception is counted as an NMI (x86), and
+ * jumps and calls in its place are none. In an NMI breakpoints may not be. */
+static __always_inline unsigned int count_of(const struct kprobe *kprobe)
+{
+	const unsigned int count = preempt_count();
+
+	if ((count & NMI_MASK) && !(kprobe->flags & (KPROBE_FLAG_FTRACE | KPROBE_FLAG_OPTIMIZED)))
+		return count - (NMI_OFFSET + HARDIRQ_OFFSET);
+	return count;
+}
+
 static int hit(struct kprobe *kprobe, struct pt_regs *regs)
 {
 	struct weft_event *event = container_of(kprobe, struct weft_kprobe, entry)->event;
@@ -68,7 +79,7 @@ static int hit(struct kprobe *kprobe, struct pt_regs *regs)
 	if (reads_registers(event))
 		gather(regs, args);
 	args[ARGUMENT_ADDRESS] = (unsigned long)kprobe->addr;
-	weft_event_run(event, args);
+	weft_event_run(event, args, count_of(kprobe));
 	return 0;
 }
 NOKPROBE_SYMBOL(hit);
@@ -80,16 +91,11 @@ static __always_inline struct weft_event *event_of(struct kretprobe_instance *in
 	return kretprobe ? container_of(kretprobe, struct weft_kprobe, exit)->event : NULL;
 }
 
-/* Subjects are the current task or nobody: event_input.c. */
-static __always_inline bool is_wanted(const struct weft_event *event)
-{
-	return event->scope_mode == WEFT_SCOPE_ALL || weft_scope_wants(event->scope);
-}
-
 /* At the return: who was in scope at the call still is, unless somebody was taken out of it. */
 static __always_inline bool is_still_wanted(const struct weft_event *event, const struct call *call)
 {
-	return likely(call->narrowed == READ_ONCE(event->scope->narrowed)) || is_wanted(event);
+	return likely(call->narrowed == READ_ONCE(event->scope->narrowed)) ||
+	       event->scope_mode == WEFT_SCOPE_ALL || weft_scope_wants(event->scope);
 }
 
 /* 1: the return of this call is of no interest. */
@@ -101,7 +107,8 @@ static int called(struct kretprobe_instance *instance, struct pt_regs *regs)
 	if (!event || !READ_ONCE(event->on))
 		return 1;
 	call->narrowed = READ_ONCE(event->scope->narrowed);
-	if (!is_wanted(event))
+	if (event->scope_mode != WEFT_SCOPE_ALL &&
+	    !weft_event_concerns_current(event, count_of(&weft_kretprobe_of(instance)->kp)))
 		return 1;
 	if (event->arguments & 1u << ARGUMENT_NS)
 		call->began = ktime_get_mono_fast_ns();

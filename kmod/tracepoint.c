@@ -31,7 +31,7 @@
 static __always_inline void fire(struct weft_event *event, const u64 *args)
 {
 	weft_tracepoint_enter();
-	weft_event_run(event, args);
+	weft_event_run(event, args, preempt_count());
 	weft_tracepoint_leave();
 }
 

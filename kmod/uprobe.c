@@ -134,7 +134,7 @@ static int hit(struct uprobe_consumer *self, struct pt_regs *regs WEFT_UPROBE_DA
 		if (event->arguments & 1u << WEFT_REGISTER_ARGUMENTS)
 			gather_registers(regs, args + WEFT_REGISTER_ARGUMENTS);
 		args[ARGUMENT_ADDRESS] = instruction_pointer(regs);
-		weft_event_run(event, args);
+		weft_event_run(event, args, 0);
 	}
 	preempt_enable_notrace();
 	return 0;
@@ -207,7 +207,7 @@ static int returned(struct uprobe_consumer *self, unsigned long function,
 	if (READ_ONCE(event->on)) {
 		if (event->arguments & 1u << WEFT_REGISTER_ARGUMENTS)
 			gather_registers(regs, args + WEFT_REGISTER_ARGUMENTS);
-		weft_event_run(event, args);
+		weft_event_run(event, args, 0);
 	}
 	preempt_enable_notrace();
 	return 0;

@@ -26,7 +26,7 @@
  * meanwhile are 0 or empty. That also goes for TASK, TRUSTED reads, and all reads but USER's, where A is no
  * address of the kernel's half that can be one (NULL, an error number as a pointer): arguments may be
  * NULL. OTHER: A came from a task that the session's scope does not have; fields
- * made meanwhile are 0, or the text "other", until the next ARG.
+ * made meanwhile are 0, or the text "other", until the next ARG without KEEP_OTHER.
  *
  * Extension rules: those of filters: what is not known is refused; reserved is zero and checked.
  */
@@ -53,7 +53,8 @@
 #define WEFT_FETCH_REG_ZERO 255u /* no register: where an operand is a constant */
 
 enum weft_fetch_code {
-  WEFT_FETCH_ARG = 1,   /* A = argument `arg`, its low `size` bytes; FAULT, OTHER off */
+  WEFT_FETCH_ARG =
+      1, /* A = argument `arg`, its low `size` bytes; FAULT, OTHER off, but see KEEP_OTHER */
   WEFT_FETCH_LOAD = 2,  /* A = the `size` bytes at A + offset */
   WEFT_FETCH_ADD = 3,   /* A += offset */
   WEFT_FETCH_BITS = 4,  /* A = `size` bits of A from bit `offset` on: a bit-field */
@@ -77,6 +78,8 @@ enum weft_fetch_flag {
                  STATE only, and only where A is an argument, perhaps with offsets added */
   WEFT_FETCH_USER = 1 << 2, /* LOAD, BYTES, STRING, SEQUENCE: the current task's user memory,
                                   without sleeping: what is not resident is a fault */
+  WEFT_FETCH_KEEP_OTHER =
+      1 << 3, /* ARG: OTHER stays: the argument says something of the task before it */
 };
 
 struct weft_fetch_op {

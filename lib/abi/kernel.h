@@ -221,7 +221,8 @@ enum weft_kernel_syscall_table {
 };
 
 /* `subjects`: whom an event concerns. Bit n: argument n is a struct task_struct *; and: */
-#define WEFT_KERNEL_SUBJECT_CURRENT (1u << 31) /* the task that runs */
+#define WEFT_KERNEL_SUBJECT_CURRENT \
+  (1u << 31) /* the task that runs, not one that an interrupt came upon: it concerns nobody */
 /* It is recorded if any of its subjects is in the session's scope. 0: nobody: for sessions with
  * WEFT_KERNEL_SESSION_ALL only. */
 

@@ -16,7 +16,7 @@ struct operands {
 
 #define READS_ (WEFT_FETCH_TRUSTED | WEFT_FETCH_USER)
 static const struct operands operands[WEFT_FETCH_SEQUENCE + 1] = {
-    [WEFT_FETCH_ARG] = {1, 1, 1, 0, 0, WEFT_FETCH_SIGNED},
+    [WEFT_FETCH_ARG] = {1, 1, 1, 0, 0, WEFT_FETCH_SIGNED | WEFT_FETCH_KEEP_OTHER},
     [WEFT_FETCH_LOAD] = {1, 0, 1, 1, 0, WEFT_FETCH_SIGNED | READS_},
     [WEFT_FETCH_ADD] = {1, 0, 0, 1, 0, 0},
     [WEFT_FETCH_BITS] = {1, 0, 1, 1, 0, WEFT_FETCH_SIGNED},
@@ -78,7 +78,7 @@ static int check_operands(const struct weft_fetch_op* op) {
 
   if (op->code > WEFT_FETCH_SEQUENCE || !operands[op->code].known) return -EOPNOTSUPP;
   has = &operands[op->code];
-  if (op->flags & ~(WEFT_FETCH_SIGNED | READS_)) return -EOPNOTSUPP;
+  if (op->flags & ~(WEFT_FETCH_SIGNED | READS_ | WEFT_FETCH_KEEP_OTHER)) return -EOPNOTSUPP;
   if (op->reserved != 0 || (op->flags & ~has->flags) || (op->flags & READS_) == READS_)
     return -EINVAL;
   if ((!has->arg && op->arg != 0) || (!has->size && op->size != 0) ||

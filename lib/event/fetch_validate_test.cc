@@ -164,9 +164,11 @@ TEST(FetchValidate, RefusesOperandsThatAnOperationDoesNotHave) {
     EXPECT_FALSE(with([](auto& op) { op.limit = 1; })) << code;
     EXPECT_FALSE(with([](auto& op) { op.reserved = 1; })) << code;
     EXPECT_EQ(with([](auto& op) { op.flags = WEFT_FETCH_USER; }), code == WEFT_FETCH_LOAD) << code;
+    EXPECT_EQ(with([](auto& op) { op.flags = WEFT_FETCH_KEEP_OTHER; }), code == WEFT_FETCH_ARG)
+        << code;
   }
   EXPECT_EQ(Before({{.code = 200}}), -EOPNOTSUPP);
-  EXPECT_EQ(Before({Load(4, 0, 8)}), -EOPNOTSUPP);
+  EXPECT_EQ(Before({Load(4, 0, 16)}), -EOPNOTSUPP);
   EXPECT_EQ(Before({Arg(0), Load(4, 0, WEFT_FETCH_TRUSTED | WEFT_FETCH_USER)}), -EINVAL);
 }
 

@@ -33,6 +33,7 @@ struct FieldSpec {
 
   std::string name;
   std::vector<Path> paths;  // the first that a kernel has
+  std::string of;           // the argument that is the task of which this tells; empty: of none
   As as = As::kValue;
   bool user = false;     // a pointer into the current task's memory
   bool network = false;  // big-endian

@@ -68,6 +68,8 @@ Number NumberOf(const YAML::Node& node, int64_t least, int64_t most) {
 bool ReadFieldMember(const std::string& key, const YAML::Node& value, FieldSpec* field) {
   if (key == "path") {
     field->paths = PathsOf(value);
+  } else if (key == "of") {
+    field->of = value.as<std::string>();
   } else if (key == "as") {
     field->as = AsOf(value);
   } else if (key == "user") {

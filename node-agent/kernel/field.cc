@@ -2,6 +2,7 @@
 #include "node-agent/kernel/field.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "node-agent/kernel/limits.h"
@@ -63,12 +64,25 @@ Result<Place> FieldMaker::Find(const FieldSpec& spec) const {
       op.flags &= static_cast<uint8_t>(~uint32_t{WEFT_FETCH_TRUSTED});
   }
   if (spec.user) place->flags = WEFT_FETCH_USER;
-  const BtfType argument = btf.Resolve(arguments[place->argument].type);
-  const bool is_task =
-      argument.kind == BtfKind::kPointer && btf.Resolve(argument.size_or_ref).name == "task_struct";
-  if (is_task && !distrust && !open_tasks.contains(place->argument))
+  if (HidesTask(place->argument)) {
     place->ops.insert(place->ops.begin() + 1, weft_fetch_op{.code = WEFT_FETCH_TASK});
+  } else if (!spec.of.empty()) {
+    const auto task = std::ranges::find(arguments, spec.of, &Argument::name);
+    const auto number = static_cast<uint32_t>(task - arguments.begin());
+    if (task == arguments.end() || !HidesTask(number)) return place;
+    place->ops.front().flags |= WEFT_FETCH_KEEP_OTHER;
+    const std::array<weft_fetch_op, 2> before = {
+        weft_fetch_op{.code = WEFT_FETCH_ARG, .arg = static_cast<uint8_t>(number), .size = 8},
+        weft_fetch_op{.code = WEFT_FETCH_TASK}};
+    place->ops.insert(place->ops.begin(), before.begin(), before.end());
+  }
   return place;
+}
+
+bool FieldMaker::HidesTask(uint32_t number) const {
+  const BtfType argument = btf.Resolve(arguments[number].type);
+  return argument.kind == BtfKind::kPointer && !distrust && !open_tasks.contains(number) &&
+         btf.Resolve(argument.size_or_ref).name == "task_struct";
 }
 
 Result<Field> FieldMaker::Make(const FieldSpec& spec) const {

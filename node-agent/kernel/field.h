@@ -41,6 +41,7 @@ struct FieldMaker {
 
  private:
   [[nodiscard]] Result<Place> Find(const FieldSpec& spec) const;
+  [[nodiscard]] bool HidesTask(uint32_t number) const;
   [[nodiscard]] Result<Field> MakeAt(const FieldSpec& spec, Place place) const;
   [[nodiscard]] Result<Field> MakeInteger(const FieldSpec& spec, Place place,
                                           const BtfType& type) const;

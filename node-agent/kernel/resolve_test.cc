@@ -146,9 +146,9 @@ TEST(Resolve, HidesTasksThatAreNotTheSessions) {
   const auto tasks = [](const Resolved& resolved) {
     return std::ranges::count(resolved.fetch, WEFT_FETCH_TASK, &weft_fetch_op::code);
   };
-  EXPECT_EQ(tasks(Resolve("sched_switch", false)), 6) << "of prev and next, all but prev_state";
+  EXPECT_EQ(tasks(Resolve("sched_switch", false)), 7);
   EXPECT_EQ(tasks(Resolve("sched_waking", false)), 4);
-  EXPECT_EQ(tasks(Resolve("signal_generate", false)), 2);
+  EXPECT_EQ(tasks(Resolve("signal_generate", false)), 3);
   EXPECT_EQ(tasks(Resolve("sched_process_exit", false)), 0) << "recorded for that task only";
 }
 
