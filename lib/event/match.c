@@ -49,17 +49,14 @@ bool weft_glob_match_str(const char* pattern, const char* text) {
 }
 
 bool weft_match_event(const struct weft_match_rule* rule, const char* name, int32_t loglevel) {
-  uint32_t name_size, begin = 0, end;
+  uint32_t i;
 
   if (loglevel < rule->loglevel_min || loglevel > rule->loglevel_max) return false;
-  name_size = weft_text_size(name);
-  if (!weft_glob_match(rule->pattern, weft_text_size(rule->pattern), name, name_size)) return false;
-  if (!rule->exclusions) return true;
-  while (begin < rule->exclusion_bytes) {
-    for (end = begin; end < rule->exclusion_bytes && rule->exclusions[end] != 0; end++) {
-    }
-    if (weft_glob_match(rule->exclusions + begin, end - begin, name, name_size)) return false;
-    begin = end + 1;
+  if (!weft_glob_match_str(rule->pattern, name)) return false;
+  for (i = 0; i < rule->exclusion_count; i++) {
+    const char* exclusion = rule->exclusion(rule->exclusions, i);
+
+    if (exclusion && weft_glob_match_str(exclusion, name)) return false;
   }
   return true;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * Which events a rule means: names by star patterns, exclusions, log levels. Called when it is
- * decided whether an event is on (libweft.so's slow path, the agent, weft.ko), and for patterns in
- * filters. Freestanding C; no allocation, no recursion, no state: any thread, any signal handler.
+ * decided whether an event is on (libweft.so's slow path, the agent), before that by `weft record`,
+ * and for patterns in filters. Freestanding C; no allocation, no recursion, no state: any thread, any signal handler.
  *
  * A star pattern, as LTTng's: `*` matches any bytes, also none; `\` quotes the byte behind it (a `\`
  * at the end stands for itself); every other byte matches itself. No byte class, no `?`.
@@ -29,16 +29,18 @@ bool weft_glob_match(const char* pattern, uint32_t pattern_size, const char* tex
 /* The same for NUL-terminated strings. */
 bool weft_glob_match_str(const char* pattern, const char* text);
 
+/* Whoever has a rule keeps its exclusions in a form of its own. */
 struct weft_match_rule {
-  const char* pattern;    /* NUL-terminated star pattern over "provider:event" */
-  const char* exclusions; /* star patterns, each with its NUL, one behind the other; NULL: none */
-  uint32_t exclusion_bytes;
+  const char* pattern; /* NUL-terminated star pattern over "provider:event" */
+  /* Star pattern number i < exclusion_count, NUL-terminated; NULL: none. `of` is exclusions. */
+  const char* (*exclusion)(const void* of, uint32_t i);
+  const void* exclusions;
+  uint32_t exclusion_count;
   int32_t loglevel_min; /* both included; LTTng's scale, 0 emergency to 14 debug */
   int32_t loglevel_max;
 };
 
-/* Does the rule mean the event `name` (NUL-terminated)? An exclusion without a NUL at its end is
- * taken up to exclusion_bytes. */
+/* Does the rule mean the event `name` (NUL-terminated)? */
 bool weft_match_event(const struct weft_match_rule* rule, const char* name, int32_t loglevel);
 
 #ifdef __cplusplus

@@ -13,24 +13,34 @@ static const char* event_name(const struct weft_event_desc* desc) {
   return (const char*)(desc + 1);
 }
 
+// The exclusions of one rule.
+struct excluded {
+  const struct weft_ruleset* rules;
+  const uint32_t* offsets;
+};
+
+static const char* exclusion(const void* of, uint32_t i) {
+  const struct excluded* excluded = of;
+  return weft_rules_text(excluded->rules, excluded->offsets[i]);
+}
+
 static bool rule_means(const struct weft_ruleset* rules, const struct weft_rule* rule,
                        const struct weft_event_desc* desc) {
   const char* pattern = weft_rules_text(rules, rule->pattern_offset);
-  const int32_t level = desc->loglevel;
-  if (pattern == NULL || level < rule->loglevel_min || level > rule->loglevel_max ||
-      !weft_glob_match_str(pattern, event_name(desc))) {
-    return false;
-  }
-  if (rule->exclusion_count > rules->size / 4 || rule->exclusions_offset % 4 != 0 ||
+  if (pattern == NULL || rule->exclusion_count > rules->size / 4 ||
+      rule->exclusions_offset % 4 != 0 ||
       rule->exclusions_offset > rules->size - 4 * rule->exclusion_count) {
     return false;
   }
-  const uint32_t* exclusions = (const void*)((const char*)rules + rule->exclusions_offset);
-  for (uint32_t i = 0; i < rule->exclusion_count; ++i) {
-    const char* text = weft_rules_text(rules, exclusions[i]);
-    if (text != NULL && weft_glob_match_str(text, event_name(desc))) return false;
-  }
-  return true;
+  const struct excluded excluded = {rules,
+                                    (const void*)((const char*)rules + rule->exclusions_offset)};
+  const struct weft_match_rule match = {.pattern = pattern,
+                                        .exclusion = exclusion,
+                                        .exclusions = &excluded,
+                                        .exclusion_count = rule->exclusion_count,
+                                        .loglevel_min = rule->loglevel_min,
+                                        .loglevel_max = rule->loglevel_max};
+  return weft_match_event(&match, event_name(desc), desc->loglevel);
 }
 
 // The rule's filter for this event; NULL: it cannot match the event (an unknown field, a wrong type).
