@@ -70,17 +70,61 @@ TEST(EventCheck, MisspeltNamesAreWrongPatternsOnlySaid) {
   const Offered offered = WithEvents({"shop:order_placed", "shop:closed"});
   EXPECT_TRUE(CheckEvents(WithRules({"shop:*", "shop:closed"}), offered, "p").problems.empty());
   const EventCheck misspelt = CheckEvents(WithRules({"shop:order_plcaed"}), offered, "p");
-  EXPECT_TRUE(misspelt.wrong_name);
+  EXPECT_TRUE(misspelt.is_wrong);
   ASSERT_EQ(misspelt.problems.size(), 1u);
   EXPECT_NE(misspelt.problems[0].find("shop:order_placed"), std::string::npos);
   const EventCheck pattern = CheckEvents(WithRules({"store:*"}), offered, "p");
-  EXPECT_FALSE(pattern.wrong_name);
+  EXPECT_FALSE(pattern.is_wrong);
   EXPECT_EQ(pattern.problems.size(), 1u);
+}
+
+// Lines and verdict of these rules, each with its filter, and the Trace's own, on what is offered.
+EventCheck CheckFilters(std::vector<api::EventRule> rules, const std::string& of_all = "") {
+  Offered offered = WithEvents({"shop:order", "shop:closed", "shop:debug"});
+  auto& events = offered.files[0].events;
+  for (const char* name : {"number", "words"}) events[0].fields.push_back({.name = name});
+  events[1].fields.push_back({.name = "reason"});
+  events[2].fields.push_back({.name = "detail"});
+  events[2].loglevel = 14;
+  api::Trace trace;
+  trace.spec.user.events = std::move(rules);
+  trace.spec.filter = of_all;
+  return CheckEvents({trace}, offered, "p");
+}
+
+TEST(EventCheck, AFieldThatNoEventOfTheRuleHasIsWrong) {
+  for (const char* name : {"shop:order", "shop:*", "*"}) {
+    EXPECT_TRUE(CheckFilters({{.name = name, .filter = "number > 5"}}).problems.empty());
+    const EventCheck check = CheckFilters({{.name = name, .filter = "number > 5 && nmber > 5"}});
+    EXPECT_TRUE(check.is_wrong);
+    ASSERT_EQ(check.problems.size(), 1u);
+    EXPECT_EQ(check.problems[0], "filter of event \"" + std::string(name) +
+                                     "\": no event that p offers for it has a field \"nmber\", "
+                                     "did you mean \"number\"?");
+  }
+  EXPECT_TRUE(CheckFilters({{.name = "shop:closed", .filter = "number > 5"}}).is_wrong);
+  EXPECT_TRUE(
+      CheckFilters({{.name = "s*", .exclude = {"*:order"}, .filter = "number > 5"}}).is_wrong);
+  const api::LogLevelRule severe{.at_least = api::LogLevel::kDebugLine};
+  EXPECT_TRUE(CheckFilters({{.name = "s*", .log_level = severe, .filter = "detail > 5"}}).is_wrong);
+  // Not of the event: contexts, and what the library itself emits.
+  EXPECT_TRUE(CheckFilters({{.name = "s*", .filter = "$ctx.vpid > 5"}}).problems.empty());
+  EXPECT_TRUE(CheckFilters({{.name = "*", .filter = "baddr > 5"}}).problems.empty());
+}
+
+TEST(EventCheck, TheFilterOfAllEventsNeedsItsFieldsInOne) {
+  const api::EventRule order{.name = "shop:order"}, closed{.name = "shop:closed"};
+  EXPECT_TRUE(CheckFilters({order, closed}, "nmber > 5").is_wrong);
+  const EventCheck some = CheckFilters({order, closed}, "number > 5");
+  EXPECT_FALSE(some.is_wrong);
+  ASSERT_EQ(some.problems.size(), 1u);
+  EXPECT_NE(some.problems[0].find("\"shop:closed\""), std::string::npos);
+  EXPECT_FALSE(CheckFilters({order, {.name = "plugin:*"}}, "nmber > 5").is_wrong) << "not known";
 }
 
 TEST(EventCheck, ProgramsThatStartOthersMayOfferNothing) {
   const EventCheck check = CheckEvents(WithRules({"shop:closed"}), Offered(), "sh");
-  EXPECT_FALSE(check.wrong_name);
+  EXPECT_FALSE(check.is_wrong);
   EXPECT_EQ(check.problems.size(), 1u);
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "lib/api/diagnostic.h"
+#include "lib/api/filters.h"
 #include "lib/api/nearest.h"
 #include "lib/event/match.h"
 
@@ -14,11 +15,128 @@ namespace {
 // Of the library itself, in every process: no program offers them in its file.
 constexpr std::string_view kOwnProviders[] = {
     "lttng_ust_tracef:", "lttng_ust_tracelog:", "lttng_ust_statedump:", "weft_"};
+// The statedump, which a pattern may mean, too (ust-injector/preload/statedump.c).
+constexpr const char* kStatedumpEvent = "lttng_ust_statedump:bin_info";
+constexpr std::string_view kStatedumpFields[] = {
+    "baddr", "memsz", "path", "is_pic", "has_build_id", "build_id", "has_debug_link", "procname"};
 
 bool IsOwn(const std::string& name) {
   return std::ranges::any_of(kOwnProviders,
                              [&](std::string_view own) { return name.starts_with(own); });
 }
+
+bool Means(const api::EventRule& rule, const std::string& name, int32_t loglevel) {
+  const auto levels = rule.log_level.AdmittedLevels();
+  const weft_match_rule match = {
+      .pattern = rule.name.c_str(),
+      .exclusion =
+          [](const void* of, uint32_t i) {
+            return (*static_cast<const std::vector<std::string>*>(of))[i].c_str();
+          },
+      .exclusions = &rule.exclude,
+      .exclusion_count = static_cast<uint32_t>(rule.exclude.size()),
+      .loglevel_min = levels.min,
+      .loglevel_max = levels.max};
+  return weft_match_event(&match, name.c_str(), loglevel);
+}
+
+class Checker {
+ public:
+  Checker(const Offered& offered, const std::string& program)
+      : offered_(offered), program_(program), names_(offered.Names()) {}
+
+  EventCheck Run(const std::vector<api::Trace>& traces) {
+    for (const api::Trace& trace : traces) {
+      for (const api::EventRule& rule : trace.spec.user.events) {
+        if (IsOwn(rule.name)) continue;
+        CheckName(rule);
+        CheckFields(rule.filter, {&rule}, true);
+      }
+      CheckTraceFilter(trace.spec);
+    }
+    return std::move(check_);
+  }
+
+ private:
+  void CheckName(const api::EventRule& rule) {
+    if (std::ranges::any_of(names_, [&](const std::string& name) {
+          return weft_glob_match_str(rule.name.c_str(), name.c_str());
+        }))
+      return;
+    const bool literal = rule.name.find('*') == std::string::npos;
+    std::string line = "event " + api::Quote(rule.name) + ": " + program_ + " offers ";
+    line += literal ? "no such tracepoint" : "no tracepoint that it matches";
+    const std::vector<std::string_view> views(names_.begin(), names_.end());
+    Add(std::move(line), rule.name, views, literal);
+  }
+
+  // The filter of all events of a Trace. A field that only some events have is said of the rules that have
+  // none; one that no event has is wrong where all rules are known and the kernel, whose fields are its
+  // own, is not asked for anything.
+  void CheckTraceFilter(const api::TraceSpec& spec) {
+    bool all_known = !spec.RecordsKernel();
+    Rules rules;
+    for (const api::EventRule& rule : spec.user.events) {
+      if (IsOwn(rule.name) || EventsOf({&rule}).empty())
+        all_known = false;
+      else
+        rules.push_back(&rule);
+    }
+    const size_t before = check_.problems.size();
+    CheckFields(spec.filter, rules, all_known);
+    if (check_.problems.size() != before) return;
+    for (const api::EventRule* rule : rules) CheckFields(spec.filter, {rule}, false);
+  }
+
+  using Rules = std::vector<const api::EventRule*>;
+
+  // Does any event that the program offers for these rules have each of the filter's fields?
+  void CheckFields(const std::string& filter, const Rules& rules, bool wrong) {
+    if (filter.empty()) return;
+    const std::vector<const EventDescription*> events = EventsOf(rules);
+    if (events.empty()) return;
+    std::vector<std::string_view> fields;
+    for (const EventDescription* event : events)
+      for (const FieldDescription& field : event->fields) fields.push_back(field.name);
+    if (std::ranges::any_of(rules, [](const auto* r) { return Means(*r, kStatedumpEvent, 13); }))
+      fields.insert(fields.end(), std::begin(kStatedumpFields), std::end(kStatedumpFields));
+    std::string who;
+    for (const api::EventRule* rule : rules)
+      who += (who.empty() ? "" : ", ") + api::Quote(rule->name);
+    for (const std::string& field : api::FieldsOfFilter(filter)) {
+      if (std::ranges::find(fields, field) != fields.end()) continue;
+      Add("filter of event " + who + ": no event that " + program_ + " offers for it has a field " +
+              api::Quote(field),
+          field, fields, wrong);
+    }
+  }
+
+  [[nodiscard]] std::vector<const EventDescription*> EventsOf(const Rules& rules) const {
+    std::vector<const EventDescription*> events;
+    for (const OfferedBy& file : offered_.files)
+      for (const EventDescription& event : file.events)
+        if (std::ranges::any_of(
+                rules, [&](const auto* rule) { return Means(*rule, event.name, event.loglevel); }))
+          events.push_back(&event);
+    return events;
+  }
+
+  void Add(std::string line, const std::string& name,
+           const std::vector<std::string_view>& candidates, bool wrong) {
+    const std::string_view nearest = api::Nearest(name, candidates);
+    if (!nearest.empty())
+      line += ", did you mean \"" + std::string(nearest) + "\"?";
+    else
+      line += " (see: weft list --fields " + program_ + ")";
+    check_.problems.push_back(std::move(line));
+    check_.is_wrong |= wrong;
+  }
+
+  const Offered& offered_;
+  const std::string& program_;
+  const std::vector<std::string> names_;
+  EventCheck check_;
+};
 
 }  // namespace
 
@@ -33,35 +151,14 @@ EventCheck CheckEvents(const std::vector<api::Trace>& traces, const Offered& off
                              "programs that it starts are recorded");
     return check;
   }
-  const std::vector<std::string> names = offered.Names();
-  if (names.empty()) {
+  if (offered.events() == 0) {
     check.problems.push_back(
         program +
         " offers no tracepoints in its files; what it loads later and programs "
         "that it starts are recorded");
     return check;
   }
-  const std::vector<std::string_view> views(names.begin(), names.end());
-  for (const api::Trace& trace : traces) {
-    for (const api::EventRule& rule : trace.spec.user.events) {
-      if (IsOwn(rule.name)) continue;
-      if (std::ranges::any_of(names, [&](const std::string& name) {
-            return weft_glob_match_str(rule.name.c_str(), name.c_str());
-          }))
-        continue;
-      const bool literal = rule.name.find('*') == std::string::npos;
-      std::string line = "event " + api::Quote(rule.name) + ": " + program + " offers ";
-      line += literal ? "no such tracepoint" : "no tracepoint that it matches";
-      const std::string_view nearest = api::Nearest(rule.name, views);
-      if (!nearest.empty())
-        line += ", did you mean \"" + std::string(nearest) + "\"?";
-      else
-        line += " (see: weft list " + program + ")";
-      check.problems.push_back(std::move(line));
-      check.wrong_name |= literal;
-    }
-  }
-  return check;
+  return Checker(offered, program).Run(traces);
 }
 
 }  // namespace weft::cli

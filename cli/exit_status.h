@@ -19,7 +19,7 @@ inline constexpr int kExitSignalBase = 128;
 inline constexpr const char* kExitStatusHelp = R"(Exit status:
   weft record passes PROGRAM's own exit status through, 128+N when signal N killed it. Its own are:
     120  wrong usage
-    121  wrong input: a Trace, an event's name, a filter, a program that is none
+    121  wrong input: a Trace, an event's name, a filter or a field in it, a program that is none
     122  the trace could not be written, or not all of it: folder, permissions, full disk
     123  weft itself failed; what was recorded up to then is readable
     126  PROGRAM cannot be executed

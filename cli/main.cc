@@ -73,8 +73,9 @@ void AddRecord(CLI::App& app, RecordOptions& options) {
   record->add_option("--summary", options.summary_file,
                      "write the counts as JSON to this file, too");
   record->add_flag("-q,--quiet", options.quiet, "no progress, no summary");
-  record->add_flag("--allow-missing", options.allow_missing,
-                   "go on when PROGRAM offers no event of a given name");
+  record->add_flag(
+      "--allow-missing", options.allow_missing,
+      "go on when PROGRAM offers no event of a given name, or none with a field of a filter");
   record->footer(kExitStatusHelp);
 }
 

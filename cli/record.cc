@@ -299,7 +299,7 @@ int CheckOffered(const RecordOptions& options, const api::Traces& traces,
   if (!offered) return kExitOk;
   const EventCheck check = CheckEvents(*traces, *offered, who);
   for (const std::string& line : check.problems) Say(line);
-  return check.wrong_name && !options.allow_missing ? kExitBadInput : kExitOk;
+  return check.is_wrong && !options.allow_missing ? kExitBadInput : kExitOk;
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/api/filters.h"
 
-#include <string>
+#include <algorithm>
 
 #include "lib/api/context.h"
 #include "lib/event/filter_compiler.h"
@@ -30,6 +30,19 @@ std::optional<FilterProblem> CheckFilter(std::string_view filter) {
   auto program = CompileFilter(std::move(*ast));
   if (!program) return FilterProblem{program.error().offset, program.error().message};
   return std::nullopt;
+}
+
+std::vector<std::string> FieldsOfFilter(std::string_view filter) {
+  std::vector<std::string> fields;
+  const auto ast = ParseFilter(filter);
+  if (!ast) return fields;
+  for (const FilterNode& node : ast->nodes) {
+    if (node.kind != FilterNodeKind::kSymbol || node.symbol.kind != WEFT_FILTER_SYMBOL_FIELD)
+      continue;
+    if (std::ranges::find(fields, node.symbol.name) == fields.end())
+      fields.push_back(node.symbol.name);
+  }
+  return fields;
 }
 
 ParseOptions CheckingFilters() {

@@ -5,7 +5,9 @@
 #define WEFT_LIB_API_FILTERS_H_
 
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "lib/api/parse.h"
 
@@ -14,6 +16,9 @@ namespace weft::api {
 // What is wrong with a filter: what the compiler refuses, and a context that does not exist or cannot
 // be read by a filter.
 std::optional<FilterProblem> CheckFilter(std::string_view filter);
+
+// The event's fields that a filter names, each once, in its order; none of one that is refused.
+std::vector<std::string> FieldsOfFilter(std::string_view filter);
 
 // Options with CheckFilter.
 ParseOptions CheckingFilters();

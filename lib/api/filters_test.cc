@@ -35,5 +35,13 @@ TEST(FiltersTest, WhatNeverMatchesIsRefusedAtItsPlace) {
   }
 }
 
+TEST(FiltersTest, NamesItsFieldsOnce) {
+  using testing::ElementsAre;
+  EXPECT_THAT(FieldsOfFilter("a > 1 && $ctx.vpid == b || a[2] == 5 && !$app.p:c && c.d == \"a\""),
+              ElementsAre("a", "b", "c.d"));
+  EXPECT_THAT(FieldsOfFilter(""), ElementsAre());
+  EXPECT_THAT(FieldsOfFilter("a >"), ElementsAre());
+}
+
 }  // namespace
 }  // namespace weft::api

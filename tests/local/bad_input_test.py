@@ -39,6 +39,50 @@ class BadInput(LocalTest):
         self.refuse(INPUT, '"emitter:tik"', 'did you mean "emitter:tick"?',
                     options=("-e", "emitter:tik"))
 
+    def test_misspelt_field_of_a_filter(self):
+        for event in ("emitter:tick", "emitter:*", "*"):
+            self.refuse(INPUT, f'"{event}"', '"nmber"', 'did you mean "number"?',
+                        options=("-e", event, "--filter", "number > 5 && nmber < 9"))
+        self.refuse(INPUT, '"emitter:text"', '"number"', "--fields",
+                    options=("-e", "emitter:text", "--filter", "number > 5"))
+        rule = """apiVersion: weft.dev/v1alpha1
+kind: Trace
+metadata: {name: t}
+spec:
+  user: {events: [{name: "emitter:tick", filter: "nmber > 5"}, {name: "emitter:text"}]}
+"""
+        self.refuse(INPUT, '"emitter:tick"', 'did you mean "number"?', options=self.yaml(rule))
+
+    def test_missing_field_may_be_allowed(self):
+        _, err = self.record("-e", "emitter:*", "--filter", "nmber > 5", "--allow-missing",
+                             program=self.emitter("--events", 4))
+        self.assertIn('"nmber"', err)
+        self.assertEqual(self.counts()["emitted"], 0)
+
+    def test_field_that_some_events_of_a_pattern_have(self):
+        """The others do not match, as in LTTng."""
+        _, err = self.record("-e", "emitter:*", "--filter", "number >= 1",
+                             program=self.emitter("--events", 4, "--texts", 2))
+        self.assertNotIn("filter", err)
+        self.assertEqual(len(self.babeltrace()[0]), 3)
+        _, err = self.record("-e", "emitter:tick", "-e", "emitter:text", "--filter", "number >= 1",
+                             program=self.emitter("--events", 4, "--texts", 2), output="two")
+        self.assertIn('filter of event "emitter:text"', err)
+        self.assertEqual(len(self.babeltrace("two")[0]), 3)
+
+    def test_field_of_the_statedump(self):
+        rules = """apiVersion: weft.dev/v1alpha1
+kind: Trace
+metadata: {name: t}
+spec:
+  user: {events: [{name: "*", filter: 'path == "*/libc.so*"'}, {name: "emitter:tick"}]}
+"""
+        _, err = self.record(*self.yaml(rules), program=self.emitter("--events", 4))
+        self.assertNotIn("filter", err)
+        lines, _ = self.babeltrace()
+        self.assertEqual(len(lines), 5)
+        self.assertIn("lttng_ust_statedump:bin_info", lines[0])
+
     def test_missing_event_may_be_allowed(self):
         self.record("-e", "emitter:tik", "-e", "emitter:tick", "--allow-missing",
                     program=self.emitter("--events", 4))
