@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Contexts have the values that the program itself reads."""
+
+import json
+import os
+import subprocess
+import unittest
+
+from weft_local import BUILD, PATIENCE, WEFT, LocalTest
+
+SELF = BUILD / "tests" / "local" / "local_self"
+NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts")
+# What self.c prints.
+CONTEXTS = ("vpid", "vtid", "pthread_id", "cpu_id", "procname", "vuid", "veuid", "vsuid", "vgid", "vegid",
+            "vsgid", *(name + "_ns" for name in NAMESPACES))
+NOBODY = 65534  # of whom a user namespace knows nothing
+
+
+class Values(LocalTest):
+    maxDiff = None
+
+    def view(self, output="trace"):
+        shown = subprocess.run([WEFT, "view", "--json", self.folder / output], capture_output=True,
+                               text=True, timeout=PATIENCE, check=True)
+        self.assertEqual(shown.stderr, "")
+        return [json.loads(line) for line in shown.stdout.splitlines()]
+
+    def needs_root(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs root, for namespaces and other users")
+
+
+class Contexts(Values):
+    def compare(self, *commands, count, before=()):
+        """Every context of every event, with what the program printed beside it."""
+        names = [word for name in CONTEXTS for word in ("-c", name)]
+        out, _ = self.record("-e", "self:*", *names, program=[*before, SELF, "cpu:last", *commands])
+        told = [json.loads(line) for line in out.splitlines()]
+        found = [event["context"] for event in self.view()]
+        self.assertEqual(len(told), count)
+        # Events of a process that was heard of late may stand behind another's.
+        self.assertEqual(sorted(found, key=lambda context: context["vpid"]),
+                         sorted(told, key=lambda context: context["vpid"]))
+        self.assertEqual([list(context) for context in found], [list(CONTEXTS)] * count)
+        return told
+
+    def test_threads_and_names(self):
+        first, second = self.compare("emit", "thread", "name:another one", "emit", count=2)
+        self.assertEqual((first["procname"], second["procname"]), ("local_self", "another one"))
+        self.assertEqual(first["vpid"], second["vpid"])
+        for name in ("vtid", "pthread_id"):
+            self.assertNotEqual(first[name], second[name])
+
+    def test_ids(self):
+        self.needs_root()
+        first, second = self.compare("emit", "gid:11,12,13", "uid:21,22,0", "emit", count=2)
+        self.assertEqual(first["vuid"], 0)
+        self.assertEqual([second[name] for name in CONTEXTS[5:11]], [21, 22, 0, 11, 12, 13])
+
+    def in_a_user_namespace(self, *commands, vuid, before=()):
+        if subprocess.run(["unshare", "--user", "true"], check=False,
+                          capture_output=True).returncode != 0:
+            self.skipTest("no user namespaces here")
+        last = self.compare(*commands, count=commands.count("emit"), before=before)[-1]
+        self.assertEqual(last["vuid"], vuid)
+        self.assertNotEqual(last["user_ns"], os.stat("/proc/self/ns/user").st_ino)
+
+    def test_goes_into_a_user_namespace(self):
+        self.in_a_user_namespace("emit", "unshare:user", "emit", vuid=NOBODY)
+
+    def test_is_in_a_user_namespace(self):
+        self.in_a_user_namespace("emit", vuid=0, before=("unshare", "--user", "--map-root-user"))
+
+    def test_namespaces(self):
+        self.needs_root()
+        for name in NAMESPACES:
+            with self.subTest(name):
+                self.folder = self.folder / name
+                self.folder.mkdir()
+                first, child, last = self.compare("emit", "unshare:" + name, "fork", "emit", count=3)
+                changed = [{n for n in NAMESPACES if first[n + "_ns"] != event[n + "_ns"]}
+                           for event in (child, last)]
+                # These two begin with a child.
+                self.assertEqual(changed, [{name}, {name} - {"pid", "time"}])
+
+
+if __name__ == "__main__":
+    unittest.main()
