@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contexts have the values that the program itself reads."""
+"""Contexts have the values that the program itself reads; filters go by them."""
 
 import json
 import os
@@ -14,6 +14,8 @@ NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts")
 CONTEXTS = ("vpid", "vtid", "pthread_id", "cpu_id", "procname", "vuid", "veuid", "vsuid", "vgid", "vegid",
             "vsgid", *(name + "_ns" for name in NAMESPACES))
 NOBODY = 65534  # of whom a user namespace knows nothing
+# In a PID namespace of its own: its vpid is 1, its children's 2, 3, ...
+ALONE = ("unshare", "--pid", "--fork", "--kill-child")
 
 
 class Values(LocalTest):
@@ -82,6 +84,52 @@ class Contexts(Values):
                            for event in (child, last)]
                 # These two begin with a child.
                 self.assertEqual(changed, [{name}, {name} - {"pid", "time"}])
+
+
+class Filters(Values):
+    def numbers(self, condition, *commands, before=()):
+        """Of the recorded events, in order."""
+        output = f"trace{len(list(self.folder.iterdir()))}"
+        self.record("-e", "self:*", "--filter", condition, program=[*before, SELF, *commands],
+                    output=output)
+        return sorted(event["payload"]["number"] for event in self.view(output))
+
+    def test_of_the_thread(self):
+        self.needs_root()
+        threads = ["emit", "thread", "name:xyz", "emit", "fork", "emit"]
+        for condition, numbers in (("$ctx.vtid == 1", [1]), ("$ctx.vtid == 2", [2, 3]),
+                                   ("$ctx.vpid != 1", [1]), ("$ctx.vpid == 1 && number >= 2", [2, 3]),
+                                   ('$ctx.procname == "x*"', [1, 2, 3]),
+                                   ('$ctx.procname == "local_self"', [1]),
+                                   ('number == 1 && $ctx.procname != "xyz"', [1]),
+                                   ("$ctx.vtid << 1 == 4 || number == 1", [1, 1, 2, 3])):
+            with self.subTest(condition):
+                self.assertEqual(self.numbers(condition, *threads, before=ALONE), numbers)
+
+    def test_of_ids_and_namespaces(self):
+        self.needs_root()
+        own = os.stat("/proc/self/ns/uts").st_ino
+        steps = ["emit", "uid:21,22,0", "emit", "uid:0,0,0", "unshare:uts", "emit"]
+        for condition, numbers in (("$ctx.vuid == 21", [2]), ("$ctx.veuid == 22 && $ctx.vsuid == 0", [2]),
+                                   (f"$ctx.uts_ns == {own}", [1, 2]),
+                                   (f"$ctx.uts_ns != {own} || number == 1", [1, 3])):
+            with self.subTest(condition):
+                self.assertEqual(self.numbers(condition, *steps), numbers)
+
+    def test_of_the_application(self):
+        steps = ["emit", "app", "emit", "emit", "emit", "emit"]
+        for condition, numbers in (("$app.self:number > 3", [4, 5]),
+                                   ("$app.self:number > 3 && number < 5", [4]),
+                                   ('$app.self:word == "e*"', [2, 4]),
+                                   ('$app.self:word == "odd" || number == 2', [2, 3, 5]),
+                                   ("$app.self:number == number", [2, 3, 4, 5]),
+                                   # What `||` passes over is not met; a value that is not there is.
+                                   ("number == 1 || $app.self:number == 3", [1, 3]),
+                                   ("$app.self:number == 3 || number == 1", [3]),
+                                   ("$app.self:word > 3 || number == 2", []),
+                                   ("$app.self:nobody == 1", [])):
+            with self.subTest(condition):
+                self.assertEqual(self.numbers(condition, *steps), numbers)
 
 
 if __name__ == "__main__":
