@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contexts have the values that the program itself reads; filters go by them."""
+"""Contexts have the values that the program itself reads; filters and trackers go by them."""
 
 import json
 import os
@@ -130,6 +130,59 @@ class Filters(Values):
                                    ("$app.self:nobody == 1", [])):
             with self.subTest(condition):
                 self.assertEqual(self.numbers(condition, *steps), numbers)
+
+
+class Trackers(Values):
+    def tracked(self, trackers, *commands, before=ALONE):
+        """(vpid, number) of the recorded events, in order."""
+        output = f"trace{len(list(self.folder.iterdir()))}"
+        text = self.folder / f"{output}.yaml"
+        text.write_text(f"""apiVersion: weft.dev/v1alpha1
+kind: Trace
+metadata: {{name: t}}
+spec:
+  user: {{events: [{{name: "self:*"}}]}}
+  context: [vpid]
+  trackers: {{{trackers}}}
+""")
+        self.record("-f", text, program=[*before, SELF, *commands], output=output)
+        found = [(event["context"]["vpid"], event["payload"]["number"]) for event in self.view(output)]
+        self.assertEqual(self.counts()["emitted"], len(found))
+        return sorted(found)
+
+    def test_processes(self):
+        self.needs_root()
+        for vpids, expected in (("1", [(1, 1), (1, 2)]), ("2", [(2, 1)]), ("3", []),
+                                ("2, 1", [(1, 1), (1, 2), (2, 1)])):
+            with self.subTest(vpids):
+                self.assertEqual(self.tracked(f"vpid: [{vpids}]", "emit", "fork", "emit"), expected)
+
+    def test_a_process_stays_tracked_over_exec_and_in_its_threads(self):
+        self.needs_root()
+        steps = ["emit", "thread", "emit", "fork", "emit", "exec", "emit"]
+        self.assertEqual(self.tracked("vpid: [1]", *steps), [(1, 1), (1, 1), (1, 2), (1, 3)])
+        self.assertEqual(self.tracked("vpid: [2]", *steps), [])  # the thread is no process
+        self.assertEqual(self.tracked("vpid: [3]", *steps), [(3, 1), (3, 1)])
+
+    def test_users(self):
+        """As what user a process is at its first event decides for as long as it runs its program."""
+        self.needs_root()
+        change = "uid:21,21,21"
+        for steps, of_root, of_21 in (
+                (["emit"], [(1, 1)], []),
+                (["emit", change, "emit"], [(1, 1), (1, 2)], []),
+                (["uid:21,0,0", "emit", "uid:0,0,0", "emit"], [], [(1, 1), (1, 2)]),
+                (["emit", change, "fork", "emit"], [(1, 1), (1, 2)], [(2, 1)]),
+                (["emit", change, "exec", "emit"], [(1, 1)], [(1, 1)])):
+            with self.subTest(steps):
+                self.assertEqual(self.tracked("vuid: [0]", *steps), of_root)
+                self.assertEqual(self.tracked("vuid: [21]", *steps), of_21)
+
+    def test_both_must_fit(self):
+        self.needs_root()
+        steps = ["emit", "uid:21,0,0", "fork", "emit"]
+        self.assertEqual(self.tracked("vpid: [1, 2], vuid: [21, 22]", *steps), [(2, 1)])
+        self.assertEqual(self.tracked("vpid: [1], vuid: [21]", *steps), [])
 
 
 if __name__ == "__main__":
