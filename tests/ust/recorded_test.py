@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """recorded_test.py SOURCE_TREE WORK_FOLDER WEFT: programs with weft's headers under `weft record`,
-however they are linked; nowrite fields in filters; a program's own probes and contexts. WEFT is
+however they are linked; log levels; nowrite fields in filters; a program's own probes and contexts. WEFT is
 bin/weft of a build or install tree."""
 
 import collections
@@ -16,6 +16,8 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = WORK = WEFT = None
 EVERY = ['every.c', *sorted(p.name for p in HERE.glob('every_*.c'))]
+LEVELS = ('emerg', 'alert', 'crit', 'err', 'warning', 'notice', 'info', 'debug_system', 'debug_program',
+          'debug_process', 'debug_module', 'debug_unit', 'debug_function', 'debug_line', 'debug')
 LIMIT = 120  # seconds for one program
 
 
@@ -96,6 +98,42 @@ class Recorded(unittest.TestCase):
     loaded = [e for e in events if '"loaded"' in e[1]]
     self.assertEqual([e[0] for e in loaded], ['every_short:level_info'] * 3)
     self.assertEqual([re.search(r'number = (\d+)', e[1]).group(1) for e in loaded], ['0', '1', '2'])
+
+  def test_log_levels(self):
+    program = build('levels', 'gcc -O2', EVERY)
+    # level_default is of debug_line, as in LTTng.
+    order = [*LEVELS[:14], 'default', 'debug']
+
+    def span(first, last):
+      return order[order.index(first):order.index(last) + 1]
+
+    for rule, wanted in (('=warning', ['warning']), ('=emerg', ['emerg']), ('=debug', ['debug']),
+                         ('=TRACE_DEBUG_LINE', ['debug_line', 'default']),
+                         ('err..info', span('err', 'info')), ('info..err', span('err', 'info')),
+                         ('crit..crit', ['crit']), ('debug_unit..debug', span('debug_unit', 'debug')),
+                         ('emerg..debug', order), ('notice', span('emerg', 'notice'))):
+      with self.subTest(rule):
+        _, events = record('levels', [program], '--event', 'every_long:level_*', '--loglevel', rule)
+        self.assertEqual(sorted(e[0] for e in events),
+                         sorted('every_long:level_' + name for name in wanted))
+
+  def test_log_levels_of_a_trace(self):
+    """Each rule has its own; an event is recorded if any means it, once."""
+    program = build('levels', 'gcc -O2', EVERY)
+    file = WORK / 'levels.yaml'
+    file.write_text("""apiVersion: weft.dev/v1alpha1
+kind: Trace
+metadata: {name: levels}
+spec:
+  user:
+    events:
+      - {name: "every_long:level_*", logLevel: {exactly: alert}}
+      - {name: "*:level_*", exclude: ["every_short:*"], logLevel: {range: {from: notice, to: alert}}}
+      - {name: "every_short:level_i*", logLevel: {atLeast: debug}}
+""")
+    _, events = record('levels-file', [program], '--file', file)
+    wanted = [f'every_long:level_{name}' for name in LEVELS[1:6]] + ['every_short:level_info']
+    self.assertEqual(sorted(e[0] for e in events), sorted(wanted))
 
   def test_nowrite_fields_are_for_filters(self):
     program = build('filtered', 'gcc -O2', EVERY)
