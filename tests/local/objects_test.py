@@ -2,13 +2,12 @@
 """What helps to read a trace: the statedump gives addresses their names, perf:thread contexts have the
 values that the threads read themselves, and the environment says which processes are in it."""
 
-import json
 import os
 import re
 import subprocess
 import unittest
 
-from weft_local import BUILD, PATIENCE, WEFT, LocalTest
+from weft_local import BUILD, PATIENCE, LocalTest, babeltrace_for
 
 PROGRAMS = BUILD / "tests" / "local"
 PLUGIN = PROGRAMS / "local_symbols_plugin.so"
@@ -27,13 +26,6 @@ FIELDS = {
 
 
 class Trace(LocalTest):
-    def view(self, output="trace"):
-        """What `weft view` finds: a list of objects."""
-        shown = subprocess.run([WEFT, "view", "--json", self.folder / output], capture_output=True,
-                               text=True, timeout=PATIENCE, check=True)
-        self.assertEqual(shown.stderr, "")
-        return [json.loads(line) for line in shown.stdout.splitlines()]
-
     def metadata(self, output="trace"):
         return next((self.folder / output).rglob("metadata")).read_text(errors="replace")
 
@@ -45,19 +37,27 @@ class Statedump(Trace):
         self.assertEqual(counts["emitted"], counts["delivered"], counts)
         return [line.split(" ", 1) for line in out.splitlines()]
 
+    def names_of_functions(self, program, *options):
+        self.symbols("-e", "symbols:*", "-e", "plugin:*", "-c", "vpid", "-c", "ip", *options,
+                     program=program, output=program)
+        trace = self.folder / program
+        shown = subprocess.run([babeltrace_for(trace), "--debug-info", trace], capture_output=True,
+                               text=True, timeout=PATIENCE, check=True)
+        self.assertEqual(shown.stderr, "")
+        lines = [line for line in shown.stdout.splitlines() if ":here:" in line]
+        self.assertEqual(len(lines), 4)
+        for line in lines:
+            where = re.search(r'where = "(\w+)"', line).group(1)
+            self.assertRegex(line, rf'func = "{where}\+', shown.stdout)
+
     def test_babeltrace_names_the_functions(self):
         for program in ("local_symbols", "local_symbols_nopie"):
             with self.subTest(program):
-                self.symbols("-e", "symbols:*", "-e", "plugin:*", "-c", "vpid", "-c", "ip",
-                             program=program, output=program)
-                shown = subprocess.run(["babeltrace2", "--debug-info", self.folder / program],
-                                       capture_output=True, text=True, timeout=PATIENCE, check=True)
-                self.assertEqual(shown.stderr, "")
-                lines = [line for line in shown.stdout.splitlines() if ":here:" in line]
-                self.assertEqual(len(lines), 4)
-                for line in lines:
-                    where = re.search(r'where = "(\w+)"', line).group(1)
-                    self.assertRegex(line, rf'func = "{where}\+', shown.stdout)
+                self.names_of_functions(program)
+
+    def test_babeltrace_names_the_functions_in_ctf_2(self):
+        self.needs_babeltrace_for_ctf_2()
+        self.names_of_functions("local_symbols", "--ctf", "2")
 
     def test_objects_are_those_of_the_dynamic_linker(self):
         loaded = self.symbols("-e", "*", "-c", "vpid")
@@ -125,6 +125,10 @@ class Statedump(Trace):
         names = [event["event"] for event in self.view()]
         self.assertEqual(names.count(DUMP + "start"), 3)
         self.assertIn(DUMP + "build_id", names)
+        self.needs_babeltrace_for_ctf_2()
+        lines, said = self.babeltrace()
+        self.assertEqual(said, "")
+        self.assertEqual(len(lines), len(names))
 
 
 class Perf(Trace):

@@ -6,7 +6,7 @@ import os
 import subprocess
 import unittest
 
-from weft_local import BUILD, PATIENCE, WEFT, LocalTest
+from weft_local import BUILD, LocalTest
 
 SELF = BUILD / "tests" / "local" / "local_self"
 NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts")
@@ -20,12 +20,6 @@ ALONE = ("unshare", "--pid", "--fork", "--kill-child")
 
 class Values(LocalTest):
     maxDiff = None
-
-    def view(self, output="trace"):
-        shown = subprocess.run([WEFT, "view", "--json", self.folder / output], capture_output=True,
-                               text=True, timeout=PATIENCE, check=True)
-        self.assertEqual(shown.stderr, "")
-        return [json.loads(line) for line in shown.stdout.splitlines()]
 
     def needs_root(self):
         if os.geteuid() != 0:

@@ -3,6 +3,8 @@
 
 import collections
 import contextlib
+import functools
+import itertools
 import json
 import os
 import pathlib
@@ -19,6 +21,8 @@ WEFT = BUILD / "bin" / "weft"
 EMITTER = BUILD / "tests" / "local" / "local_emitter"
 # How long anything may take before it counts as hung; machines are slow, tests measure nothing.
 PATIENCE = float(os.environ.get("WEFT_PATIENCE", "240"))
+# Up to so many events a trace is read as text twice.
+MANY = 50000
 TICK = re.compile(r"emitter:tick: .*process = (\d+), thread = (\d+), number = (\d+)")
 
 
@@ -81,12 +85,37 @@ class LocalTest(unittest.TestCase):
         """By the programs' own books: events of every process that came to its end."""
         return sum(int(line.split()[1]) for line in self.report.read_text().splitlines())
 
-    def babeltrace(self, output="trace"):
-        """Lines of all events, and what babeltrace2 had to say."""
-        done = subprocess.run(["babeltrace2", str(self.folder / output)], capture_output=True,
-                              text=True, timeout=PATIENCE, check=False)
+    def run_view(self, *words):
+        """What `weft view` prints of a whole trace."""
+        done = subprocess.run([WEFT, "view", *words], capture_output=True, text=True, timeout=PATIENCE,
+                              check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
-        return done.stdout.splitlines(), done.stderr
+        return done.stdout, done.stderr
+
+    def view(self, output="trace"):
+        """What `weft view` finds: a list of objects."""
+        shown, said = self.run_view("--json", self.folder / output)
+        self.assertEqual(said, "")
+        if babeltrace_for(self.folder / output) is not None:
+            self.babeltrace(output)
+        return [json.loads(line) for line in shown.splitlines()]
+
+    def babeltrace(self, output="trace"):
+        """Lines of all events, and what babeltrace2 had to say. `weft view` prints the same lines."""
+        done = subprocess.run([babeltrace_for(self.folder / output), self.folder / output],
+                              capture_output=True, text=True, timeout=PATIENCE, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = done.stdout.splitlines()
+        if len(lines) <= MANY:
+            shown, _ = self.run_view(self.folder / output)
+            wrong = [pair for pair in itertools.zip_longest(shown.splitlines(), lines)
+                     if pair[0] != pair[1]]
+            self.assertEqual(wrong[:3], [], "weft view, babeltrace2")
+        return lines, done.stderr
+
+    def needs_babeltrace_for_ctf_2(self):
+        if babeltrace_for_ctf_2() is None:
+            self.skipTest("no babeltrace2 that reads CTF 2; weft's own reader read it")
 
     def assert_complete(self, expected=None, output="trace", times=1):
         """Nothing is missing, nothing twice, and everybody says the same. `times`: how often a
@@ -136,6 +165,25 @@ class LocalTest(unittest.TestCase):
             os.kill(pid, signal.SIGKILL)
         self.wait_for(lambda: self.session_processes(weft).get(name, pid) != pid or
                       weft.poll() is not None, f"{name} was not started again")
+
+
+def babeltrace_for(folder):
+    """The babeltrace2 that reads this trace, None: there is none here (CTF 2 takes 2.1)."""
+    metadata = next(folder.rglob("metadata"), None)
+    is_1_8 = metadata is None or metadata.read_bytes().startswith(b"/* CTF 1.8")
+    return "babeltrace2" if is_1_8 else babeltrace_for_ctf_2()
+
+
+@functools.cache
+def babeltrace_for_ctf_2():
+    program = os.environ.get("WEFT_BABELTRACE2", "babeltrace2")
+    with contextlib.suppress(OSError):
+        version = subprocess.run([program, "--version"], capture_output=True, text=True,
+                                 timeout=PATIENCE, check=False).stdout
+        found = re.match(r"Babeltrace (\d+)\.(\d+)", version)
+        if found and (int(found[1]), int(found[2])) >= (2, 1):
+            return program
+    return None
 
 
 def name_of(pid):
