@@ -24,6 +24,7 @@ PATIENCE = float(os.environ.get("WEFT_PATIENCE", "240"))
 # Up to so many events a trace is read as text twice.
 MANY = 50000
 TICK = re.compile(r"emitter:tick: .*process = (\d+), thread = (\d+), number = (\d+)")
+TEXT = r'"(?:[^"\\]|\\.)*"'  # as readers show it
 
 
 class LocalTest(unittest.TestCase):
@@ -108,8 +109,8 @@ class LocalTest(unittest.TestCase):
         lines = done.stdout.splitlines()
         if len(lines) <= MANY:
             shown, _ = self.run_view(self.folder / output)
-            wrong = [pair for pair in itertools.zip_longest(shown.splitlines(), lines)
-                     if pair[0] != pair[1]]
+            wrong = [pair for pair in itertools.zip_longest(shown.splitlines(), lines, fillvalue="")
+                     if pair[0] != pair[1] and not is_same_but_stale(*pair)]
             self.assertEqual(wrong[:3], [], "weft view, babeltrace2")
         return lines, done.stderr
 
@@ -165,6 +166,13 @@ class LocalTest(unittest.TestCase):
             os.kill(pid, signal.SIGKILL)
         self.wait_for(lambda: self.session_processes(weft).get(name, pid) != pid or
                       weft.poll() is not None, f"{name} was not started again")
+
+
+def is_same_but_stale(line, babeltrace):
+    """babeltrace2 uses its event objects again, and shows an empty text as what was there before."""
+    parts = re.split(f"({TEXT})", line)
+    same = "".join(TEXT if part == '""' else re.escape(part) for part in parts)
+    return re.fullmatch(same, babeltrace) is not None
 
 
 def babeltrace_for(folder):
