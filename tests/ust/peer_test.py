@@ -5,7 +5,8 @@
   * every macro of LTTng's headers is used by the tests' own providers
   * the examples of Debian's liblttng-ust-dev build unchanged with weft's headers, and trace
   * every.c, built with LTTng's headers and recorded by LTTng, and built with weft's headers and
-    recorded by WEFT (bin/weft of a build or install tree), is the same to babeltrace2
+    recorded by WEFT (bin/weft of a build or install tree), is the same to babeltrace2, with every
+    context of user space
 
 Tests whose programs or packages this machine does not have are skipped, and say so. LTTng's session
 daemon is one of the test's own, of an ordinary user, with its own home."""
@@ -28,6 +29,13 @@ HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = WORK = WEFT = None
 PACKAGE = 'liblttng-ust-dev'
 OTHER_USER = 65534  # nobody: root's daemon would be the machine's
+# Contexts of both (of the user's, LTTng has cpu_id in filters only). SAME ones have the same values in two
+# runs of one program by one user.
+OWN = ['vpid', 'vtid', 'pthread_id', 'ip']
+IDS = ['vuid', 'veuid', 'vsuid', 'vgid', 'vegid', 'vsgid']
+SAME = ['procname', *IDS, 'cgroup_ns', 'ipc_ns', 'mnt_ns', 'net_ns', 'pid_ns', 'time_ns', 'user_ns',
+        'uts_ns']
+TEXT = r'"(?:[^"\\]|\\.)*"'  # as readers show it
 EVERY = ['every.c', *sorted(p.name for p in HERE.glob('every_*.c'))]
 
 
@@ -202,6 +210,7 @@ class Lttng:
         self.wait_for_daemon(daemon)
         self.command('create', 'every', f'--output={self.trace}')
         self.command('enable-event', '--userspace', '--all')
+        self.command('add-context', '--userspace', *(f'--type={name}' for name in OWN + SAME))
         self.command('start')
         output = run([program], env=self.env, **self.user)
         self.command('stop')
@@ -223,19 +232,43 @@ class Lttng:
     raise AssertionError('lttng-sessiond does not answer')
 
 
+def can_run_weft(user):
+  with contextlib.suppress(OSError):
+    return subprocess.run([WEFT, '--version'], capture_output=True, **user).returncode == 0
+  return False
+
+
+class Event:
+  """What readers show of one: 'provider:event { payload }', and its contexts as texts."""
+
+  def __init__(self, name, scopes):
+    self.payload = f'{name} {scopes[2] if len(scopes) > 2 else ""}'
+    self.contexts = dict(re.findall(r'(\w+) = ("[^"]*"|[^ ,]+)', scopes[1]))
+
+
+def lines_of(trace):
+  """Of all events; babeltrace2's and `weft view`'s, which are the same. But babeltrace2 uses its event
+  objects again, and shows an empty text as what was there before."""
+  own = run([WEFT, 'view', trace]).splitlines()
+  for line, peer in zip(own, run(['babeltrace2', trace, '--color=never']).splitlines(), strict=True):
+    parts = re.split(f'({TEXT})', line)
+    if not re.fullmatch(''.join(TEXT if p == '""' else re.escape(p) for p in parts), peer):
+      raise AssertionError(f'{line}\n{peer}')
+  return own
+
+
 def events(trace):
-  """'provider:event { payload }' of each event of our providers, in the trace's order."""
-  text = run(['babeltrace2', trace, '--color=never'])
+  """Of each event of our providers, in the trace's order."""
   found = []
-  for line in text.splitlines():
+  for line in lines_of(trace):
     match = re.match(r'\[[^]]*\] \([^)]*\) (?:\S+ )?((?:every_\w+|lttng_ust_trace\w+):\w+): (.*)$', line)
     if match:
-      found.append(f'{match.group(1)} {payload(match.group(2))}')
+      found.append(Event(match.group(1), scopes_of(match.group(2))))
   return found
 
 
-def payload(text):
-  """The last of the scopes `{ ... }, { ... }`; strings may contain braces."""
+def scopes_of(text):
+  """`{ ... }, { ... }` in parts; strings may contain braces."""
   scopes, depth, start, quoted, i = [], 0, 0, False, 0
   while i < len(text):
     if text[i] == '\\' and quoted:
@@ -250,7 +283,18 @@ def payload(text):
       if depth == 0:
         scopes.append(text[start:i + 1])
     i += 1
-  return scopes[-1] if scopes else ''
+  return scopes
+
+
+def context_declarations(trace):
+  """(name, bits, is signed, is text) of each context, by the metadata. How it is shown is not looked at: weft
+  shows the two addresses in hex; nor how long a text may be: LTTng keeps room for a NUL behind procname."""
+  folder = next(pathlib.Path(trace).rglob('metadata')).parent
+  text = run(['babeltrace2', '--output-format=ctf-metadata', folder])
+  found = re.search(r'event\.context := struct \{(.*?)\n\t?\}', text, re.DOTALL)
+  fields = re.findall(r'integer \{ size = (\d+);[^}]* signed = (\w+);([^}]*)\} _(\w+)(?:\[\d+\])?;',
+                      found.group(1))
+  return [(name, size, signed in ('1', 'true'), 'UTF8' in rest) for size, signed, rest, name in fields]
 
 
 class SameTrace(unittest.TestCase):
@@ -271,8 +315,10 @@ class SameTrace(unittest.TestCase):
       for flags, compiler in (('', 'gcc -O2'), ('', 'g++ -x c++ -O2')):
         with self.subTest(compiler):
           home = folder / compiler.split()[0]
-          home.mkdir()
-          theirs, ours = home / 'every_lttng', home / 'every_weft'
+          # One name: it is a context.
+          theirs, ours = home / 'of_lttng/every', home / 'of_weft/every'
+          for program in (theirs, ours):
+            program.parent.mkdir(parents=True)
           compiler = compiler.split()
           run([*compiler, '-w', '-I.', '-o', theirs, *EVERY, '-llttng-ust', '-ldl'])
           run([*compiler, '-w', '-I.', *include_flags().split(), '-o', ours, *EVERY])
@@ -280,11 +326,28 @@ class SameTrace(unittest.TestCase):
           os.chown(home, OTHER_USER, OTHER_USER) if os.geteuid() == 0 else None
           lttng = Lttng(home)
           self.assertEqual(lttng.record(theirs, log), 'evaluations 2\n')
-          run([WEFT, 'record', '--event', '*', '--exclude', 'lttng_ust_statedump:*', '-o',
-               home / 'weft', '--', ours])
-          peer = events(lttng.trace)
+          as_same_user = can_run_weft(lttng.user)
+          run([WEFT, 'record', '--event', '*', '--exclude', 'lttng_ust_statedump:*',
+               *(f'--context={name}' for name in OWN + SAME), '-o', home / 'weft', '--', ours],
+              **lttng.user if as_same_user else {})
+          own, peer = events(home / 'weft'), events(lttng.trace)
           self.assertGreater(len(peer), 80)
-          self.assertEqual(events(home / 'weft'), peer)
+          self.assertEqual([event.payload for event in own], [event.payload for event in peer])
+          self.compare_contexts(own, peer, as_same_user)
+          declared = context_declarations(lttng.trace)
+          self.assertEqual([name for name, *_ in declared], OWN + SAME)
+          self.assertEqual(context_declarations(home / 'weft'), declared)
+
+  def compare_contexts(self, own, peer, as_same_user):
+    same = [name for name in SAME if as_same_user or name not in IDS]
+    for event, other in zip(own, peer):
+      self.assertEqual(list(event.contexts), OWN + SAME)
+      self.assertEqual(list(other.contexts), OWN + SAME)
+      self.assertEqual([event.contexts[name] for name in same], [other.contexts[name] for name in same])
+    for trace in (own, peer):  # one process of one thread
+      self.assertEqual(len({event.contexts['vpid'] for event in trace}), 1)
+      self.assertEqual({event.contexts['vpid'] for event in trace},
+                       {event.contexts['vtid'] for event in trace})
 
 
 if __name__ == '__main__':
