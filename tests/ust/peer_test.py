@@ -70,6 +70,13 @@ def unpacked_package():
   return root
 
 
+def examples():
+  """Those of the installed package, where the machine keeps documentation."""
+  folder = f'usr/share/doc/{PACKAGE}/examples'
+  installed = pathlib.Path('/') / folder
+  return installed if (installed / 'demo').is_dir() else unpacked_package() / folder
+
+
 class Macros(unittest.TestCase):
 
   def test_every_macro_of_the_peer_is_used(self):
@@ -106,7 +113,7 @@ class Examples(unittest.TestCase):
     run(['ar', 'rcs', WORK / 'lib/liblttng-ust.a', WORK / 'lib/none.o'])
 
   def make(self, name, *more):
-    original = unpacked_package() / f'usr/share/doc/{PACKAGE}/examples' / name
+    original = examples() / name
     folder = WORK / 'examples' / name
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(original, folder)
@@ -162,7 +169,7 @@ class Examples(unittest.TestCase):
           self.assertTrue(all(line.startswith(provider + ':') for line in lines), lines)
 
   def test_generated_provider(self):
-    tool = unpacked_package() / 'usr/bin'
+    tool = pathlib.Path(shutil.which('lttng-gen-tp') or unpacked_package() / 'usr/bin/lttng-gen-tp').parent
     folder = self.make('gen-tp', f'LTTNG_GEN_TP_PATH={tool}/', f'PYTHON={sys.executable}')
     self.assertEqual(len(self.first_events(folder / 'sample', 2)), 2)
 
@@ -172,7 +179,7 @@ class Examples(unittest.TestCase):
 
   @unittest.skipUnless(shutil.which('cmake'), 'no cmake')
   def test_cmake_shared_libraries(self):
-    original = unpacked_package() / f'usr/share/doc/{PACKAGE}/examples/cmake-multiple-shared-libraries'
+    original = examples() / 'cmake-multiple-shared-libraries'
     folder = WORK / 'examples/cmake'
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(original, folder)
