@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The part `fresh` of ./dev test: what is committed, and nothing else, builds in a clone, leaves
-# no file outside build/, and its install tree works where it is moved to.
+# no file outside build/, and its install tree works where it is moved to. Before that, what ./dev setup says.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 
@@ -23,6 +23,7 @@ check() {
 
 clone_is_clean() { [[ -z $(git -C "$folder/clone" status --porcelain) ]]; }
 
+check "setup says what it does, and what is missing where it cannot" scripts/setup_test.sh
 check "HEAD can be cloned" git clone -q . "$folder/clone"
 check "the clone builds" "$folder/clone/dev" build
 check "the build leaves no file outside build/" clone_is_clean

@@ -1,0 +1,68 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What ./dev setup says and does: with nothing to do, where it may not install, and where installing fails.
+# Installs nothing, asks no server. A part of scripts/fresh.sh, after a ./dev setup that worked.
+set -euo pipefail
+cd "$(dirname "$(readlink -f "$0")")/.."
+
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+trap 'echo "setup_test: failed in line $LINENO" >&2' ERR
+chmod 755 "$folder"
+
+# A copy that wants a package which no machine has; its tools, among them neither sudo nor, for now, apt-get.
+mkdir -p "$folder/scripts" "$folder/bin" "$folder/lists/partial" "$folder/cache/archives/partial"
+cp scripts/setup.sh "$folder/scripts"
+printf 'bash\nweft-no-such-package  # why\n' >"$folder/scripts/packages.txt"
+for tool in comm dirname dpkg-query echo env mktemp readlink rm sed sort tail tr xargs; do
+  ln -s "$(type -P $tool)" "$folder/bin/$tool"
+done
+
+# expect WHAT STATUS TEXT...: `said` and `status` are of the last run; what it said has each text.
+expect() {
+  local what=$1 wanted=$2 text
+  shift 2
+  for text in "$@"; do
+    [[ $said == *"$text"* && $status == "$wanted" ]] && continue
+    printf 'setup_test: failed: %s\nstatus %s, not %s; it said:\n%s\nnot: %s\n' "$what" "$status" "$wanted" "$said" \
+      "$text" >&2
+    exit 1
+  done
+  echo "setup_test: $what"
+}
+
+run() {
+  status=0
+  said=$(env -i "$@" 2>&1 </dev/null) || status=$?
+}
+
+other_user=()
+((EUID != 0)) || other_user=("$(type -P setpriv)" --reuid=65534 --regid=65534 --clear-groups)
+
+run PATH="$PATH" ./dev setup
+expect "nothing is to do: it says so and does nothing" 0 "setup: all packages are installed"
+[[ $said == "setup: all packages are installed" ]]
+
+run PATH="$folder/bin" "${other_user[@]}" "$folder/scripts/setup.sh"
+expect "it may not install: what is missing, and the command" 1 "needs root" \
+  "sudo apt-get install --no-install-recommends weft-no-such-package"
+[[ $said != *bash* ]]  # that one is there
+
+if ((EUID == 0)); then
+  # apt-get itself, with no source and no list of packages.
+  ln -s "$(type -P apt-get)" "$folder/bin/apt-get"
+  cat >"$folder/apt.conf" <<END
+Dir::Etc::SourceList "/dev/null";
+Dir::Etc::SourceParts "/dev/null";
+Dir::State::Lists "$folder/lists";
+Dir::Cache "$folder/cache";
+END
+  run PATH="$folder/bin:/usr/sbin:/sbin" APT_CONFIG="$folder/apt.conf" "$folder/scripts/setup.sh"
+  expect "apt-get fails: why, and what is still missing" 1 "setup: installing weft-no-such-package" \
+    "Unable to locate package weft-no-such-package" "still missing: weft-no-such-package"
+fi
+
+rm "$folder/bin/dpkg-query"
+run PATH="$folder/bin" "$folder/scripts/setup.sh"
+expect "not on Debian: all that is needed" 1 "not a Debian system" "bash weft-no-such-package"
