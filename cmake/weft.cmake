@@ -27,7 +27,7 @@
 #       its short one.
 #   weft_flags(TARGET)
 #       Our warnings and the chosen sanitizer, for a target made with plain add_library or
-#       add_executable. A freestanding target links weft_warnings only: it can have no sanitizer.
+#       add_executable. A freestanding target links weft_warnings only: no runtime can be in it.
 #
 # Include paths start at the top of the repository: #include "lib/base/result.h".
 

@@ -57,8 +57,9 @@ def parts(args):
         "fresh": [["scripts/fresh.sh"]],
     }
     own_build = {
-        # The label noasan stands, with the reason, where a test cannot run so.
-        "asan": configure("asan", http) + ctest("asan", "unit|local", ["noasan", *no_http]),
+        # The label noasan stands, with the reason, where a test cannot run so. The matrix: its libweft.so
+        # stops at undefined behaviour.
+        "asan": configure("asan", http) + ctest("asan", "unit|local|matrix", ["noasan", *no_http]),
         # The preset asan has the fuzz targets, too: slow ones, which are quick to build.
         "fuzz": configure("fuzz", f"-DWEFT_FUZZ_SECONDS={FUZZ_LONG}") + ctest("fuzz", "fuzz")
                 if args.long else configure("asan", http) + ctest("asan", "fuzz"),

@@ -72,8 +72,9 @@ enum weft_field_flag {
   WEFT_FIELD_POINTER = 1 << 6,        /* an address: shown in hex */
 };
 
-/* Followed by name ("provider:event", NUL), uri (NUL, only if uri_size > 0), then the fields. */
-struct weft_event_desc {
+/* Followed by name ("provider:event", NUL), uri (NUL, only if uri_size > 0), then the fields. Packed: in a
+ * program's section it stands at any address. Those below are copied before they are read. */
+struct __attribute__((packed)) weft_event_desc {
   uint32_t size; /* bytes of everything, this header included */
   uint16_t version;
   uint16_t field_count;
