@@ -14,6 +14,10 @@ import dataclasses
 
 GLIBC = ("glibc",)
 BOTH = ("glibc", "musl")
+ASAN = ("asan", "asan-clang")
+ASAN_SHARED = (*ASAN, "asan-clang-shared")
+# What CMakeLists.txt compiles a flavour with, where a machine may lack it.
+COMPILERS = {"musl": "musl-gcc", "asan-clang": "clang-19", "asan-clang-shared": "clang-19"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -272,10 +276,11 @@ OBJECTS = [
             label="dlclose_under_call"),
     program("objects", "dlclose_under_call", "{bin}/provider_only.so", books="any",
             label="dlclose-overwrite", mode="overwrite", subbuf_shift=12),
-    program("objects", "plain", label="asan", flavours=("asan",), status=7, books="all"),
-    program("objects", "threads", label="asan-threads", flavours=("asan",)),
-    program("objects", "vfork_hits", label="asan-vfork", flavours=("asan",)),
-    program("objects", "spawn", label="asan-spawn", flavours=("asan",)),
+    program("objects", "plain", label="asan", flavours=ASAN_SHARED, status=7, books="all"),
+    program("objects", "threads", label="asan-threads", flavours=ASAN_SHARED),
+    program("objects", "vfork_hits", label="asan-vfork", flavours=ASAN),
+    program("objects", "spawn", label="asan-spawn", flavours=ASAN),
+    program("objects", "static_objects", label="asan-c++", flavours=ASAN, status=3, books="all"),
 ]
 
 VALGRIND = [

@@ -29,8 +29,11 @@ class Failure(Exception):
     pass
 
 
-def is_possible(case):
+def hindrance(case, flavour):
     """Why the case cannot run on this machine, or None."""
+    compiler = cases.COMPILERS.get(flavour)
+    if compiler is not None and shutil.which(compiler) is None:
+        return f"there is no {compiler}"
     if case.root and os.geteuid() != 0:
         return "needs root"
     for tool in case.tools:
@@ -156,7 +159,7 @@ def main():
             continue
         for flavour in case.flavours:
             name = f"{case.group}/{case.name} ({flavour})"
-            reason = is_possible(case)
+            reason = hindrance(case, flavour)
             if reason is not None:
                 skipped += 1
                 print(f"SKIP  {name}: {reason}", flush=True)
