@@ -17,7 +17,8 @@ inline constexpr int kExitNotFound = 127;
 inline constexpr int kExitSignalBase = 128;
 
 inline constexpr const char* kExitStatusHelp = R"(Exit status:
-  weft record passes PROGRAM's own exit status through, 128+N when signal N killed it. Its own are:
+  weft record passes PROGRAM's own exit status through, 128+N when signal N killed it, also when
+  something of weft's failed too (stderr says so). Its own are:
     120  wrong usage
     121  wrong input: a Trace, an event's name, a filter or a field in it, a program that is none
     122  the trace could not be written, or not all of it: folder, permissions, full disk
@@ -25,7 +26,8 @@ inline constexpr const char* kExitStatusHelp = R"(Exit status:
     126  PROGRAM cannot be executed
     127  PROGRAM was not found
   weft view: 0; 1 cannot write; 3 no trace there; 4 parts of it cannot be read; 120
-  weft list, weft status: 0; 120; 121 no such file, process or session)";
+  weft list: 0; 120; 121 no such program or process
+  weft status: 0, also when nothing is being recorded; 120)";
 
 }  // namespace weft::cli
 

@@ -148,7 +148,7 @@ class Recording {
       return ended.has_value();
     });
     const int own = Finish(*traced, true);
-    // Who looks at the status wants to know of a bad recording too, unless the program failed itself.
+    // As env(1) and timeout(1): who runs a program through weft sees its failure as without weft.
     return status != 0 ? status : own;
   }
 
@@ -258,9 +258,9 @@ class Recording {
       SayNotices();
       return Complain(status.error(), kExitTracing);
     }
-    if (show) Show(*state);
+    const bool shown = !show || Show(*state);
     session_->Destroy();
-    if (OutputFailed(*state)) return kExitOutput;
+    if (OutputFailed(*state) || !shown) return kExitOutput;
     return Incomplete(*state) ? kExitTracing : kExitOk;
   }
 
@@ -274,17 +274,19 @@ class Recording {
     for (const std::string& notice : session_->TakeNotices()) Say(notice);
   }
 
-  void Show(const ipc::SessionState& state) {
+  // False: the file of --summary cannot be written.
+  bool Show(const ipc::SessionState& state) {
     if (!options_.quiet) {
       std::fputs(SummaryText(state).c_str(), stderr);
     } else {
       for (const std::string& notice : state.notices) Say(notice);
     }
-    if (options_.summary_file.empty()) return;
+    if (options_.summary_file.empty()) return true;
     std::FILE* file = std::fopen(options_.summary_file.c_str(), "we");
-    if (file == nullptr) return Say(FailErrno(options_.summary_file).error().message);
-    std::fputs(SummaryJson(state).c_str(), file);
-    std::fclose(file);
+    bool written = file != nullptr && std::fputs(SummaryJson(state).c_str(), file) >= 0;
+    if (file != nullptr) written = std::fclose(file) == 0 && written;
+    if (!written) Say(FailErrno(options_.summary_file).error().message);
+    return written;
   }
 
   const RecordOptions& options_;

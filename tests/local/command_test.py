@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command itself: every exit status that its help names, what it shows on a terminal only, the lists as
+JSON, and what a trace says of where it comes from."""
+
+import contextlib
+import fcntl
+import json
+import os
+import pathlib
+import pty
+import re
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import termios
+import time
+import unittest
+
+from weft_local import EMITTER, PATIENCE, WEFT, LocalTest, children_of, name_of
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+STATUS_LINE = re.compile(r"^    (\d+)  ", re.M)
+
+
+def weft(*words, **more):
+    return subprocess.run([WEFT, *map(str, words)], stdin=subprocess.DEVNULL, timeout=PATIENCE, check=False,
+                          **({"capture_output": True, "text": True} | more))
+
+
+class ExitStatuses(LocalTest):
+    def status(self, expected, *words, says="", **more):
+        done = weft(*words, **more)
+        self.assertEqual(done.returncode, expected, done.stderr)
+        if expected:
+            self.assertTrue(done.stderr, words)
+        self.assertIn(says, done.stderr or "")
+
+    def recorded(self):
+        self.record("-e", "emitter:*", program=self.emitter("--events", 2000))
+        return self.folder / "trace"
+
+    def test_help_names_those_of_record_and_no_others(self):
+        named = {int(n) for n in STATUS_LINE.findall(weft("--help").stdout)}
+        text = (SOURCE / "cli" / "exit_status.h").read_text()
+        ours = {int(n) for n in re.findall(r"inline constexpr int kExit\w+ = (\d+);", text)}
+        self.assertEqual(named, ours - {0, 128})
+        for command in ("record", "view", "list"):
+            self.assertIn("Exit status:", weft(command, "--help").stdout)
+
+    def test_record(self):
+        program = ["--", *self.emitter("--events", 10)]
+        out = ["record", "-e", "emitter:*", "-o", self.folder / "x"]
+        self.status(120, *out, "--no-such-option", *program)
+        self.status(121, "record", "-e", "emitter:tik", *program)
+        self.status(122, "record", "-e", "emitter:*", "-o", "/proc/x", *program)
+        self.status(126, *out, "--", "/etc/passwd")
+        self.status(127, *out, "--", "no-such-program")
+        self.status(128 + 9, *out, "--", "sh", "-c", "kill -9 $$", says="0 events")
+        shutil.rmtree(self.folder / "x")
+        self.status(0, *out, *program)
+
+    def test_a_summary_that_cannot_be_written_is_no_success(self):
+        words = ["record", "-e", "emitter:*", "-o", self.folder / "x", "--summary", "/dev/full"]
+        self.status(122, *words, "--", *self.emitter("--events", 10), says="/dev/full")
+
+    def test_weft_without_its_other_files(self):
+        alone = shutil.copy(WEFT, self.folder / "weft")
+        done = subprocess.run([alone, "record", "-e", "emitter:*", "-o", self.folder / "x", "--", "true"],
+                              capture_output=True, text=True, timeout=PATIENCE, check=False)
+        self.assertEqual(done.returncode, 123, done.stderr)
+        self.assertIn("weft-keeper is missing", done.stderr)
+        self.assertFalse((self.folder / "x").exists())
+
+    def test_interrupted_at_the_end_weft_leaves_a_readable_trace(self):
+        hold = self.folder / "hold"
+        process = self.start("-e", "emitter:*", program=self.emitter("--events", 500, "--hold", hold))
+        ours = self.wait_for(lambda: self.has_streams() and self.session_processes(process))
+        os.kill(ours["weft-agent"], signal.SIGSTOP)  # it answers no more
+        try:
+            hold.touch()
+            self.wait_for(lambda: EMITTER.name[:15] not in map(name_of, children_of(process.pid)))
+            process.send_signal(signal.SIGINT)
+            _, err = self.finish(process, 123)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(ours["weft-agent"], signal.SIGCONT)
+        self.assertIn("interrupted", err)
+        self.wait_for(lambda: len(self.babeltrace()[0]) == 500, "what was left was not written")
+        self.wait_for(lambda: not any(name_of(pid).startswith("weft-") for pid in ours.values()))
+
+    def has_streams(self):
+        return any(p.is_file() and p.name != "metadata" and p.stat().st_size > 0
+                   for p in (self.folder / "trace").rglob("*"))
+
+    def test_a_program_that_fails_hides_weft_from_the_status_but_not_from_stderr(self):
+        small = self.folder / "small"
+        small.mkdir()
+        if os.geteuid() != 0 or subprocess.run(
+                ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", small], check=False,
+                capture_output=True).returncode != 0:
+            self.skipTest("needs root, to mount a small file system")
+        self.addCleanup(subprocess.run, ["umount", "-l", small], check=False)
+        for status, program in ((122, 0), (7, 7)):
+            output = f"small/{program}"
+            _, err = self.record("-e", "emitter:*", "--quiet", output=output, status=status,
+                                 program=self.emitter("--events", 200000, "--status", program))
+            self.assertIn("No space left on device", err)
+            self.assertGreater(sum(self.counts()["lost"].values()), 0)
+            shutil.rmtree(self.folder / output)
+
+    def test_view(self):
+        trace = self.recorded()
+        self.status(0, "view", trace)
+        self.status(120, "view")
+        self.status(3, "view", self.folder / "nothing", says="nothing")
+        with open("/dev/full", "w", encoding="ascii") as full:
+            self.status(1, "view", trace, capture_output=False, stdout=full, stderr=subprocess.PIPE,
+                        says="cannot be written")
+        stream = max((p for p in trace.rglob("*") if p.is_file() and p.name != "metadata"),
+                     key=lambda p: p.stat().st_size)
+        with open(stream, "r+b") as file:
+            file.truncate(stream.stat().st_size - 1000)
+        self.status(4, "view", trace, says=stream.name)
+
+    def test_list_and_status(self):
+        self.status(0, "list", EMITTER)
+        self.status(120, "list")
+        self.status(121, "list", "/no/such/program", says="/no/such/program")
+        self.status(121, "list", "4194304", says="4194304")
+        self.status(120, "status", "--no-such-option")
+        self.status(0, "status")
+        self.assertIsInstance(json.loads(weft("status", "--json").stdout), list)
+
+
+class Terminal(LocalTest):
+    """`weft` with a pseudo terminal for a part of its descriptors."""
+
+    def on_terminal(self, words, stdout, stderr, until=None, then=lambda: None, **environment):
+        """What arrives at the terminal, and at the pipes in its place."""
+        ours, theirs = pty.openpty()
+        self.addCleanup(os.close, ours)
+        # \n stays \n
+        settings = termios.tcgetattr(theirs)
+        settings[1] &= ~termios.OPOST
+        termios.tcsetattr(theirs, termios.TCSANOW, settings)
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 120, 0, 0))
+        env = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "TERM")}
+        process = subprocess.Popen(
+            [str(WEFT), *map(str, words)], stdin=subprocess.DEVNULL,
+            env=env | {"TERM": "xterm"} | environment,
+            stdout=theirs if stdout else subprocess.DEVNULL, stderr=theirs if stderr else subprocess.DEVNULL)
+        self.running.append(process)
+        os.close(theirs)
+        seen, found = "", False
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            if not select.select([ours], [], [], 1)[0]:
+                continue
+            try:
+                seen += os.read(ours, 65536).decode()
+            except OSError:  # nobody has the other side any more
+                break
+            if until is not None and not found and re.search(until, seen):
+                found = True
+                then()
+        self.assertEqual(process.wait(PATIENCE), 0, seen)
+        return seen
+
+    def words(self, hold, *more):
+        return ["record", "-e", "emitter:*", *more, "-o", self.folder / "trace", "--",
+                *self.emitter("--events", 300, "--hold", hold)]
+
+    def test_progress_while_recording(self):
+        hold = self.folder / "hold"
+        progress = r"\r\x1b\[Kweft: 300 events, discarded 0, [\d.]+ KiB, 1 process"
+        seen = self.on_terminal(self.words(hold), stdout=False, stderr=True, until=progress, then=hold.touch)
+        # It is wiped out at the end: what stays is the summary.
+        last = seen.rsplit("\r\x1b[K", 1)[1]
+        self.assertRegex(last, r"^weft: 300 events in \d+ streams?, .*\nweft: discarded 0\n$")
+
+    def test_no_progress_where_nobody_looks(self):
+        hold = self.folder / "hold"
+        for more, stderr in ((["--quiet"], True), ([], False)):
+            hold.touch()
+            seen = self.on_terminal(self.words(hold, *more), stdout=True, stderr=stderr)
+            self.assertEqual(seen, "")
+            shutil.rmtree(self.folder / "trace")
+        _, err = self.record("-e", "emitter:*", program=self.emitter("--events", 10))
+        self.assertNotRegex(err, r"[\r\x1b]")
+
+    def test_colours_of_view(self):
+        self.record("-e", "emitter:*", program=self.emitter("--events", 20))
+        view = ["view", self.folder / "trace"]
+        plain = weft(*view).stdout
+        self.assertEqual(len(plain.splitlines()), 20)
+        self.assertNotIn("\x1b", plain)
+        coloured = self.on_terminal(view, stdout=True, stderr=True)
+        self.assertIn("\x1b[", coloured)
+        self.assertEqual(re.sub(r"\x1b\[[\d;]*m", "", coloured), plain)
+        self.assertEqual(weft(*view, "--color", "always").stdout, coloured)
+        for environment in ({"TERM": "dumb"}, {"NO_COLOR": "1"}):
+            self.assertEqual(self.on_terminal(view, stdout=True, stderr=True, **environment), plain)
+        self.assertEqual(self.on_terminal([*view, "--color", "never"], stdout=True, stderr=True), plain)
+        as_json = self.on_terminal([*view, "--json"], stdout=True, stderr=True)
+        self.assertNotIn("\x1b", as_json)
+
+
+class Lists(LocalTest):
+    def test_list_as_json(self):
+        events = {event["name"]: event for event in json.loads(weft("list", "--json", EMITTER).stdout)}
+        self.assertEqual(set(events), {"emitter:tick", "emitter:text"})
+        for event in events.values():
+            self.assertEqual(event["file"], str(EMITTER))
+            self.assertEqual(set(event), {"file", "name", "loglevel", "uri", "fields"})
+        self.assertEqual(events["emitter:tick"]["loglevel"], 6)
+        fields = [(f["name"], f["type"], f["nowrite"]) for f in events["emitter:tick"]["fields"]]
+        self.assertIn(("number", "uint64", False), fields)
+        self.assertIn(("words", "string", False),
+                      [(f["name"], f["type"], f["nowrite"]) for f in events["emitter:text"]["fields"]])
+        self.assertEqual(json.loads(weft("list", "--json", "true").stdout), [])
+
+
+class Environment(LocalTest):
+    """What a trace says of where it comes from, of CTF 1.8 by its text."""
+
+    def env_of(self, trace):
+        [metadata] = trace.rglob("metadata")
+        text = metadata.read_bytes().decode("latin-1")
+        block = re.search(r"\benv \{(.*?)\n\};", text, re.S).group(1)
+        return dict(re.findall(r"(\w+)\s*=\s*\"?(.*?)\"?\s*;", block))
+
+    def test_local_recording(self):
+        script = f"{EMITTER} --events 5 --report {self.report}; exec {EMITTER} --events 5 --report {self.report}"
+        self.record("-e", "emitter:*", "--name", "shop-trace", program=["sh", "-c", script])
+        self.assert_complete(10)
+        env = self.env_of(self.folder / "trace")
+        vpids = [int(line.split()[0]) for line in self.report.read_text().splitlines()]
+        self.assertEqual(env["hostname"], os.uname().nodename)
+        self.assertEqual(env["domain"], "ust")
+        self.assertEqual(env["tracer_name"], "weft")
+        self.assertRegex(weft("--version").stdout,
+                         rf"^weft {env['tracer_major']}\.{env['tracer_minor']}\.{env['tracer_patch']}$")
+        self.assertEqual(env["trace_name"], "shop-trace")
+        self.assertRegex(env["trace_creation_datetime"], r"^20\d{6}T\d{6}")
+        self.assertEqual(env["procnames"], "sh")  # what stood behind `--`
+        self.assertEqual((int(env["vpid_min"]), int(env["vpid_max"])), (min(vpids), max(vpids)))
+        self.assertNotIn("pod_name", env)
+
+
+if __name__ == "__main__":
+    unittest.main()
