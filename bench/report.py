@@ -4,6 +4,8 @@
 import json
 import os
 import platform
+import statistics
+from typing import NamedTuple
 
 
 def machine():
@@ -15,29 +17,65 @@ def machine():
     return f"{model}, {os.cpu_count()} CPUs, Linux {platform.release()}"
 
 
-class Report:
-    """Targets of one bench, printed as they come."""
+class Measured(NamedTuple):
+    """What several rounds said."""
+    median: float
+    least: float
+    greatest: float
 
-    def __init__(self, bench, ours="", peer=""):
+
+def measured(function, *rounds):
+    """`function` of the medians, and its least and greatest of one round. Each argument is a list with a
+    figure of every round; what is compared was measured in the same one."""
+    each = [function(*figures) for figures in zip(*rounds)]
+    return Measured(function(*map(statistics.median, rounds)), min(each), max(each))
+
+
+def spread(values):
+    """One figure of every round as it is."""
+    return measured(lambda value: value, values)
+
+
+def text_of(figure):
+    """12.34 (11.90..13.02); without the parentheses where there was one round."""
+    if not isinstance(figure, Measured):
+        return "" if figure is None else f"{figure:.2f}"
+    return f"{figure.median:.2f} ({figure.least:.2f}..{figure.greatest:.2f})"
+
+
+def as_json(figure):
+    """The value and its spread, [least, greatest]."""
+    if not isinstance(figure, Measured):
+        return None if figure is None else round(figure, 3), None
+    return round(figure.median, 3), [round(figure.least, 3), round(figure.greatest, 3)]
+
+
+class Report:
+    """Targets of one bench, printed as they come. `where`: the machine, if it is not this one."""
+
+    def __init__(self, bench, ours="", peer="", where=None):
         self.bench = bench
-        self.columns = f"{'':<58} {ours:>12} {peer:>12} {'better':>7} {'limit':>10}"
+        self.columns = f"{'':<66} {ours:>26} {peer:>26} {'better':>7} {'limit':>10}"
+        self.machine = where or machine()
         self.targets = []
 
     def header(self):
         print(self.columns, flush=True)
 
     def target(self, name, unit, value, peer, limit, better):
-        """value None: it was not measured, and is not met. peer None: there is none."""
-        met = value is not None and (value <= limit if better == "lower" else value >= limit)
-        self.targets.append({"name": name, "unit": unit,
-                             "value": None if value is None else round(value, 3),
-                             "peer": None if peer is None else round(peer, 3),
+        """value and peer: Measured, or a number where there was one round. value None: it was not
+        measured, and is not met. peer None: there is none."""
+        median = value.median if isinstance(value, Measured) else value
+        met = median is not None and (median <= limit if better == "lower" else median >= limit)
+        rounded, value_spread = as_json(value)
+        peer_median, peer_spread = as_json(peer)
+        self.targets.append({"name": name, "unit": unit, "value": rounded, "spread": value_spread,
+                             "peer": peer_median, "peer_spread": peer_spread,
                              "limit": round(limit, 3), "better": better, "met": met})
-        value_text = "not measured" if value is None else f"{value:.2f}"
-        peer_text = "" if peer is None else f"{peer:.2f}"
-        print(f"{name:<58} {value_text:>12} {peer_text:>12} {better:>7} {limit:10.2f}  "
+        value_text = "not measured" if value is None else text_of(value)
+        print(f"{name:<66} {value_text:>26} {text_of(peer):>26} {better:>7} {limit:10.2f}  "
               f"{'met' if met else 'MISSED'}  [{unit}]", flush=True)
 
     def result(self):
-        print("RESULT " + json.dumps({"bench": self.bench, "machine": machine(),
+        print("RESULT " + json.dumps({"bench": self.bench, "machine": self.machine,
                                       "targets": self.targets}))
