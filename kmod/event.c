@@ -164,6 +164,7 @@ static long ioctl_status(const struct weft_event *event, void __user *user)
 		return -EINVAL;
 	mutex_lock(&weft_control_lock);
 	status.state = event->ended ? ESHUTDOWN : 0;
+	status.missed = 0;
 	if (weft_event_is_uprobe(event))
 		status.missed = weft_uprobe_missed(event);
 	else if (event->kind == WEFT_KERNEL_KPROBE || event->kind == WEFT_KERNEL_KRETPROBE)

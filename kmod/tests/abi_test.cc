@@ -17,6 +17,7 @@
 #include "kmod/tests/device.h"
 #include "kmod/tests/load.h"
 #include "kmod/tests/ring_view.h"
+#include "kmod/tests/user_code.h"
 
 namespace weft::kmod {
 namespace {
@@ -39,15 +40,21 @@ class Edge {
   uint8_t* map_;
 };
 
-// The rules that all structs share, on a descriptor, with a struct that would be accepted. `made` ends
-// what an accepted call made.
+// 0 or -errno; what the call made is ended.
+int Try(int fd, unsigned long request, void* argument) {
+  const int result = Control(fd, request, argument);
+  if (result <= 0) return result;
+  ::close(result);
+  return 0;
+}
+
+// The rules that all structs share, on a descriptor, with a struct that would be accepted.
 template <typename T>
 void ExpectSizeRules(int fd, unsigned long request, const T& right, const char* what) {
   SCOPED_TRACE(what);
   const auto call = [&](const std::vector<uint8_t>& bytes) {
     std::vector<uint8_t> copy = bytes;
-    const UniqueFd made(Control(fd, request, copy.data()));
-    return made.valid() ? 0 : -errno;
+    return Try(fd, request, copy.data());
   };
   std::vector<uint8_t> bytes(sizeof(T) + 64);
   std::memcpy(bytes.data(), &right, sizeof(right));
@@ -64,15 +71,35 @@ void ExpectSizeRules(int fd, unsigned long request, const T& right, const char* 
   EXPECT_EQ(call(with_size(sizeof(T) + 63)), 0);
 
   const Edge edge;
-  EXPECT_EQ(Control(fd, request, nullptr), -EFAULT);
-  EXPECT_EQ(Control(fd, request, reinterpret_cast<void*>(~0UL - 64)), -EFAULT);
+  EXPECT_EQ(Try(fd, request, nullptr), -EFAULT);
+  EXPECT_EQ(Try(fd, request, reinterpret_cast<void*>(~0UL - 64)), -EFAULT);
   void* cut = edge.Before(sizeof(T) - 8);
   std::memcpy(cut, &right, sizeof(T) - 8);
-  EXPECT_EQ(Control(fd, request, cut), -EFAULT);
+  EXPECT_EQ(Try(fd, request, cut), -EFAULT);
   void* whole = edge.Before(sizeof(T));
   std::memcpy(whole, &right, sizeof(T));
-  const UniqueFd made(Control(fd, request, whole));
-  EXPECT_TRUE(made.valid()) << "reads beyond its struct";
+  EXPECT_EQ(Try(fd, request, whole), 0) << "reads beyond its struct";
+}
+
+// The same of reserved words, which are the last `count` of 8 bytes.
+template <typename T>
+void ExpectReservedWords(int fd, unsigned long request, const T& right, size_t count) {
+  std::vector<uint8_t> bytes(sizeof(T));
+  for (size_t i = sizeof(T) - count * sizeof(uint64_t); i < sizeof(T); i++) {
+    std::memcpy(bytes.data(), &right, sizeof(right));
+    bytes[i] = 1;
+    EXPECT_EQ(Try(fd, request, bytes.data()), -EINVAL) << "byte " << i;
+  }
+}
+
+// What a call gives back to callers that know less: what is behind their size is not touched.
+template <typename T>
+void ExpectShortAnswer(int fd, unsigned long request, uint32_t size) {
+  std::vector<uint8_t> bytes(sizeof(T), 0xee);
+  std::memset(bytes.data(), 0, size);
+  std::memcpy(bytes.data(), &size, sizeof(size));
+  EXPECT_EQ(Try(fd, request, bytes.data()), 0) << size;
+  for (size_t i = size; i < sizeof(T); i++) EXPECT_EQ(bytes[i], 0xee) << size << ", byte " << i;
 }
 
 class AbiTest : public testing::Test {
@@ -160,6 +187,103 @@ TEST_F(AbiTest, StructsMayBeShorterOrLonger) {
   ExpectSizeRules(session_.get(), WEFT_IOCTL_CHANNEL, RightChannel(), "channel");
   Event event = SysEnter();
   ExpectSizeRules(ring_.get(), WEFT_IOCTL_EVENT, event.Finish(), "event");
+}
+
+TEST_F(AbiTest, CallsThatMakeNothingHaveTheSameRules) {
+  weft_kernel_abi abi{};
+  abi.size = sizeof(abi);
+  ExpectSizeRules(device_.get(), WEFT_IOCTL_ABI, abi, "abi");
+  weft_kernel_switch off{sizeof(off), 0};
+  ExpectSizeRules(session_.get(), WEFT_IOCTL_SWITCH, off, "switch");
+  weft_kernel_session_status status{};
+  status.size = sizeof(status);
+  ExpectSizeRules(session_.get(), WEFT_IOCTL_SESSION_STATUS, status, "session status");
+  weft_kernel_track track{};
+  track.size = sizeof(track);
+  track.kind = WEFT_KERNEL_TRACK_VUID;
+  track.change = WEFT_KERNEL_TRACK_REMOVE;
+  ExpectSizeRules(session_.get(), WEFT_IOCTL_TRACK, track, "track");
+  const UniqueFd scoped = OpenSession(device_.get(), 0);
+  weft_kernel_scope scope{};
+  scope.size = sizeof(scope);
+  scope.change = WEFT_KERNEL_SCOPE_REMOVE;
+  ExpectSizeRules(scoped.get(), WEFT_IOCTL_SCOPE, scope, "scope");
+  const UniqueFd event(SysEnter().AddTo(ring_.get()));
+  weft_kernel_event_status met{};
+  met.size = sizeof(met);
+  ExpectSizeRules(event.get(), WEFT_IOCTL_EVENT_STATUS, met, "event status");
+}
+
+TEST_F(AbiTest, ReservedWordsAreZero) {
+  weft_kernel_abi abi{};
+  abi.size = sizeof(abi);
+  ExpectReservedWords(device_.get(), WEFT_IOCTL_ABI, abi, 4);
+  const UniqueFd event(SysEnter().AddTo(ring_.get()));
+  weft_kernel_event_status met{};
+  met.size = sizeof(met);
+  ExpectReservedWords(event.get(), WEFT_IOCTL_EVENT_STATUS, met, 2);
+  const UniqueFd scoped = OpenSession(device_.get(), 0);
+  weft_kernel_scope scope{};
+  scope.size = sizeof(scope);
+  scope.change = WEFT_KERNEL_SCOPE_ADD;
+  scope.cgroup = 1;
+  ExpectReservedWords(scoped.get(), WEFT_IOCTL_SCOPE, scope, 2);
+}
+
+TEST_F(AbiTest, AnswersAreAsLongAsTheCallersStruct) {
+  for (const uint32_t size : {4U, 8U, 12U, 16U, 30U, 79U})
+    ExpectShortAnswer<weft_kernel_abi>(device_.get(), WEFT_IOCTL_ABI, size);
+  const UniqueFd event(SysEnter().AddTo(ring_.get()));
+  for (const uint32_t size : {4U, 6U, 8U, 12U, 16U}) {
+    ExpectShortAnswer<weft_kernel_event_status>(event.get(), WEFT_IOCTL_EVENT_STATUS, size);
+    ExpectShortAnswer<weft_kernel_session_status>(session_.get(), WEFT_IOCTL_SESSION_STATUS, size);
+  }
+}
+
+TEST_F(AbiTest, AnEventsStatusIsTheModulesWord) {
+  UniqueFd session = OpenSession(device_.get());
+  const UniqueFd ring = OpenRing(session.get());
+  const UniqueFd event(SysEnter().AddTo(ring.get()));
+  weft_kernel_event_status status{};
+  status.size = sizeof(status);
+  status.state = 77;
+  status.missed = 77;
+  ASSERT_EQ(Control(event.get(), WEFT_IOCTL_EVENT_STATUS, &status), 0);
+  EXPECT_EQ(status.size, sizeof(status));
+  EXPECT_EQ(status.state, 0U);
+  EXPECT_EQ(status.missed, 0U);
+  session.reset();
+  ASSERT_EQ(Control(event.get(), WEFT_IOCTL_EVENT_STATUS, &status), 0);
+  EXPECT_EQ(status.state, static_cast<uint32_t>(ESHUTDOWN));
+}
+
+TEST_F(AbiTest, AScopeWithAWrongField) {
+  const UniqueFd session = OpenSession(device_.get(), 0);
+  const auto scope = [](int fd, uint32_t change, uint64_t cgroup) {
+    weft_kernel_scope arg{};
+    arg.size = sizeof(arg);
+    arg.change = change;
+    arg.cgroup = cgroup;
+    return Control(fd, WEFT_IOCTL_SCOPE, &arg);
+  };
+  uint64_t gone = 0;
+  {
+    const Cgroup cgroup("weft-abi");
+    gone = cgroup.id();
+    ASSERT_NE(gone, 0U);
+    for (const uint32_t change : {0U, 3U, 0xffffffffU})
+      EXPECT_EQ(scope(session.get(), change, gone), -EINVAL) << change;
+    EXPECT_EQ(scope(session_.get(), WEFT_KERNEL_SCOPE_ADD, gone), -EINVAL) << "of everybody";
+    EXPECT_EQ(scope(session_.get(), WEFT_KERNEL_SCOPE_REMOVE, gone), -EINVAL) << "of everybody";
+    EXPECT_EQ(scope(session.get(), WEFT_KERNEL_SCOPE_ADD, gone), 0);
+    EXPECT_EQ(scope(session.get(), WEFT_KERNEL_SCOPE_ADD, gone), 0) << "again";
+  }
+  EXPECT_EQ(scope(session.get(), WEFT_KERNEL_SCOPE_REMOVE, gone), 0) << "the cgroup went";
+  EXPECT_EQ(scope(session.get(), WEFT_KERNEL_SCOPE_REMOVE, gone), 0) << "it is not there";
+  for (const uint64_t none : {uint64_t{0}, gone, ~uint64_t{0}, uint64_t{1} << 63}) {
+    EXPECT_EQ(scope(session.get(), WEFT_KERNEL_SCOPE_ADD, none), -ENOENT) << none;
+    EXPECT_EQ(scope(session.get(), WEFT_KERNEL_SCOPE_REMOVE, none), 0) << none;
+  }
 }
 
 TEST_F(AbiTest, SizesOfCallsThatMakeNothing) {

@@ -76,6 +76,75 @@ UniqueFd AddWrite(int ring) {
   return UniqueFd(result);
 }
 
+// A session of the first of all cgroups, by the page's bytes alone, records what runs.
+TEST(GoldenTest, SessionsScopesAndSwitchesAreTheseBytes) {
+  const UniqueFd device = OpenDevice();
+  EXPECT_EQ(WEFT_IOCTL_SESSION, 0x4020f701U);
+  std::vector<uint8_t> open = Bytes(
+      "20 00 00 00 01 00 00 00 00 00 00 00 00 00 00 00 "
+      "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00");
+  EXPECT_TRUE(UniqueFd(Control(device.get(), 0x4020f701U, open.data())));
+  open[4] = 0;
+  const UniqueFd session(Control(device.get(), 0x4020f701U, open.data()));
+  ASSERT_TRUE(session);
+  const UniqueFd ring = OpenRing(session.get());
+  Event getppid = Event::SyscallEntry(SYS_getppid);
+  const UniqueFd event(getppid.AddTo(ring.get()));
+  EXPECT_EQ(WEFT_IOCTL_SCOPE, 0x4020f711U);
+  std::vector<uint8_t> scope = Bytes(
+      "20 00 00 00 01 00 00 00 01 00 00 00 00 00 00 00 "
+      "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00");
+  EXPECT_EQ(Control(session.get(), 0x4020f711U, scope.data()), 0);
+  EXPECT_EQ(WEFT_IOCTL_SWITCH, 0x4008f710U);
+  std::vector<uint8_t> on = Bytes("08 00 00 00 01 00 00 00");
+  EXPECT_EQ(Control(session.get(), 0x4008f710U, on.data()), 0);
+  const RingView view(ring.get());
+  ::syscall(SYS_getppid);
+  const uint64_t recorded = view.Committed();
+  EXPECT_GT(recorded, 0U);
+  scope[4] = 2;
+  EXPECT_EQ(Control(session.get(), 0x4020f711U, scope.data()), 0);
+  ::syscall(SYS_getppid);
+  EXPECT_EQ(view.Committed(), recorded);
+}
+
+TEST(GoldenTest, TheModulesVersionIsAskedForByTheseBytes) {
+  const UniqueFd device = OpenDevice();
+  EXPECT_EQ(WEFT_IOCTL_ABI, 0xc050f700U);
+  std::vector<uint8_t> abi(80);
+  abi[0] = 0x50;
+  ASSERT_EQ(Control(device.get(), 0xc050f700U, abi.data()), 0);
+  const std::vector<uint8_t> begin(abi.begin(), abi.begin() + 8);
+  EXPECT_EQ(begin, Bytes("50 00 00 00 01 00 00 00"));
+  EXPECT_EQ(std::vector<uint8_t>(abi.begin() + 48, abi.end()), std::vector<uint8_t>(32));
+}
+
+TEST(GoldenTest, ChannelsEventsAndTheirStateAreTheseBytes) {
+  const UniqueFd device = OpenDevice();
+  const UniqueFd session = OpenSession(device.get());
+  EXPECT_EQ(WEFT_IOCTL_CHANNEL, 0x4040f712U);
+  EXPECT_EQ(WEFT_IOCTL_EVENT, 0xc070f720U);
+  std::vector<uint8_t> channel = Bytes(
+      "40 00 00 00 00 00 00 00 02 00 00 00 0e 00 00 00 "
+      "0c 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 "
+      "07 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 "
+      "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00");
+  const UniqueFd ring(Control(session.get(), 0x4040f712U, channel.data()));
+  ASSERT_TRUE(ring);
+  const RingView view(ring.get());
+  EXPECT_EQ(view.header().channel_id, 7U);
+  EXPECT_EQ(view.header().slot_shift, 14U);
+  const UniqueFd event = AddWrite(ring.get());
+  EXPECT_EQ(WEFT_IOCTL_EVENT_STATUS, 0xc020f730U);
+  std::vector<uint8_t> status = Bytes(
+      "20 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 "
+      "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00");
+  const std::vector<uint8_t> attached = status;
+  status[4] = status[8] = 0xff;  // written by the module
+  EXPECT_EQ(Control(event.get(), 0xc020f730U, status.data()), 0);
+  EXPECT_EQ(status, attached);
+}
+
 TEST(GoldenTest, AStatedumpIsAskedForByTheseBytes) {
   const UniqueFd device = OpenDevice();
   const UniqueFd session = OpenSession(device.get());
