@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// An event of a system call that takes an address of the caller's and does nothing with it, with fields of all
+// kinds that are read there: sched_get_priority_max(policy, address, count). Any thread.
+#ifndef WEFT_KMOD_TESTS_USER_EVENT_H_
+#define WEFT_KMOD_TESTS_USER_EVENT_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kmod/tests/device.h"
+
+namespace weft::kmod {
+
+constexpr uint32_t kUserText = 256;  // bytes of a text or list that are recorded
+
+// Fields: policy, address, count; word (8 bytes at the address), bytes (an array of 4), text (a string),
+// list (a sequence of `count` bytes).
+Event UserEvent();
+void CallUserEvent(uint64_t policy, const void* address, uint64_t count);
+
+// What one of its records holds.
+struct UserRecord {
+  uint64_t policy = 0, address = 0, count = 0, word = 0;
+  uint32_t bytes = 0;
+  std::string text;
+  std::vector<uint8_t> list;
+  bool whole = false;  // the payload has just the bytes that its lengths say
+};
+UserRecord ReadUserRecord(std::span<const uint8_t> payload);
+
+}  // namespace weft::kmod
+
+#endif  // WEFT_KMOD_TESTS_USER_EVENT_H_

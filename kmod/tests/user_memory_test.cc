@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// User memory that is not resident, or is none: fields read there are 0 and empty, the others are there, and
+// nothing waits for it, makes it resident, or complains.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kmod/tests/load.h"
+#include "kmod/tests/ring_view.h"
+#include "kmod/tests/user_event.h"
+
+namespace weft::kmod {
+namespace {
+
+constexpr size_t kPage = 4096;
+constexpr std::string_view kText = "what is there";
+
+// Pages of a test's own.
+class Pages {
+ public:
+  explicit Pages(size_t count, int file = -1, int protection = PROT_READ | PROT_WRITE,
+                 off_t offset = 0)
+      : bytes_(count * kPage) {
+    const int flags = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+    void* map = ::mmap(nullptr, bytes_, protection, flags, file, offset);
+    EXPECT_NE(map, MAP_FAILED);
+    map_ = static_cast<char*>(map);
+    // One huge page would be resident as a whole.
+    ::madvise(map_, bytes_, MADV_NOHUGEPAGE);
+  }
+  ~Pages() { ::munmap(map_, bytes_); }
+  Pages(const Pages&) = delete;
+  Pages& operator=(const Pages&) = delete;
+
+  [[nodiscard]] char* page(size_t index) const { return map_ + index * kPage; }
+  // In this process's page tables, as /proc/self/pagemap has it.
+  [[nodiscard]] bool Resident(size_t index) const {
+    const UniqueFd file(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
+    uint64_t word = 0;
+    const auto at =
+        static_cast<off_t>(reinterpret_cast<uintptr_t>(page(index)) / kPage * sizeof(word));
+    EXPECT_EQ(::pread(file.get(), &word, sizeof(word), at), static_cast<ssize_t>(sizeof(word)));
+    return word >> 63 != 0;
+  }
+
+ private:
+  size_t bytes_;
+  char* map_ = nullptr;
+};
+
+class UserMemoryTest : public testing::Test {
+ protected:
+  // What is recorded of a call with this address.
+  UserRecord Recorded(const void* address, uint64_t count = kText.size()) {
+    rusage before{}, after{};
+    EXPECT_EQ(Switch(recording_.session.get(), 1), 0);
+    ::getrusage(RUSAGE_THREAD, &before);
+    CallUserEvent(1, address, count);
+    ::getrusage(RUSAGE_THREAD, &after);
+    EXPECT_EQ(Switch(recording_.session.get(), 0), 0);
+    EXPECT_EQ(after.ru_majflt, before.ru_majflt);
+    EXPECT_EQ(after.ru_nvcsw, before.ru_nvcsw) << "it waited";
+    std::vector<UserRecord> records;
+    view_.DrainAll([&](uint32_t, const SeenRecord& record) {
+      const UserRecord read = ReadUserRecord(record.payload);
+      if (read.address == reinterpret_cast<uintptr_t>(address)) records.push_back(read);
+    });
+    EXPECT_EQ(view_.problem(), "");
+    EXPECT_EQ(records.size(), 1U);
+    if (records.empty()) return {};
+    EXPECT_TRUE(records[0].whole);
+    EXPECT_EQ(records[0].policy, 1U);
+    EXPECT_EQ(records[0].count, count);
+    return records[0];
+  }
+
+  void ExpectNothing(const void* address) {
+    const UserRecord record = Recorded(address);
+    EXPECT_EQ(record.word, 0U);
+    EXPECT_EQ(record.bytes, 0U);
+    EXPECT_EQ(record.text, "");
+    EXPECT_TRUE(record.list.empty());
+  }
+
+  void ExpectText(const void* address) {
+    const UserRecord record = Recorded(address);
+    EXPECT_EQ(record.text, kText);
+    EXPECT_EQ(std::string(record.list.begin(), record.list.end()), kText);
+    EXPECT_EQ(std::memcmp(&record.word, kText.data(), sizeof(record.word)), 0);
+    EXPECT_EQ(std::memcmp(&record.bytes, kText.data(), sizeof(record.bytes)), 0);
+  }
+
+  Recording recording_ = Record(UserEvent());
+  RingView view_{recording_.ring.get()};
+
+  void SetUp() override { ASSERT_TRUE(recording_.valid()); }
+};
+
+TEST_F(UserMemoryTest, APageThatWasNeverTouchedIsEmptyAndStaysSo) {
+  const Pages pages(1);
+  ExpectNothing(pages.page(0));
+  EXPECT_FALSE(pages.Resident(0));
+  std::memcpy(pages.page(0), kText.data(), kText.size());
+  EXPECT_TRUE(pages.Resident(0));
+  ExpectText(pages.page(0));
+}
+
+TEST_F(UserMemoryTest, APageThatWasGivenBackIsEmpty) {
+  const Pages pages(1);
+  std::memcpy(pages.page(0), kText.data(), kText.size());
+  ExpectText(pages.page(0));
+  ASSERT_EQ(::madvise(pages.page(0), kPage, MADV_DONTNEED), 0);
+  ExpectNothing(pages.page(0));
+  EXPECT_FALSE(pages.Resident(0));
+}
+
+TEST_F(UserMemoryTest, AFilesPageIsEmptyUntilItIsTouched) {
+  const UniqueFd file(::memfd_create("weft-user-memory", MFD_CLOEXEC));
+  ASSERT_EQ(::ftruncate(file.get(), kPage), 0);
+  ASSERT_EQ(::pwrite(file.get(), kText.data(), kText.size(), 0),
+            static_cast<ssize_t>(kText.size()));
+  const Pages pages(2, file.get());
+  ExpectNothing(pages.page(0));
+  EXPECT_FALSE(pages.Resident(0)) << "though the file's page is in memory";
+  EXPECT_EQ(std::string_view(pages.page(0)), kText);
+  ExpectText(pages.page(0));
+  ExpectNothing(pages.page(1));  // behind the file's end: a signal for who touches it
+}
+
+TEST_F(UserMemoryTest, AFileThatNobodyReadIsNotReadForIt) {
+  // What is at the end of this program is for debuggers; to read it, a guest waits for another machine.
+  const UniqueFd file(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  const off_t size = ::lseek(file.get(), 0, SEEK_END);
+  ASSERT_GT(size, 0);
+  const Pages pages(1, file.get(), PROT_READ,
+                    (size - 1) / static_cast<off_t>(kPage) * static_cast<off_t>(kPage));
+  ExpectNothing(pages.page(0));
+  EXPECT_FALSE(pages.Resident(0));
+}
+
+TEST_F(UserMemoryTest, NoMemoryAtAllIsEmpty) {
+  const Pages none(1, -1, PROT_NONE);
+  ExpectNothing(none.page(0));
+  ExpectNothing(nullptr);
+  ExpectNothing(reinterpret_cast<void*>(8));
+  ExpectNothing(reinterpret_cast<void*>(~0ULL));
+  ExpectNothing(reinterpret_cast<void*>(~0ULL - kPage));
+  ExpectNothing(reinterpret_cast<void*>(1ULL << 63));
+  ExpectNothing(reinterpret_cast<void*>((1ULL << 47) - kPage));
+  ExpectNothing(reinterpret_cast<void*>(1ULL << 50));
+}
+
+// What begins in one page and goes on in one that is not there: no part of it is recorded.
+TEST_F(UserMemoryTest, WhatIsOnlyHalfThereIsEmpty) {
+  const Pages pages(2);
+  std::memset(pages.page(0), 'x', kPage);
+  char* end = pages.page(1) - 6;
+  const UserRecord record = Recorded(end, 12);
+  EXPECT_EQ(record.word, 0U) << "8 bytes, of which 6 are there";
+  EXPECT_EQ(record.bytes, 0x78787878U) << "4 bytes, which are there";
+  EXPECT_EQ(record.text, "");
+  EXPECT_TRUE(record.list.empty());
+  EXPECT_FALSE(pages.Resident(1));
+  std::memcpy(pages.page(1) - 6, "ends.", 6);
+  EXPECT_EQ(Recorded(end, 6).text, "ends.") << "what is behind its NUL need not be there";
+}
+
+// Whoever waited for this page would wait for ever: nobody answers.
+TEST_F(UserMemoryTest, APageThatIsFetchedByAnotherProcessIsNotWaitedFor) {
+  const UniqueFd faults(static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK)));
+  ASSERT_TRUE(faults);
+  uffdio_api api{.api = UFFD_API, .features = 0, .ioctls = 0};
+  ASSERT_EQ(::ioctl(faults.get(), UFFDIO_API, &api), 0);
+  const Pages pages(1);
+  uffdio_register range{};
+  range.range = {.start = reinterpret_cast<uintptr_t>(pages.page(0)), .len = kPage};
+  range.mode = UFFDIO_REGISTER_MODE_MISSING;
+  ASSERT_EQ(::ioctl(faults.get(), UFFDIO_REGISTER, &range), 0);
+  ExpectNothing(pages.page(0));
+  uffd_msg message{};
+  EXPECT_EQ(::read(faults.get(), &message, sizeof(message)), -1) << "it was asked for";
+}
+
+}  // namespace
+}  // namespace weft::kmod
