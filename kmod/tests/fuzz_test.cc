@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // 100,000 calls of the module's ioctls, from right structs to random bytes, by several threads on the same
-// descriptors, while events come. Nothing is expected of a call but that it returns; what the kernel says
+// descriptors, while events come; filters are the compiler's, or spoilt (filter_fuzz_test.cc has more of these). Nothing is expected of a call but that it returns; what the kernel says
 // of a mistake makes the guest's run fail. WEFT_FUZZ_SEED replays a run, as far as threads allow.
 //
 // What is not tried: lies about a tracepoint's arguments. Which one is a task, and what is behind one that
@@ -22,13 +22,14 @@
 #include <thread>
 #include <vector>
 
+#include "kmod/tests/filters.h"
 #include "kmod/tests/load.h"
 #include "kmod/tests/user_code.h"
 
 namespace weft::kmod {
 namespace {
 
-constexpr uint64_t kCalls = 50'000;  // in each of two kernels
+constexpr uint64_t kCalls = 100'000;  // in each kernel
 constexpr unsigned kThreads = 4;
 // Descriptors at a time. Rings are memory, and events of sessions that are on slow everything down.
 constexpr size_t kPool = 24;
@@ -127,23 +128,48 @@ class Fuzzer {
 
   // True: the call was accepted.
   bool Step() {
-    const unsigned long request = kRequests[random_() % kRequests.size()];
-    // It waits a second where nobody reads a ring that is full, as nobody does here.
-    if (request == WEFT_IOCTL_STATEDUMP && !Chance(16)) return false;
+    const unsigned long request = AnyRequest();
     const unsigned kind = Chance(8) ? random_() % 64 : KindFor(request);
     const int fd = pool_->Pick(kind, random_());
     if (Chance(20)) Use(fd);
     std::vector<uint8_t> bytes(kBytes);
+    if (Chance(8)) return Call(fd, Chance(2) ? request : AnyNumber(), RandomBytes(request, bytes));
     Event event = AnyEvent();
     Right(request, event, bytes);
     if (!Chance(4)) Spoil(bytes, request);
+    return Call(fd, request, bytes);
+  }
+
+ private:
+  bool Chance(unsigned one_of) { return random_() % one_of == 0; }
+
+  bool Call(int fd, unsigned long request, std::vector<uint8_t>& bytes) {
     const int made = Control(fd, request, bytes.data());
     if (made > 2) pool_->Add(made, _IOC_NR(request), random_());
     return made >= 0;
   }
 
- private:
-  bool Chance(unsigned one_of) { return random_() % one_of == 0; }
+  // STATEDUMP is rare: it waits a second where nobody reads a ring that is full, as nobody does here.
+  unsigned long AnyRequest() {
+    for (;;) {
+      const unsigned long request = kRequests[random_() % kRequests.size()];
+      if (request != WEFT_IOCTL_STATEDUMP || Chance(16)) return request;
+    }
+  }
+
+  // Of a call that there is, or not.
+  unsigned long AnyNumber() {
+    return Chance(4) ? random_() & 0xffffffff
+                     : _IOC(random_() % 4, WEFT_KERNEL_IOC, random_() % 64, random_() % 256);
+  }
+
+  // Nothing in it is right, but perhaps the size.
+  std::vector<uint8_t>& RandomBytes(unsigned long request, std::vector<uint8_t>& bytes) {
+    for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random_());
+    const auto size = static_cast<uint32_t>(_IOC_SIZE(request));
+    if (Chance(2)) std::memcpy(bytes.data(), &size, sizeof(size));
+    return bytes;
+  }
 
   Event AnyEvent() {
     const Known& known = kKnown[random_() % kKnown.size()];
@@ -165,7 +191,7 @@ class Fuzzer {
     if (Chance(3) && !event.operations().empty()) SpoilProgram(event.operations());
     if (Chance(3))
       event.description()[random_() % event.description().size()] = static_cast<uint8_t>(Number());
-    if (Chance(8)) event.Filter(std::vector<uint8_t>(random_() % 128, 0x57));
+    if (Chance(3)) event.Filter(Chance(3) ? filters_.Right(random_) : filters_.Spoilt(random_));
     return event;
   }
 
@@ -296,6 +322,7 @@ class Fuzzer {
 
   Pool* pool_;
   std::mt19937_64 random_;
+  const Filters filters_{NumberExpressions()};
 };
 
 TEST(FuzzTest, NoSequenceOfCallsHurtsTheKernel) {

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Filters for events of these tests: programs of the compiler that agents use, and the same spoilt, so that most of
+// what is wrong lies behind the first checks. One thread per Filters.
+#ifndef WEFT_KMOD_TESTS_FILTERS_H_
+#define WEFT_KMOD_TESTS_FILTERS_H_
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace weft::kmod {
+
+// A program of the compiler's; the test fails where it refuses the text.
+std::vector<uint8_t> Compiled(const std::string& expression);
+
+// Expressions over the fields of UserEvent() and over contexts that the module takes, each of which fits that event.
+const std::vector<std::string>& UserEventExpressions();
+// Over the fields f1, f2 and f3 (8 bytes).
+const std::vector<std::string>& NumberExpressions();
+
+class Filters {
+ public:
+  explicit Filters(const std::vector<std::string>& expressions);
+
+  // As the compiler made it.
+  [[nodiscard]] const std::vector<uint8_t>& Right(std::mt19937_64& random) const;
+  // Bits and bytes changed, cut off, put together of two, its instructions in another order.
+  [[nodiscard]] std::vector<uint8_t> Spoilt(std::mt19937_64& random) const;
+
+ private:
+  std::vector<std::vector<uint8_t>> programs_;
+};
+
+}  // namespace weft::kmod
+
+#endif  // WEFT_KMOD_TESTS_FILTERS_H_
