@@ -48,6 +48,7 @@ class Options:
     """What `vm run` lets one choose."""
     smp: int = CPUS
     memory: str = MEMORY
+    numa: str = ""
     timeout: float = TIMEOUT
     icount: str = ""
     one_thread: bool = False
@@ -97,6 +98,19 @@ def network(options):
     return ["-netdev", settings, "-device", "virtio-net-pci,netdev=net,romfile="]
 
 
+def nodes(options):
+    """Nodes of memory ("0/1-2": CPU 0 has its own, 1 and 2 another one), of equal size."""
+    if not options.numa:
+        return []
+    groups = options.numa.split("/")
+    mebibytes = int(options.memory[:-1]) * {"M": 1, "G": 1024}[options.memory[-1]] // len(groups)
+    words = []
+    for node, cpus in enumerate(groups):
+        words += ["-object", f"memory-backend-ram,id=node{node},size={mebibytes}M",
+                  "-numa", f"node,nodeid={node},memdev=node{node},cpus={cpus}"]
+    return words
+
+
 def command_line(kernel, options, work, out):
     def share(tag, path, *more):
         where = str(path).replace(",", ",,")
@@ -104,9 +118,11 @@ def command_line(kernel, options, work, out):
         return ["-fsdev", settings, "-device", f"virtio-9p-pci,fsdev={tag},mount_tag={tag}"]
 
     single = options.icount or options.one_thread
+    # A node is at least a socket: kernels complain of sockets whose cores are on several.
+    smp = f"{options.smp},sockets={options.smp}" if options.numa else options.smp
     accelerator = f"tcg,thread={'single' if single else 'multi'}"
-    words = [QEMU, "-accel", accelerator, "-machine", "q35", "-cpu", "max", "-smp", str(options.smp),
-             "-m", options.memory, "-kernel", kernels.get(kernel) / "vmlinux",
+    words = [QEMU, "-accel", accelerator, "-machine", "q35", "-cpu", "max", "-smp", smp,
+             "-m", options.memory, *nodes(options), "-kernel", kernels.get(kernel) / "vmlinux",
              "-initrd", initrd.get(kernel),
              "-append", f"{KERNEL_ARGUMENTS} {options.append}",
              "-nodefaults", "-display", "none", "-no-reboot",

@@ -22,6 +22,8 @@ def parse(argv):
     run.add_argument("kernel", choices=[*KERNELS, *DEBUG_KERNELS])
     run.add_argument("--smp", type=int, default=CPUS, help="CPUs")
     run.add_argument("--memory", default=MEMORY)
+    run.add_argument("--numa", default="", metavar="0/1-2",
+                     help="a node of memory for each of these groups of CPUs")
     run.add_argument("--icount", default="", metavar="shift=0,sleep=off",
                      help="virtual time by instructions, with one CPU")
     run.add_argument("--one-thread", action="store_true",
