@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // 100,000 calls of the module's ioctls, from right structs to random bytes, by several threads on the same
-// descriptors, while events come; filters are the compiler's, or spoilt (filter_fuzz_test.cc has more of these). Nothing is expected of a call but that it returns; what the kernel says
-// of a mistake makes the guest's run fail. WEFT_FUZZ_SEED replays a run, as far as threads allow.
+// descriptors, while events come; filters are the compiler's, or spoilt (filter_fuzz_test.cc has more of these).
+// Nothing is expected of a call but that it returns; what the kernel says of a mistake makes the guest's run
+// fail. WEFT_FUZZ_SEED replays a run, as far as threads allow.
 //
 // What is not tried: lies about a tracepoint's arguments. Which one is a task, and what is behind one that
 // is read plainly (WEFT_FETCH_TRUSTED), is the caller's word (lib/event/fetch_validate.h); so is where an
