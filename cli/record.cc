@@ -256,6 +256,7 @@ class Recording {
     progress_.Clear();
     if (!state) {
       SayNotices();
+      if (session_->lost()) session_->Destroy();
       return Complain(status.error(), kExitTracing);
     }
     const bool shown = !show || Show(*state);

@@ -7,8 +7,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <memory>
 #include <thread>
+
+#include "lib/base/cgroup.h"
 
 namespace weft::cli {
 namespace {
@@ -92,8 +95,11 @@ Status SessionClient::Connect(milliseconds timeout) {
       return {};
     }
     if (keeper_.pid > 0) ReadKeeper();
-    if (Clock::now() >= deadline || (keeper_.pid > 0 && !keeper_.channel.valid()))
-      return std::unexpected(channel.error());
+    if (lost())
+      return Fail(ErrorCode::kClosed,
+                  "weft-keeper is gone, and the recording with it: what was written up to then can "
+                  "be read");
+    if (Clock::now() >= deadline) return std::unexpected(channel.error());
     std::this_thread::sleep_for(kRetry);
   }
 }
@@ -175,6 +181,7 @@ Result<ipc::SessionState> SessionClient::Poll(milliseconds timeout) {
 
 void SessionClient::Destroy() {
   if (keeper_.pid < 0) return;
+  const bool was_lost = lost();
   if (agent_.valid()) (void)agent_.Send(ipc::DestroySession{});
   agent_.Close();
   const auto deadline = Clock::now() + kEndTime;
@@ -185,6 +192,14 @@ void SessionClient::Destroy() {
   }
   keeper_.channel.Close();
   keeper_.pid = -1;
+  if (was_lost) RemoveWhatIsLeft();
+}
+
+// What keeper and agent remove where they end in order.
+void SessionClient::RemoveWhatIsLeft() const {
+  if (!cgroup_.empty()) RemoveCgroup(cgroup_);
+  std::error_code ignored;
+  std::filesystem::remove_all(folder_, ignored);
 }
 
 std::vector<std::string> SessionClient::TakeNotices() {

@@ -45,6 +45,8 @@ class SessionClient {
   // The next answer within `timeout`, across restarts of the agent. kTimeout: none yet. kClosed: the
   // keeper is gone, the session with it.
   Result<ipc::SessionState> Poll(std::chrono::milliseconds timeout);
+  // The keeper ended before its time, and with it the others: what they left is for Destroy to remove.
+  [[nodiscard]] bool lost() const { return keeper_.pid > 0 && !keeper_.channel.valid(); }
   // Ends all processes; waits for the keeper, which removes the folder.
   void Destroy();
 
@@ -57,6 +59,7 @@ class SessionClient {
   Status Ask(const std::function<ipc::Message()>& make);
   void ReadKeeper();
   Status WaitForKeeper(std::chrono::milliseconds timeout);
+  void RemoveWhatIsLeft() const;
 
   std::string folder_;
   std::string cgroup_;

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "lib/base/cgroup.h"
 #include "lib/base/pidfd.h"
 #include "node-agent/agent/copy_fd.h"
 #include "node-agent/agent/limits.h"
@@ -224,7 +225,7 @@ void LocalOrders::Tick(int64_t now_ns) {
   const ipc::Phase now = phase();
   if (now != ipc::Phase::kNone && now != ipc::Phase::kCreated && now != ipc::Phase::kStopped)
     return;
-  if (session() != nullptr && !session()->cgroup.empty()) RemoveProgramCgroup(session()->cgroup);
+  if (session() != nullptr && !session()->cgroup.empty()) RemoveCgroup(session()->cgroup);
   agent_.Quit();
 }
 

@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <fstream>
 #include <optional>
@@ -35,16 +34,6 @@ Result<std::string> MakeProgramCgroup(const std::string& name) {
   std::string folder = *mount + (*own == "/" ? "" : *own) + "/" + name;
   if (mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST) return FailErrno(folder);
   return folder;
-}
-
-void RemoveProgramCgroup(const std::string& folder) {
-  const std::string parent = folder.substr(0, folder.rfind('/'));
-  std::ifstream in(folder + "/cgroup.procs");
-  for (std::string pid; std::getline(in, pid);) {
-    std::ofstream out(parent + "/cgroup.procs");
-    out << pid << '\n';
-  }
-  rmdir(folder.c_str());
 }
 
 Result<uint64_t> CgroupId(const std::string& folder) {

@@ -43,14 +43,20 @@ int Service::Run() {
     relays_.AddPolls(polls);
     link_.Wait(delay, std::move(polls));
   }
-  if (consumer_ != nullptr) {
-    AwaitRelays();
-    if (auto flushed = consumer_->FlushAll(); !flushed) {
-      std::fprintf(stderr, "weft-consumer: %s\n", flushed.error().message.c_str());
-      return 1;
-    }
-  }
-  return 0;
+  if (consumer_ == nullptr) return 0;
+  const Status flushed = FlushAll();
+  if (!flushed) std::fprintf(stderr, "weft-consumer: %s\n", flushed.error().message.c_str());
+  return flushed ? 0 : 1;
+}
+
+// What is on its way to a relay first; then the rest is, and stays where it is if that is not acknowledged.
+Status Service::FlushAll() {
+  const uint64_t deadline = AgentLink::NowNs() + kLastWait;
+  AwaitRelays(deadline);
+  Status flushed = consumer_->FlushAll();
+  if (flushed || !consumer_->waits_for_relay()) return flushed;
+  AwaitRelays(deadline);
+  return consumer_->waits_for_relay() ? std::move(flushed) : Status();
 }
 
 void Service::HandleMessages() {
@@ -190,9 +196,8 @@ void Service::TellStats() {
   link_.SetHealth(consumer_->progress() + delivered + messages_ + link_.connection(), pending);
 }
 
-void Service::AwaitRelays() {
-  const uint64_t start = AgentLink::NowNs();
-  while (consumer_->waits_for_relay() && AgentLink::NowNs() - start < kLastWait) {
+void Service::AwaitRelays(uint64_t deadline_ns) {
+  while (consumer_->waits_for_relay() && AgentLink::NowNs() < deadline_ns) {
     relays_.Pump(AgentLink::NowNs());
     (void)consumer_->Round();
     std::vector<pollfd> polls;

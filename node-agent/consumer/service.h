@@ -51,7 +51,8 @@ class Service {
   void Tell(MustArrive message);
   void SendQueued();
   // Relays acknowledge what is on its way, or do not in time.
-  void AwaitRelays();
+  void AwaitRelays(uint64_t deadline_ns);
+  Status FlushAll();
   void Notice(const std::string& text);
 
   AgentLink link_;

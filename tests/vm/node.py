@@ -25,7 +25,7 @@ from weft_local import BUILD, PATIENCE, LocalTest, children_of, name_of  # noqa:
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
 NODE = "n1"
 WATCH = 40  # seconds without news, then a watch is over in good order
-LISTENS = re.compile(r"control \S+:(\d+) data \S+:(\d+)")
+LISTENS = re.compile(r"control \S+:(\d+) data \S+:(\d+) http \S+:(\d+)")
 
 
 class Api:
@@ -69,8 +69,11 @@ class Api:
                 self.send_response(200)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
+                try:
+                    self.end_headers()
+                    self.wfile.write(data)
+                except OSError:  # who asked was killed
+                    self.close_connection = True
 
             def do_GET(self):  # pylint: disable=invalid-name
                 where = urllib.parse.urlparse(self.path)
@@ -162,13 +165,29 @@ class NodeTest(LocalTest):
         self.keeper = None
         self.tenants = []
         (self.folder / "relay").mkdir()
+        self.relay, self.relay_http = (0, 0), 0
+        self.relay_process = None
+        self.start_relay()
+
+    def start_relay(self):
+        """On the ports that it had before."""
+        control, data = (f"127.0.0.1:{port}" for port in self.relay)
         relay = subprocess.Popen(
             [str(BUILD / "bin/weft-relay"), "--data-dir", str(self.folder / "relay"), "--control",
-             "127.0.0.1:0", "--data", "127.0.0.1:0", "--http", "127.0.0.1:0"],
+             control, "--data", data, "--http", "127.0.0.1:0"],
             stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         self.running.append(relay)
         self.addCleanup(relay.stderr.close)
-        self.relay = tuple(map(int, LISTENS.search(relay.stderr.readline()).groups()))
+        line = relay.stderr.readline()
+        found = LISTENS.search(line)
+        self.assertIsNotNone(found, line)
+        *ports, self.relay_http = map(int, found.groups())
+        self.relay = tuple(ports)
+        self.relay_process = relay
+
+    def kill_relay(self):
+        self.relay_process.kill()
+        self.relay_process.wait()
 
     def tenant(self, namespace, name, **options):
         tenant = Tenant(namespace, name, **options)
@@ -201,12 +220,16 @@ class NodeTest(LocalTest):
         self.assertEqual(self.keeper.wait(PATIENCE), 0)
 
     def kill_agent(self):
-        agent = self.wait_for(self.agent, "there is no agent")
-        os.kill(agent, signal.SIGKILL)
-        self.wait_for(lambda: self.agent() not in (None, agent), "no agent follows")
+        self.kill_daemon("weft-agent")
 
-    def agent(self):
-        found = [pid for pid in children_of(self.keeper.pid) if name_of(pid) == "weft-agent"]
+    def kill_daemon(self, name):
+        """One that the keeper starts again."""
+        pid = self.wait_for(lambda: self.daemon(name), f"there is no {name}")
+        os.kill(pid, signal.SIGKILL)
+        self.wait_for(lambda: self.daemon(name) not in (None, pid), f"no {name} follows")
+
+    def daemon(self, name):
+        found = [pid for pid in children_of(self.keeper.pid) if name_of(pid) == name]
         return found[0] if found else None
 
     def status(self, namespace):
@@ -232,8 +255,9 @@ class NodeTest(LocalTest):
         except AssertionError:
             self.fail(why() if callable(why) else why)
 
-    def metrics(self):
-        with urllib.request.urlopen("http://127.0.0.1:8080/metrics", timeout=PATIENCE) as answer:
+    def metrics(self, port=8080):
+        """The agent's, or the relay's with its port."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE) as answer:
             return answer.read().decode()
 
     def end(self, namespace, kernel, **spec):

@@ -61,9 +61,13 @@ std::vector<MetricFamily> Metrics::Collect() const {
                      "Events that gave way to newer ones, in overwrite mode.");
   Family lost("weft_events_lost_total",
               "Events that were recorded and not delivered, by stage and reason.");
+  Family ends("weft_streams_tail_unknown_total",
+              "Rings that went away before their end was read: what was left in them is in no "
+              "other count.");
   const std::lock_guard lock(mutex_);
   for (const auto& [trace, counts] : sums_) {
     recorded.Add(trace, counts.recorded);
+    ends.Add(trace, counts.tail_unknown);
     overwritten.Add(trace, counts.overwritten);
     for (const auto& [reason, count] : counts.discarded)
       discarded.Add(trace, count, {{"reason", reason}});
@@ -73,8 +77,8 @@ std::vector<MetricFamily> Metrics::Collect() const {
       lost.Add(trace, count, {{"stage", where.substr(0, slash)}, {"reason", reason}});
     }
   }
-  return {recorded.Take(), discarded.Take(), overwritten.Take(), lost.Take(),
-          OfKernel(kernel_is_ready_, kernel_reason_)};
+  return {recorded.Take(), discarded.Take(), overwritten.Take(),
+          lost.Take(),     ends.Take(),      OfKernel(kernel_is_ready_, kernel_reason_)};
 }
 
 }  // namespace weft::agent
