@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""More events than buffers take, from all CPUs of a guest at once, through the real consumer and relay: what was not
+delivered is counted exactly, by the program, the ring, weft, the relay and babeltrace2 alike."""
+
+import re
+import unittest
+
+import storm
+from storm import LocalStormTest, NodeStormTest
+
+CALLS = 20_000  # of each thread: many times what the buffers hold
+SMALL = {"size": "4Ki", "count": 2}
+
+
+class Losses:
+    def assert_discarded(self, counts):
+        self.assertGreater(counts["discarded"]["full"], 0, "the buffers are too large")
+        self.assertEqual(counts["overwritten"], 0, counts)
+        self.assertFalse(counts["lost"], counts)
+
+    def assert_overwritten(self, counts, seen):
+        """Nothing but that, and the last calls are there."""
+        self.assertGreater(counts["overwritten"], 0, "the buffers are too large")
+        self.assertEqual(counts["discarded"], {}, counts)
+        self.assertEqual({numbers[-1] for numbers in seen.entries.values()}, {CALLS - 1})
+        self.assertEqual(len(seen.entries), storm.CPUS)
+
+    def assert_newest(self, counts, seen):
+        """And none between them is missing."""
+        self.assert_overwritten(counts, seen)
+        for numbers in seen.entries.values():
+            self.assertEqual(numbers, list(range(numbers[0], CALLS)))
+
+
+class LocalLossTest(LocalStormTest, Losses):
+    def record_storm(self, **buffer):
+        command = storm.program(self.report, CALLS)
+        weft, _, ring = self.start_storm(command=command, **SMALL, **buffer)
+        self.finish(weft)
+        counts, seen = self.counts(), storm.seen_in(self.folder / "trace")
+        storm.assert_same_books(self, counts, seen, ring, storm.made(self.report))
+        return counts, seen
+
+    def test_discarded(self):
+        counts, _ = self.record_storm()
+        self.assert_discarded(counts)
+
+    def test_overwritten(self):
+        self.assert_overwritten(*self.record_storm(mode="overwrite"))
+
+    def test_a_snapshot(self):
+        self.assert_newest(*self.record_storm(mode="overwrite", output="snapshot"))
+
+
+class NodeLossTest(NodeStormTest, Losses):
+    def record_storm(self, mode="discard", output="stream"):
+        spec = {"buffer": {**SMALL, "mode": mode}, "output": {"mode": output}}
+        ring = self.start_storm(storm.program(self.report, CALLS), **spec)
+        counts = self.end_storm(**spec)
+        seen = storm.seen_in(self.folder / "relay/reds")
+        storm.assert_same_books(self, counts, seen, ring, storm.made(self.report))
+        self.assertEqual(self.at_relay("delivered"), counts["delivered"])
+        self.assertEqual(self.at_relay("discarded"), sum(counts["discarded"].values()))
+        self.stop_node()
+        return counts, seen
+
+    def at_relay(self, what):
+        samples = re.findall(rf"^weft_events_{what}_total\{{.*\}} (\S+)$", self.metrics(self.relay_http), re.MULTILINE)
+        return sum(map(float, samples))
+
+    def test_discarded(self):
+        counts, _ = self.record_storm()
+        self.assert_discarded(counts)
+
+    def test_overwritten(self):
+        self.assert_overwritten(*self.record_storm(mode="overwrite"))
+
+    def test_a_snapshot(self):
+        self.assert_newest(*self.record_storm(mode="overwrite", output="snapshot"))
+
+
+if __name__ == "__main__":
+    unittest.main()
