@@ -3,6 +3,7 @@
 control groups as a kubelet lays them out. What is not here is the API server: the test itself answers the
 agent's watches (HTTP of its own, on loopback) and takes the statuses that it writes."""
 
+import contextlib
 import http.server
 import json
 import os
@@ -96,10 +97,10 @@ class Api:
                 self.send_header("Transfer-Encoding", "chunked")
                 self.end_headers()
                 try:
-                    while True:
-                        line = json.dumps(events.get(timeout=WATCH)).encode() + b"\n"
-                        self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
-                except queue.Empty:
+                    with contextlib.suppress(queue.Empty):
+                        while True:
+                            line = json.dumps(events.get(timeout=WATCH)).encode() + b"\n"
+                            self.wfile.write(b"%x\r\n%s\r\n" % (len(line), line))
                     self.wfile.write(b"0\r\n\r\n")
                 except OSError:
                     self.close_connection = True
@@ -263,7 +264,7 @@ class NodeTest(LocalTest):
     def end(self, namespace, kernel, **spec):
         self.api.put("tracesessions", order(namespace, self.relay, kernel, "Draining", **spec))
         self.wait_condition(namespace, "Drained", "True")
-        return self.status(namespace)["events"]
+        return self.status(namespace).get("events", {})
 
     def events(self, namespace):
         """Of the namespace's trace at the relay: (name, {field: value})."""
