@@ -130,10 +130,14 @@ class LocalStormTest(LocalTest):
         self.addCleanup(subprocess.run, ["rmmod", "weft"], check=True)
 
     def start_storm(self, *options, command, **buffer):
-        trace = trace_file(self.folder, **buffer)
-        weft = self.start("-f", trace, *options, program=command)
+        """The program waits until the test has the ring, which goes with the recording."""
+        trace, gate = trace_file(self.folder, **buffer), self.folder / "gate"
+        wait = ["sh", "-c", f"while ! [ -e {gate} ]; do sleep 0.05; done; exec \"$@\"", "sh"]
+        weft = self.start("-f", trace, *options, program=[*wait, *command])
         keeper = self.wait_for(lambda: self.session_processes(weft).get("weft-keeper"))
-        return weft, keeper, ring_of(self, keeper)
+        ring = ring_of(self, keeper)
+        gate.touch()
+        return weft, keeper, ring
 
 
 class NodeStormTest(NodeTest):
