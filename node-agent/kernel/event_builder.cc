@@ -32,7 +32,8 @@ bool EventBuilder::HasRoom(const Field& field) const {
 void EventBuilder::Add(const std::string& name, Result<Field> field) {
   if (event_.FindField(name) != nullptr) return;
   if (!field) {
-    left_out_.push_back(name + ": " + field.error().message);
+    auto& absent = field.error().code == ErrorCode::kPermission ? withheld_ : left_out_;
+    absent.push_back(name + ": " + field.error().message);
   } else if (!IsIdentifier(name)) {
     left_out_.push_back(name + ": no name of a field");
   } else if (!HasRoom(*field)) {
@@ -58,6 +59,7 @@ Status EventBuilder::Finish(Resolved* out) {
   out->kind = kind_;
   out->fetch = std::move(ops_);
   out->left_out = std::move(left_out_);
+  out->withheld = std::move(withheld_);
   return {};
 }
 

@@ -31,7 +31,7 @@ class EventBuilder {
   uint32_t kind_;
   EventDescription event_;
   std::vector<weft_fetch_op> ops_;
-  std::vector<std::string> left_out_;
+  std::vector<std::string> left_out_, withheld_;
   uint32_t segment_bytes_ = 0;
 };
 

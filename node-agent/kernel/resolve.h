@@ -31,7 +31,10 @@ struct Resolved {
   uint32_t subjects = 0;
   std::vector<uint8_t> description;
   std::vector<weft_fetch_op> fetch;
-  std::vector<std::string> left_out;  // "FIELD: why"
+  std::vector<std::string>
+      left_out;  // "FIELD: why": what this kernel does not have, or what has no room
+  std::vector<std::string>
+      withheld;  // the same of what others than cluster-wide sessions do not get
 };
 
 struct ResolveOptions {

@@ -171,7 +171,7 @@ TEST(Resolve, ShowsAddressesOfTheKernelToClustersOnly) {
   const Resolved tenant = Resolve("kmalloc", false);
   EXPECT_FALSE(has(FieldNamesOf(tenant), "ptr"));
   EXPECT_FALSE(has(FieldNamesOf(tenant), "call_site"));
-  EXPECT_TRUE(has(tenant.left_out, "ptr: an address of the kernel"));
+  EXPECT_TRUE(has(tenant.withheld, "ptr: an address of the kernel"));
 }
 
 TEST(Resolve, MatchesByBothNames) {
@@ -197,6 +197,23 @@ TEST(Resolve, ANameMayBeginWithADigitAndIsNotEmpty) {
       ResolveTracepoint(btf, Catalogue::BuiltIn(), "9p_client_req", {.cluster_wide = true});
   ASSERT_TRUE(resolved) << resolved.error().message;
   EXPECT_EQ(FieldNamesOf(*resolved), std::vector<std::string>{"type"});
+}
+
+TEST(Resolve, APathThatThisKernelDoesNotHaveLeavesItsFieldOutByName) {
+  testing::BtfBuilder b;
+  const uint32_t s32 = b.Int("int", 4, 1);
+  const uint32_t task = b.Pointer(b.Struct("task_struct", 8, {{"pid", s32, 0}}));
+  b.Type(12, "__traceiter_made", b.Pairs(13, "", 0, {{"__data", b.Pointer(0), 0}, {"p", task, 0}}));
+  const Btf btf = std::move(Btf::Parse(b.Bytes()).value());
+  const std::string_view document[] = {
+      "tracepoints: {made: {fields: {tid: p.pid, gone: p.gone.pid, other: q.pid}}}"};
+  const Catalogue catalogue = Catalogue::Parse(document).value();
+  const auto resolved = ResolveTracepoint(btf, catalogue, "made", {.cluster_wide = true});
+  ASSERT_TRUE(resolved) << resolved.error().message;
+  EXPECT_EQ(FieldNamesOf(*resolved), std::vector<std::string>{"tid"});
+  ASSERT_EQ(resolved->left_out.size(), 2u);
+  EXPECT_NE(resolved->left_out[0].find("gone: "), std::string::npos) << resolved->left_out[0];
+  EXPECT_NE(resolved->left_out[1].find("other: "), std::string::npos) << resolved->left_out[1];
 }
 
 // The example of docs/formats/catalogue.md.
