@@ -261,7 +261,9 @@ TEST_F(AgentUnits, ProbesOfFunctionsAreFoundInAContainersFiles) {
   };
   expect_none(1, true, "probe \"function\": /bin/program: it has no function 'weft_no_such'");
   expect_none(2, false, "probe \"file\": /bin/none: No such file or directory");
-  expect_none(3, true, "event \"filter\": has not what its filter asks for");
+  expect_none(3, true,
+              "probe \"filter\": its filter: event \"filter\": has no field \"none\"; valid here: "
+              "ip, arg0, arg1, arg2, arg3, arg4, arg5");
 }
 
 TEST_F(AgentUnits, WrongTracesAreRefusedWithTheirPlace) {

@@ -2,14 +2,11 @@
 // Rules about the kernel become events of weft.ko's, as the running kernel describes itself. See compile.h.
 #include <unistd.h>
 
-#include <cerrno>
 #include <map>
 #include <memory>
 
-#include "lib/abi/context.h"
-#include "lib/control/ruleset.h"
-#include "lib/event/filter.h"
 #include "node-agent/agent/compile.h"
+#include "node-agent/agent/event_list.h"
 #include "node-agent/agent/probe_object.h"
 #include "node-agent/kernel/catalogue.h"
 #include "node-agent/kernel/kernel_types.h"
@@ -27,103 +24,6 @@ std::string Tracefs() {
   return access((own + "/events").c_str(), F_OK) == 0 ? own : "/proc/1/root" + own;
 }
 
-// Several rules may mean one event: it is recorded where one of them says so.
-struct Choice {
-  std::string filter;  // of the rules, joined
-  bool unfiltered = false;
-  bool by_name = false;  // not only by a pattern
-
-  void Add(const std::string& name, const std::string& of_rule) {
-    unfiltered |= of_rule.empty();
-    by_name |= !control::HasWildcard(name);
-    filter += (filter.empty() ? "(" : " || (") + of_rule + "\n)";
-  }
-};
-
-int FindContext(const weft_filter_contexts*, uint8_t kind, const char* name, uint32_t name_size,
-                uint8_t* type) {
-  if (kind != WEFT_FILTER_SYMBOL_CONTEXT) return -ENOENT;
-  const weft_context_info* info = weft_context_by_name(name, name_size);
-  if (info == nullptr || !KernelHasContext(info->id) || info->type == WEFT_CONTEXT_ADDRESSES)
-    return -ENOENT;
-  *type = info->type == WEFT_CONTEXT_TEXT ? WEFT_FILTER_STRING : WEFT_FILTER_INT;
-  return info->id;
-}
-
-// As for user space: an event that lacks a field of a filter, or has it otherwise, is not meant.
-Result<bool> FilterFits(const kernel::Event& event) {
-  if (event.filter.empty()) return true;
-  weft_description_layout layout{};
-  const auto size = static_cast<uint32_t>(event.description.size());
-  if (weft_description_check(event.description.data(), size, &layout) != 0)
-    return Fail(ErrorCode::kCorrupt, event.name + ": description");
-  constexpr weft_filter_contexts kContexts{.find = FindContext};
-  std::vector<uint64_t> linked(weft_filter_link_bound(event.filter.data()) / sizeof(uint64_t) + 1);
-  const int answer = weft_filter_link(
-      event.filter.data(), static_cast<uint32_t>(event.filter.size()), event.description.data(),
-      &layout, &kContexts, linked.data(), static_cast<uint32_t>(linked.size() * sizeof(uint64_t)));
-  if (answer == -ENOENT || answer == -EPROTOTYPE) return false;
-  if (answer < 0)
-    return Fail(ErrorCode::kUnsupported, event.name + ": the kernel takes no such filter");
-  return true;
-}
-
-class EventList {
- public:
-  EventList(const api::TraceSpec& spec, CompiledChannel& to) : spec_(spec), to_(to) {}
-
-  // Who names an event wants to know why it cannot be had; what a pattern means beside others is left out
-  // silently.
-  Status Add(const Choice& choice, Result<kernel::Resolved> resolved,
-             const std::shared_ptr<const UniqueFd>& file = nullptr) {
-    if (!resolved) {
-      why_ = resolved.error().message;
-      if (choice.by_name) to_.notices.push_back(why_);
-      return {};
-    }
-    kernel::Event event{.kind = resolved->kind,
-                        .name = resolved->target,
-                        .offset = resolved->offset,
-                        .file = file,
-                        .semaphore = resolved->semaphore,
-                        .number = resolved->number,
-                        .table = resolved->table,
-                        .subjects = resolved->subjects,
-                        .description = std::move(resolved->description),
-                        .fetch = std::move(resolved->fetch)};
-    WEFT_ASSIGN(event.filter,
-                CompileFilters(spec_.filter, choice.unfiltered ? std::string() : choice.filter));
-    WEFT_ASSIGN(const bool fits, FilterFits(event));
-    if (!fits) {
-      why_ = "event \"" + resolved->name + "\": has not what its filter asks for";
-      return {};
-    }
-    to_.kernel_events.push_back(std::move(event));
-    if (!choice.by_name) return {};
-    for (const std::string& field : resolved->left_out)
-      to_.notices.push_back("event \"" + resolved->name + "\": without field " + field);
-    return {};
-  }
-
-  // What is there at the start is no event that a filter means.
-  void AddState(kernel::Resolved resolved) {
-    to_.kernel_events.push_back({.kind = resolved.kind,
-                                 .number = resolved.number,
-                                 .description = std::move(resolved.description),
-                                 .fetch = std::move(resolved.fetch)});
-  }
-
-  [[nodiscard]] Status Finish() const {
-    if (!to_.kernel_events.empty()) return {};
-    return Fail(ErrorCode::kUnsupported, why_);
-  }
-
- private:
-  const api::TraceSpec& spec_;
-  CompiledChannel& to_;
-  std::string why_ = "spec.kernel: nothing can be recorded";
-};
-
 std::unexpected<Error> MeansNothing(const char* what, const std::string& name) {
   return Fail(ErrorCode::kInvalid,
               std::string(what) + " \"" + name + "\": this kernel has none of that name");
@@ -132,11 +32,12 @@ std::unexpected<Error> MeansNothing(const char* what, const std::string& name) {
 Status AddTracepoints(const api::TraceSpec& spec, const kernel::KernelTypes& types,
                       const kernel::ResolveOptions& options, EventList& events) {
   const kernel::Catalogue& catalogue = kernel::Catalogue::BuiltIn();
-  std::map<std::string, Choice> chosen;
+  std::map<std::string, EventList::Choice> chosen;
   for (const api::KernelRule& rule : spec.kernel.tracepoints) {
     const auto names = types.Match(catalogue, rule.name, rule.exclude);
     if (names.empty()) return MeansNothing("tracepoint", rule.name);
-    for (const std::string& name : names) chosen[name].Add(rule.name, rule.filter);
+    WEFT_ASSIGN(EventList::Rule * asked, events.Ask("tracepoint", rule.name, rule.filter));
+    for (const std::string& name : names) chosen[name].push_back(asked);
   }
   for (const auto& [name, choice] : chosen)
     WEFT_TRY(events.Add(choice, types.Resolve(catalogue, name, options)));
@@ -148,11 +49,12 @@ Status AddSyscalls(const api::TraceSpec& spec, const kernel::Btf& btf, EventList
   if (spec.kernel.syscalls.empty()) return {};
   WEFT_ASSIGN(const kernel::Syscalls syscalls,
               kernel::Syscalls::Load(btf, kernel::Catalogue::BuiltIn(), Tracefs()));
-  std::map<const kernel::Syscall*, Choice> chosen;
+  std::map<const kernel::Syscall*, EventList::Choice> chosen;
   for (const api::KernelRule& rule : spec.kernel.syscalls) {
     const auto calls = syscalls.Match(rule.name, rule.exclude);
     if (calls.empty()) return MeansNothing("system call", rule.name);
-    for (const kernel::Syscall* call : calls) chosen[call].Add(rule.name, rule.filter);
+    WEFT_ASSIGN(EventList::Rule * asked, events.Ask("system call", rule.name, rule.filter));
+    for (const kernel::Syscall* call : calls) chosen[call].push_back(asked);
   }
   for (const auto& [call, choice] : chosen) {
     WEFT_TRY(events.Add(choice, syscalls.ResolveEntry(*call)));
@@ -167,8 +69,8 @@ Status AddProbes(const api::TraceSpec& spec, const kernel::Btf& btf,
   const kernel::Catalogue& catalogue = kernel::Catalogue::BuiltIn();
   WEFT_ASSIGN(const kernel::KernelSymbols symbols, kernel::KernelSymbols::Load());
   for (const api::ProbeRule& rule : spec.kernel.probes) {
-    Choice choice;
-    choice.Add(rule.name, rule.filter);
+    WEFT_ASSIGN(EventList::Rule * asked, events.Ask("probe", rule.name, rule.filter));
+    const EventList::Choice choice = {asked};
     const bool both = rule.at == api::ProbePoint::kBoth;
     const kernel::ProbePlace entry{.event = both ? rule.name + "_entry" : rule.name,
                                    .function = rule.symbol,
@@ -204,8 +106,8 @@ Status AddStates(const api::TraceSpec& spec, const kernel::Btf& btf,
 // One rule, whose file was read: its function's entry and return, or all places of its USDT probe.
 Status AddPlaces(const api::UserProbeRule& rule, const kernel::UserProgram& program,
                  const std::shared_ptr<const UniqueFd>& file, EventList& events) {
-  Choice choice;
-  choice.Add(rule.name, rule.filter);
+  WEFT_ASSIGN(EventList::Rule * asked, events.Ask("probe", rule.name, rule.filter));
+  const EventList::Choice choice = {asked};
   const auto named = [&rule]<typename T>(Result<T> resolved) {
     if (!resolved)
       resolved.error().message =
@@ -269,8 +171,9 @@ Status CompileKernelEvents(const api::TraceSpec& from, const KernelReach& reach,
   WEFT_TRY(AddSyscalls(from, types.kernel(), events));
   WEFT_TRY(AddProbes(from, types.kernel(), options, events));
   if (reach.object_root) WEFT_TRY(AddUserProbes(from, *reach.object_root, events));
+  WEFT_TRY(events.CheckRules());
   const bool more_will_come = !reach.object_root && !from.kernel.user_probes.empty();
-  if (!more_will_come) WEFT_TRY(events.Finish());
+  if (!more_will_come) WEFT_TRY(events.CheckNotEmpty());
   return AddStates(from, types.kernel(), options, events);
 }
 
@@ -281,7 +184,8 @@ std::vector<UserProbes> CompileUserProbes(const api::TraceSpec& from, const std:
     CompiledChannel compiled;
     EventList events(from, compiled);
     Status added = file ? AddUserProbe(rule, *file, events) : std::unexpected(file.error());
-    if (added) added = events.Finish();
+    if (added) added = events.CheckRules();
+    if (added) added = events.CheckNotEmpty();
     if (!added) compiled.notices = {added.error().message};
     // Containers have files in common.
     for (kernel::Event& event : compiled.kernel_events) event.twin = probes.size() + 1;

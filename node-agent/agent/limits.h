@@ -60,6 +60,9 @@ inline constexpr size_t kMaxEndedTraces = 1024;
 inline constexpr size_t kMaxClients = 64;
 // The last ones are kept; each is a line for people.
 inline constexpr size_t kMaxNotices = 64;
+// Of what events of the kernel lack: so many things are told of a rule's, each with so many events by name.
+inline constexpr size_t kMaxAbsences = 8;
+inline constexpr size_t kMaxNamedEvents = 3;
 // Text of a CreateSession; lib/api has the limit of one document.
 inline constexpr size_t kMaxTracesBytes = size_t{4} << 20;
 // Nobody waits for the end any more, and a relay does not take what is left: kept for so long.
