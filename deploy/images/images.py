@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """./dev images [NAME...]: packs weft's images, and those of the tests, into build/images.
 
+weft-kmod is an image of modules for all kernels of build/kmod; weft-kmod/KERNEL (a folder there) of that kernel's alone.
+
 What is packed is the install tree (build/install), under /usr, so that programs find each other
 as they do everywhere; test programs that are not installed come from build/release. Without NAMEs
 an image whose programs are not built is left out, and a line says so.
@@ -36,9 +38,9 @@ def weft_image(name, *programs, user=UNPRIVILEGED, files=()):
     return image
 
 
-def modules(image):
+def modules(image, kernel="*"):
     """Adds weft.ko for each kernel that it was built for (./dev kmod build), where the agent looks."""
-    for module in sorted(MODULES.glob("*/weft.ko")):
+    for module in sorted(MODULES.glob(f"{kernel}/weft.ko")):
         image.file(module, f"usr/share/weft/kmod/modules/{release_of(module)}/weft.ko")
     return image
 
@@ -60,12 +62,16 @@ def agent():
     return modules(image)
 
 
-def kmod():
-    """Modules alone, for nodes whose agent's image has none for their kernels: copies them into /modules."""
-    if not list(MODULES.glob("*/weft.ko")):
-        raise CannotPack("there is no weft.ko: ./dev kmod build")
+def kmod(kernel="*"):
+    """Modules alone, for nodes whose agent's image has none for their kernels: copies them into /modules. Of one
+    kernel it is tagged with its release."""
+    found = sorted(MODULES.glob(f"{kernel}/weft.ko"))
+    if not found:
+        raise CannotPack(f"there is no build/kmod/{kernel}/weft.ko: ./dev kmod build")
+    # A tag has no "+".
+    tag = TAG if kernel == "*" else f"{TAG}-{release_of(found[0]).replace('+', '_')}"
     copy = ["/usr/bin/busybox", "cp", "-r", "/usr/share/weft/kmod/modules/.", "/modules"]
-    return with_shell(modules(Image(f"localhost/weft-kmod:{TAG}", entrypoint=copy)))
+    return with_shell(modules(Image(f"localhost/weft-kmod:{tag}", entrypoint=copy), kernel))
 
 
 def controller():
@@ -112,17 +118,25 @@ IMAGES = {"weft-agent": agent, "weft-kmod": kmod, "weft-controller": controller,
           "weft-relay": relay, "shell": shell, "shop": shop, "tenant": tenant}
 
 
+OF_ONE_KERNEL = re.compile(r"weft-kmod/(\w[\w.+-]*)")
+
+
+def make(name):
+    of_one = OF_ONE_KERNEL.fullmatch(name)
+    return kmod(of_one[1]) if of_one else IMAGES[name]()
+
+
 def main(argv):
     parser = argparse.ArgumentParser(prog="./dev images", description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=" ".join(IMAGES))
     names = parser.parse_args(argv).names
     for name in names:
-        if name not in IMAGES:
-            parser.error(f"no image '{name}'; there are: {' '.join(IMAGES)}")
+        if name not in IMAGES and not OF_ONE_KERNEL.fullmatch(name):
+            parser.error(f"no image '{name}'; there are: {' '.join(IMAGES)}, weft-kmod/KERNEL")
     for name in names or IMAGES:
-        path = TARGET / f"{name}.tar"
+        path = TARGET / f"{name.replace('/', '-')}.tar"
         try:
-            image = IMAGES[name]()
+            image = make(name)
         except CannotPack as error:
             print(f"images: {name} is left out: {error}", file=sys.stderr)
             path.unlink(missing_ok=True)  # one of an older build
