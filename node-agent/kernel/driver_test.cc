@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 
@@ -169,6 +170,115 @@ TEST_F(Driver, ADeviceThatCannotBeHadIsSaid) {
   node_error_ = 0;
   Write("weft", "");
   EXPECT_THAT(Prepare().message, HasSubstr("in the way"));
+}
+
+TEST_F(Driver, TheFirstOfSeveralUsableFilesIsTaken) {
+  const std::string name = "/" + std::string(kRelease) + "/weft.ko";
+  const std::string packages = "root/lib/modules/" + std::string(kRelease);
+  const auto found = [this] {
+    const auto file = FindDriver(host_, {folder_ / "own", folder_ / "image"});
+    return file ? fs::relative(file->path, folder_).string() : file.error().message;
+  };
+  const std::string in_order[] = {packages + "/extra/weft.ko", packages + "/updates/weft.ko",
+                                  packages + "/updates/dkms/weft.ko", "image" + name, "own" + name};
+  for (const std::string& file : in_order) {
+    Module(file);
+    EXPECT_EQ(found(), file);
+  }
+  // One that is of no use does not hide the next.
+  Module("own" + name, "new", "6.1.0-1-amd64");
+  EXPECT_EQ(found(), "image" + name);
+  Write("image" + name, "no module");
+  EXPECT_EQ(found(), packages + "/updates/dkms/weft.ko");
+}
+
+// Building, with this machine's make and compiler, and headers of a kernel whose module is a file that is there.
+class DriverBuild : public Driver {
+ protected:
+  DriverBuild() {
+    host_.release = "0.0.0-weft-test";
+    host_.root.clear();
+    host_.headers = folder_ / "headers";
+    fs::create_directories(folder_ / "sources/kmod");
+    fs::create_directories(folder_ / "sources/lib");
+    compiler_ = Output("LC_ALL=C gcc --version");
+    Headers(compiler_, "cp " + (folder_ / "prepared").string() + " $(M)/weft.ko");
+    Module("prepared", "new", host_.release);
+  }
+
+  // The first line.
+  static std::string Output(const char* command) {
+    std::FILE* pipe = popen(command, "re");
+    if (pipe == nullptr) return "";
+    char line[256] = {};
+    const char* read = std::fgets(line, sizeof(line), pipe);
+    pclose(pipe);
+    const std::string text = read == nullptr ? "" : read;
+    return text.substr(0, text.find('\n'));
+  }
+  void Headers(const std::string& compiler, const std::string& recipe) const {
+    Write("headers/include/config/auto.conf", "CONFIG_CC_VERSION_TEXT=\"" + compiler + "\"\n");
+    Write("headers/Makefile",
+          "modules:\n\techo $(CC) > " + (folder_ / "built").string() + "\n\t" + recipe + "\n");
+  }
+  DriverState Prepare() const {
+    return PrepareDriver(host_, {.folders = {folder_ / "own"},
+                                 .sources = folder_ / "sources",
+                                 .build_folder = folder_ / "build"});
+  }
+  bool WasBuilt() const { return fs::exists(folder_ / "built"); }
+
+  std::string compiler_;
+};
+
+TEST_F(DriverBuild, WhereThereIsNoFileOneIsBuiltAndLoaded) {
+  ASSERT_FALSE(compiler_.empty());
+  const DriverState state = Prepare();
+  EXPECT_TRUE(state.is_ready) << state.message;
+  EXPECT_THAT(state.message, HasSubstr(folder_ / "build"));
+  EXPECT_TRUE(WasBuilt());
+  EXPECT_EQ(loads_, 1);
+}
+
+TEST_F(DriverBuild, NothingIsBuiltWhereAFileIsOrItIsLoaded) {
+  Module("own/" + host_.release + "/weft.ko", "new", host_.release);
+  EXPECT_TRUE(Prepare().is_ready);
+  fs::remove_all(folder_ / "own");
+  EXPECT_TRUE(Prepare().is_ready) << "it is loaded now";
+  EXPECT_FALSE(WasBuilt());
+}
+
+TEST_F(DriverBuild, NothingIsBuiltWhereItIsNotAskedFor) {
+  EXPECT_EQ(PrepareDriver(host_, {.folders = {folder_ / "own"}}).reason, kNoBuildForKernel);
+  EXPECT_FALSE(WasBuilt());
+}
+
+TEST_F(DriverBuild, AnotherVersionOfTheCompilerIsRefused) {
+  Headers("gcc (Debian 99.9) 99.9.0", "true");
+  const DriverState state = Prepare();
+  EXPECT_EQ(state.reason, kNoBuildForKernel);
+  EXPECT_THAT(state.message, HasSubstr("there is no weft.ko for kernel 0.0.0-weft-test"));
+  EXPECT_THAT(state.message, HasSubstr("the kernel was built with gcc (Debian 99.9) 99.9.0, the "
+                                       "node has " +
+                                       compiler_));
+  Headers("no-such-gcc-1 (Debian 1) 1", "true");
+  EXPECT_THAT(Prepare().message, HasSubstr("the node has no no-such-gcc-1 (Debian 1) 1"));
+  EXPECT_FALSE(WasBuilt());
+  EXPECT_EQ(loads_, 0);
+}
+
+TEST_F(DriverBuild, WhatDoesNotBuildIsSaidWithTheCompilersWords) {
+  Headers(compiler_, "echo 'ring.c:1: no such thing'; false");
+  const DriverState state = Prepare();
+  EXPECT_EQ(state.reason, kNoBuildForKernel);
+  EXPECT_THAT(state.message, HasSubstr("ring.c:1: no such thing"));
+  EXPECT_EQ(loads_, 0);
+}
+
+TEST_F(DriverBuild, WhatWasBuiltIsNotSigned) {
+  load_error_ = EKEYREJECTED;
+  EXPECT_EQ(Prepare().reason, kSignatureRequired);
+  EXPECT_TRUE(WasBuilt());
 }
 
 TEST_F(Driver, BuildingNeedsTheKernelsHeadersAndCompiler) {
