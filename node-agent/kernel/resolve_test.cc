@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iostream>
+#include <map>
 #include <set>
 
 #include "lib/event/description.h"
@@ -39,6 +40,44 @@ bool IsException(std::string_view name) {
                            static_cast<uint32_t>(name.size()));
   });
 }
+
+// Of these an event has the address and no more: what they say is in its other arguments.
+const std::set<std::string> kAddressesOnly = {"cfs_rq",
+                                              "iomap",
+                                              "iov_iter",
+                                              "root_domain",
+                                              "rq",
+                                              "sched_entity",
+                                              "shrink_control",
+                                              "xfs_agf",
+                                              "xfs_ail",
+                                              "xfs_attr_list_context",
+                                              "xfs_attrlist_cursor_kern",
+                                              "xfs_bmap_intent",
+                                              "xfs_buf_log_format",
+                                              "xfs_da_node_entry",
+                                              "xfs_defer_op_type",
+                                              "xfs_defer_pending",
+                                              "xfs_dqtrx",
+                                              "xfs_exchmaps_intent",
+                                              "xfs_exchmaps_req",
+                                              "xfs_exchrange",
+                                              "xfs_extent_free_item",
+                                              "xfs_fsmap",
+                                              "xfs_getparents",
+                                              "xfs_getparents_rec",
+                                              "xfs_icreate_log",
+                                              "xfs_icwalk",
+                                              "xfs_iext_cursor",
+                                              "xfs_inobt_rec_incore",
+                                              "xfs_inode_log_format",
+                                              "xfs_owner_info",
+                                              "xfs_refcount_intent",
+                                              "xfs_rmap_intent",
+                                              "xfs_trans_res",
+                                              "xlog_rec_header",
+                                              "xlog_recover",
+                                              "xlog_recover_item"};
 
 const Btf& Running() {
   static const Btf btf = std::move(Btf::Load("/sys/kernel/btf/vmlinux").value());
@@ -92,6 +131,39 @@ TEST_P(ResolveTest, EveryTracepointOfAListedSubsystemHasAnEntry) {
     }
   }
   EXPECT_GT(checked, 250u);
+}
+
+// The structures that a tracepoint passes and of which nothing is known.
+std::set<std::string> UnknownStructures(const Btf& btf, const Tracepoint& tracepoint) {
+  std::set<std::string> unknown;
+  for (const Argument& argument : tracepoint.arguments) {
+    const BtfType pointer = btf.Resolve(argument.type);
+    if (pointer.kind != BtfKind::kPointer) continue;
+    const BtfType target = btf.Resolve(pointer.size_or_ref);
+    if (target.kind == BtfKind::kStruct && Catalogue::BuiltIn().Structure(target.name) == nullptr)
+      unknown.insert(std::string(target.name));
+  }
+  return unknown;
+}
+
+// One entry for all of xfs: a new tracepoint is in it. What it passes must be known all the same.
+TEST_P(ResolveTest, WhatTracepointsOfAPatternPassIsKnownOrANamedException) {
+  const Catalogue& catalogue = Catalogue::BuiltIn();
+  std::map<std::string, std::set<std::string>> unknown;
+  for (const Btf& btf : btf_) {
+    for (const std::string& name : TracepointNames(btf)) {
+      const TracepointEntry* entry = catalogue.Tracepoint(name);
+      if (entry == nullptr || !entry->arguments) continue;
+      const auto tracepoint = FindTracepoint(btf, name);
+      if (!tracepoint) continue;
+      for (const std::string& structure : UnknownStructures(btf, *tracepoint))
+        if (!kAddressesOnly.contains(structure)) unknown[structure].insert(name);
+    }
+  }
+  for (const auto& [structure, names] : unknown)
+    ADD_FAILURE() << "of struct " << structure
+                  << " only the address is recorded: " << *names.begin() << " and "
+                  << names.size() - 1 << " more";
 }
 
 // A field that no kernel has is a mistake in the catalogue, or of a kernel long gone.

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <iterator>
 #include <regex>
+#include <sstream>
 #include <stdexcept>
 
 namespace weft::kernel::testing {
@@ -18,11 +19,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kRunning = "/sys/kernel/btf";
 constexpr const char* kTracefs = "/sys/kernel/tracing/events";
-
-std::string CacheFolder() {
-  const char* home = std::getenv("HOME");
-  return home == nullptr ? std::string() : std::string(home) + "/.cache/weft/kernels";
-}
 
 // The file of that name below a folder; empty: there is none.
 fs::path FindBelow(const fs::path& folder, std::string_view name) {
@@ -38,7 +34,7 @@ Btf Loaded(const std::string& path, std::shared_ptr<const Btf> base) {
   return std::move(*btf);
 }
 
-// The BTF of a module's file, which may be packed; empty: no such module.
+// The BTF of a module's file, which may be packed.
 std::string ModuleBtf(const TestKernel& kernel, const std::string& module) {
   const fs::path modules = fs::path(kernel.folder) / "lib/modules";
   fs::path file = FindBelow(modules, module + ".ko");
@@ -47,7 +43,7 @@ std::string ModuleBtf(const TestKernel& kernel, const std::string& module) {
   std::string unpack;
   if (file.empty()) {
     file = FindBelow(modules, module + ".ko.xz");
-    if (file.empty()) return {};
+    if (file.empty()) throw std::runtime_error(kernel.folder + ": no module " + module);
     unpack = "xz -dc '" + file.string() + "' > '" + out + ".ko' && ";
     file = out + ".ko";
   }
@@ -58,6 +54,12 @@ std::string ModuleBtf(const TestKernel& kernel, const std::string& module) {
 }
 
 bool IsWordByte(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+std::string LabelOf(const std::string& name) {
+  std::string label = "v" + name;
+  std::ranges::replace_if(label, [](char c) { return !IsWordByte(c); }, '_');
+  return label;
+}
 
 // What stands first or second in the brackets of TRACE_EVENT, DEFINE_EVENT and their like.
 std::set<std::string> EventsOf(const fs::path& path) {
@@ -74,17 +76,29 @@ std::set<std::string> EventsOf(const fs::path& path) {
 
 }  // namespace
 
+fs::path KernelCache() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  const bool has_cache = cache != nullptr && *cache != '\0';
+  return (has_cache ? fs::path(cache) : fs::path(home != nullptr ? home : "/root") / ".cache") /
+         "weft/kernels";
+}
+
 std::vector<TestKernel> TestKernels() {
   std::vector<TestKernel> kernels;
+  if (const char* wanted = std::getenv("WEFT_KERNELS")) {
+    std::istringstream names(wanted);
+    for (std::string name; std::getline(names, name, ',');)
+      kernels.push_back({LabelOf(name), KernelCache() / name});
+    return kernels;
+  }
   std::error_code error;
   if (fs::exists(std::string(kRunning) + "/vmlinux")) kernels.push_back({"running", ""});
-  for (const auto& item : fs::directory_iterator(CacheFolder(), error)) {
+  for (const auto& item : fs::directory_iterator(KernelCache(), error)) {
     // A kernel without packaged sources is one of ours, with little but checks (kmod/qemu/debug.config).
     if (!fs::exists(item.path() / "btf", error) || !fs::exists(item.path() / "usr/src", error))
       continue;
-    std::string label = "v" + item.path().filename().string();
-    std::ranges::replace_if(label, [](char c) { return !IsWordByte(c); }, '_');
-    kernels.push_back({label, item.path()});
+    kernels.push_back({LabelOf(item.path().filename()), item.path()});
   }
   return kernels;
 }
@@ -96,8 +110,9 @@ std::vector<Btf> LoadKernel(const TestKernel& kernel) {
   const auto base = std::make_shared<const Btf>(Loaded(path, nullptr));
   all.push_back(Loaded(path, nullptr));
   for (const std::string module : {"ext4", "xfs"}) {
-    std::string file = running ? std::string(kRunning) + "/" + module : ModuleBtf(kernel, module);
-    if (file.empty() || !fs::exists(file)) continue;
+    const std::string file =
+        running ? std::string(kRunning) + "/" + module : ModuleBtf(kernel, module);
+    if (running && !fs::exists(file)) continue;
     all.push_back(Loaded(file, base));
     if (!running) fs::remove(file);
   }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels that tests look at: the running one, and Debian's in the virtual machines' cache.
+// The kernels that tests look at: the running one, and Debian's in the virtual machines' cache, as far as they are
+// there; or those that WEFT_KERNELS names ("6.1,6.12"), which must be.
 #ifndef WEFT_NODE_AGENT_KERNEL_TEST_KERNELS_H_
 #define WEFT_NODE_AGENT_KERNEL_TEST_KERNELS_H_
 
+#include <filesystem>
 #include <set>
 #include <string>
 #include <string_view>
@@ -17,10 +19,14 @@ struct TestKernel {
   std::string folder;  // of the cache: btf, lib/modules, usr/src; empty: the running kernel
 };
 
-// The running kernel comes first.
+// Where kmod/qemu keeps kernels, by its settings.py.
+std::filesystem::path KernelCache();
+
+// The running kernel comes first, where none is asked for by name.
 std::vector<TestKernel> TestKernels();
 
-// The BTF of the kernel, then those of ext4 and xfs, where they are modules.
+// The BTF of the kernel, then those of ext4 and xfs; of the running one, where it has these as modules. Throws where
+// something is missing.
 std::vector<Btf> LoadKernel(const TestKernel& kernel);
 
 // Names that the kernel's trace events of a subsystem have, and some that are none: of the folders of

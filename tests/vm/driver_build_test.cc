@@ -9,21 +9,12 @@
 
 #include "node-agent/kernel/driver.h"
 #include "node-agent/kernel/driver_build.h"
+#include "node-agent/kernel/test_kernels.h"
 
 namespace weft::kernel {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Where kmod/qemu keeps the kernels, by settings.py.
-fs::path Cache() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  const fs::path base = cache != nullptr && *cache != '\0'
-                            ? fs::path(cache)
-                            : fs::path(home != nullptr ? home : "/root") / ".cache";
-  return base / "weft/kernels";
-}
 
 TEST(BuildOnTheNode, MakesTheSameModule) {
   const char* prebuilt = std::getenv("WEFT_MODULE");
@@ -41,7 +32,7 @@ TEST(BuildOnTheNode, MakesTheSameModule) {
   }
   Host host = ThisHost();
   host.release = expected->release();
-  host.headers = Cache() / fs::path(prebuilt).parent_path().filename() / "headers";
+  host.headers = testing::KernelCache() / fs::path(prebuilt).parent_path().filename() / "headers";
   const auto built = BuildModule(host, folder / "sources", folder / host.release);
   ASSERT_TRUE(built) << built.error().message;
   const auto found = FindDriver(host, {folder});
