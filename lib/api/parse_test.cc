@@ -269,6 +269,10 @@ TEST(Parse, SaysWhatIsWrongAndWhere) {
        "t.yaml:6:21: spec.trackers.vpid[0]: \"0\" is out of range, valid: 1 to 4194304"},
       {"  trackers: {vuid: [root]}\n",
        "t.yaml:6:21: spec.trackers.vuid[0]: must be a number, not \"root\""},
+      {"  trackers: {gid: [0]}\n",
+       "t.yaml:6:13: spec.trackers: vgid, pid, uid and gid exist for kernel events only, and "
+       "spec.user "
+       "has events"},
       {"  pods: {selector: {matchLabels: {version: 2}}}\n",
        "t.yaml:6:44: spec.pods.selector.matchLabels[version]: must be a string, not a number: "
        "write \"2\""},

@@ -164,10 +164,14 @@ struct KernelSpec {
   bool operator==(const KernelSpec&) const = default;
 };
 
-// Empty lists: no limit. Ids as seen inside the container.
+// Empty lists: no limit. Of those with a v: ids as seen inside the container; of the others: as the node sees them.
 struct Trackers {
   std::vector<std::uint32_t> vpid;
   std::vector<std::uint32_t> vuid;
+  std::vector<std::uint32_t> vgid;  // this and the following for kernel events only
+  std::vector<std::uint32_t> pid;
+  std::vector<std::uint32_t> uid;
+  std::vector<std::uint32_t> gid;
   bool operator==(const Trackers&) const = default;
 };
 

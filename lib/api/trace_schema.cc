@@ -363,15 +363,24 @@ TypePtr<std::vector<std::string>> ContextSchema() {
 
 TypePtr<Trackers> TrackersSchema() {
   using T = Trackers;
-  return Object<T>("Trackers",
-                   {MakeField("vpid", &T::vpid,
-                              ListOf(Int<std::uint32_t>(1, limits::kMaxPid), limits::kTrackedIds,
-                                     ListKind::kSet),
-                              "Process ids, as the container sees them. Absent: all processes."),
-                    MakeField("vuid", &T::vuid,
-                              ListOf(Int<std::uint32_t>(0, limits::kMaxUid), limits::kTrackedIds,
-                                     ListKind::kSet),
-                              "User ids, as the container sees them. Absent: all users.")});
+  const auto pids =
+      ListOf(Int<std::uint32_t>(1, limits::kMaxPid), limits::kTrackedIds, ListKind::kSet);
+  const auto ids =
+      ListOf(Int<std::uint32_t>(0, limits::kMaxUid), limits::kTrackedIds, ListKind::kSet);
+  return Object<T>(
+      "Trackers",
+      {MakeField("vpid", &T::vpid, pids,
+                 "Process ids, as the container sees them. Absent: all processes."),
+       MakeField("vuid", &T::vuid, ids, "User ids, as the container sees them. Absent: all users."),
+       MakeField(
+           "vgid", &T::vgid, ids,
+           "Group ids, as the container sees them, for kernel events only. Absent: all groups."),
+       MakeField(
+           "pid", &T::pid, pids,
+           "Process ids, as the node sees them, for kernel events of a ClusterTrace or in local "
+           "mode only. Absent: all processes."),
+       MakeField("uid", &T::uid, ids, "User ids, in the same way. Absent: all users."),
+       MakeField("gid", &T::gid, ids, "Group ids, in the same way. Absent: all groups.")});
 }
 
 constexpr std::array<std::string_view, 2> kBufferModes = {"discard", "overwrite"};
@@ -448,6 +457,22 @@ Rule<TraceSpec> SnapshotRule() {
       });
 }
 
+// User space knows its own processes and users only. To leave such a tracker out would be to record more.
+Rule<TraceSpec> KernelTrackersRule() {
+  const std::string user = HasItems("user", "events") + " || " + HasItems("user", "functions");
+  const std::string trackers = HasItems("trackers", "vgid") + " || " + HasItems("trackers", "pid") +
+                               " || " + HasItems("trackers", "uid") + " || " +
+                               HasItems("trackers", "gid");
+  return MakeRule<TraceSpec>(
+      {"!(" + user + ") || !(" + trackers + ")",
+       "vgid, pid, uid and gid exist for kernel events only, and spec.user has events", "trackers"},
+      [](const TraceSpec& s) {
+        const Trackers& t = s.trackers;
+        return !s.RecordsUser() ||
+               (t.vgid.empty() && t.pid.empty() && t.uid.empty() && t.gid.empty());
+      });
+}
+
 std::vector<Rule<TraceSpec>> SpecRules() {
   using T = TraceSpec;
   const std::string records =
@@ -460,6 +485,7 @@ std::vector<Rule<TraceSpec>> SpecRules() {
                        ""},
                       [](const T& s) { return s.RecordsUser() || s.RecordsKernel(); }),
           SnapshotRule(),
+          KernelTrackersRule(),
           {{"", "", "context"}, KernelOnlyContext},
           {{"", "", "context"}, UserOnlyContext}};
 }

@@ -115,6 +115,11 @@ class Generator {
     for (int i = Below(3); i > 0; --i) t.spec.kernel.user_probes.push_back(UserProbe());
     t.spec.filter = Filter();
     if (Coin()) t.spec.context = {"vpid", "ip", "$app.a:b"};
+    if (t.spec.RecordsKernel() && Coin()) {
+      t.spec.user = {};
+      t.spec.context = {"prio"};
+      t.spec.trackers = {.vgid = {0, 7}, .pid = {1}, .uid = {2}, .gid = {3, 4}};
+    }
     for (int i = Below(4); i > 0; --i)
       t.spec.trackers.vpid.push_back(static_cast<unsigned>(i * 1000));
     for (int i = Below(4); i > 0; --i) t.spec.trackers.vuid.push_back(static_cast<unsigned>(i - 1));
