@@ -43,19 +43,21 @@ Result<control::ContextSpec> CompileCounter(const std::string& name, std::string
   return spec;
 }
 
-// A CPU's counter counts what other tenants do there; addresses of the kernel help to attack it.
-bool TellsOfNode(const std::string& name) {
-  return name.starts_with(kPerfCpuPrefix) || name == "callstack-kernel";
+// Numbers of the node, which are other ones in the container: a parent may be another tenant's.
+constexpr std::string_view kOfNode[] = {"pid",  "ppid", "tid",  "uid", "euid",
+                                        "suid", "gid",  "egid", "sgid"};
+
+bool IsOfNode(std::string_view name) {
+  return std::ranges::find(kOfNode, name) != std::end(kOfNode);
 }
 
 Result<control::ContextSpec> CompileContextName(const std::string& name, Domain domain) {
   control::ContextSpec spec;
   const bool user_only = name.starts_with(kAppPrefix) || name.starts_with(kPerfPrefix);
   if (user_only && domain != Domain::kUser) return NotOf(name, domain);
-  if (domain == Domain::kTenantsKernel && TellsOfNode(name))
-    return Fail(ErrorCode::kUnsupported, "context \"" + name +
-                                             "\": tells of the whole node: not recorded for a "
-                                             "namespace");
+  if (domain == Domain::kTenantsKernel)
+    if (std::string why = WhyNotForTenants(name); !why.empty())
+      return Fail(ErrorCode::kUnsupported, std::move(why));
   if (name.starts_with(kAppPrefix)) {
     spec.id = WEFT_CONTEXT_APP;
     spec.name = name.substr(kAppPrefix.size());
@@ -124,6 +126,27 @@ Status CompileContexts(const api::TraceSpec& from, Domain domain, CompiledChanne
   return {};
 }
 
+// None of another kind than asked for: that would record more.
+Status CompileTrackers(const api::Trackers& from, bool of_tenant, kernel::Trackers& to) {
+  const struct {
+    const char* name;
+    weft_kernel_track_kind kind;
+    const std::vector<uint32_t>& values;
+  } kinds[] = {
+      {"pid", WEFT_KERNEL_TRACK_PID, from.pid}, {"vpid", WEFT_KERNEL_TRACK_VPID, from.vpid},
+      {"uid", WEFT_KERNEL_TRACK_UID, from.uid}, {"vuid", WEFT_KERNEL_TRACK_VUID, from.vuid},
+      {"gid", WEFT_KERNEL_TRACK_GID, from.gid}, {"vgid", WEFT_KERNEL_TRACK_VGID, from.vgid}};
+  for (const auto& [name, kind, values] : kinds) {
+    if (values.empty()) continue;
+    if (of_tenant && IsOfNode(name))
+      return Fail(ErrorCode::kInvalid, std::string("spec.trackers.") + name +
+                                           ": is a number of the node: a namespace has \"v" + name +
+                                           "\"");
+    to[kind] = values;
+  }
+  return {};
+}
+
 void CompileBuffer(const api::TraceSpec& spec, CompiledChannel& to) {
   const bool overwrite = spec.buffer.mode == api::BufferMode::kOverwrite ||
                          spec.output.mode == api::OutputMode::kSnapshot;
@@ -154,6 +177,17 @@ Result<std::vector<uint8_t>> CompileFilters(const std::string& all, const std::s
   auto program = CompileFilter(text);
   if (!program) return std::unexpected(program.error().ToError(text));
   return std::move(*program);
+}
+
+std::string WhyNotForTenants(const std::string& context) {
+  const std::string what = "context \"" + context + "\": ";
+  if (IsOfNode(context))
+    return what + "is a number of the node: not recorded for a namespace, which has \"v" + context +
+           "\"";
+  // A CPU's counter counts what other tenants do there; addresses of the kernel help to attack it.
+  if (context.starts_with(kPerfCpuPrefix) || context == "callstack-kernel")
+    return what + "tells of the whole node: not recorded for a namespace";
+  return "";
 }
 
 bool KernelHasContext(uint16_t id) {
@@ -192,8 +226,7 @@ Result<CompiledChannel> CompileKernelLayout(const api::Trace& trace,
   CompiledChannel out;
   const Domain domain = context.of_tenant ? Domain::kTenantsKernel : Domain::kKernel;
   WEFT_TRY(CompileContexts(trace.spec, domain, out));
-  out.spec.vpids = trace.spec.trackers.vpid;
-  out.spec.vuids = trace.spec.trackers.vuid;
+  WEFT_TRY(CompileTrackers(trace.spec.trackers, context.of_tenant, out.trackers));
   CompileBuffer(trace.spec, out);
   Define(trace, context, out.definition);
   out.definition.channel = "kernel";
@@ -202,10 +235,11 @@ Result<CompiledChannel> CompileKernelLayout(const api::Trace& trace,
   return out;
 }
 
-Result<CompiledChannel> CompileKernelChannel(const api::Trace& trace,
-                                             const CompileContext& context) {
+Result<CompiledChannel> CompileKernelChannel(const api::Trace& trace, const CompileContext& context,
+                                             uint32_t features) {
   WEFT_ASSIGN(CompiledChannel out, CompileKernelLayout(trace, context));
-  WEFT_TRY(CompileKernelEvents(trace.spec, {.object_root = context.object_root}, out));
+  WEFT_TRY(CompileKernelEvents(trace.spec,
+                               {.features = features, .object_root = context.object_root}, out));
   return out;
 }
 

@@ -34,6 +34,7 @@ struct CompiledChannel {
   control::ChannelSpec spec;          // id not set
   ipc::ChannelDefinition definition;  // id and uuid not set
   std::vector<kernel::Event> kernel_events;
+  kernel::Trackers trackers;         // of the kernel's
   std::vector<std::string> notices;  // parts of the Trace that are not recorded here, for people
 };
 
@@ -41,18 +42,24 @@ struct CompiledChannel {
 // reason.
 Result<CompiledChannel> CompileUserChannel(const api::Trace& trace, const CompileContext& context);
 // The channel `kernel`, as far as the running kernel and weft.ko can record it for a set of cgroups.
-Result<CompiledChannel> CompileKernelChannel(const api::Trace& trace,
-                                             const CompileContext& context);
+// `features`: of weft.ko's (kernel::Features).
+Result<CompiledChannel> CompileKernelChannel(const api::Trace& trace, const CompileContext& context,
+                                             uint32_t features);
 
 // All of that channel but its events; pure.
 Result<CompiledChannel> CompileKernelLayout(const api::Trace& trace, const CompileContext& context);
+
+// Why a namespace's Trace in a cluster does not get this context: it tells of the node; "": it gets it.
+std::string WhyNotForTenants(const std::string& context);
 
 // Has weft.ko the context of this id (lib/abi/context.h)?
 bool KernelHasContext(uint16_t id);
 
 // What a kernel channel may record, beside the spec.
 struct KernelReach {
-  bool cluster_wide = false;  // events that belong to nobody too, and addresses of the kernel
+  bool cluster_wide = false;       // events that belong to nobody too, and addresses of the kernel
+  bool of_tenant = false;          // as in CompileContext
+  uint32_t features = UINT32_MAX;  // of weft.ko's (kernel::Features)
   std::optional<std::string> object_root{};  // as in CompileContext
 };
 

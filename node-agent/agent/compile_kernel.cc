@@ -13,6 +13,7 @@
 #include "node-agent/kernel/probes.h"
 #include "node-agent/kernel/statedump.h"
 #include "node-agent/kernel/syscalls.h"
+#include "node-agent/kernel/tracepoint.h"
 #include "node-agent/kernel/user_probes.h"
 
 namespace weft::agent {
@@ -27,6 +28,36 @@ std::string Tracefs() {
 std::unexpected<Error> MeansNothing(const char* what, const std::string& name) {
   return Fail(ErrorCode::kInvalid,
               std::string(what) + " \"" + name + "\": this kernel has none of that name");
+}
+
+// What weft.ko has in the place of a source that this kernel does not allow.
+std::string Others(uint32_t features) {
+  std::string others;
+  if ((features & WEFT_KERNEL_SYSCALLS) != 0) others += "syscalls, ";
+  if ((features & WEFT_KERNEL_KPROBES) != 0) others += "probes, ";
+  if ((features & WEFT_KERNEL_UPROBES) != 0) others += "userProbes, ";
+  return others + "the statedump";
+}
+
+// Said before weft.ko would say it without a reason. A kernel that has tracepoints, but no generic probes for
+// them, checks the type of each indirect call.
+void CheckFeatures(const api::TraceSpec& spec, const kernel::Btf& btf, uint32_t features,
+                   EventList& events) {
+  const auto lacks = [features](uint32_t feature) { return (features & feature) == 0; };
+  const bool checks_calls = lacks(WEFT_KERNEL_TRACEPOINTS) && !kernel::TracepointNames(btf).empty();
+  const std::string why =
+      checks_calls ? "this kernel checks the type of indirect calls (kCFI), and would trap where a "
+                     "tracepoint calls weft.ko; what works: " +
+                         Others(features)
+                   : "this kernel was built without them; what works: " + Others(features);
+  if (!spec.kernel.tracepoints.empty() && lacks(WEFT_KERNEL_TRACEPOINTS))
+    events.Refuse("spec.kernel.tracepoints: " + why);
+  if (!spec.kernel.syscalls.empty() && lacks(WEFT_KERNEL_SYSCALLS))
+    events.Refuse("spec.kernel.syscalls: " + why);
+  if (!spec.kernel.probes.empty() && lacks(WEFT_KERNEL_KPROBES))
+    events.Refuse("spec.kernel.probes: this kernel was built without kprobes");
+  if (!spec.kernel.user_probes.empty() && lacks(WEFT_KERNEL_UPROBES))
+    events.Refuse("spec.kernel.userProbes: this kernel was built without uprobes");
 }
 
 Status AddTracepoints(const api::TraceSpec& spec, const kernel::KernelTypes& types,
@@ -166,13 +197,17 @@ Status CompileKernelEvents(const api::TraceSpec& from, const KernelReach& reach,
                            CompiledChannel& to) {
   WEFT_ASSIGN(const kernel::KernelTypes types, kernel::KernelTypes::Load());
   const kernel::ResolveOptions options{.cluster_wide = reach.cluster_wide};
-  EventList events(from, to);
-  WEFT_TRY(AddTracepoints(from, types, options, events));
-  WEFT_TRY(AddSyscalls(from, types.kernel(), events));
-  WEFT_TRY(AddProbes(from, types.kernel(), options, events));
-  if (reach.object_root) WEFT_TRY(AddUserProbes(from, *reach.object_root, events));
+  EventList events(from, to, reach.of_tenant);
+  const auto has = [&reach](uint32_t feature) { return (reach.features & feature) != 0; };
+  CheckFeatures(from, types.kernel(), reach.features, events);
+  if (has(WEFT_KERNEL_TRACEPOINTS)) WEFT_TRY(AddTracepoints(from, types, options, events));
+  if (has(WEFT_KERNEL_SYSCALLS)) WEFT_TRY(AddSyscalls(from, types.kernel(), events));
+  if (has(WEFT_KERNEL_KPROBES)) WEFT_TRY(AddProbes(from, types.kernel(), options, events));
+  if (reach.object_root && has(WEFT_KERNEL_UPROBES))
+    WEFT_TRY(AddUserProbes(from, *reach.object_root, events));
   WEFT_TRY(events.CheckRules());
-  const bool more_will_come = !reach.object_root && !from.kernel.user_probes.empty();
+  const bool more_will_come =
+      !reach.object_root && !from.kernel.user_probes.empty() && has(WEFT_KERNEL_UPROBES);
   if (!more_will_come) WEFT_TRY(events.CheckNotEmpty());
   return AddStates(from, types.kernel(), options, events);
 }
@@ -182,7 +217,7 @@ std::vector<UserProbes> CompileUserProbes(const api::TraceSpec& from, const std:
   for (const api::UserProbeRule& rule : from.kernel.user_probes) {
     const auto file = OpenObject(rule, root);
     CompiledChannel compiled;
-    EventList events(from, compiled);
+    EventList events(from, compiled, /*of_tenant=*/true);
     Status added = file ? AddUserProbe(rule, *file, events) : std::unexpected(file.error());
     if (added) added = events.CheckRules();
     if (added) added = events.CheckNotEmpty();

@@ -58,6 +58,12 @@ Result<EventList::Rule*> EventList::Ask(const char* kind, const std::string& nam
             .filter = filter,
             .by_name = !control::HasWildcard(name)};
   WEFT_ASSIGN(rule.program, CompileFilters("", filter));
+  if (of_tenant_) {
+    WEFT_ASSIGN(const std::vector<uint8_t> whole, CompileFilters(spec_.filter, filter));
+    for (const std::string& context : ContextsOf(whole))
+      if (const std::string why = WhyNotForTenants(context); !why.empty())
+        return Fail(ErrorCode::kInvalid, rule.what + ": its filter: " + why);
+  }
   return &rules_.emplace_back(std::move(rule));
 }
 
@@ -116,6 +122,11 @@ void EventList::AddState(kernel::Resolved resolved) {
                                .number = resolved.number,
                                .description = std::move(resolved.description),
                                .fetch = std::move(resolved.fetch)});
+}
+
+void EventList::Refuse(std::string why) {
+  to_.notices.push_back(why);
+  why_ = std::move(why);
 }
 
 Status EventList::CheckRules() {

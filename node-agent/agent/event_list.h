@@ -56,10 +56,11 @@ class EventList {
   };
   using Choice = std::vector<Rule*>;  // the rules that mean an event
 
-  // Both outlive it.
-  EventList(const api::TraceSpec& spec, CompiledChannel& to) : spec_(spec), to_(to) {}
+  // Both outlive it. `of_tenant`: as in KernelReach.
+  EventList(const api::TraceSpec& spec, CompiledChannel& to, bool of_tenant)
+      : spec_(spec), to_(to), of_tenant_(of_tenant) {}
 
-  // kInvalid: the filter cannot be compiled. The rule is the list's.
+  // kInvalid: the filter, or the Trace's, cannot be compiled, or asks for what a namespace does not get. The rule is the list's.
   Result<Rule*> Ask(const char* kind, const std::string& name, const std::string& filter);
 
   // Who names an event wants to know why it cannot be had; what a pattern means beside others is left out
@@ -68,6 +69,9 @@ class EventList {
              const std::shared_ptr<const UniqueFd>& file = nullptr);
   // What is there at the start is no event that a filter means.
   void AddState(kernel::Resolved resolved);
+
+  // Something that the Trace asks for cannot be had.
+  void Refuse(std::string why);
 
   // When all are added. kInvalid: a rule's filter asks for what none of its events has.
   Status CheckRules();
@@ -80,6 +84,7 @@ class EventList {
 
   const api::TraceSpec& spec_;
   CompiledChannel& to_;
+  const bool of_tenant_;
   std::deque<Rule> rules_;
   Absences of_all_;    // what spec.filter asks for
   Absences left_out_;  // fields

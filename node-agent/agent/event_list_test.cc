@@ -14,8 +14,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
-using ::testing::Not;
 using Rules = std::vector<api::KernelRule>;
 
 struct Compiled {
@@ -109,10 +107,59 @@ kernel::Resolved Lacking(const std::string& name, std::vector<std::string> left_
           .withheld = std::move(withheld)};
 }
 
+api::TraceSpec Everything() {
+  api::TraceSpec spec;
+  spec.kernel.tracepoints = {{.name = "sched_switch"}};
+  spec.kernel.syscalls = {{.name = "openat"}};
+  spec.kernel.probes = {{.name = "opened", .symbol = "do_sys_openat2"}};
+  spec.kernel.statedump = false;
+  return spec;
+}
+
+// weft.ko would say EOPNOTSUPP.
+TEST(EventList, WhatTheKernelDoesNotAllowIsSaidWithTheReason) {
+  constexpr uint32_t kWithKcfi = WEFT_KERNEL_KPROBES | WEFT_KERNEL_UPROBES | WEFT_KERNEL_SCOPES;
+  CompiledChannel channel;
+  const KernelReach reach{.cluster_wide = true, .features = kWithKcfi};
+  ASSERT_TRUE(CompileKernelEvents(Everything(), reach, channel));
+  ASSERT_EQ(channel.kernel_events.size(), 1u);
+  EXPECT_EQ(channel.kernel_events[0].kind, uint32_t{WEFT_KERNEL_KPROBE});
+  ASSERT_EQ(channel.notices.size(), 2u);
+  EXPECT_EQ(
+      channel.notices[0],
+      "spec.kernel.tracepoints: this kernel checks the type of indirect calls (kCFI), and would "
+      "trap where a tracepoint calls weft.ko; what works: probes, userProbes, the statedump");
+  EXPECT_THAT(channel.notices[1], AllOf(HasSubstr("spec.kernel.syscalls"), HasSubstr("kCFI")));
+
+  CompiledChannel none;
+  api::TraceSpec tracepoints = Everything();
+  tracepoints.kernel.syscalls.clear();
+  tracepoints.kernel.probes.clear();
+  const Status refused = CompileKernelEvents(tracepoints, reach, none);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kUnsupported);
+  EXPECT_THAT(refused.error().message, HasSubstr("kCFI"));
+}
+
+TEST(EventList, AFilterOfANamespaceAsksForNoNumbersOfTheNode) {
+  api::TraceSpec spec = Everything();
+  spec.kernel.syscalls.clear();
+  spec.kernel.probes.clear();
+  for (const bool of_rule : {true, false}) {
+    (of_rule ? spec.kernel.tracepoints[0].filter : spec.filter) = "$ctx.ppid == 1";
+    CompiledChannel channel;
+    const Status refused = CompileKernelEvents(spec, {.of_tenant = true}, channel);
+    ASSERT_FALSE(refused);
+    EXPECT_THAT(refused.error().message, AllOf(HasSubstr("\"ppid\""), HasSubstr("\"vppid\"")));
+    EXPECT_TRUE(CompileKernelEvents(spec, {.of_tenant = false}, channel));
+    spec.kernel.tracepoints[0].filter.clear();
+  }
+}
+
 TEST(EventList, AFieldThatIsLeftOutIsToldOnce) {
   api::TraceSpec spec;
   CompiledChannel channel;
-  EventList events(spec, channel);
+  EventList events(spec, channel, false);
   const EventList::Choice pattern = {events.Ask("tracepoint", "*", "").value()};
   const EventList::Choice named = {events.Ask("tracepoint", "named", "").value()};
   for (int i = 0; i < 5; ++i) {
@@ -131,7 +178,7 @@ TEST(EventList, AFieldThatIsLeftOutIsToldOnce) {
 TEST(EventList, WhatIsToldIsBounded) {
   api::TraceSpec spec;
   CompiledChannel channel;
-  EventList events(spec, channel);
+  EventList events(spec, channel, false);
   const EventList::Choice pattern = {events.Ask("tracepoint", "*", "").value()};
   for (int i = 0; i < 100; ++i)
     ASSERT_TRUE(events.Add(pattern, Lacking("e", {"f" + std::to_string(i) + ": why"}, {})));

@@ -30,8 +30,9 @@ struct Symbol {
   std::string name;
 };
 
-// Of a program that was validated.
+// Of a program that was validated, or none.
 std::vector<Symbol> SymbolsOf(const std::vector<uint8_t>& program) {
+  if (program.empty()) return {};
   weft_filter_program head{};
   std::memcpy(&head, program.data(), sizeof(head));
   const size_t literals = head.header_size + head.symbol_count * sizeof(weft_filter_symbol) +
@@ -73,6 +74,13 @@ FilterFit WhatIsMissing(const std::vector<uint8_t>& program, const EventDescript
 }
 
 }  // namespace
+
+std::vector<std::string> ContextsOf(const std::vector<uint8_t>& program) {
+  std::vector<std::string> contexts;
+  for (Symbol& symbol : SymbolsOf(program))
+    if (symbol.kind == WEFT_FILTER_SYMBOL_CONTEXT) contexts.push_back(std::move(symbol.name));
+  return contexts;
+}
 
 Result<FilterFit> FitFilter(const std::vector<uint8_t>& program,
                             const std::vector<uint8_t>& description) {

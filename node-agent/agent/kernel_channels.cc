@@ -51,10 +51,7 @@ Status KernelChannels::Start(const kernel::Ring& ring, const std::vector<kernel:
   WEFT_ASSIGN(entry.session, kernel::MakeSession(module, whom.all));
   for (const uint64_t cgroup : whom.cgroups)
     WEFT_TRY(kernel::ChangeScope(entry.session, cgroup, WEFT_KERNEL_SCOPE_ADD));
-  for (const uint32_t vpid : whom.vpids)
-    WEFT_TRY(kernel::Track(entry.session, WEFT_KERNEL_TRACK_VPID, vpid));
-  for (const uint32_t vuid : whom.vuids)
-    WEFT_TRY(kernel::Track(entry.session, WEFT_KERNEL_TRACK_VUID, vuid));
+  WEFT_TRY(kernel::Track(entry.session, whom.trackers));
   WEFT_ASSIGN(entry.ring, MakeRing(module, entry.session, ring));
   for (const kernel::Event& event : events) WEFT_TRY(kernel::AddEvent(entry.ring, event));
   WEFT_ASSIGN(entry.instance, InstanceOf(entry.ring));

@@ -30,12 +30,11 @@ class KernelChannels {
   explicit KernelChannels(Send keeper) : keeper_(std::move(keeper)) {}
 
   // Whom a channel records: everybody and what belongs to nobody (cluster-wide), or tasks of these cgroups
-  // (lib/abi/kernel.h), so nobody where there is none; of those only processes and users with one of these ids, or
-  // all where there is none.
+  // (lib/abi/kernel.h), so nobody where there is none; of those only whom the trackers mean.
   struct Whom {
     bool all = false;
     std::set<uint64_t> cgroups;
-    std::vector<uint32_t> vpids, vuids;
+    kernel::Trackers trackers;
   };
 
   // Makes the ring and its events. Nothing is recorded yet. An error names what the module refused, and

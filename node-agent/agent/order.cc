@@ -119,6 +119,7 @@ SessionChannel& Session::AddEmptyKernelChannel() {
   channel.consumer = order->metadata.name_space;
   channel.spec = kernel_prototype_.spec;
   channel.definition = kernel_prototype_.definition;
+  channel.trackers = kernel_prototype_.trackers;
   channel.spec.id = channel.definition.id = FirstChannelId();
   channel.definition.trace_uuid = RandomUuid();
   channel.definition.hostname = order->spec.node_name;

@@ -49,7 +49,44 @@ TEST(Order, WhatTellsOfTheNodeIsLeftOut) {
   EXPECT_THAT(session.kernel_notices,
               testing::ElementsAre(HasSubstr("\"callstack-kernel\": tells of the whole node"),
                                    HasSubstr("\"perf:cpu:cycles\"")));
-  EXPECT_THAT(channel.spec.vuids, testing::ElementsAre(0u));
+  EXPECT_EQ(channel.trackers, (kernel::Trackers{{WEFT_KERNEL_TRACK_VUID, {0}}}));
+}
+
+// Of the node's numbers one may be another tenant's (a parent's): the container's own are named instead.
+TEST(Order, ANamespaceHasNoNumbersOfTheNode) {
+  api::TraceSession order = Order();
+  order.spec.record.user.events.clear();
+  order.spec.record.kernel.syscalls = {{.name = "openat"}};
+  order.spec.record.context = {"pid", "ppid", "tid",  "uid",   "euid", "suid",
+                               "gid", "egid", "sgid", "vppid", "vsgid"};
+  Session session = FromOrder(order);
+  const SessionChannel& channel = session.AddKernelChannel({});
+  ASSERT_EQ(channel.spec.contexts.size(), 2u);
+  EXPECT_EQ(channel.spec.contexts[0].id, WEFT_CONTEXT_VPPID);
+  ASSERT_EQ(session.kernel_notices.size(), 9u);
+  EXPECT_EQ(session.kernel_notices[1],
+            "context \"ppid\": is a number of the node: not recorded for a namespace, which has "
+            "\"vppid\"");
+  order.spec.cluster_wide = true;
+  Session wide = FromOrder(order);
+  EXPECT_EQ(wide.AddKernelChannel({}).spec.contexts.size(), 11u);
+  EXPECT_THAT(wide.kernel_notices, testing::IsEmpty());
+}
+
+TEST(Order, TrackersByNumbersOfTheNodeAreForClustersOnly) {
+  api::TraceSession order = Order();
+  order.spec.record.user.events.clear();
+  order.spec.record.kernel.syscalls = {{.name = "openat"}};
+  order.spec.record.trackers = {
+      .vpid = {7}, .vuid = {}, .vgid = {8, 9}, .pid = {}, .uid = {}, .gid = {}};
+  EXPECT_EQ(FromOrder(order).AddKernelChannel({}).trackers,
+            (kernel::Trackers{{WEFT_KERNEL_TRACK_VPID, {7}}, {WEFT_KERNEL_TRACK_VGID, {8, 9}}}));
+  order.spec.record.trackers.uid = {0};
+  EXPECT_EQ(Refusal(order), "spec.trackers.uid: is a number of the node: a namespace has \"vuid\"");
+  order.spec.record.trackers.pid = {1};
+  order.spec.record.trackers.gid = {2};
+  order.spec.cluster_wide = true;
+  EXPECT_EQ(FromOrder(order).AddKernelChannel({}).trackers.size(), 5u);
 }
 
 TEST(Order, AChannelSaysWhoseItIs) {

@@ -32,11 +32,13 @@ std::string Hostname() {
 
 Result<CompiledChannel> CompileForThisKernel(const api::Trace& trace,
                                              const CompileContext& context) {
-  if (auto module = kernel::OpenModule(); !module) {
+  const auto module = kernel::OpenModule();
+  if (!module) {
     return Fail(ErrorCode::kUnsupported,
                 "spec.kernel needs the kernel module weft.ko: " + module.error().message);
   }
-  return CompileKernelChannel(trace, context);
+  WEFT_ASSIGN(const uint32_t features, kernel::Features(*module));
+  return CompileKernelChannel(trace, context, features);
 }
 
 // The user's part and the kernel's. Where this machine cannot do the latter, the former goes on.
@@ -171,6 +173,7 @@ Result<Session> Session::Compile(const ipc::CreateSession& command, const std::s
       channel.definition = std::move(compiled.definition);
       channel.definition.relay = command.relay;
       channel.kernel_events = std::move(compiled.kernel_events);
+      channel.trackers = std::move(compiled.trackers);
       channel.paused = trace.spec.paused;
       channel.snapshot = trace.spec.output.mode == api::OutputMode::kSnapshot;
       channel.duration = trace.spec.duration;

@@ -43,9 +43,11 @@ struct SessionChannel {
   bool ready = false;     // the consumer said so (in this life of the agent)
   std::optional<std::chrono::nanoseconds> duration;
   std::vector<kernel::Event> kernel_events;  // of a kernel channel that is not on yet
+  kernel::Trackers trackers;                 // of a kernel channel
   // Of a kernel channel in a cluster: ids of the cgroups whose tasks are recorded, or a few that were.
   std::set<uint64_t> scope;
   std::string failure;           // why weft.ko records nothing of it; "": it does
+  std::string stopped;           // why weft.ko ended its session by itself; "": it did not
   bool outdated = false;         // the order wants other events: this channel ends, another follows
   int64_t stop_at_ns = 0;        // CLOCK_MONOTONIC; 0: no deadline
   ipc::ChannelCounts reported;   // the consumer's last

@@ -187,10 +187,8 @@ void Agent::StartInKernel(Session& session, SessionChannel& channel) {
     channel.failure = status.error().message;
     orders_->ChannelFailed(session, status.error().message);
   };
-  KernelChannels::Whom whom{.all = session.is_cluster_wide(),
-                            .cgroups = channel.scope,
-                            .vpids = channel.spec.vpids,
-                            .vuids = channel.spec.vuids};
+  KernelChannels::Whom whom{
+      .all = session.is_cluster_wide(), .cgroups = channel.scope, .trackers = channel.trackers};
   if (!session.cgroup.empty()) {
     auto id = CgroupId(session.cgroup);
     if (!id) return fail(std::unexpected(id.error()));

@@ -77,6 +77,12 @@ Result<bool> Offers(const UniqueFd& module, uint32_t clock) {
   return (abi.clocks & 1U << clock) != 0;
 }
 
+Result<uint32_t> Features(const UniqueFd& module) {
+  weft_kernel_abi abi{};
+  WEFT_TRY(Call(module, WEFT_IOCTL_ABI, abi, "weft.ko"));
+  return abi.features;
+}
+
 Result<UniqueFd> MakeSession(const UniqueFd& module, bool all) {
   weft_kernel_session session{};
   session.flags = all ? WEFT_KERNEL_SESSION_ALL : 0;
@@ -91,12 +97,16 @@ Status ChangeScope(const UniqueFd& session, uint64_t cgroup, weft_kernel_scope_c
   return {};
 }
 
-Status Track(const UniqueFd& session, weft_kernel_track_kind kind, uint32_t value) {
-  weft_kernel_track track{};
-  track.kind = kind;
-  track.change = WEFT_KERNEL_TRACK_ADD;
-  track.value = value;
-  WEFT_TRY(Call(session, WEFT_IOCTL_TRACK, track, "weft.ko: tracker " + std::to_string(value)));
+Status Track(const UniqueFd& session, const Trackers& trackers) {
+  for (const auto& [kind, values] : trackers) {
+    for (const uint32_t value : values) {
+      weft_kernel_track track{};
+      track.kind = kind;
+      track.change = WEFT_KERNEL_TRACK_ADD;
+      track.value = value;
+      WEFT_TRY(Call(session, WEFT_IOCTL_TRACK, track, "weft.ko: tracker " + std::to_string(value)));
+    }
+  }
   return {};
 }
 

@@ -9,6 +9,7 @@
 #define WEFT_NODE_AGENT_KERNEL_MODULE_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -51,17 +52,21 @@ struct Ring {
   std::vector<Context> contexts;  // in the order of the records
 };
 
+// Of whom is recorded only those are that have, for each kind with values, one of these.
+using Trackers = std::map<weft_kernel_track_kind, std::vector<uint32_t>>;
+
 // The device, looked at: kNotFound: the module is not loaded; kPermission; kUnsupported: it is of another
 // ABI.
 Result<UniqueFd> OpenModule(const std::string& path = WEFT_KERNEL_DEVICE);
 // Whether the kernel trusts this clock (enum weft_clock_id) at present: it may give up the TSC at any time.
 Result<bool> Offers(const UniqueFd& module, uint32_t clock);
+// What can be recorded with this kernel at all: bits of enum weft_kernel_feature.
+Result<uint32_t> Features(const UniqueFd& module);
 // A session, off. `all`: of everybody, else of those in its scope, at first nobody.
 Result<UniqueFd> MakeSession(const UniqueFd& module, bool all);
 // Adds the cgroup with this id (the inode number of its folder in cgroup2), or takes it away.
 Status ChangeScope(const UniqueFd& session, uint64_t cgroup, weft_kernel_scope_change change);
-// Of the tasks in scope only those with this value of this kind, or with another one added.
-Status Track(const UniqueFd& session, weft_kernel_track_kind kind, uint32_t value);
+Status Track(const UniqueFd& session, const Trackers& trackers);
 // kCorrupt: the session stopped by itself, with the reason.
 Status CheckSession(const UniqueFd& session);
 Status Switch(const UniqueFd& session, bool on);

@@ -38,6 +38,7 @@ OF_A_USER = """
 import os
 for user in (0, 4242):
     if os.fork() == 0:
+        os.setresgid(user, user, user)
         os.setresuid(user, user, user)
         for i in range(10):
             os.getppid()
@@ -239,6 +240,42 @@ class RecordTest(LocalTest):
         self.finish(weft)
         lines = self.assert_whole()
         self.assertEqual(sum("/bin/true" in line for line in lines), 8)
+
+    def test_tracepoints_and_system_calls_together(self):
+        self.record("--kernel", "sched_*", "--syscalls", "openat", program=self.python())
+        self.assert_whole()
+        names = {event["event"] for event in self.events()}
+        self.assertLessEqual({"sched_switch", "syscall_entry_openat", "syscall_exit_openat"}, names)
+        self.assertEqual({n for n in names if not n.startswith("sched_")},
+                         {"syscall_entry_openat", "syscall_exit_openat"})
+
+    def test_trackers_by_the_nodes_numbers(self):
+        """Whoever runs this sees the node's own: of the program's two children that of user and group 4242."""
+        trace = self.folder / "trace.yaml"
+        for tracker in ("uid: [4242]", "gid: [4242]", "vgid: [4242]", "uid: [4242], gid: [4242]"):
+            trace.write_text("apiVersion: weft.dev/v1alpha1\nkind: Trace\nmetadata: {name: t}\n"
+                             f"spec: {{kernel: {{syscalls: [{{name: getppid}}]}}, trackers: {{{tracker}}},\n"
+                             "       context: [uid, gid]}\n")
+            output = tracker.replace(" ", "")
+            self.record("-f", str(trace), program=[sys.executable, "-I", "-S", "-c", OF_A_USER],
+                        output=output)
+            self.assert_whole(output)
+            contexts = [(e["context"]["uid"], e["context"]["gid"]) for e in self.events(output)]
+            self.assertEqual(contexts, [(4242, 4242)] * 20, tracker)
+
+    def test_a_filter_that_asks_for_what_is_not_there(self):
+        trace = self.folder / "trace.yaml"
+        trace.write_text("apiVersion: weft.dev/v1alpha1\nkind: Trace\nmetadata: {name: t}\nspec: {kernel: "
+                         "{tracepoints: [{name: sched_switch, filter: 'prev_com == \"sh\"'}]}}\n")
+        _, err = self.record("-f", str(trace), program=["true"], status=121)
+        self.assertIn('has no field "prev_com", did you mean "prev_comm"?', err)
+
+    def test_a_field_that_this_kernel_does_not_have(self):
+        """From 6.2 on rss_stat passes no count: said for a pattern, too."""
+        _, err = self.record("--kernel", "rss_*", program=["true"])
+        version = tuple(map(int, os.uname().release.split(".")[:2]))
+        told = "\"rss_stat\": without field count: this kernel has no argument 'count'" in err
+        self.assertEqual(told, version >= (6, 2), err)
 
     def test_what_this_kernel_does_not_have(self):
         _, err = self.record("--kernel", "sched_swich", program=["true"], status=121)

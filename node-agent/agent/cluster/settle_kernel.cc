@@ -77,12 +77,17 @@ std::optional<Result<CompiledChannel>> Node::ResolveKernelEvents(const std::stri
   });
   const auto is_done = [](const auto& entry) { return IsDone(entry.second.events); };
   if (!std::ranges::all_of(resolving_, is_done)) return std::nullopt;
-  KernelReach reach{.cluster_wide = session.is_cluster_wide()};
+  KernelReach reach{.cluster_wide = session.is_cluster_wide(),
+                    .of_tenant = !session.is_cluster_wide()};
   // Files of the node itself.
   if (reach.cluster_wide) reach.object_root = "/proc/1/root";
   auto events = InBackground([spec, reach]() -> Result<CompiledChannel> {
+    KernelReach here = reach;
+    // A module that went in this moment is missed when the session begins, with its reason.
+    const auto module = kernel::OpenModule();
+    if (module) here.features = kernel::Features(*module).value_or(here.features);
     CompiledChannel compiled;
-    WEFT_TRY(CompileKernelEvents(spec, reach, compiled));
+    WEFT_TRY(CompileKernelEvents(spec, here, compiled));
     return compiled;
   });
   resolving_.emplace(uid, Resolving{spec, std::move(events)});
