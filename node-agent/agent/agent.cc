@@ -195,8 +195,11 @@ void Agent::Tick() {
 void Agent::ReportStopped() {
   for (const auto& [id, why] : kernel_.TakeStopped()) {
     const Found found = Find(id);
-    if (found.channel != nullptr)
-      orders_->Note("Trace \"" + found.channel->definition.trace + "\": " + why);
+    if (found.channel == nullptr) continue;
+    found.channel->stopped = why;
+    found.channel->own.tail_unknown = 1;  // what it would have recorded from here on
+    orders_->Note("Trace \"" + found.channel->definition.trace + "\": " + why);
+    orders_->Changed(*found.session);
   }
 }
 

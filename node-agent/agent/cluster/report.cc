@@ -38,6 +38,9 @@ std::string Join(const std::vector<std::string>& notices) {
   return joined;
 }
 
+// weft.ko found that its own words contradict each other.
+constexpr const char* kStopped = "Stopped";
+
 struct Verdict {
   ConditionStatus status = ConditionStatus::kUnknown;
   std::string reason, message;
@@ -57,6 +60,7 @@ Verdict JudgeKernel(const Session& session, const KernelState& kernel) {
     return {ConditionStatus::kUnknown, session.is_cluster_wide() ? "Preparing" : "WaitingForPods",
             notices};
   if (!channel->failure.empty()) return {ConditionStatus::kFalse, "Refused", channel->failure};
+  if (!channel->stopped.empty()) return {ConditionStatus::kFalse, kStopped, channel->stopped};
   if (!channel->ready) return {ConditionStatus::kUnknown, "WaitingForRelay", notices};
   if (channel->paused) return {ConditionStatus::kTrue, "Paused", notices};
   return {ConditionStatus::kTrue, notices.empty() ? "Recording" : "RecordingInPart", notices};
@@ -100,7 +104,7 @@ bool IsTraced(const Session& session, const std::string& pod_uid) {
   if (IsOfKernelOnly(session)) {
     const SessionChannel* channel = session.KernelChannel();
     return channel != nullptr && channel->ready && channel->failure.empty() &&
-           !session.probes_pending;
+           channel->stopped.empty() && !session.probes_pending;
   }
   const auto of_pod = [&](const SessionChannel& c) { return c.definition.pod_uid == pod_uid; };
   const auto is_on = [&](const SessionChannel& c) {
@@ -155,7 +159,8 @@ api::SessionStatus MakeStatus(const Session& session, const SelectedPods& pods,
   CountPods(session, pods, status.pods);
   if (IsOfKernelOnly(session) && verdict.status == ConditionStatus::kFalse) {
     status.phase = api::Phase::kFailed;
-    Set(status, order, api::kConditionReady, false, "NotPossible", verdict.message, now);
+    Set(status, order, api::kConditionReady, false,
+        verdict.reason == kStopped ? kStopped : "NotPossible", verdict.message, now);
     Set(status, order, api::kConditionKernelTracing, verdict.status, verdict.reason,
         verdict.message, now);
     return status;

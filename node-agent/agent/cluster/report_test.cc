@@ -103,6 +103,35 @@ TEST_F(Report, CountsAreNamedByStageAndReason) {
                 {"ring", "full", 4}, {"ring", "overwritten", 1}, {"relay", "unreachable", 3}}));
 }
 
+// weft.ko ended the session by itself: nobody is to take what comes no more for silence.
+TEST_F(Report, WhatStoppedByItselfIsNotTraced) {
+  api::TraceSession order = *session_.order;
+  order.spec.record.user.events.clear();
+  order.spec.record.kernel.syscalls = {{.name = "openat"}};
+  session_ = std::move(*Session::FromOrder(std::move(order)));
+  pods_ = {.reachable = {{"a", true}}, .names = {}};
+  kernel_ = {.is_known = true, .is_ready = true, .reason = "Loaded", .message = ""};
+  session_.AddKernelChannel({});
+  TurnOn();
+  api::SessionStatus status = MakeStatus(session_, pods_, kernel_, kNow);
+  EXPECT_EQ(status.phase, api::Phase::kRecording);
+  EXPECT_TRUE(api::IsTrue(status.conditions, api::kConditionKernelTracing));
+  EXPECT_EQ(status.pods.traced, 1);
+
+  session_.KernelChannel()->stopped = "internal contradiction 1";
+  status = MakeStatus(session_, pods_, kernel_, kLater);
+  EXPECT_EQ(status.phase, api::Phase::kFailed);
+  EXPECT_EQ(status.pods.traced, 0);
+  EXPECT_EQ(Ready(status)->reason, "Stopped");
+  const api::Condition* kernel =
+      api::FindCondition(status.conditions, api::kConditionKernelTracing);
+  ASSERT_NE(kernel, nullptr);
+  EXPECT_EQ(kernel->status, api::ConditionStatus::kFalse);
+  EXPECT_EQ(kernel->reason, "Stopped");
+  EXPECT_EQ(kernel->message, "internal contradiction 1");
+  EXPECT_EQ(kernel->last_transition_time, kube::FormatTime(kLater));
+}
+
 TEST_F(Report, DrainingEndsWithTheLastChannel) {
   pods_ = {.reachable = {{"a", true}}, .names = {}};
   AddChannel("a", "main");
