@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A kernel that takes no module of ours: locked down, then, beside that, asking for signatures, as its command line
+(lockdown=integrity, module.sig_enforce=1) has it on machines with Secure Boot. The agent says which of both it is, and
+all that needs no module works. Neither can be taken back: each test goes on where the one before it ended."""
+
+import os
+import pathlib
+import subprocess
+import unittest
+
+from node import NodeTest, order
+
+MODULE = pathlib.Path(os.environ["WEFT_MODULE"])
+RELEASE = os.uname().release
+LOCKDOWN = pathlib.Path("/sys/kernel/security/lockdown")
+ENFORCE = pathlib.Path("/sys/module/module/parameters/sig_enforce")
+
+
+def setUpModule():
+    if not ENFORCE.exists():
+        raise unittest.SkipTest("a kernel without signatures of modules")
+    # As init systems do.
+    if not LOCKDOWN.exists():
+        subprocess.run(["mount", "-t", "securityfs", "none", LOCKDOWN.parent], check=True)
+
+
+class Refused(NodeTest):
+    def assert_node_says(self, reason):
+        """And that no other reason was at hand: the file is there, and of this kernel."""
+        modules = self.folder / "modules"
+        (modules / RELEASE).mkdir(parents=True)
+        (modules / RELEASE / "weft.ko").symlink_to(MODULE)
+        self.tenant("reds", "first")
+        kernel = {"syscalls": [{"name": "openat"}]}
+        self.api.put("tracesessions", order("reds", self.relay, kernel))
+        self.start_node(modules=modules)
+        said = self.wait_condition("reds", "KernelTracing", "False", reason)
+        self.assertIn("(not signed)", said)
+        self.assertIn("a key it trusts", said)
+        self.wait_condition("reds", "Ready", "False", "NotPossible")
+        self.assertIn(f'weft_kernel_tracing_ready{{reason="{reason}"}} 0', self.metrics())
+        self.stop_node()
+
+    def assert_user_space_is_recorded(self):
+        _, said = self.record("-e", "emitter:*", "--syscall", "getppid",
+                              program=self.emitter("--events", 100))
+        self.assertIn("nothing of the kernel is recorded", said)
+        self.assertEqual(self.counts()["delivered"], self.emitted())
+
+    def test_1_locked_down(self):
+        LOCKDOWN.write_text("integrity")
+        self.assert_node_says("LockedDown")
+        self.assert_user_space_is_recorded()
+
+    def test_2_signatures_required(self):
+        ENFORCE.write_text("1")
+        self.assert_node_says("SignatureRequired")
+        self.assert_user_space_is_recorded()
+
+
+if __name__ == "__main__":
+    unittest.main()
