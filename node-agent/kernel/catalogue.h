@@ -113,6 +113,7 @@ class Catalogue {
   [[nodiscard]] const std::vector<EnumMapping>* Labels(std::string_view name) const;
 
   [[nodiscard]] const std::vector<TracepointEntry>& tracepoints() const { return tracepoints_; }
+  [[nodiscard]] const std::vector<SyscallEntry>& syscalls() const { return syscalls_; }
   [[nodiscard]] const std::vector<StateEntry>& states() const { return states_; }
 
  private:

@@ -11,6 +11,17 @@
 namespace weft::kernel {
 namespace {
 
+// Numbers of [x86_64, i386, aarch64]; programs of 32 bits on aarch64 have none here.
+#if defined(__x86_64__)
+constexpr int kNativeColumn = 0;
+constexpr int kCompatColumn = 1;
+constexpr int kLabelColumn = 0;
+#elif defined(__aarch64__)
+constexpr int kNativeColumn = 2;
+constexpr int kCompatColumn = -1;
+constexpr int kLabelColumn = 1;
+#endif
+
 // Only inside this file: yaml-cpp throws as well, and Parse makes a Result of both.
 struct Wrong {
   std::string what;
@@ -121,10 +132,13 @@ std::vector<FieldSpec> ReadFields(const YAML::Node& node) {
   return fields;
 }
 
+// VALUE, or [of x86_64, of aarch64]; ~: this machine has none of that name.
 std::vector<EnumMapping> ReadLabels(const YAML::Node& node) {
   std::vector<EnumMapping> labels;
   for (const auto& item : node) {
-    const auto value = item.second.as<uint64_t>();
+    const YAML::Node own = item.second.IsSequence() ? item.second[kLabelColumn] : item.second;
+    if (own.IsNull()) continue;
+    const auto value = own.as<uint64_t>();
     labels.push_back({item.first.as<std::string>(), value, value});
   }
   return labels;
@@ -153,15 +167,6 @@ SyscallField ReadSyscallField(const std::string& name, const YAML::Node& node) {
   }
   return field;
 }
-
-// Numbers of [x86_64, i386, aarch64]; programs of 32 bits on aarch64 have none here.
-#if defined(__x86_64__)
-constexpr int kNativeColumn = 0;
-constexpr int kCompatColumn = 1;
-#elif defined(__aarch64__)
-constexpr int kNativeColumn = 2;
-constexpr int kCompatColumn = -1;
-#endif
 
 std::optional<uint32_t> NumberAt(const YAML::Node& columns, int column) {
   if (column < 0 || columns[column].IsNull()) return std::nullopt;

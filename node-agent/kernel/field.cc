@@ -32,6 +32,13 @@ void Unwrap(const Btf& btf, Place* place) {
   }
 }
 
+// A catalogue's label of the highest bit, in a field whose values are signed.
+void SignExtend(uint32_t size, EnumMapping* mapping) {
+  const uint32_t unused = 64 - size * 8;
+  for (uint64_t* value : {&mapping->begin, &mapping->end})
+    *value = static_cast<uint64_t>(static_cast<int64_t>(*value << unused) >> unused);
+}
+
 uint32_t LimitOf(const FieldSpec& spec) {
   return spec.limit == 0 ? kDefaultStringBytes : spec.limit;
 }
@@ -156,7 +163,10 @@ Result<Field> FieldMaker::MakeInteger(const FieldSpec& spec, Place place,
                                .base = spec.base == 0 ? uint8_t{10} : spec.base};
   description.mappings = LabelsOf(spec, type);
   if (!description.mappings.empty()) description.kind = FieldKind::kEnum;
-  if (is_signed) description.flags |= WEFT_FIELD_SIGNED;
+  if (is_signed) {
+    description.flags |= WEFT_FIELD_SIGNED;
+    for (EnumMapping& mapping : description.mappings) SignExtend(size, &mapping);
+  }
   if (spec.network) description.flags |= WEFT_FIELD_NETWORK;
   return Field{std::move(description), std::move(place.ops)};
 }

@@ -48,7 +48,9 @@ for user in (0, 4242):
 
 
 def number(value):
-    """None: a text, bytes, labels."""
+    """None: a text, bytes."""
+    if isinstance(value, dict):
+        value = value["value"]  # beside it, its labels
     if isinstance(value, str) and value.startswith("0x"):
         return int(value, 16)
     return value if isinstance(value, int) else None
@@ -177,6 +179,21 @@ class RecordTest(LocalTest):
         self.record("--syscall", "openat", program=self.python())
         names = {event["payload"].get("filename") for event in self.events()}
         self.assertLess({f"{self.folder}/made/file{i}" for i in range(40)}, names)
+
+    def test_flags_have_names(self):
+        """One value its name, several bits the names in the trace's description; and shown as babeltrace2 does."""
+        program = f"import os; os.getrandom(8, os.GRND_NONBLOCK); os.open('{self.folder}/a', os.O_CREAT | os.O_RDWR)"
+        self.record("--syscall", "openat", "--syscall", "getrandom",
+                    program=[sys.executable, "-I", "-S", "-c", program])
+        lines = self.assert_whole()
+        payloads = [event["payload"] for event in self.events()]
+        self.assertIn({"value": 1, "labels": ["GRND_NONBLOCK"]}, [p.get("flags") for p in payloads])
+        made = next(p for p in payloads if p.get("filename") == f"{self.folder}/a")
+        self.assertEqual(made["flags"], {"value": os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, "labels": []})
+        shown = subprocess.run([str(WEFT), "view", str(self.folder / "trace")], capture_output=True,
+                               text=True, check=True).stdout.splitlines()
+        self.assertEqual(shown, lines)
+        self.assertTrue(any('flags = ( <unknown> : container = 02000102 )' in line for line in shown))
 
     def test_scheduling_names_nobody_else(self):
         """What runs beside the program is in its trace as "other", with no number of its own."""

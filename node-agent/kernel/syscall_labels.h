@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * For tests: names of numbers among the arguments of system calls, with the values that this machine's headers
+ * give them. In C, one file for the kernel's headers and one for the C library's: they do not go together.
+ */
+#ifndef WEFT_NODE_AGENT_KERNEL_SYSCALL_LABELS_H_
+#define WEFT_NODE_AGENT_KERNEL_SYSCALL_LABELS_H_
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct known_label {
+  const char* set; /* of catalogue/syscall_labels.yaml; NULL: the end */
+  const char* name;
+  unsigned long long value;
+};
+
+extern const struct known_label weft_labels_of_uapi[];
+extern const struct known_label weft_labels_of_libc[];
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* WEFT_NODE_AGENT_KERNEL_SYSCALL_LABELS_H_ */
