@@ -32,7 +32,7 @@ void AddRecord(CLI::App& app, RecordOptions& options) {
           "-k,--kernel", form.kernel,
           "tracepoints of the kernel, \"sched_*\": of PROGRAM and what it starts; needs "
           "root and weft.ko"),
-      record->add_option("--syscall,--syscalls", form.syscalls, "system calls: \"openat\", \"*\""),
+      record->add_option("--syscall,--syscalls", form.syscalls, "system calls: \"openat\", \"*\", \"257\""),
       record->add_option("--function", form.functions,
                          "a function of a program or library, \"PATH:SYMBOL\", through the kernel: "
                          "entry and return; needs root and weft.ko"),

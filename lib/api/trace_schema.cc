@@ -331,7 +331,8 @@ TypePtr<KernelSpec> KernelSchema() {
                  "Tracepoints of the kernel, as far as they concern the selected pods."),
        MakeField("syscalls", &T::syscalls,
                  ListOf(KernelRuleSchema("System calls, such as openat; * stands for any "
-                                         "characters."),
+                                         "characters. A number, such as \"257\", means the call "
+                                         "that has it in 64-bit programs."),
                         limits::kEventRules),
                  "Entry and exit of system calls that the selected pods make."),
        MakeField("probes", &T::probes, ListOf(ProbeRuleSchema(), limits::kEventRules),

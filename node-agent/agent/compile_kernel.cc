@@ -25,9 +25,10 @@ std::string Tracefs() {
   return access((own + "/events").c_str(), F_OK) == 0 ? own : "/proc/1/root" + own;
 }
 
-std::unexpected<Error> MeansNothing(const char* what, const std::string& name) {
-  return Fail(ErrorCode::kInvalid,
-              std::string(what) + " \"" + name + "\": this kernel has none of that name");
+std::unexpected<Error> MeansNothing(const char* what, const std::string& name,
+                                     const char* or_else = "") {
+  return Fail(ErrorCode::kInvalid, std::string(what) + " \"" + name +
+                                       "\": this kernel has none of that name" + or_else);
 }
 
 // What weft.ko has in the place of a source that this kernel does not allow.
@@ -83,7 +84,7 @@ Status AddSyscalls(const api::TraceSpec& spec, const kernel::Btf& btf, EventList
   std::map<const kernel::Syscall*, EventList::Choice> chosen;
   for (const api::KernelRule& rule : spec.kernel.syscalls) {
     const auto calls = syscalls.Match(rule.name, rule.exclude);
-    if (calls.empty()) return MeansNothing("system call", rule.name);
+    if (calls.empty()) return MeansNothing("system call", rule.name, " or number");
     WEFT_ASSIGN(EventList::Rule * asked, events.Ask("system call", rule.name, rule.filter));
     for (const kernel::Syscall* call : calls) chosen[call].push_back(asked);
   }

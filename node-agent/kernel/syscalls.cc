@@ -80,7 +80,13 @@ std::string TypeText(const Btf& btf, uint32_t id) {
   return {};
 }
 
+bool IsNumber(const std::string& pattern) {
+  return !pattern.empty() && pattern.find_first_not_of("0123456789") == std::string::npos;
+}
+
+// No call's name is a number.
 bool Matches(const std::string& pattern, const Syscall& call) {
+  if (IsNumber(pattern)) return !call.compat && pattern == std::to_string(call.number);
   return weft_glob_match_str(pattern.c_str(), call.name.c_str()) ||
          weft_glob_match_str(pattern.c_str(), call.table_name.c_str());
 }

@@ -38,7 +38,8 @@ class Syscalls {
 
   [[nodiscard]] const std::vector<Syscall>& all() const { return all_; }
 
-  // Those that a rule means; pattern and exclusions are star patterns over either name.
+  // Those that a rule means; pattern and exclusions are star patterns over either name, or a number, in decimal,
+  // of 64-bit programs' calls.
   [[nodiscard]] std::vector<const Syscall*> Match(const std::string& pattern,
                                                   const std::vector<std::string>& exclusions) const;
 

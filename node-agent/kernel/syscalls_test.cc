@@ -125,6 +125,19 @@ TEST_F(RunningSyscalls, AreNamedLikeTheFunctionAndFoundByBothNames) {
   EXPECT_TRUE(calls_->Match("open*", {"openat*", "open_*", "open"}).empty());
 }
 
+TEST_F(RunningSyscalls, AreFoundByTheirNumberIn64BitPrograms) {
+  const auto number = std::to_string(SYS_openat);
+  const auto found = calls_->Match(number, {});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found.front()->name, "openat");
+  EXPECT_FALSE(found.front()->compat);
+  EXPECT_TRUE(calls_->Match("99999", {}).empty());
+  EXPECT_TRUE(calls_->Match("0" + number, {}).empty());
+  const auto others = calls_->Match("open*", {number});
+  EXPECT_EQ(std::ranges::find(others, found.front()), others.end());
+  EXPECT_FALSE(others.empty());
+}
+
 TEST_F(RunningSyscalls, RecordWhatGoesInAtEntryAndWhatComesOutAtExit) {
   EXPECT_EQ(Shape(calls_->ResolveEntry(Call("openat"))),
             "syscall_entry_openat: dfd filename$ flags mode");

@@ -298,6 +298,14 @@ class RecordTest(LocalTest):
         _, err = self.record("--kernel", "sched_swich", program=["true"], status=121)
         self.assertIn('tracepoint "sched_swich": this kernel has none of that name', err)
 
+    def test_system_calls_by_number(self):
+        self.record("--syscall", "110", program=self.python())  # x86-64's getppid
+        self.assert_whole()
+        self.assertEqual({event["event"] for event in self.events()},
+                         {"syscall_entry_getppid", "syscall_exit_getppid"})
+        _, err = self.record("--syscall", "9999", program=["true"], output="none", status=121)
+        self.assertIn('system call "9999": this kernel has none of that name or number', err)
+
     def test_user_and_kernel_events_in_one_trace(self):
         self.record("-e", "emitter:*", "--syscall", "getppid",
                     program=self.emitter("--events", 100))
