@@ -107,14 +107,17 @@ Value Names(const std::vector<std::string>& names) {
   return out;
 }
 
+void AddNumberUnlessEmpty(Value& map, std::string_view key, const std::string& text) {
+  if (text.empty()) return;
+  Value number = Value::String(text);
+  number.kind = Value::Kind::kNumber;
+  map.Add(key, std::move(number));
+}
+
 Value Buffer(const ShortForm& form) {
   Value out = Value::Map();
   AddUnlessEmpty(out, "size", Value::String(form.buffer_size));
-  if (!form.buffer_count.empty()) {
-    Value count = Value::String(form.buffer_count);
-    count.kind = Value::Kind::kNumber;
-    out.Add("count", std::move(count));
-  }
+  AddNumberUnlessEmpty(out, "count", form.buffer_count);
   if (form.overwrite || form.snapshot) out.Add("mode", Value::String("overwrite"));
   return out;
 }
@@ -126,6 +129,7 @@ Value Spec(const ShortForm& form) {
   Value kernel = Value::Map();
   AddUnlessEmpty(kernel, "tracepoints", Names(form.kernel));
   AddUnlessEmpty(kernel, "syscalls", Names(form.syscalls));
+  AddNumberUnlessEmpty(kernel, "syscallBuffer", form.syscall_buffer);
   AddUnlessEmpty(kernel, "userProbes", UserProbes(form));
   Value out = Value::Map();
   AddUnlessEmpty(out, "user", std::move(user));
@@ -152,6 +156,7 @@ constexpr FlagOfPath kFlags[] = {
     {"spec.user.functions", "", "--function"},
     {"spec.kernel.tracepoints", "", "--kernel"},
     {"spec.kernel.syscalls", "", "--syscall"},
+    {"spec.kernel.syscallBuffer", "", "--syscall-buffer"},
     {"spec.kernel.userProbes", ".usdt", "--usdt"},
     {"spec.kernel.userProbes", ".function", "--function"},
     {"spec.kernel.userProbes", "", "--function or --usdt"},

@@ -26,6 +26,7 @@ struct ShortForm {
   std::vector<std::string> usdt;      // --usdt: PATH:PROVIDER:NAME, also one of these
   std::vector<std::string> kernel;    // --kernel: tracepoints
   std::vector<std::string> syscalls;  // --syscall
+  std::string syscall_buffer;         // --syscall-buffer: bytes
   std::string filter;                 // --filter, of all events
   std::vector<std::string> context;   // --context
   std::string buffer_size;            // --buffer-size: a quantity

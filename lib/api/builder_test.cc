@@ -61,6 +61,7 @@ TEST(Builder, EveryFlag) {
   EXPECT_EQ(spec.user.functions[3].object, "x");
   EXPECT_EQ(spec.user.functions[3].name, "a::b");
   EXPECT_EQ(spec.kernel.syscalls.size(), 2u);
+  EXPECT_EQ(spec.kernel.syscall_buffer, 64u);
   EXPECT_EQ(spec.buffer, (BufferSpec{1 << 20, 8, BufferMode::kOverwrite}));
   EXPECT_EQ(spec.output.mode, OutputMode::kSnapshot);
   EXPECT_EQ(spec.duration, std::chrono::seconds(10));
@@ -119,6 +120,8 @@ TEST(Builder, MistakesNameTheFlag) {
   EXPECT_THAT(Errors({.events = {"*"}, .buffer_size = "64Mi", .buffer_count = "64"}),
               ElementsAre("--buffer-size: size times count must be at most 1Gi"));
   EXPECT_THAT(Errors({.name = "A", .events = {"*"}}), ElementsAre(HasSubstr("--name: \"A\" must")));
+  EXPECT_THAT(Errors({.syscalls = {"read"}, .syscall_buffer = "1x"}),
+              ElementsAre(HasSubstr("--syscall-buffer: ")));
   EXPECT_THAT(Errors({.kernel = {"a b"}, .syscalls = {""}}),
               ElementsAre(HasSubstr("--kernel: "), HasSubstr("--syscall: \"\" must not be empty")));
 }

@@ -82,6 +82,7 @@ spec:
   kernel:
     tracepoints: [{name: sched_*, exclude: [sched_stat_*], filter: "prio < 5"}]
     syscalls: [{name: openat}]
+    syscallBuffer: 64
     probes: [{name: r, symbol: vfs_read, offset: 16}, {name: w, symbol: vfs_write, at: return}]
     userProbes:
       - {name: p, object: /bin/p, function: "main.(*T).f", at: both, args: [{name: a, type: string}], returns: int32}
@@ -121,6 +122,7 @@ TEST(Parse, ReadsEveryField) {
   EXPECT_EQ(function.returns, ValueType::kDouble);
   EXPECT_EQ(s.kernel.tracepoints[0].filter, "prio < 5");
   EXPECT_EQ(s.kernel.syscalls[0].name, "openat");
+  EXPECT_EQ(s.kernel.syscall_buffer, 64u);
   EXPECT_EQ(s.kernel.probes[0].offset, 16u);
   EXPECT_EQ(s.kernel.probes[1].at, ProbePoint::kReturn);
   ASSERT_EQ(s.kernel.user_probes.size(), 2u);
@@ -285,6 +287,8 @@ TEST(Parse, SaysWhatIsWrongAndWhere) {
       {"  pods: {containers: [A]}\n",
        "t.yaml:6:23: spec.pods.containers[0]: \"A\" must be lower-case letters, digits and -, "
        "beginning and ending with a letter or digit"},
+      {"  kernel: {syscallBuffer: 4097}\n",
+       "t.yaml:6:27: spec.kernel.syscallBuffer: 4097 is too large: at most 4096"},
       {"  kernel: {probes: [{name: a, symbol: f, offset: 1, at: both}]}\n",
        "t.yaml:6:50: spec.kernel.probes[0].offset: only a probe at entry can have an offset"},
       {"  kernel: {probes: [{name: a, symbol: f*}]}\n",

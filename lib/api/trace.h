@@ -158,6 +158,7 @@ struct UserProbeRule {
 struct KernelSpec {
   std::vector<KernelRule> tracepoints;
   std::vector<KernelRule> syscalls;
+  std::uint32_t syscall_buffer = 0;  // bytes recorded of what a system call reads or writes
   std::vector<ProbeRule> probes;
   bool statedump = true;  // record what is there at the start, too
   std::vector<UserProbeRule> user_probes;

@@ -111,6 +111,7 @@ class Generator {
     for (int i = Below(3); i > 0; --i) t.spec.user.functions.push_back(Function());
     for (int i = Below(3); i > 0; --i) t.spec.kernel.tracepoints.push_back(Kernel());
     for (int i = Below(3); i > 0; --i) t.spec.kernel.syscalls.push_back(Kernel());
+    if (Coin()) t.spec.kernel.syscall_buffer = 4096;
     for (int i = Below(3); i > 0; --i) t.spec.kernel.probes.push_back(Probe());
     for (int i = Below(3); i > 0; --i) t.spec.kernel.user_probes.push_back(UserProbe());
     t.spec.filter = Filter();

@@ -89,8 +89,9 @@ Status AddSyscalls(const api::TraceSpec& spec, const kernel::Btf& btf, EventList
     for (const kernel::Syscall* call : calls) chosen[call].push_back(asked);
   }
   for (const auto& [call, choice] : chosen) {
-    WEFT_TRY(events.Add(choice, syscalls.ResolveEntry(*call)));
-    WEFT_TRY(events.Add(choice, syscalls.ResolveExit(*call)));
+    const uint32_t buffer_bytes = spec.kernel.syscall_buffer;
+    WEFT_TRY(events.Add(choice, syscalls.ResolveEntry(*call, buffer_bytes)));
+    WEFT_TRY(events.Add(choice, syscalls.ResolveExit(*call, buffer_bytes)));
   }
   return {};
 }

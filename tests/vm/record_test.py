@@ -298,6 +298,23 @@ class RecordTest(LocalTest):
         _, err = self.record("--kernel", "sched_swich", program=["true"], status=121)
         self.assertIn('tracepoint "sched_swich": this kernel has none of that name', err)
 
+    def test_what_is_written_and_read(self):
+        """As many bytes as asked for: of a write at its entry, of a read at its exit."""
+        program = f"import os; fd = os.open('{self.folder}/a', os.O_CREAT | os.O_RDWR); " \
+                  "os.write(fd, b'hello, world'); os.lseek(fd, 7, 0); os.read(fd, 100)"
+        python = [sys.executable, "-I", "-S", "-c", program]
+        options = ["--syscall", "write", "--syscall", "read"]
+        self.record(*options, "--syscall-buffer", "8", program=python)
+        self.assert_whole()
+        events = [(event["event"], event["payload"]) for event in self.events()]
+        written = [bytes(p["buf_data"]) for name, p in events if name == "syscall_entry_write"]
+        read = [bytes(p["buf_data"]) for name, p in events if name == "syscall_exit_read"]
+        self.assertIn(b"hello, w", written)
+        self.assertIn(b"world", read)
+        self.assertIn(b"\x7fELF\2\1\1\0", read)
+        self.record(*options, program=python, output="without")
+        self.assertFalse([e for e in self.events("without") if "buf_data" in e["payload"]])
+
     def test_system_calls_by_number(self):
         self.record("--syscall", "110", program=self.python())  # x86-64's getppid
         self.assert_whole()
