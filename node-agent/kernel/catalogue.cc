@@ -55,6 +55,21 @@ std::string Catalogue::FunctionOf(std::string_view table_name) const {
   return std::string(at == functions_.end() ? table_name : std::string_view(at->second));
 }
 
+std::string Catalogue::CompatFunctionOf(std::string_view table_name) const {
+  const auto at = compat_functions_.find(table_name);
+  return std::string(at == compat_functions_.end() ? table_name : std::string_view(at->second));
+}
+
+const std::vector<std::string>* Catalogue::CompatParameters(std::string_view function) const {
+  const auto at = compat_parameters_.find(function);
+  return at == compat_parameters_.end() ? nullptr : &at->second;
+}
+
+std::string_view Catalogue::CompatStructure(std::string_view structure) const {
+  const auto at = compat_structures_.find(structure);
+  return at == compat_structures_.end() ? std::string_view() : std::string_view(at->second);
+}
+
 std::string Catalogue::EventName(std::string_view tracepoint) const {
   const TracepointEntry* entry = Tracepoint(tracepoint);
   if (entry == nullptr || entry->event.empty()) return std::string(tracepoint);

@@ -100,8 +100,17 @@ class Catalogue {
 
   [[nodiscard]] const std::vector<SyscallNumber>& numbers() const { return numbers_; }
 
-  // The name of the function of a system call that its table calls otherwise, else the same.
+  // The name of the function of a system call that its table calls otherwise, else the same; of the table for
+  // 32-bit programs.
   [[nodiscard]] std::string FunctionOf(std::string_view table_name) const;
+  [[nodiscard]] std::string CompatFunctionOf(std::string_view table_name) const;
+
+  // "TYPE NAME" of each parameter of a function for 32-bit programs that the kernel itself does not describe;
+  // nullptr: not one of these.
+  [[nodiscard]] const std::vector<std::string>* CompatParameters(std::string_view function) const;
+
+  // What a 32-bit program has where a 64-bit one has this structure; empty: it is not known.
+  [[nodiscard]] std::string_view CompatStructure(std::string_view structure) const;
 
   // The name of a tracepoint's event in a trace.
   [[nodiscard]] std::string EventName(std::string_view tracepoint) const;
@@ -124,6 +133,9 @@ class Catalogue {
   std::vector<StateEntry> states_;
   std::vector<SyscallNumber> numbers_;
   std::map<std::string, std::string, std::less<>> functions_;
+  std::map<std::string, std::string, std::less<>> compat_functions_;
+  std::map<std::string, std::vector<std::string>, std::less<>> compat_parameters_;
+  std::map<std::string, std::string, std::less<>> compat_structures_;
   std::map<std::string, size_t, std::less<>> exact_;  // name without stars: index in tracepoints_
   std::map<std::string, size_t, std::less<>> syscall_names_;
   std::map<std::string, std::vector<FieldSpec>, std::less<>> structures_;

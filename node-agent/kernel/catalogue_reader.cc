@@ -209,8 +209,14 @@ class CatalogueReader {
                                     NumberAt(item.second, kNativeColumn),
                                     NumberAt(item.second, kCompatColumn)});
       } else if (key == "functions") {
+        ReadNames(value, &out_->functions_);
+      } else if (key == "compat_functions") {
+        ReadNames(value, &out_->compat_functions_);
+      } else if (key == "compat_structures") {
+        ReadNames(value, &out_->compat_structures_);
+      } else if (key == "compat_parameters") {
         for (const auto& item : value)
-          out_->functions_[item.first.as<std::string>()] = item.second.as<std::string>();
+          out_->compat_parameters_[item.first.as<std::string>()] = Texts(item.second);
       } else {
         Refuse(value, "what is '" + key + "'?");
       }
@@ -218,6 +224,12 @@ class CatalogueReader {
   }
 
  private:
+  static void ReadNames(const YAML::Node& node,
+                        std::map<std::string, std::string, std::less<>>* out) {
+    for (const auto& item : node)
+      (*out)[item.first.as<std::string>()] = item.second.as<std::string>();
+  }
+
   void ReadTracepoint(const YAML::Node& names, const YAML::Node& node) {
     TracepointEntry entry{.names = Words(names.as<std::string>()), .subjects = subjects_};
     bool has_fields = false;

@@ -65,11 +65,8 @@ Result<Place> FieldMaker::Find(const FieldSpec& spec) const {
     if (place) break;
   }
   if (!place) return place;
-  if (distrust) {
-    place->flags = 0;
-    for (weft_fetch_op& op : place->ops)
-      op.flags &= static_cast<uint8_t>(~uint32_t{WEFT_FETCH_TRUSTED});
-  }
+  if (distrust) place->flags = 0;
+  MarkLoads(&*place);
   if (spec.user) place->flags = WEFT_FETCH_USER;
   if (HidesTask(place->argument)) {
     place->ops.insert(place->ops.begin() + 1, weft_fetch_op{.code = WEFT_FETCH_TASK});
@@ -90,6 +87,14 @@ bool FieldMaker::HidesTask(uint32_t number) const {
   const BtfType argument = btf.Resolve(arguments[number].type);
   return argument.kind == BtfKind::kPointer && !distrust && !open_tasks.contains(number) &&
          btf.Resolve(argument.size_or_ref).name == "task_struct";
+}
+
+// Those on the way to the place.
+void FieldMaker::MarkLoads(Place* place) const {
+  for (weft_fetch_op& op : place->ops) {
+    if (distrust) op.flags &= static_cast<uint8_t>(~uint32_t{WEFT_FETCH_TRUSTED});
+    if (user_arguments && op.code == WEFT_FETCH_LOAD) op.flags |= WEFT_FETCH_USER;
+  }
 }
 
 Result<Field> FieldMaker::Make(const FieldSpec& spec) const {
@@ -227,9 +232,7 @@ Result<Field> FieldMaker::MakeSequence(const FieldSpec& spec, const Path& count_
   const auto size = static_cast<uint8_t>(is_word ? target.size_or_ref : 1);
   WEFT_ASSIGN(Place count, Locate(btf, arguments, count_path));
   if (spec.user) count.flags = WEFT_FETCH_USER;
-  if (distrust)
-    for (weft_fetch_op& op : count.ops)
-      op.flags &= static_cast<uint8_t>(~uint32_t{WEFT_FETCH_TRUSTED});
+  MarkLoads(&count);
   const BtfType count_type = btf.Resolve(count.type);
   if (IsStructure(count_type)) return Unsupported(spec, "has a count that is no number");
   count.LoadValue(count_type.kind == BtfKind::kInt && IsWord(count_type.size_or_ref)
@@ -239,7 +242,12 @@ Result<Field> FieldMaker::MakeSequence(const FieldSpec& spec, const Path& count_
   Field field;
   field.ops = std::move(count.ops);
   field.ops.push_back({.code = WEFT_FETCH_COUNT});
-  if (place.in_memory) place.LoadValue(sizeof(uint64_t), false);
+  if (place.in_memory) {
+    // A 32-bit program's pointers are integers here.
+    const bool is_integer = pointer.kind == BtfKind::kInt && IsWord(pointer.size_or_ref);
+    const uint32_t bytes = is_integer ? pointer.size_or_ref : sizeof(uint64_t);
+    place.LoadValue(static_cast<uint8_t>(bytes), false);
+  }
   field.ops.insert(field.ops.end(), place.ops.begin(), place.ops.end());
   const uint32_t limit = LimitOf(spec) / size * size;
   const uint8_t memory = spec.user ? WEFT_FETCH_USER : 0;

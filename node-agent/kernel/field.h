@@ -31,6 +31,8 @@ struct FieldMaker {
   std::set<uint32_t> open_tasks{};
   // What `arguments` point to is not read plainly (probes of functions).
   bool distrust = false;
+  // All memory behind `arguments` is the current task's (system calls), not only that of the last step of a path.
+  bool user_arguments = false;
 
   // kNotFound, kUnsupported: this kernel has it not, or not so; kPermission: an address that may not be
   // shown.
@@ -42,6 +44,7 @@ struct FieldMaker {
  private:
   [[nodiscard]] Result<Place> Find(const FieldSpec& spec) const;
   [[nodiscard]] bool HidesTask(uint32_t number) const;
+  void MarkLoads(Place* place) const;
   [[nodiscard]] Result<Field> MakeAt(const FieldSpec& spec, Place place) const;
   [[nodiscard]] Result<Field> MakeInteger(const FieldSpec& spec, Place place,
                                           const BtfType& type) const;

@@ -201,7 +201,8 @@ TEST(Path, NamesThePositionOfAMistake) {
            {"a[x]", "path 'a[x]', character 3: expected a number"},
            {"a[1", "path 'a[1', character 4: expected ']'"},
            {"(t a", "path '(t a', character 3: expected ')'"},
-           {"a b", "path 'a b', character 2: expected '.' or '['"},
+           {"a b", "path 'a b', character 2: expected '.', '[' or '('"},
+           {"a.b(c", "path 'a.b(c', character 6: expected ')'"},
            {"a[99999999999]", "path 'a[99999999999]', character 3: expected a number"}}) {
     const auto path = Path::Parse(text);
     ASSERT_FALSE(path) << text;

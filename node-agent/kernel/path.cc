@@ -3,6 +3,7 @@
 
 #include <charconv>
 #include <limits>
+#include <utility>
 
 namespace weft::kernel {
 namespace {
@@ -34,8 +35,11 @@ class Parser {
       } else if (Take('[')) {
         WEFT_ASSIGN(step.index, Number());
         if (!Take(']')) return Wrong("expected ']'");
+      } else if (Take('(')) {
+        WEFT_ASSIGN(step.type, Name());
+        if (!Take(')')) return Wrong("expected ')'");
       } else {
-        return Wrong("expected '.' or '['");
+        return Wrong("expected '.', '[' or '('");
       }
       path.steps.push_back(std::move(step));
     }
@@ -82,12 +86,17 @@ class Walker {
   Result<Place> Run(const std::vector<Argument>& arguments) {
     WEFT_TRY(Start(arguments));
     if (!path_.type.empty()) WEFT_TRY(Cast());
-    for (const PathStep& step : path_.steps)
-      WEFT_TRY(step.member.empty() ? Index(step.index) : Member(step.member));
+    for (const PathStep& step : path_.steps) WEFT_TRY(Take(step));
     return std::move(place_);
   }
 
  private:
+  Status Take(const PathStep& step) {
+    const bool behind_cast = std::exchange(behind_cast_, false);
+    if (!step.type.empty()) return Retype(step.type);
+    return step.member.empty() ? Index(step.index, behind_cast) : Member(step.member);
+  }
+
   Status Start(const std::vector<Argument>& arguments) {
     size_t number = arguments.size();
     const std::string& name = path_.argument;
@@ -118,15 +127,36 @@ class Walker {
 
   // The argument is taken for a pointer to another structure, or into one.
   Status Cast() {
-    const auto type = btf_.Find(BtfKind::kStruct, path_.type);
-    if (!type) return Missing("struct " + path_.type);
-    place_.in_memory = true;
-    place_.type = type->id;
+    WEFT_TRY(PointTo(path_.type));
     if (path_.member.empty()) return {};
-    const auto member = btf_.FindMember(*type, path_.member);
+    const auto member = btf_.FindMember(btf_.Resolve(place_.type), path_.member);
     if (!member) return Missing("member '" + path_.member + "'");
     place_.offset = -static_cast<int32_t>(member->bit_offset / 8);
     return {};
+  }
+
+  // A is the address of a structure, or of an integer, of that name.
+  Status PointTo(const std::string& name) {
+    auto type = btf_.Find(BtfKind::kStruct, name);
+    if (!type) type = btf_.Find(BtfKind::kInt, name);
+    if (!type) return Missing("struct " + name);
+    place_.in_memory = true;
+    place_.offset = 0;
+    place_.type = type->id;
+    behind_cast_ = true;
+    return {};
+  }
+
+  // From the pointer that is here, to whatever it says, to one of that name; 32-bit programs' are integers.
+  Status Retype(const std::string& name) {
+    const BtfType here = btf_.Resolve(place_.type);
+    const bool is_pointer = here.kind == BtfKind::kPointer;
+    const uint32_t size = is_pointer ? sizeof(uint64_t) : here.size_or_ref;
+    const bool is_address = is_pointer || (here.kind == BtfKind::kInt && (size == 4 || size == 8));
+    if (!place_.in_memory || place_.bit_size != 0 || !is_address) return Senseless("is no pointer");
+    place_.LoadValue(static_cast<uint8_t>(size), false);
+    place_.flags = 0;
+    return PointTo(name);
   }
 
   // From a pointer to what it points to.
@@ -169,7 +199,7 @@ class Walker {
     return {};
   }
 
-  Status Index(uint32_t index) {
+  Status Index(uint32_t index, bool behind_cast) {
     if (place_.bit_size != 0) return Senseless("is a bit-field");
     BtfType type = btf_.Resolve(place_.type);
     uint32_t element = 0;
@@ -179,6 +209,8 @@ class Walker {
       if (array.count != 0 && index >= array.count)
         return Missing("element " + std::to_string(index));
       element = array.element;
+    } else if (behind_cast) {
+      element = place_.type;
     } else {
       WEFT_TRY(Enter());
       element = place_.type;
@@ -209,6 +241,7 @@ class Walker {
   const Btf& btf_;
   const Path& path_;
   Place place_;
+  bool behind_cast_ = false;  // that was the last step
 };
 
 }  // namespace

@@ -3,11 +3,13 @@
 //
 //   path    = argument step*
 //   argument = name | "$" number | "(" type ")" argument | "(" type ":" member ")" argument
-//   step    = "." member | "[" number "]"
+//   step    = "." member | "[" number "]" | "(" type ")"
 //
 // `.` goes into a structure and through a pointer to one; `[n]` to an element of an array or behind a
 // pointer. (type)argument takes a pointer for one to `struct type`; (type:member) for one to that member
-// of a `struct type`. `$2` is the third argument. Example: "(inet_sock)sk.inet_sport".
+// of a `struct type`; a type may also be an integer. Behind a member, (type) takes the pointer that is there for one
+// to that type. `[n]` directly behind a cast is an element of an array of that type. `$2` is the third argument.
+// Examples: "(inet_sock)sk.inet_sport", "(int)fildes[1]", "(user_msghdr)msg.msg_name(sockaddr).sa_family".
 //
 // Locate finds the place in a kernel's types and makes the operations that lead there.
 // Thread-safety: plain values and functions.
@@ -27,7 +29,8 @@
 namespace weft::kernel {
 
 struct PathStep {
-  std::string member;  // empty: an index
+  std::string member;  // empty: a cast, or an index
+  std::string type;    // of a cast
   uint32_t index = 0;
 
   bool operator==(const PathStep&) const = default;

@@ -18,14 +18,17 @@ constexpr uint32_t kReturn = 7;  // the argument of SYSCALL_EXIT (lib/abi/fetch.
 #if defined(__x86_64__)
 constexpr std::string_view kFunctionPrefix = "__x64_sys_";
 constexpr std::string_view kCompatPrefixes[] = {"__ia32_compat_sys_", "__ia32_sys_"};
+constexpr std::string_view kCompatOwnPrefix = "__ia32_compat_sys_";
 #elif defined(__aarch64__)
 constexpr std::string_view kFunctionPrefix = "__arm64_sys_";
 constexpr std::string_view kCompatPrefixes[] = {"__arm64_compat_sys_", "__arm64_sys_"};
+constexpr std::string_view kCompatOwnPrefix = "__arm64_compat_sys_";
 #endif
 
 // The body that all tables' functions share. Of a call without arguments 6.1 knows nothing else: the others
 // are other names of it.
 constexpr std::string_view kBodyPrefix = "__do_sys_";
+constexpr std::string_view kCompatBodyPrefix = "__do_compat_sys_";
 
 bool HasFunction(const Btf& btf, std::string_view prefix, const std::string& name) {
   return btf.Find(BtfKind::kFunction, std::string(prefix) + name).has_value();
@@ -80,6 +83,25 @@ std::string TypeText(const Btf& btf, uint32_t id) {
   return {};
 }
 
+// Of a function whose types the kernel has; false: it is none of these.
+bool AddParametersOf(const Btf& btf, std::string_view prefix, const std::string& name,
+                     std::vector<SyscallParameter>* parameters) {
+  const auto body = btf.Find(BtfKind::kFunction, std::string(prefix) + name);
+  if (!body) return false;
+  for (const BtfParameter& item : btf.Parameters(btf.Type(body->size_or_ref)))
+    parameters->push_back({TypeText(btf, item.type), std::string(item.name)});
+  return true;
+}
+
+// Registers of a 32-bit program. A function of its own for these extends their signs, the others do not.
+void Narrow(bool extends_signs, Field* field) {
+  for (weft_fetch_op& op : field->ops) {
+    if (op.code != WEFT_FETCH_ARG || op.arg >= 6 || op.size != sizeof(uint64_t)) continue;
+    op.size = sizeof(uint32_t);
+    if (!extends_signs) op.flags &= static_cast<uint8_t>(~uint32_t{WEFT_FETCH_SIGNED});
+  }
+}
+
 bool IsNumber(const std::string& pattern) {
   return !pattern.empty() && pattern.find_first_not_of("0123456789") == std::string::npos;
 }
@@ -112,14 +134,37 @@ void Syscalls::Add(const SyscallNumber& number, bool compat, const std::string& 
     return compat ? HasCompatFunction(*btf_, name) : HasNativeFunction(*btf_, name);
   };
   std::string function = number.name;
-  if (const std::string alias = catalogue_->FunctionOf(number.name); exists(alias))
-    function = alias;
+  const std::string alias =
+      compat ? catalogue_->CompatFunctionOf(number.name) : catalogue_->FunctionOf(number.name);
+  if (exists(alias)) function = alias;
   if (!exists(function)) return;
   all_.push_back({.name = function,
                   .table_name = number.name,
                   .number = *value,
                   .compat = compat,
-                  .parameters = ParametersOf(function, tracefs)});
+                  .parameters = compat ? CompatParametersOf(function, tracefs)
+                                       : ParametersOf(function, tracefs)});
+}
+
+// The kernel's own, of the function for 32-bit programs; else those of the call that it stands for.
+std::vector<SyscallParameter> Syscalls::CompatParametersOf(const std::string& function,
+                                                           const std::string& tracefs) const {
+  std::vector<SyscallParameter> parameters;
+  if (const auto* known = catalogue_->CompatParameters(function)) {
+    for (const std::string& text : *known) {
+      const size_t name = text.rfind(' ') + 1;
+      parameters.push_back({text.substr(0, name - 1), text.substr(name)});
+    }
+    return parameters;
+  }
+  if (AddParametersOf(*btf_, kCompatBodyPrefix, function, &parameters)) return parameters;
+  for (const std::string_view suffix : {"", "_time32", "_time64", "32", "16"}) {
+    if (!function.ends_with(suffix)) continue;
+    const std::string other = function.substr(0, function.size() - suffix.size());
+    if (ReadFormat(tracefs, other) || HasFunction(*btf_, kBodyPrefix, other))
+      return ParametersOf(other, tracefs);
+  }
+  return ParametersOf(function, tracefs);
 }
 
 std::vector<SyscallParameter> Syscalls::ParametersOf(const std::string& function,
@@ -129,11 +174,7 @@ std::vector<SyscallParameter> Syscalls::ParametersOf(const std::string& function
     if (parameters) return std::move(*parameters);
   }
   std::vector<SyscallParameter> parameters;
-  if (const auto body = btf_->Find(BtfKind::kFunction, std::string(kBodyPrefix) + function)) {
-    for (const BtfParameter& item : btf_->Parameters(btf_->Type(body->size_or_ref)))
-      parameters.push_back({TypeText(*btf_, item.type), std::string(item.name)});
-    return parameters;
-  }
+  if (AddParametersOf(*btf_, kBodyPrefix, function, &parameters)) return parameters;
   for (int i = 0; i < 6; ++i) parameters.push_back({"", "arg" + std::to_string(i)});
   return parameters;
 }
@@ -176,13 +217,36 @@ Result<Resolved> Syscalls::ResolveExit(const Syscall& call, uint32_t buffer_byte
   return Resolve(call, true, buffer_bytes);
 }
 
+Result<Field> Syscalls::MakeField(const Syscall& call, const FieldMaker& maker,
+                                  FieldSpec spec) const {
+  if (!call.compat) return maker.Make(spec);
+  const auto translate = [this](Path& path) {
+    bool known = true;
+    const auto to_compat = [&](std::string& type) {
+      if (type.empty()) return;
+      type = catalogue_->CompatStructure(type);
+      known = known && !type.empty();
+    };
+    to_compat(path.type);
+    for (PathStep& step : path.steps) to_compat(step.type);
+    return known;
+  };
+  std::erase_if(spec.paths, [&](Path& path) { return !translate(path); });
+  if (spec.paths.empty() || (spec.count && !translate(*spec.count)))
+    return Fail(ErrorCode::kUnsupported, "how 32-bit programs lay it out is not known");
+  WEFT_ASSIGN(Field field, maker.Make(spec));
+  Narrow(HasFunction(*btf_, kCompatOwnPrefix, call.name), &field);
+  return field;
+}
+
 Result<Resolved> Syscalls::Resolve(const Syscall& call, bool exit, uint32_t buffer_bytes) const {
   const std::vector<Argument> arguments = ArgumentsOf(call, exit);
   const FieldMaker maker{.btf = *btf_,
                          .catalogue = *catalogue_,
                          .arguments = arguments,
                          .addresses = true,  // the process's own
-                         .distrust = true};
+                         .distrust = true,
+                         .user_arguments = true};
   const std::string event = std::string(call.compat ? "compat_" : "") +
                             (exit ? "syscall_exit_" : "syscall_entry_") + call.name;
   EventBuilder builder(event, exit ? WEFT_KERNEL_SYSCALL_EXIT : WEFT_KERNEL_SYSCALL_ENTRY);
@@ -203,7 +267,7 @@ Result<Resolved> Syscalls::Resolve(const Syscall& call, bool exit, uint32_t buff
                    .user = true,
                    .limit = kSyscallTextBytes};
     if (parameter.is_text()) spec.as = FieldSpec::As::kText;
-    builder.Add(parameter.name, maker.Make(field != nullptr ? field->spec : spec));
+    builder.Add(parameter.name, MakeField(call, maker, field != nullptr ? field->spec : spec));
   }
   if (entry != nullptr) {
     for (const SyscallField& field : entry->fields) {
@@ -212,7 +276,7 @@ Result<Resolved> Syscalls::Resolve(const Syscall& call, bool exit, uint32_t buff
       if (field.spec.paths.front() == Path{.argument = field.spec.name}) continue;
       FieldSpec spec = field.spec;
       if (field.buffer) spec.limit = std::min(buffer_bytes, WEFT_FETCH_MAX_STRING);
-      builder.Add(spec.name, maker.Make(spec));
+      builder.Add(spec.name, MakeField(call, maker, spec));
     }
   }
   Resolved resolved{

@@ -7,7 +7,8 @@
 //
 // Names are those of the functions, as in LTTng and tracefs (newfstat); Match also takes those of the
 // tables (fstat). Events are syscall_entry_NAME and syscall_exit_NAME; of 32-bit programs
-// compat_syscall_entry_NAME.
+// compat_syscall_entry_NAME: their arguments are 32 bits wide, and structures behind them have the layouts of 32-bit
+// programs.
 // Thread-safety: immutable after Load.
 #ifndef WEFT_NODE_AGENT_KERNEL_SYSCALLS_H_
 #define WEFT_NODE_AGENT_KERNEL_SYSCALLS_H_
@@ -16,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "node-agent/kernel/field.h"
 #include "node-agent/kernel/resolve.h"
 #include "node-agent/kernel/syscall_format.h"
 
@@ -53,6 +55,10 @@ class Syscalls {
   void Add(const SyscallNumber& number, bool compat, const std::string& tracefs);
   [[nodiscard]] std::vector<SyscallParameter> ParametersOf(const std::string& function,
                                                            const std::string& tracefs) const;
+  [[nodiscard]] std::vector<SyscallParameter> CompatParametersOf(const std::string& function,
+                                                                 const std::string& tracefs) const;
+  [[nodiscard]] Result<Field> MakeField(const Syscall& call, const FieldMaker& maker,
+                                        FieldSpec spec) const;
   [[nodiscard]] std::vector<Argument> ArgumentsOf(const Syscall& call, bool exit) const;
   [[nodiscard]] uint32_t TypeOf(const SyscallParameter& parameter) const;
   [[nodiscard]] Result<Resolved> Resolve(const Syscall& call, bool exit,

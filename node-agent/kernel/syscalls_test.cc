@@ -148,10 +148,40 @@ TEST_F(RunningSyscalls, RecordWhatGoesInAtEntryAndWhatComesOutAtExit) {
   EXPECT_EQ(Shape(calls_->ResolveEntry(Call("write"), 64)),
             "syscall_entry_write: fd buf* count buf_data[]");
   EXPECT_EQ(Shape(calls_->ResolveEntry(Call("connect"))),
-            "syscall_entry_connect: fd uservaddr* addrlen family dport v4addr v6addr");
+            "syscall_entry_connect: fd uservaddr* addrlen family dport v4addr v6addr path$");
+  EXPECT_EQ(
+      Shape(calls_->ResolveEntry(Call("sendmsg"), 64)),
+      "syscall_entry_sendmsg: fd msg* flags iovlen first_len first_data[] namelen family dport "
+      "v4addr v6addr path$");
+  EXPECT_EQ(Shape(calls_->ResolveExit(Call("pipe2"))),
+            "syscall_exit_pipe2: ret fildes* read_fd write_fd");
   EXPECT_EQ(Shape(calls_->ResolveExit(Call("readlink"))), "syscall_exit_readlink: ret buf[]");
   EXPECT_EQ(Shape(calls_->ResolveEntry(Call("execve"))),
             "syscall_entry_execve: filename$ argv* envp*");
+}
+
+TEST_F(RunningSyscalls, Of32BitProgramsHaveTheirOwnLayouts) {
+  const auto compat = [this](const std::string& name) -> const Syscall& {
+    for (const Syscall* call : calls_->Match(name, {}))
+      if (call->compat && call->table_name == name) return *call;
+    throw std::runtime_error("no 32-bit " + name);
+  };
+  EXPECT_EQ(Shape(calls_->ResolveEntry(compat("nanosleep"))),
+            "compat_syscall_entry_nanosleep_time32: rqtp* sec nsec");
+  EXPECT_EQ(Shape(calls_->ResolveEntry(compat("pread64"))),
+            "compat_syscall_entry_ia32_pread64: fd count pos_low pos_high");
+  EXPECT_EQ(Shape(calls_->ResolveExit(compat("stat"))),
+            "compat_syscall_exit_newstat: ret statbuf* st_size st_mode");
+  const Resolved writev = calls_->ResolveEntry(compat("writev"), 64).value();
+  EXPECT_TRUE(writev.left_out.empty()) << writev.left_out.front();
+  for (const weft_fetch_op& op : writev.fetch) {
+    if (op.code == WEFT_FETCH_ARG && op.arg < 6) {
+      EXPECT_LE(op.size, sizeof(uint32_t));
+    }
+    if (op.code == WEFT_FETCH_LOAD) {
+      EXPECT_EQ(op.size, sizeof(uint32_t));
+    }
+  }
 }
 
 TEST_F(RunningSyscalls, LeaveNothingOutThatTheCatalogueNames) {

@@ -4,14 +4,20 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/un.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
+#include <cstring>
 #include <iostream>
 #include <memory>
 #include <string_view>
@@ -44,10 +50,15 @@ class KernelEventsTest : public ::testing::Test {
     EXPECT_EQ(module_.Add(ResolveTracepoint(*btf_, Catalogue::BuiltIn(), name, kWide).value()), 0)
         << name;
   }
-  void AddSyscall(const std::string& name) {
-    const kernel::Syscall& call = *calls_->Match(name, {"compat_*"}).front();
-    EXPECT_EQ(module_.Add(calls_->ResolveEntry(call, 64).value()), 0) << name;
-    EXPECT_EQ(module_.Add(calls_->ResolveExit(call, 64).value()), 0) << name;
+  // By its table's name; false: this kernel has it not.
+  bool AddSyscall(const std::string& name, bool compat = false) {
+    for (const kernel::Syscall* call : calls_->Match(name, {})) {
+      if (call->compat != compat || (call->table_name != name && call->name != name)) continue;
+      EXPECT_EQ(module_.Add(calls_->ResolveEntry(*call, 64).value()), 0) << name;
+      EXPECT_EQ(module_.Add(calls_->ResolveExit(*call, 64).value()), 0) << name;
+      return true;
+    }
+    return false;
   }
 
   // The fields of the one event of that name in which all of `known` are so.
@@ -205,6 +216,140 @@ TEST_F(KernelEventsTest, SystemCallsHaveTheirArguments) {
   EXPECT_EQ(connect.at("family"), "2");
   EXPECT_EQ(connect.at("v4addr"), "7f000001");
 }
+
+TEST_F(KernelEventsTest, SystemCallsHaveWhatComesOutOfThem) {
+  for (const char* name : {"pipe2", "wait4", "poll", "sendmsg", "recvmsg"})
+    EXPECT_TRUE(AddSyscall(name)) << name;
+  int ends[2];
+  int pair[2];
+  char text[16] = {};
+  sockaddr_un to{.sun_family = AF_UNIX, .sun_path = "/nowhere/at-all"};
+  iovec parts[2] = {{const_cast<char*>("hello"), 5}, {const_cast<char*>(", you"), 5}};
+  iovec place = {text, sizeof(text)};
+  msghdr out{.msg_iov = parts, .msg_iovlen = 2};
+  msghdr lost{.msg_name = &to, .msg_namelen = sizeof(to), .msg_iov = parts, .msg_iovlen = 1};
+  msghdr in{.msg_iov = &place, .msg_iovlen = 1};
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_DGRAM, 0, pair), 0);
+  const int alone = ::socket(AF_UNIX, SOCK_DGRAM, 0);
+  module_.Switch(true);
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  pollfd ready{.fd = ends[1], .events = POLLOUT};
+  ::poll(&ready, 1, 0);
+  EXPECT_EQ(::sendmsg(pair[0], &out, MSG_DONTWAIT), 10);
+  EXPECT_EQ(::recvmsg(pair[1], &in, 0), 10);
+  EXPECT_EQ(::sendmsg(alone, &lost, 0), -1);
+  const pid_t child = RunChild("/bin/false");
+  module_.Switch(false);
+  for (const int fd : {ends[0], ends[1], pair[0], pair[1], alone}) ::close(fd);
+  const auto events = module_.Read();
+  const auto pipe = Find(events, "syscall_exit_pipe2", {{"ret", "0"}});
+  EXPECT_EQ(pipe.at("read_fd"), std::to_string(ends[0]));
+  EXPECT_EQ(pipe.at("write_fd"), std::to_string(ends[1]));
+  EXPECT_EQ(Find(events, "syscall_exit_poll", {{"ret", "1"}}).at("first_revents"), "4");
+  const auto sent = Find(events, "syscall_entry_sendmsg", {{"fd", std::to_string(pair[0])}});
+  EXPECT_EQ(sent.at("iovlen"), "2");
+  EXPECT_EQ(sent.at("first_data"), "68656c6c6f");
+  EXPECT_EQ(Find(events, "syscall_exit_recvmsg", {{"ret", "10"}}).at("first_data"),
+            "68656c6c6f2c20796f75");
+  const auto unix = Find(events, "syscall_entry_sendmsg", {{"fd", std::to_string(alone)}});
+  EXPECT_EQ(unix.at("family"), "1");
+  EXPECT_EQ(unix.at("path"), "/nowhere/at-all");
+  EXPECT_EQ(Find(events, "syscall_exit_wait4", {{"ret", std::to_string(child)}}).at("status"),
+            "256");
+}
+
+#if defined(__x86_64__)
+
+// As a 32-bit program does it; addresses must be below 4 GiB.
+int64_t Call32(uint32_t number, uint32_t a = 0, uint32_t b = 0, uint32_t c = 0, uint32_t d = 0,
+               uint32_t e = 0) {
+  int64_t result = number;
+  asm volatile("int $0x80"
+               : "+a"(result)
+               : "b"(uint64_t{a}), "c"(uint64_t{b}), "d"(uint64_t{c}), "S"(uint64_t{d}),
+                 "D"(uint64_t{e})
+               : "memory", "r8", "r9", "r10", "r11");
+  return result;
+}
+
+// Memory that a 32-bit program could have.
+class LowMemory {
+ public:
+  LowMemory()
+      : at_(static_cast<char*>(::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
+                                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0))) {}
+  ~LowMemory() { ::munmap(at_, kBytes); }
+  LowMemory(const LowMemory&) = delete;
+  LowMemory& operator=(const LowMemory&) = delete;
+
+  template <typename T>
+  uint32_t Put(const T& value) {
+    return PutBytes(&value, sizeof(value));
+  }
+  uint32_t PutBytes(const void* bytes, size_t size) {
+    char* const place = at_ + used_;
+    std::memcpy(place, bytes, size);
+    used_ += (size + 7) / 8 * 8;
+    return static_cast<uint32_t>(reinterpret_cast<uint64_t>(place));
+  }
+
+ private:
+  static constexpr size_t kBytes = 4096;
+  char* at_;
+  size_t used_ = 0;
+};
+
+TEST_F(KernelEventsTest, SystemCallsOf32BitProgramsHaveTheirArguments) {
+  if (!AddSyscall("writev", true)) GTEST_SKIP() << "this kernel runs no 32-bit programs";
+  for (const char* name :
+       {"openat", "read", "lseek", "nanosleep", "clock_gettime", "stat64", "pread64"})
+    EXPECT_TRUE(AddSyscall(name, true)) << name;
+  ASSERT_TRUE(AddSyscall("writev"));
+  LowMemory low;
+  const uint32_t path = low.PutBytes("/proc/self/comm", 16);
+  const uint32_t text = low.PutBytes("hello", 6);
+  const uint32_t parts = low.Put(std::array<uint32_t, 2>{text, 5});
+  const uint32_t time = low.Put(std::array<int32_t, 2>{0, 1234});
+  const uint32_t space = low.Put(std::array<char, 128>{});
+  const int null = ::open("/dev/null", O_WRONLY);
+  module_.Switch(true);
+  const int64_t file = Call32(295, static_cast<uint32_t>(AT_FDCWD), path, O_RDONLY);
+  const int64_t got = Call32(3, static_cast<uint32_t>(file), space, 100);
+  EXPECT_EQ(Call32(19, static_cast<uint32_t>(file), static_cast<uint32_t>(-1), SEEK_CUR), got - 1);
+  EXPECT_EQ(Call32(180, static_cast<uint32_t>(file), space, 100, 3), got - 3);
+  EXPECT_EQ(Call32(146, static_cast<uint32_t>(null), parts, 1), 5);
+  EXPECT_EQ(Call32(162, time), 0);
+  EXPECT_EQ(Call32(195, path, space), 0);
+  EXPECT_EQ(Call32(265, CLOCK_MONOTONIC, time), 0);
+  module_.Switch(false);
+  ::close(static_cast<int>(file));
+  ::close(null);
+  const auto events = module_.Read();
+  const std::string fd = std::to_string(file);
+  ASSERT_GT(got, 3);
+  const auto open = Find(events, "compat_syscall_entry_openat", {{"filename", "/proc/self/comm"}});
+  EXPECT_EQ(open.at("dfd"), "-100");
+  Find(events, "compat_syscall_exit_openat", {{"ret", fd}});
+  EXPECT_EQ(Find(events, "compat_syscall_entry_read", {{"fd", fd}}).at("count"), "100");
+  EXPECT_EQ(Find(events, "compat_syscall_exit_read", {{"ret", std::to_string(got)}}).at("buf_data"),
+            "6b65726e656c5f6576656e74735f740a");
+  EXPECT_EQ(Find(events, "compat_syscall_entry_lseek", {{"fd", fd}}).at("offset"), "-1");
+  EXPECT_EQ(Find(events, "compat_syscall_entry_ia32_pread64", {{"fd", fd}}).at("pos_low"), "3");
+  const auto write = Find(events, "compat_syscall_entry_writev", {{"fd", std::to_string(null)}});
+  EXPECT_EQ(write.at("vec"), std::to_string(parts));
+  EXPECT_EQ(write.at("vlen"), "1");
+  EXPECT_EQ(write.at("first_len"), "5");
+  EXPECT_EQ(write.at("first_data"), "68656c6c6f");
+  const auto sleep = Find(events, "compat_syscall_entry_nanosleep_time32", {{"nsec", "1234"}});
+  EXPECT_EQ(sleep.at("sec"), "0");
+  const auto stat = Find(events, "compat_syscall_exit_ia32_stat64", {{"ret", "0"}});
+  EXPECT_EQ(stat.at("st_mode"), std::to_string(S_IFREG | 0644));
+  const auto clock = Find(events, "compat_syscall_exit_clock_gettime32", {{"ret", "0"}});
+  EXPECT_LT(std::stoul(clock.at("nsec")), 1'000'000'000u);
+  for (const SeenEvent& event : events) EXPECT_NE(event.name, "syscall_entry_writev");
+}
+
+#endif
 
 TEST_F(KernelEventsTest, FunctionsHaveTheirParameters) {
   const auto symbols = kernel::KernelSymbols::Load().value();
