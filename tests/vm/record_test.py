@@ -16,6 +16,11 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "local"))
 from weft_local import WEFT, LocalTest  # noqa: E402
 
 MODULE = os.environ["WEFT_MODULE"]
+STRACE_WORD = re.compile(r'"(?:[^"\\]|\\.)*"(?:\.{3})?|[^, ]+')
+# What strace shows of an entry, in its order; of a read's buffer nothing is there yet.
+SHOWN = {"openat": ["dfd", "filename", "flags", "mode"], "close": ["fd"], "read": ["fd", None, "count"],
+         "write": ["fd", "buf_data", "count"], "getppid": [], "unlink": ["pathname"],
+         "mkdir": ["pathname", "mode"], "rmdir": ["pathname"]}
 STRACE_CALL = re.compile(r"^(?:\d+ +)?(\w+)\((.*)\) += (-?\d+|0x[0-9a-f]+|\?)")
 TRACEFS = pathlib.Path("/sys/kernel/tracing")
 FTRACE_CALL = re.compile(r"-(\d+) +\[.*?: sys_(\w+)(?:\((.*)\)| -> (0x[0-9a-f]+))$")
@@ -56,10 +61,38 @@ def number(value):
     return value if isinstance(value, int) else None
 
 
+def from_strace(word):
+    """A text as bytes, flags and other numbers as a number."""
+    if word.startswith('"'):
+        return word.rstrip(".")[1:-1].encode().decode("unicode_escape").encode("latin-1")
+    value = 0
+    for part in word.split("|"):
+        if part == "AT_FDCWD":
+            value = -100
+        elif part[0].isdigit() or part[0] == "-":
+            value |= int(part, 8 if part[0] == "0" else 10)
+        else:
+            value |= getattr(os, part)
+    return value
+
+
+def from_payload(value):
+    if isinstance(value, dict):
+        return value["value"]
+    if isinstance(value, list):
+        return bytes(value)
+    return value.encode() if isinstance(value, str) else value
+
+
+def arguments(name, words):
+    """{field: value} of what strace shows."""
+    return {field: from_strace(word) for field, word in zip(SHOWN[name], words) if field}
+
+
 def from_mkdir(calls):
     """Without the program's start, which LD_PRELOAD makes another one; and its parent is another one."""
-    calls = [(name, None if name == "getppid" else value) for name, value in calls]
-    return calls[calls.index(("mkdir", 0)):]
+    calls = [(name, shown, None if name == "getppid" else value) for name, shown, value in calls]
+    return calls[[name for name, _, _ in calls].index("mkdir"):]
 
 
 def setUpModule():
@@ -98,33 +131,42 @@ class RecordTest(LocalTest):
         return lines
 
     def strace(self):
-        """(name, value) of the calls, in order."""
+        """(name, arguments, value) of the calls, in order."""
         log = self.folder / "strace"
-        subprocess.run(["strace", "-o", str(log), "-e", f"trace={FILES}", "-e", "signal=none",
+        subprocess.run(["strace", "-s", "4096", "-o", str(log), "-e", f"trace={FILES}", "-e", "signal=none",
                         *self.python()], check=True)
         found = map(STRACE_CALL.match, log.read_text().splitlines())
-        return from_mkdir([(call[1], int(call[3], 0)) for call in found if call])
+        return from_mkdir([(call[1], arguments(call[1], STRACE_WORD.findall(call[2])), int(call[3], 0))
+                           for call in found if call])
 
     def calls(self):
         """The same of the trace: an exit follows its entry, for the program has one thread. But for the first
         one, of the write by which it came into its cgroup."""
-        made, begun = [], None
+        made, begun, shown = [], None, {}
         for event in self.events()[1:]:
             _, side, name = event["event"].split("_", 2)
             if side == "entry":
                 self.assertIsNone(begun)
                 begun = name
+                shown = {field: from_payload(event["payload"][field]) for field in SHOWN[name] if field}
             else:
                 self.assertEqual(name, begun)
-                made.append((name, event["payload"]["ret"]))
+                made.append((name, shown, event["payload"]["ret"]))
                 begun = None
         return from_mkdir(made)
 
     def test_the_same_system_calls_as_strace(self):
+        """In the same order, with the same arguments, texts and written bytes among them, and results."""
         options = [word for call in FILES.split(",") for word in ("--syscall", call)]
-        self.record(*options, program=self.python())
+        self.record(*options, "--syscall-buffer", "4096", program=self.python())
         self.assert_whole()
-        self.assertEqual(self.calls(), self.strace())
+        own, theirs = self.calls(), self.strace()
+        # A mode that strace does not show has no meaning.
+        for (_, shown, _), (_, known, _) in zip(own, theirs):
+            if "mode" not in known:
+                shown.pop("mode", None)
+        self.assertEqual(own, theirs)
+        self.assertIn(("write", {"fd": 3, "buf_data": b"xxxxx", "count": 5}, 5), own)
 
     @contextlib.contextmanager
     def ftrace(self, instance):
