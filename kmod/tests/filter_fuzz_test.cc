@@ -25,7 +25,7 @@ namespace {
 
 constexpr uint64_t kPrograms = 100'000;
 constexpr size_t kAtOnce = 16;         // events with spoilt filters that are attached
-constexpr uint64_t kOfOneRing = 4000;  // events, before it is made anew: descriptions stay
+constexpr uint64_t kOfOneRing = 2000;  // events, before it is made anew: descriptions stay
 
 void Traffic(uint64_t value) {
   static constexpr std::array<const char*, 5> kTexts = {"axxb", "what?", "x", "very long\\", ""};
