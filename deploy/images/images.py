@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """./dev images [NAME...]: packs weft's images, and those of the tests, into build/images.
 
-weft-kmod is an image of modules for all kernels of build/kmod; weft-kmod/KERNEL (a folder there) of that kernel's alone.
+weft-kmod is an image of modules for all kernels of build/kmod; weft-kmod/KERNEL (a folder there) of that kernel's
+alone.
 
 What is packed is the install tree (build/install), under /usr, so that programs find each other
 as they do everywhere; test programs that are not installed come from build/release. Without NAMEs

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A kernel that takes no module of ours: locked down, then, beside that, asking for signatures, as its command line
-(lockdown=integrity, module.sig_enforce=1) has it on machines with Secure Boot. The agent says which of both it is, and
-all that needs no module works. Neither can be taken back: each test goes on where the one before it ended."""
+(lockdown=integrity, module.sig_enforce=1) has it on machines with Secure Boot. The agent says which of both it is,
+and all that needs no module works. Neither can be taken back: each test goes on where the one before it ended."""
 
 import os
 import pathlib
