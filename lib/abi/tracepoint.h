@@ -82,8 +82,9 @@ struct weft_event {
   uint32_t nowrite_size;     /* bytes of the nowrite fixed part behind it */
   uint16_t segment_count;    /* recorded segments */
   uint16_t nowrite_segments; /* nowrite segments behind them */
-  uint32_t undecided;        /* libweft.so's: events that came while none could be decided on */
-  uint64_t reserved[2];
+  uint32_t reserved32;
+  uint64_t undecided; /* libweft.so's: events that came while none could be decided on */
+  uint64_t reserved;
 };
 
 struct weft_object {

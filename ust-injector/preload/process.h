@@ -75,6 +75,7 @@ struct weft_anchor {
   uint32_t vpid;  // 0: not asked for yet
   uint32_t tid_offset;  // thread.c
   uint32_t tid_confirmed;
+  uint32_t generation;  // weft_generation(); 0: not asked for yet
   uintptr_t tid_found_at;
 };
 
@@ -112,6 +113,10 @@ bool weft_process_may_call(void);
 
 // An entry of the auxiliary vector, or 0.
 unsigned long weft_auxiliary(unsigned long type);
+
+// Tells this process's own words from those that came with its memory when it was forked: not 0, and none
+// that a process before it had. The same in vfork children, whose memory is their parent's.
+uint32_t weft_generation(void);
 
 // Ids are not what this process's memory says: ask the kernel.
 static inline bool weft_ids_are_shared(void) {

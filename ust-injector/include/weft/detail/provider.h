@@ -84,7 +84,8 @@
    weft_segments_##class_provider##___##class_name,                         \
    weft_nowrite_segments_##class_provider##___##class_name,                 \
    0,                                                                       \
-   {0, 0}}
+   0,                                                                       \
+   0}
 #define WEFT_DEFINE_PROBE(class_provider, class_name, provider, event, args)         \
   static void weft_probe_##provider##___##event(WEFT_ARGS_PROTO(args)) {             \
     weft_emit_##class_provider##___##class_name(&weft_event_##provider##___##event,  \
