@@ -50,6 +50,27 @@ std::vector<Range> Descriptors(const std::string& file) {
   return out;
 }
 
+std::vector<Range> Functions(const std::string& file, const std::string& name) {
+  std::vector<Range> out;
+  const auto elf = At<Elf64_Ehdr>(file, 0);
+  const auto section = [&](uint64_t i) {
+    return At<Elf64_Shdr>(file, elf.e_shoff + sizeof(Elf64_Shdr) * i);
+  };
+  for (int i = 0; i < elf.e_shnum; ++i) {
+    const auto table = section(i);
+    if (table.sh_type != SHT_SYMTAB) continue;
+    const uint64_t names = section(table.sh_link).sh_offset;
+    for (uint64_t at = 0; at < table.sh_size; at += sizeof(Elf64_Sym)) {
+      const auto symbol = At<Elf64_Sym>(file, table.sh_offset + at);
+      const std::string found = file.c_str() + names + symbol.st_name;
+      if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_size == 0) continue;
+      if (found == name || found.starts_with(name + "."))
+        out.push_back({symbol.st_value, symbol.st_size});
+    }
+  }
+  return out;
+}
+
 uint64_t FileOffset(const std::string& file, uint64_t address) {
   const auto elf = At<Elf64_Ehdr>(file, 0);
   for (int i = 0; i < elf.e_phnum; ++i) {
@@ -61,26 +82,50 @@ uint64_t FileOffset(const std::string& file, uint64_t address) {
   return file.size();
 }
 
+// False: there is something that is no instruction.
+bool Disassemble(const std::string& file, const Range& range, std::set<uint64_t>* out) {
+  ZydisDecoder decoder;
+  ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+  for (uint64_t at = range.start; at < range.start + range.bytes;) {
+    ZydisDecodedInstruction instruction;
+    const uint64_t offset = FileOffset(file, at);
+    if (offset + 15 > file.size() ||
+        !ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, nullptr, file.data() + offset, 15,
+                                                    &instruction))) {
+      return false;
+    }
+    out->insert(at);
+    at += instruction.length;
+  }
+  return true;
+}
+
+std::string ReadWhole(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
 }  // namespace
 
 std::vector<uint64_t> SectionInstructions(const std::string& library) {
-  std::ifstream in(library, std::ios::binary);
-  const std::string file((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  const std::string file = ReadWhole(library);
   std::set<uint64_t> out;
-  ZydisDecoder decoder;
-  ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
   for (const Range& range : Descriptors(file)) {
-    uint64_t at = range.start;
-    while (at <= range.start + range.bytes) {
-      out.insert(at);
-      ZydisDecodedInstruction instruction;
-      const uint64_t offset = FileOffset(file, at);
-      if (offset + 15 > file.size() ||
-          !ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, nullptr, file.data() + offset, 15,
-                                                      &instruction))) {
-        return {};
-      }
-      at += instruction.length;
+    // The first one behind the commit included.
+    if (!Disassemble(file, {range.start, range.bytes + 1}, &out)) return {};
+  }
+  return {out.begin(), out.end()};
+}
+
+std::vector<uint64_t> FunctionInstructions(const std::string& library,
+                                           const std::vector<std::string>& names) {
+  const std::string file = ReadWhole(library);
+  std::set<uint64_t> out;
+  for (const std::string& name : names) {
+    const std::vector<Range> ranges = Functions(file, name);
+    if (ranges.empty()) return {};
+    for (const Range& range : ranges) {
+      if (!Disassemble(file, range, &out)) return {};
     }
   }
   return {out.begin(), out.end()};

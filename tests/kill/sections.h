@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the writer's restartable sequences are in libweft.so: from its table of rseq descriptors (ELF
-// section weft_rseq_cs) and a disassembler.
+// Where the writers are in libweft.so: its restartable sequences, from its table of rseq descriptors (ELF
+// section weft_rseq_cs), and functions, from its symbol table; their instructions from a disassembler.
 #ifndef WEFT_TESTS_KILL_SECTIONS_H_
 #define WEFT_TESTS_KILL_SECTIONS_H_
 
@@ -15,6 +15,11 @@ namespace weft::kill_test {
 // Offsets from the load base of every instruction of every section, the first one behind the commit
 // included. Empty: no such table.
 std::vector<uint64_t> SectionInstructions(const std::string& library);
+
+// The same of the functions of these names, with what the compiler made of them ("name.part.0"). Empty:
+// one of them is not there.
+std::vector<uint64_t> FunctionInstructions(const std::string& library,
+                                           const std::vector<std::string>& names);
 
 // Where libweft.so is in a process; 0: nowhere.
 uint64_t LibraryBase(pid_t pid);

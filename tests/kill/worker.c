@@ -4,7 +4,9 @@
 //        f  the main thread forks children that trace, and now and then the handler forks
 //        v  the main thread makes vfork children that trace
 //        t  events of all shapes, not of one: with tails, and fixed parts of one to five words
+//        w  an event of every shape before anything else: all that has to be set up is there then
 //        p  SIGSTOP before the events, so that a debugger can set breakpoints
+//        l  the main thread begins last
 // EVENTS per thread, 0: until told to stop. Lanes: thread t is 2t, its signal handler 2t + 1, children
 // from 2 * THREADS on.
 #define _GNU_SOURCE
@@ -131,8 +133,13 @@ static void make_children(uint64_t round) {
   }
 }
 
+static void wait_for_another(void) {
+  while (books->lanes[2].begun == 0 && !books->stop) usleep(1000);
+}
+
 static void* run(void* arg) {
   my_lane = 2 * (uint64_t)(uintptr_t)arg;
+  if (my_lane == 0 && strchr(flags, 'l') != NULL) wait_for_another();
   if (strchr(flags, 's') != NULL) start_timer();
   for (uint64_t i = 0; (events == 0 || i < events) && !books->stop; ++i) {
     emit(my_lane);
@@ -165,6 +172,7 @@ int main(int argc, char** argv) {
   action.sa_handler = on_timer;
   action.sa_flags = SA_RESTART;
   sigaction(SIGUSR1, &action, NULL);
+  for (int i = 0; strchr(flags, 'w') != NULL && i < 8; ++i) emit(0);
   if (strchr(flags, 'p') != NULL) raise(SIGSTOP);
   pthread_t ids[64];
   for (int i = 1; i < threads; ++i) pthread_create(&ids[i], NULL, run, (void*)(uintptr_t)i);

@@ -2,13 +2,18 @@
 // See world.h.
 #include "tests/kill/world.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -68,6 +73,21 @@ std::optional<Record> Parse(const std::string& name, std::span<const uint8_t> bo
   }
   if (body.size() != size || r.lane >= STRESS_LANES) return std::nullopt;
   return r.check == stress_check(r.lane, r.sequence) ? std::optional(r) : std::nullopt;
+}
+
+// For the calling process and what it executes: no rseq, as on an old kernel.
+void RefuseRseq() {
+  sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rseq, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program{static_cast<unsigned short>(std::size(code)), code};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+    _exit(126);
+  }
 }
 
 // committed = records_before + (head >> 32), without the reader's help.
@@ -139,6 +159,9 @@ pid_t World::Start(int threads, uint64_t events, const std::string& flags) {
   const pid_t pid = fork();
   if (pid == 0) {
     setpgid(0, 0);
+    const rlimit no_core{};
+    setrlimit(RLIMIT_CORE, &no_core);
+    if (config_.rseq_is_refused) RefuseRseq();
     execve(worker.c_str(), const_cast<char**>(argv), const_cast<char**>(envp));
     _exit(127);
   }
@@ -254,6 +277,20 @@ void World::Poll() {
   for (Ring& ring : rings_) Read(ring);
 }
 
+void World::Count(const Ring& ring, const ring::SlotReader& slot) {
+  const bool atomic = slot.slot() == ring.set->geometry().slot_count - 1;
+  const uint64_t recorded = Committed(*ring.set, slot.slot());
+  uint64_t discarded = 0;
+  for (const uint64_t n : ring.set->LoadDiscarded(slot.slot())) discarded += n;
+  if (slot.clamped() != 0) Wrong("times went back");
+  result_.recorded += recorded;
+  result_.discarded += discarded;
+  result_.overwritten += slot.state().overwritten;
+  if (!atomic) return;
+  result_.recorded_atomically += recorded;
+  result_.discarded_atomically += discarded;
+}
+
 Books World::Finish(pid_t worker, bool kill) {
   if (kill) ::kill(-worker, SIGKILL);
   int status = 0;
@@ -271,12 +308,7 @@ Books World::Finish(pid_t worker, bool kill) {
   Poll();  // an overwritten slot needs a second look
   for (Ring& ring : rings_) {
     result_.undescribed += ring.set->LoadDescriptionsUsed() == 0 ? 1 : 0;
-    for (const ring::SlotReader& slot : ring.slots) {
-      result_.recorded += Committed(*ring.set, slot.slot());
-      result_.overwritten += slot.state().overwritten;
-      if (slot.clamped() != 0) Wrong("times went back");
-      for (const uint64_t n : ring.set->LoadDiscarded(slot.slot())) result_.discarded += n;
-    }
+    for (const ring::SlotReader& slot : ring.slots) Count(ring, slot);
   }
   for (const stress_lane& lane : books_->lanes) {
     result_.begun += lane.begun;

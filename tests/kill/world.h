@@ -26,6 +26,7 @@ struct WorldConfig {
   uint32_t subbufs_shift = 2;
   weft_clock_id clock = WEFT_CLOCK_TSC;
   std::string extra_environment;  // NAME=VALUE, or ""
+  bool rseq_is_refused = false;   // by a seccomp filter: all that is left is the atomic slot
 };
 
 // P3's two sides after the end of a program.
@@ -36,6 +37,8 @@ struct Books {
   uint64_t read = 0;
   uint64_t discarded = 0;
   uint64_t overwritten = 0;
+  uint64_t recorded_atomically = 0;   // of `recorded`, in atomic slots
+  uint64_t discarded_atomically = 0;  // of `discarded`
   uint64_t ring_sets = 0;
   uint64_t undescribed = 0;  // ring sets without a description
   std::string wrong;         // the first contradiction, "" if all is well
@@ -54,8 +57,9 @@ class World {
   void Poll();
   // A ring set was announced and not taken.
   [[nodiscard]] bool HasCallers() const;
-  // Some event's macro was left.
+  // Some event's macro was left, or one of a lane's.
   [[nodiscard]] bool HasEnded() const;
+  [[nodiscard]] bool HasEnded(uint64_t lane) const { return books_->lanes[lane].ended != 0; }
   // Ends the worker and all its children if they still run; then reads the rest.
   Books Finish(pid_t worker, bool kill);
 
@@ -71,6 +75,7 @@ class World {
   void Read(Ring& ring);
   void ReadSlot(Ring& ring, ring::SlotReader& slot);
   void Check(Ring& ring, const ring::RecordView& record);
+  void Count(const Ring& ring, const ring::SlotReader& slot);
   void Wrong(const std::string& what);
 
   WorldConfig config_;
