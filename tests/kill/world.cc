@@ -207,6 +207,7 @@ void World::TakeCallers() {
       continue;
     }
     Ring ring;
+    ring.number = static_cast<uint32_t>(rings_.size());
     ring.set = std::make_unique<ring::RingSet>(std::move(*set));
     for (uint32_t i = 0; i < ring.set->geometry().slot_count; ++i)
       ring.slots.emplace_back(*ring.set, i);
@@ -233,13 +234,13 @@ void World::ReadNames(Ring& ring) {
   ring.descriptions = used;
 }
 
-void World::Check(Ring& ring, const ring::RecordView& record) {
+void World::Check(Ring& ring, uint32_t slot, const ring::RecordView& record) {
   // It may be newer than the names that were read before the slot, never older than its own name.
   if (!ring.names.contains(record.event)) ReadNames(ring);
   if (!ring.names.contains(record.event)) return Wrong("event without a description");
   const std::optional<Record> r = Parse(ring.names[record.event], record.body);
   if (!r) return Wrong("torn record of " + ring.names[record.event]);
-  ++seen_[r->lane];
+  lanes_.Saw(r->lane, {r->sequence, record.time, ring.number, slot});
   ++result_.read;
   if (r->sequence >= books_->lanes[r->lane].begun) Wrong("a record of an event that never began");
 }
@@ -249,7 +250,7 @@ void World::ReadSlot(Ring& ring, ring::SlotReader& slot) {
   for (;;) {
     switch (slot.Fetch()) {
       case ring::SlotReader::Step::kRecord:
-        Check(ring, slot.record());
+        Check(ring, slot.slot(), slot.record());
         slot.Advance();
         break;
       case ring::SlotReader::Step::kNeedCopy:
@@ -277,7 +278,7 @@ void World::Poll() {
   for (Ring& ring : rings_) Read(ring);
 }
 
-void World::Count(const Ring& ring, const ring::SlotReader& slot) {
+uint64_t World::Count(const Ring& ring, const ring::SlotReader& slot) {
   const bool atomic = slot.slot() == ring.set->geometry().slot_count - 1;
   const uint64_t recorded = Committed(*ring.set, slot.slot());
   uint64_t discarded = 0;
@@ -286,9 +287,11 @@ void World::Count(const Ring& ring, const ring::SlotReader& slot) {
   result_.recorded += recorded;
   result_.discarded += discarded;
   result_.overwritten += slot.state().overwritten;
-  if (!atomic) return;
-  result_.recorded_atomically += recorded;
-  result_.discarded_atomically += discarded;
+  if (atomic) {
+    result_.recorded_atomically += recorded;
+    result_.discarded_atomically += discarded;
+  }
+  return discarded + slot.state().overwritten;
 }
 
 Books World::Finish(pid_t worker, bool kill) {
@@ -306,10 +309,13 @@ Books World::Finish(pid_t worker, bool kill) {
   }
   Poll();
   Poll();  // an overwritten slot needs a second look
+  std::vector<uint64_t> lost;
   for (Ring& ring : rings_) {
     result_.undescribed += ring.set->LoadDescriptionsUsed() == 0 ? 1 : 0;
-    for (const ring::SlotReader& slot : ring.slots) Count(ring, slot);
+    lost.push_back(0);
+    for (const ring::SlotReader& slot : ring.slots) lost.back() += Count(ring, slot);
   }
+  if (const std::string wrong = lanes_.Contradiction(*books_, lost); !wrong.empty()) Wrong(wrong);
   for (const stress_lane& lane : books_->lanes) {
     result_.begun += lane.begun;
     result_.ended += lane.ended;

@@ -17,6 +17,7 @@
 #include "lib/ring/ring_set.h"
 #include "lib/ring/slot_reader.h"
 #include "tests/kill/books.h"
+#include "tests/kill/lanes.h"
 
 namespace weft::kill_test {
 
@@ -69,13 +70,15 @@ class World {
     std::vector<ring::SlotReader> slots;
     std::map<uint16_t, std::string> names;
     uint64_t descriptions = 0;
+    uint32_t number = 0;
   };
   void TakeCallers();
   void ReadNames(Ring& ring);
   void Read(Ring& ring);
   void ReadSlot(Ring& ring, ring::SlotReader& slot);
-  void Check(Ring& ring, const ring::RecordView& record);
-  void Count(const Ring& ring, const ring::SlotReader& slot);
+  void Check(Ring& ring, uint32_t slot, const ring::RecordView& record);
+  // Adds a slot to the result. What was discarded in it and overwritten.
+  uint64_t Count(const Ring& ring, const ring::SlotReader& slot);
   void Wrong(const std::string& what);
 
   WorldConfig config_;
@@ -84,8 +87,7 @@ class World {
   stress_books* books_ = nullptr;
   std::vector<Ring> rings_;
   std::vector<uint8_t> buffer_;
-  std::map<uint64_t, uint64_t> next_;  // lane -> least sequence that may come
-  std::map<uint64_t, uint64_t> seen_;  // lane -> records
+  Lanes lanes_;
   Books result_;
 };
 
