@@ -73,6 +73,9 @@ TEST_P(Threads, EveryEventIsCountedExactlyAtFullSpeed) {
   EXPECT_GE(b.begun, 100000U * static_cast<uint64_t>(storm.threads));
   EXPECT_GT(b.read, 0U);
   ExpectSlots(b, storm);
+  if (strchr(storm.flags, 'd') == nullptr) return;
+  EXPECT_GT(b.read_of_plugin, 0U);
+  EXPECT_GT(b.read_of_provider, 0U);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -86,6 +89,10 @@ INSTANTIATE_TEST_SUITE_P(
         Storm{"Forks", "stf", WEFT_RING_DISCARD, 4, ""},
         Storm{"Vforks", "stv", WEFT_RING_DISCARD, 4, ""},
         Storm{"Overwrite", "st", WEFT_RING_OVERWRITE, 4, ""},
+        Storm{"Plugins", "dst", WEFT_RING_DISCARD, 4, ""},
+        Storm{"PluginsOverwrite", "dst", WEFT_RING_OVERWRITE, 4, ""},
+        Storm{"PluginsMonotonic", "dst", WEFT_RING_DISCARD, 4, "", WEFT_CLOCK_MONOTONIC},
+        Storm{"PluginsAtomicSlot", "wdst", WEFT_RING_DISCARD, 4, "", WEFT_CLOCK_TSC, true},
         Storm{"OwnRseq", "st", WEFT_RING_DISCARD, 4, kOwnRseq},
         Storm{"OwnRseqVforks", "stv", WEFT_RING_DISCARD, 4, kOwnRseq},
         Storm{"OwnRseqOverwrite", "stf", WEFT_RING_OVERWRITE, 4, kOwnRseq},
@@ -98,10 +105,10 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Kill, AtRandomLosesNothingThatWasCommitted) {
   std::mt19937_64 random(20261121);
   const int rounds = Long() ? 50000 : 5000;
-  const char* const kFlags[] = {"-", "s", "st", "stf", "v"};
+  const char* const kFlags[] = {"-", "s", "st", "stf", "v", "dst"};
   // Under a filter nobody waits long for who sets things up, and signals come meanwhile: what is given up
   // then cannot be counted before it is done.
-  const char* const kRefusedFlags[] = {"w", "ws", "wst", "wstf", "wv"};
+  const char* const kRefusedFlags[] = {"w", "ws", "wst", "wstf", "wv", "wdst"};
   uint64_t atomically = 0;
   for (int i = 0; i < rounds && !HasFailure(); ++i) {
     SCOPED_TRACE(i);
@@ -110,7 +117,7 @@ TEST(Kill, AtRandomLosesNothingThatWasCommitted) {
                  .clock = i % 4 == 0 ? WEFT_CLOCK_MONOTONIC : WEFT_CLOCK_TSC,
                  .extra_environment = i % 7 == 0 ? kOwnRseq : "",
                  .rseq_is_refused = refused});
-    const pid_t worker = world.Start(1 + i % 4, 0, (refused ? kRefusedFlags : kFlags)[i % 5]);
+    const pid_t worker = world.Start(1 + i % 4, 0, (refused ? kRefusedFlags : kFlags)[i / 84 % 6]);
     const int pauses = static_cast<int>(random() % 8);
     for (int p = 0; p < pauses; ++p) {
       usleep(random() % 1000);

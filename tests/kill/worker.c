@@ -3,6 +3,7 @@
 // FLAGS: s  a timer's signal handler traces too, on every thread
 //        f  the main thread forks children that trace, and now and then the handler forks
 //        v  the main thread makes vfork children that trace
+//        d  the main thread loads and unloads a plugin that traces, and a provider of events that all emit
 //        t  events of all shapes, not of one: with tails, and fixed parts of one to five words
 //        w  an event of every shape before anything else: all that has to be set up is there then
 //        p  SIGSTOP before the events, so that a debugger can set breakpoints
@@ -10,6 +11,7 @@
 // EVENTS per thread, 0: until told to stop. Lanes: thread t is 2t, its signal handler 2t + 1, children
 // from 2 * THREADS on.
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -28,6 +30,10 @@
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #include "tests/kill/provider.h"
+// Its probes are in objects that come and go.
+#undef LTTNG_UST_TRACEPOINT_CREATE_PROBES
+#define LTTNG_UST_TRACEPOINT_PROBE_DYNAMIC_LINKAGE
+#include "tests/kill/plugin_provider.h"
 
 static struct stress_books* books;
 static int threads;
@@ -71,6 +77,35 @@ static void emit(uint64_t lane) {
     emit_a_shape(lane, n, check);
   }
   books->lanes[lane].ended = n + 1;
+}
+
+// Both lie where the worker does.
+static void* load(const char* name) {
+  char path[4096];
+  const ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 64);
+  if (n <= 0) return NULL;
+  path[n] = 0;
+  strcpy(strrchr(path, '/') + 1, name);
+  void* object = dlopen(path, RTLD_NOW);
+  if (object == NULL) fprintf(stderr, "%s\n", dlerror());
+  return object;
+}
+
+static void use_plugins(uint64_t round) {
+  if (round % 64 != 0) return;
+  void* provider = load("stress_provider_only.so");
+  void* plugin = load("stress_plugin.so");
+  if (provider == NULL || plugin == NULL) _exit(3);
+  void (*trace)(struct stress_books*, uint64_t) =
+      (void (*)(struct stress_books*, uint64_t))dlsym(plugin, "stress_plugin");
+  trace(books, my_lane);
+  dlclose(plugin);
+  dlclose(provider);
+}
+
+static void emit_if_provided(uint64_t lane) {
+  lttng_ust_tracepoint(stress, provided, lane, &books->lanes[lane]);
+  books->lanes[lane].ended = books->lanes[lane].begun;
 }
 
 static uint64_t new_lane(void) {
@@ -140,9 +175,12 @@ static void wait_for_another(void) {
 static void* run(void* arg) {
   my_lane = 2 * (uint64_t)(uintptr_t)arg;
   if (my_lane == 0 && strchr(flags, 'l') != NULL) wait_for_another();
+  const int has_plugins = strchr(flags, 'd') != NULL;
   if (strchr(flags, 's') != NULL) start_timer();
   for (uint64_t i = 0; (events == 0 || i < events) && !books->stop; ++i) {
     emit(my_lane);
+    if (has_plugins) emit_if_provided(my_lane);
+    if (has_plugins && my_lane == 0) use_plugins(i);
     if (my_lane == 0) make_children(i);
   }
   // No handler of this thread's may begin an event after the thread says that it is done.

@@ -242,6 +242,8 @@ void World::Check(Ring& ring, uint32_t slot, const ring::RecordView& record) {
   if (!r) return Wrong("torn record of " + ring.names[record.event]);
   lanes_.Saw(r->lane, {r->sequence, record.time, ring.number, slot});
   ++result_.read;
+  result_.read_of_plugin += ring.names[record.event] == "stress:plugin" ? 1 : 0;
+  result_.read_of_provider += ring.names[record.event] == "stress:provided" ? 1 : 0;
   if (r->sequence >= books_->lanes[r->lane].begun) Wrong("a record of an event that never began");
 }
 

@@ -36,6 +36,8 @@ struct Books {
   uint64_t ended = 0;
   uint64_t recorded = 0;
   uint64_t read = 0;
+  uint64_t read_of_plugin = 0;    // of `read`, events of an object that was unloaded
+  uint64_t read_of_provider = 0;  // of `read`, events whose probe was loaded
   uint64_t discarded = 0;
   uint64_t overwritten = 0;
   uint64_t recorded_atomically = 0;   // of `recorded`, in atomic slots

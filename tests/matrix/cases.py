@@ -272,10 +272,11 @@ IDENTITY = [
 
 OBJECTS = [
     program("objects", "dlopen_loop", "{bin}/plugin.so", label="dlopen_loop"),
-    program("objects", "dlclose_under_call", "{bin}/provider_only.so", books="any",
-            label="dlclose_under_call"),
-    program("objects", "dlclose_under_call", "{bin}/provider_only.so", books="any",
-            label="dlclose-overwrite", mode="overwrite", subbuf_shift=12),
+    program("objects", "dlclose_under_call", "{bin}/provider_only.so", label="dlclose_under_call"),
+    program("objects", "dlclose_under_call", "{bin}/provider_only.so", label="dlclose-small",
+            subbuf_shift=12),
+    program("objects", "dlclose_under_call", "{bin}/provider_only.so", label="dlclose-overwrite",
+            mode="overwrite", subbuf_shift=12),
     program("objects", "plain", label="asan", flavours=ASAN_SHARED, status=7, books="all"),
     program("objects", "threads", label="asan-threads", flavours=ASAN_SHARED),
     program("objects", "vfork_hits", label="asan-vfork", flavours=ASAN),

@@ -13,5 +13,11 @@
 TRACEPOINT_EVENT(matrix, plugin, TP_ARGS(int, number, const char*, text),
                  TP_FIELDS(ctf_integer(int, number, number) ctf_string(text, text)))
 
+/* Where calls may find no provider, only the probe knows how often it was there: it counts. */
+TRACEPOINT_EVENT(matrix, provided, TP_ARGS(unsigned long*, emitted, const char*, text),
+                 TP_FIELDS(ctf_integer(unsigned long, number,
+                                       __atomic_add_fetch(emitted, 1, __ATOMIC_RELAXED))
+                               ctf_string(text, text)))
+
 #endif
 #include <weft/tracepoint-event.h>
