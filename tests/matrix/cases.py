@@ -4,6 +4,7 @@
 Words in `argv`: {bin} the folder of the flavour's programs, {programs} that of all flavours. `books` is
 what is expected of emitted, recorded and discarded with events enabled:
   exact    recorded + discarded = emitted
+  killed   the same, but for what the program says was left unfinished: at most so many more
   all      recorded = emitted, nothing discarded
   some     something was recorded, and not more than was emitted: the comment says why not exactly
   none     nothing reaches a ring: the comment says why
@@ -160,11 +161,10 @@ CHILDREN = [
     program("children", "spawn"),
     program("children", "clone_vm"),
     program("children", "clone_vm", label="clone_vm-overwrite", mode="overwrite", subbuf_shift=12),
-    # The killed children's own events are in no report.
-    program("children", "clone_vm_killed", books="any", mode="overwrite", never=("nested",)),
-    program("children", "vfork_killed", books="any", mode="overwrite", subbuf_shift=12,
+    program("children", "clone_vm_killed", books="killed", mode="overwrite", never=("nested",)),
+    program("children", "vfork_killed", books="killed", mode="overwrite", subbuf_shift=12,
             never=("nested", "contended")),
-    program("children", "vfork_killed", books="any", label="vfork_killed-discard",
+    program("children", "vfork_killed", books="killed", label="vfork_killed-discard",
             never=("nested", "contended")),
 ]
 

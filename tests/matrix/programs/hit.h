@@ -31,8 +31,8 @@ static inline void prepare_hits(void) {
   hits =
       (unsigned long*)mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (hits == MAP_FAILED) {
-    static unsigned long private_hits;
-    hits = &private_hits;
+    static unsigned long private_hits[2];
+    hits = private_hits;
   }
 }
 
@@ -42,6 +42,20 @@ static void __attribute__((constructor, used)) prepare_hits_early(void) { prepar
 static inline void hit(void) {
   const unsigned long number = __atomic_add_fetch(hits, 1, __ATOMIC_RELAXED);
   tracepoint(matrix, hit, (int)number);
+}
+
+/* Of a process that may be killed at any moment: counted when it has returned. */
+static inline void hit_while_alive(int number) {
+  __atomic_add_fetch(&hits[1], 1, __ATOMIC_RELAXED);
+  tracepoint(matrix, hit, number);
+  __atomic_add_fetch(&hits[0], 1, __ATOMIC_RELAXED);
+  __atomic_sub_fetch(&hits[1], 1, __ATOMIC_RELAXED);
+}
+
+/* How many of these were left in the middle: they may have been emitted. */
+static inline void report_unfinished(void) {
+  printf("unfinished %lu\n", __atomic_load_n(&hits[1], __ATOMIC_RELAXED));
+  fflush(stdout);
 }
 
 static inline void hit_text(const char* text) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A vfork child is killed from outside while it traces as fast as it can, perhaps in the middle of a record
- * and owning a lock. Its parent goes on tracing on the same thread pointer. How much the children
- * emitted only the rings know; no event of the parent may be discarded as nested in a dead child's.
+ * and owning a lock. Its parent goes on tracing on the same thread pointer; no event of the parent may be discarded as
+ * nested in a dead child's.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -29,7 +29,7 @@ int main(void) {
     const pid_t child = vfork();
     if (child == 0) {
       __atomic_store_n(&child_pid, getpid(), __ATOMIC_RELEASE);
-      for (int n = 0;; ++n) tracepoint(matrix, hit, n);
+      for (int n = 0;; ++n) hit_while_alive(n);
     }
     REQUIRE(child > 0);
     hit_many(20);
@@ -38,5 +38,6 @@ int main(void) {
   __atomic_store_n(&stop, 1, __ATOMIC_RELEASE);
   pthread_join(thread, NULL);
   report();
+  report_unfinished();
   return 0;
 }
