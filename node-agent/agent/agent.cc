@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "lib/abi/control.h"
+#include "lib/base/kill_point.h"
 #include "lib/ipc/limits.h"
 #include "node-agent/agent/clock_choice.h"
 #include "node-agent/agent/copy_fd.h"
@@ -77,6 +78,7 @@ void Agent::OnKeeper(Result<ipc::Message> message) {
 // --- start ---------------------------------------------------------------------------------------
 
 void Agent::OnKept(ipc::Kept kept) {
+  KillPoint("kept");
   if (kept.key == kLifeKey) {
     life_ = std::strtoull(kept.meta.c_str(), nullptr, 10);
   } else if (kept.key.starts_with(kJournalKey)) {
@@ -98,7 +100,9 @@ void Agent::OnKeptComplete() {
     return;
   }
   complete_ = true;
+  KillPoint("restored");
   Resume();
+  KillPoint("resumed");
   ToKeeper(ipc::Hello{.pid = getpid()});
   orders_->Resumed();
 }
@@ -117,6 +121,7 @@ Status Agent::MakeReady() {
   UniqueFd any(open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!any) return FailErrno("/dev/null");
   ToKeeper(ipc::Keep{kLifeKey, std::to_string(life_), std::move(any)});
+  KillPoint("life_kept");
   processes_.SetLife(life_);
   processes_.Restored();
   WEFT_TRY(orders_->Open());
@@ -128,7 +133,10 @@ Status Agent::MakeReady() {
 // Does again what a predecessor may have left half done.
 void Agent::Resume() {
   std::set<std::string> containers;
-  ForEachChannel([&](Session&, SessionChannel& channel) { containers.insert(channel.container); });
+  ForEachChannel([&](Session&, SessionChannel& channel) {
+    containers.insert(channel.container);
+    if (channel.phase == ChannelPhase::kDrained) processes_.DropChannel(channel.definition.id);
+  });
   PublishOrNote(containers);
   for (const auto& [name, consumer] : consumers_) ToKeeper(ipc::StartConsumer{name});
   StopChannels([](const SessionChannel& c) { return c.phase == ChannelPhase::kStopping; });

@@ -133,7 +133,7 @@ class Agent {
   void DropControl(uint64_t inode);
   bool RestoreFound(ipc::Kept& kept);
   void RestoredFound();
-  void ForgetRings(SessionChannel& channel);
+  void AccountRings(SessionChannel& channel);
 
   // consumers (consumers.cc)
   void OnConnect(ipc::Connect connect);

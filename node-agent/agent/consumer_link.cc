@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // See consumer_link.h.
 #include "node-agent/agent/consumer_link.h"
-#include "node-agent/agent/copy_fd.h"
 
 #include <sys/mman.h>
 
 #include <nlohmann/json.hpp>
 
+#include "lib/base/kill_point.h"
+#include "node-agent/agent/copy_fd.h"
 #include "node-agent/agent/limits.h"
 #include "node-agent/agent/session.h"
 
@@ -67,7 +68,10 @@ void ConsumerLink::Pump() {
   while (!waiting_.empty() && channel_.valid() && !channel_.wants_write()) {
     const Make make = std::move(waiting_.front());
     waiting_.pop_front();
-    if (const Status sent = channel_.Send(make()); !sent) return;
+    ipc::Message message = make();
+    const bool is_ring = std::holds_alternative<ipc::Ring>(message);
+    if (const Status sent = channel_.Send(std::move(message)); !sent) return;
+    if (is_ring) KillPoint("ring_told");
   }
 }
 

@@ -3,6 +3,7 @@
 // progress and ends. A consumer is heard of its own channels only.
 #include <fcntl.h>
 
+#include "lib/base/kill_point.h"
 #include "lib/ipc/limits.h"
 #include "node-agent/agent/agent.h"
 #include "node-agent/agent/copy_fd.h"
@@ -15,6 +16,7 @@ void Agent::StartConsumer(const std::string& name) {
     auto link = ConsumerLink::Begin(name);
     if (!link) return orders_->Note(link.error().message);
     ToKeeper(link->ToKeep());
+    KillPoint("journal_kept");
     consumers_[name] = std::make_unique<ConsumerLink>(std::move(*link));
   }
   ToKeeper(ipc::StartConsumer{name});
@@ -61,6 +63,7 @@ void Agent::OnConsumer(ConsumerLink& link, Result<ipc::Message> message) {
   if (const auto* hello = std::get_if<ipc::Hello>(&*message)) {
     if (hello->version != ipc::kProtocolVersion)
       return orders_->Note("weft-consumer is of another version");
+    KillPoint("greeted");
     link.Greeted();
     TellConsumerAll(link);
   } else if (const auto* ready = std::get_if<ipc::ChannelReady>(&*message)) {
@@ -96,7 +99,9 @@ void Agent::OnRingDone(ConsumerLink& link, const ipc::RingDone& done) {
       orders_->Note("the ring set of process " + std::to_string(process->pid) + " (" +
                     process->procname + ") is corrupt: " + done.reason);
   }
+  KillPoint("ring_done");
   processes_.Drop(done.channel_id, done.instance);
+  KillPoint("ring_dropped");
   link.Tell(
       [id = done.channel_id, instance = done.instance] { return ipc::ForgetRing{id, instance}; });
 }
@@ -179,6 +184,7 @@ void Agent::TellConsumerAll(ConsumerLink& link) {
 void Agent::OnChannelReady(ConsumerLink& link, const ipc::ChannelReady& ready) {
   const auto [session, channel] = Find(link, ready.channel_id);
   if (channel == nullptr) return;
+  KillPoint("channel_ready");
   channel->ready = ready.error.empty();
   if (!ready.error.empty()) orders_->ChannelFailed(*session, ready.error);
   orders_->Changed(*session);
@@ -240,11 +246,15 @@ void Agent::OnDrained(ConsumerLink& link, ipc::Drained drained) {
     channel->reported = std::move(drained.counts);
     channel->phase = ChannelPhase::kDrained;
   }
-  ForgetRings(*channel);
+  KillPoint("drained");
+  AccountRings(*channel);
+  processes_.DropChannel(channel->definition.id);
   kernel_.Forget(channel->definition.id);
   // What a process was making when its events were turned off counts as late.
   finder_.LookAtAll();
+  KillPoint("drained_forgotten");
   SaveOrNote(*session);
+  KillPoint("drained_saved");
   orders_->Changed(*session);
 }
 

@@ -65,6 +65,14 @@ uint32_t UidOf(int32_t pid) {
   return 0;
 }
 
+// Agent, keeper and the keeper's other children. A consumer maps ring sets, for a while also those that are
+// done with: they are not found there.
+std::set<int32_t> OwnProcesses() {
+  std::set<int32_t> own{getpid(), getppid()};
+  for (const int32_t child : ChildrenOf(getppid())) own.insert(child);
+  return own;
+}
+
 // How /proc/self/maps shows a file that is mapped: not always as stat(2) does (overlay, btrfs).
 std::optional<Mapping> AsMapped(const UniqueFd& file) {
   const auto size = static_cast<size_t>(sysconf(_SC_PAGESIZE));
@@ -127,7 +135,8 @@ void Finder::LookAtAll() { Look(true); }
 void Finder::Look(bool all) {
   if (!refusal_.empty()) return;
   ++round_;
-  const std::set<int32_t> alive = NumbersIn("/proc");
+  std::set<int32_t> alive = NumbersIn("/proc");
+  for (const int32_t own : OwnProcesses()) alive.erase(own);
   std::erase_if(rounds_of_, [&](const auto& entry) { return !alive.contains(entry.first); });
   std::erase_if(roots_, [](const Root& root) { return HasEnded(root.pidfd); });
   for (const Root& root : roots_) members_.insert(root.pid);
@@ -143,16 +152,15 @@ void Finder::Look(bool all) {
   });
 }
 
-// Members that ended go; children of members become members. Weft's own processes are none.
+// Members that are not there go; children of members that are become members.
 void Finder::AddDescendants(const std::set<int32_t>& alive) {
-  const std::set<int32_t> own{getpid(), getppid()};
-  std::erase_if(members_, [&](int32_t pid) { return !alive.contains(pid) || own.contains(pid); });
+  std::erase_if(members_, [&](int32_t pid) { return !alive.contains(pid); });
   std::vector<int32_t> to_visit(members_.begin(), members_.end());
   while (!to_visit.empty()) {
     const int32_t pid = to_visit.back();
     to_visit.pop_back();
     for (const int32_t child : ChildrenOf(pid))
-      if (!own.contains(child) && members_.insert(child).second) to_visit.push_back(child);
+      if (alive.contains(child) && members_.insert(child).second) to_visit.push_back(child);
   }
 }
 

@@ -111,11 +111,10 @@ void Agent::RemoveRoots(const std::vector<int32_t>& pids) {
 }
 
 // The channel's ring sets are done with; processes that live on still map them.
-void Agent::ForgetRings(SessionChannel& channel) {
+void Agent::AccountRings(SessionChannel& channel) {
   processes_.ForEachRing([&](const RingEntry& ring) {
     if (ring.channel_id == channel.definition.id) channel.accounted.insert(ring.instance);
   });
-  processes_.DropChannel(channel.definition.id);
 }
 
 }  // namespace weft::agent

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "lib/base/cgroup.h"
+#include "lib/base/kill_point.h"
 #include "lib/base/pidfd.h"
 #include "node-agent/agent/copy_fd.h"
 #include "node-agent/agent/limits.h"
@@ -63,6 +64,13 @@ Status LocalOrders::Open() {
     agent_.ToKeeper(ipc::Keep{kClientsKey, "", CopyFd(socket_)});
   }
   return agent_.loop().Watch(socket_.get(), [this] { OnClientConnects(); });
+}
+
+void LocalOrders::Resumed() {
+  // An earlier agent died before it asked for it.
+  if (session() != nullptr && agent_.FindConsumer(kConsumerName) == nullptr)
+    agent_.StartConsumer(kConsumerName);
+  agent_.TakeArrivals();
 }
 
 // One user's programs, who could do all this himself.
@@ -138,7 +146,9 @@ void LocalOrders::Create(Client& client, const ipc::CreateSession& command) {
     agent_.RemoveRoots(command.attach);
     return refuse(saved.error(), "tracing");
   }
+  KillPoint("created");
   agent_.StartConsumer(kConsumerName);
+  KillPoint("consumer_asked_for");
   (void)client.channel.Send(State());
 }
 

@@ -22,7 +22,7 @@ class LocalOrders final : public Orders {
 
   bool TakeKept(ipc::Kept& kept) override;
   Status Open() override;
-  void Resumed() override { agent_.TakeArrivals(); }
+  void Resumed() override;
   bool Belongs(const std::string& container, const CallerId& caller) override;
   std::optional<std::string> ContainerOf(int32_t pid) override;
   void Changed(Session& session) override;

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "lib/abi/control.h"
+#include "lib/base/kill_point.h"
 #include "lib/base/pidfd.h"
 
 namespace weft::agent {
@@ -120,6 +121,7 @@ void Processes::KeepProcess(const ProcessEntry& process) {
 RingEntry* Processes::Adopt(ipc::Arrived& arrived, uint64_t channel_id, uint64_t instance) {
   if (rings_.contains({channel_id, instance})) return nullptr;
   ProcessEntry& process = ProcessOf(arrived);
+  KillPoint("process_kept");
   if (process.rings >= kMaxRingsPerProcess) return nullptr;
   RingEntry& ring = rings_[{channel_id, instance}];
   const bool found = arrived.key.empty();
@@ -132,6 +134,7 @@ RingEntry* Processes::Adopt(ipc::Arrived& arrived, uint64_t channel_id, uint64_t
                      {"process", process.number}};
   keeper_(ipc::Keep{ring.key, meta.dump(),
                     found ? UniqueFd(fcntl(ring.fd.get(), F_DUPFD_CLOEXEC, 3)) : UniqueFd()});
+  KillPoint("ring_kept");
   return &ring;
 }
 
@@ -176,6 +179,7 @@ bool Processes::Restore(ipc::Kept& kept) {
 
 void Processes::Release(const RingEntry& ring) {
   keeper_(ipc::Drop{ring.key});
+  KillPoint("ring_released");
   auto it = processes_.find(ring.process);
   if (it == processes_.end() || --it->second.rings > 0) return;
   ProcessEntry& process = it->second;
@@ -236,6 +240,7 @@ void Processes::OnExit(uint64_t number) {
 
 void Processes::MarkGone(ProcessEntry& process) {
   if (process.gone) return;
+  KillPoint("process_gone");
   process.gone = true;
   if (process.pidfd) loop_.Unwatch(process.pidfd.get());
   auto pid = by_pid_.find(process.pid);

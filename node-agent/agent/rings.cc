@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "lib/abi/control.h"
+#include "lib/base/kill_point.h"
 #include "node-agent/agent/agent.h"
 #include "node-agent/agent/late_ring.h"
 
@@ -23,6 +24,7 @@ bool IsRingDoorbell(const std::string& hexadecimal) {
 }  // namespace
 
 void Agent::OnArrived(ipc::Arrived arrived) {
+  KillPoint("arrived");
   if (!IsRingDoorbell(arrived.message)) return ToKeeper(ipc::Drop{arrived.key});
   finder_.Know(arrived.fd);
   finder_.AddMember(arrived.pid);
@@ -53,6 +55,7 @@ void Agent::TakeRing(SessionChannel& channel, ipc::Arrived& arrived, uint64_t in
   RingEntry* ring = processes_.Adopt(arrived, id, instance);
   if (ring == nullptr) return AccountLate(channel, arrived, instance, "agent/too_many_rings");
   TellRing(*ring);
+  KillPoint("ring_queued");
   processes_.Watch(ring->process);
 }
 

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "lib/base/kill_point.h"
 #include "lib/base/unique_fd.h"
 #include "node-agent/agent/session.h"
 
@@ -126,8 +127,11 @@ Status Session::Save(const std::string& path) const {
   if (order) json["order"] = api::ToJson(*order);
   for (const SessionChannel& channel : channels) json["channels"].push_back(ChannelToJson(channel));
   const std::string unfinished = path + ".new";
+  KillPoint("before_session");
   WEFT_TRY(WriteSynced(unfinished, json.dump(1, ' ', false, Json::error_handler_t::replace)));
+  KillPoint("session_written");
   if (rename(unfinished.c_str(), path.c_str()) != 0) return FailErrno(path);
+  KillPoint("session_renamed");
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <ranges>
 
+#include "lib/base/kill_point.h"
 #include "node-agent/agent/agent.h"
 #include "node-agent/agent/limits.h"
 #include "node-agent/agent/program_cgroup.h"
@@ -126,8 +127,11 @@ void Agent::StartChannels(Session& session) {
     if (channel.of_kernel()) StartInKernel(session, channel);
   }
   if (containers.empty()) return;
+  KillPoint("begun");
   SaveOrNote(session);
+  KillPoint("begun_saved");
   PublishOrNote(containers);
+  KillPoint("begun_published");
   for (const auto delay : kFirstLooks) loop_.After(delay, [this] { Look(); });
 }
 
@@ -146,8 +150,11 @@ void Agent::StopChannels(const Which& which) {
   });
   if (changed.empty()) return;
   for (const Session* session : changed) SaveOrNote(*session);
+  KillPoint("stopping_saved");
   PublishOrNote(containers);
+  KillPoint("stopping_published");
   ToKeeper(ipc::Sync{next_sync_++});
+  KillPoint("sync_asked_for");
 }
 
 void Agent::OnSynced(uint64_t number) {
@@ -160,6 +167,7 @@ void Agent::OnSynced(uint64_t number) {
     if (sync <= number) known.push_back(channel);
   if (known.empty()) return;
   finder_.LookAtAll();
+  KillPoint("synced");
   for (const uint64_t id : known) {
     stop_after_sync_.erase(id);
     const Found found = Find(id);
@@ -298,7 +306,8 @@ void Agent::GiveUp(const Which& which, const std::string& stage, const std::stri
     channel.reported.in_flight = 0;
     channel.reported.tail_unknown += processes_.RingsOf(channel.definition.id);
     channel.phase = ChannelPhase::kDrained;
-    ForgetRings(channel);
+    AccountRings(channel);
+    processes_.DropChannel(channel.definition.id);
     kernel_.Forget(channel.definition.id);
     orders_->Note("Trace \"" + channel.definition.trace + "\" ended without its " + stage +
                   ": what was in its buffers is lost");

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "lib/base/kill_point.h"
 #include "lib/ctf/uuid.h"
 #include "lib/ctf/vpid_range.h"
-#include "node-agent/consumer/kill_point.h"
 #include "node-agent/consumer/limits.h"
 
 namespace weft::consumer {
