@@ -43,15 +43,15 @@ void Agent::OnArrived(ipc::Arrived arrived) {
 // One that was found has no key: the keeper does not have it yet.
 void Agent::TakeRing(SessionChannel& channel, ipc::Arrived& arrived, uint64_t instance) {
   const uint64_t id = channel.definition.id;
+  if (processes_.FindRing(id, instance) != nullptr) {  // the same memory once more
+    if (!arrived.key.empty()) ToKeeper(ipc::Drop{arrived.key});
+    return;
+  }
   // After StopChannel the consumer takes no ring set of this channel any more.
   const bool ended = channel.phase == ChannelPhase::kDrained ||
                      channel.phase == ChannelPhase::kDefined ||
                      (channel.phase == ChannelPhase::kStopping && !stop_after_sync_.contains(id));
   if (ended) return AccountLate(channel, arrived, instance, "agent/late_ring");
-  if (processes_.FindRing(id, instance) != nullptr) {  // the same memory once more
-    if (!arrived.key.empty()) ToKeeper(ipc::Drop{arrived.key});
-    return;
-  }
   RingEntry* ring = processes_.Adopt(arrived, id, instance);
   if (ring == nullptr) return AccountLate(channel, arrived, instance, "agent/too_many_rings");
   TellRing(*ring);
