@@ -42,6 +42,7 @@ TEST(Builder, EveryFlag) {
                                  .functions = {"f", "lib*.so:g", "a::b", "x:a::b"},
                                  .kernel = {"sched_*"},
                                  .syscalls = {"openat", "close"},
+                                 .syscall_buffer = "64",
                                  .context = {"vpid", "prio"},
                                  .buffer_size = "1Mi",
                                  .buffer_count = "8",

@@ -288,7 +288,7 @@ TEST(Parse, SaysWhatIsWrongAndWhere) {
        "t.yaml:6:23: spec.pods.containers[0]: \"A\" must be lower-case letters, digits and -, "
        "beginning and ending with a letter or digit"},
       {"  kernel: {syscallBuffer: 4097}\n",
-       "t.yaml:6:27: spec.kernel.syscallBuffer: 4097 is too large: at most 4096"},
+       "t.yaml:6:27: spec.kernel.syscallBuffer: \"4097\" is out of range, valid: 0 to 4096"},
       {"  kernel: {probes: [{name: a, symbol: f, offset: 1, at: both}]}\n",
        "t.yaml:6:50: spec.kernel.probes[0].offset: only a probe at entry can have an offset"},
       {"  kernel: {probes: [{name: a, symbol: f*}]}\n",
