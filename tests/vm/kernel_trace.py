@@ -11,15 +11,20 @@ FIELD = re.compile(r'(\w+) = (?:\( (".*?") : container = -?\d+ \)|("(?:[^"\\]|\\
 
 def events_in(folder):
     """[(name, {field: value})], in the order of time. Nothing may have been discarded."""
-    done = subprocess.run(["babeltrace2", "--no-delta", str(folder)], capture_output=True, text=True,
-                          check=True)
+    return [(name, fields) for _, name, fields in timed_events_in(folder)]
+
+
+def timed_events_in(folder):
+    """[(ns since the epoch, name, {field: value})]."""
+    done = subprocess.run(["babeltrace2", "--no-delta", "--clock-seconds", str(folder)], capture_output=True,
+                          text=True, check=True)
     if done.stderr:
         raise AssertionError(f"babeltrace2 {folder}: {done.stderr}")
     found = []
     for line in done.stdout.splitlines():
-        name = re.search(r"\b(\w+): \{", line).group(1)
+        seconds, rest, name = re.match(r"\[(\d+)\.(\d{9})\] .*?\b(\w+): \{", line).groups()
         fields = {key: label or text or number for key, label, text, number in FIELD.findall(line)}
-        found.append((name, {key: value.strip('"') for key, value in fields.items()}))
+        found.append((int(seconds + rest), name, {key: value.strip('"') for key, value in fields.items()}))
     return found
 
 

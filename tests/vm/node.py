@@ -270,5 +270,9 @@ class NodeTest(LocalTest):
         """Of the namespace's trace at the relay: (name, {field: value})."""
         return kernel_trace.events_in(self.folder / "relay" / namespace)
 
+    def timed_events(self, namespace):
+        """The same with times: (ns since the epoch, name, fields)."""
+        return kernel_trace.timed_events_in(self.folder / "relay" / namespace)
+
     def bytes_of(self, namespace):
         return kernel_trace.bytes_in(self.folder / "relay" / namespace)

@@ -46,8 +46,58 @@ open(own + ".done", "w").close()
 while not os.path.exists(other + ".done"):
     time.sleep(0.01)
 """
+# One works while the other waits; then the second naps while the first only computes, on the same CPU. Prints when.
+TURNS = """
+import mmap, os, socket, sys, time
+name, first, own, other = sys.argv[1:]
+os.sched_setaffinity(0, {0})
+open("/proc/self/comm", "w").write(name)
+turn, peer = (os.open(path, os.O_RDWR) for path in (own, other))
+def work():
+    ends = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2)]
+    for end in ends:
+        end.bind(("127.0.0.1", 0))
+    disk = os.open("/dev/ram0", os.O_RDWR | os.O_DIRECT)
+    page = mmap.mmap(-1, 4096)
+    began = time.time_ns()
+    for i in range(100):
+        ends[0].sendto(b"x" * 100, ends[1].getsockname())
+        ends[1].recv(200)
+        os.pwrite(disk, page, 0)
+    print("works", began, time.time_ns(), flush=True)
+if first == "yes":
+    work()
+    os.write(peer, b"1")
+    os.read(turn, 1)
+    began = time.time_ns()
+    while time.time_ns() < began + 500_000_000:
+        pass
+    print("computes", began, time.time_ns(), flush=True)
+    os.write(peer, b"2")
+else:
+    os.read(turn, 1)
+    work()
+    os.write(peer, b"1")
+    os.set_blocking(turn, False)
+    while True:
+        time.sleep(0.001)
+        try:
+            os.read(turn, 1)
+            break
+        except BlockingIOError:
+            pass
+"""
+# What tells of the machine's network, disks and memory, beside what tells of tasks.
+MACHINE = {"tracepoints": [{"name": name} for name in (
+    "net_*", "netif_*", "sock_*", "skb_*", "tcp_*", "block_*", "block_rq_issue", "mm_page_alloc", "sched_switch", "sched_wak*")],
+           "syscalls": [{"name": name} for name in ("sendto", "recvfrom", "pwrite64")]}
+CONTEXTS = ["procname", "vpid", "prio", "nice", "vuid", "pid_ns", "need_reschedule", "migratable", "hostname"]
 TASK_NUMBERS = ("tid", "pid", "prev_tid", "next_tid", "parent_tid", "parent_pid", "child_tid", "child_pid")
 NAMES = ("comm", "prev_comm", "next_comm", "parent_comm", "child_comm")
+
+
+# ns: the guest's clock is corrected while it runs.
+MARGIN = 10**7
 
 
 def unload():
@@ -174,6 +224,62 @@ class Tenants(NodeTest):
         self.assertEqual(generated.count(own), 400, "sent to itself, and by the other")
         self.assertEqual(generated.count("other"), 200, "sent to the other")
 
+    def take_turns(self, first, second):
+        """{name: {what it says it did: (begin, end)}}, times in ns since the epoch."""
+        fifos = {tenant: self.folder / f"turn-{i}" for i, tenant in enumerate((first, second))}
+        for fifo in fifos.values():
+            os.mkfifo(fifo)
+        processes = {}
+        for tenant, other, is_first in ((first, second, "yes"), (second, first, "no")):
+            process = tenant.run(sys.executable, "-I", "-S", "-c", TURNS, tenant.name, is_first, fifos[tenant],
+                                 fifos[other], stdout=subprocess.PIPE, text=True)
+            self.running.append(process)
+            processes[tenant] = process
+        said = {}
+        for tenant, process in processes.items():
+            lines = [line.split() for line in process.communicate(timeout=PATIENCE)[0].splitlines()]
+            self.assertEqual(process.returncode, 0)
+            said[tenant.name] = {what: (int(begin), int(end)) for what, begin, end in lines}
+        return said
+
+    def test_neither_sees_when_the_other_works_nor_what_the_machine_does_for_it(self):
+        subprocess.run("test -b /dev/ram0 || modprobe brd", shell=True, check=True)
+        red, blue = self.tenant("reds", "redsecret"), self.tenant("blues", "bluesecret")
+        how = {"context": CONTEXTS, "buffer": {"size": "2Mi", "count": 4}}
+        for namespace in ("reds", "blues"):
+            self.api.put("tracesessions", order(namespace, self.relay, MACHINE, **how))
+        self.start_node(modules=self.modules)
+        for namespace in ("reds", "blues"):
+            said = self.wait_condition(namespace, "KernelTracing", "True", "RecordingInPart")
+            self.assertIn("block_rq_issue", said)
+            self.wait_condition(namespace, "Ready", "True", "Recording")
+        said = self.take_turns(red, blue)
+        for namespace, own, other in (("reds", red.name, blue.name), ("blues", blue.name, red.name)):
+            counts = self.end(namespace, MACHINE, **how)
+            self.assertEqual(counts.get("lost", 0), 0, counts)
+            events = self.timed_events(namespace)
+            names = [name for _, name, _ in events]
+            self.assertEqual(names.count("skb_copy_datagram_iovec"), 100)
+            self.assertEqual(names.count("syscall_entry_sendto"), 100)
+            self.assertFalse([n for n in names if n.startswith(("block_", "net_", "netif_", "tcp_"))])
+            self.assertFalse(other.encode() in self.bytes_of(namespace), "the other's name")
+            for at, name, fields in events:
+                self.assert_not_in(said[other]["works"], at, (name, fields))
+                if fields["procname"] == "other":
+                    self.assertEqual({fields[c] for c in CONTEXTS if c not in ("procname", "hostname")}, {"0"})
+                    self.assertEqual(fields["hostname"], "other")
+                if name == "sched_switch" and fields["prev_comm"] == "other":
+                    self.assertEqual((fields["prev_tid"], fields["prev_state"]), ("0", "TASK_RUNNING"))
+            if own == red.name:
+                computes = said[own]["computes"]
+                while_computing = {n for at, n, _ in events if computes[0] + MARGIN < at < computes[1] - MARGIN}
+                self.assertLessEqual(while_computing, {"sched_switch"}, "the other's naps end in its interrupts")
+        self.stop_node()
+
+    def assert_not_in(self, window, at, event):
+        begin, end = window
+        self.assertFalse(begin + MARGIN < at < end - MARGIN, event)
+
     def test_a_clock_that_the_kernel_gives_up_after_it_was_chosen(self):
         """Which the agent cannot see where sysfs says tsc: the guest with 6.1 gave it up at boot, and the module
         does not offer it. (Where it is offered, this is a trace like others.)"""
@@ -196,9 +302,8 @@ class Tenants(NodeTest):
                                capture_output=True, text=True).stdout
         times = re.findall(r"^\[(\d+)\.(\d{9})\].* syscall_entry_openat: .*hostname-of-red", shown, re.MULTILINE)
         self.assertEqual(len(times), 1, shown[-1000:])
-        # To some milliseconds: the guest's clock is corrected while it runs.
-        self.assertLess(before - 10**7, int("".join(times[0])))
-        self.assertLess(int("".join(times[0])), after + 10**7)
+        self.assertLess(before - MARGIN, int("".join(times[0])))
+        self.assertLess(int("".join(times[0])), after + MARGIN)
         self.stop_node()
 
     def test_pods_come_and_go(self):
