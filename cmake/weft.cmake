@@ -20,11 +20,11 @@
 #   weft_fuzz(NAME SOURCES foo_fuzz.cc ... [DEPS ...])
 #       libFuzzer program and ctest entry (label `fuzz`) in the presets asan and fuzz; nothing in others.
 #       Seeds: files in a folder NAME_corpus beside the source, if there is one.
-#   weft_guest_test(NAME COMMAND program arguments... [OPTIONS ...])
+#   weft_guest_test(NAME COMMAND program arguments... [OPTIONS ...] [LONG_ON_OLD])
 #       A ctest entry NAME_KERNEL for each kernel of `./dev vm run` (OPTIONS: more of its own): the command,
 #       in a guest, with the file of weft.ko, which ./dev test builds before, in WEFT_MODULE. Label `vm`; in
 #       the debug kernel, where all takes many times as long, `vm_debug`: part of the long form, each test in
-#       its short one.
+#       its short one. LONG_ON_OLD: with the older of the two kernels in the long form only (`vm_long`).
 #   weft_flags(TARGET)
 #       Our warnings and the chosen sanitizer, for a target made with plain add_library or
 #       add_executable. A freestanding target links weft_warnings only: no runtime can be in it.
@@ -216,7 +216,7 @@ function(weft_fuzz name)
 endfunction()
 
 function(weft_guest_test name)
-  cmake_parse_arguments(GUEST "" "" "COMMAND;OPTIONS" ${ARGN})
+  cmake_parse_arguments(GUEST "LONG_ON_OLD" "" "COMMAND;OPTIONS" ${ARGN})
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
   foreach(kernel 6.1 6.12 6.12-debug)
     add_test(NAME ${name}_${kernel}
@@ -228,7 +228,11 @@ function(weft_guest_test name)
       set_tests_properties(${name}_${kernel} PROPERTIES LABELS vm_debug TIMEOUT 60000
         ENVIRONMENT "${environment};WEFT_PATIENCE=2400;WEFT_LONG=0")
     else()
-      set_tests_properties(${name}_${kernel} PROPERTIES LABELS vm TIMEOUT 6000 ENVIRONMENT "${environment}")
+      set(label vm)
+      if(GUEST_LONG_ON_OLD AND kernel STREQUAL "6.1")
+        set(label vm_long)
+      endif()
+      set_tests_properties(${name}_${kernel} PROPERTIES LABELS ${label} TIMEOUT 6000 ENVIRONMENT "${environment}")
     endif()
   endforeach()
 endfunction()
