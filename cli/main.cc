@@ -32,7 +32,8 @@ void AddRecord(CLI::App& app, RecordOptions& options) {
           "-k,--kernel", form.kernel,
           "tracepoints of the kernel, \"sched_*\": of PROGRAM and what it starts; needs "
           "root and weft.ko"),
-      record->add_option("--syscall,--syscalls", form.syscalls, "system calls: \"openat\", \"*\", \"257\""),
+      record->add_option("--syscall,--syscalls", form.syscalls,
+                         "system calls: \"openat\", \"*\", \"257\""),
       record->add_option("--syscall-buffer", form.syscall_buffer,
                          "bytes to record of what each of them reads or writes; default: 0"),
       record->add_option("--function", form.functions,

@@ -21,7 +21,7 @@ import time
 
 import initrd
 import kernels
-from settings import (BOOT_TIMEOUT, CPUS, DEBUG_KERNELS, DEBUG_MEMORY, DEBUG_PATIENCE,
+from settings import (BOOT_TIMEOUT, BOOTS, CPUS, DEBUG_KERNELS, DEBUG_MEMORY, DEBUG_PATIENCE,
                       KERNEL_COMPLAINED, MEMORY, NMI_PERIOD, NOT_STARTED, TIMED_OUT, TIMEOUT)
 
 QEMU = "qemu-system-x86_64"
@@ -65,6 +65,7 @@ class Result:
     status: int
     console: list
     complaints: list
+    is_stale: bool = False  # it died while it booted, of an instruction that memory no longer had
 
 
 def die_with_parent():
@@ -195,6 +196,14 @@ def run(kernel, command, options, stdout=None):
     if kernel in DEBUG_KERNELS:
         options = dataclasses.replace(options, memory=DEBUG_MEMORY,
                                       timeout=options.timeout * DEBUG_PATIENCE)
+    for _ in range(BOOTS):
+        result = boot(kernel, command, options, stdout)
+        if not result.is_stale:
+            break
+    return result
+
+
+def boot(kernel, command, options, stdout):
     with tempfile.TemporaryDirectory(prefix="weft-guest-") as work:
         work = pathlib.Path(work)
         out = options.out or work / "out"
@@ -208,4 +217,7 @@ def run(kernel, command, options, stdout=None):
         in_time = wait(process, options, work)
         if options.console:
             shutil.copy(work / "console", options.console)
-        return examine(in_time, work / "exchange", work / "console")
+        result = examine(in_time, work / "exchange", work / "console")
+        result.is_stale = not (work / "exchange/started").exists() and \
+            any("Oops: int3" in line for line in result.console)
+        return result

@@ -63,7 +63,7 @@ inline constexpr std::size_t kUsdtName = 255;     // with the provider, as any e
 inline constexpr std::size_t kIdentifier = 63;
 // Longest kernel symbol with room: KSYM_NAME_LEN is 512.
 inline constexpr std::size_t kSymbolName = 511;
-inline constexpr std::int64_t kSyscallBuffer = 4096;  // WEFT_FETCH_MAX_STRING
+inline constexpr std::int64_t kSyscallBuffer = 4096;   // WEFT_FETCH_MAX_STRING
 inline constexpr std::int64_t kProbeOffset = 1 << 20;  // no function is longer than that
 // A person's expression; the compiler has limits of its own on what it becomes.
 inline constexpr std::size_t kFilter = 4096;

@@ -335,8 +335,7 @@ TypePtr<KernelSpec> KernelSchema() {
                                          "that has it in 64-bit programs."),
                         limits::kEventRules),
                  "Entry and exit of system calls that the selected pods make."),
-       MakeField("syscallBuffer", &T::syscall_buffer,
-                 Int<std::uint32_t>(0, limits::kSyscallBuffer),
+       MakeField("syscallBuffer", &T::syscall_buffer, Int<std::uint32_t>(0, limits::kSyscallBuffer),
                  "Bytes that are recorded of each buffer that a system call reads or writes: of "
                  "files, pipes, sockets. They are the programs' data. With 0 only addresses and "
                  "sizes are recorded.",

@@ -26,9 +26,9 @@ std::string Tracefs() {
 }
 
 std::unexpected<Error> MeansNothing(const char* what, const std::string& name,
-                                     const char* or_else = "") {
-  return Fail(ErrorCode::kInvalid, std::string(what) + " \"" + name +
-                                       "\": this kernel has none of that name" + or_else);
+                                    const char* or_else = "") {
+  return Fail(ErrorCode::kInvalid,
+              std::string(what) + " \"" + name + "\": this kernel has none of that name" + or_else);
 }
 
 // What weft.ko has in the place of a source that this kernel does not allow.

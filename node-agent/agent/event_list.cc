@@ -47,7 +47,7 @@ std::string Absences::First() const {
 void Absences::Tell(const std::string& end, std::vector<std::string>& to) const {
   size_t told = 0;
   for (const auto& [what, events] : of_) {
-    if (told++ < kMaxAbsences) to.push_back(Subject(events) + ": " + what + end);
+    if (told++ < kMaxAbsences) to.push_back(Subject(events).append(": ").append(what).append(end));
   }
   if (told > kMaxAbsences) to.push_back(std::to_string(told - kMaxAbsences) + " more like these");
 }

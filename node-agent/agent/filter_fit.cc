@@ -50,6 +50,7 @@ std::vector<Symbol> SymbolsOf(const std::vector<uint8_t>& program) {
 
 std::string FieldsOf(const EventDescription& event, std::string_view name) {
   std::vector<std::string_view> fields;
+  fields.reserve(event.fields.size());
   for (const FieldDescription& field : event.fields) fields.push_back(field.name);
   return fields.empty() ? "" : api::DidYouMean(name, fields);
 }

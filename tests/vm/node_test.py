@@ -54,15 +54,14 @@ os.sched_setaffinity(0, {0})
 open("/proc/self/comm", "w").write(name)
 turn, peer = (os.open(path, os.O_RDWR) for path in (own, other))
 def work():
-    ends = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2)]
-    for end in ends:
-        end.bind(("127.0.0.1", 0))
+    listener = socket.create_server(("127.0.0.1", 0))
+    sender, receiver = socket.create_connection(listener.getsockname()), listener.accept()[0]
     disk = os.open("/dev/ram0", os.O_RDWR | os.O_DIRECT)
     page = mmap.mmap(-1, 4096)
     began = time.time_ns()
     for i in range(100):
-        ends[0].sendto(b"x" * 100, ends[1].getsockname())
-        ends[1].recv(200)
+        sender.send(b"x" * 100)
+        receiver.recv(200)
         os.pwrite(disk, page, 0)
     print("works", began, time.time_ns(), flush=True)
 if first == "yes":
@@ -91,7 +90,7 @@ else:
 MACHINE = {"tracepoints": [{"name": name} for name in (
     "net_*", "netif_*", "sock_*", "skb_*", "tcp_*", "block_*", "block_rq_issue", "mm_page_alloc", "sched_switch", "sched_wak*")],
            "syscalls": [{"name": name} for name in ("sendto", "recvfrom", "pwrite64")]}
-CONTEXTS = ["procname", "vpid", "prio", "nice", "vuid", "pid_ns", "need_reschedule", "migratable", "hostname"]
+CONTEXTS = ["procname", "vpid", "nice", "vuid", "pid_ns", "need_reschedule", "migratable", "hostname"]
 TASK_NUMBERS = ("tid", "pid", "prev_tid", "next_tid", "parent_tid", "parent_pid", "child_tid", "child_pid")
 NAMES = ("comm", "prev_comm", "next_comm", "parent_comm", "child_comm")
 

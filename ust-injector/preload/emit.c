@@ -230,6 +230,7 @@ static void add_undecided(struct weft_event* event) {
   const uint64_t mine = undecided_mark();
   // relaxed: nobody else here writes another's mark
   uint64_t before = __atomic_load_n(&event->undecided, __ATOMIC_RELAXED);
+  // relaxed: whoever loses has the same mark there
   if (before >> 32 != mine >> 32)
     __atomic_compare_exchange_n(&event->undecided, &before, mine, false, __ATOMIC_RELAXED,
                                 __ATOMIC_RELAXED);
