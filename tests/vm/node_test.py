@@ -46,13 +46,19 @@ open(own + ".done", "w").close()
 while not os.path.exists(other + ".done"):
     time.sleep(0.01)
 """
-# One works while the other waits; then the second naps while the first only computes, on the same CPU. Prints when.
+# One works while the other waits (asleep, when its turn is taken); then the second naps while the first only computes, on the same CPU. Prints when.
 TURNS = """
 import mmap, os, socket, sys, time
 name, first, own, other = sys.argv[1:]
 os.sched_setaffinity(0, {0})
 open("/proc/self/comm", "w").write(name)
 turn, peer = (os.open(path, os.O_RDWR) for path in (own, other))
+def give():
+    os.write(peer, b"%d" % os.getpid())
+def take():
+    giver = int(os.read(turn, 20))
+    while open("/proc/%d/stat" % giver).read().rsplit(")", 1)[1].split()[0] != "S":
+        pass
 def work():
     listener = socket.create_server(("127.0.0.1", 0))
     sender, receiver = socket.create_connection(listener.getsockname()), listener.accept()[0]
@@ -65,23 +71,25 @@ def work():
         os.pwrite(disk, page, 0)
     print("works", began, time.time_ns(), flush=True)
 if first == "yes":
+    take()
     work()
-    os.write(peer, b"1")
-    os.read(turn, 1)
+    give()
+    take()
     began = time.time_ns()
     while time.time_ns() < began + 500_000_000:
         pass
     print("computes", began, time.time_ns(), flush=True)
-    os.write(peer, b"2")
+    give()
 else:
-    os.read(turn, 1)
+    give()
+    take()
     work()
-    os.write(peer, b"1")
+    give()
     os.set_blocking(turn, False)
     while True:
         time.sleep(0.001)
         try:
-            os.read(turn, 1)
+            os.read(turn, 20)
             break
         except BlockingIOError:
             pass
