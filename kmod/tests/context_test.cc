@@ -26,10 +26,7 @@ struct Recorded {
   UniqueFd event;
 
   explicit Recorded(const std::vector<weft_context_spec>& specs, Event wanted) {
-    weft_kernel_channel channel = RightChannel();
-    channel.context_count = static_cast<uint32_t>(specs.size());
-    channel.contexts = reinterpret_cast<uintptr_t>(specs.data());
-    ring = OpenRing(session.get(), channel);
+    ring = OpenRing(session.get(), specs);
     EXPECT_TRUE(ring);
     event = UniqueFd(wanted.AddTo(ring.get()));
     EXPECT_TRUE(event);

@@ -63,12 +63,7 @@ const Ids kElsewhere = {WEFT_CONTEXT_CALLSTACK_KERNEL, WEFT_CONTEXT_CALLSTACK_US
 class Watch {
  public:
   explicit Watch(const Ids& ids) : ids_(ids) {
-    std::vector<weft_context_spec> specs;
-    for (const uint16_t id : ids) specs.push_back({.id = id});
-    weft_kernel_channel channel = RightChannel();
-    channel.context_count = static_cast<uint32_t>(specs.size());
-    channel.contexts = reinterpret_cast<uintptr_t>(specs.data());
-    ring_ = OpenRing(session_.get(), channel);
+    ring_ = OpenRing(session_.get(), Specs(ids));
     EXPECT_TRUE(ring_);
   }
 

@@ -82,6 +82,28 @@ int Statedump(int session, uint64_t cgroup) {
   return Control(session, WEFT_IOCTL_STATEDUMP, &dump);
 }
 
+int Scope(int session, uint32_t change, uint64_t cgroup) {
+  weft_kernel_scope scope{};
+  scope.size = sizeof(scope);
+  scope.change = change;
+  scope.cgroup = cgroup;
+  return Control(session, WEFT_IOCTL_SCOPE, &scope);
+}
+
+UniqueFd OpenRing(int session, const std::vector<weft_context_spec>& contexts) {
+  weft_kernel_channel channel = RightChannel();
+  channel.context_count = static_cast<uint32_t>(contexts.size());
+  channel.contexts = reinterpret_cast<uintptr_t>(contexts.data());
+  return OpenRing(session, channel);
+}
+
+std::vector<weft_context_spec> Specs(const std::vector<uint16_t>& ids) {
+  std::vector<weft_context_spec> specs;
+  specs.reserve(ids.size());
+  for (const uint16_t id : ids) specs.push_back({.id = id});
+  return specs;
+}
+
 weft_kernel_channel RightChannel() {
   weft_kernel_channel channel{};
   channel.size = sizeof(channel);

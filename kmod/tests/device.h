@@ -27,6 +27,9 @@ UniqueFd OpenSession(int device, uint32_t flags = WEFT_KERNEL_SESSION_ALL);
 int Switch(int session, uint32_t on);
 int Statedump(int session, uint64_t cgroup = 0);
 
+// WEFT_KERNEL_SCOPE_ADD or REMOVE, by Cgroup::id().
+int Scope(int session, uint32_t change, uint64_t cgroup);
+
 weft_kernel_channel RightChannel();
 inline UniqueFd OpenRing(int session, weft_kernel_channel channel = RightChannel()) {
   return UniqueFd(Control(session, WEFT_IOCTL_CHANNEL, &channel));
@@ -34,6 +37,10 @@ inline UniqueFd OpenRing(int session, weft_kernel_channel channel = RightChannel
 
 // An event with fields of u64, each made by operations of its own. The struct points into it: it may
 // be moved, not copied.
+// The same with contexts.
+UniqueFd OpenRing(int session, const std::vector<weft_context_spec>& contexts);
+std::vector<weft_context_spec> Specs(const std::vector<uint16_t>& ids);
+
 class Event {
  public:
   static Event Tracepoint(const std::string& name);

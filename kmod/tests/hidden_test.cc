@@ -29,11 +29,7 @@ class OwnCgroup {
   OwnCgroup& operator=(const OwnCgroup&) = delete;
 
   [[nodiscard]] int AddTo(int session) const {
-    weft_kernel_scope scope{};
-    scope.size = sizeof(scope);
-    scope.change = WEFT_KERNEL_SCOPE_ADD;
-    scope.cgroup = cgroup_.id();
-    return Control(session, WEFT_IOCTL_SCOPE, &scope);
+    return Scope(session, WEFT_KERNEL_SCOPE_ADD, cgroup_.id());
   }
 
  private:
@@ -50,12 +46,7 @@ struct Session {
   // own NULL: of all.
   Session(const OwnCgroup* own, Event wanted, const std::vector<uint16_t>& contexts = {})
       : session(OpenSession(device.get(), own != nullptr ? 0 : WEFT_KERNEL_SESSION_ALL)) {
-    std::vector<weft_context_spec> specs;
-    for (const uint16_t id : contexts) specs.push_back({.id = id});
-    weft_kernel_channel channel = RightChannel();
-    channel.context_count = static_cast<uint32_t>(specs.size());
-    channel.contexts = reinterpret_cast<uintptr_t>(specs.data());
-    ring = OpenRing(session.get(), channel);
+    ring = OpenRing(session.get(), Specs(contexts));
     EXPECT_TRUE(ring);
     if (own != nullptr) {
       EXPECT_EQ(own->AddTo(session.get()), 0);

@@ -145,13 +145,10 @@ class ScopeStormTest : public testing::Test {
     groups_.at(place) = std::move(group);
   }
 
-  void Scope(Group& group, bool add) {
-    weft_kernel_scope arg{};
-    arg.size = sizeof(arg);
-    arg.change = add ? WEFT_KERNEL_SCOPE_ADD : WEFT_KERNEL_SCOPE_REMOVE;
-    arg.cgroup = group.id;
+  void SetScope(Group& group, bool add) {
+    const uint32_t change = add ? WEFT_KERNEL_SCOPE_ADD : WEFT_KERNEL_SCOPE_REMOVE;
     const uint64_t begin = Now();
-    ASSERT_EQ(Control(session_.get(), WEFT_IOCTL_SCOPE, &arg), 0);
+    ASSERT_EQ(Scope(session_.get(), change, group.id), 0);
     const uint64_t end = Now();
     group.is_in_scope = add;
     if (add) {
@@ -180,10 +177,10 @@ class ScopeStormTest : public testing::Test {
     for (size_t worker = 0; worker < kWorkers; worker++)
       if (stays_.at(worker).back().group == group) Move(worker, nullptr);
     const bool before = random_() % 2 == 0;
-    if (group->is_in_scope && before) Scope(*group, false);
+    if (group->is_in_scope && before) SetScope(*group, false);
     group->inner.reset();
     group->outer.reset();
-    if (group->is_in_scope) Scope(*group, false);
+    if (group->is_in_scope) SetScope(*group, false);
   }
 
   void Change() {
@@ -196,7 +193,7 @@ class ScopeStormTest : public testing::Test {
       case 1:
       case 2:
       case 3:
-        return Scope(*group, !group->is_in_scope);
+        return SetScope(*group, !group->is_in_scope);
       default:
         return Move(random_() % kWorkers, random_() % 5 == 0 ? nullptr : group);
     }

@@ -236,8 +236,7 @@ TEST(UprobeTest, WhoIsNotInTheScopeHasNoBreakpointAndIsNotRecorded) {
   ASSERT_TRUE(made);
   RingView view(ring.get());
   const auto change = [&session](uint64_t id, uint32_t how) {
-    weft_kernel_scope scope{.size = sizeof(scope), .change = how, .cgroup = id};
-    return Control(session.get(), WEFT_IOCTL_SCOPE, &scope);
+    return Scope(session.get(), how, id);
   };
   uint8_t value = 0;
   const auto expect = [&](bool of_first, bool of_second) {

@@ -121,11 +121,7 @@ TEST(WhomTest, ATrackerNeverShowsWhoIsNotInScope) {
   std::filesystem::create_directories(folder);
   struct stat place{};
   ASSERT_EQ(::stat(folder.c_str(), &place), 0);
-  weft_kernel_scope scope{};
-  scope.size = sizeof(scope);
-  scope.change = WEFT_KERNEL_SCOPE_ADD;
-  scope.cgroup = place.st_ino;
-  ASSERT_EQ(Control(scoped.session.get(), WEFT_IOCTL_SCOPE, &scope), 0);
+  ASSERT_EQ(Scope(scoped.session.get(), WEFT_KERNEL_SCOPE_ADD, place.st_ino), 0);
   const auto inside = [&folder] {
     InChild([&folder] {
       std::ofstream(folder + "/cgroup.procs") << ::getpid() << std::flush;

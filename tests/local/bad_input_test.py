@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wrong input: one clear line that says what and where, and an exit status of its own."""
 
-import os
 import subprocess
 import unittest
 
@@ -144,13 +143,7 @@ spec:
             self.assertIn(target, done.stderr)
 
     def test_full_disk(self):
-        small = self.folder / "small"
-        small.mkdir()
-        if os.geteuid() != 0 or subprocess.run(
-                ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", small], check=False,
-                capture_output=True).returncode != 0:
-            self.skipTest("needs root, to mount a small file system")
-        self.addCleanup(subprocess.run, ["umount", "-l", small], check=False)
+        self.mount_small()
         _, err = self.record("-e", "emitter:*", output="small/trace", status=OUTPUT,
                              program=self.emitter("--events", 200000))
         counts = self.counts()

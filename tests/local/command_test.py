@@ -95,13 +95,7 @@ class ExitStatuses(LocalTest):
                    for p in (self.folder / "trace").rglob("*"))
 
     def test_a_program_that_fails_hides_weft_from_the_status_but_not_from_stderr(self):
-        small = self.folder / "small"
-        small.mkdir()
-        if os.geteuid() != 0 or subprocess.run(
-                ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", small], check=False,
-                capture_output=True).returncode != 0:
-            self.skipTest("needs root, to mount a small file system")
-        self.addCleanup(subprocess.run, ["umount", "-l", small], check=False)
+        self.mount_small()
         for status, program in ((122, 0), (7, 7)):
             output = f"small/{program}"
             _, err = self.record("-e", "emitter:*", "--quiet", output=output, status=status,

@@ -44,6 +44,16 @@ class LocalTest(unittest.TestCase):
                 process.kill()
                 process.wait()
 
+    def mount_small(self):
+        """A file system in the folder's `small` that is soon full."""
+        small = self.folder / "small"
+        small.mkdir()
+        if os.geteuid() != 0 or subprocess.run(
+                ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", small], check=False,
+                capture_output=True).returncode != 0:
+            self.skipTest("needs root, to mount a small file system")
+        self.addCleanup(subprocess.run, ["umount", "-l", small], check=False)
+
     # --- running weft
 
     def command(self, *options, program=None, output="trace"):

@@ -13,6 +13,18 @@ SMALL = {"size": "4Ki", "count": 2}
 
 
 class Losses:
+    """Of a class that has record_storm: counts, and what is in the trace."""
+
+    def test_discarded(self):
+        counts, _ = self.record_storm()
+        self.assert_discarded(counts)
+
+    def test_overwritten(self):
+        self.assert_overwritten(*self.record_storm(mode="overwrite"))
+
+    def test_a_snapshot(self):
+        self.assert_newest(*self.record_storm(mode="overwrite", output="snapshot"))
+
     def assert_discarded(self, counts):
         self.assertGreater(counts["discarded"]["full"], 0, "the buffers are too large")
         self.assertEqual(counts["overwritten"], 0, counts)
@@ -41,16 +53,6 @@ class LocalLossTest(LocalStormTest, Losses):
         storm.assert_same_books(self, counts, seen, ring, storm.made(self.report))
         return counts, seen
 
-    def test_discarded(self):
-        counts, _ = self.record_storm()
-        self.assert_discarded(counts)
-
-    def test_overwritten(self):
-        self.assert_overwritten(*self.record_storm(mode="overwrite"))
-
-    def test_a_snapshot(self):
-        self.assert_newest(*self.record_storm(mode="overwrite", output="snapshot"))
-
 
 class NodeLossTest(NodeStormTest, Losses):
     def record_storm(self, mode="discard", output="stream"):
@@ -67,16 +69,6 @@ class NodeLossTest(NodeStormTest, Losses):
     def at_relay(self, what):
         samples = re.findall(rf"^weft_events_{what}_total\{{.*\}} (\S+)$", self.metrics(self.relay_http), re.MULTILINE)
         return sum(map(float, samples))
-
-    def test_discarded(self):
-        counts, _ = self.record_storm()
-        self.assert_discarded(counts)
-
-    def test_overwritten(self):
-        self.assert_overwritten(*self.record_storm(mode="overwrite"))
-
-    def test_a_snapshot(self):
-        self.assert_newest(*self.record_storm(mode="overwrite", output="snapshot"))
 
 
 if __name__ == "__main__":
