@@ -16,9 +16,12 @@ int weft_scope_add(struct weft_scope *scope, u64 id)
 	struct cgroup *cgroup;
 	int level, error;
 
+	/* 0, which no cgroup has, is how the set knows its free places. */
+	if (!id)
+		return -ENOENT;
 	if (set && weft_id_set_has(set, id))
 		return 0;
-	cgroup = id ? cgroup_get_from_id(id) : NULL;
+	cgroup = cgroup_get_from_id(id);
 	if (IS_ERR_OR_NULL(cgroup))
 		return -ENOENT;
 	level = cgroup->level;

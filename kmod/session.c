@@ -138,8 +138,7 @@ static long ioctl_scope(struct weft_session *session, void __user *user)
 	mutex_lock(&weft_control_lock);
 	switch (arg.change) {
 	case WEFT_KERNEL_SCOPE_ADD:
-		/* 0, which no cgroup has, is how the set knows its free places. */
-		error = arg.cgroup ? weft_scope_add(&session->scope, arg.cgroup) : -ENOENT;
+		error = weft_scope_add(&session->scope, arg.cgroup);
 		break;
 	case WEFT_KERNEL_SCOPE_REMOVE:
 		error = weft_scope_remove(&session->scope, arg.cgroup);
