@@ -2,9 +2,13 @@
 // The measured program: `program EVENT THREADS BURSTS EVENTS_PER_BURST PACE`. Every thread makes bursts
 // of events. PACE > 0: microseconds of pause between bursts, so that the consumer keeps up and nothing is
 // discarded. PACE < 0: -PACE thousand events per second and thread, on a schedule, after as many events at
-// an eighth of that speed as WARM_BURSTS have. Prints the median burst in ns per event, the median of a bare
-// clock read, and events per second (without the slow ones).
-// Compiled once against LTTng's headers, once against weft's.
+// an eighth of that speed as WARM_BURSTS have. Prints ns per event of the median undisturbed burst, the same of a
+// bare clock read, the median of all bursts, and events per second (without the slow ones). Compiled once against
+// LTTng's headers, once against weft's.
+//
+// What shares a core with this CPU, in another machine perhaps, takes up to half of its speed away from whatever
+// executes many instructions, and nothing from a clock read, which waits for a counter. A loop of additions before
+// and after each burst tells how much that is: the tenth of the bursts between the quickest loops is undisturbed.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>
@@ -18,7 +22,13 @@
 #define TRACEPOINT_CREATE_PROBES
 #include "provider.h"
 
-enum { WARM_BURSTS = 150, WARM_SLOWER = 8 };
+enum {
+  WARM_BURSTS = 150,
+  WARM_SLOWER = 8,
+  ADDITIONS = 4000,
+  CLOCK_BURSTS = 201,
+  CLOCK_READS = 2000
+};
 
 static const char* event;
 static int bursts, events_per_burst, pace;
@@ -61,6 +71,31 @@ static void burst(const char* kind, int n) {
   }
 }
 
+// How long many instructions take now that wait for nothing.
+static double additions(void) {
+  uint64_t a = 0, b = 0, c = 0, d = 0, e = 0, f = 0;
+  const double start = now();
+  for (int i = 0; i < ADDITIONS; ++i) {
+    a += 1, b += 2, c += 3, d += 4, e += 5, f += 6;
+    __asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f));
+  }
+  return now() - start;
+}
+
+struct result {
+  double ns;         // for each event
+  double additions;  // the slower ones of those before and after
+};
+
+static struct result measure(const char* kind, int n) {
+  const double before = additions();
+  const double start = now();
+  burst(kind, n);
+  const double ns = (now() - start) / n;
+  const double after = additions();
+  return (struct result){ns, before > after ? before : after};
+}
+
 static void wait_until(double time) {
   const double left = time - now();
   if (left > 0) usleep((useconds_t)(left / 1000));
@@ -68,8 +103,8 @@ static void wait_until(double time) {
 
 struct thread {
   pthread_t id;
-  double* results;  // ns per event, of every burst
-  double seconds;   // from the first of them to the last
+  struct result* results;  // of every burst
+  double seconds;          // from the first of them to the last
 };
 
 static void* run(void* arg) {
@@ -87,22 +122,33 @@ static void* run(void* arg) {
   for (int b = 0; b < bursts; ++b) {
     if (pace < 0) {
       wait_until(begin + b * period);
+      burst(event, events_per_burst);
     } else {
       pthread_barrier_wait(&barrier);
+      mine->results[b] = measure(event, events_per_burst);
+      usleep((useconds_t)pace);
     }
-    const double start = now();
-    burst(event, events_per_burst);
-    mine->results[b] = (now() - start) / events_per_burst;
-    if (pace > 0) usleep((useconds_t)pace);
   }
   mine->seconds = (now() - begin) / 1e9;
   return NULL;
 }
 
-static int compare(const void* a, const void* b) {
-  const double x = *(const double*)a;
-  const double y = *(const double*)b;
-  return (x > y) - (x < y);
+static int compare(double x, double y) { return (x > y) - (x < y); }
+static int by_ns(const void* a, const void* b) {
+  return compare(((const struct result*)a)->ns, ((const struct result*)b)->ns);
+}
+static int by_additions(const void* a, const void* b) {
+  return compare(((const struct result*)a)->additions, ((const struct result*)b)->additions);
+}
+
+static double median(struct result* results, int n) {
+  qsort(results, (size_t)n, sizeof(results[0]), by_ns);
+  return results[n / 2].ns;
+}
+
+static double undisturbed(struct result* results, int n) {
+  qsort(results, (size_t)n, sizeof(results[0]), by_additions);
+  return median(results, (n + 9) / 10);
 }
 
 int main(int argc, char** argv) {
@@ -115,7 +161,7 @@ int main(int argc, char** argv) {
   bursts = atoi(argv[3]);
   events_per_burst = atoi(argv[4]);
   pace = atoi(argv[5]);
-  double* results = calloc((size_t)(threads * bursts), sizeof(double));
+  struct result* results = calloc((size_t)(threads * bursts), sizeof(results[0]));
   struct thread* all = calloc((size_t)threads, sizeof(all[0]));
   if (threads < 1 || bursts < 1 || results == NULL || all == NULL) return 2;
   pthread_barrier_init(&barrier, NULL, (unsigned)threads);
@@ -129,17 +175,11 @@ int main(int argc, char** argv) {
     if (all[i].seconds > seconds) seconds = all[i].seconds;
   }
   const int n = threads * bursts;
-  qsort(results, (size_t)n, sizeof(double), compare);
-
-  double clock_reads[101];
-  for (int i = 0; i < 101; ++i) {
-    const double start = now();
-    burst("clock", 2000);
-    clock_reads[i] = (now() - start) / 2000;
-  }
-  qsort(clock_reads, 101, sizeof(double), compare);
-  printf("%.3f %.3f %.0f\n", results[n / 2], clock_reads[50],
-         (double)n * events_per_burst / seconds);
+  struct result clock_reads[CLOCK_BURSTS];
+  for (int i = 0; i < CLOCK_BURSTS; ++i) clock_reads[i] = measure("clock", CLOCK_READS);
+  const double all_bursts = median(results, n);
+  printf("%.3f %.3f %.3f %.0f\n", undisturbed(results, n), undisturbed(clock_reads, CLOCK_BURSTS),
+         all_bursts, (double)n * events_per_burst / seconds);
   free(all);
   free(results);
   return 0;

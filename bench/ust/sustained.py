@@ -77,7 +77,7 @@ class Search:
         counted = []
         look = (lambda trace: counted.append(count_events(trace))) if verify else None
         outcome = self.tracer.run(argv, self.config, look)
-        reached = float(outcome.text.split()[2])
+        reached = float(outcome.text.split()[3])
         if outcome.discarded > 0:
             return f"{outcome.discarded} of {events} discarded"
         if reached < KEPT * burst * 1000 * self.threads:
