@@ -21,8 +21,8 @@
 #include <linux/uprobes.h>
 #include <linux/version.h>
 
-/* Tracepoints call one probe with prototypes of all kinds, which kernels with control-flow
- * integrity of calls refuse with a trap. */
+/* Tracepoints call one probe with prototypes of all kinds. Kernels with control-flow integrity of calls
+ * trap there (on x86-64 at a tracepoint's second probe, whoever's: a single one is called directly). */
 #if defined(CONFIG_TRACEPOINTS) && !defined(CONFIG_CFI_CLANG) && !defined(CONFIG_CFI)
 #define WEFT_HAS_TRACEPOINTS 1
 #else

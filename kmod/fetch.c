@@ -143,6 +143,82 @@ static void do_string(const struct weft_fetch_run *run, const struct weft_fetch_
 	s->scratch += length;
 }
 
+/* What was read of elements that are read one by one, and whether what comes next could not be. */
+struct parts {
+	u32 made;
+	bool fault;
+};
+
+static struct parts copy_each(const struct weft_fetch_step *step, u64 from, u32 count, u8 *to)
+{
+	const bool user = step->flags & WEFT_FETCH_USER;
+	u32 i;
+
+	for (i = 0; i < count; i++, from += step->arg)
+		if (!weft_copy_memory(to + i * step->size, from, step->size, user))
+			break;
+	return (struct parts){.made = i, .fault = i < count};
+}
+
+/* What `count` buffers hold, at most `left` bytes of it. */
+static struct parts gather(const struct weft_fetch_step *step, u64 from, u32 count, u32 left,
+			   u8 *to)
+{
+	const u32 size = step->size; /* of an address, and of a length */
+	u32 made = 0, bytes;
+
+	for (; count && left; count--, from += 2 * size) {
+		u64 base = 0, length = 0;
+
+		if (!weft_copy_memory(&base, from, size, true) ||
+		    !weft_copy_memory(&length, from + size, size, true))
+			return (struct parts){.made = made, .fault = true};
+		bytes = min_t(u64, length, left);
+		if (bytes && !weft_copy_memory(to + made, base, bytes, true))
+			return (struct parts){.made = made, .fault = true};
+		made += bytes;
+		left -= bytes;
+	}
+	return (struct parts){.made = made};
+}
+
+#define PARTS_FAULT (1u << 31)
+
+/* Makes the field: how many bytes, and PARTS_FAULT. Apart from the program's state, which is in
+ * registers. */
+static noinline u32 do_parts(const struct weft_fetch_run *run, const struct weft_fetch_step *step,
+			     u64 from, u32 count, u8 *to)
+{
+	struct parts parts = {};
+	u32 left = step->limit, size = 1;
+
+	from += step->offset;
+	if (count && (step->flags & WEFT_FETCH_USER) && !may_read_user(run)) {
+		parts.fault = true;
+	} else if (step->flags & WEFT_STEP_GATHER) {
+		if (step->arg != WEFT_FETCH_NO_ARG)
+			left = clamp_t(s64, run->args[step->arg], 0, left);
+		parts = gather(step, from, min(count, WEFT_FETCH_MAX_PARTS), left, to);
+	} else {
+		size = step->size;
+		parts = copy_each(step, from, min(count, left), to);
+	}
+	put_segment(run, step, to, parts.made * size, parts.made);
+	return parts.made * size | (parts.fault ? PARTS_FAULT : 0);
+}
+
+static __always_inline void do_sequence_of_parts(const struct weft_fetch_run *run,
+						 const struct weft_fetch_step *step,
+						 struct state *s)
+{
+	const u32 count = s->other || s->fault ? 0 : s->n;
+	const u32 made = do_parts(run, step, s->a, count, s->scratch);
+
+	if (made & PARTS_FAULT)
+		set_fault(s);
+	s->scratch += made & ~PARTS_FAULT;
+}
+
 static void do_sequence(const struct weft_fetch_run *run, const struct weft_fetch_step *step,
 			struct state *s)
 {
@@ -208,7 +284,10 @@ void weft_fetch_run(const struct weft_fetch_step *step, struct weft_fetch_run *r
 			do_string(run, step, &s);
 			break;
 		case WEFT_FETCH_SEQUENCE:
-			do_sequence(run, step, &s);
+			if (unlikely(step->flags & WEFT_STEP_PARTS))
+				do_sequence_of_parts(run, step, &s);
+			else
+				do_sequence(run, step, &s);
 			break;
 		default: /* WEFT_STEP_END */
 			return;
@@ -230,6 +309,12 @@ static void place(struct weft_fetch_step *step, const struct weft_fetch_op *op, 
 		step->flags |= WEFT_STEP_TEXT;
 	if (op->code == WEFT_FETCH_SEQUENCE)
 		step->limit /= step->size;
+	if (op->code == WEFT_FETCH_SEQUENCE && op->arg)
+		step->flags |= WEFT_STEP_PARTS;
+	if (op->code == WEFT_FETCH_GATHER) {
+		step->code = WEFT_FETCH_SEQUENCE;
+		step->flags |= WEFT_STEP_PARTS | WEFT_STEP_GATHER;
+	}
 }
 
 /* A register is an argument behind the others. */

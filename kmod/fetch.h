@@ -22,13 +22,15 @@ enum weft_fetch_step_code {
 	WEFT_STEP_END,
 };
 
-#define WEFT_STEP_TEXT 0x80 /* flag: BYTES that are text */
+#define WEFT_STEP_TEXT	 0x80 /* flag: BYTES that are text */
+#define WEFT_STEP_PARTS	 0x40 /* flag: SEQUENCE whose elements are read one by one */
+#define WEFT_STEP_GATHER 0x20 /* flag: one of these is GATHER */
 
 struct weft_fetch_step {
 	u8 code;
 	u8 arg;
 	u8 size;
-	u8 flags; /* enum weft_fetch_flag, WEFT_STEP_TEXT */
+	u8 flags; /* enum weft_fetch_flag, WEFT_STEP_... */
 	s32 offset;
 	u32 limit; /* STRING: bytes; SEQUENCE: elements */
 	u16 out;   /* offset in the fixed part */

@@ -26,6 +26,7 @@ enum {
 	ARGUMENT_NS = 8,
 };
 #define REGISTER_ARGUMENTS ((1u << ARGUMENT_REGISTERS) - 1)
+#define TIME_ARGUMENT	   (1u << ARGUMENT_NS)
 
 struct weft_kprobe {
 	struct weft_event *event;
@@ -84,10 +85,34 @@ static int hit(struct kprobe *kprobe, struct pt_regs *regs)
 }
 NOKPROBE_SYMBOL(hit);
 
-static __always_inline struct weft_event *event_of(struct kretprobe_instance *instance)
+/* What an event of a return reads of its call; most read nothing. */
+static __always_inline bool reads_call(const struct weft_event *event)
 {
-	struct kretprobe *kretprobe = weft_kretprobe_of(instance);
+	return event->arguments & (REGISTER_ARGUMENTS | TIME_ARGUMENT);
+}
 
+static noinline void keep_call(const struct weft_event *event, struct call *call,
+			       struct pt_regs *regs)
+{
+	if (event->arguments & TIME_ARGUMENT)
+		call->began = ktime_get_mono_fast_ns();
+	if (reads_registers(event))
+		gather(regs, call->registers);
+}
+NOKPROBE_SYMBOL(keep_call);
+
+static noinline void take_call(const struct weft_event *event, const struct call *call, u64 *args)
+{
+	if (reads_registers(event))
+		memcpy(args, call->registers, sizeof(call->registers));
+	if (event->arguments & TIME_ARGUMENT)
+		args[ARGUMENT_NS] = ktime_get_mono_fast_ns() - call->began;
+}
+NOKPROBE_SYMBOL(take_call);
+
+/* NULL: the probe is being taken away. */
+static __always_inline struct weft_event *event_of(struct kretprobe *kretprobe)
+{
 	return kretprobe ? container_of(kretprobe, struct weft_kprobe, exit)->event : NULL;
 }
 
@@ -101,37 +126,35 @@ static __always_inline bool is_still_wanted(const struct weft_event *event, cons
 /* 1: the return of this call is of no interest. */
 static int called(struct kretprobe_instance *instance, struct pt_regs *regs)
 {
-	struct weft_event *event = event_of(instance);
+	struct kretprobe *kretprobe = weft_kretprobe_of(instance);
+	struct weft_event *event = event_of(kretprobe);
 	struct call *call = (struct call *)instance->data;
 
 	if (!event || !READ_ONCE(event->on))
 		return 1;
 	call->narrowed = READ_ONCE(event->scope->narrowed);
 	if (event->scope_mode != WEFT_SCOPE_ALL &&
-	    !weft_event_concerns_current(event, count_of(&weft_kretprobe_of(instance)->kp)))
+	    !weft_event_concerns_current(event, count_of(&kretprobe->kp)))
 		return 1;
-	if (event->arguments & 1u << ARGUMENT_NS)
-		call->began = ktime_get_mono_fast_ns();
-	if (reads_registers(event))
-		gather(regs, call->registers);
+	if (reads_call(event))
+		keep_call(event, call, regs);
 	return 0;
 }
 NOKPROBE_SYMBOL(called);
 
 static int returned(struct kretprobe_instance *instance, struct pt_regs *regs)
 {
-	struct weft_event *event = event_of(instance);
+	struct kretprobe *kretprobe = weft_kretprobe_of(instance);
+	struct weft_event *event = event_of(kretprobe);
 	const struct call *call = (struct call *)instance->data;
 	u64 args[WEFT_FETCH_MAX_ARGS];
 
 	if (!event || !READ_ONCE(event->on))
 		return 0;
-	if (reads_registers(event))
-		memcpy(args, call->registers, sizeof(call->registers));
-	args[ARGUMENT_ADDRESS] = (unsigned long)weft_kretprobe_of(instance)->kp.addr;
+	if (reads_call(event))
+		take_call(event, call, args);
+	args[ARGUMENT_ADDRESS] = (unsigned long)kretprobe->kp.addr;
 	args[ARGUMENT_RESULT] = regs_return_value(regs);
-	if (event->arguments & 1u << ARGUMENT_NS)
-		args[ARGUMENT_NS] = ktime_get_mono_fast_ns() - call->began;
 	if (is_still_wanted(event, call) && weft_event_passes_early(event))
 		weft_event_record(event, args);
 	return 0;

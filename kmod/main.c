@@ -21,7 +21,7 @@
 
 static u32 features(void)
 {
-	u32 bits = 0;
+	u32 bits = WEFT_KERNEL_PARTS;
 
 	if (WEFT_HAS_TRACEPOINTS)
 		bits |= WEFT_KERNEL_TRACEPOINTS;

@@ -52,20 +52,21 @@ static enum weft_kernel_stop check(const struct weft_ring *ring, const struct we
 /* The outermost writer found that reserve is in another sub-buffer than base: moves base on. All
  * that entered sub-buffers meanwhile are done, so records_before holds. A writer that interrupts
  * between the two stores unwraps each of its parts against the same or an earlier one: both are
- * right. Readers are woken here; head is published first, since they may look at once. */
+ * right. Readers are woken here; head is published first, since they may look at once.
+ * Also of a ring that stopped: where this CPU's words are right, what it was at is published. */
 void weft_ring_publish_slow(struct weft_ring *ring, struct weft_ring_cpu *c, u64 word)
 {
 	const u64 position = whole_position(c, word), count = whole_count(c, word);
 	const u32 index = (position >> ring->subbuf_shift) & (ring->subbufs - 1);
-	enum weft_kernel_stop why;
+	enum weft_kernel_stop why = check(ring, c, position, count);
 
-	if (READ_ONCE(ring->stopped))
-		return;
-	why = check(ring, c, position, count);
 	if (!why && c->records_before[index] - c->base_before > count - c->base_before)
 		why = WEFT_KERNEL_STOP_COUNT;
 	if (unlikely(why)) {
+		if (READ_ONCE(ring->stopped))
+			return;
 		weft_ring_stop(ring, why);
+		weft_ring_discard(ring, WEFT_DISCARD_CONTENDED); /* our own */
 		return;
 	}
 	WRITE_ONCE(c->base_before, c->records_before[index]);

@@ -130,6 +130,23 @@ static int test_frontier(struct weft_ring *ring)
 	return 0;
 }
 
+/* A record that was begun when the ring stopped, for what another CPU met, is published. */
+static int test_stop_elsewhere(struct weft_ring *ring)
+{
+	struct weft_ring_cpu *c = this_cpu_ptr(ring->cpus);
+	u64 position, count;
+
+	go_to_the_end(ring, 1000, &position, &count);
+	CONFIRM(write_one(ring) && reserve(ring));
+	weft_ring_stop(ring, WEFT_KERNEL_STOP_IMAGE);
+	weft_ring_commit(ring, c);
+	CONFIRM(c->slot->head >> 32 == 2 && c->nesting == 0);
+	CONFIRM(!write_one(ring) && c->slot->head >> 32 == 2);
+	ring->stopped = WEFT_KERNEL_RUNS;
+	ring->subbuf_mask = SUBBUF - 1;
+	return 0;
+}
+
 /* A ring whose words contradict each other stops: nothing more is published, all is counted. */
 static int test_contradiction(struct weft_ring *ring)
 {
@@ -168,6 +185,8 @@ static int test_rings(void)
 		error = test_nesting(&ring);
 	if (!error)
 		error = test_frontier(&ring);
+	if (!error)
+		error = test_stop_elsewhere(&ring);
 	if (!error)
 		error = test_contradiction(&ring);
 	preempt_enable();

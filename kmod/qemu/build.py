@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""./dev kmod build [KERNEL...]: weft.ko for each kernel, as build/kmod/KERNEL/weft.ko.
+"""./dev kmod build [KERNEL...]: weft.ko for each kernel, as build/kmod/KERNEL/weft.ko, and beside it contradict.ko,
+which its tests load.
 
 kbuild writes beside its sources. So kmod/ and what it shares of lib/ are mirrored into
 build/kmod/KERNEL/source first (only what changed, so that make sees what is new), and built there:
@@ -13,10 +14,12 @@ import subprocess
 import sys
 
 import kernels
-from settings import BUILD, KERNELS, TOP
+from settings import BUILD, BUILT_KERNELS, COMPILER, KERNELS, TOP
 
 MIRRORED = {"kmod": ("*.c", "*.h", "*.sh", "Kbuild", "Makefile"), "lib": ("*.c", "*.h")}
-LEFT_OUT = ("kmod/qemu", "kmod/tests")  # these run in user space
+LEFT_OUT = ("kmod/qemu", "kmod/tests")  # these run in user space, but for
+TEST_MODULE = "kmod/tests/contradict"
+MODULES = {"weft": "kmod", "contradict": TEST_MODULE}
 
 
 def sources():
@@ -24,7 +27,7 @@ def sources():
         for pattern in patterns:
             for path in (TOP / folder).rglob(pattern):
                 name = path.relative_to(TOP)
-                if not str(name).startswith(LEFT_OUT):
+                if str(name).startswith(TEST_MODULE) or not str(name).startswith(LEFT_OUT):
                     yield name
 
 
@@ -44,11 +47,10 @@ def mirror(target):
     record.write_text("\n".join(sorted(map(str, wanted))))
 
 
-def make(kernel, target, *words):
-    folder = kernels.get(kernel)
-    command = ["make", "-s", "-j2", "-C", str(folder / "headers"), f"M={target}/kmod", *words]
-    if shutil.which("ccache"):
-        command.append("CC=ccache gcc-12")
+def make(kernel, folder):
+    command = ["make", "-s", "-j2", "-C", str(kernels.get(kernel) / "headers"), f"M={folder}", "modules"]
+    compiler = BUILT_KERNELS[kernel].compiler if kernel in BUILT_KERNELS else COMPILER
+    command.append(f"CC=ccache {compiler}" if shutil.which("ccache") else f"CC={compiler}")
     return subprocess.run(command, check=False, stdin=subprocess.DEVNULL).returncode
 
 
@@ -57,14 +59,15 @@ def build(kernel):
     target.mkdir(parents=True, exist_ok=True)
     with kernels.locked(f"{kernel}.build"):
         mirror(target)
-        if make(kernel, target, "modules") != 0:
-            print(f"kmod: weft.ko does not build for {kernel}", file=sys.stderr)
-            return False
-        module = target / "kmod/weft.ko"
-        copy = BUILD / kernel / "weft.ko"
-        if not copy.exists() or copy.stat().st_mtime < module.stat().st_mtime:
-            shutil.copy2(module, copy)
-    print(f"kmod: {copy.relative_to(TOP)} for {kernels.release(kernel)}", flush=True)
+        for name, folder in MODULES.items():
+            if make(kernel, target / folder) != 0:
+                print(f"kmod: {name}.ko does not build for {kernel}", file=sys.stderr)
+                return False
+            module = target / folder / f"{name}.ko"
+            copy = BUILD / kernel / f"{name}.ko"
+            if not copy.exists() or copy.stat().st_mtime < module.stat().st_mtime:
+                shutil.copy2(module, copy)
+    print(f"kmod: {(BUILD / kernel / 'weft.ko').relative_to(TOP)} for {kernels.release(kernel)}", flush=True)
     return True
 
 

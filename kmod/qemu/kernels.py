@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Debian's kernels with their headers, unpacked into the cache; nothing is installed. And one that is built
-from Debian's source (debug_kernel.py).
+"""Debian's kernels with their headers, unpacked into the cache; nothing is installed. And some that are built
+from Debian's source (built_kernel.py).
 
 A kernel's folder appears complete or not at all. In it:
   release        the kernel's release, a line
@@ -21,9 +21,9 @@ import subprocess
 import tempfile
 import zlib
 
-import debug_kernel
+import built_kernel
 from archive import Apt, Unavailable, run
-from settings import CACHE, DEBUG_KERNELS, KERNELS
+from settings import ALL_KERNELS, BUILT_KERNELS, CACHE, KERNELS
 
 
 @contextlib.contextmanager
@@ -99,26 +99,32 @@ def fetch(name, work):
 def make(name):
     with tempfile.TemporaryDirectory(prefix=f"{name}.", dir=CACHE) as work:
         work = pathlib.Path(work)
-        if name in DEBUG_KERNELS:
+        if name in BUILT_KERNELS:
             print(f"vm: building kernel {name} into {CACHE / name}: some ten minutes", flush=True)
-            folder = debug_kernel.build(name, work)
+            folder = built_kernel.build(name, work)
         else:
             print(f"vm: fetching kernel {name} into {CACHE / name}", flush=True)
             folder = fetch(name, work)
+        if (CACHE / name).exists():
+            (CACHE / name).rename(work / "before")
         shutil.move(folder, CACHE / name)
+
+
+def is_there(name):
+    """One that was built of another .config is none."""
+    folder = CACHE / name
+    return folder.exists() and (name not in BUILT_KERNELS or built_kernel.is_as_wanted(name, folder))
 
 
 def get(name):
     """The folder of a kernel, fetched or built at the first time."""
-    known = [*KERNELS, *DEBUG_KERNELS]
-    if name not in known:
-        raise Unavailable(f"no kernel '{name}'; there are: {' '.join(known)}")
-    folder = CACHE / name
-    if not folder.exists():
+    if name not in ALL_KERNELS:
+        raise Unavailable(f"no kernel '{name}'; there are: {' '.join(ALL_KERNELS)}")
+    if not is_there(name):
         with locked(name):
-            if not folder.exists():
+            if not is_there(name):
                 make(name)
-    return folder
+    return CACHE / name
 
 
 def release(name):

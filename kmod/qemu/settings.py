@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What the guests' scripts agree on: kernels, places, limits with their reasons."""
 
+import dataclasses
 import os
 import pathlib
 
@@ -19,8 +20,24 @@ KERNELS = {
     "6.12": ("bookworm-backports",),
 }
 
-# Built here, of the kernel whose source it is. For long forms: no other finds so much, and none is as slow.
-DEBUG_KERNELS = {"6.12-debug": "6.12"}
+COMPILER = "gcc-12"  # of Debian's kernels, and so of modules for them
+
+
+@dataclasses.dataclass(frozen=True)
+class Built:
+    """A kernel that is built here, for long forms: the kernel whose source it is, what its .config has beside
+    guest.config, and its compiler. A slow one takes many times as long for everything."""
+    source: str
+    config: str
+    compiler: str = COMPILER
+    is_slow: bool = False
+
+
+BUILT_KERNELS = {
+    "6.12-debug": Built("6.12", "debug.config", is_slow=True),
+    "6.12-kcfi": Built("6.12", "kcfi.config", compiler="clang-19"),
+}
+ALL_KERNELS = [*KERNELS, *BUILT_KERNELS]
 
 # Modules that the guest's first process needs to reach its root.
 BOOT_MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
@@ -28,8 +45,8 @@ BOOT_MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
 CPUS = 2  # a guest's CPUs are threads of one process: more than the machine's only slow it down
 MEMORY = "2G"  # of which a guest touches what it needs; its root's changes and /tmp live there too
 TIMEOUT = 300  # seconds; an emulated machine is 8 to 40 times slower than this one
-DEBUG_PATIENCE = 10  # times that, for a kernel that looks after itself
-DEBUG_MEMORY = "3G"  # of which an eighth says what of the rest may be used
+SLOW_PATIENCE = 10  # times that, for a kernel that looks after itself
+SLOW_MEMORY = "3G"  # of which an eighth says what of the rest may be used
 BOOT_TIMEOUT = 300  # it takes 3 s on an idle machine, and 20 s on a busy one
 # With a host thread for each CPU the emulator now and then executes a breakpoint that the kernel had already
 # replaced while it patched its own code. Where that ends a kernel before anything of ours is in it, it boots again.

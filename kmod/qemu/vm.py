@@ -10,7 +10,7 @@ import sys
 
 import guest
 import kernels
-from settings import CPUS, DEBUG_KERNELS, KERNELS, MEMORY, NOT_STARTED, TIMEOUT
+from settings import ALL_KERNELS, CPUS, KERNELS, MEMORY, NOT_STARTED, TIMEOUT
 
 
 def parse(argv):
@@ -19,7 +19,7 @@ def parse(argv):
     commands = parser.add_subparsers(dest="verb", required=True)
     run = commands.add_parser("run", usage="./dev vm run KERNEL [OPTIONS] -- COMMAND [ARGUMENTS]",
                               help="start a guest, run COMMAND in this folder, end it")
-    run.add_argument("kernel", choices=[*KERNELS, *DEBUG_KERNELS])
+    run.add_argument("kernel", choices=ALL_KERNELS)
     run.add_argument("--smp", type=int, default=CPUS, help="CPUs")
     run.add_argument("--memory", default=MEMORY)
     run.add_argument("--numa", default="", metavar="0/1-2",
@@ -33,8 +33,12 @@ def parse(argv):
     run.add_argument("--console", type=pathlib.Path, help="where the kernel's log goes")
     run.add_argument("--append", default="", help="more words for the kernel's command line")
     run.add_argument("--nmi", action="store_true", help="interrupt every CPU by NMIs, all the time")
+    run.add_argument("--allow", default="", metavar="TEXT",
+                     help="lines of the kernel's log with TEXT are expected: no complaints")
     run.add_argument("--network", nargs="?", const="", metavar="hostfwd=tcp::2222-:22",
                      help="a device eth0, through which COMMAND reaches what this process does")
+    run.add_argument("--with-parent", action="store_true",
+                     help="end when the process that started this does, whatever ended it")
     fetch = commands.add_parser("fetch", help="get kernels into the cache, print their folders")
     fetch.add_argument("kernels", nargs="*", default=list(KERNELS))
     args = parser.parse_args(argv[:split])
@@ -45,6 +49,8 @@ def parse(argv):
 
 
 def run(args):
+    if args.with_parent:
+        guest.die_with_parent(signal.SIGTERM)
     options = guest.Options(**{field.name: getattr(args, field.name)
                                for field in dataclasses.fields(guest.Options)})
     result = guest.run(args.kernel, args.command, options)

@@ -5,6 +5,7 @@ The first part looks at the checker alone; the second starts guests of the kerne
 
 import os
 import pathlib
+import select
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,7 @@ import guest
 from settings import HERE, KERNEL_COMPLAINED, NOT_STARTED, TIMED_OUT
 
 KERNEL = os.environ["WEFT_KERNEL"]
+PATIENCE = 100  # seconds: how long an end may take on a busy machine
 
 # What kernels were seen to say, or say in their sources, of each kind.
 COMPLAINTS = [
@@ -39,6 +41,8 @@ COMPLAINTS = [
     "[    5.1] list_del corruption. prev->next should be 1, but was 2",
     "[    5.1] INFO: trying to register non-static key.",
     "unreferenced object 0xffff8880 (size 64):",
+    "[    5.1] weft: a session stopped: internal contradiction 1",
+    "[    5.1] weft: self-test: line 100: write_one(ring)",
 ]
 HARMLESS = [
     "[    0.0] Linux version 6.1.0 (gcc-12) #1 SMP PREEMPT_DYNAMIC Debian",
@@ -74,6 +78,14 @@ class CheckerTest(unittest.TestCase):
         self.assertEqual(result.status, 7)
         self.assertEqual(result.complaints, [])
 
+    def test_what_is_allowed_is_no_complaint_and_nothing_else(self):
+        expected, other = COMPLAINTS[-2:]
+        with tempfile.TemporaryDirectory() as work:
+            work = pathlib.Path(work)
+            (work / "console").write_text(f"{expected}\n{other}\n", encoding="utf-8")
+            found = guest.examine(True, work, work / "console", "a session stopped").complaints
+            self.assertEqual(found, [other])
+
     def test_bytes_that_are_no_text_hide_nothing(self):
         with tempfile.TemporaryDirectory() as work:
             work = pathlib.Path(work)
@@ -93,9 +105,12 @@ class CheckerTest(unittest.TestCase):
 class GuestTest(unittest.TestCase):
     """Guests, a few seconds each."""
 
+    def guest_command(self, *command, options=()):
+        return [sys.executable, "-B", HERE / "vm.py", "run", KERNEL, "--smp", "1", *options, "--", *command]
+
     def run_guest(self, *command, options=(), environment=None):
         return subprocess.run(
-            [sys.executable, "-B", HERE / "vm.py", "run", KERNEL, "--smp", "1", *options, "--", *command],
+            self.guest_command(*command, options=options),
             env={**os.environ, **(environment or {})}, capture_output=True, text=True, check=False)
 
     def test_output_files_and_status_are_the_commands(self):
@@ -138,6 +153,17 @@ class GuestTest(unittest.TestCase):
         self.assertEqual(ran.returncode, TIMED_OUT)
         self.assertEqual(ran.stdout, "begins\n")
         self.assertIn("status 124", ran.stderr)
+
+    def test_a_guest_ends_with_who_started_it(self):
+        """Whose output all of it has: it ends when the emulator has ended, too."""
+        command = self.guest_command("sh", "-c", "echo begins; sleep 100000",
+                                     options=["--with-parent", "--timeout", "200"])
+        starter = "import subprocess, sys; subprocess.run(sys.argv[1:])"
+        with subprocess.Popen([sys.executable, "-c", starter, *command], stdout=subprocess.PIPE) as process:
+            self.assertEqual(process.stdout.readline(), b"begins\n")
+            process.kill()
+            self.assertTrue(select.select([process.stdout], [], [], PATIENCE)[0], "it goes on")
+            self.assertEqual(process.stdout.read(), b"")
 
     def test_without_an_emulator_nothing_is_started(self):
         with tempfile.TemporaryDirectory() as empty:

@@ -3,9 +3,12 @@
 #include "kmod/tests/user_event.h"
 
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstring>
+#include <utility>
 
 #include "lib/event/description.h"
 
@@ -83,6 +86,30 @@ Event UserEvent() {
   return event;
 }
 
+Event PartsEvent() {
+  Event event = Event::SyscallEntry(SYS_sched_get_priority_max);
+  EventDescription description;
+  description.name = "kernel:parts";
+  for (const auto& [name, size] : {std::pair("lens", 8), std::pair("data", 1)})
+    description.fields.push_back({.name = name,
+                                  .kind = FieldKind::kSequence,
+                                  .elem_size = static_cast<uint8_t>(size),
+                                  .length_size = 4});
+  event.description() = description.Encode().value_or(std::vector<uint8_t>{});
+  weft_fetch_op lens = User(WEFT_FETCH_SEQUENCE, 8, 8 * WEFT_FETCH_MAX_PARTS);
+  lens.arg = sizeof(iovec);
+  lens.offset = offsetof(iovec, iov_len);
+  weft_fetch_op data = User(WEFT_FETCH_GATHER, 8, kUserText);
+  data.arg = 0;
+  for (const weft_fetch_op& op : {lens, data}) {
+    event.operations().push_back(Argument(kCount));
+    event.operations().push_back(Plain(WEFT_FETCH_COUNT));
+    event.operations().push_back(Argument(kAddress));
+    event.operations().push_back(op);
+  }
+  return event;
+}
+
 void CallUserEvent(uint64_t policy, const void* address, uint64_t count) {
   ::syscall(SYS_sched_get_priority_max, policy, address, count);
 }
@@ -108,6 +135,21 @@ UserRecord ReadUserRecord(std::span<const uint8_t> payload) {
   if (!record.whole) return record;
   record.text.assign(at, at + text);
   record.list.assign(at + text, at + text + list);
+  return record;
+}
+
+PartsRecord ReadPartsRecord(std::span<const uint8_t> payload) {
+  PartsRecord record;
+  uint32_t counts[2] = {};
+  if (payload.size() < sizeof(counts)) return record;
+  std::memcpy(counts, payload.data(), sizeof(counts));
+  const uint8_t* at = payload.data() + sizeof(counts);
+  const size_t bytes = counts[0] * sizeof(uint64_t);
+  record.whole = payload.size() == sizeof(counts) + bytes + counts[1];
+  if (!record.whole) return record;
+  record.lens.resize(counts[0]);
+  std::memcpy(record.lens.data(), at, bytes);
+  record.data.assign(at + bytes, at + bytes + counts[1]);
   return record;
 }
 

@@ -18,6 +18,9 @@ constexpr uint32_t kUserText = 256;  // bytes of a text or list that are recorde
 // Fields: policy, address, count; word (8 bytes at the address), bytes (an array of 4), text (a string),
 // list (a sequence of `count` bytes).
 Event UserEvent();
+// Fields: lens, the lengths of `count` buffers of an array of struct iovec at the address; data, what they hold, at
+// most `policy` bytes.
+Event PartsEvent();
 void CallUserEvent(uint64_t policy, const void* address, uint64_t count);
 
 // What one of its records holds.
@@ -29,6 +32,13 @@ struct UserRecord {
   bool whole = false;  // the payload has just the bytes that its lengths say
 };
 UserRecord ReadUserRecord(std::span<const uint8_t> payload);
+
+struct PartsRecord {
+  std::vector<uint64_t> lens;
+  std::string data;
+  bool whole = false;
+};
+PartsRecord ReadPartsRecord(std::span<const uint8_t> payload);
 
 }  // namespace weft::kmod
 

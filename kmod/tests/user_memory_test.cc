@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -192,6 +193,88 @@ TEST_F(UserMemoryTest, APageThatIsFetchedByAnotherProcessIsNotWaitedFor) {
   ExpectNothing(pages.page(0));
   uffd_msg message{};
   EXPECT_EQ(::read(faults.get(), &message, sizeof(message)), -1) << "it was asked for";
+}
+
+// An array of buffers, and what they hold.
+class PartsTest : public testing::Test {
+ protected:
+  PartsRecord Recorded(const iovec* parts, uint64_t count, int64_t most = kUserText) {
+    EXPECT_EQ(Switch(recording_.session.get(), 1), 0);
+    CallUserEvent(static_cast<uint64_t>(most), parts, count);
+    EXPECT_EQ(Switch(recording_.session.get(), 0), 0);
+    std::vector<PartsRecord> records;
+    view_.DrainAll([&](uint32_t, const SeenRecord& record) {
+      records.push_back(ReadPartsRecord(record.payload));
+    });
+    EXPECT_EQ(view_.problem(), "");
+    EXPECT_EQ(records.size(), 1U);
+    if (records.empty()) return {};
+    EXPECT_TRUE(records[0].whole);
+    return records[0];
+  }
+  static iovec Part(const char* text) { return {const_cast<char*>(text), std::strlen(text)}; }
+
+  Recording recording_ = Record(PartsEvent());
+  RingView view_{recording_.ring.get()};
+
+  void SetUp() override { ASSERT_TRUE(recording_.valid()); }
+};
+
+using Lengths = std::vector<uint64_t>;
+
+TEST_F(PartsTest, AreReadOneBehindTheOther) {
+  const std::string long_text(2 * kUserText, 'y');
+  const iovec parts[] = {Part("one"), {nullptr, 0}, Part("two"), Part(long_text.c_str())};
+  EXPECT_EQ(Recorded(parts, 3).lens, (Lengths{3, 0, 3}));
+  EXPECT_EQ(Recorded(parts, 3).data, "onetwo");
+  EXPECT_EQ(Recorded(parts, 4).lens, (Lengths{3, 0, 3, long_text.size()}));
+  EXPECT_EQ(Recorded(parts, 4).data, "onetwo" + long_text.substr(0, kUserText - 6));
+  EXPECT_EQ(Recorded(parts, 3, 4).data, "onet") << "no more than there are";
+  EXPECT_EQ(Recorded(parts, 3, 3).data, "one");
+  EXPECT_EQ(Recorded(parts, 3, 0).data, "");
+  EXPECT_EQ(Recorded(parts, 3, -14).data, "") << "an error";
+  EXPECT_EQ(Recorded(parts, 3, -14).lens, (Lengths{3, 0, 3}));
+  for (const uint64_t none : {uint64_t{0}, ~uint64_t{0}}) {
+    EXPECT_TRUE(Recorded(parts, none).lens.empty());
+    EXPECT_EQ(Recorded(parts, none).data, "");
+  }
+}
+
+TEST_F(PartsTest, TheFirstSixteenAreReadOfHoweverMany) {
+  const std::vector<iovec> parts(1024, Part("ab"));
+  const PartsRecord record = Recorded(parts.data(), parts.size());
+  EXPECT_EQ(record.lens, Lengths(WEFT_FETCH_MAX_PARTS, 2));
+  EXPECT_EQ(record.data.size(), 2 * WEFT_FETCH_MAX_PARTS);
+}
+
+TEST_F(PartsTest, EndBeforeWhatCannotBeRead) {
+  const Pages pages(2);
+  std::memset(pages.page(0), 'x', kPage);
+  iovec parts[] = {Part("one"), {pages.page(1) - 2, 4}, Part("three")};
+  EXPECT_EQ(Recorded(parts, 3).data, "one") << "half of the second one is not there";
+  EXPECT_EQ(Recorded(parts, 3).lens, (Lengths{3, 4, 5}));
+  EXPECT_EQ(Recorded(parts, 3, 5).data, "onexx") << "which nobody asks for";
+  pages.ExpectResident(1, false);
+  for (void* const nowhere : {static_cast<void*>(nullptr), reinterpret_cast<void*>(1ULL << 63)}) {
+    parts[1] = {nowhere, 4};
+    EXPECT_EQ(Recorded(parts, 3).data, "one");
+    parts[1].iov_len = 0;
+    EXPECT_EQ(Recorded(parts, 3).data, "onethree");
+  }
+  parts[1].iov_len = ~size_t{0};
+  EXPECT_EQ(Recorded(parts, 3).data, "one");
+}
+
+TEST_F(PartsTest, AnArrayThatIsOnlyPartlyThereIsReadAsFarAsItIs) {
+  const Pages pages(2);
+  iovec* const parts = reinterpret_cast<iovec*>(pages.page(1)) - 2;
+  parts[0] = Part("one");
+  parts[1] = Part("two");
+  const PartsRecord record = Recorded(parts, 3);
+  EXPECT_EQ(record.lens, (Lengths{3, 3}));
+  EXPECT_EQ(record.data, "onetwo");
+  pages.ExpectResident(1, false);
+  EXPECT_TRUE(Recorded(nullptr, 3).lens.empty());
 }
 
 }  // namespace

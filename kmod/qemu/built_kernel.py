@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Kernels that Debian has not, built from its source: guest.config, and what settings.py names beside it. Such a
+kernel's folder has what those of kernels.py have, and `config`, what was asked for. The modules that it boots with
+are in it, and its headers are the built tree, without what only the kernel itself is linked from."""
+
+import os
+import re
+import shutil
+
+from archive import Apt, Unavailable, run
+from settings import BUILT_KERNELS, HERE, KERNELS
+
+# The compiler's cache knows a file again that names neither the time nor the folder.
+ENVIRONMENT = {**os.environ, "KBUILD_BUILD_TIMESTAMP": "1970-01-01", "KBUILD_BUILD_USER": "weft",
+               "KBUILD_BUILD_HOST": "weft", "CCACHE_NOHASHDIR": "1"}
+
+
+def config(name):
+    """What is asked for, as it is left in the kernel's folder."""
+    kernel = BUILT_KERNELS[name]
+    parts = [(HERE / part).read_text() for part in ("guest.config", kernel.config)]
+    return "".join([f"# {kernel.source}, {kernel.compiler}\n", *parts])
+
+
+def is_as_wanted(name, folder):
+    kept = folder / "config"
+    return kept.exists() and kept.read_text() == config(name)
+
+
+def make(name, tree, *words):
+    compiler = BUILT_KERNELS[name].compiler
+    if shutil.which("ccache"):
+        compiler = f"ccache {compiler}"
+    run("make", "-s", "-C", tree, f"-j{os.cpu_count() or 2}", f"CC={compiler}", *words, env=ENVIRONMENT)
+
+
+def configure(name, tree):
+    """kconfig leaves out in silence what cannot be: that is an error here."""
+    asked = tree.parent / "config"
+    asked.write_text(config(name))
+    make(name, tree, "allnoconfig", f"KCONFIG_ALLCONFIG={asked}")
+    has = set((tree / ".config").read_text().splitlines())
+    wanted = {line for line in config(name).splitlines() if line.startswith("CONFIG_")}
+    if wanted - has:
+        raise Unavailable(f"{name}: this source does not take {' '.join(sorted(wanted - has))}")
+
+
+def source(name, work):
+    of = BUILT_KERNELS[name].source
+    (deb,) = Apt(work / "apt", KERNELS[of]).download(f"linux-source-{of}")
+    run("dpkg-deb", "-x", deb, work / "source")
+    run("tar", "-xf", work / f"source/usr/src/linux-source-{of}.tar.xz", "-C", work)
+    return work / f"linux-source-{of}"
+
+
+def build(name, work):
+    """The kernel's folder, below `work`."""
+    tree = source(name, work)
+    configure(name, tree)
+    make(name, tree, "vmlinux", "modules")
+    folder = work / name
+    release = (tree / "include/config/kernel.release").read_text().strip()
+    make(name, tree, f"INSTALL_MOD_PATH={folder}", "INSTALL_MOD_STRIP=1",
+         "DEPMOD=/sbin/depmod", "modules_install")
+    (folder / f"lib/modules/{release}/build").unlink(missing_ok=True)
+    (folder / "release").write_text(f"{release}\n")
+    run("strip", "-g", "-o", folder / "vmlinux", tree / "vmlinux")
+    run("objcopy", f"--dump-section=.BTF={folder / 'btf'}", tree / "vmlinux", work / "copy")
+    for path in tree.rglob("*"):
+        if re.search(r"(\.o|\.a|/vmlinux)$", str(path)) and path.is_file() and not path.is_symlink():
+            path.unlink()
+    tree.rename(folder / "headers")
+    (work / "config").rename(folder / "config")
+    return folder
