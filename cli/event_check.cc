@@ -3,6 +3,7 @@
 #include "cli/event_check.h"
 
 #include <algorithm>
+#include <set>
 
 #include "lib/api/diagnostic.h"
 #include "lib/api/filters.h"
@@ -90,7 +91,8 @@ class Checker {
 
   using Rules = std::vector<const api::EventRule*>;
 
-  // Does any event that the program offers for these rules have each of the filter's fields?
+  // Does any event that the program offers for these rules have each of the filter's fields, and any all of them in
+  // types that the filter takes?
   void CheckFields(const std::string& filter, const Rules& rules, bool wrong) {
     if (filter.empty()) return;
     const std::vector<const EventDescription*> events = EventsOf(rules);
@@ -98,17 +100,24 @@ class Checker {
     std::vector<std::string_view> fields;
     for (const EventDescription* event : events)
       for (const FieldDescription& field : event->fields) fields.push_back(field.name);
-    if (std::ranges::any_of(rules, [](const auto* r) { return Means(*r, kStatedumpEvent, 13); }))
+    const bool means_statedump = std::ranges::any_of(
+        rules, [](const auto* rule) { return Means(*rule, kStatedumpEvent, 13); });
+    if (means_statedump)
       fields.insert(fields.end(), std::begin(kStatedumpFields), std::end(kStatedumpFields));
     std::string who;
     for (const api::EventRule* rule : rules)
       who += (who.empty() ? "" : ", ") + api::Quote(rule->name);
-    for (const std::string& field : api::FieldsOfFilter(filter)) {
-      if (std::ranges::find(fields, field) != fields.end()) continue;
-      Add("filter of event " + who + ": no event that " + program_ + " offers for it has a field " +
-              api::Quote(field),
-          field, fields, wrong);
-    }
+    const std::string line =
+        "filter of event " + who + ": no event that " + program_ + " offers for it has ";
+    const size_t before = check_.problems.size();
+    for (const std::string& field : api::FieldsOfFilter(filter))
+      if (std::ranges::find(fields, field) == fields.end())
+        Add(line + "a field " + api::Quote(field), field, fields, wrong);
+    if (check_.problems.size() != before || means_statedump) return;
+    std::set<api::FilterFit> fits;
+    for (const EventDescription* event : events) fits.insert(api::FitFilter(filter, *event));
+    if (!fits.contains(api::FilterFit::kFits) && fits.contains(api::FilterFit::kTypes))
+      Add(line + "fields of the types that it takes: " + filter, "", {}, wrong);
   }
 
   [[nodiscard]] std::vector<const EventDescription*> EventsOf(const Rules& rules) const {

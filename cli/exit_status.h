@@ -27,7 +27,8 @@ inline constexpr const char* kExitStatusHelp = R"(Exit status:
     127  PROGRAM was not found
   weft view: 0; 1 cannot write; 3 no trace there; 4 parts of it cannot be read; 120
   weft list: 0; 120; 121 no such program or process
-  weft status: 0, also when nothing is being recorded; 120)";
+  weft status: 0, also when nothing is being recorded; 120
+  weft statedump: 0; 120; 121 nothing of the kernel is being recorded)";
 
 }  // namespace weft::cli
 

@@ -134,6 +134,8 @@ int main(int argc, char** argv) {
   app.add_subcommand("status", "Show what is being recorded")
       ->add_flag("--json", status_json)
       ->group("Options");
+  app.add_subcommand("statedump",
+                     "Record once more what the kernel has: processes, files, sockets");
   try {
     app.parse(own, argv);
     if (app.got_subcommand("record")) {
@@ -156,5 +158,6 @@ int main(int argc, char** argv) {
   if (app.got_subcommand("record")) return RunRecord(record);
   if (app.got_subcommand("view")) return RunView(view);
   if (app.got_subcommand("list")) return RunList(list);
+  if (app.got_subcommand("statedump")) return RunStatedump();
   return RunStatus(status_json);
 }

@@ -183,13 +183,18 @@ void SessionClient::Destroy() {
   if (keeper_.pid < 0) return;
   const bool was_lost = lost();
   if (agent_.valid()) (void)agent_.Send(ipc::DestroySession{});
-  agent_.Close();
   const auto deadline = Clock::now() + kEndTime;
-  // The owner's end stays open until the agent had its say; closing it says the same again.
   while (waitpid(keeper_.pid, nullptr, WNOHANG) == 0 && Clock::now() < deadline) {
     ReadKeeper();
+    // The owner's end stays open until the agent had its say. Closing it says the same to an agent that follows one
+    // that died before it did.
+    if (!agent_.valid() || !agent_.Receive()) {
+      agent_.Close();
+      keeper_.channel.Close();
+    }
     std::this_thread::sleep_for(kRetry / 10);
   }
+  agent_.Close();
   keeper_.channel.Close();
   keeper_.pid = -1;
   if (was_lost) RemoveWhatIsLeft();

@@ -20,11 +20,13 @@
 #   weft_fuzz(NAME SOURCES foo_fuzz.cc ... [DEPS ...])
 #       libFuzzer program and ctest entry (label `fuzz`) in the presets asan and fuzz; nothing in others.
 #       Seeds: files in a folder NAME_corpus beside the source, if there is one.
-#   weft_guest_test(NAME COMMAND program arguments... [OPTIONS ...] [LONG_ON_OLD])
+#   weft_guest_test(NAME COMMAND program arguments... [OPTIONS ...] [LONG_ON_OLD] [KERNELS ...]
+#                   [DEBUG_OPTIONS ...])
 #       A ctest entry NAME_KERNEL for each kernel of `./dev vm run` (OPTIONS: more of its own): the command,
 #       in a guest, with the file of weft.ko, which ./dev test builds before, in WEFT_MODULE. Label `vm`; in
 #       the debug kernel, where all takes many times as long, `vm_debug`: part of the long form, each test in
 #       its short one. LONG_ON_OLD: with the older of the two kernels in the long form only (`vm_long`).
+#       KERNELS: these instead; any other one is for the long form. DEBUG_OPTIONS: more, for the debug kernel.
 #   weft_flags(TARGET)
 #       Our warnings and the chosen sanitizer, for a target made with plain add_library or
 #       add_executable. A freestanding target links weft_warnings only: no runtime can be in it.
@@ -216,12 +218,19 @@ function(weft_fuzz name)
 endfunction()
 
 function(weft_guest_test name)
-  cmake_parse_arguments(GUEST "LONG_ON_OLD" "" "COMMAND;OPTIONS" ${ARGN})
+  cmake_parse_arguments(GUEST "LONG_ON_OLD" "" "COMMAND;OPTIONS;DEBUG_OPTIONS;KERNELS" ${ARGN})
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
-  foreach(kernel 6.1 6.12 6.12-debug)
+  if(NOT GUEST_KERNELS)
+    set(GUEST_KERNELS 6.1 6.12 6.12-debug)
+  endif()
+  foreach(kernel ${GUEST_KERNELS})
+    set(options ${GUEST_OPTIONS})
+    if(kernel MATCHES debug)
+      list(APPEND options ${GUEST_DEBUG_OPTIONS})
+    endif()
     add_test(NAME ${name}_${kernel}
-      COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_SOURCE_DIR}/kmod/qemu/vm.py run ${kernel} --timeout 1700
-              ${GUEST_OPTIONS} -- ${GUEST_COMMAND}
+      COMMAND ${Python3_EXECUTABLE} -B ${CMAKE_SOURCE_DIR}/kmod/qemu/vm.py run ${kernel} --with-parent --timeout 1700
+              ${options} -- ${GUEST_COMMAND}
       WORKING_DIRECTORY ${CMAKE_BINARY_DIR})
     set(environment WEFT_MODULE=${CMAKE_SOURCE_DIR}/build/kmod/${kernel}/weft.ko WEFT_BUILD=${CMAKE_BINARY_DIR})
     if(kernel MATCHES debug)
@@ -229,7 +238,7 @@ function(weft_guest_test name)
         ENVIRONMENT "${environment};WEFT_PATIENCE=2400;WEFT_LONG=0")
     else()
       set(label vm)
-      if(GUEST_LONG_ON_OLD AND kernel STREQUAL "6.1")
+      if((GUEST_LONG_ON_OLD AND kernel STREQUAL "6.1") OR NOT kernel MATCHES "^(6.1|6.12)$")
         set(label vm_long)
       endif()
       set_tests_properties(${name}_${kernel} PROPERTIES LABELS ${label} TIMEOUT 6000 ENVIRONMENT "${environment}")

@@ -65,7 +65,7 @@ def parts(args):
                 if args.long else configure("asan", http) + ctest("asan", "fuzz"),
         "tsan": configure("tsan", http) + ctest("tsan", "threads", no_http),
     }
-    kernels = ["6.1", "6.12", "6.12-debug"] if args.long else []
+    kernels = ["6.1", "6.12", "6.12-debug", "6.12-kcfi"] if args.long else []
     guests = "vm|vm_long|vm_debug|vm_cluster" if args.long else "vm"
     # The first waits for the build that cluster_build() began.
     for_cluster = [CLUSTER_BUILD, ["python3", "-B", "deploy/images/images.py"]]

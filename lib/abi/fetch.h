@@ -29,6 +29,7 @@
  * made meanwhile are 0, or the text "other", until the next ARG without KEEP_OTHER.
  *
  * Extension rules: those of filters: what is not known is refused; reserved is zero and checked.
+ * (*): where enum weft_kernel_feature has WEFT_KERNEL_PARTS.
  */
 #ifndef WEFT_LIB_ABI_FETCH_H_
 #define WEFT_LIB_ABI_FETCH_H_
@@ -41,6 +42,8 @@
 #define WEFT_FETCH_MAX_SEGMENTS 16u
 #define WEFT_FETCH_MAX_STRING 4096u /* bytes of one string, or of one sequence: `limit` */
 #define WEFT_FETCH_MAX_BYTES 8192u  /* the limits of all segments of a program, added */
+#define WEFT_FETCH_MAX_PARTS 16u    /* elements of GATHER, and of SEQUENCE with `arg` */
+#define WEFT_FETCH_NO_ARG 255u      /* GATHER: no argument says how many bytes there are */
 
 /* Registers of REG: DWARF's numbers are below this. The last one is the instruction's address. */
 #if defined(__x86_64__)
@@ -68,7 +71,14 @@ enum weft_fetch_code {
   WEFT_FETCH_BYTES = 17,  /* ARRAY, INLINE: `size` bytes at A + offset; TEXT: behind a NUL zeros */
   WEFT_FETCH_STRING = 18, /* STRING: text at A + offset, up to a NUL, at most `limit` bytes */
   WEFT_FETCH_SEQUENCE =
-      19, /* SEQUENCE: N elements of `size` bytes at A + offset, cut to `limit` bytes */
+      19, /* SEQUENCE: N elements of `size` bytes at A + offset, cut to `limit` bytes; `arg`: bytes from the
+             beginning of one to that of the next, 0: they touch. With `arg` at most
+             WEFT_FETCH_MAX_PARTS, and it ends before one that cannot be read (*) */
+  WEFT_FETCH_GATHER =
+      20, /* SEQUENCE of bytes: what the N buffers hold, one behind the other, that the array at A + offset names,
+             each by an address and a length of `size` bytes (4 or 8), as struct iovec does. At most as many bytes
+             as argument `arg` says, none where that is negative, cut to `limit` bytes; of the first
+             WEFT_FETCH_MAX_PARTS buffers; it ends before one that cannot be read. USER only (*) */
 };
 
 enum weft_fetch_flag {

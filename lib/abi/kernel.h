@@ -66,6 +66,7 @@ enum weft_kernel_feature {
   WEFT_KERNEL_KPROBES = 1 << 2,
   WEFT_KERNEL_SCOPES = 1 << 3, /* cgroup v2 */
   WEFT_KERNEL_UPROBES = 1 << 4,
+  WEFT_KERNEL_PARTS = 1 << 5, /* WEFT_FETCH_GATHER, and WEFT_FETCH_SEQUENCE with `arg` */
 };
 
 enum weft_kernel_session_flag {

@@ -2,7 +2,9 @@
 #include "lib/api/filters.h"
 
 #include <algorithm>
+#include <cerrno>
 
+#include "lib/abi/context.h"
 #include "lib/api/context.h"
 #include "lib/event/filter_compiler.h"
 #include "lib/event/filter_parser.h"
@@ -15,6 +17,16 @@ std::string CheckSymbol(const FilterSymbol& symbol) {
   if (symbol.kind != WEFT_FILTER_SYMBOL_CONTEXT) return "";
   if (symbol.name.starts_with("perf:")) return "a filter cannot read perf counters";
   return CheckContextName(symbol.name);
+}
+
+// An application's own has the type that it gives at run time.
+int FindContext(const weft_filter_contexts*, uint8_t kind, const char* name, uint32_t name_size,
+                uint8_t* type) {
+  const weft_context_info* info =
+      kind == WEFT_FILTER_SYMBOL_CONTEXT ? weft_context_by_name(name, name_size) : nullptr;
+  const bool is_text = info != nullptr && info->type == WEFT_CONTEXT_TEXT;
+  *type = info == nullptr ? WEFT_FILTER_ANY : is_text ? WEFT_FILTER_STRING : WEFT_FILTER_INT;
+  return 0;
 }
 
 }  // namespace
@@ -43,6 +55,31 @@ std::vector<std::string> FieldsOfFilter(std::string_view filter) {
       fields.push_back(node.symbol.name);
   }
   return fields;
+}
+
+Result<FilterFit> FitFilter(const std::vector<std::uint8_t>& program,
+                            const std::vector<std::uint8_t>& description,
+                            const weft_filter_contexts& contexts) {
+  weft_description_layout layout{};
+  const auto size = static_cast<uint32_t>(description.size());
+  if (weft_description_check(description.data(), size, &layout) != 0)
+    return Fail(ErrorCode::kCorrupt, "no description of an event");
+  std::vector<uint64_t> linked(weft_filter_link_bound(program.data()) / sizeof(uint64_t) + 1);
+  const int answer = weft_filter_link(program.data(), static_cast<uint32_t>(program.size()),
+                                      description.data(), &layout, &contexts, linked.data(),
+                                      static_cast<uint32_t>(linked.size() * sizeof(uint64_t)));
+  if (answer == -ENOENT) return FilterFit::kAbsent;
+  if (answer == -EPROTOTYPE) return FilterFit::kTypes;
+  if (answer < 0) return Fail(ErrorCode::kUnsupported, "no such filter is taken");
+  return FilterFit::kFits;
+}
+
+FilterFit FitFilter(std::string_view filter, const EventDescription& event) {
+  constexpr weft_filter_contexts kContexts{.find = FindContext};
+  const auto program = CompileFilter(filter);
+  const auto description = event.Encode();
+  if (!program || !description) return FilterFit::kFits;
+  return FitFilter(*program, *description, kContexts).value_or(FilterFit::kFits);
 }
 
 ParseOptions CheckingFilters() {

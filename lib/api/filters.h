@@ -4,12 +4,15 @@
 #ifndef WEFT_LIB_API_FILTERS_H_
 #define WEFT_LIB_API_FILTERS_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "lib/api/parse.h"
+#include "lib/event/description.h"
+#include "lib/event/filter.h"
 
 namespace weft::api {
 
@@ -19,6 +22,20 @@ std::optional<FilterProblem> CheckFilter(std::string_view filter);
 
 // The event's fields that a filter names, each once, in its order; none of one that is refused.
 std::vector<std::string> FieldsOfFilter(std::string_view filter);
+
+// How a filter goes with an event.
+enum class FilterFit : std::uint8_t {
+  kFits,
+  kAbsent,  // a field or context that it names is not there
+  kTypes,   // one is of another type: a string where the filter takes a number
+};
+// `program`: as CompileFilter makes it; `description`: the event's (lib/event/description.h). kCorrupt: it is none;
+// kUnsupported: a program that is not taken here.
+Result<FilterFit> FitFilter(const std::vector<std::uint8_t>& program,
+                            const std::vector<std::uint8_t>& description,
+                            const weft_filter_contexts& contexts);
+// Of an event of user space. kFits where it cannot be told.
+FilterFit FitFilter(std::string_view filter, const EventDescription& event);
 
 // Options with CheckFilter.
 ParseOptions CheckingFilters();

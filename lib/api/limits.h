@@ -32,6 +32,7 @@ inline constexpr std::size_t kDiagnostics = 50;
 // and part of other objects' names.
 inline constexpr std::size_t kTraceName = 63;
 inline constexpr std::size_t kDnsLabel = 63;
+inline constexpr std::size_t kRequest = 64;
 inline constexpr std::size_t kDnsSubdomain = 253;
 inline constexpr std::size_t kLabelValue = 63;
 inline constexpr std::size_t kLabelKey = 253 + 1 + 63;

@@ -347,6 +347,10 @@ TypePtr<KernelSpec> KernelSchema() {
            "Whether what is there when recording begins is told first: processes, open files, "
            "mappings, sockets.",
            kShowDefault),
+       MakeField("statedumpRequest", &T::statedump_request,
+                 String({.max = limits::kRequest, .may_be_empty = true}),
+                 "Any text. Where another one is put here while events are recorded, what is there "
+                 "is told once more."),
        MakeField("userProbes", &T::user_probes, ListOf(UserProbeRuleSchema(), limits::kEventRules),
                  "Probes on functions of programs, through the kernel: also of programs into which "
                  "libweft.so cannot be loaded (static ones, setuid). Each hit costs some "

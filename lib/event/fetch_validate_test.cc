@@ -30,6 +30,10 @@ weft_fetch_op String(uint32_t limit, uint8_t flags = 0) {
 weft_fetch_op Sequence(uint8_t size, uint32_t limit) {
   return {.code = WEFT_FETCH_SEQUENCE, .size = size, .limit = limit};
 }
+weft_fetch_op Gather(uint8_t size, uint32_t limit, uint8_t arg = WEFT_FETCH_NO_ARG,
+                     uint8_t flags = WEFT_FETCH_USER) {
+  return {.code = WEFT_FETCH_GATHER, .arg = arg, .size = size, .flags = flags, .limit = limit};
+}
 const weft_fetch_op kCount{.code = WEFT_FETCH_COUNT};
 const weft_fetch_op kTask{.code = WEFT_FETCH_TASK};
 
@@ -44,6 +48,10 @@ FieldDescription Comm() {
 FieldDescription Text() { return {.name = "s", .kind = FieldKind::kString, .elem_size = 1}; }
 FieldDescription Numbers() {
   return {.name = "q", .kind = FieldKind::kSequence, .elem_size = 2, .length_size = 4};
+}
+
+FieldDescription Contents() {
+  return {.name = "c", .kind = FieldKind::kSequence, .elem_size = 1, .length_size = 4};
 }
 
 struct Outcome {
@@ -123,6 +131,42 @@ TEST(FetchValidate, WantsOneOutputOfTheFieldsKindAndSizePerField) {
   FieldDescription large = Comm();
   large.flags = 0;
   EXPECT_EQ(Error({large}, {Copy(16)}), -EINVAL) << "an array that is a segment";
+}
+
+TEST(FetchValidate, BoundsElementsThatAreReadOneByOne) {
+  const auto each = [](uint8_t apart, uint32_t limit) {
+    weft_fetch_op op = Sequence(2, limit);
+    op.arg = apart;
+    return Error({Numbers()}, {Arg(0), kCount, op});
+  };
+  EXPECT_EQ(each(16, 2 * WEFT_FETCH_MAX_PARTS), 0);
+  EXPECT_EQ(each(255, 2), 0);
+  EXPECT_EQ(each(1, 2), 0) << "they may overlap";
+  EXPECT_EQ(each(16, 2 * WEFT_FETCH_MAX_PARTS + 2), -EINVAL);
+  EXPECT_EQ(each(16, 3), -EINVAL);
+  EXPECT_EQ(each(0, 2 * WEFT_FETCH_MAX_PARTS + 2), 0) << "they touch";
+}
+
+TEST(FetchValidate, GathersBytesOfUserMemory) {
+  const auto gather = [](const weft_fetch_op& op, uint32_t kind = WEFT_KERNEL_SYSCALL_EXIT) {
+    return Check({Contents()}, {Arg(2), kCount, Arg(1), op}, kind);
+  };
+  const Outcome outcome = gather(Gather(8, 100, 7));
+  EXPECT_EQ(outcome.error, 0);
+  EXPECT_EQ(outcome.needs.args, 0x86u);
+  EXPECT_EQ(outcome.needs.segment_bytes, 100u);
+  EXPECT_EQ(outcome.needs.uses, uint32_t{WEFT_FETCH_USES_USER});
+  EXPECT_EQ(gather(Gather(4, 1)).needs.args, 0x6u);
+  EXPECT_EQ(gather(Gather(8, 100, 8)).error, -EINVAL) << "no such argument";
+  EXPECT_EQ(gather(Gather(8, 100, 7), WEFT_KERNEL_SYSCALL_ENTRY).error, -EINVAL);
+  EXPECT_EQ(gather(Gather(2, 100)).error, -EINVAL);
+  EXPECT_EQ(gather(Gather(8, 0)).error, -EINVAL);
+  EXPECT_EQ(gather(Gather(8, WEFT_FETCH_MAX_STRING + 1)).error, -EINVAL);
+  EXPECT_EQ(gather(Gather(8, 100, 7, 0)).error, -EINVAL) << "the kernel's own memory";
+  EXPECT_EQ(gather(Gather(8, 100, 5), WEFT_KERNEL_STATE).error, -EINVAL);
+  EXPECT_EQ(Error({Contents()}, {Arg(1), Gather(8, 100)}), -EINVAL) << "of how many?";
+  EXPECT_EQ(Error({Numbers()}, {Arg(1), kCount, Gather(8, 100)}), -EINVAL) << "no bytes";
+  EXPECT_EQ(Error({Text()}, {Arg(1), kCount, Gather(8, 100)}), -EINVAL);
 }
 
 TEST(FetchValidate, KnowsTheArgumentsOfEachKind) {

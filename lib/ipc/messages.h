@@ -312,8 +312,7 @@ struct ConsumerGone {
 // The session's owner is gone (its end of the lifeline was closed): stop, drain, Quit.
 struct OwnerGone {};
 
-// --- keeper -> consumer ----------------------------------------------------------------------
-
+// To an agent: all will end; what cannot wait for the next life is done, then Quit. To a consumer: flush and exit.
 struct Exit {};
 
 // --- cli -> agent ----------------------------------------------------------------------------

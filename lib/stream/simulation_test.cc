@@ -23,11 +23,11 @@ TEST_P(Seeds, EveryEventIsStoredOnce) {
   const uint64_t first = one != nullptr ? std::strtoull(one, nullptr, 10) : 1;
   const bool is_long = long_form != nullptr && std::string(long_form) == "1";
 #ifdef WEFT_SANITIZED
-  constexpr uint64_t kShort = 70;
+  constexpr uint64_t kShort = 70, kLong = 700;
 #else
-  constexpr uint64_t kShort = 200;
+  constexpr uint64_t kShort = 200, kLong = 5000;
 #endif
-  const uint64_t count = one != nullptr ? 1 : is_long ? 20000 : kShort;
+  const uint64_t count = one != nullptr ? 1 : is_long ? kLong : kShort;
   uint64_t faults = 0;
   for (uint64_t seed = first; seed < first + count; seed++) {
     Simulation simulation(seed, GetParam().network);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "lib/abi/control.h"
@@ -72,6 +73,8 @@ void Agent::OnKeeper(Result<ipc::Message> message) {
     OnSynced(synced->number);
   } else if (std::holds_alternative<ipc::OwnerGone>(*message)) {
     orders_->OwnerGone();
+  } else if (std::holds_alternative<ipc::Exit>(*message)) {
+    End();
   }
 }
 
@@ -113,6 +116,8 @@ void Agent::TakeArrivals() {
   for (ipc::Arrived& arrived : early_) OnArrived(std::move(arrived));
   early_.clear();
   OnSynced(synced_);
+  // What a predecessor did not come to count, of channels that it had drained.
+  finder_.LookAtAll();
 }
 
 // A life's number is the upper half of its processes' numbers; any descriptor keeps it.
@@ -198,6 +203,20 @@ void Agent::Tick() {
   for (std::string& problem : kernel_.TakeProblems()) orders_->Note(std::move(problem));
   ReportStopped();
   orders_->Tick(now);
+  const auto is_read = [](const auto& entry) {
+    return std::ranges::none_of(entry.second->channels, [](const SessionChannel& c) {
+      return c.of_kernel() && c.phase == ChannelPhase::kStopping;
+    });
+  };
+  if (is_ending() && (now >= quit_by_ns_ || std::ranges::all_of(sessions_, is_read))) Quit();
+}
+
+// The rings of weft.ko's go with the keeper: they are read to their end now, and the next agent begins others. Those
+// of processes live on, and wait for it.
+void Agent::End() {
+  quit_by_ns_ = MonotonicNow() + std::chrono::nanoseconds(kLastDrainWait).count();
+  StopChannels(
+      [](const SessionChannel& c) { return c.of_kernel() && c.phase == ChannelPhase::kOn; });
 }
 
 void Agent::ReportStopped() {

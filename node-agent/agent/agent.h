@@ -79,7 +79,7 @@ class Agent {
   void GiveUp(const Which& which, const std::string& stage, const std::string& reason);
 
   // Channels of weft.ko's that are on record what is there, where their Traces ask for that.
-  void DumpState();
+  void DumpState(const Session& session);
 
   // Containers (containers.cc of the agent's): made known, published, looked at by the finder.
   [[nodiscard]] Containers& containers() { return containers_; }
@@ -109,6 +109,8 @@ class Agent {
   void TakeArrivals();
   void Look();
   void Quit();
+  // All ends in order: nothing is to be begun any more.
+  [[nodiscard]] bool is_ending() const { return quit_by_ns_ != 0; }
 
  private:
   // keeper (agent.cc)
@@ -119,6 +121,7 @@ class Agent {
   void Resume();
   void OnConsumerGone(const ipc::ConsumerGone& gone);
   void Tick();
+  void End();
   void ReportStopped();  // what weft.ko ended by itself
 
   // ring sets (rings.cc)
@@ -195,7 +198,8 @@ class Agent {
   uint64_t handled_ = 0;  // messages: the heartbeat's progress
   bool complete_ = false;
   bool takes_arrivals_ = false;
-  uint64_t synced_ = 0;  // the last one that was answered before it did
+  uint64_t synced_ = 0;     // the last one that was answered before it did
+  int64_t quit_by_ns_ = 0;  // CLOCK_MONOTONIC; 0: the keeper did not say Exit
   bool quit_sent_ = false;
 };
 

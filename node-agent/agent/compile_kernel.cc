@@ -77,10 +77,11 @@ Status AddTracepoints(const api::TraceSpec& spec, const kernel::KernelTypes& typ
 }
 
 // In the order of their numbers: entry, then exit.
-Status AddSyscalls(const api::TraceSpec& spec, const kernel::Btf& btf, EventList& events) {
+Status AddSyscalls(const api::TraceSpec& spec, const kernel::Btf& btf, uint32_t features,
+                   EventList& events) {
   if (spec.kernel.syscalls.empty()) return {};
   WEFT_ASSIGN(const kernel::Syscalls syscalls,
-              kernel::Syscalls::Load(btf, kernel::Catalogue::BuiltIn(), Tracefs()));
+              kernel::Syscalls::Load(btf, kernel::Catalogue::BuiltIn(), Tracefs(), features));
   std::map<const kernel::Syscall*, EventList::Choice> chosen;
   for (const api::KernelRule& rule : spec.kernel.syscalls) {
     const auto calls = syscalls.Match(rule.name, rule.exclude);
@@ -203,7 +204,8 @@ Status CompileKernelEvents(const api::TraceSpec& from, const KernelReach& reach,
   const auto has = [&reach](uint32_t feature) { return (reach.features & feature) != 0; };
   CheckFeatures(from, types.kernel(), reach.features, events);
   if (has(WEFT_KERNEL_TRACEPOINTS)) WEFT_TRY(AddTracepoints(from, types, options, events));
-  if (has(WEFT_KERNEL_SYSCALLS)) WEFT_TRY(AddSyscalls(from, types.kernel(), events));
+  if (has(WEFT_KERNEL_SYSCALLS))
+    WEFT_TRY(AddSyscalls(from, types.kernel(), reach.features, events));
   if (has(WEFT_KERNEL_KPROBES)) WEFT_TRY(AddProbes(from, types.kernel(), options, events));
   if (reach.object_root && has(WEFT_KERNEL_UPROBES))
     WEFT_TRY(AddUserProbes(from, *reach.object_root, events));

@@ -248,13 +248,15 @@ void Agent::OnDrained(ConsumerLink& link, ipc::Drained drained) {
   }
   KillPoint("drained");
   AccountRings(*channel);
-  processes_.DropChannel(channel->definition.id);
-  kernel_.Forget(channel->definition.id);
-  // What a process was making when its events were turned off counts as late.
-  finder_.LookAtAll();
-  KillPoint("drained_forgotten");
+  // First on disk: a ring set that nobody keeps any more, of a channel that is not drained there, is a new one to
+  // the next agent, and all that it ever took is late.
   SaveOrNote(*session);
   KillPoint("drained_saved");
+  processes_.DropChannel(channel->definition.id);
+  kernel_.Forget(channel->definition.id);
+  KillPoint("drained_dropped");
+  // What a process was making when its events were turned off counts as late.
+  finder_.LookAtAll();
   orders_->Changed(*session);
 }
 

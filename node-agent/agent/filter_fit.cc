@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "lib/abi/context.h"
+#include "lib/api/filters.h"
 #include "lib/api/nearest.h"
 #include "lib/event/description.h"
-#include "lib/event/filter.h"
 #include "node-agent/agent/compile.h"
 
 namespace weft::agent {
@@ -86,18 +86,9 @@ std::vector<std::string> ContextsOf(const std::vector<uint8_t>& program) {
 Result<FilterFit> FitFilter(const std::vector<uint8_t>& program,
                             const std::vector<uint8_t>& description) {
   if (program.empty()) return FilterFit{};
-  weft_description_layout layout{};
-  const auto size = static_cast<uint32_t>(description.size());
-  if (weft_description_check(description.data(), size, &layout) != 0)
-    return Fail(ErrorCode::kCorrupt, "no description of an event");
   constexpr weft_filter_contexts kContexts{.find = FindContext};
-  std::vector<uint64_t> linked(weft_filter_link_bound(program.data()) / sizeof(uint64_t) + 1);
-  const int answer = weft_filter_link(program.data(), static_cast<uint32_t>(program.size()),
-                                      description.data(), &layout, &kContexts, linked.data(),
-                                      static_cast<uint32_t>(linked.size() * sizeof(uint64_t)));
-  if (answer >= 0) return FilterFit{};
-  if (answer != -ENOENT && answer != -EPROTOTYPE)
-    return Fail(ErrorCode::kUnsupported, "the kernel takes no such filter");
+  WEFT_ASSIGN(const api::FilterFit fit, api::FitFilter(program, description, kContexts));
+  if (fit == api::FilterFit::kFits) return FilterFit{};
   WEFT_ASSIGN(const EventDescription event, EventDescription::Parse(description));
   return WhatIsMissing(program, event);
 }

@@ -67,6 +67,9 @@ inline constexpr size_t kMaxNamedEvents = 3;
 inline constexpr size_t kMaxTracesBytes = size_t{4} << 20;
 // Nobody waits for the end any more, and a relay does not take what is left: kept for so long.
 inline constexpr std::chrono::seconds kLastRelayWait{60};
+// The same where the node's agent ends: Kubernetes kills its pod 30 s after it asked for the end, unless told
+// otherwise, and the other processes end after this.
+inline constexpr std::chrono::seconds kLastDrainWait{5};
 // Connections to relays. Two for every Trace and consumer, of which few are being made at a time.
 inline constexpr size_t kMaxDials = 64;
 inline constexpr std::chrono::seconds kDialTime{5};

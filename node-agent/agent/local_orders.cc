@@ -108,7 +108,7 @@ void LocalOrders::OnClient(uint64_t number, Result<ipc::Message> message) {
     client.waits_for_stop = true;
     StopSession();
   } else if (std::holds_alternative<ipc::DumpState>(*message)) {
-    agent_.DumpState();
+    if (session() != nullptr) agent_.DumpState(*session());
   } else if (std::holds_alternative<ipc::QuerySession>(*message)) {
     (void)client.channel.Send(State());
   } else if (std::holds_alternative<ipc::DestroySession>(*message)) {
@@ -223,6 +223,7 @@ void LocalOrders::ConsumerFailed(const std::string&, const std::string& why) {
 
 void LocalOrders::OwnerGone() {
   owner_gone_ = true;
+  KillPoint("owner_gone");
   StopSession();
 }
 

@@ -45,7 +45,9 @@ auto LayoutOf(const control::ChannelSpec& spec) {
 
 // What of an order makes a kernel channel what it is: weft.ko takes events once.
 bool SameKernelPart(const api::TraceSpec& a, const api::TraceSpec& b) {
-  return a.kernel == b.kernel && a.filter == b.filter && a.context == b.context &&
+  api::KernelSpec kernel = a.kernel;
+  kernel.statedump_request = b.kernel.statedump_request;
+  return kernel == b.kernel && a.filter == b.filter && a.context == b.context &&
          a.trackers == b.trackers && a.buffer == b.buffer && a.output == b.output;
 }
 
@@ -120,6 +122,7 @@ SessionChannel& Session::AddEmptyKernelChannel() {
   channel.spec = kernel_prototype_.spec;
   channel.definition = kernel_prototype_.definition;
   channel.trackers = kernel_prototype_.trackers;
+  channel.tells_state = order->spec.record.kernel.statedump;
   channel.spec.id = channel.definition.id = FirstChannelId();
   channel.definition.trace_uuid = RandomUuid();
   channel.definition.hostname = order->spec.node_name;

@@ -174,6 +174,7 @@ Result<Session> Session::Compile(const ipc::CreateSession& command, const std::s
       channel.definition.relay = command.relay;
       channel.kernel_events = std::move(compiled.kernel_events);
       channel.trackers = std::move(compiled.trackers);
+      channel.tells_state = channel.of_kernel() && trace.spec.kernel.statedump;
       channel.paused = trace.spec.paused;
       channel.snapshot = trace.spec.output.mode == api::OutputMode::kSnapshot;
       channel.duration = trace.spec.duration;

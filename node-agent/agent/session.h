@@ -44,6 +44,7 @@ struct SessionChannel {
   std::optional<std::chrono::nanoseconds> duration;
   std::vector<kernel::Event> kernel_events;  // of a kernel channel that is not on yet
   kernel::Trackers trackers;                 // of a kernel channel
+  bool tells_state = false;                  // what is there, too: of a kernel channel
   // Of a kernel channel in a cluster: ids of the cgroups whose tasks are recorded, or a few that were.
   std::set<uint64_t> scope;
   std::string failure;           // why weft.ko records nothing of it; "": it does

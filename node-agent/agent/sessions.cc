@@ -155,6 +155,7 @@ void Agent::StopChannels(const Which& which) {
   KillPoint("stopping_published");
   ToKeeper(ipc::Sync{next_sync_++});
   KillPoint("sync_asked_for");
+  ReportStopped();  // drained, nobody could ask the module any more
 }
 
 void Agent::OnSynced(uint64_t number) {
@@ -219,15 +220,12 @@ void Agent::StartInKernel(Session& session, SessionChannel& channel) {
   if (session.cgroup.empty() && (whom.all || !whom.cgroups.empty())) DumpStateOf(channel);
 }
 
-void Agent::DumpState() {
-  ForEachChannel([this](Session&, const SessionChannel& channel) { DumpStateOf(channel); });
+void Agent::DumpState(const Session& session) {
+  for (const SessionChannel& channel : session.channels) DumpStateOf(channel);
 }
 
 void Agent::DumpStateOf(const SessionChannel& channel, uint64_t cgroup) {
-  // An agent that came back does not know the events of a channel that is on; weft.ko does.
-  const auto is_state = [](const kernel::Event& event) { return event.kind == WEFT_KERNEL_STATE; };
-  if (channel.phase == ChannelPhase::kOn && !channel.paused &&
-      (cgroup != 0 || std::ranges::any_of(channel.kernel_events, is_state)))
+  if (channel.phase == ChannelPhase::kOn && !channel.paused && channel.tells_state)
     kernel_.DumpState(channel.definition.id, cgroup);
 }
 

@@ -135,6 +135,7 @@ void Keeper::Tick() {
   // Nobody is left to end the session in order, or it never began.
   const bool hopeless = agent_.recovery.given_up() || !owner_told_;
   if (owner_gone_ && agent_.child.pid < 0 && hopeless) Quit();
+  if (now >= quit_by_) Quit();
   if (quitting_) ContinueQuit();
 }
 
@@ -143,7 +144,7 @@ void Keeper::Tick() {
 void Keeper::OnChildEnd() {
   signalfd_siginfo info;
   while (read(signals_.get(), &info, sizeof(info)) == ssize_t{sizeof(info)}) {
-    if (info.ssi_signo == SIGTERM) Quit();
+    if (info.ssi_signo == SIGTERM) End();
   }
   int status = 0;
   pid_t pid;
@@ -174,6 +175,7 @@ void Keeper::OnEnd(Component& component, int status) {
     return;
   }
   if (!component.wanted) return;
+  if (&component == &agent_ && quit_by_ != Time::max()) return Quit();
   component.recovery.Died(ipc::Loop::Clock::now(), ipc::DescribeExit(status));
   const Recovery& recovery = component.recovery;
   const std::string program = &component == &agent_ ? "weft-agent" : "weft-consumer";
@@ -307,6 +309,14 @@ void Keeper::StopConsumer(const std::string& name) {
 }
 
 // --- the end -----------------------------------------------------------------------------------
+
+// What weft.ko records goes with the keeper's descriptors: the agent has it read first.
+void Keeper::End() {
+  if (agent_.child.pid < 0 || !kept_complete_) return Quit();
+  if (quit_by_ != Time::max()) return;
+  quit_by_ = ipc::Loop::Clock::now() + kExitTime;
+  (void)agent_.child.channel.Send(ipc::Exit{});
+}
 
 void Keeper::Quit() {
   if (quitting_) return;

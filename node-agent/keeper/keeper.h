@@ -3,7 +3,8 @@
 // answers the doorbell. It interprets nothing that a traced program wrote.
 //
 // Order of start: doorbell and control area are the agent's, so: agent first; it asks for consumers;
-// a consumer and the agent are connected as soon as both run. Order of the end (Quit): consumers get
+// a consumer and the agent are connected as soon as both run. A node's end (SIGTERM) begins with the agent: it
+// gets Exit, and answers Quit, after kExitTime at the latest. Order of the end (Quit): consumers get
 // Exit and kExitTime, then the agent's channel is closed and it gets kExitTime, then the folder of the
 // session is removed, then the keeper ends. Whoever takes longer is killed.
 // When the keeper dies, its channels close: agent and consumers end by themselves.
@@ -78,6 +79,7 @@ class Keeper {
   void Listen(ipc::ListenDoorbell listen);
   void TellAgent();
   void TellOwner(std::string component, std::string message);
+  void End();
   void Quit();
   void ContinueQuit();
   void RemoveDir() const;
@@ -94,6 +96,7 @@ class Keeper {
   bool kept_complete_ = false;   // said to the present agent
   bool owner_gone_ = false;
   bool owner_told_ = false;
+  Time quit_by_ = Time::max();  // the agent was told that all ends
   bool quitting_ = false;
 };
 

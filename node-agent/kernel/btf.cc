@@ -82,6 +82,21 @@ std::unexpected<Error> Corrupt(std::string what) {
 
 }  // namespace
 
+std::string_view IntegerName(std::string_view name) {
+  static constexpr std::pair<std::string_view, std::string_view> kNames[] = {
+      {"unsigned", "unsigned int"},
+      {"long", "long int"},
+      {"unsigned long", "long unsigned int"},
+      {"unsigned short", "short unsigned int"},
+      {"short", "short int"},
+      {"long long", "long long int"},
+      {"unsigned long long", "long long unsigned int"},
+      {"unsigned __int128", "__int128 unsigned"}};
+  for (const auto& [c, gcc] : kNames)
+    if (name == c) return gcc;
+  return name;
+}
+
 Result<Btf> Btf::Load(const std::string& path, std::shared_ptr<const Btf> base) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return FailErrno(path);
@@ -180,12 +195,14 @@ BtfType Btf::Type(uint32_t id) const {
   if (owner == nullptr) return {};
   ByteReader reader(Bytes(owner->bytes_).subspan(owner->records_[id - owner->first_]));
   const auto record = reader.Read<Record>();
+  const BtfKind kind = KindOf(record.info);
+  const std::string_view name = owner->Name(record.name);
   return {.id = id,
-          .kind = KindOf(record.info),
+          .kind = kind,
           .flag = (record.info >> 31) != 0,
           .count = static_cast<uint16_t>(record.info & 0xffff),
           .size_or_ref = record.size_or_ref,
-          .name = owner->Name(record.name)};
+          .name = kind == BtfKind::kInt ? IntegerName(name) : name};
 }
 
 // What stands behind the type's record.

@@ -8,6 +8,8 @@
 // A type that refers to another that is not there, or to itself, is no error: such a reference reads as
 // kVoid, and every walk along references is bounded (limits.h).
 //
+// Integers have gcc's names, whatever compiler the kernel is of (IntegerName).
+//
 // Names are views into the Btf. Thread-safety: immutable after Parse; any number of readers.
 #ifndef WEFT_NODE_AGENT_KERNEL_BTF_H_
 #define WEFT_NODE_AGENT_KERNEL_BTF_H_
@@ -48,6 +50,9 @@ enum class BtfKind : uint8_t {
   kTypeTag = 18,
   kEnum64 = 19,
 };
+
+// gcc's name of an integer type as C and clang have it: "unsigned long" is "long unsigned int". Others stay.
+std::string_view IntegerName(std::string_view name);
 
 struct BtfType {
   uint32_t id = 0;

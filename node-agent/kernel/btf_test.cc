@@ -34,6 +34,19 @@ TEST(Btf, ReadsIntegersAndResolvesNames) {
   EXPECT_FALSE(btf.Find(BtfKind::kStruct, "pid_t"));
 }
 
+TEST(Btf, IntegersOfClangHaveGccsNames) {
+  BtfBuilder b;
+  const uint32_t word = b.Int("unsigned long", 8);
+  const uint32_t half = b.Int("short", 2, 1);
+  const uint32_t alias = b.Type(8, "long", word);  // no integer: its own name
+  const Btf btf = Parsed(b);
+  EXPECT_EQ(btf.Type(word).name, "long unsigned int");
+  EXPECT_EQ(btf.Type(half).name, "short int");
+  EXPECT_EQ(btf.Type(alias).name, "long");
+  EXPECT_EQ(btf.Find(BtfKind::kInt, "long unsigned int")->id, word);
+  EXPECT_FALSE(btf.Find(BtfKind::kInt, "unsigned long"));
+}
+
 TEST(Btf, FindsMembersThroughMembersWithoutAName) {
   BtfBuilder b;
   const uint32_t u32 = b.Int("unsigned int", 4);

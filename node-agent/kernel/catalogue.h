@@ -29,6 +29,7 @@ struct FieldSpec {
     kBytes,    // the memory of the value, as so many bytes
     kText,     // bytes that are text, or a pointer to some
     kAddress,  // a pointer's own value, also of one to text
+    kGather,   // what the buffers hold that an array of addresses and lengths names (struct iovec)
   };
 
   std::string name;
@@ -43,7 +44,8 @@ struct FieldSpec {
   uint8_t bits = 0;    // of an integer, from first_bit; 0: all
   uint32_t limit = 0;  // bytes of a text or sequence; 0: kDefaultStringBytes
   std::string labels;  // of an enumeration: one of the catalogue, or of the kernel; empty: none
-  std::optional<Path> count;  // the number of elements of what the path points to
+  std::optional<Path> count;  // the number of elements of what the path points to, or of its "[]"
+  std::string total;  // kGather: the argument that says how many bytes there are; empty: all
 };
 
 struct TracepointEntry {

@@ -65,7 +65,8 @@ FieldSpec::As AsOf(const YAML::Node& node) {
   if (text == "bytes") return FieldSpec::As::kBytes;
   if (text == "text") return FieldSpec::As::kText;
   if (text == "address") return FieldSpec::As::kAddress;
-  Refuse(node, "'" + text + "' is not bytes, text or address");
+  if (text == "gather") return FieldSpec::As::kGather;
+  Refuse(node, "'" + text + "' is not bytes, text, address or gather");
 }
 
 template <typename Number>
@@ -100,6 +101,8 @@ bool ReadFieldMember(const std::string& key, const YAML::Node& value, FieldSpec*
     field->labels = value.as<std::string>();
   } else if (key == "count") {
     field->count = PathOf(value, value.as<std::string>());
+  } else if (key == "total") {
+    field->total = value.as<std::string>();
   } else {
     return false;
   }

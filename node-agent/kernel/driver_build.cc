@@ -74,25 +74,52 @@ Result<Ran> Run(const std::string& root, std::vector<std::string> words) {
 
 std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-// The command by which the node has the compiler of its kernel.
-Result<std::string> FindCompiler(const Host& host) {
-  const std::string path = host.root + host.headers + "/include/config/auto.conf";
-  std::ifstream in(path);
-  if (!in)
-    return Fail(ErrorCode::kNotFound, "the node has no headers of its kernel: " + host.headers);
-  const std::string wanted = CompilerOf(std::string{std::istreambuf_iterator<char>(in), {}});
-  const std::string command = wanted.substr(0, wanted.find(' '));
-  if (command.empty()) return Fail(ErrorCode::kNotFound, path + ": does not name the compiler");
-  // gcc says the name it was called by; clang is "Debian clang version 16.0.6".
-  const bool is_clang = wanted.find("clang version") != std::string::npos;
-  WEFT_ASSIGN(const Ran ran, Run(host.root, {is_clang ? "clang" : command, "--version"}));
+// What is behind the name of a command of LLVM: of "Debian clang version 16.0.6" nothing, then "-16". None: it is
+// another compiler.
+std::vector<std::string> ClangSuffixes(const std::string& compiler) {
+  constexpr std::string_view kVersion = "clang version ";
+  const size_t at = compiler.find(kVersion);
+  if (at == std::string::npos) return {};
+  const size_t begin = at + kVersion.size();
+  const size_t end = compiler.find_first_not_of("0123456789", begin);
+  return {"", "-" + compiler.substr(begin, end - begin)};
+}
+
+Status HasCompiler(const Host& host, const std::string& command, const std::string& wanted) {
+  WEFT_ASSIGN(const Ran ran, Run(host.root, {command, "--version"}));
   if (ran.status != 0)
     return Fail(ErrorCode::kNotFound,
                 "the node has no " + wanted + ", which its kernel was built with");
   if (FirstLine(ran.output) != wanted)
     return Fail(ErrorCode::kNotFound,
                 "the kernel was built with " + wanted + ", the node has " + FirstLine(ran.output));
-  return is_clang ? std::string("clang") : command;
+  return {};
+}
+
+// What make is told, so that it takes the compiler of the node's kernel.
+Result<std::vector<std::string>> FindCompiler(const Host& host) {
+  const std::string path = host.root + host.headers + "/include/config/auto.conf";
+  std::ifstream in(path);
+  if (!in)
+    return Fail(ErrorCode::kNotFound, "the node has no headers of its kernel: " + host.headers);
+  const std::string configuration{std::istreambuf_iterator<char>(in), {}};
+  const std::string wanted = CompilerOf(configuration);
+  // gcc says the name it was called by.
+  const std::string command = wanted.substr(0, wanted.find(' '));
+  if (command.empty()) return Fail(ErrorCode::kNotFound, path + ": does not name the compiler");
+  Status found;
+  for (const std::string& suffix : ClangSuffixes(wanted)) {
+    found = HasCompiler(host, "clang" + suffix, wanted);
+    if (!found) continue;
+    std::vector<std::string> words = {"CC=clang" + suffix};
+    // As the kernel was linked. The form with a suffix is known from Linux 5.18 on.
+    if (configuration.find("CONFIG_LD_IS_LLD=y") != std::string::npos)
+      words.push_back("LLVM=" + (suffix.empty() ? std::string("1") : suffix));
+    return words;
+  }
+  if (found) found = HasCompiler(host, command, wanted);
+  if (!found) return std::unexpected(found.error());
+  return std::vector<std::string>{"CC=" + command};
 }
 
 Status CopySources(const std::string& sources, const std::string& folder) {
@@ -124,11 +151,11 @@ std::string CompilerOf(std::string_view configuration) {
 
 Result<std::string> BuildModule(const Host& host, const std::string& sources,
                                 const std::string& folder) {
-  WEFT_ASSIGN(const std::string compiler, FindCompiler(host));
+  WEFT_ASSIGN(const std::vector<std::string> compiler, FindCompiler(host));
   WEFT_TRY(CopySources(sources, folder));
-  std::vector<std::string> words = {
-      "make", "-s", "-C", host.headers, "M=" + folder + "/kmod", "CC=" + compiler, "modules"};
-  if (compiler == "clang") words.emplace_back("LLVM=1");
+  std::vector<std::string> words = {"make",   "-s", "-C", host.headers, "M=" + folder + "/kmod",
+                                    "modules"};
+  words.insert(words.end(), compiler.begin(), compiler.end());
   WEFT_ASSIGN(const Ran ran, Run(host.root, std::move(words)));
   if (ran.status == 127) return Fail(ErrorCode::kNotFound, "the node has no make");
   if (ran.status != 0)

@@ -218,8 +218,8 @@ class DriverBuild : public Driver {
   }
   void Headers(const std::string& compiler, const std::string& recipe) const {
     Write("headers/include/config/auto.conf", "CONFIG_CC_VERSION_TEXT=\"" + compiler + "\"\n");
-    Write("headers/Makefile",
-          "modules:\n\techo $(CC) > " + (folder_ / "built").string() + "\n\t" + recipe + "\n");
+    Write("headers/Makefile", "modules:\n\techo $(CC) $(LLVM) > " + (folder_ / "built").string() +
+                                  "\n\t" + recipe + "\n");
   }
   DriverState Prepare() const {
     return PrepareDriver(host_, {.folders = {folder_ / "own"},
@@ -265,6 +265,30 @@ TEST_F(DriverBuild, AnotherVersionOfTheCompilerIsRefused) {
   EXPECT_THAT(Prepare().message, HasSubstr("the node has no no-such-gcc-1 (Debian 1) 1"));
   EXPECT_FALSE(WasBuilt());
   EXPECT_EQ(loads_, 0);
+}
+
+// Distributions have several versions beside each other, one of which may be called clang.
+TEST_F(DriverBuild, ClangByTheNameOfItsVersionAndWithTheLinkerOfTheKernel) {
+  const std::string clang = Output("LC_ALL=C clang-19 --version");
+  ASSERT_THAT(clang, HasSubstr("clang version 19."));
+  const std::string recipe = "cp " + (folder_ / "prepared").string() + " $(M)/weft.ko";
+  const auto words = [&] {
+    std::ifstream in(folder_ / "built");
+    return std::string{std::istreambuf_iterator<char>(in), {}};
+  };
+  Headers(clang, recipe);
+  EXPECT_TRUE(Prepare().is_ready);
+  const bool is_plain = Output("LC_ALL=C clang --version 2>&1") == clang;
+  EXPECT_EQ(words(), is_plain ? "clang\n" : "clang-19\n");
+  Headers(clang, recipe);
+  Write("headers/include/config/auto.conf",
+        "CONFIG_CC_VERSION_TEXT=\"" + clang + "\"\nCONFIG_LD_IS_LLD=y\n");
+  fs::remove_all(folder_ / "sys/module/weft");
+  EXPECT_TRUE(Prepare().is_ready);
+  EXPECT_EQ(words(), is_plain ? "clang 1\n" : "clang-19 -19\n");
+  fs::remove_all(folder_ / "sys/module/weft");
+  Headers("Debian clang version 99.1.0", recipe);
+  EXPECT_THAT(Prepare().message, HasSubstr("the node has no Debian clang version 99.1.0"));
 }
 
 TEST_F(DriverBuild, WhatDoesNotBuildIsSaidWithTheCompilersWords) {

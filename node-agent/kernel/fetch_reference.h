@@ -69,10 +69,38 @@ class FetchReference {
         fields_.emplace_back(At(op.offset), strnlen(At(op.offset), op.limit));
         break;
       case WEFT_FETCH_SEQUENCE:
-        fields_.emplace_back(At(op.offset), std::min<uint64_t>(n_ * op.size, op.limit));
+        if (op.arg != 0)
+          Each(op);
+        else
+          fields_.emplace_back(At(op.offset), std::min<uint64_t>(n_ * op.size, op.limit));
+        break;
+      case WEFT_FETCH_GATHER:
+        Gather(op);
         break;
       default:
         break;
+    }
+  }
+
+  void Each(const weft_fetch_op& op) {
+    std::string& made = fields_.emplace_back();
+    for (uint64_t i = 0; i < n_ && made.size() < op.limit; ++i)
+      made.append(At(op.offset) + i * op.arg, op.size);
+  }
+
+  void Gather(const weft_fetch_op& op) {
+    std::string& made = fields_.emplace_back();
+    const int64_t total =
+        op.arg == WEFT_FETCH_NO_ARG ? INT64_MAX : static_cast<int64_t>(arguments_.at(op.arg));
+    uint64_t left =
+        std::min<uint64_t>(static_cast<uint64_t>(std::max<int64_t>(total, 0)), op.limit);
+    for (uint64_t i = 0; i < std::min<uint64_t>(n_, WEFT_FETCH_MAX_PARTS); ++i) {
+      uint64_t address = 0, length = 0;
+      std::memcpy(&address, At(op.offset) + 2 * i * op.size, op.size);
+      std::memcpy(&length, At(op.offset) + (2 * i + 1) * op.size, op.size);
+      length = std::min(length, left);
+      made.append(reinterpret_cast<const char*>(address), length);
+      left -= length;
     }
   }
 

@@ -117,7 +117,9 @@ Result<Field> FieldMaker::MakeAt(const FieldSpec& spec, Place place) const {
                   .count = static_cast<uint32_t>(size)},
                  std::move(place.ops)};
   }
-  if (spec.count) return MakeSequence(spec, *spec.count, std::move(place));
+  if (spec.count) return MakeCounted(spec, *spec.count, std::move(place));
+  if (place.stride != 0 || spec.as == FieldSpec::As::kGather)
+    return Unsupported(spec, "has no count");
   Unwrap(btf, &place);
   const BtfType type = btf.Resolve(place.type);
   if (spec.as == FieldSpec::As::kAddress && btf.SizeOf(type.id) == sizeof(uint64_t))
@@ -222,43 +224,90 @@ Result<Field> FieldMaker::MakeArray(const FieldSpec& spec, Place place, const Bt
   return Field{std::move(description), std::move(place.ops)};
 }
 
-// What a pointer points to, as many elements as another path says.
-Result<Field> FieldMaker::MakeSequence(const FieldSpec& spec, const Path& count_path,
-                                       Place place) const {
+// As many elements as another path says: N is set before the place's own operations.
+Result<Field> FieldMaker::MakeCounted(const FieldSpec& spec, const Path& count_path,
+                                      Place place) const {
+  const bool gathers = spec.as == FieldSpec::As::kGather;
+  if (!has_parts && (gathers || place.stride != 0))
+    return Unsupported(spec, "is made by a later weft.ko than the one that is loaded");
+  WEFT_ASSIGN(Place count, Locate(btf, arguments, count_path));
+  if (spec.user) count.flags = WEFT_FETCH_USER;
+  MarkLoads(&count);
+  const BtfType type = btf.Resolve(count.type);
+  if (IsStructure(type) || count.stride != 0)
+    return Unsupported(spec, "has a count that is no number");
+  count.LoadValue(type.kind == BtfKind::kInt && IsWord(type.size_or_ref)
+                      ? static_cast<uint8_t>(type.size_or_ref)
+                      : sizeof(uint64_t),
+                  false);
+  std::vector<weft_fetch_op> ops = std::move(count.ops);
+  ops.push_back({.code = WEFT_FETCH_COUNT});
+  Result<Field> field = gathers             ? MakeGather(spec, std::move(place))
+                        : place.stride != 0 ? MakeEach(spec, std::move(place))
+                                            : MakeSequence(spec, std::move(place));
+  if (!field) return field;
+  field->ops.insert(field->ops.begin(), ops.begin(), ops.end());
+  field->description.name = spec.name;
+  field->description.kind = FieldKind::kSequence;
+  field->description.length_size = sizeof(uint32_t);
+  return field;
+}
+
+// What a pointer points to.
+Result<Field> FieldMaker::MakeSequence(const FieldSpec& spec, Place place) const {
   const BtfType pointer = btf.Resolve(place.type);
   const BtfType target =
       pointer.kind == BtfKind::kPointer ? btf.Resolve(pointer.size_or_ref) : BtfType{};
   const bool is_word = target.kind == BtfKind::kInt && IsWord(target.size_or_ref);
   const auto size = static_cast<uint8_t>(is_word ? target.size_or_ref : 1);
-  WEFT_ASSIGN(Place count, Locate(btf, arguments, count_path));
-  if (spec.user) count.flags = WEFT_FETCH_USER;
-  MarkLoads(&count);
-  const BtfType count_type = btf.Resolve(count.type);
-  if (IsStructure(count_type)) return Unsupported(spec, "has a count that is no number");
-  count.LoadValue(count_type.kind == BtfKind::kInt && IsWord(count_type.size_or_ref)
-                      ? static_cast<uint8_t>(count_type.size_or_ref)
-                      : sizeof(uint64_t),
-                  false);
-  Field field;
-  field.ops = std::move(count.ops);
-  field.ops.push_back({.code = WEFT_FETCH_COUNT});
   if (place.in_memory) {
     // A 32-bit program's pointers are integers here.
     const bool is_integer = pointer.kind == BtfKind::kInt && IsWord(pointer.size_or_ref);
     const uint32_t bytes = is_integer ? pointer.size_or_ref : sizeof(uint64_t);
     place.LoadValue(static_cast<uint8_t>(bytes), false);
   }
-  field.ops.insert(field.ops.end(), place.ops.begin(), place.ops.end());
   const uint32_t limit = LimitOf(spec) / size * size;
   const uint8_t memory = spec.user ? WEFT_FETCH_USER : 0;
-  field.ops.push_back(Output(WEFT_FETCH_SEQUENCE, size, 0, memory, limit));
-  field.description = {.name = spec.name,
-                       .kind = FieldKind::kSequence,
-                       .elem_size = size,
-                       .base = spec.base == 0 ? uint8_t{16} : spec.base,
-                       .length_size = sizeof(uint32_t)};
+  place.ops.push_back(Output(WEFT_FETCH_SEQUENCE, size, 0, memory, limit));
+  Field field{{.elem_size = size, .base = spec.base == 0 ? uint8_t{16} : spec.base},
+              std::move(place.ops)};
   if (spec.as == FieldSpec::As::kText && size == 1) field.description.flags |= WEFT_FIELD_TEXT;
   return field;
+}
+
+// The same integer of each element of an array.
+Result<Field> FieldMaker::MakeEach(const FieldSpec& spec, Place place) const {
+  const BtfType type = btf.Resolve(place.type);
+  if (type.kind != BtfKind::kInt || !IsWord(type.size_or_ref) || place.bit_size != 0)
+    return Unsupported(spec, "is no integer of each element");
+  const auto size = static_cast<uint8_t>(type.size_or_ref);
+  const auto memory = static_cast<uint8_t>(place.flags & WEFT_FETCH_USER);
+  weft_fetch_op op = Output(WEFT_FETCH_SEQUENCE, size, place.offset, memory,
+                            std::min(LimitOf(spec) / size, WEFT_FETCH_MAX_PARTS) * size);
+  op.arg = place.stride;
+  place.ops.push_back(op);
+  Field field{{.elem_size = size, .base = spec.base == 0 ? uint8_t{10} : spec.base},
+              std::move(place.ops)};
+  if (btf.IntOf(type).is_signed) field.description.flags |= WEFT_FIELD_SIGNED;
+  return field;
+}
+
+// What the buffers hold that an array of a structure of an address and a length names.
+Result<Field> FieldMaker::MakeGather(const FieldSpec& spec, Place place) const {
+  const uint64_t size = btf.SizeOf(place.type).value_or(0) / 2;
+  if (!place.in_memory || (size != sizeof(uint32_t) && size != sizeof(uint64_t)) || !spec.user)
+    return Unsupported(spec, "is no address and length of user memory");
+  weft_fetch_op op = Output(WEFT_FETCH_GATHER, static_cast<uint8_t>(size), place.offset,
+                            WEFT_FETCH_USER, LimitOf(spec));
+  op.arg = WEFT_FETCH_NO_ARG;
+  if (!spec.total.empty()) {
+    const auto total = std::ranges::find(arguments, spec.total, &Argument::name);
+    if (total == arguments.end()) return Unsupported(spec, "has a total that is no argument");
+    op.arg = static_cast<uint8_t>(total - arguments.begin());
+  }
+  place.ops.push_back(op);
+  return Field{{.elem_size = 1, .base = spec.base == 0 ? uint8_t{16} : spec.base},
+               std::move(place.ops)};
 }
 
 Result<Field> FieldMaker::MakeArgument(uint32_t number) const {

@@ -33,6 +33,8 @@ struct FieldMaker {
   bool distrust = false;
   // All memory behind `arguments` is the current task's (system calls), not only that of the last step of a path.
   bool user_arguments = false;
+  // weft.ko has WEFT_KERNEL_PARTS.
+  bool has_parts = true;
 
   // kNotFound, kUnsupported: this kernel has it not, or not so; kPermission: an address that may not be
   // shown.
@@ -52,8 +54,11 @@ struct FieldMaker {
                                           const BtfType& type) const;
   [[nodiscard]] Result<Field> MakeArray(const FieldSpec& spec, Place place,
                                         const BtfType& type) const;
-  [[nodiscard]] Result<Field> MakeSequence(const FieldSpec& spec, const Path& count,
-                                           Place place) const;
+  [[nodiscard]] Result<Field> MakeCounted(const FieldSpec& spec, const Path& count,
+                                          Place place) const;
+  [[nodiscard]] Result<Field> MakeSequence(const FieldSpec& spec, Place place) const;
+  [[nodiscard]] Result<Field> MakeEach(const FieldSpec& spec, Place place) const;
+  [[nodiscard]] Result<Field> MakeGather(const FieldSpec& spec, Place place) const;
   [[nodiscard]] bool IsChar(uint32_t type) const;
   [[nodiscard]] std::vector<EnumMapping> LabelsOf(const FieldSpec& spec, const BtfType& type) const;
 };

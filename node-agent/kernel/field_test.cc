@@ -62,7 +62,13 @@ class FieldTest : public ::testing::Test {
                        {"refs", refs, offsetof(Outer, refs) * 8},
                        {"text", b.Pointer(b.Type(10, "", chr)), offsetof(Outer, text) * 8},
                        {"tail", b.Array(u64, 0), offsetof(Outer, tail) * 8}});
-    arguments_ = {{"p", b.Pointer(outer_)}, {"n", s32}, {"inside", b.Pointer(inner)}};
+    const uint32_t base = b.Pointer(b.Int("void", 1));
+    b.Struct("part", 16, {{"base", base, 0}, {"length", u64, 64}});
+    arguments_ = {{"p", b.Pointer(outer_)},
+                  {"n", s32},
+                  {"inside", b.Pointer(inner)},
+                  {"parts", 0},
+                  {"got", b.Int("long", 8, 1)}};
     btf_ = std::make_unique<Btf>(std::move(Btf::Parse(b.Bytes()).value()));
     outer_object_.to = &inner_object_;
   }
@@ -84,7 +90,8 @@ class FieldTest : public ::testing::Test {
     if (!field) return "error: " + field.error().message;
     const auto values = FetchReference::Run(
         field->ops, {reinterpret_cast<uint64_t>(&outer_object_), 0xffff'ffff'0000'0005ull,
-                     reinterpret_cast<uint64_t>(&outer_object_.in)});
+                     reinterpret_cast<uint64_t>(&outer_object_.in),
+                     reinterpret_cast<uint64_t>(parts_), static_cast<uint64_t>(got_)});
     return values.size() == 1 ? values.front() : "no field";
   }
 
@@ -101,6 +108,12 @@ class FieldTest : public ::testing::Test {
   std::unique_ptr<Btf> btf_;
   Inner inner_object_;
   Outer outer_object_;
+  struct Part {
+    const char* base;
+    uint64_t length;
+  };
+  Part parts_[6] = {{"one", 3}, {"", 0}, {"two, ", 4}, {"three", 5}, {"four", 4}, {"not this", 8}};
+  int64_t got_ = 5;
 };
 
 TEST_F(FieldTest, FollowsMembersPointersAndElements) {
@@ -170,7 +183,7 @@ TEST_F(FieldTest, ShowsAddressesOnlyWhereItMay) {
 
 TEST_F(FieldTest, SaysWhatAKernelDoesNotHave) {
   EXPECT_EQ(Make(At("q")).error().message, "this kernel has no argument 'q'");
-  EXPECT_EQ(Make(At("$3")).error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(Make(At("$5")).error().code, ErrorCode::kNotFound);
   EXPECT_EQ(Make(At("p.nothing")).error().message,
             "this kernel has no member 'nothing' of struct task_struct");
   EXPECT_EQ(Make(At("p.raw[4]")).error().code, ErrorCode::kNotFound);
@@ -192,6 +205,45 @@ TEST_F(FieldTest, CountsSequences) {
   spec.limit = 3;
   EXPECT_EQ(Bytes(spec), "a l");
   EXPECT_EQ(Make(spec).value().description.kind, FieldKind::kSequence);
+}
+
+TEST_F(FieldTest, TakesAMemberOfEachElement) {
+  FieldSpec spec = At("(part)parts[].length");
+  EXPECT_EQ(Make(spec).error().code, ErrorCode::kUnsupported) << "of how many?";
+  spec.count = Path::Parse("n").value();
+  const std::string lengths = Bytes(spec);
+  ASSERT_EQ(lengths.size(), 5 * sizeof(uint64_t));
+  for (size_t i = 0; i < 5; ++i)
+    EXPECT_EQ(static_cast<uint64_t>(lengths[i * 8]), parts_[i].length) << i;
+  const FieldDescription description = Make(spec).value().description;
+  EXPECT_EQ(description.kind, FieldKind::kSequence);
+  EXPECT_EQ(description.elem_size, 8);
+  EXPECT_EQ(description.base, 10);
+  spec.limit = 19;
+  EXPECT_EQ(Bytes(spec).size(), 16u) << "whole elements";
+  for (const char* path :
+       {"p.tail[]", "(part)parts[].base.x", "parts[]", "(part)parts[].base(part)"}) {
+    spec.paths = {Path::Parse(path).value()};
+    EXPECT_EQ(Make(spec).error().code, ErrorCode::kUnsupported) << path;
+  }
+}
+
+TEST_F(FieldTest, GathersWhatBuffersHold) {
+  FieldSpec spec = At("(part)parts");
+  spec.as = FieldSpec::As::kGather;
+  EXPECT_EQ(Make(spec).error().code, ErrorCode::kUnsupported) << "of how many?";
+  spec.count = Path::Parse("n").value();
+  EXPECT_EQ(Make(spec).error().code, ErrorCode::kUnsupported) << "the kernel's own memory";
+  spec.user = true;
+  EXPECT_EQ(Bytes(spec), "onetwo,threefour");
+  spec.limit = 9;
+  EXPECT_EQ(Bytes(spec), "onetwo,th");
+  spec.total = "got";
+  EXPECT_EQ(Bytes(spec), "onetw") << "no more than that";
+  got_ = -14;
+  EXPECT_EQ(Bytes(spec), "") << "an error";
+  spec.total = "nothing";
+  EXPECT_EQ(Make(spec).error().code, ErrorCode::kUnsupported);
 }
 
 TEST(Path, NamesThePositionOfAMistake) {

@@ -33,8 +33,11 @@ class Parser {
       if (Take('.')) {
         WEFT_ASSIGN(step.member, Name());
       } else if (Take('[')) {
-        WEFT_ASSIGN(step.index, Number());
-        if (!Take(']')) return Wrong("expected ']'");
+        step.each = Take(']');
+        if (!step.each) {
+          WEFT_ASSIGN(step.index, Number());
+          if (!Take(']')) return Wrong("expected ']'");
+        }
       } else if (Take('(')) {
         WEFT_ASSIGN(step.type, Name());
         if (!Take(')')) return Wrong("expected ')'");
@@ -94,6 +97,7 @@ class Walker {
   Status Take(const PathStep& step) {
     const bool behind_cast = std::exchange(behind_cast_, false);
     if (!step.type.empty()) return Retype(step.type);
+    if (step.each) return Each(behind_cast);
     return step.member.empty() ? Index(step.index, behind_cast) : Member(step.member);
   }
 
@@ -153,6 +157,7 @@ class Walker {
     const bool is_pointer = here.kind == BtfKind::kPointer;
     const uint32_t size = is_pointer ? sizeof(uint64_t) : here.size_or_ref;
     const bool is_address = is_pointer || (here.kind == BtfKind::kInt && (size == 4 || size == 8));
+    if (place_.stride != 0) return Senseless("is a pointer of each element");
     if (!place_.in_memory || place_.bit_size != 0 || !is_address) return Senseless("is no pointer");
     place_.LoadValue(static_cast<uint8_t>(size), false);
     place_.flags = 0;
@@ -163,6 +168,7 @@ class Walker {
   Status Enter() {
     const BtfType pointer = btf_.Resolve(place_.type);
     if (pointer.kind != BtfKind::kPointer) return Senseless("is no pointer");
+    if (place_.stride != 0) return Senseless("is a pointer of each element");
     const BtfType target = btf_.Resolve(pointer.size_or_ref);
     if (place_.in_memory) {
       place_.LoadValue(sizeof(uint64_t), false);
@@ -220,6 +226,15 @@ class Walker {
     if (!size) return Senseless("has elements without a size");
     place_.type = element;
     return Advance(*size * index);
+  }
+
+  // Of an array of the type that was cast to.
+  Status Each(bool behind_cast) {
+    const uint64_t size = btf_.SizeOf(place_.type).value_or(0);
+    if (!behind_cast || size == 0 || size > std::numeric_limits<uint8_t>::max())
+      return Senseless("is no array of small elements behind a cast");
+    place_.stride = static_cast<uint8_t>(size);
+    return {};
   }
 
   Status Advance(uint64_t bytes) {

@@ -3,13 +3,15 @@
 //
 //   path    = argument step*
 //   argument = name | "$" number | "(" type ")" argument | "(" type ":" member ")" argument
-//   step    = "." member | "[" number "]" | "(" type ")"
+//   step    = "." member | "[" number "]" | "[]" | "(" type ")"
 //
 // `.` goes into a structure and through a pointer to one; `[n]` to an element of an array or behind a
 // pointer. (type)argument takes a pointer for one to `struct type`; (type:member) for one to that member
 // of a `struct type`; a type may also be an integer. Behind a member, (type) takes the pointer that is there for one
-// to that type. `[n]` directly behind a cast is an element of an array of that type. `$2` is the third argument.
-// Examples: "(inet_sock)sk.inet_sport", "(int)fildes[1]", "(user_msghdr)msg.msg_name(sockaddr).sa_family".
+// to that type. `[n]` directly behind a cast is an element of an array of that type, `[]` each of them, for a sequence:
+// members may follow, no pointer. `$2` is the third argument.
+// Examples: "(inet_sock)sk.inet_sport", "(int)fildes[1]", "(user_msghdr)msg.msg_name(sockaddr).sa_family",
+// "(iovec)vec[].iov_len".
 //
 // Locate finds the place in a kernel's types and makes the operations that lead there.
 // Thread-safety: plain values and functions.
@@ -32,6 +34,7 @@ struct PathStep {
   std::string member;  // empty: a cast, or an index
   std::string type;    // of a cast
   uint32_t index = 0;
+  bool each = false;  // "[]"
 
   bool operator==(const PathStep&) const = default;
 };
@@ -58,6 +61,7 @@ struct Place {
   uint32_t type = 0;       // of the value; 0: nothing is known
   uint8_t bit_size = 0;    // 0: no bit-field
   uint8_t bit_offset = 0;  // of a bit-field, from the bit at A + offset
+  uint8_t stride = 0;      // bytes from this to the same of the next element; 0: of no array
 
   // A = the value, an integer or pointer of `size` bytes.
   void LoadValue(uint8_t size, bool is_signed);

@@ -56,10 +56,11 @@ TEST(KernelSymbols, ReadTheRunningKernels) {
 
 class ProbesTest : public ::testing::Test {
  protected:
-  ProbesTest() : symbols_(KernelSymbols::Parse(kSymbols).value()) {
+  explicit ProbesTest(const char* word_name = "long unsigned int")
+      : symbols_(KernelSymbols::Parse(kSymbols).value()) {
     testing::BtfBuilder b;
     const uint32_t s32 = b.Int("int", 4, 1);
-    const uint32_t word = b.Int("long unsigned int", 8);
+    const uint32_t word = b.Int(word_name, 8);
     const uint32_t pair = b.Struct("pair", 16, {{"a", s32, 0}});
     const uint32_t size = b.Type(8, "size_t", word);
     const uint32_t pointer = b.Pointer(pair);
@@ -107,6 +108,17 @@ TEST_F(ProbesTest, RecordWhatAFunctionReturnsAndHowLongItTook) {
 TEST_F(ProbesTest, ShowATenantNoAddresses) {
   EXPECT_EQ(Kprobe("first", 0, false), "count- size") << "counts have types of their own";
   EXPECT_EQ(Kprobe("second", 0, false), "");
+  EXPECT_EQ(Kretprobe("second", 0, false), "duration");
+}
+
+// Which calls it by another name.
+class ProbesOfAClangKernelTest : public ProbesTest {
+ protected:
+  ProbesOfAClangKernelTest() : ProbesTest("unsigned long") {}
+};
+
+TEST_F(ProbesOfAClangKernelTest, ShowATenantNoAddressesEither) {
+  EXPECT_EQ(Kprobe("first", 0, false), "count- size");
   EXPECT_EQ(Kretprobe("second", 0, false), "duration");
 }
 

@@ -52,21 +52,6 @@ std::optional<std::string> ReadFormat(const std::string& tracefs, const std::str
   return std::string{std::istreambuf_iterator<char>(file), {}};
 }
 
-// BTF's name of an integer type as C has it: "unsigned long" is "long unsigned int" there.
-std::string_view BtfNameOf(std::string_view type) {
-  static constexpr std::pair<std::string_view, std::string_view> kNames[] = {
-      {"unsigned", "unsigned int"},
-      {"long", "long int"},
-      {"unsigned long", "long unsigned int"},
-      {"unsigned short", "short unsigned int"},
-      {"short", "short int"},
-      {"long long", "long long int"},
-      {"unsigned long long", "long long unsigned int"}};
-  for (const auto& [c, btf] : kNames)
-    if (type == c) return btf;
-  return type;
-}
-
 // C's name of a parameter's type in BTF, as tracefs would have it.
 std::string TypeText(const Btf& btf, uint32_t id) {
   for (int depth = 0; depth < kMaxTypeDepth; ++depth) {
@@ -116,18 +101,19 @@ bool Matches(const std::string& pattern, const Syscall& call) {
 }  // namespace
 
 Result<Syscalls> Syscalls::Load(const Btf& btf, const Catalogue& catalogue,
-                                const std::string& tracefs) {
-  Syscalls syscalls(btf, catalogue);
+                                const std::string& tracefs, uint32_t features) {
+  Syscalls syscalls(btf, catalogue, tracefs);
+  syscalls.has_parts_ = (features & WEFT_KERNEL_PARTS) != 0;
   for (const SyscallNumber& number : catalogue.numbers()) {
-    syscalls.Add(number, false, tracefs);
-    syscalls.Add(number, true, tracefs);
+    syscalls.Add(number, false);
+    syscalls.Add(number, true);
   }
   if (syscalls.all_.empty())
     return Fail(ErrorCode::kUnsupported, "this kernel's BTF names no system calls of this machine");
   return syscalls;
 }
 
-void Syscalls::Add(const SyscallNumber& number, bool compat, const std::string& tracefs) {
+void Syscalls::Add(const SyscallNumber& number, bool compat) {
   const std::optional<uint32_t>& value = compat ? number.compat : number.native;
   if (!value) return;
   const auto exists = [&](const std::string& name) {
@@ -138,17 +124,11 @@ void Syscalls::Add(const SyscallNumber& number, bool compat, const std::string& 
       compat ? catalogue_->CompatFunctionOf(number.name) : catalogue_->FunctionOf(number.name);
   if (exists(alias)) function = alias;
   if (!exists(function)) return;
-  all_.push_back({.name = function,
-                  .table_name = number.name,
-                  .number = *value,
-                  .compat = compat,
-                  .parameters = compat ? CompatParametersOf(function, tracefs)
-                                       : ParametersOf(function, tracefs)});
+  all_.push_back({.name = function, .table_name = number.name, .number = *value, .compat = compat});
 }
 
 // The kernel's own, of the function for 32-bit programs; else those of the call that it stands for.
-std::vector<SyscallParameter> Syscalls::CompatParametersOf(const std::string& function,
-                                                           const std::string& tracefs) const {
+std::vector<SyscallParameter> Syscalls::CompatParametersOf(const std::string& function) const {
   std::vector<SyscallParameter> parameters;
   if (const auto* known = catalogue_->CompatParameters(function)) {
     for (const std::string& text : *known) {
@@ -161,15 +141,14 @@ std::vector<SyscallParameter> Syscalls::CompatParametersOf(const std::string& fu
   for (const std::string_view suffix : {"", "_time32", "_time64", "32", "16"}) {
     if (!function.ends_with(suffix)) continue;
     const std::string other = function.substr(0, function.size() - suffix.size());
-    if (ReadFormat(tracefs, other) || HasFunction(*btf_, kBodyPrefix, other))
-      return ParametersOf(other, tracefs);
+    if (ReadFormat(tracefs_, other) || HasFunction(*btf_, kBodyPrefix, other))
+      return ParametersOf(other);
   }
-  return ParametersOf(function, tracefs);
+  return ParametersOf(function);
 }
 
-std::vector<SyscallParameter> Syscalls::ParametersOf(const std::string& function,
-                                                     const std::string& tracefs) const {
-  if (const auto text = ReadFormat(tracefs, function)) {
+std::vector<SyscallParameter> Syscalls::ParametersOf(const std::string& function) const {
+  if (const auto text = ReadFormat(tracefs_, function)) {
     auto parameters = ParseSyscallFormat(*text);
     if (parameters) return std::move(*parameters);
   }
@@ -180,7 +159,7 @@ std::vector<SyscallParameter> Syscalls::ParametersOf(const std::string& function
 }
 
 uint32_t Syscalls::TypeOf(const SyscallParameter& parameter) const {
-  const std::string_view name = BtfNameOf(parameter.type);
+  const std::string_view name = IntegerName(parameter.type);
   for (const BtfKind kind : {BtfKind::kTypedef, BtfKind::kInt}) {
     const auto type = btf_->Find(kind, name);
     if (type && btf_->Resolve(type->id).kind == BtfKind::kInt) return type->id;
@@ -188,10 +167,11 @@ uint32_t Syscalls::TypeOf(const SyscallParameter& parameter) const {
   return 0;
 }
 
-std::vector<Argument> Syscalls::ArgumentsOf(const Syscall& call, bool exit) const {
+std::vector<Argument> Syscalls::ArgumentsOf(const std::vector<SyscallParameter>& parameters,
+                                            bool exit) const {
   std::vector<Argument> arguments;
-  arguments.reserve(call.parameters.size());
-  for (const SyscallParameter& parameter : call.parameters)
+  arguments.reserve(parameters.size());
+  for (const SyscallParameter& parameter : parameters)
     arguments.push_back({parameter.name, parameter.is_pointer() ? 0 : TypeOf(parameter)});
   while (arguments.size() < 6) arguments.push_back({});
   arguments.push_back({"__syscall_nr", TypeOf({"int", ""})});
@@ -240,13 +220,16 @@ Result<Field> Syscalls::MakeField(const Syscall& call, const FieldMaker& maker,
 }
 
 Result<Resolved> Syscalls::Resolve(const Syscall& call, bool exit, uint32_t buffer_bytes) const {
-  const std::vector<Argument> arguments = ArgumentsOf(call, exit);
+  const std::vector<SyscallParameter> parameters =
+      call.compat ? CompatParametersOf(call.name) : ParametersOf(call.name);
+  const std::vector<Argument> arguments = ArgumentsOf(parameters, exit);
   const FieldMaker maker{.btf = *btf_,
                          .catalogue = *catalogue_,
                          .arguments = arguments,
                          .addresses = true,  // the process's own
                          .distrust = true,
-                         .user_arguments = true};
+                         .user_arguments = true,
+                         .has_parts = has_parts_};
   const std::string event = std::string(call.compat ? "compat_" : "") +
                             (exit ? "syscall_exit_" : "syscall_entry_") + call.name;
   EventBuilder builder(event, exit ? WEFT_KERNEL_SYSCALL_EXIT : WEFT_KERNEL_SYSCALL_ENTRY);
@@ -258,8 +241,8 @@ Result<Resolved> Syscalls::Resolve(const Syscall& call, bool exit, uint32_t buff
     return exit ? field.direction != SyscallField::Direction::kIn
                 : field.direction != SyscallField::Direction::kOut;
   };
-  for (size_t i = 0; i < call.parameters.size(); ++i) {
-    const SyscallParameter& parameter = call.parameters[i];
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const SyscallParameter& parameter = parameters[i];
     const SyscallField* field = entry == nullptr ? nullptr : entry->Find(parameter.name);
     if (field != nullptr ? !wanted(*field) : exit) continue;
     FieldSpec spec{.name = parameter.name,

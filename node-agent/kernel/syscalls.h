@@ -9,12 +9,15 @@
 // tables (fstat). Events are syscall_entry_NAME and syscall_exit_NAME; of 32-bit programs
 // compat_syscall_entry_NAME: their arguments are 32 bits wide, and structures behind them have the layouts of 32-bit
 // programs.
+// They are looked up when a call is resolved: opening a file of tracefs for each of some 700 takes an emulated machine
+// with a slow kernel longer than the keeper waits for a heartbeat.
 // Thread-safety: immutable after Load.
 #ifndef WEFT_NODE_AGENT_KERNEL_SYSCALLS_H_
 #define WEFT_NODE_AGENT_KERNEL_SYSCALLS_H_
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "node-agent/kernel/field.h"
@@ -28,15 +31,15 @@ struct Syscall {
   std::string table_name;
   uint32_t number = 0;
   bool compat = false;
-  std::vector<SyscallParameter> parameters;
 };
 
 class Syscalls {
  public:
   // `tracefs`: where that file system is; empty, or nothing there: without it. `btf` and `catalogue` must
-  // live as long. kUnsupported: a machine whose numbers the catalogue does not have.
+  // live as long. `features`: of weft.ko's (enum weft_kernel_feature); what a program would need beyond these is left
+  // out. kUnsupported: a machine whose numbers the catalogue does not have.
   static Result<Syscalls> Load(const Btf& btf, const Catalogue& catalogue,
-                               const std::string& tracefs);
+                               const std::string& tracefs, uint32_t features = UINT32_MAX);
 
   [[nodiscard]] const std::vector<Syscall>& all() const { return all_; }
 
@@ -50,22 +53,24 @@ class Syscalls {
   [[nodiscard]] Result<Resolved> ResolveExit(const Syscall& call, uint32_t buffer_bytes = 0) const;
 
  private:
-  Syscalls(const Btf& btf, const Catalogue& catalogue) : btf_(&btf), catalogue_(&catalogue) {}
+  Syscalls(const Btf& btf, const Catalogue& catalogue, std::string tracefs)
+      : btf_(&btf), catalogue_(&catalogue), tracefs_(std::move(tracefs)) {}
 
-  void Add(const SyscallNumber& number, bool compat, const std::string& tracefs);
-  [[nodiscard]] std::vector<SyscallParameter> ParametersOf(const std::string& function,
-                                                           const std::string& tracefs) const;
-  [[nodiscard]] std::vector<SyscallParameter> CompatParametersOf(const std::string& function,
-                                                                 const std::string& tracefs) const;
+  void Add(const SyscallNumber& number, bool compat);
+  [[nodiscard]] std::vector<SyscallParameter> ParametersOf(const std::string& function) const;
+  [[nodiscard]] std::vector<SyscallParameter> CompatParametersOf(const std::string& function) const;
   [[nodiscard]] Result<Field> MakeField(const Syscall& call, const FieldMaker& maker,
                                         FieldSpec spec) const;
-  [[nodiscard]] std::vector<Argument> ArgumentsOf(const Syscall& call, bool exit) const;
+  [[nodiscard]] std::vector<Argument> ArgumentsOf(const std::vector<SyscallParameter>& parameters,
+                                                  bool exit) const;
   [[nodiscard]] uint32_t TypeOf(const SyscallParameter& parameter) const;
   [[nodiscard]] Result<Resolved> Resolve(const Syscall& call, bool exit,
                                          uint32_t buffer_bytes) const;
 
+  bool has_parts_ = true;
   const Btf* btf_;
   const Catalogue* catalogue_;
+  std::string tracefs_;
   std::vector<Syscall> all_;
 };
 

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 
 #include "lib/event/description.h"
@@ -149,15 +150,48 @@ TEST_F(RunningSyscalls, RecordWhatGoesInAtEntryAndWhatComesOutAtExit) {
             "syscall_entry_write: fd buf* count buf_data[]");
   EXPECT_EQ(Shape(calls_->ResolveEntry(Call("connect"))),
             "syscall_entry_connect: fd uservaddr* addrlen family dport v4addr v6addr path$");
-  EXPECT_EQ(
-      Shape(calls_->ResolveEntry(Call("sendmsg"), 64)),
-      "syscall_entry_sendmsg: fd msg* flags iovlen first_len first_data[] namelen family dport "
-      "v4addr v6addr path$");
+  EXPECT_EQ(Shape(calls_->ResolveEntry(Call("sendmsg"), 64)),
+            "syscall_entry_sendmsg: fd msg* flags iovlen iov_len[] iov_data[] namelen family dport "
+            "v4addr v6addr path$");
+  EXPECT_EQ(Shape(calls_->ResolveEntry(Call("readv"), 64)),
+            "syscall_entry_readv: fd vec* vlen iov_len[]");
+  EXPECT_EQ(Shape(calls_->ResolveExit(Call("readv"), 64)), "syscall_exit_readv: ret iov_data[]");
   EXPECT_EQ(Shape(calls_->ResolveExit(Call("pipe2"))),
             "syscall_exit_pipe2: ret fildes* read_fd write_fd");
   EXPECT_EQ(Shape(calls_->ResolveExit(Call("readlink"))), "syscall_exit_readlink: ret buf[]");
   EXPECT_EQ(Shape(calls_->ResolveEntry(Call("execve"))),
             "syscall_entry_execve: filename$ argv* envp*");
+}
+
+// docs/formats/kernel.md
+constexpr uint8_t kPartsOfWritev[] = {
+    0x01, 0x02, 0x08, 0, 0, 0, 0, 0, 0,    0, 0, 0, 0, 0, 0, 0,  //
+    0x05, 0,    0,    0, 0, 0, 0, 0, 0,    0, 0, 0, 0, 0, 0, 0,  //
+    0x01, 0x01, 0x08, 0, 0, 0, 0, 0, 0,    0, 0, 0, 0, 0, 0, 0,  //
+    0x13, 0x10, 0x08, 4, 8, 0, 0, 0, 0x80, 0, 0, 0, 0, 0, 0, 0,  //
+    0x01, 0x02, 0x08, 0, 0, 0, 0, 0, 0,    0, 0, 0, 0, 0, 0, 0,  //
+    0x05, 0,    0,    0, 0, 0, 0, 0, 0,    0, 0, 0, 0, 0, 0, 0,  //
+    0x01, 0x01, 0x08, 0, 0, 0, 0, 0, 0,    0, 0, 0, 0, 0, 0, 0,  //
+    0x14, 0xff, 0x08, 4, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0, 0};
+
+TEST_F(RunningSyscalls, OfSeveralBuffersHaveTheProgramOfThePage) {
+  const std::vector<weft_fetch_op> writev = calls_->ResolveEntry(Call("writev"), 16).value().fetch;
+  ASSERT_GE(writev.size(), 8u);
+  EXPECT_EQ(std::memcmp(&writev[writev.size() - 8], kPartsOfWritev, sizeof(kPartsOfWritev)), 0);
+  const weft_fetch_op readv = calls_->ResolveExit(Call("readv"), 16).value().fetch.back();
+  EXPECT_EQ(readv.code, 0x14);
+  EXPECT_EQ(readv.arg, 7);
+}
+
+TEST_F(RunningSyscalls, LeaveOutWhatTheModuleThatIsLoadedDoesNotMake) {
+  const Syscalls calls =
+      Syscalls::Load(*btf_, Catalogue::BuiltIn(), kTracefs, ~uint32_t{WEFT_KERNEL_PARTS}).value();
+  const Resolved writev =
+      calls.ResolveEntry(*calls.Match("writev", {"compat_*"}).front(), 64).value();
+  EXPECT_EQ(Shape(writev), "syscall_entry_writev: fd vec* vlen");
+  ASSERT_EQ(writev.left_out.size(), 2u);
+  EXPECT_EQ(writev.left_out[0],
+            "iov_len: 'iov_len' is made by a later weft.ko than the one that is loaded");
 }
 
 TEST_F(RunningSyscalls, Of32BitProgramsHaveTheirOwnLayouts) {
@@ -178,8 +212,11 @@ TEST_F(RunningSyscalls, Of32BitProgramsHaveTheirOwnLayouts) {
     if (op.code == WEFT_FETCH_ARG && op.arg < 6) {
       EXPECT_LE(op.size, sizeof(uint32_t));
     }
-    if (op.code == WEFT_FETCH_LOAD) {
+    if (op.code == WEFT_FETCH_LOAD || op.code >= WEFT_FETCH_SEQUENCE) {
       EXPECT_EQ(op.size, sizeof(uint32_t));
+    }
+    if (op.code == WEFT_FETCH_SEQUENCE) {
+      EXPECT_EQ(op.arg, 2 * sizeof(uint32_t));
     }
   }
 }

@@ -52,6 +52,14 @@ spec:
 """
         self.refuse(INPUT, '"emitter:tick"', 'did you mean "number"?', options=self.yaml(rule))
 
+    def test_field_of_a_filter_of_another_type(self):
+        for event, expression in (("emitter:tick", 'number == "7"'), ("emitter:*", "number && number[2] == 7"),
+                                  ("emitter:tick", 'process > 1 && $ctx.procname == "e*" || number == "*"')):
+            self.refuse(INPUT, f'"{event}"', "types", expression, "--fields",
+                        options=("-e", event, "--filter", expression))
+        self.record("-e", "emitter:tick", "--filter", 'number >= 0 && $ctx.vpid > 0 && $app.none:such != "a"',
+                    program=self.emitter("--events", 4))
+
     def test_missing_field_may_be_allowed(self):
         _, err = self.record("-e", "emitter:*", "--filter", "nmber > 5", "--allow-missing",
                              program=self.emitter("--events", 4))

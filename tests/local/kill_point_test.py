@@ -18,7 +18,7 @@ AGENT = {
     "arrived": 3, "process_kept": 3, "ring_kept": 3, "ring_queued": 3, "ring_told": 3,
     "process_gone": 3, "ring_done": 2, "ring_released": 2, "ring_dropped": 2,
     "stopping_saved": 1, "stopping_published": 1, "sync_asked_for": 1, "synced": 1,
-    "drained": 1, "drained_forgotten": 1, "drained_saved": 1,
+    "drained": 1, "drained_saved": 1, "drained_dropped": 1, "owner_gone": 1,
 }
 # In its start, of which the first one has nothing to restore.
 AGENT_AGAIN = {"kept": 4, "life_kept": 1, "restored": 1, "resumed": 1, "greeted": 1, "ring_told": 2}

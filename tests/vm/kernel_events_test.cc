@@ -248,8 +248,9 @@ TEST_F(KernelEventsTest, SystemCallsHaveWhatComesOutOfThem) {
   EXPECT_EQ(Find(events, "syscall_exit_poll", {{"ret", "1"}}).at("first_revents"), "4");
   const auto sent = Find(events, "syscall_entry_sendmsg", {{"fd", std::to_string(pair[0])}});
   EXPECT_EQ(sent.at("iovlen"), "2");
-  EXPECT_EQ(sent.at("first_data"), "68656c6c6f");
-  EXPECT_EQ(Find(events, "syscall_exit_recvmsg", {{"ret", "10"}}).at("first_data"),
+  EXPECT_EQ(sent.at("iov_len"), "05000000000000000500000000000000");
+  EXPECT_EQ(sent.at("iov_data"), "68656c6c6f2c20796f75");
+  EXPECT_EQ(Find(events, "syscall_exit_recvmsg", {{"ret", "10"}}).at("iov_data"),
             "68656c6c6f2c20796f75");
   const auto unix = Find(events, "syscall_entry_sendmsg", {{"fd", std::to_string(alone)}});
   EXPECT_EQ(unix.at("family"), "1");
@@ -308,7 +309,7 @@ TEST_F(KernelEventsTest, SystemCallsOf32BitProgramsHaveTheirArguments) {
   LowMemory low;
   const uint32_t path = low.PutBytes("/proc/self/comm", 16);
   const uint32_t text = low.PutBytes("hello", 6);
-  const uint32_t parts = low.Put(std::array<uint32_t, 2>{text, 5});
+  const uint32_t parts = low.Put(std::array<uint32_t, 4>{text, 5, text + 1, 2});
   const uint32_t time = low.Put(std::array<int32_t, 2>{0, 1234});
   const uint32_t space = low.Put(std::array<char, 128>{});
   const int null = ::open("/dev/null", O_WRONLY);
@@ -317,7 +318,7 @@ TEST_F(KernelEventsTest, SystemCallsOf32BitProgramsHaveTheirArguments) {
   const int64_t got = Call32(3, static_cast<uint32_t>(file), space, 100);
   EXPECT_EQ(Call32(19, static_cast<uint32_t>(file), static_cast<uint32_t>(-1), SEEK_CUR), got - 1);
   EXPECT_EQ(Call32(180, static_cast<uint32_t>(file), space, 100, 3), got - 3);
-  EXPECT_EQ(Call32(146, static_cast<uint32_t>(null), parts, 1), 5);
+  EXPECT_EQ(Call32(146, static_cast<uint32_t>(null), parts, 2), 7);
   EXPECT_EQ(Call32(162, time), 0);
   EXPECT_EQ(Call32(195, path, space), 0);
   EXPECT_EQ(Call32(265, CLOCK_MONOTONIC, time), 0);
@@ -337,9 +338,9 @@ TEST_F(KernelEventsTest, SystemCallsOf32BitProgramsHaveTheirArguments) {
   EXPECT_EQ(Find(events, "compat_syscall_entry_ia32_pread64", {{"fd", fd}}).at("pos_low"), "3");
   const auto write = Find(events, "compat_syscall_entry_writev", {{"fd", std::to_string(null)}});
   EXPECT_EQ(write.at("vec"), std::to_string(parts));
-  EXPECT_EQ(write.at("vlen"), "1");
-  EXPECT_EQ(write.at("first_len"), "5");
-  EXPECT_EQ(write.at("first_data"), "68656c6c6f");
+  EXPECT_EQ(write.at("vlen"), "2");
+  EXPECT_EQ(write.at("iov_len"), "0500000002000000");
+  EXPECT_EQ(write.at("iov_data"), "68656c6c6f656c");
   const auto sleep = Find(events, "compat_syscall_entry_nanosleep_time32", {{"nsec", "1234"}});
   EXPECT_EQ(sleep.at("sec"), "0");
   const auto stat = Find(events, "compat_syscall_exit_ia32_stat64", {{"ret", "0"}});

@@ -194,6 +194,26 @@ class NodeKillTest(NodeStormTest, Killer):
         self.assertIn('weft_streams_tail_unknown_total{namespace="reds",trace="t"} 1\n', self.metrics())
         self.stop_node()
 
+    def test_an_end_in_order(self):
+        """As when the agent's pod is deleted: the ring is read to its end first, with nothing lost, and the next life
+        counts on."""
+        ring = self.begin()
+        self.stop_node()
+        first = self.traces()
+        self.assertEqual(len(first), 1)
+        next_ring = self.start_recording()
+        self.wait_for(lambda: next_ring.committed() > 100)
+        counts = self.finish_storm()
+        before, after = storm.seen_in(*first), storm.seen_in(*(self.traces() - first))
+        self.assertEqual((ring.discarded(), before.discarded), ({}, 0))
+        self.assertEqual(before.total, ring.committed())
+        storm.assert_prefix(self, before)
+        self.assert_rest(after, next_ring)
+        self.assertEqual(counts, {"recorded": before.total + after.total, "delivered": before.total + after.total,
+                                  "overwritten": 0, "lost": 0, "discarded": {}})
+        self.assertNotIn('weft_streams_tail_unknown_total{namespace="reds",trace="t"} 1', self.metrics())
+        self.stop_node()
+
     def traces(self):
         return {file.parent for file in (self.folder / "relay/reds").rglob("metadata")}
 

@@ -340,6 +340,27 @@ class Tenants(NodeTest):
         self.assertNotIn("/etc/hostname-of-gone", read)
         self.stop_node()
 
+    def test_what_is_there_once_more(self):
+        """On request, which is no other Trace: the channel goes on; also of an agent that came back."""
+        kernel = {"syscalls": [{"name": "openat"}]}
+        self.api.put("tracesessions", order("reds", self.relay, kernel))
+        self.start_node(modules=self.modules)
+        tenant = self.tenant("reds", "first")
+        self.wait_condition("reds", "KernelTracing", "True", "Recording")
+        sleeper = tenant.run("sleep", 1000)
+        self.running.append(sleeper)
+        self.wait_for(lambda: name_of(sleeper.pid) == "sleep")
+
+        def told():
+            return [f["name"] for n, f in self.events("reds") if n == "lttng_statedump_process_state"]
+        for again in (1, 2):
+            self.api.put("tracesessions", order("reds", self.relay, {**kernel, "statedumpRequest": str(again)}))
+            self.wait_for(lambda count=again: told().count("sleep") == count, told)
+            self.kill_agent()
+        self.assertEqual(len(list((self.folder / "relay/reds").rglob("metadata"))), 1)
+        self.assertEqual(self.end("reds", kernel).get("lost", 0), 0)
+        self.stop_node()
+
     def test_a_module_that_is_not_there_and_comes(self):
         """Each reason from a fact, on the same node, one after the other."""
         self.tenant("reds", "first")

@@ -39,6 +39,27 @@ os.rmdir("{0}")
 """
 
 
+# Calls with several buffers, more than are recorded among them, and reads of less than those have room for.
+WITH_BUFFERS = """
+import os, socket
+reader, writer = os.pipe()
+for count in (1, 2, 11, 20):
+    os.writev(writer, [b"%d of %d\\n" % (i, count) * (1 + i % 3) for i in range(count)])
+    os.readv(reader, [bytearray(i) for i in range(5, 17)])
+file = os.memfd_create("buffers")
+os.pwritev(file, [b"begins", b"ends"], 3)
+os.preadv(file, [bytearray(4), bytearray(3), bytearray(100)], 1)
+ours, theirs = socket.socketpair()
+ours.sendmsg([b"one", b"", b"three"])
+theirs.recvmsg_into([bytearray(2), bytearray(20)])
+try:
+    os.readv(writer, [bytearray(5)])
+except OSError:
+    pass
+"""
+BUFFER_CALLS = ("writev", "readv", "pwritev", "preadv", "sendmsg", "recvmsg")
+STRACE_BUFFER = re.compile(r'iov_base=(0x\w+|NULL|"(?:[^"\\]|\\.)*"), iov_len=(\d+)')
+RECORDED_BUFFERS = 16
 OF_A_USER = """
 import os
 for user in (0, 4242):
@@ -168,6 +189,47 @@ class RecordTest(LocalTest):
         self.assertEqual(own, theirs)
         self.assertIn(("write", {"fd": 3, "buf_data": b"xxxxx", "count": 5}, 5), own)
 
+    def strace_buffers(self, program):
+        """(name, lengths of buffers, what is in them, result) of the calls, in order."""
+        log = self.folder / "strace"
+        subprocess.run(["strace", "-s", "4096", "-o", log, "-e", "trace=" + ",".join(BUFFER_CALLS), "-e",
+                        "signal=none", *program], check=True)
+        made = []
+        found = map(STRACE_CALL.match, log.read_text().splitlines())
+        for name, shown, value in (call.groups() for call in found if call):
+            # An address where nothing was read.
+            buffers = [(b"" if text[0] != '"' else from_strace(text), int(size))
+                       for text, size in STRACE_BUFFER.findall(shown)]
+            made.append((name, [size for _, size in buffers], b"".join(text for text, _ in buffers), int(value, 0)))
+        return made
+
+    def recorded_buffers(self):
+        made, entry = [], {}
+        for event in self.events():
+            _, side, name = event["event"].split("_", 2)
+            fields = event["payload"]
+            entry = {**(entry if side == "exit" else {}), **fields}
+            if side == "exit":
+                # strace has the error's name.
+                made.append((name, entry["iov_len"], from_payload(entry["iov_data"]), max(entry["ret"], -1)))
+        return made
+
+    def test_buffers_as_strace_shows_them(self):
+        """Of each call as many buffers as are recorded; what was read or written of these."""
+        program = [sys.executable, "-I", "-S", "-c", WITH_BUFFERS]
+        options = [word for call in BUFFER_CALLS for word in ("--syscall", call)]
+        self.record(*options, "--syscall-buffer", "4096", program=program)
+        self.assert_whole()
+        own, theirs = self.recorded_buffers(), self.strace_buffers(program)
+        self.assertEqual([(name, value) for name, _, _, value in own], [(name, value) for name, _, _, value in theirs])
+        for (name, lengths, data, _), (_, all_lengths, all_data, _) in zip(own, theirs):
+            self.assertEqual(lengths, all_lengths[:RECORDED_BUFFERS], name)
+            if name in ("writev", "pwritev", "sendmsg"):
+                all_data = all_data[:sum(lengths)]
+            self.assertEqual(data, all_data, name)
+        self.assertIn(("sendmsg", [3, 0, 5], b"onethree", 8), own)
+        self.assertEqual(max(len(lengths) for _, lengths, _, _ in theirs), 20)
+
     @contextlib.contextmanager
     def ftrace(self, instance):
         """What is recorded in here, it records as well, of everybody."""
@@ -232,16 +294,15 @@ class RecordTest(LocalTest):
         self.assertIn({"value": 1, "labels": ["GRND_NONBLOCK"]}, [p.get("flags") for p in payloads])
         made = next(p for p in payloads if p.get("filename") == f"{self.folder}/a")
         self.assertEqual(made["flags"], {"value": os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, "labels": []})
-        shown = subprocess.run([str(WEFT), "view", str(self.folder / "trace")], capture_output=True,
-                               text=True, check=True).stdout.splitlines()
-        self.assertEqual(shown, lines)
-        self.assertTrue(any('flags = ( <unknown> : container = 02000102 )' in line for line in shown))
+        self.assertTrue(any('flags = ( <unknown> : container = 02000102 )' in line for line in lines))
 
     def test_scheduling_names_nobody_else(self):
         """What runs beside the program is in its trace as "other", with no number of its own."""
-        with subprocess.Popen(["sh", "-c", "while :; do sleep 0.01; done"]) as stranger:
-            self.record("--kernel", "sched_*", program=["sh", "-c", "sleep 0.1; sleep 0.1; true"])
-            stranger.kill()
+        # pylint: disable-next=consider-using-with
+        stranger = subprocess.Popen(["sh", "-c", "while :; do sleep 0.01; done"])
+        self.running.append(stranger)
+        self.record("--kernel", "sched_*", program=["sh", "-c", "sleep 0.1; sleep 0.1; true"])
+        stranger.kill()
         self.assert_whole()
         names = collections.Counter()
         for event in self.events():
@@ -273,6 +334,44 @@ class RecordTest(LocalTest):
         self.assertLessEqual({mapping["pid"] for mapping in seen["vm_map"]}, pids)
         # Which ones depends on the moment: the loader may still be at work.
         self.assertTrue(any(mapping["filename"].startswith("/") for mapping in seen["vm_map"]))
+
+    def test_what_is_there_once_more(self):
+        """On request, a second time, with what came meanwhile."""
+        hold, later = self.folder / "hold", self.folder / "later"
+        hold.touch()
+        script = (f"while ! [ -e {later} ]; do sleep 0.05; done; exec 9<{later}; "
+                  f"while [ -e {hold} ]; do sleep 0.05; done")
+        weft = self.start("--kernel", "sched_process_exit", program=["sh", "-c", script])
+
+        def told(what):
+            return self.view("trace").stdout.count(STATE + what)
+        self.wait_for(lambda: told("end") == 1)
+        later.touch()
+        shell = self.wait_for(lambda: self.holder_of(later))
+        asked = subprocess.run([str(WEFT), "statedump"], capture_output=True, text=True, check=True)
+        self.assertEqual(asked.stdout, "sh: asked\n")
+        self.wait_for(lambda: told("end") == 2)
+        hold.unlink()
+        self.finish(weft)
+        self.assert_whole()
+        ends = [e["event"].removeprefix(STATE) for e in self.everything()]
+        files = [(ends[:i].count("start"), e["payload"]) for i, e in enumerate(self.everything())
+                 if e["event"] == STATE + "file_descriptor"]
+        self.assertEqual([turn for turn, f in files if (f["pid"], f["filename"]) == (shell, str(later))], [2])
+        refused = subprocess.run([str(WEFT), "statedump"], capture_output=True, text=True, check=False)
+        self.assertEqual(refused.returncode, 121)
+        self.assertIn("nothing of the kernel is being recorded", refused.stderr)
+
+    @staticmethod
+    def holder_of(path):
+        """The process that has this file open, if any."""
+        for link in pathlib.Path("/proc").glob("[0-9]*/fd/9"):
+            try:
+                if os.readlink(link) == str(path):
+                    return int(link.parts[2])
+            except OSError:
+                pass
+        return None
 
     def test_no_statedump_where_it_is_not_wanted(self):
         trace = self.folder / "trace.yaml"

@@ -148,6 +148,10 @@ void Node::SeeOrder(api::TraceSession order) {
   }
   std::set<std::string> containers;
   for (const SessionChannel& channel : session->channels) containers.insert(channel.container);
+  const auto request = [](const Session& of) {
+    return of.order->spec.record.kernel.statedump_request;
+  };
+  const bool is_state_asked_for = request(*session) != request(*wanted);
   const bool fits = session->Change(std::move(*wanted));
   session->kernel_refusal.clear();
   // Channels of another layout end; Settle makes new ones.
@@ -156,6 +160,8 @@ void Node::SeeOrder(api::TraceSession order) {
            session->Find(c.definition.id) != nullptr;
   });
   agent_.ApplyPaused(*session);
+  // Before the order is on disk: an agent that dies here leaves it to the next one.
+  if (is_state_asked_for) agent_.DumpState(*session);
   if (const Status saved = agent_.Save(*session); !saved) Note(saved.error().message);
   for (const std::string& key : containers)
     if (const Status published = agent_.Publish(key); !published) Note(published.error().message);
@@ -175,6 +181,7 @@ void Node::ConsumerFailed(const std::string& consumer, const std::string& why) {
 
 void Node::Tick(int64_t now_ns) {
   ticked_ns_ = now_ns;
+  if (agent_.is_ending()) return;
   PollKernel(now_ns);
   PollProbes(now_ns);
   Settle(now_ns);
