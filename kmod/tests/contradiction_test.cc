@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
@@ -121,7 +122,7 @@ size_t InTheLog(const std::string& text) {
   }
 }
 
-// The values of one recording, in the order in which its ring has them.
+// The values of one recording, in their order: CPU by CPU they are read, and some came from another CPU.
 class Values {
  public:
   Values(const Recording& recording, size_t field) : view_(recording.ring.get()), field_(field) {}
@@ -129,6 +130,7 @@ class Values {
   const std::vector<uint64_t>& Read() {
     view_.DrainAll(
         [this](uint32_t, const SeenRecord& record) { values_.push_back(record.Field(field_)); });
+    std::ranges::sort(values_);
     EXPECT_EQ(view_.problem(), "");
     EXPECT_EQ(view_.Committed(), values_.size());
     return values_;
