@@ -20,11 +20,11 @@ using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
 // Starting three processes takes milliseconds; a machine that is busy, or sanitized, needs patience.
-constexpr milliseconds kStartTime{30'000};
+constexpr milliseconds kStartTime{120'000};
 // What the keeper says of failed starts before weft gives up; it says one thing per failure.
 constexpr size_t kStartFailures = 5;
 // For an agent that is being restarted.
-constexpr milliseconds kReconnectTime{60'000};
+constexpr milliseconds kReconnectTime{120'000};
 constexpr milliseconds kRetry{20};
 // For consumers that flush; the keeper kills whoever takes longer than its own limit.
 constexpr milliseconds kEndTime{40'000};

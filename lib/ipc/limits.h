@@ -18,8 +18,10 @@ inline constexpr size_t kMaxMessageFds = 2;
 inline constexpr size_t kMaxQueuedMessages = 512;
 
 inline constexpr std::chrono::milliseconds kHeartbeatInterval{1000};
-inline constexpr std::chrono::milliseconds kHeartbeatTimeout{10'000};
-inline constexpr std::chrono::milliseconds kProgressTimeout{20'000};
+// An agent that reads the kernel's types does nothing else meanwhile: a tenth of a second, or on a machine that has
+// little time for it, an emulated one, 10 s and more.
+inline constexpr std::chrono::milliseconds kHeartbeatTimeout{30'000};
+inline constexpr std::chrono::milliseconds kProgressTimeout{30'000};
 
 }  // namespace weft::ipc
 

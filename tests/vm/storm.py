@@ -139,7 +139,10 @@ class LocalStormTest(LocalTest):
         wait = ["sh", "-c", f"while ! [ -e {gate} ]; do sleep 0.05; done; exec \"$@\"", "sh"]
         weft = self.start("-f", trace, *options, program=[*wait, *command])
         keeper = self.wait_for(lambda: self.session_processes(weft).get("weft-keeper"))
-        ring = ring_of(self, keeper)
+        try:
+            ring = ring_of(self, keeper)
+        except FileNotFoundError:
+            self.fail(f"weft record has ended: {weft.communicate()[1]}")
         gate.touch()
         return weft, keeper, ring
 
