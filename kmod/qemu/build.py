@@ -17,9 +17,8 @@ import kernels
 from settings import BUILD, BUILT_KERNELS, COMPILER, KERNELS, TOP
 
 MIRRORED = {"kmod": ("*.c", "*.h", "*.sh", "Kbuild", "Makefile"), "lib": ("*.c", "*.h")}
-LEFT_OUT = ("kmod/qemu", "kmod/tests")  # these run in user space, but for
-TEST_MODULE = "kmod/tests/contradict"
-MODULES = {"weft": "kmod", "contradict": TEST_MODULE}
+LEFT_OUT = ("kmod/qemu", "kmod/tests")  # these run in user space
+MODULES = {"weft": "kmod", "contradict": "kmod/contradict"}
 
 
 def sources():
@@ -27,7 +26,7 @@ def sources():
         for pattern in patterns:
             for path in (TOP / folder).rglob(pattern):
                 name = path.relative_to(TOP)
-                if str(name).startswith(TEST_MODULE) or not str(name).startswith(LEFT_OUT):
+                if not str(name).startswith(LEFT_OUT):
                     yield name
 
 

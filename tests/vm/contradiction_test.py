@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ring of weft.ko's that contradicts itself (kmod/tests/contradict makes it), while a storm of system calls is
+"""A ring of weft.ko's that contradicts itself (kmod/contradict makes it), while a storm of system calls is
 recorded: what weft record and a node of a cluster say of it, and that all books agree on what there is until then."""
 
 import pathlib
