@@ -20,7 +20,7 @@ from pack import CannotPack, Image
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(TOP / "kmod/qemu"))
-from build import sources as kmod_sources  # noqa: E402
+from build import TEST_MODULE, sources as kmod_sources  # noqa: E402
 INSTALL = TOP / "build/install"
 RELEASE = TOP / "build/release"
 MODULES = TOP / "build/kmod"
@@ -59,6 +59,8 @@ def agent():
     image = weft_image("weft-agent", "weft-keeper", "weft-agent", "weft-consumer", user="0",
                        files=["lib/libweft.so"])
     for source in kmod_sources():
+        if str(source).startswith(TEST_MODULE):
+            continue
         image.file(TOP / source, f"usr/share/weft/kmod/sources/{source}")
     return modules(image)
 

@@ -18,10 +18,12 @@ from settings import BUILD, BUILT_KERNELS, COMPILER, KERNELS, TOP
 
 MIRRORED = {"kmod": ("*.c", "*.h", "*.sh", "Kbuild", "Makefile"), "lib": ("*.c", "*.h")}
 LEFT_OUT = ("kmod/qemu", "kmod/tests")  # these run in user space
-MODULES = {"weft": "kmod", "contradict": "kmod/contradict"}
+TEST_MODULE = "kmod/contradict"
+MODULES = {"weft": "kmod", "contradict": TEST_MODULE}
 
 
 def sources():
+    """Of all modules."""
     for folder, patterns in MIRRORED.items():
         for pattern in patterns:
             for path in (TOP / folder).rglob(pattern):
