@@ -4,18 +4,14 @@ that serves all of them. weft record and the agent say so where tracepoints or s
 the rest: kernel probes, the statedump. Of user probes there is a test of its own (user_probes_test.py)."""
 
 import json
-import os
-import pathlib
-import subprocess
 import sys
 import unittest
 
-from node import NodeTest, order
+from node import NodeTest, load_module, order
 
 # Of tests/local, where node looks too.
 from weft_local import LocalTest
 
-MODULE = pathlib.Path(os.environ["WEFT_MODULE"])
 COUNT = 50
 STATE = "lttng_statedump_"
 REASON = "this kernel checks the type of indirect calls (kCFI)"
@@ -34,8 +30,7 @@ spec:
 class RecordTest(LocalTest):
     def setUp(self):
         super().setUp()
-        subprocess.run(["insmod", MODULE], check=True)
-        self.addCleanup(subprocess.run, ["rmmod", "weft"], check=True)
+        load_module(self)
 
     def counted(self):
         """How many events there are of each name, but for the statedump's; and how many of those."""
@@ -76,8 +71,7 @@ class RecordTest(LocalTest):
 
 class AgentTest(NodeTest):
     def test_the_condition_has_the_reason(self):
-        subprocess.run(["insmod", MODULE], check=True)
-        self.addCleanup(subprocess.run, ["rmmod", "weft"], check=True)
+        load_module(self)
         tenant = self.tenant("reds", "first")
         refused = {"syscalls": [{"name": "getppid"}], "statedump": False}
         mixed = {**refused, "probes": PROBES}

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import unittest
 
-from node import NodeTest, children_of, name_of, order
+from node import NodeTest, children_of, load_module, name_of, order
 
 # Of tests/local, where node looks too.
 from weft_local import WEFT, LocalTest
@@ -49,8 +49,7 @@ def device(number):
 class ModulesTest(LocalTest):
     def setUp(self):
         super().setUp()
-        subprocess.run(["insmod", MODULE], check=True)
-        self.addCleanup(subprocess.run, ["rmmod", "weft"], check=True)
+        load_module(self)
 
     def mount(self):
         """An ext4 file system of its own. Its modules go again with the test."""

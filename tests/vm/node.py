@@ -144,6 +144,12 @@ class Tenant:
         return subprocess.Popen(["sh", "-c", enter, "sh", *map(str, command)], **options)
 
 
+def load_module(test):
+    """weft.ko, until the test ends: behind all that has a descriptor of the module's, if this comes first."""
+    subprocess.run(["insmod", os.environ["WEFT_MODULE"]], check=True)
+    test.addCleanup(subprocess.run, ["rmmod", "weft"], check=True)
+
+
 def order(namespace, relay, kernel, state="Active", cluster_wide=False, **spec):
     return {"apiVersion": "weft.dev/v1alpha1", "kind": "TraceSession",
             "metadata": {"name": "t-1", "namespace": namespace, "uid": f"session-{namespace}",

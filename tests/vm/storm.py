@@ -9,7 +9,7 @@ import pathlib
 import re
 import subprocess
 
-from node import BUILD, PATIENCE, NodeTest, order
+from node import BUILD, PATIENCE, NodeTest, load_module, order
 from ring_books import RingBooks
 
 # Of tests/local, where node looks too.
@@ -129,9 +129,7 @@ class LocalStormTest(LocalTest):
 
     def setUp(self):
         super().setUp()
-        subprocess.run(["insmod", MODULE], check=True)
-        # Not while anybody has a descriptor of the module's.
-        self.addCleanup(subprocess.run, ["rmmod", "weft"], check=True)
+        load_module(self)
 
     def start_storm(self, *options, command, **buffer):
         """The program waits until the test has the ring, which goes with the recording."""
