@@ -3,7 +3,8 @@
 
 All CPUs emit four-field events on a schedule of bursts, one a millisecond, for SECONDS, after WARM_BURSTS
 that come eight times slower: so that nobody's memory is touched for the first time at full speed (one of
-the tracers gets it from a daemon that did so, the other from the kernel). A rate holds if the program
+the tracers gets it from a daemon that did so, the other from the kernel). A program that lost its CPU goes on
+at its rate and does not make up for the time (program.c). A rate holds if the program
 kept it, the tracer discarded nothing, and every event is in the files: counted by babeltrace2 in one more
 run at the best rate, by size in the others. A machine of few CPUs, and a virtual one at that, sometimes
 takes a CPU away for longer than any buffer lasts: a rate is given up after TRIES runs that failed. Rates
