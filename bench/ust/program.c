@@ -2,9 +2,10 @@
 // The measured program: `program EVENT THREADS BURSTS EVENTS_PER_BURST PACE`. Every thread makes bursts
 // of events. PACE > 0: microseconds of pause between bursts, so that the consumer keeps up and nothing is
 // discarded. PACE < 0: -PACE thousand events per second and thread, on a schedule (struct schedule), after as many
-// events at an eighth of that speed as WARM_BURSTS have. Prints ns per event of the median undisturbed burst, the same of a
-// bare clock read, the median of all bursts, events per second (without the slow ones), and ns of the additions (below)
-// around the most disturbed of the undisturbed bursts. Compiled once against LTTng's headers, once against weft's.
+// events at an eighth of that speed as WARM_BURSTS have. Prints ns per event of the median undisturbed burst, the same
+// of a bare clock read, the median of all bursts, events per second (without the slow ones), and ns of the additions
+// (below) around the most disturbed one of the undisturbed bursts. Compiled once against LTTng's headers, once against
+// weft's.
 //
 // What shares a core with this CPU, in another machine perhaps, takes up to half of its speed away from whatever
 // executes many instructions, and nothing from a clock read, which waits for a counter. A loop of additions before
