@@ -5,10 +5,15 @@
 #include "hit.h"
 
 static int stop;
+static int forks;
 
+/* Some rounds for each fork: however long forks take, a ring set has room for all of its events. */
 static void* busy(void* arg) {
-  while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
-    hit_many(20);
+  for (int rounds = 0; !__atomic_load_n(&stop, __ATOMIC_RELAXED);) {
+    if (rounds < 15 * __atomic_load_n(&forks, __ATOMIC_RELAXED)) {
+      hit_many(20);
+      ++rounds;
+    }
     usleep(100);
   }
   return arg;
@@ -18,6 +23,7 @@ int main(void) {
   pthread_t thread[3];
   for (int i = 0; i < 3; ++i) REQUIRE(pthread_create(&thread[i], NULL, busy, NULL) == 0);
   for (int i = 0; i < 60; ++i) {
+    __atomic_add_fetch(&forks, 1, __ATOMIC_RELAXED);
     const pid_t child = fork();
     REQUIRE(child >= 0);
     if (child == 0) {
