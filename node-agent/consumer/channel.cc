@@ -92,6 +92,7 @@ void Channel::ForgetRing(uint64_t instance) {
 
 void Channel::Close() {
   closed_ = true;
+  pending_ = true;  // a last try, of what could not be written
   for (const auto& input : rings_) {
     input->set().StoreClosed();
     input->closed = true;

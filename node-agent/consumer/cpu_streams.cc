@@ -20,7 +20,7 @@ Result<CpuStreams::Stream*> CpuStreams::Open(uint32_t cpu, const StreamRecord& r
   auto stream = std::make_unique<Stream>(config);
   stream->handle = handle;
   stream->missing = record.discarded;
-  stream->missing_sealed = record.last_discarded;
+  stream->missing_sealed = stream->missing_tried = record.last_discarded;
   stream->settled = record;
   if (streams_.size() <= cpu) streams_.resize(cpu + 1);
   streams_[cpu] = std::move(stream);
@@ -84,7 +84,7 @@ void CpuStreams::Seal(uint64_t end_time_ns) {
                        .missing_before = stream->missing_sealed,
                        .end = stream->writer.last_time(),
                        .written = {}});
-    stream->missing_sealed = stream->missing;
+    stream->missing_sealed = stream->missing_tried = stream->missing;
   }
 }
 
@@ -117,6 +117,7 @@ CpuStreams::Settled CpuStreams::Settle() {
     stream.writer.TakeBack();
     stream.missing_sealed = sealed.missing_before;
     stream.missing += sealed.events;
+    stream.missing_tried = sealed.missing + sealed.events;
     record.discarded += sealed.events;
     settled.lost += sealed.events;
     if (settled.status) settled.status = std::move(sealed.written);
@@ -128,7 +129,7 @@ CpuStreams::Settled CpuStreams::Settle() {
 bool CpuStreams::pending() const {
   for (const auto& stream : streams_) {
     if (stream != nullptr &&
-        (stream->writer.events() > 0 || stream->missing != stream->missing_sealed)) {
+        (stream->writer.events() > 0 || stream->missing != stream->missing_tried)) {
       return true;
     }
   }

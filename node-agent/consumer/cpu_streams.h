@@ -69,7 +69,7 @@ class CpuStreams {
   };
   Settled Settle();
 
-  // Something was not sealed yet.
+  // Something was not sealed yet. What could not be written is not: the next commit tries it again.
   [[nodiscard]] bool pending() const;
   // As of the last Settle.
   [[nodiscard]] std::vector<StreamRecord> Records() const;
@@ -85,6 +85,7 @@ class CpuStreams {
     size_t handle = 0;
     uint64_t missing = 0;         // so far
     uint64_t missing_sealed = 0;  // of them, in the last packet
+    uint64_t missing_tried = 0;   // of them, in a packet that was written or could not be
     // As of the last Settle; `discarded` with the events of a packet that could not be written.
     StreamRecord settled;
   };

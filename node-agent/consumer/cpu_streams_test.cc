@@ -116,6 +116,27 @@ TEST_F(CpuStreamsTest, EventsOfAPacketThatCannotBeWrittenAreLostWithoutAGap) {
   EXPECT_EQ(packets[2].discarded, 21U);
 }
 
+TEST_F(CpuStreamsTest, WhatCannotBeWrittenWaitsForTheNextCommitAndKeepsNobodyWaiting) {
+  Append(10);
+  ASSERT_TRUE(Flush());
+  {
+    const FilesEndAt end(streams->bytes());
+    Append(7);
+    ASSERT_FALSE(Flush());
+    EXPECT_FALSE(streams->pending());
+    streams->CountMissing(2, 4, time);
+    EXPECT_TRUE(streams->pending());
+    ASSERT_FALSE(Flush());
+    EXPECT_FALSE(streams->pending());
+    ASSERT_FALSE(Flush());
+    EXPECT_FALSE(streams->pending());
+  }
+  ASSERT_TRUE(Flush());
+  const auto packets = Packets(folder.path() / "t" / "user_2");
+  ASSERT_EQ(packets.size(), 3U);
+  EXPECT_EQ(packets[2].discarded, 11U);
+}
+
 TEST_F(CpuStreamsTest, WhatIsAppendedWhileAPacketIsWrittenBelongsToTheNextOne) {
   Append(10);
   Seal();

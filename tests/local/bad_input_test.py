@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wrong input: one clear line that says what and where, and an exit status of its own."""
 
+import contextlib
+import shlex
 import subprocess
 import unittest
 
@@ -161,6 +163,29 @@ spec:
         lines, _ = self.babeltrace("small/trace")
         self.assertEqual(len(lines), counts["delivered"])
         self.assertGreater(len(lines), 0)
+
+    def test_disk_without_any_room(self):
+        """Not even what is missing can be written: said, and an end all the same."""
+        small = self.mount_small()
+        begin = self.folder / "begin"
+        wait = f"while ! test -e {begin}; do sleep 0.01; done; exec "
+        weft = self.start("-e", "emitter:*", output="small/trace",
+                          program=["sh", "-c", wait + shlex.join(map(str, self.emitter("--events", 1000)))])
+        self.wait_for(lambda: any(file.stat().st_size > 0 for file in small.rglob("metadata")))
+        fill(small / "rest")
+        begin.touch()
+        _, err = self.finish(weft, OUTPUT)
+        self.assertIn("No space left on device", err)
+        counts = self.counts()
+        self.assertEqual(counts["emitted"], 1000)
+        self.assertEqual(counts["delivered"] + sum(counts["lost"].values()), 1000)
+        self.assertEqual(counts["delivered"], 0)
+
+
+def fill(path):
+    with open(path, "wb", buffering=0) as rest, contextlib.suppress(OSError):
+        while True:
+            rest.write(bytes(4096))
 
 
 class Offers(LocalTest):

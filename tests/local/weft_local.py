@@ -54,6 +54,7 @@ class LocalTest(unittest.TestCase):
                 capture_output=True).returncode != 0:
             self.skipTest("needs root, to mount a small file system")
         self.addCleanup(subprocess.run, ["umount", "-l", small], check=False)
+        return small
 
     # --- running weft
 
