@@ -77,6 +77,8 @@ class Agent {
   // What these channels have that is not written is given up and counted as lost: "stage/reason". Channels
   // that are stopping only.
   void GiveUp(const Which& which, const std::string& stage, const std::string& reason);
+  // Those whose output the consumer cannot make.
+  void GiveUpRefused();
 
   // Channels of weft.ko's that are on record what is there, where their Traces ask for that.
   void DumpState(const Session& session);

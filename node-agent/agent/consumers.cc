@@ -186,8 +186,10 @@ void Agent::OnChannelReady(ConsumerLink& link, const ipc::ChannelReady& ready) {
   if (channel == nullptr) return;
   KillPoint("channel_ready");
   channel->ready = ready.error.empty();
-  if (!ready.error.empty()) orders_->ChannelFailed(*session, ready.error);
+  channel->refused = !channel->ready;
+  if (channel->refused) orders_->ChannelFailed(*session, ready.error);
   orders_->Changed(*session);
+  GiveUpRefused();
 }
 
 void Agent::OnFileRequest(ConsumerLink& link, const ipc::FileRequest& request) {

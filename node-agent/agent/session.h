@@ -41,6 +41,7 @@ struct SessionChannel {
   bool paused = false;    // never turned on
   bool snapshot = false;  // read once, at the end: what the buffers hold then
   bool ready = false;     // the consumer said so (in this life of the agent)
+  bool refused = false;   // the consumer cannot make its output (the same)
   std::optional<std::chrono::nanoseconds> duration;
   std::vector<kernel::Event> kernel_events;  // of a kernel channel that is not on yet
   kernel::Trackers trackers;                 // of a kernel channel

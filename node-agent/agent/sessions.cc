@@ -179,6 +179,11 @@ void Agent::OnSynced(uint64_t number) {
     return link != nullptr && link->given_up;
   };
   GiveUp(hopeless, "consumer", "failed");
+  GiveUpRefused();
+}
+
+void Agent::GiveUpRefused() {
+  GiveUp([](const SessionChannel& channel) { return channel.refused; }, "output", "failed");
 }
 
 void Agent::StopInConsumer(SessionChannel& channel) {

@@ -10,12 +10,17 @@ namespace weft::consumer {
 
 Result<UniqueFd> FileClient::OpenFile(std::string_view relative_name) {
   const std::string name(relative_name);
-  if (failed_at_ns_ != 0 && AgentLink::NowNs() - failed_at_ns_ < kFileRetry) {
+  const uint64_t now = AgentLink::NowNs();
+  if (unanswered_ns_ != 0 && now - unanswered_ns_ < kFileRetry) {
     return Fail(ErrorCode::kTimeout, name + ": no agent to open it");
   }
-  failed_at_ns_ = 0;
+  unanswered_ns_ = 0;
+  std::erase_if(refused_, [now](const auto& r) { return now - r.second.at_ns >= kFileRetry; });
+  if (const auto refused = refused_.find(name); refused != refused_.end()) {
+    return std::unexpected(refused->second.error);
+  }
   const uint64_t request = next_request_++;
-  const uint64_t deadline = AgentLink::NowNs() + kFileWait;
+  const uint64_t deadline = now + kFileWait;
   uint64_t asked = 0;  // the connection on which it was asked
   while (AgentLink::NowNs() < deadline && !link_->exiting()) {
     if (link_->connected() && asked != link_->connection()) {
@@ -26,11 +31,13 @@ Result<UniqueFd> FileClient::OpenFile(std::string_view relative_name) {
     if (!answer) continue;
     if (answer->error != 0) {
       errno = answer->error;
-      return FailErrno(name);
+      auto refused = FailErrno(name);
+      refused_[name] = {.at_ns = AgentLink::NowNs(), .error = refused.error()};
+      return refused;
     }
     return std::move(answer->fd);
   }
-  failed_at_ns_ = AgentLink::NowNs();
+  unanswered_ns_ = AgentLink::NowNs();
   return Fail(ErrorCode::kTimeout, name + ": no agent to open it");
 }
 

@@ -4,6 +4,7 @@
 #ifndef WEFT_NODE_AGENT_CONSUMER_FILE_CLIENT_H_
 #define WEFT_NODE_AGENT_CONSUMER_FILE_CLIENT_H_
 
+#include <map>
 #include <string>
 
 #include "node-agent/consumer/agent_link.h"
@@ -14,13 +15,19 @@ namespace weft::consumer {
 class FileClient : public store::FileMaker {
  public:
   explicit FileClient(AgentLink& link) : link_(&link) {}
-  // kTimeout: no agent answered; asked again not before kFileRetry.
+  // kTimeout: no agent answered. A file that could not be had is not asked for again before kFileRetry,
+  // after kTimeout no file is: each event of a stream without one comes here.
   Result<UniqueFd> OpenFile(std::string_view relative_name) override;
 
  private:
   AgentLink* link_;
   uint64_t next_request_ = 1;
-  uint64_t failed_at_ns_ = 0;
+  uint64_t unanswered_ns_ = 0;  // when no agent had answered; 0: it has
+  struct Refusal {
+    uint64_t at_ns = 0;
+    Error error;
+  };
+  std::map<std::string, Refusal> refused_;
 };
 
 }  // namespace weft::consumer

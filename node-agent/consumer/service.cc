@@ -141,6 +141,8 @@ void Service::TellReady() {
 }
 
 void Service::AddRing(ipc::Ring message) {
+  // A channel that could not be made: the agent was told, and counts its rings.
+  if (consumer_->Find(message.channel_id) == nullptr) return;
   const Status status = consumer_->AddRing(message.channel_id, std::move(message.fd),
                                            message.instance, message.process);
   if (status) return;

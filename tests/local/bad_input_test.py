@@ -2,7 +2,9 @@
 """Wrong input: one clear line that says what and where, and an exit status of its own."""
 
 import contextlib
+import os
 import shlex
+import shutil
 import subprocess
 import unittest
 
@@ -179,6 +181,23 @@ spec:
         counts = self.counts()
         self.assertEqual(counts["emitted"], 1000)
         self.assertEqual(counts["delivered"] + sum(counts["lost"].values()), 1000)
+        self.assertEqual(counts["delivered"], 0)
+
+    def test_disk_without_room_for_a_file(self):
+        """The trace's folders are there, or its metadata, too: no file for what comes then."""
+        folders = len(["small", "trace", "ust", "uid", str(os.geteuid()), "64-bit"])
+        self.mount_small(inodes=folders)
+        _, err = self.record("-e", "emitter:*", output="small/trace", status=OUTPUT)
+        self.assertIn("metadata: No space left on device", err)
+        self.assertFalse(self.report.exists())
+        self.assertFalse((self.folder / "summary.json").exists())
+        shutil.rmtree(self.folder / "small" / "trace")
+        subprocess.run(["mount", "-o", f"remount,nr_inodes={folders + 1}", self.folder / "small"], check=True)
+        _, err = self.record("-e", "emitter:*", output="small/trace", status=OUTPUT,
+                             program=self.emitter("--events", 20000))
+        self.assertIn("No space left on device", err)
+        counts = self.counts()
+        self.assertEqual(counts["emitted"], 20000)
         self.assertEqual(counts["delivered"], 0)
 
 

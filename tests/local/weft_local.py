@@ -44,13 +44,13 @@ class LocalTest(unittest.TestCase):
                 process.kill()
                 process.wait()
 
-    def mount_small(self):
+    def mount_small(self, inodes=1000):
         """A file system in the folder's `small` that is soon full: it holds the largest packet (1 MiB), so that
         something is written, and not what a ring holds, 65,536 ticks of 19 bytes, so that not all is."""
         small = self.folder / "small"
         small.mkdir()
         if os.geteuid() != 0 or subprocess.run(
-                ["mount", "-t", "tmpfs", "-o", "size=1120k", "tmpfs", small], check=False,
+                ["mount", "-t", "tmpfs", "-o", f"size=1120k,nr_inodes={inodes}", "tmpfs", small], check=False,
                 capture_output=True).returncode != 0:
             self.skipTest("needs root, to mount a small file system")
         self.addCleanup(subprocess.run, ["umount", "-l", small], check=False)
