@@ -19,6 +19,16 @@
 
 #include "../abi/ring.h"
 
+/* What stands before each section's abort handler, and what a thread's area is registered with: the kernel
+ * kills a thread where the two differ. One value per architecture, glibc's (RSEQ_SIG of <sys/rseq.h>). */
+#if defined(__aarch64__)
+#define WEFT_RSEQ_SIGNATURE 0xd428bc00
+#else
+#define WEFT_RSEQ_SIGNATURE 0x53053053
+#endif
+#define WEFT_RSEQ_TEXT_OF(value) #value
+#define WEFT_RSEQ_TEXT(value) WEFT_RSEQ_TEXT_OF(value)
+
 struct weft_writer_ring {
   struct weft_slot* slots; /* 0: this process has no ring set for the channel */
   uint8_t* data;

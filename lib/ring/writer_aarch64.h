@@ -24,14 +24,14 @@
   ".quad 1f, (2f - 1f), 4f\n\t"           \
   ".popsection\n\t"
 
-#define WEFT_RSEQ_ABORT                            \
-  ".pushsection .text.weft_rseq_abort, \"ax\"\n\t" \
-  ".inst 0xd428bc00\n" /* the signature, a brk */  \
-  "4:\n\t"                                         \
-  "subs %w[aborts], %w[aborts], #1\n\t"            \
-  "b.ne 3b\n\t"                                    \
-  "mov %w[result], #1\n\t"                         \
-  "b 5b\n\t"                                       \
+#define WEFT_RSEQ_ABORT \
+  ".pushsection .text.weft_rseq_abort, \"ax\"\n\t"            \
+  ".inst " WEFT_RSEQ_TEXT(WEFT_RSEQ_SIGNATURE) "\n" /* a brk */ \
+  "4:\n\t"                                                    \
+  "subs %w[aborts], %w[aborts], #1\n\t"                       \
+  "b.ne 3b\n\t"                                               \
+  "mov %w[result], #1\n\t"                                    \
+  "b 5b\n\t"                                                  \
   ".popsection\n\t"
 
 /* slot = this thread's slot, base = its ring. Leaves to 6, as on x86-64. */

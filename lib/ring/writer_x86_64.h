@@ -34,10 +34,10 @@
   ".quad 1f, (2f - 1f), 4f\n\t"           \
   ".popsection\n\t"
 
-#define WEFT_RSEQ_ABORT_TO(instructions)                       \
+#define WEFT_RSEQ_ABORT_TO(instructions) \
   ".pushsection .text.weft_rseq_abort, \"ax\"\n\t"             \
   ".byte 0x0f, 0xb9, 0x3d\n\t" /* ud1 signature(%rip), %edi */ \
-  ".long 0x53053053\n"                                         \
+  ".long " WEFT_RSEQ_TEXT(WEFT_RSEQ_SIGNATURE) "\n"            \
   "4:\n\t" instructions ".popsection\n\t"
 
 #define WEFT_RSEQ_ABORT    \

@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""library.py libweft.so: what the file asks of a process, read with readelf.
+"""library.py libweft.so...: what each file asks of a process, read with readelf.
 
 It may need no library, no symbol version, no symbol that must be there, no thread-local storage; it is
 never unloaded; it is small; it exports what is documented in lib/abi/tracepoint.h and
-ust-injector/preload/interpose.c, and nothing else.
+ust-injector/preload/interpose.c, and nothing else. Before the abort handler of each section stands the signature
+that threads are registered with on its architecture (glibc's, too): the kernel kills them where it does not.
 """
 
 import os
+import pathlib
 import re
+import struct
 import subprocess
 import sys
 
@@ -19,6 +22,8 @@ EXPORTED = {
     "vfork", "clone", "prctl", "syscall", "__asan_default_options",
 }
 MAX_BYTES = 700 * 1024
+SIGNATURES = {62: 0x53053053, 183: 0xd428bc00}  # by ELF's e_machine: x86-64, arm64
+RSEQ_CS = struct.Struct("<IIQQQ")  # version, flags, start, length of the section, abort handler
 
 
 def readelf(option, path):
@@ -47,7 +52,7 @@ def problems(path):
     exported = set()
     for line in readelf("--dyn-syms", path).splitlines():
         fields = line.split()
-        if len(fields) < 8 or not fields[0].rstrip(":").isdigit():
+        if len(fields) < 8 or not fields[0].rstrip(":").isdigit() or fields[3] == "SECTION":
             continue
         bind, section, name = fields[4], fields[6], fields[7]
         if section == "UND":
@@ -63,12 +68,37 @@ def problems(path):
         yield f"it has {os.path.getsize(path)} bytes"
 
 
+def section_problems(path):
+    """Of the writer's sections, whose addresses are relocated at run time: the addends are what counts."""
+    content = pathlib.Path(path).read_bytes()
+    signature = SIGNATURES[struct.unpack_from("<H", content, 18)[0]]
+    sections = {}
+    for line in readelf("-S", path).splitlines():
+        match = re.match(r"\s*\[\s*\d+\] (\S+)\s+\S+\s+([0-9a-f]{16}) ([0-9a-f]+) ([0-9a-f]+)", line)
+        if match:
+            sections[match[1]] = tuple(int(number, 16) for number in match.groups()[1:])
+    address, _, size = sections["weft_rseq_cs"]
+    text, text_offset, _ = sections[".text"]
+    addends = {int(m[1], 16): int(m[2], 16)
+               for m in re.finditer(r"^([0-9a-f]{16})\s.*_RELATIV\S*\s+([0-9a-f]+)$", readelf("-r", path), re.M)}
+    if size == 0:
+        yield "it has no sections"
+    for at in range(address, address + size, RSEQ_CS.size):
+        abort = addends[at + 24]
+        before = struct.unpack_from("<I", content, abort - text + text_offset - 4)[0]
+        if before != signature:
+            yield f"before the abort handler at {abort:#x} stands {before:#x}"
+
+
 def main():
-    found = list(problems(sys.argv[1]))
-    for problem in found:
-        print(f"{sys.argv[1]}: {problem}")
-    print(f"{os.path.getsize(sys.argv[1])} bytes, {len(found)} problems")
-    return 1 if found else 0
+    found = 0
+    for path in sys.argv[1:]:
+        for problem in (*problems(path), *section_problems(path)):
+            print(f"{path}: {problem}")
+            found += 1
+        print(f"{path}: {os.path.getsize(path)} bytes")
+    print(f"{found} problems")
+    return 1 if found or not sys.argv[1:] else 0
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@
 
 #define WEFT_AREAS 4096u
 #define WEFT_RSEQ_BYTES 32u
-#define WEFT_RSEQ_SIGNATURE 0x53053053u
 #define WEFT_RSEQ_UNREGISTER 1
 
 enum area_state {

@@ -217,7 +217,7 @@ static const struct call calls[] = {
     {__NR_prlimit64, {0, 1, 0, WEFT_ADDRESS}},
 };
 
-static const struct call rseq = {__NR_rseq, {WEFT_ADDRESS, 32, 0, 0x53053053}};
+static const struct call rseq = {__NR_rseq, {WEFT_ADDRESS, 32, 0, WEFT_RSEQ_SIGNATURE}};
 static const struct call helper_thread = {__NR_clone, {WEFT_APART_THREAD_FLAGS, WEFT_ADDRESS}};
 
 // False: the call would end the program, signal it or wait for a supervisor.
