@@ -13,7 +13,7 @@
  *                    its destructor weft_object_unregister, if the process has a libweft.so.
  * libweft.so joins tracepoints and events by name, in whatever order objects come and go.
  *
- * Who writes what: after registration only libweft.so writes `enabled`, `probe`, `app_probes`, `emit`,
+ * Who writes what: after registration only libweft.so writes `enabled`, `probe`, `app_probes`, `event`, `emit`,
  * `state` and `wants`; a program reads them with relaxed loads. `enabled` always points to a readable
  * word: the object's own zero word until libweft.so points it at the control area.
  *
@@ -42,8 +42,8 @@ struct weft_app_probe {
 
 /* The application probes of one tracepoint; replaced whole, never changed in place. A call site
  * that finds one does, with sequentially consistent atomics: enters++; list = app_probes again; calls
- * each of list->probes[0 .. count); leaves++. weft_probe_detach waits until all calls that entered
- * before it have left. */
+ * each of list->probes[0 .. count); leaves++. weft_probe_detach waits for a moment in which enters equals
+ * leaves: nobody is inside then, and whoever comes later finds the new list. */
 struct weft_app_probes {
   uint32_t count;
   uint32_t reserved;
@@ -59,10 +59,10 @@ struct weft_tracepoint {
   uint32_t enters, leaves;                  /* of app_probes' callers; each wraps */
   const char* name;                         /* "provider:event" */
   const char* signature;                    /* the TP_ARGS as text: both sides must agree */
-  uint64_t reserved[2];
+  struct weft_event* event;                 /* libweft.so's: whose probe it is */
+  uint64_t reserved;
 };
-WEFT_ABI_ASSERT(sizeof(struct weft_tracepoint) ==
-                    8 + 3 * sizeof(void*) + 8 + 2 * sizeof(void*) + 16,
+WEFT_ABI_ASSERT(sizeof(struct weft_tracepoint) == 8 + 3 * sizeof(void*) + 8 + 3 * sizeof(void*) + 8,
                 "tracepoint has no padding on LP64");
 
 enum weft_event_want {
@@ -134,11 +134,12 @@ struct weft_library {
   int (*tracepoint_enabled)(struct weft_tracepoint*);
 
   /* 0, or a negative errno: -ENOENT no such tracepoint, -EINVAL another signature (NULL: any will
-   * do), -ENOMEM, -EDEADLK detach from inside a probe of that tracepoint. */
+   * do), -ENOMEM, -EDEADLK detached, but calls still ran after two seconds. */
   int (*probe_attach)(const char* name, const char* signature, void (*fn)(void), void* data);
   int (*probe_detach)(const char* name, void (*fn)(void), void* data);
 
-  /* Stops at and returns the first non-zero of fn. */
+  /* Once for each name of a tracepoint; `desc` is NULL where it has no provider. Stops at and returns the first
+   * non-zero of fn. */
   int (*tracepoint_iterate)(int (*fn)(void* data, const char* name,
                                       const struct weft_event_desc* desc),
                             void* data);

@@ -9,10 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <weft/context.h>
 #include <weft/probe.h>
 
 #include "./every_short_tp.h"
+#include "./lone_tp.h"
 
 #define ROUNDS 300
 
@@ -27,10 +29,18 @@ static void detach_inside(void* data, int number, const char* text) {
          weft_tracepoint_detach(every_short, level_debug, detach_inside, data) == -EDEADLK);
 }
 
+struct listed {
+  int offered, lone, lone_offered;
+};
+
 static int list_one(void* data, const char* name, const struct weft_event_desc* desc) {
-  int* count = (int*)data;
-  if (strncmp(name, "every_short:", 12) == 0 && desc) ++*count;
-  return strcmp(name, "every_short:no such") == 0;
+  struct listed* listed = (struct listed*)data;
+  if (strncmp(name, "every_short:", 12) == 0 && desc) listed->offered++;
+  if (strcmp(name, "lone:alone") == 0) {
+    listed->lone++;
+    if (desc) listed->lone_offered++;
+  }
+  return 0;
 }
 
 static void answer(void* data, struct weft_app_context_value* out) {
@@ -75,10 +85,56 @@ static int attach_and_detach(void) {
   return seen;
 }
 
+struct slow {
+  int inside, ended;
+};
+
+static void on_nothing_slowly(void* data) {
+  struct slow* slow = (struct slow*)data;
+  __atomic_store_n(&slow->inside, 1, __ATOMIC_RELAXED);
+  usleep(200 * 1000);
+  slow->ended = 1;
+}
+
+static void* run_once(void* unused) {
+  tracepoint(every_short, nothing);
+  return unused;
+}
+
+static void* run_now_and_then(void* unused) {
+  while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+    usleep(20 * 1000);
+    tracepoint(every_short, nothing);
+  }
+  return unused;
+}
+
+/* Whether a detach returned only when the call of its probe had ended, though calls of another probe began and
+ * ended meanwhile. */
+static int detach_from_a_call(void) {
+  pthread_t caller, others;
+  struct slow slow = {0, 0};
+  struct checked checked = {1, 0};
+  int waited;
+  stop = 0;
+  if (weft_tracepoint_attach(every_short, nothing, on_nothing_slowly, &slow) != 0) abort();
+  pthread_create(&caller, NULL, run_once, NULL);
+  while (!__atomic_load_n(&slow.inside, __ATOMIC_RELAXED)) sched_yield();
+  if (weft_tracepoint_attach(every_short, nothing, on_nothing, &checked) != 0) abort();
+  pthread_create(&others, NULL, run_now_and_then, NULL);
+  waited =
+      weft_tracepoint_detach(every_short, nothing, on_nothing_slowly, &slow) == 0 && slow.ended;
+  __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+  pthread_join(caller, NULL);
+  pthread_join(others, NULL);
+  if (weft_tracepoint_detach(every_short, nothing, on_nothing, &checked) != 0) abort();
+  return waited;
+}
+
 int main(void) {
   static char one[] = "one", two[] = "two";
   static int value = 42;
-  int listed = 0;
+  struct listed listed = {0, 0, 0};
   if (weft_probe_list(list_one, &listed) == -ENOSYS) {
     printf("no library: %d %d %d\n",
            weft_tracepoint_attach(every_short, level_info, on_level, one) == -ENOSYS,
@@ -87,7 +143,7 @@ int main(void) {
     tracepoint(every_short, level_info, 1, "off");
     return 0;
   }
-  printf("listed %d\n", listed);
+  printf("listed %d %d %d\n", listed.offered, listed.lone, listed.lone_offered);
   printf("attach %d\n", weft_tracepoint_attach(every_short, level_info, on_level, one));
   printf("attach %d\n", weft_probe_attach("every_short:level_err", on_level, two));
   printf("unknown %d\n", weft_probe_attach("every_short:unknown", on_level, two) == -ENOENT);
@@ -107,5 +163,6 @@ int main(void) {
   weft_tracepoint_detach(every_short, level_debug, detach_inside, one);
   printf("rounds %d\n", attach_and_detach());
   printf("dead calls %d\n", dead_calls);
+  printf("waited %d\n", detach_from_a_call());
   return 0;
 }

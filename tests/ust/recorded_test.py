@@ -149,11 +149,12 @@ spec:
 
   def test_probes_and_contexts_of_the_program(self):
     program = build('app-probes', 'gcc -O2',
-                    ['app_probes.c', 'every_short_tp.c', 'every_short_define.c'], ['-pthread'])
+                    ['app_probes.c', 'every_short_tp.c', 'every_short_define.c', 'lone_define.c'],
+                    ['-pthread'])
     self.assertEqual(run([program]), 'no library: 1 1 1\n')
-    wanted = ['listed 27', 'attach 0', 'attach 0', 'unknown 1', 'context 0', 'again 1',
+    wanted = ['listed 27 1 0', 'attach 0', 'attach 0', 'unknown 1', 'context 0', 'again 1',
               'probe one: 1 first', 'probe two: 2 second', 'detach 0', 'detached 1', 'unregister 0',
-              'inside: 1', 'rounds 300', 'dead calls 0']
+              'inside: 1', 'rounds 300', 'dead calls 0', 'waited 1']
     output, events = record('app-probes', [program], '--event', 'every_short:level_*', '--context',
                             '$app.app:answer')
     self.assertEqual(output.splitlines(), wanted)

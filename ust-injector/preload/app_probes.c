@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // See app_probes.h. A list is replaced whole and never freed: whoever found it may be walking it. Detach
-// waits until every call that entered before it has left, so the caller may unload the probe.
+// waits for a moment without a call inside, so the caller may unload the probe. Where other probes stay and
+// many threads call them without a pause, there may be no such moment: then it gives up, and says so.
 #include "ust-injector/preload/app_probes.h"
 
 #include <errno.h>
@@ -77,14 +78,26 @@ __attribute__((visibility("default"))) int weft_probe_attach(const char* name,
   return result;
 }
 
-// Waits until the calls that entered before now have left.
-static int wait_for_calls(const struct weft_tracepoint* tp) {
-  // seq_cst: after the new list, see set_list
-  const uint32_t entered = __atomic_load_n(&tp->enters, __ATOMIC_SEQ_CST);
+// No call is inside a tracepoint of the name that may have begun before the last set_list.
+static bool is_quiet(const char* name) {
+  uint64_t mask;
+  if (!weft_lock(&mask)) return false;
+  bool quiet = true;
+  for (struct weft_registry_entry* e = weft_registry_bucket(name); e != NULL; e = e->next) {
+    if (e->tracepoint == NULL || !weft_equal(e->tracepoint->name, name)) continue;
+    // Leaves first: enters never falls behind it, so if both are equal, they were when leaves was loaded.
+    // seq_cst, both: after the new list, see set_list; what the calls did before they left is visible
+    const uint32_t leaves = __atomic_load_n(&e->tracepoint->leaves, __ATOMIC_SEQ_CST);
+    quiet = quiet && __atomic_load_n(&e->tracepoint->enters, __ATOMIC_SEQ_CST) == leaves;
+  }
+  weft_unlock(mask);
+  return quiet;
+}
+
+static int wait_for_calls(const char* name) {
   const int64_t millisecond[2] = {0, 1000000};
   for (uint32_t i = 0; i < WEFT_DETACH_YIELDS + WEFT_DETACH_SLEEPS; ++i) {
-    // acquire: what the calls did before they left
-    if ((int32_t)(__atomic_load_n(&tp->leaves, __ATOMIC_ACQUIRE) - entered) >= 0) return 0;
+    if (is_quiet(name)) return 0;
     if (i < WEFT_DETACH_YIELDS) {
       weft_syscall(__NR_sched_yield, 0);
     } else {
@@ -109,13 +122,7 @@ __attribute__((visibility("default"))) int weft_probe_detach(const char* name, v
     break;
   }
   weft_unlock(mask);
-  if (result != 0) return result;
-  for (struct weft_registry_entry* e = weft_registry_bucket(name); e != NULL; e = e->next) {
-    if (e->tracepoint != NULL && weft_equal(e->tracepoint->name, name) && result == 0) {
-      result = wait_for_calls(e->tracepoint);
-    }
-  }
-  return result;
+  return result != 0 ? result : wait_for_calls(name);
 }
 
 struct iteration {
@@ -125,8 +132,13 @@ struct iteration {
 
 static int iterate_one(void* data, struct weft_registry_entry* entry) {
   const struct iteration* it = data;
-  if (entry->event == NULL) return 0;
-  return it->fn(it->data, weft_event_name(entry->event), entry->event->desc);
+  const struct weft_tracepoint* tp = entry->tracepoint;
+  if (tp == NULL) return 0;
+  // Objects may have one of a name each: the last one of its bucket stands for them.
+  for (const struct weft_registry_entry* e = entry->next; e != NULL; e = e->next) {
+    if (e->tracepoint != NULL && weft_equal(e->tracepoint->name, tp->name)) return 0;
+  }
+  return it->fn(it->data, tp->name, tp->event != NULL ? tp->event->desc : NULL);
 }
 
 __attribute__((visibility("default"))) int weft_tracepoint_iterate(
@@ -144,10 +156,7 @@ __attribute__((visibility("default"))) int weft_tracepoint_enabled(struct weft_t
   // relaxed: a hint that the event itself decides again
   if (*tp->enabled == 0) return 0;
   if (__atomic_load_n(&tp->app_probes, __ATOMIC_RELAXED) != NULL) return 1;
-  for (struct weft_registry_entry* e = weft_registry_bucket(tp->name); e != NULL; e = e->next) {
-    if (e->event != NULL && weft_equal(weft_event_name(e->event), tp->name)) {
-      return weft_event_is_on(e->event);
-    }
-  }
-  return 0;
+  // acquire: pairs with join's release. It stays: its object is the tracepoint's own, or pinned
+  struct weft_event* event = __atomic_load_n(&tp->event, __ATOMIC_ACQUIRE);
+  return event != NULL && weft_event_is_on(event);
 }

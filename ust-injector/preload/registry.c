@@ -73,6 +73,8 @@ static const uint32_t* word_of(const char* name) {
 
 static void join(struct weft_tracepoint* tp, struct weft_event* event) {
   if (!weft_equal(tp->signature, event->signature)) return;
+  // release: the event is set up before weft_tracepoint_enabled finds it
+  __atomic_store_n(&tp->event, event, __ATOMIC_RELEASE);
   // release: the event is set up before a call site finds its probe
   __atomic_store_n(&tp->probe, event->probe, __ATOMIC_RELEASE);
 }
@@ -113,8 +115,9 @@ static void remove_event(struct weft_event* event) {
   const char* name = weft_event_name(event);
   erase(name, event);
   for (struct weft_registry_entry* e = weft_registry_bucket(name); e != NULL; e = e->next) {
-    if (e->tracepoint != NULL && e->tracepoint->probe == event->probe) {
-      // relaxed: a call that runs ends in the provider's memory; see lib/abi/tracepoint.h
+    if (e->tracepoint != NULL && e->tracepoint->event == event) {
+      // relaxed, both: a call that runs ends in the provider's memory; see lib/abi/tracepoint.h
+      __atomic_store_n(&e->tracepoint->event, NULL, __ATOMIC_RELAXED);
       __atomic_store_n(&e->tracepoint->probe, NULL, __ATOMIC_RELAXED);
     }
   }

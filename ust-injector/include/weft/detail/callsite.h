@@ -96,7 +96,8 @@ WEFT_COLD int weft_tracepoint_ask(struct weft_tracepoint* tracepoint) {
    0,                                                \
    #provider ":" #event,                             \
    WEFT_ARGS_TEXT(args),                             \
-   {0, 0}}
+   NULL,                                             \
+   0}
 
 /*
  * The definition. The list for libweft.so leads to the symbol, not to this very object: where a program
