@@ -49,6 +49,19 @@ expect "it may not install: what is missing, and the command" 1 "needs root" \
   "sudo apt-get install --no-install-recommends weft-no-such-package"
 [[ $said != *bash* ]]  # that one is there
 
+# One that asks for no password, and installs nothing.
+touch "$folder/asked"
+chmod 666 "$folder/asked"
+cat >"$folder/bin/sudo" <<END
+#!/bin/bash
+echo "\$*" >>"$folder/asked"
+END
+chmod 755 "$folder/bin/sudo"
+run PATH="$folder/bin" "${other_user[@]}" "$folder/scripts/setup.sh"
+expect "another user with sudo: apt-get by it" 0 "setup: installing weft-no-such-package" "setup: done"
+grep -q "apt-get .* install --no-install-recommends weft-no-such-package$" "$folder/asked"
+rm "$folder/bin/sudo"
+
 if ((EUID == 0)); then
   # apt-get itself, with no source and no list of packages.
   ln -s "$(type -P apt-get)" "$folder/bin/apt-get"
