@@ -12,6 +12,8 @@
 #include <fstream>
 
 #include "lib/abi/context.h"
+#include "lib/api/filters.h"
+#include "lib/api/parse.h"
 #include "node-agent/agent/clock_choice.h"
 #include "node-agent/agent/compile.h"
 #include "node-agent/agent/late_ring.h"
@@ -264,6 +266,24 @@ TEST_F(AgentUnits, ProbesOfFunctionsAreFoundInAContainersFiles) {
   expect_none(3, true,
               "probe \"filter\": its filter: event \"filter\": has no field \"none\"; valid here: "
               "ip, arg0, arg1, arg2, arg3, arg4, arg5");
+}
+
+// A notice makes a node RecordingInPart; what the kernel lacks cannot be told without one.
+TEST_F(AgentUnits, ExamplesAskTheKernelForNothingThatANamespaceDoesNotGet) {
+  int traces = 0;
+  for (const auto& file :
+       fs::directory_iterator(std::string(WEFT_SOURCE_DIR) + "/deploy/examples/traces")) {
+    const auto parsed = api::LoadTraces(file.path(), api::CheckingFilters());
+    ASSERT_TRUE(parsed.has_value()) << api::ToString(parsed.error());
+    for (const api::Trace& trace : *parsed) {
+      if (!trace.spec.RecordsKernel()) continue;
+      const auto compiled = CompileKernelLayout(trace, {.of_tenant = true});
+      ASSERT_TRUE(compiled.has_value()) << compiled.error().message;
+      EXPECT_EQ(compiled->notices, std::vector<std::string>{}) << file.path();
+      ++traces;
+    }
+  }
+  EXPECT_GE(traces, 2);
 }
 
 TEST_F(AgentUnits, WrongTracesAreRefusedWithTheirPlace) {
