@@ -4,8 +4,12 @@
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <bit>
 #include <cerrno>
+#include <span>
 
 #include "lib/abi/context.h"
 
@@ -54,6 +58,40 @@ Result<UniqueFd> Make(const UniqueFd& fd, unsigned long request, Argument& argum
                       const std::string& what) {
   WEFT_ASSIGN(const int made, Call(fd, request, argument, what));
   return UniqueFd(made);
+}
+
+Result<UniqueFd> MakeChannel(const UniqueFd& session, weft_kernel_channel channel,
+                             std::span<const Context> list, const std::string& what) {
+  std::vector<weft_context_spec> contexts;
+  for (const Context& context : list)
+    contexts.push_back({.id = context.id,
+                        .name_size = 0,
+                        .name_offset = 0,
+                        .perf_config = context.perf_config,
+                        .perf_type = context.perf_type,
+                        .reserved = 0});
+  channel.context_count = static_cast<uint32_t>(contexts.size());
+  channel.contexts = Address(contexts.data());
+  return Make(session, WEFT_IOCTL_CHANNEL, channel, what);
+}
+
+// The module says of a list that it refuses it, and not which entry: each is tried alone, in the smallest
+// ring with a clock that all machines have. "": it takes each.
+std::string WhichAreRefused(const UniqueFd& session, const std::vector<Context>& contexts) {
+  weft_kernel_channel channel{};
+  channel.clock = WEFT_CLOCK_MONOTONIC;
+  channel.subbuf_shift =
+      std::max<uint32_t>(WEFT_RING_MIN_SUBBUF_SHIFT,
+                         std::countr_zero(static_cast<unsigned long>(sysconf(_SC_PAGESIZE))));
+  channel.slot_shift = channel.subbuf_shift + WEFT_RING_MIN_SUBBUFS_SHIFT;
+  std::string refused;
+  for (const Context& context : contexts) {
+    const weft_context_info* info = weft_context_by_id(context.id);
+    const std::string name = (info == nullptr ? "" : info->name) + context.name;
+    const auto made = MakeChannel(session, channel, {&context, 1}, "context \"" + name + "\"");
+    if (!made) refused += (refused.empty() ? "" : "; ") + made.error().message;
+  }
+  return refused;
 }
 
 }  // namespace
@@ -134,24 +172,17 @@ Status DumpState(const UniqueFd& session, uint64_t cgroup) {
 }
 
 Result<UniqueFd> MakeRing(const UniqueFd& session, const Ring& ring) {
-  std::vector<weft_context_spec> contexts(ring.contexts.size());
-  std::string counters;
-  for (size_t i = 0; i < contexts.size(); i++) {
-    contexts[i].id = ring.contexts[i].id;
-    contexts[i].perf_type = ring.contexts[i].perf_type;
-    contexts[i].perf_config = ring.contexts[i].perf_config;
-    if (contexts[i].id == WEFT_CONTEXT_PERF_CPU) counters += " perf:cpu:" + ring.contexts[i].name;
-  }
   weft_kernel_channel channel{};
   channel.mode = ring.mode;
   channel.clock = ring.clock;
   channel.slot_shift = ring.subbuf_shift + ring.subbufs_shift;
   channel.subbuf_shift = ring.subbuf_shift;
-  channel.context_count = static_cast<uint32_t>(contexts.size());
-  channel.contexts = Address(contexts.data());
   channel.channel_id = ring.channel_id;
-  return Make(session, WEFT_IOCTL_CHANNEL, channel,
-              "weft.ko: ring" + (counters.empty() ? counters : " with" + counters));
+  auto made = MakeChannel(session, channel, ring.contexts, "weft.ko: ring");
+  if (made) return made;
+  if (const std::string refused = WhichAreRefused(session, ring.contexts); !refused.empty())
+    made.error().message = "weft.ko: " + refused;
+  return made;
 }
 
 Status AddEvent(const UniqueFd& ring, const Event& event) {

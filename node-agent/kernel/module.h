@@ -74,6 +74,7 @@ Status Switch(const UniqueFd& session, bool on);
 // Switch(session, false), with sys_errno ESHUTDOWN. `cgroup`: only of tasks in it; 0: of all in scope. kNotFound: it
 // is gone, or there is no such event.
 Status DumpState(const UniqueFd& session, uint64_t cgroup = 0);
+// kUnsupported: the module lacks a context, which is named, or the clock.
 Result<UniqueFd> MakeRing(const UniqueFd& session, const Ring& ring);
 // The event lives as long as its session. kNotFound: this kernel has no such tracepoint or function;
 // kInvalid: its filter does not fit; kConflict: its twin is there; else what the module found wrong.

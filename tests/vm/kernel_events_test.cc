@@ -22,6 +22,8 @@
 #include <memory>
 #include <string_view>
 
+#include "lib/abi/context.h"
+#include "node-agent/kernel/module.h"
 #include "node-agent/kernel/probes.h"
 #include "node-agent/kernel/symbols.h"
 #include "node-agent/kernel/syscalls.h"
@@ -154,6 +156,27 @@ TEST_F(KernelEventsTest, EverySystemCallIsTakenAndRecorded) {
   Work();
   module_.Switch(false);
   EXPECT_GT(module_.Read().size(), 100u);
+}
+
+TEST_F(KernelEventsTest, ContextsThatTheModuleLacksAreNamed) {
+  const auto device = kernel::OpenModule();
+  ASSERT_TRUE(device) << device.error().message;
+  const auto session = kernel::MakeSession(*device, /*all=*/true);
+  ASSERT_TRUE(session) << session.error().message;
+  kernel::Ring ring{.subbuf_shift = 12, .subbufs_shift = 1};
+  ring.contexts = {{.id = WEFT_CONTEXT_VPID},
+                   {.id = WEFT_CONTEXT_IP},
+                   {.id = WEFT_CONTEXT_PERF_CPU, .name = "none", .perf_type = UINT32_MAX}};
+  const auto refused = kernel::MakeRing(*session, ring);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kUnsupported);
+  const std::string& message = refused.error().message;
+  EXPECT_TRUE(
+      message.starts_with("weft.ko: context \"ip\": Operation not supported; context "
+                          "\"perf:cpu:none\": "))
+      << message;
+  ring.contexts.resize(1);
+  EXPECT_TRUE(kernel::MakeRing(*session, ring));
 }
 
 TEST_F(KernelEventsTest, TasksHaveTheirNamesAndNumbers) {
