@@ -26,9 +26,16 @@ std::string Tracefs() {
 }
 
 std::unexpected<Error> MeansNothing(const char* what, const std::string& name,
-                                    const char* or_else = "") {
+                                    const std::string& or_else) {
   return Fail(ErrorCode::kInvalid,
               std::string(what) + " \"" + name + "\": this kernel has none of that name" + or_else);
+}
+
+// The name that nothing has may be that of a tracepoint in one of these.
+std::string ButFor(const kernel::KernelTypes& types) {
+  std::string but;
+  for (const std::string& problem : types.problems()) but += "; " + problem;
+  return but;
 }
 
 // What weft.ko has in the place of a source that this kernel does not allow.
@@ -67,7 +74,7 @@ Status AddTracepoints(const api::TraceSpec& spec, const kernel::KernelTypes& typ
   std::map<std::string, EventList::Choice> chosen;
   for (const api::KernelRule& rule : spec.kernel.tracepoints) {
     const auto names = types.Match(catalogue, rule.name, rule.exclude);
-    if (names.empty()) return MeansNothing("tracepoint", rule.name);
+    if (names.empty()) return MeansNothing("tracepoint", rule.name, ButFor(types));
     WEFT_ASSIGN(EventList::Rule * asked, events.Ask("tracepoint", rule.name, rule.filter));
     for (const std::string& name : names) chosen[name].push_back(asked);
   }

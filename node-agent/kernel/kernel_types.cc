@@ -10,24 +10,37 @@
 namespace weft::kernel {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr std::string_view kKernel = "vmlinux";
+// Where a module's tracepoints are listed: the kernel shows a module's sections as files.
+constexpr const char* kTracepoints = "sections/__tracepoints_ptrs";
 
 }  // namespace
 
-Result<KernelTypes> KernelTypes::Load(const std::string& folder) {
+Result<KernelTypes> KernelTypes::Load(const std::string& folder, const std::string& loaded) {
   KernelTypes types;
   WEFT_ASSIGN(Btf kernel, Btf::Load(folder + "/" + std::string(kKernel)));
   types.kernel_ = std::make_shared<const Btf>(std::move(kernel));
   std::error_code error;
-  for (const auto& item : std::filesystem::directory_iterator(folder, error)) {
-    if (item.path().filename() == kKernel) continue;
+  for (const auto& item : fs::directory_iterator(folder, error)) {
+    const std::string name = item.path().filename();
+    if (name == kKernel) continue;
     Result<Btf> module = Btf::Load(item.path(), types.kernel_);
     if (!module) {
-      types.problems_.push_back(module.error().message);
+      types.problems_.push_back("the types of module \"" + name +
+                                "\" cannot be read: " + module.error().message);
     } else if (!TracepointNames(*module).empty()) {
       types.modules_.push_back(std::move(*module));
     }
   }
+  for (const auto& item : fs::directory_iterator(loaded, error)) {
+    const fs::path name = item.path().filename();
+    if (fs::exists(item.path() / kTracepoints, error) && !fs::exists(folder / name, error))
+      types.problems_.push_back("module \"" + name.string() +
+                                "\" has tracepoints, but was built without types (BTF)");
+  }
+  std::ranges::sort(types.problems_);
   return types;
 }
 

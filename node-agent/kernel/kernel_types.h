@@ -18,11 +18,14 @@ namespace weft::kernel {
 
 class KernelTypes {
  public:
-  // `folder` holds vmlinux and a file per module, as /sys/kernel/btf. An error: the kernel's own cannot
-  // be read. A module's that cannot is passed over, and named in problems().
-  static Result<KernelTypes> Load(const std::string& folder = "/sys/kernel/btf");
+  // `folder` holds vmlinux and a file per module, as /sys/kernel/btf; `loaded` a folder per module, as
+  // /sys/module. An error: the kernel's own types cannot be read. A module whose types cannot be, or that has
+  // tracepoints and no types, is passed over, and named in problems().
+  static Result<KernelTypes> Load(const std::string& folder = "/sys/kernel/btf",
+                                  const std::string& loaded = "/sys/module");
 
   [[nodiscard]] const Btf& kernel() const { return *kernel_; }
+  // Each a module and why its tracepoints are not found, for people.
   [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
 
   // As MatchTracepoints and ResolveTracepoint, of kernel and modules.

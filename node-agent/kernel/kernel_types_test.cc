@@ -21,6 +21,7 @@ class KernelTypesTest : public ::testing::Test {
   KernelTypesTest()
       : folder_(fs::temp_directory_path() / ("weft-btf-" + std::to_string(getpid()))) {
     fs::create_directories(folder_);
+    fs::create_directories(loaded_);
     const uint32_t number = kernel_.Int("int", 4, 1);
     AddTracepoint(&kernel_, "of_kernel", number);
     Write("vmlinux", kernel_.Bytes());
@@ -28,7 +29,10 @@ class KernelTypesTest : public ::testing::Test {
     AddTracepoint(&module, "of_module", number);
     Write("some_module", module.Bytes());
   }
-  ~KernelTypesTest() override { fs::remove_all(folder_); }
+  ~KernelTypesTest() override {
+    fs::remove_all(folder_);
+    fs::remove_all(loaded_);
+  }
 
   static void AddTracepoint(BtfBuilder* b, const std::string& name, uint32_t number) {
     const uint32_t data = b->Pointer(0);
@@ -42,11 +46,12 @@ class KernelTypesTest : public ::testing::Test {
   }
 
   fs::path folder_;
+  fs::path loaded_ = folder_.string() + "-modules";
   BtfBuilder kernel_;
 };
 
 TEST_F(KernelTypesTest, HaveTheTracepointsOfKernelAndModules) {
-  const auto types = KernelTypes::Load(folder_);
+  const auto types = KernelTypes::Load(folder_, loaded_);
   ASSERT_TRUE(types) << types.error().message;
   EXPECT_TRUE(types->problems().empty());
   EXPECT_EQ(types->Match(Catalogue::BuiltIn(), "of_*", {}),
@@ -62,16 +67,31 @@ TEST_F(KernelTypesTest, HaveTheTracepointsOfKernelAndModules) {
 
 TEST_F(KernelTypesTest, NameAModuleThatCannotBeReadAndGoOn) {
   Write("broken", {1, 2, 3});
-  const auto types = KernelTypes::Load(folder_);
+  const auto types = KernelTypes::Load(folder_, loaded_);
   ASSERT_TRUE(types);
   ASSERT_EQ(types->problems().size(), 1u);
-  EXPECT_NE(types->problems().front().find("broken: BTF"), std::string::npos);
+  const std::string& problem = types->problems().front();
+  EXPECT_TRUE(problem.starts_with("the types of module \"broken\" cannot be read: ")) << problem;
+  EXPECT_NE(problem.find("broken: BTF"), std::string::npos);
   EXPECT_EQ(types->Match(Catalogue::BuiltIn(), "of_*", {}).size(), 2u);
+}
+
+TEST_F(KernelTypesTest, NameALoadedModuleThatHasTracepointsAndNoTypes) {
+  for (const char* name : {"some_module/sections/__tracepoints_ptrs",
+                           "typeless/sections/__tracepoints_ptrs", "plain/sections/.text"}) {
+    fs::create_directories((loaded_ / name).parent_path());
+    std::ofstream(loaded_ / name) << "0x0";
+  }
+  const auto types = KernelTypes::Load(folder_, loaded_);
+  ASSERT_TRUE(types);
+  EXPECT_EQ(types->problems(),
+            (std::vector<std::string>{
+                "module \"typeless\" has tracepoints, but was built without types (BTF)"}));
 }
 
 TEST_F(KernelTypesTest, AreNothingWithoutTheKernels) {
   fs::remove(folder_ / "vmlinux");
-  EXPECT_FALSE(KernelTypes::Load(folder_));
+  EXPECT_FALSE(KernelTypes::Load(folder_, loaded_));
 }
 
 }  // namespace

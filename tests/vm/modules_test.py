@@ -6,6 +6,7 @@ used; and one that is not there is refused by name."""
 import json
 import os
 import pathlib
+import shutil
 import stat
 import subprocess
 import sys
@@ -65,6 +66,16 @@ class ModulesTest(LocalTest):
         self.addCleanup(self.unmount)
         return place
 
+    def hide_types(self):
+        """Of modules: ext4's cannot be read, and no other has any."""
+        btf = pathlib.Path("/sys/kernel/btf")
+        types = self.folder / "btf"
+        types.mkdir()
+        shutil.copy(btf / "vmlinux", types)
+        (types / "ext4").touch()
+        subprocess.run(["mount", "--bind", types, btf], check=True)
+        self.addCleanup(subprocess.run, ["umount", btf], check=True)
+
     def unmount(self):
         place = self.folder / "mounted"
         if place.is_mount():
@@ -120,6 +131,15 @@ class ModulesTest(LocalTest):
         place = self.mount()
         self.record("--kernel", "ext4_unlink_enter", output="later", program=self.files(place))
         self.assertEqual(len(self.payloads("ext4_unlink_enter", "later")), FILES)
+
+    def test_a_module_whose_types_are_not_to_be_had(self):
+        """What is refused may be one of its tracepoints, so it is named; jbd2 is ext4's journal."""
+        self.mount()
+        self.hide_types()
+        _, said = self.record("--kernel", "ext4_unlink_enter", program=["true"], status=121)
+        self.assertIn('"ext4_unlink_enter": this kernel has none of that name; ', said)
+        self.assertIn('module "jbd2" has tracepoints, but was built without types (BTF)', said)
+        self.assertIn('the types of module "ext4" cannot be read: /sys/kernel/btf/ext4: ', said)
 
 
 def name_of_child(pid):
