@@ -92,6 +92,10 @@ Status AddSyscalls(const api::TraceSpec& spec, const kernel::Btf& btf, uint32_t 
   std::map<const kernel::Syscall*, EventList::Choice> chosen;
   for (const api::KernelRule& rule : spec.kernel.syscalls) {
     const auto calls = syscalls.Match(rule.name, rule.exclude);
+    if (syscalls.LacksNumberOf(rule.name))
+      return Fail(ErrorCode::kInvalid, "system call \"" + rule.name +
+                                           "\": this kernel has a function for it, whose number "
+                                           "is not in weft's catalogue");
     if (calls.empty()) return MeansNothing("system call", rule.name, " or number");
     WEFT_ASSIGN(EventList::Rule * asked, events.Ask("system call", rule.name, rule.filter));
     for (const kernel::Syscall* call : calls) chosen[call].push_back(asked);

@@ -42,7 +42,7 @@ bool HasCompatFunction(const Btf& btf, const std::string& name) {
   return std::ranges::any_of(
              kCompatPrefixes,
              [&](std::string_view prefix) { return HasFunction(btf, prefix, name); }) ||
-         HasFunction(btf, kBodyPrefix, name);
+         HasFunction(btf, kBodyPrefix, name) || HasFunction(btf, kCompatBodyPrefix, name);
 }
 
 std::optional<std::string> ReadFormat(const std::string& tracefs, const std::string& name) {
@@ -187,6 +187,10 @@ std::vector<const Syscall*> Syscalls::Match(const std::string& pattern,
     if (means(pattern) && std::ranges::none_of(exclusions, means)) matching.push_back(&call);
   }
   return matching;
+}
+
+bool Syscalls::LacksNumberOf(const std::string& name) const {
+  return Match(name, {}).empty() && HasNativeFunction(*btf_, name);
 }
 
 Result<Resolved> Syscalls::ResolveEntry(const Syscall& call, uint32_t buffer_bytes) const {

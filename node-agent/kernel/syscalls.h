@@ -48,6 +48,9 @@ class Syscalls {
   [[nodiscard]] std::vector<const Syscall*> Match(const std::string& pattern,
                                                   const std::vector<std::string>& exclusions) const;
 
+  // The kernel has a function for a call of this name, which the catalogue does not have.
+  [[nodiscard]] bool LacksNumberOf(const std::string& name) const;
+
   // `buffer_bytes`: how much of what a call reads or writes is recorded as well; 0: only where it is.
   [[nodiscard]] Result<Resolved> ResolveEntry(const Syscall& call, uint32_t buffer_bytes = 0) const;
   [[nodiscard]] Result<Resolved> ResolveExit(const Syscall& call, uint32_t buffer_bytes = 0) const;

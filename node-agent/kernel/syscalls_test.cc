@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <map>
 
 #include "lib/event/description.h"
 #include "node-agent/kernel/test_kernels.h"
@@ -71,6 +72,46 @@ TEST_P(SyscallsTest, EveryCallIsRecordedAtEntryAndExit) {
       EXPECT_EQ(entry->subjects, WEFT_KERNEL_SUBJECT_CURRENT);
     }
   }
+}
+
+// Numbers behind which a kernel has no call, or not any more; "syscalls": how many there are.
+constexpr std::string_view kOfNoCall[] = {
+    "_sysctl",        "afs_syscall", "bdflush",        "break", "create_module",   "epoll_ctl_old",
+    "epoll_wait_old", "ftime",       "getpmsg",        "gtty",  "get_kernel_syms", "idle",
+    "lock",           "mpx",         "lookup_dcookie", "prof",  "profil",          "nfsservctl",
+    "putpmsg",        "security",    "query_module",   "stty",  "ulimit",          "syscalls",
+    "tuxcall",        "vserver"};
+
+bool HasFunctionOf(const Btf& btf, const std::string& call) {
+  for (const char* prefix : {"__x64_sys_", "__ia32_sys_", "__ia32_compat_sys_", "__do_sys_"})
+    if (btf.Find(BtfKind::kFunction, prefix + call)) return true;
+  return false;
+}
+
+TEST_P(SyscallsTest, AllOfTheKernelsTablesHaveTheirNumbers) {
+  if (GetParam().folder.empty()) GTEST_SKIP() << "no headers of the running kernel";
+  const auto all = testing::LoadKernel(GetParam());
+  const auto calls = Syscalls::Load(all.front(), Catalogue::BuiltIn(), "");
+  ASSERT_TRUE(calls) << calls.error().message;
+  for (const bool compat : {false, true}) {
+    std::map<std::string, uint32_t> ours;
+    for (const Syscall& call : calls->all())
+      if (call.compat == compat) ours[call.table_name] = call.number;
+    const auto table = testing::SyscallTable(GetParam(), compat);
+    EXPECT_GT(table.size(), 300u);
+    for (const auto& [name, number] : table) {
+      if (ours.contains(name)) {
+        EXPECT_EQ(ours.at(name), number) << name << (compat ? " of 32 bits" : "");
+        continue;
+      }
+      const bool is_call = std::ranges::find(kOfNoCall, name) == std::end(kOfNoCall) ||
+                           HasFunctionOf(all.front(), name);
+      EXPECT_FALSE(is_call) << name << " is not in the catalogue";
+    }
+  }
+  EXPECT_TRUE(calls->LacksNumberOf("pciconfig_read"));  // of other machines' tables
+  EXPECT_FALSE(calls->LacksNumberOf("openat"));
+  EXPECT_FALSE(calls->LacksNumberOf("none"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, SyscallsTest, ::testing::ValuesIn(testing::TestKernels()),

@@ -139,4 +139,18 @@ std::set<std::string> SubsystemNames(const TestKernel& kernel, std::string_view 
   return names;
 }
 
+std::map<std::string, uint32_t> SyscallTable(const TestKernel& kernel, bool compat) {
+  std::map<std::string, uint32_t> table;
+  if (kernel.folder.empty()) return table;
+  const std::string name = compat ? "unistd_32.h" : "unistd_64.h";
+  std::error_code error;
+  for (const auto& tree : fs::directory_iterator(kernel.folder + "/usr/src", error)) {
+    std::ifstream file(tree.path() / "arch/x86/include/generated/uapi/asm" / name);
+    for (std::string define, call, number; file >> define;)
+      if (define == "#define" && file >> call >> number && call.starts_with("__NR_"))
+        table[call.substr(5)] = static_cast<uint32_t>(std::stoul(number));
+  }
+  return table;
+}
+
 }  // namespace weft::kernel::testing

@@ -4,7 +4,9 @@
 #ifndef WEFT_NODE_AGENT_KERNEL_TEST_KERNELS_H_
 #define WEFT_NODE_AGENT_KERNEL_TEST_KERNELS_H_
 
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -34,6 +36,10 @@ std::vector<Btf> LoadKernel(const TestKernel& kernel);
 // tracefs is not mounted.
 [[nodiscard]] bool KnowsSubsystems(const TestKernel& kernel);
 std::set<std::string> SubsystemNames(const TestKernel& kernel, std::string_view subsystem);
+
+// The system calls that its headers give programs of 64 or 32 bits, with their numbers; of the running kernel
+// nobody can say.
+std::map<std::string, uint32_t> SyscallTable(const TestKernel& kernel, bool compat);
 
 }  // namespace weft::kernel::testing
 
