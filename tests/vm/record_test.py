@@ -71,6 +71,24 @@ for user in (0, 4242):
         os._exit(0)
     os.wait()
 """
+WRITES = """
+import os, time
+file = os.open("/dev/null", os.O_WRONLY)
+for count in range(4711, 4721):
+    os.write(file, b"x" * count)
+time.sleep(0.1)
+"""
+PROBED = """
+apiVersion: weft.dev/v1alpha1
+kind: Trace
+metadata: {name: t}
+spec:
+  kernel:
+    statedump: false
+    probes:
+      - {name: write, symbol: vfs_write, at: both}
+      - {name: slept, symbol: hrtimer_nanosleep, at: return}
+"""
 
 
 def number(value):
@@ -455,6 +473,27 @@ class RecordTest(LocalTest):
         self.assertIn(b"\x7fELF\2\1\1\0", read)
         self.record(*options, program=python, output="without")
         self.assertFalse([e for e in self.events("without") if "buf_data" in e["payload"]])
+
+    def test_functions_of_the_kernel(self):
+        """At the entry typed parameters, at the return what it returned and how long it took, in ns."""
+        trace = self.folder / "trace.yaml"
+        trace.write_text(PROBED)
+        self.record("-f", str(trace), program=[sys.executable, "-I", "-S", "-c", WRITES])
+        self.assert_whole()
+        events = [(event["event"], event["payload"]) for event in self.events()]
+        first = next(i for i, (name, payload) in enumerate(events)
+                     if name == "write_entry" and payload["count"] == 4711)
+        writes = events[first:first + 20]
+        self.assertEqual([name for name, _ in writes], ["write_entry", "write_exit"] * 10)
+        self.assertEqual([payload["count"] for _, payload in writes[::2]], list(range(4711, 4721)))
+        self.assertEqual([payload["ret"] for _, payload in writes[1::2]], list(range(4711, 4721)))
+        self.assertTrue(all(0 < payload["duration"] < 10**9 for _, payload in writes[1::2]), writes)
+        ret, duration = next((payload["ret"], payload["duration"]) for name, payload in events if name == "slept")
+        self.assertEqual(ret, 0)
+        self.assertGreater(duration, 90 * 10**6)
+        trace.write_text(PROBED.replace("vfs_write", "vfs_wriet").replace("hrtimer", "timer"))
+        _, err = self.record("-f", str(trace), program=["true"], output="none", status=121)
+        self.assertIn("this kernel has no function 'vfs_wriet'", err)
 
     def test_system_calls_by_number(self):
         self.record("--syscall", "110", program=self.python())  # x86-64's getppid
