@@ -64,10 +64,15 @@ std::string WhyDisabled(const Host& host) {
   return "";
 }
 
-std::optional<std::string> LoadedSource(const Host& host) {
+struct LoadedModule {
+  std::string version, srcversion;  // "": it does not say
+};
+
+std::optional<LoadedModule> FindLoaded(const Host& host) {
   const std::string folder = host.sys + "/module/" + kName;
   if (access(folder.c_str(), F_OK) != 0) return std::nullopt;
-  return LineOf(folder + "/srcversion").value_or("");
+  return LoadedModule{.version = LineOf(folder + "/version").value_or(""),
+                      .srcversion = LineOf(folder + "/srcversion").value_or("")};
 }
 
 std::string Whose(const DriverFile& file) {
@@ -108,9 +113,13 @@ DriverState OpenLoaded(const Host& host, const std::string& how) {
   }
 }
 
-// Is it another build than what is loaded, and did it make room for that?
-bool Replaced(const Host& host, const Result<DriverFile>& file, const std::string& loaded) {
-  return file && file->info.srcversion != loaded && host.unload() == 0;
+// Is it another build than what is loaded, and did that make room for it? A later version stays, as long as it
+// speaks our interface: a folder with an old file must not take back an upgrade.
+bool Replaced(const Host& host, const Result<DriverFile>& file, const LoadedModule& loaded) {
+  if (!file || file->info.srcversion == loaded.srcversion) return false;
+  const bool is_older = strverscmp(file->info.version.c_str(), loaded.version.c_str()) < 0;
+  if (is_older && OpenLoaded(host, "").reason != kIncompatible) return false;
+  return host.unload() == 0;
 }
 
 Result<DriverFile> BuildHere(const Host& host, const DriverOptions& options) {
@@ -204,8 +213,8 @@ DriverState WhyNotLoaded(const Host& host, const DriverFile& file, int error) {
 
 DriverState PrepareDriver(const Host& host, const DriverOptions& options) {
   Result<DriverFile> file = FindDriver(host, options.folders);
-  if (const auto loaded = LoadedSource(host); loaded && !Replaced(host, file, *loaded))
-    return OpenLoaded(host, "weft.ko was loaded already");
+  if (const auto loaded = FindLoaded(host); loaded && !Replaced(host, file, *loaded))
+    return OpenLoaded(host, "weft.ko " + loaded->version + " was loaded already");
   if (const std::string why = WhyDisabled(host); !why.empty()) return No(kModulesDisabled, why);
   if (!file && !options.sources.empty()) {
     auto built = BuildHere(host, options);

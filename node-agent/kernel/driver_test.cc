@@ -65,8 +65,9 @@ class Driver : public ::testing::Test {
                                      "weft_abi=" + abi, "vermagic=" + release + " SMP "}) +
                     end);
   }
-  void Loaded(const std::string& source) const {
+  void Loaded(const std::string& source, const std::string& version = "0.1") const {
     Write("sys/module/weft/srcversion", source + "\n");
+    Write("sys/module/weft/version", version + "\n");
     Write("sys/class/misc/weft/dev", "10:123\n");
   }
   DriverState Prepare() const {
@@ -121,6 +122,22 @@ TEST_F(Driver, AnotherBuildIsReplacedUnlessItIsUsed) {
   unload_error_ = 0;
   EXPECT_TRUE(Prepare().is_ready);
   EXPECT_EQ(loads_, 1);
+}
+
+TEST_F(Driver, AnOlderVersionReplacesNothingButWhatCannotBeUsed) {
+  Module("own/" + std::string(kRelease) + "/weft.ko");  // 0.1
+  for (const char* later : {"0.2", "0.10", "1.0"}) {
+    Loaded("other", later);
+    EXPECT_TRUE(Prepare().is_ready);
+    EXPECT_EQ(loads_, 0) << later;
+  }
+  refusal_ = ErrorCode::kUnsupported;
+  (void)Prepare();
+  EXPECT_EQ(loads_, 1) << "it speaks another interface";
+  refusal_.reset();
+  Loaded("other", "0.0.9");
+  EXPECT_TRUE(Prepare().is_ready);
+  EXPECT_EQ(loads_, 2);
 }
 
 TEST_F(Driver, AnIncompatibleOneThatIsUsedIsSaid) {
