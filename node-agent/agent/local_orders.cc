@@ -127,7 +127,7 @@ void LocalOrders::Create(Client& client, const ipc::CreateSession& command) {
   }
   const auto text = ReadWhole(command.traces);
   if (!text) return refuse(text.error());
-  auto session = Session::Create(command, *text);
+  auto session = Session::Create(command, *text, modules_);
   if (!session) return refuse(session.error());
   if (command.relay.host.empty()) {
     auto output = OutputFolder::Open(command.output);

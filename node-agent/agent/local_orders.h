@@ -6,6 +6,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lib/ipc/messages.h"
@@ -17,8 +18,9 @@ namespace weft::agent {
 
 class LocalOrders final : public Orders {
  public:
-  // `agent` outlives this, but for its destructor.
-  explicit LocalOrders(Agent& agent) : agent_(agent) {}
+  // `agent` outlives this, but for its destructor. `modules`: folders of weft.ko (local_module.h).
+  LocalOrders(Agent& agent, std::vector<std::string> modules)
+      : agent_(agent), modules_(std::move(modules)) {}
 
   bool TakeKept(ipc::Kept& kept) override;
   Status Open() override;
@@ -53,6 +55,7 @@ class LocalOrders final : public Orders {
   [[nodiscard]] ipc::SessionState State() const;
 
   Agent& agent_;
+  const std::vector<std::string> modules_;
   UniqueFd socket_;
   std::map<uint64_t, Client> clients_;
   uint64_t next_client_ = 1;

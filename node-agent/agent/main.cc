@@ -13,9 +13,10 @@
 
 namespace {
 
-weft::Status RunLocally(const std::string& dir, weft::ipc::Loop& loop) {
-  weft::agent::Agent agent(loop, dir, weft::ipc::Channel(weft::UniqueFd(weft::ipc::kKeeperFd)));
-  weft::agent::LocalOrders orders(agent);
+weft::Status RunLocally(const weft::agent::NodeOptions& options, weft::ipc::Loop& loop) {
+  weft::agent::Agent agent(loop, options.state_dir,
+                           weft::ipc::Channel(weft::UniqueFd(weft::ipc::kKeeperFd)));
+  weft::agent::LocalOrders orders(agent, options.kernel.driver.folders);
   WEFT_TRY(agent.Start(orders));
   return loop.Run();
 }
@@ -41,8 +42,7 @@ int main(int argc, char** argv) {
   app.add_option("--kernel-modules", options.kernel.driver.folders,
                  "folders that have RELEASE/weft.ko, the first one first")
       ->delimiter(':')
-      ->envname("WEFT_KERNEL_MODULES")
-      ->needs(kubelet);
+      ->envname("WEFT_KERNEL_MODULES");
   app.add_option("--kernel-sources", options.kernel.driver.sources,
                  "weft.ko's sources, to be built on the node where there is none for its kernel")
       ->envname("WEFT_KERNEL_SOURCES")
@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
   auto loop = weft::ipc::Loop::Make();
   weft::Status status = loop ? weft::Status{} : std::unexpected(loop.error());
   if (status)
-    status = options.kubelet_dir.empty() ? RunLocally(options.state_dir, *loop)
+    status = options.kubelet_dir.empty() ? RunLocally(options, *loop)
                                          : weft::agent::RunOnNode(options, *loop);
   if (!status) {
     std::fprintf(stderr, "weft-agent: %s\n", status.error().message.c_str());

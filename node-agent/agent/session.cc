@@ -12,6 +12,7 @@
 #include "lib/api/filters.h"
 #include "lib/api/parse.h"
 #include "node-agent/agent/limits.h"
+#include "node-agent/agent/local_module.h"
 
 namespace weft::agent {
 namespace {
@@ -30,12 +31,12 @@ std::string Hostname() {
   return names.nodename;
 }
 
-Result<CompiledChannel> CompileForThisKernel(const api::Trace& trace,
-                                             const CompileContext& context) {
-  const auto module = kernel::OpenModule();
+Result<CompiledChannel> CompileForThisKernel(const api::Trace& trace, const CompileContext& context,
+                                             const Session::ModuleOpener& open_module) {
+  const auto module = open_module();
   if (!module) {
     return Fail(ErrorCode::kUnsupported,
-                "spec.kernel needs the kernel module weft.ko: " + module.error().message);
+                "spec.kernel needs root and the kernel module weft.ko: " + module.error().message);
   }
   WEFT_ASSIGN(const uint32_t features, kernel::Features(*module));
   return CompileKernelChannel(trace, context, features);
@@ -44,6 +45,7 @@ Result<CompiledChannel> CompileForThisKernel(const api::Trace& trace,
 // The user's part and the kernel's. Where this machine cannot do the latter, the former goes on.
 Result<std::vector<CompiledChannel>> CompileChannels(const api::Trace& trace,
                                                      const CompileContext& context,
+                                                     const Session::ModuleOpener& open_module,
                                                      std::vector<std::string>& notices) {
   std::vector<CompiledChannel> channels;
   const bool has_kernel = trace.spec.RecordsKernel();
@@ -52,7 +54,7 @@ Result<std::vector<CompiledChannel>> CompileChannels(const api::Trace& trace,
     channels.push_back(std::move(user));
   }
   if (!has_kernel) return channels;
-  auto of_kernel = CompileForThisKernel(trace, context);
+  auto of_kernel = CompileForThisKernel(trace, context, open_module);
   if (of_kernel) {
     channels.push_back(std::move(*of_kernel));
     return channels;
@@ -127,8 +129,10 @@ ipc::ChannelCounts SessionChannel::Counts() const {
   return sum;
 }
 
-Result<Session> Session::Create(const ipc::CreateSession& command, const std::string& traces) {
-  WEFT_ASSIGN(Session session, Compile(command, traces, CreatedNow()));
+Result<Session> Session::Create(const ipc::CreateSession& command, const std::string& traces,
+                                const std::vector<std::string>& modules) {
+  const auto open_module = [&modules] { return OpenOrLoadModule(modules); };
+  WEFT_ASSIGN(Session session, Compile(command, traces, CreatedNow(), open_module));
   uint64_t id = FirstChannelId();
   for (SessionChannel& channel : session.channels) {
     channel.spec.id = channel.definition.id = id++;
@@ -138,7 +142,7 @@ Result<Session> Session::Create(const ipc::CreateSession& command, const std::st
 }
 
 Result<Session> Session::Compile(const ipc::CreateSession& command, const std::string& traces,
-                                 const std::string& created) {
+                                 const std::string& created, const ModuleOpener& open_module) {
   auto parsed = api::ParseTraces(command.file, traces, api::CheckingFilters());
   if (!parsed) return Fail(ErrorCode::kInvalid, api::ToString(parsed.error()));
   if (command.ctf_version != "1.8" && command.ctf_version != "2")
@@ -165,7 +169,7 @@ Result<Session> Session::Compile(const ipc::CreateSession& command, const std::s
         return Fail(ErrorCode::kInvalid,
                     command.file + ": two Traces are called \"" + trace.metadata.name + "\"");
     WEFT_ASSIGN(std::vector<CompiledChannel> channels,
-                CompileChannels(trace, context, session.notices));
+                CompileChannels(trace, context, open_module, session.notices));
     for (CompiledChannel& compiled : channels) {
       SessionChannel& channel = session.channels.emplace_back();
       channel.consumer = kConsumerName;

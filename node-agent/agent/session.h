@@ -15,6 +15,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -23,6 +24,7 @@
 
 #include "lib/api/session.h"
 #include "lib/base/result.h"
+#include "lib/base/unique_fd.h"
 #include "lib/control/ruleset.h"
 #include "lib/ipc/messages.h"
 #include "node-agent/agent/compile.h"
@@ -62,9 +64,13 @@ struct SessionChannel {
 
 class Session {
  public:
+  // Opens weft.ko's device.
+  using ModuleOpener = std::function<Result<UniqueFd>()>;
+
   // What a CreateSession and this machine make of it. kInvalid: what is wrong with the Traces, all of
-  // it, a line each.
-  static Result<Session> Create(const ipc::CreateSession& command, const std::string& traces);
+  // it, a line each. `modules`: where weft.ko may be, which is loaded if it must (local_module.h).
+  static Result<Session> Create(const ipc::CreateSession& command, const std::string& traces,
+                                const std::vector<std::string>& modules = {});
   // What a TraceSession asks of this node; without channels. kInvalid, kUnsupported: why not.
   static Result<Session> FromOrder(api::TraceSession order);
   // From `path`; kNotFound: there is no session.
@@ -118,7 +124,7 @@ class Session {
 
  private:
   static Result<Session> Compile(const ipc::CreateSession& command, const std::string& traces,
-                                 const std::string& created);
+                                 const std::string& created, const ModuleOpener& open_module);
 
   static Result<Session> FromJson(const std::string& json);
   Status CompileOrder();

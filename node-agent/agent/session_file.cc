@@ -180,8 +180,10 @@ Result<Session> Session::FromJson(const std::string& text) {
   json.at("ctf_version").get_to(command.ctf_version);
   json.at("programs").get_to(command.programs);
   json.at("uid").get_to(command.uid);
+  // Not loaded now: where it could not be had before, there is no channel for it.
+  const auto open_module = [] { return kernel::OpenModule(); };
   WEFT_ASSIGN(Session session, Compile(command, json.at("traces").get<std::string>(),
-                                       json.at("created").get<std::string>()));
+                                       json.at("created").get<std::string>(), open_module));
   json.at("cgroup").get_to(session.cgroup);
   if (channels.size() != session.channels.size())
     return Fail(ErrorCode::kCorrupt, "channels do not match the Traces");

@@ -162,8 +162,9 @@ Result<DriverFile> FindDriver(const Host& host, const std::vector<std::string>& 
   for (const std::string& folder : folders) paths.push_back(folder + "/" + host.release + kFile);
   for (const char* folder : kPackaged)
     paths.push_back(host.root + "/lib/modules/" + host.release + folder + kFile);
-  std::string passed_over;
+  std::string looked_for, passed_over;
   for (const std::string& path : paths) {
+    looked_for += (looked_for.empty() ? "; looked for " : ", ") + path;
     auto info = ReadModuleInfo(path);
     if (!info && info.error().code == ErrorCode::kNotFound) continue;
     std::string why;
@@ -180,7 +181,8 @@ Result<DriverFile> FindDriver(const Host& host, const std::vector<std::string>& 
     }
     passed_over += "; " + why;
   }
-  return Fail(ErrorCode::kNotFound, "there is no weft.ko for kernel " + host.release + passed_over);
+  return Fail(ErrorCode::kNotFound,
+              "there is no weft.ko for kernel " + host.release + passed_over + looked_for);
 }
 
 DriverState WhyNotLoaded(const Host& host, const DriverFile& file, int error) {

@@ -102,6 +102,7 @@ TEST_F(Driver, OtherKernelsAndInterfacesArePassedOverByName) {
   EXPECT_EQ(state.reason, kNoBuildForKernel);
   EXPECT_THAT(state.message, HasSubstr("was built for kernel 6.1.0-1-amd64"));
   EXPECT_THAT(state.message, HasSubstr("version 2 of the interface"));
+  EXPECT_THAT(state.message, HasSubstr("looked for " + (folder_ / "own/").string()));
   EXPECT_EQ(loads_, 0);
 }
 

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """A kernel that takes no module of ours: locked down, then, beside that, asking for signatures, as its command line
 (lockdown=integrity, module.sig_enforce=1) has it on machines with Secure Boot. The agent says which of both it is,
-and all that needs no module works. Neither can be taken back: each test goes on where the one before it ended."""
+in local mode as well, and all that needs no module works. Neither can be taken back: each test goes on where the one
+before it ended, and the first one sees that nothing else is in the way."""
 
 import os
 import pathlib
 import subprocess
+import sys
 import unittest
 
 from node import NodeTest, order
@@ -13,6 +15,7 @@ from node import NodeTest, order
 MODULE = pathlib.Path(os.environ["WEFT_MODULE"])
 RELEASE = os.uname().release
 LOCKDOWN = pathlib.Path("/sys/kernel/security/lockdown")
+LOADED = pathlib.Path("/sys/module/weft")
 ENFORCE = pathlib.Path("/sys/module/module/parameters/sig_enforce")
 
 
@@ -25,11 +28,22 @@ def setUpModule():
 
 
 class Refused(NodeTest):
+    def modules(self):
+        """A folder with the file for this kernel."""
+        modules = self.folder / "modules"
+        (modules / RELEASE).mkdir(parents=True, exist_ok=True)
+        file = modules / RELEASE / "weft.ko"
+        if not file.exists():
+            file.symlink_to(MODULE)
+        return modules
+
+    def record_here(self, *options, **how):
+        """In local mode, by an agent that knows the folder."""
+        return self.record(*options, env={**os.environ, "WEFT_KERNEL_MODULES": str(self.modules())}, **how)
+
     def assert_node_says(self, reason):
         """And that no other reason was at hand: the file is there, and of this kernel."""
-        modules = self.folder / "modules"
-        (modules / RELEASE).mkdir(parents=True)
-        (modules / RELEASE / "weft.ko").symlink_to(MODULE)
+        modules = self.modules()
         self.tenant("reds", "first")
         kernel = {"syscalls": [{"name": "openat"}]}
         self.api.put("tracesessions", order("reds", self.relay, kernel))
@@ -41,21 +55,33 @@ class Refused(NodeTest):
         self.assertIn(f'weft_kernel_tracing_ready{{reason="{reason}"}} 0', self.metrics())
         self.stop_node()
 
-    def assert_user_space_is_recorded(self):
-        _, said = self.record("-e", "emitter:*", "--syscall", "getppid",
-                              program=self.emitter("--events", 100))
+    def assert_user_space_is_recorded(self, reason):
+        _, said = self.record_here("-e", "emitter:*", "--syscall", "getppid",
+                                   program=self.emitter("--events", 100))
+        self.assertIn(f"the kernel module weft.ko: {reason}: {self.modules()}", said)
         self.assertIn("nothing of the kernel is recorded", said)
         self.assertEqual(self.counts()["delivered"], self.emitted())
+
+    def test_0_local_mode_loads_it(self):
+        """Where it is not loaded; and says what it looked for where it finds none."""
+        self.assertFalse(LOADED.exists())
+        self.record_here("--syscall", "getppid",
+                         program=[sys.executable, "-I", "-S", "-c", "import os; os.getppid()"])
+        self.assertTrue(LOADED.exists())
+        self.assertGreater(self.counts()["delivered"], 0)
+        subprocess.run(["rmmod", "weft"], check=True)
+        _, said = self.record("--syscall", "getppid", program=["true"], output="none", status=121)
+        self.assertIn(f"NoBuildForKernel: there is no weft.ko for kernel {RELEASE}; looked for ", said)
 
     def test_1_locked_down(self):
         LOCKDOWN.write_text("integrity")
         self.assert_node_says("LockedDown")
-        self.assert_user_space_is_recorded()
+        self.assert_user_space_is_recorded("LockedDown")
 
     def test_2_signatures_required(self):
         ENFORCE.write_text("1")
         self.assert_node_says("SignatureRequired")
-        self.assert_user_space_is_recorded()
+        self.assert_user_space_is_recorded("SignatureRequired")
 
 
 if __name__ == "__main__":
