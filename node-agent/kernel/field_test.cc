@@ -64,6 +64,7 @@ class FieldTest : public ::testing::Test {
                        {"tail", b.Array(u64, 0), offsetof(Outer, tail) * 8}});
     const uint32_t base = b.Pointer(b.Int("void", 1));
     b.Struct("part", 16, {{"base", base, 0}, {"length", u64, 64}});
+    b.Type(8, "word_t", u64);
     arguments_ = {{"p", b.Pointer(outer_)},
                   {"n", s32},
                   {"inside", b.Pointer(inner)},
@@ -226,6 +227,13 @@ TEST_F(FieldTest, TakesAMemberOfEachElement) {
     spec.paths = {Path::Parse(path).value()};
     EXPECT_EQ(Make(spec).error().code, ErrorCode::kUnsupported) << path;
   }
+}
+
+TEST_F(FieldTest, TakesAnArgumentForElementsOfATypeThatIsOnlyANameOfAnother) {
+  EXPECT_EQ(static_cast<uint64_t>(Number(At("(word_t)parts[1]"))), parts_[0].length);
+  FieldSpec spec = At("(word_t)parts[]");
+  spec.count = Path::Parse("n").value();
+  EXPECT_EQ(Bytes(spec).size(), 5 * sizeof(uint64_t));
 }
 
 TEST_F(FieldTest, GathersWhatBuffersHold) {

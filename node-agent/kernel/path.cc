@@ -139,10 +139,11 @@ class Walker {
     return {};
   }
 
-  // A is the address of a structure, or of an integer, of that name.
+  // A is the address of a structure, an integer, or what is called so, of that name.
   Status PointTo(const std::string& name) {
     auto type = btf_.Find(BtfKind::kStruct, name);
     if (!type) type = btf_.Find(BtfKind::kInt, name);
+    if (!type) type = btf_.Find(BtfKind::kTypedef, name);
     if (!type) return Missing("struct " + name);
     place_.in_memory = true;
     place_.offset = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * For tests: names of numbers among the arguments of system calls, with the values that this machine's headers
- * give them. In C, one file for the kernel's headers and one for the C library's: they do not go together.
+ * give them. In C, files for the kernel's headers and one for the C library's: they do not go together.
  */
 #ifndef WEFT_NODE_AGENT_KERNEL_SYSCALL_LABELS_H_
 #define WEFT_NODE_AGENT_KERNEL_SYSCALL_LABELS_H_
@@ -18,6 +18,8 @@ struct known_label {
 
 extern const struct known_label weft_labels_of_uapi[];
 extern const struct known_label weft_labels_of_libc[];
+extern const struct known_label weft_labels_of_sockets[];
+extern const struct known_label weft_labels_of_system[];
 
 #ifdef __cplusplus
 }

@@ -4,6 +4,9 @@
 #include "node-agent/kernel/syscall_labels.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <netinet/udp.h>
 #include <sys/eventfd.h>
 #include <sys/mount.h>
 #include <sys/signalfd.h>
@@ -35,6 +38,18 @@ const struct known_label weft_labels_of_libc[] = {
     LABEL(file_mode, S_IFREG),
     LABEL(file_mode, S_IFLNK),
     LABEL(file_mode, S_IFSOCK),
+    LABEL(ipc_flags, S_IWOTH),
+    LABEL(ipc_flags, S_IROTH),
+    LABEL(ipc_flags, S_IWGRP),
+    LABEL(ipc_flags, S_IRGRP),
+    LABEL(ipc_flags, S_IWUSR),
+    LABEL(ipc_flags, S_IRUSR),
+    LABEL(shm_flags, S_IWOTH),
+    LABEL(shm_flags, S_IROTH),
+    LABEL(shm_flags, S_IWGRP),
+    LABEL(shm_flags, S_IRGRP),
+    LABEL(shm_flags, S_IWUSR),
+    LABEL(shm_flags, S_IRUSR),
     LABEL(access_mode, F_OK),
     LABEL(access_mode, X_OK),
     LABEL(access_mode, W_OK),
@@ -91,5 +106,20 @@ const struct known_label weft_labels_of_libc[] = {
     LABEL(message_flags, MSG_ZEROCOPY),
     LABEL(message_flags, MSG_FASTOPEN),
     LABEL(message_flags, MSG_CMSG_CLOEXEC),
+    LABEL(socket_level, SOL_IP),
+    LABEL(socket_level, SOL_SOCKET),
+    LABEL(socket_level, SOL_TCP),
+    LABEL(socket_level, SOL_UDP),
+    LABEL(socket_level, SOL_IPV6),
+    LABEL(socket_level, SOL_ICMPV6),
+    LABEL(socket_level, SOL_RAW),
+    LABEL(socket_level, SOL_PACKET),
+    LABEL(socket_level, SOL_NETLINK),
+    LABEL(socket_level, SOL_TIPC),
+    LABEL(socket_level, SOL_BLUETOOTH),
+    LABEL(socket_level, SOL_ALG),
+    LABEL(socket_level, SOL_KCM),
+    LABEL(socket_level, SOL_TLS),
+    LABEL(socket_level, SOL_XDP),
     {0, 0, 0},
 };

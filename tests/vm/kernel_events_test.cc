@@ -3,12 +3,16 @@
 // event, nothing breaks while all of them are recorded, and values are those that this test knows.
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/utsname.h>
@@ -17,6 +21,7 @@
 
 #include <array>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <iostream>
 #include <memory>
@@ -280,6 +285,66 @@ TEST_F(KernelEventsTest, SystemCallsHaveWhatComesOutOfThem) {
   EXPECT_EQ(unix.at("path"), "/nowhere/at-all");
   EXPECT_EQ(Find(events, "syscall_exit_wait4", {{"ret", std::to_string(child)}}).at("status"),
             "256");
+}
+
+TEST_F(KernelEventsTest, SystemCallsHaveWhatIsBehindTheirPointers) {
+  for (const char* name : {"setsockopt", "getsockopt", "getresuid", "setgroups", "getgroups",
+                           "getrandom", "statfs", "rt_sigprocmask", "pselect6"})
+    EXPECT_TRUE(AddSyscall(name)) << name;
+  std::vector<gid_t> before(64);
+  before.resize(static_cast<size_t>(::getgroups(64, before.data())));
+  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+  const int on = 1;
+  int type = 0;
+  socklen_t size = sizeof(type);
+  std::array<uid_t, 3> users{};
+  std::array<gid_t, 2> groups = {7, 0x1092};
+  std::array<uint8_t, 2> random{};
+  struct statfs files{};
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGUSR1);
+  fd_set set;
+  FD_ZERO(&set);
+  FD_SET(socket, &set);
+  const timespec soon{};
+  module_.Switch(true);
+  EXPECT_EQ(::setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)), 0);
+  EXPECT_EQ(::getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &size), 0);
+  EXPECT_EQ(::getresuid(&users[0], &users[1], &users[2]), 0);
+  EXPECT_EQ(::setgroups(groups.size(), groups.data()), 0);
+  EXPECT_EQ(::getgroups(groups.size(), groups.data()), 2);
+  EXPECT_EQ(::syscall(SYS_getrandom, random.data(), random.size(), 0), 2);
+  EXPECT_EQ(::statfs("/proc", &files), 0);
+  EXPECT_EQ(::sigprocmask(SIG_BLOCK, &signals, nullptr), 0);
+  EXPECT_GE(::pselect(socket + 1, &set, nullptr, nullptr, &soon, nullptr), 0);
+  module_.Switch(false);
+  ::sigprocmask(SIG_UNBLOCK, &signals, nullptr);
+  ::setgroups(before.size(), before.data());
+  ::close(socket);
+  const auto events = module_.Read();
+  const auto option = Find(events, "syscall_entry_setsockopt", {{"optname", "9"}});
+  EXPECT_EQ(option.at("socket_option"), "9");
+  EXPECT_EQ(option.at("value"), "1");
+  EXPECT_EQ(option.at("optval_data"), "01000000");
+  const auto got = Find(events, "syscall_exit_getsockopt", {{"ret", "0"}});
+  EXPECT_EQ(got.at("value"), std::to_string(SOCK_STREAM));
+  EXPECT_EQ(got.at("length"), "4");
+  EXPECT_EQ(got.at("optval_data"), "01000000");
+  EXPECT_EQ(Find(events, "syscall_exit_getresuid", {{"ret", "0"}}).at("euid"),
+            std::to_string(users[1]));
+  EXPECT_EQ(Find(events, "syscall_entry_setgroups", {}).at("groups"), "0700000092100000");
+  EXPECT_EQ(Find(events, "syscall_exit_getgroups", {{"ret", "2"}}).at("groups"),
+            "0700000092100000");
+  std::array<char, 5> hex{};
+  std::snprintf(hex.data(), hex.size(), "%02x%02x", random[0], random[1]);
+  EXPECT_EQ(Find(events, "syscall_exit_getrandom", {{"ret", "2"}}).at("buf_data"), hex.data());
+  EXPECT_EQ(Find(events, "syscall_exit_statfs", {{"ret", "0"}}).at("f_type"),
+            std::to_string(files.f_type));
+  EXPECT_EQ(Find(events, "syscall_entry_rt_sigprocmask", {{"how", "0"}}).at("signals"),
+            std::to_string(1u << (SIGUSR1 - 1)));
+  EXPECT_EQ(Find(events, "syscall_entry_pselect6", {}).at("readfds"),
+            std::to_string(uint64_t{1} << socket));
 }
 
 #if defined(__x86_64__)
