@@ -85,7 +85,7 @@ Status EventList::Add(const Choice& choice, Result<kernel::Resolved> resolved,
                       const std::shared_ptr<const UniqueFd>& file) {
   if (!resolved) {
     why_ = resolved.error().message;
-    if (std::ranges::any_of(choice, &Rule::by_name)) to_.notices.push_back(why_);
+    if (std::ranges::any_of(choice, &Rule::by_name)) Refuse(why_);
     return {};
   }
   WEFT_ASSIGN(const Choice fitting, Fitting(choice, *resolved));
@@ -124,9 +124,10 @@ void EventList::AddState(kernel::Resolved resolved) {
                                .fetch = std::move(resolved.fetch)});
 }
 
-void EventList::Refuse(std::string why) {
+void EventList::Refuse(const std::string& why) {
   to_.notices.push_back(why);
-  why_ = std::move(why);
+  const bool is_new = std::ranges::find(refused_, why) == refused_.end();
+  if (is_new && refused_.size() < kMaxAbsences) refused_.push_back(why);
 }
 
 Status EventList::CheckRules() {
@@ -145,7 +146,9 @@ Status EventList::CheckRules() {
 Status EventList::CheckNotEmpty() const {
   if (!to_.kernel_events.empty()) return {};
   if (!of_all_.empty()) return Fail(ErrorCode::kInvalid, "spec.filter: " + of_all_.First());
-  return Fail(ErrorCode::kUnsupported, why_);
+  std::string all;
+  for (const std::string& why : refused_) all += (all.empty() ? "" : "; ") + why;
+  return Fail(ErrorCode::kUnsupported, all.empty() ? why_ : all);
 }
 
 }  // namespace weft::agent

@@ -71,11 +71,11 @@ class EventList {
   void AddState(kernel::Resolved resolved);
 
   // Something that the Trace asks for cannot be had.
-  void Refuse(std::string why);
+  void Refuse(const std::string& why);
 
   // When all are added. kInvalid: a rule's filter asks for what none of its events has.
   Status CheckRules();
-  // kUnsupported: there is none.
+  // kUnsupported: there is none; why, of each that was asked for by name, up to a limit.
   [[nodiscard]] Status CheckNotEmpty() const;
 
  private:
@@ -88,7 +88,8 @@ class EventList {
   std::deque<Rule> rules_;
   Absences of_all_;    // what spec.filter asks for
   Absences left_out_;  // fields
-  std::string why_ = "spec.kernel: nothing can be recorded";
+  std::vector<std::string> refused_;
+  std::string why_ = "spec.kernel: nothing can be recorded";  // the last one of a pattern's
 };
 
 }  // namespace weft::agent

@@ -141,6 +141,19 @@ TEST(EventList, WhatTheKernelDoesNotAllowIsSaidWithTheReason) {
   EXPECT_THAT(refused.error().message, HasSubstr("kCFI"));
 }
 
+TEST(EventList, AllThatWasAskedForByNameIsNamedWhereNothingIsLeft) {
+  api::TraceSpec spec;
+  spec.kernel.statedump = false;
+  for (const char* symbol : {"weft_none", "weft_nothing", "weft_none"})
+    spec.kernel.probes.push_back({.name = symbol, .symbol = symbol});
+  CompiledChannel channel;
+  const Status refused = CompileKernelEvents(spec, {.cluster_wide = true}, channel);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kUnsupported);
+  EXPECT_EQ(refused.error().message,
+            "this kernel has no function 'weft_none'; this kernel has no function 'weft_nothing'");
+}
+
 TEST(EventList, AFilterOfANamespaceAsksForNoNumbersOfTheNode) {
   api::TraceSpec spec = Everything();
   spec.kernel.syscalls.clear();
