@@ -178,8 +178,8 @@ Event& Event::Field(const std::string& name, uint8_t argument) {
   return Append(name, {Operation(WEFT_FETCH_ARG, 8, argument)});
 }
 
-Event& Event::Load(const std::string& name, uint8_t argument, int32_t offset) {
-  return Append(name, {Operation(WEFT_FETCH_ARG, 8, argument), LoadAt(offset, WEFT_FETCH_TRUSTED)});
+Event& Event::Load(const std::string& name, uint8_t argument, int32_t offset, uint8_t flags) {
+  return Append(name, {Operation(WEFT_FETCH_ARG, 8, argument), LoadAt(offset, flags)});
 }
 
 Event& Event::Register(const std::string& name, uint8_t number) {

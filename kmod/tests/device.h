@@ -58,8 +58,10 @@ class Event {
 
   // Appends the field of argument `argument`.
   Event& Field(const std::string& name, uint8_t argument);
-  // Appends the field of the u64 that is `offset` bytes behind what that argument points to.
-  Event& Load(const std::string& name, uint8_t argument, int32_t offset);
+  // Appends the field of the u64 that is `offset` bytes behind what that argument points to. What a register of
+  // a function points to may be anything: no flags.
+  Event& Load(const std::string& name, uint8_t argument, int32_t offset,
+              uint8_t flags = WEFT_FETCH_TRUSTED);
   // The same of registers, by DWARF's numbers, and of what is `offset` bytes behind where one points.
   Event& Register(const std::string& name, uint8_t number);
   Event& LoadUser(const std::string& name, uint8_t number, int32_t offset);

@@ -51,9 +51,7 @@ TEST(KcfiTest, TracepointsAndSystemCallsAreRefused) {
 
 TEST(KcfiTest, KernelProbesRecordEachCall) {
   Event entry = Event::Kprobe(kFunction);
-  entry.Load("first", 0, kOfFirst);
-  // What a register of a function points to may be anything.
-  for (weft_fetch_op& operation : entry.operations()) operation.flags &= ~WEFT_FETCH_TRUSTED;
+  entry.Load("first", 0, kOfFirst, 0);
   const Recording recording = Record(std::move(entry));
   ASSERT_TRUE(recording.valid());
   ASSERT_EQ(Switch(recording.session.get(), 1), 0);

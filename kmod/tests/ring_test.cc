@@ -3,11 +3,18 @@
 // can do to it, which is to spoil its own reading.
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
+#include <chrono>
 #include <cstring>
+#include <fstream>
 #include <random>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "kmod/tests/load.h"
@@ -25,6 +32,50 @@ class RingTest : public testing::Test {
   void SetUp() override { ASSERT_TRUE(made_.valid()); }
   [[nodiscard]] int ring() const { return made_.ring.get(); }
   [[nodiscard]] int session() const { return made_.session.get(); }
+};
+
+// A thread that sleeps in poll on a ring, without a time-out: poll looks again at its end, and would find what nobody
+// woke it for.
+class Sleeper {
+ public:
+  // Returns when it sleeps.
+  explicit Sleeper(int ring) : thread_([this, ring] { Sleep(ring); }) {
+    while (!Sleeps() && !woken_) ::usleep(1000);
+  }
+  ~Sleeper() {
+    ::eventfd_write(end_.get(), 1);
+    thread_.join();
+  }
+  Sleeper(const Sleeper&) = delete;
+  Sleeper& operator=(const Sleeper&) = delete;
+
+  // Each of its waits is two switches of the CPU to another task.
+  [[nodiscard]] bool IsWokenSoon() const {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (!woken_ && std::chrono::steady_clock::now() < end) ::usleep(100);
+    return woken_;
+  }
+  [[nodiscard]] bool woken() const { return woken_; }
+
+ private:
+  void Sleep(int ring) {
+    std::array<pollfd, 2> wanted = {{{ring, POLLIN, 0}, {end_.get(), POLLIN, 0}}};
+    thread_id_ = ::gettid();
+    ::poll(wanted.data(), wanted.size(), -1);
+    woken_ = (wanted[0].revents & POLLIN) != 0;
+  }
+  [[nodiscard]] bool Sleeps() const {
+    std::ifstream file("/proc/self/task/" + std::to_string(thread_id_) + "/stat");
+    std::string line;
+    std::getline(file, line);
+    const size_t name_end = line.rfind(')');
+    return name_end != std::string::npos && line.compare(name_end, 3, ") S") == 0;
+  }
+
+  UniqueFd end_{::eventfd(0, EFD_CLOEXEC)};
+  std::atomic<pid_t> thread_id_{0};
+  std::atomic<bool> woken_{false};
+  std::thread thread_;
 };
 
 template <typename T>
@@ -154,6 +205,31 @@ TEST_F(RingTest, IsReadableForPollWhenASubbufferWasFilled) {
   EXPECT_TRUE(ready(10'000));
   view.DrainAll([](uint32_t, const SeenRecord&) {});
   EXPECT_FALSE(ready(0)) << "nothing was filled since the last poll";
+}
+
+TEST_F(RingTest, WhoSleepsInPollIsWokenWhenASubbufferWasFilled) {
+  const Sleeper sleeper(ring());
+  ASSERT_EQ(Switch(session(), 1), 0);
+  Any().emit(1);
+  ::usleep(100'000);
+  EXPECT_FALSE(sleeper.woken()) << "one record fills nothing";
+  for (uint64_t i = 0; i < 2 * 65536 / 24; i++) Any().emit(i);
+  EXPECT_TRUE(sleeper.IsWokenSoon());
+}
+
+// Where the scheduler holds its locks nobody can be woken at once.
+TEST_F(RingTest, WhoSleepsInPollIsWokenByARecordOfTheSchedulerItself) {
+  weft_kernel_channel channel = RightChannel();
+  channel.slot_shift = 14;
+  channel.subbuf_shift = 12;
+  Event event = Event::Tracepoint("sched_switch");
+  event.raw().subjects = 0;  // whoever comes and goes
+  event.Field("preempt", 0);
+  const Recording made = Record(std::move(event), channel);
+  ASSERT_TRUE(made.valid());
+  const Sleeper sleeper(made.ring.get());
+  ASSERT_EQ(Switch(made.session.get(), 1), 0);
+  EXPECT_TRUE(sleeper.IsWokenSoon());
 }
 
 TEST_F(RingTest, ClosedEndsRecordingInThatSlotAndCountsNothing) {
