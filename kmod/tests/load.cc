@@ -29,6 +29,9 @@ void CallWithArgument(uint64_t value) { ::syscall(SYS_sched_get_priority_max, 1,
 
 // struct itimerspec64: it_interval, then it_value, each of seconds and nanoseconds.
 constexpr int32_t kOfSeconds = 16;
+// struct pt_regs, which functions of system calls take: si, a call's second argument.
+constexpr int32_t kOfSecond = 104;
+constexpr const char* kFunction = "__x64_sys_sched_get_priority_max";
 
 }  // namespace
 
@@ -48,6 +51,20 @@ const std::vector<Source>& Sources() {
          return event;
        },
        CallWithArgument},
+      {"kprobe", WEFT_KERNEL_KPROBES,
+       [] {
+         Event event = Event::Kprobe(kFunction);
+         event.Load("value", 0, kOfSecond, 0);
+         return event;
+       },
+       CallWithArgument, 2},
+      {"kretprobe", WEFT_KERNEL_KPROBES,
+       [] {
+         Event event = Event::Kretprobe(kFunction);
+         event.Load("value", 0, kOfSecond, 0);
+         return event;
+       },
+       CallWithArgument, 4},
       {"uprobe", WEFT_KERNEL_UPROBES,
        [] {
          PlaceInFile place = Locate(reinterpret_cast<const void*>(&WeftTarget));
