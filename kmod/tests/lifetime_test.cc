@@ -3,6 +3,7 @@
 // under "Lifetime".
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,10 +11,13 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "kmod/tests/load.h"
 #include "kmod/tests/ring_view.h"
+#include "kmod/tests/user_code.h"
 
 namespace weft::kmod {
 namespace {
@@ -118,14 +122,56 @@ TEST(LifetimeTest, AKilledReaderAndItsSessionLeaveNothing) {
   EXPECT_EQ(LoadModule(), 0);
 }
 
+// Makes an event of each of Kinds().
+void EmitAll(uint64_t value) {
+  for (const Source& source : Sources()) source.emit(value);
+}
+
+// An event of each kind that has a probe.
+std::vector<std::function<Event()>> Kinds() {
+  std::vector<std::function<Event()>> kinds;
+  for (const Source& source : Sources()) kinds.push_back(source.event);
+  kinds.emplace_back([] {
+    Event event = Event::SyscallExit(SYS_sched_get_priority_max);
+    event.Field("returned", 7);
+    return event;
+  });
+  kinds.emplace_back([] {
+    PlaceInFile place = Locate(reinterpret_cast<const void*>(&WeftTarget));
+    Event event = Event::Uretprobe(std::move(place.file), place.offset);
+    event.Field("value", 0);
+    return event;
+  });
+  return kinds;
+}
+
+// Events of the session's state, in a ring that nobody else fills, and all of a dump.
+void DumpState(int session) {
+  const UniqueFd ring = OpenRing(session);
+  std::vector<UniqueFd> events;
+  for (const uint32_t state :
+       {WEFT_KERNEL_STATE_START, WEFT_KERNEL_STATE_THREAD, WEFT_KERNEL_STATE_END}) {
+    Event event = Event::State(state);
+    event.Field("value", 0);
+    events.emplace_back(event.AddTo(ring.get()));
+  }
+  EXPECT_EQ(Statedump(session), 0);
+  EXPECT_GT(RingView(ring.get()).Committed(), 2U);
+}
+
 TEST(LifetimeTest, LoadsAndUnloadsUnderLoad) {
-  const Noise noise(Any().emit);
+  const Noise noise(EmitAll);
+  const std::vector<std::function<Event()>> kinds = Kinds();
   const uint64_t rounds = Scaled(1) > 1 ? 1000 : 50;
   for (uint64_t round = 0; round < rounds; round++) {
     {
-      const Recording made = Record(Any().event());
+      const Recording made = Record(kinds[round % kinds.size()]());
       ASSERT_TRUE(made.valid()) << round;
+      const RingView view(made.ring.get());
       ASSERT_EQ(Switch(made.session.get(), 1), 0);
+      for (int i = 0; view.Committed() == 0 && i < 10'000; i++) ::usleep(1000);
+      ASSERT_GT(view.Committed(), 0U) << round;
+      if (round % 3 == 0) DumpState(made.session.get());
       if (round % 2 == 0) {
         ASSERT_EQ(Switch(made.session.get(), 0), 0);
       }
