@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <string_view>
 #include <vector>
 
+#include "kmod/tests/hex.h"
 #include "kmod/tests/load.h"
 #include "kmod/tests/ring_view.h"
 
@@ -46,16 +46,6 @@ constexpr std::string_view kRecord =
 constexpr size_t kCpuOffset = 6;
 constexpr size_t kTimeOffset = 8;
 constexpr size_t kVtidOffset = 16;
-
-std::vector<uint8_t> Bytes(std::string_view hex) {
-  std::vector<uint8_t> bytes;
-  for (size_t at = 0; at + 2 <= hex.size(); at += 3) {
-    uint8_t byte = 0;
-    std::from_chars(hex.data() + at, hex.data() + at + 2, byte, 16);
-    bytes.push_back(byte);
-  }
-  return bytes;
-}
 
 // An event descriptor of the page's event in `ring`.
 UniqueFd AddWrite(int ring) {
