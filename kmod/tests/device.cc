@@ -174,8 +174,8 @@ Event& Event::Append(const std::string& name, std::vector<weft_fetch_op> value) 
   return *this;
 }
 
-Event& Event::Field(const std::string& name, uint8_t argument) {
-  return Append(name, {Operation(WEFT_FETCH_ARG, 8, argument)});
+Event& Event::Field(const std::string& name, uint8_t argument, uint8_t size) {
+  return Append(name, {Operation(WEFT_FETCH_ARG, size, argument)});
 }
 
 Event& Event::Load(const std::string& name, uint8_t argument, int32_t offset, uint8_t flags) {

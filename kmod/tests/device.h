@@ -56,8 +56,8 @@ class Event {
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
 
-  // Appends the field of argument `argument`.
-  Event& Field(const std::string& name, uint8_t argument);
+  // Appends the field of argument `argument`, of which `size` bytes mean anything.
+  Event& Field(const std::string& name, uint8_t argument, uint8_t size = 8);
   // Appends the field of the u64 that is `offset` bytes behind what that argument points to. What a register of
   // a function points to may be anything: no flags.
   Event& Load(const std::string& name, uint8_t argument, int32_t offset,

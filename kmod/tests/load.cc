@@ -2,6 +2,7 @@
 // See load.h.
 #include "kmod/tests/load.h"
 
+#include <gtest/gtest.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -104,6 +105,16 @@ void Storm::Join() {
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
 }
+
+OnCpu::OnCpu(long cpu) {
+  EXPECT_EQ(::sched_getaffinity(0, sizeof(before_), &before_), 0);
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(cpu, &one);
+  EXPECT_EQ(::sched_setaffinity(0, sizeof(one), &one), 0);
+}
+
+OnCpu::~OnCpu() { EXPECT_EQ(::sched_setaffinity(0, sizeof(before_), &before_), 0); }
 
 Noise::Noise(void (*emit)(uint64_t), unsigned threads) {
   for (unsigned t = 0; t < threads; t++) {

@@ -4,6 +4,8 @@
 #ifndef WEFT_KMOD_TESTS_LOAD_H_
 #define WEFT_KMOD_TESTS_LOAD_H_
 
+#include <sched.h>
+
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -44,6 +46,18 @@ class Storm {
  private:
   std::atomic<unsigned> running_;
   std::vector<std::thread> threads_;
+};
+
+// The calling thread stays on this CPU as long as the object lives.
+class OnCpu {
+ public:
+  explicit OnCpu(long cpu);
+  ~OnCpu();
+  OnCpu(const OnCpu&) = delete;
+  OnCpu& operator=(const OnCpu&) = delete;
+
+ private:
+  cpu_set_t before_{};
 };
 
 // Threads that emit until the end of the object's life.
