@@ -84,6 +84,7 @@ static int run(struct weft_statedump *dump)
 
 	if (weft_statedump_is_of_some(dump) && !weft_statedump_means_anybody(dump))
 		return 0;
+	weft_event_synchronize(); /* the first fence */
 	dump->number = ++dump->session->dumps;
 	error = mark(dump, WEFT_KERNEL_STATE_START);
 	dump->found = 0;
@@ -93,7 +94,7 @@ static int run(struct weft_statedump *dump)
 		error = weft_statedump_tasks(dump);
 	if (error)
 		return error;
-	weft_event_synchronize(); /* the fence */
+	weft_event_synchronize(); /* the second */
 	return mark(dump, WEFT_KERNEL_STATE_END);
 }
 

@@ -11,11 +11,11 @@
  * tasks may come, go and change meanwhile: each thing that is there from the dump's START to its END is
  * recorded once, others perhaps.
  *
- * The fence: when END is in its ring, all that came before is in the others. The dump's own records are made
- * by one thread, each published before the next is begun, whatever CPUs it came by. Records of other
- * probes that began before the last of these are published by the end of the grace period that follows:
- * probes run with preemption off, or as readers of the tracepoints' own. Nothing needs to be written into
- * the rings of CPUs that the dump did not run on.
+ * Two fences: when START is in its ring, all that began before the call is in the others; when END is, all that
+ * began before the record ahead of it. The dump's own records are made by one thread, each published before the
+ * next is begun, whatever CPUs it came by. Records of other probes that began before a fence are published by
+ * the end of the grace period that it is: probes run with preemption off, or as readers of the tracepoints'
+ * own. Nothing needs to be written into the rings of CPUs that the dump did not run on.
  */
 #ifndef WEFT_KMOD_STATEDUMP_H
 #define WEFT_KMOD_STATEDUMP_H

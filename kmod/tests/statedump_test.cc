@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A statedump's frame (lib/abi/kernel.h, STATEDUMP): begun and ended, complete in rings of any size as long as
-// somebody reads them, and over where the caller or the session is. What it says of things is in tests/vm.
+// A statedump's frame (lib/abi/kernel.h, STATEDUMP): begun and ended, with a fence each, complete in rings of any size
+// as long as somebody reads them, and over where the caller or the session is. What it says of things is in tests/vm.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/time.h>
@@ -10,7 +10,10 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <ctime>
+#include <iterator>
 #include <map>
 #include <set>
 #include <thread>
@@ -19,6 +22,7 @@
 #include "kmod/tests/load.h"
 #include "kmod/tests/ring_view.h"
 #include "kmod/tests/user_code.h"
+#include "kmod/tests/user_event.h"
 
 namespace weft::kmod {
 namespace {
@@ -56,6 +60,10 @@ class Dumper {
     EXPECT_EQ(view_.problem(), "");
   }
   [[nodiscard]] const auto& seen() const { return seen_; }
+  // Of the last record but one.
+  [[nodiscard]] uint64_t TimeBeforeTheLast() const {
+    return seen_.size() < 2 ? 0 : std::prev(seen_.end(), 2)->first;
+  }
   [[nodiscard]] size_t Count(uint32_t state) const {
     size_t count = 0;
     for (const auto& [time, record] : seen_) count += record.first == state ? 1 : 0;
@@ -286,6 +294,102 @@ TEST(StatedumpTest, WhoIsThereIsThereOnceWhileOthersComeAndGo) {
   }
   over = true;
   for (std::thread& thread : storm) thread.join();
+}
+
+// A thread on the last CPU, whose events are large: most of its time it is between a record's time and its commit.
+// Where the emulator lets CPUs take turns, that is where it stands still while others run.
+class LargeEvents {
+ public:
+  explicit LargeEvents(int session)
+      : ring_(OpenRing(session, Channel())), view_(ring_.get()), event_(Large(ring_.get())) {
+    EXPECT_TRUE(event_);
+    thread_ = std::thread([this] {
+      const OnCpu last(Cpus() - 1);
+      const std::vector<char> text(WEFT_FETCH_MAX_STRING + 1, 'x');
+      while (!over_) CallUserEvent(1, text.data(), WEFT_FETCH_MAX_STRING);
+    });
+  }
+  ~LargeEvents() { Stop(); }
+  LargeEvents(const LargeEvents&) = delete;
+  LargeEvents& operator=(const LargeEvents&) = delete;
+
+  void Stop() {
+    over_ = true;
+    if (thread_.joinable()) thread_.join();
+  }
+  // Reads what is there now. What comes later is to be no older than `time`.
+  void NothingComesFromBefore(uint64_t time) {
+    Read();
+    from_ = time;
+  }
+  void Read() {
+    read_ += view_.DrainAll([this](uint32_t, const SeenRecord& record) {
+      if (record.time < from_) late_++;
+    });
+    EXPECT_EQ(view_.problem(), "");
+  }
+  [[nodiscard]] uint64_t read() const { return read_; }
+  [[nodiscard]] uint64_t late() const { return late_; }
+
+ private:
+  static weft_kernel_channel Channel() {
+    weft_kernel_channel channel = RightChannel();
+    channel.slot_shift = 24;
+    return channel;
+  }
+  static UniqueFd Large(int ring) {
+    Event event = UserEvent(WEFT_FETCH_MAX_STRING);
+    return UniqueFd(event.AddTo(ring));
+  }
+
+  UniqueFd ring_;
+  RingView view_;
+  UniqueFd event_;
+  uint64_t from_ = 0, read_ = 0, late_ = 0;
+  std::atomic<bool> over_{false};
+  std::thread thread_;
+};
+
+uint64_t Now() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+// Both fences: events that began on another CPU before the call are in its ring when START is, those that began
+// before the dump's last record when END is.
+TEST(StatedumpTest, WhatBeganBeforeIsThereWhenItBeginsAndWhenItEnds) {
+  if ((Features() & WEFT_KERNEL_SYSCALLS) == 0) GTEST_SKIP() << "no system calls";
+  Dumper dumper(kThreads, RightChannel());
+  LargeEvents others(dumper.session());
+  const OnCpu first(0);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(3);
+  for (uint64_t round = 1; round <= 3 || std::chrono::steady_clock::now() < end; round++) {
+    others.Read();
+    std::atomic<int> result = 1;
+    const uint64_t called = Now();
+    std::thread thread([&] { result = Statedump(dumper.session()); });
+    // The thread has this CPU as well: what it recorded is seen when it waits.
+    const auto wait_for = [&](uint32_t state) {
+      bool over = false;
+      do {
+        ::sched_yield();
+        over = result <= 0;
+        dumper.Read();
+      } while (dumper.Count(state) < round && !over);
+    };
+    wait_for(WEFT_KERNEL_STATE_START);
+    others.NothingComesFromBefore(called);
+    wait_for(WEFT_KERNEL_STATE_END);
+    others.NothingComesFromBefore(dumper.TimeBeforeTheLast());
+    thread.join();
+    ASSERT_EQ(result, 0);
+    ASSERT_EQ(dumper.Count(WEFT_KERNEL_STATE_END), round);
+  }
+  others.Stop();
+  others.Read();
+  EXPECT_GT(others.read(), 0U);
+  EXPECT_EQ(others.late(), 0U);
 }
 
 }  // namespace

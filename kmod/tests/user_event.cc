@@ -41,7 +41,7 @@ weft_fetch_op Plain(uint8_t code, uint8_t size = 0) {
   return {.code = code, .arg = 0, .size = size, .flags = 0, .offset = 0, .limit = 0, .reserved = 0};
 }
 
-std::vector<weft_fetch_op> Program() {
+std::vector<weft_fetch_op> Program(uint32_t limit) {
   std::vector<weft_fetch_op> program;
   for (const uint8_t argument : {uint8_t{0}, kAddress, kCount}) {
     program.push_back(Argument(argument));
@@ -52,11 +52,11 @@ std::vector<weft_fetch_op> Program() {
   program.push_back(Plain(WEFT_FETCH_STORE, 8));
   program.push_back(Argument(kAddress));
   program.push_back(User(WEFT_FETCH_BYTES, 4));
-  program.push_back(User(WEFT_FETCH_STRING, 0, kUserText));
+  program.push_back(User(WEFT_FETCH_STRING, 0, limit));
   program.push_back(Argument(kCount));
   program.push_back(Plain(WEFT_FETCH_COUNT));
   program.push_back(Argument(kAddress));
-  program.push_back(User(WEFT_FETCH_SEQUENCE, 1, kUserText));
+  program.push_back(User(WEFT_FETCH_SEQUENCE, 1, limit));
   return program;
 }
 
@@ -79,10 +79,10 @@ std::vector<uint8_t> Description() {
 
 }  // namespace
 
-Event UserEvent() {
+Event UserEvent(uint32_t limit) {
   Event event = Event::SyscallEntry(SYS_sched_get_priority_max);
   event.description() = Description();
-  event.operations() = Program();
+  event.operations() = Program(limit);
   return event;
 }
 

@@ -16,8 +16,8 @@ namespace weft::kmod {
 constexpr uint32_t kUserText = 256;  // bytes of a text or list that are recorded
 
 // Fields: policy, address, count; word (8 bytes at the address), bytes (an array of 4), text (a string),
-// list (a sequence of `count` bytes).
-Event UserEvent();
+// list (a sequence of `count` bytes). Text and list have at most `limit` bytes each.
+Event UserEvent(uint32_t limit = kUserText);
 // Fields: lens, the lengths of `count` buffers of an array of struct iovec at the address; data, what they hold, at
 // most `policy` bytes.
 Event PartsEvent();

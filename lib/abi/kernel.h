@@ -269,12 +269,13 @@ struct weft_kernel_event_status {
 };
 WEFT_ABI_ASSERT(sizeof(struct weft_kernel_event_status) == 32, "kernel event status layout");
 
-/* Goes through what the session's STATE events ask for, in the caller's context: START; the state; then,
- * behind a grace period, END. When END is in its ring, so is all of the dump, and so is every event that
- * began before the dump's last record: a reader that merges by time knows then what was there. It waits for
- * readers where a ring in discard mode has no room, about a second at most, and sleeps: a signal ends it with
- * EINTR, the session's end, or its being switched off, with ESHUTDOWN; both without END. EBUSY: another one
- * is at work in this session; ENOENT: it has no STATE event, or there is no such cgroup. */
+/* Goes through what the session's STATE events ask for, in the caller's context: behind a grace period,
+ * START; the state; behind another, END. When START is in its ring, so is every event that began before the
+ * call; when END is, so is all of the dump, and so is every event that began before the dump's last record: a
+ * reader that merges by time knows then what was there. It waits for readers where a ring in discard mode has
+ * no room, about a second at most, and sleeps: a signal ends it with EINTR, the session's end, or its being
+ * switched off, with ESHUTDOWN; both without END. EBUSY: another one is at work in this session; ENOENT: it
+ * has no STATE event, or there is no such cgroup. */
 struct weft_kernel_statedump {
   uint32_t size;
   uint32_t flags;  /* none yet: 0 */
