@@ -47,7 +47,7 @@
  *   S5  slot.head = offset of sub-buffer s + 1 + sizeof(header), 0 records      the commit
  *
  * A discarded event [D]: one store of slot.discarded[reason] + 1 in a section (atomic slot: atomic
- * add). So for every slot, at any moment and after SIGKILL at any instruction:
+ * add; MISSED: slot.missed). So for every slot, at any moment and after SIGKILL at any instruction:
  *   emitted = committed + sum(discarded), committed = records_before + (head >> 32).
  *
  * The reader [R] trusts nothing; it copies by pread and checks the copy:
@@ -101,7 +101,8 @@ enum weft_discard_reason {
   WEFT_DISCARD_NESTED = 2,    /* a signal handler interrupted its own thread in the atomic slot */
   WEFT_DISCARD_TOO_LARGE = 3, /* over WEFT_RECORD_MAX_BYTES or a quarter of a sub-buffer */
   WEFT_DISCARD_CONTENDED = 4, /* a lock was not had in bounded time, or no decision could be made */
-  WEFT_DISCARD_REASONS = 5,
+  WEFT_DISCARD_MISSED = 5,    /* weft.ko: the kernel did not deliver a probe's hit */
+  WEFT_DISCARD_REASONS = 6,
 };
 
 struct weft_ring_header {
@@ -136,12 +137,13 @@ struct weft_slot {
   uint64_t head;   /* writer */
   uint32_t closed; /* agent or consumer: 1, never back to 0 */
   uint32_t reserved0;
-  uint64_t discarded[WEFT_DISCARD_REASONS]; /* writer */
-  uint64_t frontier;                        /* writer */
-  uint64_t tail;                            /* reader */
-  uint64_t lock;                            /* atomic slot: the owner's thread pointer, 0 free */
-  uint64_t last_time;                       /* atomic slot: its owner's */
-  uint64_t reserved[5];
+  uint64_t discarded[WEFT_DISCARD_MISSED]; /* writer; the later reason stands below */
+  uint64_t frontier;                       /* writer */
+  uint64_t tail;                           /* reader */
+  uint64_t lock;                           /* atomic slot: the owner's thread pointer, 0 free */
+  uint64_t last_time;                      /* atomic slot: its owner's */
+  uint64_t missed;                         /* writer: discarded, WEFT_DISCARD_MISSED */
+  uint64_t reserved[4];
 };
 WEFT_ABI_ASSERT(sizeof(struct weft_slot) == 128, "a slot is two cache lines");
 

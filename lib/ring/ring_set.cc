@@ -197,11 +197,14 @@ uint64_t RingSet::LoadTail(uint32_t slot) const {
 
 std::array<uint64_t, WEFT_DISCARD_REASONS> RingSet::LoadDiscarded(uint32_t slot) const {
   std::array<uint64_t, WEFT_DISCARD_REASONS> out{};
-  for (size_t i = 0; i < out.size(); i++) {
+  for (size_t i = 0; i < WEFT_DISCARD_MISSED; i++) {
     // relaxed: a count of its own; after a close, CloseBarrier orders it
     out[i] =
         Word(Slot(slot) + offsetof(weft_slot, discarded) + 8 * i).load(std::memory_order_relaxed);
   }
+  // relaxed: as above
+  out[WEFT_DISCARD_MISSED] =
+      Word(Slot(slot) + offsetof(weft_slot, missed)).load(std::memory_order_relaxed);
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <array>
 #include <cstring>
 #include <functional>
 
@@ -190,6 +191,19 @@ TEST(RingLayout, GoldenBytes) {
   EXPECT_EQ(word(192, 8), (uint64_t{1} << 32) | 56U);
   const uint8_t record[] = {19, 0, 0, 0, 7, 0, 3, 0, 8, 7, 6, 5, 4, 3, 2, 1, 0xaa, 0xbb, 0xcc};
   EXPECT_EQ(std::memcmp(memory.data() + 8192 + 32, record, sizeof(record)), 0);
+}
+
+// Five words of a slot, and a later one that came where it was free.
+TEST(RingLayout, DiscardedEventsByReason) {
+  TestWriter writer({.slots = 2});
+  const auto memory = writer.memory();
+  for (size_t reason = 0; reason < 5; reason++)
+    memory[192 + 16 + 8 * reason] = static_cast<uint8_t>(reason + 1);
+  memory[192 + 88] = 6;
+  const auto set = RingSet::Open(writer.Fd());
+  ASSERT_TRUE(set.has_value());
+  EXPECT_EQ(set->LoadDiscarded(0), (std::array<uint64_t, 6>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(set->LoadDiscarded(1), (std::array<uint64_t, 6>{}));
 }
 
 }  // namespace

@@ -60,6 +60,8 @@ const char* DiscardReasonName(uint32_t reason) {
       return "too_large";
     case WEFT_DISCARD_CONTENDED:
       return "contended";
+    case WEFT_DISCARD_MISSED:
+      return "missed";
     default:
       return "unknown";
   }

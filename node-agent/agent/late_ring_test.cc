@@ -43,6 +43,16 @@ TEST(LateRing, ADeadOwnerIsNotWaitedForForEver) {
   EXPECT_EQ(totals->recorded, 0U);
 }
 
+TEST(LateRing, DiscardsAreCountedByReason) {
+  ring::testing::TestWriter writer;
+  for (uint32_t i = 0; i < WEFT_DISCARD_MISSED; i++) writer.slot(1)->discarded[i] = i + 1;
+  writer.slot(1)->missed = 6;
+  const auto totals = CloseAndCount(writer.Fd());
+  ASSERT_TRUE(totals);
+  EXPECT_EQ(totals->discarded, (std::array<uint64_t, WEFT_DISCARD_REASONS>{1, 2, 3, 4, 5, 6}));
+  EXPECT_STREQ(DiscardReasonName(WEFT_DISCARD_MISSED), "missed");
+}
+
 TEST(LateRing, WhatTheHeaderClaims) {
   ring::testing::TestWriter writer({.channel_id = 5, .instance = 6});
   const UniqueFd fd = writer.Fd();

@@ -248,14 +248,17 @@ TEST_F(ConsumerTest, DiscardedEventsAreInTheTrace) {
   ASSERT_TRUE(running.consumer->AddRing(1, writer.Fd(), 42, 1));
   for (int i = 0; i < 1000; i++) writer.Write(0, 0, 0, Now(), Body(1, 2));
   ASSERT_GT(writer.discarded(0), 0U);
+  writer.slot(0)->missed = 7;
   ASSERT_TRUE(running.Drain());
   std::string errors;
   const auto lines = Babeltrace(folder.path(), &errors);
   EXPECT_EQ(lines.size(), writer.committed(0));
-  EXPECT_NE(errors.find("Tracer discarded " + std::to_string(writer.discarded(0)) + " event"),
+  EXPECT_NE(errors.find("Tracer discarded " + std::to_string(writer.discarded(0) + 7) + " event"),
             std::string::npos)
       << errors;
-  EXPECT_EQ(running.consumer->Find(1)->Counts().discarded.at("full"), writer.discarded(0));
+  const auto discarded = running.consumer->Find(1)->Counts().discarded;
+  EXPECT_EQ(discarded.at("full"), writer.discarded(0));
+  EXPECT_EQ(discarded.at("missed"), 7U);
 }
 
 TEST_F(ConsumerTest, OverwrittenEventsAreCountedExactly) {

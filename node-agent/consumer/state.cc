@@ -127,7 +127,7 @@ const char* LostReasonName(LostReason reason) {
 
 const char* DiscardReasonName(size_t reason) {
   static constexpr std::array<const char*, WEFT_DISCARD_REASONS> kNames = {
-      "full", "memory", "nested", "too_large", "contended"};
+      "full", "memory", "nested", "too_large", "contended", "missed"};
   return reason < kNames.size() ? kNames[reason] : "unknown";
 }
 

@@ -62,7 +62,7 @@ void Attacker::MutateSlot(ring::testing::TestWriter& ring) {
       slot->last_time = Nasty();
       break;
     case 6:
-      slot->discarded[random_() % WEFT_DISCARD_REASONS] = Nasty();
+      slot->missed = slot->discarded[random_() % std::size(slot->discarded)] = Nasty();
       break;
     case 7:
       slot->closed = static_cast<uint32_t>(Nasty());
@@ -154,7 +154,7 @@ void Attacker::MutateGently(ring::testing::TestWriter& ring) {
   const uint64_t value = Nasty();
   switch (random_() % 5) {
     case 0:
-      ring.slot(slot)->discarded[random_() % WEFT_DISCARD_REASONS] = value;
+      ring.slot(slot)->discarded[random_() % WEFT_DISCARD_MISSED] = value;
       return;
     case 1:
       ring.slot(slot)->tail = value;

@@ -11,10 +11,10 @@ import struct
 RING = "anon_inode:[weft-ring]"
 PIDFD_GETFD = 438  # the same on all machines
 HEADER = struct.Struct("<IHHII5QIIIII")  # struct weft_ring_header, up to `mode`
-SLOT = struct.Struct("<QII5QQQ")         # struct weft_slot, up to `tail`
+SLOT = struct.Struct("<QII10Q")          # struct weft_slot, up to `missed`
 SUBBUF = struct.Struct("<QQ")            # struct weft_subbuf_header
 SUBBUF_HEADER = 32  # its reserved words too
-REASONS = ("full", "memory", "nested", "too_large", "contended")
+REASONS = ("full", "memory", "nested", "too_large", "contended", "missed")
 
 
 @dataclasses.dataclass
@@ -65,7 +65,7 @@ class RingBooks:
         offset = head & 0xffffffff
         begin = offset >> self.subbuf_shift << self.subbuf_shift
         _, before = SUBBUF.unpack(self.read(data + begin, SUBBUF.size))
-        discarded = {reason: n for reason, n in zip(REASONS, words[3:8]) if n != 0}
+        discarded = {reason: n for reason, n in zip(REASONS, words[3:8] + words[12:13]) if n != 0}
         return Slot(before + (head >> 32), discarded, offset, words[9], data)
 
     def committed(self):
