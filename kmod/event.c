@@ -20,6 +20,8 @@ static void free_event(struct weft_event *event)
 
 	if (weft_event_is_uprobe(event))
 		weft_uprobe_free(event);
+	if (weft_event_is_kprobe(event))
+		weft_kprobe_free(event);
 	weft_event_unmake(event);
 	kfree(event);
 	weft_channel_put(channel);
@@ -133,14 +135,42 @@ void weft_event_update(struct weft_event *event)
 	WRITE_ONCE(event->on, event->channel->session->on);
 }
 
+void weft_event_take_missed(struct weft_event *event, bool counts)
+{
+	struct weft_channel *channel = event->channel;
+	u32 seen;
+	s32 more;
+
+	if (!weft_event_is_kprobe(event))
+		return;
+	seen = weft_kprobe_missed(event);
+	more = seen - event->missed_seen;
+	if (more <= 0)
+		return;
+	event->missed_seen = seen;
+	event->missed += more;
+	if (!counts)
+		return;
+	if (!channel->session->all) {
+		channel->session->missed_anywhere += more;
+		return;
+	}
+	preempt_disable();
+	weft_ring_discard_many(&channel->ring, WEFT_DISCARD_MISSED, more);
+	preempt_enable();
+}
+
 void weft_event_end(struct weft_event *event)
 {
+	const bool was_on = event->on;
+
 	if (event->ended)
 		return;
 	event->ended = true;
 	WRITE_ONCE(event->on, false);
 	list_del(&event->node);
 	detach(event);
+	weft_event_take_missed(event, was_on);
 	weft_event_put(event);
 }
 
@@ -152,7 +182,7 @@ static void end_and_put(struct weft_event *event)
 	weft_event_put(event);
 }
 
-static long ioctl_status(const struct weft_event *event, void __user *user)
+static long ioctl_status(struct weft_event *event, void __user *user)
 {
 	struct weft_kernel_event_status status;
 	u32 user_size;
@@ -164,11 +194,8 @@ static long ioctl_status(const struct weft_event *event, void __user *user)
 		return -EINVAL;
 	mutex_lock(&weft_control_lock);
 	status.state = event->ended ? ESHUTDOWN : 0;
-	status.missed = 0;
-	if (weft_event_is_uprobe(event))
-		status.missed = weft_uprobe_missed(event);
-	else if (event->kind == WEFT_KERNEL_KPROBE || event->kind == WEFT_KERNEL_KRETPROBE)
-		status.missed = weft_kprobe_missed(event);
+	weft_event_take_missed(event, event->on);
+	status.missed = weft_event_is_uprobe(event) ? weft_uprobe_missed(event) : event->missed;
 	mutex_unlock(&weft_control_lock);
 	return weft_copy_out(user, &status, sizeof(status), user_size);
 }

@@ -75,12 +75,13 @@ struct weft_event {
 			struct weft_event __rcu *next;	 /* of the same number */
 			struct weft_event __rcu **place; /* where the chain begins */
 		} syscall;
-		struct weft_kprobe *kprobe; /* NULL: detached */
+		struct weft_kprobe *kprobe; /* NULL: was never attached */
 		u32 state;		    /* enum weft_kernel_state */
 		struct weft_uprobe *uprobe; /* NULL: was never attached */
 	};
-	u32 most;   /* bytes that a record can take in the ring */
-	u64 missed; /* kprobes: hits before they were detached that the kernel did not deliver */
+	u32 most;	 /* bytes that a record can take in the ring */
+	u32 missed_seen; /* kprobes: of the kernel's count, which wraps around */
+	u64 missed;	 /* the same, whole */
 };
 
 /* What user space gave, copied and not yet checked. */
@@ -102,6 +103,10 @@ void weft_event_put(struct weft_event *event);
 /* `on` and `scope_mode`, as its session is. */
 void weft_event_update(struct weft_event *event);
 void weft_event_end(struct weft_event *event);
+/* Takes over what the kernel counted since the last time as hits that it did not deliver. `counts`: they came
+ * while the session was on. One of everybody has them as discarded in its ring. Of others nobody knows whether
+ * they were in scope: they are in a number of the session's, which a reader of the ring does not see. */
+void weft_event_take_missed(struct weft_event *event, bool counts);
 
 /* Returns when every probe that was running has ended. May sleep. */
 void weft_event_synchronize(void);
@@ -123,10 +128,18 @@ void weft_tracepoint_detach(struct weft_event *event);
 int weft_syscall_attach(struct weft_event *event, u32 number, u32 table);
 void weft_syscall_detach(struct weft_event *event);
 
-/* kprobe.c, kretprobes as well. */
+/* kprobe.c, kretprobes as well. After a detach: free. */
+static inline bool weft_event_is_kprobe(const struct weft_event *event)
+{
+	return event->kind == WEFT_KERNEL_KPROBE || event->kind == WEFT_KERNEL_KRETPROBE;
+}
+
 int weft_kprobe_attach(struct weft_event *event, const char *name, u64 offset);
 void weft_kprobe_detach(struct weft_event *event);
-u64 weft_kprobe_missed(const struct weft_event *event);
+void weft_kprobe_free(struct weft_event *event);
+/* The kernel's count of hits that it did not deliver, modulo 2^32. CPUs that count at the same moment may
+ * overwrite each other's, so that it is a few too small, or even goes back. */
+u32 weft_kprobe_missed(const struct weft_event *event);
 
 /* uprobe.c, uretprobes as well. After a detach: synchronize, then free. */
 static inline bool weft_event_is_uprobe(const struct weft_event *event)

@@ -2,7 +2,7 @@
 /*
  * Events of functions: kprobes (an instruction) and kretprobes (a return). What the kernel's own
  * mechanism could not deliver (a probe hit inside another one, too many calls at once) it counts
- * itself: `missed` of the event's status.
+ * itself, without a word of whom it was: event.h, weft_event_take_missed.
  *
  * The kernel calls handlers with preemption off (Documentation/trace/kprobes.rst, "Kprobe Features and
  * Limitations").
@@ -205,24 +205,27 @@ void weft_kprobe_detach(struct weft_event *event)
 {
 	struct weft_kprobe *probe = event->kprobe;
 
-	event->missed = weft_kprobe_missed(event);
 	if (event->kind == WEFT_KERNEL_KPROBE)
 		unregister_kprobe(&probe->entry);
 	else
 		unregister_kretprobe(&probe->exit);
-	event->kprobe = NULL;
-	kfree(probe->symbol);
-	kfree(probe);
 }
 
-u64 weft_kprobe_missed(const struct weft_event *event)
+void weft_kprobe_free(struct weft_event *event)
+{
+	if (!event->kprobe)
+		return;
+	kfree(event->kprobe->symbol);
+	kfree(event->kprobe);
+}
+
+u32 weft_kprobe_missed(const struct weft_event *event)
 {
 	const struct weft_kprobe *probe = event->kprobe;
 
-	if (!probe)
-		return event->missed;
-	return event->kind == WEFT_KERNEL_KPROBE ? probe->entry.nmissed
-						 : probe->exit.nmissed + probe->exit.kp.nmissed;
+	return event->kind == WEFT_KERNEL_KPROBE
+		       ? READ_ONCE(probe->entry.nmissed)
+		       : READ_ONCE(probe->exit.nmissed) + READ_ONCE(probe->exit.kp.nmissed);
 }
 
 #else
@@ -236,7 +239,11 @@ void weft_kprobe_detach(struct weft_event *event)
 {
 }
 
-u64 weft_kprobe_missed(const struct weft_event *event)
+void weft_kprobe_free(struct weft_event *event)
+{
+}
+
+u32 weft_kprobe_missed(const struct weft_event *event)
 {
 	return 0;
 }

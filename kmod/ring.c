@@ -194,17 +194,19 @@ bool weft_ring_is_full(struct weft_ring *ring, u32 bytes)
 	       !may_enter_next(ring, c, whole_position(c, word));
 }
 
-void weft_ring_discard(struct weft_ring *ring, enum weft_discard_reason reason)
+void weft_ring_discard_many(struct weft_ring *ring, enum weft_discard_reason reason, u64 events)
 {
 	struct weft_ring_cpu *c = this_cpu_ptr(ring->cpus);
+	struct weft_slot *slot = c->slot;
+	u64 *shown = reason == WEFT_DISCARD_MISSED ? &slot->missed : &slot->discarded[reason];
 	u64 count;
 
-	if (READ_ONCE(c->slot->closed))
+	if (READ_ONCE(slot->closed))
 		return;
-	local_inc(&c->discarded[reason]);
+	local_add(events, &c->discarded[reason]);
 	do { /* as raise_frontier */
 		count = local_read(&c->discarded[reason]);
-		WRITE_ONCE(c->slot->discarded[reason], count);
+		WRITE_ONCE(*shown, count);
 		barrier();
 	} while (count != (u64)local_read(&c->discarded[reason]));
 }

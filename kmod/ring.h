@@ -101,8 +101,13 @@ void *weft_ring_reserve_slow(struct weft_ring *ring, struct weft_ring_cpu *c, u6
 			     u64 rounded);
 /* Would a record that takes so many bytes on this CPU be discarded for want of room? Preemption is off. */
 bool weft_ring_is_full(struct weft_ring *ring, u32 bytes);
-/* D: counts an event that is not recorded. Preemption is off. Not where the slot is closed. */
-void weft_ring_discard(struct weft_ring *ring, enum weft_discard_reason reason);
+/* D: counts events that are not recorded. Preemption is off. Not where the slot is closed. */
+void weft_ring_discard_many(struct weft_ring *ring, enum weft_discard_reason reason, u64 events);
+
+static inline void weft_ring_discard(struct weft_ring *ring, enum weft_discard_reason reason)
+{
+	weft_ring_discard_many(ring, reason, 1);
+}
 
 /* Not before a time that was given out: last_time is raised before the record is reserved, so
  * whoever reserves behind it sees it. */

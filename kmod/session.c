@@ -87,6 +87,15 @@ void weft_session_flush(void)
 	flush_work(&stopper);
 }
 
+/* Hits that the kernel did not deliver. The caller has the lock of control. */
+static void take_missed(struct weft_session *session, bool counts)
+{
+	struct weft_event *event;
+
+	list_for_each_entry (event, &session->events, node)
+		weft_event_take_missed(event, counts);
+}
+
 static long ioctl_status(struct weft_session *session, void __user *user)
 {
 	struct weft_kernel_session_status status;
@@ -95,10 +104,14 @@ static long ioctl_status(struct weft_session *session, void __user *user)
 
 	if (error)
 		return error;
-	if (!weft_is_zero(status.reserved, ARRAY_SIZE(status.reserved)))
+	if (status.reserved)
 		return -EINVAL;
 	status.state = READ_ONCE(session->stopped);
 	status.contradictions = atomic64_read(&session->contradictions);
+	mutex_lock(&weft_control_lock);
+	take_missed(session, session->on);
+	status.missed_anywhere = session->missed_anywhere;
+	mutex_unlock(&weft_control_lock);
 	return weft_copy_out(user, &status, sizeof(status), user_size);
 }
 
@@ -107,6 +120,7 @@ static long ioctl_switch(struct weft_session *session, void __user *user)
 	struct weft_kernel_switch arg;
 	struct weft_event *event;
 	u32 user_size;
+	bool was_on;
 	int error = weft_copy_in(&arg, sizeof(arg), user, &user_size);
 
 	if (error)
@@ -116,10 +130,13 @@ static long ioctl_switch(struct weft_session *session, void __user *user)
 	if (arg.on && READ_ONCE(session->stopped))
 		return -ESHUTDOWN;
 	mutex_lock(&weft_control_lock);
+	was_on = session->on;
+	take_missed(session, was_on);
 	WRITE_ONCE(session->on, arg.on);
 	list_for_each_entry (event, &session->events, node)
 		weft_event_update(event);
 	weft_event_synchronize();
+	take_missed(session, was_on || arg.on);
 	error = weft_uprobe_apply(session);
 	mutex_unlock(&weft_control_lock);
 	return error;

@@ -28,7 +28,8 @@ struct weft_session {
 	bool dumping; /* a statedump is at work */
 	u32 dumps;    /* statedumps that were begun */
 	struct list_head events;
-	u32 stopped; /* enum weft_kernel_stop */
+	u64 missed_anywhere; /* of lib/abi/kernel.h */
+	u32 stopped;	     /* enum weft_kernel_stop */
 	atomic64_t contradictions;
 	unsigned long stopping; /* bit 0: it waits for its events to be ended, or they are */
 	struct irq_work stop;

@@ -187,6 +187,19 @@ static bool take_call(struct weft_uprobe *probe, struct pt_regs *regs, u64 *args
 	return true;
 }
 
+/* A return whose call is not known. */
+static void miss(struct weft_uprobe *probe)
+{
+	struct weft_event *event = probe->event;
+
+	preempt_disable_notrace();
+	if (READ_ONCE(event->on) && concerns_current(event)) {
+		atomic64_inc(&probe->missed);
+		weft_ring_discard(&event->channel->ring, WEFT_DISCARD_MISSED);
+	}
+	preempt_enable_notrace();
+}
+
 static int returned(struct uprobe_consumer *self, unsigned long function,
 		    struct pt_regs *regs WEFT_UPROBE_DATA)
 {
@@ -197,8 +210,7 @@ static int returned(struct uprobe_consumer *self, unsigned long function,
 	if (!READ_ONCE(event->on))
 		return 0;
 	if (probe->calls && !take_call(probe, regs, args)) {
-		if (concerns_current(event))
-			atomic64_inc(&probe->missed);
+		miss(probe);
 		return 0;
 	}
 	args[ARGUMENT_ADDRESS] = function;

@@ -235,7 +235,7 @@ TEST_F(AbiTest, AnswersAreAsLongAsTheCallersStruct) {
   for (const uint32_t size : {4U, 8U, 12U, 16U, 30U, 79U})
     ExpectShortAnswer<weft_kernel_abi>(device_.get(), WEFT_IOCTL_ABI, size);
   const UniqueFd event(SysEnter().AddTo(ring_.get()));
-  for (const uint32_t size : {4U, 6U, 8U, 12U, 16U}) {
+  for (const uint32_t size : {4U, 6U, 8U, 12U, 16U, 20U, 24U}) {
     ExpectShortAnswer<weft_kernel_event_status>(event.get(), WEFT_IOCTL_EVENT_STATUS, size);
     ExpectShortAnswer<weft_kernel_session_status>(session_.get(), WEFT_IOCTL_SESSION_STATUS, size);
   }
@@ -328,11 +328,13 @@ TEST_F(AbiTest, ASessionThatRunsSaysSo) {
   status.size = sizeof(status);
   status.state = 77;
   status.contradictions = 77;
+  status.missed_anywhere = 77;
   ASSERT_EQ(Control(session_.get(), WEFT_IOCTL_SESSION_STATUS, &status), 0);
   EXPECT_EQ(status.size, sizeof(status));
   EXPECT_EQ(status.state, WEFT_KERNEL_RUNS);
   EXPECT_EQ(status.contradictions, 0U);
-  status.reserved[1] = 1;
+  EXPECT_EQ(status.missed_anywhere, 0U);
+  status.reserved = 1;
   EXPECT_EQ(Control(session_.get(), WEFT_IOCTL_SESSION_STATUS, &status), -EINVAL);
 }
 

@@ -159,7 +159,7 @@ TEST(GoldenTest, TrackersAndTheSessionsStateAreTheseBytes) {
       "20 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 "
       "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00");
   const std::vector<uint8_t> runs = status;
-  status[4] = status[8] = 0xff;  // written by the module
+  status[4] = status[8] = status[16] = 0xff;  // written by the module
   EXPECT_EQ(Control(session.get(), 0xc020f714U, status.data()), 0);
   EXPECT_EQ(status, runs);
 }

@@ -178,6 +178,12 @@ uint64_t RingView::Discarded() const {
   uint64_t sum = 0;
   for (uint32_t i = 0; i < rings(); i++)
     for (const uint64_t& count : slot(i)->discarded) sum += Load(count);
+  return sum + Missed();
+}
+
+uint64_t RingView::Missed() const {
+  uint64_t sum = 0;
+  for (uint32_t i = 0; i < rings(); i++) sum += Load(slot(i)->missed);
   return sum;
 }
 

@@ -50,7 +50,8 @@ class RingView {
 
   // Over all slots: what a slot's words say.
   [[nodiscard]] uint64_t Committed() const;
-  [[nodiscard]] uint64_t Discarded() const;
+  [[nodiscard]] uint64_t Discarded() const;  // whatever the reason
+  [[nodiscard]] uint64_t Missed() const;     // of those, what the kernel did not deliver
   [[nodiscard]] uint64_t overwritten() const { return overwritten_; }
 
  private:

@@ -149,7 +149,11 @@ struct weft_kernel_session_status {
   uint32_t size;
   uint32_t state;          /* out: enum weft_kernel_stop */
   uint64_t contradictions; /* out: how many were met */
-  uint64_t reserved[2];
+  uint64_t
+      missed_anywhere; /* out: hits, of anybody on the machine, of this session's KPROBEs and KRETPROBEs
+                          that the kernel did not deliver while it was on: who they were of nobody
+                          knows. Of a session with ALL 0: its rings count them */
+  uint64_t reserved;
 };
 WEFT_ABI_ASSERT(sizeof(struct weft_kernel_session_status) == 32, "kernel session status layout");
 
@@ -263,8 +267,9 @@ struct weft_kernel_event_status {
   uint32_t size;
   uint32_t state; /* out: 0 attached; else a positive errno: ESHUTDOWN the session ended */
   uint64_t
-      missed; /* out: KPROBE, KRETPROBE: hits that the kernel did not deliver; URETPROBE: returns of
-                 calls that are not known; not in any count */
+      missed; /* out: KPROBE, KRETPROBE: hits of anybody that the kernel did not deliver, also while
+                 the session was off; URETPROBE: returns, in scope, of calls that are not known. What
+                 concerns the session is WEFT_DISCARD_MISSED in its ring, or in the session's status */
   uint64_t reserved[2];
 };
 WEFT_ABI_ASSERT(sizeof(struct weft_kernel_event_status) == 32, "kernel event status layout");
