@@ -146,6 +146,11 @@ TEST(Summary, NamesReasonsAndUnits) {
             "weft: discarded 12 (full 10, memory 2), lost 3 (store/disk_full 3)\n"
             "weft: the disk is full\n");
   EXPECT_TRUE(OutputFailed(state));
+  counts.missed_anywhere = 1;
+  EXPECT_NE(SummaryText(state).find("\nweft: 1 hit of its kernel probes, by any program of this "
+                                    "machine, missed by the kernel\n"),
+            std::string::npos);
+  EXPECT_NE(SummaryJson(state).find("\"missed_anywhere\": 1"), std::string::npos);
 }
 
 TEST(RelayAddress, HasPortsOfItsOwnOrTheUsualOnes) {

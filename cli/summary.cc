@@ -48,6 +48,9 @@ std::string TraceLines(const std::string& prefix, const ipc::TraceState& trace,
             "that could be\n";
   if (c.tail_unknown != 0)
     text += prefix + "the end of " + Plural(c.tail_unknown, "ring set") + " is not known\n";
+  if (c.missed_anywhere != 0)
+    text += prefix + Plural(c.missed_anywhere, "hit") +
+            " of its kernel probes, by any program of this machine, missed by the kernel\n";
   return text;
 }
 
@@ -100,7 +103,8 @@ std::string SummaryJson(const ipc::SessionState& state) {
                               {"streams", c.streams},
                               {"rings", c.rings},
                               {"corrupt_rings", c.corrupt_rings},
-                              {"tail_unknown", c.tail_unknown}});
+                              {"tail_unknown", c.tail_unknown},
+                              {"missed_anywhere", c.missed_anywhere}});
   }
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -92,6 +92,7 @@ void Fields(A& a, ChannelCounts& m) {
   a("in_flight", m.in_flight), a("discarded", m.discarded), a("lost", m.lost), a("late", m.late);
   a("bytes", m.bytes), a("packets", m.packets), a("streams", m.streams), a("rings", m.rings);
   a("corrupt_rings", m.corrupt_rings), a("tail_unknown", m.tail_unknown);
+  a("missed_anywhere", m.missed_anywhere);
 }
 template <typename A>
 void Fields(A& a, Stats& m) {

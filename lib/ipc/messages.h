@@ -180,8 +180,8 @@ struct ChannelCounts {
   uint64_t delivered = 0;
   uint64_t overwritten = 0;
   uint64_t in_flight = 0;  // read or still in rings, not yet in a file
-  std::map<std::string, uint64_t>
-      discarded;                         // "full", "memory", "nested", "too_large", "contended"
+  // "full", "memory", "nested", "too_large", "contended", "missed"
+  std::map<std::string, uint64_t> discarded;
   std::map<std::string, uint64_t> lost;  // "stage/reason": "consumer/corrupt", "store/disk_full"
   uint64_t late = 0;                     // delivered with their time raised
   uint64_t bytes = 0;                    // of the trace's files
@@ -190,6 +190,9 @@ struct ChannelCounts {
   uint64_t rings = 0;    // ring sets ever
   uint64_t corrupt_rings = 0;
   uint64_t tail_unknown = 0;  // streams whose end nobody knows
+  // Hits, of anybody on the machine, of probes of kernel functions that the kernel did not deliver: whose they
+  // were is not known, so they are in no other count.
+  uint64_t missed_anywhere = 0;
 };
 
 struct Stats {

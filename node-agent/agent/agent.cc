@@ -201,7 +201,7 @@ void Agent::Tick() {
     return c.phase == ChannelPhase::kOn && c.stop_at_ns != 0 && now >= c.stop_at_ns;
   });
   for (std::string& problem : kernel_.TakeProblems()) orders_->Note(std::move(problem));
-  ReportStopped();
+  ReportKernel();
   orders_->Tick(now);
   const auto is_read = [](const auto& entry) {
     return std::ranges::none_of(entry.second->channels, [](const SessionChannel& c) {
@@ -219,14 +219,19 @@ void Agent::End() {
       [](const SessionChannel& c) { return c.of_kernel() && c.phase == ChannelPhase::kOn; });
 }
 
-void Agent::ReportStopped() {
-  for (const auto& [id, why] : kernel_.TakeStopped()) {
-    const Found found = Find(id);
+void Agent::ReportKernel() {
+  for (const KernelChannels::News& news : kernel_.TakeNews()) {
+    const Found found = Find(news.channel);
     if (found.channel == nullptr) continue;
-    found.channel->stopped = why;
-    found.channel->own.tail_unknown = 1;  // what it would have recorded from here on
-    orders_->Note("Trace \"" + found.channel->definition.trace + "\": " + why);
-    orders_->Changed(*found.session);
+    ipc::ChannelCounts& own = found.channel->own;
+    const bool misses_first = own.missed_anywhere == 0 && news.missed_anywhere != 0;
+    own.missed_anywhere = news.missed_anywhere;
+    if (!news.stopped.empty()) {
+      found.channel->stopped = news.stopped;
+      own.tail_unknown = 1;  // what it would have recorded from here on
+      orders_->Note("Trace \"" + found.channel->definition.trace + "\": " + news.stopped);
+    }
+    if (misses_first || !news.stopped.empty()) orders_->Changed(*found.session);
   }
 }
 

@@ -124,7 +124,7 @@ class Agent {
   void OnConsumerGone(const ipc::ConsumerGone& gone);
   void Tick();
   void End();
-  void ReportStopped();  // what weft.ko ended by itself
+  void ReportKernel();  // what weft.ko ended by itself, and that it missed hits
 
   // ring sets (rings.cc)
   void OnArrived(ipc::Arrived arrived);

@@ -217,6 +217,7 @@ TEST_F(AgentUnits, SessionComesBackFromDisk) {
   session->channels[0].phase = ChannelPhase::kStopping;
   session->channels[0].own.lost["agent/late_ring"] = 5;
   session->channels[0].own.recorded = 5;
+  session->channels[0].own.missed_anywhere = 8;
   session->channels[0].accounted.insert(77);
   session->channels[0].reported.recorded = ~0ull;
   ASSERT_TRUE(session->Save(path));
@@ -225,6 +226,7 @@ TEST_F(AgentUnits, SessionComesBackFromDisk) {
   EXPECT_EQ(loaded->channels[0].phase, ChannelPhase::kStopping);
   EXPECT_EQ(loaded->channels[0].definition.trace_uuid, session->channels[0].definition.trace_uuid);
   EXPECT_EQ(loaded->channels[0].Counts().lost.at("agent/late_ring"), 5u);
+  EXPECT_EQ(loaded->channels[0].Counts().missed_anywhere, 8u);
   EXPECT_TRUE(loaded->channels[0].accounted.contains(77));
   EXPECT_EQ(loaded->channels[1].definition.id, session->channels[1].definition.id);
   EXPECT_NE(loaded->channels[1].definition.id, loaded->channels[0].definition.id);

@@ -97,16 +97,21 @@ void KernelChannels::KeepOnly(const std::set<uint64_t>& channels) {
   for (const uint64_t id : others) Forget(id);
 }
 
-std::vector<std::pair<uint64_t, std::string>> KernelChannels::TakeStopped() {
-  std::vector<std::pair<uint64_t, std::string>> stopped;
+std::vector<KernelChannels::News> KernelChannels::TakeNews() {
+  std::vector<News> news;
   for (auto& [id, entry] : channels_) {
-    if (entry.stopped || !entry.session) continue;
-    const Status status = kernel::CheckSession(entry.session);
-    if (status || status.error().code != ErrorCode::kCorrupt) continue;
-    entry.stopped = true;
-    stopped.emplace_back(id, status.error().message);
+    if (!entry.session) continue;
+    const auto state = kernel::StateOf(entry.session);
+    if (!state) continue;
+    const bool stopped = !entry.stopped && !state->stopped.empty();
+    if (!stopped && state->missed_anywhere == entry.missed_anywhere) continue;
+    entry.stopped |= stopped;
+    entry.missed_anywhere = state->missed_anywhere;
+    news.push_back({.channel = id,
+                    .stopped = stopped ? state->stopped : "",
+                    .missed_anywhere = state->missed_anywhere});
   }
-  return stopped;
+  return news;
 }
 
 void KernelChannels::Forget(uint64_t channel) {

@@ -49,8 +49,14 @@ class KernelChannels {
   // Of a channel that is on: begins to record what is there, of one cgroup or (0) of all. Why dumps failed: TakeProblems.
   void DumpState(uint64_t channel, uint64_t cgroup);
   [[nodiscard]] std::vector<std::string> TakeProblems() { return dumps_.TakeProblems(); }
-  // Channels whose sessions stopped by themselves since this was asked last, each with the reason.
-  std::vector<std::pair<uint64_t, std::string>> TakeStopped();
+  // What a channel's session in the module says of itself.
+  struct News {
+    uint64_t channel = 0;
+    std::string stopped;           // why it stopped by itself; "": it did not, or that was told
+    uint64_t missed_anywhere = 0;  // until now
+  };
+  // Of channels with something that was not told yet.
+  std::vector<News> TakeNews();
   void Forget(uint64_t channel);
   // Forgets all others, which nobody speaks of any more.
   void KeepOnly(const std::set<uint64_t>& channels);
@@ -70,7 +76,9 @@ class KernelChannels {
   struct Entry {
     UniqueFd session, ring;
     uint64_t instance = 0;
-    bool stopped = false;  // and that was told
+    // What was told of it.
+    bool stopped = false;
+    uint64_t missed_anywhere = 0;
   };
 
   Send keeper_;

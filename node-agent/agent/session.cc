@@ -106,6 +106,7 @@ void Add(ipc::ChannelCounts& to, const ipc::ChannelCounts& from) {
   to.rings += from.rings;
   to.corrupt_rings += from.corrupt_rings;
   to.tail_unknown += from.tail_unknown;
+  to.missed_anywhere += from.missed_anywhere;
 }
 
 ipc::Uuid BootUuid() {

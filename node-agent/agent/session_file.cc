@@ -32,7 +32,8 @@ Json CountsToJson(const ipc::ChannelCounts& c) {
           {"streams", c.streams},
           {"rings", c.rings},
           {"corrupt_rings", c.corrupt_rings},
-          {"tail_unknown", c.tail_unknown}};
+          {"tail_unknown", c.tail_unknown},
+          {"missed_anywhere", c.missed_anywhere}};
 }
 
 ipc::ChannelCounts CountsFromJson(const Json& j) {
@@ -50,6 +51,7 @@ ipc::ChannelCounts CountsFromJson(const Json& j) {
   j.at("rings").get_to(c.rings);
   j.at("corrupt_rings").get_to(c.corrupt_rings);
   j.at("tail_unknown").get_to(c.tail_unknown);
+  c.missed_anywhere = j.value("missed_anywhere", uint64_t{0});  // files were without it
   return c;
 }
 

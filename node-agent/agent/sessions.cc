@@ -155,7 +155,7 @@ void Agent::StopChannels(const Which& which) {
   KillPoint("stopping_published");
   ToKeeper(ipc::Sync{next_sync_++});
   KillPoint("sync_asked_for");
-  ReportStopped();  // drained, nobody could ask the module any more
+  ReportKernel();  // drained, nobody could ask the module any more
 }
 
 void Agent::OnSynced(uint64_t number) {

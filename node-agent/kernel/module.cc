@@ -148,13 +148,16 @@ Status Track(const UniqueFd& session, const Trackers& trackers) {
   return {};
 }
 
-Status CheckSession(const UniqueFd& session) {
+Result<SessionState> StateOf(const UniqueFd& session) {
   weft_kernel_session_status status{};
   WEFT_TRY(Call(session, WEFT_IOCTL_SESSION_STATUS, status, "weft.ko: session"));
-  if (status.state == WEFT_KERNEL_RUNS) return {};
-  return Fail(ErrorCode::kCorrupt, "weft.ko: the session stopped: internal contradiction " +
-                                       std::to_string(status.state) + ", met " +
-                                       std::to_string(status.contradictions) + " times");
+  SessionState state{.stopped = "", .missed_anywhere = status.missed_anywhere};
+  if (status.state != WEFT_KERNEL_RUNS) {
+    state.stopped = "weft.ko: the session stopped: internal contradiction " +
+                    std::to_string(status.state) + ", met " +
+                    std::to_string(status.contradictions) + " times";
+  }
+  return state;
 }
 
 Status Switch(const UniqueFd& session, bool on) {

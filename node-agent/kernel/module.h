@@ -67,8 +67,12 @@ Result<UniqueFd> MakeSession(const UniqueFd& module, bool all);
 // Adds the cgroup with this id (the inode number of its folder in cgroup2), or takes it away.
 Status ChangeScope(const UniqueFd& session, uint64_t cgroup, weft_kernel_scope_change change);
 Status Track(const UniqueFd& session, const Trackers& trackers);
-// kCorrupt: the session stopped by itself, with the reason.
-Status CheckSession(const UniqueFd& session);
+struct SessionState {
+  std::string stopped;           // why it stopped by itself; "": it did not
+  uint64_t missed_anywhere = 0;  // struct weft_kernel_session_status
+};
+// Also brings the counts of hits that were missed in its rings up to date.
+Result<SessionState> StateOf(const UniqueFd& session);
 Status Switch(const UniqueFd& session, bool on);
 // Records what is there, where the session has events for that. Takes as long as it takes; ended by
 // Switch(session, false), with sys_errno ESHUTDOWN. `cgroup`: only of tasks in it; 0: of all in scope. kNotFound: it

@@ -11,6 +11,7 @@ import sys
 import time
 import unittest
 
+import missed_hits
 from node import PATIENCE, NodeTest, Tenant, name_of, order
 
 MODULE = pathlib.Path(os.environ["WEFT_MODULE"])
@@ -286,6 +287,38 @@ class Tenants(NodeTest):
     def assert_not_in(self, window, at, event):
         begin, end = window
         self.assertFalse(begin + MARGIN < at < end - MARGIN, event)
+
+    def test_hits_that_the_kernel_missed(self):
+        """Whose they were it does not say: a namespace gets no number of them, who may read metrics does, and a
+        session of everybody has them in its counts."""
+        red, wide = self.tenant("reds", "red"), {"cluster_wide": True}
+        self.api.put("tracesessions", order("reds", self.relay, missed_hits.KERNEL))
+        self.api.put("tracesessions", order("weft", self.relay, missed_hits.KERNEL, **wide))
+        self.start_node(modules=self.modules)
+        for namespace in ("reds", "weft"):
+            self.wait_condition(namespace, "Ready", "True", "Recording")
+        # Addresses of the kernel are left out.
+        before = self.wait_condition("reds", "KernelTracing", "True", "RecordingInPart")
+        program = red.run(*missed_hits.PROGRAM)
+        self.running.append(program)
+        self.assertEqual(program.wait(PATIENCE), 0)
+        said = before + "; the kernel did not deliver all hits of its probes; of whom the others were is not known"
+        self.wait_for(lambda: self.condition("reds", "KernelTracing")[2] == said,
+                      lambda: self.condition("reds", "KernelTracing")[2])
+        self.assertEqual(self.condition("weft", "KernelTracing")[1], "Recording")
+        known = re.compile(r'weft_kernel_hits_missed_total\{namespace="reds",trace="t"\} (\d+)')
+        missed = self.wait_for(lambda: int(known.search(self.metrics())[1]), "the node's metrics have none")
+        self.assertGreaterEqual(missed, missed_hits.MISSED)
+        own = self.end("reds", missed_hits.KERNEL)
+        self.assertEqual((own.get("discarded", 0), own["delivered"]),
+                         (0, missed_hits.CALLS + missed_hits.KEPT), own)
+        whole = self.end("weft", missed_hits.KERNEL, **wide)
+        self.assertEqual([(r["stage"], r["reason"]) for r in whole["reasons"]], [("ring", "missed")])
+        self.assertGreaterEqual(whole["discarded"], missed_hits.MISSED)
+        at_relay = [line for line in self.metrics(self.relay_http).splitlines()
+                    if line.startswith("weft_events_discarded_total") and 'reason="missed"' in line]
+        self.assertEqual([float(line.rsplit(" ", 1)[1]) for line in at_relay], [whole["discarded"]])
+        self.stop_node()
 
     def test_a_clock_that_the_kernel_gives_up_after_it_was_chosen(self):
         """Which the agent cannot see where sysfs says tsc: the guest with 6.1 gave it up at boot, and the module

@@ -12,6 +12,8 @@ import subprocess
 import sys
 import unittest
 
+import missed_hits
+
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "local"))
 from weft_local import WEFT, LocalTest  # noqa: E402
 
@@ -390,6 +392,19 @@ class RecordTest(LocalTest):
             except OSError:
                 pass
         return None
+
+    def test_hits_that_the_kernel_missed(self):
+        """Of this program or another one: beside the counts, which are whole without them."""
+        trace = self.folder / "trace.yaml"
+        trace.write_text("apiVersion: weft.dev/v1alpha1\nkind: Trace\nmetadata: {name: t}\n"
+                         f"spec: {{kernel: {json.dumps(missed_hits.KERNEL)}}}\n")
+        _, said = self.record("-f", trace, program=missed_hits.PROGRAM)
+        self.assert_whole()
+        names = collections.Counter(event["event"] for event in self.everything())
+        self.assertEqual(names, {"taken_entry": missed_hits.CALLS, "taken_exit": missed_hits.KEPT})
+        missed = self.counts()["missed_anywhere"]
+        self.assertGreaterEqual(missed, missed_hits.MISSED)
+        self.assertIn(f"weft: {missed} hits of its kernel probes, by any program of this machine, missed", said)
 
     def test_no_statedump_where_it_is_not_wanted(self):
         trace = self.folder / "trace.yaml"

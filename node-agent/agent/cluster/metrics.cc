@@ -64,10 +64,14 @@ std::vector<MetricFamily> Metrics::Collect() const {
   Family ends("weft_streams_tail_unknown_total",
               "Rings that went away before their end was read: what was left in them is in no "
               "other count.");
+  Family missed("weft_kernel_hits_missed_total",
+                "Hits, of anybody on the node, of a Trace's probes of kernel functions that the "
+                "kernel did not deliver: in no other count.");
   const std::lock_guard lock(mutex_);
   for (const auto& [trace, counts] : sums_) {
     recorded.Add(trace, counts.recorded);
     ends.Add(trace, counts.tail_unknown);
+    missed.Add(trace, counts.missed_anywhere);
     overwritten.Add(trace, counts.overwritten);
     for (const auto& [reason, count] : counts.discarded)
       discarded.Add(trace, count, {{"reason", reason}});
@@ -77,8 +81,13 @@ std::vector<MetricFamily> Metrics::Collect() const {
       lost.Add(trace, count, {{"stage", where.substr(0, slash)}, {"reason", reason}});
     }
   }
-  return {recorded.Take(), discarded.Take(), overwritten.Take(),
-          lost.Take(),     ends.Take(),      OfKernel(kernel_is_ready_, kernel_reason_)};
+  return {recorded.Take(),
+          discarded.Take(),
+          overwritten.Take(),
+          lost.Take(),
+          ends.Take(),
+          missed.Take(),
+          OfKernel(kernel_is_ready_, kernel_reason_)};
 }
 
 }  // namespace weft::agent

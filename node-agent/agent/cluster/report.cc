@@ -41,6 +41,10 @@ std::string Join(const std::vector<std::string>& notices) {
 // weft.ko found that its own words contradict each other.
 constexpr const char* kStopped = "Stopped";
 
+// No number, and once for all: how often others do what the probe is on is not this namespace's business.
+constexpr const char* kMissed =
+    "the kernel did not deliver all hits of its probes; of whom the others were is not known";
+
 struct Verdict {
   ConditionStatus status = ConditionStatus::kUnknown;
   std::string reason, message;
@@ -52,6 +56,7 @@ Verdict JudgeKernel(const Session& session, const KernelState& kernel) {
   if (!kernel.is_ready) return {ConditionStatus::kFalse, kernel.reason, kernel.message};
   std::vector<std::string> all = session.kernel_notices;
   all.insert(all.end(), session.probe_notices.begin(), session.probe_notices.end());
+  if (session.Counts().missed_anywhere != 0) all.emplace_back(kMissed);
   const std::string notices = Join(all);
   if (!session.kernel_refusal.empty())
     return {ConditionStatus::kFalse, "NothingToRecord", session.kernel_refusal};

@@ -218,6 +218,13 @@ TEST_F(Report, NothingButTheKernelFailsWithIt) {
   session_.probe_notices = {"no such file"};
   EXPECT_EQ(OfKernel(MakeStatus(session_, pods_, kernel_, kNow))->message,
             "irqs belong to nobody; no such file");
+  // That the kernel missed hits is said, how many others may have been is not.
+  session_.channels[0].own.missed_anywhere = 4711;
+  const std::string missed = OfKernel(MakeStatus(session_, pods_, kernel_, kNow))->message;
+  EXPECT_TRUE(
+      missed.starts_with("irqs belong to nobody; no such file; the kernel did not deliver"));
+  EXPECT_EQ(missed.find("4711"), std::string::npos);
+  EXPECT_EQ(MakeStatus(session_, pods_, kernel_, kNow).events.missing, 0);
   session_.channels[0].failure = "no memory";
   EXPECT_EQ(OfKernel(MakeStatus(session_, pods_, kernel_, kNow))->reason, "Refused");
 }
