@@ -3,7 +3,7 @@
 #ifndef WEFT_KMOD_CLOCK_H
 #define WEFT_KMOD_CLOCK_H
 
-#include <linux/timekeeping.h>
+#include <linux/ktime.h>
 #ifdef CONFIG_X86_64
 #include <asm/tsc.h>
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Differences between kernels, 5.10 and later. Found by what headers define wherever that tells;
- * version numbers are the last resort, since stable and vendors' kernels move code between them.
+ * Differences between kernels, 5.10 and later. Found by what their headers define, or have (WEFT_KERNEL_HAS_*,
+ * compat.mk); the version number decides only what no header shows.
  */
 #ifndef WEFT_KMOD_COMPAT_H
 #define WEFT_KMOD_COMPAT_H
@@ -31,7 +31,7 @@
 
 #ifdef CONFIG_CGROUPS
 /* 6.1 replaced ids by pointers. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 1, 0)
+#ifndef WEFT_KERNEL_HAS_ANCESTOR_IDS
 #define WEFT_CGROUP_ANCESTOR_POINTERS 1
 #endif
 
@@ -44,17 +44,40 @@ static __always_inline u64 weft_cgroup_ancestor_id(const struct cgroup *cgroup, 
 	return cgroup->ancestor_ids[level];
 #endif
 }
+
+/* With a reference, if it is below the root of the caller's cgroup namespace. NULL or an error: there is none. */
+static inline struct cgroup *weft_cgroup_get_from_id(u64 id)
+{
+#ifdef WEFT_KERNEL_HAS_CGROUP_GET_FROM_ID
+	return cgroup_get_from_id(id);
+#else
+	/* Before 5.14 modules may only go through all of them. */
+	struct cgroup *root = current->nsproxy->cgroup_ns->root_cset->dfl_cgrp;
+	struct cgroup_subsys_state *css;
+	struct cgroup *found = NULL;
+
+	rcu_read_lock();
+	css_for_each_descendant_pre (css, &root->self) {
+		if (cgroup_id(css->cgroup) == id && css_tryget_online(css)) {
+			found = css->cgroup;
+			break;
+		}
+	}
+	rcu_read_unlock();
+	return found;
+#endif
+}
 #endif
 
-/* Where the inode number of a mount namespace is, whose struct is private to fs/; since 5.11 it begins
- * with what all namespaces have in common. */
+/* Where the inode number of a mount namespace is, whose struct is private to fs/, so that no header shows it; since
+ * 5.11 it begins with what all namespaces have in common. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 11, 0)
 #define WEFT_MOUNT_NAMESPACE_INUM offsetof(struct ns_common, inum)
 #endif
 
 static inline bool weft_is_migratable(const struct task_struct *task)
 {
-#if defined(CONFIG_SMP) && LINUX_VERSION_CODE >= KERNEL_VERSION(5, 11, 0)
+#if defined(CONFIG_SMP) && defined(WEFT_KERNEL_HAS_MIGRATION_DISABLED)
 	return !task->migration_disabled;
 #else
 	return true;
@@ -63,10 +86,10 @@ static inline bool weft_is_migratable(const struct task_struct *task)
 
 /* Do tracepoints call their probes with preemption off? All did up to 6.12; then those of system
  * calls began not to, later the others. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0) && !defined(DECLARE_TRACE_SYSCALL)
-#define WEFT_TRACEPOINTS_PREEMPT_OFF 1
-#else
+#ifdef DECLARE_TRACE_SYSCALL
 #define WEFT_TRACEPOINTS_PREEMPT_OFF 0
+#else
+#define WEFT_TRACEPOINTS_PREEMPT_OFF 1
 #endif
 
 static __always_inline void weft_tracepoint_enter(void)
@@ -85,7 +108,7 @@ static __always_inline void weft_tracepoint_leave(void)
 /* 5.11: an instance no longer points to its kretprobe by itself. */
 static __always_inline struct kretprobe *weft_kretprobe_of(struct kretprobe_instance *instance)
 {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 11, 0)
+#ifdef WEFT_KERNEL_HAS_GET_KRETPROBE
 	return get_kretprobe(instance);
 #else
 	return instance->rp;
@@ -103,9 +126,16 @@ static __always_inline struct kretprobe *weft_kretprobe_of(struct kretprobe_inst
 #define WEFT_UPROBE_DATA
 #endif
 
-/* 6.12: a registration is an object, and ends in two steps; a filter is not told why it is asked. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 12, 0)
+/* Up to 6.11 a filter is told why it is asked. */
+#ifdef WEFT_KERNEL_HAS_UPROBE_FILTER_CTX
+#define WEFT_UPROBE_FILTER_PARAMETERS                                                              \
+	struct uprobe_consumer *self, enum uprobe_filter_ctx why, struct mm_struct *mm
+#else
 #define WEFT_UPROBE_FILTER_PARAMETERS struct uprobe_consumer *self, struct mm_struct *mm
+#endif
+
+/* 6.12: a registration is an object, and ends in two steps. */
+#ifdef WEFT_KERNEL_HAS_UPROBE_UNREGISTER_NOSYNC
 typedef struct uprobe *weft_uprobe_handle;
 
 static inline int weft_uprobe_register(weft_uprobe_handle *handle, struct inode *inode,
@@ -127,8 +157,6 @@ static inline void weft_uprobe_unregister_sync(void)
 	uprobe_unregister_sync();
 }
 #else
-#define WEFT_UPROBE_FILTER_PARAMETERS                                                              \
-	struct uprobe_consumer *self, enum uprobe_filter_ctx why, struct mm_struct *mm
 typedef struct {
 } weft_uprobe_handle;
 
@@ -156,7 +184,7 @@ static inline void weft_uprobe_unregister_sync(void)
 static inline void weft_vma_flags(struct vm_area_struct *vma, unsigned long set,
 				  unsigned long clear)
 {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+#ifdef WEFT_KERNEL_HAS_VM_FLAGS_MOD
 	vm_flags_mod(vma, set, clear);
 #else
 	vma->vm_flags = (vma->vm_flags | set) & ~clear;
@@ -166,7 +194,7 @@ static inline void weft_vma_flags(struct vm_area_struct *vma, unsigned long set,
 /* NULL: it is none. */
 static inline struct socket *weft_socket_of(struct file *file)
 {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 11, 0)
+#ifdef WEFT_KERNEL_HAS_SOCK_FROM_FILE_ALONE
 	return sock_from_file(file);
 #else
 	int error;
@@ -178,7 +206,7 @@ static inline struct socket *weft_socket_of(struct file *file)
 /* What a mapped file is for who mapped it. 6.8: files of stacked file systems stand before another one. */
 static inline const struct path *weft_mapped_path(const struct file *file)
 {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0)
+#ifdef WEFT_KERNEL_HAS_FILE_USER_PATH
 	return file_user_path(file);
 #else
 	return &file->f_path;
@@ -187,7 +215,7 @@ static inline const struct path *weft_mapped_path(const struct file *file)
 
 static inline const struct inode *weft_mapped_inode(const struct file *file)
 {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0)
+#ifdef WEFT_KERNEL_HAS_FILE_USER_PATH
 	return file_user_inode(file);
 #else
 	return file_inode(file);
@@ -197,7 +225,7 @@ static inline const struct inode *weft_mapped_inode(const struct file *file)
 /* Interrupts have smaller numbers than this. 6.13: a function tells. */
 static inline unsigned int weft_interrupts(void)
 {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+#ifdef WEFT_KERNEL_HAS_IRQ_GET_NR_IRQS
 	return irq_get_nr_irqs();
 #else
 	return nr_irqs;
@@ -208,7 +236,7 @@ static inline unsigned int weft_interrupts(void)
  * ask for that. */
 static inline void weft_mmput(struct mm_struct *mm)
 {
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 1, 0)
+#ifdef WEFT_KERNEL_HAS_MMPUT_ASYNC
 	mmput_async(mm);
 #else
 	mmput(mm);

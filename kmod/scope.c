@@ -21,7 +21,7 @@ int weft_scope_add(struct weft_scope *scope, u64 id)
 		return -ENOENT;
 	if (set && weft_id_set_has(set, id))
 		return 0;
-	cgroup = cgroup_get_from_id(id);
+	cgroup = weft_cgroup_get_from_id(id);
 	if (IS_ERR_OR_NULL(cgroup))
 		return -ENOENT;
 	level = cgroup->level;

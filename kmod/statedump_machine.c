@@ -15,17 +15,12 @@
 #include "compat.h"
 #include "statedump.h"
 
-static int cpu_step(struct weft_statedump *dump, void *data)
+static int record_cpu(struct weft_statedump *dump, int cpu)
 {
-	int *place = data;
-	const int cpu = cpumask_next(*place, cpu_possible_mask);
-	u64 description = 0;
-	int error;
-
-	if (cpu >= nr_cpu_ids)
-		return 0;
 #ifdef CONFIG_X86
-	description = (unsigned long)&cpu_data(cpu);
+	const u64 description = (unsigned long)&cpu_data(cpu);
+#else
+	const u64 description = 0;
 #endif
 	const u64 args[WEFT_STATE_ARGS] = {cpu,
 					   description,
@@ -34,7 +29,18 @@ static int cpu_step(struct weft_statedump *dump, void *data)
 					   cpu_to_node(cpu),
 					   cpu_online(cpu)};
 
-	error = weft_statedump_record(dump, WEFT_KERNEL_STATE_CPU, cpu, args);
+	return weft_statedump_record(dump, WEFT_KERNEL_STATE_CPU, cpu, args);
+}
+
+static int cpu_step(struct weft_statedump *dump, void *data)
+{
+	int *place = data;
+	const int cpu = cpumask_next(*place, cpu_possible_mask);
+	int error;
+
+	if (cpu >= nr_cpu_ids)
+		return 0;
+	error = record_cpu(dump, cpu);
 	if (error)
 		return error;
 	*place = cpu;

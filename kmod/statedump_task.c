@@ -54,6 +54,22 @@ struct task_place {
 	enum weft_kernel_state state;
 };
 
+/* `parent` is NULL where the dump does not have it. In a critical section of RCU. */
+static int record_place(struct weft_statedump *dump, const struct task_place *place,
+			struct task_struct *parent, struct pid_namespace *inside)
+{
+	const u64 args[WEFT_STATE_ARGS] = {
+		(unsigned long)place->task,
+		(unsigned long)parent,
+		task_pid_nr_ns(place->task, inside),
+		task_tgid_nr_ns(place->task, inside),
+		parent ? task_tgid_nr_ns(parent, inside) : 0,
+		status_of(place->task),
+	};
+
+	return weft_statedump_record(dump, place->state, 0, args);
+}
+
 /* The one thing behind this place is the task itself. */
 static int task_step(struct weft_statedump *dump, void *data)
 {
@@ -68,15 +84,7 @@ static int task_step(struct weft_statedump *dump, void *data)
 		parent = rcu_dereference(task->real_parent);
 		if (!weft_statedump_has(dump, parent))
 			parent = NULL;
-		const u64 args[WEFT_STATE_ARGS] = {
-			(unsigned long)task,
-			(unsigned long)parent,
-			task_pid_nr_ns(task, inside),
-			task_tgid_nr_ns(task, inside),
-			parent ? task_tgid_nr_ns(parent, inside) : 0,
-			status_of(task),
-		};
-		result = weft_statedump_record(dump, place->state, 0, args);
+		result = record_place(dump, place, parent, inside);
 	}
 	rcu_read_unlock();
 	return result;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Debian's kernels with their headers, unpacked into the cache; nothing is installed. And some that are built
-from Debian's source (built_kernel.py).
+from Debian's source (built_kernel.py), and headers alone, for what is only compiled.
 
 A kernel's folder appears complete or not at all. In it:
   release        the kernel's release, a line
@@ -8,6 +8,7 @@ A kernel's folder appears complete or not at all. In it:
   btf            its BTF section, for whoever wants to know its types without a guest
   lib/modules/   with depmod's tables
   headers        link to the folder for make -C
+Where there are only headers, the first and the last of these.
 Several processes may ask at once: one fetches, the others wait.
 """
 
@@ -23,7 +24,7 @@ import zlib
 
 import built_kernel
 from archive import Apt, Unavailable, run
-from settings import ALL_KERNELS, BUILT_KERNELS, CACHE, KERNELS
+from settings import ALL_KERNELS, BUILT_KERNELS, CACHE, COMPILED_KERNELS, KERNELS
 
 
 @contextlib.contextmanager
@@ -34,13 +35,23 @@ def locked(name):
         yield
 
 
-def packages_of(apt):
-    """Image, headers, and what the headers need to build modules (scripts and common headers)."""
-    image = next(name for name in apt.depends("linux-image-amd64") if name.startswith("linux-image-"))
-    headers = image.replace("linux-image-", "linux-headers-").replace("-unsigned", "")
+def newest(apt, kind):
+    """The package behind linux-image-amd64, or linux-headers-amd64."""
+    return next(name for name in apt.depends(f"linux-{kind}-amd64") if name.startswith(f"linux-{kind}-"))
+
+
+def with_its_needs(apt, headers):
+    """Headers, and what they need to build modules (scripts and common headers)."""
     also = [name for name in apt.depends(headers)
             if name.startswith("linux-kbuild-") or name.endswith("-common")]
-    return [image, headers, *also]
+    return [headers, *also]
+
+
+def unpack(debs, folder):
+    folder.mkdir()
+    for deb in debs:
+        run("dpkg-deb", "-x", deb, folder)
+    return folder
 
 
 def uncompressed(image):
@@ -61,38 +72,49 @@ def uncompressed(image):
     return inner
 
 
-def make_headers_movable(folder, release):
-    """Debian's makefile of the headers names /usr/src: here it names this folder."""
-    own = folder / f"usr/src/linux-headers-{release}"
-    common = next(folder.glob("usr/src/linux-headers-*-common"))
-    final = CACHE / folder.name / common.relative_to(folder)
-    (own / "Makefile").write_text(f"include {final}/Makefile\n")
+def make_headers_movable(folder):
+    """Debian's makefile of the headers names /usr/src: here it names this folder. Returns their release."""
+    (own,) = folder.glob("usr/src/linux-headers-*-amd64")
+    makefile = own / "Makefile"
+    makefile.write_text(makefile.read_text().replace("/usr/src/", f"{CACHE / folder.name}/usr/src/"))
     # With it, kbuild wants pahole to describe weft.ko's own types, which nobody reads.
     (own / "vmlinux").unlink(missing_ok=True)
-    for link, target in (("build", own), ("source", common)):
+    (folder / "headers").symlink_to(own.relative_to(folder))
+    release = own.name.removeprefix("linux-headers-")
+    (folder / "release").write_text(f"{release}\n")
+    return release
+
+
+def link_headers(folder, release):
+    (common,) = folder.glob("usr/src/linux-headers-*-common")
+    for link, target in (("build", folder / f"usr/src/linux-headers-{release}"), ("source", common)):
         place = folder / f"lib/modules/{release}/{link}"
         place.unlink(missing_ok=True)
         place.symlink_to(os.path.relpath(target, place.parent))
-    (folder / "headers").symlink_to(own.relative_to(folder))
 
 
-def unpack(debs, folder):
-    for deb in debs:
-        run("dpkg-deb", "-x", deb, folder)
-    release = next(folder.glob("lib/modules/*")).name
-    (folder / "release").write_text(f"{release}\n")
+def unpack_image(folder, release):
     (folder / "vmlinux").write_bytes(uncompressed((folder / f"boot/vmlinuz-{release}").read_bytes()))
     run("objcopy", f"--dump-section=.BTF={folder / 'btf'}", folder / "vmlinux", folder / "copy")
     (folder / "copy").unlink()
-    make_headers_movable(folder, release)
+    link_headers(folder, release)
     run("/sbin/depmod", "-b", folder, release)
 
 
 def fetch(name, work):
+    """A kernel with its headers."""
     apt = Apt(work / "apt", KERNELS[name])
-    folder = work / name
-    folder.mkdir()
-    unpack(apt.download(*packages_of(apt)), folder)
+    image = newest(apt, "image")
+    headers = image.replace("linux-image-", "linux-headers-").replace("-unsigned", "")
+    folder = unpack(apt.download(image, *with_its_needs(apt, headers)), work / name)
+    unpack_image(folder, make_headers_movable(folder))
+    return folder
+
+
+def fetch_headers(name, work):
+    apt = Apt(work / "apt", COMPILED_KERNELS[name].suites)
+    folder = unpack(apt.download(*with_its_needs(apt, newest(apt, "headers"))), work / name)
+    make_headers_movable(folder)
     return folder
 
 
@@ -102,6 +124,9 @@ def make(name):
         if name in BUILT_KERNELS:
             print(f"vm: building kernel {name} into {CACHE / name}: some ten minutes", flush=True)
             folder = built_kernel.build(name, work)
+        elif name in COMPILED_KERNELS:
+            print(f"kmod: fetching headers of kernel {name} into {CACHE / name}", flush=True)
+            folder = fetch_headers(name, work)
         else:
             print(f"vm: fetching kernel {name} into {CACHE / name}", flush=True)
             folder = fetch(name, work)
@@ -118,8 +143,9 @@ def is_there(name):
 
 def get(name):
     """The folder of a kernel, fetched or built at the first time."""
-    if name not in ALL_KERNELS:
-        raise Unavailable(f"no kernel '{name}'; there are: {' '.join(ALL_KERNELS)}")
+    known = [*ALL_KERNELS, *COMPILED_KERNELS]
+    if name not in known:
+        raise Unavailable(f"no kernel '{name}'; there are: {' '.join(known)}")
     if not is_there(name):
         with locked(name):
             if not is_there(name):

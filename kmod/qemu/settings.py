@@ -20,6 +20,24 @@ KERNELS = {
     "6.12": ("bookworm-backports",),
 }
 
+
+
+@dataclasses.dataclass(frozen=True)
+class Headers:
+    """A kernel that weft.ko is compiled for and runs in no guest, on Debian's headers alone: its suites, and what
+    another compiler than its own needs to be told."""
+    suites: tuple
+    options: tuple
+
+
+COMPILED_KERNELS = {
+    # The oldest that there is to be. What its headers say is settled, so a warning is ours.
+    "5.10": Headers(("bullseye-security",), ("KCFLAGS=-Werror",)),
+    # Whatever it is by now.
+    "newest": Headers(("trixie-backports",),
+                      ("KCFLAGS=-Wno-address-of-packed-member", "CONFIG_CC_HAS_MIN_FUNCTION_ALIGNMENT=")),
+}
+
 COMPILER = "gcc-12"  # of Debian's kernels, and so of modules for them
 
 
@@ -37,7 +55,7 @@ BUILT_KERNELS = {
     "6.12-debug": Built("6.12", "debug.config", is_slow=True),
     "6.12-kcfi": Built("6.12", "kcfi.config", compiler="clang-19"),
 }
-ALL_KERNELS = [*KERNELS, *BUILT_KERNELS]
+ALL_KERNELS = [*KERNELS, *BUILT_KERNELS]  # those that guests run
 
 # Modules that the guest's first process needs to reach its root.
 BOOT_MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
@@ -57,3 +75,5 @@ NMI_PERIOD = 0.02  # seconds between two of --nmi: an emulated CPU spends about 
 TIMED_OUT = 124
 KERNEL_COMPLAINED = 125  # panic, oops, warning, or it ended without a word
 NOT_STARTED = 126
+
+UNAVAILABLE = 77  # `kmod build`: nothing is known of the module, since the kernel's headers cannot be had
