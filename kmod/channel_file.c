@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a ring's descriptor does: pread, mmap, poll, and the ioctl that makes events.
+ * What a ring's descriptor does: pread, splice, mmap, poll, and the ioctl that makes events.
  *
  * A reader copies while writers write: what it gets is as torn as shared memory is, and it checks
  * (lib/abi/ring.h, R). Nothing here waits for a writer, nor a writer for a reader.
@@ -138,6 +138,7 @@ const struct file_operations weft_channel_fops = {
 	.owner = THIS_MODULE,
 	.llseek = ring_llseek,
 	.read_iter = ring_read_iter,
+	.splice_read = weft_splice_read,
 	.mmap = ring_mmap,
 	.poll = ring_poll,
 	.unlocked_ioctl = ring_ioctl,

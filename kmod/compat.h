@@ -191,6 +191,13 @@ static inline void weft_vma_flags(struct vm_area_struct *vma, unsigned long set,
 #endif
 }
 
+/* What splice takes of a file that has a read_iter. 6.5: the other one went. */
+#ifdef WEFT_KERNEL_HAS_COPY_SPLICE_READ
+#define weft_splice_read copy_splice_read
+#else
+#define weft_splice_read generic_file_splice_read
+#endif
+
 /* NULL: it is none. */
 static inline struct socket *weft_socket_of(struct file *file)
 {

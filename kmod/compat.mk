@@ -7,6 +7,7 @@ weft-has = $(shell grep -qsw '$(2)' $(srctree)/include/linux/$(1) && echo -DWEFT
 
 ccflags-y += $(call weft-has,cgroup.h,cgroup_get_from_id,CGROUP_GET_FROM_ID)
 ccflags-y += $(call weft-has,cgroup-defs.h,ancestor_ids,ANCESTOR_IDS)
+ccflags-y += $(call weft-has,fs.h,copy_splice_read,COPY_SPLICE_READ)
 ccflags-y += $(call weft-has,fs.h,file_user_path,FILE_USER_PATH)
 ccflags-y += $(call weft-has,irqnr.h,irq_get_nr_irqs,IRQ_GET_NR_IRQS)
 ccflags-y += $(call weft-has,kprobes.h,get_kretprobe,GET_KRETPROBE)

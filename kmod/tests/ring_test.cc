@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A ring's descriptor: the bytes of its header, pread, mmap, poll, and what a hostile or dead reader
+// A ring's descriptor: the bytes of its header, pread, splice, mmap, poll, and what a hostile or dead reader
 // can do to it, which is to spoil its own reading.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -164,6 +166,46 @@ TEST_F(RingTest, ReadsAnyRangeUpToTheTotalSize) {
   ASSERT_EQ(::pread(ring(), bytes.data(), 4096, atomic), 4096);
   EXPECT_EQ(std::count(bytes.begin(), bytes.begin() + 4096, 0), 4096);
   EXPECT_EQ(::pwrite(ring(), bytes.data(), 16, 0), -1);
+}
+
+// At most `bytes` of a file from `offset` on, by way of a pipe.
+std::vector<uint8_t> SpliceAt(int fd, uint64_t offset, size_t bytes) {
+  int ends[2] = {-1, -1};
+  EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const UniqueFd out(ends[0]), in(ends[1]);
+  auto at = static_cast<loff_t>(offset);
+  std::vector<uint8_t> found(bytes);
+  size_t done = 0;
+  ssize_t moved = 0;
+  while ((moved = ::splice(fd, &at, in.get(), nullptr, bytes - done, 0)) > 0) {
+    const size_t end = done + static_cast<size_t>(moved);
+    while (done < end) {
+      const ssize_t got = ::read(out.get(), &found[done], end - done);
+      if (got <= 0) return {};
+      done += static_cast<size_t>(got);
+    }
+  }
+  EXPECT_EQ(moved, 0) << errno;
+  EXPECT_EQ(at, static_cast<loff_t>(offset + done));
+  found.resize(done);
+  return found;
+}
+
+TEST_F(RingTest, SpliceTakesWhatPreadReads) {
+  constexpr size_t kBefore = 5'000;
+  ASSERT_EQ(Switch(session(), 1), 0);
+  for (uint64_t i = 0; i < 1'000; i++) Any().emit(i);
+  ASSERT_EQ(Switch(session(), 0), 0);
+  const auto header = ReadAt<weft_ring_header>(ring(), 0);
+  // Shared pages, all slots, and more than there is; at no page's border.
+  const uint64_t offset = header.data_offset - kBefore;
+  std::vector<uint8_t> expected(header.total_size - offset);
+  ASSERT_EQ(::pread(ring(), expected.data(), expected.size(), static_cast<off_t>(offset)),
+            static_cast<ssize_t>(expected.size()));
+  EXPECT_TRUE(std::any_of(expected.begin() + kBefore, expected.end(),
+                          [](uint8_t byte) { return byte != 0; }));
+  EXPECT_TRUE(SpliceAt(ring(), offset, expected.size() + 10'000) == expected);
+  EXPECT_TRUE(SpliceAt(ring(), header.total_size, 4096).empty());
 }
 
 TEST_F(RingTest, OnlyTheSharedPartMayBeMappedForWriting) {

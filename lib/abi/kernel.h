@@ -6,7 +6,7 @@
  *   /dev/weft  --SESSION-->  session  --CHANNEL-->  ring  --EVENT-->  event
  *
  *   session  what is recorded of whom: on or off, and its scope, a set of cgroups
- *   ring     one ring set in the format of lib/abi/ring.h, a slot per possible CPU: pread(2) at the
+ *   ring     one ring set in the format of lib/abi/ring.h, a slot per possible CPU: pread(2), splice(2) at the
  *            format's offsets; mmap(2) of [0, data_offset) shared and writable, of which the module
  *            reads `tail` and `closed` only, and of the rest read-only; poll(2): readable when a
  *            sub-buffer was filled since the last poll. Its st_size is 0: total_size tells.
