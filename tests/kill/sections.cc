@@ -4,11 +4,18 @@
 
 #include <Zydis/Zydis.h>
 #include <elf.h>
+#include <elfutils/libdw.h>
+#include <fcntl.h>
 
+#include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <set>
+
+#include "lib/base/unique_fd.h"
 
 namespace weft::kill_test {
 namespace {
@@ -82,23 +89,81 @@ uint64_t FileOffset(const std::string& file, uint64_t address) {
   return file.size();
 }
 
-// False: there is something that is no instruction.
-bool Disassemble(const std::string& file, const Range& range, std::set<uint64_t>* out) {
+// Where an instruction leads; 0: not there.
+struct Step {
+  uint64_t next = 0;    // right behind it
+  uint64_t target = 0;  // of a jump
+};
+
+// False: there is something that is no instruction, or a jump to where a register says.
+bool FollowSteps(const std::string& file, const Range& range, std::map<uint64_t, Step>* out) {
   ZydisDecoder decoder;
   ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
   for (uint64_t at = range.start; at < range.start + range.bytes;) {
-    ZydisDecodedInstruction instruction;
+    ZydisDecodedInstruction i;
     const uint64_t offset = FileOffset(file, at);
-    if (offset + 15 > file.size() ||
-        !ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, nullptr, file.data() + offset, 15,
-                                                    &instruction))) {
+    if (offset + 15 > file.size() || !ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(
+                                         &decoder, nullptr, file.data() + offset, 15, &i))) {
       return false;
     }
-    out->insert(at);
-    at += instruction.length;
+    const auto category = i.meta.category;
+    const bool jumps = category == ZYDIS_CATEGORY_UNCOND_BR || category == ZYDIS_CATEGORY_COND_BR;
+    if (jumps && !i.raw.imm[0].is_relative) return false;
+    Step step;
+    if (category != ZYDIS_CATEGORY_UNCOND_BR && category != ZYDIS_CATEGORY_RET)
+      step.next = at + i.length;
+    if (jumps) step.target = at + i.length + static_cast<uint64_t>(i.raw.imm[0].value.s);
+    (*out)[at] = step;
+    at += i.length;
   }
   return true;
 }
+
+// The instructions that are executed one after the other from `at` on, up to a jump.
+std::vector<uint64_t> Straight(const std::map<uint64_t, Step>& steps, uint64_t at) {
+  std::vector<uint64_t> out;
+  for (auto i = steps.find(at); i != steps.end(); i = steps.find(i->second.next)) {
+    out.push_back(i->first);
+    if (i->second.target != 0) break;
+  }
+  return out;
+}
+
+// Of which line of the source an instruction is, from the library's debug information.
+class Lines {
+ public:
+  explicit Lines(const std::string& library)
+      : fd_(open(library.c_str(), O_RDONLY | O_CLOEXEC)),
+        dwarf_(dwarf_begin(fd_.get(), DWARF_C_READ)) {}
+  ~Lines() { dwarf_end(dwarf_); }
+  Lines(const Lines&) = delete;
+  Lines& operator=(const Lines&) = delete;
+
+  // One of these texts is in it.
+  [[nodiscard]] bool Has(uint64_t instruction, const std::vector<std::string>& texts) const {
+    const std::string line = Line(instruction);
+    return std::ranges::any_of(
+        texts, [&](const std::string& text) { return line.find(text) != std::string::npos; });
+  }
+
+ private:
+  [[nodiscard]] std::string Line(uint64_t instruction) const {
+    Dwarf_Die unit;
+    if (dwarf_addrdie(dwarf_, instruction, &unit) == nullptr) return "";
+    Dwarf_Line* const at = dwarf_getsrc_die(&unit, instruction);
+    int number = 0;
+    if (at == nullptr || dwarf_lineno(at, &number) != 0) return "";
+    // Relative to where the compiler ran.
+    std::ifstream source(std::filesystem::path(WEFT_BINARY_DIR) /
+                         dwarf_linesrc(at, nullptr, nullptr));
+    std::string line;
+    for (int n = 0; n < number; ++n) std::getline(source, line);
+    return line;
+  }
+
+  UniqueFd fd_;
+  Dwarf* dwarf_;
+};
 
 std::string ReadWhole(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -109,24 +174,45 @@ std::string ReadWhole(const std::string& path) {
 
 std::vector<uint64_t> SectionInstructions(const std::string& library) {
   const std::string file = ReadWhole(library);
-  std::set<uint64_t> out;
+  std::map<uint64_t, Step> steps;
   for (const Range& range : Descriptors(file)) {
     // The first one behind the commit included.
-    if (!Disassemble(file, {range.start, range.bytes + 1}, &out)) return {};
+    if (!FollowSteps(file, {range.start, range.bytes + 1}, &steps)) return {};
   }
-  return {out.begin(), out.end()};
+  std::vector<uint64_t> out;
+  out.reserve(steps.size());
+  for (const auto& [at, step] : steps) out.push_back(at);
+  return out;
 }
 
 std::vector<uint64_t> FunctionInstructions(const std::string& library,
-                                           const std::vector<std::string>& names) {
+                                           const std::vector<std::string>& names,
+                                           const std::vector<std::string>& without) {
   const std::string file = ReadWhole(library);
-  std::set<uint64_t> out;
+  const Lines lines(library);
+  std::map<uint64_t, Step> steps;
+  std::vector<uint64_t> todo;
   for (const std::string& name : names) {
     const std::vector<Range> ranges = Functions(file, name);
     if (ranges.empty()) return {};
     for (const Range& range : ranges) {
-      if (!Disassemble(file, range, &out)) return {};
+      if (!FollowSteps(file, range, &steps)) return {};
+      todo.push_back(range.start);
     }
+  }
+  for (const std::string& text : without)
+    if (std::ranges::none_of(steps, [&](const auto& s) { return lines.Has(s.first, {text}); }))
+      return {};
+  std::set<uint64_t> out;
+  while (!todo.empty()) {
+    const uint64_t at = todo.back();
+    todo.pop_back();
+    if (!steps.contains(at) || out.contains(at)) continue;
+    const std::vector<uint64_t> run = Straight(steps, at);
+    if (std::ranges::any_of(run, [&](uint64_t i) { return lines.Has(i, without); })) continue;
+    out.insert(run.begin(), run.end());
+    todo.push_back(steps[run.back()].target);
+    todo.push_back(steps[run.back()].next);
   }
   return {out.begin(), out.end()};
 }

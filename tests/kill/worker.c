@@ -3,8 +3,13 @@
 // FLAGS: s  a timer's signal handler traces too, on every thread
 //        f  the main thread forks children that trace, and now and then the handler forks
 //        v  the main thread makes vfork children that trace
+//        m  the main thread makes children with clone(CLONE_VM) that trace beside it
+//        k  the main thread kills each of these while it traces
 //        d  the main thread loads and unloads a plugin that traces, and a provider of events that all emit
-//        t  events of all shapes, not of one: with tails, and fixed parts of one to five words
+//        t  events of all shapes, not of one: with tails, also such as no ring takes, and fixed parts of one to
+//           five words
+//        n  the timer's handler sleeps now and then, whatever it interrupted
+//        x  before the events a seccomp filter that kills for what libweft.so would call
 //        w  an event of every shape before anything else: all that has to be set up is there then
 //        p  SIGSTOP before the events, so that a debugger can set breakpoints
 //        l  the main thread begins last
@@ -13,12 +18,17 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -35,6 +45,9 @@
 #define LTTNG_UST_TRACEPOINT_PROBE_DYNAMIC_LINKAGE
 #include "tests/kill/plugin_provider.h"
 
+#define SHARING 4 /* children with CLONE_VM at a time */
+#define SHARING_STACK 65536
+
 static struct stress_books* books;
 static int threads;
 static uint64_t events;
@@ -42,8 +55,8 @@ static const char* flags;
 static __thread uint64_t my_lane;
 
 static void emit_a_shape(uint64_t lane, uint64_t n, uint64_t check) {
-  uint8_t bytes[200];
-  const size_t size = check % sizeof(bytes);
+  uint8_t bytes[1100];  // more than a quarter of the smallest sub-buffer
+  const size_t size = n % 128 == 5 ? sizeof(bytes) : check % 200;
   switch (n % 8) {
     case 0:
       lttng_ust_tracepoint(stress, one, lane, n, check);
@@ -118,10 +131,53 @@ static void child_events(uint64_t lane) {
   for (int i = 0; i < 50; ++i) emit(lane);
 }
 
+static char stacks[SHARING][SHARING_STACK] __attribute__((aligned(16)));
+static pid_t sharing[SHARING];
+
+static int share_memory(void* lane) {
+  const int is_endless = strchr(flags, 'k') != NULL;
+  for (int i = 0; (is_endless || i < 2000) && !books->stop; ++i) emit((uint64_t)(uintptr_t)lane);
+  return 0;
+}
+
+// What ended a child that nobody killed ends this process, too.
+static void end_sharing(int which) {
+  int status = 0;
+  if (sharing[which] == 0) return;
+  if (strchr(flags, 'k') != NULL) kill(sharing[which], SIGKILL);
+  waitpid(sharing[which], &status, 0);
+  if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL) raise(WTERMSIG(status));
+  sharing[which] = 0;
+}
+
+static void start_sharing(int which) {
+  end_sharing(which);
+  const uint64_t lane = new_lane();
+  if (lane == 0) return;
+  const pid_t pid = clone(share_memory, stacks[which] + SHARING_STACK, CLONE_VM | SIGCHLD,
+                          (void*)(uintptr_t)lane);
+  if (pid > 0) sharing[which] = pid;
+}
+
+static void forbid_calls(void) {
+  struct sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+    _exit(4);
+  }
+}
+
 static void on_timer(int number) {
   (void)number;
   const uint64_t lane = my_lane + 1;
   emit(lane);
+  if (strchr(flags, 'n') != NULL && books->lanes[lane].begun % 16 == 0) usleep(10000);
   if (strchr(flags, 'f') != NULL && books->lanes[lane].begun % 64 == 0) {
     const uint64_t child_lane = new_lane();
     if (child_lane == 0) return;
@@ -148,6 +204,7 @@ static void start_timer(void) {
 
 static void make_children(uint64_t round) {
   if (round % 1024 != 0) return;
+  if (strchr(flags, 'm') != NULL) start_sharing((int)(round / 1024 % SHARING));
   if (strchr(flags, 'f') != NULL) {
     const uint64_t lane = new_lane();
     const pid_t pid = lane == 0 ? -1 : fork();
@@ -211,10 +268,12 @@ int main(int argc, char** argv) {
   action.sa_flags = SA_RESTART;
   sigaction(SIGUSR1, &action, NULL);
   for (int i = 0; strchr(flags, 'w') != NULL && i < 8; ++i) emit(0);
+  if (strchr(flags, 'x') != NULL) forbid_calls();
   if (strchr(flags, 'p') != NULL) raise(SIGSTOP);
   pthread_t ids[64];
   for (int i = 1; i < threads; ++i) pthread_create(&ids[i], NULL, run, (void*)(uintptr_t)i);
   run(NULL);
   for (int i = 1; i < threads; ++i) pthread_join(ids[i], NULL);
+  for (int i = 0; i < SHARING; ++i) end_sharing(i);
   return 0;
 }

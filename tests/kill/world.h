@@ -26,8 +26,10 @@ struct WorldConfig {
   uint32_t subbuf_shift = 12;
   uint32_t subbufs_shift = 2;
   weft_clock_id clock = WEFT_CLOCK_TSC;
-  std::string extra_environment;  // NAME=VALUE, or ""
-  bool rseq_is_refused = false;   // by a seccomp filter: all that is left is the atomic slot
+  std::string extra_environment;   // NAME=VALUE, or ""
+  bool rseq_is_refused = false;    // by a seccomp filter: all that is left is the atomic slot
+  bool has_room = true;            // for a ring set; if not, what is emitted is counted nowhere
+  std::vector<uint16_t> contexts;  // of every record; of fixed sizes
 };
 
 // P3's two sides after the end of a program.
@@ -84,6 +86,7 @@ class World {
   void Wrong(const std::string& what);
 
   WorldConfig config_;
+  size_t context_bytes_ = 0;  // of a record
   std::string folder_;
   UniqueFd listening_;
   stress_books* books_ = nullptr;
