@@ -39,6 +39,7 @@ class Case:
     subbuf_shift: int = 16
     never: tuple = ()  # reasons for which nothing may be discarded
     contexts: tuple = ()  # ids of lib/abi/context.h
+    sharing: bool = False  # of the events some come from children that share their parent's memory
     # Is recorded too: with "objects" in it, "empty", since they cannot be looked at, or with "any".
     statedump: str = ""
 
@@ -56,8 +57,8 @@ def under_filter(action, calls, books, *, name="plain", flavours=BOTH):
 
 
 def system(name, *argv, **more):
-    return Case("system", name, argv, books="any", flavours=GLIBC, tools=(argv[0],), status=None,
-                **more)
+    """A program that knows nothing of weft. With events enabled programs/witness.c emits in it."""
+    return Case("system", name, argv, flavours=GLIBC, tools=(argv[0],), status=None, **more)
 
 
 PYTHON = """
@@ -310,7 +311,7 @@ ARM64 = [
 ]
 
 SYSTEM = [
-    system("python", "python3", "-c", PYTHON),
+    system("python", "python3", "-c", PYTHON, sharing=True),
     system("sh", "sh", "-c", SHELL, "sh", "a", "b"),
     system("bash", "bash", "-c", SHELL, "bash", "a", "b"),
     system("perl", "perl", "-e", "for (1..20) { system('true'); print `echo $_`; } exec 'false';"),

@@ -7,7 +7,8 @@
 Each program runs five times: without the library; with it, but no WEFT_DIR; with a folder in which no agent
 has been; with a weft folder in which nothing is enabled; with all its events enabled. Exit status and output have to be the same every time.
 With events enabled, what the program says it emitted has to be what the rings say they recorded and
-discarded, exactly, where the case does not say otherwise. Exit status 0: all well.
+discarded, exactly, where the case does not say otherwise; of a program that has no events the provider says it
+that is preloaded then. Exit status 0: all well.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import os
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -27,6 +29,26 @@ LIMIT = 60  # seconds for one run of one program; not a measurement
 
 class Failure(Exception):
     pass
+
+
+class Witness:
+    """programs/witness.c, for programs that have no provider; its counts lie in a file."""
+    COUNTS = struct.Struct("<QQ")  # emitted; of these in children that share their parent's memory
+
+    def __init__(self, programs, folder):
+        self.library = os.path.join(programs, "glibc", "witness.so")
+        self.path = os.path.join(folder, "witness")
+        with open(self.path, "wb") as file:
+            file.truncate(4096)
+
+    def environment(self, library):
+        return {"LD_PRELOAD": f"{library}:{self.library}", "WITNESS": self.path}
+
+    def lines(self):
+        """As a program of ours prints them."""
+        with open(self.path, "rb") as file:
+            emitted, sharing = self.COUNTS.unpack(file.read(self.COUNTS.size))
+        return [f"emitted {emitted}", f"sharing {sharing}"]
 
 
 def hindrance(case, flavour):
@@ -99,22 +121,27 @@ class Runner:
             with tempfile.TemporaryDirectory(prefix="weft-matrix-") as parent:
                 os.chmod(parent, 0o755)
                 with WeftFolder(os.path.join(parent, "weft"), clock=case.clock) as folder:
+                    environment = dict(preload, WEFT_DIR=folder.path)
+                    witness = None
+                    if enabled and case.group == "system":
+                        witness = Witness(self.programs, parent)
+                        environment |= witness.environment(self.library)
                     if enabled:
                         dump = ("lttng_ust_statedump:*",) if case.statedump else ()
                         folder.enable("matrix:*", *dump, mode=case.mode,
                                       subbuf_shift=case.subbuf_shift, contexts=case.contexts)
-                    seen = self.run(case, flavour, dict(preload, WEFT_DIR=folder.path))
+                    seen = self.run(case, flavour, environment)
                     folder.settle()
                     self.compare(case, "with events enabled" if enabled else "with none enabled",
                                  bare, seen)
-                    self.check_books(case, folder, seen[1], enabled)
+                    self.check_books(case, folder, witness.lines() if witness else seen[1], enabled)
 
     def check_books(self, case, folder, lines, enabled):
         if folder.strange:
             raise Failure(f"the doorbell got {folder.strange}")
-        emitted, unfinished = (
+        emitted, unfinished, sharing = (
             sum(int(line.split()[1]) for line in lines if line.startswith(word + " "))
-            for word in ("emitted", "unfinished"))
+            for word in ("emitted", "unfinished", "sharing"))
         recorded, discarded = folder.counts()
         lost = sum(discarded.values())
         books = (f"emitted {emitted}, perhaps {unfinished} more, recorded {recorded}, discarded "
@@ -131,6 +158,8 @@ class Runner:
         good = good and not any(discarded[reason] for reason in case.never)
         if not good:
             raise Failure(f"{books}; expected: {expected}")
+        if enabled and case.sharing and sharing == 0:
+            raise Failure(f"{books}; none of a child that shares its parent's memory")
         if case.statedump and enabled:
             self.check_statedumps(case, folder)
 
