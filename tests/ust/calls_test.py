@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""calls_test.py LIBWEFT QUIET: which system calls a program makes with the library in it, seen with strace: while
+nothing is enabled none after start-up (property P2), with events enabled none once there is a ring set (P1)."""
+
+import collections
+import contextlib
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / 'matrix'))
+from weft_folder import WeftFolder  # noqa: E402
+
+LIBRARY = QUIET = None
+# quiet.c's marks, as strace shows them.
+IN_MAIN, BEGIN, END, LEAVES_MAIN = (f'close(-{number})' for number in (1001, 1002, 1003, 1004))
+EVENTS = {'events': 2 * 5001, 'threads': 2 * (2 * 5001)}  # that quiet.c emits
+# How many calls a process with one object that has tracepoints is made at the start: "about a dozen", memory, and
+# three for the object (docs/compatibility.md).
+START_UP = range(1, 21)
+# What an object is taken leave of with: the lock of the slow path.
+LEAVE = ['rt_sigprocmask', 'gettid', 'rt_sigprocmask']
+NO_RSEQ = {'GLIBC_TUNABLES': 'glibc.pthread.rseq=0'}
+
+# As strace -f -i prints it: by which process, from where, which.
+CALL = re.compile(r'(?:\d+ +)?\[([0-9a-f?]+)\] ((\w+)\(.*)')
+# The first mapping that ld.so makes of a file, as large as all of them.
+MAPPED = re.compile(r'mmap\(NULL, (\d+), .*MAP_DENYWRITE, \d+, 0\) = (0x[0-9a-f]+)')
+
+
+class Run:
+  """One run of quiet under strace."""
+
+  def __init__(self, what, library=True, **variables):
+    env = {k: v for k, v in os.environ.items() if not k.startswith(('WEFT_', 'LD_', 'GLIBC_'))}
+    with tempfile.NamedTemporaryFile(mode='r', prefix='weft-calls-') as log:
+      command = ['strace', '-f', '-i', '-o', log.name]
+      for name, value in (variables | ({'LD_PRELOAD': LIBRARY} if library else {})).items():
+        command += ['-E', f'{name}={value}']
+      self.printed = subprocess.run([*command, QUIET, what], env=env, text=True, capture_output=True,
+                                    timeout=120, check=True).stdout
+      self.calls = [match.groups() for match in map(CALL.match, log) if match]
+
+  def find(self, start):
+    """Which call begins so."""
+    return next(i for i, (_, text, _) in enumerate(self.calls) if text.startswith(start))
+
+  def quiet_part(self):
+    """How often what is called between the marks, by anybody."""
+    return collections.Counter(name for _, _, name in self.calls[self.find(BEGIN) + 1:self.find(END)])
+
+  def of_library(self):
+    """What libweft.so calls itself, from where ld.so has put it: before main, in it, and behind it."""
+    opened = self.find(f'openat(AT_FDCWD, "{LIBRARY}"')
+    size, base = next(match.groups() for match in (MAPPED.match(text) for _, text, _ in self.calls[opened:])
+                      if match)
+    begin, end = int(base, 16), int(base, 16) + int(size)
+    mine = [i for i, (at, _, _) in enumerate(self.calls) if '?' not in at and begin <= int(at, 16) <= end]
+    marks = [-1, self.find(IN_MAIN), self.find(LEAVES_MAIN), len(self.calls)]
+    return [[self.calls[i][2] for i in mine if first < i < last] for first, last in zip(marks, marks[1:])]
+
+
+@contextlib.contextmanager
+def weft_folder(**more):
+  with tempfile.TemporaryDirectory(prefix='weft-calls-') as parent:
+    with WeftFolder(os.path.join(parent, 'weft'), **more) as folder:
+      yield folder
+
+
+class Calls(unittest.TestCase):
+  maxDiff = None
+
+  def check_quiet(self, what, run):
+    """As without the library: the calls between the marks, and what the process has in the end."""
+    bare = Run(what, library=False)
+    self.assertEqual(run.quiet_part(), bare.quiet_part())
+    self.assertEqual(run.printed, bare.printed)
+    if what != 'fork':
+      self.assertEqual(run.quiet_part(), {})
+
+  def check_off(self, leave, **variables):
+    """Nothing is enabled: what the library calls it calls before main, which is returned, and `leave` behind it."""
+    for what in ('events', 'threads', 'fork'):
+      with self.subTest(what):
+        run = Run(what, **variables)
+        self.check_quiet(what, run)
+        before, *later = run.of_library()
+        self.assertEqual(later, [[], leave])
+    return before
+
+  def test_no_folder_is_named(self):
+    self.assertEqual(self.check_off([]), ['mmap'])  # for the list of its tracepoints
+
+  def test_before_any_agent(self):
+    with tempfile.TemporaryDirectory(prefix='weft-calls-') as nobody:
+      self.assertIn(len(self.check_off(LEAVE, WEFT_DIR=nobody)), START_UP)
+
+  def test_nothing_is_enabled(self):
+    with weft_folder() as folder:
+      self.assertIn(len(self.check_off(LEAVE, WEFT_DIR=folder.path)), START_UP)
+      folder.settle()
+      self.assertEqual(len(folder.rings), 0)
+
+  def check_on(self, what, clock='tsc', variables=None, **more):
+    """Everything is enabled. Small sub-buffers: they are switched all the time, and get full."""
+    with self.subTest(f'{what} {clock} {variables} {more}'), weft_folder(clock=clock) as folder:
+      folder.enable('quiet:*', subbuf_shift=12, **more)
+      run = Run(what, WEFT_DIR=folder.path, **(variables or {}))
+      self.check_quiet(what, run)
+      folder.settle()
+      if what in EVENTS:
+        recorded, discarded = folder.counts()
+        self.assertEqual(recorded + sum(discarded.values()), EVENTS[what])
+        self.assertGreater(recorded, 0)
+
+  def test_an_enabled_event_makes_no_call(self):
+    for what in ('events', 'threads'):
+      self.check_on(what)
+      self.check_on(what, mode='overwrite')
+      self.check_on(what, variables=NO_RSEQ)
+    self.check_on('events', contexts=(1, 2))  # vpid, vtid
+
+  def test_nor_does_the_other_clock(self):
+    if Run('clock', library=False).quiet_part():
+      self.skipTest('CLOCK_MONOTONIC takes a system call here')
+    for what in ('events', 'threads'):
+      self.check_on(what, clock='monotonic')
+    self.check_on('events', clock='monotonic', variables=NO_RSEQ)
+
+  def test_a_fork_costs_nothing_until_the_child_emits(self):
+    self.check_on('fork')
+
+
+if __name__ == '__main__':
+  QUIET = sys.argv.pop(2)
+  LIBRARY = sys.argv.pop(1)
+  unittest.main()
