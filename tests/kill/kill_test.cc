@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // P3's equality for one traced program, exactly, whatever happens to it: threads, nested signals, forks,
-// vforks, SIGKILL at random and at every instruction boundary of the writer's sections.
+// vforks, children that share the memory, threads that come and go, in glibc and musl programs; SIGKILL at random
+// and at every instruction boundary of the writer's sections.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -47,15 +48,24 @@ struct Storm {
   const char* environment;
   weft_clock_id clock = WEFT_CLOCK_TSC;
   bool rseq_is_refused = false;
+  bool is_musl = false;
 };
+
+Storm Musl(const char* name, const char* flags, weft_ring_mode mode) {
+  return {
+      .name = name, .flags = flags, .mode = mode, .threads = 4, .environment = "", .is_musl = true};
+}
 
 constexpr const char* kOwnRseq = "GLIBC_TUNABLES=glibc.pthread.rseq=0";
 
-// Which slots the records came from. While a vfork child lives all threads use the atomic one.
+// Which slots the records came from. While a vfork child lives, and for good when another one was made that
+// shares the memory, all threads use the atomic one.
 void ExpectSlots(const Books& b, const Storm& storm) {
   if (storm.rseq_is_refused) {
     EXPECT_EQ(b.recorded_atomically, b.recorded);
     EXPECT_EQ(b.discarded_atomically, b.discarded);
+  } else if (strchr(storm.flags, 'm') != nullptr) {
+    EXPECT_GT(b.recorded_atomically, 0U);
   } else if (strchr(storm.flags, 'v') == nullptr) {
     EXPECT_LT(b.recorded_atomically, b.recorded / 2);
   }
@@ -65,10 +75,12 @@ class Threads : public testing::TestWithParam<Storm> {};
 
 TEST_P(Threads, EveryEventIsCountedExactlyAtFullSpeed) {
   const Storm& storm = GetParam();
+  if (storm.is_musl && MuslWorkerPath().empty()) GTEST_SKIP() << "no compiler for musl here";
   World world({.mode = storm.mode,
                .clock = storm.clock,
                .extra_environment = storm.environment,
-               .rseq_is_refused = storm.rseq_is_refused});
+               .rseq_is_refused = storm.rseq_is_refused,
+               .is_musl = storm.is_musl});
   const pid_t worker = world.Start(storm.threads, 100000, storm.flags);
   const Books b = world.Finish(worker, false);
   ExpectBalance(b, true);
@@ -95,9 +107,16 @@ INSTANTIATE_TEST_SUITE_P(
         Storm{"PluginsOverwrite", "dst", WEFT_RING_OVERWRITE, 4, ""},
         Storm{"PluginsMonotonic", "dst", WEFT_RING_DISCARD, 4, "", WEFT_CLOCK_MONOTONIC},
         Storm{"PluginsAtomicSlot", "wdst", WEFT_RING_DISCARD, 4, "", WEFT_CLOCK_TSC, true},
+        Storm{"SharedMemory", "stm", WEFT_RING_DISCARD, 4, ""},
+        Storm{"SharedMemoryOverwrite", "stm", WEFT_RING_OVERWRITE, 4, ""},
+        Storm{"SharedMemoryOwnRseq", "stm", WEFT_RING_DISCARD, 4, kOwnRseq},
+        Storm{"Detached", "sta", WEFT_RING_DISCARD, 4, ""},
         Storm{"OwnRseq", "st", WEFT_RING_DISCARD, 4, kOwnRseq},
         Storm{"OwnRseqVforks", "stv", WEFT_RING_DISCARD, 4, kOwnRseq},
         Storm{"OwnRseqOverwrite", "stf", WEFT_RING_OVERWRITE, 4, kOwnRseq},
+        Musl("MuslDetached", "sta", WEFT_RING_DISCARD),
+        Musl("MuslDetachedOverwrite", "sta", WEFT_RING_OVERWRITE),
+        Musl("MuslSharedMemory", "stam", WEFT_RING_DISCARD),
         Storm{"AtomicSlot", "st", WEFT_RING_DISCARD, 4, "", WEFT_CLOCK_TSC, true},
         Storm{"AtomicSlotChildren", "wstfv", WEFT_RING_DISCARD, 4, "", WEFT_CLOCK_TSC, true},
         Storm{"AtomicSlotMonotonic", "st", WEFT_RING_DISCARD, 4, "", WEFT_CLOCK_MONOTONIC, true},
@@ -107,10 +126,10 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Kill, AtRandomLosesNothingThatWasCommitted) {
   std::mt19937_64 random(20261121);
   const int rounds = Long() ? 50000 : 5000;
-  const char* const kFlags[] = {"-", "s", "st", "stf", "v", "dst"};
+  const char* const kFlags[] = {"-", "s", "st", "stf", "v", "dst", "stm", "sta"};
   // Under a filter nobody waits long for who sets things up, and signals come meanwhile: what is given up
   // then cannot be counted before it is done.
-  const char* const kRefusedFlags[] = {"w", "ws", "wst", "wstf", "wv", "wdst"};
+  const char* const kRefusedFlags[] = {"w", "ws", "wst", "wstf", "wv", "wdst", "wstm", "wsta"};
   uint64_t atomically = 0;
   for (int i = 0; i < rounds && !HasFailure(); ++i) {
     SCOPED_TRACE(i);
@@ -119,7 +138,7 @@ TEST(Kill, AtRandomLosesNothingThatWasCommitted) {
                  .clock = i % 4 == 0 ? WEFT_CLOCK_MONOTONIC : WEFT_CLOCK_TSC,
                  .extra_environment = i % 7 == 0 ? kOwnRseq : "",
                  .rseq_is_refused = refused});
-    const pid_t worker = world.Start(1 + i % 4, 0, (refused ? kRefusedFlags : kFlags)[i / 84 % 6]);
+    const pid_t worker = world.Start(1 + i % 4, 0, (refused ? kRefusedFlags : kFlags)[i / 84 % 8]);
     const int pauses = static_cast<int>(random() % 8);
     for (int p = 0; p < pauses; ++p) {
       usleep(random() % 1000);

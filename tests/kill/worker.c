@@ -5,6 +5,7 @@
 //        v  the main thread makes vfork children that trace
 //        m  the main thread makes children with clone(CLONE_VM) that trace beside it
 //        k  the main thread kills each of these while it traces
+//        a  the main thread starts detached threads that trace and go
 //        d  the main thread loads and unloads a plugin that traces, and a provider of events that all emit
 //        t  events of all shapes, not of one: with tails, also such as no ring takes, and fixed parts of one to
 //           five words
@@ -44,6 +45,10 @@
 #undef LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_PROBE_DYNAMIC_LINKAGE
 #include "tests/kill/plugin_provider.h"
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
 
 #define SHARING 4 /* children with CLONE_VM at a time */
 #define SHARING_STACK 65536
@@ -159,6 +164,23 @@ static void start_sharing(int which) {
   if (pid > 0) sharing[which] = pid;
 }
 
+static unsigned long detached;  // threads that trace
+
+static void* trace_and_go(void* lane) {
+  for (int i = 0; i < 200; ++i) emit((uint64_t)(uintptr_t)lane);
+  __atomic_sub_fetch(&detached, 1, __ATOMIC_RELEASE);
+  return NULL;
+}
+
+static void start_detached(void) {
+  const uint64_t lane = new_lane();
+  if (lane == 0) return;
+  pthread_t thread;
+  __atomic_add_fetch(&detached, 1, __ATOMIC_RELAXED);
+  if (pthread_create(&thread, NULL, trace_and_go, (void*)(uintptr_t)lane) != 0) _exit(4);
+  pthread_detach(thread);
+}
+
 static void forbid_calls(void) {
   struct sock_filter code[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -195,7 +217,7 @@ static void start_timer(void) {
   memset(&event, 0, sizeof(event));
   event.sigev_notify = SIGEV_THREAD_ID;
   event.sigev_signo = SIGUSR1;
-  event._sigev_un._tid = (int)syscall(SYS_gettid);
+  event.sigev_notify_thread_id = (int)syscall(SYS_gettid);
   const struct itimerspec period = {{0, 70000}, {0, 70000}};
   timer_t timer;
   timer_create(CLOCK_MONOTONIC, &event, &timer);
@@ -203,6 +225,7 @@ static void start_timer(void) {
 }
 
 static void make_children(uint64_t round) {
+  if (round % 256 == 0 && strchr(flags, 'a') != NULL) start_detached();
   if (round % 1024 != 0) return;
   if (strchr(flags, 'm') != NULL) start_sharing((int)(round / 1024 % SHARING));
   if (strchr(flags, 'f') != NULL) {
@@ -275,5 +298,6 @@ int main(int argc, char** argv) {
   run(NULL);
   for (int i = 1; i < threads; ++i) pthread_join(ids[i], NULL);
   for (int i = 0; i < SHARING; ++i) end_sharing(i);
+  while (__atomic_load_n(&detached, __ATOMIC_ACQUIRE) != 0) usleep(100);
   return 0;
 }

@@ -107,6 +107,10 @@ uint64_t Committed(const ring::RingSet& set, uint32_t slot) {
 }  // namespace
 
 std::string WorkerPath() { return WEFT_BINARY_DIR "/tests/kill/stress_worker"; }
+std::string MuslWorkerPath() {
+  const std::string path = WorkerPath() + "_musl";
+  return access(path.c_str(), X_OK) == 0 ? path : "";
+}
 std::string LibraryPath() { return WEFT_BINARY_DIR "/lib/libweft.so"; }
 
 World::World(const WorldConfig& config) : config_(config), buffer_(kBufferBytes) {
@@ -155,7 +159,7 @@ pid_t World::Start(int threads, uint64_t events, const std::string& flags) {
   const std::string dir = "WEFT_DIR=" + folder_;
   const std::string n = std::to_string(threads);
   const std::string e = std::to_string(events);
-  const std::string worker = WorkerPath();
+  const std::string worker = config_.is_musl ? MuslWorkerPath() : WorkerPath();
   const char* argv[] = {worker.c_str(), books.c_str(), n.c_str(),
                         e.c_str(),      flags.c_str(), nullptr};
   const char* envp[] = {

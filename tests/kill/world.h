@@ -29,6 +29,7 @@ struct WorldConfig {
   std::string extra_environment;   // NAME=VALUE, or ""
   bool rseq_is_refused = false;    // by a seccomp filter: all that is left is the atomic slot
   bool has_room = true;            // for a ring set; if not, what is emitted is counted nowhere
+  bool is_musl = false;            // the worker is a musl program
   std::vector<uint16_t> contexts;  // of every record; of fixed sizes
 };
 
@@ -98,6 +99,7 @@ class World {
 
 // Where the build put what the tests run.
 std::string WorkerPath();
+std::string MuslWorkerPath();  // "": there was no compiler for it
 std::string LibraryPath();
 
 }  // namespace weft::kill_test
