@@ -13,6 +13,7 @@
  *     name:NAME         of the thread, for the kernel
  *     cpu:last          runs on the last CPU that it may run on
  *     app               application contexts self:number (of the next event) and self:word ("even", "odd")
+ *     types             one application context of each type, named after it
  *     wait:FILE         until FILE is there
  */
 #define _GNU_SOURCE
@@ -98,6 +99,42 @@ static void get_word(void* data, struct weft_app_context_value* out) {
   weft_context_string(out, number % 2 == 0 ? "even" : "odd");
 }
 
+static void get_typed(void* data, struct weft_app_context_value* out) {
+  switch ((enum weft_context_dynamic)(uintptr_t)data) {
+    case WEFT_DYNAMIC_NONE:
+      break;
+    case WEFT_DYNAMIC_S64:
+      weft_context_signed(out, INT64_MIN);
+      break;
+    case WEFT_DYNAMIC_U64:
+      weft_context_unsigned(out, UINT64_MAX);
+      break;
+    case WEFT_DYNAMIC_DOUBLE:
+      weft_context_double(out, 0.1);
+      break;
+    case WEFT_DYNAMIC_STRING:
+      weft_context_string(out, "a \"text\"");
+      break;
+    case WEFT_DYNAMIC_FLOAT: {
+      const float value = -2.5F;
+      memcpy(&out->bits, &value, sizeof(value));
+      out->type = WEFT_DYNAMIC_FLOAT;
+      break;
+    }
+    default:  // the narrow integers: of all bits their own count
+      out->type = (uint32_t)(uintptr_t)data;
+      out->bits = 0x12345678fedcba98;
+  }
+}
+
+static void offer_types(void) {
+  static const char* const names[] = {"self:none", "self:s8",    "self:s16",    "self:s32",
+                                      "self:s64",  "self:u8",    "self:u16",    "self:u32",
+                                      "self:u64",  "self:float", "self:double", "self:string"};
+  for (uintptr_t type = 0; type < sizeof(names) / sizeof(names[0]); ++type)
+    check(weft_context_register(names[type], get_typed, (void*)type), names[type]);
+}
+
 static void set_ids(const char* command) {
   unsigned r, e, s;
   const int is_uid = command[0] == 'u';
@@ -140,6 +177,7 @@ static void* run(void* argument) {
       check(weft_context_register("self:number", get_number, NULL), command);
       check(weft_context_register("self:word", get_word, NULL), command);
     }
+    if (strcmp(command, "types") == 0) offer_types();
     while (strncmp(command, "wait:", 5) == 0 && access(value, F_OK) != 0) usleep(1000);
     if (strcmp(command, "exec") == 0) check(execv("/proc/self/exe", at), command);
     if (strcmp(command, "thread") == 0) {

@@ -80,6 +80,21 @@ class Contexts(Values):
                 self.assertEqual(changed, [{name}, {name} - {"pid", "time"}])
 
 
+class ApplicationContexts(Values):
+    # What self.c's contexts of each type say, by the type; of narrow integers the same bits, as far as they go.
+    TYPES = {"none": {}, "s8": -0x68, "s16": -0x4568, "s32": -0x1234568, "s64": -2**63,
+             "u8": 0x98, "u16": 0xba98, "u32": 0xfedcba98, "u64": 2**64 - 1,
+             "float": -2.5, "double": 0.1, "string": 'a "text"'}
+
+    def test_every_type(self):
+        names = [word for name in self.TYPES for word in ("-c", f"$app.self:{name}")]
+        self.record("-e", "self:*", *names, program=[SELF, "emit", "types", "emit"])
+        before, after = (event["context"] for event in self.view())
+        self.assertEqual({name: after[f"_app_self_{name}"] for name in self.TYPES}, self.TYPES)
+        self.assertEqual({name: before[f"_app_self_{name}"] for name in self.TYPES},
+                         dict.fromkeys(self.TYPES, {}))  # nobody provided them yet
+
+
 class Filters(Values):
     def numbers(self, condition, *commands, before=()):
         """Of the recorded events, in order."""
@@ -124,6 +139,16 @@ class Filters(Values):
                                    ("$app.self:nobody == 1", [])):
             with self.subTest(condition):
                 self.assertEqual(self.numbers(condition, *steps), numbers)
+
+
+    def test_of_the_application_by_type(self):
+        for condition in ("$app.self:s8 == -0x68 && $app.self:s16 == -0x4568 && $app.self:s32 == -0x1234568"
+                          " && $app.self:s64 < -0x7fffffffffffffff",
+                          "$app.self:u8 == 0x98 && $app.self:u16 == 0xba98 && $app.self:u32 == 0xfedcba98",
+                          "$app.self:float == -2.5 && $app.self:double == 0.1",
+                          '$app.self:string == "a *"'):
+            with self.subTest(condition):
+                self.assertEqual(self.numbers(condition, "emit", "types", "emit"), [2])
 
 
 class Trackers(Values):
