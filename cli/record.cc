@@ -310,7 +310,10 @@ int CheckOffered(const RecordOptions& options, const api::Traces& traces,
 int RunRecord(const RecordOptions& options) {
   auto traces = ReadTraces(options);
   if (!traces) {
-    for (const api::Diagnostic& diagnostic : traces.error()) Say(diagnostic.ToString());
+    for (const api::Diagnostic& diagnostic : traces.error()) {
+      Say(diagnostic.ToString());
+      std::fputs(diagnostic.excerpt.c_str(), stderr);
+    }
     return kExitBadInput;
   }
   const auto tree = FindInstallTree();

@@ -129,10 +129,13 @@ TEST(Builder, MistakesNameTheFlag) {
 
 TEST(Builder, FiltersAreCheckedByTheCaller) {
   ParseOptions options;
-  options.check_filter = [](std::string_view) { return FilterProblem{4, "bad"}; };
+  options.check_filter = [](std::string_view) {
+    return FilterProblem{4, "bad", "column 5", "here\n"};
+  };
   const auto trace = BuildTrace({.events = {"*"}, .filter = "a > !"}, options);
   ASSERT_FALSE(trace.has_value());
-  EXPECT_EQ(ToString(trace.error()), "--filter: at character 5: bad\n");
+  EXPECT_EQ(ToString(trace.error()), "--filter: column 5: bad\n");
+  EXPECT_EQ(trace.error()[0].excerpt, "here\n");
 }
 
 }  // namespace

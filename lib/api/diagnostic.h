@@ -16,9 +16,11 @@ struct Diagnostic {
   int column = 0;    // from 1, in bytes
   std::string path;  // "spec.user.events[0].name"; "": the document
   std::string message;
+  std::string
+      excerpt;  // "", or lines of the text at fault with a mark below; printable, each with its newline
   bool operator==(const Diagnostic&) const = default;
 
-  // `trace.yaml:12:7: spec.user.events[0].nmae: unknown field, did you mean "name"?`
+  // `trace.yaml:12:7: spec.user.events[0].nmae: unknown field, did you mean "name"?`, without the excerpt.
   // Printable on a terminal whatever the file contained.
   std::string ToString() const;
 };

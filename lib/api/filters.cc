@@ -12,6 +12,13 @@
 namespace weft::api {
 namespace {
 
+FilterProblem Problem(std::string_view filter, const FilterError& error) {
+  return {.offset = error.offset,
+          .message = error.message,
+          .place = error.Place(filter),
+          .excerpt = error.Excerpt(filter)};
+}
+
 // "" if a filter can read this context.
 std::string CheckSymbol(const FilterSymbol& symbol) {
   if (symbol.kind != WEFT_FILTER_SYMBOL_CONTEXT) return "";
@@ -33,14 +40,16 @@ int FindContext(const weft_filter_contexts*, uint8_t kind, const char* name, uin
 
 std::optional<FilterProblem> CheckFilter(std::string_view filter) {
   auto ast = ParseFilter(filter);
-  if (!ast) return FilterProblem{ast.error().offset, ast.error().message};
+  if (!ast) return Problem(filter, ast.error());
   for (const FilterNode& node : ast->nodes) {
     if (node.kind != FilterNodeKind::kSymbol) continue;
     std::string problem = CheckSymbol(node.symbol);
-    if (!problem.empty()) return FilterProblem{node.offset, std::move(problem)};
+    if (!problem.empty())
+      return Problem(filter,
+                     {.message = std::move(problem), .offset = node.offset, .size = node.size});
   }
   auto program = CompileFilter(std::move(*ast));
-  if (!program) return FilterProblem{program.error().offset, program.error().message};
+  if (!program) return Problem(filter, program.error());
   return std::nullopt;
 }
 

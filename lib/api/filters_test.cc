@@ -32,7 +32,10 @@ TEST(FiltersTest, WhatNeverMatchesIsRefusedAtItsPlace) {
     ASSERT_TRUE(problem.has_value()) << filter;
     EXPECT_EQ(problem->offset, offset) << filter;
     EXPECT_THAT(problem->message, HasSubstr(message));
+    EXPECT_EQ(problem->place, "column " + std::to_string(offset + 1)) << filter;
   }
+  EXPECT_EQ(CheckFilter("a == 1 && $ctx.vpdi > 5")->excerpt,
+            "  a == 1 && $ctx.vpdi > 5\n            ^~~~~~~~~\n");
 }
 
 TEST(FiltersTest, NamesItsFieldsOnce) {

@@ -18,10 +18,12 @@
 
 namespace weft::api {
 
-// What is wrong with a filter, and at which byte of it.
+// What is wrong with a filter, and where.
 struct FilterProblem {
-  std::size_t offset = 0;
+  std::size_t offset = 0;  // bytes
   std::string message;
+  std::string place;    // for who does not see the file: "column 9"
+  std::string excerpt;  // as Diagnostic's
 };
 
 struct ParseOptions {

@@ -447,18 +447,23 @@ TEST(Parse, FilterErrorsPointIntoTheFile) {
   options.check_filter = [](std::string_view filter) -> std::optional<FilterProblem> {
     const std::size_t at = filter.find('!');
     if (at == std::string_view::npos) return std::nullopt;
-    return FilterProblem{at, "no ! here"};
+    return FilterProblem{at, "no ! here", "column 3", "a !b\n  ^\n"};
   };
   EXPECT_EQ(Errors(kRecording, options).size(), 0u);
   const std::pair<std::string_view, std::string_view> cases[] = {
       {"  filter: a !b\n", "t.yaml:6:13: spec.filter: no ! here"},
       {"  filter: \"a !b\"\n", "t.yaml:6:14: spec.filter: no ! here"},
       {"  filter: 'a !b'\n", "t.yaml:6:14: spec.filter: no ! here"},
-      {"  filter: \"a\\t!b\"\n", "t.yaml:6:11: spec.filter: at character 3: no ! here"},
-      {"  filter: |\n    a\n    !b\n", "t.yaml:6:11: spec.filter: at character 3: no ! here"},
+      {"  filter: \"a\\t!b\"\n", "t.yaml:6:11: spec.filter: column 3: no ! here"},
+      {"  filter: |\n    a\n    !b\n", "t.yaml:6:11: spec.filter: column 3: no ! here"},
   };
   for (const auto& [text, error] : cases)
     EXPECT_THAT(Errors(kRecording + std::string(text), options), ElementsAre(error));
+  // An object of the API server: who reads the Trace's status has no file.
+  const Traces nameless = ParseTraces("", kRecording + "  filter: a !b\n", options);
+  ASSERT_FALSE(nameless.has_value());
+  EXPECT_EQ(nameless.error()[0].message, "column 3: no ! here");
+  EXPECT_EQ(nameless.error()[0].excerpt, "a !b\n  ^\n");
 }
 
 TEST(Parse, NewerFieldsOfAnApiServerCanBeLetPass) {

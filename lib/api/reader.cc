@@ -22,13 +22,19 @@ std::string PathName(std::string_view name) {
 
 }  // namespace
 
-void Reader::Fail(Mark mark, std::string message) {
+void Reader::Fail(Mark mark, std::string message, std::string excerpt) {
   if (++failures_ > limits::kDiagnostics) return;
   if (failures_ == limits::kDiagnostics) {
-    out_.push_back({std::string(file_), 0, 0, "", "more is wrong; the rest is not listed"});
+    out_.push_back(
+        {.file = std::string(file_), .message = "more is wrong; the rest is not listed"});
     return;
   }
-  out_.push_back({std::string(file_), mark.line, mark.column, path_, std::move(message)});
+  out_.push_back({.file = std::string(file_),
+                  .line = mark.line,
+                  .column = mark.column,
+                  .path = path_,
+                  .message = std::move(message),
+                  .excerpt = std::move(excerpt)});
 }
 
 Reader::Scope::Scope(Reader& reader, Raw, std::string_view text)

@@ -21,10 +21,12 @@ class Reader {
       : file_(file), options_(options), out_(out) {}
 
   // Adds a diagnostic at the current path. Beyond limits::kDiagnostics only the fact is noted.
-  void Fail(Mark mark, std::string message);
+  void Fail(Mark mark, std::string message, std::string excerpt = "");
   std::size_t failures() const { return failures_; }
 
   const ParseOptions& options() const { return options_; }
+  // False: nobody can look a mark up, since the text has no name.
+  bool has_file() const { return !file_.empty(); }
 
   // The path below the current one while it lives: ".name", "[3]", "[app]".
   class Scope {

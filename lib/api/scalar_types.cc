@@ -62,16 +62,16 @@ class FilterType final : public StringType {
     StringType::Read(value, out, reader);
     const auto& check = reader.options().check_filter;
     if (out.empty() || !check) return;
-    const std::optional<FilterProblem> problem = check(out);
+    std::optional<FilterProblem> problem = check(out);
     if (!problem) return;
     Mark mark = value.mark;
-    std::string where;
-    if (value.quote >= 0) {
+    std::string message = std::move(problem->message);
+    if (value.quote >= 0 && reader.has_file()) {
       mark.column += value.quote + static_cast<int>(problem->offset);
     } else {
-      where = "at character " + std::to_string(problem->offset + 1) + ": ";
+      message = problem->place + ": " + message;
     }
-    reader.Fail(mark, where + problem->message);
+    reader.Fail(mark, std::move(message), std::move(problem->excerpt));
   }
 };
 

@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   const auto program = weft::CompileFilter(text);
   if (!program) {
-    if (program.error().offset > text.size() || program.error().Render(text).empty()) std::abort();
+    if (program.error().offset > text.size() || program.error().Excerpt(text).empty()) std::abort();
     return 0;
   }
   if (weft_filter_validate(program->data(), static_cast<uint32_t>(program->size())) != 0)

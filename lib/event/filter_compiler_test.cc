@@ -15,7 +15,7 @@ using testing::ProgramBuilder;
 
 std::vector<uint8_t> Compiled(std::string_view expression) {
   const auto program = CompileFilter(expression);
-  EXPECT_TRUE(program.has_value()) << program.error().Render(expression);
+  EXPECT_TRUE(program.has_value()) << program.error().ToError(expression).message;
   return program.value_or(std::vector<uint8_t>{});
 }
 

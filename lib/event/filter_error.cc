@@ -4,36 +4,87 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "lib/event/text.h"
+
 namespace weft {
 namespace {
 
-// Code points in UTF-8; bytes that are none count as one each.
+// Characters of a line that are shown around the place: with the indent, a terminal's width.
+constexpr size_t kShownBefore = 50;
+constexpr size_t kShownBehind = 22;
+
+bool BeginsCharacter(char c) { return (static_cast<uint8_t>(c) & 0xc0) != 0x80; }
+
 size_t CountCharacters(std::string_view text) {
-  return static_cast<size_t>(
-      std::ranges::count_if(text, [](char c) { return (static_cast<uint8_t>(c) & 0xc0) != 0x80; }));
+  return static_cast<size_t>(std::ranges::count_if(text, BeginsCharacter));
+}
+
+// A YAML block ends with a line break: what is missing at the end is not looked for on a line below.
+std::string_view WithoutLastBreaks(std::string_view expression) {
+  return expression.substr(0, expression.find_last_not_of('\n') + 1);
+}
+
+// Of the line that `offset` is in: where it begins.
+size_t LineBegin(std::string_view expression, size_t offset) {
+  return expression.substr(0, offset).rfind('\n') + 1;
+}
+
+// As many bytes as before, so that offsets stay what they are.
+std::string Printable(std::string_view line) {
+  std::string out(line);
+  for (char& c : out) {
+    if (static_cast<uint8_t>(c) < 0x20 || c == 0x7f) c = ' ';
+  }
+  if (IsPrintableUtf8(out)) return out;
+  std::ranges::replace_if(out, [](char c) { return static_cast<uint8_t>(c) >= 0x80; }, '?');
+  return out;
+}
+
+// `count` characters on from `at`, or back.
+size_t Forward(std::string_view line, size_t at, size_t count) {
+  while (at < line.size() && count > 0) {
+    ++at;
+    if (at == line.size() || BeginsCharacter(line[at])) --count;
+  }
+  return at;
+}
+size_t Back(std::string_view line, size_t at, size_t count) {
+  while (at > 0 && count > 0) {
+    --at;
+    if (BeginsCharacter(line[at])) --count;
+  }
+  return at;
 }
 
 }  // namespace
 
-size_t FilterError::Column(std::string_view expression) const {
-  return CountCharacters(expression.substr(0, offset)) + 1;
+std::string FilterError::Place(std::string_view expression) const {
+  const std::string_view shown = WithoutLastBreaks(expression);
+  const size_t place = std::min(offset, shown.size());
+  std::string column = "column " + std::to_string(place - LineBegin(shown, place) + 1);
+  if (shown.find('\n') == std::string_view::npos) return column;
+  return "line " + std::to_string(1 + std::ranges::count(shown.substr(0, place), '\n')) + ", " +
+         column;
 }
 
 Error FilterError::ToError(std::string_view expression) const {
-  return Error{code, 0, "filter, column " + std::to_string(Column(expression)) + ": " + message};
+  return Error{code, 0, "filter, " + Place(expression) + ": " + message};
 }
 
-std::string FilterError::Render(std::string_view expression) const {
-  std::string shown(expression);
-  for (char& c : shown) {
-    if (static_cast<uint8_t>(c) < 0x20 || c == 0x7f) c = ' ';
-  }
-  const size_t begin = std::min(offset, expression.size());
-  const size_t marks = std::max<size_t>(1, CountCharacters(expression.substr(begin, size)));
-  std::string out = ToError(expression).message + "\n  " + shown + "\n  ";
-  out.append(Column(expression) - 1, ' ');
+std::string FilterError::Excerpt(std::string_view expression) const {
+  const std::string_view shown = WithoutLastBreaks(expression);
+  const size_t begin = LineBegin(shown, std::min(offset, shown.size()));
+  const std::string line = Printable(shown.substr(begin, shown.find('\n', begin) - begin));
+  const size_t place = std::min(offset - begin, line.size());
+  const size_t from = Back(line, place, kShownBefore);
+  const size_t to = Forward(line, place, kShownBehind);
+  const std::string cut = from > 0 ? "..." : "";
+  std::string out =
+      "  " + cut + line.substr(from, to - from) + (to < line.size() ? "..." : "") + "\n  ";
+  out.append(cut.size() + CountCharacters(line.substr(from, place - from)), ' ');
   out += '^';
-  out.append(marks - 1, '~');
+  const size_t marked = std::min(size, to - place);
+  out.append(std::max<size_t>(1, CountCharacters(line.substr(place, marked))) - 1, '~');
   return out + '\n';
 }
 

@@ -18,18 +18,19 @@ struct FilterError {
   size_t size = 1;                       // bytes concerned
   ErrorCode code = ErrorCode::kInvalid;  // or kLimit
 
-  // Characters (code points) from 1 on.
-  [[nodiscard]] size_t Column(std::string_view expression) const;
+  // "column 9", or "line 2, column 9" where the expression has several lines. From 1 on; columns are
+  // bytes, as in all that weft says of files.
+  [[nodiscard]] std::string Place(std::string_view expression) const;
 
   // "filter, column 9: message"
   [[nodiscard]] Error ToError(std::string_view expression) const;
 
-  // That line, then the expression and a line with a caret under the place, each with its newline:
-  //   filter, column 9: expected an operand, not ')'
+  // The expression's line, or what of it is near the place, and below it a caret:
   //     (a == 1))
   //             ^
-  // Control characters of the expression show as spaces.
-  [[nodiscard]] std::string Render(std::string_view expression) const;
+  // Each with its newline and indented by two. A character is a column, whatever its bytes; what no
+  // terminal should get shows as a blank, or, where the line is no UTF-8, as '?'.
+  [[nodiscard]] std::string Excerpt(std::string_view expression) const;
 };
 
 template <typename T>

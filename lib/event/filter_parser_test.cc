@@ -80,7 +80,7 @@ std::string Show(const FilterAst& ast, size_t index) {
 
 std::string Parsed(std::string_view expression) {
   const auto ast = ParseFilter(expression);
-  return ast ? Show(*ast, ast->nodes.size() - 1) : ast.error().Render(expression);
+  return ast ? Show(*ast, ast->nodes.size() - 1) : ast.error().ToError(expression).message;
 }
 
 TEST(FilterParser, PrecedenceIsLttngs) {
@@ -188,23 +188,46 @@ TEST(FilterParser, ErrorsPointAtTheirColumn) {
     const auto program = CompileFilter(wrong.expression);
     ASSERT_FALSE(program.has_value()) << wrong.expression;
     EXPECT_EQ(program.error().message, wrong.message) << wrong.expression;
-    EXPECT_EQ(program.error().Column(wrong.expression), wrong.column) << wrong.expression;
+    EXPECT_EQ(program.error().Place(wrong.expression), "column " + std::to_string(wrong.column))
+        << wrong.expression;
   }
 }
 
-TEST(FilterError, RendersACaretUnderThePlace) {
+TEST(FilterError, ACaretStandsUnderThePlace) {
   const std::string_view expression =
       "name == \"Gr\xc3\xb6\xc3\x9f"
       "e\" &&\tid * 2";
   const auto ast = ParseFilter(expression);
   ASSERT_FALSE(ast.has_value());
-  EXPECT_EQ(ast.error().Render(expression),
-            "filter, column 23: arithmetic (*) is not part of the filter language; bit operators "
-            "are\n"
+  EXPECT_EQ(ast.error().ToError(expression).message,
+            "filter, column 25: arithmetic (*) is not part of the filter language; bit operators "
+            "are");
+  EXPECT_EQ(ast.error().ToError(expression).code, ErrorCode::kInvalid);
+  EXPECT_EQ(ast.error().Excerpt(expression),
             "  name == \"Gr\xc3\xb6\xc3\x9f"
             "e\" && id * 2\n"
             "                        ^\n");
-  EXPECT_EQ(ast.error().ToError(expression).code, ErrorCode::kInvalid);
+  EXPECT_EQ(FilterError({.offset = 4, .size = 3}).Excerpt("a < \"x\""), "  a < \"x\"\n      ^~~\n");
+}
+
+TEST(FilterError, OfSeveralLinesOneIsShown) {
+  const std::string_view expression = "a == 1 &&\nb *  2 &&\nc\n";
+  const auto ast = ParseFilter(expression);
+  ASSERT_FALSE(ast.has_value());
+  EXPECT_EQ(ast.error().Place(expression), "line 2, column 3");
+  EXPECT_EQ(ast.error().Excerpt(expression), "  b *  2 &&\n    ^\n");
+  const std::string_view block = "number >\n";
+  EXPECT_EQ(ParseFilter(block).error().Place(block), "column 9") << "the break is YAML's";
+  EXPECT_EQ(ParseFilter(block).error().Excerpt(block), "  number >\n          ^\n");
+}
+
+TEST(FilterError, WhatIsShownFitsATerminalAndCannotHurtIt) {
+  std::string expression;
+  for (int i = 0; i < 100; ++i) expression += "a == 1 && ";
+  const std::string excerpt = FilterError({.offset = 500}).Excerpt(expression);
+  EXPECT_EQ(excerpt, "  ..." + expression.substr(450, 72) + "...\n" + std::string(55, ' ') + "^\n");
+  EXPECT_EQ(FilterError({.offset = 2}).Excerpt("\xff\x1b[0m"), "  ? [0m\n    ^\n");
+  EXPECT_EQ(FilterError({.offset = 0}).Excerpt(""), "  \n  ^\n");
 }
 
 TEST(FilterParser, KeepsItsLimits) {

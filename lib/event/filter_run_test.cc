@@ -60,13 +60,13 @@ class FilterRun : public ::testing::Test {
 
   int LinkError(std::string_view expression) {
     const auto program = CompileFilter(expression);
-    EXPECT_TRUE(program.has_value()) << program.error().Render(expression);
+    EXPECT_TRUE(program.has_value()) << program.error().ToError(expression).message;
     return LinkedFilter(*program, event_.encoded(), &contexts_).error;
   }
 
   bool Matches(std::string_view expression) {
     const auto program = CompileFilter(expression);
-    EXPECT_TRUE(program.has_value()) << program.error().Render(expression);
+    EXPECT_TRUE(program.has_value()) << program.error().ToError(expression).message;
     if (!program) return false;
     const LinkedFilter filter(*program, event_.encoded(), &contexts_);
     EXPECT_EQ(filter.error, 0) << expression;

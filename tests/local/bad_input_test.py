@@ -15,12 +15,14 @@ USAGE, INPUT, OUTPUT, NOT_EXECUTABLE, NOT_FOUND = 120, 121, 122, 126, 127
 
 class BadInput(LocalTest):
     def refuse(self, status, *words, options=("-e", "emitter:*"), program=None):
-        """`weft record` fails so, with a line that has these words; nothing is run."""
+        """`weft record` fails so, with a line that has these words, and below it at most what it points into; nothing
+        is run. What it says."""
         _, err = self.record(*options, program=program, status=status)
         lines = err.splitlines()
         self.assertTrue(any(all(word in line for word in words) for line in lines), err)
-        self.assertTrue(all(line.startswith("weft: ") for line in lines), err)
+        self.assertTrue(all(line.startswith(("weft: ", "  ")) for line in lines), err)
         self.assertFalse(self.report.exists())
+        return err
 
     def yaml(self, text):
         path = self.folder / "t.yaml"
@@ -104,8 +106,25 @@ spec:
         self.assertIn('event "emiter:*"', err)
 
     def test_filter_points_at_its_error(self):
-        self.refuse(INPUT, "--filter", "character 9", 
-                    options=("-e", "emitter:*", "--filter", "number >"))
+        self.assertEqual(self.refuse(INPUT, options=("-e", "emitter:*", "--filter", "number >")),
+                         "weft: --filter: column 9: expected an operand, not the end\n"
+                         "  number >\n"
+                         "          ^\n")
+        rule = """apiVersion: weft.dev/v1alpha1
+kind: Trace
+metadata: {name: t}
+spec:
+  user: {events: [{name: "emitter:tick", filter: "words == 'größe' && $ctx.vpdi > 5"}]}
+  filter: |
+    number > 5 &&
+    number * 2 == 4
+"""
+        err = self.refuse(INPUT, "t.yaml:5:73: spec.user.events[0].filter: ", 'did you mean "vpid"?',
+                          options=self.yaml(rule))
+        lines = err.splitlines()
+        self.assertEqual(lines[1:3], ["  words == 'größe' && $ctx.vpdi > 5", " " * 22 + "^~~~~~~~~"])
+        self.assertRegex(lines[3], r"t.yaml:6:\d+: spec.filter: line 2, column 8: arithmetic")
+        self.assertEqual(lines[4:], ["  number * 2 == 4", " " * 9 + "^"])
 
     def test_missing_file(self):
         self.refuse(INPUT, "/no/such/trace.yaml", options=("-f", "/no/such/trace.yaml"))
