@@ -17,6 +17,10 @@ inline constexpr size_t kMaxMessageFds = 2;
 // usual limit of 1024 descriptors.
 inline constexpr size_t kMaxQueuedMessages = 512;
 
+// Of a doorbell's socket: processes that start at once. The kernel cuts it to net.core.somaxconn, 4096 unless
+// changed.
+inline constexpr int kListenBacklog = 4096;
+
 inline constexpr std::chrono::milliseconds kHeartbeatInterval{1000};
 // An agent that reads the kernel's types does nothing else meanwhile: a tenth of a second, or on a machine that has
 // little time for it, an emulated one, 10 s and more.

@@ -162,7 +162,7 @@ Result<UniqueFd> Agent::Listen(const std::string& folder, const std::string& nam
   if (!fd) return FailErrno("socket");
   unlink(unfinished.c_str());
   if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
-      chmod(unfinished.c_str(), mode) != 0 || listen(fd.get(), kListenBacklog) != 0 ||
+      chmod(unfinished.c_str(), mode) != 0 || listen(fd.get(), ipc::kListenBacklog) != 0 ||
       rename(unfinished.c_str(), path.c_str()) != 0)
     return FailErrno(path);
   return fd;

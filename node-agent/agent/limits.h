@@ -34,8 +34,6 @@ inline constexpr size_t kMaxOpenedPerLook = 64;
 inline constexpr size_t kMaxMapsBytes = size_t{16} << 20;
 // Control areas of processes; what is written into one (some 100 KiB) may be charged to the agent.
 inline constexpr size_t kMaxAdoptedAreas = 1024;
-// Processes that start at once; the kernel cuts it to net.core.somaxconn, 4096 unless changed.
-inline constexpr int kListenBacklog = 4096;
 // In a cluster. The loop looks at deadlines every kTick: silent for so long, it hangs.
 inline constexpr std::chrono::seconds kStuckTime{30};
 // The kubelet's folder in the hierarchy of cgroups: so deep below its root, so many folders on the way.

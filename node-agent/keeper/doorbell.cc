@@ -7,8 +7,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <span>
+#include <vector>
 
 #include "lib/base/pidfd.h"
+#include "lib/ipc/limits.h"
+#include "node-agent/keeper/foreign.h"
 
 #ifndef SO_PEERPIDFD
 #define SO_PEERPIDFD 77  // Linux 6.5; newer than Debian 12's headers
@@ -22,6 +26,52 @@ constexpr size_t kMaxDoorbellBytes = 64;
 constexpr size_t kMaxDescriptors = 253;
 // Taken from the backlog before the loop turns to others.
 constexpr size_t kCallersPerRound = 256;
+// The kernel keeps one more than was asked for.
+constexpr size_t kMaxBacklog = ipc::kListenBacklog + 1;
+
+// One message: its first bytes, and all its descriptors. The size, or -1.
+ssize_t Receive(const UniqueFd& connection, std::span<char> bytes, std::vector<UniqueFd>& fds) {
+  union {
+    cmsghdr align;
+    std::array<char, CMSG_SPACE(sizeof(int) * kMaxDescriptors)> bytes;
+  } control;
+  iovec part{bytes.data(), bytes.size()};
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  header.msg_control = control.bytes.data();
+  header.msg_controllen = control.bytes.size();
+  const ssize_t n = recvmsg(connection.get(), &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (n < 0) return n;
+  for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c)) {
+    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
+    const size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < count; ++i) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
+      fds.emplace_back(fd);
+    }
+  }
+  return n;
+}
+
+// A message that nobody reads is closed with its connection, and what it carries with it.
+void End(UniqueFd connection) {
+  shutdown(connection.get(), SHUT_RDWR);  // no more comes
+  // Whoever is asked to name the senders does so of each message, also of an empty one.
+  const int on = 1;
+  setsockopt(connection.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred))> control;
+  msghdr header{};
+  header.msg_control = control.data();
+  header.msg_controllen = control.size();
+  if (recvmsg(connection.get(), &header, MSG_PEEK | MSG_DONTWAIT) == 0 &&
+      header.msg_controllen == 0)
+    return;
+  std::vector<UniqueFd> full;
+  full.push_back(std::move(connection));
+  CloseForeign(std::move(full));
+}
 
 }  // namespace
 
@@ -37,12 +87,18 @@ Doorbell::Doorbell(ipc::Loop& loop, std::string name, UniqueFd listening, Handle
 
 Doorbell::~Doorbell() {
   loop_.Unwatch(listening_.get());
-  for (const Connection& connection : silent_) loop_.Unwatch(connection.fd.get());
+  while (!silent_.empty()) DropOldest();
+  shutdown(listening_.get(), SHUT_RD);  // the agent may have it still: nobody calls there any more
+  while (UniqueFd connection = Accept()) End(std::move(connection));
+}
+
+UniqueFd Doorbell::Accept() {
+  return UniqueFd(accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
 }
 
 void Doorbell::Answer(size_t limit) {
   for (size_t i = 0; i < limit; ++i) {
-    UniqueFd connection(accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    UniqueFd connection = Accept();
     if (!connection) return;
     Add(std::move(connection));
   }
@@ -52,12 +108,19 @@ void Doorbell::AnswerAll() {
   for (auto it = silent_.begin(); it != silent_.end();) {
     if (Read(*it)) {
       loop_.Unwatch(it->fd.get());
+      End(std::move(it->fd));
       it = silent_.erase(it);
     } else {
       ++it;
     }
   }
-  Answer(SIZE_MAX);
+  Answer(kMaxBacklog);
+}
+
+void Doorbell::DropOldest() {
+  loop_.Unwatch(silent_.front().fd.get());
+  End(std::move(silent_.front().fd));
+  silent_.pop_front();
 }
 
 void Doorbell::Add(UniqueFd fd) {
@@ -73,11 +136,8 @@ void Doorbell::Add(UniqueFd fd) {
   else if (errno == ENOPROTOOPT)
     // If the pid was reused since, the ring counts as in use for longer than it is: harmless.
     connection.pidfd = OpenPidfd(connection.peer.pid);
-  if (Read(connection)) return;
-  if (silent_.size() >= kMaxSilentCallers) {
-    loop_.Unwatch(silent_.front().fd.get());
-    silent_.pop_front();
-  }
+  if (Read(connection)) return End(std::move(connection.fd));
+  if (silent_.size() >= kMaxSilentCallers) DropOldest();
   const int number = connection.fd.get();
   if (loop_.Watch(number, [this, number] { OnReadable(number); }))
     silent_.push_back(std::move(connection));
@@ -88,42 +148,28 @@ void Doorbell::OnReadable(int fd) {
                          [fd](const Connection& c) { return c.fd.get() == fd; });
   if (it == silent_.end() || !Read(*it)) return;
   loop_.Unwatch(fd);
+  End(std::move(it->fd));
   silent_.erase(it);
 }
 
 bool Doorbell::Read(Connection& connection) {
   std::array<char, kMaxDoorbellBytes> bytes;
-  union {
-    cmsghdr align;
-    std::array<char, CMSG_SPACE(sizeof(int) * kMaxDescriptors)> bytes;
-  } control;
-  iovec part{bytes.data(), bytes.size()};
-  msghdr header{};
-  header.msg_iov = &part;
-  header.msg_iovlen = 1;
-  header.msg_control = control.bytes.data();
-  header.msg_controllen = control.bytes.size();
-  const ssize_t n = recvmsg(connection.fd.get(), &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  std::vector<UniqueFd> fds;
+  const ssize_t n = Receive(connection.fd, bytes, fds);
   if (n < 0) return errno != EAGAIN && errno != EINTR;
-
-  Caller caller;
-  size_t descriptors = 0;
-  for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c)) {
-    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
-    const size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (size_t i = 0; i < count; ++i, ++descriptors) {
-      int fd = -1;
-      std::memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
-      caller.fd.reset(fd);
-    }
+  // Only memory has seals, and no other file is asked anything.
+  if (n == 0 || fds.size() != 1 || fcntl(fds.front().get(), F_GET_SEALS) < 0) {
+    CloseForeign(std::move(fds));
+    return true;
   }
-  if (n == 0 || descriptors != 1) return true;
+  Caller caller;
   caller.doorbell = name_;
   caller.pid = connection.peer.pid;
   caller.uid = connection.peer.uid;
   caller.gid = connection.peer.gid;
   caller.pidfd = std::move(connection.pidfd);
   caller.message.assign(bytes.data(), static_cast<size_t>(n));
+  caller.fd = std::move(fds.front());
   handler_(std::move(caller));
   return true;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The keeper's end of the doorbell socket (lib/abi/control.h): takes connections, one message with one
-// descriptor of each, and says whom the kernel saw. What the message or the memory claims is not
-// looked at here. Everything comes from traced programs: connections that stay silent are bounded in
-// number (the oldest goes first), and nothing here waits for anybody.
+// descriptor of each, and says whom the kernel saw. A descriptor of anything but memory (a memfd, tmpfs) goes no
+// further; what the message or the memory claims is not looked at here. Everything comes from traced programs:
+// connections that stay silent are bounded in number (the oldest goes first), and nothing here waits for
+// anybody, nor goes on for as long as somebody calls.
 // The keeper's thread owns it.
 #ifndef WEFT_NODE_AGENT_KEEPER_DOORBELL_H_
 #define WEFT_NODE_AGENT_KEEPER_DOORBELL_H_
@@ -40,7 +41,7 @@ class Doorbell {
   Doorbell(const Doorbell&) = delete;
   Doorbell& operator=(const Doorbell&) = delete;
 
-  // Takes every message that was sent so far, also of callers that were silent when they were accepted.
+  // Takes every message that was sent before, also of callers that were silent when they were accepted.
   void AnswerAll();
 
  private:
@@ -51,6 +52,8 @@ class Doorbell {
   };
   // Accepts at most `limit` callers.
   void Answer(size_t limit);
+  UniqueFd Accept();
+  void DropOldest();
   void Add(UniqueFd connection);
   // True when the connection is done with.
   bool Read(Connection& connection);

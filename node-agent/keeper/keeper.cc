@@ -250,8 +250,7 @@ void Keeper::Listen(ipc::ListenDoorbell listen) {
   auto& doorbell = doorbells_[listen.name];
   if (doorbell) return;  // a new agent says what its predecessor said
   const auto take = [this](Caller caller) {
-    if (auto kept = vault_.AddCaller(std::move(caller)); !kept)
-      TellOwner("weft-keeper", kept.error().message);
+    if (const Status kept = vault_.AddCaller(std::move(caller)); !kept) SayRefused(kept.error());
     TellAgent();
   };
   doorbell = std::make_unique<Doorbell>(loop_, listen.name, std::move(listen.fd), take);
@@ -271,6 +270,13 @@ void Keeper::TellOwner(std::string component, std::string message) {
     (void)owner_.Send(ipc::Notice{std::move(component), std::move(message)});
   else if (!owner_gone_)
     std::fprintf(stderr, "%s: %s\n", component.c_str(), message.c_str());
+}
+
+void Keeper::SayRefused(const Error& error) {
+  const Time now = ipc::Loop::Clock::now();
+  if (now < say_refused_at_) return;
+  say_refused_at_ = now + kRefusedSaid;
+  TellOwner("weft-keeper", error.message);
 }
 
 // The lowest that none of the others has.

@@ -30,6 +30,8 @@ namespace weft::keeper {
 
 inline constexpr std::chrono::milliseconds kExitTime{10'000};
 inline constexpr size_t kMaxConsumers = 1024;
+// A program that has filled the vault calls on: it gets no line of ours each time.
+inline constexpr std::chrono::milliseconds kRefusedSaid{60'000};
 
 struct Options {
   std::string
@@ -79,6 +81,7 @@ class Keeper {
   void Listen(ipc::ListenDoorbell listen);
   void TellAgent();
   void TellOwner(std::string component, std::string message);
+  void SayRefused(const Error& error);
   void End();
   void Quit();
   void ContinueQuit();
@@ -96,6 +99,7 @@ class Keeper {
   bool kept_complete_ = false;   // said to the present agent
   bool owner_gone_ = false;
   bool owner_told_ = false;
+  Time say_refused_at_{};       // the next time at the earliest
   Time quit_by_ = Time::max();  // the agent was told that all ends
   bool quitting_ = false;
 };

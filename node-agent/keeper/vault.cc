@@ -4,6 +4,8 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
+
 namespace weft::keeper {
 namespace {
 
@@ -25,10 +27,15 @@ std::string Hexadecimal(const std::string& bytes) {
 }  // namespace
 
 Status Vault::AddCaller(Caller caller) {
-  if (entries_.size() >= limit_) return Fail(ErrorCode::kLimit, "no more descriptors can be kept");
+  const size_t free = limit_ - std::min(limit_, entries_.size());
+  const auto brought = brought_.find(caller.doorbell);
+  if (free == 0 || (brought != brought_.end() && brought->second >= kShareOfFree * free))
+    return Fail(ErrorCode::kLimit, "no more descriptors can be kept");
   const std::string key = "bell/" + std::to_string(next_caller_++);
   Entry& entry = entries_[key];
   entry.fd = std::move(caller.fd);
+  entry.doorbell = caller.doorbell;
+  ++brought_[caller.doorbell];
   entry.caller = std::move(caller);
   untold_[next_untold_++] = key;
   return {};
@@ -46,7 +53,13 @@ Status Vault::Keep(ipc::Keep keep) {
   return {};
 }
 
-void Vault::Drop(const std::string& key) { entries_.erase(key); }
+void Vault::Drop(const std::string& key) {
+  auto it = entries_.find(key);
+  if (it == entries_.end()) return;
+  if (const auto& doorbell = it->second.doorbell; doorbell && --brought_[*doorbell] == 0)
+    brought_.erase(*doorbell);
+  entries_.erase(it);
+}
 
 void Vault::ForgetWhatWasTold() {
   untold_.clear();

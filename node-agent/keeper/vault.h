@@ -16,12 +16,17 @@
 
 namespace weft::keeper {
 
+// What one doorbell brought is at most so many times what is still free. So a pod that calls without end has
+// 8/9 of all, with a second one 16/17, and there is always room for who has little.
+inline constexpr size_t kShareOfFree = 8;
+
 class Vault {
  public:
-  // `limit`: entries that doorbells may fill; what comes beyond it is closed.
+  // `limit`: entries, the agent's too, up to which doorbells may bring more.
   explicit Vault(size_t limit) : limit_(limit) {}
 
-  // kLimit: full; the caller's descriptor is closed, its ring set lost.
+  // kLimit: full, or this doorbell has its share. The caller's descriptor is closed; while it has its ring set
+  // mapped, the agent can find it.
   Status AddCaller(Caller caller);
   // kInvalid: no descriptor, and none there under this name.
   Status Keep(ipc::Keep keep);
@@ -40,11 +45,14 @@ class Vault {
     std::string meta;
     UniqueFd fd;
     std::optional<Caller> caller;  // its fd is empty
+    std::optional<std::string>
+        doorbell;  // that brought it, also when the agent has written its note
   };
 
   size_t limit_;
   uint64_t next_caller_ = 1;
   std::map<std::string, Entry> entries_;
+  std::map<std::string, size_t> brought_;   // entries there are, by doorbell
   std::map<uint64_t, std::string> untold_;  // in the order of arrival
   uint64_t next_untold_ = 1;
 };

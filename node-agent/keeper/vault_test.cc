@@ -68,5 +68,27 @@ TEST(Vault, DroppedIsGoneAndFullIsSaid) {
   EXPECT_FALSE(vault.Keep({.key = "x", .meta = ""}).has_value());
 }
 
+// How many a doorbell gets in that calls without end.
+size_t Fill(Vault& vault, const std::string& doorbell) {
+  for (size_t taken = 0;; ++taken) {
+    Caller caller = FromPid(1);
+    caller.doorbell = doorbell;
+    if (!vault.AddCaller(std::move(caller))) return taken;
+  }
+}
+
+TEST(Vault, OneDoorbellLeavesRoomForOthers) {
+  Vault vault(900);
+  EXPECT_EQ(Fill(vault, "hostile"), 800U);
+  EXPECT_EQ(Fill(vault, "hostile, too"), 89U);
+  EXPECT_GE(Fill(vault, "quiet"), 9U);
+  // What the agent took care of counts for its doorbell all the same; what it dropped does not.
+  ASSERT_TRUE(vault.Keep({.key = "bell/1", .meta = "note"}));
+  EXPECT_EQ(Fill(vault, "hostile"), 0U);
+  for (int i = 2; i <= 800; ++i) vault.Drop("bell/" + std::to_string(i));
+  EXPECT_GT(Fill(vault, "hostile"), 600U);
+  EXPECT_GT(Fill(vault, "another"), 50U);
+}
+
 }  // namespace
 }  // namespace weft::keeper

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a hostile program of a recording meets first: the keeper's doorbell, before anything else looks at what it sent."""
+
+import contextlib
+import os
+import resource
+import shlex
+import signal
+import socket
+import subprocess
+import unittest
+
+from weft_local import PATIENCE, WEFT, LocalTest, children_of
+
+SILENT = 300  # more than the keeper keeps
+KEPT = 256
+MOST = 253  # descriptors that the kernel lets one message carry
+EVENTS = 5000
+
+
+class Hostile(LocalTest):
+    def begin(self, **popen):
+        """A recording that is ready, and whose program, the neighbour, waits for go()."""
+        where, self.gate = self.folder / "where", self.folder / "gate"
+        script = (f"echo $WEFT_DIR >{where}.new; mv {where}.new {where}; "
+                  f"while ! test -e {self.gate}; do sleep 0.01; done; exec ")
+        self.weft = self.start("-e", "emitter:*", **popen, program=[
+            "sh", "-c", script + shlex.join(map(str, self.emitter("--events", EVENTS)))])
+        self.wait_for(where.exists)
+        self.doorbell = where.read_text().strip() + "/agent.sock"
+        self.processes = self.session_processes(self.weft)
+        seen = []
+        self.wait_for(lambda: seen.append(self.descriptors()) or (len(seen) > 20 and len(set(seen[-20:])) == 1))
+        self.quiet = seen[-1]
+
+    def go(self):
+        """The keeper has no more than before, the processes are the same, and the neighbour's events all there."""
+        self.wait_for(lambda: self.descriptors() <= self.quiet, "descriptors stay in the keeper")
+        self.assertEqual(self.session_processes(self.weft), self.processes)
+        self.gate.touch()
+        _, err = self.finish(self.weft)
+        self.assert_complete(EVENTS)
+        return err
+
+    def descriptors(self):
+        """Of the keeper."""
+        return len(os.listdir(f"/proc/{self.processes['weft-keeper']}/fd"))
+
+    def call(self):
+        caller = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.addCleanup(caller.close)
+        caller.settimeout(PATIENCE)
+        caller.connect(self.doorbell)
+        return caller
+
+    def memory(self):
+        fd = os.memfd_create("hostile")
+        self.addCleanup(os.close, fd)
+        return fd
+
+    def test_silent_callers(self):
+        self.begin()
+        callers = [self.call() for _ in range(SILENT)]
+        self.assertEqual(callers[0].recv(1), b"", "the oldest is sent away")
+        # Each that is left has a connection and a pidfd.
+        self.wait_for(lambda: self.quiet < self.descriptors() <= self.quiet + 2 * KEPT)
+        for caller in callers:
+            caller.close()
+        self.go()
+
+    def test_descriptors_and_bytes_that_nobody_asked_for(self):
+        self.begin()
+        memory, pipe = self.memory(), os.pipe()
+        for end in pipe:
+            self.addCleanup(os.close, end)
+        for size in (0, 1, 64, 65, 100_000):
+            for descriptors in ([], [memory], [pipe[0]], [memory, pipe[1]], [memory] * MOST):
+                with self.call() as caller, contextlib.suppress(OSError):  # it may have had enough
+                    socket.send_fds(caller, [os.urandom(size)], descriptors)
+                    socket.send_fds(caller, [b"more"], descriptors)
+        self.go()
+
+    def fill(self, agent):
+        """More arrives, while this agent stands still, than a keeper with few descriptors may hold."""
+        os.kill(agent, signal.SIGSTOP)
+        memory = self.memory()
+        for _ in range(2 * KEPT):
+            with self.call() as caller:
+                socket.send_fds(caller, [b"x"], [memory])
+                self.assertEqual(caller.recv(1), b"", "it was answered")
+
+    def test_a_full_vault(self):
+        self.begin(preexec_fn=few_descriptors)
+        self.fill(self.processes["weft-agent"])
+        # Each that is kept has its memory and a pidfd.
+        self.assertGreater(self.descriptors(), self.quiet + KEPT)
+        self.assertLess(self.descriptors(), self.quiet + 2 * KEPT)
+        os.kill(self.processes["weft-agent"], signal.SIGCONT)
+        self.go()
+
+    def test_a_full_vault_is_said_once(self):
+        folder = self.folder / "session"
+        folder.mkdir()
+        self.doorbell = str(folder / "agent.sock")
+        with subprocess.Popen([WEFT.parent / "weft-keeper", "--dir", folder], stdin=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True, preexec_fn=few_descriptors) as keeper:
+            self.running.append(keeper)
+            self.wait_for(lambda: os.path.exists(self.doorbell))
+            agent, = children_of(keeper.pid)
+            self.fill(agent)
+            os.kill(agent, signal.SIGCONT)
+            keeper.terminate()
+            _, err = keeper.communicate(timeout=PATIENCE)
+        self.assertEqual(err.count("weft-keeper: no more descriptors can be kept"), 1, err)
+
+
+def few_descriptors():
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
+
+
+if __name__ == "__main__":
+    unittest.main()
