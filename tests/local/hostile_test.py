@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a hostile program of a recording meets first: the keeper's doorbell, before anything else looks at what it sent."""
+"""What a hostile program of a recording meets: the keeper's doorbell, before anything else looks at what it sent; and,
+if it ever got hold of the consumer, that process's sandbox."""
 
 import contextlib
 import os
+import pathlib
 import resource
 import shlex
 import signal
@@ -112,6 +114,19 @@ class Hostile(LocalTest):
             keeper.terminate()
             _, err = keeper.communicate(timeout=PATIENCE)
         self.assertEqual(err.count("weft-keeper: no more descriptors can be kept"), 1, err)
+
+    def test_every_thread_of_the_consumer_is_in_its_sandbox(self):
+        self.begin()
+        tasks = list(pathlib.Path(f"/proc/{self.processes['weft-consumer']}/task").iterdir())
+        self.assertGreaterEqual(len(tasks), 2)
+        for task in tasks:
+            lines = (task / "status").read_text().splitlines()
+            status = {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+            self.assertEqual(status["Seccomp"], "2", status)
+            self.assertEqual(status["NoNewPrivs"], "1", status)
+            for capabilities in ("CapEff", "CapPrm", "CapInh", "CapAmb"):
+                self.assertEqual(int(status[capabilities], 16), 0, status)
+        self.go()
 
 
 def few_descriptors():
