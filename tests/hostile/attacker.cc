@@ -40,7 +40,7 @@ uint64_t Attacker::Nasty() {
 }
 
 void Attacker::MutateSlot(ring::testing::TestWriter& ring) {
-  weft_slot* slot = ring.slot(random_() % ring.header()->slot_count);
+  weft_slot* slot = ring.slot(random_() % ring.made().slot_count);
   switch (random_() % 9) {
     case 0:
       slot->head = Nasty();
@@ -73,8 +73,8 @@ void Attacker::MutateSlot(ring::testing::TestWriter& ring) {
 }
 
 void Attacker::MutateData(ring::testing::TestWriter& ring) {
-  const uint32_t slot = random_() % ring.header()->slot_count;
-  const uint64_t bytes = uint64_t{1} << ring.header()->slot_shift;
+  const uint32_t slot = random_() % ring.made().slot_count;
+  const uint64_t bytes = uint64_t{1} << ring.made().slot_shift;
   uint8_t* data = ring.ring(slot);
   const uint64_t at = (random_() % bytes) & ~uint64_t{7};
   switch (random_() % 7) {
@@ -114,32 +114,53 @@ void Attacker::MutateData(ring::testing::TestWriter& ring) {
   }
 }
 
-void Attacker::MutateHeader(ring::testing::TestWriter& ring) {
-  weft_ring_header* header = ring.header();
+void Attacker::MutateDescriptions(ring::testing::TestWriter& ring) {
   if (random_() % 2 == 0) {
-    header->descriptions_used = random_() % 2 == 0 ? Nasty() : 8 * (random_() % 64);
+    ring.header()->descriptions_used = random_() % 2 == 0 ? Nasty() : 8 * (random_() % 64);
     return;
   }
-  // Descriptions, after they may have been read.
-  const uint64_t at = header->descriptions_offset + random_() % 512;
+  // Their bytes, after they may have been read.
+  const uint64_t at = ring.made().descriptions_offset + random_() % 512;
   ring.memory()[at] = static_cast<uint8_t>(random_());
 }
 
+void Attacker::MutateHeader(ring::testing::TestWriter& ring) {
+  uint8_t* header = ring.memory().data();
+  // One field, or two, or the neighbouring halves of two.
+  const uint64_t at = 4 * (random_() % (sizeof(weft_ring_header) / 4 - 1));
+  uint64_t value = Nasty();
+  if (random_() % 2 == 0) {
+    std::memcpy(&value, header + at, sizeof(value));
+    value ^= uint64_t{1} << (random_() % 64);
+  }
+  std::memcpy(header + at, &value, random_() % 2 == 0 ? 4 : 8);
+}
+
+void Attacker::RestoreHeader(ring::testing::TestWriter& ring) {
+  const uint64_t used = ring.header()->descriptions_used;
+  *ring.header() = ring.made();
+  ring.header()->descriptions_used = used;
+}
+
 void Attacker::Mutate(ring::testing::TestWriter& ring) {
-  // A punched hole may have taken the header that this process itself relies on.
-  if (ring.header()->slot_count == 0 || ring.header()->slot_count > 8) return;
-  switch (random_() % 4) {
+  switch (random_() % 8) {
     case 0:
-      return MutateSlot(ring);
     case 1:
-      return MutateHeader(ring);
+      return MutateSlot(ring);
+    case 2:
+      return MutateDescriptions(ring);
+    case 3:
+      // Until the next time: who reads it once more sees another.
+      RestoreHeader(ring);
+      if (random_() % 4 == 0) MutateHeader(ring);
+      return;
     default:
       return MutateData(ring);
   }
 }
 
 void Attacker::MutateGently(ring::testing::TestWriter& ring) {
-  const uint32_t slot = random_() % ring.header()->slot_count;
+  const uint32_t slot = random_() % ring.made().slot_count;
   // The last record of the current sub-buffer, found as a reader does; maybe just being read.
   const uint64_t head = ring.slot(slot)->head & 0xffffffff;
   uint64_t at = (head & ~uint64_t{4095}) + sizeof(weft_subbuf_header);

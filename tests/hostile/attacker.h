@@ -26,6 +26,11 @@ class Attacker {
   // Some valid records, so that the reader comes to what was mutated.
   void Write(ring::testing::TestWriter& ring, int count);
 
+  // Any field of the header: magic, sizes, offsets, counts, shifts, mode, clock, ids. And as it was, but for what
+  // Describe wrote since.
+  void MutateHeader(ring::testing::TestWriter& ring);
+  static void RestoreHeader(ring::testing::TestWriter& ring);
+
   // Memory that is no ring set in one of many ways: wrong seals, truncated, giant, hugetlb, holes,
   // another file altogether. Not valid where the machine cannot make it.
   UniqueFd Impostor();
@@ -34,7 +39,7 @@ class Attacker {
   uint64_t Nasty();
   void MutateSlot(ring::testing::TestWriter& ring);
   void MutateData(ring::testing::TestWriter& ring);
-  void MutateHeader(ring::testing::TestWriter& ring);
+  void MutateDescriptions(ring::testing::TestWriter& ring);
 
   std::mt19937_64 random_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hostile process against the real weft-consumer: 10^5 mutations of header, slots, descriptions and
-// records while they are read, memory that is no ring set, a flood of descriptors, silence. The
+// A hostile process against the real weft-consumer: 10^5 mutations of header (every field), slots,
+// descriptions and records while they are read, memory that is no ring set, a flood of descriptors, silence. The
 // consumer neither crashes nor hangs nor grows, and the events of two neighbours (another container,
 // and another process of the same container) are the same, by hash, as without the attack.
 // More mutations: WEFT_HOSTILE_MUTATIONS in the environment.
@@ -206,6 +206,30 @@ TEST_F(HostileTest, MutationsWhileTheConsumerReads) {
   EXPECT_GT(agent.rings_corrupt(), given / 4);
   EXPECT_GT(bad.delivered, kEvents + given);
   EXPECT_GT(bad.lost.at("consumer/malformed"), given);
+}
+
+TEST_F(HostileTest, AHeaderThatChangesWhileItIsRead) {
+  TestWriter ring({.channel_id = kBad, .instance = 7});
+  ring.Describe(0, MakeDescription("evil:a", {"x", "y"}));
+  const pid_t attacker = ::fork();
+  if (attacker == 0) {
+    Attacker evil(3);
+    for (;;) {
+      evil.MutateHeader(ring);
+      evil.Write(ring, 1);
+      Attacker::RestoreHeader(ring);
+    }
+  }
+  // Each is opened and checked anew, until one passes and then on.
+  for (uint64_t i = 0; i < 2000; i++) {
+    agent.AddRing(kBad, 1000 + i, 3, ring.Fd());
+    if (i % 20 == 0) Pass();
+  }
+  Finish();
+  EXPECT_GT(agent.rings_corrupt(), 0U);
+  EXPECT_GE(agent.counts(kBad).rings, 2U) << "the neighbour's, and this one";
+  ::kill(attacker, SIGKILL);
+  ::waitpid(attacker, nullptr, 0);
 }
 
 TEST_F(HostileTest, MemoryThatIsNoRingSet) {

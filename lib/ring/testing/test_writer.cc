@@ -27,7 +27,7 @@ uint64_t LoadWord(void* at) {
 
 TestWriter::TestWriter(const WriterOptions& options)
     : options_(options), committed_(options.slots), discarded_(options.slots) {
-  weft_ring_header h{};
+  weft_ring_header& h = made_;
   h.magic = WEFT_RING_MAGIC;
   h.major = WEFT_RING_MAJOR;
   h.header_size = sizeof(h);
@@ -62,7 +62,7 @@ TestWriter::~TestWriter() { ::munmap(map_, bytes_); }
 UniqueFd TestWriter::Fd() const { return UniqueFd(::fcntl(fd_.get(), F_DUPFD_CLOEXEC, 0)); }
 
 weft_slot* TestWriter::slot(uint32_t index) {
-  return reinterpret_cast<weft_slot*>(map_ + header()->slots_offset) + index;
+  return reinterpret_cast<weft_slot*>(map_ + made_.slots_offset) + index;
 }
 
 uint8_t* TestWriter::ring(uint32_t index) {
@@ -76,7 +76,7 @@ void TestWriter::Describe(uint16_t event, std::span<const uint8_t> description, 
   entry.size = static_cast<uint32_t>(sizeof(entry) + description.size());
   entry.event = event;
   if (used + RoundUp(entry.size, 8) > options_.descriptions_size) std::abort();
-  uint8_t* at = map_ + header()->descriptions_offset + used;
+  uint8_t* at = map_ + made_.descriptions_offset + used;
   std::memcpy(at, &entry, sizeof(entry));
   std::memcpy(at + sizeof(entry), description.data(), description.size());
   if (commit) StoreWord(&header()->descriptions_used, used + RoundUp(entry.size, 8));

@@ -39,6 +39,8 @@ class TestWriter {
   // Another descriptor of the memory.
   [[nodiscard]] UniqueFd Fd() const;
   [[nodiscard]] weft_ring_header* header() { return reinterpret_cast<weft_ring_header*>(map_); }
+  // As it was made; what is beneath goes by it, whatever the one in memory says since.
+  [[nodiscard]] const weft_ring_header& made() const { return made_; }
   [[nodiscard]] weft_slot* slot(uint32_t index);
   [[nodiscard]] uint8_t* ring(uint32_t slot);
   [[nodiscard]] std::span<uint8_t> memory() { return {map_, bytes_}; }
@@ -62,6 +64,7 @@ class TestWriter {
   Result Switch(uint32_t slot);
 
   WriterOptions options_;
+  weft_ring_header made_{};
   UniqueFd fd_;
   uint8_t* map_ = nullptr;
   uint64_t bytes_ = 0;
