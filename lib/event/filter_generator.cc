@@ -12,6 +12,10 @@ namespace {
 uint64_t Below(Random& random, uint64_t limit) { return random() % limit; }
 bool OneIn(Random& random, uint64_t n) { return Below(random, n) == 0; }
 
+std::string Pick(Random& random, std::initializer_list<const char*> choices) {
+  return *(choices.begin() + Below(random, choices.size()));
+}
+
 int64_t AnyInteger(Random& random) {
   switch (Below(random, 8)) {
     case 0:
@@ -40,6 +44,19 @@ std::string AnyText(Random& random) {
   std::string text(Below(random, 6), 'a');
   for (char& c : text) c = kBytes[Below(random, kBytes.size())];
   return text;
+}
+
+std::string Index(Random& random) { return "[" + std::to_string(Below(random, 12)) + "]"; }
+
+// A name that no other field has; every second one is a path.
+std::string FieldName(Random& random, size_t number) {
+  std::string name = "f" + std::to_string(number);
+  if (OneIn(random, 2)) return name;
+  do {
+    while (OneIn(random, 3)) name += Index(random);
+    name += Pick(random, {".member", ".m", "._2", ".f0"});
+  } while (OneIn(random, 3));
+  return name;
 }
 
 // Adds an integer of type T, which may cut the value.
@@ -188,11 +205,13 @@ std::unique_ptr<Expr> TextExpr(Random& random, const Model& model) {
 std::unique_ptr<Expr> NameExpr(Random& random, const Model& model) {
   auto expr = std::make_unique<Expr>();
   expr->kind = Expr::Kind::kName;
+  const ModelEntry& entry = model.entries[Below(random, model.entries.size())];
   if (OneIn(random, 60)) {
-    expr->name = OneIn(random, 2) ? "missing" : "$ctx.missing";
+    // Also what stands around a field that is there.
+    expr->name = Pick(random, {"missing", "$ctx.missing", "f0", "f1.member", "f2[1].member"});
+    if (OneIn(random, 4)) expr->name = entry.name + ".missing";
     return expr;
   }
-  const ModelEntry& entry = model.entries[Below(random, model.entries.size())];
   expr->name = entry.name;
   const bool elements = std::holds_alternative<std::vector<int64_t>>(entry.value) ||
                         std::holds_alternative<std::vector<double>>(entry.value);
@@ -231,10 +250,6 @@ std::unique_ptr<Expr> Binary(std::string op, std::unique_ptr<Expr> left,
   expr->left = std::move(left);
   expr->right = std::move(right);
   return expr;
-}
-
-std::string Pick(Random& random, std::initializer_list<const char*> choices) {
-  return *(choices.begin() + Below(random, choices.size()));
 }
 
 // A comparison whose sides probably fit, so that most expressions have a result.
@@ -352,6 +367,20 @@ std::string WriteText(Random& random, const TextTokens& tokens) {
   return text + quote;
 }
 
+// A path may have blanks around its dots and brackets.
+std::string WriteName(Random& random, const Expr& expr) {
+  std::string name = expr.name + (expr.index ? "[" + std::to_string(*expr.index) + "]" : "");
+  if (name[0] == '$' || !OneIn(random, 4)) return name;
+  std::string text;
+  for (const char c : name) {
+    const bool separates = c == '.' || c == '[' || c == ']';
+    if (separates) text += Blank(random);
+    text += c;
+    if (separates && c != ']') text += Blank(random);
+  }
+  return text;
+}
+
 std::string WriteAt(Random& random, const Expr& expr, int least) {
   switch (expr.kind) {
     case Expr::Kind::kInt:
@@ -361,7 +390,7 @@ std::string WriteAt(Random& random, const Expr& expr, int least) {
     case Expr::Kind::kText:
       return WriteText(random, expr.text);
     case Expr::Kind::kName:
-      return expr.name + (expr.index ? "[" + std::to_string(*expr.index) + "]" : "");
+      return WriteName(random, expr);
     case Expr::Kind::kUnary: {
       std::string text = expr.op + Blank(random) + WriteAt(random, *expr.left, 9);
       return OneIn(random, 8) ? "(" + text + ")" : text;
@@ -387,7 +416,7 @@ const ModelEntry* Model::Find(const std::string& name) const {
 void MakeModel(Random& random, Model& model) {
   const size_t count = 3 + Below(random, 10);
   for (size_t i = 0; i < count; ++i) {
-    const std::string name = "f" + std::to_string(i) + (OneIn(random, 6) ? ".nested" : "");
+    const std::string name = FieldName(random, i);
     switch (Below(random, 6)) {
       case 0:
         model.entries.push_back({.name = name, .value = AnyFloat(random)});
@@ -398,7 +427,9 @@ void MakeModel(Random& random, Model& model) {
         model.entries.push_back({.name = name, .value = AddText(random, model.event, name)});
         break;
       case 2:
-        model.entries.push_back(AddElements(random, model.event, name));
+        // Of an array of arrays, too: its last index is the element's.
+        model.entries.push_back(
+            AddElements(random, model.event, name + (OneIn(random, 4) ? Index(random) : "")));
         break;
       default:
         model.entries.push_back({.name = name, .value = AddAnyInteger(random, model.event, name)});

@@ -25,7 +25,7 @@ struct Expr {
   uint64_t integer = 0;
   double number = 0;
   TextTokens text;
-  std::string name;  // "a", "$ctx.x", "$app.p:n"
+  std::string name;  // "a", "a.b[1].c", "$ctx.x", "$app.p:n"
   std::optional<uint64_t> index;
   std::string op;
   std::unique_ptr<Expr> left;  // also the operand of kUnary

@@ -44,7 +44,11 @@ class FilterRun : public ::testing::Test {
         .Sequence<uint8_t>("none", {})
         .Array<char>("name", {'b', 'o', 'b', 0, 'x'}, WEFT_FIELD_INLINE | WEFT_FIELD_TEXT)
         .Array<char>("full", {'m', 'a', 'x'}, WEFT_FIELD_TEXT)
-        .Sequence<char>("seqtext", {'q', 'r'}, WEFT_FIELD_TEXT);
+        .Sequence<char>("seqtext", {'q', 'r'}, WEFT_FIELD_TEXT)
+        .Number<int32_t>("order.price", 700)
+        .Text("order.items[1].name", "pear")
+        .Array<uint16_t>("order.items[1].counts", {3, 4})
+        .Sequence<int8_t>("matrix[1]", {5, -6});
     event_.Build();
     contexts_.entries = {
         {"vpid", WEFT_FILTER_SYMBOL_CONTEXT, WEFT_FILTER_INT, int64_t{123}},
@@ -146,6 +150,21 @@ TEST_F(FilterRun, ReadsElements) {
   EXPECT_FALSE(Matches("seq[2] == 0 || 1")) << "an index beyond a sequence: false";
   EXPECT_TRUE(Matches("1 || seq[2] == 0"));
   EXPECT_FALSE(Matches("!none[0]"));
+}
+
+TEST_F(FilterRun, ReadsMembersOfStructures) {
+  EXPECT_TRUE(Matches("order.price == 700 && order.price > 600"));
+  EXPECT_FALSE(Matches("order.price < 700"));
+  EXPECT_TRUE(Matches("order.items[1].name == \"pe*\" && order.items[1].counts[1] == 4"));
+  EXPECT_TRUE(Matches("order . items [ 0x1 ] . counts [ 0 ] == 3 && matrix[1][1] == -6"));
+  EXPECT_FALSE(Matches("matrix[1][2] == 0 || 1")) << "an index beyond a sequence: false";
+  EXPECT_EQ(LinkError("order == 700"), -ENOENT);
+  EXPECT_EQ(LinkError("price == 700"), -ENOENT);
+  EXPECT_EQ(LinkError("order.price.cents == 700"), -ENOENT);
+  EXPECT_EQ(LinkError("order.items[0].name == \"pear\""), -ENOENT);
+  EXPECT_EQ(LinkError("order.items.name == \"pear\""), -ENOENT);
+  EXPECT_EQ(LinkError("matrix[1] == 5"), -ENOENT) << "that would be an element of `matrix`";
+  EXPECT_EQ(LinkError("order.items[1].counts[2] == 3"), -EPROTOTYPE);
 }
 
 TEST_F(FilterRun, UsesComparisonsAsNumbers) {
