@@ -24,6 +24,7 @@ PATIENCE = float(os.environ.get("WEFT_PATIENCE", "240"))
 # Up to so many events a trace is read as text twice.
 MANY = 50000
 TICK = re.compile(r"emitter:tick: .*process = (\d+), thread = (\d+), number = (\d+)")
+MISSING = re.compile(r"Tracer discarded (\d+) events? between .*\((stream class ID: \d+, stream ID: \d+)\)")
 TEXT = r'"(?:[^"\\]|\\.)*"'  # as readers show it
 
 
@@ -126,6 +127,15 @@ class LocalTest(unittest.TestCase):
             self.assertEqual(wrong[:3], [], "weft view, babeltrace2")
         return lines, done.stderr
 
+    def assert_all_missing_is_said(self, output="trace"):
+        """What readers are told of as discarded, stream by stream, is all that was not delivered; they say nothing else."""
+        counts = self.counts()
+        _, said = self.babeltrace(output)
+        _, said_by_view = self.run_view(self.folder / output)
+        told = [missing_by_stream(text) for text in (said, said_by_view)]
+        self.assertEqual(told[0], told[1], "babeltrace2, weft view")
+        self.assertEqual(sum(told[0].values()), counts["emitted"] - counts["delivered"], counts)
+
     def needs_babeltrace_for_ctf_2(self):
         if babeltrace_for_ctf_2() is None:
             self.skipTest("no babeltrace2 that reads CTF 2; weft's own reader read it")
@@ -178,6 +188,16 @@ class LocalTest(unittest.TestCase):
             os.kill(pid, signal.SIGKILL)
         self.wait_for(lambda: self.session_processes(weft).get(name, pid) != pid or
                       weft.poll() is not None, f"{name} was not started again")
+
+
+def missing_by_stream(said):
+    missing = collections.Counter()
+    for line in said.splitlines():
+        found = MISSING.search(line)
+        if not found:
+            raise AssertionError(line)
+        missing[found[2]] += int(found[1])
+    return missing
 
 
 def is_same_but_stale(line, babeltrace):
