@@ -5,6 +5,7 @@ import json
 import os
 import platform
 import statistics
+import subprocess
 from typing import NamedTuple
 
 
@@ -36,6 +37,10 @@ def spread(values):
     return measured(lambda value: value, values)
 
 
+def median_of(figure):
+    return figure.median if isinstance(figure, Measured) else figure
+
+
 def text_of(figure):
     """12.34 (11.90..13.02); without the parentheses where there was one round."""
     if not isinstance(figure, Measured):
@@ -50,32 +55,69 @@ def as_json(figure):
     return round(figure.median, 3), [round(figure.least, 3), round(figure.greatest, 3)]
 
 
-class Report:
-    """Targets of one bench, printed as they come. `where`: the machine, if it is not this one."""
+class Failed(Exception):
+    """Something could not be measured."""
 
-    def __init__(self, bench, ours="", peer="", where=None):
+
+class OfPeer(NamedTuple):
+    """A limit: so many times the peer's figure."""
+    times: float
+
+
+class Report:
+    """Targets of one bench, printed as they come. `where`: the machine, if it is not this one. `expected`: those that
+    have an entry also where nobody comes to measure them, {name: (unit, limit, better)}."""
+
+    def __init__(self, bench, ours="", peer="", where=None, expected=None):
         self.bench = bench
         self.columns = f"{'':<66} {ours:>26} {peer:>26} {'better':>7} {'limit':>10}"
         self.machine = where or machine()
+        self.expected = expected or {}
         self.targets = []
+        self.failed = False
 
     def header(self):
         print(self.columns, flush=True)
 
+    def figure(self, name, value, peer=None):
+        """An expected target."""
+        unit, limit, better = self.expected[name]
+        if isinstance(limit, OfPeer):
+            limit = None if peer is None else limit.times * median_of(peer)
+        self.target(name, unit, value, peer, limit, better)
+
+    def attempt(self, measure, *arguments):
+        """What measure() says; None where it fails: that is printed, and the bench goes on."""
+        try:
+            return measure(*arguments)
+        except (Failed, OSError, ValueError, LookupError, subprocess.SubprocessError) as error:
+            self.failed = True
+            print(f"    {measure.__name__}: {type(error).__name__}: {error}", flush=True)
+            return None
+
     def target(self, name, unit, value, peer, limit, better):
         """value and peer: Measured, or a number where there was one round. value None: it was not
-        measured, and is not met. peer None: there is none."""
-        median = value.median if isinstance(value, Measured) else value
-        met = median is not None and (median <= limit if better == "lower" else median >= limit)
+        measured, and is not met. peer None: there is none. limit None: nobody knows, for the peer was not measured."""
+        median = median_of(value)
+        met = (median is not None and limit is not None and
+               (median <= limit if better == "lower" else median >= limit))
         rounded, value_spread = as_json(value)
         peer_median, peer_spread = as_json(peer)
         self.targets.append({"name": name, "unit": unit, "value": rounded, "spread": value_spread,
                              "peer": peer_median, "peer_spread": peer_spread,
-                             "limit": round(limit, 3), "better": better, "met": met})
+                             "limit": None if limit is None else round(limit, 3), "better": better,
+                             "met": met})
         value_text = "not measured" if value is None else text_of(value)
-        print(f"{name:<66} {value_text:>26} {text_of(peer):>26} {better:>7} {limit:10.2f}  "
+        limit_text = "" if limit is None else f"{limit:.2f}"
+        print(f"{name:<66} {value_text:>26} {text_of(peer):>26} {better:>7} {limit_text:>10}  "
               f"{'met' if met else 'MISSED'}  [{unit}]", flush=True)
 
     def result(self):
+        """The last line. The bench's exit status."""
+        measured_names = {target["name"] for target in self.targets}
+        for name in self.expected:
+            if name not in measured_names:
+                self.figure(name, None)
         print("RESULT " + json.dumps({"bench": self.bench, "machine": self.machine,
-                                      "targets": self.targets}))
+                                      "targets": self.targets}), flush=True)
+        return 1 if self.failed else 0

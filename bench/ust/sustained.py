@@ -17,6 +17,8 @@ import os
 import subprocess
 from dataclasses import dataclass
 
+from report import Failed
+
 SECONDS = 2
 TRIES = 3
 FIRST = 1.0   # million events per second, of all threads
@@ -54,7 +56,7 @@ def count_events(trace):
     for line in told.splitlines():
         if "Event message" in line:
             return int(line.split()[0].replace(",", ""))
-    raise SystemExit("bench: babeltrace2 did not count: " + told)
+    raise Failed("babeltrace2 did not count: " + told)
 
 
 class Search:

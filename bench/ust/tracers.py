@@ -12,6 +12,8 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 
+from report import Failed
+
 SUBBUFS = 4  # for each CPU
 
 
@@ -52,7 +54,8 @@ class Lttng:
             if self._lttng("list", check=False).returncode == 0:
                 return
             time.sleep(0.1)
-        raise SystemExit("bench: lttng-sessiond does not answer")
+        self.close()
+        raise Failed("lttng-sessiond does not answer")
 
     def close(self):
         self.daemon.terminate()
@@ -68,6 +71,13 @@ class Lttng:
         out = os.path.join(self.home, "trace")
         shutil.rmtree(out, ignore_errors=True)
         self._lttng("create", "b", "--output=" + out)
+        try:
+            return self._record(argv, config, look, out)
+        finally:
+            self._lttng("destroy", "b", check=False)  # of one that failed; the next has the same name
+            shutil.rmtree(out, ignore_errors=True)
+
+    def _record(self, argv, config, look, out):
         self._lttng("enable-channel", "-u", "-s", "b", "c", f"--subbuf-size={config.subbuf_kib}k",
                     f"--num-subbuf={SUBBUFS}", "--overwrite" if config.overwrite else "--discard")
         if config.contexts:
@@ -85,7 +95,6 @@ class Lttng:
         outcome = Outcome(ran.stdout, lost, tree_bytes(out))
         if look is not None:
             look(out)
-        shutil.rmtree(out, ignore_errors=True)
         return outcome
 
 
@@ -117,7 +126,7 @@ class Weft:
         ran = subprocess.run([*command, "--", *argv], text=True, stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, check=False)
         if ran.returncode != 0:
-            raise SystemExit("bench: weft record failed: " + ran.stderr)
+            raise Failed("weft record failed: " + ran.stderr)
         with open(summary, encoding="utf-8") as file:
             trace = json.load(file)["traces"][0]
         outcome = Outcome(ran.stdout, sum(trace["discarded"].values()), tree_bytes(out))
