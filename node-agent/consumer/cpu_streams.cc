@@ -65,7 +65,8 @@ void CpuStreams::CountMissing(uint32_t cpu, uint64_t events, uint64_t time_ns) {
   if (cpu >= streams_.size() || streams_[cpu] == nullptr) {
     if (!Make(cpu, time_ns)) return;
   }
-  streams_[cpu]->missing += events;
+  uint64_t& missing = streams_[cpu]->missing;
+  missing += std::min(events, kMaxMissing - std::min(missing, kMaxMissing));
 }
 
 void CpuStreams::Seal(uint64_t end_time_ns) {

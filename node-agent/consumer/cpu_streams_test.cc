@@ -11,6 +11,7 @@
 
 #include "lib/event/description.h"
 #include "lib/ring/testing/test_writer.h"
+#include "node-agent/consumer/limits.h"
 #include "node-agent/consumer/testing.h"
 
 namespace weft::consumer {
@@ -135,6 +136,25 @@ TEST_F(CpuStreamsTest, WhatCannotBeWrittenWaitsForTheNextCommitAndKeepsNobodyWai
   const auto packets = Packets(folder.path() / "t" / "user_2");
   ASSERT_EQ(packets.size(), 3U);
   EXPECT_EQ(packets[2].discarded, 11U);
+}
+
+TEST_F(CpuStreamsTest, WhatAHostileProgramSaysIsMissingIsBounded) {
+  for (const uint64_t events : {~uint64_t{0}, uint64_t{5}, ~uint64_t{0}}) {
+    streams->CountMissing(2, events, time);
+    Append(1);
+    ASSERT_TRUE(Flush());
+  }
+  {
+    const FilesEndAt end(streams->bytes());
+    Append(7);
+    ASSERT_FALSE(Flush());
+  }
+  streams->CountMissing(2, 5, time);
+  ASSERT_TRUE(Flush());
+  const auto packets = Packets(folder.path() / "t" / "user_2");
+  ASSERT_EQ(packets.size(), 5U);
+  for (size_t i = 1; i < 4; i++) EXPECT_EQ(packets[i].discarded, kMaxMissing);
+  EXPECT_EQ(packets[4].discarded, kMaxMissing + 7);
 }
 
 TEST_F(CpuStreamsTest, WhatIsAppendedWhileAPacketIsWrittenBelongsToTheNextOne) {

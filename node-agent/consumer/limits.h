@@ -28,6 +28,9 @@ inline constexpr uint32_t kMaxClassesPerChannel = 16384;
 inline constexpr size_t kMaxClassBytesPerChannel = 64 * 1024 * 1024;
 inline constexpr uint32_t kMaxChannels = 256;
 inline constexpr uint32_t kMaxCpus = 8192;
+// Of a stream's count of missing events, as far as programs say it: 2^64 - 1 means "unknown" to babeltrace2 2.0, which
+// aborts at it, and a count never falls. No honest program comes near it.
+inline constexpr uint64_t kMaxMissing = uint64_t{1} << 62;
 
 // --- time (nanoseconds) ----------------------------------------------------------------------
 
