@@ -17,8 +17,8 @@ using Values = std::map<std::string, uint64_t>;
 
 std::map<std::string, Values> Known() {
   std::map<std::string, Values> known;
-  for (const known_label* labels : {weft_labels_of_uapi, weft_labels_of_libc,
-                                    weft_labels_of_sockets, weft_labels_of_system})
+  for (const known_label* labels :
+       {weft_labels_of_uapi, weft_labels_of_libc, weft_labels_of_sockets, weft_labels_of_system})
     for (; labels->set != nullptr; ++labels) known[labels->set][labels->name] = labels->value;
   return known;
 }
