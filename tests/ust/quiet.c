@@ -79,12 +79,20 @@ static void read_clock(void) {
   mark(END);
 }
 
-static void print_count(const char* folder) {
-  int count = 0;
+static int count_entries(const char* folder) {
+  int count = -2; /* . and .. */
   DIR* entries = opendir(folder);
   while (entries != NULL && readdir(entries) != NULL) ++count;
   if (entries != NULL) closedir(entries);
-  printf("%s: %d\n", folder, count);
+  return count;
+}
+
+/* A thread that was joined stays in the list until its tracer has heard of its end. */
+static int count_threads(void) {
+  int count = 0;
+  for (int tries = 0; tries < 2000 && (count = count_entries("/proc/self/task")) != 1; ++tries)
+    usleep(1000);
+  return count;
 }
 
 static void print_lines(const char* path, const char* start) {
@@ -96,6 +104,7 @@ static void print_lines(const char* path, const char* start) {
 }
 
 int main(int argc, char** argv) {
+  static const char* const signals[] = {"SigPnd:", "SigBlk:", "SigIgn:", "SigCgt:"};
   const char* what = argc == 2 ? argv[1] : "";
   mark(IN_MAIN);
   emit(1);
@@ -110,9 +119,9 @@ int main(int argc, char** argv) {
   } else {
     read_clock();
   }
-  print_count("/proc/self/task");
-  print_count("/proc/self/fd");
-  print_lines("/proc/self/status", "Sig");
+  printf("threads: %d\n", count_threads());
+  printf("descriptors: %d\n", count_entries("/proc/self/fd"));
+  for (int i = 0; i < 4; ++i) print_lines("/proc/self/status", signals[i]);
   print_lines("/proc/self/timers", "");
   mark(LEAVES_MAIN);
   return 0;
