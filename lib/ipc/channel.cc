@@ -10,6 +10,7 @@
 #include <array>
 #include <cstring>
 
+#include "lib/ipc/descriptors.h"
 #include "lib/ipc/limits.h"
 
 namespace weft::ipc {
@@ -22,6 +23,8 @@ union ControlBuffer {
   std::array<char, CMSG_SPACE(sizeof(int) * kMaxMessageFds)> bytes;
 };
 
+}  // namespace
+
 void TakeDescriptors(msghdr& header, std::vector<UniqueFd>& out) {
   for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c)) {
     if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
@@ -33,8 +36,6 @@ void TakeDescriptors(msghdr& header, std::vector<UniqueFd>& out) {
     }
   }
 }
-
-}  // namespace
 
 Channel::Channel(UniqueFd socket) : socket_(std::move(socket)) {
   const int flags = fcntl(socket_.get(), F_GETFL);

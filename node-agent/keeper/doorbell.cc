@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <span>
 #include <vector>
 
 #include "lib/base/pidfd.h"
+#include "lib/ipc/descriptors.h"
 #include "lib/ipc/limits.h"
 #include "node-agent/keeper/foreign.h"
 
@@ -43,15 +43,7 @@ ssize_t Receive(const UniqueFd& connection, std::span<char> bytes, std::vector<U
   header.msg_controllen = control.bytes.size();
   const ssize_t n = recvmsg(connection.get(), &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (n < 0) return n;
-  for (cmsghdr* c = CMSG_FIRSTHDR(&header); c != nullptr; c = CMSG_NXTHDR(&header, c)) {
-    if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
-    const size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (size_t i = 0; i < count; ++i) {
-      int fd = -1;
-      std::memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
-      fds.emplace_back(fd);
-    }
-  }
+  ipc::TakeDescriptors(header, fds);
   return n;
 }
 
