@@ -108,6 +108,9 @@ class Hostile(LocalTest):
                               stderr=subprocess.PIPE, text=True, preexec_fn=few_descriptors) as keeper:
             self.running.append(keeper)
             self.wait_for(lambda: os.path.exists(self.doorbell))
+            with self.call() as caller:  # answered once the keeper listens: the agent has only made the socket
+                caller.send(b"x")
+                self.assertEqual(caller.recv(1), b"", "it was answered")
             agent, = children_of(keeper.pid)
             self.fill(agent)
             os.kill(agent, signal.SIGCONT)
