@@ -376,13 +376,12 @@ static __attribute__((__noinline__)) bool run_with_stack(const struct run* r,
   }
 }
 
-/* In a kernel apart: what tests of contexts do not need is not set up for them. */
-#ifdef __KERNEL__
-__attribute__((__noinline__))
-#endif
-static bool
-run_tests(const struct weft_linked_filter* filter, const struct weft_linked_insn* insn,
-          const void* fixed, const struct weft_segment* segments, void* context_arg) {
+/* Apart: what most filters do not need is not set up for them. */
+static __attribute__((__noinline__)) bool run_tests(const struct weft_linked_filter* filter,
+                                                    const struct weft_linked_insn* insn,
+                                                    const void* fixed,
+                                                    const struct weft_segment* segments,
+                                                    void* context_arg) {
   struct run r = {filter, (const char*)fixed, segments, context_arg};
   enum outcome outcome;
   uint32_t next;
@@ -406,6 +405,16 @@ bool weft_filter_run(const struct weft_linked_filter* filter, const void* fixed,
    * the operation, since kernels are built without jump tables. */
   while (WEFT_LIKELY(insn->op == WEFT_LINK_RANGE_CONTEXT)) {
     const uint64_t bits = weft_filter_context_int(context_arg, insn->size);
+    const uint32_t next = bits - insn->a <= insn->b ? insn->jt : insn->jf;
+
+    if (next >= WEFT_LINK_REJECT) return next == WEFT_LINK_ACCEPT;
+    insn = &filter->insns[next];
+  }
+#else
+  /* Most filters of programs begin with fields that are integers. */
+  while (WEFT_LIKELY(insn->op < WEFT_LINK_RANGE + WEFT_LOAD_INT_COUNT)) {
+    const uint64_t bits = weft_load_int((uint8_t)(insn->op - WEFT_LINK_RANGE),
+                                        (const char*)fixed + insn->offset);
     const uint32_t next = bits - insn->a <= insn->b ? insn->jt : insn->jf;
 
     if (next >= WEFT_LINK_REJECT) return next == WEFT_LINK_ACCEPT;

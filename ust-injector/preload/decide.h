@@ -19,6 +19,8 @@
 // As the first, with at most WEFT_STATE_MAX_SEGMENTS segments: their sizes are each event's own.
 #define WEFT_STATE_SEGMENTS (1ull << 34)
 #define WEFT_STATE_MAX_SEGMENTS 4u
+// One target and one filter, whatever the rest.
+#define WEFT_STATE_FILTERED (1ull << 35)
 // Everything else.
 #define WEFT_STATE_SLOW (1ull << 32)
 
@@ -31,7 +33,7 @@ struct weft_target {
 
 struct weft_event_state {
   uint64_t key;                     // the enable word that was decided on, and one of the above
-  struct weft_record_class record;  // not of the last; with segments only the ring
+  struct weft_record_class record;  // not of the last two; with segments only the ring
   const struct weft_event* event;
   uint32_t target_count;
   uint32_t reserved;

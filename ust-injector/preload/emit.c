@@ -322,12 +322,27 @@ static __attribute__((noinline)) void emit_with_contexts(struct weft_event* even
   emit_slowly(event, fixed, segments, ip);
 }
 
+// WEFT_STATE_FILTERED. `state` is that of the event's enable word.
+static __attribute__((noinline)) void emit_filtered(const struct weft_event_state* state,
+                                                    const void* fixed,
+                                                    const struct weft_segment* segments,
+                                                    const void* ip) {
+  const struct weft_target* target = &state->targets[0];
+  if (weft_filter_run(target->filters[0], fixed, segments, (void*)(uintptr_t)ip) &&
+      !weft_process.no_clock) {
+    record(state->event, target, fixed, segments, ip);
+  }
+}
+
 // `state` is that of the event's enable word, or does not agree with it.
 static __attribute__((noinline)) void emit_otherwise(struct weft_event* event, const void* fixed,
                                                      const struct weft_segment* segments,
                                                      const void* ip) {
   const struct weft_event_state* state = published_state(event);
-  if (state->key == (enable_word(event) | WEFT_STATE_CONTEXTS)) {
+  const uint64_t way = state->key ^ enable_word(event);
+  if (way == WEFT_STATE_FILTERED) {
+    emit_filtered(state, fixed, segments, ip);
+  } else if (way == WEFT_STATE_CONTEXTS) {
     emit_with_contexts(event, state, fixed, segments, ip);
   } else {
     emit_slowly(event, fixed, segments, ip);
