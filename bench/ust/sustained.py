@@ -7,7 +7,8 @@ the tracers gets it from a daemon that did so, the other from the kernel). A pro
 at its rate and does not make up for the time (program.c). A rate holds if the program
 kept it, the tracer discarded nothing, and every event is in the files: counted by babeltrace2 in one more
 run at the best rate, by size in the others. A machine of few CPUs, and a virtual one at that, sometimes
-takes a CPU away for longer than any buffer lasts: a rate is given up after TRIES runs that failed. Rates
+takes a CPU away for longer than any buffer lasts: a rate is given up after TRIES runs that failed. What the
+runs before deleted is over when a run begins (settle); every second try begins with warm memory instead. Rates
 go up by STEP until one is given up, then half a step is tried; tracers take turns rate by rate. Nothing
 here differs between tracers: buffers have the same bytes, a run has dozens of times what they hold, and
 the files lie in the same folder of a disk.
@@ -15,18 +16,20 @@ the files lie in the same folder of a disk.
 
 import os
 import subprocess
+import time
 from dataclasses import dataclass
 
 from report import Failed
 
 SECONDS = 2
-TRIES = 3
+TRIES = 4
 FIRST = 1.0   # million events per second, of all threads
 STEP = 1.25
 LEAST, MOST = 0.1, 100.0
 WARM_BURSTS = 150  # program.c's
 KEPT = 0.95   # of the rate, by the program: it has the CPUs' rest only
 WARM_BYTES = 512 * 1024 * 1024
+SETTLED = 4   # seconds
 
 
 @dataclass
@@ -37,9 +40,16 @@ class Held:
     bytes: int
 
 
+def settle():
+    """Lets the machine be done with the files that went before: a disk trims their blocks, and a virtual machine's
+    kernel tells its host of their memory, two seconds later. Either was seen to keep everybody for 100 ms and more."""
+    os.sync()
+    time.sleep(SETTLED)
+
+
 def warm(folder):
-    """The same memory for everybody: what a virtual machine's host took back of it costs several
-    microseconds a page until it was touched again."""
+    """Memory that is free and yet needs not come from a virtual machine's host, several microseconds a page: good for
+    who fills the page cache at once; else the kernel gives it back during the run."""
     name = os.path.join(folder, "warm")
     block = bytes(1024 * 1024)
     with open(name, "wb") as file:
@@ -70,12 +80,14 @@ class Search:
         self.best = None  # (rate, Held) of the highest rate that held
         self.held = None  # of the verified one
 
-    def once(self, rate, verify=False):
-        """One run at `rate` million events per second: Held, or why not."""
+    def once(self, rate, warmed, verify=False):
+        """One run at `rate` million events per second, with warm memory or without: Held, or why not."""
         burst = max(1, round(rate * 1e6 / self.threads / 1000))
         bursts = SECONDS * 1000
         events = self.threads * (burst * (bursts + WARM_BURSTS) + 100)
-        warm(self.tracer.home)
+        settle()
+        if warmed:
+            warm(self.tracer.home)
         argv = [self.program, "four", str(self.threads), str(bursts), str(burst), str(-burst)]
         counted = []
         look = (lambda trace: counted.append(count_events(trace))) if verify else None
@@ -93,10 +105,11 @@ class Search:
         return Held(reached, events, outcome.bytes)
 
     def holds(self, rate, verify=False):
-        for _ in range(TRIES):
-            result = self.once(rate, verify)
+        for i in range(TRIES):
+            warmed = i % 2 == 1
+            result = self.once(rate, warmed, verify)
             if os.environ.get("BENCH_VERBOSE"):
-                print(f"      {self.tracer.name} {rate:.2f} M/s: {result}", flush=True)
+                print(f"      {self.tracer.name} {rate:.2f} M/s{', warm' if warmed else ''}: {result}", flush=True)
             if isinstance(result, Held):
                 self.best = (rate, result) if self.best is None or rate > self.best[0] else self.best
                 return True
