@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // See emit.h. The fast path is emit_words down to weft_write_words: one compare of the remembered
 // decision with the enable word, then the section. emit_segments and emit_with_contexts are the same for
-// other shapes. All else is emit_slowly.
+// other shapes; emit_filtered says no as quickly. All else is emit_slowly.
 #include "ust-injector/preload/emit.h"
 
 #include "lib/ring/atomic_slot.h"
