@@ -413,8 +413,8 @@ bool weft_filter_run(const struct weft_linked_filter* filter, const void* fixed,
 #else
   /* Most filters of programs begin with fields that are integers. */
   while (WEFT_LIKELY(insn->op < WEFT_LINK_RANGE + WEFT_LOAD_INT_COUNT)) {
-    const uint64_t bits = weft_load_int((uint8_t)(insn->op - WEFT_LINK_RANGE),
-                                        (const char*)fixed + insn->offset);
+    const uint64_t bits =
+        weft_load_int((uint8_t)(insn->op - WEFT_LINK_RANGE), (const char*)fixed + insn->offset);
     const uint32_t next = bits - insn->a <= insn->b ? insn->jt : insn->jf;
 
     if (next >= WEFT_LINK_REJECT) return next == WEFT_LINK_ACCEPT;
