@@ -396,30 +396,43 @@ static __attribute__((__noinline__)) bool run_tests(const struct weft_linked_fil
   }
 }
 
+/* What most filters begin with, tested before anything is set up for the rest. In a kernel that is a context, and
+ * most events are rejected by it: without a search for the operation, since kernels are built without jump
+ * tables. In a program it is a field that is an integer. */
+#ifdef __KERNEL__
+static inline __attribute__((always_inline)) bool is_first_test(
+    const struct weft_linked_insn* insn) {
+  return insn->op == WEFT_LINK_RANGE_CONTEXT;
+}
+
+static inline __attribute__((always_inline)) uint64_t
+first_value(const struct weft_linked_insn* insn, const void* fixed, void* context_arg) {
+  (void)fixed;
+  return weft_filter_context_int(context_arg, insn->size);
+}
+#else
+static inline __attribute__((always_inline)) bool is_first_test(
+    const struct weft_linked_insn* insn) {
+  return insn->op < WEFT_LINK_RANGE + WEFT_LOAD_INT_COUNT;
+}
+
+static inline __attribute__((always_inline)) uint64_t
+first_value(const struct weft_linked_insn* insn, const void* fixed, void* context_arg) {
+  (void)context_arg;
+  return weft_load_int((uint8_t)(insn->op - WEFT_LINK_RANGE), (const char*)fixed + insn->offset);
+}
+#endif
+
 bool weft_filter_run(const struct weft_linked_filter* filter, const void* fixed,
                      const struct weft_segment* segments, void* context_arg) {
   const struct weft_linked_insn* insn = filter->insns;
 
-#ifdef __KERNEL__
-  /* Most filters there begin with contexts, and most events are rejected by them: without a search for
-   * the operation, since kernels are built without jump tables. */
-  while (WEFT_LIKELY(insn->op == WEFT_LINK_RANGE_CONTEXT)) {
-    const uint64_t bits = weft_filter_context_int(context_arg, insn->size);
+  while (WEFT_LIKELY(is_first_test(insn))) {
+    const uint64_t bits = first_value(insn, fixed, context_arg);
     const uint32_t next = bits - insn->a <= insn->b ? insn->jt : insn->jf;
 
     if (next >= WEFT_LINK_REJECT) return next == WEFT_LINK_ACCEPT;
     insn = &filter->insns[next];
   }
-#else
-  /* Most filters of programs begin with fields that are integers. */
-  while (WEFT_LIKELY(insn->op < WEFT_LINK_RANGE + WEFT_LOAD_INT_COUNT)) {
-    const uint64_t bits =
-        weft_load_int((uint8_t)(insn->op - WEFT_LINK_RANGE), (const char*)fixed + insn->offset);
-    const uint32_t next = bits - insn->a <= insn->b ? insn->jt : insn->jf;
-
-    if (next >= WEFT_LINK_REJECT) return next == WEFT_LINK_ACCEPT;
-    insn = &filter->insns[next];
-  }
-#endif
   return run_tests(filter, insn, fixed, segments, context_arg);
 }

@@ -82,14 +82,18 @@ class Hostile(LocalTest):
                     socket.send_fds(caller, [b"more"], descriptors)
         self.go()
 
+    def sent_away(self, descriptors):
+        """A call that is answered by its end."""
+        with self.call() as caller:
+            socket.send_fds(caller, [b"x"], descriptors)
+            self.assertEqual(caller.recv(1), b"", "it was answered")
+
     def fill(self, agent):
         """More arrives, while this agent stands still, than a keeper with few descriptors may hold."""
         os.kill(agent, signal.SIGSTOP)
         memory = self.memory()
         for _ in range(2 * KEPT):
-            with self.call() as caller:
-                socket.send_fds(caller, [b"x"], [memory])
-                self.assertEqual(caller.recv(1), b"", "it was answered")
+            self.sent_away([memory])
 
     def test_a_full_vault(self):
         self.begin(preexec_fn=few_descriptors)
@@ -108,9 +112,7 @@ class Hostile(LocalTest):
                               stderr=subprocess.PIPE, text=True, preexec_fn=few_descriptors) as keeper:
             self.running.append(keeper)
             self.wait_for(lambda: os.path.exists(self.doorbell))
-            with self.call() as caller:  # answered once the keeper listens: the agent has only made the socket
-                caller.send(b"x")
-                self.assertEqual(caller.recv(1), b"", "it was answered")
+            self.sent_away([])  # once the keeper listens: the agent has only made the socket
             agent, = children_of(keeper.pid)
             self.fill(agent)
             os.kill(agent, signal.SIGCONT)

@@ -102,8 +102,9 @@ static void add_target(struct weft_event_state* state, const struct weft_ruleset
 // The event's way (WEFT_STATE_...), and what it needs of state->record.
 static uint64_t choose_way(struct weft_event_state* state, const struct weft_event* event) {
   const struct weft_target* t = &state->targets[0];
-  if (state->target_count == 1 && t->filter_count == 1) return WEFT_STATE_FILTERED;
-  if (state->target_count != 1 || t->filter_count != 0 || weft_process.slot_id_offset == 0 ||
+  if (state->target_count != 1) return WEFT_STATE_SLOW;
+  if (t->filter_count == 1) return WEFT_STATE_FILTERED;
+  if (t->filter_count != 0 || weft_process.slot_id_offset == 0 ||
       weft_process.clock != WEFT_CLOCK_TSC ||
       event->fixed_size > (1u << (weft_channels[t->channel].subbuf_shift - 3))) {
     return WEFT_STATE_SLOW;
