@@ -274,8 +274,8 @@ class Builds(unittest.TestCase):
     self.assertGreater(checked, 10)
 
   @unittest.skipUnless(os.uname().machine == 'x86_64', 'x86-64 machine code')
-  def test_probe_is_a_few_stores_of_whole_words(self):
-    """A store narrower than the 8 bytes that libweft.so loads would stall it."""
+  def test_probe_is_a_few_stores(self):
+    """One for each field, and one that fills up the last word."""
     for compiler in ('gcc', 'clang-19'):
       if not have(compiler):
         continue
@@ -284,11 +284,10 @@ class Builds(unittest.TestCase):
       probe = function_of(listing, 'weft_probe_four___fields')
       stores = [i for i in probe if re.match(r'mov\w* +(QWORD|DWORD|WORD|BYTE) PTR \[[^\]]+\],', i) or
                 re.match(r'mov\w* +XMMWORD PTR', i)]
-      self.assertEqual(len(stores), 4, probe)
-      self.assertTrue(all('QWORD PTR [rsp' in s for s in stores), stores)
+      self.assertEqual(len(stores), 5, probe)
       self.assertFalse([i for i in probe if i.startswith('j')], probe)
       self.assertEqual(len([i for i in probe if i.startswith('call')]), 1, probe)
-      self.assertLessEqual(len(probe), 34, probe)
+      self.assertLessEqual(len(probe), 18, probe)
       # Off: two loads and a branch.
       call_site = [i.split()[0] for i in function_of(listing, 'call_site')]
       self.assertLessEqual(call_site[:5].count('push'), 1, call_site)  # clang aligns its stack

@@ -161,7 +161,7 @@
 #define WEFT_NOWRITE_weft_recorded(kind, ...)
 #define WEFT_NOWRITE_weft_nowrite(kind, ...) WEFT_ENCODE_##kind(__VA_ARGS__)
 
-/* The cast by uintptr_t takes pointers, too; it sign-extends, which the encoder undoes. */
+/* The cast by uintptr_t takes pointers, too. */
 #define WEFT_ENCODE_weft_integer(type, name, value, flags, base)                     \
   WEFT_ABI_ASSERT(sizeof(type) <= 8, "weft: field " #name " is wider than 64 bits"); \
   weft_encode_integer(&weft_e, (uint64_t)(uintptr_t)(type)(value), (uint32_t)sizeof(type));

@@ -43,7 +43,7 @@
                    1];                                                                             \
     struct weft_segment weft_list[weft_segments_##provider##___##name +                            \
                                   weft_nowrite_segments_##provider##___##name + 1];                \
-    struct weft_encoder weft_e = {0, 0, 0, weft_words, weft_list};                                 \
+    struct weft_encoder weft_e = {weft_words, weft_list, 0, 0};                                    \
     WEFT_ENCODE_RECORDED(fields)                                                                   \
     if (weft_nowrite_##provider##___##name + weft_nowrite_segments_##provider##___##name > 0 &&    \
         (WEFT_LOAD(weft_self->wants) & WEFT_WANT_NOWRITE)) {                                       \
