@@ -8,15 +8,14 @@ at its rate and does not make up for the time (program.c). A rate holds if the p
 kept it, the tracer discarded nothing, and every event is in the files: counted by babeltrace2 in one more
 run at the best rate, by size in the others. A machine of few CPUs, and a virtual one at that, sometimes
 takes a CPU away for longer than any buffer lasts: a rate is given up after TRIES runs that failed. What the
-runs before deleted is over when a run begins (settle); every second try begins with warm memory instead. Rates
-go up by STEP until one is given up, then half a step is tried; tracers take turns rate by rate. Nothing
-here differs between tracers: buffers have the same bytes, a run has dozens of times what they hold, and
-the files lie in the same folder of a disk.
+runs before deleted is over when a run begins, and the disk has no slow moment (disk.py); every second try
+begins with warm memory besides. Rates go up by STEP until one is given up, then half a step is tried;
+tracers take turns rate by rate. Nothing here differs between tracers: buffers have the same bytes, a run
+has dozens of times what they hold, and the files lie in the same folder of a disk.
 """
 
 import os
 import subprocess
-import time
 from dataclasses import dataclass
 
 from report import Failed
@@ -29,7 +28,6 @@ LEAST, MOST = 0.1, 100.0
 WARM_BURSTS = 150  # program.c's
 KEPT = 0.95   # of the rate, by the program: it has the CPUs' rest only
 WARM_BYTES = 512 * 1024 * 1024
-SETTLED = 4   # seconds
 
 
 @dataclass
@@ -38,13 +36,6 @@ class Held:
     rate: float     # events per second that the program reached
     events: int
     bytes: int
-
-
-def settle():
-    """Lets the machine be done with the files that went before: a disk trims their blocks, and a virtual machine's
-    kernel tells its host of their memory, two seconds later. Either was seen to keep everybody for 100 ms and more."""
-    os.sync()
-    time.sleep(SETTLED)
 
 
 def warm(folder):
@@ -72,8 +63,9 @@ def count_events(trace):
 class Search:
     """Of one tracer, with buffers of one size."""
 
-    def __init__(self, tracer, program, config, threads):
+    def __init__(self, tracer, program, config, threads, disk):
         self.tracer = tracer
+        self.disk = disk
         self.program = program
         self.config = config
         self.threads = threads
@@ -85,9 +77,9 @@ class Search:
         burst = max(1, round(rate * 1e6 / self.threads / 1000))
         bursts = SECONDS * 1000
         events = self.threads * (burst * (bursts + WARM_BURSTS) + 100)
-        settle()
+        self.disk.rest()
         if warmed:
-            warm(self.tracer.home)
+            warm(self.config.folder)
         argv = [self.program, "four", str(self.threads), str(bursts), str(burst), str(-burst)]
         counted = []
         look = (lambda trace: counted.append(count_events(trace))) if verify else None

@@ -20,13 +20,15 @@ SUBBUFS = 4  # for each CPU
 @dataclass
 class Config:
     """What a session records. overwrite: flight recorder mode; subbuf_kib: size of a sub-buffer; children:
-    with what the tracer documents for programs whose children, too, are to be traced."""
+    with what the tracer documents for programs whose children, too, are to be traced; folder: where the
+    trace lies, the tracer's own unless given."""
     event: str = "bench:*"
     subbuf_kib: int = 512
     overwrite: bool = False
     children: bool = False
     contexts: list = field(default_factory=list)
     filter: str = ""
+    folder: str = ""
 
 
 @dataclass
@@ -68,7 +70,7 @@ class Lttng:
 
     def run(self, argv, config, look=None):
         """One run. `look` is called with the trace's folder before that goes away."""
-        out = os.path.join(self.home, "trace")
+        out = os.path.join(config.folder or self.home, "trace")
         shutil.rmtree(out, ignore_errors=True)
         self._lttng("create", "b", "--output=" + out)
         try:
@@ -111,7 +113,7 @@ class Weft:
 
     def run(self, argv, config, look=None):
         """One run. `look` is called with the trace's folder before that goes away."""
-        out = os.path.join(self.home, "trace")
+        out = os.path.join(config.folder or self.home, "trace")
         shutil.rmtree(out, ignore_errors=True)
         summary = os.path.join(self.home, "summary.json")
         command = [self.weft, "record", "--quiet", "--summary", summary, "-o", out,
