@@ -26,8 +26,9 @@ struct weft_encoder {
   uint32_t segment_count;
 };
 
+/* `data` may be NULL where `size` is 0. */
 WEFT_INLINE void weft_encode_bytes(struct weft_encoder* e, const void* data, uint32_t size) {
-  memcpy((char*)e->fixed + e->at, data, size);
+  if (size > 0) memcpy((char*)e->fixed + e->at, data, size);
   e->at += size;
 }
 
