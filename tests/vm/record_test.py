@@ -73,12 +73,13 @@ for user in (0, 4242):
         os._exit(0)
     os.wait()
 """
+# Its sleep is 100 ms from where it is in the kernel: time.sleep's ends at a time that Python chose before.
 WRITES = """
-import os, time
+import ctypes, os
 file = os.open("/dev/null", os.O_WRONLY)
 for count in range(4711, 4721):
     os.write(file, b"x" * count)
-time.sleep(0.1)
+ctypes.CDLL(None).usleep(100_000)
 """
 PROBED = """
 apiVersion: weft.dev/v1alpha1
