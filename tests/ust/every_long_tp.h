@@ -90,6 +90,7 @@ LTTNG_UST_TRACEPOINT_EVENT(every_long, arrays,
     lttng_ust_field_array_text(char, padded, text, 20)
     lttng_ust_field_array_text(char, long_padded, text, 80)
     lttng_ust_field_array(int, many, ints, 20)
+    lttng_ust_field_array(int, none, NULL, 0)
     lttng_ust_field_array_nowrite(int, hidden_ints, ints, 3)
     lttng_ust_field_array_nowrite_hex(unsigned short, hidden_hex, shorts, 3)
     lttng_ust_field_array_network_nowrite(unsigned short, hidden_network, shorts, 3)

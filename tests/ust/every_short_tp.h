@@ -90,6 +90,7 @@ TRACEPOINT_EVENT(every_short, arrays,
     ctf_array_text(char, padded, text, 20)
     ctf_array_text(char, long_padded, text, 80)
     ctf_array(int, many, ints, 20)
+    ctf_array(int, none, NULL, 0)
     ctf_array_nowrite(int, hidden_ints, ints, 3)
     ctf_array_nowrite_hex(unsigned short, hidden_hex, shorts, 3)
     ctf_array_network_nowrite(unsigned short, hidden_network, shorts, 3)
