@@ -78,7 +78,8 @@
 
 /*
  * base = the new record, head = what it is to be. Leaves to 7 when closed, to 8 when the end would lie in another
- * sub-buffer than the begin: then more differs than offsets in one do.
+ * sub-buffer than the begin: then more differs than offsets in one do. The reader's CPU has the ring's lines: those
+ * of later records are fetched for writing, so far ahead that they are here when they are written.
  */
 #define WEFT_RSEQ_RESERVE          \
   "movq (%[slot]), %[head]\n\t"    \
@@ -89,7 +90,8 @@
   "addq %%rcx, %[base]\n\t"        \
   "xorl %k[head], %%ecx\n\t"       \
   "cmpl 24(%[ring]), %%ecx\n\t"    \
-  "ja 8f\n\t"
+  "ja 8f\n\t"                      \
+  "prefetchw 2048(%[base])\n\t"
 
 /* Time and record header at base. Clobbers rax, rdx. */
 #define WEFT_RSEQ_HEADER        \
@@ -147,7 +149,7 @@
  * weft_write_pieces knows why, and begins again after an abort.
  *
  * The shortest way there is: no register beyond those that a call may clobber, no result but the way it
- * leaves. The ring behind the record is fetched for writing, since the reader's CPU has it.
+ * leaves.
  */
 static inline __attribute__((always_inline)) bool weft_write_words(
     void* rseq, const uint32_t* id_offset, const struct weft_record_class* record,
@@ -156,7 +158,7 @@ static inline __attribute__((always_inline)) bool weft_write_words(
   __asm__ volatile goto(
       WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_START
       "movq %[record_ring], %[ring]\n\t" WEFT_RSEQ_FIND_SLOT WEFT_RSEQ_RESERVE
-      "prefetchw 512(%[base])\n\t" WEFT_RSEQ_HEADER WEFT_WORDS_COPY
+          WEFT_RSEQ_HEADER WEFT_WORDS_COPY
       "movq %[head], (%[slot])\n"
       "2:\n\t"
       ".pushsection .text.weft_rseq_exits, \"ax\"\n"
