@@ -80,7 +80,14 @@ struct weft_record_class {
   uint64_t word0;     /* as in struct weft_record_parts */
   uint64_t increment; /* the same */
   const struct weft_writer_ring* ring;
+  uint32_t boundary; /* weft_record_boundary(ring's sub-buffers), also before there are any */
 };
+
+/* What a section tests at once: bits in which offsets in two sub-buffers differ, those in one do not, and the one that
+ * no offset has, for weft_slot.closed. */
+static inline uint32_t weft_record_boundary(uint32_t subbuf_shift) {
+  return ~((1u << subbuf_shift) - 1) | 1u;
+}
 
 static inline uint64_t weft_record_word0(uint32_t size, uint16_t event) {
   return (uint64_t)size | ((uint64_t)event << 32);

@@ -58,9 +58,10 @@ static void set_up(enum weft_ring_mode mode) {
 static bool words(uint64_t value) {
   const uint64_t payload[2] = {value, ~value};
   const struct weft_record_class record = {weft_record_word0(32, 9), weft_record_increment(32),
-                                           &ring};
-  return value % 2 == 0 ? weft_write_words(rseq, &mm_cid_offset, &record, payload, 0)
-                        : weft_write_words(rseq, &mm_cid_offset, &record, payload, 2);
+                                           &ring, weft_record_boundary(SUBBUF_SHIFT)};
+  const uint64_t area = (uintptr_t)rseq - (uintptr_t)__builtin_thread_pointer();
+  return value % 2 == 0 ? weft_write_words(area, &mm_cid_offset, &record, payload, 0)
+                        : weft_write_words(area, &mm_cid_offset, &record, payload, 2);
 }
 
 static void records_are_laid_out_as_ring_h_says(void) {

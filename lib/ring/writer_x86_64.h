@@ -46,41 +46,46 @@
       "jnz 3b\n\t"         \
       "jmp 6b\n\t")
 
-/* Start of a section. Clobbers rax. */
-#define WEFT_RSEQ_START       \
+/* Start of a section; `rseq` is the area's rseq_cs. Clobbers rax. */
+#define WEFT_RSEQ_START(rseq) \
   "3:\n\t"                    \
   "leaq 9b(%%rip), %%rax\n\t" \
-  "movq %%rax, 8(%[rseq])\n"  \
+  "movq %%rax, " rseq         \
+  "\n"                        \
   "1:\n\t"
 
 /*
- * slot = this thread's slot, base = its ring, rax and rcx clobbered. Leaves to 6 when the process has
- * no ring set, the thread has no rseq, or the id is out of range.
+ * slot = this thread's slot, base = its ring, rax and rcx clobbered; `number` puts the slot's number into base's low
+ * half. Leaves to 6 when the process has no ring set or the number is out of range.
  */
-#define WEFT_RSEQ_FIND_SLOT             \
-  "movq (%[ring]), %[slot]\n\t"         \
-  "testq %[slot], %[slot]\n\t"          \
-  "jz 6f\n\t"                           \
-  "cmpl $0, 4(%[rseq])\n\t"             \
-  "jl 6f\n\t"                           \
-  "movl %[id_offset], %%eax\n\t"        \
-  "movl (%[rseq], %%rax), %k[base]\n\t" \
-  "cmpl 16(%[ring]), %k[base]\n\t"      \
-  "jae 6f\n\t"                          \
-  "movq %[base], %%rax\n\t"             \
-  "movl 20(%[ring]), %%ecx\n\t"         \
-  "shlq $7, %%rax\n\t"                  \
-  "shlq %%cl, %[base]\n\t"              \
-  "addq %%rax, %[slot]\n\t"             \
+#define WEFT_RSEQ_FIND_SLOT(number) \
+  "movq (%[ring]), %[slot]\n\t"     \
+  "testq %[slot], %[slot]\n\t"      \
+  "jz 6f\n\t" number                \
+  "cmpl 16(%[ring]), %k[base]\n\t"  \
+  "jae 6f\n\t"                      \
+  "movq %[base], %%rax\n\t"         \
+  "movl 20(%[ring]), %%ecx\n\t"     \
+  "shlq $7, %%rax\n\t"              \
+  "shlq %%cl, %[base]\n\t"          \
+  "addq %%rax, %[slot]\n\t"         \
   "addq 8(%[ring]), %[base]\n\t"
 
-#define WEFT_RSEQ_ENTER WEFT_RSEQ_START WEFT_RSEQ_FIND_SLOT
+/* Both. Leaves to 6 also when the thread has no rseq. */
+#define WEFT_RSEQ_ENTER              \
+  WEFT_RSEQ_START("8(%[rseq])")      \
+  WEFT_RSEQ_FIND_SLOT(               \
+      "cmpl $0, 4(%[rseq])\n\t"      \
+      "jl 6f\n\t"                    \
+      "movl %[id_offset], %%eax\n\t" \
+      "movl (%[rseq], %%rax), %k[base]\n\t")
 
-/*
- * base = the new record, head = what it is to be. Leaves to 7 when closed, to 8 when the end would lie in another
- * sub-buffer than the begin: then more differs than offsets in one do. The reader's CPU has the ring's lines: those
- * of later records are fetched for writing, so far ahead that they are here when they are written.
- */
+/* The reader's CPU has the ring's lines: those of later records are fetched for writing, so far ahead that they are here
+ * when they are written. */
+#define WEFT_RSEQ_FETCH "prefetchw 2048(%[base])\n\t"
+
+/* base = the new record, head = what it is to be. Leaves to 7 when closed, to 8 when the end would lie in another
+ * sub-buffer than the begin: then more differs than offsets in one do. Clobbers rcx. */
 #define WEFT_RSEQ_RESERVE          \
   "movq (%[slot]), %[head]\n\t"    \
   "cmpl $0, 8(%[slot])\n\t"        \
@@ -90,18 +95,7 @@
   "addq %%rcx, %[base]\n\t"        \
   "xorl %k[head], %%ecx\n\t"       \
   "cmpl 24(%[ring]), %%ecx\n\t"    \
-  "ja 8f\n\t"                      \
-  "prefetchw 2048(%[base])\n\t"
-
-/* Time and record header at base. Clobbers rax, rdx. */
-#define WEFT_RSEQ_HEADER        \
-  "rdtsc\n\t"                   \
-  "movl %%eax, 8(%[base])\n\t"  \
-  "movl %%edx, 12(%[base])\n\t" \
-  "movl 4(%[rseq]), %%eax\n\t"  \
-  "shlq $48, %%rax\n\t"         \
-  "orq %[word0], %%rax\n\t"     \
-  "movq %%rax, (%[base])\n\t"
+  "ja 8f\n\t" WEFT_RSEQ_FETCH
 
 /* Where a section leaves to `label`: with this result, out of line. */
 #define WEFT_RSEQ_EXIT(label, result)                   \
@@ -145,30 +139,54 @@
 /*
  * W for a record whose bytes lie in one buffer: payload is 8-byte aligned, readable up to a multiple
  * of 8 bytes, and increment's low half is sizeof(struct weft_record) + that multiple. `words`, a constant, is
- * that multiple's number of words, or 0 where it is not known. False: nothing was written;
- * weft_write_pieces knows why, and begins again after an abort.
+ * that multiple's number of words, or 0 where it is not known. `rseq`: from the thread pointer. False: nothing was
+ * written; weft_write_pieces knows why, and begins again after an abort.
  *
  * The shortest way there is: no register beyond those that a call may clobber, no result but the way it
- * leaves.
+ * leaves. A CPU waits for all that is under way before it reads its counter, and begins little meanwhile (measured: what
+ * takes up to 15 cycles is free). So the counter is read in the middle of what depends on each other, once the slot is
+ * known and before its head: whoever commits there in between makes this section begin again. All else costs what it
+ * takes to issue, so what can be tested at once is: the sub-buffer's end and `closed` in ecx, cpu_id's sign (set where the
+ * thread has no rseq) where that gets into the header.
  */
 static inline __attribute__((always_inline)) bool weft_write_words(
-    void* rseq, const uint32_t* id_offset, const struct weft_record_class* record,
+    uint64_t rseq, const uint32_t* id_offset, const struct weft_record_class* record,
     const uint64_t* payload, uint32_t words) {
   uint64_t head, slot, base, ring;
   __asm__ volatile goto(
-      WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_START
-      "movq %[record_ring], %[ring]\n\t" WEFT_RSEQ_FIND_SLOT WEFT_RSEQ_RESERVE
-          WEFT_RSEQ_HEADER WEFT_WORDS_COPY
+      WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_START("%%fs:8(%[rseq])")
+      "movq %[record_ring], %[ring]\n\t"
+      WEFT_RSEQ_FIND_SLOT("movl %[id_offset], %%eax\n\t"
+                          "movl %%fs:(%[rseq], %%rax), %k[base]\n\t")
+      "rdtsc\n\t"
+      "movq (%[slot]), %[head]\n\t"
+      "movl %k[head], %%ecx\n\t"
+      "addq %[increment], %[head]\n\t"
+      "addq %%rcx, %[base]\n\t"
+      "xorl %k[head], %%ecx\n\t"
+      "orl 8(%[slot]), %%ecx\n\t"
+      "testl %%ecx, %[boundary]\n\t"
+      "jnz 6f\n\t"
+      WEFT_RSEQ_FETCH
+      "movl %%fs:4(%[rseq]), %%ecx\n\t"
+      "shlq $48, %%rcx\n\t"
+      "js 6f\n\t"
+      "orq %[word0], %%rcx\n\t"
+      "movl %%eax, 8(%[base])\n\t"
+      "movl %%edx, 12(%[base])\n\t"
+      "movq %%rcx, (%[base])\n\t"
+      WEFT_WORDS_COPY
       "movq %[head], (%[slot])\n"
       "2:\n\t"
       ".pushsection .text.weft_rseq_exits, \"ax\"\n"
-      "6:\n7:\n8:\n\t"
+      "6:\n\t"
       "jmp %l[failed]\n\t"
-      ".popsection\n\t" WEFT_RSEQ_ABORT_TO("jmp %l[failed]\n\t")
+      ".popsection\n\t"
+      WEFT_RSEQ_ABORT_TO("jmp %l[failed]\n\t")
       : [slot] "=&r"(slot), [base] "=&r"(base), [head] "=&r"(head), [ring] "=&d"(ring)
       : [rseq] "r"(rseq), [record_ring] "m"(record->ring), [id_offset] "m"(*id_offset),
-        [word0] "m"(record->word0), [increment] "m"(record->increment), [payload] "r"(payload),
-        [words] "i"(words)
+        [word0] "m"(record->word0), [increment] "m"(record->increment),
+        [boundary] "m"(record->boundary), [payload] "r"(payload), [words] "i"(words)
       : "rax", "rcx", "xmm0", "memory", "cc"
       : failed);
   return true;

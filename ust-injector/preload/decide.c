@@ -123,6 +123,7 @@ static uint64_t choose_way(struct weft_event_state* state, const struct weft_eve
   const uint32_t size = (uint32_t)sizeof(struct weft_record) + bytes + event->fixed_size;
   state->record.word0 = weft_record_word0(size, t->event);
   state->record.increment = weft_record_increment(size);
+  state->record.boundary = weft_record_boundary(weft_channels[t->channel].subbuf_shift);
   return contexts != NULL ? WEFT_STATE_CONTEXTS : WEFT_STATE_FAST;
 }
 

@@ -314,9 +314,10 @@ static __attribute__((noinline)) void emit_with_contexts(struct weft_event* even
   for (uint32_t i = 0; i < event->fixed_size; i += 8) {
     __builtin_memcpy(to + i, (const uint8_t*)fixed + i, 8);
   }
-  if (__builtin_expect(weft_write_words(thread_rseq(), &weft_process.slot_id_offset, &state->record,
-                                        (const uint64_t*)image, 0),
-                       1)) {
+  if (__builtin_expect(
+          weft_write_words((uint64_t)weft_process.rseq_offset, &weft_process.slot_id_offset,
+                           &state->record, (const uint64_t*)image, 0),
+          1)) {
     return;
   }
   emit_slowly(event, fixed, segments, ip);
@@ -363,9 +364,10 @@ static inline __attribute__((always_inline)) void emit_words(struct weft_event* 
   const struct weft_event_state* state = published_state(event);
   if (__builtin_expect(state->key != (enable_word(event) | WEFT_STATE_FAST), 0)) {
     emit_otherwise(event, fixed, segments, ip);
-  } else if (__builtin_expect(!weft_write_words(thread_rseq(), &weft_process.slot_id_offset,
-                                                &state->record, fixed, words),
-                              0)) {
+  } else if (__builtin_expect(
+                 !weft_write_words((uint64_t)weft_process.rseq_offset, &weft_process.slot_id_offset,
+                                   &state->record, fixed, words),
+                 0)) {
     emit_again(state, fixed);
   }
 }
