@@ -10,7 +10,8 @@
  *  1. Nothing between the load of `slots` and the commit store is visible to a reader.
  *  2. A section reads `slots` inside itself: a signal handler that interrupts it may fork, and the
  *     child finds 0 there (the view lies in a MADV_WIPEONFORK page).
- *  3. `slots` is stored last when a ring set appears; the other members never change after that.
+ *  3. When a ring set appears `slots` is stored after all but `slot_count`, and that last (where sections are safe by
+ *     then). Nothing changes after that but these two, to 0.
  */
 #ifndef WEFT_LIB_RING_WRITER_H_
 #define WEFT_LIB_RING_WRITER_H_
@@ -29,19 +30,22 @@
 #define WEFT_RSEQ_TEXT_OF(value) #value
 #define WEFT_RSEQ_TEXT(value) WEFT_RSEQ_TEXT_OF(value)
 
+/* Where a slot is mapped. */
+struct weft_writer_slot {
+  struct weft_slot* shared;
+  uint8_t* data; /* its ring */
+};
+
 struct weft_writer_ring {
-  struct weft_slot* slots; /* 0: this process has no ring set for the channel */
-  uint8_t* data;
-  uint32_t slot_count; /* slots that threads with rseq may use: 0 while none may */
-  uint32_t slot_shift;
-  uint32_t subbuf_mask; /* bytes of a sub-buffer - 1 */
+  const struct weft_writer_slot* slots; /* 0: this process has no ring set for the channel */
+  uint32_t slot_count;                  /* slots that threads with rseq may use: 0 while none may */
+  uint32_t subbuf_mask;                 /* bytes of a sub-buffer - 1 */
   uint32_t subbuf_shift;
   uint32_t slot_mask; /* bytes of a slot's ring - 1 */
   uint32_t subbufs;
   uint32_t mode; /* enum weft_ring_mode */
   uint32_t clock;
-  uint32_t atomic_slot; /* index */
-  uint32_t reserved;
+  uint32_t atomic_slot; /* index of `slots` */
   uint64_t stuck_owner; /* who did not leave the atomic slot's lock in bounded time, 0: nobody */
 };
 
@@ -80,6 +84,7 @@ struct weft_record_class {
   uint64_t word0;     /* as in struct weft_record_parts */
   uint64_t increment; /* the same */
   const struct weft_writer_ring* ring;
+  const struct weft_writer_slot* slots; /* what ring->slots is, or will be */
   uint32_t boundary; /* weft_record_boundary(ring's sub-buffers), also before there are any */
 };
 
@@ -98,19 +103,18 @@ static inline uint64_t weft_record_increment(uint32_t size) {
 }
 
 /* Offsets that the assembly uses. */
-WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_writer_ring, data) == 8, "assembly");
-WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_writer_ring, slot_count) == 16, "assembly");
-WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_writer_ring, slot_shift) == 20, "assembly");
-WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_writer_ring, subbuf_mask) == 24, "assembly");
-WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_writer_ring, subbuf_shift) == 28, "assembly");
-WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_writer_ring, slot_mask) == 32, "assembly");
-WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_writer_ring, subbufs) == 36, "assembly");
-WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_writer_ring, mode) == 40, "assembly");
+WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_writer_slot, data) == 8, "assembly");
+WEFT_ABI_ASSERT(sizeof(struct weft_writer_slot) == 1 << 4, "assembly");
+WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_writer_ring, slot_count) == 8, "assembly");
+WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_writer_ring, subbuf_mask) == 12, "assembly");
+WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_writer_ring, subbuf_shift) == 16, "assembly");
+WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_writer_ring, slot_mask) == 20, "assembly");
+WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_writer_ring, subbufs) == 24, "assembly");
+WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_writer_ring, mode) == 28, "assembly");
 WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_slot, closed) == 8, "assembly");
 WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_slot, discarded) == 16, "assembly");
 WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_slot, frontier) == 56, "assembly");
 WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_slot, tail) == 64, "assembly");
-WEFT_ABI_ASSERT(sizeof(struct weft_slot) == 1 << 7, "assembly");
 WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_record_parts, increment) == 8, "assembly");
 WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_record_parts, pieces) == 16, "assembly");
 WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_record_parts, piece_count) == 24, "assembly");

@@ -35,33 +35,30 @@
   ".popsection\n\t"
 
 /* slot = this thread's slot, base = its ring. Leaves to 6, as on x86-64. */
-#define WEFT_RSEQ_ENTER                       \
-  "3:\n\t"                                    \
-  "adrp %[t], 9b\n\t"                         \
-  "add %[t], %[t], :lo12:9b\n\t"              \
-  "str %[t], [%[rseq], #8]\n"                 \
-  "1:\n\t"                                    \
-  "ldr %[slot], [%[ring]]\n\t"                \
-  "cbz %[slot], 6f\n\t"                       \
-  "ldr %w[t], [%[rseq], #4]\n\t"              \
-  "cmp %w[t], #0\n\t"                         \
-  "b.lt 6f\n\t"                               \
-  "ldr %w[base], [%[rseq], %[id_offset]]\n\t" \
-  "ldr %w[t], [%[ring], #16]\n\t"             \
-  "cmp %w[base], %w[t]\n\t"                   \
-  "b.hs 6f\n\t"                               \
-  "ldr %w[t], [%[ring], #20]\n\t"             \
-  "add %[slot], %[slot], %[base], lsl #7\n\t" \
-  "lsl %[base], %[base], %[t]\n\t"            \
-  "ldr %[t], [%[ring], #8]\n\t"               \
-  "add %[base], %[base], %[t]\n\t"
+#define WEFT_RSEQ_ENTER                    \
+  "3:\n\t"                                 \
+  "adrp %[t], 9b\n\t"                      \
+  "add %[t], %[t], :lo12:9b\n\t"           \
+  "str %[t], [%[rseq], #8]\n"              \
+  "1:\n\t"                                 \
+  "ldr %[slot], [%[ring]]\n\t"             \
+  "cbz %[slot], 6f\n\t"                    \
+  "ldr %w[t], [%[rseq], #4]\n\t"           \
+  "cmp %w[t], #0\n\t"                      \
+  "b.lt 6f\n\t"                            \
+  "ldr %w[t], [%[rseq], %[id_offset]]\n\t" \
+  "ldr %w[base], [%[ring], #8]\n\t"        \
+  "cmp %w[t], %w[base]\n\t"                \
+  "b.hs 6f\n\t"                            \
+  "add %[slot], %[slot], %[t], lsl #4\n\t" \
+  "ldp %[slot], %[base], [%[slot]]\n\t"
 
 /* head; leaves to 7 when closed, to 8 when the record does not fit. base = where it comes. */
 #define WEFT_RSEQ_RESERVE               \
   "ldr %[head], [%[slot]]\n\t"          \
   "ldr %w[t], [%[slot], #8]\n\t"        \
   "cbnz %w[t], 7f\n\t"                  \
-  "ldr %w[t], [%[ring], #24]\n\t"       \
+  "ldr %w[t], [%[ring], #12]\n\t"       \
   "and %w[u], %w[head], %w[t]\n\t"      \
   "add %w[u], %w[u], %w[increment]\n\t" \
   "cmp %w[u], %w[t]\n\t"                \
@@ -173,7 +170,7 @@ static inline enum weft_write_result weft_write_pieces(void* rseq, uint64_t id_o
 /* Head, and its sub-buffer's sequence in u. */
 #define WEFT_RSEQ_SEQUENCE         \
   "ldr %[head], [%[slot]]\n\t"     \
-  "ldr %w[t], [%[ring], #24]\n\t"  \
+  "ldr %w[t], [%[ring], #12]\n\t"  \
   "bic %w[u], %w[head], %w[t]\n\t" \
   "ldr %[u], [%[base], %[u]]\n\t"
 
@@ -238,7 +235,7 @@ static inline enum weft_write_result weft_switch_subbuf(void* rseq, uint64_t id_
       "ldr %[head], [%[slot]]\n\t"
       "ldr %w[t], [%[slot], #8]\n\t"
       "cbnz %w[t], 7f\n\t"
-      "ldr %w[t], [%[ring], #24]\n\t"
+      "ldr %w[t], [%[ring], #12]\n\t"
       "and %w[u], %w[head], %w[t]\n\t"
       "add %w[u], %w[u], %w[increment]\n\t"
       "cmp %w[u], %w[t]\n\t"
@@ -248,16 +245,16 @@ static inline enum weft_write_result weft_switch_subbuf(void* rseq, uint64_t id_
       "ldp %[sequence], %[before], [%[next]]\n\t"
       "add %w[u], %w[u], %w[t]\n\t"
       "add %w[u], %w[u], #1\n\t"
-      "ldr %w[t], [%[ring], #32]\n\t"
+      "ldr %w[t], [%[ring], #20]\n\t"
       "and %w[u], %w[u], %w[t]\n\t" /* u: offset of the next one */
-      "ldr %w[t], [%[ring], #36]\n\t"
+      "ldr %w[t], [%[ring], #24]\n\t"
       "add %[limit], %[sequence], #2\n\t"
       "sub %[limit], %[limit], %[t]\n\t"
       "cmp %[limit], #0\n\t"
       "b.le 10f\n\t"
-      "ldr %w[t], [%[ring], #28]\n\t"
+      "ldr %w[t], [%[ring], #16]\n\t"
       "lsl %[limit], %[limit], %[t]\n\t"
-      "ldr %w[t], [%[ring], #40]\n\t"
+      "ldr %w[t], [%[ring], #28]\n\t"
       "cbnz %w[t], 12f\n\t"
       "add %[t], %[slot], #64\n\t"
       "ldar %[t], [%[t]]\n\t" /* S1 */

@@ -28,6 +28,7 @@
 static unsigned checks;
 static struct weft_slot slots[3];
 static uint64_t memory[3 << (SLOT_SHIFT - 3)];
+static struct weft_writer_slot mapped[3];
 static uint32_t rseq[8] __attribute__((aligned(32)));
 static const uint32_t mm_cid_offset = 24;
 static struct weft_writer_ring ring;
@@ -39,12 +40,11 @@ static void set_up(enum weft_ring_mode mode) {
   memset(memory, 0xee, sizeof(memory));
   for (unsigned i = 0; i < 3; ++i) {
     slots[i].head = WEFT_HEAD_INITIAL;
+    mapped[i] = (struct weft_writer_slot){&slots[i], data(i)};
     memset(data(i), 0, sizeof(struct weft_subbuf_header));
   }
-  ring = (struct weft_writer_ring){.slots = slots,
-                                   .data = (uint8_t*)memory,
+  ring = (struct weft_writer_ring){.slots = mapped,
                                    .slot_count = 2,
-                                   .slot_shift = SLOT_SHIFT,
                                    .subbuf_mask = (1u << SUBBUF_SHIFT) - 1,
                                    .subbuf_shift = SUBBUF_SHIFT,
                                    .slot_mask = (1u << SLOT_SHIFT) - 1,
@@ -58,7 +58,7 @@ static void set_up(enum weft_ring_mode mode) {
 static bool words(uint64_t value) {
   const uint64_t payload[2] = {value, ~value};
   const struct weft_record_class record = {weft_record_word0(32, 9), weft_record_increment(32),
-                                           &ring, weft_record_boundary(SUBBUF_SHIFT)};
+                                           &ring, mapped, weft_record_boundary(SUBBUF_SHIFT)};
   const uint64_t area = (uintptr_t)rseq - (uintptr_t)__builtin_thread_pointer();
   return value % 2 == 0 ? weft_write_words(area, &mm_cid_offset, &record, payload, 0)
                         : weft_write_words(area, &mm_cid_offset, &record, payload, 2);
@@ -107,7 +107,8 @@ static void leaving_stores_nothing(void) {
   slots[1].closed = 1;
   EXPECT(!words(1));
   EXPECT(weft_count_discard(rseq, 24, &ring, WEFT_DISCARD_FULL) == WEFT_WRITE_CLOSED);
-  ring.slots = 0;
+  slots[1].closed = 0;
+  memset(&ring, 0, sizeof(ring)); /* as in a fork child */
   EXPECT(!words(1));
   EXPECT(weft_switch_subbuf(rseq, 24, &ring, 32) == WEFT_WRITE_NO_SLOT);
   EXPECT(slots[1].head == WEFT_HEAD_INITIAL && data(1)[32] == 0xee);

@@ -54,31 +54,22 @@
   "\n"                        \
   "1:\n\t"
 
-/*
- * slot = this thread's slot, base = its ring, rax and rcx clobbered; `number` puts the slot's number into base's low
- * half. Leaves to 6 when the process has no ring set or the number is out of range.
- */
-#define WEFT_RSEQ_FIND_SLOT(number) \
-  "movq (%[ring]), %[slot]\n\t"     \
-  "testq %[slot], %[slot]\n\t"      \
-  "jz 6f\n\t" number                \
-  "cmpl 16(%[ring]), %k[base]\n\t"  \
-  "jae 6f\n\t"                      \
-  "movq %[base], %%rax\n\t"         \
-  "movl 20(%[ring]), %%ecx\n\t"     \
-  "shlq $7, %%rax\n\t"              \
-  "shlq %%cl, %[base]\n\t"          \
-  "addq %%rax, %[slot]\n\t"         \
-  "addq 8(%[ring]), %[base]\n\t"
-
-/* Both. Leaves to 6 also when the thread has no rseq. */
-#define WEFT_RSEQ_ENTER              \
-  WEFT_RSEQ_START("8(%[rseq])")      \
-  WEFT_RSEQ_FIND_SLOT(               \
-      "cmpl $0, 4(%[rseq])\n\t"      \
-      "jl 6f\n\t"                    \
-      "movl %[id_offset], %%eax\n\t" \
-      "movl (%[rseq], %%rax), %k[base]\n\t")
+/* slot = this thread's slot, base = its ring, rcx clobbered. Leaves to 6 when the process has no ring set, the thread has
+ * no rseq, or its slot's number is out of range. */
+#define WEFT_RSEQ_ENTER                 \
+  WEFT_RSEQ_START("8(%[rseq])")         \
+  "movq (%[ring]), %[slot]\n\t"         \
+  "testq %[slot], %[slot]\n\t"          \
+  "jz 6f\n\t"                           \
+  "cmpl $0, 4(%[rseq])\n\t"             \
+  "jl 6f\n\t"                           \
+  "movl %[id_offset], %%ecx\n\t"        \
+  "movl (%[rseq], %%rcx), %%ecx\n\t"    \
+  "cmpl 8(%[ring]), %%ecx\n\t"          \
+  "jae 6f\n\t"                          \
+  "shll $4, %%ecx\n\t"                  \
+  "movq 8(%[slot], %%rcx), %[base]\n\t" \
+  "movq (%[slot], %%rcx), %[slot]\n\t"
 
 /* The reader's CPU has the ring's lines: those of later records are fetched for writing, so far ahead that they are here
  * when they are written. */
@@ -94,7 +85,7 @@
   "addq %[increment], %[head]\n\t" \
   "addq %%rcx, %[base]\n\t"        \
   "xorl %k[head], %%ecx\n\t"       \
-  "cmpl 24(%[ring]), %%ecx\n\t"    \
+  "cmpl 12(%[ring]), %%ecx\n\t"    \
   "ja 8f\n\t" WEFT_RSEQ_FETCH
 
 /* Where a section leaves to `label`: with this result, out of line. */
@@ -155,9 +146,15 @@ static inline __attribute__((always_inline)) bool weft_write_words(
   uint64_t head, slot, base, ring;
   __asm__ volatile goto(
       WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_START("%%fs:8(%[rseq])")
+      "movl %[id_offset], %%eax\n\t"
+      "movl %%fs:(%[rseq], %%rax), %%ecx\n\t"
       "movq %[record_ring], %[ring]\n\t"
-      WEFT_RSEQ_FIND_SLOT("movl %[id_offset], %%eax\n\t"
-                          "movl %%fs:(%[rseq], %%rax), %k[base]\n\t")
+      "cmpl 8(%[ring]), %%ecx\n\t"
+      "jae 6f\n\t"
+      "movq %[record_slots], %[slot]\n\t"
+      "shll $4, %%ecx\n\t"
+      "movq 8(%[slot], %%rcx), %[base]\n\t"
+      "movq (%[slot], %%rcx), %[slot]\n\t"
       "rdtsc\n\t"
       "movq (%[slot]), %[head]\n\t"
       "movl %k[head], %%ecx\n\t"
@@ -184,7 +181,7 @@ static inline __attribute__((always_inline)) bool weft_write_words(
       ".popsection\n\t"
       WEFT_RSEQ_ABORT_TO("jmp %l[failed]\n\t")
       : [slot] "=&r"(slot), [base] "=&r"(base), [head] "=&r"(head), [ring] "=&d"(ring)
-      : [rseq] "r"(rseq), [record_ring] "m"(record->ring), [id_offset] "m"(*id_offset),
+      : [rseq] "r"(rseq), [record_ring] "m"(record->ring), [record_slots] "m"(record->slots), [id_offset] "m"(*id_offset),
         [word0] "m"(record->word0), [increment] "m"(record->increment),
         [boundary] "m"(record->boundary), [payload] "r"(payload), [words] "i"(words)
       : "rax", "rcx", "xmm0", "memory", "cc"
@@ -275,7 +272,7 @@ static inline enum weft_write_result weft_write_pieces(void* rseq, uint32_t id_o
 
 /* Head's sub-buffer's sequence to rax. */
 #define WEFT_RSEQ_SEQUENCE      \
-  "movl 24(%[ring]), %%eax\n\t" \
+  "movl 12(%[ring]), %%eax\n\t" \
   "notl %%eax\n\t"              \
   "andl %k[head], %%eax\n\t"    \
   "movq (%[base], %%rax), %%rax\n\t"
@@ -341,7 +338,7 @@ static inline enum weft_write_result weft_switch_subbuf(void* rseq, uint32_t id_
       "cmpl $0, 8(%[slot])\n\t"
       "jne 7f\n\t"
       "movl %k[head], %%edx\n\t" /* edx: offset in the slot's ring */
-      "movl 24(%[ring]), %%eax\n\t"
+      "movl 12(%[ring]), %%eax\n\t"
       "movl %%edx, %%ecx\n\t"
       "andl %%eax, %%ecx\n\t"
       "addl %k[increment], %%ecx\n\t"
@@ -353,16 +350,16 @@ static inline enum weft_write_result weft_switch_subbuf(void* rseq, uint32_t id_
       "movq (%[base], %%rcx), %%rdi\n\t"  /* rdi: sequence of the current sub-buffer */
       "movq 8(%[base], %%rcx), %%rsi\n\t" /* rsi: records before it */
       "leaq 1(%%rcx, %%rax), %%rax\n\t"
-      "andl 32(%[ring]), %%eax\n\t" /* eax: offset of the next sub-buffer */
+      "andl 20(%[ring]), %%eax\n\t" /* eax: offset of the next sub-buffer */
       /* S1, S2: limit = (sequence + 2 - sub-buffers) << shift, if that is positive */
-      "movl 36(%[ring]), %k[limit]\n\t"
+      "movl 24(%[ring]), %k[limit]\n\t"
       "negq %[limit]\n\t"
       "leaq 2(%%rdi, %[limit]), %[limit]\n\t"
       "testq %[limit], %[limit]\n\t"
       "jle 10f\n\t"
-      "movl 28(%[ring]), %%ecx\n\t"
+      "movl 16(%[ring]), %%ecx\n\t"
       "shlq %%cl, %[limit]\n\t"
-      "cmpl $0, 40(%[ring])\n\t"
+      "cmpl $0, 28(%[ring])\n\t"
       "jne 11f\n\t"
       "cmpq %[limit], 64(%[slot])\n\t"
       "jb 8f\n\t"

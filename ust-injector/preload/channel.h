@@ -23,7 +23,11 @@ struct weft_channel {
   uint32_t descriptions_used;                // bytes of `descriptions`, which a new ring set copies
   uint8_t* descriptions;                     // private, so that a fork child keeps its parent's ids
   const struct weft_context_plan* contexts;  // NULL: none
-  const uint32_t *vpids, *vuids;             // trackers
+  // Of the ring set. Here and not in the anchor: decisions lead to it, also in a fork child, which then has its own
+  // ring set's slots there. Made once, for rseq_slots and the atomic slot.
+  struct weft_writer_slot* slots;
+  uint32_t rseq_slots;
+  const uint32_t *vpids, *vuids;  // trackers
   uint32_t vpid_count, vuid_count;
 };
 
@@ -42,6 +46,9 @@ int weft_channel_of(const struct weft_ruleset* rules, uint32_t n);
 // The id of an event in a channel; the same bytes get the same id, also when a provider was unloaded
 // and loaded again. -1: no room for more.
 int weft_channel_event(uint32_t channel, const struct weft_event_desc* desc);
+
+// Room for all slots in weft_channels[channel].slots. False: there is no memory.
+bool weft_channel_make_slots(uint32_t channel);
 
 // Takes the lock itself. Makes this process's ring set of the channel and announces it. False: not
 // now, or never in this process (then anchor->channels[channel].refused).

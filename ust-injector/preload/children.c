@@ -25,8 +25,10 @@ static void leave(void) {
 
 static void set_slots(struct weft_anchor_channel* c) {
   const bool safe = weft_process.vforked == 0 && !weft_process.shares_tls;
+  // acquire: the slots before their number
+  const uint32_t count = __atomic_load_n(&c->rseq_slots, __ATOMIC_ACQUIRE);
   // seq_cst: in force before the child exists
-  __atomic_store_n(&c->ring.slot_count, safe ? c->rseq_slots : 0, __ATOMIC_SEQ_CST);
+  __atomic_store_n(&c->ring.slot_count, safe ? count : 0, __ATOMIC_SEQ_CST);
 }
 
 static void set_all_slots(void) {
@@ -34,12 +36,14 @@ static void set_all_slots(void) {
 }
 
 void weft_before_shared_child(void) {
-  // seq_cst: whoever publishes a ring set from now on sees it; see weft_children_set_slots
+  // seq_cst: whoever publishes a ring set from now on sees it; see weft_children_allow_slots
   __atomic_store_n(&weft_process.shares_tls, 1, __ATOMIC_SEQ_CST);
   if (weft_anchor != NULL) set_all_slots();  // only ever to 0: needs no gate
 }
 
-void weft_children_set_slots(struct weft_anchor_channel* channel) {
+void weft_children_allow_slots(struct weft_anchor_channel* channel, uint32_t count) {
+  // release: the slots before their number, also where another thread sets it
+  __atomic_store_n(&channel->rseq_slots, count, __ATOMIC_RELEASE);
   if (enter()) {
     set_slots(channel);
     leave();
@@ -52,7 +56,7 @@ void weft_children_set_slots(struct weft_anchor_channel* channel) {
 
 static struct weft_slot* atomic_slot(uint32_t channel) {
   const struct weft_writer_ring* ring = &weft_anchor->channels[channel].ring;
-  return ring->slots != NULL ? ring->slots + ring->atomic_slot : NULL;
+  return ring->slots != NULL ? ring->slots[ring->atomic_slot].shared : NULL;
 }
 
 uint64_t weft_before_vfork(void) {

@@ -27,7 +27,7 @@ void weft_after_vfork(long pid, uint64_t locked_before);
 // Before a clone(CLONE_VM) whose child runs beside us.
 void weft_before_shared_child(void);
 
-// Sets ring.slot_count of a new ring set, or to 0 while sections are not safe.
-void weft_children_set_slots(struct weft_anchor_channel* channel);
+// `count` slots of a new ring set may be used in sections, from when these are safe; 0: none any more.
+void weft_children_allow_slots(struct weft_anchor_channel* channel, uint32_t count);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_CHILDREN_H_

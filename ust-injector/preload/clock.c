@@ -5,6 +5,7 @@
 
 #include <elf.h>
 
+#include "ust-injector/preload/children.h"
 #include "ust-injector/preload/process.h"
 
 #define WEFT_CLOCK_MONOTONIC_ID 1
@@ -101,6 +102,7 @@ void weft_clock_is_forbidden(void) {
   // relaxed: this thread obeys at once, which is the only one that the kernel forbids it to
   __atomic_store_n(&weft_process.no_clock, 1, __ATOMIC_RELAXED);
   for (uint32_t i = 0; i < WEFT_MAX_CHANNELS; ++i) {
+    weft_children_allow_slots(&weft_anchor->channels[i], 0);
     // relaxed: no section may begin; one that runs in another thread ends as ever
     __atomic_store_n(&weft_anchor->channels[i].ring.slots, NULL, __ATOMIC_RELAXED);
   }

@@ -110,7 +110,9 @@ static uint64_t choose_way(struct weft_event_state* state, const struct weft_eve
     return WEFT_STATE_SLOW;
   }
   const struct weft_context_plan* contexts = weft_channels[t->channel].contexts;
+  if (!weft_channel_make_slots(t->channel)) return WEFT_STATE_SLOW;
   state->record.ring = &weft_anchor->channels[t->channel].ring;
+  state->record.slots = weft_channels[t->channel].slots;
   if (event->segment_count != 0) {
     const bool few = contexts == NULL && event->segment_count <= WEFT_STATE_MAX_SEGMENTS;
     return few ? WEFT_STATE_SEGMENTS : WEFT_STATE_SLOW;

@@ -63,7 +63,7 @@ struct weft_anchor_channel {
   struct weft_writer_ring ring;
   struct weft_ring_header* header;
   uint32_t refused;      // a tracker leaves this process out, or there is no memory for it: off
-  uint32_t rseq_slots;   // ring.slot_count where sections are safe (children.h)
+  uint32_t rseq_slots;   // ring.slot_count where sections are safe (children.h); 0: no ring set
   uint64_t pending;      // events discarded before there was a ring set; moved into it. Atomic
   uint64_t retry_after;  // do not try to make the ring set before this clock value
 };

@@ -168,15 +168,18 @@ static bool is_wanted(const struct weft_channel* c) {
           is_tracked(c->vuids, c->vuid_count, (uint32_t)weft_syscall(__NR_getuid, 0)));
 }
 
-// Fills the writer's view; `slots` last: from then on sections use it.
-static void publish(struct weft_anchor_channel* a, uint8_t* memory,
-                    const struct weft_ring_header* h) {
+// Fills the writer's view. First what every slot is, then `slots`, then their count: a section looks at one of the
+// last two before it uses the rest.
+static void publish(uint32_t channel, uint8_t* memory, const struct weft_ring_header* h) {
+  struct weft_anchor_channel* a = &weft_anchor->channels[channel];
+  struct weft_writer_slot* slots = weft_channels[channel].slots;
+  struct weft_slot* shared = (struct weft_slot*)(memory + h->slots_offset);
+  uint8_t* data = memory + h->data_offset;
+  for (uint32_t i = 0; i < h->slot_count; ++i) {
+    slots[i] = (struct weft_writer_slot){shared + i, data + ((uint64_t)i << h->slot_shift)};
+  }
   a->header = (struct weft_ring_header*)memory;
-  a->ring.data = memory + h->data_offset;
   a->ring.atomic_slot = h->slot_count - 1;
-  a->rseq_slots = h->slot_count - 1;
-  weft_children_set_slots(a);
-  a->ring.slot_shift = h->slot_shift;
   a->ring.subbuf_shift = h->subbuf_shift;
   a->ring.subbuf_mask = (1u << h->subbuf_shift) - 1;
   a->ring.slot_mask = (1u << h->slot_shift) - 1;
@@ -184,7 +187,8 @@ static void publish(struct weft_anchor_channel* a, uint8_t* memory,
   a->ring.mode = h->mode;
   a->ring.clock = h->clock;
   // seq_cst: everything above, for other threads' sections; and before `pending` is taken
-  __atomic_store_n(&a->ring.slots, (struct weft_slot*)(memory + h->slots_offset), __ATOMIC_SEQ_CST);
+  __atomic_store_n(&a->ring.slots, slots, __ATOMIC_SEQ_CST);
+  weft_children_allow_slots(a, h->slot_count - 1);
 }
 
 // What the channel has and the ring set has not. Under the lock.
@@ -204,7 +208,7 @@ static void make_apart(void* arg) {
   const bool sections = weft_process.slot_id_offset != 0 || weft_process.own_rseq;
 
   if (sections) {
-    lay_out(&m->header, m->channel, weft_process.slot_count);
+    lay_out(&m->header, m->channel, weft_channels[m->channel].rseq_slots);
     m->memory = make_memory(m, &fd);
   }
   if (m->memory == NULL && !m->is_full) {  // RLIMIT_AS, perhaps: one slot is better than none
@@ -228,8 +232,17 @@ static void make_apart(void* arg) {
   if (m->loaded != NULL) weft_loaded_gather(m->loaded);
 }
 
+bool weft_channel_make_slots(uint32_t channel) {
+  struct weft_channel* c = &weft_channels[channel];
+  if (c->slots == NULL) {
+    c->rseq_slots = weft_process.slot_count;
+    c->slots = weft_allocate((c->rseq_slots + 1) * sizeof(c->slots[0]));
+  }
+  return c->slots != NULL;
+}
+
 static bool make_ring(uint32_t channel, struct weft_loaded_list* loaded) {
-  struct weft_anchor_channel* a = &weft_anchor->channels[channel];
+  if (!weft_channel_make_slots(channel)) return false;
   struct making m = {.channel = channel, .loaded = loaded};
   m.has_own_descriptors = weft_is_threaded();
   if (!m.has_own_descriptors || !weft_run_in_thread(make_apart, &m)) {
@@ -242,7 +255,7 @@ static bool make_ring(uint32_t channel, struct weft_loaded_list* loaded) {
   }
   if (m.memory == NULL) return false;
 
-  publish(a, m.memory, &m.header);
+  publish(channel, m.memory, &m.header);
   weft_channel_count_pending(channel);
   return true;
 }
@@ -253,8 +266,8 @@ void weft_channel_count_pending(uint32_t channel) {
   const uint64_t pending = __atomic_exchange_n(&a->pending, 0, __ATOMIC_RELAXED);
   if (pending != 0) {
     // relaxed: as above
-    __atomic_fetch_add(&a->ring.slots[a->ring.atomic_slot].discarded[WEFT_DISCARD_MEMORY], pending,
-                       __ATOMIC_RELAXED);
+    struct weft_slot* slot = a->ring.slots[a->ring.atomic_slot].shared;
+    __atomic_fetch_add(&slot->discarded[WEFT_DISCARD_MEMORY], pending, __ATOMIC_RELAXED);
   }
 }
 
@@ -294,6 +307,7 @@ void weft_ring_set_describe(uint32_t channel) {
 
 void weft_ring_set_forget(uint32_t channel) {
   struct weft_anchor_channel* a = &weft_anchor->channels[channel];
+  weft_children_allow_slots(a, 0);
   // release: nothing of the next channel is seen with this one's memory
   __atomic_store_n(&a->ring.slots, NULL, __ATOMIC_RELEASE);
   a->refused = 0;
