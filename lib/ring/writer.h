@@ -7,11 +7,11 @@
  * restartable sequence each) and in atomic_slot.h (under a lock, for threads without rseq).
  *
  * Invariants
- *  1. Nothing between the load of `slots` and the commit store is visible to a reader.
- *  2. A section reads `slots` inside itself: a signal handler that interrupts it may fork, and the
- *     child finds 0 there (the view lies in a MADV_WIPEONFORK page).
- *  3. When a ring set appears `slots` is stored after all but `slot_count`, and that last (where sections are safe by
- *     then). Nothing changes after that but these two, to 0.
+ *  1. Nothing between a section's start and the commit store is visible to a reader.
+ *  2. A section reads `slots` or `slot_count` inside itself: a signal handler that interrupts it may fork,
+ *     and the child finds 0 there (the view lies in a MADV_WIPEONFORK page).
+ *  3. When a ring set appears `slots` is stored after all but `slot_count`, and that last: at once, or when
+ *     sections are safe. Nothing else changes after that; both are 0 again where the ring set goes.
  */
 #ifndef WEFT_LIB_RING_WRITER_H_
 #define WEFT_LIB_RING_WRITER_H_

@@ -59,7 +59,7 @@ static bool words(uint64_t value) {
   const uint64_t payload[2] = {value, ~value};
   const struct weft_record_class record = {weft_record_word0(32, 9), weft_record_increment(32),
                                            &ring, mapped, weft_record_boundary(SUBBUF_SHIFT)};
-  const uint64_t area = (uintptr_t)rseq - (uintptr_t)__builtin_thread_pointer();
+  const intptr_t area = (char*)rseq - (char*)__builtin_thread_pointer();
   return value % 2 == 0 ? weft_write_words(area, &mm_cid_offset, &record, payload, 0)
                         : weft_write_words(area, &mm_cid_offset, &record, payload, 2);
 }

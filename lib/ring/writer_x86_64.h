@@ -54,25 +54,29 @@
   "\n"                        \
   "1:\n\t"
 
-/* slot = this thread's slot, base = its ring, rcx clobbered. Leaves to 6 when the process has no ring set, the thread has
- * no rseq, or its slot's number is out of range. */
-#define WEFT_RSEQ_ENTER                 \
-  WEFT_RSEQ_START("8(%[rseq])")         \
-  "movq (%[ring]), %[slot]\n\t"         \
-  "testq %[slot], %[slot]\n\t"          \
-  "jz 6f\n\t"                           \
-  "cmpl $0, 4(%[rseq])\n\t"             \
-  "jl 6f\n\t"                           \
-  "movl %[id_offset], %%ecx\n\t"        \
-  "movl (%[rseq], %%rcx), %%ecx\n\t"    \
+/* Of ecx, a slot's number, and slot, the table of slots: slot = that slot, base = its ring, rcx
+ * clobbered. Leaves to 6 when the number is out of range, as all are while there is no ring set. */
+#define WEFT_RSEQ_FIND_SLOT             \
   "cmpl 8(%[ring]), %%ecx\n\t"          \
   "jae 6f\n\t"                          \
   "shll $4, %%ecx\n\t"                  \
   "movq 8(%[slot], %%rcx), %[base]\n\t" \
   "movq (%[slot], %%rcx), %[slot]\n\t"
 
-/* The reader's CPU has the ring's lines: those of later records are fetched for writing, so far ahead that they are here
- * when they are written. */
+/* Start of a section, and this thread's slot. Leaves to 6 when the process has no ring set, the thread
+ * has no rseq, or its slot's number is out of range. */
+#define WEFT_RSEQ_ENTER          \
+  WEFT_RSEQ_START("8(%[rseq])")  \
+  "movq (%[ring]), %[slot]\n\t"  \
+  "testq %[slot], %[slot]\n\t"   \
+  "jz 6f\n\t"                    \
+  "cmpl $0, 4(%[rseq])\n\t"      \
+  "jl 6f\n\t"                    \
+  "movl %[id_offset], %%ecx\n\t" \
+  "movl (%[rseq], %%rcx), %%ecx\n\t" WEFT_RSEQ_FIND_SLOT
+
+/* The reader's CPU has the ring's lines: those of later records are fetched for writing, so far ahead
+ * that they are here when they are written. */
 #define WEFT_RSEQ_FETCH "prefetchw 2048(%[base])\n\t"
 
 /* base = the new record, head = what it is to be. Leaves to 7 when closed, to 8 when the end would lie in another
@@ -134,14 +138,15 @@
  * written; weft_write_pieces knows why, and begins again after an abort.
  *
  * The shortest way there is: no register beyond those that a call may clobber, no result but the way it
- * leaves. A CPU waits for all that is under way before it reads its counter, and begins little meanwhile (measured: what
- * takes up to 15 cycles is free). So the counter is read in the middle of what depends on each other, once the slot is
- * known and before its head: whoever commits there in between makes this section begin again. All else costs what it
- * takes to issue, so what can be tested at once is: the sub-buffer's end and `closed` in ecx, cpu_id's sign (set where the
- * thread has no rseq) where that gets into the header.
+ * leaves. A CPU waits for all that is under way before it reads its counter, and begins little meanwhile
+ * (measured: what takes up to 15 cycles is free). So the counter is read in the middle of what depends on
+ * each other, once the slot is known and before its head: whoever commits there in between makes this
+ * section begin again. All else costs what it takes to issue, so what can be tested at once is: the
+ * sub-buffer's end and `closed` in ecx, cpu_id's sign (set where the thread has no rseq) where that gets
+ * into the header. That there is a ring set, its slot_count says.
  */
 static inline __attribute__((always_inline)) bool weft_write_words(
-    uint64_t rseq, const uint32_t* id_offset, const struct weft_record_class* record,
+    intptr_t rseq, const uint32_t* id_offset, const struct weft_record_class* record,
     const uint64_t* payload, uint32_t words) {
   uint64_t head, slot, base, ring;
   __asm__ volatile goto(
@@ -149,12 +154,8 @@ static inline __attribute__((always_inline)) bool weft_write_words(
       "movl %[id_offset], %%eax\n\t"
       "movl %%fs:(%[rseq], %%rax), %%ecx\n\t"
       "movq %[record_ring], %[ring]\n\t"
-      "cmpl 8(%[ring]), %%ecx\n\t"
-      "jae 6f\n\t"
       "movq %[record_slots], %[slot]\n\t"
-      "shll $4, %%ecx\n\t"
-      "movq 8(%[slot], %%rcx), %[base]\n\t"
-      "movq (%[slot], %%rcx), %[slot]\n\t"
+      WEFT_RSEQ_FIND_SLOT
       "rdtsc\n\t"
       "movq (%[slot]), %[head]\n\t"
       "movl %k[head], %%ecx\n\t"
@@ -181,9 +182,10 @@ static inline __attribute__((always_inline)) bool weft_write_words(
       ".popsection\n\t"
       WEFT_RSEQ_ABORT_TO("jmp %l[failed]\n\t")
       : [slot] "=&r"(slot), [base] "=&r"(base), [head] "=&r"(head), [ring] "=&d"(ring)
-      : [rseq] "r"(rseq), [record_ring] "m"(record->ring), [record_slots] "m"(record->slots), [id_offset] "m"(*id_offset),
-        [word0] "m"(record->word0), [increment] "m"(record->increment),
-        [boundary] "m"(record->boundary), [payload] "r"(payload), [words] "i"(words)
+      : [rseq] "r"(rseq), [record_ring] "m"(record->ring), [record_slots] "m"(record->slots),
+        [id_offset] "m"(*id_offset), [word0] "m"(record->word0),
+        [increment] "m"(record->increment), [boundary] "m"(record->boundary),
+        [payload] "r"(payload), [words] "i"(words)
       : "rax", "rcx", "xmm0", "memory", "cc"
       : failed);
   return true;

@@ -23,10 +23,10 @@ struct weft_channel {
   uint32_t descriptions_used;                // bytes of `descriptions`, which a new ring set copies
   uint8_t* descriptions;                     // private, so that a fork child keeps its parent's ids
   const struct weft_context_plan* contexts;  // NULL: none
-  // Of the ring set. Here and not in the anchor: decisions lead to it, also in a fork child, which then has its own
-  // ring set's slots there. Made once, for rseq_slots and the atomic slot.
+  // weft_channel_slots: NULL, or of slots_for_rseq slots and the atomic one. Here and not in the anchor:
+  // decisions lead to it, also in a fork child, which finds its own ring set's slots there.
   struct weft_writer_slot* slots;
-  uint32_t rseq_slots;
+  uint32_t slots_for_rseq;
   const uint32_t *vpids, *vuids;  // trackers
   uint32_t vpid_count, vuid_count;
 };
@@ -47,8 +47,9 @@ int weft_channel_of(const struct weft_ruleset* rules, uint32_t n);
 // and loaded again. -1: no room for more.
 int weft_channel_event(uint32_t channel, const struct weft_event_desc* desc);
 
-// Room for all slots in weft_channels[channel].slots. False: there is no memory.
-bool weft_channel_make_slots(uint32_t channel);
+// What ring.slots is while the channel has a ring set: made at the first call, never again. NULL: there is
+// no memory.
+struct weft_writer_slot* weft_channel_slots(uint32_t channel);
 
 // Takes the lock itself. Makes this process's ring set of the channel and announces it. False: not
 // now, or never in this process (then anchor->channels[channel].refused).

@@ -5,8 +5,8 @@
 
 #include <elf.h>
 
-#include "ust-injector/preload/children.h"
 #include "ust-injector/preload/process.h"
+#include "ust-injector/preload/ring_set.h"
 
 #define WEFT_CLOCK_MONOTONIC_ID 1
 #define WEFT_CLOCK_COARSE_ID 6 /* CLOCK_MONOTONIC_COARSE */
@@ -102,8 +102,6 @@ void weft_clock_is_forbidden(void) {
   // relaxed: this thread obeys at once, which is the only one that the kernel forbids it to
   __atomic_store_n(&weft_process.no_clock, 1, __ATOMIC_RELAXED);
   for (uint32_t i = 0; i < WEFT_MAX_CHANNELS; ++i) {
-    weft_children_allow_slots(&weft_anchor->channels[i], 0);
-    // relaxed: no section may begin; one that runs in another thread ends as ever
-    __atomic_store_n(&weft_anchor->channels[i].ring.slots, NULL, __ATOMIC_RELAXED);
+    weft_ring_set_withdraw(&weft_anchor->channels[i]);
   }
 }

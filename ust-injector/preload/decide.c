@@ -110,9 +110,7 @@ static uint64_t choose_way(struct weft_event_state* state, const struct weft_eve
     return WEFT_STATE_SLOW;
   }
   const struct weft_context_plan* contexts = weft_channels[t->channel].contexts;
-  if (!weft_channel_make_slots(t->channel)) return WEFT_STATE_SLOW;
   state->record.ring = &weft_anchor->channels[t->channel].ring;
-  state->record.slots = weft_channels[t->channel].slots;
   if (event->segment_count != 0) {
     const bool few = contexts == NULL && event->segment_count <= WEFT_STATE_MAX_SEGMENTS;
     return few ? WEFT_STATE_SEGMENTS : WEFT_STATE_SLOW;
@@ -122,6 +120,8 @@ static uint64_t choose_way(struct weft_event_state* state, const struct weft_eve
       (bytes == 0 || bytes + ((event->fixed_size + 7) & ~7u) > WEFT_STATE_IMAGE_BYTES)) {
     return WEFT_STATE_SLOW;
   }
+  state->record.slots = weft_channel_slots(t->channel);
+  if (state->record.slots == NULL) return WEFT_STATE_SLOW;
   const uint32_t size = (uint32_t)sizeof(struct weft_record) + bytes + event->fixed_size;
   state->record.word0 = weft_record_word0(size, t->event);
   state->record.increment = weft_record_increment(size);

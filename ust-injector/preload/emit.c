@@ -301,6 +301,14 @@ static inline uint64_t enable_word(const struct weft_event* event) {
   return __atomic_load_n(event->enabled, __ATOMIC_RELAXED);
 }
 
+// `words`: of the payload, a constant; 0: whatever it is. False: nothing was written.
+static inline __attribute__((always_inline)) bool write_words(const struct weft_event_state* state,
+                                                              const void* payload, uint32_t words) {
+  return __builtin_expect(weft_write_words(weft_process.rseq_offset, &weft_process.slot_id_offset,
+                                           &state->record, payload, words),
+                          1);
+}
+
 // WEFT_STATE_CONTEXTS. `state` is that of the event's enable word.
 static __attribute__((noinline)) void emit_with_contexts(struct weft_event* event,
                                                          const struct weft_event_state* state,
@@ -314,13 +322,7 @@ static __attribute__((noinline)) void emit_with_contexts(struct weft_event* even
   for (uint32_t i = 0; i < event->fixed_size; i += 8) {
     __builtin_memcpy(to + i, (const uint8_t*)fixed + i, 8);
   }
-  if (__builtin_expect(
-          weft_write_words((uint64_t)weft_process.rseq_offset, &weft_process.slot_id_offset,
-                           &state->record, (const uint64_t*)image, 0),
-          1)) {
-    return;
-  }
-  emit_slowly(event, fixed, segments, ip);
+  if (!write_words(state, image, 0)) emit_slowly(event, fixed, segments, ip);
 }
 
 // WEFT_STATE_FILTERED. `state` is that of the event's enable word.
@@ -356,7 +358,7 @@ static __attribute__((noinline)) void emit_again(const struct weft_event_state* 
   if (!weft_process.no_clock) record_small(state->event, &state->targets[0], fixed, NULL, NULL);
 }
 
-// `words`: of the fixed part, a constant; 0: whatever it is.
+// `words`: of the fixed part, as above.
 static inline __attribute__((always_inline)) void emit_words(struct weft_event* event,
                                                              const void* fixed,
                                                              const struct weft_segment* segments,
@@ -364,10 +366,7 @@ static inline __attribute__((always_inline)) void emit_words(struct weft_event* 
   const struct weft_event_state* state = published_state(event);
   if (__builtin_expect(state->key != (enable_word(event) | WEFT_STATE_FAST), 0)) {
     emit_otherwise(event, fixed, segments, ip);
-  } else if (__builtin_expect(
-                 !weft_write_words((uint64_t)weft_process.rseq_offset, &weft_process.slot_id_offset,
-                                   &state->record, fixed, words),
-                 0)) {
+  } else if (!write_words(state, fixed, words)) {
     emit_again(state, fixed);
   }
 }

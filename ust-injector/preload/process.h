@@ -58,7 +58,7 @@ struct weft_process {
   char folder[WEFT_PATH_MAX];
 };
 
-// An entry per channel of the process's own numbering (channel.h); `ring.slots` is 0 in a fork child.
+// An entry per channel of the process's own numbering (channel.h); `ring` is 0 in a fork child.
 struct weft_anchor_channel {
   struct weft_writer_ring ring;
   struct weft_ring_header* header;

@@ -168,8 +168,8 @@ static bool is_wanted(const struct weft_channel* c) {
           is_tracked(c->vuids, c->vuid_count, (uint32_t)weft_syscall(__NR_getuid, 0)));
 }
 
-// Fills the writer's view. First what every slot is, then `slots`, then their count: a section looks at one of the
-// last two before it uses the rest.
+// Fills the writer's view. First what every slot is, then `slots`, then their count: a section looks at one
+// of the last two before it uses the rest.
 static void publish(uint32_t channel, uint8_t* memory, const struct weft_ring_header* h) {
   struct weft_anchor_channel* a = &weft_anchor->channels[channel];
   struct weft_writer_slot* slots = weft_channels[channel].slots;
@@ -208,7 +208,7 @@ static void make_apart(void* arg) {
   const bool sections = weft_process.slot_id_offset != 0 || weft_process.own_rseq;
 
   if (sections) {
-    lay_out(&m->header, m->channel, weft_channels[m->channel].rseq_slots);
+    lay_out(&m->header, m->channel, weft_channels[m->channel].slots_for_rseq);
     m->memory = make_memory(m, &fd);
   }
   if (m->memory == NULL && !m->is_full) {  // RLIMIT_AS, perhaps: one slot is better than none
@@ -232,17 +232,17 @@ static void make_apart(void* arg) {
   if (m->loaded != NULL) weft_loaded_gather(m->loaded);
 }
 
-bool weft_channel_make_slots(uint32_t channel) {
+struct weft_writer_slot* weft_channel_slots(uint32_t channel) {
   struct weft_channel* c = &weft_channels[channel];
   if (c->slots == NULL) {
-    c->rseq_slots = weft_process.slot_count;
-    c->slots = weft_allocate((c->rseq_slots + 1) * sizeof(c->slots[0]));
+    c->slots_for_rseq = weft_process.slot_count;
+    c->slots = weft_allocate((c->slots_for_rseq + 1) * sizeof(c->slots[0]));
   }
-  return c->slots != NULL;
+  return c->slots;
 }
 
 static bool make_ring(uint32_t channel, struct weft_loaded_list* loaded) {
-  if (!weft_channel_make_slots(channel)) return false;
+  if (weft_channel_slots(channel) == NULL) return false;
   struct making m = {.channel = channel, .loaded = loaded};
   m.has_own_descriptors = weft_is_threaded();
   if (!m.has_own_descriptors || !weft_run_in_thread(make_apart, &m)) {
@@ -305,11 +305,15 @@ void weft_ring_set_describe(uint32_t channel) {
   if (a->ring.slots != NULL) copy_descriptions(a->header, &weft_channels[channel]);
 }
 
+void weft_ring_set_withdraw(struct weft_anchor_channel* a) {
+  weft_children_allow_slots(a, 0);
+  // release: nothing of a next channel is seen with this one's memory
+  __atomic_store_n(&a->ring.slots, NULL, __ATOMIC_RELEASE);
+}
+
 void weft_ring_set_forget(uint32_t channel) {
   struct weft_anchor_channel* a = &weft_anchor->channels[channel];
-  weft_children_allow_slots(a, 0);
-  // release: nothing of the next channel is seen with this one's memory
-  __atomic_store_n(&a->ring.slots, NULL, __ATOMIC_RELEASE);
+  weft_ring_set_withdraw(a);
   a->refused = 0;
   a->retry_after = 0;
 }
