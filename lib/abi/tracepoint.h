@@ -13,11 +13,14 @@
  *                    its destructor weft_object_unregister, if the process has a libweft.so.
  * libweft.so joins tracepoints and events by name, in whatever order objects come and go.
  *
- * Who writes what: after registration only libweft.so writes `enabled`, `probe`, `app_probes`, `event`, `emit`,
- * `state` and `wants`; a program reads them with relaxed loads. `enabled` always points to a readable
+ * Who writes what: after registration only libweft.so writes `enabled`, `probe`, `only_probe`, `app_probes`,
+ * `event`, `emit`, `state` and `wants`; a program reads them with relaxed loads. `enabled` always points to a readable
  * word: the object's own zero word until libweft.so points it at the control area.
  *
- * A call site:  if (*tp->enabled) { if (tp->probe) tp->probe(args...); app probes, see below }
+ * A call site:  if (*tp->enabled) { if (tp->only_probe) tp->only_probe(args...);
+ *                                   else { app probes, see below; if (tp->probe) tp->probe(args...); } }
+ *               `only_probe` came later: reserved in older objects, which take the other way, and NULL
+ *               with an older libweft.so.
  * A probe:      makes the image (lib/abi/event.h) on its stack, then
  *               event->emit(event, fixed, segments, return address of the call site).
  * *enabled != 0 means "perhaps": emit decides exactly.
@@ -60,9 +63,9 @@ struct weft_tracepoint {
   const char* name;                         /* "provider:event" */
   const char* signature;                    /* the TP_ARGS as text: both sides must agree */
   struct weft_event* event;                 /* libweft.so's: whose probe it is */
-  uint64_t reserved;
+  void (*only_probe)(void); /* `probe` while it is all that a call site has to call, else NULL */
 };
-WEFT_ABI_ASSERT(sizeof(struct weft_tracepoint) == 8 + 3 * sizeof(void*) + 8 + 3 * sizeof(void*) + 8,
+WEFT_ABI_ASSERT(sizeof(struct weft_tracepoint) == 8 + 3 * sizeof(void*) + 8 + 4 * sizeof(void*),
                 "tracepoint has no padding on LP64");
 
 enum weft_event_want {

@@ -94,7 +94,7 @@ static inline void weft_atomic_copy(uint8_t* to, const struct weft_record_parts*
 static inline enum weft_discard_reason weft_atomic_write_locked(
     const struct weft_writer_ring* ring, struct weft_slot* slot,
     const struct weft_record_parts* parts, uint32_t cpu, uint64_t (*now)(void)) {
-  uint8_t* base = ring->slots[ring->atomic_slot].data;
+  uint8_t* base = ring->slots->slot[ring->atomic_slot].data;
   /* relaxed: only owners of the lock store it */
   uint64_t head = __atomic_load_n(&slot->head, __ATOMIC_RELAXED);
   if (((uint32_t)head & ring->subbuf_mask) + (uint32_t)parts->increment > ring->subbuf_mask &&
@@ -119,7 +119,7 @@ static inline enum weft_discard_reason weft_atomic_write_locked(
 static inline enum weft_write_result weft_atomic_write(struct weft_writer_ring* ring, uint64_t self,
                                                        const struct weft_record_parts* parts,
                                                        uint32_t cpu, uint64_t (*now)(void)) {
-  struct weft_slot* slot = ring->slots[ring->atomic_slot].shared;
+  struct weft_slot* slot = ring->slots->slot[ring->atomic_slot].shared;
   uint64_t owner = 0;
   uint32_t spins = 0;
   enum weft_discard_reason reason = WEFT_DISCARD_REASONS;

@@ -25,7 +25,8 @@ class Memory {
  public:
   explicit Memory(weft_ring_mode mode) : data_(size_t{1} << kSlotShift) {
     slot_.head = WEFT_HEAD_INITIAL;
-    ring_.slots = &mapped_;
+    mapped_->slot[0] = {&slot_, reinterpret_cast<uint8_t*>(data_.data())};
+    ring_.slots = mapped_;
     ring_.subbuf_shift = kSubbufShift;
     ring_.subbuf_mask = (1U << kSubbufShift) - 1;
     ring_.slot_mask = (1U << kSlotShift) - 1;
@@ -52,14 +53,14 @@ class Memory {
       const uint32_t at = static_cast<uint32_t>(position_ & ring_.slot_mask);
       if (at == end) return;
       weft_record record;
-      memcpy(&record, mapped_.data + at, sizeof(record.size));
+      memcpy(&record, mapped_->slot[0].data + at, sizeof(record.size));
       if (record.size == 0) {  // pad: the next sub-buffer
         position_ = ((position_ >> kSubbufShift) + 1) << kSubbufShift;
         position_ += WEFT_HEAD_INITIAL;
       } else {
-        memcpy(&record, mapped_.data + at, sizeof(record));
+        memcpy(&record, mapped_->slot[0].data + at, sizeof(record));
         uint64_t payload[2];
-        memcpy(payload, mapped_.data + at + sizeof(record), sizeof(payload));
+        memcpy(payload, mapped_->slot[0].data + at + sizeof(record), sizeof(payload));
         visit(record, payload[0], payload[1]);
         position_ += (record.size + 7) & ~7U;
       }
@@ -78,7 +79,8 @@ class Memory {
  private:
   std::vector<uint64_t> data_;
   weft_slot slot_{};
-  weft_writer_slot mapped_{&slot_, reinterpret_cast<uint8_t*>(data_.data())};
+  uint64_t table_[(sizeof(weft_writer_slots) + sizeof(weft_writer_slot)) / 8] = {};
+  weft_writer_slots* mapped_ = reinterpret_cast<weft_writer_slots*>(table_);
   weft_writer_ring ring_{};
   uint64_t position_ = WEFT_HEAD_INITIAL;
 };

@@ -8,10 +8,10 @@
  *
  * Invariants
  *  1. Nothing between a section's start and the commit store is visible to a reader.
- *  2. A section reads `slots` or `slot_count` inside itself: a signal handler that interrupts it may fork,
- *     and the child finds 0 there (the view lies in a MADV_WIPEONFORK page).
- *  3. When a ring set appears `slots` is stored after all but `slot_count`, and that last: at once, or when
- *     sections are safe. Nothing else changes after that; both are 0 again where the ring set goes.
+ *  2. A section reads `slots` or its `count` inside itself: a signal handler that interrupts it may fork,
+ *     and the child finds 0 there (the view and the table lie in MADV_WIPEONFORK pages).
+ *  3. When a ring set appears `slots` is stored after all but the table's `count`, and that last: at once, or
+ *     when sections are safe. Nothing else changes after that; both are 0 again where the ring set goes.
  */
 #ifndef WEFT_LIB_RING_WRITER_H_
 #define WEFT_LIB_RING_WRITER_H_
@@ -36,16 +36,21 @@ struct weft_writer_slot {
   uint8_t* data; /* its ring */
 };
 
+struct weft_writer_slots {
+  uint32_t count; /* slots that threads with rseq may use: 0 while none may */
+  uint32_t reserved[3];
+  struct weft_writer_slot slot[];
+};
+
 struct weft_writer_ring {
-  const struct weft_writer_slot* slots; /* 0: this process has no ring set for the channel */
-  uint32_t slot_count;                  /* slots that threads with rseq may use: 0 while none may */
-  uint32_t subbuf_mask;                 /* bytes of a sub-buffer - 1 */
+  struct weft_writer_slots* slots; /* 0: this process has no ring set for the channel */
+  uint32_t atomic_slot;            /* index of slots->slot */
+  uint32_t subbuf_mask;            /* bytes of a sub-buffer - 1 */
   uint32_t subbuf_shift;
   uint32_t slot_mask; /* bytes of a slot's ring - 1 */
   uint32_t subbufs;
   uint32_t mode; /* enum weft_ring_mode */
   uint32_t clock;
-  uint32_t atomic_slot; /* index of `slots` */
   uint64_t stuck_owner; /* who did not leave the atomic slot's lock in bounded time, 0: nobody */
 };
 
@@ -84,7 +89,7 @@ struct weft_record_class {
   uint64_t word0;     /* as in struct weft_record_parts */
   uint64_t increment; /* the same */
   const struct weft_writer_ring* ring;
-  const struct weft_writer_slot* slots; /* what ring->slots is, or will be */
+  const struct weft_writer_slots* slots; /* what ring->slots is, or will be */
   uint32_t boundary; /* weft_record_boundary(ring's sub-buffers), also before there are any */
 };
 
@@ -105,7 +110,8 @@ static inline uint64_t weft_record_increment(uint32_t size) {
 /* Offsets that the assembly uses. */
 WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_writer_slot, data) == 8, "assembly");
 WEFT_ABI_ASSERT(sizeof(struct weft_writer_slot) == 1 << 4, "assembly");
-WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_writer_ring, slot_count) == 8, "assembly");
+WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_writer_slots, count) == 0, "assembly");
+WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_writer_slots, slot) == 16, "assembly");
 WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_writer_ring, subbuf_mask) == 12, "assembly");
 WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_writer_ring, subbuf_shift) == 16, "assembly");
 WEFT_ABI_ASSERT(__builtin_offsetof(struct weft_writer_ring, slot_mask) == 20, "assembly");

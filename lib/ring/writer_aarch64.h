@@ -4,6 +4,7 @@
  * the order of memory, which arm64 does not keep by itself:
  *   commit     stlr: header and payload before head (W5, S5); pairs with the reader's acquire of head
  *   tail       ldar: the reader's copy was done before it (S1); pairs with the reader's release of tail
+ *   count      ldar: a slot's place is loaded after it; pairs with the store of a new ring set's
  *   frontier   str, then dmb ish: before any store into the old sub-buffer (S2); pairs with R3
  * `isb` before the counter is read keeps times in a slot from going back.
  */
@@ -47,11 +48,11 @@
   "cmp %w[t], #0\n\t"                      \
   "b.lt 6f\n\t"                            \
   "ldr %w[t], [%[rseq], %[id_offset]]\n\t" \
-  "ldr %w[base], [%[ring], #8]\n\t"        \
+  "ldar %w[base], [%[slot]]\n\t"           \
   "cmp %w[t], %w[base]\n\t"                \
   "b.hs 6f\n\t"                            \
   "add %[slot], %[slot], %[t], lsl #4\n\t" \
-  "ldp %[slot], %[base], [%[slot]]\n\t"
+  "ldp %[slot], %[base], [%[slot], #16]\n\t"
 
 /* head; leaves to 7 when closed, to 8 when the record does not fit. base = where it comes. */
 #define WEFT_RSEQ_RESERVE               \

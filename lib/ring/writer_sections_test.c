@@ -28,7 +28,8 @@
 static unsigned checks;
 static struct weft_slot slots[3];
 static uint64_t memory[3 << (SLOT_SHIFT - 3)];
-static struct weft_writer_slot mapped[3];
+static uint64_t table[(sizeof(struct weft_writer_slots) + 3 * sizeof(struct weft_writer_slot)) / 8];
+static struct weft_writer_slots* const mapped = (struct weft_writer_slots*)table;
 static uint32_t rseq[8] __attribute__((aligned(32)));
 static const uint32_t mm_cid_offset = 24;
 static struct weft_writer_ring ring;
@@ -40,28 +41,44 @@ static void set_up(enum weft_ring_mode mode) {
   memset(memory, 0xee, sizeof(memory));
   for (unsigned i = 0; i < 3; ++i) {
     slots[i].head = WEFT_HEAD_INITIAL;
-    mapped[i] = (struct weft_writer_slot){&slots[i], data(i)};
+    mapped->slot[i] = (struct weft_writer_slot){&slots[i], data(i)};
     memset(data(i), 0, sizeof(struct weft_subbuf_header));
   }
   ring = (struct weft_writer_ring){.slots = mapped,
-                                   .slot_count = 2,
+                                   .atomic_slot = 2,
                                    .subbuf_mask = (1u << SUBBUF_SHIFT) - 1,
                                    .subbuf_shift = SUBBUF_SHIFT,
                                    .slot_mask = (1u << SLOT_SHIFT) - 1,
                                    .subbufs = 4,
-                                   .mode = mode,
-                                   .atomic_slot = 2};
+                                   .mode = mode};
+  mapped->count = 2;
   rseq[1] = 5; /* cpu_id */
   rseq[6] = 1; /* mm_cid */
 }
 
-static bool words(uint64_t value) {
-  const uint64_t payload[2] = {value, ~value};
-  const struct weft_record_class record = {weft_record_word0(32, 9), weft_record_increment(32),
+/* A record of n words: a constant in the section's code for 1 to 4, else the record's own number. */
+static bool write_of(const uint64_t* payload, uint32_t n) {
+  const uint32_t size = (uint32_t)sizeof(struct weft_record) + 8 * n;
+  const struct weft_record_class record = {weft_record_word0(size, 9), weft_record_increment(size),
                                            &ring, mapped, weft_record_boundary(SUBBUF_SHIFT)};
   const intptr_t area = (char*)rseq - (char*)__builtin_thread_pointer();
-  return value % 2 == 0 ? weft_write_words(area, &mm_cid_offset, &record, payload, 0)
-                        : weft_write_words(area, &mm_cid_offset, &record, payload, 2);
+  switch (n) {
+    case 1:
+      return weft_write_words(area, &mm_cid_offset, &record, payload, 1);
+    case 2:
+      return weft_write_words(area, &mm_cid_offset, &record, payload, 2);
+    case 3:
+      return weft_write_words(area, &mm_cid_offset, &record, payload, 3);
+    case 4:
+      return weft_write_words(area, &mm_cid_offset, &record, payload, 4);
+    default:
+      return weft_write_words(area, &mm_cid_offset, &record, payload, 0);
+  }
+}
+
+static bool words(uint64_t value) {
+  const uint64_t payload[2] = {value, ~value};
+  return write_of(payload, 2);
 }
 
 static void records_are_laid_out_as_ring_h_says(void) {
@@ -96,6 +113,20 @@ static void records_are_laid_out_as_ring_h_says(void) {
   EXPECT(memcmp(data(1) + 112, long_bytes, 2999) == 0 && data(1)[112 + 2999] == 0xee);
 }
 
+static void words_of_any_number_are_copied_whole(void) {
+  const uint64_t payload[6] = {11, 22, 33, 44, 55, 66};
+  for (uint32_t n = 0; n <= 6; ++n) {
+    set_up(WEFT_RING_DISCARD);
+    EXPECT(write_of(payload, n));
+    struct weft_record r;
+    memcpy(&r, data(1) + 32, sizeof(r));
+    EXPECT(r.size == 16 + 8 * n && r.event == 9 && r.cpu == 5 && r.time != 0);
+    EXPECT(slots[1].head == ((1ull << 32) | (32 + r.size)));
+    EXPECT(memcmp(data(1) + 48, payload, 8 * n) == 0);
+    EXPECT(data(1)[48 + 8 * n] == 0xee);
+  }
+}
+
 static void leaving_stores_nothing(void) {
   set_up(WEFT_RING_DISCARD);
   rseq[1] = (uint32_t)-1;
@@ -109,6 +140,7 @@ static void leaving_stores_nothing(void) {
   EXPECT(weft_count_discard(rseq, 24, &ring, WEFT_DISCARD_FULL) == WEFT_WRITE_CLOSED);
   slots[1].closed = 0;
   memset(&ring, 0, sizeof(ring)); /* as in a fork child */
+  memset(table, 0, sizeof(table));
   EXPECT(!words(1));
   EXPECT(weft_switch_subbuf(rseq, 24, &ring, 32) == WEFT_WRITE_NO_SLOT);
   EXPECT(slots[1].head == WEFT_HEAD_INITIAL && data(1)[32] == 0xee);
@@ -205,6 +237,7 @@ static void a_time_is_recorded_where_it_was_read_for(void) {
 
 int main(void) {
   records_are_laid_out_as_ring_h_says();
+  words_of_any_number_are_copied_whole();
   leaving_stores_nothing();
   discard_mode_waits_for_the_tail();
   overwrite_mode_publishes_the_frontier();

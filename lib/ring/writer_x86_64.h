@@ -54,14 +54,17 @@
   "\n"                        \
   "1:\n\t"
 
-/* Of ecx, a slot's number, and slot, the table of slots: slot = that slot, base = its ring, rcx
- * clobbered. Leaves to 6 when the number is out of range, as all are while there is no ring set. */
-#define WEFT_RSEQ_FIND_SLOT             \
-  "cmpl 8(%[ring]), %%ecx\n\t"          \
-  "jae 6f\n\t"                          \
-  "shll $4, %%ecx\n\t"                  \
-  "movq 8(%[slot], %%rcx), %[base]\n\t" \
-  "movq (%[slot], %%rcx), %[slot]\n\t"
+/* Of ecx, a slot's number, and slot, the table of slots: rcx = where it stands there. Leaves to 6 when the
+ * number is out of range, as all are while there is no ring set. */
+#define WEFT_RSEQ_CHECK_SLOT  \
+  "cmpl (%[slot]), %%ecx\n\t" \
+  "jae 6f\n\t"                \
+  "shll $4, %%ecx\n\t"
+
+/* slot = that slot, base = its ring. */
+#define WEFT_RSEQ_LOAD_SLOT              \
+  "movq 24(%[slot], %%rcx), %[base]\n\t" \
+  "movq 16(%[slot], %%rcx), %[slot]\n\t"
 
 /* Start of a section, and this thread's slot. Leaves to 6 when the process has no ring set, the thread
  * has no rseq, or its slot's number is out of range. */
@@ -73,11 +76,11 @@
   "cmpl $0, 4(%[rseq])\n\t"      \
   "jl 6f\n\t"                    \
   "movl %[id_offset], %%ecx\n\t" \
-  "movl (%[rseq], %%rcx), %%ecx\n\t" WEFT_RSEQ_FIND_SLOT
+  "movl (%[rseq], %%rcx), %%ecx\n\t" WEFT_RSEQ_CHECK_SLOT WEFT_RSEQ_LOAD_SLOT
 
 /* The reader's CPU has the ring's lines: those of later records are fetched for writing, so far ahead
  * that they are here when they are written. */
-#define WEFT_RSEQ_FETCH "prefetchw 2048(%[base])\n\t"
+#define WEFT_RSEQ_FETCH "prefetchw 4096(%[base])\n\t"
 
 /* base = the new record, head = what it is to be. Leaves to 7 when closed, to 8 when the end would lie in another
  * sub-buffer than the begin: then more differs than offsets in one do. Clobbers rcx. */
@@ -103,76 +106,99 @@
 
 #define WEFT_RSEQ_EXITS WEFT_RSEQ_EXIT(6, 1) WEFT_RSEQ_EXIT(8, 2) WEFT_RSEQ_EXIT(7, 3)
 
-/* The words of a payload behind the header: as many as the code has, or a loop for the record's own number. */
-#define WEFT_WORDS_COPY                          \
-  ".if %c[words]\n\t"                            \
-  ".set weft_copied, 0\n\t"                      \
-  ".rept %c[words] / 2\n\t"                      \
-  "movups weft_copied(%[payload]), %%xmm0\n\t"   \
-  "movups %%xmm0, 16 + weft_copied(%[base])\n\t" \
-  ".set weft_copied, weft_copied + 16\n\t"       \
-  ".endr\n\t"                                    \
-  ".if %c[words] %% 2\n\t"                       \
-  "movq weft_copied(%[payload]), %%rax\n\t"      \
-  "movq %%rax, 16 + weft_copied(%[base])\n\t"    \
-  ".endif\n\t"                                   \
-  ".else\n\t"                                    \
-  "movl %[increment], %%ecx\n\t"                 \
-  "leaq -16(%[payload], %%rcx), %%rdx\n\t"       \
-  "addq %%rcx, %[base]\n\t"                      \
-  "negq %%rcx\n\t"                               \
-  "addq $16, %%rcx\n\t"                          \
-  "jz 11f\n"                                     \
-  "10:\n\t"                                      \
-  "movq (%%rdx, %%rcx), %%rax\n\t"               \
-  "movq %%rax, (%[base], %%rcx)\n\t"             \
-  "addq $8, %%rcx\n\t"                           \
-  "jnz 10b\n"                                    \
-  "11:\n\t"                                      \
+/* The words of a payload behind the header, where the code has their number, 1 to 4: to registers, and to the
+ * record. The first two and the others apart, so that neither waits for the other. */
+#define WEFT_WORDS_LOAD_FIRST       \
+  ".if %c[words] >= 2\n\t"          \
+  "movups (%[payload]), %%xmm0\n\t" \
+  ".elseif %c[words]\n\t"           \
+  "movq (%[payload]), %%xmm0\n\t"   \
+  ".endif\n\t"
+#define WEFT_WORDS_LOAD_OTHERS        \
+  ".if %c[words] == 4\n\t"            \
+  "movups 16(%[payload]), %%xmm1\n\t" \
+  ".elseif %c[words] == 3\n\t"        \
+  "movq 16(%[payload]), %%xmm1\n\t"   \
+  ".endif\n\t"
+#define WEFT_WORDS_STORE_FIRST     \
+  ".if %c[words] >= 2\n\t"         \
+  "movups %%xmm0, 16(%[base])\n\t" \
+  ".elseif %c[words]\n\t"          \
+  "movq %%xmm0, 16(%[base])\n\t"   \
+  ".endif\n\t"
+#define WEFT_WORDS_STORE_OTHERS    \
+  ".if %c[words] == 4\n\t"         \
+  "movups %%xmm1, 32(%[base])\n\t" \
+  ".elseif %c[words] == 3\n\t"     \
+  "movq %%xmm1, 32(%[base])\n\t"   \
+  ".endif\n\t"
+
+/* As many as the record has, where the code has no number. Clobbers base. */
+#define WEFT_WORDS_COPY                    \
+  ".ifeq %c[words]\n\t"                    \
+  "movl %[increment], %%ecx\n\t"           \
+  "leaq -16(%[payload], %%rcx), %%rdx\n\t" \
+  "addq %%rcx, %[base]\n\t"                \
+  "negq %%rcx\n\t"                         \
+  "addq $16, %%rcx\n\t"                    \
+  "jz 11f\n"                               \
+  "10:\n\t"                                \
+  "movq (%%rdx, %%rcx), %%rax\n\t"         \
+  "movq %%rax, (%[base], %%rcx)\n\t"       \
+  "addq $8, %%rcx\n\t"                     \
+  "jnz 10b\n"                              \
+  "11:\n\t"                                \
   ".endif\n\t"
 
 /*
  * W for a record whose bytes lie in one buffer: payload is 8-byte aligned, readable up to a multiple
  * of 8 bytes, and increment's low half is sizeof(struct weft_record) + that multiple. `words`, a constant, is
- * that multiple's number of words, or 0 where it is not known. `rseq`: from the thread pointer. False: nothing was
- * written; weft_write_pieces knows why, and begins again after an abort.
+ * that multiple's number of words, at most 4, or 0 where it is not known. `rseq`: from the thread pointer. False:
+ * nothing was written; weft_write_pieces knows why, and begins again after an abort.
  *
  * The shortest way there is: no register beyond those that a call may clobber, no result but the way it
- * leaves. A CPU waits for all that is under way before it reads its counter, and begins little meanwhile
- * (measured: what takes up to 15 cycles is free). So the counter is read in the middle of what depends on
- * each other, once the slot is known and before its head: whoever commits there in between makes this
- * section begin again. All else costs what it takes to issue, so what can be tested at once is: the
- * sub-buffer's end and `closed` in ecx, cpu_id's sign (set where the thread has no rseq) where that gets
- * into the header. That there is a ring set, its slot_count says.
+ * leaves. What can be tested at once is: the sub-buffer's end and `closed` in ecx, cpu_id's sign (set where
+ * the thread has no rseq) where that gets into the header. That there is a ring set, the table's count says.
+ *
+ * The order was searched for, by measuring. A CPU waits for all that is under way before it reads its
+ * counter, and begins nothing else meanwhile: all the rest costs what it takes to issue, and of what
+ * depends on each other before the counter about 15 cycles are free. So the counter is read as soon as the
+ * place in the table is known; whoever commits to the slot in between makes this section begin again. The
+ * payload, which the probe stored a moment ago in other pieces, is loaded long before it is needed.
  */
 static inline __attribute__((always_inline)) bool weft_write_words(
     intptr_t rseq, const uint32_t* id_offset, const struct weft_record_class* record,
     const uint64_t* payload, uint32_t words) {
-  uint64_t head, slot, base, ring;
+  uint64_t head, slot, base;
   __asm__ volatile goto(
-      WEFT_RSEQ_DESCRIPTOR WEFT_RSEQ_START("%%fs:8(%[rseq])")
-      "movl %[id_offset], %%eax\n\t"
-      "movl %%fs:(%[rseq], %%rax), %%ecx\n\t"
-      "movq %[record_ring], %[ring]\n\t"
-      "movq %[record_slots], %[slot]\n\t"
-      WEFT_RSEQ_FIND_SLOT
+      WEFT_RSEQ_DESCRIPTOR
+      "movq %[slots], %[slot]\n\t"
+      WEFT_RSEQ_START("%%fs:8(%[rseq])")
+      "movl %[id_offset], %%edx\n\t"
+      "movl %%fs:(%[rseq], %%rdx), %%ecx\n\t"
+      WEFT_RSEQ_CHECK_SLOT
       "rdtsc\n\t"
+      WEFT_RSEQ_LOAD_SLOT
+      WEFT_WORDS_LOAD_OTHERS
       "movq (%[slot]), %[head]\n\t"
       "movl %k[head], %%ecx\n\t"
-      "addq %[increment], %[head]\n\t"
       "addq %%rcx, %[base]\n\t"
+      "addq %[increment], %[head]\n\t"
+      WEFT_WORDS_LOAD_FIRST
       "xorl %k[head], %%ecx\n\t"
       "orl 8(%[slot]), %%ecx\n\t"
       "testl %%ecx, %[boundary]\n\t"
       "jnz 6f\n\t"
-      WEFT_RSEQ_FETCH
+      WEFT_WORDS_STORE_OTHERS
       "movl %%fs:4(%[rseq]), %%ecx\n\t"
       "shlq $48, %%rcx\n\t"
       "js 6f\n\t"
       "orq %[word0], %%rcx\n\t"
-      "movl %%eax, 8(%[base])\n\t"
-      "movl %%edx, 12(%[base])\n\t"
+      WEFT_RSEQ_FETCH
       "movq %%rcx, (%[base])\n\t"
+      WEFT_WORDS_STORE_FIRST
+      "movl %%edx, 12(%[base])\n\t"
+      "movl %%eax, 8(%[base])\n\t"
       WEFT_WORDS_COPY
       "movq %[head], (%[slot])\n"
       "2:\n\t"
@@ -181,12 +207,11 @@ static inline __attribute__((always_inline)) bool weft_write_words(
       "jmp %l[failed]\n\t"
       ".popsection\n\t"
       WEFT_RSEQ_ABORT_TO("jmp %l[failed]\n\t")
-      : [slot] "=&r"(slot), [base] "=&r"(base), [head] "=&r"(head), [ring] "=&d"(ring)
-      : [rseq] "r"(rseq), [record_ring] "m"(record->ring), [record_slots] "m"(record->slots),
-        [id_offset] "m"(*id_offset), [word0] "m"(record->word0),
-        [increment] "m"(record->increment), [boundary] "m"(record->boundary),
-        [payload] "r"(payload), [words] "i"(words)
-      : "rax", "rcx", "xmm0", "memory", "cc"
+      : [slot] "=&r"(slot), [base] "=&r"(base), [head] "=&r"(head)
+      : [rseq] "r"(rseq), [slots] "m"(record->slots), [id_offset] "m"(*id_offset),
+        [word0] "m"(record->word0), [increment] "m"(record->increment),
+        [boundary] "m"(record->boundary), [payload] "r"(payload), [words] "i"(words)
+      : "rax", "rcx", "rdx", "xmm0", "xmm1", "memory", "cc"
       : failed);
   return true;
 failed:

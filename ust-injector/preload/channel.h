@@ -23,9 +23,9 @@ struct weft_channel {
   uint32_t descriptions_used;                // bytes of `descriptions`, which a new ring set copies
   uint8_t* descriptions;                     // private, so that a fork child keeps its parent's ids
   const struct weft_context_plan* contexts;  // NULL: none
-  // weft_channel_slots: NULL, or of slots_for_rseq slots and the atomic one. Here and not in the anchor:
-  // decisions lead to it, also in a fork child, which finds its own ring set's slots there.
-  struct weft_writer_slot* slots;
+  // weft_channel_slots: NULL, or of slots_for_rseq slots and the atomic one. Not in the anchor: decisions
+  // lead to it, also in a fork child, which finds no slots there until it has its own ring set's.
+  struct weft_writer_slots* slots;
   uint32_t slots_for_rseq;
   const uint32_t *vpids, *vuids;  // trackers
   uint32_t vpid_count, vuid_count;
@@ -49,7 +49,7 @@ int weft_channel_event(uint32_t channel, const struct weft_event_desc* desc);
 
 // What ring.slots is while the channel has a ring set: made at the first call, never again. NULL: there is
 // no memory.
-struct weft_writer_slot* weft_channel_slots(uint32_t channel);
+struct weft_writer_slots* weft_channel_slots(uint32_t channel);
 
 // Takes the lock itself. Makes this process's ring set of the channel and announces it. False: not
 // now, or never in this process (then anchor->channels[channel].refused).

@@ -27,8 +27,10 @@ static void set_slots(struct weft_anchor_channel* c) {
   const bool safe = weft_process.vforked == 0 && !weft_process.shares_tls;
   // acquire: the slots before their number
   const uint32_t count = __atomic_load_n(&c->rseq_slots, __ATOMIC_ACQUIRE);
+  // acquire: the table before it
+  struct weft_writer_slots* slots = __atomic_load_n(&c->ring.slots, __ATOMIC_ACQUIRE);
   // seq_cst: in force before the child exists
-  __atomic_store_n(&c->ring.slot_count, safe ? count : 0, __ATOMIC_SEQ_CST);
+  if (slots != NULL) __atomic_store_n(&slots->count, safe ? count : 0, __ATOMIC_SEQ_CST);
 }
 
 static void set_all_slots(void) {
@@ -56,7 +58,7 @@ void weft_children_allow_slots(struct weft_anchor_channel* channel, uint32_t cou
 
 static struct weft_slot* atomic_slot(uint32_t channel) {
   const struct weft_writer_ring* ring = &weft_anchor->channels[channel].ring;
-  return ring->slots != NULL ? ring->slots[ring->atomic_slot].shared : NULL;
+  return ring->slots != NULL ? ring->slots->slot[ring->atomic_slot].shared : NULL;
 }
 
 uint64_t weft_before_vfork(void) {

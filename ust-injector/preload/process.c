@@ -158,9 +158,11 @@ static bool make_anchor(void) {
 }
 
 // False: Linux < 4.14, where a child would write into its parent's rings.
-static bool wipe_anchor_on_fork(void) {
-  return weft_syscall(__NR_madvise, weft_anchor, sizeof(*weft_anchor), MADV_WIPEONFORK) == 0;
+static bool wipe_on_fork(void* pages, uint64_t size) {
+  return weft_syscall(__NR_madvise, pages, size, MADV_WIPEONFORK) == 0;
 }
+
+static bool wipe_anchor_on_fork(void) { return wipe_on_fork(weft_anchor, sizeof(*weft_anchor)); }
 
 // The question of valgrind.h (RUNNING_ON_VALGRIND): instructions that do nothing elsewhere.
 static bool is_on_valgrind(void) {
@@ -368,6 +370,15 @@ void* weft_allocate(uint64_t size) {
   void* out = next;
   next += size;
   return out;
+}
+
+void* weft_allocate_wiped_on_fork(uint64_t size) {
+  const long map =
+      weft_syscall(__NR_mmap, 0, size, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (map < 0 && map > -4096) return NULL;
+  if (wipe_on_fork((void*)map, size)) return (void*)map;
+  weft_syscall(__NR_munmap, map, size);
+  return NULL;
 }
 
 __attribute__((constructor)) static void on_load(void) { (void)weft_process_ready(); }

@@ -63,7 +63,7 @@ struct weft_anchor_channel {
   struct weft_writer_ring ring;
   struct weft_ring_header* header;
   uint32_t refused;      // a tracker leaves this process out, or there is no memory for it: off
-  uint32_t rseq_slots;   // ring.slot_count where sections are safe (children.h); 0: no ring set
+  uint32_t rseq_slots;   // ring.slots->count where sections are safe (children.h); 0: no ring set
   uint64_t pending;      // events discarded before there was a ring set; moved into it. Atomic
   uint64_t retry_after;  // do not try to make the ring set before this clock value
 };
@@ -103,6 +103,9 @@ bool weft_is_dead(uint32_t tid);
 
 // Memory that is never given back (small, under the lock). Zeroed, aligned to 16; NULL: none.
 void* weft_allocate(uint64_t size);
+
+// The same in pages of its own that a fork child finds zeroed again.
+void* weft_allocate_wiped_on_fork(uint64_t size);
 
 // Under the lock: room for what weft_allocate may be asked for when no more can be had.
 void weft_reserve_memory(void);

@@ -172,11 +172,11 @@ static bool is_wanted(const struct weft_channel* c) {
 // of the last two before it uses the rest.
 static void publish(uint32_t channel, uint8_t* memory, const struct weft_ring_header* h) {
   struct weft_anchor_channel* a = &weft_anchor->channels[channel];
-  struct weft_writer_slot* slots = weft_channels[channel].slots;
+  struct weft_writer_slots* slots = weft_channels[channel].slots;
   struct weft_slot* shared = (struct weft_slot*)(memory + h->slots_offset);
   uint8_t* data = memory + h->data_offset;
   for (uint32_t i = 0; i < h->slot_count; ++i) {
-    slots[i] = (struct weft_writer_slot){shared + i, data + ((uint64_t)i << h->slot_shift)};
+    slots->slot[i] = (struct weft_writer_slot){shared + i, data + ((uint64_t)i << h->slot_shift)};
   }
   a->header = (struct weft_ring_header*)memory;
   a->ring.atomic_slot = h->slot_count - 1;
@@ -232,11 +232,13 @@ static void make_apart(void* arg) {
   if (m->loaded != NULL) weft_loaded_gather(m->loaded);
 }
 
-struct weft_writer_slot* weft_channel_slots(uint32_t channel) {
+struct weft_writer_slots* weft_channel_slots(uint32_t channel) {
   struct weft_channel* c = &weft_channels[channel];
   if (c->slots == NULL) {
     c->slots_for_rseq = weft_process.slot_count;
-    c->slots = weft_allocate((c->slots_for_rseq + 1) * sizeof(c->slots[0]));
+    c->slots =
+        weft_allocate_wiped_on_fork(sizeof(struct weft_writer_slots) +
+                                    (c->slots_for_rseq + 1) * sizeof(struct weft_writer_slot));
   }
   return c->slots;
 }
@@ -266,7 +268,7 @@ void weft_channel_count_pending(uint32_t channel) {
   const uint64_t pending = __atomic_exchange_n(&a->pending, 0, __ATOMIC_RELAXED);
   if (pending != 0) {
     // relaxed: as above
-    struct weft_slot* slot = a->ring.slots[a->ring.atomic_slot].shared;
+    struct weft_slot* slot = a->ring.slots->slot[a->ring.atomic_slot].shared;
     __atomic_fetch_add(&slot->discarded[WEFT_DISCARD_MEMORY], pending, __ATOMIC_RELAXED);
   }
 }
