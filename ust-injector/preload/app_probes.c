@@ -24,6 +24,7 @@ static uint32_t set_list(const char* name, const struct weft_app_probes* list) {
     if (e->tracepoint == NULL || !weft_equal(e->tracepoint->name, name)) continue;
     // seq_cst: before the loads of `enters` and `leaves` below, after a call site's enters++
     __atomic_store_n(&e->tracepoint->app_probes, list, __ATOMIC_SEQ_CST);
+    weft_registry_choose_call(e->tracepoint);
     // release: the list before the word that leads to it
     __atomic_store_n(&e->tracepoint->enabled,
                      list != NULL ? &weft_app_probes_on : weft_registry_word(name),

@@ -71,12 +71,18 @@ static const uint32_t* word_of(const char* name) {
   return weft_process_ready() ? weft_process.words + weft_name_hash(name) : &always_off;
 }
 
+void weft_registry_choose_call(struct weft_tracepoint* tp) {
+  // release: as of `probe`
+  __atomic_store_n(&tp->only_probe, tp->app_probes == NULL ? tp->probe : NULL, __ATOMIC_RELEASE);
+}
+
 static void join(struct weft_tracepoint* tp, struct weft_event* event) {
   if (!weft_equal(tp->signature, event->signature)) return;
   // release: the event is set up before weft_tracepoint_enabled finds it
   __atomic_store_n(&tp->event, event, __ATOMIC_RELEASE);
   // release: the event is set up before a call site finds its probe
   __atomic_store_n(&tp->probe, event->probe, __ATOMIC_RELEASE);
+  weft_registry_choose_call(tp);
 }
 
 static void add_event(struct weft_object* object, struct weft_event* event, struct pins* pins) {
@@ -106,6 +112,7 @@ static void add_tracepoint(struct weft_object* object, struct weft_tracepoint* t
       tp->app_probes = e->tracepoint->app_probes;
     }
   }
+  weft_registry_choose_call(tp);
   // release: probe and app_probes before the word that leads to them
   __atomic_store_n(&tp->enabled, tp->app_probes != NULL ? &weft_app_probes_on : word_of(tp->name),
                    __ATOMIC_RELEASE);
@@ -119,6 +126,7 @@ static void remove_event(struct weft_event* event) {
       // relaxed, both: a call that runs ends in the provider's memory; see lib/abi/tracepoint.h
       __atomic_store_n(&e->tracepoint->event, NULL, __ATOMIC_RELAXED);
       __atomic_store_n(&e->tracepoint->probe, NULL, __ATOMIC_RELAXED);
+      weft_registry_choose_call(e->tracepoint);
     }
   }
 }

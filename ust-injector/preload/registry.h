@@ -23,6 +23,9 @@ const uint32_t* weft_registry_word(const char* name);
 // Calls `fn` for every entry until it returns non-zero, which is returned.
 int weft_registry_each(int (*fn)(void* data, struct weft_registry_entry* entry), void* data);
 
+// After `probe` or `app_probes` of a tracepoint changed: what its call sites call from now on.
+void weft_registry_choose_call(struct weft_tracepoint* tp);
+
 static inline const char* weft_event_name(const struct weft_event* event) {
   return (const char*)(event->desc + 1);
 }

@@ -67,10 +67,13 @@ WEFT_COLD int weft_tracepoint_ask(struct weft_tracepoint* tracepoint) {
   WEFT_INLINE void weft_call_##provider##___##event(WEFT_ARGS_PROTO(args)) {                       \
     struct weft_tracepoint* weft_self = &weft_tracepoint_##provider##___##event;                   \
     void (*weft_probe)(void);                                                                      \
-    if (WEFT_UNLIKELY(WEFT_LOAD(weft_self->app_probes) != NULL)) {                                 \
-      weft_call_app_##provider##___##event(weft_self WEFT_ARGS_MORE_NAMES(args));                  \
+    weft_probe = WEFT_LOAD(weft_self->only_probe);                                                 \
+    if (WEFT_UNLIKELY(!weft_probe)) {                                                              \
+      if (WEFT_LOAD(weft_self->app_probes) != NULL) {                                              \
+        weft_call_app_##provider##___##event(weft_self WEFT_ARGS_MORE_NAMES(args));                \
+      }                                                                                            \
+      weft_probe = WEFT_LOAD(weft_self->probe);                                                    \
     }                                                                                              \
-    weft_probe = WEFT_LOAD(weft_self->probe);                                                      \
     if (weft_probe) {                                                                              \
       ((weft_probe_type_##provider##___##event*)weft_probe)(WEFT_ARGS_NAMES(args));                \
       __asm__ __volatile__("");                                                                    \
@@ -97,7 +100,7 @@ WEFT_COLD int weft_tracepoint_ask(struct weft_tracepoint* tracepoint) {
    #provider ":" #event,                             \
    WEFT_ARGS_TEXT(args),                             \
    NULL,                                             \
-   0}
+   NULL}
 
 /*
  * The definition. The list for libweft.so leads to the symbol, not to this very object: where a program

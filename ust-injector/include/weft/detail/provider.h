@@ -20,6 +20,13 @@
 #include "fields.h"
 #include "object.h"
 
+/* For an event without segments: nobody looks at it, so it is whatever its register holds. */
+WEFT_INLINE const struct weft_segment* weft_no_segments(void) {
+  const struct weft_segment* segments;
+  __asm__("" : "=r"(segments));
+  return segments;
+}
+
 /* The image of an event of the class. What segments point to lives until emit returns. */
 #define WEFT_DEFINE_CLASS(provider, name, args, fields)                                            \
   WEFT_CHECK_PROVIDER(provider)                                                                    \
@@ -59,7 +66,7 @@
 #define WEFT_EMIT(fixed_size, segment_count)                                  \
   weft_encode_end(&weft_e);                                                   \
   WEFT_LOAD(weft_self->emit)(weft_self, (fixed_size) > 0 ? weft_words : NULL, \
-                             (segment_count) > 0 ? weft_list : NULL, weft_ip);
+                             (segment_count) > 0 ? weft_list : weft_no_segments(), weft_ip);
 
 /* An event of a class, without its storage class. The first declaration of the probe checks the
  * instance's TP_ARGS. */
