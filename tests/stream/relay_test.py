@@ -192,12 +192,16 @@ class Deaths(RelayTest):
     EMITTED = 4 * 4 * 1500
 
     def record_and(self, *actions, rounds=3):
-        weft = self.start("-e", "emitter:*", program=self.emitter(*self.PROGRAM))
+        # The program stays until the last action is over: a relay that comes back after a recording's end counts
+        # nothing of it.
+        hold = self.folder / "release"
+        weft = self.start("-e", "emitter:*", program=self.emitter(*self.PROGRAM, "--hold", hold))
         self.wait_for(lambda: list((self.folder / "relay").glob("**/user_*")))
         for _ in range(rounds):
             for action in actions:
                 time.sleep(0.05)
                 action(weft)
+        hold.touch()
         self.finish(weft)
         counts = self.assert_exact(self.EMITTED)
         self.assertEqual(self.metric("weft_relay_packets_lost_total"), 0)
