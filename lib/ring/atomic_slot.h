@@ -119,7 +119,7 @@ static inline enum weft_discard_reason weft_atomic_write_locked(
 static inline enum weft_write_result weft_atomic_write(struct weft_writer_ring* ring, uint64_t self,
                                                        const struct weft_record_parts* parts,
                                                        uint32_t cpu, uint64_t (*now)(void)) {
-  struct weft_slot* slot = ring->slots->slot[ring->atomic_slot].shared;
+  struct weft_slot* slot = weft_atomic_slot(ring);
   uint64_t owner = 0;
   uint32_t spins = 0;
   enum weft_discard_reason reason = WEFT_DISCARD_REASONS;

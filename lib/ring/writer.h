@@ -54,6 +54,11 @@ struct weft_writer_ring {
   uint64_t stuck_owner; /* who did not leave the atomic slot's lock in bounded time, 0: nobody */
 };
 
+/* The slot of threads without rseq; `ring` has a ring set. */
+static inline struct weft_slot* weft_atomic_slot(const struct weft_writer_ring* ring) {
+  return ring->slots->slot[ring->atomic_slot].shared;
+}
+
 enum weft_write_result {
   WEFT_WRITE_COMMITTED = 0,
   WEFT_WRITE_NO_SLOT = 1, /* no ring set here, or no rseq in this thread, or too many aborts */

@@ -58,7 +58,7 @@ void weft_children_allow_slots(struct weft_anchor_channel* channel, uint32_t cou
 
 static struct weft_slot* atomic_slot(uint32_t channel) {
   const struct weft_writer_ring* ring = &weft_anchor->channels[channel].ring;
-  return ring->slots != NULL ? ring->slots->slot[ring->atomic_slot].shared : NULL;
+  return ring->slots != NULL ? weft_atomic_slot(ring) : NULL;
 }
 
 uint64_t weft_before_vfork(void) {

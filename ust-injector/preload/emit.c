@@ -31,7 +31,7 @@ static uint64_t now_cycles(void) { return weft_cycles(); }
 // Threads that share a thread pointer are told apart by their ids, and one of them may have been killed
 // while it owned the lock: nothing that it did not commit is visible, so the lock is taken from it.
 static uint64_t shared_owner(const struct weft_writer_ring* ring) {
-  struct weft_slot* slot = ring->slots->slot[ring->atomic_slot].shared;
+  struct weft_slot* slot = weft_atomic_slot(ring);
   // relaxed: a guess; the exchange decides
   uint64_t owner = __atomic_load_n(&slot->lock, __ATOMIC_RELAXED);
   // relaxed: a hint. Who was waited for in vain is not waited for again
@@ -83,7 +83,7 @@ static void discard(uint32_t channel, enum weft_discard_reason reason) {
   const struct thread_slot self = find_slot();
   if (self.rseq == NULL ||
       weft_count_discard(self.rseq, self.id_offset, &a->ring, reason) == WEFT_WRITE_NO_SLOT) {
-    weft_atomic_discard(a->ring.slots->slot[a->ring.atomic_slot].shared, reason);
+    weft_atomic_discard(weft_atomic_slot(&a->ring), reason);
   }
 }
 

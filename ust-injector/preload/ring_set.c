@@ -268,7 +268,7 @@ void weft_channel_count_pending(uint32_t channel) {
   const uint64_t pending = __atomic_exchange_n(&a->pending, 0, __ATOMIC_RELAXED);
   if (pending != 0) {
     // relaxed: as above
-    struct weft_slot* slot = a->ring.slots->slot[a->ring.atomic_slot].shared;
+    struct weft_slot* slot = weft_atomic_slot(&a->ring);
     __atomic_fetch_add(&slot->discarded[WEFT_DISCARD_MEMORY], pending, __ATOMIC_RELAXED);
   }
 }
