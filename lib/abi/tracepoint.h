@@ -14,8 +14,9 @@
  * libweft.so joins tracepoints and events by name, in whatever order objects come and go.
  *
  * Who writes what: after registration only libweft.so writes `enabled`, `probe`, `only_probe`, `app_probes`,
- * `event`, `emit`, `state` and `wants`; a program reads them with relaxed loads. `enabled` always points to a readable
- * word: the object's own zero word until libweft.so points it at the control area.
+ * `event`, `emit`, `state` and `wants`; a program reads them with relaxed loads (`emit` plainly: it is stored before
+ * `probe`, and does not change). `enabled` always points to a readable word: the object's own zero word until
+ * libweft.so points it at the control area.
  *
  * A call site:  if (*tp->enabled) { if (tp->only_probe) tp->only_probe(args...);
  *                                   else { app probes, see below; if (tp->probe) tp->probe(args...); } }

@@ -30,6 +30,10 @@
 #define WEFT_RSEQ_TEXT_OF(value) #value
 #define WEFT_RSEQ_TEXT(value) WEFT_RSEQ_TEXT_OF(value)
 
+/* Where in struct rseq a slot's number stands: the kernel's concurrency id or, before Linux 6.3, the CPU. */
+#define WEFT_RSEQ_MM_CID_OFFSET 24
+#define WEFT_RSEQ_CPU_ID_OFFSET 4
+
 /* Where a slot is mapped. */
 struct weft_writer_slot {
   struct weft_slot* shared;

@@ -97,7 +97,7 @@
 /* W for a record whose bytes lie in one 8-byte aligned buffer, readable up to a multiple of 8. `rseq`: from the thread
  * pointer. `words` is for other machines. False: nothing was written; weft_write_pieces knows why. */
 static inline __attribute__((always_inline)) bool weft_write_words(
-    intptr_t rseq, const uint32_t* id_offset, const struct weft_record_class* record,
+    intptr_t rseq, uint32_t id_offset, const struct weft_record_class* record,
     const uint64_t* payload, uint32_t words) {
   (void)words;
   uint64_t head, slot, base, t, u, result;
@@ -117,7 +117,7 @@ static inline __attribute__((always_inline)) bool weft_write_words(
       : [result] "=&r"(result), [slot] "=&r"(slot), [base] "=&r"(base), [head] "=&r"(head),
         [t] "=&r"(t), [u] "=&r"(u), [from] "=&r"(from), [aborts] "+&r"(aborts)
       : [rseq] "r"((char*)__builtin_thread_pointer() + rseq), [ring] "r"(record->ring),
-        [id_offset] "r"((uint64_t)*id_offset), [word0] "r"(record->word0),
+        [id_offset] "r"((uint64_t)id_offset), [word0] "r"(record->word0),
         [increment] "r"(record->increment), [payload] "r"(payload)
       : "memory", "cc");
   return result == WEFT_WRITE_COMMITTED;

@@ -31,7 +31,6 @@ static uint64_t memory[3 << (SLOT_SHIFT - 3)];
 static uint64_t table[(sizeof(struct weft_writer_slots) + 3 * sizeof(struct weft_writer_slot)) / 8];
 static struct weft_writer_slots* const mapped = (struct weft_writer_slots*)table;
 static uint32_t rseq[8] __attribute__((aligned(32)));
-static const uint32_t mm_cid_offset = 24;
 static struct weft_writer_ring ring;
 
 static uint8_t* data(unsigned slot) { return (uint8_t*)memory + ((size_t)slot << SLOT_SHIFT); }
@@ -64,15 +63,15 @@ static bool write_of(const uint64_t* payload, uint32_t n) {
   const intptr_t area = (char*)rseq - (char*)__builtin_thread_pointer();
   switch (n) {
     case 1:
-      return weft_write_words(area, &mm_cid_offset, &record, payload, 1);
+      return weft_write_words(area, WEFT_RSEQ_MM_CID_OFFSET, &record, payload, 1);
     case 2:
-      return weft_write_words(area, &mm_cid_offset, &record, payload, 2);
+      return weft_write_words(area, WEFT_RSEQ_MM_CID_OFFSET, &record, payload, 2);
     case 3:
-      return weft_write_words(area, &mm_cid_offset, &record, payload, 3);
+      return weft_write_words(area, WEFT_RSEQ_MM_CID_OFFSET, &record, payload, 3);
     case 4:
-      return weft_write_words(area, &mm_cid_offset, &record, payload, 4);
+      return weft_write_words(area, WEFT_RSEQ_MM_CID_OFFSET, &record, payload, 4);
     default:
-      return weft_write_words(area, &mm_cid_offset, &record, payload, 0);
+      return weft_write_words(area, WEFT_RSEQ_MM_CID_OFFSET, &record, payload, 0);
   }
 }
 
@@ -125,6 +124,17 @@ static void words_of_any_number_are_copied_whole(void) {
     EXPECT(memcmp(data(1) + 48, payload, 8 * n) == 0);
     EXPECT(data(1)[48 + 8 * n] == 0xee);
   }
+}
+
+static void the_slot_is_the_cpus_where_there_is_no_mm_cid(void) {
+  set_up(WEFT_RING_DISCARD);
+  rseq[1] = 0;
+  const uint64_t payload = 7;
+  const struct weft_record_class record = {weft_record_word0(24, 9), weft_record_increment(24),
+                                           &ring, mapped, weft_record_boundary(SUBBUF_SHIFT)};
+  const intptr_t area = (char*)rseq - (char*)__builtin_thread_pointer();
+  EXPECT(weft_write_words(area, WEFT_RSEQ_CPU_ID_OFFSET, &record, &payload, 1));
+  EXPECT(slots[0].head == ((1ull << 32) | (32 + 24)) && slots[1].head == WEFT_HEAD_INITIAL);
 }
 
 static void leaving_stores_nothing(void) {
@@ -238,6 +248,7 @@ static void a_time_is_recorded_where_it_was_read_for(void) {
 int main(void) {
   records_are_laid_out_as_ring_h_says();
   words_of_any_number_are_copied_whole();
+  the_slot_is_the_cpus_where_there_is_no_mm_cid();
   leaving_stores_nothing();
   discard_mode_waits_for_the_tail();
   overwrite_mode_publishes_the_frontier();

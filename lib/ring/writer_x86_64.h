@@ -24,7 +24,7 @@
 
 #define WEFT_MAX_ABORTS 256
 
-/* Offsets in struct rseq: cpu_id 4, rseq_cs 8, mm_cid 24. */
+/* Offsets in struct rseq: cpu_id 4, rseq_cs 8. */
 
 #define WEFT_RSEQ_DESCRIPTOR              \
   ".pushsection weft_rseq_cs, \"aw\"\n\t" \
@@ -61,10 +61,9 @@
   "jae 6f\n\t"                \
   "shll $4, %%ecx\n\t"
 
-/* slot = that slot, base = its ring. */
-#define WEFT_RSEQ_LOAD_SLOT              \
-  "movq 24(%[slot], %%rcx), %[base]\n\t" \
-  "movq 16(%[slot], %%rcx), %[slot]\n\t"
+/* base = that slot's ring, then slot = the slot. */
+#define WEFT_RSEQ_LOAD_BASE "movq 24(%[slot], %%rcx), %[base]\n\t"
+#define WEFT_RSEQ_LOAD_SLOT "movq 16(%[slot], %%rcx), %[slot]\n\t"
 
 /* Start of a section, and this thread's slot. Leaves to 6 when the process has no ring set, the thread
  * has no rseq, or its slot's number is out of range. */
@@ -76,7 +75,7 @@
   "cmpl $0, 4(%[rseq])\n\t"      \
   "jl 6f\n\t"                    \
   "movl %[id_offset], %%ecx\n\t" \
-  "movl (%[rseq], %%rcx), %%ecx\n\t" WEFT_RSEQ_CHECK_SLOT WEFT_RSEQ_LOAD_SLOT
+  "movl (%[rseq], %%rcx), %%ecx\n\t" WEFT_RSEQ_CHECK_SLOT WEFT_RSEQ_LOAD_BASE WEFT_RSEQ_LOAD_SLOT
 
 /* The reader's CPU has the ring's lines: those of later records are fetched for writing, so far ahead
  * that they are here when they are written. */
@@ -153,8 +152,9 @@
 /*
  * W for a record whose bytes lie in one buffer: payload is 8-byte aligned, readable up to a multiple
  * of 8 bytes, and increment's low half is sizeof(struct weft_record) + that multiple. `words`, a constant, is
- * that multiple's number of words, at most 4, or 0 where it is not known. `rseq`: from the thread pointer. False:
- * nothing was written; weft_write_pieces knows why, and begins again after an abort.
+ * that multiple's number of words, at most 4, or 0 where it is not known. `rseq`: from the thread pointer;
+ * `id_offset`, a constant, is the slot's number's in it. False: nothing was written; weft_write_pieces knows
+ * why, and begins again after an abort.
  *
  * The shortest way there is: no register beyond those that a call may clobber, no result but the way it
  * leaves. What can be tested at once is: the sub-buffer's end and `closed` in ecx, cpu_id's sign (set where
@@ -163,42 +163,43 @@
  * The order was searched for, by measuring. A CPU waits for all that is under way before it reads its
  * counter, and begins nothing else meanwhile: all the rest costs what it takes to issue, and of what
  * depends on each other before the counter about 15 cycles are free. So the counter is read as soon as the
- * place in the table is known; whoever commits to the slot in between makes this section begin again. The
- * payload, which the probe stored a moment ago in other pieces, is loaded long before it is needed.
+ * slot's ring is being loaded; whoever commits to the slot in between makes this section begin again. The
+ * payload, which the probe stored a moment ago in other pieces, is loaded long before it is needed, and
+ * stays in the register that it comes in; head has one that the caller is done with.
  */
 static inline __attribute__((always_inline)) bool weft_write_words(
-    intptr_t rseq, const uint32_t* id_offset, const struct weft_record_class* record,
+    intptr_t rseq, uint32_t id_offset, const struct weft_record_class* record,
     const uint64_t* payload, uint32_t words) {
   uint64_t head, slot, base;
   __asm__ volatile goto(
       WEFT_RSEQ_DESCRIPTOR
       "movq %[slots], %[slot]\n\t"
       WEFT_RSEQ_START("%%fs:8(%[rseq])")
-      "movl %[id_offset], %%edx\n\t"
-      "movl %%fs:(%[rseq], %%rdx), %%ecx\n\t"
+      "movl %%fs:%c[id_offset](%[rseq]), %%ecx\n\t"
       WEFT_RSEQ_CHECK_SLOT
+      WEFT_RSEQ_LOAD_BASE
       "rdtsc\n\t"
       WEFT_RSEQ_LOAD_SLOT
       WEFT_WORDS_LOAD_OTHERS
       "movq (%[slot]), %[head]\n\t"
       "movl %k[head], %%ecx\n\t"
-      "addq %%rcx, %[base]\n\t"
       "addq %[increment], %[head]\n\t"
-      WEFT_WORDS_LOAD_FIRST
+      "addq %%rcx, %[base]\n\t"
       "xorl %k[head], %%ecx\n\t"
       "orl 8(%[slot]), %%ecx\n\t"
       "testl %%ecx, %[boundary]\n\t"
       "jnz 6f\n\t"
+      WEFT_WORDS_LOAD_FIRST
       WEFT_WORDS_STORE_OTHERS
       "movl %%fs:4(%[rseq]), %%ecx\n\t"
+      "movl %%edx, 12(%[base])\n\t"
       "shlq $48, %%rcx\n\t"
       "js 6f\n\t"
       "orq %[word0], %%rcx\n\t"
-      WEFT_RSEQ_FETCH
-      "movq %%rcx, (%[base])\n\t"
       WEFT_WORDS_STORE_FIRST
-      "movl %%edx, 12(%[base])\n\t"
+      WEFT_RSEQ_FETCH
       "movl %%eax, 8(%[base])\n\t"
+      "movq %%rcx, (%[base])\n\t"
       WEFT_WORDS_COPY
       "movq %[head], (%[slot])\n"
       "2:\n\t"
@@ -207,10 +208,10 @@ static inline __attribute__((always_inline)) bool weft_write_words(
       "jmp %l[failed]\n\t"
       ".popsection\n\t"
       WEFT_RSEQ_ABORT_TO("jmp %l[failed]\n\t")
-      : [slot] "=&r"(slot), [base] "=&r"(base), [head] "=&r"(head)
-      : [rseq] "r"(rseq), [slots] "m"(record->slots), [id_offset] "m"(*id_offset),
+      : [slot] "=&r"(slot), [base] "=&r"(base), [head] "=&D"(head)
+      : [rseq] "r"(rseq), [slots] "m"(record->slots), [id_offset] "i"(id_offset),
         [word0] "m"(record->word0), [increment] "m"(record->increment),
-        [boundary] "m"(record->boundary), [payload] "r"(payload), [words] "i"(words)
+        [boundary] "m"(record->boundary), [payload] "S"(payload), [words] "i"(words)
       : "rax", "rcx", "rdx", "xmm0", "xmm1", "memory", "cc"
       : failed);
   return true;

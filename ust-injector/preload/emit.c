@@ -301,12 +301,12 @@ static inline uint64_t enable_word(const struct weft_event* event) {
   return __atomic_load_n(event->enabled, __ATOMIC_RELAXED);
 }
 
-// `words`: of the payload, a constant; 0: whatever it is. False: nothing was written.
-static inline __attribute__((always_inline)) bool write_words(const struct weft_event_state* state,
+// `id_offset`: the process's; `words`: of the payload, 0: whatever it is. Both constants. False: nothing was
+// written.
+static inline __attribute__((always_inline)) bool write_words(intptr_t rseq, uint32_t id_offset,
+                                                              const struct weft_event_state* state,
                                                               const void* payload, uint32_t words) {
-  return __builtin_expect(weft_write_words(weft_process.rseq_offset, &weft_process.slot_id_offset,
-                                           &state->record, payload, words),
-                          1);
+  return __builtin_expect(weft_write_words(rseq, id_offset, &state->record, payload, words), 1);
 }
 
 // WEFT_STATE_CONTEXTS. `state` is that of the event's enable word.
@@ -322,7 +322,11 @@ static __attribute__((noinline)) void emit_with_contexts(struct weft_event* even
   for (uint32_t i = 0; i < event->fixed_size; i += 8) {
     __builtin_memcpy(to + i, (const uint8_t*)fixed + i, 8);
   }
-  if (!write_words(state, image, 0)) emit_slowly(event, fixed, segments, ip);
+  const intptr_t rseq = weft_process.rseq_offset;
+  const bool written = weft_process.slot_id_offset == WEFT_RSEQ_MM_CID_OFFSET
+                           ? write_words(rseq, WEFT_RSEQ_MM_CID_OFFSET, state, image, 0)
+                           : write_words(rseq, WEFT_RSEQ_CPU_ID_OFFSET, state, image, 0);
+  if (!written) emit_slowly(event, fixed, segments, ip);
 }
 
 // WEFT_STATE_FILTERED. `state` is that of the event's enable word.
@@ -358,29 +362,38 @@ static __attribute__((noinline)) void emit_again(const struct weft_event_state* 
   if (!weft_process.no_clock) record_small(state->event, &state->targets[0], fixed, NULL, NULL);
 }
 
-// `words`: of the fixed part, as above.
+// `id_offset` and `words` (of the fixed part) as above.
 static inline __attribute__((always_inline)) void emit_words(struct weft_event* event,
                                                              const void* fixed,
                                                              const struct weft_segment* segments,
-                                                             const void* ip, uint32_t words) {
+                                                             const void* ip, uint32_t id_offset,
+                                                             uint32_t words) {
+  // The longest chain of loads before the clock is read begins here: it is loaded before the branch.
+  intptr_t rseq = weft_process.rseq_offset;
+  __asm__ volatile("" : "+r"(rseq));
   const struct weft_event_state* state = published_state(event);
   if (__builtin_expect(state->key != (enable_word(event) | WEFT_STATE_FAST), 0)) {
     emit_otherwise(event, fixed, segments, ip);
-  } else if (!write_words(state, fixed, words)) {
+  } else if (!write_words(rseq, id_offset, state, fixed, words)) {
     emit_again(state, fixed);
   }
 }
 
-#define DEFINE_EMIT(words)                                                        \
-  static void emit_##words(struct weft_event* event, const void* fixed,           \
-                           const struct weft_segment* segments, const void* ip) { \
-    emit_words(event, fixed, segments, ip, words);                                \
+#define DEFINE_EMIT(id, words)                                                           \
+  static void emit_##id##_##words(struct weft_event* event, const void* fixed,           \
+                                  const struct weft_segment* segments, const void* ip) { \
+    emit_words(event, fixed, segments, ip, WEFT_RSEQ_##id##_OFFSET, words);              \
   }
-DEFINE_EMIT(0)
-DEFINE_EMIT(1)
-DEFINE_EMIT(2)
-DEFINE_EMIT(3)
-DEFINE_EMIT(4)
+#define DEFINE_EMITS(id)                                                                 \
+  DEFINE_EMIT(id, 0)                                                                     \
+  DEFINE_EMIT(id, 1)                                                                     \
+  DEFINE_EMIT(id, 2)                                                                     \
+  DEFINE_EMIT(id, 3)                                                                     \
+  DEFINE_EMIT(id, 4)                                                                     \
+  static const weft_emit_fn emits_##id[] = {emit_##id##_0, emit_##id##_1, emit_##id##_2, \
+                                            emit_##id##_3, emit_##id##_4};
+DEFINE_EMITS(MM_CID)
+DEFINE_EMITS(CPU_ID)
 
 static void emit_segments(struct weft_event* event, const void* fixed,
                           const struct weft_segment* segments, const void* ip) {
@@ -414,18 +427,10 @@ static void emit_segments(struct weft_event* event, const void* fixed,
 
 weft_emit_fn weft_emit_for(const struct weft_event* event) {
   if (event->segment_count != 0) return emit_segments;
-  switch ((event->fixed_size + 7) / 8) {
-    case 1:
-      return emit_1;
-    case 2:
-      return emit_2;
-    case 3:
-      return emit_3;
-    case 4:
-      return emit_4;
-    default:
-      return emit_0;
-  }
+  const uint32_t words = (event->fixed_size + 7) / 8;
+  const weft_emit_fn* emits =
+      weft_process.slot_id_offset == WEFT_RSEQ_MM_CID_OFFSET ? emits_MM_CID : emits_CPU_ID;
+  return emits[words <= 4 ? words : 0];
 }
 
 // The decision in force; NULL: the event is off.

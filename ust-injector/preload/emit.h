@@ -7,7 +7,7 @@
 #include "lib/abi/tracepoint.h"
 #include "ust-injector/preload/process.h"
 
-// What records an event of this one's shape: weft_event.emit of registered events.
+// What records an event of this one's shape: weft_event.emit of registered events. After weft_process_ready.
 weft_emit_fn weft_emit_for(const struct weft_event* event);
 
 // A state that agrees with no enable word: the next enabled event decides.

@@ -16,8 +16,6 @@
 #ifndef AT_RSEQ_FEATURE_SIZE
 #define AT_RSEQ_FEATURE_SIZE 27
 #endif
-#define WEFT_RSEQ_MM_CID_OFFSET 24
-#define WEFT_RSEQ_CPU_ID_OFFSET 4
 #define WEFT_RSEQ_FEATURE_MM_CID 28
 
 // Where the webhook mounts the library's volume; it sets WEFT_CONTAINER and no WEFT_DIR.

@@ -87,9 +87,9 @@ static void join(struct weft_tracepoint* tp, struct weft_event* event) {
 
 static void add_event(struct weft_object* object, struct weft_event* event, struct pins* pins) {
   const char* name = weft_event_name(event);
+  event->enabled = word_of(name);
   event->emit = weft_emit_for(event);
   event->state = (void*)(uintptr_t)&weft_undecided;
-  event->enabled = word_of(name);
   if (event->nowrite_size != 0 || event->nowrite_segments != 0) event->wants |= WEFT_WANT_NOWRITE;
   const struct weft_registry_entry* mine = insert(object, name, NULL, event);
   if (mine == NULL) return;
