@@ -57,6 +57,8 @@ Storm Musl(const char* name, const char* flags, weft_ring_mode mode) {
 }
 
 constexpr const char* kOwnRseq = "GLIBC_TUNABLES=glibc.pthread.rseq=0";
+// The slot is the CPU's, as before Linux 6.3.
+constexpr const char* kNoMmCid = "WEFT_STRESS_NO_MM_CID=1";
 
 // Which slots the records came from. While a vfork child lives, and for good when another one was made that
 // shares the memory, all threads use the atomic one.
@@ -112,6 +114,7 @@ INSTANTIATE_TEST_SUITE_P(
         Storm{"SharedMemoryOwnRseq", "stm", WEFT_RING_DISCARD, 4, kOwnRseq},
         Storm{"Detached", "sta", WEFT_RING_DISCARD, 4, ""},
         Storm{"OwnRseq", "st", WEFT_RING_DISCARD, 4, kOwnRseq},
+        Storm{"CpuSlots", "st", WEFT_RING_DISCARD, 4, kNoMmCid},
         Storm{"OwnRseqVforks", "stv", WEFT_RING_DISCARD, 4, kOwnRseq},
         Storm{"OwnRseqOverwrite", "stf", WEFT_RING_OVERWRITE, 4, kOwnRseq},
         Musl("MuslDetached", "sta", WEFT_RING_DISCARD),
@@ -359,6 +362,9 @@ TEST(Kill, AtEveryInstructionBoundaryOfTheSections) {
        {.config = {.mode = WEFT_RING_OVERWRITE}},
        {.config = {.mode = WEFT_RING_OVERWRITE, .clock = WEFT_CLOCK_MONOTONIC}}},
       {{.config = {.contexts = {WEFT_CONTEXT_VPID, WEFT_CONTEXT_VTID}}},
+       {.config = {.extra_environment = kNoMmCid}},
+       {.config = {.extra_environment = kNoMmCid,
+                   .contexts = {WEFT_CONTEXT_VPID, WEFT_CONTEXT_VTID}}},
        {.config = {}, .is_read = true}});  // a sub-buffer that was read, and is written to again
 }
 

@@ -16,6 +16,7 @@
 //        l  the main thread begins last
 // EVENTS per thread, 0: until told to stop. Lanes: thread t is 2t, its signal handler 2t + 1, children
 // from 2 * THREADS on.
+// In the environment: WEFT_STRESS_NO_MM_CID=1  a kernel before Linux 6.3
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -50,6 +51,10 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
+#ifndef AT_RSEQ_FEATURE_SIZE
+#define AT_RSEQ_FEATURE_SIZE 27
+#endif
+
 #define SHARING 4 /* children with CLONE_VM at a time */
 #define SHARING_STACK 65536
 
@@ -58,6 +63,17 @@ static int threads;
 static uint64_t events;
 static const char* flags;
 static __thread uint64_t my_lane;
+
+// libweft.so asks this one, since a program's come before its libraries'.
+__attribute__((visibility("default"))) unsigned long getauxval(unsigned long type) {
+  unsigned long pair[2] = {0, 0};
+  const int fd = open("/proc/self/auxv", O_RDONLY | O_CLOEXEC);
+  while (read(fd, pair, sizeof(pair)) == sizeof(pair) && pair[0] != type) {
+  }
+  close(fd);
+  if (type == AT_RSEQ_FEATURE_SIZE && getenv("WEFT_STRESS_NO_MM_CID") != NULL) return 0;
+  return pair[0] == type ? pair[1] : 0;
+}
 
 static void emit_a_shape(uint64_t lane, uint64_t n, uint64_t check) {
   uint8_t bytes[1100];  // more than a quarter of the smallest sub-buffer
