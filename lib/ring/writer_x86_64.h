@@ -164,8 +164,8 @@
  * counter, and begins nothing else meanwhile: all the rest costs what it takes to issue, and of what
  * depends on each other before the counter about 15 cycles are free. So the counter is read as soon as the
  * slot's ring is being loaded; whoever commits to the slot in between makes this section begin again. The
- * payload, which the probe stored a moment ago in other pieces, is loaded long before it is needed, and
- * stays in the register that it comes in; head has one that the caller is done with.
+ * payload, which the probe stored a moment ago in other pieces, is loaded in two parts that lie apart. Its
+ * address stays in the register that it comes in; head has one that the caller is done with.
  */
 static inline __attribute__((always_inline)) bool weft_write_words(
     intptr_t rseq, uint32_t id_offset, const struct weft_record_class* record,

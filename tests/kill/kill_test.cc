@@ -57,8 +57,9 @@ Storm Musl(const char* name, const char* flags, weft_ring_mode mode) {
 }
 
 constexpr const char* kOwnRseq = "GLIBC_TUNABLES=glibc.pthread.rseq=0";
-// The slot is the CPU's, as before Linux 6.3.
-constexpr const char* kNoMmCid = "WEFT_STRESS_NO_MM_CID=1";
+// The slot is the CPU's, as before Linux 6.3; and the concurrency id's, which is 0 before Linux 6.3: for one thread.
+constexpr const char* kCpuSlots = "WEFT_STRESS_RSEQ_FEATURES=20";
+constexpr const char* kMmCidSlots = "WEFT_STRESS_RSEQ_FEATURES=28";
 
 // Which slots the records came from. While a vfork child lives, and for good when another one was made that
 // shares the memory, all threads use the atomic one.
@@ -114,7 +115,7 @@ INSTANTIATE_TEST_SUITE_P(
         Storm{"SharedMemoryOwnRseq", "stm", WEFT_RING_DISCARD, 4, kOwnRseq},
         Storm{"Detached", "sta", WEFT_RING_DISCARD, 4, ""},
         Storm{"OwnRseq", "st", WEFT_RING_DISCARD, 4, kOwnRseq},
-        Storm{"CpuSlots", "st", WEFT_RING_DISCARD, 4, kNoMmCid},
+        Storm{"CpuSlots", "st", WEFT_RING_DISCARD, 4, kCpuSlots},
         Storm{"OwnRseqVforks", "stv", WEFT_RING_DISCARD, 4, kOwnRseq},
         Storm{"OwnRseqOverwrite", "stf", WEFT_RING_OVERWRITE, 4, kOwnRseq},
         Musl("MuslDetached", "sta", WEFT_RING_DISCARD),
@@ -353,6 +354,7 @@ void KillAtEach(const std::vector<uint64_t>& instructions, const std::vector<Way
 }
 
 TEST(Kill, AtEveryInstructionBoundaryOfTheSections) {
+  const std::vector<uint16_t> contexts = {WEFT_CONTEXT_VPID, WEFT_CONTEXT_VTID};
   const auto instructions = SectionInstructions(LibraryPath());
   ASSERT_GT(instructions.size(), 100U);
   RecordProperty("instructions", static_cast<int>(instructions.size()));
@@ -361,10 +363,10 @@ TEST(Kill, AtEveryInstructionBoundaryOfTheSections) {
       {{.config = {.mode = WEFT_RING_DISCARD}},
        {.config = {.mode = WEFT_RING_OVERWRITE}},
        {.config = {.mode = WEFT_RING_OVERWRITE, .clock = WEFT_CLOCK_MONOTONIC}}},
-      {{.config = {.contexts = {WEFT_CONTEXT_VPID, WEFT_CONTEXT_VTID}}},
-       {.config = {.extra_environment = kNoMmCid}},
-       {.config = {.extra_environment = kNoMmCid,
-                   .contexts = {WEFT_CONTEXT_VPID, WEFT_CONTEXT_VTID}}},
+      {{.config = {.extra_environment = kCpuSlots}},
+       {.config = {.extra_environment = kMmCidSlots}},
+       {.config = {.extra_environment = kCpuSlots, .contexts = contexts}},
+       {.config = {.extra_environment = kMmCidSlots, .contexts = contexts}},
        {.config = {}, .is_read = true}});  // a sub-buffer that was read, and is written to again
 }
 

@@ -16,7 +16,7 @@
 //        l  the main thread begins last
 // EVENTS per thread, 0: until told to stop. Lanes: thread t is 2t, its signal handler 2t + 1, children
 // from 2 * THREADS on.
-// In the environment: WEFT_STRESS_NO_MM_CID=1  a kernel before Linux 6.3
+// In the environment: WEFT_STRESS_RSEQ_FEATURES=N  what the kernel is to have said of struct rseq's size
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -71,7 +71,8 @@ __attribute__((visibility("default"))) unsigned long getauxval(unsigned long typ
   while (read(fd, pair, sizeof(pair)) == sizeof(pair) && pair[0] != type) {
   }
   close(fd);
-  if (type == AT_RSEQ_FEATURE_SIZE && getenv("WEFT_STRESS_NO_MM_CID") != NULL) return 0;
+  const char* features = getenv("WEFT_STRESS_RSEQ_FEATURES");
+  if (type == AT_RSEQ_FEATURE_SIZE && features != NULL) return strtoul(features, NULL, 10);
   return pair[0] == type ? pair[1] : 0;
 }
 
