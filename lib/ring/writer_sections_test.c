@@ -55,23 +55,28 @@ static void set_up(enum weft_ring_mode mode) {
   rseq[6] = 1; /* mm_cid */
 }
 
+static intptr_t area(void) { return (char*)rseq - (char*)__builtin_thread_pointer(); }
+
+static struct weft_record_class class_of(uint32_t words) {
+  const uint32_t size = (uint32_t)sizeof(struct weft_record) + 8 * words;
+  return (struct weft_record_class){weft_record_word0(size, 9), weft_record_increment(size), &ring,
+                                    mapped, weft_record_boundary(SUBBUF_SHIFT)};
+}
+
 /* A record of n words: a constant in the section's code for 1 to 4, else the record's own number. */
 static bool write_of(const uint64_t* payload, uint32_t n) {
-  const uint32_t size = (uint32_t)sizeof(struct weft_record) + 8 * n;
-  const struct weft_record_class record = {weft_record_word0(size, 9), weft_record_increment(size),
-                                           &ring, mapped, weft_record_boundary(SUBBUF_SHIFT)};
-  const intptr_t area = (char*)rseq - (char*)__builtin_thread_pointer();
+  const struct weft_record_class record = class_of(n);
   switch (n) {
     case 1:
-      return weft_write_words(area, WEFT_RSEQ_MM_CID_OFFSET, &record, payload, 1);
+      return weft_write_words(area(), WEFT_RSEQ_MM_CID_OFFSET, &record, payload, 1);
     case 2:
-      return weft_write_words(area, WEFT_RSEQ_MM_CID_OFFSET, &record, payload, 2);
+      return weft_write_words(area(), WEFT_RSEQ_MM_CID_OFFSET, &record, payload, 2);
     case 3:
-      return weft_write_words(area, WEFT_RSEQ_MM_CID_OFFSET, &record, payload, 3);
+      return weft_write_words(area(), WEFT_RSEQ_MM_CID_OFFSET, &record, payload, 3);
     case 4:
-      return weft_write_words(area, WEFT_RSEQ_MM_CID_OFFSET, &record, payload, 4);
+      return weft_write_words(area(), WEFT_RSEQ_MM_CID_OFFSET, &record, payload, 4);
     default:
-      return weft_write_words(area, WEFT_RSEQ_MM_CID_OFFSET, &record, payload, 0);
+      return weft_write_words(area(), WEFT_RSEQ_MM_CID_OFFSET, &record, payload, 0);
   }
 }
 
@@ -130,10 +135,8 @@ static void the_slot_is_the_cpus_where_there_is_no_mm_cid(void) {
   set_up(WEFT_RING_DISCARD);
   rseq[1] = 0;
   const uint64_t payload = 7;
-  const struct weft_record_class record = {weft_record_word0(24, 9), weft_record_increment(24),
-                                           &ring, mapped, weft_record_boundary(SUBBUF_SHIFT)};
-  const intptr_t area = (char*)rseq - (char*)__builtin_thread_pointer();
-  EXPECT(weft_write_words(area, WEFT_RSEQ_CPU_ID_OFFSET, &record, &payload, 1));
+  const struct weft_record_class record = class_of(1);
+  EXPECT(weft_write_words(area(), WEFT_RSEQ_CPU_ID_OFFSET, &record, &payload, 1));
   EXPECT(slots[0].head == ((1ull << 32) | (32 + 24)) && slots[1].head == WEFT_HEAD_INITIAL);
 }
 

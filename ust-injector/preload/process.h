@@ -35,7 +35,7 @@ enum weft_process_filter {
 
 struct weft_process {
   uint32_t state;           // enum weft_process_state
-  uint32_t slot_id_offset;  // in struct rseq: 24 mm_cid, 4 cpu_id; 0: no rseq in this process
+  uint32_t slot_id_offset;  // WEFT_RSEQ_..._OFFSET of writer.h; 0: no rseq in this process
   intptr_t rseq_offset;     // of struct rseq from the thread pointer
   const uint8_t* control;   // mapped read-only
   const uint32_t* words;

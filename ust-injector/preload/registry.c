@@ -87,7 +87,7 @@ static void join(struct weft_tracepoint* tp, struct weft_event* event) {
 
 static void add_event(struct weft_object* object, struct weft_event* event, struct pins* pins) {
   const char* name = weft_event_name(event);
-  event->enabled = word_of(name);
+  event->enabled = word_of(name);  // the process is ready then, as weft_emit_for wants it
   event->emit = weft_emit_for(event);
   event->state = (void*)(uintptr_t)&weft_undecided;
   if (event->nowrite_size != 0 || event->nowrite_segments != 0) event->wants |= WEFT_WANT_NOWRITE;
