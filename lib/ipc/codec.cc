@@ -104,6 +104,10 @@ void Fields(A& a, RingDone& m) {
   a("reason", m.reason);
 }
 template <typename A>
+void Fields(A& a, SlotWentRound& m) {
+  a("channel_id", m.channel_id), a("instance", m.instance), a("slot", m.slot);
+}
+template <typename A>
 void Fields(A& a, Drained& m) {
   a("channel_id", m.channel_id), a("counts", m.counts);
 }
@@ -248,7 +252,8 @@ constexpr std::array<std::string_view, std::variant_size_v<Message>> kNames = {"
                                                                                "ConnectionRequest",
                                                                                "ConnectionAnswer",
                                                                                "CloseDoorbell",
-                                                                               "DumpState"};
+                                                                               "DumpState",
+                                                                               "SlotWentRound"};
 
 // --- writing ---------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@
 //   4. Ring, ProcessGone at any time; FileRequest/FileAnswer when a file is needed,
 //      ConnectionRequest/ConnectionAnswer when a relay is to be connected to; Stats for every
 //      channel about ten times a second while they change; Heartbeat to the keeper once a second
+//      SlotWentRound, once in the consumer's life for a slot, is a hint
 //   5. ProcessGone: what the rings of that process hold is final: read to the end, then RingDone. The
 //      agent drops the descriptor everywhere and answers ForgetRing; until then the journal remembers
 //      the ring, so that it is not read twice
@@ -208,6 +209,13 @@ struct RingDone {
   std::string reason;  // where it is corrupt: what contradicts what
 };
 
+// The slot's writer went round its ring: it uses every page of it.
+struct SlotWentRound {
+  uint64_t channel_id = 0;
+  uint64_t instance = 0;
+  uint32_t slot = 0;
+};
+
 struct Drained {
   uint64_t channel_id = 0;
   ChannelCounts counts;  // final; in_flight is 0
@@ -371,7 +379,7 @@ using Message =
                  StopConsumer, Sync, Synced, Quit, Kept, KeptComplete, Arrived, Connect,
                  ConsumerGone, OwnerGone, Exit, CreateSession, StartSession, StopSession,
                  QuerySession, DestroySession, SessionState, Refused, ConnectionRequest,
-                 ConnectionAnswer, CloseDoorbell, DumpState>;
+                 ConnectionAnswer, CloseDoorbell, DumpState, SlotWentRound>;
 
 }  // namespace weft::ipc
 

@@ -28,6 +28,7 @@
 #include "node-agent/agent/containers.h"
 #include "node-agent/agent/dialer.h"
 #include "node-agent/agent/finder.h"
+#include "node-agent/agent/huge_pages.h"
 #include "node-agent/agent/kernel_channels.h"
 #include "node-agent/agent/orders.h"
 #include "node-agent/agent/output_folder.h"
@@ -144,6 +145,7 @@ class Agent {
   void OnConnect(ipc::Connect connect);
   void OnConsumer(ConsumerLink& link, Result<ipc::Message> message);
   void OnRingDone(ConsumerLink& link, const ipc::RingDone& done);
+  void OnSlotWentRound(ConsumerLink& link, const ipc::SlotWentRound& said);
   void OnFileRequest(ConsumerLink& link, const ipc::FileRequest& request);
   void OnConnectionRequest(ConsumerLink& link, const ipc::ConnectionRequest& request);
   [[nodiscard]] const ipc::RelayAddress* RelayOf(const ConsumerLink& link, uint64_t channel) const;
@@ -185,6 +187,7 @@ class Agent {
   Processes processes_;
   Finder finder_;
   KernelChannels kernel_;
+  HugePages huge_pages_;
   Dialer dialer_;
   Containers containers_;
   std::vector<ipc::Kept> kept_areas_;  // before containers are open

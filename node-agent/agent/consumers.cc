@@ -78,6 +78,8 @@ void Agent::OnConsumer(ConsumerLink& link, Result<ipc::Message> message) {
       channel->reported = std::move(stats->counts);
   } else if (const auto* done = std::get_if<ipc::RingDone>(&*message)) {
     OnRingDone(link, *done);
+  } else if (const auto* said = std::get_if<ipc::SlotWentRound>(&*message)) {
+    OnSlotWentRound(link, *said);
   } else if (auto* drained = std::get_if<ipc::Drained>(&*message)) {
     OnDrained(link, std::move(*drained));
   } else if (auto* notice = std::get_if<ipc::Notice>(&*message)) {
@@ -104,6 +106,14 @@ void Agent::OnRingDone(ConsumerLink& link, const ipc::RingDone& done) {
   KillPoint("ring_dropped");
   link.Tell(
       [id = done.channel_id, instance = done.instance] { return ipc::ForgetRing{id, instance}; });
+}
+
+void Agent::OnSlotWentRound(ConsumerLink& link, const ipc::SlotWentRound& said) {
+  if (Find(link, said.channel_id).channel == nullptr) return;
+  const RingEntry* ring = processes_.FindRing(said.channel_id, said.instance);
+  const ProcessEntry* process = ring != nullptr ? processes_.Find(ring->process) : nullptr;
+  if (process != nullptr && !process->gone && process->pidfd)
+    huge_pages_.Move(ring->fd, said.slot, process->pid, process->pidfd);
 }
 
 // A snapshot's ring sets go to the consumer when its channel stops.

@@ -32,6 +32,10 @@ inline constexpr uint32_t kTriesOfUnfinished = 5;
 inline constexpr size_t kMaxOpenedPerLook = 64;
 // Text of one /proc/PID/maps: some 65530 mappings, the kernel's usual limit, are less.
 inline constexpr size_t kMaxMapsBytes = size_t{16} << 20;
+// Rings that wait to be moved into huge pages; two descriptors each.
+inline constexpr size_t kMaxWaitingForHugePages = 64;
+inline constexpr uint32_t kMaxHugePageTries = 20;
+inline constexpr std::chrono::milliseconds kHugePageRetry{100};
 // Control areas of processes; what is written into one (some 100 KiB) may be charged to the agent.
 inline constexpr size_t kMaxAdoptedAreas = 1024;
 // In a cluster. The loop looks at deadlines every kTick: silent for so long, it hangs.

@@ -196,6 +196,14 @@ bool Channel::drained() const {
 
 std::vector<Channel::Ended> Channel::TakeEnded() { return std::exchange(ended_, {}); }
 
+std::vector<Channel::SlotName> Channel::TakeWentRound() {
+  std::vector<SlotName> slots;
+  for (const auto& input : rings_) {
+    for (const uint32_t slot : input->TakeWentRound()) slots.push_back({input->instance(), slot});
+  }
+  return slots;
+}
+
 void Channel::RepeatEnded() {
   for (const auto& input : rings_) {
     if (input->reported) Report(*input);

@@ -96,6 +96,12 @@ class Channel {
   };
   // Rings that ended since the last call and whose events are committed.
   std::vector<Ended> TakeEnded();
+  struct SlotName {
+    uint64_t instance = 0;
+    uint32_t slot = 0;
+  };
+  // Slots whose writer used every page since the last call.
+  std::vector<SlotName> TakeWentRound();
   // To a new agent: all rings that ended and were not forgotten are told again.
   void RepeatEnded();
   // The agent said all it knows: rings of the journal that it did not bring are gone for good.

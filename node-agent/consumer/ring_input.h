@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lib/ring/description_reader.h"
@@ -37,6 +38,7 @@ struct Cursor {
   uint64_t copies = 0;        // counts: another one, another run
   uint64_t sealed;            // position in the commit that began last
   uint64_t acknowledged;      // and in the last one that is in the journal
+  bool went_round = false;    // acknowledged was a ring's size or more
   uint64_t window_end = 0;    // the reader's end() when the present speed window began
   DiscardCounts discarded{};  // that were seen
   uint64_t overwritten = 0;   // that were counted as missing
@@ -100,6 +102,8 @@ class RingInput {
   void Seal();
   // It is in the journal: the positions of then become the writer's room. True: the ring had ended.
   bool Acknowledge();
+  // Slots whose writer has used every page of its ring by now. Each of them once.
+  std::vector<uint32_t> TakeWentRound() { return std::exchange(went_round_, {}); }
 
   bool gone = false;         // no process writes here any more
   bool closed = false;       // StoreClosed was done
@@ -116,6 +120,7 @@ class RingInput {
   uint64_t process_;
   std::vector<std::unique_ptr<Cursor>> cursors_;
   std::vector<Classified> events_;
+  std::vector<uint32_t> went_round_;
   RingPhase phase_ = RingPhase::kActive;
   std::string why_;
   uint64_t corrupt_recorded_ = 0;

@@ -35,6 +35,7 @@ int Service::Run() {
       if (relays_.Pump(AgentLink::NowNs())) delay = 0;
       TellReady();
       TellEnded();
+      TellWentRound();
       TellDrained();
       TellStats();
     }
@@ -159,6 +160,15 @@ void Service::TellEnded() {
                          .instance = ended.instance,
                          .corrupt = ended.corrupt,
                          .reason = std::move(ended.reason)});
+    }
+  }
+}
+
+// One that does not arrive is no loss: its ring stays where it is.
+void Service::TellWentRound() {
+  for (Channel* channel : consumer_->Channels()) {
+    for (const auto& [instance, slot] : channel->TakeWentRound()) {
+      if (link_.connected()) (void)link_.Send(ipc::SlotWentRound{channel->id(), instance, slot});
     }
   }
 }

@@ -44,6 +44,7 @@ class Service {
   void AddRing(ipc::Ring message);
   void TellReady();
   void TellEnded();
+  void TellWentRound();
   void TellDrained();
   void TellStats();
   // What must arrive: told again until the agent's socket takes it.

@@ -75,6 +75,8 @@ class ServiceTest : public ::testing::Test {
         (void)agent.Send(ipc::FileAnswer{request->request, 0, std::move(*file)});
       } else if (auto* wanted = std::get_if<T>(&*message)) {
         return std::move(*wanted);
+      } else if (auto* said = std::get_if<ipc::SlotWentRound>(&*message)) {
+        went_round.push_back(*said);
       }
     }
   }
@@ -107,6 +109,7 @@ class ServiceTest : public ::testing::Test {
   store::DirectoryFileMaker maker;
   ipc::Channel keeper;
   ipc::Channel agent;
+  std::vector<ipc::SlotWentRound> went_round;  // passed over by Get
   pid_t pid = -1;
 };
 
@@ -154,6 +157,32 @@ TEST_F(ServiceTest, AKilledConsumerAndAnotherAgentGoOn) {
   EXPECT_EQ(drained->counts.delivered, 600U);
   EXPECT_EQ(End(), 0);
   EXPECT_EQ(Babeltrace(folder.path()).size(), 600U);
+}
+
+TEST_F(ServiceTest, ASlotWhoseWriterWentRoundIsSaidOnce) {
+  TestWriter writer({.subbuf_shift = 12, .subbufs_shift = 1});
+  writer.Describe(0, MakeDescription("p:e", {"number"}));
+  Start();
+  Connect({&writer});
+  ASSERT_TRUE(Get<ipc::ChannelReady>());
+  uint64_t written = 0;
+  // 24 bytes each, of 8 KiB.
+  const auto write_and_wait = [&] {
+    Write(writer, 100);
+    written += 100;
+    auto stats = Get<ipc::Stats>();
+    while (stats && stats->counts.delivered < written) stats = Get<ipc::Stats>();
+    ASSERT_TRUE(stats);
+  };
+  write_and_wait();
+  write_and_wait();
+  EXPECT_EQ(went_round.size(), 0U);
+  for (int i = 0; i < 6; i++) write_and_wait();
+  EXPECT_EQ(End(), 0);
+  ASSERT_EQ(went_round.size(), 1U);
+  EXPECT_EQ(went_round[0].channel_id, 1U);
+  EXPECT_EQ(went_round[0].instance, 42U);
+  EXPECT_EQ(went_round[0].slot, 0U);
 }
 
 TEST_F(ServiceTest, AFileThatIsAskedForWhileTheAgentDiesIsAskedForAgain) {

@@ -31,6 +31,11 @@ static uint64_t random_u64(void) {
   return r;
 }
 
+// What a ring begins at a multiple of, in the file and in memory. A single one is for where room is short.
+static uint64_t page_of(const struct weft_ring_header* h) {
+  return h->slot_count == 1 || h->slot_shift < WEFT_HUGE_PAGE_SHIFT ? 4096 : WEFT_HUGE_PAGE_BYTES;
+}
+
 static void lay_out(struct weft_ring_header* h, uint32_t channel, uint32_t rseq_slots) {
   const struct weft_channel* c = &weft_channels[channel];
   memset(h, 0, sizeof(*h));
@@ -49,7 +54,8 @@ static void lay_out(struct weft_ring_header* h, uint32_t channel, uint32_t rseq_
   // On the header's page where there are few slots: a page that is used is charged to the pod.
   h->descriptions_offset = h->slots_offset + (uint64_t)h->slot_count * h->slot_size;
   h->descriptions_size = WEFT_DESCRIPTIONS_BYTES;
-  h->data_offset = (h->descriptions_offset + h->descriptions_size + 4095) & ~4095ull;
+  const uint64_t page = page_of(h);
+  h->data_offset = (h->descriptions_offset + h->descriptions_size + page - 1) & -page;
   h->total_size = h->data_offset + ((uint64_t)h->slot_count << h->slot_shift);
   h->instance = random_u64();
   h->pid = weft_vpid();
@@ -93,6 +99,20 @@ static bool may_be_so_large(uint64_t size) {
   return weft_syscall(__NR_prlimit64, 0, 1 /* RLIMIT_FSIZE */, 0, limit) != 0 || size <= limit[0];
 }
 
+// PROT_NONE first and munlock before access: under mlockall(MCL_FUTURE) nothing is populated.
+static long map_untouched(long f, uint64_t size, uint64_t at) {
+  return weft_syscall(__NR_mmap, at, size, 0, MAP_SHARED | MAP_NORESERVE, f, 0);
+}
+
+// Where huge pages can be mapped, if the kernel has room there: as a rule it maps from the top down, so that what
+// lies right below is free.
+static long map_aligned(long f, uint64_t size, uint64_t page) {
+  const long map = map_untouched(f, size, 0);
+  if (failed(map) || ((uint64_t)map & (page - 1)) == 0) return map;
+  weft_syscall(__NR_munmap, map, size);
+  return map_untouched(f, size, (uint64_t)map & -page);
+}
+
 // The memfd of a ring set of m->header's size, mapped; its descriptor in *fd. NULL: not possible.
 static uint8_t* make_memory(struct making* m, int* fd) {
   const uint64_t size = m->header.total_size;
@@ -101,8 +121,7 @@ static uint8_t* make_memory(struct making* m, int* fd) {
   if (f < 0) return NULL;
   *fd = (int)f;
   if (weft_syscall(__NR_ftruncate, f, size) != 0) goto close_fd;
-  // PROT_NONE first and munlock before access: under mlockall(MCL_FUTURE) nothing is populated.
-  const long map = weft_syscall(__NR_mmap, 0, size, 0, MAP_SHARED | MAP_NORESERVE, f, 0);
+  const long map = map_aligned(f, size, page_of(&m->header));
   if (failed(map)) goto close_fd;
   weft_syscall(__NR_munlock, map, size);
   if (weft_syscall(__NR_madvise, map, size, MADV_DONTFORK) != 0 ||

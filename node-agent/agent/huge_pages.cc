@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// See huge_pages.h.
+#include "node-agent/agent/huge_pages.h"
+
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <optional>
+#include <utility>
+
+#include "lib/ring/ring_set.h"
+#include "node-agent/agent/copy_fd.h"
+#include "node-agent/agent/limits.h"
+#include "node-agent/agent/memory_maps.h"
+
+namespace weft::agent {
+namespace {
+
+constexpr int kCollapse = 25;  // MADV_COLLAPSE, which older headers lack
+
+bool IsAligned(uint64_t at) { return at % WEFT_HUGE_PAGE_BYTES == 0; }
+
+// Where the ring is in that process. Nothing where huge pages cannot be: it is smaller, or not aligned.
+std::optional<iovec> PlaceOf(int set, uint32_t slot, int32_t pid) {
+  const auto geometry = ring::ReadGeometry(set);
+  if (!geometry || slot >= geometry->slot_count || !IsAligned(geometry->slot_bytes()))
+    return std::nullopt;
+  struct stat st{};
+  const auto mappings = ReadMappings(pid, kMaxMapsBytes);
+  if (!mappings || fstat(set, &st) != 0) return std::nullopt;
+  for (const Mapping& mapping : *mappings) {
+    if (mapping.inode != st.st_ino || mapping.device != st.st_dev) continue;
+    const uint64_t at =
+        mapping.start + geometry->data_offset + uint64_t{slot} * geometry->slot_bytes();
+    if (!IsAligned(at) || at + geometry->slot_bytes() > mapping.end) return std::nullopt;
+    return iovec{reinterpret_cast<void*>(at), geometry->slot_bytes()};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+HugePages::~HugePages() {
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  changed_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+void HugePages::Move(const UniqueFd& ring_set, uint32_t slot, int32_t pid, const UniqueFd& pidfd) {
+  Ring ring{.set = CopyFd(ring_set), .slot = slot, .pid = pid, .pidfd = CopyFd(pidfd)};
+  if (!ring.set || !ring.pidfd) return;
+  {
+    const std::lock_guard lock(mutex_);
+    if (refused_ || waiting_.size() >= kMaxWaitingForHugePages) return;
+    waiting_.push_back(std::move(ring));
+  }
+  changed_.notify_one();
+  if (thread_.joinable()) return;
+  // Signals are for the agent's own thread.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this] { Work(); });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+bool HugePages::Try(Ring& ring) {
+  const auto place = PlaceOf(ring.set.get(), ring.slot, ring.pid);
+  const bool moved = !place || syscall(SYS_process_madvise, ring.pidfd.get(), &*place, 1UL,
+                                       kCollapse, 0U) >= 0;
+  const bool again = !moved && (errno == EAGAIN || errno == EBUSY || errno == ENOMEM);
+  ring.tries = again ? ring.tries + 1 : kMaxHugePageTries;
+  return moved || (errno != EPERM && errno != ENOSYS);
+}
+
+void HugePages::Work() {
+  std::unique_lock lock(mutex_);
+  const auto ends = [this] { return ends_; };
+  for (;;) {
+    changed_.wait(lock, [this] { return ends_ || !waiting_.empty(); });
+    if (ends_) return;
+    Ring ring = std::move(waiting_.front());
+    waiting_.pop_front();
+    if (changed_.wait_until(lock, ring.next_try, ends)) return;
+    lock.unlock();
+    const bool permitted = Try(ring);
+    lock.lock();
+    if (!permitted) {
+      refused_ = true;
+      waiting_.clear();
+    } else if (ring.tries < kMaxHugePageTries) {
+      ring.next_try = std::chrono::steady_clock::now() + kHugePageRetry;
+      waiting_.push_back(std::move(ring));
+    }
+  }
+}
+
+}  // namespace weft::agent
