@@ -22,10 +22,17 @@ namespace {
 
 constexpr int kCollapse = 25;  // MADV_COLLAPSE, which older headers lack
 
+// An iovec of another process's, whose addresses are no pointers here.
+struct Range {
+  uint64_t begin = 0;
+  uint64_t bytes = 0;
+};
+static_assert(sizeof(Range) == sizeof(iovec));
+
 bool IsAligned(uint64_t at) { return at % WEFT_HUGE_PAGE_BYTES == 0; }
 
 // Where the ring is in that process. Nothing where huge pages cannot be: it is smaller, or not aligned.
-std::optional<iovec> PlaceOf(int set, uint32_t slot, int32_t pid) {
+std::optional<Range> PlaceOf(int set, uint32_t slot, int32_t pid) {
   const auto geometry = ring::ReadGeometry(set);
   if (!geometry || slot >= geometry->slot_count || !IsAligned(geometry->slot_bytes()))
     return std::nullopt;
@@ -37,7 +44,7 @@ std::optional<iovec> PlaceOf(int set, uint32_t slot, int32_t pid) {
     const uint64_t at =
         mapping.start + geometry->data_offset + uint64_t{slot} * geometry->slot_bytes();
     if (!IsAligned(at) || at + geometry->slot_bytes() > mapping.end) return std::nullopt;
-    return iovec{reinterpret_cast<void*>(at), geometry->slot_bytes()};
+    return Range{at, geometry->slot_bytes()};
   }
   return std::nullopt;
 }
@@ -73,8 +80,8 @@ void HugePages::Move(const UniqueFd& ring_set, uint32_t slot, int32_t pid, const
 
 bool HugePages::Try(Ring& ring) {
   const auto place = PlaceOf(ring.set.get(), ring.slot, ring.pid);
-  const bool moved = !place || syscall(SYS_process_madvise, ring.pidfd.get(), &*place, 1UL,
-                                       kCollapse, 0U) >= 0;
+  const bool moved =
+      !place || syscall(SYS_process_madvise, ring.pidfd.get(), &*place, 1UL, kCollapse, 0U) >= 0;
   const bool again = !moved && (errno == EAGAIN || errno == EBUSY || errno == ENOMEM);
   ring.tries = again ? ring.tries + 1 : kMaxHugePageTries;
   return moved || (errno != EPERM && errno != ENOSYS);

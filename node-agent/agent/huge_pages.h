@@ -49,7 +49,7 @@ class HugePages {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Ring> waiting_;  // in the order of their next tries
-  bool refused_ = false;  // by this kernel, for good
+  bool refused_ = false;      // by this kernel, for good
   bool ends_ = false;
   std::thread thread_;  // from the first ring on
 };

@@ -3,8 +3,13 @@
 """Flight recorders on a real cluster: what overwrites its oldest events, streamed and as a snapshot. The
 books balance, and the newest events are there."""
 
+import pathlib
+import sys
 import unittest
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "local"))
+
+from huge_pages import HUGE, bytes_in_huge_pages, why_no_huge_page  # noqa: E402
 from relay_files import events_in, relay_folder
 from weft_cluster import kubectl, pod
 from with_weft import WeftTest, metric, trace
@@ -15,13 +20,13 @@ BUFFER = {"size": "16Ki", "count": 2, "mode": "overwrite"}
 
 class Modes(WeftTest):
 
-    def start(self, namespace, **spec):
+    def start(self, namespace, buffer=None, **spec):
         """A tenant, and a Trace of it that is ready."""
         self.injected_namespace(namespace)
         self.apply(pod("tenant", "tenant", labels={"app": "tenant"},
                        args=["--events", str(EVENTS), "--threads", "2"]), namespace=namespace)
         self.wait_for_pod(namespace, "tenant")
-        self.apply(trace("t", "tenant", user={"events": [{"name": "tenant:*"}]}, buffer=BUFFER,
+        self.apply(trace("t", "tenant", user={"events": [{"name": "tenant:*"}]}, buffer=buffer or BUFFER,
                          **spec), namespace=namespace)
         self.wait_ready(namespace, "t")
 
@@ -39,6 +44,16 @@ class Modes(WeftTest):
     def test_overwritten_events_are_counted(self):
         self.start("flight")
         self.assert_end("flight", self.run_tenant("flight"))
+
+    def test_rings_in_full_use_are_moved_into_huge_pages(self):
+        why = why_no_huge_page()
+        if why:
+            self.skipTest(f"no huge page is to be had here: {why}")
+        self.start("busy", buffer={"mode": "overwrite"})
+        self.run_tenant("busy")
+        self.wait_for(lambda: bytes_in_huge_pages(kubectl("-n", "busy", "exec", "tenant", "--", "cat",
+                                                          "/proc/1/smaps").stdout) >= HUGE,
+                      "no ring was moved")
 
     def test_a_snapshot_is_what_the_buffers_hold_at_the_end(self):
         self.start("snapshot", output={"mode": "snapshot"})
