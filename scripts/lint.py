@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """./dev lint: what a machine can check of how weft is written.
 
-Looks at tracked files only; --quick: only at those that differ from the upstream branch (without
-one: from the commit before HEAD); --short: at all of them, with fewer of clang-tidy's checks. A header that is made to be included by one other file, or many
+Looks at what git tracks, or would if it were added; --quick: only at what differs from the upstream branch
+(without one: from the commit before HEAD); --short: at all of them, with fewer of clang-tidy's checks. A header that is made to be included by one other file, or many
 times, says so in a comment "lint: not self-contained: REASON".
 """
 
@@ -53,8 +53,12 @@ def output(*command):
     return subprocess.run(command, cwd=TOP, check=True, capture_output=True, text=True).stdout
 
 
-def tracked_files():
-    names = output("git", "ls-files", "-z").split("\0")
+def new_files():
+    return output("git", "ls-files", "-z", "--others", "--exclude-standard").split("\0")
+
+
+def all_files():
+    names = output("git", "ls-files", "-z").split("\0") + new_files()
     return [name for name in names if name and (TOP / name).is_file()]
 
 
@@ -64,8 +68,8 @@ def changed_files():
                                capture_output=True, text=True)
         if found.returncode == 0:
             since = output("git", "merge-base", found.stdout.strip(), "HEAD").strip()
-            return set(output("git", "diff", "--name-only", "-z", since).split("\0"))
-    return set(tracked_files())
+            return {*output("git", "diff", "--name-only", "-z", since).split("\0"), *new_files()}
+    return set(all_files())
 
 
 def read(name):
@@ -87,7 +91,7 @@ def complaint(command, title, stdin=None):
     return "" if ran.returncode == 0 else f"{title}\n{ran.stdout}{ran.stderr}"
 
 
-# --- the checks: each gets all tracked files, the chosen ones and --short; it returns complaints ---
+# --- the checks: each gets all files, the chosen ones and --short; it returns complaints ---
 
 def check_licences(_, chosen, __):
     said = []
@@ -232,7 +236,7 @@ def main(argv):
     parser.add_argument("--short", action="store_true", help="fewer of clang-tidy's checks")
     parser.add_argument("paths", nargs="*", help="only files below these folders")
     args = parser.parse_args(argv)
-    files = tracked_files()
+    files = all_files()
     chosen = files
     if args.quick:
         changed = changed_files()
