@@ -3,8 +3,8 @@
 """./dev lint: what a machine can check of how weft is written.
 
 Looks at what git tracks, or would if it were added; --quick: only at what differs from the upstream branch
-(without one: from the commit before HEAD); --short: at all of them, with fewer of clang-tidy's checks. A header that is made to be included by one other file, or many
-times, says so in a comment "lint: not self-contained: REASON".
+(without one: from the commit before HEAD); --short: at all of them, with fewer of clang-tidy's checks.
+A header that is made to be included by one other file, or many times, says so in a comment "lint: not self-contained: REASON".
 """
 
 import argparse

@@ -88,8 +88,7 @@
 #define WEFT_RECORD_MAX_BYTES \
   65536u /* header, contexts and payload; also at most a sub-buffer / 4 */
 /* Rings that are as large may begin at multiples of it, to lie in huge pages. No reader depends on that. */
-#define WEFT_HUGE_PAGE_SHIFT 21u
-#define WEFT_HUGE_PAGE_BYTES (1ull << WEFT_HUGE_PAGE_SHIFT)
+#define WEFT_HUGE_PAGE_BYTES (2ull << 20)
 
 enum weft_ring_mode { WEFT_RING_DISCARD = 0, WEFT_RING_OVERWRITE = 1 };
 

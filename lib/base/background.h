@@ -4,7 +4,10 @@
 #ifndef WEFT_LIB_BASE_BACKGROUND_H_
 #define WEFT_LIB_BASE_BACKGROUND_H_
 
+#include <pthread.h>
+
 #include <chrono>
+#include <csignal>
 #include <future>
 #include <thread>
 #include <type_traits>
@@ -19,6 +22,17 @@ std::future<std::invoke_result_t<Call&>> InBackground(Call call) {
   auto result = task.get_future();
   std::thread(std::move(task)).detach();
   return result;
+}
+
+// A thread that no signal is delivered to: all are for the others.
+template <typename Call>
+std::thread ThreadWithoutSignals(Call call) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread thread(std::move(call));
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
 }
 
 // `future` is valid.

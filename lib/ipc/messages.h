@@ -19,8 +19,8 @@
 //   3. ChannelReady for each channel, when its files or its relay can take packets: START waits for it
 //   4. Ring, ProcessGone at any time; FileRequest/FileAnswer when a file is needed,
 //      ConnectionRequest/ConnectionAnswer when a relay is to be connected to; Stats for every
-//      channel about ten times a second while they change; Heartbeat to the keeper once a second
-//      SlotWentRound, once in the consumer's life for a slot, is a hint
+//      channel about ten times a second while they change; Heartbeat to the keeper once a second;
+//      SlotWentRound for each slot once, a hint that may be lost
 //   5. ProcessGone: what the rings of that process hold is final: read to the end, then RingDone. The
 //      agent drops the descriptor everywhere and answers ForgetRing; until then the journal remembers
 //      the ring, so that it is not read twice

@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
 #include <optional>
 #include <utility>
 
+#include "lib/base/background.h"
 #include "lib/ring/ring_set.h"
 #include "node-agent/agent/copy_fd.h"
 #include "node-agent/agent/limits.h"
@@ -70,21 +70,25 @@ void HugePages::Move(const UniqueFd& ring_set, uint32_t slot, int32_t pid, const
   }
   changed_.notify_one();
   if (thread_.joinable()) return;
-  // Signals are for the agent's own thread.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { Work(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  thread_ = ThreadWithoutSignals([this] { Work(); });
 }
 
-bool HugePages::Try(Ring& ring) {
+// Where it is is looked up each time: the process may have executed another program.
+HugePages::Outcome HugePages::Try(const Ring& ring) {
   const auto place = PlaceOf(ring.set.get(), ring.slot, ring.pid);
-  const bool moved =
-      !place || syscall(SYS_process_madvise, ring.pidfd.get(), &*place, 1UL, kCollapse, 0U) >= 0;
-  const bool again = !moved && (errno == EAGAIN || errno == EBUSY || errno == ENOMEM);
-  ring.tries = again ? ring.tries + 1 : kMaxHugePageTries;
-  return moved || (errno != EPERM && errno != ENOSYS);
+  if (!place || syscall(SYS_process_madvise, ring.pidfd.get(), &*place, 1UL, kCollapse, 0U) >= 0)
+    return Outcome::kOver;
+  switch (errno) {
+    case EAGAIN:
+    case EBUSY:
+    case ENOMEM:
+      return Outcome::kAgain;
+    case EPERM:
+    case ENOSYS:
+      return Outcome::kNever;
+    default:
+      return Outcome::kOver;
+  }
 }
 
 void HugePages::Work() {
@@ -97,12 +101,12 @@ void HugePages::Work() {
     waiting_.pop_front();
     if (changed_.wait_until(lock, ring.next_try, ends)) return;
     lock.unlock();
-    const bool permitted = Try(ring);
+    const Outcome outcome = Try(ring);
     lock.lock();
-    if (!permitted) {
+    if (outcome == Outcome::kNever) {
       refused_ = true;
       waiting_.clear();
-    } else if (ring.tries < kMaxHugePageTries) {
+    } else if (outcome == Outcome::kAgain && ++ring.tries < kMaxHugePageTries) {
       ring.next_try = std::chrono::steady_clock::now() + kHugePageRetry;
       waiting_.push_back(std::move(ring));
     }

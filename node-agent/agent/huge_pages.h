@@ -42,9 +42,14 @@ class HugePages {
     std::chrono::steady_clock::time_point next_try;
   };
 
+  enum class Outcome : uint8_t {
+    kOver,   // moved, or it cannot be
+    kAgain,  // not now
+    kNever,  // the kernel lets us move none
+  };
+
   void Work();
-  // False: the kernel does not let us, for good.
-  static bool Try(Ring& ring);
+  static Outcome Try(const Ring& ring);
 
   std::mutex mutex_;
   std::condition_variable changed_;

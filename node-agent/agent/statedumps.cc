@@ -2,9 +2,9 @@
 #include "node-agent/agent/statedumps.h"
 
 #include <cerrno>
-#include <csignal>
 #include <utility>
 
+#include "lib/base/background.h"
 #include "node-agent/kernel/module.h"
 
 namespace weft::agent {
@@ -26,10 +26,7 @@ void Statedumps::Start(uint64_t channel, UniqueFd session, std::set<uint64_t> cg
   dump = std::make_unique<Dump>();
   dump->session = std::move(session);
   dump->cgroups = std::move(cgroups);
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  dump->thread = std::thread([dump = dump.get()] {
+  dump->thread = ThreadWithoutSignals([dump = dump.get()] {
     for (const uint64_t cgroup : dump->cgroups) {
       Status done = kernel::DumpState(dump->session, cgroup);
       // A pod that went meanwhile.
@@ -40,7 +37,6 @@ void Statedumps::Start(uint64_t channel, UniqueFd session, std::set<uint64_t> cg
     // Release, with TakeProblems' load: result.
     dump->over.store(true, std::memory_order_release);
   });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void Statedumps::Finish(Dump& dump) {

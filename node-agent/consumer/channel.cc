@@ -180,11 +180,14 @@ Status Channel::Settle(ChannelRecord& record) {
 }
 
 void Channel::Acknowledge() {
+  std::vector<uint32_t> went_round;
   for (const auto& input : rings_) {
-    if (input->Acknowledge() && !input->reported) {
+    if (input->Acknowledge(went_round) && !input->reported) {
       input->reported = true;
       Report(*input);
     }
+    for (const uint32_t slot : went_round) went_round_.push_back({input->instance(), slot});
+    went_round.clear();
   }
   committing_ = false;
 }
@@ -195,14 +198,6 @@ bool Channel::drained() const {
 }
 
 std::vector<Channel::Ended> Channel::TakeEnded() { return std::exchange(ended_, {}); }
-
-std::vector<Channel::SlotName> Channel::TakeWentRound() {
-  std::vector<SlotName> slots;
-  for (const auto& input : rings_) {
-    for (const uint32_t slot : input->TakeWentRound()) slots.push_back({input->instance(), slot});
-  }
-  return slots;
-}
 
 void Channel::RepeatEnded() {
   for (const auto& input : rings_) {

@@ -19,6 +19,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lib/ipc/messages.h"
@@ -101,7 +102,7 @@ class Channel {
     uint32_t slot = 0;
   };
   // Slots whose writer used every page since the last call.
-  std::vector<SlotName> TakeWentRound();
+  std::vector<SlotName> TakeWentRound() { return std::exchange(went_round_, {}); }
   // To a new agent: all rings that ended and were not forgotten are told again.
   void RepeatEnded();
   // The agent said all it knows: rings of the journal that it did not bring are gone for good.
@@ -155,6 +156,7 @@ class Channel {
   std::vector<RingRecord> restored_;  // rings of the journal that did not come yet
   std::vector<Cursor*> heap_;
   std::vector<Ended> ended_;
+  std::vector<SlotName> went_round_;
   Totals totals_;
   uint64_t promise_ = 0;  // ticks; nothing older is appended
   uint64_t horizon_ = 0;  // of this round: what is older is merged

@@ -156,14 +156,14 @@ void RingInput::Seal() {
   }
 }
 
-bool RingInput::Acknowledge() {
+bool RingInput::Acknowledge(std::vector<uint32_t>& went_round) {
   for (const auto& cursor : cursors_) {
     if (cursor == nullptr || cursor->acknowledged == cursor->sealed) continue;
     cursor->acknowledged = cursor->sealed;
     set_.StoreTail(cursor->reader.slot(), cursor->acknowledged);
     if (cursor->went_round || cursor->acknowledged < set_.geometry().slot_bytes()) continue;
     cursor->went_round = true;
-    went_round_.push_back(cursor->reader.slot());
+    went_round.push_back(cursor->reader.slot());
   }
   return ended_at_seal_;
 }

@@ -8,7 +8,6 @@
 
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "lib/ring/description_reader.h"
@@ -100,10 +99,9 @@ class RingInput {
   [[nodiscard]] RingRecord Record() const;
   // A commit begins, with the Record of now.
   void Seal();
-  // It is in the journal: the positions of then become the writer's room. True: the ring had ended.
-  bool Acknowledge();
-  // Slots whose writer has used every page of its ring by now. Each of them once.
-  std::vector<uint32_t> TakeWentRound() { return std::exchange(went_round_, {}); }
+  // It is in the journal: the positions of then become the writer's room. True: the ring had ended. To
+  // `went_round` come slots whose writer has used every page of its ring by now, each once.
+  bool Acknowledge(std::vector<uint32_t>& went_round);
 
   bool gone = false;         // no process writes here any more
   bool closed = false;       // StoreClosed was done
@@ -120,7 +118,6 @@ class RingInput {
   uint64_t process_;
   std::vector<std::unique_ptr<Cursor>> cursors_;
   std::vector<Classified> events_;
-  std::vector<uint32_t> went_round_;
   RingPhase phase_ = RingPhase::kActive;
   std::string why_;
   uint64_t corrupt_recorded_ = 0;

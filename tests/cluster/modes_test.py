@@ -20,13 +20,13 @@ BUFFER = {"size": "16Ki", "count": 2, "mode": "overwrite"}
 
 class Modes(WeftTest):
 
-    def start(self, namespace, buffer=None, **spec):
+    def start(self, namespace, buffer=BUFFER, **spec):
         """A tenant, and a Trace of it that is ready."""
         self.injected_namespace(namespace)
         self.apply(pod("tenant", "tenant", labels={"app": "tenant"},
                        args=["--events", str(EVENTS), "--threads", "2"]), namespace=namespace)
         self.wait_for_pod(namespace, "tenant")
-        self.apply(trace("t", "tenant", user={"events": [{"name": "tenant:*"}]}, buffer=buffer or BUFFER,
+        self.apply(trace("t", "tenant", user={"events": [{"name": "tenant:*"}]}, buffer=buffer,
                          **spec), namespace=namespace)
         self.wait_ready(namespace, "t")
 

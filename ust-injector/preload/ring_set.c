@@ -33,7 +33,8 @@ static uint64_t random_u64(void) {
 
 // What a ring begins at a multiple of, in the file and in memory. A single one is for where room is short.
 static uint64_t page_of(const struct weft_ring_header* h) {
-  return h->slot_count == 1 || h->slot_shift < WEFT_HUGE_PAGE_SHIFT ? 4096 : WEFT_HUGE_PAGE_BYTES;
+  const bool is_large = h->slot_count > 1 && 1ull << h->slot_shift >= WEFT_HUGE_PAGE_BYTES;
+  return is_large ? WEFT_HUGE_PAGE_BYTES : 4096;
 }
 
 static void lay_out(struct weft_ring_header* h, uint32_t channel, uint32_t rseq_slots) {
