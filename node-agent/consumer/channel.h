@@ -83,6 +83,8 @@ class Channel {
   [[nodiscard]] bool pending() const { return pending_ || streams_.pending(); }
   // Some slot holds so much data that is in no commit yet that its writer may soon have no room.
   [[nodiscard]] bool under_pressure() const { return pressure_; }
+  // Some slot's writer has no more than half of its room until a commit ends.
+  [[nodiscard]] bool short_of_room() const;
   // Some slot fills so fast that its records are better read while they are young.
   [[nodiscard]] bool hurried() const { return hurried_; }
   // Closed, and every ring was read to its end and committed.

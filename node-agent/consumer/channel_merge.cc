@@ -274,6 +274,15 @@ void Channel::UpdatePressure() {
   }
 }
 
+bool Channel::short_of_room() const {
+  return std::ranges::any_of(rings_, [](const auto& input) {
+    const uint64_t half = input->set().geometry().slot_bytes() / 2;
+    return input->active() && std::ranges::any_of(input->cursors(), [half](const auto& cursor) {
+             return cursor != nullptr && cursor->reader.end() - cursor->acknowledged >= half;
+           });
+  });
+}
+
 void Channel::UpdateHurry(uint64_t now) {
   const uint64_t window = now - window_since_;
   if (window >= clock_->TicksIn(kSpeedWindow)) {

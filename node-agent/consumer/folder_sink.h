@@ -31,6 +31,7 @@ class FolderSink : public PacketSink {
   Status Write(size_t stream, std::span<const uint8_t> packet, uint64_t) override {
     return store_.WritePacket(stream, packet);
   }
+  void FallBehind() override { store_.FallBehind(); }
   void Start(std::function<void()> write) override { job_ = writer_->Start(std::move(write)); }
   [[nodiscard]] bool Done() override { return writer_->Done(job_); }
   bool Wait() override {

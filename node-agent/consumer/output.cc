@@ -209,8 +209,11 @@ void Output::Report() {
 }
 
 Status Output::StartCommit() {
+  const auto short_of_room = [](const auto& channel) { return channel->short_of_room(); };
+  const bool behind = writing() && !sink_->Done() && std::ranges::any_of(channels_, short_of_room);
   Status finished = FinishCommit();
   if (committing_) return finished;
+  if (behind) sink_->FallBehind();
   KillPoint("before_packets");
   next_ = {.name = name_,
            .metadata_bytes = sink_->metadata_bytes(),

@@ -39,6 +39,8 @@ class PacketSink {
   // the bytes are the caller's again at once.
   virtual Status Write(size_t stream, std::span<const uint8_t> packet, uint64_t events) = 0;
 
+  // Rings fill faster than commits end. Between two commits.
+  virtual void FallBehind() = 0;
   // Begins a commit: calls `write` once, perhaps in another thread.
   virtual void Start(std::function<void()> write) = 0;
   // All that was written is where it belongs. Start comes before it.

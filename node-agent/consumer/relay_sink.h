@@ -32,6 +32,7 @@ class RelaySink : public PacketSink {
   Result<size_t> AddStream(const std::string& channel, const StreamRecord& record) override;
   [[nodiscard]] size_t PacketBytes(size_t, size_t content) const override { return content; }
   Status Write(size_t stream, std::span<const uint8_t> packet, uint64_t events) override;
+  void FallBehind() override {}
   void Start(std::function<void()> write) override;
   [[nodiscard]] bool Done() override;
   bool Wait() override { return Done(); }

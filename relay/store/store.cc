@@ -212,13 +212,6 @@ void TraceStore::WriteBehind(Stream& stream) {
                       : std::max(write_behind_ / 2, kWriteBehindBytes);
 }
 
-// A disk has slow moments; only one that is slow on average is left to the page cache.
-void TraceStore::JudgeDirect(std::chrono::nanoseconds took, size_t bytes) {
-  const uint64_t now = static_cast<uint64_t>(took.count()) * 1024 / (bytes / 1024);
-  direct_ns_per_mib_ = (direct_ns_per_mib_ * 7 + now) / 8;
-  if (direct_ns_per_mib_ > kSlowDirectNsPerMiB) left_to_cache_ = kLeftToCache;
-}
-
 bool TraceStore::WantsPages(const Stream& stream, size_t content) const {
   return !no_direct_ && (content >= kDirectBytes || stream.small_direct > 0);
 }
@@ -245,7 +238,7 @@ Status TraceStore::WriteBytes(Stream& stream, std::span<const uint8_t> packet) {
   const uint64_t offset = stream.state.bytes;
   const auto on_page = [](uint64_t n) { return n % kDirectAlignment == 0; };
   const bool large = packet.size() >= kDirectBytes;
-  const bool direct = WantsPages(stream, packet.size()) && left_to_cache_ == 0 &&
+  const bool direct = WantsPages(stream, packet.size()) && pace_.direct() &&
                       on_page(packet.size()) && on_page(offset) &&
                       on_page(reinterpret_cast<uintptr_t>(packet.data()));
   stream.small_direct = large ? kSmallDirect : stream.small_direct - (stream.small_direct > 0);
@@ -254,14 +247,14 @@ Status TraceStore::WriteBytes(Stream& stream, std::span<const uint8_t> packet) {
     Status written = AppendAt(stream.fd.get(), offset, packet, stream.state.file);
     if (written) {
       if (stream.behind == offset) stream.behind = stream.dropped = offset + packet.size();
-      if (large) JudgeDirect(std::chrono::steady_clock::now() - start, packet.size());
+      if (large) pace_.WroteDirectly(start, std::chrono::steady_clock::now(), packet.size());
     }
     if (written || written.error().sys_errno != EINVAL) return written;
   }
   // EINVAL: a file system that does not say at once that it has no direct writes, or other pages.
   no_direct_ = no_direct_ || direct;
   (void)SetDirect(stream, false);
-  left_to_cache_ -= std::min<uint64_t>(left_to_cache_, packet.size());
+  pace_.WroteToCache(packet.size());
   return AppendAt(stream.fd.get(), offset, packet, stream.state.file);
 }
 

@@ -7,16 +7,15 @@
 //      is cut off at once when a write fails, and when the folder is opened again;
 //   2. metadata is written before the packets that need it (the caller appends it first);
 //   3. a packet is there once: a sequence number that is not above the stream's last one is ignored.
-// Large packets go to the disk directly, small ones through the page cache; there, files are written to
-// disk behind the writer and leave it, but for their newest kCachedBytes: a long trace neither pushes what
-// others need out of memory nor grows a heap of dirty pages until the kernel stops the writer for it
-// (docs/adr/0008, 0011).
+// Large packets go to the disk directly where it keeps up, small ones through the page cache; there, files
+// are written to disk behind the writer and leave it, but for their newest kCachedBytes: a long trace
+// neither pushes what others need out of memory nor grows a heap of dirty pages until the kernel stops the
+// writer for it (docs/adr/0008, 0011, 0023).
 // The store never opens a file itself: it asks a FileMaker, so that a process without the right to
 // call open can use it.
 #ifndef WEFT_RELAY_STORE_STORE_H_
 #define WEFT_RELAY_STORE_STORE_H_
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -27,6 +26,7 @@
 #include "lib/base/page_buffer.h"
 #include "lib/base/result.h"
 #include "lib/base/unique_fd.h"
+#include "relay/store/direct_pace.h"
 
 namespace weft::store {
 
@@ -61,10 +61,6 @@ inline constexpr size_t kDirectBytes = 128 * 1024;
 // within a page the next large one would have to go through the page cache, which can take 30 times as long.
 inline constexpr uint32_t kSmallDirect = 16;
 inline constexpr size_t kDirectAlignment = PageBuffer::kPageBytes;
-// Where a MiB takes longer than this, as a rule, the page cache is the better buffer: it gets so much
-// before a direct write is tried again.
-inline constexpr uint64_t kSlowDirectNsPerMiB = 20'000'000;
-inline constexpr uint64_t kLeftToCache = 64 * 1024 * 1024;
 // Of the page cache's data, what is written to disk at a time. Smaller pieces cost more, larger ones
 // take longer.
 inline constexpr uint64_t kWriteBehindBytes = 1024 * 1024;
@@ -117,6 +113,8 @@ class TraceStore {
   // Appends a whole packet as lib/ctf/packet_writer.h makes it. kCorrupt: it is none. kIo: nothing of
   // it is in the file, the caller may try again or count its events as lost.
   Status WritePacket(size_t stream, std::span<const uint8_t> packet);
+  // Packets come faster than WritePacket takes them.
+  void FallBehind() { pace_.FallBehind(); }
 
   // fsync of all files.
   Status Sync();
@@ -135,11 +133,10 @@ class TraceStore {
 
   // A packet with so much content shall lie on pages.
   [[nodiscard]] bool WantsPages(const Stream& stream, size_t content) const;
-  // Direct if that is possible and the disk was quick.
+  // Direct if that is possible and the disk keeps up.
   Status WriteBytes(Stream& stream, std::span<const uint8_t> packet);
   bool SetDirect(Stream& stream, bool direct);
   void WriteBehind(Stream& stream);
-  void JudgeDirect(std::chrono::nanoseconds took, size_t bytes);
 
   TraceStore(FileMaker& maker, std::string path) : maker_(&maker), path_(std::move(path)) {}
 
@@ -149,9 +146,8 @@ class TraceStore {
   uint64_t metadata_bytes_ = 0;
   std::vector<Stream> streams_;
   uint64_t write_behind_ = kWriteBehindBytes;  // grows while the disk is slow
-  uint64_t direct_ns_per_mib_ = 0;             // smoothed
-  uint64_t left_to_cache_ = 0;                 // bytes until a direct write is tried again
-  bool no_direct_ = false;                     // the file system has none
+  DirectPace pace_;
+  bool no_direct_ = false;  // the file system has none
 };
 
 }  // namespace weft::store

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an output says to its sink: of a disk that is as slow as a test wants.
+#include "node-agent/consumer/output.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "lib/ring/testing/test_writer.h"
+#include "node-agent/consumer/limits.h"
+#include "node-agent/consumer/testing.h"
+
+namespace weft::consumer {
+namespace {
+
+using ring::testing::TestWriter;
+
+struct Disk {
+  bool slow = false;  // at work on a commit until somebody waits for it
+  int fell_behind = 0;
+};
+
+// A folder on such a disk.
+class SinkOnDisk : public PacketSink {
+ public:
+  SinkOnDisk(std::unique_ptr<PacketSink> folder, Disk& disk)
+      : folder_(std::move(folder)), disk_(&disk) {}
+
+  void FallBehind() override {
+    disk_->fell_behind++;
+    folder_->FallBehind();
+  }
+  void Start(std::function<void()> write) override {
+    folder_->Start(std::move(write));
+    at_work_ = disk_->slow;
+  }
+  [[nodiscard]] bool Done() override { return !at_work_ && folder_->Wait(); }
+  bool Wait() override {
+    at_work_ = false;
+    return folder_->Wait();
+  }
+
+  Status AppendMetadata(std::string_view fragment) override {
+    return folder_->AppendMetadata(fragment);
+  }
+  [[nodiscard]] uint64_t metadata_bytes() const override { return folder_->metadata_bytes(); }
+  Status OverwriteMetadata(uint64_t offset, std::string_view bytes) override {
+    return folder_->OverwriteMetadata(offset, bytes);
+  }
+  [[nodiscard]] Result<std::string> ReadMetadata(uint64_t offset, size_t size) const override {
+    return folder_->ReadMetadata(offset, size);
+  }
+  Result<size_t> AddStream(const std::string& channel, const StreamRecord& record) override {
+    return folder_->AddStream(channel, record);
+  }
+  [[nodiscard]] size_t PacketBytes(size_t stream, size_t content) const override {
+    return folder_->PacketBytes(stream, content);
+  }
+  Status Write(size_t stream, std::span<const uint8_t> packet, uint64_t events) override {
+    return folder_->Write(stream, packet, events);
+  }
+  [[nodiscard]] bool remote() const override { return false; }
+  Result<bool> Ready() override { return folder_->Ready(); }
+  Status Sync() override { return folder_->Sync(); }
+  void Promise(uint64_t time_ns) override { folder_->Promise(time_ns); }
+  void Report(const ipc::ChannelCounts& counts) override { folder_->Report(counts); }
+  void Forget() override { folder_->Forget(); }
+
+ private:
+  std::unique_ptr<PacketSink> folder_;
+  Disk* disk_;
+  bool at_work_ = false;
+};
+
+class SinksOnDisk : public SinkMaker {
+ public:
+  SinksOnDisk(SinkMaker& folders, Disk& disk) : folders_(&folders), disk_(&disk) {}
+  Result<std::unique_ptr<PacketSink>> Open(const ipc::ChannelDefinition& definition,
+                                           uint64_t metadata) override {
+    WEFT_ASSIGN(auto folder, folders_->Open(definition, metadata));
+    return std::make_unique<SinkOnDisk>(std::move(folder), *disk_);
+  }
+
+ private:
+  SinkMaker* folders_;
+  Disk* disk_;
+};
+
+class OutputTest : public ::testing::Test {
+ protected:
+  OutputTest() : maker(folder.Open()) {
+    consumer = *Consumer::Make({}, UniqueFd(memfd_create("journal", MFD_CLOEXEC)), sinks,
+                               [](const std::string&) {});
+    EXPECT_TRUE(consumer->AddChannel(testing::Definition()));
+  }
+  // The first event makes a stream's file, and that waits for the disk.
+  void Add(TestWriter& writer) {
+    writer.Describe(0, ring::testing::MakeDescription("p:e", {"number", "ring"}));
+    ASSERT_TRUE(consumer->AddRing(1, writer.Fd(), writer.header()->instance, 1));
+    Write(writer, 1);
+    while (consumer->Find(1)->Counts().delivered == 0) {
+      consumer->Round();
+      ASSERT_TRUE(consumer->FlushAll());
+    }
+  }
+  // Events of 32 bytes, old enough to be merged.
+  void Write(TestWriter& writer, int events) {
+    const std::vector<uint8_t> body(16);
+    for (int i = 0; i < events; i++) {
+      ASSERT_TRUE(writer.Write(0, 0, 0, ticks.Ticks(), body));
+    }
+    std::this_thread::sleep_for(std::chrono::nanoseconds(2 * kHorizonLag));
+  }
+
+  testing::Folder folder;
+  store::DirectoryFileMaker maker;
+  std::unique_ptr<BackgroundWriter> background =
+      std::move(*BackgroundWriter::Make([] { return Status{}; }));
+  FolderSinks folders{maker, *background};
+  Disk disk;
+  SinksOnDisk sinks{folders, disk};
+  ring::MachineTicks ticks{WEFT_CLOCK_TSC};
+  std::unique_ptr<Consumer> consumer;
+};
+
+// A commit is due whenever a quarter of the ring is in none: 128 events.
+TEST_F(OutputTest, ADiskThatHoldsUpACommitWhileARingFillsIsBehind) {
+  TestWriter writer;
+  Add(writer);
+  disk.slow = true;
+  Write(writer, 150);
+  consumer->Round();
+  EXPECT_EQ(disk.fell_behind, 0);
+  Write(writer, 150);
+  consumer->Round();
+  EXPECT_EQ(disk.fell_behind, 1);
+}
+
+// One that is due whenever a packet is full, 55,000 events, in a ring of 16 MiB.
+TEST_F(OutputTest, WhileARingHasRoomADiskMayTakeItsTime) {
+  TestWriter writer({.subbuf_shift = 22});
+  Add(writer);
+  disk.slow = true;
+  Write(writer, 120'000);
+  consumer->Round();
+  EXPECT_EQ(disk.fell_behind, 0);
+}
+
+TEST_F(OutputTest, ARingThatFillsBesideAQuickDiskIsNotItsFault) {
+  TestWriter writer({.subbuf_shift = 22});
+  Add(writer);
+  Write(writer, 300'000);
+  consumer->Round();
+  EXPECT_EQ(disk.fell_behind, 0);
+}
+
+}  // namespace
+}  // namespace weft::consumer

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a trace's large packets had better go to the disk directly or through the page cache. Direct
+// writes cost half the CPU time, but wait for the disk: one that is slower than the events come, or has a
+// long slow moment, is left to the page cache for a while (docs/adr/0023).
+// Knows what it is told, and no clock. Thread-safety: plain values.
+#ifndef WEFT_RELAY_STORE_DIRECT_PACE_H_
+#define WEFT_RELAY_STORE_DIRECT_PACE_H_
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace weft::store {
+
+// Where a MiB takes longer than this, as a rule, the page cache is the better buffer for anybody.
+inline constexpr std::chrono::nanoseconds kSlowDirect = std::chrono::milliseconds(20);
+// The page cache gets so many bytes before a direct write is tried again; twice as many each time, up to
+// kMaxLeftToCache, unless kKeptUp were written directly in between.
+inline constexpr uint64_t kLeftToCache = uint64_t{64} << 20;
+inline constexpr uint64_t kMaxLeftToCache = uint64_t{4} << 30;
+inline constexpr uint64_t kKeptUp = uint64_t{1} << 30;
+
+class DirectPace {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  // The next write may be direct.
+  [[nodiscard]] bool direct() const { return left_to_cache_ == 0; }
+
+  // A direct write of `bytes`, a KiB or more, that was successful.
+  void WroteDirectly(Time begin, Time end, size_t bytes);
+  // So many bytes went through the page cache.
+  void WroteToCache(size_t bytes);
+  // Whoever writes does not keep up with what comes. It is the disk's fault where direct writes took more
+  // than half of the time.
+  void FallBehind();
+
+ private:
+  void LeaveToCache();
+
+  // Smoothed over the last writes; a write counts as twice kSlowDirect at most.
+  std::chrono::nanoseconds write_per_mib_{};  // that a MiB took
+  std::chrono::nanoseconds flow_per_mib_{};   // in which a MiB came
+  Time last_end_{};
+  uint64_t left_to_cache_ = 0;  // bytes
+  uint64_t last_left_ = 0;      // what that was when it began
+  uint64_t direct_bytes_ = 0;   // since its end
+};
+
+}  // namespace weft::store
+
+#endif  // WEFT_RELAY_STORE_DIRECT_PACE_H_
