@@ -9,10 +9,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
+#include <utility>
 
-#include "lib/abi/control.h"
 #include "lib/base/kill_point.h"
 #include "lib/base/pidfd.h"
+#include "node-agent/agent/limits.h"
+#include "node-agent/agent/memory_maps.h"
 
 namespace weft::agent {
 namespace {
@@ -28,23 +30,6 @@ std::string ReadComm(int32_t pid) {
   std::string name;
   std::getline(in, name);
   return name;
-}
-
-// Inodes of the ring sets that `pid` maps. `readable` is false where we may not look.
-std::set<ino_t> MappedRings(int32_t pid, bool* readable) {
-  std::ifstream in(ProcFile(pid, "maps"));
-  std::set<ino_t> inodes;
-  *readable = false;
-  for (std::string line; std::getline(in, line);) {
-    *readable = true;
-    if (line.find("memfd:" WEFT_RING_MEMFD_NAME) == std::string::npos) continue;
-    std::istringstream words(line);
-    std::string range, rights, offset, device;
-    ino_t inode = 0;
-    words >> range >> rights >> offset >> device >> inode;
-    inodes.insert(inode);
-  }
-  return inodes;
 }
 
 std::string PidfdKey(uint64_t number) { return "process/" + std::to_string(number); }
@@ -92,13 +77,14 @@ ProcessEntry& Processes::ProcessOf(ipc::Arrived& arrived) {
 
 // Where nobody may look it counts as mapped: read for longer, never too short.
 bool Processes::StillMaps(const ProcessEntry& process, int32_t pid) const {
-  bool readable = false;
-  const std::set<ino_t> mapped = MappedRings(pid, &readable);
-  if (!readable) return pid == process.pid;
+  const auto mappings = ReadMappings(pid, kMaxMapsBytes);
+  if (!mappings || mappings->empty()) return pid == process.pid;
+  std::set<std::pair<dev_t, ino_t>> mapped;
+  for (const Mapping& mapping : *mappings) mapped.emplace(mapping.device, mapping.inode);
   for (const auto& [name, ring] : rings_) {
     struct stat st{};
     if (ring.process == process.number && fstat(ring.fd.get(), &st) == 0 &&
-        mapped.contains(st.st_ino))
+        mapped.contains({st.st_dev, st.st_ino}))
       return true;
   }
   return false;
