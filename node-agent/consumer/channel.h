@@ -141,6 +141,8 @@ class Channel {
   void TakeBufferAway(Cursor& cursor);
   void SiftDown(size_t at);
   void UpdatePressure();
+  // Behind that position some slot holds one part in `fraction` of its ring, or more.
+  [[nodiscard]] bool AnySlotHolds(uint64_t fraction, uint64_t Cursor::* from) const;
   void UpdateHurry(uint64_t now);
   void CountMissing();
   void EndRings();

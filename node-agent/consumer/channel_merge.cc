@@ -260,27 +260,19 @@ void Channel::Lose(Cursor& cursor, LostReason reason) {
   streams_.CountMissing(cursor.last_cpu, 1, clock_->ToNs(cursor.time));
 }
 
-void Channel::UpdatePressure() {
-  pressure_ = false;
+void Channel::UpdatePressure() { pressure_ = AnySlotHolds(kFlushFraction, &Cursor::sealed); }
+
+bool Channel::short_of_room() const { return AnySlotHolds(2, &Cursor::acknowledged); }
+
+bool Channel::AnySlotHolds(uint64_t fraction, uint64_t Cursor::* from) const {
   for (const auto& input : rings_) {
     if (!input->active()) continue;
-    const uint64_t most = input->set().geometry().slot_bytes() / kFlushFraction;
+    const uint64_t most = input->set().geometry().slot_bytes() / fraction;
     for (const auto& cursor : input->cursors()) {
-      if (cursor != nullptr && cursor->reader.end() - cursor->sealed >= most) {
-        pressure_ = true;
-        return;
-      }
+      if (cursor != nullptr && cursor->reader.end() - (*cursor).*from >= most) return true;
     }
   }
-}
-
-bool Channel::short_of_room() const {
-  return std::ranges::any_of(rings_, [](const auto& input) {
-    const uint64_t half = input->set().geometry().slot_bytes() / 2;
-    return input->active() && std::ranges::any_of(input->cursors(), [half](const auto& cursor) {
-             return cursor != nullptr && cursor->reader.end() - cursor->acknowledged >= half;
-           });
-  });
+  return false;
 }
 
 void Channel::UpdateHurry(uint64_t now) {
