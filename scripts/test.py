@@ -83,7 +83,7 @@ class Part:
     def __init__(self, name, commands, live):
         self.name, self.commands, self.live = name, commands, live
         self.log = LOGS / f"{name}.log"
-        self.seconds, self.passed, self.summary = 0.0, False, "did not run"
+        self.seconds, self.cpu_seconds, self.passed, self.summary = 0.0, 0.0, False, "did not run"
 
     def run(self, say):
         say(f"== {self.name}: started")
@@ -106,6 +106,9 @@ class Part:
                 log.write(line)
                 if self.live:
                     print(line, end="", flush=True)
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            self.cpu_seconds += used.ru_utime + used.ru_stime
         if process.returncode != 0:
             print(f"exit status {process.returncode}: {' '.join(command)}", file=log)
         return process.returncode == 0
@@ -206,11 +209,11 @@ def main(argv):
         run_lanes(lanes)
 
     everything = [part for lane in lanes for part in lane]
-    print(f"\n{'part':<8} {'result':<7} {'seconds':>7}  summary")
+    print(f"\n{'part':<8} {'result':<7} {'seconds':>7} {'of CPU':>7}  summary")
     if built:
-        print(f"{'build':<8} {'ok':<7} {built:>7.0f}  release, installed")
+        print(f"{'build':<8} {'ok':<7} {built:>7.0f} {'':>7}  release, installed")
     for part in everything:
-        print(f"{part.name:<8} {'ok' if part.passed else 'FAILED':<7} {part.seconds:>7.0f}  "
+        print(f"{part.name:<8} {'ok' if part.passed else 'FAILED':<7} {part.seconds:>7.0f} {part.cpu_seconds:>7.0f}  "
               f"{part.summary}")
     seconds = time.monotonic() - start
     print(f"{'all':<8} {'':<7} {seconds:>7.0f}")

@@ -87,10 +87,12 @@ uint32_t Features() {
 
 long Cpus() { return ::sysconf(_SC_NPROCESSORS_ONLN); }
 
-uint64_t Scaled(uint64_t count) {
+bool IsLong() {
   const char* text = std::getenv("WEFT_LONG");
-  return text != nullptr && std::string(text) == "1" ? count * kLongFactor : count;
+  return text != nullptr && std::string(text) == "1";
 }
+
+uint64_t Scaled(uint64_t count) { return IsLong() ? count * kLongFactor : count; }
 
 Storm::Storm(const Source& source, unsigned threads, uint64_t count) : running_(threads) {
   for (unsigned t = 0; t < threads; t++) {

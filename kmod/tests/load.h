@@ -28,7 +28,8 @@ const std::vector<Source>& Sources();
 
 uint32_t Features();
 long Cpus();  // online
-// "1" in WEFT_LONG multiplies what a test does.
+// "1" in WEFT_LONG: the long form, in which a test does many times as much.
+bool IsLong();
 uint64_t Scaled(uint64_t count);
 
 // Threads that emit values (thread << 32 | n), n from 0, each `count` of them. Joined by Join or the
