@@ -2,6 +2,7 @@
 """The two tracers of bench/ust, behind one interface: run(program, config) records one run of a program
 and says what it printed, how much was discarded and how many bytes are on disk."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field
 from report import Failed
 
 SUBBUFS = 4  # for each CPU
+PATIENCE = 20  # seconds, with a daemon that ends
 
 
 @dataclass
@@ -50,6 +52,10 @@ class Lttng:
     def __init__(self):
         self.home = tempfile.mkdtemp(prefix="weft-bench-lttng-")
         self.env = dict(os.environ, LTTNG_HOME=self.home, HOME=self.home)
+        # All of root's have one place, whatever LTTNG_HOME says.
+        if self._lttng("list", check=False).returncode == 0:
+            shutil.rmtree(self.home)
+            raise Failed("there is an lttng-sessiond already, which would be measured too: end it first")
         self.daemon = subprocess.Popen(["lttng-sessiond", "--no-kernel", "--quiet"], env=self.env,
                                        stderr=subprocess.DEVNULL)
         for _ in range(100):
@@ -61,11 +67,15 @@ class Lttng:
 
     def close(self):
         self.daemon.terminate()
-        self.daemon.wait()
+        try:
+            self.daemon.wait(PATIENCE)
+        except subprocess.TimeoutExpired:  # it waits for its consumer, which waits for a program
+            self.daemon.kill()
+            self.daemon.wait()
         shutil.rmtree(self.home, ignore_errors=True)
 
-    def _lttng(self, *args, check=True):
-        return subprocess.run(["lttng", "-n", "-q", *args], env=self.env, check=check, text=True,
+    def _lttng(self, *args, check=True, timeout=None):
+        return subprocess.run(["lttng", "-n", "-q", *args], env=self.env, check=check, text=True, timeout=timeout,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def run(self, argv, config, look=None):
@@ -76,7 +86,8 @@ class Lttng:
         try:
             return self._record(argv, config, look, out)
         finally:
-            self._lttng("destroy", "b", check=False)  # of one that failed; the next has the same name
+            with contextlib.suppress(subprocess.TimeoutExpired):  # of one that failed; the next has the same name
+                self._lttng("destroy", "b", "--no-wait", check=False, timeout=PATIENCE)
             shutil.rmtree(out, ignore_errors=True)
 
     def _record(self, argv, config, look, out):
