@@ -3,11 +3,13 @@
 """./dev lint: what a machine can check of how weft is written.
 
 Looks at what git tracks, or would if it were added; --quick: only at what differs from the upstream branch
-(without one: from the commit before HEAD); --short: at all of them, with fewer of clang-tidy's checks.
+(without one: from the commit before HEAD); --short: at all of them, with fewer of clang-tidy's checks. What
+clang-tidy found nothing in is remembered (tidy_cache.py).
 A header that is made to be included by one other file, or many times, says so in a comment "lint: not self-contained: REASON".
 """
 
 import argparse
+import collections
 import concurrent.futures
 import functools
 import json
@@ -17,6 +19,8 @@ import re
 import subprocess
 import sys
 import time
+
+import tidy_cache
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 DATABASE = TOP / "build" / "release" / "compile_commands.json"
@@ -208,7 +212,9 @@ def check_tidy(_, chosen, is_short):
         entries = [entry | {"command": entry["command"].replace(f" {flag} ", " ")} for entry in entries]
     TIDY.mkdir(parents=True, exist_ok=True)
     (TIDY / "compile_commands.json").write_text(json.dumps(entries), encoding="utf-8")
-    compiled = {os.path.relpath(entry["file"], TOP) for entry in entries}
+    compiled = collections.defaultdict(list)
+    for entry in compile_database():
+        compiled[os.path.relpath(entry["file"], TOP)].append(entry)
     sources = [name for name in chosen if name in compiled and not is_test(name)]
     # The flags in the database are gcc's; clang need not know all of them.
     base = ["clang-tidy-19", "--quiet", "-p", str(TIDY),
@@ -217,7 +223,18 @@ def check_tidy(_, chosen, is_short):
             "--extra-arg=-Wno-ignored-optimization-argument"]
     if is_short:
         base.append(f"--checks={SHORT_CHECKS}")
-    return in_parallel(lambda name: complaint([*base, name], f"{name}:"), sources)
+    clean = tidy_cache.Clean(base)
+
+    def tidy(name):
+        known = clean.of(compiled[name])
+        said = "" if known and known.exists() else complaint([*base, name], f"{name}:")
+        if known and not said:
+            clean.remember(known)
+        return said
+
+    said = in_parallel(tidy, sources)
+    clean.forget_unused()
+    return said
 
 
 CHECKS = {

@@ -16,6 +16,7 @@ RECORD = TOP / "build/logs/whole-run.json"
 PRESETS = ("release", "asan", "tsan")
 sys.path.insert(0, str(TOP / "tests/cluster"))
 import programs  # noqa: E402  (its folder is no package)
+import tidy_cache  # noqa: E402
 
 
 def output(*command):
@@ -34,6 +35,7 @@ def already_there():
     go_cache = pathlib.Path(os.environ.get("GOCACHE") or pathlib.Path.home() / ".cache/go-build")
     there = {"build folders": any((TOP / "build" / name).exists() for name in PRESETS),
              "a compiler's cache": compiled_before() > 0,
+             "clang-tidy's answers": tidy_cache.FOLDER.is_dir(),
              "the cluster's programs": programs.folder().is_dir(),
              "Go's build cache": go_cache.is_dir() and any(go_cache.iterdir())}
     return [what for what, is_there in there.items() if is_there]
