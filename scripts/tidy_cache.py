@@ -3,6 +3,7 @@
 ($XDG_CACHE_HOME) for each source, named by a hash of all that clang-tidy's answer depends on. That folder may be
 deleted at any time; what was of no use for a month goes by itself."""
 
+import contextlib
 import functools
 import hashlib
 import os
@@ -67,5 +68,6 @@ class Clean:
     @staticmethod
     def forget_unused():
         for file in FOLDER.glob("*"):
-            if file.stat().st_mtime < time.time() - KEPT:
-                file.unlink(missing_ok=True)
+            with contextlib.suppress(FileNotFoundError):  # another run's doing
+                if file.stat().st_mtime < time.time() - KEPT:
+                    file.unlink()
