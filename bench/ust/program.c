@@ -3,9 +3,13 @@
 // of events. PACE > 0: microseconds of pause between bursts, so that the consumer keeps up and nothing is
 // discarded. PACE < 0: -PACE thousand events per second and thread, on a schedule (struct schedule), after as many
 // events at an eighth of that speed as WARM_BURSTS have. Prints ns per event of the median undisturbed burst, the same
-// of a bare clock read, the median of all bursts, events per second (without the slow ones), and ns of the additions
-// (below) around the most disturbed one of the undisturbed bursts. Compiled once against LTTng's headers, once against
-// weft's.
+// of a bare clock read, the median of all bursts, events per second (without the slow ones), ns per event of the
+// RUN_UP before the undisturbed bursts, and ns of the additions (below) around the most disturbed one of them.
+// Compiled once against LTTng's headers, once against weft's.
+//
+// In a pause the CPU's caches and what it knows of addresses go to others, or do not, as it happens: the first event
+// after it then costs some hundred nanoseconds more than the next (LTTng's: some thousand). A bare clock read has no
+// pauses before it, so events are counted from where they, too, are in full run; what came before is shown beside.
 //
 // What shares a core with this CPU, in another machine perhaps, takes up to half of its speed away from whatever
 // executes many instructions, and nothing from a clock read, which waits for a counter. A loop of additions before
@@ -26,6 +30,7 @@
 enum {
   WARM_BURSTS = 150,
   WARM_SLOWER = 8,
+  RUN_UP = 100,  // events before each burst
   ADDITIONS = 4000,
   CLOCK_BURSTS = 201,
   CLOCK_READS = 2000
@@ -85,16 +90,19 @@ static double additions(void) {
 
 struct result {
   double ns;         // for each event
+  double run_up;     // the same, of those before the burst
   double additions;  // the slower ones of those before and after
 };
 
 static struct result measure(const char* kind, int n) {
   const double before = additions();
+  const double begin = now();
+  burst(kind, RUN_UP);
   const double start = now();
   burst(kind, n);
-  const double ns = (now() - start) / n;
+  const double end = now();
   const double after = additions();
-  return (struct result){ns, before > after ? before : after};
+  return (struct result){(end - start) / n, (start - begin) / RUN_UP, before > after ? before : after};
 }
 
 // When bursts begin: each a period after the one before. What came later than by a period is not made up for, as by
@@ -149,6 +157,9 @@ static int compare(double x, double y) { return (x > y) - (x < y); }
 static int by_ns(const void* a, const void* b) {
   return compare(((const struct result*)a)->ns, ((const struct result*)b)->ns);
 }
+static int by_run_up(const void* a, const void* b) {
+  return compare(((const struct result*)a)->run_up, ((const struct result*)b)->run_up);
+}
 static int by_additions(const void* a, const void* b) {
   return compare(((const struct result*)a)->additions, ((const struct result*)b)->additions);
 }
@@ -158,12 +169,14 @@ static double median(struct result* results, int n) {
   return results[n / 2].ns;
 }
 
-// Of the tenth of them between the quickest additions: the median, and the slowest of those additions.
+// Of the tenth of them between the quickest additions: the medians, and the slowest of those additions.
 static struct result undisturbed(struct result* results, int n) {
   qsort(results, (size_t)n, sizeof(results[0]), by_additions);
   const int tenth = (n + 9) / 10;
   const double additions = results[tenth - 1].additions;
-  return (struct result){median(results, tenth), additions};
+  qsort(results, (size_t)tenth, sizeof(results[0]), by_run_up);
+  const double run_up = results[tenth / 2].run_up;
+  return (struct result){median(results, tenth), run_up, additions};
 }
 
 int main(int argc, char** argv) {
@@ -194,8 +207,8 @@ int main(int argc, char** argv) {
   for (int i = 0; i < CLOCK_BURSTS; ++i) clock_reads[i] = measure("clock", CLOCK_READS);
   const double all_bursts = median(results, n);
   const struct result quiet = undisturbed(results, n);
-  printf("%.3f %.3f %.3f %.0f %.0f\n", quiet.ns, undisturbed(clock_reads, CLOCK_BURSTS).ns,
-         all_bursts, (double)n * events_per_burst / seconds, quiet.additions);
+  printf("%.3f %.3f %.3f %.0f %.3f %.0f\n", quiet.ns, undisturbed(clock_reads, CLOCK_BURSTS).ns, all_bursts,
+         (double)n * events_per_burst / seconds, quiet.run_up, quiet.additions);
   free(all);
   free(results);
   return 0;
