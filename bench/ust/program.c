@@ -102,7 +102,8 @@ static struct result measure(const char* kind, int n) {
   burst(kind, n);
   const double end = now();
   const double after = additions();
-  return (struct result){(end - start) / n, (start - begin) / RUN_UP, before > after ? before : after};
+  return (struct result){(end - start) / n, (start - begin) / RUN_UP,
+                         before > after ? before : after};
 }
 
 // When bursts begin: each a period after the one before. What came later than by a period is not made up for, as by
@@ -207,8 +208,8 @@ int main(int argc, char** argv) {
   for (int i = 0; i < CLOCK_BURSTS; ++i) clock_reads[i] = measure("clock", CLOCK_READS);
   const double all_bursts = median(results, n);
   const struct result quiet = undisturbed(results, n);
-  printf("%.3f %.3f %.3f %.0f %.3f %.0f\n", quiet.ns, undisturbed(clock_reads, CLOCK_BURSTS).ns, all_bursts,
-         (double)n * events_per_burst / seconds, quiet.run_up, quiet.additions);
+  printf("%.3f %.3f %.3f %.0f %.3f %.0f\n", quiet.ns, undisturbed(clock_reads, CLOCK_BURSTS).ns,
+         all_bursts, (double)n * events_per_burst / seconds, quiet.run_up, quiet.additions);
   free(all);
   free(results);
   return 0;
