@@ -40,18 +40,19 @@ std::optional<int64_t> ParseNumber(std::string_view text) {
 std::optional<Register> X86Register(std::string_view name) {
   static constexpr std::array<std::string_view, 8> kOld = {"ax", "dx", "cx", "bx",
                                                            "si", "di", "bp", "sp"};
-  for (uint8_t i = 0; i < kOld.size(); ++i) {
+  for (size_t i = 0; i < kOld.size(); ++i) {
     const std::string_view whole = kOld[i];
+    const auto number = static_cast<uint8_t>(i);
     if (name == whole ||
         (name.size() == 3 && (name[0] == 'r' || name[0] == 'e') && name.substr(1) == whole))
-      return Register{.number = i};
+      return Register{.number = number};
     const bool halves = whole[1] == 'x';
     if (halves && name.size() == 2 && name[0] == whole[0]) {
-      if (name[1] == 'l') return Register{.number = i};
-      if (name[1] == 'h') return Register{.number = i, .first_bit = 8};
+      if (name[1] == 'l') return Register{.number = number};
+      if (name[1] == 'h') return Register{.number = number, .first_bit = 8};
     }
     if (!halves && name.size() == 3 && name.substr(0, 2) == whole && name[2] == 'l')
-      return Register{.number = i};
+      return Register{.number = number};
   }
   if (!name.starts_with('r')) return std::nullopt;
   name.remove_prefix(1);
