@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The guest's first process: mounts the machine's own root read-only with a writable layer above it,
- * runs one command there, writes its status and switches the guest off. One static program instead of
- * a shell's script: in an emulated machine each start of a program takes as long as all of this.
+ * The guest's first process: mounts the machine's own root read-only with a writable layer above it, starts
+ * all CPUs but the first, runs one command there, writes its status and switches the guest off. One static
+ * program instead of a shell's script: in an emulated machine each start of a program takes as long as all
+ * of this.
  *
  * kmod/qemu/guest.py makes the other side: tags `root`, `exchange` and `out` of 9p, and in exchange the
  * files directory, modules (a path), arguments and environment (strings, each with its NUL). `status`
@@ -210,6 +211,22 @@ static void write_number(const char* path, int number) {
     say("%s cannot be written: %s", path, strerror(errno));
 }
 
+/* The kernel boots with one: it patches its own code then, which no other CPU is to be in the middle of. */
+static void start_cpus(void) {
+  char path[64];
+
+  for (int cpu = 1;; cpu++) {
+    snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
+    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT) return;
+    if (fd < 0 || write(fd, "1", 1) != 1) {
+      say("CPU %d does not start: %s", cpu, strerror(errno));
+      power_off();
+    }
+    close(fd);
+  }
+}
+
 int main(void) {
   struct termios raw;
   struct stat place;
@@ -217,6 +234,7 @@ int main(void) {
   load_modules();
   enter_root();
   mount_all();
+  start_cpus();
   link_modules();
   loopback_up();
   sethostname("guest", 5);

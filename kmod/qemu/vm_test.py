@@ -126,6 +126,10 @@ class GuestTest(unittest.TestCase):
                              KERNEL.split(".")[:2])
             self.assertIn("Linux version", console.read_text(encoding="utf-8", errors="replace"))
 
+    def test_all_its_processors_are_there_for_the_command(self):
+        ran = self.run_guest("cat", "/sys/devices/system/cpu/online", options=["--smp", "3"])
+        self.assertEqual((ran.returncode, ran.stdout), (0, "0-2\n"), ran.stderr)
+
     def test_a_program_that_is_not_there_and_one_that_is_killed(self):
         ran = self.run_guest("sh", "-c", "no-such-program; test $? = 127 && kill -SEGV $$")
         self.assertEqual(ran.returncode, 128 + 11, ran.stderr)
