@@ -37,12 +37,12 @@ COMPLAINT = re.compile(
 # Where this machine is busy, an emulated CPU stands still now and then. The kernel, as it boots, would take that for
 # a broken timer, go over to another one, and leave an interrupt in service that keeps away all of virtio's
 # (no_timer_check); and it would take its clock's leaps for stalls.
-# It patches its own code as it boots, which the emulator can get wrong while several CPUs run (README.md): it boots
-# with one (maxcpus) as a kernel for several (noreplace-smp), and init.c starts the others.
 KERNEL_ARGUMENTS = ("console=ttyS0 quiet loglevel=7 panic=-1 oops=panic panic_on_warn=1 "
                     "softlockup_panic=1 sysctl.kernel.panic_on_rcu_stall=1 watchdog_thresh=60 no_timer_check "
-                    "maxcpus=1 noreplace-smp "
                     "rcupdate.rcu_cpu_stall_suppress_at_boot=1 rcupdate.rcu_cpu_stall_timeout=120")
+# The kernel patches its own code as it boots, which an emulator with a thread for each CPU can get wrong while several
+# run (README.md): there it boots with one, as a kernel for several, and init.c starts the others.
+ON_THREADS = "maxcpus=1 noreplace-smp"
 TAIL = 40  # lines of the console that are shown
 
 
@@ -128,7 +128,7 @@ def command_line(kernel, options, work, out):
     words = [QEMU, "-accel", accelerator, "-machine", "q35", "-cpu", "max", "-smp", smp,
              "-m", options.memory, *nodes(options), "-kernel", kernels.get(kernel) / "vmlinux",
              "-initrd", initrd.get(kernel),
-             "-append", f"{KERNEL_ARGUMENTS} {options.append}",
+             "-append", " ".join([KERNEL_ARGUMENTS, "" if single else ON_THREADS, options.append]),
              "-nodefaults", "-display", "none", "-no-reboot",
              "-monitor", f"unix:{work}/monitor,server,nowait",
              "-serial", f"file:{work}/console", "-serial", "stdio",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The guest's first process: mounts the machine's own root read-only with a writable layer above it, starts
- * all CPUs but the first, runs one command there, writes its status and switches the guest off. One static
+ * the CPUs that the kernel did not, runs one command there, writes its status and switches the guest off. One static
  * program instead of a shell's script: in an emulated machine each start of a program takes as long as all
  * of this.
  *
@@ -211,7 +211,7 @@ static void write_number(const char* path, int number) {
     say("%s cannot be written: %s", path, strerror(errno));
 }
 
-/* The kernel boots with one: it patches its own code then, which no other CPU is to be in the middle of. */
+/* Some kernels boot with one (guest.py); where all run already, nothing changes. */
 static void start_cpus(void) {
   char path[64];
 
