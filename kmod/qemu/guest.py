@@ -137,15 +137,13 @@ def command_line(kernel, options, work, out):
     return [*map(str, words), *(["-icount", options.icount] if options.icount else [])]
 
 
-def takes_turns(options):
-    return bool(options.icount) and options.smp > 1
-
-
 def tell_monitor(path, options, started, ended):
-    """What QEMU is told again and again while a guest runs."""
+    """What QEMU is to be told again and again while a guest runs, if anything."""
     # Counting instructions, QEMU before 8.1 leaves next to nothing to the other CPUs while one is busy (README.md). After
     # a stop it goes on with the next one.
-    turns = b"stop\ncont\n" if takes_turns(options) else b""
+    turns = b"stop\ncont\n" if options.icount and options.smp > 1 else b""
+    if not turns and not options.nmi:
+        return
     with socket.socket(socket.AF_UNIX) as monitor:
         while monitor.connect_ex(str(path)):
             if ended.wait(MONITOR_PERIOD):
@@ -166,8 +164,7 @@ def wait(process, options, work):
     """Until the guest ends. False: it did not boot, or took too long, and was ended."""
     started, ended = threading.Event(), threading.Event()
     teller = threading.Thread(target=tell_monitor, args=(work / "monitor", options, started, ended))
-    if options.nmi or takes_turns(options):
-        teller.start()
+    teller.start()
     deadline = time.monotonic() + BOOT_TIMEOUT
     try:
         while process.poll() is None:
@@ -182,8 +179,7 @@ def wait(process, options, work):
         ended.set()
         process.kill()
         process.wait()
-        if teller.ident:
-            teller.join()
+        teller.join()
 
 
 def examine(in_time, exchange, console, allow=""):

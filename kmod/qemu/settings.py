@@ -66,7 +66,7 @@ TIMEOUT = 300  # seconds; an emulated machine is 8 to 40 times slower than this 
 SLOW_PATIENCE = 10  # times that, for a kernel that looks after itself
 SLOW_MEMORY = "3G"  # of which an eighth says what of the rest may be used
 BOOT_TIMEOUT = 300  # it takes 3 s on an idle machine, and 20 s on a busy one
-MONITOR_PERIOD = 0.02  # seconds between two NMIs of --nmi: an emulated CPU spends about 1 ms in one
+MONITOR_PERIOD = 0.02  # seconds, of turns and of NMIs: an emulated CPU spends about 1 ms in one of these
 
 # Exit statuses of `vm run` that are not the command's own.
 TIMED_OUT = 124
