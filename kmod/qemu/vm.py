@@ -32,7 +32,8 @@ def parse(argv):
     run.add_argument("--out", type=pathlib.Path, help="where files go that COMMAND writes to /out")
     run.add_argument("--console", type=pathlib.Path, help="where the kernel's log goes")
     run.add_argument("--append", default="", help="more words for the kernel's command line")
-    run.add_argument("--nmi", action="store_true", help="interrupt every CPU by NMIs, all the time")
+    run.add_argument("--nmi", action="store_true",
+                     help="interrupt CPU 0 by NMIs, all the time (with apic_extnmi=all in --append: every CPU)")
     run.add_argument("--allow", default="", metavar="TEXT",
                      help="lines of the kernel's log with TEXT are expected: no complaints")
     run.add_argument("--network", nargs="?", const="", metavar="hostfwd=tcp::2222-:22",
