@@ -140,7 +140,7 @@ def command_line(kernel, options, work, out):
 def tell_monitor(path, options, started, ended):
     """What QEMU is to be told again and again while a guest runs, if anything."""
     # Counting instructions, QEMU before 8.1 leaves next to nothing to the other CPUs while one is busy (README.md). After
-    # a stop it goes on with the next one.
+    # a stop it may go on with the next one.
     turns = b"stop\ncont\n" if options.icount and options.smp > 1 else b""
     if not turns and not options.nmi:
         return
