@@ -262,6 +262,13 @@ SECCOMP = [
     program("seccomp", "late_filter", "prctl", "before", label="late_filter-contexts", status=5,
             books="all", contexts=(1, 2, 4), subbuf_shift=18),
     program("seccomp", "filter_in_thread", books="any"),
+    # Addresses that a program passes to a system call: looked at by process_vm_readv, or without it.
+    program("seccomp", "bad_pointers", books="all"),
+    *(program("seccomp", "bad_pointers", action, "process_vm_readv", books="all")
+      for action in ("eperm", "kill")),
+    *(under_filter(action, "process_vm_readv", "all", name="bad_pointers") for action in ("eperm", "kill")),
+    # Whether memory can be read is not to be found out: each filter is taken for one that kills.
+    program("seccomp", "bad_pointers", "eperm", "process_vm_readv,rt_sigprocmask", books="all"),
 ]
 
 IDENTITY = [

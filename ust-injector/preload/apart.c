@@ -12,9 +12,6 @@
 
 #define WEFT_END_YIELDS 1000
 
-#define WEFT_CLONE_VM 0x00000100L
-#define WEFT_CLONE_VFORK 0x00004000L
-
 // Signals are blocked in the callers and so in what runs here: no handler of the program uses it.
 static struct {
   uint8_t bytes[WEFT_APART_STACK_BYTES];
@@ -101,5 +98,5 @@ bool weft_run_in_thread(void (*fn)(void*), void* arg) {
 long weft_run_in_child(void (*fn)(void*), void* arg, bool share_memory) {
   stack.fn = fn;
   stack.arg = arg;
-  return start(WEFT_CLONE_VFORK | (share_memory ? WEFT_CLONE_VM : 0));
+  return start(WEFT_APART_CHILD_FLAGS | (share_memory ? WEFT_APART_SHARE_MEMORY : 0));
 }

@@ -15,8 +15,10 @@
 
 #include <stdbool.h>
 
-// What the thread's clone asks for; seccomp.c asks a filter about it.
+// What the clones ask for; seccomp.c asks a filter about them.
 #define WEFT_APART_THREAD_FLAGS 0x00054b00L /* VM, FS, SIGHAND, THREAD, SYSVSEM, VFORK */
+#define WEFT_APART_CHILD_FLAGS 0x00004000L  /* VFORK */
+#define WEFT_APART_SHARE_MEMORY 0x00000100L /* VM */
 
 // False: no such thread could be made, fn was not called.
 bool weft_run_in_thread(void (*fn)(void*), void* arg);

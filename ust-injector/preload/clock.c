@@ -98,9 +98,18 @@ uint64_t weft_clock_coarse(void) {
   return (uint64_t)t[0] * 1000000000u + (uint64_t)t[1];
 }
 
-void weft_clock_is_forbidden(void) {
+void weft_clock_pause(void) {
   // relaxed: this thread obeys at once, which is the only one that the kernel forbids it to
   __atomic_store_n(&weft_process.no_clock, 1, __ATOMIC_RELAXED);
+}
+
+void weft_clock_resume(void) {
+  // relaxed: as above
+  __atomic_store_n(&weft_process.no_clock, 0, __ATOMIC_RELAXED);
+}
+
+void weft_clock_is_forbidden(void) {
+  weft_clock_pause();
   for (uint32_t i = 0; i < WEFT_MAX_CHANNELS; ++i) {
     weft_ring_set_withdraw(&weft_anchor->channels[i]);
   }

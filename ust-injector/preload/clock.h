@@ -17,8 +17,11 @@ uint64_t weft_clock_monotonic(void);
 // takes longer than all else at an event. Cycles where there is no vDSO. Needs weft_clock_start.
 uint64_t weft_clock_coarse(void);
 
-// The program is about to have reads of the time stamp counter answered by SIGSEGV (PR_SET_TSC, seccomp's
-// strict mode): nothing is recorded in this process from now on, nor in its children.
+// Reads of the time stamp counter are answered by SIGSEGV from now on (PR_SET_TSC, seccomp's strict mode):
+// nothing is recorded in this process any more, nor in its children. The program's call for it stands
+// between weft_clock_pause and this one; where the kernel refused, recording resumes.
+void weft_clock_pause(void);
+void weft_clock_resume(void);
 void weft_clock_is_forbidden(void);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_CLOCK_H_

@@ -12,6 +12,7 @@
 
 #include "ust-injector/preload/children.h"
 #include "ust-injector/preload/clock.h"
+#include "ust-injector/preload/peek.h"
 #include "ust-injector/preload/seccomp.h"
 
 #define WEFT_EXPORT __attribute__((visibility("default")))
@@ -19,6 +20,7 @@
 
 #define WEFT_CLONE_VM 0x00000100
 #define WEFT_CLONE_VFORK 0x00004000
+#define WEFT_CLONE3_SMALLEST 64 /* CLONE_ARGS_SIZE_VER0 */
 
 extern int* __errno_location(void) __attribute__((weak));
 extern void* dlsym(void* handle, const char* name) __attribute__((weak));
@@ -86,6 +88,24 @@ WEFT_EXPORT int clone(int (*fn)(void*), void* stack, int flags, void* arg, ...) 
   return (int)result;
 }
 
+// True: the call has reads of the time stamp counter answered by SIGSEGV; what it came to is for end_pause.
+static bool pause_clock(long nr, const long args[5]) {
+  if ((int)nr != __NR_prctl || (int)args[0] != PR_SET_TSC || (uint32_t)args[1] != PR_TSC_SIGSEGV ||
+      !weft_process_ready() || weft_process.no_clock) {
+    return false;
+  }
+  weft_clock_pause();
+  return true;
+}
+
+static void end_pause(long result) {
+  if (result == 0) {
+    weft_clock_is_forbidden();
+  } else {
+    weft_clock_resume();
+  }
+}
+
 WEFT_EXPORT int prctl(int option, ...);
 WEFT_EXPORT int prctl(int option, ...) {
   va_list more;
@@ -94,13 +114,16 @@ WEFT_EXPORT int prctl(int option, ...) {
   for (int i = 1; i < 5; ++i) args[i] = va_arg(more, long);
   va_end(more);
   long result;
-  if (option == PR_SET_TSC && args[1] == PR_TSC_SIGSEGV && weft_process_ready()) {
-    weft_clock_is_forbidden();
-  }
   if (weft_seccomp_installs(__NR_prctl, args, &result)) return (int)weft_libc_result(result);
-  if (next_prctl != NULL) return next_prctl(option, args[1], args[2], args[3], args[4]);
-  return (int)weft_libc_result(
-      weft_syscall6(__NR_prctl, args[0], args[1], args[2], args[3], args[4], 0));
+  const bool pauses = pause_clock(__NR_prctl, args);
+  if (next_prctl != NULL) {
+    result = next_prctl(option, args[1], args[2], args[3], args[4]);
+  } else {
+    result =
+        weft_libc_result(weft_syscall6(__NR_prctl, args[0], args[1], args[2], args[3], args[4], 0));
+  }
+  if (pauses) end_pause(result);
+  return (int)result;
 }
 
 // syscall(nr, ...) for seccomp and prctl.
@@ -108,16 +131,28 @@ WEFT_HIDDEN __attribute__((used)) long weft_syscall_filter(long nr, long a, long
                                                            long e) {
   const long args[5] = {a, b, c, d, e};
   long result;
-  if (!weft_seccomp_installs(nr, args, &result)) result = weft_syscall6(nr, a, b, c, d, e, 0);
-  return weft_libc_result(result);
+  if (weft_seccomp_installs(nr, args, &result)) return weft_libc_result(result);
+  const bool pauses = pause_clock(nr, args);
+  result = weft_libc_result(weft_syscall6(nr, a, b, c, d, e, 0));
+  if (pauses) end_pause(result);
+  return result;
+}
+
+// What clone3 is asked for. Where that cannot be found out: memory is shared.
+static uint64_t clone3_flags(uint64_t args, uint64_t size) {
+  uint64_t flags = WEFT_CLONE_VM;
+  if (size < WEFT_CLONE3_SMALLEST) return 0;  // the kernel refuses it
+  if (!weft_may_peek()) return flags;
+  return weft_peek(&flags, args, sizeof(flags)) == WEFT_PEEK_FAULT ? 0 : flags;
 }
 
 // syscall(nr, flags, ...) for clone, clone3 and vfork. The child comes back from the same call, perhaps on
 // the same stack, so nothing can be done after it: the mark stays.
-WEFT_HIDDEN __attribute__((used)) void weft_syscall_clone(long nr, long first) {
+WEFT_HIDDEN __attribute__((used)) void weft_syscall_clone(long nr, long first, long second) {
   uint64_t flags = WEFT_CLONE_VM;
-  if (nr == __NR_clone) flags = (uint64_t)first;
-  if (nr == __NR_clone3 && first != 0) flags = *(const uint64_t*)first;
+  if (!weft_process_ready()) return;
+  if ((int)nr == __NR_clone) flags = (uint64_t)first;
+  if ((int)nr == __NR_clone3) flags = clone3_flags((uint64_t)first, (uint64_t)second);
   if ((flags & WEFT_CLONE_VM) != 0) weft_before_shared_child();
 }
 

@@ -64,16 +64,16 @@ __asm__(
     ".text\n"
     ".globl syscall\n"
     ".type syscall, @function\n"
-    "syscall:\n\t"
-    "cmpq $317, %rdi\n\t" /* seccomp */
+    "syscall:\n\t"        /* the kernel takes the lower half of the number */
+    "cmpl $317, %edi\n\t" /* seccomp */
     "je weft_syscall_filter\n\t"
-    "cmpq $157, %rdi\n\t" /* prctl */
+    "cmpl $157, %edi\n\t" /* prctl */
     "je weft_syscall_filter\n\t"
-    "cmpq $56, %rdi\n\t" /* clone */
+    "cmpl $56, %edi\n\t" /* clone */
     "je 3f\n\t"
-    "cmpq $58, %rdi\n\t" /* vfork */
+    "cmpl $58, %edi\n\t" /* vfork */
     "je 3f\n\t"
-    "cmpq $435, %rdi\n\t" /* clone3 */
+    "cmpl $435, %edi\n\t" /* clone3 */
     "je 3f\n"
     "1:\n\t"
     "movq weft_next_syscall(%rip), %rax\n\t"
@@ -170,14 +170,14 @@ __asm__(
     ".text\n"
     ".globl syscall\n"
     ".type syscall, %function\n"
-    "syscall:\n\t"
-    "cmp x0, 277\n\t" /* seccomp */
+    "syscall:\n\t"    /* the kernel takes the lower half of the number */
+    "cmp w0, 277\n\t" /* seccomp */
     "b.eq weft_syscall_filter\n\t"
-    "cmp x0, 167\n\t" /* prctl */
+    "cmp w0, 167\n\t" /* prctl */
     "b.eq weft_syscall_filter\n\t"
-    "cmp x0, 220\n\t" /* clone */
+    "cmp w0, 220\n\t" /* clone */
     "b.eq 3f\n\t"
-    "cmp x0, 435\n\t" /* clone3 */
+    "cmp w0, 435\n\t" /* clone3 */
     "b.eq 3f\n"
     "1:\n\t"
     "adrp x9, weft_next_syscall\n\t"

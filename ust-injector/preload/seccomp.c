@@ -17,6 +17,7 @@
 #include "ust-injector/preload/clock.h"
 #include "ust-injector/preload/decide.h"
 #include "ust-injector/preload/own_rseq.h"
+#include "ust-injector/preload/peek.h"
 #include "ust-injector/preload/registry.h"
 #include "ust-injector/preload/thread.h"
 
@@ -108,6 +109,7 @@ static void make_all_calls(void* arg) {
   char name[16];
   weft_syscall(__NR_prlimit64, 0, 4 /* RLIMIT_CORE */, core, 0);
   weft_syscall(__NR_rt_sigprocmask, 2, &mask, 0, sizeof(mask));
+  weft_syscall(__NR_rt_sigprocmask, WEFT_PEEK_NO_HOW, &mask, 0, sizeof(mask));
   weft_syscall(__NR_wait4, -1, 0, WEFT_WALL | 1 /* WNOHANG */, 0);
   // release: the calls above were survived
   __atomic_store_n(&trial->waiting_works, 1, __ATOMIC_RELEASE);
@@ -206,6 +208,7 @@ static const struct call calls[] = {
     {__NR_getrandom, {WEFT_ADDRESS, 8, 1}},
     {__NR_prctl, {PR_GET_NAME, WEFT_ADDRESS}},
     {__NR_rt_sigprocmask, {2, WEFT_ADDRESS, WEFT_ADDRESS, 8}},
+    {__NR_rt_sigprocmask, {(uint64_t)WEFT_PEEK_NO_HOW, WEFT_ADDRESS, 0, 8}},
     {__NR_gettid, {0}},
     {__NR_getpid, {0}},
     {__NR_getuid, {0}},
@@ -219,6 +222,10 @@ static const struct call calls[] = {
 
 static const struct call rseq = {__NR_rseq, {WEFT_ADDRESS, 32, 0, WEFT_RSEQ_SIGNATURE}};
 static const struct call helper_thread = {__NR_clone, {WEFT_APART_THREAD_FLAGS, WEFT_ADDRESS}};
+static const struct call trial_children[] = {
+    {__NR_clone, {WEFT_APART_CHILD_FLAGS, WEFT_ADDRESS}},
+    {__NR_clone, {WEFT_APART_CHILD_FLAGS | WEFT_APART_SHARE_MEMORY, WEFT_ADDRESS}},
+};
 
 // False: the call would end the program, signal it or wait for a supervisor.
 static bool is_survived(const struct sock_filter* code, uint32_t length, const struct call* call) {
@@ -280,46 +287,141 @@ static void make_everything(void) {
   }
 }
 
-// Makes the program's own call, after what has to come before it. Strict mode takes the time stamp counter
-// away as well, so nothing can be recorded in it.
-static long install_filter(long nr, const long args[5], bool strict,
-                           const struct sock_fprog* program) {
+// What a filter that is about to be installed would do to calls of ours.
+struct verdict {
+  bool silence;   // it kills for one that cannot be left out
+  bool no_trial;  // it kills for what makes the trial's child
+  bool clone_kills;
+  bool rseq_kills;
+  uint32_t call_kills;
+};
+
+static const struct verdict the_worst = {true, true, true, true, (1u << WEFT_CALLS) - 1};
+
+static struct verdict judge(const struct sock_filter* code, uint32_t length) {
+  struct verdict v = {.silence = !all_survived(code, length),
+                      .no_trial = !is_survived(code, length, &trial_children[0]) ||
+                                  !is_survived(code, length, &trial_children[1]),
+                      .clone_kills = !is_survived(code, length, &helper_thread),
+                      .rseq_kills = !is_survived(code, length, &rseq)};
+  for (uint32_t i = 0; i < WEFT_CALLS; ++i) {
+    if (!is_survived(code, length, &optional_calls[i])) v.call_kills |= 1u << i;
+  }
+  return v;
+}
+
+// The kernel refuses a filter that it cannot read: nothing comes of it. One that only we cannot read is taken for
+// one that kills for everything.
+static struct verdict judge_before(uint64_t at) {
+  struct verdict v = {0};
+  struct sock_fprog program;
+  enum weft_peek seen = weft_peek(&program, at, sizeof(program));
+  if (seen != WEFT_PEEK_COPIED) return seen == WEFT_PEEK_FAULT ? v : the_worst;
+  if (program.len == 0 || program.len > BPF_MAXINSNS) return v;
+  const uint64_t size = program.len * sizeof(struct sock_filter);
+  const long map =
+      weft_syscall(__NR_mmap, 0, size, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (map < 0 && map > -4096) return the_worst;
+  struct sock_filter* code = (struct sock_filter*)map;
+  seen = weft_peek(code, (uintptr_t)program.filter, size);
+  if (seen == WEFT_PEEK_COPIED) v = judge(code, program.len);
+  if (seen == WEFT_PEEK_UNKNOWN) v = the_worst;
+  weft_syscall(__NR_munmap, map, size);
+  return v;
+}
+
+static bool is_any_event_on(void) {
+  uint64_t mask;
+  struct weft_event* event = NULL;
+  if (!weft_lock(&mask)) return true;
+  weft_registry_each(find_undecided, &event);
+  weft_unlock(mask);
+  return event != NULL;
+}
+
+// With TSYNC a positive result is a thread that could not be brought under the filter; with NEW_LISTENER it is
+// a descriptor.
+static bool is_refused(long nr, const long args[5], long result) {
+  return result < 0 || ((int)nr == __NR_seccomp && result > 0 &&
+                        ((uint32_t)args[1] & SECCOMP_FILTER_FLAG_NEW_LISTENER) == 0);
+}
+
+static long call_kernel(long nr, const long args[5]) {
+  return weft_syscall6(nr, args[0], args[1], args[2], args[3], args[4], 0);
+}
+
+// Strict mode takes the time stamp counter away as well, so nothing can be recorded in it.
+static long install_strict(long nr, const long args[5]) {
   const uint32_t was_silent = weft_silent;
-  const bool ours = weft_process_ready() && !was_silent && weft_process.vforked == 0;
-  bool silence = ours && strict;
-  uint32_t kills = 0;
-  if (ours && program != NULL && program->filter != NULL && program->len <= BPF_MAXINSNS) {
-    silence = !all_survived(program->filter, program->len);
-    if (!is_survived(program->filter, program->len, &helper_thread))
-      weft_process.clone_kills = true;
-    if (!is_survived(program->filter, program->len, &rseq)) weft_process.rseq_kills = true;
-    for (uint32_t i = 0; i < WEFT_CALLS; ++i) {
-      if (!is_survived(program->filter, program->len, &optional_calls[i])) kills |= 1u << i;
-    }
-  }
-  if (ours && strict) {
+  const bool ours = weft_process_ready() && weft_process.vforked == 0 && !weft_process.no_clock;
+  if (!ours) return call_kernel(nr, args);
+  weft_clock_pause();
+  weft_silent = 1;
+  const long result = call_kernel(nr, args);
+  if (result < 0) {
+    weft_silent = was_silent;
+    weft_clock_resume();
+  } else {
     weft_clock_is_forbidden();
-  } else if (silence) {
-    make_everything();
   }
-  if (silence) weft_silent = 1;
-  weft_process.call_kills |= kills;
-  const long result = weft_syscall6(nr, args[0], args[1], args[2], args[3], args[4], 0);
-  if (silence && result < 0) weft_silent = was_silent;
   return result;
+}
+
+// Nothing but ld.so's calls may be made yet: the kernel reads the filter first, so that it can be read here too.
+// What the filter lets pass is for the trial to find out, as long as there can be one.
+static long install_before_trial(long nr, const long args[5], uint64_t filter) {
+  const long result = call_kernel(nr, args);
+  if (is_refused(nr, args, result)) return result;
+  const struct sock_fprog* program = (const struct sock_fprog*)filter;
+  const struct verdict v = judge(program->filter, program->len);
+  if (v.silence || v.no_trial) weft_silent = 1;
+  if (v.clone_kills) weft_process.clone_kills = true;
+  return result;
+}
+
+static long install_after_look(long nr, const long args[5], uint64_t filter) {
+  const struct verdict v = judge_before(filter);
+  const uint32_t clone_killed = weft_process.clone_kills, rseq_killed = weft_process.rseq_kills;
+  const uint32_t added = v.call_kills & ~weft_process.call_kills;
+  if (v.clone_kills) weft_process.clone_kills = true;
+  if (v.rseq_kills) weft_process.rseq_kills = true;
+  if (v.silence) {
+    make_everything();
+    weft_silent = 1;
+  }
+  weft_process.call_kills |= added;
+  const long result = call_kernel(nr, args);
+  if (is_refused(nr, args, result)) {
+    weft_process.call_kills &= ~added;
+    weft_process.clone_kills = clone_killed;
+    weft_process.rseq_kills = rseq_killed;
+    if (v.silence) weft_silent = 0;
+  }
+  return result;
+}
+
+static long install_filter(long nr, const long args[5], uint64_t filter) {
+  const bool ours = weft_process_ready() && !weft_silent && weft_process.vforked == 0;
+  if (!ours) return call_kernel(nr, args);
+  if (!weft_may_peek()) {
+    if (!is_any_event_on()) return install_before_trial(nr, args, filter);
+    if (!weft_process_may_call()) return call_kernel(nr, args);
+  }
+  return install_after_look(nr, args, filter);
 }
 
 bool weft_seccomp_installs(long nr, const long args[5], long* result) {
   bool strict = false;
-  long program = 0;
-  if (nr == __NR_prctl && args[0] == PR_SET_SECCOMP) {
+  uint64_t filter = 0;
+  if ((int)nr == __NR_prctl && (int)args[0] == PR_SET_SECCOMP) {
     strict = args[1] == SECCOMP_MODE_STRICT;
-    if (args[1] == SECCOMP_MODE_FILTER) program = args[2];
-  } else if (nr == __NR_seccomp) {
-    strict = args[0] == SECCOMP_SET_MODE_STRICT;
-    if (args[0] == SECCOMP_SET_MODE_FILTER) program = args[2];
+    if (args[1] == SECCOMP_MODE_FILTER) filter = (uint64_t)args[2];
+  } else if ((int)nr == __NR_seccomp) {
+    // The kernel refuses strict mode with flags or an argument.
+    strict = (uint32_t)args[0] == SECCOMP_SET_MODE_STRICT && (uint32_t)args[1] == 0 && args[2] == 0;
+    if ((uint32_t)args[0] == SECCOMP_SET_MODE_FILTER) filter = (uint64_t)args[2];
   }
-  if (!strict && program == 0) return false;
-  *result = install_filter(nr, args, strict, (const struct sock_fprog*)program);
+  if (!strict && filter == 0) return false;
+  *result = strict ? install_strict(nr, args) : install_filter(nr, args, filter);
   return true;
 }

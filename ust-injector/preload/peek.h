@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory whose address the program passes to a system call that libweft.so sees first (interpose.c,
+// seccomp.c). The address may be any number: the kernel answers a bad one with EFAULT, so that a look at
+// it here must not end the program. The kernel copies the bytes, or says first that they can be read.
+//
+// Any thread. Only where weft_may_peek(): no other call of the library is made without it either.
+#ifndef WEFT_UST_INJECTOR_PRELOAD_PEEK_H_
+#define WEFT_UST_INJECTOR_PRELOAD_PEEK_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// What rt_sigprocmask is asked with: it is no way to change a mask.
+#define WEFT_PEEK_NO_HOW (-1)
+
+enum weft_peek {
+  WEFT_PEEK_COPIED,
+  WEFT_PEEK_FAULT,    // the kernel answers EFAULT to the program
+  WEFT_PEEK_UNKNOWN,  // not found out: the caller takes the worst for granted
+};
+
+// False: before a trial (seccomp.h), in a silent process, and in one that is not traced.
+bool weft_may_peek(void);
+
+// Copies `size` bytes, at least 8, from the program's address. By process_vm_readv; where that does not
+// answer (a filter, an old kernel, memory that may be written only), rt_sigprocmask tells of each page
+// whether it can be read, and the copy is made here: only then another thread that unmaps the memory
+// in the same moment would be noticed.
+enum weft_peek weft_peek(void* to, uint64_t from, size_t size);
+
+#endif  // WEFT_UST_INJECTOR_PRELOAD_PEEK_H_
