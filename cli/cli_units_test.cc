@@ -11,6 +11,7 @@
 #include "cli/offered.h"
 #include "cli/relay_address.h"
 #include "cli/summary.h"
+#include "cli/traced_program.h"
 
 namespace weft::cli {
 namespace {
@@ -53,6 +54,42 @@ TEST(ElfFile, CutOffFilesAreNoAccident) {
   std::vector<uint8_t> other(bytes.begin(), bytes.begin() + 64);
   other[4] = 1;
   EXPECT_EQ(ParseElf(other).error().code, ErrorCode::kUnsupported);
+}
+
+// What a program that is started so has in its environment.
+std::string EnvironmentSeen(const TracedProgram::Tracing& tracing) {
+  char path[] = "/tmp/weft-cli-units-XXXXXX";
+  const UniqueFd file(mkstemp(path));
+  auto program = TracedProgram::Prepare();
+  EXPECT_TRUE(program.has_value());
+  const std::string script = std::string("echo \"$LD_PRELOAD $WEFT_DIR\" >") + path;
+  const Status started = program->Start("/bin/sh", {"sh", "-c", script}, tracing);
+  EXPECT_TRUE(started.has_value()) << started.error().message;
+  while (!program->Wait(std::chrono::milliseconds(100))) {
+  }
+  std::ifstream in(path);
+  std::string line;
+  std::getline(in, line);
+  unlink(path);
+  return line;
+}
+
+TEST(TracedProgram, IsPreloadedOnlyWithALibrary) {
+  const std::string library = "/nowhere/libweft.so";
+  unsetenv("LD_PRELOAD");
+  unsetenv("WEFT_DIR");
+  EXPECT_EQ(EnvironmentSeen({.library = library, .folder = "/folder", .cgroup = ""}),
+            library + " /folder");
+  EXPECT_EQ(EnvironmentSeen({.library = "", .folder = "/folder", .cgroup = ""}), " ");
+  // In a recording of user space: that one goes on.
+  setenv("LD_PRELOAD", "/outer/libweft.so", 1);
+  setenv("WEFT_DIR", "/outer", 1);
+  EXPECT_EQ(EnvironmentSeen({.library = "", .folder = "/folder", .cgroup = ""}),
+            "/outer/libweft.so /outer");
+  EXPECT_EQ(EnvironmentSeen({.library = library, .folder = "/folder", .cgroup = ""}),
+            "/outer/libweft.so:" + library + " /folder");
+  unsetenv("LD_PRELOAD");
+  unsetenv("WEFT_DIR");
 }
 
 TEST(Offered, FindsLibrariesAndRefusesWhatIsNone) {

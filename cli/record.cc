@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -205,8 +206,11 @@ class Recording {
                                             : kExitTracing;
   }
 
-  // ld.so takes spaces and colons for separators.
+  // "": the Traces have events of the kernel only, for which the program runs as without weft. ld.so takes spaces
+  // and colons for separators.
   std::string Library(const InstallTree& tree) const {
+    if (std::ranges::none_of(traces_, [](const api::Trace& t) { return t.spec.RecordsUser(); }))
+      return "";
     if (tree.library.find_first_of(" :") == std::string::npos) return tree.library;
     std::string link = session_->folder() + "/libweft.so";
     return symlink(tree.library.c_str(), link.c_str()) == 0 ? link : tree.library;

@@ -32,6 +32,10 @@ sigset_t HeldSignals() {
 std::vector<std::string> Environment(const TracedProgram::Tracing& tracing) {
   std::vector<std::string> out;
   std::string preload;
+  if (tracing.library.empty()) {
+    for (char** entry = environ; *entry != nullptr; ++entry) out.emplace_back(*entry);
+    return out;
+  }
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
     if (text.starts_with("WEFT_DIR=") || text.starts_with("WEFT_CONTAINER=")) continue;

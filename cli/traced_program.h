@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program that is recorded: started with libweft.so preloaded, in the foreground of the terminal,
-// with all signals that weft gets passed on. One thread; one program per process.
+// The program that is recorded: started with libweft.so preloaded where events of user space are wanted, in the
+// foreground of the terminal, with all signals that weft gets passed on. One thread; one program per process.
 #ifndef WEFT_CLI_TRACED_PROGRAM_H_
 #define WEFT_CLI_TRACED_PROGRAM_H_
 
@@ -22,9 +22,10 @@ class TracedProgram {
   static Result<TracedProgram> Prepare();
 
   struct Tracing {
-    std::string library;  // goes behind what LD_PRELOAD holds already
-    std::string folder;   // WEFT_DIR
-    std::string cgroup;   // the folder of the cgroup that the program is started in; "": this one
+    std::string
+        library;  // goes behind what LD_PRELOAD holds already; "": the environment stays as it is
+    std::string folder;  // WEFT_DIR, where there is a library
+    std::string cgroup;  // the folder of the cgroup that the program is started in; "": this one
   };
   // The error's errno is execve's, or says why the cgroup could not be had.
   Status Start(const std::string& path, const std::vector<std::string>& arguments,

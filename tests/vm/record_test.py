@@ -210,6 +210,12 @@ class RecordTest(LocalTest):
         self.assertEqual(own, theirs)
         self.assertIn(("write", {"fd": 3, "buf_data": b"xxxxx", "count": 5}, 5), own)
 
+    def test_kernel_events_alone_preload_nothing(self):
+        seen = self.folder / "environment"
+        self.record("--syscall", "getppid",
+                    program=["sh", "-c", f'echo "${{LD_PRELOAD-none}} ${{WEFT_DIR-none}}" > {seen}'])
+        self.assertEqual(seen.read_text(), "none none\n")
+
     def strace_buffers(self, program):
         """(name, lengths of buffers, what is in them, result) of the calls, in order."""
         log = self.folder / "strace"
