@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Everything the folders share: compiler flags, sanitizers, and six functions.
+# Everything the folders share: compiler flags, sanitizers, and seven functions.
 #
 #   weft_library(NAME SOURCES a.cc ... [DEPS weft_base ...])
 #       Static, position-independent library, target weft_NAME. Without SOURCES: headers only.
@@ -27,6 +27,8 @@
 #       the debug kernel, where all takes many times as long, `vm_debug`: part of the long form, each test in
 #       its short one. LONG_ON_OLD: with the older of the two kernels in the long form only (`vm_long`).
 #       KERNELS: these instead; any other one is for the long form. DEBUG_OPTIONS: more, for the debug kernel.
+#   weft_install(TARGET KIND DESTINATION folder)
+#       install(TARGETS), and makes TARGET a part of the target install_tree.
 #   weft_flags(TARGET)
 #       Our warnings and the chosen sanitizer, for a target made with plain add_library or
 #       add_executable. A freestanding target links weft_warnings only: no runtime can be in it.
@@ -118,7 +120,14 @@ endif()
 
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
-find_package(GTest REQUIRED)
+
+# Building the install tree needs no package that only tests need. Where GoogleTest is missing, tests
+# are left out, unless they are asked for (./dev build --all): then a missing package is an error.
+find_package(GTest QUIET)
+option(WEFT_TESTS "tests and benches; needs the packages of ./dev setup test" ${GTest_FOUND})
+if(WEFT_TESTS)
+  find_package(GTest REQUIRED)
+endif()
 
 function(weft_flags target)
   target_link_libraries(${target} PRIVATE weft_warnings weft_sanitize)
@@ -131,6 +140,11 @@ function(_weft_finish target)
   if(WEFT_SANITIZE AND NOT (WEFT_SANITIZE STREQUAL "address" AND type STREQUAL "EXECUTABLE"))
     set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
   endif()
+endfunction()
+
+function(weft_install target)
+  install(TARGETS ${target} ${ARGN})
+  set_property(GLOBAL APPEND PROPERTY WEFT_INSTALLED ${target})
 endfunction()
 
 function(_weft_refuse_unknown name)
@@ -162,14 +176,14 @@ function(weft_executable name)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
   elseif(ARG_INSTALL AND NOT WEFT_SANITIZE STREQUAL "fuzz")
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
-    install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    weft_install(${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   endif()
 endfunction()
 
 function(weft_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
   _weft_refuse_unknown(${name})
-  if(WEFT_SANITIZE STREQUAL "fuzz")
+  if(NOT WEFT_TESTS OR WEFT_SANITIZE STREQUAL "fuzz")
     return()
   endif()
   if(NOT ARG_LABELS)

@@ -1,12 +1,40 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Installs what scripts/packages.txt names and this machine lacks. Called by ./dev. Asks nothing,
-# changes nothing when all is there, and says what to run when it may not install.
+# setup.sh [PURPOSE...]: installs the packages of scripts/packages.txt that the PURPOSEs need (without one:
+# all) and this machine lacks. Called by ./dev. Asks nothing, changes nothing when all are installed,
+# and prints the command to run when it may not install.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 
-wanted=$(sed -e 's/#.*//' scripts/packages.txt | xargs)
+# The sections of packages.txt that each purpose needs.
+sections=""
+for purpose in "${@:-all}"; do
+  case $purpose in
+    demo) sections+=" build" ;;
+    test) sections+=" build test" ;;
+    lint | vm | cluster) sections+=" build test $purpose" ;;
+    all) sections+=" build test lint vm cluster" ;;
+    *)
+      echo "setup: unknown purpose '$purpose'; there are: demo test lint vm cluster" >&2
+      exit 2
+      ;;
+  esac
+done
+
+# Lines before the first section belong to every purpose.
+wanted=""
+section=build
+while read -r line; do
+  line=${line%%#*}
+  if [[ $line == \[*\]* ]]; then
+    section=${line#\[}
+    section=${section%%\]*}
+  elif [[ " $sections " == *" $section "* ]]; then
+    wanted+=" $line"
+  fi
+done <scripts/packages.txt
+wanted=$(xargs <<<"$wanted")
 
 if ! command -v dpkg-query >/dev/null; then
   echo "setup: this is not a Debian system. weft is built on Debian 12 and needs there: $wanted" >&2

@@ -33,7 +33,7 @@ FUZZ_LONG = 240  # seconds per target
 
 
 def configure(preset, *definitions):
-    return [["cmake", "--preset", preset, "-Wno-dev", "--log-level=NOTICE", *definitions],
+    return [["cmake", "--preset", preset, "-Wno-dev", "--log-level=NOTICE", "-DWEFT_TESTS=ON", *definitions],
             ["cmake", "--build", "--preset", preset]]
 
 
@@ -183,7 +183,7 @@ def parse(argv):
 def build_release(needed):
     """The seconds it took, 0 when it is not needed, None when it failed."""
     start = time.monotonic()
-    if needed and subprocess.run(["./dev", "build"], cwd=TOP, check=False).returncode != 0:
+    if needed and subprocess.run(["./dev", "build", "--all"], cwd=TOP, check=False).returncode != 0:
         return None
     return time.monotonic() - start if needed else 0
 
