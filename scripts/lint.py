@@ -20,6 +20,7 @@ import subprocess
 import sys
 import time
 
+import include_layers
 import tidy_cache
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
@@ -134,6 +135,10 @@ def check_memory_orders(_, chosen, __):
     return said
 
 
+def check_layers(files, _, __):
+    return include_layers.check(files, read)
+
+
 def check_format(_, chosen, __):
     sources = [name for name in chosen if name.endswith((".c", ".cc", ".h"))]
 
@@ -170,7 +175,7 @@ def header_languages(files):
 @functools.cache
 def compile_database():
     """What cmake would have compiled, and how."""
-    subprocess.run(["cmake", "--preset", "release", "-Wno-dev"], cwd=TOP, check=True,
+    subprocess.run(["cmake", "--preset", "release", "-Wno-dev", "-DWEFT_TESTS=ON"], cwd=TOP, check=True,
                    stdout=subprocess.DEVNULL)
     return json.loads(DATABASE.read_text(encoding="utf-8"))
 
@@ -241,6 +246,7 @@ CHECKS = {
     "licences": check_licences,
     "sizes": check_sizes,
     "memory orders": check_memory_orders,
+    "include layers": check_layers,
     "format": check_format,
     "headers": check_headers,
     "clang-tidy": check_tidy,

@@ -164,7 +164,7 @@ struct ChannelReady {
 // A file to create or open beneath the output folder, never truncated; folders on the way are made.
 struct FileRequest {
   uint64_t request = 0;  // unique per connection
-  std::string name;      // relative, as relay/store's CheckRelativeName
+  std::string name;      // relative, as lib/store's CheckRelativeName
 };
 
 // A connection to the channel's relay, for control or for data: a consumer cannot make any.

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "node-agent/consumer/agent_link.h"
-#include "relay/store/store.h"
+#include "lib/store/store.h"
 
 namespace weft::consumer {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trace's folder as a sink: relay/store, written to by the background writer's thread in a commit.
+// A trace's folder as a sink: lib/store, written to by the background writer's thread in a commit.
 #ifndef WEFT_NODE_AGENT_CONSUMER_FOLDER_SINK_H_
 #define WEFT_NODE_AGENT_CONSUMER_FOLDER_SINK_H_
 
 #include "node-agent/consumer/background_writer.h"
 #include "node-agent/consumer/packet_sink.h"
-#include "relay/store/store.h"
+#include "lib/store/store.h"
 
 namespace weft::consumer {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nodes send becomes CTF on the disk, through relay/store, and counts:
+// What nodes send becomes CTF on the disk, through lib/store, and counts:
 //
 //   DATA_DIR/NAMESPACE/TRACE/POD/CONTAINER/UUID/PATH/metadata, CHANNEL_CPU ...
 //
@@ -20,7 +20,7 @@
 #include "lib/ctf/schema.h"
 #include "lib/stream/receiver.h"
 #include "relay/ingest/metrics.h"
-#include "relay/store/store.h"
+#include "lib/store/store.h"
 
 namespace weft::ingest {
 

@@ -14,7 +14,7 @@
 
 #include "lib/abi/ring.h"
 #include "lib/ipc/channel.h"
-#include "relay/store/store.h"
+#include "lib/store/store.h"
 
 namespace weft::hostile {
 

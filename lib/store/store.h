@@ -26,7 +26,7 @@
 #include "lib/base/page_buffer.h"
 #include "lib/base/result.h"
 #include "lib/base/unique_fd.h"
-#include "relay/store/direct_pace.h"
+#include "lib/store/direct_pace.h"
 
 namespace weft::store {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "relay/store/store.h"
+#include "lib/store/store.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

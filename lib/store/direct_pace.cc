@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // See direct_pace.h.
-#include "relay/store/direct_pace.h"
+#include "lib/store/direct_pace.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "relay/store/direct_pace.h"
+#include "lib/store/direct_pace.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which folder may include which, and which files include each other in a circle.
+
+MAY_INCLUDE is the one table of layers: a folder includes itself, lib/abi, and the folders named for
+it. A part (everything outside lib/) never includes another part: parts meet in lib/.
+Tests are free to include what they test, except that they are no part of a circle either.
+"""
+
+import os
+import re
+
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+SOURCE = (".c", ".cc", ".h")
+TEST = re.compile(r"_(test|fuzz|bench)\.\w+$|(^|/)(tests|bench|testing)/")
+ROOTS = ("", "ust-injector/include/")  # where the compiler looks for a quoted name, after its own folder
+
+MAY_INCLUDE = {
+    "lib/abi": (),
+    "lib/base": (),
+    "lib/event": ("lib/base",),
+    "lib/ring": ("lib/base",),
+    "lib/ctf": ("lib/base", "lib/event"),
+    "lib/store": ("lib/base", "lib/ctf"),
+    "lib/api": ("lib/base", "lib/event"),
+    "lib/control": ("lib/base",),
+    "lib/ipc": ("lib/base",),
+    "lib/stream": ("lib/base",),
+    "lib/kube": ("lib/base",),
+    "lib/http": ("lib/base",),
+    "ust-injector/include": (),
+    "ust-injector/preload": ("lib/event", "lib/ring"),
+    "ust-injector/webhook": ("lib/base", "lib/http", "lib/kube"),
+    "node-agent/keeper": ("lib/base", "lib/ipc"),
+    "node-agent/kernel": ("lib/api", "lib/base", "lib/event"),
+    "node-agent/consumer": ("lib/base", "lib/ctf", "lib/event", "lib/ipc", "lib/ring", "lib/store", "lib/stream"),
+    "node-agent/agent": ("lib/api", "lib/base", "lib/control", "lib/event", "lib/http", "lib/ipc", "lib/kube",
+                         "lib/ring", "node-agent/kernel"),
+    "relay/ingest": ("lib/base", "lib/ctf", "lib/store", "lib/stream"),
+    "controller": ("lib/api", "lib/base", "lib/http", "lib/kube"),
+    "cli": ("lib/api", "lib/base", "lib/ctf", "lib/event", "lib/ipc"),
+    "kmod": ("lib/event",),
+    "deploy/examples": (),
+}
+
+# A circle that is left, by one of its files -> how many files it has at most, and why it is left.
+KNOWN_CIRCLES = {
+    "lib/api/parse": (6, "the schema of a Trace names the functions that parse and write its fields"),
+    "lib/api/session": (2, "the schema of a TraceSession stands beside the type that it describes"),
+    "lib/ctf/trace_class": (5, "a TSDL or CTF 2 parser makes a TraceClass, which chooses its parser"),
+    "controller/reconcile/plan": (2, "a plan contains a status, which is computed from the plan's situation"),
+    "node-agent/kernel/driver": (2, "a driver that is not there is built, and then loaded as a driver"),
+    "node-agent/kernel/resolve": (2, "an event is built of resolved names and resolved by building it"),
+    "ust-injector/webhook/mutation": (2, "LD_PRELOAD's rules stand in a file of their own"),
+    "kmod/channel": (9, "sessions, channels and events name each other; to be ended by a table of operations"),
+    "ust-injector/preload/process": (19, "to be ended by floors: system calls, control area, rings, emit, process"),
+}
+
+
+def folder_of(name):
+    """The row of MAY_INCLUDE that a file belongs to, or None."""
+    rows = [row for row in MAY_INCLUDE if name.startswith(row + "/")]
+    return max(rows, key=len, default=None)
+
+
+def includes_of(name, text, known):
+    """The files of `known` that `name`, whose text is given, includes."""
+    found = []
+    for wanted in INCLUDE.findall(text):
+        places = [os.path.normpath(os.path.join(os.path.dirname(name), wanted))]
+        places += [os.path.normpath(root + wanted) for root in ROOTS]
+        found += [place for place in places if place in known][:1]
+    return found
+
+
+def layer_complaints(graph):
+    """One line for each include that MAY_INCLUDE does not allow. `graph`: file -> files it includes."""
+    said = []
+    for name, included in graph.items():
+        row = folder_of(name)
+        for other in included:
+            other_row = folder_of(other)
+            if row is None or other_row in (None, row, "lib/abi", *MAY_INCLUDE[row]):
+                continue
+            said.append(f"{name}: includes {other}, but {row} may not include {other_row} "
+                        "(scripts/include_layers.py: MAY_INCLUDE)")
+    return said
+
+
+def circles(graph):
+    """Sets of nouns (file names without suffix) that include each other, directly or through others."""
+    nouns = {}
+    for name, included in graph.items():
+        noun = os.path.splitext(name)[0]
+        nouns.setdefault(noun, set()).update(os.path.splitext(other)[0] for other in included)
+        nouns[noun].discard(noun)
+    reached = {}
+    for start in nouns:
+        seen, todo = set(), [start]
+        while todo:
+            for other in nouns.get(todo.pop(), ()):
+                if other not in seen:
+                    seen.add(other)
+                    todo.append(other)
+        reached[start] = seen
+    found = {frozenset(other for other in reached[noun] if noun in reached.get(other, ()))
+             for noun in nouns if noun in reached[noun]}
+    return sorted(found, key=min)
+
+
+def circle_complaints(graph):
+    """One line for each circle of includes that is not known, or that grew."""
+    said = []
+    found = circles(graph)
+    for circle in found:
+        limit = max((count for noun, (count, _) in KNOWN_CIRCLES.items() if noun in circle), default=0)
+        if len(circle) > limit:
+            said.append(f"{len(circle)} files include each other in a circle (known: {limit}): "
+                        + " ".join(sorted(circle)))
+    for noun in KNOWN_CIRCLES:
+        if not any(noun in circle for circle in found):
+            said.append(f"{noun}: is in no circle of includes any more: take it out of KNOWN_CIRCLES")
+    return said
+
+
+def check(files, read):
+    """Complaints about the includes of all `files`; read(name) returns a file's text."""
+    sources = [name for name in files if name.endswith(SOURCE) and not TEST.search(name)]
+    known = set(sources)
+    graph = {name: includes_of(name, read(name), known) for name in sources}
+    return layer_complaints(graph) + circle_complaints(graph)
