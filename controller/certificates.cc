@@ -2,7 +2,7 @@
 // Certificates in Secrets.
 #include "controller/certificates.h"
 
-#include "lib/base/base64.h"
+#include "lib/kube/base64.h"
 #include "lib/kube/time.h"
 
 namespace weft::controller {

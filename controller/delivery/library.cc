@@ -9,7 +9,7 @@
 #include <iterator>
 #include <utility>
 
-#include "lib/base/base64.h"
+#include "lib/kube/base64.h"
 #include "lib/kube/library.h"
 
 namespace weft::controller {

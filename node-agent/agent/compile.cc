@@ -200,12 +200,12 @@ Result<CompiledChannel> CompileUserChannel(const api::Trace& trace, const Compil
   const api::TraceSpec& spec = trace.spec;
   const std::string& name = trace.metadata.name;
   if (!spec.user.functions.empty())
-    out.notices.push_back("Trace \"" + name +
-                          "\": spec.user.functions is not supported yet: no function is recorded");
+    return Fail(ErrorCode::kUnsupported,
+                "Trace \"" + name +
+                    "\": spec.user.functions is not available yet; take it out, or record the "
+                    "functions through the kernel: spec.kernel.userProbes");
   if (spec.user.events.empty())
-    return Fail(ErrorCode::kUnsupported, out.notices.empty()
-                                             ? "Trace \"" + name + "\" records nothing"
-                                             : out.notices.front());
+    return Fail(ErrorCode::kUnsupported, "Trace \"" + name + "\" records nothing");
 
   WEFT_TRY(CompileRules(spec, out.spec));
   WEFT_TRY(CompileContexts(spec, Domain::kUser, out));

@@ -66,6 +66,15 @@ spec:
         self.record("-e", "emitter:tick", "--filter", 'number >= 0 && $ctx.vpid > 0 && $app.none:such != "a"',
                     program=self.emitter("--events", 4))
 
+    def test_functions_of_user_space_are_not_available_yet(self):
+        rules = """apiVersion: weft.dev/v1alpha1
+kind: Trace
+metadata: {name: t}
+spec:
+  user: {events: [{name: "emitter:tick"}], functions: [{name: main}]}
+"""
+        self.refuse(INPUT, "spec.user.functions", "not available yet", "userProbes", options=self.yaml(rules))
+
     def test_missing_field_may_be_allowed(self):
         _, err = self.record("-e", "emitter:*", "--filter", "nmber > 5", "--allow-missing",
                              program=self.emitter("--events", 4))

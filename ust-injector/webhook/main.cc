@@ -5,9 +5,9 @@
 
 #include <CLI/CLI.hpp>
 
-#include "lib/base/base64.h"
 #include "lib/base/stop_signals.h"
 #include "lib/http/health.h"
+#include "lib/kube/base64.h"
 #include "lib/kube/config.h"
 #include "lib/kube/options.h"
 #include "ust-injector/webhook/cluster_view.h"

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "lib/base/base64.h"
+#include "lib/kube/base64.h"
 #include "lib/kube/json.h"
 
 namespace weft::webhook {

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "lib/base/base64.h"
+#include "lib/kube/base64.h"
 #include "ust-injector/webhook/cluster_view.h"
 #include "ust-injector/webhook/notices.h"
 

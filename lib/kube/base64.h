@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Base64 with padding, RFC 4648 section 4: how JSON carries bytes. Thread-safety: pure functions.
-#ifndef WEFT_LIB_BASE_BASE64_H_
-#define WEFT_LIB_BASE_BASE64_H_
+#ifndef WEFT_LIB_KUBE_BASE64_H_
+#define WEFT_LIB_KUBE_BASE64_H_
 
 #include <string>
 #include <string_view>
@@ -10,11 +10,12 @@
 
 namespace weft {
 
+// `bytes`: at most 1.5 GiB.
 std::string EncodeBase64(std::string_view bytes);
 
-// kCorrupt: another character, a wrong length, bits behind the end that are not zero.
+// kCorrupt: another character, a wrong length, bits behind the end that are not zero. At most 2 GiB.
 Result<std::string> DecodeBase64(std::string_view text);
 
 }  // namespace weft
 
-#endif  // WEFT_LIB_BASE_BASE64_H_
+#endif  // WEFT_LIB_KUBE_BASE64_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RFC 4648 section 10, all short strings back and forth, and what is not base64.
-#include "lib/base/base64.h"
+#include "lib/kube/base64.h"
 
 #include <gtest/gtest.h>
 
