@@ -7,8 +7,8 @@
 #include <map>
 #include <string>
 
-#include "node-agent/consumer/agent_link.h"
 #include "lib/store/store.h"
+#include "node-agent/consumer/agent_link.h"
 
 namespace weft::consumer {
 

@@ -3,9 +3,9 @@
 #ifndef WEFT_NODE_AGENT_CONSUMER_FOLDER_SINK_H_
 #define WEFT_NODE_AGENT_CONSUMER_FOLDER_SINK_H_
 
+#include "lib/store/store.h"
 #include "node-agent/consumer/background_writer.h"
 #include "node-agent/consumer/packet_sink.h"
-#include "lib/store/store.h"
 
 namespace weft::consumer {
 

@@ -18,9 +18,9 @@
 #include <utility>
 
 #include "lib/ctf/schema.h"
+#include "lib/store/store.h"
 #include "lib/stream/receiver.h"
 #include "relay/ingest/metrics.h"
-#include "lib/store/store.h"
 
 namespace weft::ingest {
 
