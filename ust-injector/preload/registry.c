@@ -6,6 +6,7 @@
 #include "ust-injector/preload/emit.h"
 #include "ust-injector/preload/pin.h"
 #include "ust-injector/preload/program.h"
+#include "ust-injector/preload/seccomp.h"
 #include "ust-injector/preload/statedump.h"
 
 #define WEFT_BUCKETS 1024u
@@ -149,6 +150,7 @@ __attribute__((visibility("default"))) void weft_object_register(struct weft_obj
   }
   weft_unlock(mask);
   for (uint32_t i = 0; i < pins.count; ++i) weft_pin_object(pins.events[i]);
+  weft_seccomp_try_early();
   weft_statedump_again();
 }
 

@@ -22,8 +22,9 @@
 #include "ust-injector/preload/thread.h"
 
 #define WEFT_SOCK (SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK)
-#define WEFT_WALL 0x40000000L /* __WALL */
-#define WEFT_FD 1000          /* stands for "some descriptor" */
+#define WEFT_WCLONE \
+  0x80000000L        /* __WCLONE: children that end without SIGCHLD, which are not the program's */
+#define WEFT_FD 1000 /* stands for "some descriptor" */
 #define WEFT_ADDRESS 0x7f0000001000
 
 #if defined(__x86_64__)
@@ -110,7 +111,7 @@ static void make_all_calls(void* arg) {
   weft_syscall(__NR_prlimit64, 0, 4 /* RLIMIT_CORE */, core, 0);
   weft_syscall(__NR_rt_sigprocmask, 2, &mask, 0, sizeof(mask));
   weft_syscall(__NR_rt_sigprocmask, WEFT_PEEK_NO_HOW, &mask, 0, sizeof(mask));
-  weft_syscall(__NR_wait4, -1, 0, WEFT_WALL | 1 /* WNOHANG */, 0);
+  weft_syscall(__NR_wait4, -1, 0, WEFT_WCLONE | 1 /* WNOHANG */, 0);
   // release: the calls above were survived
   __atomic_store_n(&trial->waiting_works, 1, __ATOMIC_RELEASE);
 
@@ -149,8 +150,10 @@ static void make_all_calls(void* arg) {
   make_optional_calls(trial);
 }
 
+// Another thread may have reaped it: then there is no such child. A child of the program's that was given its
+// number since then ends with SIGCHLD and is left alone.
 static void wait_for(long child) {
-  while (weft_syscall(__NR_wait4, child, 0, WEFT_WALL, 0) == -EINTR) {
+  while (weft_syscall(__NR_wait4, child, 0, WEFT_WCLONE, 0) == -EINTR) {
   }
 }
 
@@ -261,6 +264,23 @@ static int find_undecided(void* data, struct weft_registry_entry* entry) {
   return 1;
 }
 
+static bool is_any_event_on(void) {
+  uint64_t mask;
+  struct weft_event* event = NULL;
+  if (!weft_lock(&mask)) return true;
+  weft_registry_each(find_undecided, &event);
+  weft_unlock(mask);
+  return event != NULL;
+}
+
+void weft_seccomp_try_early(void) {
+  // relaxed: decided again under the lock
+  if (__atomic_load_n(&weft_process.filter, __ATOMIC_RELAXED) == WEFT_FILTER_UNTRIED &&
+      !weft_silent && !weft_is_threaded() && is_any_event_on()) {
+    (void)weft_process_may_call();
+  }
+}
+
 // Everything that events in force need later, while the kernel may still be called.
 static void make_everything(void) {
   uint64_t mask;
@@ -328,15 +348,6 @@ static struct verdict judge_before(uint64_t at) {
   if (seen == WEFT_PEEK_UNKNOWN) v = the_worst;
   weft_syscall(__NR_munmap, map, size);
   return v;
-}
-
-static bool is_any_event_on(void) {
-  uint64_t mask;
-  struct weft_event* event = NULL;
-  if (!weft_lock(&mask)) return true;
-  weft_registry_each(find_undecided, &event);
-  weft_unlock(mask);
-  return event != NULL;
 }
 
 // With TSYNC a positive result is a thread that could not be brought under the filter; with NEW_LISTENER it is

@@ -41,8 +41,14 @@ enum weft_call {
 // At start-up: is there a filter already?
 bool weft_seccomp_is_filtered(void);
 
-// The trial by a child. True: every call of ours is survived. Under weft_lock.
+// The trial by a child. True: every call of ours is survived. Under weft_lock. The child ends with signal 0, so
+// that only a wait for all kinds of children (__WALL, __WCLONE) sees it. Its outcome is in memory: it does
+// not matter which thread reaps it.
 bool weft_seccomp_try(void);
+
+// An object with tracepoints came. Makes the trial while the program has one thread, if an event is on: later on a
+// thread that waits for all kinds of children could be given one that the program does not know.
+void weft_seccomp_try_early(void);
 
 // A prctl or seccomp call of the program. True: it installs a filter, and was made; *result is what the
 // kernel said.
