@@ -17,6 +17,9 @@
  * Extension rules: ids are never reused; new ones are appended in their range (user space below 128,
  * kernel from 128 on); a reader that does not know an id cannot decode what follows it, and says so.
  */
+#ifdef WEFT_IN_PROGRAM
+#pragma GCC system_header
+#endif
 #ifndef WEFT_LIB_ABI_CONTEXT_H_
 #define WEFT_LIB_ABI_CONTEXT_H_
 

@@ -32,6 +32,9 @@
  * Extension rules: inside a version one only appends, sizes are explicit, a reader skips what it does
  * not know inside `size`; reserved is zero and checked. All integers are little-endian.
  */
+#ifdef WEFT_IN_PROGRAM
+#pragma GCC system_header
+#endif
 #ifndef WEFT_LIB_ABI_EVENT_H_
 #define WEFT_LIB_ABI_EVENT_H_
 
@@ -69,7 +72,7 @@ enum weft_field_flag {
   WEFT_FIELD_NOWRITE = 1 << 3, /* only for filters, never recorded */
   WEFT_FIELD_INLINE = 1 << 4,
   WEFT_FIELD_FLOAT_ELEMENTS = 1 << 5, /* array or sequence of floats */
-  WEFT_FIELD_POINTER = 1 << 6,        /* an address: shown in hex */
+  WEFT_FIELD_POINTER = 1 << 6,        /* an address; `base` says how it is shown */
 };
 
 /* Followed by name ("provider:event", NUL), uri (NUL, only if uri_size > 0), then the fields. Packed: in a

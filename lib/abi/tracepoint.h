@@ -26,6 +26,9 @@
  *               event->emit(event, fixed, segments, return address of the call site).
  * *enabled != 0 means "perhaps": emit decides exactly.
  */
+#ifdef WEFT_IN_PROGRAM
+#pragma GCC system_header
+#endif
 #ifndef WEFT_LIB_ABI_TRACEPOINT_H_
 #define WEFT_LIB_ABI_TRACEPOINT_H_
 

@@ -22,6 +22,15 @@ ALL = ['every.c', 'every_long_tp.c', 'every_short_tp.c', 'every_short_define.c',
        'every_ip_define.c']
 WARNINGS = ['-Wall', '-Wextra', '-Werror', '-Wundef', '-Wshadow', '-Wwrite-strings']
 
+OTHER_WARNINGS = ['-Wpedantic', '-Wconversion', '-Wsign-conversion', '-Wcast-align', '-Wcast-qual',
+                  '-Wdouble-promotion', '-Wformat=2', '-Wmissing-declarations', '-Wredundant-decls',
+                  '-Wswitch-default', '-Wfloat-equal', '-Wnull-dereference', '-Winline', '-Wvla']
+C_WARNINGS = ['-Wstrict-prototypes', '-Wmissing-prototypes', '-Wnested-externs',
+              '-Wbad-function-cast', '-Wdeclaration-after-statement', '-Wc++-compat']
+CPP_WARNINGS = ['-Wold-style-cast', '-Wzero-as-null-pointer-constant', '-Wextra-semi',
+                '-Woverloaded-virtual', '-Weffc++']
+GCC_WARNINGS = ['-Wlogical-op', '-Wduplicated-cond', '-Wduplicated-branches']
+
 
 def includes():
   include = SOURCE / 'ust-injector/include'
@@ -128,6 +137,37 @@ class Builds(unittest.TestCase):
       if have(compiler.split()[0]):
         for source in ALL[1:]:
           build('pedantic.o', compiler, [source], ['-pedantic', '-c'])
+
+  def test_shapes_of_real_programs_build_without_warnings(self):
+    """As with LTTng's headers in /usr/include, the options see the program's own code only."""
+    for compiler in ('gcc -std=c99 -D_GNU_SOURCE', 'gcc -std=gnu17 -O2', 'g++ -x c++ -std=c++11 -O2',
+                     'g++ -x c++ -std=c++20', 'clang-19 -std=c11 -D_GNU_SOURCE',
+                     'clang++-19 -x c++ -std=c++17'):
+      if have(compiler.split()[0]):
+        more = CPP_WARNINGS if 'c++' in compiler else C_WARNINGS
+        if 'clang' not in compiler:
+          more = more + GCC_WARNINGS
+        with self.subTest(compiler):
+          build('shapes.o', compiler, ['shapes.c'], ['-c', *OTHER_WARNINGS, *more])
+
+  def test_a_folder_of_its_own_finds_all_headers(self):
+    """CMake's FindLTTngUST names include/weft-lttng alone."""
+    program = WORK / 'one-folder'
+    run(['gcc', '-I.', f'-I{SOURCE}/ust-injector/include/weft-lttng', '-o', program, 'shapes.c'])
+    self.assertEqual(run([program], env=environment()).stderr, '')
+
+  def test_events_of_shapes(self):
+    """What the shapes' events are, also in the other syntax of assembly, which clang and gcc treat
+    differently."""
+    wanted = (HERE / 'shapes.expected').read_text().splitlines()
+    for name, compiler in (('gcc', 'gcc -O2'), ('clang', 'clang++-19 -x c++ -std=c++17 -masm=intel'),
+                           ('gcc-intel', 'g++ -x c++ -masm=intel')):
+      if have(compiler.split()[0]):
+        with self.subTest(compiler):
+          program = build(f'shapes-{name}', compiler, ['shapes.c'])
+          done = run([program], env=environment(LD_PRELOAD=str(self.capture)))
+          lines = re.sub(r'=0x[0-9A-F]{12}\b', '=ADDRESS', done.stderr).splitlines()
+          self.assertEqual(lines, wanted)
 
   def test_undefined_behaviour_and_addresses(self):
     """Sanitizers want the library in the program itself."""

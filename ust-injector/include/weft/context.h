@@ -11,15 +11,19 @@
  * The function is called at events, in any thread, also in signal handlers; it must not trace, throw,
  * lock or allocate. A value that it does not set is recorded as none.
  */
+#pragma GCC system_header
 #ifndef WEFT_CONTEXT_H_
 #define WEFT_CONTEXT_H_
 
 #include <errno.h>
 #include <string.h>
 
-#include "abi/context.h"
 #include "detail/abi.h"
 #include "detail/object.h"
+
+#define WEFT_IN_PROGRAM
+#include "abi/context.h"
+#undef WEFT_IN_PROGRAM
 
 /* 0, or -EEXIST: somebody provides that name; -ENOSPC: 64 names were used in this process; -ENOMEM;
  * -ENOSYS: no libweft.so in this process. Any thread. */

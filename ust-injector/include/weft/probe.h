@@ -7,6 +7,7 @@
  * A probe takes (void *data, the tracepoint's arguments ...). It runs in the thread that reaches the
  * tracepoint, maybe in several at once and in signal handlers; it must not throw.
  */
+#pragma GCC system_header
 #ifndef WEFT_PROBE_H_
 #define WEFT_PROBE_H_
 

@@ -4,6 +4,7 @@
  * Nothing is evaluated or formatted while the event is off. Safe in every thread; in a signal handler
  * as far as vsnprintf is (and malloc, for more than 255 bytes).
  */
+#pragma GCC system_header
 #ifndef WEFT_TRACEF_H_
 #define WEFT_TRACEF_H_
 

@@ -4,6 +4,7 @@
  * function, as the event lttng_ust_tracelog:LEVEL. `level` is one of LTTNG_UST_TRACEPOINT_LOGLEVEL_*
  * or, in version 0 of the API, TRACE_*. Otherwise like tracef().
  */
+#pragma GCC system_header
 #ifndef WEFT_TRACELOG_H_
 #define WEFT_TRACELOG_H_
 

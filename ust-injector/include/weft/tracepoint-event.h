@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stands at the end of a provider's header, outside its include guard. In the one source file that
- * defines TRACEPOINT_CREATE_PROBES it makes the probes: it reads TRACEPOINT_INCLUDE again, once for
- * probes and twice for descriptions. Elsewhere it does nothing.
+ * defines TRACEPOINT_CREATE_PROBES it makes the probes: it reads TRACEPOINT_INCLUDE again, three times
+ * for probes and twice for descriptions. Elsewhere it does nothing.
  *
  * TP_IP_PARAM may name the argument to be recorded as the event's address.
  */
+#pragma GCC system_header
 #include "tracepoint.h"
 
 #if LTTNG_UST_COMPAT_API(0) && defined(TRACEPOINT_CREATE_PROBES) && \
@@ -50,6 +51,12 @@ extern int WEFT_PROVIDER_SYMBOL(weft_provider_) WEFT_PROVIDER_VISIBILITY;
 int WEFT_PROVIDER_SYMBOL(weft_provider_) = 0; /* NOLINT(misc-definitions-in-headers): once */
 WEFT_END_C
 
+#undef WEFT_PASS
+#define WEFT_PASS enums
+#include LTTNG_UST_TRACEPOINT_INCLUDE
+#undef WEFT_PASS
+#define WEFT_PASS classes
+#include LTTNG_UST_TRACEPOINT_INCLUDE
 #undef WEFT_PASS
 #define WEFT_PASS probes
 #include LTTNG_UST_TRACEPOINT_INCLUDE

@@ -28,6 +28,7 @@
  * LTTNG_UST_TRACEPOINT_EVENT, ctf_integer and lttng_ust_field_integer, and so on: the short ones are
  * left out if LTTNG_UST_COMPAT_API_VERSION is defined as 1 or more.
  */
+#pragma GCC system_header
 #ifndef WEFT_TRACEPOINT_H_
 #define WEFT_TRACEPOINT_H_
 
@@ -48,21 +49,29 @@
 #include "detail/probes.h"
 #include "detail/short_names.h"
 
-/* tracepoint(provider, event, arguments ...) */
-#define lttng_ust_tracepoint(provider, event, ...)                         \
-  do {                                                                     \
-    if (WEFT_TRACEPOINT_ENABLED(weft_tracepoint_##provider##___##event)) { \
-      weft_call_##provider##___##event(__VA_ARGS__);                       \
-    }                                                                      \
+/* tracepoint(provider, event, arguments ...). Provider and event may be macros: they are expanded
+ * before their names are joined. */
+#define lttng_ust_tracepoint(provider, event, ...)                      \
+  do {                                                                  \
+    if (WEFT_TRACEPOINT_ENABLED(WEFT_TRACEPOINT_OF(provider, event))) { \
+      WEFT_EVENT_SYMBOL(weft_call_, provider, event)(__VA_ARGS__);      \
+    }                                                                   \
+    WEFT_NOTHING(event, ##__VA_ARGS__)                                  \
   } while (0)
 
+/* clang -Wpedantic accepts a macro call without variable arguments if the macro has ", ##". */
+#define WEFT_NOTHING(...)
+
 /* Is anybody interested? For arguments that are dear to compute, followed by do_tracepoint(). */
-#define lttng_ust_tracepoint_enabled(provider, event)                 \
-  (WEFT_TRACEPOINT_ENABLED(weft_tracepoint_##provider##___##event) && \
-   weft_tracepoint_ask(&weft_tracepoint_##provider##___##event))
+#define lttng_ust_tracepoint_enabled(provider, event)              \
+  (WEFT_TRACEPOINT_ENABLED(WEFT_TRACEPOINT_OF(provider, event)) && \
+   weft_tracepoint_ask(&WEFT_TRACEPOINT_OF(provider, event)))
 
 /* tracepoint() without the check. */
-#define lttng_ust_do_tracepoint(provider, event, ...) weft_call_##provider##___##event(__VA_ARGS__)
+#define lttng_ust_do_tracepoint(provider, event, ...) \
+  WEFT_EVENT_SYMBOL(weft_call_, provider, event)(__VA_ARGS__) WEFT_NOTHING(event, ##__VA_ARGS__)
+
+#define WEFT_TRACEPOINT_OF(provider, event) WEFT_EVENT_SYMBOL(weft_tracepoint_, provider, event)
 
 /* Pairs of a type and a name, 0 to 10 of them. */
 #define LTTNG_UST_TP_ARGS(...) (__VA_ARGS__)
@@ -71,7 +80,9 @@
  * What may stand in a provider's header. The header is read several times when probes are created
  * (tracepoint-event.h); WEFT_PASS says what each macro stands for this time:
  *   calls       tracepoints are declared (and defined with TRACEPOINT_DEFINE)
- *   probes      encoders, probes, events
+ *   enums       enumerations, which fields may name before they are defined
+ *   classes     event classes (encoders), which instances may name before they are defined
+ *   probes      probes and events
  *   properties  log levels and URIs
  *   describe    descriptions
  */

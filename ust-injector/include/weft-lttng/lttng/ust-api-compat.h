@@ -1,3 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* LTTNG_UST_COMPAT_API_VERSION and LTTNG_UST_COMPAT_API. */
-#include <weft/detail/short_names.h>
+#pragma GCC system_header
+#include "../../weft/detail/short_names.h"

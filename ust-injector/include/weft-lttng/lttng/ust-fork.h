@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs that make processes by raw system calls tell LTTng so; weft notices by itself. */
+#pragma GCC system_header
 #ifndef WEFT_LTTNG_UST_FORK_H_
 #define WEFT_LTTNG_UST_FORK_H_
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* weft takes the CPU from the kernel only: records are ordered by it. */
+#pragma GCC system_header
 #ifndef WEFT_LTTNG_UST_GETCPU_H_
 #define WEFT_LTTNG_UST_GETCPU_H_
 

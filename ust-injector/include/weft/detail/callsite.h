@@ -3,6 +3,7 @@
  * The call sites' side of a tracepoint: its declaration, its definition, and what a call does.
  * Nothing here knows the fields of an event; the probe does (detail/provider.h).
  */
+#pragma GCC system_header
 #ifndef WEFT_DETAIL_CALLSITE_H_
 #define WEFT_DETAIL_CALLSITE_H_
 
@@ -22,7 +23,7 @@ static const uint32_t weft_never_enabled __attribute__((unused)) = 0;
 WEFT_INLINE int weft_word_is_set(const uint32_t* word) {
 #if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__)
   int set;
-  __asm__ __volatile__("cmp{l $0, %1| %1, 0}" : "=@ccne"(set) : "m"(*word));
+  __asm__ __volatile__("cmp{l $0, %1| " WEFT_ASM_DWORD "%1, 0}" : "=@ccne"(set) : "m"(*word));
   return set;
 #else
   return __atomic_load_n(word, __ATOMIC_RELAXED) != 0; /* relaxed: orders nothing */

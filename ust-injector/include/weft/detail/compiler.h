@@ -3,6 +3,7 @@
  * The few things that C, C++, gcc and clang say differently.
  * Included by every header of <weft/...>; used at compile time only.
  */
+#pragma GCC system_header
 #ifndef WEFT_DETAIL_COMPILER_H_
 #define WEFT_DETAIL_COMPILER_H_
 
@@ -28,6 +29,13 @@
 #define WEFT_COLD static __attribute__((noinline, cold, unused, no_instrument_function))
 #endif
 
+/* With -masm=intel gcc writes the size before a memory operand, clang does not. */
+#ifdef __clang__
+#define WEFT_ASM_DWORD "DWORD PTR "
+#else
+#define WEFT_ASM_DWORD ""
+#endif
+
 /* libweft.so changes these words while the program runs; nothing is ordered by them. */
 #define WEFT_LOAD(object) __atomic_load_n(&(object), __ATOMIC_RELAXED)
 
@@ -47,5 +55,9 @@
 #define WEFT_TEXT_(...) #__VA_ARGS__
 #define WEFT_JOIN(a, b) WEFT_JOIN_(a, b)
 #define WEFT_JOIN_(a, b) a##b
+
+/* What belongs to an event, after expansion of both names: prefix, provider, "___", event. */
+#define WEFT_EVENT_SYMBOL(prefix, provider, event) WEFT_EVENT_SYMBOL_(prefix, provider, event)
+#define WEFT_EVENT_SYMBOL_(prefix, provider, event) prefix##provider##___##event
 
 #endif /* WEFT_DETAIL_COMPILER_H_ */

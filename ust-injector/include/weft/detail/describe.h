@@ -12,6 +12,7 @@
  * Local labels: 7709 ends an event, 7708 a field, 7707 a mapping.
  * The format and its readers: docs/formats/provider.md.
  */
+#pragma GCC system_header
 #ifndef WEFT_DETAIL_DESCRIBE_H_
 #define WEFT_DETAIL_DESCRIBE_H_
 
@@ -24,6 +25,9 @@
 #define WEFT_DESC_END WEFT_DESC_END_OF_PROVIDER
 #define WEFT_DESC_END_OF_PROVIDER "\n\t.popsection"
 #define WEFT_DESC_NUMBER(x) "i"((long long)(x))
+/* A value of 64 bits takes two operands: gcc prints none beyond 32 bits. */
+#define WEFT_DESC_HALVES(x) \
+  "i"((int)(unsigned)(unsigned long long)(x)), "i"((int)((unsigned long long)(x) >> 32))
 
 /* Fields: WEFT_DESCRIBE_FIELDS in the body of a function of their own. */
 #define WEFT_DESCRIBE_FIELDS(fields) WEFT_WALK(WEFT_DESCRIBE_A fields)
@@ -92,13 +96,14 @@
 #define WEFT_MAPPING_B_END
 #define WEFT_MAPPING_LABEL(label) \
   __asm__ __volatile__(WEFT_DESC_SECTION ".ascii " #label "\n\t.byte 0\n7707:" WEFT_DESC_END);
-#define WEFT_MAPPING_weft_range(label, begin, end)                        \
-  __asm__ __volatile__(WEFT_DESC_SECTION                                  \
-                       ".4byte 7707f - ., 0\n\t"                          \
-                       ".8byte %c0, %c1\n\t"                              \
-                       ".set .Lweft_enum_next, %c1 + 1" WEFT_DESC_END     \
-                       :                                                  \
-                       : WEFT_DESC_NUMBER(begin), WEFT_DESC_NUMBER(end)); \
+#define WEFT_MAPPING_weft_range(label, begin, end)                                          \
+  __asm__ __volatile__(                                                                     \
+      WEFT_DESC_SECTION                                                                     \
+      ".4byte 7707f - ., 0\n\t"                                                             \
+      ".4byte %c0, %c1, %c2, %c3\n\t"                                                       \
+      ".set .Lweft_enum_next, (%c3 * 65536 * 65536) + (%c2 & 0xffffffff) + 1" WEFT_DESC_END \
+      :                                                                                     \
+      : WEFT_DESC_HALVES(begin), WEFT_DESC_HALVES(end));                                    \
   WEFT_MAPPING_LABEL(label)
 #define WEFT_MAPPING_weft_auto(label, ...)                                           \
   __asm__ __volatile__(WEFT_DESC_SECTION                                             \

@@ -9,6 +9,7 @@
  * and were slower.) `at` is a constant at each call once the probe is inlined, so that everything but
  * the stores disappears from -O1 on.
  */
+#pragma GCC system_header
 #ifndef WEFT_DETAIL_ENCODE_H_
 #define WEFT_DETAIL_ENCODE_H_
 

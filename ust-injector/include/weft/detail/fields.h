@@ -9,6 +9,7 @@
  * kind  weft_integer, weft_float, weft_string, weft_array, weft_sequence, weft_enum, weft_unused
  * when  weft_recorded, or weft_nowrite: for filters only
  */
+#pragma GCC system_header
 #ifndef WEFT_DETAIL_FIELDS_H_
 #define WEFT_DETAIL_FIELDS_H_
 

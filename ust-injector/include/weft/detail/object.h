@@ -7,6 +7,7 @@
  *
  * Priority 101, the first one open to programs: tracepoints in the constructors of C++ objects work.
  */
+#pragma GCC system_header
 #ifndef WEFT_DETAIL_OBJECT_H_
 #define WEFT_DETAIL_OBJECT_H_
 

@@ -2,6 +2,7 @@
 /*
  * How an application's own probes reach libweft.so. The public side is <weft/probe.h>.
  */
+#pragma GCC system_header
 #ifndef WEFT_DETAIL_PROBES_H_
 #define WEFT_DETAIL_PROBES_H_
 

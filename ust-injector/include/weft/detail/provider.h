@@ -7,6 +7,7 @@
  * A probe runs in the thread of the call site, at any time, also in signal handlers: it uses its
  * stack and nothing else.
  */
+#pragma GCC system_header
 #ifndef WEFT_DETAIL_PROVIDER_H_
 #define WEFT_DETAIL_PROVIDER_H_
 
@@ -30,7 +31,7 @@ WEFT_INLINE const struct weft_segment* weft_no_segments(void) {
 /* The image of an event of the class. What segments point to lives until emit returns. */
 #define WEFT_DEFINE_CLASS(provider, name, args, fields)                                            \
   WEFT_CHECK_PROVIDER(provider)                                                                    \
-  typedef void weft_class_##provider##___##name(WEFT_ARGS_PROTO(args));                            \
+  WEFT_ARGS_TYPES(provider##___##name, args)                                                       \
   enum {                                                                                           \
     weft_fixed_##provider##___##name = (int)WEFT_SHAPE_FIXED(WEFT_SHAPE(fields)),                  \
     weft_nowrite_##provider##___##name = (int)WEFT_SHAPE_NOWRITE(WEFT_SHAPE(fields)),              \
@@ -69,14 +70,13 @@ WEFT_INLINE const struct weft_segment* weft_no_segments(void) {
   weft_self->emit(weft_self, (fixed_size) > 0 ? weft_words : NULL, \
                   (segment_count) > 0 ? weft_list : weft_no_segments(), weft_ip);
 
-/* An event of a class, without its storage class. The first declaration of the probe checks the
- * instance's TP_ARGS. */
-#define WEFT_DECLARE_EVENT(class_provider, class_name, provider, event)                 \
-  WEFT_CHECK_PROVIDER(provider)                                                         \
-  WEFT_CHECK_NAME(provider, event)                                                      \
-  WEFT_EXTERN_C const struct weft_event_desc weft_desc_##provider##___##event           \
-      __attribute__((visibility("hidden")));                                            \
-  static weft_class_##class_provider##___##class_name weft_probe_##provider##___##event \
+/* An event of a class, without its storage class. */
+#define WEFT_DECLARE_EVENT(provider, event, args)                             \
+  WEFT_CHECK_PROVIDER(provider)                                               \
+  WEFT_CHECK_NAME(provider, event)                                            \
+  WEFT_EXTERN_C const struct weft_event_desc weft_desc_##provider##___##event \
+      __attribute__((visibility("hidden")));                                  \
+  static void weft_probe_##provider##___##event(WEFT_ARGS_PROTO(args))        \
       __attribute__((noinline, no_instrument_function));
 #define WEFT_EVENT_VALUE(class_provider, class_name, provider, event, args) \
   {(uint32_t)sizeof(struct weft_event),                                     \
@@ -94,19 +94,20 @@ WEFT_INLINE const struct weft_segment* weft_no_segments(void) {
    0,                                                                       \
    0,                                                                       \
    0}
-#define WEFT_DEFINE_PROBE(class_provider, class_name, provider, event, args)         \
-  static void weft_probe_##provider##___##event(WEFT_ARGS_PROTO(args)) {             \
-    weft_emit_##class_provider##___##class_name(&weft_event_##provider##___##event,  \
-                                                WEFT_IP WEFT_ARGS_MORE_NAMES(args)); \
+/* After `args`: the arguments as the class takes them, each with a comma before it. */
+#define WEFT_DEFINE_PROBE(class_provider, class_name, provider, event, args, ...)   \
+  static void weft_probe_##provider##___##event(WEFT_ARGS_PROTO(args)) {            \
+    weft_emit_##class_provider##___##class_name(&weft_event_##provider##___##event, \
+                                                WEFT_IP __VA_ARGS__);               \
   }
 
-#define WEFT_DEFINE_EVENT(class_provider, class_name, provider, event, args)                   \
-  WEFT_DECLARE_EVENT(class_provider, class_name, provider, event)                              \
+#define WEFT_DEFINE_EVENT(class_provider, class_name, provider, event, args, ...)              \
+  WEFT_DECLARE_EVENT(provider, event, args)                                                    \
   static struct weft_event weft_event_##provider##___##event =                                 \
       WEFT_EVENT_VALUE(class_provider, class_name, provider, event, args);                     \
   static struct weft_event* weft_entry_event_##provider##___##event                            \
       __attribute__((section("weft_events"), WEFT_KEEP)) = &weft_event_##provider##___##event; \
-  WEFT_DEFINE_PROBE(class_provider, class_name, provider, event, args)
+  WEFT_DEFINE_PROBE(class_provider, class_name, provider, event, args, __VA_ARGS__)
 
 #define WEFT_DEFINE_ENUM(provider, name, values)                            \
   enum { weft_enum_count_##provider##___##name = WEFT_ENUM_COUNT(values) }; \
@@ -122,14 +123,29 @@ WEFT_INLINE const struct weft_segment* weft_no_segments(void) {
                   "weft: another provider's event under this TRACEPOINT_PROVIDER");
 
 /* The passes of tracepoint-event.h. */
-#define WEFT_EVENT_probes(provider, event, args, fields) \
-  WEFT_DEFINE_CLASS(provider, event, args, fields)       \
-  WEFT_DEFINE_EVENT(provider, event, provider, event, args)
-#define WEFT_CLASS_probes(provider, name, args, fields) \
+#define WEFT_EVENT_enums(provider, event, args, fields)
+#define WEFT_CLASS_enums(provider, name, args, fields)
+#define WEFT_INSTANCE_enums(class_provider, class_name, provider, event, args)
+#define WEFT_ENUM_enums(provider, name, values) WEFT_DEFINE_ENUM(provider, name, values)
+#define WEFT_LOGLEVEL_enums(provider, event, level)
+#define WEFT_URI_enums(provider, event, uri)
+
+#define WEFT_EVENT_classes(provider, event, args, fields) \
+  WEFT_DEFINE_CLASS(provider, event, args, fields)
+#define WEFT_CLASS_classes(provider, name, args, fields) \
   WEFT_DEFINE_CLASS(provider, name, args, fields)
+#define WEFT_INSTANCE_classes(class_provider, class_name, provider, event, args)
+#define WEFT_ENUM_classes(provider, name, values)
+#define WEFT_LOGLEVEL_classes(provider, event, level)
+#define WEFT_URI_classes(provider, event, uri)
+
+#define WEFT_EVENT_probes(provider, event, args, fields) \
+  WEFT_DEFINE_EVENT(provider, event, provider, event, args, WEFT_ARGS_MORE_NAMES(args))
+#define WEFT_CLASS_probes(provider, name, args, fields)
 #define WEFT_INSTANCE_probes(class_provider, class_name, provider, event, args) \
-  WEFT_DEFINE_EVENT(class_provider, class_name, provider, event, args)
-#define WEFT_ENUM_probes(provider, name, values) WEFT_DEFINE_ENUM(provider, name, values)
+  WEFT_DEFINE_EVENT(class_provider, class_name, provider, event, args,          \
+                    WEFT_ARGS_MORE_CONVERTED(class_provider##___##class_name, args))
+#define WEFT_ENUM_probes(provider, name, values)
 #define WEFT_LOGLEVEL_probes(provider, event, level)
 #define WEFT_URI_probes(provider, event, uri)
 

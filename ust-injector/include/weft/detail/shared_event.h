@@ -6,6 +6,7 @@
  * section group `group` that the linker takes once. With LTO one assembler sees the directives of
  * several files: it takes the first ones.
  */
+#pragma GCC system_header
 #ifndef WEFT_DETAIL_SHARED_EVENT_H_
 #define WEFT_DETAIL_SHARED_EVENT_H_
 
@@ -16,14 +17,14 @@
 
 #define WEFT_SHARED_EVENT(class_provider, class_name, provider, event, args)  \
   WEFT_DECLARE_TRACEPOINT(provider, event, args)                              \
-  WEFT_DECLARE_EVENT(class_provider, class_name, provider, event)             \
+  WEFT_DECLARE_EVENT(provider, event, args)                                   \
   WEFT_BEGIN_C                                                                \
   WEFT_SHARED struct weft_tracepoint weft_tracepoint_##provider##___##event = \
       WEFT_TRACEPOINT_VALUE(provider, event, args);                           \
   WEFT_SHARED struct weft_event weft_event_##provider##___##event =           \
       WEFT_EVENT_VALUE(class_provider, class_name, provider, event, args);    \
   WEFT_END_C                                                                  \
-  WEFT_DEFINE_PROBE(class_provider, class_name, provider, event, args)
+  WEFT_DEFINE_PROBE(class_provider, class_name, provider, event, args, WEFT_ARGS_MORE_NAMES(args))
 
 #ifdef WEFT_RETAIN
 #define WEFT_SHARED_FLAGS "awGR"

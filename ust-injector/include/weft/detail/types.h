@@ -3,6 +3,7 @@
  * What the compiler says of a field's C type, as constants (operands of assembler directives, so
  * constants at -O0 too): is it signed, an address, a floating-point number.
  */
+#pragma GCC system_header
 #ifndef WEFT_DETAIL_TYPES_H_
 #define WEFT_DETAIL_TYPES_H_
 
