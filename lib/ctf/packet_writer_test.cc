@@ -140,7 +140,7 @@ TEST_F(PacketWriterTest, PutsSegmentsWhereTheirFieldsAre) {
             "09");
 }
 
-TEST_F(PacketWriterTest, CutsTextAtNulAndMakesItValid) {
+TEST_F(PacketWriterTest, CutsTextAtNulAndKeepsItsBytes) {
   const EventClass event = Class(0, {{.name = "s", .kind = FieldKind::kString},
                                      {.name = "a",
                                       .kind = FieldKind::kArray,
@@ -158,10 +158,10 @@ TEST_F(PacketWriterTest, CutsTextAtNulAndMakesItValid) {
   ASSERT_EQ(Append(0, event, body), Appended::kOk);
   EXPECT_EQ(Events(),
             "000000"
-            "613f00"
+            "61ff00"
             "63000000"
             "03000000"
-            "3f7879");
+            "807879");
 }
 
 TEST_F(PacketWriterTest, WritesContextsBeforeThePayload) {

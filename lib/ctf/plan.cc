@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "lib/ctf/copy.h"
-#include "lib/ctf/text.h"
 
 namespace weft::ctf {
 namespace {
@@ -33,10 +32,15 @@ void AddArray(Plan& plan, const FieldDescription& field) {
   plan.steps.push_back({.kind = StepKind::kInlineText, .bytes = bytes});
 }
 
-// Text of constant size: valid up to its NUL, zero behind it.
+// Bytes before the first NUL, at most `bytes`.
+size_t TextSize(const uint8_t* text, size_t bytes) {
+  return ::strnlen(reinterpret_cast<const char*>(text), bytes);
+}
+
+// Text of constant size: as it is up to its NUL, zero behind it.
 void PutText(uint8_t* out, const uint8_t* in, size_t bytes) {
   CopyBytes(out, in, bytes);
-  const size_t used = MakeTextValid(out, bytes);
+  const size_t used = TextSize(out, bytes);
   if (used < bytes) std::memset(out + used, 0, bytes - used);
 }
 
@@ -107,7 +111,7 @@ class Runner {
     fixed_ += 4;
     if (!Has(bytes)) return false;
     CopyBytes(out_, segment_, bytes);
-    out_ += MakeTextValid(out_, bytes);
+    out_ += TextSize(out_, bytes);
     *out_++ = 0;
     segment_ += bytes;
     return true;
@@ -165,7 +169,7 @@ bool RunDynamic(RunResult& at, const uint8_t* end) {
     const uint32_t bytes = LoadU32(at.in);
     if (bytes > left - 4) return false;
     CopyBytes(at.out, at.in + 4, bytes);
-    at.out += MakeTextValid(at.out, bytes);
+    at.out += TextSize(at.out, bytes);
     *at.out++ = 0;
     at.in += 4 + bytes;
     return true;

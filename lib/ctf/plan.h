@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the bytes of a record in a ring become the bytes of a CTF event: a list of steps, made once per
 // channel (contexts) and event class (payload) and run for every record by the consumer's thread.
-// The record's bytes are foreign: a step checks every length against the record, cuts text at a NUL
-// and makes it valid UTF-8. A plan never writes more bytes than it reads.
+// The record's bytes are foreign: a step checks every length against the record and cuts text at a
+// NUL. Text that is no UTF-8 is kept as it is: readers show its bytes. A plan never writes more bytes than it reads.
 // Thread-safety: immutable once made.
 #ifndef WEFT_LIB_CTF_PLAN_H_
 #define WEFT_LIB_CTF_PLAN_H_
