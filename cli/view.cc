@@ -41,7 +41,9 @@ int WriteFailed(std::FILE* err) {
 int ShowProblems(const ctf::TraceReader& reader, std::FILE* err) {
   const auto& problems = reader.problems();
   for (size_t i = 0; i < problems.size() && i < kShownProblems; i++) {
-    std::fprintf(err, "weft view: %s\n", problems[i].c_str());
+    std::string line;
+    AppendName(line, problems[i]);
+    std::fprintf(err, "weft view: %s\n", line.c_str());
   }
   if (problems.size() > kShownProblems) {
     std::fprintf(err, "weft view: and %zu more problems\n", problems.size() - kShownProblems);
@@ -71,7 +73,7 @@ int RunView(const ViewOptions& options, std::FILE* out, std::FILE* err) {
   uint64_t events = 0;
   while (ctf::StreamReader* stream = reader->Next()) {
     const bool event = stream->item().kind == ctf::ItemKind::kEvent;
-    if (event && options.limit != 0 && events++ == options.limit) break;
+    if (event && options.limit && events++ == *options.limit) break;
     if (options.json) {
       AppendJson(*stream, buffer);
     } else if (event) {

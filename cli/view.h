@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <string>
 
 namespace weft::cli {
@@ -16,7 +17,7 @@ struct ViewOptions {
   std::string folder;
   bool json = false;
   ViewColor color = ViewColor::kAuto;
-  uint64_t limit = 0;  // events; 0: all
+  std::optional<uint64_t> limit;  // events at most
 };
 
 // Exit statuses of `weft view`.

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/view_json.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cinttypes>
 #include <cmath>
 #include <cstdio>
 #include <ctime>
+#include <span>
 #include <vector>
 
 #include "lib/ctf/decoder.h"
@@ -22,29 +24,56 @@ using ctf::Scope;
 using ctf::Type;
 using ctf::TypeKind;
 
+template <typename... Args>
+void AppendFormat(std::string& out, const char* format, Args... args) {
+  std::array<char, 16> text;
+  const int n = std::snprintf(text.data(), text.size(), format, args...);
+  if (n > 0) out.append(text.data(), std::min(static_cast<size_t>(n), text.size() - 1));
+}
+
+// A string. What is no UTF-8 in it, as names may have it, becomes "\xNN".
 void AppendString(std::string& out, std::string_view text) {
-  std::string valid(text);
-  valid.resize(ctf::MakeTextValid(reinterpret_cast<uint8_t*>(valid.data()), valid.size()));
   out += '"';
-  for (const char c : valid) {
-    const auto byte = static_cast<uint8_t>(c);
-    if (c == '"' || c == '\\') {
+  for (size_t at = 0; at < text.size();) {
+    const auto byte = static_cast<uint8_t>(text[at]);
+    const size_t length = ctf::Utf8Length(text.substr(at));
+    if (length == 0) {
+      AppendFormat(out, "\\\\x%02x", byte);
+    } else if (byte == '"' || byte == '\\') {
       out += '\\';
-      out += c;
+      out += text[at];
     } else if (byte < 0x20 || byte == 0x7f) {
-      std::array<char, 8> escape;
-      std::snprintf(escape.data(), escape.size(), "\\u%04x", byte);
-      out += escape.data();
+      AppendFormat(out, "\\u%04x", byte);
     } else {
-      out += c;
+      out += text.substr(at, length);
     }
+    at += std::max<size_t>(length, 1);
   }
   out += '"';
+}
+
+void AppendBytes(std::string& out, std::span<const uint8_t> bytes) {
+  out += '[';
+  for (size_t i = 0; i < bytes.size(); i++) {
+    if (i > 0) out += ',';
+    out += std::to_string(bytes[i]);
+  }
+  out += ']';
+}
+
+// A text that a program recorded: its bytes where it is no UTF-8, so that none is lost.
+void AppendText(std::string& out, std::string_view text) {
+  if (ctf::IsUtf8(text)) return AppendString(out, text);
+  AppendBytes(out, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
 }
 
 // The time as ISO 8601 in UTC.
 void AppendIsoTime(std::string& out, int64_t ns) {
   constexpr int64_t kSecond = 1'000'000'000;
+  if (ns == ctf::kNoTime) {
+    out += "null";
+    return;
+  }
   std::time_t seconds = ns / kSecond;
   int64_t rest = ns % kSecond;
   if (rest < 0) {
@@ -58,6 +87,10 @@ void AppendIsoTime(std::string& out, int64_t ns) {
                 tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec,
                 rest);
   out += text.data();
+}
+
+void AppendNanoseconds(std::string& out, int64_t ns) {
+  out += ns == ctf::kNoTime ? "null" : std::to_string(ns);
 }
 
 void AppendNumber(std::string& out, const Type& type, uint64_t value) {
@@ -91,7 +124,26 @@ class JsonPrinter : public ctf::Visitor {
     const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
     out_.append(text.data(), end);
   }
-  void Text(const Type&, std::string_view text) override { AppendString(out_, text); }
+  void Bool(const Type& type, bool value) override {
+    if (!Hidden(type)) out_ += value ? "true" : "false";
+  }
+  void BitMap(const Type& type, uint64_t value) override {
+    if (Hidden(type)) return;
+    if (type.mappings.empty()) return AppendNumber(out_, type, value);
+    out_ += "{\"value\":" + std::to_string(value) + ",\"labels\":[";
+    bool any = false;
+    ctf::ForEachFlag(type, value, [&](const std::string& label) {
+      if (any) out_ += ",";
+      any = true;
+      AppendString(out_, label);
+    });
+    out_ += "]}";
+  }
+  void Text(const Type&, std::string_view text) override { AppendText(out_, text); }
+  void Blob(const Type& type, std::span<const uint8_t> bytes) override {
+    if (!Hidden(type)) AppendBytes(out_, bytes);
+  }
+  void NoOption(const Type&) override { out_ += "null"; }
   void BeginStruct(const Type&) override {
     out_ += "{";
     members_.push_back(0);
@@ -125,7 +177,8 @@ void AppendEvent(ctf::StreamReader& stream, std::string& out) {
   const ctf::Item& item = stream.item();
   out += "{\"time\":";
   AppendIsoTime(out, item.time_ns);
-  out += ",\"time_ns\":" + std::to_string(item.time_ns);
+  out += ",\"time_ns\":";
+  AppendNanoseconds(out, item.time_ns);
   if (const std::string* host = stream.trace().EnvText("hostname")) {
     out += ",\"hostname\":";
     AppendString(out, *host);
@@ -153,8 +206,11 @@ void AppendJson(ctf::StreamReader& stream, std::string& out) {
   out += item.kind == ItemKind::kDiscardedEvents ? "{\"discarded_events\":"
                                                  : "{\"discarded_packets\":";
   out += item.count ? std::to_string(*item.count) : "null";
-  out += ",\"begin_ns\":" + std::to_string(item.time_ns) +
-         ",\"end_ns\":" + std::to_string(item.end_ns) + ",\"stream\":";
+  out += ",\"begin_ns\":";
+  AppendNanoseconds(out, item.time_ns);
+  out += ",\"end_ns\":";
+  AppendNanoseconds(out, item.end_ns);
+  out += ",\"stream\":";
   AppendString(out, stream.file());
   out += "}\n";
 }

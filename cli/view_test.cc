@@ -66,6 +66,9 @@ TEST_F(ViewTest, ShowsAGoodTrace) {
   EXPECT_EQ(viewed.err, "");
   EXPECT_EQ(Shown(viewed), "012345");
   EXPECT_EQ(Shown(View({.folder = trace.path(), .limit = 2})), "01");
+  const Viewed none = View({.folder = trace.path(), .limit = 0});
+  EXPECT_EQ(none.status, kViewOk);
+  EXPECT_EQ(none.out + none.err, "");
 }
 
 TEST_F(ViewTest, ColoursAreOffWhereThereIsNoTerminal) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/view_text.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cinttypes>
 #include <cstdio>
 #include <ctime>
+#include <span>
 #include <vector>
 
 #include "lib/ctf/decoder.h"
@@ -41,21 +43,34 @@ bool IsHidden(const Type& type) {
   return (type.role != Role::kNone || type.clocked) && type.saved == ctf::kNotSaved;
 }
 
+// Bytes of the character that `text` begins with, if a terminal may have it as it is; 0: it is a
+// control character or no UTF-8, and its first byte is shown as a number.
+size_t PlainLength(std::string_view text) {
+  const auto byte = static_cast<uint8_t>(text[0]);
+  if (byte < 0x20 || byte == 0x7f) return 0;
+  const size_t length = ctf::Utf8Length(text);
+  const bool c1 = length == 2 && byte == 0xc2 && static_cast<uint8_t>(text[1]) < 0xa0;
+  return c1 ? 0 : length;
+}
+
 void AppendQuoted(std::string& out, std::string_view text) {
   static constexpr std::string_view kPlain = "\\'\"?";
   static constexpr std::string_view kControl = "\a\b\033\f\n\r\t\v";
   static constexpr std::string_view kLetters = "abefnrtv";
   out += '"';
-  for (const char c : text) {
+  for (size_t at = 0; at < text.size();) {
+    const char c = text[at];
     const auto byte = static_cast<uint8_t>(c);
+    const size_t length = PlainLength(text.substr(at));
+    at += std::max<size_t>(length, 1);
     if (kPlain.find(c) != std::string_view::npos) {
       out += '\\';
       out += c;
-    } else if (byte >= 0x20 && byte != 0x7f) {
-      out += c;
-    } else if (const size_t at = kControl.find(c); at != std::string_view::npos) {
+    } else if (length > 0) {
+      out += text.substr(at - length, length);
+    } else if (const size_t control = kControl.find(c); control != std::string_view::npos) {
       out += '\\';
-      out += kLetters[at];
+      out += kLetters[control];
     } else {
       AppendFormat(out, "\\x%02x", byte);
     }
@@ -98,9 +113,34 @@ class FieldPrinter : public ctf::Visitor {
   void Float(const Type&, double value) override {
     Colored(kBold, [&] { AppendFormat(out_, "%g", value); });
   }
+  void Bool(const Type& type, bool value) override {
+    if (!IsHidden(type)) Colored(kBold, [&] { out_ += value ? "true" : "false"; });
+  }
+  void BitMap(const Type& type, uint64_t value) override {
+    if (IsHidden(type)) return;
+    Colored(kBold, [&] { AppendFormat(out_, "0x%" PRIX64, value); });
+    bool any = false;
+    ctf::ForEachFlag(type, value, [&](const std::string& label) {
+      out_ += any ? ", " : " { ";
+      any = true;
+      Colored(kBold, [&] { AppendQuoted(out_, label); });
+    });
+    if (any) out_ += " }";
+  }
   void Text(const Type&, std::string_view text) override {
     Colored(kBold, [&] { AppendQuoted(out_, text); });
   }
+  void Blob(const Type& type, std::span<const uint8_t> bytes) override {
+    if (IsHidden(type)) return;
+    out_ += "{ ";
+    Colored(kBold, [&] {
+      for (const uint8_t byte : bytes) AppendFormat(out_, "%02x ", byte);
+    });
+    out_ += "}";
+  }
+  void BeginOption(const Type&) override { out_ += "{ "; }
+  void EndOption(const Type&) override { out_ += " }"; }
+  void NoOption(const Type&) override { out_ += "<none>"; }
   void BeginStruct(const Type&) override {
     out_ += "{";
     printed_.push_back(0);
@@ -108,7 +148,7 @@ class FieldPrinter : public ctf::Visitor {
   void BeginMember(const Type&, const Member& member) override {
     if (IsHidden(member.type)) return;
     out_ += printed_.back()++ > 0 ? ", " : " ";
-    Colored(kFieldName, [&] { out_ += member.name; });
+    Colored(kFieldName, [&] { AppendName(out_, member.name); });
     out_ += " = ";
   }
   void EndStruct(const Type&) override {
@@ -163,7 +203,7 @@ void AppendOrigin(std::string& out, const ctf::TraceClass& trace) {
   for (const char* name : {"hostname", "procname"}) {
     if (const std::string* text = trace.EnvText(name)) {
       if (out.size() > before) out += ":";
-      out += ctf::PrintableName(*text);
+      AppendName(out, *text);
     }
   }
   for (const ctf::EnvEntry& entry : trace.env) {
@@ -176,6 +216,18 @@ void AppendOrigin(std::string& out, const ctf::TraceClass& trace) {
 }
 
 }  // namespace
+
+void AppendName(std::string& out, std::string_view name) {
+  while (!name.empty()) {
+    const size_t length = PlainLength(name);
+    if (length == 0) {
+      AppendFormat(out, "\\x%02x", static_cast<uint8_t>(name[0]));
+    } else {
+      out += name.substr(0, length);
+    }
+    name.remove_prefix(std::max<size_t>(length, 1));
+  }
+}
 
 void AppendTime(std::string& out, int64_t ns) {
   const std::time_t seconds = ns / kNsPerSecond;
@@ -190,24 +242,29 @@ void AppendTime(std::string& out, int64_t ns) {
                ns % kNsPerSecond);
 }
 
-void TextPrinter::Event(ctf::StreamReader& stream, std::string& out) {
-  const ctf::Item& item = stream.item();
+// "[10:33:30.209430347] (+0.000000010) "
+void TextPrinter::Time(int64_t ns, std::string& out) {
   out += "[";
   if (color_) out += kTime;
-  AppendTime(out, item.time_ns);
+  AppendTime(out, ns);
   if (color_) out += kReset;
   out += "] (";
   if (last_ns_) {
-    const auto delta = static_cast<uint64_t>(item.time_ns) - static_cast<uint64_t>(*last_ns_);
+    const auto delta = static_cast<uint64_t>(ns) - static_cast<uint64_t>(*last_ns_);
     AppendFormat(out, "+%" PRIu64 ".%09" PRIu64, delta / kNsPerSecond, delta % kNsPerSecond);
   } else {
     out += "+?.?????????";
   }
-  last_ns_ = item.time_ns;
+  last_ns_ = ns;
   out += ") ";
+}
+
+void TextPrinter::Event(ctf::StreamReader& stream, std::string& out) {
+  const ctf::Item& item = stream.item();
+  if (item.time_ns != ctf::kNoTime) Time(item.time_ns, out);
   AppendOrigin(out, stream.trace());
   if (color_) out += kEventName;
-  out += item.event->name;
+  AppendName(out, item.event->name);
   if (color_) out += kReset;
   out += ": ";
   FieldPrinter printer(out, color_);
@@ -235,11 +292,16 @@ std::string TextPrinter::Discarded(const ctf::StreamReader& stream) {
   } else {
     out += "may have discarded " + what + "s";
   }
-  out += " between [";
-  AppendTime(out, item.time_ns);
-  out += "] and [";
-  AppendTime(out, item.end_ns);
-  return out + "] in stream \"" + stream.file() +
+  if (item.time_ns == ctf::kNoTime || item.end_ns == ctf::kNoTime) {
+    out += " (unknown time range)";
+  } else {
+    out += " between [";
+    AppendTime(out, item.time_ns);
+    out += "] and [";
+    AppendTime(out, item.end_ns);
+    out += "]";
+  }
+  return out + " in stream \"" + stream.file() +
          "\" (stream class ID: " + std::to_string(stream.stream()->id) +
          ", stream ID: " + std::to_string(stream.instance_id()) + ").";
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "lib/ctf/stream_reader.h"
 
@@ -23,9 +24,15 @@ class TextPrinter {
   static std::string Discarded(const ctf::StreamReader& stream);
 
  private:
+  void Time(int64_t ns, std::string& out);
+
   bool color_;
   std::optional<int64_t> last_ns_;
 };
+
+// A name or a message with names in it, without quotes: what is no UTF-8 and what a terminal would
+// obey becomes "\xNN".
+void AppendName(std::string& out, std::string_view name);
 
 // "10:33:30.209430347", local time.
 void AppendTime(std::string& out, int64_t ns);

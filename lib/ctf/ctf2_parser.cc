@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "lib/ctf/ctf2_names.h"
 #include "lib/ctf/resolve.h"
-#include "lib/ctf/text.h"
 
 namespace weft::ctf {
 namespace {
@@ -55,13 +55,18 @@ Result<std::vector<Range>> Ranges(const Json& json) {
 class Ctf2Parser {
  public:
   Result<TraceClass> Parse(std::string_view text) {
-    while (!text.empty()) {
+    for (size_t number = 1; !text.empty(); number++) {
       if (text.front() != kRecordSeparator) return Bad("a record does not begin with RS");
       const size_t next = std::min(text.find(kRecordSeparator, 1), text.size());
       const Json json = Json::parse(text.substr(1, next - 1), nullptr, false);
-      if (json.is_discarded()) return Bad("a record is no JSON");
-      WEFT_TRY(Fragment(json));
       text.remove_prefix(next);
+      if (json.is_discarded()) {
+        const std::string what = "record " + std::to_string(number) + " is no JSON";
+        if (!has_preamble_) return Bad(what);
+        trace_.AddProblem("metadata: " + what);
+        continue;
+      }
+      WEFT_TRY(Fragment(json));
     }
     if (!has_preamble_) return Bad("there is no preamble");
     return std::move(trace_);
@@ -72,11 +77,20 @@ class Ctf2Parser {
     const std::string type = Text(json, "type");
     if (type == "preamble") return Preamble(json);
     if (type == "trace-class") return Trace(json);
-    if (type == "clock-class") return Clock(json);
-    if (type == "data-stream-class") return Stream(json);
-    if (type == "event-record-class") return Event(json);
-    if (type == "field-class-alias") return Alias(json);
-    return Bad("unknown fragment '" + PrintableName(type) + "'");
+    Status status;
+    if (type == "clock-class") {
+      status = Clock(json);
+    } else if (type == "data-stream-class") {
+      status = Stream(json);
+    } else if (type == "event-record-class") {
+      status = Event(json);
+    } else if (type == "field-class-alias") {
+      status = Alias(json);
+    } else {
+      status = Bad("unknown fragment '" + type + "'");
+    }
+    if (!status) trace_.AddProblem(status.error().message);
+    return {};
   }
 
   Status Preamble(const Json& json) {
@@ -105,42 +119,57 @@ class Ctf2Parser {
 
   Status Clock(const Json& json) {
     ClockClass clock;
-    clock.name = Text(json, "name");
+    clock.name = Text(json, "id");
+    if (clock.name.empty()) clock.name = Text(json, "name");
     clock.frequency = Number(json, "frequency", 0);
-    if (clock.frequency == 0) return Bad("a clock has no frequency");
+    if (clock.frequency == 0) return Bad("clock '" + clock.name + "' has no frequency");
     if (const Json* offset = Find(json, "offset-from-origin")) {
       clock.offset_seconds = static_cast<int64_t>(Number(*offset, "seconds", 0));
       clock.offset_cycles = Number(*offset, "cycles", 0);
     }
-    if (!std::exchange(has_clock_, true)) trace_.clock = std::move(clock);
+    clocks_.emplace(clock.name, std::move(clock));
     return {};
   }
 
   Status Stream(const Json& json) {
     DataStreamClass stream{.id = Number(json, "id", 0)};
-    WEFT_TRY(Scope(json, "packet-context-field-class", stream.packet_context, Role::kBegin));
-    WEFT_TRY(Scope(json, "event-record-header-field-class", stream.event_header, Role::kClock));
-    WEFT_TRY(
-        Scope(json, "event-record-common-context-field-class", stream.event_context, Role::kNone));
-    const uint64_t id = stream.id;
-    if (!trace_.streams.emplace(id, std::move(stream)).second)
-      return Bad("a stream is there twice");
+    const std::string where = "stream " + std::to_string(stream.id);
+    if (trace_.streams.contains(stream.id)) return Bad(where + " is there twice");
+    if (const std::string clock = Text(json, "default-clock-class-id"); !clock.empty()) {
+      const auto found = clocks_.find(clock);
+      if (found != clocks_.end()) {
+        stream.clock = found->second;
+      } else {
+        trace_.AddProblem("metadata: " + where + " has times of a clock '" + clock +
+                          "' that is not there: its times are not shown");
+      }
+    }
+    const Status status = StreamScopes(json, stream);
+    if (!status) MarkUnreadable(trace_, stream, status.error().message);
+    trace_.streams.emplace(stream.id, std::move(stream));
     return {};
   }
 
+  Status StreamScopes(const Json& json, DataStreamClass& stream) {
+    WEFT_TRY(Scope(json, "packet-context-field-class", stream.packet_context, Role::kBegin));
+    WEFT_TRY(Scope(json, "event-record-header-field-class", stream.event_header, Role::kClock));
+    return Scope(json, "event-record-common-context-field-class", stream.event_context,
+                 Role::kNone);
+  }
+
   Status Event(const Json& json) {
-    EventRecordClass event{.id = Number(json, "id", 0), .name = PrintableName(Text(json, "name"))};
+    EventRecordClass event{.id = Number(json, "id", 0), .name = Text(json, "name")};
+    const std::string where = "event '" + event.name + "'";
     const auto stream = trace_.streams.find(Number(json, "data-stream-class-id", 0));
     if (stream == trace_.streams.end()) {
-      return Bad("event '" + event.name + "' belongs to a stream that is not there");
+      return Bad(where + " belongs to a stream that is not there");
     }
+    if (stream->second.events.contains(event.id)) return Bad(where + " has the id of another one");
     if (const Json* attributes = Find(json, "attributes")) Attributes(*attributes, event);
-    WEFT_TRY(Scope(json, "specific-context-field-class", event.context, Role::kNone));
-    WEFT_TRY(Scope(json, "payload-field-class", event.payload, Role::kNone));
-    const uint64_t id = event.id;
-    if (!stream->second.events.emplace(id, std::move(event)).second) {
-      return Bad("an event's id is there twice");
-    }
+    Status status = Scope(json, "specific-context-field-class", event.context, Role::kNone);
+    if (status) status = Scope(json, "payload-field-class", event.payload, Role::kNone);
+    if (!status) MarkUnreadable(trace_, event, status.error().message);
+    stream->second.events.emplace(event.id, std::move(event));
     return {};
   }
 
@@ -148,7 +177,7 @@ class Ctf2Parser {
     for (const std::string_view space : {kAttributeNamespace, std::string_view("lttng.org,2009")}) {
       const Json* known = Find(json, std::string(space).c_str());
       if (known == nullptr) continue;
-      event.uri = PrintableName(Text(*known, "emf-uri"));
+      event.uri = Text(*known, "emf-uri");
       const std::string level = Text(*known, "log-level");
       const auto found = std::find(kLogLevelNames.begin(), kLogLevelNames.end(), level);
       event.loglevel = found != kLogLevelNames.end()
@@ -187,10 +216,16 @@ class Ctf2Parser {
     const std::string type = Text(json, "type");
     if (type == "fixed-length-unsigned-integer") return Integer(json, false, timestamp);
     if (type == "fixed-length-signed-integer") return Integer(json, true, timestamp);
+    if (type == "variable-length-unsigned-integer") return Variable(json, false, timestamp);
+    if (type == "variable-length-signed-integer") return Variable(json, true, timestamp);
     if (type == "fixed-length-floating-point-number") return Float(json);
-    if (type == "null-terminated-string") return StringType();
+    if (type == "fixed-length-boolean") return BitArray(json, TypeKind::kBool);
+    if (type == "fixed-length-bit-array") return BitArray(json, TypeKind::kBitMap);
+    if (type == "fixed-length-bit-map") return BitArray(json, TypeKind::kBitMap);
+    if (type == "null-terminated-string") return String(json);
     if (type == "structure") return Structure(json, timestamp, depth);
     if (type == "variant") return Variant(json, timestamp, depth);
+    if (type == "optional") return Optional(json, timestamp, depth);
     const bool fixed = type.starts_with("static-length-");
     if (type == "static-length-array" || type == "dynamic-length-array") {
       return Array(json, fixed, timestamp, depth);
@@ -198,9 +233,10 @@ class Ctf2Parser {
     if (type == "static-length-string" || type == "dynamic-length-string") {
       return Bytes(json, fixed, true);
     }
-    if (type == "static-length-blob") return Bytes(json, fixed, false);
-    return Fail(ErrorCode::kUnsupported,
-                "metadata: field class '" + PrintableName(type) + "' is not supported");
+    if (type == "static-length-blob" || type == "dynamic-length-blob") {
+      return Bytes(json, fixed, false);
+    }
+    return Fail(ErrorCode::kUnsupported, "metadata: field class '" + type + "' is not supported");
   }
 
   static Status Alignment(const Json& json, const char* name, uint32_t& align) {
@@ -215,9 +251,55 @@ class Ctf2Parser {
     const uint64_t base = Number(json, "preferred-display-base", 10);
     if (bits == 0 || bits > 64) return Bad("integers have 1 to 64 bits");
     if (base != 2 && base != 8 && base != 10 && base != 16) return Bad("no base");
-    Type type = IntegerType(static_cast<uint8_t>(bits), is_signed, static_cast<uint8_t>(base),
-                            Text(json, "byte-order") == "big-endian");
-    WEFT_TRY(Alignment(json, "alignment", type.align));
+    Type type = IntegerType(static_cast<uint8_t>(bits), is_signed, static_cast<uint8_t>(base));
+    WEFT_TRY(BitOrder(json, type));
+    WEFT_TRY(Mappings(json, type));
+    SetRole(json, timestamp, type);
+    return type;
+  }
+
+  // LEB128.
+  static Result<Type> Variable(const Json& json, bool is_signed, Role timestamp) {
+    const uint64_t base = Number(json, "preferred-display-base", 10);
+    if (base != 2 && base != 8 && base != 10 && base != 16) return Bad("no base");
+    Type type = IntegerType(64, is_signed, static_cast<uint8_t>(base));
+    type.variable = true;
+    WEFT_TRY(Mappings(json, type));
+    SetRole(json, timestamp, type);
+    return type;
+  }
+
+  static Result<Type> BitArray(const Json& json, TypeKind kind) {
+    const uint64_t bits = Number(json, "length", 0);
+    if (bits == 0 || bits > 64) return Bad("bit arrays have 1 to 64 bits");
+    Type type = IntegerType(static_cast<uint8_t>(bits), false);
+    WEFT_TRY(BitOrder(json, type));
+    if (const Json* flags = Find(json, "flags"); flags != nullptr && flags->is_object()) {
+      for (const auto& [label, ranges] : flags->items()) {
+        WEFT_ASSIGN(std::vector<Range> parsed, Ranges(ranges));
+        type.mappings.push_back({label, std::move(parsed)});
+      }
+    }
+    type.kind = kind;
+    return type;
+  }
+
+  // Byte order, bit order and alignment of what has a length in bits.
+  static Status BitOrder(const Json& json, Type& type) {
+    const std::string bytes = Text(json, "byte-order");
+    if (!bytes.empty() && bytes != "big-endian" && bytes != "little-endian") {
+      return Bad("no byte order");
+    }
+    type.big_endian = bytes == "big-endian";
+    const std::string bits = Text(json, "bit-order");
+    if (!bits.empty() && bits != "first-to-last" && bits != "last-to-first") {
+      return Bad("no bit order");
+    }
+    type.reversed = !bits.empty() && (bits == "last-to-first") != type.big_endian;
+    return Alignment(json, "alignment", type.align);
+  }
+
+  static Status Mappings(const Json& json, Type& type) {
     if (const Json* mappings = Find(json, "mappings");
         mappings != nullptr && mappings->is_object()) {
       type.kind = TypeKind::kEnum;
@@ -226,8 +308,7 @@ class Ctf2Parser {
         type.mappings.push_back({label, std::move(parsed)});
       }
     }
-    SetRole(json, timestamp, type);
-    return type;
+    return {};
   }
 
   static void SetRole(const Json& json, Role timestamp, Type& type) {
@@ -246,8 +327,27 @@ class Ctf2Parser {
   static Result<Type> Float(const Json& json) {
     const uint64_t bits = Number(json, "length", 0);
     if (bits != 32 && bits != 64) return Bad("floats have 32 or 64 bits");
-    Type type = FloatType(static_cast<uint8_t>(bits), Text(json, "byte-order") == "big-endian");
-    WEFT_TRY(Alignment(json, "alignment", type.align));
+    Type type = FloatType(static_cast<uint8_t>(bits));
+    WEFT_TRY(BitOrder(json, type));
+    return type;
+  }
+
+  // "utf-8" is what is not said.
+  static Status Encoding(const Json& json, Type& type) {
+    const std::string encoding = Text(json, "encoding");
+    if (encoding.empty() || encoding == "utf-8") return {};
+    if (encoding != "utf-16le" && encoding != "utf-16be" && encoding != "utf-32le" &&
+        encoding != "utf-32be") {
+      return Bad("no encoding of text: '" + encoding + "'");
+    }
+    type.unit = encoding.starts_with("utf-16") ? 2 : 4;
+    type.big_endian = encoding.ends_with("be");
+    return {};
+  }
+
+  static Result<Type> String(const Json& json) {
+    Type type = StringType();
+    WEFT_TRY(Encoding(json, type));
     return type;
   }
 
@@ -261,7 +361,7 @@ class Ctf2Parser {
       if (field == nullptr) return Bad("a member has no field class");
       WEFT_ASSIGN(Type parsed, FieldClass(*field, timestamp, depth + 1));
       type.align = std::max(type.align, parsed.align);
-      type.members.push_back({PrintableName(Text(member, "name")), std::move(parsed), {}});
+      type.members.push_back({Text(member, "name"), std::move(parsed), {}});
     }
     return type;
   }
@@ -279,9 +379,25 @@ class Ctf2Parser {
       if (field == nullptr || ranges == nullptr) return Bad("an option is not complete");
       WEFT_ASSIGN(Type parsed, FieldClass(*field, timestamp, depth + 1));
       WEFT_ASSIGN(std::vector<Range> selectors, Ranges(*ranges));
-      type.members.push_back(
-          {PrintableName(Text(option, "name")), std::move(parsed), std::move(selectors)});
+      type.members.push_back({Text(option, "name"), std::move(parsed), std::move(selectors)});
     }
+    return type;
+  }
+
+  // Without ranges the selector is a boolean, which is true.
+  Result<Type> Optional(const Json& json, Role timestamp, int depth) {
+    Type type;
+    type.kind = TypeKind::kOptional;
+    type.align = 1;
+    WEFT_ASSIGN(type.reference, Location(json, "selector-field-location"));
+    const Json* field = Find(json, "field-class");
+    if (field == nullptr) return Bad("an optional field has no field class");
+    WEFT_ASSIGN(Type parsed, FieldClass(*field, timestamp, depth + 1));
+    std::vector<Range> selectors{{1, ~uint64_t{0}}};
+    if (const Json* ranges = Find(json, "selector-field-ranges")) {
+      WEFT_ASSIGN(selectors, Ranges(*ranges));
+    }
+    type.members.push_back({"", std::move(parsed), std::move(selectors)});
     return type;
   }
 
@@ -297,7 +413,7 @@ class Ctf2Parser {
     for (const Json& part : *path) {
       if (!part.is_string()) return Fail(ErrorCode::kUnsupported, "metadata: a location climbs");
       if (!out.empty()) out += ".";
-      out += PrintableName(part.get<std::string>());
+      out += part.get<std::string>();
     }
     return out;
   }
@@ -324,13 +440,16 @@ class Ctf2Parser {
     return type;
   }
 
-  // Strings of known length, and blobs.
+  // Strings of known length, and BLOBs.
   static Result<Type> Bytes(const Json& json, bool fixed, bool text) {
-    Type type;
-    WEFT_TRY(Length(json, fixed, type));
+    const TypeKind kind = fixed ? TypeKind::kArray : TypeKind::kSequence;
+    Type type = BlobType(kind, text ? "" : Text(json, "media-type"));
+    type.blob = !text;
     type.text = text;
-    type.element.push_back(IntegerType(8, false));
-    if (const Json* roles = Find(json, "roles"); !text && roles != nullptr && !roles->empty()) {
+    WEFT_TRY(Length(json, fixed, type));
+    if (text) WEFT_TRY(Encoding(json, type));
+    if (text) return type;
+    if (const Json* roles = Find(json, "roles"); roles != nullptr && !roles->empty()) {
       type.role = Role::kUuid;
     }
     return type;
@@ -338,7 +457,7 @@ class Ctf2Parser {
 
   TraceClass trace_{.version = Version::k2};
   bool has_preamble_ = false;
-  bool has_clock_ = false;
+  std::map<std::string, ClockClass> clocks_;
   uint32_t budget_ = kMaxTypeNodes;
   std::map<std::string, Type> aliases_;
 };

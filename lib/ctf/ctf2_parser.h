@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metadata of CTF 2 as weft writes it, and the field classes that other tracers share with it:
-// integers, floats, strings, structures, arrays, variants, UUID blobs, aliases of them.
-// Not read: bit arrays, booleans, options, LEB128, UTF-16 and UTF-32, locations that climb.
+// Metadata of CTF 2: every field class of its specification.
+// Not read: floats of other sizes than 32 and 64 bits, bit arrays of more than 64, locations that
+// climb. A class that has one is unreadable (TraceClass).
 // Foreign bytes: bounded by trace_class.h's limits.
 // Thread-safety: pure function.
 #ifndef WEFT_LIB_CTF_CTF2_PARSER_H_

@@ -95,7 +95,10 @@ Json Array(const Type& type, std::string_view origin) {
             {"roles", Json::array({"metadata-stream-uuid"})}};
   }
   Json json = Json::object();
-  if (type.text) {
+  if (type.blob) {
+    json["type"] = fixed ? "static-length-blob" : "dynamic-length-blob";
+    if (!type.media_type.empty()) json["media-type"] = type.media_type;
+  } else if (type.text) {
     json["type"] = fixed ? "static-length-string" : "dynamic-length-string";
   } else {
     json["type"] = fixed ? "static-length-array" : "dynamic-length-array";
@@ -124,6 +127,10 @@ Json FieldClass(const Type& type, std::string_view origin) {
     case TypeKind::kArray:
     case TypeKind::kSequence:
       return Array(type, origin);
+    case TypeKind::kBool:
+    case TypeKind::kBitMap:
+    case TypeKind::kOptional:
+      break;  // read only: weft records none of them
   }
   return {};
 }

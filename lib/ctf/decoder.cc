@@ -25,6 +25,61 @@ uint64_t SignExtend(uint64_t value, uint32_t bits) {
   return (value ^ sign) - sign;
 }
 
+uint64_t ReverseBits(uint64_t value, uint32_t bits) {
+  uint64_t reversed = 0;
+  for (uint32_t i = 0; i < bits; i++) reversed |= ((value >> i) & 1) << (bits - 1 - i);
+  return reversed;
+}
+
+void AppendUtf8(std::string& out, uint32_t code) {
+  if (code < 0x80) {
+    out += static_cast<char>(code);
+  } else if (code < 0x800) {
+    out += static_cast<char>(0xc0 | code >> 6);
+    out += static_cast<char>(0x80 | (code & 0x3f));
+  } else if (code < 0x10000) {
+    out += static_cast<char>(0xe0 | code >> 12);
+    out += static_cast<char>(0x80 | ((code >> 6) & 0x3f));
+    out += static_cast<char>(0x80 | (code & 0x3f));
+  } else {
+    out += static_cast<char>(0xf0 | code >> 18);
+    out += static_cast<char>(0x80 | ((code >> 12) & 0x3f));
+    out += static_cast<char>(0x80 | ((code >> 6) & 0x3f));
+    out += static_cast<char>(0x80 | (code & 0x3f));
+  }
+}
+
+// UTF-16 or UTF-32 as UTF-8, up to a NUL. What is no code point becomes U+FFFD. Returns the bytes
+// before the NUL; `size` is a multiple of the code unit.
+uint64_t ToUtf8(const Type& type, const uint8_t* bytes, uint64_t size, std::string& out) {
+  constexpr uint32_t kReplacement = 0xfffd;
+  const auto unit = [&](uint64_t at) {
+    uint32_t value = 0;
+    for (uint32_t i = 0; i < type.unit; i++) {
+      const uint32_t byte = bytes[at + (type.big_endian ? type.unit - 1 - i : i)];
+      value |= byte << (8 * i);
+    }
+    return value;
+  };
+  out.clear();
+  uint64_t at = 0;
+  for (; at + type.unit <= size; at += type.unit) {
+    uint32_t code = unit(at);
+    if (code == 0) break;
+    const bool high = code >= 0xd800 && code < 0xdc00;
+    if (type.unit == 2 && high && at + 4 <= size) {
+      const uint32_t low = unit(at + 2);
+      if (low >= 0xdc00 && low < 0xe000) {
+        code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+        at += 2;
+      }
+    }
+    if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) code = kReplacement;
+    AppendUtf8(out, code);
+  }
+  return at;
+}
+
 }  // namespace
 
 void Decoder::SetPacket(std::span<const uint8_t> bytes) {
@@ -82,13 +137,41 @@ bool Decoder::Walk(const Type& type, Visitor& visitor) {
       return Array(type, type.length, visitor);
     case TypeKind::kSequence:
       return Array(type, saved_[type.reference_saved], visitor);
+    case TypeKind::kBool:
+    case TypeKind::kBitMap:
+      return BitArray(type, visitor);
+    case TypeKind::kOptional:
+      return Optional(type, visitor);
   }
   return false;
 }
 
+bool Decoder::Fixed(const Type& type, uint64_t& value) {
+  if (!Bits(type.bits, type.big_endian, value)) return false;
+  if (type.reversed) value = ReverseBits(value, type.bits);
+  return true;
+}
+
+// LEB128: seven bits a byte, the lowest first; the highest bit tells that another byte follows.
+bool Decoder::Variable(const Type& type, uint64_t& value) {
+  value = 0;
+  uint64_t byte = 0x80;
+  for (uint32_t shift = 0; (byte & 0x80) != 0; shift += 7) {
+    if (shift >= 70 || !Bits(8, false, byte)) return false;
+    const uint64_t bits = byte & 0x7f;
+    value |= shift < 64 ? bits << shift : 0;
+    const bool last = (byte & 0x80) == 0;
+    const bool negative = type.is_signed && (byte & 0x40) != 0;
+    // The tenth byte has one bit of the value; its others repeat the sign.
+    if (shift == 63 && bits != (negative ? 0x7f : type.is_signed ? 0 : bits & 1)) return false;
+    if (last && negative && shift + 7 < 64) value |= ~uint64_t{0} << (shift + 7);
+  }
+  return true;
+}
+
 bool Decoder::Integer(const Type& type, Visitor& visitor) {
   uint64_t value;
-  if (!Bits(type.bits, type.big_endian, value)) return false;
+  if (!(type.variable ? Variable(type, value) : Fixed(type, value))) return false;
   if (type.clocked) {
     const uint64_t mask = type.bits == 64 ? ~uint64_t{0} : (uint64_t{1} << type.bits) - 1;
     const uint64_t carry = value < (clock_ & mask) ? mask + 1 : 0;
@@ -102,14 +185,46 @@ bool Decoder::Integer(const Type& type, Visitor& visitor) {
 
 bool Decoder::Float(const Type& type, Visitor& visitor) {
   uint64_t bits;
-  if (!Bits(type.bits, type.big_endian, bits)) return false;
+  if (!Fixed(type, bits)) return false;
   visitor.Float(type, type.bits == 32 ? double{std::bit_cast<float>(static_cast<uint32_t>(bits))}
                                       : std::bit_cast<double>(bits));
   return true;
 }
 
+bool Decoder::BitArray(const Type& type, Visitor& visitor) {
+  uint64_t value;
+  if (!Fixed(type, value)) return false;
+  if (type.saved != kNotSaved) saved_[type.saved] = value;
+  if (type.kind == TypeKind::kBool) {
+    visitor.Bool(type, value != 0);
+  } else {
+    visitor.BitMap(type, value);
+  }
+  return true;
+}
+
+bool Decoder::Optional(const Type& type, Visitor& visitor) {
+  const Member& option = type.members.front();
+  if (!Selects(option, saved_[type.reference_saved])) {
+    visitor.NoOption(type);
+    return true;
+  }
+  visitor.BeginOption(type);
+  if (!Walk(option.type, visitor)) return false;
+  visitor.EndOption(type);
+  return true;
+}
+
 bool Decoder::String(const Type& type, Visitor& visitor) {
   if (at_ % 8 != 0) return false;
+  if (type.unit > 1) {
+    const uint64_t left = (end_ - at_) / 8 / type.unit * type.unit;
+    const uint64_t used = ToUtf8(type, bytes_.data() + at_ / 8, left, utf8_);
+    if (used >= left) return false;
+    at_ += (used + type.unit) * 8;
+    visitor.Text(type, utf8_);
+    return true;
+  }
   const auto* begin = reinterpret_cast<const char*>(bytes_.data()) + at_ / 8;
   const uint64_t left = (end_ - at_) / 8;
   const void* nul = left == 0 ? nullptr : std::memchr(begin, 0, left);
@@ -143,22 +258,31 @@ bool Decoder::Variant(const Type& type, Visitor& visitor) {
 }
 
 bool Decoder::Array(const Type& type, uint64_t length, Visitor& visitor) {
+  if (type.text || type.blob) return Bytes(type, length, visitor);
   const Type& element = type.element.front();
-  if (type.text) {
-    const uint64_t left = (end_ - at_) / 8;
-    if (at_ % 8 != 0 || length > left) return false;
-    const auto* begin = reinterpret_cast<const char*>(bytes_.data()) + at_ / 8;
-    const size_t used = ::strnlen(begin, length);
-    at_ += length * 8;
-    visitor.Text(type, {begin, used});
-    return true;
-  }
   visitor.BeginArray(type, length);
   for (uint64_t i = 0; i < length; i++) {
     visitor.BeginElement(type, i);
     if (!Walk(element, visitor)) return false;
   }
   visitor.EndArray(type);
+  return true;
+}
+
+// Text and BLOBs: `length` counts bytes.
+bool Decoder::Bytes(const Type& type, uint64_t length, Visitor& visitor) {
+  if (at_ % 8 != 0 || length > (end_ - at_) / 8) return false;
+  const std::span<const uint8_t> bytes = bytes_.subspan(at_ / 8, length);
+  at_ += length * 8;
+  if (type.blob) {
+    visitor.Blob(type, bytes);
+  } else if (type.unit > 1) {
+    ToUtf8(type, bytes.data(), length, utf8_);
+    visitor.Text(type, utf8_);
+  } else {
+    const auto* begin = reinterpret_cast<const char*>(bytes.data());
+    visitor.Text(type, {begin, ::strnlen(begin, length)});
+  }
   return true;
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,8 +23,12 @@ class Visitor {
   // Integers and enumerations; signed ones are sign-extended.
   virtual void Integer(const Type&, uint64_t) {}
   virtual void Float(const Type&, double) {}
-  // A string, or an array or sequence of text; without its NUL.
+  virtual void Bool(const Type&, bool) {}
+  virtual void BitMap(const Type&, uint64_t) {}
+  // A string, or an array or sequence of text; without its NUL. Bytes as they are, which should be
+  // UTF-8.
   virtual void Text(const Type&, std::string_view) {}
+  virtual void Blob(const Type&, std::span<const uint8_t>) {}
   virtual void BeginStruct(const Type&) {}
   virtual void BeginMember(const Type&, const Member&) {}
   virtual void EndStruct(const Type&) {}
@@ -32,6 +37,9 @@ class Visitor {
   virtual void BeginArray(const Type&, uint64_t) {}
   virtual void BeginElement(const Type&, uint64_t) {}
   virtual void EndArray(const Type&) {}
+  virtual void BeginOption(const Type&) {}  // an optional field that is there
+  virtual void EndOption(const Type&) {}
+  virtual void NoOption(const Type&) {}  // ... that is not
 };
 
 class Decoder {
@@ -57,11 +65,16 @@ class Decoder {
  private:
   bool Walk(const Type& type, Visitor& visitor);
   bool Integer(const Type& type, Visitor& visitor);
+  bool Variable(const Type& type, uint64_t& value);
+  bool Fixed(const Type& type, uint64_t& value);
   bool Float(const Type& type, Visitor& visitor);
+  bool BitArray(const Type& type, Visitor& visitor);
+  bool Optional(const Type& type, Visitor& visitor);
   bool String(const Type& type, Visitor& visitor);
   bool Struct(const Type& type, Visitor& visitor);
   bool Variant(const Type& type, Visitor& visitor);
   bool Array(const Type& type, uint64_t length, Visitor& visitor);
+  bool Bytes(const Type& type, uint64_t length, Visitor& visitor);
   bool Align(uint32_t bits);
   bool Bits(uint32_t count, bool big_endian, uint64_t& value);
 
@@ -71,6 +84,7 @@ class Decoder {
   uint64_t clock_ = 0;
   uint64_t steps_ = 0;  // left for the current Decode
   std::vector<uint64_t> saved_;
+  std::string utf8_;  // of the current text, where the packet has another encoding
 };
 
 // The labels whose ranges hold `value`, by calling on_label(label) for each, in order.
@@ -83,6 +97,20 @@ void ForEachLabel(const Type& type, uint64_t value, OnLabel on_label) {
                                 static_cast<int64_t>(value) <= static_cast<int64_t>(range.end)
                           : range.begin <= value && value <= range.end;
       if (!in) continue;
+      on_label(mapping.label);
+      break;
+    }
+  }
+}
+
+// The flags of a bit map with a bit of theirs set, as ForEachLabel does for enumerations.
+template <typename OnLabel>
+void ForEachFlag(const Type& type, uint64_t value, OnLabel on_label) {
+  for (const EnumMapping& mapping : type.mappings) {
+    for (const Range& range : mapping.ranges) {
+      uint64_t bit = range.begin;
+      while (bit <= range.end && bit < type.bits && ((value >> bit) & 1) == 0) bit++;
+      if (bit > range.end || bit >= type.bits) continue;
       on_label(mapping.label);
       break;
     }

@@ -44,7 +44,8 @@ class Resolver {
 
  private:
   Status Walk(Type& type) {
-    if (type.kind == TypeKind::kVariant || type.kind == TypeKind::kSequence) {
+    if (type.kind == TypeKind::kVariant || type.kind == TypeKind::kSequence ||
+        type.kind == TypeKind::kOptional) {
       WEFT_TRY(Bind(type));
     }
     if (!type.members.empty()) {
@@ -62,7 +63,8 @@ class Resolver {
   Status Bind(Type& type) {
     Type* target = Find(type.reference);
     const bool integer = target != nullptr &&
-                         (target->kind == TypeKind::kInteger || target->kind == TypeKind::kEnum);
+                         (target->kind == TypeKind::kInteger || target->kind == TypeKind::kEnum ||
+                          (target->kind == TypeKind::kBool && type.kind == TypeKind::kOptional));
     if (!integer || (type.kind == TypeKind::kSequence && target->is_signed)) {
       return Fail(ErrorCode::kCorrupt,
                   "metadata: '" + type.reference + "' is no integer that stands before its use");
@@ -131,15 +133,38 @@ Status ResolveReferences(TraceClass& trace) {
   Resolver resolver(trace.saved_values);
   WEFT_TRY(resolver.ResolveScope(kPacketHeader, trace.packet_header));
   for (auto& [id, stream] : trace.streams) {
-    WEFT_TRY(resolver.ResolveScope(kPacketContext, stream.packet_context));
-    WEFT_TRY(resolver.ResolveScope(kEventHeader, stream.event_header));
-    WEFT_TRY(resolver.ResolveScope(kStreamContext, stream.event_context));
+    if (!stream.unreadable.empty()) continue;
+    Status status = resolver.ResolveScope(kPacketContext, stream.packet_context);
+    if (status) status = resolver.ResolveScope(kEventHeader, stream.event_header);
+    if (status) status = resolver.ResolveScope(kStreamContext, stream.event_context);
+    if (!status) {
+      MarkUnreadable(trace, stream, status.error().message);
+      continue;
+    }
     for (auto& [event_id, event] : stream.events) {
-      WEFT_TRY(resolver.ResolveScope(kEventContext, event.context));
-      WEFT_TRY(resolver.ResolveScope(kFields, event.payload));
+      if (!event.unreadable.empty()) continue;
+      status = resolver.ResolveScope(kEventContext, event.context);
+      if (status) status = resolver.ResolveScope(kFields, event.payload);
+      if (!status) MarkUnreadable(trace, event, status.error().message);
     }
   }
   return {};
+}
+
+void MarkUnreadable(TraceClass& trace, DataStreamClass& stream, const std::string& reason) {
+  stream.unreadable = reason;
+  stream.packet_context.reset();
+  stream.event_header.reset();
+  stream.event_context.reset();
+  trace.AddProblem(reason + ": streams of class " + std::to_string(stream.id) + " are not shown");
+}
+
+void MarkUnreadable(TraceClass& trace, EventRecordClass& event, const std::string& reason) {
+  event.unreadable = reason;
+  event.context.reset();
+  event.payload.reset();
+  trace.AddProblem(reason + ": events '" + event.name + "' (id " + std::to_string(event.id) +
+                   ") are not shown");
 }
 
 }  // namespace weft::ctf

@@ -13,8 +13,13 @@ namespace weft::ctf {
 Status TakeNodes(const Type& type, uint32_t& budget);
 
 // Sets reference_saved, saved and, for variants selected by an enumeration's labels (TSDL), the
-// options' selectors. kCorrupt: a reference to nothing, or to what is no unsigned integer before it.
+// options' selectors. A class with a reference to nothing, or to what is no unsigned integer before
+// it, becomes unreadable. kCorrupt: the packet header has one.
 Status ResolveReferences(TraceClass& trace);
+
+// Notes that a class cannot be decoded, with a line for people. `reason`: "metadata, line 3: ...".
+void MarkUnreadable(TraceClass& trace, DataStreamClass& stream, const std::string& reason);
+void MarkUnreadable(TraceClass& trace, EventRecordClass& event, const std::string& reason);
 
 }  // namespace weft::ctf
 

@@ -14,9 +14,19 @@ namespace {
 constexpr size_t kFirstRead = 4096;
 constexpr uint32_t kMagic = 0xc1fc1fc1;
 
-// Packets between two sequence numbers, if both are known.
+// Packets of one file that are put into the order of their times; 16 bytes of memory each.
+constexpr size_t kMaxOrderedPackets = 1'000'000;
+
+bool HasLongBegin(const DataStreamClass& stream) {
+  return stream.packet_context &&
+         std::ranges::any_of(stream.packet_context->members, [](const Member& member) {
+           return member.type.role == Role::kBegin && member.type.bits == 64;
+         });
+}
+
+// Packets between two sequence numbers, if both are known and the second is the greater one.
 std::optional<uint64_t> Gap(std::optional<uint64_t> before, std::optional<uint64_t> after) {
-  if (!before || !after) return std::nullopt;
+  if (!before || !after || *after <= *before) return std::nullopt;
   return *after - *before - 1;
 }
 
@@ -61,6 +71,11 @@ class StreamReader::HeaderVisitor : public Visitor {
         if (in_uuid_ && uuid_bytes < uuid.size()) uuid[uuid_bytes++] = static_cast<uint8_t>(value);
     }
   }
+  void Blob(const Type& type, std::span<const uint8_t> bytes) override {
+    if (type.role != Role::kUuid || bytes.size() != uuid.size()) return;
+    std::ranges::copy(bytes, uuid.begin());
+    uuid_bytes = uuid.size();
+  }
   void BeginArray(const Type& type, uint64_t) override { in_uuid_ = type.role == Role::kUuid; }
   void EndArray(const Type&) override { in_uuid_ = false; }
 
@@ -98,63 +113,140 @@ bool StreamReader::ReadAt(uint64_t offset, size_t bytes) {
   return done > 0;
 }
 
-// Decodes header and context at packet_offset_ from what the buffer holds; sets stream_ and packet_.
-bool StreamReader::DecodePacketHeader(std::vector<std::string>& problems) {
-  HeaderVisitor header;
+uint64_t StreamReader::FileSize() const {
+  struct stat st{};
+  return ::fstat(fd_.get(), &st) == 0 ? static_cast<uint64_t>(st.st_size) : 0;
+}
+
+// kNoTime where there is no such time.
+int64_t StreamReader::ToNs(std::optional<uint64_t> cycles) const {
+  if (!cycles || !stream_->clock) return kNoTime;
+  return stream_->clock->ToNs(*cycles).value_or(kNoTime);
+}
+
+// Decodes header and context of the packet in the buffer; sets stream_, instance_id_ and packet_.
+bool StreamReader::DecodeHeaderFields(HeaderVisitor& header, std::string& problem) {
   decoder_.SetPacket(buffer_);
   const bool decoded = !trace_.packet_header || decoder_.Decode(*trace_.packet_header, header);
-  if (!decoded) return Problem(problems, "it is cut off in its header"), false;
+  if (!decoded) return problem = "it is cut off in its header", false;
   if (header.magic.value_or(kMagic) != kMagic) {
-    return Problem(problems, "it does not begin with CTF's magic number"), false;
+    return problem = "it does not begin with CTF's magic number", false;
   }
-  if (header.uuid_bytes == 16 && trace_.uuid && header.uuid != *trace_.uuid) {
-    return Problem(problems, "it belongs to another trace (UUID)"), false;
+  if (!header.stream_class && trace_.streams.size() > 1) {
+    return problem = "it does not say which of the metadata's streams it belongs to", false;
   }
   const auto found =
       header.stream_class ? trace_.streams.find(*header.stream_class) : trace_.streams.begin();
-  if (found == trace_.streams.end()) {
-    return Problem(problems, "the metadata has no such stream"), false;
-  }
+  if (found == trace_.streams.end()) return problem = "the metadata has no such stream", false;
   if (stream_ != nullptr && stream_ != &found->second) {
-    return Problem(problems, "its stream is not that of the packets before it"), false;
+    return problem = "its stream is not that of the packets before it", false;
   }
   stream_ = &found->second;
   instance_id_ = header.stream_instance;
   packet_context_at_ = decoder_.position();
-  decoder_.set_clock(0);
   if (stream_->packet_context && !decoder_.Decode(*stream_->packet_context, header)) {
-    return Problem(problems, "it is cut off in its context"), false;
+    return problem = "it is cut off in its context", false;
   }
   packet_ = header.packet;
+  if (packet_.begin) packet_.begin = decoder_.clock();  // all bits of it
   return true;
 }
 
-bool StreamReader::ReadWholePacket(std::vector<std::string>& problems) {
-  struct stat st{};
-  if (::fstat(fd_.get(), &st) != 0) return Problem(problems, "cannot be read"), false;
-  const uint64_t left = static_cast<uint64_t>(st.st_size) - packet_offset_;
-  const uint64_t bits = packet_.packet_bits.value_or(left * 8);
-  const uint64_t content = packet_.content_bits.value_or(bits);
-  const uint64_t header_end = decoder_.position();
-  if (bits % 8 != 0 || content > bits || content < header_end) {
-    return Problem(problems, "its sizes contradict each other"), false;
+bool StreamReader::DecodePacketHeader(std::vector<std::string>& problems) {
+  HeaderVisitor header;
+  std::string problem;
+  const uint64_t clock = decoder_.clock();
+  const bool decoded = DecodeHeaderFields(header, problem);
+  if (!decoded) return Problem(problems, problem), false;
+  if (header.uuid_bytes == 16 && trace_.uuid) {
+    if (!uuid_ && header.uuid != *trace_.uuid) {
+      Problem(problems,
+              "its UUID is not the metadata's: it may belong to another trace, and what is shown "
+              "of it may be wrong");
+    }
+    if (header.uuid != uuid_.value_or(header.uuid)) {
+      return Problem(problems, "it belongs to another trace (UUID)"), false;
+    }
+    uuid_ = header.uuid;
   }
-  if (bits / 8 > left) return Problem(problems, "it is cut off"), false;
-  if (bits / 8 > kMaxPacketBytes) return Problem(problems, "it is too large to be read"), false;
-  if (!ReadAt(packet_offset_, bits / 8) || buffer_.size() != bits / 8) {
+  decoder_.set_clock(clock);
+  return true;
+}
+
+// Bits of the packet whose header was decoded, `left` bytes before the file's end. Nothing: its
+// sizes contradict each other.
+std::optional<uint64_t> StreamReader::PacketBits(uint64_t left) const {
+  const uint64_t bits = packet_.packet_bits.value_or(packet_.content_bits.value_or(left * 8));
+  const uint64_t content = packet_.content_bits.value_or(bits);
+  if (bits % 8 != 0 || content > bits || content < decoder_.position()) return std::nullopt;
+  return bits;
+}
+
+bool StreamReader::ReadWholePacket(std::vector<std::string>& problems) {
+  const uint64_t left = FileSize() - packet_offset_;
+  const std::optional<uint64_t> bits = PacketBits(left);
+  if (!bits) return Problem(problems, "its sizes contradict each other"), false;
+  if (*bits / 8 > left) return Problem(problems, "it is cut off"), false;
+  if (*bits / 8 > kMaxPacketBytes) return Problem(problems, "it is too large to be read"), false;
+  if (!ReadAt(packet_offset_, *bits / 8) || buffer_.size() != *bits / 8) {
     return Problem(problems, "it cannot be read"), false;
   }
+  HeaderVisitor header;
+  std::string problem;
+  if (!DecodeHeaderFields(header, problem)) return Problem(problems, problem), false;
+  decoder_.SetContentBits(packet_.content_bits.value_or(*bits));
   packet_.packet_bits = bits;
-  return DecodePacketHeader(problems) && (decoder_.SetContentBits(content), true);
+  return true;
+}
+
+// Packets may lie in the file in another order than that of their times. Times of less than 64 bits
+// wrap, and tell no order.
+void StreamReader::OrderPackets() {
+  std::vector<std::pair<uint64_t, uint64_t>> packets;  // begin, offset
+  bool ordered = true;
+  const uint64_t size = FileSize();
+  for (packet_offset_ = 0; packet_offset_ < size && packets.size() < kMaxOrderedPackets;) {
+    HeaderVisitor header;
+    std::string problem;
+    decoder_.set_clock(0);
+    if (!ReadAt(packet_offset_, kFirstRead) || !DecodeHeaderFields(header, problem)) break;
+    const std::optional<uint64_t> bits = PacketBits(size - packet_offset_);
+    if (!bits || *bits / 8 > size - packet_offset_ || !packet_.begin || !HasLongBegin(*stream_)) {
+      break;
+    }
+    ordered = ordered && (packets.empty() || packets.back().first <= *packet_.begin);
+    packets.emplace_back(*packet_.begin, packet_offset_);
+    packet_offset_ += *bits / 8;
+  }
+  if (!ordered) {
+    const uint64_t rest = packet_offset_;
+    std::ranges::sort(packets);
+    for (const auto& [begin, offset] : packets) order_.push_back(offset);
+    order_.push_back(rest);  // what could not be ordered comes last, as it lies in the file
+  }
+  packet_offset_ = order_.empty() ? 0 : order_.front();
+  decoder_.set_clock(0);
+  stream_ = nullptr;
+}
+
+// Goes to where the packet behind the current one begins, if there is one.
+void StreamReader::NextPacket() {
+  if (packet_.end) decoder_.set_clock(*packet_.end);
+  previous_ = packet_;
+  if (order_.size() > 1) {
+    order_.pop_front();
+    packet_offset_ = order_.front();
+  } else {
+    packet_offset_ += packet_.packet_bits.value_or(uint64_t{buffer_.size()} * 8) / 8;
+  }
 }
 
 // False: the stream ends here.
 bool StreamReader::OpenPacket(std::vector<std::string>& problems) {
   if (!ReadAt(packet_offset_, kFirstRead)) return false;
-  if (!DecodePacketHeader(problems) || !ReadWholePacket(problems)) return false;
-  if (!packet_.packet_bits) packet_.packet_bits = uint64_t{buffer_.size()} * 8;
-  // The end time moved the clock: events go on from the begin.
-  if (packet_.begin) decoder_.set_clock(*packet_.begin);
+  if (!DecodePacketHeader(problems)) return false;
+  if (!stream_->unreadable.empty()) return false;  // the metadata's problems name it
+  if (!ReadWholePacket(problems)) return false;
   next_event_at_ = decoder_.position();
   discarded_packets_noted_ = false;
   discarded_events_noted_ = false;
@@ -164,23 +256,33 @@ bool StreamReader::OpenPacket(std::vector<std::string>& problems) {
 
 // Whether item_ is now a count of what is missing between the previous packet and this one.
 bool StreamReader::NoteDiscarded() {
-  const ClockClass& clock = trace_.clock;
   const auto begin_of_gap = previous_ ? previous_->end : packet_.begin;
   item_ = {};
-  item_.time_ns = clock.ToNs(begin_of_gap.value_or(0));
+  item_.time_ns = ToNs(begin_of_gap);
   if (!std::exchange(discarded_events_noted_, true) && packet_.discarded) {
     item_.kind = ItemKind::kDiscardedEvents;
-    item_.end_ns = clock.ToNs(packet_.end.value_or(0));
-    if (previous_ && previous_->discarded) item_.count = *packet_.discarded - *previous_->discarded;
+    item_.end_ns = ToNs(packet_.end);
+    // A counter that went back began anew.
+    if (previous_ && previous_->discarded && *previous_->discarded <= *packet_.discarded) {
+      item_.count = *packet_.discarded - *previous_->discarded;
+    }
     if (item_.count.value_or(*packet_.discarded) != 0) return true;
   }
   if (!std::exchange(discarded_packets_noted_, true) && previous_) {
     item_.kind = ItemKind::kDiscardedPackets;
-    item_.end_ns = clock.ToNs(packet_.begin.value_or(0));
+    item_.end_ns = ToNs(packet_.begin);
     item_.count = Gap(previous_->sequence, packet_.sequence);
     if (item_.count.value_or(0) != 0) return true;
   }
   return false;
+}
+
+void StreamReader::NoteUnreadable(const EventRecordClass& event,
+                                  std::vector<std::string>& problems) {
+  if (unreadable_packets_++ > 0) return;
+  Problem(problems, "an event '" + event.name +
+                        "' cannot be decoded (see the metadata's problem): neither it nor what "
+                        "follows it in its packet is shown");
 }
 
 // Decodes one event without telling anybody, to know that it is whole and where it ends.
@@ -191,6 +293,10 @@ bool StreamReader::NextEvent(std::vector<std::string>& problems) {
   if (stream_->event_header && !decoder_.Decode(*stream_->event_header, header)) {
     return Problem(problems, "an event is cut off in its header"), false;
   }
+  if (!header.event_class && stream_->events.size() > 1) {
+    return Problem(problems, "its events do not say which of the metadata's classes they are of"),
+           false;
+  }
   const auto found =
       header.event_class ? stream_->events.find(*header.event_class) : stream_->events.begin();
   if (found == stream_->events.end()) {
@@ -199,6 +305,7 @@ bool StreamReader::NextEvent(std::vector<std::string>& problems) {
            false;
   }
   const EventRecordClass& event = found->second;
+  if (!event.unreadable.empty()) return NoteUnreadable(event, problems), false;
   Visitor nobody;
   const auto pass = [&](const std::optional<Type>& type, uint64_t& at) {
     at = decoder_.position();
@@ -213,22 +320,35 @@ bool StreamReader::NextEvent(std::vector<std::string>& problems) {
   }
   next_event_at_ = decoder_.position();
   item_ = {};
-  item_.time_ns = trace_.clock.ToNs(decoder_.clock());
+  item_.time_ns = ToNs(decoder_.clock());
+  if (item_.time_ns == kNoTime && stream_->clock && !std::exchange(times_overflow_, true)) {
+    Problem(problems, "its times lie before 1677 or after 2262 (clock '" + stream_->clock->name +
+                          "', offset " + std::to_string(stream_->clock->offset_seconds) +
+                          " s): they are not shown");
+  }
   item_.event = &event;
   return true;
 }
 
 bool StreamReader::Next(std::vector<std::string>& problems) {
+  if (state_ == State::kStart) {
+    OrderPackets();
+    state_ = State::kPacketStart;
+  }
   while (state_ != State::kEnd) {
     if (state_ == State::kPacketStart && !OpenPacket(problems)) {
       state_ = State::kEnd;
       break;
     }
     if (NoteDiscarded() || NextEvent(problems)) return true;
-    packet_offset_ += *packet_.packet_bits / 8;
-    previous_ = packet_;
+    NextPacket();
     state_ = State::kPacketStart;
   }
+  if (unreadable_packets_ > 1) {
+    problems.push_back(file_ + ": " + std::to_string(unreadable_packets_) +
+                       " packets are shown up to such an event only");
+  }
+  unreadable_packets_ = 0;
   buffer_ = {};
   return false;
 }

@@ -5,6 +5,8 @@
 #define WEFT_LIB_CTF_STREAM_READER_H_
 
 #include <cstdint>
+#include <deque>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,11 +27,14 @@ enum class ItemKind : uint8_t {
   kDiscardedPackets,  // a gap in the packets' sequence numbers
 };
 
+// The time of what has none: before everything else.
+inline constexpr int64_t kNoTime = std::numeric_limits<int64_t>::min();
+
 struct Item {
   ItemKind kind = ItemKind::kEvent;
-  int64_t time_ns = 0;                      // since the epoch
+  int64_t time_ns = kNoTime;                // since the epoch
   const EventRecordClass* event = nullptr;  // kEvent
-  int64_t end_ns = 0;                       // kDiscarded...
+  int64_t end_ns = kNoTime;                 // kDiscarded...
   std::optional<uint64_t> count;  // kDiscarded...; none: unknown (before the first packet)
 };
 
@@ -56,9 +61,16 @@ class StreamReader {
  private:
   class HeaderVisitor;
 
-  enum class State : uint8_t { kPacketStart, kEvents, kEnd };
+  enum class State : uint8_t { kStart, kPacketStart, kEvents, kEnd };
 
   bool ReadAt(uint64_t offset, size_t bytes);
+  void OrderPackets();
+  void NextPacket();
+  bool DecodeHeaderFields(HeaderVisitor& header, std::string& problem);
+  [[nodiscard]] uint64_t FileSize() const;
+  [[nodiscard]] std::optional<uint64_t> PacketBits(uint64_t left) const;
+  [[nodiscard]] int64_t ToNs(std::optional<uint64_t> cycles) const;
+  void NoteUnreadable(const EventRecordClass& event, std::vector<std::string>& problems);
   bool OpenPacket(std::vector<std::string>& problems);
   bool DecodePacketHeader(std::vector<std::string>& problems);
   bool ReadWholePacket(std::vector<std::string>& problems);
@@ -71,12 +83,17 @@ class StreamReader {
   UniqueFd fd_;
   const DataStreamClass* stream_ = nullptr;
   uint64_t instance_id_ = 0;
-  State state_ = State::kPacketStart;
+  State state_ = State::kStart;
   Item item_;
 
   std::vector<uint8_t> buffer_;
   uint64_t packet_offset_ = 0;  // of the current packet in the file
+  // Where the packets begin, if that is not the order of their times; the first is the current one.
+  std::deque<uint64_t> order_;
   Decoder decoder_;
+  std::optional<Uuid> uuid_;         // of the first packet
+  uint64_t unreadable_packets_ = 0;  // shown up to an event of an unreadable class only
+  bool times_overflow_ = false;
   struct Packet {
     std::optional<uint64_t> begin, end, content_bits, packet_bits, sequence, discarded;
   };

@@ -33,6 +33,20 @@ size_t SequenceLength(const uint8_t* p, size_t size) {
 
 }  // namespace
 
+size_t Utf8Length(std::string_view text) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
+  return bytes[0] < 0x80 ? 1 : SequenceLength(bytes, text.size());
+}
+
+bool IsUtf8(std::string_view text) {
+  while (!text.empty()) {
+    const size_t length = Utf8Length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
 size_t MakeTextValid(uint8_t* text, size_t size) {
   constexpr uint64_t kHigh = 0x8080808080808080;
   constexpr uint64_t kOnes = 0x0101010101010101;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Foreign text becomes valid text, in place and without growing: readers of CTF (and JSON) refuse
-// what is not UTF-8. Thread-safety: pure functions.
+// UTF-8, for names in metadata and for readers. Foreign text becomes valid text, in place and without
+// growing: JSON refuses what is not UTF-8. Thread-safety: pure functions.
 #ifndef WEFT_LIB_CTF_TEXT_H_
 #define WEFT_LIB_CTF_TEXT_H_
 
@@ -10,6 +10,12 @@
 #include <string_view>
 
 namespace weft::ctf {
+
+// Bytes of the well-formed UTF-8 sequence (RFC 3629) that `text` begins with, 1 to 4; 0: none.
+// `text` is not empty.
+size_t Utf8Length(std::string_view text);
+
+bool IsUtf8(std::string_view text);
 
 // Bytes before the first NUL, at most `size`. In them, every byte that is not part of well-formed
 // UTF-8 (RFC 3629) becomes '?'.

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/ctf/trace_class.h"
 
+#include <bit>
 #include <cstring>
+#include <limits>
 
 #include "lib/base/bytes.h"
 #include "lib/ctf/ctf2_parser.h"
@@ -13,26 +15,40 @@ namespace {
 constexpr uint32_t kPacketMagic = 0x75d11d57;
 constexpr size_t kPacketHeader = 4 + 16 + 4 + 4 + 4 + 5;
 
-// Takes metadata out of its packets (specification of CTF 1.8, section 7.1).
-Result<std::string> Unpack(std::string_view bytes) {
+// Takes metadata out of its packets (specification of CTF 1.8, section 7.1). Where a packet is
+// broken or cut off, the text before it remains and `problem` tells why.
+std::string Unpack(std::string_view bytes, std::string& problem) {
   std::string text;
+  uint32_t first = 0;
+  std::memcpy(&first, bytes.data(), sizeof(first));
+  const bool swap = first != kPacketMagic;
+  const auto number = [swap](uint32_t value) { return swap ? std::byteswap(value) : value; };
   while (!bytes.empty()) {
     ByteReader reader({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
-    const auto magic = reader.Read<uint32_t>();
+    const uint32_t magic = number(reader.Read<uint32_t>());
     reader.Skip(16 + 4);
-    const uint32_t content = reader.Read<uint32_t>() / 8;
-    const uint32_t packet = reader.Read<uint32_t>() / 8;
+    const uint32_t content = number(reader.Read<uint32_t>()) / 8;
+    const uint32_t packet = number(reader.Read<uint32_t>()) / 8;
     const auto compression = reader.Read<uint8_t>();
     const auto encryption = reader.Read<uint8_t>();
     reader.Skip(3);
-    if (!reader.ok() || magic != kPacketMagic || content < kPacketHeader || packet < content ||
-        packet > bytes.size()) {
-      return Fail(ErrorCode::kCorrupt, "a packet of the metadata is broken");
+    if (!reader.ok() || magic != kPacketMagic || content < kPacketHeader || packet < content) {
+      problem = "a packet of the metadata is broken";
+      return text;
     }
     if (compression != 0 || encryption != 0) {
-      return Fail(ErrorCode::kUnsupported, "the metadata is compressed or encrypted");
+      problem = "the metadata is compressed or encrypted";
+      return text;
+    }
+    if (content > bytes.size()) {
+      problem = "the last packet of the metadata is cut off";
+      return text += bytes.substr(kPacketHeader);
     }
     text += bytes.substr(kPacketHeader, content - kPacketHeader);
+    if (packet > bytes.size()) {
+      problem = "the last packet of the metadata is cut off";
+      return text;
+    }
     bytes.remove_prefix(packet);
   }
   return text;
@@ -40,12 +56,17 @@ Result<std::string> Unpack(std::string_view bytes) {
 
 }  // namespace
 
-int64_t ClockClass::ToNs(uint64_t cycles) const {
-  const uint64_t total = offset_cycles + cycles;
-  const auto seconds = static_cast<uint64_t>(offset_seconds) * 1'000'000'000;
-  if (frequency == 1'000'000'000) return static_cast<int64_t>(seconds + total);
-  const auto wide = static_cast<unsigned __int128>(total) * 1'000'000'000 / frequency;
-  return static_cast<int64_t>(seconds + static_cast<uint64_t>(wide));
+std::optional<int64_t> ClockClass::ToNs(uint64_t cycles) const {
+  // Rounded one by one, as babeltrace2 does.
+  const auto to_ns = [this](uint64_t value) {
+    return static_cast<__int128>(static_cast<unsigned __int128>(value) * 1'000'000'000 / frequency);
+  };
+  const __int128 ns =
+      static_cast<__int128>(offset_seconds) * 1'000'000'000 + to_ns(offset_cycles) + to_ns(cycles);
+  if (ns < std::numeric_limits<int64_t>::min() || ns > std::numeric_limits<int64_t>::max()) {
+    return std::nullopt;
+  }
+  return static_cast<int64_t>(ns);
 }
 
 const std::string* TraceClass::EnvText(std::string_view name) const {
@@ -62,11 +83,18 @@ Result<TraceClass> ParseMetadata(std::string_view bytes) {
   uint32_t magic = 0;
   if (bytes.size() >= sizeof(magic)) std::memcpy(&magic, bytes.data(), sizeof(magic));
   std::string unpacked;
-  if (magic == kPacketMagic) {
-    WEFT_ASSIGN(unpacked, Unpack(bytes));
+  std::string problem;
+  if (magic == kPacketMagic || magic == std::byteswap(kPacketMagic)) {
+    unpacked = Unpack(bytes, problem);
     bytes = unpacked;
+    if (bytes.empty() && !problem.empty()) return Fail(ErrorCode::kCorrupt, problem);
   }
-  return bytes.starts_with('\x1e') ? ParseCtf2(bytes) : ParseTsdl(bytes);
+  auto trace = bytes.starts_with('\x1e') ? ParseCtf2(bytes) : ParseTsdl(bytes);
+  if (trace && !problem.empty()) trace->problems.insert(trace->problems.begin(), problem);
+  if (trace && trace->streams.empty() && !trace->problems.empty()) {
+    return Fail(ErrorCode::kCorrupt, trace->problems.front());
+  }
+  return trace;
 }
 
 }  // namespace weft::ctf

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lib/base/result.h"
@@ -22,6 +23,7 @@ namespace weft::ctf {
 inline constexpr size_t kMaxMetadataBytes = 16 * 1024 * 1024;
 inline constexpr uint32_t kMaxTypeNodes = 500'000;  // Types in one trace, copies counted
 inline constexpr int kMaxTypeDepth = 32;
+inline constexpr size_t kMaxMetadataProblems = 1000;
 
 struct ClockClass {
   std::string name;
@@ -29,12 +31,13 @@ struct ClockClass {
   int64_t offset_seconds = 0;
   uint64_t offset_cycles = 0;
 
-  // Nanoseconds since the epoch. Wraps for absurd offsets.
-  [[nodiscard]] int64_t ToNs(uint64_t cycles) const;
+  // Nanoseconds since the epoch; nothing where they are no int64 (before 1677 or after 2262).
+  [[nodiscard]] std::optional<int64_t> ToNs(uint64_t cycles) const;
 };
 
 struct EventRecordClass {
   uint64_t id = 0;
+  std::string unreadable;  // why its events cannot be decoded; empty: they can
   std::string name;
   std::string uri;
   int64_t loglevel = -1;
@@ -44,6 +47,8 @@ struct EventRecordClass {
 
 struct DataStreamClass {
   uint64_t id = 0;
+  std::string unreadable;           // why its packets cannot be decoded; empty: they can
+  std::optional<ClockClass> clock;  // none: its events have no times
   std::optional<Type> packet_context;
   std::optional<Type> event_header;
   std::optional<Type> event_context;
@@ -54,15 +59,23 @@ struct TraceClass {
   Version version = Version::k1_8;
   std::optional<Uuid> uuid;
   std::vector<EnvEntry> env;
-  ClockClass clock;  // the first one; weft and LTTng have one
   std::optional<Type> packet_header;
   std::map<uint64_t, DataStreamClass> streams;
   uint32_t saved_values = 0;  // how many values a decoder keeps for references
+  // What could not be read, one line each: classes above that are `unreadable`, and what is left
+  // out altogether. At most kMaxMetadataProblems.
+  std::vector<std::string> problems;
+
+  void AddProblem(std::string what) {
+    if (problems.size() < kMaxMetadataProblems) problems.push_back(std::move(what));
+  }
 
   [[nodiscard]] const std::string* EnvText(std::string_view name) const;
 };
 
-// Metadata as it is in the file: TSDL or JSON, packetized or not.
+// Metadata as it is in the file: TSDL or JSON, packetized or not, in either byte order. A class of
+// events or streams that cannot be read costs that class only (TraceClass::problems names it); an
+// error means that nothing can be read.
 Result<TraceClass> ParseMetadata(std::string_view bytes);
 
 }  // namespace weft::ctf

@@ -95,6 +95,10 @@ void TraceReader::OpenTrace(const std::string& folder) {
     if (whole != std::string::npos) parsed = ParseMetadata(text->substr(0, whole + 2));
     if (!parsed) return;
   }
+  for (const std::string& problem : parsed->problems) {
+    problems_.push_back(metadata_path);
+    problems_.back().append(": ").append(problem);
+  }
   traces_.push_back(std::make_unique<Trace>(Trace{folder, std::move(*parsed)}));
   std::vector<std::string> files;
   std::error_code error;

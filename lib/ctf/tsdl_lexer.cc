@@ -12,12 +12,12 @@ bool IsWord(char c) { return IsWordStart(c) || IsDigit(c); }
 
 }  // namespace
 
-std::unexpected<Error> TsdlLexer::Bad(std::string_view what) const {
-  return Fail(ErrorCode::kCorrupt,
-              "metadata, line " + std::to_string(line_) + ": " + std::string(what));
+Token TsdlLexer::Bad(std::string_view what) const {
+  return {.kind = TokenKind::kBad, .text = std::string(what), .line = line_};
 }
 
-Status TsdlLexer::SkipBlanks() {
+// False: a comment does not end.
+bool TsdlLexer::SkipBlanks() {
   while (at_ < text_.size()) {
     const char c = text_[at_];
     if (c == '\n') line_++;
@@ -27,18 +27,21 @@ Status TsdlLexer::SkipBlanks() {
       at_ = std::min(text_.find('\n', at_), text_.size());
     } else if (text_.substr(at_).starts_with("/*")) {
       const size_t end = text_.find("*/", at_ + 2);
-      if (end == std::string_view::npos) return Bad("a comment does not end");
+      if (end == std::string_view::npos) {
+        at_ = text_.size();
+        return false;
+      }
       for (; at_ < end; at_++) line_ += text_[at_] == '\n' ? 1 : 0;
       at_ = end + 2;
     } else {
       break;
     }
   }
-  return {};
+  return true;
 }
 
-Result<Token> TsdlLexer::Next() {
-  WEFT_TRY(SkipBlanks());
+Token TsdlLexer::Next() {
+  if (!SkipBlanks()) return Bad("a comment does not end");
   Token token{.line = line_};
   if (at_ == text_.size()) return token;
   const char c = text_[at_];
@@ -59,15 +62,15 @@ Result<Token> TsdlLexer::Next() {
       return token;
     }
   }
+  at_++;
   if (std::string_view("[](){}<>*+-:;.=,").find(c) == std::string_view::npos) {
     return Bad("this character has no meaning here");
   }
   token.text = c;
-  at_++;
   return token;
 }
 
-Result<Token> TsdlLexer::Number() {
+Token TsdlLexer::Number() {
   Token token{.kind = TokenKind::kNumber, .line = line_};
   const char* begin = text_.data() + at_;
   const char* end = text_.data() + text_.size();
@@ -79,25 +82,29 @@ Result<Token> TsdlLexer::Number() {
     base = 8;
   }
   const auto [stop, error] = std::from_chars(begin, end, token.number, base);
-  if (error != std::errc()) return Bad("a number is out of range");
   at_ = static_cast<size_t>(stop - text_.data());
+  if (error != std::errc()) return Bad("a number is out of range");
   while (at_ < text_.size() &&
          std::string_view("uUlL").find(text_[at_]) != std::string_view::npos) {
     at_++;
   }
-  if (at_ < text_.size() && IsWord(text_[at_])) return Bad("a number ends in letters");
+  if (at_ < text_.size() && IsWord(text_[at_])) {
+    while (at_ < text_.size() && IsWord(text_[at_])) at_++;
+    return Bad("a number ends in letters");
+  }
   return token;
 }
 
-Status TsdlLexer::Escape(std::string& out) {
+// False: there is no such escape sequence.
+bool TsdlLexer::Escape(std::string& out) {
   static constexpr std::string_view kNames = "abfnrtv\\'\"?";
   static constexpr std::string_view kValues = "\a\b\f\n\r\t\v\\'\"?";
-  if (at_ == text_.size()) return Bad("a string does not end");
+  if (at_ == text_.size()) return true;  // neither does the string end
   const char c = text_[at_];
   if (const size_t plain = kNames.find(c); plain != std::string_view::npos) {
     out += kValues[plain];
     at_++;
-    return {};
+    return true;
   }
   const bool hex = c == 'x';
   if (hex) at_++;
@@ -105,27 +112,28 @@ Status TsdlLexer::Escape(std::string& out) {
   uint32_t value = 0;
   const char* begin = text_.data() + at_;
   const auto [stop, error] = std::from_chars(begin, begin + digits, value, hex ? 16 : 8);
-  if (error != std::errc()) return Bad("unknown escape sequence in a string");
+  if (error != std::errc()) return false;
   at_ += static_cast<size_t>(stop - begin);
   out += static_cast<char>(value);
-  return {};
+  return true;
 }
 
-Result<Token> TsdlLexer::String() {
+Token TsdlLexer::String() {
+  bool good = true;
   Token token{.kind = TokenKind::kString, .line = line_};
   const char quote = text_[at_++];
   while (at_ < text_.size() && text_[at_] != quote) {
     const char c = text_[at_++];
     if (c == '\n') line_++;
     if (c == '\\') {
-      WEFT_TRY(Escape(token.text));
+      good = Escape(token.text) && good;
     } else {
       token.text += c;
     }
   }
   if (at_ == text_.size()) return Bad("a string does not end");
   at_++;
-  return token;
+  return good ? token : Bad("unknown escape sequence in a string");
 }
 
 }  // namespace weft::ctf

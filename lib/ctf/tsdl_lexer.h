@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of TSDL. Foreign bytes: every byte sequence gives tokens or an error with its line.
+// Words of TSDL. Foreign bytes: every byte sequence gives tokens, some of them bad.
 // Thread-safety: one thread per lexer; the text must outlive it.
 #ifndef WEFT_LIB_CTF_TSDL_LEXER_H_
 #define WEFT_LIB_CTF_TSDL_LEXER_H_
@@ -8,11 +8,16 @@
 #include <string>
 #include <string_view>
 
-#include "lib/base/result.h"
-
 namespace weft::ctf {
 
-enum class TokenKind : uint8_t { kEnd, kWord, kNumber, kString, kSymbol };
+enum class TokenKind : uint8_t {
+  kEnd,
+  kWord,
+  kNumber,
+  kString,
+  kSymbol,
+  kBad,  // no token: `text` tells why
+};
 
 struct Token {
   TokenKind kind = TokenKind::kEnd;
@@ -29,14 +34,15 @@ class TsdlLexer {
  public:
   explicit TsdlLexer(std::string_view text) : text_(text) {}
 
-  Result<Token> Next();
+  // A bad token costs no more than itself: the next one follows behind it.
+  Token Next();
 
  private:
-  Status SkipBlanks();
-  Result<Token> String();
-  Result<Token> Number();
-  Status Escape(std::string& out);
-  [[nodiscard]] std::unexpected<Error> Bad(std::string_view what) const;
+  bool SkipBlanks();
+  Token String();
+  Token Number();
+  bool Escape(std::string& out);
+  [[nodiscard]] Token Bad(std::string_view what) const;
 
   std::string_view text_;
   size_t at_ = 0;

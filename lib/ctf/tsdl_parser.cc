@@ -2,10 +2,13 @@
 // The half of the TSDL parser that reads blocks; tsdl_types.cc reads the types in them.
 #include "lib/ctf/tsdl_parser.h"
 
+#include <algorithm>
+#include <optional>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "lib/ctf/resolve.h"
-#include "lib/ctf/text.h"
 #include "lib/ctf/tsdl_types.h"
 #include "lib/ctf/uuid.h"
 
@@ -27,10 +30,17 @@ class TsdlParser {
   Result<TraceClass> Parse() {
     while (!tokens_.AtEnd()) {
       if (tokens_.Accept(";")) continue;
-      WEFT_ASSIGN(const bool defined, types_.Definition());
-      if (!defined) WEFT_TRY(Block());
+      const size_t start = tokens_.position();
+      Status status = Statement();
+      if (status) {
+        lost_ = false;
+        continue;
+      }
+      types_.CloseAllScopes();
+      WEFT_TRY(PassOver(start, status.error()));
     }
-    WEFT_TRY(AddEvents());
+    AddEvents();
+    SetClocks();
     return std::move(trace_);
   }
 
@@ -54,6 +64,67 @@ class TsdlParser {
     }
     tokens.set_position(start);
     return big_endian;
+  }
+
+  Status Statement() {
+    WEFT_ASSIGN(const bool defined, types_.Definition());
+    return defined ? Status() : Block();
+  }
+
+  // A statement that cannot be read, from `start` on: goes behind it and notes what is lost. An
+  // error: nothing else can be read without it.
+  Status PassOver(size_t start, const Error& error) {
+    tokens_.set_position(start);
+    const std::string kind = tokens_.Peek().text;
+    const bool is_class = kind == "event" || kind == "stream";
+    const Broken broken = FindEnd(is_class ? "}" : ";");
+    const bool is_name = kind == "typealias" || kind == "typedef" || kind == "struct" ||
+                         kind == "variant" || kind == "enum";
+    const bool is_block = kind == "trace" || kind == "env" || kind == "clock";
+    if (is_block || error.code == ErrorCode::kLimit || (trace_.streams.empty() && !is_name)) {
+      if (!is_class) return std::unexpected<Error>(error);
+    }
+    if (!is_class || !broken.ends) {
+      // One line for all that follows an error until a statement can be read again.
+      if (is_class || is_name || !std::exchange(lost_, true)) trace_.AddProblem(error.message);
+    } else if (kind == "event") {
+      PendingEvent event{.stream = broken.stream, .id = broken.id, .reason = error.message};
+      event.event.name = broken.name;
+      events_.push_back(std::move(event));
+    } else {
+      DataStreamClass stream{.id = broken.id.value_or(0)};
+      MarkUnreadable(trace_, stream, error.message);
+      trace_.streams.emplace(stream.id, std::move(stream));
+    }
+    return {};
+  }
+
+  // What a block that cannot be read says of itself in plain words.
+  struct Broken {
+    bool ends = false;
+    std::optional<uint64_t> id, stream;
+    std::string name;
+  };
+
+  // Goes behind the statement that begins here, to the first `end` outside of braces.
+  Broken FindEnd(std::string_view end) {
+    Broken broken;
+    for (int depth = 0; !tokens_.AtEnd();) {
+      const Token& token = tokens_.Take();
+      if (token.Is("{")) depth++;
+      if (token.Is("}")) depth--;
+      if (depth <= 0 && token.Is(end)) {
+        broken.ends = true;
+        return broken;
+      }
+      if (depth != 1 || !tokens_.At("=")) continue;
+      const Token& value = tokens_.Peek(1);
+      const bool number = value.kind == TokenKind::kNumber;
+      if (token.Is("id") && number) broken.id = value.number;
+      if (token.Is("stream_id") && number) broken.stream = value.number;
+      if (token.Is("name")) broken.name = value.text;
+    }
+    return broken;
   }
 
   // Calls on_type(name) at each ":=" and on_value(name, assignment) for each "=".
@@ -156,8 +227,7 @@ class TsdlParser {
       return {};
     }));
     if (clock.frequency == 0) return tokens_.Bad("a clock's frequency is 0");
-    if (!has_clock_) trace_.clock = std::move(clock);
-    has_clock_ = true;
+    clocks_.push_back(std::move(clock));
     return {};
   }
 
@@ -184,49 +254,131 @@ class TsdlParser {
     return {};
   }
 
+  struct PendingEvent {
+    std::optional<uint64_t> stream, id;
+    std::string reason;  // why it cannot be read; empty: it can
+    EventRecordClass event;
+  };
+
   // Events are added at the end: their streams may stand behind them.
   Status Event() {
-    std::pair<uint64_t, EventRecordClass> event{0, {}};
+    PendingEvent pending;
+    EventRecordClass& event = pending.event;
     WEFT_TRY(Body(
         [&event](const std::string& name, Type type) {
           if (name == "context") {
-            event.second.context = std::move(type);
+            event.context = std::move(type);
           } else if (name == "fields") {
-            event.second.payload = std::move(type);
+            event.payload = std::move(type);
           }
         },
-        [&event](const std::string& name, const Assignment& value) -> Status {
-          if (name == "stream_id") event.first = value.number;
-          if (name == "id") event.second.id = value.number;
-          if (name == "name") event.second.name = PrintableName(value.text);
-          if (name == "loglevel") event.second.loglevel = static_cast<int64_t>(value.number);
-          if (name == "model.emf.uri") event.second.uri = PrintableName(value.text);
+        [&](const std::string& name, const Assignment& value) -> Status {
+          if (name == "stream_id") pending.stream = value.number;
+          if (name == "id") pending.id = value.number;
+          if (name == "name") event.name = value.text;
+          if (name == "loglevel") event.loglevel = static_cast<int64_t>(value.number);
+          if (name == "model.emf.uri") event.uri = value.text;
           return {};
         }));
-    events_.push_back(std::move(event));
+    events_.push_back(std::move(pending));
     return {};
   }
 
-  Status AddEvents() {
-    for (auto& [stream_id, event] : events_) {
-      auto stream = trace_.streams.find(stream_id);
-      const uint64_t id = event.id;
+  // An event without a stream belongs to the only one, which need not be written down.
+  void AddEvents() {
+    if (trace_.streams.empty()) {
+      const bool implied = std::ranges::any_of(
+          events_, [](const PendingEvent& pending) { return !pending.stream.has_value(); });
+      if (implied) trace_.streams.emplace(0, DataStreamClass{});
+    }
+    for (PendingEvent& pending : events_) {
+      EventRecordClass& event = pending.event;
+      event.id = pending.id.value_or(0);
       const std::string where = "metadata: event '" + event.name + "'";
-      if (stream == trace_.streams.end()) {
-        return Fail(ErrorCode::kCorrupt, where + " belongs to a stream that is not there");
+      if (!pending.stream && trace_.streams.size() > 1) {
+        trace_.AddProblem(where + " does not say which of the streams it belongs to");
+        continue;
       }
-      if (!stream->second.events.emplace(id, std::move(event)).second) {
-        return Fail(ErrorCode::kCorrupt, where + " has the id of another one");
+      const auto stream =
+          pending.stream ? trace_.streams.find(*pending.stream) : trace_.streams.begin();
+      if (stream == trace_.streams.end()) {
+        trace_.AddProblem(where + " belongs to a stream that is not there");
+        continue;
+      }
+      if (!pending.reason.empty()) MarkUnreadable(trace_, event, pending.reason);
+      if (!stream->second.events.emplace(event.id, std::move(event)).second) {
+        trace_.AddProblem(where + " has the id of another one");
       }
     }
-    return {};
+  }
+
+  // A stream's clock is the one that its fields are mapped to.
+  void SetClocks() {
+    for (auto& [id, stream] : trace_.streams) {
+      MapTimestamps(stream);
+      std::set<std::string> names;
+      for (const auto* type :
+           {&stream.packet_context, &stream.event_header, &stream.event_context}) {
+        if (*type) FindClocks(**type, names);
+      }
+      for (const auto& [event_id, event] : stream.events) {
+        if (event.context) FindClocks(*event.context, names);
+        if (event.payload) FindClocks(*event.payload, names);
+      }
+      if (names.empty()) continue;
+      const std::string where = "metadata: stream " + std::to_string(id);
+      if (names.size() > 1) {
+        trace_.AddProblem(where + " has times of several clocks: those of '" + *names.begin() +
+                          "' are taken for all");
+      }
+      const auto clock = std::ranges::find(clocks_, *names.begin(), &ClockClass::name);
+      if (clock != clocks_.end()) {
+        stream.clock = *clock;
+      } else {
+        trace_.AddProblem(where + " has times of a clock '" + *names.begin() +
+                          "' that is not there: its times are not shown");
+      }
+    }
+  }
+
+  // A time that is mapped to no clock belongs to the only one, which need not be written down.
+  void MapTimestamps(DataStreamClass& stream) {
+    std::vector<Type*> times;
+    if (stream.packet_context) {
+      FindTimes(*stream.packet_context, "timestamp_begin", times);
+      FindTimes(*stream.packet_context, "timestamp_end", times);
+    }
+    if (stream.event_header) FindTimes(*stream.event_header, "timestamp", times);
+    if (times.empty() || clocks_.size() > 1) return;
+    if (clocks_.empty()) clocks_.push_back({.name = "default"});
+    for (Type* time : times) {
+      time->clocked = true;
+      time->reference = clocks_.front().name;
+    }
+  }
+
+  // Integers of that name that are mapped to no clock.
+  static void FindTimes(Type& type, std::string_view name, std::vector<Type*>& times) {
+    for (Member& member : type.members) {
+      const bool integer =
+          member.type.kind == TypeKind::kInteger || member.type.kind == TypeKind::kEnum;
+      if (integer && member.name == name && !member.type.clocked) times.push_back(&member.type);
+      FindTimes(member.type, name, times);
+    }
+  }
+
+  static void FindClocks(const Type& type, std::set<std::string>& names) {
+    if (type.clocked) names.insert(type.reference);
+    for (const Member& member : type.members) FindClocks(member.type, names);
+    for (const Type& element : type.element) FindClocks(element, names);
   }
 
   TsdlTokens& tokens_;
   TsdlTypes types_;
   TraceClass trace_;
-  bool has_clock_ = false;
-  std::vector<std::pair<uint64_t, EventRecordClass>> events_;
+  bool lost_ = false;
+  std::vector<ClockClass> clocks_;
+  std::vector<PendingEvent> events_;
 };
 
 // Names as people gave them.
@@ -258,6 +410,7 @@ void SetContextRoles(Type& type) {
     for (const auto& [name, role] : kRoles) {
       if (member.name == name) member.type.role = role;
     }
+    if (member.type.role == Role::kEnd) member.type.clocked = false;  // the time of no event
   }
 }
 
@@ -292,7 +445,7 @@ void Finish(TraceClass& trace) {
 }  // namespace
 
 Result<TraceClass> ParseTsdl(std::string_view text) {
-  WEFT_ASSIGN(TsdlTokens tokens, TsdlTokens::Lex(text));
+  TsdlTokens tokens = TsdlTokens::Lex(text);
   WEFT_ASSIGN(TraceClass trace, TsdlParser(tokens).Parse());
   WEFT_TRY(ResolveReferences(trace));
   Finish(trace);

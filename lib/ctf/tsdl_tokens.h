@@ -9,18 +9,23 @@
 #include <utility>
 #include <vector>
 
+#include "lib/base/result.h"
 #include "lib/ctf/tsdl_lexer.h"
 
 namespace weft::ctf {
 
 class TsdlTokens {
  public:
-  static Result<TsdlTokens> Lex(std::string_view text) {
+  // Gives up behind kMaxBad bad tokens.
+  static TsdlTokens Lex(std::string_view text) {
     TsdlTokens tokens;
     TsdlLexer lexer(text);
+    size_t bad = 0;
     do {
-      WEFT_ASSIGN(Token token, lexer.Next());
-      tokens.tokens_.push_back(std::move(token));
+      tokens.tokens_.push_back(lexer.Next());
+      if (tokens.tokens_.back().kind == TokenKind::kBad && ++bad == kMaxBad) {
+        tokens.tokens_.push_back({.line = tokens.tokens_.back().line});
+      }
     } while (tokens.tokens_.back().kind != TokenKind::kEnd);
     return tokens;
   }
@@ -50,15 +55,20 @@ class TsdlTokens {
     if (Peek().kind != TokenKind::kWord) return Bad("a name is missing");
     return Take().text;
   }
+  // An error at the current token; where that one is bad, its own text is what is wrong.
   [[nodiscard]] std::unexpected<Error> Bad(std::string_view what) const {
+    const Token& token = Peek();
     return Fail(ErrorCode::kCorrupt,
-                "metadata, line " + std::to_string(Peek().line) + ": " + std::string(what));
+                "metadata, line " + std::to_string(token.line) + ": " +
+                    (token.kind == TokenKind::kBad ? token.text : std::string(what)));
   }
 
   [[nodiscard]] size_t position() const { return at_; }
   void set_position(size_t at) { at_ = at; }
 
  private:
+  static constexpr size_t kMaxBad = 1000;
+
   std::vector<Token> tokens_;
   size_t at_ = 0;
 };

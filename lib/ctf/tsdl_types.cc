@@ -54,7 +54,9 @@ Status TsdlTypes::Define(const std::string& name, const Type& type) {
 }
 
 Result<Type> TsdlTypes::ParseType(bool declares) {
-  if (depth_ >= kMaxTypeDepth) return tokens_.Bad("types are nested too deeply");
+  if (depth_ >= kMaxTypeDepth) {
+    return Fail(ErrorCode::kLimit, tokens_.Bad("types are nested too deeply").error().message);
+  }
   const Nesting nesting(depth_);
   while (tokens_.Accept("const")) {
   }
@@ -146,14 +148,20 @@ Status TsdlTypes::Attribute(Type& type, const std::string& name) {
     WEFT_ASSIGN(const std::string encoding, tokens_.Word());
     type.text = encoding != "none";
   } else if (name == "map") {
-    WEFT_TRY(Path());
+    WEFT_ASSIGN(type.reference, Path());  // "clock.NAME.value"
+    if (type.reference.starts_with("clock.")) type.reference.erase(0, 6);
+    if (type.reference.ends_with(".value")) type.reference.resize(type.reference.size() - 6);
     type.clocked = true;
   } else if (name == "exp_dig" || name == "mant_dig") {
     WEFT_ASSIGN(const uint64_t digits, SignedNumber());
     if (name == "exp_dig") type.length = digits;
     if (name == "mant_dig" && digits <= 64) type.bits = static_cast<uint8_t>(digits);
+  } else if (tokens_.Peek().kind == TokenKind::kWord) {
+    WEFT_TRY(Path());  // an attribute of a later version: passed over
+  } else if (tokens_.Peek().kind == TokenKind::kString) {
+    tokens_.Take();
   } else {
-    return tokens_.Bad("unknown attribute '" + name + "'");
+    WEFT_TRY(SignedNumber());
   }
   return {};
 }

@@ -24,6 +24,8 @@ class TsdlTypes {
   // Names defined between the two are forgotten at the end.
   void OpenScope() { scopes_.emplace_back(); }
   void CloseScope() { scopes_.pop_back(); }
+  // Behind an error: only the names of the outermost scope remain.
+  void CloseAllScopes() { scopes_.resize(1); }
 
   // typealias, typedef, or a named struct, variant or enum that declares nothing; false: something
   // else, nothing taken.

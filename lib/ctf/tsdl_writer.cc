@@ -105,6 +105,10 @@ std::string MemberText(const Member& member, int depth) {
     case TypeKind::kSequence:
       return MemberText({member.name, type.element.front(), {}}, depth) + "[_" + type.reference +
              "]";
+    case TypeKind::kBool:
+    case TypeKind::kBitMap:
+    case TypeKind::kOptional:
+      break;  // CTF 1.8 has none of them
   }
   return {};
 }

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace weft::ctf {
@@ -23,6 +24,9 @@ enum class TypeKind : uint8_t {
   kVariant,
   kArray,
   kSequence,
+  kBool,      // CTF 2: `bits` bits, false where all are 0
+  kBitMap,    // CTF 2: `bits` bits; mappings name ranges of them
+  kOptional,  // CTF 2: one member, which is there where `reference` selects it
 };
 
 // What the format itself uses a field for. Fields with a role are not shown with an event.
@@ -62,19 +66,25 @@ struct Type {
   Role role = Role::kNone;
   bool is_signed = false;
   bool big_endian = false;
-  bool text = false;     // an 8-bit integer, array or sequence of such that holds UTF-8
-  bool clocked = false;  // its value updates the stream's clock
-  uint8_t base = 10;     // 2, 8, 10 or 16
-  uint8_t bits = 8;      // kInteger, kEnum: 1 to 64; kFloat: 32 or 64
-  uint32_t align = 8;    // bits; a power of two
-  uint64_t length = 0;   // kArray: elements
-  // kVariant, kSequence: the integer that selects the option or counts the elements, as the
-  // metadata names it ("len", "a.b", "stream.event.context.n"); kNotSaved until resolved.
+  bool text = false;      // an 8-bit integer, array or sequence of such that holds UTF-8
+  bool blob = false;      // an array or sequence of bytes that CTF 2 calls a BLOB
+  bool clocked = false;   // its value updates the stream's clock
+  bool variable = false;  // kInteger, kEnum: LEB128 (CTF 2); `bits` is 64
+  bool reversed = false;  // the value's bits stand in the other order (CTF 2's bit-order)
+  uint8_t unit = 1;       // text: bytes of a code unit: 1 UTF-8, 2 UTF-16, 4 UTF-32
+  uint8_t base = 10;      // 2, 8, 10 or 16
+  uint8_t bits = 8;       // kInteger, kEnum: 1 to 64; kFloat: 32 or 64
+  uint32_t align = 8;     // bits; a power of two
+  uint64_t length = 0;    // kArray: elements
+  // kVariant, kSequence, kOptional: the integer that selects the option or counts the elements, as
+  // the metadata names it ("len", "a.b", "stream.event.context.n"); kNotSaved until resolved.
+  // kInteger that is clocked: the name of its clock, or nothing.
   std::string reference;
   uint32_t reference_saved = kNotSaved;
   uint32_t saved = kNotSaved;  // an integer that is referred to: where a decoder keeps its value
-  std::vector<EnumMapping> mappings;  // kEnum
-  std::vector<Member> members;        // kStruct: members; kVariant: options
+  std::string media_type;      // of a BLOB
+  std::vector<EnumMapping> mappings;  // kEnum, kBitMap
+  std::vector<Member> members;        // kStruct: members; kVariant: options; kOptional: one
   std::vector<Type> element;          // kArray, kSequence: exactly one
 };
 
@@ -105,6 +115,16 @@ inline Type StringType() {
   Type type;
   type.kind = TypeKind::kString;
   type.text = true;
+  return type;
+}
+
+// A BLOB of a constant length (`kind` kArray) or of a length that another field holds (kSequence).
+inline Type BlobType(TypeKind kind, std::string media_type) {
+  Type type;
+  type.kind = kind;
+  type.blob = true;
+  type.media_type = std::move(media_type);
+  type.element.push_back(IntegerType(8, false, 16));
   return type;
 }
 
