@@ -54,7 +54,7 @@ class ForeignTest(LocalTest):
         return out
 
 
-@unittest.skipUnless(has_babeltrace_2_0(), "no babeltrace2 2.0 to compare with")
+@unittest.skipUnless(has_babeltrace_2_0(), "there is no babeltrace2 2.0 (2.1 puts several labels into braces)")
 class LikeBabeltrace(ForeignTest):
     def write(self, trace, events, **more):
         trace.write(self.folder / "t", {"c_0": trace.packet(events, 1000, 10 ** 6)}, **more)

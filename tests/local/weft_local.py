@@ -117,7 +117,8 @@ class LocalTest(unittest.TestCase):
     def babeltrace(self, output="trace"):
         """Lines of all events, and what babeltrace2 had to say. `weft view` prints the same lines."""
         done = subprocess.run([babeltrace_for(self.folder / output), self.folder / output],
-                              capture_output=True, text=True, timeout=PATIENCE, check=False)
+                              capture_output=True, text=True, errors="backslashreplace", timeout=PATIENCE,
+                              check=False)  # bytes that are no UTF-8 as weft view shows them
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = done.stdout.splitlines()
         if len(lines) <= MANY:
