@@ -150,7 +150,6 @@ Type ElementType(const FieldDescription& field) {
     return FloatType(bits, big_endian);
   }
   uint8_t base = field.base;
-  if ((field.flags & WEFT_FIELD_POINTER) != 0) base = 16;
   if (base != 2 && base != 8 && base != 16) base = 10;
   Type type = IntegerType(bits, (field.flags & WEFT_FIELD_SIGNED) != 0, base, big_endian);
   type.text = (field.flags & WEFT_FIELD_TEXT) != 0;
@@ -166,7 +165,7 @@ Type EnumType(const FieldDescription& field) {
         type.is_signed ? static_cast<int64_t>(mapping.begin) <= static_cast<int64_t>(mapping.end)
                        : mapping.begin <= mapping.end;
     if (!ordered) continue;
-    const std::string label = PrintableName(mapping.label);
+    const std::string label = ValidText(mapping.label);
     const auto [found, added] = index.try_emplace(label, type.mappings.size());
     if (added) type.mappings.push_back({label, {}});
     type.mappings[found->second].ranges.push_back({mapping.begin, mapping.end});

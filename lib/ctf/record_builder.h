@@ -139,8 +139,15 @@ class RandomRecords {
         begin = n * 8;
         end = begin + Below(8);
       }
-      field.mappings.push_back({"L" + Text(6), begin, end});
+      field.mappings.push_back({Label(), begin, end});
     }
+  }
+
+  std::string Label() {
+    static constexpr std::string_view kControl = "\t\n\r\x1b\x01\x7f\v\a";
+    std::string label = "L" + Text(6);
+    if (Below(3) == 0) label += kControl[Below(kControl.size())];
+    return label + Text(2);
   }
 
   // Small integers often, so that enumerations hit their labels; floats are numbers that print.

@@ -78,9 +78,14 @@ size_t MakeTextValid(uint8_t* text, size_t size) {
   return at;
 }
 
-std::string PrintableName(std::string_view name) {
-  std::string out(name);
+std::string ValidText(std::string_view text) {
+  std::string out(text);
   out.resize(MakeTextValid(reinterpret_cast<uint8_t*>(out.data()), out.size()));
+  return out;
+}
+
+std::string PrintableName(std::string_view name) {
+  std::string out = ValidText(name);
   for (char& c : out) {
     if (static_cast<uint8_t>(c) < 0x20 || c == 0x7f) c = '?';
   }

@@ -21,6 +21,10 @@ bool IsUtf8(std::string_view text);
 // UTF-8 (RFC 3629) becomes '?'.
 size_t MakeTextValid(uint8_t* text, size_t size);
 
+// A copy of the text up to its first NUL, as MakeTextValid makes it. Control characters stay: both
+// metadata formats have escapes for them.
+std::string ValidText(std::string_view text);
+
 // A name that a person sees: valid UTF-8, control characters become '?'.
 std::string PrintableName(std::string_view name);
 

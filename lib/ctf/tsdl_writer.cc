@@ -29,11 +29,7 @@ std::string Quoted(std::string_view text) {
   return out + "\"";
 }
 
-std::string ValidQuoted(std::string_view text) {
-  std::string valid(text);
-  valid.resize(MakeTextValid(reinterpret_cast<uint8_t*>(valid.data()), valid.size()));
-  return Quoted(valid);
-}
+std::string ValidQuoted(std::string_view text) { return Quoted(ValidText(text)); }
 
 std::string Value(uint64_t value, bool is_signed) {
   return is_signed ? std::to_string(static_cast<int64_t>(value)) : std::to_string(value);

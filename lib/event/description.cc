@@ -22,13 +22,19 @@ std::unexpected<Error> Invalid(std::string what) {
   return Fail(ErrorCode::kInvalid, "event description: " + std::move(what));
 }
 
-// `size` bytes with a NUL at the end and none before.
+// Takes `size` bytes, which end with a NUL and have none before.
 Result<std::string> ReadText(ByteReader& reader, size_t size, const char* what) {
   const std::string_view text = reader.ReadString(size);
   if (!reader.ok() || text.empty() || text.back() != 0)
     return Corrupt(std::string(what) + " has no end");
   std::string out(text.substr(0, text.size() - 1));
   if (out.find('\0') != std::string::npos) return Corrupt(std::string("a NUL in ") + what);
+  return out;
+}
+
+// A name stands in messages and file names as it is; labels and URIs are data of the program.
+Result<std::string> ReadName(ByteReader& reader, size_t size, const char* what) {
+  WEFT_ASSIGN(std::string out, ReadText(reader, size, what));
   if (!IsPrintableUtf8(out)) return Invalid(std::string(what) + " is no printable UTF-8");
   return out;
 }
@@ -91,7 +97,7 @@ Result<FieldDescription> ParseField(ByteReader& reader, FieldNames names) {
                          .length_flags = head.length_flags};
   if (head.name_size < 2 || head.name_size > WEFT_EVENT_NAME_MAX)
     return Corrupt("a field's name has a wrong size");
-  WEFT_ASSIGN(field.name, ReadText(body, head.name_size, "a field's name"));
+  WEFT_ASSIGN(field.name, ReadName(body, head.name_size, "a field's name"));
   const bool name_fits =
       IsIdentifier(field.name) || (names == FieldNames::kPaths && IsFieldPath(field.name));
   if (!name_fits) return Invalid("a field's name is no identifier: '" + field.name + "'");
@@ -161,7 +167,7 @@ Result<EventDescription> EventDescription::Parse(Bytes bytes, FieldNames names) 
     return Corrupt("over a limit");
   ByteReader reader(bytes.subspan(sizeof(head), head.size - sizeof(head)));
   EventDescription event{.loglevel = head.loglevel};
-  WEFT_ASSIGN(event.name, ReadText(reader, head.name_size, "the event's name"));
+  WEFT_ASSIGN(event.name, ReadName(reader, head.name_size, "the event's name"));
   if (head.uri_size != 0) {
     WEFT_ASSIGN(event.uri, ReadText(reader, head.uri_size, "the URI"));
   }

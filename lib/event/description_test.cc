@@ -339,6 +339,16 @@ TEST(Description, NamesAreIdentifiersAndUnique) {
   EXPECT_EQ(Refusal(EventDescription{.name = "p:\xff"}), ErrorCode::kInvalid);
 }
 
+TEST(Description, LabelsAndUriAreAnyText) {
+  EventDescription event = With({.name = "a", .kind = FieldKind::kEnum});
+  event.fields[0].mappings = {{"tab\tline\n\x1b[0m", 0, 0}, {"\xff\x80", 1, 1}, {"", 2, 2}};
+  event.uri = "a\tb";
+  const auto parsed = EventDescription::Parse(*event.Encode());
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_EQ(parsed->fields[0].mappings, event.fields[0].mappings);
+  EXPECT_EQ(parsed->uri, event.uri);
+}
+
 TEST(Description, KindsSizesAndFlagsGoTogether) {
   const FieldDescription broken[] = {
       {.name = "a", .kind = static_cast<FieldKind>(0)},
