@@ -6,11 +6,14 @@
 
 #include "lib/abi/context.h"
 #include "lib/api/context.h"
+#include "lib/api/limits.h"
 #include "lib/event/filter_compiler.h"
 #include "lib/event/filter_parser.h"
 
 namespace weft::api {
 namespace {
+
+static_assert(limits::kFilter == kMaxFilterText);
 
 FilterProblem Problem(std::string_view filter, const FilterError& error) {
   return {.offset = error.offset,

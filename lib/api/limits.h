@@ -66,7 +66,7 @@ inline constexpr std::size_t kIdentifier = 63;
 inline constexpr std::size_t kSymbolName = 511;
 inline constexpr std::int64_t kSyscallBuffer = 4096;   // WEFT_FETCH_MAX_STRING
 inline constexpr std::int64_t kProbeOffset = 1 << 20;  // no function is longer than that
-// A person's expression; the compiler has limits of its own on what it becomes.
+// A person's expression, as long as lib/event's parser takes it (kMaxFilterText).
 inline constexpr std::size_t kFilter = 4096;
 inline constexpr std::size_t kContexts = 32;  // WEFT_MAX_CONTEXTS
 inline constexpr std::size_t kContextName = 255;

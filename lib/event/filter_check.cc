@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/event/filter_check.h"
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace weft {
@@ -76,6 +78,19 @@ weft_filter_op Mirrored(weft_filter_op op) {
     default:
       return op;
   }
+}
+
+// Returns what stands before the star, with its escapes, if the only star is the last byte.
+std::optional<std::string_view> PrefixOfPattern(std::string_view pattern) {
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] == '\\')
+      ++i;
+    else if (pattern[i] == '*' && i + 1 == pattern.size())
+      return pattern.substr(0, i);
+    else if (pattern[i] == '*')
+      return std::nullopt;
+  }
+  return std::nullopt;
 }
 
 // Checks nodes one after the other, children first, and keeps their types.
@@ -163,9 +178,23 @@ class Checker {
       return Refuse(node, "a string is compared to a number");
     if ((IsText(a) || IsText(b)) && !equality)
       return Refuse(node, "strings are compared with == and != only");
-    if (a == Type::kPattern && b == Type::kPattern)
-      return Refuse(node, "two patterns are compared; one side has to be a plain string");
+    if (a == Type::kPattern && b == Type::kPattern) return Patterns(node);
     ConstantToTheRight(node);
+    return Type::kInt;
+  }
+
+  // As in LTTng: two texts that end in a star are equal if one goes on as the other begins.
+  FilterResult<Type> Patterns(FilterNode& node) {
+    const auto left = PrefixOfPattern(nodes_[node.left].text);
+    const auto right = PrefixOfPattern(nodes_[node.right].text);
+    if (!left || !right) {
+      return Refuse(
+          node,
+          "two patterns are compared; write one as a plain string, or both with a star at "
+          "their end only");
+    }
+    const bool equal = left->starts_with(*right) || right->starts_with(*left);
+    BecomeInt(node, equal == (node.op == WEFT_FILTER_OP_EQ) ? 1 : 0);
     return Type::kInt;
   }
 

@@ -9,9 +9,11 @@ namespace {
 
 // ---- types, as far as they are known before an event comes
 
-enum class Type { kInt, kFloat, kText, kPattern, kUnknown };
+// kOpenText: a text with stars at its end only.
+enum class Type { kInt, kFloat, kText, kOpenText, kPattern, kUnknown };
 
-bool IsText(Type type) { return type == Type::kText || type == Type::kPattern; }
+bool IsPattern(Type type) { return type == Type::kOpenText || type == Type::kPattern; }
+bool IsText(Type type) { return type == Type::kText || IsPattern(type); }
 bool IsNumber(Type type) { return type == Type::kInt || type == Type::kFloat; }
 bool IsOrder(const std::string& op) { return op == "<" || op == "<=" || op == ">" || op == ">="; }
 bool IsComparison(const std::string& op) { return op == "==" || op == "!=" || IsOrder(op); }
@@ -19,6 +21,13 @@ bool IsLogical(const std::string& op) { return op == "&&" || op == "||"; }
 
 bool HasStar(const TextTokens& text) {
   return std::ranges::any_of(text, [](const auto& token) { return !token.has_value(); });
+}
+
+Type TypeOfText(const TextTokens& text) {
+  const auto star = std::ranges::find_if(text, [](const auto& token) { return !token; });
+  if (star == text.end()) return Type::kText;
+  const bool open = std::all_of(star, text.end(), [](const auto& token) { return !token; });
+  return open ? Type::kOpenText : Type::kPattern;
 }
 
 // nullopt: it does not fit, or is not there.
@@ -59,7 +68,8 @@ std::optional<Type> TypeOfBinary(const Expr& expr, const Model* model) {
   if (IsComparison(expr.op)) {
     if ((IsText(*a) && IsNumber(*b)) || (IsNumber(*a) && IsText(*b))) return std::nullopt;
     if (IsOrder(expr.op) && (IsText(*a) || IsText(*b))) return std::nullopt;
-    if (a == Type::kPattern && b == Type::kPattern) return std::nullopt;
+    const bool two_patterns = IsPattern(*a) && IsPattern(*b);
+    if (two_patterns && (a == Type::kPattern || b == Type::kPattern)) return std::nullopt;
     return Type::kInt;
   }
   const bool fits = !IsText(*a) && !IsText(*b) && a != Type::kFloat && b != Type::kFloat;
@@ -73,7 +83,7 @@ std::optional<Type> TypeOf(const Expr& expr, const Model* model) {
     case Expr::Kind::kFloat:
       return Type::kFloat;
     case Expr::Kind::kText:
-      return HasStar(expr.text) ? Type::kPattern : Type::kText;
+      return TypeOfText(expr.text);
     case Expr::Kind::kName:
       return model == nullptr ? std::optional(Type::kUnknown) : TypeOfName(expr, *model);
     case Expr::Kind::kUnary:
@@ -148,6 +158,14 @@ bool Match(const TextTokens& pattern, size_t p, const TextTokens& text, size_t t
   return t < text.size() && pattern[p] == text[t] && Match(pattern, p + 1, text, t + 1);
 }
 
+// Byte by byte, until one has a star.
+bool MatchOpenTexts(const TextTokens& a, const TextTokens& b) {
+  for (size_t i = 0; a[i] && b[i]; ++i) {
+    if (a[i] != b[i]) return false;
+  }
+  return true;
+}
+
 template <typename T>
 bool Ordered(const std::string& op, T a, T b) {
   if (op == "==") return a == b;
@@ -167,7 +185,8 @@ std::optional<bool> Compare(const std::string& op, const Value& a, const Value& 
   const auto* right = std::get_if<TextTokens>(&b);
   if ((left == nullptr) != (right == nullptr)) return std::nullopt;
   if (left != nullptr) {
-    if (IsOrder(op) || (HasStar(*left) && HasStar(*right))) return std::nullopt;
+    if (IsOrder(op)) return std::nullopt;
+    if (HasStar(*left) && HasStar(*right)) return MatchOpenTexts(*left, *right) == (op == "==");
     const bool same = HasStar(*left) ? Match(*left, 0, *right, 0) : Match(*right, 0, *left, 0);
     return same == (op == "==");
   }

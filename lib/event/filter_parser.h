@@ -13,9 +13,9 @@ namespace weft {
 
 // Limits of an expression. kMaxFilterNodes bounds the depth of the tree too, hence the recursion of
 // whoever walks it.
-inline constexpr size_t kMaxFilterText = 16 * 1024;  // bytes
-inline constexpr size_t kMaxFilterNodes = 1024;      // operators and operands
-inline constexpr int kMaxFilterNesting = 64;         // parentheses and unary operators
+inline constexpr size_t kMaxFilterText = 4096;   // bytes, as much as a Trace may have
+inline constexpr size_t kMaxFilterNodes = 1024;  // operators and operands
+inline constexpr int kMaxFilterNesting = 64;     // parentheses and unary operators
 
 [[nodiscard]] FilterResult<FilterAst> ParseFilter(std::string_view expression);
 

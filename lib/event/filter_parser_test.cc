@@ -177,7 +177,13 @@ constexpr Wrong kWrong[] = {
     {"-\"x\" == 1", 2, "a string is no number"},
     {"a == 1 == \"x\"", 8, "a string is compared to a number"},
     {"a < \"x\"", 3, "strings are compared with == and != only"},
-    {"\"a*\" == \"*b\"", 6, "two patterns are compared; one side has to be a plain string"},
+    {"\"a*\" == \"*b\"", 6,
+     "two patterns are compared; write one as a plain string, or both with a star at their end "
+     "only"},
+    {"\"a*b\" == \"a*\"", 7,
+     "two patterns are compared; write one as a plain string, or both with a star at their end "
+     "only"},
+    {"\"a*\" < \"ab*\"", 6, "strings are compared with == and != only"},
     {"a & 1.5", 5, "bit operators take integers only"},
     {"~1.5", 2, "bit operators take integers only"},
     {"(a & \"x\") == 1", 6, "a string is no number"},
@@ -239,7 +245,7 @@ TEST(FilterParser, KeepsItsLimits) {
             ErrorCode::kLimit);
 
   std::string wide = "a";
-  while (wide.size() < kMaxFilterText) wide += "&a";
+  while (wide.size() + 2 <= kMaxFilterText) wide += "&a";
   EXPECT_EQ(ParseFilter(wide).error().code, ErrorCode::kLimit) << "too many nodes";
   EXPECT_EQ(ParseFilter(std::string(kMaxFilterText + 1, ' ')).error().code, ErrorCode::kLimit);
 
