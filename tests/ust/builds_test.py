@@ -138,6 +138,19 @@ class Builds(unittest.TestCase):
         for source in ALL[1:]:
           build('pedantic.o', compiler, [source], ['-pedantic', '-c'])
 
+  def test_headers_themselves_are_clean(self):
+    """They are system headers, of which compilers speak only if they are asked to."""
+    options = [w for w in WARNINGS if w != '-Werror'] + ['-Wsystem-headers']
+    for compiler in ('gcc -std=c11', 'g++ -x c++ -std=c++17', 'clang-19 -std=c11',
+                     'clang++-19 -x c++ -std=c++11'):
+      if have(compiler.split()[0]):
+        with self.subTest(compiler):
+          done = run([*compiler.split(), *options, *includes(), '-c', '-o', WORK / 'clean.o',
+                      'every_long_tp.c'])
+          own = [line for line in done.stderr.splitlines()
+                 if 'warning:' in line and re.match(r'\./|every|.*ust-injector/include', line)]
+          self.assertEqual(own, [])
+
   def test_shapes_of_real_programs_build_without_warnings(self):
     """As with LTTng's headers in /usr/include, the options see the program's own code only."""
     for compiler in ('gcc -std=c99 -D_GNU_SOURCE', 'gcc -std=gnu17 -O2', 'g++ -x c++ -std=c++11 -O2',

@@ -57,6 +57,57 @@ def expected_names():
       names + [n.replace('every_long:', 'every_short:') for n in names if n.startswith('every_long:')])
 
 
+def install_tree():
+  """WEFT's install tree, or one of its build tree's headers."""
+  tree = WEFT.parent.parent
+  if not (tree / 'ust-injector/include/cmake_install.cmake').exists():
+    return tree
+  run(['cmake', '--install', tree / 'ust-injector/include', '--prefix', WORK / 'installed'])
+  return WORK / 'installed'
+
+
+class BuildFiles(unittest.TestCase):
+  """Those that ask for LTTng-UST find weft's headers where they are told to, also beside LTTng's own."""
+
+  def uses_weft(self, program):
+    self.assertIn('weft_this_object', run(['nm', program]))
+    self.assertNotIn('lttng-ust', run(['readelf', '-d', program]))
+
+  @unittest.skipUnless(shutil.which('pkg-config'), 'no pkg-config')
+  def test_pkg_config(self):
+    tree = install_tree()
+    version = re.search(r'LTTNG_UST_VERSION "(.*)"',
+                        (tree / 'include/weft-lttng/lttng/ust-version.h').read_text()).group(1)
+    for package in ('weft-lttng', 'lttng-ust'):
+      with self.subTest(package):
+        env = dict(os.environ,
+                   PKG_CONFIG_PATH=f'{tree}/lib/pkgconfig:{tree}/lib/weft-lttng/pkgconfig')
+        flags = run(['pkg-config', '--cflags', '--libs', package], env=env).split()
+        program = WORK / package
+        run(['gcc', '-I.', 'shapes.c', '-o', program, *flags])
+        self.uses_weft(program)
+    self.assertEqual(run(['pkg-config', '--modversion', 'lttng-ust'], env=env).strip(), version)
+
+  @unittest.skipUnless(shutil.which('cmake'), 'no cmake')
+  def test_find_package(self):
+    tree = install_tree()
+    folder = WORK / 'find_package'
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    (folder / 'CMakeLists.txt').write_text(f"""cmake_minimum_required(VERSION 3.18)
+project(shapes C)
+find_package(LTTngUST 2.13 REQUIRED)
+add_executable(shapes {HERE}/shapes.c)
+target_include_directories(shapes PRIVATE {HERE})
+target_link_libraries(shapes LTTng::UST)
+""")
+    run(['cmake', '-S', folder, '-B', folder / 'build',
+         f'-DCMAKE_INCLUDE_PATH={tree}/include/weft-lttng',
+         f'-DCMAKE_LIBRARY_PATH={tree}/lib/weft-lttng'])
+    run(['cmake', '--build', folder / 'build'])
+    self.uses_weft(folder / 'build/shapes')
+
+
 class Recorded(unittest.TestCase):
   maxDiff = 2000
 
@@ -98,6 +149,36 @@ class Recorded(unittest.TestCase):
     loaded = [e for e in events if '"loaded"' in e[1]]
     self.assertEqual([e[0] for e in loaded], ['every_short:level_info'] * 3)
     self.assertEqual([re.search(r'number = (\d+)', e[1]).group(1) for e in loaded], ['0', '1', '2'])
+
+  def test_constructors_and_destructors(self):
+    """Each is recorded once, wherever it stands: LTTng-tools' tests ask for the same of LTTng."""
+    units = {'first': [], 'define': ['-DEARLY_DEFINE'], 'between': [], 'provider': ['-DEARLY_PROBES'],
+             'last': ['-DEARLY_MAIN']}
+    whole = ['-DEARLY_DEFINE', '-DEARLY_PROBES', '-fPIC']
+    for language, compiler in (('c', 'gcc -O2'), ('cpp', 'g++ -x c++ -O2')):
+      with self.subTest(language):
+        def unit(place, provider, *options):
+          return build(f'{language}-{place}.o', compiler, ['early/unit.c'],
+                       [f'-DPLACE="{place}"', f'-DEARLY={provider}', '-c', *options])
+        link = compiler.split()[0]
+        objects = [unit(place, 'early', *options) for place, options in units.items()]
+        archive = WORK / f'libearly-{language}.a'
+        archive.unlink(missing_ok=True)
+        run(['ar', 'rcs', archive, unit('archive', 'early_a', '-DEARLY_ARCHIVE', *whole)])
+        shared, loaded = (build(f'libearly-{language}-{place}.so', link + ' -shared',
+                                [unit(place, f'early_{place}', *whole)]) for place in ('so', 'dl'))
+        program = build(f'early-{language}', link, [*objects, archive, shared],
+                        ['-Wl,--no-as-needed', f'-Wl,-rpath,{WORK}'])
+        _, events = record(f'early-{language}', [program, loaded], '--event', 'early*')
+        kinds = ['constructor', 'destructor'] + (['made', 'gone'] if language == 'cpp' else [])
+        places = [(place, 'early') for place in units]
+        places += [('archive', 'early_a'), ('so', 'early_so'), ('dl', 'early_dl')]
+        wanted = [(f'{provider}:{kind}', f'{place} {side}') for place, provider in places
+                  for kind in kinds for side in ('before', 'after')]
+        if language == 'cpp':
+          wanted += [('early:made', 'last local'), ('early:gone', 'last local')]
+        got = [(name, re.search(r'place = "([^"]*)"', payload).group(1)) for name, payload in events]
+        self.assertEqual(sorted(got), sorted(wanted))
 
   def test_log_levels(self):
     program = build('levels', 'gcc -O2', EVERY)
