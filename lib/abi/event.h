@@ -11,7 +11,8 @@
  *                  fixed part  the recorded fields' fixed bytes, packed, in field order, then the
  *                              `nowrite` fields' fixed bytes, packed, in field order;
  *                  segments    (pointer, bytes) of variable or long data, the recorded fields'
- *                              segments in field order, then those of `nowrite` fields.
+ *                              segments in field order, then those of `nowrite` fields. Each was
+ *                              copied when its field's expression was evaluated.
  *                Every field's offset in the fixed part and every segment's index is a constant of
  *                the description. Filters read the image; nothing else describes an event twice.
  *   payload      what a record in a ring holds: the recorded fixed part, then the recorded segments'
@@ -116,8 +117,11 @@ WEFT_ABI_ASSERT(sizeof(struct weft_enum_mapping) == 24, "enum mapping header is 
 
 struct weft_segment {
   const void* data;
-  uint32_t size; /* bytes */
-  uint32_t reserved;
+  uint32_t size;     /* bytes; WEFT_SEGMENT_IS_MISSING: there is no copy, and data is NULL */
+  uint32_t reserved; /* 0, or why there is none. The event is discarded, and counted so */
 };
+#define WEFT_SEGMENT_IS_MISSING 0xffffffffu
+#define WEFT_SEGMENT_TOO_LARGE 0u
+#define WEFT_SEGMENT_NO_MEMORY 1u
 
 #endif /* WEFT_LIB_ABI_EVENT_H_ */

@@ -11,17 +11,21 @@
  *                    TRACEPOINT_CREATE_PROBES; maybe in another shared object.
  *   weft_object      all of both in one shared object. Its constructor calls weft_object_register,
  *                    its destructor weft_object_unregister, if the process has a libweft.so.
- * libweft.so joins tracepoints and events by name, in whatever order objects come and go.
+ * libweft.so joins tracepoints and events by name and signature, in whatever order objects come and go
+ * (docs/adr/0025).
  *
  * Who writes what: after registration only libweft.so writes `enabled`, `probe`, `only_probe`, `app_probes`,
- * `event`, `emit`, `state` and `wants`; a program reads them with relaxed loads (`emit` plainly: it is stored before
+ * `providers`, `event`, `emit`, `state` and `wants`; a program reads them with relaxed loads (`emit` plainly: it is stored before
  * `probe`, and does not change). `enabled` always points to a readable word: the object's own zero word until
  * libweft.so points it at the control area.
  *
  * A call site:  if (*tp->enabled) { if (tp->only_probe) tp->only_probe(args...);
- *                                   else { app probes, see below; if (tp->probe) tp->probe(args...); } }
+ *                                   else { app probes, see below;
+ *                                          if (tp->providers) each of probe_of(tp, object, 0, 1, ...)(args...);
+ *                                          else if (tp->probe) tp->probe(args...); } }
  *               `only_probe` came later: reserved in older objects, which take the other way, and NULL
- *               with an older libweft.so.
+ *               with an older libweft.so. `providers` came after that: `size` says whether it is there;
+ *               an older object calls `probe`, that of one provider.
  * A probe:      makes the image (lib/abi/event.h) on its stack, then
  *               event->emit(event, fixed, segments, return address of the call site).
  * *enabled != 0 means "perhaps": emit decides exactly.
@@ -37,6 +41,8 @@
 #define WEFT_TRACEPOINT_ABI 1u
 
 struct weft_event;
+struct weft_kept;      /* libweft.so's: memory lent to a probe */
+struct weft_providers; /* libweft.so's: a tracepoint's, where it has several */
 
 typedef void (*weft_emit_fn)(struct weft_event* event, const void* fixed,
                              const struct weft_segment* segments, const void* ip);
@@ -68,8 +74,9 @@ struct weft_tracepoint {
   const char* signature;                    /* the TP_ARGS as text: both sides must agree */
   struct weft_event* event;                 /* libweft.so's: whose probe it is */
   void (*only_probe)(void); /* `probe` while it is all that a call site has to call, else NULL */
+  const struct weft_providers* providers; /* NULL: `probe` is all there is */
 };
-WEFT_ABI_ASSERT(sizeof(struct weft_tracepoint) == 8 + 3 * sizeof(void*) + 8 + 4 * sizeof(void*),
+WEFT_ABI_ASSERT(sizeof(struct weft_tracepoint) == 8 + 3 * sizeof(void*) + 8 + 5 * sizeof(void*),
                 "tracepoint has no padding on LP64");
 
 enum weft_event_want {
@@ -155,6 +162,17 @@ struct weft_library {
    * thread, in signal handlers; it must not trace. Unregister does not wait for calls that run. */
   int (*app_context_register)(const char* name, weft_app_context_get get, void* data);
   int (*app_context_unregister)(const char* name);
+
+  /* Came later: `size` says whether they are there. For a probe, while it makes an image. Memory for a copy
+   * of `size` bytes of one value, or WEFT_SEGMENT_TOO_LARGE or WEFT_SEGMENT_NO_MEMORY as a pointer. `*kept`
+   * is NULL before the first value; what it is then goes to `release` after emit. In signal handlers too. */
+  void* (*keep)(struct weft_event* event, struct weft_kept** kept, uint64_t size);
+  void (*release)(struct weft_kept* kept);
+
+  /* Came with the two above. The probe number `turn` that a call site in `object` calls at a tracepoint
+   * with several providers; NULL: it has called all. In signal handlers too. */
+  void (*(*probe_of)(const struct weft_tracepoint* tracepoint, const struct weft_object* object,
+                     uint32_t turn))(void);
 };
 
 #endif /* WEFT_LIB_ABI_TRACEPOINT_H_ */

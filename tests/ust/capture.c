@@ -250,11 +250,35 @@ static void unregister(struct weft_object* object) {
 
 static int is_enabled(struct weft_tracepoint* tracepoint) { return tracepoint->probe != NULL; }
 
+/* Blocks for long values, as libweft.so lends them. */
+struct weft_kept {
+  struct weft_kept* next;
+};
+
+static void* keep(struct weft_event* event, struct weft_kept** kept, uint64_t size) {
+  struct weft_kept* block = malloc(sizeof(*block) + size);
+  (void)event;
+  if (!block) fail("memory");
+  block->next = *kept;
+  *kept = block;
+  return block + 1;
+}
+
+static void release(struct weft_kept* kept) {
+  while (kept) {
+    struct weft_kept* next = kept->next;
+    free(kept);
+    kept = next;
+  }
+}
+
 static const struct weft_library library = {
     .size = sizeof(struct weft_library),
     .object_register = weft_object_register,
     .object_unregister = unregister,
     .tracepoint_enabled = is_enabled,
+    .keep = keep,
+    .release = release,
 };
 
 /* The executable's note, for linkers that leave it no reference to weft_object_register. */

@@ -245,6 +245,89 @@ spec:
     self.assertNotIn('4', ''.join(values[3][1]))
 
 
+FIELDS = re.compile(r'(\w+) = (\[[^]]*\]|"[^"]*"|[^,\s]+)')
+
+
+def payload(event):
+  """{field: value, as it is shown}, without the contexts before it and the lengths of sequences."""
+  fields = dict(FIELDS.findall(re.sub(r'\[\d+\] = ', '', event[1].rsplit('{', 1)[1])))
+  return {key: value for key, value in fields.items() if not key.endswith('_length')}
+
+
+class Values(unittest.TestCase):
+  """Each value is copied when its expression is evaluated (values_tp.h)."""
+  maxDiff = 4000
+
+  def check(self, name, compiler):
+    events = collections.defaultdict(list)
+    program = build(name, compiler, ['values.c'])
+    _, all_events = record(name, [program], '--event', 'values:*')
+    for event in all_events:
+      events[event[0].removeprefix('values:')].append(payload(event))
+    texts = {'from': '"1.2"', 'padded': '"1.3"', 'inside': '"1.4"', 'part': '"10"', 'to': '"10.11"'}
+    self.assertEqual(events['texts'][0], texts)
+    nested = {'from': '"0.1"', 'padded': '"0.2"', 'inside': '"0.3"', 'part': '"0."', 'to': '"0.2"'}
+    self.assertEqual(events['texts'][1:], [nested] * 4)
+    [lists] = events['lists']
+    counted = {'one': range(1, 4), 'two': range(11 << 24, 14 << 24, 1 << 24), 'three': range(21, 41), 'four': range(31, 34),
+               'none': range(0)}
+    for field, values in counted.items():
+      self.assertEqual(re.findall(r'\d+', lists[field]), [str(v) for v in values])
+
+    def letters(*sizes):
+      return {field: f'"{letter * size}"' for field, letter, size in zip(('one', 'two', 'three'), 'abc', sizes)}
+
+    self.assertEqual(events['letters'],
+                     [letters(10, 20, 30), letters(250, 300, 400), letters(5000, 3, 4000)] + [letters(700, 30, 2)] * 4)
+    interrupted = [{'before': f'"{"x" * size}"', 'inside': str(size), 'after': f'"{"z" * size}"'}
+                   for size in (40, 500, 600, 600)]
+    self.assertEqual(events['interrupted'], interrupted)
+    return events
+
+  def test_c(self):
+    for name, compiler in (('values-c', 'gcc -O2'), ('values-c-slow', 'gcc -O0'), ('values-clang', 'clang-19 -O2')):
+      if not shutil.which(compiler.split()[0]):
+        continue
+      with self.subTest(compiler):
+        [literals] = self.check(name, compiler)['literals']
+        self.assertEqual({key: re.findall(r'-?\d+', value) for key, value in literals.items()},
+                         {'one': ['7', '8'], 'two': ['-7', '-8'], 'three': ['7', '14'], 'four': ['7'],
+                          'five': ['8']})
+
+  def test_cpp(self):
+    for name, compiler in (('values-cpp', 'g++ -x c++ -O2'), ('values-clang-cpp', 'clang++-19 -x c++ -O1')):
+      if not shutil.which(compiler.split()[0]):
+        continue
+      with self.subTest(compiler):
+        events = self.check(name, compiler)
+        self.assertEqual(events['temporaries'], [
+            {'one': '"the first name, which is longer than any small string: abcdefgh"',
+             'two': '"another text that has no room in the object: abcdefgh"',
+             'three': f'"{"l" * 1000}abcdefgh"'}])
+        self.assertEqual(events['throws'], [{'one': f'"{"t" * 1000}"', 'number': '0'}])
+
+  def test_filters_read_what_is_recorded(self):
+    program = build('values-filtered', 'gcc -O2', ['values.c'])
+    for event, condition, count in (('texts', 'from == "1.2" && to == "10.11" && hidden == "0.3"', 1),
+                                    ('texts', 'hidden_list[2] == 7 && hidden == "0.4"', 0),
+                                    ('letters', 'one == "a*" && hidden == "h*" && three == "c*"', 3),
+                                    ('lists', '$app.values:one == "1" && $app.values:two == "2"', 1),
+                                    ('lists', '$app.values:one == $app.values:two', 0)):
+      with self.subTest(condition):
+        _, events = record('values-filtered', [program], '--event', f'values:{event}', '--filter', condition)
+        self.assertEqual(len(events), count)
+
+
+  def test_values_that_no_ring_takes_are_counted(self):
+    """One of 3 MB, which is copied, and one with a length of 16 GB, which is not read; filters cannot tell."""
+    program = build('values-too-large', 'gcc -O2', ['values.c'])
+    for condition, discarded in (([], 2), (['--filter', 'length == 4000000000 || list[1] == 1'], 1)):
+      done = subprocess.run([WEFT, 'record', '--event', 'values:*', *condition, '-o', WORK / 'large.trace', '--', program],
+                            text=True, capture_output=True, timeout=LIMIT, check=False)
+      shutil.rmtree(WORK / 'large.trace', ignore_errors=True)
+      self.assertIn(f'discarded {discarded} (too_large {discarded})', done.stderr)
+
+
 if __name__ == '__main__':
   if len(sys.argv) < 4:
     sys.exit(__doc__)

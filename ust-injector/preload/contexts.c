@@ -6,6 +6,7 @@
 #include <fcntl.h>
 
 #include "ust-injector/preload/app_context.h"
+#include "ust-injector/preload/keep.h"
 #include "ust-injector/preload/perf.h"
 #include "ust-injector/preload/seccomp.h"
 #include "ust-injector/preload/thread.h"
@@ -193,10 +194,24 @@ static int find(const struct weft_filter_contexts* self, uint8_t kind, const cha
   return info->id;
 }
 
-static int fetch(void* ip, uint32_t number, struct weft_filter_value* value) {
-  if (number >= WEFT_FILTER_APP_BASE) {
-    return weft_app_context_value(number - WEFT_FILTER_APP_BASE, value);
+// The text stays as it is when the function is asked for another value, or another context's function is.
+static int fetch_app(struct weft_filter_call* call, uint32_t number,
+                     struct weft_filter_value* value) {
+  const int result = weft_app_context_value(number, value);
+  if (result < 0 || value->type != WEFT_FILTER_STRING) return result;
+  void* copy = weft_keep_bytes(&call->kept, value->size, !weft_ids_are_shared());
+  if (copy == NULL) {
+    call->lacks_memory = true;
+    return -ENOMEM;
   }
+  memcpy(copy, value->text, value->size);
+  value->text = copy;
+  return 0;
+}
+
+static int fetch(void* arg, uint32_t number, struct weft_filter_value* value) {
+  struct weft_filter_call* call = arg;
+  if (number >= WEFT_FILTER_APP_BASE) return fetch_app(call, number - WEFT_FILTER_APP_BASE, value);
   if (number == WEFT_CONTEXT_PROCNAME) {
     const struct weft_thread* thread = weft_thread_self();
     if (thread == NULL) return -ENOENT;
@@ -206,7 +221,7 @@ static int fetch(void* ip, uint32_t number, struct weft_filter_value* value) {
     return 0;
   }
   value->type = WEFT_FILTER_INT;
-  value->bits = read_integer((uint16_t)number, ip);
+  value->bits = read_integer((uint16_t)number, call->ip);
   return 0;
 }
 

@@ -26,7 +26,15 @@ uint32_t weft_contexts_constant_bytes(const struct weft_context_plan* plan);
 // Writes the values as lib/abi/context.h says; returns the bytes, at most WEFT_CONTEXTS_MAX_BYTES.
 uint32_t weft_contexts_write(const struct weft_context_plan* plan, uint8_t* to, const void* ip);
 
-// Where filters take contexts from; the argument of weft_filter_run is the event's ip.
+// The argument of weft_filter_run. After it `kept` goes to weft_release.
+struct weft_filter_call {
+  const void* ip;  // the event's
+  struct weft_kept*
+      kept;           // NULL before: copies of texts, whose functions may use one buffer for all
+  bool lacks_memory;  // for such a copy: what the filter says means nothing
+};
+
+// Where filters take contexts from.
 extern const struct weft_filter_contexts weft_contexts_for_filters
     __attribute__((visibility("hidden")));
 

@@ -9,6 +9,7 @@
 #include "ust-injector/preload/clock.h"
 #include "ust-injector/preload/contexts.h"
 #include "ust-injector/preload/decide.h"
+#include "ust-injector/preload/keep.h"
 #include "ust-injector/preload/own_rseq.h"
 #include "ust-injector/preload/thread.h"
 #if defined(__x86_64__)
@@ -21,6 +22,8 @@
 #define WEFT_MAX_PIECES 66 /* contexts, fixed part, segments */
 #define WEFT_SMALL_PIECES 8
 #define WEFT_SMALL_CONTEXTS 128u
+#define WEFT_KEEP_AT_LEAST \
+  (4ull << 20) /* bytes of values for one event, whatever its channels' limits */
 
 static inline void* thread_rseq(void) {
   return (void*)(weft_thread_pointer() + (uintptr_t)weft_process.rseq_offset);
@@ -131,12 +134,31 @@ static void write_record(uint32_t channel, const struct weft_record_parts* parts
   discard(channel, WEFT_DISCARD_CONTENDED);
 }
 
-static bool passes(const struct weft_target* target, const void* fixed,
-                   const struct weft_segment* segments, const void* ip) {
-  if (target->filter_count == 0) return true;
-  for (uint32_t i = 0; i < target->filter_count; ++i) {
-    if (weft_filter_run(target->filters[i], fixed, segments, (void*)(uintptr_t)ip)) return true;
+// Why one of the first `count` segments is missing (lib/abi/event.h); WEFT_DISCARD_REASONS: none is.
+static uint32_t why_missing(const struct weft_segment* segments, uint32_t count) {
+  for (uint32_t i = 0; i < count; ++i) {
+    if (segments[i].size != WEFT_SEGMENT_IS_MISSING) continue;
+    return segments[i].reserved == WEFT_SEGMENT_NO_MEMORY ? WEFT_DISCARD_MEMORY
+                                                          : WEFT_DISCARD_TOO_LARGE;
   }
+  return WEFT_DISCARD_REASONS;
+}
+
+// Does any of the target's filters want the event? Where one said no because a value is missing, perhaps,
+// the event counts as discarded: rather one too many.
+static bool passes(const struct weft_target* target, const struct weft_event* event,
+                   const void* fixed, const struct weft_segment* segments, const void* ip) {
+  struct weft_filter_call call = {.ip = ip, .kept = NULL, .lacks_memory = false};
+  bool wanted = target->filter_count == 0;
+  for (uint32_t i = 0; i < target->filter_count && !wanted; ++i) {
+    wanted = weft_filter_run(target->filters[i], fixed, segments, &call);
+  }
+  if (__builtin_expect(call.kept != NULL, 0)) weft_release(call.kept);
+  if (wanted) return true;
+  const uint32_t nowrite = event->wants & WEFT_WANT_NOWRITE ? event->nowrite_segments : 0;
+  uint32_t reason = why_missing(segments, event->segment_count + nowrite);
+  if (__builtin_expect(call.lacks_memory, 0)) reason = WEFT_DISCARD_MEMORY;
+  if (reason != WEFT_DISCARD_REASONS) discard(target->channel, reason);
   return false;
 }
 
@@ -159,7 +181,12 @@ static inline __attribute__((always_inline)) void record_in(
   const struct weft_context_plan* plan = weft_channels[target->channel].contexts;
   uint64_t size = sizeof(struct weft_record);
   uint32_t n = 0;
+  const uint32_t reason = why_missing(segments, event->segment_count);
 
+  if (reason != WEFT_DISCARD_REASONS) {
+    discard(target->channel, reason);
+    return;
+  }
   if (plan != NULL) {
     w.pieces[n].data = w.contexts;
     w.pieces[n].size = weft_contexts_write(plan, w.contexts, ip);
@@ -290,7 +317,7 @@ static __attribute__((noinline)) void emit_slowly(struct weft_event* event, cons
   }
   for (uint32_t i = 0; i < state->target_count; ++i) {
     const struct weft_target* target = &state->targets[i];
-    if (passes(target, fixed, segments, ip)) record(event, target, fixed, segments, ip);
+    if (passes(target, event, fixed, segments, ip)) record(event, target, fixed, segments, ip);
   }
 }
 
@@ -338,8 +365,7 @@ static __attribute__((noinline)) void emit_filtered(const struct weft_event_stat
                                                     const struct weft_segment* segments,
                                                     const void* ip) {
   const struct weft_target* target = &state->targets[0];
-  if (weft_filter_run(target->filters[0], fixed, segments, (void*)(uintptr_t)ip) &&
-      !weft_process.no_clock) {
+  if (passes(target, state->event, fixed, segments, ip) && !weft_process.no_clock) {
     record(state->event, target, fixed, segments, ip);
   }
 }
@@ -449,10 +475,31 @@ void weft_emit_into(uint32_t channel, struct weft_event* event, const void* fixe
   const struct weft_event_state* state = weft_process.no_clock ? NULL : current_state(event);
   for (uint32_t i = 0; state != NULL && i < state->target_count; ++i) {
     const struct weft_target* target = &state->targets[i];
-    if (target->channel == channel && passes(target, fixed, segments, ip)) {
+    if (target->channel == channel && passes(target, event, fixed, segments, ip)) {
       record(event, target, fixed, segments, ip);
     }
   }
+}
+
+// Bytes of the largest record that a channel which wants the event takes; 0: none does, as far as is known.
+static uint64_t largest_record(struct weft_event* event) {
+  const struct weft_event_state* state = weft_process.no_clock ? NULL : current_state(event);
+  uint64_t limit = 0;
+  for (uint32_t i = 0; state != NULL && i < state->target_count; ++i) {
+    const uint64_t bytes = max_record(state->targets[i].channel);
+    if (bytes > limit) limit = bytes;
+  }
+  return limit;
+}
+
+void* weft_keep(struct weft_event* event, struct weft_kept** kept, uint64_t size) {
+  const uint64_t bytes = weft_kept_bytes(*kept) + size;
+  // A length that is no length (of an uninitialised variable, say) must not be read.
+  if (bytes > WEFT_KEEP_AT_LEAST && bytes > largest_record(event)) {
+    return (void*)(uintptr_t)WEFT_SEGMENT_TOO_LARGE;
+  }
+  void* lent = weft_keep_bytes(kept, size, !weft_ids_are_shared());
+  return lent != NULL ? lent : (void*)(uintptr_t)WEFT_SEGMENT_NO_MEMORY;
 }
 
 bool weft_event_is_on(struct weft_event* event) {

@@ -21,6 +21,9 @@ void weft_settle_undecided(struct weft_event* event, const struct weft_event_sta
 void weft_emit_into(uint32_t channel, struct weft_event* event, const void* fixed,
                     const struct weft_segment* segments, const void* ip);
 
+// The member of struct weft_library.
+void* weft_keep(struct weft_event* event, struct weft_kept** kept, uint64_t size);
+
 // Exact: would the event be recorded (filters apart)? Takes the lock.
 bool weft_event_is_on(struct weft_event* event);
 

@@ -18,6 +18,8 @@ int weft_app_context_register(const char* name, weft_app_context_get get, void* 
 int weft_app_context_unregister(const char* name);
 void weft_object_register(struct weft_object* object);
 void weft_object_unregister(struct weft_object* object);
+void* weft_keep(struct weft_event* event, struct weft_kept** kept, uint64_t size);
+void weft_release(struct weft_kept* kept);
 
 const struct weft_library weft_library = {
     .size = sizeof(struct weft_library),
@@ -29,6 +31,8 @@ const struct weft_library weft_library = {
     .tracepoint_iterate = weft_tracepoint_iterate,
     .app_context_register = weft_app_context_register,
     .app_context_unregister = weft_app_context_unregister,
+    .keep = weft_keep,
+    .release = weft_release,
 };
 
 struct program {

@@ -16,6 +16,7 @@
 #include "ust-injector/preload/channel.h"
 #include "ust-injector/preload/clock.h"
 #include "ust-injector/preload/decide.h"
+#include "ust-injector/preload/keep.h"
 #include "ust-injector/preload/own_rseq.h"
 #include "ust-injector/preload/peek.h"
 #include "ust-injector/preload/registry.h"
@@ -301,6 +302,7 @@ static void make_everything(void) {
   weft_thread_id();
   weft_own_rseq();
   weft_thread_self();
+  weft_keep_reserve();
   if (weft_lock(&mask)) {
     weft_reserve_memory();
     weft_unlock(mask);

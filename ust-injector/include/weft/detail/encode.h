@@ -3,6 +3,12 @@
  * Builds the image of an event (weft/abi/event.h) on the probe's stack. Called by probes only, in the
  * thread that runs the tracepoint.
  *
+ * Every value is copied when its expression is evaluated, before that full expression ends: the next
+ * field's expression may use the same static buffer, and a C++ temporary dies with its expression.
+ * Copies of what goes into segments lie on the probe's stack too, as far as WEFT_ENCODE_ROOM suffices
+ * (signal stacks are small); longer ones in blocks that libweft.so lends until the event was emitted
+ * (docs/adr/0024).
+ *
  * A field of the fixed part is one store to where it belongs. (libweft.so copies the fixed part by
  * larger loads, which wait until these stores have left the store buffer; nothing else waits for those,
  * since reading the clock takes longer. Whole words, put together in registers, cost more instructions
@@ -19,13 +25,35 @@
 
 #include "abi.h"
 #include "compiler.h"
+#include "object.h"
+
+#define WEFT_ENCODE_ROOM 256 /* bytes */
 
 struct weft_encoder {
   uint64_t* fixed;
   struct weft_segment* segments;
   uint32_t at; /* bytes of the fixed part so far */
   uint32_t segment_count;
+  char* room; /* where the next copy goes */
+  uint32_t room_left;
+  struct weft_event* event;
+  struct weft_kept** kept; /* libweft.so's blocks */
 };
+
+/* Memory for a long value, or what struct weft_library's `keep` returns instead. An older libweft.so
+ * lends none. */
+WEFT_COLD void* weft_keep(struct weft_event* event, struct weft_kept** kept, uint32_t size) {
+  const struct weft_library* library = WEFT_LIBRARY;
+  if (!library || library->size < offsetof(struct weft_library, probe_of) + sizeof(void*)) {
+    return NULL;
+  }
+  return library->keep(event, kept, size);
+}
+
+/* The cleanup of a probe's list of blocks, also when an expression throws. */
+WEFT_INLINE void weft_release_kept(struct weft_kept** kept) {
+  if (WEFT_UNLIKELY(*kept != NULL)) WEFT_LIBRARY->release(*kept);
+}
 
 /* `data` may be NULL where `size` is 0. */
 WEFT_INLINE void weft_encode_bytes(struct weft_encoder* e, const void* data, uint32_t size) {
@@ -51,11 +79,29 @@ WEFT_INLINE void weft_encode_double(struct weft_encoder* e, double value) {
   weft_encode_bytes(e, &value, sizeof(value));
 }
 
-WEFT_INLINE void weft_encode_segment(struct weft_encoder* e, const void* data, uint32_t size) {
+/* A segment of `size` bytes: those at `data`, `used` of them, then zeros. Copied. `data` may be NULL where
+ * `used` is 0. */
+WEFT_INLINE void weft_encode_segment(struct weft_encoder* e, const void* data, uint32_t used,
+                                     uint32_t size) {
   struct weft_segment* segment = &e->segments[e->segment_count++];
-  segment->data = data;
-  segment->size = size;
+  char* copy = e->room;
   segment->reserved = 0;
+  if (WEFT_UNLIKELY(size > e->room_left)) {
+    copy = (char*)weft_keep(e->event, e->kept, size);
+    if ((uintptr_t)copy <= WEFT_SEGMENT_NO_MEMORY) {
+      segment->data = NULL;
+      segment->size = WEFT_SEGMENT_IS_MISSING;
+      segment->reserved = (uint32_t)(uintptr_t)copy;
+      return;
+    }
+  } else {
+    e->room += size;
+    e->room_left -= size;
+  }
+  if (used > 0) memcpy(copy, data, used);
+  if (size > used) memset(copy + used, 0, size - used);
+  segment->data = copy;
+  segment->size = size;
 }
 
 WEFT_INLINE void weft_encode_string(struct weft_encoder* e, const char* text) {
@@ -64,7 +110,7 @@ WEFT_INLINE void weft_encode_string(struct weft_encoder* e, const char* text) {
   size = strlen(text);
   if (size > UINT32_MAX) size = UINT32_MAX;
   weft_encode_integer(e, size, 4);
-  weft_encode_segment(e, text, (uint32_t)size);
+  weft_encode_segment(e, text, (uint32_t)size, (uint32_t)size);
 }
 
 /* Bytes before a NUL, at most `size`: text is never read beyond its NUL, as whoever gave a short
@@ -74,21 +120,18 @@ WEFT_INLINE size_t weft_text_size(const void* text, size_t size) {
   return end ? (size_t)((const char*)end - (const char*)text) : size;
 }
 
-/* Text for a field of `size` bytes: as it is or, if it is shorter, filled up with NULs in `pad`, which
- * has `room` bytes, more than `size`. */
-WEFT_INLINE const void* weft_fill_text(char* pad, size_t room, const void* text, size_t size) {
-  const size_t used = weft_text_size(text, size);
-  if (used == size) return text;
-  memset(pad, 0, room);
-  memcpy(pad, text, used);
-  return pad;
-}
-
-WEFT_INLINE void weft_encode_array(struct weft_encoder* e, const void* data, uint32_t size) {
-  if (size <= WEFT_INLINE_ARRAY_MAX) {
-    weft_encode_bytes(e, data, size);
-  } else {
-    weft_encode_segment(e, data, size);
+/* `text`: shorter ones are filled up with NULs. */
+WEFT_INLINE void weft_encode_array(struct weft_encoder* e, const void* data, uint32_t size,
+                                   int text) {
+  const uint32_t used = text ? (uint32_t)weft_text_size(data, size) : size;
+  if (size > WEFT_INLINE_ARRAY_MAX) {
+    weft_encode_segment(e, data, used, size);
+    return;
+  }
+  weft_encode_bytes(e, data, used);
+  if (text) {
+    memset((char*)e->fixed + e->at, 0, size - used);
+    e->at += size - used;
   }
 }
 
@@ -100,7 +143,7 @@ WEFT_INLINE void weft_encode_sequence(struct weft_encoder* e, const void* data, 
   if (count > UINT32_MAX / elem_size) count = UINT32_MAX / elem_size;
   if (text && count > 0) count = weft_text_size(data, count);
   weft_encode_integer(e, count, 4);
-  weft_encode_segment(e, data, (uint32_t)count * elem_size);
+  weft_encode_segment(e, data, (uint32_t)count * elem_size, (uint32_t)count * elem_size);
 }
 
 #endif /* WEFT_DETAIL_ENCODE_H_ */

@@ -178,14 +178,9 @@
     weft_encode_double(&weft_e, (double)(type)(value));                            \
   }
 #define WEFT_ENCODE_weft_string(name, value) weft_encode_string(&weft_e, (const char*)(value));
-#define WEFT_ENCODE_weft_array(type, name, value, count, flags, base)                            \
-  char weft_padding_of_##name[(flags) & WEFT_FIELD_TEXT ? WEFT_ARRAY_SIZE(type, count) + 1 : 1]; \
-  weft_encode_array(&weft_e,                                                                     \
-                    (flags) & WEFT_FIELD_TEXT                                                    \
-                        ? weft_fill_text(weft_padding_of_##name, sizeof(weft_padding_of_##name), \
-                                         (const void*)(value), WEFT_ARRAY_SIZE(type, count))     \
-                        : (const void*)(value),                                                  \
-                    (uint32_t)WEFT_ARRAY_SIZE(type, count));
+#define WEFT_ENCODE_weft_array(type, name, value, count, flags, base)                      \
+  weft_encode_array(&weft_e, (const void*)(value), (uint32_t)WEFT_ARRAY_SIZE(type, count), \
+                    ((flags) & WEFT_FIELD_TEXT) != 0);
 #define WEFT_ENCODE_weft_sequence(type, name, value, length_type, length, flags, base) \
   {                                                                                    \
     const length_type weft_length = (length_type)(length);                             \

@@ -5,7 +5,7 @@
  * TRACEPOINT_CREATE_PROBES.
  *
  * A probe runs in the thread of the call site, at any time, also in signal handlers: it uses its
- * stack and nothing else.
+ * stack and, for long values, blocks that libweft.so lends it (detail/encode.h).
  */
 #pragma GCC system_header
 #ifndef WEFT_DETAIL_PROVIDER_H_
@@ -51,7 +51,14 @@ WEFT_INLINE const struct weft_segment* weft_no_segments(void) {
                    1];                                                                             \
     struct weft_segment weft_list[weft_segments_##provider##___##name +                            \
                                   weft_nowrite_segments_##provider##___##name + 1];                \
-    struct weft_encoder weft_e = {weft_words, weft_list, 0, 0};                                    \
+    char weft_room[weft_segments_##provider##___##name +                                           \
+                               weft_nowrite_segments_##provider##___##name >                       \
+                           0                                                                       \
+                       ? WEFT_ENCODE_ROOM                                                          \
+                       : 1];                                                                       \
+    struct weft_kept* weft_blocks __attribute__((cleanup(weft_release_kept))) = NULL;              \
+    struct weft_encoder weft_e = {weft_words, weft_list,         0,         0,                     \
+                                  weft_room,  sizeof(weft_room), weft_self, &weft_blocks};         \
     WEFT_ENCODE_RECORDED(fields)                                                                   \
     if (weft_nowrite_##provider##___##name + weft_nowrite_segments_##provider##___##name > 0 &&    \
         (WEFT_LOAD(weft_self->wants) & WEFT_WANT_NOWRITE)) {                                       \
