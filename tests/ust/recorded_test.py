@@ -328,6 +328,81 @@ class Values(unittest.TestCase):
       self.assertIn(f'discarded {discarded} (too_large {discarded})', done.stderr)
 
 
+class Twins(unittest.TestCase):
+  """One provider's name in several objects (twin.c)."""
+
+  def build(self, name, *defined, compiler='gcc -O2', sources=('twin.c',), extra=()):
+    is_program = '-DIS_PROGRAM' in defined
+    kind = [] if is_program else ['-shared', '-fPIC']
+    return build(name, compiler, sources, [*kind, *defined, *extra])
+
+  def plugin(self, name, *defined, **more):
+    return self.build(name, '-DTRACEPOINT_DEFINE', '-DTRACEPOINT_CREATE_PROBES', '-DHAS_CALL', *defined, **more)
+
+  def provider(self, name, *defined):
+    return self.build(name, '-DTRACEPOINT_CREATE_PROBES', *defined)
+
+  def loader(self):
+    return self.build('twin-loader', '-DIS_PROGRAM', '-D_GNU_SOURCE', compiler='gcc -O2')
+
+  def caller(self, *more):
+    return self.build('twin-caller', '-DIS_PROGRAM', '-DHAS_CALL', '-DTRACEPOINT_DEFINE',
+                      '-DTRACEPOINT_PROBE_DYNAMIC_LINKAGE', *more)
+
+  def record(self, *command, env=None):
+    output, events = record('twin', command, '--event', 'twin:*', env=env)
+    return output.split(), [payload(event) for event in events]
+
+  def test_each_plugin_records_through_its_own(self):
+    for name, flags in (('', ()), ('-hidden', ('-DLTTNG_UST_TRACEPOINT_HIDDEN_DEFINITION',
+                                               '-DLTTNG_UST_TRACEPOINT_PROVIDER_HIDDEN_DEFINITION'))):
+      with self.subTest(name):
+        a = self.plugin(f'twin-a{name}.so', '-DFIELD=of_a', *flags)
+        b = self.plugin(f'twin-b{name}.so', '-DFIELD=of_b', *flags, compiler='g++ -x c++ -O0')
+        _, events = self.record(self.loader(), f'+{a}', f'@{a}', f'+{b}', f'@{b}', f'@{a}', f'-{b}', f'@{a}',
+                                f'-{a}', f'+{b}', f'@{b}', f'+{a}', f'@{a}', f'@{b}')
+        self.assertEqual([list(e) for e in events],
+                         [['of_a'], ['of_b'], ['of_a'], ['of_a'], ['of_b'], ['of_a'], ['of_b']])
+        self.assertEqual([int(v) for e in events for v in e.values()], list(range(1, 8)))
+
+  def test_libraries_that_share_one_tracepoint(self):
+    """The dynamic linker gives the second library the first one's: each call site has its own provider all the same."""
+    a, b = self.plugin('twin-ga.so', '-DFIELD=of_a'), self.plugin('twin-gb.so', '-DFIELD=of_b')
+    _, events = self.record(self.loader(), f'^{a}', f'@{a}', f'^{b}', f'@{b}', f'@{a}', f'@{b}')
+    self.assertEqual([list(e) for e in events], [['of_a'], ['of_b'], ['of_a'], ['of_b']])
+
+  def test_one_static_library_in_two_objects(self):
+    a, b = self.plugin('twin-sa.so'), self.plugin('twin-sb.so')
+    for how in '+^':
+      _, events = self.record(self.loader(), how + a.as_posix(), how + b.as_posix(), f'@{a}', f'@{b}')
+      self.assertEqual(events, [{'number': '1'}, {'number': '2'}])
+
+  def test_program_with_a_provider_of_its_own(self):
+    other = self.provider('twin-other.so', '-DFIELD=other')
+    program = self.caller('-DTRACEPOINT_CREATE_PROBES', '-DFIELD=own')
+    _, events = self.record(program, '=1', f'+{other}', '=2', env=dict(os.environ, LD_PRELOAD=str(other)))
+    self.assertEqual(events, [{'own': '1'}, {'own': '2'}])
+
+  def test_program_without_one_records_through_all_that_differ(self):
+    a, b = self.provider('twin-pa.so', '-DFIELD=of_a'), self.provider('twin-pb.so', '-DFIELD=of_b')
+    again = WORK / 'twin-pb-again.so'
+    shutil.copy(b, again)
+    plugin = self.plugin('twin-pc.so', '-DFIELD=of_c')
+    printed, events = self.record(self.caller(), '?', '=0', f'+{a}', '?', '=1', f'+{b}', f'+{again}', '=2',
+                                  f'-{a}', '=3', f'+{plugin}', '=4', f'@{plugin}')
+    self.assertEqual(printed, ['0', '1'])
+    self.assertEqual(events, [{'of_a': '1'}, {'of_a': '2'}, {'of_b': '2'}, {'of_a': '3'}, {'of_b': '3'},
+                              {'of_a': '4'}, {'of_b': '4'}, {'of_c': '4'}, {'of_c': '1'}])
+
+  def test_other_arguments_do_not_fit(self):
+    """A provider whose TP_ARGS are others is never called."""
+    wrong = self.provider('twin-wrong.so', '-DFIELD=wrong', '-DNUMBER=long')
+    right = self.provider('twin-right.so', '-DFIELD=right')
+    printed, events = self.record(self.caller(), f'+{wrong}', '?', '=1', f'+{right}', '?', '=2')
+    self.assertEqual(printed, ['0', '1'])
+    self.assertEqual(events, [{'right': '2'}])
+
+
 if __name__ == '__main__':
   if len(sys.argv) < 4:
     sys.exit(__doc__)

@@ -157,6 +157,11 @@ __attribute__((visibility("default"))) int weft_tracepoint_enabled(struct weft_t
   // relaxed: a hint that the event itself decides again
   if (*tp->enabled == 0) return 0;
   if (__atomic_load_n(&tp->app_probes, __ATOMIC_RELAXED) != NULL) return 1;
+  const struct weft_providers* all = weft_registry_providers(tp);
+  for (uint32_t i = 0; all != NULL && i < all->count; ++i) {
+    if (weft_event_is_on(all->list[i].event)) return 1;
+  }
+  if (all != NULL) return 0;
   // acquire: pairs with join's release. It stays: its object is the tracepoint's own, or pinned
   struct weft_event* event = __atomic_load_n(&tp->event, __ATOMIC_ACQUIRE);
   return event != NULL && weft_event_is_on(event);

@@ -20,6 +20,8 @@ void weft_object_register(struct weft_object* object);
 void weft_object_unregister(struct weft_object* object);
 void* weft_keep(struct weft_event* event, struct weft_kept** kept, uint64_t size);
 void weft_release(struct weft_kept* kept);
+void (*weft_probe_of(const struct weft_tracepoint* tp, const struct weft_object* object,
+                     uint32_t turn))(void);
 
 const struct weft_library weft_library = {
     .size = sizeof(struct weft_library),
@@ -33,6 +35,7 @@ const struct weft_library weft_library = {
     .app_context_unregister = weft_app_context_unregister,
     .keep = weft_keep,
     .release = weft_release,
+    .probe_of = weft_probe_of,
 };
 
 struct program {

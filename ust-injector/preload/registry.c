@@ -23,13 +23,13 @@ struct pins {
   const struct weft_event* events[32];
 };
 
-static void note_pin(struct pins* pins, const struct weft_registry_entry* e) {
+static void note_pin(struct pins* pins, const struct weft_provider* provider) {
   for (uint32_t i = 0; i < pins->count; ++i) {
-    if (pins->objects[i] == e->object) return;
+    if (pins->objects[i] == provider->object) return;
   }
   if (pins->count == 32) return;
-  pins->objects[pins->count] = e->object;
-  pins->events[pins->count++] = e->event;
+  pins->objects[pins->count] = provider->object;
+  pins->events[pins->count++] = provider->event;
 }
 
 struct weft_registry_entry* weft_registry_bucket(const char* name) {
@@ -55,11 +55,12 @@ static struct weft_registry_entry* insert(const struct weft_object* object, cons
   return e;
 }
 
-static void erase(const char* name, const void* which) {
+// Of a tracepoint that several objects list, each has its own entry.
+static void erase(const struct weft_object* object, const char* name, const void* which) {
   struct weft_registry_entry** at = &buckets[weft_name_hash(name) % WEFT_BUCKETS];
   for (; *at != NULL; at = &(*at)->next) {
     struct weft_registry_entry* e = *at;
-    if (e->tracepoint == which || e->event == which) {
+    if (e->object == object && (e->tracepoint == which || e->event == which)) {
       *at = e->next;
       e->next = free_entries;
       free_entries = e;
@@ -72,63 +73,220 @@ static const uint32_t* word_of(const char* name) {
   return weft_process_ready() ? weft_process.words + weft_name_hash(name) : &always_off;
 }
 
-void weft_registry_choose_call(struct weft_tracepoint* tp) {
-  // release: as of `probe`
-  __atomic_store_n(&tp->only_probe, tp->app_probes == NULL ? tp->probe : NULL, __ATOMIC_RELEASE);
+static bool has_providers(const struct weft_tracepoint* tp) {
+  return tp->size >= __builtin_offsetof(struct weft_tracepoint, providers) + sizeof(void*);
 }
 
-static void join(struct weft_tracepoint* tp, struct weft_event* event) {
-  if (!weft_equal(tp->signature, event->signature)) return;
-  // release: the event is set up before weft_tracepoint_enabled finds it
-  __atomic_store_n(&tp->event, event, __ATOMIC_RELEASE);
-  // release: the event is set up before a call site finds its probe
-  __atomic_store_n(&tp->probe, event->probe, __ATOMIC_RELEASE);
+const struct weft_providers* weft_registry_providers(const struct weft_tracepoint* tp) {
+  // acquire: the list is complete before it is found
+  return has_providers(tp) ? __atomic_load_n(&tp->providers, __ATOMIC_ACQUIRE) : NULL;
+}
+
+void weft_registry_choose_call(struct weft_tracepoint* tp) {
+  const bool is_all = tp->app_probes == NULL && weft_registry_providers(tp) == NULL;
+  // release: as of `probe`
+  __atomic_store_n(&tp->only_probe, is_all ? tp->probe : NULL, __ATOMIC_RELEASE);
+}
+
+void (*weft_probe_of(const struct weft_tracepoint* tp, const struct weft_object* object,
+                     uint32_t turn))(void) {
+  const struct weft_providers* all = weft_registry_providers(tp);
+  uint32_t n = 0;
+  if (all == NULL) return turn == 0 ? tp->probe : NULL;
+  for (uint32_t i = 0; i < all->count; ++i) {
+    if (all->list[i].object == object) return turn == 0 ? all->list[i].event->probe : NULL;
+  }
+  for (uint32_t i = 0; i < all->count; ++i) {
+    if (!all->list[i].is_described_before && n++ == turn) return all->list[i].event->probe;
+  }
+  return NULL;
+}
+
+// --- which providers a tracepoint has (docs/adr/0025) ---------------------------------------------
+
+// Does the object list the tracepoint? `tp` NULL: any tracepoint of the name.
+static bool lists(const struct weft_object* object, const struct weft_tracepoint* tp,
+                  const char* name) {
+  for (struct weft_registry_entry* e = weft_registry_bucket(name); e != NULL; e = e->next) {
+    if (e->object == object && e->tracepoint != NULL &&
+        (tp != NULL ? e->tracepoint == tp : weft_equal(e->tracepoint->name, name))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Does another object than this one list the tracepoint?
+static bool is_called_elsewhere(const struct weft_tracepoint* tp,
+                                const struct weft_object* object) {
+  for (struct weft_registry_entry* e = weft_registry_bucket(tp->name); e != NULL; e = e->next) {
+    if (e->tracepoint == tp && e->object != object) return true;
+  }
+  return false;
+}
+
+// Of an event's object to a tracepoint.
+enum nearness {
+  OWN,       // lists the tracepoint
+  PROVIDER,  // lists none of the name, as a provider's library does
+  FOREIGN,   // has a tracepoint of its own
+};
+
+static enum nearness nearness(const struct weft_tracepoint* tp, const struct weft_object* object) {
+  if (lists(object, tp, tp->name)) return OWN;
+  return lists(object, NULL, tp->name) ? FOREIGN : PROVIDER;
+}
+
+static bool has_same_description(const struct weft_event* a, const struct weft_event* b) {
+  return a->desc->size == b->desc->size && memcmp(a->desc, b->desc, a->desc->size) == 0;
+}
+
+// Writes to `out` the events of that nearness that fit the tracepoint, the oldest first; returns how many.
+// `out` may be NULL.
+static uint32_t gather(const struct weft_tracepoint* tp, enum nearness wanted,
+                       struct weft_provider* out) {
+  uint32_t count = 0, n = 0;
+  for (int pass = 0; pass < 2; ++pass) {
+    for (struct weft_registry_entry* e = weft_registry_bucket(tp->name); e != NULL; e = e->next) {
+      if (e->event == NULL || !weft_equal(weft_event_name(e->event), tp->name) ||
+          !weft_equal(e->event->signature, tp->signature) || nearness(tp, e->object) != wanted) {
+        continue;
+      }
+      if (pass == 0) {
+        ++count;
+      } else {
+        // The newest entry comes first in the bucket.
+        out[count - ++n] = (struct weft_provider){.object = e->object, .event = e->event};
+      }
+    }
+    if (out == NULL) break;
+  }
+  return count;
+}
+
+// The providers of a tracepoint while they are looked for.
+struct finding {
+  uint32_t own, libraries, foreign;  // how many
+  uint32_t count;
+  struct weft_providers* all;  // NULL: there is one at most, or no memory
+  struct weft_provider first;
+};
+
+static void fill(const struct weft_tracepoint* tp, const struct finding* f,
+                 struct weft_provider* list) {
+  gather(tp, OWN, list);
+  gather(tp, PROVIDER, list + f->own);
+  if (f->foreign != 0) gather(tp, FOREIGN, list + f->own + f->libraries);
+  for (uint32_t i = 1; i < f->count; ++i) {
+    for (uint32_t j = 0; j < i && !list[i].is_described_before; ++j) {
+      list[i].is_described_before = has_same_description(list[i].event, list[j].event);
+    }
+  }
+}
+
+static bool is_same_list(const struct weft_providers* a, const struct weft_providers* b) {
+  if (a == NULL || a->count != b->count) return false;
+  for (uint32_t i = 0; i < a->count; ++i) {
+    if (a->list[i].object != b->list[i].object || a->list[i].event != b->list[i].event)
+      return false;
+  }
+  return true;
+}
+
+// A list is never freed. Where nothing changed the old one stays; one that was made in vain is kept for
+// the next.
+static struct weft_providers* make_list(const struct weft_tracepoint* tp, const struct finding* f) {
+  static struct weft_providers* spare;
+  static uint32_t spare_room;
+  struct weft_providers* old = (struct weft_providers*)weft_registry_providers(tp);
+  if (spare == NULL || spare_room < f->count) {
+    spare_room = 0;
+    spare = weft_allocate(sizeof(*spare) + f->count * sizeof(spare->list[0]));
+    if (spare == NULL) return NULL;
+    spare_room = f->count;
+  }
+  spare->count = f->count;
+  fill(tp, f, spare->list);
+  if (is_same_list(old, spare)) return old;
+  struct weft_providers* made = spare;
+  spare = NULL;
+  return made;
+}
+
+// Where the objects that list the tracepoint have no provider of it: whatever there is.
+static void find_providers(const struct weft_tracepoint* tp, struct finding* f) {
+  f->own = gather(tp, OWN, NULL);
+  f->libraries = gather(tp, PROVIDER, NULL);
+  f->foreign = f->own != 0 ? 0 : gather(tp, FOREIGN, NULL);
+  f->count = f->own + f->libraries + f->foreign;
+  if (f->count > 1) f->all = make_list(tp, f);
+  if (f->count == 1) fill(tp, f, &f->first);
+  if (f->all != NULL) f->first = f->all->list[0];
+}
+
+// Gives the tracepoint the providers that it now has. `pins` may be NULL.
+static void join(struct weft_tracepoint* tp, struct pins* pins) {
+  struct finding f = {0};
+  find_providers(tp, &f);
+  const struct weft_provider* list = f.all != NULL ? f.all->list : &f.first;
+  for (uint32_t i = 0; pins != NULL && i < (f.all != NULL ? f.count : f.count == 1); ++i) {
+    if (is_called_elsewhere(tp, list[i].object)) note_pin(pins, &list[i]);
+  }
+  const struct weft_event* event = f.first.event;
+  // release, each: the events are set up and the list is complete before they are found
+  __atomic_store_n(&tp->event, f.first.event, __ATOMIC_RELEASE);
+  __atomic_store_n(&tp->probe, event != NULL ? event->probe : NULL, __ATOMIC_RELEASE);
+  if (has_providers(tp)) __atomic_store_n(&tp->providers, f.all, __ATOMIC_RELEASE);
   weft_registry_choose_call(tp);
 }
 
-static void add_event(struct weft_object* object, struct weft_event* event, struct pins* pins) {
+// All tracepoints of the name.
+static void join_name(const char* name, struct pins* pins) {
+  for (struct weft_registry_entry* e = weft_registry_bucket(name); e != NULL; e = e->next) {
+    bool is_joined = false;  // objects that share one tracepoint all list it
+    if (e->tracepoint == NULL || !weft_equal(e->tracepoint->name, name)) continue;
+    for (struct weft_registry_entry* f = weft_registry_bucket(name); f != e; f = f->next) {
+      is_joined = is_joined || f->tracepoint == e->tracepoint;
+    }
+    if (!is_joined) join(e->tracepoint, pins);
+  }
+}
+
+// --- objects --------------------------------------------------------------------------------------
+
+static void add_event(struct weft_object* object, struct weft_event* event) {
   const char* name = weft_event_name(event);
   event->enabled = word_of(name);  // the process is ready then, as weft_emit_for wants it
   event->emit = weft_emit_for(event);
   event->state = (void*)(uintptr_t)&weft_undecided;
   if (event->nowrite_size != 0 || event->nowrite_segments != 0) event->wants |= WEFT_WANT_NOWRITE;
-  const struct weft_registry_entry* mine = insert(object, name, NULL, event);
-  if (mine == NULL) return;
-  for (struct weft_registry_entry* e = weft_registry_bucket(name); e != NULL; e = e->next) {
-    if (e->tracepoint == NULL || !weft_equal(e->tracepoint->name, name)) continue;
-    join(e->tracepoint, event);
-    note_pin(pins, mine);
-  }
+  (void)insert(object, name, NULL, event);
 }
 
-static void add_tracepoint(struct weft_object* object, struct weft_tracepoint* tp,
-                           struct pins* pins) {
-  if (insert(object, tp->name, tp, NULL) == NULL) return;
+// The application's probes of the name, as another tracepoint has them.
+static void add_tracepoint(struct weft_object* object, struct weft_tracepoint* tp) {
   for (struct weft_registry_entry* e = weft_registry_bucket(tp->name); e != NULL; e = e->next) {
-    if (e->event != NULL && weft_equal(weft_event_name(e->event), tp->name)) {
-      join(tp, e->event);
-      if (e->object != object) note_pin(pins, e);
-    }
     if (e->tracepoint != NULL && e->tracepoint != tp && weft_equal(e->tracepoint->name, tp->name)) {
       tp->app_probes = e->tracepoint->app_probes;
     }
   }
-  weft_registry_choose_call(tp);
+  (void)insert(object, tp->name, tp, NULL);
+}
+
+static void turn_on(struct weft_tracepoint* tp) {
   // release: probe and app_probes before the word that leads to them
   __atomic_store_n(&tp->enabled, tp->app_probes != NULL ? &weft_app_probes_on : word_of(tp->name),
                    __ATOMIC_RELEASE);
 }
 
-static void remove_event(struct weft_event* event) {
-  const char* name = weft_event_name(event);
-  erase(name, event);
-  for (struct weft_registry_entry* e = weft_registry_bucket(name); e != NULL; e = e->next) {
-    if (e->tracepoint != NULL && e->tracepoint->event == event) {
-      // relaxed, both: a call that runs ends in the provider's memory; see lib/abi/tracepoint.h
-      __atomic_store_n(&e->tracepoint->event, NULL, __ATOMIC_RELAXED);
-      __atomic_store_n(&e->tracepoint->probe, NULL, __ATOMIC_RELAXED);
-      weft_registry_choose_call(e->tracepoint);
-    }
+// Every name of the object. Called, too, when its entries are gone.
+static void join_object(const struct weft_object* object, struct pins* pins) {
+  for (uint32_t i = 0; i < object->event_count; ++i) {
+    const char* name = object->events[i] != NULL ? weft_event_name(object->events[i]) : NULL;
+    if (name != NULL && !lists(object, NULL, name)) join_name(name, pins);
+  }
+  for (uint32_t i = 0; i < object->tracepoint_count; ++i) {
+    if (object->tracepoints[i] != NULL) join_name(object->tracepoints[i]->name, pins);
   }
 }
 
@@ -143,10 +301,14 @@ __attribute__((visibility("default"))) void weft_object_register(struct weft_obj
   }
   object->state = object;
   for (uint32_t i = 0; i < object->event_count; ++i) {
-    if (object->events[i] != NULL) add_event(object, object->events[i], &pins);
+    if (object->events[i] != NULL) add_event(object, object->events[i]);
   }
   for (uint32_t i = 0; i < object->tracepoint_count; ++i) {
-    if (object->tracepoints[i] != NULL) add_tracepoint(object, object->tracepoints[i], &pins);
+    if (object->tracepoints[i] != NULL) add_tracepoint(object, object->tracepoints[i]);
+  }
+  join_object(object, &pins);
+  for (uint32_t i = 0; i < object->tracepoint_count; ++i) {
+    if (object->tracepoints[i] != NULL) turn_on(object->tracepoints[i]);
   }
   weft_unlock(mask);
   for (uint32_t i = 0; i < pins.count; ++i) weft_pin_object(pins.events[i]);
@@ -159,11 +321,15 @@ __attribute__((visibility("default"))) void weft_object_unregister(struct weft_o
   if (object->state != object || !weft_lock(&mask)) return;
   object->state = NULL;
   for (uint32_t i = 0; i < object->tracepoint_count; ++i) {
-    if (object->tracepoints[i] != NULL) erase(object->tracepoints[i]->name, object->tracepoints[i]);
+    if (object->tracepoints[i] != NULL) {
+      erase(object, object->tracepoints[i]->name, object->tracepoints[i]);
+    }
   }
   for (uint32_t i = 0; i < object->event_count; ++i) {
-    if (object->events[i] != NULL) remove_event(object->events[i]);
+    struct weft_event* event = object->events[i];
+    if (event != NULL) erase(object, weft_event_name(event), event);
   }
+  join_object(object, NULL);
   weft_unlock(mask);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All tracepoints and events of the objects in this process, joined by name. Exported functions are
+// All tracepoints and events of the objects in this process, joined by name and signature. Exported functions are
 // described in lib/abi/tracepoint.h. Under weft_lock.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_REGISTRY_H_
 #define WEFT_UST_INJECTOR_PRELOAD_REGISTRY_H_
@@ -13,6 +13,27 @@ struct weft_registry_entry {
   struct weft_event* event;
   const struct weft_object* object;  // that it is in
 };
+
+// One of the providers that a tracepoint's call sites may call.
+struct weft_provider {
+  const struct weft_object* object;
+  struct weft_event* event;
+  bool is_described_before;  // an earlier one has the same description
+};
+
+// All of them. Replaced whole, never changed or freed: a call site may be going through it.
+struct weft_providers {
+  uint32_t count;
+  uint32_t reserved;
+  struct weft_provider list[];
+};
+
+// The member of struct weft_library.
+void (*weft_probe_of(const struct weft_tracepoint* tp, const struct weft_object* object,
+                     uint32_t turn))(void);
+
+// A tracepoint's providers, or NULL: it has at most its `event`. Any thread.
+const struct weft_providers* weft_registry_providers(const struct weft_tracepoint* tp);
 
 // The first entry that may have this name; walk on by `next`.
 struct weft_registry_entry* weft_registry_bucket(const char* name);

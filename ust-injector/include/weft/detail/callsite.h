@@ -39,10 +39,21 @@ WEFT_COLD int weft_tracepoint_ask(struct weft_tracepoint* tracepoint) {
   return library ? library->tracepoint_enabled(tracepoint) : 0;
 }
 
+/* Where there is more to call than `only_probe`: the provider's probe number `turn`, or NULL. */
+typedef void (*weft_untyped_probe)(void);
+WEFT_COLD weft_untyped_probe weft_probe_number(struct weft_tracepoint* tracepoint, uint32_t turn) {
+  if (tracepoint->size >= offsetof(struct weft_tracepoint, providers) + sizeof(void*) &&
+      WEFT_LOAD(tracepoint->providers) != NULL) {
+    return WEFT_LIBRARY->probe_of(tracepoint, &weft_this_object, turn);
+  }
+  return turn == 0 ? WEFT_LOAD(tracepoint->probe) : NULL;
+}
+
 /*
  * weft_call_P___E calls the probe from the call site itself, so that the probe's return address is
  * the address of the tracepoint in the traced program; the empty assembly after it keeps the compiler
- * from making it a jump. weft_call_app_P___E follows the protocol of weft/abi/tracepoint.h;
+ * from making it a jump. Where there is more to call, weft_call_more_P___E calls it, as weft/abi/tracepoint.h
+ * says, and returns the last provider's probe.
  * weft_attach_P___E checks the type of an application's probe.
  */
 #define WEFT_DECLARE_TRACEPOINT(provider, event, args)                                             \
@@ -65,20 +76,29 @@ WEFT_COLD int weft_tracepoint_ask(struct weft_tracepoint* tracepoint) {
     /* seq_cst: pairs with detach, which frees after it */                                         \
     __atomic_add_fetch(&weft_self->leaves, 1, __ATOMIC_SEQ_CST);                                   \
   }                                                                                                \
+  WEFT_COLD weft_untyped_probe weft_call_more_##provider##___##event(                              \
+      struct weft_tracepoint* weft_self WEFT_ARGS_MORE_PROTO(args)) {                              \
+    weft_untyped_probe weft_probe, weft_next;                                                      \
+    uint32_t weft_turn = 1;                                                                        \
+    if (WEFT_LOAD(weft_self->app_probes) != NULL) {                                                \
+      weft_call_app_##provider##___##event(weft_self WEFT_ARGS_MORE_NAMES(args));                  \
+    }                                                                                              \
+    weft_probe = weft_probe_number(weft_self, 0);                                                  \
+    while (weft_probe && (weft_next = weft_probe_number(weft_self, weft_turn++)) != NULL) {        \
+      ((weft_probe_type_##provider##___##event*)weft_probe)(WEFT_ARGS_NAMES(args));                \
+      weft_probe = weft_next;                                                                      \
+    }                                                                                              \
+    return weft_probe;                                                                             \
+  }                                                                                                \
   WEFT_INLINE void weft_call_##provider##___##event(WEFT_ARGS_PROTO(args)) {                       \
     struct weft_tracepoint* weft_self = &weft_tracepoint_##provider##___##event;                   \
-    void (*weft_probe)(void);                                                                      \
-    weft_probe = WEFT_LOAD(weft_self->only_probe);                                                 \
+    weft_untyped_probe weft_probe = WEFT_LOAD(weft_self->only_probe);                              \
     if (WEFT_UNLIKELY(!weft_probe)) {                                                              \
-      if (WEFT_LOAD(weft_self->app_probes) != NULL) {                                              \
-        weft_call_app_##provider##___##event(weft_self WEFT_ARGS_MORE_NAMES(args));                \
-      }                                                                                            \
-      weft_probe = WEFT_LOAD(weft_self->probe);                                                    \
+      weft_probe = weft_call_more_##provider##___##event(weft_self WEFT_ARGS_MORE_NAMES(args));    \
+      if (!weft_probe) return;                                                                     \
     }                                                                                              \
-    if (weft_probe) {                                                                              \
-      ((weft_probe_type_##provider##___##event*)weft_probe)(WEFT_ARGS_NAMES(args));                \
-      __asm__ __volatile__("");                                                                    \
-    }                                                                                              \
+    ((weft_probe_type_##provider##___##event*)weft_probe)(WEFT_ARGS_NAMES(args));                  \
+    __asm__ __volatile__("");                                                                      \
   }                                                                                                \
   WEFT_INLINE int weft_attach_##provider##___##event(                                              \
       weft_app_probe_type_##provider##___##event* fn, void* data) {                                \
@@ -100,6 +120,7 @@ WEFT_COLD int weft_tracepoint_ask(struct weft_tracepoint* tracepoint) {
    0,                                                \
    #provider ":" #event,                             \
    WEFT_ARGS_TEXT(args),                             \
+   NULL,                                             \
    NULL,                                             \
    NULL}
 
