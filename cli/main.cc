@@ -23,8 +23,9 @@ void AddRecord(CLI::App& app, RecordOptions& options) {
       "record", "Record a program: weft record ... -- PROGRAM ARGS; or what runs: --pid PID");
   auto& form = options.short_form;
   const std::vector<CLI::Option*> short_form = {
-      record->add_option("-e,--event", form.events,
-                         "tracepoints, \"provider:event\", * matches any"),
+      record->add_option(
+          "-e,--event", form.events,
+          "tracepoints, \"provider:event\", * matches any; several: with commas, or again"),
       record->add_option("-x,--exclude", form.exclude, "not these"),
       record->add_option("--loglevel,--log-level", form.log_level,
                          "LEVEL and more severe, =LEVEL, FROM..TO"),
@@ -108,6 +109,18 @@ void AddList(CLI::App& app, ListOptions& options) {
   list->footer(kExitStatusHelp);
 }
 
+// Refuses options that were given an empty text: an option that is left out means something else.
+void RefuseEmptyTexts(const CLI::App& app) {
+  for (const CLI::App* command : app.get_subcommands())
+    for (const CLI::Option* option : command->get_options())
+      for (const std::string& text : option->results())
+        if (text.empty())
+          throw CLI::ValidationError(option->get_name(),
+                                     option->get_required()
+                                         ? "must not be empty"
+                                         : "must not be empty; leave it out instead");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -138,6 +151,7 @@ int main(int argc, char** argv) {
                      "Record once more what the kernel has: processes, files, sockets");
   try {
     app.parse(own, argv);
+    RefuseEmptyTexts(app);
     if (app.got_subcommand("record")) {
       const auto& form = record.short_form;
       if (record.file.empty() && form.events.empty() && form.kernel.empty() &&

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <ranges>
 #include <utility>
 
 #include "lib/api/limits.h"
@@ -41,11 +42,21 @@ Value LogLevel(std::string_view text) {
   return Value::Map().Add("atLeast", level(text));
 }
 
+// Takes "a,b" as two texts, as LTTng does. No name of an event has a comma.
+std::vector<std::string> WithoutCommas(const std::vector<std::string>& texts) {
+  std::vector<std::string> out;
+  for (const std::string& text : texts) {
+    if (text.empty()) out.emplace_back();
+    for (const auto part : std::views::split(text, ',')) out.emplace_back(part.begin(), part.end());
+  }
+  return out;
+}
+
 Value Events(const ShortForm& form) {
   Value out = Value::List();
-  for (const std::string& name : form.events) {
+  for (const std::string& name : WithoutCommas(form.events)) {
     Value event = Value::Map().Add("name", Value::String(name));
-    AddUnlessEmpty(event, "exclude", Strings(form.exclude));
+    AddUnlessEmpty(event, "exclude", Strings(WithoutCommas(form.exclude)));
     if (!form.log_level.empty()) event.Add("logLevel", LogLevel(form.log_level));
     out.list.push_back(std::move(event));
   }
@@ -102,7 +113,7 @@ Value UserProbes(const ShortForm& form) {
 
 Value Names(const std::vector<std::string>& names) {
   Value out = Value::List();
-  for (const std::string& name : names)
+  for (const std::string& name : WithoutCommas(names))
     out.list.push_back(Value::Map().Add("name", Value::String(name)));
   return out;
 }

@@ -14,7 +14,8 @@
 
 namespace weft::api {
 
-// As given by the user, unchecked. "" or empty: the flag was not given.
+// As given by the user, unchecked. "" or empty: the flag was not given. Each text of `events`, `exclude`,
+// `kernel` and `syscalls` may be a list with commas.
 struct ShortForm {
   std::string name = "record";
   std::vector<std::string> events;   // --event; each becomes one of spec.user.events

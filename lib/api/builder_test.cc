@@ -34,6 +34,26 @@ TEST(Builder, OneEvent) {
       "    events:\n      - name: \"p:*\"\n  filter: \"a > 1\"\n");
 }
 
+TEST(Builder, ListsWithCommas) {
+  const auto trace = BuildTrace({.events = {"p:*,q:*", "r:a"},
+                                 .exclude = {"p:a,*:b"},
+                                 .kernel = {"sched_switch,irq_*"},
+                                 .syscalls = {"openat,close", "read"}});
+  ASSERT_TRUE(trace) << Errors({.events = {"p:*,q:*"}}).size();
+  const auto& user = trace->spec.user.events;
+  ASSERT_EQ(user.size(), 3u);
+  EXPECT_EQ(user[0].name, "p:*");
+  EXPECT_EQ(user[1].name, "q:*");
+  EXPECT_EQ(user[2].name, "r:a");
+  for (const auto& event : user) EXPECT_THAT(event.exclude, ElementsAre("p:a", "*:b"));
+  ASSERT_EQ(trace->spec.kernel.tracepoints.size(), 2u);
+  EXPECT_EQ(trace->spec.kernel.tracepoints[1].name, "irq_*");
+  ASSERT_EQ(trace->spec.kernel.syscalls.size(), 3u);
+  EXPECT_EQ(trace->spec.kernel.syscalls[1].name, "close");
+  EXPECT_THAT(Errors({.events = {"p:*,"}}),
+              ElementsAre(HasSubstr("--event: \"\" must not be empty")));
+}
+
 TEST(Builder, EveryFlag) {
   const auto trace = BuildTrace({.name = "x",
                                  .events = {"p:*", "q:*"},

@@ -54,6 +54,10 @@ class ExitStatuses(LocalTest):
         out = ["record", "-e", "emitter:*", "-o", self.folder / "x"]
         self.status(120, *out, "--no-such-option", *program)
         self.status(121, "record", "-e", "emitter:tik", *program)
+        for option in ("--filter", "--exclude", "--event", "--duration", "--context", "--name"):
+            self.status(120, *out, option, "", *program, says="must not be empty")
+        self.record("-e", "emitter:tick,emitter:none", "-x", "a:*,emitter:none", "--allow-missing",
+                    program=self.emitter("--events", 10))
         self.status(122, "record", "-e", "emitter:*", "-o", "/proc/x", *program)
         self.status(126, *out, "--", "/etc/passwd")
         self.status(127, *out, "--", "no-such-program")
