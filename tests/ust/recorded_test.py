@@ -150,6 +150,17 @@ class Recorded(unittest.TestCase):
     self.assertEqual([e[0] for e in loaded], ['every_short:level_info'] * 3)
     self.assertEqual([re.search(r'number = (\d+)', e[1]).group(1) for e in loaded], ['0', '1', '2'])
 
+  def test_shapes_of_real_programs(self):
+    program = build('shapes', 'gcc -O2', ['shapes.c'])
+    _, events = record('shapes', [program], '--event', 'shape_*')
+    wanted = collections.Counter(line.split()[0] for line in (HERE / 'shapes.expected').read_text().splitlines())
+    self.assertEqual(collections.Counter(e[0] for e in events),
+                     {name: n for name, n in wanted.items() if name.startswith('shape_')})
+    text = '\n'.join(e[1] for e in events)
+    for part in (r'( "PLUS\t127" : container = 127 )', 'first = 72340172838076673', 'context = 0,',
+                 '( "UNSUPPORTED" : container = 2147483653 )'):
+      self.assertIn(part, text)
+
   def test_constructors_and_destructors(self):
     """Each is recorded once, wherever it stands: LTTng-tools' tests ask for the same of LTTng."""
     units = {'first': [], 'define': ['-DEARLY_DEFINE'], 'between': [], 'provider': ['-DEARLY_PROBES'],

@@ -36,7 +36,7 @@ TRACEPOINT_ENUM(shape_api, flags64,
                                        ctf_enum_auto("NEXT") ctf_enum_value("HIGHEST", INT64_MAX)))
 TRACEPOINT_ENUM(shape_api, small,
                 TP_ENUM_VALUES(ctf_enum_value("MINUS", -128) ctf_enum_auto("AFTER")
-                                   ctf_enum_value("PLUS", 127)))
+                                   ctf_enum_value("PLUS\t127", 127)))
 
 TRACEPOINT_EVENT(
     shape_api, get_platforms_start,
