@@ -6,8 +6,8 @@
 //
 // The lock's word is 0 or its owner's identity. A writer that finds itself there is a handler that
 // interrupted its own thread: discarded as nested. One that finds another gives up after SPINS looks:
-// discarded as contended, and remembers whom it waited for in vain: who finds that name in the lock does
-// not wait. Counts of discarded events are atomic additions; who counts without the lock looks at closed
+// discarded as contended, and remembers the owner, if head did not move meanwhile: a writer that finds that
+// name in the lock does not wait. Counts of discarded events are atomic additions; who counts without the lock looks at closed
 // right before.
 
 #ifndef EVENTS0
@@ -85,7 +85,7 @@ inline count_discard(reason) {
 }
 
 proctype Writer(byte me; byte events) {
-  byte id, spins, position, time_floor, owner, d;
+  byte id, spins, position, time_floor, owner, d, before;
 
 event:
   atomic {
@@ -95,6 +95,7 @@ event:
     :: else
     fi;
     id = me * 8 + events; events--; spins = 0;
+    before = head;       // a hint, whether an owner gets on
     stale[me] = 0        // the clock: its read may be executed as early as here
   };
 #ifdef M_CLOSED_BEFORE_LOCK
@@ -129,7 +130,7 @@ try:
      spins++;
      if
      :: spins > SPINS || owner == stuck ->
-        STEP(stuck = owner);
+        STEP(stuck = (head == before -> owner : stuck));
         count_discard_unless_closed(contended);
         goto done
      :: else -> goto try
@@ -138,7 +139,7 @@ try:
   fi;
 
 owned:
-  STEP(stuck = 0);
+  STEP(stuck = 0; before = 0);
 #ifndef M_CLOSED_BEFORE_LOCK
   STEP(d = closed);                                                                          // W1
   if
@@ -191,6 +192,7 @@ unlock:
 done:
   atomic {
     !killed -> id = 0; spins = 0; position = 0; time_floor = 0; owner = 0; d = 0;
+    before = 0;
     if
     :: me == HANDLER_ID -> in_handler = 0
     :: else

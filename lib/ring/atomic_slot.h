@@ -9,8 +9,10 @@
  *     never calls out while it owns the lock, so a living owner leaves it in bounded time.
  *  2. A signal handler that interrupts the owner finds its own thread in `lock`: its event is
  *     discarded as NESTED. Nobody waits for himself.
- *  3. Waiting is bounded (WEFT_ATOMIC_SPINS); then the event is discarded as CONTENDED. An owner that
- *     was waited for in vain (dead, or it left by siglongjmp) is remembered: nobody waits for it again.
+ *  3. Waiting is bounded: after WEFT_ATOMIC_SPINS looks, `wait` gives the CPU to the owner, who may have
+ *     lost it, and says when it was long enough. Then the event is discarded as CONTENDED. An owner that
+ *     was waited for in vain (dead, or it left by siglongjmp) is remembered, and no thread waits for it
+ *     again. A waiter that saw the slot's head move had bad luck, and remembers no owner.
  *  4. discarded[] is counted by atomic additions, with or without the lock, unless the slot is closed:
  *     who does not own the lock looks at `closed` right before. What stood between the look and the
  *     addition is what the barrier of a close is for, as for sections.
@@ -23,8 +25,8 @@
 
 #include "writer.h"
 
-/* About 2 ms of waiting: longer than any section, shorter than what a user notices. */
-#define WEFT_ATOMIC_SPINS 50000
+/* Some microseconds: longer than what an owner that has a CPU needs for a record of usual size. */
+#define WEFT_ATOMIC_SPINS 100
 
 static inline void weft_spin_pause(void) {
 #if defined(__x86_64__)
@@ -114,31 +116,58 @@ static inline enum weft_discard_reason weft_atomic_write_locked(
   return WEFT_DISCARD_REASONS;
 }
 
-/* Records one event or counts it as discarded. `self` is not 0. Returns COMMITTED, FULL (discarded,
- * whatever the reason) or CLOSED (neither). */
+/* One step of a wait for the lock, counted from 0: gives the CPU away. False: it was long enough.
+ * `owner` is what the lock says. */
+typedef int (*weft_atomic_wait)(struct weft_slot* slot, uint64_t owner, uint32_t step);
+
+/* Remembers an owner that does not get on, so that no thread waits for it. */
+static __attribute__((noinline, unused)) enum weft_discard_reason weft_atomic_give_up(
+    struct weft_writer_ring* ring, const struct weft_slot* slot, uint64_t owner, uint64_t head) {
+  /* relaxed: hints; an owner that leaves the lock after all is forgotten by the next one */
+  if (head == __atomic_load_n(&slot->head, __ATOMIC_RELAXED))
+    __atomic_store_n(&ring->stuck_owner, owner, __ATOMIC_RELAXED);
+  return WEFT_DISCARD_CONTENDED;
+}
+
+/* DISCARD_REASONS: the caller owns the lock; else why it does not. */
+static inline enum weft_discard_reason weft_atomic_lock(struct weft_writer_ring* ring,
+                                                        struct weft_slot* slot, uint64_t self,
+                                                        weft_atomic_wait wait) {
+  /* relaxed: a hint, whether an owner gets on */
+  const uint64_t head = __atomic_load_n(&slot->head, __ATOMIC_RELAXED);
+
+  for (uint32_t looks = 0;; ++looks) {
+    /* relaxed: the exchange decides. A look alone leaves the cache line with the owner, who writes it. */
+    uint64_t owner = __atomic_load_n(&slot->lock, __ATOMIC_RELAXED);
+    /* acquire: pairs with the release of the unlock; sees the previous owner's head */
+    if (owner == 0 && __atomic_compare_exchange_n(&slot->lock, &owner, self, 0, __ATOMIC_ACQUIRE,
+                                                  __ATOMIC_RELAXED)) {
+      return WEFT_DISCARD_REASONS;
+    }
+    if (owner == self) return WEFT_DISCARD_NESTED;
+    /* relaxed: a hint, see above */
+    int goes_on = owner != __atomic_load_n(&ring->stuck_owner, __ATOMIC_RELAXED);
+    if (looks < WEFT_ATOMIC_SPINS) {
+      weft_spin_pause();
+    } else if (goes_on) {
+      goes_on = wait(slot, owner, looks - WEFT_ATOMIC_SPINS);
+    }
+    if (__builtin_expect(!goes_on, 0)) return weft_atomic_give_up(ring, slot, owner, head);
+  }
+}
+
+/* Records one event or counts it as discarded. `self` is not 0. `wait` is called while another thread
+ * owns the lock. Returns COMMITTED, FULL (discarded, whatever the reason) or CLOSED (neither). */
 static inline enum weft_write_result weft_atomic_write(struct weft_writer_ring* ring, uint64_t self,
                                                        const struct weft_record_parts* parts,
-                                                       uint32_t cpu, uint64_t (*now)(void)) {
+                                                       uint32_t cpu, uint64_t (*now)(void),
+                                                       weft_atomic_wait wait) {
   struct weft_slot* slot = weft_atomic_slot(ring);
-  uint64_t owner = 0;
-  uint32_t spins = 0;
-  enum weft_discard_reason reason = WEFT_DISCARD_REASONS;
+  enum weft_discard_reason reason = weft_atomic_lock(ring, slot, self, wait);
 
-  /* acquire: pairs with the release of the unlock; sees the previous owner's head */
-  while (!__atomic_compare_exchange_n(&slot->lock, &owner, self, 0, __ATOMIC_ACQUIRE,
-                                      __ATOMIC_RELAXED)) {
-    if (owner == self) return weft_atomic_discard_unless_closed(slot, WEFT_DISCARD_NESTED);
-    /* relaxed: a hint; who leaves the lock after all takes its name away */
-    if (owner == __atomic_load_n(&ring->stuck_owner, __ATOMIC_RELAXED) ||
-        ++spins > WEFT_ATOMIC_SPINS) {
-      __atomic_store_n(&ring->stuck_owner, owner, __ATOMIC_RELAXED); /* relaxed: as above */
-      return weft_atomic_discard_unless_closed(slot, WEFT_DISCARD_CONTENDED);
-    }
-    owner = 0;
-    weft_spin_pause();
-  }
+  if (reason != WEFT_DISCARD_REASONS) return weft_atomic_discard_unless_closed(slot, reason);
   /* relaxed: as above */
-  if (__atomic_load_n(&ring->stuck_owner, __ATOMIC_RELAXED) != 0)
+  if (__builtin_expect(__atomic_load_n(&ring->stuck_owner, __ATOMIC_RELAXED) != 0, 0))
     __atomic_store_n(&ring->stuck_owner, 0, __ATOMIC_RELAXED);
   /* acquire: closed is set before the reader's last look at head */
   const uint32_t closed = __atomic_load_n(&slot->closed, __ATOMIC_ACQUIRE);

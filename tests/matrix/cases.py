@@ -191,6 +191,10 @@ THREADS = [
     program("threads", "nested_signals", subbuf_shift=18),
     program("threads", "nested_signals", label="nested-overwrite", mode="overwrite",
             subbuf_shift=12),
+    # The atomic slot, with room for all: before, after and between events of weft's own area.
+    *(program("threads", "rseq_threads", steps, books="all", subbuf_shift=22,
+              env={"GLIBC_TUNABLES": "glibc.pthread.rseq=0"})
+      for steps in ("re", "rue", "ere", "erue", "fre")),
     # Bound at start: ld.so's lazy binding of the program's own strlen needs more stack than there is.
     program("threads", "small_stacks", env={"LD_BIND_NOW": "1"}),
     program("threads", "small_stacks", label="small_stacks-contexts", contexts=(1, 2, 4),
@@ -235,6 +239,7 @@ SECCOMP = [
     under_filter("kill", "madvise,munlock,lseek", "none"),
     under_filter("kill", "getrandom,connect", "none"),
     under_filter("kill", "gettid,sched_yield,getuid", "none"),
+    under_filter("kill", "nanosleep", "all"),
     under_filter("kill", "lseek", "all"),
     # Calls that only contexts make: each is left out where it would kill.
     dataclasses.replace(under_filter("kill", "getresuid,getresgid,readlinkat", "all"),

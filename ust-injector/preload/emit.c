@@ -5,6 +5,7 @@
 #include "ust-injector/preload/emit.h"
 
 #include "lib/ring/atomic_slot.h"
+#include "ust-injector/preload/atomic_write.h"
 #include "ust-injector/preload/channel.h"
 #include "ust-injector/preload/clock.h"
 #include "ust-injector/preload/contexts.h"
@@ -27,39 +28,6 @@
 
 static inline void* thread_rseq(void) {
   return (void*)(weft_thread_pointer() + (uintptr_t)weft_process.rseq_offset);
-}
-
-static uint64_t now_cycles(void) { return weft_cycles(); }
-
-// Threads that share a thread pointer are told apart by their ids, and one of them may have been killed
-// while it owned the lock: nothing that it did not commit is visible, so the lock is taken from it.
-static uint64_t shared_owner(const struct weft_writer_ring* ring) {
-  struct weft_slot* slot = weft_atomic_slot(ring);
-  // relaxed: a guess; the exchange decides
-  uint64_t owner = __atomic_load_n(&slot->lock, __ATOMIC_RELAXED);
-  // relaxed: a hint. Who was waited for in vain is not waited for again
-  const uint64_t stuck = __atomic_load_n(&ring->stuck_owner, __ATOMIC_RELAXED);
-  for (uint32_t spins = 0; owner != 0 && owner != stuck && spins < WEFT_ATOMIC_SPINS / 4; ++spins) {
-    weft_spin_pause();
-    // relaxed: as above
-    if (__atomic_load_n(&slot->lock, __ATOMIC_RELAXED) != owner) owner = 0;
-  }
-  if (owner != 0 && owner <= 0x7fffffff && weft_is_dead((uint32_t)owner)) {
-    // release: as the owner's own unlock
-    __atomic_compare_exchange_n(&slot->lock, &owner, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
-  }
-  // A silent process cannot ask: threads that share a pointer are then one owner, and what they interrupt each
-  // other in counts as nested.
-  const long tid = weft_syscall(__NR_gettid, 0);
-  return tid > 0 ? (uint64_t)tid : weft_thread_pointer();
-}
-
-// noinline: tests/kill finds its instructions by its name.
-static __attribute__((noinline)) void write_atomically(struct weft_writer_ring* ring,
-                                                       const struct weft_record_parts* parts) {
-  const uint64_t self = weft_process.shares_tls ? shared_owner(ring) : weft_thread_pointer();
-  weft_atomic_write(ring, self, parts, weft_cpu(),
-                    ring->clock == WEFT_CLOCK_TSC ? now_cycles : weft_clock_monotonic);
 }
 
 // The calling thread's rseq area, where its slot's number stands; NULL: it uses the atomic slot.
@@ -123,7 +91,7 @@ static void write_record(uint32_t channel, const struct weft_record_parts* parts
     }
     if (r != WEFT_WRITE_NO_SLOT) return;
     if (a->ring.slots != NULL) {
-      write_atomically(&a->ring, parts);
+      weft_write_atomically(&a->ring, parts);
       return;
     }
     if (!weft_channel_make_ring(channel)) {
@@ -131,7 +99,12 @@ static void write_record(uint32_t channel, const struct weft_record_parts* parts
       return;
     }
   }
-  discard(channel, WEFT_DISCARD_CONTENDED);
+  // Other threads took this one's slot again and again.
+  if (a->ring.slots != NULL) {
+    weft_write_atomically(&a->ring, parts);
+  } else {
+    discard(channel, WEFT_DISCARD_CONTENDED);
+  }
 }
 
 // Why one of the first `count` segments is missing (lib/abi/event.h); WEFT_DISCARD_REASONS: none is.

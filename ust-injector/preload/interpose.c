@@ -12,6 +12,7 @@
 
 #include "ust-injector/preload/children.h"
 #include "ust-injector/preload/clock.h"
+#include "ust-injector/preload/own_rseq.h"
 #include "ust-injector/preload/peek.h"
 #include "ust-injector/preload/seccomp.h"
 
@@ -144,6 +145,13 @@ static uint64_t clone3_flags(uint64_t args, uint64_t size) {
   if (size < WEFT_CLONE3_SMALLEST) return 0;  // the kernel refuses it
   if (!weft_may_peek()) return flags;
   return weft_peek(&flags, args, sizeof(flags)) == WEFT_PEEK_FAULT ? 0 : flags;
+}
+
+// syscall(nr, ...) for rseq.
+WEFT_HIDDEN __attribute__((used)) long weft_syscall_rseq(long nr, long area, long size, long flags,
+                                                         long signature) {
+  (void)nr;
+  return weft_libc_result(weft_own_rseq_call(area, size, flags, signature));
 }
 
 // syscall(nr, flags, ...) for clone, clone3 and vfork. The child comes back from the same call, perhaps on

@@ -69,6 +69,8 @@ __asm__(
     "je weft_syscall_filter\n\t"
     "cmpl $157, %edi\n\t" /* prctl */
     "je weft_syscall_filter\n\t"
+    "cmpl $334, %edi\n\t" /* rseq */
+    "je weft_syscall_rseq\n\t"
     "cmpl $56, %edi\n\t" /* clone */
     "je 3f\n\t"
     "cmpl $58, %edi\n\t" /* vfork */
@@ -175,6 +177,8 @@ __asm__(
     "b.eq weft_syscall_filter\n\t"
     "cmp w0, 167\n\t" /* prctl */
     "b.eq weft_syscall_filter\n\t"
+    "cmp w0, 293\n\t" /* rseq */
+    "b.eq weft_syscall_rseq\n\t"
     "cmp w0, 220\n\t" /* clone */
     "b.eq 3f\n\t"
     "cmp w0, 435\n\t" /* clone3 */

@@ -86,11 +86,46 @@ static __attribute__((noinline)) void* register_thread(uintptr_t tp, uint32_t ti
   return good ? e->rseq : NULL;
 }
 
+static uint32_t index_of(uintptr_t tp) {
+  return (uint32_t)((tp >> 6) * 0x9e3779b97f4a7c15ull >> 52) % WEFT_AREAS;
+}
+
+// The calling thread's entry, whatever its state; NULL: it has none.
+static struct entry* known_entry(void) {
+  // acquire: pairs with the release in areas()
+  struct entry* all = __atomic_load_n(&pool, __ATOMIC_ACQUIRE);
+  if (all == NULL) return NULL;
+  const uintptr_t tp = weft_thread_pointer();
+  struct entry* e = &all[index_of(tp)];
+  // acquire: pointer and id are those of the state
+  const uint32_t state = __atomic_load_n(&e->state, __ATOMIC_ACQUIRE);
+  if ((state != AREA_USABLE && state != AREA_REFUSED) || e->thread_pointer != tp) return NULL;
+  // The kernel is asked: a child in shared memory has its parent's thread pointer.
+  return e->tid == (uint32_t)weft_syscall(__NR_gettid, 0) ? e : NULL;
+}
+
+long weft_own_rseq_call(long area, long size, long flags, long signature) {
+  struct entry* e = weft_process.own_rseq ? known_entry() : NULL;
+  const uint32_t state = e != NULL ? e->state : AREA_FREE;
+  const bool gives_way = flags == 0 && state == AREA_USABLE;
+  if (gives_way) {
+    // relaxed: only this thread and its handlers, which must find the area refused before it is
+    __atomic_store_n(&e->state, AREA_REFUSED, __ATOMIC_RELAXED);
+    weft_syscall(__NR_rseq, e->rseq, WEFT_RSEQ_BYTES, WEFT_RSEQ_UNREGISTER, WEFT_RSEQ_SIGNATURE);
+  }
+  const long result = weft_syscall6(__NR_rseq, area, size, flags, signature, 0, 0);
+  const bool returns = state == AREA_REFUSED && flags == WEFT_RSEQ_UNREGISTER && result == 0;
+  // release: as in register_thread. The thread's next event registers it again
+  if (returns || (gives_way && result != 0))
+    __atomic_store_n(&e->state, AREA_FREE, __ATOMIC_RELEASE);
+  return result;
+}
+
 void* weft_own_rseq(void) {
   if (!weft_process.own_rseq || weft_ids_are_shared()) return NULL;
   const uintptr_t tp = weft_thread_pointer();
   const uint32_t tid = weft_thread_id();
-  const uint32_t index = (uint32_t)((tp >> 6) * 0x9e3779b97f4a7c15ull >> 52) % WEFT_AREAS;
+  const uint32_t index = index_of(tp);
   // acquire: pairs with the release in areas()
   struct entry* all = __atomic_load_n(&pool, __ATOMIC_ACQUIRE);
   if (all != NULL) {

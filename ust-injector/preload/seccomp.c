@@ -79,6 +79,7 @@ static const struct call optional_calls[WEFT_CALLS] = {
     [WEFT_CALL_CLOCK_GETTIME] = {__NR_clock_gettime, {3 /* CLOCK_THREAD_CPUTIME_ID */, 0}},
     [WEFT_CALL_PERF_EVENT_OPEN] = {__NR_perf_event_open,
                                    {0, 0x7fffffff, (uint64_t)-1, (uint64_t)-1, 8}},
+    [WEFT_CALL_NANOSLEEP] = {__NR_nanosleep, {0, 0}},
 };
 
 // Shared with the child, whether or not it shares all memory.

@@ -20,7 +20,7 @@
 
 #include "ust-injector/preload/process.h"
 
-// Calls that only some contexts and the statedump need: where a filter kills for one of them, only that
+// Calls that only some contexts, the statedump and a wait for the atomic slot need: where a filter kills for one of them, only that
 // one is not made any more, and the rest goes on.
 enum weft_call {
   WEFT_CALL_OPENAT,
@@ -32,6 +32,7 @@ enum weft_call {
   WEFT_CALL_GETRUSAGE,
   WEFT_CALL_CLOCK_GETTIME,
   WEFT_CALL_PERF_EVENT_OPEN,
+  WEFT_CALL_NANOSLEEP,
   WEFT_CALLS,
 };
 

@@ -37,6 +37,7 @@ static const struct named_call named_calls[] = {
     {"gettid", SYS_gettid},
     {"munlock", SYS_munlock},
     {"sched_yield", SYS_sched_yield},
+    {"nanosleep", SYS_nanosleep},
     {"rt_sigprocmask", SYS_rt_sigprocmask},
     {"lseek", SYS_lseek},
     {"getuid", SYS_getuid},
