@@ -8,11 +8,13 @@
 #include <asio.hpp>
 #include <asio/experimental/as_tuple.hpp>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <map>
 #include <unordered_map>
 
+#include "relay/ingest/deadline.h"
 #include "relay/ingest/limits.h"
 
 namespace weft::ingest {
@@ -88,8 +90,7 @@ class Session : public std::enable_shared_from_this<Session> {
       : receiver_(archive, RandomNumber(), stream::Receiver::Data::kInOrder),
         metrics_(&metrics),
         control_(std::move(control)),
-        data_(control_.get_executor()),
-        hello_timer_(control_.get_executor(), kHelloTime) {
+        data_(control_.get_executor()) {
     metrics_->Sessions(1);
   }
   Session(const Session&) = delete;
@@ -97,25 +98,32 @@ class Session : public std::enable_shared_from_this<Session> {
   ~Session() { metrics_->Sessions(-1); }
 
   [[nodiscard]] uint64_t number() const { return receiver_.session(); }
-  [[nodiscard]] bool wants_data() const { return receiver_.welcomed() && !data_.is_open(); }
 
-  asio::awaitable<void> ReadControl() {
+  // Takes the session's data connection, for ReadData. False: it has one, or wants none (yet).
+  [[nodiscard]] bool TakeData(tcp::socket& socket) {
+    if (closed_ || !receiver_.welcomed() || data_.is_open()) return false;
+    data_ = std::move(socket);
+    return true;
+  }
+
+  asio::awaitable<void> ReadControl(std::chrono::milliseconds hello_limit) {
     const auto self = shared_from_this();
-    hello_timer_.async_wait([self](std::error_code error) {
-      if (!error && !self->receiver_.welcomed()) self->Close();
+    Deadline hello(control_.get_executor(), hello_limit, [this] {
+      if (!receiver_.welcomed()) Close();
     });
     std::vector<uint8_t> buffer(kControlReadBytes);
     while (!closed_) {
       auto [error, n] = co_await control_.async_read_some(asio::buffer(buffer), kNoThrow);
-      if (error) break;
+      // Closed meanwhile: a read that was complete by then comes without an error all the same.
+      if (error || closed_) break;
       Accept(receiver_.ReceiveControl(Bytes(buffer).first(n)));
+      if (receiver_.welcomed()) hello.Lift();
     }
     Close();
   }
 
-  asio::awaitable<void> ReadData(tcp::socket socket, size_t header_size) {
+  asio::awaitable<void> ReadData(size_t header_size) {
     const auto self = shared_from_this();
-    data_ = std::move(socket);
     stream::PacketReader reader(header_size);
     while (!closed_) {
       const std::span<uint8_t> room = reader.Room();
@@ -137,7 +145,6 @@ class Session : public std::enable_shared_from_this<Session> {
     if (closed_) return;
     closed_ = true;
     receiver_.Close();
-    hello_timer_.cancel();
     std::error_code ignored;
     if (data_.is_open()) (void)data_.close(ignored);
     Write();
@@ -185,14 +192,14 @@ class Session : public std::enable_shared_from_this<Session> {
   Metrics* metrics_;
   tcp::socket control_;
   tcp::socket data_;
-  asio::steady_timer hello_timer_;
   std::string writing_;
   bool closed_ = false;
 };
 
 class AsioServer : public Server {
  public:
-  AsioServer(DiskArchive& archive, Metrics& metrics) : archive_(&archive), metrics_(&metrics) {}
+  AsioServer(DiskArchive& archive, Metrics& metrics, std::chrono::milliseconds hello_limit)
+      : archive_(&archive), metrics_(&metrics), hello_limit_(hello_limit) {}
 
   Status Listen(const std::string& control, const std::string& data) {
     WEFT_ASSIGN(control_, ingest::Listen(io_, control));
@@ -231,7 +238,7 @@ class AsioServer : public Server {
       PrepareSocket(socket);
       auto session = std::make_shared<Session>(*archive_, *metrics_, std::move(socket));
       sessions_[session->number()] = session;
-      asio::co_spawn(io_, session->ReadControl(), asio::detached);
+      asio::co_spawn(io_, session->ReadControl(hello_limit_), asio::detached);
     }
   }
 
@@ -259,22 +266,20 @@ class AsioServer : public Server {
   asio::awaitable<void> MeetData(tcp::socket socket) {
     strangers_++;
     stream::HelloBytes hello;
-    asio::steady_timer timer(io_, kHelloTime);
-    timer.async_wait([&socket](std::error_code error) {
+    Deadline limit(io_.get_executor(), hello_limit_, [&socket] {
       std::error_code ignored;
-      if (!error) (void)socket.close(ignored);
+      (void)socket.close(ignored);
     });
     auto [error, n] = co_await asio::async_read(socket, asio::buffer(hello), kNoThrow);
-    // Its handler has run, or runs with an error and touches nothing.
-    timer.cancel();
+    limit.Lift();
     strangers_--;
     if (error || !socket.is_open()) co_return;
     const auto said = stream::DecodeHello(hello);
     if (!said) co_return;
     const auto found = sessions_.find(said->session);
     const auto session = found == sessions_.end() ? nullptr : found->second.lock();
-    if (session == nullptr || !session->wants_data()) co_return;
-    asio::co_spawn(io_, session->ReadData(std::move(socket), said->header_size), asio::detached);
+    if (session == nullptr || !session->TakeData(socket)) co_return;
+    asio::co_spawn(io_, session->ReadData(said->header_size), asio::detached);
   }
 
   asio::awaitable<void> Beat() {
@@ -300,6 +305,7 @@ class AsioServer : public Server {
 
   DiskArchive* archive_;
   Metrics* metrics_;
+  std::chrono::milliseconds hello_limit_;
   asio::io_context io_{1};
   tcp::acceptor control_{io_};
   tcp::acceptor data_{io_};
@@ -314,8 +320,9 @@ class AsioServer : public Server {
 }  // namespace
 
 Result<std::unique_ptr<Server>> Server::Make(DiskArchive& archive, Metrics& metrics,
-                                             const std::string& control, const std::string& data) {
-  auto server = std::make_unique<AsioServer>(archive, metrics);
+                                             const std::string& control, const std::string& data,
+                                             std::chrono::milliseconds hello_limit) {
+  auto server = std::make_unique<AsioServer>(archive, metrics, hello_limit);
   WEFT_TRY(server->Listen(control, data));
   return server;
 }

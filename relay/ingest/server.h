@@ -5,19 +5,23 @@
 #ifndef WEFT_RELAY_INGEST_SERVER_H_
 #define WEFT_RELAY_INGEST_SERVER_H_
 
+#include <chrono>
 #include <memory>
 #include <string>
 
 #include "lib/base/result.h"
 #include "relay/ingest/archive.h"
+#include "relay/ingest/limits.h"
 
 namespace weft::ingest {
 
 class Server {
  public:
   // Addresses as "ADDRESS:PORT", "[ADDRESS]:PORT"; port 0: any. kInvalid: no address; kIo: taken.
+  // A connection that has not said hello within `hello_limit` is closed.
   static Result<std::unique_ptr<Server>> Make(DiskArchive& archive, Metrics& metrics,
-                                              const std::string& control, const std::string& data);
+                                              const std::string& control, const std::string& data,
+                                              std::chrono::milliseconds hello_limit = kHelloTime);
   virtual ~Server() = default;
 
   // Until SIGTERM or SIGINT: then no more connections, what arrived is stored, acknowledged and on the
