@@ -42,9 +42,9 @@ weft::Status Run(Flags flags) {
                                      .ready = [&] { return controller.NotReady(); },
                                      .metrics = &registry};
   WEFT_ASSIGN(const auto server,
-              weft::http::Server::Start({.port = flags.health_port}, [&](const auto& request) {
-                return weft::http::AnswerHealth(health, request);
-              }));
+              weft::http::Server::Start(
+                  weft::http::HealthOptions(flags.health_port),
+                  [&](const auto& request) { return weft::http::AnswerHealth(health, request); }));
   spdlog::info("health on port {}", server->port());
 
   const std::jthread worker([&](const std::stop_token& stop) { controller.Run(stop); });

@@ -15,7 +15,8 @@ Response Say(const Complaint& complaint) {
 }  // namespace
 
 Response AnswerHealth(const Health& health, const Request& request) {
-  if (request.method != "GET") return {.status = 405, .body = "GET only\n"};
+  if (request.method != "GET" && request.method != "HEAD")
+    return {.status = 405, .body = "GET and HEAD only\n"};
   if (request.path == "/healthz") return Say(health.alive);
   if (request.path == "/readyz") return Say(health.ready);
   if (request.path != "/metrics") return {.status = 404, .body = "not found\n"};

@@ -1,22 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // The server on Boost.Beast: one acceptor, one Connection per client, each on a strand of its own, which
-// owns itself until its peer goes, a limit is passed, or the server ends.
+// owns itself until its peer goes, a limit is passed, the budget closes it, or the server ends.
+//
+// Timers are those of beast::tcp_stream, which compare a counter of their own before they close
+// anything: a limit that expires just as its operation ends does nothing.
 #include "lib/http/server.h"
 
-#include <atomic>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ip/v6_only.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/ssl.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <boost/beast/ssl.hpp>
+#include <limits>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "lib/http/connection_budget.h"
 
 namespace weft::http {
 namespace {
@@ -28,6 +35,9 @@ using Tcp = asio::ip::tcp;
 using ErrorCodeAsio = boost::system::error_code;
 
 constexpr std::chrono::milliseconds kAcceptPause{100};
+constexpr std::size_t kReadAtOnce = 4096;
+// What is read and thrown away of a request that was refused, so that its peer reads the refusal.
+constexpr std::size_t kLingerBytes = std::size_t{1} << 20;
 
 using PlainStream = beast::tcp_stream;
 using TlsStream = beast::ssl_stream<beast::tcp_stream>;
@@ -53,76 +63,173 @@ Response Handle(const Handler& handler, const Request& request) {
   }
 }
 
-// Counts a connection while it lives.
-class Place {
- public:
-  explicit Place(std::atomic<int>& count) : count_(count) { ++count_; }
-  ~Place() { --count_; }
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
+Response Refusal(int status, std::string why) {
+  return {.status = status, .body = std::move(why) + "\n"};
+}
 
- private:
-  std::atomic<int>& count_;
+// What the connections of a server have in common; outlives them.
+struct Shared {
+  Shared(Handler handler, const Server::Options& options)
+      : handler(std::move(handler)),
+        options(options),
+        budget(kMaxConnections, options.total_bytes) {}
+
+  [[nodiscard]] bool IsUrgent(const Request& request) const {
+    return !options.is_urgent || options.is_urgent(request.path);
+  }
+
+  const Handler handler;
+  const Server::Options options;
+  ConnectionBudget budget;
+  // Where requests that are not urgent are answered, one at a time. Goes before the server's context.
+  std::optional<asio::strand<asio::io_context::executor_type>> slow;
 };
 
 template <typename Stream>
-class Connection : public std::enable_shared_from_this<Connection<Stream>> {
+class Connection : public std::enable_shared_from_this<Connection<Stream>>,
+                   public ConnectionBudget::Guest {
  public:
   template <typename... Args>
-  Connection(const Handler& handler, std::atomic<int>& count, Args&&... args)
-      : handler_(handler), place_(count), stream_(std::forward<Args>(args)...) {}
+  explicit Connection(Shared& shared, Args&&... args)
+      : shared_(shared), stream_(std::forward<Args>(args)...) {}
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  ~Connection() override { shared_.budget.Leave(*this); }
 
   // Keeps a TLS context as long as its connection.
   void Start(std::shared_ptr<ssl::context> context) {
     context_ = std::move(context);
-    Limit();
     if constexpr (std::is_same_v<Stream, TlsStream>) {
-      stream_.async_handshake(ssl::stream_base::server,
-                              [self = this->shared_from_this()](const ErrorCodeAsio& error) {
-                                if (!error) self->Read();
-                              });
+      Limit(shared_.options.head_limit);
+      stream_.async_handshake(ssl::stream_base::server, Then(&Connection::ReadHead));
     } else {
-      Read();
+      ReadHead();
     }
   }
 
- private:
-  void Limit() { beast::get_lowest_layer(stream_).expires_after(kStepLimit); }
+  std::function<void()> Evict() override {
+    auto self = this->weak_from_this().lock();
+    if (self == nullptr) return {};
+    return [self = std::move(self)] {
+      asio::post(self->stream_.get_executor(),
+                 [self] { beast::get_lowest_layer(self->stream_).close(); });
+    };
+  }
 
-  void Read() {
-    parser_ = std::make_unique<Parser>();
-    parser_->body_limit(kMaxBodyBytes);
-    parser_->header_limit(kMaxHeadBytes);
-    Limit();
-    beast::http::async_read(
-        stream_, buffer_, *parser_,
-        [self = this->shared_from_this()](const ErrorCodeAsio& error, std::size_t) {
-          if (!error) self->Answer();
+ private:
+  // A handler that goes on with `next`, where there was no error.
+  auto Then(void (Connection::*next)()) {
+    return [self = this->shared_from_this(), next](const ErrorCodeAsio& error, auto...) {
+      if (!error) ((*self).*next)();
+    };
+  }
+
+  void Limit(std::chrono::milliseconds limit) {
+    beast::get_lowest_layer(stream_).expires_after(limit);
+  }
+
+  // The next request of a connection that is kept: idle until its first byte.
+  void AwaitHead() {
+    shared_.budget.Rest(*this, kConnectionBytes);
+    if (buffer_.size() > 0) return ReadHead();
+    Limit(kIdleLimit);
+    stream_.async_read_some(
+        buffer_.prepare(kReadAtOnce),
+        [self = this->shared_from_this()](const ErrorCodeAsio& error, std::size_t bytes) {
+          if (error) return;
+          self->buffer_.commit(bytes);
+          self->ReadHead();
         });
+  }
+
+  void ReadHead() {
+    parser_ = std::make_unique<Parser>();
+    parser_->header_limit(kMaxHeadBytes);
+    // Looked at in ReadBody, so that the peer is told.
+    parser_->body_limit(std::numeric_limits<std::uint64_t>::max());
+    Limit(shared_.options.head_limit);
+    beast::http::async_read_header(stream_, buffer_, *parser_, Then(&Connection::ReadBody));
+  }
+
+  void ReadBody() {
+    const auto length = parser_->content_length();
+    const std::size_t most = shared_.options.max_body_bytes;
+    if (!parser_->chunked() && length.value_or(0) == 0) return Answer();
+    if (most == 0) {
+      return Refuse(413, "this port takes no requests with a body: leave the body out");
+    }
+    if (length.value_or(0) > most) {
+      return Refuse(413, "the body has " + std::to_string(*length) + " bytes: at most " +
+                             std::to_string(most) + " are taken");
+    }
+    if (!shared_.budget.Reserve(*this, parser_->chunked() ? most : *length)) {
+      return Refuse(503, "too many bytes of other requests are being received: try again");
+    }
+    parser_->body_limit(most);
+    Limit(kBodyLimit);
+    beast::http::async_read(stream_, buffer_, *parser_, Then(&Connection::Answer));
   }
 
   void Answer() {
     BeastRequest request = parser_->release();
-    const bool keep = request.keep_alive();
-    const unsigned version = request.version();
-    Response answer = Handle(handler_, Convert(request));
-    response_ = BeastResponse(static_cast<beast::http::status>(answer.status), version);
+    keep_ = request.keep_alive();
+    version_ = request.version();
+    request_ = Convert(request);
+    if (shared_.IsUrgent(request_)) return Write(Ask());
+    asio::post(*shared_.slow, [self = this->shared_from_this()] {
+      Response answer = self->Ask();
+      asio::post(self->stream_.get_executor(),
+                 [self, answer = std::move(answer)]() mutable { self->Write(std::move(answer)); });
+    });
+  }
+
+  Response Ask() {
+    if (!shared_.budget.BeginAnswer(*this)) return {};  // closed meanwhile: nothing is sent
+    Response answer = Handle(shared_.handler, request_);
+    shared_.budget.EndAnswer(*this);
+    return answer;
+  }
+
+  void Refuse(int status, std::string why) {
+    keep_ = false;
+    lingers_ = true;
+    version_ = parser_->get().version();
+    request_ = {};
+    Write(Refusal(status, std::move(why)));
+  }
+
+  void Write(Response answer) {
+    const bool head_only = request_.method == "HEAD";
+    request_ = {};
+    parser_.reset();
+    shared_.budget.Rest(*this, kConnectionBytes);
+    if (!shared_.budget.Reserve(*this, answer.body.size())) {
+      answer = Refusal(503, "too many bytes of other answers are being sent: try again");
+    }
+    response_ = BeastResponse(static_cast<beast::http::status>(answer.status), version_);
     response_.set(beast::http::field::content_type, answer.content_type);
     response_.body() = std::move(answer.body);
-    response_.keep_alive(keep);
+    response_.keep_alive(keep_);
     response_.prepare_payload();
-    Limit();
-    beast::http::async_write(
-        stream_, response_,
-        [self = this->shared_from_this(), keep](const ErrorCodeAsio& error, std::size_t) {
-          if (error) return;
-          if (keep) return self->Read();
-          self->End();
-        });
+    if (head_only) response_.body().clear();
+    Limit(kBodyLimit);
+    beast::http::async_write(stream_, response_, Then(&Connection::Written));
+  }
+
+  void Written() {
+    response_ = {};
+    if (keep_) return AwaitHead();
+    Limit(kLingerLimit);
+    if constexpr (std::is_same_v<Stream, PlainStream>) {
+      End();
+      if (lingers_) Linger();
+    } else {
+      if (lingers_) return Linger();
+      End();
+    }
   }
 
   void End() {
-    Limit();
     if constexpr (std::is_same_v<Stream, TlsStream>) {
       stream_.async_shutdown([self = this->shared_from_this()](const ErrorCodeAsio&) {});
     } else {
@@ -131,12 +238,28 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>> {
     }
   }
 
-  const Handler& handler_;
-  const Place place_;
+  // Closing a socket with bytes that were not read would reset the connection, and the peer would
+  // perhaps never see the refusal.
+  void Linger() {
+    buffer_.consume(buffer_.size());
+    stream_.async_read_some(
+        buffer_.prepare(kReadAtOnce),
+        [self = this->shared_from_this()](const ErrorCodeAsio& error, std::size_t bytes) {
+          self->lingered_ += bytes;
+          if (!error && self->lingered_ < kLingerBytes) self->Linger();
+        });
+  }
+
+  Shared& shared_;
   std::shared_ptr<ssl::context> context_;
   Stream stream_;
-  beast::flat_buffer buffer_;
+  beast::flat_buffer buffer_{kMaxHeadBytes + kReadAtOnce};
   std::unique_ptr<Parser> parser_;  // one per request
+  Request request_;
+  unsigned version_ = 11;
+  bool keep_ = false;     // the connection, after this request
+  bool lingers_ = false;  // the request was refused before all of it was read
+  std::size_t lingered_ = 0;
   BeastResponse response_;
 };
 
@@ -149,11 +272,14 @@ Error FromAsio(ErrorCode code, const ErrorCodeAsio& error, const std::string& wh
 
 class Server::Impl {
  public:
-  Impl(Handler handler, bool tls) : handler_(std::move(handler)), tls_(tls) {}
+  Impl(Handler handler, const Options& options) : shared_(std::move(handler), options) {
+    shared_.slow.emplace(asio::make_strand(io_));
+  }
 
   ~Impl() {
     io_.stop();
     for (std::thread& thread : threads_) thread.join();
+    shared_.slow.reset();
   }
 
   Status Listen(const Options& options) {
@@ -213,12 +339,13 @@ class Server::Impl {
                            });
   }
 
-  // Too many, or no certificate yet: the socket closes with its object.
+  // No certificate yet, or nothing can give way: the socket closes with its object.
   void Serve(Tcp::socket socket) {
-    if (connections_ >= kMaxConnections) return;
-    if (!tls_) {
-      std::make_shared<Connection<PlainStream>>(handler_, connections_, std::move(socket))
-          ->Start(nullptr);
+    ErrorCodeAsio error;
+    const std::string peer = socket.remote_endpoint(error).address().to_string();
+    if (error) return;  // gone already
+    if (!shared_.options.tls) {
+      Admit(std::make_shared<Connection<PlainStream>>(shared_, std::move(socket)), peer, nullptr);
       return;
     }
     std::shared_ptr<ssl::context> context;
@@ -227,16 +354,22 @@ class Server::Impl {
       context = context_;
     }
     if (context == nullptr) return;
-    std::make_shared<Connection<TlsStream>>(handler_, connections_, std::move(socket), *context)
-        ->Start(context);
+    Admit(std::make_shared<Connection<TlsStream>>(shared_, std::move(socket), *context), peer,
+          context);
   }
 
-  const Handler handler_;
-  const bool tls_;
-  std::atomic<int> connections_ = 0;
+  template <typename Stream>
+  void Admit(const std::shared_ptr<Connection<Stream>>& connection, const std::string& peer,
+             std::shared_ptr<ssl::context> context) {
+    if (shared_.budget.Admit(*connection, peer, kConnectionBytes)) {
+      connection->Start(std::move(context));
+    }
+  }
+
   std::mutex mutex_;
   std::shared_ptr<ssl::context> context_;
   std::uint16_t port_ = 0;
+  Shared shared_;
   // Behind what connections refer to: its end is theirs.
   asio::io_context io_{kThreads};
   Tcp::acceptor acceptor_{asio::make_strand(io_)};
@@ -248,13 +381,20 @@ Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Server::~Server() = default;
 
 Result<std::unique_ptr<Server>> Server::Start(const Options& options, Handler handler) {
-  auto impl = std::make_unique<Impl>(std::move(handler), options.tls);
+  auto impl = std::make_unique<Impl>(std::move(handler), options);
   WEFT_TRY(impl->Listen(options));
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 
 Status Server::SetCertificate(const Certificate& certificate) {
   return impl_->SetCertificate(certificate);
+}
+
+Server::Options HealthOptions(std::uint16_t port) {
+  return {.port = port,
+          .max_body_bytes = 0,
+          .total_bytes = kHealthBytes,
+          .is_urgent = [](const std::string& path) { return path != "/metrics"; }};
 }
 
 std::uint16_t Server::port() const { return impl_->port(); }

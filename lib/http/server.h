@@ -2,8 +2,12 @@
 // An HTTP/1.1 server, plain or TLS, for what a part of weft is asked: the webhook's reviews, /metrics,
 // /healthz. The one boundary to Boost.Beast, whose headers are in server.cc only.
 //
-// Threads: a few of its own; the handler is called on them, several at a time. Limits below hold for
-// every peer: anybody in a cluster can connect.
+// Threads: kThreads of its own; the handler is called on them, several at a time. Requests that
+// Options::is_urgent names always find a thread: all others leave one free.
+//
+// Limits: every process in a cluster may connect to these ports, so all connections of a server share
+// kMaxConnections places and Options::total_bytes (connection_budget.h says who has to give way), and a
+// peer that is slow is closed after the limits below.
 #ifndef WEFT_LIB_HTTP_SERVER_H_
 #define WEFT_LIB_HTTP_SERVER_H_
 
@@ -21,11 +25,24 @@ namespace weft::http {
 // An AdmissionReview of the largest object an API server takes (3 MiB) with room.
 inline constexpr std::size_t kMaxBodyBytes = std::size_t{8} << 20;
 inline constexpr std::size_t kMaxHeadBytes = 16 * 1024;
-// API servers and Prometheus keep a handful open each; more are somebody's mistake, or not meant well.
-inline constexpr int kMaxConnections = 256;
-// From one byte to the next whole step (handshake, request, answer), so that nobody holds a connection
-// by being slow. An idle connection ends with it too; clients make another.
-inline constexpr std::chrono::seconds kStepLimit{30};
+// API servers and Prometheus keep a handful open each.
+inline constexpr std::size_t kMaxConnections = 256;
+// What a connection is counted with from its first moment: its buffer and its parsed head.
+inline constexpr std::size_t kConnectionBytes = 2 * kMaxHeadBytes;
+// Of all connections together: places, bodies, and answers that their peers have not taken. The default
+// has room for two of the largest bodies; on ports without bodies kHealthBytes is enough. Both are far
+// below the memory limits of the chart (256 MiB for controller and webhook, 1 GiB for agent and relay).
+inline constexpr std::size_t kTotalBytes = std::size_t{32} << 20;
+inline constexpr std::size_t kHealthBytes = std::size_t{16} << 20;
+// From the first byte of a TLS handshake or a request's head (of a new connection: from its begin) to the
+// last one, however slowly they come.
+inline constexpr std::chrono::seconds kHeadLimit{5};
+// For a whole body, and for taking a whole answer.
+inline constexpr std::chrono::seconds kBodyLimit{10};
+// Between requests of one connection; clients make another one.
+inline constexpr std::chrono::seconds kIdleLimit{30};
+// After a refusal: for the peer to read it before the connection ends.
+inline constexpr std::chrono::seconds kLingerLimit{2};
 inline constexpr int kThreads = 2;
 
 struct Request {
@@ -54,6 +71,12 @@ class Server {
     std::string address = "::";  // an IP address; "::" takes IPv4 too, where there is IPv6
     std::uint16_t port = 0;      // 0: any
     bool tls = false;            // refuses connections until it has a certificate
+    std::size_t max_body_bytes = kMaxBodyBytes;  // 0: a request with a body is refused (413)
+    std::size_t total_bytes = kTotalBytes;
+    std::chrono::milliseconds head_limit = kHeadLimit;
+    // Paths that are answered even while all other requests wait, such as a probe's. Empty: all are
+    // alike, and each may have any thread.
+    std::function<bool(const std::string& path)> is_urgent;
   };
 
   // Listens and serves from now on.
@@ -72,6 +95,10 @@ class Server {
   explicit Server(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+// Of a port for probes and metrics: no bodies, and whatever is not /metrics is answered while scrapes
+// wait.
+Server::Options HealthOptions(std::uint16_t port);
 
 }  // namespace weft::http
 

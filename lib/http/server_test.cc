@@ -12,10 +12,14 @@
 
 #include <array>
 #include <csignal>
+#include <latch>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "lib/base/unique_fd.h"
 #include "lib/http/certificates.h"
+#include "lib/http/health.h"
 
 namespace weft::http {
 namespace {
@@ -36,10 +40,13 @@ std::unique_ptr<Server> StartServer(bool tls = false) {
   return std::move(*server);
 }
 
-UniqueFd Connect(std::uint16_t port) {
+// `from`: another loopback address is another client to the server.
+UniqueFd Connect(std::uint16_t port, const char* from = "127.0.0.1") {
   UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address = {};
   address.sin_family = AF_INET;
+  address.sin_addr.s_addr = inet_addr(from);
+  EXPECT_EQ(bind(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
   address.sin_port = htons(port);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   EXPECT_EQ(connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
@@ -88,9 +95,153 @@ TEST(Server, DropsWhatIsNoRequestOrTooLarge) {
   EXPECT_EQ(Exchange(server->port(),
                      "GET / HTTP/1.1\r\nX: " + std::string(kMaxHeadBytes, 'x') + "\r\n\r\n"),
             "");
-  EXPECT_EQ(Exchange(server->port(), "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: " +
-                                         std::to_string(kMaxBodyBytes + 1) + "\r\n\r\n"),
-            "");
+  EXPECT_THAT(Exchange(server->port(), "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: " +
+                                           std::to_string(kMaxBodyBytes + 1) + "\r\n\r\n"),
+              StartsWith("HTTP/1.1 413"));
+}
+
+std::unique_ptr<Server> StartServer(Server::Options options, Handler handler) {
+  options.address = "127.0.0.1";
+  auto server = Server::Start(options, std::move(handler));
+  EXPECT_TRUE(server.has_value());
+  return std::move(*server);
+}
+
+const std::string kProbe = "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+constexpr char kHalfHead[] = "GET /metrics HTTP/1.1\r\nX-Slow: ";
+
+std::string PostOf(std::size_t bytes) {
+  return "POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: " +
+         std::to_string(bytes) + "\r\n\r\n";
+}
+
+void Send(const UniqueFd& fd, const std::string& bytes) {
+  send(fd.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+}
+
+// Blocks until the server closes the connection.
+bool IsClosedByServer(const UniqueFd& fd) {
+  std::array<char, 4096> chunk;
+  ssize_t got = 0;
+  while ((got = recv(fd.get(), chunk.data(), chunk.size(), 0)) > 0) continue;
+  return got == 0 || errno == ECONNRESET;
+}
+
+bool IsOpen(const UniqueFd& fd) {
+  char byte;
+  return recv(fd.get(), &byte, 1, MSG_DONTWAIT | MSG_PEEK) < 0 && errno == EAGAIN;
+}
+
+TEST(HealthPort, RefusesRequestsWithABody) {
+  const auto server = StartServer(HealthOptions(0), Echo);
+  const std::string chunked =
+      "POST /metrics HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (const std::string& request : std::initializer_list<std::string>{
+        PostOf(kMaxBodyBytes), PostOf(kMaxBodyBytes) + std::string(300'000, 'x'),
+        PostOf(4) + "body", "GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx",
+        chunked, chunked + "4\r\nbody\r\n0\r\n\r\n"}) {
+    const std::string answer = Exchange(server->port(), request);
+    EXPECT_THAT(answer, StartsWith("HTTP/1.1 413")) << request.substr(0, 80);
+    EXPECT_THAT(answer, HasSubstr("leave the body out"));
+    EXPECT_THAT(answer, HasSubstr("Connection: close"));
+  }
+  EXPECT_THAT(Exchange(server->port(), kProbe), StartsWith("HTTP/1.1 200"));
+}
+
+TEST(HealthPort, AnswersHeadWithoutABody) {
+  const auto server = StartServer(HealthOptions(0), Echo);
+  const std::string answer =
+      Exchange(server->port(), "HEAD /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(answer, HasSubstr("Content-Length: 15"));
+  EXPECT_THAT(answer, EndsWith("\r\n\r\n"));
+}
+
+TEST(HealthPort, AnswersProbesWhileConnectionsFloodIt) {
+  const auto server = StartServer(HealthOptions(0), Echo);
+  const UniqueFd kept = Connect(server->port());
+  Send(kept, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+  std::array<char, 4096> answer;
+  ASSERT_GT(recv(kept.get(), answer.data(), answer.size(), 0), 0);
+  std::vector<UniqueFd> flood;
+  for (std::size_t i = 0; i < 2 * kMaxConnections; i++) {
+    flood.push_back(Connect(server->port(), "127.0.0.2"));
+    if (i % 2 == 0) Send(flood.back(), kHalfHead);
+    if (i % 64 == 0) {
+      EXPECT_THAT(Exchange(server->port(), kProbe), StartsWith("HTTP/1.1 200"));
+    }
+  }
+  EXPECT_THAT(Exchange(server->port(), kProbe), StartsWith("HTTP/1.1 200"));
+  // The oldest of the flood had to go; a client that holds one connection keeps it.
+  EXPECT_TRUE(IsClosedByServer(flood.front()));
+  EXPECT_TRUE(IsOpen(kept));
+}
+
+TEST(HealthPort, ClosesHeadsThatDoNotEnd) {
+  Server::Options options = HealthOptions(0);
+  options.head_limit = std::chrono::milliseconds(200);
+  const auto server = StartServer(options, Echo);
+  const UniqueFd silent = Connect(server->port());
+  const UniqueFd slow = Connect(server->port());
+  Send(slow, kHalfHead);
+  const std::jthread drip([&slow](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      Send(slow, "x");
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  });
+  EXPECT_TRUE(IsClosedByServer(silent));
+  EXPECT_TRUE(IsClosedByServer(slow));
+}
+
+TEST(HealthPort, AnswersProbesWhileScrapesTakeLong) {
+  std::latch end(1);
+  const auto server = StartServer(HealthOptions(0), [&end](const Request& request) {
+    if (request.path == "/metrics") end.wait();
+    return Response{.body = request.path};
+  });
+  std::vector<UniqueFd> scrapes;
+  for (int i = 0; i < 20; i++) {
+    scrapes.push_back(Connect(server->port()));
+    Send(scrapes.back(), "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  }
+  for (int i = 0; i < 20; i++) {
+    EXPECT_THAT(Exchange(server->port(), kProbe), EndsWith("/healthz"));
+  }
+  end.count_down();
+  for (const UniqueFd& scrape : scrapes) EXPECT_TRUE(IsClosedByServer(scrape));
+}
+
+TEST(HealthPort, AnswersProbesWhileOthersDoNotReadTheirAnswers) {
+  constexpr std::size_t kLarge = kHealthBytes / 3;
+  const auto server = StartServer(HealthOptions(0), [](const Request& request) {
+    return Response{.body = request.path == "/metrics" ? std::string(kLarge, 'x') : "ok"};
+  });
+  std::vector<UniqueFd> deaf;
+  for (int i = 0; i < 8; i++) {
+    deaf.push_back(Connect(server->port(), "127.0.0.2"));
+    Send(deaf.back(), "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  }
+  EXPECT_THAT(Exchange(server->port(), kProbe), EndsWith("ok"));
+  const std::string all =
+      Exchange(server->port(), "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(all, StartsWith("HTTP/1.1 200"));
+  EXPECT_GT(all.size(), kLarge);
+}
+
+TEST(Server, BodiesThatDoNotComeGiveWayToThoseThatDo) {
+  constexpr std::size_t kBody = 512 * 1024;
+  const auto server = StartServer({.max_body_bytes = kBody, .total_bytes = 3 * kBody}, Echo);
+  std::vector<UniqueFd> slow;
+  for (int i = 0; i < 12; i++) {
+    slow.push_back(Connect(server->port(), "127.0.0.2"));
+    Send(slow.back(), PostOf(kBody) + "x");
+    const std::string answer = Exchange(server->port(), PostOf(kBody) + std::string(kBody, 'b'));
+    EXPECT_THAT(answer, StartsWith("HTTP/1.1 200"));
+    EXPECT_THAT(answer, EndsWith("bbb"));
+  }
+  EXPECT_TRUE(IsClosedByServer(slow.front()));
+  EXPECT_THAT(Exchange(server->port(), PostOf(kBody + 1)), StartsWith("HTTP/1.1 413"));
 }
 
 TEST(Server, APortThatIsTakenIsAnError) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// /metrics and /healthz, for scrapers and probes, in a thread of its own.
+// /metrics and /healthz, for scrapers and probes, on lib/http's server.
 #ifndef WEFT_RELAY_INGEST_HTTP_H_
 #define WEFT_RELAY_INGEST_HTTP_H_
 
@@ -17,9 +17,10 @@ class HttpServer {
     std::function<std::string()> metrics;
     std::function<bool()> healthy;
   };
-  // `address` as "ADDRESS:PORT". The functions are called from the server's thread.
+  // `address` as "ADDRESS:PORT". The functions are called from the server's threads,
+  // several at a time. kInvalid: no address; kIo: taken.
   static Result<std::unique_ptr<HttpServer>> Start(const std::string& address, Answers answers);
-  // Ends the thread.
+  // Ends its threads.
   virtual ~HttpServer() = default;
 
   [[nodiscard]] virtual std::string address() const = 0;

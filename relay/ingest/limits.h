@@ -30,11 +30,6 @@ inline constexpr std::chrono::seconds kSilence{10};
 // After SIGTERM: for the last acknowledgements to leave.
 inline constexpr std::chrono::milliseconds kDrainTime{500};
 
-// HTTP: scrapers and probes.
-inline constexpr size_t kMaxHttpConnections = 64;
-inline constexpr size_t kMaxHttpRequestBytes = size_t{8} * 1024;
-inline constexpr std::chrono::seconds kHttpTime{10};
-
 }  // namespace weft::ingest
 
 #endif  // WEFT_RELAY_INGEST_LIMITS_H_

@@ -66,10 +66,11 @@ weft::Status Run(Flags flags) {
                                                                  : "the cluster is not known yet";
                                      },
                                      .metrics = &registry};
-  WEFT_ASSIGN(const auto health_server,
-              weft::http::Server::Start({.port = flags.health_port}, [&](const auto& r) {
-                return weft::http::AnswerHealth(health, r);
-              }));
+  WEFT_ASSIGN(
+      const auto health_server,
+      weft::http::Server::Start(weft::http::HealthOptions(flags.health_port), [&](const auto& r) {
+        return weft::http::AnswerHealth(health, r);
+      }));
 
   const auto informers = weft::webhook::Feed(view, client, Log);
   const weft::kube::Informer secret(

@@ -43,10 +43,10 @@ Status RunOnNode(const NodeOptions& options, ipc::Loop& loop) {
   const http::Health health{.alive = [&] { return node.Stuck(); },
                             .ready = [&] { return node.NotReady(); },
                             .metrics = &node.metrics()};
-  WEFT_ASSIGN(const auto server,
-              http::Server::Start({.port = options.health_port}, [&](const auto& request) {
-                return http::AnswerHealth(health, request);
-              }));
+  WEFT_ASSIGN(const auto server, http::Server::Start(http::HealthOptions(options.health_port),
+                                                     [&](const auto& request) {
+                                                       return http::AnswerHealth(health, request);
+                                                     }));
   WEFT_TRY(agent.Start(node));
   return loop.Run();
 }
