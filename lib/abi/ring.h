@@ -128,7 +128,7 @@ struct weft_ring_header {
   uint64_t instance;   /* random: the same memory found twice is one ring set */
   uint32_t pid;        /* as the process sees itself; a claim, never an identity */
   uint32_t reserved0;
-  uint64_t created; /* clock */
+  uint64_t created; /* clock: no event of this ring set is older, none that was discarded either */
   /* Written after creation: */
   uint64_t descriptions_used; /* bytes; the commit of an entry, release */
   uint64_t reserved[4];

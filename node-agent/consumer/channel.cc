@@ -16,7 +16,8 @@ Channel::Channel(uint64_t id, ctf::Channel schema, const ctf::Uuid& trace_uuid, 
       limits_(limits),
       hooks_(std::move(hooks)),
       classes_(schema_),
-      streams_(sink, trace_uuid, schema_, limits.cpus, hooks_.prepare) {}
+      streams_(sink, trace_uuid, schema_, limits.cpus, hooks_.prepare),
+      begin_ns_(clock.ToNs(clock.Now())) {}
 
 Status Channel::Restore(const ChannelRecord& record,
                         const std::vector<std::vector<uint8_t>>& classes) {
@@ -24,7 +25,10 @@ Status Channel::Restore(const ChannelRecord& record,
     return Fail(ErrorCode::kCorrupt, "journal: event classes are missing");
   }
   for (uint32_t i = 0; i < record.classes; i++) WEFT_TRY(classes_.Restore(classes[i]));
-  for (const StreamRecord& stream : record.streams) WEFT_TRY(streams_.Restore(stream));
+  for (const StreamRecord& stream : record.streams) {
+    WEFT_TRY(streams_.Restore(stream));
+    begin_ns_ = std::min(begin_ns_, stream.last_time);
+  }
   totals_ = record.totals;
   restored_ = record.rings;
   return {};
@@ -47,6 +51,7 @@ Status Channel::AddRing(UniqueFd fd, uint64_t instance, uint64_t process) {
   });
   if (hooks_.clock_of) UseClock(hooks_.clock_of(set.geometry()));
   auto input = std::make_unique<RingInput>(std::move(set), instance, process);
+  input->set_begin(std::min(input->set().geometry().created, clock_->Now()));
   if (record != restored_.end()) {
     const Status status = input->Restore(*record);
     restored_.erase(record);
@@ -68,7 +73,8 @@ Status Channel::AddRing(UniqueFd fd, uint64_t instance, uint64_t process) {
 void Channel::UseClock(ring::TickClock* clock) {
   if (clock == clock_) return;
   clock_ = clock;
-  promise_ = hurry_until_ = window_since_ = 0;
+  promise_ = hurry_until_ = window_since_ = horizon_ = 0;
+  missing_.ForgetTimes();
 }
 
 void Channel::ProcessGone(uint64_t process) {
@@ -76,8 +82,15 @@ void Channel::ProcessGone(uint64_t process) {
 }
 
 void Channel::ForgetRing(uint64_t instance) {
+  heap_.clear();  // of the last merge
   const auto forget = [&](const std::unique_ptr<RingInput>& input) {
     if (input->instance() != instance || input->active()) return false;
+    // A writer that went on after its ring was given up.
+    missing_.TakeRises(
+        [&](const MissingLog::Rise& rise) { return rise.cursor->input == input.get(); },
+        [&](const MissingLog::Rise& rise, uint64_t events) {
+          streams_.CountMissing(rise.cursor->last_cpu, events, PromiseNs(), PromiseNs());
+        });
     totals_.recorded += input->recorded();
     totals_.overwritten += input->overwritten();
     const DiscardCounts discarded = input->discarded();
@@ -129,31 +142,48 @@ void Channel::EndRings() {
   }
 }
 
-// What rings know to be missing goes into the streams' counts of discarded events.
-void Channel::CountMissing() {
-  const uint64_t now_ns = PromiseNs();
-  for (const auto& input : rings_) {
-    for (const auto& cursor : input->cursors()) {
-      if (cursor == nullptr) continue;
-      uint64_t missing = 0;
-      const DiscardCounts discarded = input->set().LoadDiscarded(cursor->reader.slot());
-      for (size_t i = 0; i < discarded.size(); i++) {
-        // Never falls for an honest writer; for another one nothing is added.
-        if (discarded[i] <= cursor->discarded[i]) continue;
-        missing += discarded[i] - cursor->discarded[i];
-        cursor->discarded[i] = discarded[i];
-      }
-      missing += cursor->reader.state().overwritten - cursor->overwritten;
-      cursor->overwritten = cursor->reader.state().overwritten;
-      streams_.CountMissing(cursor->last_cpu, missing, now_ns);
-    }
+uint64_t Channel::MergedUntil() const {
+  // Some cursor may have older records than those at hand.
+  if (starved_) return promise_;
+  uint64_t until = horizon_;
+  for (const Cursor* cursor : heap_) until = std::min(until, cursor->time);
+  return until;
+}
+
+uint64_t Channel::BeginOfStream(const Cursor& cursor) const {
+  uint64_t begin = missing_.EarliestBegin(cursor.time);
+  if (cursor.reader.state().overwritten != cursor.overwritten) {
+    const uint64_t before = cursor.taken_until == 0 ? cursor.input->begin() : cursor.taken_until;
+    begin = std::min(begin, before);
   }
+  return MissingNs(begin);
+}
+
+// A packet that counts a rise ends behind it; so the stream must have come so far, or may be said to have.
+// The beacons' rule bounds what may be said: not later than now - kHorizonLag, however much sooner records
+// are read.
+void Channel::CountMissing() {
+  const bool is_over = closed_ && std::ranges::none_of(rings_, &RingInput::active);
+  const uint64_t now = clock_->Now();
+  const uint64_t old = now - std::min(now, clock_->TicksIn(kHorizonLag));
+  const uint64_t until_ns = clock_->ToNs(is_over ? now : std::min(MergedUntil(), old));
+  missing_.TakeRises(
+      [&](const MissingLog::Rise& rise) {
+        const uint64_t reached = std::max(streams_.LastTime(rise.cursor->last_cpu), until_ns);
+        return clock_->ToNs(rise.until) <= reached;
+      },
+      [&](const MissingLog::Rise& rise, uint64_t events) {
+        streams_.CountMissing(rise.cursor->last_cpu, events, MissingNs(rise.after),
+                              MissingNs(rise.until));
+      });
 }
 
 void Channel::Seal() {
   EndRings();
   CountMissing();
-  streams_.Seal(PromiseNs());
+  // A packet must not end inside what it does not count.
+  const uint64_t promise = missing_.NotInside(promise_);
+  streams_.Seal(promise == 0 ? 0 : clock_->ToNs(promise));
   sealed_ = {.id = id_,
              .stream_class = schema_.id,
              .classes = classes_.size(),

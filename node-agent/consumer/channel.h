@@ -16,6 +16,7 @@
 #ifndef WEFT_NODE_AGENT_CONSUMER_CHANNEL_H_
 #define WEFT_NODE_AGENT_CONSUMER_CHANNEL_H_
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -27,6 +28,7 @@
 #include "node-agent/consumer/class_table.h"
 #include "node-agent/consumer/cpu_streams.h"
 #include "node-agent/consumer/limits.h"
+#include "node-agent/consumer/missing_log.h"
 #include "node-agent/consumer/ring_input.h"
 
 namespace weft::consumer {
@@ -80,7 +82,7 @@ class Channel {
   void Acknowledge();
 
   // Something is in no commit yet.
-  [[nodiscard]] bool pending() const { return pending_ || streams_.pending(); }
+  [[nodiscard]] bool pending() const { return pending_ || streams_.pending() || !missing_.empty(); }
   // Some slot holds so much data that is in no commit yet that its writer may soon have no room.
   [[nodiscard]] bool under_pressure() const { return pressure_; }
   // Some slot's writer has no more than half of its room until a commit ends.
@@ -135,6 +137,7 @@ class Channel {
   // After Take and Advance: the records up to `limit` that follow and are like that one, in one go.
   void TakeAlike(Cursor& cursor, uint64_t limit);
   void Lose(Cursor& cursor, LostReason reason);
+  void CountOverwritten(Cursor& cursor);
   // Makes the cursor's next record be at hand. False: none now.
   bool Prime(Cursor& cursor, uint64_t& budget);
   bool GiveBuffer(Cursor& cursor);
@@ -144,7 +147,18 @@ class Channel {
   // Behind that position some slot holds one part in `fraction` of its ring, or more.
   [[nodiscard]] bool AnySlotHolds(uint64_t fraction, uint64_t Cursor::* from) const;
   void UpdateHurry(uint64_t now);
+  // What is missing up to where streams may be said to be complete becomes a part of their counts.
   void CountMissing();
+  // Ticks: all records up to here that the rings were seen to hold are merged.
+  [[nodiscard]] uint64_t MergedUntil() const;
+  // Where a stream begins whose first record is the one at hand: before what is missing already.
+  [[nodiscard]] uint64_t BeginOfStream(const Cursor& cursor) const;
+  // Of ticks; not before the channel was there.
+  [[nodiscard]] uint64_t MissingNs(uint64_t ticks) const {
+    // Signed: a ring may say any time, also one before the clock's origin.
+    return static_cast<uint64_t>(
+        std::max(static_cast<int64_t>(clock_->ToNs(ticks)), static_cast<int64_t>(begin_ns_)));
+  }
   void EndRings();
   void CountCorrupt(RingInput& input);
   void Report(const RingInput& input);
@@ -162,6 +176,8 @@ class Channel {
   std::vector<Ended> ended_;
   std::vector<SlotName> went_round_;
   Totals totals_;
+  MissingLog missing_;
+  uint64_t begin_ns_;     // no event of the channel is older
   uint64_t promise_ = 0;  // ticks; nothing older is appended
   uint64_t horizon_ = 0;  // of this round: what is older is merged
   uint64_t latest_ = 0;   // of this round: no honest record is newer

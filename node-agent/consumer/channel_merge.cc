@@ -11,7 +11,16 @@ bool Channel::Round(uint64_t lag, uint64_t& budget) {
   const uint64_t now = clock_->Now();
   uint64_t horizon = closed_ ? now : now - std::min(now, clock_->TicksIn(lag));
   LookAtRings(now, horizon);
+  missing_.Look(rings_, [this] { return clock_->Now(); });
   UpdateHurry(now);
+  // What went missing between two looks did so at no known time there: the merge stops at looks.
+  horizon = missing_.NotInside(horizon);
+  // Where there was no look for long, records wait until what went missing between them can be counted in
+  // their packet.
+  if (!closed_) {
+    const uint64_t old = now - std::min(now, clock_->TicksIn(kHorizonLag));
+    horizon = missing_.NotBehindLong(horizon, clock_->TicksIn(kLongRise), old);
+  }
   horizon_ = horizon;
   // All honest records that the look found are older than this.
   latest_ = clock_->Now() + clock_->TicksIn(kClockSlack);
@@ -213,10 +222,11 @@ bool Channel::Take(Cursor& cursor) {
   }
   const uint64_t time_ns = clock_->ToNs(cursor.time);
   const uint64_t raised = streams_.Has(record.cpu) ? streams_.writer(record.cpu).late() : 0;
-  ctf::Appended appended = streams_.Append(record.cpu, time_ns, *event, record.body);
+  const uint64_t begin_ns = streams_.Has(record.cpu) ? time_ns : BeginOfStream(cursor);
+  ctf::Appended appended = streams_.Append(record.cpu, begin_ns, time_ns, *event, record.body);
   if (appended == ctf::Appended::kFull) {
     hooks_.commit();
-    appended = streams_.Append(record.cpu, time_ns, *event, record.body);
+    appended = streams_.Append(record.cpu, begin_ns, time_ns, *event, record.body);
     // The commit before is still on its way to a relay: the record stays in its ring.
     if (appended == ctf::Appended::kFull) return false;
   }
@@ -229,6 +239,7 @@ bool Channel::Take(Cursor& cursor) {
   }
   totals_.late += late || streams_.writer(record.cpu).late() != raised ? 1 : 0;
   cursor.last_cpu = record.cpu;
+  CountOverwritten(cursor);
   pending_ = true;
   return true;
 }
@@ -257,7 +268,21 @@ void Channel::TakeAlike(Cursor& cursor, uint64_t limit) {
 void Channel::Lose(Cursor& cursor, LostReason reason) {
   totals_.lost[reason]++;
   pending_ = true;
-  streams_.CountMissing(cursor.last_cpu, 1, clock_->ToNs(cursor.time));
+  const uint64_t time_ns = clock_->ToNs(cursor.time);
+  const uint64_t after_ns = streams_.Has(cursor.last_cpu) ? time_ns : BeginOfStream(cursor);
+  streams_.CountMissing(cursor.last_cpu, 1, after_ns, time_ns);
+  CountOverwritten(cursor);
+}
+
+// What was overwritten before the record at hand is older than that.
+void Channel::CountOverwritten(Cursor& cursor) {
+  const uint64_t overwritten = cursor.reader.state().overwritten;
+  if (overwritten != cursor.overwritten) {
+    const uint64_t time_ns = clock_->ToNs(cursor.time);
+    streams_.CountMissing(cursor.last_cpu, overwritten - cursor.overwritten, time_ns, time_ns);
+    cursor.overwritten = overwritten;
+  }
+  cursor.taken_until = cursor.time;
 }
 
 void Channel::UpdatePressure() { pressure_ = AnySlotHolds(kFlushFraction, &Cursor::sealed); }

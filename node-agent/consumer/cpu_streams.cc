@@ -60,11 +60,12 @@ void CpuStreams::GiveBuffer(Stream& stream) {
   stream.writer.UseBuffer(stream.buffer.span());
 }
 
-void CpuStreams::CountMissing(uint32_t cpu, uint64_t events, uint64_t time_ns) {
+void CpuStreams::CountMissing(uint32_t cpu, uint64_t events, uint64_t after_ns, uint64_t until_ns) {
   if (events == 0) return;
   if (cpu >= streams_.size() || streams_[cpu] == nullptr) {
-    if (!Make(cpu, time_ns)) return;
+    if (!Make(cpu, after_ns)) return;
   }
+  streams_[cpu]->missing_until = std::max(streams_[cpu]->missing_until, until_ns);
   uint64_t& missing = streams_[cpu]->missing;
   missing += std::min(events, kMaxMissing - std::min(missing, kMaxMissing));
 }
@@ -76,7 +77,8 @@ void CpuStreams::Seal(uint64_t end_time_ns) {
     if (events == 0 && stream->missing == stream->missing_sealed) continue;
     if (stream->buffer.empty()) GiveBuffer(*stream);
     const size_t bytes = sink_->PacketBytes(stream->handle, stream->writer.bytes());
-    const auto packet = stream->writer.Finish(stream->missing, end_time_ns, bytes);
+    const auto packet =
+        stream->writer.Finish(stream->missing, std::max(end_time_ns, stream->missing_until), bytes);
     sealed_.push_back({.stream = stream.get(),
                        .buffer = std::move(stream->buffer),
                        .packet = packet,

@@ -7,6 +7,7 @@
 #ifndef WEFT_NODE_AGENT_CONSUMER_CPU_STREAMS_H_
 #define WEFT_NODE_AGENT_CONSUMER_CPU_STREAMS_H_
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -35,10 +36,11 @@ class CpuStreams {
   // Goes on with a stream as it was when `record` was made.
   Status Restore(const StreamRecord& record);
 
-  // kFull: Seal, then again. kMalformed also where the stream's file cannot be had.
-  ctf::Appended Append(uint32_t cpu, uint64_t time_ns, const ctf::EventClass& event,
-                       std::span<const uint8_t> body) {
-    if (!Has(cpu) && !Make(cpu, time_ns)) return ctf::Appended::kMalformed;
+  // kFull: Seal, then again. kMalformed also where the stream's file cannot be had. A stream that
+  // was not there begins at `begin_ns`.
+  ctf::Appended Append(uint32_t cpu, uint64_t begin_ns, uint64_t time_ns,
+                       const ctf::EventClass& event, std::span<const uint8_t> body) {
+    if (!Has(cpu) && !Make(cpu, std::min(begin_ns, time_ns))) return ctf::Appended::kMalformed;
     if (streams_[cpu]->buffer.empty()) GiveBuffer(*streams_[cpu]);
     return streams_[cpu]->writer.Append(time_ns, *channel_, event, body);
   }
@@ -54,8 +56,14 @@ class CpuStreams {
   // The last file that could not be had was not answered for: it may be, later.
   [[nodiscard]] bool unanswered() const { return unanswered_; }
 
-  // So many more events are missing in the stream of `cpu`.
-  void CountMissing(uint32_t cpu, uint64_t events, uint64_t time_ns);
+  // Counts so many more events as missing in the stream of `cpu`. They went missing after `after_ns`,
+  // where a stream begins that was not there, and not later than `until_ns`, where the packet that
+  // counts them ends at the earliest.
+  void CountMissing(uint32_t cpu, uint64_t events, uint64_t after_ns, uint64_t until_ns);
+  // The time of the stream's last event or, if later, the end of its last packet. 0: no stream.
+  [[nodiscard]] uint64_t LastTime(uint32_t cpu) const {
+    return Has(cpu) ? streams_[cpu]->writer.last_time() : 0;
+  }
 
   // A commit's packets: Seal completes those of all streams that have something new (nothing older than
   // end_time_ns comes after it), Write gives them to the sink, Settle says what became of them. Write
@@ -84,6 +92,7 @@ class CpuStreams {
     PageBuffer buffer;  // the writer's; none while there is nothing to be written
     size_t handle = 0;
     uint64_t missing = 0;         // so far
+    uint64_t missing_until = 0;   // ns: none of them is newer
     uint64_t missing_sealed = 0;  // of them, in the last packet
     uint64_t missing_tried = 0;   // of them, in a packet that was written or could not be
     // As of the last Settle; `discarded` with the events of a packet that could not be written.

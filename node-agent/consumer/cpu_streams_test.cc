@@ -63,7 +63,8 @@ class CpuStreamsTest : public ::testing::Test {
   void Append(int events) {
     const std::vector<uint8_t> body(8, 1);
     for (int i = 0; i < events; i++) {
-      ASSERT_EQ(streams->Append(2, time++, event, body), ctf::Appended::kOk);
+      ASSERT_EQ(streams->Append(2, time, time, event, body), ctf::Appended::kOk);
+      time++;
     }
   }
 
@@ -125,7 +126,7 @@ TEST_F(CpuStreamsTest, WhatCannotBeWrittenWaitsForTheNextCommitAndKeepsNobodyWai
     Append(7);
     ASSERT_FALSE(Flush());
     EXPECT_FALSE(streams->pending());
-    streams->CountMissing(2, 4, time);
+    streams->CountMissing(2, 4, time, time);
     EXPECT_TRUE(streams->pending());
     ASSERT_FALSE(Flush());
     EXPECT_FALSE(streams->pending());
@@ -140,7 +141,7 @@ TEST_F(CpuStreamsTest, WhatCannotBeWrittenWaitsForTheNextCommitAndKeepsNobodyWai
 
 TEST_F(CpuStreamsTest, WhatAHostileProgramSaysIsMissingIsBounded) {
   for (const uint64_t events : {~uint64_t{0}, uint64_t{5}, ~uint64_t{0}}) {
-    streams->CountMissing(2, events, time);
+    streams->CountMissing(2, events, time, time);
     Append(1);
     ASSERT_TRUE(Flush());
   }
@@ -149,7 +150,7 @@ TEST_F(CpuStreamsTest, WhatAHostileProgramSaysIsMissingIsBounded) {
     Append(7);
     ASSERT_FALSE(Flush());
   }
-  streams->CountMissing(2, 5, time);
+  streams->CountMissing(2, 5, time, time);
   ASSERT_TRUE(Flush());
   const auto packets = Packets(folder.path() / "t" / "user_2");
   ASSERT_EQ(packets.size(), 5U);
@@ -161,7 +162,7 @@ TEST_F(CpuStreamsTest, WhatIsAppendedWhileAPacketIsWrittenBelongsToTheNextOne) {
   Append(10);
   Seal();
   Append(2);
-  streams->CountMissing(2, 4, time);
+  streams->CountMissing(2, 4, time, time);
   {
     const FilesEndAt end(200);
     streams->Write();

@@ -11,7 +11,7 @@ namespace weft::consumer {
 namespace {
 
 constexpr uint32_t kMagic = 0x4c4e4a57;  // "WJNL"
-constexpr uint32_t kVersion = 3;
+constexpr uint32_t kVersion = 4;
 constexpr uint64_t kRecordOffset[2] = {0, uint64_t{1} << 30};
 constexpr uint64_t kLogOffset = uint64_t{2} << 30;
 constexpr uint64_t kMaxRecord = uint64_t{512} << 20;

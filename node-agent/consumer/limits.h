@@ -47,6 +47,9 @@ inline constexpr uint64_t kShortLag = 200'000;
 inline constexpr uint64_t kHurryTime = 200'000'000;
 inline constexpr uint64_t kSpeedWindow = 2'000'000;
 inline constexpr uint64_t kHurryHold = 50'000'000;
+// Between two looks at the rings' counters, when these rose: so long that the merge waits until the rise can be
+// counted, kHorizonLag. Much longer than that, so that a ring that is full anyway discards little more.
+inline constexpr uint64_t kLongRise = 100'000'000;
 // The owner of an atomic slot may have taken its time and not committed yet; waited for so long.
 inline constexpr uint64_t kMaxLockLag = 200'000'000;
 // Counters of different CPUs may differ by less than this; a record that is newer is a lie.

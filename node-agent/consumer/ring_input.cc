@@ -14,8 +14,8 @@ Status RingInput::Restore(const RingRecord& record) {
     auto cursor = std::make_unique<Cursor>(*this, set_, slot.slot);
     WEFT_TRY(cursor->reader.Resume(slot.state));
     cursor->sealed = cursor->acknowledged = slot.state.position;
-    cursor->discarded = slot.discarded;
-    cursor->overwritten = slot.state.overwritten;
+    cursor->discarded = cursor->seen = slot.discarded;
+    cursor->overwritten = slot.overwritten;
     cursor->last_cpu = slot.last_cpu;
     cursors_[slot.slot] = std::move(cursor);
   }
@@ -144,7 +144,8 @@ RingRecord RingInput::Record() const {
     record.slots.push_back({.slot = cursor->reader.slot(),
                             .last_cpu = cursor->last_cpu,
                             .state = cursor->reader.state(),
-                            .discarded = cursor->discarded});
+                            .discarded = cursor->discarded,
+                            .overwritten = cursor->overwritten});
   }
   return record;
 }
@@ -152,7 +153,9 @@ RingRecord RingInput::Record() const {
 void RingInput::Seal() {
   ended_at_seal_ = !active();
   for (const auto& cursor : cursors_) {
-    if (cursor != nullptr) cursor->sealed = cursor->reader.position();
+    if (cursor == nullptr) continue;
+    cursor->sealed = cursor->reader.position();
+    if (cursor->rises > 0) ended_at_seal_ = false;
   }
 }
 

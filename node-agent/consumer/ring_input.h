@@ -39,8 +39,11 @@ struct Cursor {
   uint64_t acknowledged;      // and in the last one that is in the journal
   bool went_round = false;    // acknowledged was a ring's size or more
   uint64_t window_end = 0;    // the reader's end() when the present speed window began
-  DiscardCounts discarded{};  // that were seen
+  DiscardCounts discarded{};  // that were counted as missing
+  DiscardCounts seen{};       // that were seen
   uint64_t overwritten = 0;   // that were counted as missing
+  uint32_t rises = 0;         // of seen that were not counted yet; see missing_log.h
+  uint64_t taken_until = 0;   // ticks: time of a record that was taken, none of which is missing
   uint32_t last_cpu = 0;
 };
 
@@ -103,6 +106,11 @@ class RingInput {
   // `went_round` come slots whose writer has used every page of its ring by now, each once.
   bool Acknowledge(std::vector<uint32_t>& went_round);
 
+  // Ticks: no event is older. As the ring says, where that can be true.
+  [[nodiscard]] uint64_t begin() const { return begin_; }
+  void set_begin(uint64_t ticks) { begin_ = ticks; }
+
+  bool looked_at = false;    // the channel's MissingLog has its counts
   bool gone = false;         // no process writes here any more
   bool closed = false;       // StoreClosed was done
   uint64_t final_since = 0;  // ticks: first looked at after the last writer's end; 0: not yet
@@ -122,6 +130,7 @@ class RingInput {
   std::string why_;
   uint64_t corrupt_recorded_ = 0;
   bool ended_at_seal_ = false;
+  uint64_t begin_ = 0;
 };
 
 }  // namespace weft::consumer

@@ -60,6 +60,7 @@ constexpr auto kSlot = [](auto& io, auto& slot) {
   io.Word(slot.state.overwritten);
   io.Word(slot.state.skipped);
   io.Word(slot.discarded);
+  io.Word(slot.overwritten);
 };
 
 constexpr auto kRing = [](auto& io, auto& ring) {

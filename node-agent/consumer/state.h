@@ -53,7 +53,9 @@ struct SlotRecord {
   uint32_t slot = 0;
   uint32_t last_cpu = 0;
   ring::SlotState state;
+  // That streams have counted as missing:
   DiscardCounts discarded{};
+  uint64_t overwritten = 0;
 };
 
 enum class RingPhase : uint8_t { kActive, kDone, kCorrupt };

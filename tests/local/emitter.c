@@ -5,10 +5,13 @@
  * 0 in each thread, so that a test sees what is missing or twice.
  *
  *   emitter [--events N] [--threads T] [--texts N] [--children C] [--exec DEPTH] [--pause-us P]
- *           [--hold FILE] [--report FILE] [--status S]
+ *           [--hold FILE] [--report FILE] [--status S] [--begin FILE] [--times FILE] [--large N]
  *   --children  forks C children, each emitting as much, after the parent's first event
  *   --exec      executes itself DEPTH times, emitting before each
  *   --hold      after the events, waits until FILE is there
+ *   --begin     before the events, waits until FILE is there
+ *   --times     writes when each event was emitted to FILE.THREAD: struct emitted, in order
+ *   --large     emits N texts first, each of which is too large to be recorded
  */
 #define TRACEPOINT_CREATE_PROBES
 #define TRACEPOINT_DEFINE
@@ -20,23 +23,62 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static uint64_t events = 100, texts;
 static int threads = 1, children, exec_depth, pause_us, status_code;
-static const char *report, *hold;
+static const char *report, *hold, *begin, *times;
+static uint64_t large;
+
+/* CLOCK_REALTIME in ns, just before an event and just after it. */
+struct emitted {
+  uint64_t before, after;
+};
+
+static uint64_t now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_REALTIME, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void write_times(int thread, const struct emitted* list, uint64_t count) {
+  char path[4096];
+  snprintf(path, sizeof(path), "%s.%d", times, thread);
+  FILE* file = fopen(path, "w");
+  if (file == NULL || fwrite(list, sizeof(*list), count, file) != count || fclose(file) != 0)
+    _exit(97);
+}
+
+static void emit_large(struct emitted* list) {
+  static char words[1 << 21];
+  memset(words, 'w', sizeof(words) - 1);
+  for (uint64_t i = 0; i < large; ++i) {
+    const uint64_t before = now();
+    tracepoint(emitter, text, words, 0);
+    if (list != NULL) list[i] = (struct emitted){before, now()};
+  }
+}
 
 static void* emit(void* argument) {
   const int thread = (int)(intptr_t)argument;
+  struct emitted* list = times == NULL ? NULL : calloc(large + events, sizeof(*list));
+  const uint64_t first = thread == 0 ? large : 0;
+  if (thread == 0) emit_large(list);
   for (uint64_t i = 0; i < events; ++i) {
+    const uint64_t before = list == NULL ? 0 : now();
     tracepoint(emitter, tick, getpid(), thread, i);
+    if (list != NULL) list[first + i] = (struct emitted){before, now()};
     if (pause_us > 0) usleep((useconds_t)pause_us);
   }
+  if (list != NULL) write_times(thread, list, first + events);
+  free(list);
   return NULL;
 }
 
 static void emit_all(void) {
   pthread_t ids[64];
+  while (begin != NULL && access(begin, F_OK) != 0) usleep(1000);
   for (int i = 1; i < threads; ++i) pthread_create(&ids[i], NULL, emit, (void*)(intptr_t)i);
   emit(NULL);
   for (int i = 1; i < threads; ++i) pthread_join(ids[i], NULL);
@@ -45,7 +87,7 @@ static void emit_all(void) {
   if (report == NULL) return;
   char line[64];
   const int n = snprintf(line, sizeof(line), "%d %llu\n", getpid(),
-                         (unsigned long long)(events * (uint64_t)threads + texts));
+                         (unsigned long long)(events * (uint64_t)threads + texts + large));
   const int fd = open(report, O_WRONLY | O_APPEND | O_CREAT, 0666);
   if (fd < 0 || write(fd, line, (size_t)n) != n) _exit(99);
   close(fd);
@@ -62,6 +104,9 @@ static void parse(int argc, char** argv) {
     if (strcmp(name, "--pause-us") == 0) pause_us = atoi(value);
     if (strcmp(name, "--hold") == 0) hold = value;
     if (strcmp(name, "--report") == 0) report = value;
+    if (strcmp(name, "--begin") == 0) begin = value;
+    if (strcmp(name, "--times") == 0) times = value;
+    if (strcmp(name, "--large") == 0) large = strtoull(value, NULL, 10);
     if (strcmp(name, "--status") == 0) status_code = atoi(value);
   }
 }

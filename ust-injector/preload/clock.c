@@ -90,6 +90,10 @@ uint64_t weft_clock_monotonic(void) {
   return (uint64_t)t[0] * 1000000000u + (uint64_t)t[1];
 }
 
+uint64_t weft_clock_of_rings(void) {
+  return weft_process.clock == WEFT_CLOCK_TSC ? weft_cycles() : weft_clock_monotonic();
+}
+
 uint64_t weft_clock_coarse(void) {
   int64_t t[2] = {0, 0};
   if (vdso_clock_gettime == NULL || vdso_clock_gettime(WEFT_CLOCK_COARSE_ID, t) != 0) {

@@ -7,11 +7,14 @@
 
 #include <stdint.h>
 
-// Before the two below are used for the first time; may be called again. Under weft_lock or at start-up.
+// Before those below are used for the first time; may be called again. Under weft_lock or at start-up.
 void weft_clock_start(void);
 
 // Nanoseconds. Where there is no vDSO, by a system call; 0 if that may not be made.
 uint64_t weft_clock_monotonic(void);
+
+// The clock that this process's rings have (enum weft_clock_id).
+uint64_t weft_clock_of_rings(void);
 
 // Nanoseconds of CLOCK_MONOTONIC_COARSE: a few ms behind, but read without the time stamp counter, which
 // takes longer than all else at an event. Cycles where there is no vDSO. Needs weft_clock_start.

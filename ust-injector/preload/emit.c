@@ -48,6 +48,11 @@ static void discard(uint32_t channel, enum weft_discard_reason reason) {
   if (a->ring.slots == NULL && !weft_channel_make_ring(channel)) {
     // relaxed: a counter
     if (a->refused) return;
+    uint64_t none = 0;
+    // relaxed: a time; the first one stays
+    if (__atomic_load_n(&a->pending_since, __ATOMIC_RELAXED) == 0)
+      __atomic_compare_exchange_n(&a->pending_since, &none, weft_clock_of_rings(), false,
+                                  __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     // seq_cst: before the look at `slots`; the ring set's maker stores `slots`, then takes `pending`
     __atomic_fetch_add(&a->pending, 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&a->ring.slots, __ATOMIC_SEQ_CST) != NULL)

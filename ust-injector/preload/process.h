@@ -62,10 +62,11 @@ struct weft_process {
 struct weft_anchor_channel {
   struct weft_writer_ring ring;
   struct weft_ring_header* header;
-  uint32_t refused;      // a tracker leaves this process out, or there is no memory for it: off
-  uint32_t rseq_slots;   // ring.slots->count where sections are safe (children.h); 0: no ring set
-  uint64_t pending;      // events discarded before there was a ring set; moved into it. Atomic
-  uint64_t retry_after;  // do not try to make the ring set before this clock value
+  uint32_t refused;        // a tracker leaves this process out, or there is no memory for it: off
+  uint32_t rseq_slots;     // ring.slots->count where sections are safe (children.h); 0: no ring set
+  uint64_t pending;        // events discarded before there was a ring set; moved into it. Atomic
+  uint64_t pending_since;  // clock of the rings: none of these is older; 0: none yet. Atomic
+  uint64_t retry_after;    // do not try to make the ring set before this clock value
 };
 
 struct weft_anchor {

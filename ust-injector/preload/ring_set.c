@@ -11,6 +11,7 @@
 
 #include "ust-injector/preload/apart.h"
 #include "ust-injector/preload/children.h"
+#include "ust-injector/preload/clock.h"
 #include "ust-injector/preload/statedump.h"
 
 #ifndef MFD_NOEXEC_SEAL
@@ -60,7 +61,11 @@ static void lay_out(struct weft_ring_header* h, uint32_t channel, uint32_t rseq_
   h->total_size = h->data_offset + ((uint64_t)h->slot_count << h->slot_shift);
   h->instance = random_u64();
   h->pid = weft_vpid();
-  h->created = weft_cycles();
+  // Readers are told of discarded events that there was no ring set for as well.
+  // relaxed: set before `pending` was, which is counted later
+  const uint64_t since =
+      __atomic_load_n(&weft_anchor->channels[channel].pending_since, __ATOMIC_RELAXED);
+  h->created = since != 0 ? since : weft_clock_of_rings();
 }
 
 // What make_apart is asked for, and its answer.
@@ -336,6 +341,7 @@ void weft_ring_set_withdraw(struct weft_anchor_channel* a) {
 void weft_ring_set_forget(uint32_t channel) {
   struct weft_anchor_channel* a = &weft_anchor->channels[channel];
   weft_ring_set_withdraw(a);
+  a->pending_since = 0;
   a->refused = 0;
   a->retry_after = 0;
 }
