@@ -2,13 +2,14 @@
 // posix_spawn: it reports a program that cannot be executed as an error of the call.
 #include "lib/ipc/child.h"
 
-#include <fcntl.h>
 #include <sched.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <csignal>
 
 #include <cstring>
+
+#include "lib/base/empty_input.h"
 
 extern char** environ;
 
@@ -28,7 +29,7 @@ class Attributes {
   Attributes(const Attributes&) = delete;
   Attributes& operator=(const Attributes&) = delete;
 
-  int Prepare(int channel) {
+  int Prepare(int input, int channel) {
     sigset_t all, none;
     sigfillset(&all);
     sigemptyset(&none);
@@ -38,9 +39,9 @@ class Attributes {
     // What TakeTurns gave up is the caller's own; the attributes say SCHED_OTHER.
     if (sched_getscheduler(0) == SCHED_BATCH) flags |= POSIX_SPAWN_SETSCHEDULER;
     if (e == 0) e = posix_spawnattr_setflags(&attributes_, static_cast<short>(flags));
-    if (e == 0)
-      e = posix_spawn_file_actions_addopen(&actions_, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    // In this order: where the caller has no standard input, the channel may be descriptor 0.
     if (e == 0) e = posix_spawn_file_actions_adddup2(&actions_, channel, kKeeperFd);
+    if (e == 0) e = posix_spawn_file_actions_adddup2(&actions_, input, STDIN_FILENO);
     return e;
   }
   posix_spawnattr_t* attributes() { return &attributes_; }
@@ -55,13 +56,14 @@ class Attributes {
 
 Result<Child> StartChild(const std::string& program, const std::vector<std::string>& arguments) {
   WEFT_ASSIGN(auto ends, Channel::MakePair());
+  WEFT_ASSIGN(const UniqueFd input, OpenEmptyInput());
   std::vector<char*> argv{const_cast<char*>(program.c_str())};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
 
   Attributes attributes;
   pid_t pid = -1;
-  int e = attributes.Prepare(ends.second.get());
+  int e = attributes.Prepare(input.get(), ends.second.get());
   if (e == 0)
     e = posix_spawn(&pid, program.c_str(), attributes.actions(), attributes.attributes(),
                     argv.data(), environ);

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "lib/abi/control.h"
+#include "lib/base/empty_input.h"
 #include "lib/base/kill_point.h"
 #include "lib/ipc/limits.h"
 #include "node-agent/agent/clock_choice.h"
@@ -123,8 +124,7 @@ void Agent::TakeArrivals() {
 // A life's number is the upper half of its processes' numbers; any descriptor keeps it.
 Status Agent::MakeReady() {
   recoveries_ = life_++;
-  UniqueFd any(open("/dev/null", O_RDONLY | O_CLOEXEC));
-  if (!any) return FailErrno("/dev/null");
+  WEFT_ASSIGN(UniqueFd any, OpenEmptyInput());
   ToKeeper(ipc::Keep{kLifeKey, std::to_string(life_), std::move(any)});
   KillPoint("life_kept");
   processes_.SetLife(life_);

@@ -11,6 +11,7 @@
 #include <sstream>
 #include <utility>
 
+#include "lib/base/empty_input.h"
 #include "lib/base/kill_point.h"
 #include "lib/base/pidfd.h"
 #include "node-agent/agent/limits.h"
@@ -96,8 +97,11 @@ void Processes::KeepProcess(const ProcessEntry& process) {
                      {"uid", process.uid}, {"procname", process.procname}};
   UniqueFd fd;
   // A process that is gone has none; any descriptor stands for it.
-  fd.reset(process.pidfd ? fcntl(process.pidfd.get(), F_DUPFD_CLOEXEC, 3)
-                         : open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (process.pidfd) {
+    fd.reset(fcntl(process.pidfd.get(), F_DUPFD_CLOEXEC, 3));
+  } else if (auto any = OpenEmptyInput()) {
+    fd = std::move(*any);
+  }
   keeper_(ipc::Keep{PidfdKey(process.number),
                     meta.dump(-1, ' ', false, Json::error_handler_t::replace), std::move(fd)});
 }

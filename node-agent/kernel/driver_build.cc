@@ -14,6 +14,7 @@
 #include <iterator>
 #include <vector>
 
+#include "lib/base/empty_input.h"
 #include "lib/base/unique_fd.h"
 #include "node-agent/kernel/driver.h"
 #include "node-agent/kernel/limits.h"
@@ -30,10 +31,9 @@ struct Ran {
 
 // In the child of a process with threads: system calls only.
 [[noreturn]] void Become(const std::string& root, char* const* words, char* const* environment,
-                         int output) {
+                         int input, int output) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  const int null = open("/dev/null", O_RDONLY);
-  if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0 ||
+  if (dup2(input, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0 ||
       dup2(output, STDERR_FILENO) < 0)
     _exit(126);
   if (!root.empty() && (chroot(root.c_str()) != 0 || chdir("/") != 0)) _exit(126);
@@ -43,6 +43,7 @@ struct Ran {
 
 // A command in the host's root, with a plain environment.
 Result<Ran> Run(const std::string& root, std::vector<std::string> words) {
+  WEFT_ASSIGN(const UniqueFd input, OpenEmptyInput());
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return FailErrno("pipe");
   const UniqueFd from(ends[0]);
@@ -56,7 +57,7 @@ Result<Ran> Run(const std::string& root, std::vector<std::string> words) {
   char* environment[] = {path.data(), locale.data(), nullptr};
   const pid_t child = fork();
   if (child < 0) return FailErrno("fork");
-  if (child == 0) Become(root, argv.data(), environment, to.get());
+  if (child == 0) Become(root, argv.data(), environment, input.get(), to.get());
   to.reset();
   Ran ran;
   char buffer[4096];
