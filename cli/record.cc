@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -102,11 +103,32 @@ Result<UniqueFd> InMemory(const std::string& text) {
   return fd;
 }
 
-// One line on the terminal, drawn again and again.
+// True if what `pid` writes to its standard output or error goes to the terminal `ours`. True also
+// where that cannot be seen.
+bool WritesTo(const struct stat& ours, pid_t pid) {
+  for (const char* number : {"1", "2"}) {
+    const std::string path = "/proc/" + std::to_string(pid) + "/fd/" + number;
+    struct stat theirs{};
+    if (stat(path.c_str(), &theirs) != 0) {
+      if (errno == EACCES || errno == EPERM) return true;
+      continue;  // it is closed, or the process is gone
+    }
+    if (S_ISCHR(theirs.st_mode) && theirs.st_rdev == ours.st_rdev) return true;
+  }
+  return false;
+}
+
+// One line on the terminal, drawn again and again. A program that writes to the same terminal would
+// continue that line with its own text: while one is recorded, nothing is drawn.
 class Progress {
  public:
-  explicit Progress(bool wanted) : shown_(wanted && isatty(STDERR_FILENO) != 0) {}
-  [[nodiscard]] bool shown() const { return shown_; }
+  explicit Progress(bool wanted) : shown_(wanted && isatty(STDERR_FILENO) != 0) {
+    shown_ = shown_ && fstat(STDERR_FILENO, &terminal_) == 0;
+  }
+  [[nodiscard]] bool CanBeDrawnBeside(const std::vector<pid_t>& programs) const {
+    return shown_ &&
+           std::ranges::none_of(programs, [&](pid_t pid) { return WritesTo(terminal_, pid); });
+  }
   void Draw(const ipc::SessionState& state) {
     if (!shown_) return;
     std::fprintf(stderr, "\r\033[K%s", ProgressText(state).c_str());
@@ -120,6 +142,7 @@ class Progress {
  private:
   bool shown_;
   bool drawn_ = false;
+  struct stat terminal_{};
 };
 
 class Recording {
@@ -143,7 +166,7 @@ class Recording {
     }
     if (!session_->cgroup().empty()) session_->DumpState();
     int status = 0;
-    Follow([&](milliseconds timeout) {
+    Follow({traced->pid()}, [&](milliseconds timeout) {
       const auto ended = traced->Wait(timeout);
       status = ended.value_or(0);
       return ended.has_value();
@@ -157,7 +180,8 @@ class Recording {
     auto attached = Attached::Prepare(options_.pids);
     if (!attached) return Complain(attached.error(), kExitBadInput);
     if (const int status = Prepare(attached->names(), tree); status != kExitOk) return status;
-    Follow([&](milliseconds timeout) { return attached->Wait(timeout) || Stopped(); });
+    Follow(options_.pids,
+           [&](milliseconds timeout) { return attached->Wait(timeout) || Stopped(); });
     return Finish(*attached, true);
   }
 
@@ -217,9 +241,13 @@ class Recording {
   }
 
   template <typename Wait>
-  void Follow(const Wait& wait) {
+  void Follow(const std::vector<pid_t>& programs, const Wait& wait) {
     while (!wait(kProgressInterval)) {
-      if (!progress_.shown() || !session_->Query()) continue;
+      if (!progress_.CanBeDrawnBeside(programs)) {
+        progress_.Clear();
+        continue;
+      }
+      if (!session_->Query()) continue;
       if (auto state = session_->Poll(milliseconds(50))) progress_.Draw(*state);
     }
   }

@@ -20,6 +20,7 @@ import unittest
 
 from weft_local import EMITTER, PATIENCE, WEFT, LocalTest, children_of, name_of
 
+LIBRARY = WEFT.parents[1] / "lib" / "libweft.so"
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 STATUS_LINE = re.compile(r"^    (\d+)  ", re.M)
 
@@ -173,10 +174,47 @@ class Terminal(LocalTest):
     def test_progress_while_recording(self):
         hold = self.folder / "hold"
         progress = r"\r\x1b\[Kweft: 300 events, discarded 0, [\d.]+ KiB, 1 process"
-        seen = self.on_terminal(self.words(hold), stdout=False, stderr=True, until=progress, then=hold.touch)
+        # The program's own standard error is not the terminal.
+        words = self.words(hold)
+        at = words.index("--") + 1
+        words[at:at] = ["sh", "-c", 'exec "$@" 2>/dev/null', "sh"]
+        seen = self.on_terminal(words, stdout=False, stderr=True, until=progress, then=hold.touch)
         # It is wiped out at the end: what stays is the summary.
         last = seen.rsplit("\r\x1b[K", 1)[1]
         self.assertRegex(last, r"^weft: 300 events in \d+ streams?, .*\nweft: discarded 0\n$")
+
+    def test_no_progress_beside_what_a_program_writes_to_the_terminal(self):
+        script = "for i in 1 2 3 4; do printf 'line %s, ' $i >&2; sleep 0.4; done; echo end >&2"
+        for redirected in ("", "exec >/dev/null; "):
+            words = ["record", "-e", "emitter:*", "-o", self.folder / "trace", "--", "sh", "-c",
+                     redirected + f'"$0" --events 10 && {script}', EMITTER]
+            seen = self.on_terminal(words, stdout=True, stderr=True)
+            before = seen.split("\r\x1b[K", 1)[0]
+            self.assertTrue(before.endswith("line 1, line 2, line 3, line 4, end\n"), seen)
+            # Once the program is over, while the rest is written, there may be some.
+            self.assertRegex(seen.rsplit("\r\x1b[K", 1)[-1], r"weft: 10 events in 1 stream, .*\nweft: discarded 0\n$")
+            shutil.rmtree(self.folder / "trace")
+
+    def test_no_progress_beside_what_attached_programs_write(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs root, to record a process that runs")
+        hold = self.folder / "hold"
+        ours, theirs = pty.openpty()
+        self.addCleanup(os.close, ours)
+        program = subprocess.Popen(
+            list(map(str, self.emitter("--events", 10, "--hold", hold))), stdin=subprocess.DEVNULL, stdout=theirs,
+            stderr=theirs, env=os.environ | {"LD_PRELOAD": str(LIBRARY), "WEFT_DIR": str(self.folder)})
+        self.running.append(program)
+        weft = subprocess.Popen([str(WEFT), "record", "--pid", str(program.pid), "-e", "emitter:*", "-o",
+                                 str(self.folder / "trace")], stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs)
+        self.running.append(weft)
+        os.close(theirs)
+        time.sleep(1.5)
+        if select.select([ours], [], [], 0)[0]:
+            self.assertNotIn("\r\x1b[K", os.read(ours, 65536).decode())
+        hold.touch()
+        self.assertEqual(program.wait(PATIENCE), 0)
+        self.assertEqual(weft.wait(PATIENCE), 0)
 
     def test_no_progress_where_nobody_looks(self):
         hold = self.folder / "hold"
