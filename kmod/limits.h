@@ -40,6 +40,10 @@
  * below; where it is more, something counted wrong. */
 #define WEFT_MAX_NESTING 64
 
+/* How often a writer tries to show a count that others, or the reader itself, change meanwhile. Each
+ * failure is another writer that interrupted in between two instructions. */
+#define WEFT_SHOW_TRIES 64
+
 /* Levels of context that can interrupt each other on a CPU: task, softirq, irq, NMI. */
 #define WEFT_LEVELS 4
 

@@ -49,16 +49,17 @@ static enum weft_kernel_stop check(const struct weft_ring *ring, const struct we
 	return WEFT_KERNEL_RUNS;
 }
 
-/* The outermost writer found that reserve is in another sub-buffer than base: moves base on. All
- * that entered sub-buffers meanwhile are done, so records_before holds. A writer that interrupts
- * between the two stores unwraps each of its parts against the same or an earlier one: both are
- * right. Readers are woken here; head is published first, since they may look at once.
+/* The outermost writer found that reserve is in another sub-buffer than base: publishes head, then
+ * moves base on (invariant 5). All that entered sub-buffers meanwhile are done, so records_before
+ * holds. A writer that interrupts between the stores unwraps each of its parts against the same or
+ * an earlier one: both are right. Readers are woken here, behind head, since they may look at once.
  * Also of a ring that stopped: where this CPU's words are right, what it was at is published. */
 void weft_ring_publish_slow(struct weft_ring *ring, struct weft_ring_cpu *c, u64 word)
 {
 	const u64 position = whole_position(c, word), count = whole_count(c, word);
 	const u32 index = (position >> ring->subbuf_shift) & (ring->subbufs - 1);
 	enum weft_kernel_stop why = check(ring, c, position, count);
+	u64 before;
 
 	if (!why && c->records_before[index] - c->base_before > count - c->base_before)
 		why = WEFT_KERNEL_STOP_COUNT;
@@ -69,29 +70,43 @@ void weft_ring_publish_slow(struct weft_ring *ring, struct weft_ring_cpu *c, u64
 		weft_ring_discard(ring, WEFT_DISCARD_CONTENDED); /* our own */
 		return;
 	}
-	WRITE_ONCE(c->base_before, c->records_before[index]);
+	before = c->records_before[index];
+	weft_ring_store_head(ring, c, word, before);
+	barrier(); /* H: head before base (invariant 5) */
+	WRITE_ONCE(c->base_before, before);
 	WRITE_ONCE(c->base_position, position);
-	weft_ring_store_head(ring, c, word);
 	if (wq_has_sleeper(&ring->readers))
 		irq_work_queue(&c->wake);
 }
 
-/* S2: frontier only grows; who interrupts between our store and the look behind it raises it
- * further, and we store again. */
+/* Stores a word of this CPU's own that only grows where the reader sees it. `shown` is looked at
+ * before `own`: a writer that interrupts behind that look and shows more makes the cmpxchg fail, so
+ * that the reader never sees less again (invariant 6). The reader may store there as well: hence the
+ * limit, behind which the count is stored whatever stands there. */
+static void show(u64 *shown, const local_t *own)
+{
+	int tries;
+
+	for (tries = 0; tries < WEFT_SHOW_TRIES; tries++) {
+		const long old = READ_ONCE(*shown);
+		const long grown = local_read(own);
+
+		if (old == grown || local_cmpxchg((local_t *)shown, old, grown) == old)
+			return;
+	}
+	WRITE_ONCE(*shown, local_read(own));
+}
+
+/* S2: frontier only grows. Where it is high enough already, a writer that we interrupted may have
+ * raised it and not shown it yet. */
 static void raise_frontier(struct weft_ring_cpu *c, u64 frontier)
 {
 	long old;
 
 	do {
 		old = local_read(&c->frontier);
-		if ((u64)old >= frontier)
-			return;
-	} while (local_cmpxchg(&c->frontier, old, frontier) != old);
-	do {
-		frontier = local_read(&c->frontier);
-		WRITE_ONCE(c->slot->frontier, frontier);
-		barrier();
-	} while (frontier != (u64)local_read(&c->frontier));
+	} while ((u64)old < frontier && local_cmpxchg(&c->frontier, old, frontier) != old);
+	show(&c->slot->frontier, &c->frontier);
 	smp_wmb(); /* F: frontier before the first store into the old sub-buffer (R3) */
 }
 
@@ -199,16 +214,11 @@ void weft_ring_discard_many(struct weft_ring *ring, enum weft_discard_reason rea
 	struct weft_ring_cpu *c = this_cpu_ptr(ring->cpus);
 	struct weft_slot *slot = c->slot;
 	u64 *shown = reason == WEFT_DISCARD_MISSED ? &slot->missed : &slot->discarded[reason];
-	u64 count;
 
 	if (READ_ONCE(slot->closed))
 		return;
 	local_add(events, &c->discarded[reason]);
-	do { /* as raise_frontier */
-		count = local_read(&c->discarded[reason]);
-		WRITE_ONCE(*shown, count);
-		barrier();
-	} while (count != (u64)local_read(&c->discarded[reason]));
+	show(shown, &c->discarded[reason]);
 }
 
 static void wake_readers(struct irq_work *work)

@@ -22,8 +22,13 @@
  *  2. reserve is at most one ring ahead of base: at most 2^31 bytes and 2^27 records, so that its
  * parts unwrap against base without doubt.
  *  3. Times in a slot never go back: the clock is read between the load of reserve and its cmpxchg.
- *  4. Of the shared page only `tail` and `closed` are read. What stands there can make a ring
+ *  4. Of the shared page only `tail` and `closed` decide anything. What stands there can make a ring
  * overwrite what its reader did not take, or stand still; nothing else.
+ *  5. Head's sub-buffer is base's or a later one: it is published before base moves on. So a writer
+ * never enters the sub-buffer of the head that a reader sees.
+ *  6. What grows (frontier, discarded) never falls for the reader, not for a moment either.
+ *
+ * models/kring.pml has these steps, and what goes wrong without each.
  */
 #ifndef WEFT_KMOD_RING_H
 #define WEFT_KMOD_RING_H
@@ -174,12 +179,12 @@ static __always_inline void *weft_ring_reserve(struct weft_ring *ring, struct we
 	return weft_ring_begin(c, c->data + (word & ring->slot_mask), word0, time);
 }
 
-/* Publishes all that is below `word`, whose sub-buffer is base's. */
+/* Publishes all that is below `word`; `before` records lie before its sub-buffer. */
 static __always_inline void weft_ring_store_head(const struct weft_ring *ring,
-						 struct weft_ring_cpu *c, u64 word)
+						 struct weft_ring_cpu *c, u64 word, u64 before)
 {
 	const u64 records =
-		((word >> WEFT_RESERVE_POSITION_BITS) - c->base_before) & WEFT_RESERVE_COUNT_MASK;
+		((word >> WEFT_RESERVE_POSITION_BITS) - before) & WEFT_RESERVE_COUNT_MASK;
 
 	/* P: all records up to head before head; pairs with the reader's acquire (R1). */
 	smp_store_release(&c->slot->head, (word & ring->slot_mask) | records << 32);
@@ -201,7 +206,7 @@ static __always_inline void weft_ring_commit(struct weft_ring *ring, struct weft
 			     ~(u64)ring->subbuf_mask))
 			weft_ring_publish_slow(ring, c, word);
 		else
-			weft_ring_store_head(ring, c, word);
+			weft_ring_store_head(ring, c, word, c->base_before);
 		barrier();
 		c->nesting = 0;
 		barrier(); /* N3: nobody may come between this store and the look behind it unseen

@@ -26,6 +26,10 @@ def control(name, expect, words="", long=False):
     return Case(f"control: {name}", "control.pml", expect, tuple(words.split()), long)
 
 
+def kring(name, expect, words, long=False):
+    return Case(f"kring: {name}", "kring.pml", expect, tuple(words.split()), long)
+
+
 def order(name, expect, words):
     return Case(f"order: {name}", "order.pml", expect, tuple(words.split()))
 
@@ -70,7 +74,17 @@ RING_HOLDS = [
          "OVERWRITE CLOSE KILL CRASHES=1 EVENTS0=3 EVENTS1=0 HANDLER=1", long=True),
 ]
 
+# The reader of discard mode as lib/ring/slot_reader.cc has it.
+RING_HOLDS += [
+    ring("discard by index, two threads, SIGKILL", "holds", "LOOK_BY_INDEX KILL EVENTS0=3 EVENTS1=2"),
+    ring("discard by index, three sub-buffers", "holds", "LOOK_BY_INDEX SUBBUFS=3 EVENTS0=3 EVENTS1=2"),
+    ring("discard by index, reader dies twice", "holds",
+         "LOOK_BY_INDEX CRASHES=2 EVENTS0=3 EVENTS1=2"),
+]
+
 RING_MISTAKES = [
+    ring("discard by index, tail not looked at (S1)", "mistake",
+         "LOOK_BY_INDEX M_TAIL_IGNORED EVENTS0=4 EVENTS1=0"),
     ring("commit before payload", "mistake", "M_COMMIT_BEFORE_PAYLOAD EVENTS0=1 EVENTS1=0"),
     ring("head stored in two halves", "mistake", "M_HEAD_IN_HALVES WORDS=5 EVENTS0=2 EVENTS1=0"),
     ring("sequence read once, before head (R1)", "mistake",
@@ -158,6 +172,32 @@ ATOMIC = [
     atomic("full", "reached", "REACH=3 ROOM=1 EVENTS0=1 EVENTS1=1 HANDLER=0"),
 ]
 
+KRING = [
+    kring("discard, interrupt", "holds", "EVENTS0=2 EVENTS1=2"),
+    kring("discard, interrupt, NMI", "holds", "EVENTS0=2 EVENTS1=1 EVENTS2=1"),
+    kring("discard, two records in a sub-buffer", "holds", "WORDS=5 EVENTS0=2 EVENTS1=2 EVENTS2=1"),
+    kring("overwrite, interrupt", "holds", "OVERWRITE EVENTS0=3 EVENTS1=2"),
+    kring("overwrite, interrupt, NMI", "holds", "OVERWRITE EVENTS0=2 EVENTS1=1 EVENTS2=1"),
+    kring("discard, three sub-buffers", "holds", "SUBBUFS=3 EVENTS0=2 EVENTS1=2 EVENTS2=1", long=True),
+    kring("overwrite, three sub-buffers", "holds",
+          "OVERWRITE SUBBUFS=3 EVENTS0=2 EVENTS1=2 EVENTS2=1", long=True),
+    kring("reserved by a plain store", "mistake", "M_RESERVE_BY_STORE"),
+    kring("clock before the load of reserve", "mistake", "M_CLOCK_BEFORE_LOAD WORDS=5"),
+    kring("base not looked at (invariant 1)", "mistake", "OVERWRITE M_BASE_NOT_CHECKED EVENTS0=1 EVENTS1=3"),
+    kring("tail not looked at", "mistake", "M_TAIL_IGNORED EVENTS0=4"),
+    kring("records_before of what is published", "mistake", "M_COUNT_OF_PUBLISHED EVENTS0=1 EVENTS1=3"),
+    kring("every writer publishes", "mistake", "M_EVERY_WRITER_PUBLISHES"),
+    kring("no second look", "mistake", "M_NO_SECOND_LOOK"),
+    kring("base before head (H)", "mistake", "OVERWRITE M_BASE_BEFORE_HEAD"),
+    kring("frontier raised, taken as shown", "mistake", "OVERWRITE M_RAISED_IS_SHOWN EVENTS1=2"),
+    kring("counts shown by plain stores", "mistake", "OVERWRITE M_SHOWN_BY_STORES EVENTS1=2"),
+    kring("own count looked at first", "mistake", "OVERWRITE M_OWN_READ_FIRST EVENTS1=2"),
+    kring("a switch inside another record", "reached", "REACH=1 SUBBUFS=3"),
+    kring("discards and records", "reached", "REACH=2 EVENTS0=4"),
+    kring("overwritten and read", "reached", "REACH=3 OVERWRITE EVENTS0=3"),
+    kring("a writer between the last look and the end", "reached", "REACH=4"),
+]
+
 CONTROL = [
     control("publish and decide", "holds"),
     control("agent dies, starts again", "holds", "GENERATIONS=2 CRASHES=1"),
@@ -195,4 +235,4 @@ ORDER = [
     order("word loaded without acquire (P1)", "mistake", "T_PUBLISH M_WORD_LOAD_PLAIN"),
 ]
 
-CASES = ORDER + CONTROL + ATOMIC + RING_HOLDS + RING_MISTAKES + RING_REACHED
+CASES = ORDER + CONTROL + ATOMIC + KRING + RING_HOLDS + RING_MISTAKES + RING_REACHED

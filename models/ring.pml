@@ -396,7 +396,13 @@ round:
   fi;
 
 look:                                                                                        // R1
-#ifdef HEADER_ONCE_AFTER_HEAD
+#ifdef LOOK_BY_INDEX
+  // SlotReader::LookDiscard: the index of head's sub-buffer tells its sequence.
+  atomic {
+    position = head_position; count = head_count; at = SUB(position);
+    q = my_sequence + (at + SUBBUFS - my_sequence % SUBBUFS) % SUBBUFS
+  };
+#elif defined(HEADER_ONCE_AFTER_HEAD)
   atomic { position = head_position; count = head_count; at = SUB(position) };
   q = sequence[at];
 #else
@@ -405,7 +411,7 @@ look:                                                                           
   atomic { position = head_position; count = head_count };
 #endif
   atomic {
-#if !defined(HEADER_ONCE_AFTER_HEAD) && !defined(M_HEADER_ONCE_BEFORE_HEAD)
+#if !defined(LOOK_BY_INDEX) && !defined(HEADER_ONCE_AFTER_HEAD) && !defined(M_HEADER_ONCE_BEFORE_HEAD)
     if
     :: SUB(position) != at || sequence[at] != q -> goto look
     :: else
