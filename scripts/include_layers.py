@@ -35,7 +35,7 @@ MAY_INCLUDE = {
     "node-agent/consumer": ("lib/base", "lib/ctf", "lib/event", "lib/ipc", "lib/ring", "lib/store", "lib/stream"),
     "node-agent/agent": ("lib/api", "lib/base", "lib/control", "lib/event", "lib/http", "lib/ipc", "lib/kube",
                          "lib/ring", "node-agent/kernel"),
-    "relay/ingest": ("lib/base", "lib/ctf", "lib/store", "lib/stream"),
+    "relay/ingest": ("lib/base", "lib/ctf", "lib/http", "lib/store", "lib/stream"),
     "controller": ("lib/api", "lib/base", "lib/http", "lib/kube"),
     "cli": ("lib/api", "lib/base", "lib/ctf", "lib/event", "lib/ipc"),
     "kmod": ("lib/event",),
@@ -52,7 +52,7 @@ KNOWN_CIRCLES = {
     "node-agent/kernel/resolve": (2, "an event is built of resolved names and resolved by building it"),
     "ust-injector/webhook/mutation": (2, "LD_PRELOAD's rules stand in a file of their own"),
     "kmod/channel": (9, "sessions, channels and events name each other; to be ended by a table of operations"),
-    "ust-injector/preload/process": (19, "to be ended by floors: system calls, control area, rings, emit, process"),
+    "ust-injector/preload/process": (21, "to be ended by floors: system calls, control area, rings, emit, process"),
 }
 
 
