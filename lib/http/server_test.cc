@@ -137,9 +137,9 @@ TEST(HealthPort, RefusesRequestsWithABody) {
   const std::string chunked =
       "POST /metrics HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
   for (const std::string& request : std::initializer_list<std::string>{
-        PostOf(kMaxBodyBytes), PostOf(kMaxBodyBytes) + std::string(300'000, 'x'),
-        PostOf(4) + "body", "GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx",
-        chunked, chunked + "4\r\nbody\r\n0\r\n\r\n"}) {
+           PostOf(kMaxBodyBytes), PostOf(kMaxBodyBytes) + std::string(300'000, 'x'),
+           PostOf(4) + "body", "GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx",
+           chunked, chunked + "4\r\nbody\r\n0\r\n\r\n"}) {
     const std::string answer = Exchange(server->port(), request);
     EXPECT_THAT(answer, StartsWith("HTTP/1.1 413")) << request.substr(0, 80);
     EXPECT_THAT(answer, HasSubstr("leave the body out"));
