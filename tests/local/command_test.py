@@ -216,6 +216,18 @@ class Terminal(LocalTest):
         self.assertEqual(program.wait(PATIENCE), 0)
         self.assertEqual(weft.wait(PATIENCE), 0)
 
+    def test_no_dev_null(self):
+        """A container or a chroot may have no /dev."""
+        if os.geteuid() != 0:
+            self.skipTest("needs root, to hide /dev")
+        self.report.touch()
+        hide = "mount -t tmpfs none /dev && exec \"$@\""
+        done = subprocess.run(["unshare", "--mount", "sh", "-c", hide, "sh",
+                               *self.command("-e", "emitter:*", program=self.emitter("--events", 10))],
+                              stdin=subprocess.PIPE, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.counts()["delivered"], 10)
+
     def test_no_progress_where_nobody_looks(self):
         hold = self.folder / "hold"
         for more, stderr in ((["--quiet"], True), ([], False)):

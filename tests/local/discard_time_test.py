@@ -78,9 +78,11 @@ class DiscardTime(LocalTest):
 
     def setUp(self):
         super().setUp()
+        # Readers print the time of the day: no recording lasts over midnight.
+        left = (DAY - time.time_ns() % DAY) / 10**9
+        if left < 60:
+            time.sleep(left + 1)
         self.started = time.time_ns() % DAY
-        if self.started > DAY - 600 * 10**9:
-            self.skipTest("the day is about to end")
 
     def test_of_a_consumer_that_stood_still_in_the_middle(self):
         weft, consumer = self.start_emitter("--events", 12000, "--pause-us", 50)
