@@ -94,7 +94,7 @@ enum weft_ring_mode { WEFT_RING_DISCARD = 0, WEFT_RING_OVERWRITE = 1 };
 
 enum weft_clock_id {
   WEFT_CLOCK_TSC = 1,       /* x86 rdtsc, arm64 cntvct_el0 */
-  WEFT_CLOCK_MONOTONIC = 2, /* CLOCK_MONOTONIC, ns */
+  WEFT_CLOCK_MONOTONIC = 2, /* CLOCK_MONOTONIC, ns, of the host: outside of any time namespace */
 };
 
 enum weft_discard_reason {

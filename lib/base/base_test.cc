@@ -8,6 +8,7 @@
 
 #include "lib/base/background.h"
 #include "lib/base/bytes.h"
+#include "lib/base/host_clock.h"
 #include "lib/base/result.h"
 #include "lib/base/unique_fd.h"
 
@@ -23,6 +24,16 @@ Result<int> Quarter(int n) {
   WEFT_ASSIGN(const int half, Half(n));
   WEFT_TRY(Half(half));
   return half / 2;
+}
+
+TEST(HostClock, OffsetOfATimeNamespaceIsThatOfItsLine) {
+  EXPECT_EQ(ParseTimeNamespaceOffset("monotonic       86400         0\nboottime  5 6\n"),
+            86'400'000'000'000);
+  EXPECT_EQ(ParseTimeNamespaceOffset("boottime 5 6\nmonotonic      -1000 999999999\n"),
+            -999'000'000'001);
+  EXPECT_EQ(ParseTimeNamespaceOffset("monotonic           0         0\n"), 0);
+  for (const char* text : {"", "monotonic", "monotonic 1", "monotonic x 1", "boottime 5 6\n"})
+    EXPECT_FALSE(ParseTimeNamespaceOffset(text).has_value()) << text;
 }
 
 TEST(Result, TryReturnsTheErrorAndAssignTheValue) {

@@ -60,7 +60,7 @@ struct Configure {
   UniqueFd journal;
   uint32_t clock = 0;              // enum weft_clock_id, of all rings of processes
   uint32_t slot_count = 0;         // slots that a ring set shall have, the atomic one not counted
-  int64_t realtime_offset_ns = 0;  // CLOCK_REALTIME - CLOCK_MONOTONIC when the session began
+  int64_t realtime_offset_ns = 0;  // CLOCK_REALTIME - HostMonotonicNs() when the session began
   Uuid clock_uuid{};               // the same for all traces of this boot: they can be merged
 };
 

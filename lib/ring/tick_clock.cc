@@ -2,11 +2,10 @@
 // See tick_clock.h.
 #include "lib/ring/tick_clock.h"
 
-#include <ctime>
-
 #include <algorithm>
 
 #include "lib/abi/ring.h"
+#include "lib/base/host_clock.h"
 
 #if defined(__x86_64__)
 #include <x86intrin.h>
@@ -21,12 +20,6 @@ constexpr int kSampleTries = 16;
 constexpr int64_t kMaxSlewPerMillion = 500;  // as fast as NTP corrects the kernel's own clock
 constexpr uint64_t kLeadNs = 1'000'000'000;
 
-uint64_t MonotonicNs() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
-
 uint64_t CycleCounter() {
 #if defined(__x86_64__)
   return __rdtsc();
@@ -35,7 +28,7 @@ uint64_t CycleCounter() {
   __asm__ volatile("mrs %0, cntvct_el0" : "=r"(value));
   return value;
 #else
-  return MonotonicNs();
+  return HostMonotonicNs();
 #endif
 }
 
@@ -48,18 +41,20 @@ int64_t Rate(const TickSource::Pair& from, const TickSource::Pair& to) {
 
 }  // namespace
 
-uint64_t MachineTicks::Ticks() { return clock_ == WEFT_CLOCK_TSC ? CycleCounter() : MonotonicNs(); }
+uint64_t MachineTicks::Ticks() {
+  return clock_ == WEFT_CLOCK_TSC ? CycleCounter() : HostMonotonicNs();
+}
 
 TickSource::Pair MachineTicks::Sample() {
   if (clock_ != WEFT_CLOCK_TSC) {
-    const uint64_t now = MonotonicNs();
+    const uint64_t now = HostMonotonicNs();
     return {now, now};
   }
   Pair best;
   uint64_t shortest = UINT64_MAX;
   for (int i = 0; i < kSampleTries; i++) {
     const uint64_t before = CycleCounter();
-    const uint64_t ns = MonotonicNs();
+    const uint64_t ns = HostMonotonicNs();
     const uint64_t after = CycleCounter();
     if (after - before >= shortest) continue;
     shortest = after - before;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From the clock that rings use (TSC ticks or CLOCK_MONOTONIC) to nanoseconds of one clock that all
-// readers share: CLOCK_MONOTONIC plus an offset that the session fixes once (so a stepped wall clock
+// readers share: the host's CLOCK_MONOTONIC plus an offset that the session fixes once (so a stepped wall clock
 // moves nothing). One thread owns a TickClock.
 //
 // TSC: a line through measured pairs (ticks, CLOCK_MONOTONIC). The line is replaced by Calibrate()

@@ -11,6 +11,7 @@
 
 #include "lib/api/filters.h"
 #include "lib/api/parse.h"
+#include "lib/base/host_clock.h"
 #include "node-agent/agent/limits.h"
 #include "node-agent/agent/local_module.h"
 
@@ -121,7 +122,22 @@ ipc::Uuid BootUuid() {
   return uuid;
 }
 
-int64_t RealtimeOffset() { return Now(CLOCK_REALTIME) - Now(CLOCK_MONOTONIC); }
+// The shortest of several tries: between two reads of clocks another process may run.
+int64_t RealtimeOffset() {
+  constexpr int kTries = 16;
+  int64_t offset = 0;
+  uint64_t shortest = UINT64_MAX;
+  for (int i = 0; i < kTries; ++i) {
+    const uint64_t before = HostMonotonicNs();
+    const int64_t real = Now(CLOCK_REALTIME);
+    const uint64_t length = HostMonotonicNs() - before;
+    if (length >= shortest) continue;
+    shortest = length;
+    offset = real - static_cast<int64_t>(before + length / 2);
+  }
+  return offset;
+}
+
 int64_t MonotonicNow() { return Now(CLOCK_MONOTONIC); }
 
 ipc::ChannelCounts SessionChannel::Counts() const {

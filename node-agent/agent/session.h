@@ -153,7 +153,7 @@ std::string CreatedNow();
 
 // This boot's clock, so that all traces of a boot can be merged.
 ipc::Uuid BootUuid();
-// CLOCK_REALTIME - CLOCK_MONOTONIC now, ns.
+// CLOCK_REALTIME minus the host's CLOCK_MONOTONIC now, ns.
 int64_t RealtimeOffset();
 // CLOCK_MONOTONIC now, ns.
 int64_t MonotonicNow();

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "lib/base/host_clock.h"
 #include "node-agent/consumer/sandbox.h"
 #include "node-agent/consumer/service.h"
 
@@ -60,6 +61,7 @@ int main(int argc, char** argv) {
     std::fputs("weft-consumer: cannot become the user it shall be\n", stderr);
     return 1;
   }
+  (void)weft::HostMonotonicNs();  // it reads files, which the sandbox forbids
   const auto cpus = static_cast<uint32_t>(::get_nprocs_conf());
   // Every thread enters a sandbox of its own; afterwards there can be no more threads.
   const auto writer = weft::consumer::BackgroundWriter::Make(weft::consumer::EnterSandbox);

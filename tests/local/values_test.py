@@ -4,10 +4,12 @@
 import json
 import os
 import subprocess
+import time
 import unittest
 
-from weft_local import BUILD, LocalTest
+from weft_local import BUILD, PATIENCE, LocalTest
 
+CLOCK_SOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 SELF = BUILD / "tests" / "local" / "local_self"
 NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts")
 # What self.c prints.
@@ -24,6 +26,45 @@ class Values(LocalTest):
     def needs_root(self):
         if os.geteuid() != 0:
             self.skipTest("needs root, for namespaces and other users")
+
+
+class Times(Values):
+    """With the clock `monotonic`, which a node has whose clock source is none that programs can read."""
+    HIDE = f"mount --bind $0 {CLOCK_SOURCE} && exec \"$@\""
+
+    def record_monotonic(self, *program, before=()):
+        """The events' times, all between the recording's begin and its end, and the trace's counts."""
+        self.needs_root()
+        source = self.folder / "clocksource"
+        source.write_text("hpet\n")
+        command = ["unshare", "-m", "sh", "-c", self.HIDE, source, *before,
+                   *self.command("--allow-missing", "-e", "emitter:*", program=[*program, *self.emitter()])]
+        begin = time.time_ns()
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        end = time.time_ns()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assert_complete()
+        self.assertEqual(self.counts()["late"], 0)
+        wrong = [event for event in self.view() if not begin <= event["time_ns"] <= end]
+        self.assertEqual(wrong[:3], [])
+
+    def in_time_namespace(self, seconds):
+        prefix = ("unshare", "--time", "--monotonic", seconds, "--fork")
+        if subprocess.run([*prefix, "true"], check=False, capture_output=True).returncode != 0:
+            self.skipTest("no time namespaces here")
+        return prefix
+
+    def test_without_a_time_namespace(self):
+        self.record_monotonic()
+
+    def test_program_in_a_time_namespace(self):
+        self.record_monotonic(*self.in_time_namespace("86400"))
+
+    def test_program_in_a_time_namespace_behind(self):
+        self.record_monotonic(*self.in_time_namespace("-10"))
+
+    def test_weft_in_a_time_namespace(self):
+        self.record_monotonic(before=self.in_time_namespace("86400"))
 
 
 class Contexts(Values):

@@ -283,6 +283,9 @@ IDENTITY = [
     program("identity", "identity", what, root=True, books="all")
     for what in ("nothing", "uid", "chroot", "pid-ns", "all-ns", "user-ns")
 ] + [
+    # Events' times are the host's, whatever CLOCK_MONOTONIC is to the process.
+    *(program("identity", "time_namespace", when, seconds, root=True, books="all", clock="monotonic")
+      for when in ("early", "late") for seconds in ("86400", "-1")),
     program("identity", "setuid_program", status=3, root=True, books="none"),
 ]
 

@@ -19,7 +19,7 @@ EXPORTED = {
     "weft_object_register", "weft_object_unregister", "weft_tracepoint_enabled",
     "weft_probe_attach", "weft_probe_detach", "weft_tracepoint_iterate",
     "weft_app_context_register", "weft_app_context_unregister",
-    "vfork", "clone", "prctl", "syscall", "__asan_default_options",
+    "vfork", "clone", "prctl", "setns", "syscall", "unshare", "__asan_default_options",
 }
 MAX_BYTES = 700 * 1024
 SIGNATURES = {62: 0x53053053, 183: 0xd428bc00}  # by ELF's e_machine: x86-64, arm64

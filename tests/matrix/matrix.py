@@ -20,6 +20,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 import cases
 from weft_folder import WeftFolder
@@ -130,11 +131,15 @@ class Runner:
                         dump = ("lttng_ust_statedump:*",) if case.statedump else ()
                         folder.enable("matrix:*", *dump, mode=case.mode,
                                       subbuf_shift=case.subbuf_shift, contexts=case.contexts)
+                    begin = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
                     seen = self.run(case, flavour, environment)
+                    end = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
                     folder.settle()
                     self.compare(case, "with events enabled" if enabled else "with none enabled",
                                  bare, seen)
                     self.check_books(case, folder, witness.lines() if witness else seen[1], enabled)
+                    if case.clock == "monotonic":
+                        self.check_times(folder, begin, end)
 
     def check_books(self, case, folder, lines, enabled):
         if folder.strange:
@@ -162,6 +167,14 @@ class Runner:
             raise Failure(f"{books}; none of a child that shares its parent's memory")
         if case.statedump and enabled:
             self.check_statedumps(case, folder)
+
+    @staticmethod
+    def check_times(folder, begin, end):
+        for ring in folder.rings.values():
+            wrong = [time for time in ring.times if not begin <= time <= end]
+            if wrong:
+                raise Failure(f"process {ring.pid}: recorded {(wrong[0] - begin) / 1e9} s after the program's start, "
+                              f"which ran for {(end - begin) / 1e9} s")
 
     @staticmethod
     def check_statedumps(case, folder):

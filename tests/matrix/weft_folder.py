@@ -69,6 +69,7 @@ class RingSet:
         if magic != RING_MAGIC or major != 1 or features != 0:
             raise ValueError("no ring set")
         self.descriptions_size = size
+        self.times = []  # of the first and the last record of each sub-buffer that counts() found
         self.dumped = {}  # name: records of the statedump that counts() found
 
     def _dump_names(self):
@@ -119,6 +120,8 @@ class RingSet:
                 raise ValueError(f"slot {index}: sub-buffer {number} instead of {sequence - back}")
             end = offset if back == 0 else at + size
             count, first, last = self._records(ring, at + 32, end, back == 0)
+            if count:
+                self.times += [first, last]
             if records_before + count != expected:
                 raise ValueError(f"slot {index}: {count} records behind {records_before}, "
                                  f"not {expected}")

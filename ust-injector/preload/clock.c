@@ -5,9 +5,12 @@
 
 #include <elf.h>
 
+#include "ust-injector/preload/apart.h"
 #include "ust-injector/preload/process.h"
 #include "ust-injector/preload/ring_set.h"
+#include "ust-injector/preload/time_namespace.h"
 
+#define WEFT_CLONE_NEWTIME 0x00000080u
 #define WEFT_CLOCK_MONOTONIC_ID 1
 #define WEFT_CLOCK_COARSE_ID 6 /* CLOCK_MONOTONIC_COARSE */
 
@@ -87,7 +90,9 @@ uint64_t weft_clock_monotonic(void) {
   if (vdso_clock_gettime == NULL || vdso_clock_gettime(WEFT_CLOCK_MONOTONIC_ID, t) != 0) {
     weft_syscall(__NR_clock_gettime, WEFT_CLOCK_MONOTONIC_ID, t);
   }
-  return (uint64_t)t[0] * 1000000000u + (uint64_t)t[1];
+  // relaxed: one number
+  const int64_t ahead = __atomic_load_n(&weft_process.clock_offset, __ATOMIC_RELAXED);
+  return (uint64_t)t[0] * 1000000000u + (uint64_t)t[1] - (uint64_t)ahead;
 }
 
 uint64_t weft_clock_of_rings(void) {
@@ -101,6 +106,64 @@ uint64_t weft_clock_coarse(void) {
   }
   return (uint64_t)t[0] * 1000000000u + (uint64_t)t[1];
 }
+
+// --- Time namespaces: rings with the time stamp counter have nothing to do with them. 0: no agent has said yet.
+static bool is_concerned(void) { return weft_process.clock != WEFT_CLOCK_TSC; }
+
+// What cannot be learned stays as it came from the parent.
+static void learn_from(long folder) {
+  int64_t offset;
+  if (weft_time_namespace_offset(folder, &offset)) {
+    // relaxed: one number; a signal handler reads the old one or the new one
+    __atomic_store_n(&weft_process.clock_offset, offset, __ATOMIC_RELAXED);
+  }
+  weft_anchor->knows_clock_offset = 1;
+}
+
+void weft_clock_learn_offset(void) {
+  if (weft_anchor->knows_clock_offset || !is_concerned()) return;
+  const long folder = weft_time_namespace_open();
+  if (folder < 0) return;
+  learn_from(folder);
+  weft_syscall(__NR_close, folder);
+}
+
+static void learn_apart(void* unused) {
+  (void)unused;
+  weft_clock_learn_offset();
+}
+
+void weft_clock_before_unshare(unsigned flags) {
+  uint64_t mask;
+  if ((flags & WEFT_CLONE_NEWTIME) == 0 || !weft_process_ready() || !is_concerned() ||
+      weft_anchor->knows_clock_offset || !weft_lock(&mask)) {
+    return;
+  }
+  if (weft_process.filter != WEFT_FILTER_NONE || !weft_is_threaded() ||
+      !weft_run_in_thread(learn_apart, NULL)) {
+    weft_clock_learn_offset();
+  }
+  weft_unlock(mask);
+}
+
+// Only a process with one thread may change its time namespace: then no other one meets the descriptor. The folder
+// is opened before, since the call may bring another /proc with it.
+long weft_clock_setns(int fd, int type) {
+  uint64_t mask;
+  const bool may_be_time = type == 0 || ((unsigned)type & WEFT_CLONE_NEWTIME) != 0;
+  if (!may_be_time || !weft_process_ready() || !is_concerned() || weft_is_threaded() ||
+      !weft_lock(&mask)) {
+    return weft_syscall6(__NR_setns, fd, type, 0, 0, 0, 0);
+  }
+  const long folder = weft_time_namespace_open();
+  const long result = weft_syscall6(__NR_setns, fd, type, 0, 0, 0, 0);
+  if (result == 0 && folder >= 0) learn_from(folder);
+  if (folder >= 0) weft_syscall(__NR_close, folder);
+  weft_unlock(mask);
+  return result;
+}
+
+// --- The time stamp counter is forbidden
 
 void weft_clock_pause(void) {
   // relaxed: this thread obeys at once, which is the only one that the kernel forbids it to

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions of libc that libweft.so stands in front of, because what they do to the process must be
-// known before it happens: vfork, clone, prctl, syscall. Each does exactly what libc's does; where another
+// known before it happens: vfork, clone, prctl, unshare, setns, syscall. Each does exactly what libc's does; where another
 // library stands behind us (a sanitizer's interceptor), that one is called.
 //
 // vfork and syscall themselves are in interpose_asm.c.
@@ -13,7 +13,6 @@
 #include "ust-injector/preload/children.h"
 #include "ust-injector/preload/clock.h"
 #include "ust-injector/preload/own_rseq.h"
-#include "ust-injector/preload/peek.h"
 #include "ust-injector/preload/seccomp.h"
 
 #define WEFT_EXPORT __attribute__((visibility("default")))
@@ -30,6 +29,7 @@ extern void __asan_handle_vfork(void* sp) __attribute__((weak));
 // The next ones in the program's order of libraries; NULL: make the system call.
 static int (*next_clone)(int (*fn)(void*), void* stack, int flags, void* arg, ...);
 static int (*next_prctl)(int option, ...);
+static int (*next_unshare)(int flags);
 WEFT_HIDDEN void* weft_next_syscall;
 
 static void find_next(void) {
@@ -37,6 +37,7 @@ static void find_next(void) {
   void* const after_us = (void*)-1l;  // RTLD_NEXT
   next_clone = (int (*)(int (*)(void*), void*, int, void*, ...))dlsym(after_us, "clone");
   next_prctl = (int (*)(int, ...))dlsym(after_us, "prctl");
+  next_unshare = (int (*)(int))dlsym(after_us, "unshare");
   weft_next_syscall = dlsym(after_us, "syscall");
 }
 
@@ -139,12 +140,29 @@ WEFT_HIDDEN __attribute__((used)) long weft_syscall_filter(long nr, long a, long
   return result;
 }
 
+WEFT_EXPORT int unshare(int flags);
+WEFT_EXPORT int unshare(int flags) {
+  weft_clock_before_unshare((unsigned)flags);
+  if (next_unshare != NULL) return next_unshare(flags);
+  return (int)weft_libc_result(weft_syscall6(__NR_unshare, flags, 0, 0, 0, 0, 0));
+}
+
+WEFT_EXPORT int setns(int fd, int type);
+WEFT_EXPORT int setns(int fd, int type) {
+  return (int)weft_libc_result(weft_clock_setns(fd, type));
+}
+
+// syscall(nr, ...) for unshare and setns.
+WEFT_HIDDEN __attribute__((used)) long weft_syscall_namespace(long nr, long a, long b) {
+  return (int)nr == __NR_setns ? setns((int)a, (int)b) : unshare((int)a);
+}
+
 // What clone3 is asked for. Where that cannot be found out: memory is shared.
 static uint64_t clone3_flags(uint64_t args, uint64_t size) {
   uint64_t flags = WEFT_CLONE_VM;
   if (size < WEFT_CLONE3_SMALLEST) return 0;  // the kernel refuses it
-  if (!weft_may_peek()) return flags;
-  return weft_peek(&flags, args, sizeof(flags)) == WEFT_PEEK_FAULT ? 0 : flags;
+  if (!weft_seccomp_may_peek()) return flags;
+  return weft_seccomp_peek(&flags, args, sizeof(flags)) == WEFT_PEEK_FAULT ? 0 : flags;
 }
 
 // syscall(nr, ...) for rseq.

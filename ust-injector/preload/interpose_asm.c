@@ -71,6 +71,10 @@ __asm__(
     "je weft_syscall_filter\n\t"
     "cmpl $334, %edi\n\t" /* rseq */
     "je weft_syscall_rseq\n\t"
+    "cmpl $272, %edi\n\t" /* unshare */
+    "je weft_syscall_namespace\n\t"
+    "cmpl $308, %edi\n\t" /* setns */
+    "je weft_syscall_namespace\n\t"
     "cmpl $56, %edi\n\t" /* clone */
     "je 3f\n\t"
     "cmpl $58, %edi\n\t" /* vfork */
@@ -179,6 +183,10 @@ __asm__(
     "b.eq weft_syscall_filter\n\t"
     "cmp w0, 293\n\t" /* rseq */
     "b.eq weft_syscall_rseq\n\t"
+    "cmp w0, 97\n\t" /* unshare */
+    "b.eq weft_syscall_namespace\n\t"
+    "cmp w0, 268\n\t" /* setns */
+    "b.eq weft_syscall_namespace\n\t"
     "cmp w0, 220\n\t" /* clone */
     "b.eq 3f\n\t"
     "cmp w0, 435\n\t" /* clone3 */

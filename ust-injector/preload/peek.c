@@ -4,24 +4,18 @@
 
 #include <errno.h>
 
-#include "ust-injector/preload/process.h"
-#include "ust-injector/preload/seccomp.h"
+#include "ust-injector/preload/sys.h"
+#include "ust-injector/preload/text.h"
 
 #define WEFT_SMALLEST_PAGE 4096u
-
-bool weft_may_peek(void) {
-  // relaxed: the trial's outcome, published by the lock's release
-  return weft_process_ready() && !weft_silent &&
-         __atomic_load_n(&weft_process.filter, __ATOMIC_RELAXED) == WEFT_FILTER_NONE;
-}
 
 static bool is_copied_by_kernel(void* to, uint64_t from, size_t size) {
   struct iovec {
     void* base;
     size_t size;
   } local = {to, size}, remote = {(void*)from, size};
-  return weft_optional(WEFT_CALL_PROCESS_VM_READV, __NR_process_vm_readv, weft_vpid(), &local, 1,
-                       &remote, 1, 0) == (long)size;
+  return weft_syscall(__NR_process_vm_readv, weft_syscall(__NR_getpid, 0), &local, 1, &remote, 1,
+                      0) == (long)size;
 }
 
 // The kernel copies the set before it looks at the first argument, which it then refuses: nothing changes.
@@ -41,8 +35,8 @@ static enum weft_peek ask_of_pages(uint64_t from, size_t size) {
   return answer == -EFAULT ? WEFT_PEEK_FAULT : WEFT_PEEK_UNKNOWN;
 }
 
-enum weft_peek weft_peek(void* to, uint64_t from, size_t size) {
-  if (is_copied_by_kernel(to, from, size)) return WEFT_PEEK_COPIED;
+enum weft_peek weft_peek(void* to, uint64_t from, size_t size, bool may_readv) {
+  if (may_readv && is_copied_by_kernel(to, from, size)) return WEFT_PEEK_COPIED;
   const enum weft_peek answer = ask_of_pages(from, size);
   if (answer == WEFT_PEEK_COPIED) memcpy(to, (const void*)from, size);
   return answer;

@@ -217,6 +217,7 @@ static bool start(void) {
   weft_process.on_valgrind = is_on_valgrind();
   if (weft_process.filter == WEFT_FILTER_NONE && !wipe_anchor_on_fork()) return false;
   find_rseq();
+  if (weft_process.clock == WEFT_CLOCK_MONOTONIC) weft_clock_learn_offset();
   return true;
 }
 

@@ -44,7 +44,8 @@ struct weft_process {
   uint32_t own_control;  // made by the process, since there was no file (own_control.h)
   uint32_t slot_count;   // with own_control these two are 0 until an agent came
   uint32_t clock;
-  uint32_t filter;    // enum weft_process_filter
+  int64_t clock_offset;  // of CLOCK_MONOTONIC here, ns (clock.h)
+  uint32_t filter;       // enum weft_process_filter
   uint32_t no_clock;  // reading the time stamp counter would raise SIGSEGV (interpose.c): all off
   uint32_t own_rseq;  // libc registers none: own_rseq.h
   uint32_t own_id_offset;  // in its areas, as slot_id_offset
@@ -76,7 +77,8 @@ struct weft_anchor {
   uint32_t vpid;  // 0: not asked for yet
   uint32_t tid_offset;  // thread.c
   uint32_t tid_confirmed;
-  uint32_t generation;  // weft_generation(); 0: not asked for yet
+  uint32_t generation;          // weft_generation(); 0: not asked for yet
+  uint32_t knows_clock_offset;  // weft_process.clock_offset is this process's own
   uintptr_t tid_found_at;
 };
 

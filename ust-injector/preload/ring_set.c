@@ -254,6 +254,7 @@ static void make_apart(void* arg) {
   __atomic_store_n((uint32_t*)m->memory, WEFT_RING_MAGIC, __ATOMIC_RELEASE);
   ring_the_doorbell(fd, m->header.instance);
   weft_syscall(__NR_close, fd);
+  weft_clock_learn_offset();  // there is room for a descriptor now
   if (m->loaded != NULL) weft_loaded_gather(m->loaded);
 }
 

@@ -18,7 +18,6 @@
 #include "ust-injector/preload/decide.h"
 #include "ust-injector/preload/keep.h"
 #include "ust-injector/preload/own_rseq.h"
-#include "ust-injector/preload/peek.h"
 #include "ust-injector/preload/registry.h"
 #include "ust-injector/preload/thread.h"
 
@@ -266,6 +265,12 @@ static int find_undecided(void* data, struct weft_registry_entry* entry) {
   return 1;
 }
 
+bool weft_seccomp_may_peek(void) {
+  // relaxed: the trial's outcome, published by the lock's release
+  return weft_process_ready() && !weft_silent &&
+         __atomic_load_n(&weft_process.filter, __ATOMIC_RELAXED) == WEFT_FILTER_NONE;
+}
+
 static bool is_any_event_on(void) {
   uint64_t mask;
   struct weft_event* event = NULL;
@@ -338,7 +343,7 @@ static struct verdict judge(const struct sock_filter* code, uint32_t length) {
 static struct verdict judge_before(uint64_t at) {
   struct verdict v = {0};
   struct sock_fprog program;
-  enum weft_peek seen = weft_peek(&program, at, sizeof(program));
+  enum weft_peek seen = weft_seccomp_peek(&program, at, sizeof(program));
   if (seen != WEFT_PEEK_COPIED) return seen == WEFT_PEEK_FAULT ? v : the_worst;
   if (program.len == 0 || program.len > BPF_MAXINSNS) return v;
   const uint64_t size = program.len * sizeof(struct sock_filter);
@@ -346,7 +351,7 @@ static struct verdict judge_before(uint64_t at) {
       weft_syscall(__NR_mmap, 0, size, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (map < 0 && map > -4096) return the_worst;
   struct sock_filter* code = (struct sock_filter*)map;
-  seen = weft_peek(code, (uintptr_t)program.filter, size);
+  seen = weft_seccomp_peek(code, (uintptr_t)program.filter, size);
   if (seen == WEFT_PEEK_COPIED) v = judge(code, program.len);
   if (seen == WEFT_PEEK_UNKNOWN) v = the_worst;
   weft_syscall(__NR_munmap, map, size);
@@ -417,7 +422,7 @@ static long install_after_look(long nr, const long args[5], uint64_t filter) {
 static long install_filter(long nr, const long args[5], uint64_t filter) {
   const bool ours = weft_process_ready() && !weft_silent && weft_process.vforked == 0;
   if (!ours) return call_kernel(nr, args);
-  if (!weft_may_peek()) {
+  if (!weft_seccomp_may_peek()) {
     if (!is_any_event_on()) return install_before_trial(nr, args, filter);
     if (!weft_process_may_call()) return call_kernel(nr, args);
   }

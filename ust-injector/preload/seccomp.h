@@ -18,6 +18,7 @@
 
 #include <stdbool.h>
 
+#include "ust-injector/preload/peek.h"
 #include "ust-injector/preload/process.h"
 
 // Calls that only some contexts, the statedump and a wait for the atomic slot need: where a filter kills for one of them, only that
@@ -51,8 +52,17 @@ bool weft_seccomp_try(void);
 // thread that waits for all kinds of children could be given one that the program does not know.
 void weft_seccomp_try_early(void);
 
+// May memory of the program's be looked at (peek.h)? False: before a trial, in a silent process, and in one that is
+// not traced.
+bool weft_seccomp_may_peek(void);
+
 // A prctl or seccomp call of the program. True: it installs a filter, and was made; *result is what the
 // kernel said.
 bool weft_seccomp_installs(long nr, const long args[5], long* result);
+
+// weft_peek, with what filters let pass.
+static inline enum weft_peek weft_seccomp_peek(void* to, uint64_t from, size_t size) {
+  return weft_peek(to, from, size, weft_may(WEFT_CALL_PROCESS_VM_READV));
+}
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_SECCOMP_H_

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// CLOCK_MONOTONIC of the host, also for a process in a time namespace, where the kernel adds the namespace's offset to
+// what clock_gettime gives (time_namespaces(7)). All times of a node's rings are told by the host's
+// (docs/adr/0029-time-namespaces.md). For weft's own processes, which never change their namespace.
+#ifndef WEFT_LIB_BASE_HOST_CLOCK_H_
+#define WEFT_LIB_BASE_HOST_CLOCK_H_
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace weft {
+
+// Nanoseconds. The first call in a process opens files in /proc: a sandbox that forbids it comes later. Any thread.
+uint64_t HostMonotonicNs();
+
+// What /proc/PID/timens_offsets, as text, says of CLOCK_MONOTONIC, in nanoseconds.
+std::optional<int64_t> ParseTimeNamespaceOffset(std::string_view text);
+
+}  // namespace weft
+
+#endif  // WEFT_LIB_BASE_HOST_CLOCK_H_

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernel says of this process's time namespace (docs/adr/0029-time-namespaces.md). It tells only the offset
+// of the namespace that the next child is born into: it is this process's own until that calls
+// unshare(CLONE_NEWTIME). clock.h has what is made of it.
+//
+// Only calls that ld.so makes, too: a filter that was there at exec lets them pass. Any thread.
+#ifndef WEFT_UST_INJECTOR_PRELOAD_TIME_NAMESPACE_H_
+#define WEFT_UST_INJECTOR_PRELOAD_TIME_NAMESPACE_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// A descriptor of the process's folder in /proc, or a negative errno.
+long weft_time_namespace_open(void);
+
+// How far CLOCK_MONOTONIC is ahead of the host's, ns. False: not known.
+bool weft_time_namespace_offset(long folder, int64_t* offset);
+
+#endif  // WEFT_UST_INJECTOR_PRELOAD_TIME_NAMESPACE_H_
