@@ -92,7 +92,9 @@ uint32_t weft_bpf_run(const struct sock_filter* code, uint32_t length,
                       const struct seccomp_data* data) {
   struct machine m = {0};
   for (uint32_t i = 0; i < length; ++i) {
-    const struct sock_filter* at = &code[i];
+    struct sock_filter instruction;  // the program may have it at any address
+    __builtin_memcpy(&instruction, code + i, sizeof(instruction));
+    const struct sock_filter* at = &instruction;
     const uint32_t operand = BPF_SRC(at->code) == BPF_X ? m.x : at->k;
     bool known = true;
     switch (BPF_CLASS(at->code)) {

@@ -391,8 +391,9 @@ static long install_strict(long nr, const long args[5]) {
 static long install_before_trial(long nr, const long args[5], uint64_t filter) {
   const long result = call_kernel(nr, args);
   if (is_refused(nr, args, result)) return result;
-  const struct sock_fprog* program = (const struct sock_fprog*)filter;
-  const struct verdict v = judge(program->filter, program->len);
+  struct sock_fprog program;
+  memcpy(&program, (const void*)filter, sizeof(program));
+  const struct verdict v = judge(program.filter, program.len);
   if (v.silence || v.no_trial) weft_silent = 1;
   if (v.clone_kills) weft_process.clone_kills = true;
   return result;
