@@ -52,7 +52,7 @@ KNOWN_CIRCLES = {
     "node-agent/kernel/resolve": (2, "an event is built of resolved names and resolved by building it"),
     "ust-injector/webhook/mutation": (2, "LD_PRELOAD's rules stand in a file of their own"),
     "kmod/channel": (9, "sessions, channels and events name each other; to be ended by a table of operations"),
-    "ust-injector/preload/process": (21, "to be ended by floors: system calls, control area, rings, emit, process"),
+    "ust-injector/preload/process": (20, "to be ended by floors: system calls, control area, rings, emit, process"),
 }
 
 
