@@ -22,6 +22,7 @@ std::string LogLevelText(int32_t level) {
 
 std::string ElementType(const FieldDescription& field) {
   const std::string bits = std::to_string(8 * field.elem_size);
+  if (field.blob) return "blob";
   if (field.is_text()) return "char";
   if (field.is_pointer()) return "pointer";
   if (field.kind == FieldKind::kFloat || field.has_float_elements()) return "float" + bits;
@@ -63,9 +64,11 @@ void PrintJson(const Offered& offered) {
   for (const OfferedBy& file : offered.files)
     for (const EventDescription& event : file.events) {
       nlohmann::json fields = nlohmann::json::array();
-      for (const FieldDescription& field : event.fields)
+      for (const FieldDescription& field : event.fields) {
         fields.push_back(
             {{"name", field.name}, {"type", TypeText(field)}, {"nowrite", field.is_nowrite()}});
+        if (field.blob) fields.back()["mediaType"] = field.media_type;
+      }
       json.push_back({{"file", file.file},
                       {"name", event.name},
                       {"loglevel", event.loglevel},

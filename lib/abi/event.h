@@ -23,11 +23,13 @@
  *                         big-endian with WEFT_FIELD_NETWORK.
  *   STRING                u32 length in bytes without a NUL in the fixed part; the bytes, without a
  *                         NUL, as a segment. (The memory may change under the tracer: a reader stops
- *                         at a NUL that it finds before the length, and sanitises what is no UTF-8.)
+ *                         at a NUL that it finds before the length; the bytes may be no UTF-8.)
  *   ARRAY                 with WEFT_FIELD_INLINE count * elem_size bytes in the fixed part, else
  *                         nothing there and count * elem_size bytes as a segment. INLINE is used for
  *                         at most WEFT_INLINE_ARRAY_MAX bytes.
  *   SEQUENCE              u32 number of elements in the fixed part; elements as a segment.
+ * A BLOB (bytes of a media type) is an ARRAY or SEQUENCE of one unsigned byte an element, with the media
+ * type behind its name; who does not know of BLOBs passes over it and has bytes.
  * WEFT_FIELD_TEXT says that the elements (of 1 byte) are text: readers show them up to a NUL.
  *
  * Extension rules: inside a version one only appends, sizes are explicit, a reader skips what it does
@@ -89,7 +91,7 @@ struct __attribute__((packed)) weft_event_desc {
 };
 WEFT_ABI_ASSERT(sizeof(struct weft_event_desc) == 24, "event description header is 24 bytes");
 
-/* Followed by name (NUL), then, for ENUM, `count` mappings. */
+/* Followed by name (NUL), then, for ENUM, `count` mappings, and for a BLOB its media type (NUL). */
 struct weft_field_desc {
   uint32_t size; /* bytes of this field's description, name and mappings included */
   uint8_t kind;

@@ -13,12 +13,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string ValidText(const std::string& text) {
-  std::string valid = text;
-  valid.resize(MakeTextValid(reinterpret_cast<uint8_t*>(valid.data()), valid.size()));
-  return valid;
-}
-
 // One JSON text of the sequence.
 std::string Record(const Json& json) {
   return kRecordSeparator + json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -51,7 +45,9 @@ Json Integer(const Type& type) {
   if (type.kind == TypeKind::kEnum) {
     Json mappings = Json::object();
     for (const EnumMapping& mapping : type.mappings) {
-      mappings[mapping.label] = Ranges(mapping.ranges, type.is_signed);
+      // Labels that are no UTF-8 may become the same one.
+      Json& ranges = mappings[ValidText(mapping.label)];
+      for (Json& range : Ranges(mapping.ranges, type.is_signed)) ranges.push_back(std::move(range));
     }
     json["mappings"] = std::move(mappings);
   }

@@ -137,7 +137,8 @@ bool IsValid(const FieldDescription& field) {
     default:
       return false;
   }
-  if (text && (field.elem_size != 1 || is_float)) return false;
+  if ((text || field.blob) && (field.elem_size != 1 || is_float)) return false;
+  if (field.blob && (text || field.is_signed())) return false;
   if (is_float) return field.elem_size == 4 || field.elem_size == 8;
   return IsIntegerSize(field.elem_size);
 }
@@ -165,9 +166,8 @@ Type EnumType(const FieldDescription& field) {
         type.is_signed ? static_cast<int64_t>(mapping.begin) <= static_cast<int64_t>(mapping.end)
                        : mapping.begin <= mapping.end;
     if (!ordered) continue;
-    const std::string label = ValidText(mapping.label);
-    const auto [found, added] = index.try_emplace(label, type.mappings.size());
-    if (added) type.mappings.push_back({label, {}});
+    const auto [found, added] = index.try_emplace(mapping.label, type.mappings.size());
+    if (added) type.mappings.push_back({mapping.label, {}});
     type.mappings[found->second].ranges.push_back({mapping.begin, mapping.end});
   }
   // Without a mapping it is no enumeration for TSDL's grammar.
@@ -187,9 +187,13 @@ void AddField(Type& payload, Names& names, const FieldDescription& field) {
     case FieldKind::kArray:
     case FieldKind::kSequence:
       type.kind = field.kind == FieldKind::kArray ? TypeKind::kArray : TypeKind::kSequence;
+      if (field.blob) {
+        type = BlobType(type.kind, PrintableName(field.media_type));
+      } else {
+        type.element.push_back(ElementType(field));
+        type.text = type.element.back().text;
+      }
       type.length = field.count;
-      type.element.push_back(ElementType(field));
-      type.text = type.element.back().text;
       break;
     default:
       type = ElementType(field);

@@ -108,6 +108,11 @@ class RandomRecords {
       if (Below(2) == 0) field.flags |= WEFT_FIELD_INLINE;
     }
     if (field.kind == FieldKind::kEnum) AddMappings(field);
+    if (array && field.elem_size == 1 && (field.flags & ~WEFT_FIELD_INLINE) == 0) {
+      field.blob = Below(2) == 0;
+      field.base = 16;
+      if (field.blob) field.media_type = "image/x-" + Text(3);
+    }
     return field;
   }
 

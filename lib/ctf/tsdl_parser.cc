@@ -77,16 +77,18 @@ class TsdlParser {
     tokens_.set_position(start);
     const std::string kind = tokens_.Peek().text;
     const bool is_class = kind == "event" || kind == "stream";
-    const Broken broken = FindEnd(is_class ? "}" : ";");
+    const bool is_block = is_class || kind == "env" || kind == "clock" || kind == "callsite";
     const bool is_name = kind == "typealias" || kind == "typedef" || kind == "struct" ||
                          kind == "variant" || kind == "enum";
-    const bool is_block = kind == "trace" || kind == "env" || kind == "clock";
-    if (is_block || error.code == ErrorCode::kLimit || (trace_.streams.empty() && !is_name)) {
-      if (!is_class) return std::unexpected<Error>(error);
+    const Broken broken = FindEnd(is_block ? "}" : ";");
+    const bool is_known = is_block || is_name;
+    if (!is_class && error.code == ErrorCode::kLimit) return std::unexpected<Error>(error);
+    if (kind == "trace" || (!is_known && trace_.streams.empty())) {
+      return std::unexpected<Error>(error);
     }
     if (!is_class || !broken.ends) {
       // One line for all that follows an error until a statement can be read again.
-      if (is_class || is_name || !std::exchange(lost_, true)) trace_.AddProblem(error.message);
+      if (is_known || !std::exchange(lost_, true)) trace_.AddProblem(error.message);
     } else if (kind == "event") {
       PendingEvent event{.stream = broken.stream, .id = broken.id, .reason = error.message};
       event.event.name = broken.name;

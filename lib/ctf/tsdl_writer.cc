@@ -69,6 +69,18 @@ std::string Enum(const Type& type, int depth) {
 
 std::string MemberText(const Member& member, int depth);
 
+// CTF 1.8 has no BLOBs: they are arrays and sequences of bytes, as LTTng writes them, and people find the
+// media type in a comment, if it is one.
+std::string BlobComment(const Type& type) {
+  if (!type.blob) return {};
+  for (const char c : type.media_type) {
+    const bool in_media_types = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                                (c >= '0' && c <= '9') || std::string_view("/.+-_;= ").contains(c);
+    if (!in_media_types) return {};
+  }
+  return "/* BLOB, media type '" + type.media_type + "' */ ";
+}
+
 std::string Compound(const Type& type, int depth) {
   std::string out =
       type.kind == TypeKind::kStruct ? "struct {" : "variant <_" + type.reference + "> {";
@@ -96,11 +108,11 @@ std::string MemberText(const Member& member, int depth) {
     case TypeKind::kVariant:
       return Compound(type, depth) + name;
     case TypeKind::kArray:
-      return MemberText({member.name, type.element.front(), {}}, depth) + "[" +
+      return BlobComment(type) + MemberText({member.name, type.element.front(), {}}, depth) + "[" +
              std::to_string(type.length) + "]";
     case TypeKind::kSequence:
-      return MemberText({member.name, type.element.front(), {}}, depth) + "[_" + type.reference +
-             "]";
+      return BlobComment(type) + MemberText({member.name, type.element.front(), {}}, depth) + "[_" +
+             type.reference + "]";
     case TypeKind::kBool:
     case TypeKind::kBitMap:
     case TypeKind::kOptional:

@@ -82,6 +82,16 @@ Result<std::vector<EnumMapping>> ParseMappings(ByteReader& reader, uint32_t coun
   return mappings;
 }
 
+// Behind the name of an array or sequence of bytes may stand the media type that makes it a BLOB.
+void TakeMediaType(ByteReader& reader, FieldDescription& field) {
+  const std::string_view rest = reader.ReadString(reader.remaining());
+  const size_t end = rest.find('\0');
+  const bool bytes = field.elem_size == 1 && !field.is_text() && !field.is_signed();
+  if (end == std::string_view::npos || !bytes) return;
+  field.blob = true;
+  field.media_type = rest.substr(0, end);
+}
+
 Result<FieldDescription> ParseField(ByteReader& reader, FieldNames names) {
   const size_t begin = reader.offset();
   const auto head = reader.Read<weft_field_desc>();
@@ -108,6 +118,9 @@ Result<FieldDescription> ParseField(ByteReader& reader, FieldNames names) {
     WEFT_ASSIGN(field.mappings, ParseMappings(body, head.count));
     field.count = 0;
   }
+  if (field.kind == FieldKind::kArray || field.kind == FieldKind::kSequence) {
+    TakeMediaType(body, field);
+  }
   return field;
 }
 
@@ -123,20 +136,21 @@ void AppendText(std::vector<uint8_t>& out, std::string_view text) {
 }
 
 std::vector<uint8_t> EncodeField(const FieldDescription& field) {
-  std::vector<uint8_t> mappings;
+  std::vector<uint8_t> behind_name;
   for (const EnumMapping& mapping : field.mappings) {
-    Append(mappings, weft_enum_mapping{.size = static_cast<uint32_t>(sizeof(weft_enum_mapping) +
-                                                                     mapping.label.size() + 1),
-                                       .reserved = 0,
-                                       .begin = mapping.begin,
-                                       .end = mapping.end});
-    AppendText(mappings, mapping.label);
+    Append(behind_name, weft_enum_mapping{.size = static_cast<uint32_t>(sizeof(weft_enum_mapping) +
+                                                                        mapping.label.size() + 1),
+                                          .reserved = 0,
+                                          .begin = mapping.begin,
+                                          .end = mapping.end});
+    AppendText(behind_name, mapping.label);
   }
+  if (field.blob) AppendText(behind_name, field.media_type);
   const bool is_enum = field.kind == FieldKind::kEnum;
   std::vector<uint8_t> out;
   Append(out, weft_field_desc{
                   .size = static_cast<uint32_t>(sizeof(weft_field_desc) + field.name.size() + 1 +
-                                                mappings.size()),
+                                                behind_name.size()),
                   .kind = static_cast<uint8_t>(field.kind),
                   .flags = field.flags,
                   .elem_size = field.elem_size,
@@ -146,7 +160,7 @@ std::vector<uint8_t> EncodeField(const FieldDescription& field) {
                   .length_size = field.length_size,
                   .length_flags = field.length_flags});
   AppendText(out, field.name);
-  out.insert(out.end(), mappings.begin(), mappings.end());
+  out.insert(out.end(), behind_name.begin(), behind_name.end());
   return out;
 }
 

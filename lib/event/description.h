@@ -49,6 +49,8 @@ struct FieldDescription {
   uint8_t length_size = 0;
   uint8_t length_flags = 0;
   std::vector<EnumMapping> mappings;
+  bool blob = false;       // an array or sequence of unsigned bytes that has a media type
+  std::string media_type;  // may be empty
 
   // The layout of the image, set by EventDescription::ComputeLayout. fixed_offset counts from the
   // start of the fixed part, also for nowrite fields.

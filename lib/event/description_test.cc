@@ -349,6 +349,36 @@ TEST(Description, LabelsAndUriAreAnyText) {
   EXPECT_EQ(parsed->uri, event.uri);
 }
 
+// uint8_t key[4] of media type "a/b", at the end of an event's description.
+const std::vector<uint8_t> kBlob = {0x18, 0, 0, 0, 4,   0x10, 1,   16, 4,   0,   0,   0,
+                                    4,    0, 0, 0, 'k', 'e',  'y', 0,  'a', '/', 'b', 0};
+
+TEST(Description, ABlobHasItsMediaTypeBehindItsName) {
+  const EventDescription event = With({.name = "key",
+                                       .kind = FieldKind::kArray,
+                                       .flags = WEFT_FIELD_INLINE,
+                                       .elem_size = 1,
+                                       .base = 16,
+                                       .count = 4,
+                                       .blob = true,
+                                       .media_type = "a/b"});
+  const std::vector<uint8_t> bytes = *event.Encode();
+  ASSERT_GE(bytes.size(), kBlob.size());
+  EXPECT_EQ(std::vector<uint8_t>(bytes.end() - static_cast<ptrdiff_t>(kBlob.size()), bytes.end()),
+            kBlob);
+  const auto parsed = EventDescription::Parse(bytes);
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_TRUE(parsed->fields[0].blob);
+  EXPECT_EQ(parsed->fields[0].media_type, "a/b");
+  // What is no media type is of a later version, and passed over: the field has bytes.
+  std::vector<uint8_t> later = bytes;
+  later.back() = 'x';
+  const auto passed = EventDescription::Parse(later);
+  ASSERT_TRUE(passed) << passed.error().message;
+  EXPECT_FALSE(passed->fields[0].blob);
+  EXPECT_EQ(passed->fields[0].count, 4U);
+}
+
 TEST(Description, KindsSizesAndFlagsGoTogether) {
   const FieldDescription broken[] = {
       {.name = "a", .kind = static_cast<FieldKind>(0)},

@@ -293,6 +293,18 @@ class TheRestIsShown(ForeignTest):
                 trace.write(self.folder / "t", {"c": b"".join(packets)})
                 self.assert_rest(7, cause, "'p:bad' cannot be decoded")
 
+    def test_environment_clock_and_names_that_cannot_be_read(self):
+        for good, bad, causes in (
+                ("clock {", "env { a = @; }; clock {", ["no meaning"]),
+                ("clock {", "typealias integer { size = 128; } := uint128_t; clock {", ["1 to 64 bits"]),
+                ("clock {", "struct wide { uint128_t x; }; clock {", ["no type 'uint128_t'"]),
+                ("offset = 7", "freq = 0", ["frequency is 0", "a clock 'main' that is not there"])):
+            with self.subTest(bad=bad):
+                trace = self.trace()
+                trace.write(self.folder / "t", {"c": b"".join(self.packets(trace))},
+                            metadata=trace.metadata().replace(good.encode(), bad.encode()))
+                self.assert_rest(8, *causes)
+
     def test_metadata_that_is_cut_or_spoiled_behind_the_first_events(self):
         trace = self.trace()
         data = b"".join(self.packets(trace))

@@ -5,6 +5,7 @@ however they are linked; log levels; nowrite fields in filters; a program's own 
 bin/weft of a build or install tree."""
 
 import collections
+import json
 import os
 import pathlib
 import re
@@ -254,6 +255,37 @@ spec:
     self.assertEqual(values[:4], [('info', ['42']), ('err', ['43']), ('info', ['43']),
                                   values[3]])
     self.assertNotIn('4', ''.join(values[3][1]))
+
+  def test_blobs(self):
+    """As LTTng 2.16 has them: bytes in CTF 1.8, BLOBs with a media type in CTF 2."""
+    pages = bytes((0xf0 + i) & 0xff for i in range(100))
+    for compiler in ('gcc -O2', 'g++ -x c++ -O1'):
+      for version in ('1.8', '2'):
+        with self.subTest(compiler=compiler, version=version):
+          program = build('blob', compiler, ['blob.c'])
+          record('blob', [program], '--ctf', version, '--event', 'blob:*', '--filter',
+                 'more[0] != 125 && hidden[1] == 0xf1')
+          lines = run([WEFT, 'view', '--json', WORK / 'blob.trace']).splitlines()
+          events = [json.loads(line)['payload'] for line in lines]
+          self.assertEqual([bytes(e['key']) for e in events], [pages[:4]])
+          self.assertEqual([bytes(e['page']) for e in events], [pages])
+          self.assertEqual([bytes(e['body']) for e in events], [b'{}\0\xff'])
+          self.assertEqual([(e['_body_length'], e['_again_length']) for e in events], [(4, 4)])
+          metadata = next((WORK / 'blob.trace').rglob('metadata')).read_text()
+          if version == '2':
+            self.assertIn('"dynamic-length-blob","media-type":"application/json; charset=\\"utf-8\\""', metadata)
+            self.assertIn('"media-type":"application/octet-stream"', metadata)
+          else:
+            self.assertRegex(metadata, r"media type 'application/octet-stream' \*/ integer .* base = 16; .*_key\[4\];")
+    _, events = record('blob', [program], '--ctf', '2', '--event', 'blob:*')
+    self.assertEqual([e[0] for e in events], ['blob:each'] * 3)
+    self.assertIn('key = { f0 f1 f2 f3 }, page = { f0 ', events[0][1])
+    self.assertIn('_body_length = 4, body = { 7b 7d 00 ff }, ', events[0][1])
+    self.assertIn('_body_length = 0, body = { }, _again_length = 0, again = { }, ', events[2][1])
+    listed = json.loads(run([WEFT, 'list', '--json', program]))
+    types = {field['name']: (field['type'], field.get('mediaType')) for field in listed[0]['fields']}
+    self.assertEqual(types['page'], ('blob[100]', ''))
+    self.assertEqual(types['again'], ('blob[]', 'image/png'))
 
 
 FIELDS = re.compile(r'(\w+) = (\[[^]]*\]|"[^"]*"|[^,\s]+)')

@@ -78,6 +78,20 @@
                       sizeof(type), base, 0, name, sizeof(length_type),                        \
                       WEFT_IS_SIGNED(length_type) ? WEFT_FIELD_SIGNED : 0)                     \
   WEFT_DESCRIBE_LABEL("7708")
+/* The media type is pasted as the source writes it, after its macros: it is a string literal. */
+#define WEFT_DESCRIBE_MEDIA_TYPE(media_type)                                         \
+  __asm__ __volatile__(WEFT_DESC_SECTION                                             \
+                       ".ascii " WEFT_TEXT(media_type) "\n\t.byte 0" WEFT_DESC_END); \
+  WEFT_DESCRIBE_LABEL("7708")
+#define WEFT_DESCRIBE_weft_fixed_blob(when, name, value, count, media_type)                        \
+  WEFT_DESCRIBE_FIELD(WEFT_FIELD_KIND_ARRAY,                                                       \
+                      (when) | (WEFT_ARRAY_INLINE(uint8_t, count) ? WEFT_FIELD_INLINE : 0), 1, 16, \
+                      count, name, 0, 0)                                                           \
+  WEFT_DESCRIBE_MEDIA_TYPE(media_type)
+#define WEFT_DESCRIBE_weft_variable_blob(when, name, value, length_type, length, media_type) \
+  WEFT_DESCRIBE_FIELD(WEFT_FIELD_KIND_SEQUENCE, when, 1, 16, 0, name, sizeof(length_type),   \
+                      WEFT_IS_SIGNED(length_type) ? WEFT_FIELD_SIGNED : 0)                   \
+  WEFT_DESCRIBE_MEDIA_TYPE(media_type)
 #define WEFT_DESCRIBE_weft_enum(when, provider, enumeration, type, name, value)                  \
   WEFT_DESCRIBE_FIELD(WEFT_FIELD_KIND_ENUM, (when) | WEFT_INTEGER_FLAGS(type), sizeof(type), 10, \
                       weft_enum_count_##provider##___##enumeration, name, 0, 0)                  \

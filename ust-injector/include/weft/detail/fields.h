@@ -6,7 +6,8 @@
  * for the shape of the image, once for the description, once for each half of the encoder. Nothing is
  * redefined between the passes.
  *
- * kind  weft_integer, weft_float, weft_string, weft_array, weft_sequence, weft_enum, weft_unused
+ * kind  weft_integer, weft_float, weft_string, weft_array, weft_sequence, weft_enum, weft_unused,
+ *       weft_fixed_blob, weft_variable_blob
  * when  weft_recorded, or weft_nowrite: for filters only
  */
 #pragma GCC system_header
@@ -87,6 +88,18 @@
 #define lttng_ust_field_sequence_text_nowrite(type, name, value, length_type, length) \
   (weft_sequence, weft_nowrite, type, name, value, length_type, length, WEFT_FIELD_TEXT, 10)
 
+/* (weft_fixed_blob, when, name, value, count, media type), LTTng-UST's from 2.16 on */
+#define lttng_ust_field_fixed_length_blob(name, value, count, media_type) \
+  (weft_fixed_blob, weft_recorded, name, value, count, media_type)
+#define lttng_ust_field_fixed_length_blob_nowrite(name, value, count, media_type) \
+  (weft_fixed_blob, weft_nowrite, name, value, count, media_type)
+
+/* (weft_variable_blob, when, name, value, length type, length, media type) */
+#define lttng_ust_field_variable_length_blob(name, value, length_type, length, media_type) \
+  (weft_variable_blob, weft_recorded, name, value, length_type, length, media_type)
+#define lttng_ust_field_variable_length_blob_nowrite(name, value, length_type, length, media_type) \
+  (weft_variable_blob, weft_nowrite, name, value, length_type, length, media_type)
+
 /* (weft_enum, when, provider, enum, type, name, value) */
 #define lttng_ust_field_enum(provider, enumeration, type, name, value) \
   (weft_enum, weft_recorded, provider, enumeration, type, name, value)
@@ -129,6 +142,9 @@
   WEFT_SHAPE_##when(WEFT_ARRAY_INLINE(type, count) ? WEFT_ARRAY_SIZE(type, count) : 0, \
                     !WEFT_ARRAY_INLINE(type, count))
 #define WEFT_SHAPE_weft_sequence(when, ...) WEFT_SHAPE_##when(4, 1)
+#define WEFT_SHAPE_weft_fixed_blob(when, name, value, count, media_type) \
+  WEFT_SHAPE_weft_array(when, uint8_t, name, value, count, 0, 16)
+#define WEFT_SHAPE_weft_variable_blob(when, ...) WEFT_SHAPE_##when(4, 1)
 #define WEFT_SHAPE_weft_enum(when, provider, enumeration, type, ...) \
   WEFT_SHAPE_##when(sizeof(type), 0)
 #define WEFT_SHAPE_weft_unused(when, ...)
@@ -188,6 +204,10 @@
                          WEFT_IS_SIGNED(length_type) ? (int64_t)weft_length : 0,       \
                          (uint32_t)sizeof(type), ((flags) & WEFT_FIELD_TEXT) != 0);    \
   }
+#define WEFT_ENCODE_weft_fixed_blob(name, value, count, media_type) \
+  WEFT_ENCODE_weft_array(uint8_t, name, value, count, 0, 16)
+#define WEFT_ENCODE_weft_variable_blob(name, value, length_type, length, media_type) \
+  WEFT_ENCODE_weft_sequence(uint8_t, name, value, length_type, length, 0, 16)
 #define WEFT_ENCODE_weft_unused(value) \
   if (0) {                             \
     (void)(value);                     \
