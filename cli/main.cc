@@ -87,7 +87,10 @@ void AddView(CLI::App& app, ViewOptions& options) {
   CLI::App* view = app.add_subcommand("view", "Print a trace");
   view->add_option("FOLDER", options.folder)->required();
   view->add_flag("--json", options.json, "one JSON object per line");
-  view->add_option("-n,--limit", options.limit, "events at most")->check(CLI::NonNegativeNumber);
+  view->add_option("-n,--limit", options.limit, "events at most")
+      ->check([](const std::string& number) {
+        return number.starts_with('-') ? "a number of events is 0 or more" : std::string();
+      });
   view->add_option_function<std::string>(
           "--color",
           [&options](const std::string& when) {

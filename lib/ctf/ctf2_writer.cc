@@ -13,9 +13,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// One JSON text of the sequence.
+// One JSON text of the sequence. JSON allows DEL in a string as it is; babeltrace2 2.1 refuses it so.
 std::string Record(const Json& json) {
-  return kRecordSeparator + json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  for (size_t at = 0; (at = text.find('\x7f', at)) != std::string::npos;) {
+    text.replace(at, 1, "\\u007f");
+  }
+  return kRecordSeparator + text + "\n";
 }
 
 Json RangeJson(const Range& range, bool is_signed) {

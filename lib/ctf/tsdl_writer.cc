@@ -69,8 +69,8 @@ std::string Enum(const Type& type, int depth) {
 
 std::string MemberText(const Member& member, int depth);
 
-// CTF 1.8 has no BLOBs: they are arrays and sequences of bytes, as LTTng writes them, and people find the
-// media type in a comment, if it is one.
+// CTF 1.8 has no BLOBs: they are arrays and sequences of bytes, as LTTng writes them, and people find
+// the media type in a comment, if it is one.
 std::string BlobComment(const Type& type) {
   if (!type.blob) return {};
   for (const char c : type.media_type) {

@@ -135,7 +135,8 @@ class LikeBabeltrace(ForeignTest):
     def test_no_clock_and_no_event_header(self):
         trace = Trace(False)
         context = trace.context.tsdl().replace("timestamp_", "time_")
-        metadata = (f"/* CTF 1.8 */ trace {{ major = 1; minor = 8; byte_order = le; packet.header := {trace.packet_header.tsdl()}; }};"
+        metadata = ("/* CTF 1.8 */ trace { major = 1; minor = 8; byte_order = le; "
+                    f"packet.header := {trace.packet_header.tsdl()}; }};"
                     f"stream {{ packet.context := {context}; }};"
                     "event { name = only; fields := struct { integer { size = 8; } n; string s; }; };")
         trace.add_event("only", Struct([("n", Integer(8)), ("s", String())]))
