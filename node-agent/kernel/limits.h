@@ -28,9 +28,10 @@ inline constexpr size_t kMaxFormatBytes = 256u << 10;
 inline constexpr size_t kMaxSymbolBytes = 64u << 20;
 
 // Parts of a program that are loaded: linkers make four to eight. Places of one USDT probe: a compiler that
-// inlines makes tens; each is a breakpoint and an event. Arguments of one: sys/sdt.h has macros for twelve.
+// inlines makes tens, at times hundreds; each is a breakpoint and an event, whose descriptions a ring has 1 MiB for (200
+// bytes each). Arguments of one: sys/sdt.h has macros for twelve.
 inline constexpr size_t kMaxSegments = 256;
-inline constexpr size_t kMaxUsdtSites = 256;
+inline constexpr size_t kMaxUsdtSites = 4096;
 inline constexpr size_t kMaxUsdtArguments = 12;
 
 // Labels of one enumeration in a description: some of the kernel's enumerations have hundreds, which

@@ -258,12 +258,13 @@ Result<Resolved> ResolveUretprobe(const UserProgram& program, const UserPlace& p
 }
 
 Result<std::vector<Resolved>> ResolveUsdt(const UserProgram& program, const std::string& event,
-                                          const std::string& probe) {
+                                          const std::string& probe,
+                                          std::vector<std::string>* left_out) {
   const size_t colon = probe.find(':');
   if (colon == std::string::npos)
     return Fail(ErrorCode::kInvalid, "'" + probe + "' is not provider:name");
   WEFT_ASSIGN(const std::vector<UsdtSite> sites,
-              program.FindUsdt(probe.substr(0, colon), probe.substr(colon + 1)));
+              program.FindUsdt(probe.substr(0, colon), probe.substr(colon + 1), left_out));
   std::vector<Resolved> events;
   for (const UsdtSite& site : sites) {
     WEFT_ASSIGN(Resolved resolved, ResolveSite(program, event, site));

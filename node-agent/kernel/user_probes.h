@@ -33,10 +33,11 @@ struct UserPlace {
 Result<Resolved> ResolveUprobe(const UserProgram& program, const UserPlace& place);
 Result<Resolved> ResolveUretprobe(const UserProgram& program, const UserPlace& place);
 
-// One event for each place of the probe "provider:name", all of the name `event`. Errors: those of
+// One event for each place of the probe "provider:name", all of the name `event`. Errors, and `left_out`: those of
 // UserProgram::FindUsdt.
 Result<std::vector<Resolved>> ResolveUsdt(const UserProgram& program, const std::string& event,
-                                          const std::string& probe);
+                                          const std::string& probe,
+                                          std::vector<std::string>* left_out = nullptr);
 
 }  // namespace weft::kernel
 

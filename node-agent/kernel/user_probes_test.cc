@@ -24,6 +24,22 @@ extern "C" {
 }
 }
 
+// WEFT_NOTES(NAME, COUNT): as many places of one probe, all at the same instruction, as sys/sdt.h writes them.
+#define WEFT_NOTES(name, count)                 \
+  ".pushsection .note.stapsdt,\"\",\"note\"\n"  \
+  ".rept " count                                \
+  "\n"                                          \
+  ".balign 4\n.4byte 992f-991f, 994f-993f, 3\n" \
+  "991: .asciz \"stapsdt\"\n992: .balign 4\n"   \
+  "993: .8byte 990b, 0, 0\n"                    \
+  ".asciz \"weft_test\"\n.asciz \"" name        \
+  "\"\n.asciz \"-4@$5\"\n"                      \
+  "994: .balign 4\n.endr\n.popsection\n"
+
+extern "C" [[gnu::noinline, gnu::used]] void WeftTestManyPlaces() {
+  asm volatile("990: nop\n" WEFT_NOTES("inlined", "302") WEFT_NOTES("beyond", "4100"));
+}
+
 namespace weft::kernel {
 namespace {
 
@@ -114,6 +130,21 @@ TEST_F(UserProbesTest, UsdtProbesHavePlaceArgumentsAndSemaphore) {
   EXPECT_TRUE(program_->AddressOf("weft_test_order_semaphore"));
   EXPECT_EQ(ResolveUsdt(*program_, "x", "weft_test:no").error().code, ErrorCode::kNotFound);
   EXPECT_EQ(ResolveUsdt(*program_, "x", "order").error().code, ErrorCode::kInvalid);
+}
+
+TEST_F(UserProbesTest, AUsdtProbeHasAllPlacesOrTheirNumberIsSaid) {
+  std::vector<std::string> left_out;
+  const auto inlined = ResolveUsdt(*program_, "u", "weft_test:inlined", &left_out);
+  ASSERT_TRUE(inlined) << inlined.error().message;
+  EXPECT_EQ(inlined->size(), 302u);
+  EXPECT_TRUE(left_out.empty());
+  const auto beyond = ResolveUsdt(*program_, "u", "weft_test:beyond", &left_out);
+  ASSERT_TRUE(beyond) << beyond.error().message;
+  EXPECT_EQ(beyond->size(), 4096u);
+  ASSERT_EQ(left_out.size(), 1u);
+  EXPECT_EQ(left_out.front(),
+            "4 of the places of USDT probe 'weft_test:beyond' are not recorded: at most 4096 "
+            "places of a probe are");
 }
 
 TEST_F(UserProbesTest, TheSameFromMemoryAndFromAFile) {

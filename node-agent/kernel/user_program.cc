@@ -5,7 +5,9 @@
 #include <libelf.h>
 
 #include <cstring>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "node-agent/kernel/limits.h"
 
@@ -218,47 +220,77 @@ Result<uint64_t> UserProgram::SemaphoreAt(uint64_t address) const {
   return Fail(ErrorCode::kCorrupt, "a USDT probe's semaphore cannot be written");
 }
 
-Result<UsdtSite> UserProgram::ReadSite(Bytes note) const {
+Result<UserProgram::UsdtNote> UserProgram::ReadNote(Bytes note) {
   ByteReader reader(note);
-  const auto address = reader.Read<uint64_t>();
-  const auto base = reader.Read<uint64_t>();
-  const auto semaphore = reader.Read<uint64_t>();
+  UsdtNote read{.address = reader.Read<uint64_t>(),
+                .base = reader.Read<uint64_t>(),
+                .semaphore = reader.Read<uint64_t>()};
   if (!reader.ok()) return Fail(ErrorCode::kCorrupt, "a USDT probe's note is cut off");
   std::string_view rest = AsText(note.subspan(reader.offset()));
-  const auto provider = TakeText(&rest);
-  const auto name = TakeText(&rest);
-  const auto arguments = TakeText(&rest);
+  auto provider = TakeText(&rest);
+  auto name = TakeText(&rest);
+  auto arguments = TakeText(&rest);
   if (!provider || !name || !arguments)
     return Fail(ErrorCode::kCorrupt, "a USDT probe's note is cut off");
+  read.provider = std::move(*provider);
+  read.name = std::move(*name);
+  read.arguments = std::move(*arguments);
+  return read;
+}
+
+Result<UsdtSite> UserProgram::FindSite(const UsdtNote& note) const {
   // Whoever moved the file's sections (prelink) did not know of what stands in notes.
-  const uint64_t moved = usdt_base_ != 0 && base != 0 ? usdt_base_ - base : 0;
-  UsdtSite site{
-      .provider = *provider, .name = *name, .arguments = *arguments, .address = address + moved};
+  const uint64_t moved = usdt_base_ != 0 && note.base != 0 ? usdt_base_ - note.base : 0;
+  UsdtSite site{.provider = note.provider,
+                .name = note.name,
+                .arguments = note.arguments,
+                .address = note.address + moved};
   const auto offset = OffsetOf(site.address, /*executable=*/true);
   if (!offset) return Fail(ErrorCode::kCorrupt, "a USDT probe is not in the file");
   site.offset = *offset;
-  if (semaphore == 0) return site;
-  WEFT_ASSIGN(site.semaphore, SemaphoreAt(semaphore + moved));
+  if (note.semaphore == 0) return site;
+  WEFT_ASSIGN(site.semaphore, SemaphoreAt(note.semaphore + moved));
   return site;
 }
 
 Result<std::vector<UsdtSite>> UserProgram::FindUsdt(std::string_view provider,
-                                                    std::string_view name) const {
+                                                    std::string_view name,
+                                                    std::vector<std::string>* left_out) const {
   std::vector<UsdtSite> sites;
+  std::map<std::string, size_t> unusable;  // why, of how many places
+  size_t beyond = 0;
   Status failed;
-  EachUsdtNote([&](Bytes note) {
-    auto site = ReadSite(note);
+  EachUsdtNote([&](Bytes bytes) {
+    const auto note = ReadNote(bytes);
+    if (!note) {
+      failed = std::unexpected(note.error());
+      ++unusable["of a probe whose name cannot be read: " + note.error().message];
+      return true;
+    }
+    if (note->provider != provider || note->name != name) return true;
+    auto site = FindSite(*note);
     if (!site) {
       failed = std::unexpected(site.error());
-      return true;  // another one's
+      ++unusable[site.error().message];
+    } else if (sites.size() < kMaxUsdtSites) {
+      sites.push_back(std::move(*site));
+    } else {
+      ++beyond;
     }
-    if (site->provider == provider && site->name == name) sites.push_back(std::move(*site));
-    return sites.size() < kMaxUsdtSites;
+    return true;
   });
-  if (!sites.empty()) return sites;
-  if (!failed) return std::unexpected(failed.error());
-  return Fail(ErrorCode::kNotFound,
-              "it has no USDT probe '" + std::string(provider) + ":" + std::string(name) + "'");
+  if (beyond != 0)
+    unusable["at most " + std::to_string(kMaxUsdtSites) + " places of a probe are"] = beyond;
+  const std::string quoted = "'" + std::string(provider) + ":" + std::string(name) + "'";
+  if (sites.empty()) {
+    if (!failed) return std::unexpected(failed.error());
+    return Fail(ErrorCode::kNotFound, "it has no USDT probe " + quoted);
+  }
+  for (const auto& [why, count] : unusable)
+    if (left_out != nullptr)
+      left_out->push_back(std::to_string(count) + " of the places of USDT probe " + quoted +
+                          " are not recorded: " + why);
+  return sites;
 }
 
 }  // namespace weft::kernel

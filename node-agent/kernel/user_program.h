@@ -45,9 +45,11 @@ class UserProgram {
   // several functions have that name; kInvalid: beyond its end; kUnsupported.
   [[nodiscard]] Result<uint64_t> FindFunction(const std::string& name, uint64_t offset) const;
 
-  // All places of one probe. kNotFound; kCorrupt.
-  [[nodiscard]] Result<std::vector<UsdtSite>> FindUsdt(std::string_view provider,
-                                                       std::string_view name) const;
+  // All places of one probe, up to kMaxUsdtSites. Those that are left out are counted in `left_out`, for people, each
+  // number with its reason. kNotFound; kCorrupt; of a probe that has no other place: why not.
+  [[nodiscard]] Result<std::vector<UsdtSite>> FindUsdt(
+      std::string_view provider, std::string_view name,
+      std::vector<std::string>* left_out = nullptr) const;
 
   // The address of a variable, as the file was linked: what operands of USDT probes name.
   [[nodiscard]] std::optional<uint64_t> AddressOf(const std::string& variable) const;
@@ -63,6 +65,12 @@ class UserProgram {
     uint8_t type = 0;
   };
 
+  // As the file has it.
+  struct UsdtNote {
+    std::string provider, name, arguments;
+    uint64_t address = 0, base = 0, semaphore = 0;
+  };
+
   explicit UserProgram(Elf* elf);
 
   Status ReadHeaders();
@@ -75,7 +83,8 @@ class UserProgram {
   [[nodiscard]] std::optional<uint64_t> OffsetOf(uint64_t address, bool executable) const;
   // Of a counter that the kernel raises.
   [[nodiscard]] Result<uint64_t> SemaphoreAt(uint64_t address) const;
-  [[nodiscard]] Result<UsdtSite> ReadSite(Bytes note) const;
+  [[nodiscard]] static Result<UsdtNote> ReadNote(Bytes note);
+  [[nodiscard]] Result<UsdtSite> FindSite(const UsdtNote& note) const;
 
   std::shared_ptr<Elf> elf_;
   std::vector<Segment> segments_;

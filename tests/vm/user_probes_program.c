@@ -30,6 +30,20 @@ __attribute__((noinline)) int shop_depth(int depth) {
   return below;
 }
 
+/* The probe shop:many at 300 places, as a function that a compiler inlines everywhere has it. */
+__attribute__((noinline)) static void shop_many(void) {
+  __asm__ volatile(
+      ".rept 300\n"
+      "990: nop\n"
+      ".pushsection .note.stapsdt,\"\",\"note\"\n"
+      ".balign 4\n.4byte 992f-991f, 994f-993f, 3\n"
+      "991: .asciz \"stapsdt\"\n992: .balign 4\n"
+      "993: .8byte 990b, 0, 0\n"
+      ".asciz \"shop\"\n.asciz \"many\"\n.asciz \"\"\n"
+      "994: .balign 4\n.popsection\n"
+      ".endr\n");
+}
+
 int main(int argc, char** argv) {
   const int count = argc > 1 ? atoi(argv[1]) : 1;
   int enabled = 0;
@@ -41,6 +55,7 @@ int main(int argc, char** argv) {
     if (shop_order(i, "tea", 0.5, (unsigned char)(i % 100)) != i - 2 || shop_depth(3) != 3)
       return 1;
   }
+  shop_many();
   printf("called %d enabled %d\n", count, enabled);
   return 0;
 }

@@ -138,6 +138,13 @@ class UserProbesTest(LocalTest):
             seen = [tuple(p[f"arg{i}"] for i in (0, 2, 3, 4)) for p in self.payloads("shop_order")]
             self.assertEqual(seen, [(i, -(i % 100), (1 << 40) + i, 77) for i in range(COUNT)])
 
+    def test_a_usdt_probe_at_many_places(self):
+        """Each is another event of that name."""
+        _, said = self.record("--usdt", f"{DYNAMIC}:shop:many", program=[DYNAMIC, 1])
+        self.assert_all(300)
+        self.assertEqual(len({p["ip"] for p in self.payloads("shop_many")}), 300)
+        self.assertNotIn("not recorded", said)
+
     def test_a_filter(self):
         rule = ORDER.format(STATIC, "entry") + f"      filter: number >= {COUNT - 5} && name == \"tea\"\n"
         self.record(*self.rules(rule), program=[STATIC, COUNT])
