@@ -15,6 +15,17 @@ namespace {
 
 // Beside bin/, as an installation has it.
 constexpr const char* kOwnFolder = "share/weft/kmod/modules";
+// A repository's: programs are in build/PRESET/bin or in an installation below build/, modules in build/kmod/KERNEL.
+constexpr const char* kBuildFolder = "build";
+constexpr const char* kModulesInBuildFolder = "kmod";
+
+// Of each folder called "build" that the program stands in, the nearest first.
+std::vector<std::string> BuildFoldersOf(const std::filesystem::path& program) {
+  std::vector<std::string> folders;
+  for (auto at = program.parent_path(); at != at.parent_path(); at = at.parent_path())
+    if (at.filename() == kBuildFolder) folders.push_back(at / kModulesInBuildFolder);
+  return folders;
+}
 
 }  // namespace
 
@@ -23,9 +34,13 @@ Result<UniqueFd> OpenOrLoadModule(std::vector<std::string> folders) {
   if (module || geteuid() != 0) return module;
   std::error_code error;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (!error) folders.push_back(program.parent_path().parent_path() / kOwnFolder);
-  const kernel::DriverState state =
-      kernel::PrepareDriver(kernel::ThisHost(), {.folders = std::move(folders)});
+  std::vector<std::string> builds;
+  if (!error) {
+    folders.push_back(program.parent_path().parent_path() / kOwnFolder);
+    builds = BuildFoldersOf(program);
+  }
+  const kernel::DriverState state = kernel::PrepareDriver(
+      kernel::ThisHost(), {.folders = std::move(folders), .builds = std::move(builds)});
   if (!state.is_ready) return Fail(ErrorCode::kUnsupported, state.reason + ": " + state.message);
   return kernel::OpenModule();
 }

@@ -15,7 +15,8 @@
 namespace weft::agent {
 
 // The device. `folders`, each with RELEASE/weft.ko, are looked at first, then this installation's own
-// (share/weft/kmod/modules) and the distribution's. The error says why it cannot be had, for people, with a
+// (share/weft/kmod/modules), then, where this program stands in a repository's build folder, what ./dev kmod build
+// left there, then the distribution's. The error says why it cannot be had, for people, with a
 // reason of driver.h where it could not be loaded.
 Result<UniqueFd> OpenOrLoadModule(std::vector<std::string> folders);
 

@@ -9,8 +9,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 
@@ -122,6 +124,17 @@ bool Replaced(const Host& host, const Result<DriverFile>& file, const LoadedModu
   return host.unload() == 0;
 }
 
+// ./dev kmod build names its folders as it names kernels ("6.12").
+void AddBuilds(const std::string& folder, std::vector<std::string>* paths) {
+  const size_t before = paths->size();
+  std::error_code error;
+  for (const auto& item : std::filesystem::directory_iterator(folder, error)) {
+    std::string path = item.path().string() + kFile;
+    if (std::filesystem::exists(path, error)) paths->push_back(std::move(path));
+  }
+  std::sort(paths->begin() + static_cast<ptrdiff_t>(before), paths->end());
+}
+
 Result<DriverFile> BuildHere(const Host& host, const DriverOptions& options) {
   WEFT_ASSIGN(const std::string path,
               BuildModule(host, options.sources, options.build_folder + "/" + host.release));
@@ -156,10 +169,11 @@ Host ThisHost() {
   return host;
 }
 
-Result<DriverFile> FindDriver(const Host& host, const std::vector<std::string>& folders) {
+Result<DriverFile> FindDriver(const Host& host, const DriverOptions& options) {
   std::vector<std::string> paths;
-  paths.reserve(folders.size() + std::size(kPackaged));
-  for (const std::string& folder : folders) paths.push_back(folder + "/" + host.release + kFile);
+  for (const std::string& folder : options.folders)
+    paths.push_back(folder + "/" + host.release + kFile);
+  for (const std::string& folder : options.builds) AddBuilds(folder, &paths);
   for (const char* folder : kPackaged)
     paths.push_back(host.root + "/lib/modules/" + host.release + folder + kFile);
   std::string looked_for, passed_over;
@@ -214,7 +228,7 @@ DriverState WhyNotLoaded(const Host& host, const DriverFile& file, int error) {
 }
 
 DriverState PrepareDriver(const Host& host, const DriverOptions& options) {
-  Result<DriverFile> file = FindDriver(host, options.folders);
+  Result<DriverFile> file = FindDriver(host, options);
   if (const auto loaded = FindLoaded(host); loaded && !Replaced(host, file, *loaded))
     return OpenLoaded(host, "weft.ko " + loaded->version + " was loaded already");
   if (const std::string why = WhyDisabled(host); !why.empty()) return No(kModulesDisabled, why);

@@ -48,6 +48,7 @@ Host ThisHost();
 
 struct DriverOptions {
   std::vector<std::string> folders;  // each: FOLDER/RELEASE/weft.ko
+  std::vector<std::string> builds;   // looked at then, each: FOLDER/ANY/weft.ko, of any kernel
   std::string sources;               // folder of weft.ko's sources; "": nothing is built here
   std::string build_folder;          // where it is built, by the same name here and on the node
 };
@@ -61,12 +62,13 @@ struct DriverState {
 // Takes as long as it takes.
 DriverState PrepareDriver(const Host& host, const DriverOptions& options);
 
-// The file to load for the host's kernel. kNotFound: there is none, with what was looked at.
+// The file to load for the host's kernel, of the options' folders or the distribution's. kNotFound: there is none,
+// with what was looked at.
 struct DriverFile {
   std::string path;
   ModuleInfo info;
 };
-Result<DriverFile> FindDriver(const Host& host, const std::vector<std::string>& folders);
+Result<DriverFile> FindDriver(const Host& host, const DriverOptions& options);
 
 // Why the host did not load a file; `error` is finit_module's errno.
 DriverState WhyNotLoaded(const Host& host, const DriverFile& file, int error);

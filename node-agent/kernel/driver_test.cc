@@ -194,7 +194,7 @@ TEST_F(Driver, TheFirstOfSeveralUsableFilesIsTaken) {
   const std::string name = "/" + std::string(kRelease) + "/weft.ko";
   const std::string packages = "root/lib/modules/" + std::string(kRelease);
   const auto found = [this] {
-    const auto file = FindDriver(host_, {folder_ / "own", folder_ / "image"});
+    const auto file = FindDriver(host_, {.folders = {folder_ / "own", folder_ / "image"}});
     return file ? fs::relative(file->path, folder_).string() : file.error().message;
   };
   const std::string in_order[] = {packages + "/extra/weft.ko", packages + "/updates/weft.ko",
@@ -208,6 +208,24 @@ TEST_F(Driver, TheFirstOfSeveralUsableFilesIsTaken) {
   EXPECT_EQ(found(), "image" + name);
   Write("image" + name, "no module");
   EXPECT_EQ(found(), packages + "/updates/dkms/weft.ko");
+}
+
+// ./dev kmod build calls its folders as it calls kernels.
+TEST_F(Driver, AmongBuildsOfSeveralKernelsThatOfThisOneIsTaken) {
+  const auto found = [this] {
+    const auto file =
+        FindDriver(host_, {.folders = {folder_ / "own"}, .builds = {folder_ / "kmod"}});
+    return file ? fs::relative(file->path, folder_).string() : file.error().message;
+  };
+  EXPECT_THAT(found(), HasSubstr("there is no weft.ko for kernel"));
+  Module("kmod/6.12/weft.ko", "new", "6.12.95+deb12-amd64");
+  Write("kmod/newest/source/README", "compiled only");
+  EXPECT_THAT(found(), HasSubstr("kmod/6.12/weft.ko: was built for kernel 6.12.95+deb12-amd64"));
+  Module("kmod/6.1/weft.ko");
+  EXPECT_EQ(found(), "kmod/6.1/weft.ko");
+  const std::string own = "own/" + std::string(kRelease) + "/weft.ko";
+  Module(own);
+  EXPECT_EQ(found(), own);
 }
 
 // Building, with this machine's make and compiler, and headers of a kernel whose module is a file that is there.

@@ -35,7 +35,7 @@ TEST(BuildOnTheNode, MakesTheSameModule) {
   host.headers = testing::KernelCache() / fs::path(prebuilt).parent_path().filename() / "headers";
   const auto built = BuildModule(host, folder / "sources", folder / host.release);
   ASSERT_TRUE(built) << built.error().message;
-  const auto found = FindDriver(host, {folder});
+  const auto found = FindDriver(host, {.folders = {folder}});
   EXPECT_FALSE(found) << "it lies where it was built";
   const auto info = ReadModuleInfo(*built);
   ASSERT_TRUE(info) << info.error().message;
