@@ -2,7 +2,6 @@
 // See record.h.
 #include "cli/record.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -21,6 +20,7 @@
 #include "cli/exit_status.h"
 #include "cli/install_tree.h"
 #include "cli/offered.h"
+#include "cli/output_folder.h"
 #include "cli/relay_address.h"
 #include "cli/session_client.h"
 #include "cli/summary.h"
@@ -70,29 +70,6 @@ std::string DefaultOutput(const std::string& name) {
   char stamp[32];
   strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &parts);
   return name + "-" + stamp;
-}
-
-// Makes the folder. One that holds something is refused: two recordings in one folder are one trace
-// that no reader understands.
-Result<std::string> PrepareOutput(const std::string& wanted) {
-  for (size_t at = 1; (at = wanted.find('/', at)) != std::string::npos; ++at)
-    mkdir(wanted.substr(0, at).c_str(), 0755);
-  if (mkdir(wanted.c_str(), 0755) != 0 && errno != EEXIST) return FailErrno(wanted);
-  char* absolute = realpath(wanted.c_str(), nullptr);
-  if (absolute == nullptr) return FailErrno(wanted);
-  std::string path(absolute);
-  std::free(absolute);
-  DIR* dir = opendir(path.c_str());
-  if (dir == nullptr) return FailErrno(wanted);
-  bool empty = true;
-  while (const dirent* entry = readdir(dir))
-    empty &= std::string_view(entry->d_name) == "." || std::string_view(entry->d_name) == "..";
-  closedir(dir);
-  if (!empty)
-    return Fail(ErrorCode::kInvalid,
-                wanted + ": is not empty; a recording needs a folder of its own");
-  if (access(path.c_str(), W_OK | X_OK) != 0) return FailErrno(wanted);
-  return path;
 }
 
 Result<UniqueFd> InMemory(const std::string& text) {
@@ -186,11 +163,11 @@ class Recording {
   }
 
  private:
-  // Where the traces go: the absolute path of a folder that was made, or, with a relay, nowhere here.
-  Result<std::string> MakeOutput() {
-    if (!options_.relay.empty()) return std::string();
-    return PrepareOutput(options_.output.empty() ? DefaultOutput(traces_.front().metadata.name)
-                                                 : options_.output);
+  // Where the traces go; with a relay nowhere here.
+  Result<OutputFolder> MakeOutput() {
+    if (!options_.relay.empty()) return OutputFolder();
+    return OutputFolder::Make(options_.output.empty() ? DefaultOutput(traces_.front().metadata.name)
+                                                      : options_.output);
   }
 
   int Prepare(const std::string& programs, const InstallTree& tree) {
@@ -204,15 +181,18 @@ class Recording {
     if (!output) return Complain(output.error(), kExitOutput);
     auto session = SessionClient::Begin(tree);
     if (!session) {
-      rmdir(output->c_str());
+      output->TakeBack();
       return Complain(session.error(), kExitTracing);
     }
     session_ = std::make_unique<SessionClient>(std::move(*session));
     auto text = InMemory(api::ToYaml(traces_));
-    if (!text) return Complain(text.error(), kExitTracing);
+    if (!text) {
+      output->TakeBack();
+      return Complain(text.error(), kExitTracing);
+    }
     Status status = session_->Create({.traces = std::move(*text),
                                       .file = options_.file.empty() ? "weft record" : options_.file,
-                                      .output = *output,
+                                      .output = output->path(),
                                       .relay = relay,
                                       .ctf_version = options_.ctf_version,
                                       .programs = programs,
@@ -224,7 +204,7 @@ class Recording {
     SayNotices();
     Complain(status.error(), kExitTracing);
     session_->Destroy();
-    rmdir(output->c_str());  // if it is empty
+    output->TakeBack();
     return code == ErrorCode::kInvalid      ? kExitBadInput
            : code == ErrorCode::kPermission ? kExitOutput
                                             : kExitTracing;

@@ -66,6 +66,10 @@ class Agent {
   // Where a local session's files go, when there is no relay.
   void SetOutput(OutputFolder folder) { output_.emplace(std::move(folder)); }
 
+  // Makes the session's rings and events in weft.ko, which record nothing yet: what the kernel refuses, StartChannels
+  // would find out too late to leave no trace. An error names it, and nothing is left.
+  Status MakeInKernel(const Session& session);
+  void ForgetInKernel(const Session& session);
   // Turns channels that are defined on; then off, and reads them to their end.
   void StartChannels(Session& session);
   void StopChannels(const Which& which);
@@ -174,6 +178,7 @@ class Agent {
   void OnSynced(uint64_t number);
   void StopInConsumer(SessionChannel& channel);
   void StartInKernel(Session& session, SessionChannel& channel);
+  Status MakeInKernel(const Session& session, const SessionChannel& channel);
   void SwitchInKernel(SessionChannel& channel, bool on);
   void RestoredKernelChannels();
   void DumpStateOf(const SessionChannel& channel, uint64_t cgroup = 0);

@@ -20,6 +20,10 @@ namespace weft::agent {
 namespace {
 
 constexpr const char* kClientsKey = "clients";
+// Kinds of ipc::Refused: what was asked for, the output, weft itself.
+constexpr const char* kInput = "input";
+constexpr const char* kOutput = "output";
+constexpr const char* kTracing = "tracing";
 
 Result<std::string> ReadWhole(const UniqueFd& fd) {
   struct stat st{};
@@ -117,39 +121,66 @@ void LocalOrders::OnClient(uint64_t number, Result<ipc::Message> message) {
 }
 
 void LocalOrders::Create(Client& client, const ipc::CreateSession& command) {
-  const auto refuse = [&](const Error& error, const char* kind = "input") {
-    (void)client.channel.Send(ipc::Refused{kind, error.message});
-  };
   // Its owner asks again when an earlier agent died before it answered.
-  if (session() != nullptr) {
-    (void)client.channel.Send(State());
-    return;
+  if (session() == nullptr) {
+    if (const auto refusal = Make(command)) {
+      (void)client.channel.Send(ipc::Refused{refusal->kind, refusal->why});
+      return;
+    }
+    KillPoint("created");
+    agent_.StartConsumer(kConsumerName);
+    KillPoint("consumer_asked_for");
   }
+  (void)client.channel.Send(State());
+}
+
+std::optional<LocalOrders::Refusal> LocalOrders::Make(const ipc::CreateSession& command) {
+  const auto refuse = [](const Error& error, const char* kind) {
+    return Refusal{kind, error.message};
+  };
   const auto text = ReadWhole(command.traces);
-  if (!text) return refuse(text.error());
+  if (!text) return refuse(text.error(), kInput);
   auto session = Session::Create(command, *text, modules_);
-  if (!session) return refuse(session.error());
+  if (!session) return refuse(session.error(), kInput);
   if (command.relay.host.empty()) {
     auto output = OutputFolder::Open(command.output);
-    if (!output) return refuse(output.error(), "output");
+    if (!output) return refuse(output.error(), kOutput);
     agent_.SetOutput(std::move(*output));
   }
-  if (session->RecordsKernel()) {
-    if (const Status scoped = ScopeToProgram(*session, command); !scoped)
-      return refuse(scoped.error());
-  }
-  if (const Status attached = Attach(command.attach); !attached) {
+  if (session->RecordsKernel())
+    if (auto refusal = MakeInKernel(*session, command)) return refusal;
+  const std::string cgroup = session->cgroup;
+  const Status attached = Attach(command.attach);
+  if (!attached) {
+    Unmake(*session);
     agent_.RemoveRoots(command.attach);
-    return refuse(attached.error());
+    return refuse(attached.error(), kInput);
   }
   if (const Status saved = agent_.AddSession(kLocalSession, std::move(*session)); !saved) {
+    if (!cgroup.empty()) RemoveCgroup(cgroup);
     agent_.RemoveRoots(command.attach);
-    return refuse(saved.error(), "tracing");
+    return refuse(saved.error(), kTracing);
   }
-  KillPoint("created");
-  agent_.StartConsumer(kConsumerName);
-  KillPoint("consumer_asked_for");
-  (void)client.channel.Send(State());
+  return std::nullopt;
+}
+
+// Before the output folder has a file: what this kernel refuses must leave none.
+std::optional<LocalOrders::Refusal> LocalOrders::MakeInKernel(Session& session,
+                                                              const ipc::CreateSession& command) {
+  if (const Status scoped = ScopeToProgram(session, command); !scoped)
+    return Refusal{kInput, scoped.error().message};
+  const Status made = agent_.MakeInKernel(session);
+  if (made) return std::nullopt;
+  Unmake(session);
+  const ErrorCode code = made.error().code;
+  const bool is_asked_wrong = code == ErrorCode::kInvalid || code == ErrorCode::kNotFound ||
+                              code == ErrorCode::kUnsupported || code == ErrorCode::kLimit;
+  return Refusal{is_asked_wrong ? kInput : kTracing, made.error().message};
+}
+
+void LocalOrders::Unmake(const Session& session) {
+  agent_.ForgetInKernel(session);
+  if (!session.cgroup.empty()) RemoveCgroup(session.cgroup);
 }
 
 // The name is this session's folder's, which no other session has at the same time.
@@ -215,10 +246,10 @@ void LocalOrders::RefuseStarts(const char* kind, const std::string& why) {
   }
 }
 
-void LocalOrders::ChannelFailed(Session&, const std::string& why) { RefuseStarts("output", why); }
+void LocalOrders::ChannelFailed(Session&, const std::string& why) { RefuseStarts(kOutput, why); }
 
 void LocalOrders::ConsumerFailed(const std::string&, const std::string& why) {
-  RefuseStarts("tracing", "weft-consumer does not start: " + why);
+  RefuseStarts(kTracing, "weft-consumer does not start: " + why);
 }
 
 void LocalOrders::OwnerGone() {

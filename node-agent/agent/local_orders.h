@@ -44,6 +44,14 @@ class LocalOrders final : public Orders {
   void OnClientConnects();
   void OnClient(uint64_t number, Result<ipc::Message> message);
   void Create(Client& client, const ipc::CreateSession& command);
+  struct Refusal {
+    const char* kind;  // ipc::Refused
+    std::string why;
+  };
+  // The session as it is asked for, made and saved; nothing: it is there. A refusal leaves nothing.
+  std::optional<Refusal> Make(const ipc::CreateSession& command);
+  std::optional<Refusal> MakeInKernel(Session& session, const ipc::CreateSession& command);
+  void Unmake(const Session& session);
   Status ScopeToProgram(Session& session, const ipc::CreateSession& command);
   Status Attach(const std::vector<int32_t>& pids);
   void StartSession();

@@ -196,17 +196,28 @@ void Agent::StopInConsumer(SessionChannel& channel) {
   ToConsumer(channel.consumer, [id] { return ipc::StopChannel{id}; });
 }
 
-void Agent::StartInKernel(Session& session, SessionChannel& channel) {
-  const auto fail = [&](const Status& status) {
-    channel.failure = status.error().message;
-    orders_->ChannelFailed(session, status.error().message);
-  };
+Status Agent::MakeInKernel(const Session& session) {
+  for (const SessionChannel& channel : session.channels) {
+    if (!channel.of_kernel()) continue;
+    const Status made = MakeInKernel(session, channel);
+    if (made) continue;
+    ForgetInKernel(session);
+    return made;
+  }
+  return {};
+}
+
+void Agent::ForgetInKernel(const Session& session) {
+  for (const SessionChannel& channel : session.channels) kernel_.Forget(channel.definition.id);
+}
+
+Status Agent::MakeInKernel(const Session& session, const SessionChannel& channel) {
+  if (kernel_.Has(channel.definition.id)) return {};
   KernelChannels::Whom whom{
       .all = session.is_cluster_wide(), .cgroups = channel.scope, .trackers = channel.trackers};
   if (!session.cgroup.empty()) {
-    auto id = CgroupId(session.cgroup);
-    if (!id) return fail(std::unexpected(id.error()));
-    whom.cgroups.insert(*id);
+    WEFT_ASSIGN(const uint64_t id, CgroupId(session.cgroup));
+    whom.cgroups.insert(id);
   }
   kernel::Ring ring{.mode = channel.spec.mode,
                     .clock = containers_.config().clock,
@@ -215,14 +226,21 @@ void Agent::StartInKernel(Session& session, SessionChannel& channel) {
                     .channel_id = channel.definition.id};
   for (const control::ContextSpec& context : channel.spec.contexts)
     ring.contexts.push_back({context.id, context.name, context.perf_type, context.perf_config});
-  if (const Status made = kernel_.Start(ring, channel.kernel_events, whom); !made)
-    return fail(made);
+  return kernel_.Start(ring, channel.kernel_events, whom);
+}
+
+void Agent::StartInKernel(Session& session, SessionChannel& channel) {
+  if (const Status made = MakeInKernel(session, channel); !made) {
+    channel.failure = made.error().message;
+    return orders_->ChannelFailed(session, channel.failure);
+  }
   TellKernelRing(channel);
   if (channel.paused) return;
   SwitchInKernel(channel, true);
   // The cgroup of a program that is still to be started has nothing to tell: who starts it asks then. Nor have
   // pods whose cgroups are still to come: SetKernelScope asks.
-  if (session.cgroup.empty() && (whom.all || !whom.cgroups.empty())) DumpStateOf(channel);
+  if (session.cgroup.empty() && (session.is_cluster_wide() || !channel.scope.empty()))
+    DumpStateOf(channel);
 }
 
 void Agent::DumpState(const Session& session) {
