@@ -18,6 +18,8 @@ static void free_event(struct weft_event *event)
 {
 	struct weft_channel *channel = event->channel;
 
+	if (weft_event_is_syscall(event))
+		weft_syscall_free(event);
 	if (weft_event_is_uprobe(event))
 		weft_uprobe_free(event);
 	if (weft_event_is_kprobe(event))
@@ -87,7 +89,7 @@ static int attach(struct weft_event *event, const struct weft_event_input *input
 		return weft_tracepoint_attach(event, input->name);
 	case WEFT_KERNEL_SYSCALL_ENTRY:
 	case WEFT_KERNEL_SYSCALL_EXIT:
-		return weft_syscall_attach(event, input->arg.number, input->arg.table);
+		return weft_syscall_attach(event, input);
 	case WEFT_KERNEL_STATE:
 		event->state = input->arg.number;
 		return 0; /* statedump.c comes and looks for it */

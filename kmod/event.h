@@ -74,6 +74,8 @@ struct weft_event {
 		struct {
 			struct weft_event __rcu *next;	 /* of the same number */
 			struct weft_event __rcu **place; /* where the chain begins */
+			u8 *known;    /* numbers that it does not mean; NULL: it means one */
+			bool watches; /* the entries of rt_sigreturn as well */
 		} syscall;
 		struct weft_kprobe *kprobe; /* NULL: was never attached */
 		u32 state;		    /* enum weft_kernel_state */
@@ -91,6 +93,7 @@ struct weft_event_input {
 	void *description;
 	struct weft_fetch_op *ops;
 	void *filter;
+	u8 *known;
 };
 
 /* On a ring: a descriptor, 0 for an event that stays, or negative. */
@@ -125,8 +128,16 @@ int weft_tracepoint_attach(struct weft_event *event, const char *name);
 void weft_tracepoint_detach(struct weft_event *event);
 
 /* syscall.c. */
-int weft_syscall_attach(struct weft_event *event, u32 number, u32 table);
+static inline bool weft_event_is_syscall(const struct weft_event *event)
+{
+	return event->kind == WEFT_KERNEL_SYSCALL_ENTRY || event->kind == WEFT_KERNEL_SYSCALL_EXIT;
+}
+
+int weft_syscall_attach(struct weft_event *event, const struct weft_event_input *input);
 void weft_syscall_detach(struct weft_event *event);
+void weft_syscall_free(struct weft_event *event);
+/* The module goes: no event is left, and no probe runs. */
+void weft_syscall_exit(void);
 
 /* kprobe.c, kretprobes as well. After a detach: free. */
 static inline bool weft_event_is_kprobe(const struct weft_event *event)

@@ -17,8 +17,12 @@ static int check_arg(const struct weft_kernel_event *arg)
 	const bool named = arg->kind == WEFT_KERNEL_TRACEPOINT || arg->kind == WEFT_KERNEL_KPROBE ||
 			   arg->kind == WEFT_KERNEL_KRETPROBE;
 
+	const bool of_unknown =
+		(arg->kind == WEFT_KERNEL_SYSCALL_ENTRY || arg->kind == WEFT_KERNEL_SYSCALL_EXIT) &&
+		arg->number == WEFT_KERNEL_SYSCALL_UNKNOWN;
+
 	if (!weft_fetch_arg_count(arg->kind) || (arg->flags & ~WEFT_KERNEL_EVENT_STAYS) ||
-	    arg->reserved || arg->event_id)
+	    arg->event_id || of_unknown != !!arg->known)
 		return -EINVAL;
 	if (named ? arg->name_size < 2 || arg->name_size > WEFT_KERNEL_NAME_MAX || arg->number ||
 			    arg->table
@@ -76,6 +80,9 @@ int weft_event_input_copy(struct weft_event_input *input, const struct weft_kern
 			     arg->fetch_count * sizeof(*input->ops));
 	if (!error)
 		error = copy(&input->filter, arg->filter, arg->filter_size);
+	if (!error)
+		error = copy((void **)&input->known, arg->known,
+			     arg->known ? WEFT_KERNEL_SYSCALL_NUMBERS / 8 : 0);
 	if (error)
 		weft_event_input_free(input);
 	return error;
@@ -87,6 +94,7 @@ void weft_event_input_free(struct weft_event_input *input)
 	kvfree(input->description);
 	kvfree(input->ops);
 	kvfree(input->filter);
+	kvfree(input->known);
 }
 
 /* Who is to be asked whether an event is recorded. */

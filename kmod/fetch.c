@@ -277,6 +277,10 @@ void weft_fetch_run(const struct weft_fetch_step *step, struct weft_fetch_run *r
 		case WEFT_FETCH_STORE:
 			store(run->fixed + step->out, s.other ? 0 : s.a, step->size);
 			break;
+		case WEFT_STEP_STORE_USER:
+			store(run->fixed + step->out, s.other || s.a >= TASK_SIZE_MAX ? 0 : s.a,
+			      step->size);
+			break;
 		case WEFT_FETCH_BYTES:
 			do_bytes(run, step, &s);
 			break;
@@ -369,6 +373,8 @@ void weft_fetch_make(struct weft_fetch_step *steps, const struct weft_fetch_op *
 			make_argument(&step);
 		if (op->code >= WEFT_FETCH_STORE)
 			place(&step, op, desc, layout, fields++);
+		if (op->code == WEFT_FETCH_STORE && (op->flags & WEFT_FETCH_USER))
+			step.code = WEFT_STEP_STORE_USER;
 		if (made && leaves_nothing(ops, count, i + 1) && fuse(&steps[made - 1], &step))
 			continue;
 		steps[made++] = step;

@@ -19,6 +19,7 @@
 enum weft_fetch_step_code {
 	WEFT_STEP_ARG_STORE8 = 64, /* ARG and STORE of all 8 bytes in one */
 	WEFT_STEP_ARG_STORE4,
+	WEFT_STEP_STORE_USER, /* STORE of what may be an address of user memory only */
 	WEFT_STEP_END,
 };
 

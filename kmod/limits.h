@@ -14,9 +14,6 @@
 /* A struct of an ioctl is never larger. */
 #define WEFT_IOCTL_MAX_BYTES 4096u
 
-/* System calls have smaller numbers than this: about 470 today, and x32's begin elsewhere. */
-#define WEFT_SYSCALL_NUMBERS 1024
-
 /* Calls of one function that may be running at once for their returns to be seen; each costs about
  * 200 bytes. Threads that sleep in it count as well. */
 #define WEFT_KRETPROBE_CALLS 512

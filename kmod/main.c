@@ -21,12 +21,12 @@
 
 static u32 features(void)
 {
-	u32 bits = WEFT_KERNEL_PARTS;
+	u32 bits = WEFT_KERNEL_PARTS | WEFT_KERNEL_USER_ADDRESSES;
 
 	if (WEFT_HAS_TRACEPOINTS)
 		bits |= WEFT_KERNEL_TRACEPOINTS;
 	if (WEFT_HAS_TRACEPOINTS && IS_ENABLED(CONFIG_HAVE_SYSCALL_TRACEPOINTS))
-		bits |= WEFT_KERNEL_SYSCALLS;
+		bits |= WEFT_KERNEL_SYSCALLS | WEFT_KERNEL_UNKNOWN_SYSCALLS;
 	if (IS_ENABLED(CONFIG_KPROBES) && IS_ENABLED(CONFIG_KRETPROBES))
 		bits |= WEFT_KERNEL_KPROBES;
 #ifdef WEFT_HAS_UPROBES
@@ -119,6 +119,7 @@ static void __exit weft_exit(void)
 	misc_deregister(&device);
 	weft_session_flush();
 	weft_event_flush();
+	weft_syscall_exit();
 	weft_guard_exit();
 }
 

@@ -3,12 +3,21 @@
  * Events of system calls, by number: one probe at the entry of all of them and one at the exit,
  * which look the number up in a table. What a system call pays that nobody asked for is the look.
  *
- * The table's chains are read by probes and changed under the lock of control; an event that left
- * its chain is freed when no probe can stand on it any more.
+ * Events of unknown numbers are in chains of their own, and are asked at each call as long as there
+ * are any. So is rt_sigreturn: it gives its task the registers of before the signal, among them the
+ * mark that this is no system call, so that at its exit only a note of its entry tells what returns.
+ *
+ * The chains are read by probes and changed under the lock of control; an event that left its chain
+ * is freed when no probe can stand on it any more.
  */
+#include <linux/bitops.h>
 #include <linux/compat.h>
+#include <linux/slab.h>
+#include <linux/threads.h>
 #include <linux/tracepoint.h>
+#include <linux/vmalloc.h>
 #include <asm/syscall.h>
+#include <asm/unistd.h>
 
 #include "compat.h"
 #include "event_run.h"
@@ -22,12 +31,22 @@ struct syscall_side {
 	const char *name; /* of the tracepoint */
 	struct tracepoint *point;
 	void *probe;
-	u32 events; /* attached; 0: nor is the probe */
+	u32 events; /* that need the probe; 0: it is not attached */
+	u32 others; /* of unknown numbers, or of rt_sigreturn's exit */
 	/* Chains of events, by enum weft_kernel_syscall_table and number. */
-	struct weft_event __rcu *first[2][WEFT_SYSCALL_NUMBERS];
+	struct weft_event __rcu *first[2][WEFT_KERNEL_SYSCALL_NUMBERS];
+	/* Those of unknown numbers. */
+	struct weft_event __rcu *unknown[2];
 };
 
 static struct syscall_side entry_side, exit_side;
+
+/* Tasks between entry and exit of a call that takes them back from a signal: a bit for each of the two
+ * such calls that 32-bit programs have, by the task's number. There as soon as an event asks for their
+ * exits, until the module goes. */
+#define SIGRETURNS 2
+static unsigned long *returning;
+static u32 sigreturn_exits; /* events */
 
 static __always_inline unsigned int current_table(void)
 {
@@ -40,9 +59,25 @@ static __always_inline unsigned int current_table(void)
 
 static __always_inline struct weft_event *find(const struct syscall_side *side, long number)
 {
-	if (unlikely((unsigned long)number >= WEFT_SYSCALL_NUMBERS))
+	if (unlikely((unsigned long)number >= WEFT_KERNEL_SYSCALL_NUMBERS))
 		return NULL;
 	return rcu_dereference_raw(side->first[current_table()][number]);
+}
+
+/* 0 or 1: which of the calls that take a task back from a signal it is; negative: none of them. */
+static __always_inline int sigreturn_of(unsigned int table, unsigned long number)
+{
+	if (table == WEFT_KERNEL_SYSCALLS_NATIVE)
+		return number == __NR_rt_sigreturn ? 0 : -1;
+	/* As i386 and arm have them. */
+	return number == 119 ? 1 : number == 173 ? 0 : -1;
+}
+
+static const u16 compat_sigreturns[SIGRETURNS] = {173, 119};
+
+static __always_inline unsigned long *note_of(int which)
+{
+	return returning + BIT_WORD(PID_MAX_LIMIT) * which;
 }
 
 /* An event whose task is in scope, and that its filter did not reject early. */
@@ -77,12 +112,78 @@ static __always_inline void run_chain(struct weft_event *event, struct pt_regs *
 	weft_tracepoint_leave();
 }
 
+static __always_inline bool is_unknown(const struct weft_event *event, long number)
+{
+	return (unsigned long)number >= WEFT_KERNEL_SYSCALL_NUMBERS ||
+	       !(event->syscall.known[number / 8] >> number % 8 & 1);
+}
+
+static __always_inline void run_unknown(const struct syscall_side *side, struct pt_regs *regs,
+					long number, long result)
+{
+	struct weft_event *event = rcu_dereference_raw(side->unknown[current_table()]);
+
+	if (!event)
+		return;
+	weft_tracepoint_enter();
+	for (; event; event = rcu_dereference_raw(event->syscall.next)) {
+		if (is_unknown(event, number) && is_wanted(event) && weft_event_passes_early(event))
+			record(event, regs, number, result);
+	}
+	weft_tracepoint_leave();
+}
+
+static noinline notrace void enter_other(struct pt_regs *regs, long number)
+{
+	const int which = sigreturn_of(current_table(), number);
+
+	if (which >= 0 && READ_ONCE(sigreturn_exits))
+		set_bit(current->pid, note_of(which));
+	run_unknown(&entry_side, regs, number, 0);
+}
+
+/* The call that took this task back from a signal, if one did; negative: none. */
+static __always_inline long take_sigreturn(void)
+{
+	int which;
+
+	if (!READ_ONCE(sigreturn_exits))
+		return -1;
+	for (which = 0; which < SIGRETURNS; which++) {
+		if (!test_bit(current->pid, note_of(which)))
+			continue;
+		clear_bit(current->pid, note_of(which));
+		return current_table() == WEFT_KERNEL_SYSCALLS_NATIVE ? __NR_rt_sigreturn
+								      : compat_sigreturns[which];
+	}
+	return -1;
+}
+
+static noinline notrace void exit_other(struct pt_regs *regs, long number, long result)
+{
+	struct weft_event *event;
+	long taken = -1;
+
+	if (number < 0 || sigreturn_of(current_table(), number) >= 0)
+		taken = take_sigreturn();
+	/* Where the signal's frame cannot be read the number stays, and the caller has found the exit. */
+	if (number >= 0 || taken < 0) {
+		run_unknown(&exit_side, regs, number, result);
+		return;
+	}
+	event = find(&exit_side, taken);
+	if (event)
+		run_chain(event, regs, taken, result);
+}
+
 static notrace void probe_entry(void *data, struct pt_regs *regs, long number)
 {
 	struct weft_event *event = find(&entry_side, number);
 
 	if (unlikely(event))
 		run_chain(event, regs, number, 0);
+	if (unlikely(READ_ONCE(entry_side.others)))
+		enter_other(regs, number);
 }
 
 static notrace void probe_exit(void *data, struct pt_regs *regs, long result)
@@ -92,6 +193,8 @@ static notrace void probe_exit(void *data, struct pt_regs *regs, long result)
 
 	if (unlikely(event))
 		run_chain(event, regs, number, result);
+	if (unlikely(READ_ONCE(exit_side.others)))
+		exit_other(regs, number, result);
 }
 
 static struct syscall_side entry_side = {.name = "sys_enter", .probe = probe_entry};
@@ -110,30 +213,112 @@ static void look_at(struct tracepoint *point, void *data)
 		side->point = point;
 }
 
-int weft_syscall_attach(struct weft_event *event, u32 number, u32 table)
+/* Attaches its probe for one more event. */
+static int use(struct syscall_side *side)
 {
-	struct syscall_side *side = side_of(event);
-	struct weft_event __rcu **first;
-	int error;
-
-	if (!WEFT_HAS_TRACEPOINTS || !IS_ENABLED(CONFIG_HAVE_SYSCALL_TRACEPOINTS))
-		return -EOPNOTSUPP;
-	if (number >= WEFT_SYSCALL_NUMBERS)
-		return -EINVAL;
 	if (!side->point)
 		for_each_kernel_tracepoint(look_at, side);
 	if (!side->point)
 		return -EOPNOTSUPP;
-	first = &side->first[table][number];
 	if (!side->events) {
-		error = tracepoint_probe_register(side->point, side->probe, NULL);
+		int error = tracepoint_probe_register(side->point, side->probe, NULL);
+
 		if (error)
 			return error;
 	}
 	side->events++;
-	event->syscall.place = first;
-	RCU_INIT_POINTER(event->syscall.next, rcu_dereference_raw(*first));
-	rcu_assign_pointer(*first, event);
+	return 0;
+}
+
+static void unuse(struct syscall_side *side)
+{
+	if (!--side->events)
+		tracepoint_probe_unregister(side->point, side->probe, NULL);
+}
+
+static bool is_sigreturn_exit(const struct weft_event *event, u32 number, u32 table)
+{
+	return event->kind == WEFT_KERNEL_SYSCALL_EXIT && sigreturn_of(table, number) >= 0;
+}
+
+/* Begins to note who enters a call that takes it back from a signal. */
+static int watch_sigreturns(void)
+{
+	const size_t size = SIGRETURNS * BIT_WORD(PID_MAX_LIMIT) * sizeof(long);
+	int error;
+
+	if (!sigreturn_exits && returning) {
+		/* Notes whose exits came when no event asked for them; nor does a probe make more. */
+		weft_event_synchronize();
+		memset(returning, 0, size);
+	}
+	if (!returning)
+		returning = vzalloc(size);
+	if (!returning)
+		return -ENOMEM;
+	error = use(&entry_side);
+	if (error)
+		return error;
+	WRITE_ONCE(sigreturn_exits, sigreturn_exits + 1);
+	WRITE_ONCE(entry_side.others, entry_side.others + 1);
+	WRITE_ONCE(exit_side.others, exit_side.others + 1);
+	return 0;
+}
+
+static void unwatch_sigreturns(void)
+{
+	WRITE_ONCE(exit_side.others, exit_side.others - 1);
+	WRITE_ONCE(entry_side.others, entry_side.others - 1);
+	WRITE_ONCE(sigreturn_exits, sigreturn_exits - 1);
+	unuse(&entry_side);
+}
+
+/* Where the chain of its events begins. */
+static int place_of(struct weft_event *event, const struct weft_event_input *input,
+		    struct weft_event __rcu ***place)
+{
+	struct syscall_side *side = side_of(event);
+	const u32 number = input->arg.number, table = input->arg.table;
+
+	if (number < WEFT_KERNEL_SYSCALL_NUMBERS) {
+		*place = &side->first[table][number];
+		return 0;
+	}
+	if (number != WEFT_KERNEL_SYSCALL_UNKNOWN)
+		return -EINVAL;
+	event->syscall.known = kmemdup(input->known, WEFT_KERNEL_SYSCALL_NUMBERS / 8, GFP_KERNEL);
+	if (!event->syscall.known)
+		return -ENOMEM;
+	*place = &side->unknown[table];
+	return 0;
+}
+
+int weft_syscall_attach(struct weft_event *event, const struct weft_event_input *input)
+{
+	struct syscall_side *side = side_of(event);
+	struct weft_event __rcu **place;
+	int error;
+
+	if (!WEFT_HAS_TRACEPOINTS || !IS_ENABLED(CONFIG_HAVE_SYSCALL_TRACEPOINTS))
+		return -EOPNOTSUPP;
+	error = place_of(event, input, &place);
+	if (!error)
+		error = use(side);
+	if (error)
+		return error;
+	event->syscall.watches = is_sigreturn_exit(event, input->arg.number, input->arg.table);
+	if (event->syscall.watches) {
+		error = watch_sigreturns();
+		if (error) {
+			unuse(side);
+			return error;
+		}
+	}
+	event->syscall.place = place;
+	RCU_INIT_POINTER(event->syscall.next, rcu_dereference_raw(*place));
+	rcu_assign_pointer(*place, event);
+	if (event->syscall.known)
+		WRITE_ONCE(side->others, side->others + 1);
 	return 0;
 }
 
@@ -145,6 +330,19 @@ void weft_syscall_detach(struct weft_event *event)
 	while (rcu_dereference_raw(*place) != event)
 		place = &rcu_dereference_raw(*place)->syscall.next;
 	rcu_assign_pointer(*place, rcu_dereference_raw(event->syscall.next));
-	if (!--side->events)
-		tracepoint_probe_unregister(side->point, side->probe, NULL);
+	if (event->syscall.known)
+		WRITE_ONCE(side->others, side->others - 1);
+	if (event->syscall.watches)
+		unwatch_sigreturns();
+	unuse(side);
+}
+
+void weft_syscall_free(struct weft_event *event)
+{
+	kfree(event->syscall.known);
+}
+
+void weft_syscall_exit(void)
+{
+	vfree(returning);
 }

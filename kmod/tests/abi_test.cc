@@ -412,7 +412,7 @@ TEST_F(AbiTest, AnEventWithAWrongField) {
   EXPECT_EQ(add([](Change e) { e.file = 1; }), -EINVAL);
   EXPECT_EQ(add([](Change e) { e.semaphore = 2; }), -EINVAL);
   EXPECT_EQ(add([](Change e) { e.twin = 1; }), -EINVAL);
-  EXPECT_EQ(add([](Change e) { e.reserved = 1; }), -EINVAL);
+  EXPECT_EQ(add([](Change e) { e.known = 1; }), -EINVAL);
   EXPECT_EQ(add([](Change e) { e.name_size = 0; }), -EINVAL);
   EXPECT_EQ(add([](Change e) { e.name_size = 3; }), -EINVAL) << "no NUL at its end";
   EXPECT_EQ(add([](Change e) { e.name_size = WEFT_KERNEL_NAME_MAX + 1; }), -EINVAL);

@@ -29,7 +29,7 @@
  * made meanwhile are 0, or the text "other", until the next ARG without KEEP_OTHER.
  *
  * Extension rules: those of filters: what is not known is refused; reserved is zero and checked.
- * (*): where enum weft_kernel_feature has WEFT_KERNEL_PARTS.
+ * (*): where enum weft_kernel_feature has WEFT_KERNEL_PARTS; (**): WEFT_KERNEL_USER_ADDRESSES.
  */
 #ifndef WEFT_LIB_ABI_FETCH_H_
 #define WEFT_LIB_ABI_FETCH_H_
@@ -87,7 +87,9 @@ enum weft_fetch_flag {
       1 << 1, /* LOAD, BYTES: what the probe's own argument points to: read plainly. Tracepoints and
                  STATE only, and only where A is an argument, perhaps with offsets added */
   WEFT_FETCH_USER = 1 << 2, /* LOAD, BYTES, STRING, SEQUENCE: the current task's user memory,
-                                  without sleeping: what is not resident is a fault */
+                                  without sleeping: what is not resident is a fault. STORE: A where it can be
+                                  an address of user memory, else 0: a pointer whose type does not say which it
+                                  is, for those who may not see the kernel's (**) */
   WEFT_FETCH_KEEP_OTHER =
       1 << 3, /* ARG: OTHER stays: the argument says something of the task before it */
 };

@@ -66,7 +66,9 @@ enum weft_kernel_feature {
   WEFT_KERNEL_KPROBES = 1 << 2,
   WEFT_KERNEL_SCOPES = 1 << 3, /* cgroup v2 */
   WEFT_KERNEL_UPROBES = 1 << 4,
-  WEFT_KERNEL_PARTS = 1 << 5, /* WEFT_FETCH_GATHER, and WEFT_FETCH_SEQUENCE with `arg` */
+  WEFT_KERNEL_PARTS = 1 << 5,            /* WEFT_FETCH_GATHER, and WEFT_FETCH_SEQUENCE with `arg` */
+  WEFT_KERNEL_UNKNOWN_SYSCALLS = 1 << 6, /* WEFT_KERNEL_SYSCALL_UNKNOWN */
+  WEFT_KERNEL_USER_ADDRESSES = 1 << 7,   /* WEFT_FETCH_STORE with WEFT_FETCH_USER */
 };
 
 enum weft_kernel_session_flag {
@@ -225,6 +227,11 @@ enum weft_kernel_syscall_table {
   WEFT_KERNEL_SYSCALLS_COMPAT = 1, /* 32 bits */
 };
 
+/* `number` of an event for all system calls of a table whose numbers its `known` does not have: numbers that this
+ * kernel does not have, or that the caller cannot name; also those that no table can have, negative ones among them. */
+#define WEFT_KERNEL_SYSCALL_UNKNOWN 0xffffffffu
+#define WEFT_KERNEL_SYSCALL_NUMBERS 1024u /* bits of `known`: bit n % 8 of byte n / 8 is number n */
+
 /* `subjects`: whom an event concerns. Bit n: argument n is a struct task_struct *; and: */
 #define WEFT_KERNEL_SUBJECT_CURRENT \
   (1u << 31) /* the task that runs, not one that an interrupt came upon: it concerns nobody */
@@ -240,7 +247,8 @@ struct weft_kernel_event {
   uint32_t kind;   /* enum weft_kernel_event_kind */
   uint64_t name;   /* const char *: the tracepoint, or the function; ENOENT: there is none */
   uint64_t offset; /* KPROBE: bytes behind the function's start; U(RET)PROBE: place in the file */
-  uint32_t number; /* SYSCALL_*: of the system call; STATE: enum weft_kernel_state */
+  uint32_t number; /* SYSCALL_*: of the system call, or WEFT_KERNEL_SYSCALL_UNKNOWN; STATE: enum
+                      weft_kernel_state */
   uint32_t table;  /* SYSCALL_*: enum weft_kernel_syscall_table */
   uint32_t subjects;
   uint32_t name_size;        /* bytes with the NUL; SYSCALL_*: 0 */
@@ -255,10 +263,11 @@ struct weft_kernel_event {
   int32_t file;       /* U(RET)PROBE: a descriptor, open for reading, of the regular file; EBADF */
   uint64_t semaphore; /* UPROBE: place in the file of a counter of 2 bytes that is one higher in
                                 each process as long as the probe is on in it (USDT's); 0: none */
-  uint64_t twin; /* U(RET)PROBE: EEXIST where the ring has an event of this kind and number at this
+  uint64_t twin;  /* U(RET)PROBE: EEXIST where the ring has an event of this kind and number at this
                     place of the same file, though it was found by another path or in another
                     overlay; 0: not asked */
-  uint64_t reserved;
+  uint64_t known; /* SYSCALL_* with WEFT_KERNEL_SYSCALL_UNKNOWN: const uint8_t *, the
+                     WEFT_KERNEL_SYSCALL_NUMBERS bits; else 0 */
 };
 WEFT_ABI_ASSERT(sizeof(struct weft_kernel_event) == 112, "kernel event layout");
 

@@ -255,6 +255,16 @@ TEST(FetchValidate, TrustsWhatAStatedumpHandsOutButReadsNoUserMemoryInIt) {
   EXPECT_EQ(Error({Text()}, {Arg(0), String(16)}, WEFT_KERNEL_STATE), 0);
 }
 
+TEST(FetchValidate, AnIntegerMayBeKeptWhereItIsAnAddressOfUserMemory) {
+  const auto store = [](uint8_t flags, uint32_t kind) {
+    return Error({Integer(8)}, {Arg(0), {.code = WEFT_FETCH_STORE, .size = 8, .flags = flags}},
+                 kind);
+  };
+  EXPECT_EQ(store(WEFT_FETCH_USER, WEFT_KERNEL_KPROBE), 0);
+  EXPECT_EQ(store(WEFT_FETCH_USER, WEFT_KERNEL_STATE), -EINVAL) << "the caller's memory";
+  EXPECT_EQ(store(WEFT_FETCH_TRUSTED, WEFT_KERNEL_KPROBE), -EINVAL);
+}
+
 TEST(FetchValidate, RegistersAreForProbesOfUserFunctions) {
   const auto reg = [](uint8_t number, uint8_t size = 4) {
     return weft_fetch_op{.code = WEFT_FETCH_REG, .arg = number, .size = size};

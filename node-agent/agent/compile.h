@@ -57,8 +57,8 @@ bool KernelHasContext(uint16_t id);
 
 // What a kernel channel may record, beside the spec.
 struct KernelReach {
-  bool cluster_wide = false;       // events that belong to nobody too, and addresses of the kernel
-  bool of_tenant = false;          // as in CompileContext
+  bool cluster_wide = false;       // events that belong to no namespace, too
+  bool of_tenant = false;          // as in CompileContext; without addresses of the kernel
   uint32_t features = UINT32_MAX;  // of weft.ko's (kernel::Features)
   std::optional<std::string> object_root{};  // as in CompileContext
 };

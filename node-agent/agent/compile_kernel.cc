@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules about the kernel become events of weft.ko's, as the running kernel describes itself. See compile.h.
-#include <unistd.h>
-
 #include <map>
 #include <memory>
+#include <set>
+#include <string_view>
 
+#include "lib/api/nearest.h"
+#include "lib/control/ruleset.h"
 #include "node-agent/agent/compile.h"
 #include "node-agent/agent/event_list.h"
 #include "node-agent/agent/probe_object.h"
@@ -13,22 +15,54 @@
 #include "node-agent/kernel/probes.h"
 #include "node-agent/kernel/statedump.h"
 #include "node-agent/kernel/syscalls.h"
+#include "node-agent/kernel/tracefs.h"
 #include "node-agent/kernel/tracepoint.h"
 #include "node-agent/kernel/user_probes.h"
 
 namespace weft::agent {
 namespace {
 
-// A container does not have the node's; the node's first process does.
-std::string Tracefs() {
-  const std::string own = "/sys/kernel/tracing";
-  return access((own + "/events").c_str(), F_OK) == 0 ? own : "/proc/1/root" + own;
-}
-
 std::unexpected<Error> MeansNothing(const char* what, const std::string& name,
                                     const std::string& or_else) {
   return Fail(ErrorCode::kInvalid,
               std::string(what) + " \"" + name + "\": this kernel has none of that name" + or_else);
+}
+
+// `, did you mean "x"?`; "" where no name is near, and for patterns. Other tracers write some names with more in
+// front: that is taken off first.
+std::string DidYouMean(std::string_view name, const std::set<std::string>& known) {
+  if (control::HasWildcard(std::string(name))) return "";
+  const auto suggest = [](std::string_view nearest) {
+    return ", did you mean \"" + std::string(nearest) + "\"?";
+  };
+  const std::string_view whole = name;
+  for (const std::string_view prefix : {"compat_", "syscall_", "entry_", "exit_", "__x64_",
+                                        "__ia32_", "__arm64_", "sys_", "enter_", "exit_"})
+    if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
+  if (known.contains(std::string(name))) return suggest(name);
+  const std::vector<std::string_view> candidates(known.begin(), known.end());
+  const std::string_view nearest = api::Nearest(whole, candidates);
+  return nearest.empty() ? "" : suggest(nearest);
+}
+
+// Of tracepoints and of their events.
+std::set<std::string> TracepointNames(const kernel::KernelTypes& types) {
+  const kernel::Catalogue& catalogue = kernel::Catalogue::BuiltIn();
+  std::set<std::string> names;
+  for (const std::string& name : types.Match(catalogue, "*", {})) {
+    names.insert(name);
+    names.insert(catalogue.EventName(name));
+  }
+  return names;
+}
+
+std::set<std::string> SyscallNames(const kernel::Syscalls& syscalls) {
+  std::set<std::string> names;
+  for (const kernel::Syscall& call : syscalls.all()) {
+    names.insert(call.name);
+    names.insert(call.table_name);
+  }
+  return names;
 }
 
 // The name that nothing has may be that of a tracepoint in one of these.
@@ -74,7 +108,9 @@ Status AddTracepoints(const api::TraceSpec& spec, const kernel::KernelTypes& typ
   std::map<std::string, EventList::Choice> chosen;
   for (const api::KernelRule& rule : spec.kernel.tracepoints) {
     const auto names = types.Match(catalogue, rule.name, rule.exclude);
-    if (names.empty()) return MeansNothing("tracepoint", rule.name, ButFor(types));
+    if (names.empty())
+      return MeansNothing("tracepoint", rule.name,
+                          ButFor(types) + DidYouMean(rule.name, TracepointNames(types)));
     WEFT_ASSIGN(EventList::Rule * asked, events.Ask("tracepoint", rule.name, rule.filter));
     for (const std::string& name : names) chosen[name].push_back(asked);
   }
@@ -83,29 +119,50 @@ Status AddTracepoints(const api::TraceSpec& spec, const kernel::KernelTypes& typ
   return {};
 }
 
+Status AddUnknownSyscalls(const kernel::Syscalls& syscalls, uint32_t features,
+                          const EventList::Choice& choice, EventList& events) {
+  if (choice.empty()) return {};
+  if ((features & WEFT_KERNEL_UNKNOWN_SYSCALLS) == 0) {
+    events.Refuse(
+        "system calls of unknown numbers are not recorded: the weft.ko that is loaded is an "
+        "earlier one; load that of this version (rmmod weft)");
+    return {};
+  }
+  WEFT_ASSIGN(std::vector<kernel::Resolved> unknown, syscalls.ResolveUnknown());
+  for (kernel::Resolved& event : unknown) WEFT_TRY(events.Add(choice, std::move(event)));
+  return {};
+}
+
 // In the order of their numbers: entry, then exit.
 Status AddSyscalls(const api::TraceSpec& spec, const kernel::Btf& btf, uint32_t features,
                    EventList& events) {
   if (spec.kernel.syscalls.empty()) return {};
+  const kernel::Tracefs tracefs = kernel::Tracefs::Open();
   WEFT_ASSIGN(const kernel::Syscalls syscalls,
-              kernel::Syscalls::Load(btf, kernel::Catalogue::BuiltIn(), Tracefs(), features));
+              kernel::Syscalls::Load(btf, kernel::Catalogue::BuiltIn(), tracefs.path(), features));
+  if (tracefs.path().empty()) events.Note(tracefs.problem());
   std::map<const kernel::Syscall*, EventList::Choice> chosen;
+  EventList::Choice of_unknown;
   for (const api::KernelRule& rule : spec.kernel.syscalls) {
     const auto calls = syscalls.Match(rule.name, rule.exclude);
     if (syscalls.LacksNumberOf(rule.name))
       return Fail(ErrorCode::kInvalid, "system call \"" + rule.name +
                                            "\": this kernel has a function for it, whose number "
                                            "is not in weft's catalogue");
-    if (calls.empty()) return MeansNothing("system call", rule.name, " or number");
+    const bool means_unknown = kernel::Syscalls::MeansUnknown(rule.name, rule.exclude);
+    if (calls.empty() && !means_unknown)
+      return MeansNothing("system call", rule.name,
+                          " or number" + DidYouMean(rule.name, SyscallNames(syscalls)));
     WEFT_ASSIGN(EventList::Rule * asked, events.Ask("system call", rule.name, rule.filter));
     for (const kernel::Syscall* call : calls) chosen[call].push_back(asked);
+    if (means_unknown) of_unknown.push_back(asked);
   }
   for (const auto& [call, choice] : chosen) {
     const uint32_t buffer_bytes = spec.kernel.syscall_buffer;
     WEFT_TRY(events.Add(choice, syscalls.ResolveEntry(*call, buffer_bytes)));
     WEFT_TRY(events.Add(choice, syscalls.ResolveExit(*call, buffer_bytes)));
   }
-  return {};
+  return AddUnknownSyscalls(syscalls, features, of_unknown, events);
 }
 
 Status AddProbes(const api::TraceSpec& spec, const kernel::Btf& btf,
@@ -160,7 +217,10 @@ Status AddPlaces(const api::UserProbeRule& rule, const kernel::UserProgram& prog
     return resolved;
   };
   if (!rule.usdt.empty()) {
-    auto sites = named(kernel::ResolveUsdt(program, rule.name, rule.usdt));
+    std::vector<std::string> left_out;
+    auto sites = named(kernel::ResolveUsdt(program, rule.name, rule.usdt, &left_out));
+    for (const std::string& what : left_out)
+      events.Note("probe \"" + rule.name + "\": " + rule.object + ": " + what);
     if (!sites) return events.Add(choice, std::unexpected(sites.error()));
     for (kernel::Resolved& site : *sites) WEFT_TRY(events.Add(choice, std::move(site), file));
     return {};
@@ -210,7 +270,10 @@ Status AddUserProbes(const api::TraceSpec& spec, const std::string& root, EventL
 Status CompileKernelEvents(const api::TraceSpec& from, const KernelReach& reach,
                            CompiledChannel& to) {
   WEFT_ASSIGN(const kernel::KernelTypes types, kernel::KernelTypes::Load());
-  const kernel::ResolveOptions options{.cluster_wide = reach.cluster_wide};
+  const bool has_user_addresses = (reach.features & WEFT_KERNEL_USER_ADDRESSES) != 0;
+  const kernel::ResolveOptions options{.cluster_wide = reach.cluster_wide,
+                                       .has_user_addresses = has_user_addresses,
+                                       .addresses = !reach.of_tenant};
   EventList events(from, to, reach.of_tenant);
   const auto has = [&reach](uint32_t feature) { return (reach.features & feature) != 0; };
   CheckFeatures(from, types.kernel(), reach.features, events);

@@ -11,6 +11,12 @@
 namespace weft::agent {
 namespace {
 
+// Both must pass; either may end in a comment: hence the line ends.
+std::string Both(const std::string& a, const std::string& b) {
+  if (a.empty() || b.empty()) return a + b;
+  return "(" + a + "\n) && (" + b + "\n)";
+}
+
 // The filters of rules, one of which suffices.
 std::string Join(const EventList::Choice& rules) {
   std::string joined;
@@ -96,6 +102,7 @@ Status EventList::Add(const Choice& choice, Result<kernel::Resolved> resolved,
     of_all_.Note(fit.lacks, resolved->name, fit.hint);
     return {};
   }
+  for (const std::string& remark : resolved->remarks) left_out_.Note(remark, resolved->name);
   const bool by_name = std::ranges::any_of(fitting, &Rule::by_name);
   for (const std::string& field : resolved->left_out)
     left_out_.Note("without field " + field, resolved->name);
@@ -109,10 +116,11 @@ Status EventList::Add(const Choice& choice, Result<kernel::Resolved> resolved,
                       .semaphore = resolved->semaphore,
                       .number = resolved->number,
                       .table = resolved->table,
+                      .known = std::move(resolved->known),
                       .subjects = resolved->subjects,
                       .description = std::move(resolved->description),
                       .fetch = std::move(resolved->fetch)};
-  WEFT_ASSIGN(event.filter, CompileFilters(spec_.filter, Join(fitting)));
+  WEFT_ASSIGN(event.filter, CompileFilters(spec_.filter, Both(resolved->condition, Join(fitting))));
   to_.kernel_events.push_back(std::move(event));
   return {};
 }

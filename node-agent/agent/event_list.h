@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lib/api/trace.h"
@@ -70,6 +71,8 @@ class EventList {
   // What is there at the start is no event that a filter means.
   void AddState(kernel::Resolved resolved);
 
+  // A part of what the Trace asks for is not recorded.
+  void Note(std::string what) { to_.notices.push_back(std::move(what)); }
   // Something that the Trace asks for cannot be had.
   void Refuse(const std::string& why);
 

@@ -60,6 +60,7 @@ class FetchReference {
         n_ = a_;
         break;
       case WEFT_FETCH_STORE:
+        if ((op.flags & WEFT_FETCH_USER) != 0 && a_ >> 47 != 0) a_ = 0;
         fields_.emplace_back(reinterpret_cast<const char*>(&a_), op.size);
         break;
       case WEFT_FETCH_BYTES:

@@ -178,12 +178,23 @@ Result<Field> FieldMaker::MakeInteger(const FieldSpec& spec, Place place,
   return Field{std::move(description), std::move(place.ops)};
 }
 
+// Of a function's argument: its type says so (a tag, in kernels whose compiler writes them), or, being of bytes or
+// integers, may be either: then its value tells. The kernel's own structures are not looked for in user memory.
+bool FieldMaker::MayPointToUser(const BtfType& pointer) const {
+  if (!has_user_addresses || !distrust || pointer.kind != BtfKind::kPointer) return false;
+  const BtfType target = btf.Type(pointer.size_or_ref);
+  if (target.kind == BtfKind::kTypeTag && target.name == "user") return true;
+  const BtfKind kind = btf.Resolve(pointer.size_or_ref).kind;
+  return kind == BtfKind::kVoid || kind == BtfKind::kInt;
+}
+
 Result<Field> FieldMaker::MakePointer(const FieldSpec& spec, Place place,
                                       const BtfType& type) const {
   const bool is_text = spec.as == FieldSpec::As::kText ||
                        (spec.as == FieldSpec::As::kValue && type.kind == BtfKind::kPointer &&
                         IsChar(type.size_or_ref));
-  if (!is_text && !addresses && !spec.user)
+  const bool is_shown = addresses || spec.user;
+  if (!is_text && !is_shown && !MayPointToUser(type))
     return Fail(ErrorCode::kPermission, "an address of the kernel");
   const uint8_t memory = spec.user ? WEFT_FETCH_USER : 0;
   if (place.in_memory || place.bit_size != 0) place.LoadValue(sizeof(uint64_t), false);
@@ -191,7 +202,8 @@ Result<Field> FieldMaker::MakePointer(const FieldSpec& spec, Place place,
     place.ops.push_back(Output(WEFT_FETCH_STRING, 0, 0, memory, LimitOf(spec)));
     return Field{TextDescription(spec), std::move(place.ops)};
   }
-  place.ops.push_back(Output(WEFT_FETCH_STORE, sizeof(uint64_t)));
+  const uint8_t which = is_shown ? 0 : WEFT_FETCH_USER;
+  place.ops.push_back(Output(WEFT_FETCH_STORE, sizeof(uint64_t), 0, which));
   return Field{
       {.name = spec.name, .flags = WEFT_FIELD_POINTER, .elem_size = sizeof(uint64_t), .base = 16},
       std::move(place.ops)};

@@ -35,6 +35,8 @@ struct FieldMaker {
   bool user_arguments = false;
   // weft.ko has WEFT_KERNEL_PARTS.
   bool has_parts = true;
+  // weft.ko has WEFT_KERNEL_USER_ADDRESSES: where addresses of the kernel are not shown, those of the program are.
+  bool has_user_addresses = false;
 
   // kNotFound, kUnsupported: this kernel has it not, or not so; kPermission: an address that may not be
   // shown.
@@ -59,6 +61,7 @@ struct FieldMaker {
   [[nodiscard]] Result<Field> MakeSequence(const FieldSpec& spec, Place place) const;
   [[nodiscard]] Result<Field> MakeEach(const FieldSpec& spec, Place place) const;
   [[nodiscard]] Result<Field> MakeGather(const FieldSpec& spec, Place place) const;
+  [[nodiscard]] bool MayPointToUser(const BtfType& pointer) const;
   [[nodiscard]] bool IsChar(uint32_t type) const;
   [[nodiscard]] std::vector<EnumMapping> LabelsOf(const FieldSpec& spec, const BtfType& type) const;
 };

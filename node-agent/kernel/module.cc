@@ -75,6 +75,21 @@ Result<UniqueFd> MakeChannel(const UniqueFd& session, weft_kernel_channel channe
   return Make(session, WEFT_IOCTL_CHANNEL, channel, what);
 }
 
+// What an errno means where the kernel refused a counter, behind its text: "".
+std::string WhyNoCounter(int error) {
+  switch (error) {
+    case EOPNOTSUPP:
+    case EINVAL:
+      return ": this machine has no such counter (perf list shows those that it has; virtual "
+             "machines often have software counters only)";
+    case EBUSY:
+      return ": all counters that could count it are in use: end what uses them (perf, other "
+             "Traces)";
+    default:
+      return "";
+  }
+}
+
 // The module says of a list that it refuses it, and not which entry: each is tried alone, in the smallest
 // ring with a clock that all machines have. "": it takes each.
 std::string WhichAreRefused(const UniqueFd& session, const std::vector<Context>& contexts) {
@@ -88,10 +103,61 @@ std::string WhichAreRefused(const UniqueFd& session, const std::vector<Context>&
   for (const Context& context : contexts) {
     const weft_context_info* info = weft_context_by_id(context.id);
     const std::string name = (info == nullptr ? "" : info->name) + context.name;
-    const auto made = MakeChannel(session, channel, {&context, 1}, "context \"" + name + "\"");
-    if (!made) refused += (refused.empty() ? "" : "; ") + made.error().message;
+    auto made = MakeChannel(session, channel, {&context, 1}, "context \"" + name + "\"");
+    if (made) continue;
+    const bool is_counter = context.id == WEFT_CONTEXT_PERF_CPU;
+    const std::string why = is_counter ? WhyNoCounter(made.error().sys_errno) : "";
+    refused += (refused.empty() ? "" : "; ") + made.error().message + why;
   }
   return refused;
+}
+
+bool IsKprobe(const Event& event) {
+  return event.kind == WEFT_KERNEL_KPROBE || event.kind == WEFT_KERNEL_KRETPROBE;
+}
+
+std::string PlaceOf(const Event& event) {
+  if (event.file) return "probe at " + std::to_string(event.offset) + " in a file";
+  if (IsKprobe(event))
+    return "probe of function \"" + event.name + "\"" +
+           (event.offset == 0 ? "" : " at offset " + std::to_string(event.offset));
+  if (!event.known.empty()) return "unknown system calls";
+  return event.name.empty() ? "system call " + std::to_string(event.number) : event.name;
+}
+
+// What register_kprobe's and register_kretprobe's errno means (kernel/kprobes.c), and what to do; "": that text says it.
+std::string WhyNoKprobe(int error) {
+  switch (error) {
+    case EILSEQ:
+      return "no instruction begins there: give the offset of one that does (as objdump -d shows "
+             "them)";
+    case EINVAL:
+      return "the kernel does not let this place be probed: its probes and exceptions run through "
+             "it, or it rewrites it itself (/sys/kernel/debug/kprobes/blacklist has such "
+             "functions); probe a function that calls it";
+    case ENOENT:
+      return "this kernel has no such function, or it is gone after the start: probe another one";
+    case EOPNOTSUPP:
+      return "this kernel has no probes of functions";
+    case EBUSY:
+      return "the function is replaced at present (live patching): probe a function that calls it";
+    default:
+      return "";
+  }
+}
+
+// The module's answer to an event that it does not take, in words.
+std::unexpected<Error> RefuseEvent(const Event& event, Error error) {
+  const std::string why = IsKprobe(event) ? WhyNoKprobe(error.sys_errno) : "";
+  if (!why.empty()) {
+    error.message = PlaceOf(event) + ": " + why;
+    if (error.sys_errno == EILSEQ || error.sys_errno == EBUSY) error.code = ErrorCode::kInvalid;
+  } else if (error.sys_errno == ENOSPC) {
+    error.code = ErrorCode::kLimit;
+    error.message +=
+        ": a channel has room for 1 MiB of descriptions of its events: record fewer of them";
+  }
+  return std::unexpected(std::move(error));
 }
 
 }  // namespace
@@ -201,6 +267,7 @@ Status AddEvent(const UniqueFd& ring, const Event& event) {
   to.twin = event.twin;
   to.number = event.number;
   to.table = event.table;
+  if (!event.known.empty()) to.known = Address(event.known.data());
   to.subjects = event.subjects;
   to.description = Address(event.description.data());
   to.description_size = static_cast<uint32_t>(event.description.size());
@@ -211,10 +278,8 @@ Status AddEvent(const UniqueFd& ring, const Event& event) {
     to.filter_size = static_cast<uint32_t>(event.filter.size());
   }
   to.flags = WEFT_KERNEL_EVENT_STAYS;
-  const std::string what = event.file ? "probe at " + std::to_string(event.offset) + " in a file"
-                           : event.name.empty() ? "system call " + std::to_string(event.number)
-                                                : event.name;
-  WEFT_TRY(Call(ring, WEFT_IOCTL_EVENT, to, "weft.ko: " + what));
+  auto made = Call(ring, WEFT_IOCTL_EVENT, to, "weft.ko: " + PlaceOf(event));
+  if (!made) return RefuseEvent(event, std::move(made.error()));
   return {};
 }
 

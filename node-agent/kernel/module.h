@@ -30,6 +30,7 @@ struct Event {
   uint64_t twin = 0;    // of both: at one place of a file one event of this number; 0: any
   uint32_t number = 0;  // of a system call
   uint32_t table = WEFT_KERNEL_SYSCALLS_NATIVE;
+  std::vector<uint8_t> known;        // of WEFT_KERNEL_SYSCALL_UNKNOWN; else empty
   uint32_t subjects = 0;             // enum weft_kernel_subject
   std::vector<uint8_t> description;  // struct weft_event_desc and its bytes
   std::vector<weft_fetch_op> fetch;

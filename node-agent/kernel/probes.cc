@@ -70,8 +70,9 @@ Result<Resolved> ResolveKprobe(const Btf& btf, const Catalogue& catalogue,
   const FieldMaker maker{.btf = btf,
                          .catalogue = catalogue,
                          .arguments = arguments,
-                         .addresses = options.cluster_wide,
-                         .distrust = true};
+                         .addresses = options.shows_addresses(),
+                         .distrust = true,
+                         .has_user_addresses = options.has_user_addresses};
   EventBuilder builder(place.event, WEFT_KERNEL_KPROBE);
   builder.Add("ip", maker.MakeArgument(kAddress));
   const size_t count = prototype ? std::min(prototype->parameters.size(), kRegisters) : kRegisters;
@@ -97,8 +98,9 @@ Result<Resolved> ResolveKretprobe(const Btf& btf, const Catalogue& catalogue,
   const FieldMaker maker{.btf = btf,
                          .catalogue = catalogue,
                          .arguments = arguments,
-                         .addresses = options.cluster_wide,
-                         .distrust = true};
+                         .addresses = options.shows_addresses(),
+                         .distrust = true,
+                         .has_user_addresses = options.has_user_addresses};
   EventBuilder builder(place.event, WEFT_KERNEL_KRETPROBE);
   builder.Add("ip", maker.MakeArgument(kAddress));
   if (returns) builder.Add("ret", maker.MakeArgument(kReturned));

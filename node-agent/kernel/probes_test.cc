@@ -122,6 +122,35 @@ TEST_F(ProbesOfAClangKernelTest, ShowATenantNoAddressesEither) {
   EXPECT_EQ(Kretprobe("second", 0, false), "duration");
 }
 
+TEST_F(ProbesTest, ShowATenantAddressesOfItsOwnMemory) {
+  testing::BtfBuilder b;
+  const uint32_t text = b.Int("char", 1);
+  const uint32_t pair = b.Struct("pair", 4, {{"a", text, 0}});
+  const uint32_t tagged = b.Type(18, "user", pair);
+  const uint32_t call = b.Pairs(13, "", 0,
+                                {{"file", b.Pointer(pair), 0},
+                                 {"buf", b.Pointer(text), 0},
+                                 {"any", b.Pointer(0), 0},
+                                 {"vec", b.Pointer(tagged), 0}});
+  b.Type(12, "first", call);
+  const Btf btf = Btf::Parse(b.Bytes()).value();
+  const auto kprobe = [&](bool has_user_addresses) {
+    return ResolveKprobe(btf, Catalogue::BuiltIn(), symbols_, {"event", "first", 0},
+                         {.has_user_addresses = has_user_addresses});
+  };
+  EXPECT_EQ(Fields(kprobe(false)), "");
+  const auto shown = kprobe(true);
+  EXPECT_EQ(Fields(shown), "buf any vec");
+  for (const weft_fetch_op& op : shown->fetch) {
+    if (op.code == WEFT_FETCH_STORE) {
+      EXPECT_EQ(op.flags, WEFT_FETCH_USER) << "as far as their values are such";
+    }
+  }
+  EXPECT_EQ(Fields(ResolveKprobe(btf, Catalogue::BuiltIn(), symbols_, {"event", "first", 0},
+                                 {.addresses = true})),
+            "ip file buf any vec");
+}
+
 TEST_F(ProbesTest, RefuseFunctionsThatAreNotThere) {
   EXPECT_EQ(Kprobe("nothing", 0, true), "this kernel has no function 'nothing'");
   EXPECT_EQ(Kretprobe("twice", 0, true), "this kernel has 2 functions of the name 'twice'");

@@ -83,7 +83,7 @@ Result<Resolved> ResolveTracepoint(const Btf& btf, const Catalogue& catalogue,
   FieldMaker maker{.btf = btf,
                    .catalogue = catalogue,
                    .arguments = tracepoint.arguments,
-                   .addresses = options.cluster_wide};
+                   .addresses = options.shows_addresses()};
   // An event that concerns one task only is recorded only where that is in the scope.
   const uint32_t subjects = resolved.subjects;
   if ((subjects & (subjects - 1)) == 0 && (subjects & WEFT_KERNEL_SUBJECT_CURRENT) == 0)

@@ -28,18 +28,26 @@ struct Resolved {
   uint64_t semaphore = 0;  // of a USDT probe, in the file
   uint32_t number = 0;
   uint32_t table = 0;
+  std::vector<uint8_t> known;  // of unknown system calls: weft_kernel_event's
   uint32_t subjects = 0;
   std::vector<uint8_t> description;
   std::vector<weft_fetch_op> fetch;
+  std::string condition;  // a filter of the event's own, over its fields; empty: none
   std::vector<std::string>
       left_out;  // "FIELD: why": what this kernel does not have, or what has no room
   std::vector<std::string>
       withheld;  // the same of what others than cluster-wide sessions do not get
+  std::vector<std::string> remarks;  // what else is not as it could be, behind the event's name
 };
 
 struct ResolveOptions {
-  // For a cluster-wide session (WEFT_KERNEL_SESSION_ALL): addresses of kernel memory are recorded too.
+  // For a cluster-wide session (WEFT_KERNEL_SESSION_ALL): events that belong to no namespace, too.
   bool cluster_wide = false;
+  bool has_user_addresses = false;  // as FieldMaker's
+  // Records addresses of kernel memory, which a namespace of a cluster does not get.
+  bool addresses = false;
+
+  [[nodiscard]] bool shows_addresses() const { return cluster_wide || addresses; }
 };
 
 // A tracepoint by its own name. kNotFound: this kernel does not have it; kUnsupported: it cannot be

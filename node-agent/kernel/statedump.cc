@@ -99,7 +99,7 @@ Result<Resolved> Statedump::Resolve(const Catalogue& catalogue, const StateEntry
   const FieldMaker maker{.btf = btf_,
                          .catalogue = catalogue,
                          .arguments = arguments,
-                         .addresses = options.cluster_wide,
+                         .addresses = options.shows_addresses(),
                          .open_tasks = {0}};
   EventBuilder builder(entry.event, WEFT_KERNEL_STATE);
   for (const FieldSpec& spec : entry.fields) builder.Add(spec.name, maker.Make(spec));

@@ -87,8 +87,14 @@ void Narrow(bool extends_signs, Field* field) {
   }
 }
 
+constexpr const char* kUnknown = "unknown";
+
 bool IsNumber(const std::string& pattern) {
   return !pattern.empty() && pattern.find_first_not_of("0123456789") == std::string::npos;
+}
+
+std::string EventName(const std::string& call, bool compat, bool exit) {
+  return std::string(compat ? "compat_" : "") + (exit ? "syscall_exit_" : "syscall_entry_") + call;
 }
 
 // No call's name is a number.
@@ -110,6 +116,7 @@ Result<Syscalls> Syscalls::Load(const Btf& btf, const Catalogue& catalogue,
   }
   if (syscalls.all_.empty())
     return Fail(ErrorCode::kUnsupported, "this kernel's BTF names no system calls of this machine");
+  syscalls.AddMultiplexed();
   return syscalls;
 }
 
@@ -125,6 +132,21 @@ void Syscalls::Add(const SyscallNumber& number, bool compat) {
   if (exists(alias)) function = alias;
   if (!exists(function)) return;
   all_.push_back({.name = function, .table_name = number.name, .number = *value, .compat = compat});
+}
+
+void Syscalls::AddMultiplexed() {
+  for (const MultiplexedSyscall& by : MultiplexedSyscalls()) {
+    const auto is_it = [&by](const Syscall& call) {
+      return call.compat && call.table_name == by.multiplexer;
+    };
+    const auto found = std::ranges::find_if(all_, is_it);
+    if (found == all_.end()) continue;
+    multiplexed_.push_back({.name = std::string(by.name),
+                            .table_name = std::string(by.name),
+                            .number = found->number,
+                            .compat = true,
+                            .by = &by});
+  }
 }
 
 // The kernel's own, of the function for 32-bit programs; else those of the call that it stands for.
@@ -186,7 +208,22 @@ std::vector<const Syscall*> Syscalls::Match(const std::string& pattern,
     const auto means = [&](const std::string& glob) { return Matches(glob, call); };
     if (means(pattern) && std::ranges::none_of(exclusions, means)) matching.push_back(&call);
   }
+  for (const Syscall& call : multiplexed_) {
+    const auto means = [&](const std::string& glob) { return Matches(glob, call); };
+    const std::string multiplexer(call.by->multiplexer);
+    if (means(pattern) && std::ranges::none_of(exclusions, means) &&
+        !weft_glob_match_str(pattern.c_str(), multiplexer.c_str()))
+      matching.push_back(&call);
+  }
   return matching;
+}
+
+bool Syscalls::MeansUnknown(const std::string& pattern,
+                            const std::vector<std::string>& exclusions) {
+  const auto means = [](const std::string& glob) {
+    return weft_glob_match_str(glob.c_str(), kUnknown);
+  };
+  return means(pattern) && std::ranges::none_of(exclusions, means);
 }
 
 bool Syscalls::LacksNumberOf(const std::string& name) const {
@@ -220,7 +257,54 @@ Result<Field> Syscalls::MakeField(const Syscall& call, const FieldMaker& maker,
     return Fail(ErrorCode::kUnsupported, "how 32-bit programs lay it out is not known");
   WEFT_ASSIGN(Field field, maker.Make(spec));
   Narrow(HasFunction(*btf_, kCompatOwnPrefix, call.name), &field);
+  if (call.by != nullptr) field.ops = call.by->Redirect(field.ops);
   return field;
+}
+
+Result<std::vector<Resolved>> Syscalls::ResolveUnknown() const {
+  std::vector<Resolved> events;
+  for (const bool compat : {false, true}) {
+    if (std::ranges::none_of(all_, [&](const Syscall& call) { return call.compat == compat; }))
+      continue;
+    for (const bool exit : {false, true}) {
+      WEFT_ASSIGN(Resolved event, ResolveUnknown(compat, exit));
+      events.push_back(std::move(event));
+    }
+  }
+  return events;
+}
+
+// Its number and six words without names.
+Result<Resolved> Syscalls::ResolveUnknown(bool compat, bool exit) const {
+  std::vector<SyscallParameter> words;
+  for (int i = 0; i < 6; ++i) words.push_back({"", "arg" + std::to_string(i)});
+  const std::vector<Argument> arguments = ArgumentsOf(words, exit);
+  const FieldMaker maker{.btf = *btf_,
+                         .catalogue = *catalogue_,
+                         .arguments = arguments,
+                         .addresses = true,  // the process's own
+                         .distrust = true,
+                         .user_arguments = true};
+  EventBuilder builder(EventName(kUnknown, compat, exit),
+                       exit ? WEFT_KERNEL_SYSCALL_EXIT : WEFT_KERNEL_SYSCALL_ENTRY);
+  const Syscall call{.compat = compat};
+  builder.Add("id", MakeField(call, maker, {.name = "id", .paths = {{.argument = "$6"}}}));
+  if (exit)
+    builder.Add("ret", MakeField(call, maker, {.name = "ret", .paths = {{.argument = "$7"}}}));
+  for (size_t i = 0; i < words.size() && !exit; ++i)
+    builder.Add(words[i].name, MakeField(call, maker,
+                                         {.name = words[i].name,
+                                          .paths = {{.argument = "$" + std::to_string(i)}},
+                                          .user = true}));
+  Resolved resolved{.number = WEFT_KERNEL_SYSCALL_UNKNOWN,
+                    .table = compat ? WEFT_KERNEL_SYSCALLS_COMPAT : WEFT_KERNEL_SYSCALLS_NATIVE,
+                    .known = std::vector<uint8_t>(WEFT_KERNEL_SYSCALL_NUMBERS / 8),
+                    .subjects = WEFT_KERNEL_SUBJECT_CURRENT};
+  for (const Syscall& known : all_)
+    if (known.compat == compat && known.number < WEFT_KERNEL_SYSCALL_NUMBERS)
+      resolved.known[known.number / 8] |= static_cast<uint8_t>(1u << known.number % 8);
+  WEFT_TRY(builder.Finish(&resolved));
+  return resolved;
 }
 
 Result<Resolved> Syscalls::Resolve(const Syscall& call, bool exit, uint32_t buffer_bytes) const {
@@ -234,9 +318,9 @@ Result<Resolved> Syscalls::Resolve(const Syscall& call, bool exit, uint32_t buff
                          .distrust = true,
                          .user_arguments = true,
                          .has_parts = has_parts_};
-  const std::string event = std::string(call.compat ? "compat_" : "") +
-                            (exit ? "syscall_exit_" : "syscall_entry_") + call.name;
-  EventBuilder builder(event, exit ? WEFT_KERNEL_SYSCALL_EXIT : WEFT_KERNEL_SYSCALL_ENTRY);
+  EventBuilder builder(EventName(call.name, call.compat, exit),
+                       exit ? WEFT_KERNEL_SYSCALL_EXIT : WEFT_KERNEL_SYSCALL_ENTRY);
+  if (call.by != nullptr) builder.Add("call", call.by->CallField());
   if (exit) builder.Add("ret", maker.Make({.name = "ret", .paths = {{.argument = "$7"}}}));
   static_assert(kReturn == 7);
 
@@ -270,6 +354,12 @@ Result<Resolved> Syscalls::Resolve(const Syscall& call, bool exit, uint32_t buff
       .number = call.number,
       .table = call.compat ? WEFT_KERNEL_SYSCALLS_COMPAT : WEFT_KERNEL_SYSCALLS_NATIVE,
       .subjects = WEFT_KERNEL_SUBJECT_CURRENT};
+  if (call.by != nullptr) resolved.condition = call.by->Condition();
+  if (!exit && !parameters.empty() && parameters.front().type.empty())
+    resolved.remarks.push_back("without names and types of its parameters, which " +
+                               std::string(tracefs_.empty()
+                                               ? "tracefs has: it is not to be had here"
+                                               : "this kernel does not describe"));
   WEFT_TRY(builder.Finish(&resolved));
   return resolved;
 }

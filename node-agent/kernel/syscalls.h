@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "node-agent/kernel/field.h"
+#include "node-agent/kernel/multiplexed_syscalls.h"
 #include "node-agent/kernel/resolve.h"
 #include "node-agent/kernel/syscall_format.h"
 
@@ -31,6 +32,7 @@ struct Syscall {
   std::string table_name;
   uint32_t number = 0;
   bool compat = false;
+  const MultiplexedSyscall* by = nullptr;  // made through another call, whose number that is
 };
 
 class Syscalls {
@@ -44,9 +46,16 @@ class Syscalls {
   [[nodiscard]] const std::vector<Syscall>& all() const { return all_; }
 
   // Those that a rule means; pattern and exclusions are star patterns over either name, or a number, in decimal,
-  // of 64-bit programs' calls.
+  // of 64-bit programs' calls. Calls that 32-bit programs make through another one are among them, as calls of their
+  // own, where the pattern does not mean that one.
   [[nodiscard]] std::vector<const Syscall*> Match(const std::string& pattern,
                                                   const std::vector<std::string>& exclusions) const;
+
+  // Does a rule mean calls of numbers that none of all() has? Their name is "unknown".
+  [[nodiscard]] static bool MeansUnknown(const std::string& pattern,
+                                         const std::vector<std::string>& exclusions);
+  // Their events, of 64-bit and of 32-bit programs.
+  [[nodiscard]] Result<std::vector<Resolved>> ResolveUnknown() const;
 
   // The kernel has a function for a call of this name, which the catalogue does not have.
   [[nodiscard]] bool LacksNumberOf(const std::string& name) const;
@@ -60,6 +69,8 @@ class Syscalls {
       : btf_(&btf), catalogue_(&catalogue), tracefs_(std::move(tracefs)) {}
 
   void Add(const SyscallNumber& number, bool compat);
+  void AddMultiplexed();
+  [[nodiscard]] Result<Resolved> ResolveUnknown(bool compat, bool exit) const;
   [[nodiscard]] std::vector<SyscallParameter> ParametersOf(const std::string& function) const;
   [[nodiscard]] std::vector<SyscallParameter> CompatParametersOf(const std::string& function) const;
   [[nodiscard]] Result<Field> MakeField(const Syscall& call, const FieldMaker& maker,
@@ -75,6 +86,7 @@ class Syscalls {
   const Catalogue* catalogue_;
   std::string tracefs_;
   std::vector<Syscall> all_;
+  std::vector<Syscall> multiplexed_;
 };
 
 }  // namespace weft::kernel

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -11,6 +12,7 @@
 
 #include "lib/event/description.h"
 #include "node-agent/kernel/test_kernels.h"
+#include "node-agent/kernel/tracefs.h"
 
 namespace weft::kernel {
 namespace {
@@ -120,11 +122,10 @@ INSTANTIATE_TEST_SUITE_P(Kernels, SyscallsTest, ::testing::ValuesIn(testing::Tes
 class RunningSyscalls : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!std::filesystem::exists(std::string(kTracefs) + "/events/syscalls"))
-      GTEST_SKIP() << "no system calls in " << kTracefs;
+    if (tracefs_.path().empty()) GTEST_SKIP() << tracefs_.problem();
     btf_ = std::make_unique<Btf>(std::move(Btf::Load("/sys/kernel/btf/vmlinux").value()));
-    calls_ =
-        std::make_unique<Syscalls>(Syscalls::Load(*btf_, Catalogue::BuiltIn(), kTracefs).value());
+    calls_ = std::make_unique<Syscalls>(
+        Syscalls::Load(*btf_, Catalogue::BuiltIn(), tracefs_.path()).value());
   }
 
   [[nodiscard]] const Syscall& Call(const std::string& name) const {
@@ -146,6 +147,7 @@ class RunningSyscalls : public ::testing::Test {
     return shape;
   }
 
+  const Tracefs tracefs_ = Tracefs::Open();
   std::unique_ptr<Btf> btf_;
   std::unique_ptr<Syscalls> calls_;
 };
@@ -226,7 +228,8 @@ TEST_F(RunningSyscalls, OfSeveralBuffersHaveTheProgramOfThePage) {
 
 TEST_F(RunningSyscalls, LeaveOutWhatTheModuleThatIsLoadedDoesNotMake) {
   const Syscalls calls =
-      Syscalls::Load(*btf_, Catalogue::BuiltIn(), kTracefs, ~uint32_t{WEFT_KERNEL_PARTS}).value();
+      Syscalls::Load(*btf_, Catalogue::BuiltIn(), tracefs_.path(), ~uint32_t{WEFT_KERNEL_PARTS})
+          .value();
   const Resolved writev =
       calls.ResolveEntry(*calls.Match("writev", {"compat_*"}).front(), 64).value();
   EXPECT_EQ(Shape(writev), "syscall_entry_writev: fd vec* vlen");
@@ -260,6 +263,90 @@ TEST_F(RunningSyscalls, Of32BitProgramsHaveTheirOwnLayouts) {
       EXPECT_EQ(op.arg, 2 * sizeof(uint32_t));
     }
   }
+}
+
+TEST_F(RunningSyscalls, OfUnknownNumbersAreEventsThatMeanNoOther) {
+  EXPECT_TRUE(Syscalls::MeansUnknown("*", {"open*"}));
+  EXPECT_FALSE(Syscalls::MeansUnknown("*", {"unknown"}));
+  EXPECT_FALSE(Syscalls::MeansUnknown("open*", {}));
+  const auto events = calls_->ResolveUnknown();
+  ASSERT_TRUE(events) << events.error().message;
+  ASSERT_GE(events->size(), 2u);
+  EXPECT_EQ(Shape(events->at(0)), "syscall_entry_unknown: id arg0* arg1* arg2* arg3* arg4* arg5*");
+  EXPECT_EQ(Shape(events->at(1)), "syscall_exit_unknown: id ret");
+  for (const Resolved& event : *events) {
+    EXPECT_EQ(event.number, WEFT_KERNEL_SYSCALL_UNKNOWN);
+    ASSERT_EQ(event.known.size(), WEFT_KERNEL_SYSCALL_NUMBERS / 8);
+    const auto is_known = [&](uint32_t n) { return (event.known[n / 8] >> n % 8 & 1) != 0; };
+    for (const Syscall& call : calls_->all()) {
+      if (call.compat == (event.table == WEFT_KERNEL_SYSCALLS_COMPAT)) {
+        EXPECT_TRUE(is_known(call.number)) << call.name;
+      }
+    }
+    EXPECT_FALSE(is_known(1000));
+  }
+}
+
+TEST_F(RunningSyscalls, ThroughAnotherCallAreFoundByTheirOwnNames) {
+  const auto by = [this](const std::string& pattern) {
+    std::vector<const Syscall*> found = calls_->Match(pattern, {});
+    std::erase_if(found, [](const Syscall* call) { return call->by == nullptr; });
+    return found;
+  };
+  if (by("connect").empty()) GTEST_SKIP() << "this kernel runs no 32-bit programs";
+  const Syscall& connect = *by("connect").front();
+  EXPECT_EQ(connect.number, 102u);
+  const Resolved entry = calls_->ResolveEntry(connect).value();
+  EXPECT_EQ(Shape(entry),
+            "compat_syscall_entry_connect: call fd uservaddr* addrlen family dport v4addr v6addr "
+            "path$");
+  EXPECT_EQ(entry.condition, "call == 3");
+  EXPECT_EQ(Shape(calls_->ResolveExit(connect)), "compat_syscall_exit_connect: call ret");
+  // fd is the first of the words behind the second argument.
+  ASSERT_GE(entry.fetch.size(), 5u);
+  EXPECT_EQ(entry.fetch[2].code, WEFT_FETCH_ARG);
+  EXPECT_EQ(entry.fetch[2].arg, 1);
+  EXPECT_EQ(entry.fetch[3].code, WEFT_FETCH_LOAD);
+  EXPECT_EQ(entry.fetch[3].offset, 0);
+  EXPECT_EQ(entry.fetch[3].flags & WEFT_FETCH_USER, WEFT_FETCH_USER);
+  EXPECT_EQ(by("msgrcv").size(), 2u) << "two versions";
+  EXPECT_EQ(calls_->ResolveEntry(*by("semop").front()).value().condition, "(call & 65535) == 1");
+  EXPECT_TRUE(by("*").empty()) << "socketcall itself is recorded then";
+  EXPECT_TRUE(by("socketcall").empty());
+  for (const MultiplexedSyscall& call : MultiplexedSyscalls()) {
+    for (const Syscall* found : by(std::string(call.name))) {
+      EXPECT_TRUE(calls_->ResolveEntry(*found, 64)) << call.name;
+      EXPECT_TRUE(calls_->ResolveExit(*found, 64)) << call.name;
+      EXPECT_NE(calls_->ResolveEntry(*found).value().description.size(), 0u);
+      EXPECT_TRUE(calls_->ResolveEntry(*found).value().remarks.empty()) << call.name;
+    }
+  }
+}
+
+TEST_F(RunningSyscalls, WithoutNamesOfParametersSaySo) {
+  const Syscalls calls = Syscalls::Load(*btf_, Catalogue::BuiltIn(), "").value();
+  size_t said = 0;
+  for (const Syscall& call : calls.all()) {
+    const Resolved entry = calls.ResolveEntry(call).value();
+    const bool is_raw =
+        Shape(entry).find(" arg0* arg1* arg2* arg3* arg4* arg5*") != std::string::npos;
+    EXPECT_EQ(entry.remarks.size(), is_raw ? 1u : 0u) << call.name;
+    said += entry.remarks.size();
+  }
+  EXPECT_GT(said, 0u);
+}
+
+TEST(Tracefs, IsMountedAtNoPlaceWhereItIsNotMounted) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root, to mount tracefs";
+  const std::string places[] = {"/nowhere"};
+  const Tracefs tracefs = Tracefs::Open(places);
+  if (tracefs.path().empty()) {
+    EXPECT_TRUE(tracefs.problem().starts_with("tracefs is not mounted, and cannot be: "));
+    GTEST_SKIP() << tracefs.problem();
+  }
+  EXPECT_TRUE(tracefs.path().starts_with("/proc/self/fd/"));
+  EXPECT_TRUE(std::filesystem::exists(tracefs.path() + "/events/syscalls/sys_enter_openat/format"));
+  EXPECT_EQ(tracefs.problem(), "");
 }
 
 TEST_F(RunningSyscalls, LeaveNothingOutThatTheCatalogueNames) {

@@ -448,6 +448,15 @@ TEST_F(KernelEventsTest, FunctionsHaveTheirParameters) {
   ASSERT_EQ(module_.Add(kernel::ResolveKprobe(*btf_, catalogue, symbols, entry, kWide).value()), 0);
   ASSERT_EQ(module_.Add(kernel::ResolveKretprobe(*btf_, catalogue, symbols, exit, kWide).value()),
             0);
+  // As a namespace gets it: vfs_write writes what a program gave, kernel_write what the kernel itself has.
+  const kernel::ResolveOptions of_tenant{.has_user_addresses = true};
+  const kernel::ProbePlace own{.event = "of_tenant", .function = "vfs_write"};
+  const kernel::Resolved hidden =
+      kernel::ResolveKprobe(*btf_, catalogue, symbols, own, of_tenant).value();
+  ASSERT_EQ(module_.Add(hidden), 0);
+  const kernel::ProbePlace freed{.event = "freed", .function = "kfree"};
+  ASSERT_EQ(module_.Add(kernel::ResolveKprobe(*btf_, catalogue, symbols, freed, of_tenant).value()),
+            0);
   const int null = ::open("/dev/null", O_WRONLY);
   const std::string odd(4711, 'x');
   module_.Switch(true);
@@ -457,6 +466,14 @@ TEST_F(KernelEventsTest, FunctionsHaveTheirParameters) {
   const auto events = module_.Read();
   EXPECT_EQ(Find(events, "write_in", {{"count", "4711"}}).at("buf"),
             std::to_string(reinterpret_cast<uint64_t>(odd.data())));
+  const auto shown = Find(events, "of_tenant", {{"count", "4711"}});
+  EXPECT_EQ(shown.at("buf"), std::to_string(reinterpret_cast<uint64_t>(odd.data())));
+  EXPECT_FALSE(shown.contains("file"));
+  for (const SeenEvent& event : events) {
+    if (event.name == "freed") {
+      for (const auto& [field, value] : event.fields) EXPECT_EQ(value, "0") << field;
+    }
+  }
   const auto out = Find(events, "write_out", {{"ret", "4711"}});
   EXPECT_NE(out.at("duration"), "0");
 }

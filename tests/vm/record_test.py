@@ -15,9 +15,10 @@ import unittest
 import missed_hits
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "local"))
-from weft_local import WEFT, LocalTest  # noqa: E402
+from weft_local import BUILD, WEFT, LocalTest  # noqa: E402
 
 MODULE = os.environ["WEFT_MODULE"]
+SYSTEM_CALLS = BUILD / "tests/vm/system_calls"
 STRACE_WORD = re.compile(r'"(?:[^"\\]|\\.)*"(?:\.{3})?|[^, ]+')
 # What strace shows of an entry, in its order; of a read's buffer nothing is there yet.
 SHOWN = {"openat": ["dfd", "filename", "flags", "mode"], "close": ["fd"], "read": ["fd", None, "count"],
@@ -478,6 +479,85 @@ class RecordTest(LocalTest):
     def test_what_this_kernel_does_not_have(self):
         _, err = self.record("--kernel", "sched_swich", program=["true"], status=121)
         self.assertIn('tracepoint "sched_swich": this kernel has none of that name', err)
+
+    def assert_refused(self, *options, output="none"):
+        """By 121, and no folder is left: neither this one nor those on the way."""
+        _, err = self.record(*options, program=["true"], output=f"{output}/a/b", status=121)
+        self.assertFalse((self.folder / output).exists())
+        return err
+
+    def test_names_that_are_near(self):
+        for option, name, near in (("--kernel", "sched_swich", "sched_switch"),
+                                   ("--syscall", "opennat", "openat"),
+                                   ("--syscall", "sys_enter_openat", "openat"),
+                                   ("--syscall", "__x64_sys_read", "read")):
+            self.assertIn(f', did you mean "{near}"?', self.assert_refused(option, name))
+
+    def probe(self, *rules):
+        """A Trace with these probes."""
+        trace = self.folder / "trace.yaml"
+        trace.write_text(PROBED[:PROBED.index("      - ")] + "".join(f"      - {{{rule}}}\n" for rule in rules))
+        return "-f", trace
+
+    def test_what_the_kernel_refuses(self):
+        """In words, with what was asked for; an empty folder that was there stays, and is empty."""
+        err = self.assert_refused(*self.probe("name: a, symbol: vfs_read", "name: inside, symbol: vfs_read, offset: 2"))
+        self.assertIn('probe of function "vfs_read" at offset 2: no instruction begins there', err)
+        for at in ("entry", "return"):
+            err = self.assert_refused(*self.probe(f"name: blind, symbol: get_kprobe, at: {at}"))
+            self.assertIn('probe of function "get_kprobe": the kernel does not let this place be probed', err)
+        err = self.assert_refused("--syscall", "getppid", "--context", "perf:cpu:cycles")
+        self.assertIn('context "perf:cpu:cycles": Operation not supported: this machine has no such counter', err)
+        (self.folder / "there").mkdir()
+        self.record(*self.probe("name: blind, symbol: get_kprobe"), program=["true"], output="there", status=121)
+        self.assertEqual(list((self.folder / "there").iterdir()), [])
+        self.assertEqual(list(pathlib.Path("/sys/fs/cgroup").glob("**/weft-*")), [])
+
+    def test_calls_of_unknown_numbers_and_returns_from_signals(self):
+        self.record("--syscall", "unknown", "--syscall", "rt_sigreturn", program=[SYSTEM_CALLS])
+        self.assert_whole()
+        events = [(e["event"], e["payload"]) for e in self.events()]
+        entries = [p for name, p in events if name == "syscall_entry_unknown"]
+        self.assertEqual([p["id"] for p in entries], [9999, 1000, -1])
+        self.assertEqual([number(entries[0][f"arg{i}"]) for i in range(6)], [1, 2, 3, 4, 5, 6])
+        self.assertEqual([(p["id"], p["ret"]) for name, p in events if name == "syscall_exit_unknown"],
+                         [(9999, -38), (1000, -38), (-1, -38)])
+        compat = [(name, p["id"]) for name, p in events if name.startswith("compat_")]
+        self.assertEqual(compat, [("compat_syscall_entry_unknown", 9998), ("compat_syscall_exit_unknown", 9998)])
+        self.assertEqual([name for name, _ in events if "sigreturn" in name],
+                         ["syscall_entry_rt_sigreturn", "syscall_exit_rt_sigreturn"] * 2)
+
+    def test_calls_that_32_bit_programs_make_through_others(self):
+        self.record("--syscall", "connect", "--syscall", "semget", "--syscall", "semctl", program=[SYSTEM_CALLS])
+        self.assert_whole()
+        events = [(e["event"].removeprefix("compat_syscall_"), e["payload"]) for e in self.events()
+                  if e["event"].startswith("compat_")]
+        self.assertEqual([name for name, _ in events],
+                         [side + name for name in ("connect", "semget", "semctl") for side in ("entry_", "exit_")])
+        connect, semget = events[0][1], events[2][1]
+        self.assertEqual((connect["call"], connect["dport"], connect["addrlen"]), (3, 7777, 16))
+        self.assertEqual((semget["call"], semget["nsems"], number(semget["semflg"])), (2, 3, 0o600))
+        self.assertEqual((events[1][1]["ret"], events[1][1]["call"]), (0, 3))
+
+    def test_all_calls_where_no_tracefs_is_mounted(self):
+        """Parameters have their names and types."""
+        for place in (TRACEFS, TRACEFS.parent / "debug/tracing"):
+            if place.is_mount():
+                subprocess.run(["umount", place], check=True)
+                self.addCleanup(subprocess.run, ["mount", "-t", "tracefs", "none", place], check=True)
+        _, said = self.record("--syscall", "*", program=[SYSTEM_CALLS])
+        self.assertNotIn("tracefs", said)
+        names = collections.Counter(e["event"] for e in self.events())
+        self.assertEqual((names["syscall_entry_unknown"], names["compat_syscall_entry_socketcall"]), (3, 2))
+        self.assertEqual((names["syscall_entry_rt_sigreturn"], names["syscall_exit_rt_sigreturn"]), (2, 2))
+        actions = [e["payload"] for e in self.events() if e["event"] == "syscall_entry_rt_sigaction"]
+        self.assertTrue(all("sigsetsize" in p for p in actions), actions)
+
+    def test_a_program_of_root_has_addresses_of_the_kernel(self):
+        self.record(*self.probe("name: reads, symbol: vfs_read"), program=["cat", "/proc/version"])
+        reads = [e["payload"] for e in self.events()]
+        self.assertTrue(reads)
+        self.assertTrue(all({"ip", "file", "buf", "count", "pos"} <= set(p) for p in reads), reads[:1])
 
     def test_what_is_written_and_read(self):
         """As many bytes as asked for: of a write at its entry, of a read at its exit."""

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel's tracefs, which names the parameters of system calls: this process's, the node's where this is a
+// container, or, where none is mounted, one that only this object has, at no place.
+//
+// Thread-safety: none needed; immutable after Open.
+#ifndef WEFT_NODE_AGENT_KERNEL_TRACEFS_H_
+#define WEFT_NODE_AGENT_KERNEL_TRACEFS_H_
+
+#include <span>
+#include <string>
+
+#include "lib/base/unique_fd.h"
+
+namespace weft::kernel {
+
+class Tracefs {
+ public:
+  static Tracefs Open();
+  // `mounted`: where it may be, looked at in order.
+  static Tracefs Open(std::span<const std::string> mounted);
+
+  // Its root, as long as this lives; "": there is none.
+  [[nodiscard]] const std::string& path() const { return path_; }
+  // Then why, for people, and what to do.
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+
+ private:
+  std::string path_, problem_;
+  UniqueFd mount_;
+};
+
+}  // namespace weft::kernel
+
+#endif  // WEFT_NODE_AGENT_KERNEL_TRACEFS_H_
