@@ -31,6 +31,8 @@ struct EventClass {
   int32_t loglevel = -1;
   Type payload;
   Plan plan;
+  // Of its events; see PacketWriter::Append and docs/adr/0034.
+  EmptyTexts empty_texts = 0;
 };
 
 // kUnsupported: a context id that this version does not know (what follows it cannot be decoded).

@@ -49,13 +49,13 @@ void PacketWriter::Reset() {
   events_ = 0;
 }
 
-Appended PacketWriter::Refuse(uint64_t last_time) {
+Appended PacketWriter::Refuse(uint64_t last_time, Appended why) {
   last_time_ = last_time;
-  return Appended::kMalformed;
+  return why;
 }
 
 Appended PacketWriter::Append(uint64_t time, const Channel& channel, const EventClass& event,
-                              std::span<const uint8_t> body) {
+                              std::span<const uint8_t> body, EmptyTexts* texts) {
   if (body.size() + kEventHeaderMaxBytes > capacity_ - static_cast<size_t>(at_ - buffer_)) {
     // A body that fits into no packet is none of ours.
     return events_ == 0 ? Appended::kMalformed : Appended::kFull;
@@ -73,11 +73,17 @@ Appended PacketWriter::Append(uint64_t time, const Channel& channel, const Event
   if (event.plan.verbatim) {
     if (static_cast<size_t>(end - run.in) != event.plan.fixed_size) return Refuse(last_before);
     CopyBytes(run.out, run.in, event.plan.fixed_size);
-    run = {end, run.out + event.plan.fixed_size};
+    run = {end, run.out + event.plan.fixed_size, run.empty};
   } else {
-    run = RunPlan(event.plan, run.in, end, run.out);
+    const EmptyTexts of_contexts = run.empty;
+    run = RunPlan(event.plan, run.in, end, run.out, channel.context_plan.texts);
+    run.empty |= of_contexts;
   }
   if (run.in != end || run.out == nullptr) return Refuse(last_before);
+  if (texts != nullptr) {
+    *texts = run.empty;
+    if (run.empty != event.empty_texts) return Refuse(last_before, Appended::kOtherTexts);
+  }
   if (first) begin_time_ = time;
   last_time_ = time;
   late_ += late ? 1 : 0;

@@ -37,7 +37,7 @@ struct StreamConfig {
   uint64_t last_time = 0;       // end of the last packet written before the restart
 };
 
-enum class Appended : uint8_t { kOk, kFull, kMalformed };
+enum class Appended : uint8_t { kOk, kFull, kMalformed, kOtherTexts };
 
 inline constexpr size_t kPacketHeaderBytes = 84;          // header and context of an empty packet
 inline constexpr size_t kEventHeaderMaxBytes = 13;        // the largest event header
@@ -59,8 +59,10 @@ class PacketWriter {
   // `body` is the record without its header: the channel's contexts, then the payload. kFull: the
   // packet has no room, nothing was written. kMalformed: the body contradicts the class, nothing was
   // written, the caller counts a lost event.
+  // With `texts`: it becomes the record's empty texts, contexts' before the payload's. kOtherTexts: they
+  // are not the class's, nothing was written.
   Appended Append(uint64_t time_ns, const Channel& channel, const EventClass& event,
-                  std::span<const uint8_t> body);
+                  std::span<const uint8_t> body, EmptyTexts* texts = nullptr);
 
   // Many events of one class, faster than Append one by one; see below.
   class Run;
@@ -84,7 +86,7 @@ class PacketWriter {
 
  private:
   void Reset();
-  Appended Refuse(uint64_t last_time);
+  Appended Refuse(uint64_t last_time, Appended why = Appended::kMalformed);
 
   StreamConfig config_;
   PageBuffer owned_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/ctf/plan.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "lib/ctf/copy.h"
@@ -37,11 +38,12 @@ size_t TextSize(const uint8_t* text, size_t bytes) {
   return ::strnlen(reinterpret_cast<const char*>(text), bytes);
 }
 
-// Text of constant size: as it is up to its NUL, zero behind it.
-void PutText(uint8_t* out, const uint8_t* in, size_t bytes) {
+// Text of constant size: as it is up to its NUL, zero behind it. Returns the bytes before the NUL.
+size_t PutText(uint8_t* out, const uint8_t* in, size_t bytes) {
   CopyBytes(out, in, bytes);
   const size_t used = TextSize(out, bytes);
   if (used < bytes) std::memset(out + used, 0, bytes - used);
+  return used;
 }
 
 uint32_t LoadU32(const uint8_t* in) {
@@ -53,8 +55,8 @@ uint32_t LoadU32(const uint8_t* in) {
 // Two cursors over the record: the fixed part and, behind it, the segments.
 class Runner {
  public:
-  Runner(const Plan& plan, const uint8_t* in, const uint8_t* end, uint8_t* out)
-      : fixed_(in), segment_(in + plan.fixed_size), end_(end), out_(out) {}
+  Runner(const Plan& plan, const uint8_t* in, const uint8_t* end, uint8_t* out, uint32_t first_text)
+      : fixed_(in), segment_(in + plan.fixed_size), end_(end), out_(out), text_(first_text) {}
 
   bool Step(const struct Step& step) {
     switch (step.kind) {
@@ -64,7 +66,7 @@ class Runner {
         out_ += step.bytes;
         return true;
       case StepKind::kInlineText:
-        PutText(out_, fixed_, step.bytes);
+        NoteText(PutText(out_, fixed_, step.bytes));
         fixed_ += step.bytes;
         out_ += step.bytes;
         return true;
@@ -83,16 +85,21 @@ class Runner {
     return false;
   }
 
-  [[nodiscard]] RunResult result() const { return {segment_, out_}; }
+  [[nodiscard]] RunResult result() const { return {segment_, out_, empty_}; }
 
  private:
   [[nodiscard]] bool Has(uint64_t bytes) const {
     return bytes <= static_cast<uint64_t>(end_ - segment_);
   }
 
+  void NoteText(size_t bytes) {
+    if (bytes == 0) empty_ |= EmptyTextBit(text_);
+    text_++;
+  }
+
   void PutSegment(uint32_t bytes, bool text) {
     if (text) {
-      PutText(out_, segment_, bytes);
+      NoteText(PutText(out_, segment_, bytes));
     } else {
       CopyBytes(out_, segment_, bytes);
     }
@@ -111,7 +118,9 @@ class Runner {
     fixed_ += 4;
     if (!Has(bytes)) return false;
     CopyBytes(out_, segment_, bytes);
-    out_ += TextSize(out_, bytes);
+    const size_t used = TextSize(out_, bytes);
+    NoteText(used);
+    out_ += used;
     *out_++ = 0;
     segment_ += bytes;
     return true;
@@ -132,6 +141,8 @@ class Runner {
   const uint8_t* segment_;
   const uint8_t* end_;
   uint8_t* out_;
+  uint32_t text_;
+  EmptyTexts empty_ = 0;
 };
 
 // Bytes of a DYNAMIC value by its type; 0 for NONE; kNone for no type.
@@ -159,7 +170,7 @@ uint32_t DynamicBytes(uint8_t type) {
   }
 }
 
-bool RunDynamic(RunResult& at, const uint8_t* end) {
+bool RunDynamic(RunResult& at, const uint8_t* end, uint32_t text) {
   if (at.in == end) return false;
   const uint8_t type = *at.in++;
   *at.out++ = type;
@@ -169,7 +180,9 @@ bool RunDynamic(RunResult& at, const uint8_t* end) {
     const uint32_t bytes = LoadU32(at.in);
     if (bytes > left - 4) return false;
     CopyBytes(at.out, at.in + 4, bytes);
-    at.out += TextSize(at.out, bytes);
+    const size_t used = TextSize(at.out, bytes);
+    if (used == 0) at.empty |= EmptyTextBit(text);
+    at.out += used;
     *at.out++ = 0;
     at.in += 4 + bytes;
     return true;
@@ -195,11 +208,12 @@ bool RunAddresses(RunResult& at, const uint8_t* end) {
 }
 
 // Contexts lie one after the other: no segments, and what follows one of no constant size moves with it.
-RunResult RunContexts(const Plan& plan, const uint8_t* in, const uint8_t* end, uint8_t* out) {
+RunResult RunContexts(const Plan& plan, const uint8_t* in, const uint8_t* end, uint8_t* out,
+                      uint32_t text) {
   RunResult at{in, out};
   for (const Step& step : plan.steps) {
     if (step.kind == StepKind::kDynamic) {
-      if (!RunDynamic(at, end)) return {};
+      if (!RunDynamic(at, end, text++)) return {};
       continue;
     }
     if (step.kind == StepKind::kAddresses) {
@@ -208,7 +222,8 @@ RunResult RunContexts(const Plan& plan, const uint8_t* in, const uint8_t* end, u
     }
     if (step.bytes > static_cast<uint64_t>(end - at.in)) return {};
     if (step.kind == StepKind::kInlineText) {
-      PutText(at.out, at.in, step.bytes);
+      if (PutText(at.out, at.in, step.bytes) == 0) at.empty |= EmptyTextBit(text);
+      text++;
     } else {
       CopyBytes(at.out, at.in, step.bytes);
     }
@@ -216,6 +231,14 @@ RunResult RunContexts(const Plan& plan, const uint8_t* in, const uint8_t* end, u
     at.out += step.bytes;
   }
   return at;
+}
+
+void CountTexts(Plan& plan) {
+  plan.texts = static_cast<uint32_t>(std::ranges::count_if(plan.steps, [](const Step& step) {
+    return step.kind == StepKind::kInlineText || step.kind == StepKind::kSegmentText ||
+           step.kind == StepKind::kString || step.kind == StepKind::kSequenceText ||
+           step.kind == StepKind::kDynamic;
+  }));
 }
 
 }  // namespace
@@ -240,6 +263,7 @@ Plan MakeContextPlan(const ChannelSchema& channel) {
       AddCopy(plan, info->size);
     }
   }
+  CountTexts(plan);
   return plan;
 }
 
@@ -268,17 +292,19 @@ Plan MakePayloadPlan(const EventDescription& event) {
         AddCopy(plan, field.elem_size);
     }
   }
+  CountTexts(plan);
   return plan;
 }
 
-RunResult RunPlan(const Plan& plan, const uint8_t* in, const uint8_t* end, uint8_t* out) {
-  if (plan.sequential) return RunContexts(plan, in, end, out);
+RunResult RunPlan(const Plan& plan, const uint8_t* in, const uint8_t* end, uint8_t* out,
+                  uint32_t first_text) {
+  if (plan.sequential) return RunContexts(plan, in, end, out, first_text);
   if (plan.fixed_size > static_cast<uint64_t>(end - in)) return {};
   if (plan.verbatim) {
     CopyBytes(out, in, plan.fixed_size);
     return {in + plan.fixed_size, out + plan.fixed_size};
   }
-  Runner runner(plan, in, end, out);
+  Runner runner(plan, in, end, out, first_text);
   for (const Step& step : plan.steps) {
     if (!runner.Step(step)) return {};
   }

@@ -39,6 +39,7 @@ struct Plan {
   uint32_t fixed_size = 0;
   bool verbatim = true;     // the input is fixed_size bytes and is copied as it is
   bool sequential = false;  // contexts with one of no constant size: fixed_size says nothing
+  uint32_t texts = 0;       // steps that may put a text
   std::vector<Step> steps;
 };
 
@@ -50,13 +51,21 @@ inline uint8_t FileLengthSize(uint8_t length_size) { return length_size > 4 ? 4 
 Plan MakeContextPlan(const ChannelSchema& channel);
 Plan MakePayloadPlan(const EventDescription& event);
 
+// Which texts of a record are empty: bit n is the record's text n; all from the last bit on share it.
+using EmptyTexts = uint64_t;
+
+inline EmptyTexts EmptyTextBit(uint32_t text) { return EmptyTexts{1} << (text < 63 ? text : 63); }
+
 struct RunResult {
   const uint8_t* in = nullptr;  // behind what was read; nullptr: malformed
   uint8_t* out = nullptr;       // behind what was written
+  EmptyTexts empty = 0;
 };
 
-// Reads from [in, end), writes at `out`, where there is room for `end - in` bytes.
-RunResult RunPlan(const Plan& plan, const uint8_t* in, const uint8_t* end, uint8_t* out);
+// Reads from [in, end), writes at `out`, where there is room for `end - in` bytes. The record's texts
+// before those of this plan are `first_text`.
+RunResult RunPlan(const Plan& plan, const uint8_t* in, const uint8_t* end, uint8_t* out,
+                  uint32_t first_text = 0);
 
 }  // namespace weft::ctf
 

@@ -47,6 +47,8 @@ class Channel {
     CpuStreams::Prepare prepare;
     // A packet is full: a commit of everything of the output begins.
     std::function<void()> commit;
+    // An event whose texts are empty in other places gets another class (docs/adr/0034).
+    bool classes_by_empty_texts = false;
     // Rings of processes are opened one way, those of weft.ko another.
     Result<ring::RingSet> (*open_ring)(UniqueFd) = ring::RingSet::Open;
     // A ring set was added: of a process that says this of itself.
@@ -136,6 +138,9 @@ class Channel {
   bool Take(Cursor& cursor);
   // After Take and Advance: the records up to `limit` that follow and are like that one, in one go.
   void TakeAlike(Cursor& cursor, uint64_t limit);
+  // Writes a record, with the class that its empty texts ask for.
+  ctf::Appended Append(const ring::RecordView& record, uint64_t begin_ns, uint64_t time_ns,
+                       const ctf::EventClass& event);
   void Lose(Cursor& cursor, LostReason reason);
   void CountOverwritten(Cursor& cursor);
   // Makes the cursor's next record be at hand. False: none now.

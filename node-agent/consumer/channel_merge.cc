@@ -205,6 +205,19 @@ Channel::Run Channel::TakeRun(Cursor& cursor, uint64_t limit, bool one_copy, uin
   return Run::kMore;
 }
 
+ctf::Appended Channel::Append(const ring::RecordView& record, uint64_t begin_ns, uint64_t time_ns,
+                              const ctf::EventClass& event) {
+  if (!hooks_.classes_by_empty_texts) {
+    return streams_.Append(record.cpu, begin_ns, time_ns, event, record.body);
+  }
+  ctf::EmptyTexts texts = 0;
+  const ctf::Appended appended =
+      streams_.Append(record.cpu, begin_ns, time_ns, event, record.body, &texts);
+  if (appended != ctf::Appended::kOtherTexts) return appended;
+  return streams_.Append(record.cpu, begin_ns, time_ns,
+                         classes_.WithEmptyTexts(event, texts, hooks_.announce), record.body);
+}
+
 bool Channel::Take(Cursor& cursor) {
   const ring::RecordView& record = cursor.reader.record();
   const bool late = cursor.time < promise_;
@@ -223,10 +236,10 @@ bool Channel::Take(Cursor& cursor) {
   const uint64_t time_ns = clock_->ToNs(cursor.time);
   const uint64_t raised = streams_.Has(record.cpu) ? streams_.writer(record.cpu).late() : 0;
   const uint64_t begin_ns = streams_.Has(record.cpu) ? time_ns : BeginOfStream(cursor);
-  ctf::Appended appended = streams_.Append(record.cpu, begin_ns, time_ns, *event, record.body);
+  ctf::Appended appended = Append(record, begin_ns, time_ns, *event);
   if (appended == ctf::Appended::kFull) {
     hooks_.commit();
-    appended = streams_.Append(record.cpu, begin_ns, time_ns, *event, record.body);
+    appended = Append(record, begin_ns, time_ns, *event);
     // The commit before is still on its way to a relay: the record stays in its ring.
     if (appended == ctf::Appended::kFull) return false;
   }

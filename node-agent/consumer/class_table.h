@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The event classes of one channel: every different description that any of its rings holds gets one,
-// in the order they are seen; ids are what packets carry. Descriptions are a tenant's bytes: what is no
-// valid description gets no class, and its records are counted as lost. Owned by the channel.
+// in the order they are seen, and one more for each set of its texts that is empty in a record. Ids
+// are what packets carry. Descriptions are a tenant's bytes: what is no valid description gets no
+// class, and its records are counted as lost. Owned by the channel.
 // Invariant: a class never moves or changes; ids go up from 0 without a gap.
 #ifndef WEFT_NODE_AGENT_CONSUMER_CLASS_TABLE_H_
 #define WEFT_NODE_AGENT_CONSUMER_CLASS_TABLE_H_
@@ -10,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/base/bytes.h"
@@ -34,17 +36,31 @@ class ClassTable {
   explicit ClassTable(const ctf::Channel& channel) : channel_(&channel) {}
 
   Classified Find(Bytes description, const Announce& announce);
-  // A class that was announced before a restart; in the order of ids.
-  Status Restore(Bytes description);
+  // Returns the class, like `event` that Find returned, for records of which these texts are empty:
+  // `event` itself where there is no room for one more, or it cannot be announced.
+  const ctf::EventClass& WithEmptyTexts(const ctf::EventClass& event, ctf::EmptyTexts texts,
+                                        const Announce& announce);
+  // A class that was announced before a restart, as LogEntry says it; in the order of ids.
+  Status Restore(Bytes entry);
+  // A class's place in the log of classes: its description and, where some are, its empty texts.
+  static std::vector<uint8_t> LogEntry(const ctf::EventClass& event, Bytes description);
 
   [[nodiscard]] uint32_t size() const { return static_cast<uint32_t>(classes_.size()); }
 
  private:
-  Result<std::unique_ptr<ctf::EventClass>> Make(Bytes description) const;
+  // Those of one event, but for its first one.
+  struct Variants {
+    std::string_view description;  // a key of by_description_
+    std::map<ctf::EmptyTexts, const ctf::EventClass*> classes;
+  };
+
+  Result<std::unique_ptr<ctf::EventClass>> Make(Bytes description, ctf::EmptyTexts texts) const;
+  const ctf::EventClass* Keep(std::unique_ptr<ctf::EventClass> made, Bytes description);
 
   const ctf::Channel* channel_;
   std::vector<std::unique_ptr<ctf::EventClass>> classes_;
   std::map<std::string, Classified, std::less<>> by_description_;
+  std::map<uint32_t, Variants> variants_;  // by the first one's id
   size_t bytes_ = 0;
 };
 

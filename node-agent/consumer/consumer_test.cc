@@ -468,6 +468,71 @@ TEST_F(ConsumerTest, ARingEndsWithItsProcessAndIsForgotten) {
   CheckBooks(counts);
 }
 
+// A number, a string, a sequence of text and an array of text.
+std::vector<uint8_t> DescriptionOfTexts() {
+  EventDescription event{.name = "p:texts"};
+  event.fields = {{.name = "number", .kind = FieldKind::kInteger, .elem_size = 8},
+                  {.name = "string", .kind = FieldKind::kString, .elem_size = 1},
+                  {.name = "sequence",
+                   .kind = FieldKind::kSequence,
+                   .flags = WEFT_FIELD_TEXT,
+                   .elem_size = 1,
+                   .length_size = 4},
+                  {.name = "array",
+                   .kind = FieldKind::kArray,
+                   .flags = WEFT_FIELD_TEXT,
+                   .elem_size = 1,
+                   .count = 4}};
+  event.ComputeLayout();
+  return event.Encode().value();
+}
+
+// babeltrace2 2.0 shows an empty text as the text of an earlier event of the same class.
+TEST_F(ConsumerTest, EmptyTextsAreEmptyInBabeltrace) {
+  TestWriter writer;
+  auto running = std::make_unique<Running>(folder, journal);
+  std::vector<std::string> expected;
+  std::mt19937 random(5);
+  const auto text = [&random](const char* what) {
+    return random() % 2 == 0 ? std::string() : what + std::to_string(random() % 10);
+  };
+  for (uint64_t number = 0; number < 400; number++) {
+    if (number == 200) {  // the classes are known again
+      ASSERT_TRUE(running->consumer->FlushAll());
+      running = std::make_unique<Running>(folder, journal);
+    }
+    if (number % 200 == 0) {
+      ASSERT_TRUE(running->consumer->AddChannel(Definition()));
+      ASSERT_TRUE(running->consumer->AddRing(1, writer.Fd(), 42, 1));
+      writer.Describe(static_cast<uint16_t>(number / 200), DescriptionOfTexts());
+    }
+    const std::string string = text("s"), sequence = text("q"), array = text("a");
+    ctf::RecordBuilder body;
+    body.Fixed(number).String(string).String(sequence);
+    body.Segment(array + std::string(4 - array.size(), '\0'));
+    const auto bytes = body.body();
+    ASSERT_TRUE(writer.Write(0, static_cast<uint16_t>(number / 200), random() % 2, Now(),
+                             {bytes.begin(), bytes.end()}));
+    expected.push_back("number = " + std::to_string(number) + ", string = \"" + string +
+                       "\", _sequence_length = " + std::to_string(sequence.size()) +
+                       ", sequence = \"" + sequence + "\", array = \"" + array + "\" }");
+    if (number % 10 == 0) running->consumer->Round();
+  }
+  ASSERT_TRUE(running->Drain());
+  std::string errors;
+  const auto lines = Babeltrace(folder.path(), &errors);
+  EXPECT_EQ(errors, "");
+  ASSERT_EQ(lines.size(), expected.size());
+  for (size_t i = 0; i < lines.size(); i++) {
+    EXPECT_TRUE(lines[i].ends_with(expected[i])) << lines[i] << "\n" << expected[i];
+  }
+  // One class for each of eight sets of empty texts.
+  const std::string metadata = ctf::ReadAll((folder.path() / "ust" / "metadata").string());
+  size_t classes = 0;
+  for (size_t at = 0; (at = metadata.find("p:texts", at)) != std::string::npos; at++) classes++;
+  EXPECT_EQ(classes, 8U);
+}
+
 // A consumer that is dropped at any moment, like a killed one, and made again on the same journal.
 TEST_F(ConsumerTest, ARestartedConsumerLosesNothingAndRepeatsNothing) {
   std::mt19937 random(11);

@@ -39,10 +39,11 @@ class CpuStreams {
   // kFull: Seal, then again. kMalformed also where the stream's file cannot be had. A stream that
   // was not there begins at `begin_ns`.
   ctf::Appended Append(uint32_t cpu, uint64_t begin_ns, uint64_t time_ns,
-                       const ctf::EventClass& event, std::span<const uint8_t> body) {
+                       const ctf::EventClass& event, std::span<const uint8_t> body,
+                       ctf::EmptyTexts* texts = nullptr) {
     if (!Has(cpu) && !Make(cpu, std::min(begin_ns, time_ns))) return ctf::Appended::kMalformed;
     if (streams_[cpu]->buffer.empty()) GiveBuffer(*streams_[cpu]);
-    return streams_[cpu]->writer.Append(time_ns, *channel_, event, body);
+    return streams_[cpu]->writer.Append(time_ns, *channel_, event, body, texts);
   }
 
   // The writer of a CPU that Append was called for.

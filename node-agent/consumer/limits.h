@@ -25,6 +25,9 @@ inline constexpr size_t kMaxChunkMemory = 64 * 1024 * 1024;
 inline constexpr size_t kPacketCapacity = 1024 * 1024;
 inline constexpr uint32_t kMaxRingsPerChannel = 4096;
 inline constexpr uint32_t kMaxClassesPerChannel = 16384;
+// Classes that one event has beside its first one, by which of its texts are empty: enough for all
+// combinations of six.
+inline constexpr uint32_t kMaxTextClassesPerEvent = 63;
 inline constexpr size_t kMaxClassBytesPerChannel = 64 * 1024 * 1024;
 inline constexpr uint32_t kMaxChannels = 256;
 inline constexpr uint32_t kMaxCpus = 8192;

@@ -92,6 +92,8 @@ Status Output::AddChannel(const ipc::ChannelDefinition& definition, const ClassL
       // The writer has the store meanwhile.
       .prepare = [this] { return FinishCommit(); },
       .commit = [this] { (void)StartCommit(); },
+      // What reads CTF 2 has not that fault of babeltrace2 2.0.
+      .classes_by_empty_texts = info_.version == ctf::Version::k1_8,
       .notice_vpid = [this](uint32_t vpid) { AddVpid(vpid); }};
   if (definition.domain == ipc::kKernelDomain) {
     hooks.open_ring = ring::RingSet::OpenKernel;
@@ -146,11 +148,11 @@ Status Output::Announce(uint64_t channel, const ctf::EventClass& event, Bytes de
   Status status = sink_->AppendMetadata(ctf::EventMetadata(info_, event));
   KillPoint("metadata");
   if (status) {
-    std::vector<uint8_t> entry(sizeof(channel) + sizeof(event.id) + description.size());
+    const std::vector<uint8_t> said = ClassTable::LogEntry(event, description);
+    std::vector<uint8_t> entry(sizeof(channel) + sizeof(event.id) + said.size());
     std::memcpy(entry.data(), &channel, sizeof(channel));
     std::memcpy(entry.data() + sizeof(channel), &event.id, sizeof(event.id));
-    std::memcpy(entry.data() + sizeof(channel) + sizeof(event.id), description.data(),
-                description.size());
+    std::memcpy(entry.data() + sizeof(channel) + sizeof(event.id), said.data(), said.size());
     status = hooks_.append_event(entry);
   }
   if (!status) NoticeStoreError(status.error());
