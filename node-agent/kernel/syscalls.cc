@@ -97,6 +97,12 @@ std::string EventName(const std::string& call, bool compat, bool exit) {
   return std::string(compat ? "compat_" : "") + (exit ? "syscall_exit_" : "syscall_entry_") + call;
 }
 
+// A file's number is an int, whatever the kernel's parameter is: -1 is -1.
+bool IsDescriptor(const SyscallParameter& parameter) {
+  return parameter.type.starts_with("unsigned ") &&
+         (parameter.name.ends_with("fd") || parameter.name == "fildes");
+}
+
 // No call's name is a number.
 bool Matches(const std::string& pattern, const Syscall& call) {
   if (IsNumber(pattern)) return !call.compat && pattern == std::to_string(call.number);
@@ -181,7 +187,7 @@ std::vector<SyscallParameter> Syscalls::ParametersOf(const std::string& function
 }
 
 uint32_t Syscalls::TypeOf(const SyscallParameter& parameter) const {
-  const std::string_view name = IntegerName(parameter.type);
+  const std::string_view name = IsDescriptor(parameter) ? "int" : IntegerName(parameter.type);
   for (const BtfKind kind : {BtfKind::kTypedef, BtfKind::kInt}) {
     const auto type = btf_->Find(kind, name);
     if (type && btf_->Resolve(type->id).kind == BtfKind::kInt) return type->id;
@@ -321,10 +327,14 @@ Result<Resolved> Syscalls::Resolve(const Syscall& call, bool exit, uint32_t buff
   EventBuilder builder(EventName(call.name, call.compat, exit),
                        exit ? WEFT_KERNEL_SYSCALL_EXIT : WEFT_KERNEL_SYSCALL_ENTRY);
   if (call.by != nullptr) builder.Add("call", call.by->CallField());
-  if (exit) builder.Add("ret", maker.Make({.name = "ret", .paths = {{.argument = "$7"}}}));
+  const SyscallEntry* entry = catalogue_->Syscall(call.name);
+  const SyscallField* result = entry == nullptr ? nullptr : entry->Find("ret");
+  if (exit)
+    builder.Add("ret", maker.Make({.name = "ret",
+                                   .paths = {{.argument = "$7"}},
+                                   .base = result == nullptr ? uint8_t{0} : result->spec.base}));
   static_assert(kReturn == 7);
 
-  const SyscallEntry* entry = catalogue_->Syscall(call.name);
   const auto wanted = [&](const SyscallField& field) {
     return exit ? field.direction != SyscallField::Direction::kIn
                 : field.direction != SyscallField::Direction::kOut;

@@ -206,6 +206,26 @@ TEST_F(RunningSyscalls, RecordWhatGoesInAtEntryAndWhatComesOutAtExit) {
             "syscall_entry_execve: filename$ argv* envp*");
 }
 
+TEST_F(RunningSyscalls, ShowAddressesInHexAndDescriptorsWithTheirSign) {
+  const auto field = [](const Result<Resolved>& resolved, const std::string& name) {
+    return *EventDescription::Parse(resolved->description)->FindField(name);
+  };
+  for (const char* name : {"mmap", "brk", "mremap", "shmat"})
+    EXPECT_EQ(field(calls_->ResolveExit(Call(name)), "ret").base, 16) << name;
+  EXPECT_EQ(field(calls_->ResolveExit(Call("munmap")), "ret").base, 10);
+  for (const auto& [call, name] : {std::pair{"read", "fd"},
+                                   {"mmap", "fd"},
+                                   {"close", "fd"},
+                                   {"dup", "fildes"},
+                                   {"dup2", "oldfd"},
+                                   {"openat", "dfd"}}) {
+    const FieldDescription found = field(calls_->ResolveEntry(Call(call)), name);
+    EXPECT_TRUE(found.is_signed()) << call;
+    EXPECT_EQ(found.elem_size, 4) << call;
+  }
+  EXPECT_FALSE(field(calls_->ResolveEntry(Call("read")), "count").is_signed());
+}
+
 // docs/formats/kernel.md
 constexpr uint8_t kPartsOfWritev[] = {
     0x01, 0x02, 0x08, 0, 0, 0, 0, 0, 0,    0, 0, 0, 0, 0, 0, 0,  //
