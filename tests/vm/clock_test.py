@@ -20,7 +20,7 @@ spec:
   buffer: {size: 1Mi}
 """
 LINE = re.compile(r"^\[(\d+)\.(\d{9})\] .*? (?:clock_program:(mark)|syscall_(entry|exit)_lseek): "
-                  r"\{ cpu_id = (\d+) \}, \{ (?:number|fd = 4294967295, offset|ret) = (-?\d+)")
+                  r"\{ cpu_id = (\d+) \}, \{ (?:number|fd = -1, offset|ret) = (-?\d+)")
 
 
 class ClockTest(storm.LocalStormTest):
