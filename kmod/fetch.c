@@ -7,6 +7,8 @@
 #include "access.h"
 
 static const char other_text[] = "other";
+/* In the place of a text that cannot be read: it is no empty one. */
+static const char fault_text[] = "(fault)";
 
 /* What a program knows while it runs. */
 struct state {
@@ -105,6 +107,8 @@ static void do_bytes(const struct weft_fetch_run *run, const struct weft_fetch_s
 		return;
 	}
 	memset(to, 0, step->size);
+	if (step->flags & WEFT_STEP_TEXT)
+		memcpy(to, fault_text, min_t(u32, step->size, sizeof(fault_text) - 1));
 	set_fault(s);
 }
 
@@ -119,25 +123,28 @@ static void put_segment(const struct weft_fetch_run *run, const struct weft_fetc
 	memcpy(run->fixed + step->out, &count, sizeof(count));
 }
 
+/* The field, of text, is this one. */
+static void put_text(const struct weft_fetch_run *run, const struct weft_fetch_step *step,
+		     const char *text)
+{
+	const u32 length = min_t(u32, step->limit, strlen(text));
+
+	put_segment(run, step, text, length, length);
+}
+
 static void do_string(const struct weft_fetch_run *run, const struct weft_fetch_step *step,
 		      struct state *s)
 {
 	const bool user = step->flags & WEFT_FETCH_USER;
-	int length = 0;
+	int length = -EFAULT;
 
-	if (unlikely(s->other)) {
-		length = min_t(u32, step->limit, sizeof(other_text) - 1);
-		return put_segment(run, step, other_text, length, length);
-	}
-	if (!s->fault) {
-		length = user && !may_read_user(run)
-				 ? -EFAULT
-				 : weft_copy_text((char *)s->scratch, s->a + step->offset,
-						  step->limit, user);
-		if (length < 0) {
-			set_fault(s);
-			length = 0;
-		}
+	if (unlikely(s->other))
+		return put_text(run, step, other_text);
+	if (!s->fault && (!user || may_read_user(run)))
+		length = weft_copy_text((char *)s->scratch, s->a + step->offset, step->limit, user);
+	if (unlikely(length < 0)) {
+		set_fault(s);
+		return put_text(run, step, fault_text);
 	}
 	put_segment(run, step, s->scratch, length, length);
 	s->scratch += length;
@@ -214,8 +221,11 @@ static __always_inline void do_sequence_of_parts(const struct weft_fetch_run *ru
 	const u32 count = s->other || s->fault ? 0 : s->n;
 	const u32 made = do_parts(run, step, s->a, count, s->scratch);
 
-	if (made & PARTS_FAULT)
+	if (made & PARTS_FAULT) {
 		set_fault(s);
+		if (made == PARTS_FAULT && step->flags & WEFT_STEP_TEXT)
+			put_text(run, step, fault_text);
+	}
 	s->scratch += made & ~PARTS_FAULT;
 }
 
@@ -231,6 +241,8 @@ static void do_sequence(const struct weft_fetch_run *run, const struct weft_fetc
 		set_fault(s);
 		count = 0;
 	}
+	if (unlikely(s->fault) && !s->other && s->n && step->flags & WEFT_STEP_TEXT)
+		return put_text(run, step, fault_text);
 	put_segment(run, step, s->scratch, count * step->size, count);
 	s->scratch += count * step->size;
 }

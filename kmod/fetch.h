@@ -2,7 +2,7 @@
 /*
  * Running fetch programs (lib/abi/fetch.h). A program that lib/event/fetch_validate.h accepted is
  * made into steps that know where in the image each field lies; steps are what probes run. A step
- * never fails: what cannot be read is 0 or empty.
+ * never fails: what cannot be read is 0 or empty, a text "(fault)".
  */
 #ifndef WEFT_KMOD_FETCH_H
 #define WEFT_KMOD_FETCH_H
@@ -23,7 +23,7 @@ enum weft_fetch_step_code {
 	WEFT_STEP_END,
 };
 
-#define WEFT_STEP_TEXT	 0x80 /* flag: BYTES that are text */
+#define WEFT_STEP_TEXT	 0x80 /* flag: BYTES or a SEQUENCE that are text */
 #define WEFT_STEP_PARTS	 0x40 /* flag: SEQUENCE whose elements are read one by one */
 #define WEFT_STEP_GATHER 0x20 /* flag: one of these is GATHER */
 

@@ -234,23 +234,29 @@ static int test_fetch(void)
 		{.code = WEFT_FETCH_ARG, .arg = 2, .size = 8},
 		{.code = WEFT_FETCH_LOAD, .size = 8},
 		{.code = WEFT_FETCH_STORE, .size = 8, .out = 16},
+		{.code = WEFT_FETCH_STRING, .limit = 100, .out = 24, .segment = 1},
+		{.code = WEFT_FETCH_ARG, .arg = 2, .size = 8},
+		{.code = WEFT_FETCH_BYTES, .size = 12, .out = 28, .flags = WEFT_STEP_TEXT},
 		{.code = WEFT_STEP_END},
 	};
 	const struct member member = {.second = -2, .text = "weft"};
 	const u64 args[] = {0x1122334455667788, (unsigned long)&member, 16};
-	struct weft_segment segment;
-	u8 fixed[24], scratch[100];
+	struct weft_segment segments[2];
+	u8 fixed[40], scratch[200];
 	u64 wanted = -2;
 	struct weft_fetch_run run = {
-		.args = args, .fixed = fixed, .segments = &segment, .scratch = scratch};
+		.args = args, .fixed = fixed, .segments = segments, .scratch = scratch};
 
 	preempt_disable();
 	weft_fetch_run(steps, &run);
 	preempt_enable();
 	CONFIRM(!memcmp(fixed, "\x88\x77\x66\x55", 4) && !memcmp(fixed + 4, &wanted, 8));
-	CONFIRM(!memcmp(fixed + 12, "\x04\0\0", 4) && segment.size == 4);
-	CONFIRM(!memcmp(segment.data, "weft", 4));
+	CONFIRM(!memcmp(fixed + 12, "\x04\0\0", 4) && segments[0].size == 4);
+	CONFIRM(!memcmp(segments[0].data, "weft", 4));
 	CONFIRM(!memchr_inv(fixed + 16, 0, 8));
+	CONFIRM(!memcmp(fixed + 24, "\x07\0\0", 4) && segments[1].size == 7);
+	CONFIRM(!memcmp(segments[1].data, "(fault)", 7));
+	CONFIRM(!memcmp(fixed + 28, "(fault)\0\0\0\0", 12));
 	return 0;
 }
 

@@ -23,7 +23,7 @@
  * Upper bits of an argument narrower than 64 bits are undefined: ARG cuts.
  *
  * A fault (an address that cannot be read) sets FAULT until the next ARG or REG: A is 0, and fields made
- * meanwhile are 0 or empty. That also goes for TASK, TRUSTED reads, and all reads but USER's, where A is no
+ * meanwhile are 0 or empty, texts "(fault)" as far as they have room. That also goes for TASK, TRUSTED reads, and all reads but USER's, where A is no
  * address of the kernel's half that can be one (NULL, an error number as a pointer): arguments may be
  * NULL. OTHER: A came from a task that the session's scope does not have; fields
  * made meanwhile are 0, or the text "other", until the next ARG without KEEP_OTHER.

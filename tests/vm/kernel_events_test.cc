@@ -225,6 +225,8 @@ TEST_F(KernelEventsTest, SystemCallsHaveTheirArguments) {
   ::connect(target, reinterpret_cast<sockaddr*>(&address), sizeof(address));
   EXPECT_EQ(::write(-1, "abcd", 4), -1);
   EXPECT_EQ(::read(-1, comm, sizeof(comm)), -1);
+  EXPECT_EQ(::openat(AT_FDCWD, "", O_RDONLY), -1);
+  EXPECT_EQ(::openat(AT_FDCWD, reinterpret_cast<const char*>(8), O_RDONLY), -1);
   module_.Switch(false);
   ::close(target);
   ::close(file);
@@ -232,6 +234,8 @@ TEST_F(KernelEventsTest, SystemCallsHaveTheirArguments) {
   const std::string fd = std::to_string(file);
   const auto open = Find(events, "syscall_entry_openat", {{"filename", "/proc/self/comm"}});
   EXPECT_EQ(open.at("dfd"), "-100");
+  Find(events, "syscall_entry_openat", {{"filename", ""}});
+  Find(events, "syscall_entry_openat", {{"filename", "(fault)"}});
   Find(events, "syscall_exit_openat", {{"ret", fd}});
   EXPECT_EQ(Find(events, "syscall_entry_read", {{"fd", fd}}).at("count"), "32");
   EXPECT_EQ(Find(events, "syscall_exit_read", {{"ret", std::to_string(got)}}).at("buf_data"),
