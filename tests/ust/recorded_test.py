@@ -370,6 +370,15 @@ class Values(unittest.TestCase):
       shutil.rmtree(WORK / 'large.trace', ignore_errors=True)
       self.assertIn(f'discarded {discarded} (too_large {discarded})', done.stderr)
 
+  def test_probes_that_are_left_do_not_fill_the_program(self):
+    """longjmp() out of an expression keeps the probe's memory: up to a limit, behind which events are counted."""
+    program = build('values-left', 'gcc -O2', ['values.c'])
+    done = subprocess.run([WEFT, 'record', '--event', 'values:*', '-o', WORK / 'left.trace', '--', program, 'leave'],
+                          text=True, capture_output=True, timeout=LIMIT, check=True)
+    shutil.rmtree(WORK / 'left.trace', ignore_errors=True)
+    self.assertLess(int(done.stdout) * os.sysconf('SC_PAGE_SIZE'), 300 << 20)
+    self.assertIn('discarded 10 (memory 10)', done.stderr)
+
 
 class Twins(unittest.TestCase):
   """One provider's name in several objects (twin.c)."""

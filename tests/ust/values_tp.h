@@ -57,6 +57,14 @@ TRACEPOINT_EVENT(values, interrupted,
   )
 )
 
+TRACEPOINT_EVENT(values, leaves,
+  TP_ARGS(int, number),
+  TP_FIELDS(
+    ctf_string(one, repeated('l', 1000))
+    ctf_integer(int, number, left(number))
+  )
+)
+
 TRACEPOINT_EVENT(values, wrong_length,
   TP_ARGS(unsigned, length),
   TP_FIELDS(

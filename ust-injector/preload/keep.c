@@ -8,7 +8,8 @@
 //           first ones, threads that share a thread pointer, and large blocks. A thread owns it from the
 //           exchange of `busy` to the store of 0.
 //
-// Where no slot is free, a block is mapped for one event and unmapped after it.
+// Where no slot is free, a block is mapped for one event and unmapped after it. Expressions that leave
+// their probe by longjmp() keep such blocks for good: WEFT_KEEP_LONE limits what they take.
 //
 // Slots are ordinary private memory: a fork child that goes on in the middle of a probe finds its copies.
 // Slots that other threads of the parent used at that moment stay busy in the child.
@@ -24,6 +25,7 @@
 #define WEFT_KEEP_LARGE_SLOTS 4u      /* the first shared ones: only they take large blocks */
 #define WEFT_KEEP_BLOCK (64ull << 10) /* a block's least size, which most events' values fit into */
 #define WEFT_KEEP_LARGEST (2ull << 20) /* a block that is larger does not stay in its slot */
+#define WEFT_KEEP_LONE (256ull << 20)  /* bytes of blocks without a slot, but for one block */
 
 struct slot {
   uintptr_t owner;  // thread pointer; 0: of no thread yet, or a shared slot
@@ -45,6 +47,7 @@ struct weft_kept {
 
 static struct slot own[WEFT_KEEP_OWN_SLOTS];
 static struct slot shared[WEFT_KEEP_SHARED_SLOTS];
+static uint64_t lone_bytes;  // of blocks without a slot
 
 static struct weft_kept* map_block(uint64_t size) {
   const long map =
@@ -56,6 +59,24 @@ static struct weft_kept* map_block(uint64_t size) {
 }
 
 static void unmap_block(struct weft_kept* block) { weft_syscall(__NR_munmap, block, block->size); }
+
+static void unmap_lone_block(struct weft_kept* block) {
+  __atomic_fetch_sub(&lone_bytes, block->size, __ATOMIC_RELAXED);  // relaxed: only counts
+  unmap_block(block);
+}
+
+// A block for one event. NULL: there are too many, or no memory.
+static struct weft_kept* map_lone_block(uint64_t size) {
+  // relaxed: only counts
+  const uint64_t before = __atomic_fetch_add(&lone_bytes, size, __ATOMIC_RELAXED);
+  struct weft_kept* block = before == 0 || before + size <= WEFT_KEEP_LONE ? map_block(size) : NULL;
+  if (block == NULL) {
+    __atomic_fetch_sub(&lone_bytes, size, __ATOMIC_RELAXED);  // relaxed: as above
+  } else {
+    block->slot = NULL;
+  }
+  return block;
+}
 
 // The next power of two, or whole pages where that would be much.
 static uint64_t block_size(uint64_t size) {
@@ -130,9 +151,7 @@ static struct weft_kept* find_block(uint64_t size, bool may_own) {
     slot = take_shared(WEFT_KEEP_LARGE_SLOTS);
   }
   if (slot != NULL) return block_of(slot, size);
-  struct weft_kept* block = map_block(block_size(size));
-  if (block != NULL) block->slot = NULL;
-  return block;
+  return map_lone_block(block_size(size));
 }
 
 void* weft_keep_bytes(struct weft_kept** kept, uint64_t size, bool may_own) {
@@ -159,7 +178,7 @@ void weft_release(struct weft_kept* kept) {
   while (kept != NULL) {
     struct weft_kept* next = kept->next;
     if (kept->slot == NULL) {
-      unmap_block(kept);
+      unmap_lone_block(kept);
     } else {
       leave(kept->slot);
     }
