@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line's parts that start nothing: ELF files, checks of event names, summaries.
+// The command line's parts that start nothing: ELF files, checks of event names, summaries, folders of sessions.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
 #include "cli/elf_file.h"
 #include "cli/event_check.h"
+#include "cli/install_tree.h"
 #include "cli/offered.h"
 #include "cli/relay_address.h"
+#include "cli/session_folder.h"
 #include "cli/summary.h"
 #include "cli/traced_program.h"
 
@@ -205,6 +212,56 @@ TEST(RelayAddress, HasPortsOfItsOwnOrTheUsualOnes) {
        {"", ":1", "h:", "h:x", "h:0", "h:70000", "h:65535", "h:1:2:3", "[::1", "[::1]7", "h:1:"}) {
     EXPECT_EQ(parsed(wrong), "wrong") << wrong;
   }
+}
+
+class SessionFolders : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_NE(mkdtemp(runtime.data()), nullptr); }
+  void TearDown() override { std::filesystem::remove_all(runtime); }
+
+  std::string Make(const std::string& end, std::initializer_list<const char*> files) {
+    std::string path = runtime + "/" + SessionPrefix() + end;
+    std::filesystem::create_directory(path);
+    for (const char* file : files) std::ofstream(path + "/" + file) << "x";
+    return path;
+  }
+
+  std::string runtime = "/tmp/weft-cli-test-XXXXXX";
+};
+
+TEST_F(SessionFolders, AbandonedOnesAreCleared) {
+  const std::string killed = Make("aaaaaa", {"local.ctl", "session.json", "agent.sock.new"});
+  const std::string empty = Make("bbbbbb", {});
+  const std::string others = Make("cccccc", {"local.ctl", "letter"});
+  const std::string unlike = Make("dddddd-of-mine", {"local.ctl"});
+  const std::string locked = Make("eeeeee", {"local.ctl"});
+  const UniqueFd lock(open(locked.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  ASSERT_EQ(flock(lock.get(), LOCK_SH), 0);
+  std::filesystem::create_directory_symlink(unlike, runtime + "/" + SessionPrefix() + "ffffff");
+
+  ClearAbandonedFolders(runtime);
+  EXPECT_FALSE(std::filesystem::exists(killed));
+  EXPECT_TRUE(std::filesystem::exists(empty)) << "it may be in the making";
+  EXPECT_TRUE(std::filesystem::exists(others + "/letter"));
+  EXPECT_TRUE(std::filesystem::exists(unlike + "/local.ctl"));
+  EXPECT_TRUE(std::filesystem::exists(locked + "/local.ctl"));
+
+  ClearAbandonedFolders(runtime, std::chrono::seconds(0));
+  EXPECT_FALSE(std::filesystem::exists(empty));
+}
+
+TEST_F(SessionFolders, OneWhereAProcessListensIsNotAbandoned) {
+  const std::string path = Make("aaaaaa", {"local.ctl"});
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  (path + "/session.sock").copy(address.sun_path, sizeof(address.sun_path) - 1);
+  UniqueFd listening(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(bind(listening.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  ASSERT_EQ(listen(listening.get(), 1), 0);
+  ClearAbandonedFolders(runtime);
+  EXPECT_TRUE(std::filesystem::exists(path + "/local.ctl"));
+  listening.reset();
+  ClearAbandonedFolders(runtime);
+  EXPECT_FALSE(std::filesystem::exists(path));
 }
 
 }  // namespace

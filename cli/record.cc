@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -28,6 +29,7 @@
 #include "lib/api/filters.h"
 #include "lib/api/parse.h"
 #include "lib/api/write.h"
+#include "lib/ipc/descriptor_budget.h"
 
 namespace weft::cli {
 namespace {
@@ -170,7 +172,20 @@ class Recording {
                                                       : options_.output);
   }
 
+  // Each Trace may have a channel of the kernel's beside the other one.
+  [[nodiscard]] Status CheckDescriptors() const {
+    const size_t limit = ipc::DescriptorLimit();
+    const auto cpus = static_cast<size_t>(std::max(1, get_nprocs_conf()));
+    const size_t needed = ipc::NeededDescriptors(2 * traces_.size(), cpus);
+    if (limit >= needed) return {};
+    return Fail(ErrorCode::kLimit, "the limit of open files is " + std::to_string(limit) +
+                                       ", and recording needs " + std::to_string(needed) +
+                                       " at least: raise the hard limit (ulimit -n)");
+  }
+
   int Prepare(const std::string& programs, const InstallTree& tree) {
+    if (const Status enough = CheckDescriptors(); !enough)
+      return Complain(enough.error(), kExitTracing);
     ipc::RelayAddress relay;
     if (!options_.relay.empty()) {
       auto address = ParseRelayAddress(options_.relay);

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <filesystem>
+#include <csignal>
 #include <memory>
 #include <thread>
 
@@ -32,29 +32,29 @@ constexpr milliseconds kEndTime{40'000};
 }  // namespace
 
 Result<SessionClient> SessionClient::Begin(const InstallTree& tree) {
+  ClearAbandonedFolders(RuntimeFolder());
   SessionClient client;
-  std::string name = RuntimeFolder() + "/" + SessionPrefix() + "XXXXXX";
-  if (mkdtemp(name.data()) == nullptr) return FailErrno(name);
-  client.folder_ = name;
-  // Programs of root's that changed their user must get in; the name cannot be guessed.
-  if (geteuid() == 0) chmod(name.c_str(), 0711);
+  WEFT_ASSIGN(client.folder_, SessionFolder::Make());
+  const std::string& name = client.folder_.path();
   auto keeper =
       ipc::StartChild(tree.bin + "/weft-keeper", {"--dir", name, "--bin", tree.bin, "--owner-fd",
                                                   std::to_string(ipc::kKeeperFd), "--remove-dir"});
   if (!keeper) {
-    rmdir(name.c_str());
+    client.folder_.Remove();
     return std::unexpected(keeper.error());
   }
   client.keeper_ = std::move(*keeper);
-  WEFT_TRY(client.WaitForKeeper(kStartTime));
-  WEFT_TRY(client.Connect(kStartTime));
-  return client;
+  Status started = client.WaitForKeeper(kStartTime);
+  if (started) started = client.Connect(kStartTime);
+  if (started) return client;
+  client.Destroy();
+  return std::unexpected(started.error());
 }
 
 Result<SessionClient> SessionClient::Attach(const std::string& folder) {
   SessionClient client;
-  client.folder_ = folder;
-  WEFT_ASSIGN(client.agent_, ipc::Channel::ConnectTo(folder + "/session.sock"));
+  client.attached_ = folder;
+  WEFT_TRY(client.Connect(milliseconds(0)));
   return client;
 }
 
@@ -89,7 +89,8 @@ Status SessionClient::WaitForKeeper(milliseconds timeout) {
 Status SessionClient::Connect(milliseconds timeout) {
   const auto deadline = Clock::now() + timeout;
   while (true) {
-    auto channel = ipc::Channel::ConnectTo(folder_ + "/session.sock");
+    auto channel =
+        ipc::Channel::ConnectTo((attached_.empty() ? folder_.path() : attached_) + "/session.sock");
     if (channel) {
       agent_ = std::move(*channel);
       return {};
@@ -181,10 +182,10 @@ Result<ipc::SessionState> SessionClient::Poll(milliseconds timeout) {
 
 void SessionClient::Destroy() {
   if (keeper_.pid < 0) return;
-  const bool was_lost = lost();
   if (agent_.valid()) (void)agent_.Send(ipc::DestroySession{});
   const auto deadline = Clock::now() + kEndTime;
-  while (waitpid(keeper_.pid, nullptr, WNOHANG) == 0 && Clock::now() < deadline) {
+  bool ended = false;
+  while (!(ended = waitpid(keeper_.pid, nullptr, WNOHANG) != 0) && Clock::now() < deadline) {
     ReadKeeper();
     // The owner's end stays open until the agent had its say. Closing it says the same to an agent that follows one
     // that died before it did.
@@ -196,15 +197,20 @@ void SessionClient::Destroy() {
   }
   agent_.Close();
   keeper_.channel.Close();
+  if (!ended) {
+    // The others end when their channels to it do.
+    kill(keeper_.pid, SIGKILL);
+    (void)waitpid(keeper_.pid, nullptr, 0);
+  }
   keeper_.pid = -1;
-  if (was_lost) RemoveWhatIsLeft();
+  RemoveWhatIsLeft();
 }
 
 // What keeper and agent remove where they end in order.
-void SessionClient::RemoveWhatIsLeft() const {
+void SessionClient::RemoveWhatIsLeft() {
+  if (access(folder_.path().c_str(), F_OK) != 0) return;
   if (!cgroup_.empty()) RemoveCgroup(cgroup_);
-  std::error_code ignored;
-  std::filesystem::remove_all(folder_, ignored);
+  folder_.Remove();
 }
 
 std::vector<std::string> SessionClient::TakeNotices() {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/install_tree.h"
+#include "cli/session_folder.h"
 #include "lib/base/result.h"
 #include "lib/ipc/channel.h"
 #include "lib/ipc/child.h"
@@ -20,14 +21,14 @@ namespace weft::cli {
 
 class SessionClient {
  public:
-  // Makes the folder and starts the keeper; ends when the agent answers.
+  // Makes the folder and starts the keeper; ends when the agent answers. Clears what killed recordings left, first.
   static Result<SessionClient> Begin(const InstallTree& tree);
 
   // To an agent that somebody else's keeper has; for `weft status`.
   static Result<SessionClient> Attach(const std::string& folder);
 
   // WEFT_DIR for the program.
-  [[nodiscard]] const std::string& folder() const { return folder_; }
+  [[nodiscard]] const std::string& folder() const { return folder_.path(); }
 
   // After Start: the cgroup that the program belongs into, its folder; "": any.
   [[nodiscard]] const std::string& cgroup() const { return cgroup_; }
@@ -47,7 +48,8 @@ class SessionClient {
   Result<ipc::SessionState> Poll(std::chrono::milliseconds timeout);
   // The keeper ended before its time, and with it the others: what they left is for Destroy to remove.
   [[nodiscard]] bool lost() const { return keeper_.pid > 0 && !keeper_.channel.valid(); }
-  // Ends all processes; waits for the keeper, which removes the folder.
+  // Ends all processes and waits for the keeper, which removes the folder. Where it does not end in time it is killed;
+  // where it was killed, this removes what is left.
   void Destroy();
 
   // What the keeper had to say meanwhile, for people.
@@ -59,9 +61,10 @@ class SessionClient {
   Status Ask(const std::function<ipc::Message()>& make);
   void ReadKeeper();
   Status WaitForKeeper(std::chrono::milliseconds timeout);
-  void RemoveWhatIsLeft() const;
+  void RemoveWhatIsLeft();
 
-  std::string folder_;
+  SessionFolder folder_;  // none, after Attach
+  std::string attached_;  // the folder, after Attach
   std::string cgroup_;
   ipc::Child keeper_;
   ipc::Channel agent_;

@@ -110,13 +110,17 @@ std::string SummaryJson(const ipc::SessionState& state) {
 }
 
 std::string ProgressText(const ipc::SessionState& state) {
-  uint64_t events = 0, bytes = 0, discarded = 0;
+  uint64_t events = 0, bytes = 0, discarded = 0, lost = 0, unknown = 0;
   for (const ipc::TraceState& trace : state.traces) {
     events += trace.counts.delivered;
     bytes += trace.counts.bytes;
     discarded += Sum(trace.counts.discarded);
+    lost += Sum(trace.counts.lost);
+    unknown += trace.counts.tail_unknown;
   }
   return "weft: " + Plural(events, "event") + ", discarded " + std::to_string(discarded) + ", " +
+         (lost == 0 ? "" : "lost " + std::to_string(lost) + ", ") +
+         (unknown == 0 ? "" : "the end of " + Plural(unknown, "ring set") + " is not known, ") +
          SizeText(bytes) + ", " +
          (state.processes == 1 ? "1 process" : std::to_string(state.processes) + " processes");
 }

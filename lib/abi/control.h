@@ -141,7 +141,9 @@ static inline uint64_t weft_fnv1a64(const void* bytes, uint64_t size) {
 
 /*
  * The doorbell: SOCK_SEQPACKET `agent.sock` in the folder where the library looks for weft. A process
- * sends one message with the ring set's descriptor, without waiting, and closes.
+ * sends one message with the ring set's descriptor, without waiting, and closes. Where that fails since too many
+ * processes call at once (the backlog is full, too many descriptors are on their way or open), the ring set is
+ * counted in memory that processes share with their forks, and the next one that gets through says the count.
  */
 #define WEFT_DOORBELL_NAME "agent.sock"
 #define WEFT_DOORBELL_MAGIC 0x4c4c4257u /* "WBLL" */
@@ -154,7 +156,10 @@ struct weft_doorbell {
   uint32_t magic;
   uint32_t kind;
   uint64_t instance; /* of the ring set */
-  uint64_t reserved[2];
+  /* Ring sets of this channel that other processes could not announce: those of which this process is a fork, or
+   * which are forks of the same one. Each is said once. */
+  uint64_t unannounced;
+  uint64_t reserved;
 };
 WEFT_ABI_ASSERT(sizeof(struct weft_doorbell) == 32, "doorbell layout");
 

@@ -101,7 +101,7 @@ void Fields(A& a, Stats& m) {
 template <typename A>
 void Fields(A& a, RingDone& m) {
   a("channel_id", m.channel_id), a("instance", m.instance), a("corrupt", m.corrupt);
-  a("reason", m.reason);
+  a("refused", m.refused), a("reason", m.reason);
 }
 template <typename A>
 void Fields(A& a, SlotWentRound& m) {

@@ -17,9 +17,18 @@ inline constexpr size_t kMaxMessageFds = 2;
 // usual limit of 1024 descriptors.
 inline constexpr size_t kMaxQueuedMessages = 512;
 
+// Ring sets of one channel, and of one doorbell, that are not read to their end.
+inline constexpr size_t kMaxOpenRings = 4096;
+
 // Of a doorbell's socket: processes that start at once. The kernel cuts it to net.core.somaxconn, 4096 unless
 // changed.
 inline constexpr int kListenBacklog = 4096;
+
+// A connection to a socket that nobody answers.
+inline constexpr std::chrono::seconds kConnectTime{5};
+// A Sync waits for room: so long while no descriptor comes back, and so long in all.
+inline constexpr std::chrono::milliseconds kSyncStill{5'000};
+inline constexpr std::chrono::milliseconds kSyncTime{60'000};
 
 inline constexpr std::chrono::milliseconds kHeartbeatInterval{1000};
 // An agent that reads the kernel's types does nothing else meanwhile: a tenth of a second, or on a machine that has

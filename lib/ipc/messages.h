@@ -201,11 +201,13 @@ struct Stats {
   ChannelCounts counts;
 };
 
-// This ring set was read to its end, or is corrupt from here on; its events are in Stats.
+// This ring set was read to its end, or is corrupt from here on; its events are in Stats. `refused`: the consumer has
+// no room for it and read nothing, so that the agent counts what is in it.
 struct RingDone {
   uint64_t channel_id = 0;
   uint64_t instance = 0;
   bool corrupt = false;
+  bool refused = false;
   std::string reason;  // where it is corrupt: what contradicts what
 };
 
@@ -271,7 +273,9 @@ struct StopConsumer {
   std::string name;
 };
 
-// Answer with Synced when every doorbell that rang before this was said has been passed on.
+// Answer with Synced when every doorbell that rang before this was said has been passed on. Where descriptors are
+// short, that takes until earlier ring sets are done with; where none is for kSyncStill, or after kSyncTime, the
+// rest is passed on as refused (Arrived without a key).
 struct Sync {
   uint64_t number = 0;
 };
@@ -294,7 +298,8 @@ struct Synced {
 };
 
 // A doorbell rang. The keeper holds `fd` under `key` until Drop; what it knows of the sender comes
-// from the kernel.
+// from the kernel. Without a key it is refused: the keeper has no descriptor to hold it with, and the agent only
+// counts what is in it.
 struct Arrived {
   std::string key;
   std::string doorbell;  // whose socket it came over

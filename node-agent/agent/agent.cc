@@ -3,16 +3,21 @@
 #include "node-agent/agent/agent.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "lib/abi/control.h"
 #include "lib/base/empty_input.h"
 #include "lib/base/kill_point.h"
+#include "lib/ipc/descriptor_budget.h"
 #include "lib/ipc/limits.h"
 #include "node-agent/agent/clock_choice.h"
 #include "node-agent/agent/copy_fd.h"
@@ -23,6 +28,26 @@ namespace {
 
 const std::string kDoorbellKey = "doorbell/";
 constexpr const char* kLifeKey = "life";
+
+// Whether the kernel leaves this process's descriptors on their way (SCM_RIGHTS) uncounted: it asks for a capability
+// in the first user namespace, which has this number always.
+bool IsPrivileged() {
+  constexpr ino_t kFirstUserNamespace = 0xEFFFFFFD;
+  struct stat st{};
+  if (stat("/proc/self/ns/user", &st) != 0 || st.st_ino != kFirstUserNamespace) return false;
+  __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+  std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> data{};
+  if (syscall(SYS_capget, &header, data.data()) != 0) return false;
+  return (data[0].effective & (1u << CAP_SYS_ADMIN | 1u << CAP_SYS_RESOURCE)) != 0;
+}
+
+// Each caller in the backlog has a descriptor on its way. Without a privilege the kernel lets a user have as many on
+// their way as the limit of open files says; a quarter of them is for what weft's processes send each other.
+int Backlog() {
+  constexpr int kMost = ipc::kListenBacklog;
+  if (IsPrivileged()) return kMost;
+  return static_cast<int>(std::min<size_t>(kMost, ipc::DescriptorLimit() / 4 * 3));
+}
 
 }  // namespace
 
@@ -162,7 +187,7 @@ Result<UniqueFd> Agent::Listen(const std::string& folder, const std::string& nam
   if (!fd) return FailErrno("socket");
   unlink(unfinished.c_str());
   if (bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
-      chmod(unfinished.c_str(), mode) != 0 || listen(fd.get(), ipc::kListenBacklog) != 0 ||
+      chmod(unfinished.c_str(), mode) != 0 || listen(fd.get(), Backlog()) != 0 ||
       rename(unfinished.c_str(), path.c_str()) != 0)
     return FailErrno(path);
   return fd;
@@ -200,6 +225,9 @@ void Agent::Tick() {
   StopChannels([&](const SessionChannel& c) {
     return c.phase == ChannelPhase::kOn && c.stop_at_ns != 0 && now >= c.stop_at_ns;
   });
+  if (!stop_after_sync_.empty() &&
+      now - sync_asked_ns_ >= std::chrono::nanoseconds(kSyncPatience).count())
+    StopBeforeSync();
   for (std::string& problem : kernel_.TakeProblems()) orders_->Note(std::move(problem));
   ReportKernel();
   orders_->Tick(now);

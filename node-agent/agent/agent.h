@@ -134,7 +134,10 @@ class Agent {
   // ring sets (rings.cc)
   void OnArrived(ipc::Arrived arrived);
   void TakeRing(SessionChannel& channel, ipc::Arrived& arrived, uint64_t instance);
-  void AccountLate(SessionChannel& channel, const ipc::Arrived& arrived, uint64_t instance,
+  [[nodiscard]] bool TakesRings(const SessionChannel& channel) const;
+  void CountUnannounced(SessionChannel& channel, uint64_t count);
+  // Counts what is in a ring set that no consumer will read, and closes it.
+  void AccountLate(SessionChannel& channel, const UniqueFd& ring, uint64_t instance,
                    const char* reason);
 
   // memory that was not announced (found.cc)
@@ -176,6 +179,8 @@ class Agent {
   void SaveOrNote(const Session& session);
   void PublishOrNote(const std::set<std::string>& containers);
   void OnSynced(uint64_t number);
+  // Channels whose Sync waits for descriptors are read to their end before it is answered, which gives some back.
+  void StopBeforeSync();
   void StopInConsumer(SessionChannel& channel);
   void StartInKernel(Session& session, SessionChannel& channel);
   Status MakeInKernel(const Session& session, const SessionChannel& channel);
@@ -203,6 +208,8 @@ class Agent {
   std::vector<ipc::Arrived> early_;  // before TakeArrivals
   uint64_t next_sync_ = 1;
   std::map<uint64_t, uint64_t> stop_after_sync_;  // channel -> number of the Sync
+  std::set<uint64_t> stopped_early_;              // of these: the consumer was told to stop
+  int64_t sync_asked_ns_ = 0;                     // CLOCK_MONOTONIC: the last Sync
   uint64_t life_ = 0;                             // of agents of this keeper, counted
   uint64_t recoveries_ = 0;
   uint64_t handled_ = 0;  // messages: the heartbeat's progress

@@ -53,10 +53,13 @@ void Agent::OnConnect(ipc::Connect connect) {
 
 void Agent::OnConsumer(ConsumerLink& link, Result<ipc::Message> message) {
   if (!message) {
-    if (message.error().code != ErrorCode::kClosed)
-      orders_->Note("weft-consumer: " + message.error().message);
     loop_.Unwatch(link.channel().fd());
     link.Close();
+    if (message.error().code == ErrorCode::kClosed) return;
+    // Another connection comes with another consumer only.
+    orders_->Note("weft-consumer: " + message.error().message);
+    ToKeeper(ipc::StopConsumer{link.name()});
+    ToKeeper(ipc::StartConsumer{link.name()});
     return;
   }
   ++handled_;
@@ -93,6 +96,8 @@ void Agent::OnRingDone(ConsumerLink& link, const ipc::RingDone& done) {
   const RingEntry* ring = processes_.FindRing(done.channel_id, done.instance);
   // Of a channel that is forgotten there is none.
   if (channel == nullptr && ring != nullptr) return;
+  if (done.refused && channel != nullptr && ring != nullptr)
+    AccountLate(*channel, ring->fd, done.instance, "consumer/too_many_rings");
   if (done.corrupt) {
     const ProcessEntry* process = ring != nullptr ? processes_.Find(ring->process) : nullptr;
     // Its process still maps it.
@@ -120,7 +125,8 @@ void Agent::OnSlotWentRound(ConsumerLink& link, const ipc::SlotWentRound& said) 
 bool Agent::IsHeldBack(uint64_t channel_id) {
   const SessionChannel* channel = Find(channel_id).channel;
   return channel != nullptr && channel->snapshot &&
-         (channel->phase == ChannelPhase::kOn || stop_after_sync_.contains(channel_id));
+         (channel->phase == ChannelPhase::kOn ||
+          (stop_after_sync_.contains(channel_id) && !stopped_early_.contains(channel_id)));
 }
 
 void Agent::TellRing(const RingEntry& ring) {
@@ -172,8 +178,8 @@ void Agent::TellConsumerAll(ConsumerLink& link) {
     if (channel.consumer != link.name() || channel.phase == ChannelPhase::kDrained) return;
     const uint64_t id = channel.definition.id;
     channels.insert(id);
-    if (channel.phase == ChannelPhase::kStopping && !stop_after_sync_.contains(id))
-      stopping.insert(id);
+    const bool waits = stop_after_sync_.contains(id) && !stopped_early_.contains(id);
+    if (channel.phase == ChannelPhase::kStopping && !waits) stopping.insert(id);
     link.Tell([definition = channel.definition] { return definition; });
     if (channel.of_kernel()) TellKernelRing(channel);
   });
@@ -251,6 +257,8 @@ void Agent::OnConnectionRequest(ConsumerLink& link, const ipc::ConnectionRequest
 }
 
 void Agent::OnDrained(ConsumerLink& link, ipc::Drained drained) {
+  // Ring sets that wait for descriptors are still to come; then it is stopped again.
+  if (stop_after_sync_.contains(drained.channel_id)) return;
   const auto [session, channel] = Find(link, drained.channel_id);
   link.Tell([id = drained.channel_id] { return ipc::ForgetChannel{id}; });
   if (channel == nullptr) return;

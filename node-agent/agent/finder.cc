@@ -232,6 +232,7 @@ void Finder::OpenNew(int32_t pid, bool is_member) {
     found.fd = std::move(*fd);
     const Verdict verdict = handler_(std::move(found));
     Known& known = known_[mapping.inode];
+    if (verdict == Verdict::kLater) continue;
     known.final = verdict == Verdict::kKnown || ++known.tries >= kTriesOfUnfinished;
   }
 }

@@ -42,6 +42,8 @@ Finder::Verdict Agent::OnFound(FoundMemory found) {
     return Finder::Verdict::kKnown;
   if (!orders_->Belongs(channel->container, {.pid = found.pid, .pidfd = &found.pidfd}))
     return Finder::Verdict::kTryAgain;
+  // It may wait in the doorbell's backlog for the same reason. What is not taken before its channel ends counts as late.
+  if (TakesRings(*channel) && !processes_.HasRoom()) return Finder::Verdict::kLater;
   ipc::Arrived arrived{.key = "",
                        .doorbell = "",
                        .message = "",

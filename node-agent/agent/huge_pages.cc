@@ -65,7 +65,7 @@ void HugePages::Move(const UniqueFd& ring_set, uint32_t slot, int32_t pid, const
   if (!ring.set || !ring.pidfd) return;
   {
     const std::lock_guard lock(mutex_);
-    if (refused_ || waiting_.size() >= kMaxWaitingForHugePages) return;
+    if (refused_ || waiting_.size() >= max_waiting_) return;
     waiting_.push_back(std::move(ring));
   }
   changed_.notify_one();

@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "lib/base/unique_fd.h"
+#include "lib/ipc/descriptor_budget.h"
 
 namespace weft::agent {
 
@@ -51,6 +52,8 @@ class HugePages {
   void Work();
   static Outcome Try(const Ring& ring);
 
+  // Each has two descriptors.
+  const size_t max_waiting_ = ipc::BudgetOf(ipc::DescriptorLimit()).waiting;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Ring> waiting_;  // in the order of their next tries

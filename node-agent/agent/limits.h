@@ -17,6 +17,8 @@ inline constexpr const char* kJournalKey = "journal/";
 
 // Deadlines (durations of Traces) are looked at so often.
 inline constexpr std::chrono::milliseconds kTick{50};
+// A Sync that takes longer waits for descriptors.
+inline constexpr std::chrono::milliseconds kSyncPatience{300};
 // Processes are looked through for memory that was not announced so often; after a start sooner, since
 // then processes that run already make their ring sets.
 inline constexpr std::chrono::milliseconds kLookInterval{1000};
@@ -32,8 +34,6 @@ inline constexpr uint32_t kTriesOfUnfinished = 5;
 inline constexpr size_t kMaxOpenedPerLook = 64;
 // Text of one /proc/PID/maps: some 65530 mappings, the kernel's usual limit, are less.
 inline constexpr size_t kMaxMapsBytes = size_t{16} << 20;
-// Rings that wait to be moved into huge pages; two descriptors each.
-inline constexpr size_t kMaxWaitingForHugePages = 64;
 inline constexpr uint32_t kMaxHugePageTries = 20;
 inline constexpr std::chrono::milliseconds kHugePageRetry{100};
 // Control areas of processes; what is written into one (some 100 KiB) may be charged to the agent.
@@ -58,8 +58,6 @@ inline constexpr std::chrono::milliseconds kCountInterval{200};
 inline constexpr std::chrono::seconds kCountsSaid{30};
 // Traces that ended and still have counters: what a scrape grows to is bounded.
 inline constexpr size_t kMaxEndedTraces = 1024;
-// Of `weft status` and the like, at once.
-inline constexpr size_t kMaxClients = 64;
 // The last ones are kept; each is a line for people.
 inline constexpr size_t kMaxNotices = 64;
 // Of what events of the kernel lack: so many things are told of a rule's, each with so many events by name.

@@ -12,6 +12,7 @@
 #include "lib/base/cgroup.h"
 #include "lib/base/kill_point.h"
 #include "lib/base/pidfd.h"
+#include "lib/ipc/descriptor_budget.h"
 #include "node-agent/agent/copy_fd.h"
 #include "node-agent/agent/limits.h"
 #include "node-agent/agent/program_cgroup.h"
@@ -86,7 +87,7 @@ std::optional<std::string> LocalOrders::ContainerOf(int32_t) { return ""; }
 void LocalOrders::OnClientConnects() {
   UniqueFd fd(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   // The socket's mode (0600) says who may connect: this user.
-  if (!fd || clients_.size() >= kMaxClients) return;
+  if (!fd || clients_.size() >= ipc::BudgetOf(ipc::DescriptorLimit()).waiting) return;
   const uint64_t number = next_client_++;
   Client& client = clients_[number];
   client.channel = ipc::Channel(std::move(fd));

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "lib/ipc/descriptor_budget.h"
 #include "lib/ipc/loop.h"
 #include "lib/ipc/messages.h"
 
@@ -59,6 +60,8 @@ class Processes {
   // The upper half of the numbers of this life of the agent.
   void SetLife(uint64_t life) { next_number_ = life << 32 | 1; }
 
+  // Descriptors are left for one more ring set.
+  [[nodiscard]] bool HasRoom() const { return rings_.size() < max_rings_; }
   // A ring set that arrived (or, without a key: was found) and was identified. Null: there already, or
   // too many.
   RingEntry* Adopt(ipc::Arrived& arrived, uint64_t channel_id, uint64_t instance);
@@ -91,6 +94,7 @@ class Processes {
   ipc::Loop& loop_;
   Send keeper_;
   Gone gone_;
+  const size_t max_rings_ = ipc::BudgetOf(ipc::DescriptorLimit()).rings;
   uint64_t next_number_ = 1;
   std::map<uint64_t, ProcessEntry> processes_;
   std::map<int32_t, uint64_t> by_pid_;  // the latest that is not gone

@@ -153,6 +153,7 @@ void Agent::StopChannels(const Which& which) {
   KillPoint("stopping_saved");
   PublishOrNote(containers);
   KillPoint("stopping_published");
+  sync_asked_ns_ = MonotonicNow();
   ToKeeper(ipc::Sync{next_sync_++});
   KillPoint("sync_asked_for");
   ReportKernel();  // drained, nobody could ask the module any more
@@ -171,6 +172,7 @@ void Agent::OnSynced(uint64_t number) {
   KillPoint("synced");
   for (const uint64_t id : known) {
     stop_after_sync_.erase(id);
+    stopped_early_.erase(id);
     const Found found = Find(id);
     if (found.channel != nullptr) StopInConsumer(*found.channel);
   }
@@ -180,6 +182,15 @@ void Agent::OnSynced(uint64_t number) {
   };
   GiveUp(hopeless, "consumer", "failed");
   GiveUpRefused();
+}
+
+// What the consumer then drains is not all: it is told once more when the Sync is answered.
+void Agent::StopBeforeSync() {
+  for (const auto& [id, sync] : stop_after_sync_) {
+    const Found found = Find(id);
+    if (found.channel == nullptr || !stopped_early_.insert(id).second) continue;
+    StopInConsumer(*found.channel);
+  }
 }
 
 void Agent::GiveUpRefused() {

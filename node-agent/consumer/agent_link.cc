@@ -5,6 +5,7 @@
 #include <ctime>
 
 #include <algorithm>
+#include <cstdio>
 
 #include "lib/ipc/limits.h"
 #include "node-agent/consumer/limits.h"
@@ -53,13 +54,19 @@ void AgentLink::ReceiveFromKeeper() {
   }
 }
 
+// A message that could not be taken whole (too many open files) will not be said again, and no other connection
+// follows while both live: a consumer that is started again is told all.
+void AgentLink::EndAgent(const Error& error) {
+  agent_.Close();
+  if (error.code == ErrorCode::kClosed) return;
+  std::fprintf(stderr, "weft-consumer: %s\n", error.message.c_str());
+  exiting_ = true;
+}
+
 void AgentLink::ReceiveFromAgent() {
   while (agent_.valid() && queue_.size() < kMaxQueuedFromAgent) {
     auto received = agent_.Receive();
-    if (!received) {
-      agent_.Close();
-      return;
-    }
+    if (!received) return EndAgent(received.error());
     if (!*received) return;
     queue_.push_back(std::move(**received));
   }
@@ -109,7 +116,7 @@ std::optional<ipc::FileAnswer> AgentLink::WaitForFile(uint64_t request) {
   if ((fds[1].revents & POLLOUT) != 0) (void)agent_.Flush();
   if (fds[1].revents != 0) {
     auto received = agent_.Receive();
-    if (!received) agent_.Close();
+    if (!received) EndAgent(received.error());
     if (received && *received) queue_.push_back(std::move(**received));
   }
   if (fds[0].revents != 0) ReceiveFromKeeper();

@@ -46,6 +46,7 @@ class AgentLink {
   void Beat();
   void ReceiveFromKeeper();
   void ReceiveFromAgent();
+  void EndAgent(const Error& error);
 
   ipc::Channel keeper_;
   ipc::Channel agent_;

@@ -38,7 +38,7 @@ Status Channel::AddRing(UniqueFd fd, uint64_t instance, uint64_t process) {
   if (rings_.size() >= kMaxRingsPerChannel) return Fail(ErrorCode::kLimit, "too many rings");
   WEFT_ASSIGN(ring::RingSet set, hooks_.open_ring(std::move(fd)));
   if (set.geometry().slot_count > limits_.slots) {
-    return Fail(ErrorCode::kLimit, "ring: more slots than this machine has CPUs");
+    return Fail(ErrorCode::kInvalid, "ring: more slots than this machine has CPUs");
   }
   if (set.geometry().channel_id != id_) {
     return Fail(ErrorCode::kInvalid, "ring: it belongs to another channel");
@@ -58,6 +58,7 @@ Status Channel::AddRing(UniqueFd fd, uint64_t instance, uint64_t process) {
     if (!status) input->GiveUp(status.error().message);
   } else {
     totals_.rings++;
+    NoteArrival(input->set().geometry().created);
     const Status status = input->RestoreFromTails();
     if (!status) input->GiveUp(status.error().message);
   }
@@ -73,8 +74,18 @@ Status Channel::AddRing(UniqueFd fd, uint64_t instance, uint64_t process) {
 void Channel::UseClock(ring::TickClock* clock) {
   if (clock == clock_) return;
   clock_ = clock;
-  promise_ = hurry_until_ = window_since_ = horizon_ = 0;
+  promise_ = hurry_until_ = window_since_ = horizon_ = arrived_ = behind_until_ = 0;
   missing_.ForgetTimes();
+}
+
+// Ring sets arrive in the order in which they were made, but where many processes begin at once, later than their
+// records should be merged. What a ring set says of its beginning is believed within bounds only.
+void Channel::NoteArrival(uint64_t created) {
+  const uint64_t now = clock_->Now();
+  if (created > now || now - created > clock_->TicksIn(kMaxBehind)) return;
+  arrived_ = std::max(arrived_, created);
+  if (now - created >= clock_->TicksIn(kHorizonLag / 2))
+    behind_until_ = now + clock_->TicksIn(kBehindHold);
 }
 
 void Channel::ProcessGone(uint64_t process) {
@@ -138,6 +149,7 @@ void Channel::EndRings() {
     if (!input->at_end()) continue;
     if (!waited && !input->gone && input->lock_time() != 0) continue;
     input->set_done();
+    ended_rings_++;
     pending_ = true;
   }
 }
@@ -193,6 +205,7 @@ void Channel::Seal() {
     sealed_.rings.push_back(input->Record());
     input->Seal();
   }
+  ended_rings_ = 0;
   pending_ = false;
   committing_ = true;
   UpdatePressure();

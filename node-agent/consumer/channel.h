@@ -37,6 +37,9 @@ namespace weft::consumer {
 struct Limits {
   uint32_t cpus = kMaxCpus;
   uint32_t slots = WEFT_RING_MAX_SLOTS;
+  // Descriptors are short: so many rings that ended, or one where there are so many rings, make a commit due.
+  size_t ended_rings = 64;
+  size_t many_rings = kMaxRingsPerChannel / 2;
 };
 
 class Channel {
@@ -91,6 +94,13 @@ class Channel {
   [[nodiscard]] bool short_of_room() const;
   // Some slot fills so fast that its records are better read while they are young.
   [[nodiscard]] bool hurried() const { return hurried_; }
+  // So many rings ended since the last commit began that their descriptors shall be given back.
+  [[nodiscard]] bool holds_ended_rings() const {
+    return ended_rings_ >= limits_.ended_rings ||
+           (ended_rings_ > 0 && rings_.size() >= limits_.many_rings);
+  }
+  // Descriptors are short, and there are rings that give theirs back as soon as their last records are merged.
+  [[nodiscard]] bool crowded() const { return ending_ && rings_.size() >= limits_.many_rings; }
   // Closed, and every ring was read to its end and committed.
   [[nodiscard]] bool drained() const;
   [[nodiscard]] bool closed() const { return closed_; }
@@ -126,6 +136,7 @@ class Channel {
   enum class Run : uint8_t { kMore, kEnd };
 
   void UseClock(ring::TickClock* clock);
+  void NoteArrival(uint64_t created);
   void LookAtRings(uint64_t now, uint64_t& horizon);
   void StartMerge();
   bool Merge(uint64_t& budget);
@@ -179,6 +190,7 @@ class Channel {
   std::vector<RingRecord> restored_;  // rings of the journal that did not come yet
   std::vector<Cursor*> heap_;
   std::vector<Ended> ended_;
+  size_t ended_rings_ = 0;  // since the last commit began
   std::vector<SlotName> went_round_;
   Totals totals_;
   MissingLog missing_;
@@ -195,6 +207,10 @@ class Channel {
   bool committing_ = false;
   bool pressure_ = false;
   bool hurried_ = false;
+  bool ending_ = false;   // some ring's process is gone, and the ring not read to its end
+  uint64_t arrived_ = 0;  // ticks: when the newest ring set was made, of those that arrived
+  uint64_t behind_until_ =
+      0;  // ticks: until then ring sets that are older than the horizon may still arrive
   uint64_t hurry_until_ = 0;   // ticks
   uint64_t window_since_ = 0;  // ticks: the present speed window
   bool closed_ = false;

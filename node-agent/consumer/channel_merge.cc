@@ -10,6 +10,11 @@ namespace weft::consumer {
 bool Channel::Round(uint64_t lag, uint64_t& budget) {
   const uint64_t now = clock_->Now();
   uint64_t horizon = closed_ ? now : now - std::min(now, clock_->TicksIn(lag));
+  // Ring sets that are still on their way have older records than the last one that arrived.
+  if (now < behind_until_ && !pressure_ && !hurried_) {
+    const uint64_t oldest = now - std::min(now, clock_->TicksIn(kMaxBehind));
+    horizon = std::min(horizon, std::max({arrived_, oldest, horizon_}));
+  }
   LookAtRings(now, horizon);
   missing_.Look(rings_, [this] { return clock_->Now(); });
   UpdateHurry(now);
@@ -36,8 +41,10 @@ bool Channel::Round(uint64_t lag, uint64_t& budget) {
 // The owner of an atomic slot took its record's time before it commits: the horizon waits, boundedly.
 void Channel::LookAtRings(uint64_t now, uint64_t& horizon) {
   const uint64_t oldest = now - std::min(now, clock_->TicksIn(kMaxLockLag));
+  ending_ = false;
   for (const auto& input : rings_) {
     if (!input->active()) continue;
+    ending_ = ending_ || input->gone;
     if (!closed_) {
       const uint64_t time = input->lock_time();
       if (time != 0) horizon = std::min(horizon, std::max(time, oldest));

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "lib/ipc/limits.h"
+
 namespace weft::consumer {
 
 // --- memory ----------------------------------------------------------------------------------
@@ -23,7 +25,7 @@ inline constexpr size_t kRunsWithoutLook = 64;
 // Copy buffers of one channel together. A slot that gets none waits for the next round.
 inline constexpr size_t kMaxChunkMemory = 64 * 1024 * 1024;
 inline constexpr size_t kPacketCapacity = 1024 * 1024;
-inline constexpr uint32_t kMaxRingsPerChannel = 4096;
+inline constexpr size_t kMaxRingsPerChannel = ipc::kMaxOpenRings;
 inline constexpr uint32_t kMaxClassesPerChannel = 16384;
 // Classes that one event has beside its first one, by which of its texts are empty: enough for all
 // combinations of six.
@@ -53,6 +55,10 @@ inline constexpr uint64_t kHurryHold = 50'000'000;
 // Between two looks at the rings' counters, when these rose: so long that the merge waits until the rise can be
 // counted, kHorizonLag. Much longer than that, so that a ring that is full anyway discards little more.
 inline constexpr uint64_t kLongRise = 100'000'000;
+// Where ring sets arrive so late that their records are older than what is merged, nothing newer than the last one that
+// arrived is merged: for so long after each of them, and never less than what is so old.
+inline constexpr uint64_t kBehindHold = 100'000'000;
+inline constexpr uint64_t kMaxBehind = 5'000'000'000;
 // The owner of an atomic slot may have taken its time and not committed yet; waited for so long.
 inline constexpr uint64_t kMaxLockLag = 200'000'000;
 // Counters of different CPUs may differ by less than this; a record that is newer is a lie.

@@ -2,7 +2,6 @@
 // weft-consumer: started by the keeper with a channel to it as descriptor 3, and nothing else.
 #include <grp.h>
 #include <sched.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include <cstring>
 
 #include "lib/base/host_clock.h"
+#include "lib/ipc/descriptor_budget.h"
 #include "node-agent/consumer/sandbox.h"
 #include "node-agent/consumer/service.h"
 
@@ -51,12 +51,8 @@ bool BecomeUser(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   AskForShortSlices();
-  // Each ring set is a descriptor.
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-    limit.rlim_cur = limit.rlim_max;
-    (void)::setrlimit(RLIMIT_NOFILE, &limit);
-  }
+  weft::ipc::RaiseDescriptorLimit();
+  const weft::ipc::DescriptorBudget budget = weft::ipc::BudgetOf(weft::ipc::DescriptorLimit());
   if (!BecomeUser(argc, argv)) {
     std::fputs("weft-consumer: cannot become the user it shall be\n", stderr);
     return 1;
@@ -71,5 +67,6 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "weft-consumer: %s\n", sandboxed.error().message.c_str());
     return 1;
   }
-  return weft::consumer::Service(weft::UniqueFd(weft::ipc::kKeeperFd), cpus, **writer).Run();
+  return weft::consumer::Service(weft::UniqueFd(weft::ipc::kKeeperFd), cpus, budget, **writer)
+      .Run();
 }

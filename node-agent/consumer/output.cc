@@ -169,13 +169,15 @@ bool Output::Round(uint64_t now_ns, uint64_t& budget) {
   bool pending = false;
   bool pressure = false;
   bool closed = false;
+  bool ended = false;
   for (const auto& channel : channels_) {
-    const bool short_lag = channel->under_pressure() || channel->hurried();
+    const bool short_lag = channel->under_pressure() || channel->hurried() || channel->crowded();
     const uint64_t lag = short_lag ? kShortLag : kHorizonLag;
     merged = channel->Round(lag, budget) || merged;
     pending = pending || channel->pending();
     pressure = pressure || channel->under_pressure();
     closed = closed || channel->closed();
+    ended = ended || channel->holds_ended_rings();
   }
   if (committing_ && sink_->Done()) (void)FinishCommit();
   if (commit_due_ && !committing_ && sink_->Done()) (void)Commit();
@@ -185,7 +187,7 @@ bool Output::Round(uint64_t now_ns, uint64_t& budget) {
     return merged;
   }
   if (pending_since_ns_ == 0) pending_since_ns_ = now_ns;
-  if (pressure) {
+  if (pressure || (ended && !committing_)) {
     (void)StartCommit();
   } else if (closed || now_ns - pending_since_ns_ >= kMaxPacketAge) {
     (void)Commit();

@@ -5,6 +5,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <tuple>
 
@@ -113,6 +114,8 @@ void Service::Configure(ipc::Configure message) {
   if (consumer_ != nullptr) return;
   Limits limits{.cpus = std::min(std::max(cpus_, message.slot_count), kMaxCpus)};
   limits.slots = limits.cpus + 1;
+  limits.ended_rings = budget_.ended_rings;
+  limits.many_rings = budget_.rings / 2;
   auto made = Consumer::Make({.clock = message.clock,
                               .realtime_offset_ns = message.realtime_offset_ns,
                               .clock_uuid = message.clock_uuid,
@@ -147,9 +150,13 @@ void Service::AddRing(ipc::Ring message) {
   const Status status = consumer_->AddRing(message.channel_id, std::move(message.fd),
                                            message.instance, message.process);
   if (status) return;
+  const int number = status.error().sys_errno;
+  const bool refused = status.error().code == ErrorCode::kLimit || number == ENOMEM ||
+                       number == EMFILE || number == ENFILE;
   Tell(ipc::RingDone{.channel_id = message.channel_id,
                      .instance = message.instance,
-                     .corrupt = true,
+                     .corrupt = !refused,
+                     .refused = refused,
                      .reason = status.error().message});
 }
 

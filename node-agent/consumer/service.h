@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "lib/ipc/descriptor_budget.h"
 #include "node-agent/consumer/agent_link.h"
 #include "node-agent/consumer/consumer.h"
 #include "node-agent/consumer/file_client.h"
@@ -22,15 +23,17 @@ namespace weft::consumer {
 
 class Service {
  public:
-  // `cpus`: how many this machine can have; asked before the sandbox closed /sys.
-  Service(UniqueFd keeper, uint32_t cpus, BackgroundWriter& writer)
+  // `cpus`: how many this machine can have, and `budget`: asked before the sandbox, in which neither can be asked for.
+  Service(UniqueFd keeper, uint32_t cpus, const ipc::DescriptorBudget& budget,
+          BackgroundWriter& writer)
       : link_(std::move(keeper)),
         files_(link_),
         folders_(files_, writer),
         relays_(
             folders_, [this](const ipc::ConnectionRequest& request) { return link_.Send(request); },
             [this](const std::string& text) { Notice(text); }),
-        cpus_(cpus) {}
+        cpus_(cpus),
+        budget_(budget) {}
 
   // Until the keeper says Exit or goes away. The process's exit status.
   int Run();
@@ -61,6 +64,7 @@ class Service {
   FolderSinks folders_;
   RelayLinks relays_;
   uint32_t cpus_;
+  ipc::DescriptorBudget budget_;
   std::unique_ptr<Consumer> consumer_;
   std::vector<uint64_t> to_stop_;
   std::set<uint64_t> unready_;  // channels that were defined: the agent waits for a word of them

@@ -67,38 +67,64 @@ void End(UniqueFd connection) {
 
 }  // namespace
 
-Doorbell::Doorbell(ipc::Loop& loop, std::string name, UniqueFd listening, Handler handler)
+Doorbell::Doorbell(ipc::Loop& loop, std::string name, UniqueFd listening, Handler handler,
+                   HasRoom has_room, size_t max_silent)
     : loop_(loop),
       name_(std::move(name)),
       listening_(std::move(listening)),
-      handler_(std::move(handler)) {
+      handler_(std::move(handler)),
+      has_room_(std::move(has_room)),
+      max_silent_(max_silent) {
   const int flags = fcntl(listening_.get(), F_GETFL);
   fcntl(listening_.get(), F_SETFL, flags | O_NONBLOCK);
-  (void)loop_.Watch(listening_.get(), [this] { Answer(kCallersPerRound); });
+  (void)loop_.Watch(listening_.get(), [this] { Answer(kCallersPerRound, true); });
 }
 
 Doorbell::~Doorbell() {
-  loop_.Unwatch(listening_.get());
+  if (!paused_) loop_.Unwatch(listening_.get());
   while (!silent_.empty()) DropOldest();
   shutdown(listening_.get(), SHUT_RD);  // the agent may have it still: nobody calls there any more
   while (UniqueFd connection = Accept()) End(std::move(connection));
 }
 
 UniqueFd Doorbell::Accept() {
-  return UniqueFd(accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  UniqueFd fd(accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (fd) return fd;
+  // A caller that gave up is no reason to stop.
+  if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+    Pause();
+  else if (errno == EAGAIN || errno == EINVAL)  // EINVAL: nobody calls there any more
+    owed_ = 0;
+  return fd;
 }
 
-void Doorbell::Answer(size_t limit) {
+void Doorbell::Pause() {
+  if (paused_) return;
+  paused_ = true;
+  loop_.Unwatch(listening_.get());
+}
+
+bool Doorbell::IsFullOfYoung() const {
+  return silent_.size() >= max_silent_ &&
+         ipc::Loop::Clock::now() - silent_.front().since < kSilentTime;
+}
+
+void Doorbell::Answer(size_t limit, bool patient) {
   for (size_t i = 0; i < limit; ++i) {
+    if (!has_room_() || (patient && IsFullOfYoung())) return Pause();
     UniqueFd connection = Accept();
     if (!connection) return;
-    Add(std::move(connection));
+    if (owed_ > 0) --owed_;
+    Add(std::move(connection), handler_);
   }
 }
 
-void Doorbell::AnswerAll() {
+void Doorbell::AnswerSilent() {
   for (auto it = silent_.begin(); it != silent_.end();) {
-    if (Read(*it)) {
+    if (!has_room_()) return Pause();
+    if (it->held)
+      it->held = !loop_.Watch(it->fd.get(), [this, fd = it->fd.get()] { OnReadable(fd); });
+    if (Read(*it, handler_)) {
       loop_.Unwatch(it->fd.get());
       End(std::move(it->fd));
       it = silent_.erase(it);
@@ -106,16 +132,43 @@ void Doorbell::AnswerAll() {
       ++it;
     }
   }
-  Answer(kMaxBacklog);
+}
+
+void Doorbell::AnswerAll() {
+  owed_ = kMaxBacklog + silent_.size();
+  AnswerSilent();
+  Answer(kMaxBacklog, false);
+  if (!paused_) owed_ = 0;
+}
+
+void Doorbell::GoOn() {
+  if (!paused_ || !has_room_() || IsFullOfYoung()) return;
+  paused_ = !loop_.Watch(listening_.get(), [this] { Answer(kCallersPerRound, true); });
+  if (paused_) return;
+  AnswerSilent();
+  Answer(kCallersPerRound, true);
+}
+
+void Doorbell::Refuse(const Handler& refused) {
+  for (auto it = silent_.begin(); it != silent_.end(); ++it) {
+    if (!Read(*it, refused)) continue;
+    if (!it->held) loop_.Unwatch(it->fd.get());
+    End(std::move(it->fd));
+    silent_.erase(it);
+    return;
+  }
+  if (owed_ == 0) return;
+  --owed_;
+  if (UniqueFd connection = Accept()) Add(std::move(connection), refused);
 }
 
 void Doorbell::DropOldest() {
-  loop_.Unwatch(silent_.front().fd.get());
+  if (!silent_.front().held) loop_.Unwatch(silent_.front().fd.get());
   End(std::move(silent_.front().fd));
   silent_.pop_front();
 }
 
-void Doorbell::Add(UniqueFd fd) {
+void Doorbell::Add(UniqueFd fd, const Handler& handler) {
   Connection connection;
   connection.fd = std::move(fd);
   socklen_t size = sizeof(connection.peer);
@@ -128,8 +181,8 @@ void Doorbell::Add(UniqueFd fd) {
   else if (errno == ENOPROTOOPT)
     // If the pid was reused since, the ring counts as in use for longer than it is: harmless.
     connection.pidfd = OpenPidfd(connection.peer.pid);
-  if (Read(connection)) return End(std::move(connection.fd));
-  if (silent_.size() >= kMaxSilentCallers) DropOldest();
+  if (Read(connection, handler)) return End(std::move(connection.fd));
+  if (silent_.size() >= max_silent_) DropOldest();
   const int number = connection.fd.get();
   if (loop_.Watch(number, [this, number] { OnReadable(number); }))
     silent_.push_back(std::move(connection));
@@ -138,13 +191,19 @@ void Doorbell::Add(UniqueFd fd) {
 void Doorbell::OnReadable(int fd) {
   auto it = std::find_if(silent_.begin(), silent_.end(),
                          [fd](const Connection& c) { return c.fd.get() == fd; });
-  if (it == silent_.end() || !Read(*it)) return;
+  if (it == silent_.end()) return;
+  if (!has_room_()) {
+    it->held = true;
+    loop_.Unwatch(fd);
+    return Pause();
+  }
+  if (!Read(*it, handler_)) return;
   loop_.Unwatch(fd);
   End(std::move(it->fd));
   silent_.erase(it);
 }
 
-bool Doorbell::Read(Connection& connection) {
+bool Doorbell::Read(Connection& connection, const Handler& handler) {
   std::array<char, kMaxDoorbellBytes> bytes;
   std::vector<UniqueFd> fds;
   const ssize_t n = Receive(connection.fd, bytes, fds);
@@ -162,7 +221,7 @@ bool Doorbell::Read(Connection& connection) {
   caller.pidfd = std::move(connection.pidfd);
   caller.message.assign(bytes.data(), static_cast<size_t>(n));
   caller.fd = std::move(fds.front());
-  handler_(std::move(caller));
+  handler(std::move(caller));
   return true;
 }
 

@@ -57,8 +57,9 @@ class DoorbellTest : public ::testing::Test {
     ASSERT_EQ(getsockname(listening.get(), reinterpret_cast<sockaddr*>(&address), &address_size),
               0);
     ASSERT_EQ(listen(listening.get(), ipc::kListenBacklog), 0);
-    doorbell.emplace(*loop, "test", std::move(listening),
-                     [this](Caller caller) { take(std::move(caller)); });
+    doorbell.emplace(
+        *loop, "test", std::move(listening), [this](Caller caller) { take(std::move(caller)); },
+        [this] { return messages.size() < room; });
     take = [this](Caller caller) { messages.push_back(caller.message); };
     quiet = OpenDescriptors();
   }
@@ -84,6 +85,7 @@ class DoorbellTest : public ::testing::Test {
   }
 
   std::vector<std::string> messages;
+  size_t room = SIZE_MAX;  // for messages
   std::optional<ipc::Loop> loop;
   sockaddr_un address{};
   socklen_t address_size = 0;
@@ -209,6 +211,46 @@ TEST_F(DoorbellTest, CallersWithoutEndAreAnsweredInTurns) {
   take = [](const Caller&) {};
   doorbell->AnswerAll();
   take = [this](const Caller& caller) { messages.push_back(caller.message); };
+  ExpectOnlyANeighbour();
+}
+
+TEST_F(DoorbellTest, CallersWaitWhileThereIsNoRoom) {
+  room = 2;
+  for (const char* text : {"1", "2", "3", "4", "5"}) Say(Call(), text);
+  doorbell->AnswerAll();
+  EXPECT_EQ(messages, (std::vector<std::string>{"1", "2"}));
+  EXPECT_TRUE(doorbell->paused());
+  EXPECT_TRUE(doorbell->owes());
+  doorbell->GoOn();
+  EXPECT_EQ(messages.size(), 2U) << "there is no room yet";
+  room = 4;
+  doorbell->GoOn();
+  EXPECT_EQ(messages, (std::vector<std::string>{"1", "2", "3", "4"}));
+  std::vector<std::string> refused;
+  while (doorbell->owes())
+    doorbell->Refuse([&](const Caller& caller) { refused.push_back(caller.message); });
+  EXPECT_EQ(refused, std::vector<std::string>{"5"});
+  messages.clear();
+  doorbell->GoOn();
+  ExpectOnlyANeighbour();
+}
+
+TEST_F(DoorbellTest, AnAcceptedCallerThatSpeaksWhileThereIsNoRoomWaits) {
+  UniqueFd early = Call();
+  doorbell->AnswerAll();
+  room = 0;
+  Say(early, "early");
+  Say(Call(), "late");
+  early.reset();
+  doorbell->AnswerAll();
+  EXPECT_TRUE(messages.empty());
+  EXPECT_TRUE(doorbell->owes());
+  room = SIZE_MAX;
+  doorbell->GoOn();
+  EXPECT_EQ(messages, (std::vector<std::string>{"early", "late"}));
+  EXPECT_FALSE(doorbell->paused());
+  EXPECT_FALSE(doorbell->owes());
+  messages.clear();
   ExpectOnlyANeighbour();
 }
 

@@ -34,7 +34,7 @@ Keeper::Keeper(ipc::Loop& loop, Options options, ipc::Channel owner)
     : loop_(loop),
       options_(std::move(options)),
       owner_(std::move(owner)),
-      vault_(options_.max_descriptors) {
+      vault_(options_.descriptors.kept) {
   agent_.program = options_.bin_dir + "/weft-agent";
   agent_.arguments = {"--dir", options_.dir};
   if (!options_.kubelet_dir.empty())
@@ -55,7 +55,10 @@ Status Keeper::Start() {
   if (owner_.valid())
     WEFT_TRY(loop_.WatchChannel(owner_, [this](auto message) { OnOwner(std::move(message)); }));
   loop_.Every(kTick, [this] { Tick(); });
-  loop_.AfterEachRound([this] { TellAgent(); });
+  loop_.AfterEachRound([this] {
+    AnswerPaused();
+    TellAgent();
+  });
   Tick();
   return {};
 }
@@ -107,8 +110,36 @@ void Keeper::TellAgent() {
     for (auto& [name, consumer] : consumers_) Connect(*consumer);
     if (owner_gone_) (void)agent_.child.channel.Send(ipc::OwnerGone{});
   }
+  if (syncs_.empty() || !SettleSyncs()) return;
   for (const uint64_t number : syncs_) (void)agent_.child.channel.Send(ipc::Synced{number});
   syncs_.clear();
+}
+
+bool Keeper::SettleSyncs() {
+  const Time now = ipc::Loop::Clock::now();
+  const bool hopeless =
+      now - still_since_ >= ipc::kSyncStill || now - sync_since_ >= ipc::kSyncTime;
+  for (auto& [name, doorbell] : doorbells_) {
+    while (doorbell->owes()) {
+      if (!hopeless || agent_.child.channel.wants_write()) return false;
+      doorbell->Refuse([this](Caller caller) {
+        (void)agent_.child.channel.Send(Vault::AsRefused(std::move(caller)));
+      });
+    }
+  }
+  return true;
+}
+
+void Keeper::AnswerPaused() {
+  const Time now = ipc::Loop::Clock::now();
+  bool any = false;
+  for (auto& [name, doorbell] : doorbells_) {
+    doorbell->GoOn();
+    any = any || doorbell->paused();
+  }
+  if (!any || vault_.dropped() != dropped_) still_since_ = now;
+  dropped_ = vault_.dropped();
+  if (any && now - still_since_ >= kFullTime) SayFull(now);
 }
 
 void Keeper::Tick() {
@@ -237,6 +268,7 @@ void Keeper::OnAgentMessage(ipc::Message message) {
     StopConsumer(stop->name);
   } else if (const auto* sync = std::get_if<ipc::Sync>(&message)) {
     for (auto& [name, doorbell] : doorbells_) doorbell->AnswerAll();
+    if (syncs_.empty()) sync_since_ = still_since_ = ipc::Loop::Clock::now();
     syncs_.push_back(sync->number);
     TellAgent();
   } else if (const auto* hello = std::get_if<ipc::Hello>(&message)) {
@@ -249,11 +281,12 @@ void Keeper::OnAgentMessage(ipc::Message message) {
 void Keeper::Listen(ipc::ListenDoorbell listen) {
   auto& doorbell = doorbells_[listen.name];
   if (doorbell) return;  // a new agent says what its predecessor said
-  const auto take = [this](Caller caller) {
-    if (const Status kept = vault_.AddCaller(std::move(caller)); !kept) SayRefused(kept.error());
-    TellAgent();
-  };
-  doorbell = std::make_unique<Doorbell>(loop_, listen.name, std::move(listen.fd), take);
+  // There was room. The agent is told at the end of the round.
+  const auto take = [this](Caller caller) { (void)vault_.AddCaller(std::move(caller)); };
+  doorbell = std::make_unique<Doorbell>(
+      loop_, listen.name, std::move(listen.fd), take,
+      [this, name = listen.name] { return vault_.HasRoomFor(name); },
+      options_.descriptors.silent_callers);
 }
 
 void Keeper::OnHello(const ipc::Hello& hello) {
@@ -272,11 +305,13 @@ void Keeper::TellOwner(std::string component, std::string message) {
     std::fprintf(stderr, "%s: %s\n", component.c_str(), message.c_str());
 }
 
-void Keeper::SayRefused(const Error& error) {
-  const Time now = ipc::Loop::Clock::now();
-  if (now < say_refused_at_) return;
-  say_refused_at_ = now + kRefusedSaid;
-  TellOwner("weft-keeper", error.message);
+void Keeper::SayFull(Time now) {
+  if (now < say_full_at_) return;
+  say_full_at_ = now + kFullSaid;
+  TellOwner("weft-keeper",
+            "no more descriptors can be kept: ring sets of new processes wait until others are "
+            "done with (limit of open files: " +
+                std::to_string(ipc::DescriptorLimit()) + ")");
 }
 
 // The lowest that none of the others has.

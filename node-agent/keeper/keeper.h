@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "lib/ipc/child.h"
+#include "lib/ipc/descriptor_budget.h"
 #include "lib/ipc/loop.h"
 #include "lib/ipc/messages.h"
 #include "node-agent/keeper/doorbell.h"
@@ -30,8 +31,9 @@ namespace weft::keeper {
 
 inline constexpr std::chrono::milliseconds kExitTime{10'000};
 inline constexpr size_t kMaxConsumers = 1024;
-// A program that has filled the vault calls on: it gets no line of ours each time.
-inline constexpr std::chrono::milliseconds kRefusedSaid{60'000};
+// Said at most so often, and only when new ring sets had to wait for so long.
+inline constexpr std::chrono::milliseconds kFullSaid{60'000};
+inline constexpr std::chrono::milliseconds kFullTime{1'000};
 
 struct Options {
   std::string
@@ -40,7 +42,7 @@ struct Options {
   bool remove_dir = false;
   std::string kubelet_dir;          // not "": this is a node of a cluster
   uint32_t first_consumer_uid = 0;  // not 0: each consumer is a user of its own, from here on
-  size_t max_descriptors = 0;
+  ipc::DescriptorBudget descriptors;
 };
 
 class Keeper {
@@ -80,8 +82,12 @@ class Keeper {
   [[nodiscard]] uint32_t FreeUid() const;
   void Listen(ipc::ListenDoorbell listen);
   void TellAgent();
+  // Passes on what doorbells brought before a Sync. False: not all of it yet. Never in a doorbell's handler.
+  bool SettleSyncs();
+  // Doorbells that stopped for want of descriptors go on where there is room.
+  void AnswerPaused();
   void TellOwner(std::string component, std::string message);
-  void SayRefused(const Error& error);
+  void SayFull(Time now);
   void End();
   void Quit();
   void ContinueQuit();
@@ -96,10 +102,13 @@ class Keeper {
   Component agent_;
   std::map<std::string, std::unique_ptr<Component>> consumers_;
   std::vector<uint64_t> syncs_;  // asked for and not answered
-  bool kept_complete_ = false;   // said to the present agent
+  Time sync_since_{};            // the first of them
+  Time still_since_{};           // the last time that the vault's dropped_ was another
+  uint64_t dropped_ = 0;
+  bool kept_complete_ = false;  // said to the present agent
   bool owner_gone_ = false;
   bool owner_told_ = false;
-  Time say_refused_at_{};       // the next time at the earliest
+  Time say_full_at_{};          // the next time at the earliest
   Time quit_by_ = Time::max();  // the agent was told that all ends
   bool quitting_ = false;
 };

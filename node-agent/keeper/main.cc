@@ -1,26 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft-keeper: started by `weft record`, or the first process of the node agent's container.
 #include <fcntl.h>
-#include <sys/resource.h>
+#include <sys/file.h>
+#include <sys/sysinfo.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 
+#include "lib/ipc/descriptor_budget.h"
 #include "node-agent/keeper/keeper.h"
 
 namespace {
-
-// Each ring set costs a descriptor here, so the soft limit goes up to the hard one. What is left
-// free is for sockets, pidfds and messages on their way.
-size_t RaiseDescriptorLimit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 256;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-  const size_t all = limit.rlim_max == RLIM_INFINITY ? 65536 : limit.rlim_max;
-  return all > 1024 ? (all - 512) / 2 : 256;
-}
 
 // Of nobody else on a node: above what distributions, systemd's dynamic users and containers' user
 // namespaces are given.
@@ -53,7 +45,23 @@ int main(int argc, char** argv) {
   if (owner >= 0) fcntl(owner, F_SETFD, FD_CLOEXEC);
   if (!options.kubelet_dir.empty()) options.first_consumer_uid = kFirstConsumerUid;
   weft::ipc::TakeTurns();
-  options.max_descriptors = RaiseDescriptorLimit();
+  weft::ipc::RaiseDescriptorLimit();
+  const size_t limit = weft::ipc::DescriptorLimit();
+  const auto cpus = static_cast<size_t>(std::max(1, get_nprocs_conf()));
+  if (const size_t needed = weft::ipc::NeededDescriptors(1, cpus); limit < needed) {
+    std::fprintf(stderr,
+                 "weft-keeper: the limit of open files is %zu, and weft needs %zu at least: raise "
+                 "it (ulimit -n, or LimitNOFILE of the container runtime)\n",
+                 limit, needed);
+    return 1;
+  }
+  options.descriptors = weft::ipc::BudgetOf(limit);
+  // As long as this process lives, the folder is not an abandoned one (cli/session_folder.h).
+  weft::UniqueFd folder;
+  if (options.remove_dir) {
+    folder.reset(open(options.dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    (void)flock(folder.get(), LOCK_SH | LOCK_NB);
+  }
   auto loop = weft::ipc::Loop::Make();
   if (!loop) {
     std::fprintf(stderr, "weft-keeper: %s\n", loop.error().message.c_str());

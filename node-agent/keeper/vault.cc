@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "lib/ipc/limits.h"
+
 namespace weft::keeper {
 namespace {
 
@@ -26,10 +28,19 @@ std::string Hexadecimal(const std::string& bytes) {
 
 }  // namespace
 
+size_t Vault::DescriptorsOf(const Entry& entry) {
+  return (entry.fd ? 1 : 0) + (entry.caller && entry.caller->pidfd ? 1 : 0);
+}
+
+bool Vault::HasRoomFor(const std::string& doorbell) const {
+  const size_t free = limit_ - std::min(limit_, descriptors_);
+  const auto found = brought_.find(doorbell);
+  const size_t brought = found == brought_.end() ? 0 : found->second;
+  return free > 0 && brought < kShareOfFree * free && brought < ipc::kMaxOpenRings;
+}
+
 Status Vault::AddCaller(Caller caller) {
-  const size_t free = limit_ - std::min(limit_, entries_.size());
-  const auto brought = brought_.find(caller.doorbell);
-  if (free == 0 || (brought != brought_.end() && brought->second >= kShareOfFree * free))
+  if (!HasRoomFor(caller.doorbell))
     return Fail(ErrorCode::kLimit, "no more descriptors can be kept");
   const std::string key = "bell/" + std::to_string(next_caller_++);
   Entry& entry = entries_[key];
@@ -37,8 +48,20 @@ Status Vault::AddCaller(Caller caller) {
   entry.doorbell = caller.doorbell;
   ++brought_[caller.doorbell];
   entry.caller = std::move(caller);
+  descriptors_ += DescriptorsOf(entry);
   untold_[next_untold_++] = key;
   return {};
+}
+
+ipc::Message Vault::AsRefused(Caller caller) {
+  return ipc::Arrived{.key = "",
+                      .doorbell = std::move(caller.doorbell),
+                      .message = Hexadecimal(caller.message),
+                      .pid = caller.pid,
+                      .uid = caller.uid,
+                      .gid = caller.gid,
+                      .fd = std::move(caller.fd),
+                      .pidfd = std::move(caller.pidfd)};
 }
 
 Status Vault::Keep(ipc::Keep keep) {
@@ -47,9 +70,12 @@ Status Vault::Keep(ipc::Keep keep) {
     if (!keep.fd) return Fail(ErrorCode::kInvalid, "nothing to keep: " + keep.key);
     it = entries_.emplace(keep.key, Entry{}).first;
   }
-  it->second.meta = std::move(keep.meta);
-  it->second.caller.reset();
-  if (keep.fd) it->second.fd = std::move(keep.fd);
+  Entry& entry = it->second;
+  descriptors_ -= DescriptorsOf(entry);
+  entry.meta = std::move(keep.meta);
+  entry.caller.reset();
+  if (keep.fd) entry.fd = std::move(keep.fd);
+  descriptors_ += DescriptorsOf(entry);
   return {};
 }
 
@@ -58,6 +84,8 @@ void Vault::Drop(const std::string& key) {
   if (it == entries_.end()) return;
   if (const auto& doorbell = it->second.doorbell; doorbell && --brought_[*doorbell] == 0)
     brought_.erase(*doorbell);
+  descriptors_ -= DescriptorsOf(it->second);
+  ++dropped_;
   entries_.erase(it);
 }
 

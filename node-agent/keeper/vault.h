@@ -22,12 +22,16 @@ inline constexpr size_t kShareOfFree = 8;
 
 class Vault {
  public:
-  // `limit`: entries, the agent's too, up to which doorbells may bring more.
+  // `limit`: descriptors, the agent's too, up to which doorbells may bring more.
   explicit Vault(size_t limit) : limit_(limit) {}
 
-  // kLimit: full, or this doorbell has its share. The caller's descriptor is closed; while it has its ring set
-  // mapped, the agent can find it.
+  // False: full, or this doorbell has its share.
+  [[nodiscard]] bool HasRoomFor(const std::string& doorbell) const;
+  // kLimit: there is no room. The caller's descriptor is closed; while it has its ring set mapped, the agent can
+  // find it.
   Status AddCaller(Caller caller);
+  // What the agent is told of a caller that cannot be kept.
+  static ipc::Message AsRefused(Caller caller);
   // kInvalid: no descriptor, and none there under this name.
   Status Keep(ipc::Keep keep);
   void Drop(const std::string& key);
@@ -39,6 +43,8 @@ class Vault {
   std::optional<ipc::Message> NextUntold();
   [[nodiscard]] bool HasUntold() const { return !untold_.empty(); }
   [[nodiscard]] size_t size() const { return entries_.size(); }
+  // That were dropped, ever: it grows while descriptors come back.
+  [[nodiscard]] uint64_t dropped() const { return dropped_; }
 
  private:
   struct Entry {
@@ -49,7 +55,11 @@ class Vault {
         doorbell;  // that brought it, also when the agent has written its note
   };
 
+  static size_t DescriptorsOf(const Entry& entry);
+
   size_t limit_;
+  size_t descriptors_ = 0;
+  uint64_t dropped_ = 0;
   uint64_t next_caller_ = 1;
   std::map<std::string, Entry> entries_;
   std::map<std::string, size_t> brought_;   // entries there are, by doorbell

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include "lib/ipc/limits.h"
+
 namespace weft::keeper {
 namespace {
 
@@ -68,6 +70,24 @@ TEST(Vault, DroppedIsGoneAndFullIsSaid) {
   EXPECT_FALSE(vault.Keep({.key = "x", .meta = ""}).has_value());
 }
 
+TEST(Vault, CountsDescriptorsAndHasRoomAgain) {
+  Vault vault(2);
+  Caller caller = FromPid(1);
+  caller.pidfd = Memfd();
+  ASSERT_TRUE(vault.HasRoomFor(""));
+  ASSERT_TRUE(vault.AddCaller(std::move(caller)));
+  EXPECT_FALSE(vault.HasRoomFor("")) << "a ring set and a pidfd";
+  // The agent's note takes the pidfd's place, until it keeps one itself.
+  ASSERT_TRUE(vault.Keep({.key = "bell/1", .meta = "note"}));
+  EXPECT_TRUE(vault.HasRoomFor("another"));
+  ASSERT_TRUE(vault.Keep({.key = "process/1", .meta = "note", .fd = Memfd()}));
+  EXPECT_FALSE(vault.HasRoomFor("another"));
+  vault.Drop("bell/1");
+  vault.Drop("process/1");
+  EXPECT_TRUE(vault.HasRoomFor(""));
+  EXPECT_EQ(vault.dropped(), 2U);
+}
+
 // How many a doorbell gets in that calls without end.
 size_t Fill(Vault& vault, const std::string& doorbell) {
   for (size_t taken = 0;; ++taken) {
@@ -75,6 +95,12 @@ size_t Fill(Vault& vault, const std::string& doorbell) {
     caller.doorbell = doorbell;
     if (!vault.AddCaller(std::move(caller))) return taken;
   }
+}
+
+TEST(Vault, OneDoorbellHasNoMoreRingSetsThanAChannelMayHave) {
+  Vault vault(1 << 20);
+  EXPECT_EQ(Fill(vault, "pod"), ipc::kMaxOpenRings);
+  EXPECT_TRUE(vault.HasRoomFor("another"));
 }
 
 TEST(Vault, OneDoorbellLeavesRoomForOthers) {

@@ -4,9 +4,10 @@
  * one line "PID EVENTS" to the file of --report when it has emitted all; a tick's `number` counts from
  * 0 in each thread, so that a test sees what is missing or twice.
  *
- *   emitter [--events N] [--threads T] [--texts N] [--children C] [--exec DEPTH] [--pause-us P]
- *           [--hold FILE] [--report FILE] [--status S] [--begin FILE] [--times FILE] [--large N]
+ *   emitter [--events N] [--threads T] [--texts N] [--children C] [--in-turn 1] [--exec DEPTH]
+ *           [--pause-us P] [--hold FILE] [--report FILE] [--status S] [--begin FILE] [--times FILE] [--large N]
  *   --children  forks C children, each emitting as much, after the parent's first event
+ *   --in-turn   1: waits for each child before it forks the next one
  *   --exec      executes itself DEPTH times, emitting before each
  *   --hold      after the events, waits until FILE is there
  *   --begin     before the events, waits until FILE is there
@@ -27,7 +28,7 @@
 #include <unistd.h>
 
 static uint64_t events = 100, texts;
-static int threads = 1, children, exec_depth, pause_us, status_code;
+static int threads = 1, children, in_turn, exec_depth, pause_us, status_code;
 static const char *report, *hold, *begin, *times;
 static uint64_t large;
 
@@ -100,6 +101,7 @@ static void parse(int argc, char** argv) {
     if (strcmp(name, "--texts") == 0) texts = strtoull(value, NULL, 10);
     if (strcmp(name, "--threads") == 0) threads = atoi(value) < 64 ? atoi(value) : 63;
     if (strcmp(name, "--children") == 0) children = atoi(value);
+    if (strcmp(name, "--in-turn") == 0) in_turn = atoi(value);
     if (strcmp(name, "--exec") == 0) exec_depth = atoi(value);
     if (strcmp(name, "--pause-us") == 0) pause_us = atoi(value);
     if (strcmp(name, "--hold") == 0) hold = value;
@@ -124,7 +126,11 @@ int main(int argc, char** argv) {
   parse(argc, argv);
   emit_all();
   for (int i = 0; i < children; ++i) {
-    if (fork() != 0) continue;
+    const pid_t child = fork();
+    if (child != 0) {
+      if (child > 0 && in_turn) waitpid(child, NULL, 0);
+      continue;
+    }
     emit_all();
     _exit(0);
   }

@@ -89,17 +89,18 @@ class Hostile(LocalTest):
             self.assertEqual(caller.recv(1), b"", "it was answered")
 
     def fill(self, agent):
-        """More arrives, while this agent stands still, than a keeper with few descriptors may hold."""
+        """More arrives, while this agent stands still, than a keeper with few descriptors may hold. The others wait."""
         os.kill(agent, signal.SIGSTOP)
         memory = self.memory()
         for _ in range(2 * KEPT):
-            self.sent_away([memory])
+            with self.call() as caller:
+                socket.send_fds(caller, [b"x"], [memory])
 
     def test_a_full_vault(self):
         self.begin(preexec_fn=few_descriptors)
         self.fill(self.processes["weft-agent"])
         # Each that is kept has its memory and a pidfd.
-        self.assertGreater(self.descriptors(), self.quiet + KEPT)
+        self.wait_for(lambda: self.descriptors() > self.quiet + KEPT)
         self.assertLess(self.descriptors(), self.quiet + 2 * KEPT)
         os.kill(self.processes["weft-agent"], signal.SIGCONT)
         self.go()
@@ -115,9 +116,14 @@ class Hostile(LocalTest):
             self.sent_away([])  # once the keeper listens: the agent has only made the socket
             agent, = children_of(keeper.pid)
             self.fill(agent)
+            said = ""
+            while "no more descriptors" not in said:
+                line = keeper.stderr.readline()
+                self.assertTrue(line, said)
+                said += line
             os.kill(agent, signal.SIGCONT)
             keeper.terminate()
-            _, err = keeper.communicate(timeout=PATIENCE)
+            err = said + keeper.communicate(timeout=PATIENCE)[1]
         self.assertEqual(err.count("weft-keeper: no more descriptors can be kept"), 1, err)
 
     def test_every_thread_of_the_consumer_is_in_its_sandbox(self):

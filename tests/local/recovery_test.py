@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Deaths in the middle of a recording: every event is in the trace exactly once all the same."""
 
+import contextlib
 import os
 import signal
 import time
 import unittest
 
-from weft_local import LocalTest
+from weft_local import EMITTER, LocalTest, is_running, session_folder
 
 LONG = os.environ.get("WEFT_LONG") == "1"
 
@@ -51,6 +52,41 @@ class Deaths(LocalTest):
             self.kill(weft, "weft-agent")
         self.finish(weft)
         self.assert_complete(600)
+
+    def keeper_and_folder(self, weft):
+        keeper = self.wait_for(lambda: self.session_processes(weft).get("weft-keeper"))
+        return keeper, self.wait_for(lambda: session_folder(keeper))
+
+    def test_keeper_in_its_last_moment(self):
+        weft = self.start("-e", "emitter:*", program=self.emitter("--events", 10))
+        keeper, folder = self.keeper_and_folder(weft)
+        self.wait_for((self.folder / "summary.json").exists)  # all is written; what follows is the end
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(keeper, signal.SIGKILL)
+        self.finish(weft)
+        self.assert_complete(10)
+        self.assertFalse(folder.exists())
+
+    def test_what_killed_processes_left_is_removed_by_the_next_recording(self):
+        gate = self.folder / "gate"
+        self.addCleanup(gate.touch)
+        weft = self.start("-e", "emitter:*", program=self.emitter("--events", 10, "--hold", gate))
+        keeper, folder = self.keeper_and_folder(weft)
+        self.wait_for((folder / "session.json").exists)
+        others = [pid for name, pid in self.session_processes(weft).items() if name != "weft-keeper"]
+        os.kill(keeper, signal.SIGSTOP)
+        weft.kill()
+        os.kill(keeper, signal.SIGKILL)
+        weft.communicate()
+        self.wait_for(lambda: not any(is_running(pid) for pid in others))
+        self.assertTrue(folder.exists())
+        living = self.start("-e", "emitter:*", program=self.emitter("--events", 10, "--hold", gate), output="living")
+        _, other = self.keeper_and_folder(living)
+        self.record("-e", "emitter:*", program=[EMITTER, "--events", 10], output="next")
+        self.assertFalse(folder.exists())
+        self.assertTrue(other.exists(), "a recording that goes on has its folder")
+        gate.touch()
+        self.finish(living)
 
     def test_weft_itself_killed(self):
         hold = self.folder / "hold"

@@ -233,3 +233,20 @@ def children_of(pid):
                 pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     except OSError:
         return []
+
+
+def is_running(pid):
+    """Neither gone nor dead and not yet waited for."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def session_folder(keeper):
+    """The folder that a keeper was started for; None before it runs."""
+    try:
+        words = pathlib.Path(f"/proc/{keeper}/cmdline").read_text().split("\0")
+    except OSError:
+        return None
+    return pathlib.Path(words[words.index("--dir") + 1]) if "--dir" in words else None

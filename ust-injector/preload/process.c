@@ -156,6 +156,13 @@ static bool make_anchor(void) {
 }
 
 // False: Linux < 4.14, where a child would write into its parent's rings.
+// A page that is used only where it is needed.
+static void share_counts(void) {
+  const long page = weft_syscall(__NR_mmap, 0, sizeof(struct weft_unannounced), 3,
+                                 MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (page > 0) weft_process.unannounced = (struct weft_unannounced*)page;
+}
+
 static bool wipe_on_fork(void* pages, uint64_t size) {
   return weft_syscall(__NR_madvise, pages, size, MADV_WIPEONFORK) == 0;
 }
@@ -218,6 +225,7 @@ static bool start(void) {
   if (weft_process.filter == WEFT_FILTER_NONE && !wipe_anchor_on_fork()) return false;
   find_rseq();
   if (weft_process.clock == WEFT_CLOCK_MONOTONIC) weft_clock_learn_offset();
+  share_counts();
   return true;
 }
 

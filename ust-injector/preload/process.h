@@ -56,7 +56,18 @@ struct weft_process {
   // Of children.h. Here and not in the anchor: a child of such a child has no rseq either.
   uint32_t shares_tls;  // a CLONE_VM child may run on a thread pointer of ours: atomic slots only
   uint32_t vforked;     // vfork children that run now: likewise, and ids are not to be cached
+  // Shared with all forks, also of forks; NULL: none. See ring_set.c.
+  struct weft_unannounced* unannounced;
   char folder[WEFT_PATH_MAX];
+};
+
+// Ring sets that could not be announced and are not said yet, by channel. Written with atomic operations: any process
+// of the forks may write, and may die between two.
+struct weft_unannounced {
+  struct {
+    uint64_t channel_id;  // 0: free
+    uint64_t count;
+  } of[WEFT_MAX_CHANNELS];
 };
 
 // An entry per channel of the process's own numbering (channel.h); `ring` is 0 in a fork child.

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""More ring sets than there are descriptors: they wait until others are done with. What is kept, and what is not, adds up
+to what the programs emitted; a limit of open files that is too low is refused before anything is made."""
+
+import functools
+import os
+import re
+import resource
+import shlex
+import signal
+import unittest
+
+from weft_local import EMITTER, LocalTest, children_of, session_folder
+
+NEEDED = re.compile(r"weft: the limit of open files is (\d+), and recording needs (\d+) at least: raise the hard limit.*")
+
+
+def limited(limit):
+    """To run before weft, so that it has no more open files."""
+    return functools.partial(resource.setrlimit, resource.RLIMIT_NOFILE, (limit, limit))
+
+
+def until(path):
+    """A shell's wait for a file."""
+    return f"while ! test -e {path}; do sleep 0.01; done"
+
+
+class ShortProcesses(LocalTest):
+    def record_children(self, limit, children, *options):
+        _, err = self.record("-e", "emitter:*", preexec_fn=limited(limit),
+                             program=self.emitter("--events", 1, "--children", children, *options))
+        self.assertEqual(self.emitted(), children + 1)
+        self.assert_complete(children + 1)
+        self.assertEqual(self.counts()["rings"], children + 1)
+        self.assertEqual(self.counts()["tail_unknown"], 0)
+        return err
+
+    def test_two_thousand_in_turn(self):
+        self.record_children(1024, 2000, "--in-turn", 1)
+
+    def test_with_few_descriptors(self):
+        self.record_children(256, 1000, "--in-turn", 1)
+
+    def test_with_the_fewest_descriptors(self):
+        self.record_children(128, 300, "--in-turn", 1)
+
+    def test_many_at_once(self):
+        self.record_children(256, 500)
+
+    def test_a_snapshot_of_more_than_there_is_room_for(self):
+        self.record("-e", "emitter:*", "--snapshot", preexec_fn=limited(256),
+                    program=self.emitter("--events", 1, "--children", 300, "--in-turn", 1))
+        self.assert_complete(301)
+
+
+class LivingProcesses(LocalTest):
+    def test_more_than_there_is_room_for(self):
+        """The others' ring sets wait in the socket, and are read at the end."""
+        ready, gate = self.folder / "ready", self.folder / "gate"
+        one = shlex.join([str(EMITTER), "--events", "3", "--hold", str(gate)])
+        script = f"for i in $(seq 100); do {one} </dev/null >/dev/null 2>&1 & done; {until(ready)}"
+        self.addCleanup(gate.touch)
+        weft = self.start("-e", "emitter:*", preexec_fn=limited(128), program=["sh", "-c", script])
+        shell, = self.wait_for(lambda: [pid for pid in children_of(weft.pid) if len(children_of(pid)) == 100])
+        self.wait_for(lambda: all(has_ring(pid) for pid in children_of(shell)))
+        ready.touch()
+        self.finish(weft)
+        self.assert_complete(300)
+
+    def test_what_nobody_reads_is_counted(self):
+        """The consumer stands still: no descriptor comes back, and the end is not waited for without end."""
+        begun, stopped, done, end = (self.folder / name for name in ("begun", "stopped", "done", "end"))
+        one = shlex.join([str(EMITTER), "--events", "1", "--children", "100", "--in-turn", "1"])
+        script = f"touch {begun}; {until(stopped)}; {one}; touch {done}; {until(end)}"
+        weft = self.start("-e", "emitter:*", preexec_fn=limited(128), program=["sh", "-c", script])
+        self.wait_for(begun.exists)
+        consumer = self.session_processes(weft)["weft-consumer"]
+        os.kill(consumer, signal.SIGSTOP)
+        stopped.touch()
+        self.wait_for(done.exists)
+        end.touch()
+        self.wait_for(lambda: self.is_counted(weft))
+        os.kill(consumer, signal.SIGCONT)
+        self.finish(weft)
+        counts = self.counts()
+        self.assertEqual(counts["emitted"], 101, counts)
+        self.assertGreater(counts["delivered"], 0)
+        self.assertGreater(counts["lost"]["keeper/too_many_rings"], 0)
+
+    def is_counted(self, weft):
+        folder = session_folder(self.session_processes(weft)["weft-keeper"])
+        return "keeper/too_many_rings" in (folder / "session.json").read_text()
+
+
+class TooLow(LocalTest):
+    def test_is_refused_at_once(self):
+        said = self.record("-e", "emitter:*", preexec_fn=limited(64), status=123)[1]
+        found = NEEDED.fullmatch(said.splitlines()[0])
+        self.assertTrue(found, said)
+        self.assertEqual(int(found[1]), 64)
+        self.assertFalse((self.folder / "trace").exists())
+        self.assertFalse(self.report.exists(), "the program ran")
+        # What it asks for is enough.
+        self.record("-e", "emitter:*", preexec_fn=limited(int(found[2])), program=self.emitter("--events", 10))
+        self.assert_complete(10)
+
+
+def has_ring(pid):
+    try:
+        with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+            return "/memfd:weft-ring" in maps.read()
+    except OSError:
+        return False
+
+
+if __name__ == "__main__":
+    unittest.main()
