@@ -91,7 +91,8 @@ struct weft_ruleset {
 WEFT_ABI_ASSERT(sizeof(struct weft_ruleset) == 40, "rule set layout");
 
 enum weft_channel_flag {
-  WEFT_CHANNEL_STATEDUMP = 1 << 0, /* record the process's loaded objects at its first event */
+  WEFT_CHANNEL_STATEDUMP = 1 << 0,     /* record the process's loaded objects at its first event */
+  WEFT_CHANNEL_LARGE_RECORDS = 1 << 1, /* the reader takes records of up to WEFT_RECORD_MAX_BYTES */
 };
 
 struct weft_channel_spec {

@@ -78,15 +78,19 @@
 
 #define WEFT_RING_MAGIC 0x474e5257u /* "WRNG" */
 #define WEFT_RING_MAJOR 1u
-#define WEFT_RING_MINOR 0u
+#define WEFT_RING_MINOR 1u /* 1: records beyond 64 KiB, where the channel has LARGE_RECORDS */
 
 #define WEFT_RING_MAX_SLOTS 4097u /* 4096 CPUs and the atomic slot */
 #define WEFT_RING_MIN_SUBBUF_SHIFT 12u
 #define WEFT_RING_MAX_SLOT_SHIFT 31u   /* offsets are 32 bits, and below 1 << 31 */
 #define WEFT_RING_MIN_SUBBUFS_SHIFT 1u /* at least two sub-buffers */
 #define WEFT_RING_MAX_SUBBUFS_SHIFT 8u
-#define WEFT_RECORD_MAX_BYTES \
-  65536u /* header, contexts and payload; also at most a sub-buffer / 4 */
+/* A record with its header, contexts and payload is at most a quarter of a sub-buffer, and at most so large: a CTF
+ * packet with it is one that relays take (WEFT_STREAM_MAX_PACKET_BYTES of stream.h). */
+#define WEFT_RECORD_MAX_BYTES (1920u * 1024u)
+/* What readers of version 1.0 take. A writer keeps to it unless the channel has WEFT_CHANNEL_LARGE_RECORDS
+ * (control.h), by which the agent says that its reader is not one of them. */
+#define WEFT_RECORD_MAX_BYTES_1_0 (64u * 1024u)
 /* Rings that are as large may begin at multiples of it, to lie in huge pages. No reader depends on that. */
 #define WEFT_HUGE_PAGE_BYTES (2ull << 20)
 
@@ -101,7 +105,7 @@ enum weft_discard_reason {
   WEFT_DISCARD_FULL = 0,      /* no free sub-buffer */
   WEFT_DISCARD_MEMORY = 1,    /* the container's budget for rings is used up */
   WEFT_DISCARD_NESTED = 2,    /* a signal handler interrupted its own thread in the atomic slot */
-  WEFT_DISCARD_TOO_LARGE = 3, /* over WEFT_RECORD_MAX_BYTES or a quarter of a sub-buffer */
+  WEFT_DISCARD_TOO_LARGE = 3, /* over a quarter of a sub-buffer, or WEFT_RECORD_MAX_BYTES */
   WEFT_DISCARD_CONTENDED = 4, /* a lock was not had in bounded time, or no decision could be made */
   WEFT_DISCARD_MISSED = 5,    /* weft.ko: the kernel did not deliver a probe's hit */
   WEFT_DISCARD_REASONS = 6,

@@ -39,12 +39,15 @@ struct StreamConfig {
 
 enum class Appended : uint8_t { kOk, kFull, kMalformed, kOtherTexts };
 
-inline constexpr size_t kPacketHeaderBytes = 84;          // header and context of an empty packet
-inline constexpr size_t kEventHeaderMaxBytes = 13;        // the largest event header
-inline constexpr size_t kMinPacketCapacity = 128 * 1024;  // a record of 64 KiB always fits
+inline constexpr size_t kPacketHeaderBytes = 84;    // header and context of an empty packet
+inline constexpr size_t kEventHeaderMaxBytes = 13;  // the largest event header
+inline constexpr size_t kMinPacketCapacity = 128 * 1024;
 inline constexpr size_t kDefaultPacketCapacity = 1024 * 1024;
 inline constexpr size_t kPaddingMaxBytes =
     PageBuffer::kPageBytes;  // there is always room for so much
+// A packet's capacity less this is the largest body for which an empty packet has room.
+inline constexpr size_t kPacketOverheadBytes =
+    kPacketHeaderBytes + kEventHeaderMaxBytes + kPaddingMaxBytes;
 
 class PacketWriter {
  public:

@@ -175,6 +175,7 @@ TEST(RingLayout, GoldenBytes) {
   };
   EXPECT_EQ(word(0, 4), 0x474e5257U);       // "WRNG"
   EXPECT_EQ(word(4, 2), 1U);                // major
+  EXPECT_EQ(word(6, 2), 1U);                // minor
   EXPECT_EQ(word(8, 4), 152U);              // header_size
   EXPECT_EQ(word(16, 8), memory.size());    // total_size
   EXPECT_EQ(word(24, 8), 192U);             // slots_offset

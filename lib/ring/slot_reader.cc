@@ -143,6 +143,7 @@ Status SlotReader::SetHead(uint64_t sequence, uint64_t head) {
 Status SlotReader::SkipOverwritten(uint64_t frontier) {
   if ((frontier & mask_) != 0 || frontier > kMaxCount) return Corrupt("frontier");
   DropCopy();
+  needed_ = 0;
   fetched_ = false;
   if (frontier > end_) {
     stale_ = true;
@@ -169,8 +170,9 @@ Status SlotReader::Copy(std::span<uint8_t> buffer) {
   if (wanted() == 0) return {};
   fetched_ = false;
   DropCopy();
-  // A new slot's reader stands behind the first header; that one is checked as well.
-  if (state_.position == kHeaderBytes) state_.position = 0;
+  // A new slot's reader stands behind the first header; that one is checked as well, once.
+  if (state_.position == kHeaderBytes && needed_ == 0) state_.position = 0;
+  needed_ = 0;
   const uint64_t position = state_.position;
   const uint64_t bytes = std::min<uint64_t>(buffer.size(), wanted());
   WEFT_TRY(ring_->ReadAt(DataOffset(position), buffer.first(bytes)));
@@ -315,6 +317,7 @@ SlotReader::Step SlotReader::ParseSlow() {
       (state_.position & mask_) + rounded > Limit()) {
     return Bad("a record's size");
   }
+  needed_ = rounded;
   return Step::kNeedCopy;
 }
 

@@ -86,8 +86,11 @@ class SlotReader {
   [[nodiscard]] bool stale() const { return stale_; }
 
   // R2, R3, R4: fills `buffer` from position(), at most to the end of the sub-buffer. A buffer of
-  // wanted() bytes always makes progress. The buffer is used until the next Copy.
+  // wanted() bytes always makes progress, as does one of needed() where that is not 0. The buffer is used until the next Copy.
   Status Copy(std::span<uint8_t> buffer);
+  // After kNeedCopy: the bytes of the record at position(), where its header was copied but not all of it; a
+  // buffer for Copy of less makes no progress. 0: not known yet. At most the geometry's max_record().
+  [[nodiscard]] uint64_t needed() const { return needed_; }
   // Looks through the whole records of the last Copy that were not handed out.
   [[nodiscard]] CopiedRun LookThroughCopy();
   // Bytes that Copy could use at once, at most a sub-buffer.
@@ -161,6 +164,7 @@ class SlotReader {
   const uint8_t* chunk_ = nullptr;  // copy of [position - at_, ...)
   uint64_t chunk_bytes_ = 0;
   uint64_t at_ = 0;
+  uint64_t needed_ = 0;
   uint64_t alike_end_ = 0;  // in the copy: those before it are like the one before at_
   RecordView record_;
   uint64_t record_bytes_ = 0;  // rounded up

@@ -101,6 +101,56 @@ TEST(SlotReader, HandsOutWhatWasWritten) {
   EXPECT_EQ(reading.reader.Fetch(), Step::kEnd);
 }
 
+TEST(SlotReader, ARecordLargerThanTheBufferSaysWhatItNeeds) {
+  TestWriter writer({.subbuf_shift = 16, .subbufs_shift = 1});
+  const size_t largest = (size_t{1} << 14) - sizeof(weft_record);
+  for (const size_t size : {size_t{10}, largest - 1, largest})
+    ASSERT_TRUE(writer.Write(0, 5, 9, 1234, Body(77, size))) << size;
+  Reading reading(writer);
+  SlotReader& reader = reading.reader;
+  ASSERT_TRUE(reader.Look());
+  std::vector<uint8_t> buffer(4096);
+  EXPECT_EQ(reader.Fetch(), Step::kNeedCopy);
+  EXPECT_EQ(reader.needed(), 0U);
+  ASSERT_TRUE(reader.Copy(buffer));
+  ASSERT_EQ(reader.Fetch(), Step::kRecord);
+  for (const size_t size : {largest - 1, largest}) {
+    reader.Advance();
+    // The header may be behind the copy's end.
+    while (reader.Fetch() == Step::kNeedCopy && reader.needed() == 0)
+      ASSERT_TRUE(reader.Copy(buffer));
+    ASSERT_EQ(reader.Fetch(), Step::kNeedCopy);
+    EXPECT_EQ(reader.needed(), (size + sizeof(weft_record) + 7) / 8 * 8);
+    std::vector<uint8_t> larger(reader.needed());
+    ASSERT_TRUE(reader.Copy(larger));
+    ASSERT_EQ(reader.Fetch(), Step::kRecord);
+    EXPECT_EQ(reader.record().body.size(), size);
+  }
+  reader.Advance();
+  EXPECT_EQ(reader.Fetch(), Step::kEnd);
+}
+
+TEST(SlotReader, ASlotMayBeginWithALargeRecord) {
+  TestWriter writer({.subbuf_shift = 16, .subbufs_shift = 1});
+  ASSERT_TRUE(writer.Write(0, 5, 9, 1234, Body(77, (size_t{1} << 14) - sizeof(weft_record))));
+  Reading reading(writer);
+  SlotReader& reader = reading.reader;
+  ASSERT_TRUE(reader.Look());
+  std::vector<uint8_t> buffer(4096);
+  ASSERT_TRUE(reader.Copy(buffer));
+  ASSERT_EQ(reader.Fetch(), Step::kNeedCopy);
+  std::vector<uint8_t> larger(reader.needed());
+  ASSERT_TRUE(reader.Copy(larger));
+  EXPECT_EQ(reader.Fetch(), Step::kRecord);
+}
+
+TEST(SlotReader, ARecordBeyondAQuarterOfASubBufferIsAContradiction) {
+  TestWriter writer({.subbuf_shift = 16, .subbufs_shift = 1});
+  const size_t largest = (size_t{1} << 14) - sizeof(weft_record);
+  ASSERT_TRUE(writer.Write(0, 5, 9, 1234, Body(77, largest + 1)));
+  EXPECT_FALSE(Reading(writer).Read());
+}
+
 TEST(SlotReader, DiscardModeLosesNothingThatWasCommitted) {
   std::mt19937 random(1);
   TestWriter writer;

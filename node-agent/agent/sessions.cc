@@ -93,6 +93,8 @@ std::vector<control::ChannelSpec> Agent::InForce(const std::string& container) c
   std::vector<control::ChannelSpec> specs;
   for (const auto& [name, session] : sessions_)
     std::ranges::move(session->Published(container), std::back_inserter(specs));
+  // The consumer is of this agent's version: it takes them.
+  for (control::ChannelSpec& spec : specs) spec.flags |= WEFT_CHANNEL_LARGE_RECORDS;
   return specs;
 }
 

@@ -62,9 +62,17 @@ bool Channel::GiveBuffer(Cursor& cursor) {
   const uint64_t wanted = cursor.reader.wanted();
   size_t bytes = kMinChunkBytes;
   while (bytes < wanted && bytes < kChunkBytes) bytes = std::min(2 * bytes, kChunkBytes);
+  const size_t needed = cursor.reader.needed();
+  if (needed > bytes) bytes = (needed + kLargeChunkStep - 1) / kLargeChunkStep * kLargeChunkStep;
+  // What a larger record left is given back where others may need it.
+  const bool shrinks = cursor.buffer_bytes > kChunkBytes && bytes <= kChunkBytes &&
+                       buffer_memory_ > kMaxChunkMemory / 2;
+  if (shrinks) TakeBufferAway(cursor);
   if (cursor.buffer_bytes >= bytes) return true;
   const size_t growth = bytes - cursor.buffer_bytes;
-  if (buffer_memory_ + growth > kMaxChunkMemory) return cursor.buffer_bytes >= kChunkBytes;
+  if (buffer_memory_ + growth > kMaxChunkMemory) {
+    return cursor.buffer_bytes >= std::max(needed, kChunkBytes);
+  }
   cursor.buffer = std::make_unique_for_overwrite<uint8_t[]>(bytes);
   cursor.buffer_bytes = bytes;
   buffer_memory_ += growth;

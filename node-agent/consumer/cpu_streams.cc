@@ -60,6 +60,20 @@ void CpuStreams::GiveBuffer(Stream& stream) {
   stream.writer.UseBuffer(stream.buffer.span());
 }
 
+bool CpuStreams::GiveBufferFor(Stream& stream, size_t bytes) {
+  const bool large = bytes > kPacketRoom;
+  if (stream.buffer.empty() && !large) {
+    GiveBuffer(stream);
+    return true;
+  }
+  if (stream.buffer.span().size() > kPacketCapacity || !large) return true;
+  if (stream.writer.events() > 0) return false;
+  if (!stream.buffer.empty()) buffers_.push_back(std::move(stream.buffer));
+  stream.buffer = PageBuffer(kLargePacketCapacity);
+  stream.writer.UseBuffer(stream.buffer.span());
+  return true;
+}
+
 void CpuStreams::CountMissing(uint32_t cpu, uint64_t events, uint64_t after_ns, uint64_t until_ns) {
   if (events == 0) return;
   if (cpu >= streams_.size() || streams_[cpu] == nullptr) {
@@ -104,7 +118,8 @@ CpuStreams::Settled CpuStreams::Settle() {
   buffers_.resize(std::min(buffers_.size(), kept_buffers_));
   for (Sealed& sealed : sealed_) {
     Stream& stream = *sealed.stream;
-    if (buffers_.size() < kept_buffers_) buffers_.push_back(std::move(sealed.buffer));
+    if (buffers_.size() < kept_buffers_ && sealed.buffer.span().size() == kPacketCapacity)
+      buffers_.push_back(std::move(sealed.buffer));
     StreamRecord& record = stream.settled;
     record.discarded = sealed.missing;
     if (sealed.written) {

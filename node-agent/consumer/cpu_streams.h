@@ -13,8 +13,11 @@
 #include <string>
 #include <vector>
 
+#include "lib/abi/ring.h"
+#include "lib/abi/stream.h"
 #include "lib/base/page_buffer.h"
 #include "lib/ctf/packet_writer.h"
+#include "node-agent/consumer/limits.h"
 #include "node-agent/consumer/packet_sink.h"
 #include "node-agent/consumer/state.h"
 
@@ -42,7 +45,7 @@ class CpuStreams {
                        const ctf::EventClass& event, std::span<const uint8_t> body,
                        ctf::EmptyTexts* texts = nullptr) {
     if (!Has(cpu) && !Make(cpu, std::min(begin_ns, time_ns))) return ctf::Appended::kMalformed;
-    if (streams_[cpu]->buffer.empty()) GiveBuffer(*streams_[cpu]);
+    if (!HasRoomIn(*streams_[cpu], body.size())) return ctf::Appended::kFull;
     return streams_[cpu]->writer.Append(time_ns, *channel_, event, body, texts);
   }
 
@@ -87,6 +90,11 @@ class CpuStreams {
   [[nodiscard]] uint64_t count() const;
 
  private:
+  // The largest body of a record for which an empty packet has room.
+  static constexpr size_t kPacketRoom = kPacketCapacity - ctf::kPacketOverheadBytes;
+  static_assert(WEFT_RECORD_MAX_BYTES <= kLargePacketCapacity - ctf::kPacketOverheadBytes);
+  static_assert(kLargePacketCapacity <= WEFT_STREAM_MAX_PACKET_BYTES);
+
   struct Stream {
     explicit Stream(const ctf::StreamConfig& config) : writer(config, std::span<uint8_t>()) {}
     ctf::PacketWriter writer;
@@ -111,6 +119,14 @@ class CpuStreams {
   };
 
   bool Make(uint32_t cpu, uint64_t time_ns);
+  // Gives the stream a buffer in which a packet with a record of `bytes` has room. False: the packet that is being
+  // filled has to be sealed first.
+  bool HasRoomIn(Stream& stream, size_t bytes) {
+    if (bytes <= kPacketRoom && !stream.buffer.empty()) [[likely]]
+      return true;
+    return GiveBufferFor(stream, bytes);
+  }
+  bool GiveBufferFor(Stream& stream, size_t bytes);
   void GiveBuffer(Stream& stream);
   Result<Stream*> Open(uint32_t cpu, const StreamRecord& record);
 

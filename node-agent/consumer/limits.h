@@ -12,10 +12,12 @@ namespace weft::consumer {
 
 // --- memory ----------------------------------------------------------------------------------
 
-// A copy of ring memory at a time: large enough that a pread's fixed cost vanishes and that a record of
-// 64 KiB with the header before it fits, small enough that the copies of a few slots stay in the
-// second-level cache.
+// A copy of ring memory at a time: large enough that a pread's fixed cost vanishes and that most records
+// fit, small enough that the copies of a few slots stay in the second-level cache. A record that is larger gets a
+// buffer of its size.
 inline constexpr size_t kChunkBytes = 72 * 1024;
+// Buffers of larger records are as large as a multiple of it.
+inline constexpr size_t kLargeChunkStep = 64 * 1024;
 // Smallest copy buffer.
 inline constexpr size_t kMinChunkBytes = 4096;
 // Looking for long runs costs a look at every slot that has something; after a run that was shorter
@@ -25,6 +27,8 @@ inline constexpr size_t kRunsWithoutLook = 64;
 // Copy buffers of one channel together. A slot that gets none waits for the next round.
 inline constexpr size_t kMaxChunkMemory = 64 * 1024 * 1024;
 inline constexpr size_t kPacketCapacity = 1024 * 1024;
+// A packet whose first record has no room in kPacketCapacity. It is given back when it was written.
+inline constexpr size_t kLargePacketCapacity = 2 * kPacketCapacity;
 inline constexpr size_t kMaxRingsPerChannel = ipc::kMaxOpenRings;
 inline constexpr uint32_t kMaxClassesPerChannel = 16384;
 // Classes that one event has beside its first one, by which of its texts are empty: enough for all

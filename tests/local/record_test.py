@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`weft record` on real programs: what they emit is what the trace holds."""
 
+import collections
+import json
 import os
 import shutil
 import signal
@@ -97,6 +99,89 @@ class Counts(LocalTest):
         self.needs_babeltrace_for_ctf_2()
         self.assert_complete(100)
 
+
+
+LARGE = BUILD / "tests" / "local" / "local_large"
+MAX_RECORD = 1920 * 1024  # WEFT_RECORD_MAX_BYTES of lib/abi/ring.h
+OVERHEAD = 16 + 4 + 4  # of large.c's events: the record's header, a number, a length
+MOST_ELEMENTS = 140000  # of large.c
+NO_RSEQ = os.environ | {"GLIBC_TUNABLES": "glibc.pthread.rseq=0"}
+
+
+class LargeRecords(LocalTest):
+    """Records of up to a quarter of a sub-buffer, with the texts and the sequences of large.c."""
+
+    def record(self, *options, **more):
+        shutil.rmtree(self.folder / "trace", ignore_errors=True)
+        return super().record(*options, **more)
+
+    def shown(self, sizes):
+        """What weft view finds. babeltrace2 2.0 takes seconds for each text of a megabyte: it reads smaller ones."""
+        if max(sizes) <= MOST_ELEMENTS:
+            self.babeltrace()
+        lines = map(json.loads, self.run_view("--json", self.folder / "trace")[0].splitlines())
+        return [line for line in lines if "event" in line]
+
+    def assert_large(self, sizes, threads=1, kept=lambda size: True):
+        """Of each thread's events those are in the trace that `kept` says, with all their bytes."""
+        found = collections.Counter()
+        for event in self.shown(sizes):
+            fields, name = event["payload"], event["event"].removeprefix("large:")
+            number = fields["number"]
+            letter, size = chr(ord("a") + number % 26), sizes[number]
+            if name == "text":
+                self.assertTrue(fields["words"] == letter * size, f"text {number} of {size} bytes")
+            elif name == "bytes":
+                self.assertTrue(fields["data"] == [ord(letter)] * size, f"bytes {number} of {size} bytes")
+            found[name, number] += 1
+        wanted = {("text", n): threads for n, size in enumerate(sizes) if kept(size)}
+        wanted |= {("bytes", n): threads for n, size in enumerate(sizes) if kept(size) and size <= MOST_ELEMENTS}
+        wanted |= {("small", n): threads for n in range(len(sizes))}
+        self.assertEqual(found, wanted)
+
+    def check_limit(self, limit, *options, program=(), **popen):
+        sizes = [limit - OVERHEAD - 1, 10, limit - OVERHEAD, limit - OVERHEAD + 1, 65536]
+        self.record("-e", "large:*", *options, program=[LARGE, *program, *map(str, sizes)], **popen)
+        self.assertEqual(self.counts()["discarded"], {"too_large": 1 + (sizes[-2] <= MOST_ELEMENTS)})
+        self.assert_large(sizes, kept=lambda size: size <= limit - OVERHEAD)
+
+    def test_up_to_a_quarter_of_a_sub_buffer(self):
+        self.check_limit(128 * 1024)
+        self.check_limit(1024 * 1024, "--subbuf-size", "4Mi")
+
+    def test_up_to_the_limit_whatever_the_sub_buffer(self):
+        self.check_limit(MAX_RECORD, "--subbuf-size", "16Mi")
+
+    def test_in_the_ring_of_threads_without_rseq(self):
+        self.check_limit(1024 * 1024, "--subbuf-size", "4Mi", program=["--own-rseq"], env=NO_RSEQ)
+
+    def test_many_in_a_row_by_several_threads(self):
+        sizes = [300000, 5, 70000, 900000, 65512, 65513, 1000000, 73728, 100, 400000]
+        for program, env in ([], os.environ), (["--own-rseq"], NO_RSEQ):
+            self.record("-e", "large:*", "--subbuf-size", "16Mi", "--subbufs", 8,
+                        program=[LARGE, *program, "--threads", "3", *map(str, sizes)], env=env)
+            self.assertEqual(self.counts()["discarded"], {})
+            self.assert_large(sizes, threads=3)
+
+    def test_overwrite_mode_and_snapshot(self):
+        sizes = [100000 + n for n in range(60)]
+        for mode in ("--mode", "overwrite"), ("--snapshot",):
+            self.record("-e", "large:*", *mode, "--subbuf-size", "512Ki", "--subbufs", 4,
+                        program=[LARGE, *map(str, sizes)])
+            counts = self.counts()
+            self.assertEqual(counts["recorded"], 180)
+            events = self.shown(sizes)
+            self.assertEqual(len(events), counts["delivered"])
+            self.assertGreater(len(events), 10)
+            for event in events:
+                number = event["payload"]["number"]
+                if event["event"] == "large:text":
+                    self.assertEqual(event["payload"]["words"], chr(ord("a") + number % 26) * sizes[number])
+
+    def test_filters(self):
+        sizes = [70000, 80000, 90000]
+        self.record("-e", "large:text", "--filter", 'words == "b*"', program=[LARGE, *map(str, sizes)])
+        self.assertEqual([event["payload"]["words"] for event in self.shown(sizes)], ["b" * 80000])
 
 class Rules(LocalTest):
     def test_filter_loglevel_exclusion_and_contexts(self):

@@ -107,6 +107,16 @@ class Counts(RelayTest):
         with self.assertRaises(urllib.error.HTTPError):
             self.get("/nothing")
 
+    def test_large_events(self):
+        sizes = [1900000, 70000, 1000000, 1966080 - 24, 1966080 - 23]
+        self.record("-e", "large:text", "--name", "large", "--subbuf-size", "16Mi",
+                    program=[BUILD / "tests" / "local" / "local_large", *map(str, sizes)])
+        self.assertEqual(self.counts()["discarded"], {"too_large": 1})
+        trace = next((self.folder / "relay" / "local" / "large").glob("*/local/*/ust/uid/*/64-bit"))
+        shown, _ = self.run_view(trace)
+        self.assertEqual([len(line.split('words = "')[1].split('"')[0]) for line in shown.splitlines()],
+                         sizes[:-1])
+
     def test_discarded_events_are_counted_at_the_relay(self):
         self.record("-e", "emitter:*", "--name", "small", "--subbuf-size", "4Ki", "--subbufs", 2,
                     program=self.emitter("--events", 200000, "--threads", 2))

@@ -100,6 +100,13 @@ static bool spec_is_sound(const struct weft_channel_spec* s) {
          s->context_count <= WEFT_MAX_CONTEXTS;
 }
 
+static uint32_t max_record(const struct weft_channel_spec* spec) {
+  const uint32_t quarter = 1u << (spec->subbuf_shift - 2);
+  const uint32_t most = (spec->flags & WEFT_CHANNEL_LARGE_RECORDS) != 0 ? WEFT_RECORD_MAX_BYTES
+                                                                        : WEFT_RECORD_MAX_BYTES_1_0;
+  return quarter < most ? quarter : most;
+}
+
 static bool is_in_rules(const struct weft_ruleset* rules, uint64_t id) {
   const struct weft_channel_spec* specs =
       (const void*)((const char*)rules + rules->channels_offset);
@@ -141,6 +148,7 @@ int weft_channel_of(const struct weft_ruleset* rules, uint32_t n) {
   c->subbuf_shift = spec->subbuf_shift;
   c->subbufs_shift = spec->subbufs_shift;
   c->flags = spec->flags;
+  c->max_record = max_record(spec);
   c->event_count = 0;
   c->descriptions_used = 0;
   c->vpid_count = spec->vpid_count;

@@ -19,6 +19,7 @@ struct weft_channel {
   uint32_t subbuf_shift;
   uint32_t subbufs_shift;
   uint32_t flags;
+  uint32_t max_record;                       // bytes of the largest record that its rings take
   uint32_t event_count;                      // ids 0 .. event_count - 1 are given
   uint32_t descriptions_used;                // bytes of `descriptions`, which a new ring set copies
   uint8_t* descriptions;                     // private, so that a fork child keeps its parent's ids

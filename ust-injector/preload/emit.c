@@ -140,12 +140,6 @@ static bool passes(const struct weft_target* target, const struct weft_event* ev
   return false;
 }
 
-// The largest record that this channel's ring takes.
-static inline uint64_t max_record(uint32_t channel) {
-  const uint64_t quarter = 1ull << (weft_channels[channel].subbuf_shift - 2);
-  return quarter < WEFT_RECORD_MAX_BYTES ? quarter : WEFT_RECORD_MAX_BYTES;
-}
-
 // Where a record is put together: most are small, and signal stacks are, too.
 struct workspace {
   uint8_t* contexts;
@@ -185,7 +179,7 @@ static inline __attribute__((always_inline)) void record_in(
     w.pieces[n].size = segments[i].size;
     size += w.pieces[n++].size;
   }
-  if (size > max_record(target->channel)) {
+  if (size > weft_channels[target->channel].max_record) {
     discard(target->channel, WEFT_DISCARD_TOO_LARGE);
     return;
   }
@@ -416,7 +410,7 @@ static void emit_segments(struct weft_event* event, const void* fixed,
     pieces[1 + i] = (struct weft_piece){segments[i].data, segments[i].size};
     size += segments[i].size;
   }
-  if (__builtin_expect(size <= max_record(state->targets[0].channel), 1)) {
+  if (__builtin_expect(size <= weft_channels[state->targets[0].channel].max_record, 1)) {
     const struct weft_record_parts parts = {
         .word0 = weft_record_word0((uint32_t)size, state->targets[0].event),
         .increment = weft_record_increment((uint32_t)size),
@@ -464,7 +458,7 @@ static uint64_t largest_record(struct weft_event* event) {
   const struct weft_event_state* state = weft_process.no_clock ? NULL : current_state(event);
   uint64_t limit = 0;
   for (uint32_t i = 0; state != NULL && i < state->target_count; ++i) {
-    const uint64_t bytes = max_record(state->targets[i].channel);
+    const uint64_t bytes = weft_channels[state->targets[i].channel].max_record;
     if (bytes > limit) limit = bytes;
   }
   return limit;
