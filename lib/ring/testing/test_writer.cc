@@ -30,6 +30,7 @@ TestWriter::TestWriter(const WriterOptions& options)
   weft_ring_header& h = made_;
   h.magic = WEFT_RING_MAGIC;
   h.major = WEFT_RING_MAJOR;
+  h.minor = WEFT_RING_MINOR;
   h.header_size = sizeof(h);
   h.slots_offset = RoundUp(sizeof(h), 64);
   h.descriptions_offset = h.slots_offset + uint64_t{options.slots} * sizeof(weft_slot);
