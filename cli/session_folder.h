@@ -33,7 +33,7 @@ class SessionFolder {
 
 // Removes what recordings of this user left in `runtime` whose processes were all killed: folders named as sessions'
 // are, which this user owns, which no process has locked, where no process listens, and which are not empty and young.
-// Of their contents only files that weft makes are removed; a folder that holds anything else stays.
+// Only files that weft makes are removed from them; a folder that holds anything else stays.
 void ClearAbandonedFolders(const std::string& runtime, std::chrono::seconds young = kYoungFolder);
 
 }  // namespace weft::cli

@@ -35,7 +35,7 @@ class TracedProgram {
   // shell gives it.
   std::optional<int> Wait(std::chrono::milliseconds timeout);
 
-  // Of the program; -1 once it has ended.
+  // The program's process id; -1 once it has ended.
   [[nodiscard]] pid_t pid() const { return pid_; }
 
   // After the program's end: did the user ask to end weft as well?

@@ -29,7 +29,7 @@ inline constexpr std::size_t kMaxHeadBytes = 16 * 1024;
 inline constexpr std::size_t kMaxConnections = 256;
 // What a connection is counted with from its first moment: its buffer and its parsed head.
 inline constexpr std::size_t kConnectionBytes = 2 * kMaxHeadBytes;
-// Of all connections together: places, bodies, and answers that their peers have not taken. The default
+// What all connections may hold together: places, bodies, and answers that their peers have not taken. The default
 // has room for two of the largest bodies; on ports without bodies kHealthBytes is enough. Both are far
 // below the memory limits of the chart (256 MiB for controller and webhook, 1 GiB for agent and relay).
 inline constexpr std::size_t kTotalBytes = std::size_t{32} << 20;
@@ -96,7 +96,7 @@ class Server {
   std::unique_ptr<Impl> impl_;
 };
 
-// Of a port for probes and metrics: no bodies, and whatever is not /metrics is answered while scrapes
+// Options of a port for probes and metrics: no bodies, and what is not /metrics is answered while scrapes
 // wait.
 Server::Options HealthOptions(std::uint16_t port);
 

@@ -65,7 +65,7 @@ Result<Channel> Channel::ConnectTo(const std::string& path) {
   std::memcpy(address.sun_path, name.c_str(), name.size() + 1);
   UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!socket) return FailErrno("socket");
-  // A full backlog, which nobody takes from, ends the wait with EAGAIN.
+  // A full backlog from which no process accepts ends the wait with EAGAIN.
   const timeval most{.tv_sec = kConnectTime.count(), .tv_usec = 0};
   setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most));
   if (connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0)

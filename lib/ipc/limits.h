@@ -24,7 +24,7 @@ inline constexpr size_t kMaxOpenRings = 4096;
 // changed.
 inline constexpr int kListenBacklog = 4096;
 
-// A connection to a socket that nobody answers.
+// A connection to a socket that no process accepts from.
 inline constexpr std::chrono::seconds kConnectTime{5};
 // A Sync waits for room: so long while no descriptor comes back, and so long in all.
 inline constexpr std::chrono::milliseconds kSyncStill{5'000};

@@ -45,7 +45,7 @@ std::string DidYouMean(std::string_view name, const std::set<std::string>& known
   return nearest.empty() ? "" : suggest(nearest);
 }
 
-// Of tracepoints and of their events.
+// Returns the names of all tracepoints and of their events.
 std::set<std::string> TracepointNames(const kernel::KernelTypes& types) {
   const kernel::Catalogue& catalogue = kernel::Catalogue::BuiltIn();
   std::set<std::string> names;

@@ -43,7 +43,7 @@ class Finder {
   enum class Verdict : uint8_t {
     kKnown,     // not again
     kTryAgain,  // perhaps not finished: a few rounds more
-    kLater,     // no room now: as long as somebody maps it
+    kLater,     // no room now: as long as a process maps it
   };
   using Handler = std::function<Verdict(FoundMemory)>;
 

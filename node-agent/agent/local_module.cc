@@ -19,7 +19,7 @@ constexpr const char* kOwnFolder = "share/weft/kmod/modules";
 constexpr const char* kBuildFolder = "build";
 constexpr const char* kModulesInBuildFolder = "kmod";
 
-// Of each folder called "build" that the program stands in, the nearest first.
+// Returns the folder of modules in each folder called "build" above the program, the nearest first.
 std::vector<std::string> BuildFoldersOf(const std::filesystem::path& program) {
   std::vector<std::string> folders;
   for (auto at = program.parent_path(); at != at.parent_path(); at = at.parent_path())

@@ -55,7 +55,7 @@ void Agent::OnArrived(ipc::Arrived arrived) {
   TakeRing(*channel, arrived, identified->instance);
 }
 
-// Nobody knows what is in them, nor whether some of them were found all the same.
+// Their contents are not known, nor whether some of them were found all the same.
 void Agent::CountUnannounced(SessionChannel& channel, uint64_t count) {
   if (channel.own.tail_unknown == 0)
     orders_->Note(
@@ -75,7 +75,7 @@ bool Agent::TakesRings(const SessionChannel& channel) const {
 // One that was found has no key: the keeper does not have it yet.
 void Agent::TakeRing(SessionChannel& channel, ipc::Arrived& arrived, uint64_t instance) {
   const uint64_t id = channel.definition.id;
-  // The same memory once more.
+  // This memory is known already.
   if (processes_.FindRing(id, instance) != nullptr || channel.accounted.contains(instance)) {
     if (!arrived.key.empty()) ToKeeper(ipc::Drop{arrived.key});
     return;

@@ -169,7 +169,7 @@ class Channel {
   [[nodiscard]] uint64_t MergedUntil() const;
   // Where a stream begins whose first record is the one at hand: before what is missing already.
   [[nodiscard]] uint64_t BeginOfStream(const Cursor& cursor) const;
-  // Of ticks; not before the channel was there.
+  // Returns the time of `ticks`, not before the channel began.
   [[nodiscard]] uint64_t MissingNs(uint64_t ticks) const {
     // Signed: a ring may say any time, also one before the clock's origin.
     return static_cast<uint64_t>(

@@ -93,7 +93,7 @@ UniqueFd Doorbell::Accept() {
   // A caller that gave up is no reason to stop.
   if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
     Pause();
-  else if (errno == EAGAIN || errno == EINVAL)  // EINVAL: nobody calls there any more
+  else if (errno == EAGAIN || errno == EINVAL)  // EINVAL: no caller is left
     owed_ = 0;
   return fd;
 }

@@ -77,7 +77,7 @@ class Doorbell {
   [[nodiscard]] bool IsFullOfYoung() const;
   // Reads connections that were silent.
   void AnswerSilent();
-  // Not valid: nobody calls, or no descriptor is to be had, which pauses.
+  // Not valid: there is no caller, or no descriptor is to be had, which pauses.
   UniqueFd Accept();
   void Pause();
   void DropOldest();

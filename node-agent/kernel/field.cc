@@ -178,8 +178,8 @@ Result<Field> FieldMaker::MakeInteger(const FieldSpec& spec, Place place,
   return Field{std::move(description), std::move(place.ops)};
 }
 
-// Of a function's argument: its type says so (a tag, in kernels whose compiler writes them), or, being of bytes or
-// integers, may be either: then its value tells. The kernel's own structures are not looked for in user memory.
+// Whether a function's argument may point to user memory: its type says so (a tag, in kernels whose compiler
+// writes them), or it points to bytes or integers, which may be either: then its value tells. The kernel's own structures are not looked for in user memory.
 bool FieldMaker::MayPointToUser(const BtfType& pointer) const {
   if (!has_user_addresses || !distrust || pointer.kind != BtfKind::kPointer) return false;
   const BtfType target = btf.Type(pointer.size_or_ref);

@@ -32,7 +32,7 @@ struct slot {
   uint32_t busy;    // the block belongs to an event
   uint32_t reserved;
   struct weft_kept*
-      block;  // NULL: none was mapped yet. Only whoever made the slot busy looks at it
+      block;  // NULL: none was mapped yet. Only the thread that made the slot busy looks at it
 } __attribute__((aligned(64)));
 
 // The head of a block, one cache line.

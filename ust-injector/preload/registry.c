@@ -55,7 +55,7 @@ static struct weft_registry_entry* insert(const struct weft_object* object, cons
   return e;
 }
 
-// Of a tracepoint that several objects list, each has its own entry.
+// Removes an object's entry of a tracepoint: each object that lists the tracepoint has one.
 static void erase(const struct weft_object* object, const char* name, const void* which) {
   struct weft_registry_entry** at = &buckets[weft_name_hash(name) % WEFT_BUCKETS];
   for (; *at != NULL; at = &(*at)->next) {
@@ -125,7 +125,7 @@ static bool is_called_elsewhere(const struct weft_tracepoint* tp,
   return false;
 }
 
-// Of an event's object to a tracepoint.
+// How near an event's object is to a tracepoint.
 enum nearness {
   OWN,       // lists the tracepoint
   PROVIDER,  // lists none of the name, as a provider's library does

@@ -200,7 +200,7 @@ static long send_bell(int fd, const struct weft_doorbell* bell) {
   return result;
 }
 
-// One message with the descriptor, without waiting; nobody listening is fine: the agent also looks.
+// One message with the descriptor, without waiting; where no process listens, the agent finds the memory itself.
 static void ring_the_doorbell(int fd, const struct weft_ring_header* h) {
   struct weft_doorbell bell = {
       .magic = WEFT_DOORBELL_MAGIC, .kind = WEFT_DOORBELL_RING, .instance = h->instance};
