@@ -502,7 +502,7 @@ TEST_F(AbiTest, RefusedEventsLeaveNoDescriptionAndNoProbe) {
                            __ATOMIC_RELAXED);
   };
   const uint64_t before = used();
-  EXPECT_EQ(AddEvent(SysEnter(), [](weft_kernel_event& e) { e.reserved = 1; }), -EINVAL);
+  EXPECT_EQ(AddEvent(SysEnter(), [](weft_kernel_event& e) { e.known = 1; }), -EINVAL);
   EXPECT_EQ(AddEvent(Event::Tracepoint("no_such"), [](weft_kernel_event&) {}), -ENOENT);
   EXPECT_EQ(used(), before);
   ASSERT_EQ(Switch(session_.get(), 1), 0);
