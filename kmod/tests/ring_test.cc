@@ -116,7 +116,7 @@ TEST_F(RingTest, TheHeaderHasItsBytes) {
   const auto put = [&golden](size_t at, std::initializer_list<uint8_t> what) {
     std::copy(what.begin(), what.end(), golden.begin() + static_cast<long>(at));
   };
-  put(0, {'W', 'R', 'N', 'G', 1, 0, 0, 0, 152, 0, 0, 0});
+  put(0, {'W', 'R', 'N', 'G', 1, 0, 1, 0, 152, 0, 0, 0});
   put(60, {128, 0, 0, 0, 18, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 7});
   EXPECT_EQ(bytes, golden);
 }
