@@ -30,7 +30,7 @@ spec:
   output: {{mode: {output}}}
 """
 CALL = re.compile(r"syscall_(entry|exit)_lseek: \{ cpu_id = (\d+) \}, "
-                  r"\{ (?:fd = (\d+), offset = (\d+), whence = .* 7 \)|ret = (-?\d+)) \}")
+                  r"\{ (?:fd = (-?\d+), offset = (\d+), whence = .* 7 \)|ret = (-?\d+)) \}")
 DISCARDED = re.compile(r"discarded (\d+) events? between")
 
 
@@ -78,7 +78,7 @@ def seen_in(folder):
         side, cpu, fd, number, ret = call.groups()
         events[int(cpu)] += 1
         if side == "entry":
-            entries[2**32 - 1 - int(fd)].append(int(number))
+            entries[-1 - int(fd)].append(int(number))
         elif ret != "-9":
             raise AssertionError(line)
         else:
