@@ -70,7 +70,15 @@ class Refused(NodeTest):
         self.assertTrue(LOADED.exists())
         self.assertGreater(self.counts()["delivered"], 0)
         subprocess.run(["rmmod", "weft"], check=True)
-        _, said = self.record("--syscall", "getppid", program=["true"], output="none", status=121)
+        self.record("--syscall", "getppid", program=["true"], output="built")
+        self.assertTrue(LOADED.exists(), "the module is found where ./dev kmod build leaves it")
+        subprocess.run(["rmmod", "weft"], check=True)
+        builds = pathlib.Path(os.environ["WEFT_MODULE"]).parents[1]
+        subprocess.run(["mount", "-t", "tmpfs", "none", builds], check=True)
+        try:
+            _, said = self.record("--syscall", "getppid", program=["true"], output="none", status=121)
+        finally:
+            subprocess.run(["umount", builds], check=True)
         self.assertIn(f"NoBuildForKernel: there is no weft.ko for kernel {RELEASE}; looked for ", said)
 
     def test_1_locked_down(self):
