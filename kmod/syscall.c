@@ -4,8 +4,9 @@
  * which look the number up in a table. What a system call pays that nobody asked for is the look.
  *
  * Events of unknown numbers are in chains of their own, and are asked at each call as long as there
- * are any. So is rt_sigreturn: it gives its task the registers of before the signal, among them the
- * mark that this is no system call, so that at its exit only a note of its entry tells what returns.
+ * are any. So are calls whose exit does not show which call it was, so that the module notes their
+ * entry: rt_sigreturn gives its task the registers of before the signal, among them the mark that this
+ * is no system call; a successful exec has the number and the table of the new program's execve.
  *
  * The chains are read by probes and changed under the lock of control; an event that left its chain
  * is freed when no probe can stand on it any more.
@@ -32,7 +33,7 @@ struct syscall_side {
 	struct tracepoint *point;
 	void *probe;
 	u32 events; /* that need the probe; 0: it is not attached */
-	u32 others; /* of unknown numbers, or of rt_sigreturn's exit */
+	u32 others; /* of unknown numbers, or exits that need notes */
 	/* Chains of events, by enum weft_kernel_syscall_table and number. */
 	struct weft_event __rcu *first[2][WEFT_KERNEL_SYSCALL_NUMBERS];
 	/* Those of unknown numbers. */
@@ -41,12 +42,20 @@ struct syscall_side {
 
 static struct syscall_side entry_side, exit_side;
 
-/* Tasks between entry and exit of a call that takes them back from a signal: a bit for each of the two
- * such calls that 32-bit programs have, by the task's number. There as soon as an event asks for their
- * exits, until the module goes. */
-#define SIGRETURNS 2
-static unsigned long *returning;
-static u32 sigreturn_exits; /* events */
+/* Notes of entries, a bit for each task or process of each kind. They are there as soon as an event
+ * asks for such an exit, until the module goes. */
+enum note {
+	NOTE_SIGRETURN,	    /* by the task's number; cleared at the exit */
+	NOTE_OLD_SIGRETURN, /* the other one that 32-bit programs have */
+	/* By the process's number: a thread that executes a program takes its leader's. What the last
+	 * exec of any of its threads was; the exit that replaces the program clears the first one. */
+	NOTE_EXEC,
+	NOTE_EXEC_COMPAT, /* in the table of 32-bit programs */
+	NOTE_EXEC_AT,	  /* execveat */
+	NOTES
+};
+static unsigned long *notes;
+static u32 noted_exits; /* events */
 
 static __always_inline unsigned int current_table(void)
 {
@@ -57,27 +66,43 @@ static __always_inline unsigned int current_table(void)
 #endif
 }
 
-static __always_inline struct weft_event *find(const struct syscall_side *side, long number)
+static __always_inline struct weft_event *find(const struct syscall_side *side, unsigned int table,
+					       long number)
 {
 	if (unlikely((unsigned long)number >= WEFT_KERNEL_SYSCALL_NUMBERS))
 		return NULL;
-	return rcu_dereference_raw(side->first[current_table()][number]);
+	return rcu_dereference_raw(side->first[table][number]);
 }
 
-/* 0 or 1: which of the calls that take a task back from a signal it is; negative: none of them. */
+/* Which of the calls that take a task back from a signal it is, as a note; negative: none of them. */
 static __always_inline int sigreturn_of(unsigned int table, unsigned long number)
 {
 	if (table == WEFT_KERNEL_SYSCALLS_NATIVE)
-		return number == __NR_rt_sigreturn ? 0 : -1;
+		return number == __NR_rt_sigreturn ? NOTE_SIGRETURN : -1;
 	/* As i386 and arm have them. */
-	return number == 119 ? 1 : number == 173 ? 0 : -1;
+	return number == 119 ? NOTE_OLD_SIGRETURN : number == 173 ? NOTE_SIGRETURN : -1;
 }
 
-static const u16 compat_sigreturns[SIGRETURNS] = {173, 119};
+static const u16 compat_sigreturns[] = {[NOTE_SIGRETURN] = 173, [NOTE_OLD_SIGRETURN] = 119};
+
+/* execve and execveat, by table. */
+static const u16 execs[2][2] = {
+	[WEFT_KERNEL_SYSCALLS_NATIVE] = {__NR_execve, __NR_execveat},
+#ifdef CONFIG_X86_64
+	[WEFT_KERNEL_SYSCALLS_COMPAT] = {11, 358},
+#else
+	[WEFT_KERNEL_SYSCALLS_COMPAT] = {11, 387},
+#endif
+};
+
+static __always_inline bool is_exec(unsigned int table, unsigned long number)
+{
+	return number == execs[table][0] || number == execs[table][1];
+}
 
 static __always_inline unsigned long *note_of(int which)
 {
-	return returning + BIT_WORD(PID_MAX_LIMIT) * which;
+	return notes + BIT_WORD(PID_MAX_LIMIT) * which;
 }
 
 /* An event whose task is in scope, and that its filter did not reject early. */
@@ -118,10 +143,10 @@ static __always_inline bool is_unknown(const struct weft_event *event, long numb
 	       !(event->syscall.known[number / 8] >> number % 8 & 1);
 }
 
-static __always_inline void run_unknown(const struct syscall_side *side, struct pt_regs *regs,
-					long number, long result)
+static __always_inline void run_unknown(const struct syscall_side *side, unsigned int table,
+					struct pt_regs *regs, long number, long result)
 {
-	struct weft_event *event = rcu_dereference_raw(side->unknown[current_table()]);
+	struct weft_event *event = rcu_dereference_raw(side->unknown[table]);
 
 	if (!event)
 		return;
@@ -133,52 +158,93 @@ static __always_inline void run_unknown(const struct syscall_side *side, struct 
 	weft_tracepoint_leave();
 }
 
+static __always_inline void note_entry(unsigned int table, long number)
+{
+	const int which = sigreturn_of(table, number);
+
+	if (which >= 0) {
+		set_bit(current->pid, note_of(which));
+	} else if (is_exec(table, number)) {
+		assign_bit(current->tgid, note_of(NOTE_EXEC_COMPAT),
+			   table == WEFT_KERNEL_SYSCALLS_COMPAT);
+		assign_bit(current->tgid, note_of(NOTE_EXEC_AT), number == execs[table][1]);
+		set_bit(current->tgid, note_of(NOTE_EXEC));
+	}
+}
+
 static noinline notrace void enter_other(struct pt_regs *regs, long number)
 {
-	const int which = sigreturn_of(current_table(), number);
+	const unsigned int table = current_table();
 
-	if (which >= 0 && READ_ONCE(sigreturn_exits))
-		set_bit(current->pid, note_of(which));
-	run_unknown(&entry_side, regs, number, 0);
+	if (READ_ONCE(noted_exits))
+		note_entry(table, number);
+	run_unknown(&entry_side, table, regs, number, 0);
 }
 
 /* The call that took this task back from a signal, if one did; negative: none. */
-static __always_inline long take_sigreturn(void)
+static __always_inline long take_sigreturn(unsigned int table)
 {
 	int which;
 
-	if (!READ_ONCE(sigreturn_exits))
-		return -1;
-	for (which = 0; which < SIGRETURNS; which++) {
+	for (which = NOTE_SIGRETURN; which <= NOTE_OLD_SIGRETURN; which++) {
 		if (!test_bit(current->pid, note_of(which)))
 			continue;
 		clear_bit(current->pid, note_of(which));
-		return current_table() == WEFT_KERNEL_SYSCALLS_NATIVE ? __NR_rt_sigreturn
-								      : compat_sigreturns[which];
+		return table == WEFT_KERNEL_SYSCALLS_NATIVE ? __NR_rt_sigreturn
+							    : compat_sigreturns[which];
 	}
 	return -1;
 }
 
+/* Can a call that succeeded have been an exec? x86 gives it the number of the new program's execve,
+ * other machines leave that of its entry, which the new program's table has for another call. */
+static __always_inline bool may_be_exec(unsigned int table, long number)
+{
+	return is_exec(table, number) || (!IS_ENABLED(CONFIG_X86_64) && is_exec(!table, number));
+}
+
+/* Changes table and number to those that the exec had at its entry, if that was noted. */
+static __always_inline void take_exec(unsigned int *table, long *number)
+{
+	const pid_t process = current->tgid;
+	const unsigned int from = test_bit(process, note_of(NOTE_EXEC_COMPAT))
+					  ? WEFT_KERNEL_SYSCALLS_COMPAT
+					  : WEFT_KERNEL_SYSCALLS_NATIVE;
+	const u16 entered = execs[from][test_bit(process, note_of(NOTE_EXEC_AT))];
+
+	if (!IS_ENABLED(CONFIG_X86_64) && *number != entered)
+		return;
+	if (!test_and_clear_bit(process, note_of(NOTE_EXEC)))
+		return;
+	*table = from;
+	*number = entered;
+}
+
 static noinline notrace void exit_other(struct pt_regs *regs, long number, long result)
 {
+	unsigned int table = current_table();
 	struct weft_event *event;
-	long taken = -1;
 
-	if (number < 0 || sigreturn_of(current_table(), number) >= 0)
-		taken = take_sigreturn();
-	/* Where the signal's frame cannot be read the number stays, and the caller has found the exit. */
-	if (number >= 0 || taken < 0) {
-		run_unknown(&exit_side, regs, number, result);
-		return;
+	if (READ_ONCE(noted_exits)) {
+		if (number < 0 || sigreturn_of(table, number) >= 0) {
+			const long taken = take_sigreturn(table);
+
+			/* Where the signal's frame cannot be read the number stays. */
+			if (number < 0 && taken >= 0)
+				number = taken;
+		} else if (result == 0 && may_be_exec(table, number)) {
+			take_exec(&table, &number);
+		}
 	}
-	event = find(&exit_side, taken);
+	event = find(&exit_side, table, number);
 	if (event)
-		run_chain(event, regs, taken, result);
+		run_chain(event, regs, number, result);
+	run_unknown(&exit_side, table, regs, number, result);
 }
 
 static notrace void probe_entry(void *data, struct pt_regs *regs, long number)
 {
-	struct weft_event *event = find(&entry_side, number);
+	struct weft_event *event = find(&entry_side, current_table(), number);
 
 	if (unlikely(event))
 		run_chain(event, regs, number, 0);
@@ -189,12 +255,13 @@ static notrace void probe_entry(void *data, struct pt_regs *regs, long number)
 static notrace void probe_exit(void *data, struct pt_regs *regs, long result)
 {
 	const long number = syscall_get_nr(current, regs);
-	struct weft_event *event = find(&exit_side, number);
+	struct weft_event *event;
 
+	if (unlikely(READ_ONCE(exit_side.others)))
+		return exit_other(regs, number, result);
+	event = find(&exit_side, current_table(), number);
 	if (unlikely(event))
 		run_chain(event, regs, number, result);
-	if (unlikely(READ_ONCE(exit_side.others)))
-		exit_other(regs, number, result);
 }
 
 static struct syscall_side entry_side = {.name = "sys_enter", .probe = probe_entry};
@@ -236,40 +303,41 @@ static void unuse(struct syscall_side *side)
 		tracepoint_probe_unregister(side->point, side->probe, NULL);
 }
 
-static bool is_sigreturn_exit(const struct weft_event *event, u32 number, u32 table)
+static bool needs_notes(const struct weft_event *event, u32 number, u32 table)
 {
-	return event->kind == WEFT_KERNEL_SYSCALL_EXIT && sigreturn_of(table, number) >= 0;
+	return event->kind == WEFT_KERNEL_SYSCALL_EXIT && number != WEFT_KERNEL_SYSCALL_UNKNOWN &&
+	       (sigreturn_of(table, number) >= 0 || is_exec(table, number));
 }
 
-/* Begins to note who enters a call that takes it back from a signal. */
-static int watch_sigreturns(void)
+/* Begins to note entries of calls whose exits do not show which call it was. */
+static int watch_entries(void)
 {
-	const size_t size = SIGRETURNS * BIT_WORD(PID_MAX_LIMIT) * sizeof(long);
+	const size_t size = NOTES * BIT_WORD(PID_MAX_LIMIT) * sizeof(long);
 	int error;
 
-	if (!sigreturn_exits && returning) {
+	if (!noted_exits && notes) {
 		/* Notes whose exits came when no event asked for them; nor does a probe make more. */
 		weft_event_synchronize();
-		memset(returning, 0, size);
+		memset(notes, 0, size);
 	}
-	if (!returning)
-		returning = vzalloc(size);
-	if (!returning)
+	if (!notes)
+		notes = vzalloc(size);
+	if (!notes)
 		return -ENOMEM;
 	error = use(&entry_side);
 	if (error)
 		return error;
-	WRITE_ONCE(sigreturn_exits, sigreturn_exits + 1);
+	WRITE_ONCE(noted_exits, noted_exits + 1);
 	WRITE_ONCE(entry_side.others, entry_side.others + 1);
 	WRITE_ONCE(exit_side.others, exit_side.others + 1);
 	return 0;
 }
 
-static void unwatch_sigreturns(void)
+static void unwatch_entries(void)
 {
 	WRITE_ONCE(exit_side.others, exit_side.others - 1);
 	WRITE_ONCE(entry_side.others, entry_side.others - 1);
-	WRITE_ONCE(sigreturn_exits, sigreturn_exits - 1);
+	WRITE_ONCE(noted_exits, noted_exits - 1);
 	unuse(&entry_side);
 }
 
@@ -306,9 +374,9 @@ int weft_syscall_attach(struct weft_event *event, const struct weft_event_input 
 		error = use(side);
 	if (error)
 		return error;
-	event->syscall.watches = is_sigreturn_exit(event, input->arg.number, input->arg.table);
+	event->syscall.watches = needs_notes(event, input->arg.number, input->arg.table);
 	if (event->syscall.watches) {
-		error = watch_sigreturns();
+		error = watch_entries();
 		if (error) {
 			unuse(side);
 			return error;
@@ -333,7 +401,7 @@ void weft_syscall_detach(struct weft_event *event)
 	if (event->syscall.known)
 		WRITE_ONCE(side->others, side->others - 1);
 	if (event->syscall.watches)
-		unwatch_sigreturns();
+		unwatch_entries();
 	unuse(side);
 }
 
@@ -344,5 +412,5 @@ void weft_syscall_free(struct weft_event *event)
 
 void weft_syscall_exit(void)
 {
-	vfree(returning);
+	vfree(notes);
 }

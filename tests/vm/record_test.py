@@ -527,6 +527,18 @@ class RecordTest(LocalTest):
         self.assertEqual([name for name, _ in events if "sigreturn" in name],
                          ["syscall_entry_rt_sigreturn", "syscall_exit_rt_sigreturn"] * 2)
 
+    def test_an_exec_that_changes_the_abi_ends_as_it_began(self):
+        """At its exit the kernel shows execve of the new program's table; here each exit has its entry's name."""
+        self.record("--syscall", "execve", "--syscall", "execveat", program=[SYSTEM_CALLS, "exec"])
+        self.assert_whole()
+        calls = [(e["event"], e["payload"].get("ret")) for e in self.events()]
+        first = next(i for i, (name, _) in enumerate(calls) if name.startswith("compat_"))
+        self.assertEqual(calls[first:], [
+            ("compat_syscall_entry_execve", None), ("compat_syscall_exit_execve", 0),  # from 32 to 64 bits
+            ("syscall_entry_execve", None), ("syscall_exit_execve", -2),
+            ("syscall_entry_execve", None), ("syscall_exit_execve", 0),  # from 64 to 32
+            ("syscall_entry_execveat", None), ("syscall_exit_execveat", 0)])
+
     def test_calls_that_32_bit_programs_make_through_others(self):
         self.record("--syscall", "connect", "--syscall", "semget", "--syscall", "semctl", program=[SYSTEM_CALLS])
         self.assert_whole()
