@@ -2,6 +2,7 @@
 /* Fetch programs, made and run: fetch.h. */
 #include "fetch.h"
 
+#include <linux/socket.h>
 #include <linux/string.h>
 
 #include "access.h"
@@ -150,6 +151,64 @@ static void do_string(const struct weft_fetch_run *run, const struct weft_fetch_
 	s->scratch += length;
 }
 
+/* The path of a socket address of `count` bytes; negative: a fault. */
+static int copy_unix_path(const struct weft_fetch_step *step, u64 from, u32 count, char *to)
+{
+	u16 family;
+	u32 length, i;
+
+	if (count <= (u32)step->offset || count < sizeof(family))
+		return 0;
+	if (!weft_copy_memory(&family, from, sizeof(family), true))
+		return -EFAULT;
+	if (family != AF_UNIX)
+		return 0;
+	length = min(count - (u32)step->offset, step->limit);
+	from += step->offset;
+	if (!weft_copy_memory(to, from, 1, true))
+		return -EFAULT;
+	if (*to)
+		return weft_copy_text(to, from, length, true);
+	if (!weft_copy_memory(to, from, length, true))
+		return -EFAULT;
+	for (i = 0; i < length; i++)
+		if (!to[i])
+			to[i] = '@';
+	return length;
+}
+
+/* Apart from the program's state, which is in registers. */
+static noinline int do_unix_path(const struct weft_fetch_run *run,
+				 const struct weft_fetch_step *step, u64 from, u32 count, u8 *to)
+{
+	int length = 0;
+
+	if (count)
+		length = may_read_user(run) ? copy_unix_path(step, from, count, (char *)to)
+					    : -EFAULT;
+	if (length < 0)
+		put_text(run, step, fault_text);
+	else
+		put_segment(run, step, to, length, length);
+	return length;
+}
+
+static __always_inline void do_socket_path(const struct weft_fetch_run *run,
+					   const struct weft_fetch_step *step, struct state *s)
+{
+	int length;
+
+	if (unlikely(s->other))
+		return put_text(run, step, other_text);
+	if (s->fault && s->n)
+		return put_text(run, step, fault_text);
+	length = do_unix_path(run, step, s->a, s->n, s->scratch);
+	if (length < 0)
+		set_fault(s);
+	else
+		s->scratch += length;
+}
+
 /* What was read of elements that are read one by one, and whether what comes next could not be. */
 struct parts {
 	u32 made;
@@ -286,6 +345,10 @@ void weft_fetch_run(const struct weft_fetch_step *step, struct weft_fetch_run *r
 		case WEFT_FETCH_TASK:
 			do_task(run, &s);
 			break;
+		case WEFT_FETCH_WITHIN:
+			if (s.n < (u32)step->offset)
+				set_fault(&s);
+			break;
 		case WEFT_FETCH_STORE:
 			store(run->fixed + step->out, s.other ? 0 : s.a, step->size);
 			break;
@@ -304,6 +367,9 @@ void weft_fetch_run(const struct weft_fetch_step *step, struct weft_fetch_run *r
 				do_sequence_of_parts(run, step, &s);
 			else
 				do_sequence(run, step, &s);
+			break;
+		case WEFT_FETCH_UNIX_PATH:
+			do_socket_path(run, step, &s);
 			break;
 		default: /* WEFT_STEP_END */
 			return;

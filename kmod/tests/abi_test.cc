@@ -144,6 +144,7 @@ TEST_F(AbiTest, SaysItsVersionAndWhatItCanDo) {
   EXPECT_EQ(abi.minor, WEFT_KERNEL_ABI_MINOR);
   EXPECT_NE(abi.features & WEFT_KERNEL_TRACEPOINTS, 0U);
   EXPECT_NE(abi.features & WEFT_KERNEL_PARTS, 0U);
+  EXPECT_NE(abi.features & WEFT_KERNEL_SOCKET_ADDRESSES, 0U);
   EXPECT_NE(abi.clocks & (1U << WEFT_CLOCK_MONOTONIC), 0U);
   EXPECT_NE(::strnlen(abi.version, sizeof(abi.version)), sizeof(abi.version));
   EXPECT_GT(::strnlen(abi.version, sizeof(abi.version)), 0U);

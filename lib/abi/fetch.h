@@ -29,7 +29,8 @@
  * made meanwhile are 0, or the text "other", until the next ARG without KEEP_OTHER.
  *
  * Extension rules: those of filters: what is not known is refused; reserved is zero and checked.
- * (*): where enum weft_kernel_feature has WEFT_KERNEL_PARTS; (**): WEFT_KERNEL_USER_ADDRESSES.
+ * (*): where enum weft_kernel_feature has WEFT_KERNEL_PARTS; (**): WEFT_KERNEL_USER_ADDRESSES;
+ * (***): WEFT_KERNEL_SOCKET_ADDRESSES.
  */
 #ifndef WEFT_LIB_ABI_FETCH_H_
 #define WEFT_LIB_ABI_FETCH_H_
@@ -66,6 +67,8 @@ enum weft_fetch_code {
                           session's scope. Tracepoints and STATE only */
   WEFT_FETCH_REG = 7,  /* A = register `arg` by DWARF's number, its low `size` bytes, as ARG does;
                          WEFT_FETCH_REG_ZERO: 0. UPROBE, URETPROBE (there: at the return) only */
+  WEFT_FETCH_WITHIN = 8, /* FAULT, unless N is at least `offset`: what is at A has N bytes, and
+                            the field ends at `offset` (***) */
   /* OUTPUT: one a field. */
   WEFT_FETCH_STORE = 16,  /* INTEGER, ENUM: the low `size` bytes of A */
   WEFT_FETCH_BYTES = 17,  /* ARRAY, INLINE: `size` bytes at A + offset; TEXT: behind a NUL zeros */
@@ -79,6 +82,12 @@ enum weft_fetch_code {
              each by an address and a length of `size` bytes (4 or 8), as struct iovec does. At most as many bytes
              as argument `arg` says, none where that is negative, cut to `limit` bytes; of the first
              WEFT_FETCH_MAX_PARTS buffers; it ends before one that cannot be read. USER only (*) */
+  WEFT_FETCH_UNIX_PATH =
+      21, /* STRING: the path, from `offset` on, of the socket address of N bytes at A: text up to
+             a NUL, N, or `limit` bytes. An abstract name, which begins with a NUL, ends at N or
+             `limit` alone, and each of its NULs is '@', as in /proc/net/unix. Empty where the
+             family, the 2 bytes at A, is not AF_UNIX, or N ends before the path. Nothing behind
+             N is read. USER only (***) */
 };
 
 enum weft_fetch_flag {

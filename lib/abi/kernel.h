@@ -69,6 +69,7 @@ enum weft_kernel_feature {
   WEFT_KERNEL_PARTS = 1 << 5,            /* WEFT_FETCH_GATHER, and WEFT_FETCH_SEQUENCE with `arg` */
   WEFT_KERNEL_UNKNOWN_SYSCALLS = 1 << 6, /* WEFT_KERNEL_SYSCALL_UNKNOWN */
   WEFT_KERNEL_USER_ADDRESSES = 1 << 7,   /* WEFT_FETCH_STORE with WEFT_FETCH_USER */
+  WEFT_KERNEL_SOCKET_ADDRESSES = 1 << 8, /* WEFT_FETCH_WITHIN, WEFT_FETCH_UNIX_PATH */
 };
 
 enum weft_kernel_session_flag {

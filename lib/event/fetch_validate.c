@@ -15,7 +15,7 @@ struct operands {
 };
 
 #define READS_ (WEFT_FETCH_TRUSTED | WEFT_FETCH_USER)
-static const struct operands operands[WEFT_FETCH_GATHER + 1] = {
+static const struct operands operands[WEFT_FETCH_UNIX_PATH + 1] = {
     [WEFT_FETCH_ARG] = {1, 1, 1, 0, 0, WEFT_FETCH_SIGNED | WEFT_FETCH_KEEP_OTHER},
     [WEFT_FETCH_LOAD] = {1, 0, 1, 1, 0, WEFT_FETCH_SIGNED | READS_},
     [WEFT_FETCH_ADD] = {1, 0, 0, 1, 0, 0},
@@ -23,11 +23,13 @@ static const struct operands operands[WEFT_FETCH_GATHER + 1] = {
     [WEFT_FETCH_COUNT] = {1, 0, 0, 0, 0, 0},
     [WEFT_FETCH_TASK] = {1, 0, 0, 0, 0, 0},
     [WEFT_FETCH_REG] = {1, 1, 1, 0, 0, WEFT_FETCH_SIGNED},
+    [WEFT_FETCH_WITHIN] = {1, 0, 0, 1, 0, 0},
     [WEFT_FETCH_STORE] = {1, 0, 1, 0, 0, WEFT_FETCH_USER},
     [WEFT_FETCH_BYTES] = {1, 0, 1, 1, 0, READS_},
     [WEFT_FETCH_STRING] = {1, 0, 0, 1, 1, WEFT_FETCH_USER},
     [WEFT_FETCH_SEQUENCE] = {1, 1, 1, 1, 1, WEFT_FETCH_USER},
     [WEFT_FETCH_GATHER] = {1, 1, 1, 1, 1, WEFT_FETCH_USER},
+    [WEFT_FETCH_UNIX_PATH] = {1, 0, 0, 1, 1, WEFT_FETCH_USER},
 };
 
 /* What A is at a point of the program. */
@@ -77,7 +79,7 @@ static bool is_word(uint8_t size) { return size == 1 || size == 2 || size == 4 |
 static int check_operands(const struct weft_fetch_op* op) {
   const struct operands* has;
 
-  if (op->code > WEFT_FETCH_GATHER || !operands[op->code].known) return -EOPNOTSUPP;
+  if (op->code > WEFT_FETCH_UNIX_PATH || !operands[op->code].known) return -EOPNOTSUPP;
   has = &operands[op->code];
   if (op->flags & ~(WEFT_FETCH_SIGNED | READS_ | WEFT_FETCH_KEEP_OTHER)) return -EOPNOTSUPP;
   if (op->reserved != 0 || (op->flags & ~has->flags) || (op->flags & READS_) == READS_)
@@ -98,6 +100,10 @@ static int check_operands(const struct weft_fetch_op* op) {
       return is_word(op->size) && op->limit % op->size == 0 ? 0 : -EINVAL;
     case WEFT_FETCH_GATHER:
       return (op->size == 4 || op->size == 8) && op->flags == WEFT_FETCH_USER ? 0 : -EINVAL;
+    case WEFT_FETCH_WITHIN:
+      return op->offset >= 0 ? 0 : -EINVAL;
+    case WEFT_FETCH_UNIX_PATH:
+      return op->offset >= 0 && op->flags == WEFT_FETCH_USER ? 0 : -EINVAL;
     default:
       return !has->size || is_word(op->size) ? 0 : -EINVAL;
   }
@@ -114,7 +120,7 @@ static bool trust_fits(const struct check* c, const struct weft_fetch_op* op) {
 static void note_reads(struct check* c, const struct weft_fetch_op* op) {
   if (op->code != WEFT_FETCH_LOAD && op->code != WEFT_FETCH_BYTES &&
       op->code != WEFT_FETCH_STRING && op->code != WEFT_FETCH_SEQUENCE &&
-      op->code != WEFT_FETCH_GATHER)
+      op->code != WEFT_FETCH_GATHER && op->code != WEFT_FETCH_UNIX_PATH)
     return;
   if (op->flags & WEFT_FETCH_USER)
     c->needs.uses |= WEFT_FETCH_USES_USER;
@@ -147,6 +153,8 @@ static int check_step(struct check* c, const struct weft_fetch_op* op) {
     case WEFT_FETCH_TASK:
       c->needs.uses |= WEFT_FETCH_USES_TASK;
       return 0;
+    case WEFT_FETCH_WITHIN:
+      return c->counted ? 0 : -EINVAL;
     default: /* LOAD, BITS */
       c->value = VALUE_OTHER;
       return 0;
@@ -164,7 +172,7 @@ static bool makes(const struct check* c, const struct weft_fetch_op* op,
       return op->code == WEFT_FETCH_BYTES && (field->flags & WEFT_FIELD_INLINE) &&
              op->size == field->fixed_bytes;
     case WEFT_FIELD_KIND_STRING:
-      return op->code == WEFT_FETCH_STRING;
+      return op->code == WEFT_FETCH_STRING || (op->code == WEFT_FETCH_UNIX_PATH && c->counted);
     case WEFT_FIELD_KIND_SEQUENCE:
       if (op->code == WEFT_FETCH_GATHER) return field->elem_size == 1 && c->counted;
       return op->code == WEFT_FETCH_SEQUENCE && op->size == field->elem_size && c->counted;

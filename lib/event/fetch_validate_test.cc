@@ -169,6 +169,44 @@ TEST(FetchValidate, GathersBytesOfUserMemory) {
   EXPECT_EQ(Error({Text()}, {Arg(1), kCount, Gather(8, 100)}), -EINVAL);
 }
 
+TEST(FetchValidate, ReadsSocketAddressesAsFarAsTheirLengthGoes) {
+  const auto within = [](int32_t end, uint8_t flags = 0) {
+    return weft_fetch_op{.code = WEFT_FETCH_WITHIN, .flags = flags, .offset = end};
+  };
+  const auto path = [](int32_t begin, uint32_t limit, uint8_t flags = WEFT_FETCH_USER) {
+    return weft_fetch_op{
+        .code = WEFT_FETCH_UNIX_PATH, .flags = flags, .offset = begin, .limit = limit};
+  };
+  const auto made = [](const weft_fetch_op& op, uint32_t kind = WEFT_KERNEL_SYSCALL_ENTRY) {
+    return Check({Text()}, {Arg(2), kCount, Arg(1), op}, kind);
+  };
+  EXPECT_EQ(Before({Arg(2), kCount, Arg(1), within(4), Load(2, 2)}), 0);
+  EXPECT_EQ(Before({Arg(2), kCount, Arg(1), within(0), Load(4, 0, WEFT_FETCH_TRUSTED)}), 0)
+      << "A is what it was";
+  EXPECT_EQ(Before({Arg(1), within(4), Load(2, 2)}), -EINVAL) << "of how many?";
+  EXPECT_EQ(Before({Arg(2), kCount, Arg(1), within(-1), Load(2, 2)}), -EINVAL);
+  EXPECT_EQ(Before({Arg(2), kCount, Arg(1), within(4, WEFT_FETCH_USER)}), -EINVAL);
+  EXPECT_EQ(Error({Integer(4)}, {kCount, Store(4), within(0)}), -EINVAL) << "it makes no field";
+  const Outcome outcome = made(path(2, 108));
+  EXPECT_EQ(outcome.error, 0);
+  EXPECT_EQ(outcome.needs.segment_bytes, 108u);
+  EXPECT_EQ(outcome.needs.args, 0x6u);
+  EXPECT_EQ(outcome.needs.uses, uint32_t{WEFT_FETCH_USES_USER});
+  EXPECT_EQ(made(path(-1, 108)).error, -EINVAL);
+  EXPECT_EQ(made(path(2, 0)).error, -EINVAL);
+  EXPECT_EQ(made(path(2, WEFT_FETCH_MAX_STRING + 1)).error, -EINVAL);
+  EXPECT_EQ(made(path(2, 108, 0)).error, -EINVAL) << "the kernel's own memory";
+  EXPECT_EQ(made(path(2, 108), WEFT_KERNEL_STATE).error, -EINVAL);
+  weft_fetch_op with_more = path(2, 108);
+  with_more.size = 1;
+  EXPECT_EQ(made(with_more).error, -EINVAL);
+  with_more = path(2, 108);
+  with_more.arg = 1;
+  EXPECT_EQ(made(with_more).error, -EINVAL);
+  EXPECT_EQ(Error({Text()}, {Arg(1), path(2, 108)}), -EINVAL) << "of how many?";
+  EXPECT_EQ(Error({Contents()}, {kCount, Arg(1), path(2, 108)}), -EINVAL) << "no text";
+}
+
 TEST(FetchValidate, KnowsTheArgumentsOfEachKind) {
   const auto last = [](uint32_t kind, uint8_t arg) { return Before({Arg(arg)}, kind); };
   EXPECT_EQ(last(WEFT_KERNEL_TRACEPOINT, 11), 0);

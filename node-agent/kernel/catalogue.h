@@ -25,11 +25,12 @@ namespace weft::kernel {
 // One field to be.
 struct FieldSpec {
   enum class As {
-    kValue,    // what its type says: integer, enumeration, text, address
-    kBytes,    // the memory of the value, as so many bytes
-    kText,     // bytes that are text, or a pointer to some
-    kAddress,  // a pointer's own value, also of one to text
-    kGather,   // what the buffers hold that an array of addresses and lengths names (struct iovec)
+    kValue,     // what its type says: integer, enumeration, text, address
+    kBytes,     // the memory of the value, as so many bytes
+    kText,      // bytes that are text, or a pointer to some
+    kAddress,   // a pointer's own value, also of one to text
+    kUnixPath,  // what a socket address of family AF_UNIX names: a path, or "@" and an abstract name
+    kGather,    // what the buffers hold that an array of addresses and lengths names (struct iovec)
   };
 
   std::string name;
@@ -45,6 +46,8 @@ struct FieldSpec {
   uint32_t limit = 0;  // bytes of a text or sequence; 0: kDefaultStringBytes
   std::string labels;  // of an enumeration: one of the catalogue, or of the kernel; empty: none
   std::optional<Path> count;  // the number of elements of what the path points to, or of its "[]"
+  // How many bytes what the path's last pointer points to has (a socket address): none behind them is read.
+  std::optional<Path> length;
   std::string total;  // kGather: the argument that says how many bytes there are; empty: all
 };
 

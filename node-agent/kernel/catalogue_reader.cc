@@ -65,8 +65,9 @@ FieldSpec::As AsOf(const YAML::Node& node) {
   if (text == "bytes") return FieldSpec::As::kBytes;
   if (text == "text") return FieldSpec::As::kText;
   if (text == "address") return FieldSpec::As::kAddress;
+  if (text == "unix_path") return FieldSpec::As::kUnixPath;
   if (text == "gather") return FieldSpec::As::kGather;
-  Refuse(node, "'" + text + "' is not bytes, text, address or gather");
+  Refuse(node, "'" + text + "' is not bytes, text, address, unix_path or gather");
 }
 
 template <typename Number>
@@ -101,6 +102,8 @@ bool ReadFieldMember(const std::string& key, const YAML::Node& value, FieldSpec*
     field->labels = value.as<std::string>();
   } else if (key == "count") {
     field->count = PathOf(value, value.as<std::string>());
+  } else if (key == "length") {
+    field->length = PathOf(value, value.as<std::string>());
   } else if (key == "total") {
     field->total = value.as<std::string>();
   } else {

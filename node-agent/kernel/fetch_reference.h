@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs a fetch program over this process's own memory, for tests: what lib/abi/fetch.h says, with no
-// care for speed and no faults. Addresses are this process's; every task is in the scope.
+// care for speed and no faults but WITHIN's. Addresses are this process's; every task is in the scope.
 #ifndef WEFT_NODE_AGENT_KERNEL_FETCH_REFERENCE_H_
 #define WEFT_NODE_AGENT_KERNEL_FETCH_REFERENCE_H_
+
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -42,11 +44,12 @@ class FetchReference {
     const bool is_signed = (op.flags & WEFT_FETCH_SIGNED) != 0;
     switch (op.code) {
       case WEFT_FETCH_ARG:
+        fault_ = false;
         a_ = Cut(arguments_.at(op.arg), op.size * 8u, is_signed);
         break;
       case WEFT_FETCH_LOAD: {
         uint64_t value = 0;
-        std::memcpy(&value, At(op.offset), op.size);
+        if (!fault_) std::memcpy(&value, At(op.offset), op.size);
         a_ = Cut(value, op.size * 8u, is_signed);
         break;
       }
@@ -57,14 +60,20 @@ class FetchReference {
         a_ = Cut(a_ >> op.offset, op.size, is_signed);
         break;
       case WEFT_FETCH_COUNT:
-        n_ = a_;
+        n_ = static_cast<int64_t>(a_) < 0 ? 0 : std::min<uint64_t>(a_, UINT32_MAX);
+        break;
+      case WEFT_FETCH_WITHIN:
+        if (n_ >= static_cast<uint64_t>(op.offset)) break;
+        fault_ = true;
+        a_ = 0;
         break;
       case WEFT_FETCH_STORE:
         if ((op.flags & WEFT_FETCH_USER) != 0 && a_ >> 47 != 0) a_ = 0;
         fields_.emplace_back(reinterpret_cast<const char*>(&a_), op.size);
         break;
       case WEFT_FETCH_BYTES:
-        fields_.emplace_back(At(op.offset), op.size);
+        fields_.push_back(fault_ ? std::string(op.size, '\0')
+                                 : std::string(At(op.offset), op.size));
         break;
       case WEFT_FETCH_STRING:
         fields_.emplace_back(At(op.offset), strnlen(At(op.offset), op.limit));
@@ -78,9 +87,26 @@ class FetchReference {
       case WEFT_FETCH_GATHER:
         Gather(op);
         break;
+      case WEFT_FETCH_UNIX_PATH:
+        UnixPath(op);
+        break;
       default:
         break;
     }
+  }
+
+  void UnixPath(const weft_fetch_op& op) {
+    std::string& made = fields_.emplace_back();
+    uint16_t family = 0;
+    const auto begin = static_cast<uint64_t>(op.offset);
+    if (n_ <= begin || n_ < sizeof(family)) return;
+    std::memcpy(&family, At(0), sizeof(family));
+    if (family != AF_UNIX) return;
+    made.assign(At(op.offset), std::min<uint64_t>(n_ - begin, op.limit));
+    if (made.front() == '\0')
+      std::ranges::replace(made, '\0', '@');
+    else
+      made.resize(strnlen(made.data(), made.size()));
   }
 
   void Each(const weft_fetch_op& op) {
@@ -108,6 +134,7 @@ class FetchReference {
   const std::vector<uint64_t>& arguments_;
   uint64_t a_ = 0;
   uint64_t n_ = 0;
+  bool fault_ = false;
   std::vector<std::string> fields_;
 };
 

@@ -99,7 +99,35 @@ void FieldMaker::MarkLoads(Place* place) const {
 
 Result<Field> FieldMaker::Make(const FieldSpec& spec) const {
   WEFT_ASSIGN(Place place, Find(spec));
+  if (spec.length && has_socket_addresses) return MakeWithin(spec, *spec.length, std::move(place));
   return MakeAt(spec, std::move(place));
+}
+
+// N is set to the length before the place's own operations; the field's last one reads only up to there.
+Result<Field> FieldMaker::MakeWithin(const FieldSpec& spec, const Path& length, Place place) const {
+  if (spec.count || !place.in_memory || place.offset < 0)
+    return Unsupported(spec, "has a length and is no value in memory");
+  WEFT_ASSIGN(const std::vector<weft_fetch_op> count, CountBy(spec, length));
+  if (spec.as != FieldSpec::As::kUnixPath) {
+    const uint64_t size = btf.SizeOf(place.type).value_or(0);
+    if (size == 0 || size > WEFT_INLINE_ARRAY_MAX)
+      return Unsupported(spec, "has a length and is not so few bytes");
+    place.ops.push_back(Output(WEFT_FETCH_WITHIN, 0, place.offset + static_cast<int32_t>(size)));
+  }
+  Result<Field> field = spec.as == FieldSpec::As::kUnixPath ? MakeUnixPath(spec, std::move(place))
+                                                            : MakeAt(spec, std::move(place));
+  if (field) field->ops.insert(field->ops.begin(), count.begin(), count.end());
+  return field;
+}
+
+Result<Field> FieldMaker::MakeUnixPath(const FieldSpec& spec, Place place) const {
+  const BtfType type = btf.Resolve(place.type);
+  const uint64_t size = btf.SizeOf(place.type).value_or(0);
+  if (type.kind != BtfKind::kArray || size == 0 || place.flags != WEFT_FETCH_USER)
+    return Unsupported(spec, "is no path in user memory");
+  place.ops.push_back(Output(WEFT_FETCH_UNIX_PATH, 0, place.offset, WEFT_FETCH_USER,
+                             static_cast<uint32_t>(std::min<uint64_t>(size, LimitOf(spec)))));
+  return Field{TextDescription(spec), std::move(place.ops)};
 }
 
 Result<Field> FieldMaker::MakeAt(const FieldSpec& spec, Place place) const {
@@ -236,13 +264,10 @@ Result<Field> FieldMaker::MakeArray(const FieldSpec& spec, Place place, const Bt
   return Field{std::move(description), std::move(place.ops)};
 }
 
-// As many elements as another path says: N is set before the place's own operations.
-Result<Field> FieldMaker::MakeCounted(const FieldSpec& spec, const Path& count_path,
-                                      Place place) const {
-  const bool gathers = spec.as == FieldSpec::As::kGather;
-  if (!has_parts && (gathers || place.stride != 0))
-    return Unsupported(spec, "is made by a later weft.ko than the one that is loaded");
-  WEFT_ASSIGN(Place count, Locate(btf, arguments, count_path));
+// Sets N to the integer at another path.
+Result<std::vector<weft_fetch_op>> FieldMaker::CountBy(const FieldSpec& spec,
+                                                       const Path& path) const {
+  WEFT_ASSIGN(Place count, Locate(btf, arguments, path));
   if (spec.user) count.flags = WEFT_FETCH_USER;
   MarkLoads(&count);
   const BtfType type = btf.Resolve(count.type);
@@ -251,9 +276,18 @@ Result<Field> FieldMaker::MakeCounted(const FieldSpec& spec, const Path& count_p
   count.LoadValue(type.kind == BtfKind::kInt && IsWord(type.size_or_ref)
                       ? static_cast<uint8_t>(type.size_or_ref)
                       : sizeof(uint64_t),
-                  false);
-  std::vector<weft_fetch_op> ops = std::move(count.ops);
-  ops.push_back({.code = WEFT_FETCH_COUNT});
+                  type.kind == BtfKind::kInt && btf.IntOf(type).is_signed);
+  count.ops.push_back({.code = WEFT_FETCH_COUNT});
+  return std::move(count.ops);
+}
+
+// As many elements as another path says: N is set before the place's own operations.
+Result<Field> FieldMaker::MakeCounted(const FieldSpec& spec, const Path& count_path,
+                                      Place place) const {
+  const bool gathers = spec.as == FieldSpec::As::kGather;
+  if (!has_parts && (gathers || place.stride != 0))
+    return Unsupported(spec, "is made by a later weft.ko than the one that is loaded");
+  WEFT_ASSIGN(const std::vector<weft_fetch_op> ops, CountBy(spec, count_path));
   Result<Field> field = gathers             ? MakeGather(spec, std::move(place))
                         : place.stride != 0 ? MakeEach(spec, std::move(place))
                                             : MakeSequence(spec, std::move(place));

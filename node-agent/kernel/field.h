@@ -35,6 +35,8 @@ struct FieldMaker {
   bool user_arguments = false;
   // weft.ko has WEFT_KERNEL_PARTS.
   bool has_parts = true;
+  // weft.ko has WEFT_KERNEL_SOCKET_ADDRESSES: without it, socket addresses are read whole, as far as they could go.
+  bool has_socket_addresses = true;
   // weft.ko has WEFT_KERNEL_USER_ADDRESSES: where addresses of the kernel are not shown, those of the program are.
   bool has_user_addresses = false;
 
@@ -56,6 +58,11 @@ struct FieldMaker {
                                           const BtfType& type) const;
   [[nodiscard]] Result<Field> MakeArray(const FieldSpec& spec, Place place,
                                         const BtfType& type) const;
+  [[nodiscard]] Result<std::vector<weft_fetch_op>> CountBy(const FieldSpec& spec,
+                                                           const Path& path) const;
+  [[nodiscard]] Result<Field> MakeWithin(const FieldSpec& spec, const Path& length,
+                                         Place place) const;
+  [[nodiscard]] Result<Field> MakeUnixPath(const FieldSpec& spec, Place place) const;
   [[nodiscard]] Result<Field> MakeCounted(const FieldSpec& spec, const Path& count,
                                           Place place) const;
   [[nodiscard]] Result<Field> MakeSequence(const FieldSpec& spec, Place place) const;

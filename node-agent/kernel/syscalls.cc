@@ -116,6 +116,7 @@ Result<Syscalls> Syscalls::Load(const Btf& btf, const Catalogue& catalogue,
                                 const std::string& tracefs, uint32_t features) {
   Syscalls syscalls(btf, catalogue, tracefs);
   syscalls.has_parts_ = (features & WEFT_KERNEL_PARTS) != 0;
+  syscalls.has_socket_addresses_ = (features & WEFT_KERNEL_SOCKET_ADDRESSES) != 0;
   for (const SyscallNumber& number : catalogue.numbers()) {
     syscalls.Add(number, false);
     syscalls.Add(number, true);
@@ -259,7 +260,8 @@ Result<Field> Syscalls::MakeField(const Syscall& call, const FieldMaker& maker,
     return known;
   };
   std::erase_if(spec.paths, [&](Path& path) { return !translate(path); });
-  if (spec.paths.empty() || (spec.count && !translate(*spec.count)))
+  if (spec.paths.empty() || (spec.count && !translate(*spec.count)) ||
+      (spec.length && !translate(*spec.length)))
     return Fail(ErrorCode::kUnsupported, "how 32-bit programs lay it out is not known");
   WEFT_ASSIGN(Field field, maker.Make(spec));
   Narrow(HasFunction(*btf_, kCompatOwnPrefix, call.name), &field);
@@ -283,6 +285,7 @@ Result<std::vector<Resolved>> Syscalls::ResolveUnknown() const {
 // Its number and six words without names.
 Result<Resolved> Syscalls::ResolveUnknown(bool compat, bool exit) const {
   std::vector<SyscallParameter> words;
+  words.reserve(6);
   for (int i = 0; i < 6; ++i) words.push_back({"", "arg" + std::to_string(i)});
   const std::vector<Argument> arguments = ArgumentsOf(words, exit);
   const FieldMaker maker{.btf = *btf_,
@@ -323,7 +326,8 @@ Result<Resolved> Syscalls::Resolve(const Syscall& call, bool exit, uint32_t buff
                          .addresses = true,  // the process's own
                          .distrust = true,
                          .user_arguments = true,
-                         .has_parts = has_parts_};
+                         .has_parts = has_parts_,
+                         .has_socket_addresses = has_socket_addresses_};
   EventBuilder builder(EventName(call.name, call.compat, exit),
                        exit ? WEFT_KERNEL_SYSCALL_EXIT : WEFT_KERNEL_SYSCALL_ENTRY);
   if (call.by != nullptr) builder.Add("call", call.by->CallField());

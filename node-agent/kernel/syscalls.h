@@ -82,6 +82,7 @@ class Syscalls {
                                          uint32_t buffer_bytes) const;
 
   bool has_parts_ = true;
+  bool has_socket_addresses_ = true;
   const Btf* btf_;
   const Catalogue* catalogue_;
   std::string tracefs_;

@@ -2,15 +2,19 @@
 #include "node-agent/kernel/syscalls.h"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <span>
 
 #include "lib/event/description.h"
+#include "node-agent/kernel/fetch_reference.h"
 #include "node-agent/kernel/test_kernels.h"
 #include "node-agent/kernel/tracefs.h"
 
@@ -244,6 +248,100 @@ TEST_F(RunningSyscalls, OfSeveralBuffersHaveTheProgramOfThePage) {
   const weft_fetch_op readv = calls_->ResolveExit(Call("readv"), 16).value().fetch.back();
   EXPECT_EQ(readv.code, 0x14);
   EXPECT_EQ(readv.arg, 7);
+}
+
+constexpr uint8_t kAddressOfConnect[] = {
+    0x01, 0x02, 4, 1, 0, 0, 0, 0, 0,    0, 0, 0, 0, 0, 0, 0,  // dport
+    0x05, 0,    0, 0, 0, 0, 0, 0, 0,    0, 0, 0, 0, 0, 0, 0,  //
+    0x01, 0x01, 8, 0, 0, 0, 0, 0, 0,    0, 0, 0, 0, 0, 0, 0,  //
+    0x08, 0,    0, 0, 4, 0, 0, 0, 0,    0, 0, 0, 0, 0, 0, 0,  //
+    0x02, 0,    2, 4, 2, 0, 0, 0, 0,    0, 0, 0, 0, 0, 0, 0,  //
+    0x10, 0,    2, 0, 0, 0, 0, 0, 0,    0, 0, 0, 0, 0, 0, 0,  //
+    0x01, 0x02, 4, 1, 0, 0, 0, 0, 0,    0, 0, 0, 0, 0, 0, 0,  // path
+    0x05, 0,    0, 0, 0, 0, 0, 0, 0,    0, 0, 0, 0, 0, 0, 0,  //
+    0x01, 0x01, 8, 0, 0, 0, 0, 0, 0,    0, 0, 0, 0, 0, 0, 0,  //
+    0x15, 0,    0, 4, 2, 0, 0, 0, 0x6c, 0, 0, 0, 0, 0, 0, 0};
+
+TEST_F(RunningSyscalls, WithSocketAddressesHaveTheProgramOfThePage) {
+  const std::vector<weft_fetch_op> ops = calls_->ResolveEntry(Call("connect")).value().fetch;
+  const auto bytes = std::as_bytes(std::span(ops));
+  const auto golden = std::as_bytes(std::span(kAddressOfConnect));
+  const auto dport = golden.first(6 * sizeof(weft_fetch_op));
+  const auto path = golden.subspan(dport.size());
+  EXPECT_FALSE(std::ranges::search(bytes, dport).empty());
+  EXPECT_TRUE(std::ranges::equal(bytes.last(path.size()), path));
+}
+
+// The fields of connect's address, of the first `length` bytes of this one.
+std::map<std::string, std::string> AddressFields(const Resolved& connect, const void* address,
+                                                 int64_t length) {
+  const auto event = EventDescription::Parse(connect.description).value();
+  const auto values = testing::FetchReference::Run(
+      connect.fetch,
+      {3, reinterpret_cast<uint64_t>(address), static_cast<uint64_t>(length), 0, 0, 0, 0});
+  std::map<std::string, std::string> fields;
+  for (size_t i = 0; i < values.size(); ++i) fields[event.fields[i].name] = values[i];
+  return fields;
+}
+
+TEST_F(RunningSyscalls, ReadSocketAddressesAsFarAsTheirLengthGoes) {
+  const Resolved connect = calls_->ResolveEntry(Call("connect")).value();
+  sockaddr_un unix{.sun_family = AF_UNIX, .sun_path = "/run/socket"};
+  const auto path_of = [&](int64_t length) {
+    return AddressFields(connect, &unix, length)["path"];
+  };
+  const std::string whole = unix.sun_path;
+  for (int64_t length = -1; length <= int64_t{sizeof(unix)} + 1; ++length)
+    EXPECT_EQ(path_of(length), length <= 2 ? "" : whole.substr(0, static_cast<size_t>(length - 2)))
+        << length;
+  std::memcpy(unix.sun_path, "\0a\0b\0cd", 7);
+  const std::string abstract = "@a@b@cd";
+  for (int64_t length = 2; length <= 9; ++length)
+    EXPECT_EQ(path_of(length), abstract.substr(0, static_cast<size_t>(length - 2))) << length;
+  std::ranges::fill(unix.sun_path, 'x');
+  EXPECT_EQ(path_of(sizeof(unix)), std::string(sizeof(unix.sun_path), 'x'));
+  EXPECT_EQ(path_of(1000), std::string(sizeof(unix.sun_path), 'x'));
+
+  sockaddr_in6 inet{.sin6_family = AF_INET6, .sin6_port = 0x5000, .sin6_flowinfo = 0x01020304};
+  std::ranges::fill(inet.sin6_addr.s6_addr, 7);
+  for (int64_t length = 0; length <= int64_t{sizeof(inet)}; ++length) {
+    auto fields = AddressFields(connect, &inet, length);
+    EXPECT_EQ(fields["family"], length < 2 ? std::string(2, '\0') : std::string("\x0a\0", 2));
+    EXPECT_EQ(fields["dport"], length < 4 ? std::string(2, '\0') : std::string("\0\x50", 2));
+    EXPECT_EQ(fields["v4addr"], length < 8 ? std::string(4, '\0') : "\4\3\2\1");
+    EXPECT_EQ(fields["v6addr"], std::string(16, length < 24 ? '\0' : '\7')) << length;
+    EXPECT_EQ(fields["path"], "") << "a port below 256 is no abstract name";
+  }
+}
+
+// At entry, or of what the kernel fills in, at exit; also in calls of 32-bit programs, by whatever number.
+TEST_F(RunningSyscalls, EndTheAddressesOfAllCallsThatHaveOne) {
+  for (const char* name : {"bind", "connect", "sendto", "sendmsg", "accept", "accept4",
+                           "getsockname", "getpeername", "recvfrom", "recvmsg"}) {
+    const std::vector<const Syscall*> calls = calls_->Match(name, {});
+    EXPECT_FALSE(calls.empty()) << name;
+    for (const Syscall* call : calls) {
+      std::vector<weft_fetch_op> ops = calls_->ResolveEntry(*call).value().fetch;
+      const std::vector<weft_fetch_op> exit = calls_->ResolveExit(*call).value().fetch;
+      ops.insert(ops.end(), exit.begin(), exit.end());
+      EXPECT_EQ(std::ranges::count(ops, WEFT_FETCH_WITHIN, &weft_fetch_op::code), 4) << name;
+      EXPECT_EQ(std::ranges::count(ops, WEFT_FETCH_UNIX_PATH, &weft_fetch_op::code), 1) << name;
+      EXPECT_EQ(std::ranges::count(ops, WEFT_FETCH_STRING, &weft_fetch_op::code), 0) << name;
+    }
+  }
+}
+
+TEST_F(RunningSyscalls, ReadSocketAddressesWholeWhereTheModuleCannotEndThem) {
+  const Syscalls calls = Syscalls::Load(*btf_, Catalogue::BuiltIn(), tracefs_.path(),
+                                        ~uint32_t{WEFT_KERNEL_SOCKET_ADDRESSES})
+                             .value();
+  const Resolved connect =
+      calls.ResolveEntry(*calls.Match("connect", {"compat_*"}).front()).value();
+  EXPECT_EQ(Shape(connect),
+            "syscall_entry_connect: fd uservaddr* addrlen family dport v4addr v6addr path$");
+  EXPECT_TRUE(connect.left_out.empty());
+  for (const weft_fetch_op& op : connect.fetch)
+    EXPECT_TRUE(op.code != WEFT_FETCH_WITHIN && op.code != WEFT_FETCH_UNIX_PATH);
 }
 
 TEST_F(RunningSyscalls, LeaveOutWhatTheModuleThatIsLoadedDoesNotMake) {

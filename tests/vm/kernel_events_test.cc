@@ -291,6 +291,85 @@ TEST_F(KernelEventsTest, SystemCallsHaveWhatComesOutOfThem) {
             "256");
 }
 
+// Bytes whose last one is the last before memory that cannot be read.
+class BeforeNothing {
+ public:
+  ~BeforeNothing() { ::munmap(pages_, 2 * kPage); }
+  BeforeNothing() { ::mprotect(pages_ + kPage, kPage, PROT_NONE); }
+  BeforeNothing(const BeforeNothing&) = delete;
+  BeforeNothing& operator=(const BeforeNothing&) = delete;
+
+  const sockaddr* Put(std::string_view bytes) {
+    char* at = pages_ + kPage - bytes.size();
+    std::memcpy(at, bytes.data(), bytes.size());
+    return reinterpret_cast<const sockaddr*>(at);
+  }
+
+ private:
+  static constexpr size_t kPage = 4096;
+  char* pages_ = static_cast<char*>(
+      ::mmap(nullptr, 2 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+};
+
+TEST_F(KernelEventsTest, SocketAddressesEndAtTheirLength) {
+  using std::string_literals::operator""s;
+  for (const char* name : {"bind", "connect", "getsockname", "sendto"})
+    EXPECT_TRUE(AddSyscall(name)) << name;
+  const std::string unix_family = "\1\0"s;
+  const std::string abstract = unix_family + "\0weft\0events\0"s;
+  const std::string longest = unix_family + "\0"s + std::string(107, 'l');
+  const std::string inet = "\2\0\0\x50\x7f\0\0\1"s + std::string(8, '\0');
+  BeforeNothing memory;
+  std::array<int, 8> fds{};
+  for (int& fd : fds) fd = ::socket(&fd < &fds[5] ? AF_UNIX : AF_INET, SOCK_DGRAM, 0);
+  const auto connect = [&](int fd, const std::string& bytes) {
+    ::connect(fd, memory.Put(bytes), static_cast<socklen_t>(bytes.size()));
+  };
+  sockaddr_un name{};
+  std::ranges::fill(name.sun_path, 'y');
+  sockaddr_un none = name;
+  socklen_t size = sizeof(name), none_size = sizeof(none);
+  module_.Switch(true);
+  EXPECT_EQ(::bind(fds[0], memory.Put(abstract), static_cast<socklen_t>(abstract.size())), 0);
+  EXPECT_EQ(::getsockname(fds[0], reinterpret_cast<sockaddr*>(&name), &size), 0);
+  EXPECT_EQ(::getsockname(fds[1], reinterpret_cast<sockaddr*>(&none), &none_size), 0);
+  connect(fds[1], unix_family + "/nowhere/at-all");
+  connect(fds[2], unix_family);
+  connect(fds[3], longest);
+  ::sendto(fds[4], "x", 1, 0, nullptr, 0);
+  ::sendto(fds[1], "x", 1, 0, reinterpret_cast<const sockaddr*>(8), 16);
+  connect(fds[5], inet);
+  connect(fds[6], inet.substr(0, 3));
+  ::connect(fds[7], memory.Put(inet), static_cast<socklen_t>(-1));
+  module_.Switch(false);
+  const auto events = module_.Read();
+  const auto entry = [&](const std::string& call, size_t which) {
+    return Find(events, "syscall_entry_" + call, {{"fd", std::to_string(fds[which])}});
+  };
+  EXPECT_EQ(entry("bind", 0).at("path"), "@weft@events@");
+  EXPECT_EQ(Find(events, "syscall_exit_getsockname", {{"path", "@weft@events@"}}).at("family"),
+            "1");
+  const auto unnamed = Find(events, "syscall_exit_getsockname", {{"path", ""}});
+  EXPECT_EQ(unnamed.at("family"), "1");
+  EXPECT_EQ(unnamed.at("dport"), "0") << "behind the end";
+  EXPECT_EQ(entry("connect", 1).at("path"), "/nowhere/at-all");
+  EXPECT_EQ(entry("connect", 2).at("path"), "");
+  EXPECT_EQ(entry("connect", 2).at("family"), "1");
+  EXPECT_EQ(entry("connect", 3).at("path"), "@" + std::string(107, 'l'));
+  EXPECT_EQ(entry("sendto", 4).at("path"), "");
+  EXPECT_EQ(entry("sendto", 4).at("family"), "0");
+  EXPECT_EQ(entry("sendto", 1).at("path"), "(fault)");
+  const auto of_inet = entry("connect", 5);
+  EXPECT_EQ(of_inet.at("dport"), "80");
+  EXPECT_EQ(of_inet.at("v4addr"), "7f000001");
+  EXPECT_EQ(of_inet.at("v6addr"), std::string(32, '0'));
+  EXPECT_EQ(of_inet.at("path"), "");
+  EXPECT_EQ(entry("connect", 6).at("family"), "2");
+  EXPECT_EQ(entry("connect", 6).at("dport"), "0");
+  EXPECT_EQ(entry("connect", 7).at("family"), "0");
+  for (const int fd : fds) ::close(fd);
+}
+
 TEST_F(KernelEventsTest, SystemCallsHaveWhatIsBehindTheirPointers) {
   for (const char* name : {"setsockopt", "getsockopt", "getresuid", "setgroups", "getgroups",
                            "getrandom", "statfs", "rt_sigprocmask", "pselect6"})
