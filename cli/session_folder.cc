@@ -86,7 +86,7 @@ void SessionFolder::Remove() {
 
 void ClearAbandonedFolders(const std::string& runtime, std::chrono::seconds young) {
   for (const std::string& name : NamesIn(runtime))
-    if (IsSessionName(name)) ClearIfAbandoned(runtime + "/" + name, young);
+    if (IsSessionName(name)) ClearIfAbandoned(std::filesystem::path(runtime) / name, young);
 }
 
 }  // namespace weft::cli

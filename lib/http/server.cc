@@ -175,7 +175,7 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>>,
     keep_ = request.keep_alive();
     version_ = request.version();
     request_ = Convert(request);
-    if (shared_.IsUrgent(request_)) return Write(Ask());
+    if (!shared_.slow || shared_.IsUrgent(request_)) return Write(Ask());
     asio::post(*shared_.slow, [self = this->shared_from_this()] {
       Response answer = self->Ask();
       asio::post(self->stream_.get_executor(),

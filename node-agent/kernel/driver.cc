@@ -171,6 +171,7 @@ Host ThisHost() {
 
 Result<DriverFile> FindDriver(const Host& host, const DriverOptions& options) {
   std::vector<std::string> paths;
+  paths.reserve(options.folders.size() + std::size(kPackaged));
   for (const std::string& folder : options.folders)
     paths.push_back(folder + "/" + host.release + kFile);
   for (const std::string& folder : options.builds) AddBuilds(folder, &paths);

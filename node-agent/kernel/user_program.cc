@@ -286,10 +286,13 @@ Result<std::vector<UsdtSite>> UserProgram::FindUsdt(std::string_view provider,
     if (!failed) return std::unexpected(failed.error());
     return Fail(ErrorCode::kNotFound, "it has no USDT probe " + quoted);
   }
-  for (const auto& [why, count] : unusable)
-    if (left_out != nullptr)
-      left_out->push_back(std::to_string(count) + " of the places of USDT probe " + quoted +
-                          " are not recorded: " + why);
+  for (const auto& [why, count] : unusable) {
+    if (left_out == nullptr) break;
+    std::string said = std::to_string(count);
+    said.append(" of the places of USDT probe ").append(quoted);
+    said.append(" are not recorded: ").append(why);
+    left_out->push_back(std::move(said));
+  }
   return sites;
 }
 
