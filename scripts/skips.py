@@ -14,7 +14,7 @@ LAWFUL = pathlib.Path(__file__).resolve().parent.parent / "tests" / "lawful_skip
 CTEST_OPTIONS = ("--test-output-size-passed", "100000000")
 
 GTEST = re.compile(r"^[^\n]*: Skipped\n(.*?)\n\[  SKIPPED \] ([\w./]+)(?: \(|,)", re.MULTILINE | re.DOTALL)
-UNITTEST = re.compile(r"^(\w+) \([\w.]+\).*?\.\.\. (?:.*\n)*?.*?skipped (['\"])(.*)\2$", re.MULTILINE)
+UNITTEST = re.compile(r"\.\.\. (?:.*)skipped (['\"])(.*)\1$", re.MULTILINE)
 UNITTEST_SUM = re.compile(r"^(?:OK|FAILED) \(.*?skipped=(\d+)", re.MULTILINE)
 MATRIX = re.compile(r"^SKIP  (.*?): (.*)$", re.MULTILINE)
 
@@ -22,7 +22,7 @@ MATRIX = re.compile(r"^SKIP  (.*?): (.*)$", re.MULTILINE)
 def in_output(test, text):
     """(name, reason) of each skipped test in what the program `test` printed."""
     found = [(name, " ".join(reason.split())) for reason, name in GTEST.findall(text)]
-    python = [(name, reason) for name, _, reason in UNITTEST.findall(text)]
+    python = [(test, reason) for _, reason in UNITTEST.findall(text)]
     unnamed = sum(map(int, UNITTEST_SUM.findall(text))) - len(python)
     found += python + MATRIX.findall(text)
     if unnamed > 0:
