@@ -14,7 +14,7 @@ LAWFUL = pathlib.Path(__file__).resolve().parent.parent / "tests" / "lawful_skip
 CTEST_OPTIONS = ("--test-output-size-passed", "100000000")
 
 GTEST = re.compile(r"^[^\n]*: Skipped\n(.*?)\n\[  SKIPPED \] ([\w./]+)(?: \(|,)", re.MULTILINE | re.DOTALL)
-UNITTEST = re.compile(r"\.\.\. (?:.*)skipped (['\"])(.*)\1$", re.MULTILINE)
+UNITTEST = re.compile(r"\.\.\. .*skipped (['\"])(.*)\1$", re.MULTILINE)
 UNITTEST_SUM = re.compile(r"^(?:OK|FAILED) \(.*?skipped=(\d+)", re.MULTILINE)
 MATRIX = re.compile(r"^SKIP  (.*?): (.*)$", re.MULTILINE)
 
