@@ -88,12 +88,12 @@ static bool is_true(uint32_t a, uint16_t op, uint32_t b) {
   }
 }
 
-uint32_t weft_bpf_run(const struct sock_filter* code, uint32_t length,
-                      const struct seccomp_data* data) {
+uint32_t weft_bpf_run(const void* code, uint32_t length, const struct seccomp_data* data) {
   struct machine m = {0};
   for (uint32_t i = 0; i < length; ++i) {
-    struct sock_filter instruction;  // the program may have it at any address
-    __builtin_memcpy(&instruction, code + i, sizeof(instruction));
+    struct sock_filter instruction;
+    __builtin_memcpy(&instruction, (const char*)code + i * sizeof(instruction),
+                     sizeof(instruction));
     const struct sock_filter* at = &instruction;
     const uint32_t operand = BPF_SRC(at->code) == BPF_X ? m.x : at->k;
     bool known = true;

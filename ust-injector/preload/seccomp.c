@@ -232,7 +232,7 @@ static const struct call trial_children[] = {
 };
 
 // False: the call would end the program, signal it or wait for a supervisor.
-static bool is_survived(const struct sock_filter* code, uint32_t length, const struct call* call) {
+static bool is_survived(const void* code, uint32_t length, const struct call* call) {
   struct seccomp_data data = {.nr = call->nr,
                               .arch = WEFT_AUDIT_ARCH,
                               .instruction_pointer = (uintptr_t)&weft_process_ready};
@@ -248,7 +248,7 @@ static bool is_survived(const struct sock_filter* code, uint32_t length, const s
   }
 }
 
-static bool all_survived(const struct sock_filter* code, uint32_t length) {
+static bool all_survived(const void* code, uint32_t length) {
   for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); ++i) {
     if (!is_survived(code, length, &calls[i])) return false;
   }
@@ -326,7 +326,7 @@ struct verdict {
 
 static const struct verdict the_worst = {true, true, true, true, (1u << WEFT_CALLS) - 1};
 
-static struct verdict judge(const struct sock_filter* code, uint32_t length) {
+static struct verdict judge(const void* code, uint32_t length) {
   struct verdict v = {.silence = !all_survived(code, length),
                       .no_trial = !is_survived(code, length, &trial_children[0]) ||
                                   !is_survived(code, length, &trial_children[1]),
@@ -350,7 +350,7 @@ static struct verdict judge_before(uint64_t at) {
   const long map =
       weft_syscall(__NR_mmap, 0, size, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (map < 0 && map > -4096) return the_worst;
-  struct sock_filter* code = (struct sock_filter*)map;
+  void* code = (void*)map;
   seen = weft_seccomp_peek(code, (uintptr_t)program.filter, size);
   if (seen == WEFT_PEEK_COPIED) v = judge(code, program.len);
   if (seen == WEFT_PEEK_UNKNOWN) v = the_worst;
