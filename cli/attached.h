@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that ran before weft and are recorded until they end, or until the user ends it. One thread;
-// one per process.
+// Processes that ran before weft and are recorded until they end, or until the user ends it. One
+// thread; one per process.
 #ifndef WEFT_CLI_ATTACHED_H_
 #define WEFT_CLI_ATTACHED_H_
 

@@ -71,9 +71,9 @@ class Checker {
     Add(std::move(line), rule.name, views, literal);
   }
 
-  // The filter of all events of a Trace. A field that only some events have is said of the rules that have
-  // none; one that no event has is wrong where all rules are known and the kernel, whose fields are its
-  // own, is not asked for anything.
+  // The filter of all events of a Trace. A field that only some events have is said of the rules
+  // that have none; one that no event has is wrong where all rules are known and the kernel, whose
+  // fields are its own, is not asked for anything.
   void CheckTraceFilter(const api::TraceSpec& spec) {
     bool all_known = !spec.RecordsKernel();
     Rules rules;
@@ -91,8 +91,8 @@ class Checker {
 
   using Rules = std::vector<const api::EventRule*>;
 
-  // Does any event that the program offers for these rules have each of the filter's fields, and any all of them in
-  // types that the filter takes?
+  // Does any event that the program offers for these rules have each of the filter's fields, and
+  // any all of them in types that the filter takes?
   void CheckFields(const std::string& filter, const Rules& rules, bool wrong) {
     if (filter.empty()) return;
     const std::vector<const EventDescription*> events = EventsOf(rules);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Do the rules of a Trace fit what a program offers? Finds misspelt names of events, and of the fields in
-// their filters, before the program runs.
+// Do the rules of a Trace fit what a program offers? Finds misspelt names of events, and of the
+// fields in their filters, before the program runs.
 #ifndef WEFT_CLI_EVENT_CHECK_H_
 #define WEFT_CLI_EVENT_CHECK_H_
 
@@ -14,9 +14,9 @@ namespace weft::cli {
 
 struct EventCheck {
   std::vector<std::string> problems;  // lines for people
-  // A name without a wildcard that a program with tracepoints does not have; a field of a filter that
-  // none of the events has that the program offers for it. Patterns, and programs without tracepoints
-  // (which may start others), only give a line.
+  // A name without a wildcard that a program with tracepoints does not have; a field of a filter
+  // that none of the events has that the program offers for it. Patterns, and programs without
+  // tracepoints (which may start others), only give a line.
   bool is_wrong = false;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exit statuses of weft, as `weft --help` documents them. `weft record` passes the program's own
-// through, so weft's are where programs have none: env(1) and the shells use 126, 127 and 128 + signal
-// the same way.
+// through, so weft's are where programs have none: env(1) and the shells use 126, 127 and 128 +
+// signal the same way.
 #ifndef WEFT_CLI_EXIT_STATUS_H_
 #define WEFT_CLI_EXIT_STATUS_H_
 

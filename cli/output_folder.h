@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder of a recording: made before the session, and taken back where the session is refused, with the folders on
-// the way to it that were made for it. What was there before stays.
+// The folder of a recording: made before the session, and taken back where the session is refused,
+// with the folders on the way to it that were made for it. What was there before stays.
 //
 // Used by the command's one thread.
 #ifndef WEFT_CLI_OUTPUT_FOLDER_H_
@@ -18,8 +18,8 @@ class OutputFolder {
   // None: what is recorded goes elsewhere.
   OutputFolder() = default;
 
-  // Makes the folder, or takes an empty one that is there. kInvalid: it holds something: two recordings in one folder
-  // are one trace that no reader understands. An error leaves nothing.
+  // Makes the folder, or takes an empty one that is there. kInvalid: it holds something: two
+  // recordings in one folder are one trace that no reader understands. An error leaves nothing.
   static Result<OutputFolder> Make(const std::string& wanted);
 
   // Absolute; "": none.

@@ -45,8 +45,8 @@ int Complain(const Error& error, int status) {
   return status;
 }
 
-// "PATH:...": the agent, which opens the file, is in another folder. What is no path, or of no file, stays as
-// it is.
+// "PATH:...": the agent, which opens the file, is in another folder. What is no path, or of no
+// file, stays as it is.
 std::string WithAbsolutePath(const std::string& text) {
   const size_t colon = text.find(':');
   const std::string path = text.substr(0, colon);
@@ -225,8 +225,8 @@ class Recording {
                                             : kExitTracing;
   }
 
-  // "": the Traces have events of the kernel only, for which the program runs as without weft. ld.so takes spaces
-  // and colons for separators.
+  // "": the Traces have events of the kernel only, for which the program runs as without weft.
+  // ld.so takes spaces and colons for separators.
   std::string Library(const InstallTree& tree) const {
     if (std::ranges::none_of(traces_, [](const api::Trace& t) { return t.spec.RecordsUser(); }))
       return "";

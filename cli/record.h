@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft record`: records a program and its children into a folder, in local mode; or processes that run
-// already, with theirs.
+// `weft record`: records a program and its children into a folder, in local mode; or processes that
+// run already, with theirs.
 #ifndef WEFT_CLI_RECORD_H_
 #define WEFT_CLI_RECORD_H_
 
@@ -25,8 +25,8 @@ struct RecordOptions {
   std::vector<int32_t> pids;
 };
 
-// The exit status (exit_status.h). Diagnostics, progress and the summary go to stderr; stdin, stdout
-// and the terminal are the program's.
+// The exit status (exit_status.h). Diagnostics, progress and the summary go to stderr; stdin,
+// stdout and the terminal are the program's.
 int RunRecord(const RecordOptions& options);
 
 }  // namespace weft::cli

@@ -10,8 +10,8 @@
 
 namespace weft::cli {
 
-// "HOST", "HOST:CONTROL", "HOST:CONTROL:DATA"; an IPv6 address in brackets. The control port is 4460, the
-// data port the one behind it, unless said otherwise.
+// "HOST", "HOST:CONTROL", "HOST:CONTROL:DATA"; an IPv6 address in brackets. The control port is
+// 4460, the data port the one behind it, unless said otherwise.
 Result<ipc::RelayAddress> ParseRelayAddress(const std::string& text);
 
 }  // namespace weft::cli

@@ -19,7 +19,8 @@ namespace {
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
-// Starting three processes takes milliseconds; a machine that is busy, or sanitized, needs patience.
+// Starting three processes takes milliseconds; a machine that is busy, or sanitized, needs
+// patience.
 constexpr milliseconds kStartTime{120'000};
 // What the keeper says of failed starts before weft gives up; it says one thing per failure.
 constexpr size_t kStartFailures = 5;
@@ -187,8 +188,8 @@ void SessionClient::Destroy() {
   bool ended = false;
   while (!(ended = waitpid(keeper_.pid, nullptr, WNOHANG) != 0) && Clock::now() < deadline) {
     ReadKeeper();
-    // The owner's end stays open until the agent had its say. Closing it says the same to an agent that follows one
-    // that died before it did.
+    // The owner's end stays open until the agent had its say. Closing it says the same to an agent
+    // that follows one that died before it did.
     if (!agent_.valid() || !agent_.Receive()) {
       agent_.Close();
       keeper_.channel.Close();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session from the side of `weft record`: its folder, its keeper, and the agent's answers. When this
-// object (or its process) ends without Destroy, the keeper stops and drains the session by itself.
-// One thread.
+// A session from the side of `weft record`: its folder, its keeper, and the agent's answers. When
+// this object (or its process) ends without Destroy, the keeper stops and drains the session by
+// itself. One thread.
 #ifndef WEFT_CLI_SESSION_CLIENT_H_
 #define WEFT_CLI_SESSION_CLIENT_H_
 
@@ -21,7 +21,8 @@ namespace weft::cli {
 
 class SessionClient {
  public:
-  // Makes the folder and starts the keeper; ends when the agent answers. Clears what killed recordings left, first.
+  // Makes the folder and starts the keeper; ends when the agent answers. Clears what killed
+  // recordings left, first.
   static Result<SessionClient> Begin(const InstallTree& tree);
 
   // To an agent that somebody else's keeper has; for `weft status`.
@@ -33,8 +34,8 @@ class SessionClient {
   // After Start: the cgroup that the program belongs into, its folder; "": any.
   [[nodiscard]] const std::string& cgroup() const { return cgroup_; }
 
-  // kInvalid: what is wrong with the Traces, for people, maybe several lines. kPermission: the output
-  // folder cannot be used. Others: weft failed.
+  // kInvalid: what is wrong with the Traces, for people, maybe several lines. kPermission: the
+  // output folder cannot be used. Others: weft failed.
   Status Create(ipc::CreateSession command);
   // Until everything is ready. Errors as above.
   Status Start();
@@ -43,13 +44,14 @@ class SessionClient {
   // What is there of the kernel's is recorded now, where a Trace asks for that. Best effort.
   void DumpState();
   Status Query();
-  // The next answer within `timeout`, across restarts of the agent. kTimeout: none yet. kClosed: the
-  // keeper is gone, the session with it.
+  // The next answer within `timeout`, across restarts of the agent. kTimeout: none yet. kClosed:
+  // the keeper is gone, the session with it.
   Result<ipc::SessionState> Poll(std::chrono::milliseconds timeout);
-  // The keeper ended before its time, and with it the others: what they left is for Destroy to remove.
+  // The keeper ended before its time, and with it the others: what they left is for Destroy to
+  // remove.
   [[nodiscard]] bool lost() const { return keeper_.pid > 0 && !keeper_.channel.valid(); }
-  // Ends all processes and waits for the keeper, which removes the folder. Where it does not end in time it is killed;
-  // where it was killed, this removes what is left.
+  // Ends all processes and waits for the keeper, which removes the folder. Where it does not end in
+  // time it is killed; where it was killed, this removes what is left.
   void Destroy();
 
   // What the keeper had to say meanwhile, for people.

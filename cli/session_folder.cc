@@ -23,7 +23,8 @@ namespace weft::cli {
 namespace {
 
 constexpr std::string_view kTemplate = "XXXXXX";
-// What a session's folder can hold; each of them may stand there under its name with ".new" behind it.
+// What a session's folder can hold; each of them may stand there under its name with ".new" behind
+// it.
 constexpr std::array<std::string_view, 5> kFiles = {"local.ctl", "agent.sock", "session.sock",
                                                     "session.json", "libweft.so"};
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder of a session, WEFT_DIR: RUNTIME/weft-UID-XXXXXX. `weft record` and its keeper each hold a shared lock on it
-// (flock) as long as they live, so that a folder whose lock can be had alone belongs to no recording any more.
+// The folder of a session, WEFT_DIR: RUNTIME/weft-UID-XXXXXX. `weft record` and its keeper each
+// hold a shared lock on it
+// (flock) as long as they live, so that a folder whose lock can be had alone belongs to no
+//         recording any more.
 // One thread.
 #ifndef WEFT_CLI_SESSION_FOLDER_H_
 #define WEFT_CLI_SESSION_FOLDER_H_
@@ -31,9 +33,10 @@ class SessionFolder {
   UniqueFd lock_;
 };
 
-// Removes what recordings of this user left in `runtime` whose processes were all killed: folders named as sessions'
-// are, which this user owns, which no process has locked, where no process listens, and which are not empty and young.
-// Only files that weft makes are removed from them; a folder that holds anything else stays.
+// Removes what recordings of this user left in `runtime` whose processes were all killed: folders
+// named as sessions' are, which this user owns, which no process has locked, where no process
+// listens, and which are not empty and young. Only files that weft makes are removed from them; a
+// folder that holds anything else stays.
 void ClearAbandonedFolders(const std::string& runtime, std::chrono::seconds young = kYoungFolder);
 
 }  // namespace weft::cli

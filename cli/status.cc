@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See status.h. Sessions are found by their folders' names; a folder without a living agent is passed
-// over.
+// See status.h. Sessions are found by their folders' names; a folder without a living agent is
+// passed over.
 #include "cli/status.h"
 
 #include <dirent.h>

@@ -69,7 +69,8 @@ Result<TracedProgram> TracedProgram::Prepare() {
   return program;
 }
 
-// fork and not posix_spawn: an error of execve comes with its errno, for which shells have statuses.
+// fork and not posix_spawn: an error of execve comes with its errno, for which shells have
+// statuses.
 Status TracedProgram::Start(const std::string& path, const std::vector<std::string>& arguments,
                             const Tracing& tracing) {
   int ends[2];

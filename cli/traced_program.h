@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program that is recorded: started with libweft.so preloaded where events of user space are wanted, in the
-// foreground of the terminal, with all signals that weft gets passed on. One thread; one program per process.
+// The program that is recorded: started with libweft.so preloaded where events of user space are
+// wanted, in the foreground of the terminal, with all signals that weft gets passed on. One thread;
+// one program per process.
 #ifndef WEFT_CLI_TRACED_PROGRAM_H_
 #define WEFT_CLI_TRACED_PROGRAM_H_
 

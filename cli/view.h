@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft view`: prints a trace as text, as babeltrace2 does by default, or as one JSON object per line.
-// Called by cli/main.cc on the main thread.
+// `weft view`: prints a trace as text, as babeltrace2 does by default, or as one JSON object per
+// line. Called by cli/main.cc on the main thread.
 #ifndef WEFT_CLI_VIEW_H_
 #define WEFT_CLI_VIEW_H_
 

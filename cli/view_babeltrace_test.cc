@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What weft writes is read by babeltrace2 without a warning, and `weft view` prints the same text.
-// Starts babeltrace2; for CTF 2 the one that WEFT_BABELTRACE2 names, since it takes 2.1 (./dev test fetches
-// it where it can: scripts/newer_babeltrace2.sh). Without it those tests are skipped.
+// Starts babeltrace2; for CTF 2 the one that WEFT_BABELTRACE2 names, since it takes 2.1 (./dev test
+// fetches it where it can: scripts/newer_babeltrace2.sh). Without it those tests are skipped.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -24,8 +24,8 @@ using ctf::RunCommand;
 using ctf::TestTrace;
 using ctf::Version;
 
-// babeltrace2 prints bytes that are no UTF-8, and control characters beyond ASCII, as they are; weft
-// view as numbers.
+// babeltrace2 prints bytes that are no UTF-8, and control characters beyond ASCII, as they are;
+// weft view as numbers.
 std::string Escaped(std::string_view text) {
   std::string out;
   while (!text.empty()) {

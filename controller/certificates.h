@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CA of this installation and the webhook's certificate: made when they are not there, renewed before
-// they end, and told to the API server. Used by one thread.
+// The CA of this installation and the webhook's certificate: made when they are not there, renewed
+// before they end, and told to the API server. Used by one thread.
 //
-// Two Secrets: the CA's with its key, which the controller alone reads, and the webhook's. A new CA comes
-// only where there is none or it ends; its rotation with old and new side by side is not there yet, so
-// kAuthorityLifetime is long.
+// Two Secrets: the CA's with its key, which the controller alone reads, and the webhook's. A new CA
+// comes only where there is none or it ends; its rotation with old and new side by side is not
+// there yet, so kAuthorityLifetime is long.
 #ifndef WEFT_CONTROLLER_CERTIFICATES_H_
 #define WEFT_CONTROLLER_CERTIFICATES_H_
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The controller: informers fill the queue, one thread works it off. There is one controller at a time
-// (a Deployment of one replica that is recreated, not rolled); two for a moment do the same twice.
+// The controller: informers fill the queue, one thread works it off. There is one controller at a
+// time (a Deployment of one replica that is recreated, not rolled); two for a moment do the same
+// twice.
 #ifndef WEFT_CONTROLLER_CONTROLLER_H_
 #define WEFT_CONTROLLER_CONTROLLER_H_
 
@@ -26,7 +27,8 @@
 
 namespace weft::controller {
 
-// The loop turns at least so often; a request takes kAnswerIdleLimit at most, and some follow another.
+// The loop turns at least so often; a request takes kAnswerIdleLimit at most, and some follow
+// another.
 inline constexpr std::chrono::seconds kTurn{5};
 inline constexpr std::chrono::seconds kStuck{180};
 

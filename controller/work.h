@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is to be done, each thing once however often it was asked for, when its time has come. Filled from
-// any thread, emptied by one.
+// What is to be done, each thing once however often it was asked for, when its time has come.
+// Filled from any thread, emptied by one.
 #ifndef WEFT_CONTROLLER_WORK_H_
 #define WEFT_CONTROLLER_WORK_H_
 

@@ -4,8 +4,8 @@
  * reserved, since they say how long it is. Any context, preemption off; nothing here sleeps.
  *
  * The kernel's: by the kernel's own unwinder, without what is this module's. The user's: where it
- * entered the kernel, then along its frame pointers (code built without them has none), and only what
- * is resident; nothing of an NMI, which may have come while memory is being switched.
+ * entered the kernel, then along its frame pointers (code built without them has none), and only
+ * what is resident; nothing of an NMI, which may have come while memory is being switched.
  */
 #ifndef WEFT_KMOD_CALLSTACK_H
 #define WEFT_KMOD_CALLSTACK_H

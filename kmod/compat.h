@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Differences between kernels, 5.10 and later. Found by what their headers define, or have (WEFT_KERNEL_HAS_*,
- * compat.mk); the version number decides only what no header shows.
+ * Differences between kernels, 5.10 and later. Found by what their headers define, or have
+ * (WEFT_KERNEL_HAS_*, compat.mk); the version number decides only what no header shows.
  */
 #ifndef WEFT_KMOD_COMPAT_H
 #define WEFT_KMOD_COMPAT_H
@@ -21,8 +21,9 @@
 #include <linux/uprobes.h>
 #include <linux/version.h>
 
-/* Tracepoints call one probe with prototypes of all kinds. Kernels with control-flow integrity of calls
- * trap there (on x86-64 at a tracepoint's second probe, whoever's: a single one is called directly). */
+/* Tracepoints call one probe with prototypes of all kinds. Kernels with control-flow integrity
+ * of calls trap there (on x86-64 at a tracepoint's second probe, whoever's: a single one is
+ * called directly). */
 #if defined(CONFIG_TRACEPOINTS) && !defined(CONFIG_CFI_CLANG) && !defined(CONFIG_CFI)
 #define WEFT_HAS_TRACEPOINTS 1
 #else
@@ -45,7 +46,8 @@ static __always_inline u64 weft_cgroup_ancestor_id(const struct cgroup *cgroup, 
 #endif
 }
 
-/* With a reference, if it is below the root of the caller's cgroup namespace. NULL or an error: there is none. */
+/* With a reference, if it is below the root of the caller's cgroup namespace. NULL or an error:
+   there is none. */
 static inline struct cgroup *weft_cgroup_get_from_id(u64 id)
 {
 #ifdef WEFT_KERNEL_HAS_CGROUP_GET_FROM_ID
@@ -69,8 +71,8 @@ static inline struct cgroup *weft_cgroup_get_from_id(u64 id)
 }
 #endif
 
-/* Where the inode number of a mount namespace is, whose struct is private to fs/, so that no header shows it; since
- * 5.11 it begins with what all namespaces have in common. */
+/* Where the inode number of a mount namespace is, whose struct is private to fs/, so that no
+ * header shows it; since 5.11 it begins with what all namespaces have in common. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 11, 0)
 #define WEFT_MOUNT_NAMESPACE_INUM offsetof(struct ns_common, inum)
 #endif
@@ -210,7 +212,8 @@ static inline struct socket *weft_socket_of(struct file *file)
 #endif
 }
 
-/* What a mapped file is for who mapped it. 6.8: files of stacked file systems stand before another one. */
+/* What a mapped file is for who mapped it. 6.8: files of stacked file systems stand before another
+   one. */
 static inline const struct path *weft_mapped_path(const struct file *file)
 {
 #ifdef WEFT_KERNEL_HAS_FILE_USER_PATH
@@ -239,8 +242,8 @@ static inline unsigned int weft_interrupts(void)
 #endif
 }
 
-/* Who lets go of a map last takes it apart, which may take long; elsewhere, where the kernel lets modules
- * ask for that. */
+/* Who lets go of a map last takes it apart, which may take long; elsewhere, where the kernel
+ * lets modules ask for that. */
 static inline void weft_mmput(struct mm_struct *mm)
 {
 #ifdef WEFT_KERNEL_HAS_MMPUT_ASYNC

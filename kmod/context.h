@@ -31,10 +31,10 @@ enum weft_context_end {
 };
 
 /*
- * Where a context's value is: from the current task over `steps` pointers, each at an offset in what
- * the one before points to; the value is at the offset behind those. NULL on the way: 0. Values are
- * found this way, and not by a function each, since an event asks for several, and kernels are built
- * without jump tables: a search for the function costs more than the value.
+ * Where a context's value is: from the current task over `steps` pointers, each at an offset in
+ * what the one before points to; the value is at the offset behind those. NULL on the way: 0.
+ * Values are found this way, and not by a function each, since an event asks for several, and
+ * kernels are built without jump tables: a search for the function costs more than the value.
  */
 struct weft_context_path {
 	u8 end; /* enum weft_context_end */
@@ -68,7 +68,8 @@ struct weft_callstacks {
 };
 
 /* Takes over a list from user space. 0; -EINVAL: broken, or twice the same; -EOPNOTSUPP: one that
- * is not here; or what perf says. Whatever it returns, weft_contexts_destroy is to follow. May sleep. */
+ * is not here; or what perf says. Whatever it returns, weft_contexts_destroy is to follow. May
+ * sleep. */
 int weft_contexts_init(struct weft_contexts *contexts, const struct weft_context_spec *specs,
 		       u32 count);
 
@@ -86,8 +87,8 @@ static __always_inline bool weft_contexts_have_stacks(const struct weft_contexts
 	return contexts->kernel_stack || contexts->user_stack;
 }
 
-/* Takes the call stacks that the list wants; the bytes that they add to a record. Nothing of a task that
- * is not in scope. */
+/* Takes the call stacks that the list wants; the bytes that they add to a record. Nothing of a
+ * task that is not in scope. */
 u32 weft_contexts_take_stacks(const struct weft_contexts *contexts, struct weft_callstacks *stacks,
 			      unsigned long view);
 

@@ -39,7 +39,8 @@
 						       offsetof(struct nsproxy, member), inum)}
 #define CALL(id, task) [WEFT_CONTEXT_PLACE(id)] = {.end = WEFT_CONTEXT_END_CALL, .of_task = (task)}
 
-/* User ids of the node are the kernel's own numbers. A namespace that this kernel has not has no path. */
+/* User ids of the node are the kernel's own numbers. A namespace that this kernel has not has no
+   path. */
 const struct weft_context_path weft_context_paths[WEFT_CONTEXT_PLACES] = {
 	[WEFT_CONTEXT_VPID] = {.end = WEFT_CONTEXT_END_PID,
 			       .steps = 2,
@@ -112,7 +113,8 @@ const struct weft_context_path weft_context_paths[WEFT_CONTEXT_PLACES] = {
 	[WEFT_CONTEXT_PLACE(WEFT_CONTEXT_PERF_CPU)] = {.end = WEFT_CONTEXT_END_PERF},
 };
 
-/* A task that was waited for while it still runs its last instructions is in no namespace of pids: 0. */
+/* A task that was waited for while it still runs its last instructions is in no namespace of pids:
+   0. */
 static noinline u64 parent(bool in_namespace)
 {
 	struct pid_namespace *space = task_active_pid_ns(current);

@@ -122,7 +122,8 @@ static void detach(struct weft_event *event)
 	}
 }
 
-/* Trackers make a session that records everything ask whom an event concerns: who runs, if nobody. */
+/* Trackers make a session that records everything ask whom an event concerns: who runs, if
+   nobody. */
 static enum weft_event_scope scope_mode(const struct weft_event *event)
 {
 	if (event->own_scope_mode != WEFT_SCOPE_ALL || !event->scope->trackers.kinds)

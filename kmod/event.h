@@ -106,9 +106,10 @@ void weft_event_put(struct weft_event *event);
 /* `on` and `scope_mode`, as its session is. */
 void weft_event_update(struct weft_event *event);
 void weft_event_end(struct weft_event *event);
-/* Takes over what the kernel counted since the last time as hits that it did not deliver. `counts`: they came
- * while the session was on. One of everybody has them as discarded in its ring. Of others nobody knows whether
- * they were in scope: they are in a number of the session's, which a reader of the ring does not see. */
+/* Takes over what the kernel counted since the last time as hits that it did not deliver.
+ * `counts`: they came while the session was on. One of everybody has them as discarded in its
+ * ring. Of others nobody knows whether they were in scope: they are in a number of the
+ * session's, which a reader of the ring does not see. */
 void weft_event_take_missed(struct weft_event *event, bool counts);
 
 /* Returns when every probe that was running has ended. May sleep. */
@@ -148,8 +149,8 @@ static inline bool weft_event_is_kprobe(const struct weft_event *event)
 int weft_kprobe_attach(struct weft_event *event, const char *name, u64 offset);
 void weft_kprobe_detach(struct weft_event *event);
 void weft_kprobe_free(struct weft_event *event);
-/* The kernel's count of hits that it did not deliver, modulo 2^32. CPUs that count at the same moment may
- * overwrite each other's, so that it is a few too small, or even goes back. */
+/* The kernel's count of hits that it did not deliver, modulo 2^32. CPUs that count at the same
+ * moment may overwrite each other's, so that it is a few too small, or even goes back. */
 u32 weft_kprobe_missed(const struct weft_event *event);
 
 /* uprobe.c, uretprobes as well. After a detach: synchronize, then free. */

@@ -423,7 +423,8 @@ static bool fuse(struct weft_fetch_step *arg, const struct weft_fetch_step *next
 	return true;
 }
 
-/* Does anybody need A, FAULT or OTHER as the ARG before left them? Not if the next one sets them. */
+/* Does anybody need A, FAULT or OTHER as the ARG before left them? Not if the next one sets
+   them. */
 static bool leaves_nothing(const struct weft_fetch_op *ops, u32 count, u32 behind)
 {
 	if (behind >= count || ops[behind].code == WEFT_FETCH_REG)

@@ -11,8 +11,8 @@
 #include "lib/abi/fetch.h"
 #include "lib/event/description_walk.h"
 
-/* Register n of REG is argument this + n of what probes with registers run on; behind the last one is
- * the zero of WEFT_FETCH_REG_ZERO. As a bit of an event's `arguments`: they are read. */
+/* Register n of REG is argument this + n of what probes with registers run on; behind the last
+ * one is the zero of WEFT_FETCH_REG_ZERO. As a bit of an event's `arguments`: they are read. */
 #define WEFT_REGISTER_ARGUMENTS WEFT_FETCH_MAX_ARGS
 
 /* Step codes are those of programs, and: */

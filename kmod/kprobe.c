@@ -4,8 +4,8 @@
  * mechanism could not deliver (a probe hit inside another one, too many calls at once) it counts
  * itself, without a word of whom it was: event.h, weft_event_take_missed.
  *
- * The kernel calls handlers with preemption off (Documentation/trace/kprobes.rst, "Kprobe Features and
- * Limitations").
+ * The kernel calls handlers with preemption off (Documentation/trace/kprobes.rst, "Kprobe Features
+ * and Limitations").
  */
 #include <linux/kprobes.h>
 #include <linux/slab.h>
@@ -59,8 +59,8 @@ static noinline void gather(struct pt_regs *regs, u64 *args)
 }
 NOKPROBE_SYMBOL(gather);
 
-/* preempt_count() of the function that was hit. A breakpoint's own exception is counted as an NMI (x86), and
- * jumps and calls in its place are none. In an NMI breakpoints may not be. */
+/* preempt_count() of the function that was hit. A breakpoint's own exception is counted as an
+ * NMI (x86), and jumps and calls in its place are none. In an NMI breakpoints may not be. */
 static __always_inline unsigned int count_of(const struct kprobe *kprobe)
 {
 	const unsigned int count = preempt_count();

@@ -18,8 +18,8 @@
  * 200 bytes. Threads that sleep in it count as well. */
 #define WEFT_KRETPROBE_CALLS 512
 
-/* The same of user functions, for each uretprobe that records arguments or durations: about 100 bytes
- * each. */
+/* The same of user functions, for each uretprobe that records arguments or durations: about 100
+ * bytes each. */
 #define WEFT_URETPROBE_CALLS 512
 
 /* No function is longer. */
@@ -29,16 +29,16 @@
  * discarded as any. Readers look every 10 ms or so. */
 #define WEFT_STATEDUMP_PATIENCE_MS 1000
 
-/* How often, a tick apart, it asks for one task's memory map while others change it, before it leaves the
- * rest out: a tenant's thread that stands still in there must not hold it up. */
+/* How often, a tick apart, it asks for one task's memory map while others change it, before it
+ * leaves the rest out: a tenant's thread that stands still in there must not hold it up. */
 #define WEFT_STATEDUMP_MAP_TRIES 250
 
 /* Writers that interrupt each other on a CPU: each of the four levels, with kprobes in each, is far
  * below; where it is more, something counted wrong. */
 #define WEFT_MAX_NESTING 64
 
-/* How often a writer tries to show a count that others, or the reader itself, change meanwhile. Each
- * failure is another writer that interrupted in between two instructions. */
+/* How often a writer tries to show a count that others, or the reader itself, change meanwhile.
+ * Each failure is another writer that interrupted in between two instructions. */
 #define WEFT_SHOW_TRIES 64
 
 /* Levels of context that can interrupt each other on a CPU: task, softirq, irq, NMI. */

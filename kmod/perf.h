@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A perf counter on each CPU, counting since it was opened, whatever runs: the context perf:cpu. Read in
- * any context, from its own CPU, without sleeping. A CPU that comes online later has none: its value is 0.
+ * A perf counter on each CPU, counting since it was opened, whatever runs: the context perf:cpu.
+ * Read in any context, from its own CPU, without sleeping. A CPU that comes online later has none:
+ * its value is 0.
  */
 #ifndef WEFT_KMOD_PERF_H
 #define WEFT_KMOD_PERF_H

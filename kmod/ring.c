@@ -81,8 +81,8 @@ void weft_ring_publish_slow(struct weft_ring *ring, struct weft_ring_cpu *c, u64
 
 /* Stores a word of this CPU's own that only grows where the reader sees it. `shown` is looked at
  * before `own`: a writer that interrupts behind that look and shows more makes the cmpxchg fail, so
- * that the reader never sees less again (invariant 6). The reader may store there as well: hence the
- * limit, behind which the count is stored whatever stands there. */
+ * that the reader never sees less again (invariant 6). The reader may store there as well: hence
+ * the limit, behind which the count is stored whatever stands there. */
 static void show(u64 *shown, const local_t *own)
 {
 	int tries;

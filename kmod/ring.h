@@ -22,7 +22,8 @@
  *  2. reserve is at most one ring ahead of base: at most 2^31 bytes and 2^27 records, so that its
  * parts unwrap against base without doubt.
  *  3. Times in a slot never go back: the clock is read between the load of reserve and its cmpxchg.
- *  4. Of the shared page only `tail` and `closed` decide anything. What stands there can make a ring
+ *  4. Of the shared page only `tail` and `closed` decide anything. What stands there can make a
+ *     ring
  * overwrite what its reader did not take, or stand still; nothing else.
  *  5. Head's sub-buffer is base's or a later one: it is published before base moves on. So a writer
  * never enters the sub-buffer of the head that a reader sees.
@@ -96,15 +97,16 @@ u64 weft_ring_switches(const struct weft_ring *ring);
 /* Appends a description. 0, -ENOSPC. The caller has the lock of control (session.h). */
 int weft_ring_describe(struct weft_ring *ring, u16 event, const void *desc, u32 size);
 
-/* The ring's words contradict each other, or its writer's do: nothing is written any more. Any context;
- * this costs the fast path nothing: without a sub-buffer's mask no record has room, and the slow path
- * says no. */
+/* The ring's words contradict each other, or its writer's do: nothing is written any more. Any
+ * context; this costs the fast path nothing: without a sub-buffer's mask no record has room, and
+ * the slow path says no. */
 void weft_ring_stop(struct weft_ring *ring, enum weft_kernel_stop why);
 
 void weft_ring_publish_slow(struct weft_ring *ring, struct weft_ring_cpu *c, u64 word);
 void *weft_ring_reserve_slow(struct weft_ring *ring, struct weft_ring_cpu *c, u64 word0,
 			     u64 rounded);
-/* Would a record that takes so many bytes on this CPU be discarded for want of room? Preemption is off. */
+/* Would a record that takes so many bytes on this CPU be discarded for want of room? Preemption is
+   off. */
 bool weft_ring_is_full(struct weft_ring *ring, u32 bytes);
 /* D: counts events that are not recorded. Preemption is off. Not where the slot is closed. */
 void weft_ring_discard_many(struct weft_ring *ring, enum weft_discard_reason reason, u64 events);

@@ -34,8 +34,8 @@ int weft_scope_track(struct weft_scope *scope, const struct weft_kernel_track *a
 void weft_scope_destroy(struct weft_scope *scope);
 
 #ifdef CONFIG_CGROUPS
-/* weft_scope_has where members stand on several levels. It begins anew, so that the usual way keeps nothing
- * for it over a call. */
+/* weft_scope_has where members stand on several levels. It begins anew, so that the usual way
+ * keeps nothing for it over a call. */
 bool weft_scope_has_somewhere(const struct weft_scope *scope, struct task_struct *task);
 #endif
 

@@ -39,8 +39,8 @@ struct weft_session {
 /* On /dev/weft: a descriptor, or negative. */
 int weft_session_ioctl_create(void __user *user);
 
-/* An internal contradiction: what the session records ends, as soon as there may be waited for it. Any
- * context; the caller has a reference. */
+/* An internal contradiction: what the session records ends, as soon as there may be waited for
+ * it. Any context; the caller has a reference. */
 void weft_session_stop(struct weft_session *session, enum weft_kernel_stop why);
 /* Sessions that wait for it are ended. No descriptor may be open. */
 void weft_session_flush(void);

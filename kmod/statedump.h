@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Statedumps (lib/abi/kernel.h, STATEDUMP): what is there when a session begins, told by its events of
- * kind STATE. The module only goes through things; what of them is recorded is said by the events' fetch
- * programs, as of any event.
+ * Statedumps (lib/abi/kernel.h, STATEDUMP): what is there when a session begins, told by its events
+ * of kind STATE. The module only goes through things; what of them is recorded is said by the
+ * events' fetch programs, as of any event.
  *
- * A dump runs in the thread that asks for it. It goes through things by steps: a step finds the next
- * thing behind a place (a pid, a descriptor, an address: a number, never a pointer), takes what keeps it
- * there (a lock, RCU), hands it to the events, and lets go. Between steps nothing is held and nothing is locked but
- * references to the task at hand and its network namespace, so that the dump can wait for readers, and
- * tasks may come, go and change meanwhile: each thing that is there from the dump's START to its END is
- * recorded once, others perhaps.
+ * A dump runs in the thread that asks for it. It goes through things by steps: a step finds the
+ * next thing behind a place (a pid, a descriptor, an address: a number, never a pointer), takes
+ * what keeps it there (a lock, RCU), hands it to the events, and lets go. Between steps nothing is
+ * held and nothing is locked but references to the task at hand and its network namespace, so that
+ * the dump can wait for readers, and tasks may come, go and change meanwhile: each thing that is
+ * there from the dump's START to its END is recorded once, others perhaps.
  *
- * Two fences: when START is in its ring, all that began before the call is in the others; when END is, all that
- * began before the record ahead of it. The dump's own records are made by one thread, each published before the
- * next is begun, whatever CPUs it came by. Records of other probes that began before a fence are published by
- * the end of the grace period that it is: probes run with preemption off, or as readers of the tracepoints'
- * own. Nothing needs to be written into the rings of CPUs that the dump did not run on.
+ * Two fences: when START is in its ring, all that began before the call is in the others; when END
+ * is, all that began before the record ahead of it. The dump's own records are made by one thread,
+ * each published before the next is begun, whatever CPUs it came by. Records of other probes that
+ * began before a fence are published by the end of the grace period that it is: probes run with
+ * preemption off, or as readers of the tracepoints' own. Nothing needs to be written into the rings
+ * of CPUs that the dump did not run on.
  */
 #ifndef WEFT_KMOD_STATEDUMP_H
 #define WEFT_KMOD_STATEDUMP_H
@@ -46,8 +47,9 @@ struct weft_statedump {
 	struct xarray nets; /* namespaces that were gone through, by inode number */
 };
 
-/* Finds the thing behind `place` and records it. 1: and moved `place` behind it; 0: there is none any
- * more; -EAGAIN: to be called again, with the same place, a little later; else an error. */
+/* Finds the thing behind `place` and records it. 1: and moved `place` behind it; 0: there is
+ * none any more; -EAGAIN: to be called again, with the same place, a little later; else an
+ * error. */
 typedef int (*weft_statedump_step)(struct weft_statedump *dump, void *place);
 
 /* On a session. 0 or negative. */
@@ -56,8 +58,9 @@ int weft_statedump_ioctl(struct weft_session *session, void __user *user);
 /* Takes all steps. 0 or an error, -EINTR and -ESHUTDOWN among them. May sleep. */
 int weft_statedump_walk(struct weft_statedump *dump, weft_statedump_step step, void *place);
 
-/* Hands a thing to the events that ask for it; does not sleep. 0; -EAGAIN: one had no room: if the thing
- * is still there later, which is known by `key` among those of a walk, that one gets it next. */
+/* Hands a thing to the events that ask for it; does not sleep. 0; -EAGAIN: one had no room: if
+ * the thing is still there later, which is known by `key` among those of a walk, that one gets
+ * it next. */
 int weft_statedump_record(struct weft_statedump *dump, enum weft_kernel_state state, u64 key,
 			  const u64 args[WEFT_STATE_ARGS]);
 

@@ -105,8 +105,8 @@ static bool is_block_device(const struct device *device)
 	return device->class && !strcmp(device->class->name, "block");
 }
 
-/* The block class has no name that modules know; all devices are in one set. By their numbers: they may
- * come and go. */
+/* The block class has no name that modules know; all devices are in one set. By their numbers:
+ * they may come and go. */
 static int block_device_step(struct weft_statedump *dump, void *data)
 {
 	dev_t *place = data;

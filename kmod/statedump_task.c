@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The part of a statedump that belongs to tasks: processes, threads, open files, sockets, mappings, and
- * the interfaces of their network namespaces. statedump.h has the rules.
+ * The part of a statedump that belongs to tasks: processes, threads, open files, sockets, mappings,
+ * and the interfaces of their network namespaces. statedump.h has the rules.
  *
- * Tasks are gone through by their numbers in the first pid namespace, as /proc does it: a task that is
- * there all the time is met once, and there is an end however many come meanwhile. Sockets are those that
- * tasks in scope have open, not those of a network namespace: it may be shared with others.
+ * Tasks are gone through by their numbers in the first pid namespace, as /proc does it: a task that
+ * is there all the time is met once, and there is an end however many come meanwhile. Sockets are
+ * those that tasks in scope have open, not those of a network namespace: it may be shared with
+ * others.
  */
 #include <linux/fdtable.h>
 #include <linux/file.h>
@@ -168,8 +169,8 @@ static int record_socket(struct weft_statedump *dump, struct task_things *place,
 	return sock ? weft_statedump_record(dump, WEFT_KERNEL_STATE_SOCKET, place->fd, args) : 0;
 }
 
-/* The first file from place->fd on, under its table's lock: no reference, which would put off the end of
- * one that is closed meanwhile. */
+/* The first file from place->fd on, under its table's lock: no reference, which would put off
+ * the end of one that is closed meanwhile. */
 static int visit_file(const void *data, struct file *file, unsigned int fd)
 {
 	struct file_visit *visit = (void *)data;

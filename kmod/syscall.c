@@ -5,8 +5,9 @@
  *
  * Events of unknown numbers are in chains of their own, and are asked at each call as long as there
  * are any. So are calls whose exit does not show which call it was, so that the module notes their
- * entry: rt_sigreturn gives its task the registers of before the signal, among them the mark that this
- * is no system call; a successful exec has the number and the table of the new program's execve.
+ * entry: rt_sigreturn gives its task the registers of before the signal, among them the mark that
+ * this is no system call; a successful exec has the number and the table of the new program's
+ * execve.
  *
  * The chains are read by probes and changed under the lock of control; an event that left its chain
  * is freed when no probe can stand on it any more.
@@ -74,7 +75,8 @@ static __always_inline struct weft_event *find(const struct syscall_side *side, 
 	return rcu_dereference_raw(side->first[table][number]);
 }
 
-/* Which of the calls that take a task back from a signal it is, as a note; negative: none of them. */
+/* Which of the calls that take a task back from a signal it is, as a note; negative: none of
+   them. */
 static __always_inline int sigreturn_of(unsigned int table, unsigned long number)
 {
 	if (table == WEFT_KERNEL_SYSCALLS_NATIVE)

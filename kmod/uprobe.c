@@ -3,13 +3,14 @@
  * Events of user functions: uprobes (an instruction of a file) and uretprobes (a return).
  *
  * A breakpoint is only in processes that the session records while it is on: the kernel asks the
- * consumer's filter when a process maps the file and when a consumer comes or goes. The kernel's own
- * means to ask again about all processes, uprobe_apply, is not exported, so a second consumer with
- * the same filter comes and goes instead, whenever the scope changes or the session is switched.
+ * consumer's filter when a process maps the file and when a consumer comes or goes. The kernel's
+ * own means to ask again about all processes, uprobe_apply, is not exported, so a second consumer
+ * with the same filter comes and goes instead, whenever the scope changes or the session is
+ * switched.
  *
- * The filter knows a process by the task that owns its memory, the handler looks at the task that runs:
- * only that decides what is recorded. Handlers run in task context, and end before detached probes are
- * freed (weft_uprobe_synchronize).
+ * The filter knows a process by the task that owns its memory, the handler looks at the task that
+ * runs: only that decides what is recorded. Handlers run in task context, and end before detached
+ * probes are freed (weft_uprobe_synchronize).
  */
 #include <linux/dcache.h>
 #include <linux/file.h>
@@ -48,8 +49,8 @@ struct weft_uprobe {
 	atomic64_t missed;
 };
 
-/* Is a breakpoint wanted in this address space? Judged by its owner; without owners (no memory cgroups)
- * it is wanted, and the handler judges. */
+/* Is a breakpoint wanted in this address space? Judged by its owner; without owners (no memory
+ * cgroups) it is wanted, and the handler judges. */
 static bool is_wanted(const struct weft_event *event, struct mm_struct *mm)
 {
 	bool wanted = true;

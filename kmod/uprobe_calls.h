@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What is kept from the entry of a user function until its return: the kernel does so for kretprobes,
- * not for uretprobes. A call is known by its task and by where its frame is on the stack.
+ * What is kept from the entry of a user function until its return: the kernel does so for
+ * kretprobes, not for uretprobes. A call is known by its task and by where its frame is on the
+ * stack.
  *
- * A call that never returns (longjmp, exec, exit) leaves its entry behind, until another of the same
- * key or, when all are in use, the one after the oldest takes its place. Task context only; locks itself.
+ * A call that never returns (longjmp, exec, exit) leaves its entry behind, until another of the
+ * same key or, when all are in use, the one after the oldest takes its place. Task context only;
+ * locks itself.
  */
 #ifndef WEFT_KMOD_UPROBE_CALLS_H
 #define WEFT_KMOD_UPROBE_CALLS_H

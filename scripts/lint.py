@@ -29,6 +29,7 @@ TIDY = TOP / "build" / "lint"  # the same database as clang-tidy can take it
 # Flags of gcc's that clang refuses as an error, not as a warning.
 GCC_ONLY = ("-fno-tree-loop-distribute-patterns",)
 MAX_LINES = 800
+MAX_COLUMNS = 100
 # Half of clang-tidy's time are checks, which walk all that the headers declare; gcc has some of them, too. The
 # short form has those that have found mistakes in such code and the house's own.
 SHORT_CHECKS = "-*," + ",".join((
@@ -116,9 +117,16 @@ def check_licences(_, chosen, __):
 
 
 def check_sizes(_, chosen, __):
-    lines = {name: len(read(name).splitlines()) for name in chosen if name.endswith(CODE)}
-    return [f"{name}: {count} lines, more than {MAX_LINES}"
-            for name, count in lines.items() if count > MAX_LINES]
+    problems = []
+    for name in chosen:
+        if not name.endswith(CODE):
+            continue
+        lines = read(name).splitlines()
+        if len(lines) > MAX_LINES:
+            problems.append(f"{name}: {len(lines)} lines, more than {MAX_LINES}")
+        problems += [f"{name}:{number}: more than {MAX_COLUMNS} columns"
+                     for number, line in enumerate(lines, 1) if len(line) > MAX_COLUMNS]
+    return problems
 
 
 def check_memory_orders(_, chosen, __):

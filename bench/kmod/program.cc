@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// kmod_bench CASE CALLS, in a guest whose virtual time counts instructions (./dev bench kmod): what a call
-// of getppid costs while weft.ko does what CASE says; "none": nothing, or whatever was started outside.
-// Prints the median of batches in ns a call, that is in instructions, and the records a call.
+// kmod_bench CASE CALLS, in a guest whose virtual time counts instructions (./dev bench kmod): what
+// a call of getppid costs while weft.ko does what CASE says; "none": nothing, or whatever was
+// started outside. Prints the median of batches in ns a call, that is in instructions, and the
+// records a call.
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>

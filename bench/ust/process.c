@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a tracer costs a process as a whole: a program with 200 tracepoints. `process start` does nothing
-// and ends; `process fork N` makes N children, each with one event, and prints the median and the mean of
-// the microseconds from fork to the child's end;
-// `process memory EVENTS` makes events, then prints its own Pss in KiB. Built with LTTng's headers or
-// with weft's.
+// What a tracer costs a process as a whole: a program with 200 tracepoints. `process start` does
+// nothing and ends; `process fork N` makes N children, each with one event, and prints the median
+// and the mean of the microseconds from fork to the child's end; `process memory EVENTS` makes
+// events, then prints its own Pss in KiB. Built with LTTng's headers or with weft's.
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

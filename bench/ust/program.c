@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The measured program: `program EVENT THREADS BURSTS EVENTS_PER_BURST PACE`. Every thread makes bursts
-// of events. PACE > 0: microseconds of pause between bursts, so that the consumer keeps up and nothing is
-// discarded. PACE < 0: -PACE thousand events per second and thread, on a schedule (struct schedule), after as many
-// events at an eighth of that speed as WARM_BURSTS have. Prints ns per event of the median undisturbed burst, the same
-// of a bare clock read, the median of all bursts, events per second (without the slow ones), ns per event of the
-// RUN_UP before the undisturbed bursts, and ns of the additions (below) around the most disturbed one of them.
+// The measured program: `program EVENT THREADS BURSTS EVENTS_PER_BURST PACE`. Every thread makes
+// bursts of events. PACE > 0: microseconds of pause between bursts, so that the consumer keeps up
+// and nothing is discarded. PACE < 0: -PACE thousand events per second and thread, on a schedule
+// (struct schedule), after as many events at an eighth of that speed as WARM_BURSTS have. Prints ns
+// per event of the median undisturbed burst, the same of a bare clock read, the median of all
+// bursts, events per second (without the slow ones), ns per event of the RUN_UP before the
+// undisturbed bursts, and ns of the additions (below) around the most disturbed one of them.
 // Compiled once against LTTng's headers, once against weft's.
 //
-// In a pause the CPU's caches and what it knows of addresses go to others, or do not, as it happens: the first event
-// after it then costs some hundred nanoseconds more than the next (LTTng's: some thousand). A bare clock read has no
-// pauses before it, so events are counted from where they, too, are in full run; what came before is shown beside.
+// In a pause the CPU's caches and what it knows of addresses go to others, or do not, as it
+// happens: the first event after it then costs some hundred nanoseconds more than the next
+// (LTTng's: some thousand). A bare clock read has no pauses before it, so events are counted from
+// where they, too, are in full run; what came before is shown beside.
 //
-// What shares a core with this CPU, in another machine perhaps, takes up to half of its speed away from whatever
-// executes many instructions, and nothing from a clock read, which waits for a counter. A loop of additions before
-// and after each burst tells how much that is: the tenth of the bursts between the quickest loops is undisturbed.
+// What shares a core with this CPU, in another machine perhaps, takes up to half of its speed away
+// from whatever executes many instructions, and nothing from a clock read, which waits for a
+// counter. A loop of additions before and after each burst tells how much that is: the tenth of the
+// bursts between the quickest loops is undisturbed.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>
@@ -106,9 +109,10 @@ static struct result measure(const char* kind, int n) {
                          before > after ? before : after};
 }
 
-// When bursts begin: each a period after the one before. What came later than by a period is not made up for, as by
-// a program that had no CPU: bursts without a pause between them would be at the tracer's speed, not at the wanted
-// one, and the faster a tracer is, the more would be asked of its consumer.
+// When bursts begin: each a period after the one before. What came later than by a period is not
+// made up for, as by a program that had no CPU: bursts without a pause between them would be at the
+// tracer's speed, not at the wanted one, and the faster a tracer is, the more would be asked of its
+// consumer.
 struct schedule {
   double period;  // ns
   double next;
@@ -170,7 +174,8 @@ static double median(struct result* results, int n) {
   return results[n / 2].ns;
 }
 
-// Of the tenth of them between the quickest additions: the medians, and the slowest of those additions.
+// Of the tenth of them between the quickest additions: the medians, and the slowest of those
+// additions.
 static struct result undisturbed(struct result* results, int n) {
   qsort(results, (size_t)n, sizeof(results[0]), by_additions);
   const int tenth = (n + 9) / 10;

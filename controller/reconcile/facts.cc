@@ -21,8 +21,8 @@ bool HasLibrary(const Json& pod) {
   return false;
 }
 
-// What `kubectl rollout restart` takes. A Deployment's ReplicaSet is named after it and the template's
-// hash, which pods have as a label.
+// What `kubectl rollout restart` takes. A Deployment's ReplicaSet is named after it and the
+// template's hash, which pods have as a label.
 std::string RestartTarget(const Json& pod, const std::map<std::string, std::string>& labels) {
   const Json* owners = At(pod, {"metadata", "ownerReferences"});
   if (owners == nullptr || !owners->is_array() || owners->empty()) return "";

@@ -128,8 +128,8 @@ class Planner {
     return nodes;
   }
 
-  // A node that a ClusterTrace does not mean any more ends its session. (One that had a Trace's pods will have
-  // others.) What drains is never turned back: a new session follows it.
+  // A node that a ClusterTrace does not mean any more ends its session. (One that had a Trace's
+  // pods will have others.) What drains is never turned back: a new session follows it.
   [[nodiscard]] bool Leaves(const TraceSession& session) const {
     return cluster_wide_ && !Drains() && s_.problem.empty() &&
            (!selected_nodes_.contains(session.spec.node_name) ||
@@ -243,7 +243,8 @@ class Planner {
       plan_.status.completion_time = kube::FormatTime(s_.now);
   }
 
-  // What the nodes say of their kernels: one that cannot is named with its reason, and the others go on.
+  // What the nodes say of their kernels: one that cannot is named with its reason, and the others
+  // go on.
   void FillKernel() {
     if (!trace_.spec.RecordsKernel()) return;
     std::string reason, message;

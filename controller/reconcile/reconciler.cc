@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a plan to requests. Order: the finalizer before any session, so that none is left behind; the
-// status before its Events; a finalizer goes last.
+// From a plan to requests. Order: the finalizer before any session, so that none is left behind;
+// the status before its Events; a finalizer goes last.
 #include "controller/reconcile/reconciler.h"
 
 #include <algorithm>
@@ -25,8 +25,8 @@ std::string KindOf(const api::Trace& trace) {
   return std::string(IsClusterWide(trace) ? api::kClusterTraceKind : api::kTraceKind);
 }
 
-// What an object from the API server says; `problem` where its spec cannot be acted on: then metadata and
-// status are read beside a spec that stands for it.
+// What an object from the API server says; `problem` where its spec cannot be acted on: then
+// metadata and status are read beside a spec that stands for it.
 api::Trace ReadTrace(const Json& object, std::string& problem) {
   api::ParseOptions options = api::CheckingFilters();
   options.refuse_unknown_fields = false;

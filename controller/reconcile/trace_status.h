@@ -14,8 +14,8 @@ namespace weft::controller {
 // The pods that the Trace selects and that are not over.
 std::vector<const PodFacts*> SelectedPods(const Situation& situation);
 
-// Matched are all selected pods; traced what the nodes say; skipped those without the library, with the
-// command that restarts them, and what the nodes say.
+// Matched are all selected pods; traced what the nodes say; skipped those without the library, with
+// the command that restarts them, and what the nodes say.
 api::PodCounts CountPods(const Situation& situation, const std::vector<const PodFacts*>& selected);
 
 // The sums of the sessions' counts.

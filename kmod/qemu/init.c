@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The guest's first process: mounts the machine's own root read-only with a writable layer above it, starts
- * the CPUs that the kernel did not, runs one command there, writes its status and switches the guest off. One static
- * program instead of a shell's script: in an emulated machine each start of a program takes as long as all
- * of this.
+ * The guest's first process: mounts the machine's own root read-only with a writable layer above
+ * it, starts the CPUs that the kernel did not, runs one command there, writes its status and
+ * switches the guest off. One static program instead of a shell's script: in an emulated machine
+ * each start of a program takes as long as all of this.
  *
- * kmod/qemu/guest.py makes the other side: tags `root`, `exchange` and `out` of 9p, and in exchange the
- * files directory, modules (a path), arguments and environment (strings, each with its NUL). `status`
- * is written there: a number, as a shell would say it; `started` before the command. No status: the
- * guest did not live to the end.
- * Output of the command goes to the second serial port, all else to the console.
+ * kmod/qemu/guest.py makes the other side: tags `root`, `exchange` and `out` of 9p, and in exchange
+ * the files directory, modules (a path), arguments and environment (strings, each with its NUL).
+ * `status` is written there: a number, as a shell would say it; `started` before the command. No
+ * status: the guest did not live to the end. Output of the command goes to the second serial port,
+ * all else to the console.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -185,8 +185,9 @@ static int wait_for(pid_t command) {
   }
 }
 
-/* A kernel that looks for leaks is asked for the command's. It tells nothing that is younger than five
- * seconds, and compares what it sees with the time before. The other side finds the list on the console. */
+/* A kernel that looks for leaks is asked for the command's. It tells nothing that is younger
+ * than five seconds, and compares what it sees with the time before. The other side finds the
+ * list on the console. */
 static void report_leaks(void) {
   const char* path = "/sys/kernel/debug/kmemleak";
   char text[4096];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What is wrong is refused, with the errno that lib/abi/kernel.h says, and nothing has changed then.
+// What is wrong is refused, with the errno that lib/abi/kernel.h says, and nothing has changed
+// then.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Processes of a test's own, to be what the test itself shall not become: in other namespaces, other users. For
-// tests without other threads.
+// Processes of a test's own, to be what the test itself shall not become: in other namespaces,
+// other users. For tests without other threads.
 #ifndef WEFT_KMOD_TESTS_CHILD_H_
 #define WEFT_KMOD_TESTS_CHILD_H_
 
@@ -12,8 +12,8 @@ namespace weft::kmod {
 // Runs `body` in a child and waits for its end. True: the body said so.
 bool InChild(const std::function<bool()>& body);
 
-// The same in a child that is in a user namespace of its own, in which 0 to 999 are `first_uid` and `first_gid`
-// and what follows. It is root there.
+// The same in a child that is in a user namespace of its own, in which 0 to 999 are `first_uid` and
+// `first_gid` and what follows. It is root there.
 bool InUserNamespace(uint32_t first_uid, uint32_t first_gid, const std::function<bool()>& body);
 
 }  // namespace weft::kmod

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Times of the module's records lie between what a program reads from the same clock before and after the event:
-// kernel and user space have one time.
+// Times of the module's records lie between what a program reads from the same clock before and
+// after the event: kernel and user space have one time.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/syscall.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Contexts whose values are not those of a word of the task's: call stacks and counters, as they lie in a
-// record (lib/abi/context.h).
+// Contexts whose values are not those of a word of the task's: call stacks and counters, as they
+// lie in a record (lib/abi/context.h).
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
@@ -82,7 +82,8 @@ Event Getppid() {
   return event;
 }
 
-// The system call is made by this function itself: no library's frame, perhaps without a pointer, between.
+// The system call is made by this function itself: no library's frame, perhaps without a pointer,
+// between.
 __attribute__((noinline)) long CallFromHere() {
   long result = SYS_getppid;
   asm volatile("syscall" : "+a"(result) : : "rcx", "r11", "memory");
@@ -146,8 +147,8 @@ TEST(ContextTest, AStackOfAnInterruptIsTheKernels) {
   }
 }
 
-// Where a CPU's time stamp counter is unstable the kernel's own clock stands still from one late tick to the next:
-// the counter of it grows, but not with each event.
+// Where a CPU's time stamp counter is unstable the kernel's own clock stands still from one late
+// tick to the next: the counter of it grows, but not with each event.
 TEST(ContextTest, ACounterOfTheCpuGrows) {
   const Recorded recorded({{.id = WEFT_CONTEXT_VPID},
                            {.id = WEFT_CONTEXT_PERF_CPU,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Contexts whose values are words of a task, of its namespaces and of where it runs: each against what the
-// task knows of itself by other ways (system calls, /proc), as users, in namespaces and cgroups of its own.
+// Contexts whose values are words of a task, of its namespaces and of where it runs: each against
+// what the task knows of itself by other ways (system calls, /proc), as users, in namespaces and
+// cgroups of its own.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/bpf.h>
@@ -422,7 +423,8 @@ TEST(ContextValueTest, CgroupIdIsThatOfTheTasksFolder) {
   EXPECT_EQ(told.at("cgroup_id"), std::to_string(cgroup.id()));
 }
 
-// A socket filter that only returns, run by the kernel `times` times: it is not migratable meanwhile.
+// A socket filter that only returns, run by the kernel `times` times: it is not migratable
+// meanwhile.
 bool RunFilter(uint32_t times) {
   std::array<bpf_insn, 2> program{};
   program[0].code = BPF_ALU64 | BPF_MOV | BPF_K;

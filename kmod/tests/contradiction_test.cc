@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A tracer's fault never becomes the node's: a ring that contradicts itself (contradict.ko makes it) ends its
-// session, says why, and counts every event; nothing else notices.
+// A tracer's fault never becomes the node's: a ring that contradicts itself (contradict.ko makes
+// it) ends its session, says why, and counts every event; nothing else notices.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -70,8 +70,8 @@ class Contradictor {
   bool is_there_ = false;
 };
 
-// While it lives, this thread has its CPU for itself, for most of a second: the kernel's workers there, which end
-// the events of a session that stopped, wait.
+// While it lives, this thread has its CPU for itself, for most of a second: the kernel's workers
+// there, which end the events of a session that stopped, wait.
 class Alone {
  public:
   Alone() {
@@ -122,7 +122,8 @@ size_t InTheLog(const std::string& text) {
   }
 }
 
-// The values of one recording, in their order: CPU by CPU they are read, and some came from another CPU.
+// The values of one recording, in their order: CPU by CPU they are read, and some came from another
+// CPU.
 class Values {
  public:
   Values(const Recording& recording, size_t field) : view_(recording.ring.get()), field_(field) {}
@@ -166,7 +167,8 @@ class ContradictionTest : public testing::TestWithParam<Case> {
   }
   static size_t FieldOfValue() { return GetParam().what == 4 ? 1 : 0; }
 
-  // All events, with one contradiction among them. False: its session's events ended before the last one.
+  // All events, with one contradiction among them. False: its session's events ended before the
+  // last one.
   static bool Emit(const Recording& bad) {
     EXPECT_TRUE(Write(Parameter("channel"), std::to_string(kBad)));
     const std::string what = std::to_string(GetParam().what);

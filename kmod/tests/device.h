@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // weft.ko as a test drives it: descriptors of /dev/weft and the structs of lib/abi/kernel.h with
-// values that are right, for a test to make one of them wrong. Results are those of the system call: a
-// descriptor or 0, or -errno. Any thread.
+// values that are right, for a test to make one of them wrong. Results are those of the system
+// call: a descriptor or 0, or -errno. Any thread.
 #ifndef WEFT_KMOD_TESTS_DEVICE_H_
 #define WEFT_KMOD_TESTS_DEVICE_H_
 
@@ -35,9 +35,8 @@ inline UniqueFd OpenRing(int session, weft_kernel_channel channel = RightChannel
   return UniqueFd(Control(session, WEFT_IOCTL_CHANNEL, &channel));
 }
 
-// An event with fields of u64, each made by operations of its own. The struct points into it: it may
-// be moved, not copied.
-// The same with contexts.
+// An event with fields of u64, each made by operations of its own. The struct points into it: it
+// may be moved, not copied. The same with contexts.
 UniqueFd OpenRing(int session, const std::vector<weft_context_spec>& contexts);
 std::vector<weft_context_spec> Specs(const std::vector<uint16_t>& ids);
 
@@ -58,11 +57,12 @@ class Event {
 
   // Appends the field of argument `argument`, of which `size` bytes mean anything.
   Event& Field(const std::string& name, uint8_t argument, uint8_t size = 8);
-  // Appends the field of the u64 that is `offset` bytes behind what that argument points to. What a register of
-  // a function points to may be anything: no flags.
+  // Appends the field of the u64 that is `offset` bytes behind what that argument points to. What a
+  // register of a function points to may be anything: no flags.
   Event& Load(const std::string& name, uint8_t argument, int32_t offset,
               uint8_t flags = WEFT_FETCH_TRUSTED);
-  // The same of registers, by DWARF's numbers, and of what is `offset` bytes behind where one points.
+  // The same of registers, by DWARF's numbers, and of what is `offset` bytes behind where one
+  // points.
   Event& Register(const std::string& name, uint8_t number);
   Event& LoadUser(const std::string& name, uint8_t number, int32_t offset);
   Event& Filter(std::vector<uint8_t> program);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Filters that come from user space: what the compiler makes is taken, and 100,000 programs that were spoilt
-// are refused or run, on an event that comes all the time, and nothing happens to the kernel. What a spoilt program
-// means is nobody's to know. WEFT_FUZZ_SEED replays a run's programs. It runs in the
-// kernels that fuzz_test.cc names.
+// Filters that come from user space: what the compiler makes is taken, and 100,000 programs that
+// were spoilt are refused or run, on an event that comes all the time, and nothing happens to the
+// kernel. What a spoilt program means is nobody's to know. WEFT_FUZZ_SEED replays a run's programs.
+// It runs in the kernels that fuzz_test.cc names.
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
 
@@ -38,7 +38,8 @@ class FilterFuzzTest : public testing::Test {
   UniqueFd device_ = OpenDevice();
   UniqueFd session_, ring_, unfiltered_;
 
-  // A session that is on, with the event itself: whatever else is attached turns no tracepoint on or off.
+  // A session that is on, with the event itself: whatever else is attached turns no tracepoint on
+  // or off.
   void Start() {
     session_ = OpenSession(device_.get());
     ring_ = OpenRing(session_.get());

@@ -108,7 +108,8 @@ void Cut(Random& random, Program& program) {
   std::memcpy(program.data(), &header, sizeof(header));
 }
 
-// The symbols and literals of one, instructions of both: what each says is right, together it may not be.
+// The symbols and literals of one, instructions of both: what each says is right, together it may
+// not be.
 Program Splice(Random& random, const Program& a, const Program& b) {
   weft_filter_program header = Header(a);
   const weft_filter_program other = Header(b);

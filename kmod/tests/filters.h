@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Filters for events of these tests: programs of the compiler that agents use, and the same spoilt, so that most of
-// what is wrong lies behind the first checks. One thread per Filters.
+// Filters for events of these tests: programs of the compiler that agents use, and the same spoilt,
+// so that most of what is wrong lies behind the first checks. One thread per Filters.
 #ifndef WEFT_KMOD_TESTS_FILTERS_H_
 #define WEFT_KMOD_TESTS_FILTERS_H_
 
@@ -14,7 +14,8 @@ namespace weft::kmod {
 // A program of the compiler's; the test fails where it refuses the text.
 std::vector<uint8_t> Compiled(const std::string& expression);
 
-// Expressions over the fields of UserEvent() and over contexts that the module takes, each of which fits that event.
+// Expressions over the fields of UserEvent() and over contexts that the module takes, each of which
+// fits that event.
 const std::vector<std::string>& UserEventExpressions();
 // Over the fields f1, f2 and f3 (8 bytes).
 const std::vector<std::string>& NumberExpressions();

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Calls of the module's ioctls, from right structs to random bytes, by several threads on the same
-// descriptors, while events come; filters are the compiler's, or spoilt (filter_fuzz_test.cc has more of these).
-// Nothing is expected of a call but that it returns; what the kernel says of a mistake makes the guest's run
-// fail. WEFT_FUZZ_SEED replays a run, as far as threads allow. The short form of ./dev test runs it in 6.12
-// alone; the long form in 6.1 as well, with many more calls, and in the debug kernel.
+// descriptors, while events come; filters are the compiler's, or spoilt (filter_fuzz_test.cc has
+// more of these). Nothing is expected of a call but that it returns; what the kernel says of a
+// mistake makes the guest's run fail. WEFT_FUZZ_SEED replays a run, as far as threads allow. The
+// short form of ./dev test runs it in 6.12 alone; the long form in 6.1 as well, with many more
+// calls, and in the debug kernel.
 //
-// What is not tried: lies about a tracepoint's arguments. Which one is a task, and what is behind one that
-// is read plainly (WEFT_FETCH_TRUSTED), is the caller's word (lib/event/fetch_validate.h); so is where an
-// instruction of a user's begins.
+// What is not tried: lies about a tracepoint's arguments. Which one is a task, and what is behind
+// one that is read plainly (WEFT_FETCH_TRUSTED), is the caller's word (lib/event/fetch_validate.h);
+// so is where an instruction of a user's begins.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/mman.h>
@@ -65,8 +66,8 @@ constexpr std::array<Known, 6> kKnown = {{{"sys_enter", 0, 0},
                                           {"softirq_entry", -1, 0},
                                           {"no_such", -1, 0}}};
 
-// Descriptors that the threads share: any may be closed at any time by any of them. A kind is the ioctl
-// number that made a descriptor, 0: the device.
+// Descriptors that the threads share: any may be closed at any time by any of them. A kind is the
+// ioctl number that made a descriptor, 0: the device.
 class Pool {
  public:
   // One of this kind, if there is one.
@@ -150,7 +151,8 @@ class Fuzzer {
     return made >= 0;
   }
 
-  // STATEDUMP is rare: it waits a second where nobody reads a ring that is full, as nobody does here.
+  // STATEDUMP is rare: it waits a second where nobody reads a ring that is full, as nobody does
+  // here.
   unsigned long AnyRequest() {
     for (;;) {
       const unsigned long request = kRequests[random_() % kRequests.size()];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// EVENT by its bytes alone: one call of each kind, flag and part, none made with a name of lib/abi, that is taken and
-// records what it says. So do the numbers of states and contexts. Whoever renumbers what was released fails here.
+// EVENT by its bytes alone: one call of each kind, flag and part, none made with a name of lib/abi,
+// that is taken and records what it says. So do the numbers of states and contexts. Whoever
+// renumbers what was released fails here.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -70,8 +71,8 @@ constexpr std::string_view kFilter =
     "01 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 "
     "76 61 6c 75 65 ";
 
-// Calls of EVENT, without the pointers at 8 (name), 40 (description), 48 (program) and 56 (filter), and the sizes of
-// program and filter, which are at 68 (operations) and 72 (bytes).
+// Calls of EVENT, without the pointers at 8 (name), 40 (description), 48 (program) and 56 (filter),
+// and the sizes of program and filter, which are at 68 (operations) and 72 (bytes).
 constexpr std::string_view kTracepoint =
     "70 00 00 00 01 00 00 00 00 00 00 00 00 00 00 00 "
     "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 "
@@ -264,7 +265,8 @@ TEST_F(GoldenEventTest, Kind5IsAFunctionsReturn) {
   EXPECT_EQ(Values([] { CallWith(1); }), Numbers{kOfFirstPolicy});
 }
 
-// A file of two pages, as descriptor 9: the second is a function that returns its argument and one. Both are mapped.
+// A file of two pages, as descriptor 9: the second is a function that returns its argument and one.
+// Both are mapped.
 class CodeFile {
  public:
   CodeFile() {
@@ -464,7 +466,8 @@ constexpr GoldenContext kFixedContexts[] = {{1, "vpid", 4},
 
 class GoldenContextTest : public GoldenEventTest {
  protected:
-  // A ring of these contexts, or -errno. An entry is 24 bytes: its number, then zeros, but for a counter's type at 16.
+  // A ring of these contexts, or -errno. An entry is 24 bytes: its number, then zeros, but for a
+  // counter's type at 16.
   int AddChannel(const std::vector<uint16_t>& ids) {
     std::vector<uint8_t> list(24 * ids.size());
     for (size_t i = 0; i < ids.size(); i++) {

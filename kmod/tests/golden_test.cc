@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The worked example of docs/formats/kernel.md: the bytes that go in are those of the page, and what comes
-// out is, too, but for the time and the thread's number.
+// The worked example of docs/formats/kernel.md: the bytes that go in are those of the page, and
+// what comes out is, too, but for the time and the thread's number.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
@@ -195,7 +195,8 @@ TEST(GoldenTest, TheExampleOfThePageIsWhatHappens) {
   RingView view(ring.get());
   std::vector<std::vector<uint8_t>> records;
   for (uint32_t cpu = 0; cpu < view.rings(); cpu++) {
-    // Other programs of the guest write as well: each record of this thread's is looked at as a whole.
+    // Other programs of the guest write as well: each record of this thread's is looked at as a
+    // whole.
     view.Drain(cpu, [&](uint32_t, const SeenRecord& record) {
       weft_record header{};
       header.size = static_cast<uint32_t>(sizeof(header) + record.payload.size());

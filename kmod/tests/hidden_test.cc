@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What a session whose scope is a cgroup is not shown: what interrupts do while one of its tasks runs, and
-// whom its own task's event met.
+// What a session whose scope is a cgroup is not shown: what interrupts do while one of its tasks
+// runs, and whom its own task's event met.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -100,7 +100,8 @@ TEST(HiddenTest, WhatAnInterruptDoesWhileATaskOfTheSessionRuns) {
   }
 }
 
-// A function that is in task context here, reached by a breakpoint, which is an exception of its own.
+// A function that is in task context here, reached by a breakpoint, which is an exception of its
+// own.
 TEST(HiddenTest, NotWhatATaskOfTheSessionDoesInAFunction) {
   const OwnCgroup own;
   for (const bool is_return : {false, true}) {
@@ -112,7 +113,8 @@ TEST(HiddenTest, NotWhatATaskOfTheSessionDoesInAFunction) {
   }
 }
 
-// A task that ends is switched away from when it has no namespaces any more, and no parent that waits.
+// A task that ends is switched away from when it has no namespaces any more, and no parent that
+// waits.
 TEST(HiddenTest, NamesOfTasksThatEnd) {
   Event switched = Event::Tracepoint("sched_switch");
   const Session all(nullptr, OfCurrent(std::move(switched)),

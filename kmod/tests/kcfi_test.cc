@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// weft.ko in a kernel that checks the type of each indirect call (kCFI) and panics where it is another one than the
-// caller means: what such a kernel could not bear is refused, and not there by what the module says of itself;
-// kernel probes record. Uprobe and statedump tests run beside these.
+// weft.ko in a kernel that checks the type of each indirect call (kCFI) and panics where it is
+// another one than the caller means: what such a kernel could not bear is refused, and not there by
+// what the module says of itself; kernel probes record. Uprobe and statedump tests run beside
+// these.
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Descriptors may be closed in any order, at any time, by anybody's death: what lib/abi/kernel.h says
-// under "Lifetime".
+// Descriptors may be closed in any order, at any time, by anybody's death: what lib/abi/kernel.h
+// says under "Lifetime".
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/syscall.h>

@@ -18,7 +18,8 @@ namespace {
 
 constexpr uint64_t kLongFactor = 10;
 
-// The tracepoint itimer_state is in setitimer of the timers of CPU time only, which nothing uses here.
+// The tracepoint itimer_state is in setitimer of the timers of CPU time only, which nothing uses
+// here.
 void SetTimer(uint64_t value) {
   itimerval timer{};
   // CPU time that nobody uses up: it never fires.

@@ -32,8 +32,8 @@ long Cpus();  // online
 bool IsLong();
 uint64_t Scaled(uint64_t count);
 
-// Threads that emit values (thread << 32 | n), n from 0, each `count` of them. Joined by Join or the
-// destructor.
+// Threads that emit values (thread << 32 | n), n from 0, each `count` of them. Joined by Join or
+// the destructor.
 class Storm {
  public:
   Storm(const Source& source, unsigned threads, uint64_t count);

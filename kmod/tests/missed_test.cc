@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Hits that the kernel does not deliver, made by more calls at once than are kept until their return: where a session
-// of everybody counts them, and where one of a scope, of whose ring others may learn nothing.
+// Hits that the kernel does not deliver, made by more calls at once than are kept until their
+// return: where a session of everybody counts them, and where one of a scope, of whose ring others
+// may learn nothing.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/eventfd.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Records in the middle of records: interrupts, softirqs and NMIs come while a task's event is being
-// written to the same ring; CPUs go and come back.
+// Records in the middle of records: interrupts, softirqs and NMIs come while a task's event is
+// being written to the same ring; CPUs go and come back.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -32,7 +32,8 @@ void Write(const std::string& path, const std::string& text) {
   EXPECT_TRUE(file) << path;
 }
 
-// All CPUs show what they do. The first one asks, the others are asked by an NMI, whose handler says that it was for it.
+// All CPUs show what they do. The first one asks, the others are asked by an NMI, whose handler
+// says that it was for it.
 void AskOthersByNmi() {
   const OnCpu first(0);
   Write("/proc/sysrq-trigger", "l");
@@ -103,8 +104,8 @@ TEST(NestingTest, RecordsOfInterruptsAndNmisAreWholeAndInOrder) {
   for (uint64_t round = 0; round < Scaled(1); round++) RecordEachLevelWhole(100'000);
 }
 
-// Timers that expire one after the other, each of which makes one signal, in an interrupt. Threads that are made while
-// it lives leave the signal to it.
+// Timers that expire one after the other, each of which makes one signal, in an interrupt. Threads
+// that are made while it lives leave the signal to it.
 class Alarms {
  public:
   Alarms() {
@@ -148,8 +149,9 @@ class Alarms {
   std::thread thread_;
 };
 
-// One ring with an event of three levels each: our system calls; the signals of Alarms, in interrupts; what NMIs
-// answer that AskOthersByNmi sent, and no others. Filters keep all else out before it is counted.
+// One ring with an event of three levels each: our system calls; the signals of Alarms, in
+// interrupts; what NMIs answer that AskOthersByNmi sent, and no others. Filters keep all else out
+// before it is counted.
 struct Known {
   Recording recording;
   UniqueFd alarm, nmi;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Where a ring's memory lies, in a machine with several nodes: each CPU's part on its own node, as the kernel
-// itself tells of what it allocated (/proc/vmallocinfo). The pages that readers map are of no particular node.
+// Where a ring's memory lies, in a machine with several nodes: each CPU's part on its own node, as
+// the kernel itself tells of what it allocated (/proc/vmallocinfo). The pages that readers map are
+// of no particular node.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -33,7 +34,8 @@ Nodes CpusOfNodes() {
   return nodes;
 }
 
-// How many areas of that size, all of whose pages are on one node, the module has on each; -1: on several.
+// How many areas of that size, all of whose pages are on one node, the module has on each; -1: on
+// several.
 Nodes AreasOfNodes(uint64_t bytes) {
   Nodes areas;
   std::ifstream info("/proc/vmallocinfo");

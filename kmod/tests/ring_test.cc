@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A ring's descriptor: the bytes of its header, pread, splice, mmap, poll, and what a hostile or dead reader
-// can do to it, which is to spoil its own reading.
+// A ring's descriptor: the bytes of its header, pread, splice, mmap, poll, and what a hostile or
+// dead reader can do to it, which is to spoil its own reading.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -36,8 +36,8 @@ class RingTest : public testing::Test {
   [[nodiscard]] int session() const { return made_.session.get(); }
 };
 
-// A thread that sleeps in poll on a ring, without a time-out: poll looks again at its end, and would find what nobody
-// woke it for.
+// A thread that sleeps in poll on a ring, without a time-out: poll looks again at its end, and
+// would find what nobody woke it for.
 class Sleeper {
  public:
   // Returns when it sleeps.

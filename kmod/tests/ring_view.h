@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A ring of weft.ko as its tests read it: written from lib/abi/ring.h, sharing no code with the consumer's
-// reader, and trusting the module only so far that a contradiction ends the reading with a text. One
-// thread per slot.
+// A ring of weft.ko as its tests read it: written from lib/abi/ring.h, sharing no code with the
+// consumer's reader, and trusting the module only so far that a contradiction ends the reading with
+// a text. One thread per slot.
 #ifndef WEFT_KMOD_TESTS_RING_VIEW_H_
 #define WEFT_KMOD_TESTS_RING_VIEW_H_
 
@@ -42,8 +42,8 @@ class RingView {
     return header_.slot_count - 1;
   }  // without the atomic slot
 
-  // Reads what is committed in a slot and was not read before, then stores tail. In overwrite mode only
-  // after the writer came to rest: all that is still there. Returns the number of records.
+  // Reads what is committed in a slot and was not read before, then stores tail. In overwrite mode
+  // only after the writer came to rest: all that is still there. Returns the number of records.
   uint64_t Drain(uint32_t index, const Use& use);
   // All slots.
   uint64_t DrainAll(const Use& use);
@@ -61,7 +61,8 @@ class RingView {
     uint64_t last_time = 0;
   };
 
-  // The sub-buffer that `sequence` names, if it is still there, from `from` to its end or to `head`.
+  // The sub-buffer that `sequence` names, if it is still there, from `from` to its end or to
+  // `head`.
   uint64_t ReadSubbuf(uint32_t index, uint64_t sequence, uint64_t head_sequence, const Use& use);
   uint64_t Walk(uint32_t index, uint64_t sequence, std::span<const uint8_t> bytes, uint64_t start,
                 const Use& use);

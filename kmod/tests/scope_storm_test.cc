@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Processes make events on all CPUs while somebody moves them between cgroups that are made, taken into the
-// session's scope and out of it, and deleted. Each call notes the time before and after it, and so does whoever changes
-// something: so for most calls it is known whether they were in scope, and for the others that they may have been.
+// Processes make events on all CPUs while somebody moves them between cgroups that are made, taken
+// into the session's scope and out of it, and deleted. Each call notes the time before and after
+// it, and so does whoever changes something: so for most calls it is known whether they were in
+// scope, and for the others that they may have been.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -40,7 +41,8 @@ uint64_t Now() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-// From a time that lies between two to one that lies between two others: nobody saw the very moment.
+// From a time that lies between two to one that lies between two others: nobody saw the very
+// moment.
 struct Interval {
   uint64_t begin_earliest = 0, begin_latest = 0;
   uint64_t end_earliest = UINT64_MAX, end_latest = UINT64_MAX;
@@ -50,7 +52,8 @@ struct Call {
   uint64_t before = 0, after = 0;
 };
 
-// A process that makes numbered events until it is told to stop. Its calls are in memory that it shares.
+// A process that makes numbered events until it is told to stop. Its calls are in memory that it
+// shares.
 class Worker {
  public:
   Worker(uint64_t index, uint64_t most) : most_(most) {
@@ -222,7 +225,8 @@ struct Verdict {
   uint64_t strangers = 0, missing = 0;
 };
 
-// What was recorded of a worker's calls against what is known of them. Both are in the order of time.
+// What was recorded of a worker's calls against what is known of them. Both are in the order of
+// time.
 void Judge(std::span<const Call> calls, const std::vector<uint8_t>& times,
            std::span<const Interval> in_scope, Verdict& verdict) {
   for (size_t n = 0; n < calls.size(); n++) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A statedump's frame (lib/abi/kernel.h, STATEDUMP): begun and ended, with a fence each, complete in rings of any size
-// as long as somebody reads them, and over where the caller or the session is. What it says of things is in tests/vm.
+// A statedump's frame (lib/abi/kernel.h, STATEDUMP): begun and ended, with a fence each, complete
+// in rings of any size as long as somebody reads them, and over where the caller or the session is.
+// What it says of things is in tests/vm.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/time.h>
@@ -296,8 +297,9 @@ TEST(StatedumpTest, WhoIsThereIsThereOnceWhileOthersComeAndGo) {
   for (std::thread& thread : storm) thread.join();
 }
 
-// A thread on the last CPU, whose events are large: most of its time it is between a record's time and its commit.
-// Where the emulator lets CPUs take turns, that is where it stands still while others run.
+// A thread on the last CPU, whose events are large: most of its time it is between a record's time
+// and its commit. Where the emulator lets CPUs take turns, that is where it stands still while
+// others run.
 class LargeEvents {
  public:
   explicit LargeEvents(int session)
@@ -356,8 +358,8 @@ uint64_t Now() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-// Both fences: events that began on another CPU before the call are in its ring when START is, those that began
-// before the dump's last record when END is.
+// Both fences: events that began on another CPU before the call are in its ring when START is,
+// those that began before the dump's last record when END is.
 TEST(StatedumpTest, WhatBeganBeforeIsThereWhenItBeginsAndWhenItEnds) {
   if ((Features() & WEFT_KERNEL_SYSCALLS) == 0) GTEST_SKIP() << "no system calls";
   Dumper dumper(kThreads, RightChannel());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Every event is in the ring, or counted as discarded, or as missed by the kernel, whatever happens at the same time.
+// Every event is in the ring, or counted as discarded, or as missed by the kernel, whatever happens
+// at the same time.
 #include <gtest/gtest.h>
 
 #include <cstdint>

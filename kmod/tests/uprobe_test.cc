@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Probes of user functions: what they record, of whom, and what they leave in a process: nothing, while they are
-// off or the process is nobody of the session's.
+// Probes of user functions: what they record, of whom, and what they leave in a process: nothing,
+// while they are off or the process is nobody of the session's.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>

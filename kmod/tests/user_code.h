@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Functions of this program as uprobes know them: a file and a place in it. And cgroups for processes that
-// run them. Any thread.
+// Functions of this program as uprobes know them: a file and a place in it. And cgroups for
+// processes that run them. Any thread.
 #ifndef WEFT_KMOD_TESTS_USER_CODE_H_
 #define WEFT_KMOD_TESTS_USER_CODE_H_
 
@@ -23,8 +23,8 @@ PlaceInFile Locate(const void* address);
 // The first byte of a function, as this process has it now: a breakpoint is 0xcc.
 bool HasBreakpoint(const void* function);
 
-// Functions that nothing else calls. The first two return the sum of their integers, the last one calls itself
-// and returns how often.
+// Functions that nothing else calls. The first two return the sum of their integers, the last one
+// calls itself and returns how often.
 extern "C" uint64_t WeftTarget(uint64_t value);
 extern "C" uint64_t WeftSixArguments(uint64_t a, uint32_t b, int64_t c, const char* d, uint8_t e,
                                      uint64_t f);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// An event of a system call that takes an address of the caller's and does nothing with it, with fields of all
-// kinds that are read there: sched_get_priority_max(policy, address, count). Any thread.
+// An event of a system call that takes an address of the caller's and does nothing with it, with
+// fields of all kinds that are read there: sched_get_priority_max(policy, address, count). Any
+// thread.
 #ifndef WEFT_KMOD_TESTS_USER_EVENT_H_
 #define WEFT_KMOD_TESTS_USER_EVENT_H_
 
@@ -15,11 +16,11 @@ namespace weft::kmod {
 
 constexpr uint32_t kUserText = 256;  // bytes of a text or list that are recorded
 
-// Fields: policy, address, count; word (8 bytes at the address), bytes (an array of 4), text (a string),
-// list (a sequence of `count` bytes). Text and list have at most `limit` bytes each.
+// Fields: policy, address, count; word (8 bytes at the address), bytes (an array of 4), text (a
+// string), list (a sequence of `count` bytes). Text and list have at most `limit` bytes each.
 Event UserEvent(uint32_t limit = kUserText);
-// Fields: lens, the lengths of `count` buffers of an array of struct iovec at the address; data, what they hold, at
-// most `policy` bytes.
+// Fields: lens, the lengths of `count` buffers of an array of struct iovec at the address; data,
+// what they hold, at most `policy` bytes.
 Event PartsEvent();
 void CallUserEvent(uint64_t policy, const void* address, uint64_t count);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// User memory that is not resident, or is none: fields read there are 0 and empty, the others are there, and
-// nothing waits for it, makes it resident, or complains.
+// User memory that is not resident, or is none: fields read there are 0 and empty, the others are
+// there, and nothing waits for it, makes it resident, or complains.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/userfaultfd.h>
@@ -47,7 +47,8 @@ class Pages {
   Pages& operator=(const Pages&) = delete;
 
   [[nodiscard]] char* page(size_t index) const { return map_ + index * kPage; }
-  // Whether it is in this process's page tables, as far as the kernel tells (CONFIG_PROC_PAGE_MONITOR).
+  // Whether it is in this process's page tables, as far as the kernel tells
+  // (CONFIG_PROC_PAGE_MONITOR).
   void ExpectResident(size_t index, bool expected) const {
     const UniqueFd file(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
     if (!file) return;
@@ -143,7 +144,8 @@ TEST_F(UserMemoryTest, AFilesPageIsEmptyUntilItIsTouched) {
 }
 
 TEST_F(UserMemoryTest, AFileThatNobodyReadIsNotReadForIt) {
-  // What is at the end of this program is for debuggers; to read it, a guest waits for another machine.
+  // What is at the end of this program is for debuggers; to read it, a guest waits for another
+  // machine.
   const UniqueFd file(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
   const off_t size = ::lseek(file.get(), 0, SEEK_END);
   ASSERT_GT(size, 0);

@@ -7,15 +7,16 @@
  * context list, packed, nothing between them:
  *   WEFT_CONTEXT_UINT, WEFT_CONTEXT_INT   `size` bytes, little-endian
  *   WEFT_CONTEXT_TEXT                     `size` bytes, text up to the first NUL
- *   WEFT_CONTEXT_DYNAMIC                  u8 enum weft_context_dynamic, then its value: integers and
- *                                         floats in their size; a string as u32 length in bytes
+ *   WEFT_CONTEXT_DYNAMIC                  u8 enum weft_context_dynamic, then its value: integers
+ *                                         and floats in their size; a string as u32 length in bytes
  *                                         without a NUL, then the bytes; nothing after NONE
- *   WEFT_CONTEXT_ADDRESSES                u32 how many, at most WEFT_CONTEXT_MAX_ADDRESSES, then these,
- *                                         8 bytes each, the innermost first
+ *   WEFT_CONTEXT_ADDRESSES                u32 how many, at most WEFT_CONTEXT_MAX_ADDRESSES, then
+ *                                         these, 8 bytes each, the innermost first
  * A value that cannot be had (a perf counter that was refused) is 0, or NONE.
  *
- * Extension rules: ids are never reused; new ones are appended in their range (user space below 128,
- * kernel from 128 on); a reader that does not know an id cannot decode what follows it, and says so.
+ * Extension rules: ids are never reused; new ones are appended in their range (user space below
+ * 128, kernel from 128 on); a reader that does not know an id cannot decode what follows it, and
+ * says so.
  */
 #ifdef WEFT_IN_PROGRAM
 #pragma GCC system_header

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * The control area: what an agent tells the processes of one container. A file (or, where the agent
- * came later than the pod, memory of the library's) that the agent alone writes, by pwrite, and every
- * process maps read-only. It outlives fork and is never wiped. docs/formats/control.md has an example.
+ * came later than the pod, memory of the library's) that the agent alone writes, by pwrite, and
+ * every process maps read-only. It outlives fork and is never wiped. docs/formats/control.md has an
+ * example.
  *
  *   +---------------+ 0
  *   | header        |
@@ -16,23 +17,25 @@
  * generation that changed it last. A process that sees a value it has not decided on yet reads the
  * rule set in force, decides for that event, and remembers (value, decision).
  *
- * The agent [A] publishes a generation g (never 0, higher than all that were published whole; one whose
- * publication broke off may come again with other rules: a copy is known by its checksum, too):
+ * The agent [A] publishes a generation g (never 0, higher than all that were published whole; one
+ * whose publication broke off may come again with other rules: a copy is known by its checksum,
+ * too):
  *   A1  the rule set's bytes into unused arena
  *   A2  header.rules = its offset
  *   A3  every word that the old or the new rules may concern = g, or 0 where none matches any more
  * The process [P]:
- *   P1  word; P2 header.rules; P3 copies the rule set, checks bounds and checksum, uses the copy. If
- *   the check fails (the agent is writing, or reused the arena) it decides "off" for this event only
- *   until the next call. Where the decision before was "on" the event is counted as discarded.
+ *   P1  word; P2 header.rules; P3 copies the rule set, checks bounds and checksum, uses the copy.
+ *       If
+ *   the check fails (the agent is writing, or reused the arena) it decides "off" for this event
+ *   only until the next call. Where the decision before was "on" the event is counted as discarded.
  * A rule set is never changed in place while it can be in force; when the arena is used up, the
  * agent starts at its beginning again: the checksum tells a process that was too slow.
  *
- * Where there is no file, a process makes the same at its start, in memory that it maps shared, so that
- * its fork children have it too: a sealed memfd `weft-ctl`, or, where no memfd is to be had, anonymous
- * shared memory. slot_count and clock are 0 in it until an agent that came later found it in
- * /proc/PID/maps [A0: writes both, once it has the file lock, then publishes as above]. The process
- * copies both with every rule set.
+ * Where there is no file, a process makes the same at its start, in memory that it maps shared, so
+ * that its fork children have it too: a sealed memfd `weft-ctl`, or, where no memfd is to be had,
+ * anonymous shared memory. slot_count and clock are 0 in it until an agent that came later found it
+ * in /proc/PID/maps [A0: writes both, once it has the file lock, then publishes as above]. The
+ * process copies both with every rule set.
  *
  * Extension rules as in ring.h.
  */
@@ -141,10 +144,11 @@ static inline uint64_t weft_fnv1a64(const void* bytes, uint64_t size) {
 }
 
 /*
- * The doorbell: SOCK_SEQPACKET `agent.sock` in the folder where the library looks for weft. A process
- * sends one message with the ring set's descriptor, without waiting, and closes. Where that fails since too many
- * processes call at once (the backlog is full, too many descriptors are on their way or open), the ring set is
- * counted in memory that processes share with their forks, and the next one that gets through says the count.
+ * The doorbell: SOCK_SEQPACKET `agent.sock` in the folder where the library looks for weft. A
+ * process sends one message with the ring set's descriptor, without waiting, and closes. Where that
+ * fails since too many processes call at once (the backlog is full, too many descriptors are on
+ * their way or open), the ring set is counted in memory that processes share with their forks, and
+ * the next one that gets through says the count.
  */
 #define WEFT_DOORBELL_NAME "agent.sock"
 #define WEFT_DOORBELL_MAGIC 0x4c4c4257u /* "WBLL" */
@@ -157,8 +161,8 @@ struct weft_doorbell {
   uint32_t magic;
   uint32_t kind;
   uint64_t instance; /* of the ring set */
-  /* Ring sets of this channel that other processes could not announce: those of which this process is a fork, or
-   * which are forks of the same one. Each is said once. */
+  /* Ring sets of this channel that other processes could not announce: those of which this
+   * process is a fork, or which are forks of the same one. Each is said once. */
   uint64_t unannounced;
   uint64_t reserved;
 };

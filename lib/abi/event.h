@@ -5,8 +5,9 @@
  *
  * Terms
  *   description  flat bytes without pointers, made by the compiler in the traced program
- *                (include/weft) or by the agent (kernel events). It is copied as it is into the ring
- *                set, so that a killed process loses no schema. Foreign bytes for whoever reads it.
+ *                (include/weft) or by the agent (kernel events). It is copied as it is into the
+ *                ring set, so that a killed process loses no schema. Foreign bytes for whoever
+ *                reads it.
  *   image        the values of one event while it is being emitted:
  *                  fixed part  the recorded fields' fixed bytes, packed, in field order, then the
  *                              `nowrite` fields' fixed bytes, packed, in field order;
@@ -15,25 +16,26 @@
  *                              copied when its field's expression was evaluated.
  *                Every field's offset in the fixed part and every segment's index is a constant of
  *                the description. Filters read the image; nothing else describes an event twice.
- *   payload      what a record in a ring holds: the recorded fixed part, then the recorded segments'
- *                bytes one after the other, nothing between them.
+ *   payload      what a record in a ring holds: the recorded fixed part, then the recorded
+ *                segments' bytes one after the other, nothing between them.
  *
  * What a field puts into the image:
  *   INTEGER, ENUM, FLOAT  elem_size bytes in the fixed part, in the machine's byte order, or
  *                         big-endian with WEFT_FIELD_NETWORK.
  *   STRING                u32 length in bytes without a NUL in the fixed part; the bytes, without a
- *                         NUL, as a segment. (The memory may change under the tracer: a reader stops
- *                         at a NUL that it finds before the length; the bytes may be no UTF-8.)
+ *                         NUL, as a segment. (The memory may change under the tracer: a reader
+ *                         stops at a NUL that it finds before the length; the bytes may be no
+ *                         UTF-8.)
  *   ARRAY                 with WEFT_FIELD_INLINE count * elem_size bytes in the fixed part, else
- *                         nothing there and count * elem_size bytes as a segment. INLINE is used for
- *                         at most WEFT_INLINE_ARRAY_MAX bytes.
+ *                         nothing there and count * elem_size bytes as a segment. INLINE is used
+ *                         for at most WEFT_INLINE_ARRAY_MAX bytes.
  *   SEQUENCE              u32 number of elements in the fixed part; elements as a segment.
- * A BLOB (bytes of a media type) is an ARRAY or SEQUENCE of one unsigned byte an element, with the media
- * type behind its name; who does not know of BLOBs passes over it and has bytes.
+ * A BLOB (bytes of a media type) is an ARRAY or SEQUENCE of one unsigned byte an element, with the
+ * media type behind its name; who does not know of BLOBs passes over it and has bytes.
  * WEFT_FIELD_TEXT says that the elements (of 1 byte) are text: readers show them up to a NUL.
  *
- * Extension rules: inside a version one only appends, sizes are explicit, a reader skips what it does
- * not know inside `size`; reserved is zero and checked. All integers are little-endian.
+ * Extension rules: inside a version one only appends, sizes are explicit, a reader skips what it
+ * does not know inside `size`; reserved is zero and checked. All integers are little-endian.
  */
 #ifdef WEFT_IN_PROGRAM
 #pragma GCC system_header
@@ -78,8 +80,9 @@ enum weft_field_flag {
   WEFT_FIELD_POINTER = 1 << 6,        /* an address; `base` says how it is shown */
 };
 
-/* Followed by name ("provider:event", NUL), uri (NUL, only if uri_size > 0), then the fields. Packed: in a
- * program's section it stands at any address. Those below are copied before they are read. */
+/* Followed by name ("provider:event", NUL), uri (NUL, only if uri_size > 0), then the fields.
+ * Packed: in a program's section it stands at any address. Those below are copied before they
+ * are read. */
 struct __attribute__((packed)) weft_event_desc {
   uint32_t size; /* bytes of everything, this header included */
   uint16_t version;

@@ -1,32 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * Fetch programs: how weft.ko makes an event's image (lib/abi/event.h) out of what a probe is given.
- * The agent compiles them from the kernel's BTF and the catalogue (node-agent/kernel); the module
- * validates them (lib/event/fetch_validate.h) and runs them at each event. docs/formats/kernel.md has
- * a worked example.
+ * Fetch programs: how weft.ko makes an event's image (lib/abi/event.h) out of what a probe is
+ * given. The agent compiles them from the kernel's BTF and the catalogue (node-agent/kernel); the
+ * module validates them (lib/event/fetch_validate.h) and runs them at each event.
+ * docs/formats/kernel.md has a worked example.
  *
- * A program is an array of struct weft_fetch_op, run once from first to last: no jumps. It has a value
- * A, 64 bits, zero at first, a count N, and two marks, FAULT and OTHER. Operations before OUTPUT change
- * these; each one from WEFT_FETCH_STORE on makes one field, in the order of the description's fields,
- * one operation a field, nowrite fields in their places as well.
+ * A program is an array of struct weft_fetch_op, run once from first to last: no jumps. It has a
+ * value A, 64 bits, zero at first, a count N, and two marks, FAULT and OTHER. Operations before
+ * OUTPUT change these; each one from WEFT_FETCH_STORE on makes one field, in the order of the
+ * description's fields, one operation a field, nowrite fields in their places as well.
  *
  * Arguments, by kind of event:
  *   TRACEPOINT       the tracepoint's, from 0, without the probe's data pointer
  *   SYSCALL_ENTRY    0 to 5 the system call's arguments, 6 its number
  *   SYSCALL_EXIT     the same, 7 what it returns
  *   KPROBE           0 to 5 the registers of integer arguments, 6 the instruction's address
- *   KRETPROBE        0 to 5 the same at entry, 6 the function's address, 7 what it returns, 8 ns it took
- *   STATE            0 to 5: enum weft_kernel_state of kernel.h; 0 where there is none. Not USER: the task
- *                    that runs is the one that asked
+ *   KRETPROBE        0 to 5 the same at entry, 6 the function's address, 7 what it returns, 8 ns it
+ *                    took
+ *   STATE            0 to 5: enum weft_kernel_state of kernel.h; 0 where there is none. Not USER:
+ *                    the task that runs is the one that asked
  *   UPROBE           as KPROBE, of a function of the process (64 bits)
  *   URETPROBE        as KRETPROBE; and both have the process's registers: REG
  * Upper bits of an argument narrower than 64 bits are undefined: ARG cuts.
  *
- * A fault (an address that cannot be read) sets FAULT until the next ARG or REG: A is 0, and fields made
- * meanwhile are 0 or empty, texts "(fault)" as far as they have room. That also goes for TASK, TRUSTED reads, and all reads but USER's, where A is no
- * address of the kernel's half that can be one (NULL, an error number as a pointer): arguments may be
- * NULL. OTHER: A came from a task that the session's scope does not have; fields
- * made meanwhile are 0, or the text "other", until the next ARG without KEEP_OTHER.
+ * A fault (an address that cannot be read) sets FAULT until the next ARG or REG: A is 0, and fields
+ * made meanwhile are 0 or empty, texts "(fault)" as far as they have room. That also goes for TASK,
+ * TRUSTED reads, and all reads but USER's, where A is no address of the kernel's half that can be
+ * one (NULL, an error number as a pointer): arguments may be NULL. OTHER: A came from a task that
+ * the session's scope does not have; fields made meanwhile are 0, or the text "other", until the
+ * next ARG without KEEP_OTHER.
  *
  * Extension rules: those of filters: what is not known is refused; reserved is zero and checked.
  * (*): where enum weft_kernel_feature has WEFT_KERNEL_PARTS; (**): WEFT_KERNEL_USER_ADDRESSES;
@@ -74,14 +76,15 @@ enum weft_fetch_code {
   WEFT_FETCH_BYTES = 17,  /* ARRAY, INLINE: `size` bytes at A + offset; TEXT: behind a NUL zeros */
   WEFT_FETCH_STRING = 18, /* STRING: text at A + offset, up to a NUL, at most `limit` bytes */
   WEFT_FETCH_SEQUENCE =
-      19, /* SEQUENCE: N elements of `size` bytes at A + offset, cut to `limit` bytes; `arg`: bytes from the
-             beginning of one to that of the next, 0: they touch. With `arg` at most
+      19, /* SEQUENCE: N elements of `size` bytes at A + offset, cut to `limit` bytes; `arg`: bytes
+             from the beginning of one to that of the next, 0: they touch. With `arg` at most
              WEFT_FETCH_MAX_PARTS, and it ends before one that cannot be read (*) */
   WEFT_FETCH_GATHER =
-      20, /* SEQUENCE of bytes: what the N buffers hold, one behind the other, that the array at A + offset names,
-             each by an address and a length of `size` bytes (4 or 8), as struct iovec does. At most as many bytes
-             as argument `arg` says, none where that is negative, cut to `limit` bytes; of the first
-             WEFT_FETCH_MAX_PARTS buffers; it ends before one that cannot be read. USER only (*) */
+      20, /* SEQUENCE of bytes: what the N buffers hold, one behind the other, that the array at A +
+             offset names, each by an address and a length of `size` bytes (4 or 8), as struct iovec
+             does. At most as many bytes as argument `arg` says, none where that is negative, cut to
+             `limit` bytes; of the first WEFT_FETCH_MAX_PARTS buffers; it ends before one that
+             cannot be read. USER only (*) */
   WEFT_FETCH_UNIX_PATH =
       21, /* STRING: the path, from `offset` on, of the socket address of N bytes at A: text up to
              a NUL, N, or `limit` bytes. An abstract name, which begins with a NUL, ends at N or
@@ -92,15 +95,15 @@ enum weft_fetch_code {
 
 enum weft_fetch_flag {
   WEFT_FETCH_SIGNED = 1 << 0, /* ARG, REG, LOAD, BITS: sign-extended */
-  WEFT_FETCH_TRUSTED =
-      1 << 1, /* LOAD, BYTES: what the probe's own argument points to: read plainly. Tracepoints and
-                 STATE only, and only where A is an argument, perhaps with offsets added */
-  WEFT_FETCH_USER = 1 << 2, /* LOAD, BYTES, STRING, SEQUENCE: the current task's user memory,
-                                  without sleeping: what is not resident is a fault. STORE: A where it can be
-                                  an address of user memory, else 0: a pointer whose type does not say which it
-                                  is, for those who may not see the kernel's (**) */
-  WEFT_FETCH_KEEP_OTHER =
-      1 << 3, /* ARG: OTHER stays: the argument says something of the task before it */
+  /* LOAD, BYTES: what the probe's own argument points to: read plainly. Tracepoints and STATE only,
+     and only where A is an argument, perhaps with offsets added */
+  WEFT_FETCH_TRUSTED = 1 << 1,
+  /* LOAD, BYTES, STRING, SEQUENCE: the current task's user memory, without sleeping: what is not
+     resident is a fault. STORE: A where it can be an address of user memory, else 0: a pointer
+     whose type does not say which it is, for readers that may not see the kernel's (**) */
+  WEFT_FETCH_USER = 1 << 2,
+  /* ARG: OTHER stays: the argument says something of the task before it */
+  WEFT_FETCH_KEEP_OTHER = 1 << 3,
 };
 
 struct weft_fetch_op {

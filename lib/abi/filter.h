@@ -8,7 +8,8 @@
  * A program is symbolic: it names fields and contexts, so that one program serves all events of a
  * rule. Layout, byte after byte, all integers little-endian, nothing aligned in place:
  *
- *   struct weft_filter_program | symbols[symbol_count] | insns[insn_count] | literals[literal_bytes]
+ *   struct weft_filter_program | symbols[symbol_count] | insns[insn_count] |
+ *   literals[literal_bytes]
  *
  * A program is for a stack machine. Values on the stack are integers (int64, two's complement),
  * floats (IEEE 754 binary64) and strings. Rules that the validator proves, so that a program cannot
@@ -19,8 +20,8 @@
  *   3. the last instruction, and only it, is RETURN, at depth 1.
  * Types are checked when the program is linked, since only then they are known.
  *
- * Extension rules: a reader refuses a version, an operation, a flag or a non-zero reserved field that
- * it does not know: a filter that is half understood would let wrong events pass.
+ * Extension rules: a reader refuses a version, an operation, a flag or a non-zero reserved field
+ * that it does not know: a filter that is half understood would let wrong events pass.
  */
 #ifndef WEFT_LIB_ABI_FILTER_H_
 #define WEFT_LIB_ABI_FILTER_H_

@@ -1,29 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * How the agent drives weft.ko. One character device, /dev/weft, mode 0600, for CAP_SYS_ADMIN; all else
- * are anonymous descriptors that ioctls return, O_CLOEXEC:
+ * How the agent drives weft.ko. One character device, /dev/weft, mode 0600, for CAP_SYS_ADMIN; all
+ * else are anonymous descriptors that ioctls return, O_CLOEXEC:
  *
  *   /dev/weft  --SESSION-->  session  --CHANNEL-->  ring  --EVENT-->  event
  *
  *   session  what is recorded of whom: on or off, and its scope, a set of cgroups
- *   ring     one ring set in the format of lib/abi/ring.h, a slot per possible CPU: pread(2), splice(2) at the
- *            format's offsets; mmap(2) of [0, data_offset) shared and writable, of which the module
- *            reads `tail` and `closed` only, and of the rest read-only; poll(2): readable when a
- *            sub-buffer was filled since the last poll. Its st_size is 0: total_size tells.
+ *   ring     one ring set in the format of lib/abi/ring.h, a slot per possible CPU: pread(2),
+ *            splice(2) at the format's offsets; mmap(2) of [0, data_offset) shared and writable, of
+ *            which the module reads `tail` and `closed` only, and of the rest read-only; poll(2):
+ *            readable when a sub-buffer was filled since the last poll. Its st_size is 0:
+ *            total_size tells.
  *   event    one source of records in that ring. Its end detaches the probe; records stay.
  *
- * Lifetime: when the last descriptor of a session is closed (its own, not those of rings or events), the
- * session ends: all probes of its events are detached. A ring stays readable as long as its descriptor is
- * open, whatever becomes of its session. An event ends with its descriptor, or, made with
- * WEFT_KERNEL_EVENT_STAYS, with its session. The module cannot be unloaded while a descriptor is open.
- * Descriptors may be handed to other processes (SCM_RIGHTS): who has one needs no capability for it,
- * except for ioctls on ring descriptors, which ask for CAP_SYS_ADMIN as the device does: consumers get
- * the ring without being able to add events.
+ * Lifetime: when the last descriptor of a session is closed (its own, not those of rings or
+ * events), the session ends: all probes of its events are detached. A ring stays readable as long
+ * as its descriptor is open, whatever becomes of its session. An event ends with its descriptor,
+ * or, made with WEFT_KERNEL_EVENT_STAYS, with its session. The module cannot be unloaded while a
+ * descriptor is open. Descriptors may be handed to other processes (SCM_RIGHTS): who has one needs
+ * no capability for it, except for ioctls on ring descriptors, which ask for CAP_SYS_ADMIN as the
+ * device does: consumers get the ring without being able to add events.
  *
- * Each ioctl takes a struct that begins with its size as the caller knows it. Fields that the caller
- * does not have are zero; fields that the module does not know must be zero, else E2BIG. Everything is
- * checked before anything is changed. Common errors: EINVAL a field or reserved value that is not
- * allowed, EPERM no privilege, EFAULT, ENOMEM, ENOTTY, E2BIG. A released ioctl works for ever.
+ * Each ioctl takes a struct that begins with its size as the caller knows it. Fields that the
+ * caller does not have are zero; fields that the module does not know must be zero, else E2BIG.
+ * Everything is checked before anything is changed. Common errors: EINVAL a field or reserved value
+ * that is not allowed, EPERM no privilege, EFAULT, ENOMEM, ENOTTY, E2BIG. A released ioctl works
+ * for ever.
  */
 #ifndef WEFT_LIB_ABI_KERNEL_H_
 #define WEFT_LIB_ABI_KERNEL_H_
@@ -95,8 +97,9 @@ enum weft_kernel_scope_change {
   WEFT_KERNEL_SCOPE_REMOVE = 2,
 };
 
-/* A task is in a session's scope if its cgroup (v2), or an ancestor of that, is in the set. Adding what
- * is there, or removing what is not, changes nothing. An id whose cgroup went is removed like any. */
+/* A task is in a session's scope if its cgroup (v2), or an ancestor of that, is in the set.
+ * Adding what is there, or removing what is not, changes nothing. An id whose cgroup went is
+ * removed like any. */
 struct weft_kernel_scope {
   uint32_t size;
   uint32_t change; /* enum weft_kernel_scope_change */
@@ -121,10 +124,11 @@ enum weft_kernel_track_change {
   WEFT_KERNEL_TRACK_REMOVE = 2,
 };
 
-/* Of the tasks in a session's scope only those are recorded that have, for each kind with values, one of
- * these. A kind without values asks for nothing. Where a session records everything, its trackers mean an
- * event's subjects, or, of an event without subjects, the task that runs. Adding what is there, or removing
- * what is not, changes nothing. ENOSPC: WEFT_KERNEL_TRACK_MAX values. */
+/* Of the tasks in a session's scope only those are recorded that have, for each kind with
+ * values, one of these. A kind without values asks for nothing. Where a session records
+ * everything, its trackers mean an event's subjects, or, of an event without subjects, the task
+ * that runs. Adding what is there, or removing what is not, changes nothing. ENOSPC:
+ * WEFT_KERNEL_TRACK_MAX values. */
 struct weft_kernel_track {
   uint32_t size;
   uint32_t kind;   /* enum weft_kernel_track_kind */
@@ -145,17 +149,17 @@ enum weft_kernel_stop {
   WEFT_KERNEL_STOP_IMAGE = 4,   /* a program made more bytes than its limits allow */
 };
 
-/* A session that stopped records nothing any more: its events are ended, new ones are ESHUTDOWN, so is
- * switching it on. What its rings hold can be read; what came to the ring with the contradiction
- * until the events had ended is counted as WEFT_DISCARD_CONTENDED there. */
+/* A session that stopped records nothing any more: its events are ended, new ones are ESHUTDOWN,
+ * so is switching it on. What its rings hold can be read; what came to the ring with the
+ * contradiction until the events had ended is counted as WEFT_DISCARD_CONTENDED there. */
 struct weft_kernel_session_status {
   uint32_t size;
   uint32_t state;          /* out: enum weft_kernel_stop */
   uint64_t contradictions; /* out: how many were met */
-  uint64_t
-      missed_anywhere; /* out: hits, of anybody on the machine, of this session's KPROBEs and KRETPROBEs
-                          that the kernel did not deliver while it was on: who they were of nobody
-                          knows. Of a session with ALL 0: its rings count them */
+  /* out: hits, of any task on the machine, of this session's KPROBEs and KRETPROBEs that the kernel
+     did not deliver while it was on: which tasks they belong to is not known. 0 in a session with
+     ALL: its rings count them */
+  uint64_t missed_anywhere;
   uint64_t reserved;
 };
 WEFT_ABI_ASSERT(sizeof(struct weft_kernel_session_status) == 32, "kernel session status layout");
@@ -185,32 +189,32 @@ enum weft_kernel_event_kind {
   WEFT_KERNEL_STATE = 8,
 };
 
-/* STATE: what `number` says is gone through by STATEDUMP, which gives each one that it finds to the event.
- * Several events may have the same number. Arguments are named below; those that are pointers hold what
- * they name as long as the fetch program runs, text is the module's own, "" where there is none. Numbers
- * are of 64 bits. Ids are those of the task's own innermost namespace ("v"), 0 where it sees none.
- * `subjects` is 0: only what belongs to tasks in the session's scope is gone through. */
+/* STATE: what `number` says is gone through by STATEDUMP, which gives each one that it finds to
+ * the event. Several events may have the same number. Arguments are named below; those that are
+ * pointers hold what they name as long as the fetch program runs, text is the module's own, ""
+ * where there is none. Numbers are of 64 bits. Ids are those of the task's own innermost
+ * namespace ("v"), 0 where it sees none. `subjects` is 0: only what belongs to tasks in the
+ * session's scope is gone through. */
 enum weft_kernel_state {
   WEFT_KERNEL_STATE_START = 1, /* 0 the dump's number in its session, from 1 */
-  WEFT_KERNEL_STATE_END =
-      2, /* 0 the same, 1 things that were found, 2 those that are not, or not all,
-                                    recorded: the ring had no room, or they could not be looked at */
-  WEFT_KERNEL_STATE_PROCESS =
-      3, /* 0 task_struct *, 1 its parent, 2 vtid, 3 vpid, 4 vppid (0: the parent is
-                                    not in scope), 5 enum weft_kernel_task_status */
+  /* 0 the dump's number, 1 things that were found, 2 those that are not, or not all, recorded: the
+     ring had no room, or they could not be looked at */
+  WEFT_KERNEL_STATE_END = 2,
+  /* 0 task_struct *, 1 its parent, 2 vtid, 3 vpid, 4 vppid (0: the parent is not in scope),
+     5 enum weft_kernel_task_status */
+  WEFT_KERNEL_STATE_PROCESS = 3,
   WEFT_KERNEL_STATE_THREAD = 4, /* the same, of every thread, the first one as well */
   WEFT_KERNEL_STATE_FILE = 5,   /* 0 task_struct *, 1 file *, 2 descriptor, 3 path (text), 4 vpid */
-  WEFT_KERNEL_STATE_SOCKET =
-      6, /* 0 task_struct *, 1 file *, 2 descriptor, 3 socket *, 4 sock *, 5 vpid */
-  WEFT_KERNEL_STATE_MAPPING =
-      7, /* 0 task_struct *, 1 vm_area_struct *, 2 path (text), 3 vpid, 4 inode *
-                                    of the file, or NULL */
+  /* 0 task_struct *, 1 file *, 2 descriptor, 3 socket *, 4 sock *, 5 vpid */
+  WEFT_KERNEL_STATE_SOCKET = 6,
+  /* 0 task_struct *, 1 vm_area_struct *, 2 path (text), 3 vpid, 4 inode * of the file, or NULL */
+  WEFT_KERNEL_STATE_MAPPING = 7,
   WEFT_KERNEL_STATE_INTERFACE = 8, /* 0 net *, 1 net_device * */
   /* For WEFT_KERNEL_SESSION_ALL only: */
   WEFT_KERNEL_STATE_BLOCK_DEVICE = 9, /* 0 device *: disks and partitions */
   WEFT_KERNEL_STATE_INTERRUPT = 10,   /* 0 number, 1 irq_data *, 2 irqaction * */
-  WEFT_KERNEL_STATE_CPU =
-      11, /* 0 number, 1 cpuinfo_x86 * or NULL, 2 package, 3 core, 4 node, 5 is online */
+  /* 0 number, 1 cpuinfo_x86 * or NULL, 2 package, 3 core, 4 node, 5 is online */
+  WEFT_KERNEL_STATE_CPU = 11,
 };
 #define WEFT_KERNEL_STATE_MAX 11u
 
@@ -228,8 +232,9 @@ enum weft_kernel_syscall_table {
   WEFT_KERNEL_SYSCALLS_COMPAT = 1, /* 32 bits */
 };
 
-/* `number` of an event for all system calls of a table whose numbers its `known` does not have: numbers that this
- * kernel does not have, or that the caller cannot name; also those that no table can have, negative ones among them. */
+/* `number` of an event for all system calls of a table whose numbers its `known` does not have:
+ * numbers that this kernel does not have, or that the caller cannot name; also those that no
+ * table can have, negative ones among them. */
 #define WEFT_KERNEL_SYSCALL_UNKNOWN 0xffffffffu
 #define WEFT_KERNEL_SYSCALL_NUMBERS 1024u /* bits of `known`: bit n % 8 of byte n / 8 is number n */
 
@@ -276,21 +281,22 @@ WEFT_ABI_ASSERT(sizeof(struct weft_kernel_event) == 112, "kernel event layout");
 struct weft_kernel_event_status {
   uint32_t size;
   uint32_t state; /* out: 0 attached; else a positive errno: ESHUTDOWN the session ended */
-  uint64_t
-      missed; /* out: KPROBE, KRETPROBE: hits of anybody that the kernel did not deliver, also while
-                 the session was off; URETPROBE: returns, in scope, of calls that are not known. What
-                 concerns the session is WEFT_DISCARD_MISSED in its ring, or in the session's status */
+  /* out: KPROBE, KRETPROBE: hits, of any task, that the kernel did not deliver, also while the
+     session was off; URETPROBE: returns, in scope, of calls that are not known. What concerns the
+     session is WEFT_DISCARD_MISSED in its ring, or in the session's status */
+  uint64_t missed;
   uint64_t reserved[2];
 };
 WEFT_ABI_ASSERT(sizeof(struct weft_kernel_event_status) == 32, "kernel event status layout");
 
-/* Goes through what the session's STATE events ask for, in the caller's context: behind a grace period,
- * START; the state; behind another, END. When START is in its ring, so is every event that began before the
- * call; when END is, so is all of the dump, and so is every event that began before the dump's last record: a
- * reader that merges by time knows then what was there. It waits for readers where a ring in discard mode has
- * no room, about a second at most, and sleeps: a signal ends it with EINTR, the session's end, or its being
- * switched off, with ESHUTDOWN; both without END. EBUSY: another one is at work in this session; ENOENT: it
- * has no STATE event, or there is no such cgroup. */
+/* Goes through what the session's STATE events ask for, in the caller's context: behind a grace
+ * period, START; the state; behind another, END. When START is in its ring, so is every event
+ * that began before the call; when END is, so is all of the dump, and so is every event that
+ * began before the dump's last record: a reader that merges by time knows then what was there.
+ * It waits for readers where a ring in discard mode has no room, about a second at most, and
+ * sleeps: a signal ends it with EINTR, the session's end, or its being switched off, with
+ * ESHUTDOWN; both without END. EBUSY: another one is at work in this session; ENOENT: it has no
+ * STATE event, or there is no such cgroup. */
 struct weft_kernel_statedump {
   uint32_t size;
   uint32_t flags;  /* none yet: 0 */

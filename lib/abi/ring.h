@@ -18,9 +18,9 @@
  *
  * Terms
  *   slot      one ring with one writer at a time. Which slot: the kernel's concurrency id (mm_cid)
- *             of the thread, else its CPU number; a restartable sequence (rseq) makes the thread the
- *             only writer until the commit store, or starts it again. Threads without rseq all use
- *             the atomic slot, under its lock.
+ *             of the thread, else its CPU number; a restartable sequence (rseq) makes the thread
+ *             the only writer until the commit store, or starts it again. Threads without rseq all
+ *             use the atomic slot, under its lock.
  *   head      one u64, the only word that publishes records:
  *               bits 0..31   offset in the slot's ring where the next record goes
  *               bits 32..63  records committed in the current sub-buffer
@@ -51,22 +51,23 @@
  *   emitted = committed + sum(discarded), committed = records_before + (head >> 32).
  *
  * The reader [R] trusts nothing; it copies by pread and checks the copy:
- *   R1  head, its sub-buffer's header, head again until the header's sequence is the same before and
- *       after (bounded): then head belongs to that sequence. Acquire order.
+ *   R1  head, its sub-buffer's header, head again until the header's sequence is the same before
+ *       and after (bounded): then head belongs to that sequence. Acquire order.
  *   R2  copies [position, head) or to the end of an older sub-buffer; size 0 is the pad
  *   R3  overwrite mode: reads frontier after the copy; drops what is below it
  *   R4  records_before of the sub-buffer it enters, minus what it has seen: exactly what was
  *       overwritten
  *   R5  tail = position, after the copy
- * To close a slot: closed = 1, then membarrier(MEMBARRIER_CMD_GLOBAL), milliseconds in which every CPU
- * was seen by the kernel, while a section takes nanoseconds; then, for the atomic slot, its lock seen
- * free. What head says then is final, unless a CPU stood still inside a section exactly so long: the
- * barrier itself aborts no section (measured; models/README.md). S and D look at closed as W1 does, D also
- * where it counts without the lock (NESTED, CONTENDED): what discarded[] says then is final as head is.
+ * To close a slot: closed = 1, then membarrier(MEMBARRIER_CMD_GLOBAL), milliseconds in which every
+ * CPU was seen by the kernel, while a section takes nanoseconds; then, for the atomic slot, its
+ * lock seen free. What head says then is final, unless a CPU stood still inside a section exactly
+ * so long: the barrier itself aborts no section (measured; models/README.md). S and D look at
+ * closed as W1 does, D also where it counts without the lock (NESTED, CONTENDED): what discarded[]
+ * says then is final as head is.
  *
- * A killed process, a killed reader: nothing to repair. head is all there is. A reader keeps a journal
- * of its position, and of the records before it, with what it delivered; then it stores tail. A new
- * reader goes on at the journal: at tail it could hand out records twice.
+ * A killed process, a killed reader: nothing to repair. head is all there is. A reader keeps a
+ * journal of its position, and of the records before it, with what it delivered; then it stores
+ * tail. A new reader goes on at the journal: at tail it could hand out records twice.
  *
  * Extension rules: inside a major version one only appends (header_size, slot_size), feature bits
  * name what a reader must understand; reserved is zero and checked. Little-endian.
@@ -85,13 +86,16 @@
 #define WEFT_RING_MAX_SLOT_SHIFT 31u   /* offsets are 32 bits, and below 1 << 31 */
 #define WEFT_RING_MIN_SUBBUFS_SHIFT 1u /* at least two sub-buffers */
 #define WEFT_RING_MAX_SUBBUFS_SHIFT 8u
-/* A record with its header, contexts and payload is at most a quarter of a sub-buffer, and at most so large: a CTF
- * packet with it is one that relays take (WEFT_STREAM_MAX_PACKET_BYTES of stream.h). */
+/* A record with its header, contexts and payload is at most a quarter of a sub-buffer, and at
+ * most so large: a CTF packet with it is one that relays take (WEFT_STREAM_MAX_PACKET_BYTES of
+ * stream.h). */
 #define WEFT_RECORD_MAX_BYTES (1920u * 1024u)
-/* What readers of version 1.0 take. A writer keeps to it unless the channel has WEFT_CHANNEL_LARGE_RECORDS
- * (control.h), by which the agent says that its reader is not one of them. */
+/* What readers of version 1.0 take. A writer keeps to it unless the channel has
+ * WEFT_CHANNEL_LARGE_RECORDS (control.h), by which the agent says that its reader is not one of
+ * them. */
 #define WEFT_RECORD_MAX_BYTES_1_0 (64u * 1024u)
-/* Rings that are as large may begin at multiples of it, to lie in huge pages. No reader depends on that. */
+/* Rings that are as large may begin at multiples of it, to lie in huge pages. No reader depends on
+   that. */
 #define WEFT_HUGE_PAGE_BYTES (2ull << 20)
 
 enum weft_ring_mode { WEFT_RING_DISCARD = 0, WEFT_RING_OVERWRITE = 1 };
@@ -165,8 +169,8 @@ WEFT_ABI_ASSERT(sizeof(struct weft_subbuf_header) == 32, "sub-buffer header layo
 #define WEFT_HEAD_INITIAL ((uint64_t)sizeof(struct weft_subbuf_header))
 
 /* A record, at a multiple of 8. Followed by the channel's contexts (lib/abi/context.h), then the
- * payload (lib/abi/event.h). The next record is at size rounded up to 8. size 0: nothing more in this
- * sub-buffer. */
+ * payload (lib/abi/event.h). The next record is at size rounded up to 8. size 0: nothing more in
+ * this sub-buffer. */
 struct weft_record {
   uint32_t size;  /* bytes, this header included */
   uint16_t event; /* id in this ring set's descriptions */
@@ -175,7 +179,8 @@ struct weft_record {
 };
 WEFT_ABI_ASSERT(sizeof(struct weft_record) == 16, "record header layout");
 
-/* Followed by the struct weft_event_desc and its bytes; the next entry is at size rounded up to 8. */
+/* Followed by the struct weft_event_desc and its bytes; the next entry is at size rounded up to
+   8. */
 struct weft_description_entry {
   uint32_t size; /* bytes, this header included */
   uint16_t event;

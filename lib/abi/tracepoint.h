@@ -1,31 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a program compiled with <weft/tracepoint.h> and libweft.so say to each other, in one process.
- * Programs live longer than libraries: this ABI only grows, sizes are explicit, reserved is zero.
+ * What a program compiled with <weft/tracepoint.h> and libweft.so say to each other, in one
+ * process. Programs live longer than libraries: this ABI only grows, sizes are explicit, reserved
+ * is zero.
  *
  * Objects
  *   weft_tracepoint  the call sites' side of an event: one per event name and shared object, in
- *                    the object's .data, defined by TRACEPOINT_DEFINE. The dynamic linker makes objects
- *                    that define the same one share the first: then several of them list it.
+ *                    the object's .data, defined by TRACEPOINT_DEFINE. The dynamic linker makes
+ *                    objects that define the same one share the first: then several of them list
+ *                    it.
  *   weft_event       the provider's side: description and probe, defined by
  *                    TRACEPOINT_CREATE_PROBES; maybe in another shared object.
  *   weft_object      all of both in one shared object. Its constructor calls weft_object_register,
  *                    its destructor weft_object_unregister, if the process has a libweft.so.
- * libweft.so joins tracepoints and events by name and signature, in whatever order objects come and go
- * (docs/adr/0025).
+ * libweft.so joins tracepoints and events by name and signature, in whatever order objects come and
+ * go (docs/adr/0025).
  *
- * Who writes what: after registration only libweft.so writes `enabled`, `probe`, `only_probe`, `app_probes`,
- * `providers`, `event`, `emit`, `state` and `wants`; a program reads them with relaxed loads (`emit` plainly: it is stored before
- * `probe`, and does not change). `enabled` always points to a readable word: the object's own zero word until
- * libweft.so points it at the control area.
+ * Who writes what: after registration only libweft.so writes `enabled`, `probe`, `only_probe`,
+ * `app_probes`, `providers`, `event`, `emit`, `state` and `wants`; a program reads them with
+ * relaxed loads (`emit` plainly: it is stored before `probe`, and does not change). `enabled`
+ * always points to a readable word: the object's own zero word until libweft.so points it at the
+ * control area.
  *
  * A call site:  if (*tp->enabled) { if (tp->only_probe) tp->only_probe(args...);
  *                                   else { app probes, see below;
- *                                          if (tp->providers) each of probe_of(tp, object, 0, 1, ...)(args...);
- *                                          else if (tp->probe) tp->probe(args...); } }
- *               `only_probe` came later: reserved in older objects, which take the other way, and NULL
- *               with an older libweft.so. `providers` came after that: `size` says whether it is there;
- *               an older object calls `probe`, that of one provider.
+ *                                          if (tp->providers) each of probe_of(tp, object, 0, 1,
+ *                                          ...)(args...); else if (tp->probe) tp->probe(args...); }
+ *                                          }
+ *               `only_probe` came later: reserved in older objects, which take the other way, and
+ *               NULL with an older libweft.so. `providers` came after that: `size` says whether it
+ *               is there; an older object calls `probe`, that of one provider.
  * A probe:      makes the image (lib/abi/event.h) on its stack, then
  *               event->emit(event, fixed, segments, return address of the call site).
  * *enabled != 0 means "perhaps": emit decides exactly.
@@ -47,16 +51,17 @@ struct weft_providers; /* libweft.so's: a tracepoint's, where it has several */
 typedef void (*weft_emit_fn)(struct weft_event* event, const void* fixed,
                              const struct weft_segment* segments, const void* ip);
 
-/* An application's own probe on a tracepoint. `fn` takes (void *data, the tracepoint's arguments). */
+/* An application's own probe on a tracepoint. `fn` takes (void *data, the tracepoint's
+   arguments). */
 struct weft_app_probe {
   void (*fn)(void);
   void* data;
 };
 
 /* The application probes of one tracepoint; replaced whole, never changed in place. A call site
- * that finds one does, with sequentially consistent atomics: enters++; list = app_probes again; calls
- * each of list->probes[0 .. count); leaves++. weft_probe_detach waits for a moment in which enters equals
- * leaves: nobody is inside then, and whoever comes later finds the new list. */
+ * that finds one does, with sequentially consistent atomics: enters++; list = app_probes again;
+ * calls each of list->probes[0 .. count); leaves++. weft_probe_detach waits for a moment in
+ * which enters equals leaves: nobody is inside then, and whoever comes later finds the new list. */
 struct weft_app_probes {
   uint32_t count;
   uint32_t reserved;
@@ -124,15 +129,15 @@ struct weft_app_context_value {
 typedef void (*weft_app_context_get)(void* data, struct weft_app_context_value* out);
 
 /*
- * libweft.so's functions, in every object's `library` once it is registered. Also exported under the
- * name weft_ and the member's; a constructor refers to weft_object_register weakly through its GOT (in
- * assembly: a plain weak reference in a non-PIE executable is linked to 0), so that a program needs no
- * library to link or to run.
+ * libweft.so's functions, in every object's `library` once it is registered. Also exported under
+ * the name weft_ and the member's; a constructor refers to weft_object_register weakly through its
+ * GOT (in assembly: a plain weak reference in a non-PIE executable is linked to 0), so that a
+ * program needs no library to link or to run.
  *
- * Some linkers (mold) make even that reference a constant 0 in an executable. Therefore an executable
- * has a note, name "weft", type WEFT_NOTE_OBJECT, that contains the address of its weft_object
- * relative to the note's own contents, as int64. libweft.so looks for it before the executable's
- * constructors run and fills in `library`.
+ * Some linkers (mold) make even that reference a constant 0 in an executable. Therefore an
+ * executable has a note, name "weft", type WEFT_NOTE_OBJECT, that contains the address of its
+ * weft_object relative to the note's own contents, as int64. libweft.so looks for it before the
+ * executable's constructors run and fills in `library`.
  */
 #define WEFT_NOTE_OBJECT 1
 
@@ -140,7 +145,8 @@ struct weft_library {
   uint32_t size; /* sizeof(struct weft_library) as libweft.so was compiled */
   uint32_t reserved;
 
-  /* Any thread; register may come before libweft.so's own constructor, unregister waits for nothing. */
+  /* Any thread; register may come before libweft.so's own constructor, unregister waits for
+     nothing. */
   void (*object_register)(struct weft_object*);
   void (*object_unregister)(struct weft_object*);
 
@@ -152,25 +158,27 @@ struct weft_library {
   int (*probe_attach)(const char* name, const char* signature, void (*fn)(void), void* data);
   int (*probe_detach)(const char* name, void (*fn)(void), void* data);
 
-  /* Once for each name of a tracepoint; `desc` is NULL where it has no provider. Stops at and returns the first
-   * non-zero of fn. */
+  /* Once for each name of a tracepoint; `desc` is NULL where it has no provider. Stops at and
+   * returns the first non-zero of fn. */
   int (*tracepoint_iterate)(int (*fn)(void* data, const char* name,
                                       const struct weft_event_desc* desc),
                             void* data);
 
-  /* `name`: "provider:name". 0, -EEXIST, -ENOENT, -ENOMEM, -ENOSPC. `get` is called at events, on any
-   * thread, in signal handlers; it must not trace. Unregister does not wait for calls that run. */
+  /* `name`: "provider:name". 0, -EEXIST, -ENOENT, -ENOMEM, -ENOSPC. `get` is called at events,
+   * on any thread, in signal handlers; it must not trace. Unregister does not wait for calls
+   * that run. */
   int (*app_context_register)(const char* name, weft_app_context_get get, void* data);
   int (*app_context_unregister)(const char* name);
 
-  /* Came later: `size` says whether they are there. For a probe, while it makes an image. Memory for a copy
-   * of `size` bytes of one value, or WEFT_SEGMENT_TOO_LARGE or WEFT_SEGMENT_NO_MEMORY as a pointer. `*kept`
-   * is NULL before the first value; what it is then goes to `release` after emit. In signal handlers too. */
+  /* Came later: `size` says whether they are there. For a probe, while it makes an image. Memory
+   * for a copy of `size` bytes of one value, or WEFT_SEGMENT_TOO_LARGE or WEFT_SEGMENT_NO_MEMORY
+   * as a pointer. `*kept` is NULL before the first value; what it is then goes to `release`
+   * after emit. In signal handlers too. */
   void* (*keep)(struct weft_event* event, struct weft_kept** kept, uint64_t size);
   void (*release)(struct weft_kept* kept);
 
-  /* Came with the two above. The probe number `turn` that a call site in `object` calls at a tracepoint
-   * with several providers; NULL: it has called all. In signal handlers too. */
+  /* Came with the two above. The probe number `turn` that a call site in `object` calls at a
+   * tracepoint with several providers; NULL: it has called all. In signal handlers too. */
   void (*(*probe_of)(const struct weft_tracepoint* tracepoint, const struct weft_object* object,
                      uint32_t turn))(void);
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft-api-gen TOP: writes what is made from the schema table into the repository at TOP:
-// charts/weft/crds/*.yaml, and the tables in docs/formats/trace.md, clustertrace.md and tracesession.md.
+// charts/weft/crds/*.yaml, and the tables in docs/formats/trace.md, clustertrace.md and
+// tracesession.md.
 #include <cstdio>
 #include <fstream>
 #include <iostream>

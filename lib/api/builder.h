@@ -14,15 +14,15 @@
 
 namespace weft::api {
 
-// As given by the user, unchecked. "" or empty: the flag was not given. Each text of `events`, `exclude`,
-// `kernel` and `syscalls` may be a list with commas.
+// As given by the user, unchecked. "" or empty: the flag was not given. Each text of `events`,
+// `exclude`, `kernel` and `syscalls` may be a list with commas.
 struct ShortForm {
   std::string name = "record";
   std::vector<std::string> events;   // --event; each becomes one of spec.user.events
   std::vector<std::string> exclude;  // --exclude; of every event
   std::string log_level;             // --log-level: LEVEL (and more severe), =LEVEL, FROM..TO
-  // --function: [OBJECT:]NAME; PATH:SYMBOL, where PATH begins with "/": one of spec.kernel.userProbes, at
-  // entry and return
+  // --function: [OBJECT:]NAME; PATH:SYMBOL, where PATH begins with "/": one of
+  // spec.kernel.userProbes, at entry and return
   std::vector<std::string> functions;
   std::vector<std::string> usdt;      // --usdt: PATH:PROVIDER:NAME, also one of these
   std::vector<std::string> kernel;    // --kernel: tracepoints

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CRDs of Trace, ClusterTrace and TraceSession: structural schemas, with CEL rules where openAPI says too little.
+// The CRDs of Trace, ClusterTrace and TraceSession: structural schemas, with CEL rules where
+// openAPI says too little.
 #include "lib/api/crd.h"
 
 #include <initializer_list>

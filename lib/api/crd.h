@@ -15,8 +15,9 @@ std::string TraceCrdYaml();
 std::string ClusterTraceCrdYaml();
 std::string SessionCrdYaml();
 
-// The tables of docs/formats/trace.md, clustertrace.md and tracesession.md, which stand there between the two
-// marks. What a ClusterTrace has in common with a Trace stands in the latter's alone.
+// The tables of docs/formats/trace.md, clustertrace.md and tracesession.md, which stand there
+// between the two marks. What a ClusterTrace has in common with a Trace stands in the latter's
+// alone.
 inline constexpr std::string_view kReferenceBegin =
     "<!-- fields: begin, made by weft-api-gen -->\n";
 inline constexpr std::string_view kReferenceEnd = "<!-- fields: end -->\n";

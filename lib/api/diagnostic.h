@@ -17,11 +17,12 @@ struct Diagnostic {
   std::string path;  // "spec.user.events[0].name"; "": the document
   std::string message;
   std::string
-      excerpt;  // "", or lines of the text at fault with a mark below; printable, each with its newline
+      // "", or lines of the text at fault with a mark below; printable, each with its newline
+      excerpt;
   bool operator==(const Diagnostic&) const = default;
 
-  // `trace.yaml:12:7: spec.user.events[0].nmae: unknown field, did you mean "name"?`, without the excerpt.
-  // Printable on a terminal whatever the file contained.
+  // `trace.yaml:12:7: spec.user.events[0].nmae: unknown field, did you mean "name"?`, without the
+  // excerpt. Printable on a terminal whatever the file contained.
   std::string ToString() const;
 };
 

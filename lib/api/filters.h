@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Filters in Traces: whoever reads a Trace refuses what would never match. A library of its own, since
-// it needs the filter compiler. Thread-safety: pure functions.
+// Filters in Traces: whoever reads a Trace refuses what would never match. A library of its own,
+// since it needs the filter compiler. Thread-safety: pure functions.
 #ifndef WEFT_LIB_API_FILTERS_H_
 #define WEFT_LIB_API_FILTERS_H_
 
@@ -16,8 +16,8 @@
 
 namespace weft::api {
 
-// What is wrong with a filter: what the compiler refuses, and a context that does not exist or cannot
-// be read by a filter.
+// What is wrong with a filter: what the compiler refuses, and a context that does not exist or
+// cannot be read by a filter.
 std::optional<FilterProblem> CheckFilter(std::string_view filter);
 
 // The event's fields that a filter names, each once, in its order; none of one that is refused.
@@ -29,8 +29,8 @@ enum class FilterFit : std::uint8_t {
   kAbsent,  // a field or context that it names is not there
   kTypes,   // one is of another type: a string where the filter takes a number
 };
-// `program`: as CompileFilter makes it; `description`: the event's (lib/event/description.h). kCorrupt: it is none;
-// kUnsupported: a program that is not taken here.
+// `program`: as CompileFilter makes it; `description`: the event's (lib/event/description.h).
+// kCorrupt: it is none; kUnsupported: a program that is not taken here.
 Result<FilterFit> FitFilter(const std::vector<std::uint8_t>& program,
                             const std::vector<std::uint8_t>& description,
                             const weft_filter_contexts& contexts);

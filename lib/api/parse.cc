@@ -25,7 +25,8 @@ std::unexpected<Diagnostics> Fail(std::string_view file, std::string message) {
   return std::unexpected(Diagnostics{{std::string(file), 0, 0, "", std::move(message)}});
 }
 
-// An object in JSON begins with a brace and a quoted key; behind a lone brace is YAML in flow style.
+// An object in JSON begins with a brace and a quoted key; behind a lone brace is YAML in flow
+// style.
 Documents ReadDocuments(std::string_view text) {
   constexpr std::string_view kBlank = " \t\r\n";
   const std::size_t first = text.find_first_not_of(kBlank);

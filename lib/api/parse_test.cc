@@ -85,7 +85,8 @@ spec:
     syscallBuffer: 64
     probes: [{name: r, symbol: vfs_read, offset: 16}, {name: w, symbol: vfs_write, at: return}]
     userProbes:
-      - {name: p, object: /bin/p, function: "main.(*T).f", at: both, args: [{name: a, type: string}], returns: int32}
+      - {name: p, object: /bin/p, function: "main.(*T).f", at: both,
+         args: [{name: a, type: string}], returns: int32}
       - {name: q, object: /lib/q.so, usdt: "q:start", filter: arg0 == 1}
   filter: $ctx.procname == "shop*"
   context: [vpid, "perf:thread:cycles", "$app.p:x", prio]

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A TraceSession: what one node shall do for one Trace (spec, written by the controller) and what it
-// does (status, written by that node's agent). One per Trace and node, in the Trace's namespace, owned
-// by the Trace, so that it goes with it; those of a ClusterTrace are in weft's own namespace. It holds no
-// secrets, since every agent can read all of them.
+// A TraceSession: what one node shall do for one Trace (spec, written by the controller) and what
+// it does (status, written by that node's agent). One per Trace and node, in the Trace's namespace,
+// owned by the Trace, so that it goes with it; those of a ClusterTrace are in weft's own namespace.
+// It holds no secrets, since every agent can read all of them.
 //
-// Life: the controller makes it Active when a pod of the node matches; it makes it Draining when the
-// Trace ends (deadline, deletion); the agent says Drained when nothing of it is in flight. A session that
-// is deleted while Active ends the same way, only nobody waits.
-// Thread-safety: plain values and pure functions.
+// Life: the controller makes it Active when a pod of the node matches; it makes it Draining when
+// the Trace ends (deadline, deletion); the agent says Drained when nothing of it is in flight. A
+// session that is deleted while Active ends the same way, only nobody waits. Thread-safety: plain
+// values and pure functions.
 #ifndef WEFT_LIB_API_SESSION_H_
 #define WEFT_LIB_API_SESSION_H_
 
@@ -81,7 +81,8 @@ const Condition* FindCondition(const std::vector<Condition>& conditions, std::st
 // Whether the condition is there and True.
 bool IsTrue(const std::vector<Condition>& conditions, std::string_view type);
 
-// One session from the API server's JSON. Unknown fields are refused unless `options` says otherwise.
+// One session from the API server's JSON. Unknown fields are refused unless `options` says
+// otherwise.
 std::expected<TraceSession, Diagnostics> ParseSession(std::string_view text,
                                                       const ParseOptions& options = {});
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a TraceSession: no crash, no exception, a reason where there is none; and one that was
-// read is written and read back as the same.
+// Any bytes as a TraceSession: no crash, no exception, a reason where there is none; and one that
+// was read is written and read back as the same.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of a TraceSession's spec; its status is in status_schema.cc. What is recorded is a Trace's
-// spec, unchanged, so that a node compiles in a cluster what local mode compiles from a file.
+// The table of a TraceSession's spec; its status is in status_schema.cc. What is recorded is a
+// Trace's spec, unchanged, so that a node compiles in a cluster what local mode compiles from a
+// file.
 #include "lib/api/session_schema.h"
 
 #include <array>

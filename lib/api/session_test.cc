@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TraceSessions: what is written is read back, what is wrong is refused with its place, and the CRD in
-// the repository is the one made from the table.
+// TraceSessions: what is written is read back, what is wrong is refused with its place, and the CRD
+// in the repository is the one made from the table.
 #include "lib/api/session.h"
 
 #include <gmock/gmock.h>

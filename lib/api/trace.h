@@ -141,7 +141,8 @@ struct ProbeRule {
   bool operator==(const ProbeRule&) const = default;
 };
 
-// Functions and USDT probes of programs, seen by the kernel: also of those that cannot be preloaded.
+// Functions and USDT probes of programs, seen by the kernel: also of those that cannot be
+// preloaded.
 struct UserProbeRule {
   std::string name;      // of the event
   std::string object;    // the program's or library's file, an absolute path in its container
@@ -166,7 +167,8 @@ struct KernelSpec {
   bool operator==(const KernelSpec&) const = default;
 };
 
-// Empty lists: no limit. Of those with a v: ids as seen inside the container; of the others: as the node sees them.
+// Empty lists: no limit. Of those with a v: ids as seen inside the container; of the others: as the
+// node sees them.
 struct Trackers {
   std::vector<std::uint32_t> vpid;
   std::vector<std::uint32_t> vuid;

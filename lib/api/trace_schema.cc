@@ -467,7 +467,8 @@ Rule<TraceSpec> SnapshotRule() {
       });
 }
 
-// User space knows its own processes and users only. To leave such a tracker out would be to record more.
+// User space knows its own processes and users only. To leave such a tracker out would be to record
+// more.
 Rule<TraceSpec> KernelTrackersRule() {
   const std::string user = HasItems("user", "events") + " || " + HasItems("user", "functions");
   const std::string trackers = HasItems("trackers", "vgid") + " || " + HasItems("trackers", "pid") +

@@ -60,10 +60,10 @@ TEST(Write, TheStatusAlone) {
   TraceStatus status;
   status.phase = Phase::kRecording;
   status.events.recorded = 5;
-  EXPECT_EQ(
-      StatusToJson(status),
-      R"({"status":{"phase":"Recording","pods":{"matched":0,"traced":0},"events":{"recorded":5,"delivered":0,"discarded":0,)"
-      R"("overwritten":0,"lost":0,"missing":0}}})");
+  EXPECT_EQ(StatusToJson(status),
+            R"({"status":{"phase":"Recording","pods":{"matched":0,"traced":0},)"
+            R"("events":{"recorded":5,"delivered":0,"discarded":0,)"
+            R"("overwritten":0,"lost":0,"missing":0}}})");
 }
 
 TEST(RoundTrip, StringsThatYamlWouldTakeForSomethingElse) {

@@ -15,7 +15,8 @@
 
 namespace weft {
 
-// Nobody has to wait for it: the thread goes on when the future is gone, so `call` owns all that it uses.
+// Nobody has to wait for it: the thread goes on when the future is gone, so `call` owns all that it
+// uses.
 template <typename Call>
 std::future<std::invoke_result_t<Call&>> InBackground(Call call) {
   std::packaged_task<std::invoke_result_t<Call&>()> task(std::move(call));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A descriptor that a process can always have, and that nothing can be read from. Programs of weft use
-// it where others open /dev/null, which a container or a chroot may lack.
+// A descriptor that a process can always have, and that nothing can be read from. Programs of weft
+// use it where others open /dev/null, which a container or a chroot may lack.
 #ifndef WEFT_LIB_BASE_EMPTY_INPUT_H_
 #define WEFT_LIB_BASE_EMPTY_INPUT_H_
 
@@ -12,8 +12,8 @@
 
 namespace weft {
 
-// The reading end of a pipe without a writer: a read returns 0 at once. Close-on-exec, and not one of
-// the descriptors 0 to 9, so that it can be duplicated to one of these.
+// The reading end of a pipe without a writer: a read returns 0 at once. Close-on-exec, and not one
+// of the descriptors 0 to 9, so that it can be duplicated to one of these.
 inline Result<UniqueFd> OpenEmptyInput() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return FailErrno("pipe");

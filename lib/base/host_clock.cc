@@ -14,8 +14,8 @@ namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
 
-// The file is of the namespace that children are born into: this process's own, unless it or its parent just made
-// another one for its children.
+// The file is of the namespace that children are born into: this process's own, unless it or its
+// parent just made another one for its children.
 bool IsOwnNamespaceForChildren() {
   struct stat own{}, children{};
   return ::stat("/proc/self/ns/time", &own) == 0 &&

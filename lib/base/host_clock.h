@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// CLOCK_MONOTONIC of the host, also for a process in a time namespace, where the kernel adds the namespace's offset to
-// what clock_gettime gives (time_namespaces(7)). All times of a node's rings are told by the host's
-// (docs/adr/0029-time-namespaces.md). For weft's own processes, which never change their namespace.
+// CLOCK_MONOTONIC of the host, also for a process in a time namespace, where the kernel adds the
+// namespace's offset to what clock_gettime gives (time_namespaces(7)). All times of a node's rings
+// are told by the host's (docs/adr/0029-time-namespaces.md). For weft's own processes, which never
+// change their namespace.
 #ifndef WEFT_LIB_BASE_HOST_CLOCK_H_
 #define WEFT_LIB_BASE_HOST_CLOCK_H_
 
@@ -11,7 +12,8 @@
 
 namespace weft {
 
-// Nanoseconds. The first call in a process opens files in /proc: a sandbox that forbids it comes later. Any thread.
+// Nanoseconds. The first call in a process opens files in /proc: a sandbox that forbids it comes
+// later. Any thread.
 uint64_t HostMonotonicNs();
 
 // What /proc/PID/timens_offsets, as text, says of CLOCK_MONOTONIC, in nanoseconds.

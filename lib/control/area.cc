@@ -36,8 +36,8 @@ weft_control_header MakeHeader(const AreaConfig& config) {
   return header;
 }
 
-// Memory that a process made, which nobody can resize: a sealed memfd, or anonymous shared memory, which
-// has no descriptor by which it could be.
+// Memory that a process made, which nobody can resize: a sealed memfd, or anonymous shared memory,
+// which has no descriptor by which it could be.
 Status CheckForeignMemory(const UniqueFd& fd) {
   struct stat st{};
   struct statfs fs{};
@@ -112,8 +112,8 @@ Status ControlArea::ReadState() {
   return {};
 }
 
-// What is read here is the process's word and decides nothing but where in its own memory is written,
-// and with which generation: who lies about it is recorded wrongly, or not at all.
+// What is read here is the process's word and decides nothing but where in its own memory is
+// written, and with which generation: who lies about it is recorded wrongly, or not at all.
 Result<ControlArea> ControlArea::Adopt(UniqueFd fd, const AreaConfig& config) {
   WEFT_TRY(CheckForeignMemory(fd));
   ControlArea area;
@@ -138,8 +138,8 @@ Result<ControlArea> ControlArea::Adopt(UniqueFd fd, const AreaConfig& config) {
   return area;
 }
 
-// An earlier agent's rules and words. The next generation is above all of them, since processes remember
-// decisions by generation; the next rules go behind those in force.
+// An earlier agent's rules and words. The next generation is above all of them, since processes
+// remember decisions by generation; the next rules go behind those in force.
 Status ControlArea::ReadHints() {
   words_.resize(WEFT_CONTROL_WORDS);
   if (pread(fd_.get(), words_.data(), kWordsBytes, kWordsOffset) != ssize_t{kWordsBytes})

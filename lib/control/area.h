@@ -4,7 +4,8 @@
 //
 // Invariants: a generation is published completely or not at all, whenever the writer dies: what a
 // reader finds is the old rule set, the new one, or a mixture of old and new enable words, each of
-// which only says "perhaps" or "no". Publish after Open, so that a predecessor's half step is mended.
+// which only says "perhaps" or "no". Publish after Open, so that a predecessor's half step is
+// mended.
 #ifndef WEFT_LIB_CONTROL_AREA_H_
 #define WEFT_LIB_CONTROL_AREA_H_
 
@@ -30,10 +31,10 @@ class ControlArea {
   // Goes on with a file that an earlier agent made. kCorrupt: it is none.
   static Result<ControlArea> Open(const std::string& path);
 
-  // Takes over memory that a traced process made (weft-ctl), which it can write itself: kind, size and
-  // seals are checked, what it holds is believed in nothing that concerns anybody else. Publish follows.
-  // kCorrupt, kUnsupported: none of ours; kLimit: another agent has it (by file lock, until `fd` and its
-  // copies are closed).
+  // Takes over memory that a traced process made (weft-ctl), which it can write itself: kind, size
+  // and seals are checked, what it holds is believed in nothing that concerns anybody else. Publish
+  // follows. kCorrupt, kUnsupported: none of ours; kLimit: another agent has it (by file lock,
+  // until `fd` and its copies are closed).
   static Result<ControlArea> Adopt(UniqueFd fd, const AreaConfig& config);
 
   [[nodiscard]] const UniqueFd& fd() const { return fd_; }

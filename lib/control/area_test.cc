@@ -349,8 +349,8 @@ TEST_F(AdoptedAreaTest, WhatIsNoneIsRefused) {
   EXPECT_EQ(ControlArea::Adopt(std::move(file), {}).error().code, ErrorCode::kCorrupt);
 }
 
-// Whatever the process says of rules that are there: nothing is written outside the arena's bounds, and
-// what is published is whole.
+// Whatever the process says of rules that are there: nothing is written outside the arena's bounds,
+// and what is published is whole.
 TEST_F(AdoptedAreaTest, LiesHarmNobody) {
   for (const uint64_t rules :
        {uint64_t{1}, uint64_t{WEFT_CONTROL_ARENA_OFFSET}, uint64_t{WEFT_CONTROL_TOTAL_BYTES - 40},

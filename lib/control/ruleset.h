@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What shall be recorded, as the agent sees it, and its bytes in a control area (lib/abi/control.h).
-// Thread-safety: plain values, pure functions.
+// What shall be recorded, as the agent sees it, and its bytes in a control area
+// (lib/abi/control.h). Thread-safety: plain values, pure functions.
 #ifndef WEFT_LIB_CONTROL_RULESET_H_
 #define WEFT_LIB_CONTROL_RULESET_H_
 
@@ -42,8 +42,8 @@ struct ChannelSpec {
   std::vector<RuleSpec> rules;
 };
 
-// The rule set of a generation. kLimit: more than lib/abi/control.h allows, and of what. kInvalid: a
-// string with a NUL in it, or a channel without an id.
+// The rule set of a generation. kLimit: more than lib/abi/control.h allows, and of what. kInvalid:
+// a string with a NUL in it, or a channel without an id.
 Result<std::vector<uint8_t>> EncodeRuleset(uint32_t generation,
                                            const std::vector<ChannelSpec>& channels);
 

@@ -13,7 +13,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// One JSON text of the sequence. JSON allows DEL in a string as it is; babeltrace2 2.1 refuses it so.
+// One JSON text of the sequence. JSON allows DEL in a string as it is; babeltrace2 2.1 refuses it
+// so.
 std::string Record(const Json& json) {
   std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
   for (size_t at = 0; (at = text.find('\x7f', at)) != std::string::npos;) {

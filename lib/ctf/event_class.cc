@@ -12,8 +12,8 @@
 namespace weft::ctf {
 namespace {
 
-// Names of one structure. Readers refuse a name that is there twice; babeltrace2 2.0 also "x" behind
-// "_x", since it compares the one with its TSDL underscore and the other without.
+// Names of one structure. Readers refuse a name that is there twice; babeltrace2 2.0 also "x"
+// behind "_x", since it compares the one with its TSDL underscore and the other without.
 class Names {
  public:
   std::string Unique(std::string_view wanted) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the metadata writers say is what the parsers understand; what is wrong is told with its line.
+// What the metadata writers say is what the parsers understand; what is wrong is told with its
+// line.
 #include <gtest/gtest.h>
 
 #include <string>

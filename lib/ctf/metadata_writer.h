@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The metadata of a trace as text: TSDL (CTF 1.8) or JSON text sequences (CTF 2).
-// Metadata only grows: the trace's part first, then a channel before its events, an event before the
-// first packet that holds one. Each function returns one fragment; a metadata file is their
+// Metadata only grows: the trace's part first, then a channel before its events, an event before
+// the first packet that holds one. Each function returns one fragment; a metadata file is their
 // concatenation and can be read after every fragment. A fragment ends with an empty line and has no
-// other, so that a partial last one can be recognised.
-// Thread-safety: pure functions.
+// other, so that a partial last one can be recognised. Thread-safety: pure functions.
 #ifndef WEFT_LIB_CTF_METADATA_WRITER_H_
 #define WEFT_LIB_CTF_METADATA_WRITER_H_
 

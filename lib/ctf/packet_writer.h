@@ -60,10 +60,9 @@ class PacketWriter {
   void UseBuffer(std::span<uint8_t> buffer);
 
   // `body` is the record without its header: the channel's contexts, then the payload. kFull: the
-  // packet has no room, nothing was written. kMalformed: the body contradicts the class, nothing was
-  // written, the caller counts a lost event.
-  // With `texts`: it becomes the record's empty texts, contexts' before the payload's. kOtherTexts: they
-  // are not the class's, nothing was written.
+  // packet has no room, nothing was written. kMalformed: the body contradicts the class, nothing
+  // was written, the caller counts a lost event. With `texts`: it becomes the record's empty texts,
+  // contexts' before the payload's. kOtherTexts: they are not the class's, nothing was written.
   Appended Append(uint64_t time_ns, const Channel& channel, const EventClass& event,
                   std::span<const uint8_t> body, EmptyTexts* texts = nullptr);
 
@@ -76,8 +75,9 @@ class PacketWriter {
   std::span<const uint8_t> Finish(uint64_t discarded_total, uint64_t end_time_ns,
                                   size_t packet_bytes = 0);
 
-  // The packet that Finish returned last was stored nowhere and never will be: the next one gets its
-  // number, so that readers count its events (the caller adds them to discarded_total) but no gap.
+  // The packet that Finish returned last was stored nowhere and never will be: the next one gets
+  // its number, so that readers count its events (the caller adds them to discarded_total) but no
+  // gap.
   void TakeBack() { sequence_--; }
 
   [[nodiscard]] uint64_t events() const { return events_; }  // in the current packet
@@ -110,8 +110,8 @@ inline constexpr uint32_t kTinyIds = 64;  // ids and times since the last event 
 inline constexpr uint64_t kTinyTimes = 1U << 16;
 
 // The smallest form that holds the id and the time since the last event. A reader completes a short
-// time with the last one's upper bits, one carry at most. Returns what is behind it; may write up to
-// kEventHeaderMaxBytes.
+// time with the last one's upper bits, one carry at most. Returns what is behind it; may write up
+// to kEventHeaderMaxBytes.
 inline uint8_t* PutEventHeader(uint8_t* out, uint32_t id, uint64_t last_time, uint64_t time) {
   const auto put = [&out](auto value) {
     std::memcpy(out, &value, sizeof(value));
@@ -164,9 +164,9 @@ class PacketWriter::Run {
     writer_->events_ += events_;
   }
 
-  // Appends the first of `count` events whose bodies are `stride` bytes apart: those that have room and do
-  // not go back in time. Returns how many; why the next one is not among them, Append finds out.
-  // time_of(const uint8_t* body): its time in nanoseconds.
+  // Appends the first of `count` events whose bodies are `stride` bytes apart: those that have room
+  // and do not go back in time. Returns how many; why the next one is not among them, Append finds
+  // out. time_of(const uint8_t* body): its time in nanoseconds.
   template <typename TimeOf>
   size_t Put(const uint8_t* bodies, size_t stride, size_t count, TimeOf time_of) {
     const size_t blocks = (bytes_ + kCopyBlock - 1) / kCopyBlock;

@@ -207,7 +207,8 @@ bool RunAddresses(RunResult& at, const uint8_t* end) {
   return true;
 }
 
-// Contexts lie one after the other: no segments, and what follows one of no constant size moves with it.
+// Contexts lie one after the other: no segments, and what follows one of no constant size moves
+// with it.
 RunResult RunContexts(const Plan& plan, const uint8_t* in, const uint8_t* end, uint8_t* out,
                       uint32_t text) {
   RunResult at{in, out};

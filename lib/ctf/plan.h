@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the bytes of a record in a ring become the bytes of a CTF event: a list of steps, made once per
-// channel (contexts) and event class (payload) and run for every record by the consumer's thread.
-// The record's bytes are foreign: a step checks every length against the record and cuts text at a
-// NUL. Text that is no UTF-8 is kept as it is: readers show its bytes. A plan never writes more bytes than it reads.
-// Thread-safety: immutable once made.
+// How the bytes of a record in a ring become the bytes of a CTF event: a list of steps, made once
+// per channel (contexts) and event class (payload) and run for every record by the consumer's
+// thread. The record's bytes are foreign: a step checks every length against the record and cuts
+// text at a NUL. Text that is no UTF-8 is kept as it is: readers show its bytes. A plan never
+// writes more bytes than it reads. Thread-safety: immutable once made.
 #ifndef WEFT_LIB_CTF_PLAN_H_
 #define WEFT_LIB_CTF_PLAN_H_
 
@@ -51,7 +51,8 @@ inline uint8_t FileLengthSize(uint8_t length_size) { return length_size > 4 ? 4 
 Plan MakeContextPlan(const ChannelSchema& channel);
 Plan MakePayloadPlan(const EventDescription& event);
 
-// Which texts of a record are empty: bit n is the record's text n; all from the last bit on share it.
+// Which texts of a record are empty: bit n is the record's text n; all from the last bit on share
+// it.
 using EmptyTexts = uint64_t;
 
 inline EmptyTexts EmptyTextBit(uint32_t text) { return EmptyTexts{1} << (text < 63 ? text : 63); }
@@ -62,8 +63,8 @@ struct RunResult {
   EmptyTexts empty = 0;
 };
 
-// Reads from [in, end), writes at `out`, where there is room for `end - in` bytes. The record's texts
-// before those of this plan are `first_text`.
+// Reads from [in, end), writes at `out`, where there is room for `end - in` bytes. The record's
+// texts before those of this plan are `first_text`.
 RunResult RunPlan(const Plan& plan, const uint8_t* in, const uint8_t* end, uint8_t* out,
                   uint32_t first_text = 0);
 

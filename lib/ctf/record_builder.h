@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: makes record bodies (contexts, fixed part, segments) field by field, as libweft.so lays
-// them out (lib/abi/event.h, lib/abi/context.h), and random schemas with random bodies.
+// For tests: makes record bodies (contexts, fixed part, segments) field by field, as libweft.so
+// lays them out (lib/abi/event.h, lib/abi/context.h), and random schemas with random bodies.
 // Thread-safety: one thread per object.
 #ifndef WEFT_LIB_CTF_RECORD_BUILDER_H_
 #define WEFT_LIB_CTF_RECORD_BUILDER_H_

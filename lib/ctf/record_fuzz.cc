@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes, and good bodies with any bytes changed, as records of random classes: what the packet writer takes, the reader reads, event
-// for event, without a complaint; what it refuses leaves no trace.
+// Any bytes, and good bodies with any bytes changed, as records of random classes: what the packet
+// writer takes, the reader reads, event for event, without a complaint; what it refuses leaves no
+// trace.
 #include <sys/mman.h>
 #include <unistd.h>
 

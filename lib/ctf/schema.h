@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a writer of traces says about them: the trace and its channels (CTF: stream classes); their
-// events are described by lib/event/description.h. Everything that makes metadata and packets starts here.
-// Names may be anything: what is no identifier is replaced when types are made of it.
+// events are described by lib/event/description.h. Everything that makes metadata and packets
+// starts here. Names may be anything: what is no identifier is replaced when types are made of it.
 // Thread-safety: plain values.
 #ifndef WEFT_LIB_CTF_SCHEMA_H_
 #define WEFT_LIB_CTF_SCHEMA_H_
@@ -71,12 +71,12 @@ struct TraceIdentity {
   std::string node, kubernetes_namespace, pod, pod_uid, container;
 };
 
-// The entries for `identity`, tracer name and version first. The name `procname` is not used: readers
-// that find it print it with every event.
+// The entries for `identity`, tracer name and version first. The name `procname` is not used:
+// readers that find it print it with every event.
 std::vector<EnvEntry> MakeEnv(const TraceIdentity& identity);
 
-// A context of a channel: an id of lib/abi/context.h and, for perf counters and application contexts,
-// the name behind the prefix ("instructions", "provider:name").
+// A context of a channel: an id of lib/abi/context.h and, for perf counters and application
+// contexts, the name behind the prefix ("instructions", "provider:name").
 struct ContextField {
   uint16_t id = 0;
   std::string name;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// UTF-8, for names in metadata and for readers. Foreign text becomes valid text, in place and without
-// growing: JSON refuses what is not UTF-8. Thread-safety: pure functions.
+// UTF-8, for names in metadata and for readers. Foreign text becomes valid text, in place and
+// without growing: JSON refuses what is not UTF-8. Thread-safety: pure functions.
 #ifndef WEFT_LIB_CTF_TEXT_H_
 #define WEFT_LIB_CTF_TEXT_H_
 

@@ -2,9 +2,8 @@
 // Reads traces from folders: everything below a folder that has a `metadata`, merged by time, one
 // item after the other, one packet per stream in memory. For `weft view` and tests.
 // Foreign bytes: whatever is wrong is a Problem, the rest goes on: a packet that cannot be decoded
-// ends there, a stream whose packets cannot be found ends, a trace without readable metadata is left
-// out.
-// Thread-safety: one thread per reader.
+// ends there, a stream whose packets cannot be found ends, a trace without readable metadata is
+// left out. Thread-safety: one thread per reader.
 #ifndef WEFT_LIB_CTF_TRACE_READER_H_
 #define WEFT_LIB_CTF_TRACE_READER_H_
 

@@ -5,8 +5,8 @@
 #include "lib/ctf/uuid.h"
 #include "lib/ctf/vpid_range.h"
 
-// A fragment ends with an empty line and has none inside: that is how the store finds the end of the
-// last whole one.
+// A fragment ends with an empty line and has none inside: that is how the store finds the end of
+// the last whole one.
 namespace weft::ctf {
 namespace {
 
@@ -69,8 +69,8 @@ std::string Enum(const Type& type, int depth) {
 
 std::string MemberText(const Member& member, int depth);
 
-// CTF 1.8 has no BLOBs: they are arrays and sequences of bytes, as LTTng writes them, and people find
-// the media type in a comment, if it is one.
+// CTF 1.8 has no BLOBs: they are arrays and sequences of bytes, as LTTng writes them, and people
+// find the media type in a comment, if it is one.
 std::string BlobComment(const Type& type) {
   if (!type.blob) return {};
   for (const char c : type.media_type) {
@@ -160,7 +160,8 @@ constexpr const char* kPacketAndHeader = R"(struct packet_context {
 	uint32_t cpu_id;
 };
 struct event_header {
-	enum : integer { size = 2; align = 8; signed = false; } { tiny = 0, small = 1, medium = 2, extended = 3 } id;
+	enum : integer { size = 2; align = 8; signed = false; } )"
+                                         R"({ tiny = 0, small = 1, medium = 2, extended = 3 } id;
 	variant <id> {
 		struct {
 			integer { size = 6; align = 1; signed = false; } id;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The range of vpids in a trace's environment (`vpid_min`, `vpid_max`), which is known only as processes
-// come. It is written once, at the beginning, in a width that never changes; later ranges overwrite it in
-// place. So metadata needs no second environment (CTF 2 has none), and a reader, or a kill, at any moment
-// meets two numbers. Pure.
+// The range of vpids in a trace's environment (`vpid_min`, `vpid_max`), which is known only as
+// processes come. It is written once, at the beginning, in a width that never changes; later ranges
+// overwrite it in place. So metadata needs no second environment (CTF 2 has none), and a reader, or
+// a kill, at any moment meets two numbers. Pure.
 #ifndef WEFT_LIB_CTF_VPID_RANGE_H_
 #define WEFT_LIB_CTF_VPID_RANGE_H_
 
@@ -18,8 +18,8 @@ namespace weft::ctf {
 // The bytes of both entries as metadata has them: without what separates them from other entries.
 std::string VpidRangeText(Version version, const VpidRange& range);
 
-// Where they stand in metadata, or its first fragment; npos: they are not there. The environment holds
-// nothing before them that people choose.
+// Where they stand in metadata, or its first fragment; npos: they are not there. The environment
+// holds nothing before them that people choose.
 size_t FindVpidRange(Version version, std::string_view metadata);
 
 // What VpidRangeText wrote; nullopt: something else.

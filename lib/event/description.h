@@ -4,9 +4,10 @@
 //
 // A parsed EventDescription obeys, whatever the bytes were:
 //   1. names of fields are identifiers (or, if asked for, paths), and differ from each other;
-//   2. the event's name is printable UTF-8 without control characters. The URI and labels are any bytes
-//      but NUL: a writer of text escapes them;
-//   3. kinds, sizes and flags go together as lib/abi/event.h says; the layout is computed, not read.
+//   2. the event's name is printable UTF-8 without control characters. The URI and labels are any
+//      bytes but NUL: a writer of text escapes them;
+//   3. kinds, sizes and flags go together as lib/abi/event.h says; the layout is computed, not
+//      read.
 // Thread-safety: plain values.
 #ifndef WEFT_LIB_EVENT_DESCRIPTION_H_
 #define WEFT_LIB_EVENT_DESCRIPTION_H_

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * Reading an event description (lib/abi/event.h) without a libc: libweft.so and weft.ko link filters
- * and lay out records with it. C++ has lib/event/description.h. Freestanding C; no allocation, no
- * recursion, no state: any thread, any signal handler. The bytes may be hostile, but must not change
- * during a call: copy shared memory first.
+ * Reading an event description (lib/abi/event.h) without a libc: libweft.so and weft.ko link
+ * filters and lay out records with it. C++ has lib/event/description.h. Freestanding C; no
+ * allocation, no recursion, no state: any thread, any signal handler. The bytes may be hostile, but
+ * must not change during a call: copy shared memory first.
  */
 #ifndef WEFT_LIB_EVENT_DESCRIPTION_WALK_H_
 #define WEFT_LIB_EVENT_DESCRIPTION_WALK_H_
@@ -46,9 +46,9 @@ struct weft_description_field {
   uint8_t reserved;
 };
 
-/* Checks everything that the walker relies on and computes the layout. `available` is how many bytes
- * there are at `desc`; the description may be shorter. 0, or -EINVAL: not a description (`*out` is
- * untouched). */
+/* Checks everything that the walker relies on and computes the layout. `available` is how many
+ * bytes there are at `desc`; the description may be shorter. 0, or -EINVAL: not a description
+ * (`*out` is untouched). */
 int weft_description_check(const void* desc, uint32_t available,
                            struct weft_description_layout* out);
 

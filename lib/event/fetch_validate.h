@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * Is this a fetch program (lib/abi/fetch.h) for this event? weft.ko asks before it attaches a probe,
- * the agent before it asks weft.ko. Freestanding C; no allocation, no recursion, no state.
+ * Is this a fetch program (lib/abi/fetch.h) for this event? weft.ko asks before it attaches a
+ * probe, the agent before it asks weft.ko. Freestanding C; no allocation, no recursion, no state.
  *
  * A program that was accepted, and only then:
- *   1. makes each field of the description once, in their order, with the field's own size; ends with
- *      the last one;
+ *   1. makes each field of the description once, in their order, with the field's own size; ends
+ *      with the last one;
  *   2. reads arguments and registers that an event of this kind, on this machine, has;
- *   3. makes at most WEFT_FETCH_MAX_FIXED fixed bytes and WEFT_FETCH_MAX_SEGMENTS segments of at most
- *      WEFT_FETCH_MAX_BYTES, nowrite fields included;
- *   4. has TASK and WEFT_FETCH_TRUSTED only where A is a whole argument of a tracepoint or STATE (TRUSTED: with
- *      offsets added, but nothing loaded in between), so that what is read plainly is never what a user
- *      gave or what memory held.
+ *   3. makes at most WEFT_FETCH_MAX_FIXED fixed bytes and WEFT_FETCH_MAX_SEGMENTS segments of at
+ *      most WEFT_FETCH_MAX_BYTES, nowrite fields included;
+ *   4. has TASK and WEFT_FETCH_TRUSTED only where A is a whole argument of a tracepoint or STATE
+ *      (TRUSTED: with offsets added, but nothing loaded in between), so that what is read plainly
+ *      is never what a user gave or what memory held.
  * Whether such an argument is what the agent takes it for is the agent's word.
  */
 #ifndef WEFT_LIB_EVENT_FETCH_VALIDATE_H_
@@ -39,13 +39,13 @@ struct weft_fetch_needs {
   uint32_t uses;                  /* enum weft_fetch_use */
 };
 
-/* Number of arguments that an event of this kind (enum weft_kernel_event_kind) has; 0: no such kind.
- * A tracepoint may have fewer. */
+/* Number of arguments that an event of this kind (enum weft_kernel_event_kind) has; 0: no such
+ * kind. A tracepoint may have fewer. */
 uint32_t weft_fetch_arg_count(uint32_t kind);
 
-/* Checks `count` operations, which need no alignment and may be hostile but must not change meanwhile.
- * `layout` is weft_description_check's of `desc`. 0; -EINVAL: breaks a rule (*out is untouched);
- * -EOPNOTSUPP: an operation or flag that this version does not know. */
+/* Checks `count` operations, which need no alignment and may be hostile but must not change
+ * meanwhile. `layout` is weft_description_check's of `desc`. 0; -EINVAL: breaks a rule (*out is
+ * untouched); -EOPNOTSUPP: an operation or flag that this version does not know. */
 int weft_fetch_validate(const void* ops, uint32_t count, uint32_t kind, const void* desc,
                         const struct weft_description_layout* layout, struct weft_fetch_needs* out);
 

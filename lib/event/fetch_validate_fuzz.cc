@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any description with any fetch program: refused, or within the limits that weft.ko relies on. The
-// first two bytes are the description's size, the third is the kind of event; the rest is the program.
+// first two bytes are the description's size, the third is the kind of event; the rest is the
+// program.
 #include <cstdlib>
 #include <cstring>
 #include <vector>

@@ -3,16 +3,16 @@
  * Running filter programs (lib/abi/filter.h): validate, link to one event, run. In libweft.so and
  * weft.ko the one reader of programs; agents use it to refuse what the other side would refuse.
  *
- * Who calls what: validate and link in the slow path that decides about an event; run at each event,
- * before any space is reserved, on the image (lib/abi/event.h). Freestanding C: no libc, no
+ * Who calls what: validate and link in the slow path that decides about an event; run at each
+ * event, before any space is reserved, on the image (lib/abi/event.h). Freestanding C: no libc, no
  * allocation, no lock, no state. Any thread, any signal handler, any kernel context.
  *
  * Linked programs: flat memory of the caller, aligned to 8, immutable after linking, shared by any
  * number of threads. They hold pointers to `contexts` only. They are made by weft_filter_link and
  * are trusted by weft_filter_run: memory that others can write is no place for them.
  *
- * What run may read: the `fixed` bytes and segments that the description promises, and nothing else;
- * it ends within the program's instructions, plus the bytes of the strings that it compares.
+ * What run may read: the `fixed` bytes and segments that the description promises, and nothing
+ * else; it ends within the program's instructions, plus the bytes of the strings that it compares.
  *
  * Floats: not in the kernel (WEFT_FILTER_NO_FLOAT): programs with float constants and references to
  * float fields are refused there.
@@ -55,8 +55,8 @@ struct weft_filter_contexts {
   int (*find)(const struct weft_filter_contexts* self, uint8_t kind, const char* name,
               uint32_t name_size, uint8_t* type);
   /* Run: the value of context `number` into *value, which is zero before; 0, or negative: there is
-   * none now, and the filter is false. `arg` is weft_filter_run's. A value whose type is not the one
-   * that `find` gave makes the filter false. */
+   * none now, and the filter is false. `arg` is weft_filter_run's. A value whose type is not the
+   * one that `find` gave makes the filter false. */
   int (*fetch)(void* arg, uint32_t number, struct weft_filter_value* value);
 };
 
@@ -78,8 +78,8 @@ int weft_filter_validate(const void* program, uint32_t available);
 uint32_t weft_filter_link_bound(const void* program);
 
 /* Makes the program for one event into out (aligned to 8). Validates it first. Returns the bytes
- * used, at most weft_filter_link_bound(program); the result may be moved to other memory of the same
- * alignment. With out == NULL returns the bound. Errors:
+ * used, at most weft_filter_link_bound(program); the result may be moved to other memory of the
+ * same alignment. With out == NULL returns the bound. Errors:
  *   -ENOENT      a field or context is not there: the rule does not match this event
  *   -EPROTOTYPE  types do not fit (a string compared to a number, an index into no array, an index
  *                beyond an array): the rule does not match this event
@@ -100,8 +100,8 @@ enum weft_filter_reads {
 uint32_t weft_filter_reads(const struct weft_linked_filter* filter);
 
 /* Shall the event be recorded? `segments` may be NULL if the event has none. False also where the
- * result is undefined: a shift by less than 0 or more than 63, an index beyond a sequence, a context
- * without a value, types of dynamic values that do not fit. */
+ * result is undefined: a shift by less than 0 or more than 63, an index beyond a sequence, a
+ * context without a value, types of dynamic values that do not fit. */
 bool weft_filter_run(const struct weft_linked_filter* filter, const void* fixed,
                      const struct weft_segment* segments, void* context_arg);
 

@@ -9,8 +9,8 @@
 namespace weft {
 
 // Refuses operators whose operands cannot fit, computes what only constants go into, and puts the
-// constant of a comparison or bit operation to the right, where the linker looks for it. A node that
-// was computed becomes a constant; what it was made of stays, unused.
+// constant of a comparison or bit operation to the right, where the linker looks for it. A node
+// that was computed becomes a constant; what it was made of stays, unused.
 [[nodiscard]] FilterResult<void> CheckAndFold(FilterAst& ast);
 
 [[nodiscard]] inline bool IsComparison(weft_filter_op op) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Filter expressions to programs (lib/abi/filter.h). Used by agents and by whoever wants to refuse a
-// wrong filter early. Thread-safety: pure functions.
+// Filter expressions to programs (lib/abi/filter.h). Used by agents and by whoever wants to refuse
+// a wrong filter early. Thread-safety: pure functions.
 #ifndef WEFT_LIB_EVENT_FILTER_COMPILER_H_
 #define WEFT_LIB_EVENT_FILTER_COMPILER_H_
 

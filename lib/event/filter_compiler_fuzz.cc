@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any text as a filter: refused with a place inside it, or a valid program that links and runs within
-// the event's memory.
+// Any text as a filter: refused with a place inside it, or a valid program that links and runs
+// within the event's memory.
 #include <cstdlib>
 #include <string_view>
 

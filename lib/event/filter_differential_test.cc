@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A million random expressions over random events: text, compiler, linker and interpreter against an
-// evaluator of its own (filter_evaluator.h). WEFT_FILTER_SEED in the environment replays or varies.
+// A million random expressions over random events: text, compiler, linker and interpreter against
+// an evaluator of its own (filter_evaluator.h). WEFT_FILTER_SEED in the environment replays or
+// varies.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -19,7 +19,8 @@ size_t CountCharacters(std::string_view text) {
   return static_cast<size_t>(std::ranges::count_if(text, BeginsCharacter));
 }
 
-// A YAML block ends with a line break: what is missing at the end is not looked for on a line below.
+// A YAML block ends with a line break: what is missing at the end is not looked for on a line
+// below.
 std::string_view WithoutLastBreaks(std::string_view expression) {
   return expression.substr(0, expression.find_last_not_of('\n') + 1);
 }

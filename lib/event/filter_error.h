@@ -18,8 +18,8 @@ struct FilterError {
   size_t size = 1;                       // bytes concerned
   ErrorCode code = ErrorCode::kInvalid;  // or kLimit
 
-  // "column 9", or "line 2, column 9" where the expression has several lines. From 1 on; columns are
-  // bytes, as in all that weft says of files.
+  // "column 9", or "line 2, column 9" where the expression has several lines. From 1 on; columns
+  // are bytes, as in all that weft says of files.
   [[nodiscard]] std::string Place(std::string_view expression) const;
 
   // "filter, column 9: message"

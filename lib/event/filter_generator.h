@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For the differential test: random events and random filter expressions over them, as trees of their
-// own and as text. Shares nothing with the parser.
+// For the differential test: random events and random filter expressions over them, as trees of
+// their own and as text. Shares nothing with the parser.
 #ifndef WEFT_LIB_EVENT_FILTER_GENERATOR_H_
 #define WEFT_LIB_EVENT_FILTER_GENERATOR_H_
 

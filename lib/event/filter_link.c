@@ -110,8 +110,8 @@ static int32_t follow(const struct linker* l, uint32_t pc, bool outcome) {
   }
 }
 
-/* Puts a test into slot i, whose outcome the instruction `consumer` takes. The stack is already as it
- * is behind the test. False: the outcome is needed as a number; nothing was changed. */
+/* Puts a test into slot i, whose outcome the instruction `consumer` takes. The stack is already
+ * as it is behind the test. False: the outcome is needed as a number; nothing was changed. */
 static bool put_test(struct linker* l, uint32_t i, const struct weft_linked_insn* test, bool invert,
                      uint32_t consumer) {
   int32_t yes = follow(l, consumer, !invert);
@@ -171,7 +171,8 @@ static void make_text_test(const struct linker* l, struct weft_linked_insn* test
   }
 }
 
-/* Turns `load` (what PUSH_SYMBOL links to) beside a constant into a test, if there is one for it. */
+/* Turns `load` (what PUSH_SYMBOL links to) beside a constant into a test, if there is one for
+   it. */
 static bool make_test(const struct linker* l, struct weft_linked_insn* load, uint8_t type,
                       const struct weft_filter_insn* constant, uint8_t op, bool* invert) {
   bool equality = op == WEFT_FILTER_OP_EQ || op == WEFT_FILTER_OP_NE;

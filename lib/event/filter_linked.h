@@ -7,7 +7,8 @@
  *
  * Instructions are of two sorts:
  *   tests   look at one field or context (or take the top of the stack) and go on at `jt` or `jf`.
- *           Almost every filter links to tests only, and needs no stack: `a > 5 && s == "x*"` is two.
+ *           Almost every filter links to tests only, and needs no stack: `a > 5 && s == "x*"` is
+ *           two.
  *   others  work on the stack and go on at the next instruction.
  * A comparison of an integer to a constant is always a test for a range: value - a <= b, unsigned.
  * `==` is a range of one value, `<` is `>=` with jt and jf exchanged: one operation for all six.
@@ -56,9 +57,10 @@ enum weft_link_op {
   WEFT_LINK_RANGE = 1, /* + enum weft_load, an integer at `offset` */
   WEFT_LINK_RANGE_CONTEXT = WEFT_LINK_RANGE + WEFT_LOAD_INT_COUNT, /* context `size` */
   WEFT_LINK_TEXT_EQUAL,                                            /* text == literals[a, a + b) */
-  WEFT_LINK_TEXT_PREFIX,  /* text begins with literals[a, a + b) */
-  WEFT_LINK_TEXT_PATTERN, /* text matches the pattern literals[a, a + b) */
-  WEFT_LINK_FLOAT_COMPARE, /* float of `sub` at `offset`; `size` is the enum weft_filter_op; a: bits */
+  WEFT_LINK_TEXT_PREFIX,   /* text begins with literals[a, a + b) */
+  WEFT_LINK_TEXT_PATTERN,  /* text matches the pattern literals[a, a + b) */
+  WEFT_LINK_FLOAT_COMPARE, /* float of `sub` at `offset`; `size` is the enum weft_filter_op; a:
+                              bits */
   WEFT_LINK_LAST_PLAIN_TEST = WEFT_LINK_FLOAT_COMPARE,
   WEFT_LINK_RANGE_TOP, /* takes an integer from the stack */
 
@@ -67,7 +69,8 @@ enum weft_link_op {
   WEFT_LINK_FLOAT,   /* -> a */
   WEFT_LINK_LITERAL, /* -> literals[a, a + b), of enum weft_filter_type `sub` */
   WEFT_LINK_LOAD,    /* -> the number at `offset` */
-  WEFT_LINK_ELEMENT, /* -> the number at byte a of `segment`, if b < u32 at `offset` or `size` == 0 */
+  WEFT_LINK_ELEMENT, /* -> the number at byte a of `segment`, if b < u32 at `offset` or `size` ==
+                        0 */
   WEFT_LINK_TEXT,    /* -> text */
   WEFT_LINK_CONTEXT, /* -> context `size` of enum weft_filter_type `sub` */
   WEFT_LINK_NEG,

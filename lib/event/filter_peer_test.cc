@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// LTTng's verdicts: the expressions of lttng-tools' tests of filters (tests/regression/tools/filtering:
-// test_valid_filter, test_invalid_filter, test_unsupported_op), what LTTng says to each, and how many
-// events of this file's own it lets pass. docs/formats/filter.md has the differences.
+// LTTng's verdicts: the expressions of lttng-tools' tests of filters
+// (tests/regression/tools/filtering: test_valid_filter, test_invalid_filter, test_unsupported_op),
+// what LTTng says to each, and how many events of this file's own it lets pass.
+// docs/formats/filter.md has the differences.
 #include <gtest/gtest.h>
 
 #include "lib/event/filter_compiler.h"
@@ -181,7 +182,8 @@ constexpr Verdict kOfTexts[] = {
     {R"("*" == "salut*")", kAll},
     {R"("sal\*ut*" == "sal\**")", kAll},
     {R"("sal\*ut*" == "salut*")", 0},
-    // Kirk J. Krauss, "Matching Wildcards: An Empirical Way to Tame an Algorithm" (Dr. Dobb's, 2014).
+    // Kirk J. Krauss, "Matching Wildcards: An Empirical Way to Tame an Algorithm" (Dr. Dobb's,
+    // 2014).
     {R"("abcccd" == "*ccd")", kAll},
     {R"("mississipissippi" == "*issip*ss*")", kAll},
     {R"("xxxx\*zzzzzzzzy\*f" == "xxxx*zzy*fffff")", 0},

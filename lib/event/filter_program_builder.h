@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: filter programs instruction by instruction, as an encoder of its own (it shares nothing
-// with the compiler), so that tests can also say what the compiler never would.
+// For tests: filter programs instruction by instruction, as an encoder of its own (it shares
+// nothing with the compiler), so that tests can also say what the compiler never would.
 #ifndef WEFT_LIB_EVENT_FILTER_PROGRAM_BUILDER_H_
 #define WEFT_LIB_EVENT_FILTER_PROGRAM_BUILDER_H_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a filter program: refused, or linked and run without leaving the event, the program or
-// the stack. The first byte chooses: the rest is a whole program, or the instructions of one whose
-// header and symbols are in order (which gets past the validator far more often).
+// Any bytes as a filter program: refused, or linked and run without leaving the event, the program
+// or the stack. The first byte chooses: the rest is a whole program, or the instructions of one
+// whose header and symbols are in order (which gets past the validator far more often).
 #include <cstdlib>
 
 #include "lib/event/filter_fuzz_event.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * Executes linked filters (filter_linked.h). Called at every event of a rule with a filter, mostly to
- * say no: weft_filter_run does tests alone, without a stack; the first instruction that needs one
- * goes to run_with_stack.
+ * Executes linked filters (filter_linked.h). Called at every event of a rule with a filter, mostly
+ * to say no: weft_filter_run does tests alone, without a stack; the first instruction that needs
+ * one goes to run_with_stack.
  */
 #include "lib/event/filter_number.h"
 #include "lib/event/match.h"
@@ -396,9 +396,9 @@ static __attribute__((__noinline__)) bool run_tests(const struct weft_linked_fil
   }
 }
 
-/* What most filters begin with, tested before anything is set up for the rest. In a kernel that is a context, and
- * most events are rejected by it: without a search for the operation, since kernels are built without jump
- * tables. In a program it is a field that is an integer. */
+/* What most filters begin with, tested before anything is set up for the rest. In a kernel that
+ * is a context, and most events are rejected by it: without a search for the operation, since
+ * kernels are built without jump tables. In a program it is a field that is an integer. */
 #ifdef __KERNEL__
 static inline __attribute__((always_inline)) bool is_first_test(
     const struct weft_linked_insn* insn) {

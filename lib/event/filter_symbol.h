@@ -12,8 +12,8 @@ struct weft_filter_scope {
   uint32_t reads; /* enum weft_filter_reads of what was resolved so far */
 };
 
-/* Makes *load (zero before) the instruction that puts the symbol's value on the stack, and *type its
- * type. 0, -ENOENT or -EPROTOTYPE as weft_filter_link. */
+/* Makes *load (zero before) the instruction that puts the symbol's value on the stack, and *type
+ * its type. 0, -ENOENT or -EPROTOTYPE as weft_filter_link. */
 int weft_filter_resolve(struct weft_filter_scope* scope, const struct weft_filter_symbol* symbol,
                         const char* name, struct weft_linked_insn* load, uint8_t* type);
 

@@ -6,8 +6,8 @@
 
 /*
  * Only the last star seen ever needs to be extended: what stands before it matched as early as it
- * could, so an earlier star that took more could not help what comes after. So one place to return to
- * is enough, instead of recursion.
+ * could, so an earlier star that took more could not help what comes after. So one place to return
+ * to is enough, instead of recursion.
  */
 bool weft_glob_match(const char* pattern, uint32_t pattern_size, const char* text,
                      uint32_t text_size) {

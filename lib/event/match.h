@@ -2,10 +2,11 @@
 /*
  * Which events a rule means: names by star patterns, exclusions, log levels. Called when it is
  * decided whether an event is on (libweft.so's slow path, the agent), before that by `weft record`,
- * and for patterns in filters. Freestanding C; no allocation, no recursion, no state: any thread, any signal handler.
+ * and for patterns in filters. Freestanding C; no allocation, no recursion, no state: any thread,
+ * any signal handler.
  *
- * A star pattern, as LTTng's: `*` matches any bytes, also none; `\` quotes the byte behind it (a `\`
- * at the end stands for itself); every other byte matches itself. No byte class, no `?`.
+ * A star pattern, as LTTng's: `*` matches any bytes, also none; `\` quotes the byte behind it (a
+ * `\` at the end stands for itself); every other byte matches itself. No byte class, no `?`.
  */
 #ifndef WEFT_LIB_EVENT_MATCH_H_
 #define WEFT_LIB_EVENT_MATCH_H_

@@ -33,7 +33,8 @@ Result<KeyPair> MakeServerCertificate(const KeyPair& authority,
                                       const std::vector<std::string>& dns_names,
                                       const Validity& validity);
 
-// Whether it is signed by `authority_pem`, for `dns_name`, and good for at least `margin` from `now` on.
+// Whether it is signed by `authority_pem`, for `dns_name`, and good for at least `margin` from
+// `now` on.
 bool IsGoodFor(const std::string& certificate_pem, const std::string& authority_pem,
                const std::string& dns_name, WallTime now, std::chrono::hours margin);
 

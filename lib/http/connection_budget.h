@@ -9,8 +9,8 @@
 // never closed.
 //
 // Thread-safety: all functions may be called from any thread. Guest::Evict is called with the
-// budget's lock held and must not call the budget; what it returns is called, and destroyed, without
-// the lock.
+// budget's lock held and must not call the budget; what it returns is called, and destroyed,
+// without the lock.
 #ifndef WEFT_LIB_HTTP_CONNECTION_BUDGET_H_
 #define WEFT_LIB_HTTP_CONNECTION_BUDGET_H_
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server on Boost.Beast: one acceptor, one Connection per client, each on a strand of its own, which
-// owns itself until its peer goes, a limit is passed, the budget closes it, or the server ends.
+// The server on Boost.Beast: one acceptor, one Connection per client, each on a strand of its own,
+// which owns itself until its peer goes, a limit is passed, the budget closes it, or the server
+// ends.
 //
 // Timers are those of beast::tcp_stream, which compare a counter of their own before they close
 // anything: a limit that expires just as its operation ends does nothing.
@@ -81,7 +82,8 @@ struct Shared {
   const Handler handler;
   const Server::Options options;
   ConnectionBudget budget;
-  // Where requests that are not urgent are answered, one at a time. Goes before the server's context.
+  // Where requests that are not urgent are answered, one at a time. Goes before the server's
+  // context.
   std::optional<asio::strand<asio::io_context::executor_type>> slow;
 };
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// An HTTP/1.1 server, plain or TLS, for what a part of weft is asked: the webhook's reviews, /metrics,
-// /healthz. The one boundary to Boost.Beast, whose headers are in server.cc only.
+// An HTTP/1.1 server, plain or TLS, for what a part of weft is asked: the webhook's reviews,
+// /metrics, /healthz. The one boundary to Boost.Beast, whose headers are in server.cc only.
 //
 // Threads: kThreads of its own; the handler is called on them, several at a time. Requests that
 // Options::is_urgent names always find a thread: all others leave one free.
 //
-// Limits: every process in a cluster may connect to these ports, so all connections of a server share
-// kMaxConnections places and Options::total_bytes (connection_budget.h says who has to give way), and a
-// peer that is slow is closed after the limits below.
+// Limits: every process in a cluster may connect to these ports, so all connections of a server
+// share kMaxConnections places and Options::total_bytes (connection_budget.h says who has to give
+// way), and a peer that is slow is closed after the limits below.
 #ifndef WEFT_LIB_HTTP_SERVER_H_
 #define WEFT_LIB_HTTP_SERVER_H_
 
@@ -29,13 +29,14 @@ inline constexpr std::size_t kMaxHeadBytes = 16 * 1024;
 inline constexpr std::size_t kMaxConnections = 256;
 // What a connection is counted with from its first moment: its buffer and its parsed head.
 inline constexpr std::size_t kConnectionBytes = 2 * kMaxHeadBytes;
-// What all connections may hold together: places, bodies, and answers that their peers have not taken. The default
-// has room for two of the largest bodies; on ports without bodies kHealthBytes is enough. Both are far
-// below the memory limits of the chart (256 MiB for controller and webhook, 1 GiB for agent and relay).
+// What all connections may hold together: places, bodies, and answers that their peers have not
+// taken. The default has room for two of the largest bodies; on ports without bodies kHealthBytes
+// is enough. Both are far below the memory limits of the chart (256 MiB for controller and webhook,
+// 1 GiB for agent and relay).
 inline constexpr std::size_t kTotalBytes = std::size_t{32} << 20;
 inline constexpr std::size_t kHealthBytes = std::size_t{16} << 20;
-// From the first byte of a TLS handshake or a request's head (of a new connection: from its begin) to the
-// last one, however slowly they come.
+// From the first byte of a TLS handshake or a request's head (of a new connection: from its begin)
+// to the last one, however slowly they come.
 inline constexpr std::chrono::seconds kHeadLimit{5};
 // For a whole body, and for taking a whole answer.
 inline constexpr std::chrono::seconds kBodyLimit{10};
@@ -85,7 +86,8 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // For connections from now on; those that are there keep theirs. kInvalid: key and chain do not fit.
+  // For connections from now on; those that are there keep theirs. kInvalid: key and chain do not
+  // fit.
   Status SetCertificate(const Certificate& certificate);
 
   [[nodiscard]] std::uint16_t port() const;
@@ -96,8 +98,8 @@ class Server {
   std::unique_ptr<Impl> impl_;
 };
 
-// Options of a port for probes and metrics: no bodies, and what is not /metrics is answered while scrapes
-// wait.
+// Options of a port for probes and metrics: no bodies, and what is not /metrics is answered while
+// scrapes wait.
 Server::Options HealthOptions(std::uint16_t port);
 
 }  // namespace weft::http

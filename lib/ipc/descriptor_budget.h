@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How weft's processes divide the descriptors that the limit on open files (RLIMIT_NOFILE) gives each of them.
-// Keeper, agent and consumers inherit one hard limit, so each of them knows what the others have.
+// How weft's processes divide the descriptors that the limit on open files (RLIMIT_NOFILE) gives
+// each of them. Keeper, agent and consumers inherit one hard limit, so each of them knows what the
+// others have.
 //
-// A ring set that is not read to its end costs keeper and agent two descriptors (its memory and its process's
-// pidfd) and the consumer one. The keeper takes no more ring sets than fit; the others wait in the doorbell's
-// backlog until descriptors come back. So the limit bounds the ring sets that are open at one moment, never
-// those of a whole recording.
-// Thread-safety: pure functions and a system call.
+// A ring set that is not read to its end costs keeper and agent two descriptors (its memory and its
+// process's pidfd) and the consumer one. The keeper takes no more ring sets than fit; the others
+// wait in the doorbell's backlog until descriptors come back. So the limit bounds the ring sets
+// that are open at one moment, never those of a whole recording. Thread-safety: pure functions and
+// a system call.
 #ifndef WEFT_LIB_IPC_DESCRIPTOR_BUDGET_H_
 #define WEFT_LIB_IPC_DESCRIPTOR_BUDGET_H_
 
@@ -19,8 +20,8 @@
 
 namespace weft::ipc {
 
-// What keeper, agent and consumer have open while nothing is recorded, with room for files that are open for a
-// moment (measured in tests/local/descriptors_test.py).
+// What keeper, agent and consumer have open while nothing is recorded, with room for files that are
+// open for a moment (measured in tests/local/descriptors_test.py).
 inline constexpr size_t kOwnDescriptors = 48;
 // Where there are so few, each ring set would wait for the one before it.
 inline constexpr size_t kFewestForRings = 32;
@@ -35,7 +36,8 @@ struct DescriptorBudget {
   size_t ended_rings = 0;  // of the consumer: so many that were read to their end make a commit due
 };
 
-// `limit`: of open files. Half of it stays free at least: on a node, volumes and doorbells of all pods need it.
+// `limit`: of open files. Half of it stays free at least: on a node, volumes and doorbells of all
+// pods need it.
 constexpr DescriptorBudget BudgetOf(size_t limit) {
   const size_t all = std::min(limit, kMostDescriptors);
   DescriptorBudget budget;
@@ -49,8 +51,8 @@ constexpr DescriptorBudget BudgetOf(size_t limit) {
   return budget;
 }
 
-// What a recording of so many Traces on so many CPUs needs: each Trace has a file per CPU and two of its own,
-// each held by the consumer.
+// What a recording of so many Traces on so many CPUs needs: each Trace has a file per CPU and two
+// of its own, each held by the consumer.
 constexpr size_t NeededDescriptors(size_t traces, size_t cpus) {
   return std::max(size_t{128}, kOwnDescriptors + kFewestForRings + traces * (cpus + 2));
 }

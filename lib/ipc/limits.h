@@ -20,8 +20,8 @@ inline constexpr size_t kMaxQueuedMessages = 512;
 // Ring sets of one channel, and of one doorbell, that are not read to their end.
 inline constexpr size_t kMaxOpenRings = 4096;
 
-// Of a doorbell's socket: processes that start at once. The kernel cuts it to net.core.somaxconn, 4096 unless
-// changed.
+// Of a doorbell's socket: processes that start at once. The kernel cuts it to net.core.somaxconn,
+// 4096 unless changed.
 inline constexpr int kListenBacklog = 4096;
 
 // A connection to a socket that no process accepts from.
@@ -31,8 +31,8 @@ inline constexpr std::chrono::milliseconds kSyncStill{5'000};
 inline constexpr std::chrono::milliseconds kSyncTime{60'000};
 
 inline constexpr std::chrono::milliseconds kHeartbeatInterval{1000};
-// An agent that reads the kernel's types does nothing else meanwhile: a tenth of a second, or on a machine that has
-// little time for it, an emulated one, 10 s and more.
+// An agent that reads the kernel's types does nothing else meanwhile: a tenth of a second, or on a
+// machine that has little time for it, an emulated one, 10 s and more.
 inline constexpr std::chrono::milliseconds kHeartbeatTimeout{30'000};
 inline constexpr std::chrono::milliseconds kProgressTimeout{30'000};
 

@@ -17,9 +17,10 @@ namespace {
 constexpr int kEventsPerRound = 64;
 // Messages of one channel per round, so that a loud peer does not keep the others waiting.
 constexpr int kMessagesPerRound = 64;
-// Rounds that may follow each other at once; one more is earned in each kBreath. A loop that has used
-// them up sleeps that long between rounds: a storm of callers (a program that forks without end) then
-// wakes it, and takes a CPU from the callers, once per kBreath and not once for each of them.
+// Rounds that may follow each other at once; one more is earned in each kBreath. A loop that has
+// used them up sleeps that long between rounds: a storm of callers (a program that forks without
+// end) then wakes it, and takes a CPU from the callers, once per kBreath and not once for each of
+// them.
 constexpr int kRoundsAtOnce = 64;
 constexpr std::chrono::microseconds kBreath{2000};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The event loop of keeper, agent and cli: one thread, epoll, handlers for descriptors, channels and
-// timers. A handler may add and remove anything, itself too. Times are CLOCK_MONOTONIC, so that a
-// machine's sleep is not taken for somebody's silence.
+// The event loop of keeper, agent and cli: one thread, epoll, handlers for descriptors, channels
+// and timers. A handler may add and remove anything, itself too. Times are CLOCK_MONOTONIC, so that
+// a machine's sleep is not taken for somebody's silence.
 #ifndef WEFT_LIB_IPC_LOOP_H_
 #define WEFT_LIB_IPC_LOOP_H_
 
@@ -76,8 +76,9 @@ class Loop {
   int rounds_left_ = 0;
 };
 
-// For a process that serves others: from now on it takes no CPU from a running process when it wakes, but
-// waits for its turn (SCHED_BATCH; not for children that StartChild starts). Best effort.
+// For a process that serves others: from now on it takes no CPU from a running process when it
+// wakes, but waits for its turn (SCHED_BATCH; not for children that StartChild starts). Best
+// effort.
 void TakeTurns();
 
 }  // namespace weft::ipc

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything that weft's own processes of one node (or of one `weft record`) say to each other, as
-// plain structs; lib/ipc/channel.h carries them: one message is one SOCK_SEQPACKET message, JSON, with
-// its descriptors as SCM_RIGHTS.
+// plain structs; lib/ipc/channel.h carries them: one message is one SOCK_SEQPACKET message, JSON,
+// with its descriptors as SCM_RIGHTS.
 //
 //     weft (cli) ---- session.sock ---- weft-agent ===== channel ===== weft-consumer
 //                                           \\                            //
@@ -13,20 +13,23 @@
 //
 // A consumer's life:
 //   1. reads Connect from the keeper; sends Hello to the agent
-//   2. gets Configure, then ChannelDefinition, Ring and StopChannel in any number, then StateComplete:
-//      the agent repeats all it knows on every new connection. What the consumer knows already (a
-//      channel by id, a ring by channel_id and instance) it passes over, closing the descriptor.
-//   3. ChannelReady for each channel, when its files or its relay can take packets: START waits for it
+//   2. gets Configure, then ChannelDefinition, Ring and StopChannel in any number, then
+//      StateComplete: the agent repeats all it knows on every new connection. What the consumer
+//      knows already (a channel by id, a ring by channel_id and instance) it passes over, closing
+//      the descriptor.
+//   3. ChannelReady for each channel, when its files or its relay can take packets: START waits for
+//      it
 //   4. Ring, ProcessGone at any time; FileRequest/FileAnswer when a file is needed,
 //      ConnectionRequest/ConnectionAnswer when a relay is to be connected to; Stats for every
 //      channel about ten times a second while they change; Heartbeat to the keeper once a second;
 //      SlotWentRound for each slot once, a hint that may be lost
-//   5. ProcessGone: what the rings of that process hold is final: read to the end, then RingDone. The
-//      agent drops the descriptor everywhere and answers ForgetRing; until then the journal remembers
-//      the ring, so that it is not read twice
-//   6. StopChannel: closes the slots of all its rings, reads to the end, flushes, fsyncs, then Drained
-//   7. the agent's channel ends: goes on reading, waits for another Connect. The keeper's channel ends,
-//      or the keeper says Exit: flushes and exits with status 0
+//   5. ProcessGone: what the rings of that process hold is final: read to the end, then RingDone.
+//      The agent drops the descriptor everywhere and answers ForgetRing; until then the journal
+//      remembers the ring, so that it is not read twice
+//   6. StopChannel: closes the slots of all its rings, reads to the end, flushes, fsyncs, then
+//      Drained
+//   7. the agent's channel ends: goes on reading, waits for another Connect. The keeper's channel
+//      ends, or the keeper says Exit: flushes and exits with status 0
 // All counts are totals since the channel was defined, not differences: a message that is lost or
 // said twice does no harm. After a restart they go on where the journal has them.
 //
@@ -149,8 +152,8 @@ struct ConnectionAnswer {
 
 // --- consumer -> agent -----------------------------------------------------------------------
 
-// Also the first message of the agent to the keeper, when its sockets are there, and of the keeper to
-// the cli, then; consumers begin with a Heartbeat.
+// Also the first message of the agent to the keeper, when its sockets are there, and of the keeper
+// to the cli, then; consumers begin with a Heartbeat.
 struct Hello {
   uint32_t version = kProtocolVersion;
   int32_t pid = 0;
@@ -191,8 +194,8 @@ struct ChannelCounts {
   uint64_t rings = 0;    // ring sets ever
   uint64_t corrupt_rings = 0;
   uint64_t tail_unknown = 0;  // streams whose end nobody knows
-  // Hits, of anybody on the machine, of probes of kernel functions that the kernel did not deliver: whose they
-  // were is not known, so they are in no other count.
+  // Hits, of anybody on the machine, of probes of kernel functions that the kernel did not deliver:
+  // whose they were is not known, so they are in no other count.
   uint64_t missed_anywhere = 0;
 };
 
@@ -201,8 +204,9 @@ struct Stats {
   ChannelCounts counts;
 };
 
-// This ring set was read to its end, or is corrupt from here on; its events are in Stats. `refused`: the consumer has
-// no room for it and read nothing, so that the agent counts what is in it.
+// This ring set was read to its end, or is corrupt from here on; its events are in Stats.
+// `refused`: the consumer has no room for it and read nothing, so that the agent counts what is in
+// it.
 struct RingDone {
   uint64_t channel_id = 0;
   uint64_t instance = 0;
@@ -231,8 +235,8 @@ struct Notice {
 
 // --- agent, consumer -> keeper ---------------------------------------------------------------
 
-// Health is progress: the keeper restarts whoever says nothing for kHeartbeatTimeout, and whoever has
-// `pending` work while `done` stands still for kProgressTimeout.
+// Health is progress: the keeper restarts whoever says nothing for kHeartbeatTimeout, and whoever
+// has `pending` work while `done` stands still for kProgressTimeout.
 struct Heartbeat {
   uint64_t done = 0;     // any counter that only grows: bytes read, messages handled
   uint64_t pending = 0;  // work that is waiting; 0: idle
@@ -252,8 +256,8 @@ struct Drop {
   std::string key;
 };
 
-// The keeper answers this socket's doorbells from now on (Arrived) and keeps what they bring. A name
-// that has a socket already keeps it.
+// The keeper answers this socket's doorbells from now on (Arrived) and keeps what they bring. A
+// name that has a socket already keeps it.
 struct ListenDoorbell {
   std::string name;  // of the pod, by its uid; "" in local mode
   UniqueFd fd;
@@ -273,9 +277,9 @@ struct StopConsumer {
   std::string name;
 };
 
-// Answer with Synced when every doorbell that rang before this was said has been passed on. Where descriptors are
-// short, that takes until earlier ring sets are done with; where none is for kSyncStill, or after kSyncTime, the
-// rest is passed on as refused (Arrived without a key).
+// Answer with Synced when every doorbell that rang before this was said has been passed on. Where
+// descriptors are short, that takes until earlier ring sets are done with; where none is for
+// kSyncStill, or after kSyncTime, the rest is passed on as refused (Arrived without a key).
 struct Sync {
   uint64_t number = 0;
 };
@@ -298,8 +302,8 @@ struct Synced {
 };
 
 // A doorbell rang. The keeper holds `fd` under `key` until Drop; what it knows of the sender comes
-// from the kernel. Without a key it is refused: the keeper has no descriptor to hold it with, and the agent only
-// counts what is in it.
+// from the kernel. Without a key it is refused: the keeper has no descriptor to hold it with, and
+// the agent only counts what is in it.
 struct Arrived {
   std::string key;
   std::string doorbell;  // whose socket it came over
@@ -328,7 +332,8 @@ struct ConsumerGone {
 // The session's owner is gone (its end of the lifeline was closed): stop, drain, Quit.
 struct OwnerGone {};
 
-// To an agent: all will end; what cannot wait for the next life is done, then Quit. To a consumer: flush and exit.
+// To an agent: all will end; what cannot wait for the next life is done, then Quit. To a consumer:
+// flush and exit.
 struct Exit {};
 
 // --- cli -> agent ----------------------------------------------------------------------------

@@ -11,8 +11,8 @@ namespace weft::kube {
 class Backoff {
  public:
   using Duration = std::chrono::milliseconds;
-  // The first retry is quick, since most failures are one lost connection; the longest keeps a broken
-  // cluster's API server free of us.
+  // The first retry is quick, since most failures are one lost connection; the longest keeps a
+  // broken cluster's API server free of us.
   static constexpr Duration kFirst{200};
   static constexpr Duration kLongest{30'000};
 

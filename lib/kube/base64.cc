@@ -33,8 +33,8 @@ Result<std::string> DecodeBase64(std::string_view text) {
   std::size_t padding = 0;
   while (padding < 2 && padding < text.size() && text[text.size() - 1 - padding] == '=') ++padding;
   out.resize(static_cast<std::size_t>(size) - padding);
-  // OpenSSL accepts spaces at both ends, padding inside and bits behind the end: none of these is the
-  // encoding of `out`.
+  // OpenSSL accepts spaces at both ends, padding inside and bits behind the end: none of these is
+  // the encoding of `out`.
   if (EncodeBase64(out) != text) return corrupt();
   return out;
 }

@@ -13,7 +13,8 @@ namespace weft {
 // `bytes`: at most 1.5 GiB.
 std::string EncodeBase64(std::string_view bytes);
 
-// kCorrupt: another character, a wrong length, bits behind the end that are not zero. At most 2 GiB.
+// kCorrupt: another character, a wrong length, bits behind the end that are not zero. At most 2
+// GiB.
 Result<std::string> DecodeBase64(std::string_view text);
 
 }  // namespace weft

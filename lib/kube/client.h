@@ -2,8 +2,9 @@
 // The Kubernetes API as weft uses it: objects are JSON, errors are Results, writes name their field
 // manager. Calls block; calls from several threads run at the same time.
 //
-// Errors: kNotFound 404; kConflict 409 (exists already, or was changed meanwhile); kPermission 401, 403;
-// kInvalid other 4xx; kLimit 429; kIo 5xx and what the network did; kTimeout; kClosed: the stop token.
+// Errors: kNotFound 404; kConflict 409 (exists already, or was changed meanwhile); kPermission 401,
+// 403; kInvalid other 4xx; kLimit 429; kIo 5xx and what the network did; kTimeout; kClosed: the
+// stop token.
 #ifndef WEFT_LIB_KUBE_CLIENT_H_
 #define WEFT_LIB_KUBE_CLIENT_H_
 
@@ -22,7 +23,8 @@
 
 namespace weft::kube {
 
-// How long the server keeps a watch; below kStreamIdleLimit, so that silence means a dead connection.
+// How long the server keeps a watch; below kStreamIdleLimit, so that silence means a dead
+// connection.
 inline constexpr int kWatchSeconds = 50;
 // Objects in a page of a list: bounds what the server holds in memory for one answer.
 inline constexpr int kPageSize = 500;
@@ -47,14 +49,16 @@ class Client {
   Result<Json> Get(const Address& object);
   Result<ObjectList> List(const Address& collection, const Selection& selection = {},
                           const std::stop_token& stop = {});
-  // Events from `version` on, which is moved along with them. `on_event` gets no bookmarks and no errors.
+  // Events from `version` on, which is moved along with them. `on_event` gets no bookmarks and no
+  // errors.
   Result<WatchEnd> Watch(const Address& collection, const Selection& selection,
                          std::string& version, const std::stop_token& stop,
                          const std::function<void(WatchEvent)>& on_event);
 
   Result<Json> Create(const Address& collection, const Json& object);
-  // Server-side apply: makes the object, or makes its fields those of `object`, which belong to this
-  // manager from then on. With metadata.uid it never makes one. Takes fields from other managers.
+  // Server-side apply: makes the object, or makes its fields those of `object`, which belong to
+  // this manager from then on. With metadata.uid it never makes one. Takes fields from other
+  // managers.
   Result<Json> Apply(const Address& object, const Json& body);
   // RFC 7386. With metadata.resourceVersion: kConflict if it is another one now.
   Result<Json> MergePatch(const Address& object, const Json& body);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client against a server on loopback: requests as sent, answers as they come, what goes wrong. What
-// an API server does with them is proved by tests/cluster.
+// The client against a server on loopback: requests as sent, answers as they come, what goes wrong.
+// What an API server does with them is proved by tests/cluster.
 #include "lib/kube/client.h"
 
 #include <gmock/gmock.h>

@@ -14,8 +14,8 @@ namespace weft::kube {
 inline constexpr const char* kServiceAccountFolder =
     "/var/run/secrets/kubernetes.io/serviceaccount";
 
-// `given` as it is if it names a server; else the pod's own (KUBERNETES_SERVICE_HOST and _PORT, files of
-// kServiceAccountFolder). kNotFound: neither.
+// `given` as it is if it names a server; else the pod's own (KUBERNETES_SERVICE_HOST and _PORT,
+// files of kServiceAccountFolder). kNotFound: neither.
 Result<TransportConfig> FindCluster(const TransportConfig& given);
 
 // The namespace of the pod that this runs in. kNotFound: in none.

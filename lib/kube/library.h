@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library's ConfigMap as controller (which makes it), webhook (which names it) and agent (which looks
-// for its volume) agree on it: docs/formats/delivery.md. Thread-safety: constants.
+// The library's ConfigMap as controller (which makes it), webhook (which names it) and agent (which
+// looks for its volume) agree on it: docs/formats/delivery.md. Thread-safety: constants.
 #ifndef WEFT_LIB_KUBE_LIBRARY_H_
 #define WEFT_LIB_KUBE_LIBRARY_H_
 
@@ -11,7 +11,8 @@ namespace weft::kube {
 
 // Its name is this and the first digits of the SHA-256 of what is in it.
 inline constexpr std::string_view kLibraryPrefix = "weft-lib-";
-// kLibraryCurrent on the one that new pods get; kLibraryOld on those that pods from before still name.
+// kLibraryCurrent on the one that new pods get; kLibraryOld on those that pods from before still
+// name.
 inline constexpr std::string_view kLibraryLabel = "weft.dev/library";
 inline constexpr std::string_view kLibraryCurrent = "current";
 inline constexpr std::string_view kLibraryOld = "old";

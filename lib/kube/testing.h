@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An HTTP/1.1 server on loopback for tests: a real socket, whose answers a test writes byte by byte.
-// One thread per connection; one request per connection.
+// An HTTP/1.1 server on loopback for tests: a real socket, whose answers a test writes byte by
+// byte. One thread per connection; one request per connection.
 #ifndef WEFT_LIB_KUBE_TESTING_H_
 #define WEFT_LIB_KUBE_TESTING_H_
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The transport on cpprestsdk. Facts about it that shape this file: set_timeout is a limit of silence,
-// not of the whole request; a client keeps its TLS context, so other certificates need another client;
-// reading line by line costs twice the CPU of taking what is there; it throws, everywhere.
+// The transport on cpprestsdk. Facts about it that shape this file: set_timeout is a limit of
+// silence, not of the whole request; a client keeps its TLS context, so other certificates need
+// another client; reading line by line costs twice the CPU of taking what is there; it throws,
+// everywhere.
 #include "lib/kube/transport.h"
 
 #include <cpprest/http_client.h>
@@ -122,7 +123,8 @@ class CppRestTransport final : public Transport {
     return out;
   }
 
-  // One client per idle limit, made anew when a certificate changed. Requests under way keep theirs.
+  // One client per idle limit, made anew when a certificate changed. Requests under way keep
+  // theirs.
   std::shared_ptr<Client> ClientFor(std::chrono::seconds idle_limit) {
     const Versions now = {VersionOf(config_.ca_file), VersionOf(config_.client_cert_file),
                           VersionOf(config_.client_key_file)};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP to an API server: the one boundary to cpprestsdk, whose headers are in transport.cc only. That
-// file is C++20 (clang does not take cpprestsdk as C++23), so nothing here is newer.
+// HTTP to an API server: the one boundary to cpprestsdk, whose headers are in transport.cc only.
+// That file is C++20 (clang does not take cpprestsdk as C++23), so nothing here is newer.
 //
-// No exception leaves a Transport. A call blocks its thread; calls from several threads run at the same
-// time. A transport outlives its calls.
+// No exception leaves a Transport. A call blocks its thread; calls from several threads run at the
+// same time. A transport outlives its calls.
 #ifndef WEFT_LIB_KUBE_TRANSPORT_H_
 #define WEFT_LIB_KUBE_TRANSPORT_H_
 
@@ -16,8 +16,8 @@
 
 namespace weft::kube {
 
-// Files are read again when they change (certificates) or for each request (the token, which the kubelet
-// replaces every hour). "": not used.
+// Files are read again when they change (certificates) or for each request (the token, which the
+// kubelet replaces every hour). "": not used.
 struct TransportConfig {
   std::string server;  // https://host:port; http:// is for tests
   std::string ca_file;
@@ -59,8 +59,8 @@ class Transport {
   // The whole answer.
   virtual HttpReply Send(const HttpRequest& request, const std::stop_token& stop) = 0;
 
-  // The body of an answer with status 200 goes to `on_bytes` as it comes, on this thread; of another
-  // one it is in the reply.
+  // The body of an answer with status 200 goes to `on_bytes` as it comes, on this thread; of
+  // another one it is in the reply.
   virtual HttpReply Stream(const HttpRequest& request, const std::stop_token& stop,
                            const BytesHandler& on_bytes) = 0;
 };

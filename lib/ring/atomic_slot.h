@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * The atomic slot: steps W, S and D of lib/abi/ring.h for threads that have no rseq (old kernel, musl,
- * a seccomp filter, too many aborts). One per ring set, same format and same guarantees, slower: a lock
- * makes its owner the only writer.
+ * The atomic slot: steps W, S and D of lib/abi/ring.h for threads that have no rseq (old kernel,
+ * musl, a seccomp filter, too many aborts). One per ring set, same format and same guarantees,
+ * slower: a lock makes its owner the only writer.
  *
  * Invariants
  *  1. Only the owner of `lock` stores to the slot's ring and head. It never makes a system call and
  *     never calls out while it owns the lock, so a living owner leaves it in bounded time.
  *  2. A signal handler that interrupts the owner finds its own thread in `lock`: its event is
  *     discarded as NESTED. Nobody waits for himself.
- *  3. Waiting is bounded: after WEFT_ATOMIC_SPINS looks, `wait` gives the CPU to the owner, who may have
- *     lost it, and says when it was long enough. Then the event is discarded as CONTENDED. An owner that
- *     was waited for in vain (dead, or it left by siglongjmp) is remembered, and no thread waits for it
- *     again. A waiter that saw the slot's head move had bad luck, and remembers no owner.
- *  4. discarded[] is counted by atomic additions, with or without the lock, unless the slot is closed:
- *     who does not own the lock looks at `closed` right before. What stood between the look and the
- *     addition is what the barrier of a close is for, as for sections.
+ *  3. Waiting is bounded: after WEFT_ATOMIC_SPINS looks, `wait` gives the CPU to the owner, who may
+ *     have lost it, and says when it was long enough. Then the event is discarded as CONTENDED. An
+ *     owner that was waited for in vain (dead, or it left by siglongjmp) is remembered, and no
+ *     thread waits for it again. A waiter that saw the slot's head move had bad luck, and remembers
+ *     no owner.
+ *  4. discarded[] is counted by atomic additions, with or without the lock, unless the slot is
+ *     closed: who does not own the lock looks at `closed` right before. What stood between the look
+ *     and the addition is what the barrier of a close is for, as for sections.
  * Owners are named by a word that is unique per running thread (its thread pointer).
  *
  * Written with atomic builtins only, so that ThreadSanitizer sees all of it.
@@ -104,7 +105,8 @@ static inline enum weft_discard_reason weft_atomic_write_locked(
     return WEFT_DISCARD_FULL;
   }
   uint64_t time = now();
-  /* The clock's read may be executed before the lock was had: never step back behind the last one. */
+  /* The clock's read may be executed before the lock was had: never step back behind the last
+     one. */
   if (time < slot->last_time) time = slot->last_time;
   slot->last_time = time;
   uint64_t* record = (uint64_t*)(base + (uint32_t)head);
@@ -137,7 +139,8 @@ static inline enum weft_discard_reason weft_atomic_lock(struct weft_writer_ring*
   const uint64_t head = __atomic_load_n(&slot->head, __ATOMIC_RELAXED);
 
   for (uint32_t looks = 0;; ++looks) {
-    /* relaxed: the exchange decides. A look alone leaves the cache line with the owner, who writes it. */
+    /* relaxed: the exchange decides. A look alone leaves the cache line with the owner, who writes
+       it. */
     uint64_t owner = __atomic_load_n(&slot->lock, __ATOMIC_RELAXED);
     /* acquire: pairs with the release of the unlock; sees the previous owner's head */
     if (owner == 0 && __atomic_compare_exchange_n(&slot->lock, &owner, self, 0, __ATOMIC_ACQUIRE,
@@ -156,8 +159,9 @@ static inline enum weft_discard_reason weft_atomic_lock(struct weft_writer_ring*
   }
 }
 
-/* Records one event or counts it as discarded. `self` is not 0. `wait` is called while another thread
- * owns the lock. Returns COMMITTED, FULL (discarded, whatever the reason) or CLOSED (neither). */
+/* Records one event or counts it as discarded. `self` is not 0. `wait` is called while another
+ * thread owns the lock. Returns COMMITTED, FULL (discarded, whatever the reason) or CLOSED
+ * (neither). */
 static inline enum weft_write_result weft_atomic_write(struct weft_writer_ring* ring, uint64_t self,
                                                        const struct weft_record_parts* parts,
                                                        uint32_t cpu, uint64_t (*now)(void),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The atomic slot with real threads, for ThreadSanitizer above all (it cannot see rseq sections): many
-// writers, a reader that takes records while they write, a lock whose owner never comes back.
+// The atomic slot with real threads, for ThreadSanitizer above all (it cannot see rseq sections):
+// many writers, a reader that takes records while they write, a lock whose owner never comes back.
 #include "lib/ring/atomic_slot.h"
 
 #include <gtest/gtest.h>

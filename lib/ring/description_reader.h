@@ -24,8 +24,8 @@ class DescriptionReader {
   // `ring` must outlive the reader.
   explicit DescriptionReader(const RingSet& ring) : ring_(&ring) {}
 
-  // Hands out what was appended since the last call, at most kDescriptionsPerPoll. True: there may be
-  // more. An id may come twice; the caller compares.
+  // Hands out what was appended since the last call, at most kDescriptionsPerPoll. True: there may
+  // be more. An id may come twice; the caller compares.
   Result<bool> Poll(const Sink& sink);
 
   [[nodiscard]] uint64_t used() const { return used_; }
@@ -36,7 +36,8 @@ class DescriptionReader {
   uint32_t count_ = 0;
 };
 
-// Takes whole entries from `bytes`; returns how many bytes they were. Pure, for Poll and the fuzzer.
+// Takes whole entries from `bytes`; returns how many bytes they were. Pure, for Poll and the
+// fuzzer.
 Result<uint64_t> ParseDescriptions(Bytes bytes, const DescriptionReader::Sink& sink);
 
 }  // namespace weft::ring

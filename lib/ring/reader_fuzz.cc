@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything that a hostile process can put into a ring set: header, slot words, descriptions and
-// records, with a change of the memory in the middle. Nothing may crash, hang or read out of bounds.
+// records, with a change of the memory in the middle. Nothing may crash, hang or read out of
+// bounds.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -86,7 +86,8 @@ std::atomic_ref<uint64_t> Word(uint8_t* at) {
 }
 
 Status CheckFile(int fd, struct stat& st) {
-  // First, since it asks no file system: those of a stranger's choice (FUSE) could let us wait forever.
+  // First, since it asks no file system: those of a stranger's choice (FUSE) could let us wait
+  // forever.
   const int seals = ::fcntl(fd, F_GET_SEALS);
   constexpr int kNeeded = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
   if (seals < 0 || (seals & kNeeded) != kNeeded) {
@@ -224,7 +225,8 @@ uint64_t RingSet::LoadDescriptionsUsed() const {
 }
 
 void RingSet::StoreTail(uint32_t slot, uint64_t position) {
-  // release: the copy was done before the writer may store there (pairs with the writer's load in S1)
+  // release: the copy was done before the writer may store there (pairs with the writer's load in
+  // S1)
   Word(Slot(slot) + offsetof(weft_slot, tail)).store(position, std::memory_order_release);
 }
 

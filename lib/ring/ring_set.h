@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A ring set (lib/abi/ring.h) as its reader sees it: a memfd of a process that may be hostile.
 // Open() refuses everything that could hurt later: what is no sealed tmpfs memfd (it could shrink
-// under the mapping), sizes that contradict each other, unknown versions and features. The header is
-// copied once and only the copy is used.
+// under the mapping), sizes that contradict each other, unknown versions and features. The header
+// is copied once and only the copy is used.
 //
 // Used by the consumer's thread. Slot words are shared with the traced process: they are read and
 // written as single atomic words and mean nothing until checked; records are copied by pread only.
-// Invariant: after Open no access can fault, block or allocate more than the mapped pages: the memory
-// cannot shrink, and a punched hole reads as zeros.
+// Invariant: after Open no access can fault, block or allocate more than the mapped pages: the
+// memory cannot shrink, and a punched hole reads as zeros.
 #ifndef WEFT_LIB_RING_RING_SET_H_
 #define WEFT_LIB_RING_RING_SET_H_
 
@@ -58,12 +58,12 @@ struct Geometry {
 // feature of later writers. Pure.
 Result<Geometry> ParseHeader(Bytes header, uint64_t file_size);
 
-// The same of a descriptor's memory: no mapping is made and nothing is kept. kInvalid: no sealed tmpfs memfd.
-// Never blocks, whatever kind of file a stranger sent.
+// The same of a descriptor's memory: no mapping is made and nothing is kept. kInvalid: no sealed
+// tmpfs memfd. Never blocks, whatever kind of file a stranger sent.
 Result<Geometry> ReadGeometry(int fd);
 
-// Who the memory is, from the kernel: an inode number that no process can choose. Rings of weft.ko's share
-// their inode: for these it is device 0 and the instance.
+// Who the memory is, from the kernel: an inode number that no process can choose. Rings of
+// weft.ko's share their inode: for these it is device 0 and the instance.
 struct RingKey {
   uint64_t device = 0;
   uint64_t inode = 0;
@@ -74,8 +74,9 @@ class RingSet {
  public:
   // Takes the descriptor. kInvalid: no sealed tmpfs memfd; kCorrupt, kUnsupported: ParseHeader.
   static Result<RingSet> Open(UniqueFd fd);
-  // Takes a ring of weft.ko's (lib/abi/kernel.h), which is no file: no size nor seals to look at, and
-  // whoever calls this has it from the agent, never from a process. kCorrupt, kUnsupported: ParseHeader.
+  // Takes a ring of weft.ko's (lib/abi/kernel.h), which is no file: no size nor seals to look at,
+  // and whoever calls this has it from the agent, never from a process. kCorrupt, kUnsupported:
+  // ParseHeader.
   static Result<RingSet> OpenKernel(UniqueFd fd);
 
   RingSet(RingSet&& other) noexcept;
@@ -121,8 +122,8 @@ class RingSet {
   size_t map_bytes_ = 0;
 };
 
-// After StoreClosed of any number of ring sets: a barrier on all CPUs, milliseconds. False where the
-// kernel has no global membarrier; the caller then waits and looks again.
+// After StoreClosed of any number of ring sets: a barrier on all CPUs, milliseconds. False where
+// the kernel has no global membarrier; the caller then waits and looks again.
 bool CloseBarrier();
 
 }  // namespace weft::ring

@@ -89,8 +89,9 @@ Status SlotReader::Look() {
   return LookOverwrite();
 }
 
-// In discard mode an honest writer stays within `subbufs` sub-buffers of the reader, so the index of
-// the sub-buffer tells its sequence; the header, read when the sub-buffer is entered, must agree.
+// In discard mode an honest writer stays within `subbufs` sub-buffers of the reader, so the index
+// of the sub-buffer tells its sequence; the header, read when the sub-buffer is entered, must
+// agree.
 Status SlotReader::LookDiscard(uint64_t head) {
   WEFT_TRY(CheckHeadWord(head));
   const uint64_t index = (head & 0xffffffff) >> shift_;

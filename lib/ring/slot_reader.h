@@ -10,8 +10,9 @@
 //     kEnd                          everything up to the last Look was handed out
 // Each call is bounded: by the buffer, or by kHeadTries.
 //
-// Invariants: position() is where the next record that was not handed out begins; it never goes back.
-// accounted() = all records of this slot below position() = handed out + overwritten() + skipped.
+// Invariants: position() is where the next record that was not handed out begins; it never goes
+// back. accounted() = all records of this slot below position() = handed out + overwritten() +
+// skipped.
 #ifndef WEFT_LIB_RING_SLOT_READER_H_
 #define WEFT_LIB_RING_SLOT_READER_H_
 
@@ -49,8 +50,8 @@ struct CopiedRun {
   bool one_cpu = false;  // all of the records at hand are of `cpu`; false if there are none
 };
 
-// Records of a copy, one behind the other, that have event, CPU and size in common; no time is before its
-// predecessor's.
+// Records of a copy, one behind the other, that have event, CPU and size in common; no time is
+// before its predecessor's.
 struct AlikeRecords {
   const uint8_t* first = nullptr;  // its header
   size_t bytes = 0;                // of each, rounded up
@@ -74,7 +75,8 @@ class SlotReader {
   // Goes on from a state that a reader of this slot had. kCorrupt: it was none.
   Status Resume(const SlotState& state);
   // Starts behind what `tail` in the ring says was read by somebody whose state is unknown: at the
-  // beginning of that sub-buffer, skipping what lies before it. A false tail is the slot's own loss.
+  // beginning of that sub-buffer, skipping what lies before it. A false tail is the slot's own
+  // loss.
   Status ResumeAtTail();
 
   // R1. After it, end() is what was committed at some moment during the call.
@@ -86,10 +88,12 @@ class SlotReader {
   [[nodiscard]] bool stale() const { return stale_; }
 
   // R2, R3, R4: fills `buffer` from position(), at most to the end of the sub-buffer. A buffer of
-  // wanted() bytes always makes progress, as does one of needed() where that is not 0. The buffer is used until the next Copy.
+  // wanted() bytes always makes progress, as does one of needed() where that is not 0. The buffer
+  // is used until the next Copy.
   Status Copy(std::span<uint8_t> buffer);
-  // After kNeedCopy: the bytes of the record at position(), where its header was copied but not all of it; a
-  // buffer for Copy of less makes no progress. 0: not known yet. At most the geometry's max_record().
+  // After kNeedCopy: the bytes of the record at position(), where its header was copied but not all
+  // of it; a buffer for Copy of less makes no progress. 0: not known yet. At most the geometry's
+  // max_record().
   [[nodiscard]] uint64_t needed() const { return needed_; }
   // Looks through the whole records of the last Copy that were not handed out.
   [[nodiscard]] CopiedRun LookThroughCopy();
@@ -107,8 +111,8 @@ class SlotReader {
     fetched_ = false;
   }
 
-  // After Advance: those of the copy's records that follow and are like the one before, none of them newer
-  // than `to`. AdvanceAlike hands out the first `count` of them.
+  // After Advance: those of the copy's records that follow and are like the one before, none of
+  // them newer than `to`. AdvanceAlike hands out the first `count` of them.
   [[nodiscard]] AlikeRecords Alike(uint64_t to);
   void AdvanceAlike(const AlikeRecords& alike, size_t count);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A slot's reader hands out every committed record once, says exactly what was overwritten, and takes
-// any contradiction for what it is.
+// A slot's reader hands out every committed record once, says exactly what was overwritten, and
+// takes any contradiction for what it is.
 #include "lib/ring/slot_reader.h"
 
 #include <gtest/gtest.h>

@@ -8,10 +8,11 @@
  *
  * Invariants
  *  1. Nothing between a section's start and the commit store is visible to a reader.
- *  2. A section reads `slots` or its `count` inside itself: a signal handler that interrupts it may fork,
- *     and the child finds 0 there (the view and the table lie in MADV_WIPEONFORK pages).
- *  3. When a ring set appears `slots` is stored after all but the table's `count`, and that last: at once, or
- *     when sections are safe. Nothing else changes after that; both are 0 again where the ring set goes.
+ *  2. A section reads `slots` or its `count` inside itself: a signal handler that interrupts it may
+ *     fork, and the child finds 0 there (the view and the table lie in MADV_WIPEONFORK pages).
+ *  3. When a ring set appears `slots` is stored after all but the table's `count`, and that last:
+ *     at once, or when sections are safe. Nothing else changes after that; both are 0 again where
+ *     the ring set goes.
  */
 #ifndef WEFT_LIB_RING_WRITER_H_
 #define WEFT_LIB_RING_WRITER_H_
@@ -20,8 +21,9 @@
 
 #include "../abi/ring.h"
 
-/* What stands before each section's abort handler, and what a thread's area is registered with: the kernel
- * kills a thread where the two differ. One value per architecture, glibc's (RSEQ_SIG of <sys/rseq.h>). */
+/* What stands before each section's abort handler, and what a thread's area is registered with:
+ * the kernel kills a thread where the two differ. One value per architecture, glibc's (RSEQ_SIG
+ * of <sys/rseq.h>). */
 #if defined(__aarch64__)
 #define WEFT_RSEQ_SIGNATURE 0xd428bc00
 #else
@@ -30,7 +32,8 @@
 #define WEFT_RSEQ_TEXT_OF(value) #value
 #define WEFT_RSEQ_TEXT(value) WEFT_RSEQ_TEXT_OF(value)
 
-/* Where in struct rseq a slot's number stands: the kernel's concurrency id or, before Linux 6.3, the CPU. */
+/* Where in struct rseq a slot's number stands: the kernel's concurrency id or, before Linux 6.3,
+   the CPU. */
 #define WEFT_RSEQ_MM_CID_OFFSET 24
 #define WEFT_RSEQ_CPU_ID_OFFSET 4
 
@@ -102,8 +105,8 @@ struct weft_record_class {
   uint32_t boundary; /* weft_record_boundary(ring's sub-buffers), also before there are any */
 };
 
-/* What a section tests at once: bits in which offsets in two sub-buffers differ, those in one do not, and the one that
- * no offset has, for weft_slot.closed. */
+/* What a section tests at once: bits in which offsets in two sub-buffers differ, those in one do
+ * not, and the one that no offset has, for weft_slot.closed. */
 static inline uint32_t weft_record_boundary(uint32_t subbuf_shift) {
   return ~((1u << subbuf_shift) - 1) | 1u;
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * The writer's sections for arm64; same shape, labels and answers as writer_x86_64.h. What differs is
- * the order of memory, which arm64 does not keep by itself:
- *   commit     stlr: header and payload before head (W5, S5); pairs with the reader's acquire of head
- *   tail       ldar: the reader's copy was done before it (S1); pairs with the reader's release of tail
+ * The writer's sections for arm64; same shape, labels and answers as writer_x86_64.h. What differs
+ * is the order of memory, which arm64 does not keep by itself:
+ *   commit     stlr: header and payload before head (W5, S5); pairs with the reader's acquire of
+ *              head
+ *   tail       ldar: the reader's copy was done before it (S1); pairs with the reader's release of
+ *              tail
  *   count      ldar: a slot's place is loaded after it; pairs with the store of a new ring set's
  *   frontier   str, then dmb ish: before any store into the old sub-buffer (S2); pairs with R3
  * `isb` before the counter is read keeps times in a slot from going back.
@@ -94,8 +96,9 @@
 
 #define WEFT_RSEQ_EXITS WEFT_RSEQ_EXIT(6, 1) WEFT_RSEQ_EXIT(8, 2) WEFT_RSEQ_EXIT(7, 3)
 
-/* W for a record whose bytes lie in one 8-byte aligned buffer, readable up to a multiple of 8. `rseq`: from the thread
- * pointer. `words` is for other machines. False: nothing was written; weft_write_pieces knows why. */
+/* W for a record whose bytes lie in one 8-byte aligned buffer, readable up to a multiple of 8.
+ * `rseq`: from the thread pointer. `words` is for other machines. False: nothing was written;
+ * weft_write_pieces knows why. */
 static inline __attribute__((always_inline)) bool weft_write_words(
     intptr_t rseq, uint32_t id_offset, const struct weft_record_class* record,
     const uint64_t* payload, uint32_t words) {

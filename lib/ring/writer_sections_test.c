@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the writer's sections store, on one thread with an rseq area that no kernel knows: no abort can
- * happen, everything else is as it is. Plain C without a test framework, so that the arm64 build, too,
- * runs where only an emulator without rseq is there. Prints one line and ends with 0 if all holds.
+ * What the writer's sections store, on one thread with an rseq area that no kernel knows: no abort
+ * can happen, everything else is as it is. Plain C without a test framework, so that the arm64
+ * build, too, runs where only an emulator without rseq is there. Prints one line and ends with 0 if
+ * all holds.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,7 +64,8 @@ static struct weft_record_class class_of(uint32_t words) {
                                     mapped, weft_record_boundary(SUBBUF_SHIFT)};
 }
 
-/* A record of n words: a constant in the section's code for 1 to 4, else the record's own number. */
+/* A record of n words: a constant in the section's code for 1 to 4, else the record's own
+   number. */
 static bool write_of(const uint64_t* payload, uint32_t n) {
   const struct weft_record_class record = class_of(n);
   switch (n) {

@@ -11,11 +11,11 @@
  *     one store                             the commit
  *   post_commit:
  * Preemption, migration or a signal inside sends the thread to `abort`, which starts the section
- * again, at most WEFT_MAX_ABORTS times in a row (a debugger that single-steps would never end), or leaves
- * to one that does.
+ * again, at most WEFT_MAX_ABORTS times in a row (a debugger that single-steps would never end), or
+ * leaves to one that does.
  *
- * TSO gives the order of stores (payload before commit) and of loads; no fence is needed. The loads of
- * `tail` and `closed` are ordinary loads of words that a reader stores with release order.
+ * TSO gives the order of stores (payload before commit) and of loads; no fence is needed. The loads
+ * of `tail` and `closed` are ordinary loads of words that a reader stores with release order.
  */
 #ifndef WEFT_LIB_RING_WRITER_X86_64_H_
 #define WEFT_LIB_RING_WRITER_X86_64_H_
@@ -54,8 +54,8 @@
   "\n"                        \
   "1:\n\t"
 
-/* Of ecx, a slot's number, and slot, the table of slots: rcx = where it stands there. Leaves to 6 when the
- * number is out of range, as all are while there is no ring set. */
+/* Of ecx, a slot's number, and slot, the table of slots: rcx = where it stands there. Leaves to
+ * 6 when the number is out of range, as all are while there is no ring set. */
 #define WEFT_RSEQ_CHECK_SLOT  \
   "cmpl (%[slot]), %%ecx\n\t" \
   "jae 6f\n\t"                \
@@ -65,8 +65,8 @@
 #define WEFT_RSEQ_LOAD_BASE "movq 24(%[slot], %%rcx), %[base]\n\t"
 #define WEFT_RSEQ_LOAD_SLOT "movq 16(%[slot], %%rcx), %[slot]\n\t"
 
-/* Start of a section, and this thread's slot. Leaves to 6 when the process has no ring set, the thread
- * has no rseq, or its slot's number is out of range. */
+/* Start of a section, and this thread's slot. Leaves to 6 when the process has no ring set, the
+ * thread has no rseq, or its slot's number is out of range. */
 #define WEFT_RSEQ_ENTER          \
   WEFT_RSEQ_START("8(%[rseq])")  \
   "movq (%[ring]), %[slot]\n\t"  \
@@ -77,12 +77,13 @@
   "movl %[id_offset], %%ecx\n\t" \
   "movl (%[rseq], %%rcx), %%ecx\n\t" WEFT_RSEQ_CHECK_SLOT WEFT_RSEQ_LOAD_BASE WEFT_RSEQ_LOAD_SLOT
 
-/* The reader's CPU has the ring's lines: those of later records are fetched for writing, so far ahead
- * that they are here when they are written. */
+/* The reader's CPU has the ring's lines: those of later records are fetched for writing, so far
+ * ahead that they are here when they are written. */
 #define WEFT_RSEQ_FETCH "prefetchw 4096(%[base])\n\t"
 
-/* base = the new record, head = what it is to be. Leaves to 7 when closed, to 8 when the end would lie in another
- * sub-buffer than the begin: then more differs than offsets in one do. Clobbers rcx. */
+/* base = the new record, head = what it is to be. Leaves to 7 when closed, to 8 when the end
+ * would lie in another sub-buffer than the begin: then more differs than offsets in one do.
+ * Clobbers rcx. */
 #define WEFT_RSEQ_RESERVE          \
   "movq (%[slot]), %[head]\n\t"    \
   "cmpl $0, 8(%[slot])\n\t"        \
@@ -105,8 +106,9 @@
 
 #define WEFT_RSEQ_EXITS WEFT_RSEQ_EXIT(6, 1) WEFT_RSEQ_EXIT(8, 2) WEFT_RSEQ_EXIT(7, 3)
 
-/* The words of a payload behind the header, where the code has their number, 1 to 4: to registers, and to the
- * record. The first two and the others apart, so that neither waits for the other. */
+/* The words of a payload behind the header, where the code has their number, 1 to 4: to
+ * registers, and to the record. The first two and the others apart, so that neither waits for
+ * the other. */
 #define WEFT_WORDS_LOAD_FIRST       \
   ".if %c[words] >= 2\n\t"          \
   "movups (%[payload]), %%xmm0\n\t" \
@@ -150,22 +152,24 @@
   ".endif\n\t"
 
 /*
- * W for a record whose bytes lie in one buffer: payload is 8-byte aligned, readable up to a multiple
- * of 8 bytes, and increment's low half is sizeof(struct weft_record) + that multiple. `words`, a constant, is
- * that multiple's number of words, at most 4, or 0 where it is not known. `rseq`: from the thread pointer;
- * `id_offset`, a constant, is the slot's number's in it. False: nothing was written; weft_write_pieces knows
- * why, and begins again after an abort.
+ * W for a record whose bytes lie in one buffer: payload is 8-byte aligned, readable up to a
+ * multiple of 8 bytes, and increment's low half is sizeof(struct weft_record) + that multiple.
+ * `words`, a constant, is that multiple's number of words, at most 4, or 0 where it is not known.
+ * `rseq`: from the thread pointer; `id_offset`, a constant, is the slot's number's in it. False:
+ * nothing was written; weft_write_pieces knows why, and begins again after an abort.
  *
- * The shortest way there is: no register beyond those that a call may clobber, no result but the way it
- * leaves. What can be tested at once is: the sub-buffer's end and `closed` in ecx, cpu_id's sign (set where
- * the thread has no rseq) where that gets into the header. That there is a ring set, the table's count says.
+ * The shortest way there is: no register beyond those that a call may clobber, no result but the
+ * way it leaves. What can be tested at once is: the sub-buffer's end and `closed` in ecx, cpu_id's
+ * sign (set where the thread has no rseq) where that gets into the header. That there is a ring
+ * set, the table's count says.
  *
- * The order was searched for, by measuring. A CPU waits for all that is under way before it reads its
- * counter, and begins nothing else meanwhile: all the rest costs what it takes to issue, and of what
- * depends on each other before the counter about 15 cycles are free. So the counter is read as soon as the
- * slot's ring is being loaded; whoever commits to the slot in between makes this section begin again. The
- * payload, which the probe stored a moment ago in other pieces, is loaded in two parts that lie apart. Its
- * address stays in the register that it comes in; head has one that the caller is done with.
+ * The order was searched for, by measuring. A CPU waits for all that is under way before it reads
+ * its counter, and begins nothing else meanwhile: all the rest costs what it takes to issue, and of
+ * what depends on each other before the counter about 15 cycles are free. So the counter is read as
+ * soon as the slot's ring is being loaded; whoever commits to the slot in between makes this
+ * section begin again. The payload, which the probe stored a moment ago in other pieces, is loaded
+ * in two parts that lie apart. Its address stays in the register that it comes in; head has one
+ * that the caller is done with.
  */
 static inline __attribute__((always_inline)) bool weft_write_words(
     intptr_t rseq, uint32_t id_offset, const struct weft_record_class* record,

@@ -189,8 +189,8 @@ Result<size_t> TraceStore::AddStream(std::string_view channel, uint32_t number, 
   return streams_.size() - 1;
 }
 
-// Advice only: where a file system has no such thing, its own writing has to do, and an error of the
-// disk is reported by fsync.
+// Advice only: where a file system has no such thing, its own writing has to do, and an error of
+// the disk is reported by fsync.
 void TraceStore::WriteBehind(Stream& stream) {
   const uint64_t end = stream.state.bytes;
   if (end - stream.behind < write_behind_) return;

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The store: the only writer of CTF folders. One TraceStore is one CTF trace: a folder with
-// `metadata` and one file per stream. The local consumer and the relay use it, each from one thread.
+// `metadata` and one file per stream. The local consumer and the relay use it, each from one
+// thread.
 //
 // Invariants, at any moment, also after a full disk or the end of the process:
-//   1. files hold whole packets and whole metadata fragments, except perhaps a last partial one, which
-//      is cut off at once when a write fails, and when the folder is opened again;
+//   1. files hold whole packets and whole metadata fragments, except perhaps a last partial one,
+//      which is cut off at once when a write fails, and when the folder is opened again;
 //   2. metadata is written before the packets that need it (the caller appends it first);
-//   3. a packet is there once: a sequence number that is not above the stream's last one is ignored.
-// Large packets go to the disk directly where it keeps up, small ones through the page cache; there, files
-// are written to disk behind the writer and leave it, but for their newest kCachedBytes: a long trace
-// neither pushes what others need out of memory nor grows a heap of dirty pages until the kernel stops the
-// writer for it (docs/adr/0008, 0011, 0023).
-// The store never opens a file itself: it asks a FileMaker, so that a process without the right to
-// call open can use it.
+//   3. a packet is there once: a sequence number that is not above the stream's last one is
+//      ignored.
+// Large packets go to the disk directly where it keeps up, small ones through the page cache;
+// there, files are written to disk behind the writer and leave it, but for their newest
+// kCachedBytes: a long trace neither pushes what others need out of memory nor grows a heap of
+// dirty pages until the kernel stops the writer for it (docs/adr/0008, 0011, 0023). The store never
+// opens a file itself: it asks a FileMaker, so that a process without the right to call open can
+// use it.
 #ifndef WEFT_RELAY_STORE_STORE_H_
 #define WEFT_RELAY_STORE_STORE_H_
 
@@ -57,12 +59,13 @@ std::string KernelTracePath();
 
 // A packet so large is worth a direct write. Its bytes in memory and in the file lie on pages.
 inline constexpr size_t kDirectBytes = 128 * 1024;
-// So many smaller ones in a row, behind a large one, are written in the same way: behind a packet that ends
-// within a page the next large one would have to go through the page cache, which can take 30 times as long.
+// So many smaller ones in a row, behind a large one, are written in the same way: behind a packet
+// that ends within a page the next large one would have to go through the page cache, which can
+// take 30 times as long.
 inline constexpr uint32_t kSmallDirect = 16;
 inline constexpr size_t kDirectAlignment = PageBuffer::kPageBytes;
-// Of the page cache's data, what is written to disk at a time. Smaller pieces cost more, larger ones
-// take longer.
+// Of the page cache's data, what is written to disk at a time. Smaller pieces cost more, larger
+// ones take longer.
 inline constexpr uint64_t kWriteBehindBytes = 1024 * 1024;
 // Of a stream's newest data, what stays in the page cache: live readers read there.
 inline constexpr uint64_t kCachedBytes = 16 * 1024 * 1024;
@@ -83,35 +86,35 @@ struct StreamState {
 
 class TraceStore {
  public:
-  // Opens the trace `path` (relative, see UserTracePath); what is there already is kept, of metadata at
-  // most so many bytes. `maker` must outlive the store.
+  // Opens the trace `path` (relative, see UserTracePath); what is there already is kept, of
+  // metadata at most so many bytes. `maker` must outlive the store.
   static Result<TraceStore> Open(FileMaker& maker, std::string path,
                                  uint64_t most_metadata = UINT64_MAX);
 
-  // Appends one fragment (lib/ctf/metadata_writer.h). kIo with ENOSPC and the like: nothing of it is
-  // in the file.
+  // Appends one fragment (lib/ctf/metadata_writer.h). kIo with ENOSPC and the like: nothing of it
+  // is in the file.
   Status AppendMetadata(std::string_view fragment);
   [[nodiscard]] uint64_t metadata_bytes() const { return metadata_bytes_; }
-  // Bytes of it, to be looked at or to be replaced by as many others (lib/ctf/vpid_range.h). kInvalid: not
-  // within it. Whoever reads meanwhile may see a part of both.
+  // Bytes of it, to be looked at or to be replaced by as many others (lib/ctf/vpid_range.h).
+  // kInvalid: not within it. Whoever reads meanwhile may see a part of both.
   Result<std::string> ReadMetadata(uint64_t offset, size_t size) const;
   Status OverwriteMetadata(uint64_t offset, std::string_view bytes);
 
-  // Adds the file of a stream: `channel` and a number, "channel0_3". What an earlier process wrote is
-  // kept, but for a partial packet, what is behind its first `most` bytes, or packets from the sequence
-  // number `before` on; state() then says where the stream ended. The result is the handle for the
-  // functions below.
+  // Adds the file of a stream: `channel` and a number, "channel0_3". What an earlier process wrote
+  // is kept, but for a partial packet, what is behind its first `most` bytes, or packets from the
+  // sequence number `before` on; state() then says where the stream ended. The result is the handle
+  // for the functions below.
   Result<size_t> AddStream(std::string_view channel, uint32_t number, uint64_t most = UINT64_MAX,
                            uint64_t before = UINT64_MAX);
   [[nodiscard]] const StreamState& state(size_t stream) const { return streams_[stream].state; }
   [[nodiscard]] size_t streams() const { return streams_.size(); }
 
-  // How many bytes a packet with so much content had best have in this stream: perhaps a few more, of
-  // padding.
+  // How many bytes a packet with so much content had best have in this stream: perhaps a few more,
+  // of padding.
   [[nodiscard]] size_t PacketBytes(size_t stream, size_t content) const;
 
-  // Appends a whole packet as lib/ctf/packet_writer.h makes it. kCorrupt: it is none. kIo: nothing of
-  // it is in the file, the caller may try again or count its events as lost.
+  // Appends a whole packet as lib/ctf/packet_writer.h makes it. kCorrupt: it is none. kIo: nothing
+  // of it is in the file, the caller may try again or count its events as lost.
   Status WritePacket(size_t stream, std::span<const uint8_t> packet);
   // Packets come faster than WritePacket takes them.
   void FallBehind() { pace_.FallBehind(); }

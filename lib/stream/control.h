@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What node and relay say on the control connection, as plain structs, and as bytes: a u32 (little-endian)
-// with the length, then a JSON object whose member "type" names the struct. docs/formats/stream.md tells
-// the conversation; sender.h and receiver.h lead it.
-// A receiver passes over members that it does not know, and refuses a message that lacks one it needs.
-// Thread-safety: plain values and pure functions.
+// What node and relay say on the control connection, as plain structs, and as bytes: a u32
+// (little-endian) with the length, then a JSON object whose member "type" names the struct.
+// docs/formats/stream.md tells the conversation; sender.h and receiver.h lead it. A receiver passes
+// over members that it does not know, and refuses a message that lacks one it needs. Thread-safety:
+// plain values and pure functions.
 #ifndef WEFT_LIB_STREAM_CONTROL_H_
 #define WEFT_LIB_STREAM_CONTROL_H_
 
@@ -43,8 +43,8 @@ struct OpenTrace {
   std::string container;
   std::string uuid;  // of the CTF trace
   std::string path;  // its folder below the container's: "ust/uid/1000/64-bit"
-  // Bytes of metadata that the node knows to be stored. What the relay has behind them goes away: it
-  // is told again.
+  // Bytes of metadata that the node knows to be stored. What the relay has behind them goes away:
+  // it is told again.
   uint64_t metadata = 0;
 };
 
@@ -62,14 +62,14 @@ struct OpenStream {
   uint32_t stream = 0;
   std::string channel;
   uint32_t cpu = 0;
-  // The first packet that the node does not know to be stored. What the relay has from there on goes
-  // away: it comes again.
+  // The first packet that the node does not know to be stored. What the relay has from there on
+  // goes away: it comes again.
   uint64_t next = 0;
   uint64_t events = 0;  // in the packets before it
 };
 
-// What a stream's packets hold up to `last`; nothing older than `time` (ns, the trace's clock) comes
-// behind it. A relay that lacks some of it asks for it.
+// What a stream's packets hold up to `last`; nothing older than `time` (ns, the trace's clock)
+// comes behind it. A relay that lacks some of it asks for it.
 struct StreamBeacon {
   uint64_t handle = 0;
   uint64_t last = 0;
@@ -79,8 +79,8 @@ struct Beacon {
   std::vector<StreamBeacon> streams;
 };
 
-// Totals since the trace began: events that the tracer discarded, by reason, and that the node lost, by
-// "stage/reason".
+// Totals since the trace began: events that the tracer discarded, by reason, and that the node
+// lost, by "stage/reason".
 struct Losses {
   uint32_t trace = 0;
   std::map<std::string, uint64_t> discarded;

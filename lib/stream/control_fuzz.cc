@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes on a control connection, to either side, are refused or obeyed; what is a message comes back
-// from its bytes as it was.
+// Any bytes on a control connection, to either side, are refused or obeyed; what is a message comes
+// back from its bytes as it was.
 #include <cstdlib>
 
 #include "lib/stream/sender.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes on a data connection: packets come out whole, and in the order of their numbers. The checksum
-// is repaired, so that what is behind it is reached.
+// Any bytes on a data connection: packets come out whole, and in the order of their numbers. The
+// checksum is repaired, so that what is behind it is reached.
 #include <algorithm>
 #include <cstring>
 

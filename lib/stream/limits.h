@@ -8,8 +8,8 @@
 
 namespace weft::stream {
 
-// The largest description of an event has 256 KiB (lib/abi/event.h); as metadata it is longer, and JSON
-// escapes every quotation mark and line end of it.
+// The largest description of an event has 256 KiB (lib/abi/event.h); as metadata it is longer, and
+// JSON escapes every quotation mark and line end of it.
 inline constexpr size_t kMaxControlBytes = 8 * 1024 * 1024;
 // A name in an identity: Kubernetes' longest ones have 253 characters.
 inline constexpr size_t kMaxNameBytes = 253;
@@ -24,8 +24,8 @@ inline constexpr size_t kMaxBeaconStreams = 8192;
 // Reasons of one report of losses.
 inline constexpr size_t kMaxReasons = 64;
 
-// Packets behind a gap, that wait in the relay until it is filled. One that does not fit is dropped; it
-// is asked for again with the gap.
+// Packets behind a gap, that wait in the relay until it is filled. One that does not fit is
+// dropped; it is asked for again with the gap.
 inline constexpr size_t kMaxHeldPackets = 64;
 inline constexpr size_t kMaxHeldBytes = 16 * 1024 * 1024;
 

@@ -13,7 +13,8 @@ namespace {
 
 // What a later minor version may have appended to a header.
 constexpr size_t kMaxHeaderBytes = 256;
-// A new buffer for every packet would cost more than the packet; most are as long as the one before.
+// A new buffer for every packet would cost more than the packet; most are as long as the one
+// before.
 constexpr size_t kMinBuffer = size_t{64} * 1024;
 
 uint32_t Checksum(weft_stream_packet header, Bytes packet) {

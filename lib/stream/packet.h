@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets on a data connection: lib/abi/stream.h as bytes, both ways. Pure, but for PacketReader, which
-// one thread owns.
+// Packets on a data connection: lib/abi/stream.h as bytes, both ways. Pure, but for PacketReader,
+// which one thread owns.
 #ifndef WEFT_LIB_STREAM_PACKET_H_
 #define WEFT_LIB_STREAM_PACKET_H_
 
@@ -29,8 +29,8 @@ Result<weft_stream_packet> DecodeHeader(const HeaderBytes& bytes);
 // kCorrupt: the packet is not what its sender made.
 Status CheckPacket(const weft_stream_packet& header, Bytes packet);
 
-// Takes packets out of the bytes behind a hello. The caller reads into Room() and says how much that was;
-// packet() is there until the next Received.
+// Takes packets out of the bytes behind a hello. The caller reads into Room() and says how much
+// that was; packet() is there until the next Received.
 class PacketReader {
  public:
   // `header_size`: of the hello.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sender and Receiver, message by message: what each refuses, and what the simulation does not reach.
+// Sender and Receiver, message by message: what each refuses, and what the simulation does not
+// reach.
 #include <gtest/gtest.h>
 
 #include "lib/stream/limits.h"

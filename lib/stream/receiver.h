@@ -2,12 +2,13 @@
 // The relay's side of one session: what a node says becomes calls of an Archive, which keeps traces
 // beyond sessions. No sockets, no threads, no clock. One thread owns it.
 //
-// The peer is a node's consumer, which reads what tenants wrote: every byte of it is foreign. After an
-// error of any function the session is over; what is stored stays.
+// The peer is a node's consumer, which reads what tenants wrote: every byte of it is foreign. After
+// an error of any function the session is over; what is stored stays.
 //
 // Invariants
-//   1. A stream's packets reach the Archive in the order of their numbers, each once: one that is there
-//      already is acknowledged again; one behind a gap waits, bounded, and the gap is asked for.
+//   1. A stream's packets reach the Archive in the order of their numbers, each once: one that is
+//      there already is acknowledged again; one behind a gap waits, bounded, and the gap is asked
+//      for.
 //   2. What was acknowledged was stored by the Archive before.
 #ifndef WEFT_LIB_STREAM_RECEIVER_H_
 #define WEFT_LIB_STREAM_RECEIVER_H_
@@ -69,7 +70,8 @@ class Receiver {
   Status ReceiveControl(Bytes bytes);
   // A packet of this session's data connection, whole and with a right checksum.
   Status ReceivePacket(const weft_stream_packet& header, Bytes packet);
-  // What is to be sent; the caller takes off what it sent. Acknowledgements of packets come with Flush.
+  // What is to be sent; the caller takes off what it sent. Acknowledgements of packets come with
+  // Flush.
   [[nodiscard]] std::string& control_out() { return control_out_; }
   void Flush();
   // Says why the session ends.

@@ -103,7 +103,8 @@ bool Sender::PacketsAreStored(uint32_t trace) const {
   });
 }
 
-// Packets before `end` are stored. One that is being sent once more is sent to its end all the same.
+// Packets before `end` are stored. One that is being sent once more is sent to its end all the
+// same.
 void Sender::Release(uint32_t number, Stream& stream, uint64_t end) {
   if (out_stream_ == number && out_seq_ < end) KeepOut();
   while (stream.stored < end && !stream.packets.empty()) {

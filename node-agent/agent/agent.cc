@@ -29,8 +29,8 @@ namespace {
 const std::string kDoorbellKey = "doorbell/";
 constexpr const char* kLifeKey = "life";
 
-// Whether the kernel leaves this process's descriptors on their way (SCM_RIGHTS) uncounted: it asks for a capability
-// in the first user namespace, which has this number always.
+// Whether the kernel leaves this process's descriptors on their way (SCM_RIGHTS) uncounted: it asks
+// for a capability in the first user namespace, which has this number always.
 bool IsPrivileged() {
   constexpr ino_t kFirstUserNamespace = 0xEFFFFFFD;
   struct stat st{};
@@ -41,8 +41,9 @@ bool IsPrivileged() {
   return (data[0].effective & (1u << CAP_SYS_ADMIN | 1u << CAP_SYS_RESOURCE)) != 0;
 }
 
-// Each caller in the backlog has a descriptor on its way. Without a privilege the kernel lets a user have as many on
-// their way as the limit of open files says; a quarter of them is for what weft's processes send each other.
+// Each caller in the backlog has a descriptor on its way. Without a privilege the kernel lets a
+// user have as many on their way as the limit of open files says; a quarter of them is for what
+// weft's processes send each other.
 int Backlog() {
   constexpr int kMost = ipc::kListenBacklog;
   if (IsPrivileged()) return kMost;
@@ -239,8 +240,8 @@ void Agent::Tick() {
   if (is_ending() && (now >= quit_by_ns_ || std::ranges::all_of(sessions_, is_read))) Quit();
 }
 
-// The rings of weft.ko's go with the keeper: they are read to their end now, and the next agent begins others. Those
-// of processes live on, and wait for it.
+// The rings of weft.ko's go with the keeper: they are read to their end now, and the next agent
+// begins others. Those of processes live on, and wait for it.
 void Agent::End() {
   quit_by_ns_ = MonotonicNow() + std::chrono::nanoseconds(kLastDrainWait).count();
   StopChannels(

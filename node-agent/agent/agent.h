@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent: sessions with their channels, containers in which channels are in force, consumers that read
-// them. It publishes rules, hands ring sets from doorbells to consumers, opens files and connections for
-// them. What is to be recorded it is told by its Orders: the cli's in local mode, the API server's in a
-// cluster; all else is the same.
+// The agent: sessions with their channels, containers in which channels are in force, consumers
+// that read them. It publishes rules, hands ring sets from doorbells to consumers, opens files and
+// connections for them. What is to be recorded it is told by its Orders: the cli's in local mode,
+// the API server's in a cluster; all else is the same.
 //
-// Start:  the keeper repeats what it kept; Orders::Open brings back, or makes, containers, sessions and
+// Start:  the keeper repeats what it kept; Orders::Open brings back, or makes, containers, sessions
+//         and
 // sockets; then Hello. A session is recording when its rules are published and its consumers have
 // acknowledged every channel.
-// A channel's end: rules without it; Sync and a look at all processes, so that every ring set that was
-// made before is known; StopChannel; Drained. A crash at any point is mended by the next agent, which does
-// again what is not finished: everything here may happen twice.
-// One thread: all of it runs in the loop's handlers.
+// A channel's end: rules without it; Sync and a look at all processes, so that every ring set that
+// was made before is known; StopChannel; Drained. A crash at any point is mended by the next agent,
+// which does again what is not finished: everything here may happen twice. One thread: all of it
+// runs in the loop's handlers.
 #ifndef WEFT_NODE_AGENT_AGENT_AGENT_H_
 #define WEFT_NODE_AGENT_AGENT_AGENT_H_
 
@@ -66,21 +67,22 @@ class Agent {
   // Where a local session's files go, when there is no relay.
   void SetOutput(OutputFolder folder) { output_.emplace(std::move(folder)); }
 
-  // Makes the session's rings and events in weft.ko, which record nothing yet: what the kernel refuses, StartChannels
-  // would find out too late to leave no trace. An error names it, and nothing is left.
+  // Makes the session's rings and events in weft.ko, which record nothing yet: what the kernel
+  // refuses, StartChannels would find out too late to leave no trace. An error names it, and
+  // nothing is left.
   Status MakeInKernel(const Session& session);
   void ForgetInKernel(const Session& session);
   // Turns channels that are defined on; then off, and reads them to their end.
   void StartChannels(Session& session);
   void StopChannels(const Which& which);
-  // Whose events a kernel channel that is on records from now on; what could not be changed is tried again with
-  // the next call. Then whether it records at all.
+  // Whose events a kernel channel that is on records from now on; what could not be changed is
+  // tried again with the next call. Then whether it records at all.
   Status SetKernelScope(SessionChannel& channel, const std::set<uint64_t>& cgroups);
   void ApplyPaused(Session& session);
   // One more event of a kernel channel that is on.
   Status AddKernelEvent(const SessionChannel& channel, const kernel::Event& event);
-  // What these channels have that is not written is given up and counted as lost: "stage/reason". Channels
-  // that are stopping only.
+  // What these channels have that is not written is given up and counted as lost: "stage/reason".
+  // Channels that are stopping only.
   void GiveUp(const Which& which, const std::string& stage, const std::string& reason);
   // Those whose output the consumer cannot make.
   void GiveUpRefused();
@@ -179,7 +181,8 @@ class Agent {
   void SaveOrNote(const Session& session);
   void PublishOrNote(const std::set<std::string>& containers);
   void OnSynced(uint64_t number);
-  // Channels whose Sync waits for descriptors are read to their end before it is answered, which gives some back.
+  // Channels whose Sync waits for descriptors are read to their end before it is answered, which
+  // gives some back.
   void StopBeforeSync();
   void StopInConsumer(SessionChannel& channel);
   void StartInKernel(Session& session, SessionChannel& channel);

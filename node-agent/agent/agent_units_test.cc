@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent's parts that need no other process: choice of the clock, files beneath the output folder,
-// names of counters, Traces to channels, sessions that come back from disk.
+// The agent's parts that need no other process: choice of the clock, files beneath the output
+// folder, names of counters, Traces to channels, sessions that come back from disk.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>

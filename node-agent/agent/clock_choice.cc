@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// See clock_choice.h. Source of the formats: kernel's Documentation/ABI/testing/sysfs-devices-system-cpu
-// ("possible": a list of ranges) and .../sysfs-devices-system-clocksource.
+// See clock_choice.h. Source of the formats: kernel's
+// Documentation/ABI/testing/sysfs-devices-system-cpu ("possible": a list of ranges) and
+// .../sysfs-devices-system-clocksource.
 #include "node-agent/agent/clock_choice.h"
 
 #include <algorithm>

@@ -10,8 +10,8 @@
 
 namespace weft::agent {
 
-// `sysfs`: "/sys", or a test's folder. WEFT_CLOCK_TSC where tsc is available and is the kernel's own
-// clock source (the kernel leaves it when it marks it unstable); on arm64 where it is
+// `sysfs`: "/sys", or a test's folder. WEFT_CLOCK_TSC where tsc is available and is the kernel's
+// own clock source (the kernel leaves it when it marks it unstable); on arm64 where it is
 // arch_sys_counter. Else WEFT_CLOCK_MONOTONIC.
 weft_clock_id ChooseClock(const std::string& sysfs);
 

@@ -92,8 +92,8 @@ Status CompileRules(const api::TraceSpec& from, control::ChannelSpec& to) {
   return {};
 }
 
-// The statedump is recorded where a rule means it, as in LTTng; and where the context `ip` is asked for,
-// since addresses say nothing without it.
+// The statedump is recorded where a rule means it, as in LTTng; and where the context `ip` is asked
+// for, since addresses say nothing without it.
 void CompileStatedump(control::ChannelSpec& channel) {
   if (std::ranges::any_of(channel.contexts,
                           [](const auto& c) { return c.id == WEFT_CONTEXT_IP; })) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Trace to what is published (lib/control), to what weft.ko is told (node-agent/kernel) and to what the
-// consumer is told (lib/ipc). Pure, but for the kernel's part, which looks at the running kernel.
+// A Trace to what is published (lib/control), to what weft.ko is told (node-agent/kernel) and to
+// what the consumer is told (lib/ipc). Pure, but for the kernel's part, which looks at the running
+// kernel.
 #ifndef WEFT_NODE_AGENT_AGENT_COMPILE_H_
 #define WEFT_NODE_AGENT_AGENT_COMPILE_H_
 
@@ -26,7 +27,8 @@ struct CompileContext {
   uint32_t uid = 0;
   bool several_traces = false;  // each then has a folder of its own
   bool of_tenant = false;       // what tells of the whole node is left out, with a notice
-  // Where paths of spec.kernel.userProbes begin. None: in containers, whose probes CompileUserProbes finds.
+  // Where paths of spec.kernel.userProbes begin. None: in containers, whose probes
+  // CompileUserProbes finds.
   std::optional<std::string> object_root;
 };
 
@@ -41,15 +43,16 @@ struct CompiledChannel {
 // The channel `user` of a Trace. kInvalid, kUnsupported: nothing of it can be recorded, with the
 // reason.
 Result<CompiledChannel> CompileUserChannel(const api::Trace& trace, const CompileContext& context);
-// The channel `kernel`, as far as the running kernel and weft.ko can record it for a set of cgroups.
-// `features`: of weft.ko's (kernel::Features).
+// The channel `kernel`, as far as the running kernel and weft.ko can record it for a set of
+// cgroups. `features`: of weft.ko's (kernel::Features).
 Result<CompiledChannel> CompileKernelChannel(const api::Trace& trace, const CompileContext& context,
                                              uint32_t features);
 
 // All of that channel but its events; pure.
 Result<CompiledChannel> CompileKernelLayout(const api::Trace& trace, const CompileContext& context);
 
-// Why a namespace's Trace in a cluster does not get this context: it tells of the node; "": it gets it.
+// Why a namespace's Trace in a cluster does not get this context: it tells of the node; "": it gets
+// it.
 std::string WhyNotForTenants(const std::string& context);
 
 // Has weft.ko the context of this id (lib/abi/context.h)?
@@ -63,8 +66,8 @@ struct KernelReach {
   std::optional<std::string> object_root{};  // as in CompileContext
 };
 
-// Its events and notices (compile_kernel.cc). kInvalid: a rule means nothing here; kUnsupported: nothing
-// that the rules mean can be recorded.
+// Its events and notices (compile_kernel.cc). kInvalid: a rule means nothing here; kUnsupported:
+// nothing that the rules mean can be recorded.
 Status CompileKernelEvents(const api::TraceSpec& from, const KernelReach& reach,
                            CompiledChannel& to);
 // What one rule of spec.kernel.userProbes means in one container.
@@ -73,11 +76,12 @@ struct UserProbes {
   std::vector<kernel::Event> events;
   std::vector<std::string> notices;  // what of it is not recorded, and why, for people
 };
-// Of each rule, in order. `root`: the container's root. Takes as long as reading its files does, and they are its own.
+// Of each rule, in order. `root`: the container's root. Takes as long as reading its files does,
+// and they are its own.
 std::vector<UserProbes> CompileUserProbes(const api::TraceSpec& from, const std::string& root);
 
-// The program of a filter: an event must pass the Trace's and its own. Either may end in a comment: hence
-// the line ends. Empty: there is none.
+// The program of a filter: an event must pass the Trace's and its own. Either may end in a comment:
+// hence the line ends. Empty: there is none.
 Result<std::vector<uint8_t>> CompileFilters(const std::string& all, const std::string& own);
 
 }  // namespace weft::agent

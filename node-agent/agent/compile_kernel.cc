@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules about the kernel become events of weft.ko's, as the running kernel describes itself. See compile.h.
+// Rules about the kernel become events of weft.ko's, as the running kernel describes itself. See
+// compile.h.
 #include <map>
 #include <memory>
 #include <set>
@@ -28,8 +29,8 @@ std::unexpected<Error> MeansNothing(const char* what, const std::string& name,
               std::string(what) + " \"" + name + "\": this kernel has none of that name" + or_else);
 }
 
-// `, did you mean "x"?`; "" where no name is near, and for patterns. Other tracers write some names with more in
-// front: that is taken off first.
+// `, did you mean "x"?`; "" where no name is near, and for patterns. Other tracers write some names
+// with more in front: that is taken off first.
 std::string DidYouMean(std::string_view name, const std::set<std::string>& known) {
   if (control::HasWildcard(std::string(name))) return "";
   const auto suggest = [](std::string_view nearest) {
@@ -81,8 +82,8 @@ std::string Others(uint32_t features) {
   return others + "the statedump";
 }
 
-// Said before weft.ko would say it without a reason. A kernel that has tracepoints, but no generic probes for
-// them, checks the type of each indirect call.
+// Said before weft.ko would say it without a reason. A kernel that has tracepoints, but no generic
+// probes for them, checks the type of each indirect call.
 void CheckFeatures(const api::TraceSpec& spec, const kernel::Btf& btf, uint32_t features,
                    EventList& events) {
   const auto lacks = [features](uint32_t feature) { return (features & feature) == 0; };

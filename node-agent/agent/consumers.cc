@@ -268,8 +268,8 @@ void Agent::OnDrained(ConsumerLink& link, ipc::Drained drained) {
   }
   KillPoint("drained");
   AccountRings(*channel);
-  // First on disk: a ring set that nobody keeps any more, of a channel that is not drained there, is a new one to
-  // the next agent, and all that it ever took is late.
+  // First on disk: a ring set that nobody keeps any more, of a channel that is not drained there,
+  // is a new one to the next agent, and all that it ever took is late.
   SaveOrNote(*session);
   KillPoint("drained_saved");
   processes_.DropChannel(channel->definition.id);

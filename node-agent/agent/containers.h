@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The control areas by which traced programs are told what is on: one file per container, and the areas
-// that were adopted of processes older than it. In local mode there is one container, with the key "".
-// The agent's thread owns it.
+// The control areas by which traced programs are told what is on: one file per container, and the
+// areas that were adopted of processes older than it. In local mode there is one container, with
+// the key "". The agent's thread owns it.
 #ifndef WEFT_NODE_AGENT_AGENT_CONTAINERS_H_
 #define WEFT_NODE_AGENT_AGENT_CONTAINERS_H_
 
@@ -26,15 +26,15 @@ class Containers {
   std::vector<uint64_t> Close(const std::string& key);
   [[nodiscard]] bool Has(const std::string& key) const { return files_.contains(key); }
 
-  // Takes over a process's own area and puts these channels into force in it. kLimit: too many, or another
-  // agent has it.
+  // Takes over a process's own area and puts these channels into force in it. kLimit: too many, or
+  // another agent has it.
   Result<const UniqueFd*> Adopt(const std::string& key, uint64_t inode, UniqueFd fd,
                                 const std::vector<control::ChannelSpec>& channels);
   void Drop(uint64_t inode) { adopted_.erase(inode); }
   [[nodiscard]] std::vector<uint64_t> Adopted() const;
 
-  // Puts these channels into force in the container, and only these. An area of a process that cannot be
-  // told is named in `failed`, by inode, with the reason.
+  // Puts these channels into force in the container, and only these. An area of a process that
+  // cannot be told is named in `failed`, by inode, with the reason.
   struct Failure {
     uint64_t inode = 0;
     std::string why;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The events of one kernel channel, while its rules are gone through (compile_kernel.cc): which are recorded,
-// which are not, which fields they lack, and all of that in words.
+// The events of one kernel channel, while its rules are gone through (compile_kernel.cc): which are
+// recorded, which are not, which fields they lack, and all of that in words.
 //
-// A rule may mean several events and an event be meant by several rules: it is recorded where one of them says
-// so. An event that has not what a rule's filter asks for is not meant by that rule, as in user space; a rule
-// all of whose events are so is a mistake.
-// One thread.
+// A rule may mean several events and an event be meant by several rules: it is recorded where one
+// of them says so. An event that has not what a rule's filter asks for is not meant by that rule,
+// as in user space; a rule all of whose events are so is a mistake. One thread.
 #ifndef WEFT_NODE_AGENT_AGENT_EVENT_LIST_H_
 #define WEFT_NODE_AGENT_AGENT_EVENT_LIST_H_
 
@@ -61,11 +60,12 @@ class EventList {
   EventList(const api::TraceSpec& spec, CompiledChannel& to, bool of_tenant)
       : spec_(spec), to_(to), of_tenant_(of_tenant) {}
 
-  // kInvalid: the filter, or the Trace's, cannot be compiled, or asks for what a namespace does not get. The rule is the list's.
+  // kInvalid: the filter, or the Trace's, cannot be compiled, or asks for what a namespace does not
+  // get. The rule is the list's.
   Result<Rule*> Ask(const char* kind, const std::string& name, const std::string& filter);
 
-  // Who names an event wants to know why it cannot be had; what a pattern means beside others is left out
-  // silently.
+  // Who names an event wants to know why it cannot be had; what a pattern means beside others is
+  // left out silently.
   Status Add(const Choice& choice, Result<kernel::Resolved> resolved,
              const std::shared_ptr<const UniqueFd>& file = nullptr);
   // What is there at the start is no event that a filter means.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of the kernel against the running kernel's own description: what their filters ask for and what events
-// lack is said by name.
+// Rules of the kernel against the running kernel's own description: what their filters ask for and
+// what events lack is said by name.
 #include "node-agent/agent/event_list.h"
 
 #include <gmock/gmock.h>

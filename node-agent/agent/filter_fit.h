@@ -20,8 +20,9 @@ struct FilterFit {
 // Contexts that a program asks for, by name.
 std::vector<std::string> ContextsOf(const std::vector<uint8_t>& program);
 
-// `program`: as CompileFilter makes it, empty: fits everything. `description`: of an event, as weft.ko gets it
-// (node-agent/kernel/resolve.h). kCorrupt: it is none; kUnsupported: the kernel takes no such program.
+// `program`: as CompileFilter makes it, empty: fits everything. `description`: of an event, as
+// weft.ko gets it (node-agent/kernel/resolve.h). kCorrupt: it is none; kUnsupported: the kernel
+// takes no such program.
 Result<FilterFit> FitFilter(const std::vector<uint8_t>& program,
                             const std::vector<uint8_t>& description);
 

@@ -65,8 +65,8 @@ uint32_t UidOf(int32_t pid) {
   return 0;
 }
 
-// Agent, keeper and the keeper's other children. A consumer maps ring sets, for a while also those that are
-// done with: they are not found there.
+// Agent, keeper and the keeper's other children. A consumer maps ring sets, for a while also those
+// that are done with: they are not found there.
 std::set<int32_t> OwnProcesses() {
   std::set<int32_t> own{getpid(), getppid()};
   for (const int32_t child : ChildrenOf(getppid())) own.insert(child);
@@ -185,7 +185,8 @@ bool Finder::IsControl(const Mapping& mapping) const {
          (mapping.name == kControlName || mapping.name == kAnonymousName);
 }
 
-// Notes that it is mapped. A control area decides what its process records: only a member's is of interest.
+// Notes that it is mapped. A control area decides what its process records: only a member's is of
+// interest.
 bool Finder::Wants(const Mapping& mapping, bool is_member) {
   const bool is_control = IsControl(mapping);
   if (is_control ? !is_member : !IsRing(mapping)) return false;
@@ -211,8 +212,8 @@ void Finder::LookAt(int32_t pid, bool is_member) {
   if (any) OpenNew(pid, is_member);
 }
 
-// Looks once more, now with a pidfd: what is found between its opening and the look at whether the process
-// still lives is that process's.
+// Looks once more, now with a pidfd: what is found between its opening and the look at whether the
+// process still lives is that process's.
 void Finder::OpenNew(int32_t pid, bool is_member) {
   const UniqueFd pidfd = OpenPidfd(pid);
   const auto mappings = ReadMappings(pid, kMaxMapsBytes);

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds memory of the library's that nobody announced: ring sets of processes that cannot reach the
-// socket (chroot, a filter, another network, an agent that was away), and control areas of processes
-// that are older than the agent. It looks into /proc/PID/maps and opens /proc/PID/map_files/RANGE, which
-// works when every descriptor is closed, and needs a privilege; without it nothing is found, silently.
+// socket (chroot, a filter, another network, an agent that was away), and control areas of
+// processes that are older than the agent. It looks into /proc/PID/maps and opens
+// /proc/PID/map_files/RANGE, which works when every descriptor is closed, and needs a privilege;
+// without it nothing is found, silently.
 //
-// Looked at in every round are the *members*: who maps the session's control file or a control area that
-// was adopted, who rang the doorbell, the roots, and whatever descends from them; and, since forks are not
-// announced, every new pid in its first rounds. LookAtAll looks at every process once.
+// Looked at in every round are the *members*: who maps the session's control file or a control area
+// that was adopted, who rang the doorbell, the roots, and whatever descends from them; and, since
+// forks are not announced, every new pid in its first rounds. LookAtAll looks at every process
+// once.
 //
-// Memory is told apart by inode number: all of it is on the kernel's own tmpfs, where a tenant cannot
-// choose them. Each is handed out once, while anybody maps it, unless the handler wants it again.
-// The agent's thread owns it.
+// Memory is told apart by inode number: all of it is on the kernel's own tmpfs, where a tenant
+// cannot choose them. Each is handed out once, while anybody maps it, unless the handler wants it
+// again. The agent's thread owns it.
 #ifndef WEFT_NODE_AGENT_AGENT_FINDER_H_
 #define WEFT_NODE_AGENT_AGENT_FINDER_H_
 

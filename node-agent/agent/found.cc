@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the finder brings: ring sets that take the same way as announced ones, and control areas of
-// processes that are older than the agent, which are adopted. Both are kept by the keeper from then on.
+// processes that are older than the agent, which are adopted. Both are kept by the keeper from then
+// on.
 #include <unistd.h>
 
 #include "lib/base/pidfd.h"
@@ -42,7 +43,8 @@ Finder::Verdict Agent::OnFound(FoundMemory found) {
     return Finder::Verdict::kKnown;
   if (!orders_->Belongs(channel->container, {.pid = found.pid, .pidfd = &found.pidfd}))
     return Finder::Verdict::kTryAgain;
-  // It may wait in the doorbell's backlog for the same reason. What is not taken before its channel ends counts as late.
+  // It may wait in the doorbell's backlog for the same reason. What is not taken before its channel
+  // ends counts as late.
   if (TakesRings(*channel) && !processes_.HasRoom()) return Finder::Verdict::kLater;
   ipc::Arrived arrived{.key = "",
                        .doorbell = "",

@@ -31,7 +31,8 @@ static_assert(sizeof(Range) == sizeof(iovec));
 
 bool IsAligned(uint64_t at) { return at % WEFT_HUGE_PAGE_BYTES == 0; }
 
-// Where the ring is in that process. Nothing where huge pages cannot be: it is smaller, or not aligned.
+// Where the ring is in that process. Nothing where huge pages cannot be: it is smaller, or not
+// aligned.
 std::optional<Range> PlaceOf(int set, uint32_t slot, int32_t pid) {
   const auto geometry = ring::ReadGeometry(set);
   if (!geometry || slot >= geometry->slot_count || !IsAligned(geometry->slot_bytes()))

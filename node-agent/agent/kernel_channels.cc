@@ -32,7 +32,8 @@ Result<uint64_t> InstanceOf(const UniqueFd& ring) {
   return header.instance;
 }
 
-// With the node's clock, or the monotonic one where the kernel gave up the node's after it was chosen.
+// With the node's clock, or the monotonic one where the kernel gave up the node's after it was
+// chosen.
 Result<UniqueFd> MakeRing(const UniqueFd& module, const UniqueFd& session, kernel::Ring ring) {
   auto made = kernel::MakeRing(session, ring);
   if (made) return made;

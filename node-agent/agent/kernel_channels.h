@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channels that weft.ko records for: their sessions and rings in the module, kept by the keeper, so that
-// an agent that died finds them recording, and their consumer finds its ring.
+// Channels that weft.ko records for: their sessions and rings in the module, kept by the keeper, so
+// that an agent that died finds them recording, and their consumer finds its ring.
 //
-// A channel's life here:  Start (off in the module, its events there) -> SwitchOn -> SwitchOff -> Forget
+// A channel's life here:  Start (off in the module, its events there) -> SwitchOn -> SwitchOff ->
+//                         Forget
 // The agent's thread owns it. Calls into the module may take milliseconds.
 #ifndef WEFT_NODE_AGENT_AGENT_KERNEL_CHANNELS_H_
 #define WEFT_NODE_AGENT_AGENT_KERNEL_CHANNELS_H_
@@ -29,16 +30,17 @@ class KernelChannels {
 
   explicit KernelChannels(Send keeper) : keeper_(std::move(keeper)) {}
 
-  // Whom a channel records: everybody and what belongs to nobody (cluster-wide), or tasks of these cgroups
-  // (lib/abi/kernel.h), so nobody where there is none; of those only whom the trackers mean.
+  // Whom a channel records: everybody and what belongs to nobody (cluster-wide), or tasks of these
+  // cgroups (lib/abi/kernel.h), so nobody where there is none; of those only whom the trackers
+  // mean.
   struct Whom {
     bool all = false;
     std::set<uint64_t> cgroups;
     kernel::Trackers trackers;
   };
 
-  // Makes the ring and its events. Nothing is recorded yet. An error names what the module refused, and
-  // nothing is left.
+  // Makes the ring and its events. Nothing is recorded yet. An error names what the module refused,
+  // and nothing is left.
   Status Start(const kernel::Ring& ring, const std::vector<kernel::Event>& events,
                const Whom& whom);
   // One more event of a channel that is there. That its twin is there already is no error.
@@ -46,7 +48,8 @@ class KernelChannels {
   Status Switch(uint64_t channel, bool on);
   // kNotFound: the cgroup, or the channel, is not there.
   Status ChangeScope(uint64_t channel, uint64_t cgroup, weft_kernel_scope_change change);
-  // Of a channel that is on: begins to record what is there, of one cgroup or (0) of all. Why dumps failed: TakeProblems.
+  // Of a channel that is on: begins to record what is there, of one cgroup or (0) of all. Why dumps
+  // failed: TakeProblems.
   void DumpState(uint64_t channel, uint64_t cgroup);
   [[nodiscard]] std::vector<std::string> TakeProblems() { return dumps_.TakeProblems(); }
   // What a channel's session in the module says of itself.

@@ -12,8 +12,8 @@ namespace {
 
 // Where the kernel has no global barrier: longer than any writer's section takes.
 constexpr useconds_t kWithoutBarrierUs = 20'000;
-// How long the atomic slot's owner is waited for. It makes no system call under the lock: who takes longer
-// is dead or stopped, and commits nothing, or is a stranger that lies.
+// How long the atomic slot's owner is waited for. It makes no system call under the lock: who takes
+// longer is dead or stopped, and commits nothing, or is a stranger that lies.
 constexpr useconds_t kLockStepUs = 1'000;
 constexpr int kLockSteps = 200;
 

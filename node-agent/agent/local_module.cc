@@ -15,7 +15,8 @@ namespace {
 
 // Beside bin/, as an installation has it.
 constexpr const char* kOwnFolder = "share/weft/kmod/modules";
-// A repository's: programs are in build/PRESET/bin or in an installation below build/, modules in build/kmod/KERNEL.
+// A repository's: programs are in build/PRESET/bin or in an installation below build/, modules in
+// build/kmod/KERNEL.
 constexpr const char* kBuildFolder = "build";
 constexpr const char* kModulesInBuildFolder = "kmod";
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Local mode: the orders of the cli at session.sock. One session, one container, one consumer; the end of
-// the keeper's starter is the session's end.
+// Local mode: the orders of the cli at session.sock. One session, one container, one consumer; the
+// end of the keeper's starter is the session's end.
 #ifndef WEFT_NODE_AGENT_AGENT_LOCAL_ORDERS_H_
 #define WEFT_NODE_AGENT_AGENT_LOCAL_ORDERS_H_
 

@@ -30,13 +30,14 @@ struct Mapping {
 // A line without its newline; nothing: it is none.
 std::optional<Mapping> ParseMapping(std::string_view line);
 
-// The mappings of files of any kind (inode not 0), at most `max_bytes` of text. kIo: no such process,
-// or we may not look.
+// The mappings of files of any kind (inode not 0), at most `max_bytes` of text. kIo: no such
+// process, or we may not look.
 Result<std::vector<Mapping>> ReadMappings(int32_t pid, size_t max_bytes);
 
-// What is mapped there, for reading and writing: only if it is the regular file that `mapping` names.
-// Nothing else is opened, since opening alone can do something (a device). kNotFound: something else is
-// there by now, or nothing; kPermission: the kernel wants a privilege (CAP_CHECKPOINT_RESTORE).
+// What is mapped there, for reading and writing: only if it is the regular file that `mapping`
+// names. Nothing else is opened, since opening alone can do something (a device). kNotFound:
+// something else is there by now, or nothing; kPermission: the kernel wants a privilege
+// (CAP_CHECKPOINT_RESTORE).
 Result<UniqueFd> OpenMapping(int32_t pid, const Mapping& mapping);
 
 }  // namespace weft::agent

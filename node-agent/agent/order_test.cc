@@ -52,7 +52,8 @@ TEST(Order, WhatTellsOfTheNodeIsLeftOut) {
   EXPECT_EQ(channel.trackers, (kernel::Trackers{{WEFT_KERNEL_TRACK_VUID, {0}}}));
 }
 
-// Of the node's numbers one may be another tenant's (a parent's): the container's own are named instead.
+// Of the node's numbers one may be another tenant's (a parent's): the container's own are named
+// instead.
 TEST(Order, ANamespaceHasNoNumbersOfTheNode) {
   api::TraceSession order = Order();
   order.spec.record.user.events.clear();

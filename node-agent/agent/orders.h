@@ -28,7 +28,8 @@ class Orders {
 
   // A descriptor that the keeper kept for this; false: not its own.
   virtual bool TakeKept(ipc::Kept& kept) = 0;
-  // All that was kept is known: opens sessions, containers and sockets of before, or the first ones.
+  // All that was kept is known: opens sessions, containers and sockets of before, or the first
+  // ones.
   virtual Status Open() = 0;
   // What was on before is on again: orders may come from now on.
   virtual void Resumed() {}

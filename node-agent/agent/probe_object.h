@@ -11,9 +11,9 @@
 
 namespace weft::agent {
 
-// Opens a regular file for reading. `root` is the container's root ("/", or /proc/PID/root): whatever symbolic
-// links there are in it, the path does not lead out of it, and no device or FIFO is opened. kInvalid: no such
-// file, or no regular one.
+// Opens a regular file for reading. `root` is the container's root ("/", or /proc/PID/root):
+// whatever symbolic links there are in it, the path does not lead out of it, and no device or FIFO
+// is opened. kInvalid: no such file, or no regular one.
 Result<UniqueFd> OpenProbeObject(const std::string& root, const std::string& path);
 
 }  // namespace weft::agent

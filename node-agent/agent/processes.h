@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The traced processes and their ring sets, as the agent knows them; the keeper holds a copy of every
-// descriptor with the notes that bring this table back after a crash.
+// The traced processes and their ring sets, as the agent knows them; the keeper holds a copy of
+// every descriptor with the notes that bring this table back after a crash.
 //
-// A process here is an address space: exec in the same pid is a new one. It gets a number that is never
-// used again, unlike pids. It is gone when no process maps its rings any more: its pid ended (and its
-// parent does not share the memory, as a vfork's parent does), or its pid called exec.
-// The agent's thread owns it.
+// A process here is an address space: exec in the same pid is a new one. It gets a number that is
+// never used again, unlike pids. It is gone when no process maps its rings any more: its pid ended
+// (and its parent does not share the memory, as a vfork's parent does), or its pid called exec. The
+// agent's thread owns it.
 #ifndef WEFT_NODE_AGENT_AGENT_PROCESSES_H_
 #define WEFT_NODE_AGENT_AGENT_PROCESSES_H_
 
@@ -62,8 +62,8 @@ class Processes {
 
   // Descriptors are left for one more ring set.
   [[nodiscard]] bool HasRoom() const { return rings_.size() < max_rings_; }
-  // A ring set that arrived (or, without a key: was found) and was identified. Null: there already, or
-  // too many.
+  // A ring set that arrived (or, without a key: was found) and was identified. Null: there already,
+  // or too many.
   RingEntry* Adopt(ipc::Arrived& arrived, uint64_t channel_id, uint64_t instance);
   // After everybody was told of a ring set: watches its process, which may be gone already.
   void Watch(uint64_t process);

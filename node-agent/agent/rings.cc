@@ -15,7 +15,8 @@ namespace {
 // More than this is no count of processes.
 constexpr uint64_t kMostUnannounced = 1 << 20;
 
-// The message is foreign: its magic and kind are looked at, and how many ring sets it says were not announced.
+// The message is foreign: its magic and kind are looked at, and how many ring sets it says were not
+// announced.
 std::optional<uint64_t> ReadDoorbell(const std::string& hexadecimal) {
   weft_doorbell bell{};
   std::string bytes;

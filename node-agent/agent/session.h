@@ -2,12 +2,14 @@
 // A session: Traces, their channels, how far each is, what was counted. It is on disk before any
 // command about it is answered, and comes back from there after a crash.
 //
-// In local mode there is one session, with a channel per Trace, or two: what weft.ko records is a channel of
-// its own, which is published nowhere. In a cluster there is one per TraceSession
-// of this node, with a channel for each container that it is in force for: a CTF trace is of one container;
-// and one for the kernel, whose scope is the cgroups of the pods that the session selects.
+// In local mode there is one session, with a channel per Trace, or two: what weft.ko records is a
+// channel of its own, which is published nowhere. In a cluster there is one per TraceSession of
+// this node, with a channel for each container that it is in force for: a CTF trace is of one
+// container; and one for the kernel, whose scope is the cgroups of the pods that the session
+// selects.
 //
-// A channel's life:     defined --Start--> on --Stop, duration over--> stopping --Drained--> drained
+// A channel's life:     defined --Start--> on --Stop, duration over--> stopping --Drained-->
+//                       drained
 // Published (lib/control) are exactly the channels that are `on`.
 // The agent's thread owns it.
 #ifndef WEFT_NODE_AGENT_AGENT_SESSION_H_
@@ -48,7 +50,8 @@ struct SessionChannel {
   std::vector<kernel::Event> kernel_events;  // of a kernel channel that is not on yet
   kernel::Trackers trackers;                 // of a kernel channel
   bool tells_state = false;                  // what is there, too: of a kernel channel
-  // Of a kernel channel in a cluster: ids of the cgroups whose tasks are recorded, or a few that were.
+  // Of a kernel channel in a cluster: ids of the cgroups whose tasks are recorded, or a few that
+  // were.
   std::set<uint64_t> scope;
   std::string failure;           // why weft.ko records nothing of it; "": it does
   std::string stopped;           // why weft.ko ended its session by itself; "": it did not
@@ -67,8 +70,9 @@ class Session {
   // Opens weft.ko's device.
   using ModuleOpener = std::function<Result<UniqueFd>()>;
 
-  // What a CreateSession and this machine make of it. kInvalid: what is wrong with the Traces, all of
-  // it, a line each. `modules`: where weft.ko may be, which is loaded if it must (local_module.h).
+  // What a CreateSession and this machine make of it. kInvalid: what is wrong with the Traces, all
+  // of it, a line each. `modules`: where weft.ko may be, which is loaded if it must
+  // (local_module.h).
   static Result<Session> Create(const ipc::CreateSession& command, const std::string& traces,
                                 const std::vector<std::string>& modules = {});
   // What a TraceSession asks of this node; without channels. kInvalid, kUnsupported: why not.
@@ -83,14 +87,15 @@ class Session {
     std::string key, name_space, pod, pod_uid, name;
   };
   SessionChannel& AddChannel(const Container& container);
-  // The channel of what this node's kernel does for the session's pods: there is one for all of them. `events`: as
-  // CompileKernelEvents has them of the order's spec.
+  // The channel of what this node's kernel does for the session's pods: there is one for all of
+  // them. `events`: as CompileKernelEvents has them of the order's spec.
   SessionChannel& AddKernelChannel(CompiledChannel events);
   // The one that is defined or on; null: there is none.
   [[nodiscard]] SessionChannel* KernelChannel();
   [[nodiscard]] const SessionChannel* KernelChannel() const;
-  // Takes over what another version of the order wants. False: it cannot be had in the user's channels that
-  // are there, which are of another layout. A kernel channel that does not fit is outdated.
+  // Takes over what another version of the order wants. False: it cannot be had in the user's
+  // channels that are there, which are of another layout. A kernel channel that does not fit is
+  // outdated.
   bool Change(Session&& newer);
   // Forgets channels that are drained, all but their counts and ids.
   void RetireDrained();
@@ -145,8 +150,8 @@ inline constexpr const char* kKernelKey = "kernel";
 
 void Add(ipc::ChannelCounts& to, const ipc::ChannelCounts& from);
 ipc::Uuid RandomUuid();
-// Of sixteen bits' room. Another session may have had channels in the same process, which knows them by
-// their ids; it remembers them as long as it lives.
+// Of sixteen bits' room. Another session may have had channels in the same process, which knows
+// them by their ids; it remembers them as long as it lives.
 uint64_t FirstChannelId();
 // "20261121T103330Z"
 std::string CreatedNow();

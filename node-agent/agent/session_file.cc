@@ -137,7 +137,8 @@ Status Session::Save(const std::string& path) const {
   return {};
 }
 
-// nlohmann's exceptions end here: the file is ours, so one that cannot be read is refused as a whole.
+// nlohmann's exceptions end here: the file is ours, so one that cannot be read is refused as a
+// whole.
 Result<Session> Session::Load(const std::string& path) {
   std::ifstream in(path);
   if (!in) return Fail(ErrorCode::kNotFound, path + ": no session");

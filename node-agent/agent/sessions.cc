@@ -98,7 +98,8 @@ std::vector<control::ChannelSpec> Agent::InForce(const std::string& container) c
   return specs;
 }
 
-// A process that cannot be told is none of this container's any more; the control file is another matter.
+// A process that cannot be told is none of this container's any more; the control file is another
+// matter.
 Status Agent::Publish(const std::string& container) {
   std::vector<Containers::Failure> failed;
   const Status published = containers_.Publish(container, InForce(container), failed);
@@ -250,8 +251,8 @@ void Agent::StartInKernel(Session& session, SessionChannel& channel) {
   TellKernelRing(channel);
   if (channel.paused) return;
   SwitchInKernel(channel, true);
-  // The cgroup of a program that is still to be started has nothing to tell: who starts it asks then. Nor have
-  // pods whose cgroups are still to come: SetKernelScope asks.
+  // The cgroup of a program that is still to be started has nothing to tell: who starts it asks
+  // then. Nor have pods whose cgroups are still to come: SetKernelScope asks.
   if (session.cgroup.empty() && (session.is_cluster_wide() || !channel.scope.empty()))
     DumpStateOf(channel);
 }
@@ -265,8 +266,8 @@ void Agent::DumpStateOf(const SessionChannel& channel, uint64_t cgroup) {
     kernel_.DumpState(channel.definition.id, cgroup);
 }
 
-// Saved before a cgroup comes and after it went: what weft.ko has is never more than the file says. What is in one
-// already when it comes is told.
+// Saved before a cgroup comes and after it went: what weft.ko has is never more than the file says.
+// What is in one already when it comes is told.
 Status Agent::SetKernelScope(SessionChannel& channel, const std::set<uint64_t>& cgroups) {
   const Session& session = *Find(channel.definition.id).session;
   const std::set<uint64_t> before = channel.scope;
@@ -304,7 +305,8 @@ void Agent::ApplyPaused(Session& session) {
       SwitchInKernel(channel, !channel.paused);
 }
 
-// A ring goes with the last of its descriptors: what was in it and not yet delivered, nobody will say.
+// A ring goes with the last of its descriptors: what was in it and not yet delivered, nobody will
+// say.
 void Agent::RestoredKernelChannels() {
   std::set<uint64_t> needed;
   ForEachChannel([&](Session& session, SessionChannel& channel) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statedumps of weft.ko's sessions at work: each in a thread of its own, for it waits for the consumer, who may
-// wait for the agent. A thread knows the session's descriptor, its own copy, and nothing of the agent.
+// Statedumps of weft.ko's sessions at work: each in a thread of its own, for it waits for the
+// consumer, who may wait for the agent. A thread knows the session's descriptor, its own copy, and
+// nothing of the agent.
 //
 // The agent's thread calls. A dump ends by itself, or soon after its session was switched off.
 #ifndef WEFT_NODE_AGENT_AGENT_STATEDUMPS_H_
@@ -28,7 +29,8 @@ class Statedumps {
   // Waits for those that are at work.
   ~Statedumps();
 
-  // Of tasks in this cgroup, or (0) of all in scope. Where one of this channel is at work: after it, by TakeProblems.
+  // Of tasks in this cgroup, or (0) of all in scope. Where one of this channel is at work: after
+  // it, by TakeProblems.
   void Begin(uint64_t channel, UniqueFd session, uint64_t cgroup);
   // Waits for it. The session was switched off before.
   void Join(uint64_t channel);

@@ -54,8 +54,8 @@ void AgentLink::ReceiveFromKeeper() {
   }
 }
 
-// A message that could not be taken whole (too many open files) will not be said again, and no other connection
-// follows while both live: a consumer that is started again is told all.
+// A message that could not be taken whole (too many open files) will not be said again, and no
+// other connection follows while both live: a consumer that is started again is told all.
 void AgentLink::EndAgent(const Error& error) {
   agent_.Close();
   if (error.code == ErrorCode::kClosed) return;

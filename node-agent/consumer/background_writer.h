@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread for what waits for the disk, while the consumer's thread reads rings. Jobs run one after the
-// other, in the order in which they were started.
-// Thread-safety: all calls come from one thread.
+// A thread for what waits for the disk, while the consumer's thread reads rings. Jobs run one after
+// the other, in the order in which they were started. Thread-safety: all calls come from one
+// thread.
 #ifndef WEFT_NODE_AGENT_CONSUMER_BACKGROUND_WRITER_H_
 #define WEFT_NODE_AGENT_CONSUMER_BACKGROUND_WRITER_H_
 
@@ -19,8 +19,8 @@ namespace weft::consumer {
 
 class BackgroundWriter {
  public:
-  // Returns when `enter` was run in the new thread, before any job: what that thread's sandbox needs.
-  // Its error is the result.
+  // Returns when `enter` was run in the new thread, before any job: what that thread's sandbox
+  // needs. Its error is the result.
   static Result<std::unique_ptr<BackgroundWriter>> Make(const std::function<Status()>& enter);
   BackgroundWriter(const BackgroundWriter&) = delete;
   BackgroundWriter& operator=(const BackgroundWriter&) = delete;

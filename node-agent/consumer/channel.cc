@@ -78,8 +78,9 @@ void Channel::UseClock(ring::TickClock* clock) {
   missing_.ForgetTimes();
 }
 
-// Ring sets arrive in the order in which they were made, but where many processes begin at once, later than their
-// records should be merged. What a ring set says of its beginning is believed within bounds only.
+// Ring sets arrive in the order in which they were made, but where many processes begin at once,
+// later than their records should be merged. What a ring set says of its beginning is believed
+// within bounds only.
 void Channel::NoteArrival(uint64_t created) {
   const uint64_t now = clock_->Now();
   if (created > now || now - created > clock_->TicksIn(kMaxBehind)) return;
@@ -171,9 +172,9 @@ uint64_t Channel::BeginOfStream(const Cursor& cursor) const {
   return MissingNs(begin);
 }
 
-// A packet that counts a rise ends behind it; so the stream must have come so far, or may be said to have.
-// The beacons' rule bounds what may be said: not later than now - kHorizonLag, however much sooner records
-// are read.
+// A packet that counts a rise ends behind it; so the stream must have come so far, or may be said
+// to have. The beacons' rule bounds what may be said: not later than now - kHorizonLag, however
+// much sooner records are read.
 void Channel::CountMissing() {
   const bool is_over = closed_ && std::ranges::none_of(rings_, &RingInput::active);
   const uint64_t now = clock_->Now();

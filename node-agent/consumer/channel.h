@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A channel of one container: merges its rings by time, up to a horizon, and splits them by CPU into
-// CTF streams. The output it belongs to says when what was merged is written and acknowledged.
+// A channel of one container: merges its rings by time, up to a horizon, and splits them by CPU
+// into CTF streams. The output it belongs to says when what was merged is written and acknowledged.
 // Used by the consumer's thread only.
 //
-// Merge: of all cursors the one with the oldest record is taken, and its records go out in a run until
-// another cursor's record (or the horizon) is older; a run needs no heap. Order matters inside a stream
-// only: where the records of a copy are all of one CPU, and no other cursor has records of that CPU at
-// hand, the run goes on to where the others' copies end.
-// Invariants
+// Merge: of all cursors the one with the oldest record is taken, and its records go out in a run
+// until another cursor's record (or the horizon) is older; a run needs no heap. Order matters
+// inside a stream only: where the records of a copy are all of one CPU, and no other cursor has
+// records of that CPU at hand, the run goes on to where the others' copies end. Invariants
 //   1. A record is Advance()d over only after it was appended or counted as lost: at any moment the
 //      cursors' positions, the pending packets and the counts agree.
-//   2. Nothing older than the promise, or than what its stream has, is appended; a record that is gets that time
-//      (late).
+//   2. Nothing older than the promise, or than what its stream has, is appended; a record that is
+//      gets that time (late).
 //   3. Records from the future (a hostile clock) get the present.
 #ifndef WEFT_NODE_AGENT_CONSUMER_CHANNEL_H_
 #define WEFT_NODE_AGENT_CONSUMER_CHANNEL_H_
@@ -37,7 +36,8 @@ namespace weft::consumer {
 struct Limits {
   uint32_t cpus = kMaxCpus;
   uint32_t slots = WEFT_RING_MAX_SLOTS;
-  // Descriptors are short: so many rings that ended, or one where there are so many rings, make a commit due.
+  // Descriptors are short: so many rings that ended, or one where there are so many rings, make a
+  // commit due.
   size_t ended_rings = 64;
   size_t many_rings = kMaxRingsPerChannel / 2;
 };
@@ -56,7 +56,8 @@ class Channel {
     Result<ring::RingSet> (*open_ring)(UniqueFd) = ring::RingSet::Open;
     // A ring set was added: of a process that says this of itself.
     std::function<void(uint32_t vpid)> notice_vpid = [](uint32_t) {};
-    // Where the ring says which clock is its own, and is to be believed: there is one ring at a time then.
+    // Where the ring says which clock is its own, and is to be believed: there is one ring at a
+    // time then.
     std::function<ring::TickClock*(const ring::Geometry&)> clock_of = {};
   };
 
@@ -78,9 +79,9 @@ class Channel {
   // Merges what is older than now - lag, at most `budget` bytes. True: something was merged.
   bool Round(uint64_t lag, uint64_t& budget);
 
-  // A commit. Seal: counts what is missing, completes packets; from here on records belong to the next
-  // one. Write: the packets go into files, perhaps in another thread (see CpuStreams). Settle: the
-  // journal's record of this commit. Acknowledge, when that is written: gives the writers room.
+  // A commit. Seal: counts what is missing, completes packets; from here on records belong to the
+  // next one. Write: the packets go into files, perhaps in another thread (see CpuStreams). Settle:
+  // the journal's record of this commit. Acknowledge, when that is written: gives the writers room.
   void Seal();
   void Write() { streams_.Write(); }
   Status Settle(ChannelRecord& record);
@@ -99,7 +100,8 @@ class Channel {
     return ended_rings_ >= limits_.ended_rings ||
            (ended_rings_ > 0 && rings_.size() >= limits_.many_rings);
   }
-  // Descriptors are short, and there are rings that give theirs back as soon as their last records are merged.
+  // Descriptors are short, and there are rings that give theirs back as soon as their last records
+  // are merged.
   [[nodiscard]] bool crowded() const { return ending_ && rings_.size() >= limits_.many_rings; }
   // Closed, and every ring was read to its end and committed.
   [[nodiscard]] bool drained() const;

@@ -20,8 +20,8 @@ bool Channel::Round(uint64_t lag, uint64_t& budget) {
   UpdateHurry(now);
   // What went missing between two looks did so at no known time there: the merge stops at looks.
   horizon = missing_.NotInside(horizon);
-  // Where there was no look for long, records wait until what went missing between them can be counted in
-  // their packet.
+  // Where there was no look for long, records wait until what went missing between them can be
+  // counted in their packet.
   if (!closed_) {
     const uint64_t old = now - std::min(now, clock_->TicksIn(kHorizonLag));
     horizon = missing_.NotBehindLong(horizon, clock_->TicksIn(kLongRise), old);
@@ -38,7 +38,8 @@ bool Channel::Round(uint64_t lag, uint64_t& budget) {
   return merged;
 }
 
-// The owner of an atomic slot took its record's time before it commits: the horizon waits, boundedly.
+// The owner of an atomic slot took its record's time before it commits: the horizon waits,
+// boundedly.
 void Channel::LookAtRings(uint64_t now, uint64_t& horizon) {
   const uint64_t oldest = now - std::min(now, clock_->TicksIn(kMaxLockLag));
   ending_ = false;
@@ -49,8 +50,8 @@ void Channel::LookAtRings(uint64_t now, uint64_t& horizon) {
       const uint64_t time = input->lock_time();
       if (time != 0) horizon = std::min(horizon, std::max(time, oldest));
     }
-    // What this look finds is all there is, once nobody can write. Who writes all the same is looked
-    // at for a bounded time only.
+    // What this look finds is all there is, once nobody can write. Who writes all the same is
+    // looked at for a bounded time only.
     if ((input->gone || input->closed) && input->final_since == 0) input->final_since = now;
     if (input->final_since == 0 || now - input->final_since < clock_->TicksIn(kCloseWait)) {
       (void)input->Look();
@@ -272,8 +273,8 @@ bool Channel::Take(Cursor& cursor) {
   return true;
 }
 
-// Most records of a busy ring are of one event and one CPU, and of constant size: what Take asks about
-// each of them has the same answer, or is asked here.
+// Most records of a busy ring are of one event and one CPU, and of constant size: what Take asks
+// about each of them has the same answer, or is asked here.
 void Channel::TakeAlike(Cursor& cursor, uint64_t limit) {
   const ring::RecordView& last = cursor.reader.record();
   const ctf::EventClass* event = cursor.input->Known(last.event);

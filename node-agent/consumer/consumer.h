@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything a consumer does, without sockets: traces, channels and rings come by calls, Round() does
-// a bounded piece of work. Used by one thread; another one waits for the disk (background_writer.h).
+// Everything a consumer does, without sockets: traces, channels and rings come by calls, Round()
+// does a bounded piece of work. Used by one thread; another one waits for the disk
+// (background_writer.h).
 #ifndef WEFT_NODE_AGENT_CONSUMER_CONSUMER_H_
 #define WEFT_NODE_AGENT_CONSUMER_CONSUMER_H_
 
@@ -46,7 +47,8 @@ class Consumer {
   Status FlushAll();
   // kTimeout: the channel's relay has not done it yet.
   Status SyncFiles(uint64_t channel);
-  // Where the channel's events go can take them. An error: it cannot, and that will not change soon.
+  // Where the channel's events go can take them. An error: it cannot, and that will not change
+  // soon.
   Result<bool> Ready(uint64_t channel);
   [[nodiscard]] bool waits_for_relay() const;
   // Counts, for relays.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a consumer takes for an event, from ring memory to the file: rings are filled first, then
-// read by a consumer in this process. Arguments: slots and payload bytes (default 2 and 32); the trace
-// is written under $TMPDIR. Prints CPU time (user, system) and real time per event.
+// How long a consumer takes for an event, from ring memory to the file: rings are filled first,
+// then read by a consumer in this process. Arguments: slots and payload bytes (default 2 and 32);
+// the trace is written under $TMPDIR. Prints CPU time (user, system) and real time per event.
 #include <sys/resource.h>
 
 #include <chrono>

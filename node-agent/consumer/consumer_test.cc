@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From rings to CTF: what a consumer writes is what was committed, in time order, once, as babeltrace2
-// reads it; and the books agree.
+// From rings to CTF: what a consumer writes is what was committed, in time order, once, as
+// babeltrace2 reads it; and the books agree.
 #include "node-agent/consumer/consumer.h"
 
 #include <gtest/gtest.h>
@@ -168,7 +168,8 @@ TEST_F(ConsumerTest, RingsAreMergedByTimeAndSplitByCpu) {
   CheckBooks(counts);
 }
 
-// weft.ko's ring says which clock is its own: the kernel may give up the TSC after the node chose it.
+// weft.ko's ring says which clock is its own: the kernel may give up the TSC after the node chose
+// it.
 TEST_F(ConsumerTest, ARingOfTheKernelWithAnotherClockHasTheSameTime) {
   TestWriter process({.instance = 1});
   TestWriter kernel({.clock = WEFT_CLOCK_MONOTONIC, .channel_id = 2, .instance = 2});
@@ -199,7 +200,8 @@ TEST_F(ConsumerTest, ARingOfTheKernelWithAnotherClockHasTheSameTime) {
   }
 }
 
-// Where its CPU has nothing newer yet, a record has its own time, however late its ring set was found.
+// Where its CPU has nothing newer yet, a record has its own time, however late its ring set was
+// found.
 TEST_F(ConsumerTest, AFoundRingSetHasItsPlaceAmongTheOthers) {
   Running running(folder, journal);
   ASSERT_TRUE(running.consumer->AddChannel(Definition()));
@@ -219,7 +221,8 @@ TEST_F(ConsumerTest, AFoundRingSetHasItsPlaceAmongTheOthers) {
   EXPECT_EQ(running.consumer->Find(1)->Counts().late, 0U);
 }
 
-// Slots whose records are of one CPU for long are read in long runs; their threads then change places.
+// Slots whose records are of one CPU for long are read in long runs; their threads then change
+// places.
 TEST_F(ConsumerTest, LongRunsOfOneCpuKeepTheOrderOfEveryStream) {
   Running running(folder, journal);
   ASSERT_TRUE(running.consumer->AddChannel(Definition()));
@@ -279,7 +282,8 @@ TEST_F(ConsumerTest, OverwrittenEventsAreCountedExactly) {
   CheckBooks(counts);
 }
 
-// What a flight recorder's reader has after it was killed: its journal. The rest is overwritten, counted.
+// What a flight recorder's reader has after it was killed: its journal. The rest is overwritten,
+// counted.
 TEST_F(ConsumerTest, ARestartedReaderOfAnOverwriteRingHasExactBooks) {
   std::mt19937 random(5);
   TestWriter writer({.mode = WEFT_RING_OVERWRITE});
@@ -331,8 +335,8 @@ TEST_F(ConsumerTest, WhatIsGivenUpAtTheEndIsLostAndCounted) {
   EXPECT_EQ(counts.in_flight, 0U);
 }
 
-// Without the journal there is the tail: nothing twice, and books from there on. What lay before the
-// first sub-buffer that is still there is nobody's: taken or overwritten cannot be told apart.
+// Without the journal there is the tail: nothing twice, and books from there on. What lay before
+// the first sub-buffer that is still there is nobody's: taken or overwritten cannot be told apart.
 TEST_F(ConsumerTest, AReaderOfAnOverwriteRingWithoutItsJournalGoesOnAtTheTail) {
   for (const int behind : {0, 10, 100, 5000}) {
     TestWriter writer({.mode = WEFT_RING_OVERWRITE});

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CTF streams of one channel, one for each CPU that wrote an event, and the packets that are being
-// filled. Owned by the channel.
-// A stream's count of discarded events holds everything that is missing in the trace: what the program
-// discarded, what was overwritten, and what the consumer lost. Slots are no CPUs, so a slot's missing
-// events are counted in the stream of its last event's CPU.
+// The CTF streams of one channel, one for each CPU that wrote an event, and the packets that are
+// being filled. Owned by the channel. A stream's count of discarded events holds everything that is
+// missing in the trace: what the program discarded, what was overwritten, and what the consumer
+// lost. Slots are no CPUs, so a slot's missing events are counted in the stream of its last event's
+// CPU.
 #ifndef WEFT_NODE_AGENT_CONSUMER_CPU_STREAMS_H_
 #define WEFT_NODE_AGENT_CONSUMER_CPU_STREAMS_H_
 
@@ -60,18 +60,19 @@ class CpuStreams {
   // The last file that could not be had was not answered for: it may be, later.
   [[nodiscard]] bool unanswered() const { return unanswered_; }
 
-  // Counts so many more events as missing in the stream of `cpu`. They went missing after `after_ns`,
-  // where a stream begins that was not there, and not later than `until_ns`, where the packet that
-  // counts them ends at the earliest.
+  // Counts so many more events as missing in the stream of `cpu`. They went missing after
+  // `after_ns`, where a stream begins that was not there, and not later than `until_ns`, where the
+  // packet that counts them ends at the earliest.
   void CountMissing(uint32_t cpu, uint64_t events, uint64_t after_ns, uint64_t until_ns);
   // The time of the stream's last event or, if later, the end of its last packet. 0: no stream.
   [[nodiscard]] uint64_t LastTime(uint32_t cpu) const {
     return Has(cpu) ? streams_[cpu]->writer.last_time() : 0;
   }
 
-  // A commit's packets: Seal completes those of all streams that have something new (nothing older than
-  // end_time_ns comes after it), Write gives them to the sink, Settle says what became of them. Write
-  // may run in another thread, beside nothing but Append and CountMissing to streams that Has.
+  // A commit's packets: Seal completes those of all streams that have something new (nothing older
+  // than end_time_ns comes after it), Write gives them to the sink, Settle says what became of
+  // them. Write may run in another thread, beside nothing but Append and CountMissing to streams
+  // that Has.
   void Seal(uint64_t end_time_ns);
   void Write();
   struct Settled {
@@ -119,8 +120,8 @@ class CpuStreams {
   };
 
   bool Make(uint32_t cpu, uint64_t time_ns);
-  // Gives the stream a buffer in which a packet with a record of `bytes` has room. False: the packet that is being
-  // filled has to be sealed first.
+  // Gives the stream a buffer in which a packet with a record of `bytes` has room. False: the
+  // packet that is being filled has to be sealed first.
   bool HasRoomIn(Stream& stream, size_t bytes) {
     if (bytes <= kPacketRoom && !stream.buffer.empty()) [[likely]]
       return true;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files by request: a consumer cannot open any, the agent does it for it. Used by the service's thread;
-// blocks until the answer is there. Other messages that arrive meanwhile wait in the agent link.
+// Files by request: a consumer cannot open any, the agent does it for it. Used by the service's
+// thread; blocks until the answer is there. Other messages that arrive meanwhile wait in the agent
+// link.
 #ifndef WEFT_NODE_AGENT_CONSUMER_FILE_CLIENT_H_
 #define WEFT_NODE_AGENT_CONSUMER_FILE_CLIENT_H_
 
@@ -15,8 +16,8 @@ namespace weft::consumer {
 class FileClient : public store::FileMaker {
  public:
   explicit FileClient(AgentLink& link) : link_(&link) {}
-  // kTimeout: no agent answered. A file that could not be had is not asked for again before kFileRetry,
-  // after kTimeout no file is: each event of a stream without one comes here.
+  // kTimeout: no agent answered. A file that could not be had is not asked for again before
+  // kFileRetry, after kTimeout no file is: each event of a stream without one comes here.
   Result<UniqueFd> OpenFile(std::string_view relative_name) override;
 
  private:

@@ -5,11 +5,12 @@
 //   0      record A      struct JournalRecord, then `size` bytes
 //   1 GiB  record B      the same; the valid one with the higher sequence counts
 //   2 GiB  event log     appended; a record says how much of it counts
-// The file is sparse. A record is written whole, by pwrite, over the older one: a SIGKILL at any point
-// leaves the other one, or both. (The file is memory: it does not outlive the machine, nor do rings.)
+// The file is sparse. A record is written whole, by pwrite, over the older one: a SIGKILL at any
+// point leaves the other one, or both. (The file is memory: it does not outlive the machine, nor do
+// rings.)
 //
-// The contents of records and events are the caller's. A record's bytes are checksummed; whoever reads
-// them still checks every length, as of any file.
+// The contents of records and events are the caller's. A record's bytes are checksummed; whoever
+// reads them still checks every length, as of any file.
 #ifndef WEFT_NODE_AGENT_CONSUMER_JOURNAL_H_
 #define WEFT_NODE_AGENT_CONSUMER_JOURNAL_H_
 
@@ -26,8 +27,8 @@ namespace weft::consumer {
 
 class Journal {
  public:
-  // An empty file is an empty journal; so is one whose first record was torn: nothing was acknowledged
-  // before it.
+  // An empty file is an empty journal; so is one whose first record was torn: nothing was
+  // acknowledged before it.
   static Result<Journal> Open(UniqueFd fd);
 
   // The record that counted at Open; empty: none. Events of the log, in order.

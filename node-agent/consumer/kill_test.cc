@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A consumer that is killed by SIGKILL at every named place, and at random ones, again and again while
-// programs write: in the end every committed event is in the trace, once, and the books agree.
+// A consumer that is killed by SIGKILL at every named place, and at random ones, again and again
+// while programs write: in the end every committed event is in the trace, once, and the books
+// agree.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>

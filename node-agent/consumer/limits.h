@@ -12,9 +12,9 @@ namespace weft::consumer {
 
 // --- memory ----------------------------------------------------------------------------------
 
-// A copy of ring memory at a time: large enough that a pread's fixed cost vanishes and that most records
-// fit, small enough that the copies of a few slots stay in the second-level cache. A record that is larger gets a
-// buffer of its size.
+// A copy of ring memory at a time: large enough that a pread's fixed cost vanishes and that most
+// records fit, small enough that the copies of a few slots stay in the second-level cache. A record
+// that is larger gets a buffer of its size.
 inline constexpr size_t kChunkBytes = 72 * 1024;
 // Buffers of larger records are as large as a multiple of it.
 inline constexpr size_t kLargeChunkStep = 64 * 1024;
@@ -37,8 +37,8 @@ inline constexpr uint32_t kMaxTextClassesPerEvent = 63;
 inline constexpr size_t kMaxClassBytesPerChannel = 64 * 1024 * 1024;
 inline constexpr uint32_t kMaxChannels = 256;
 inline constexpr uint32_t kMaxCpus = 8192;
-// Of a stream's count of missing events, as far as programs say it: 2^64 - 1 means "unknown" to babeltrace2 2.0, which
-// aborts at it, and a count never falls. No honest program comes near it.
+// Of a stream's count of missing events, as far as programs say it: 2^64 - 1 means "unknown" to
+// babeltrace2 2.0, which aborts at it, and a count never falls. No honest program comes near it.
 inline constexpr uint64_t kMaxMissing = uint64_t{1} << 62;
 
 // --- time (nanoseconds) ----------------------------------------------------------------------
@@ -46,21 +46,24 @@ inline constexpr uint64_t kMaxMissing = uint64_t{1} << 62;
 // A record is merged when it is so old: 2 % of records become visible later than another CPU's
 // newer ones, by up to milliseconds where virtual CPUs are taken away.
 inline constexpr uint64_t kHorizonLag = 20'000'000;
-// What is promised not to come any more is so much older: a ring that is found late still has its place among the
-// others, where its CPU's stream has nothing newer yet.
+// What is promised not to come any more is so much older: a ring that is found late still has its
+// place among the others, where its CPU's stream has nothing newer yet.
 inline constexpr uint64_t kPromiseLag = 1'000'000'000;
-// The same when a ring fills faster than that allows: order may suffer (counted as late), not events.
+// The same when a ring fills faster than that allows: order may suffer (counted as late), not
+// events.
 inline constexpr uint64_t kShortLag = 200'000;
-// That is so where a ring, at the speed of the last kSpeedWindow, would be full in less than kHurryTime;
-// and for kHurryHold after it.
+// That is so where a ring, at the speed of the last kSpeedWindow, would be full in less than
+// kHurryTime; and for kHurryHold after it.
 inline constexpr uint64_t kHurryTime = 200'000'000;
 inline constexpr uint64_t kSpeedWindow = 2'000'000;
 inline constexpr uint64_t kHurryHold = 50'000'000;
-// Between two looks at the rings' counters, when these rose: so long that the merge waits until the rise can be
-// counted, kHorizonLag. Much longer than that, so that a ring that is full anyway discards little more.
+// Between two looks at the rings' counters, when these rose: so long that the merge waits until the
+// rise can be counted, kHorizonLag. Much longer than that, so that a ring that is full anyway
+// discards little more.
 inline constexpr uint64_t kLongRise = 100'000'000;
-// Where ring sets arrive so late that their records are older than what is merged, nothing newer than the last one that
-// arrived is merged: for so long after each of them, and never less than what is so old.
+// Where ring sets arrive so late that their records are older than what is merged, nothing newer
+// than the last one that arrived is merged: for so long after each of them, and never less than
+// what is so old.
 inline constexpr uint64_t kBehindHold = 100'000'000;
 inline constexpr uint64_t kMaxBehind = 5'000'000'000;
 // The owner of an atomic slot may have taken its time and not committed yet; waited for so long.
@@ -82,8 +85,8 @@ inline constexpr uint64_t kCloseWait = 1'000'000'000;
 // --- talk ------------------------------------------------------------------------------------
 
 inline constexpr uint64_t kStatsInterval = 100'000'000;
-// How long everything waits for a file; after that, what needs it stays in its ring, and the file is
-// asked for again after kFileRetry.
+// How long everything waits for a file; after that, what needs it stays in its ring, and the file
+// is asked for again after kFileRetry.
 inline constexpr uint64_t kFileWait = 5'000'000'000;
 inline constexpr uint64_t kFileRetry = 1'000'000'000;
 inline constexpr size_t kMaxQueuedFromAgent = 256;

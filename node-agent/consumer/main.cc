@@ -30,8 +30,9 @@ struct SchedAttributes {
   uint64_t period = 0;
 };
 
-// A ring lasts for milliseconds, and as long can a program that fills it keep the CPU from its reader. Short
-// slices, no larger part of the CPU: who asks for them is let in sooner (Linux 6.12; before, nothing changes).
+// A ring lasts for milliseconds, and as long can a program that fills it keep the CPU from its
+// reader. Short slices, no larger part of the CPU: who asks for them is let in sooner (Linux 6.12;
+// before, nothing changes).
 void AskForShortSlices() {
   SchedAttributes attributes{.runtime = 100'000};
   (void)::syscall(SYS_sched_setattr, 0, &attributes, 0);

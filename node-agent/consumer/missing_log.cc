@@ -33,7 +33,8 @@ void MissingLog::LookAt(Cursor& cursor) {
     seen[i] = discarded[i];
     rose = true;
   }
-  // While the ring is read, what was overwritten is counted with the record behind it (Channel::Take).
+  // While the ring is read, what was overwritten is counted with the record behind it
+  // (Channel::Take).
   uint64_t overwritten = cursor.overwritten;
   if (!cursor.input->active() && cursor.rises == 0) {
     overwritten = std::max(overwritten, cursor.reader.state().overwritten);

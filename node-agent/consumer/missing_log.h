@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the events went missing that a channel's rings count. A ring only counts what it discards, and
-// says no time. So the channel looks at the counters of all its rings in every round; a counter that
-// rose did so between two looks. The log keeps each such rise until the CTF stream that it belongs to
-// has come so far that a packet of it may end behind the rise: readers are told that the events were
-// discarded between the end of the packet before and the end of the packet that counts them.
-// Owned by the channel, used by the consumer's thread only. All times are ticks of the channel's clock.
+// When the events went missing that a channel's rings count. A ring only counts what it discards,
+// and says no time. So the channel looks at the counters of all its rings in every round; a counter
+// that rose did so between two looks. The log keeps each such rise until the CTF stream that it
+// belongs to has come so far that a packet of it may end behind the rise: readers are told that the
+// events were discarded between the end of the packet before and the end of the packet that counts
+// them. Owned by the channel, used by the consumer's thread only. All times are ticks of the
+// channel's clock.
 //
 // Invariants
 //   1. Looks of a channel have increasing times, and every rise lies between two looks that follow

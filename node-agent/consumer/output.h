@@ -8,11 +8,11 @@
 //       to the relay, which acknowledges them
 //   C2  the journal gets the streams' lengths and what was sealed, as one record
 //   C3  the rings' tails are stored: the writers may use the room again
-// While disk or relay are at work on one commit, the next one's packets are filled. A relay may be away
-// for long: then the commit waits, and records wait in their rings.
-// A SIGKILL before C2: the next consumer cuts the files to the lengths of the record before, or has the
-// relay cut them, and reads the rings from its positions; their data is still there, because of C3. After
-// C2: it goes on behind.
+// While disk or relay are at work on one commit, the next one's packets are filled. A relay may be
+// away for long: then the commit waits, and records wait in their rings. A SIGKILL before C2: the
+// next consumer cuts the files to the lengths of the record before, or has the relay cut them, and
+// reads the rings from its positions; their data is still there, because of C3. After C2: it goes
+// on behind.
 #ifndef WEFT_NODE_AGENT_CONSUMER_OUTPUT_H_
 #define WEFT_NODE_AGENT_CONSUMER_OUTPUT_H_
 
@@ -70,8 +70,8 @@ class Output {
 
   // One round of all channels; commits what is due. True: something was merged.
   bool Round(uint64_t now_ns, uint64_t& budget);
-  // C0 to C3. Errors of the sink are counted and noticed; only the journal's are returned, and kTimeout:
-  // the relay has not acknowledged it yet.
+  // C0 to C3. Errors of the sink are counted and noticed; only the journal's are returned, and
+  // kTimeout: the relay has not acknowledged it yet.
   Status Commit();
   // kTimeout: the relay has not done it yet.
   Status Sync();

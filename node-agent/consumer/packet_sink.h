@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where one trace's metadata and packets go: a folder (folder_sink.h) or a relay (relay_sink.h). One
-// virtual call a packet. Used by the consumer's thread, but for Write in a commit.
+// Where one trace's metadata and packets go: a folder (folder_sink.h) or a relay (relay_sink.h).
+// One virtual call a packet. Used by the consumer's thread, but for Write in a commit.
 //
-// A commit's packets are put there between Start and the moment when Done or Wait says so. Their bytes
-// stay until then.
+// A commit's packets are put there between Start and the moment when Done or Wait says so. Their
+// bytes stay until then.
 #ifndef WEFT_NODE_AGENT_CONSUMER_PACKET_SINK_H_
 #define WEFT_NODE_AGENT_CONSUMER_PACKET_SINK_H_
 
@@ -30,13 +30,13 @@ class PacketSink {
   // kUnsupported: it is not at hand.
   [[nodiscard]] virtual Result<std::string> ReadMetadata(uint64_t offset, size_t size) const = 0;
 
-  // Goes on with the stream of a channel and CPU as it was when `record` was made; what came behind it
-  // goes away. The result is the handle for the functions below. kTimeout: not now.
+  // Goes on with the stream of a channel and CPU as it was when `record` was made; what came behind
+  // it goes away. The result is the handle for the functions below. kTimeout: not now.
   virtual Result<size_t> AddStream(const std::string& channel, const StreamRecord& record) = 0;
   // How many bytes a packet with so much content had best have.
   [[nodiscard]] virtual size_t PacketBytes(size_t stream, size_t content) const = 0;
-  // A packet with so many events. Within a commit, in the function that Start got; or outside one, then
-  // the bytes are the caller's again at once.
+  // A packet with so many events. Within a commit, in the function that Start got; or outside one,
+  // then the bytes are the caller's again at once.
   virtual Status Write(size_t stream, std::span<const uint8_t> packet, uint64_t events) = 0;
 
   // Rings fill faster than commits end. Between two commits.

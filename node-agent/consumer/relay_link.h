@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One session with a relay: a Sender (lib/stream), and the two connections that the agent opens for it.
-// When one of them ends both are opened again, with more and more time between the tries; what was not
-// acknowledged is sent again. Nothing here blocks. Used by the service's thread.
-// TLS comes in between the sockets and the Sender, which sees bytes only.
+// One session with a relay: a Sender (lib/stream), and the two connections that the agent opens for
+// it. When one of them ends both are opened again, with more and more time between the tries; what
+// was not acknowledged is sent again. Nothing here blocks. Used by the service's thread. TLS comes
+// in between the sockets and the Sender, which sees bytes only.
 #ifndef WEFT_NODE_AGENT_CONSUMER_RELAY_LINK_H_
 #define WEFT_NODE_AGENT_CONSUMER_RELAY_LINK_H_
 
@@ -20,8 +20,8 @@ namespace weft::consumer {
 class RelayLink {
  public:
   struct Hooks {
-    // Asks the agent for a connection, the data connection if `data`; Answer has what became of it. An
-    // error: there is no agent now.
+    // Asks the agent for a connection, the data connection if `data`; Answer has what became of it.
+    // An error: there is no agent now.
     std::function<Status(bool data)> ask;
     std::function<void(const std::string&)> notice;  // for people
   };

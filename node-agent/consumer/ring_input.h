@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One ring set as its channel reads it: a cursor for every slot that was ever written to, and what the
-// ring set's event ids mean. Owned by the channel, used by the consumer's thread.
-// Invariant: a ring set is given up as a whole at its first contradiction; what was handed out before
-// stays.
+// One ring set as its channel reads it: a cursor for every slot that was ever written to, and what
+// the ring set's event ids mean. Owned by the channel, used by the consumer's thread. Invariant: a
+// ring set is given up as a whole at its first contradiction; what was handed out before stays.
 #ifndef WEFT_NODE_AGENT_CONSUMER_RING_INPUT_H_
 #define WEFT_NODE_AGENT_CONSUMER_RING_INPUT_H_
 
@@ -102,8 +101,8 @@ class RingInput {
   [[nodiscard]] RingRecord Record() const;
   // A commit begins, with the Record of now.
   void Seal();
-  // It is in the journal: the positions of then become the writer's room. True: the ring had ended. To
-  // `went_round` come slots whose writer has used every page of its ring by now, each once.
+  // It is in the journal: the positions of then become the writer's room. True: the ring had ended.
+  // To `went_round` come slots whose writer has used every page of its ring by now, each once.
   bool Acknowledge(std::vector<uint32_t>& went_round);
 
   // Ticks: no event is older. As the ring says, where that can be true.

@@ -23,8 +23,8 @@ extern "C" __attribute__((visibility("default"))) int __lsan_is_turned_off() { r
 namespace weft::consumer {
 namespace {
 
-// What a consumer calls, and nothing that takes a path, makes a descriptor for something new, or names
-// another process.
+// What a consumer calls, and nothing that takes a path, makes a descriptor for something new, or
+// names another process.
 constexpr int kAllowed[] = {
     // Descriptors that it was given.
     SCMP_SYS(read), SCMP_SYS(pread64), SCMP_SYS(write), SCMP_SYS(pwrite64), SCMP_SYS(writev),

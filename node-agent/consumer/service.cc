@@ -51,7 +51,8 @@ int Service::Run() {
   return flushed ? 0 : 1;
 }
 
-// What is on its way to a relay first; then the rest is, and stays where it is if that is not acknowledged.
+// What is on its way to a relay first; then the rest is, and stays where it is if that is not
+// acknowledged.
 Status Service::FlushAll() {
   const uint64_t deadline = AgentLink::NowNs() + kLastWait;
   AwaitRelays(deadline);

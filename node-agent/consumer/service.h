@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A consumer as a process: messages in, rounds of work, messages out. The life of it is described in
-// lib/ipc/messages.h. One thread.
+// A consumer as a process: messages in, rounds of work, messages out. The life of it is described
+// in lib/ipc/messages.h. One thread.
 #ifndef WEFT_NODE_AGENT_CONSUMER_SERVICE_H_
 #define WEFT_NODE_AGENT_CONSUMER_SERVICE_H_
 
@@ -23,7 +23,8 @@ namespace weft::consumer {
 
 class Service {
  public:
-  // `cpus`: how many this machine can have, and `budget`: asked before the sandbox, in which neither can be asked for.
+  // `cpus`: how many this machine can have, and `budget`: asked before the sandbox, in which
+  // neither can be asked for.
   Service(UniqueFd keeper, uint32_t cpus, const ipc::DescriptorBudget& budget,
           BackgroundWriter& writer)
       : link_(std::move(keeper)),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the journal's record holds: for every trace the lengths of its files, for every ring how far it
-// was read, and the counts that go with exactly that. Encoded as a flat list of little-endian words;
-// only consumers of one installation read it, a version in the journal guards it.
+// What the journal's record holds: for every trace the lengths of its files, for every ring how far
+// it was read, and the counts that go with exactly that. Encoded as a flat list of little-endian
+// words; only consumers of one installation read it, a version in the journal guards it.
 // Thread-safety: plain values.
 #ifndef WEFT_NODE_AGENT_CONSUMER_STATE_H_
 #define WEFT_NODE_AGENT_CONSUMER_STATE_H_

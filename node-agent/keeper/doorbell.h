@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keeper's end of the doorbell socket (lib/abi/control.h): takes connections, one message with one
-// descriptor of each, and says whom the kernel saw. A descriptor of anything but memory (a memfd, tmpfs) goes no
-// further; what the message or the memory claims is not looked at here. Everything comes from traced programs:
-// connections that stay silent are bounded in number (the oldest goes first), and nothing here waits for
-// anybody, nor goes on for as long as somebody calls.
+// The keeper's end of the doorbell socket (lib/abi/control.h): takes connections, one message with
+// one descriptor of each, and says whom the kernel saw. A descriptor of anything but memory (a
+// memfd, tmpfs) goes no further; what the message or the memory claims is not looked at here.
+// Everything comes from traced programs: connections that stay silent are bounded in number (the
+// oldest goes first), and nothing here waits for anybody, nor goes on for as long as somebody
+// calls.
 //
-// Callers are taken only while there is room for what they bring. Without room they stay in the socket's backlog,
-// where the kernel keeps their descriptors, until GoOn finds room again, or Refuse takes them away.
-// The keeper's thread owns it.
+// Callers are taken only while there is room for what they bring. Without room they stay in the
+// socket's backlog, where the kernel keeps their descriptors, until GoOn finds room again, or
+// Refuse takes them away. The keeper's thread owns it.
 #ifndef WEFT_NODE_AGENT_KEEPER_DOORBELL_H_
 #define WEFT_NODE_AGENT_KEEPER_DOORBELL_H_
 
@@ -26,8 +27,9 @@ namespace weft::keeper {
 
 // Connections that have not sent their message yet. The library sends right after it connects.
 inline constexpr size_t kMaxSilentCallers = 256;
-// A caller on a busy machine is silent for a while. Where there are as many as are kept, and none is older than this,
-// no more are accepted until one speaks or is; only a Sync does not wait for that.
+// A caller on a busy machine is silent for a while. Where there are as many as are kept, and none
+// is older than this, no more are accepted until one speaks or is; only a Sync does not wait for
+// that.
 inline constexpr std::chrono::milliseconds kSilentTime{1000};
 
 struct Caller {
@@ -51,13 +53,14 @@ class Doorbell {
   Doorbell(const Doorbell&) = delete;
   Doorbell& operator=(const Doorbell&) = delete;
 
-  // Takes every message that was sent before, also of callers that were silent when they were accepted: as far as
-  // there is room, and what is left (`owes`) with the next calls of GoOn or Refuse.
+  // Takes every message that was sent before, also of callers that were silent when they were
+  // accepted: as far as there is room, and what is left (`owes`) with the next calls of GoOn or
+  // Refuse.
   void AnswerAll();
   // Takes what waited for room, as far as there is room now.
   void GoOn();
-  // Takes one message that AnswerAll left, whether there is room or not, and gives it to `refused` instead of the
-  // handler.
+  // Takes one message that AnswerAll left, whether there is room or not, and gives it to `refused`
+  // instead of the handler.
   void Refuse(const Handler& refused);
   // Some caller may wait for room.
   [[nodiscard]] bool paused() const { return paused_; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was sent to the doorbell before a Sync is there after it, whoever was slower: caller or keeper. And whatever
-// hostile programs send or leave unsent: nothing of it stays, nobody waits, a neighbour gets through.
+// What was sent to the doorbell before a Sync is there after it, whoever was slower: caller or
+// keeper. And whatever hostile programs send or leave unsent: nothing of it stays, nobody waits, a
+// neighbour gets through.
 #include "node-agent/keeper/doorbell.h"
 
 #include <fcntl.h>
@@ -159,7 +160,8 @@ TEST_F(DoorbellTest, OfALongMessageTheBeginningIsTaken) {
   ExpectOnlyANeighbour();
 }
 
-// Who is closed last waits until the peer, which never reads, has read everything; this test would, too.
+// Who is closed last waits until the peer, which never reads, has read everything; this test would,
+// too.
 UniqueFd Lingering(const UniqueFd& peer) {
   UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_in to{};

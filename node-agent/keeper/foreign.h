@@ -10,11 +10,10 @@
 
 namespace weft::keeper {
 
-// Closes them without waiting for what their last close may wait for: a socket that lingers (SO_LINGER)
-// waits for its peer, for days if the program likes, but not where a thread exits. So such a thread has the
-// last reference.
-// Known limit: files whose every close asks somebody, of FUSE above all; a pod has no /dev/fuse unless
-// somebody gave it one.
+// Closes them without waiting for what their last close may wait for: a socket that lingers
+// (SO_LINGER) waits for its peer, for days if the program likes, but not where a thread exits. So
+// such a thread has the last reference. Known limit: files whose every close asks somebody, of FUSE
+// above all; a pod has no /dev/fuse unless somebody gave it one.
 void CloseForeign(std::vector<UniqueFd> fds);
 
 }  // namespace weft::keeper

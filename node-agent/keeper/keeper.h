@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keeper: starts the agent and the consumers, watches and restarts them, holds their descriptors,
-// answers the doorbell. It interprets nothing that a traced program wrote.
+// The keeper: starts the agent and the consumers, watches and restarts them, holds their
+// descriptors, answers the doorbell. It interprets nothing that a traced program wrote.
 //
-// Order of start: doorbell and control area are the agent's, so: agent first; it asks for consumers;
-// a consumer and the agent are connected as soon as both run. A node's end (SIGTERM) begins with the agent: it
-// gets Exit, and answers Quit, after kExitTime at the latest. Order of the end (Quit): consumers get
-// Exit and kExitTime, then the agent's channel is closed and it gets kExitTime, then the folder of the
-// session is removed, then the keeper ends. Whoever takes longer is killed.
-// When the keeper dies, its channels close: agent and consumers end by themselves.
-// One thread; everything runs in the loop's handlers.
+// Order of start: doorbell and control area are the agent's, so: agent first; it asks for
+// consumers; a consumer and the agent are connected as soon as both run. A node's end (SIGTERM)
+// begins with the agent: it gets Exit, and answers Quit, after kExitTime at the latest. Order of
+// the end (Quit): consumers get Exit and kExitTime, then the agent's channel is closed and it gets
+// kExitTime, then the folder of the session is removed, then the keeper ends. Whoever takes longer
+// is killed. When the keeper dies, its channels close: agent and consumers end by themselves. One
+// thread; everything runs in the loop's handlers.
 #ifndef WEFT_NODE_AGENT_KEEPER_KEEPER_H_
 #define WEFT_NODE_AGENT_KEEPER_KEEPER_H_
 
@@ -47,8 +47,8 @@ struct Options {
 
 class Keeper {
  public:
-  // `owner` is the channel to who started the keeper (the cli); its end is the session's end. Without
-  // one, SIGTERM is, and what there is to say goes to standard error.
+  // `owner` is the channel to who started the keeper (the cli); its end is the session's end.
+  // Without one, SIGTERM is, and what there is to say goes to standard error.
   Keeper(ipc::Loop& loop, Options options, ipc::Channel owner);
   // Blocks SIGCHLD, becomes subreaper, starts the agent. Then run the loop.
   Status Start();
@@ -82,7 +82,8 @@ class Keeper {
   [[nodiscard]] uint32_t FreeUid() const;
   void Listen(ipc::ListenDoorbell listen);
   void TellAgent();
-  // Passes on what doorbells brought before a Sync. False: not all of it yet. Never in a doorbell's handler.
+  // Passes on what doorbells brought before a Sync. False: not all of it yet. Never in a doorbell's
+  // handler.
   bool SettleSyncs();
   // Doorbells that stopped for want of descriptors go on where there is room.
   void AnswerPaused();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The descriptors that outlive an agent: ring sets, journals, sockets. The agent gives them names and
-// notes; what a doorbell brought has no note until the agent wrote one.
-// The keeper's thread owns it.
+// The descriptors that outlive an agent: ring sets, journals, sockets. The agent gives them names
+// and notes; what a doorbell brought has no note until the agent wrote one. The keeper's thread
+// owns it.
 #ifndef WEFT_NODE_AGENT_KEEPER_VAULT_H_
 #define WEFT_NODE_AGENT_KEEPER_VAULT_H_
 
@@ -16,8 +16,8 @@
 
 namespace weft::keeper {
 
-// What one doorbell brought is at most so many times what is still free. So a pod that calls without end has
-// 8/9 of all, with a second one 16/17, and there is always room for who has little.
+// What one doorbell brought is at most so many times what is still free. So a pod that calls
+// without end has 8/9 of all, with a second one 16/17, and there is always room for who has little.
 inline constexpr size_t kShareOfFree = 8;
 
 class Vault {
@@ -27,8 +27,8 @@ class Vault {
 
   // False: full, or this doorbell has its share.
   [[nodiscard]] bool HasRoomFor(const std::string& doorbell) const;
-  // kLimit: there is no room. The caller's descriptor is closed; while it has its ring set mapped, the agent can
-  // find it.
+  // kLimit: there is no room. The caller's descriptor is closed; while it has its ring set mapped,
+  // the agent can find it.
   Status AddCaller(Caller caller);
   // What the agent is told of a caller that cannot be kept.
   static ipc::Message AsRefused(Caller caller);
@@ -38,8 +38,8 @@ class Vault {
 
   // A new agent knows nothing.
   void ForgetWhatWasTold();
-  // The next entry that the agent has not been told of, as Kept or Arrived; nothing when it knows all.
-  // It counts as told from then on.
+  // The next entry that the agent has not been told of, as Kept or Arrived; nothing when it knows
+  // all. It counts as told from then on.
   std::optional<ipc::Message> NextUntold();
   [[nodiscard]] bool HasUntold() const { return !untold_.empty(); }
   [[nodiscard]] size_t size() const { return entries_.size(); }

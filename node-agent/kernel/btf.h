@@ -5,8 +5,8 @@
 // A Btf that Load or Parse returned obeys, whatever the bytes were:
 //   1. every type record lies within the bytes and has a kind that is known;
 //   2. every name that is handed out lies within the strings and ended with a NUL there.
-// A type that refers to another that is not there, or to itself, is no error: such a reference reads as
-// kVoid, and every walk along references is bounded (limits.h).
+// A type that refers to another that is not there, or to itself, is no error: such a reference
+// reads as kVoid, and every walk along references is bounded (limits.h).
 //
 // Integers have gcc's names, whatever compiler the kernel is of (IntegerName).
 //
@@ -51,7 +51,8 @@ enum class BtfKind : uint8_t {
   kEnum64 = 19,
 };
 
-// gcc's name of an integer type as C and clang have it: "unsigned long" is "long unsigned int". Others stay.
+// gcc's name of an integer type as C and clang have it: "unsigned long" is "long unsigned int".
+// Others stay.
 std::string_view IntegerName(std::string_view name);
 
 struct BtfType {
@@ -98,8 +99,8 @@ class Btf {
   Btf(Btf&&) = default;
   Btf& operator=(Btf&&) = default;
 
-  // `base`: of the kernel, for a module's split BTF; it is shared with the result. Errors: kCorrupt,
-  // kUnsupported (another byte order or version, a kind that is not known).
+  // `base`: of the kernel, for a module's split BTF; it is shared with the result. Errors:
+  // kCorrupt, kUnsupported (another byte order or version, a kind that is not known).
   static Result<Btf> Parse(std::vector<uint8_t> bytes, std::shared_ptr<const Btf> base = nullptr);
   static Result<Btf> Load(const std::string& path, std::shared_ptr<const Btf> base = nullptr);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encodes BTF by hand, for tests: independent of the reader. Types are numbered in the order of calls,
-// from 1.
+// Encodes BTF by hand, for tests: independent of the reader. Types are numbered in the order of
+// calls, from 1.
 #ifndef WEFT_NODE_AGENT_KERNEL_BTF_BUILDER_H_
 #define WEFT_NODE_AGENT_KERNEL_BTF_BUILDER_H_
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as BTF, and, after the first, as a module's on top of it: every type is walked in every way.
+// Any bytes as BTF, and, after the first, as a module's on top of it: every type is walked in every
+// way.
 #include <memory>
 
 #include "node-agent/kernel/btf.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The catalogue: what is worth recording of which tracepoint and system call, by the names that a
-// kernel's own types give it (docs/formats/catalogue.md). It knows no kernel: what one lacks, or has
-// otherwise, is found when an event is resolved (resolve.h).
+// kernel's own types give it (docs/formats/catalogue.md). It knows no kernel: what one lacks, or
+// has otherwise, is found when an event is resolved (resolve.h).
 //
 // Our own data, compiled into the agent (catalogue/*.yaml): Parse refuses what it does not know.
 // Thread-safety: immutable after Parse.
@@ -25,12 +25,13 @@ namespace weft::kernel {
 // One field to be.
 struct FieldSpec {
   enum class As {
-    kValue,     // what its type says: integer, enumeration, text, address
-    kBytes,     // the memory of the value, as so many bytes
-    kText,      // bytes that are text, or a pointer to some
-    kAddress,   // a pointer's own value, also of one to text
-    kUnixPath,  // what a socket address of family AF_UNIX names: a path, or "@" and an abstract name
-    kGather,    // what the buffers hold that an array of addresses and lengths names (struct iovec)
+    kValue,    // what its type says: integer, enumeration, text, address
+    kBytes,    // the memory of the value, as so many bytes
+    kText,     // bytes that are text, or a pointer to some
+    kAddress,  // a pointer's own value, also of one to text
+    // what a socket address of family AF_UNIX names: a path, or "@" and an abstract name
+    kUnixPath,
+    kGather,  // what the buffers hold that an array of addresses and lengths names (struct iovec)
   };
 
   std::string name;
@@ -46,7 +47,8 @@ struct FieldSpec {
   uint32_t limit = 0;  // bytes of a text or sequence; 0: kDefaultStringBytes
   std::string labels;  // of an enumeration: one of the catalogue, or of the kernel; empty: none
   std::optional<Path> count;  // the number of elements of what the path points to, or of its "[]"
-  // How many bytes what the path's last pointer points to has (a socket address): none behind them is read.
+  // How many bytes what the path's last pointer points to has (a socket address): none behind them
+  // is read.
   std::optional<Path> length;
   std::string total;  // kGather: the argument that says how many bytes there are; empty: all
 };
@@ -105,13 +107,13 @@ class Catalogue {
 
   [[nodiscard]] const std::vector<SyscallNumber>& numbers() const { return numbers_; }
 
-  // The name of the function of a system call that its table calls otherwise, else the same; of the table for
-  // 32-bit programs.
+  // The name of the function of a system call that its table calls otherwise, else the same; of the
+  // table for 32-bit programs.
   [[nodiscard]] std::string FunctionOf(std::string_view table_name) const;
   [[nodiscard]] std::string CompatFunctionOf(std::string_view table_name) const;
 
-  // "TYPE NAME" of each parameter of a function for 32-bit programs that the kernel itself does not describe;
-  // nullptr: not one of these.
+  // "TYPE NAME" of each parameter of a function for 32-bit programs that the kernel itself does not
+  // describe; nullptr: not one of these.
   [[nodiscard]] const std::vector<std::string>* CompatParameters(std::string_view function) const;
 
   // What a 32-bit program has where a 64-bit one has this structure; empty: it is not known.

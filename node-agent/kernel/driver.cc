@@ -40,7 +40,8 @@ DriverState No(const char* reason, std::string message) {
   return {.is_ready = false, .reason = reason, .message = std::move(message)};
 }
 
-// "none [integrity] confidentiality"; what is in force, "" for none. In a pod the node's own is looked at.
+// "none [integrity] confidentiality"; what is in force, "" for none. In a pod the node's own is
+// looked at.
 std::string Lockdown(const Host& host) {
   for (const std::string& root : {host.root + "/sys", host.sys}) {
     const auto line = LineOf(root + "/kernel/security/lockdown");
@@ -115,8 +116,8 @@ DriverState OpenLoaded(const Host& host, const std::string& how) {
   }
 }
 
-// Is it another build than what is loaded, and did that make room for it? A later version stays, as long as it
-// speaks our interface: a folder with an old file must not take back an upgrade.
+// Is it another build than what is loaded, and did that make room for it? A later version stays, as
+// long as it speaks our interface: a folder with an old file must not take back an upgrade.
 bool Replaced(const Host& host, const Result<DriverFile>& file, const LoadedModule& loaded) {
   if (!file || file->info.srcversion == loaded.srcversion) return false;
   const bool is_older = strverscmp(file->info.version.c_str(), loaded.version.c_str()) < 0;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gets weft.ko ready on this machine, or says why it cannot be had.
 //
-// In this order: what is loaded already and speaks our interface; a file that was built for exactly this
-// kernel, in one of the folders or where the distribution has modules; built here, where that is asked for.
-// A loaded module that is another build than the file found is replaced, unless somebody uses it, or it is of a
-// later version and speaks our interface: then it is gone on with.
-// Used by the agent, in a thread of its own: building takes a minute. Needs root. Thread-safety: functions
-// without state; two at the same time do no harm.
+// In this order: what is loaded already and speaks our interface; a file that was built for exactly
+// this kernel, in one of the folders or where the distribution has modules; built here, where that
+// is asked for. A loaded module that is another build than the file found is replaced, unless
+// somebody uses it, or it is of a later version and speaks our interface: then it is gone on with.
+// Used by the agent, in a thread of its own: building takes a minute. Needs root. Thread-safety:
+// functions without state; two at the same time do no harm.
 #ifndef WEFT_NODE_AGENT_KERNEL_DRIVER_H_
 #define WEFT_NODE_AGENT_KERNEL_DRIVER_H_
 
@@ -62,8 +62,8 @@ struct DriverState {
 // Takes as long as it takes.
 DriverState PrepareDriver(const Host& host, const DriverOptions& options);
 
-// The file to load for the host's kernel, of the options' folders or the distribution's. kNotFound: there is none,
-// with what was looked at.
+// The file to load for the host's kernel, of the options' folders or the distribution's. kNotFound:
+// there is none, with what was looked at.
 struct DriverFile {
   std::string path;
   ModuleInfo info;

@@ -75,8 +75,8 @@ Result<Ran> Run(const std::string& root, std::vector<std::string> words) {
 
 std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-// What is behind the name of a command of LLVM: of "Debian clang version 16.0.6" nothing, then "-16". None: it is
-// another compiler.
+// What is behind the name of a command of LLVM: of "Debian clang version 16.0.6" nothing, then
+// "-16". None: it is another compiler.
 std::vector<std::string> ClangSuffixes(const std::string& compiler) {
   constexpr std::string_view kVersion = "clang version ";
   const size_t at = compiler.find(kVersion);

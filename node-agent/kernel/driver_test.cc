@@ -228,7 +228,8 @@ TEST_F(Driver, AmongBuildsOfSeveralKernelsThatOfThisOneIsTaken) {
   EXPECT_EQ(found(), own);
 }
 
-// Building, with this machine's make and compiler, and headers of a kernel whose module is a file that is there.
+// Building, with this machine's make and compiler, and headers of a kernel whose module is a file
+// that is there.
 class DriverBuild : public Driver {
  protected:
   DriverBuild() {

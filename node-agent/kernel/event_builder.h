@@ -21,8 +21,8 @@ class EventBuilder {
   // is passed over.
   void Add(const std::string& name, Result<Field> field);
 
-  // Sets description and fetch program of *out (and its name, kind and what was left out), and proves
-  // them. An error is a bug of ours.
+  // Sets description and fetch program of *out (and its name, kind and what was left out), and
+  // proves them. An error is a bug of ours.
   Status Finish(Resolved* out);
 
  private:

@@ -103,7 +103,8 @@ Result<Field> FieldMaker::Make(const FieldSpec& spec) const {
   return MakeAt(spec, std::move(place));
 }
 
-// N is set to the length before the place's own operations; the field's last one reads only up to there.
+// N is set to the length before the place's own operations; the field's last one reads only up to
+// there.
 Result<Field> FieldMaker::MakeWithin(const FieldSpec& spec, const Path& length, Place place) const {
   if (spec.count || !place.in_memory || place.offset < 0)
     return Unsupported(spec, "has a length and is no value in memory");
@@ -206,8 +207,9 @@ Result<Field> FieldMaker::MakeInteger(const FieldSpec& spec, Place place,
   return Field{std::move(description), std::move(place.ops)};
 }
 
-// Whether a function's argument may point to user memory: its type says so (a tag, in kernels whose compiler
-// writes them), or it points to bytes or integers, which may be either: then its value tells. The kernel's own structures are not looked for in user memory.
+// Whether a function's argument may point to user memory: its type says so (a tag, in kernels whose
+// compiler writes them), or it points to bytes or integers, which may be either: then its value
+// tells. The kernel's own structures are not looked for in user memory.
 bool FieldMaker::MayPointToUser(const BtfType& pointer) const {
   if (!has_user_addresses || !distrust || pointer.kind != BtfKind::kPointer) return false;
   const BtfType target = btf.Type(pointer.size_or_ref);
@@ -359,7 +361,8 @@ Result<Field> FieldMaker::MakeGather(const FieldSpec& spec, Place place) const {
 Result<Field> FieldMaker::MakeArgument(uint32_t number) const {
   const uint32_t type = arguments[number].type;
   const BtfKind kind = btf.Resolve(type).kind;
-  // Where the kernel itself passes an address it calls it unsigned long; counts have names (size_t).
+  // Where the kernel itself passes an address it calls it unsigned long; counts have names
+  // (size_t).
   const bool is_address = kind == BtfKind::kPointer || kind == BtfKind::kVoid ||
                           (distrust && btf.Type(type).name == "long unsigned int");
   return Make({.name = arguments[number].name,

@@ -26,22 +26,25 @@ struct FieldMaker {
   const std::vector<Argument>& arguments;
   // Addresses of kernel memory: they would tell a tenant where the kernel lies.
   bool addresses = false;
-  // Tasks among the arguments whose values are shown whoever they are; those of others are hidden from
-  // a session whose scope does not have them.
+  // Tasks among the arguments whose values are shown whoever they are; those of others are hidden
+  // from a session whose scope does not have them.
   std::set<uint32_t> open_tasks{};
   // What `arguments` point to is not read plainly (probes of functions).
   bool distrust = false;
-  // All memory behind `arguments` is the current task's (system calls), not only that of the last step of a path.
+  // All memory behind `arguments` is the current task's (system calls), not only that of the last
+  // step of a path.
   bool user_arguments = false;
   // weft.ko has WEFT_KERNEL_PARTS.
   bool has_parts = true;
-  // weft.ko has WEFT_KERNEL_SOCKET_ADDRESSES: without it, socket addresses are read whole, as far as they could go.
+  // weft.ko has WEFT_KERNEL_SOCKET_ADDRESSES: without it, socket addresses are read whole, as far
+  // as they could go.
   bool has_socket_addresses = true;
-  // weft.ko has WEFT_KERNEL_USER_ADDRESSES: where addresses of the kernel are not shown, those of the program are.
+  // weft.ko has WEFT_KERNEL_USER_ADDRESSES: where addresses of the kernel are not shown, those of
+  // the program are.
   bool has_user_addresses = false;
 
-  // kNotFound, kUnsupported: this kernel has it not, or not so; kPermission: an address that may not be
-  // shown.
+  // kNotFound, kUnsupported: this kernel has it not, or not so; kPermission: an address that may
+  // not be shown.
   [[nodiscard]] Result<Field> Make(const FieldSpec& spec) const;
 
   // The argument as it is, pointers as addresses.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paths and fields: what they find in a kernel's types, and, by running the fetch programs over memory laid
-// out as those types say, that they bring the right bytes.
+// Paths and fields: what they find in a kernel's types, and, by running the fetch programs over
+// memory laid out as those types say, that they bring the right bytes.
 #include "node-agent/kernel/field.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,8 @@ using testing::BtfBuilder;
 using testing::FetchReference;
 
 // struct inner { int small; int wide; };
-// struct task_struct { char comm[16]; u32 low:3, mid:7; struct inner *to; struct inner in; u16 port;
+// struct task_struct { char comm[16]; u32 low:3, mid:7; struct inner *to; struct inner in; u16
+// port;
 //                      u8 raw[4]; struct { int counter; } refs; const char *text; u64 tail[]; };
 struct Inner {
   int32_t small = -5;

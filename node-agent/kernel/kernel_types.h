@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// All tracepoints that can be had now: those of the kernel and those of the modules that are loaded, each
-// resolved with the BTF that it stands in.
+// All tracepoints that can be had now: those of the kernel and those of the modules that are
+// loaded, each resolved with the BTF that it stands in.
 //
-// Used by the agent: loaded when a session first asks for events of the kernel (one BTF is 5 MB), again
-// when a module may have come. Thread-safety: immutable after Load.
+// Used by the agent: loaded when a session first asks for events of the kernel (one BTF is 5 MB),
+// again when a module may have come. Thread-safety: immutable after Load.
 #ifndef WEFT_NODE_AGENT_KERNEL_KERNEL_TYPES_H_
 #define WEFT_NODE_AGENT_KERNEL_KERNEL_TYPES_H_
 
@@ -18,9 +18,9 @@ namespace weft::kernel {
 
 class KernelTypes {
  public:
-  // `folder` holds vmlinux and a file per module, as /sys/kernel/btf; `loaded` a folder per module, as
-  // /sys/module. An error: the kernel's own types cannot be read. A module whose types cannot be, or that has
-  // tracepoints and no types, is passed over, and named in problems().
+  // `folder` holds vmlinux and a file per module, as /sys/kernel/btf; `loaded` a folder per module,
+  // as /sys/module. An error: the kernel's own types cannot be read. A module whose types cannot
+  // be, or that has tracepoints and no types, is passed over, and named in problems().
   static Result<KernelTypes> Load(const std::string& folder = "/sys/kernel/btf",
                                   const std::string& loaded = "/sys/module");
 

@@ -11,31 +11,32 @@ namespace weft::kernel {
 // Bytes of one BTF. Distributions' kernels have 4 to 6 MB; one with everything built in has 20.
 inline constexpr size_t kMaxBtfBytes = 64u << 20;
 
-// Steps along references from type to type (typedef of const of ...). Kernels have fewer than ten; a
-// longer chain is a circle.
+// Steps along references from type to type (typedef of const of ...). Kernels have fewer than ten;
+// a longer chain is a circle.
 inline constexpr int kMaxTypeDepth = 32;
 
 // Members looked at to find one by name. The kernel's largest structures have about 300; structures
 // without a name may contain themselves where the bytes are hostile.
 inline constexpr size_t kMaxMembersSearched = 4096;
 
-// Bytes of a string that a field without a limit of its own records, the same of a system call (paths:
-// they rarely come near the kernel's 4096), of one file of tracefs, and of
-// a list of symbols (/proc/kallsyms: 10 MB on a large kernel).
+// Bytes of a string that a field without a limit of its own records, the same of a system call
+// (paths: they rarely come near the kernel's 4096), of one file of tracefs, and of a list of
+// symbols (/proc/kallsyms: 10 MB on a large kernel).
 inline constexpr uint32_t kDefaultStringBytes = 256;
 inline constexpr uint32_t kSyscallTextBytes = 1024;
 inline constexpr size_t kMaxFormatBytes = 256u << 10;
 inline constexpr size_t kMaxSymbolBytes = 64u << 20;
 
-// Parts of a program that are loaded: linkers make four to eight. Places of one USDT probe: a compiler that
-// inlines makes tens, at times hundreds; each is a breakpoint and an event, whose descriptions a ring has 1 MiB for (200
-// bytes each). Arguments of one: sys/sdt.h has macros for twelve.
+// Parts of a program that are loaded: linkers make four to eight. Places of one USDT probe: a
+// compiler that inlines makes tens, at times hundreds; each is a breakpoint and an event, whose
+// descriptions a ring has 1 MiB for (200 bytes each). Arguments of one: sys/sdt.h has macros for
+// twelve.
 inline constexpr size_t kMaxSegments = 256;
 inline constexpr size_t kMaxUsdtSites = 4096;
 inline constexpr size_t kMaxUsdtArguments = 12;
 
-// Labels of one enumeration in a description: some of the kernel's enumerations have hundreds, which
-// every ring set would hold once per event.
+// Labels of one enumeration in a description: some of the kernel's enumerations have hundreds,
+// which every ring set would hold once per event.
 inline constexpr size_t kMaxLabels = 160;
 
 // Of a module's file (weft.ko has 0.5 MB, with debugging information 4 MB), and of one text in it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel module's file says of itself, in its section .modinfo: "key=value" texts, each with a NUL.
-// The file is foreign: everything is bounded and checked. Source of the format: elf(5), modinfo(8).
-// Thread-safety: pure functions.
+// What a kernel module's file says of itself, in its section .modinfo: "key=value" texts, each with
+// a NUL. The file is foreign: everything is bounded and checked. Source of the format: elf(5),
+// modinfo(8). Thread-safety: pure functions.
 #ifndef WEFT_NODE_AGENT_KERNEL_MODINFO_H_
 #define WEFT_NODE_AGENT_KERNEL_MODINFO_H_
 
@@ -24,8 +24,8 @@ struct ModuleInfo {
   [[nodiscard]] std::string release() const { return vermagic.substr(0, vermagic.find(' ')); }
 };
 
-// kCorrupt: no ELF file, or it contradicts itself; kUnsupported: not of 64 bits, little-endian; kNotFound: no
-// module, since there is no .modinfo.
+// kCorrupt: no ELF file, or it contradicts itself; kUnsupported: not of 64 bits, little-endian;
+// kNotFound: no module, since there is no .modinfo.
 Result<ModuleInfo> ParseModuleInfo(Bytes file);
 // kNotFound: there is no such file; kLimit: it is too large.
 Result<ModuleInfo> ReadModuleInfo(const std::string& path);

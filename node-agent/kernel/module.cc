@@ -90,8 +90,8 @@ std::string WhyNoCounter(int error) {
   }
 }
 
-// The module says of a list that it refuses it, and not which entry: each is tried alone, in the smallest
-// ring with a clock that all machines have. "": it takes each.
+// The module says of a list that it refuses it, and not which entry: each is tried alone, in the
+// smallest ring with a clock that all machines have. "": it takes each.
 std::string WhichAreRefused(const UniqueFd& session, const std::vector<Context>& contexts) {
   weft_kernel_channel channel{};
   channel.clock = WEFT_CLOCK_MONOTONIC;
@@ -125,7 +125,8 @@ std::string PlaceOf(const Event& event) {
   return event.name.empty() ? "system call " + std::to_string(event.number) : event.name;
 }
 
-// What register_kprobe's and register_kretprobe's errno means (kernel/kprobes.c), and what to do; "": that text says it.
+// What register_kprobe's and register_kretprobe's errno means (kernel/kprobes.c), and what to do;
+// "": that text says it.
 std::string WhyNoKprobe(int error) {
   switch (error) {
     case EILSEQ:

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft.ko as the agent sees it: sessions, rings and events made by ioctls on descriptors
-// (lib/abi/kernel.h). Thin: each call is one ioctl; what the module refuses comes back as an Error that
-// names the thing.
+// (lib/abi/kernel.h). Thin: each call is one ioctl; what the module refuses comes back as an Error
+// that names the thing.
 //
-// Thread-safety: none needed, the functions have no state. Calls may block for a grace period of the
-// kernel's (milliseconds). Needs CAP_SYS_ADMIN.
+// Thread-safety: none needed, the functions have no state. Calls may block for a grace period of
+// the kernel's (milliseconds). Needs CAP_SYS_ADMIN.
 #ifndef WEFT_NODE_AGENT_KERNEL_MODULE_H_
 #define WEFT_NODE_AGENT_KERNEL_MODULE_H_
 
@@ -56,10 +56,11 @@ struct Ring {
 // Of whom is recorded only those are that have, for each kind with values, one of these.
 using Trackers = std::map<weft_kernel_track_kind, std::vector<uint32_t>>;
 
-// The device, looked at: kNotFound: the module is not loaded; kPermission; kUnsupported: it is of another
-// ABI.
+// The device, looked at: kNotFound: the module is not loaded; kPermission; kUnsupported: it is of
+// another ABI.
 Result<UniqueFd> OpenModule(const std::string& path = WEFT_KERNEL_DEVICE);
-// Whether the kernel trusts this clock (enum weft_clock_id) at present: it may give up the TSC at any time.
+// Whether the kernel trusts this clock (enum weft_clock_id) at present: it may give up the TSC at
+// any time.
 Result<bool> Offers(const UniqueFd& module, uint32_t clock);
 // What can be recorded with this kernel at all: bits of enum weft_kernel_feature.
 Result<uint32_t> Features(const UniqueFd& module);
@@ -76,13 +77,14 @@ struct SessionState {
 Result<SessionState> StateOf(const UniqueFd& session);
 Status Switch(const UniqueFd& session, bool on);
 // Records what is there, where the session has events for that. Takes as long as it takes; ended by
-// Switch(session, false), with sys_errno ESHUTDOWN. `cgroup`: only of tasks in it; 0: of all in scope. kNotFound: it
-// is gone, or there is no such event.
+// Switch(session, false), with sys_errno ESHUTDOWN. `cgroup`: only of tasks in it; 0: of all in
+// scope. kNotFound: it is gone, or there is no such event.
 Status DumpState(const UniqueFd& session, uint64_t cgroup = 0);
 // kUnsupported: the module lacks a context, which is named, or the clock.
 Result<UniqueFd> MakeRing(const UniqueFd& session, const Ring& ring);
-// The event lives as long as its session. kNotFound: this kernel has no such tracepoint or function;
-// kInvalid: its filter does not fit; kConflict: its twin is there; else what the module found wrong.
+// The event lives as long as its session. kNotFound: this kernel has no such tracepoint or
+// function; kInvalid: its filter does not fit; kConflict: its twin is there; else what the module
+// found wrong.
 Status AddEvent(const UniqueFd& ring, const Event& event);
 
 }  // namespace weft::kernel

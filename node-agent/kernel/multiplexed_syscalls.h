@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// System calls that 32-bit programs of i386 make through another one: socketcall(SYS_CONNECT, args) is connect,
-// ipc(SEMOP, ...) is semop. Older C libraries make all their calls of sockets and of System V IPC so.
+// System calls that 32-bit programs of i386 make through another one: socketcall(SYS_CONNECT, args)
+// is connect, ipc(SEMOP, ...) is semop. Older C libraries make all their calls of sockets and of
+// System V IPC so.
 //
-// Sources: net/socket.c (socketcall), ipc/syscall.c (compat_sys_ipc), uapi/linux/net.h, uapi/linux/ipc.h.
-// Thread-safety: constants and functions.
+// Sources: net/socket.c (socketcall), ipc/syscall.c (compat_sys_ipc), uapi/linux/net.h,
+// uapi/linux/ipc.h. Thread-safety: constants and functions.
 #ifndef WEFT_NODE_AGENT_KERNEL_MULTIPLEXED_SYSCALLS_H_
 #define WEFT_NODE_AGENT_KERNEL_MULTIPLEXED_SYSCALLS_H_
 
@@ -20,7 +21,8 @@
 namespace weft::kernel {
 
 struct MultiplexedSyscall {
-  // A parameter: argument `argument` of the multiplexer itself, or what is `offset` bytes behind its address.
+  // A parameter: argument `argument` of the multiplexer itself, or what is `offset` bytes behind
+  // its address.
   struct Place {
     uint8_t argument = 0;
     int16_t offset = kItself;
@@ -37,7 +39,8 @@ struct MultiplexedSyscall {
   // The multiplexer's argument 0, which is called "call", and a filter over it.
   [[nodiscard]] static Field CallField();
   [[nodiscard]] std::string Condition() const;
-  // Operations that take the call's own arguments from registers take them from where the multiplexer has them.
+  // Operations that take the call's own arguments from registers take them from where the
+  // multiplexer has them.
   [[nodiscard]] std::vector<weft_fetch_op> Redirect(std::span<const weft_fetch_op> ops) const;
 };
 

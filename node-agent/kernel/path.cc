@@ -152,7 +152,8 @@ class Walker {
     return {};
   }
 
-  // From the pointer that is here, to whatever it says, to one of that name; 32-bit programs' are integers.
+  // From the pointer that is here, to whatever it says, to one of that name; 32-bit programs' are
+  // integers.
   Status Retype(const std::string& name) {
     const BtfType here = btf_.Resolve(place_.type);
     const bool is_pointer = here.kind == BtfKind::kPointer;

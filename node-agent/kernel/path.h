@@ -5,13 +5,13 @@
 //   argument = name | "$" number | "(" type ")" argument | "(" type ":" member ")" argument
 //   step    = "." member | "[" number "]" | "[]" | "(" type ")"
 //
-// `.` goes into a structure and through a pointer to one; `[n]` to an element of an array or behind a
-// pointer. (type)argument takes a pointer for one to `struct type`; (type:member) for one to that member
-// of a `struct type`; a type may also be an integer. Behind a member, (type) takes the pointer that is there for one
-// to that type. `[n]` directly behind a cast is an element of an array of that type, `[]` each of them, for a sequence:
-// members may follow, no pointer. `$2` is the third argument.
-// Examples: "(inet_sock)sk.inet_sport", "(int)fildes[1]", "(user_msghdr)msg.msg_name(sockaddr).sa_family",
-// "(iovec)vec[].iov_len".
+// `.` goes into a structure and through a pointer to one; `[n]` to an element of an array or behind
+// a pointer. (type)argument takes a pointer for one to `struct type`; (type:member) for one to that
+// member of a `struct type`; a type may also be an integer. Behind a member, (type) takes the
+// pointer that is there for one to that type. `[n]` directly behind a cast is an element of an
+// array of that type, `[]` each of them, for a sequence: members may follow, no pointer. `$2` is
+// the third argument. Examples: "(inet_sock)sk.inet_sport", "(int)fildes[1]",
+// "(user_msghdr)msg.msg_name(sockaddr).sa_family", "(iovec)vec[].iov_len".
 //
 // Locate finds the place in a kernel's types and makes the operations that lead there.
 // Thread-safety: plain values and functions.
@@ -67,8 +67,8 @@ struct Place {
   void LoadValue(uint8_t size, bool is_signed);
 };
 
-// kNotFound: this kernel has no such argument or member; kUnsupported: the path makes no sense here (a
-// member of an integer).
+// kNotFound: this kernel has no such argument or member; kUnsupported: the path makes no sense here
+// (a member of an integer).
 Result<Place> Locate(const Btf& btf, const std::vector<Argument>& arguments, const Path& path);
 
 }  // namespace weft::kernel

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Probes of functions of the kernel: kprobes and kretprobes as events.
 //
-// What is recorded: at a function's start its parameters, where BTF has its prototype, else the registers
-// of integer arguments (arg0 to arg5), as behind the start; at its return what it returns, and how long it
-// took in ns. Registers and addresses are recorded for cluster-wide sessions only: they tell
-// where the kernel lies.
-// Thread-safety: functions of immutable values.
+// What is recorded: at a function's start its parameters, where BTF has its prototype, else the
+// registers of integer arguments (arg0 to arg5), as behind the start; at its return what it
+// returns, and how long it took in ns. Registers and addresses are recorded for cluster-wide
+// sessions only: they tell where the kernel lies. Thread-safety: functions of immutable values.
 #ifndef WEFT_NODE_AGENT_KERNEL_PROBES_H_
 #define WEFT_NODE_AGENT_KERNEL_PROBES_H_
 

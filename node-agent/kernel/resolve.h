@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the name of an event to what weft.ko wants of it (struct weft_kernel_event of lib/abi/kernel.h):
-// description, fetch program, subjects, as this kernel's types and the catalogue have it.
+// From the name of an event to what weft.ko wants of it (struct weft_kernel_event of
+// lib/abi/kernel.h): description, fetch program, subjects, as this kernel's types and the catalogue
+// have it.
 //
-// Everything that is returned passes weft_fetch_validate. What a kernel does not have is left out of the
-// event and named, never a reason to refuse the whole.
-// Thread-safety: functions of immutable values.
+// Everything that is returned passes weft_fetch_validate. What a kernel does not have is left out
+// of the event and named, never a reason to refuse the whole. Thread-safety: functions of immutable
+// values.
 #ifndef WEFT_NODE_AGENT_KERNEL_RESOLVE_H_
 #define WEFT_NODE_AGENT_KERNEL_RESOLVE_H_
 
@@ -51,12 +52,13 @@ struct ResolveOptions {
 };
 
 // A tracepoint by its own name. kNotFound: this kernel does not have it; kUnsupported: it cannot be
-// recorded, the message says why; kPermission: it concerns nobody, and the session is not cluster-wide.
+// recorded, the message says why; kPermission: it concerns nobody, and the session is not
+// cluster-wide.
 Result<Resolved> ResolveTracepoint(const Btf& btf, const Catalogue& catalogue,
                                    std::string_view tracepoint, const ResolveOptions& options);
 
-// Names of the tracepoints that a rule means, sorted. `pattern` and `exclusions` are star patterns over
-// the tracepoint's name or the event's.
+// Names of the tracepoints that a rule means, sorted. `pattern` and `exclusions` are star patterns
+// over the tracepoint's name or the event's.
 std::vector<std::string> MatchTracepoints(const Btf& btf, const Catalogue& catalogue,
                                           const std::string& pattern,
                                           const std::vector<std::string>& exclusions);

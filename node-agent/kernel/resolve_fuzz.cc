@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a kernel's types: whatever tracepoints, system calls and functions they claim, what is made
-// of them passes weft_fetch_validate (an event without a valid program would be kInvalid, our own bug).
+// Any bytes as a kernel's types: whatever tracepoints, system calls and functions they claim, what
+// is made of them passes weft_fetch_validate (an event without a valid program would be kInvalid,
+// our own bug).
 #include <cstdio>
 #include <cstdlib>
 

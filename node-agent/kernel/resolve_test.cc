@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The catalogue against kernels: the running one, and those that the tests in virtual machines use, where
-// they are there (TestKernels).
+// The catalogue against kernels: the running one, and those that the tests in virtual machines use,
+// where they are there (TestKernels).
 #include "node-agent/kernel/resolve.h"
 
 #include <gtest/gtest.h>

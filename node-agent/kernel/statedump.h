@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The events of a statedump: what weft.ko goes through (enum weft_kernel_state of lib/abi/kernel.h), by the
-// names that the catalogue uses, and each of its events resolved for a kernel.
+// The events of a statedump: what weft.ko goes through (enum weft_kernel_state of
+// lib/abi/kernel.h), by the names that the catalogue uses, and each of its events resolved for a
+// kernel.
 //
 // The catalogue's `states` are all recorded, or none: they tell one story.
 // Thread-safety: immutable after Load.
@@ -20,8 +21,8 @@ class Statedump {
   // `btf`, the kernel's own, outlives this.
   explicit Statedump(const Btf& btf);
 
-  // kPermission: it belongs to no namespace, and the session is not cluster-wide; kInvalid: the catalogue
-  // asks for a state that there is not.
+  // kPermission: it belongs to no namespace, and the session is not cluster-wide; kInvalid: the
+  // catalogue asks for a state that there is not.
   [[nodiscard]] Result<Resolved> Resolve(const Catalogue& catalogue, const StateEntry& entry,
                                          const ResolveOptions& options) const;
 

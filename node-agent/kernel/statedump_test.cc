@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The catalogue's states against kernels: the running one, and those of the virtual machines' cache.
+// The catalogue's states against kernels: the running one, and those of the virtual machines'
+// cache.
 #include "node-agent/kernel/statedump.h"
 
 #include <gtest/gtest.h>

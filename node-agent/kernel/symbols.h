@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions that a kernel has, by its own list (/proc/kallsyms): asked before a probe is put on one, so
-// that a wrong name is answered by its name and not by an errno.
-// Thread-safety: immutable after Parse.
+// The functions that a kernel has, by its own list (/proc/kallsyms): asked before a probe is put on
+// one, so that a wrong name is answered by its name and not by an errno. Thread-safety: immutable
+// after Parse.
 #ifndef WEFT_NODE_AGENT_KERNEL_SYMBOLS_H_
 #define WEFT_NODE_AGENT_KERNEL_SYMBOLS_H_
 
@@ -20,9 +20,9 @@ class KernelSymbols {
   static Result<KernelSymbols> Parse(std::string_view text);
   static Result<KernelSymbols> Load(const std::string& path = "/proc/kallsyms");
 
-  // Is there one function of that name, and is `offset` inside? kNotFound; kConflict: several functions have
-  // that name, and the kernel would choose; kInvalid: beyond its end. Without addresses (kptr_restrict)
-  // offsets are not checked.
+  // Is there one function of that name, and is `offset` inside? kNotFound; kConflict: several
+  // functions have that name, and the kernel would choose; kInvalid: beyond its end. Without
+  // addresses (kptr_restrict) offsets are not checked.
   [[nodiscard]] Status CheckFunction(std::string_view name, uint64_t offset) const;
 
  private:

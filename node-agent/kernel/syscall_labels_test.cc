@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of numbers and bits (catalogue/syscall_labels.yaml) against the headers of the machine that builds this.
+// Names of numbers and bits (catalogue/syscall_labels.yaml) against the headers of the machine that
+// builds this.
 #include "node-agent/kernel/syscall_labels.h"
 
 #include <gtest/gtest.h>

@@ -25,8 +25,8 @@ constexpr std::string_view kCompatPrefixes[] = {"__arm64_compat_sys_", "__arm64_
 constexpr std::string_view kCompatOwnPrefix = "__arm64_compat_sys_";
 #endif
 
-// The body that all tables' functions share. Of a call without arguments 6.1 knows nothing else: the others
-// are other names of it.
+// The body that all tables' functions share. Of a call without arguments 6.1 knows nothing else:
+// the others are other names of it.
 constexpr std::string_view kBodyPrefix = "__do_sys_";
 constexpr std::string_view kCompatBodyPrefix = "__do_compat_sys_";
 
@@ -78,7 +78,8 @@ bool AddParametersOf(const Btf& btf, std::string_view prefix, const std::string&
   return true;
 }
 
-// Registers of a 32-bit program. A function of its own for these extends their signs, the others do not.
+// Registers of a 32-bit program. A function of its own for these extends their signs, the others do
+// not.
 void Narrow(bool extends_signs, Field* field) {
   for (weft_fetch_op& op : field->ops) {
     if (op.code != WEFT_FETCH_ARG || op.arg >= 6 || op.size != sizeof(uint64_t)) continue;

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The system calls of a kernel, and how each is recorded: an event at its entry and one at its exit.
+// The system calls of a kernel, and how each is recorded: an event at its entry and one at its
+// exit.
 //
 // Whence: numbers are promises of the kernel and stand in the catalogue; that a call is there, its
-// function says (BTF: __x64_sys_NAME, __do_sys_NAME); parameters come from tracefs (events/syscalls), else from a
-// function of the call that BTF has, else they are six words without names.
+// function says (BTF: __x64_sys_NAME, __do_sys_NAME); parameters come from tracefs
+// (events/syscalls), else from a function of the call that BTF has, else they are six words without
+// names.
 //
-// Names are those of the functions, as in LTTng and tracefs (newfstat); Match also takes those of the
-// tables (fstat). Events are syscall_entry_NAME and syscall_exit_NAME; of 32-bit programs
-// compat_syscall_entry_NAME: their arguments are 32 bits wide, and structures behind them have the layouts of 32-bit
-// programs.
-// They are looked up when a call is resolved: opening a file of tracefs for each of some 700 takes an emulated machine
-// with a slow kernel longer than the keeper waits for a heartbeat.
-// Thread-safety: immutable after Load.
+// Names are those of the functions, as in LTTng and tracefs (newfstat); Match also takes those of
+// the tables (fstat). Events are syscall_entry_NAME and syscall_exit_NAME; of 32-bit programs
+// compat_syscall_entry_NAME: their arguments are 32 bits wide, and structures behind them have the
+// layouts of 32-bit programs. They are looked up when a call is resolved: opening a file of tracefs
+// for each of some 700 takes an emulated machine with a slow kernel longer than the keeper waits
+// for a heartbeat. Thread-safety: immutable after Load.
 #ifndef WEFT_NODE_AGENT_KERNEL_SYSCALLS_H_
 #define WEFT_NODE_AGENT_KERNEL_SYSCALLS_H_
 
@@ -37,17 +38,18 @@ struct Syscall {
 
 class Syscalls {
  public:
-  // `tracefs`: where that file system is; empty, or nothing there: without it. `btf` and `catalogue` must
-  // live as long. `features`: of weft.ko's (enum weft_kernel_feature); what a program would need beyond these is left
-  // out. kUnsupported: a machine whose numbers the catalogue does not have.
+  // `tracefs`: where that file system is; empty, or nothing there: without it. `btf` and
+  // `catalogue` must live as long. `features`: of weft.ko's (enum weft_kernel_feature); what a
+  // program would need beyond these is left out. kUnsupported: a machine whose numbers the
+  // catalogue does not have.
   static Result<Syscalls> Load(const Btf& btf, const Catalogue& catalogue,
                                const std::string& tracefs, uint32_t features = UINT32_MAX);
 
   [[nodiscard]] const std::vector<Syscall>& all() const { return all_; }
 
-  // Those that a rule means; pattern and exclusions are star patterns over either name, or a number, in decimal,
-  // of 64-bit programs' calls. Calls that 32-bit programs make through another one are among them, as calls of their
-  // own, where the pattern does not mean that one.
+  // Those that a rule means; pattern and exclusions are star patterns over either name, or a
+  // number, in decimal, of 64-bit programs' calls. Calls that 32-bit programs make through another
+  // one are among them, as calls of their own, where the pattern does not mean that one.
   [[nodiscard]] std::vector<const Syscall*> Match(const std::string& pattern,
                                                   const std::vector<std::string>& exclusions) const;
 
@@ -60,7 +62,8 @@ class Syscalls {
   // The kernel has a function for a call of this name, which the catalogue does not have.
   [[nodiscard]] bool LacksNumberOf(const std::string& name) const;
 
-  // `buffer_bytes`: how much of what a call reads or writes is recorded as well; 0: only where it is.
+  // `buffer_bytes`: how much of what a call reads or writes is recorded as well; 0: only where it
+  // is.
   [[nodiscard]] Result<Resolved> ResolveEntry(const Syscall& call, uint32_t buffer_bytes = 0) const;
   [[nodiscard]] Result<Resolved> ResolveExit(const Syscall& call, uint32_t buffer_bytes = 0) const;
 

@@ -314,7 +314,8 @@ TEST_F(RunningSyscalls, ReadSocketAddressesAsFarAsTheirLengthGoes) {
   }
 }
 
-// At entry, or of what the kernel fills in, at exit; also in calls of 32-bit programs, by whatever number.
+// At entry, or of what the kernel fills in, at exit; also in calls of 32-bit programs, by whatever
+// number.
 TEST_F(RunningSyscalls, EndTheAddressesOfAllCallsThatHaveOne) {
   for (const char* name : {"bind", "connect", "sendto", "sendmsg", "accept", "accept4",
                            "getsockname", "getpeername", "recvfrom", "recvmsg"}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels that tests look at: the running one, and Debian's in the virtual machines' cache, as far as they are
-// there; or those that WEFT_KERNELS names ("6.1,6.12"), which must be.
+// The kernels that tests look at: the running one, and Debian's in the virtual machines' cache, as
+// far as they are there; or those that WEFT_KERNELS names ("6.1,6.12"), which must be.
 #ifndef WEFT_NODE_AGENT_KERNEL_TEST_KERNELS_H_
 #define WEFT_NODE_AGENT_KERNEL_TEST_KERNELS_H_
 
@@ -27,18 +27,18 @@ std::filesystem::path KernelCache();
 // The running kernel comes first, where none is asked for by name.
 std::vector<TestKernel> TestKernels();
 
-// The BTF of the kernel, then those of ext4 and xfs; of the running one, where it has these as modules. Throws where
-// something is missing.
+// The BTF of the kernel, then those of ext4 and xfs; of the running one, where it has these as
+// modules. Throws where something is missing.
 std::vector<Btf> LoadKernel(const TestKernel& kernel);
 
-// Names that the kernel's trace events of a subsystem have, and some that are none: of the folders of
-// tracefs, or of a header of its source (include/trace/events). Of the running kernel nobody can say where
-// tracefs is not mounted.
+// Names that the kernel's trace events of a subsystem have, and some that are none: of the folders
+// of tracefs, or of a header of its source (include/trace/events). Of the running kernel nobody can
+// say where tracefs is not mounted.
 [[nodiscard]] bool KnowsSubsystems(const TestKernel& kernel);
 std::set<std::string> SubsystemNames(const TestKernel& kernel, std::string_view subsystem);
 
-// The system calls that its headers give programs of 64 or 32 bits, with their numbers; of the running kernel
-// nobody can say.
+// The system calls that its headers give programs of 64 or 32 bits, with their numbers; of the
+// running kernel nobody can say.
 std::map<std::string, uint32_t> SyscallTable(const TestKernel& kernel, bool compat);
 
 }  // namespace weft::kernel::testing

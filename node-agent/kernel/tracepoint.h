@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which tracepoints a kernel, or a module, has, and what each passes to its probes.
 //
-// A tracepoint NAME leaves two traces in BTF: the type btf_trace_NAME of its probes, whose parameters
-// have no names, and the function __traceiter_NAME with them. Tracepoints declared without a trace event
-// have at least the function.
+// A tracepoint NAME leaves two traces in BTF: the type btf_trace_NAME of its probes, whose
+// parameters have no names, and the function __traceiter_NAME with them. Tracepoints declared
+// without a trace event have at least the function.
 #ifndef WEFT_NODE_AGENT_KERNEL_TRACEPOINT_H_
 #define WEFT_NODE_AGENT_KERNEL_TRACEPOINT_H_
 
@@ -30,8 +30,9 @@ struct Tracepoint {
 // Names of this BTF's own tracepoints, sorted; of a module's BTF those of the module.
 std::vector<std::string> TracepointNames(const Btf& btf);
 
-// kNotFound: there is none in this BTF or its base. kUnsupported: it passes a structure by value, or
-// more than WEFT_FETCH_MAX_ARGS arguments: what a probe is given would not be where a fetch program looks.
+// kNotFound: there is none in this BTF or its base. kUnsupported: it passes a structure by value,
+// or more than WEFT_FETCH_MAX_ARGS arguments: what a probe is given would not be where a fetch
+// program looks.
 Result<Tracepoint> FindTracepoint(const Btf& btf, std::string_view name);
 
 }  // namespace weft::kernel

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any text as the arguments of a USDT probe: refused or parsed, and what was parsed is within bounds.
+// Any text as the arguments of a USDT probe: refused or parsed, and what was parsed is within
+// bounds.
 #include <cstdlib>
 
 #include "node-agent/kernel/limits.h"

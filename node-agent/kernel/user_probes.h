@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Probes of functions of programs: uprobes, uretprobes and USDT probes as events.
 //
-// What is recorded: at a function's start its arguments, as the Trace says what they are, else the registers of
-// integer arguments (arg0 to arg5); at its return what it returns, and how long it took in ns; of a USDT probe
-// what its note says. `ip` is where in the process it was.
-// Go passes arguments in registers of its own (its internal calling convention, Go 1.17 and later), strings in
-// two; its stacks move, which a probe at a return does not survive: there is none.
+// What is recorded: at a function's start its arguments, as the Trace says what they are, else the
+// registers of integer arguments (arg0 to arg5); at its return what it returns, and how long it
+// took in ns; of a USDT probe what its note says. `ip` is where in the process it was. Go passes
+// arguments in registers of its own (its internal calling convention, Go 1.17 and later), strings
+// in two; its stacks move, which a probe at a return does not survive: there is none.
 // Thread-safety: functions of immutable values.
 #ifndef WEFT_NODE_AGENT_KERNEL_USER_PROBES_H_
 #define WEFT_NODE_AGENT_KERNEL_USER_PROBES_H_
@@ -33,8 +33,8 @@ struct UserPlace {
 Result<Resolved> ResolveUprobe(const UserProgram& program, const UserPlace& place);
 Result<Resolved> ResolveUretprobe(const UserProgram& program, const UserPlace& place);
 
-// One event for each place of the probe "provider:name", all of the name `event`. Errors, and `left_out`: those of
-// UserProgram::FindUsdt.
+// One event for each place of the probe "provider:name", all of the name `event`. Errors, and
+// `left_out`: those of UserProgram::FindUsdt.
 Result<std::vector<Resolved>> ResolveUsdt(const UserProgram& program, const std::string& event,
                                           const std::string& probe,
                                           std::vector<std::string>* left_out = nullptr);

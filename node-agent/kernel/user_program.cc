@@ -201,8 +201,9 @@ void UserProgram::EachUsdtNote(const Use& use) const {
   }
 }
 
-// The kernel goes by the place in the file: it raises what the first writable mapping of that page has there.
-// Where a linker lets two mappings share a page of the file (mold does, in small programs), that is not the counter.
+// The kernel goes by the place in the file: it raises what the first writable mapping of that page
+// has there. Where a linker lets two mappings share a page of the file (mold does, in small
+// programs), that is not the counter.
 Result<uint64_t> UserProgram::SemaphoreAt(uint64_t address) const {
   constexpr uint64_t kPage = 4096;
   const auto counter = OffsetOf(address, /*executable=*/false);

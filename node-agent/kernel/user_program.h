@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file of a program or library as probes need it: where functions and USDT probes are in it, as places in
-// the file. Read by elfutils' libelf, piece by piece with pread (a file that shrinks meanwhile is an error, no
-// signal), and foreign: a pod's image has it.
-// Formats: System V ABI (ELF-64); systemtap's wiki, "User Space Probe Implementation" (.note.stapsdt, version 3).
+// The file of a program or library as probes need it: where functions and USDT probes are in it, as
+// places in the file. Read by elfutils' libelf, piece by piece with pread (a file that shrinks
+// meanwhile is an error, no signal), and foreign: a pod's image has it. Formats: System V ABI
+// (ELF-64); systemtap's wiki, "User Space Probe Implementation" (.note.stapsdt, version 3).
 // Thread-safety: none.
 #ifndef WEFT_NODE_AGENT_KERNEL_USER_PROGRAM_H_
 #define WEFT_NODE_AGENT_KERNEL_USER_PROGRAM_H_
@@ -37,16 +37,17 @@ class UserProgram {
   static Result<UserProgram> Read(int file);
   static Result<UserProgram> Parse(Bytes bytes);
 
-  // Built by Go: its stacks move, so that returns of its functions cannot be probed, and it passes arguments
-  // in registers of its own.
+  // Built by Go: its stacks move, so that returns of its functions cannot be probed, and it passes
+  // arguments in registers of its own.
   [[nodiscard]] bool is_go() const { return is_go_; }
 
-  // Where in the file the instruction `offset` bytes behind the function's start is. kNotFound; kConflict:
-  // several functions have that name; kInvalid: beyond its end; kUnsupported.
+  // Where in the file the instruction `offset` bytes behind the function's start is. kNotFound;
+  // kConflict: several functions have that name; kInvalid: beyond its end; kUnsupported.
   [[nodiscard]] Result<uint64_t> FindFunction(const std::string& name, uint64_t offset) const;
 
-  // All places of one probe, up to kMaxUsdtSites. Those that are left out are counted in `left_out`, for people, each
-  // number with its reason. kNotFound; kCorrupt; of a probe that has no other place: why not.
+  // All places of one probe, up to kMaxUsdtSites. Those that are left out are counted in
+  // `left_out`, for people, each number with its reason. kNotFound; kCorrupt; of a probe that has
+  // no other place: why not.
   [[nodiscard]] Result<std::vector<UsdtSite>> FindUsdt(
       std::string_view provider, std::string_view name,
       std::vector<std::string>* left_out = nullptr) const;

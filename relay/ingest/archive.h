@@ -3,10 +3,10 @@
 //
 //   DATA_DIR/NAMESPACE/TRACE/POD/CONTAINER/UUID/PATH/metadata, CHANNEL_CPU ...
 //
-// UUID is the CTF trace's: a container that is started again has another one. PATH is what the node says,
-// "ust/uid/1000/64-bit".
-// What is acknowledged was written by write(2): it survives the relay, and with EndTrace the machine.
-// A trace belongs to the session that opened it last. The ingest's thread owns it.
+// UUID is the CTF trace's: a container that is started again has another one. PATH is what the node
+// says, "ust/uid/1000/64-bit". What is acknowledged was written by write(2): it survives the relay,
+// and with EndTrace the machine. A trace belongs to the session that opened it last. The ingest's
+// thread owns it.
 #ifndef WEFT_RELAY_INGEST_ARCHIVE_H_
 #define WEFT_RELAY_INGEST_ARCHIVE_H_
 
@@ -58,8 +58,8 @@ class DiskArchive : public stream::Archive {
 
   Result<Trace*> Find(uint64_t key);
   Result<Stream*> FindStream(uint64_t handle);
-  // The stream holds so many events: counts those that were not counted yet. A stream that was cut back
-  // has fewer than before, for a moment; a counter never falls.
+  // The stream holds so many events: counts those that were not counted yet. A stream that was cut
+  // back has fewer than before, for a moment; a counter never falls.
   void Count(const Trace& trace, const Stream& stream);
 
   store::FileMaker* maker_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A deadline that expires while its thread is busy: Asio queues the timer's handler and the handler of
-// what came in time at once, the timer's last.
+// A deadline that expires while its thread is busy: Asio queues the timer's handler and the handler
+// of what came in time at once, the timer's last.
 #include "relay/ingest/deadline.h"
 
 #include <gtest/gtest.h>

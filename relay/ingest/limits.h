@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits and times of the relay's listeners, all in one place. lib/stream/limits.h has the protocol's.
+// Limits and times of the relay's listeners, all in one place. lib/stream/limits.h has the
+// protocol's.
 #ifndef WEFT_RELAY_INGEST_LIMITS_H_
 #define WEFT_RELAY_INGEST_LIMITS_H_
 
@@ -8,8 +9,8 @@
 
 namespace weft::ingest {
 
-// Connections of each kind: a node has one session per Trace. Each costs two descriptors and a buffer
-// that is as long as a packet.
+// Connections of each kind: a node has one session per Trace. Each costs two descriptors and a
+// buffer that is as long as a packet.
 inline constexpr size_t kMaxSessions = 4096;
 // Files that are open at a time, two for a trace with one stream.
 inline constexpr size_t kMaxOpenStreams = 256 * 1024;

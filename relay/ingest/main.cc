@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft-relay: receives what nodes record, and stores it as CTF. SIGTERM: acknowledges what it has, and
-// ends with everything on the disk.
+// weft-relay: receives what nodes record, and stores it as CTF. SIGTERM: acknowledges what it has,
+// and ends with everything on the disk.
 #include <fcntl.h>
 #include <sys/resource.h>
 

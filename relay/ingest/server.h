@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The relay's listeners for nodes: control and data connections become sessions (lib/stream/receiver.h)
-// on one archive. One thread, that of Run; the other functions may be called from any.
-// TLS comes in where a connection is accepted: a session sees bytes only.
+// The relay's listeners for nodes: control and data connections become sessions
+// (lib/stream/receiver.h) on one archive. One thread, that of Run; the other functions may be
+// called from any. TLS comes in where a connection is accepted: a session sees bytes only.
 #ifndef WEFT_RELAY_INGEST_SERVER_H_
 #define WEFT_RELAY_INGEST_SERVER_H_
 
@@ -24,8 +24,8 @@ class Server {
                                               std::chrono::milliseconds hello_limit = kHelloTime);
   virtual ~Server() = default;
 
-  // Until SIGTERM or SIGINT: then no more connections, what arrived is stored, acknowledged and on the
-  // disk.
+  // Until SIGTERM or SIGINT: then no more connections, what arrived is stored, acknowledged and on
+  // the disk.
   virtual Status Run() = 0;
 
   // Where it listens.

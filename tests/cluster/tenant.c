@@ -4,10 +4,10 @@
  *
  *   tenant [--events N] [--threads T] [--pause-us P]
  *
- * After each SIGUSR1 every thread emits N events (1000) of tenant:work, P microseconds apart; then one
- * line "events TOTAL" on standard output says how many it has emitted of all kinds since its start.
- * SIGTERM ends it. A tenant:work's `number` counts from 0 in each thread (2) and never restarts, so
- * that a test sees what is missing or twice.
+ * After each SIGUSR1 every thread emits N events (1000) of tenant:work, P microseconds apart; then
+ * one line "events TOTAL" on standard output says how many it has emitted of all kinds since its
+ * start. SIGTERM ends it. A tenant:work's `number` counts from 0 in each thread (2) and never
+ * restarts, so that a test sees what is missing or twice.
  */
 #define TRACEPOINT_CREATE_PROBES
 #define TRACEPOINT_DEFINE

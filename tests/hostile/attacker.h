@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hostile process: writes valid records, and between them whatever could hurt a reader, into memory
-// that a consumer reads at the same time. Deterministic for a seed, apart from that race.
+// A hostile process: writes valid records, and between them whatever could hurt a reader, into
+// memory that a consumer reads at the same time. Deterministic for a seed, apart from that race.
 #ifndef WEFT_TESTS_HOSTILE_ATTACKER_H_
 #define WEFT_TESTS_HOSTILE_ATTACKER_H_
 
@@ -20,14 +20,14 @@ class Attacker {
 
   // One mutation of `ring`, random or targeted.
   void Mutate(ring::testing::TestWriter& ring);
-  // One that a reader survives with the ring set: time, CPU, event id or payload of a record, counts of
-  // discarded events, tail. So that attacks reach what stands behind the reader, too.
+  // One that a reader survives with the ring set: time, CPU, event id or payload of a record,
+  // counts of discarded events, tail. So that attacks reach what stands behind the reader, too.
   void MutateGently(ring::testing::TestWriter& ring);
   // Some valid records, so that the reader comes to what was mutated.
   void Write(ring::testing::TestWriter& ring, int count);
 
-  // Any field of the header: magic, sizes, offsets, counts, shifts, mode, clock, ids. And as it was, but for what
-  // Describe wrote since.
+  // Any field of the header: magic, sizes, offsets, counts, shifts, mode, clock, ids. And as it
+  // was, but for what Describe wrote since.
   void MutateHeader(ring::testing::TestWriter& ring);
   static void RestoreHeader(ring::testing::TestWriter& ring);
 

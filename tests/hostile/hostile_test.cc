@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A hostile process against the real weft-consumer: 10^5 mutations of header (every field), slots,
-// descriptions and records while they are read, memory that is no ring set, a flood of descriptors, silence. The
-// consumer neither crashes nor hangs nor grows, and the events of two neighbours (another container,
-// and another process of the same container) are the same, by hash, as without the attack.
-// More mutations: WEFT_HOSTILE_MUTATIONS in the environment.
+// descriptions and records while they are read, memory that is no ring set, a flood of descriptors,
+// silence. The consumer neither crashes nor hangs nor grows, and the events of two neighbours
+// (another container, and another process of the same container) are the same, by hash, as without
+// the attack. More mutations: WEFT_HOSTILE_MUTATIONS in the environment.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>

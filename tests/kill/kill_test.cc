@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// P3's equality for one traced program, exactly, whatever happens to it: threads, nested signals, forks,
-// vforks, children that share the memory, threads that come and go, in glibc and musl programs; SIGKILL at random
-// and at every instruction boundary of the writer's sections.
+// P3's equality for one traced program, exactly, whatever happens to it: threads, nested signals,
+// forks, vforks, children that share the memory, threads that come and go, in glibc and musl
+// programs; SIGKILL at random and at every instruction boundary of the writer's sections.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -57,12 +57,13 @@ Storm Musl(const char* name, const char* flags, weft_ring_mode mode) {
 }
 
 constexpr const char* kOwnRseq = "GLIBC_TUNABLES=glibc.pthread.rseq=0";
-// The slot is the CPU's, as before Linux 6.3; and the concurrency id's, which is 0 before Linux 6.3: for one thread.
+// The slot is the CPU's, as before Linux 6.3; and the concurrency id's, which is 0 before Linux
+// 6.3: for one thread.
 constexpr const char* kCpuSlots = "WEFT_STRESS_RSEQ_FEATURES=20";
 constexpr const char* kMmCidSlots = "WEFT_STRESS_RSEQ_FEATURES=28";
 
-// Which slots the records came from. While a vfork child lives, and for good when another one was made that
-// shares the memory, all threads use the atomic one.
+// Which slots the records came from. While a vfork child lives, and for good when another one was
+// made that shares the memory, all threads use the atomic one.
 void ExpectSlots(const Books& b, const Storm& storm) {
   if (storm.rseq_is_refused) {
     EXPECT_EQ(b.recorded_atomically, b.recorded);
@@ -131,8 +132,8 @@ TEST(Kill, AtRandomLosesNothingThatWasCommitted) {
   std::mt19937_64 random(20261121);
   const int rounds = Long() ? 50000 : 5000;
   const char* const kFlags[] = {"-", "s", "st", "stf", "v", "dst", "stm", "sta"};
-  // Under a filter nobody waits long for who sets things up, and signals come meanwhile: what is given up
-  // then cannot be counted before it is done.
+  // Under a filter nobody waits long for who sets things up, and signals come meanwhile: what is
+  // given up then cannot be counted before it is done.
   const char* const kRefusedFlags[] = {"w", "ws", "wst", "wstf", "wv", "wdst", "wstm", "wsta"};
   uint64_t atomically = 0;
   for (int i = 0; i < rounds && !HasFailure(); ++i) {
@@ -259,8 +260,8 @@ TEST(Kill, WhatNobodyCouldDecideOnIsCounted) {
   EXPECT_GT(b.discarded, 0U);
 }
 
-// The main thread gives its first event up and forks. What could not be decided on before is the parent's to
-// count, not the child's.
+// The main thread gives its first event up and forks. What could not be decided on before is the
+// parent's to count, not the child's.
 TEST(Kill, WhatNobodyCouldDecideOnIsCountedOnceWhenTheProcessForks) {
   Books b;
   const auto enough = [](Pause stood, const World& world) {
@@ -284,8 +285,9 @@ struct Way {
   bool is_read = false;  // while it runs, which is for a second at most
 };
 
-// Where the worker stands at a breakpoint, or has ended. A child that shares its memory and dies of one is heard of
-// from itself; threads that are nobody's to trace are killed by it, and with them all.
+// Where the worker stands at a breakpoint, or has ended. A child that shares its memory and dies of
+// one is heard of from itself; threads that are nobody's to trace are killed by it, and with them
+// all.
 void WaitForBreakpoint(pid_t worker, bool is_read, World* world, bool* reached) {
   const auto begin = std::chrono::steady_clock::now();
   int status = 0;
@@ -334,7 +336,8 @@ void KillAt(uint64_t instruction, const Way& way, bool* reached) {
   }
 }
 
-// At each of these, on all `ways` that lead there; where none does, on the rare ones, some of which need luck.
+// At each of these, on all `ways` that lead there; where none does, on the rare ones, some of which
+// need luck.
 void KillAtEach(const std::vector<uint64_t>& instructions, const std::vector<Way>& ways,
                 const std::vector<Way>& rare) {
   constexpr int kTries = 20;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was read of each lane (books.h): a lane is one line of execution of one process, so its records lie
-// in one ring set, each once, and ascend with their sequence and their time. What is missing of it was
-// discarded or overwritten there. One thread.
+// What was read of each lane (books.h): a lane is one line of execution of one process, so its
+// records lie in one ring set, each once, and ascend with their sequence and their time. What is
+// missing of it was discarded or overwritten there. One thread.
 #ifndef WEFT_TESTS_KILL_LANES_H_
 #define WEFT_TESTS_KILL_LANES_H_
 
@@ -27,13 +27,14 @@ class Lanes {
   // In the order in which the slot gives them.
   void Saw(uint64_t lane, const Record& record) { lanes_[lane].push_back(record); }
 
-  // After the program's end. `lost`: of each ring set, what was discarded in it and overwritten. The first
-  // contradiction; "": there is none.
+  // After the program's end. `lost`: of each ring set, what was discarded in it and overwritten.
+  // The first contradiction; "": there is none.
   [[nodiscard]] std::string Contradiction(const stress_books& books,
                                           std::span<const uint64_t> lost) const;
 
  private:
-  // `missing`: ended and not seen. `open`: begun, not ended and not seen; it may have been lost or not.
+  // `missing`: ended and not seen. `open`: begun, not ended and not seen; it may have been lost or
+  // not.
   struct Balance {
     uint64_t missing = 0;
     uint64_t open = 0;

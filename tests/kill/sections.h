@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the writers are in libweft.so: its restartable sequences, from its table of rseq descriptors (ELF
-// section weft_rseq_cs), and functions, from its symbol table; their instructions from a disassembler, and
-// these's lines from its debug information.
+// Where the writers are in libweft.so: its restartable sequences, from its table of rseq
+// descriptors (ELF section weft_rseq_cs), and functions, from its symbol table; their instructions
+// from a disassembler, and these's lines from its debug information.
 #ifndef WEFT_TESTS_KILL_SECTIONS_H_
 #define WEFT_TESTS_KILL_SECTIONS_H_
 
@@ -17,9 +17,10 @@ namespace weft::kill_test {
 // included. Empty: no such table.
 std::vector<uint64_t> SectionInstructions(const std::string& library);
 
-// The same of the functions of these names, with what the compiler made of them ("name.part.0"): all that can
-// be come to from their beginnings without executing a line of the source that has one of the texts
-// `without` in it. Empty: a function or a text is not there, or jumps where nobody can follow.
+// The same of the functions of these names, with what the compiler made of them ("name.part.0"):
+// all that can be come to from their beginnings without executing a line of the source that has one
+// of the texts `without` in it. Empty: a function or a text is not there, or jumps where nobody can
+// follow.
 std::vector<uint64_t> FunctionInstructions(const std::string& library,
                                            const std::vector<std::string>& names,
                                            const std::vector<std::string>& without);

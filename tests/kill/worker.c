@@ -6,17 +6,19 @@
 //        m  the main thread makes children with clone(CLONE_VM) that trace beside it
 //        k  the main thread kills each of these while it traces
 //        a  the main thread starts detached threads that trace and go
-//        d  the main thread loads and unloads a plugin that traces, and a provider of events that all emit
-//        t  events of all shapes, not of one: with tails, also such as no ring takes, and fixed parts of one to
-//           five words
+//        d  the main thread loads and unloads a plugin that traces, and a provider of events that
+//           all emit
+//        t  events of all shapes, not of one: with tails, also such as no ring takes, and fixed
+//           parts of one to five words
 //        n  the timer's handler sleeps now and then, whatever it interrupted
 //        x  before the events a seccomp filter that kills for what libweft.so would call
 //        w  an event of every shape before anything else: all that has to be set up is there then
 //        p  SIGSTOP before the events, so that a debugger can set breakpoints
 //        l  the main thread begins last
-// EVENTS per thread, 0: until told to stop. Lanes: thread t is 2t, its signal handler 2t + 1, children
-// from 2 * THREADS on.
-// In the environment: WEFT_STRESS_RSEQ_FEATURES=N  what the kernel is to have said of struct rseq's size
+// EVENTS per thread, 0: until told to stop. Lanes: thread t is 2t, its signal handler 2t + 1,
+// children from 2 * THREADS on.
+// In the environment: WEFT_STRESS_RSEQ_FEATURES=N  what the kernel is to have said of struct rseq's
+//                                                  size
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program that emits a known number of events, for the tests of local mode. Every process appends
- * one line "PID EVENTS" to the file of --report when it has emitted all; a tick's `number` counts from
- * 0 in each thread, so that a test sees what is missing or twice.
+ * one line "PID EVENTS" to the file of --report when it has emitted all; a tick's `number` counts
+ * from 0 in each thread, so that a test sees what is missing or twice.
  *
  *   emitter [--events N] [--threads T] [--texts N] [--children C] [--in-turn 1] [--exec DEPTH]
- *           [--pause-us P] [--hold FILE] [--report FILE] [--status S] [--begin FILE] [--times FILE] [--large N]
+ *           [--pause-us P] [--hold FILE] [--report FILE] [--status S] [--begin FILE] [--times FILE]
+ *           [--large N]
  *   --children  forks C children, each emitting as much, after the parent's first event
  *   --in-turn   1: waits for each child before it forks the next one
  *   --exec      executes itself DEPTH times, emitting before each

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program whose ring sets nobody is told of, or that ran before weft did. It emits a known number of
- * events and appends a line "PID EVENTS" to `report` after each round; before the first, one to `ready`.
+ * A program whose ring sets nobody is told of, or that ran before weft did. It emits a known number
+ * of events and appends a line "PID EVENTS" to `report` after each round; before the first, one to
+ * `ready`.
  *
  *   hidden FOLDER EVENTS HOW...
  *     chroot      into FOLDER/root, before the first event
@@ -11,7 +12,8 @@
  *     fork        a child does the same, from before the first round on
  *     exec        the child executes itself, with its own memory from then on
  *     leave       a child does it; the parent ends with status 0 as soon as it has
- * At the end it waits for FOLDER/release. All files are reached by a descriptor, from inside a chroot too.
+ * At the end it waits for FOLDER/release. All files are reached by a descriptor, from inside a
+ * chroot too.
  */
 #define TRACEPOINT_CREATE_PROBES
 #define TRACEPOINT_DEFINE

@@ -4,9 +4,10 @@
  *
  *   large [--threads T] [--own-rseq] SIZE...
  *
- * Every thread emits for each SIZE, which is number N from 0: a text of SIZE bytes, each of them the letter N of the
- * alphabet, a sequence of the same bytes unless they are many, and a small event. --own-rseq: threads register an rseq area of their own first, so
- * that the library cannot use one (for an environment in which libc registers none).
+ * Every thread emits for each SIZE, which is number N from 0: a text of SIZE bytes, each of them
+ * the letter N of the alphabet, a sequence of the same bytes unless they are many, and a small
+ * event. --own-rseq: threads register an rseq area of their own first, so that the library cannot
+ * use one (for an environment in which libc registers none).
  */
 #define TRACEPOINT_CREATE_PROBES
 #define TRACEPOINT_DEFINE

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that does what it is told and says what it is: each `emit` emits self:here and prints, as one
- * line of JSON, the values that the contexts of that event must have, asked from the kernel and libc.
+ * A program that does what it is told and says what it is: each `emit` emits self:here and prints,
+ * as one line of JSON, the values that the contexts of that event must have, asked from the kernel
+ * and libc.
  *
  *   self COMMAND...
  *     emit              the event; its `number` counts from 1 in each process
- *     fork              a child goes on with the commands behind; when it has ended, so does the parent
+ *     fork              a child goes on with the commands behind; when it has ended, so does the
+ *                       parent
  *     thread            the commands behind are a new thread's
  *     exec              executes itself with the commands behind
  *     uid:R,E,S gid:... setresuid, setresgid
  *     unshare:NAME      a new namespace, named as in /proc/self/ns
  *     name:NAME         of the thread, for the kernel
  *     cpu:last          runs on the last CPU that it may run on
- *     app               application contexts self:number (of the next event) and self:word ("even", "odd")
+ *     app               application contexts self:number (of the next event) and self:word ("even",
+ *                       "odd")
  *     types             one application context of each type, named after it
  *     wait:FILE         until FILE is there
  */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * symbols [PLUGIN]: emits one event in each of several functions, so that a test knows which name belongs
- * to the address of each: in main's process, in a thread, in a function of PLUGIN, loaded by then, and
- * in a fork child. `where` is the function's name. Says on stdout what is loaded, as ld.so has it, when
- * the plugin is there: "BASE PATH".
+ * symbols [PLUGIN]: emits one event in each of several functions, so that a test knows which name
+ * belongs to the address of each: in main's process, in a thread, in a function of PLUGIN, loaded
+ * by then, and in a fork child. `where` is the function's name. Says on stdout what is loaded, as
+ * ld.so has it, when the plugin is there: "BASE PATH".
  */
 #define _GNU_SOURCE
 #define TRACEPOINT_CREATE_PROBES

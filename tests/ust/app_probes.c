@@ -109,8 +109,8 @@ static void* run_now_and_then(void* unused) {
   return unused;
 }
 
-/* Whether a detach returned only when the call of its probe had ended, though calls of another probe began and
- * ended meanwhile. */
+/* Whether a detach returned only when the call of its probe had ended, though calls of another
+ * probe began and ended meanwhile. */
 static int detach_from_a_call(void) {
   pthread_t caller, others;
   struct slow slow = {0, 0};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Emits every event of every_*_tp.h, and tracef and tracelog, with fixed values. Built as C and as C++,
- * with weft's headers and with LTTng's. #line: the lines that tracelog records stand in every.expected.
+ * Emits every event of every_*_tp.h, and tracef and tracelog, with fixed values. Built as C and as
+ * C++, with weft's headers and with LTTng's. #line: the lines that tracelog records stand in
+ * every.expected.
  */
 #include <arpa/inet.h>
 #include <stdarg.h>

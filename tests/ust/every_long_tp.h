@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A provider that uses every macro of LTTng-UST's API version 1 and every kind of field. It is built
- * with LTTng's headers and with weft's. Its twin in the spelling of version 0 is every_short_tp.h:
- * change both.
+ * A provider that uses every macro of LTTng-UST's API version 1 and every kind of field. It is
+ * built with LTTng's headers and with weft's. Its twin in the spelling of version 0 is
+ * every_short_tp.h: change both.
  */
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER every_long

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A provider that uses every macro of LTTng-UST's API version 0 and every kind of field. It is built
- * with LTTng's headers and with weft's. Its twin in the spelling of version 1 is every_long_tp.h:
- * change both.
+ * A provider that uses every macro of LTTng-UST's API version 0 and every kind of field. It is
+ * built with LTTng's headers and with weft's. Its twin in the spelling of version 1 is
+ * every_long_tp.h: change both.
  */
 #undef TRACEPOINT_PROVIDER
 #define TRACEPOINT_PROVIDER every_short

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that makes no system call between two marks, if tracing makes none: calls_test.py looks. `quiet WHAT`
+ * A program that makes no system call between two marks, if tracing makes none: calls_test.py
+ * looks. `quiet WHAT`
  *   events   events of all kinds; the first ones stand before the first mark
  *   threads  the same in two threads
  *   fork     a child that ends at once
  *   clock    reads CLOCK_MONOTONIC
- * A mark is a close() that fails. Then it prints what a process has: threads, descriptors, signals, timers.
+ * A mark is a close() that fails. Then it prints what a process has: threads, descriptors, signals,
+ * timers.
  */
 #define TRACEPOINT_CREATE_PROBES
 #define TRACEPOINT_DEFINE

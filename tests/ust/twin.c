@@ -2,8 +2,8 @@
 /*
  * An object with the provider, the tracepoint, a call site of it, or some of them: built with what
  * recorded_test.py defines. With IS_PROGRAM it is a program, which does what its arguments say:
- *   +FILE loads a library, ^FILE the same for all to see, -FILE unloads it, @FILE calls its call site,
- *   =NUMBER calls the program's own, ? prints tracepoint_enabled().
+ *   +FILE loads a library, ^FILE the same for all to see, -FILE unloads it, @FILE calls its call
+ *   site, =NUMBER calls the program's own, ? prints tracepoint_enabled().
  */
 #include "./twin_tp.h"
 

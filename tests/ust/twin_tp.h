@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A provider that several objects have, each with a FIELD of its own, or with another type NUMBER. */
+/* A provider that several objects have, each with a FIELD of its own, or with another type
+   NUMBER. */
 #undef TRACEPOINT_PROVIDER
 #define TRACEPOINT_PROVIDER twin
 #undef TRACEPOINT_INCLUDE

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Values that an expression only points to: a buffer that the next expression uses too, a C compound literal,
- * a C++ temporary. values.c has the functions.
+ * Values that an expression only points to: a buffer that the next expression uses too, a C
+ * compound literal, a C++ temporary. values.c has the functions.
  */
 #undef TRACEPOINT_PROVIDER
 #define TRACEPOINT_PROVIDER values
@@ -77,8 +77,10 @@ TRACEPOINT_EVENT(values, wrong_length,
 TRACEPOINT_EVENT(values, temporaries,
   TP_ARGS(const char *, name),
   TP_FIELDS(
-    ctf_string(one, (std::string("the first name, which is longer than any small string: ") + name).c_str())
-    ctf_sequence_text(char, two, (std::string("another text that has no room in the object: ") + name).c_str(),
+    ctf_string(one, (std::string("the first name, which is longer than any small string: ") +
+                     name).c_str())
+    ctf_sequence_text(char, two,
+                      (std::string("another text that has no room in the object: ") + name).c_str(),
                       unsigned, 53)
     ctf_string(three, (std::string(1000, 'l') + name).c_str())
   )

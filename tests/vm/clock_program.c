@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * clock_program ROUNDS: in one thread, in each round N, an event of its own, the system call lseek(-1, N, 7), which
- * fails, and another event; the events' numbers are 2 N and 2 N + 1. Now and then it goes to another CPU, also within
- * a round.
+ * clock_program ROUNDS: in one thread, in each round N, an event of its own, the system call
+ * lseek(-1, N, 7), which fails, and another event; the events' numbers are 2 N and 2 N + 1. Now and
+ * then it goes to another CPU, also within a round.
  */
 #define _GNU_SOURCE
 #define TRACEPOINT_CREATE_PROBES

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft.ko as a node builds it, with a guest's headers and its compiler, on this machine: the same module as
-// ./dev kmod build makes of the same sources.
+// weft.ko as a node builds it, with a guest's headers and its compiler, on this machine: the same
+// module as ./dev kmod build makes of the same sources.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the agent makes of a kernel's types (node-agent/kernel), given to that kernel: weft.ko takes every
-// event, nothing breaks while all of them are recorded, and values are those that this test knows.
+// What the agent makes of a kernel's types (node-agent/kernel), given to that kernel: weft.ko takes
+// every event, nothing breaks while all of them are recorded, and values are those that this test
+// knows.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -531,7 +532,8 @@ TEST_F(KernelEventsTest, FunctionsHaveTheirParameters) {
   ASSERT_EQ(module_.Add(kernel::ResolveKprobe(*btf_, catalogue, symbols, entry, kWide).value()), 0);
   ASSERT_EQ(module_.Add(kernel::ResolveKretprobe(*btf_, catalogue, symbols, exit, kWide).value()),
             0);
-  // As a namespace gets it: vfs_write writes what a program gave, kernel_write what the kernel itself has.
+  // As a namespace gets it: vfs_write writes what a program gave, kernel_write what the kernel
+  // itself has.
   const kernel::ResolveOptions of_tenant{.has_user_addresses = true};
   const kernel::ProbePlace own{.event = "of_tenant", .function = "vfs_write"};
   const kernel::Resolved hidden =

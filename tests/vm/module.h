@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft.ko with events as the agent resolves them: one session with one ring, cluster-wide or of some cgroups,
-// read when it is switched off. One thread.
+// weft.ko with events as the agent resolves them: one session with one ring, cluster-wide or of
+// some cgroups, read when it is switched off. One thread.
 #ifndef WEFT_TESTS_VM_MODULE_H_
 #define WEFT_TESTS_VM_MODULE_H_
 
@@ -24,8 +24,8 @@ struct SeenEvent {
 
 class Module {
  public:
-  // Loads the file that WEFT_MODULE names; throws std::runtime_error. Of these cgroups (inode numbers of
-  // their folders); none: of everybody.
+  // Loads the file that WEFT_MODULE names; throws std::runtime_error. Of these cgroups (inode
+  // numbers of their folders); none: of everybody.
   explicit Module(const std::vector<uint64_t>& cgroups = {});
   ~Module();
   Module(const Module&) = delete;
@@ -37,7 +37,8 @@ class Module {
   // 0 or -errno.
   int Statedump();
 
-  // After Switch(false): everything that was recorded. Throws where a record does not fit its description.
+  // After Switch(false): everything that was recorded. Throws where a record does not fit its
+  // description.
   std::vector<SeenEvent> Read();
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The statedump, as the agent resolves it, against what /proc says of the same processes: all that a session's
-// cgroups have, and nothing of anybody else's.
+// The statedump, as the agent resolves it, against what /proc says of the same processes: all that
+// a session's cgroups have, and nothing of anybody else's.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -35,7 +35,8 @@ constexpr const char* kCgroups = "/sys/fs/cgroup";
 constexpr int kFirstFd = 100;  // of what a Subject opens
 constexpr int kThreads = 3;    // beside its first
 
-// A process in a cgroup of its own, with files, mappings, threads and a socket, which does nothing more.
+// A process in a cgroup of its own, with files, mappings, threads and a socket, which does nothing
+// more.
 class Subject {
  public:
   explicit Subject(const std::string& name) : name_(name), cgroup_(kCgroups + ("/" + name)) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * system_calls: makes calls that are none, comes back from a signal, and, as an old 32-bit program does, makes calls of
- * sockets and of System V IPC through socketcall and ipc. With `exec` it only executes programs of the other ABI.
- * Static, so that it makes few others.
+ * system_calls: makes calls that are none, comes back from a signal, and, as an old 32-bit program
+ * does, makes calls of sockets and of System V IPC through socketcall and ipc. With `exec` it only
+ * executes programs of the other ABI. Static, so that it makes few others.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>

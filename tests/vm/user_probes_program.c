@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * user_probes_program COUNT: calls a function and passes a USDT probe, COUNT times, and says what it did:
- * "called COUNT enabled N", where N is how often the probe's semaphore was raised. Built dynamically and
- * statically.
+ * user_probes_program COUNT: calls a function and passes a USDT probe, COUNT times, and says what
+ * it did: "called COUNT enabled N", where N is how often the probe's semaphore was raised. Built
+ * dynamically and statically.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -86,8 +86,8 @@ bool weft_run_in_thread(void (*fn)(void*), void* arg) {
   stack.arg = arg;
   const long tid = start(WEFT_APART_THREAD_FLAGS);
   if (tid <= 0) return false;
-  // It has left the memory, but for some microseconds it still counts as a thread, which some calls of
-  // the program (unshare) would refuse.
+  // It has left the memory, but for some microseconds it still counts as a thread, which some calls
+  // of the program (unshare) would refuse.
   for (int i = 0; i < WEFT_END_YIELDS; ++i) {
     if (weft_syscall(__NR_tgkill, weft_syscall(__NR_getpid, 0), tid, 0) == -ESRCH) break;
     weft_syscall(__NR_sched_yield, 0);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running a function of ours where it cannot disturb the program: on a stack of its own, for as long as
-// the calling thread waits, in one of two ways.
+// Running a function of ours where it cannot disturb the program: on a stack of its own, for as
+// long as the calling thread waits, in one of two ways.
 //
 //   a thread with its own descriptor table   what it opens, closes and is given is in nobody else's
 //       table: a program that closes all descriptors, or uses a number again, from another thread
-//       meets none of ours, and a full table has room (a copy is closed). Same process: sockets show the
-//       program's own pid. It ends before the caller goes on; it has no rseq and traces nothing.
+//       meets none of ours, and a full table has room (a copy is closed). Same process: sockets
+//       show the program's own pid. It ends before the caller goes on; it has no rseq and traces
+//       nothing.
 //   a child process that shares the memory   its death by a seccomp filter is survived (seccomp.c).
 //       It ends with signal 0, so that no wait() of the program sees it.
 //

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Application contexts ($app.provider:name): values that the program itself provides, by name. A name may
-// be asked for before its provider is there; it has no value then.
+// Application contexts ($app.provider:name): values that the program itself provides, by name. A
+// name may be asked for before its provider is there; it has no value then.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_APP_CONTEXT_H_
 #define WEFT_UST_INJECTOR_PRELOAD_APP_CONTEXT_H_
 
@@ -11,7 +11,8 @@
 // The number of a name, the same for the life of the process. Under weft_lock.
 uint32_t weft_app_context_number(const char* name);
 
-// Any thread, signal handlers. Writes tag and value; at most `room` bytes, of which 1 is always there.
+// Any thread, signal handlers. Writes tag and value; at most `room` bytes, of which 1 is always
+// there.
 uint32_t weft_app_context_write(uint32_t number, uint8_t* to, uint32_t room);
 
 // For filters: 0, or -ENOENT.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// See app_probes.h. A list is replaced whole and never freed: whoever found it may be walking it. Detach
-// waits for a moment without a call inside, so the caller may unload the probe. Where other probes stay and
-// many threads call them without a pause, there may be no such moment: then it gives up, and says so.
+// See app_probes.h. A list is replaced whole and never freed: whoever found it may be walking it.
+// Detach waits for a moment without a call inside, so the caller may unload the probe. Where other
+// probes stay and many threads call them without a pause, there may be no such moment: then it
+// gives up, and says so.
 #include "ust-injector/preload/app_probes.h"
 
 #include <errno.h>
@@ -10,8 +11,8 @@
 #include "ust-injector/preload/emit.h"
 #include "ust-injector/preload/registry.h"
 
-// A running call is waited for so long: a moment of yielding, then 2 s of sleeping for 1 ms. Longer than a
-// probe takes; a detach from inside a probe waits for itself, and shall be told.
+// A running call is waited for so long: a moment of yielding, then 2 s of sleeping for 1 ms. Longer
+// than a probe takes; a detach from inside a probe waits for itself, and shall be told.
 #define WEFT_DETACH_YIELDS 1000u
 #define WEFT_DETACH_SLEEPS 2000u
 
@@ -86,8 +87,9 @@ static bool is_quiet(const char* name) {
   bool quiet = true;
   for (struct weft_registry_entry* e = weft_registry_bucket(name); e != NULL; e = e->next) {
     if (e->tracepoint == NULL || !weft_equal(e->tracepoint->name, name)) continue;
-    // Leaves first: enters never falls behind it, so if both are equal, they were when leaves was loaded.
-    // seq_cst, both: after the new list, see set_list; what the calls did before they left is visible
+    // Leaves first: enters never falls behind it, so if both are equal, they were when leaves was
+    // loaded. seq_cst, both: after the new list, see set_list; what the calls did before they left
+    // is visible
     const uint32_t leaves = __atomic_load_n(&e->tracepoint->leaves, __ATOMIC_SEQ_CST);
     quiet = quiet && __atomic_load_n(&e->tracepoint->enters, __ATOMIC_SEQ_CST) == leaves;
   }

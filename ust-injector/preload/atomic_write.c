@@ -11,8 +11,8 @@
 #include "ust-injector/preload/seccomp.h"
 #include "ust-injector/preload/thread.h"
 
-// A wait: so many times sched_yield, which is enough where threads have one priority; then sleeps, which let
-// an owner of a lower priority run too. All of them together take about a second.
+// A wait: so many times sched_yield, which is enough where threads have one priority; then sleeps,
+// which let an owner of a lower priority run too. All of them together take about a second.
 #define WEFT_WAIT_YIELDS 64u
 #define WEFT_WAIT_SHORT_SLEEPS 32u
 #define WEFT_WAIT_SLEEPS 1000u
@@ -34,14 +34,14 @@ static void sleep_for(uint32_t ns) {
 
 // Threads that share a thread pointer are told apart by their ids.
 static uint64_t shared_owner(void) {
-  // A silent process cannot ask: threads that share a pointer are then one owner, and what they interrupt each
-  // other in counts as nested.
+  // A silent process cannot ask: threads that share a pointer are then one owner, and what they
+  // interrupt each other in counts as nested.
   const long tid = weft_syscall(__NR_gettid, 0);
   return tid > 0 ? (uint64_t)tid : weft_thread_pointer();
 }
 
-// An owner that is named by its id may have been killed while it owned the lock: nothing that it did not commit
-// is visible, so the lock is taken from it.
+// An owner that is named by its id may have been killed while it owned the lock: nothing that it
+// did not commit is visible, so the lock is taken from it.
 static void free_from_the_dead(struct weft_slot* slot, uint64_t owner) {
   if (owner > 0x7fffffff || !weft_is_dead((uint32_t)owner)) return;
   // release: as the owner's own unlock

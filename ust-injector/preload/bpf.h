@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a seccomp filter answers to a system call: classic BPF over struct seccomp_data, as in Linux's
-// seccomp_filter documentation. Pure. The program is the application's own and is about to be checked
-// by the kernel; a program that the kernel would refuse gets WEFT_BPF_UNKNOWN.
+// What a seccomp filter answers to a system call: classic BPF over struct seccomp_data, as in
+// Linux's seccomp_filter documentation. Pure. The program is the application's own and is about to
+// be checked by the kernel; a program that the kernel would refuse gets WEFT_BPF_UNKNOWN.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_BPF_H_
 #define WEFT_UST_INJECTOR_PRELOAD_BPF_H_
 
@@ -11,8 +11,8 @@
 
 #define WEFT_BPF_UNKNOWN 0xffffffffu
 
-// A SECCOMP_RET value with its data, or WEFT_BPF_UNKNOWN. `code` is `length` struct sock_filter, at any
-// address: the kernel takes a program that is not aligned.
+// A SECCOMP_RET value with its data, or WEFT_BPF_UNKNOWN. `code` is `length` struct sock_filter, at
+// any address: the kernel takes a program that is not aligned.
 uint32_t weft_bpf_run(const void* code, uint32_t length, const struct seccomp_data* data);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_BPF_H_

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The BPF interpreter of libweft.so against the kernel's: random filters, installed in a child, each asked
-// about the same system calls. Every filter answers with an errno or allows, so the child lives to tell.
+// The BPF interpreter of libweft.so against the kernel's: random filters, installed in a child,
+// each asked about the same system calls. Every filter answers with an errno or allows, so the
+// child lives to tell.
 #include <gtest/gtest.h>
 #include <linux/audit.h>
 #include <sys/mman.h>
@@ -101,7 +102,8 @@ class Generator {
   std::mt19937_64 random_;
 };
 
-// The instruction pointer is the one value that the test cannot know: it is masked out by not loading it.
+// The instruction pointer is the one value that the test cannot know: it is masked out by not
+// loading it.
 bool LoadsInstructionPointer(const Program& p) {
   for (const sock_filter& i : p) {
     if (i.code == (BPF_LD | BPF_W | BPF_ABS) && (i.k == 8 || i.k == 12)) return true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See clock.h. The vDSO is an ELF shared object; its dynamic section leads to symbols and strings as for
-// any other. A name in it is unique: versions are not looked at.
+// See clock.h. The vDSO is an ELF shared object; its dynamic section leads to symbols and strings
+// as for any other. A name in it is unique: versions are not looked at.
 #include "ust-injector/preload/clock.h"
 
 #include <elf.h>
@@ -107,7 +107,8 @@ uint64_t weft_clock_coarse(void) {
   return (uint64_t)t[0] * 1000000000u + (uint64_t)t[1];
 }
 
-// --- Time namespaces: rings with the time stamp counter have nothing to do with them. 0: no agent has said yet.
+// --- Time namespaces: rings with the time stamp counter have nothing to do with them. 0: no agent
+// has said yet.
 static bool is_concerned(void) { return weft_process.clock != WEFT_CLOCK_TSC; }
 
 // What cannot be learned stays as it came from the parent.
@@ -146,8 +147,8 @@ void weft_clock_before_unshare(unsigned flags) {
   weft_unlock(mask);
 }
 
-// Only a process with one thread may change its time namespace: then no other one meets the descriptor. The folder
-// is opened before, since the call may bring another /proc with it.
+// Only a process with one thread may change its time namespace: then no other one meets the
+// descriptor. The folder is opened before, since the call may bring another /proc with it.
 long weft_clock_setns(int fd, int type) {
   uint64_t mask;
   const bool may_be_time = type == 0 || ((unsigned)type & WEFT_CLONE_NEWTIME) != 0;

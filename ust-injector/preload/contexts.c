@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of contexts. See contexts.h; thread ids are in thread.h, application contexts in app_context.h.
+// Values of contexts. See contexts.h; thread ids are in thread.h, application contexts in
+// app_context.h.
 #include "ust-injector/preload/contexts.h"
 
 #include <errno.h>
@@ -194,7 +195,8 @@ static int find(const struct weft_filter_contexts* self, uint8_t kind, const cha
   return info->id;
 }
 
-// The text stays as it is when the function is asked for another value, or another context's function is.
+// The text stays as it is when the function is asked for another value, or another context's
+// function is.
 static int fetch_app(struct weft_filter_call* call, uint32_t number,
                      struct weft_filter_value* value) {
   const int result = weft_app_context_value(number, value);

@@ -43,7 +43,8 @@ static bool rule_means(const struct weft_ruleset* rules, const struct weft_rule*
   return weft_match_event(&match, event_name(desc), desc->loglevel);
 }
 
-// The rule's filter for this event; NULL: it cannot match the event (an unknown field, a wrong type).
+// The rule's filter for this event; NULL: it cannot match the event (an unknown field, a wrong
+// type).
 static const struct weft_linked_filter* link_filter(const struct weft_ruleset* rules,
                                                     const struct weft_rule* rule,
                                                     const struct weft_event_desc* desc) {
@@ -63,8 +64,8 @@ static const struct weft_linked_filter* link_filter(const struct weft_ruleset* r
   return linked;
 }
 
-// Links into target the filters of the rules of channel number `n` that mean the event. False: no rule
-// can match it. A rule without a filter wins. Under the lock.
+// Links into target the filters of the rules of channel number `n` that mean the event. False: no
+// rule can match it. A rule without a filter wins. Under the lock.
 static bool add_filters(struct weft_target* target, const struct weft_ruleset* rules, uint32_t n,
                         const struct weft_event_desc* desc) {
   const struct weft_rule* all = (const void*)((const char*)rules + rules->rules_offset);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The decision about one event: which channels record it, under which id, behind which filters. Made in
-// the slow path when the event's enable word has a value that was not decided on yet; immutable and
-// never freed once published, since any thread may be reading it.
+// The decision about one event: which channels record it, under which id, behind which filters.
+// Made in the slow path when the event's enable word has a value that was not decided on yet;
+// immutable and never freed once published, since any thread may be reading it.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_DECIDE_H_
 #define WEFT_UST_INJECTOR_PRELOAD_DECIDE_H_
 
@@ -12,8 +12,8 @@
 // What an event's way is, added to the enable word that was decided on.
 // One target, no filter, no context, no segment, rseq and a clock that a section can read.
 #define WEFT_STATE_FAST 0ull
-// The same with contexts that take the same number of bytes at each event: they and the fixed part are put
-// together on the stack, at most WEFT_STATE_IMAGE_BYTES (signal stacks are small).
+// The same with contexts that take the same number of bytes at each event: they and the fixed part
+// are put together on the stack, at most WEFT_STATE_IMAGE_BYTES (signal stacks are small).
 #define WEFT_STATE_CONTEXTS (1ull << 33)
 #define WEFT_STATE_IMAGE_BYTES 224u
 // As the first, with at most WEFT_STATE_MAX_SEGMENTS segments: their sizes are each event's own.
@@ -40,8 +40,8 @@ struct weft_event_state {
   struct weft_target targets[];
 };
 
-// Publishes and returns the decision, or NULL: none could be made now (lock, memory, or the agent is
-// writing); the event is off for this once.
+// Publishes and returns the decision, or NULL: none could be made now (lock, memory, or the agent
+// is writing); the event is off for this once.
 const struct weft_event_state* weft_decide(struct weft_event* event, uint32_t word);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_DECIDE_H_

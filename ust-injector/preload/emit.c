@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // See emit.h. The fast path is emit_words down to weft_write_words: one compare of the remembered
-// decision with the enable word, then the section. emit_segments and emit_with_contexts are the same for
-// other shapes; emit_filtered says no as quickly. All else is emit_slowly.
+// decision with the enable word, then the section. emit_segments and emit_with_contexts are the
+// same for other shapes; emit_filtered says no as quickly. All else is emit_slowly.
 #include "ust-injector/preload/emit.h"
 
 #include "lib/ring/atomic_slot.h"
@@ -53,7 +53,8 @@ static void discard(uint32_t channel, enum weft_discard_reason reason) {
     if (__atomic_load_n(&a->pending_since, __ATOMIC_RELAXED) == 0)
       __atomic_compare_exchange_n(&a->pending_since, &none, weft_clock_of_rings(), false,
                                   __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-    // seq_cst: before the look at `slots`; the ring set's maker stores `slots`, then takes `pending`
+    // seq_cst: before the look at `slots`; the ring set's maker stores `slots`, then takes
+    // `pending`
     __atomic_fetch_add(&a->pending, 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&a->ring.slots, __ATOMIC_SEQ_CST) != NULL)
       weft_channel_count_pending(channel);
@@ -112,7 +113,8 @@ static void write_record(uint32_t channel, const struct weft_record_parts* parts
   }
 }
 
-// Why one of the first `count` segments is missing (lib/abi/event.h); WEFT_DISCARD_REASONS: none is.
+// Why one of the first `count` segments is missing (lib/abi/event.h); WEFT_DISCARD_REASONS: none
+// is.
 static uint32_t why_missing(const struct weft_segment* segments, uint32_t count) {
   for (uint32_t i = 0; i < count; ++i) {
     if (segments[i].size != WEFT_SEGMENT_IS_MISSING) continue;
@@ -122,8 +124,8 @@ static uint32_t why_missing(const struct weft_segment* segments, uint32_t count)
   return WEFT_DISCARD_REASONS;
 }
 
-// Does any of the target's filters want the event? Where one said no because a value is missing, perhaps,
-// the event counts as discarded: rather one too many.
+// Does any of the target's filters want the event? Where one said no because a value is missing,
+// perhaps, the event counts as discarded: rather one too many.
 static bool passes(const struct weft_target* target, const struct weft_event* event,
                    const void* fixed, const struct weft_segment* segments, const void* ip) {
   struct weft_filter_call call = {.ip = ip, .kept = NULL, .lacks_memory = false};
@@ -225,7 +227,8 @@ static void record(const struct weft_event* event, const struct weft_target* tar
   }
 }
 
-// `undecided` is a count, and above it whose it is: a fork child has its parent's, who counts them itself.
+// `undecided` is a count, and above it whose it is: a fork child has its parent's, who counts them
+// itself.
 static uint64_t undecided_mark(void) { return (uint64_t)weft_generation() << 32; }
 
 static void add_undecided(struct weft_event* event) {
@@ -251,8 +254,8 @@ void weft_settle_undecided(struct weft_event* event, const struct weft_event_sta
   }
 }
 
-// No decision could be made. If the one before wanted the event, this one probably would. If none did, the next one
-// says whose it would have been.
+// No decision could be made. If the one before wanted the event, this one probably would. If none
+// did, the next one says whose it would have been.
 static void count_undecided(struct weft_event* event, const struct weft_event_state* before) {
   for (uint32_t i = 0; i < before->target_count; ++i) {
     const uint32_t channel = before->targets[i].channel;
@@ -303,8 +306,8 @@ static inline uint64_t enable_word(const struct weft_event* event) {
   return __atomic_load_n(event->enabled, __ATOMIC_RELAXED);
 }
 
-// `id_offset`: the process's; `words`: of the payload, 0: whatever it is. Both constants. False: nothing was
-// written.
+// `id_offset`: the process's; `words`: of the payload, 0: whatever it is. Both constants. False:
+// nothing was written.
 static inline __attribute__((always_inline)) bool write_words(intptr_t rseq, uint32_t id_offset,
                                                               const struct weft_event_state* state,
                                                               const void* payload, uint32_t words) {
@@ -357,7 +360,8 @@ static __attribute__((noinline)) void emit_otherwise(struct weft_event* event, c
   }
 }
 
-// WEFT_STATE_FAST, and its section left without a record. Needs nothing but what that kept in registers.
+// WEFT_STATE_FAST, and its section left without a record. Needs nothing but what that kept in
+// registers.
 static __attribute__((noinline)) void emit_again(const struct weft_event_state* state,
                                                  const void* fixed) {
   if (!weft_process.no_clock) record_small(state->event, &state->targets[0], fixed, NULL, NULL);
@@ -369,7 +373,8 @@ static inline __attribute__((always_inline)) void emit_words(struct weft_event* 
                                                              const struct weft_segment* segments,
                                                              const void* ip, uint32_t id_offset,
                                                              uint32_t words) {
-  // The longest chain of loads before the clock is read begins here: it is loaded before the branch.
+  // The longest chain of loads before the clock is read begins here: it is loaded before the
+  // branch.
   intptr_t rseq = weft_process.rseq_offset;
   __asm__ volatile("" : "+r"(rseq));
   const struct weft_event_state* state = published_state(event);
@@ -453,7 +458,8 @@ void weft_emit_into(uint32_t channel, struct weft_event* event, const void* fixe
   }
 }
 
-// Bytes of the largest record that a channel which wants the event takes; 0: none does, as far as is known.
+// Bytes of the largest record that a channel which wants the event takes; 0: none does, as far as
+// is known.
 static uint64_t largest_record(struct weft_event* event) {
   const struct weft_event_state* state = weft_process.no_clock ? NULL : current_state(event);
   uint64_t limit = 0;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of libc that libweft.so stands in front of, because what they do to the process must be
-// known before it happens: vfork, clone, prctl, unshare, setns, syscall. Each does exactly what libc's does; where another
-// library stands behind us (a sanitizer's interceptor), that one is called.
+// The functions of libc that libweft.so stands in front of, because what they do to the process
+// must be known before it happens: vfork, clone, prctl, unshare, setns, syscall. Each does exactly
+// what libc's does; where another library stands behind us (a sanitizer's interceptor), that one is
+// called.
 //
 // vfork and syscall themselves are in interpose_asm.c.
 //
-// Also __asan_default_options: an ASan runtime that is a shared library refuses to start when another
-// library was loaded before it, unless this answer says otherwise. A program that defines it is asked first.
+// Also __asan_default_options: an ASan runtime that is a shared library refuses to start when
+// another library was loaded before it, unless this answer says otherwise. A program that defines
+// it is asked first.
 #include <linux/prctl.h>
 #include <stdarg.h>
 
@@ -58,7 +60,8 @@ WEFT_HIDDEN __attribute__((used)) long weft_vfork_result(long result, uint64_t l
   return weft_libc_result(result);
 }
 
-// In interpose_asm.c: clone as libc has it, the child calls fn(arg) on its stack and exits with the result.
+// In interpose_asm.c: clone as libc has it, the child calls fn(arg) on its stack and exits with the
+// result.
 int weft_raw_clone(int (*fn)(void*), void* stack, long flags, void* arg, void* ptid, void* tls,
                    void* ctid) WEFT_HIDDEN;
 
@@ -90,7 +93,8 @@ WEFT_EXPORT int clone(int (*fn)(void*), void* stack, int flags, void* arg, ...) 
   return (int)result;
 }
 
-// True: the call has reads of the time stamp counter answered by SIGSEGV; what it came to is for end_pause.
+// True: the call has reads of the time stamp counter answered by SIGSEGV; what it came to is for
+// end_pause.
 static bool pause_clock(long nr, const long args[5]) {
   if ((int)nr != __NR_prctl || (int)args[0] != PR_SET_TSC || (uint32_t)args[1] != PR_TSC_SIGSEGV ||
       !weft_process_ready() || weft_process.no_clock) {
@@ -172,8 +176,8 @@ WEFT_HIDDEN __attribute__((used)) long weft_syscall_rseq(long nr, long area, lon
   return weft_libc_result(weft_own_rseq_call(area, size, flags, signature));
 }
 
-// syscall(nr, flags, ...) for clone, clone3 and vfork. The child comes back from the same call, perhaps on
-// the same stack, so nothing can be done after it: the mark stays.
+// syscall(nr, flags, ...) for clone, clone3 and vfork. The child comes back from the same call,
+// perhaps on the same stack, so nothing can be done after it: the mark stays.
 WEFT_HIDDEN __attribute__((used)) void weft_syscall_clone(long nr, long first, long second) {
   uint64_t flags = WEFT_CLONE_VM;
   if (!weft_process_ready()) return;

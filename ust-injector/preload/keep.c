@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // See keep.h. Blocks hang on slots, of two kinds.
 //
-//   own     Belongs to one thread, by its thread pointer, from its first long value on. Only that thread and
-//           signal handlers in it look at `busy`, so no instruction with a lock is needed, which would wait
-//           until all that was written to the ring before has left the CPU's store buffer.
-//   shared  For what finds no slot of its own: handlers in the middle of a probe, threads beyond the
-//           first ones, threads that share a thread pointer, and large blocks. A thread owns it from the
-//           exchange of `busy` to the store of 0.
+//   own     Belongs to one thread, by its thread pointer, from its first long value on. Only that
+//           thread and signal handlers in it look at `busy`, so no instruction with a lock is
+//           needed, which would wait until all that was written to the ring before has left the
+//           CPU's store buffer.
+//   shared  For what finds no slot of its own: handlers in the middle of a probe, threads beyond
+//           the first ones, threads that share a thread pointer, and large blocks. A thread owns it
+//           from the exchange of `busy` to the store of 0.
 //
-// Where no slot is free, a block is mapped for one event and unmapped after it. Expressions that leave
-// their probe by longjmp() keep such blocks for good: WEFT_KEEP_LONE limits what they take.
+// Where no slot is free, a block is mapped for one event and unmapped after it. Expressions that
+// leave their probe by longjmp() keep such blocks for good: WEFT_KEEP_LONE limits what they take.
 //
-// Slots are ordinary private memory: a fork child that goes on in the middle of a probe finds its copies.
-// Slots that other threads of the parent used at that moment stay busy in the child.
+// Slots are ordinary private memory: a fork child that goes on in the middle of a probe finds its
+// copies. Slots that other threads of the parent used at that moment stay busy in the child.
 #include "ust-injector/preload/keep.h"
 
 #include <linux/mman.h>
@@ -91,7 +92,8 @@ static void leave(struct slot* slot) {
   __atomic_store_n(&slot->busy, 0, __ATOMIC_RELEASE);
 }
 
-// The busy slot's block, if it has or now gets one of that size; else leaves the slot and returns NULL.
+// The busy slot's block, if it has or now gets one of that size; else leaves the slot and returns
+// NULL.
 static struct weft_kept* block_of(struct slot* slot, uint64_t size) {
   if (slot->block == NULL || slot->block->size < size) {
     struct weft_kept* larger = map_block(block_size(size));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory lent for a moment: for copies of long field values while a probe makes an image (docs/adr/0024),
-// and of application contexts' texts while a filter runs. Any thread, signal handlers, fork and vfork
-// children; no lock, and no system call once a block of that size was used before.
+// Memory lent for a moment: for copies of long field values while a probe makes an image
+// (docs/adr/0024), and of application contexts' texts while a filter runs. Any thread, signal
+// handlers, fork and vfork children; no lock, and no system call once a block of that size was used
+// before.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_KEEP_H_
 #define WEFT_UST_INJECTOR_PRELOAD_KEEP_H_
 
@@ -10,8 +11,8 @@
 
 #include "lib/abi/tracepoint.h"
 
-// `size` bytes, aligned to 16, that belong to the list `*kept` (NULL: an empty one) until weft_release;
-// NULL: no memory. `may_own`: no other thread has this one's thread pointer.
+// `size` bytes, aligned to 16, that belong to the list `*kept` (NULL: an empty one) until
+// weft_release; NULL: no memory. `may_own`: no other thread has this one's thread pointer.
 void* weft_keep_bytes(struct weft_kept** kept, uint64_t size, bool may_own);
 
 // How many bytes the list has lent, about.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See loaded.h. Everything here is read from the kernel as bytes and checked; nothing is dereferenced.
+// See loaded.h. Everything here is read from the kernel as bytes and checked; nothing is
+// dereferenced.
 #include "ust-injector/preload/loaded.h"
 
 #include <elf.h>
@@ -165,8 +166,8 @@ static bool parse_line(const char* line, const char* end, struct mapping* m) {
   return m->path_size != 0;
 }
 
-// The next line without its end, or NULL. A line longer than the buffer is taken for several, which are
-// no mappings.
+// The next line without its end, or NULL. A line longer than the buffer is taken for several, which
+// are no mappings.
 static const char* next_line(struct weft_loaded_list* list, long fd, const char** end) {
   for (;;) {
     for (uint32_t i = list->text_begin; i < list->text_end; ++i) {
@@ -216,9 +217,9 @@ static bool is_same_file(const struct mapping* a, const struct mapping* b) {
   return a->inode == b->inode && a->device[0] == b->device[0] && a->device[1] == b->device[1];
 }
 
-// An object is a file whose beginning is mapped, and a little further on some code of the same file.
-// Linkers that put segments into a file without gaps let a page of it be mapped twice, its first page
-// too: that is no other object.
+// An object is a file whose beginning is mapped, and a little further on some code of the same
+// file. Linkers that put segments into a file without gaps let a page of it be mapped twice, its
+// first page too: that is no other object.
 static void look_at(struct weft_loaded_list* list, struct walk* w, const struct mapping* m) {
   const bool goes_on = is_same_file(m, &w->last) && m->start - w->last.end <= WEFT_GAP_BYTES;
   w->last = *m;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The objects (program, libraries, vDSO) that are loaded in this process: where, how large, which file,
-// which build id. Found from outside, as a debugger would: /proc/thread-self/maps says where files are
-// mapped, ELF headers and notes are read by process_vm_readv. So no lock of ld.so is needed (a signal
-// handler or a fork child may be here while another thread holds it), and an object that is unloaded
-// meanwhile cannot make us fault.
+// The objects (program, libraries, vDSO) that are loaded in this process: where, how large, which
+// file, which build id. Found from outside, as a debugger would: /proc/thread-self/maps says where
+// files are mapped, ELF headers and notes are read by process_vm_readv. So no lock of ld.so is
+// needed (a signal handler or a fork child may be here while another thread holds it), and an
+// object that is unloaded meanwhile cannot make us fault.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_LOADED_H_
 #define WEFT_UST_INJECTOR_PRELOAD_LOADED_H_
 
@@ -29,9 +29,9 @@ struct weft_loaded_list;
 struct weft_loaded_list* weft_loaded_new(void);
 void weft_loaded_free(struct weft_loaded_list* list);
 
-// Fills the list. Opens a descriptor for a moment: in a thread of apart.h, where there are threads. What
-// cannot be had is not there: all of it without /proc, build ids where reading is denied. Objects beyond
-// some thousand are left out.
+// Fills the list. Opens a descriptor for a moment: in a thread of apart.h, where there are threads.
+// What cannot be had is not there: all of it without /proc, build ids where reading is denied.
+// Objects beyond some thousand are left out.
 void weft_loaded_gather(struct weft_loaded_list* list);
 
 // The entry behind `after` (NULL: the first), or NULL.

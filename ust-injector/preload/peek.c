@@ -18,7 +18,8 @@ static bool is_copied_by_kernel(void* to, uint64_t from, size_t size) {
                       0) == (long)size;
 }
 
-// The kernel copies the set before it looks at the first argument, which it then refuses: nothing changes.
+// The kernel copies the set before it looks at the first argument, which it then refuses: nothing
+// changes.
 static long ask_kernel(uint64_t at) {
   return weft_syscall(__NR_rt_sigprocmask, WEFT_PEEK_NO_HOW, at, 0, sizeof(uint64_t));
 }

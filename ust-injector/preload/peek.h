@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory whose address the program passes to a system call that libweft.so sees first (interpose.c,
-// seccomp.c). The address may be any number: the kernel answers a bad one with EFAULT, so that a look at
-// it here must not end the program. The kernel copies the bytes, or says first that they can be read.
+// seccomp.c). The address may be any number: the kernel answers a bad one with EFAULT, so that a
+// look at it here must not end the program. The kernel copies the bytes, or says first that they
+// can be read.
 //
-// Any thread. Only where weft_seccomp_may_peek(): other calls of the library must not be made without it either.
+// Any thread. Only where weft_seccomp_may_peek(): other calls of the library must not be made
+// without it either.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_PEEK_H_
 #define WEFT_UST_INJECTOR_PRELOAD_PEEK_H_
 
@@ -20,10 +22,10 @@ enum weft_peek {
   WEFT_PEEK_UNKNOWN,  // not found out: the caller takes the worst for granted
 };
 
-// Copies `size` bytes, at least 8, from the program's address. By process_vm_readv, if that may be called; where it
-// does not answer (a filter, an old kernel, memory that may be written only), rt_sigprocmask tells of each page
-// whether it can be read, and the copy is made here: only then another thread that unmaps the memory
-// in the same moment would be noticed.
+// Copies `size` bytes, at least 8, from the program's address. By process_vm_readv, if that may be
+// called; where it does not answer (a filter, an old kernel, memory that may be written only),
+// rt_sigprocmask tells of each page whether it can be read, and the copy is made here: only then
+// another thread that unmaps the memory in the same moment would be noticed.
 enum weft_peek weft_peek(void* to, uint64_t from, size_t size, bool may_readv);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_PEEK_H_

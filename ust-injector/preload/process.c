@@ -265,8 +265,8 @@ static bool must_be_quiet(void) {
          weft_process.state == WEFT_PROCESS_OFF;
 }
 
-// The owner may have to wait for a CPU: more than so many tries, and for so long where time can be told
-// without a call.
+// The owner may have to wait for a CPU: more than so many tries, and for so long where time can be
+// told without a call.
 struct patience {
   uint32_t tries;
   uint64_t cycles, begin;

@@ -7,8 +7,8 @@
 //   weft_anchor   one MADV_WIPEONFORK page: a fork child, also of a raw clone, finds zero. All that
 //                 is true only for this very process hangs on it: its ring sets, its lock, its pid.
 //
-// No thread, no signal, no timer, no descriptor is kept; no system call after start-up until the first
-// event that is enabled.
+// No thread, no signal, no timer, no descriptor is kept; no system call after start-up until the
+// first event that is enabled.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_PROCESS_H_
 #define WEFT_UST_INJECTOR_PRELOAD_PROCESS_H_
 
@@ -61,8 +61,8 @@ struct weft_process {
   char folder[WEFT_PATH_MAX];
 };
 
-// Ring sets that could not be announced and are not said yet, by channel. Written with atomic operations: any process
-// of the forks may write, and may die between two.
+// Ring sets that could not be announced and are not said yet, by channel. Written with atomic
+// operations: any process of the forks may write, and may die between two.
 struct weft_unannounced {
   struct {
     uint64_t channel_id;  // 0: free
@@ -96,18 +96,19 @@ struct weft_anchor {
 extern struct weft_process weft_process __attribute__((visibility("hidden")));
 extern struct weft_anchor* weft_anchor __attribute__((visibility("hidden")));
 
-// True if events can be recorded in this process. Cheap after the first call. If false, weft_anchor may
-// be there all the same: then the registry and application probes work.
+// True if events can be recorded in this process. Cheap after the first call. If false, weft_anchor
+// may be there all the same: then the registry and application probes work.
 bool weft_process_ready(void);
 
-// Under the lock, before the rules are used: slots and clock, where an agent that came later decides
-// them. False: none came yet.
+// Under the lock, before the rules are used: slots and clock, where an agent that came later
+// decides them. False: none came yet.
 bool weft_process_learn(void);
 
-// The slow path's lock, with all signals blocked while it is held, so that a handler never waits for
-// the thread it interrupted. Free in a fork child. A dead owner's (a killed CLONE_VM child's) is taken
-// over: whatever it guards is complete at every store. False: not had in bounded time. Where no system
-// call may be made (seccomp.h) signals are not blocked: a handler gets false at once.
+// The slow path's lock, with all signals blocked while it is held, so that a handler never waits
+// for the thread it interrupted. Free in a fork child. A dead owner's (a killed CLONE_VM child's)
+// is taken over: whatever it guards is complete at every store. False: not had in bounded time.
+// Where no system call may be made (seccomp.h) signals are not blocked: a handler gets false at
+// once.
 #define WEFT_LOCK_QUIET 0x80000000u
 bool weft_lock(uint64_t* saved_mask);
 void weft_unlock(uint64_t saved_mask);
@@ -124,15 +125,16 @@ void* weft_allocate_wiped_on_fork(uint64_t size);
 // Under the lock: room for what weft_allocate may be asked for when no more can be had.
 void weft_reserve_memory(void);
 
-// Before anything that calls the kernel for more than a lock: under a filter that was there at exec, the
-// trial. False: nothing may be called; the process is silent for good. Without weft_lock.
+// Before anything that calls the kernel for more than a lock: under a filter that was there at
+// exec, the trial. False: nothing may be called; the process is silent for good. Without weft_lock.
 bool weft_process_may_call(void);
 
 // An entry of the auxiliary vector, or 0.
 unsigned long weft_auxiliary(unsigned long type);
 
-// Tells this process's own words from those that came with its memory when it was forked: not 0, and none
-// that a process before it had. The same in vfork children, whose memory is their parent's.
+// Tells this process's own words from those that came with its memory when it was forked: not 0,
+// and none that a process before it had. The same in vfork children, whose memory is their
+// parent's.
 uint32_t weft_generation(void);
 
 // Ids are not what this process's memory says: ask the kernel.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See program.h. The notes are those of the program that ld.so started, so as trustworthy as it is; one
-// that leads out of the program's data is passed over.
+// See program.h. The notes are those of the program that ld.so started, so as trustworthy as it is;
+// one that leads out of the program's data is passed over.
 #include "ust-injector/preload/program.h"
 
 #include <elf.h>

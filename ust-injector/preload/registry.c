@@ -15,8 +15,8 @@ static struct weft_registry_entry* buckets[WEFT_BUCKETS];
 static struct weft_registry_entry* free_entries;
 static const uint32_t always_off = 0;
 
-// Events whose probe is called from another object, one per object: found under the lock, pinned after
-// it. What does not fit is not pinned.
+// Events whose probe is called from another object, one per object: found under the lock, pinned
+// after it. What does not fit is not pinned.
 struct pins {
   uint32_t count;
   const struct weft_object* objects[32];
@@ -102,7 +102,8 @@ void (*weft_probe_of(const struct weft_tracepoint* tp, const struct weft_object*
   return NULL;
 }
 
-// --- which providers a tracepoint has (docs/adr/0025) ---------------------------------------------
+// --- which providers a tracepoint has (docs/adr/0025)
+// ---------------------------------------------
 
 // Does the object list the tracepoint? `tp` NULL: any tracepoint of the name.
 static bool lists(const struct weft_object* object, const struct weft_tracepoint* tp,
@@ -141,8 +142,8 @@ static bool has_same_description(const struct weft_event* a, const struct weft_e
   return a->desc->size == b->desc->size && memcmp(a->desc, b->desc, a->desc->size) == 0;
 }
 
-// Writes to `out` the events of that nearness that fit the tracepoint, the oldest first; returns how many.
-// `out` may be NULL.
+// Writes to `out` the events of that nearness that fit the tracepoint, the oldest first; returns
+// how many. `out` may be NULL.
 static uint32_t gather(const struct weft_tracepoint* tp, enum nearness wanted,
                        struct weft_provider* out) {
   uint32_t count = 0, n = 0;
@@ -193,8 +194,8 @@ static bool is_same_list(const struct weft_providers* a, const struct weft_provi
   return true;
 }
 
-// A list is never freed. Where nothing changed the old one stays; one that was made in vain is kept for
-// the next.
+// A list is never freed. Where nothing changed the old one stays; one that was made in vain is kept
+// for the next.
 static struct weft_providers* make_list(const struct weft_tracepoint* tp, const struct finding* f) {
   static struct weft_providers* spare;
   static uint32_t spare_room;
@@ -252,7 +253,8 @@ static void join_name(const char* name, struct pins* pins) {
   }
 }
 
-// --- objects --------------------------------------------------------------------------------------
+// --- objects
+// --------------------------------------------------------------------------------------
 
 static void add_event(struct weft_object* object, struct weft_event* event) {
   const char* name = weft_event_name(event);

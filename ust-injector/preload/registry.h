@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All tracepoints and events of the objects in this process, joined by name and signature. Exported functions are
-// described in lib/abi/tracepoint.h. Under weft_lock.
+// All tracepoints and events of the objects in this process, joined by name and signature. Exported
+// functions are described in lib/abi/tracepoint.h. Under weft_lock.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_REGISTRY_H_
 #define WEFT_UST_INJECTOR_PRELOAD_REGISTRY_H_
 

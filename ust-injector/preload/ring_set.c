@@ -32,7 +32,8 @@ static uint64_t random_u64(void) {
   return r;
 }
 
-// What a ring begins at a multiple of, in the file and in memory. A single one is for where room is short.
+// What a ring begins at a multiple of, in the file and in memory. A single one is for where room is
+// short.
 static uint64_t page_of(const struct weft_ring_header* h) {
   const bool is_large = h->slot_count > 1 && 1ull << h->slot_shift >= WEFT_HUGE_PAGE_BYTES;
   return is_large ? WEFT_HUGE_PAGE_BYTES : 4096;
@@ -78,7 +79,8 @@ struct making {
   struct weft_ring_header header;
 };
 
-// Where the table is full of copies of the program's descriptors, closing two of the copies makes room.
+// Where the table is full of copies of the program's descriptors, closing two of the copies makes
+// room.
 static void close_copies(void) {
   int closed = 0;
   for (int fd = 0; fd < 1024 && closed < 2; ++fd) {
@@ -110,8 +112,8 @@ static long map_untouched(long f, uint64_t size, uint64_t at) {
   return weft_syscall(__NR_mmap, at, size, 0, MAP_SHARED | MAP_NORESERVE, f, 0);
 }
 
-// Where huge pages can be mapped, if the kernel has room there: as a rule it maps from the top down, so that what
-// lies right below is free.
+// Where huge pages can be mapped, if the kernel has room there: as a rule it maps from the top
+// down, so that what lies right below is free.
 static long map_aligned(long f, uint64_t size, uint64_t page) {
   const long map = map_untouched(f, size, 0);
   if (failed(map) || ((uint64_t)map & (page - 1)) == 0) return map;
@@ -144,7 +146,8 @@ close_fd:
   return NULL;
 }
 
-// Where the ring sets of a channel that were not announced are counted; NULL: nowhere, all entries are taken.
+// Where the ring sets of a channel that were not announced are counted; NULL: nowhere, all entries
+// are taken.
 static uint64_t* unannounced_of(uint64_t channel_id) {
   struct weft_unannounced* u = weft_process.unannounced;
   for (uint32_t i = 0; u != NULL && i < WEFT_MAX_CHANNELS; ++i) {
@@ -159,7 +162,8 @@ static uint64_t* unannounced_of(uint64_t channel_id) {
   return NULL;
 }
 
-// Too many call at once, or too much is open. EPIPE and ECONNRESET: it was accepted, and sent away before it spoke.
+// Too many call at once, or too much is open. EPIPE and ECONNRESET: it was accepted, and sent away
+// before it spoke.
 static bool is_crowded(long result) {
   return result == -EAGAIN || result == -ETOOMANYREFS || result == -EMFILE || result == -ENFILE ||
          result == -ENOBUFS || result == -ENOMEM || result == -EPIPE || result == -ECONNRESET;
@@ -200,7 +204,8 @@ static long send_bell(int fd, const struct weft_doorbell* bell) {
   return result;
 }
 
-// One message with the descriptor, without waiting; where no process listens, the agent finds the memory itself.
+// One message with the descriptor, without waiting; where no process listens, the agent finds the
+// memory itself.
 static void ring_the_doorbell(int fd, const struct weft_ring_header* h) {
   struct weft_doorbell bell = {
       .magic = WEFT_DOORBELL_MAGIC, .kind = WEFT_DOORBELL_RING, .instance = h->instance};
@@ -231,8 +236,8 @@ static bool is_wanted(const struct weft_channel* c) {
           is_tracked(c->vuids, c->vuid_count, (uint32_t)weft_syscall(__NR_getuid, 0)));
 }
 
-// Fills the writer's view. First what every slot is, then `slots`, then their count: a section looks at one
-// of the last two before it uses the rest.
+// Fills the writer's view. First what every slot is, then `slots`, then their count: a section
+// looks at one of the last two before it uses the rest.
 static void publish(uint32_t channel, uint8_t* memory, const struct weft_ring_header* h) {
   struct weft_anchor_channel* a = &weft_anchor->channels[channel];
   struct weft_writer_slots* slots = weft_channels[channel].slots;

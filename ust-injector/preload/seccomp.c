@@ -33,7 +33,8 @@
 #define WEFT_AUDIT_ARCH AUDIT_ARCH_AARCH64
 #endif
 
-// --- A filter that was there before us -------------------------------------------------------------
+// --- A filter that was there before us
+// -------------------------------------------------------------
 
 bool weft_seccomp_is_filtered(void) {
   static const char key[] = "\nSeccomp:\t";
@@ -65,8 +66,8 @@ struct call {
   uint64_t args[6];
 };
 
-// Indexed by enum weft_call. Tried with these very arguments: NULL instead of memory, so that nothing is
-// written.
+// Indexed by enum weft_call. Tried with these very arguments: NULL instead of memory, so that
+// nothing is written.
 static const struct call optional_calls[WEFT_CALLS] = {
     [WEFT_CALL_OPENAT] = {__NR_openat, {(uint64_t)AT_FDCWD, 0, O_RDONLY | O_CLOEXEC}},
     [WEFT_CALL_READ] = {__NR_read, {WEFT_FD, 0, 0}},
@@ -151,8 +152,8 @@ static void make_all_calls(void* arg) {
   make_optional_calls(trial);
 }
 
-// Another thread may have reaped it: then there is no such child. A child of the program's that was given its
-// number since then ends with SIGCHLD and is left alone.
+// Another thread may have reaped it: then there is no such child. A child of the program's that was
+// given its number since then ends with SIGCHLD and is left alone.
 static void wait_for(long child) {
   while (weft_syscall(__NR_wait4, child, 0, WEFT_WCLONE, 0) == -EINTR) {
   }
@@ -178,8 +179,8 @@ bool weft_seccomp_try(void) {
   const long page = weft_syscall(__NR_mmap, 0, 4096, 3, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (page < 0 && page > -4096) return false;
   struct trial* trial = (struct trial*)page;
-  // Linux before 5.16 ends all processes that share the memory of one that dumps core; the auxiliary
-  // vector tells of 6.3 and later without a call.
+  // Linux before 5.16 ends all processes that share the memory of one that dumps core; the
+  // auxiliary vector tells of 6.3 and later without a call.
   const bool share = weft_auxiliary(27 /* AT_RSEQ_FEATURE_SIZE */) != 0;
   const long pid = weft_run_in_child(make_all_calls, trial, share);
   // acquire: pairs with the child's releases; it has ended
@@ -191,7 +192,8 @@ bool weft_seccomp_try(void) {
   return pid > 0 && good;
 }
 
-// --- A filter that is about to be installed --------------------------------------------------------
+// --- A filter that is about to be installed
+// --------------------------------------------------------
 
 static const struct call calls[] = {
     {__NR_memfd_create, {WEFT_ADDRESS, MFD_CLOEXEC | MFD_ALLOW_SEALING | 8}},
@@ -338,8 +340,8 @@ static struct verdict judge(const void* code, uint32_t length) {
   return v;
 }
 
-// The kernel refuses a filter that it cannot read: nothing comes of it. One that only we cannot read is taken for
-// one that kills for everything.
+// The kernel refuses a filter that it cannot read: nothing comes of it. One that only we cannot
+// read is taken for one that kills for everything.
 static struct verdict judge_before(uint64_t at) {
   struct verdict v = {0};
   struct sock_fprog program;
@@ -358,8 +360,8 @@ static struct verdict judge_before(uint64_t at) {
   return v;
 }
 
-// With TSYNC a positive result is a thread that could not be brought under the filter; with NEW_LISTENER it is
-// a descriptor.
+// With TSYNC a positive result is a thread that could not be brought under the filter; with
+// NEW_LISTENER it is a descriptor.
 static bool is_refused(long nr, const long args[5], long result) {
   return result < 0 || ((int)nr == __NR_seccomp && result > 0 &&
                         ((uint32_t)args[1] & SECCOMP_FILTER_FLAG_NEW_LISTENER) == 0);
@@ -386,8 +388,9 @@ static long install_strict(long nr, const long args[5]) {
   return result;
 }
 
-// Nothing but ld.so's calls may be made yet: the kernel reads the filter first, so that it can be read here too.
-// What the filter lets pass is for the trial to find out, as long as there can be one.
+// Nothing but ld.so's calls may be made yet: the kernel reads the filter first, so that it can be
+// read here too. What the filter lets pass is for the trial to find out, as long as there can be
+// one.
 static long install_before_trial(long nr, const long args[5], uint64_t filter) {
   const long result = call_kernel(nr, args);
   if (is_refused(nr, args, result)) return result;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the webhook knows of the cluster: where the library is, and which architectures nodes have. Fed by
-// informers on their threads, asked by the server's.
+// What the webhook knows of the cluster: where the library is, and which architectures nodes have.
+// Fed by informers on their threads, asked by the server's.
 #ifndef WEFT_UST_INJECTOR_WEBHOOK_CLUSTER_VIEW_H_
 #define WEFT_UST_INJECTOR_WEBHOOK_CLUSTER_VIEW_H_
 

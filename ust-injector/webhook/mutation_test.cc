@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of a pod: every rule of the design, each patch applied to its pod, and applied again.
+// What becomes of a pod: every rule of the design, each patch applied to its pod, and applied
+// again.
 #include "ust-injector/webhook/mutation.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events about pods that were left alone, posted on a thread of their own, so that no answer waits for
-// them. Who posts what twice within a while is quiet: a Deployment's controller tries again and again.
+// Events about pods that were left alone, posted on a thread of their own, so that no answer waits
+// for them. Who posts what twice within a while is quiet: a Deployment's controller tries again and
+// again.
 #ifndef WEFT_UST_INJECTOR_WEBHOOK_NOTICES_H_
 #define WEFT_UST_INJECTOR_WEBHOOK_NOTICES_H_
 
@@ -26,7 +27,8 @@ inline constexpr std::size_t kMaxNotices = 256;
 inline constexpr std::size_t kMaxRemembered = 4096;
 inline constexpr std::chrono::minutes kSilence{10};
 
-// What an Event about a pod is regarding: who owns it, since it has no name yet or will not be seen.
+// What an Event about a pod is regarding: who owns it, since it has no name yet or will not be
+// seen.
 kube::ObjectReference Regarding(const Json& pod, const std::string& name_space);
 
 class Notices {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// LD_PRELOAD of one container: what its env becomes. The rules are the design's ("Resources"), each tried
-// on a real kubelet:
-//   no LD_PRELOAD              LD_PRELOAD=/weft/libweft.so; it wins over envFrom, which cannot be seen here
+// LD_PRELOAD of one container: what its env becomes. The rules are the design's ("Resources"), each
+// tried on a real kubelet:
+//   no LD_PRELOAD              LD_PRELOAD=/weft/libweft.so; it wins over envFrom, which cannot be
+//                              seen here
 //   ... preload-from-env       LD_PRELOAD=/weft/libweft.so:$(LD_PRELOAD), the key of envFrom
 //   a plain value              our library behind it
 //   a reference                renamed to WEFT_ORIG_LD_PRELOAD; LD_PRELOAD=/weft/libweft.so:$(...)
-//   an optional reference      left alone: a missing one stays literal, and ld.so complains at each exec
+//   an optional reference      left alone: a missing one stays literal, and ld.so complains at each
+//                              exec
 // Internal to the webhook. Thread-safety: pure functions.
 #ifndef WEFT_UST_INJECTOR_WEBHOOK_PRELOAD_H_
 #define WEFT_UST_INJECTOR_WEBHOOK_PRELOAD_H_
@@ -17,8 +19,8 @@
 
 namespace weft::webhook {
 
-// Operations that make `env` (of the container at `path`, such as "/spec/containers/0") load the library;
-// none if it does already. `container` is what WEFT_CONTAINER becomes.
+// Operations that make `env` (of the container at `path`, such as "/spec/containers/0") load the
+// library; none if it does already. `container` is what WEFT_CONTAINER becomes.
 std::expected<Json, LeftAlone> PatchEnvironment(const Json& container, const std::string& path,
                                                 bool preload_from_env);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AdmissionReview v1, in and out. Its bytes are foreign: everything in a cluster can reach the webhook.
-// Thread-safety: pure functions.
+// AdmissionReview v1, in and out. Its bytes are foreign: everything in a cluster can reach the
+// webhook. Thread-safety: pure functions.
 #ifndef WEFT_UST_INJECTOR_WEBHOOK_REVIEW_H_
 #define WEFT_UST_INJECTOR_WEBHOOK_REVIEW_H_
 
@@ -15,8 +15,8 @@ namespace weft::webhook {
 
 using Json = nlohmann::json;
 
-// An API server takes requests of 3 MiB; a review has the object once (twice for updates, which are not
-// asked for) with a little around it.
+// An API server takes requests of 3 MiB; a review has the object once (twice for updates, which are
+// not asked for) with a little around it.
 inline constexpr std::size_t kMaxReviewBytes = std::size_t{8} << 20;
 // A pod is about 12 levels deep; its schema has no place without a bound.
 inline constexpr int kMaxDepth = 64;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as an AdmissionReview, and its object as a pod: no crash; a patch that applies, and after
-// which there is nothing more to do.
+// Any bytes as an AdmissionReview, and its object as a pod: no crash; a patch that applies, and
+// after which there is nothing more to do.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The webhook's answer to one request. It always allows: what it cannot read or do, it leaves alone.
-// Thread-safety: Answer may run on several threads at once.
+// The webhook's answer to one request. It always allows: what it cannot read or do, it leaves
+// alone. Thread-safety: Answer may run on several threads at once.
 #ifndef WEFT_UST_INJECTOR_WEBHOOK_SERVICE_H_
 #define WEFT_UST_INJECTOR_WEBHOOK_SERVICE_H_
 

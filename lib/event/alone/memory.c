@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * memcpy and memset for the libraries that prove lib/event's C files to need no libc; libweft.so and
- * the kernel have their own.
+ * memcpy and memset for the libraries that prove lib/event's C files to need no libc; libweft.so
+ * and the kernel have their own.
  */
 #include <stddef.h>
 

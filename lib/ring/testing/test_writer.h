@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A second writer of ring sets, for tests only: plain C++, one thread at a time per slot, written from
-// lib/abi/ring.h and sharing no code with the real writer or the reader. It follows steps W, S and D
-// and can stop between any two stores, as a killed process would.
+// A second writer of ring sets, for tests only: plain C++, one thread at a time per slot, written
+// from lib/abi/ring.h and sharing no code with the real writer or the reader. It follows steps W, S
+// and D and can stop between any two stores, as a killed process would.
 #ifndef WEFT_LIB_RING_TESTING_TEST_WRITER_H_
 #define WEFT_LIB_RING_TESTING_TEST_WRITER_H_
 

@@ -17,7 +17,8 @@ bool IsHexadecimal(std::string_view text) {
       text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
-// "1b4e28ba-2fa1-11d2-883f-0016d3cca427", its dashes perhaps underscores; or 32 digits. "": neither.
+// "1b4e28ba-2fa1-11d2-883f-0016d3cca427", its dashes perhaps underscores; or 32 digits. "":
+// neither.
 std::string ReadUid(std::string_view text) {
   if (text.size() == kStaticUidLength && IsHexadecimal(text)) return std::string(text);
   if (text.size() != kUuidLength) return "";
@@ -77,8 +78,8 @@ std::optional<CgroupPlace> PlaceOf(int32_t pid) {
   return PlaceIn("/proc/" + std::to_string(pid) + "/cgroup");
 }
 
-// By a stream's own function: a process that ends between opening and reading makes reading fail, which the
-// stream's buffer, asked itself, throws.
+// By a stream's own function: a process that ends between opening and reading makes reading fail,
+// which the stream's buffer, asked itself, throws.
 std::optional<CgroupPlace> PlaceIn(const std::string& file) {
   std::ifstream in(file);
   std::string text;

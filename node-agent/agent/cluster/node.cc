@@ -41,11 +41,12 @@ Status Node::Open() {
   return {};
 }
 
-// --- who a process is ------------------------------------------------------------------------------
+// --- who a process is
+// ------------------------------------------------------------------------------
 
-// By the doorbell's pod and by the cgroup, as far as the kernel still knows the process. Containers of one
-// pod can reach each other's files: between these, where the kernel's word came too late or the API server
-// has not named the container yet, the ring set's own word decides.
+// By the doorbell's pod and by the cgroup, as far as the kernel still knows the process. Containers
+// of one pod can reach each other's files: between these, where the kernel's word came too late or
+// the API server has not named the container yet, the ring set's own word decides.
 bool Node::Belongs(const std::string& container, const CallerId& caller) {
   const std::string pod_uid = container.substr(0, container.find('/'));
   const auto pod = pods_.find(pod_uid);
@@ -71,7 +72,8 @@ std::optional<std::string> Node::ContainerOf(int32_t pid) {
   return agent_.containers().Has(key) ? std::optional(key) : std::nullopt;
 }
 
-// --- news ------------------------------------------------------------------------------------------
+// --- news
+// ------------------------------------------------------------------------------------------
 
 void Node::Hear(News news) {
   settled_ = false;
@@ -167,7 +169,8 @@ void Node::SeeOrder(api::TraceSession order) {
     if (const Status published = agent_.Publish(key); !published) Note(published.error().message);
 }
 
-// --- what became of it -----------------------------------------------------------------------------
+// --- what became of it
+// -----------------------------------------------------------------------------
 
 void Node::Changed(Session&) { settled_ = false; }
 

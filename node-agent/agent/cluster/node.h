@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node of a cluster: the orders of the API server. Pods of this node with weft's volume become containers,
-// TraceSessions become sessions, and a session has a channel for every container that its selector means.
+// A node of a cluster: the orders of the API server. Pods of this node with weft's volume become
+// containers, TraceSessions become sessions, and a session has a channel for every container that
+// its selector means.
 //
-// What is heard (feed.h) is only noted; Settle, called when anything has changed, compares what is with what
-// should be and does the difference. So the order of news does not matter, and what failed is tried again.
+// What is heard (feed.h) is only noted; Settle, called when anything has changed, compares what is
+// with what should be and does the difference. So the order of news does not matter, and what
+// failed is tried again.
 //
 //     pod is there, has the library --> its volume opens --> control files, doorbell
 //     session Active, pod open and selected --> channel: defined, on
-//     session Active, weft.ko ready, first pod --> channel of the kernel; pods come and go: its scope
-//     cluster-wide session Active, weft.ko ready --> channel of the kernel, of all tasks
-//     session Draining or gone, pod over or gone --> channel: stopping, drained, forgotten
-//     pod gone, nothing of it left --> its control files and doorbell are closed
-//     no session of a namespace left --> its consumer ends
+//     session Active, weft.ko ready, first pod --> channel of the kernel; pods come and go: its
+//     scope cluster-wide session Active, weft.ko ready --> channel of the kernel, of all tasks
+//     session Draining or gone, pod over or gone --> channel: stopping, drained, forgotten pod
+//     gone, nothing of it left --> its control files and doorbell are closed no session of a
+//     namespace left --> its consumer ends
 //
 // All runs in the agent's loop, but for the watches and the writing of statuses.
 #ifndef WEFT_NODE_AGENT_AGENT_CLUSTER_NODE_H_

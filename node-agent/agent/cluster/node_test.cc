@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An agent on a node: the test is API server, kubelet, keeper and consumer around it. News come in any
-// order; what is done about them is seen in files, in messages and in the statuses that are written.
+// An agent on a node: the test is API server, kubelet, keeper and consumer around it. News come in
+// any order; what is done about them is seen in files, in messages and in the statuses that are
+// written.
 #include "node-agent/agent/cluster/node.h"
 
 #include <gmock/gmock.h>

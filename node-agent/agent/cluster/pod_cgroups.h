@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where the kubelet's pods are in the hierarchy of cgroup v2, by whose numbers weft.ko knows them.
 //
-// The kubelet's folder "kubepods" may stand anywhere near the top. Nothing below a pod's folder is looked at
-// but the containers', since a container may be able to make folders of any name there.
+// The kubelet's folder "kubepods" may stand anywhere near the top. Nothing below a pod's folder is
+// looked at but the containers', since a container may be able to make folders of any name there.
 // Used by the agent's loop. Source of the names: the kubelet's cgroup drivers (cgroupfs, systemd).
 #ifndef WEFT_NODE_AGENT_AGENT_CLUSTER_POD_CGROUPS_H_
 #define WEFT_NODE_AGENT_AGENT_CLUSTER_POD_CGROUPS_H_
@@ -20,8 +20,8 @@ namespace weft::agent {
 
 class PodCgroups {
  public:
-  // Of this machine, seen from a container or not. kUnsupported: pods are not in cgroup v2 here; kPermission:
-  // they are, and this process sees only a part of it.
+  // Of this machine, seen from a container or not. kUnsupported: pods are not in cgroup v2 here;
+  // kPermission: they are, and this process sees only a part of it.
   static Result<PodCgroups> Find();
   // `mount`: the folder of cgroup2's root.
   explicit PodCgroups(std::string mount) : mount_(std::move(mount)) {}

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What spec.kernel.userProbes of a session means in the containers of its pods. Their files are found through a
-// process of each, and read in a thread of its own: a container's file system may let nobody go on (FUSE).
+// What spec.kernel.userProbes of a session means in the containers of its pods. Their files are
+// found through a process of each, and read in a thread of its own: a container's file system may
+// let nobody go on (FUSE).
 //
-// A container is searched when it is new; again, from time to time, as long as nothing runs in it or a file is not
-// there. The loop's thread owns it; the other thread is not waited for.
+// A container is searched when it is new; again, from time to time, as long as nothing runs in it
+// or a file is not there. The loop's thread owns it; the other thread is not waited for.
 #ifndef WEFT_NODE_AGENT_AGENT_CLUSTER_PROBE_SEARCH_H_
 #define WEFT_NODE_AGENT_AGENT_CLUSTER_PROBE_SEARCH_H_
 
@@ -26,13 +27,14 @@ struct ProbedContainer {
   std::string name;    // for people
 };
 
-// Its root, open. kNotFound: nothing runs in it yet, or a process that is still to enter it and has the node's root.
+// Its root, open. kNotFound: nothing runs in it yet, or a process that is still to enter it and has
+// the node's root.
 Result<UniqueFd> OpenContainerRoot(const ProbedContainer& container);
 
 class ProbeSearch {
  public:
-  // Takes what was found, as events for the session's ring, and searches what was not: `there` are all containers
-  // now. `may_begin`: nothing else is in the way of a thread.
+  // Takes what was found, as events for the session's ring, and searches what was not: `there` are
+  // all containers now. `may_begin`: nothing else is in the way of a thread.
   std::vector<kernel::Event> Advance(const api::TraceSpec& spec,
                                      const std::vector<ProbedContainer>& there, bool may_begin,
                                      int64_t now_ns);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When containers are searched. What is found in them is seen where there are some (tests/vm/user_probes_test.py).
+// When containers are searched. What is found in them is seen where there are some
+// (tests/vm/user_probes_test.py).
 #include "node-agent/agent/cluster/probe_search.h"
 
 #include <gtest/gtest.h>

@@ -41,7 +41,8 @@ std::string Join(const std::vector<std::string>& notices) {
 // weft.ko found that its own words contradict each other.
 constexpr const char* kStopped = "Stopped";
 
-// No number, and once for all: how often others do what the probe is on is not this namespace's business.
+// No number, and once for all: how often others do what the probe is on is not this namespace's
+// business.
 constexpr const char* kMissed =
     "the kernel did not deliver all hits of its probes; of whom the others were is not known";
 

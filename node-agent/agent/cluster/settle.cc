@@ -40,7 +40,8 @@ void Node::Settle(int64_t now_ns) {
   }
 }
 
-// --- pods ------------------------------------------------------------------------------------------
+// --- pods
+// ------------------------------------------------------------------------------------------
 
 // The kubelet makes a volume between a pod's appearance and its first container's start.
 void Node::OpenVolumes() {
@@ -86,7 +87,8 @@ void Node::ForgetPods() {
     if (!pods_.contains(uid) && !used.contains(uid)) agent_.CloseDoorbell(uid);
 }
 
-// --- sessions --------------------------------------------------------------------------------------
+// --- sessions
+// --------------------------------------------------------------------------------------
 
 bool Node::Selects(const Session& session, const Pod& pod) const {
   const api::PodSelection& pods = session.order->spec.record.pods;
@@ -171,7 +173,8 @@ void Node::ForgetSessions() {
   }
 }
 
-// --- what is said ----------------------------------------------------------------------------------
+// --- what is said
+// ----------------------------------------------------------------------------------
 
 SelectedPods Node::PodsOf(const Session& session) const {
   SelectedPods pods;

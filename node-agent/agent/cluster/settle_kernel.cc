@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel's part of a session on this node: one channel, whose scope follows the pods. See node.h.
+// The kernel's part of a session on this node: one channel, whose scope follows the pods. See
+// node.h.
 #include <algorithm>
 
 #include "lib/api/selector.h"
@@ -15,8 +16,8 @@ bool Node::SelectsForKernel(const Session& session, const Pod& pod) {
          api::Matches(session.order->spec.record.pods.selector, pod.facts.labels);
 }
 
-// The cgroups of the pods that are meant, or of their containers where these are named. What is not there yet is
-// looked for again.
+// The cgroups of the pods that are meant, or of their containers where these are named. What is not
+// there yet is looked for again.
 std::set<uint64_t> Node::KernelScope(const Session& session) {
   std::set<uint64_t> scope;
   if (session.is_cluster_wide() || !kernel_.has_cgroups() ||
@@ -41,8 +42,9 @@ std::set<uint64_t> Node::KernelScope(const Session& session) {
   return scope;
 }
 
-// Whether the session has, or gets, a channel of the kernel. The first pod makes it, but for a cluster-wide one,
-// and it stays to the end, also while an agent that came back is still finding out about the module.
+// Whether the session has, or gets, a channel of the kernel. The first pod makes it, but for a
+// cluster-wide one, and it stays to the end, also while an agent that came back is still finding
+// out about the module.
 bool Node::WantsKernelChannel(const std::string& uid, Session& session,
                               const std::set<uint64_t>& scope) {
   if (!IsActive(uid, session) || !session.order->spec.record.RecordsKernel()) return false;
@@ -60,7 +62,8 @@ bool Node::WantsKernelChannel(const std::string& uid, Session& session,
   return events->has_value();
 }
 
-// A kernel's types are megabytes: they are read on another thread, for one session at a time. None: not yet.
+// A kernel's types are megabytes: they are read on another thread, for one session at a time. None:
+// not yet.
 std::optional<Result<CompiledChannel>> Node::ResolveKernelEvents(const std::string& uid,
                                                                  const Session& session) {
   const api::TraceSpec& spec = session.order->spec.record;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Probes of functions of containers' programs: events that a kernel channel gets while it is on. See node.h.
+// Probes of functions of containers' programs: events that a kernel channel gets while it is on.
+// See node.h.
 #include <algorithm>
 
 #include "lib/api/selector.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bad_pointers [ACTION CALLS]: every call that libweft.so stands in front of and that is passed memory, with
- * addresses that cannot be read, or only in part, and with sizes of all kinds; what the kernel answers is
- * printed. Each call is made in a child of its own, which then emits an event. Before that, a filter that
- * answers CALLS with ACTION (filter.h) is installed.
+ * bad_pointers [ACTION CALLS]: every call that libweft.so stands in front of and that is passed
+ * memory, with addresses that cannot be read, or only in part, and with sizes of all kinds; what
+ * the kernel answers is printed. Each call is made in a child of its own, which then emits an
+ * event. Before that, a filter that answers CALLS with ACTION (filter.h) is installed.
  */
 #include <linux/sched.h>
 #include <sched.h>
@@ -93,7 +93,8 @@ static void tell(const char* call, const char* where, const char* what, unsigned
          answer->error, (unsigned)status);
 }
 
-/* --- clone3 ------------------------------------------------------------------------------------ */
+/* --- clone3
+   ------------------------------------------------------------------------------------ */
 
 static void try_clone3(const struct place* place, unsigned long size, const char* what,
                        uint64_t flags) {
@@ -128,7 +129,8 @@ static void try_all_clone3(void) {
   }
 }
 
-/* --- filters ----------------------------------------------------------------------------------- */
+/* --- filters
+   ----------------------------------------------------------------------------------- */
 
 enum how { BY_PRCTL, BY_SYSCALL_PRCTL, BY_SECCOMP, BY_SECCOMP_WITH_FLAGS, BY_WIDE_NUMBER, HOWS };
 static const char* const how_names[] = {"prctl", "syscall prctl", "seccomp", "seccomp bad flags",
@@ -214,7 +216,8 @@ static void try_all_filters(void) {
   tell("seccomp", "strict", "refused", 0, child);
 }
 
-/* --- others, which pass memory on --------------------------------------------------------------- */
+/* --- others, which pass memory on
+   --------------------------------------------------------------- */
 
 static int child_body(void* unused) {
   (void)unused;

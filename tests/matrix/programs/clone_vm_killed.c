@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A child that shares the memory is killed while it traces; what the parent emits afterwards is recorded.
+ * A child that shares the memory is killed while it traces; what the parent emits afterwards is
+ * recorded.
  */
 #include <sched.h>
 #include <signal.h>

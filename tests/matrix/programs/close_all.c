@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One thread closes every descriptor and opens files in their place, all the time, while fork children
- * and threads make their first event. No file of the program may change, and none of its numbers.
+ * One thread closes every descriptor and opens files in their place, all the time, while fork
+ * children and threads make their first event. No file of the program may change, and none of its
+ * numbers.
  */
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loads a plugin that traces, calls it, unloads it, again and again; other threads trace meanwhile. The
- * number of ring sets and event ids stays the same. */
+/* Loads a plugin that traces, calls it, unloads it, again and again; other threads trace
+ * meanwhile. The number of ring sets and event ids stays the same. */
 #include <dlfcn.h>
 #include <pthread.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Seccomp filters of the matrix: allow everything but the system calls named, which get `action`; or
- * kill for everything but a few. */
+/* Seccomp filters of the matrix: allow everything but the system calls named, which get
+ * `action`; or kill for everything but a few. */
 #ifndef WEFT_TESTS_MATRIX_FILTER_H_
 #define WEFT_TESTS_MATRIX_FILTER_H_
 

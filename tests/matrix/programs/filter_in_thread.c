@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One thread puts itself under a filter that kills for what weft calls; the others go on, and so does
- * tracing; a fork child of the filtered thread only must not be hurt. */
+/* One thread puts itself under a filter that kills for what weft calls; the others go on, and so
+ * does tracing; a fork child of the filtered thread only must not be hurt. */
 #include <pthread.h>
 
 #include "filter.h"

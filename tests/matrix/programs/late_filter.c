@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * late_filter HOW WHEN: a filter that kills for everything but write and exit, installed by HOW (strict,
- * prctl, syscall, unseen: by a system call of its own; tsc: only the time stamp counter goes), before or after the first event; then events of
- * both kinds, over many sub-buffers, in a handler too. `deny` refuses what weft calls instead of killing.
+ * late_filter HOW WHEN: a filter that kills for everything but write and exit, installed by HOW
+ * (strict, prctl, syscall, unseen: by a system call of its own; tsc: only the time stamp counter
+ * goes), before or after the first event; then events of both kinds, over many sub-buffers, in a
+ * handler too. `deny` refuses what weft calls instead of killing.
  */
 #include <signal.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * First and later events of each kind in a handler on an alternate stack of the smallest size that this
- * machine allows plus 2 KiB for the handler and everything it calls; a page that cannot be
+ * First and later events of each kind in a handler on an alternate stack of the smallest size that
+ * this machine allows plus 2 KiB for the handler and everything it calls; a page that cannot be
  * touched lies below. Also threads with the smallest stack.
  */
 #include <limits.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many short threads, one after the other and some at a time, most of them on the stack and with the thread
- * pointer of one that has died; detached ones unmap their own stack. Each traces twice, a switch of CPU
- * between. */
+/* Many short threads, one after the other and some at a time, most of them on the stack and with
+ * the thread pointer of one that has died; detached ones unmap their own stack. Each traces
+ * twice, a switch of CPU between. */
 #include <pthread.h>
 #include <sched.h>
 

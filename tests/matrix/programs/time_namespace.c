@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * time_namespace WHEN SECONDS: events of processes that come into a time namespace whose CLOCK_MONOTONIC is so many
- * seconds ahead, in each way there is: fork, raw clone3, exec, setns there and back; before the process's first event or
- * after it (early, late: the process that makes the namespaces emits before it does). matrix.py looks at their times.
+ * time_namespace WHEN SECONDS: events of processes that come into a time namespace whose
+ * CLOCK_MONOTONIC is so many seconds ahead, in each way there is: fork, raw clone3, exec, setns
+ * there and back; before the process's first event or after it (early, late: the process that makes
+ * the namespaces emits before it does). matrix.py looks at their times.
  */
 #include <fcntl.h>
 #include <sched.h>

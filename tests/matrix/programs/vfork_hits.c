@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vfork children that trace, while other threads of the parent do; some execute, some are killed. */
+/* vfork children that trace, while other threads of the parent do; some execute, some are
+   killed. */
 #include <pthread.h>
 #include <signal.h>
 

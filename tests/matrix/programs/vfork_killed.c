@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A vfork child is killed from outside while it traces as fast as it can, perhaps in the middle of a record
- * and owning a lock. Its parent goes on tracing on the same thread pointer; no event of the parent may be discarded as
- * nested in a dead child's.
+ * A vfork child is killed from outside while it traces as fast as it can, perhaps in the middle of
+ * a record and owning a lock. Its parent goes on tracing on the same thread pointer; no event of
+ * the parent may be discarded as nested in a dead child's.
  */
 #include <pthread.h>
 #include <signal.h>

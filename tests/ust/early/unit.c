@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A source file with constructors and destructors, in C++ also objects, that stand before and behind the
- * provider's header; with EARLY_DEFINE it defines the tracepoints, with EARLY_PROBES the provider, with
- * EARLY_MAIN the program's main, which loads and unloads a library. PLACE is the file's name in the trace.
+ * A source file with constructors and destructors, in C++ also objects, that stand before and
+ * behind the provider's header; with EARLY_DEFINE it defines the tracepoints, with EARLY_PROBES the
+ * provider, with EARLY_MAIN the program's main, which loads and unloads a library. PLACE is the
+ * file's name in the trace.
  */
 static void constructor_at(const char* place);
 static void destructor_at(const char* place);

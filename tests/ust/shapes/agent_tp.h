@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Log bridges of other languages: strings only, one of the macros' layers replaces the event's name. */
+/* Log bridges of other languages: strings only, one of the macros' layers replaces the event's
+   name. */
 #undef TRACEPOINT_PROVIDER
 #define TRACEPOINT_PROVIDER shape_agent
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ceph's providers: helper macros that stand for several fields, NULL-safe strings, a C++-only half, and
- * bytes of unsigned types; the header also has a helper function of its own. */
+/* Ceph's providers: helper macros that stand for several fields, NULL-safe strings, a C++-only
+ * half, and bytes of unsigned types; the header also has a helper function of its own. */
 #undef TRACEPOINT_PROVIDER
 #define TRACEPOINT_PROVIDER shape_ceph
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* .NET's runtime: classes and instances through macros of the header's own, arguments of const types,
- * ten of them, sequences of bytes, an instance of another macro layer. */
+/* .NET's runtime: classes and instances through macros of the header's own, arguments of const
+ * types, ten of them, sequences of bytes, an instance of another macro layer. */
 #undef TRACEPOINT_PROVIDER
 #define TRACEPOINT_PROVIDER shape_dotnet
 

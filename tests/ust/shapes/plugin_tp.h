@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plugins of games, data bases and telephony: bit fields, members of structs, casts of C, conditional
- * events, expressions with commas in parentheses, strings in structs, a field named as its type. */
+/* Plugins of games, data bases and telephony: bit fields, members of structs, casts of C,
+ * conditional events, expressions with commas in parentheses, strings in structs, a field named
+ * as its type. */
 #undef TRACEPOINT_PROVIDER
 #define TRACEPOINT_PROVIDER shape_plugin
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ROS 2's tracetools: the provider is a macro everywhere, addresses are const void* shown in hex, one
- * field is a sequence with its length as another argument, and every event has C linkage in C++. */
+/* ROS 2's tracetools: the provider is a macro everywhere, addresses are const void* shown in
+ * hex, one field is a sequence with its length as another argument, and every event has C
+ * linkage in C++. */
 #undef TRACEPOINT_PROVIDER
 #define TRACEPOINT_PROVIDER shape_ros
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that lttng-gen-tp makes of a template: all kinds of fields with the template's own blanks, in
- * network order too. */
+/* Files that lttng-gen-tp makes of a template: all kinds of fields with the template's own
+ * blanks, in network order too. */
 #undef TRACEPOINT_PROVIDER
 #define TRACEPOINT_PROVIDER shape_template
 

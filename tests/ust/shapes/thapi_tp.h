@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Interception layers for OpenCL, Level Zero and CUDA: handles as integers of pointer size, function
- * pointers, enumerators beyond int, sequences of addresses, 64-bit flags, arrays inside structs.
- * ctf_integer() and ctf_sequence() show pointers in base 10, as LTTng does. */
+/* Interception layers for OpenCL, Level Zero and CUDA: handles as integers of pointer size,
+ * function pointers, enumerators beyond int, sequences of addresses, 64-bit flags, arrays inside
+ * structs. ctf_integer() and ctf_sequence() show pointers in base 10, as LTTng does. */
 #undef TRACEPOINT_PROVIDER
 #define TRACEPOINT_PROVIDER shape_api
 

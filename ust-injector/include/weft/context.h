@@ -8,8 +8,8 @@
  *     }
  *     weft_context_register("shop:tenant", current_tenant, NULL);
  *
- * The function is called at events, in any thread, also in signal handlers; it must not trace, throw,
- * lock or allocate. A value that it does not set is recorded as none.
+ * The function is called at events, in any thread, also in signal handlers; it must not trace,
+ * throw, lock or allocate. A value that it does not set is recorded as none.
  */
 #pragma GCC system_header
 #ifndef WEFT_CONTEXT_H_

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stands at the end of a provider's header, outside its include guard. In the one source file that
- * defines TRACEPOINT_CREATE_PROBES it makes the probes: it reads TRACEPOINT_INCLUDE again, three times
- * for probes and twice for descriptions. Elsewhere it does nothing.
+ * defines TRACEPOINT_CREATE_PROBES it makes the probes: it reads TRACEPOINT_INCLUDE again, three
+ * times for probes and twice for descriptions. Elsewhere it does nothing.
  *
  * TP_IP_PARAM may name the argument to be recorded as the event's address.
  */

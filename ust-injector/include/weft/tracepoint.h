@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tracepoints for C (gnu99, C11 and later) and C++ (C++11 and later), source-compatible with
- * LTTng-UST 2.13: a program that uses them needs no library to be linked with or to run; in a process
- * with libweft.so (preloaded) they can be turned on.
+ * LTTng-UST 2.13: a program that uses them needs no library to be linked with or to run; in a
+ * process with libweft.so (preloaded) they can be turned on.
  *
  * A provider's header, say shop_tp.h:
  *
@@ -19,14 +19,14 @@
  *     #include <weft/tracepoint-event.h>
  *
  * One source file defines TRACEPOINT_CREATE_PROBES before it includes that header and so has the
- * probes; one per program or shared library defines TRACEPOINT_DEFINE (it may be the same file) and so
- * has the tracepoints; others just say tracepoint(shop, order_placed, 7, 9.90). With
+ * probes; one per program or shared library defines TRACEPOINT_DEFINE (it may be the same file) and
+ * so has the tracepoints; others just say tracepoint(shop, order_placed, 7, 9.90). With
  * TRACEPOINT_PROBE_DYNAMIC_LINKAGE beside TRACEPOINT_DEFINE the probes may come later, by dlopen.
  *
- * An event that is off costs two loads and a branch; its arguments are not evaluated. Calls are safe
- * in every thread and in signal handlers. All macros have LTTng's two spellings, TRACEPOINT_EVENT and
- * LTTNG_UST_TRACEPOINT_EVENT, ctf_integer and lttng_ust_field_integer, and so on: the short ones are
- * left out if LTTNG_UST_COMPAT_API_VERSION is defined as 1 or more.
+ * An event that is off costs two loads and a branch; its arguments are not evaluated. Calls are
+ * safe in every thread and in signal handlers. All macros have LTTng's two spellings,
+ * TRACEPOINT_EVENT and LTTNG_UST_TRACEPOINT_EVENT, ctf_integer and lttng_ust_field_integer, and so
+ * on: the short ones are left out if LTTNG_UST_COMPAT_API_VERSION is defined as 1 or more.
  */
 #pragma GCC system_header
 #ifndef WEFT_TRACEPOINT_H_

@@ -95,8 +95,9 @@
 #define WEFT_MORE_PROTO_20(...) , WEFT_PROTO_20(__VA_ARGS__)
 #define WEFT_MORE_NAMES_20(...) , WEFT_NAMES_20(__VA_ARGS__)
 
-/* The types of a class's arguments, numbered from the last, and arguments as these types: an instance
- * of the class may have other ones (pointers to another struct, above all), which are converted. */
+/* The types of a class's arguments, numbered from the last, and arguments as these types: an
+ * instance of the class may have other ones (pointers to another struct, above all), which are
+ * converted. */
 #define WEFT_ARG_TYPE(id, n) weft_argument_##n##_of_##id
 #define WEFT_TYPE(id, type, n) typedef type WEFT_ARG_TYPE(id, n);
 #define WEFT_CONVERT(id, name, n) (WEFT_ARG_TYPE(id, n))(name)

@@ -18,8 +18,8 @@
 /* Where `enabled` leads until, or if never, libweft.so points it elsewhere. */
 static const uint32_t weft_never_enabled __attribute__((unused)) = 0;
 
-/* A hint, which the library decides exactly. As assembly because compilers do not make an atomic load
- * an operand of the comparison: an event that is off then costs one more instruction. */
+/* A hint, which the library decides exactly. As assembly because compilers do not make an atomic
+ * load an operand of the comparison: an event that is off then costs one more instruction. */
 WEFT_INLINE int weft_word_is_set(const uint32_t* word) {
 #if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__)
   int set;
@@ -51,10 +51,10 @@ WEFT_COLD weft_untyped_probe weft_probe_number(struct weft_tracepoint* tracepoin
 
 /*
  * weft_call_P___E calls the probe from the call site itself, so that the probe's return address is
- * the address of the tracepoint in the traced program; the empty assembly after it keeps the compiler
- * from making it a jump. Where there is more to call, weft_call_more_P___E calls it, as weft/abi/tracepoint.h
- * says, and returns the last provider's probe.
- * weft_attach_P___E checks the type of an application's probe.
+ * the address of the tracepoint in the traced program; the empty assembly after it keeps the
+ * compiler from making it a jump. Where there is more to call, weft_call_more_P___E calls it, as
+ * weft/abi/tracepoint.h says, and returns the last provider's probe. weft_attach_P___E checks the
+ * type of an application's probe.
  */
 #define WEFT_DECLARE_TRACEPOINT(provider, event, args)                                             \
   typedef void weft_probe_type_##provider##___##event(WEFT_ARGS_PROTO(args));                      \
@@ -125,9 +125,9 @@ WEFT_COLD weft_untyped_probe weft_probe_number(struct weft_tracepoint* tracepoin
    NULL}
 
 /*
- * The definition. The list for libweft.so leads to the symbol, not to this very object: where a program
- * has a copy of a library's data (copy relocation), or two libraries define one tracepoint, it has to
- * know the one that call sites use.
+ * The definition. The list for libweft.so leads to the symbol, not to this very object: where a
+ * program has a copy of a library's data (copy relocation), or two libraries define one tracepoint,
+ * it has to know the one that call sites use.
  */
 #define WEFT_DEFINE_TRACEPOINT(provider, event, args)                         \
   WEFT_CHECK_NAME(provider, event)                                            \

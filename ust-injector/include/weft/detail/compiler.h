@@ -19,9 +19,9 @@
 
 #define WEFT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define WEFT_INLINE static inline __attribute__((always_inline, unused, no_instrument_function))
-/* gcc -O0 keeps such functions also where nobody calls them: they must not refer to symbols that are
- * not in every program. preserve_most: clang would save registers for the call even when it is not
- * made, at every tracepoint that is off. */
+/* gcc -O0 keeps such functions also where nobody calls them: they must not refer to symbols that
+ * are not in every program. preserve_most: clang would save registers for the call even when it
+ * is not made, at every tracepoint that is off. */
 #ifdef __clang__
 #define WEFT_COLD \
   static __attribute__((noinline, cold, preserve_most, unused, no_instrument_function))

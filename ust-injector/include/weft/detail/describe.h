@@ -5,8 +5,8 @@
  * They are written in assembler directives inside functions that are never called: strings become
  * bytes without pointers, sizes are differences of labels, and what only the compiler knows (sizes,
  * signedness, values of enumerators) comes in as immediate operands. An inline function stands for
- * the fields of an event class or the mappings of an enumeration, so that every instance of the class
- * and every field of the enumeration gets its own copy, which C's initialisers cannot do. The
+ * the fields of an event class or the mappings of an enumeration, so that every instance of the
+ * class and every field of the enumeration gets its own copy, which C's initialisers cannot do. The
  * directives of a function stay in order: they are volatile, and there is no control flow.
  *
  * Local labels: 7709 ends an event, 7708 a field, 7707 a mapping.

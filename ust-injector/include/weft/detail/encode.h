@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Builds the image of an event (weft/abi/event.h) on the probe's stack. Called by probes only, in the
- * thread that runs the tracepoint.
+ * Builds the image of an event (weft/abi/event.h) on the probe's stack. Called by probes only, in
+ * the thread that runs the tracepoint.
  *
- * Every value is copied when its expression is evaluated, before that full expression ends: the next
- * field's expression may use the same static buffer, and a C++ temporary dies with its expression.
- * Copies of what goes into segments lie on the probe's stack too, as far as WEFT_ENCODE_ROOM suffices
- * (signal stacks are small); longer ones in blocks that libweft.so lends until the event was emitted
- * (docs/adr/0024).
+ * Every value is copied when its expression is evaluated, before that full expression ends: the
+ * next field's expression may use the same static buffer, and a C++ temporary dies with its
+ * expression. Copies of what goes into segments lie on the probe's stack too, as far as
+ * WEFT_ENCODE_ROOM suffices (signal stacks are small); longer ones in blocks that libweft.so lends
+ * until the event was emitted (docs/adr/0024).
  *
  * A field of the fixed part is one store to where it belongs. (libweft.so copies the fixed part by
- * larger loads, which wait until these stores have left the store buffer; nothing else waits for those,
- * since reading the clock takes longer. Whole words, put together in registers, cost more instructions
- * and were slower.) `at` is a constant at each call once the probe is inlined, so that everything but
- * the stores disappears from -O1 on.
+ * larger loads, which wait until these stores have left the store buffer; nothing else waits for
+ * those, since reading the clock takes longer. Whole words, put together in registers, cost more
+ * instructions and were slower.) `at` is a constant at each call once the probe is inlined, so that
+ * everything but the stores disappears from -O1 on.
  */
 #pragma GCC system_header
 #ifndef WEFT_DETAIL_ENCODE_H_
@@ -40,8 +40,8 @@ struct weft_encoder {
   struct weft_kept** kept; /* libweft.so's blocks */
 };
 
-/* Memory for a long value, or what struct weft_library's `keep` returns instead. An older libweft.so
- * lends none. */
+/* Memory for a long value, or what struct weft_library's `keep` returns instead. An older
+ * libweft.so lends none. */
 WEFT_COLD void* weft_keep(struct weft_event* event, struct weft_kept** kept, uint32_t size) {
   const struct weft_library* library = WEFT_LIBRARY;
   if (!library || library->size < offsetof(struct weft_library, probe_of) + sizeof(void*)) {
@@ -79,8 +79,8 @@ WEFT_INLINE void weft_encode_double(struct weft_encoder* e, double value) {
   weft_encode_bytes(e, &value, sizeof(value));
 }
 
-/* A segment of `size` bytes: those at `data`, `used` of them, then zeros. Copied. `data` may be NULL where
- * `used` is 0. */
+/* A segment of `size` bytes: those at `data`, `used` of them, then zeros. Copied. `data` may be
+ * NULL where `used` is 0. */
 WEFT_INLINE void weft_encode_segment(struct weft_encoder* e, const void* data, uint32_t used,
                                      uint32_t size) {
   struct weft_segment* segment = &e->segments[e->segment_count++];
@@ -135,8 +135,9 @@ WEFT_INLINE void weft_encode_array(struct weft_encoder* e, const void* data, uin
   }
 }
 
-/* `signed_count` is the count if its type is signed. A count that cannot be true (negative, or more than 4 GiB of elements) is no reason to crash: it
- * becomes 0, or what libweft.so discards as too large. */
+/* `signed_count` is the count if its type is signed. A count that cannot be true (negative, or
+ * more than 4 GiB of elements) is no reason to crash: it becomes 0, or what libweft.so discards
+ * as too large. */
 WEFT_INLINE void weft_encode_sequence(struct weft_encoder* e, const void* data, uint64_t count,
                                       int64_t signed_count, uint32_t elem_size, int text) {
   if (!data || signed_count < 0) count = 0;

@@ -2,9 +2,9 @@
 /*
  * What may stand in TP_FIELDS and TP_ENUM_VALUES. Every macro here becomes one tuple,
  *     (kind, when, what the kind needs ...)
- * so that the fields of an event are a sequence of tuples, which the macros below walk through: once
- * for the shape of the image, once for the description, once for each half of the encoder. Nothing is
- * redefined between the passes.
+ * so that the fields of an event are a sequence of tuples, which the macros below walk through:
+ * once for the shape of the image, once for the description, once for each half of the encoder.
+ * Nothing is redefined between the passes.
  *
  * kind  weft_integer, weft_float, weft_string, weft_array, weft_sequence, weft_enum, weft_unused,
  *       weft_fixed_blob, weft_variable_blob
@@ -116,8 +116,8 @@
 #define lttng_ust_field_enum_auto(label) (weft_auto, label, 0)
 
 /*
- * The shape of an image, one constant: 16 bits bytes of the recorded fixed part, 16 bits bytes of the
- * nowrite fixed part, 10 bits each recorded segments, nowrite segments, fields.
+ * The shape of an image, one constant: 16 bits bytes of the recorded fixed part, 16 bits bytes of
+ * the nowrite fixed part, 10 bits each recorded segments, nowrite segments, fields.
  */
 #define WEFT_SHAPE(fields) (0ull WEFT_WALK(WEFT_SHAPE_A fields))
 #define WEFT_SHAPE_FIXED(shape) ((shape) & 0xffff)

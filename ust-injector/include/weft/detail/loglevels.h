@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Log levels, LTTng's scale: 0 to 6 and 14 mean what syslog's do, 7 to 13 are kinds of debugging. */
+/* Log levels, LTTng's scale: 0 to 6 and 14 mean what syslog's do, 7 to 13 are kinds of
+   debugging. */
 #pragma GCC system_header
 #ifndef WEFT_DETAIL_LOGLEVELS_H_
 #define WEFT_DETAIL_LOGLEVELS_H_

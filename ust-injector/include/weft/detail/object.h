@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * This shared object (or program), as libweft.so sees it: which tracepoints and events it has, and
- * where it finds the library's functions. Every file that includes a header of weft takes part in the
- * one struct weft_object of its object (weak, hidden), which is registered once, by constructors and
- * destructors: under ld.so's lock, one at a time.
+ * where it finds the library's functions. Every file that includes a header of weft takes part in
+ * the one struct weft_object of its object (weak, hidden), which is registered once, by
+ * constructors and destructors: under ld.so's lock, one at a time.
  *
- * Priority 101, the first one open to programs: tracepoints in the constructors of C++ objects work.
+ * Priority 101, the first one open to programs: tracepoints in the constructors of C++ objects
+ * work.
  */
 #pragma GCC system_header
 #ifndef WEFT_DETAIL_OBJECT_H_

@@ -70,8 +70,9 @@ WEFT_INLINE const struct weft_segment* weft_no_segments(void) {
     }                                                                                              \
   }
 
-/* `emit` is read plainly, which compilers make the call's operand: it was stored before anybody could find the
- * probe. NULL for a part without bytes: compilers warn of passing on what was never written. */
+/* `emit` is read plainly, which compilers make the call's operand: it was stored before anybody
+ * could find the probe. NULL for a part without bytes: compilers warn of passing on what was
+ * never written. */
 #define WEFT_EMIT(fixed_size, segment_count)                       \
   weft_encode_end(&weft_e);                                        \
   weft_self->emit(weft_self, (fixed_size) > 0 ? weft_words : NULL, \

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events that a header brings along for every file that includes it (tracef, tracelog): as with C++'s
- * inline variables, all files of a program or shared object together have one. Tracepoint and event
- * are weak and hidden; their descriptions and their entries in the lists for libweft.so stand in a
- * section group `group` that the linker takes once. With LTO one assembler sees the directives of
- * several files: it takes the first ones.
+ * Events that a header brings along for every file that includes it (tracef, tracelog): as with
+ * C++'s inline variables, all files of a program or shared object together have one. Tracepoint and
+ * event are weak and hidden; their descriptions and their entries in the lists for libweft.so stand
+ * in a section group `group` that the linker takes once. With LTO one assembler sees the directives
+ * of several files: it takes the first ones.
  */
 #pragma GCC system_header
 #ifndef WEFT_DETAIL_SHARED_EVENT_H_
