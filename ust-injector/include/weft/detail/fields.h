@@ -199,7 +199,7 @@
                     ((flags) & WEFT_FIELD_TEXT) != 0);
 #define WEFT_ENCODE_weft_sequence(type, name, value, length_type, length, flags, base) \
   {                                                                                    \
-    const length_type weft_length = (length_type)(length);                             \
+    length_type weft_length = (length_type)(length); /* the type may be const */       \
     weft_encode_sequence(&weft_e, (const void*)(value), (uint64_t)weft_length,         \
                          WEFT_IS_SIGNED(length_type) ? (int64_t)weft_length : 0,       \
                          (uint32_t)sizeof(type), ((flags) & WEFT_FIELD_TEXT) != 0);    \
