@@ -423,6 +423,16 @@ class Twins(unittest.TestCase):
     _, events = self.record(self.loader(), f'^{a}', f'@{a}', f'^{b}', f'@{b}', f'@{a}', f'@{b}')
     self.assertEqual([list(e) for e in events], [['of_a'], ['of_b'], ['of_a'], ['of_b']])
 
+  def test_libraries_that_share_one_tracepoint_with_other_arguments(self):
+    """The second library's call sites do not call the first one's provider with arguments that are not its."""
+    a, b = self.plugin('twin-ia.so', '-DFIELD=of_a'), self.plugin('twin-lb.so', '-DFIELD=of_b', '-DNUMBER=long')
+    for first, second in ((a, b), (b, a)):
+      _, events = self.record(self.loader(), f'^{first}', f'@{first}', f'^{second}', f'@{second}', f'@{first}',
+                              f'-{first}', f'@{second}')
+      wanted = ['of_a', 'of_b', 'of_a', 'of_b'] if first == a else ['of_b', 'of_a', 'of_b', 'of_a']
+      self.assertEqual([list(e) for e in events], [[name] for name in wanted])
+      self.assertEqual([int(v) for e in events for v in e.values()], [1, 2, 3, 4])
+
   def test_one_static_library_in_two_objects(self):
     a, b = self.plugin('twin-sa.so'), self.plugin('twin-sb.so')
     for how in '+^':

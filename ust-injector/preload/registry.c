@@ -97,7 +97,8 @@ void (*weft_probe_of(const struct weft_tracepoint* tp, const struct weft_object*
     if (all->list[i].object == object) return turn == 0 ? all->list[i].event->probe : NULL;
   }
   for (uint32_t i = 0; i < all->count; ++i) {
-    if (!all->list[i].is_described_before && n++ == turn) return all->list[i].event->probe;
+    if (all->list[i].is_described_before || all->list[i].has_other_arguments) continue;
+    if (n++ == turn) return all->list[i].event->probe;
   }
   return NULL;
 }
@@ -126,38 +127,46 @@ static bool is_called_elsewhere(const struct weft_tracepoint* tp,
   return false;
 }
 
-// How near an event's object is to a tracepoint.
+// How near an event is to a tracepoint of its name.
 enum nearness {
-  OWN,       // lists the tracepoint
-  PROVIDER,  // lists none of the name, as a provider's library does
-  FOREIGN,   // has a tracepoint of its own
+  OWN,       // its object lists the tracepoint
+  PROVIDER,  // its object lists none of the name, as a provider's library does
+  FOREIGN,   // its object has a tracepoint of its own
+  // Its object lists the tracepoint, which another object defined with other arguments: the dynamic
+  // linker took that one's. Call sites of this object have the arguments of this event.
+  STRANGE,
+  NONE,
 };
 
-static enum nearness nearness(const struct weft_tracepoint* tp, const struct weft_object* object) {
-  if (lists(object, tp, tp->name)) return OWN;
-  return lists(object, NULL, tp->name) ? FOREIGN : PROVIDER;
+static enum nearness nearness(const struct weft_tracepoint* tp,
+                              const struct weft_registry_entry* entry) {
+  const bool is_listed = lists(entry->object, tp, tp->name);
+  if (!weft_equal(entry->event->signature, tp->signature)) return is_listed ? STRANGE : NONE;
+  if (is_listed) return OWN;
+  return lists(entry->object, NULL, tp->name) ? FOREIGN : PROVIDER;
 }
 
 static bool has_same_description(const struct weft_event* a, const struct weft_event* b) {
   return a->desc->size == b->desc->size && memcmp(a->desc, b->desc, a->desc->size) == 0;
 }
 
-// Writes to `out` the events of that nearness that fit the tracepoint, the oldest first; returns
-// how many. `out` may be NULL.
+// Writes to `out` the events of that nearness to the tracepoint, the oldest first; returns how many.
+// `out` may be NULL.
 static uint32_t gather(const struct weft_tracepoint* tp, enum nearness wanted,
                        struct weft_provider* out) {
   uint32_t count = 0, n = 0;
   for (int pass = 0; pass < 2; ++pass) {
     for (struct weft_registry_entry* e = weft_registry_bucket(tp->name); e != NULL; e = e->next) {
       if (e->event == NULL || !weft_equal(weft_event_name(e->event), tp->name) ||
-          !weft_equal(e->event->signature, tp->signature) || nearness(tp, e->object) != wanted) {
+          nearness(tp, e) != wanted) {
         continue;
       }
       if (pass == 0) {
         ++count;
       } else {
         // The newest entry comes first in the bucket.
-        out[count - ++n] = (struct weft_provider){.object = e->object, .event = e->event};
+        out[count - ++n] = (struct weft_provider){
+            .object = e->object, .event = e->event, .has_other_arguments = wanted == STRANGE};
       }
     }
     if (out == NULL) break;
@@ -167,7 +176,7 @@ static uint32_t gather(const struct weft_tracepoint* tp, enum nearness wanted,
 
 // The providers of a tracepoint while they are looked for.
 struct finding {
-  uint32_t own, libraries, foreign;  // how many
+  uint32_t own, libraries, foreign, strange;  // how many
   uint32_t count;
   struct weft_providers* all;  // NULL: there is one at most, or no memory
   struct weft_provider first;
@@ -178,7 +187,9 @@ static void fill(const struct weft_tracepoint* tp, const struct finding* f,
   gather(tp, OWN, list);
   gather(tp, PROVIDER, list + f->own);
   if (f->foreign != 0) gather(tp, FOREIGN, list + f->own + f->libraries);
-  for (uint32_t i = 1; i < f->count; ++i) {
+  const uint32_t fitting = f->count - f->strange;
+  gather(tp, STRANGE, list + fitting);
+  for (uint32_t i = 1; i < fitting; ++i) {
     for (uint32_t j = 0; j < i && !list[i].is_described_before; ++j) {
       list[i].is_described_before = has_same_description(list[i].event, list[j].event);
     }
@@ -219,10 +230,11 @@ static void find_providers(const struct weft_tracepoint* tp, struct finding* f) 
   f->own = gather(tp, OWN, NULL);
   f->libraries = gather(tp, PROVIDER, NULL);
   f->foreign = f->own != 0 ? 0 : gather(tp, FOREIGN, NULL);
-  f->count = f->own + f->libraries + f->foreign;
-  if (f->count > 1) f->all = make_list(tp, f);
-  if (f->count == 1) fill(tp, f, &f->first);
-  if (f->all != NULL) f->first = f->all->list[0];
+  f->strange = gather(tp, STRANGE, NULL);
+  f->count = f->own + f->libraries + f->foreign + f->strange;
+  if (f->count > 1 || f->strange != 0) f->all = make_list(tp, f);
+  if (f->count == 1 && f->strange == 0) fill(tp, f, &f->first);
+  if (f->all != NULL && !f->all->list[0].has_other_arguments) f->first = f->all->list[0];
 }
 
 // Gives the tracepoint the providers that it now has. `pins` may be NULL.
@@ -230,7 +242,8 @@ static void join(struct weft_tracepoint* tp, struct pins* pins) {
   struct finding f = {0};
   find_providers(tp, &f);
   const struct weft_provider* list = f.all != NULL ? f.all->list : &f.first;
-  for (uint32_t i = 0; pins != NULL && i < (f.all != NULL ? f.count : f.count == 1); ++i) {
+  const uint32_t listed = f.all != NULL ? f.count : f.first.event != NULL;
+  for (uint32_t i = 0; pins != NULL && i < listed; ++i) {
     if (is_called_elsewhere(tp, list[i].object)) note_pin(pins, &list[i]);
   }
   const struct weft_event* event = f.first.event;

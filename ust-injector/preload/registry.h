@@ -19,6 +19,7 @@ struct weft_provider {
   const struct weft_object* object;
   struct weft_event* event;
   bool is_described_before;  // an earlier one has the same description
+  bool has_other_arguments;  // than the tracepoint: only for call sites of its own object
 };
 
 // All of them. Replaced whole, never changed or freed: a call site may be going through it.
