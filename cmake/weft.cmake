@@ -19,7 +19,7 @@
 #       may bring its own main().
 #   weft_fuzz(NAME SOURCES foo_fuzz.cc ... [DEPS ...])
 #       libFuzzer program and ctest entry (label `fuzz`) in the presets asan and fuzz; nothing in others.
-#       Seeds: files in a folder NAME_corpus beside the source, if there is one.
+#       Seeds: files in a folder NAME_corpus beside the first source, if there is one.
 #   weft_guest_test(NAME COMMAND program arguments... [OPTIONS ...] [LONG_ON_OLD] [KERNELS ...]
 #                   [DEBUG_OPTIONS ...])
 #       A ctest entry NAME_KERNEL for each kernel of `./dev vm run` (OPTIONS: more of its own): the command,
@@ -221,7 +221,9 @@ function(weft_fuzz name)
   weft_flags(${name})
   set(corpus ${CMAKE_CURRENT_BINARY_DIR}/${name}.corpus)
   file(MAKE_DIRECTORY ${corpus})
-  set(seeds ${CMAKE_CURRENT_SOURCE_DIR}/${name}_corpus)
+  list(GET ARG_SOURCES 0 first_source)
+  cmake_path(GET first_source PARENT_PATH source_folder)
+  set(seeds ${CMAKE_CURRENT_SOURCE_DIR}/${source_folder}/${name}_corpus)
   if(NOT IS_DIRECTORY ${seeds})
     set(seeds "")
   endif()

@@ -14,12 +14,12 @@
 #include "lib/abi/context.h"
 #include "lib/api/filters.h"
 #include "lib/api/parse.h"
-#include "node-agent/agent/clock_choice.h"
-#include "node-agent/agent/compile.h"
-#include "node-agent/agent/late_ring.h"
-#include "node-agent/agent/output_folder.h"
-#include "node-agent/agent/perf_counters.h"
-#include "node-agent/agent/session.h"
+#include "node-agent/agent/base/clock_choice.h"
+#include "node-agent/agent/consumers/output_folder.h"
+#include "node-agent/agent/discovery/late_ring.h"
+#include "node-agent/agent/session/compile.h"
+#include "node-agent/agent/session/perf_counters.h"
+#include "node-agent/agent/session/session.h"
 
 namespace weft::agent {
 namespace {

@@ -7,16 +7,16 @@
 #include <cstdio>
 
 #include "lib/kube/options.h"
-#include "node-agent/agent/agent.h"
 #include "node-agent/agent/cluster/run.h"
-#include "node-agent/agent/local_orders.h"
+#include "node-agent/agent/core/agent.h"
+#include "node-agent/agent/local/local_mode.h"
 
 namespace {
 
 weft::Status RunLocally(const weft::agent::NodeOptions& options, weft::ipc::Loop& loop) {
   weft::agent::Agent agent(loop, options.state_dir,
                            weft::ipc::Channel(weft::UniqueFd(weft::ipc::kKeeperFd)));
-  weft::agent::LocalOrders orders(agent, options.kernel.driver.folders);
+  weft::agent::LocalMode orders(agent, options.kernel.driver.folders);
   WEFT_TRY(agent.Start(orders));
   return loop.Run();
 }

@@ -5,7 +5,7 @@
 #include <chrono>
 
 #include "lib/base/background.h"
-#include "node-agent/agent/limits.h"
+#include "node-agent/agent/base/limits.h"
 
 namespace weft::agent {
 

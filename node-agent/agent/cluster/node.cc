@@ -5,9 +5,9 @@
 #include <filesystem>
 
 #include "lib/base/pidfd.h"
+#include "node-agent/agent/base/limits.h"
 #include "node-agent/agent/cluster/cgroup.h"
 #include "node-agent/agent/cluster/volume.h"
-#include "node-agent/agent/limits.h"
 
 namespace weft::agent {
 

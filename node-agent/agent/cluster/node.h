@@ -26,14 +26,14 @@
 #include <set>
 #include <string>
 
-#include "node-agent/agent/agent.h"
 #include "node-agent/agent/cluster/feed.h"
 #include "node-agent/agent/cluster/kernel_support.h"
 #include "node-agent/agent/cluster/metrics.h"
 #include "node-agent/agent/cluster/probe_search.h"
 #include "node-agent/agent/cluster/report.h"
 #include "node-agent/agent/cluster/status_writer.h"
-#include "node-agent/agent/orders.h"
+#include "node-agent/agent/core/agent.h"
+#include "node-agent/agent/core/orders.h"
 
 namespace weft::agent {
 

@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "node-agent/agent/cgroup_mount.h"
+#include "node-agent/agent/base/cgroup_mount.h"
+#include "node-agent/agent/base/limits.h"
 #include "node-agent/agent/cluster/cgroup.h"
-#include "node-agent/agent/limits.h"
 
 namespace weft::agent {
 namespace {

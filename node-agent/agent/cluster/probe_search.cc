@@ -10,8 +10,8 @@
 #include <iterator>
 
 #include "lib/base/background.h"
+#include "node-agent/agent/base/limits.h"
 #include "node-agent/agent/cluster/cgroup.h"
-#include "node-agent/agent/limits.h"
 
 namespace weft::agent {
 namespace {

@@ -17,7 +17,7 @@
 #include "lib/api/trace.h"
 #include "lib/base/result.h"
 #include "lib/base/unique_fd.h"
-#include "node-agent/agent/compile.h"
+#include "node-agent/agent/session/compile.h"
 
 namespace weft::agent {
 

@@ -11,7 +11,7 @@
 #include <fstream>
 #include <thread>
 
-#include "node-agent/agent/limits.h"
+#include "node-agent/agent/base/limits.h"
 
 namespace weft::agent {
 namespace {

@@ -9,7 +9,7 @@
 #include "lib/api/session.h"
 #include "lib/kube/time.h"
 #include "node-agent/agent/cluster/kernel_support.h"
-#include "node-agent/agent/session.h"
+#include "node-agent/agent/session/session.h"
 
 namespace weft::agent {
 

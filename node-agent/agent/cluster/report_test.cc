@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "node-agent/agent/session.h"
+#include "node-agent/agent/session/session.h"
 
 namespace weft::agent {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "lib/api/selector.h"
+#include "node-agent/agent/base/limits.h"
 #include "node-agent/agent/cluster/node.h"
 #include "node-agent/agent/cluster/volume.h"
-#include "node-agent/agent/limits.h"
 
 namespace weft::agent {
 namespace {

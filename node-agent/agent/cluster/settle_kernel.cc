@@ -5,8 +5,8 @@
 
 #include "lib/api/selector.h"
 #include "lib/base/background.h"
+#include "node-agent/agent/base/limits.h"
 #include "node-agent/agent/cluster/node.h"
-#include "node-agent/agent/limits.h"
 
 namespace weft::agent {
 

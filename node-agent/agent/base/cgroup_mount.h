@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where cgroup v2 is mounted. A function without state.
+#ifndef WEFT_NODE_AGENT_AGENT_BASE_CGROUP_MOUNT_H_
+#define WEFT_NODE_AGENT_AGENT_BASE_CGROUP_MOUNT_H_
+
+#include <optional>
+#include <string>
+
+namespace weft::agent {
+
+// The mount point of the whole hierarchy, as a process's file `mountinfo` has it; none: it is not
+// mounted there, or only a part of it.
+std::optional<std::string> CgroupMount(const std::string& mountinfo);
+
+}  // namespace weft::agent
+
+#endif  // WEFT_NODE_AGENT_AGENT_BASE_CGROUP_MOUNT_H_

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// A second descriptor of the same thing, for a message that takes one. Any thread.
+#ifndef WEFT_NODE_AGENT_AGENT_BASE_COPY_FD_H_
+#define WEFT_NODE_AGENT_AGENT_BASE_COPY_FD_H_
+
+#include <fcntl.h>
+
+#include "lib/base/unique_fd.h"
+
+namespace weft::agent {
+
+// Close-on-exec, not 0 to 2. Empty, with errno, where it cannot be had.
+inline UniqueFd CopyFd(int fd) { return UniqueFd(fcntl(fd, F_DUPFD_CLOEXEC, 3)); }
+inline UniqueFd CopyFd(const UniqueFd& fd) { return CopyFd(fd.get()); }
+
+}  // namespace weft::agent
+
+#endif  // WEFT_NODE_AGENT_AGENT_BASE_COPY_FD_H_

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// See finder.h.
+#include "node-agent/agent/discovery/finder.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "lib/abi/control.h"
+#include "lib/base/pidfd.h"
+#include "node-agent/agent/base/copy_fd.h"
+#include "node-agent/agent/base/limits.h"
+
+namespace weft::agent {
+namespace {
+
+constexpr std::string_view kRingName = "/memfd:" WEFT_RING_MEMFD_NAME " (deleted)";
+constexpr std::string_view kControlName = "/memfd:" WEFT_CONTROL_MEMFD_NAME " (deleted)";
+// Anonymous shared memory; its size, and then its header, say whether it is a control area.
+constexpr std::string_view kAnonymousName = "/dev/zero (deleted)";
+
+// The numbers that are names in a folder of /proc.
+std::set<int32_t> NumbersIn(const std::string& folder) {
+  std::set<int32_t> numbers;
+  DIR* dir = opendir(folder.c_str());
+  if (dir == nullptr) return numbers;
+  while (const dirent* entry = readdir(dir)) {
+    int32_t number = 0;
+    const char* end = entry->d_name + std::strlen(entry->d_name);
+    const auto [at, error] = std::from_chars(entry->d_name, end, number);
+    if (error == std::errc() && at == end) numbers.insert(number);
+  }
+  closedir(dir);
+  return numbers;
+}
+
+std::vector<int32_t> ChildrenOf(int32_t pid) {
+  std::vector<int32_t> children;
+  const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
+  for (const int32_t tid : NumbersIn(tasks)) {
+    std::ifstream in(tasks + "/" + std::to_string(tid) + "/children");
+    for (int32_t child = 0; in >> child;) children.push_back(child);
+  }
+  return children;
+}
+
+// As SO_PEERCRED says it: the effective one.
+uint32_t UidOf(int32_t pid) {
+  std::ifstream in("/proc/" + std::to_string(pid) + "/status");
+  for (std::string line; std::getline(in, line);) {
+    if (!line.starts_with("Uid:")) continue;
+    std::istringstream words(line.substr(4));
+    uint32_t real = 0, effective = 0;
+    words >> real >> effective;
+    return effective;
+  }
+  return 0;
+}
+
+// Agent, keeper and the keeper's other children. A consumer maps ring sets, for a while also those
+// that are done with: they are not found there.
+std::set<int32_t> OwnProcesses() {
+  std::set<int32_t> own{getpid(), getppid()};
+  for (const int32_t child : ChildrenOf(getppid())) own.insert(child);
+  return own;
+}
+
+// How /proc/self/maps shows a file that is mapped: not always as stat(2) does (overlay, btrfs).
+std::optional<Mapping> AsMapped(const UniqueFd& file) {
+  const auto size = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  void* memory = mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
+  if (memory == MAP_FAILED) return std::nullopt;
+  std::optional<Mapping> found;
+  const auto mappings = ReadMappings(getpid(), kMaxMapsBytes);
+  for (size_t i = 0; mappings && i < mappings->size(); ++i)
+    if ((*mappings)[i].start == reinterpret_cast<uintptr_t>(memory)) found = (*mappings)[i];
+  munmap(memory, size);
+  return found;
+}
+
+}  // namespace
+
+// Tried on memory of our own.
+Finder::Finder(Handler handler) : handler_(std::move(handler)) {
+  const UniqueFd fd(memfd_create("weft-trial", MFD_CLOEXEC));
+  struct stat st{};
+  const auto size = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  if (!fd || fstat(fd.get(), &st) != 0 || ftruncate(fd.get(), static_cast<off_t>(size)) != 0) {
+    refusal_ = "no memory";
+    return;
+  }
+  device_ = st.st_dev;
+  void* memory = mmap(nullptr, size, PROT_READ, MAP_SHARED, fd.get(), 0);
+  if (memory == MAP_FAILED) {
+    refusal_ = "no memory";
+    return;
+  }
+  const auto start = reinterpret_cast<uintptr_t>(memory);
+  const auto opened = OpenMapping(
+      getpid(),
+      {.start = start, .end = start + size, .device = st.st_dev, .inode = st.st_ino, .name = ""});
+  munmap(memory, size);
+  if (!opened) refusal_ = "opening another process's memory needs root (CAP_CHECKPOINT_RESTORE)";
+}
+
+void Finder::AddControlFile(const std::string& name, const UniqueFd& file) {
+  if (const auto mapped = AsMapped(file)) files_[name] = {mapped->device, mapped->inode};
+}
+
+void Finder::AddRoot(int32_t pid, UniqueFd pidfd) { roots_.push_back({pid, std::move(pidfd)}); }
+
+void Finder::Know(const UniqueFd& memory) {
+  struct stat st{};
+  if (fstat(memory.get(), &st) != 0 || st.st_dev != device_) return;
+  known_[st.st_ino] = {.seen = round_, .final = true};
+}
+
+// --- rounds --------------------------------------------------------------------------------------
+
+void Finder::Begin() {
+  for (const int32_t pid : NumbersIn("/proc")) rounds_of_[pid] = kRoundsOfNewProcesses;
+}
+
+void Finder::LookAtMembers() { Look(false); }
+void Finder::LookAtAll() { Look(true); }
+
+void Finder::Look(bool all) {
+  if (!refusal_.empty()) return;
+  ++round_;
+  std::set<int32_t> alive = NumbersIn("/proc");
+  for (const int32_t own : OwnProcesses()) alive.erase(own);
+  std::erase_if(rounds_of_, [&](const auto& entry) { return !alive.contains(entry.first); });
+  std::erase_if(roots_, [](const Root& root) { return HasEnded(root.pidfd); });
+  for (const Root& root : roots_) members_.insert(root.pid);
+  AddDescendants(alive);
+  for (const int32_t pid : alive) {
+    const bool is_new = rounds_of_[pid]++ < kRoundsOfNewProcesses;
+    if (is_new && is_member_ && is_member_(pid)) members_.insert(pid);
+    const bool is_member = members_.contains(pid);
+    if (all || is_new || is_member) LookAt(pid, is_member);
+  }
+  std::erase_if(known_, [this](const auto& entry) {
+    return entry.second.seen + kRoundsUnmapped < round_ && !controls_.contains(entry.first);
+  });
+}
+
+// Members that are not there go; children of members that are become members.
+void Finder::AddDescendants(const std::set<int32_t>& alive) {
+  std::erase_if(members_, [&](int32_t pid) { return !alive.contains(pid); });
+  std::vector<int32_t> to_visit(members_.begin(), members_.end());
+  while (!to_visit.empty()) {
+    const int32_t pid = to_visit.back();
+    to_visit.pop_back();
+    for (const int32_t child : ChildrenOf(pid))
+      if (alive.contains(child) && members_.insert(child).second) to_visit.push_back(child);
+  }
+}
+
+std::vector<uint64_t> Finder::UnmappedControls() const {
+  std::vector<uint64_t> unmapped;
+  for (const uint64_t inode : controls_) {
+    const auto known = known_.find(inode);
+    if (known == known_.end() || known->second.seen + kRoundsUnmapped < round_)
+      unmapped.push_back(inode);
+  }
+  return unmapped;
+}
+
+// --- one process ---------------------------------------------------------------------------------
+
+bool Finder::IsRing(const Mapping& mapping) const {
+  return mapping.device == device_ && mapping.name == kRingName;
+}
+
+bool Finder::IsControl(const Mapping& mapping) const {
+  return mapping.device == device_ && mapping.end - mapping.start == WEFT_CONTROL_TOTAL_BYTES &&
+         (mapping.name == kControlName || mapping.name == kAnonymousName);
+}
+
+// Notes that it is mapped. A control area decides what its process records: only a member's is of
+// interest.
+bool Finder::Wants(const Mapping& mapping, bool is_member) {
+  const bool is_control = IsControl(mapping);
+  if (is_control ? !is_member : !IsRing(mapping)) return false;
+  Known& known = known_[mapping.inode];
+  known.seen = round_;
+  return !known.final;
+}
+
+void Finder::LookAt(int32_t pid, bool is_member) {
+  const auto mappings = ReadMappings(pid, kMaxMapsBytes);
+  if (!mappings) return;
+  bool any = false;
+  std::set<FileId> files;
+  for (const auto& [name, id] : files_) files.insert(id);
+  for (const Mapping& mapping : *mappings) {
+    const bool is_file = files.contains({mapping.device, mapping.inode});
+    if (is_file || (IsControl(mapping) && controls_.contains(mapping.inode))) {
+      members_.insert(pid);
+      is_member = true;
+    }
+  }
+  for (const Mapping& mapping : *mappings) any |= Wants(mapping, is_member);
+  if (any) OpenNew(pid, is_member);
+}
+
+// Looks once more, now with a pidfd: what is found between its opening and the look at whether the
+// process still lives is that process's.
+void Finder::OpenNew(int32_t pid, bool is_member) {
+  const UniqueFd pidfd = OpenPidfd(pid);
+  const auto mappings = ReadMappings(pid, kMaxMapsBytes);
+  if (!pidfd || !mappings) return;
+  size_t opened = 0;
+  for (const Mapping& mapping : *mappings) {
+    if (!Wants(mapping, is_member)) continue;
+    if (++opened > kMaxOpenedPerLook) return;
+    FoundMemory found{.is_control = IsControl(mapping),
+                      .inode = mapping.inode,
+                      .pid = pid,
+                      .uid = UidOf(pid),
+                      .fd = {},
+                      .pidfd = CopyFd(pidfd)};
+    auto fd = OpenMapping(pid, mapping);
+    if (!fd || HasEnded(pidfd)) continue;
+    found.fd = std::move(*fd);
+    const Verdict verdict = handler_(std::move(found));
+    Known& known = known_[mapping.inode];
+    if (verdict == Verdict::kLater) continue;
+    known.final = verdict == Verdict::kKnown || ++known.tries >= kTriesOfUnfinished;
+  }
+}
+
+uint64_t Finder::ControlOf(int32_t pid) const {
+  const auto mappings = ReadMappings(pid, kMaxMapsBytes);
+  for (size_t i = 0; mappings && i < mappings->size(); ++i)
+    if (IsControl((*mappings)[i]) && controls_.contains((*mappings)[i].inode))
+      return (*mappings)[i].inode;
+  return 0;
+}
+
+}  // namespace weft::agent

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds memory of the library's that nobody announced: ring sets of processes that cannot reach the
+// socket (chroot, a filter, another network, an agent that was away), and control areas of
+// processes that are older than the agent. It looks into /proc/PID/maps and opens
+// /proc/PID/map_files/RANGE, which works when every descriptor is closed, and needs a privilege;
+// without it nothing is found, silently.
+//
+// Looked at in every round are the *members*: who maps the session's control file or a control area
+// that was adopted, who rang the doorbell, the roots, and whatever descends from them; and, since
+// forks are not announced, every new pid in its first rounds. LookAtAll looks at every process
+// once.
+//
+// Memory is told apart by inode number: all of it is on the kernel's own tmpfs, where a tenant
+// cannot choose them. Each is handed out once, while anybody maps it, unless the handler wants it
+// again. The agent's thread owns it.
+#ifndef WEFT_NODE_AGENT_AGENT_DISCOVERY_FINDER_H_
+#define WEFT_NODE_AGENT_AGENT_DISCOVERY_FINDER_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lib/base/unique_fd.h"
+#include "node-agent/agent/discovery/memory_maps.h"
+
+namespace weft::agent {
+
+struct FoundMemory {
+  bool is_control = false;  // a member's; else, so it says, a ring set, of any process
+  uint64_t inode = 0;
+  int32_t pid = 0;
+  uint32_t uid = 0;
+  UniqueFd fd;  // for reading and writing
+  UniqueFd pidfd;
+};
+
+class Finder {
+ public:
+  enum class Verdict : uint8_t {
+    kKnown,     // not again
+    kTryAgain,  // perhaps not finished: a few rounds more
+    kLater,     // no room now: as long as a process maps it
+  };
+  using Handler = std::function<Verdict(FoundMemory)>;
+
+  explicit Finder(Handler handler);
+
+  // Empty where it can find; else why not, for people.
+  [[nodiscard]] const std::string& refusal() const { return refusal_; }
+
+  // Whoever maps this file is a member.
+  void AddControlFile(const std::string& name, const UniqueFd& file);
+  void RemoveControlFile(const std::string& name) { files_.erase(name); }
+  // Decides of pids that are new whether they are members.
+  void SetMembership(std::function<bool(int32_t)> is_member) { is_member_ = std::move(is_member); }
+  // Every process is new again.
+  void LookAgain() { rounds_of_.clear(); }
+  // A control area that was adopted: whoever maps it is a member.
+  void AddControl(uint64_t inode) { controls_.insert(inode); }
+  void RemoveControl(uint64_t inode) { controls_.erase(inode); }
+  // This process and its descendants, until it ends.
+  void AddRoot(int32_t pid, UniqueFd pidfd);
+  void RemoveRoots() { roots_.clear(); }
+  void AddMember(int32_t pid) { members_.insert(pid); }
+  // Memory that the agent has from elsewhere.
+  void Know(const UniqueFd& memory);
+
+  // Processes that are there now are not new.
+  void Begin();
+  void LookAtMembers();
+  void LookAtAll();
+  // Control areas that nobody mapped in the last rounds.
+  [[nodiscard]] std::vector<uint64_t> UnmappedControls() const;
+
+  // The control area that `pid` has, by inode; 0: none of its own.
+  [[nodiscard]] uint64_t ControlOf(int32_t pid) const;
+
+ private:
+  struct Known {
+    uint64_t seen = 0;  // the round in which somebody mapped it
+    uint32_t tries = 0;
+    bool final = false;
+  };
+  struct Root {
+    int32_t pid = 0;
+    UniqueFd pidfd;
+  };
+
+  void Look(bool all);
+  void AddDescendants(const std::set<int32_t>& alive);
+  void LookAt(int32_t pid, bool is_member);
+  void OpenNew(int32_t pid, bool is_member);
+  [[nodiscard]] bool IsControl(const Mapping& mapping) const;
+  [[nodiscard]] bool IsRing(const Mapping& mapping) const;
+  bool Wants(const Mapping& mapping, bool is_member);
+
+  Handler handler_;
+  std::string refusal_;
+  dev_t device_ = 0;  // of the kernel's own tmpfs
+  using FileId = std::pair<dev_t, uint64_t>;
+  std::map<std::string, FileId> files_;  // control files
+  std::function<bool(int32_t)> is_member_;
+  std::set<uint64_t> controls_;
+  std::vector<Root> roots_;
+  std::set<int32_t> members_;
+  std::map<int32_t, uint32_t> rounds_of_;  // how often a pid was there
+  std::map<uint64_t, Known> known_;
+  uint64_t round_ = 0;
+};
+
+}  // namespace weft::agent
+
+#endif  // WEFT_NODE_AGENT_AGENT_DISCOVERY_FINDER_H_

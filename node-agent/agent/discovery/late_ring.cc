@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// See late_ring.h.
+#include "node-agent/agent/discovery/late_ring.h"
+
+#include <unistd.h>
+
+#include "lib/ring/ring_set.h"
+#include "lib/ring/slot_reader.h"
+
+namespace weft::agent {
+namespace {
+
+// Where the kernel has no global barrier: longer than any writer's section takes.
+constexpr useconds_t kWithoutBarrierUs = 20'000;
+// How long the atomic slot's owner is waited for. It makes no system call under the lock: who takes
+// longer is dead or stopped, and commits nothing, or is a stranger that lies.
+constexpr useconds_t kLockStepUs = 1'000;
+constexpr int kLockSteps = 200;
+
+// Head is final once closed was stored and then the lock was seen free.
+void WaitForLock(const ring::RingSet& set) {
+  const uint32_t slot = set.geometry().slot_count - 1;
+  const uint64_t owner = set.LoadLock(slot);
+  for (int i = 0; i < kLockSteps && owner != 0 && set.LoadLock(slot) == owner; ++i)
+    usleep(kLockStepUs);
+}
+
+}  // namespace
+
+Result<RingTotals> IdentifyRing(const UniqueFd& fd) {
+  WEFT_ASSIGN(const ring::Geometry geometry, ring::ReadGeometry(fd.get()));
+  return RingTotals{.channel_id = geometry.channel_id, .instance = geometry.instance};
+}
+
+Result<RingTotals> CloseAndCount(UniqueFd fd) {
+  WEFT_ASSIGN(ring::RingSet set, ring::RingSet::Open(std::move(fd)));
+  set.StoreClosed();
+  if (!ring::CloseBarrier()) usleep(kWithoutBarrierUs);
+  WaitForLock(set);
+  RingTotals totals{.channel_id = set.geometry().channel_id, .instance = set.geometry().instance};
+  for (uint32_t slot = 0; slot < set.geometry().slot_count; ++slot) {
+    ring::SlotReader reader(set, slot);
+    if (!reader.Look()) continue;
+    totals.recorded += reader.CountCommitted();
+    const auto discarded = set.LoadDiscarded(slot);
+    for (uint32_t i = 0; i < WEFT_DISCARD_REASONS; ++i) totals.discarded[i] += discarded[i];
+  }
+  return totals;
+}
+
+const char* DiscardReasonName(uint32_t reason) {
+  switch (reason) {
+    case WEFT_DISCARD_FULL:
+      return "full";
+    case WEFT_DISCARD_MEMORY:
+      return "memory";
+    case WEFT_DISCARD_NESTED:
+      return "nested";
+    case WEFT_DISCARD_TOO_LARGE:
+      return "too_large";
+    case WEFT_DISCARD_CONTENDED:
+      return "contended";
+    case WEFT_DISCARD_MISSED:
+      return "missed";
+    default:
+      return "unknown";
+  }
+}
+
+}  // namespace weft::agent

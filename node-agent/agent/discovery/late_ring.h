@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counts what is in a ring set that nobody will read any more: one that arrived when its channel
+// had ended, or whose consumer keeps failing. The counts keep property P3's equality.
+#ifndef WEFT_NODE_AGENT_AGENT_DISCOVERY_LATE_RING_H_
+#define WEFT_NODE_AGENT_AGENT_DISCOVERY_LATE_RING_H_
+
+#include <array>
+#include <cstdint>
+
+#include "lib/abi/ring.h"
+#include "lib/base/result.h"
+#include "lib/base/unique_fd.h"
+
+namespace weft::agent {
+
+struct RingTotals {
+  uint64_t channel_id = 0;  // as the ring claims
+  uint64_t instance = 0;
+  uint64_t recorded = 0;
+  std::array<uint64_t, WEFT_DISCARD_REASONS> discarded{};
+};
+
+// What the header claims, checked for its form. kInvalid, kCorrupt: no ring set.
+Result<RingTotals> IdentifyRing(const UniqueFd& fd);
+
+// Closes all slots, so that nothing is added, then counts. Foreign memory: slots that contradict
+// themselves count as empty.
+Result<RingTotals> CloseAndCount(UniqueFd fd);
+
+// The name of a discard reason in counts: "full".
+const char* DiscardReasonName(uint32_t reason);
+
+}  // namespace weft::agent
+
+#endif  // WEFT_NODE_AGENT_AGENT_DISCOVERY_LATE_RING_H_

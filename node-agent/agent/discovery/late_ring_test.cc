@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Counting a ring set that nobody reads while its process still writes.
+#include "node-agent/agent/discovery/late_ring.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <thread>
+
+#include "lib/ring/testing/test_writer.h"
+
+namespace weft::agent {
+namespace {
+
+constexpr uint32_t kAtomicSlot = 2;
+
+// acquire, release: the closing side's order is under test, so nothing here shall be weaker than it
+uint32_t Closed(weft_slot* slot) { return __atomic_load_n(&slot->closed, __ATOMIC_ACQUIRE); }
+void Store(uint64_t* word, uint64_t value) { __atomic_store_n(word, value, __ATOMIC_RELEASE); }
+
+TEST(LateRing, CountsTheEventOfWhoOwnsTheAtomicSlotWhenItIsClosed) {
+  ring::testing::TestWriter writer;
+  weft_slot* slot = writer.slot(kAtomicSlot);
+  Store(&slot->lock, 7);
+  std::thread owner([&] {
+    while (Closed(slot) == 0) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    Store(&slot->head, slot->head + 32 + (uint64_t{1} << 32));
+    Store(&slot->lock, 0);
+  });
+  const auto totals = CloseAndCount(writer.Fd());
+  owner.join();
+  ASSERT_TRUE(totals);
+  EXPECT_EQ(totals->recorded, 1U);
+}
+
+TEST(LateRing, ADeadOwnerIsNotWaitedForForEver) {
+  ring::testing::TestWriter writer;
+  Store(&writer.slot(kAtomicSlot)->lock, 7);
+  const auto totals = CloseAndCount(writer.Fd());
+  ASSERT_TRUE(totals);
+  EXPECT_EQ(totals->recorded, 0U);
+}
+
+TEST(LateRing, DiscardsAreCountedByReason) {
+  ring::testing::TestWriter writer;
+  for (uint32_t i = 0; i < WEFT_DISCARD_MISSED; i++) writer.slot(1)->discarded[i] = i + 1;
+  writer.slot(1)->missed = 6;
+  const auto totals = CloseAndCount(writer.Fd());
+  ASSERT_TRUE(totals);
+  EXPECT_EQ(totals->discarded, (std::array<uint64_t, WEFT_DISCARD_REASONS>{1, 2, 3, 4, 5, 6}));
+  EXPECT_STREQ(DiscardReasonName(WEFT_DISCARD_MISSED), "missed");
+}
+
+TEST(LateRing, WhatTheHeaderClaims) {
+  ring::testing::TestWriter writer({.channel_id = 5, .instance = 6});
+  const UniqueFd fd = writer.Fd();
+  const auto totals = IdentifyRing(fd);
+  ASSERT_TRUE(totals);
+  EXPECT_EQ(totals->channel_id, 5U);
+  EXPECT_EQ(totals->instance, 6U);
+}
+
+}  // namespace
+}  // namespace weft::agent

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What /proc says of a process's memory, as far as weft looks for its own in it: lines of
+// /proc/PID/maps, and the descriptor of what is mapped in a range.
+// Names in maps are the tenant's to choose; devices and inode numbers are the kernel's.
+// Thread-safety: pure functions.
+#ifndef WEFT_NODE_AGENT_AGENT_DISCOVERY_MEMORY_MAPS_H_
+#define WEFT_NODE_AGENT_AGENT_DISCOVERY_MEMORY_MAPS_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/base/unique_fd.h"
+
+namespace weft::agent {
+
+struct Mapping {
+  uint64_t start = 0;
+  uint64_t end = 0;
+  dev_t device = 0;
+  uint64_t inode = 0;
+  std::string name;  // as maps writes it
+};
+
+// A line without its newline; nothing: it is none.
+std::optional<Mapping> ParseMapping(std::string_view line);
+
+// The mappings of files of any kind (inode not 0), at most `max_bytes` of text. kIo: no such
+// process, or we may not look.
+Result<std::vector<Mapping>> ReadMappings(int32_t pid, size_t max_bytes);
+
+// What is mapped there, for reading and writing: only if it is the regular file that `mapping`
+// names. Nothing else is opened, since opening alone can do something (a device). kNotFound:
+// something else is there by now, or nothing; kPermission: the kernel wants a privilege
+// (CAP_CHECKPOINT_RESTORE).
+Result<UniqueFd> OpenMapping(int32_t pid, const Mapping& mapping);
+
+}  // namespace weft::agent
+
+#endif  // WEFT_NODE_AGENT_AGENT_DISCOVERY_MEMORY_MAPS_H_

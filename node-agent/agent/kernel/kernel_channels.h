@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Channels that weft.ko records for: their sessions and rings in the module, kept by the keeper, so
+// that an agent that died finds them recording, and their consumer finds its ring.
+//
+// A channel's life here:  Start (off in the module, its events there) -> SwitchOn -> SwitchOff ->
+//                         Forget
+// The agent's thread owns it. Calls into the module may take milliseconds.
+#ifndef WEFT_NODE_AGENT_AGENT_KERNEL_KERNEL_CHANNELS_H_
+#define WEFT_NODE_AGENT_AGENT_KERNEL_KERNEL_CHANNELS_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/base/unique_fd.h"
+#include "lib/ipc/messages.h"
+#include "node-agent/agent/kernel/statedumps.h"
+#include "node-agent/kernel/module.h"
+
+namespace weft::agent {
+
+class KernelChannels {
+ public:
+  using Send = std::function<void(ipc::Message)>;  // to the keeper
+
+  explicit KernelChannels(Send keeper) : keeper_(std::move(keeper)) {}
+
+  // Whom a channel records: everybody and what belongs to nobody (cluster-wide), or tasks of these
+  // cgroups (lib/abi/kernel.h), so nobody where there is none; of those only whom the trackers
+  // mean.
+  struct Whom {
+    bool all = false;
+    std::set<uint64_t> cgroups;
+    kernel::Trackers trackers;
+  };
+
+  // Makes the ring and its events. Nothing is recorded yet. An error names what the module refused,
+  // and nothing is left.
+  Status Start(const kernel::Ring& ring, const std::vector<kernel::Event>& events,
+               const Whom& whom);
+  // One more event of a channel that is there. That its twin is there already is no error.
+  Status AddEvent(uint64_t channel, const kernel::Event& event);
+  Status Switch(uint64_t channel, bool on);
+  // kNotFound: the cgroup, or the channel, is not there.
+  Status ChangeScope(uint64_t channel, uint64_t cgroup, weft_kernel_scope_change change);
+  // Of a channel that is on: begins to record what is there, of one cgroup or (0) of all. Why dumps
+  // failed: TakeProblems.
+  void DumpState(uint64_t channel, uint64_t cgroup);
+  [[nodiscard]] std::vector<std::string> TakeProblems() { return dumps_.TakeProblems(); }
+  // What a channel's session in the module says of itself.
+  struct News {
+    uint64_t channel = 0;
+    std::string stopped;           // why it stopped by itself; "": it did not, or that was told
+    uint64_t missed_anywhere = 0;  // until now
+  };
+  // Of channels with something that was not told yet.
+  std::vector<News> TakeNews();
+  void Forget(uint64_t channel);
+  // Forgets all others, which nobody speaks of any more.
+  void KeepOnly(const std::set<uint64_t>& channels);
+
+  // What the keeper kept: false: not one of these.
+  bool Restore(ipc::Kept& kept);
+
+  // For its consumer. `instance` is 0 where there is no such channel.
+  struct RingOf {
+    uint64_t instance = 0;
+    UniqueFd fd;  // a copy
+  };
+  [[nodiscard]] RingOf Find(uint64_t channel) const;
+  [[nodiscard]] bool Has(uint64_t channel) const { return channels_.contains(channel); }
+
+ private:
+  struct Entry {
+    UniqueFd session, ring;
+    uint64_t instance = 0;
+    // What was told of it.
+    bool stopped = false;
+    uint64_t missed_anywhere = 0;
+  };
+
+  Send keeper_;
+  std::map<uint64_t, Entry> channels_;
+  Statedumps dumps_;
+};
+
+}  // namespace weft::agent
+
+#endif  // WEFT_NODE_AGENT_AGENT_KERNEL_KERNEL_CHANNELS_H_

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cgroup of a program that `weft record` starts, where kernel events are wanted: weft.ko tells
+// by cgroup (v2) whose events it records, and children of the program are in it too. Its end:
+// lib/base/cgroup.h. Functions without state. Needs root, as the module does.
+#ifndef WEFT_NODE_AGENT_AGENT_KERNEL_PROGRAM_CGROUP_H_
+#define WEFT_NODE_AGENT_AGENT_KERNEL_PROGRAM_CGROUP_H_
+
+#include <cstdint>
+#include <string>
+
+#include "lib/base/result.h"
+
+namespace weft::agent {
+
+// A new one beneath this process's own; its folder. kUnsupported: there is no cgroup v2 here (where
+// cgroup2 is not mounted).
+Result<std::string> MakeProgramCgroup(const std::string& name);
+// Of a folder of cgroup2.
+Result<uint64_t> CgroupId(const std::string& folder);
+
+}  // namespace weft::agent
+
+#endif  // WEFT_NODE_AGENT_AGENT_KERNEL_PROGRAM_CGROUP_H_

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+// See local_mode.h: the session is created, started, stopped and looked at.
+#include "node-agent/agent/local/local_mode.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "lib/base/cgroup.h"
+#include "lib/base/kill_point.h"
+#include "lib/base/pidfd.h"
+#include "lib/ipc/descriptor_budget.h"
+#include "node-agent/agent/base/copy_fd.h"
+#include "node-agent/agent/base/limits.h"
+#include "node-agent/agent/kernel/program_cgroup.h"
+#include "node-agent/agent/local/local_module.h"
+
+namespace weft::agent {
+namespace {
+
+constexpr const char* kClientsKey = "clients";
+// Kinds of ipc::Refused: what was asked for, the output, weft itself.
+constexpr const char* kInput = "input";
+constexpr const char* kOutput = "output";
+constexpr const char* kTracing = "tracing";
+
+Result<std::string> ReadWhole(const UniqueFd& fd) {
+  struct stat st{};
+  if (fstat(fd.get(), &st) != 0) return FailErrno("Traces");
+  if (st.st_size < 0 || static_cast<size_t>(st.st_size) > kMaxTracesBytes)
+    return Fail(ErrorCode::kLimit, "the Traces are larger than 4 MiB");
+  std::string text(static_cast<size_t>(st.st_size), '\0');
+  size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t n =
+        pread(fd.get(), text.data() + done, text.size() - done, static_cast<off_t>(done));
+    if (n < 0) return FailErrno("Traces");
+    if (n == 0) break;
+    done += static_cast<size_t>(n);
+  }
+  text.resize(done);
+  return text;
+}
+
+}  // namespace
+
+// --- start ---------------------------------------------------------------------------------------
+
+bool LocalMode::TakeKept(ipc::Kept& kept) {
+  if (kept.key != kClientsKey) return false;
+  socket_ = std::move(kept.fd);
+  return true;
+}
+
+Status LocalMode::Open() {
+  const std::string& dir = agent_.dir();
+  const Status loaded = agent_.LoadSession(kLocalSession);
+  if (!loaded && loaded.error().code != ErrorCode::kNotFound) return loaded;
+  if (loaded && !session()->output.empty()) {
+    WEFT_ASSIGN(OutputFolder folder, OutputFolder::Open(session()->output));
+    agent_.SetOutput(std::move(folder));
+  }
+  WEFT_TRY(agent_.OpenContainer("", dir + "/local.ctl"));
+  WEFT_TRY(agent_.OpenDoorbell("", dir));
+  if (!socket_) {
+    WEFT_ASSIGN(socket_, Agent::Listen(dir, kClientsSocket, 0600));
+    agent_.ToKeeper(ipc::Keep{kClientsKey, "", CopyFd(socket_)});
+  }
+  return agent_.loop().Watch(socket_.get(), [this] { OnClientConnects(); });
+}
+
+void LocalMode::Resumed() {
+  // An earlier agent died before it asked for it.
+  if (session() != nullptr && agent_.FindConsumer(kConsumerName) == nullptr)
+    agent_.StartConsumer(kConsumerName);
+  agent_.TakeArrivals();
+}
+
+// One user's programs, who could do all this himself.
+bool LocalMode::Belongs(const std::string&, const CallerId&) { return true; }
+std::optional<std::string> LocalMode::ContainerOf(int32_t) { return ""; }
+
+// --- the cli -------------------------------------------------------------------------------------
+
+void LocalMode::OnClientConnects() {
+  UniqueFd fd(accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  // The socket's mode (0600) says who may connect: this user.
+  if (!fd || clients_.size() >= ipc::BudgetOf(ipc::DescriptorLimit()).waiting) return;
+  const uint64_t number = next_client_++;
+  Client& client = clients_[number];
+  client.channel = ipc::Channel(std::move(fd));
+  (void)agent_.loop().WatchChannel(
+      client.channel, [this, number](auto message) { OnClient(number, std::move(message)); });
+}
+
+void LocalMode::OnClient(uint64_t number, Result<ipc::Message> message) {
+  auto it = clients_.find(number);
+  if (it == clients_.end()) return;
+  Client& client = it->second;
+  if (!message) {
+    agent_.loop().Unwatch(client.channel.fd());
+    clients_.erase(it);
+    return;
+  }
+  if (const auto* create = std::get_if<ipc::CreateSession>(&*message)) {
+    Create(client, *create);
+  } else if (std::holds_alternative<ipc::StartSession>(*message)) {
+    client.waits_for_start = true;
+    StartSession();
+  } else if (std::holds_alternative<ipc::StopSession>(*message)) {
+    client.waits_for_stop = true;
+    StopSession();
+  } else if (std::holds_alternative<ipc::DumpState>(*message)) {
+    if (session() != nullptr) agent_.DumpState(*session());
+  } else if (std::holds_alternative<ipc::QuerySession>(*message)) {
+    (void)client.channel.Send(State());
+  } else if (std::holds_alternative<ipc::DestroySession>(*message)) {
+    OwnerGone();
+  }
+}
+
+void LocalMode::Create(Client& client, const ipc::CreateSession& command) {
+  // Its owner asks again when an earlier agent died before it answered.
+  if (session() == nullptr) {
+    if (const auto refusal = Make(command)) {
+      (void)client.channel.Send(ipc::Refused{refusal->kind, refusal->why});
+      return;
+    }
+    KillPoint("created");
+    agent_.StartConsumer(kConsumerName);
+    KillPoint("consumer_asked_for");
+  }
+  (void)client.channel.Send(State());
+}
+
+std::optional<LocalMode::Refusal> LocalMode::Make(const ipc::CreateSession& command) {
+  const auto refuse = [](const Error& error, const char* kind) {
+    return Refusal{kind, error.message};
+  };
+  const auto text = ReadWhole(command.traces);
+  if (!text) return refuse(text.error(), kInput);
+  auto session = Session::Create(command, *text, [this] { return OpenOrLoadModule(modules_); });
+  if (!session) return refuse(session.error(), kInput);
+  if (command.relay.host.empty()) {
+    auto output = OutputFolder::Open(command.output);
+    if (!output) return refuse(output.error(), kOutput);
+    agent_.SetOutput(std::move(*output));
+  }
+  if (session->RecordsKernel())
+    if (auto refusal = MakeInKernel(*session, command)) return refusal;
+  const std::string cgroup = session->cgroup;
+  const Status attached = Attach(command.attach);
+  if (!attached) {
+    Unmake(*session);
+    agent_.RemoveRoots(command.attach);
+    return refuse(attached.error(), kInput);
+  }
+  if (const Status saved = agent_.AddSession(kLocalSession, std::move(*session)); !saved) {
+    if (!cgroup.empty()) RemoveCgroup(cgroup);
+    agent_.RemoveRoots(command.attach);
+    return refuse(saved.error(), kTracing);
+  }
+  return std::nullopt;
+}
+
+// Before the output folder has a file: what this kernel refuses must leave none.
+std::optional<LocalMode::Refusal> LocalMode::MakeInKernel(Session& session,
+                                                          const ipc::CreateSession& command) {
+  if (const Status scoped = ScopeToProgram(session, command); !scoped)
+    return Refusal{kInput, scoped.error().message};
+  const Status made = agent_.MakeInKernel(session);
+  if (made) return std::nullopt;
+  Unmake(session);
+  const ErrorCode code = made.error().code;
+  const bool is_asked_wrong = code == ErrorCode::kInvalid || code == ErrorCode::kNotFound ||
+                              code == ErrorCode::kUnsupported || code == ErrorCode::kLimit;
+  return Refusal{is_asked_wrong ? kInput : kTracing, made.error().message};
+}
+
+void LocalMode::Unmake(const Session& session) {
+  agent_.ForgetInKernel(session);
+  if (!session.cgroup.empty()) RemoveCgroup(session.cgroup);
+}
+
+// The name is this session's folder's, which no other session has at the same time.
+Status LocalMode::ScopeToProgram(Session& session, const ipc::CreateSession& command) {
+  if (!command.attach.empty()) {
+    return Fail(ErrorCode::kInvalid,
+                "kernel events of a program that runs already cannot be recorded: start it with "
+                "weft record ... -- PROGRAM");
+  }
+  const std::string& dir = agent_.dir();
+  WEFT_ASSIGN(session.cgroup, MakeProgramCgroup(dir.substr(dir.rfind('/') + 1)));
+  return {};
+}
+
+// Without pids: what the keeper's starter starts.
+Status LocalMode::Attach(const std::vector<int32_t>& pids) {
+  Finder& finder = agent_.finder();
+  finder.Begin();
+  if (pids.empty()) {
+    const int32_t starter = ParentOf(getppid());
+    UniqueFd pidfd = OpenPidfd(starter);
+    if (starter > 1 && pidfd) agent_.AddRoot(starter, std::move(pidfd));
+    return {};
+  }
+  if (!finder.refusal().empty()) return Fail(ErrorCode::kPermission, finder.refusal());
+  for (const int32_t pid : pids) {
+    UniqueFd pidfd = OpenPidfd(pid);
+    if (!pidfd)
+      return Fail(ErrorCode::kNotFound, "process " + std::to_string(pid) + ": is not there");
+    agent_.AddRoot(pid, std::move(pidfd));
+  }
+  const Status looked = agent_.LookForControls();
+  for (const int32_t pid : pids) {
+    if (finder.ControlOf(pid) != 0) continue;
+    const std::string why =
+        looked ? "was not started with libweft.so in LD_PRELOAD and WEFT_DIR set, or "
+                 "another session records it"
+               : looked.error().message;
+    return Fail(ErrorCode::kInvalid, "process " + std::to_string(pid) + ": " + why);
+  }
+  return {};
+}
+
+void LocalMode::StartSession() {
+  if (phase() == ipc::Phase::kCreated) agent_.StartChannels(*session());
+  AnswerWaiting();
+}
+
+void LocalMode::StopSession() {
+  agent_.StopChannels([](const SessionChannel& c) { return c.phase == ChannelPhase::kOn; });
+  AnswerWaiting();
+}
+
+// --- what became of it ---------------------------------------------------------------------------
+
+void LocalMode::Changed(Session&) { AnswerWaiting(); }
+
+void LocalMode::RefuseStarts(const char* kind, const std::string& why) {
+  for (auto& [number, client] : clients_) {
+    if (!client.waits_for_start) continue;
+    client.waits_for_start = false;
+    (void)client.channel.Send(ipc::Refused{kind, why});
+  }
+}
+
+void LocalMode::ChannelFailed(Session&, const std::string& why) { RefuseStarts(kOutput, why); }
+
+void LocalMode::ConsumerFailed(const std::string&, const std::string& why) {
+  RefuseStarts(kTracing, "weft-consumer does not start: " + why);
+}
+
+void LocalMode::OwnerGone() {
+  owner_gone_ = true;
+  KillPoint("owner_gone");
+  StopSession();
+}
+
+void LocalMode::Tick(int64_t now_ns) {
+  if (!owner_gone_) return;
+  if (owner_gone_ns_ == 0) owner_gone_ns_ = now_ns;
+  const bool has_relay = session() != nullptr && !session()->relay.host.empty();
+  if (has_relay && std::chrono::nanoseconds(now_ns - owner_gone_ns_) >= kLastRelayWait)
+    agent_.GiveUp([](const SessionChannel&) { return true; }, "relay", "unreachable");
+  const ipc::Phase now = phase();
+  if (now != ipc::Phase::kNone && now != ipc::Phase::kCreated && now != ipc::Phase::kStopped)
+    return;
+  if (session() != nullptr && !session()->cgroup.empty()) RemoveCgroup(session()->cgroup);
+  agent_.Quit();
+}
+
+void LocalMode::AnswerWaiting() {
+  const ipc::Phase now = phase();
+  for (auto& [number, client] : clients_) {
+    const bool started =
+        client.waits_for_start && now != ipc::Phase::kCreated && now != ipc::Phase::kStarting;
+    const bool stopped =
+        client.waits_for_stop &&
+        (now == ipc::Phase::kStopped || now == ipc::Phase::kNone || now == ipc::Phase::kCreated);
+    if (!started && !stopped) continue;
+    if (started) client.waits_for_start = false;
+    if (stopped) client.waits_for_stop = false;
+    (void)client.channel.Send(State());
+  }
+}
+
+ipc::Phase LocalMode::phase() const {
+  return session() == nullptr ? ipc::Phase::kNone : session()->phase();
+}
+
+ipc::SessionState LocalMode::State() const {
+  ipc::SessionState state;
+  if (session() != nullptr) state = session()->State();
+  state.notices.insert(state.notices.end(), notices_.begin(), notices_.end());
+  state.processes = agent_.processes().Alive();
+  state.recoveries = agent_.recoveries();
+  return state;
+}
+
+void LocalMode::Note(std::string text) {
+  if (notices_.size() >= kMaxNotices) notices_.erase(notices_.begin());
+  notices_.push_back(std::move(text));
+}
+
+}  // namespace weft::agent

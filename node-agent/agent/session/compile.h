@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// A Trace to what is published (lib/control), to what weft.ko is told (node-agent/kernel) and to
+// what the consumer is told (lib/ipc). Pure, but for the kernel's part, which looks at the running
+// kernel.
+#ifndef WEFT_NODE_AGENT_AGENT_SESSION_COMPILE_H_
+#define WEFT_NODE_AGENT_AGENT_SESSION_COMPILE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/api/trace.h"
+#include "lib/base/result.h"
+#include "lib/control/ruleset.h"
+#include "lib/ipc/messages.h"
+#include "node-agent/kernel/module.h"
+
+namespace weft::agent {
+
+// What all channels of a session have in common.
+struct CompileContext {
+  std::string hostname;
+  std::string created;  // "20261121T103330Z"
+  std::string programs;
+  std::string ctf_version;
+  uint32_t uid = 0;
+  bool several_traces = false;  // each then has a folder of its own
+  bool of_tenant = false;       // what tells of the whole node is left out, with a notice
+  // Where paths of spec.kernel.userProbes begin. None: in containers, whose probes
+  // CompileUserProbes finds.
+  std::optional<std::string> object_root;
+};
+
+struct CompiledChannel {
+  control::ChannelSpec spec;          // id not set
+  ipc::ChannelDefinition definition;  // id and uuid not set
+  std::vector<kernel::Event> kernel_events;
+  kernel::Trackers trackers;         // of the kernel's
+  std::vector<std::string> notices;  // parts of the Trace that are not recorded here, for people
+};
+
+// The channel `user` of a Trace. kInvalid, kUnsupported: nothing of it can be recorded, with the
+// reason.
+Result<CompiledChannel> CompileUserChannel(const api::Trace& trace, const CompileContext& context);
+// The channel `kernel`, as far as the running kernel and weft.ko can record it for a set of
+// cgroups. `features`: of weft.ko's (kernel::Features).
+Result<CompiledChannel> CompileKernelChannel(const api::Trace& trace, const CompileContext& context,
+                                             uint32_t features);
+
+// All of that channel but its events; pure.
+Result<CompiledChannel> CompileKernelLayout(const api::Trace& trace, const CompileContext& context);
+
+// Why a namespace's Trace in a cluster does not get this context: it tells of the node; "": it gets
+// it.
+std::string WhyNotForTenants(const std::string& context);
+
+// Has weft.ko the context of this id (lib/abi/context.h)?
+bool KernelHasContext(uint16_t id);
+
+// What a kernel channel may record, beside the spec.
+struct KernelReach {
+  bool cluster_wide = false;       // events that belong to no namespace, too
+  bool of_tenant = false;          // as in CompileContext; without addresses of the kernel
+  uint32_t features = UINT32_MAX;  // of weft.ko's (kernel::Features)
+  std::optional<std::string> object_root{};  // as in CompileContext
+};
+
+// Its events and notices (compile_kernel.cc). kInvalid: a rule means nothing here; kUnsupported:
+// nothing that the rules mean can be recorded.
+Status CompileKernelEvents(const api::TraceSpec& from, const KernelReach& reach,
+                           CompiledChannel& to);
+// What one rule of spec.kernel.userProbes means in one container.
+struct UserProbes {
+  bool has_file = false;
+  std::vector<kernel::Event> events;
+  std::vector<std::string> notices;  // what of it is not recorded, and why, for people
+};
+// Of each rule, in order. `root`: the container's root. Takes as long as reading its files does,
+// and they are its own.
+std::vector<UserProbes> CompileUserProbes(const api::TraceSpec& from, const std::string& root);
+
+// The program of a filter: an event must pass the Trace's and its own. Either may end in a comment:
+// hence the line ends. Empty: there is none.
+Result<std::vector<uint8_t>> CompileFilters(const std::string& all, const std::string& own);
+
+}  // namespace weft::agent
+
+#endif  // WEFT_NODE_AGENT_AGENT_SESSION_COMPILE_H_

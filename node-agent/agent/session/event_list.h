@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// The events of one kernel channel, while its rules are gone through (compile_kernel.cc): which are
+// recorded, which are not, which fields they lack, and all of that in words.
+//
+// A rule may mean several events and an event be meant by several rules: it is recorded where one
+// of them says so. An event that has not what a rule's filter asks for is not meant by that rule,
+// as in user space; a rule all of whose events are so is a mistake. One thread.
+#ifndef WEFT_NODE_AGENT_AGENT_SESSION_EVENT_LIST_H_
+#define WEFT_NODE_AGENT_AGENT_SESSION_EVENT_LIST_H_
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lib/api/trace.h"
+#include "lib/base/result.h"
+#include "lib/base/unique_fd.h"
+#include "node-agent/agent/session/compile.h"
+#include "node-agent/kernel/resolve.h"
+
+namespace weft::agent {
+
+// Things that events lack, each said once, with the events.
+class Absences {
+ public:
+  void Note(const std::string& what, const std::string& event, const std::string& hint = "");
+  [[nodiscard]] bool empty() const { return of_.empty(); }
+  // `event "a"` and what it lacks; of the first thing, with its hint.
+  [[nodiscard]] std::string First() const;
+  // A line for each thing, up to a limit, with `end` behind it.
+  void Tell(const std::string& end, std::vector<std::string>& to) const;
+
+ private:
+  struct Events {
+    std::vector<std::string> names;  // the first ones
+    size_t count = 0;
+    std::string hint;  // of the first
+  };
+  static std::string Subject(const Events& events);
+
+  std::map<std::string, Events> of_;
+};
+
+class EventList {
+ public:
+  struct Rule {
+    std::string what;  // for people: `tracepoint "sched_*"`
+    std::string filter;
+    std::vector<uint8_t> program;  // of that
+    bool by_name = false;          // not by a pattern
+    bool means_event = false;      // one has what the filter asks for
+    Absences absences;
+  };
+  using Choice = std::vector<Rule*>;  // the rules that mean an event
+
+  // Both outlive it. `of_tenant`: as in KernelReach.
+  EventList(const api::TraceSpec& spec, CompiledChannel& to, bool of_tenant)
+      : spec_(spec), to_(to), of_tenant_(of_tenant) {}
+
+  // kInvalid: the filter, or the Trace's, cannot be compiled, or asks for what a namespace does not
+  // get. The rule is the list's.
+  Result<Rule*> Ask(const char* kind, const std::string& name, const std::string& filter);
+
+  // Who names an event wants to know why it cannot be had; what a pattern means beside others is
+  // left out silently.
+  Status Add(const Choice& choice, Result<kernel::Resolved> resolved,
+             const std::shared_ptr<const UniqueFd>& file = nullptr);
+  // What is there at the start is no event that a filter means.
+  void AddState(kernel::Resolved resolved);
+
+  // A part of what the Trace asks for is not recorded.
+  void Note(std::string what) { to_.notices.push_back(std::move(what)); }
+  // Something that the Trace asks for cannot be had.
+  void Refuse(const std::string& why);
+
+  // When all are added. kInvalid: a rule's filter asks for what none of its events has.
+  Status CheckRules();
+  // kUnsupported: there is none; why, of each that was asked for by name, up to a limit.
+  [[nodiscard]] Status CheckNotEmpty() const;
+
+ private:
+  // The rules whose filters the event fits; those that it does not are told.
+  Result<Choice> Fitting(const Choice& choice, const kernel::Resolved& resolved);
+
+  const api::TraceSpec& spec_;
+  CompiledChannel& to_;
+  const bool of_tenant_;
+  std::deque<Rule> rules_;
+  Absences of_all_;    // what spec.filter asks for
+  Absences left_out_;  // fields
+  std::vector<std::string> refused_;
+  std::string why_ = "spec.kernel: nothing can be recorded";  // the last one of a pattern's
+};
+
+}  // namespace weft::agent
+
+#endif  // WEFT_NODE_AGENT_AGENT_SESSION_EVENT_LIST_H_

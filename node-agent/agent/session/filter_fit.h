@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether an event of the kernel has what a filter asks for, and, in words, what it has not.
+// Thread-safety: functions of immutable values.
+#ifndef WEFT_NODE_AGENT_AGENT_SESSION_FILTER_FIT_H_
+#define WEFT_NODE_AGENT_AGENT_SESSION_FILTER_FIT_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lib/base/result.h"
+
+namespace weft::agent {
+
+struct FilterFit {
+  std::string lacks;  // `has no field "a"`; "": the filter fits
+  std::string hint;   // `, did you mean "b"?`, or what there is; may be empty
+};
+
+// Contexts that a program asks for, by name.
+std::vector<std::string> ContextsOf(const std::vector<uint8_t>& program);
+
+// `program`: as CompileFilter makes it, empty: fits everything. `description`: of an event, as
+// weft.ko gets it (node-agent/kernel/resolve.h). kCorrupt: it is none; kUnsupported: the kernel
+// takes no such program.
+Result<FilterFit> FitFilter(const std::vector<uint8_t>& program,
+                            const std::vector<uint8_t>& description);
+
+}  // namespace weft::agent
+
+#endif  // WEFT_NODE_AGENT_AGENT_SESSION_FILTER_FIT_H_

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that probes of user functions are put on, found by their path as a container sees it.
+// Function without state.
+#ifndef WEFT_NODE_AGENT_AGENT_SESSION_PROBE_OBJECT_H_
+#define WEFT_NODE_AGENT_AGENT_SESSION_PROBE_OBJECT_H_
+
+#include <string>
+
+#include "lib/base/result.h"
+#include "lib/base/unique_fd.h"
+
+namespace weft::agent {
+
+// Opens a regular file for reading. `root` is the container's root ("/", or /proc/PID/root):
+// whatever symbolic links there are in it, the path does not lead out of it, and no device or FIFO
+// is opened. kInvalid: no such file, or no regular one.
+Result<UniqueFd> OpenProbeObject(const std::string& root, const std::string& path);
+
+}  // namespace weft::agent
+
+#endif  // WEFT_NODE_AGENT_AGENT_SESSION_PROBE_OBJECT_H_

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+// See session.h; session_order.cc has what a TraceSession asks for, session_file.cc the disk.
+#include "node-agent/agent/session/session.h"
+
+#include <sys/random.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <ctime>
+#include <fstream>
+
+#include "lib/api/filters.h"
+#include "lib/api/parse.h"
+#include "lib/base/host_clock.h"
+#include "node-agent/agent/base/limits.h"
+
+namespace weft::agent {
+namespace {
+
+constexpr int64_t kNsPerSecond = 1'000'000'000;
+
+int64_t Now(clockid_t clock) {
+  timespec t{};
+  clock_gettime(clock, &t);
+  return t.tv_sec * kNsPerSecond + t.tv_nsec;
+}
+
+std::string Hostname() {
+  utsname names{};
+  uname(&names);
+  return names.nodename;
+}
+
+Result<CompiledChannel> CompileForThisKernel(const api::Trace& trace, const CompileContext& context,
+                                             const Session::ModuleOpener& open_module) {
+  const auto module = open_module();
+  if (!module) {
+    return Fail(ErrorCode::kUnsupported,
+                "spec.kernel needs root and the kernel module weft.ko: " + module.error().message);
+  }
+  WEFT_ASSIGN(const uint32_t features, kernel::Features(*module));
+  return CompileKernelChannel(trace, context, features);
+}
+
+// The user's part and the kernel's. Where this machine cannot do the latter, the former goes on.
+Result<std::vector<CompiledChannel>> CompileChannels(const api::Trace& trace,
+                                                     const CompileContext& context,
+                                                     const Session::ModuleOpener& open_module,
+                                                     std::vector<std::string>& notices) {
+  std::vector<CompiledChannel> channels;
+  const bool has_kernel = trace.spec.RecordsKernel();
+  if (trace.spec.RecordsUser() || !has_kernel) {
+    WEFT_ASSIGN(CompiledChannel user, CompileUserChannel(trace, context));
+    channels.push_back(std::move(user));
+  }
+  if (!has_kernel) return channels;
+  auto of_kernel = CompileForThisKernel(trace, context, open_module);
+  if (of_kernel) {
+    channels.push_back(std::move(*of_kernel));
+    return channels;
+  }
+  const std::string why = "Trace \"" + trace.metadata.name + "\": " + of_kernel.error().message;
+  if (channels.empty() || of_kernel.error().code == ErrorCode::kInvalid)
+    return Fail(of_kernel.error().code, why);
+  notices.push_back(why + ": nothing of the kernel is recorded");
+  return channels;
+}
+
+}  // namespace
+
+std::string CreatedNow() {
+  const time_t now = time(nullptr);
+  tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  strftime(text, sizeof(text), "%Y%m%dT%H%M%SZ", &parts);
+  return text;
+}
+
+uint64_t FirstChannelId() {
+  uint64_t random = 0;
+  if (getrandom(&random, sizeof(random), 0) != ssize_t{sizeof(random)})
+    random = static_cast<uint64_t>(Now(CLOCK_REALTIME));
+  return (random << 16 | 1) & INT64_MAX;
+}
+
+ipc::Uuid RandomUuid() {
+  ipc::Uuid uuid{};
+  if (getrandom(uuid.data(), uuid.size(), 0) != static_cast<ssize_t>(uuid.size())) uuid.fill(0x5a);
+  uuid[6] = static_cast<uint8_t>((uuid[6] & 0x0f) | 0x40);  // RFC 4122: random, version 4
+  uuid[8] = static_cast<uint8_t>((uuid[8] & 0x3f) | 0x80);
+  return uuid;
+}
+
+void Add(ipc::ChannelCounts& to, const ipc::ChannelCounts& from) {
+  to.recorded += from.recorded;
+  to.delivered += from.delivered;
+  to.overwritten += from.overwritten;
+  to.in_flight += from.in_flight;
+  for (const auto& [reason, count] : from.discarded) to.discarded[reason] += count;
+  for (const auto& [reason, count] : from.lost) to.lost[reason] += count;
+  to.late += from.late;
+  to.bytes += from.bytes;
+  to.packets += from.packets;
+  to.streams += from.streams;
+  to.rings += from.rings;
+  to.corrupt_rings += from.corrupt_rings;
+  to.tail_unknown += from.tail_unknown;
+  to.missed_anywhere += from.missed_anywhere;
+}
+
+ipc::Uuid BootUuid() {
+  std::ifstream in("/proc/sys/kernel/random/boot_id");
+  std::string text;
+  std::getline(in, text);
+  std::erase(text, '-');
+  ipc::Uuid uuid{};
+  if (text.size() != 2 * uuid.size()) return uuid;
+  for (size_t i = 0; i < uuid.size(); ++i)
+    uuid[i] = static_cast<uint8_t>(std::strtoul(text.substr(2 * i, 2).c_str(), nullptr, 16));
+  return uuid;
+}
+
+// The shortest of several tries: between two reads of clocks another process may run.
+int64_t RealtimeOffset() {
+  constexpr int kTries = 16;
+  int64_t offset = 0;
+  uint64_t shortest = UINT64_MAX;
+  for (int i = 0; i < kTries; ++i) {
+    const uint64_t before = HostMonotonicNs();
+    const int64_t real = Now(CLOCK_REALTIME);
+    const uint64_t length = HostMonotonicNs() - before;
+    if (length >= shortest) continue;
+    shortest = length;
+    offset = real - static_cast<int64_t>(before + length / 2);
+  }
+  return offset;
+}
+
+int64_t MonotonicNow() { return Now(CLOCK_MONOTONIC); }
+
+ipc::ChannelCounts SessionChannel::Counts() const {
+  ipc::ChannelCounts sum = reported;
+  Add(sum, own);
+  return sum;
+}
+
+Result<Session> Session::Create(const ipc::CreateSession& command, const std::string& traces,
+                                const ModuleOpener& open_module) {
+  WEFT_ASSIGN(Session session, Compile(command, traces, CreatedNow(), open_module));
+  uint64_t id = FirstChannelId();
+  for (SessionChannel& channel : session.channels) {
+    channel.spec.id = channel.definition.id = id++;
+    channel.definition.trace_uuid = RandomUuid();
+  }
+  return session;
+}
+
+Result<Session> Session::Compile(const ipc::CreateSession& command, const std::string& traces,
+                                 const std::string& created, const ModuleOpener& open_module) {
+  auto parsed = api::ParseTraces(command.file, traces, api::CheckingFilters());
+  if (!parsed) return Fail(ErrorCode::kInvalid, api::ToString(parsed.error()));
+  if (command.ctf_version != "1.8" && command.ctf_version != "2")
+    return Fail(ErrorCode::kInvalid, "CTF version \"" + command.ctf_version + "\": not 1.8 or 2");
+  CompileContext context{.hostname = Hostname(),
+                         .created = created,
+                         .programs = command.programs,
+                         .ctf_version = command.ctf_version,
+                         .uid = command.uid,
+                         .several_traces = parsed->size() > 1,
+                         .object_root = "/"};
+  Session session;
+  session.traces_ = traces;
+  session.file_ = command.file;
+  session.output = command.output;
+  session.relay = command.relay;
+  session.ctf_version_ = command.ctf_version;
+  session.programs_ = command.programs;
+  session.created_ = created;
+  session.uid_ = command.uid;
+  for (const api::Trace& trace : *parsed) {
+    for (const SessionChannel& other : session.channels)
+      if (other.definition.trace == trace.metadata.name)
+        return Fail(ErrorCode::kInvalid,
+                    command.file + ": two Traces are called \"" + trace.metadata.name + "\"");
+    WEFT_ASSIGN(std::vector<CompiledChannel> channels,
+                CompileChannels(trace, context, open_module, session.notices));
+    for (CompiledChannel& compiled : channels) {
+      SessionChannel& channel = session.channels.emplace_back();
+      channel.consumer = kConsumerName;
+      channel.spec = std::move(compiled.spec);
+      channel.definition = std::move(compiled.definition);
+      channel.definition.relay = command.relay;
+      channel.kernel_events = std::move(compiled.kernel_events);
+      channel.trackers = std::move(compiled.trackers);
+      channel.tells_state = channel.of_kernel() && trace.spec.kernel.statedump;
+      channel.paused = trace.spec.paused;
+      channel.snapshot = trace.spec.output.mode == api::OutputMode::kSnapshot;
+      channel.duration = trace.spec.duration;
+      std::ranges::move(compiled.notices, std::back_inserter(session.notices));
+    }
+  }
+  // What the control area cannot hold is refused now, not at START.
+  std::vector<control::ChannelSpec> specs;
+  for (const SessionChannel& channel : session.channels) {
+    if (channel.of_kernel()) continue;
+    specs.push_back(channel.spec);
+    specs.back().id = specs.size();
+  }
+  WEFT_TRY(control::EncodeRuleset(1, specs));
+  return session;
+}
+
+SessionChannel* Session::Find(uint64_t channel_id) {
+  auto it = std::ranges::find_if(
+      channels, [&](const SessionChannel& c) { return c.definition.id == channel_id; });
+  return it == channels.end() ? nullptr : &*it;
+}
+
+const SessionChannel* Session::Find(uint64_t channel_id) const {
+  auto it = std::ranges::find_if(
+      channels, [&](const SessionChannel& c) { return c.definition.id == channel_id; });
+  return it == channels.end() ? nullptr : &*it;
+}
+
+std::vector<control::ChannelSpec> Session::Published(const std::string& container) const {
+  std::vector<control::ChannelSpec> specs;
+  for (const SessionChannel& channel : channels)
+    if (channel.container == container && channel.phase == ChannelPhase::kOn && !channel.paused &&
+        !channel.of_kernel())
+      specs.push_back(channel.spec);
+  return specs;
+}
+
+bool Session::RecordsKernel() const {
+  return std::ranges::any_of(channels, [](const auto& channel) { return channel.of_kernel(); });
+}
+
+ipc::Phase Session::phase() const {
+  const auto all = [&](auto is) { return std::ranges::all_of(channels, is); };
+  const auto any = [&](auto is) { return std::ranges::any_of(channels, is); };
+  if (channels.empty()) return ipc::Phase::kNone;
+  if (all([](const auto& c) { return c.phase == ChannelPhase::kDrained; }))
+    return ipc::Phase::kStopped;
+  if (all([](const auto& c) { return c.phase == ChannelPhase::kDefined; }))
+    return ipc::Phase::kCreated;
+  if (any([](const auto& c) { return c.phase == ChannelPhase::kOn; }))
+    return all([](const auto& c) { return c.ready; }) ? ipc::Phase::kReady : ipc::Phase::kStarting;
+  return ipc::Phase::kStopping;
+}
+
+ipc::SessionState Session::State() const {
+  ipc::SessionState state;
+  state.phase = phase();
+  state.output = relay.host.empty()
+                     ? output
+                     : "relay " + relay.host + ":" + std::to_string(relay.control_port);
+  state.programs = programs_;
+  state.cgroup = cgroup;
+  for (const SessionChannel& channel : channels)
+    state.traces.push_back(
+        {channel.definition.trace, channel.definition.trace_path, channel.Counts()});
+  state.notices = notices;
+  return state;
+}
+
+}  // namespace weft::agent

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// A session: Traces, their channels, how far each is, what was counted. It is on disk before any
+// command about it is answered, and comes back from there after a crash.
+//
+// In local mode there is one session, with a channel per Trace, or two: what weft.ko records is a
+// channel of its own, which is published nowhere. In a cluster there is one per TraceSession of
+// this node, with a channel for each container that it is in force for: a CTF trace is of one
+// container; and one for the kernel, whose scope is the cgroups of the pods that the session
+// selects.
+//
+// A channel's life:     defined --Start--> on --Stop, duration over--> stopping --Drained-->
+//                       drained
+// Published (lib/control) are exactly the channels that are `on`.
+// The agent's thread owns it.
+#ifndef WEFT_NODE_AGENT_AGENT_SESSION_SESSION_H_
+#define WEFT_NODE_AGENT_AGENT_SESSION_SESSION_H_
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lib/api/session.h"
+#include "lib/base/result.h"
+#include "lib/base/unique_fd.h"
+#include "lib/control/ruleset.h"
+#include "lib/ipc/messages.h"
+#include "node-agent/agent/session/compile.h"
+#include "node-agent/kernel/module.h"
+
+namespace weft::agent {
+
+enum class ChannelPhase : uint8_t { kDefined, kOn, kStopping, kDrained };
+
+struct SessionChannel {
+  std::string container;  // key of the container that it is in force for (containers.h)
+  std::string consumer;   // who reads it (consumer_link.h)
+  control::ChannelSpec spec;
+  ipc::ChannelDefinition definition;
+  ChannelPhase phase = ChannelPhase::kDefined;
+  bool paused = false;    // never turned on
+  bool snapshot = false;  // read once, at the end: what the buffers hold then
+  bool ready = false;     // the consumer said so (in this life of the agent)
+  bool refused = false;   // the consumer cannot make its output (the same)
+  std::optional<std::chrono::nanoseconds> duration;
+  std::vector<kernel::Event> kernel_events;  // of a kernel channel that is not on yet
+  kernel::Trackers trackers;                 // of a kernel channel
+  bool tells_state = false;                  // what is there, too: of a kernel channel
+  // Of a kernel channel in a cluster: ids of the cgroups whose tasks are recorded, or a few that
+  // were.
+  std::set<uint64_t> scope;
+  std::string failure;           // why weft.ko records nothing of it; "": it does
+  std::string stopped;           // why weft.ko ended its session by itself; "": it did not
+  bool outdated = false;         // the order wants other events: this channel ends, another follows
+  int64_t stop_at_ns = 0;        // CLOCK_MONOTONIC; 0: no deadline
+  ipc::ChannelCounts reported;   // the consumer's last
+  ipc::ChannelCounts own;        // what the agent counted itself
+  std::set<uint64_t> accounted;  // instances in `own`
+
+  [[nodiscard]] bool of_kernel() const { return definition.domain == ipc::kKernelDomain; }
+  [[nodiscard]] ipc::ChannelCounts Counts() const;  // the sum
+};
+
+class Session {
+ public:
+  // Opens weft.ko's device.
+  using ModuleOpener = std::function<Result<UniqueFd>()>;
+
+  // What a CreateSession and this machine make of it. kInvalid: what is wrong with the Traces, all
+  // of it, a line each. `open_module` is called where a Trace asks for the kernel.
+  static Result<Session> Create(
+      const ipc::CreateSession& command, const std::string& traces,
+      const ModuleOpener& open_module = [] { return kernel::OpenModule(); });
+  // What a TraceSession asks of this node; without channels. kInvalid, kUnsupported: why not.
+  static Result<Session> FromOrder(api::TraceSession order);
+  // From `path`; kNotFound: there is no session.
+  static Result<Session> Load(const std::string& path);
+  // In one step (rename), synced.
+  Status Save(const std::string& path) const;
+
+  // A channel of an order's for one more container, defined.
+  struct Container {
+    std::string key, name_space, pod, pod_uid, name;
+  };
+  SessionChannel& AddChannel(const Container& container);
+  // The channel of what this node's kernel does for the session's pods: there is one for all of
+  // them. `events`: as CompileKernelEvents has them of the order's spec.
+  SessionChannel& AddKernelChannel(CompiledChannel events);
+  // The one that is defined or on; null: there is none.
+  [[nodiscard]] SessionChannel* KernelChannel();
+  [[nodiscard]] const SessionChannel* KernelChannel() const;
+  // Takes over what another version of the order wants. False: it cannot be had in the user's
+  // channels that are there, which are of another layout. A kernel channel that does not fit is
+  // outdated.
+  bool Change(Session&& newer);
+  // Forgets channels that are drained, all but their counts and ids.
+  void RetireDrained();
+  // Of all channels that there ever were.
+  [[nodiscard]] ipc::ChannelCounts Counts() const;
+
+  [[nodiscard]] SessionChannel* Find(uint64_t channel_id);
+  [[nodiscard]] const SessionChannel* Find(uint64_t channel_id) const;
+  [[nodiscard]] bool RecordsKernel() const;
+  // Of a ClusterTrace: whom it records has nothing to do with pods.
+  [[nodiscard]] bool is_cluster_wide() const { return order && order->spec.cluster_wide; }
+  // What is in force in a container.
+  [[nodiscard]] std::vector<control::ChannelSpec> Published(const std::string& container) const;
+  [[nodiscard]] ipc::Phase phase() const;
+  [[nodiscard]] ipc::SessionState State() const;  // without processes, recoveries, live notices
+
+  std::vector<SessionChannel> channels;
+  std::vector<std::string> notices;
+  // Of the kernel's part, in a cluster: what cannot be recorded of it, for people.
+  std::vector<std::string> kernel_notices;
+  std::vector<std::string> probe_notices;  // the same of userProbes, as containers have them
+  bool probes_pending = false;             // containers are still searched for the first time
+  std::string
+      kernel_refusal;  // why nothing of it can be recorded, with a module that is ready; "": it can
+  std::string output;  // the folder; "": there is a relay
+  std::string cgroup;  // of the program whose kernel events are recorded: its folder; "": none
+  ipc::RelayAddress relay;
+  std::unique_ptr<api::TraceSession> order;  // in a cluster; else null
+  ipc::ChannelCounts retired;                // of channels that are forgotten
+  std::set<uint64_t> retired_ids;            // of those
+
+ private:
+  static Result<Session> Compile(const ipc::CreateSession& command, const std::string& traces,
+                                 const std::string& created, const ModuleOpener& open_module);
+
+  static Result<Session> FromJson(const std::string& json);
+  Status CompileOrder();
+  SessionChannel& AddEmptyKernelChannel();
+
+  std::string traces_;  // the text
+  std::string file_;
+  std::string ctf_version_;
+  std::string programs_;
+  std::string created_;
+  uint32_t uid_ = 0;
+  CompiledChannel prototype_;         // of an order's channels
+  CompiledChannel kernel_prototype_;  // of its kernel channel, without events
+};
+
+// In the place of a container's key: of kernel channels in a cluster.
+inline constexpr const char* kKernelKey = "kernel";
+
+void Add(ipc::ChannelCounts& to, const ipc::ChannelCounts& from);
+ipc::Uuid RandomUuid();
+// Of sixteen bits' room. Another session may have had channels in the same process, which knows
+// them by their ids; it remembers them as long as it lives.
+uint64_t FirstChannelId();
+// "20261121T103330Z"
+std::string CreatedNow();
+
+// This boot's clock, so that all traces of a boot can be merged.
+ipc::Uuid BootUuid();
+// CLOCK_REALTIME minus the host's CLOCK_MONOTONIC now, ns.
+int64_t RealtimeOffset();
+// CLOCK_MONOTONIC now, ns.
+int64_t MonotonicNow();
+
+}  // namespace weft::agent
+
+#endif  // WEFT_NODE_AGENT_AGENT_SESSION_SESSION_H_

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sessions of a cluster: what a TraceSession asks for, channel by channel. See session.h.
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <tuple>
+
+#include "node-agent/agent/session/session.h"
+
+namespace weft::agent {
+namespace {
+
+constexpr const char* kTracePath = "ust/64-bit";
+constexpr const char* kCtfVersion = "1.8";
+
+// "weft-relay-0.weft-relay.weft.svc:4460"; the form is the API's, checked when it was parsed.
+Status SplitAddress(const std::string& address, std::string& host, uint16_t& port) {
+  const size_t colon = address.rfind(':');
+  const char* end = address.data() + address.size();
+  if (colon == std::string::npos || colon == 0 ||
+      std::from_chars(address.data() + colon + 1, end, port).ptr != end || port == 0)
+    return Fail(ErrorCode::kInvalid, "relay \"" + address + "\": not host:port");
+  host = address.substr(0, colon);
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return {};
+}
+
+Result<ipc::RelayAddress> ParseRelay(const api::RelayAddress& from) {
+  ipc::RelayAddress relay;
+  std::string data_host;
+  WEFT_TRY(SplitAddress(from.control, relay.host, relay.control_port));
+  WEFT_TRY(SplitAddress(from.data, data_host, relay.data_port));
+  if (data_host != relay.host)
+    return Fail(ErrorCode::kUnsupported, "the relay's two addresses are of different hosts");
+  return relay;
+}
+
+auto LayoutOf(const control::ChannelSpec& spec) {
+  std::vector<std::tuple<uint16_t, std::string>> contexts;
+  contexts.reserve(spec.contexts.size());
+  for (const control::ContextSpec& context : spec.contexts)
+    contexts.emplace_back(context.id, context.name);
+  return std::tuple(spec.mode, spec.subbuf_shift, spec.subbufs_shift, contexts);
+}
+
+// What of an order makes a kernel channel what it is: weft.ko takes events once.
+bool SameKernelPart(const api::TraceSpec& a, const api::TraceSpec& b) {
+  api::KernelSpec kernel = a.kernel;
+  kernel.statedump_request = b.kernel.statedump_request;
+  return kernel == b.kernel && a.filter == b.filter && a.context == b.context &&
+         a.trackers == b.trackers && a.buffer == b.buffer && a.output == b.output;
+}
+
+bool SameRelay(const ipc::RelayAddress& a, const ipc::RelayAddress& b) {
+  return std::tie(a.host, a.control_port, a.data_port) ==
+         std::tie(b.host, b.control_port, b.data_port);
+}
+
+}  // namespace
+
+Result<Session> Session::FromOrder(api::TraceSession order) {
+  Session session;
+  session.created_ = CreatedNow();
+  session.ctf_version_ = kCtfVersion;
+  WEFT_ASSIGN(session.relay, ParseRelay(order.spec.relay));
+  session.order = std::make_unique<api::TraceSession>(std::move(order));
+  WEFT_TRY(session.CompileOrder());
+  return session;
+}
+
+Status Session::CompileOrder() {
+  api::Trace trace;
+  trace.metadata.name = order->spec.trace_name;
+  trace.metadata.name_space = order->metadata.name_space;
+  trace.spec = order->spec.record;
+  const CompileContext context{
+      .created = created_, .ctf_version = ctf_version_, .of_tenant = !is_cluster_wide()};
+  const auto complete = [this](ipc::ChannelDefinition& definition) {
+    definition.relay = relay;
+    definition.node = order->spec.node_name;
+    definition.kubernetes_namespace = order->metadata.name_space;
+  };
+  // A channel of an earlier version of the order may be there, whatever this one records.
+  WEFT_ASSIGN(kernel_prototype_, CompileKernelLayout(trace, context));
+  complete(kernel_prototype_.definition);
+  if (trace.spec.RecordsKernel()) kernel_notices = kernel_prototype_.notices;
+  if (!trace.spec.RecordsUser() && trace.spec.RecordsKernel()) return {};
+  WEFT_ASSIGN(prototype_, CompileUserChannel(trace, context));
+  complete(prototype_.definition);
+  prototype_.definition.trace_path = kTracePath;
+  notices = prototype_.notices;
+  // What the control area cannot hold is refused now.
+  control::ChannelSpec trial = prototype_.spec;
+  trial.id = 1;
+  WEFT_TRY(control::EncodeRuleset(1, {trial}));
+  return {};
+}
+
+SessionChannel& Session::AddChannel(const Container& container) {
+  SessionChannel& channel = channels.emplace_back();
+  channel.container = container.key;
+  channel.consumer = container.name_space;
+  channel.spec = prototype_.spec;
+  channel.definition = prototype_.definition;
+  channel.spec.id = channel.definition.id = FirstChannelId();
+  channel.definition.trace_uuid = RandomUuid();
+  channel.definition.hostname = container.pod;
+  channel.definition.programs = container.name;
+  channel.definition.kubernetes_namespace = container.name_space;
+  channel.definition.pod = container.pod;
+  channel.definition.pod_uid = container.pod_uid;
+  channel.definition.container = container.name;
+  channel.paused = order->spec.record.paused;
+  channel.snapshot = order->spec.record.output.mode == api::OutputMode::kSnapshot;
+  return channel;
+}
+
+SessionChannel& Session::AddEmptyKernelChannel() {
+  SessionChannel& channel = channels.emplace_back();
+  channel.container = kKernelKey;
+  channel.consumer = order->metadata.name_space;
+  channel.spec = kernel_prototype_.spec;
+  channel.definition = kernel_prototype_.definition;
+  channel.trackers = kernel_prototype_.trackers;
+  channel.tells_state = order->spec.record.kernel.statedump;
+  channel.spec.id = channel.definition.id = FirstChannelId();
+  channel.definition.trace_uuid = RandomUuid();
+  channel.definition.hostname = order->spec.node_name;
+  channel.paused = order->spec.record.paused;
+  channel.snapshot = order->spec.record.output.mode == api::OutputMode::kSnapshot;
+  return channel;
+}
+
+SessionChannel& Session::AddKernelChannel(CompiledChannel events) {
+  kernel_notices = kernel_prototype_.notices;
+  std::ranges::move(events.notices, std::back_inserter(kernel_notices));
+  SessionChannel& channel = AddEmptyKernelChannel();
+  channel.kernel_events = std::move(events.kernel_events);
+  return channel;
+}
+
+SessionChannel* Session::KernelChannel() {
+  const auto is = [](const SessionChannel& c) {
+    return c.of_kernel() && !c.outdated && c.phase <= ChannelPhase::kOn;
+  };
+  const auto found = std::ranges::find_if(channels, is);
+  return found == channels.end() ? nullptr : &*found;
+}
+
+const SessionChannel* Session::KernelChannel() const {
+  return const_cast<Session*>(this)->KernelChannel();
+}
+
+bool Session::Change(Session&& newer) {
+  const bool same_relay = SameRelay(relay, newer.relay);
+  const bool fits = LayoutOf(prototype_.spec) == LayoutOf(newer.prototype_.spec) && same_relay;
+  const bool kernel_fits =
+      same_relay && SameKernelPart(order->spec.record, newer.order->spec.record);
+  order = std::move(newer.order);
+  notices = std::move(newer.notices);
+  if (!kernel_fits) kernel_notices = std::move(newer.kernel_notices);
+  relay = newer.relay;
+  prototype_ = std::move(newer.prototype_);
+  kernel_prototype_ = std::move(newer.kernel_prototype_);
+  for (SessionChannel& channel : channels) {
+    if (!channel.of_kernel()) continue;
+    channel.outdated = channel.outdated || !kernel_fits;
+    channel.paused = order->spec.record.paused;
+  }
+  if (!fits) return false;
+  for (SessionChannel& channel : channels) {
+    if (channel.of_kernel()) continue;
+    const uint64_t id = channel.spec.id;
+    channel.spec = prototype_.spec;
+    channel.spec.id = id;
+    channel.paused = order->spec.record.paused;
+  }
+  return true;
+}
+
+void Session::RetireDrained() {
+  std::erase_if(channels, [this](const SessionChannel& channel) {
+    if (channel.phase != ChannelPhase::kDrained) return false;
+    Add(retired, channel.Counts());
+    retired_ids.insert(channel.definition.id);
+    return true;
+  });
+}
+
+ipc::ChannelCounts Session::Counts() const {
+  ipc::ChannelCounts sum = retired;
+  for (const SessionChannel& channel : channels) Add(sum, channel.Counts());
+  return sum;
+}
+
+}  // namespace weft::agent
