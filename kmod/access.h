@@ -65,7 +65,7 @@ fault:
 #define WEFT_LOAD_MEMBER(to, from, type, member)                                                   \
 	weft_load_kernel(to, (from) + offsetof(type, member), sizeof_field(type, member))
 
-/* Has the current task user memory that is mapped now? A kernel thread runs on somebody else's. */
+/* Has the current task user memory that is mapped now? A kernel thread runs on another task's. */
 static inline bool weft_user_is_mapped(void)
 {
 	return current->mm && !(current->flags & PF_KTHREAD);

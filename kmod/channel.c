@@ -2,13 +2,11 @@
 /* Making and ending channels: channel.h. */
 #include "channel.h"
 
-#include <linux/anon_inodes.h>
-#include <linux/file.h>
-#include <linux/fs.h>
+#include <linux/err.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 
-#include "session.h"
-#include "uapi.h"
+#include "control.h"
 
 static void free_channel(struct kref *refs)
 {
@@ -18,6 +16,11 @@ static void free_channel(struct kref *refs)
 	weft_contexts_destroy(&channel->contexts);
 	weft_session_put(channel->session);
 	kfree(channel);
+}
+
+void weft_channel_get(struct weft_channel *channel)
+{
+	kref_get(&channel->refs);
 }
 
 void weft_channel_put(struct weft_channel *channel)
@@ -65,52 +68,28 @@ static int copy_contexts(struct weft_contexts *contexts, const struct weft_kerne
 	return error;
 }
 
-/* The ring's file; its position is a place in the ring set (pread). */
-static int make_file(struct weft_channel *channel)
+struct weft_channel *weft_channel_new(struct weft_session *session,
+				      const struct weft_kernel_channel *arg)
 {
-	struct file *file;
-	int fd = get_unused_fd_flags(O_CLOEXEC);
-
-	if (fd < 0)
-		return fd;
-	file = anon_inode_getfile("[weft-ring]", &weft_channel_fops, channel, O_RDWR);
-	if (IS_ERR(file)) {
-		put_unused_fd(fd);
-		return PTR_ERR(file);
-	}
-	file->f_mode |= FMODE_LSEEK | FMODE_PREAD;
-	fd_install(fd, file);
-	return fd;
-}
-
-int weft_channel_ioctl_create(struct weft_session *session, void __user *user)
-{
-	struct weft_kernel_channel arg;
 	struct weft_channel *channel;
-	u32 user_size;
-	int fd, error = weft_copy_in(&arg, sizeof(arg), user, &user_size);
+	int error = check(arg);
 
-	if (!error)
-		error = check(&arg);
 	if (error)
-		return error;
+		return ERR_PTR(error);
 	channel = kzalloc(sizeof(*channel), GFP_KERNEL);
 	if (!channel)
-		return -ENOMEM;
+		return ERR_PTR(-ENOMEM);
 	kref_init(&channel->refs);
-	error = copy_contexts(&channel->contexts, &arg);
+	error = copy_contexts(&channel->contexts, arg);
 	if (!error)
-		error = weft_ring_init(&channel->ring, &arg);
+		error = weft_ring_init(&channel->ring, arg);
 	if (error) {
 		weft_contexts_destroy(&channel->contexts);
 		kfree(channel);
-		return error;
+		return ERR_PTR(error);
 	}
 	channel->session = session;
 	weft_session_get(session);
 	channel->ring.contradicted = contradicted;
-	fd = make_file(channel);
-	if (fd < 0)
-		weft_channel_put(channel);
-	return fd;
+	return channel;
 }

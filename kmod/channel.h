@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A channel: one ring set of a session, what is written in front of each payload, and the events
- * that write into it. References: its file, and each event until no probe of it can run any more.
+ * that write into it. Its file holds a reference, and so does each event until no probe of it can
+ * run any more.
  */
 #ifndef WEFT_KMOD_CHANNEL_H
 #define WEFT_KMOD_CHANNEL_H
@@ -10,8 +11,7 @@
 
 #include "context.h"
 #include "ring.h"
-
-struct weft_session;
+#include "session.h"
 
 struct weft_channel {
 	struct weft_ring ring;
@@ -22,12 +22,11 @@ struct weft_channel {
 	u64 polled;	/* sub-buffers filled when a reader last polled */
 };
 
-/* On a session: a descriptor of the ring, or negative. */
-int weft_channel_ioctl_create(struct weft_session *session, void __user *user);
+/* Checks what user space gave and makes a channel of it, with one reference; or an error. */
+struct weft_channel *weft_channel_new(struct weft_session *session,
+				      const struct weft_kernel_channel *arg);
 
+void weft_channel_get(struct weft_channel *channel);
 void weft_channel_put(struct weft_channel *channel);
-
-/* channel_file.c: what the descriptor does. */
-extern const struct file_operations weft_channel_fops;
 
 #endif /* WEFT_KMOD_CHANNEL_H */

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a ring's descriptor does: pread, splice, mmap, poll, and the ioctl that makes events.
+ * A ring's descriptor: channel_file.h.
  *
  * A reader copies while writers write: what it gets is as torn as shared memory is, and it checks
  * (lib/abi/ring.h, R). Nothing here waits for a writer, nor a writer for a reader.
  */
-#include <linux/capability.h>
+#include "channel_file.h"
+
+#include <linux/anon_inodes.h>
+#include <linux/err.h>
+#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -13,12 +17,11 @@
 #include <linux/uio.h>
 #include <linux/vmalloc.h>
 
-#include "channel.h"
 #include "compat.h"
-#include "event.h"
-#include "uapi.h"
+#include "control.h"
+#include "event_file.h"
 
-/* What is at `offset` of the ring set, and how many bytes lie there in one piece. NULL: zeros. */
+/* Returns the ring set's bytes at `offset`, and how many lie there in one piece. NULL: zeros. */
 static u8 *locate(const struct weft_ring *ring, u64 offset, u64 *left)
 {
 	u64 slot, in;
@@ -117,15 +120,19 @@ static loff_t ring_llseek(struct file *file, loff_t offset, int whence)
 	return fixed_size_llseek(file, offset, whence, channel->ring.total_size);
 }
 
-static long ring_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+static long run_event(void *object, struct weft_request *request)
 {
-	struct weft_channel *channel = file->private_data;
+	return weft_event_file_create(object, request);
+}
 
-	if (!weft_ioctl_is_ours(cmd) || _IOC_NR(cmd) != _IOC_NR(WEFT_IOCTL_EVENT))
-		return -ENOTTY;
-	if (!capable(CAP_SYS_ADMIN))
-		return -EPERM;
-	return weft_event_ioctl_create(channel, (void __user *)arg);
+static const struct weft_ioctl ring_ioctls[] = {
+	{.command = WEFT_IOCTL_EVENT, .privileged = true, .run = run_event},
+	{},
+};
+
+static long ring_ioctl(struct file *file, unsigned int command, unsigned long arg)
+{
+	return weft_control(ring_ioctls, file->private_data, command, arg);
 }
 
 static int ring_release(struct inode *inode, struct file *file)
@@ -134,7 +141,7 @@ static int ring_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
-const struct file_operations weft_channel_fops = {
+static const struct file_operations ring_fops = {
 	.owner = THIS_MODULE,
 	.llseek = ring_llseek,
 	.read_iter = ring_read_iter,
@@ -145,3 +152,34 @@ const struct file_operations weft_channel_fops = {
 	.compat_ioctl = compat_ptr_ioctl,
 	.release = ring_release,
 };
+
+/* The file's position is a place in the ring set (pread). */
+static int make_file(struct weft_channel *channel)
+{
+	struct file *file;
+	int fd = get_unused_fd_flags(O_CLOEXEC);
+
+	if (fd < 0)
+		return fd;
+	file = anon_inode_getfile("[weft-ring]", &ring_fops, channel, O_RDWR);
+	if (IS_ERR(file)) {
+		put_unused_fd(fd);
+		return PTR_ERR(file);
+	}
+	file->f_mode |= FMODE_LSEEK | FMODE_PREAD;
+	fd_install(fd, file);
+	return fd;
+}
+
+int weft_channel_file_create(struct weft_session *session, const struct weft_kernel_channel *arg)
+{
+	struct weft_channel *channel = weft_channel_new(session, arg);
+	int fd;
+
+	if (IS_ERR(channel))
+		return PTR_ERR(channel);
+	fd = make_file(channel);
+	if (fd < 0)
+		weft_channel_put(channel);
+	return fd;
+}

@@ -22,8 +22,8 @@
 #include <linux/version.h>
 
 /* Tracepoints call one probe with prototypes of all kinds. Kernels with control-flow integrity
- * of calls trap there (on x86-64 at a tracepoint's second probe, whoever's: a single one is
- * called directly). */
+ * of calls trap there. On x86-64 they trap when a tracepoint has a second probe, from any tracer: a
+ * single one is called directly. */
 #if defined(CONFIG_TRACEPOINTS) && !defined(CONFIG_CFI_CLANG) && !defined(CONFIG_CFI)
 #define WEFT_HAS_TRACEPOINTS 1
 #else
@@ -242,8 +242,8 @@ static inline unsigned int weft_interrupts(void)
 #endif
 }
 
-/* Who lets go of a map last takes it apart, which may take long; elsewhere, where the kernel
- * lets modules ask for that. */
+/* Drops a reference to a memory map. The last one to drop it takes the map apart, which may take
+ * long: a worker does that where the kernel lets modules ask for it. */
 static inline void weft_mmput(struct mm_struct *mm)
 {
 #ifdef WEFT_KERNEL_HAS_MMPUT_ASYNC

@@ -20,7 +20,7 @@
 #include "compat.h"
 
 #define OFFSETS(...) {__VA_ARGS__}
-/* Of the task itself; behind one pointer of it; and so on. */
+/* A path to a member of the task itself; behind one pointer of it; and so on. */
 #define TASK(id, kind, member)                                                                     \
 	[WEFT_CONTEXT_PLACE(id)] = {.end = WEFT_CONTEXT_END_##kind,                                \
 				    .of_task = true,                                               \

@@ -2,14 +2,9 @@
 /* The life of events: event.h. */
 #include "event.h"
 
-#include <linux/anon_inodes.h>
-#include <linux/file.h>
-#include <linux/fs.h>
-#include <linux/module.h>
+#include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/workqueue.h>
-
-#include "uapi.h"
 
 /* Ended events whose probes may still be running: one wait for all of them. */
 static LLIST_HEAD(dead_events);
@@ -18,13 +13,10 @@ static void free_event(struct weft_event *event)
 {
 	struct weft_channel *channel = event->channel;
 
-	if (weft_event_is_syscall(event))
-		weft_syscall_free(event);
-	if (weft_event_is_uprobe(event))
-		weft_uprobe_free(event);
-	if (weft_event_is_kprobe(event))
-		weft_kprobe_free(event);
-	weft_event_unmake(event);
+	if (event->source->free)
+		event->source->free(event);
+	kvfree(event->steps);
+	kvfree(event->filter);
 	kfree(event);
 	weft_channel_put(channel);
 }
@@ -35,19 +27,44 @@ void weft_event_synchronize(void)
 	tracepoint_synchronize_unregister();
 }
 
+/* Sources whose probes are to be waited for, each once: at most one for each kind of event. */
+struct waits {
+	const struct weft_event_source *sources[WEFT_KERNEL_STATE + 1];
+	u32 count;
+};
+
+static void wait_for(struct waits *waits, const struct weft_event_source *source)
+{
+	u32 i;
+
+	if (!source->synchronize)
+		return;
+	for (i = 0; i < waits->count; i++)
+		if (waits->sources[i] == source)
+			return;
+	waits->sources[waits->count++] = source;
+}
+
+static void synchronize(const struct waits *waits)
+{
+	u32 i;
+
+	for (i = 0; i < waits->count; i++)
+		waits->sources[i]->synchronize();
+}
+
 static void reap(struct work_struct *work)
 {
 	struct llist_node *dead = llist_del_all(&dead_events);
 	struct weft_event *event, *next;
-	bool uprobes = false;
+	struct waits waits = {};
 
 	if (!dead)
 		return;
 	llist_for_each_entry (event, dead, dead)
-		uprobes |= weft_event_is_uprobe(event);
+		wait_for(&waits, event->source);
 	weft_event_synchronize();
-	if (uprobes)
-		weft_uprobe_synchronize();
+	synchronize(&waits);
 	llist_for_each_entry_safe (event, next, dead, dead)
 		free_event(event);
 }
@@ -59,7 +76,7 @@ void weft_event_flush(void)
 	flush_work(&reaper);
 }
 
-/* Nobody refers to the event any more, but for probes that may still be running. */
+/* Only probes that may still be running refer to the event any more. */
 static void release_event(struct kref *refs)
 {
 	struct weft_event *event = container_of(refs, struct weft_event, refs);
@@ -84,46 +101,17 @@ void weft_event_put(struct weft_event *event)
 
 static int attach(struct weft_event *event, const struct weft_event_input *input)
 {
-	switch (event->kind) {
-	case WEFT_KERNEL_TRACEPOINT:
-		return weft_tracepoint_attach(event, input->name);
-	case WEFT_KERNEL_SYSCALL_ENTRY:
-	case WEFT_KERNEL_SYSCALL_EXIT:
-		return weft_syscall_attach(event, input);
-	case WEFT_KERNEL_STATE:
-		event->state = input->arg.number;
-		return 0; /* statedump.c comes and looks for it */
-	case WEFT_KERNEL_UPROBE:
-	case WEFT_KERNEL_URETPROBE:
-		return weft_uprobe_attach(event, &input->arg);
-	default: /* KPROBE, KRETPROBE */
-		return weft_kprobe_attach(event, input->name, input->arg.offset);
-	}
+	return event->source->attach ? event->source->attach(event, input) : -EOPNOTSUPP;
 }
 
 static void detach(struct weft_event *event)
 {
-	switch (event->kind) {
-	case WEFT_KERNEL_TRACEPOINT:
-		weft_tracepoint_detach(event);
-		break;
-	case WEFT_KERNEL_SYSCALL_ENTRY:
-	case WEFT_KERNEL_SYSCALL_EXIT:
-		weft_syscall_detach(event);
-		break;
-	case WEFT_KERNEL_STATE:
-		break;
-	case WEFT_KERNEL_UPROBE:
-	case WEFT_KERNEL_URETPROBE:
-		weft_uprobe_detach(event);
-		break;
-	default:
-		weft_kprobe_detach(event);
-	}
+	if (event->source->detach)
+		event->source->detach(event);
 }
 
-/* Trackers make a session that records everything ask whom an event concerns: who runs, if
-   nobody. */
+/* Trackers make a session that records everything ask for an event's subjects, or, if it has none,
+ * for the task that runs. */
 static enum weft_event_scope scope_mode(const struct weft_event *event)
 {
 	if (event->own_scope_mode != WEFT_SCOPE_ALL || !event->scope->trackers.kinds)
@@ -132,7 +120,7 @@ static enum weft_event_scope scope_mode(const struct weft_event *event)
 							      : WEFT_SCOPE_CURRENT;
 }
 
-void weft_event_update(struct weft_event *event)
+static void update(struct weft_event *event)
 {
 	WRITE_ONCE(event->scope_mode, scope_mode(event));
 	WRITE_ONCE(event->on, event->channel->session->on);
@@ -140,19 +128,15 @@ void weft_event_update(struct weft_event *event)
 
 void weft_event_take_missed(struct weft_event *event, bool counts)
 {
+	const struct weft_event_source *source = event->source;
 	struct weft_channel *channel = event->channel;
-	u32 seen;
-	s32 more;
+	u64 more;
 
-	if (!weft_event_is_kprobe(event))
+	if (!source->missed)
 		return;
-	seen = weft_kprobe_missed(event);
-	more = seen - event->missed_seen;
-	if (more <= 0)
-		return;
-	event->missed_seen = seen;
+	more = source->missed(event) - event->missed;
 	event->missed += more;
-	if (!counts)
+	if (!more || !counts || source->discards_missed)
 		return;
 	if (!channel->session->all) {
 		channel->session->missed_anywhere += more;
@@ -177,54 +161,7 @@ void weft_event_end(struct weft_event *event)
 	weft_event_put(event);
 }
 
-static void end_and_put(struct weft_event *event)
-{
-	mutex_lock(&weft_control_lock);
-	weft_event_end(event);
-	mutex_unlock(&weft_control_lock);
-	weft_event_put(event);
-}
-
-static long ioctl_status(struct weft_event *event, void __user *user)
-{
-	struct weft_kernel_event_status status;
-	u32 user_size;
-	int error = weft_copy_in(&status, sizeof(status), user, &user_size);
-
-	if (error)
-		return error;
-	if (!weft_is_zero(status.reserved, ARRAY_SIZE(status.reserved)))
-		return -EINVAL;
-	mutex_lock(&weft_control_lock);
-	status.state = event->ended ? ESHUTDOWN : 0;
-	weft_event_take_missed(event, event->on);
-	status.missed = weft_event_is_uprobe(event) ? weft_uprobe_missed(event) : event->missed;
-	mutex_unlock(&weft_control_lock);
-	return weft_copy_out(user, &status, sizeof(status), user_size);
-}
-
-static long event_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
-{
-	if (!weft_ioctl_is_ours(cmd) || _IOC_NR(cmd) != _IOC_NR(WEFT_IOCTL_EVENT_STATUS))
-		return -ENOTTY;
-	return ioctl_status(file->private_data, (void __user *)arg);
-}
-
-static int event_release(struct inode *inode, struct file *file)
-{
-	end_and_put(file->private_data);
-	return 0;
-}
-
-static const struct file_operations event_fops = {
-	.owner = THIS_MODULE,
-	.unlocked_ioctl = event_ioctl,
-	.compat_ioctl = compat_ptr_ioctl,
-	.release = event_release,
-};
-
-/* Attaches, publishes, turns on. The caller has the lock of control. */
-static int start(struct weft_event *event, const struct weft_event_input *input)
+int weft_event_start(struct weft_event *event, const struct weft_event_input *input)
 {
 	struct weft_channel *channel = event->channel;
 	int error;
@@ -249,66 +186,64 @@ static int start(struct weft_event *event, const struct weft_event_input *input)
 	event->ended = false;
 	weft_event_get(event); /* the session's, until the event is ended */
 	list_add_tail(&event->node, &channel->session->events);
-	weft_event_update(event);
-	return weft_event_is_uprobe(event) ? weft_uprobe_begin(event) : 0;
+	update(event);
+	return event->source->begin ? event->source->begin(event) : 0;
 }
 
-/* A descriptor, which takes over the caller's reference. */
-static int make_file(struct weft_event *event)
-{
-	return anon_inode_getfd("[weft-event]", &event_fops, event, O_RDWR | O_CLOEXEC);
-}
-
-/* Makes and starts the event, whose one reference is the caller's until a descriptor has it. */
-static int create(struct weft_event *event, const struct weft_event_input *input, void __user *user,
-		  u32 user_size)
-{
-	struct weft_kernel_event arg = input->arg;
-	int result = weft_event_make(event, input);
-
-	if (result)
-		return result;
-	mutex_lock(&weft_control_lock);
-	result = start(event, input);
-	mutex_unlock(&weft_control_lock);
-	if (result)
-		return result;
-	arg.event_id = event->id;
-	result = weft_copy_out(user, &arg, sizeof(arg), user_size);
-	return result || event->stays ? result : make_file(event);
-}
-
-static struct weft_event *new_event(struct weft_channel *channel)
+struct weft_event *weft_event_new(struct weft_channel *channel,
+				  const struct weft_event_source *source)
 {
 	struct weft_event *event = kzalloc(sizeof(*event), GFP_KERNEL);
 
 	if (!event)
 		return NULL;
 	kref_init(&event->refs);
-	kref_get(&channel->refs);
+	weft_channel_get(channel);
 	event->channel = channel;
+	event->source = source;
 	event->ended = true; /* it has not begun */
 	return event;
 }
 
-int weft_event_ioctl_create(struct weft_channel *channel, void __user *user)
+void weft_events_update(struct weft_session *session)
 {
-	struct weft_event_input input = {};
-	struct weft_kernel_event arg;
 	struct weft_event *event;
-	u32 user_size;
-	int result = weft_copy_in(&arg, sizeof(arg), user, &user_size);
 
-	if (!result)
-		result = weft_event_input_copy(&input, &arg);
-	if (result)
-		return result;
-	event = new_event(channel);
-	result = event ? create(event, &input, user, user_size) : -ENOMEM;
-	if (result < 0 && event)
-		end_and_put(event);
-	else if (result == 0)
-		weft_event_put(event); /* it stays with its session */
-	weft_event_input_free(&input);
-	return result;
+	list_for_each_entry (event, &session->events, node)
+		update(event);
+}
+
+int weft_events_apply(struct weft_session *session)
+{
+	struct weft_event *event;
+	struct waits waits = {};
+	int error = 0;
+
+	list_for_each_entry (event, &session->events, node) {
+		int result;
+
+		if (!event->source->apply)
+			continue;
+		wait_for(&waits, event->source);
+		result = event->source->apply(event);
+		error = error ? error : result;
+	}
+	synchronize(&waits);
+	return error;
+}
+
+void weft_events_take_missed(struct weft_session *session, bool counts)
+{
+	struct weft_event *event;
+
+	list_for_each_entry (event, &session->events, node)
+		weft_event_take_missed(event, counts);
+}
+
+void weft_events_end(struct weft_session *session)
+{
+	struct weft_event *event, *next;
+
+	list_for_each_entry_safe (event, next, &session->events, node)
+		weft_event_end(event);
 }

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* From what user space gave to an event that probes can run: copied once, checked, then used. */
+/* Checking and linking an event's parts: event_input.h. */
+#include "event_input.h"
+
 #include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/uaccess.h>
 
-#include "event.h"
-#include "uapi.h"
 #include "lib/event/fetch_validate.h"
 
 #define SUBJECT_ARGUMENTS ((1u << WEFT_FETCH_MAX_ARGS) - 1)
 
-/* Is this a struct that can be an event's, apart from what it points to? */
+/* Can this struct be an event's? What it points to is not looked at. */
 static int check_arg(const struct weft_kernel_event *arg)
 {
 	const bool in_file = arg->kind == WEFT_KERNEL_UPROBE || arg->kind == WEFT_KERNEL_URETPROBE;
@@ -97,7 +98,7 @@ void weft_event_input_free(struct weft_event_input *input)
 	kvfree(input->known);
 }
 
-/* Who is to be asked whether an event is recorded. */
+/* Decides which tasks are asked whether an event is recorded. */
 static int make_scope(struct weft_event *event, const struct weft_kernel_event *arg)
 {
 	struct weft_session *session = event->channel->session;
@@ -110,7 +111,7 @@ static int make_scope(struct weft_event *event, const struct weft_kernel_event *
 	}
 	event->within = &session->scope;
 	if (arg->kind == WEFT_KERNEL_STATE) {
-		/* Who runs is who asked: contexts show nothing of him. */
+		/* The task that runs is the one that asked for the dump: contexts do not show it. */
 		event->own_scope_mode = WEFT_SCOPE_SUBJECTS;
 		return arg->number < WEFT_KERNEL_STATE_BLOCK_DEVICE ? 0 : -EINVAL;
 	}
@@ -209,10 +210,4 @@ int weft_event_make(struct weft_event *event, const struct weft_event_input *inp
 	if (!error)
 		event->way = way_of(event, &layout);
 	return error;
-}
-
-void weft_event_unmake(struct weft_event *event)
-{
-	kvfree(event->steps);
-	kvfree(event->filter);
 }

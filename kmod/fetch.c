@@ -230,7 +230,7 @@ static struct parts copy_each(const struct weft_fetch_step *step, u64 from, u32 
 static struct parts gather(const struct weft_fetch_step *step, u64 from, u32 count, u32 left,
 			   u8 *to)
 {
-	const u32 size = step->size; /* of an address, and of a length */
+	const u32 size = step->size; /* of an address and of a length, in bytes */
 	u32 made = 0, bytes;
 
 	for (; count && left; count--, from += 2 * size) {
@@ -423,8 +423,8 @@ static bool fuse(struct weft_fetch_step *arg, const struct weft_fetch_step *next
 	return true;
 }
 
-/* Does anybody need A, FAULT or OTHER as the ARG before left them? Not if the next one sets
-   them. */
+/* Are A, FAULT and OTHER, as the ARG before left them, of no use any more? They are if the next
+ * operation sets them. */
 static bool leaves_nothing(const struct weft_fetch_op *ops, u32 count, u32 behind)
 {
 	if (behind >= count || ops[behind].code == WEFT_FETCH_REG)

@@ -6,7 +6,7 @@
 #include <linux/mm.h>
 #include <linux/slab.h>
 
-#include "session.h"
+#include "control.h"
 
 #define FIRST_PLACES                                                                               \
 	32 /* eight pods; doubled where a quarter is full, so that places seldom collide */

@@ -13,8 +13,8 @@
 struct weft_id_set {
 	struct rcu_head rcu;
 	u64 mark;  /* the owner's; kept when the set grows, 0 when it is empty */
-	u32 shift; /* of a hash, for its place */
-	u32 mask;  /* of a place */
+	u32 shift; /* makes a place of a hash */
+	u32 mask;  /* number of places - 1 */
 	u32 used;
 	u64 ids[]; /* 0: free: no id is 0 */
 };

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Events of functions: kprobes (an instruction) and kretprobes (a return). What the kernel's own
- * mechanism could not deliver (a probe hit inside another one, too many calls at once) it counts
- * itself, without a word of whom it was: event.h, weft_event_take_missed.
+ * Events of functions: kprobes (an instruction) and kretprobes (a return). The kernel counts the
+ * hits that it could not deliver (inside another probe, or too many calls at once), without saying
+ * which tasks they were of: event.h, weft_event_take_missed.
  *
  * The kernel calls handlers with preemption off (Documentation/trace/kprobes.rst, "Kprobe Features
  * and Limitations").
  */
+#include "kprobe.h"
+
 #include <linux/kprobes.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -35,13 +37,15 @@ struct weft_kprobe {
 		struct kprobe entry;
 		struct kretprobe exit;
 	};
+	u32 missed_seen; /* the kernel's count, which wraps around */
+	u64 missed;	 /* whole */
 };
 
 /* What is kept from the entry of a call until its return. */
 struct call {
 	u64 registers[ARGUMENT_REGISTERS];
 	u64 began;    /* ns */
-	u32 narrowed; /* of the scope, then */
+	u32 narrowed; /* the scope's, at the entry */
 };
 
 static __always_inline bool reads_registers(const struct weft_event *event)
@@ -116,7 +120,7 @@ static __always_inline struct weft_event *event_of(struct kretprobe *kretprobe)
 	return kretprobe ? container_of(kretprobe, struct weft_kprobe, exit)->event : NULL;
 }
 
-/* At the return: who was in scope at the call still is, unless somebody was taken out of it. */
+/* At the return: a task that was in scope at the call still is, unless the scope was narrowed. */
 static __always_inline bool is_still_wanted(const struct weft_event *event, const struct call *call)
 {
 	return likely(call->narrowed == READ_ONCE(event->scope->narrowed)) ||
@@ -161,7 +165,7 @@ static int returned(struct kretprobe_instance *instance, struct pt_regs *regs)
 }
 NOKPROBE_SYMBOL(returned);
 
-static int attach(struct weft_kprobe *probe, u64 offset)
+static int register_probe(struct weft_kprobe *probe, u64 offset)
 {
 	if (probe->event->kind == WEFT_KERNEL_KPROBE) {
 		probe->entry.symbol_name = probe->symbol;
@@ -177,20 +181,20 @@ static int attach(struct weft_kprobe *probe, u64 offset)
 	return register_kretprobe(&probe->exit);
 }
 
-int weft_kprobe_attach(struct weft_event *event, const char *name, u64 offset)
+static int attach(struct weft_event *event, const struct weft_event_input *input)
 {
 	struct weft_kprobe *probe;
 	int error = -ENOMEM;
 
-	if (offset > WEFT_KPROBE_MAX_OFFSET)
+	if (input->arg.offset > WEFT_KPROBE_MAX_OFFSET)
 		return -EINVAL;
 	probe = kzalloc(sizeof(*probe), GFP_KERNEL);
 	if (!probe)
 		return -ENOMEM;
 	probe->event = event;
-	probe->symbol = kstrdup(name, GFP_KERNEL);
+	probe->symbol = kstrdup(input->name, GFP_KERNEL);
 	if (probe->symbol)
-		error = attach(probe, offset);
+		error = register_probe(probe, input->arg.offset);
 	if (!error) {
 		event->kprobe = probe;
 		return 0;
@@ -201,7 +205,7 @@ int weft_kprobe_attach(struct weft_event *event, const char *name, u64 offset)
 }
 
 /* Both unregister functions wait until no handler runs. */
-void weft_kprobe_detach(struct weft_event *event)
+static void detach(struct weft_event *event)
 {
 	struct weft_kprobe *probe = event->kprobe;
 
@@ -211,7 +215,7 @@ void weft_kprobe_detach(struct weft_event *event)
 		unregister_kretprobe(&probe->exit);
 }
 
-void weft_kprobe_free(struct weft_event *event)
+static void free_probe(struct weft_event *event)
 {
 	if (!event->kprobe)
 		return;
@@ -219,7 +223,9 @@ void weft_kprobe_free(struct weft_event *event)
 	kfree(event->kprobe);
 }
 
-u32 weft_kprobe_missed(const struct weft_event *event)
+/* The kernel's count, which wraps around. CPUs that count at the same moment may overwrite each
+ * other's, so that it is a few too small, or even goes back. */
+static u32 count_missed(const struct weft_event *event)
 {
 	const struct weft_kprobe *probe = event->kprobe;
 
@@ -228,24 +234,29 @@ u32 weft_kprobe_missed(const struct weft_event *event)
 		       : READ_ONCE(probe->exit.nmissed) + READ_ONCE(probe->exit.kp.nmissed);
 }
 
+static u64 missed(struct weft_event *event)
+{
+	struct weft_kprobe *probe = event->kprobe;
+	const u32 seen = count_missed(event);
+	const s32 more = seen - probe->missed_seen;
+
+	if (more > 0) {
+		probe->missed_seen = seen;
+		probe->missed += more;
+	}
+	return probe->missed;
+}
+
+const struct weft_event_source weft_kprobe_source = {
+	.features = WEFT_KERNEL_KPROBES,
+	.attach = attach,
+	.detach = detach,
+	.free = free_probe,
+	.missed = missed,
+};
+
 #else
 
-int weft_kprobe_attach(struct weft_event *event, const char *name, u64 offset)
-{
-	return -EOPNOTSUPP;
-}
-
-void weft_kprobe_detach(struct weft_event *event)
-{
-}
-
-void weft_kprobe_free(struct weft_event *event)
-{
-}
-
-u32 weft_kprobe_missed(const struct weft_event *event)
-{
-	return 0;
-}
+const struct weft_event_source weft_kprobe_source = {};
 
 #endif

@@ -11,15 +11,16 @@
  * Trace must not put the node out of memory. */
 #define WEFT_RING_MEMORY_DIVISOR 4
 
-/* A struct of an ioctl is never larger. */
+/* A caller's struct of an ioctl is never larger; the module's own structs are at most of OWN. */
 #define WEFT_IOCTL_MAX_BYTES 4096u
+#define WEFT_IOCTL_OWN_BYTES 128u
 
 /* Calls of one function that may be running at once for their returns to be seen; each costs about
  * 200 bytes. Threads that sleep in it count as well. */
 #define WEFT_KRETPROBE_CALLS 512
 
-/* The same of user functions, for each uretprobe that records arguments or durations: about 100
- * bytes each. */
+/* As WEFT_KRETPROBE_CALLS, but of a user function, for each uretprobe that records arguments or
+ * durations; each costs about 100 bytes. */
 #define WEFT_URETPROBE_CALLS 512
 
 /* No function is longer. */

@@ -2,20 +2,23 @@
 /*
  * weft.ko: the kernel tracer. This file has the device and the module's birth and end.
  *
- * /dev/weft hands out sessions (session.c), these channels (channel.c), these events (event.c); see
- * lib/abi/kernel.h for what user space sees. Every open descriptor holds a reference to the module,
- * so at unload there are none; what may still be there are events whose memory waits to be freed.
+ * /dev/weft hands out sessions (session_file.c), sessions hand out channels (channel_file.c), and
+ * channels hand out events (event_file.c). lib/abi/kernel.h has what user space sees. Every open
+ * descriptor holds a reference to the module, so at unload there are none. Events whose memory
+ * waits to be freed may still be there.
  */
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 
 #include "clock.h"
+#include "control.h"
 #include "event.h"
 #include "guard.h"
 #include "selftest.h"
 #include "session.h"
-#include "statedump.h"
-#include "uapi.h"
+#include "session_file.h"
+#include "source_table.h"
+#include "lib/abi/kernel.h"
 
 #define WEFT_MODULE_VERSION "0.1"
 
@@ -23,53 +26,43 @@ static u32 features(void)
 {
 	u32 bits = WEFT_KERNEL_PARTS | WEFT_KERNEL_USER_ADDRESSES | WEFT_KERNEL_SOCKET_ADDRESSES;
 
-	if (WEFT_HAS_TRACEPOINTS)
-		bits |= WEFT_KERNEL_TRACEPOINTS;
-	if (WEFT_HAS_TRACEPOINTS && IS_ENABLED(CONFIG_HAVE_SYSCALL_TRACEPOINTS))
-		bits |= WEFT_KERNEL_SYSCALLS | WEFT_KERNEL_UNKNOWN_SYSCALLS;
-	if (IS_ENABLED(CONFIG_KPROBES) && IS_ENABLED(CONFIG_KRETPROBES))
-		bits |= WEFT_KERNEL_KPROBES;
-#ifdef WEFT_HAS_UPROBES
-	bits |= WEFT_KERNEL_UPROBES;
-#endif
 	if (IS_ENABLED(CONFIG_CGROUPS))
 		bits |= WEFT_KERNEL_SCOPES;
-	return bits;
+	return bits | weft_source_features();
 }
 
-static long ioctl_abi(void __user *user)
+static long run_abi(void *object, struct weft_request *request)
 {
-	struct weft_kernel_abi abi;
-	u32 user_size;
-	int error = weft_copy_in(&abi, sizeof(abi), user, &user_size);
+	struct weft_kernel_abi *abi = request->arg;
 
-	if (error)
-		return error;
-	if (!weft_is_zero(abi.reserved, ARRAY_SIZE(abi.reserved)))
+	if (!weft_is_zero(abi->reserved, ARRAY_SIZE(abi->reserved)))
 		return -EINVAL;
-	abi.major = WEFT_KERNEL_ABI_MAJOR;
-	abi.minor = WEFT_KERNEL_ABI_MINOR;
-	abi.features = features();
-	abi.clocks = weft_clocks();
-	memset(abi.version, 0, sizeof(abi.version));
-	strscpy(abi.version, WEFT_MODULE_VERSION, sizeof(abi.version));
-	return weft_copy_out(user, &abi, sizeof(abi), user_size);
+	abi->major = WEFT_KERNEL_ABI_MAJOR;
+	abi->minor = WEFT_KERNEL_ABI_MINOR;
+	abi->features = features();
+	abi->clocks = weft_clocks();
+	memset(abi->version, 0, sizeof(abi->version));
+	strscpy(abi->version, WEFT_MODULE_VERSION, sizeof(abi->version));
+	return weft_control_answer(request);
 }
 
-static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+static long run_session(void *object, struct weft_request *request)
 {
-	void __user *user = (void __user *)arg;
+	const struct miscdevice *device = object;
 
-	if (!weft_ioctl_is_ours(cmd))
-		return -ENOTTY;
-	switch (_IOC_NR(cmd)) {
-	case _IOC_NR(WEFT_IOCTL_ABI):
-		return ioctl_abi(user);
-	case _IOC_NR(WEFT_IOCTL_SESSION):
-		return weft_session_ioctl_create(user);
-	default:
-		return -ENOTTY;
-	}
+	return weft_session_file_create(request, &device->this_device->kobj);
+}
+
+static const struct weft_ioctl device_ioctls[] = {
+	{.command = WEFT_IOCTL_ABI, .run = run_abi},
+	{.command = WEFT_IOCTL_SESSION, .run = run_session},
+	{},
+};
+
+/* misc_open() stored the miscdevice there. */
+static long device_ioctl(struct file *file, unsigned int command, unsigned long arg)
+{
+	return weft_control(device_ioctls, file->private_data, command, arg);
 }
 
 static int device_open(struct inode *inode, struct file *file)
@@ -90,11 +83,6 @@ static struct miscdevice device = {
 	.fops = &device_fops,
 	.mode = 0600,
 };
-
-struct kobject *weft_any_device(void)
-{
-	return &device.this_device->kobj;
-}
 
 static int __init weft_init(void)
 {
@@ -119,7 +107,7 @@ static void __exit weft_exit(void)
 	misc_deregister(&device);
 	weft_session_flush();
 	weft_event_flush();
-	weft_syscall_exit();
+	weft_sources_exit();
 	weft_guard_exit();
 }
 
@@ -127,6 +115,6 @@ module_init(weft_init);
 module_exit(weft_exit);
 MODULE_DESCRIPTION("weft: container-native tracing");
 MODULE_VERSION(WEFT_MODULE_VERSION);
-/* So that the agent knows before it loads this. */
+/* The agent reads it before it loads the module. */
 MODULE_INFO(weft_abi, __stringify(WEFT_KERNEL_ABI_MAJOR));
 MODULE_LICENSE("GPL");

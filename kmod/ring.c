@@ -130,7 +130,7 @@ static bool may_enter_next(const struct weft_ring *ring, struct weft_ring_cpu *c
 	return smp_load_acquire(&c->slot->tail) >= needed;
 }
 
-/* S3 and S4, by whoever entered the sub-buffer at `position` from where `word` stood. */
+/* S3 and S4, by the writer that entered the sub-buffer at `position` from where `word` stood. */
 static void begin_subbuf(const struct weft_ring *ring, struct weft_ring_cpu *c, u64 word,
 			 u64 position, u64 count)
 {

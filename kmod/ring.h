@@ -7,10 +7,10 @@
  * calls: a writer that interrupts another is finished before that one goes on. Per CPU:
  *
  *   reserve  one word, moved by a local cmpxchg: bits 0..35 the position where the next record goes
- *            (modulo 2^36), bits 36..63 the records reserved so far (modulo 2^28). Whoever moves it
- *            owns what lies between, and, if it enters a sub-buffer, that sub-buffer's header. All
- *            that is needed for this follows from the word and `base`: never from what an
- *            interrupted writer has perhaps not stored yet.
+ *            (modulo 2^36), bits 36..63 the records reserved so far (modulo 2^28). The
+ *            writer that moves it owns what lies between, and, if it enters a sub-buffer, that
+ *            sub-buffer's header. All that is needed for this follows from the word and `base`:
+ *            never from what an interrupted writer has perhaps not stored yet.
  *   nesting  writers at work. The outermost one publishes head, for all of them, when it is done,
  *            and then looks whether another writer came between its look and its end.
  *   base     position and count, whole, as of the last sub-buffer that was published; only the
@@ -22,9 +22,8 @@
  *  2. reserve is at most one ring ahead of base: at most 2^31 bytes and 2^27 records, so that its
  * parts unwrap against base without doubt.
  *  3. Times in a slot never go back: the clock is read between the load of reserve and its cmpxchg.
- *  4. Of the shared page only `tail` and `closed` decide anything. What stands there can make a
- *     ring
- * overwrite what its reader did not take, or stand still; nothing else.
+ *  4. Only `tail` and `closed` decide anything in the shared page. What stands there can make a
+ *     ring overwrite what its reader did not take, or stand still; nothing else.
  *  5. Head's sub-buffer is base's or a later one: it is published before base moves on. So a writer
  * never enters the sub-buffer of the head that a reader sees.
  *  6. What grows (frontier, discarded) never falls for the reader, not for a moment either.
@@ -59,7 +58,7 @@ struct weft_ring_cpu {
 	u64 base_before; /* records before the sub-buffer of base_position */
 	u32 nesting;
 	u64 cpu_bits;	     /* the CPU, where it stands in a record's first word */
-	local_t last_time;   /* of the clock MONOTONIC, which may step back */
+	local_t last_time;   /* read from the clock MONOTONIC, which may step back */
 	local_t frontier;    /* overwrite mode */
 	u64 *records_before; /* by index of the sub-buffer; known to the outermost writer */
 	local_t discarded[WEFT_DISCARD_REASONS];
@@ -82,7 +81,7 @@ struct weft_ring {
 	u32 described; /* bytes of descriptions */
 	u64 slots_offset, descriptions_offset, data_offset, total_size;
 	u32 stopped; /* enum weft_kernel_stop */
-	/* Told of each contradiction, in any context; NULL: nobody. Set by the owner. */
+	/* Called at each contradiction, in any context; may be NULL. Set by the owner. */
 	void (*contradicted)(struct weft_ring *ring, enum weft_kernel_stop why);
 	wait_queue_head_t readers;
 	u8 *atomic_page; /* zeros: what the unused atomic slot's data is, mapped */
@@ -117,7 +116,7 @@ static inline void weft_ring_discard(struct weft_ring *ring, enum weft_discard_r
 }
 
 /* Not before a time that was given out: last_time is raised before the record is reserved, so
- * whoever reserves behind it sees it. */
+ * a writer that reserves behind it sees it. */
 static __always_inline u64 weft_ring_clamp(struct weft_ring_cpu *c, u64 time)
 {
 	long last;
@@ -211,8 +210,8 @@ static __always_inline void weft_ring_commit(struct weft_ring *ring, struct weft
 			weft_ring_store_head(ring, c, word, c->base_before);
 		barrier();
 		c->nesting = 0;
-		barrier(); /* N3: nobody may come between this store and the look behind it unseen
-			    */
+		barrier(); /* N3: no writer may come between this store and the look behind it
+			      * unseen */
 		if (likely((u64)local_read(&c->reserve) == word))
 			return;
 		c->nesting = 1;

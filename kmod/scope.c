@@ -7,7 +7,6 @@
 
 #include "access.h"
 #include "lib/abi/kernel.h"
-#include "session.h"
 
 int weft_scope_add(struct weft_scope *scope, u64 id)
 {
@@ -88,7 +87,7 @@ bool weft_scope_wants_tracked(const struct weft_scope *scope)
 
 bool weft_scope_wants_address(const struct weft_scope *scope, u64 task)
 {
-	return (scope->everybody || weft_scope_has_address(scope, task) > 0) &&
+	return (scope->all || weft_scope_has_address(scope, task) > 0) &&
 	       weft_trackers_have_address(&scope->trackers, task);
 }
 

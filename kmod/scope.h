@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Whom a session records: tasks whose cgroup (v2), or an ancestor of it, is in a set of cgroup ids.
+ * The scope of a session: tasks whose cgroup (v2), or an ancestor of it, is in a set of cgroup ids.
  *
  * A probe asks for each level of the hierarchy that any member of the set stands on, so for one or
  * two (pods are all equally deep), whether the task's ancestor there is a member: the cost does not
- * grow with the number of pods. Of those, trackers (track.h) may leave out some.
+ * grow with the number of pods. Trackers (track.h) may leave out some of those.
  */
 #ifndef WEFT_KMOD_SCOPE_H
 #define WEFT_KMOD_SCOPE_H
@@ -16,10 +16,10 @@
 
 struct weft_scope {
 	struct weft_id_set __rcu
-		*cgroups; /* mark: bit n: a member stands on level n. NULL: nobody */
+		*cgroups; /* mark: bit n: a member stands on level n. NULL: no task */
 	struct weft_trackers trackers;
-	bool everybody; /* without cgroups: all tasks, but for trackers */
-	u32 narrowed;	/* grows whenever somebody may have gone out of the scope */
+	bool all;     /* without cgroups: all tasks, but for trackers */
+	u32 narrowed; /* grows whenever a task may have left the scope */
 };
 
 /* Deeper cgroups than this cannot be members. */
@@ -49,7 +49,7 @@ static __always_inline bool weft_scope_has(const struct weft_scope *scope, struc
 	int level;
 
 	if (!table)
-		return scope->everybody;
+		return scope->all;
 	cgroup = task_css_set_check(task, true)->dfl_cgrp;
 	levels = READ_ONCE(table->mark);
 	if (!levels)
@@ -61,7 +61,7 @@ static __always_inline bool weft_scope_has(const struct weft_scope *scope, struc
 		return true;
 	return unlikely(levels & (levels - 1)) && weft_scope_has_somewhere(scope, task);
 #else
-	return scope->everybody;
+	return scope->all;
 #endif
 }
 
@@ -75,8 +75,8 @@ static __always_inline bool weft_scope_wants(const struct weft_scope *scope)
 	return weft_scope_has(scope, current);
 }
 
-/* The same of what an argument of a tracepoint says is a task: it may be anything (NULL, an error).
- * Preemption is off. */
+/* As weft_scope_wants, of a task that an argument of a tracepoint points to: it may be anything
+ * (NULL, an error). Preemption is off. */
 bool weft_scope_wants_address(const struct weft_scope *scope, u64 task);
 
 /* Is it in the scope? 1, 0, or -EFAULT: it is no task. Preemption is off. */

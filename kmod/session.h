@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A session: what is recorded of whom.
+ * A session: which tasks are recorded, whether anything is recorded now, and the session's events.
  *
- * All control (ioctls, the end of descriptors) is under one lock: it is rare, and most of it waits
- * for probes anyhow. Probes never take it; what they read of a session is `scope` (RCU) and each
- * event's own `on`. Who holds a reference: the session's file, its channels, its events.
+ * All changes are under the lock of control. Probes read a session's `scope` (under RCU) and each
+ * event's own `on`. The session's file, its channels and its events each hold a reference.
  */
 #ifndef WEFT_KMOD_SESSION_H
 #define WEFT_KMOD_SESSION_H
 
 #include <linux/irq_work.h>
+#include <linux/kobject.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/llist.h>
-#include <linux/mutex.h>
 
 #include "scope.h"
-
-extern struct mutex weft_control_lock;
 
 struct weft_session {
 	struct kref refs;
@@ -34,18 +31,26 @@ struct weft_session {
 	unsigned long stopping; /* bit 0: it waits for its events to be ended, or they are */
 	struct irq_work stop;
 	struct llist_node stopping_node;
+	void (*end_events)(struct weft_session *session);
+	const struct kobject *device;
 };
 
-/* On /dev/weft: a descriptor, or negative. */
-int weft_session_ioctl_create(void __user *user);
-
-/* An internal contradiction: what the session records ends, as soon as there may be waited for
- * it. Any context; the caller has a reference. */
-void weft_session_stop(struct weft_session *session, enum weft_kernel_stop why);
-/* Sessions that wait for it are ended. No descriptor may be open. */
-void weft_session_flush(void);
+/* A session that is off, with one reference; NULL: no memory. `flags`: enum
+ * weft_kernel_session_flag. `end_events` ends all of the session's events; it is called under the
+ * lock of control. `device`: weft's own, from which statedumps find the other devices. */
+struct weft_session *weft_session_new(u32 flags, void (*end_events)(struct weft_session *session),
+				      const struct kobject *device);
 
 void weft_session_get(struct weft_session *session);
 void weft_session_put(struct weft_session *session);
+
+/* Switches the session off and ends its events. The caller has the lock of control. */
+void weft_session_end(struct weft_session *session);
+
+/* Stops a session that met an internal contradiction: a worker ends it as soon as it can. Any
+ * context; the caller has a reference. */
+void weft_session_stop(struct weft_session *session, enum weft_kernel_stop why);
+/* Returns when all stopped sessions are ended. No descriptor may be open. */
+void weft_session_flush(void);
 
 #endif /* WEFT_KMOD_SESSION_H */

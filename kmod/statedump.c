@@ -8,9 +8,9 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "control.h"
 #include "event_run.h"
 #include "limits.h"
-#include "uapi.h"
 
 int weft_statedump_record(struct weft_statedump *dump, enum weft_kernel_state state, u64 key,
 			  const u64 args[WEFT_STATE_ARGS])
@@ -164,25 +164,28 @@ static void finish(struct weft_statedump *dump)
 	kfree(dump->text);
 }
 
-int weft_statedump_ioctl(struct weft_session *session, void __user *user)
+int weft_statedump(struct weft_session *session, u64 cgroup)
 {
 	struct weft_statedump dump = {
 		.session = session,
 		.patience = msecs_to_jiffies(WEFT_STATEDUMP_PATIENCE_MS),
 	};
-	struct weft_kernel_statedump arg;
-	u32 user_size;
-	int error = weft_copy_in(&arg, sizeof(arg), user, &user_size);
+	int error;
 
-	if (error)
-		return error;
-	if (arg.flags || !weft_is_zero(arg.reserved, ARRAY_SIZE(arg.reserved)))
-		return -EINVAL;
 	xa_init(&dump.nets);
-	error = begin(&dump, arg.cgroup);
+	error = begin(&dump, cgroup);
 	if (error)
 		return error;
 	error = run(&dump);
 	finish(&dump);
 	return error;
 }
+
+/* The kernel calls no probe: a dump looks for the session's events. */
+static int attach(struct weft_event *event, const struct weft_event_input *input)
+{
+	event->state = input->arg.number;
+	return 0;
+}
+
+const struct weft_event_source weft_statedump_source = {.attach = attach};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Statedumps (lib/abi/kernel.h, STATEDUMP): what is there when a session begins, told by its events
- * of kind STATE. The module only goes through things; what of them is recorded is said by the
- * events' fetch programs, as of any event.
+ * Statedumps (lib/abi/kernel.h, STATEDUMP): what is there when a session begins, recorded by its
+ * events of kind STATE. The module only goes through things; the events' fetch programs, as those
+ * of any event, decide what of them is recorded.
  *
  * A dump runs in the thread that asks for it. It goes through things by steps: a step finds the
  * next thing behind a place (a pid, a descriptor, an address: a number, never a pointer), takes
@@ -21,9 +21,9 @@
 #ifndef WEFT_KMOD_STATEDUMP_H
 #define WEFT_KMOD_STATEDUMP_H
 
-#include <linux/kobject.h>
 #include <linux/xarray.h>
 
+#include "event_source.h"
 #include "scope.h"
 #include "session.h"
 #include "lib/abi/kernel.h"
@@ -52,8 +52,11 @@ struct weft_statedump {
  * error. */
 typedef int (*weft_statedump_step)(struct weft_statedump *dump, void *place);
 
-/* On a session. 0 or negative. */
-int weft_statedump_ioctl(struct weft_session *session, void __user *user);
+/* WEFT_IOCTL_STATEDUMP. `cgroup`: 0 for all. 0 or negative. */
+int weft_statedump(struct weft_session *session, u64 cgroup);
+
+/* Events of kind STATE. */
+extern const struct weft_event_source weft_statedump_source;
 
 /* Takes all steps. 0 or an error, -EINTR and -ESHUTDOWN among them. May sleep. */
 int weft_statedump_walk(struct weft_statedump *dump, weft_statedump_step step, void *place);
@@ -69,7 +72,7 @@ static inline bool weft_statedump_wants(const struct weft_statedump *dump, u32 s
 	return dump->wanted & states;
 }
 
-/* Of a cgroup's tasks only? */
+/* Is the dump restricted to a cgroup's tasks? */
 static inline bool weft_statedump_is_of_some(const struct weft_statedump *dump)
 {
 	return rcu_access_pointer(dump->only.cgroups);
@@ -84,7 +87,7 @@ static inline bool weft_statedump_has(const struct weft_statedump *dump, struct 
 	       weft_trackers_have_address(&scope->trackers, (unsigned long)task);
 }
 
-/* The same, and did the caller ask for it? */
+/* As weft_statedump_has, and did the caller ask for the task? */
 static inline bool weft_statedump_means(const struct weft_statedump *dump, struct task_struct *task)
 {
 	return weft_statedump_has(dump, task) &&
@@ -96,8 +99,5 @@ int weft_statedump_tasks(struct weft_statedump *dump);
 bool weft_statedump_means_anybody(const struct weft_statedump *dump);
 /* statedump_machine.c: CPUs, interrupts, block devices. */
 int weft_statedump_machine(struct weft_statedump *dump);
-
-/* main.c: one of all devices, from which the others can be found. */
-struct kobject *weft_any_device(void);
 
 #endif /* WEFT_KMOD_STATEDUMP_H */

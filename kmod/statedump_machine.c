@@ -49,7 +49,7 @@ static int cpu_step(struct weft_statedump *dump, void *data)
 
 struct interrupt_place {
 	unsigned int number;
-	u32 action; /* of those that share it */
+	u32 action; /* number among those that share it */
 };
 
 /* An interrupt's descriptor goes by RCU, its actions under its lock. */
@@ -110,7 +110,7 @@ static bool is_block_device(const struct device *device)
 static int block_device_step(struct weft_statedump *dump, void *data)
 {
 	dev_t *place = data;
-	const struct kobject *any = weft_any_device();
+	const struct kobject *any = dump->session->device;
 	struct device *next = NULL;
 	struct kobject *object;
 	int result = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Events of system calls, by number: one probe at the entry of all of them and one at the exit,
- * which look the number up in a table. What a system call pays that nobody asked for is the look.
+ * which look the number up in a table. A system call that no event is for costs only that look.
  *
  * Events of unknown numbers are in chains of their own, and are asked at each call as long as there
  * are any. So are calls whose exit does not show which call it was, so that the module notes their
@@ -12,6 +12,8 @@
  * The chains are read by probes and changed under the lock of control; an event that left its chain
  * is freed when no probe can stand on it any more.
  */
+#include "syscall.h"
+
 #include <linux/bitops.h>
 #include <linux/compat.h>
 #include <linux/slab.h>
@@ -25,16 +27,18 @@
 #include "event_run.h"
 #include "limits.h"
 
+#define HAS_SYSCALLS (WEFT_HAS_TRACEPOINTS && IS_ENABLED(CONFIG_HAVE_SYSCALL_TRACEPOINTS))
+
 /* Where arguments stand: lib/abi/fetch.h. */
 enum { ARGUMENT_NUMBER = 6, ARGUMENT_RESULT = 7 };
 #define REGISTER_ARGUMENTS 0x3fu
 
 struct syscall_side {
-	const char *name; /* of the tracepoint */
+	const char *name; /* the tracepoint's */
 	struct tracepoint *point;
 	void *probe;
 	u32 events; /* that need the probe; 0: it is not attached */
-	u32 others; /* of unknown numbers, or exits that need notes */
+	u32 others; /* events with unknown numbers, and exits that need notes */
 	/* Chains of events, by enum weft_kernel_syscall_table and number. */
 	struct weft_event __rcu *first[2][WEFT_KERNEL_SYSCALL_NUMBERS];
 	/* Those of unknown numbers. */
@@ -120,7 +124,7 @@ static noinline notrace void record(struct weft_event *event, struct pt_regs *re
 	weft_event_record(event, args);
 }
 
-/* Subjects are the current task or nobody: event_input.c. */
+/* The only subject that such an event can have is the current task: event_input.c. */
 static __always_inline bool is_wanted(const struct weft_event *event)
 {
 	return READ_ONCE(event->on) &&
@@ -363,13 +367,13 @@ static int place_of(struct weft_event *event, const struct weft_event_input *inp
 	return 0;
 }
 
-int weft_syscall_attach(struct weft_event *event, const struct weft_event_input *input)
+static int attach(struct weft_event *event, const struct weft_event_input *input)
 {
 	struct syscall_side *side = side_of(event);
 	struct weft_event __rcu **place;
 	int error;
 
-	if (!WEFT_HAS_TRACEPOINTS || !IS_ENABLED(CONFIG_HAVE_SYSCALL_TRACEPOINTS))
+	if (!HAS_SYSCALLS)
 		return -EOPNOTSUPP;
 	error = place_of(event, input, &place);
 	if (!error)
@@ -392,7 +396,7 @@ int weft_syscall_attach(struct weft_event *event, const struct weft_event_input 
 	return 0;
 }
 
-void weft_syscall_detach(struct weft_event *event)
+static void detach(struct weft_event *event)
 {
 	struct syscall_side *side = side_of(event);
 	struct weft_event __rcu **place = event->syscall.place;
@@ -407,12 +411,21 @@ void weft_syscall_detach(struct weft_event *event)
 	unuse(side);
 }
 
-void weft_syscall_free(struct weft_event *event)
+static void free_known(struct weft_event *event)
 {
 	kfree(event->syscall.known);
 }
 
-void weft_syscall_exit(void)
+static void free_notes(void)
 {
 	vfree(notes);
+	notes = NULL;
 }
+
+const struct weft_event_source weft_syscall_source = {
+	.features = HAS_SYSCALLS ? WEFT_KERNEL_SYSCALLS | WEFT_KERNEL_UNKNOWN_SYSCALLS : 0,
+	.attach = attach,
+	.detach = detach,
+	.free = free_known,
+	.exit = free_notes,
+};

@@ -8,8 +8,10 @@
  * does). Kernels that check the type of an indirect call cannot do this (WEFT_HAS_TRACEPOINTS).
  *
  * Tracepoints are found by name: the kernel's own by a walk, modules' by what their notifier tells
- * whoever registers. A module whose tracepoint is used is held.
+ * when it is registered. A module whose tracepoint is used is held.
  */
+#include "tracepoint.h"
+
 #include <linux/module.h>
 #include <linux/string.h>
 #include <linux/tracepoint.h>
@@ -115,9 +117,9 @@ static int find_in_modules(struct search *search)
 }
 #endif
 
-int weft_tracepoint_attach(struct weft_event *event, const char *name)
+static int attach(struct weft_event *event, const struct weft_event_input *input)
 {
-	struct search search = {.name = name};
+	struct search search = {.name = input->name};
 	void *probe =
 		event->arguments >> REGISTER_ARGS ? (void *)probe_stack : (void *)probe_registers;
 	int error = 0;
@@ -141,9 +143,15 @@ int weft_tracepoint_attach(struct weft_event *event, const char *name)
 	return 0;
 }
 
-void weft_tracepoint_detach(struct weft_event *event)
+static void detach(struct weft_event *event)
 {
 	tracepoint_probe_unregister(event->tracepoint_source.point, event->tracepoint_source.probe,
 				    event);
 	module_put(event->tracepoint_source.owner);
 }
+
+const struct weft_event_source weft_tracepoint_source = {
+	.features = WEFT_HAS_TRACEPOINTS ? WEFT_KERNEL_TRACEPOINTS : 0,
+	.attach = attach,
+	.detach = detach,
+};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Trackers: of those whom a session records, only tasks with certain ids (WEFT_IOCTL_TRACK). One
- * set a kind; a kind without values asks for nothing. The cost is one look a kind that has values,
- * however many those are; without trackers nothing (scope.h).
+ * Trackers narrow what a session records to tasks with certain ids (WEFT_IOCTL_TRACK). There is one
+ * set for each kind of id; a kind without values asks for nothing. The cost is one look for each
+ * kind that has values, however many those are; without trackers it is nothing (scope.h).
  */
 #ifndef WEFT_KMOD_TRACK_H
 #define WEFT_KMOD_TRACK_H
@@ -12,7 +12,7 @@
 
 struct weft_trackers {
 	u32 kinds; /* bit n: enum weft_kernel_track_kind n has values */
-	/* of values + 1: 0 is root's id */
+	/* hold values + 1: 0 is root's id */
 	struct weft_id_set __rcu *sets[WEFT_KERNEL_TRACK_KINDS];
 };
 
@@ -24,8 +24,8 @@ void weft_trackers_destroy(struct weft_trackers *trackers);
 
 /* Has the current task, for each kind with values, one of these? Preemption is off. */
 bool weft_trackers_have(const struct weft_trackers *trackers);
-/* The same of what is said to be a task, which may be anything. A uid of a namespace with more
- * than five ranges is not known here. */
+/* As weft_trackers_have, of what is said to be a task, which may be anything. A uid of a namespace
+ * with more than five ranges is not known here. */
 bool weft_trackers_have_address(const struct weft_trackers *trackers, u64 task);
 
 #endif /* WEFT_KMOD_TRACK_H */

@@ -10,8 +10,10 @@
  *
  * The filter knows a process by the task that owns its memory, the handler looks at the task that
  * runs: only that decides what is recorded. Handlers run in task context, and end before detached
- * probes are freed (weft_uprobe_synchronize).
+ * probes are freed (synchronize).
  */
+#include "uprobe.h"
+
 #include <linux/dcache.h>
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -38,8 +40,9 @@ enum {
 
 struct weft_uprobe {
 	struct weft_event *event;
-	struct path path;    /* held: the file that the agent opened */
-	struct inode *inode; /* of it, or of what an overlay has below it: what processes map */
+	struct path path; /* held: the file that the agent opened */
+	struct inode
+		*inode; /* the file's, or that of the file below an overlay: what processes map */
 	loff_t offset, semaphore;
 	u64 twin; /* 0: it has none */
 	struct uprobe_consumer consumer;
@@ -297,8 +300,9 @@ static void free_probe(struct weft_uprobe *probe)
 }
 
 /* The event is off: no process gets a breakpoint yet. */
-int weft_uprobe_attach(struct weft_event *event, const struct weft_kernel_event *arg)
+static int attach(struct weft_event *event, const struct weft_event_input *input)
 {
+	const struct weft_kernel_event *arg = &input->arg;
 	struct weft_uprobe *probe = kzalloc(sizeof(*probe), GFP_KERNEL);
 	int error;
 
@@ -322,28 +326,30 @@ int weft_uprobe_attach(struct weft_event *event, const struct weft_kernel_event 
 	return 0;
 }
 
-/* Handlers may still run: weft_uprobe_synchronize, then weft_uprobe_free. */
-void weft_uprobe_detach(struct weft_event *event)
+/* Handlers may still run afterwards. */
+static void detach(struct weft_event *event)
 {
 	struct weft_uprobe *probe = event->uprobe;
 
 	weft_uprobe_unregister(probe->handle, probe->inode, probe->offset, &probe->consumer);
 }
 
-void weft_uprobe_synchronize(void)
+static void synchronize(void)
 {
 	weft_uprobe_unregister_sync();
 }
 
-void weft_uprobe_free(struct weft_event *event)
+static void free_event(struct weft_event *event)
 {
 	if (event->uprobe)
 		free_probe(event->uprobe);
 }
 
-/* Then weft_uprobe_synchronize, before the next time. */
-static int apply(struct weft_uprobe *probe)
+/* Puts breakpoints into processes that came into the session's scope, or into all of its processes
+ * when the session is switched on, and takes them out of those that left. */
+static int apply(struct weft_event *event)
 {
+	struct weft_uprobe *probe = event->uprobe;
 	int error = weft_uprobe_register(&probe->handle_again, probe->inode, probe->offset,
 					 probe->semaphore, &probe->again);
 
@@ -353,74 +359,36 @@ static int apply(struct weft_uprobe *probe)
 	return error;
 }
 
-int weft_uprobe_apply(struct weft_session *session)
-{
-	struct weft_event *event;
-	bool any = false;
-	int error = 0;
-
-	list_for_each_entry (event, &session->events, node) {
-		int result;
-
-		if (!weft_event_is_uprobe(event))
-			continue;
-		any = true;
-		result = apply(event->uprobe);
-		error = error ? error : result;
-	}
-	if (any)
-		weft_uprobe_synchronize();
-	return error;
-}
-
-int weft_uprobe_begin(struct weft_event *event)
+static int begin(struct weft_event *event)
 {
 	int error = 0;
 
 	if (event->on) {
-		error = apply(event->uprobe);
-		weft_uprobe_synchronize();
+		error = apply(event);
+		synchronize();
 	}
 	return error;
 }
 
-u64 weft_uprobe_missed(const struct weft_event *event)
+static u64 missed(struct weft_event *event)
 {
 	return atomic64_read(&event->uprobe->missed);
 }
 
+const struct weft_event_source weft_uprobe_source = {
+	.features = WEFT_KERNEL_UPROBES,
+	.discards_missed = true,
+	.attach = attach,
+	.begin = begin,
+	.apply = apply,
+	.detach = detach,
+	.synchronize = synchronize,
+	.free = free_event,
+	.missed = missed,
+};
+
 #else
 
-int weft_uprobe_attach(struct weft_event *event, const struct weft_kernel_event *arg)
-{
-	return -EOPNOTSUPP;
-}
-
-void weft_uprobe_detach(struct weft_event *event)
-{
-}
-
-void weft_uprobe_synchronize(void)
-{
-}
-
-void weft_uprobe_free(struct weft_event *event)
-{
-}
-
-int weft_uprobe_apply(struct weft_session *session)
-{
-	return 0;
-}
-
-int weft_uprobe_begin(struct weft_event *event)
-{
-	return 0;
-}
-
-u64 weft_uprobe_missed(const struct weft_event *event)
-{
-	return 0;
-}
+const struct weft_event_source weft_uprobe_source = {};
 
 #endif

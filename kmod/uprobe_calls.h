@@ -13,7 +13,7 @@
 
 #include <linux/types.h>
 
-#define WEFT_CALL_REGISTERS 6 /* of integer arguments */
+#define WEFT_CALL_REGISTERS 6 /* that hold integer arguments */
 
 struct weft_call {
 	u64 registers[WEFT_CALL_REGISTERS];

@@ -3,6 +3,7 @@
 
 MAY_INCLUDE is the one table of layers: a folder includes itself, lib/abi, and the folders named for
 it. A part (everything outside lib/) never includes another part: parts meet in lib/.
+FLOORS names the floors of a folder that has many files: a file includes its own floor and those below.
 Tests are free to include what they test, except that they are no part of a circle either.
 """
 
@@ -60,6 +61,20 @@ MAY_INCLUDE = {
     "deploy/examples": (),
 }
 
+# Folder -> its floors, the lowest one first: nouns (file names without suffix).
+FLOORS = {
+    "kmod": (
+        ("access", "clock", "compat", "control", "limits", "perf"),
+        ("callstack", "context", "context_value", "fetch", "guard", "id_set", "ring", "scope", "selftest", "track", "uprobe_calls"),
+        ("session", "channel"),
+        ("event_source", "event", "event_input", "event_run"),
+        ("kprobe", "syscall", "tracepoint", "uprobe", "statedump", "statedump_machine", "statedump_task"),
+        ("source_table",),
+        ("session_file", "channel_file", "event_file"),
+        ("main",),
+    ),
+}
+
 # A circle that is left, by one of its files -> how many files it has at most, and why it is left.
 KNOWN_CIRCLES = {
     "lib/api/parse": (6, "the schema of a Trace names the functions that parse and write its fields"),
@@ -69,7 +84,6 @@ KNOWN_CIRCLES = {
     "node-agent/kernel/driver": (2, "a driver that is not there is built, and then loaded as a driver"),
     "node-agent/kernel/resolve": (2, "an event is built of resolved names and resolved by building it"),
     "ust-injector/webhook/mutation": (2, "LD_PRELOAD's rules stand in a file of their own"),
-    "kmod/channel": (9, "sessions, channels and events name each other; to be ended by a table of operations"),
     "ust-injector/preload/process": (20, "to be ended by floors: system calls, control area, rings, emit, process"),
 }
 
@@ -101,6 +115,24 @@ def layer_complaints(graph):
                 continue
             said.append(f"{name}: includes {other}, but {row} may not include {other_row} "
                         "(scripts/include_layers.py: MAY_INCLUDE)")
+    return said
+
+
+def floor_complaints(graph):
+    """One line for each include that goes up in FLOORS, and for each file that stands on no floor, or floor that
+    has no such file."""
+    said = []
+    for folder, floors in FLOORS.items():
+        height = {f"{folder}/{noun}": number for number, floor in enumerate(floors) for noun in floor}
+        inside = {name: os.path.splitext(name)[0] for name in graph if os.path.dirname(name) == folder}
+        said += [f"{name}: stands on no floor of {folder} (scripts/include_layers.py: FLOORS)"
+                 for name, noun in inside.items() if noun not in height]
+        said += [f"{noun}: is on a floor of {folder}, but there is no such file (scripts/include_layers.py: FLOORS)"
+                 for noun in height if noun not in inside.values()]
+        for name, noun in inside.items():
+            said += [f"{name}: includes {other}, which stands on a higher floor (scripts/include_layers.py: FLOORS)"
+                     for other in graph[name]
+                     if height.get(os.path.splitext(other)[0], 0) > height.get(noun, 0)]
     return said
 
 
@@ -145,4 +177,4 @@ def check(files, read):
     sources = [name for name in files if name.endswith(SOURCE) and not TEST.search(name)]
     known = set(sources)
     graph = {name: includes_of(name, read(name), known) for name in sources}
-    return layer_complaints(graph) + circle_complaints(graph)
+    return layer_complaints(graph) + floor_complaints(graph) + circle_complaints(graph)

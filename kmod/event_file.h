@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* An event's descriptor, and how events are made. */
+#ifndef WEFT_KMOD_EVENT_FILE_H
+#define WEFT_KMOD_EVENT_FILE_H
+
+#include "channel.h"
+#include "control.h"
+
+/* WEFT_IOCTL_EVENT. A descriptor, 0 for an event that stays, or negative. */
+int weft_event_file_create(struct weft_channel *channel, struct weft_request *request);
+
+#endif /* WEFT_KMOD_EVENT_FILE_H */

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* From what user space gave to an event that probes can run: copied once, checked, then used. */
+#ifndef WEFT_KMOD_EVENT_INPUT_H
+#define WEFT_KMOD_EVENT_INPUT_H
+
+#include "event.h"
+
+/* Copies what `arg` points to. 0, or an error with nothing to free. */
+int weft_event_input_copy(struct weft_event_input *input, const struct weft_kernel_event *arg);
+void weft_event_input_free(struct weft_event_input *input);
+
+/* Checks the input and fills a new event with it, except for what its source keeps. */
+int weft_event_make(struct weft_event *event, const struct weft_event_input *input);
+
+#endif /* WEFT_KMOD_EVENT_INPUT_H */
