@@ -23,7 +23,7 @@ MODULES = {"weft": "kmod", "contradict": TEST_MODULE}
 
 
 def sources():
-    """Of all modules."""
+    """The sources of all modules."""
     for folder, patterns in MIRRORED.items():
         for pattern in patterns:
             for path in (TOP / folder).rglob(pattern):
@@ -62,7 +62,7 @@ def needed_symbols(path):
 
 
 def exported_symbols(kernel):
-    """Those that are for everybody: without a namespace."""
+    """The symbols that every module may use: those without a namespace."""
     lines = (kernels.get(kernel) / "headers/Module.symvers").read_text().splitlines()
     columns = [line.split("\t") for line in lines]
     return {line[1] for line in columns if not "".join(line[4:])}

@@ -65,7 +65,7 @@ class Options:
 
 @dataclasses.dataclass
 class Result:
-    """Of a guest: the exit status as `vm run` gives it, and the console's lines."""
+    """The result of a guest: the exit status as `vm run` gives it, and the console's lines."""
     status: int
     console: list
     complaints: list

@@ -5,7 +5,7 @@ from Debian's source (built_kernel.py), and headers alone, for what is only comp
 A kernel's folder appears complete or not at all. In it:
   release        the kernel's release, a line
   vmlinux        the uncompressed image: a PVH guest starts it without unpacking it first
-  btf            its BTF section, for whoever wants to know its types without a guest
+  btf            its BTF section, for tests that read its types without a guest
   lib/modules/   with depmod's tables
   headers        link to the folder for make -C
 Where there are only headers, the first and the last of these.
@@ -77,7 +77,7 @@ def make_headers_movable(folder):
     (own,) = folder.glob("usr/src/linux-headers-*-amd64")
     makefile = own / "Makefile"
     makefile.write_text(makefile.read_text().replace("/usr/src/", f"{CACHE / folder.name}/usr/src/"))
-    # With it, kbuild wants pahole to describe weft.ko's own types, which nobody reads.
+    # With it, kbuild wants pahole to describe weft.ko's own types, which no test reads.
     (own / "vmlinux").unlink(missing_ok=True)
     (folder / "headers").symlink_to(own.relative_to(folder))
     release = own.name.removeprefix("linux-headers-")

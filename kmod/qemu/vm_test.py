@@ -159,7 +159,7 @@ class GuestTest(unittest.TestCase):
         self.assertIn("status 124", ran.stderr)
 
     def test_a_guest_ends_with_who_started_it(self):
-        """Whose output all of it has: it ends when the emulator has ended, too."""
+        """All of the starter's output arrives: it ends when the emulator has ended, too."""
         command = self.guest_command("sh", "-c", "echo begins; sleep 100000",
                                      options=["--with-parent", "--timeout", "200"])
         starter = "import subprocess, sys; subprocess.run(sys.argv[1:])"

@@ -82,7 +82,7 @@ void ExpectSizeRules(int fd, unsigned long request, const T& right, const char* 
   EXPECT_EQ(Try(fd, request, whole), 0) << "reads beyond its struct";
 }
 
-// The same of reserved words, which are the last `count` of 8 bytes.
+// As above, for reserved words, which are the last `count` of 8 bytes.
 template <typename T>
 void ExpectReservedWords(int fd, unsigned long request, const T& right, size_t count) {
   std::vector<uint8_t> bytes(sizeof(T));
@@ -276,8 +276,10 @@ TEST_F(AbiTest, AScopeWithAWrongField) {
     ASSERT_NE(gone, 0U);
     for (const uint32_t change : {0U, 3U, 0xffffffffU})
       EXPECT_EQ(scope(session.get(), change, gone), -EINVAL) << change;
-    EXPECT_EQ(scope(session_.get(), WEFT_KERNEL_SCOPE_ADD, gone), -EINVAL) << "of everybody";
-    EXPECT_EQ(scope(session_.get(), WEFT_KERNEL_SCOPE_REMOVE, gone), -EINVAL) << "of everybody";
+    EXPECT_EQ(scope(session_.get(), WEFT_KERNEL_SCOPE_ADD, gone), -EINVAL)
+        << "a session without a scope";
+    EXPECT_EQ(scope(session_.get(), WEFT_KERNEL_SCOPE_REMOVE, gone), -EINVAL)
+        << "a session without a scope";
     EXPECT_EQ(scope(session.get(), WEFT_KERNEL_SCOPE_ADD, gone), 0);
     EXPECT_EQ(scope(session.get(), WEFT_KERNEL_SCOPE_ADD, gone), 0) << "again";
   }
@@ -499,7 +501,7 @@ TEST_F(AbiTest, RefusedEventsLeaveNoDescriptionAndNoProbe) {
   RingView view(ring_.get());
   ASSERT_EQ(view.problem(), "");
   const auto used = [&view] {
-    // relaxed: nobody else writes it now
+    // relaxed: no other thread writes it now
     return __atomic_load_n(&reinterpret_cast<weft_ring_header*>(view.map())->descriptions_used,
                            __ATOMIC_RELAXED);
   };

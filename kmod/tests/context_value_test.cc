@@ -42,7 +42,7 @@ constexpr int64_t kOverflowId = 65534;  // an id that a namespace has no number 
 using Values = std::map<std::string, std::string>;
 using Ids = std::vector<uint16_t>;
 
-// Of a task, and where it is: as many as one list may have.
+// Contexts of a task, and of where it is: as many as one list may have.
 const Ids kOfTask = {
     WEFT_CONTEXT_VPID,   WEFT_CONTEXT_VTID,    WEFT_CONTEXT_PROCNAME,  WEFT_CONTEXT_CPU_ID,
     WEFT_CONTEXT_VUID,   WEFT_CONTEXT_VEUID,   WEFT_CONTEXT_VSUID,     WEFT_CONTEXT_VGID,
@@ -53,7 +53,7 @@ const Ids kOfTask = {
     WEFT_CONTEXT_UID,    WEFT_CONTEXT_EUID,    WEFT_CONTEXT_SUID,      WEFT_CONTEXT_GID,
     WEFT_CONTEXT_EGID,   WEFT_CONTEXT_SGID,    WEFT_CONTEXT_CGROUP_ID, WEFT_CONTEXT_HOSTNAME,
 };
-// Of the code that runs.
+// Contexts of the code that runs.
 const Ids kOfCode = {WEFT_CONTEXT_TID, WEFT_CONTEXT_INTERRUPTIBLE, WEFT_CONTEXT_PREEMPTIBLE,
                      WEFT_CONTEXT_NEED_RESCHEDULE, WEFT_CONTEXT_MIGRATABLE};
 // Those of context_test.cc.
@@ -359,7 +359,7 @@ int TimeNamespace() { return ::access("/proc/self/ns/time", F_OK) == 0 ? CLONE_N
 
 TEST(ContextValueTest, NamespacesBeforeAndAfterUnshare) {
   const Values before = Expect([](const Teller& teller) { return PinTo(0) && teller.Tell(); });
-  // Of time and process numbers only children are in the new one.
+  // Only children are in the new namespaces of time and process numbers.
   const Values after = Expect([](const Teller& teller) {
     return PinTo(0) &&
            ::unshare(CLONE_NEWCGROUP | CLONE_NEWIPC | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWUSER |
@@ -453,7 +453,7 @@ bool CountsPreemption() {
   return std::string(names.version).find("PREEMPT") != std::string::npos;
 }
 
-// Of one event of one thread: which values a context had.
+// Which values a context had in the records of one event of one thread.
 std::set<std::string> Seen(const std::multimap<uint16_t, Values>& records, uint16_t event,
                            const std::string& name) {
   std::set<std::string> values;

@@ -35,11 +35,11 @@ inline UniqueFd OpenRing(int session, weft_kernel_channel channel = RightChannel
   return UniqueFd(Control(session, WEFT_IOCTL_CHANNEL, &channel));
 }
 
-// An event with fields of u64, each made by operations of its own. The struct points into it: it
-// may be moved, not copied. The same with contexts.
 UniqueFd OpenRing(int session, const std::vector<weft_context_spec>& contexts);
 std::vector<weft_context_spec> Specs(const std::vector<uint16_t>& ids);
 
+// An event with fields of u64, each made by operations of its own. The struct points into it: it
+// may be moved, not copied.
 class Event {
  public:
   static Event Tracepoint(const std::string& name);
@@ -61,8 +61,8 @@ class Event {
   // register of a function points to may be anything: no flags.
   Event& Load(const std::string& name, uint8_t argument, int32_t offset,
               uint8_t flags = WEFT_FETCH_TRUSTED);
-  // The same of registers, by DWARF's numbers, and of what is `offset` bytes behind where one
-  // points.
+  // Append the field of a register, by DWARF's number, and of the u64 that is `offset` bytes behind
+  // where one points.
   Event& Register(const std::string& name, uint8_t number);
   Event& LoadUser(const std::string& name, uint8_t number, int32_t offset);
   Event& Filter(std::vector<uint8_t> program);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Filters that come from user space: what the compiler makes is taken, and 100,000 programs that
 // were spoilt are refused or run, on an event that comes all the time, and nothing happens to the
-// kernel. What a spoilt program means is nobody's to know. WEFT_FUZZ_SEED replays a run's programs.
+// kernel. What a spoilt program means is unknown. WEFT_FUZZ_SEED replays a run's programs.
 // It runs in the kernels that fuzz_test.cc names.
 #include <gtest/gtest.h>
 #include <sys/prctl.h>

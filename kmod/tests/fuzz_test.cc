@@ -151,8 +151,8 @@ class Fuzzer {
     return made >= 0;
   }
 
-  // STATEDUMP is rare: it waits a second where nobody reads a ring that is full, as nobody does
-  // here.
+  // STATEDUMP is rare: it waits a second where no reader empties a ring that is full, and there is
+  // none here.
   unsigned long AnyRequest() {
     for (;;) {
       const unsigned long request = kRequests[random_() % kRequests.size()];
@@ -160,7 +160,7 @@ class Fuzzer {
     }
   }
 
-  // Of a call that there is, or not.
+  // The number of an ioctl that exists, or that does not.
   unsigned long AnyNumber() {
     return Chance(4) ? random_() & 0xffffffff
                      : _IOC(random_() % 4, WEFT_KERNEL_IOC, random_() % 64, random_() % 256);
@@ -198,7 +198,7 @@ class Fuzzer {
     return event;
   }
 
-  // Of the function that makes the noise, so that the probe is hit.
+  // Probes the function that makes the noise, so that the probe is hit.
   Event AnyUprobe() {
     PlaceInFile place = Locate(reinterpret_cast<const void*>(&WeftTarget));
     Event event = Chance(2) ? Event::Uprobe(std::move(place.file), place.offset)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // EVENT by its bytes alone: one call of each kind, flag and part, none made with a name of lib/abi,
-// that is taken and records what it says. So do the numbers of states and contexts. Whoever
-// renumbers what was released fails here.
+// that is taken and records what it says. So do the numbers of states and contexts. A change
+// that renumbers what was released fails here.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -81,7 +81,7 @@ constexpr std::string_view kTracepoint =
     "3c 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 "
     "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 "
     "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 ";
-// Of the system call 146, sched_get_priority_max.
+// An event of the system call 146, sched_get_priority_max.
 constexpr std::string_view kSyscallEntry =
     "70 00 00 00 02 00 00 00 00 00 00 00 00 00 00 00 "
     "00 00 00 00 00 00 00 00 92 00 00 00 00 00 00 00 "
@@ -149,7 +149,7 @@ constexpr std::string_view kUretprobe =
     "3c 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 "
     "00 00 00 00 09 00 00 00 00 00 00 00 00 00 00 00 "
     "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 ";
-// Of the state 4, threads.
+// An event of the state 4, threads.
 constexpr std::string_view kState =
     "70 00 00 00 08 00 00 00 00 00 00 00 00 00 00 00 "
     "00 00 00 00 00 00 00 00 04 00 00 00 00 00 00 00 "
@@ -377,7 +377,7 @@ struct GoldenState {
 };
 
 TEST_F(GoldenEventTest, StatesAreTheseNumbers) {
-  constexpr int kRare = 900;  // a descriptor that nobody else has
+  constexpr int kRare = 900;  // a descriptor that no other process has
   const UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   const UniqueFd file(::fcntl(null.get(), F_DUPFD_CLOEXEC, kRare));
   const UniqueFd any(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Descriptors may be closed in any order, at any time, by anybody's death: what lib/abi/kernel.h
-// says under "Lifetime".
+// Descriptors may be closed in any order, at any time, by the death of any process: what
+// lib/abi/kernel.h says under "Lifetime".
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/syscall.h>
@@ -145,7 +145,7 @@ std::vector<std::function<Event()>> Kinds() {
   return kinds;
 }
 
-// Events of the session's state, in a ring that nobody else fills, and all of a dump.
+// Events of the session's state, in a ring that no other event fills, and all of a dump.
 void DumpState(int session) {
   const UniqueFd ring = OpenRing(session);
   std::vector<UniqueFd> events;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Hits that the kernel does not deliver, made by more calls at once than are kept until their
-// return: where a session of everybody counts them, and where one of a scope, of whose ring others
-// may learn nothing.
+// return: where a session without a scope counts them, and where a session with a scope does, whose
+// ring must not tell its reader about other tasks.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/eventfd.h>
@@ -52,7 +52,8 @@ class Waiting {
   std::vector<std::thread> threads_;
 };
 
-// The entries and returns of a function, recorded by one session. The parameter: of everybody.
+// The entries and returns of a function, recorded by one session. The parameter: the session
+// has no scope.
 class MissedTest : public testing::TestWithParam<bool> {
  protected:
   // The kernel counts without atomics: on one CPU it is exact.

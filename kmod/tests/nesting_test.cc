@@ -55,7 +55,7 @@ struct Mixed {
           "softirq_entry", "softirq_exit", "timer_start", "hrtimer_start", "local_timer_entry",
           "reschedule_entry", "nmi_handler"}) {
       Event event = Event::Tracepoint(name);
-      event.raw().subjects = 0;  // whoever is interrupted
+      event.raw().subjects = 0;  // whichever task is interrupted
       event.Field("first", 0);
       events.emplace_back(event.AddTo(recording.ring.get()));
       if (events.back()) ids[name] = static_cast<uint16_t>(event.raw().event_id);
@@ -172,7 +172,7 @@ struct Known {
   [[nodiscard]] UniqueFd Add(const char* name, uint8_t argument, const std::string& filter,
                              uint16_t& id) const {
     Event event = Event::Tracepoint(name);
-    event.raw().subjects = 0;  // whoever is interrupted
+    event.raw().subjects = 0;  // whichever task is interrupted
     event.Field("value", argument, sizeof(int)).Filter(Compiled(filter));
     UniqueFd made(event.AddTo(recording.ring.get()));
     EXPECT_TRUE(made) << name;

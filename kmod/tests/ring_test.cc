@@ -37,7 +37,7 @@ class RingTest : public testing::Test {
 };
 
 // A thread that sleeps in poll on a ring, without a time-out: poll looks again at its end, and
-// would find what nobody woke it for.
+// would find data that it was not woken for.
 class Sleeper {
  public:
   // Returns when it sleeps.
@@ -259,13 +259,13 @@ TEST_F(RingTest, WhoSleepsInPollIsWokenWhenASubbufferWasFilled) {
   EXPECT_TRUE(sleeper.IsWokenSoon());
 }
 
-// Where the scheduler holds its locks nobody can be woken at once.
+// Where the scheduler holds its locks no task can be woken at once.
 TEST_F(RingTest, WhoSleepsInPollIsWokenByARecordOfTheSchedulerItself) {
   weft_kernel_channel channel = RightChannel();
   channel.slot_shift = 14;
   channel.subbuf_shift = 12;
   Event event = Event::Tracepoint("sched_switch");
-  event.raw().subjects = 0;  // whoever comes and goes
+  event.raw().subjects = 0;  // whichever tasks come and go
   event.Field("preempt", 0);
   const Recording made = Record(std::move(event), channel);
   ASSERT_TRUE(made.valid());

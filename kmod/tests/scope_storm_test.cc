@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Processes make events on all CPUs while somebody moves them between cgroups that are made, taken
+// Processes make events on all CPUs while the test moves them between cgroups that are made, taken
 // into the session's scope and out of it, and deleted. Each call notes the time before and after
-// it, and so does whoever changes something: so for most calls it is known whether they were in
-// scope, and for the others that they may have been.
+// it, and so does each change. For most calls it is therefore known whether they were in scope, and
+// for the others that they may have been.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -41,8 +41,8 @@ uint64_t Now() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-// From a time that lies between two to one that lies between two others: nobody saw the very
-// moment.
+// From a time that lies between two to one that lies between two others: the very
+// moment is not known.
 struct Interval {
   uint64_t begin_earliest = 0, begin_latest = 0;
   uint64_t end_earliest = UINT64_MAX, end_latest = UINT64_MAX;
@@ -202,7 +202,7 @@ class ScopeStormTest : public testing::Test {
     }
   }
 
-  // Of a worker: when it was in a cgroup that was in scope, in the order of time.
+  // When a worker was in a cgroup that was in scope, in the order of time.
   [[nodiscard]] std::vector<Interval> InScope(size_t worker) const {
     std::vector<Interval> all;
     for (const Stay& stay : stays_.at(worker)) {
@@ -299,7 +299,7 @@ TEST_F(ScopeStormTest, WhatIsInScopeIsRecordedOrCountedAndNothingElse) {
             << verdict.must_not << "; recorded " << verdict.recorded << ", discarded "
             << view.Discarded() << std::endl;
   EXPECT_EQ(view.problem(), "");
-  EXPECT_EQ(strange, 0U) << "values that nobody made";
+  EXPECT_EQ(strange, 0U) << "values that no worker made";
   EXPECT_EQ(read, view.Committed());
   EXPECT_EQ(verdict.recorded, read);
   EXPECT_EQ(verdict.strangers, 0U) << "recorded while they were not in scope";

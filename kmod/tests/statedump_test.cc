@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // A statedump's frame (lib/abi/kernel.h, STATEDUMP): begun and ended, with a fence each, complete
-// in rings of any size as long as somebody reads them, and over where the caller or the session is.
-// What it says of things is in tests/vm.
+// in rings of any size as long as they are read, and over where the caller or the session is.
+// What it records about things is tested in tests/vm.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/time.h>
@@ -61,7 +61,7 @@ class Dumper {
     EXPECT_EQ(view_.problem(), "");
   }
   [[nodiscard]] const auto& seen() const { return seen_; }
-  // Of the last record but one.
+  // The time of the last record but one.
   [[nodiscard]] uint64_t TimeBeforeTheLast() const {
     return seen_.size() < 2 ? 0 : std::prev(seen_.end(), 2)->first;
   }
@@ -140,7 +140,7 @@ TEST(StatedumpTest, OfACgroupItTellsWhoIsInIt) {
   EXPECT_EQ(Statedump(dumper.session(), ~0ULL), -ENOENT);
   EXPECT_EQ(Statedump(dumper.session(), empty.id()), 0);
   dumper.Read();
-  EXPECT_TRUE(dumper.seen().empty()) << "there is nobody";
+  EXPECT_TRUE(dumper.seen().empty()) << "the cgroup is empty";
   const pid_t child = ::fork();
   if (child == 0) {
     while (true) ::pause();

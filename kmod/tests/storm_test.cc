@@ -45,7 +45,7 @@ class Seen {
         once += times == 1 ? 1 : 0;
       }
     }
-    EXPECT_EQ(strange_, 0U) << "values that nobody emitted";
+    EXPECT_EQ(strange_, 0U) << "values that no thread emitted";
     return once;
   }
 

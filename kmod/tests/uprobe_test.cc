@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Probes of user functions: what they record, of whom, and what they leave in a process: nothing,
-// while they are off or the process is nobody of the session's.
+// Probes of user functions: what they record, for which processes, and that they leave nothing in a
+// process while they are off or the process is not in the session's scope.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -299,7 +299,7 @@ TEST(UprobeTest, AnEventIsThereOnceForEachNumberHoweverItsFileWasFound) {
   EXPECT_EQ(add(second(), 1), -EEXIST) << "it is one file below both";
   EXPECT_EQ(add(second(), 2), 0);
   EXPECT_EQ(add(first(), 0), 0);
-  EXPECT_EQ(add(second(), 0), 0) << "nobody asked";
+  EXPECT_EQ(add(second(), 0), 0) << "twins are not asked for";
   EXPECT_EQ(add(Event::Uretprobe(overlays.OpenInSecond(), place.offset), 1), 0);
   EXPECT_EQ(add(Uprobe(WeftTarget), 1), 0) << "another file";
   Event elsewhere = first();
@@ -366,7 +366,7 @@ TEST_F(UprobeInputTest, WhatIsWrongIsRefused) {
   EXPECT_EQ(Add([](Change e) { e.semaphore = 2; }, true), -EINVAL) << "of a return";
   EXPECT_EQ(Add([](Change e) { e.number = 1; }), -EINVAL);
   EXPECT_EQ(Add([](Change e) { e.table = 1; }), -EINVAL);
-  EXPECT_EQ(Add([](Change e) { e.subjects |= 1; }), 0) << "of everybody";
+  EXPECT_EQ(Add([](Change e) { e.subjects |= 1; }), 0) << "in a session without a scope";
   const char name[] = "x";
   EXPECT_EQ(Add([&](Change e) {
               e.name = reinterpret_cast<uintptr_t>(name);

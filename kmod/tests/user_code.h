@@ -46,7 +46,7 @@ class Overlays {
   std::string folder_;
 };
 
-// A cgroup of its own, removed at the end; whoever is in it then must be gone.
+// A cgroup of its own, removed at the end; no process may be in it then.
 class Cgroup {
  public:
   explicit Cgroup(const std::string& name);

@@ -182,7 +182,7 @@ TEST_F(UserMemoryTest, WhatIsOnlyHalfThereIsEmpty) {
   EXPECT_EQ(Recorded(end, 6).text, "ends.") << "what is behind its NUL need not be there";
 }
 
-// Whoever waited for this page would wait for ever: nobody answers.
+// A probe that waited for this page would wait for ever: no handler answers.
 TEST_F(UserMemoryTest, APageThatIsFetchedByAnotherProcessIsNotWaitedFor) {
   const UniqueFd faults(static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK)));
   if (!faults && errno == ENOSYS) GTEST_SKIP() << "this kernel has no userfaultfd";
@@ -257,7 +257,7 @@ TEST_F(PartsTest, EndBeforeWhatCannotBeRead) {
   iovec parts[] = {Part("one"), {pages.page(1) - 2, 4}, Part("three")};
   EXPECT_EQ(Recorded(parts, 3).data, "one") << "half of the second one is not there";
   EXPECT_EQ(Recorded(parts, 3).lens, (Lengths{3, 4, 5}));
-  EXPECT_EQ(Recorded(parts, 3, 5).data, "onexx") << "which nobody asks for";
+  EXPECT_EQ(Recorded(parts, 3, 5).data, "onexx") << "which was not asked for";
   pages.ExpectResident(1, false);
   for (void* const nowhere : {static_cast<void*>(nullptr), reinterpret_cast<void*>(1ULL << 63)}) {
     parts[1] = {nowhere, 4};

@@ -5,7 +5,7 @@
  *
  *   /dev/weft  --SESSION-->  session  --CHANNEL-->  ring  --EVENT-->  event
  *
- *   session  what is recorded of whom: on or off, and its scope, a set of cgroups
+ *   session  which tasks are recorded: on or off, and its scope, a set of cgroups
  *   ring     one ring set in the format of lib/abi/ring.h, a slot per possible CPU: pread(2),
  *            splice(2) at the format's offsets; mmap(2) of [0, data_offset) shared and writable, of
  *            which the module reads `tail` and `closed` only, and of the rest read-only; poll(2):
@@ -17,9 +17,9 @@
  * events), the session ends: all probes of its events are detached. A ring stays readable as long
  * as its descriptor is open, whatever becomes of its session. An event ends with its descriptor,
  * or, made with WEFT_KERNEL_EVENT_STAYS, with its session. The module cannot be unloaded while a
- * descriptor is open. Descriptors may be handed to other processes (SCM_RIGHTS): who has one needs
- * no capability for it, except for ioctls on ring descriptors, which ask for CAP_SYS_ADMIN as the
- * device does: consumers get the ring without being able to add events.
+ * descriptor is open. Descriptors may be handed to other processes (SCM_RIGHTS): a process that has
+ * one needs no capability for it, except for ioctls on ring descriptors, which ask for
+ * CAP_SYS_ADMIN as the device does: consumers get the ring without being able to add events.
  *
  * Each ioctl takes a struct that begins with its size as the caller knows it. Fields that the
  * caller does not have are zero; fields that the module does not know must be zero, else E2BIG.
@@ -124,11 +124,10 @@ enum weft_kernel_track_change {
   WEFT_KERNEL_TRACK_REMOVE = 2,
 };
 
-/* Of the tasks in a session's scope only those are recorded that have, for each kind with
- * values, one of these. A kind without values asks for nothing. Where a session records
- * everything, its trackers mean an event's subjects, or, of an event without subjects, the task
- * that runs. Adding what is there, or removing what is not, changes nothing. ENOSPC:
- * WEFT_KERNEL_TRACK_MAX values. */
+/* A task in a session's scope is recorded only if it has, for each kind with values, one of these
+ * values. A kind without values asks for nothing. Where a session records everything, its trackers
+ * apply to an event's subjects, or, if the event has none, to the task that runs. Adding what is
+ * there, or removing what is not, changes nothing. ENOSPC: WEFT_KERNEL_TRACK_MAX values. */
 struct weft_kernel_track {
   uint32_t size;
   uint32_t kind;   /* enum weft_kernel_track_kind */
@@ -238,11 +237,11 @@ enum weft_kernel_syscall_table {
 #define WEFT_KERNEL_SYSCALL_UNKNOWN 0xffffffffu
 #define WEFT_KERNEL_SYSCALL_NUMBERS 1024u /* bits of `known`: bit n % 8 of byte n / 8 is number n */
 
-/* `subjects`: whom an event concerns. Bit n: argument n is a struct task_struct *; and: */
+/* `subjects`: tasks that an event concerns. Bit n: argument n is a struct task_struct *; and: */
 #define WEFT_KERNEL_SUBJECT_CURRENT \
-  (1u << 31) /* the task that runs, not one that an interrupt came upon: it concerns nobody */
-/* It is recorded if any of its subjects is in the session's scope. 0: nobody: for sessions with
- * WEFT_KERNEL_SESSION_ALL only. */
+  (1u << 31) /* the task that runs; in an interrupt there is none */
+/* It is recorded if any of its subjects is in the session's scope. 0: it has no subject, which only
+ * sessions with WEFT_KERNEL_SESSION_ALL may record. */
 
 enum weft_kernel_event_flag {
   WEFT_KERNEL_EVENT_STAYS = 1 << 0, /* the ioctl makes no descriptor: it returns 0 */

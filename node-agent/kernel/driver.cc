@@ -146,7 +146,7 @@ Result<DriverFile> BuildHere(const Host& host, const DriverOptions& options) {
 DriverState Load(const Host& host, const DriverFile& file) {
   const UniqueFd fd(open(file.path.c_str(), O_RDONLY | O_CLOEXEC));
   const int error = fd ? host.load(fd) : errno;
-  // EEXIST: somebody else was quicker.
+  // EEXIST: another process loaded it first.
   if (error != 0 && error != EEXIST) return WhyNotLoaded(host, file, error);
   return OpenLoaded(host, "weft.ko " + file.info.version + " from " + file.path);
 }

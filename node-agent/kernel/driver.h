@@ -4,7 +4,7 @@
 // In this order: what is loaded already and speaks our interface; a file that was built for exactly
 // this kernel, in one of the folders or where the distribution has modules; built here, where that
 // is asked for. A loaded module that is another build than the file found is replaced, unless
-// somebody uses it, or it is of a later version and speaks our interface: then it is gone on with.
+// it is in use, or it is of a later version and speaks our interface: then it is gone on with.
 // Used by the agent, in a thread of its own: building takes a minute. Needs root. Thread-safety:
 // functions without state; two at the same time do no harm.
 #ifndef WEFT_NODE_AGENT_KERNEL_DRIVER_H_

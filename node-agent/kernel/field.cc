@@ -323,7 +323,7 @@ Result<Field> FieldMaker::MakeSequence(const FieldSpec& spec, Place place) const
   return field;
 }
 
-// The same integer of each element of an array.
+// An integer of each element of an array, at one place in the element.
 Result<Field> FieldMaker::MakeEach(const FieldSpec& spec, Place place) const {
   const BtfType type = btf.Resolve(place.type);
   if (type.kind != BtfKind::kInt || !IsWord(type.size_or_ref) || place.bit_size != 0)

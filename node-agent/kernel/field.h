@@ -26,8 +26,8 @@ struct FieldMaker {
   const std::vector<Argument>& arguments;
   // Addresses of kernel memory: they would tell a tenant where the kernel lies.
   bool addresses = false;
-  // Tasks among the arguments whose values are shown whoever they are; those of others are hidden
-  // from a session whose scope does not have them.
+  // Tasks among the arguments whose values are always shown. Values of other tasks are hidden from
+  // a session whose scope does not have them.
   std::set<uint32_t> open_tasks{};
   // What `arguments` point to is not read plainly (probes of functions).
   bool distrust = false;

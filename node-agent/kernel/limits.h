@@ -39,10 +39,11 @@ inline constexpr size_t kMaxUsdtArguments = 12;
 // which every ring set would hold once per event.
 inline constexpr size_t kMaxLabels = 160;
 
-// Of a module's file (weft.ko has 0.5 MB, with debugging information 4 MB), and of one text in it.
+// Limits of a module's file (weft.ko has 0.5 MB, with debugging information 4 MB), and of one text
+// in it.
 inline constexpr size_t kMaxModuleBytes = 64u << 20;
 inline constexpr size_t kMaxModinfoText = 256;
-// Of what a build of weft.ko on a node prints; its end is told where it fails.
+// Limit of what a build of weft.ko on a node prints; its end is reported where it fails.
 inline constexpr size_t kMaxBuildOutput = 64u << 10;
 
 }  // namespace weft::kernel

@@ -53,7 +53,7 @@ struct Ring {
   std::vector<Context> contexts;  // in the order of the records
 };
 
-// Of whom is recorded only those are that have, for each kind with values, one of these.
+// A task in scope is recorded only if it has, for each kind with values, one of these values.
 using Trackers = std::map<weft_kernel_track_kind, std::vector<uint32_t>>;
 
 // The device, looked at: kNotFound: the module is not loaded; kPermission; kUnsupported: it is of
@@ -64,7 +64,7 @@ Result<UniqueFd> OpenModule(const std::string& path = WEFT_KERNEL_DEVICE);
 Result<bool> Offers(const UniqueFd& module, uint32_t clock);
 // What can be recorded with this kernel at all: bits of enum weft_kernel_feature.
 Result<uint32_t> Features(const UniqueFd& module);
-// A session, off. `all`: of everybody, else of those in its scope, at first nobody.
+// A session, off. `all`: it records every task; else those in its scope, at first none.
 Result<UniqueFd> MakeSession(const UniqueFd& module, bool all);
 // Adds the cgroup with this id (the inode number of its folder in cgroup2), or takes it away.
 Status ChangeScope(const UniqueFd& session, uint64_t cgroup, weft_kernel_scope_change change);

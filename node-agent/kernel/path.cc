@@ -230,7 +230,7 @@ class Walker {
     return Advance(*size * index);
   }
 
-  // Of an array of the type that was cast to.
+  // Each element of an array of the type that was cast to.
   Status Each(bool behind_cast) {
     const uint64_t size = btf_.SizeOf(place_.type).value_or(0);
     if (!behind_cast || size == 0 || size > std::numeric_limits<uint8_t>::max())

@@ -52,7 +52,7 @@ struct ResolveOptions {
 };
 
 // A tracepoint by its own name. kNotFound: this kernel does not have it; kUnsupported: it cannot be
-// recorded, the message says why; kPermission: it concerns nobody, and the session is not
+// recorded, the message says why; kPermission: it concerns no task, and the session is not
 // cluster-wide.
 Result<Resolved> ResolveTracepoint(const Btf& btf, const Catalogue& catalogue,
                                    std::string_view tracepoint, const ResolveOptions& options);

@@ -41,7 +41,7 @@ bool IsException(std::string_view name) {
   });
 }
 
-// Of these an event has the address and no more: what they say is in its other arguments.
+// An event has only the address of these: what they say is in its other arguments.
 const std::set<std::string> kAddressesOnly = {"cfs_rq",
                                               "iomap",
                                               "iov_iter",

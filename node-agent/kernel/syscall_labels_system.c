@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of calls that say in an argument what they do, and of what comes into a system with them, from
-// the kernel's headers.
+// Labels of calls that say in an argument what they do, and of what comes into a system with them,
+// from the kernel's headers.
 #include "node-agent/kernel/syscall_labels.h"
 
 #include <asm/ptrace-abi.h>

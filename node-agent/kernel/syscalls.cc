@@ -25,7 +25,7 @@ constexpr std::string_view kCompatPrefixes[] = {"__arm64_compat_sys_", "__arm64_
 constexpr std::string_view kCompatOwnPrefix = "__arm64_compat_sys_";
 #endif
 
-// The body that all tables' functions share. Of a call without arguments 6.1 knows nothing else:
+// The body that all tables' functions share. For a call without arguments 6.1 has nothing else:
 // the others are other names of it.
 constexpr std::string_view kBodyPrefix = "__do_sys_";
 constexpr std::string_view kCompatBodyPrefix = "__do_compat_sys_";
@@ -68,7 +68,7 @@ std::string TypeText(const Btf& btf, uint32_t id) {
   return {};
 }
 
-// Of a function whose types the kernel has; false: it is none of these.
+// Adds the parameters of a function whose types the kernel has; false: it is none of these.
 bool AddParametersOf(const Btf& btf, std::string_view prefix, const std::string& name,
                      std::vector<SyscallParameter>* parameters) {
   const auto body = btf.Find(BtfKind::kFunction, std::string(prefix) + name);

@@ -31,14 +31,14 @@ std::vector<TestKernel> TestKernels();
 // modules. Throws where something is missing.
 std::vector<Btf> LoadKernel(const TestKernel& kernel);
 
-// Names that the kernel's trace events of a subsystem have, and some that are none: of the folders
-// of tracefs, or of a header of its source (include/trace/events). Of the running kernel nobody can
-// say where tracefs is not mounted.
+// Names that the kernel's trace events of a subsystem have, and some that are none: from the
+// folders of tracefs, or from a header of its source (include/trace/events). Unknown for the
+// running kernel where tracefs is not mounted.
 [[nodiscard]] bool KnowsSubsystems(const TestKernel& kernel);
 std::set<std::string> SubsystemNames(const TestKernel& kernel, std::string_view subsystem);
 
-// The system calls that its headers give programs of 64 or 32 bits, with their numbers; of the
-// running kernel nobody can say.
+// The system calls that its headers give programs of 64 or 32 bits, with their numbers; unknown for
+// the running kernel.
 std::map<std::string, uint32_t> SyscallTable(const TestKernel& kernel, bool compat);
 
 }  // namespace weft::kernel::testing

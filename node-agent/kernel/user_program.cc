@@ -240,7 +240,7 @@ Result<UserProgram::UsdtNote> UserProgram::ReadNote(Bytes note) {
 }
 
 Result<UsdtSite> UserProgram::FindSite(const UsdtNote& note) const {
-  // Whoever moved the file's sections (prelink) did not know of what stands in notes.
+  // A program that moved the file's sections (prelink) does not change what stands in notes.
   const uint64_t moved = usdt_base_ != 0 && note.base != 0 ? usdt_base_ - note.base : 0;
   UsdtSite site{.provider = note.provider,
                 .name = note.name,

@@ -75,14 +75,14 @@ class UserProgram {
   explicit UserProgram(Elf* elf);
 
   Status ReadHeaders();
-  // Of .symtab and .dynsym, as long as `use` returns true.
+  // Visits the symbols of .symtab and .dynsym, as long as `use` returns true.
   template <typename Use>
   void EachSymbol(const Use& use) const;
-  // Of the notes of USDT probes: what libelf calls their description.
+  // Visits the notes of USDT probes: what libelf calls their description.
   template <typename Use>
   void EachUsdtNote(const Use& use) const;
   [[nodiscard]] std::optional<uint64_t> OffsetOf(uint64_t address, bool executable) const;
-  // Of a counter that the kernel raises.
+  // The place in the file of a counter that the kernel raises.
   [[nodiscard]] Result<uint64_t> SemaphoreAt(uint64_t address) const;
   [[nodiscard]] static Result<UsdtNote> ReadNote(Bytes note);
   [[nodiscard]] Result<UsdtSite> FindSite(const UsdtNote& note) const;

@@ -19,7 +19,7 @@ STOPPED = f"weft.ko: the session stopped: internal contradiction {POSITION}, met
 
 
 class Contradictions:
-    """Of a test with weft.ko."""
+    """Part of a test with weft.ko: makes contradictions."""
 
     def load_contradict(self):
         subprocess.run(["insmod", MODULE.with_name("contradict.ko")], check=True)
@@ -31,7 +31,7 @@ class Contradictions:
         self.wait_for(lambda: (PARAMETERS / "what").read_text() == "0\n")
 
     def assert_stopped_books(self, counts, seen, ring):
-        """All calls up to one of them on each CPU; those behind it are counted as long as anybody counted."""
+        """All calls up to one of them on each CPU; those behind it are counted as long as any ring counted."""
         storm.assert_same_books_of_weft(self, counts, seen, ring)
         storm.assert_prefix(self, seen)
         self.assertEqual({reason for reason, n in counts["discarded"].items() if n}, {"contended"}, counts)

@@ -10,7 +10,7 @@ import sys
 import kubernetes_guest
 from kubernetes_guest import END, NODE, PORT
 
-# Of tests/cluster, where kubernetes_guest looks too.
+# From tests/cluster, where kubernetes_guest looks too.
 import groups
 import inside
 import pki

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A kernel that checks the type of each indirect call (kCFI), in a guest: it panics where a tracepoint calls a probe
 that serves all of them. weft record and the agent say so where tracepoints or system calls are asked for, and record
-the rest: kernel probes, the statedump. Of user probes there is a test of its own (user_probes_test.py)."""
+the rest: kernel probes, the statedump. User probes have a test of their own (user_probes_test.py)."""
 
 import json
 import sys
@@ -9,7 +9,7 @@ import unittest
 
 from node import NodeTest, load_module, order
 
-# Of tests/local, where node looks too.
+# From tests/local, where node looks too.
 from weft_local import LocalTest
 
 COUNT = 50

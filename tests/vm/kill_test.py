@@ -48,10 +48,10 @@ class Killer:
         self.some_time()
         os.kill(keeper, signal.SIGKILL)
         for pid in (keeper, *others):
-            self.wait_for(lambda pid=pid: not runs(pid), "somebody stays")
+            self.wait_for(lambda pid=pid: not runs(pid), "a process stays")
 
     def assert_beginning(self, seen, ring):
-        """Of each CPU: all that was taken out of the ring, nothing that was not in it, and no gap."""
+        """Each CPU has all that was taken out of the ring, nothing that was not in it, and no gap."""
         storm.assert_prefix(self, seen)
         self.assertEqual(seen.discarded, 0)
         for cpu, slot in enumerate(ring.slots()):
@@ -104,8 +104,8 @@ class LocalKillTest(LocalStormTest, Killer):
         self.kill_again_and_again("weft-agent", "weft-consumer", **SMALL)
 
     def test_keeper(self):
-        """Whoever is left writes what it has. How much was in the ring besides, nobody says any more: weft says that.
-        The program goes on as if nothing had been, and nothing is left behind."""
+        """The processes that are left write what they have. How much else was in the ring is not known any more, and
+        weft says so. The program goes on as if nothing had been, and nothing is left behind."""
         groups = set(CGROUPS.rglob("*/"))
         weft, keeper, ring = self.begin()
         folder = pathlib.Path(f"/proc/{keeper}/cmdline").read_text().split("\0")[2]

@@ -33,7 +33,7 @@ address add 10.0.2.15/24 dev eth0
 address add {NODE.address}/32 dev lo
 route add default via 10.0.2.2 src 10.0.2.15
 """
-# Nobody out there knows the pods' addresses.
+# No machine outside knows the pods' addresses.
 RULES = f"""\
 table ip weft-test {{
   chain out {{

@@ -14,7 +14,7 @@ from guest_node import GuestNode
 from kernel_trace import bytes_in, events_in
 from kubernetes_guest import MODULES, NODE
 
-# Of tests/cluster, where guest_node looks too.
+# From tests/cluster, where guest_node looks too.
 from relay_files import relay_folder
 from weft_cluster import IMAGES, PATIENCE, TOP, get, kubectl, pod
 from with_weft import WeftTest, trace

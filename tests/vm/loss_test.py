@@ -13,7 +13,7 @@ SMALL = {"size": "4Ki", "count": 2}
 
 
 class Losses:
-    """Of a class that has record_storm: counts, and what is in the trace."""
+    """Part of a class that has record_storm: counts, and what is in the trace."""
 
     def test_discarded(self):
         counts, _ = self.record_storm()

@@ -24,8 +24,8 @@ struct SeenEvent {
 
 class Module {
  public:
-  // Loads the file that WEFT_MODULE names; throws std::runtime_error. Of these cgroups (inode
-  // numbers of their folders); none: of everybody.
+  // Loads the file that WEFT_MODULE names; throws std::runtime_error. Records the tasks of these
+  // cgroups (inode numbers of their folders); none: every task.
   explicit Module(const std::vector<uint64_t>& cgroups = {});
   ~Module();
   Module(const Module&) = delete;

@@ -14,7 +14,7 @@ import unittest
 
 from node import NodeTest, children_of, load_module, name_of, order
 
-# Of tests/local, where node looks too.
+# From tests/local, where node looks too.
 from weft_local import WEFT, LocalTest
 
 MODULE = os.environ["WEFT_MODULE"]
@@ -67,7 +67,7 @@ class ModulesTest(LocalTest):
         return place
 
     def hide_types(self):
-        """Of modules: ext4's cannot be read, and no other has any."""
+        """Hides types of modules: ext4's cannot be read, and no other has any."""
         btf = pathlib.Path("/sys/kernel/btf")
         types = self.folder / "btf"
         types.mkdir()
@@ -143,7 +143,7 @@ class ModulesTest(LocalTest):
 
 
 def name_of_child(pid):
-    """Of the program, once it is executed."""
+    """The name of the program, once it is executed."""
     return next((name for name in map(name_of, children_of(pid)) if name != "weft-keeper"), "")
 
 

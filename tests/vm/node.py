@@ -273,11 +273,11 @@ class NodeTest(LocalTest):
         return self.status(namespace).get("events", {})
 
     def events(self, namespace):
-        """Of the namespace's trace at the relay: (name, {field: value})."""
+        """The events of the namespace's trace at the relay: (name, {field: value})."""
         return kernel_trace.events_in(self.folder / "relay" / namespace)
 
     def timed_events(self, namespace):
-        """The same with times: (ns since the epoch, name, fields)."""
+        """The events of the namespace's trace with times: (ns since the epoch, name, fields)."""
         return kernel_trace.timed_events_in(self.folder / "relay" / namespace)
 
     def bytes_of(self, namespace):

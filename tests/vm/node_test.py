@@ -47,7 +47,8 @@ open(own + ".done", "w").close()
 while not os.path.exists(other + ".done"):
     time.sleep(0.01)
 """
-# One works while the other waits (asleep, when its turn is taken); then the second naps while the first only computes, on the same CPU. Prints when.
+# One works while the other waits (asleep, when its turn is taken); then the second naps while the first only computes,
+# on the same CPU. Prints when.
 TURNS = """
 import mmap, os, socket, sys, time
 name, first, own, other = sys.argv[1:]
@@ -151,8 +152,8 @@ class Tenants(NodeTest):
         return {tenant.name: process.pid for tenant, process in started}
 
     def assert_own_only(self, events, own, pids, other_pids):
-        """Of others' tasks neither name nor number, and nothing that happened among them alone. What a program
-        itself passes to a system call is its own."""
+        """The events show neither name nor number of others' tasks, and nothing that happened among them alone. What a
+        program itself passes to a system call is its own."""
         for name, fields in events:
             if name.startswith("syscall_"):
                 continue
@@ -222,7 +223,7 @@ class Tenants(NodeTest):
         self.stop_node()
 
     def assert_asked(self, events, own, pids):
-        """What the program did, twice a hundred times, whoever was away or knew little."""
+        """What the program did, twice a hundred times, whichever process was away or knew little."""
         opened = [f["filename"] for n, f in events
                   if n == "syscall_entry_openat" and f["filename"].startswith(f"/tmp/{own}-")]
         self.assertEqual(opened, [f"/tmp/{own}-{i}" for i in range(100)] * 2)
@@ -284,7 +285,8 @@ class Tenants(NodeTest):
                 computes = said[own]["computes"]
                 for at, name, fields in events:
                     if computes[0] + MARGIN < at < computes[1] - MARGIN and name != "sched_switch":
-                        # Who computes may wait, too: for a page, or for its map of memory, which the agent reads.
+                        # A process that computes may wait, too: for a page, or for its map of memory, which the
+                        # agent reads.
                         self.assertIn(name, WAKES, "the other's naps end in its interrupts")
                         self.assertEqual(fields["comm"], own, "the other's naps end in its interrupts")
         self.stop_node()
@@ -294,8 +296,8 @@ class Tenants(NodeTest):
         self.assertFalse(begin + MARGIN < at < end - MARGIN, event)
 
     def test_hits_that_the_kernel_missed(self):
-        """Whose they were it does not say: a namespace gets no number of them, who may read metrics does, and a
-        session of everybody has them in its counts."""
+        """It is not said which tasks they were of: a namespace gets no number of them, a reader of metrics does, and a
+        session without a scope has them in its counts."""
         red, wide = self.tenant("reds", "red"), {"cluster_wide": True}
         self.api.put("tracesessions", order("reds", self.relay, missed_hits.KERNEL))
         self.api.put("tracesessions", order("weft", self.relay, missed_hits.KERNEL, **wide))
@@ -357,7 +359,7 @@ class Tenants(NodeTest):
         self.wait_condition("reds", "KernelTracing", "Unknown", "WaitingForPods")
         first = self.tenant("reds", "first")
         self.wait_condition("reds", "KernelTracing", "True")
-        # Somebody was there before it came to be selected.
+        # A process was there before it came to be selected.
         second = Tenant("reds", "second")
         sleeper = second.run("sleep", 1000)
         self.running.append(sleeper)
@@ -409,7 +411,7 @@ class Tenants(NodeTest):
         self.wait_condition("reds", "Ready", "False", "NotPossible")
         self.stop_node()
 
-        # Of another kernel: passed over by what its file says, not tried.
+        # A module of another kernel: passed over because of what its file says, not tried.
         self.api.statuses.clear()
         other = self.folder / "other" / RELEASE
         other.mkdir(parents=True)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """weft record --kernel and --syscall, in a guest: what a program asks of its kernel, all of it, in order,
-and of nobody else."""
+and of no other process."""
 
 import collections
 import contextlib
@@ -183,8 +183,8 @@ class RecordTest(LocalTest):
                            for call in found if call])
 
     def calls(self):
-        """The same of the trace: an exit follows its entry, for the program has one thread. But for the first
-        one, of the write by which it came into its cgroup."""
+        """The calls of the trace: an exit follows its entry, for the program has one thread. Leaves out the first
+        one, the write by which the program came into its cgroup."""
         made, begun, shown = [], None, {}
         for event in self.events()[1:]:
             _, side, name = event["event"].split("_", 2)
@@ -243,7 +243,7 @@ class RecordTest(LocalTest):
         return made
 
     def test_buffers_as_strace_shows_them(self):
-        """Of each call as many buffers as are recorded; what was read or written of these."""
+        """Each call has as many buffers as are recorded, and what was read or written of these."""
         program = [sys.executable, "-I", "-S", "-c", WITH_BUFFERS]
         options = [word for call in BUFFER_CALLS for word in ("--syscall", call)]
         self.record(*options, "--syscall-buffer", "4096", program=program)
@@ -260,7 +260,7 @@ class RecordTest(LocalTest):
 
     @contextlib.contextmanager
     def ftrace(self, instance):
-        """What is recorded in here, it records as well, of everybody."""
+        """What is recorded in here, it records as well, of every task."""
         instance.mkdir()
         self.addCleanup(instance.rmdir)
         (instance / "buffer_size_kb").write_text("16384")
@@ -271,7 +271,7 @@ class RecordTest(LocalTest):
         (instance / "tracing_on").write_text("0")
 
     def test_the_same_as_ftrace_in_the_same_run(self):
-        """The same calls, in order, with the same numbers as arguments, and the same results."""
+        """Both record equal calls, in order, with equal numbers as arguments, and equal results."""
         options = [word for call in FILES.split(",") for word in ("--syscall", call)]
         instance = TRACEFS / "instances/weft"
         with self.ftrace(instance):
@@ -341,7 +341,7 @@ class RecordTest(LocalTest):
         self.assertIn("sleep", names)
 
     def test_what_is_there_at_the_start(self):
-        """A program that goes on until its state was told: as /proc has it, and of nobody else."""
+        """A program that goes on until its state was told: as /proc has it, and of no other process."""
         hold = self.folder / "hold"
         hold.touch()
         script = f"exec 9<{__file__}; while [ -e {hold} ]; do sleep 0.05; done"
@@ -402,7 +402,7 @@ class RecordTest(LocalTest):
         return None
 
     def test_hits_that_the_kernel_missed(self):
-        """Of this program or another one: beside the counts, which are whole without them."""
+        """Hits of this program or another one are shown beside the counts, which are whole without them."""
         trace = self.folder / "trace.yaml"
         trace.write_text("apiVersion: weft.dev/v1alpha1\nkind: Trace\nmetadata: {name: t}\n"
                          f"spec: {{kernel: {json.dumps(missed_hits.KERNEL)}}}\n")
@@ -449,7 +449,7 @@ class RecordTest(LocalTest):
                          {"syscall_entry_openat", "syscall_exit_openat"})
 
     def test_trackers_by_the_nodes_numbers(self):
-        """Whoever runs this sees the node's own: of the program's two children that of user and group 4242."""
+        """The process that runs this sees the node's own: of the program's two children that of user and group 4242."""
         trace = self.folder / "trace.yaml"
         for tracker in ("uid: [4242]", "gid: [4242]", "vgid: [4242]", "uid: [4242], gid: [4242]"):
             trace.write_text("apiVersion: weft.dev/v1alpha1\nkind: Trace\nmetadata: {name: t}\n"

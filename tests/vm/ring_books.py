@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The books of a ring of weft.ko's, from its own words (lib/abi/ring.h): what it committed and what it discarded, also
-when all of weft's processes are gone. Whoever has one of these has a descriptor of the ring."""
+when all of weft's processes are gone. A process that has one of these has a descriptor of the ring."""
 
 import ctypes
 import dataclasses
@@ -19,7 +19,7 @@ REASONS = ("full", "memory", "nested", "too_large", "contended", "missed")
 
 @dataclasses.dataclass
 class Slot:
-    """Of one CPU. Head and tail are offsets in the ring and positions (docs/formats/ring.md)."""
+    """The slot of one CPU. Head and tail are offsets in the ring and positions (docs/formats/ring.md)."""
     committed: int
     discarded: dict
     head: int
@@ -36,7 +36,7 @@ class RingBooks:
 
     @classmethod
     def of_process(cls, pid):
-        """Of the one ring that a process has open. None: it has none."""
+        """The books of the one ring that a process has open. None: it has none."""
         for file in pathlib.Path(f"/proc/{pid}/fd").iterdir():
             try:
                 if os.readlink(file) == RING:
@@ -55,7 +55,7 @@ class RingBooks:
         return data
 
     def slots(self):
-        """Of each CPU."""
+        """The slot of each CPU."""
         return [self.slot(number) for number in range(self.slot_count - 1)]
 
     def slot(self, number):
@@ -101,7 +101,7 @@ class RingBooks:
 
 
 def copy(pid, descriptor):
-    """Of another process's descriptor, one of this process's."""
+    """Makes a descriptor of this process from one of another process."""
     libc = ctypes.CDLL(None, use_errno=True)
     pidfd = os.pidfd_open(pid)
     try:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The statedump, as the agent resolves it, against what /proc says of the same processes: all that
-// a session's cgroups have, and nothing of anybody else's.
+// a session's cgroups have, and nothing of any other task's.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -245,11 +245,11 @@ TEST_F(StatedumpTest, HasNothingOfAnybodyElse) {
 }
 
 TEST_F(StatedumpTest, BeginsAndEndsAndOfAnEmptyCgroupThereIsNoMore) {
-  const std::string folder = std::string(kCgroups) + "/nobody";
+  const std::string folder = std::string(kCgroups) + "/empty";
   ::mkdir(folder.c_str(), 0755);
-  struct stat nobody{};
-  ASSERT_EQ(::stat(folder.c_str(), &nobody), 0);
-  const auto empty = Dump({nobody.st_ino});
+  struct stat empty_cgroup{};
+  ASSERT_EQ(::stat(folder.c_str(), &empty_cgroup), 0);
+  const auto empty = Dump({empty_cgroup.st_ino});
   ::rmdir(folder.c_str());
   ASSERT_EQ(empty.size(), 2u);
   EXPECT_EQ(empty[0].name, "lttng_statedump_start");

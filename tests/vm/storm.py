@@ -12,7 +12,7 @@ import subprocess
 from node import BUILD, PATIENCE, NodeTest, load_module, order
 from ring_books import RingBooks
 
-# Of tests/local, where node looks too.
+# From tests/local, where node looks too.
 from weft_local import LocalTest
 
 MODULE = pathlib.Path(os.environ["WEFT_MODULE"])

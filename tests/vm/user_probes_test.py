@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions and USDT probes of programs that cannot be preloaded, in a guest: each call of them, with what it was given
-and what it returned, and of nobody else. By weft record, and in the containers of a cluster's node."""
+and what it returned, and of no other program. By weft record, and in the containers of a cluster's node."""
 
 import json
 import os
@@ -12,7 +12,7 @@ import unittest
 
 from node import PATIENCE, NodeTest, order
 
-# Of tests/local, where node looks too.
+# From tests/local, where node looks too.
 from weft_local import BUILD, WEFT, LocalTest
 
 MODULE = os.environ["WEFT_MODULE"]
@@ -151,7 +151,7 @@ class UserProbesTest(LocalTest):
         self.assert_all(5)
 
     def test_nobody_else(self):
-        """The same program beside the recorded one gives no event, and its probe stays off."""
+        """Another process of the program beside the recorded one gives no event, and its probe stays off."""
         hold = self.folder / "hold"
         script = f"{STATIC} 1; touch {hold}; while [ -e {hold} ]; do sleep 0.05; done; {STATIC} 2"
         weft = self.start("--usdt", f"{STATIC}:shop:order", program=["sh", "-c", script])
@@ -279,7 +279,7 @@ class ContainersTest(NodeTest):
         self.stop_node()
 
     def test_a_file_system_that_never_answers(self):
-        """Whose it is waits for it, and nobody else."""
+        """The tenant that the file system belongs to waits for it, and no other tenant."""
         self.container(self.tenant("reds", "stuck"), image="empty")
         if not os.path.exists("/dev/fuse"):
             subprocess.run(["modprobe", "fuse"], check=True)
