@@ -150,8 +150,8 @@ static bool has_same_description(const struct weft_event* a, const struct weft_e
   return a->desc->size == b->desc->size && memcmp(a->desc, b->desc, a->desc->size) == 0;
 }
 
-// Writes to `out` the events of that nearness to the tracepoint, the oldest first; returns how many.
-// `out` may be NULL.
+// Writes to `out` the events of that nearness to the tracepoint, the oldest first, and returns how
+// many. `out` may be NULL.
 static uint32_t gather(const struct weft_tracepoint* tp, enum nearness wanted,
                        struct weft_provider* out) {
   uint32_t count = 0, n = 0;
