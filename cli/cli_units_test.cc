@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line's parts that start nothing: ELF files, checks of event names, summaries, folders
-// of sessions.
+// Parts of the command that start no process: ELF files, checks of event names, summaries, session
+// folders.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>

@@ -22,8 +22,8 @@ Result<OutputFolder> OutputFolder::Make(const std::string& wanted) {
   return std::unexpected(made.error());
 }
 
-// mkdir's error for a folder on the way is not told: the last one fails as well then, by a reason
-// of its own.
+// Ignores mkdir's errors for the folders on the way: mkdir of the last folder fails then as well,
+// with its own reason.
 Status OutputFolder::MakeFolders(const std::string& wanted) {
   for (size_t at = 1; (at = wanted.find('/', at)) != std::string::npos; ++at)
     if (mkdir(wanted.substr(0, at).c_str(), 0755) == 0) made_.push_back(wanted.substr(0, at));

@@ -21,9 +21,9 @@
 #include <linux/uprobes.h>
 #include <linux/version.h>
 
-/* Tracepoints call one probe with prototypes of all kinds. Kernels with control-flow integrity
- * of calls trap there. On x86-64 they trap when a tracepoint has a second probe, from any tracer: a
- * single one is called directly. */
+/* Tracepoints call one probe with prototypes of all kinds. Kernels that check the type of each
+ * indirect call (CFI) trap there: on x86-64, once a tracepoint has a second probe, from any tracer.
+ * The kernel calls a single probe directly. */
 #if defined(CONFIG_TRACEPOINTS) && !defined(CONFIG_CFI_CLANG) && !defined(CONFIG_CFI)
 #define WEFT_HAS_TRACEPOINTS 1
 #else

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Statedumps (lib/abi/kernel.h, STATEDUMP): what is there when a session begins, recorded by its
- * events of kind STATE. The module only goes through things; the events' fetch programs, as those
- * of any event, decide what of them is recorded.
+ * events of kind STATE. The module only goes through things; the events' fetch programs decide what
+ * it records, as they do for every kind of event.
  *
  * A dump runs in the thread that asks for it. It goes through things by steps: a step finds the
  * next thing behind a place (a pid, a descriptor, an address: a number, never a pointer), takes
@@ -15,8 +15,8 @@
  * is, all that began before the record ahead of it. The dump's own records are made by one thread,
  * each published before the next is begun, whatever CPUs it came by. Records of other probes that
  * began before a fence are published by the end of the grace period that it is: probes run with
- * preemption off, or as readers of the tracepoints' own. Nothing needs to be written into the rings
- * of CPUs that the dump did not run on.
+ * preemption off, or as readers of the tracepoints' own. The dump need not write into the rings of
+ * CPUs that it did not run on.
  */
 #ifndef WEFT_KMOD_STATEDUMP_H
 #define WEFT_KMOD_STATEDUMP_H

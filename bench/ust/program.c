@@ -174,8 +174,8 @@ static double median(struct result* results, int n) {
   return results[n / 2].ns;
 }
 
-// Of the tenth of them between the quickest additions: the medians, and the slowest of those
-// additions.
+// Takes the tenth of the results whose additions were quickest. Returns their medians, and the
+// slowest of these additions.
 static struct result undisturbed(struct result* results, int n) {
   qsort(results, (size_t)n, sizeof(results[0]), by_additions);
   const int tenth = (n + 9) / 10;

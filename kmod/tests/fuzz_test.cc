@@ -6,9 +6,9 @@
 // short form of ./dev test runs it in 6.12 alone; the long form in 6.1 as well, with many more
 // calls, and in the debug kernel.
 //
-// What is not tried: lies about a tracepoint's arguments. Which one is a task, and what is behind
-// one that is read plainly (WEFT_FETCH_TRUSTED), is the caller's word (lib/event/fetch_validate.h);
-// so is where an instruction of a user's begins.
+// The test does not lie about a tracepoint's arguments. The module trusts its caller to say which
+// argument is a task, what lies behind one that it reads plainly (WEFT_FETCH_TRUSTED), and where an
+// instruction of a user's program begins (lib/event/fetch_validate.h).
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/mman.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Where a ring's memory lies, in a machine with several nodes: each CPU's part on its own node, as
-// the kernel itself tells of what it allocated (/proc/vmallocinfo). The pages that readers map are
-// of no particular node.
+// A machine with several nodes: the module allocates each CPU's part of a ring on that CPU's node;
+// the test reads where from the kernel (/proc/vmallocinfo). The pages that readers map may lie on
+// any node.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

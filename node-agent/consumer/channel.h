@@ -6,7 +6,9 @@
 // Merge: of all cursors the one with the oldest record is taken, and its records go out in a run
 // until another cursor's record (or the horizon) is older; a run needs no heap. Order matters
 // inside a stream only: where the records of a copy are all of one CPU, and no other cursor has
-// records of that CPU at hand, the run goes on to where the others' copies end. Invariants
+// records of that CPU at hand, the run goes on to where the others' copies end.
+//
+// Invariants
 //   1. A record is Advance()d over only after it was appended or counted as lost: at any moment the
 //      cursors' positions, the pending packets and the counts agree.
 //   2. Nothing older than the promise, or than what its stream has, is appended; a record that is

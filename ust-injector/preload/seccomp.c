@@ -33,8 +33,7 @@
 #define WEFT_AUDIT_ARCH AUDIT_ARCH_AARCH64
 #endif
 
-// --- A filter that was there before us
-// -------------------------------------------------------------
+// --- A filter that was there before us -----------------------------------------------------------
 
 bool weft_seccomp_is_filtered(void) {
   static const char key[] = "\nSeccomp:\t";
@@ -192,8 +191,7 @@ bool weft_seccomp_try(void) {
   return pid > 0 && good;
 }
 
-// --- A filter that is about to be installed
-// --------------------------------------------------------
+// --- A filter that is about to be installed ------------------------------------------------------
 
 static const struct call calls[] = {
     {__NR_memfd_create, {WEFT_ADDRESS, MFD_CLOEXEC | MFD_ALLOW_SEALING | 8}},

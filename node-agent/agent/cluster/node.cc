@@ -41,8 +41,7 @@ Status Node::Open() {
   return {};
 }
 
-// --- who a process is
-// ------------------------------------------------------------------------------
+// --- who a process is ----------------------------------------------------------------------------
 
 // By the doorbell's pod and by the cgroup, as far as the kernel still knows the process. Containers
 // of one pod can reach each other's files: between these, where the kernel's word came too late or
@@ -72,8 +71,7 @@ std::optional<std::string> Node::ContainerOf(int32_t pid) {
   return agent_.containers().Has(key) ? std::optional(key) : std::nullopt;
 }
 
-// --- news
-// ------------------------------------------------------------------------------------------
+// --- news ----------------------------------------------------------------------------------------
 
 void Node::Hear(News news) {
   settled_ = false;
@@ -169,8 +167,7 @@ void Node::SeeOrder(api::TraceSession order) {
     if (const Status published = agent_.Publish(key); !published) Note(published.error().message);
 }
 
-// --- what became of it
-// -----------------------------------------------------------------------------
+// --- what became of it ---------------------------------------------------------------------------
 
 void Node::Changed(Session&) { settled_ = false; }
 

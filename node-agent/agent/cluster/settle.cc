@@ -40,8 +40,7 @@ void Node::Settle(int64_t now_ns) {
   }
 }
 
-// --- pods
-// ------------------------------------------------------------------------------------------
+// --- pods ----------------------------------------------------------------------------------------
 
 // The kubelet makes a volume between a pod's appearance and its first container's start.
 void Node::OpenVolumes() {
@@ -87,8 +86,7 @@ void Node::ForgetPods() {
     if (!pods_.contains(uid) && !used.contains(uid)) agent_.CloseDoorbell(uid);
 }
 
-// --- sessions
-// --------------------------------------------------------------------------------------
+// --- sessions ------------------------------------------------------------------------------------
 
 bool Node::Selects(const Session& session, const Pod& pod) const {
   const api::PodSelection& pods = session.order->spec.record.pods;
@@ -173,8 +171,7 @@ void Node::ForgetSessions() {
   }
 }
 
-// --- what is said
-// ----------------------------------------------------------------------------------
+// --- what is said --------------------------------------------------------------------------------
 
 SelectedPods Node::PodsOf(const Session& session) const {
   SelectedPods pods;

@@ -93,8 +93,7 @@ static void tell(const char* call, const char* where, const char* what, unsigned
          answer->error, (unsigned)status);
 }
 
-/* --- clone3
-   ------------------------------------------------------------------------------------ */
+/* --- clone3 ----------------------------------------------------------------------------------- */
 
 static void try_clone3(const struct place* place, unsigned long size, const char* what,
                        uint64_t flags) {
@@ -129,8 +128,7 @@ static void try_all_clone3(void) {
   }
 }
 
-/* --- filters
-   ----------------------------------------------------------------------------------- */
+/* --- filters ---------------------------------------------------------------------------------- */
 
 enum how { BY_PRCTL, BY_SYSCALL_PRCTL, BY_SECCOMP, BY_SECCOMP_WITH_FLAGS, BY_WIDE_NUMBER, HOWS };
 static const char* const how_names[] = {"prctl", "syscall prctl", "seccomp", "seccomp bad flags",
@@ -216,8 +214,7 @@ static void try_all_filters(void) {
   tell("seccomp", "strict", "refused", 0, child);
 }
 
-/* --- others, which pass memory on
-   --------------------------------------------------------------- */
+/* --- others, which pass memory on ------------------------------------------------------------- */
 
 static int child_body(void* unused) {
   (void)unused;
