@@ -16,7 +16,7 @@ import sys
 import kernels
 from settings import BUILD, BUILT_KERNELS, COMPILED_KERNELS, COMPILER, KERNELS, TOP, UNAVAILABLE
 
-MIRRORED = {"kmod": ("*.c", "*.h", "*.sh", "*.mk", "Kbuild", "Makefile"), "lib": ("*.c", "*.h")}
+MIRRORED = {"kmod": ("*.c", "*.h", "*.sh", "*.mk", "Kbuild", "Makefile"), "lib": ("*.c", "*.h", "*.mk")}
 LEFT_OUT = ("kmod/qemu", "kmod/tests")  # these run in user space
 TEST_MODULE = "kmod/contradict"
 MODULES = {"weft": "kmod", "contradict": TEST_MODULE}
