@@ -73,6 +73,18 @@ FLOORS = {
         ("session_file", "channel_file", "event_file"),
         ("main",),
     ),
+    "ust-injector/preload": (
+        ("bpf", "clock", "cycles", "environment", "helper_task", "keep", "lock", "memory", "peek", "perf_page", "pin",
+         "process", "seccomp", "sys", "text", "thread", "time_namespace"),
+        ("control_area", "own_control", "rules"),
+        ("app_context", "contexts", "perf"),
+        ("atomic_write", "channel", "channel_table", "children", "doorbell", "loaded_objects", "own_rseq", "ring_set"),
+        ("decide",),
+        ("emit",),
+        ("app_probes", "registry", "statedump", "statedump_events"),
+        ("lifecycle",),
+        ("interpose", "interpose_asm", "library", "program", "seccomp_install"),
+    ),
 }
 
 # A circle that is left, by one of its files -> how many files it has at most, and why it is left.
@@ -84,7 +96,6 @@ KNOWN_CIRCLES = {
     "node-agent/kernel/driver": (2, "a driver that is not there is built, and then loaded as a driver"),
     "node-agent/kernel/resolve": (2, "an event is built of resolved names and resolved by building it"),
     "ust-injector/webhook/mutation": (2, "LD_PRELOAD's rules stand in a file of their own"),
-    "ust-injector/preload/process": (20, "to be ended by floors: system calls, control area, rings, emit, process"),
 }
 
 

@@ -4,14 +4,15 @@
 
 #include <errno.h>
 
-#include "lib/abi/tracepoint.h"
+#include "ust-injector/preload/lock.h"
+#include "ust-injector/preload/text.h"
 
 #define WEFT_APP_CONTEXTS 64u
 
 struct app_context {
   char name[WEFT_CONTEXT_NAME_MAX];
   void* data;
-  weft_app_context_get get;  // NULL: nobody provides it now. Stored after `data`
+  weft_app_context_get get;  // NULL: nothing provides it now. Stored after `data`
 };
 
 static struct app_context contexts[WEFT_APP_CONTEXTS];
@@ -105,12 +106,9 @@ int weft_app_context_value(uint32_t number, struct weft_filter_value* value) {
   return 0;
 }
 
-__attribute__((visibility("default"))) int weft_app_context_register(const char* name,
-                                                                     weft_app_context_get get,
-                                                                     void* data) {
+int weft_app_context_add(const char* name, weft_app_context_get get, void* data) {
   uint64_t mask;
-  (void)weft_process_ready();
-  if (weft_anchor == NULL || !weft_lock(&mask)) return -ENOMEM;
+  if (!weft_lock(&mask)) return -ENOMEM;
   const uint32_t n = weft_app_context_number(name);
   int result = -ENOSPC;
   if (n < WEFT_APP_CONTEXTS) {
@@ -125,9 +123,9 @@ __attribute__((visibility("default"))) int weft_app_context_register(const char*
   return result;
 }
 
-__attribute__((visibility("default"))) int weft_app_context_unregister(const char* name) {
+int weft_app_context_remove(const char* name) {
   uint64_t mask;
-  if (weft_anchor == NULL || !weft_lock(&mask)) return -ENOMEM;
+  if (!weft_lock(&mask)) return -ENOMEM;
   const uint32_t n = weft_app_context_number(name);
   int result = -ENOENT;
   if (n < WEFT_APP_CONTEXTS && contexts[n].get != NULL) {

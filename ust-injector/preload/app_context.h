@@ -5,10 +5,15 @@
 #define WEFT_UST_INJECTOR_PRELOAD_APP_CONTEXT_H_
 
 #include "lib/abi/context.h"
+#include "lib/abi/tracepoint.h"
 #include "lib/event/filter.h"
-#include "ust-injector/preload/process.h"
 
-// The number of a name, the same for the life of the process. Under weft_lock.
+// Adds and removes what provides a name's values: the members app_context_register and
+// app_context_unregister of struct weft_library. They take the lock; the process was started.
+int weft_app_context_add(const char* name, weft_app_context_get get, void* data);
+int weft_app_context_remove(const char* name);
+
+// The number of a name, which it keeps for the life of the process. Under weft_lock.
 uint32_t weft_app_context_number(const char* name);
 
 // Any thread, signal handlers. Writes tag and value; at most `room` bytes, of which 1 is always

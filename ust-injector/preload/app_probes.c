@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// See app_probes.h. A list is replaced whole and never freed: whoever found it may be walking it.
-// Detach waits for a moment without a call inside, so the caller may unload the probe. Where other
-// probes stay and many threads call them without a pause, there may be no such moment: then it
-// gives up, and says so.
+// See app_probes.h. A list is replaced whole and never freed: a thread that found it may be walking
+// it. Detach waits for a moment without a call inside, so the caller may unload the probe. Where
+// other probes stay and many threads call them without a pause, there may be no such moment: then
+// it gives up, and says so.
 #include "ust-injector/preload/app_probes.h"
 
 #include <errno.h>
 
-#include "lib/ring/atomic_slot.h"
-#include "ust-injector/preload/emit.h"
+#include "ust-injector/preload/lock.h"
+#include "ust-injector/preload/memory.h"
 #include "ust-injector/preload/registry.h"
+#include "ust-injector/preload/sys.h"
+#include "ust-injector/preload/text.h"
 
-// A running call is waited for so long: a moment of yielding, then 2 s of sleeping for 1 ms. Longer
-// than a probe takes; a detach from inside a probe waits for itself, and shall be told.
+// How long a running call is waited for: a moment of yielding, then 2 s of sleeping for 1 ms. That
+// is longer than a probe takes; a detach from inside a probe waits for itself, and shall be told.
 #define WEFT_DETACH_YIELDS 1000u
 #define WEFT_DETACH_SLEEPS 2000u
-
-const uint32_t weft_app_probes_on = 1;
 
 // Stores the new list into every tracepoint of the name. Returns how many there are.
 static uint32_t set_list(const char* name, const struct weft_app_probes* list) {
@@ -25,11 +25,7 @@ static uint32_t set_list(const char* name, const struct weft_app_probes* list) {
     if (e->tracepoint == NULL || !weft_equal(e->tracepoint->name, name)) continue;
     // seq_cst: before the loads of `enters` and `leaves` below, after a call site's enters++
     __atomic_store_n(&e->tracepoint->app_probes, list, __ATOMIC_SEQ_CST);
-    weft_registry_choose_call(e->tracepoint);
-    // release: the list before the word that leads to it
-    __atomic_store_n(&e->tracepoint->enabled,
-                     list != NULL ? &weft_app_probes_on : weft_registry_word(name),
-                     __ATOMIC_RELEASE);
+    weft_registry_turn_on(e->tracepoint);
     ++n;
   }
   return n;
@@ -56,12 +52,9 @@ static struct weft_app_probes* copy_list(const struct weft_app_probes* old, uint
   return list;
 }
 
-__attribute__((visibility("default"))) int weft_probe_attach(const char* name,
-                                                             const char* signature,
-                                                             void (*fn)(void), void* data) {
+int weft_app_probes_attach(const char* name, const char* signature, void (*fn)(void), void* data) {
   uint64_t mask;
-  (void)weft_process_ready();
-  if (weft_anchor == NULL || !weft_lock(&mask)) return -ENOMEM;
+  if (!weft_lock(&mask)) return -ENOMEM;
   int result = -ENOENT;
   struct weft_tracepoint* tp = find(name);
   if (tp != NULL && signature != NULL && !weft_equal(tp->signature, signature)) {
@@ -110,10 +103,9 @@ static int wait_for_calls(const char* name) {
   return -EDEADLK;
 }
 
-__attribute__((visibility("default"))) int weft_probe_detach(const char* name, void (*fn)(void),
-                                                             void* data) {
+int weft_app_probes_detach(const char* name, void (*fn)(void), void* data) {
   uint64_t mask;
-  if (weft_anchor == NULL || !weft_lock(&mask)) return -ENOMEM;
+  if (!weft_lock(&mask)) return -ENOMEM;
   int result = -ENOENT;
   struct weft_tracepoint* tp = find(name);
   const struct weft_app_probes* old = tp != NULL ? tp->app_probes : NULL;
@@ -126,45 +118,4 @@ __attribute__((visibility("default"))) int weft_probe_detach(const char* name, v
   }
   weft_unlock(mask);
   return result != 0 ? result : wait_for_calls(name);
-}
-
-struct iteration {
-  int (*fn)(void* data, const char* name, const struct weft_event_desc* desc);
-  void* data;
-};
-
-static int iterate_one(void* data, struct weft_registry_entry* entry) {
-  const struct iteration* it = data;
-  const struct weft_tracepoint* tp = entry->tracepoint;
-  if (tp == NULL) return 0;
-  // Objects may have one of a name each: the last one of its bucket stands for them.
-  for (const struct weft_registry_entry* e = entry->next; e != NULL; e = e->next) {
-    if (e->tracepoint != NULL && weft_equal(e->tracepoint->name, tp->name)) return 0;
-  }
-  return it->fn(it->data, tp->name, tp->event != NULL ? tp->event->desc : NULL);
-}
-
-__attribute__((visibility("default"))) int weft_tracepoint_iterate(
-    int (*fn)(void* data, const char* name, const struct weft_event_desc* desc), void* data) {
-  uint64_t mask;
-  struct iteration it = {fn, data};
-  (void)weft_process_ready();
-  if (weft_anchor == NULL || !weft_lock(&mask)) return -ENOMEM;
-  const int result = weft_registry_each(iterate_one, &it);
-  weft_unlock(mask);
-  return result;
-}
-
-__attribute__((visibility("default"))) int weft_tracepoint_enabled(struct weft_tracepoint* tp) {
-  // relaxed: a hint that the event itself decides again
-  if (*tp->enabled == 0) return 0;
-  if (__atomic_load_n(&tp->app_probes, __ATOMIC_RELAXED) != NULL) return 1;
-  const struct weft_providers* all = weft_registry_providers(tp);
-  for (uint32_t i = 0; all != NULL && i < all->count; ++i) {
-    if (weft_event_is_on(all->list[i].event)) return 1;
-  }
-  if (all != NULL) return 0;
-  // acquire: pairs with join's release. It stays: its object is the tracepoint's own, or pinned
-  struct weft_event* event = __atomic_load_n(&tp->event, __ATOMIC_ACQUIRE);
-  return event != NULL && weft_event_is_on(event);
 }

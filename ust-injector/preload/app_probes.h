@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Probes that the application attaches to tracepoints itself. See lib/abi/tracepoint.h.
+// Probes that the application attaches to tracepoints itself: the members probe_attach and
+// probe_detach of struct weft_library (lib/abi/tracepoint.h).
 #ifndef WEFT_UST_INJECTOR_PRELOAD_APP_PROBES_H_
 #define WEFT_UST_INJECTOR_PRELOAD_APP_PROBES_H_
 
-#include <stdint.h>
-
-// The enable word of a tracepoint with application probes: always on.
-extern const uint32_t weft_app_probes_on __attribute__((visibility("hidden")));
+// All functions take the lock; the process was started.
+int weft_app_probes_attach(const char* name, const char* signature, void (*fn)(void), void* data);
+int weft_app_probes_detach(const char* name, void (*fn)(void), void* data);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_APP_PROBES_H_

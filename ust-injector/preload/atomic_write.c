@@ -7,6 +7,8 @@
 
 #include "lib/ring/atomic_slot.h"
 #include "ust-injector/preload/clock.h"
+#include "ust-injector/preload/cycles.h"
+#include "ust-injector/preload/lock.h"
 #include "ust-injector/preload/process.h"
 #include "ust-injector/preload/seccomp.h"
 #include "ust-injector/preload/thread.h"

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The channels of this process: the rule set in force (copied from the control area), what each
-// channel wants, the descriptions of the events used in it, and its ring set.
+// The channels of this process: what each one wants, as the rule set said when the process met it,
+// and the descriptions of the events used in it. Its ring set is ring_set.h's; which entry belongs
+// to which channel of the rule set, channel_table.h's.
 //
-// All functions are the slow path's, under weft_lock, except where it says otherwise.
+// Written in the slow path, under weft_lock. Any thread that found a channel in a decision reads
+// `contexts`, `max_record` and `slots` without the lock.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_CHANNEL_H_
 #define WEFT_UST_INJECTOR_PRELOAD_CHANNEL_H_
 
-#include "lib/abi/context.h"
+#include "lib/abi/event.h"
 #include "ust-injector/preload/process.h"
 
 #define WEFT_DESCRIPTIONS_BYTES (256u * 1024u) /* per channel, sparse */
@@ -24,7 +26,7 @@ struct weft_channel {
   uint32_t descriptions_used;                // bytes of `descriptions`, which a new ring set copies
   uint8_t* descriptions;                     // private, so that a fork child keeps its parent's ids
   const struct weft_context_plan* contexts;  // NULL: none
-  // weft_channel_slots: NULL, or of slots_for_rseq slots and the atomic one. Not in the anchor:
+  // weft_ring_set_slots: NULL, or of slots_for_rseq slots and the atomic one. Not in the anchor:
   // decisions lead to it, also in a fork child, which finds no slots there until it has its own
   // ring set's.
   struct weft_writer_slots* slots;
@@ -35,29 +37,16 @@ struct weft_channel {
 
 extern struct weft_channel weft_channels[WEFT_MAX_CHANNELS] __attribute__((visibility("hidden")));
 
-// The rule set in force, checked, or NULL: none, or the agent is changing it right now. Valid until
-// the next call.
-const struct weft_ruleset* weft_rules(void);
+// Is what a rule set says of a channel within the limits of rings?
+bool weft_channel_spec_is_sound(const struct weft_channel_spec* spec);
 
-// Text at an offset of the rule set, or NULL if it does not end inside.
-const char* weft_rules_text(const struct weft_ruleset* rules, uint32_t offset);
+// Makes a free entry that of a channel of the rule set, whose spec is sound. False: no memory, or a
+// context is not known; the entry stays free.
+bool weft_channel_begin(struct weft_channel* channel, const struct weft_ruleset* rules,
+                        const struct weft_channel_spec* spec);
 
-// Index in weft_channels of the rule set's channel number `n`, known or made now; -1: no room.
-int weft_channel_of(const struct weft_ruleset* rules, uint32_t n);
-
-// The id of an event in a channel; the same bytes get the same id, also when a provider was
+// The id of an event in a channel; equal descriptions get the same id, also when a provider was
 // unloaded and loaded again. -1: no room for more.
-int weft_channel_event(uint32_t channel, const struct weft_event_desc* desc);
-
-// What ring.slots is while the channel has a ring set: made at the first call, never again. NULL:
-// there is no memory.
-struct weft_writer_slots* weft_channel_slots(uint32_t channel);
-
-// Takes the lock itself. Makes this process's ring set of the channel and announces it. False: not
-// now, or never in this process (then anchor->channels[channel].refused).
-bool weft_channel_make_ring(uint32_t channel);
-
-// Any thread: counts in the channel's ring set, which is there, what was discarded before it was.
-void weft_channel_count_pending(uint32_t channel);
+int weft_channel_event(struct weft_channel* channel, const struct weft_event_desc* desc);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_CHANNEL_H_

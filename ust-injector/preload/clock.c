@@ -5,9 +5,11 @@
 
 #include <elf.h>
 
-#include "ust-injector/preload/apart.h"
+#include "ust-injector/preload/cycles.h"
+#include "ust-injector/preload/environment.h"
+#include "ust-injector/preload/helper_task.h"
+#include "ust-injector/preload/lock.h"
 #include "ust-injector/preload/process.h"
-#include "ust-injector/preload/ring_set.h"
 #include "ust-injector/preload/time_namespace.h"
 
 #define WEFT_CLONE_NEWTIME 0x00000080u
@@ -129,19 +131,19 @@ void weft_clock_learn_offset(void) {
   weft_syscall(__NR_close, folder);
 }
 
-static void learn_apart(void* unused) {
+static void learn_in_helper(void* unused) {
   (void)unused;
   weft_clock_learn_offset();
 }
 
 void weft_clock_before_unshare(unsigned flags) {
   uint64_t mask;
-  if ((flags & WEFT_CLONE_NEWTIME) == 0 || !weft_process_ready() || !is_concerned() ||
-      weft_anchor->knows_clock_offset || !weft_lock(&mask)) {
+  if ((flags & WEFT_CLONE_NEWTIME) == 0 || !is_concerned() || weft_anchor->knows_clock_offset ||
+      !weft_lock(&mask)) {
     return;
   }
   if (weft_process.filter != WEFT_FILTER_NONE || !weft_is_threaded() ||
-      !weft_run_in_thread(learn_apart, NULL)) {
+      !weft_helper_thread_run(learn_in_helper, NULL)) {
     weft_clock_learn_offset();
   }
   weft_unlock(mask);
@@ -152,8 +154,7 @@ void weft_clock_before_unshare(unsigned flags) {
 long weft_clock_setns(int fd, int type) {
   uint64_t mask;
   const bool may_be_time = type == 0 || ((unsigned)type & WEFT_CLONE_NEWTIME) != 0;
-  if (!may_be_time || !weft_process_ready() || !is_concerned() || weft_is_threaded() ||
-      !weft_lock(&mask)) {
+  if (!may_be_time || !is_concerned() || weft_is_threaded() || !weft_lock(&mask)) {
     return weft_syscall6(__NR_setns, fd, type, 0, 0, 0, 0);
   }
   const long folder = weft_time_namespace_open();
@@ -162,23 +163,4 @@ long weft_clock_setns(int fd, int type) {
   if (folder >= 0) weft_syscall(__NR_close, folder);
   weft_unlock(mask);
   return result;
-}
-
-// --- The time stamp counter is forbidden
-
-void weft_clock_pause(void) {
-  // relaxed: this thread obeys at once, which is the only one that the kernel forbids it to
-  __atomic_store_n(&weft_process.no_clock, 1, __ATOMIC_RELAXED);
-}
-
-void weft_clock_resume(void) {
-  // relaxed: as above
-  __atomic_store_n(&weft_process.no_clock, 0, __ATOMIC_RELAXED);
-}
-
-void weft_clock_is_forbidden(void) {
-  weft_clock_pause();
-  for (uint32_t i = 0; i < WEFT_MAX_CHANNELS; ++i) {
-    weft_ring_set_withdraw(&weft_anchor->channels[i]);
-  }
 }

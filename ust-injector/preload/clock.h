@@ -22,25 +22,19 @@ uint64_t weft_clock_of_rings(void);
 // process's. It is learned at the start and when a ring set is made, once in a process, since a
 // fork child may be in another namespace; before the program's unshare, if it was not yet; and
 // after setns, which moves the process itself. It opens descriptors: where no other thread can meet
-// them (apart.h). Under weft_lock or at start-up.
+// them (helper_task.h). Under weft_lock or at start-up.
 void weft_clock_learn_offset(void);
 
-// The program is about to call unshare.
+// The program is about to call unshare. The process is ready.
 void weft_clock_before_unshare(unsigned flags);
 
-// Makes the program's call of setns and learns anew. The kernel's result.
+// Makes the program's call of setns and learns anew. Returns the kernel's result. The process is
+// ready.
 long weft_clock_setns(int fd, int type);
 
 // Nanoseconds of CLOCK_MONOTONIC_COARSE: a few ms behind, but read without the time stamp counter,
 // which takes longer than all else at an event. Cycles where there is no vDSO. Needs
 // weft_clock_start.
 uint64_t weft_clock_coarse(void);
-
-// Reads of the time stamp counter are answered by SIGSEGV from now on (PR_SET_TSC, seccomp's strict
-// mode): nothing is recorded in this process any more, nor in its children. The program's call for
-// it stands between weft_clock_pause and this one; where the kernel refused, recording resumes.
-void weft_clock_pause(void);
-void weft_clock_resume(void);
-void weft_clock_is_forbidden(void);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_CLOCK_H_

@@ -8,7 +8,9 @@
 
 #include "ust-injector/preload/app_context.h"
 #include "ust-injector/preload/keep.h"
+#include "ust-injector/preload/memory.h"
 #include "ust-injector/preload/perf.h"
+#include "ust-injector/preload/process.h"
 #include "ust-injector/preload/seccomp.h"
 #include "ust-injector/preload/thread.h"
 

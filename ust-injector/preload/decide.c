@@ -3,9 +3,13 @@
 #include "ust-injector/preload/decide.h"
 
 #include "lib/event/match.h"
-#include "ust-injector/preload/channel.h"
+#include "ust-injector/preload/channel_table.h"
 #include "ust-injector/preload/contexts.h"
-#include "ust-injector/preload/emit.h"
+#include "ust-injector/preload/lock.h"
+#include "ust-injector/preload/memory.h"
+#include "ust-injector/preload/ring_set.h"
+#include "ust-injector/preload/rules.h"
+#include "ust-injector/preload/seccomp.h"
 
 const struct weft_event_state weft_undecided = {.key = ~0ull};
 
@@ -24,8 +28,8 @@ static const char* exclusion(const void* of, uint32_t i) {
   return weft_rules_text(excluded->rules, excluded->offsets[i]);
 }
 
-static bool rule_means(const struct weft_ruleset* rules, const struct weft_rule* rule,
-                       const struct weft_event_desc* desc) {
+static bool rule_matches(const struct weft_ruleset* rules, const struct weft_rule* rule,
+                         const struct weft_event_desc* desc) {
   const char* pattern = weft_rules_text(rules, rule->pattern_offset);
   if (pattern == NULL || rule->exclusion_count > rules->size / 4 ||
       rule->exclusions_offset % 4 != 0 ||
@@ -64,14 +68,14 @@ static const struct weft_linked_filter* link_filter(const struct weft_ruleset* r
   return linked;
 }
 
-// Links into target the filters of the rules of channel number `n` that mean the event. False: no
+// Links into target the filters of the rules of channel number `n` that match the event. False: no
 // rule can match it. A rule without a filter wins. Under the lock.
 static bool add_filters(struct weft_target* target, const struct weft_ruleset* rules, uint32_t n,
                         const struct weft_event_desc* desc) {
   const struct weft_rule* all = (const void*)((const char*)rules + rules->rules_offset);
   uint32_t count = 0;
   for (uint32_t i = 0; i < rules->rule_count; ++i) {
-    if (all[i].channel != n || !rule_means(rules, &all[i], desc)) continue;
+    if (all[i].channel != n || !rule_matches(rules, &all[i], desc)) continue;
     if (all[i].filter_offset == 0) return true;
     ++count;
   }
@@ -79,7 +83,7 @@ static bool add_filters(struct weft_target* target, const struct weft_ruleset* r
   const struct weft_linked_filter** filters = weft_allocate(count * sizeof(filters[0]));
   if (filters == NULL) return false;
   for (uint32_t i = 0; i < rules->rule_count; ++i) {
-    if (all[i].channel != n || !rule_means(rules, &all[i], desc)) continue;
+    if (all[i].channel != n || !rule_matches(rules, &all[i], desc)) continue;
     filters[target->filter_count] = link_filter(rules, &all[i], desc);
     if (filters[target->filter_count] != NULL) ++target->filter_count;
   }
@@ -92,8 +96,8 @@ static void add_target(struct weft_event_state* state, const struct weft_ruleset
                        struct weft_event* event) {
   struct weft_target* target = &state->targets[state->target_count];
   if (!add_filters(target, rules, n, event->desc)) return;
-  const int channel = weft_channel_of(rules, n);
-  const int id = channel < 0 ? -1 : weft_channel_event((uint32_t)channel, event->desc);
+  const int channel = weft_channel_table_find(rules, n);
+  const int id = channel < 0 ? -1 : weft_channel_table_event((uint32_t)channel, event->desc);
   if (id < 0) return;
   target->channel = (uint16_t)channel;
   target->event = (uint16_t)id;
@@ -121,7 +125,7 @@ static uint64_t choose_way(struct weft_event_state* state, const struct weft_eve
       (bytes == 0 || bytes + ((event->fixed_size + 7) & ~7u) > WEFT_STATE_IMAGE_BYTES)) {
     return WEFT_STATE_SLOW;
   }
-  state->record.slots = weft_channel_slots(t->channel);
+  state->record.slots = weft_ring_set_slots(t->channel);
   if (state->record.slots == NULL) return WEFT_STATE_SLOW;
   const uint32_t size = (uint32_t)sizeof(struct weft_record) + bytes + event->fixed_size;
   state->record.word0 = weft_record_word0(size, t->event);
@@ -132,7 +136,7 @@ static uint64_t choose_way(struct weft_event_state* state, const struct weft_eve
 
 const struct weft_event_state* weft_decide(struct weft_event* event, uint32_t word) {
   uint64_t mask;
-  if (!weft_process_may_call() && !weft_silent) return NULL;
+  if (!weft_seccomp_may_call() && !weft_silent) return NULL;
   if (!weft_lock(&mask)) return NULL;
   struct weft_event_state* state = NULL;
   const struct weft_ruleset* rules = weft_rules();
@@ -147,6 +151,5 @@ const struct weft_event_state* weft_decide(struct weft_event* event, uint32_t wo
     __atomic_store_n(&event->state, state, __ATOMIC_RELEASE);
   }
   weft_unlock(mask);
-  if (state != NULL) weft_settle_undecided(event, state);
   return state;
 }

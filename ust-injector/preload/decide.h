@@ -9,14 +9,14 @@
 #include "lib/event/filter.h"
 #include "ust-injector/preload/process.h"
 
-// What an event's way is, added to the enable word that was decided on.
+// How an event is recorded: one of these is added to the enable word that was decided on.
 // One target, no filter, no context, no segment, rseq and a clock that a section can read.
 #define WEFT_STATE_FAST 0ull
-// The same with contexts that take the same number of bytes at each event: they and the fixed part
-// are put together on the stack, at most WEFT_STATE_IMAGE_BYTES (signal stacks are small).
+// As FAST, with contexts that take as many bytes at each event: they and the fixed part are put
+// together on the stack, at most WEFT_STATE_IMAGE_BYTES (signal stacks are small).
 #define WEFT_STATE_CONTEXTS (1ull << 33)
 #define WEFT_STATE_IMAGE_BYTES 224u
-// As the first, with at most WEFT_STATE_MAX_SEGMENTS segments: their sizes are each event's own.
+// As FAST, with at most WEFT_STATE_MAX_SEGMENTS segments: their sizes are each event's own.
 #define WEFT_STATE_SEGMENTS (1ull << 34)
 #define WEFT_STATE_MAX_SEGMENTS 4u
 // One target and one filter, whatever the rest.
@@ -39,6 +39,9 @@ struct weft_event_state {
   uint32_t reserved;
   struct weft_target targets[];
 };
+
+// A state that agrees with no enable word: the next enabled event decides.
+extern const struct weft_event_state weft_undecided __attribute__((visibility("hidden")));
 
 // Publishes and returns the decision, or NULL: none could be made now (lock, memory, or the agent
 // is writing); the event is off for this once.

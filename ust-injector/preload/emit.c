@@ -9,9 +9,11 @@
 #include "ust-injector/preload/channel.h"
 #include "ust-injector/preload/clock.h"
 #include "ust-injector/preload/contexts.h"
+#include "ust-injector/preload/cycles.h"
 #include "ust-injector/preload/decide.h"
 #include "ust-injector/preload/keep.h"
 #include "ust-injector/preload/own_rseq.h"
+#include "ust-injector/preload/ring_set.h"
 #include "ust-injector/preload/thread.h"
 #if defined(__x86_64__)
 #include "lib/ring/writer_x86_64.h"
@@ -45,7 +47,7 @@ static struct thread_slot find_slot(void) {
 
 static void discard(uint32_t channel, enum weft_discard_reason reason) {
   struct weft_anchor_channel* a = &weft_anchor->channels[channel];
-  if (a->ring.slots == NULL && !weft_channel_make_ring(channel)) {
+  if (a->ring.slots == NULL && !weft_ring_set_make(channel)) {
     // relaxed: a counter
     if (a->refused) return;
     uint64_t none = 0;
@@ -57,7 +59,7 @@ static void discard(uint32_t channel, enum weft_discard_reason reason) {
     // `pending`
     __atomic_fetch_add(&a->pending, 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&a->ring.slots, __ATOMIC_SEQ_CST) != NULL)
-      weft_channel_count_pending(channel);
+      weft_ring_set_count_pending(channel);
     return;
   }
   const struct thread_slot self = find_slot();
@@ -100,7 +102,7 @@ static void write_record(uint32_t channel, const struct weft_record_parts* parts
       weft_write_atomically(&a->ring, parts);
       return;
     }
-    if (!weft_channel_make_ring(channel)) {
+    if (!weft_ring_set_make(channel)) {
       discard(channel, WEFT_DISCARD_MEMORY);
       return;
     }
@@ -227,23 +229,25 @@ static void record(const struct weft_event* event, const struct weft_target* tar
   }
 }
 
-// `undecided` is a count, and above it whose it is: a fork child has its parent's, who counts them
-// itself.
+// `undecided` is a count, and above it the mark of the process that counted: a fork child finds its
+// parent's count, which the parent reports itself.
 static uint64_t undecided_mark(void) { return (uint64_t)weft_generation() << 32; }
 
 static void add_undecided(struct weft_event* event) {
   const uint64_t mine = undecided_mark();
-  // relaxed: nobody else here writes another's mark
+  // relaxed: no other process writes here, and all threads write one mark
   uint64_t before = __atomic_load_n(&event->undecided, __ATOMIC_RELAXED);
-  // relaxed: whoever loses has the same mark there
+  // relaxed: a thread that loses finds its own mark there
   if (before >> 32 != mine >> 32)
     __atomic_compare_exchange_n(&event->undecided, &before, mine, false, __ATOMIC_RELAXED,
                                 __ATOMIC_RELAXED);
-  // seq_cst: before the look at `state`. Who decides stores that, then takes `undecided`
+  // seq_cst: before the look at `state`. A thread that decides stores that, then takes `undecided`
   __atomic_fetch_add(&event->undecided, 1, __ATOMIC_SEQ_CST);
 }
 
-void weft_settle_undecided(struct weft_event* event, const struct weft_event_state* state) {
+// Counts as discarded what came while no decision could be made, for the channels that want the
+// event as far as `state` knows.
+static void settle_undecided(struct weft_event* event, const struct weft_event_state* state) {
   const uint64_t mine = undecided_mark();
   // seq_cst: after `state` was stored, or seen; see add_undecided
   const uint64_t before = __atomic_exchange_n(&event->undecided, mine, __ATOMIC_SEQ_CST);
@@ -254,8 +258,16 @@ void weft_settle_undecided(struct weft_event* event, const struct weft_event_sta
   }
 }
 
+// noinline: the callers' instructions do not depend on it.
+__attribute__((noinline)) const struct weft_event_state* weft_emit_decide(struct weft_event* event,
+                                                                          uint32_t word) {
+  const struct weft_event_state* state = weft_decide(event, word);
+  if (state != NULL) settle_undecided(event, state);
+  return state;
+}
+
 // No decision could be made. If the one before wanted the event, this one probably would. If none
-// did, the next one says whose it would have been.
+// did, the next one tells which channels it would have been for.
 static void count_undecided(struct weft_event* event, const struct weft_event_state* before) {
   for (uint32_t i = 0; i < before->target_count; ++i) {
     const uint32_t channel = before->targets[i].channel;
@@ -267,7 +279,7 @@ static void count_undecided(struct weft_event* event, const struct weft_event_st
   // seq_cst: after the addition
   const struct weft_event_state* now =
       __atomic_load_n((const struct weft_event_state* const*)&event->state, __ATOMIC_SEQ_CST);
-  if (now != before) weft_settle_undecided(event, now);
+  if (now != before) settle_undecided(event, now);
 }
 
 // acquire: pairs with the release that published the state
@@ -284,9 +296,9 @@ static __attribute__((noinline)) void emit_slowly(struct weft_event* event, cons
   const struct weft_event_state* state = latest_state(event);
   if ((uint32_t)state->key != word) {
     const struct weft_event_state* before = state;
-    state = weft_decide(event, word);
+    state = weft_emit_decide(event, word);
     if (state == NULL) {
-      state = latest_state(event);  // whoever kept the lock for so long may have decided
+      state = latest_state(event);  // the lock's owner may have decided
       if ((uint32_t)state->key != word) return count_undecided(event, before);
     }
   }
@@ -444,7 +456,7 @@ static const struct weft_event_state* current_state(struct weft_event* event) {
   const uint32_t word = __atomic_load_n(event->enabled, __ATOMIC_ACQUIRE);  // acquire: as above
   if (word == 0) return NULL;
   const struct weft_event_state* state = latest_state(event);
-  return (uint32_t)state->key == word ? state : weft_decide(event, word);
+  return (uint32_t)state->key == word ? state : weft_emit_decide(event, word);
 }
 
 void weft_emit_into(uint32_t channel, struct weft_event* event, const void* fixed,

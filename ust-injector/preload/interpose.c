@@ -14,8 +14,10 @@
 
 #include "ust-injector/preload/children.h"
 #include "ust-injector/preload/clock.h"
+#include "ust-injector/preload/lifecycle.h"
 #include "ust-injector/preload/own_rseq.h"
 #include "ust-injector/preload/seccomp.h"
+#include "ust-injector/preload/seccomp_install.h"
 
 #define WEFT_EXPORT __attribute__((visibility("default")))
 #define WEFT_HIDDEN __attribute__((visibility("hidden")))
@@ -100,15 +102,15 @@ static bool pause_clock(long nr, const long args[5]) {
       !weft_process_ready() || weft_process.no_clock) {
     return false;
   }
-  weft_clock_pause();
+  weft_process_pause();
   return true;
 }
 
 static void end_pause(long result) {
   if (result == 0) {
-    weft_clock_is_forbidden();
+    weft_process_turn_off();
   } else {
-    weft_clock_resume();
+    weft_process_resume();
   }
 }
 
@@ -146,14 +148,16 @@ WEFT_HIDDEN __attribute__((used)) long weft_syscall_filter(long nr, long a, long
 
 WEFT_EXPORT int unshare(int flags);
 WEFT_EXPORT int unshare(int flags) {
-  weft_clock_before_unshare((unsigned)flags);
+  if (weft_process_ready()) weft_clock_before_unshare((unsigned)flags);
   if (next_unshare != NULL) return next_unshare(flags);
   return (int)weft_libc_result(weft_syscall6(__NR_unshare, flags, 0, 0, 0, 0, 0));
 }
 
 WEFT_EXPORT int setns(int fd, int type);
 WEFT_EXPORT int setns(int fd, int type) {
-  return (int)weft_libc_result(weft_clock_setns(fd, type));
+  return (int)weft_libc_result(weft_process_ready()
+                                   ? weft_clock_setns(fd, type)
+                                   : weft_syscall6(__NR_setns, fd, type, 0, 0, 0, 0));
 }
 
 // syscall(nr, ...) for unshare and setns.

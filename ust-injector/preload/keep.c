@@ -53,7 +53,7 @@ static uint64_t lone_bytes;  // of blocks without a slot
 static struct weft_kept* map_block(uint64_t size) {
   const long map =
       weft_syscall(__NR_mmap, 0, size, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (map < 0 && map > -4096) return NULL;
+  if (weft_failed(map)) return NULL;
   struct weft_kept* block = (struct weft_kept*)map;
   block->size = size;
   return block;

@@ -15,8 +15,6 @@
 #define WEFT_ADD_SEALS 1033
 #define WEFT_SEALS 7 /* SEAL, SHRINK, GROW */
 
-static bool failed(long result) { return result < 0 && result > -4096; }
-
 // The agent may only believe a size that cannot change, so what cannot be sealed is given up.
 static long map_memfd(void) {
   // ftruncate over RLIMIT_FSIZE would raise SIGXFSZ.
@@ -36,7 +34,7 @@ static long map_memfd(void) {
         weft_syscall(__NR_mmap, 0, WEFT_CONTROL_TOTAL_BYTES, 3, MAP_SHARED | MAP_NORESERVE, fd, 0);
   }
   weft_syscall(__NR_close, fd);
-  if (!failed(map)) {
+  if (!weft_failed(map)) {
     weft_syscall(__NR_madvise, map, WEFT_CONTROL_TOTAL_BYTES, MADV_DONTDUMP);
   }
   return map;
@@ -56,11 +54,11 @@ static void lay_out(struct weft_control_header* h) {
 
 const uint8_t* weft_own_control_make(bool as_ld_so) {
   long map = as_ld_so ? -1 : map_memfd();
-  if (failed(map)) {
+  if (weft_failed(map)) {
     map = weft_syscall(__NR_mmap, 0, WEFT_CONTROL_TOTAL_BYTES, 3,
                        MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   }
-  if (failed(map)) return NULL;
+  if (weft_failed(map)) return NULL;
   lay_out((struct weft_control_header*)map);
   if (weft_syscall(__NR_mprotect, map, WEFT_CONTROL_TOTAL_BYTES, 1 /* PROT_READ */) != 0) {
     weft_syscall(__NR_munmap, map, WEFT_CONTROL_TOTAL_BYTES);

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <linux/mman.h>
 
+#include "ust-injector/preload/process.h"
+#include "ust-injector/preload/seccomp.h"
 #include "ust-injector/preload/thread.h"
 
 #define WEFT_AREAS 4096u
@@ -35,7 +37,7 @@ static struct entry* areas(void) {
   const uint64_t size = WEFT_AREAS * sizeof(struct entry);
   const long map =
       weft_syscall(__NR_mmap, 0, size, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (map < 0 && map > -4096) return NULL;
+  if (weft_failed(map)) return NULL;
   struct entry* mine = (struct entry*)map;
   if (weft_syscall(__NR_madvise, map, size, MADV_WIPEONFORK) != 0 ||
       // release: for symmetry; the pool is all zero
@@ -74,7 +76,7 @@ static bool claim(struct entry* e, uintptr_t tp) {
 }
 
 static __attribute__((noinline)) void* register_thread(uintptr_t tp, uint32_t tid, uint32_t index) {
-  if (!weft_process.own_rseq || weft_process.rseq_kills || !weft_process_may_call()) return NULL;
+  if (!weft_process.own_rseq || weft_process.rseq_kills || !weft_seccomp_may_call()) return NULL;
   struct entry* all = areas();
   if (all == NULL || !claim(&all[index], tp)) return NULL;
   struct entry* e = &all[index];

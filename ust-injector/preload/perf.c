@@ -9,8 +9,11 @@
 #include <linux/resource.h>
 #include <linux/time.h>
 
-#include "ust-injector/preload/apart.h"
+#include "ust-injector/preload/cycles.h"
+#include "ust-injector/preload/helper_task.h"
+#include "ust-injector/preload/lock.h"
 #include "ust-injector/preload/perf_page.h"
+#include "ust-injector/preload/process.h"
 #include "ust-injector/preload/seccomp.h"
 #include "ust-injector/preload/thread.h"
 
@@ -87,7 +90,7 @@ static struct perf_thread* thread_table(void) {
   if (table != NULL) return table;
   const long map =
       weft_syscall(__NR_mmap, 0, size, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (map < 0 && map > -4096) return NULL;
+  if (weft_failed(map)) return NULL;
   if (weft_syscall(__NR_madvise, map, size, MADV_WIPEONFORK) != 0) {
     weft_syscall(__NR_munmap, map, size);
     return NULL;
@@ -118,7 +121,7 @@ static struct perf_event_mmap_page* open_counter(uint32_t number, uint32_t tid) 
   }
   const long map = weft_syscall(__NR_mmap, 0, WEFT_PAGE, 1 /* PROT_READ */, MAP_SHARED, fd, 0);
   weft_syscall(__NR_close, fd);
-  if (map < 0 && map > -4096) return NULL;
+  if (weft_failed(map)) return NULL;
   struct perf_event_mmap_page* page = (struct perf_event_mmap_page*)map;
   if (page->cap_user_rdpmc) return page;
   weft_syscall(__NR_munmap, map, WEFT_PAGE);
@@ -126,7 +129,7 @@ static struct perf_event_mmap_page* open_counter(uint32_t number, uint32_t tid) 
   return NULL;
 }
 
-// For another thread, as it runs in one of apart.h.
+// For another thread, as it runs in one of helper_task.h.
 static void open_apart(void* arg) {
   const struct opening* o = arg;
   struct perf_thread* t = o->thread;
@@ -172,14 +175,14 @@ static struct perf_thread* make_place(struct perf_thread* all, uint32_t tid) {
 
 static __attribute__((noinline)) void open_counters(uint32_t tid, uintptr_t tp) {
   uint64_t mask;
-  if (!weft_process_may_call() || !weft_lock(&mask)) return;
+  if (!weft_seccomp_may_call() || !weft_lock(&mask)) return;
   struct perf_thread* all = thread_table();
   struct perf_thread* t = find(all, tid, tp);
   if (t == NULL) t = make_place(all, tid);
   if (t != NULL) {
     struct opening o = {.thread = t, .tid = tid};
     t->thread_pointer = tp;
-    if (!weft_is_threaded() || !weft_run_in_thread(open_apart, &o)) open_apart(&o);
+    if (!weft_is_threaded() || !weft_helper_thread_run(open_apart, &o)) open_apart(&o);
     // release: everything above
     __atomic_store_n(&t->tid, tid, __ATOMIC_RELEASE);
   } else {

@@ -1,42 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// See program.h. The notes are those of the program that ld.so started, so as trustworthy as it is;
-// one that leads out of the program's data is passed over.
-#include "ust-injector/preload/program.h"
-
+// How the executable gets libweft.so's functions before its constructors run: by its note
+// (WEFT_NOTE_OBJECT in lib/abi/tracepoint.h). The notes are those of the program that ld.so
+// started, so as trustworthy as it is; one that leads out of the program's data is passed over.
 #include <elf.h>
 #include <stdbool.h>
 
-#include "ust-injector/preload/process.h"
-
-int weft_tracepoint_enabled(struct weft_tracepoint* tp);
-int weft_probe_attach(const char* name, const char* signature, void (*fn)(void), void* data);
-int weft_probe_detach(const char* name, void (*fn)(void), void* data);
-int weft_tracepoint_iterate(int (*fn)(void* data, const char* name,
-                                      const struct weft_event_desc* desc),
-                            void* data);
-int weft_app_context_register(const char* name, weft_app_context_get get, void* data);
-int weft_app_context_unregister(const char* name);
-void weft_object_register(struct weft_object* object);
-void weft_object_unregister(struct weft_object* object);
-void* weft_keep(struct weft_event* event, struct weft_kept** kept, uint64_t size);
-void weft_release(struct weft_kept* kept);
-void (*weft_probe_of(const struct weft_tracepoint* tp, const struct weft_object* object,
-                     uint32_t turn))(void);
-
-const struct weft_library weft_library = {
-    .size = sizeof(struct weft_library),
-    .object_register = weft_object_register,
-    .object_unregister = weft_object_unregister,
-    .tracepoint_enabled = weft_tracepoint_enabled,
-    .probe_attach = weft_probe_attach,
-    .probe_detach = weft_probe_detach,
-    .tracepoint_iterate = weft_tracepoint_iterate,
-    .app_context_register = weft_app_context_register,
-    .app_context_unregister = weft_app_context_unregister,
-    .keep = weft_keep,
-    .release = weft_release,
-    .probe_of = weft_probe_of,
-};
+#include "ust-injector/preload/environment.h"
+#include "ust-injector/preload/library.h"
+#include "ust-injector/preload/text.h"
 
 struct program {
   const Elf64_Phdr* headers;

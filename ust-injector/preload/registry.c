@@ -2,18 +2,22 @@
 // See registry.h.
 #include "ust-injector/preload/registry.h"
 
-#include "ust-injector/preload/app_probes.h"
+#include <errno.h>
+
+#include "ust-injector/preload/decide.h"
 #include "ust-injector/preload/emit.h"
+#include "ust-injector/preload/lock.h"
+#include "ust-injector/preload/memory.h"
 #include "ust-injector/preload/pin.h"
-#include "ust-injector/preload/program.h"
-#include "ust-injector/preload/seccomp.h"
-#include "ust-injector/preload/statedump.h"
+#include "ust-injector/preload/process.h"
 
 #define WEFT_BUCKETS 1024u
 
 static struct weft_registry_entry* buckets[WEFT_BUCKETS];
 static struct weft_registry_entry* free_entries;
 static const uint32_t always_off = 0;
+// The enable word of a tracepoint with application probes.
+static const uint32_t always_on = 1;
 
 // Events whose probe is called from another object, one per object: found under the lock, pinned
 // after it. What does not fit is not pinned.
@@ -69,8 +73,8 @@ static void erase(const struct weft_object* object, const char* name, const void
   }
 }
 
-static const uint32_t* word_of(const char* name) {
-  return weft_process_ready() ? weft_process.words + weft_name_hash(name) : &always_off;
+const uint32_t* weft_registry_word(const char* name) {
+  return weft_process_is_ready() ? weft_process.words + weft_name_hash(name) : &always_off;
 }
 
 static bool has_providers(const struct weft_tracepoint* tp) {
@@ -82,7 +86,8 @@ const struct weft_providers* weft_registry_providers(const struct weft_tracepoin
   return has_providers(tp) ? __atomic_load_n(&tp->providers, __ATOMIC_ACQUIRE) : NULL;
 }
 
-void weft_registry_choose_call(struct weft_tracepoint* tp) {
+// After `probe`, `providers` or `app_probes` changed: what the call sites call from now on.
+static void choose_call(struct weft_tracepoint* tp) {
   const bool is_all = tp->app_probes == NULL && weft_registry_providers(tp) == NULL;
   // release: as of `probe`
   __atomic_store_n(&tp->only_probe, is_all ? tp->probe : NULL, __ATOMIC_RELEASE);
@@ -103,7 +108,7 @@ void (*weft_probe_of(const struct weft_tracepoint* tp, const struct weft_object*
   return NULL;
 }
 
-// --- which providers a tracepoint has (docs/adr/0025) --------------------------------------------
+// --- which providers a tracepoint has (docs/adr/0025)
 
 // Does the object list the tracepoint? `tp` NULL: any tracepoint of the name.
 static bool lists(const struct weft_object* object, const struct weft_tracepoint* tp,
@@ -149,7 +154,7 @@ static bool has_same_description(const struct weft_event* a, const struct weft_e
   return a->desc->size == b->desc->size && memcmp(a->desc, b->desc, a->desc->size) == 0;
 }
 
-// Writes to `out` the events of that nearness to the tracepoint, the oldest first, and returns how
+// Writes to `out` the events of that nearness to the tracepoint, the oldest first; returns how
 // many. `out` may be NULL.
 static uint32_t gather(const struct weft_tracepoint* tp, enum nearness wanted,
                        struct weft_provider* out) {
@@ -250,7 +255,7 @@ static void join(struct weft_tracepoint* tp, struct pins* pins) {
   __atomic_store_n(&tp->event, f.first.event, __ATOMIC_RELEASE);
   __atomic_store_n(&tp->probe, event != NULL ? event->probe : NULL, __ATOMIC_RELEASE);
   if (has_providers(tp)) __atomic_store_n(&tp->providers, f.all, __ATOMIC_RELEASE);
-  weft_registry_choose_call(tp);
+  choose_call(tp);
 }
 
 // All tracepoints of the name.
@@ -265,11 +270,12 @@ static void join_name(const char* name, struct pins* pins) {
   }
 }
 
-// --- objects -------------------------------------------------------------------------------------
+// --- objects
 
 static void add_event(struct weft_object* object, struct weft_event* event) {
   const char* name = weft_event_name(event);
-  event->enabled = word_of(name);  // the process is ready then, as weft_emit_for wants it
+  event->enabled =
+      weft_registry_word(name);  // the process is ready then, as weft_emit_for wants it
   event->emit = weft_emit_for(event);
   event->state = (void*)(uintptr_t)&weft_undecided;
   if (event->nowrite_size != 0 || event->nowrite_segments != 0) event->wants |= WEFT_WANT_NOWRITE;
@@ -286,9 +292,10 @@ static void add_tracepoint(struct weft_object* object, struct weft_tracepoint* t
   (void)insert(object, tp->name, tp, NULL);
 }
 
-static void turn_on(struct weft_tracepoint* tp) {
+void weft_registry_turn_on(struct weft_tracepoint* tp) {
+  choose_call(tp);
   // release: probe and app_probes before the word that leads to them
-  __atomic_store_n(&tp->enabled, tp->app_probes != NULL ? &weft_app_probes_on : word_of(tp->name),
+  __atomic_store_n(&tp->enabled, tp->app_probes != NULL ? &always_on : weft_registry_word(tp->name),
                    __ATOMIC_RELEASE);
 }
 
@@ -303,15 +310,10 @@ static void join_object(const struct weft_object* object, struct pins* pins) {
   }
 }
 
-__attribute__((visibility("default"))) void weft_object_register(struct weft_object* object) {
+bool weft_registry_add(struct weft_object* object) {
   uint64_t mask;
   struct pins pins = {0};
-  object->library = &weft_library;
-  (void)weft_process_ready();
-  if (weft_anchor == NULL || object->abi != WEFT_TRACEPOINT_ABI || object->state != NULL ||
-      !weft_lock(&mask)) {
-    return;
-  }
+  if (object->state != NULL || !weft_lock(&mask)) return false;
   object->state = object;
   for (uint32_t i = 0; i < object->event_count; ++i) {
     if (object->events[i] != NULL) add_event(object, object->events[i]);
@@ -321,15 +323,14 @@ __attribute__((visibility("default"))) void weft_object_register(struct weft_obj
   }
   join_object(object, &pins);
   for (uint32_t i = 0; i < object->tracepoint_count; ++i) {
-    if (object->tracepoints[i] != NULL) turn_on(object->tracepoints[i]);
+    if (object->tracepoints[i] != NULL) weft_registry_turn_on(object->tracepoints[i]);
   }
   weft_unlock(mask);
   for (uint32_t i = 0; i < pins.count; ++i) weft_pin_object(pins.events[i]);
-  weft_seccomp_try_early();
-  weft_statedump_again();
+  return true;
 }
 
-__attribute__((visibility("default"))) void weft_object_unregister(struct weft_object* object) {
+void weft_registry_remove(struct weft_object* object) {
   uint64_t mask;
   if (object->state != object || !weft_lock(&mask)) return;
   object->state = NULL;
@@ -356,4 +357,43 @@ int weft_registry_each(int (*fn)(void* data, struct weft_registry_entry* entry),
   return 0;
 }
 
-const uint32_t* weft_registry_word(const char* name) { return word_of(name); }
+struct iteration {
+  int (*fn)(void* data, const char* name, const struct weft_event_desc* desc);
+  void* data;
+};
+
+static int iterate_one(void* data, struct weft_registry_entry* entry) {
+  const struct iteration* it = data;
+  const struct weft_tracepoint* tp = entry->tracepoint;
+  if (tp == NULL) return 0;
+  // Objects may have one of a name each: the last one of its bucket stands for them.
+  for (const struct weft_registry_entry* e = entry->next; e != NULL; e = e->next) {
+    if (e->tracepoint != NULL && weft_equal(e->tracepoint->name, tp->name)) return 0;
+  }
+  return it->fn(it->data, tp->name, tp->event != NULL ? tp->event->desc : NULL);
+}
+
+int weft_registry_iterate(int (*fn)(void* data, const char* name,
+                                    const struct weft_event_desc* desc),
+                          void* data) {
+  uint64_t mask;
+  struct iteration it = {fn, data};
+  if (!weft_lock(&mask)) return -ENOMEM;
+  const int result = weft_registry_each(iterate_one, &it);
+  weft_unlock(mask);
+  return result;
+}
+
+bool weft_registry_is_on(const struct weft_tracepoint* tp) {
+  // relaxed: a hint that the event itself decides again
+  if (*tp->enabled == 0) return false;
+  if (__atomic_load_n(&tp->app_probes, __ATOMIC_RELAXED) != NULL) return true;
+  const struct weft_providers* all = weft_registry_providers(tp);
+  for (uint32_t i = 0; all != NULL && i < all->count; ++i) {
+    if (weft_event_is_on(all->list[i].event)) return true;
+  }
+  if (all != NULL) return false;
+  // acquire: pairs with join's release. It stays: its object is the tracepoint's own, or pinned
+  struct weft_event* event = __atomic_load_n(&tp->event, __ATOMIC_ACQUIRE);
+  return event != NULL && weft_event_is_on(event);
+}

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// All tracepoints and events of the objects in this process, joined by name and signature. Exported
-// functions are described in lib/abi/tracepoint.h. Under weft_lock.
+// All tracepoints and events of the objects in this process, joined by name and signature
+// (docs/adr/0025). Under weft_lock, except where it says otherwise.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_REGISTRY_H_
 #define WEFT_UST_INJECTOR_PRELOAD_REGISTRY_H_
 
+#include <stdbool.h>
+
 #include "lib/abi/tracepoint.h"
-#include "ust-injector/preload/process.h"
 
 struct weft_registry_entry {
   struct weft_registry_entry* next;    // in its bucket, or in the list of free ones
@@ -29,24 +30,38 @@ struct weft_providers {
   struct weft_provider list[];
 };
 
-// The member of struct weft_library.
+// Adds an object's tracepoints and events, or removes them. They take the lock themselves; the
+// process was started. False: the object is there already, or the lock could not be had.
+bool weft_registry_add(struct weft_object* object);
+void weft_registry_remove(struct weft_object* object);
+
+// Would a call site of the tracepoint do anything? Takes the lock itself.
+bool weft_registry_is_on(const struct weft_tracepoint* tp);
+
+// The member tracepoint_iterate of struct weft_library. Takes the lock itself.
+int weft_registry_iterate(int (*fn)(void* data, const char* name,
+                                    const struct weft_event_desc* desc),
+                          void* data);
+
+// The member of struct weft_library. Any thread, signal handlers, without the lock.
 void (*weft_probe_of(const struct weft_tracepoint* tp, const struct weft_object* object,
                      uint32_t turn))(void);
 
-// A tracepoint's providers, or NULL: it has at most its `event`. Any thread.
+// A tracepoint's providers, or NULL: it has at most its `event`. Any thread, without the lock.
 const struct weft_providers* weft_registry_providers(const struct weft_tracepoint* tp);
 
 // The first entry that may have this name; walk on by `next`.
 struct weft_registry_entry* weft_registry_bucket(const char* name);
 
-// The enable word of a name in the control area, or a zero word.
+// The enable word of a name in the control area, or a zero word. Any thread, without the lock.
 const uint32_t* weft_registry_word(const char* name);
 
 // Calls `fn` for every entry until it returns non-zero, which is returned.
 int weft_registry_each(int (*fn)(void* data, struct weft_registry_entry* entry), void* data);
 
-// After `probe` or `app_probes` of a tracepoint changed: what its call sites call from now on.
-void weft_registry_choose_call(struct weft_tracepoint* tp);
+// After `app_probes` of a tracepoint changed: makes its call sites call them, or only what the
+// control area turns on.
+void weft_registry_turn_on(struct weft_tracepoint* tp);
 
 static inline const char* weft_event_name(const struct weft_event* event) {
   return (const char*)(event->desc + 1);

@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making a ring set: memfd, mapping, header, seals, doorbell. See ring_set.h and lib/abi/ring.h.
+// See ring_set.h and lib/abi/ring.h. A ring set is made in this order: memfd, mapping, seals,
+// header, doorbell.
 #include "ust-injector/preload/ring_set.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/memfd.h>
 #include <linux/mman.h>
-#include <linux/un.h>
-#include <sys/socket.h>
 
-#include "ust-injector/preload/apart.h"
+#include "ust-injector/preload/channel.h"
 #include "ust-injector/preload/children.h"
 #include "ust-injector/preload/clock.h"
-#include "ust-injector/preload/statedump.h"
+#include "ust-injector/preload/cycles.h"
+#include "ust-injector/preload/doorbell.h"
+#include "ust-injector/preload/helper_task.h"
+#include "ust-injector/preload/lock.h"
+#include "ust-injector/preload/memory.h"
+#include "ust-injector/preload/seccomp.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 8u
@@ -22,8 +26,6 @@
 #endif
 #define WEFT_SEALS 7 /* SEAL, SHRINK, GROW */
 
-static bool failed(long result) { return result < 0 && result > -4096; }
-
 static uint64_t random_u64(void) {
   uint64_t r = 0;
   if (weft_syscall(__NR_getrandom, &r, sizeof(r), 1 /* GRND_NONBLOCK */) != (long)sizeof(r)) {
@@ -32,8 +34,8 @@ static uint64_t random_u64(void) {
   return r;
 }
 
-// What a ring begins at a multiple of, in the file and in memory. A single one is for where room is
-// short.
+// A ring begins at a multiple of this, in the file and in memory. A single ring is for where room
+// is short: it is not aligned to huge pages.
 static uint64_t page_of(const struct weft_ring_header* h) {
   const bool is_large = h->slot_count > 1 && 1ull << h->slot_shift >= WEFT_HUGE_PAGE_BYTES;
   return is_large ? WEFT_HUGE_PAGE_BYTES : 4096;
@@ -69,13 +71,15 @@ static void lay_out(struct weft_ring_header* h, uint32_t channel, uint32_t rseq_
   h->created = since != 0 ? since : weft_clock_of_rings();
 }
 
-// What make_apart is asked for, and its answer.
+void (*weft_ring_set_made)(uint32_t channel, const struct weft_loaded_objects* loaded);
+
+// What make_in_helper is asked for, and its answer.
 struct making {
   uint32_t channel;
-  bool has_own_descriptors;         // it runs in a thread of apart.h
-  bool is_full;                     // no descriptor was to be had
-  uint8_t* memory;                  // NULL: not possible
-  struct weft_loaded_list* loaded;  // to be filled, NULL: no statedump is wanted
+  bool has_own_descriptors;            // it runs in a helper thread
+  bool is_full;                        // no descriptor was to be had
+  uint8_t* memory;                     // NULL: not possible
+  struct weft_loaded_objects* loaded;  // to be filled, NULL: no state dump is wanted
   struct weft_ring_header header;
 };
 
@@ -116,7 +120,7 @@ static long map_untouched(long f, uint64_t size, uint64_t at) {
 // down, so that what lies right below is free.
 static long map_aligned(long f, uint64_t size, uint64_t page) {
   const long map = map_untouched(f, size, 0);
-  if (failed(map) || ((uint64_t)map & (page - 1)) == 0) return map;
+  if (weft_failed(map) || ((uint64_t)map & (page - 1)) == 0) return map;
   weft_syscall(__NR_munmap, map, size);
   return map_untouched(f, size, (uint64_t)map & -page);
 }
@@ -130,7 +134,7 @@ static uint8_t* make_memory(struct making* m, int* fd) {
   *fd = (int)f;
   if (weft_syscall(__NR_ftruncate, f, size) != 0) goto close_fd;
   const long map = map_aligned(f, size, page_of(&m->header));
-  if (failed(map)) goto close_fd;
+  if (weft_failed(map)) goto close_fd;
   weft_syscall(__NR_munlock, map, size);
   if (weft_syscall(__NR_madvise, map, size, MADV_DONTFORK) != 0 ||
       weft_syscall(__NR_mprotect, map, size, 3) != 0 ||
@@ -144,82 +148,6 @@ static uint8_t* make_memory(struct making* m, int* fd) {
 close_fd:
   weft_syscall(__NR_close, f);
   return NULL;
-}
-
-// Where the ring sets of a channel that were not announced are counted; NULL: nowhere, all entries
-// are taken.
-static uint64_t* unannounced_of(uint64_t channel_id) {
-  struct weft_unannounced* u = weft_process.unannounced;
-  for (uint32_t i = 0; u != NULL && i < WEFT_MAX_CHANNELS; ++i) {
-    uint64_t id = 0;
-    // relaxed: an entry's id is all that counts of it
-    if (__atomic_compare_exchange_n(&u->of[i].channel_id, &id, channel_id, false, __ATOMIC_RELAXED,
-                                    __ATOMIC_RELAXED) ||
-        id == channel_id) {
-      return &u->of[i].count;
-    }
-  }
-  return NULL;
-}
-
-// Too many call at once, or too much is open. EPIPE and ECONNRESET: it was accepted, and sent away
-// before it spoke.
-static bool is_crowded(long result) {
-  return result == -EAGAIN || result == -ETOOMANYREFS || result == -EMFILE || result == -ENFILE ||
-         result == -ENOBUFS || result == -ENOMEM || result == -EPIPE || result == -ECONNRESET;
-}
-
-// The result of the system call that failed, or not negative.
-static long send_bell(int fd, const struct weft_doorbell* bell) {
-  struct sockaddr_un to = {.sun_family = AF_UNIX};
-  char* at = to.sun_path;
-  char* end = to.sun_path + sizeof(to.sun_path);
-  if (!weft_append(&at, end, weft_process.folder) ||
-      !weft_append(&at, end, "/" WEFT_DOORBELL_NAME)) {
-    return -ENAMETOOLONG;
-  }
-  const long s =
-      weft_syscall(__NR_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (s < 0) return s;
-  long result = weft_syscall(__NR_connect, s, &to, sizeof(to));
-  if (result == 0) {
-    struct iovec {
-      const void* base;
-      size_t size;
-    } iov = {bell, sizeof(*bell)};
-    union {
-      struct cmsghdr header;
-      uint8_t bytes[CMSG_SPACE(sizeof(int))];
-    } control = {.header = {.cmsg_len = CMSG_LEN(sizeof(int)),
-                            .cmsg_level = SOL_SOCKET,
-                            .cmsg_type = SCM_RIGHTS}};
-    memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
-    struct msghdr message = {.msg_iov = (void*)&iov,
-                             .msg_iovlen = 1,
-                             .msg_control = control.bytes,
-                             .msg_controllen = sizeof(control.bytes)};
-    result = weft_syscall(__NR_sendmsg, s, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-  }
-  weft_syscall(__NR_close, s);
-  return result;
-}
-
-// One message with the descriptor, without waiting; where no process listens, the agent finds the
-// memory itself.
-static void ring_the_doorbell(int fd, const struct weft_ring_header* h) {
-  struct weft_doorbell bell = {
-      .magic = WEFT_DOORBELL_MAGIC, .kind = WEFT_DOORBELL_RING, .instance = h->instance};
-  uint64_t* count = unannounced_of(h->channel_id);
-  // relaxed: a counter; what is taken out of it is said, or put back
-  if (count != NULL && __atomic_load_n(count, __ATOMIC_RELAXED) != 0) {
-    // relaxed: as above
-    bell.unannounced = __atomic_exchange_n(count, 0, __ATOMIC_RELAXED);
-  }
-  const long result = send_bell(fd, &bell);
-  if (count == NULL || result >= 0) return;
-  const uint64_t again = bell.unannounced + (is_crowded(result) ? 1 : 0);
-  // relaxed: as above
-  if (again != 0) __atomic_fetch_add(count, again, __ATOMIC_RELAXED);
 }
 
 static bool is_tracked(const uint32_t* ids, uint32_t count, uint32_t id) {
@@ -236,8 +164,8 @@ static bool is_wanted(const struct weft_channel* c) {
           is_tracked(c->vuids, c->vuid_count, (uint32_t)weft_syscall(__NR_getuid, 0)));
 }
 
-// Fills the writer's view. First what every slot is, then `slots`, then their count: a section
-// looks at one of the last two before it uses the rest.
+// Fills the writer's view. First each slot, then `slots`, then their count: a section looks at one
+// of the last two before it uses the rest.
 static void publish(uint32_t channel, uint8_t* memory, const struct weft_ring_header* h) {
   struct weft_anchor_channel* a = &weft_anchor->channels[channel];
   struct weft_writer_slots* slots = weft_channels[channel].slots;
@@ -259,7 +187,7 @@ static void publish(uint32_t channel, uint8_t* memory, const struct weft_ring_he
   weft_children_allow_slots(a, h->slot_count - 1);
 }
 
-// What the channel has and the ring set has not. Under the lock.
+// Copies the descriptions that the channel has and the ring set lacks. Under the lock.
 static void copy_descriptions(struct weft_ring_header* h, const struct weft_channel* c) {
   const uint64_t used = h->descriptions_used;
   if (used >= c->descriptions_used) return;
@@ -269,7 +197,7 @@ static void copy_descriptions(struct weft_ring_header* h, const struct weft_chan
   __atomic_store_n(&h->descriptions_used, c->descriptions_used, __ATOMIC_RELEASE);
 }
 
-static void make_apart(void* arg) {
+static void make_in_helper(void* arg) {
   struct making* m = arg;
   int fd = -1;
   // Without rseq all threads use the atomic slot.
@@ -295,13 +223,13 @@ static void make_apart(void* arg) {
   copy_descriptions((struct weft_ring_header*)m->memory, &weft_channels[m->channel]);
   // release: everything above
   __atomic_store_n((uint32_t*)m->memory, WEFT_RING_MAGIC, __ATOMIC_RELEASE);
-  ring_the_doorbell(fd, &m->header);
+  weft_doorbell_ring(fd, &m->header);
   weft_syscall(__NR_close, fd);
   weft_clock_learn_offset();  // there is room for a descriptor now
-  if (m->loaded != NULL) weft_loaded_gather(m->loaded);
+  if (m->loaded != NULL) weft_loaded_objects_gather(m->loaded);
 }
 
-struct weft_writer_slots* weft_channel_slots(uint32_t channel) {
+struct weft_writer_slots* weft_ring_set_slots(uint32_t channel) {
   struct weft_channel* c = &weft_channels[channel];
   if (c->slots == NULL) {
     c->slots_for_rseq = weft_process.slot_count;
@@ -312,26 +240,26 @@ struct weft_writer_slots* weft_channel_slots(uint32_t channel) {
   return c->slots;
 }
 
-static bool make_ring(uint32_t channel, struct weft_loaded_list* loaded) {
-  if (weft_channel_slots(channel) == NULL) return false;
+static bool make_ring(uint32_t channel, struct weft_loaded_objects* loaded) {
+  if (weft_ring_set_slots(channel) == NULL) return false;
   struct making m = {.channel = channel, .loaded = loaded};
   m.has_own_descriptors = weft_is_threaded();
-  if (!m.has_own_descriptors || !weft_run_in_thread(make_apart, &m)) {
+  if (!m.has_own_descriptors || !weft_helper_thread_run(make_in_helper, &m)) {
     m.has_own_descriptors = false;
-    make_apart(&m);
+    make_in_helper(&m);
   }
   if (m.is_full && !m.has_own_descriptors) {
     m.has_own_descriptors = true;
-    (void)weft_run_in_thread(make_apart, &m);
+    (void)weft_helper_thread_run(make_in_helper, &m);
   }
   if (m.memory == NULL) return false;
 
   publish(channel, m.memory, &m.header);
-  weft_channel_count_pending(channel);
+  weft_ring_set_count_pending(channel);
   return true;
 }
 
-void weft_channel_count_pending(uint32_t channel) {
+void weft_ring_set_count_pending(uint32_t channel) {
   struct weft_anchor_channel* a = &weft_anchor->channels[channel];
   // relaxed: counters; exchanged and added whole
   const uint64_t pending = __atomic_exchange_n(&a->pending, 0, __ATOMIC_RELAXED);
@@ -342,7 +270,7 @@ void weft_channel_count_pending(uint32_t channel) {
   }
 }
 
-bool weft_channel_make_ring(uint32_t channel) {
+bool weft_ring_set_make(uint32_t channel) {
   struct weft_anchor_channel* a = &weft_anchor->channels[channel];
   uint64_t mask;
   // relaxed: a hint; decided again under the lock
@@ -350,23 +278,23 @@ bool weft_channel_make_ring(uint32_t channel) {
       weft_cycles() < a->retry_after) {
     return false;
   }
-  if (!weft_process_may_call() || !weft_lock(&mask)) return false;
+  if (!weft_seccomp_may_call() || !weft_lock(&mask)) return false;
   const struct weft_channel* c = &weft_channels[channel];
-  struct weft_loaded_list* loaded = NULL;
+  struct weft_loaded_objects* loaded = NULL;
   bool made = false;
   if (a->ring.slots == NULL && !a->refused) {
     if (!is_wanted(c)) {
       a->refused = 1;
     } else {
-      if ((c->flags & WEFT_CHANNEL_STATEDUMP) != 0) loaded = weft_loaded_new();
+      if ((c->flags & WEFT_CHANNEL_STATEDUMP) != 0) loaded = weft_loaded_objects_new();
       made = make_ring(channel, loaded);
       if (!made) a->retry_after = weft_cycles() + WEFT_ABOUT_A_SECOND;
     }
   }
   weft_unlock(mask);
   if (loaded != NULL) {
-    if (made) weft_statedump(channel, loaded);
-    weft_loaded_free(loaded);
+    if (made && weft_ring_set_made != NULL) weft_ring_set_made(channel, loaded);
+    weft_loaded_objects_free(loaded);
   }
   return a->ring.slots != NULL;
 }

@@ -4,7 +4,26 @@
 #ifndef WEFT_UST_INJECTOR_PRELOAD_RING_SET_H_
 #define WEFT_UST_INJECTOR_PRELOAD_RING_SET_H_
 
-#include "ust-injector/preload/channel.h"
+#include "ust-injector/preload/loaded_objects.h"
+#include "ust-injector/preload/process.h"
+
+// Takes the lock itself. Makes this process's ring set of the channel and announces it. False: not
+// now, or never in this process (then anchor->channels[channel].refused).
+bool weft_ring_set_make(uint32_t channel);
+
+// Is told of each new ring set of a channel with WEFT_CHANNEL_STATEDUMP, and of the objects that
+// are loaded. Called without the lock, in the thread whose event the ring set was made for, before
+// that event is recorded. Set once, at start-up; NULL before.
+extern void (*weft_ring_set_made)(uint32_t channel, const struct weft_loaded_objects* loaded)
+    __attribute__((visibility("hidden")));
+
+// What ring.slots is while the channel has a ring set: made at the first call, never again. NULL:
+// there is no memory.
+struct weft_writer_slots* weft_ring_set_slots(uint32_t channel);
+
+// Any thread, without the lock: counts in the channel's ring set, which is there, what was
+// discarded before it was.
+void weft_ring_set_count_pending(uint32_t channel);
 
 // Copies descriptions that the channel got since into its ring set, if there is one.
 void weft_ring_set_describe(uint32_t channel);
@@ -13,7 +32,7 @@ void weft_ring_set_describe(uint32_t channel);
 // ever.
 void weft_ring_set_withdraw(struct weft_anchor_channel* channel);
 
-// The same, and a next ring set may be made.
+// Withdraws the ring set, so that a next one may be made.
 void weft_ring_set_forget(uint32_t channel);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_RING_SET_H_

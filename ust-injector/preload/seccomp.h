@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seccomp filters: which system calls of ours the program may make. A filter that denies one (an
-// errno) is harmless: what needed it is not there. A filter that kills must never see one. A filter
-// cannot be asked for, so there are two cases:
+// Which system calls libweft.so may make: seccomp filters. A filter that denies one (an errno) is
+// harmless: what needed the call is not there. A filter that kills must never see one. A process
+// cannot ask the kernel for its filters, so there are two cases:
 //
 //   it was there at exec    one word in /proc/self/status says so at start-up, read with calls that
 //                           ld.so has just made itself. Before the first call that ld.so does not
-//                           make, a child that shares the memory makes all of them: if it dies,
-//                           weft is silent for good.
-//   it is installed later   by prctl or syscall(SYS_seccomp), which libweft.so provides: it runs
-//                           the filter on every call of its own. If one would kill, everything that
-//                           tracing needs is made first; then weft makes no call any more, and
-//                           events go on into the ring sets that are there.
+//                           make, a trial: a child that shares the memory makes all of them. If it
+//                           dies, weft is silent for good.
+//   it is installed later   seccomp_install.h.
 //
 // weft_silent (sys.h) is the switch: no weft_syscall reaches the kernel while it is set. It is
 // inherited by fork, as filters are.
@@ -22,7 +19,7 @@
 #include "ust-injector/preload/peek.h"
 #include "ust-injector/preload/process.h"
 
-// Calls that only some contexts, the statedump and a wait for the atomic slot need: where a filter
+// Calls that only some contexts, the state dump and a wait for the atomic slot need: where a filter
 // kills for one of them, only that one is not made any more, and the rest goes on.
 enum weft_call {
   WEFT_CALL_OPENAT,
@@ -41,26 +38,37 @@ enum weft_call {
 #define weft_may(call) (__builtin_expect((weft_process.call_kills >> (call) & 1) == 0, 1))
 #define weft_optional(call, n, ...) (weft_may(call) ? weft_syscall(n, __VA_ARGS__) : -1L)
 
+// A system call with the arguments that filters look at.
+struct weft_system_call {
+  int nr;
+  uint64_t args[6];
+};
+
+/* In such arguments: some descriptor, some address. */
+#define WEFT_SOME_FD 1000
+#define WEFT_SOME_ADDRESS 0x7f0000001000
+/* The type of the socket that calls the agent. */
+#define WEFT_SOCKET_TYPE (SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK)
+
+// Indexed by enum weft_call. Tried with these very arguments: NULL instead of memory, so that
+// nothing is written.
+extern const struct weft_system_call weft_optional_calls[WEFT_CALLS]
+    __attribute__((visibility("hidden")));
+
 // At start-up: is there a filter already?
 bool weft_seccomp_is_filtered(void);
 
-// The trial by a child. True: every call of ours is survived. Under weft_lock. The child ends with
-// signal 0, so that only a wait for all kinds of children (__WALL, __WCLONE) sees it. Its outcome
-// is in memory: it does not matter which thread reaps it.
-bool weft_seccomp_try(void);
-
-// An object with tracepoints came. Makes the trial while the program has one thread, if an event is
-// on: later on a thread that waits for all kinds of children could be given one that the program
-// does not know.
-void weft_seccomp_try_early(void);
+// Before anything that calls the kernel for more than the lock: under a filter that was there at
+// exec, makes the trial. False: no call may be made; the process is silent for good. Takes the
+// lock itself. Any thread.
+//
+// The trial's child ends with signal 0, so that only a wait for all kinds of children (__WALL,
+// __WCLONE) sees it. Its outcome is in memory: it does not matter which thread reaps it.
+bool weft_seccomp_may_call(void);
 
 // May memory of the program's be looked at (peek.h)? False: before a trial, in a silent process,
 // and in one that is not traced.
 bool weft_seccomp_may_peek(void);
-
-// A prctl or seccomp call of the program. True: it installs a filter, and was made; *result is what
-// the kernel said.
-bool weft_seccomp_installs(long nr, const long args[5], long* result);
 
 // weft_peek, with what filters let pass.
 static inline enum weft_peek weft_seccomp_peek(void* to, uint64_t from, size_t size) {

@@ -5,6 +5,7 @@
 #include <linux/mman.h>
 
 #include "ust-injector/preload/clock.h"
+#include "ust-injector/preload/process.h"
 
 #define WEFT_THREADS 4096u      /* entries of the table; colliding threads share one in turns */
 #define WEFT_NAME_AGE 10000000u /* of weft_clock_coarse: 10 ms */
@@ -19,7 +20,7 @@ static struct weft_thread* thread_table(void) {
   const uint64_t size = WEFT_THREADS * sizeof(struct weft_thread);
   const long map =
       weft_syscall(__NR_mmap, 0, size, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (map < 0 && map > -4096) return NULL;
+  if (weft_failed(map)) return NULL;
   weft_syscall(__NR_madvise, map, size, MADV_WIPEONFORK);
   struct weft_thread* mine = (struct weft_thread*)map;
   weft_clock_start();

@@ -4,15 +4,15 @@
 // files are mapped, ELF headers and notes are read by process_vm_readv. So no lock of ld.so is
 // needed (a signal handler or a fork child may be here while another thread holds it), and an
 // object that is unloaded meanwhile cannot make us fault.
-#ifndef WEFT_UST_INJECTOR_PRELOAD_LOADED_H_
-#define WEFT_UST_INJECTOR_PRELOAD_LOADED_H_
+#ifndef WEFT_UST_INJECTOR_PRELOAD_LOADED_OBJECTS_H_
+#define WEFT_UST_INJECTOR_PRELOAD_LOADED_OBJECTS_H_
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #define WEFT_BUILD_ID_MAX 64u
 
-struct weft_loaded {
+struct weft_loaded_object {
   uint64_t base;       // where its first segment lies
   uint64_t size;       // bytes to the end of its last segment; 0: the vDSO, which has no file
   uint32_t path_size;  // bytes, no NUL
@@ -23,19 +23,19 @@ struct weft_loaded {
   char path[];
 };
 
-struct weft_loaded_list;
+struct weft_loaded_objects;
 
 // An empty list; NULL: no memory. Two system calls with its end, none of them that opens anything.
-struct weft_loaded_list* weft_loaded_new(void);
-void weft_loaded_free(struct weft_loaded_list* list);
+struct weft_loaded_objects* weft_loaded_objects_new(void);
+void weft_loaded_objects_free(struct weft_loaded_objects* list);
 
-// Fills the list. Opens a descriptor for a moment: in a thread of apart.h, where there are threads.
-// What cannot be had is not there: all of it without /proc, build ids where reading is denied.
-// Objects beyond some thousand are left out.
-void weft_loaded_gather(struct weft_loaded_list* list);
+// Fills the list. Opens a descriptor for a moment: in a thread of helper_task.h, where there are
+// threads. What cannot be had is not there: all of it without /proc, build ids where reading is
+// denied. Objects beyond some thousand are left out.
+void weft_loaded_objects_gather(struct weft_loaded_objects* list);
 
 // The entry behind `after` (NULL: the first), or NULL.
-const struct weft_loaded* weft_loaded_next(const struct weft_loaded_list* list,
-                                           const struct weft_loaded* after);
+const struct weft_loaded_object* weft_loaded_objects_next(const struct weft_loaded_objects* list,
+                                                          const struct weft_loaded_object* after);
 
-#endif  // WEFT_UST_INJECTOR_PRELOAD_LOADED_H_
+#endif  // WEFT_UST_INJECTOR_PRELOAD_LOADED_OBJECTS_H_

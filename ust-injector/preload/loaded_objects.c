@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// See loaded.h. Everything here is read from the kernel as bytes and checked; nothing is
+// See loaded_objects.h. Everything here is read from the kernel as bytes and checked; nothing is
 // dereferenced.
-#include "ust-injector/preload/loaded.h"
+#include "ust-injector/preload/loaded_objects.h"
 
 #include <elf.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #define WEFT_VDSO_NAME "[linux-vdso.so.1]"
 #define WEFT_DELETED " (deleted)"
 
-struct weft_loaded_list {
+struct weft_loaded_objects {
   uint32_t used;  // bytes of entries
   uint32_t text_begin, text_end;
   uint32_t reserved;
@@ -26,26 +26,26 @@ struct weft_loaded_list {
   uint8_t entries[];
 };
 
-#define WEFT_ENTRY_BYTES (WEFT_LIST_BYTES - (uint32_t)sizeof(struct weft_loaded_list))
+#define WEFT_ENTRY_BYTES (WEFT_LIST_BYTES - (uint32_t)sizeof(struct weft_loaded_objects))
 
-struct weft_loaded_list* weft_loaded_new(void) {
+struct weft_loaded_objects* weft_loaded_objects_new(void) {
   const long map = weft_syscall(__NR_mmap, 0, WEFT_LIST_BYTES, 3,
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return map < 0 && map > -4096 ? NULL : (struct weft_loaded_list*)map;
+  return weft_failed(map) ? NULL : (struct weft_loaded_objects*)map;
 }
 
-void weft_loaded_free(struct weft_loaded_list* list) {
+void weft_loaded_objects_free(struct weft_loaded_objects* list) {
   if (list != NULL) weft_syscall(__NR_munmap, list, WEFT_LIST_BYTES);
 }
 
-static uint32_t entry_size(const struct weft_loaded* e) {
+static uint32_t entry_size(const struct weft_loaded_object* e) {
   return ((uint32_t)sizeof(*e) + e->path_size + 7) & ~7u;
 }
 
-const struct weft_loaded* weft_loaded_next(const struct weft_loaded_list* list,
-                                           const struct weft_loaded* after) {
+const struct weft_loaded_object* weft_loaded_objects_next(const struct weft_loaded_objects* list,
+                                                          const struct weft_loaded_object* after) {
   const uint8_t* next = after == NULL ? list->entries : (const uint8_t*)after + entry_size(after);
-  return next < list->entries + list->used ? (const struct weft_loaded*)next : NULL;
+  return next < list->entries + list->used ? (const struct weft_loaded_object*)next : NULL;
 }
 
 // --- ELF -----------------------------------------------------------------------------------------
@@ -60,7 +60,7 @@ static bool read_memory(uint64_t from, void* to, uint64_t size) {
 }
 
 // At each multiple of 4, as in program.c.
-static bool take_build_id(struct weft_loaded* e, const uint8_t* notes, uint32_t size) {
+static bool take_build_id(struct weft_loaded_object* e, const uint8_t* notes, uint32_t size) {
   const Elf64_Nhdr* head;
   const uint32_t before = (uint32_t)sizeof(*head) + 4;
   for (uint32_t at = 0; at + before <= size; at += 4) {
@@ -76,7 +76,7 @@ static bool take_build_id(struct weft_loaded* e, const uint8_t* notes, uint32_t 
   return false;
 }
 
-static void find_build_id(struct weft_loaded_list* list, struct weft_loaded* e,
+static void find_build_id(struct weft_loaded_objects* list, struct weft_loaded_object* e,
                           const Elf64_Phdr* notes, uint64_t bias) {
   uint8_t* bytes = list->elf;  // the headers are not needed any more
   for (uint32_t i = 0; i < 4 && notes[i].p_type == PT_NOTE; ++i) {
@@ -89,7 +89,7 @@ static void find_build_id(struct weft_loaded_list* list, struct weft_loaded* e,
 }
 
 // Fills the rest of an entry whose base is known. False: no ELF object that is loaded there.
-static bool read_object(struct weft_loaded_list* list, struct weft_loaded* e) {
+static bool read_object(struct weft_loaded_objects* list, struct weft_loaded_object* e) {
   Elf64_Ehdr head;
   const Elf64_Phdr* segments = (const Elf64_Phdr*)list->elf;
   Elf64_Phdr notes[4] = {{0}};
@@ -168,7 +168,7 @@ static bool parse_line(const char* line, const char* end, struct mapping* m) {
 
 // The next line without its end, or NULL. A line longer than the buffer is taken for several, which
 // are no mappings.
-static const char* next_line(struct weft_loaded_list* list, long fd, const char** end) {
+static const char* next_line(struct weft_loaded_objects* list, long fd, const char** end) {
   for (;;) {
     for (uint32_t i = list->text_begin; i < list->text_end; ++i) {
       if (list->text[i] != '\n') continue;
@@ -189,8 +189,9 @@ static const char* next_line(struct weft_loaded_list* list, long fd, const char*
 }
 
 // An entry that is not in the list yet, or NULL: no room.
-static struct weft_loaded* new_entry(struct weft_loaded_list* list, const struct mapping* m) {
-  struct weft_loaded* e = (struct weft_loaded*)(list->entries + list->used);
+static struct weft_loaded_object* new_entry(struct weft_loaded_objects* list,
+                                            const struct mapping* m) {
+  struct weft_loaded_object* e = (struct weft_loaded_object*)(list->entries + list->used);
   if (list->used + sizeof(*e) + m->path_size + 7 > WEFT_ENTRY_BYTES) return NULL;
   memset(e, 0, sizeof(*e));
   e->base = m->start;
@@ -199,18 +200,18 @@ static struct weft_loaded* new_entry(struct weft_loaded_list* list, const struct
   return e;
 }
 
-static void add_vdso(struct weft_loaded_list* list, struct mapping* m) {
+static void add_vdso(struct weft_loaded_objects* list, struct mapping* m) {
   m->path = WEFT_VDSO_NAME;
   m->path_size = sizeof(WEFT_VDSO_NAME) - 1;
-  const struct weft_loaded* e = new_entry(list, m);
+  const struct weft_loaded_object* e = new_entry(list, m);
   if (e != NULL) list->used += entry_size(e);
 }
 
 // What the walk over the mappings remembers.
 struct walk {
-  struct mapping last;            // of a file
-  struct weft_loaded* candidate;  // its beginning is mapped, its code was not seen yet
-  uint64_t covered;               // end of the object that was added last
+  struct mapping last;                   // of a file
+  struct weft_loaded_object* candidate;  // its beginning is mapped, its code was not seen yet
+  uint64_t covered;                      // end of the object that was added last
 };
 
 static bool is_same_file(const struct mapping* a, const struct mapping* b) {
@@ -220,12 +221,12 @@ static bool is_same_file(const struct mapping* a, const struct mapping* b) {
 // An object is a file whose beginning is mapped, and a little further on some code of the same
 // file. Linkers that put segments into a file without gaps let a page of it be mapped twice, its
 // first page too: that is no other object.
-static void look_at(struct weft_loaded_list* list, struct walk* w, const struct mapping* m) {
+static void look_at(struct weft_loaded_objects* list, struct walk* w, const struct mapping* m) {
   const bool goes_on = is_same_file(m, &w->last) && m->start - w->last.end <= WEFT_GAP_BYTES;
   w->last = *m;
   if (m->start < w->covered) return;
   if (!goes_on || w->candidate == NULL) w->candidate = m->offset == 0 ? new_entry(list, m) : NULL;
-  struct weft_loaded* e = w->candidate;
+  struct weft_loaded_object* e = w->candidate;
   if (e == NULL || !m->is_code) return;
   if (read_object(list, e)) {
     list->used += entry_size(e);
@@ -234,7 +235,7 @@ static void look_at(struct weft_loaded_list* list, struct walk* w, const struct 
   w->candidate = NULL;
 }
 
-void weft_loaded_gather(struct weft_loaded_list* list) {
+void weft_loaded_objects_gather(struct weft_loaded_objects* list) {
   const long fd = weft_optional(WEFT_CALL_OPENAT, __NR_openat, AT_FDCWD, "/proc/thread-self/maps",
                                 O_RDONLY | O_CLOEXEC, 0);
   if (fd < 0) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See apart.h.
-#include "ust-injector/preload/apart.h"
+// See helper_task.h.
+#include "ust-injector/preload/helper_task.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,13 +8,13 @@
 
 #include "ust-injector/preload/process.h"
 
-#define WEFT_APART_STACK_BYTES 16384
+#define WEFT_HELPER_STACK_BYTES 16384
 
 #define WEFT_END_YIELDS 1000
 
 // Signals are blocked in the callers and so in what runs here: no handler of the program uses it.
 static struct {
-  uint8_t bytes[WEFT_APART_STACK_BYTES];
+  uint8_t bytes[WEFT_HELPER_STACK_BYTES];
   void (*fn)(void*);
   void* arg;
 } stack __attribute__((aligned(16)));
@@ -80,11 +80,11 @@ static long start(long flags) {
   return result;
 }
 
-bool weft_run_in_thread(void (*fn)(void*), void* arg) {
+bool weft_helper_thread_run(void (*fn)(void*), void* arg) {
   if (weft_silent || weft_process.clone_kills || weft_process.on_valgrind) return false;
   stack.fn = fn;
   stack.arg = arg;
-  const long tid = start(WEFT_APART_THREAD_FLAGS);
+  const long tid = start(WEFT_HELPER_THREAD_FLAGS);
   if (tid <= 0) return false;
   // It has left the memory, but for some microseconds it still counts as a thread, which some calls
   // of the program (unshare) would refuse.
@@ -95,8 +95,8 @@ bool weft_run_in_thread(void (*fn)(void*), void* arg) {
   return true;
 }
 
-long weft_run_in_child(void (*fn)(void*), void* arg, bool share_memory) {
+long weft_helper_child_run(void (*fn)(void*), void* arg, bool share_memory) {
   stack.fn = fn;
   stack.arg = arg;
-  return start(WEFT_APART_CHILD_FLAGS | (share_memory ? WEFT_APART_SHARE_MEMORY : 0));
+  return start(WEFT_HELPER_CHILD_FLAGS | (share_memory ? WEFT_HELPER_SHARE_MEMORY : 0));
 }

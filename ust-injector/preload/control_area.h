@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The control area of this process (lib/abi/control.h): the agent's file, mapped read-only, or the
+// process's own memory where there is no file (own_control.h). What it says of ring sets goes into
+// weft_process.
+#ifndef WEFT_UST_INJECTOR_PRELOAD_CONTROL_AREA_H_
+#define WEFT_UST_INJECTOR_PRELOAD_CONTROL_AREA_H_
+
+#include <stdbool.h>
+
+// At start-up: maps the file at `path`, or makes an area where there is none. False: neither is
+// possible, or the file is not sound. Makes only calls that ld.so makes too: a filter that was
+// there at exec has let them pass.
+bool weft_control_area_start(const char* path);
+
+// Before the rules are used: learns slots and clock, where an agent that came later decides them.
+// False: no agent came yet. Under weft_lock.
+bool weft_control_area_learn(void);
+
+#endif  // WEFT_UST_INJECTOR_PRELOAD_CONTROL_AREA_H_

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// See environment.h.
+#include "ust-injector/preload/environment.h"
+
+#include <stddef.h>
+
+#include "ust-injector/preload/text.h"
+
+// All from a libc, all weak: NULL where there is none.
+extern void* __libc_stack_end __attribute__((weak));
+extern char** __environ __attribute__((weak));
+extern unsigned long getauxval(unsigned long type) __attribute__((weak));
+
+// glibc's ld.so keeps the address of argc: the environment of exec time, before any constructor.
+// Elsewhere (musl) __environ is set before constructors run.
+static char** environment(void) {
+  if (&__libc_stack_end != NULL && __libc_stack_end != NULL) {
+    long* argc = __libc_stack_end;
+    return (char**)(argc + 1 + *argc + 1);
+  }
+  return &__environ != NULL ? __environ : NULL;
+}
+
+const char* weft_environment(const char* name) {
+  char** env = environment();
+  const size_t n = strlen(name);
+  for (; env != NULL && *env != NULL; ++env) {
+    if (memcmp(*env, name, n) == 0 && (*env)[n] == '=') return *env + n + 1;
+  }
+  return NULL;
+}
+
+unsigned long weft_auxiliary(unsigned long type) {
+  if (getauxval != NULL) return getauxval(type);
+  return 0;
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one lock of the slow path, weft_anchor->lock. All signals are blocked while a thread holds
+// it, so that a handler never waits for the thread that it interrupted. It is free in a fork child.
+//
+// Invariant: whatever the lock guards is complete at every store, so that the lock of a dead owner
+// (a killed CLONE_VM child) can be taken over at any moment.
+//
+// Where no system call may be made (seccomp.h) signals are not blocked: a handler that interrupted
+// the owner does not get the lock.
+#ifndef WEFT_UST_INJECTOR_PRELOAD_LOCK_H_
+#define WEFT_UST_INJECTOR_PRELOAD_LOCK_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// False: the lock could not be had in bounded time. *saved_mask is for weft_unlock. Any thread,
+// signal handlers.
+bool weft_lock(uint64_t* saved_mask);
+void weft_unlock(uint64_t saved_mask);
+
+// True: the thread with this id was killed. It is gone, or a child of ours that no process has
+// waited for yet. Any thread.
+bool weft_is_dead(uint32_t tid);
+
+#endif  // WEFT_UST_INJECTOR_PRELOAD_LOCK_H_

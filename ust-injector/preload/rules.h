@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rule set in force: a private copy of what the control area has, checked once for each change,
+// so that what was checked is what is used. All functions are the slow path's, under weft_lock.
+#ifndef WEFT_UST_INJECTOR_PRELOAD_RULES_H_
+#define WEFT_UST_INJECTOR_PRELOAD_RULES_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lib/abi/control.h"
+
+// The rule set in force, or NULL: there is none, or the agent is changing it right now. Valid until
+// the next call. Checked are its checksum and its two tables, of channels and of rules; what these
+// refer to is for the following functions.
+const struct weft_ruleset* weft_rules(void);
+
+// Text at an offset of the rule set, or NULL if it does not end inside.
+const char* weft_rules_text(const struct weft_ruleset* rules, uint32_t offset);
+
+// True: a table of `count` entries of `size` bytes at this offset is aligned and ends inside.
+bool weft_rules_contain(const struct weft_ruleset* rules, uint32_t offset, uint64_t count,
+                        uint64_t size);
+
+// The rule set's channels.
+static inline const struct weft_channel_spec* weft_rules_channels(
+    const struct weft_ruleset* rules) {
+  return (const struct weft_channel_spec*)((const char*)rules + rules->channels_offset);
+}
+
+#endif  // WEFT_UST_INJECTOR_PRELOAD_RULES_H_
