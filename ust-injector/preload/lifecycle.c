@@ -5,7 +5,7 @@
 #include <elf.h>
 #include <linux/mman.h>
 
-#include "ust-injector/preload/channel.h"
+#include "ust-injector/preload/channel_table.h"
 #include "ust-injector/preload/clock.h"
 #include "ust-injector/preload/control_area.h"
 #include "ust-injector/preload/decide.h"
@@ -214,5 +214,44 @@ void weft_process_turn_off(void) {
   weft_process_pause();
   for (uint32_t i = 0; i < WEFT_MAX_CHANNELS; ++i) {
     weft_ring_set_withdraw(&weft_anchor->channels[i]);
+  }
+}
+
+// --- end
+
+#define WEFT_REPORT_TRIES 50u
+static const int64_t report_pause[2] = {0, 10000000};  // 10 ms
+
+// The channel that has this id, or -1: it is in force no more. Under the lock.
+static int channel_of_id(uint64_t id) {
+  const struct weft_ruleset* rules = weft_rules();
+  for (uint32_t n = 0; rules != NULL && n < rules->channel_count; ++n) {
+    const int channel = weft_channel_table_find(rules, n);
+    if (channel >= 0 && weft_channels[channel].id == id) return channel;
+  }
+  return -1;
+}
+
+// False: to be tried again.
+static bool report_unannounced(uint64_t id) {
+  uint64_t mask;
+  if (!weft_lock(&mask)) return true;
+  const int channel = channel_of_id(id);
+  const bool is_done = channel < 0 || weft_ring_set_report((uint32_t)channel);
+  weft_unlock(mask);
+  return is_done;
+}
+
+// A process that ends by exit reports what it, its parents and its forks could not announce, since
+// there may be no later process that does. It waits while the doorbell is crowded, at most half a
+// second.
+__attribute__((destructor)) static void at_end(void) {
+  for (uint32_t i = 0; i < WEFT_MAX_CHANNELS; ++i) {
+    const uint64_t id = weft_doorbell_unannounced(i);
+    if (id == 0) continue;
+    if (!weft_seccomp_may_call()) return;
+    for (uint32_t n = 0; n < WEFT_REPORT_TRIES && !report_unannounced(id); ++n) {
+      weft_syscall(__NR_nanosleep, report_pause, 0);
+    }
   }
 }

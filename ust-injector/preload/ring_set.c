@@ -318,73 +318,25 @@ void weft_ring_set_forget(uint32_t channel) {
   a->retry_after = 0;
 }
 
-// --- ring sets that were not announced ------------------------------------------------------------
-
-#define WEFT_TELL_TRIES 50u
-static const int64_t tell_pause[2] = {0, 10000000};  // 10 ms
-
-// The channel that has this id, or -1: it is in force no more. Under the lock.
-static int channel_of_id(uint64_t id) {
-  const struct weft_ruleset* rules = weft_rules();
-  for (uint32_t n = 0; rules != NULL && n < rules->channel_count; ++n) {
-    const int channel = weft_channel_of(rules, n);
-    if (channel >= 0 && weft_channels[channel].id == id) return channel;
-  }
-  return -1;
-}
-
-// Announces an empty ring set, which says how many of the channel were not announced. m->is_full:
-// to be tried again.
-static void tell_apart(void* arg) {
+// Makes an empty ring set, to report what was not announced. m->is_full: to be tried again.
+static void report_in_helper(void* arg) {
   struct making* m = arg;
-  struct weft_doorbell bell = {.magic = WEFT_DOORBELL_MAGIC, .kind = WEFT_DOORBELL_RING};
   int fd = -1;
   lay_out(&m->header, m->channel, 0);
-  uint64_t* count = unannounced_of(m->header.channel_id);
-  m->memory = count != NULL ? make_memory(m, &fd) : NULL;
+  m->memory = make_memory(m, &fd);
   if (m->memory == NULL) return;
   ((struct weft_slot*)(m->memory + m->header.slots_offset))->head = WEFT_HEAD_INITIAL;
   memcpy(m->memory, &m->header, sizeof(m->header));
-  bell.instance = m->header.instance;
-  // relaxed: a counter; what is taken out of it is said, or put back
-  bell.unannounced = __atomic_exchange_n(count, 0, __ATOMIC_RELAXED);
-  const long result = bell.unannounced != 0 ? send_bell(fd, &bell) : 0;
-  // relaxed: as above
-  if (result < 0) __atomic_fetch_add(count, bell.unannounced, __ATOMIC_RELAXED);
-  m->is_full = is_crowded(result);
+  m->is_full = !weft_doorbell_report(fd, &m->header);
   weft_syscall(__NR_close, fd);
   weft_syscall(__NR_munmap, m->memory, m->header.total_size);
 }
 
-// False: done, or not possible.
-static bool must_tell_again(uint64_t id) {
-  uint64_t mask;
-  if (!weft_lock(&mask)) return false;
-  const int channel = channel_of_id(id);
-  struct making m = {.channel = (uint32_t)channel};
-  if (channel >= 0) {
-    m.has_own_descriptors = weft_is_threaded();
-    if (!m.has_own_descriptors || !weft_run_in_thread(tell_apart, &m)) {
-      m.has_own_descriptors = false;
-      tell_apart(&m);
-    }
+bool weft_ring_set_report(uint32_t channel) {
+  struct making m = {.channel = channel, .has_own_descriptors = weft_is_threaded()};
+  if (!m.has_own_descriptors || !weft_helper_thread_run(report_in_helper, &m)) {
+    m.has_own_descriptors = false;
+    report_in_helper(&m);
   }
-  weft_unlock(mask);
-  return m.is_full;
-}
-
-// A process that ends by exit reports what it, its parents and its forks could not announce, since
-// there may be no later process that does. It waits while the doorbell is crowded, at most half a
-// second.
-__attribute__((destructor)) static void tell_unannounced(void) {
-  const struct weft_unannounced* u = weft_process.unannounced;
-  for (uint32_t i = 0; u != NULL && i < WEFT_MAX_CHANNELS; ++i) {
-    // relaxed: a counter, and an id that is all that counts of its entry
-    if (__atomic_load_n(&u->of[i].count, __ATOMIC_RELAXED) == 0) continue;
-    if (!weft_process_may_call()) return;
-    const uint64_t id = __atomic_load_n(&u->of[i].channel_id, __ATOMIC_RELAXED);
-    for (uint32_t n = 0; n < WEFT_TELL_TRIES && must_tell_again(id); ++n) {
-      weft_syscall(__NR_nanosleep, tell_pause, 0);
-    }
-  }
+  return !m.is_full;
 }
