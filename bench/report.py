@@ -66,7 +66,7 @@ class OfPeer(NamedTuple):
 
 class Report:
     """Targets of one bench, printed as they come. `where`: the machine, if it is not this one. `expected`: those that
-    have an entry also where nobody comes to measure them, {name: (unit, limit, better)}."""
+    have an entry even if the run never measures them, {name: (unit, limit, better)}."""
 
     def __init__(self, bench, ours="", peer="", where=None, expected=None):
         self.bench = bench
@@ -97,7 +97,7 @@ class Report:
 
     def target(self, name, unit, value, peer, limit, better):
         """value and peer: Measured, or a number where there was one round. value None: it was not
-        measured, and is not met. peer None: there is none. limit None: nobody knows, for the peer was not measured."""
+        measured, and is not met. peer None: there is none. limit None: unknown, because the peer was not measured."""
         median = median_of(value)
         met = (median is not None and limit is not None and
                (median <= limit if better == "lower" else median >= limit))

@@ -77,9 +77,9 @@ class Disk:
         return blocks * BLOCK / 1e6 / (time.monotonic() - start)
 
     def rest(self):
-        """Lets it be done with the files that went before: a virtual machine's kernel tells its host of their memory
-        two seconds later, and a disk may trim their blocks. Either was seen to keep everybody for 100 ms and more.
-        Then waits, not for ever, until it is as quick as it mostly was."""
+        """Waits until the disk has finished with earlier files: a virtual machine's kernel reports their memory to its
+        host two seconds later, and a disk may trim their blocks. Either was seen to block all processes for 100 ms
+        and more. Then waits, for a limited time, until the disk is as quick as it mostly was."""
         os.sync()
         time.sleep(SETTLED)
         for _ in range(PATIENCE):

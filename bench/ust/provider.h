@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The measured tracepoints, in LTTng-UST's macros: compiled once against LTTng's headers, once
-// against weft's.
+// The tracepoints that the bench measures, in LTTng-UST's macros. They are compiled once against
+// LTTng's headers and once against weft's.
 #undef TRACEPOINT_PROVIDER
 #define TRACEPOINT_PROVIDER bench
 

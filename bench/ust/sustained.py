@@ -2,7 +2,7 @@
 """bench/ust's question how many events per second a tracer takes to disk without losing one.
 
 All CPUs emit four-field events on a schedule of bursts, one a millisecond, for SECONDS, after WARM_BURSTS
-that come eight times slower: so that nobody's memory is touched for the first time at full speed (one of
+that come eight times slower: so that neither tracer touches its memory for the first time at full speed (one of
 the tracers gets it from a daemon that did so, the other from the kernel). A program that lost its CPU goes on
 at its rate and does not make up for the time (program.c). A rate holds if the program
 kept it, the tracer discarded nothing, and every event is in the files: counted by babeltrace2 in one more

@@ -89,7 +89,7 @@ class Cluster(ClusterTest):
         self.assertEqual(self.logs_of_ended(name, "reader").split()[0],
                          hashlib.sha256(data).hexdigest())
 
-    def test_claim_gets_a_volume_that_anybody_may_write(self):
+    def test_claim_gets_a_world_writable_volume(self):
         """As the relay's, which runs as no root."""
         name = self.namespace("volumes", RESTRICTED)
         claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"},

@@ -108,7 +108,7 @@ class Control(WeftTest):
 
         kubectl("-n", name, "delete", "trace", "t", "--wait=false")
         self.wait_for(lambda: get(name, "tracesession", session["metadata"]["name"])["spec"]["state"]
-                      == "Draining", "nobody is told to drain")
+                      == "Draining", "no session is Draining")
         self.say(name, session["metadata"]["name"],
                  {"observedGeneration": 2, "phase": "Completed", "conditions": [condition("Drained")]})
         self.wait_for(lambda: not get(name, "trace")["items"], "the Trace does not go")
@@ -146,16 +146,16 @@ class Control(WeftTest):
         refused = self.apply(wrong, namespace=name, check=False).stderr
         self.assertRegex(refused, r"spec\.user\.events\[0\].*nmae")
         filtered = trace("filtered", "shop", filter="a >")
-        self.apply(filtered, trace("nobody", "nobody"), namespace=name)
-        self.wait_for_reason(name, "nobody", "NoPods")
-        self.assertEqual(self.condition(name, "nobody", "Ready")["message"],
+        self.apply(filtered, trace("unmatched", "unmatched"), namespace=name)
+        self.wait_for_reason(name, "unmatched", "NoPods")
+        self.assertEqual(self.condition(name, "unmatched", "Ready")["message"],
                          "spec.pods matches no pod of the namespace")
-        self.assertEqual(get(name, "trace", "nobody")["status"]["phase"], "Pending")
+        self.assertEqual(get(name, "trace", "unmatched")["status"]["phase"], "Pending")
         self.wait_for_reason(name, "filtered", "InvalidSpec", "Accepted")
         self.assertIn("spec.filter", self.condition(name, "filtered", "Accepted")["message"])
         self.assertEqual(get(name, "tracesession")["items"], [])
 
-    def test_a_trace_of_pods_without_the_library_says_so(self):
+    def test_a_trace_of_pods_without_the_library_reports_that(self):
         name = self.injected_namespace("without")
         self.apply(client("old", labels={"app": "shop", "weft.dev/inject": "disabled"}),
                    trace("t", "shop"), namespace=name)

@@ -126,7 +126,7 @@ def build():
             return target
         print(f"cluster: building Kubernetes {kubernetes_version()} into {target}; from nothing this "
               "takes 12 minutes on 2 cores", file=sys.stderr, flush=True)
-        for killed in CACHE.glob("building-*"):  # nobody's, as we have the lock
+        for killed in CACHE.glob("building-*"):  # abandoned, as we have the lock
             shutil.rmtree(killed, ignore_errors=True)
         work = pathlib.Path(tempfile.mkdtemp(prefix="building-", dir=CACHE))
         try:

@@ -10,7 +10,7 @@ import typing
 import settings
 from weft_cluster import get
 
-# Of a packet of LTTng's layout, little-endian: magic, UUID, stream, instance; begin, end, content and packet
+# Header of a packet in LTTng's layout, little-endian: magic, UUID, stream, instance; begin, end, content and packet
 # size in bits, sequence, events discarded so far, CPU.
 PACKET = struct.Struct("<I16sIQ QQQQQQI")
 MAGIC = 0xC1FC1FC1

@@ -129,7 +129,7 @@ class Traced(WeftTest):
         kubectl("-n", "orders", "exec", "deployment/shop", "--", "true")
         self.assert_unchanged("orders", "shop", "Burstable")
         self.assert_unchanged("measures", "tenant", "BestEffort")
-        # Nobody is left to let it go.
+        # No controller is left to remove the finalizer.
         kubectl("-n", "measures", "patch", "trace", "more", "--type=merge", "-p",
                 '{"metadata":{"finalizers":null}}')
 

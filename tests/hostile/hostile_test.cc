@@ -250,7 +250,7 @@ TEST_F(HostileTest, AFloodOfDescriptors) {
   TestWriter one({.channel_id = kBad});
   const size_t descriptors = agent.descriptors();
   for (int i = 0; i < 3000; i++) {
-    // The same memory again and again, and now and then something else.
+    // Mostly one memory file again and again; every tenth time another one.
     agent.AddRing(kBad, static_cast<uint64_t>(i), 3,
                   i % 10 == 0 ? UniqueFd(memfd_create("x", MFD_CLOEXEC)) : one.Fd());
     if (i % 50 == 0) Pass();

@@ -28,7 +28,7 @@ bool Long() {
   return value != nullptr && std::string(value) == "1";
 }
 
-// The two halves of P3. `exact`: nobody was killed.
+// Checks both halves of P3. `exact`: no process was killed.
 void ExpectBalance(const Books& b, bool exact) {
   EXPECT_EQ(b.wrong, "");
   EXPECT_EQ(b.recorded, b.read + b.overwritten);
@@ -132,8 +132,9 @@ TEST(Kill, AtRandomLosesNothingThatWasCommitted) {
   std::mt19937_64 random(20261121);
   const int rounds = Long() ? 50000 : 5000;
   const char* const kFlags[] = {"-", "s", "st", "stf", "v", "dst", "stm", "sta"};
-  // Under a filter nobody waits long for who sets things up, and signals come meanwhile: what is
-  // given up then cannot be counted before it is done.
+  // Under a seccomp filter threads wait only briefly for the thread that sets things up, and
+  // signals come meanwhile: an event that is given up then cannot be counted before the set-up is
+  // done.
   const char* const kRefusedFlags[] = {"w", "ws", "wst", "wstf", "wv", "wdst", "wstm", "wsta"};
   uint64_t atomically = 0;
   for (int i = 0; i < rounds && !HasFailure(); ++i) {
@@ -195,7 +196,7 @@ TEST(Kill, ARingSetIsAnnouncedWithItsDescriptions) {
 
 using Pause = std::chrono::steady_clock::duration;
 
-// Who holds the lock stands still, before this call, until `enough`.
+// Stops the thread that holds the lock, before this call, until `enough`.
 void StopTheOwner(const char* flags, bool (*before)(const __ptrace_syscall_info& call),
                   bool (*enough)(Pause stood, const World& world), Books* books,
                   bool* is_main = nullptr) {
@@ -235,7 +236,7 @@ void StopTheOwner(const char* flags, bool (*before)(const __ptrace_syscall_info&
 }
 
 // It may have to wait for a CPU, for longer than others take for any number of tries.
-TEST(Kill, WhoWaitsForTheRingSetWaitsForItsMaker) {
+TEST(Kill, ThreadsWaitForTheMakerOfTheRingSet) {
   Books b;
   // The lock is held when the thread with descriptors of its own is cloned.
   const auto clone = [](const __ptrace_syscall_info& call) { return call.entry.nr == SYS_clone; };
@@ -249,10 +250,10 @@ bool CopiesRules(const __ptrace_syscall_info& call) {
   return call.entry.nr == SYS_mmap && call.entry.args[1] == WEFT_MAX_RULESET_BYTES;
 }
 
-// Nobody waits for ever: what came meanwhile is counted for those who turn out to want it.
-TEST(Kill, WhatNobodyCouldDecideOnIsCounted) {
+// No thread waits for ever: events that came meanwhile are counted for the channels that want them.
+TEST(Kill, CountsEventsThatNoThreadCouldDecideOn) {
   Books b;
-  // Nobody's first event ends before that decision but by being given up.
+  // Before that decision a thread's first event ends only by being given up.
   const auto enough = [](Pause stood, const World& world) {
     return world.HasEnded() || stood > 120s;
   };
@@ -262,7 +263,7 @@ TEST(Kill, WhatNobodyCouldDecideOnIsCounted) {
 
 // The main thread gives its first event up and forks. What could not be decided on before is the
 // parent's to count, not the child's.
-TEST(Kill, WhatNobodyCouldDecideOnIsCountedOnceWhenTheProcessForks) {
+TEST(Kill, CountsUndecidedEventsOnceAcrossFork) {
   Books b;
   const auto enough = [](Pause stood, const World& world) {
     constexpr uint64_t kFirstChild = 8;
@@ -285,9 +286,9 @@ struct Way {
   bool is_read = false;  // while it runs, which is for a second at most
 };
 
-// Where the worker stands at a breakpoint, or has ended. A child that shares its memory and dies of
-// one is heard of from itself; threads that are nobody's to trace are killed by it, and with them
-// all.
+// Waits until the worker is at a breakpoint or has ended. A child that shares its memory and dies
+// at a breakpoint is reported by its own wait status. An untraced thread is killed by a breakpoint,
+// and its process with it.
 void WaitForBreakpoint(pid_t worker, bool is_read, World* world, bool* reached) {
   const auto begin = std::chrono::steady_clock::now();
   int status = 0;

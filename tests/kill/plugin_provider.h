@@ -23,7 +23,7 @@ LTTNG_UST_TRACEPOINT_EVENT(
                                 lttng_ust_field_integer(uint64_t, check,
                                                         stress_check(lane, book->begun - 1))))
 
-// The same, with call sites that go when the probe goes.
+// An event whose call sites are unloaded together with the probe.
 LTTNG_UST_TRACEPOINT_EVENT(
     stress, plugin, LTTNG_UST_TP_ARGS(uint64_t, lane, uint64_t, sequence, uint64_t, check),
     LTTNG_UST_TP_FIELDS(lttng_ust_field_integer(uint64_t, lane, lane)

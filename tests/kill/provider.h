@@ -21,8 +21,8 @@ LTTNG_UST_TRACEPOINT_EVENT(
                             lttng_ust_field_integer(uint64_t, sequence, sequence)
                                 lttng_ust_field_integer(uint64_t, check, check)))
 
-// The same in one word (the check's lower half), in two, and with the check again and again in four
-// and five.
+// These values in one word (the check's lower half), in two, and with repeated checks in four and
+// five.
 LTTNG_UST_TRACEPOINT_EVENT(
     stress, one, LTTNG_UST_TP_ARGS(uint64_t, lane, uint64_t, sequence, uint64_t, check),
     LTTNG_UST_TP_FIELDS(lttng_ust_field_integer(uint16_t, lane, (uint16_t)lane)
@@ -47,7 +47,7 @@ LTTNG_UST_TRACEPOINT_EVENT(
                                     lttng_ust_field_integer(uint64_t, check2, check)
                                         lttng_ust_field_integer(uint64_t, check3, check)))
 
-// The same with a tail of `size` bytes, each (uint8_t)check.
+// These values and a tail of `size` bytes, each (uint8_t)check.
 LTTNG_UST_TRACEPOINT_EVENT(
     stress, tail,
     LTTNG_UST_TP_ARGS(uint64_t, lane, uint64_t, sequence, uint64_t, check, const uint8_t*, bytes,

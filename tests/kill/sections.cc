@@ -129,7 +129,7 @@ std::vector<uint64_t> Straight(const std::map<uint64_t, Step>& steps, uint64_t a
   return out;
 }
 
-// Of which line of the source an instruction is, from the library's debug information.
+// Maps instructions to source lines, from the library's debug information.
 class Lines {
  public:
   explicit Lines(const std::string& library)

@@ -17,10 +17,10 @@ namespace weft::kill_test {
 // included. Empty: no such table.
 std::vector<uint64_t> SectionInstructions(const std::string& library);
 
-// The same of the functions of these names, with what the compiler made of them ("name.part.0"):
-// all that can be come to from their beginnings without executing a line of the source that has one
-// of the texts `without` in it. Empty: a function or a text is not there, or jumps where nobody can
-// follow.
+// Returns these offsets for the functions of these names, including the compiler's parts of them
+// ("name.part.0"): all instructions that are reachable from their beginnings without executing a
+// source line that contains one of the texts `without`. Empty: a function or a text does not exist,
+// or a jump's target is unknown.
 std::vector<uint64_t> FunctionInstructions(const std::string& library,
                                            const std::vector<std::string>& names,
                                            const std::vector<std::string>& without);

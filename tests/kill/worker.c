@@ -164,7 +164,7 @@ static int share_memory(void* lane) {
   return 0;
 }
 
-// What ended a child that nobody killed ends this process, too.
+// Ends this process in the way in which its child ended, if the child was not killed by the test.
 static void end_sharing(int which) {
   int status = 0;
   if (sharing[which] == 0) return;

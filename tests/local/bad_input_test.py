@@ -33,7 +33,7 @@ class BadInput(LocalTest):
         self.refuse(NOT_FOUND, "no-such-program", program=["no-such-program"])
         self.refuse(NOT_FOUND, "/no/such/program", program=["/no/such/program"])
 
-    def test_program_is_none(self):
+    def test_program_is_not_executable(self):
         self.refuse(NOT_EXECUTABLE, "/etc/passwd", program=["/etc/passwd"])
         garbage = self.folder / "garbage"
         garbage.write_bytes(b"\x7fELF garbage")
@@ -110,7 +110,7 @@ spec:
                     program=self.emitter("--events", 4))
         self.assert_complete(4)
 
-    def test_pattern_that_matches_nothing_is_said(self):
+    def test_pattern_that_matches_nothing_is_reported(self):
         _, err = self.record("-e", "emiter:*", program=self.emitter("--events", 4))
         self.assertIn('event "emiter:*"', err)
 

@@ -159,7 +159,7 @@ class Terminal(LocalTest):
                 continue
             try:
                 seen += os.read(ours, 65536).decode()
-            except OSError:  # nobody has the other side any more
+            except OSError:  # the other side is closed
                 break
             if until is not None and not found and re.search(until, seen):
                 found = True
@@ -228,7 +228,7 @@ class Terminal(LocalTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.counts()["delivered"], 10)
 
-    def test_no_progress_where_nobody_looks(self):
+    def test_no_progress_without_a_terminal(self):
         hold = self.folder / "hold"
         for more, stderr in ((["--quiet"], True), ([], False)):
             hold.touch()

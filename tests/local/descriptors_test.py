@@ -68,7 +68,7 @@ class LivingProcesses(LocalTest):
         self.finish(weft)
         self.assert_complete(300)
 
-    def test_what_nobody_reads_is_counted(self):
+    def test_events_without_a_reader_are_counted(self):
         """The consumer stands still: no descriptor comes back, and the end is not waited for without end."""
         begun, stopped, done, end = (self.folder / name for name in ("begun", "stopped", "done", "end"))
         one = shlex.join([str(EMITTER), "--events", "1", "--children", "100", "--in-turn", "1"])

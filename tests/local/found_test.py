@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory that was not announced, and programs that are older than weft: what they emit is recorded,
-exactly. Needs root: the kernel lets nobody else open another process's mappings."""
+"""Ring sets that were not announced, and programs that started before weft: their events are recorded
+exactly. Needs root: the kernel lets only root open another process's mappings."""
 
 import json
 import os
@@ -39,7 +39,7 @@ class FoundTest(LocalTest):
         if os.geteuid() != 0:
             self.skipTest("needs root, for /proc/PID/map_files")
         super().setUp()
-        # After everything else: whoever waits may go.
+        # Runs last: releases the programs that wait.
         self.addCleanup(self.touch, "release")
 
     def hidden(self, *how, events=EVENTS):
@@ -113,7 +113,7 @@ class Unannounced(FoundTest):
         self.assert_complete(2 * EVENTS, times=2)
 
 
-    def test_beside_a_liar(self):
+    def test_beside_a_process_with_forged_memory(self):
         liar = self.folder / "liar.py"
         liar.write_text(LIAR)
         script = (f"{sys.executable} {liar} {self.folder} & "
@@ -131,7 +131,7 @@ class Attached(FoundTest):
     def setUp(self):
         super().setUp()
         self.before = os.environ.copy() | {"LD_PRELOAD": str(BUILD / "lib" / "libweft.so"),
-                                           "WEFT_DIR": str(self.folder / "nobody")}
+                                           "WEFT_DIR": str(self.folder / "nowhere")}
 
     def start_before(self, *how, processes=1):
         ready = self.reports("ready") + processes
@@ -228,12 +228,12 @@ class Attached(FoundTest):
         self.stop(weft)
         self.assert_complete(2 * EVENTS, times=2)
 
-    def test_not_by_two_sessions(self):
+    def test_one_process_cannot_be_in_two_sessions(self):
         program = self.start_before("rounds=1")
         first = self.attach(program)
         self.wait_until_recording(first)
         _, err = self.finish(self.attach(program, output="second"), status=121)
-        self.assertIn("recorded by somebody else", err)
+        self.assertIn("another recording has this process", err)
         self.touch("go0")
         self.wait_for(lambda: self.reports() == 1)
         self.stop(first)
@@ -248,29 +248,29 @@ class Attached(FoundTest):
 
 
 class Unprivileged(FoundTest):
-    """As nobody, what cannot be looked for is passed over; what was asked for is refused."""
+    """An unprivileged user: ring sets that cannot be searched for are skipped; --pid is refused."""
 
     def setUp(self):
         super().setUp()
-        self.nobody = {"user": 65534, "group": 65534, "extra_groups": []}
-        if subprocess.run([WEFT, "--version"], check=False, **self.nobody,
+        self.unprivileged = {"user": 65534, "group": 65534, "extra_groups": []}
+        if subprocess.run([WEFT, "--version"], check=False, **self.unprivileged,
                           stdout=subprocess.DEVNULL).returncode != 0:
-            self.skipTest("the build's folder is not readable for everybody")
+            self.skipTest("the build's folder is not readable for other users")
 
     def test_not_announced_is_not_recorded(self):
         self.touch("release")
-        self.record("-e", "emitter:*", program=self.hidden("no-socket"), **self.nobody)
+        self.record("-e", "emitter:*", program=self.hidden("no-socket"), **self.unprivileged)
         self.assertEqual(self.counts()["emitted"], 0)
         self.assertEqual(self.summary()["notices"], [])
 
     def test_attaching_is_refused(self):
         program = subprocess.Popen([str(word) for word in self.hidden()],
-                                   env=os.environ | {"WEFT_DIR": "/nowhere"}, **self.nobody)
+                                   env=os.environ | {"WEFT_DIR": "/nowhere"}, **self.unprivileged)
         self.running.append(program)
         self.wait_for(lambda: self.reports("ready"))
         done = subprocess.run([WEFT, "record", "-e", "emitter:*", "-o", self.folder / "trace",
                                "--pid", str(program.pid)], capture_output=True, text=True,
-                              check=False, **self.nobody)
+                              check=False, **self.unprivileged)
         self.assertEqual(done.returncode, 121, done.stderr)
         self.assertIn("needs root", done.stderr)
 

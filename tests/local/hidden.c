@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program whose ring sets nobody is told of, or that ran before weft did. It emits a known number
- * of events and appends a line "PID EVENTS" to `report` after each round; before the first, one to
- * `ready`.
+ * A program whose ring sets are never announced, or that ran before weft did. It emits a known
+ * number of events and appends a line "PID EVENTS" to `report` after each round; before the first,
+ * one to `ready`.
  *
  *   hidden FOLDER EVENTS HOW...
  *     chroot      into FOLDER/root, before the first event

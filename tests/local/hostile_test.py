@@ -70,7 +70,7 @@ class Hostile(LocalTest):
             caller.close()
         self.go()
 
-    def test_descriptors_and_bytes_that_nobody_asked_for(self):
+    def test_unexpected_descriptors_and_bytes(self):
         self.begin()
         memory, pipe = self.memory(), os.pipe()
         for end in pipe:
@@ -105,7 +105,7 @@ class Hostile(LocalTest):
         os.kill(self.processes["weft-agent"], signal.SIGCONT)
         self.go()
 
-    def test_a_full_vault_is_said_once(self):
+    def test_a_full_vault_is_reported_once(self):
         folder = self.folder / "session"
         folder.mkdir()
         self.doorbell = str(folder / "agent.sock")

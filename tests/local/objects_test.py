@@ -99,7 +99,7 @@ class Statedump(Trace):
                 self.assertIn(vpid, whole)
         self.assertEqual(sorted(dumps.values()), [1, 2])  # the child, and the one that loads
 
-    def test_nothing_of_it_where_nobody_asks(self):
+    def test_no_statedump_unless_requested(self):
         self.symbols("-e", "symbols:*", "-e", "plugin:*", "-c", "vpid")
         self.assertEqual(self.counts()["delivered"], 4)
         self.symbols("-e", "*", "-x", DUMP + "*", "-c", "vpid", output="excluded")
@@ -155,7 +155,7 @@ class Perf(Trace):
             cycles = [e["context"]["perf_thread_cpu_cycles"] for e in thread]
             self.assertEqual(cycles, sorted(cycles))
 
-    def test_a_counter_that_cannot_be_read_is_said(self):
+    def test_a_counter_that_cannot_be_read_is_reported(self):
         _, err = self.record("-e", "counters:*", "-c", "perf:thread:cpu-migrations",
                              program=[PROGRAMS / "local_counters", 10])
         self.assertIn("perf:thread:cpu-migrations", err)

@@ -15,7 +15,7 @@ NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts")
 # What self.c prints.
 CONTEXTS = ("vpid", "vtid", "pthread_id", "cpu_id", "procname", "vuid", "veuid", "vsuid", "vgid", "vegid",
             "vsgid", *(name + "_ns" for name in NAMESPACES))
-NOBODY = 65534  # of whom a user namespace knows nothing
+UNMAPPED = 65534  # an id that a user namespace does not map
 # In a PID namespace of its own: its vpid is 1, its children's 2, 3, ...
 ALONE = ("unshare", "--pid", "--fork", "--kill-child")
 
@@ -103,7 +103,7 @@ class Contexts(Values):
         self.assertNotEqual(last["user_ns"], os.stat("/proc/self/ns/user").st_ino)
 
     def test_goes_into_a_user_namespace(self):
-        self.in_a_user_namespace("emit", "unshare:user", "emit", vuid=NOBODY)
+        self.in_a_user_namespace("emit", "unshare:user", "emit", vuid=UNMAPPED)
 
     def test_is_in_a_user_namespace(self):
         self.in_a_user_namespace("emit", vuid=0, before=("unshare", "--user", "--map-root-user"))
@@ -133,7 +133,7 @@ class ApplicationContexts(Values):
         before, after = (event["context"] for event in self.view())
         self.assertEqual({name: after[f"_app_self_{name}"] for name in self.TYPES}, self.TYPES)
         self.assertEqual({name: before[f"_app_self_{name}"] for name in self.TYPES},
-                         dict.fromkeys(self.TYPES, {}))  # nobody provided them yet
+                         dict.fromkeys(self.TYPES, {}))  # no provider was loaded yet
 
 
 class Filters(Values):
@@ -177,7 +177,7 @@ class Filters(Values):
                                    ("number == 1 || $app.self:number == 3", [1, 3]),
                                    ("$app.self:number == 3 || number == 1", [3]),
                                    ("$app.self:word > 3 || number == 2", []),
-                                   ("$app.self:nobody == 1", [])):
+                                   ("$app.self:absent == 1", [])):
             with self.subTest(condition):
                 self.assertEqual(self.numbers(condition, *steps), numbers)
 

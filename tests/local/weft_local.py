@@ -142,7 +142,7 @@ class LocalTest(unittest.TestCase):
             self.skipTest("no babeltrace2 that reads CTF 2; weft's own reader read it")
 
     def assert_complete(self, expected=None, output="trace", times=1):
-        """Nothing is missing, nothing twice, and everybody says the same. `times`: how often a
+        """Checks that no event is missing or double, and that all counts agree. `times`: how often a
         process emits each number (as often as it executes itself)."""
         expected = self.emitted() if expected is None else expected
         counts = self.counts()

@@ -260,7 +260,7 @@ SECCOMP = [
     program("seccomp", "late_filter", "tsc", "after", status=5, books="some"),
     # The ring set could not be made any more.
     program("seccomp", "late_filter", "deny", "before", status=5, books="none"),
-    # Nobody told us of the filter: both kinds of events were on before.
+    # The library does not learn of the filter: both kinds of events were on before.
     program("seccomp", "late_filter", "unseen", "after", status=5, books="all"),
     program("seccomp", "late_filter", "prctl", "before", label="late_filter-monotonic", status=5,
             books="all", clock="monotonic"),

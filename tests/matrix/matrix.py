@@ -114,10 +114,10 @@ class Runner:
         if case.group == "arm64":  # told to the emulator, for the program only
             preload = {"QEMU_SET_ENV": f"LD_PRELOAD={self.programs}/arm64/libweft.so"}
         self.compare(case, "with the library alone", bare, self.run(case, flavour, preload))
-        with tempfile.TemporaryDirectory(prefix="weft-matrix-") as nobody:
-            os.chmod(nobody, 0o755)
+        with tempfile.TemporaryDirectory(prefix="weft-matrix-") as empty:
+            os.chmod(empty, 0o755)
             self.compare(case, "before any agent", bare,
-                         self.run(case, flavour, dict(preload, WEFT_DIR=nobody)))
+                         self.run(case, flavour, dict(preload, WEFT_DIR=empty)))
         for enabled in (False, True):
             with tempfile.TemporaryDirectory(prefix="weft-matrix-") as parent:
                 os.chmod(parent, 0o755)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A folder as libweft.so looks for it: a control file, and agent.sock with somebody listening.
+"""A folder as libweft.so looks for it: a control file, and agent.sock with a listener.
 
 An agent of the tests: it enables events by writing the control file (lib/abi/control.h), keeps every
 ring set that is sent to it, and reads them by pread when the programs have ended (lib/abi/ring.h).

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`weft record --relay`: what the programs emitted, and no more, is CTF at the relay, whoever dies."""
+"""`weft record --relay`: the relay stores exactly the programs' events, whichever process dies."""
 
 import json
 import pathlib
@@ -156,7 +156,7 @@ spec:
 
 
 class Strangers(RelayTest):
-    """Who connects and is no node: refused, and nobody else notices."""
+    """Peers that are not nodes are refused and disturb no other connection."""
 
     def say(self, port, data):
         """What the relay answers before it ends the connection."""

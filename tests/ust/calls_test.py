@@ -51,7 +51,7 @@ class Run:
     return next(i for i, (_, text, _) in enumerate(self.calls) if text.startswith(start))
 
   def quiet_part(self):
-    """How often what is called between the marks, by anybody."""
+    """How often each call is made between the marks, by all code."""
     return collections.Counter(name for _, _, name in self.calls[self.find(BEGIN) + 1:self.find(END)])
 
   def of_library(self):
@@ -97,8 +97,8 @@ class Calls(unittest.TestCase):
     self.assertEqual(self.check_off([]), ['mmap'])  # for the list of its tracepoints
 
   def test_before_any_agent(self):
-    with tempfile.TemporaryDirectory(prefix='weft-calls-') as nobody:
-      self.assertIn(len(self.check_off(LEAVE, WEFT_DIR=nobody)), START_UP)
+    with tempfile.TemporaryDirectory(prefix='weft-calls-') as unused:
+      self.assertIn(len(self.check_off(LEAVE, WEFT_DIR=unused)), START_UP)
 
   def test_nothing_is_enabled(self):
     with weft_folder() as folder:
@@ -125,7 +125,7 @@ class Calls(unittest.TestCase):
       self.check_on(what, variables=NO_RSEQ)
     self.check_on('events', contexts=(1, 2))  # vpid, vtid
 
-  def test_nor_does_the_other_clock(self):
+  def test_an_enabled_event_makes_no_call_with_clock_monotonic(self):
     if Run('clock', library=False).quiet_part():
       self.skipTest('CLOCK_MONOTONIC takes a system call here')
     for what in ('events', 'threads'):

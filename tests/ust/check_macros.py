@@ -7,14 +7,14 @@ import pathlib
 import re
 import sys
 
-# Of the names that look public, those that no program is to use: include guards, and what the
-# headers say to each other.
+# Names that look public but that no program is to use: include guards, and names that only the
+# headers themselves use.
 INTERNAL = re.compile(
     r'LTTNG_UST_TRACEPOINT_(NAME_LEN_MAX|THIS_IP|LIB_SONAME)$'
     r'|LTTNG_UST_TP_(EXTERN_C|RCU_LINK_TEST|TRACELOG_\w+)$|TP_TRACELOG_CB_TEMPLATE$'
     r'|lttng_ust_tracepoint_validate_name_len$'
     r'|lttng_ust_field_array_element_type_is_supported$'
-    # Of LTTng's own statedump: it names an argument with a session of its tracer.
+    # Belongs to LTTng's own statedump: it names an argument with a session of its tracer.
     r'|(LTTNG_UST_)?TP_SESSION_CHECK$'
     # Documented as what a program may define; the headers only test them.
     r'|LTTNG_UST_TRACEPOINT_(PROVIDER_)?HIDDEN_DEFINITION$')

@@ -28,7 +28,7 @@ class Folder(unittest.TestCase):
     self.assertEqual(looked_for(WEFT_CONTAINER='app', WEFT_DIR='/nowhere'), ['/nowhere/app.ctl'])
     self.assertEqual(looked_for(WEFT_DIR='/nowhere'), ['/nowhere/local.ctl'])
 
-  def test_with_neither_nothing_is_looked_for(self):
+  def test_without_both_no_folder_is_searched(self):
     self.assertEqual(looked_for(), [])
 
 

@@ -456,7 +456,7 @@ class Twins(unittest.TestCase):
     self.assertEqual(events, [{'of_a': '1'}, {'of_a': '2'}, {'of_b': '2'}, {'of_a': '3'}, {'of_b': '3'},
                               {'of_a': '4'}, {'of_b': '4'}, {'of_c': '4'}, {'of_c': '1'}])
 
-  def test_other_arguments_do_not_fit(self):
+  def test_other_arguments_are_refused(self):
     """A provider whose TP_ARGS are others is never called."""
     wrong = self.provider('twin-wrong.so', '-DFIELD=wrong', '-DNUMBER=long')
     right = self.provider('twin-right.so', '-DFIELD=right')

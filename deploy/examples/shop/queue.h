@@ -33,7 +33,7 @@ class Queue {
     return item;
   }
 
-  // Nobody pushes any more.
+  // Announces that no thread will push any more.
   void Close() {
     std::lock_guard lock(mutex_);
     closed_ = true;

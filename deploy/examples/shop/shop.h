@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small shop: customers place orders, clerks pack them, the till takes the money; each role has
-// its own threads. Everything that happens is a tracepoint (shop_tp.h), and counted.
+// A small shop as a multi-threaded example: customers place orders, clerks pack them, the till
+// takes the money. Each role has its own threads. Each step is a tracepoint (shop_tp.h), and is
+// counted.
 #ifndef WEFT_DEPLOY_EXAMPLES_SHOP_SHOP_H_
 #define WEFT_DEPLOY_EXAMPLES_SHOP_SHOP_H_
 

@@ -23,7 +23,7 @@ static void* closer(void* arg) {
     }
     for (int i = 0; i < 6; ++i) {
       struct stat s;
-      REQUIRE(fstat(file[i], &s) == 0); /* nobody else closes what is ours */
+      REQUIRE(fstat(file[i], &s) == 0); /* only this program closes its own files */
       REQUIRE(S_ISREG(s.st_mode));
       REQUIRE(s.st_size == 10);
     }

@@ -32,7 +32,7 @@ int main(int argc, char** argv) {
     plugin_hit(-i);
     __atomic_add_fetch(hits, 2, __ATOMIC_RELAXED);
     REQUIRE(dlclose(plugin) == 0);
-    if (dlerror()) return 2; /* nobody else left an error behind */
+    if (dlerror()) return 2; /* no other code left an error behind */
   }
   __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
   pthread_join(thread, NULL);

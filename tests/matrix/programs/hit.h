@@ -44,7 +44,7 @@ static inline void hit(void) {
   tracepoint(matrix, hit, (int)number);
 }
 
-/* Of a process that may be killed at any moment: counted when it has returned. */
+/* For a process that may be killed at any moment: counts the event after the call returned. */
 static inline void hit_while_alive(int number) {
   __atomic_add_fetch(&hits[1], 1, __ATOMIC_RELAXED);
   tracepoint(matrix, hit, number);

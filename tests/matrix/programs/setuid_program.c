@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes a setuid copy of a program that traces and executes it as another user: it must not be
- * traced, whoever set the environment. Root only. */
+ * traced, regardless of the environment. Root only. */
 #include <fcntl.h>
 #include <grp.h>
 #include <sys/auxv.h>
