@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that ran before weft and are recorded until they end, or until the user ends it. One
-// thread; one per process.
+// Follows processes that ran before weft (`weft record --pid`) until they end or the user ends the
+// recording. Used by one thread; one object per process.
 #ifndef WEFT_CLI_ATTACHED_H_
 #define WEFT_CLI_ATTACHED_H_
 

@@ -46,7 +46,7 @@ std::vector<api::Trace> WithRules(std::initializer_list<const char*> names) {
   return {trace};
 }
 
-TEST(ElfFile, SaysWhatAProgramNeeds) {
+TEST(ElfFile, ReadsNeededLibraries) {
   const auto file = ParseElf(ThisProgram());
   ASSERT_TRUE(file.has_value()) << file.error().message;
   EXPECT_TRUE(file->is_program);
@@ -55,7 +55,7 @@ TEST(ElfFile, SaysWhatAProgramNeeds) {
   EXPECT_TRUE(file->events.empty());
 }
 
-TEST(ElfFile, CutOffFilesAreNoAccident) {
+TEST(ElfFile, SurvivesEveryTruncation) {
   const std::vector<uint8_t> bytes = ThisProgram();
   for (size_t size = 0; size < 4096; ++size) (void)ParseElf(Bytes(bytes).first(size));
   EXPECT_FALSE(ParseElf({}).has_value());
@@ -100,7 +100,7 @@ TEST(TracedProgram, IsPreloadedOnlyWithALibrary) {
   unsetenv("WEFT_DIR");
 }
 
-TEST(Offered, FindsLibrariesAndRefusesWhatIsNone) {
+TEST(Offered, FindsLibrariesAndRefusesOtherFiles) {
   const auto own = OfferedByProgram("/proc/self/exe");
   ASSERT_TRUE(own.has_value());
   EXPECT_FALSE(own->is_static);
@@ -111,7 +111,7 @@ TEST(Offered, FindsLibrariesAndRefusesWhatIsNone) {
   EXPECT_EQ(OfferedByProcess(1 << 22).error().code, ErrorCode::kNotFound);
 }
 
-TEST(EventCheck, MisspeltNamesAreWrongPatternsOnlySaid) {
+TEST(EventCheck, RefusesMisspeltNamesAndReportsPatternsWithoutMatch) {
   const Offered offered = WithEvents({"shop:order_placed", "shop:closed"});
   EXPECT_TRUE(CheckEvents(WithRules({"shop:*", "shop:closed"}), offered, "p").problems.empty());
   const EventCheck misspelt = CheckEvents(WithRules({"shop:order_plcaed"}), offered, "p");
@@ -137,7 +137,7 @@ EventCheck CheckFilters(std::vector<api::EventRule> rules, const std::string& of
   return CheckEvents({trace}, offered, "p");
 }
 
-TEST(EventCheck, AFieldThatNoEventOfTheRuleHasIsWrong) {
+TEST(EventCheck, RefusesFieldThatNoMatchedEventHas) {
   for (const char* name : {"shop:order", "shop:*", "*"}) {
     EXPECT_TRUE(CheckFilters({{.name = name, .filter = "number > 5"}}).problems.empty());
     const EventCheck check = CheckFilters({{.name = name, .filter = "number > 5 && nmber > 5"}});
@@ -157,7 +157,7 @@ TEST(EventCheck, AFieldThatNoEventOfTheRuleHasIsWrong) {
   EXPECT_TRUE(CheckFilters({{.name = "*", .filter = "baddr > 5"}}).problems.empty());
 }
 
-TEST(EventCheck, TheFilterOfAllEventsNeedsItsFieldsInOne) {
+TEST(EventCheck, CommonFilterNeedsOneEventWithAllItsFields) {
   const api::EventRule order{.name = "shop:order"}, closed{.name = "shop:closed"};
   EXPECT_TRUE(CheckFilters({order, closed}, "nmber > 5").is_wrong);
   const EventCheck some = CheckFilters({order, closed}, "number > 5");
@@ -167,7 +167,7 @@ TEST(EventCheck, TheFilterOfAllEventsNeedsItsFieldsInOne) {
   EXPECT_FALSE(CheckFilters({order, {.name = "plugin:*"}}, "nmber > 5").is_wrong) << "not known";
 }
 
-TEST(EventCheck, ProgramsThatStartOthersMayOfferNothing) {
+TEST(EventCheck, AcceptsProgramsWithoutTracepoints) {
   const EventCheck check = CheckEvents(WithRules({"shop:closed"}), Offered(), "sh");
   EXPECT_FALSE(check.is_wrong);
   EXPECT_EQ(check.problems.size(), 1u);
@@ -198,7 +198,7 @@ TEST(Summary, NamesReasonsAndUnits) {
   EXPECT_NE(SummaryJson(state).find("\"missed_anywhere\": 1"), std::string::npos);
 }
 
-TEST(RelayAddress, HasPortsOfItsOwnOrTheUsualOnes) {
+TEST(RelayAddress, ReadsPortsOrTakesDefaults) {
   const auto parsed = [](const char* text) {
     const auto address = ParseRelayAddress(text);
     if (!address) return std::string("wrong");
@@ -230,7 +230,7 @@ class SessionFolders : public ::testing::Test {
   std::string runtime = "/tmp/weft-cli-test-XXXXXX";
 };
 
-TEST_F(SessionFolders, AbandonedOnesAreCleared) {
+TEST_F(SessionFolders, RemovesAbandonedFolders) {
   const std::string killed = Make("aaaaaa", {"local.ctl", "session.json", "agent.sock.new"});
   const std::string empty = Make("bbbbbb", {});
   const std::string others = Make("cccccc", {"local.ctl", "letter"});
@@ -251,7 +251,7 @@ TEST_F(SessionFolders, AbandonedOnesAreCleared) {
   EXPECT_FALSE(std::filesystem::exists(empty));
 }
 
-TEST_F(SessionFolders, OneWhereAProcessListensIsNotAbandoned) {
+TEST_F(SessionFolders, KeepsFolderWhereAProcessListens) {
   const std::string path = Make("aaaaaa", {"local.ctl"});
   sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
   (path + "/session.sock").copy(address.sun_path, sizeof(address.sun_path) - 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The little of an ELF file that says what it offers: its event descriptions, the libraries it
-// needs and where it wants them looked for. Files are foreign bytes: every offset is checked.
-// Thread-safety: plain values.
+// Reads the parts of an ELF file that tell which tracepoints it offers: its event descriptions, the
+// libraries that it needs, and the folders where the dynamic linker looks for them. ELF files are
+// foreign bytes: every offset is checked. Thread-safety: plain values.
 #ifndef WEFT_CLI_ELF_FILE_H_
 #define WEFT_CLI_ELF_FILE_H_
 

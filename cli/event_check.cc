@@ -13,7 +13,7 @@
 namespace weft::cli {
 namespace {
 
-// Of the library itself, in every process: no program offers them in its file.
+// Events that libweft.so itself provides in every process; no program's file offers them.
 constexpr std::string_view kOwnProviders[] = {
     "lttng_ust_tracef:", "lttng_ust_tracelog:", "lttng_ust_statedump:", "weft_"};
 // The statedump, which a pattern may mean, too (ust-injector/preload/statedump.c).
@@ -71,9 +71,9 @@ class Checker {
     Add(std::move(line), rule.name, views, literal);
   }
 
-  // The filter of all events of a Trace. A field that only some events have is said of the rules
-  // that have none; one that no event has is wrong where all rules are known and the kernel, whose
-  // fields are its own, is not asked for anything.
+  // Checks the common filter of a Trace. Reports a field that only some events have for each rule
+  // without it. A field that no event has is an error if all rules are known and the Trace records
+  // nothing of the kernel, where events have other fields.
   void CheckTraceFilter(const api::TraceSpec& spec) {
     bool all_known = !spec.RecordsKernel();
     Rules rules;
@@ -91,8 +91,8 @@ class Checker {
 
   using Rules = std::vector<const api::EventRule*>;
 
-  // Does any event that the program offers for these rules have each of the filter's fields, and
-  // any all of them in types that the filter takes?
+  // Checks that the program's events for these rules have each of the filter's fields,
+  // and that one event has all of them in types that the filter accepts.
   void CheckFields(const std::string& filter, const Rules& rules, bool wrong) {
     if (filter.empty()) return;
     const std::vector<const EventDescription*> events = EventsOf(rules);

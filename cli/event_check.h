@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Do the rules of a Trace fit what a program offers? Finds misspelt names of events, and of the
-// fields in their filters, before the program runs.
+// Checks whether the rules of a Trace match what a program offers. Finds misspelt event names, and
+// misspelt fields in filters, before the program runs.
 #ifndef WEFT_CLI_EVENT_CHECK_H_
 #define WEFT_CLI_EVENT_CHECK_H_
 

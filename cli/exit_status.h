@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exit statuses of weft, as `weft --help` documents them. `weft record` passes the program's own
-// through, so weft's are where programs have none: env(1) and the shells use 126, 127 and 128 +
-// signal the same way.
+// status through. Its own statuses therefore lie where programs have none, as env(1) and the shells
+// do with 126, 127 and 128 + signal.
 #ifndef WEFT_CLI_EXIT_STATUS_H_
 #define WEFT_CLI_EXIT_STATUS_H_
 
@@ -17,18 +17,18 @@ inline constexpr int kExitNotFound = 127;
 inline constexpr int kExitSignalBase = 128;
 
 inline constexpr const char* kExitStatusHelp = R"(Exit status:
-  weft record passes PROGRAM's own exit status through, 128+N when signal N killed it, also when
-  something of weft's failed too (stderr says so). Its own are:
+  weft record passes PROGRAM's own exit status through, 128+N if signal N killed it, even if weft
+  itself failed too (stderr reports that). Its own are:
     120  wrong usage
-    121  wrong input: a Trace, an event's name, a filter or a field in it, a program that is none
-    122  the trace could not be written, or not all of it: folder, permissions, full disk
+    121  wrong input: a Trace, an event's name, a filter or its field, a file that is no program
+    122  the trace could not be written completely: folder, permissions, full disk
     123  weft itself failed; what was recorded up to then is readable
     126  PROGRAM cannot be executed
     127  PROGRAM was not found
-  weft view: 0; 1 cannot write; 3 no trace there; 4 parts of it cannot be read; 120
+  weft view: 0; 1 cannot write; 3 no trace found; 4 parts of it cannot be read; 120
   weft list: 0; 120; 121 no such program or process
   weft status: 0, also when nothing is being recorded; 120
-  weft statedump: 0; 120; 121 nothing of the kernel is being recorded)";
+  weft statedump: 0; 120; 121 no kernel events are being recorded)";
 
 }  // namespace weft::cli
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where weft's other files are: relative to this program's own, so that the tree may be moved.
+// Finds weft's other files relative to this program's own path, so that the installed tree can be
+// moved.
 #ifndef WEFT_CLI_INSTALL_TREE_H_
 #define WEFT_CLI_INSTALL_TREE_H_
 

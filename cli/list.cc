@@ -95,7 +95,7 @@ int RunList(const ListOptions& options) {
     std::fprintf(stderr, "weft: %s\n", offered.error().message.c_str());
     return kExitBadInput;
   }
-  // The same event in several objects is listed at each; within one, by name.
+  // Sorts by object, then by name. An event that several objects have is listed at each.
   for (OfferedBy& file : offered->files)
     std::ranges::sort(file.events, {}, &EventDescription::name);
   if (options.json)

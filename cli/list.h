@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft list`: the tracepoints that a program or a running process offers.
+// `weft list`: lists the tracepoints that a program or a running process offers.
 #ifndef WEFT_CLI_LIST_H_
 #define WEFT_CLI_LIST_H_
 

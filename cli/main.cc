@@ -20,74 +20,80 @@ using namespace weft::cli;
 // --mode is LTTng's spelling of --overwrite.
 void AddRecord(CLI::App& app, RecordOptions& options) {
   CLI::App* record = app.add_subcommand(
-      "record", "Record a program: weft record ... -- PROGRAM ARGS; or what runs: --pid PID");
+      "record",
+      "Record a program: weft record ... -- PROGRAM ARGS; or a running process: --pid PID");
   auto& form = options.short_form;
   const std::vector<CLI::Option*> short_form = {
       record->add_option(
           "-e,--event", form.events,
-          "tracepoints, \"provider:event\", * matches any; several: with commas, or again"),
-      record->add_option("-x,--exclude", form.exclude, "not these"),
+          "tracepoints to record, \"provider:event\"; * matches any characters; separate several "
+          "with commas, or repeat the option"),
+      record->add_option("-x,--exclude", form.exclude, "tracepoints not to record"),
       record->add_option("--loglevel,--log-level", form.log_level,
-                         "LEVEL and more severe, =LEVEL, FROM..TO"),
+                         "log levels to record: LEVEL and more severe, =LEVEL, or FROM..TO"),
       record->add_option(
           "-k,--kernel", form.kernel,
-          "tracepoints of the kernel, \"sched_*\": of PROGRAM and what it starts; needs "
+          "kernel tracepoints to record, \"sched_*\", for PROGRAM and its children; needs "
           "root and weft.ko"),
       record->add_option("--syscall,--syscalls", form.syscalls,
-                         "system calls: \"openat\", \"*\", \"257\""),
+                         "system calls to record: \"openat\", \"*\", \"257\""),
       record->add_option("--syscall-buffer", form.syscall_buffer,
-                         "bytes to record of what each of them reads or writes; default: 0"),
+                         "bytes to record of each buffer that a system call transfers; default: 0"),
       record->add_option("--function", form.functions,
-                         "a function of a program or library, \"PATH:SYMBOL\", through the kernel: "
-                         "entry and return; needs root and weft.ko"),
-      record->add_option("--usdt", form.usdt, "the same of a USDT probe: \"PATH:PROVIDER:NAME\""),
+                         "entry and return of a function of a program or library to record through "
+                         "the kernel, \"PATH:SYMBOL\"; needs root and weft.ko"),
+      record->add_option("--usdt", form.usdt,
+                         "USDT probe to record, \"PATH:PROVIDER:NAME\"; needs root and weft.ko"),
       record->add_option("--filter", form.filter,
-                         "only events for which this is true: \"a > 3 && b == \\\"x\\\"\""),
+                         "record only events that match: \"a > 3 && b == \\\"x\\\"\""),
       record->add_option("-c,--context", form.context,
-                         "record beside every event: vpid, vtid, procname, ..."),
+                         "values to record with every event: vpid, vtid, procname, ..."),
       record
           ->add_option_function<std::string>(
               "--mode", [&form](const std::string& mode) { form.overwrite = mode == "overwrite"; },
-              "when buffers are full: discard (new events; default) or overwrite (old ones)")
+              "when buffers are full: discard new events (default) or overwrite old ones")
           ->check(CLI::IsMember({"discard", "overwrite"})),
-      record->add_flag("--overwrite", form.overwrite, "the same as --mode overwrite"),
+      record->add_flag("--overwrite", form.overwrite, "short for --mode overwrite"),
       record->add_flag("--snapshot", form.snapshot,
-                       "keep what the buffers hold at the end; overwrites"),
+                       "write only what the buffers hold at the end; implies --overwrite"),
       record->add_option("--subbuf-size,--buffer-size", form.buffer_size,
-                         "of one sub-buffer: 512Ki"),
-      record->add_option("--subbufs,--buffer-count", form.buffer_count, "sub-buffers per CPU"),
-      record->add_option("--duration", form.duration, "stop recording after: 90s, 5m"),
-      record->add_option("--name", form.name, "of the trace"),
+                         "size of one sub-buffer: 512Ki"),
+      record->add_option("--subbufs,--buffer-count", form.buffer_count,
+                         "number of sub-buffers per CPU"),
+      record->add_option("--duration", form.duration, "stop recording after this time: 90s, 5m"),
+      record->add_option("--name", form.name, "name of the trace"),
   };
-  auto* file = record->add_option("-f,--file", options.file, "Trace resources, YAML or JSON");
+  auto* file = record->add_option("-f,--file", options.file, "file with Traces, YAML or JSON");
   for (CLI::Option* option : short_form) file->excludes(option);
   record
       ->add_option(
           "-p,--pid", options.pids,
-          "a process that runs already, with its children, instead of PROGRAM; needs root, and "
-          "libweft.so in LD_PRELOAD and WEFT_DIR from the process's start")
+          "record a running process and its children instead of PROGRAM; needs root; the process "
+          "must have been started with libweft.so in LD_PRELOAD and with WEFT_DIR")
       ->check(CLI::PositiveNumber);
-  record->add_option("-o,--output", options.output, "folder to make; default: NAME-DATE-TIME here");
+  record->add_option("-o,--output", options.output,
+                     "folder to create; default: NAME-DATE-TIME in the current folder");
   record
       ->add_option("--relay", options.relay,
-                   "send to weft-relay instead: HOST[:PORT[:DATA-PORT]], 4460 and the next one")
+                   "send the trace to a weft-relay instead of a folder: HOST[:PORT[:DATA-PORT]]; "
+                   "default ports: 4460 and the next one")
       ->excludes("--output");
-  record->add_option("--ctf", options.ctf_version, "version of the format: 1.8 (default) or 2")
+  record->add_option("--ctf", options.ctf_version, "version of the CTF format: 1.8 (default) or 2")
       ->check(CLI::IsMember({"1.8", "2"}));
   record->add_option("--summary", options.summary_file,
-                     "write the counts as JSON to this file, too");
-  record->add_flag("-q,--quiet", options.quiet, "no progress, no summary");
+                     "also write the counts as JSON to this file");
+  record->add_flag("-q,--quiet", options.quiet, "print neither progress nor summary");
   record->add_flag(
       "--allow-missing", options.allow_missing,
-      "go on when PROGRAM offers no event of a given name, or none with a field of a filter");
+      "go on even if PROGRAM offers no event of a given name, or none with a filter's field");
   record->footer(kExitStatusHelp);
 }
 
 void AddView(CLI::App& app, ViewOptions& options) {
   CLI::App* view = app.add_subcommand("view", "Print a trace");
   view->add_option("FOLDER", options.folder)->required();
-  view->add_flag("--json", options.json, "one JSON object per line");
-  view->add_option("-n,--limit", options.limit, "events at most")
+  view->add_flag("--json", options.json, "print one JSON object per line");
+  view->add_option("-n,--limit", options.limit, "print at most this many events")
       ->check([](const std::string& number) {
         return number.starts_with('-') ? "a number of events is 0 or more" : std::string();
       });
@@ -98,7 +104,7 @@ void AddView(CLI::App& app, ViewOptions& options) {
                             : when == "never" ? ViewColor::kNever
                                               : ViewColor::kAuto;
           },
-          "auto, always, never")
+          "when to use colours: auto, always, never")
       ->check(CLI::IsMember({"auto", "always", "never"}));
   view->footer(kExitStatusHelp);
 }
@@ -107,8 +113,8 @@ void AddList(CLI::App& app, ListOptions& options) {
   CLI::App* list =
       app.add_subcommand("list", "Show the tracepoints that a program or process offers");
   list->add_option("PROGRAM|PID", options.target)->required();
-  list->add_flag("--fields", options.fields, "with the fields of each");
-  list->add_flag("--json", options.json);
+  list->add_flag("--fields", options.fields, "show the fields of each tracepoint");
+  list->add_flag("--json", options.json, "print JSON");
   list->footer(kExitStatusHelp);
 }
 
@@ -127,7 +133,7 @@ void RefuseEmptyTexts(const CLI::App& app) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // What stands behind "--" is the program's, whatever it looks like.
+  // Arguments after "--" belong to the program, even if they look like options.
   int own = argc;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--") != 0) continue;
@@ -140,7 +146,8 @@ int main(int argc, char** argv) {
   ListOptions list;
   bool status_json = false;
 
-  CLI::App app("Records what programs do, at the cost of about one timestamp per event.", "weft");
+  CLI::App app("Records what programs do, at a cost of about one timestamp read per event.",
+               "weft");
   app.set_version_flag("--version", std::string("weft ") + WEFT_VERSION);
   app.require_subcommand(1);
   app.footer(kExitStatusHelp);
@@ -148,10 +155,10 @@ int main(int argc, char** argv) {
   AddView(app, view);
   AddList(app, list);
   app.add_subcommand("status", "Show what is being recorded")
-      ->add_flag("--json", status_json)
+      ->add_flag("--json", status_json, "print JSON")
       ->group("Options");
   app.add_subcommand("statedump",
-                     "Record once more what the kernel has: processes, files, sockets");
+                     "Record the kernel's state dump again: processes, files, sockets");
   try {
     app.parse(own, argv);
     RefuseEmptyTexts(app);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which tracepoints a program offers, read from its files: also of a program that does not run, and
-// before anything is on. What it will load with dlopen is not known before it does.
+// Reads from a program's files which tracepoints it offers. This works for a program that does not
+// run, and before any event is on. Libraries that the program will load with dlopen are unknown
+// until it does.
 #ifndef WEFT_CLI_OFFERED_H_
 #define WEFT_CLI_OFFERED_H_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder of a recording: made before the session, and taken back where the session is refused,
-// with the folders on the way to it that were made for it. What was there before stays.
-//
+// The output folder of a recording. Make() creates it before the session starts. If the session is
+// refused, it is removed again, with the parent folders that were created for it. Files and folders
+// that existed before stay.
 // Used by the command's one thread.
 #ifndef WEFT_CLI_OUTPUT_FOLDER_H_
 #define WEFT_CLI_OUTPUT_FOLDER_H_

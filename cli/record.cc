@@ -247,7 +247,8 @@ class Recording {
     }
   }
 
-  // Every Trace's duration is over: nobody else would notice, for the processes go on.
+  // The duration of every Trace is over. The attached processes go on, so only this check ends the
+  // recording.
   bool Stopped() {
     if (!session_->Query()) return false;
     const auto state = session_->Poll(milliseconds(50));

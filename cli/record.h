@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft record`: records a program and its children into a folder, in local mode; or processes that
-// run already, with theirs.
+// `weft record`: records a program and its children, or running processes and their children, into
+// a folder, in local mode.
 #ifndef WEFT_CLI_RECORD_H_
 #define WEFT_CLI_RECORD_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The argument of --relay. Pure.
+// Parses the argument of --relay. Pure functions.
 #ifndef WEFT_CLI_RELAY_ADDRESS_H_
 #define WEFT_CLI_RELAY_ADDRESS_H_
 

@@ -27,7 +27,7 @@ constexpr size_t kStartFailures = 5;
 // For an agent that is being restarted.
 constexpr milliseconds kReconnectTime{120'000};
 constexpr milliseconds kRetry{20};
-// For consumers that flush; the keeper kills whoever takes longer than its own limit.
+// Time for consumers to flush. The keeper kills a consumer that exceeds the keeper's own limit.
 constexpr milliseconds kEndTime{40'000};
 
 }  // namespace
@@ -81,7 +81,7 @@ Status SessionClient::WaitForKeeper(milliseconds timeout) {
       std::this_thread::sleep_for(kRetry / 10);
       continue;
     }
-    std::string why = "weft-keeper did not start the others";
+    std::string why = "weft-keeper did not start weft-agent and weft-consumer";
     if (!notices_.empty()) why += ": " + notices_.front();
     return Fail(ErrorCode::kTimeout, why);
   }
@@ -99,8 +99,8 @@ Status SessionClient::Connect(milliseconds timeout) {
     if (keeper_.pid > 0) ReadKeeper();
     if (lost())
       return Fail(ErrorCode::kClosed,
-                  "weft-keeper is gone, and the recording with it: what was written up to then can "
-                  "be read");
+                  "weft-keeper ended, and the recording with it; the trace can be read up to that "
+                  "moment");
     if (Clock::now() >= deadline) return std::unexpected(channel.error());
     std::this_thread::sleep_for(kRetry);
   }
@@ -146,7 +146,8 @@ Status SessionClient::WaitFor(const std::function<bool(const ipc::SessionState&)
       return {};
     }
     if (!state && state.error().code != ErrorCode::kTimeout) return std::unexpected(state.error());
-    if (Clock::now() >= deadline) return Fail(ErrorCode::kTimeout, "weft-agent does not answer");
+    if (Clock::now() >= deadline)
+      return Fail(ErrorCode::kTimeout, "weft-agent does not answer; record again");
   }
 }
 
@@ -169,7 +170,7 @@ Result<ipc::SessionState> SessionClient::Poll(milliseconds timeout) {
   if (!message && message.error().code == ErrorCode::kClosed && keeper_.pid > 0) {
     WEFT_TRY(Connect(kReconnectTime));
     if (asked_) WEFT_TRY(agent_.Send(asked_()));
-    return Fail(ErrorCode::kTimeout, "the agent was started again");
+    return Fail(ErrorCode::kTimeout, "weft-agent was restarted");
   }
   if (!message) return std::unexpected(message.error());
   if (auto* refused = std::get_if<ipc::Refused>(&*message))
@@ -178,7 +179,7 @@ Result<ipc::SessionState> SessionClient::Poll(milliseconds timeout) {
                                             : ErrorCode::kUnsupported,
                 std::move(refused->message));
   if (auto* state = std::get_if<ipc::SessionState>(&*message)) return std::move(*state);
-  return Fail(ErrorCode::kCorrupt, "an answer that is none");
+  return Fail(ErrorCode::kCorrupt, "weft-agent sent an unexpected message");
 }
 
 void SessionClient::Destroy() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session from the side of `weft record`: its folder, its keeper, and the agent's answers. When
-// this object (or its process) ends without Destroy, the keeper stops and drains the session by
-// itself. One thread.
+// The side of `weft record` in a session: its folder, its keeper, and the agent's answers. If this
+// object (or its process) ends without Destroy, the keeper drains and stops the session by itself.
+// Used by one thread.
 #ifndef WEFT_CLI_SESSION_CLIENT_H_
 #define WEFT_CLI_SESSION_CLIENT_H_
 
@@ -25,7 +25,7 @@ class SessionClient {
   // recordings left, first.
   static Result<SessionClient> Begin(const InstallTree& tree);
 
-  // To an agent that somebody else's keeper has; for `weft status`.
+  // Connects to the agent of a session that another process started; for `weft status`.
   static Result<SessionClient> Attach(const std::string& folder);
 
   // WEFT_DIR for the program.

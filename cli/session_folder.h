@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder of a session, WEFT_DIR: RUNTIME/weft-UID-XXXXXX. `weft record` and its keeper each
-// hold a shared lock on it
-// (flock) as long as they live, so that a folder whose lock can be had alone belongs to no
-//         recording any more.
-// One thread.
+// The folder of a session, WEFT_DIR: RUNTIME/weft-UID-XXXXXX.
+// `weft record` and its keeper each hold a shared lock on it
+// (flock) as long as they live. If a process can take the
+// exclusive lock, no recording uses the folder any more. Used by
+// one thread.
 #ifndef WEFT_CLI_SESSION_FOLDER_H_
 #define WEFT_CLI_SESSION_FOLDER_H_
 

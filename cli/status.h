@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `weft status`, `weft statedump`: the sessions of this user that run now.
+// `weft status` and `weft statedump`: work on this user's sessions that are being recorded.
 #ifndef WEFT_CLI_STATUS_H_
 #define WEFT_CLI_STATUS_H_
 

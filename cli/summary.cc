@@ -44,8 +44,8 @@ std::string TraceLines(const std::string& prefix, const ipc::TraceState& trace,
   text += "\n";
   if (c.corrupt_rings != 0)
     text += prefix + Plural(c.corrupt_rings, "ring set") +
-            " of processes corrupt: read as far as "
-            "that could be\n";
+            " of processes corrupt: read up to the "
+            "damage\n";
   if (c.tail_unknown != 0)
     text += prefix + "the end of " + Plural(c.tail_unknown, "ring set") + " is not known\n";
   if (c.missed_anywhere != 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was recorded, as lines for people and as JSON. Pure.
+// Formats what was recorded, as lines for people and as JSON. Pure functions.
 #ifndef WEFT_CLI_SUMMARY_H_
 #define WEFT_CLI_SUMMARY_H_
 

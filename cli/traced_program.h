@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program that is recorded: started with libweft.so preloaded where events of user space are
-// wanted, in the foreground of the terminal, with all signals that weft gets passed on. One thread;
-// one program per process.
+// Starts the program that is recorded: with libweft.so preloaded if user-space events are wanted,
+// in the foreground of the terminal. Passes on all signals that weft gets. Used by one thread; one
+// program per process.
 #ifndef WEFT_CLI_TRACED_PROGRAM_H_
 #define WEFT_CLI_TRACED_PROGRAM_H_
 

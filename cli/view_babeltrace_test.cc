@@ -239,7 +239,7 @@ TEST_P(ViewBabeltraceTest, RandomTraces) {
           body.Context(static_cast<uint32_t>(random.Bits()));
           const size_t e = random.Below(5);
           random.AddBody(descriptions[e], body);
-          // No two events at the same time: the order of those is nobody's promise.
+          // No two events have the same time: no reader promises an order for those.
           time += 1 + (random.Bits() >> random.Below(40)) % 20'000'000'000;
           ASSERT_EQ(trace.writer(stream).Append(time, channel, *classes[e], body.body()),
                     Appended::kOk);

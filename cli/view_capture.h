@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: runs `weft view` in this process and keeps what it prints. Thread-safety: pure
+// For tests: runs `weft view` in this process and returns what it prints. Thread-safety: pure
 // function.
 #ifndef WEFT_CLI_VIEW_CAPTURE_H_
 #define WEFT_CLI_VIEW_CAPTURE_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events as JSON, one object per line; docs/formats/ctf.md names the members. Called by view.cc.
-// Thread-safety: pure functions.
+// Prints events as JSON, one object per line; docs/formats/ctf.md names the members. Called by
+// view.cc. Thread-safety: pure functions.
 #ifndef WEFT_CLI_VIEW_JSON_H_
 #define WEFT_CLI_VIEW_JSON_H_
 

@@ -75,7 +75,7 @@ TEST_F(ViewTest, ColoursAreOffWhereThereIsNoTerminal) {
   EXPECT_EQ(View({.folder = trace.path()}).out.find('\033'), std::string::npos);
 }
 
-TEST_F(ViewTest, MissingInputIsOneLineAndAStatusOfItsOwn) {
+TEST_F(ViewTest, ReportsMissingInputWithItsOwnStatus) {
   const TempFolder empty;
   for (const std::string& folder :
        {empty.path() + "/none", empty.path(), trace.path() + "/metadata"}) {
@@ -138,7 +138,7 @@ TEST_F(ViewTest, OtherFilesAndTracesDoNotHideTheGoodOne) {
   EXPECT_EQ(Lines(viewed.err), 2U) << viewed.err;
 }
 
-TEST_F(ViewTest, APartialFragmentOfMetadataCostsOnlyItself) {
+TEST_F(ViewTest, IgnoresPartialMetadataFragment) {
   trace.Append("metadata", "event {\n\tname = \"hal");
   const Viewed viewed = View({.folder = trace.path()});
   EXPECT_EQ(viewed.status, kViewCorrupt);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events as babeltrace2 2.0 prints them by default, colours included. Called by view.cc.
+// Prints events in the default format of babeltrace2 2.0, colours included. Called by view.cc.
 // Thread-safety: one thread per printer.
 #ifndef WEFT_CLI_VIEW_TEXT_H_
 #define WEFT_CLI_VIEW_TEXT_H_

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CA of this installation and the webhook's certificate: made when they are not there, renewed
-// before they end, and told to the API server. Used by one thread.
-//
-// Two Secrets: the CA's with its key, which the controller alone reads, and the webhook's. A new CA
-// comes only where there is none or it ends; its rotation with old and new side by side is not
-// there yet, so kAuthorityLifetime is long.
+// Keeps the CA of this installation and the webhook's certificate: creates them if they do not
+// exist, renews them before they expire, and registers the CA with the API server. Used by one
+// thread.
+// There are two Secrets: the CA with its key, which only the controller reads, and the webhook's
+// certificate. A new CA is created only if none exists or the old one expires. Rotation with the
+// old and the new CA side by side does not exist yet, so kAuthorityLifetime is long.
 #ifndef WEFT_CONTROLLER_CERTIFICATES_H_
 #define WEFT_CONTROLLER_CERTIFICATES_H_
 

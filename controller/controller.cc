@@ -98,11 +98,12 @@ void Controller::Run(const std::stop_token& stop) {
 
 std::string Controller::Stuck() const {
   const auto since = std::chrono::steady_clock::now() - turned_.load();
-  return since > kStuck ? "the loop has not turned for a while" : "";
+  return since > kStuck ? "the worker thread has not finished a pass for too long" : "";
 }
 
 std::string Controller::NotReady() const {
-  return world_.is_complete() ? "" : "the cluster is not known yet";
+  return world_.is_complete() ? ""
+                              : "the first lists of the cluster's objects are not complete yet";
 }
 
 }  // namespace weft::controller

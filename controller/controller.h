@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The controller: informers fill the queue, one thread works it off. There is one controller at a
-// time (a Deployment of one replica that is recreated, not rolled); two for a moment do the same
-// twice.
+// The controller: informers fill the queue, one thread works it off. A cluster has one controller
+// at a time (a Deployment with one replica that is recreated, not rolled). Two controllers that run
+// at once for a moment do the work twice, which changes nothing.
 #ifndef WEFT_CONTROLLER_CONTROLLER_H_
 #define WEFT_CONTROLLER_CONTROLLER_H_
 

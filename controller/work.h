@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is to be done, each thing once however often it was asked for, when its time has come.
-// Filled from any thread, emptied by one.
+// The work queue: hands out each piece of work once its time has come, and once however often it
+// was added. Any thread may fill it; one thread empties it.
 #ifndef WEFT_CONTROLLER_WORK_H_
 #define WEFT_CONTROLLER_WORK_H_
 

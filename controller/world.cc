@@ -40,7 +40,7 @@ Source SourceOf(World::Kind kind) {
   return {kube::kConfigMaps, std::string(kube::kLibraryLabel)};
 }
 
-// Of the Trace that a session belongs to.
+// Returns the key of the Trace that a session belongs to.
 ObjectKey TraceOf(const std::string& name_space, const std::string& trace, bool cluster_wide) {
   return {cluster_wide ? "" : name_space, trace};
 }
@@ -61,7 +61,7 @@ void World::Put(Kind kind, const Json& object) {
       traces_.insert_or_assign(key, object);
       break;
     case kSessions:
-      // One that cannot be read was made by somebody else, and is none.
+      // A session that cannot be read was not made by a controller of weft: it is ignored.
       if (auto session = api::ParseSession(object.dump(), {.refuse_unknown_fields = false}))
         sessions_.insert_or_assign(key, std::move(*session));
       break;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cluster as the controller knows it: fed by informers on their threads, asked by the thread
-// that works. Each change says which work it makes.
+// The cluster as the controller knows it. Informers update it on their threads; the worker thread
+// reads it. Each change tells which work it causes.
 #ifndef WEFT_CONTROLLER_WORLD_H_
 #define WEFT_CONTROLLER_WORLD_H_
 

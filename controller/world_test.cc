@@ -58,7 +58,7 @@ TEST(World, IsCompleteWhenEachKindWasListed) {
   EXPECT_TRUE(world.is_complete());
 }
 
-TEST(World, APodsChangeAsksForTheTracesOfItsNamespace) {
+TEST(World, PodChangeQueuesTracesOfItsNamespace) {
   WorkQueue queue;
   World world(queue);
   world.Replace(World::kTraces, {Object("a", "t"), Object("b", "t")});
@@ -71,7 +71,7 @@ TEST(World, APodsChangeAsksForTheTracesOfItsNamespace) {
   EXPECT_TRUE(world.Pods("a").empty());
 }
 
-TEST(World, ANodesHeartbeatIsNoNews) {
+TEST(World, IgnoresNodeHeartbeats) {
   WorkQueue queue;
   World world(queue);
   world.Replace(World::kTraces, {Object("a", "t")});
@@ -87,7 +87,7 @@ TEST(World, ANodesHeartbeatIsNoNews) {
   EXPECT_EQ(world.Nodes().at("n").labels.at("zone"), "a");
 }
 
-TEST(World, ASessionsChangeAsksForItsTrace) {
+TEST(World, SessionChangeQueuesItsTrace) {
   WorkQueue queue;
   World world(queue);
   Json session = Object("a", "t-0");
@@ -97,7 +97,7 @@ TEST(World, ASessionsChangeAsksForItsTrace) {
   EXPECT_TRUE(world.Sessions({"a", "t"}).empty()) << "it cannot be read, and is none";
 }
 
-TEST(World, AClusterWideSessionIsOfAClusterTrace) {
+TEST(World, ClusterWideSessionQueuesItsClusterTrace) {
   WorkQueue queue;
   World world(queue);
   world.Replace(World::kTraces, {Object("weft", "t")});
@@ -112,7 +112,7 @@ TEST(World, AClusterWideSessionIsOfAClusterTrace) {
   EXPECT_TRUE(world.Trace({"weft", "t"}).has_value());
 }
 
-TEST(World, ALabelledNamespaceIsDeliveredTo) {
+TEST(World, DeliversToLabelledNamespace) {
   WorkQueue queue;
   World world(queue);
   Json name_space = Object("", "shop");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library in every namespace that wants it. Nothing is deleted here: pods name old versions as
-// long as they live. Used by one thread.
+// Delivers the library to every namespace that wants it. Deletes nothing: pods refer to old
+// versions as long as they live. Used by one thread.
 #ifndef WEFT_CONTROLLER_DELIVERY_DELIVERY_H_
 #define WEFT_CONTROLLER_DELIVERY_DELIVERY_H_
 

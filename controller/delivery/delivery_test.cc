@@ -12,7 +12,7 @@ using testing::StartsWith;
 
 const std::string kElf = "\177ELF...";
 
-TEST(Library, ItsNameIsAHashOfItsContent) {
+TEST(Library, NameIsAHashOfTheContent) {
   const auto one = MakeLibrary({{"amd64", kElf}});
   const auto two = MakeLibrary({{"amd64", kElf}, {"arm64", kElf}});
   ASSERT_TRUE(one.has_value() && two.has_value());
@@ -23,7 +23,7 @@ TEST(Library, ItsNameIsAHashOfItsContent) {
   EXPECT_NE(one->name, MakeLibrary({{"amd64", kElf + "x"}})->name);
 }
 
-TEST(Library, WhatCannotBeDeliveredIsRefused) {
+TEST(Library, RefusesLibrariesThatCannotBeDelivered) {
   EXPECT_EQ(MakeLibrary({}).error().code, ErrorCode::kInvalid);
   EXPECT_EQ(MakeLibrary({{"amd64", "text"}}).error().code, ErrorCode::kInvalid);
   EXPECT_EQ(MakeLibrary({{"", kElf}}).error().code, ErrorCode::kInvalid);
@@ -41,7 +41,7 @@ TEST(Library, TheConfigMapIsImmutableAndTheCurrentOne) {
   EXPECT_EQ(map["binaryData"]["libweft.so.amd64"], "f0VMRg==");
 }
 
-TEST(PlanDelivery, GivesWhatIsWantedAndAgesTheRest) {
+TEST(PlanDelivery, DeliversWantedLibrariesAndAgesOthers) {
   const NamespaceFacts wants{.wants_library = true};
   EXPECT_TRUE(PlanDelivery("new", wants, {}, {}).apply);
   EXPECT_FALSE(PlanDelivery("new", wants, {}, {{"new", true}}).apply);
@@ -50,7 +50,7 @@ TEST(PlanDelivery, GivesWhatIsWantedAndAgesTheRest) {
             std::vector<std::string>{"old"});
 }
 
-TEST(PlanDelivery, NothingGoesWhereNobodyWantsIt) {
+TEST(PlanDelivery, DeliversNothingWithoutTheLabel) {
   EXPECT_FALSE(PlanDelivery("new", {}, {}, {}).apply);
   EXPECT_TRUE(PlanDelivery("new", {}, {{.name = "p", .wants_library = true}}, {}).apply);
   EXPECT_FALSE(PlanDelivery("new", {.wants_library = true, .is_ending = true}, {}, {}).apply);

@@ -15,7 +15,7 @@
 namespace weft::controller {
 namespace {
 
-// Of SHA-256: enough that no two versions meet.
+// Digits of SHA-256 in the name: enough that two versions do not collide.
 constexpr std::size_t kHashBytes = 8;
 
 // In the order of the architectures: name, size, bytes.

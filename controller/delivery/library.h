@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libweft.so as it is delivered: an immutable ConfigMap whose name is a hash of what is in it, so
-// that two versions are two objects. Thread-safety: plain values and pure functions.
+// libweft.so as the controller delivers it: an immutable ConfigMap whose name is a hash of its
+// contents, so that two versions are two objects. Thread-safety: plain values and pure functions.
 #ifndef WEFT_CONTROLLER_DELIVERY_LIBRARY_H_
 #define WEFT_CONTROLLER_DELIVERY_LIBRARY_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the controller remembers of the cluster's objects: of each as much as a decision needs.
-// Thread-safety: plain values.
+// What the controller remembers of the cluster's objects: of each object only the fields that
+// decisions need. Thread-safety: plain values.
 #ifndef WEFT_CONTROLLER_RECONCILE_FACTS_H_
 #define WEFT_CONTROLLER_RECONCILE_FACTS_H_
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What shall be done about one Trace, decided from everything that is known: a pure function, so
-// that doing it twice, or after a restart in the middle, does the same.
+// Decides what to do about one Trace from everything that the controller knows. It is a pure
+// function, so that a repeated call, or a restart in the middle, leads to the same result.
 //
-//   Trace --> finalizer --> a session per node with selected pods --> status from the sessions'
-//   statuses ClusterTrace --> finalizer --> a session per selected node, in weft's own namespace
-//   --> the same deadline or deletion --> sessions Draining --> all Drained --> Completed, or the
-//   finalizer goes
+//   Trace --> finalizer --> a session per node with selected pods --> status from the sessions
+//   ClusterTrace --> finalizer --> a session per selected node, in weft's own namespace --> status
+//   deadline or deletion --> sessions Draining --> all Drained --> Completed, or finalizer removed
+//
 // Thread-safety: pure functions.
 #ifndef WEFT_CONTROLLER_RECONCILE_PLAN_H_
 #define WEFT_CONTROLLER_RECONCILE_PLAN_H_

@@ -121,7 +121,7 @@ TEST_F(Life, FromFirstSightToRecording) {
   EXPECT_TRUE(api::IsTrue(s_.trace.status.conditions, api::kConditionReady));
 }
 
-TEST_F(Life, MatchingNothingIsSaid) {
+TEST_F(Life, ReportsThatNothingMatches) {
   s_.pods = {{.name = "other", .node = "n1", .labels = {{"app", "other"}}}};
   const Plan plan = Step();
   EXPECT_TRUE(plan.apply.empty());
@@ -133,13 +133,13 @@ TEST_F(Life, MatchingNothingIsSaid) {
   EXPECT_EQ(Step().apply.size(), 1u);
 }
 
-TEST_F(Life, APodThatIsOverIsNotMatched) {
+TEST_F(Life, IgnoresFinishedPods) {
   AddPod("a", "n1");
   s_.pods[0].is_over = true;
   EXPECT_EQ(Step().status.pods.matched, 0);
 }
 
-TEST_F(Life, ASpecThatCannotBeActedOnIsRefusedAndHarmsNothingThatRuns) {
+TEST_F(Life, RefusedSpecLeavesRunningSessions) {
   AddPod("a", "n1");
   s_.problem = "spec.filter: no such context";
   const Plan plan = Step();
@@ -297,7 +297,7 @@ TEST_F(Life, CountsAreTheSumOfTheNodes) {
   EXPECT_EQ(plan.status.events.reasons[0].count, 6);
 }
 
-TEST_F(Life, WhatTheNodesSayOfTheirKernels) {
+TEST_F(Life, SumsUpKernelConditionsOfNodes) {
   const auto kernel = [&] {
     return api::FindCondition(s_.trace.status.conditions, api::kConditionKernelTracing);
   };
@@ -332,7 +332,7 @@ TEST_F(Life, WhatTheNodesSayOfTheirKernels) {
   EXPECT_EQ(kernel()->status, api::ConditionStatus::kTrue);
 }
 
-TEST_F(Life, OnlyMoreEventsIsNoChangeWorthWritingAtOnce) {
+TEST_F(Life, DelaysWritingHigherCountsAlone) {
   api::TraceStatus a;
   api::TraceStatus b = a;
   b.events.delivered = 5;
@@ -358,7 +358,7 @@ TEST(Facts, OfAPod) {
   EXPECT_FALSE(ReadPod(Json()).has_library);
 }
 
-// The same life, for whole nodes.
+// The life of a ClusterTrace, which records whole nodes.
 class ClusterLife : public Life {
  protected:
   ClusterLife() {
@@ -385,7 +385,7 @@ TEST_F(ClusterLife, HasASessionOnEveryNodeWhateverItsPods) {
   EXPECT_TRUE(MakePlan(s_).remove_finalizer);
 }
 
-TEST_F(ClusterLife, FollowsTheNodesThatItMeans) {
+TEST_F(ClusterLife, FollowsSelectedNodes) {
   s_.trace.spec.nodes.selector.match_labels["kubernetes.io/hostname"] = "n1";
   EXPECT_EQ(Step().apply.at(0).spec.node_name, "n1");
   EXPECT_EQ(s_.sessions.at(0).spec.record.nodes, api::NodeSelection{});
@@ -405,7 +405,7 @@ TEST_F(ClusterLife, FollowsTheNodesThatItMeans) {
   EXPECT_EQ(gone.remove, std::vector<std::string>{s_.sessions.at(0).metadata.name});
 }
 
-TEST_F(ClusterLife, SaysThatItMeansNoNode) {
+TEST_F(ClusterLife, ReportsThatNoNodeIsSelected) {
   s_.trace.spec.nodes.selector.match_labels["zone"] = "nowhere";
   EXPECT_EQ(Reasons(Step()), "NoNodes ");
   EXPECT_EQ(s_.trace.status.phase, Phase::kPending);

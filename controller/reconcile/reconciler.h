@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does for one Trace what its plan says. Used by one thread.
+// Carries out the plan of one Trace. Used by one thread.
 #ifndef WEFT_CONTROLLER_RECONCILE_RECONCILER_H_
 #define WEFT_CONTROLLER_RECONCILE_RECONCILER_H_
 

@@ -59,7 +59,7 @@ class Reconciling : public testing::Test {
     return transport;
   }
 
-  // Of one more Reconcile: "METHOD path".
+  // Runs Reconcile once more and returns its requests as "METHOD path".
   std::vector<std::string> Requests() {
     const size_t before = api_->requests().size();
     result_ = reconciler_.Reconcile(kTrace);
@@ -114,7 +114,7 @@ TEST_F(Reconciling, TheFinalizerIsThereBeforeAnySession) {
   EXPECT_TRUE(result_);
 }
 
-TEST_F(Reconciling, WhatFailsHalfWayIsDoneAgainFromThere) {
+TEST_F(Reconciling, ResumesAfterAFailureHalfWay) {
   refused_ = "/apis/weft.dev/v1alpha1/namespaces/shop/tracesessions/";
   EXPECT_THAT(Requests(), ElementsAre("PATCH traces/t", kSession));
   EXPECT_FALSE(result_);
@@ -123,7 +123,7 @@ TEST_F(Reconciling, WhatFailsHalfWayIsDoneAgainFromThere) {
   EXPECT_TRUE(result_);
 }
 
-TEST_F(Reconciling, ATraceThatWentMeanwhileIsNoError) {
+TEST_F(Reconciling, AcceptsTraceDeletedMeanwhile) {
   refused_ = "/apis/weft.dev/v1alpha1/namespaces/shop/traces/";
   refusal_ = 404;
   EXPECT_THAT(Requests(), ElementsAre("PATCH traces/t"));
@@ -147,7 +147,7 @@ TEST_F(Reconciling, CountsAloneWaitForTheirInterval) {
   EXPECT_LE(**result_, kCountsInterval);
 }
 
-TEST_F(Reconciling, TheFinalizerGoesLast) {
+TEST_F(Reconciling, RemovesFinalizerLast) {
   Requests();
   Json trace = Trace();
   trace["metadata"]["finalizers"] = {"other", kFinalizer};

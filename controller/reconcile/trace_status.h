@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Trace's status, put together from its pods and its sessions. Internal to reconcile/.
-// Thread-safety: pure functions.
+// Builds a Trace's status from its pods and its sessions. Internal to reconcile/. Thread-safety:
+// pure functions.
 #ifndef WEFT_CONTROLLER_RECONCILE_TRACE_STATUS_H_
 #define WEFT_CONTROLLER_RECONCILE_TRACE_STATUS_H_
 

@@ -32,11 +32,11 @@ Value Column(std::string_view name, std::string_view type, std::string_view path
 
 Value TraceColumns() {
   return Value::List(
-      {Column("Phase", "string", ".status.phase", "Where the Trace is in its life."),
-       Column("Pods", "integer", ".status.pods.traced", "Pods that are traced."),
-       Column("Events", "integer", ".status.events.delivered", "Events that can be read."),
-       Column("Lost", "integer", ".status.events.missing",
-              "Events that happened and cannot be read: discarded and lost."),
+      {Column("Phase", "string", ".status.phase", "Phase of the Trace."),
+       Column("Pods", "integer", ".status.pods.traced", "Number of traced pods."),
+       Column("Events", "integer", ".status.events.delivered",
+              "Number of events that can be read."),
+       Column("Lost", "integer", ".status.events.missing", "Number of discarded and lost events."),
        Column("Relay", "string", ".status.relay", "The relay that stores the Trace."),
        Column("Age", "date", ".metadata.creationTimestamp", "Time since it was made.")});
 }
@@ -49,10 +49,10 @@ Value ClusterTraceColumns() {
 
 Value SessionColumns() {
   return Value::List(
-      {Column("Trace", "string", ".spec.traceName", "The Trace it belongs to."),
-       Column("Node", "string", ".spec.nodeName", "The node it is for."),
-       Column("State", "string", ".spec.state", "What the node shall do."),
-       Column("Phase", "string", ".status.phase", "What the node does."),
+      {Column("Trace", "string", ".spec.traceName", "Trace of the session."),
+       Column("Node", "string", ".spec.nodeName", "Node of the session."),
+       Column("State", "string", ".spec.state", "State that the node shall reach."),
+       Column("Phase", "string", ".status.phase", "Phase of the session on its node."),
        Column("Pods", "integer", ".status.pods.traced", "Pods of the node that are traced."),
        Column("Age", "date", ".metadata.creationTimestamp", "Time since it was made.")});
 }
@@ -124,15 +124,14 @@ Value Version(Value columns, Value schema) {
 }  // namespace
 
 std::string TraceCrdYaml() {
-  const Resource trace{
-      .kind = kTraceKind,
-      .plural = "traces",
-      .singular = "trace",
-      .name_limit = limits::kTraceName,
-      .source = "lib/api/trace_schema.cc",
-      .description = "What to record of the pods of a namespace, and what is being recorded.",
-      .spec_description = "What to record.",
-      .status_description = "What is being recorded; written by weft."};
+  const Resource trace{.kind = kTraceKind,
+                       .plural = "traces",
+                       .singular = "trace",
+                       .name_limit = limits::kTraceName,
+                       .source = "lib/api/trace_schema.cc",
+                       .description = "Records events of a namespace's pods.",
+                       .spec_description = "What to record.",
+                       .status_description = "What is being recorded; written by weft."};
   return CrdYaml(trace, Version(TraceColumns(), RootSchema(trace, *SpecSchema(), *StatusSchema())));
 }
 
@@ -144,8 +143,8 @@ std::string ClusterTraceCrdYaml() {
       .name_limit = limits::kTraceName,
       .source = "lib/api/trace_schema.cc",
       .description =
-          "What to record of the kernels of nodes, and what is being recorded. For "
-          "administrators: it tells of all namespaces.",
+          "Records kernel events of whole nodes. For administrators: it shows events of all "
+          "namespaces.",
       .spec_description = "What to record.",
       .status_description = "What is being recorded; written by weft.",
       .scope = "Cluster"};
@@ -154,16 +153,15 @@ std::string ClusterTraceCrdYaml() {
 }
 
 std::string SessionCrdYaml() {
-  const Resource session{.kind = kSessionKind,
-                         .plural = "tracesessions",
-                         .singular = "tracesession",
-                         .name_limit = kSessionName,
-                         .source = "lib/api/session_schema.cc",
-                         .description =
-                             "What one node shall do for a Trace, and what it does. "
-                             "Made by weft; people make Traces.",
-                         .spec_description = "What the node shall do.",
-                         .status_description = "What the node does; written by its agent."};
+  const Resource session{
+      .kind = kSessionKind,
+      .plural = "tracesessions",
+      .singular = "tracesession",
+      .name_limit = kSessionName,
+      .source = "lib/api/session_schema.cc",
+      .description = "One node's part of a Trace. weft makes it; users make Traces.",
+      .spec_description = "Desired state; written by the controller.",
+      .status_description = "Observed state; written by the node's agent."};
   Value version =
       Version(SessionColumns(), RootSchema(session, *SessionSpecSchema(), *SessionStatusSchema()));
   version.Add("selectableFields", Value::List({Object({{"jsonPath", Text(".spec.nodeName")}})}));

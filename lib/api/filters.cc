@@ -75,14 +75,15 @@ Result<FilterFit> FitFilter(const std::vector<std::uint8_t>& program,
   weft_description_layout layout{};
   const auto size = static_cast<uint32_t>(description.size());
   if (weft_description_check(description.data(), size, &layout) != 0)
-    return Fail(ErrorCode::kCorrupt, "no description of an event");
+    return Fail(ErrorCode::kCorrupt, "damaged event description");
   std::vector<uint64_t> linked(weft_filter_link_bound(program.data()) / sizeof(uint64_t) + 1);
   const int answer = weft_filter_link(program.data(), static_cast<uint32_t>(program.size()),
                                       description.data(), &layout, &contexts, linked.data(),
                                       static_cast<uint32_t>(linked.size() * sizeof(uint64_t)));
   if (answer == -ENOENT) return FilterFit::kAbsent;
   if (answer == -EPROTOTYPE) return FilterFit::kTypes;
-  if (answer < 0) return Fail(ErrorCode::kUnsupported, "no such filter is taken");
+  if (answer < 0)
+    return Fail(ErrorCode::kUnsupported, "this filter cannot be used with this event");
   return FilterFit::kFits;
 }
 

@@ -9,14 +9,14 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(FiltersTest, WhatCanMatchIsGood) {
+TEST(FiltersTest, AcceptsFiltersThatCanMatch) {
   for (const char* filter : {"a == 1", "$ctx.vpid > 5 && $ctx.procname == \"s*\"",
                              "$app.shop:user == 3", "$ctx.prio < 3"}) {
     EXPECT_FALSE(CheckFilter(filter).has_value()) << filter;
   }
 }
 
-TEST(FiltersTest, WhatNeverMatchesIsRefusedAtItsPlace) {
+TEST(FiltersTest, RefusesFiltersThatNeverMatch) {
   struct Case {
     const char* filter;
     size_t offset;

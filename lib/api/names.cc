@@ -89,7 +89,7 @@ std::string CheckPatternChars(std::string_view text, std::string_view more) {
     if (IsPatternChar(c) || more.find(c) != std::string_view::npos) continue;
     if (c == '?' || c == '[')
       return "only * is special in a pattern, " + Quote({&c, 1}) + " is not";
-    return "no such name can have " + Quote({&c, 1}) + " in it";
+    return "must not contain " + Quote({&c, 1});
   }
   return "";
 }
@@ -114,7 +114,7 @@ std::string CheckLabelKey(std::string_view text) {
   const std::size_t slash = text.find('/');
   const bool prefixed = slash != std::string_view::npos;
   if (prefixed && !CheckDnsSubdomain(text.substr(0, slash)).empty())
-    return "what stands before the / must be a DNS name";
+    return "must have a DNS name before the /";
   if (IsQualifiedName(prefixed ? text.substr(slash + 1) : text)) return "";
   return "must be 1 to 63 letters, digits, -, _ and ., beginning and ending with a letter or "
          "digit, with a DNS name and a / before them or not";

@@ -48,7 +48,7 @@ bool CheckHeaderField(const Value& document, std::string_view field, std::string
     reader.Fail(value->mark,
                 (value->kind == Value::Kind::kString ? Quote(value->text)
                                                      : std::string(Describe(value->kind))) +
-                    " is not what weft reads here: " + std::string(wanted));
+                    " is not supported here, use " + std::string(wanted));
   }
   return false;
 }

@@ -226,7 +226,7 @@ TEST(Parse, SaysWhatIsWrongAndWhere) {
       {"  context: [vpdi]\n",
        "t.yaml:6:13: spec.context[0]: \"vpdi\" unknown context, did you mean \"vpid\"?"},
       {"  context: [vpid, vtid, vpid]\n",
-       "t.yaml:6:25: spec.context[2]: \"vpid\" stands in this list twice"},
+       "t.yaml:6:25: spec.context[2]: \"vpid\" is in this list twice"},
       {"  context: [1]\n",
        "t.yaml:6:13: spec.context[0]: must be a string, not a number: write \"1\""},
       {"  context: [prio]\n",
@@ -306,10 +306,10 @@ TEST(Parse, SaysWhatIsWrongAndWhere) {
        "and _"},
       {"  kernel: {userProbes: [{name: a, object: /p, usdt: 'a:b', at: both}]}\n",
        "t.yaml:6:53: spec.kernel.userProbes[0].usdt: must be without at, offset, args and returns: "
-       "the program itself says these"},
+       "the program's file defines these"},
       {"  kernel: {userProbes: [{name: a, object: /p, function: f, offset: 1, at: both}]}\n",
        "t.yaml:6:68: spec.kernel.userProbes[0].offset: only a probe at entry can have an offset"},
-      {"  paused: true\n  paused: false\n", "t.yaml:7:3: spec.paused: stands here twice"},
+      {"  paused: true\n  paused: false\n", "t.yaml:7:3: spec.paused: is given twice"},
   };
   for (const auto& [text, error] : cases)
     EXPECT_EQ(OnlyError(kRecording + std::string(text)), error);
@@ -341,7 +341,7 @@ TEST(Parse, SaysWhatIsWrongInAnEvent) {
       {"      - {name: \"p:*\", logLevel: {range: {from: info}}}\n",
        "t.yaml:7:41: spec.user.events[0].logLevel.range.to: missing, but required"},
       {"      - {name: \"p:*\", exclude: [\"a b\"]}\n",
-       "t.yaml:7:33: spec.user.events[0].exclude[0]: \"a b\" no such name can have \" \" in it"},
+       "t.yaml:7:33: spec.user.events[0].exclude[0]: \"a b\" must not contain \" \""},
   };
   for (const auto& [text, error] : cases)
     EXPECT_EQ(OnlyError(std::string(kHead) + "  user:\n    events:\n" + std::string(text)), error);
@@ -355,10 +355,10 @@ TEST(Parse, SaysWhatIsWrongWithTheObject) {
       {"- a\n", "t.yaml:1:1: must be a mapping, not a list"},
       {"apiVersion: v1\nkind: Trace\nmetadata: {name: t}\nspec: {kernel: {syscalls: [{name: "
        "a}]}}\n",
-       "t.yaml:1:13: apiVersion: \"v1\" is not what weft reads here: weft.dev/v1alpha1"},
+       "t.yaml:1:13: apiVersion: \"v1\" is not supported here, use weft.dev/v1alpha1"},
       {"apiVersion: weft.dev/v1alpha1\nkind: Trase\nmetadata: {name: t}\nspec: {kernel: {syscalls: "
        "[{name: a}]}}\n",
-       "t.yaml:2:7: kind: \"Trase\" is not what weft reads here: Trace"},
+       "t.yaml:2:7: kind: \"Trase\" is not supported here, use Trace"},
       {"apiVersion: weft.dev/v1alpha1\nmetadata: {name: t}\nspec: {kernel: {syscalls: [{name: "
        "a}]}}\n",
        "t.yaml:1:1: kind: missing, but required: Trace"},
@@ -390,9 +390,9 @@ TEST(Parse, SaysWhatIsWrongWithTheObject) {
 
 TEST(Parse, AnotherKindOfObjectIsSaidOnce) {
   EXPECT_THAT(Errors("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: X}\nspec: {a: 1}\n"),
-              ElementsAre("t.yaml:1:13: apiVersion: \"apps/v1\" is not what weft reads here: "
+              ElementsAre("t.yaml:1:13: apiVersion: \"apps/v1\" is not supported here, use "
                           "weft.dev/v1alpha1",
-                          "t.yaml:2:7: kind: \"Deployment\" is not what weft reads here: Trace"));
+                          "t.yaml:2:7: kind: \"Deployment\" is not supported here, use Trace"));
 }
 
 TEST(Parse, ReportsAllMistakesAtOnce) {
@@ -409,7 +409,7 @@ TEST(Parse, StopsCountingAtItsLimit) {
   for (int i = 0; i < 1000; ++i) many += "  x" + std::to_string(i) + ": 1\n";
   const std::vector<std::string> errors = Errors(many);
   EXPECT_EQ(errors.size(), limits::kDiagnostics);
-  EXPECT_EQ(errors.back(), "t.yaml: more is wrong; the rest is not listed");
+  EXPECT_EQ(errors.back(), "t.yaml: there are more problems; the rest is not listed");
 }
 
 TEST(Parse, SyntaxErrors) {
@@ -425,7 +425,7 @@ TEST(Parse, SyntaxErrors) {
   EXPECT_THAT(OnlyError("a: *b\n"), HasSubstr("must be in quotes"));
   EXPECT_THAT(OnlyError("a: *\n"), HasSubstr("must be in quotes"));
   EXPECT_THAT(OnlyError("a: *:*\n"), HasSubstr("must be in quotes"));
-  EXPECT_THAT(OnlyError("&a [*a]\n"), HasSubstr("inside of what it means"));
+  EXPECT_THAT(OnlyError("&a [*a]\n"), HasSubstr("refers to a value that contains it"));
 }
 
 TEST(Parse, JsonHasPlacesToo) {
@@ -484,7 +484,7 @@ TEST(Parse, HostileTextIsBounded) {
   EXPECT_THAT(OnlyError(bomb), HasSubstr("more than 100000 values"));
   std::string long_alias = "a: &a " + std::string(500'000, 'x') + "\nb: [";
   for (int i = 0; i < 10'000; ++i) long_alias += "*a, ";
-  EXPECT_THAT(OnlyError(long_alias + "]\n"), HasSubstr("with its aliases put in"));
+  EXPECT_THAT(OnlyError(long_alias + "]\n"), HasSubstr("after its aliases are expanded"));
   EXPECT_THAT(OnlyError("a: " + std::string(40, '[') + std::string(40, ']')),
               HasSubstr("nested deeper than 32"));
   EXPECT_FALSE(Errors(std::string(100'000, '[')).empty());
@@ -515,7 +515,7 @@ TEST(Load, FilesAndTheirAbsence) {
   EXPECT_THAT(ToString(folder.error()), HasSubstr("Is a directory"));
 }
 
-TEST(Validate, ChecksWhatAProgramPutTogether) {
+TEST(Validate, ChecksTracesBuiltByAProgram) {
   Trace trace = Good(kFull);
   EXPECT_EQ(ToString(Validate(trace)), "");
   trace.spec.user.events[0].name = "x";

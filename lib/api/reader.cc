@@ -26,7 +26,7 @@ void Reader::Fail(Mark mark, std::string message, std::string excerpt) {
   if (++failures_ > limits::kDiagnostics) return;
   if (failures_ == limits::kDiagnostics) {
     out_.push_back(
-        {.file = std::string(file_), .message = "more is wrong; the rest is not listed"});
+        {.file = std::string(file_), .message = "there are more problems; the rest is not listed"});
     return;
   }
   out_.push_back({.file = std::string(file_),

@@ -59,7 +59,7 @@ bool CheckDoubleKeys(const Value& map, Reader& reader) {
   for (const Entry& entry : map.map) {
     if (seen.insert(entry.key).second) continue;
     const Reader::Scope scope(reader, entry.key);
-    reader.Fail(entry.mark, "stands here twice");
+    reader.Fail(entry.mark, "is given twice");
     good = false;
   }
   return good;
@@ -110,7 +110,7 @@ void CheckSetItems(const Value& list, Reader& reader) {
     const Value& item = list.list[i];
     if (item.text.empty() || seen.insert(item.text).second) continue;
     const Reader::Scope scope(reader, i);
-    reader.Fail(item.mark, Quote(item.text) + " stands in this list twice");
+    reader.Fail(item.mark, Quote(item.text) + " is in this list twice");
   }
 }
 

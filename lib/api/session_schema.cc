@@ -45,10 +45,9 @@ TypePtr<RelayAddress> RelaySchema() {
       "RelayAddress",
       {MakeField("name", &T::name,
                  String({.max = limits::kDnsSubdomain, .check = CheckDnsSubdomain}),
-                 "The relay, as in the Trace's status.", kRequired),
-       MakeField("control", &T::control, Address(), "Where it takes control connections.",
-                 kRequired),
-       MakeField("data", &T::data, Address(), "Where it takes data connections.", kRequired)});
+                 "Name of the relay, as in the Trace's status.", kRequired),
+       MakeField("control", &T::control, Address(), "Address for control connections.", kRequired),
+       MakeField("data", &T::data, Address(), "Address for data connections.", kRequired)});
 }
 
 Rule<SessionSpec> Immutable(const std::string& field) {
@@ -63,29 +62,31 @@ TypePtr<SessionSpec> SessionSpecSchema() {
       "TraceSessionSpec",
       {MakeField("nodeName", &T::node_name,
                  String({.max = limits::kDnsSubdomain, .check = CheckDnsSubdomain}),
-                 "The node that this session is for.", kRequired),
+                 "Node of this session.", kRequired),
        MakeField("traceName", &T::trace_name,
                  String({.max = limits::kTraceName, .check = CheckTraceName}),
-                 "The Trace that this session belongs to.", kRequired),
+                 "Trace of this session.", kRequired),
        MakeField("traceUid", &T::trace_uid,
                  String({.type_name = "UUID",
                          .max = limits::kUuid,
                          .check = CheckUuid,
                          .pattern = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"}),
-                 "The Trace's uid, which is the UUID of the CTF trace too.", kRequired),
+                 "uid of the Trace, which is also the UUID of the CTF trace.", kRequired),
        MakeField("traceGeneration", &T::trace_generation, Int<std::int64_t>(0, INT64_MAX),
-                 "Generation of the Trace that record was taken from.", kRequired),
-       MakeField("state", &T::state, Enum<SessionState>(kStates),
-                 "Active: record. Draining: record nothing new, deliver what there is.", kRequired),
-       MakeField("relay", &T::relay, RelaySchema(), "Where events are sent.", kRequired),
+                 "Generation of the Trace from which record was copied.", kRequired),
+       MakeField(
+           "state", &T::state, Enum<SessionState>(kStates),
+           "Active: record events. Draining: record no new events, deliver the recorded ones.",
+           kRequired),
+       MakeField("relay", &T::relay, RelaySchema(), "Relay that gets the events.", kRequired),
        MakeField(
            "deadline", &T::deadline,
            String({.type_name = "time", .max = 64, .check = CheckTime, .format = "date-time"}),
-           "When to stop without being told. Absent: when told."),
+           "Time at which the agent stops by itself. Absent: it stops when state changes."),
        MakeField("clusterWide", &T::cluster_wide, Bool(),
-                 "Of a ClusterTrace: record the kernel of the whole node, whoever it is about. In "
+                 "For a ClusterTrace: record kernel events of all tasks of the node. Allowed in "
                  "weft's own namespace only."),
-       MakeField("record", &T::record, SpecSchema(), "The Trace's spec.", kRequired)},
+       MakeField("record", &T::record, SpecSchema(), "Copy of the Trace's spec.", kRequired)},
       {Immutable("nodeName"), Immutable("traceName"), Immutable("traceUid")}));
   return schema;
 }
@@ -98,8 +99,8 @@ const Type<TraceSession>& SessionSchema() {
       "TraceSession",
       {IgnoredField<T>("apiVersion", /*hidden=*/false), IgnoredField<T>("kind", /*hidden=*/false),
        MakeField("metadata", &T::metadata, metadata, "Kubernetes' metadata.", kRequired),
-       MakeField("spec", &T::spec, SessionSpecSchema(), "What the node shall do.", kRequired),
-       MakeField("status", &T::status, SessionStatusSchema(), "What the node does.")}));
+       MakeField("spec", &T::spec, SessionSpecSchema(), "Desired state.", kRequired),
+       MakeField("status", &T::status, SessionStatusSchema(), "Observed state.")}));
   return *schema;
 }
 

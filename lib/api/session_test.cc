@@ -59,7 +59,7 @@ std::string Refusal(TraceSession session) {
   return read ? "" : ToString(read.error());
 }
 
-TEST(Session, WhatIsWrongIsRefusedWithItsPlace) {
+TEST(Session, RefusesMistakesWithTheirPlace) {
   TraceSession session = Example();
   session.spec.trace_uid = "not-a-uuid";
   EXPECT_THAT(Refusal(session), HasSubstr("spec.traceUid"));
@@ -74,7 +74,7 @@ TEST(Session, WhatIsWrongIsRefusedWithItsPlace) {
   EXPECT_FALSE(ParseSession("").has_value());
 }
 
-TEST(Session, NameIsTheTracesAndTellsNodesApart) {
+TEST(Session, NameJoinsTraceAndNode) {
   EXPECT_EQ(SessionName("t", ""), "t-cbf29ce484222325");  // FNV-1a's offset basis
   EXPECT_NE(SessionName("t", "a"), SessionName("t", "b"));
   EXPECT_NE(SessionName("t", "a"), SessionName("t", "a", true));
@@ -88,7 +88,7 @@ TEST(Session, ConditionsAreFoundByType) {
   EXPECT_EQ(FindCondition(conditions, kConditionDrained), nullptr);
 }
 
-TEST(SessionCrd, InTheRepositoryIsTheTables) {
+TEST(SessionCrd, CommittedFileMatchesTheTable) {
   ExpectCommitted("charts/weft/crds/tracesession.yaml", SessionCrdYaml());
   ExpectCommittedReference("docs/formats/tracesession.md", SessionReference());
 }

@@ -32,18 +32,19 @@ constexpr std::array<std::string_view, 3> kConditionStatuses = {"True", "False",
 
 TypePtr<Condition> ConditionSchema() {
   using T = Condition;
-  return Object<T>("Condition",
-                   {MakeField("type", &T::type, String({.max = 316, .check = CheckAnyText}),
-                              "Accepted, Ready, Drained, KernelTracing.", kRequired),
-                    MakeField("status", &T::status, Enum<ConditionStatus>(kConditionStatuses),
-                              "Whether it holds.", kRequired),
-                    MakeField("observedGeneration", &T::observed_generation, Count(),
-                              "Generation of the spec that this is about."),
-                    MakeField("lastTransitionTime", &T::last_transition_time, Time(),
-                              "When status last changed.", kRequired),
-                    MakeField("reason", &T::reason, String({.max = 1024, .check = CheckAnyText}),
-                              "Why, for programs.", kRequired),
-                    MakeField("message", &T::message, Text(32768), "Why, for people.", kRequired)});
+  return Object<T>(
+      "Condition",
+      {MakeField("type", &T::type, String({.max = 316, .check = CheckAnyText}),
+                 "Type of the condition: Accepted, Ready, Drained, KernelTracing.", kRequired),
+       MakeField("status", &T::status, Enum<ConditionStatus>(kConditionStatuses),
+                 "Whether the condition holds: True, False or Unknown.", kRequired),
+       MakeField("observedGeneration", &T::observed_generation, Count(),
+                 "Generation of the spec for which the condition was set."),
+       MakeField("lastTransitionTime", &T::last_transition_time, Time(),
+                 "Time of the last change of status.", kRequired),
+       MakeField("reason", &T::reason, String({.max = 1024, .check = CheckAnyText}),
+                 "Machine-readable reason.", kRequired),
+       MakeField("message", &T::message, Text(32768), "Explanation for people.", kRequired)});
 }
 
 TypePtr<PodCounts> PodsSchema() {
@@ -52,51 +53,56 @@ TypePtr<PodCounts> PodsSchema() {
   const auto skipped = Object<S>(
       "SkippedPods",
       {MakeField("reason", &S::reason, String({.max = limits::kReason, .check = CheckAnyText}),
-                 "Why these pods are not traced, for programs.", kRequired),
-       MakeField("message", &S::message, Text(limits::kMessage), "Why, for people."),
-       MakeField("count", &S::count, Count(), "How many pods.", kRequired),
+                 "Machine-readable reason why these pods are not traced.", kRequired),
+       MakeField("message", &S::message, Text(limits::kMessage), "Explanation for people."),
+       MakeField("count", &S::count, Count(), "Number of pods.", kRequired),
        MakeField("names", &S::names, ListOf(Text(limits::kDnsSubdomain), limits::kSkippedPodNames),
-                 "Some of them.")});
+                 "Names of some of these pods.")});
   return Object<T>(
       "PodCounts",
-      {MakeField("matched", &T::matched, Count(), "Pods that spec.pods selects.", kAlways),
-       MakeField("traced", &T::traced, Count(), "Pods that are traced.", kAlways),
+      {MakeField("matched", &T::matched, Count(), "Number of pods that spec.pods selects.",
+                 kAlways),
+       MakeField("traced", &T::traced, Count(), "Number of pods that are traced.", kAlways),
        MakeField("skipped", &T::skipped, ListOf(skipped, limits::kReasons),
-                 "Pods that are selected and not traced, by reason.")});
+                 "Selected pods that are not traced, by reason.")});
 }
 
 TypePtr<EventCounts> EventsSchema() {
   using L = EventLoss;
   using T = EventCounts;
   const auto reason = String({.max = limits::kReason, .check = CheckAnyText});
-  const auto loss =
-      Object<L>("EventLoss",
-                {MakeField("stage", &L::stage, reason, "Where, such as ring or relay.", kRequired),
-                 MakeField("reason", &L::reason, reason, "Why, such as full.", kRequired),
-                 MakeField("count", &L::count, Count(), "How many events.", kRequired)});
+  const auto loss = Object<L>(
+      "EventLoss",
+      {MakeField("stage", &L::stage, reason,
+                 "Stage at which the events were lost, such as ring or relay.", kRequired),
+       MakeField("reason", &L::reason, reason, "Reason, such as full.", kRequired),
+       MakeField("count", &L::count, Count(), "Number of events.", kRequired)});
   return Object<T>(
       "EventCounts",
-      {MakeField("recorded", &T::recorded, Count(), "Events that reached a buffer.", kAlways),
+      {MakeField("recorded", &T::recorded, Count(), "Events that were written into a buffer.",
+                 kAlways),
        MakeField("delivered", &T::delivered, Count(), "Events that the relay has stored.", kAlways),
-       MakeField("discarded", &T::discarded, Count(), "Events that found no room in a buffer.",
-                 kAlways),
+       MakeField("discarded", &T::discarded, Count(),
+                 "Events that were not recorded, for example because a buffer was full.", kAlways),
        MakeField("overwritten", &T::overwritten, Count(),
-                 "Events that gave way to newer ones, in overwrite mode.", kAlways),
-       MakeField("lost", &T::lost, Count(), "Events that were recorded and lost on the way.",
-                 kAlways),
+                 "Events that newer ones overwrote, in overwrite mode.", kAlways),
+       MakeField("lost", &T::lost, Count(),
+                 "Events that were recorded, but lost before they were delivered.", kAlways),
        MakeField("missing", &T::missing, Count(),
-                 "Discarded and lost events: what happened and cannot be read.", kAlways),
+                 "Sum of discarded and lost events, which cannot be read.", kAlways),
        MakeField("reasons", &T::reasons, ListOf(loss, limits::kReasons),
-                 "The discarded, overwritten and lost events by stage and reason.")});
+                 "Discarded, overwritten and lost events by stage and reason.")});
 }
 
 TypePtr<Segment> SegmentSchema() {
   using T = Segment;
   return Object<T>(
       "Segment",
-      {MakeField("relay", &T::relay, Text(limits::kDnsSubdomain), "The relay.", kRequired),
-       MakeField("from", &T::from, Time(), "When it took over.", kRequired),
-       MakeField("to", &T::to, Time(), "When it gave up. Absent: it still has the Trace.")});
+      {MakeField("relay", &T::relay, Text(limits::kDnsSubdomain), "Name of the relay.", kRequired),
+       MakeField("from", &T::from, Time(), "Time at which the relay took over the Trace.",
+                 kRequired),
+       MakeField("to", &T::to, Time(),
+                 "Time at which the relay gave up the Trace. Absent: it still has the Trace.")});
 }
 
 }  // namespace
@@ -106,41 +112,42 @@ TypePtr<TraceStatus> StatusSchema() {
   static const TypePtr<T>& schema = *new TypePtr<T>(Object<T>(
       "TraceStatus",
       {MakeField("observedGeneration", &T::observed_generation, Count(),
-                 "Generation of the spec that this status is about."),
+                 "Generation of the spec that this status describes."),
        MakeField("phase", &T::phase, Enum<Phase>(kPhases),
-                 "Where the Trace is in its life. The conditions say more.", kAlways),
+                 "Phase of the Trace. The conditions give details.", kAlways),
        MakeField("conditions", &T::conditions,
                  ListOf(ConditionSchema(), limits::kConditions, ListKind::kMapByType),
                  "Standard conditions."),
        MakeField("relay", &T::relay, Text(limits::kDnsSubdomain),
-                 "The relay that stores the Trace."),
-       MakeField("startTime", &T::start_time, Time(), "When recording began."),
-       MakeField("deadline", &T::deadline, Time(), "When it will end: start plus duration."),
-       MakeField("completionTime", &T::completion_time, Time(), "When it ended."),
-       MakeField("pods", &T::pods, PodsSchema(), "The pods, counted.", kAlways),
+                 "Name of the relay that stores the Trace."),
+       MakeField("startTime", &T::start_time, Time(), "Time at which recording began."),
+       MakeField("deadline", &T::deadline, Time(),
+                 "Time at which recording will end: startTime plus duration."),
+       MakeField("completionTime", &T::completion_time, Time(), "Time at which the Trace ended."),
+       MakeField("pods", &T::pods, PodsSchema(), "Counts of pods.", kAlways),
        MakeField("events", &T::events, EventsSchema(),
-                 "The events, counted. recorded = delivered + overwritten + lost + in flight.",
+                 "Counts of events. recorded = delivered + overwritten + lost + in flight.",
                  kAlways),
        MakeField("segments", &T::segments, ListOf(SegmentSchema(), limits::kSegments),
-                 "The relays that have had the Trace, in order.")}));
+                 "The relays that have stored the Trace, in order of time.")}));
   return schema;
 }
 
 TypePtr<SessionStatus> SessionStatusSchema() {
   using T = SessionStatus;
-  static const TypePtr<T>& schema = *new TypePtr<T>(
-      Object<T>("TraceSessionStatus",
-                {MakeField("observedGeneration", &T::observed_generation, Count(),
-                           "Generation of the session that this status is about."),
-                 MakeField("phase", &T::phase, Enum<Phase>(kPhases),
-                           "What the node does for the Trace.", kAlways),
-                 MakeField("conditions", &T::conditions,
-                           ListOf(ConditionSchema(), limits::kConditions, ListKind::kMapByType),
-                           "Ready, Drained, KernelTracing."),
-                 MakeField("pods", &T::pods, PodsSchema(),
-                           "The node's selected pods that have the library, counted."),
-                 MakeField("events", &T::events, EventsSchema(),
-                           "The node's events, counted when phase or a condition changes.")}));
+  static const TypePtr<T>& schema = *new TypePtr<T>(Object<T>(
+      "TraceSessionStatus",
+      {MakeField("observedGeneration", &T::observed_generation, Count(),
+                 "Generation of the session that this status describes."),
+       MakeField("phase", &T::phase, Enum<Phase>(kPhases), "Phase of the session on this node.",
+                 kAlways),
+       MakeField("conditions", &T::conditions,
+                 ListOf(ConditionSchema(), limits::kConditions, ListKind::kMapByType),
+                 "Standard conditions: Ready, Drained, KernelTracing."),
+       MakeField("pods", &T::pods, PodsSchema(),
+                 "Counts of the node's selected pods that have the library."),
+       MakeField("events", &T::events, EventsSchema(),
+                 "Counts of the node's events, updated when phase or a condition changes.")}));
   return schema;
 }
 

@@ -62,7 +62,7 @@ TEST(Quantity, ReadsKubernetesNotation) {
   }
 }
 
-TEST(Quantity, RefusesWhatIsNoneOrDoesNotFit) {
+TEST(Quantity, RefusesMalformedAndTooLarge) {
   for (const std::string_view text : {"",
                                       " ",
                                       "Ki",
@@ -141,7 +141,7 @@ TEST(Duration, ReadsGosNotation) {
   }
 }
 
-TEST(Duration, RefusesWhatIsNoneOrDoesNotFit) {
+TEST(Duration, RefusesMalformedAndTooLarge) {
   for (const std::string_view text : {"",
                                       "1",
                                       "s",
@@ -336,7 +336,7 @@ TEST(Nearest, DistanceEqualsTheDefinitionForAllShortStrings) {
   }
 }
 
-TEST(Nearest, ChoosesWhatWasMeant) {
+TEST(Nearest, ChoosesTheNearestName) {
   const std::vector<std::string_view> names = {"name", "exclude", "logLevel", "filter"};
   EXPECT_EQ(Nearest("nmae", names), "name");
   EXPECT_EQ(Nearest("Name", names), "name");

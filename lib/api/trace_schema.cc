@@ -83,7 +83,7 @@ TypePtr<std::vector<std::string>> Exclusions(TypePtr<std::string> pattern) {
 }
 
 constexpr std::string_view kFilterDoc =
-    "Record an event only if this expression over its fields and contexts holds, as in LTTng: "
+    "Record an event only if this expression over its fields and contexts is true, as in LTTng: "
     "\"size > 4096 && $ctx.procname == \\\"nginx*\\\"\".";
 
 // --- pods ------------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ TypePtr<LabelRequirement> LabelRequirementSchema() {
       "LabelRequirement",
       {MakeField("key", &T::key, LabelKey(), "Key of the label.", kRequired),
        MakeField("operator", &T::op, Enum<SelectorOperator>(kOperators),
-                 "What must hold for the label's value, or for its being there.", kRequired),
+                 "Condition on the label's value, or on its existence.", kRequired),
        MakeField("values", &T::values,
                  ListOf(LabelValue(), limits::kMatchValues, ListKind::kAtomic),
                  "Values for In and NotIn.")},
@@ -117,10 +117,10 @@ TypePtr<LabelSelector> LabelSelectorSchema() {
                 LabelValue());
   return Object<T>("LabelSelector",
                    {MakeField("matchLabels", &T::match_labels, labels,
-                              "Labels that it must have, with these values."),
+                              "Labels that the object must have, with these values."),
                     MakeField("matchExpressions", &T::match_expressions,
                               ListOf(LabelRequirementSchema(), limits::kMatchExpressions),
-                              "Requirements that its labels must meet, all of them.")});
+                              "Requirements that the object's labels must all meet.")});
 }
 
 TypePtr<NodeSelection> NodesSchema() {
@@ -150,14 +150,14 @@ TypePtr<LogLevelRule> LogLevelSchema() {
   using T = LogLevelRule;
   const auto level = Enum<LogLevel>(LogLevelNames());
   const auto range = Object<R>(
-      "LogLevelRange", {MakeField("from", &R::from, level, "One end.", kRequired),
+      "LogLevelRange", {MakeField("from", &R::from, level, "One end of the range.", kRequired),
                         MakeField("to", &R::to, level,
                                   "The other end; either may be the more severe one.", kRequired)});
   return Object<T>(
       "LogLevelRule",
       {MakeField("exactly", &T::exactly, level, "This level only."),
        MakeField("atLeast", &T::at_least, level, "This level and the more severe ones."),
-       MakeField("range", &T::range, range, "All levels between two, both included.")},
+       MakeField("range", &T::range, range, "All levels between two levels, both included.")},
       {MakeRule<T>(
           {"[has(self.exactly), has(self.atLeast), has(self.range)].filter(x, x).size() == 1",
            "must have exactly one of exactly, atLeast, range", ""},
@@ -171,10 +171,10 @@ TypePtr<EventRule> EventRuleSchema() {
   return Object<T>(
       "EventRule",
       {MakeField("name", &T::name, EventPattern(),
-                 "Tracepoints to record: provider:event, where * stands for any characters.",
+                 "Tracepoints to record: provider:event, where * matches any characters.",
                  kRequired),
        MakeField("exclude", &T::exclude, Exclusions(EventPattern()),
-                 "Patterns of tracepoints that are not recorded although name matches."),
+                 "Patterns of tracepoints that are not recorded even if name matches."),
        MakeField("logLevel", &T::log_level, LogLevelSchema(),
                  "Record only events of these log levels. Absent: all levels."),
        MakeField("filter", &T::filter, FilterString(), kFilterDoc)});
@@ -199,16 +199,17 @@ TypePtr<FunctionRule> FunctionRuleSchema() {
   return Object<T>(
       "FunctionRule",
       {MakeField("name", &T::name, PrintablePattern(limits::kFunctionName),
-                 "Functions to record, by symbol; * stands for any characters.", kRequired),
-       MakeField("object", &T::object, PrintablePattern(limits::kFileName),
-                 "File name of the program or library that has the function, a pattern too, such "
-                 "as libmylib.so*. Absent: any."),
+                 "Functions to record, by symbol; * matches any characters.", kRequired),
+       MakeField(
+           "object", &T::object, PrintablePattern(limits::kFileName),
+           "File name of the program or library that has the function; may be a pattern, such "
+           "as libmylib.so*. Absent: any file."),
        MakeField("exclude", &T::exclude, Exclusions(PrintablePattern(limits::kFunctionName)),
-                 "Patterns of functions that are not recorded although name matches."),
+                 "Patterns of functions that are not recorded even if name matches."),
        MakeField("args", &T::args, ListOf(arg, limits::kFunctionArgs),
-                 "The arguments, in order. Absent: as the debugging information tells, or none."),
+                 "The arguments, in order. Absent: those of the debugging information, or none."),
        MakeField("returns", &T::returns, type,
-                 "Type of the return value. Absent: as the debugging information tells, or none."),
+                 "Type of the return value. Absent: that of the debugging information, or none."),
        MakeField("filter", &T::filter, FilterString(), kFilterDoc)});
 }
 
@@ -230,7 +231,7 @@ TypePtr<KernelRule> KernelRuleSchema(std::string_view name_doc) {
   return Object<T>("KernelRule",
                    {MakeField("name", &T::name, KernelPattern(), name_doc, kRequired),
                     MakeField("exclude", &T::exclude, Exclusions(KernelPattern()),
-                              "Patterns of what is not recorded although name matches."),
+                              "Patterns of events that are not recorded even if name matches."),
                     MakeField("filter", &T::filter, FilterString(), kFilterDoc)});
 }
 
@@ -251,7 +252,7 @@ TypePtr<ProbeRule> ProbeRuleSchema() {
        MakeField("offset", &T::offset, Int<std::uint32_t>(0, limits::kProbeOffset),
                  "Bytes behind the function's start, for entry only.", kShowDefault),
        MakeField("at", &T::at, Enum<ProbePoint>(kProbePoints),
-                 "Where in the function: its entry, its return, or both.", kShowDefault),
+                 "Place in the function: its entry, its return, or both.", kShowDefault),
        MakeField("filter", &T::filter, FilterString(), kFilterDoc)},
       {MakeRule<T>({"!has(self.offset) || self.offset == 0 || !has(self.at) || self.at == 'entry'",
                     "only a probe at entry can have an offset", "offset"},
@@ -272,15 +273,15 @@ std::vector<Rule<UserProbeRule>> UserProbeRules() {
       MakeRule<T>({"!has(self.offset) || self.offset == 0 || !has(self.at) || self.at == 'entry'",
                    "only a probe at entry can have an offset", "offset"},
                   [](const T& p) { return p.offset == 0 || p.at == ProbePoint::kEntry; }),
-      MakeRule<T>(
-          {"!has(self.usdt) || ((!has(self.at) || self.at == 'entry') && "
-           "(!has(self.offset) || self.offset == 0) && "
-           "(!has(self.args) || size(self.args) == 0) && !has(self.returns))",
-           "must be without at, offset, args and returns: the program itself says these", "usdt"},
-          [](const T& p) {
-            return p.usdt.empty() ||
-                   (p.at == ProbePoint::kEntry && p.offset == 0 && p.args.empty() && !p.returns);
-          })};
+      MakeRule<T>({"!has(self.usdt) || ((!has(self.at) || self.at == 'entry') && "
+                   "(!has(self.offset) || self.offset == 0) && "
+                   "(!has(self.args) || size(self.args) == 0) && !has(self.returns))",
+                   "must be without at, offset, args and returns: the program's file defines these",
+                   "usdt"},
+                  [](const T& p) {
+                    return p.usdt.empty() || (p.at == ProbePoint::kEntry && p.offset == 0 &&
+                                              p.args.empty() && !p.returns);
+                  })};
 }
 
 TypePtr<UserProbeRule> UserProbeRuleSchema() {
@@ -289,14 +290,15 @@ TypePtr<UserProbeRule> UserProbeRuleSchema() {
       "UserProbeRule",
       {MakeField("name", &T::name, Identifier(limits::kIdentifier),
                  "Name of the event that is recorded.", kRequired),
-       MakeField("object", &T::object,
-                 String({.type_name = "path",
-                         .max = limits::kPath,
-                         .check = CheckFilePath,
-                         .pattern = "^/[^\\x00-\\x1f\\x7f]+$"}),
-                 "File of the program or library, as its container (of a ClusterTrace: the node) "
-                 "sees it.",
-                 kRequired),
+       MakeField(
+           "object", &T::object,
+           String({.type_name = "path",
+                   .max = limits::kPath,
+                   .check = CheckFilePath,
+                   .pattern = "^/[^\\x00-\\x1f\\x7f]+$"}),
+           "Path of the program's or library's file in its container (in a ClusterTrace: on the "
+           "node).",
+           kRequired),
        MakeField("function", &T::function, PrintablePattern(limits::kFunctionName),
                  "The function, by its symbol."),
        MakeField("usdt", &T::usdt,
@@ -308,14 +310,14 @@ TypePtr<UserProbeRule> UserProbeRuleSchema() {
        MakeField("offset", &T::offset, Int<std::uint32_t>(0, limits::kProbeOffset),
                  "Bytes behind the function's start, for entry only.", kShowDefault),
        MakeField("at", &T::at, Enum<ProbePoint>(kProbePoints),
-                 "Where in the function: its entry, its return, or both. Functions of Go have no "
-                 "return that can be probed.",
+                 "Place in the function: its entry, its return, or both. Returns of Go functions "
+                 "cannot be probed.",
                  kShowDefault),
        MakeField("args", &T::args, ListOf(FunctionArgSchema(), limits::kUserProbeArgs),
-                 "The arguments, in order, as far as they are integers, pointers or strings. "
-                 "Absent: the registers of arguments, as arg0 to arg5."),
+                 "The arguments, in order: integers, pointers and strings. "
+                 "Absent: the argument registers, as arg0 to arg5."),
        MakeField("returns", &T::returns, Enum<ValueType>(kValueTypes),
-                 "Type of the return value. Absent: the register, as a number."),
+                 "Type of the return value. Absent: the return register, as a number."),
        MakeField("filter", &T::filter, FilterString(), kFilterDoc)},
       UserProbeRules());
 }
@@ -325,36 +327,35 @@ TypePtr<KernelSpec> KernelSchema() {
   return Object<T>(
       "KernelSpec",
       {MakeField("tracepoints", &T::tracepoints,
-                 ListOf(KernelRuleSchema("Tracepoints of the kernel, such as sched_*; * stands for "
+                 ListOf(KernelRuleSchema("Tracepoints of the kernel, such as sched_*; * matches "
                                          "any characters."),
                         limits::kEventRules),
-                 "Tracepoints of the kernel, as far as they concern the selected pods."),
+                 "Tracepoints of the kernel, recorded when they concern the selected pods."),
        MakeField("syscalls", &T::syscalls,
-                 ListOf(KernelRuleSchema("System calls, such as openat; * stands for any "
-                                         "characters. A number, such as \"257\", means the call "
-                                         "that has it in 64-bit programs."),
+                 ListOf(KernelRuleSchema("System calls, such as openat; * matches any "
+                                         "characters. A number, such as \"257\", is the number of "
+                                         "a system call of 64-bit programs."),
                         limits::kEventRules),
                  "Entry and exit of system calls that the selected pods make."),
-       MakeField("syscallBuffer", &T::syscall_buffer, Int<std::uint32_t>(0, limits::kSyscallBuffer),
-                 "Bytes that are recorded of each buffer that a system call reads or writes: of "
-                 "files, pipes, sockets. They are the programs' data. With 0 only addresses and "
-                 "sizes are recorded.",
-                 kShowDefault),
+       MakeField(
+           "syscallBuffer", &T::syscall_buffer, Int<std::uint32_t>(0, limits::kSyscallBuffer),
+           "Number of bytes to record of each buffer that a system call reads or writes: data of "
+           "files, pipes and sockets. This is the programs' own data. With 0 only addresses "
+           "and sizes are recorded.",
+           kShowDefault),
        MakeField("probes", &T::probes, ListOf(ProbeRuleSchema(), limits::kEventRules),
                  "Probes on functions of the kernel."),
-       MakeField(
-           "statedump", &T::statedump, Bool(),
-           "Whether what is there when recording begins is told first: processes, open files, "
-           "mappings, sockets.",
-           kShowDefault),
+       MakeField("statedump", &T::statedump, Bool(),
+                 "Whether a state dump is recorded when recording begins: processes, open files, "
+                 "mappings, sockets.",
+                 kShowDefault),
        MakeField("statedumpRequest", &T::statedump_request,
                  String({.max = limits::kRequest, .may_be_empty = true}),
-                 "Any text. Where another one is put here while events are recorded, what is there "
-                 "is told once more."),
-       MakeField("userProbes", &T::user_probes, ListOf(UserProbeRuleSchema(), limits::kEventRules),
-                 "Probes on functions of programs, through the kernel: also of programs into which "
-                 "libweft.so cannot be loaded (static ones, setuid). Each hit costs some "
-                 "microseconds.")});
+                 "Any text. A change of this text during recording starts another state dump."),
+       MakeField(
+           "userProbes", &T::user_probes, ListOf(UserProbeRuleSchema(), limits::kEventRules),
+           "Probes on functions of programs, through the kernel. They also work for programs "
+           "that cannot load libweft.so (static, setuid). Each hit costs some microseconds.")});
 }
 
 // --- how it is recorded ----------------------------------------------------------------------
@@ -389,8 +390,10 @@ TypePtr<Trackers> TrackersSchema() {
            "pid", &T::pid, pids,
            "Process ids, as the node sees them, for kernel events of a ClusterTrace or in local "
            "mode only. Absent: all processes."),
-       MakeField("uid", &T::uid, ids, "User ids, in the same way. Absent: all users."),
-       MakeField("gid", &T::gid, ids, "Group ids, in the same way. Absent: all groups.")});
+       MakeField("uid", &T::uid, ids,
+                 "User ids, as the node sees them, like pid. Absent: all users."),
+       MakeField("gid", &T::gid, ids,
+                 "Group ids, as the node sees them, like pid. Absent: all groups.")});
 }
 
 constexpr std::array<std::string_view, 2> kBufferModes = {"discard", "overwrite"};
@@ -404,12 +407,12 @@ TypePtr<BufferSpec> BufferSchema() {
                  PowerOfTwoQuantity(limits::kMinSubBufferBytes, limits::kMaxSubBufferBytes),
                  "Size of one sub-buffer. The largest event is a quarter of it.", kShowDefault),
        MakeField("count", &T::count, PowerOfTwo(limits::kMinSubBuffers, limits::kMaxSubBuffers),
-                 "Sub-buffers of each CPU, or of each thread that runs at the same time. Memory "
-                 "is used as it is needed, and counts as the pod's.",
+                 "Number of sub-buffers per CPU, or per thread that runs at the same time. Memory "
+                 "is allocated as it is needed, and is charged to the pod.",
                  kShowDefault),
        MakeField("mode", &T::mode, Enum<BufferMode>(kBufferModes),
-                 "When all sub-buffers are full: discard new events (they are counted), or "
-                 "overwrite the oldest (a flight recorder).",
+                 "When all sub-buffers are full: discard new events and count them, or overwrite "
+                 "the oldest events (a flight recorder).",
                  kShowDefault)},
       {MakeRule<T>({"!has(self.size) || !has(self.count) || "
                     "quantity(self.size).asInteger() * self.count <= " +
@@ -426,8 +429,8 @@ TypePtr<OutputSpec> OutputSchema() {
   return Object<T>(
       "OutputSpec",
       {MakeField("mode", &T::mode, Enum<OutputMode>(kOutputModes),
-                 "stream: events are delivered while they are recorded. snapshot: they stay in "
-                 "the buffers, and what is there is delivered when the Trace ends.",
+                 "stream: events are delivered while they are recorded. snapshot: the contents of "
+                 "the buffers are delivered once, when the Trace ends.",
                  kShowDefault)},
       {{{"self == oldSelf", "cannot be changed; make a new Trace", ""}, nullptr}});
 }
@@ -512,26 +515,27 @@ std::vector<Rule<TraceSpec>> ClusterSpecRules() {
           {{"", "", "context"}, UserOnlyContext}};
 }
 
-// What follows the description of whom and what.
+// Fields that Trace and ClusterTrace have in common. They follow those that select pods or nodes.
 std::vector<Field<TraceSpec>> HowFields() {
   using T = TraceSpec;
-  return {MakeField("filter", &T::filter, FilterString(),
-                    "A filter for every event, beside the event's own."),
-          MakeField("context", &T::context, ContextSchema(),
-                    "What to record beside every event, by LTTng's names: vpid, vtid, procname, "
-                    "perf:thread:COUNTER, $app.PROVIDER:NAME and others. Pod, container, namespace "
-                    "and node are always known."),
-          MakeField("trackers", &T::trackers, TrackersSchema(),
-                    "Record only what these processes and users do."),
-          MakeField("buffer", &T::buffer, BufferSchema(), "The buffers in shared memory.",
-                    kShowDefault),
-          MakeField("output", &T::output, OutputSchema(), "How events leave the buffers.",
-                    kShowDefault),
-          MakeField("duration", &T::duration, Duration(limits::kMinDuration, limits::kMaxDuration),
-                    "How long to record, from the start on, such as 90s or 1h30m. Absent: until "
-                    "the Trace is deleted or, in local mode, the program ends."),
-          MakeField("paused", &T::paused, Bool(),
-                    "While true, nothing is recorded and everything stays ready.", kShowDefault)};
+  return {
+      MakeField("filter", &T::filter, FilterString(),
+                "A filter for every event, in addition to the event's own filter."),
+      MakeField("context", &T::context, ContextSchema(),
+                "Contexts: values to record with every event, by LTTng's names: vpid, vtid, "
+                "procname, perf:thread:COUNTER, $app.PROVIDER:NAME and others. Pod, container, "
+                "namespace and node are always recorded."),
+      MakeField("trackers", &T::trackers, TrackersSchema(),
+                "Record only events of these processes and users."),
+      MakeField("buffer", &T::buffer, BufferSchema(), "The buffers in shared memory.",
+                kShowDefault),
+      MakeField("output", &T::output, OutputSchema(), "How events leave the buffers.",
+                kShowDefault),
+      MakeField("duration", &T::duration, Duration(limits::kMinDuration, limits::kMaxDuration),
+                "How long to record, such as 90s or 1h30m. Absent: until the Trace is deleted or, "
+                "in local mode, until the program ends."),
+      MakeField("paused", &T::paused, Bool(),
+                "While true, no event is recorded, and the session stays ready.", kShowDefault)};
 }
 
 TypePtr<TraceSpec> MakeSpec(std::string name, std::vector<Field<TraceSpec>> whom_and_what,
@@ -549,8 +553,7 @@ TypePtr<Trace> MakeTrace(std::string name, TypePtr<TraceSpec> spec) {
       {IgnoredField<T>("apiVersion", /*hidden=*/false), IgnoredField<T>("kind", /*hidden=*/false),
        MakeField("metadata", &T::metadata, metadata, "Kubernetes' metadata.", kRequired),
        MakeField("spec", &T::spec, std::move(spec), "What to record.", kRequired),
-       MakeField("status", &T::status, StatusSchema(),
-                 "What is being recorded; written by weft.")});
+       MakeField("status", &T::status, StatusSchema(), "Observed state; written by weft.")});
 }
 
 }  // namespace
@@ -560,23 +563,23 @@ TypePtr<TraceSpec> SpecSchema() {
   static const TypePtr<T>& schema = *new TypePtr<T>(MakeSpec(
       "TraceSpec",
       {MakeField("pods", &T::pods, PodsSchema(),
-                 "Whom to trace, in the Trace's namespace. Absent: all pods. Local mode traces "
-                 "the program it starts, and does not look at this."),
-       MakeField("user", &T::user, UserSchema(), "What to record of the pods' own code."),
+                 "Pods to trace, in the Trace's namespace. Absent: all pods. Local mode traces the "
+                 "program that it starts, and ignores this field."),
+       MakeField("user", &T::user, UserSchema(), "User-space events to record."),
        MakeField("kernel", &T::kernel, KernelSchema(),
-                 "What to record of the kernel's work on their behalf.")},
+                 "Kernel events to record that concern these pods.")},
       SpecRules()));
   return schema;
 }
 
 TypePtr<TraceSpec> ClusterSpecSchema() {
   using T = TraceSpec;
-  static const TypePtr<T>& schema = *new TypePtr<T>(MakeSpec(
-      "ClusterTraceSpec",
-      {MakeField("nodes", &T::nodes, NodesSchema(), "Where to record. Absent: on all nodes."),
-       MakeField("kernel", &T::kernel, KernelSchema(),
-                 "What to record of the nodes' kernels, whoever it is about.")},
-      ClusterSpecRules()));
+  static const TypePtr<T>& schema = *new TypePtr<T>(
+      MakeSpec("ClusterTraceSpec",
+               {MakeField("nodes", &T::nodes, NodesSchema(), "Nodes to record. Absent: all nodes."),
+                MakeField("kernel", &T::kernel, KernelSchema(),
+                          "Kernel events to record, of all tasks on the nodes.")},
+               ClusterSpecRules()));
   return schema;
 }
 

@@ -25,8 +25,8 @@ bool TreeBuilder::Count(Mark mark, std::size_t bytes) {
   if (++nodes_ > limits::kNodes)
     return Fail(mark, "has more than " + std::to_string(limits::kNodes) + " values");
   if (bytes_ > kMaxBytes)
-    return Fail(mark,
-                "is longer than " + std::to_string(kMaxBytes) + " bytes with its aliases put in");
+    return Fail(mark, "is longer than " + std::to_string(kMaxBytes) +
+                          " bytes after its aliases are expanded");
   return true;
 }
 

@@ -87,7 +87,7 @@ class Handler final : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     if (builder_.NodeIsKey()) Refuse(mark, "an alias cannot be a key here");
     const auto at = anchors_.find(anchor);
-    if (at == anchors_.end()) Refuse(mark, "this alias stands inside of what it means");
+    if (at == anchors_.end()) Refuse(mark, "this alias refers to a value that contains it");
     Check(builder_.Copy(at->second, ToMark(mark)));
   }
 
@@ -223,7 +223,7 @@ Diagnostic SyntaxError(const YAML::Exception& error) {
     out.column = error.mark.column + 1;
   }
   out.message = "not YAML: " + error.msg;
-  // name: *:* is what nearly everybody writes first.
+  // Many users write `name: *:*` first.
   if (error.msg == YAML::ErrorMsg::ALIAS_NOT_FOUND || error.msg == YAML::ErrorMsg::UNKNOWN_ANCHOR)
     out.message += "; a pattern that begins with * must be in quotes";
   return out;

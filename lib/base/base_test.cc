@@ -69,7 +69,7 @@ TEST(InBackground, GivesItsResultWhenDone) {
   EXPECT_EQ(result.get(), 42);
 }
 
-TEST(InBackground, GoesOnWhenNobodyWaits) {
+TEST(InBackground, GoesOnWithoutAWaiter) {
   std::promise<void> done;
   auto is_done = done.get_future();
   (void)InBackground([done = std::move(done)]() mutable { done.set_value(); });

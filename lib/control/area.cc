@@ -36,7 +36,7 @@ weft_control_header MakeHeader(const AreaConfig& config) {
   return header;
 }
 
-// Memory that a process made, which nobody can resize: a sealed memfd, or anonymous shared memory,
+// Checks memory that a process made and no process can resize: a sealed memfd, or anonymous memory,
 // which has no descriptor by which it could be.
 Status CheckForeignMemory(const UniqueFd& fd) {
   struct stat st{};
@@ -44,13 +44,15 @@ Status CheckForeignMemory(const UniqueFd& fd) {
   if (fstat(fd.get(), &st) != 0 || fstatfs(fd.get(), &fs) != 0) return FailErrno("weft-ctl");
   if (!S_ISREG(st.st_mode) || fs.f_type != TMPFS_MAGIC ||
       st.st_size != static_cast<off_t>(kTotalSize))
-    return Fail(ErrorCode::kCorrupt, "weft-ctl: of a wrong kind or size");
+    return Fail(ErrorCode::kCorrupt,
+                "weft-ctl: not a control area: wrong kind of memory, or wrong size");
   const int seals = fcntl(fd.get(), F_GET_SEALS);
   constexpr int kSealed = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW;
   if (seals < 0 || ((seals & kSealed) != kSealed && seals != F_SEAL_SEAL))
-    return Fail(ErrorCode::kCorrupt, "weft-ctl: wrong seals");
+    return Fail(ErrorCode::kCorrupt, "weft-ctl: not a control area: wrong seals");
   if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0)
-    return Fail(ErrorCode::kLimit, "it is being recorded by somebody else");
+    return Fail(ErrorCode::kLimit,
+                "another recording has this process already; end that one first");
   return {};
 }
 
@@ -89,16 +91,16 @@ Status ControlArea::ReadState() {
   struct stat st{};
   if (fstat(fd_.get(), &st) != 0) return FailErrno(path_);
   if (pread(fd_.get(), &header_, sizeof(header_), 0) != ssize_t{sizeof(header_)})
-    return Fail(ErrorCode::kCorrupt, path_ + ": no control area");
+    return Fail(ErrorCode::kCorrupt, path_ + ": not a control area");
   config_ = {header_.slot_count, header_.clock};
   weft_control_header expected = MakeHeader(config_);
   expected.rules = header_.rules;
   if (std::memcmp(&expected, &header_, sizeof(header_)) != 0 ||
       st.st_size != static_cast<off_t>(kTotalSize))
-    return Fail(ErrorCode::kCorrupt, path_ + ": no control area of this version");
+    return Fail(ErrorCode::kCorrupt, path_ + ": not a control area of this version of weft");
   words_.resize(WEFT_CONTROL_WORDS);
   if (pread(fd_.get(), words_.data(), kWordsBytes, kWordsOffset) != ssize_t{kWordsBytes})
-    return Fail(ErrorCode::kCorrupt, path_ + ": cut off");
+    return Fail(ErrorCode::kCorrupt, path_ + ": truncated");
   in_force_end_ = kArenaOffset;
   if (header_.rules == 0) return {};
   weft_ruleset set{};
@@ -112,8 +114,8 @@ Status ControlArea::ReadState() {
   return {};
 }
 
-// What is read here is the process's word and decides nothing but where in its own memory is
-// written, and with which generation: who lies about it is recorded wrongly, or not at all.
+// The process controls the bytes that are read here. They decide only where in its own memory the
+// agent writes, and with which generation: wrong bytes spoil only that process's own recording.
 Result<ControlArea> ControlArea::Adopt(UniqueFd fd, const AreaConfig& config) {
   WEFT_TRY(CheckForeignMemory(fd));
   ControlArea area;
@@ -126,7 +128,7 @@ Result<ControlArea> ControlArea::Adopt(UniqueFd fd, const AreaConfig& config) {
   area.header_ = MakeHeader({claimed.slot_count, claimed.clock});
   area.header_.rules = claimed.rules;
   if (std::memcmp(&area.header_, &claimed, sizeof(claimed)) != 0)
-    return Fail(ErrorCode::kUnsupported, "weft-ctl: of another version of weft");
+    return Fail(ErrorCode::kUnsupported, "weft-ctl: made by another version of weft");
   WEFT_TRY(area.ReadHints());
   // A0
   const uint32_t decided[2] = {config.slot_count, config.clock};

@@ -333,7 +333,7 @@ TEST_F(AdoptedAreaTest, HasOneAgentAtATime) {
   EXPECT_TRUE(Adopt(memory).has_value());
 }
 
-TEST_F(AdoptedAreaTest, WhatIsNoneIsRefused) {
+TEST_F(AdoptedAreaTest, RefusesOtherMemory) {
   EXPECT_EQ(Adopt(Memory(WEFT_CONTROL_TOTAL_BYTES - 4096)).error().code, ErrorCode::kCorrupt);
   EXPECT_EQ(Adopt(Memory(WEFT_CONTROL_TOTAL_BYTES + 1)).error().code, ErrorCode::kCorrupt);
   EXPECT_EQ(Adopt(Memory(WEFT_CONTROL_TOTAL_BYTES, 0)).error().code, ErrorCode::kCorrupt);
@@ -351,7 +351,7 @@ TEST_F(AdoptedAreaTest, WhatIsNoneIsRefused) {
 
 // Whatever the process says of rules that are there: nothing is written outside the arena's bounds,
 // and what is published is whole.
-TEST_F(AdoptedAreaTest, LiesHarmNobody) {
+TEST_F(AdoptedAreaTest, HostileContentsHarmNoOtherProcess) {
   for (const uint64_t rules :
        {uint64_t{1}, uint64_t{WEFT_CONTROL_ARENA_OFFSET}, uint64_t{WEFT_CONTROL_TOTAL_BYTES - 40},
         UINT64_MAX, UINT64_MAX - 39})

@@ -146,7 +146,7 @@ INSTANTIATE_TEST_SUITE_P(Ctf, MetadataTest, testing::Values(Version::k1_8, Versi
                            return info.param == Version::k2 ? "v2" : "v1_8";
                          });
 
-TEST(TsdlTest, ReadsWhatOtherTracersSay) {
+TEST(TsdlTest, ReadsMetadataOfOtherTracers) {
   const auto trace =
       ParseMetadata(ReadAll(WEFT_SOURCE_DIR "/lib/ctf/metadata_fuzz_corpus/foreign.tsdl"));
   ASSERT_TRUE(trace.has_value()) << trace.error().message;

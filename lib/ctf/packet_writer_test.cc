@@ -399,7 +399,7 @@ TEST_F(PacketWriterTest, ALostPacketLeavesNoGapInTheNumbers) {
   EXPECT_EQ(ReadPacketInfo(writer.Finish(0, kStart + 2))->sequence, 1U);
 }
 
-TEST(PacketInfoTest, RefusesWhatIsNoPacket) {
+TEST(PacketInfoTest, RefusesOtherBytes) {
   PacketWriter writer{StreamConfig{}};
   const auto packet = writer.Finish(0, 5);
   std::vector<uint8_t> bytes(packet.begin(), packet.end());

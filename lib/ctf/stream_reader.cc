@@ -285,7 +285,7 @@ void StreamReader::NoteUnreadable(const EventRecordClass& event,
                         "follows it in its packet is shown");
 }
 
-// Decodes one event without telling anybody, to know that it is whole and where it ends.
+// Decodes one event without a visitor's output, to learn whether it is whole and where it ends.
 bool StreamReader::NextEvent(std::vector<std::string>& problems) {
   decoder_.set_position(next_event_at_);
   if (decoder_.AtEnd()) return false;
@@ -306,10 +306,10 @@ bool StreamReader::NextEvent(std::vector<std::string>& problems) {
   }
   const EventRecordClass& event = found->second;
   if (!event.unreadable.empty()) return NoteUnreadable(event, problems), false;
-  Visitor nobody;
+  Visitor ignore;
   const auto pass = [&](const std::optional<Type>& type, uint64_t& at) {
     at = decoder_.position();
-    return !type || decoder_.Decode(*type, nobody);
+    return !type || decoder_.Decode(*type, ignore);
   };
   if (!pass(stream_->event_context, stream_context_at_) ||
       !pass(event.context, event_context_at_) || !pass(event.payload, payload_at_)) {

@@ -31,7 +31,7 @@ TEST(Certificates, AreGoodForTheirNamesAndTime) {
   EXPECT_FALSE(good("other", kNow + hours(99), hours(2)));
 }
 
-TEST(Certificates, AnotherAuthoritysAreNotGood) {
+TEST(Certificates, RefusesCertificatesOfAnotherAuthority) {
   const auto server =
       MakeServerCertificate(Authority(), {"a"}, {.now = kNow, .lifetime = hours(100)});
   ASSERT_TRUE(server.has_value());
@@ -48,7 +48,7 @@ TEST(Certificates, AnAuthorityIsGoodForItsTimeAndIsNoServer) {
   EXPECT_FALSE(IsGoodAuthority("", kNow, hours(1)));
 }
 
-TEST(Certificates, NonsenseIsRefused) {
+TEST(Certificates, RefusesMalformedInput) {
   EXPECT_FALSE(IsGoodFor("", "", "a", kNow, hours(1)));
   EXPECT_FALSE(IsGoodFor("x", Authority().certificate_pem, "a", kNow, hours(1)));
   EXPECT_FALSE(MakeServerCertificate({"x", "y"}, {"a"}, {.now = kNow, .lifetime = hours(1)}));

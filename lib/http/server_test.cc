@@ -82,14 +82,14 @@ TEST(Server, KeepsAConnectionForMore) {
   EXPECT_THAT(answer, HasSubstr("HTTP/1.1 404 Not Found"));
 }
 
-TEST(Server, AHandlersExceptionIsItsOwn) {
+TEST(Server, AHandlersExceptionEndsOneRequestOnly) {
   const auto server = StartServer();
   EXPECT_THAT(
       Exchange(server->port(), "GET /throw HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
       StartsWith("HTTP/1.1 500"));
 }
 
-TEST(Server, DropsWhatIsNoRequestOrTooLarge) {
+TEST(Server, RefusesMalformedAndTooLargeRequests) {
   const auto server = StartServer();
   EXPECT_EQ(Exchange(server->port(), "nonsense\r\n\r\n"), "");
   EXPECT_EQ(Exchange(server->port(),
@@ -229,7 +229,7 @@ TEST(HealthPort, AnswersProbesWhileOthersDoNotReadTheirAnswers) {
   EXPECT_GT(all.size(), kLarge);
 }
 
-TEST(Server, BodiesThatDoNotComeGiveWayToThoseThatDo) {
+TEST(Server, StalledBodiesGiveWayToActiveOnes) {
   constexpr std::size_t kBody = 512 * 1024;
   const auto server = StartServer({.max_body_bytes = kBody, .total_bytes = 3 * kBody}, Echo);
   std::vector<UniqueFd> slow;
@@ -244,7 +244,7 @@ TEST(Server, BodiesThatDoNotComeGiveWayToThoseThatDo) {
   EXPECT_THAT(Exchange(server->port(), PostOf(kBody + 1)), StartsWith("HTTP/1.1 413"));
 }
 
-TEST(Server, APortThatIsTakenIsAnError) {
+TEST(Server, ReportsTakenPort) {
   const auto server = StartServer();
   const auto second = Server::Start({.address = "127.0.0.1", .port = server->port()}, Echo);
   ASSERT_FALSE(second.has_value());
@@ -298,7 +298,7 @@ TEST(Server, TlsTakesEachNewCertificate) {
   EXPECT_EQ(TlsExchange(server->port(), first.certificate_pem), "");
 }
 
-TEST(Server, ACertificateThatDoesNotFitItsKeyIsRefused) {
+TEST(Server, RefusesCertificateOfAnotherKey) {
   const Validity validity = {.now = std::chrono::system_clock::now(),
                              .lifetime = std::chrono::hours(1)};
   const auto server = StartServer(/*tls=*/true);

@@ -37,7 +37,7 @@ Client MakeClient(const LoopbackServer& server, const std::string& token_file = 
   return {MakeTransport({.server = server.url(), .token_file = token_file}), "weft-test"};
 }
 
-TEST(Client, GetsAnObjectAsWhoTheTokenSays) {
+TEST(Client, SendsItsTokenWithEachRequest) {
   const auto token =
       std::filesystem::temp_directory_path() / ("weft-token-" + std::to_string(getpid()));
   LoopbackServer server(
@@ -113,7 +113,7 @@ TEST(Client, BadAnswersAreErrorsAndNoExceptions) {
   }
 }
 
-TEST(Client, NobodyThereIsAnError) {
+TEST(Client, ReportsUnreachableServer) {
   Client client(MakeTransport({.server = "http://127.0.0.1:1"}), "weft-test");
   const Result<Json> object = client.Get(kTrace);
   ASSERT_FALSE(object.has_value());

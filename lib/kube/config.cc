@@ -12,7 +12,7 @@ Result<TransportConfig> FindCluster(const TransportConfig& given) {
   const char* host = std::getenv("KUBERNETES_SERVICE_HOST");
   const char* port = std::getenv("KUBERNETES_SERVICE_PORT");
   if (host == nullptr || port == nullptr || *host == '\0' || *port == '\0')
-    return Fail(ErrorCode::kNotFound, "no --server was given, and this runs in no pod");
+    return Fail(ErrorCode::kNotFound, "no API server is known: give --server, or run in a pod");
   std::string name = host;
   if (name.find(':') != std::string::npos) name = "[" + name + "]";
   const std::string folder = kServiceAccountFolder;
@@ -24,7 +24,7 @@ Result<TransportConfig> FindCluster(const TransportConfig& given) {
 Result<std::string> OwnNamespace() {
   std::ifstream in(std::string(kServiceAccountFolder) + "/namespace");
   std::string name;
-  if (!(in >> name)) return Fail(ErrorCode::kNotFound, "this runs in no pod");
+  if (!(in >> name)) return Fail(ErrorCode::kNotFound, "the namespace is not known: run in a pod");
   return name;
 }
 

@@ -74,13 +74,13 @@ TEST(Backoff, DoublesUpToItsLimitAndBeginsAgain) {
   EXPECT_EQ(backoff.Next(0), Backoff::kFirst / 2);
 }
 
-TEST(FindCluster, TakesWhatItWasGiven) {
+TEST(FindCluster, PrefersItsFlags) {
   const auto found = FindCluster({.server = "https://a"});
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->server, "https://a");
 }
 
-TEST(FindCluster, ElseThePods) {
+TEST(FindCluster, FallsBackToThePodsFiles) {
   unsetenv("KUBERNETES_SERVICE_HOST");
   EXPECT_EQ(FindCluster({}).error().code, ErrorCode::kNotFound);
   setenv("KUBERNETES_SERVICE_HOST", "fd00::1", 1);

@@ -41,7 +41,7 @@ TEST(WatchDecoder, StopsWhenItsReaderSaysSo) {
   EXPECT_EQ(status.error().code, ErrorCode::kClosed);
 }
 
-TEST(WatchDecoder, RefusesWhatIsNoEvent) {
+TEST(WatchDecoder, RefusesLinesThatAreNotEvents) {
   for (const char* line : {"x", "[]", "{}", R"({"type":"ADDED"})", R"({"type":1,"object":{}})",
                            R"({"type":"NEWS","object":{}})", R"({"type":"ADDED","object":[]})"}) {
     const auto event = DecodeWatchLine(line);

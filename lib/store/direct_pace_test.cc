@@ -29,7 +29,7 @@ class DirectPaceTest : public testing::Test {
 
 TEST_F(DirectPaceTest, ADiskThatTakesMostOfTheTimeIsLeftToTheCache) {
   Write(100, milliseconds(6), milliseconds(10));
-  EXPECT_TRUE(pace_.direct());  // nobody fell behind
+  EXPECT_TRUE(pace_.direct());  // the writer kept up
   pace_.FallBehind();
   EXPECT_EQ(LeftMiB(), kLeftToCache / kMiB);
 }
@@ -47,7 +47,7 @@ TEST_F(DirectPaceTest, OneLongStallOfAQuickDiskCounts) {
   EXPECT_FALSE(pace_.direct());
 }
 
-TEST_F(DirectPaceTest, ADiskThatIsSlowForAnybodyIsLeftToTheCache) {
+TEST_F(DirectPaceTest, ASlowDiskIsLeftToTheCache) {
   Write(3, milliseconds(500), milliseconds(10000));
   EXPECT_TRUE(pace_.direct());  // a slow moment
   Write(20, milliseconds(25), milliseconds(10000));

@@ -129,7 +129,7 @@ TEST_F(StoreTest, LargePacketsLieOnPages) {
   EXPECT_EQ(again.state(again.AddStream("c", 0).value()).packets, 7U + kSmallDirect);
 }
 
-TEST_F(StoreTest, RefusesWhatIsNoWholePacket) {
+TEST_F(StoreTest, RefusesPartialPackets) {
   TraceStore store = Open();
   const size_t stream = store.AddStream("c", 0).value();
   PacketWriter writer{ctf::StreamConfig{}};
@@ -233,7 +233,7 @@ TEST_F(StoreTest, AFullDiskLeavesWholePacketsAndTheNextWriteWorks) {
   EXPECT_EQ(status, 0);
 }
 
-TEST_F(StoreTest, TakesNoNameThatLeavesTheFolder) {
+TEST_F(StoreTest, RefusesNamesOutsideTheFolder) {
   for (const char* name : {"", "/etc/x", "..", "a/../b", "a//b", "a/", "./a", "a/."}) {
     EXPECT_FALSE(CheckRelativeName(name)) << name;
     EXPECT_FALSE(maker_.OpenFile(name)) << name;
