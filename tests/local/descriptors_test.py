@@ -98,17 +98,17 @@ class Unprivileged(LocalTest):
 
     def setUp(self):
         super().setUp()
-        self.nobody = {"user": 65534, "group": 65534, "extra_groups": []}
+        self.unprivileged = {"user": 65534, "group": 65534, "extra_groups": []}
         if os.getuid() != 0:
-            self.nobody = {}
-        elif subprocess.run([WEFT, "--version"], check=False, **self.nobody, stdout=subprocess.DEVNULL).returncode != 0:
-            self.skipTest("the build's folder is not readable for everybody")
+            self.unprivileged = {}
+        elif subprocess.run([WEFT, "--version"], check=False, **self.unprivileged, stdout=subprocess.DEVNULL).returncode != 0:
+            self.skipTest("the build's folder is not readable for other users")
 
     def test_what_no_later_process_announces_is_counted(self):
         """The parent has its ring set before its children begin, and no process begins after them: it says at its end
         how many of them were not taken in."""
         children = 300
-        self.record("-e", "emitter:*", preexec_fn=limited(128), status=123, **self.nobody,
+        self.record("-e", "emitter:*", preexec_fn=limited(128), status=123, **self.unprivileged,
                     program=self.emitter("--events", 2, "--pause-us", 500000, "--children", children))
         counts = self.counts()
         self.assertGreater(counts["tail_unknown"], 0)
