@@ -3,8 +3,8 @@
  * Running filter programs (lib/abi/filter.h): validate, link to one event, run. In libweft.so and
  * weft.ko the one reader of programs; agents use it to refuse what the other side would refuse.
  *
- * Who calls what: validate and link in the slow path that decides about an event; run at each
- * event, before any space is reserved, on the image (lib/abi/event.h). Freestanding C: no libc, no
+ * Callers validate and link in the slow path that decides about an event, and run at each event,
+ * before any space is reserved, on the image (lib/abi/event.h). Freestanding C: no libc, no
  * allocation, no lock, no state. Any thread, any signal handler, any kernel context.
  *
  * Linked programs: flat memory of the caller, aligned to 8, immutable after linking, shared by any
@@ -65,7 +65,7 @@ struct weft_linked_filter; /* opaque */
 #ifdef __KERNEL__
 /* weft.ko's: what `fetch` is in all its weft_filter_contexts. */
 int weft_filter_context_fetch(void* arg, uint32_t number, struct weft_filter_value* value);
-/* The same for a context whose type is INT: they always have a value there. */
+/* Fetches a context whose type is INT: it always has a value in weft.ko. */
 uint64_t weft_filter_context_int(void* arg, uint32_t number);
 #endif
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long one evaluation of a filter takes, by kind of filter. For whoever works on the
-// interpreter; figures against LTTng are bench/'s.
+// How long one evaluation of a filter takes, by kind of filter. For work on the interpreter;
+// figures against LTTng are bench/'s.
 #include <benchmark/benchmark.h>
 
 #include <string>

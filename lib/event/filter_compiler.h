@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Filter expressions to programs (lib/abi/filter.h). Used by agents and by whoever wants to refuse
-// a wrong filter early. Thread-safety: pure functions.
+// Filter expressions to programs (lib/abi/filter.h). Used by agents, and by commands that
+// refuse a wrong filter early. Thread-safety: pure functions.
 #ifndef WEFT_LIB_EVENT_FILTER_COMPILER_H_
 #define WEFT_LIB_EVENT_FILTER_COMPILER_H_
 
@@ -18,7 +18,7 @@ namespace weft {
 // when the program is linked to an event); what exceeds a limit of lib/abi/filter.h.
 [[nodiscard]] FilterResult<std::vector<uint8_t>> CompileFilter(std::string_view expression);
 
-// The same for a tree that ParseFilter made.
+// Compiles a tree that ParseFilter made.
 [[nodiscard]] FilterResult<std::vector<uint8_t>> CompileFilter(FilterAst ast);
 
 }  // namespace weft

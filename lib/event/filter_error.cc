@@ -25,7 +25,7 @@ std::string_view WithoutLastBreaks(std::string_view expression) {
   return expression.substr(0, expression.find_last_not_of('\n') + 1);
 }
 
-// Of the line that `offset` is in: where it begins.
+// Returns where the line that contains `offset` begins.
 size_t LineBegin(std::string_view expression, size_t offset) {
   return expression.substr(0, offset).rfind('\n') + 1;
 }

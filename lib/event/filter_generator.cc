@@ -427,7 +427,7 @@ void MakeModel(Random& random, Model& model) {
         model.entries.push_back({.name = name, .value = AddText(random, model.event, name)});
         break;
       case 2:
-        // Of an array of arrays, too: its last index is the element's.
+        // It may be an array of arrays: the last index is the element's.
         model.entries.push_back(
             AddElements(random, model.event, name + (OneIn(random, 4) ? Index(random) : "")));
         break;

@@ -12,7 +12,7 @@ namespace {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-// Of contexts: $app.provider:name. No field's name has one.
+// The colon is for contexts ($app.provider:name): no field's name has one.
 bool IsNameStart(char c) { return IsLetter(c) || c == ':'; }
 bool IsNamePart(char c) { return IsNameStart(c) || IsDigit(c); }
 

@@ -80,7 +80,8 @@ static bool is_constant(uint8_t op) {
 }
 
 /* Where does a condition with this outcome go on, that the instruction `pc` takes from the stack?
- * An instruction or an end, or -1 if somebody needs it as a number. Forward only, so it ends. */
+ * An instruction or an end, or -1 if an instruction needs it as a number. Forward only, so this
+ * ends. */
 static int32_t follow(const struct linker* l, uint32_t pc, bool outcome) {
   for (;;) {
     struct weft_filter_insn insn = insn_at(l, pc);

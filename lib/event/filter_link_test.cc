@@ -132,7 +132,7 @@ TEST_F(FilterLink, JumpsBetweenANameAndItsConstantAreKept) {
   EXPECT_TRUE(filter.Run(event_, &contexts_)) << "b is 0, and (b && a) == 0";
 }
 
-// The same with a jump to the comparison itself.
+// As above, with a jump to the comparison itself.
 TEST_F(FilterLink, JumpsToAComparisonAreKept) {
   ProgramBuilder b;
   b.Symbol(WEFT_FILTER_SYMBOL_FIELD, "b")

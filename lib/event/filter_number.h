@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * Numbers in filters: loading them and computing with them. Internal to filter_run.c and to whoever
- * must give the same answers.
+ * Numbers in filters: loading them and computing with them. Internal to filter_run.c, and to code
+ * that must give equal answers.
  */
 #ifndef WEFT_LIB_EVENT_FILTER_NUMBER_H_
 #define WEFT_LIB_EVENT_FILTER_NUMBER_H_

@@ -12,7 +12,7 @@
 namespace weft {
 
 // Limits of an expression. kMaxFilterNodes bounds the depth of the tree too, hence the recursion of
-// whoever walks it.
+// code that walks it.
 inline constexpr size_t kMaxFilterText = 4096;   // bytes, as much as a Trace may have
 inline constexpr size_t kMaxFilterNodes = 1024;  // operators and operands
 inline constexpr int kMaxFilterNesting = 64;     // parentheses and unary operators

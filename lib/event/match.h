@@ -27,10 +27,10 @@ extern "C" {
 bool weft_glob_match(const char* pattern, uint32_t pattern_size, const char* text,
                      uint32_t text_size);
 
-/* The same for NUL-terminated strings. */
+/* As weft_glob_match, for NUL-terminated strings. */
 bool weft_glob_match_str(const char* pattern, const char* text);
 
-/* Whoever has a rule keeps its exclusions in a form of its own. */
+/* A rule as weft_match_event takes it. Its owner keeps the exclusions in a form of its own. */
 struct weft_match_rule {
   const char* pattern; /* NUL-terminated star pattern over "provider:event" */
   /* Star pattern number i < exclusion_count, NUL-terminated; NULL: none. `of` is exclusions. */

@@ -8,7 +8,7 @@
  *  1. Only the owner of `lock` stores to the slot's ring and head. It never makes a system call and
  *     never calls out while it owns the lock, so a living owner leaves it in bounded time.
  *  2. A signal handler that interrupts the owner finds its own thread in `lock`: its event is
- *     discarded as NESTED. Nobody waits for himself.
+ *     discarded as NESTED. No thread waits for itself.
  *  3. Waiting is bounded: after WEFT_ATOMIC_SPINS looks, `wait` gives the CPU to the owner, who may
  *     have lost it, and says when it was long enough. Then the event is discarded as CONTENDED. An
  *     owner that was waited for in vain (dead, or it left by siglongjmp) is remembered, and no

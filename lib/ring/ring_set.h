@@ -58,12 +58,12 @@ struct Geometry {
 // feature of later writers. Pure.
 Result<Geometry> ParseHeader(Bytes header, uint64_t file_size);
 
-// The same of a descriptor's memory: no mapping is made and nothing is kept. kInvalid: no sealed
-// tmpfs memfd. Never blocks, whatever kind of file a stranger sent.
+// Checks the header in a descriptor's memory: makes no mapping and keeps nothing. kInvalid: no
+// sealed tmpfs memfd. Never blocks, whatever kind of file a stranger sent.
 Result<Geometry> ReadGeometry(int fd);
 
-// Who the memory is, from the kernel: an inode number that no process can choose. Rings of
-// weft.ko's share their inode: for these it is device 0 and the instance.
+// Names the memory as the kernel does: by an inode number, which no process can choose. Rings of
+// weft.ko share their inode: for these it is device 0 and the instance.
 struct RingKey {
   uint64_t device = 0;
   uint64_t inode = 0;
@@ -74,9 +74,8 @@ class RingSet {
  public:
   // Takes the descriptor. kInvalid: no sealed tmpfs memfd; kCorrupt, kUnsupported: ParseHeader.
   static Result<RingSet> Open(UniqueFd fd);
-  // Takes a ring of weft.ko's (lib/abi/kernel.h), which is no file: no size nor seals to look at,
-  // and whoever calls this has it from the agent, never from a process. kCorrupt, kUnsupported:
-  // ParseHeader.
+  // Takes a ring of weft.ko (lib/abi/kernel.h), which is no file: it has no size and no seals. The
+  // caller has it from the agent, never from a process. kCorrupt, kUnsupported: ParseHeader.
   static Result<RingSet> OpenKernel(UniqueFd fd);
 
   RingSet(RingSet&& other) noexcept;
@@ -93,7 +92,7 @@ class RingSet {
   [[nodiscard]] uint64_t LoadFrontier(uint32_t slot) const;
   [[nodiscard]] uint64_t LoadTail(uint32_t slot) const;
   [[nodiscard]] std::array<uint64_t, WEFT_DISCARD_REASONS> LoadDiscarded(uint32_t slot) const;
-  // The atomic slot's owner, 0: nobody; and the time of the last record it began.
+  // The atomic slot's owner, 0: none; and the time of the last record it began.
   [[nodiscard]] uint64_t LoadLock(uint32_t slot) const;
   [[nodiscard]] uint64_t LoadLastTime(uint32_t slot) const;
   [[nodiscard]] uint64_t LoadDescriptionsUsed() const;

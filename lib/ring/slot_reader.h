@@ -27,13 +27,13 @@
 
 namespace weft::ring {
 
-// What a reader must know to go on where another one was; kept by whoever outlives readers.
+// What a reader must know to go on where another one was; kept by an owner that outlives readers.
 struct SlotState {
   uint64_t position = sizeof(weft_subbuf_header);
   uint64_t accounted = 0;    // records below position, overwritten ones included
   uint64_t in_subbuf = 0;    // of these, in the sub-buffer of position
   uint64_t overwritten = 0;  // records that the writer took back before they were read
-  uint64_t skipped = 0;      // ResumeAtTail: records that somebody else took
+  uint64_t skipped = 0;      // ResumeAtTail: records that another reader took
 };
 
 struct RecordView {
@@ -57,7 +57,7 @@ struct AlikeRecords {
   size_t bytes = 0;                // of each, rounded up
   size_t count = 0;
 
-  // Of a record: its time.
+  // Returns a record's time.
   static uint64_t Time(const uint8_t* record) {
     uint64_t time;
     std::memcpy(&time, record + offsetof(weft_record, time), sizeof(time));
@@ -74,7 +74,7 @@ class SlotReader {
 
   // Goes on from a state that a reader of this slot had. kCorrupt: it was none.
   Status Resume(const SlotState& state);
-  // Starts behind what `tail` in the ring says was read by somebody whose state is unknown: at the
+  // Starts behind what `tail` in the ring says was read, by a reader with an unknown state: at the
   // beginning of that sub-buffer, skipping what lies before it. A false tail is the slot's own
   // loss.
   Status ResumeAtTail();

@@ -58,7 +58,7 @@ struct weft_writer_ring {
   uint32_t subbufs;
   uint32_t mode; /* enum weft_ring_mode */
   uint32_t clock;
-  uint64_t stuck_owner; /* who did not leave the atomic slot's lock in bounded time, 0: nobody */
+  uint64_t stuck_owner; /* it did not leave the atomic slot's lock in bounded time, 0: none */
 };
 
 /* The slot of threads without rseq; `ring` has a ring set. */
@@ -71,7 +71,7 @@ enum weft_write_result {
   WEFT_WRITE_NO_SLOT = 1, /* no ring set here, or no rseq in this thread, or too many aborts */
   WEFT_WRITE_FULL = 2,    /* the current sub-buffer has no room: switch, then again */
   WEFT_WRITE_CLOSED = 3,
-  WEFT_WRITE_MOVED = 4, /* somebody wrote, or this thread's slot is another one: look again */
+  WEFT_WRITE_MOVED = 4, /* another writer wrote, or this thread's slot is another one: look again */
 };
 
 /* Where a slot's next record comes, and a time that was read after that was seen: for clocks that a

@@ -223,7 +223,7 @@ static void a_time_is_recorded_where_it_was_read_for(void) {
   memcpy(&r, data(1) + 32, sizeof(r));
   EXPECT(r.size == 32 && r.event == 9 && r.cpu == 5 && r.time == 1234567);
   EXPECT(slots[1].head == ((1ull << 32) | (32 + 32)));
-  /* Somebody wrote. */
+  /* Another record was written. */
   EXPECT(at(&place) == WEFT_WRITE_MOVED);
   /* Another slot that looks the same. */
   set_up(WEFT_RING_OVERWRITE);
@@ -231,7 +231,7 @@ static void a_time_is_recorded_where_it_was_read_for(void) {
   rseq[6] = 0;
   EXPECT(at(&place) == WEFT_WRITE_MOVED);
   rseq[6] = 1;
-  /* The same head, a round later. */
+  /* An equal head, a round later. */
   fill(4);
   EXPECT(weft_switch_subbuf(rseq, 24, &ring, 32) == WEFT_WRITE_COMMITTED);
   EXPECT(slots[1].head == place.head);

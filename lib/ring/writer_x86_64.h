@@ -54,8 +54,8 @@
   "\n"                        \
   "1:\n\t"
 
-/* Of ecx, a slot's number, and slot, the table of slots: rcx = where it stands there. Leaves to
- * 6 when the number is out of range, as all are while there is no ring set. */
+/* Takes ecx, a slot's number, and slot, the table of slots: rcx = where the slot stands there.
+ * Leaves to 6 when the number is out of range, as all are while there is no ring set. */
 #define WEFT_RSEQ_CHECK_SLOT  \
   "cmpl (%[slot]), %%ecx\n\t" \
   "jae 6f\n\t"                \
@@ -166,7 +166,7 @@
  * The order was searched for, by measuring. A CPU waits for all that is under way before it reads
  * its counter, and begins nothing else meanwhile: all the rest costs what it takes to issue, and of
  * what depends on each other before the counter about 15 cycles are free. So the counter is read as
- * soon as the slot's ring is being loaded; whoever commits to the slot in between makes this
+ * soon as the slot's ring is being loaded; a commit to the slot in between makes this
  * section begin again. The payload, which the probe stored a moment ago in other pieces, is loaded
  * in two parts that lie apart. Its address stays in the register that it comes in; head has one
  * that the caller is done with.
@@ -375,7 +375,7 @@ static inline enum weft_write_result weft_switch_subbuf(void* rseq, uint32_t id_
       "andl %%eax, %%ecx\n\t"
       "addl %k[increment], %%ecx\n\t"
       "cmpl %%eax, %%ecx\n\t"
-      "jbe 2f\n\t" /* it fits: somebody switched; nothing to commit */
+      "jbe 2f\n\t" /* it fits: another writer switched; nothing to commit */
       "movl %%eax, %%ecx\n\t"
       "notl %%ecx\n\t"
       "andl %%edx, %%ecx\n\t"

@@ -38,7 +38,7 @@ static void set_all_slots(void) {
 }
 
 void weft_before_shared_child(void) {
-  // seq_cst: whoever publishes a ring set from now on sees it; see weft_children_allow_slots
+  // seq_cst: a thread that publishes a ring set from now on sees it; see weft_children_allow_slots
   __atomic_store_n(&weft_process.shares_tls, 1, __ATOMIC_SEQ_CST);
   if (weft_anchor != NULL) set_all_slots();  // only ever to 0: needs no gate
 }

@@ -32,7 +32,7 @@ struct weft_context_plan {
 static void read_procname(uint8_t to[WEFT_CONTEXT_PROCNAME_SIZE]) {
   const struct weft_thread* thread = weft_thread_self();
   if (__builtin_expect(thread != NULL, 1)) {
-    // Of constant size: the compiler makes two moves of it.
+    // The size is constant: the compiler makes two moves of it.
     __builtin_memcpy(to, thread->procname, WEFT_CONTEXT_PROCNAME_SIZE);
   } else {
     memset(to, 0, WEFT_CONTEXT_PROCNAME_SIZE);

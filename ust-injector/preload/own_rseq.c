@@ -17,7 +17,7 @@ enum area_state {
   AREA_FREE = 0,
   AREA_CLAIMED = 1,  // its owner is talking to the kernel
   AREA_USABLE = 2,
-  AREA_REFUSED = 3,  // the kernel would not have it: somebody else registered the thread
+  AREA_REFUSED = 3,  // the kernel refused it: other code registered the thread
 };
 
 struct entry {

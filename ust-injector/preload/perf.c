@@ -140,7 +140,7 @@ static void open_apart(void* arg) {
 }
 
 static void take_place(struct perf_thread* t) {
-  // relaxed: nobody but its owner, who is dead, looks into it
+  // relaxed: only its owner, which is dead, reads it
   __atomic_store_n(&t->tid, 0, __ATOMIC_RELAXED);
   for (uint32_t i = 0; i < WEFT_PERF_COUNTERS; ++i) {
     if (t->pages[i] != NULL) weft_syscall(__NR_munmap, t->pages[i], WEFT_PAGE);

@@ -19,7 +19,7 @@ namespace weft::webhook {
 
 class ClusterView {
  public:
-  // Of a namespace, as far as it is known now.
+  // Returns what is known of a namespace now.
   ClusterFacts Facts(const std::string& name_space) const;
   // Whether both collections were listed once.
   bool is_complete() const;

@@ -49,7 +49,7 @@ struct ClusterFacts {
 struct LeftAlone {
   std::string reason;  // CamelCase
   std::string note;
-  bool quiet = false;  // nobody need be told: it was wished
+  bool quiet = false;  // no notice is needed: it was asked for
 };
 
 struct Mutation {

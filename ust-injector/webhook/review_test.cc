@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AdmissionReviews: what an API server sends, and what somebody else might.
+// AdmissionReviews: what an API server sends, and what another client might.
 #include "ust-injector/webhook/review.h"
 
 #include <gtest/gtest.h>

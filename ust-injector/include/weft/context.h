@@ -25,8 +25,8 @@
 #include "abi/context.h"
 #undef WEFT_IN_PROGRAM
 
-/* 0, or -EEXIST: somebody provides that name; -ENOSPC: 64 names were used in this process; -ENOMEM;
- * -ENOSYS: no libweft.so in this process. Any thread. */
+/* 0, or -EEXIST: another provider has that name; -ENOSPC: 64 names were used in this process;
+ * -ENOMEM; -ENOSYS: no libweft.so in this process. Any thread. */
 static inline __attribute__((unused)) int weft_context_register(const char* name,
                                                                 weft_app_context_get get,
                                                                 void* data) {

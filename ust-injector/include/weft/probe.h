@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program's own probes: functions that are called at tracepoints of the same process, whether or
- * not anybody records them. All functions may be called from any thread; all answer -ENOSYS in a
+ * not they are recorded. All functions may be called from any thread; all answer -ENOSYS in a
  * process without libweft.so.
  *
  * A probe takes (void *data, the tracepoint's arguments ...). It runs in the thread that reaches
@@ -38,8 +38,8 @@
 #define weft_tracepoint_detach(provider, event, fn, data) \
   weft_detach_##provider##___##event(fn, data)
 
-/* The same by name ("shop:order_placed"), for tracepoints of which no header is at hand: that `fn`
- * takes the right arguments is then the caller's promise. */
+/* Attaches and detaches by name ("shop:order_placed"), for tracepoints of which no header is at
+ * hand: that `fn` takes the right arguments is then the caller's promise. */
 #define weft_probe_attach(name, fn, data) \
   weft_probe_attach_checked(name, NULL, (void (*)(void))(fn), data)
 #define weft_probe_detach(name, fn, data) \

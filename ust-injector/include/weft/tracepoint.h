@@ -62,7 +62,8 @@
 /* clang -Wpedantic accepts a macro call without variable arguments if the macro has ", ##". */
 #define WEFT_NOTHING(...)
 
-/* Is anybody interested? For arguments that are dear to compute, followed by do_tracepoint(). */
+/* Would the event be recorded, or a probe be called? For arguments that are dear to compute,
+ * followed by do_tracepoint(). */
 #define lttng_ust_tracepoint_enabled(provider, event)              \
   (WEFT_TRACEPOINT_ENABLED(WEFT_TRACEPOINT_OF(provider, event)) && \
    weft_tracepoint_ask(&WEFT_TRACEPOINT_OF(provider, event)))

@@ -71,7 +71,7 @@
 #define WEFT_NAMES_18(type, name, ...) name, WEFT_NAMES_16(__VA_ARGS__)
 #define WEFT_NAMES_20(type, name, ...) name, WEFT_NAMES_18(__VA_ARGS__)
 
-/* The same after a first parameter. */
+/* Parameters and names that follow a first parameter. */
 #define WEFT_MORE_PROTO_1(nothing)
 #define WEFT_MORE_NAMES_1(nothing)
 #define WEFT_MORE_PROTO_2(...) , WEFT_PROTO_2(__VA_ARGS__)

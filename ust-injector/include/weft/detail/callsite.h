@@ -56,58 +56,58 @@ WEFT_COLD weft_untyped_probe weft_probe_number(struct weft_tracepoint* tracepoin
  * weft/abi/tracepoint.h says, and returns the last provider's probe. weft_attach_P___E checks the
  * type of an application's probe.
  */
-#define WEFT_DECLARE_TRACEPOINT(provider, event, args)                                             \
-  typedef void weft_probe_type_##provider##___##event(WEFT_ARGS_PROTO(args));                      \
-  typedef void weft_app_probe_type_##provider##___##event(WEFT_ARGS_DATA_PROTO(args));             \
-  WEFT_EXTERN_C struct weft_tracepoint weft_tracepoint_##provider##___##event                      \
-      WEFT_TRACEPOINT_VISIBILITY;                                                                  \
-  WEFT_COLD void weft_call_app_##provider##___##event(                                             \
-      struct weft_tracepoint* weft_self WEFT_ARGS_MORE_PROTO(args)) {                              \
-    const struct weft_app_probes* weft_list;                                                       \
-    uint32_t weft_i;                                                                               \
-    /* seq_cst: whoever took a probe out of the list then sees this call, or this call its list */ \
-    __atomic_add_fetch(&weft_self->enters, 1, __ATOMIC_SEQ_CST);                                   \
-    weft_list = __atomic_load_n(&weft_self->app_probes, __ATOMIC_SEQ_CST);                         \
-    for (weft_i = 0; weft_list && weft_i < weft_list->count; weft_i++) {                           \
-      void* weft_data = weft_list->probes[weft_i].data;                                            \
-      ((weft_app_probe_type_##provider##___##event*)weft_list->probes[weft_i].fn)(                 \
-          WEFT_ARGS_DATA_NAMES(args));                                                             \
-    }                                                                                              \
-    /* seq_cst: pairs with detach, which frees after it */                                         \
-    __atomic_add_fetch(&weft_self->leaves, 1, __ATOMIC_SEQ_CST);                                   \
-  }                                                                                                \
-  WEFT_COLD weft_untyped_probe weft_call_more_##provider##___##event(                              \
-      struct weft_tracepoint* weft_self WEFT_ARGS_MORE_PROTO(args)) {                              \
-    weft_untyped_probe weft_probe, weft_next;                                                      \
-    uint32_t weft_turn = 1;                                                                        \
-    if (WEFT_LOAD(weft_self->app_probes) != NULL) {                                                \
-      weft_call_app_##provider##___##event(weft_self WEFT_ARGS_MORE_NAMES(args));                  \
-    }                                                                                              \
-    weft_probe = weft_probe_number(weft_self, 0);                                                  \
-    while (weft_probe && (weft_next = weft_probe_number(weft_self, weft_turn++)) != NULL) {        \
-      ((weft_probe_type_##provider##___##event*)weft_probe)(WEFT_ARGS_NAMES(args));                \
-      weft_probe = weft_next;                                                                      \
-    }                                                                                              \
-    return weft_probe;                                                                             \
-  }                                                                                                \
-  WEFT_INLINE void weft_call_##provider##___##event(WEFT_ARGS_PROTO(args)) {                       \
-    struct weft_tracepoint* weft_self = &weft_tracepoint_##provider##___##event;                   \
-    weft_untyped_probe weft_probe = WEFT_LOAD(weft_self->only_probe);                              \
-    if (WEFT_UNLIKELY(!weft_probe)) {                                                              \
-      weft_probe = weft_call_more_##provider##___##event(weft_self WEFT_ARGS_MORE_NAMES(args));    \
-      if (!weft_probe) return;                                                                     \
-    }                                                                                              \
-    ((weft_probe_type_##provider##___##event*)weft_probe)(WEFT_ARGS_NAMES(args));                  \
-    __asm__ __volatile__("");                                                                      \
-  }                                                                                                \
-  WEFT_INLINE int weft_attach_##provider##___##event(                                              \
-      weft_app_probe_type_##provider##___##event* fn, void* data) {                                \
-    return weft_probe_attach_checked(#provider ":" #event, WEFT_ARGS_TEXT(args),                   \
-                                     (void (*)(void))fn, data);                                    \
-  }                                                                                                \
-  WEFT_INLINE int weft_detach_##provider##___##event(                                              \
-      weft_app_probe_type_##provider##___##event* fn, void* data) {                                \
-    return weft_probe_detach_checked(#provider ":" #event, (void (*)(void))fn, data);              \
+#define WEFT_DECLARE_TRACEPOINT(provider, event, args)                                            \
+  typedef void weft_probe_type_##provider##___##event(WEFT_ARGS_PROTO(args));                     \
+  typedef void weft_app_probe_type_##provider##___##event(WEFT_ARGS_DATA_PROTO(args));            \
+  WEFT_EXTERN_C struct weft_tracepoint weft_tracepoint_##provider##___##event                     \
+      WEFT_TRACEPOINT_VISIBILITY;                                                                 \
+  WEFT_COLD void weft_call_app_##provider##___##event(                                            \
+      struct weft_tracepoint* weft_self WEFT_ARGS_MORE_PROTO(args)) {                             \
+    const struct weft_app_probes* weft_list;                                                      \
+    uint32_t weft_i;                                                                              \
+    /* seq_cst: a thread that took a probe out of the list sees this call, or it sees the list */ \
+    __atomic_add_fetch(&weft_self->enters, 1, __ATOMIC_SEQ_CST);                                  \
+    weft_list = __atomic_load_n(&weft_self->app_probes, __ATOMIC_SEQ_CST);                        \
+    for (weft_i = 0; weft_list && weft_i < weft_list->count; weft_i++) {                          \
+      void* weft_data = weft_list->probes[weft_i].data;                                           \
+      ((weft_app_probe_type_##provider##___##event*)weft_list->probes[weft_i].fn)(                \
+          WEFT_ARGS_DATA_NAMES(args));                                                            \
+    }                                                                                             \
+    /* seq_cst: pairs with detach, which frees after it */                                        \
+    __atomic_add_fetch(&weft_self->leaves, 1, __ATOMIC_SEQ_CST);                                  \
+  }                                                                                               \
+  WEFT_COLD weft_untyped_probe weft_call_more_##provider##___##event(                             \
+      struct weft_tracepoint* weft_self WEFT_ARGS_MORE_PROTO(args)) {                             \
+    weft_untyped_probe weft_probe, weft_next;                                                     \
+    uint32_t weft_turn = 1;                                                                       \
+    if (WEFT_LOAD(weft_self->app_probes) != NULL) {                                               \
+      weft_call_app_##provider##___##event(weft_self WEFT_ARGS_MORE_NAMES(args));                 \
+    }                                                                                             \
+    weft_probe = weft_probe_number(weft_self, 0);                                                 \
+    while (weft_probe && (weft_next = weft_probe_number(weft_self, weft_turn++)) != NULL) {       \
+      ((weft_probe_type_##provider##___##event*)weft_probe)(WEFT_ARGS_NAMES(args));               \
+      weft_probe = weft_next;                                                                     \
+    }                                                                                             \
+    return weft_probe;                                                                            \
+  }                                                                                               \
+  WEFT_INLINE void weft_call_##provider##___##event(WEFT_ARGS_PROTO(args)) {                      \
+    struct weft_tracepoint* weft_self = &weft_tracepoint_##provider##___##event;                  \
+    weft_untyped_probe weft_probe = WEFT_LOAD(weft_self->only_probe);                             \
+    if (WEFT_UNLIKELY(!weft_probe)) {                                                             \
+      weft_probe = weft_call_more_##provider##___##event(weft_self WEFT_ARGS_MORE_NAMES(args));   \
+      if (!weft_probe) return;                                                                    \
+    }                                                                                             \
+    ((weft_probe_type_##provider##___##event*)weft_probe)(WEFT_ARGS_NAMES(args));                 \
+    __asm__ __volatile__("");                                                                     \
+  }                                                                                               \
+  WEFT_INLINE int weft_attach_##provider##___##event(                                             \
+      weft_app_probe_type_##provider##___##event* fn, void* data) {                               \
+    return weft_probe_attach_checked(#provider ":" #event, WEFT_ARGS_TEXT(args),                  \
+                                     (void (*)(void))fn, data);                                   \
+  }                                                                                               \
+  WEFT_INLINE int weft_detach_##provider##___##event(                                             \
+      weft_app_probe_type_##provider##___##event* fn, void* data) {                               \
+    return weft_probe_detach_checked(#provider ":" #event, (void (*)(void))fn, data);             \
   }
 
 #define WEFT_TRACEPOINT_VALUE(provider, event, args) \

@@ -19,7 +19,7 @@
 
 #define WEFT_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define WEFT_INLINE static inline __attribute__((always_inline, unused, no_instrument_function))
-/* gcc -O0 keeps such functions also where nobody calls them: they must not refer to symbols that
+/* gcc -O0 keeps such functions also where nothing calls them: they must not refer to symbols that
  * are not in every program. preserve_most: clang would save registers for the call even when it
  * is not made, at every tracepoint that is off. */
 #ifdef __clang__

@@ -113,8 +113,8 @@ WEFT_INLINE void weft_encode_string(struct weft_encoder* e, const char* text) {
   weft_encode_segment(e, text, (uint32_t)size, (uint32_t)size);
 }
 
-/* Bytes before a NUL, at most `size`: text is never read beyond its NUL, as whoever gave a short
- * string for a long field expects. */
+/* Bytes before a NUL, at most `size`: text is never read beyond its NUL, as a caller that
+ * gave a short string for a long field expects. */
 WEFT_INLINE size_t weft_text_size(const void* text, size_t size) {
   const void* end = memchr(text, 0, size);
   return end ? (size_t)((const char*)end - (const char*)text) : size;

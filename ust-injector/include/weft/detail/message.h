@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The text of a tracef() or tracelog(): short ones on the stack, long ones by malloc, errno as it
- * was. Runs in the thread of the call, only while somebody records the event.
+ * was. Runs in the thread of the call, only while the event is recorded.
  */
 #pragma GCC system_header
 #ifndef WEFT_DETAIL_MESSAGE_H_

@@ -21,7 +21,7 @@
 #include "fields.h"
 #include "object.h"
 
-/* For an event without segments: nobody looks at it, so it is whatever its register holds. */
+/* For an event without segments: it is not read, so it is whatever its register holds. */
 WEFT_INLINE const struct weft_segment* weft_no_segments(void) {
   const struct weft_segment* segments;
   __asm__("" : "=r"(segments));
@@ -70,9 +70,9 @@ WEFT_INLINE const struct weft_segment* weft_no_segments(void) {
     }                                                                                              \
   }
 
-/* `emit` is read plainly, which compilers make the call's operand: it was stored before anybody
- * could find the probe. NULL for a part without bytes: compilers warn of passing on what was
- * never written. */
+/* `emit` is read plainly, which compilers make the call's operand: it was stored before any
+ * call site could find the probe. NULL for a part without bytes: compilers warn of passing on what
+ * was never written. */
 #define WEFT_EMIT(fixed_size, segment_count)                       \
   weft_encode_end(&weft_e);                                        \
   weft_self->emit(weft_self, (fixed_size) > 0 ? weft_words : NULL, \
