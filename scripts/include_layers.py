@@ -95,7 +95,6 @@ KNOWN_CIRCLES = {
     "controller/reconcile/plan": (2, "a plan contains a status, which is computed from the plan's situation"),
     "node-agent/kernel/driver": (2, "a driver that is not there is built, and then loaded as a driver"),
     "node-agent/kernel/resolve": (2, "an event is built of resolved names and resolved by building it"),
-    "ust-injector/webhook/mutation": (2, "LD_PRELOAD's rules stand in a file of their own"),
 }
 
 

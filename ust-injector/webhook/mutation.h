@@ -9,7 +9,6 @@
 #ifndef WEFT_UST_INJECTOR_WEBHOOK_MUTATION_H_
 #define WEFT_UST_INJECTOR_WEBHOOK_MUTATION_H_
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
@@ -17,18 +16,13 @@
 #include <vector>
 
 #include "lib/kube/library.h"
+#include "ust-injector/webhook/preload.h"
 
 namespace weft::webhook {
 
-using Json = nlohmann::json;
-using kube::kContainerVariable;
 using kube::kFolder;
 using kube::kInjectLabel;
-using kube::kLibraryPath;
 using kube::kVolume;
-
-// Where an LD_PRELOAD goes that is a reference.
-inline constexpr std::string_view kOriginalPreload = "WEFT_ORIG_LD_PRELOAD";
 
 // What people write on pods, beside the label of library.h.
 inline constexpr std::string_view kContainersAnnotation = "weft.dev/containers";
@@ -43,13 +37,6 @@ struct Library {
 struct ClusterFacts {
   std::optional<Library> library;            // of the pod's namespace; none: not known to be there
   std::set<std::string> node_architectures;  // of all nodes
-};
-
-// Why a pod or a container was left alone.
-struct LeftAlone {
-  std::string reason;  // CamelCase
-  std::string note;
-  bool quiet = false;  // no notice is needed: it was asked for
 };
 
 struct Mutation {

@@ -13,11 +13,27 @@
 #define WEFT_UST_INJECTOR_WEBHOOK_PRELOAD_H_
 
 #include <expected>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 
-#include "ust-injector/webhook/mutation.h"
+#include "lib/kube/library.h"
 
 namespace weft::webhook {
+
+using Json = nlohmann::json;
+using kube::kContainerVariable;
+using kube::kLibraryPath;
+
+// Where an LD_PRELOAD goes that is a reference.
+inline constexpr std::string_view kOriginalPreload = "WEFT_ORIG_LD_PRELOAD";
+
+// Why a pod or a container was left alone.
+struct LeftAlone {
+  std::string reason;  // CamelCase
+  std::string note;
+  bool quiet = false;  // no notice is needed: it was asked for
+};
 
 // Operations that make `env` (of the container at `path`, such as "/spec/containers/0") load the
 // library; none if it does already. `container` is what WEFT_CONTAINER becomes.
