@@ -381,7 +381,7 @@ TEST(Kill, AtEveryInstructionBoundaryOfTheAtomicSlot) {
       "return weft_atomic_give_up(ring, slot, owner, head);",
       "__atomic_store_n(&ring->stuck_owner, 0, __ATOMIC_RELAXED);",
       // Another thread made the ring set since this one, a few instructions ago, could not.
-      "weft_channel_count_pending(channel);",
+      "weft_ring_set_count_pending(channel);",
   };
   const auto instructions = FunctionInstructions(
       LibraryPath(), {"weft_write_atomically", "discard", "now_cycles"}, without);
