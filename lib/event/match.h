@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * Which events a rule means: names by star patterns, exclusions, log levels. Called when it is
+ * Which events a rule matches: names by star patterns, exclusions, log levels. Called when it is
  * decided whether an event is on (libweft.so's slow path, the agent), before that by `weft record`,
  * and for patterns in filters. Freestanding C; no allocation, no recursion, no state: any thread,
  * any signal handler.

@@ -15,8 +15,8 @@
  *     thread waits for it again. A waiter that saw the slot's head move had bad luck, and remembers
  *     no owner.
  *  4. discarded[] is counted by atomic additions, with or without the lock, unless the slot is
- *     closed: who does not own the lock looks at `closed` right before. What stood between the look
- *     and the addition is what the barrier of a close is for, as for sections.
+ *     closed: a thread that does not own the lock looks at `closed` right before. The barrier of a
+ *     close is for what stood between the look and the addition, as for sections.
  * Owners are named by a word that is unique per running thread (its thread pointer).
  *
  * Written with atomic builtins only, so that ThreadSanitizer sees all of it.

@@ -2,7 +2,7 @@
 // See app_probes.h. A list is replaced whole and never freed: a thread that found it may be walking
 // it. Detach waits for a moment without a call inside, so the caller may unload the probe. Where
 // other probes stay and many threads call them without a pause, there may be no such moment: then
-// it gives up, and says so.
+// it gives up, and returns an error.
 #include "ust-injector/preload/app_probes.h"
 
 #include <errno.h>

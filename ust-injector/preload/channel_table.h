@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which entry of weft_channels, with its ring set, belongs to which channel of the rule set. An
-// entry whose channel is in force no more goes to the next channel that needs one.
+// entry whose channel is no longer in force goes to the next channel that needs one.
 //
 // All functions are the slow path's, under weft_lock.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_CHANNEL_TABLE_H_

@@ -109,8 +109,8 @@ uint64_t weft_clock_coarse(void) {
   return (uint64_t)t[0] * 1000000000u + (uint64_t)t[1];
 }
 
-// --- Time namespaces: rings with the time stamp counter have nothing to do with them. 0: no agent
-// has said yet.
+// --- Time namespaces: rings with the time stamp counter do not depend on them. 0: no agent came
+// yet.
 static bool is_concerned(void) { return weft_process.clock != WEFT_CLOCK_TSC; }
 
 // What cannot be learned stays as it came from the parent.

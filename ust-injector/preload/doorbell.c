@@ -87,7 +87,7 @@ void weft_doorbell_ring(int fd, const struct weft_ring_header* h) {
   struct weft_doorbell bell = {
       .magic = WEFT_DOORBELL_MAGIC, .kind = WEFT_DOORBELL_RING, .instance = h->instance};
   uint64_t* count = unannounced_of(h->channel_id);
-  // relaxed: a counter; what is taken out of it is said, or put back
+  // relaxed: a counter; what is taken out of it is reported, or put back
   if (count != NULL && __atomic_load_n(count, __ATOMIC_RELAXED) != 0) {
     // relaxed: as above
     bell.unannounced = __atomic_exchange_n(count, 0, __ATOMIC_RELAXED);

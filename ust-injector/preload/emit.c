@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // See emit.h. The fast path is emit_words down to weft_write_words: one compare of the remembered
-// decision with the enable word, then the section. emit_segments and emit_with_contexts are the
-// same for other shapes; emit_filtered says no as quickly. All else is emit_slowly.
+// decision with the enable word, then the section. emit_segments and emit_with_contexts are as
+// short for other shapes; emit_filtered refuses an event as quickly. emit_slowly does all else.
 #include "ust-injector/preload/emit.h"
 
 #include "lib/ring/atomic_slot.h"
@@ -126,7 +126,7 @@ static uint32_t why_missing(const struct weft_segment* segments, uint32_t count)
   return WEFT_DISCARD_REASONS;
 }
 
-// Does any of the target's filters want the event? Where one said no because a value is missing,
+// Does any of the target's filters want the event? Where one refused it because a value is missing,
 // perhaps, the event counts as discarded: rather one too many.
 static bool passes(const struct weft_target* target, const struct weft_event* event,
                    const void* fixed, const struct weft_segment* segments, const void* ip) {

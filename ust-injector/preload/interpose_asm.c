@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of interpose.c that C cannot say: vfork, which returns twice on one stack; clone, whose
-// child begins on another one; syscall, which passes everything on.
+// The parts of interpose.c that C cannot express: vfork, which returns twice on one stack; clone,
+// whose child begins on another one; syscall, which passes everything on.
 #include "ust-injector/preload/sys.h"
 
 // The child returns from vfork and goes on below our return address: so that is kept in a register,

@@ -65,7 +65,7 @@ static bool claim(struct entry* e, uintptr_t tp) {
   uint32_t state = __atomic_load_n(&e->state, __ATOMIC_ACQUIRE);
   if (state == AREA_CLAIMED) return false;
   // Another thread that lives has it, or may live. Two threads never share a thread pointer here
-  // (weft_ids_are_shared): who had this one is dead.
+  // (weft_ids_are_shared): the thread that had this one is dead.
   if (state != AREA_FREE && e->thread_pointer != tp &&
       weft_syscall(__NR_tgkill, weft_vpid(), e->tid, 0) != -ESRCH) {
     return false;

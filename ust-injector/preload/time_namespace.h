@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel says of this process's time namespace (docs/adr/0029-time-namespaces.md). It
-// tells only the offset of the namespace that the next child is born into: it is this process's own
-// until that calls unshare(CLONE_NEWTIME). clock.h has what is made of it.
+// What the kernel reports about this process's time namespace (docs/adr/0029-time-namespaces.md).
+// It tells only the offset of the namespace that the next child is born into: it is this process's
+// own until that calls unshare(CLONE_NEWTIME). clock.h has what is made of it.
 //
 // Only calls that ld.so makes, too: a filter that was there at exec lets them pass. Any thread.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_TIME_NAMESPACE_H_
