@@ -72,9 +72,9 @@ void AgentDouble::Handle(ipc::Message message) {
     counts_[drained->channel_id] = drained->counts;
     drained_[drained->channel_id] = true;
   } else if (auto* done = std::get_if<ipc::RingDone>(&message)) {
-    rings_done_++;
     rings_corrupt_ += done->corrupt ? 1 : 0;
     (void)agent_.Send(ipc::ForgetRing{done->channel_id, done->instance});
+    done_[{done->channel_id, done->instance}] = *done;
   }
 }
 
@@ -116,6 +116,11 @@ void AgentDouble::ProcessGone(uint64_t process) { Send(ipc::ProcessGone{process}
 bool AgentDouble::StopAndDrain(uint64_t channel) {
   Send(ipc::StopChannel{channel});
   return WaitUntil([&] { return drained_.contains(channel); });
+}
+
+const ipc::RingDone* AgentDouble::done(uint64_t channel, uint64_t instance) const {
+  const auto found = done_.find({channel, instance});
+  return found == done_.end() ? nullptr : &found->second;
 }
 
 bool AgentDouble::alive() {

@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "lib/abi/ring.h"
 #include "lib/ipc/channel.h"
@@ -38,8 +39,9 @@ class AgentDouble {
   bool WaitUntil(const std::function<bool()>& done);
 
   [[nodiscard]] const ipc::ChannelCounts& counts(uint64_t channel) { return counts_[channel]; }
-  [[nodiscard]] size_t rings_done() const { return rings_done_; }
   [[nodiscard]] size_t rings_corrupt() const { return rings_corrupt_; }
+  // What the consumer reported of that ring set; null: nothing yet.
+  [[nodiscard]] const ipc::RingDone* done(uint64_t channel, uint64_t instance) const;
   [[nodiscard]] bool alive();
   // Resident memory in KiB, and open descriptors.
   [[nodiscard]] uint64_t resident() const;
@@ -58,7 +60,7 @@ class AgentDouble {
   std::map<uint64_t, ipc::ChannelCounts> counts_;
   std::map<uint64_t, bool> ready_;
   std::map<uint64_t, bool> drained_;
-  size_t rings_done_ = 0;
+  std::map<std::pair<uint64_t, uint64_t>, ipc::RingDone> done_;  // by channel and instance
   size_t rings_corrupt_ = 0;
 };
 

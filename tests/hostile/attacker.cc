@@ -209,52 +209,36 @@ void Attacker::Write(ring::testing::TestWriter& ring, int count) {
   }
 }
 
-UniqueFd Attacker::Impostor() {
-  ring::testing::WriterOptions options;
-  switch (random_() % 8) {
-    case 0:
-      options.seals = 0;
+UniqueFd Attacker::MakeImpostor(Impostor kind, uint64_t channel) {
+  ring::testing::WriterOptions options{.channel_id = channel, .seals = 0};
+  const auto seal = [](UniqueFd fd) {
+    return fd && ::fcntl(fd.get(), F_ADD_SEALS, kSeals) == 0 ? std::move(fd) : UniqueFd();
+  };
+  const auto resized = [&](off_t bytes) {
+    UniqueFd fd = ring::testing::TestWriter(options).Fd();
+    return ::ftruncate(fd.get(), bytes) == 0 ? seal(std::move(fd)) : UniqueFd();
+  };
+  switch (kind) {
+    case Impostor::kUnsealed:
       return ring::testing::TestWriter(options).Fd();
-    case 1:
+    case Impostor::kHalfSealed:
       options.seals = F_SEAL_SHRINK | F_SEAL_SEAL;
       return ring::testing::TestWriter(options).Fd();
-    case 2: {  // truncated before it is sealed
-      options.seals = 0;
-      ring::testing::TestWriter writer(options);
-      UniqueFd fd = writer.Fd();
-      (void)::ftruncate(fd.get(), static_cast<off_t>(random_() % writer.memory().size()));
-      (void)::fcntl(fd.get(), F_ADD_SEALS, kSeals);
-      return fd;
+    case Impostor::kTruncated: {
+      const uint64_t bytes = ring::testing::TestWriter(options).made().total_size;
+      return resized(static_cast<off_t>(random_() % bytes));
     }
-    case 3: {  // giant
-      options.seals = 0;
-      UniqueFd fd = ring::testing::TestWriter(options).Fd();
-      (void)::ftruncate(fd.get(), off_t{1} << 45);
-      (void)::fcntl(fd.get(), F_ADD_SEALS, kSeals);
-      return fd;
-    }
-    case 4: {
-      UniqueFd fd(memfd_create("weft-ring", MFD_ALLOW_SEALING | MFD_HUGETLB | MFD_CLOEXEC));
-      if (fd) (void)::fcntl(fd.get(), F_ADD_SEALS, kSeals);
-      return fd;
-    }
-    case 5: {  // a header of nonsense
-      options.seals = 0;
-      ring::testing::TestWriter writer(options);
-      UniqueFd fd = writer.Fd();
-      const uint64_t value = Nasty();
-      (void)::pwrite(fd.get(), &value, sizeof(value), static_cast<off_t>(random_() % 152));
-      (void)::fcntl(fd.get(), F_ADD_SEALS, kSeals);
-      return fd;
-    }
-    case 6:
+    case Impostor::kGiant:
+      return resized(off_t{1} << 45);
+    case Impostor::kHugePages:
+      return seal(
+          UniqueFd(memfd_create("weft-ring", MFD_ALLOW_SEALING | MFD_HUGETLB | MFD_CLOEXEC)));
+    case Impostor::kDevice:
       return UniqueFd(::open("/dev/zero", O_RDWR | O_CLOEXEC));
-    default: {
-      UniqueFd fd(memfd_create("weft-ring", MFD_ALLOW_SEALING | MFD_CLOEXEC));
-      (void)::fcntl(fd.get(), F_ADD_SEALS, kSeals);
-      return fd;
-    }
+    case Impostor::kEmpty:
+      return seal(UniqueFd(memfd_create("weft-ring", MFD_ALLOW_SEALING | MFD_CLOEXEC)));
   }
+  return {};
 }
 
 }  // namespace weft::hostile

@@ -14,6 +14,21 @@
 
 namespace weft::hostile {
 
+// Memory that is no ring set, by what is wrong with it.
+enum class Impostor : uint8_t {
+  kUnsealed,
+  kHalfSealed,
+  kTruncated,  // before it was sealed
+  kGiant,      // grown before it was sealed
+  kHugePages,  // hugetlbfs, where a hole makes access fault
+  kDevice,     // no memory of a file system at all
+  kEmpty,      // sealed, without a byte
+};
+inline constexpr Impostor kImpostors[] = {
+    Impostor::kUnsealed,  Impostor::kHalfSealed, Impostor::kTruncated, Impostor::kGiant,
+    Impostor::kHugePages, Impostor::kDevice,     Impostor::kEmpty,
+};
+
 class Attacker {
  public:
   explicit Attacker(uint32_t seed) : random_(seed) {}
@@ -31,9 +46,8 @@ class Attacker {
   void MutateHeader(ring::testing::TestWriter& ring);
   static void RestoreHeader(ring::testing::TestWriter& ring);
 
-  // Memory that is no ring set in one of many ways: wrong seals, truncated, giant, hugetlb, holes,
-  // another file altogether. Not valid where the machine cannot make it.
-  UniqueFd Impostor();
+  // A descriptor of an impostor of channel `channel`. Invalid where the machine cannot make it.
+  UniqueFd MakeImpostor(Impostor kind, uint64_t channel);
 
  private:
   uint64_t Nasty();
