@@ -55,6 +55,28 @@ TEST(ElfFile, ReadsNeededLibraries) {
   EXPECT_TRUE(file->events.empty());
 }
 
+// Those of scripts/fuzz_seeds.py.
+Result<ElfFile> ParseSeed(const std::string& name) {
+  std::ifstream file(WEFT_SOURCE_DIR "/cli/elf_fuzz_corpus/" + name, std::ios::binary);
+  const std::vector<uint8_t> bytes{std::istreambuf_iterator<char>(file), {}};
+  return ParseElf(bytes);
+}
+
+TEST(ElfFile, ReadsEventsNeededLibrariesAndSearchPaths) {
+  const auto library = ParseSeed("library");
+  ASSERT_TRUE(library) << library.error().message;
+  ASSERT_EQ(library->events.size(), 1U);
+  EXPECT_EQ(library->events.front().name, "app:hit");
+  EXPECT_EQ(library->needed, std::vector<std::string>{"libc.so.6"});
+  EXPECT_EQ(library->search, (std::vector<std::string>{"$ORIGIN/lib", "/opt/lib"}));
+  EXPECT_FALSE(library->has_interpreter);
+  const auto program = ParseSeed("program");
+  ASSERT_TRUE(program) << program.error().message;
+  EXPECT_TRUE(program->has_interpreter);
+  EXPECT_TRUE(program->is_program);
+  EXPECT_TRUE(program->events.empty());
+}
+
 TEST(ElfFile, SurvivesEveryTruncation) {
   const std::vector<uint8_t> bytes = ThisProgram();
   for (size_t size = 0; size < 4096; ++size) (void)ParseElf(Bytes(bytes).first(size));

@@ -18,6 +18,7 @@ ROOTS = ("", "ust-injector/include/")  # where the compiler looks for a quoted n
 MAY_INCLUDE = {
     "lib/abi": (),
     "lib/base": (),
+    "lib/elf": ("lib/base",),
     "lib/event": ("lib/base",),
     "lib/ring": ("lib/base",),
     "lib/ctf": ("lib/base", "lib/event"),
@@ -32,7 +33,7 @@ MAY_INCLUDE = {
     "ust-injector/preload": ("lib/event", "lib/ring"),
     "ust-injector/webhook": ("lib/base", "lib/http", "lib/kube"),
     "node-agent/keeper": ("lib/base", "lib/ipc"),
-    "node-agent/kernel": ("lib/api", "lib/base", "lib/event"),
+    "node-agent/kernel": ("lib/api", "lib/base", "lib/elf", "lib/event"),
     "node-agent/consumer": ("lib/base", "lib/ctf", "lib/event", "lib/ipc", "lib/ring", "lib/store", "lib/stream"),
     "node-agent/agent/base": ("lib/base", "lib/ipc"),
     "node-agent/agent/session": ("lib/api", "lib/base", "lib/control", "lib/event", "lib/ipc", "node-agent/agent/base",
@@ -56,7 +57,7 @@ MAY_INCLUDE = {
                          "node-agent/agent/local"),
     "relay/ingest": ("lib/base", "lib/ctf", "lib/http", "lib/store", "lib/stream"),
     "controller": ("lib/api", "lib/base", "lib/http", "lib/kube"),
-    "cli": ("lib/api", "lib/base", "lib/ctf", "lib/event", "lib/ipc"),
+    "cli": ("lib/api", "lib/base", "lib/ctf", "lib/elf", "lib/event", "lib/ipc"),
     "kmod": ("lib/event",),
     "deploy/examples": (),
 }

@@ -2,14 +2,12 @@
 // See modinfo.h.
 #include "node-agent/kernel/modinfo.h"
 
-#include <elf.h>
-
 #include <charconv>
-#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <vector>
 
+#include "lib/elf/elf_image.h"
 #include "node-agent/kernel/limits.h"
 
 namespace weft::kernel {
@@ -18,49 +16,16 @@ namespace {
 // Behind a signed module (the kernel's include/linux/module_signature.h).
 constexpr std::string_view kSignature = "~Module signature appended~\n";
 
-// What the reader of `bytes` finds at `offset`.
-template <typename T>
-Result<T> At(Bytes bytes, uint64_t offset, const char* what) {
-  if (offset <= bytes.size()) {
-    ByteReader reader(bytes.subspan(offset));
-    const T value = reader.Read<T>();
-    if (reader.ok()) return value;
-  }
-  return Fail(ErrorCode::kCorrupt, std::string(what) + ": beyond the file's end");
-}
-
-Result<Bytes> ContentOf(Bytes file, const Elf64_Shdr& section) {
-  if (section.sh_type == SHT_NOBITS || section.sh_offset > file.size() ||
-      section.sh_size > file.size() - section.sh_offset)
-    return Fail(ErrorCode::kCorrupt, "a section is not within the file");
-  return file.subspan(section.sh_offset, section.sh_size);
-}
-
-bool IsNamed(Bytes names, uint32_t at, std::string_view name) {
-  if (at > names.size()) return false;
-  ByteReader reader(names.subspan(at));
-  return reader.ReadCString() == name && reader.ok();
-}
-
-Result<Bytes> FindSection(Bytes file, std::string_view name) {
-  WEFT_ASSIGN(const auto header, At<Elf64_Ehdr>(file, 0, "the header"));
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
-    return Fail(ErrorCode::kCorrupt, "no ELF file");
-  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB)
-    return Fail(ErrorCode::kUnsupported, "not of 64 bits, little-endian");
-  if (header.e_shentsize != sizeof(Elf64_Shdr) || header.e_shoff > file.size())
-    return Fail(ErrorCode::kCorrupt, "the sections are not within the file");
-  const auto section = [&](uint16_t number) {
-    return At<Elf64_Shdr>(file, header.e_shoff + uint64_t{number} * sizeof(Elf64_Shdr),
-                          "a section's header");
-  };
-  WEFT_ASSIGN(const Elf64_Shdr of_names, section(header.e_shstrndx));
-  WEFT_ASSIGN(const Bytes names, ContentOf(file, of_names));
-  for (uint16_t i = 0; i < header.e_shnum; ++i) {
-    WEFT_ASSIGN(const Elf64_Shdr one, section(i));
-    if (IsNamed(names, one.sh_name, name)) return ContentOf(file, one);
-  }
-  return Fail(ErrorCode::kNotFound, "no kernel module");
+Result<Bytes> FindSection(const ElfImage& image, std::string_view name) {
+  Result<Bytes> found = Fail(ErrorCode::kNotFound, "no kernel module");
+  image.EachSection([&](const ElfSection& section) {
+    if (section.name != name) return true;
+    const auto bytes = section.bytes();
+    if (bytes) found = *bytes;
+    if (!bytes) found = Fail(ErrorCode::kCorrupt, "a section is not within the file");
+    return false;
+  });
+  return found;
 }
 
 void Take(std::string_view text, ModuleInfo& info) {
@@ -79,7 +44,12 @@ void Take(std::string_view text, ModuleInfo& info) {
 }  // namespace
 
 Result<ModuleInfo> ParseModuleInfo(Bytes file) {
-  WEFT_ASSIGN(const Bytes section, FindSection(file, ".modinfo"));
+  const auto image = ElfImage::Parse(file);
+  if (!image) {
+    const bool is_other = image.error().code == ErrorCode::kUnsupported;
+    return Fail(is_other ? ErrorCode::kUnsupported : ErrorCode::kCorrupt, image.error().message);
+  }
+  WEFT_ASSIGN(const Bytes section, FindSection(*image, ".modinfo"));
   ModuleInfo info;
   ByteReader reader(section);
   while (reader.remaining() > 0) {

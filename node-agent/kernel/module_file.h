@@ -20,6 +20,8 @@ inline std::string ModuleFile(const std::vector<std::string>& texts) {
   std::memcpy(header.e_ident, ELFMAG, SELFMAG);
   header.e_ident[EI_CLASS] = ELFCLASS64;
   header.e_ident[EI_DATA] = ELFDATA2LSB;
+  header.e_ident[EI_VERSION] = EV_CURRENT;
+  header.e_version = EV_CURRENT;
   header.e_type = ET_REL;
   header.e_shoff = sizeof(header);
   header.e_shentsize = sizeof(Elf64_Shdr);

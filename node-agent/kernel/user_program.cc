@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// See user_program.h.
 #include "node-agent/kernel/user_program.h"
-
-#include <gelf.h>
-#include <libelf.h>
 
 #include <cstring>
 #include <map>
@@ -20,14 +18,9 @@ constexpr uint16_t kMachine = EM_X86_64;
 constexpr uint16_t kMachine = EM_AARCH64;
 #endif
 
-constexpr const char* kUsdtSection = ".note.stapsdt";
+constexpr std::string_view kUsdtSection = ".note.stapsdt";
 constexpr std::string_view kUsdtOwner = "stapsdt";
 constexpr uint32_t kUsdtType = 3;
-
-std::unexpected<Error> FailElf(ErrorCode code) {
-  const char* why = elf_errmsg(-1);
-  return Fail(code, why == nullptr ? "no ELF file" : std::string("ELF file: ") + why);
-}
 
 // Text up to a NUL, which must be there.
 std::optional<std::string> TakeText(std::string_view* bytes) {
@@ -44,88 +37,63 @@ std::string_view AsText(Bytes bytes) {
 
 }  // namespace
 
-UserProgram::UserProgram(Elf* elf) : elf_(elf, elf_end) {}
+Result<UserProgram> UserProgram::Read(int file) { return Make(ElfImage::Read(file)); }
 
-Result<UserProgram> UserProgram::Read(int file) {
-  elf_version(EV_CURRENT);
-  Elf* elf = elf_begin(file, ELF_C_READ, nullptr);
-  if (elf == nullptr) return FailElf(ErrorCode::kInvalid);
-  UserProgram program(elf);
-  WEFT_TRY(program.ReadHeaders());
-  return program;
-}
+Result<UserProgram> UserProgram::Parse(Bytes bytes) { return Make(ElfImage::Parse(bytes)); }
 
-Result<UserProgram> UserProgram::Parse(Bytes bytes) {
-  elf_version(EV_CURRENT);
-  // It only reads: the file's byte order is this machine's, or it is refused.
-  auto* image = const_cast<char*>(reinterpret_cast<const char*>(bytes.data()));
-  Elf* elf = elf_memory(image, bytes.size());
-  if (elf == nullptr) return FailElf(ErrorCode::kInvalid);
-  UserProgram program(elf);
+Result<UserProgram> UserProgram::Make(Result<ElfImage> image) {
+  if (!image) return std::unexpected(std::move(image.error()));
+  UserProgram program(std::move(*image));
   WEFT_TRY(program.ReadHeaders());
   return program;
 }
 
 Status UserProgram::ReadHeaders() {
-  Elf* elf = elf_.get();
-  GElf_Ehdr header{};
-  if (elf_kind(elf) != ELF_K_ELF || gelf_getehdr(elf, &header) == nullptr)
-    return Fail(ErrorCode::kInvalid, "no ELF file");
+  const GElf_Ehdr& header = image_.header();
   if (header.e_type != ET_EXEC && header.e_type != ET_DYN)
     return Fail(ErrorCode::kInvalid, "neither a program nor a library");
-  if (gelf_getclass(elf) != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
-      header.e_machine != kMachine)
-    return Fail(ErrorCode::kUnsupported, "a program of another machine, or of 32 bits");
-  size_t count = 0;
-  if (elf_getphdrnum(elf, &count) != 0) return FailElf(ErrorCode::kCorrupt);
-  for (size_t i = 0; i < count && segments_.size() < kMaxSegments; ++i) {
-    GElf_Phdr segment{};
-    if (gelf_getphdr(elf, static_cast<int>(i), &segment) == nullptr)
-      return FailElf(ErrorCode::kCorrupt);
-    if (segment.p_type != PT_LOAD) continue;
-    segments_.push_back({.address = segment.p_vaddr,
-                         .size = segment.p_filesz,
-                         .offset = segment.p_offset,
-                         .executable = (segment.p_flags & PF_X) != 0,
-                         .writable = (segment.p_flags & PF_W) != 0});
-  }
-  size_t names = 0;
-  if (elf_getshdrstrndx(elf, &names) != 0) return {};  // without sections: nothing has a name
-  for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section)) != nullptr;) {
-    GElf_Shdr at{};
-    if (gelf_getshdr(section, &at) == nullptr) continue;
-    const char* name = elf_strptr(elf, names, at.sh_name);
-    if (name == nullptr) continue;
-    if (std::strcmp(name, ".stapsdt.base") == 0) usdt_base_ = at.sh_addr;
-    if (std::strcmp(name, ".go.buildinfo") == 0 || std::strcmp(name, ".note.go.buildid") == 0)
-      is_go_ = true;
-  }
+  if (header.e_machine != kMachine)
+    return Fail(ErrorCode::kUnsupported, "a program of another machine");
+  image_.EachSegment([this](const GElf_Phdr& segment) {
+    if (segment.p_type == PT_LOAD)
+      segments_.push_back({.address = segment.p_vaddr,
+                           .size = segment.p_filesz,
+                           .offset = segment.p_offset,
+                           .executable = (segment.p_flags & PF_X) != 0,
+                           .writable = (segment.p_flags & PF_W) != 0});
+    return segments_.size() < kMaxSegments;
+  });
+  image_.EachSection([this](const ElfSection& section) {
+    if (section.name == ".stapsdt.base") usdt_base_ = section.header.sh_addr;
+    is_go_ |= section.name == ".go.buildinfo" || section.name == ".note.go.buildid";
+    return true;
+  });
   return {};
 }
 
 template <typename Use>
 void UserProgram::EachSymbol(const Use& use) const {
-  for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf_.get(), section)) != nullptr;) {
-    GElf_Shdr header{};
-    if (gelf_getshdr(section, &header) == nullptr) continue;
-    if (header.sh_type != SHT_SYMTAB && header.sh_type != SHT_DYNSYM) continue;
-    if (header.sh_size > kMaxSymbolBytes) continue;
-    Elf_Data* data = elf_getdata(section, nullptr);
-    if (data == nullptr || data->d_buf == nullptr) continue;
+  image_.EachSection([this, &use](const ElfSection& section) {
+    const GElf_Shdr& header = section.header;
+    if (header.sh_type != SHT_SYMTAB && header.sh_type != SHT_DYNSYM) return true;
+    if (header.sh_size > kMaxSymbolBytes) return true;
+    Elf_Data* data = section.data();
+    if (data == nullptr || data->d_buf == nullptr) return true;
     const size_t count = data->d_size / sizeof(Elf64_Sym);
     for (size_t i = 0; i < count; ++i) {
       GElf_Sym symbol{};
       if (gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) break;
       if (symbol.st_shndx == SHN_UNDEF) continue;
-      const char* name = elf_strptr(elf_.get(), header.sh_link, symbol.st_name);
+      const char* name = image_.Text(header.sh_link, symbol.st_name);
       if (name == nullptr) continue;
       if (!use(Symbol{.name = name,
                       .address = symbol.st_value,
                       .size = symbol.st_size,
                       .type = static_cast<uint8_t>(GELF_ST_TYPE(symbol.st_info))}))
-        return;
+        return false;
     }
-  }
+    return true;
+  });
 }
 
 std::optional<uint64_t> UserProgram::OffsetOf(uint64_t address, bool executable) const {
@@ -177,16 +145,11 @@ std::optional<uint64_t> UserProgram::AddressOf(const std::string& variable) cons
 
 template <typename Use>
 void UserProgram::EachUsdtNote(const Use& use) const {
-  size_t names = 0;
-  if (elf_getshdrstrndx(elf_.get(), &names) != 0) return;
-  for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf_.get(), section)) != nullptr;) {
-    GElf_Shdr header{};
-    if (gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_NOTE) continue;
-    const char* name = elf_strptr(elf_.get(), names, header.sh_name);
-    if (name == nullptr || std::strcmp(name, kUsdtSection) != 0) continue;
-    if (header.sh_size > kMaxSymbolBytes) continue;
-    Elf_Data* data = elf_getdata(section, nullptr);
-    if (data == nullptr || data->d_buf == nullptr) continue;
+  image_.EachSection([&use](const ElfSection& section) {
+    if (section.header.sh_type != SHT_NOTE || section.name != kUsdtSection) return true;
+    if (section.header.sh_size > kMaxSymbolBytes) return true;
+    Elf_Data* data = section.data();
+    if (data == nullptr || data->d_buf == nullptr) return true;
     const Bytes bytes(static_cast<const uint8_t*>(data->d_buf), data->d_size);
     GElf_Nhdr note{};
     size_t at = 0;
@@ -196,9 +159,10 @@ void UserProgram::EachUsdtNote(const Use& use) const {
       if (note.n_type != kUsdtType || note.n_namesz != kUsdtOwner.size() + 1 ||
           AsText(bytes.subspan(owner, kUsdtOwner.size())) != kUsdtOwner)
         continue;
-      if (!use(bytes.subspan(content, note.n_descsz))) return;
+      if (!use(bytes.subspan(content, note.n_descsz))) return false;
     }
-  }
+    return true;
+  });
 }
 
 // The kernel goes by the place in the file: it raises what the first writable mapping of that page

@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // The file of a program or library as probes need it: where functions and USDT probes are in it, as
-// places in the file. Read by elfutils' libelf, piece by piece with pread (a file that shrinks
-// meanwhile is an error, no signal), and foreign: a pod's image has it. Formats: System V ABI
-// (ELF-64); systemtap's wiki, "User Space Probe Implementation" (.note.stapsdt, version 3).
+// places in the file. The file is foreign: a pod's image has it. Formats: lib/elf/elf_image.h;
+// systemtap's wiki, "User Space Probe Implementation" (.note.stapsdt, version 3).
 // Thread-safety: none.
 #ifndef WEFT_NODE_AGENT_KERNEL_USER_PROGRAM_H_
 #define WEFT_NODE_AGENT_KERNEL_USER_PROGRAM_H_
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lib/base/bytes.h"
 #include "lib/base/result.h"
-
-struct Elf;
+#include "lib/elf/elf_image.h"
 
 namespace weft::kernel {
 
@@ -72,7 +70,8 @@ class UserProgram {
     uint64_t address = 0, base = 0, semaphore = 0;
   };
 
-  explicit UserProgram(Elf* elf);
+  explicit UserProgram(ElfImage image) : image_(std::move(image)) {}
+  static Result<UserProgram> Make(Result<ElfImage> image);
 
   Status ReadHeaders();
   // Visits the symbols of .symtab and .dynsym, as long as `use` returns true.
@@ -87,7 +86,7 @@ class UserProgram {
   [[nodiscard]] static Result<UsdtNote> ReadNote(Bytes note);
   [[nodiscard]] Result<UsdtSite> FindSite(const UsdtNote& note) const;
 
-  std::shared_ptr<Elf> elf_;
+  ElfImage image_;
   std::vector<Segment> segments_;
   uint64_t usdt_base_ = 0;  // address of .stapsdt.base; 0: it has none
   bool is_go_ = false;

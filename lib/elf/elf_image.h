@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// An ELF file of 64 bits in little-endian order, read by elfutils' libelf: its header, its
+// sections by name and their bytes. Files are foreign: a section that is not within the file has no
+// bytes, one whose name is not within the file has none and is passed over.
+// Format: System V ABI, ELF-64. Thread-safety: none.
+#ifndef WEFT_LIB_ELF_ELF_IMAGE_H_
+#define WEFT_LIB_ELF_ELF_IMAGE_H_
+
+#include <gelf.h>
+#include <libelf.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "lib/base/bytes.h"
+#include "lib/base/result.h"
+
+namespace weft {
+
+struct ElfSection {
+  std::string_view name;
+  GElf_Shdr header;
+  Elf_Scn* handle;
+
+  // Null: its bytes are not within the file, or libelf cannot convert them.
+  [[nodiscard]] Elf_Data* data() const { return elf_getdata(handle, nullptr); }
+  [[nodiscard]] std::optional<Bytes> bytes() const;
+};
+
+class ElfImage {
+ public:
+  // kInvalid: no ELF file, or its header contradicts itself. kUnsupported: not of 64 bits,
+  // little-endian. The caller keeps the bytes as long as this lives.
+  static Result<ElfImage> Parse(Bytes bytes);
+  // Reads piece by piece with pread, so that a file that shrinks meanwhile is an error and no
+  // signal. The caller keeps the file open as long as this lives.
+  static Result<ElfImage> Read(int file);
+
+  [[nodiscard]] const GElf_Ehdr& header() const { return header_; }
+  [[nodiscard]] Elf* get() const { return elf_.get(); }
+
+  // Calls `use` with each segment in turn, and with each section, until it returns false.
+  void EachSegment(const std::function<bool(const GElf_Phdr&)>& use) const;
+  void EachSection(const std::function<bool(const ElfSection&)>& use) const;
+
+  // The text at `offset` of the string table in section `table`; null: there is none.
+  [[nodiscard]] const char* Text(size_t table, size_t offset) const {
+    return elf_strptr(elf_.get(), table, offset);
+  }
+
+ private:
+  ElfImage(Elf* elf, const GElf_Ehdr& header) : elf_(elf, elf_end), header_(header) {}
+  static Result<ElfImage> Check(Bytes identity, const std::function<Elf*()>& open);
+
+  std::shared_ptr<Elf> elf_;
+  GElf_Ehdr header_;
+};
+
+}  // namespace weft
+
+#endif  // WEFT_LIB_ELF_ELF_IMAGE_H_
