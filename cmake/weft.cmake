@@ -19,7 +19,7 @@
 #       may bring its own main().
 #   weft_fuzz(NAME SOURCES foo_fuzz.cc ... [DEPS ...])
 #       libFuzzer program and ctest entry (label `fuzz`) in the presets asan and fuzz; nothing in others.
-#       Seeds: files in a folder NAME_corpus beside the first source, if there is one.
+#       Seeds: files in the folder NAME_corpus beside the first source; scripts/fuzz_seeds.py makes some of them.
 #   weft_guest_test(NAME COMMAND program arguments... [OPTIONS ...] [LONG_ON_OLD] [KERNELS ...]
 #                   [DEBUG_OPTIONS ...])
 #       A ctest entry NAME_KERNEL for each kernel of `./dev vm run` (OPTIONS: more of its own): the command,
@@ -225,7 +225,7 @@ function(weft_fuzz name)
   cmake_path(GET first_source PARENT_PATH source_folder)
   set(seeds ${CMAKE_CURRENT_SOURCE_DIR}/${source_folder}/${name}_corpus)
   if(NOT IS_DIRECTORY ${seeds})
-    set(seeds "")
+    message(FATAL_ERROR "weft_fuzz(${name}): there are no seeds: ${seeds}")
   endif()
   add_test(NAME ${name} COMMAND ${name} -max_total_time=${WEFT_FUZZ_SECONDS} -timeout=10
            -rss_limit_mb=2048 -artifact_prefix=${CMAKE_CURRENT_BINARY_DIR}/${name}. ${corpus} ${seeds})

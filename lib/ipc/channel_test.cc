@@ -9,6 +9,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+
 #include "lib/ipc/limits.h"
 
 namespace weft::ipc {
@@ -138,6 +143,22 @@ TEST(Codec, PassesOverUnknownMembersAndDescriptors) {
   auto message = Decode(std::move(wire));
   ASSERT_TRUE(message.has_value());
   EXPECT_EQ(std::get<Drop>(*message).key, "k");
+}
+
+// One of each kind, in scripts/fuzz_seeds.py; a message that is not there is not fuzzed in seconds.
+TEST(Codec, DecodesTheSeedsOfItsFuzzTarget) {
+  std::set<size_t> kinds;
+  for (const auto& seed :
+       std::filesystem::directory_iterator(WEFT_SOURCE_DIR "/lib/ipc/ipc_codec_fuzz_corpus")) {
+    std::ifstream file(seed.path());
+    Wire wire;
+    wire.text.assign(std::istreambuf_iterator<char>(file), {});
+    for (int i = 0; i < 2; i++) wire.fds.push_back(Memfd());
+    const auto message = Decode(std::move(wire));
+    ASSERT_TRUE(message.has_value()) << seed.path() << message.error().message;
+    kinds.insert(message->index());
+  }
+  EXPECT_EQ(kinds.size(), std::variant_size_v<Message>);
 }
 
 TEST(Codec, DeepTextIsRefused) {
