@@ -1,12 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How every bench shows what it measured: a line for each target and, at the end, RESULT {json}."""
+"""How every bench shows what it measured: a line for each target and, at the end, RESULT {json}. Options of all:
+
+--gate   the exit status is 1, too, where a target's ratio is worse than the one in bench/ratios.json by more than its
+         tolerance; where none is stored for a bench, where a target is missed
+--smoke  the least that runs all of it: figures mean nothing, and no target is judged
+"""
 
 import json
 import os
+import pathlib
 import platform
 import statistics
 import subprocess
 from typing import NamedTuple
+
+
+RATIOS = pathlib.Path(__file__).resolve().parent / "ratios.json"
+SKIPPED = 77  # exit status: what the bench needs is not here (ctest's SKIP_RETURN_CODE)
+
+
+class Options(NamedTuple):
+    gate: bool
+    smoke: bool
+    rest: list
+
+
+def options(argv):
+    """Takes those of all benches out of the arguments."""
+    return Options("--gate" in argv, "--smoke" in argv,
+                   [argument for argument in argv if argument not in ("--gate", "--smoke")])
+
+
+def skip(reason):
+    print(reason, flush=True)
+    return SKIPPED
 
 
 def machine():
@@ -55,6 +82,14 @@ def as_json(figure):
     return round(figure.median, 3), [round(figure.least, 3), round(figure.greatest, 3)]
 
 
+def ratio_of(target):
+    """What bench/ratios.json has of a target: a ratio as it is, another figure to the peer's. None: there is none."""
+    value, peer = target["value"], target["peer"]
+    if value is None or target["unit"] == "ratio":
+        return value
+    return value / peer if peer else None
+
+
 class Failed(Exception):
     """Something could not be measured."""
 
@@ -66,10 +101,13 @@ class OfPeer(NamedTuple):
 
 class Report:
     """Targets of one bench, printed as they come. `where`: the machine, if it is not this one. `expected`: those that
-    have an entry even if the run never measures them, {name: (unit, limit, better)}."""
+    have an entry even if the run never measures them, {name: (unit, limit, better)}. `chosen`: what
+    options() found. `notes`: members of RESULT."""
 
-    def __init__(self, bench, ours="", peer="", where=None, expected=None):
+    def __init__(self, bench, ours="", peer="", where=None, expected=None, chosen=None):
         self.bench = bench
+        self.chosen = chosen or Options(False, False, [])
+        self.notes = {}
         self.columns = f"{'':<66} {ours:>26} {peer:>26} {'better':>7} {'limit':>10}"
         self.machine = where or machine()
         self.expected = expected or {}
@@ -79,12 +117,12 @@ class Report:
     def header(self):
         print(self.columns, flush=True)
 
-    def figure(self, name, value, peer=None):
-        """An expected target."""
+    def figure(self, name, value, peer=None, **more):
+        """An expected target. `more`: members of its entry."""
         unit, limit, better = self.expected[name]
         if isinstance(limit, OfPeer):
             limit = None if peer is None else limit.times * median_of(peer)
-        self.target(name, unit, value, peer, limit, better)
+        self.target(name, unit, value, peer, limit, better, **more)
 
     def attempt(self, measure, *arguments):
         """What measure() says; None where it fails: that is printed, and the bench goes on."""
@@ -95,7 +133,7 @@ class Report:
             print(f"    {measure.__name__}: {type(error).__name__}: {error}", flush=True)
             return None
 
-    def target(self, name, unit, value, peer, limit, better):
+    def target(self, name, unit, value, peer, limit, better, **more):
         """value and peer: Measured, or a number where there was one round. value None: it was not
         measured, and is not met. peer None: there is none. limit None: unknown, because the peer was not measured."""
         median = median_of(value)
@@ -106,11 +144,30 @@ class Report:
         self.targets.append({"name": name, "unit": unit, "value": rounded, "spread": value_spread,
                              "peer": peer_median, "peer_spread": peer_spread,
                              "limit": None if limit is None else round(limit, 3), "better": better,
-                             "met": met})
+                             "met": met, **more})
         value_text = "not measured" if value is None else text_of(value)
         limit_text = "" if limit is None else f"{limit:.2f}"
-        print(f"{name:<66} {value_text:>26} {text_of(peer):>26} {better:>7} {limit_text:>10}  "
-              f"{'met' if met else 'MISSED'}  [{unit}]", flush=True)
+        judged = "smoke" if self.chosen.smoke else "met" if met else "MISSED"
+        print(f"{name:<66} {value_text:>26} {text_of(peer):>26} {better:>7} {limit_text:>10}  {judged}  [{unit}]",
+              flush=True)
+
+    def regressed(self):
+        """A line for each target that --gate fails."""
+        stored = json.loads(RATIOS.read_text(encoding="utf-8"))
+        tolerance, ratios = stored["tolerance"], stored["ratios"].get(self.bench, {})
+        if not ratios:
+            return [f"{target['name']}: missed, and no ratio of it is stored"
+                    for target in self.targets if not target["met"]]
+        found = []
+        for target in self.targets:
+            before, now = ratios.get(target["name"]), ratio_of(target)
+            if before is None:
+                continue
+            worse = now is None or (now > before * (1 + tolerance) if target["better"] == "lower" else
+                                    now < before * (1 - tolerance))
+            if worse:
+                found.append(f"{target['name']}: {'not measured' if now is None else f'{now:.2f}'}, was {before:.2f}")
+        return found
 
     def result(self):
         """The last line. The bench's exit status."""
@@ -118,6 +175,15 @@ class Report:
         for name in self.expected:
             if name not in measured_names:
                 self.figure(name, None)
-        print("RESULT " + json.dumps({"bench": self.bench, "machine": self.machine,
+        if self.chosen.smoke:
+            # A smoke run succeeds where all of it ran.
+            self.failed |= any(target["value"] is None for target in self.targets)
+            self.notes["smoke"] = True
+        if self.chosen.gate:
+            self.notes["regressed"] = self.regressed()
+            for line in self.notes["regressed"]:
+                print(f"gate: {line}", flush=True)
+            self.failed |= bool(self.notes["regressed"])
+        print("RESULT " + json.dumps({"bench": self.bench, "machine": self.machine, **self.notes,
                                       "targets": self.targets}), flush=True)
         return 1 if self.failed else 0

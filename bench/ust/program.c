@@ -2,11 +2,10 @@
 // The measured program: `program EVENT THREADS BURSTS EVENTS_PER_BURST PACE`. Every thread makes
 // bursts of events. PACE > 0: microseconds of pause between bursts, so that the consumer keeps up
 // and nothing is discarded. PACE < 0: -PACE thousand events per second and thread, on a schedule
-// (struct schedule), after as many events at an eighth of that speed as WARM_BURSTS have. Prints ns
-// per event of the median undisturbed burst, the same of a bare clock read, the median of all
-// bursts, events per second (without the slow ones), ns per event of the RUN_UP before the
-// undisturbed bursts, and ns of the additions (below) around the most disturbed one of them.
-// Compiled once against LTTng's headers, once against weft's.
+// (struct schedule), after as many events at an eighth of that speed as WARM_BURSTS have. Prints a
+// JSON object (print_figures). With BENCH_OWN_RSEQ in the environment, and glibc told to register
+// no rseq area, every thread registers one of its own: weft then uses the atomic slot. Compiled
+// once against LTTng's headers, once against weft's.
 //
 // In a pause the CPU's caches and what it knows of addresses go to others, or do not, as it
 // happens: the first event after it then costs some hundred nanoseconds more than the next
@@ -18,16 +17,20 @@
 // counter. A loop of additions before and after each burst tells how much that is: the tenth of the
 // bursts between the quickest loops is undisturbed.
 #define _GNU_SOURCE
+#include <linux/rseq.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #define TRACEPOINT_DEFINE
 #define TRACEPOINT_CREATE_PROBES
+#include "lib/abi/control.h"
+#include "lib/abi/ring.h"
 #include "provider.h"
 
 enum {
@@ -36,12 +39,15 @@ enum {
   RUN_UP = 100,  // events before each burst
   ADDITIONS = 4000,
   CLOCK_BURSTS = 201,
-  CLOCK_READS = 2000
+  CLOCK_READS = 2000,
+  RSEQ_SIGNATURE = 0x53053053,
 };
 
 static const char* event;
 static int bursts, events_per_burst, pace;
 static pthread_barrier_t barrier;
+static __thread uint64_t emitted;  // calls of tracepoints, whether they are on or not
+static __thread struct rseq own_rseq;
 static const uint32_t numbers[8] = {1, 2, 3, 4, 5, 6, 7, 8};
 
 static double now(void) {
@@ -62,6 +68,7 @@ static inline void read_clock(void) {
 
 static void burst(const char* kind, int n) {
   int local = 0;
+  emitted += (uint64_t)n;
   if (strcmp(kind, "four") == 0) {
     for (int i = 0; i < n; ++i) tracepoint(bench, four, i, (uint64_t)i * 3, i * 0.5, &local);
   } else if (strcmp(kind, "text") == 0) {
@@ -129,10 +136,16 @@ struct thread {
   pthread_t id;
   struct result* results;  // of every burst
   double seconds;          // from the first of them to the last
+  uint64_t emitted;
 };
 
 static void* run(void* arg) {
   struct thread* mine = arg;
+  if (getenv("BENCH_OWN_RSEQ") != NULL &&
+      syscall(SYS_rseq, &own_rseq, sizeof(own_rseq), 0, RSEQ_SIGNATURE) != 0) {
+    perror("rseq");
+    exit(1);
+  }
   burst(event, 100);
   pthread_barrier_wait(&barrier);
   const double period = pace < 0 ? events_per_burst * 1e6 / -pace : 0;
@@ -155,6 +168,7 @@ static void* run(void* arg) {
     }
   }
   mine->seconds = (now() - begin) / 1e9;
+  mine->emitted = emitted;
   return NULL;
 }
 
@@ -169,13 +183,15 @@ static int by_additions(const void* a, const void* b) {
   return compare(((const struct result*)a)->additions, ((const struct result*)b)->additions);
 }
 
-static double median(struct result* results, int n) {
+static double percentile(struct result* results, int n, int percent) {
   qsort(results, (size_t)n, sizeof(results[0]), by_ns);
-  return results[n / 2].ns;
+  return results[(int)((int64_t)n * percent / 100)].ns;
 }
 
-// Takes the tenth of the results whose additions were quickest. Returns their medians, and the
-// slowest of these additions.
+static double median(struct result* results, int n) { return percentile(results, n, 50); }
+
+// Of the tenth of them between the quickest additions: the medians, and the slowest of those
+// additions.
 static struct result undisturbed(struct result* results, int n) {
   qsort(results, (size_t)n, sizeof(results[0]), by_additions);
   const int tenth = (n + 9) / 10;
@@ -183,6 +199,52 @@ static struct result undisturbed(struct result* results, int n) {
   qsort(results, (size_t)tenth, sizeof(results[0]), by_run_up);
   const double run_up = results[tenth / 2].run_up;
   return (struct result){median(results, tenth), run_up, additions};
+}
+
+// What weft's ring set in this process says, where there is one: by which clock it is written (enum
+// weft_clock_id, 0: no ring set), and whether the atomic slot has records.
+static void look_at_ring(int* clock, int* atomic) {
+  char line[512];
+  FILE* f = fopen("/proc/self/maps", "r");
+  while (f != NULL && *clock == 0 && fgets(line, sizeof(line), f) != NULL) {
+    unsigned long start, end, offset;
+    if (strstr(line, "memfd:" WEFT_RING_MEMFD_NAME) == NULL ||
+        sscanf(line, "%lx-%lx %*s %lx", &start, &end, &offset) != 3 || offset != 0)
+      continue;
+    const struct weft_ring_header* h = (const struct weft_ring_header*)start;
+    const uint64_t last = h->slots_offset + (uint64_t)(h->slot_count - 1) * h->slot_size;
+    if (h->magic != WEFT_RING_MAGIC || last + sizeof(struct weft_slot) > end - start) continue;
+    *clock = (int)h->clock;
+    *atomic = ((const struct weft_slot*)(start + last))->head > WEFT_HEAD_INITIAL;
+  }
+  if (f != NULL) fclose(f);
+}
+
+// ns are for each event. quiet: median of the undisturbed bursts; clock_read: the same of a bare
+// clock read; run_up: of the RUN_UP events before the undisturbed bursts; median and p99: of all
+// bursts; rate: events per second, without the slow ones before; additions: ns of the additions
+// around the most disturbed one of the undisturbed bursts.
+static void print_figures(struct result* results, const struct thread* all, int threads) {
+  const int n = threads * bursts;
+  double seconds = 0;
+  uint64_t calls = 0;
+  for (int i = 0; i < threads; ++i) {
+    if (all[i].seconds > seconds) seconds = all[i].seconds;
+    calls += all[i].emitted;
+  }
+  struct result clock_reads[CLOCK_BURSTS];
+  for (int i = 0; i < CLOCK_BURSTS; ++i) clock_reads[i] = measure("clock", CLOCK_READS);
+  const double all_bursts = median(results, n);
+  const double slow = percentile(results, n, 99);
+  const struct result quiet = undisturbed(results, n);
+  int clock = 0, atomic = 0;
+  look_at_ring(&clock, &atomic);
+  printf("{\"quiet\": %.3f, \"clock_read\": %.3f, \"median\": %.3f, \"p99\": %.3f, ", quiet.ns,
+         undisturbed(clock_reads, CLOCK_BURSTS).ns, all_bursts, slow);
+  printf("\"rate\": %.0f, \"run_up\": %.3f, \"additions\": %.0f, ",
+         (double)n * events_per_burst / seconds, quiet.run_up, quiet.additions);
+  printf("\"emitted\": %llu, \"ring_clock\": %d, \"atomic_slot\": %d}\n", (unsigned long long)calls,
+         clock, atomic);
 }
 
 int main(int argc, char** argv) {
@@ -203,18 +265,8 @@ int main(int argc, char** argv) {
     all[i].results = results + i * bursts;
     pthread_create(&all[i].id, NULL, run, &all[i]);
   }
-  double seconds = 0;
-  for (int i = 0; i < threads; ++i) {
-    pthread_join(all[i].id, NULL);
-    if (all[i].seconds > seconds) seconds = all[i].seconds;
-  }
-  const int n = threads * bursts;
-  struct result clock_reads[CLOCK_BURSTS];
-  for (int i = 0; i < CLOCK_BURSTS; ++i) clock_reads[i] = measure("clock", CLOCK_READS);
-  const double all_bursts = median(results, n);
-  const struct result quiet = undisturbed(results, n);
-  printf("%.3f %.3f %.3f %.0f %.3f %.0f\n", quiet.ns, undisturbed(clock_reads, CLOCK_BURSTS).ns,
-         all_bursts, (double)n * events_per_burst / seconds, quiet.run_up, quiet.additions);
+  for (int i = 0; i < threads; ++i) pthread_join(all[i].id, NULL);
+  print_figures(results, all, threads);
   free(all);
   free(results);
   return 0;

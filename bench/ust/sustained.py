@@ -14,11 +14,11 @@ tracers take turns rate by rate. Nothing here differs between tracers: buffers h
 has dozens of times what they hold, and the files lie in the same folder of a disk.
 """
 
+import json
 import os
-import subprocess
 from dataclasses import dataclass
 
-from report import Failed
+from tracers import count_events
 
 SECONDS = 2
 TRIES = 4
@@ -49,17 +49,6 @@ def warm(folder):
     os.unlink(name)
 
 
-def count_events(trace):
-    """Events that babeltrace2 finds in a folder."""
-    told = subprocess.run(["babeltrace2", trace, "-c", "sink.utils.counter", "-p",
-                           "step=+0"], check=True, text=True, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE).stdout
-    for line in told.splitlines():
-        if "Event message" in line:
-            return int(line.split()[0].replace(",", ""))
-    raise Failed("babeltrace2 did not count: " + told)
-
-
 class Search:
     """Of one tracer, with buffers of one size."""
 
@@ -69,25 +58,27 @@ class Search:
         self.program = program
         self.config = config
         self.threads = threads
+        self.seconds, self.kept = SECONDS, KEPT
         self.best = None  # (rate, Held) of the highest rate that held
         self.held = None  # of the verified one
 
     def once(self, rate, warmed, verify=False):
         """One run at `rate` million events per second, with warm memory or without: Held, or why not."""
         burst = max(1, round(rate * 1e6 / self.threads / 1000))
-        bursts = SECONDS * 1000
+        bursts = round(self.seconds * 1000)
         events = self.threads * (burst * (bursts + WARM_BURSTS) + 100)
-        self.disk.rest()
+        if self.disk is not None:
+            self.disk.rest()
         if warmed:
             warm(self.config.folder)
         argv = [self.program, "four", str(self.threads), str(bursts), str(burst), str(-burst)]
         counted = []
         look = (lambda trace: counted.append(count_events(trace))) if verify else None
         outcome = self.tracer.run(argv, self.config, look)
-        reached = float(outcome.text.split()[3])
+        reached = json.loads(outcome.text)["rate"]
         if outcome.discarded > 0:
             return f"{outcome.discarded} of {events} discarded"
-        if reached < KEPT * burst * 1000 * self.threads:
+        if reached < self.kept * burst * 1000 * self.threads:
             return f"the program reached {reached / 1e6:.2f} M/s"
         # The payload alone has 28 bytes.
         if outcome.bytes < 28 * events:
@@ -132,7 +123,7 @@ class Search:
 
 
 def search(searches):
-    """All of them to their end, in turns."""
+    """All of them to their end, in turns; the one that was last begins the next turn."""
     running = [s.steps() for s in searches]
     while running:
-        running = [steps for steps in running if next(steps, "end") != "end"]
+        running = [steps for steps in running if next(steps, "end") != "end"][::-1]
