@@ -69,27 +69,33 @@ Connection FromNumbers(weft::Bytes bytes) {
   return made;
 }
 
+// What a node says until a stream is open.
+std::string Handshake() {
+  std::string wire;
+  (void)Append(Offer{.versions = {1}}, wire);
+  (void)Append(
+      Hello{.node = "n", .kubernetes_namespace = "ns", .trace = "t", .trace_uid = "", .ticket = ""},
+      wire);
+  (void)Append(OpenTrace{.trace = 1,
+                         .pod = "p",
+                         .pod_uid = "",
+                         .container = "c",
+                         .uuid = "id",
+                         .path = "ust",
+                         .metadata = 0},
+               wire);
+  (void)Append(OpenStream{.trace = 1, .stream = 1, .channel = "user"}, wire);
+  return wire;
+}
+
 // The relay's side of a session with one open stream.
 class Relay {
  public:
   Relay() {
-    std::string wire;
-    (void)Append(Offer{.versions = {1}}, wire);
-    (void)Append(
-        Hello{
-            .node = "n", .kubernetes_namespace = "ns", .trace = "t", .trace_uid = "", .ticket = ""},
-        wire);
-    (void)Append(OpenTrace{.trace = 1,
-                           .pod = "p",
-                           .pod_uid = "",
-                           .container = "c",
-                           .uuid = "id",
-                           .path = "ust",
-                           .metadata = 0},
-                 wire);
-    (void)Append(OpenStream{.trace = 1, .stream = 1, .channel = "user"}, wire);
+    static const std::string wire = Handshake();
     const weft::Bytes bytes(reinterpret_cast<const uint8_t*>(wire.data()), wire.size());
     Require(receiver_.ReceiveControl(bytes).has_value());
+    receiver_.control_out().clear();
   }
 
   void Receive(const weft_stream_packet& header, weft::Bytes packet) {
