@@ -211,7 +211,7 @@ active proctype Killer() {
 #endif
 
 #ifdef CLOSE
-// closed = 1, then nobody in the lock. A stuck lock is waited for until the process ends.
+// closed = 1, then no thread in the lock. A stuck lock is waited for until the process ends.
 active proctype Closer() {
   closed = 1;
 #ifndef M_CLOSE_DOES_NOT_WAIT

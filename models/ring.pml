@@ -37,7 +37,7 @@
 #endif
 
 #define HANDLER_ID 3   // a writer's number; threads are 0, 1, 2
-#define NOBODY 7
+#define NO_WRITER 7
 #define THREADS (1 + (EVENTS1 > 0) + (EVENTS2 > 0))
 #define EVENTS (EVENTS0 + EVENTS1 + EVENTS2 + HANDLER)
 #define WORD(size, id) ((size) * 32 + (id))
@@ -343,7 +343,7 @@ active proctype Killer() {
 active proctype Closer() {
   closed = 1;
 #ifndef M_BARRIER_DOES_NOT_ABORT
-  cur = NOBODY;
+  cur = NO_WRITER;
 #endif
   barrier_done = 1
 }
