@@ -117,7 +117,8 @@ class Lttng:
 
     def __init__(self):
         self.home = tempfile.mkdtemp(prefix="weft-bench-lttng-")
-        self.env = dict(os.environ, LTTNG_HOME=self.home, HOME=self.home)
+        # A process waits for its registration, however busy the machine is: else its first events would be missing.
+        self.env = dict(os.environ, LTTNG_HOME=self.home, HOME=self.home, LTTNG_UST_REGISTER_TIMEOUT="-1")
         # All of root's have one place, whatever LTTNG_HOME says.
         if self._lttng("list", check=False).returncode == 0:
             shutil.rmtree(self.home)
