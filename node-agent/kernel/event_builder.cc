@@ -5,6 +5,7 @@
 
 #include "lib/event/fetch_validate.h"
 #include "lib/event/text.h"
+#include "node-agent/kernel/fetch_program.h"
 
 namespace weft::kernel {
 namespace {
@@ -50,10 +51,11 @@ Status EventBuilder::Finish(Resolved* out) {
   WEFT_ASSIGN(out->description, event_.Encode());
   weft_description_layout layout{};
   weft_fetch_needs needs{};
+  const std::vector<weft_fetch_op> program = FetchProgram(ops_);
   const int described = weft_description_check(
       out->description.data(), static_cast<uint32_t>(out->description.size()), &layout);
-  if (described != 0 || weft_fetch_validate(ops_.data(), static_cast<uint32_t>(ops_.size()), kind_,
-                                            out->description.data(), &layout, &needs) != 0)
+  if (described != 0 || weft_fetch_validate(program.data(), static_cast<uint32_t>(program.size()),
+                                            kind_, out->description.data(), &layout, &needs) != 0)
     return Fail(ErrorCode::kInvalid, "event '" + event_.name + "' has no valid fetch program");
   out->name = event_.name;
   out->kind = kind_;

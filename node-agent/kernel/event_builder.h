@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collects an event's fields within the limits of fetch programs (lib/abi/fetch.h).
+// Collects an event's fields within the limits of lib/abi/fetch.h.
 // Thread-safety: none.
 #ifndef WEFT_NODE_AGENT_KERNEL_EVENT_BUILDER_H_
 #define WEFT_NODE_AGENT_KERNEL_EVENT_BUILDER_H_
@@ -21,8 +21,8 @@ class EventBuilder {
   // is passed over.
   void Add(const std::string& name, Result<Field> field);
 
-  // Sets description and fetch program of *out (and its name, kind and what was left out), and
-  // proves them. An error is a bug of ours.
+  // Sets description and steps of *out (and its name, kind and what was left out), and proves
+  // that weft.ko takes the program that is made of them. An error is a bug of ours.
   Status Finish(Resolved* out);
 
  private:
@@ -30,7 +30,7 @@ class EventBuilder {
 
   uint32_t kind_;
   EventDescription event_;
-  std::vector<weft_fetch_op> ops_;
+  std::vector<FetchStep> ops_;
   std::vector<std::string> left_out_, withheld_;
   uint32_t segment_bytes_ = 0;
 };

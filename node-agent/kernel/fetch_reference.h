@@ -13,17 +13,17 @@
 #include <string>
 #include <vector>
 
-#include "lib/abi/fetch.h"
+#include "node-agent/kernel/fetch_step.h"
 
 namespace weft::kernel::testing {
 
 // One per field: the bytes of its value (STRING: the text; SEQUENCE: the elements).
 class FetchReference {
  public:
-  static std::vector<std::string> Run(const std::vector<weft_fetch_op>& ops,
+  static std::vector<std::string> Run(const std::vector<FetchStep>& ops,
                                       const std::vector<uint64_t>& arguments) {
     FetchReference run(arguments);
-    for (const weft_fetch_op& op : ops) run.Step(op);
+    for (const FetchStep& op : ops) run.Take(op);
     return run.fields_;
   }
 
@@ -41,54 +41,54 @@ class FetchReference {
     return reinterpret_cast<const char*>(a_ + static_cast<uint64_t>(int64_t{offset}));
   }
 
-  void Step(const weft_fetch_op& op) {
-    const bool is_signed = (op.flags & WEFT_FETCH_SIGNED) != 0;
+  void Take(const FetchStep& op) {
+    const bool is_signed = (op.flags & kFetchSigned) != 0;
     switch (op.code) {
-      case WEFT_FETCH_ARG:
+      case FetchCode::kArgument:
         fault_ = false;
         a_ = Cut(arguments_.at(op.arg), op.size * 8u, is_signed);
         break;
-      case WEFT_FETCH_LOAD: {
+      case FetchCode::kLoad: {
         uint64_t value = 0;
         if (!fault_) std::memcpy(&value, At(op.offset), op.size);
         a_ = Cut(value, op.size * 8u, is_signed);
         break;
       }
-      case WEFT_FETCH_ADD:
+      case FetchCode::kAdd:
         a_ += static_cast<uint64_t>(int64_t{op.offset});
         break;
-      case WEFT_FETCH_BITS:
+      case FetchCode::kBits:
         a_ = Cut(a_ >> op.offset, op.size, is_signed);
         break;
-      case WEFT_FETCH_COUNT:
+      case FetchCode::kCount:
         n_ = static_cast<int64_t>(a_) < 0 ? 0 : std::min<uint64_t>(a_, UINT32_MAX);
         break;
-      case WEFT_FETCH_WITHIN:
+      case FetchCode::kWithin:
         if (n_ >= static_cast<uint64_t>(op.offset)) break;
         fault_ = true;
         a_ = 0;
         break;
-      case WEFT_FETCH_STORE:
-        if ((op.flags & WEFT_FETCH_USER) != 0 && a_ >> 47 != 0) a_ = 0;
+      case FetchCode::kStore:
+        if ((op.flags & kFetchUser) != 0 && a_ >> 47 != 0) a_ = 0;
         fields_.emplace_back(reinterpret_cast<const char*>(&a_), op.size);
         break;
-      case WEFT_FETCH_BYTES:
+      case FetchCode::kBytes:
         fields_.push_back(fault_ ? std::string(op.size, '\0')
                                  : std::string(At(op.offset), op.size));
         break;
-      case WEFT_FETCH_STRING:
+      case FetchCode::kString:
         fields_.emplace_back(At(op.offset), strnlen(At(op.offset), op.limit));
         break;
-      case WEFT_FETCH_SEQUENCE:
+      case FetchCode::kSequence:
         if (op.arg != 0)
           Each(op);
         else
           fields_.emplace_back(At(op.offset), std::min<uint64_t>(n_ * op.size, op.limit));
         break;
-      case WEFT_FETCH_GATHER:
+      case FetchCode::kGather:
         Gather(op);
         break;
-      case WEFT_FETCH_UNIX_PATH:
+      case FetchCode::kUnixPath:
         UnixPath(op);
         break;
       default:
@@ -96,7 +96,7 @@ class FetchReference {
     }
   }
 
-  void UnixPath(const weft_fetch_op& op) {
+  void UnixPath(const FetchStep& op) {
     std::string& made = fields_.emplace_back();
     uint16_t family = 0;
     const auto begin = static_cast<uint64_t>(op.offset);
@@ -110,13 +110,13 @@ class FetchReference {
       made.resize(strnlen(made.data(), made.size()));
   }
 
-  void Each(const weft_fetch_op& op) {
+  void Each(const FetchStep& op) {
     std::string& made = fields_.emplace_back();
     for (uint64_t i = 0; i < n_ && made.size() < op.limit; ++i)
       made.append(At(op.offset) + i * op.arg, op.size);
   }
 
-  void Gather(const weft_fetch_op& op) {
+  void Gather(const FetchStep& op) {
     std::string& made = fields_.emplace_back();
     const int64_t total =
         op.arg == WEFT_FETCH_NO_ARG ? INT64_MAX : static_cast<int64_t>(arguments_.at(op.arg));

@@ -10,8 +10,8 @@
 namespace weft::kernel {
 namespace {
 
-weft_fetch_op Output(uint8_t code, uint8_t size, int32_t offset = 0, uint8_t flags = 0,
-                     uint32_t limit = 0) {
+FetchStep Output(FetchCode code, uint8_t size, int32_t offset = 0, uint8_t flags = 0,
+                 uint32_t limit = 0) {
   return {.code = code, .size = size, .flags = flags, .offset = offset, .limit = limit};
 }
 
@@ -67,17 +67,17 @@ Result<Place> FieldMaker::Find(const FieldSpec& spec) const {
   if (!place) return place;
   if (distrust) place->flags = 0;
   MarkLoads(&*place);
-  if (spec.user) place->flags = WEFT_FETCH_USER;
+  if (spec.user) place->flags = kFetchUser;
   if (HidesTask(place->argument)) {
-    place->ops.insert(place->ops.begin() + 1, weft_fetch_op{.code = WEFT_FETCH_TASK});
+    place->ops.insert(place->ops.begin() + 1, FetchStep{.code = FetchCode::kTask});
   } else if (!spec.of.empty()) {
     const auto task = std::ranges::find(arguments, spec.of, &Argument::name);
     const auto number = static_cast<uint32_t>(task - arguments.begin());
     if (task == arguments.end() || !HidesTask(number)) return place;
-    place->ops.front().flags |= WEFT_FETCH_KEEP_OTHER;
-    const std::array<weft_fetch_op, 2> before = {
-        weft_fetch_op{.code = WEFT_FETCH_ARG, .arg = static_cast<uint8_t>(number), .size = 8},
-        weft_fetch_op{.code = WEFT_FETCH_TASK}};
+    place->ops.front().flags |= kFetchKeepOther;
+    const std::array<FetchStep, 2> before = {
+        FetchStep{.code = FetchCode::kArgument, .arg = static_cast<uint8_t>(number), .size = 8},
+        FetchStep{.code = FetchCode::kTask}};
     place->ops.insert(place->ops.begin(), before.begin(), before.end());
   }
   return place;
@@ -91,9 +91,9 @@ bool FieldMaker::HidesTask(uint32_t number) const {
 
 // Those on the way to the place.
 void FieldMaker::MarkLoads(Place* place) const {
-  for (weft_fetch_op& op : place->ops) {
-    if (distrust) op.flags &= static_cast<uint8_t>(~uint32_t{WEFT_FETCH_TRUSTED});
-    if (user_arguments && op.code == WEFT_FETCH_LOAD) op.flags |= WEFT_FETCH_USER;
+  for (FetchStep& op : place->ops) {
+    if (distrust) op.flags &= static_cast<uint8_t>(~uint32_t{kFetchTrusted});
+    if (user_arguments && op.code == FetchCode::kLoad) op.flags |= kFetchUser;
   }
 }
 
@@ -108,12 +108,12 @@ Result<Field> FieldMaker::Make(const FieldSpec& spec) const {
 Result<Field> FieldMaker::MakeWithin(const FieldSpec& spec, const Path& length, Place place) const {
   if (spec.count || !place.in_memory || place.offset < 0)
     return Unsupported(spec, "has a length and is no value in memory");
-  WEFT_ASSIGN(const std::vector<weft_fetch_op> count, CountBy(spec, length));
+  WEFT_ASSIGN(const std::vector<FetchStep> count, CountBy(spec, length));
   if (spec.as != FieldSpec::As::kUnixPath) {
     const uint64_t size = btf.SizeOf(place.type).value_or(0);
     if (size == 0 || size > WEFT_INLINE_ARRAY_MAX)
       return Unsupported(spec, "has a length and is not so few bytes");
-    place.ops.push_back(Output(WEFT_FETCH_WITHIN, 0, place.offset + static_cast<int32_t>(size)));
+    place.ops.push_back(Output(FetchCode::kWithin, 0, place.offset + static_cast<int32_t>(size)));
   }
   Result<Field> field = spec.as == FieldSpec::As::kUnixPath ? MakeUnixPath(spec, std::move(place))
                                                             : MakeAt(spec, std::move(place));
@@ -124,9 +124,9 @@ Result<Field> FieldMaker::MakeWithin(const FieldSpec& spec, const Path& length, 
 Result<Field> FieldMaker::MakeUnixPath(const FieldSpec& spec, Place place) const {
   const BtfType type = btf.Resolve(place.type);
   const uint64_t size = btf.SizeOf(place.type).value_or(0);
-  if (type.kind != BtfKind::kArray || size == 0 || place.flags != WEFT_FETCH_USER)
+  if (type.kind != BtfKind::kArray || size == 0 || place.flags != kFetchUser)
     return Unsupported(spec, "is no path in user memory");
-  place.ops.push_back(Output(WEFT_FETCH_UNIX_PATH, 0, place.offset, WEFT_FETCH_USER,
+  place.ops.push_back(Output(FetchCode::kUnixPath, 0, place.offset, kFetchUser,
                              static_cast<uint32_t>(std::min<uint64_t>(size, LimitOf(spec)))));
   return Field{TextDescription(spec), std::move(place.ops)};
 }
@@ -137,7 +137,7 @@ Result<Field> FieldMaker::MakeAt(const FieldSpec& spec, Place place) const {
     if (!place.in_memory || size == 0 || size > WEFT_INLINE_ARRAY_MAX)
       return Unsupported(spec, "is not so few bytes in memory");
     place.ops.push_back(
-        Output(WEFT_FETCH_BYTES, static_cast<uint8_t>(size), place.offset, place.flags));
+        Output(FetchCode::kBytes, static_cast<uint8_t>(size), place.offset, place.flags));
     return Field{{.name = spec.name,
                   .kind = FieldKind::kArray,
                   .flags = WEFT_FIELD_INLINE,
@@ -191,9 +191,9 @@ Result<Field> FieldMaker::MakeInteger(const FieldSpec& spec, Place place,
   const bool is_enum = type.kind != BtfKind::kInt;
   const bool is_signed = is_enum ? type.flag : btf.IntOf(type).is_signed;
   place.LoadValue(static_cast<uint8_t>(size), is_signed);
-  if (spec.bits != 0) place.ops.push_back(Output(WEFT_FETCH_BITS, spec.bits, spec.first_bit));
-  if (spec.add != 0) place.ops.push_back(Output(WEFT_FETCH_ADD, 0, spec.add));
-  place.ops.push_back(Output(WEFT_FETCH_STORE, static_cast<uint8_t>(size)));
+  if (spec.bits != 0) place.ops.push_back(Output(FetchCode::kBits, spec.bits, spec.first_bit));
+  if (spec.add != 0) place.ops.push_back(Output(FetchCode::kAdd, 0, spec.add));
+  place.ops.push_back(Output(FetchCode::kStore, static_cast<uint8_t>(size)));
   FieldDescription description{.name = spec.name,
                                .elem_size = static_cast<uint8_t>(size),
                                .base = spec.base == 0 ? uint8_t{10} : spec.base};
@@ -226,14 +226,14 @@ Result<Field> FieldMaker::MakePointer(const FieldSpec& spec, Place place,
   const bool is_shown = addresses || spec.user;
   if (!is_text && !is_shown && !MayPointToUser(type))
     return Fail(ErrorCode::kPermission, "an address of the kernel");
-  const uint8_t memory = spec.user ? WEFT_FETCH_USER : 0;
+  const uint8_t memory = spec.user ? kFetchUser : 0;
   if (place.in_memory || place.bit_size != 0) place.LoadValue(sizeof(uint64_t), false);
   if (is_text) {
-    place.ops.push_back(Output(WEFT_FETCH_STRING, 0, 0, memory, LimitOf(spec)));
+    place.ops.push_back(Output(FetchCode::kString, 0, 0, memory, LimitOf(spec)));
     return Field{TextDescription(spec), std::move(place.ops)};
   }
-  const uint8_t which = is_shown ? 0 : WEFT_FETCH_USER;
-  place.ops.push_back(Output(WEFT_FETCH_STORE, sizeof(uint64_t), 0, which));
+  const uint8_t which = is_shown ? 0 : kFetchUser;
+  place.ops.push_back(Output(FetchCode::kStore, sizeof(uint64_t), 0, which));
   return Field{
       {.name = spec.name, .flags = WEFT_FIELD_POINTER, .elem_size = sizeof(uint64_t), .base = 16},
       std::move(place.ops)};
@@ -249,12 +249,12 @@ Result<Field> FieldMaker::MakeArray(const FieldSpec& spec, Place place, const Bt
   if (bytes == 0 || bytes > WEFT_INLINE_ARRAY_MAX) {
     if (!is_text) return Unsupported(spec, "is an array too long");
     const uint32_t limit = bytes == 0 ? LimitOf(spec) : std::min<uint64_t>(bytes, LimitOf(spec));
-    const auto memory = static_cast<uint8_t>(place.flags & WEFT_FETCH_USER);
-    place.ops.push_back(Output(WEFT_FETCH_STRING, 0, place.offset, memory, limit));
+    const auto memory = static_cast<uint8_t>(place.flags & kFetchUser);
+    place.ops.push_back(Output(FetchCode::kString, 0, place.offset, memory, limit));
     return Field{TextDescription(spec), std::move(place.ops)};
   }
   place.ops.push_back(
-      Output(WEFT_FETCH_BYTES, static_cast<uint8_t>(bytes), place.offset, place.flags));
+      Output(FetchCode::kBytes, static_cast<uint8_t>(bytes), place.offset, place.flags));
   FieldDescription description{.name = spec.name,
                                .kind = FieldKind::kArray,
                                .flags = WEFT_FIELD_INLINE,
@@ -267,10 +267,9 @@ Result<Field> FieldMaker::MakeArray(const FieldSpec& spec, Place place, const Bt
 }
 
 // Sets N to the integer at another path.
-Result<std::vector<weft_fetch_op>> FieldMaker::CountBy(const FieldSpec& spec,
-                                                       const Path& path) const {
+Result<std::vector<FetchStep>> FieldMaker::CountBy(const FieldSpec& spec, const Path& path) const {
   WEFT_ASSIGN(Place count, Locate(btf, arguments, path));
-  if (spec.user) count.flags = WEFT_FETCH_USER;
+  if (spec.user) count.flags = kFetchUser;
   MarkLoads(&count);
   const BtfType type = btf.Resolve(count.type);
   if (IsStructure(type) || count.stride != 0)
@@ -279,7 +278,7 @@ Result<std::vector<weft_fetch_op>> FieldMaker::CountBy(const FieldSpec& spec,
                       ? static_cast<uint8_t>(type.size_or_ref)
                       : sizeof(uint64_t),
                   type.kind == BtfKind::kInt && btf.IntOf(type).is_signed);
-  count.ops.push_back({.code = WEFT_FETCH_COUNT});
+  count.ops.push_back({.code = FetchCode::kCount});
   return std::move(count.ops);
 }
 
@@ -289,7 +288,7 @@ Result<Field> FieldMaker::MakeCounted(const FieldSpec& spec, const Path& count_p
   const bool gathers = spec.as == FieldSpec::As::kGather;
   if (!has_parts && (gathers || place.stride != 0))
     return Unsupported(spec, "is made by a later weft.ko than the one that is loaded");
-  WEFT_ASSIGN(const std::vector<weft_fetch_op> ops, CountBy(spec, count_path));
+  WEFT_ASSIGN(const std::vector<FetchStep> ops, CountBy(spec, count_path));
   Result<Field> field = gathers             ? MakeGather(spec, std::move(place))
                         : place.stride != 0 ? MakeEach(spec, std::move(place))
                                             : MakeSequence(spec, std::move(place));
@@ -315,8 +314,8 @@ Result<Field> FieldMaker::MakeSequence(const FieldSpec& spec, Place place) const
     place.LoadValue(static_cast<uint8_t>(bytes), false);
   }
   const uint32_t limit = LimitOf(spec) / size * size;
-  const uint8_t memory = spec.user ? WEFT_FETCH_USER : 0;
-  place.ops.push_back(Output(WEFT_FETCH_SEQUENCE, size, 0, memory, limit));
+  const uint8_t memory = spec.user ? kFetchUser : 0;
+  place.ops.push_back(Output(FetchCode::kSequence, size, 0, memory, limit));
   Field field{{.elem_size = size, .base = spec.base == 0 ? uint8_t{16} : spec.base},
               std::move(place.ops)};
   if (spec.as == FieldSpec::As::kText && size == 1) field.description.flags |= WEFT_FIELD_TEXT;
@@ -329,9 +328,9 @@ Result<Field> FieldMaker::MakeEach(const FieldSpec& spec, Place place) const {
   if (type.kind != BtfKind::kInt || !IsWord(type.size_or_ref) || place.bit_size != 0)
     return Unsupported(spec, "is no integer of each element");
   const auto size = static_cast<uint8_t>(type.size_or_ref);
-  const auto memory = static_cast<uint8_t>(place.flags & WEFT_FETCH_USER);
-  weft_fetch_op op = Output(WEFT_FETCH_SEQUENCE, size, place.offset, memory,
-                            std::min(LimitOf(spec) / size, WEFT_FETCH_MAX_PARTS) * size);
+  const auto memory = static_cast<uint8_t>(place.flags & kFetchUser);
+  FetchStep op = Output(FetchCode::kSequence, size, place.offset, memory,
+                        std::min(LimitOf(spec) / size, WEFT_FETCH_MAX_PARTS) * size);
   op.arg = place.stride;
   place.ops.push_back(op);
   Field field{{.elem_size = size, .base = spec.base == 0 ? uint8_t{10} : spec.base},
@@ -345,8 +344,8 @@ Result<Field> FieldMaker::MakeGather(const FieldSpec& spec, Place place) const {
   const uint64_t size = btf.SizeOf(place.type).value_or(0) / 2;
   if (!place.in_memory || (size != sizeof(uint32_t) && size != sizeof(uint64_t)) || !spec.user)
     return Unsupported(spec, "is no address and length of user memory");
-  weft_fetch_op op = Output(WEFT_FETCH_GATHER, static_cast<uint8_t>(size), place.offset,
-                            WEFT_FETCH_USER, LimitOf(spec));
+  FetchStep op = Output(FetchCode::kGather, static_cast<uint8_t>(size), place.offset, kFetchUser,
+                        LimitOf(spec));
   op.arg = WEFT_FETCH_NO_ARG;
   if (!spec.total.empty()) {
     const auto total = std::ranges::find(arguments, spec.total, &Argument::name);

@@ -8,16 +8,16 @@
 #include <set>
 #include <vector>
 
-#include "lib/abi/fetch.h"
 #include "lib/event/description.h"
 #include "node-agent/kernel/catalogue.h"
+#include "node-agent/kernel/fetch_step.h"
 #include "node-agent/kernel/tracepoint.h"
 
 namespace weft::kernel {
 
 struct Field {
   FieldDescription description;
-  std::vector<weft_fetch_op> ops;  // the last one makes it
+  std::vector<FetchStep> ops;  // the last one makes it
 };
 
 struct FieldMaker {
@@ -61,8 +61,8 @@ struct FieldMaker {
                                           const BtfType& type) const;
   [[nodiscard]] Result<Field> MakeArray(const FieldSpec& spec, Place place,
                                         const BtfType& type) const;
-  [[nodiscard]] Result<std::vector<weft_fetch_op>> CountBy(const FieldSpec& spec,
-                                                           const Path& path) const;
+  [[nodiscard]] Result<std::vector<FetchStep>> CountBy(const FieldSpec& spec,
+                                                       const Path& path) const;
   [[nodiscard]] Result<Field> MakeWithin(const FieldSpec& spec, const Path& length,
                                          Place place) const;
   [[nodiscard]] Result<Field> MakeUnixPath(const FieldSpec& spec, Place place) const;

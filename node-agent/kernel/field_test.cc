@@ -149,7 +149,7 @@ TEST_F(FieldTest, DescribesTextArraysAndEnumerations) {
   const Field comm = Make(At("p.comm")).value();
   EXPECT_TRUE(comm.description.is_text());
   EXPECT_EQ(comm.description.count, 16u);
-  EXPECT_EQ(comm.ops.at(1).code, WEFT_FETCH_TASK) << "whose name is it?";
+  EXPECT_EQ(comm.ops.at(1).code, FetchCode::kTask) << "whose name is it?";
   EXPECT_EQ(Bytes(At("p.text")), "a longer text");
   EXPECT_EQ(Make(At("p.text")).value().description.kind, FieldKind::kString);
   EXPECT_EQ(Bytes(At("p.raw")), std::string("\x09\x08\x07\x06"));
@@ -166,11 +166,11 @@ TEST_F(FieldTest, DescribesTextArraysAndEnumerations) {
 }
 
 TEST_F(FieldTest, TrustsWhatAnArgumentPointsToAndNothingBehindIt) {
-  EXPECT_EQ(Make(At("p.port")).value().ops.at(2).flags, WEFT_FETCH_TRUSTED);
+  EXPECT_EQ(Make(At("p.port")).value().ops.at(2).flags, kFetchTrusted);
   const Field behind = Make(At("p.to.wide")).value();
-  EXPECT_EQ(behind.ops.at(2).flags, WEFT_FETCH_TRUSTED);
-  EXPECT_EQ(behind.ops.at(3).flags, WEFT_FETCH_SIGNED);
-  EXPECT_EQ(Make(At("(inner)inside.wide")).value().ops.at(1).flags, WEFT_FETCH_SIGNED);
+  EXPECT_EQ(behind.ops.at(2).flags, kFetchTrusted);
+  EXPECT_EQ(behind.ops.at(3).flags, kFetchSigned);
+  EXPECT_EQ(Make(At("(inner)inside.wide")).value().ops.at(1).flags, kFetchSigned);
   EXPECT_EQ(Make(At("p.tail[1]")).value().ops.at(2).flags, 0);
 }
 

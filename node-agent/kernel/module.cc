@@ -12,6 +12,7 @@
 #include <span>
 
 #include "lib/abi/context.h"
+#include "node-agent/kernel/fetch_program.h"
 
 namespace weft::kernel {
 namespace {
@@ -161,40 +162,47 @@ std::unexpected<Error> RefuseEvent(const Event& event, Error error) {
   return std::unexpected(std::move(error));
 }
 
-}  // namespace
-
-Result<UniqueFd> OpenModule(const std::string& path) {
-  UniqueFd module(open(path.c_str(), O_RDWR | O_CLOEXEC));
-  if (!module) return FailIoctl(path);
+// What the module says of itself; an error if it has another interface.
+Result<weft_kernel_abi> Ask(const UniqueFd& module, const std::string& device) {
   weft_kernel_abi abi{};
-  WEFT_TRY(Call(module, WEFT_IOCTL_ABI, abi, path));
+  WEFT_TRY(Call(module, WEFT_IOCTL_ABI, abi, device));
   if (abi.major != WEFT_KERNEL_ABI_MAJOR) {
     return Fail(ErrorCode::kUnsupported,
-                path + ": weft.ko has version " + std::to_string(abi.major) +
+                device + ": weft.ko has version " + std::to_string(abi.major) +
                     " of the interface, this is " + std::to_string(WEFT_KERNEL_ABI_MAJOR));
   }
+  return abi;
+}
+
+}  // namespace
+
+Result<UniqueFd> OpenModule(const std::string& device) {
+  UniqueFd module(open(device.c_str(), O_RDWR | O_CLOEXEC));
+  if (!module) return FailIoctl(device);
+  WEFT_TRY(Ask(module, device));
   return module;
 }
 
-Result<bool> Offers(const UniqueFd& module, uint32_t clock) {
-  weft_kernel_abi abi{};
-  WEFT_TRY(Call(module, WEFT_IOCTL_ABI, abi, "weft.ko"));
-  return (abi.clocks & 1U << clock) != 0;
+const Backend& ThisBackend() {
+  static const ModuleBackend backend;
+  return backend;
 }
 
-Result<uint32_t> Features(const UniqueFd& module) {
-  weft_kernel_abi abi{};
-  WEFT_TRY(Call(module, WEFT_IOCTL_ABI, abi, "weft.ko"));
-  return abi.features;
+Result<Support> ModuleBackend::Probe() const {
+  WEFT_ASSIGN(const UniqueFd module, OpenModule(device_));
+  WEFT_ASSIGN(const weft_kernel_abi abi, Ask(module, device_));
+  return Support{.features = abi.features, .clocks = abi.clocks};
 }
 
-Result<UniqueFd> MakeSession(const UniqueFd& module, bool all) {
+Result<UniqueFd> ModuleBackend::MakeSession(bool all) const {
+  WEFT_ASSIGN(const UniqueFd module, OpenModule(device_));
   weft_kernel_session session{};
   session.flags = all ? WEFT_KERNEL_SESSION_ALL : 0;
   return Make(module, WEFT_IOCTL_SESSION, session, "weft.ko: session");
 }
 
-Status ChangeScope(const UniqueFd& session, uint64_t cgroup, weft_kernel_scope_change change) {
+Status ModuleBackend::ChangeScope(const UniqueFd& session, uint64_t cgroup,
+                                  weft_kernel_scope_change change) const {
   weft_kernel_scope scope{};
   scope.change = change;
   scope.cgroup = cgroup;
@@ -202,7 +210,7 @@ Status ChangeScope(const UniqueFd& session, uint64_t cgroup, weft_kernel_scope_c
   return {};
 }
 
-Status Track(const UniqueFd& session, const Trackers& trackers) {
+Status ModuleBackend::Track(const UniqueFd& session, const Trackers& trackers) const {
   for (const auto& [kind, values] : trackers) {
     for (const uint32_t value : values) {
       weft_kernel_track track{};
@@ -215,7 +223,7 @@ Status Track(const UniqueFd& session, const Trackers& trackers) {
   return {};
 }
 
-Result<SessionState> StateOf(const UniqueFd& session) {
+Result<SessionState> ModuleBackend::StateOf(const UniqueFd& session) const {
   weft_kernel_session_status status{};
   WEFT_TRY(Call(session, WEFT_IOCTL_SESSION_STATUS, status, "weft.ko: session"));
   SessionState state{.stopped = "", .missed_anywhere = status.missed_anywhere};
@@ -227,21 +235,21 @@ Result<SessionState> StateOf(const UniqueFd& session) {
   return state;
 }
 
-Status Switch(const UniqueFd& session, bool on) {
+Status ModuleBackend::Switch(const UniqueFd& session, bool on) const {
   weft_kernel_switch to{};
   to.on = on ? 1 : 0;
   WEFT_TRY(Call(session, WEFT_IOCTL_SWITCH, to, "weft.ko: switch"));
   return {};
 }
 
-Status DumpState(const UniqueFd& session, uint64_t cgroup) {
+Status ModuleBackend::DumpState(const UniqueFd& session, uint64_t cgroup) const {
   weft_kernel_statedump dump{};
   dump.cgroup = cgroup;
   WEFT_TRY(Call(session, WEFT_IOCTL_STATEDUMP, dump, "weft.ko: statedump"));
   return {};
 }
 
-Result<UniqueFd> MakeRing(const UniqueFd& session, const Ring& ring) {
+Result<UniqueFd> ModuleBackend::MakeRing(const UniqueFd& session, const Ring& ring) const {
   weft_kernel_channel channel{};
   channel.mode = ring.mode;
   channel.clock = ring.clock;
@@ -255,7 +263,7 @@ Result<UniqueFd> MakeRing(const UniqueFd& session, const Ring& ring) {
   return made;
 }
 
-Status AddEvent(const UniqueFd& ring, const Event& event) {
+Status ModuleBackend::AddEvent(const UniqueFd& ring, const Event& event) const {
   weft_kernel_event to{};
   to.kind = event.kind;
   if (!event.name.empty()) {
@@ -272,8 +280,9 @@ Status AddEvent(const UniqueFd& ring, const Event& event) {
   to.subjects = event.subjects;
   to.description = Address(event.description.data());
   to.description_size = static_cast<uint32_t>(event.description.size());
-  to.fetch = Address(event.fetch.data());
-  to.fetch_count = static_cast<uint32_t>(event.fetch.size());
+  const std::vector<weft_fetch_op> program = FetchProgram(event.fetch);
+  to.fetch = Address(program.data());
+  to.fetch_count = static_cast<uint32_t>(program.size());
   if (!event.filter.empty()) {
     to.filter = Address(event.filter.data());
     to.filter_size = static_cast<uint32_t>(event.filter.size());

@@ -76,8 +76,9 @@ constexpr Call kCalls[] = {
 std::span<const MultiplexedSyscall> MultiplexedSyscalls() { return kCalls; }
 
 Field MultiplexedSyscall::CallField() {
-  return {{.name = "call", .elem_size = kWord},
-          {{.code = WEFT_FETCH_ARG, .size = kWord}, {.code = WEFT_FETCH_STORE, .size = kWord}}};
+  return {
+      {.name = "call", .elem_size = kWord},
+      {{.code = FetchCode::kArgument, .size = kWord}, {.code = FetchCode::kStore, .size = kWord}}};
 }
 
 std::string MultiplexedSyscall::Condition() const {
@@ -87,15 +88,15 @@ std::string MultiplexedSyscall::Condition() const {
   return version == Version::kAny ? of_any : of_any + " && call >= 65536";
 }
 
-std::vector<weft_fetch_op> MultiplexedSyscall::Redirect(std::span<const weft_fetch_op> ops) const {
-  std::vector<weft_fetch_op> redirected;
-  for (const weft_fetch_op& op : ops) {
-    if (op.code != WEFT_FETCH_ARG || op.arg >= parameters.size()) {
+std::vector<FetchStep> MultiplexedSyscall::Redirect(std::span<const FetchStep> ops) const {
+  std::vector<FetchStep> redirected;
+  for (const FetchStep& op : ops) {
+    if (op.code != FetchCode::kArgument || op.arg >= parameters.size()) {
       redirected.push_back(op);
       continue;
     }
     const Place& place = parameters[op.arg];
-    weft_fetch_op take = op;
+    FetchStep take = op;
     take.arg = place.argument;
     if (place.offset == kItself) {
       redirected.push_back(take);
@@ -104,9 +105,9 @@ std::vector<weft_fetch_op> MultiplexedSyscall::Redirect(std::span<const weft_fet
     take.size = kWord;
     take.flags = 0;
     redirected.push_back(take);
-    redirected.push_back({.code = WEFT_FETCH_LOAD,
+    redirected.push_back({.code = FetchCode::kLoad,
                           .size = op.size,
-                          .flags = static_cast<uint8_t>(op.flags | WEFT_FETCH_USER),
+                          .flags = static_cast<uint8_t>(op.flags | kFetchUser),
                           .offset = place.offset});
   }
   return redirected;

@@ -41,7 +41,7 @@ struct MultiplexedSyscall {
   [[nodiscard]] std::string Condition() const;
   // Operations that take the call's own arguments from registers take them from where the
   // multiplexer has them.
-  [[nodiscard]] std::vector<weft_fetch_op> Redirect(std::span<const weft_fetch_op> ops) const;
+  [[nodiscard]] std::vector<FetchStep> Redirect(std::span<const FetchStep> ops) const;
 };
 
 std::span<const MultiplexedSyscall> MultiplexedSyscalls();

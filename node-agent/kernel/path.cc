@@ -115,7 +115,7 @@ class Walker {
     place_.type = arguments[number].type;
     const uint64_t size = place_.type == 0 ? 8 : btf_.SizeOf(place_.type).value_or(0);
     if (size != 1 && size != 2 && size != 4 && size != 8) return Senseless("fits no register");
-    place_.ops.push_back({.code = WEFT_FETCH_ARG,
+    place_.ops.push_back({.code = FetchCode::kArgument,
                           .arg = static_cast<uint8_t>(number),
                           .size = static_cast<uint8_t>(size),
                           .flags = SignFlag(place_.type)});
@@ -126,7 +126,7 @@ class Walker {
     const BtfType resolved = btf_.Resolve(type);
     const bool is_enum = resolved.kind == BtfKind::kEnum || resolved.kind == BtfKind::kEnum64;
     const bool is_signed = is_enum ? resolved.flag : btf_.IntOf(resolved).is_signed;
-    return is_signed ? WEFT_FETCH_SIGNED : 0;
+    return is_signed ? kFetchSigned : 0;
   }
 
   // The argument is taken for a pointer to another structure, or into one.
@@ -178,7 +178,7 @@ class Walker {
     } else {
       // What a tracepoint's own argument points to is there, as far as its type goes.
       const bool whole = target.kind == BtfKind::kStruct || target.kind == BtfKind::kUnion;
-      place_.flags = whole ? WEFT_FETCH_TRUSTED : 0;
+      place_.flags = whole ? kFetchTrusted : 0;
     }
     place_.in_memory = true;
     place_.offset = 0;
@@ -266,10 +266,10 @@ class Walker {
 Result<Path> Path::Parse(std::string_view text) { return Parser(text).Run(); }
 
 void Place::LoadValue(uint8_t size, bool is_signed) {
-  const auto sign = static_cast<uint8_t>(is_signed ? WEFT_FETCH_SIGNED : 0);
+  const auto sign = static_cast<uint8_t>(is_signed ? kFetchSigned : 0);
   if (bit_size == 0) {
     if (in_memory)
-      ops.push_back({.code = WEFT_FETCH_LOAD,
+      ops.push_back({.code = FetchCode::kLoad,
                      .size = size,
                      .flags = static_cast<uint8_t>(flags | sign),
                      .offset = offset});
@@ -283,8 +283,8 @@ void Place::LoadValue(uint8_t size, bool is_signed) {
       begin = offset & ~(word - 1);
       from = bit_offset + (offset - begin) * 8;
     }
-    ops.push_back({.code = WEFT_FETCH_LOAD, .size = word, .flags = flags, .offset = begin});
-    ops.push_back({.code = WEFT_FETCH_BITS, .size = bit_size, .flags = sign, .offset = from});
+    ops.push_back({.code = FetchCode::kLoad, .size = word, .flags = flags, .offset = begin});
+    ops.push_back({.code = FetchCode::kBits, .size = bit_size, .flags = sign, .offset = from});
   }
   in_memory = false;
   offset = 0;

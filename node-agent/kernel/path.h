@@ -23,9 +23,9 @@
 #include <string_view>
 #include <vector>
 
-#include "lib/abi/fetch.h"
 #include "lib/base/result.h"
 #include "node-agent/kernel/btf.h"
+#include "node-agent/kernel/fetch_step.h"
 #include "node-agent/kernel/tracepoint.h"
 
 namespace weft::kernel {
@@ -53,10 +53,10 @@ struct Path {
 
 // Where a value is, once `ops` have run: in A, or in memory at A + offset.
 struct Place {
-  std::vector<weft_fetch_op> ops;
+  std::vector<FetchStep> ops;
   uint32_t argument = 0;  // number of the argument that it begins with
   bool in_memory = false;
-  uint8_t flags = 0;  // WEFT_FETCH_TRUSTED where memory at A + offset may be read plainly
+  uint8_t flags = 0;  // kFetchTrusted where memory at A + offset may be read plainly
   int32_t offset = 0;
   uint32_t type = 0;       // of the value; 0: nothing is known
   uint8_t bit_size = 0;    // 0: no bit-field

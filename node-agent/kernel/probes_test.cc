@@ -141,9 +141,9 @@ TEST_F(ProbesTest, ShowATenantAddressesOfItsOwnMemory) {
   EXPECT_EQ(Fields(kprobe(false)), "");
   const auto shown = kprobe(true);
   EXPECT_EQ(Fields(shown), "buf any vec");
-  for (const weft_fetch_op& op : shown->fetch) {
-    if (op.code == WEFT_FETCH_STORE) {
-      EXPECT_EQ(op.flags, WEFT_FETCH_USER) << "as far as their values are such";
+  for (const FetchStep& op : shown->fetch) {
+    if (op.code == FetchCode::kStore) {
+      EXPECT_EQ(op.flags, kFetchUser) << "as far as their values are such";
     }
   }
   EXPECT_EQ(Fields(ResolveKprobe(btf, Catalogue::BuiltIn(), symbols_, {"event", "first", 0},

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the name of an event to what weft.ko wants of it (struct weft_kernel_event of
-// lib/abi/kernel.h): description, fetch program, subjects, as this kernel's types and the catalogue
-// have it.
+// From the name of an event to what a back end needs of it (backend.h): description, steps that
+// fetch its fields, subjects, as this kernel's types and the catalogue have it. The program that
+// weft.ko gets of each (fetch_program.h) passes weft_fetch_validate.
 //
-// Everything that is returned passes weft_fetch_validate. What a kernel does not have is left out
-// of the event and named, never a reason to refuse the whole. Thread-safety: functions of immutable
-// values.
+// What a kernel lacks is left out of the event and named, never a reason to refuse the whole.
+// Thread-safety: functions of immutable values.
 #ifndef WEFT_NODE_AGENT_KERNEL_RESOLVE_H_
 #define WEFT_NODE_AGENT_KERNEL_RESOLVE_H_
 
@@ -18,6 +17,7 @@
 #include "lib/base/result.h"
 #include "node-agent/kernel/btf.h"
 #include "node-agent/kernel/catalogue.h"
+#include "node-agent/kernel/fetch_step.h"
 
 namespace weft::kernel {
 
@@ -32,7 +32,7 @@ struct Resolved {
   std::vector<uint8_t> known;  // of unknown system calls: weft_kernel_event's
   uint32_t subjects = 0;
   std::vector<uint8_t> description;
-  std::vector<weft_fetch_op> fetch;
+  std::vector<FetchStep> fetch;
   std::string condition;  // a filter of the event's own, over its fields; empty: none
   std::vector<std::string>
       left_out;  // "FIELD: why": what this kernel does not have, or what has no room

@@ -14,6 +14,7 @@
 #include "lib/event/description.h"
 #include "lib/event/match.h"
 #include "node-agent/kernel/btf_builder.h"
+#include "node-agent/kernel/fetch_program.h"
 #include "node-agent/kernel/test_kernels.h"
 #include "node-agent/kernel/tracepoint.h"
 
@@ -217,7 +218,7 @@ TEST(Resolve, GivesViewersTheNamesThatTheyKnow) {
 
 TEST(Resolve, HidesTasksThatAreNotTheSessions) {
   const auto tasks = [](const Resolved& resolved) {
-    return std::ranges::count(resolved.fetch, WEFT_FETCH_TASK, &weft_fetch_op::code);
+    return std::ranges::count(resolved.fetch, FetchCode::kTask, &FetchStep::code);
   };
   EXPECT_EQ(tasks(Resolve("sched_switch", false)), 7);
   EXPECT_EQ(tasks(Resolve("sched_waking", false)), 4);
@@ -327,8 +328,9 @@ TEST(Resolve, MakesTheProgramOfTheDocumentedExample) {
       3,  0, 0,  0, 0x9c, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0,  // ADD -100
       16, 0, 4,  0, 0,    0,    0,    0,    0, 0, 0, 0, 0, 0, 0, 0,  // STORE
   };
-  ASSERT_GE(resolved.fetch.size() * sizeof(weft_fetch_op), sizeof(expected));
-  EXPECT_EQ(std::memcmp(resolved.fetch.data(), expected, sizeof(expected)), 0);
+  const std::vector<weft_fetch_op> program = FetchProgram(resolved.fetch);
+  ASSERT_GE(program.size() * sizeof(weft_fetch_op), sizeof(expected));
+  EXPECT_EQ(std::memcmp(program.data(), expected, sizeof(expected)), 0);
 }
 
 TEST(Catalogue, RefusesWhatItDoesNotKnow) {

@@ -55,10 +55,10 @@ TEST_P(StatedumpTest, OfTheMachineForClustersOnly) {
 TEST_P(StatedumpTest, AParentIsShownOnlyIfItIsInScope) {
   const Resolved resolved = Resolve("lttng_statedump_process_state", false).value();
   size_t at = 0;
-  for (const weft_fetch_op& op : resolved.fetch) {
+  for (const FetchStep& op : resolved.fetch) {
     ++at;
-    if (op.code != WEFT_FETCH_ARG || op.arg != 1) continue;
-    EXPECT_EQ(resolved.fetch.at(at).code, WEFT_FETCH_TASK);
+    if (op.code != FetchCode::kArgument || op.arg != 1) continue;
+    EXPECT_EQ(resolved.fetch.at(at).code, FetchCode::kTask);
   }
 }
 

@@ -81,10 +81,10 @@ bool AddParametersOf(const Btf& btf, std::string_view prefix, const std::string&
 // Registers of a 32-bit program. A function of its own for these extends their signs, the others do
 // not.
 void Narrow(bool extends_signs, Field* field) {
-  for (weft_fetch_op& op : field->ops) {
-    if (op.code != WEFT_FETCH_ARG || op.arg >= 6 || op.size != sizeof(uint64_t)) continue;
+  for (FetchStep& op : field->ops) {
+    if (op.code != FetchCode::kArgument || op.arg >= 6 || op.size != sizeof(uint64_t)) continue;
     op.size = sizeof(uint32_t);
-    if (!extends_signs) op.flags &= static_cast<uint8_t>(~uint32_t{WEFT_FETCH_SIGNED});
+    if (!extends_signs) op.flags &= static_cast<uint8_t>(~uint32_t{kFetchSigned});
   }
 }
 

@@ -14,6 +14,7 @@
 #include <span>
 
 #include "lib/event/description.h"
+#include "node-agent/kernel/fetch_program.h"
 #include "node-agent/kernel/fetch_reference.h"
 #include "node-agent/kernel/test_kernels.h"
 #include "node-agent/kernel/tracefs.h"
@@ -242,10 +243,12 @@ constexpr uint8_t kPartsOfWritev[] = {
     0x14, 0xff, 0x08, 4, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0, 0};
 
 TEST_F(RunningSyscalls, OfSeveralBuffersHaveTheProgramOfThePage) {
-  const std::vector<weft_fetch_op> writev = calls_->ResolveEntry(Call("writev"), 16).value().fetch;
+  const std::vector<weft_fetch_op> writev =
+      FetchProgram(calls_->ResolveEntry(Call("writev"), 16).value().fetch);
   ASSERT_GE(writev.size(), 8u);
   EXPECT_EQ(std::memcmp(&writev[writev.size() - 8], kPartsOfWritev, sizeof(kPartsOfWritev)), 0);
-  const weft_fetch_op readv = calls_->ResolveExit(Call("readv"), 16).value().fetch.back();
+  const weft_fetch_op readv =
+      FetchProgram(calls_->ResolveExit(Call("readv"), 16).value().fetch).back();
   EXPECT_EQ(readv.code, 0x14);
   EXPECT_EQ(readv.arg, 7);
 }
@@ -263,7 +266,8 @@ constexpr uint8_t kAddressOfConnect[] = {
     0x15, 0,    0, 4, 2, 0, 0, 0, 0x6c, 0, 0, 0, 0, 0, 0, 0};
 
 TEST_F(RunningSyscalls, WithSocketAddressesHaveTheProgramOfThePage) {
-  const std::vector<weft_fetch_op> ops = calls_->ResolveEntry(Call("connect")).value().fetch;
+  const std::vector<weft_fetch_op> ops =
+      FetchProgram(calls_->ResolveEntry(Call("connect")).value().fetch);
   const auto bytes = std::as_bytes(std::span(ops));
   const auto golden = std::as_bytes(std::span(kAddressOfConnect));
   const auto dport = golden.first(6 * sizeof(weft_fetch_op));
@@ -322,12 +326,12 @@ TEST_F(RunningSyscalls, EndTheAddressesOfAllCallsThatHaveOne) {
     const std::vector<const Syscall*> calls = calls_->Match(name, {});
     EXPECT_FALSE(calls.empty()) << name;
     for (const Syscall* call : calls) {
-      std::vector<weft_fetch_op> ops = calls_->ResolveEntry(*call).value().fetch;
-      const std::vector<weft_fetch_op> exit = calls_->ResolveExit(*call).value().fetch;
+      std::vector<FetchStep> ops = calls_->ResolveEntry(*call).value().fetch;
+      const std::vector<FetchStep> exit = calls_->ResolveExit(*call).value().fetch;
       ops.insert(ops.end(), exit.begin(), exit.end());
-      EXPECT_EQ(std::ranges::count(ops, WEFT_FETCH_WITHIN, &weft_fetch_op::code), 4) << name;
-      EXPECT_EQ(std::ranges::count(ops, WEFT_FETCH_UNIX_PATH, &weft_fetch_op::code), 1) << name;
-      EXPECT_EQ(std::ranges::count(ops, WEFT_FETCH_STRING, &weft_fetch_op::code), 0) << name;
+      EXPECT_EQ(std::ranges::count(ops, FetchCode::kWithin, &FetchStep::code), 4) << name;
+      EXPECT_EQ(std::ranges::count(ops, FetchCode::kUnixPath, &FetchStep::code), 1) << name;
+      EXPECT_EQ(std::ranges::count(ops, FetchCode::kString, &FetchStep::code), 0) << name;
     }
   }
 }
@@ -341,8 +345,8 @@ TEST_F(RunningSyscalls, ReadSocketAddressesWholeWhereTheModuleCannotEndThem) {
   EXPECT_EQ(Shape(connect),
             "syscall_entry_connect: fd uservaddr* addrlen family dport v4addr v6addr path$");
   EXPECT_TRUE(connect.left_out.empty());
-  for (const weft_fetch_op& op : connect.fetch)
-    EXPECT_TRUE(op.code != WEFT_FETCH_WITHIN && op.code != WEFT_FETCH_UNIX_PATH);
+  for (const FetchStep& op : connect.fetch)
+    EXPECT_TRUE(op.code != FetchCode::kWithin && op.code != FetchCode::kUnixPath);
 }
 
 TEST_F(RunningSyscalls, LeaveOutWhatTheModuleThatIsLoadedDoesNotMake) {
@@ -371,14 +375,14 @@ TEST_F(RunningSyscalls, Of32BitProgramsHaveTheirOwnLayouts) {
             "compat_syscall_exit_newstat: ret statbuf* st_size st_mode");
   const Resolved writev = calls_->ResolveEntry(compat("writev"), 64).value();
   EXPECT_TRUE(writev.left_out.empty()) << writev.left_out.front();
-  for (const weft_fetch_op& op : writev.fetch) {
-    if (op.code == WEFT_FETCH_ARG && op.arg < 6) {
+  for (const FetchStep& op : writev.fetch) {
+    if (op.code == FetchCode::kArgument && op.arg < 6) {
       EXPECT_LE(op.size, sizeof(uint32_t));
     }
-    if (op.code == WEFT_FETCH_LOAD || op.code >= WEFT_FETCH_SEQUENCE) {
+    if (op.code == FetchCode::kLoad || op.code >= FetchCode::kSequence) {
       EXPECT_EQ(op.size, sizeof(uint32_t));
     }
-    if (op.code == WEFT_FETCH_SEQUENCE) {
+    if (op.code == FetchCode::kSequence) {
       EXPECT_EQ(op.arg, 2 * sizeof(uint32_t));
     }
   }
@@ -423,11 +427,11 @@ TEST_F(RunningSyscalls, ThroughAnotherCallAreFoundByTheirOwnNames) {
   EXPECT_EQ(Shape(calls_->ResolveExit(connect)), "compat_syscall_exit_connect: call ret");
   // fd is the first of the words behind the second argument.
   ASSERT_GE(entry.fetch.size(), 5u);
-  EXPECT_EQ(entry.fetch[2].code, WEFT_FETCH_ARG);
+  EXPECT_EQ(entry.fetch[2].code, FetchCode::kArgument);
   EXPECT_EQ(entry.fetch[2].arg, 1);
-  EXPECT_EQ(entry.fetch[3].code, WEFT_FETCH_LOAD);
+  EXPECT_EQ(entry.fetch[3].code, FetchCode::kLoad);
   EXPECT_EQ(entry.fetch[3].offset, 0);
-  EXPECT_EQ(entry.fetch[3].flags & WEFT_FETCH_USER, WEFT_FETCH_USER);
+  EXPECT_EQ(entry.fetch[3].flags & kFetchUser, kFetchUser);
   EXPECT_EQ(by("msgrcv").size(), 2u) << "two versions";
   EXPECT_EQ(calls_->ResolveEntry(*by("semop").front()).value().condition, "(call & 65535) == 1");
   EXPECT_TRUE(by("*").empty()) << "socketcall itself is recorded then";

@@ -20,7 +20,7 @@ constexpr uint8_t kDuration = 8;
 
 // Where integer arguments stand, in order: operations that begin with this code, and these numbers.
 struct Convention {
-  uint8_t code = WEFT_FETCH_ARG;
+  FetchCode code = FetchCode::kArgument;
   std::span<const uint8_t> numbers;
   bool text_has_length = false;  // strings are two: pointer and length
 };
@@ -39,17 +39,17 @@ bool IsGoFunction(const UserProgram& program, const std::string& function) {
 
 Convention ConventionOf(const UserProgram& program, const std::string& function) {
   if (!IsGoFunction(program, function)) return {.numbers = kPlatform};
-  return {.code = WEFT_FETCH_REG, .numbers = kGo, .text_has_length = true};
+  return {.code = FetchCode::kRegister, .numbers = kGo, .text_has_length = true};
 }
 
-weft_fetch_op Take(uint8_t code, uint8_t number, uint8_t size, bool is_signed = false) {
+FetchStep Take(FetchCode code, uint8_t number, uint8_t size, bool is_signed = false) {
   return {.code = code,
           .arg = number,
           .size = size,
-          .flags = is_signed ? uint8_t{WEFT_FETCH_SIGNED} : uint8_t{0}};
+          .flags = is_signed ? uint8_t{kFetchSigned} : uint8_t{0}};
 }
 
-weft_fetch_op Store(uint8_t size) { return {.code = WEFT_FETCH_STORE, .size = size}; }
+FetchStep Store(uint8_t size) { return {.code = FetchCode::kStore, .size = size}; }
 
 FieldDescription Integer(const std::string& name, uint8_t size, bool is_signed) {
   return {.name = name,
@@ -61,7 +61,7 @@ FieldDescription Pointer(const std::string& name) {
   return {.name = name, .flags = WEFT_FIELD_POINTER, .elem_size = sizeof(uint64_t), .base = 16};
 }
 
-Field WholeRegister(FieldDescription description, uint8_t code, uint8_t number) {
+Field WholeRegister(FieldDescription description, FetchCode code, uint8_t number) {
   return {std::move(description), {Take(code, number, sizeof(uint64_t)), Store(sizeof(uint64_t))}};
 }
 
@@ -89,29 +89,29 @@ bool IsSigned(ValueType type) {
 bool IsFloat(ValueType type) { return type == ValueType::kFloat || type == ValueType::kDouble; }
 
 // A pointer to text with a NUL at its end.
-Field Text(const std::string& name, uint8_t code, uint8_t number) {
+Field Text(const std::string& name, FetchCode code, uint8_t number) {
   return {{.name = name, .kind = FieldKind::kString, .elem_size = 1},
           {Take(code, number, sizeof(uint64_t)),
-           {.code = WEFT_FETCH_STRING, .flags = WEFT_FETCH_USER, .limit = kDefaultStringBytes}}};
+           {.code = FetchCode::kString, .flags = kFetchUser, .limit = kDefaultStringBytes}}};
 }
 
 // A pointer, and the length in another register.
-Field TextOfLength(const std::string& name, uint8_t code, uint8_t number, uint8_t length) {
+Field TextOfLength(const std::string& name, FetchCode code, uint8_t number, uint8_t length) {
   return {{.name = name,
            .kind = FieldKind::kSequence,
            .flags = WEFT_FIELD_TEXT,
            .elem_size = 1,
            .length_size = sizeof(uint32_t)},
           {Take(code, length, sizeof(uint64_t)),
-           {.code = WEFT_FETCH_COUNT},
+           {.code = FetchCode::kCount},
            Take(code, number, sizeof(uint64_t)),
-           {.code = WEFT_FETCH_SEQUENCE,
+           {.code = FetchCode::kSequence,
             .size = 1,
-            .flags = WEFT_FETCH_USER,
+            .flags = kFetchUser,
             .limit = kDefaultStringBytes}}};
 }
 
-Field Value(const std::string& name, ValueType type, uint8_t code, uint8_t number) {
+Field Value(const std::string& name, ValueType type, FetchCode code, uint8_t number) {
   if (type == ValueType::kString) return Text(name, code, number);
   if (type == ValueType::kPointer) return WholeRegister(Pointer(name), code, number);
   const uint8_t size = SizeOf(type);
@@ -157,33 +157,34 @@ Result<int32_t> Narrow(int64_t number, const char* what) {
 }
 
 // Operations that leave an operand's value in A.
-Result<std::vector<weft_fetch_op>> Load(const UserProgram& program, const UsdtSite& site,
-                                        const UsdtOperand& operand) {
+Result<std::vector<FetchStep>> Load(const UserProgram& program, const UsdtSite& site,
+                                    const UsdtOperand& operand) {
   constexpr auto kInstruction = static_cast<uint8_t>(WEFT_FETCH_REGISTERS - 1);
   constexpr uint8_t kWord = sizeof(uint64_t);
-  const uint8_t sign = operand.is_signed ? WEFT_FETCH_SIGNED : 0;
-  weft_fetch_op load{.code = WEFT_FETCH_LOAD,
-                     .size = operand.size,
-                     .flags = static_cast<uint8_t>(WEFT_FETCH_USER | sign)};
+  const uint8_t sign = operand.is_signed ? kFetchSigned : 0;
+  FetchStep load{.code = FetchCode::kLoad,
+                 .size = operand.size,
+                 .flags = static_cast<uint8_t>(kFetchUser | sign)};
   switch (operand.kind) {
     case UsdtOperand::Kind::kRegister:
       if (operand.first_bit == 0)
-        return std::vector{Take(WEFT_FETCH_REG, operand.reg, operand.size, operand.is_signed)};
-      return std::vector{Take(WEFT_FETCH_REG, operand.reg, kWord),
-                         weft_fetch_op{.code = WEFT_FETCH_BITS,
-                                       .size = static_cast<uint8_t>(8 * operand.size),
-                                       .flags = sign,
-                                       .offset = operand.first_bit}};
+        return std::vector{
+            Take(FetchCode::kRegister, operand.reg, operand.size, operand.is_signed)};
+      return std::vector{Take(FetchCode::kRegister, operand.reg, kWord),
+                         FetchStep{.code = FetchCode::kBits,
+                                   .size = static_cast<uint8_t>(8 * operand.size),
+                                   .flags = sign,
+                                   .offset = operand.first_bit}};
     case UsdtOperand::Kind::kConstant: {
       const int64_t cut =
           operand.size == kWord ? operand.number : static_cast<int32_t>(operand.number);
       WEFT_ASSIGN(const int32_t number, Narrow(cut, "a constant of more than 32 bits"));
-      return std::vector{Take(WEFT_FETCH_REG, WEFT_FETCH_REG_ZERO, kWord),
-                         weft_fetch_op{.code = WEFT_FETCH_ADD, .offset = number}};
+      return std::vector{Take(FetchCode::kRegister, WEFT_FETCH_REG_ZERO, kWord),
+                         FetchStep{.code = FetchCode::kAdd, .offset = number}};
     }
     case UsdtOperand::Kind::kMemory: {
       WEFT_ASSIGN(load.offset, Narrow(operand.number, "too far from its register"));
-      return std::vector{Take(WEFT_FETCH_REG, operand.reg, kWord), load};
+      return std::vector{Take(FetchCode::kRegister, operand.reg, kWord), load};
     }
     case UsdtOperand::Kind::kVariable:
       break;
@@ -193,13 +194,13 @@ Result<std::vector<weft_fetch_op>> Load(const UserProgram& program, const UsdtSi
   if (!address) return Fail(ErrorCode::kNotFound, "no variable '" + operand.variable + "'");
   const uint64_t distance = *address + static_cast<uint64_t>(operand.number) - site.address;
   WEFT_ASSIGN(load.offset, Narrow(static_cast<int64_t>(distance), "too far from the probe"));
-  return std::vector{Take(WEFT_FETCH_REG, kInstruction, kWord), load};
+  return std::vector{Take(FetchCode::kRegister, kInstruction, kWord), load};
 }
 
 Result<Field> OperandField(const UserProgram& program, const UsdtSite& site,
                            const std::string& name, const Result<UsdtOperand>& operand) {
   if (!operand) return std::unexpected(operand.error());
-  WEFT_ASSIGN(std::vector<weft_fetch_op> ops, Load(program, site, *operand));
+  WEFT_ASSIGN(std::vector<FetchStep> ops, Load(program, site, *operand));
   ops.push_back(Store(operand->size));
   return Field{Integer(name, operand->size, operand->is_signed), std::move(ops)};
 }
@@ -207,7 +208,7 @@ Result<Field> OperandField(const UserProgram& program, const UsdtSite& site,
 Result<Resolved> ResolveSite(const UserProgram& program, const std::string& event,
                              const UsdtSite& site) {
   EventBuilder builder(event, WEFT_KERNEL_UPROBE);
-  builder.Add("ip", WholeRegister(Pointer("ip"), WEFT_FETCH_ARG, kAddress));
+  builder.Add("ip", WholeRegister(Pointer("ip"), FetchCode::kArgument, kAddress));
   size_t number = 0;
   for (const Result<UsdtOperand>& operand : ParseUsdtOperands(site.arguments)) {
     const std::string name = "arg" + std::to_string(number++);
@@ -225,7 +226,7 @@ Result<Resolved> ResolveUprobe(const UserProgram& program, const UserPlace& plac
   WEFT_ASSIGN(const uint64_t offset, program.FindFunction(place.function, place.offset));
   const Convention convention = ConventionOf(program, place.function);
   EventBuilder builder(place.event, WEFT_KERNEL_UPROBE);
-  builder.Add("ip", WholeRegister(Pointer("ip"), WEFT_FETCH_ARG, kAddress));
+  builder.Add("ip", WholeRegister(Pointer("ip"), FetchCode::kArgument, kAddress));
   if (place.arguments.empty())
     AddRegisters(convention, &builder);
   else
@@ -242,16 +243,16 @@ Result<Resolved> ResolveUretprobe(const UserProgram& program, const UserPlace& p
     return Fail(ErrorCode::kUnsupported,
                 "returns in a program of Go cannot be probed: its stacks move, and it would crash");
   EventBuilder builder(place.event, WEFT_KERNEL_URETPROBE);
-  builder.Add("ip", WholeRegister(Pointer("ip"), WEFT_FETCH_ARG, kAddress));
+  builder.Add("ip", WholeRegister(Pointer("ip"), FetchCode::kArgument, kAddress));
   if (!place.returns)
-    builder.Add("ret", WholeRegister(Pointer("ret"), WEFT_FETCH_ARG, kReturned));
+    builder.Add("ret", WholeRegister(Pointer("ret"), FetchCode::kArgument, kReturned));
   else if (IsFloat(*place.returns))
     builder.Add("ret", Fail(ErrorCode::kUnsupported,
                             "floats are in registers that the kernel does not save"));
   else
-    builder.Add("ret", Value("ret", *place.returns, WEFT_FETCH_ARG, kReturned));
+    builder.Add("ret", Value("ret", *place.returns, FetchCode::kArgument, kReturned));
   builder.Add("duration", WholeRegister(Integer("duration", sizeof(uint64_t), false),
-                                        WEFT_FETCH_ARG, kDuration));
+                                        FetchCode::kArgument, kDuration));
   Resolved resolved{.offset = offset, .subjects = WEFT_KERNEL_SUBJECT_CURRENT};
   WEFT_TRY(builder.Finish(&resolved));
   return resolved;

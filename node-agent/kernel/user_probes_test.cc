@@ -174,9 +174,9 @@ TEST(UserProgram, OperandsMayBeVariablesAndConstants) {
   const Resolved event = ResolveUsdt(*program, "n", "p:n").value().front();
   EXPECT_TRUE(event.left_out.empty());
   ASSERT_EQ(event.fetch.size(), 10u);  // two of each, and one more of the last two
-  const weft_fetch_op& load = event.fetch[5];
-  EXPECT_EQ(load.code, WEFT_FETCH_LOAD);
-  EXPECT_EQ(load.flags, WEFT_FETCH_USER | WEFT_FETCH_SIGNED);
+  const FetchStep& load = event.fetch[5];
+  EXPECT_EQ(load.code, FetchCode::kLoad);
+  EXPECT_EQ(load.flags, kFetchUser | kFetchSigned);
   EXPECT_EQ(site.address + static_cast<uint64_t>(int64_t{load.offset}),
             program->AddressOf("count"));
   EXPECT_EQ(event.fetch[8].offset, 7);

@@ -165,15 +165,14 @@ TEST_F(KernelEventsTest, EverySystemCallIsTakenAndRecorded) {
 }
 
 TEST_F(KernelEventsTest, ContextsThatTheModuleLacksAreNamed) {
-  const auto device = kernel::OpenModule();
-  ASSERT_TRUE(device) << device.error().message;
-  const auto session = kernel::MakeSession(*device, /*all=*/true);
+  const kernel::Backend& backend = kernel::ThisBackend();
+  const auto session = backend.MakeSession(/*all=*/true);
   ASSERT_TRUE(session) << session.error().message;
   kernel::Ring ring{.subbuf_shift = 12, .subbufs_shift = 1};
   ring.contexts = {{.id = WEFT_CONTEXT_VPID},
                    {.id = WEFT_CONTEXT_IP},
                    {.id = WEFT_CONTEXT_PERF_CPU, .name = "none", .perf_type = UINT32_MAX}};
-  const auto refused = kernel::MakeRing(*session, ring);
+  const auto refused = backend.MakeRing(*session, ring);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kUnsupported);
   const std::string& message = refused.error().message;
@@ -182,7 +181,7 @@ TEST_F(KernelEventsTest, ContextsThatTheModuleLacksAreNamed) {
                           "\"perf:cpu:none\": "))
       << message;
   ring.contexts.resize(1);
-  EXPECT_TRUE(kernel::MakeRing(*session, ring));
+  EXPECT_TRUE(backend.MakeRing(*session, ring));
 }
 
 TEST_F(KernelEventsTest, TasksHaveTheirNamesAndNumbers) {

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "node-agent/kernel/fetch_program.h"
+
 namespace weft::vm {
 namespace {
 
@@ -91,8 +93,9 @@ int Module::Add(const kernel::Resolved& resolved) {
   event.subjects = resolved.subjects;
   event.description = reinterpret_cast<uint64_t>(resolved.description.data());
   event.description_size = static_cast<uint32_t>(resolved.description.size());
-  event.fetch = resolved.fetch.empty() ? 0 : reinterpret_cast<uint64_t>(resolved.fetch.data());
-  event.fetch_count = static_cast<uint32_t>(resolved.fetch.size());
+  const std::vector<weft_fetch_op> program = kernel::FetchProgram(resolved.fetch);
+  event.fetch = program.empty() ? 0 : reinterpret_cast<uint64_t>(program.data());
+  event.fetch_count = static_cast<uint32_t>(program.size());
   const int result = Control(ring_.get(), WEFT_IOCTL_EVENT, &event);
   if (result == 0)
     events_.emplace(static_cast<uint16_t>(event.event_id),

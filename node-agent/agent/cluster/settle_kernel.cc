@@ -7,6 +7,7 @@
 #include "lib/base/background.h"
 #include "node-agent/agent/base/limits.h"
 #include "node-agent/agent/cluster/node.h"
+#include "node-agent/kernel/module.h"
 
 namespace weft::agent {
 
@@ -87,8 +88,8 @@ std::optional<Result<CompiledChannel>> Node::ResolveKernelEvents(const std::stri
   auto events = InBackground([spec, reach]() -> Result<CompiledChannel> {
     KernelReach here = reach;
     // A module that went in this moment is missed when the session begins, with its reason.
-    const auto module = kernel::OpenModule();
-    if (module) here.features = kernel::Features(*module).value_or(here.features);
+    const auto support = kernel::ThisBackend().Probe();
+    if (support) here.features = support->features;
     CompiledChannel compiled;
     WEFT_TRY(CompileKernelEvents(spec, here, compiled));
     return compiled;

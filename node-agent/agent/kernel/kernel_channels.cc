@@ -34,13 +34,14 @@ Result<uint64_t> InstanceOf(const UniqueFd& ring) {
 
 // With the node's clock, or the monotonic one where the kernel gave up the node's after it was
 // chosen.
-Result<UniqueFd> MakeRing(const UniqueFd& module, const UniqueFd& session, kernel::Ring ring) {
-  auto made = kernel::MakeRing(session, ring);
+Result<UniqueFd> MakeRing(const kernel::Backend& backend, const UniqueFd& session,
+                          kernel::Ring ring) {
+  auto made = backend.MakeRing(session, ring);
   if (made) return made;
-  WEFT_ASSIGN(const bool clock_is_offered, kernel::Offers(module, ring.clock));
-  if (clock_is_offered) return made;
+  WEFT_ASSIGN(const kernel::Support support, backend.Probe());
+  if (support.Offers(ring.clock)) return made;
   ring.clock = WEFT_CLOCK_MONOTONIC;
-  return kernel::MakeRing(session, ring);
+  return backend.MakeRing(session, ring);
 }
 
 }  // namespace
@@ -48,13 +49,12 @@ Result<UniqueFd> MakeRing(const UniqueFd& module, const UniqueFd& session, kerne
 Status KernelChannels::Start(const kernel::Ring& ring, const std::vector<kernel::Event>& events,
                              const Whom& whom) {
   Entry entry;
-  WEFT_ASSIGN(const UniqueFd module, kernel::OpenModule());
-  WEFT_ASSIGN(entry.session, kernel::MakeSession(module, whom.all));
+  WEFT_ASSIGN(entry.session, backend_.MakeSession(whom.all));
   for (const uint64_t cgroup : whom.cgroups)
-    WEFT_TRY(kernel::ChangeScope(entry.session, cgroup, WEFT_KERNEL_SCOPE_ADD));
-  WEFT_TRY(kernel::Track(entry.session, whom.trackers));
-  WEFT_ASSIGN(entry.ring, MakeRing(module, entry.session, ring));
-  for (const kernel::Event& event : events) WEFT_TRY(kernel::AddEvent(entry.ring, event));
+    WEFT_TRY(backend_.ChangeScope(entry.session, cgroup, WEFT_KERNEL_SCOPE_ADD));
+  WEFT_TRY(backend_.Track(entry.session, whom.trackers));
+  WEFT_ASSIGN(entry.ring, MakeRing(backend_, entry.session, ring));
+  for (const kernel::Event& event : events) WEFT_TRY(backend_.AddEvent(entry.ring, event));
   WEFT_ASSIGN(entry.instance, InstanceOf(entry.ring));
   const uint64_t id = ring.channel_id;
   keeper_(ipc::Keep{Key(kSessionKey, id), "", CopyFd(entry.session)});
@@ -66,7 +66,7 @@ Status KernelChannels::Start(const kernel::Ring& ring, const std::vector<kernel:
 Status KernelChannels::AddEvent(uint64_t channel, const kernel::Event& event) {
   const auto found = channels_.find(channel);
   if (found == channels_.end()) return Fail(ErrorCode::kNotFound, "weft.ko: no such channel");
-  Status added = kernel::AddEvent(found->second.ring, event);
+  Status added = backend_.AddEvent(found->second.ring, event);
   if (!added && added.error().code == ErrorCode::kConflict) return {};
   return added;
 }
@@ -74,7 +74,7 @@ Status KernelChannels::AddEvent(uint64_t channel, const kernel::Event& event) {
 Status KernelChannels::Switch(uint64_t channel, bool on) {
   const auto found = channels_.find(channel);
   if (found == channels_.end()) return Fail(ErrorCode::kNotFound, "weft.ko: no such channel");
-  WEFT_TRY(kernel::Switch(found->second.session, on));
+  WEFT_TRY(backend_.Switch(found->second.session, on));
   if (!on) dumps_.Join(channel);
   return {};
 }
@@ -88,7 +88,7 @@ Status KernelChannels::ChangeScope(uint64_t channel, uint64_t cgroup,
                                    weft_kernel_scope_change change) {
   const auto found = channels_.find(channel);
   if (found == channels_.end()) return Fail(ErrorCode::kNotFound, "weft.ko: no such channel");
-  return kernel::ChangeScope(found->second.session, cgroup, change);
+  return backend_.ChangeScope(found->second.session, cgroup, change);
 }
 
 void KernelChannels::KeepOnly(const std::set<uint64_t>& channels) {
@@ -102,7 +102,7 @@ std::vector<KernelChannels::News> KernelChannels::TakeNews() {
   std::vector<News> news;
   for (auto& [id, entry] : channels_) {
     if (!entry.session) continue;
-    const auto state = kernel::StateOf(entry.session);
+    const auto state = backend_.StateOf(entry.session);
     if (!state) continue;
     const bool stopped = !entry.stopped && !state->stopped.empty();
     if (!stopped && state->missed_anywhere == entry.missed_anywhere) continue;

@@ -20,6 +20,7 @@
 #include "lib/base/unique_fd.h"
 #include "lib/ipc/messages.h"
 #include "node-agent/agent/kernel/statedumps.h"
+#include "node-agent/kernel/backend.h"
 #include "node-agent/kernel/module.h"
 
 namespace weft::agent {
@@ -28,7 +29,9 @@ class KernelChannels {
  public:
   using Send = std::function<void(ipc::Message)>;  // to the keeper
 
-  explicit KernelChannels(Send keeper) : keeper_(std::move(keeper)) {}
+  // `backend` outlives this.
+  explicit KernelChannels(Send keeper, const kernel::Backend& backend = kernel::ThisBackend())
+      : keeper_(std::move(keeper)), backend_(backend), dumps_(backend) {}
 
   // Whom a channel records: everybody and what belongs to nobody (cluster-wide), or tasks of these
   // cgroups (lib/abi/kernel.h), so nobody where there is none; of those only whom the trackers
@@ -85,6 +88,7 @@ class KernelChannels {
   };
 
   Send keeper_;
+  const kernel::Backend& backend_;
   std::map<uint64_t, Entry> channels_;
   Statedumps dumps_;
 };

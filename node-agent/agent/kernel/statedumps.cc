@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "lib/base/background.h"
-#include "node-agent/kernel/module.h"
 
 namespace weft::agent {
 
@@ -26,9 +25,9 @@ void Statedumps::Start(uint64_t channel, UniqueFd session, std::set<uint64_t> cg
   dump = std::make_unique<Dump>();
   dump->session = std::move(session);
   dump->cgroups = std::move(cgroups);
-  dump->thread = ThreadWithoutSignals([dump = dump.get()] {
+  dump->thread = ThreadWithoutSignals([&backend = backend_, dump = dump.get()] {
     for (const uint64_t cgroup : dump->cgroups) {
-      Status done = kernel::DumpState(dump->session, cgroup);
+      Status done = backend.DumpState(dump->session, cgroup);
       // A pod that went meanwhile.
       if (cgroup != 0 && !done && done.error().code == ErrorCode::kNotFound) continue;
       if (!done) dump->result = std::move(done);

@@ -18,12 +18,14 @@
 
 #include "lib/base/result.h"
 #include "lib/base/unique_fd.h"
+#include "node-agent/kernel/backend.h"
 
 namespace weft::agent {
 
 class Statedumps {
  public:
-  Statedumps() = default;
+  // `backend` outlives this.
+  explicit Statedumps(const kernel::Backend& backend) : backend_(backend) {}
   Statedumps(const Statedumps&) = delete;
   Statedumps& operator=(const Statedumps&) = delete;
   // Waits for those that are at work.
@@ -51,6 +53,7 @@ class Statedumps {
   void Start(uint64_t channel, UniqueFd session, std::set<uint64_t> cgroups);
   void Finish(Dump& dump);
 
+  const kernel::Backend& backend_;
   std::map<uint64_t, std::unique_ptr<Dump>> dumps_;  // by channel
   std::vector<std::string> problems_;
 };

@@ -142,7 +142,7 @@ std::optional<LocalMode::Refusal> LocalMode::Make(const ipc::CreateSession& comm
   };
   const auto text = ReadWhole(command.traces);
   if (!text) return refuse(text.error(), kInput);
-  auto session = Session::Create(command, *text, [this] { return OpenOrLoadModule(modules_); });
+  auto session = Session::Create(command, *text, [this] { return ProbeOrLoadModule(modules_); });
   if (!session) return refuse(session.error(), kInput);
   if (command.relay.host.empty()) {
     auto output = OutputFolder::Open(command.output);

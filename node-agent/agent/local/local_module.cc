@@ -30,9 +30,9 @@ std::vector<std::string> BuildFoldersOf(const std::filesystem::path& program) {
 
 }  // namespace
 
-Result<UniqueFd> OpenOrLoadModule(std::vector<std::string> folders) {
-  auto module = kernel::OpenModule();
-  if (module || geteuid() != 0) return module;
+Result<kernel::Support> ProbeOrLoadModule(std::vector<std::string> folders) {
+  auto support = kernel::ThisBackend().Probe();
+  if (support || geteuid() != 0) return support;
   std::error_code error;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", error);
   std::vector<std::string> builds;
@@ -43,7 +43,7 @@ Result<UniqueFd> OpenOrLoadModule(std::vector<std::string> folders) {
   const kernel::DriverState state = kernel::PrepareDriver(
       kernel::ThisHost(), {.folders = std::move(folders), .builds = std::move(builds)});
   if (!state.is_ready) return Fail(ErrorCode::kUnsupported, state.reason + ": " + state.message);
-  return kernel::OpenModule();
+  return kernel::ThisBackend().Probe();
 }
 
 }  // namespace weft::agent

@@ -12,15 +12,15 @@
 #include <vector>
 
 #include "lib/base/result.h"
-#include "lib/base/unique_fd.h"
+#include "node-agent/kernel/backend.h"
 
 namespace weft::agent {
 
-// The device. `folders`, each with RELEASE/weft.ko, are looked at first, then this installation's
-// own (share/weft/kmod/modules), then, where this program stands in a repository's build folder,
-// what ./dev kmod build left there, then the distribution's. The error says why it cannot be had,
-// for people, with a reason of driver.h where it could not be loaded.
-Result<UniqueFd> OpenOrLoadModule(std::vector<std::string> folders);
+// Loads weft.ko if it is not there, and returns what it can do. Looks in `folders` first, each with
+// RELEASE/weft.ko, then in this installation (share/weft/kmod/modules), then what ./dev kmod build
+// left in a repository that this program stands in, then in the distribution's modules. The error
+// tells why it cannot be had, with a reason of driver.h where it could not be loaded.
+Result<kernel::Support> ProbeOrLoadModule(std::vector<std::string> folders);
 
 }  // namespace weft::agent
 

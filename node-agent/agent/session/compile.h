@@ -14,7 +14,7 @@
 #include "lib/base/result.h"
 #include "lib/control/ruleset.h"
 #include "lib/ipc/messages.h"
-#include "node-agent/kernel/module.h"
+#include "node-agent/kernel/backend.h"
 
 namespace weft::agent {
 
@@ -44,7 +44,7 @@ struct CompiledChannel {
 // reason.
 Result<CompiledChannel> CompileUserChannel(const api::Trace& trace, const CompileContext& context);
 // The channel `kernel`, as far as the running kernel and weft.ko can record it for a set of
-// cgroups. `features`: of weft.ko's (kernel::Features).
+// cgroups. `features`: kernel::Support's.
 Result<CompiledChannel> CompileKernelChannel(const api::Trace& trace, const CompileContext& context,
                                              uint32_t features);
 
@@ -62,7 +62,7 @@ bool KernelHasContext(uint16_t id);
 struct KernelReach {
   bool cluster_wide = false;       // events that belong to no namespace, too
   bool of_tenant = false;          // as in CompileContext; without addresses of the kernel
-  uint32_t features = UINT32_MAX;  // of weft.ko's (kernel::Features)
+  uint32_t features = UINT32_MAX;  // kernel::Support's
   std::optional<std::string> object_root{};  // as in CompileContext
 };
 

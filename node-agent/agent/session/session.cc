@@ -32,20 +32,19 @@ std::string Hostname() {
 }
 
 Result<CompiledChannel> CompileForThisKernel(const api::Trace& trace, const CompileContext& context,
-                                             const Session::ModuleOpener& open_module) {
-  const auto module = open_module();
-  if (!module) {
+                                             const Session::KernelProbe& probe_kernel) {
+  const auto support = probe_kernel();
+  if (!support) {
     return Fail(ErrorCode::kUnsupported,
-                "spec.kernel needs root and the kernel module weft.ko: " + module.error().message);
+                "spec.kernel needs root and the kernel module weft.ko: " + support.error().message);
   }
-  WEFT_ASSIGN(const uint32_t features, kernel::Features(*module));
-  return CompileKernelChannel(trace, context, features);
+  return CompileKernelChannel(trace, context, support->features);
 }
 
 // The user's part and the kernel's. Where this machine cannot do the latter, the former goes on.
 Result<std::vector<CompiledChannel>> CompileChannels(const api::Trace& trace,
                                                      const CompileContext& context,
-                                                     const Session::ModuleOpener& open_module,
+                                                     const Session::KernelProbe& probe_kernel,
                                                      std::vector<std::string>& notices) {
   std::vector<CompiledChannel> channels;
   const bool has_kernel = trace.spec.RecordsKernel();
@@ -54,7 +53,7 @@ Result<std::vector<CompiledChannel>> CompileChannels(const api::Trace& trace,
     channels.push_back(std::move(user));
   }
   if (!has_kernel) return channels;
-  auto of_kernel = CompileForThisKernel(trace, context, open_module);
+  auto of_kernel = CompileForThisKernel(trace, context, probe_kernel);
   if (of_kernel) {
     channels.push_back(std::move(*of_kernel));
     return channels;
@@ -146,8 +145,8 @@ ipc::ChannelCounts SessionChannel::Counts() const {
 }
 
 Result<Session> Session::Create(const ipc::CreateSession& command, const std::string& traces,
-                                const ModuleOpener& open_module) {
-  WEFT_ASSIGN(Session session, Compile(command, traces, CreatedNow(), open_module));
+                                const KernelProbe& probe_kernel) {
+  WEFT_ASSIGN(Session session, Compile(command, traces, CreatedNow(), probe_kernel));
   uint64_t id = FirstChannelId();
   for (SessionChannel& channel : session.channels) {
     channel.spec.id = channel.definition.id = id++;
@@ -157,7 +156,7 @@ Result<Session> Session::Create(const ipc::CreateSession& command, const std::st
 }
 
 Result<Session> Session::Compile(const ipc::CreateSession& command, const std::string& traces,
-                                 const std::string& created, const ModuleOpener& open_module) {
+                                 const std::string& created, const KernelProbe& probe_kernel) {
   auto parsed = api::ParseTraces(command.file, traces, api::CheckingFilters());
   if (!parsed) return Fail(ErrorCode::kInvalid, api::ToString(parsed.error()));
   if (command.ctf_version != "1.8" && command.ctf_version != "2")
@@ -184,7 +183,7 @@ Result<Session> Session::Compile(const ipc::CreateSession& command, const std::s
         return Fail(ErrorCode::kInvalid,
                     command.file + ": two Traces are called \"" + trace.metadata.name + "\"");
     WEFT_ASSIGN(std::vector<CompiledChannel> channels,
-                CompileChannels(trace, context, open_module, session.notices));
+                CompileChannels(trace, context, probe_kernel, session.notices));
     for (CompiledChannel& compiled : channels) {
       SessionChannel& channel = session.channels.emplace_back();
       channel.consumer = kConsumerName;

@@ -67,14 +67,14 @@ struct SessionChannel {
 
 class Session {
  public:
-  // Opens weft.ko's device.
-  using ModuleOpener = std::function<Result<UniqueFd>()>;
+  // Gets the kernel's back end ready and says what it can do.
+  using KernelProbe = std::function<Result<kernel::Support>()>;
 
   // What a CreateSession and this machine make of it. kInvalid: what is wrong with the Traces, all
-  // of it, a line each. `open_module` is called where a Trace asks for the kernel.
+  // of it, a line each. `probe_kernel` is called where a Trace asks for the kernel.
   static Result<Session> Create(
       const ipc::CreateSession& command, const std::string& traces,
-      const ModuleOpener& open_module = [] { return kernel::OpenModule(); });
+      const KernelProbe& probe_kernel = [] { return kernel::ThisBackend().Probe(); });
   // What a TraceSession asks of this node; without channels. kInvalid, kUnsupported: why not.
   static Result<Session> FromOrder(api::TraceSession order);
   // From `path`; kNotFound: there is no session.
@@ -129,7 +129,7 @@ class Session {
 
  private:
   static Result<Session> Compile(const ipc::CreateSession& command, const std::string& traces,
-                                 const std::string& created, const ModuleOpener& open_module);
+                                 const std::string& created, const KernelProbe& probe_kernel);
 
   static Result<Session> FromJson(const std::string& json);
   Status CompileOrder();

@@ -184,9 +184,9 @@ Result<Session> Session::FromJson(const std::string& text) {
   json.at("programs").get_to(command.programs);
   json.at("uid").get_to(command.uid);
   // Not loaded now: where it could not be had before, there is no channel for it.
-  const auto open_module = [] { return kernel::OpenModule(); };
+  const auto probe_kernel = [] { return kernel::ThisBackend().Probe(); };
   WEFT_ASSIGN(Session session, Compile(command, json.at("traces").get<std::string>(),
-                                       json.at("created").get<std::string>(), open_module));
+                                       json.at("created").get<std::string>(), probe_kernel));
   json.at("cgroup").get_to(session.cgroup);
   if (channels.size() != session.channels.size())
     return Fail(ErrorCode::kCorrupt, "channels do not match the Traces");

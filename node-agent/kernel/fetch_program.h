@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft.ko's programs (lib/abi/fetch.h), made of the steps that fetch an event's fields.
+// Thread-safety: functions without state.
+#ifndef WEFT_NODE_AGENT_KERNEL_FETCH_PROGRAM_H_
+#define WEFT_NODE_AGENT_KERNEL_FETCH_PROGRAM_H_
+
+#include <span>
+#include <vector>
+
+#include "lib/abi/fetch.h"
+#include "node-agent/kernel/fetch_step.h"
+
+namespace weft::kernel {
+
+// One operation for each step. Whether the program is valid, weft_fetch_validate says.
+std::vector<weft_fetch_op> FetchProgram(std::span<const FetchStep> steps);
+
+}  // namespace weft::kernel
+
+#endif  // WEFT_NODE_AGENT_KERNEL_FETCH_PROGRAM_H_
