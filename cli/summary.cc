@@ -4,12 +4,13 @@
 
 #include <array>
 #include <cstdio>
-#include <nlohmann/json.hpp>
+
+#include "lib/fields/json.h"
 
 namespace weft::cli {
 namespace {
 
-using Json = nlohmann::json;
+using fields::Json;
 
 uint64_t Sum(const std::map<std::string, uint64_t>& counts) {
   uint64_t sum = 0;
@@ -88,23 +89,10 @@ std::string SummaryJson(const ipc::SessionState& state) {
                {"traces", Json::array()}};
   for (const ipc::TraceState& trace : state.traces) {
     const ipc::ChannelCounts& c = trace.counts;
-    json["traces"].push_back({{"name", trace.name},
-                              {"path", trace.path},
-                              {"emitted", c.recorded + Sum(c.discarded)},
-                              {"recorded", c.recorded},
-                              {"delivered", c.delivered},
-                              {"overwritten", c.overwritten},
-                              {"in_flight", c.in_flight},
-                              {"discarded", c.discarded},
-                              {"lost", c.lost},
-                              {"late", c.late},
-                              {"bytes", c.bytes},
-                              {"packets", c.packets},
-                              {"streams", c.streams},
-                              {"rings", c.rings},
-                              {"corrupt_rings", c.corrupt_rings},
-                              {"tail_unknown", c.tail_unknown},
-                              {"missed_anywhere", c.missed_anywhere}});
+    Json counts = fields::JsonWriter().Value(c);
+    counts.update(
+        {{"name", trace.name}, {"path", trace.path}, {"emitted", c.recorded + Sum(c.discarded)}});
+    json["traces"].push_back(std::move(counts));
   }
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

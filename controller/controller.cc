@@ -21,7 +21,7 @@ const char* NameOf(WorkKind kind) {
 
 }  // namespace
 
-Controller::Controller(kube::Client& client, const Options& options, prometheus::Registry& registry,
+Controller::Controller(kube::Client& client, const Options& options, metrics::Registry& metrics,
                        std::function<void(const Error&)> on_error)
     : client_(client),
       world_(queue_),
@@ -29,14 +29,7 @@ Controller::Controller(kube::Client& client, const Options& options, prometheus:
       delivery_(client, world_, options.library, options.name_space),
       certificates_(client, {.name_space = options.name_space}),
       on_error_(std::move(on_error)),
-      done_(prometheus::BuildCounter()
-                .Name("weft_controller_work_total")
-                .Help("Work of the controller, by kind and result.")
-                .Register(registry)),
-      traces_(prometheus::BuildGauge()
-                  .Name("weft_controller_traces")
-                  .Help("Traces by phase.")
-                  .Register(registry)),
+      metrics_(metrics),
       random_(std::random_device{}()),
       turned_(std::chrono::steady_clock::now()) {}
 
@@ -56,7 +49,7 @@ Result<std::optional<std::chrono::milliseconds>> Controller::Do(const Work& work
 
 void Controller::DoAndCount(const Work& work) {
   const auto again = Do(work);
-  done_.Add({{"kind", NameOf(work.kind)}, {"result", again ? "ok" : "error"}}).Increment();
+  metrics_.Add(metrics::Id::kControllerWork, {NameOf(work.kind), again ? "ok" : "error"});
   if (again) {
     failing_.erase(work);
     if (*again) queue_.Add(work, **again);
@@ -75,7 +68,8 @@ void Controller::CountTraces() {
     const std::string phase = kube::TextAt(trace, {"status", "phase"});
     ++phases[phase.empty() ? "Pending" : phase];
   }
-  for (const auto& [phase, count] : phases) traces_.Add({{"phase", phase}}).Set(count);
+  for (const auto& [phase, count] : phases)
+    metrics_.Set(metrics::Id::kControllerTraces, {phase}, count);
 }
 
 void Controller::Run(const std::stop_token& stop) {

@@ -5,10 +5,6 @@
 #ifndef WEFT_CONTROLLER_CONTROLLER_H_
 #define WEFT_CONTROLLER_CONTROLLER_H_
 
-#include <prometheus/counter.h>
-#include <prometheus/gauge.h>
-#include <prometheus/registry.h>
-
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -24,6 +20,7 @@
 #include "controller/work.h"
 #include "controller/world.h"
 #include "lib/kube/backoff.h"
+#include "lib/metrics/registry.h"
 
 namespace weft::controller {
 
@@ -41,7 +38,7 @@ struct Options {
 
 class Controller {
  public:
-  Controller(kube::Client& client, const Options& options, prometheus::Registry& registry,
+  Controller(kube::Client& client, const Options& options, metrics::Registry& metrics,
              std::function<void(const Error&)> on_error);
 
   // Works until stopped.
@@ -64,8 +61,7 @@ class Controller {
   Delivery delivery_;
   Certificates certificates_;
   const std::function<void(const Error&)> on_error_;
-  prometheus::Family<prometheus::Counter>& done_;
-  prometheus::Family<prometheus::Gauge>& traces_;
+  metrics::Registry& metrics_;
   std::map<Work, kube::Backoff> failing_;
   std::minstd_rand random_;
   std::atomic<std::chrono::steady_clock::time_point> turned_;

@@ -30,17 +30,17 @@ weft::Status Run(Flags flags) {
   spdlog::info("delivering {}", library.name);
   weft::kube::Client client(weft::kube::MakeTransport(cluster), "weft-controller");
 
-  prometheus::Registry registry;
+  weft::metrics::Registry metrics(weft::metrics::Part::kController);
   weft::controller::Controller controller(
       client,
       {.name_space = flags.name_space,
        .instance = weft::kube::OwnPod("weft-controller"),
        .relay = flags.relay,
        .library = std::move(library)},
-      registry, [](const weft::Error& error) { spdlog::warn("{}", error.message); });
+      metrics, [](const weft::Error& error) { spdlog::warn("{}", error.message); });
   const weft::http::Health health = {.alive = [&] { return controller.Stuck(); },
                                      .ready = [&] { return controller.NotReady(); },
-                                     .metrics = &registry};
+                                     .metrics = &metrics};
   WEFT_ASSIGN(const auto server,
               weft::http::Server::Start(
                   weft::http::HealthOptions(flags.health_port),

@@ -43,10 +43,13 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <variant>
 #include <vector>
 
 #include "lib/base/unique_fd.h"
+#include "lib/fields/fields.h"
 
 namespace weft::ipc {
 
@@ -65,11 +68,23 @@ struct Configure {
   uint32_t slot_count = 0;         // slots that a ring set shall have, the atomic one not counted
   int64_t realtime_offset_ns = 0;  // CLOCK_REALTIME - HostMonotonicNs() when the session began
   Uuid clock_uuid{};               // the same for all traces of this boot: they can be merged
+
+  static constexpr std::string_view kName = "Configure";
+  static constexpr auto Fields() {
+    return std::tuple(Field("journal", &Configure::journal), Field("clock", &Configure::clock),
+                      Field("slot_count", &Configure::slot_count),
+                      Field("realtime_offset_ns", &Configure::realtime_offset_ns),
+                      Field("clock_uuid", &Configure::clock_uuid));
+  }
 };
 
 struct Context {
   uint16_t id = 0;   // lib/abi/context.h
   std::string name;  // of perf counters and application contexts
+
+  static constexpr auto Fields() {
+    return std::tuple(Field("id", &Context::id), Field("name", &Context::name));
+  }
 };
 
 // The relay that gets a Trace's packets. No host: they go into the output folder.
@@ -77,6 +92,12 @@ struct RelayAddress {
   std::string host;  // a name or an address
   uint16_t control_port = 0;
   uint16_t data_port = 0;
+
+  static constexpr auto Fields() {
+    return std::tuple(Field("host", &RelayAddress::host),
+                      Field("control_port", &RelayAddress::control_port),
+                      Field("data_port", &RelayAddress::data_port));
+  }
 };
 
 inline constexpr const char* kUserDomain = "ust";  // LTTng's names
@@ -100,6 +121,26 @@ struct ChannelDefinition {
   std::string created;   // "20261121T103330Z"
   std::string programs;  // "shop"
   std::string node, kubernetes_namespace, pod, pod_uid, container;
+
+  static constexpr std::string_view kName = "ChannelDefinition";
+  static constexpr auto Fields() {
+    return std::tuple(
+        Field("id", &ChannelDefinition::id), Field("trace", &ChannelDefinition::trace),
+        Field("channel", &ChannelDefinition::channel),
+        Field("trace_path", &ChannelDefinition::trace_path),
+        Field("trace_uuid", &ChannelDefinition::trace_uuid),
+        Field("ctf_version", &ChannelDefinition::ctf_version),
+        Field("mode", &ChannelDefinition::mode),
+        Field("subbuf_shift", &ChannelDefinition::subbuf_shift),
+        Field("subbufs_shift", &ChannelDefinition::subbufs_shift),
+        Field("contexts", &ChannelDefinition::contexts), Field("relay", &ChannelDefinition::relay),
+        Field("hostname", &ChannelDefinition::hostname),
+        Field("domain", &ChannelDefinition::domain), Field("created", &ChannelDefinition::created),
+        Field("programs", &ChannelDefinition::programs), Field("node", &ChannelDefinition::node),
+        Field("kubernetes_namespace", &ChannelDefinition::kubernetes_namespace),
+        Field("pod", &ChannelDefinition::pod), Field("pod_uid", &ChannelDefinition::pod_uid),
+        Field("container", &ChannelDefinition::container));
+  }
 };
 
 // A ring set. (channel_id, instance) names it. What the ring itself claims is not trusted; this is
@@ -113,34 +154,70 @@ struct Ring {
   std::string procname;   // "" where the process was gone already
   std::string container;  // "" in local mode
   UniqueFd fd;
+
+  static constexpr std::string_view kName = "Ring";
+  static constexpr auto Fields() {
+    return std::tuple(Field("channel_id", &Ring::channel_id), Field("instance", &Ring::instance),
+                      Field("process", &Ring::process), Field("pid", &Ring::pid),
+                      Field("uid", &Ring::uid), Field("procname", &Ring::procname),
+                      Field("container", &Ring::container), Field("fd", &Ring::fd));
+  }
 };
 
 // No process writes into these rings any more.
 struct ProcessGone {
   uint64_t process = 0;
+
+  static constexpr std::string_view kName = "ProcessGone";
+  static constexpr auto Fields() { return std::tuple(Field("process", &ProcessGone::process)); }
 };
 
 struct ForgetRing {
   uint64_t channel_id = 0;
   uint64_t instance = 0;
+
+  static constexpr std::string_view kName = "ForgetRing";
+  static constexpr auto Fields() {
+    return std::tuple(Field("channel_id", &ForgetRing::channel_id),
+                      Field("instance", &ForgetRing::instance));
+  }
 };
 
 struct StopChannel {
   uint64_t channel_id = 0;
+
+  static constexpr std::string_view kName = "StopChannel";
+  static constexpr auto Fields() {
+    return std::tuple(Field("channel_id", &StopChannel::channel_id));
+  }
 };
 
 // Drained was understood: the journal may forget the channel and its rings.
 struct ForgetChannel {
   uint64_t channel_id = 0;
+
+  static constexpr std::string_view kName = "ForgetChannel";
+  static constexpr auto Fields() {
+    return std::tuple(Field("channel_id", &ForgetChannel::channel_id));
+  }
 };
 
-struct StateComplete {};
+struct StateComplete {
+  static constexpr std::string_view kName = "StateComplete";
+  static constexpr auto Fields() { return std::tuple(); }
+};
 
 // `error` is 0 and `fd` open for reading and writing, or an errno and no fd.
 struct FileAnswer {
   uint64_t request = 0;
   int32_t error = 0;
   UniqueFd fd;
+
+  static constexpr std::string_view kName = "FileAnswer";
+  static constexpr auto Fields() {
+    return std::tuple(Field("request", &FileAnswer::request), Field("error", &FileAnswer::error),
+                      OptionalField("fd", &FileAnswer::fd));
+  }
 };
 
 // `fd` is a connected socket; without one, `error` says why, for people.
@@ -148,6 +225,13 @@ struct ConnectionAnswer {
   uint64_t request = 0;
   std::string error;
   UniqueFd fd;
+
+  static constexpr std::string_view kName = "ConnectionAnswer";
+  static constexpr auto Fields() {
+    return std::tuple(Field("request", &ConnectionAnswer::request),
+                      Field("error", &ConnectionAnswer::error),
+                      OptionalField("fd", &ConnectionAnswer::fd));
+  }
 };
 
 // --- consumer -> agent -----------------------------------------------------------------------
@@ -157,17 +241,33 @@ struct ConnectionAnswer {
 struct Hello {
   uint32_t version = kProtocolVersion;
   int32_t pid = 0;
+
+  static constexpr std::string_view kName = "Hello";
+  static constexpr auto Fields() {
+    return std::tuple(Field("version", &Hello::version), Field("pid", &Hello::pid));
+  }
 };
 
 struct ChannelReady {
   uint64_t channel_id = 0;
   std::string error;  // not "": the channel cannot be had, for people
+
+  static constexpr std::string_view kName = "ChannelReady";
+  static constexpr auto Fields() {
+    return std::tuple(Field("channel_id", &ChannelReady::channel_id),
+                      Field("error", &ChannelReady::error));
+  }
 };
 
 // A file to create or open beneath the output folder, never truncated; folders on the way are made.
 struct FileRequest {
   uint64_t request = 0;  // unique per connection
   std::string name;      // relative, as lib/store's CheckRelativeName
+
+  static constexpr std::string_view kName = "FileRequest";
+  static constexpr auto Fields() {
+    return std::tuple(Field("request", &FileRequest::request), Field("name", &FileRequest::name));
+  }
 };
 
 // A connection to the channel's relay, for control or for data: a consumer cannot make any.
@@ -175,6 +275,13 @@ struct ConnectionRequest {
   uint64_t request = 0;  // unique per connection
   uint64_t channel_id = 0;
   bool data = false;
+
+  static constexpr std::string_view kName = "ConnectionRequest";
+  static constexpr auto Fields() {
+    return std::tuple(Field("request", &ConnectionRequest::request),
+                      Field("channel_id", &ConnectionRequest::channel_id),
+                      Field("data", &ConnectionRequest::data));
+  }
 };
 
 // P3, per channel:  emitted = recorded + sum(discarded)
@@ -193,15 +300,34 @@ struct ChannelCounts {
   uint64_t streams = 0;  // files
   uint64_t rings = 0;    // ring sets ever
   uint64_t corrupt_rings = 0;
-  uint64_t tail_unknown = 0;  // streams whose end nobody knows
-  // Hits, of anybody on the machine, of probes of kernel functions that the kernel did not deliver:
-  // whose they were is not known, so they are in no other count.
+  uint64_t tail_unknown = 0;  // streams whose end is not known
+  // Hits of probes of kernel functions, by any process of the machine, that the kernel did not
+  // deliver. Their processes are not known, so they are in no other count.
   uint64_t missed_anywhere = 0;
+
+  bool operator==(const ChannelCounts&) const = default;
+  // A count that is added later is optional: session files of earlier versions lack it.
+  static constexpr auto Fields() {
+    using Self = ChannelCounts;
+    return std::tuple(
+        Field("recorded", &Self::recorded), Field("delivered", &Self::delivered),
+        Field("overwritten", &Self::overwritten), Field("in_flight", &Self::in_flight),
+        Field("discarded", &Self::discarded), Field("lost", &Self::lost),
+        Field("late", &Self::late), Field("bytes", &Self::bytes), Field("packets", &Self::packets),
+        Field("streams", &Self::streams), Field("rings", &Self::rings),
+        Field("corrupt_rings", &Self::corrupt_rings), Field("tail_unknown", &Self::tail_unknown),
+        OptionalField("missed_anywhere", &Self::missed_anywhere));
+  }
 };
 
 struct Stats {
   uint64_t channel_id = 0;
   ChannelCounts counts;
+
+  static constexpr std::string_view kName = "Stats";
+  static constexpr auto Fields() {
+    return std::tuple(Field("channel_id", &Stats::channel_id), Field("counts", &Stats::counts));
+  }
 };
 
 // This ring set was read to its end, or is corrupt from here on; its events are in Stats.
@@ -213,6 +339,13 @@ struct RingDone {
   bool corrupt = false;
   bool refused = false;
   std::string reason;  // where it is corrupt: what contradicts what
+
+  static constexpr std::string_view kName = "RingDone";
+  static constexpr auto Fields() {
+    return std::tuple(Field("channel_id", &RingDone::channel_id),
+                      Field("instance", &RingDone::instance), Field("corrupt", &RingDone::corrupt),
+                      Field("refused", &RingDone::refused), Field("reason", &RingDone::reason));
+  }
 };
 
 // The slot's writer went round its ring: it uses every page of it.
@@ -220,17 +353,34 @@ struct SlotWentRound {
   uint64_t channel_id = 0;
   uint64_t instance = 0;
   uint32_t slot = 0;
+
+  static constexpr std::string_view kName = "SlotWentRound";
+  static constexpr auto Fields() {
+    return std::tuple(Field("channel_id", &SlotWentRound::channel_id),
+                      Field("instance", &SlotWentRound::instance),
+                      Field("slot", &SlotWentRound::slot));
+  }
 };
 
 struct Drained {
   uint64_t channel_id = 0;
   ChannelCounts counts;  // final; in_flight is 0
+
+  static constexpr std::string_view kName = "Drained";
+  static constexpr auto Fields() {
+    return std::tuple(Field("channel_id", &Drained::channel_id), Field("counts", &Drained::counts));
+  }
 };
 
 // Something a person should know, once per kind: "the disk is full". Also keeper -> cli.
 struct Notice {
   std::string component;
   std::string message;
+
+  static constexpr std::string_view kName = "Notice";
+  static constexpr auto Fields() {
+    return std::tuple(Field("component", &Notice::component), Field("message", &Notice::message));
+  }
 };
 
 // --- agent, consumer -> keeper ---------------------------------------------------------------
@@ -240,6 +390,11 @@ struct Notice {
 struct Heartbeat {
   uint64_t done = 0;     // any counter that only grows: bytes read, messages handled
   uint64_t pending = 0;  // work that is waiting; 0: idle
+
+  static constexpr std::string_view kName = "Heartbeat";
+  static constexpr auto Fields() {
+    return std::tuple(Field("done", &Heartbeat::done), Field("pending", &Heartbeat::pending));
+  }
 };
 
 // --- agent -> keeper -------------------------------------------------------------------------
@@ -250,10 +405,19 @@ struct Keep {
   std::string key;
   std::string meta;  // the agent's business
   UniqueFd fd;
+
+  static constexpr std::string_view kName = "Keep";
+  static constexpr auto Fields() {
+    return std::tuple(Field("key", &Keep::key), Field("meta", &Keep::meta),
+                      OptionalField("fd", &Keep::fd));
+  }
 };
 
 struct Drop {
   std::string key;
+
+  static constexpr std::string_view kName = "Drop";
+  static constexpr auto Fields() { return std::tuple(Field("key", &Drop::key)); }
 };
 
 // The keeper answers this socket's doorbells from now on (Arrived) and keeps what they bring. A
@@ -261,20 +425,34 @@ struct Drop {
 struct ListenDoorbell {
   std::string name;  // of the pod, by its uid; "" in local mode
   UniqueFd fd;
+
+  static constexpr std::string_view kName = "ListenDoorbell";
+  static constexpr auto Fields() {
+    return std::tuple(Field("name", &ListenDoorbell::name), Field("fd", &ListenDoorbell::fd));
+  }
 };
 
 // Nobody rings there any more.
 struct CloseDoorbell {
   std::string name;
+
+  static constexpr std::string_view kName = "CloseDoorbell";
+  static constexpr auto Fields() { return std::tuple(Field("name", &CloseDoorbell::name)); }
 };
 
 struct StartConsumer {
   std::string name;  // [a-z0-9-]
+
+  static constexpr std::string_view kName = "StartConsumer";
+  static constexpr auto Fields() { return std::tuple(Field("name", &StartConsumer::name)); }
 };
 
 // Exit, then the process's end.
 struct StopConsumer {
   std::string name;
+
+  static constexpr std::string_view kName = "StopConsumer";
+  static constexpr auto Fields() { return std::tuple(Field("name", &StopConsumer::name)); }
 };
 
 // Answer with Synced when every doorbell that rang before this was said has been passed on. Where
@@ -282,10 +460,16 @@ struct StopConsumer {
 // kSyncStill, or after kSyncTime, the rest is passed on as refused (Arrived without a key).
 struct Sync {
   uint64_t number = 0;
+
+  static constexpr std::string_view kName = "Sync";
+  static constexpr auto Fields() { return std::tuple(Field("number", &Sync::number)); }
 };
 
 // All is done: end every process, in order, then the keeper itself.
-struct Quit {};
+struct Quit {
+  static constexpr std::string_view kName = "Quit";
+  static constexpr auto Fields() { return std::tuple(); }
+};
 
 // --- keeper -> agent -------------------------------------------------------------------------
 
@@ -293,12 +477,23 @@ struct Kept {
   std::string key;
   std::string meta;
   UniqueFd fd;
+
+  static constexpr std::string_view kName = "Kept";
+  static constexpr auto Fields() {
+    return std::tuple(Field("key", &Kept::key), Field("meta", &Kept::meta), Field("fd", &Kept::fd));
+  }
 };
 
-struct KeptComplete {};
+struct KeptComplete {
+  static constexpr std::string_view kName = "KeptComplete";
+  static constexpr auto Fields() { return std::tuple(); }
+};
 
 struct Synced {
   uint64_t number = 0;
+
+  static constexpr std::string_view kName = "Synced";
+  static constexpr auto Fields() { return std::tuple(Field("number", &Synced::number)); }
 };
 
 // A doorbell rang. The keeper holds `fd` under `key` until Drop; what it knows of the sender comes
@@ -313,12 +508,25 @@ struct Arrived {
   uint32_t gid = 0;
   UniqueFd fd;
   UniqueFd pidfd;  // not valid: the process was gone already
+
+  static constexpr std::string_view kName = "Arrived";
+  static constexpr auto Fields() {
+    return std::tuple(Field("key", &Arrived::key), Field("doorbell", &Arrived::doorbell),
+                      Field("message", &Arrived::message), Field("pid", &Arrived::pid),
+                      Field("uid", &Arrived::uid), Field("gid", &Arrived::gid),
+                      Field("fd", &Arrived::fd), OptionalField("pidfd", &Arrived::pidfd));
+  }
 };
 
 // Also keeper -> consumer (name ""): talk to the other side over this from now on.
 struct Connect {
   std::string name;
   UniqueFd fd;
+
+  static constexpr std::string_view kName = "Connect";
+  static constexpr auto Fields() {
+    return std::tuple(Field("name", &Connect::name), Field("fd", &Connect::fd));
+  }
 };
 
 struct ConsumerGone {
@@ -327,14 +535,28 @@ struct ConsumerGone {
   uint32_t failures = 0;  // in a row
   bool given_up = false;  // it keeps failing: not tried again before `retry_seconds`
   uint32_t retry_seconds = 0;
+
+  static constexpr std::string_view kName = "ConsumerGone";
+  static constexpr auto Fields() {
+    return std::tuple(Field("name", &ConsumerGone::name), Field("reason", &ConsumerGone::reason),
+                      Field("failures", &ConsumerGone::failures),
+                      Field("given_up", &ConsumerGone::given_up),
+                      Field("retry_seconds", &ConsumerGone::retry_seconds));
+  }
 };
 
 // The session's owner is gone (its end of the lifeline was closed): stop, drain, Quit.
-struct OwnerGone {};
+struct OwnerGone {
+  static constexpr std::string_view kName = "OwnerGone";
+  static constexpr auto Fields() { return std::tuple(); }
+};
 
 // To an agent: all will end; what cannot wait for the next life is done, then Quit. To a consumer:
 // flush and exit.
-struct Exit {};
+struct Exit {
+  static constexpr std::string_view kName = "Exit";
+  static constexpr auto Fields() { return std::tuple(); }
+};
 
 // --- cli -> agent ----------------------------------------------------------------------------
 
@@ -348,22 +570,53 @@ struct CreateSession {
   std::string programs;
   uint32_t uid = 0;
   std::vector<int32_t> attach;  // processes that run already, with all their descendants
+
+  static constexpr std::string_view kName = "CreateSession";
+  static constexpr auto Fields() {
+    return std::tuple(Field("traces", &CreateSession::traces), Field("file", &CreateSession::file),
+                      Field("output", &CreateSession::output),
+                      Field("relay", &CreateSession::relay),
+                      Field("ctf_version", &CreateSession::ctf_version),
+                      Field("programs", &CreateSession::programs),
+                      Field("uid", &CreateSession::uid), Field("attach", &CreateSession::attach));
+  }
 };
 
-struct StartSession {};
-struct StopSession {};     // answered when all is drained
-struct QuerySession {};    // answered at once
-struct DumpState {};       // of the kernel, to its channels that are on; no answer
-struct DestroySession {};  // no answer: all processes end
+struct StartSession {
+  static constexpr std::string_view kName = "StartSession";
+  static constexpr auto Fields() { return std::tuple(); }
+};
+struct StopSession {
+  static constexpr std::string_view kName = "StopSession";
+  static constexpr auto Fields() { return std::tuple(); }
+};  // answered when all is drained
+struct QuerySession {
+  static constexpr std::string_view kName = "QuerySession";
+  static constexpr auto Fields() { return std::tuple(); }
+};  // answered at once
+struct DumpState {
+  static constexpr std::string_view kName = "DumpState";
+  static constexpr auto Fields() { return std::tuple(); }
+};  // of the kernel, to its channels that are on; no answer
+struct DestroySession {
+  static constexpr std::string_view kName = "DestroySession";
+  static constexpr auto Fields() { return std::tuple(); }
+};  // no answer: all processes end
 
 // --- agent -> cli ----------------------------------------------------------------------------
 
 enum class Phase : uint8_t { kNone, kCreated, kStarting, kReady, kStopping, kStopped };
+constexpr Phase LastOf(Phase) { return Phase::kStopped; }
 
 struct TraceState {
   std::string name;
   std::string path;  // of the CTF trace, below output
   ChannelCounts counts;
+
+  static constexpr auto Fields() {
+    return std::tuple(Field("name", &TraceState::name), Field("path", &TraceState::path),
+                      Field("counts", &TraceState::counts));
+  }
 };
 
 struct SessionState {
@@ -375,11 +628,25 @@ struct SessionState {
   uint64_t processes = 0;  // that have rings now
   uint64_t recoveries = 0;
   std::vector<std::string> notices;  // for people, oldest first
+
+  static constexpr std::string_view kName = "SessionState";
+  static constexpr auto Fields() {
+    return std::tuple(
+        Field("phase", &SessionState::phase), Field("output", &SessionState::output),
+        Field("cgroup", &SessionState::cgroup), Field("programs", &SessionState::programs),
+        Field("traces", &SessionState::traces), Field("processes", &SessionState::processes),
+        Field("recoveries", &SessionState::recoveries), Field("notices", &SessionState::notices));
+  }
 };
 
 struct Refused {
   std::string kind;  // "input": the command is wrong; "output": its folder; "tracing": weft failed
   std::string message;  // may have several lines
+
+  static constexpr std::string_view kName = "Refused";
+  static constexpr auto Fields() {
+    return std::tuple(Field("kind", &Refused::kind), Field("message", &Refused::message));
+  }
 };
 
 using Message =

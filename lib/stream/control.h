@@ -11,11 +11,14 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <variant>
 #include <vector>
 
 #include "lib/base/bytes.h"
 #include "lib/base/result.h"
+#include "lib/fields/fields.h"
 
 namespace weft::stream {
 
@@ -24,6 +27,9 @@ namespace weft::stream {
 // The first message. The relay answers with the version that both use from then on.
 struct Offer {
   std::vector<uint32_t> versions;
+
+  static constexpr std::string_view kName = "offer";
+  static constexpr auto Fields() { return std::tuple(Field("versions", &Offer::versions)); }
 };
 
 // Who speaks, for which Trace.
@@ -33,6 +39,13 @@ struct Hello {
   std::string trace;
   std::string trace_uid;
   std::string ticket;  // what proves it; "" where the relay asks for none
+
+  static constexpr std::string_view kName = "hello";
+  static constexpr auto Fields() {
+    return std::tuple(Field("node", &Hello::node), Field("namespace", &Hello::kubernetes_namespace),
+                      Field("trace", &Hello::trace), Field("trace_uid", &Hello::trace_uid),
+                      Field("ticket", &Hello::ticket));
+  }
 };
 
 // A CTF trace of a container. `trace` is the node's number of it. Answered by TraceOpened.
@@ -46,6 +59,14 @@ struct OpenTrace {
   // Bytes of metadata that the node knows to be stored. What the relay has behind them goes away:
   // it is told again.
   uint64_t metadata = 0;
+
+  static constexpr std::string_view kName = "open-trace";
+  static constexpr auto Fields() {
+    return std::tuple(Field("trace", &OpenTrace::trace), Field("pod", &OpenTrace::pod),
+                      Field("pod_uid", &OpenTrace::pod_uid),
+                      Field("container", &OpenTrace::container), Field("uuid", &OpenTrace::uuid),
+                      Field("path", &OpenTrace::path), Field("metadata", &OpenTrace::metadata));
+  }
 };
 
 // Bytes of the trace's metadata at `offset`: behind what is there, or in place of as many bytes.
@@ -54,6 +75,12 @@ struct Metadata {
   uint32_t trace = 0;
   uint64_t offset = 0;
   std::string text;
+
+  static constexpr std::string_view kName = "metadata";
+  static constexpr auto Fields() {
+    return std::tuple(Field("trace", &Metadata::trace), Field("offset", &Metadata::offset),
+                      Field("text", &Metadata::text));
+  }
 };
 
 // `stream` is the node's number of it. Answered by StreamOpened.
@@ -66,6 +93,13 @@ struct OpenStream {
   // goes away: it comes again.
   uint64_t next = 0;
   uint64_t events = 0;  // in the packets before it
+
+  static constexpr std::string_view kName = "open-stream";
+  static constexpr auto Fields() {
+    return std::tuple(Field("trace", &OpenStream::trace), Field("stream", &OpenStream::stream),
+                      Field("channel", &OpenStream::channel), Field("cpu", &OpenStream::cpu),
+                      Field("next", &OpenStream::next), Field("events", &OpenStream::events));
+  }
 };
 
 // What a stream's packets hold up to `last`; nothing older than `time` (ns, the trace's clock)
@@ -74,9 +108,17 @@ struct StreamBeacon {
   uint64_t handle = 0;
   uint64_t last = 0;
   uint64_t time = 0;
+
+  static constexpr auto Fields() {
+    return std::tuple(Field("handle", &StreamBeacon::handle), Field("last", &StreamBeacon::last),
+                      Field("time", &StreamBeacon::time));
+  }
 };
 struct Beacon {
   std::vector<StreamBeacon> streams;
+
+  static constexpr std::string_view kName = "beacon";
+  static constexpr auto Fields() { return std::tuple(Field("streams", &Beacon::streams)); }
 };
 
 // Totals since the trace began: events that the tracer discarded, by reason, and that the node
@@ -85,6 +127,12 @@ struct Losses {
   uint32_t trace = 0;
   std::map<std::string, uint64_t> discarded;
   std::map<std::string, uint64_t> lost;
+
+  static constexpr std::string_view kName = "losses";
+  static constexpr auto Fields() {
+    return std::tuple(Field("trace", &Losses::trace), Field("discarded", &Losses::discarded),
+                      Field("lost", &Losses::lost));
+  }
 };
 
 // The packets from `first` to `last` will never come.
@@ -94,34 +142,63 @@ struct PacketsLost {
   uint64_t last = 0;
   std::string stage;
   std::string reason;
+
+  static constexpr std::string_view kName = "packets-lost";
+  static constexpr auto Fields() {
+    return std::tuple(Field("handle", &PacketsLost::handle), Field("first", &PacketsLost::first),
+                      Field("last", &PacketsLost::last), Field("stage", &PacketsLost::stage),
+                      Field("reason", &PacketsLost::reason));
+  }
 };
 
 // All of it was sent. Answered by TraceEnded when it is on the disk.
 struct EndTrace {
   uint32_t trace = 0;
+
+  static constexpr std::string_view kName = "end-trace";
+  static constexpr auto Fields() { return std::tuple(Field("trace", &EndTrace::trace)); }
 };
 
 // --- relay -> node ---------------------------------------------------------------------------
 
 struct Chosen {
   uint32_t version = 0;
+
+  static constexpr std::string_view kName = "chosen";
+  static constexpr auto Fields() { return std::tuple(Field("version", &Chosen::version)); }
 };
 
 // Answers Hello. The data connection begins with this session's number.
 struct Welcome {
   uint64_t session = 0;
+
+  static constexpr std::string_view kName = "welcome";
+  static constexpr auto Fields() { return std::tuple(Field("session", &Welcome::session)); }
 };
 
 // `metadata`: the bytes that are there now.
 struct TraceOpened {
   uint32_t trace = 0;
   uint64_t metadata = 0;
+
+  static constexpr std::string_view kName = "trace-opened";
+  static constexpr auto Fields() {
+    return std::tuple(Field("trace", &TraceOpened::trace),
+                      Field("metadata", &TraceOpened::metadata));
+  }
 };
 
 struct MetadataStored {
   uint32_t trace = 0;
   uint64_t offset = 0;
   uint64_t bytes = 0;
+
+  static constexpr std::string_view kName = "metadata-stored";
+  static constexpr auto Fields() {
+    return std::tuple(Field("trace", &MetadataStored::trace),
+                      Field("offset", &MetadataStored::offset),
+                      Field("bytes", &MetadataStored::bytes));
+  }
 };
 
 // `next`: the first packet that is not there; at most the one that the node named.
@@ -129,12 +206,23 @@ struct StreamOpened {
   uint32_t stream = 0;
   uint64_t handle = 0;
   uint64_t next = 0;
+
+  static constexpr std::string_view kName = "stream-opened";
+  static constexpr auto Fields() {
+    return std::tuple(Field("stream", &StreamOpened::stream),
+                      Field("handle", &StreamOpened::handle), Field("next", &StreamOpened::next));
+  }
 };
 
 // Every packet up to this one is stored.
 struct Stored {
   uint64_t handle = 0;
   uint64_t seq = 0;
+
+  static constexpr std::string_view kName = "stored";
+  static constexpr auto Fields() {
+    return std::tuple(Field("handle", &Stored::handle), Field("seq", &Stored::seq));
+  }
 };
 
 // The packets from `first` to `last` are missing.
@@ -142,12 +230,24 @@ struct Gap {
   uint64_t handle = 0;
   uint64_t first = 0;
   uint64_t last = 0;
+
+  static constexpr std::string_view kName = "gap";
+  static constexpr auto Fields() {
+    return std::tuple(Field("handle", &Gap::handle), Field("first", &Gap::first),
+                      Field("last", &Gap::last));
+  }
 };
 
 struct TraceEnded {
   uint32_t trace = 0;
   uint64_t packets = 0;
   uint64_t bytes = 0;
+
+  static constexpr std::string_view kName = "trace-ended";
+  static constexpr auto Fields() {
+    return std::tuple(Field("trace", &TraceEnded::trace), Field("packets", &TraceEnded::packets),
+                      Field("bytes", &TraceEnded::bytes));
+  }
 };
 
 // --- both ------------------------------------------------------------------------------------
@@ -155,6 +255,9 @@ struct TraceEnded {
 // The last message: why the connection ends.
 struct Refusal {
   std::string reason;
+
+  static constexpr std::string_view kName = "refusal";
+  static constexpr auto Fields() { return std::tuple(Field("reason", &Refusal::reason)); }
 };
 
 using Message = std::variant<Offer, Hello, OpenTrace, Metadata, OpenStream, Beacon, Losses,

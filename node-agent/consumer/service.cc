@@ -7,24 +7,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <tuple>
 
 #include "node-agent/consumer/limits.h"
 
 namespace weft::consumer {
-namespace {
-
-bool Same(const ipc::ChannelCounts& a, const ipc::ChannelCounts& b) {
-  const auto all = [](const ipc::ChannelCounts& c) {
-    return std::tie(c.recorded, c.delivered, c.overwritten, c.in_flight, c.discarded, c.lost,
-                    c.late, c.bytes, c.packets, c.streams, c.rings, c.corrupt_rings,
-                    c.tail_unknown);
-  };
-  return all(a) == all(b);
-}
-
-}  // namespace
-
 int Service::Run() {
   while (!link_.exiting()) {
     HandleMessages();
@@ -207,7 +193,7 @@ void Service::TellStats() {
     const ipc::ChannelCounts counts = channel->Counts();
     delivered += counts.delivered;
     const auto told = stats_told_.find(channel->id());
-    if (told != stats_told_.end() && Same(told->second, counts)) continue;
+    if (told != stats_told_.end() && told->second == counts) continue;
     // The next one says more than this one, should it not arrive.
     if (link_.connected() && link_.Send(ipc::Stats{channel->id(), counts})) {
       stats_told_[channel->id()] = counts;

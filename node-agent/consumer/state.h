@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the journal's record holds: for every trace the lengths of its files, for every ring how far
-// it was read, and the counts that go with exactly that. Encoded as a flat list of little-endian
-// words; only consumers of one installation read it, a version in the journal guards it.
+// it was read, and the counts that go with exactly that. The lists of fields below are the order of
+// the bytes (lib/fields/binary.h). Only consumers of one installation read them; a version in the
+// journal guards them, and state_test.cc has bytes of its own encoder to compare with.
 // Thread-safety: plain values.
 #ifndef WEFT_NODE_AGENT_CONSUMER_STATE_H_
 #define WEFT_NODE_AGENT_CONSUMER_STATE_H_
@@ -9,12 +10,38 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "lib/base/bytes.h"
 #include "lib/base/result.h"
 #include "lib/ctf/schema.h"
+#include "lib/fields/fields.h"
 #include "lib/ring/slot_reader.h"
+
+namespace weft {
+
+// What the journal has of structs of other libraries.
+template <>
+struct FieldList<ring::SlotState> {
+  static constexpr auto kFields = std::tuple(Field("position", &ring::SlotState::position),
+                                             Field("accounted", &ring::SlotState::accounted),
+                                             Field("in_subbuf", &ring::SlotState::in_subbuf),
+                                             Field("overwritten", &ring::SlotState::overwritten),
+                                             Field("skipped", &ring::SlotState::skipped));
+};
+template <>
+struct FieldList<ring::RingKey> {
+  static constexpr auto kFields =
+      std::tuple(Field("device", &ring::RingKey::device), Field("inode", &ring::RingKey::inode));
+};
+template <>
+struct FieldList<ctf::VpidRange> {
+  static constexpr auto kFields =
+      std::tuple(Field("min", &ctf::VpidRange::min), Field("max", &ctf::VpidRange::max));
+};
+
+}  // namespace weft
 
 namespace weft::consumer {
 
@@ -32,7 +59,7 @@ const char* LostReasonName(LostReason reason);
 using DiscardCounts = std::array<uint64_t, WEFT_DISCARD_REASONS>;
 const char* DiscardReasonName(size_t reason);
 
-// Totals of a channel. What rings that are still known hold is added when somebody asks.
+// Totals of a channel. Channel::Counts adds what the rings hold that are still known.
 struct Totals {
   uint64_t delivered = 0;
   uint64_t late = 0;
@@ -40,10 +67,19 @@ struct Totals {
   uint64_t rings = 0;
   uint64_t corrupt_rings = 0;
   uint64_t tail_unknown = 0;  // ring sets that went away before their end was read
-  // Of rings that were forgotten:
+  // From rings that were forgotten:
   uint64_t recorded = 0;
   uint64_t overwritten = 0;
   DiscardCounts discarded{};
+
+  static constexpr auto Fields() {
+    return std::tuple(
+        Field("delivered", &Totals::delivered), Field("late", &Totals::late),
+        Field("lost", &Totals::lost), Field("rings", &Totals::rings),
+        Field("corrupt_rings", &Totals::corrupt_rings),
+        Field("tail_unknown", &Totals::tail_unknown), Field("recorded", &Totals::recorded),
+        Field("overwritten", &Totals::overwritten), Field("discarded", &Totals::discarded));
+  }
 };
 
 struct SlotRecord {
@@ -56,6 +92,13 @@ struct SlotRecord {
   // That streams have counted as missing:
   DiscardCounts discarded{};
   uint64_t overwritten = 0;
+
+  static constexpr auto Fields() {
+    return std::tuple(Field("slot", &SlotRecord::slot), Field("last_cpu", &SlotRecord::last_cpu),
+                      Field("state", &SlotRecord::state),
+                      Field("discarded", &SlotRecord::discarded),
+                      Field("overwritten", &SlotRecord::overwritten));
+  }
 };
 
 enum class RingPhase : uint8_t { kActive, kDone, kCorrupt };
@@ -66,6 +109,13 @@ struct RingRecord {
   RingPhase phase = RingPhase::kActive;
   uint64_t corrupt_recorded = 0;  // committed, as far as known, and lost behind a contradiction
   std::vector<SlotRecord> slots;
+
+  static constexpr auto Fields() {
+    return std::tuple(Field("key", &RingRecord::key), Field("instance", &RingRecord::instance),
+                      Field("phase", &RingRecord::phase),
+                      Field("corrupt_recorded", &RingRecord::corrupt_recorded),
+                      Field("slots", &RingRecord::slots));
+  }
 };
 
 struct StreamRecord {
@@ -78,6 +128,15 @@ struct StreamRecord {
   // What the last packet says.
   uint64_t last_time = 0;
   uint64_t last_discarded = 0;
+
+  static constexpr auto Fields() {
+    return std::tuple(
+        Field("cpu", &StreamRecord::cpu), Field("bytes", &StreamRecord::bytes),
+        Field("packets", &StreamRecord::packets), Field("events", &StreamRecord::events),
+        Field("next_sequence", &StreamRecord::next_sequence),
+        Field("discarded", &StreamRecord::discarded), Field("last_time", &StreamRecord::last_time),
+        Field("last_discarded", &StreamRecord::last_discarded));
+  }
 };
 
 struct ChannelRecord {
@@ -87,6 +146,13 @@ struct ChannelRecord {
   Totals totals;
   std::vector<StreamRecord> streams;
   std::vector<RingRecord> rings;
+
+  static constexpr auto Fields() {
+    return std::tuple(
+        Field("id", &ChannelRecord::id), Field("stream_class", &ChannelRecord::stream_class),
+        Field("classes", &ChannelRecord::classes), Field("totals", &ChannelRecord::totals),
+        Field("streams", &ChannelRecord::streams), Field("rings", &ChannelRecord::rings));
+  }
 };
 
 struct OutputRecord {
@@ -94,6 +160,12 @@ struct OutputRecord {
   uint64_t metadata_bytes = 0;
   ctf::VpidRange vpids;
   std::vector<ChannelRecord> channels;
+
+  static constexpr auto Fields() {
+    return std::tuple(
+        Field("name", &OutputRecord::name), Field("metadata_bytes", &OutputRecord::metadata_bytes),
+        Field("vpids", &OutputRecord::vpids), Field("channels", &OutputRecord::channels));
+  }
 };
 
 void Encode(const OutputRecord& record, std::vector<uint8_t>& out);

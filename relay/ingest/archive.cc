@@ -42,6 +42,18 @@ Result<std::string> PathOf(const stream::Hello& who, const stream::OpenTrace& wh
   return path + ctf::FormatUuid(uuid) + "/" + what.path;
 }
 
+// Makes a label of a node's text, which may be anything: only words of weft's own kind get through.
+std::string Word(const std::string& text) {
+  const bool fine = !text.empty() && text.size() <= 32 && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || c == '_';
+  });
+  return fine ? text : "other";
+}
+
+metrics::LabelValues Labels(const TraceLabels& trace) {
+  return {trace.kubernetes_namespace, trace.trace};
+}
+
 }  // namespace
 
 Result<DiskArchive::Trace*> DiskArchive::Find(uint64_t key) {
@@ -98,7 +110,8 @@ Result<stream::Archive::OpenedStream> DiskArchive::OpenStream(uint64_t key,
   const store::StreamState& state = trace->store.state(number);
   Stream& stream = streams_[handle];
   stream = {.trace = key, .number = number, .events = what.events};
-  if (!counted_.contains(state.file)) metrics_->Stream(trace->labels);
+  if (!counted_.contains(state.file))
+    metrics_->Add(metrics::Id::kRelayStreams, Labels(trace->labels));
   Count(*trace, stream);
   return OpenedStream{.handle = handle, .next = state.has_packets ? state.last_sequence + 1 : 0};
 }
@@ -112,7 +125,9 @@ Status DiskArchive::StorePacket(uint64_t handle, const weft_stream_packet& heade
   }
   WEFT_TRY(trace->store.WritePacket(stream->number, packet));
   stream->events += header.events;
-  metrics_->Packet(trace->labels, packet.size());
+  metrics_->Add(metrics::Id::kRelayPackets, Labels(trace->labels));
+  metrics_->Add(metrics::Id::kRelayBytes, Labels(trace->labels),
+                static_cast<double>(packet.size()));
   Count(*trace, *stream);
   return {};
 }
@@ -123,7 +138,8 @@ void DiskArchive::Count(const Trace& trace, const Stream& stream) {
   if (found == counted_.end() && counted_.size() >= kMaxCountedStreams) return;
   uint64_t& counted = found == counted_.end() ? counted_[file] : found->second;
   if (stream.events <= counted) return;
-  metrics_->Delivered(trace.labels, stream.events - counted);
+  metrics_->Add(metrics::Id::kEventsDelivered, Labels(trace.labels),
+                static_cast<double>(stream.events - counted));
   counted = stream.events;
 }
 
@@ -132,7 +148,10 @@ void DiskArchive::Lost(uint64_t handle, const stream::PacketsLost& what) {
   if (!stream) return;
   const auto trace = Find((*stream)->trace);
   if (!trace) return;
-  metrics_->PacketsLost((*trace)->labels, what.stage, what.reason, what.last - what.first + 1);
+  const TraceLabels& labels = (*trace)->labels;
+  metrics_->Add(metrics::Id::kRelayPacketsLost,
+                {labels.kubernetes_namespace, labels.trace, Word(what.stage), Word(what.reason)},
+                static_cast<double>(what.last - what.first + 1));
 }
 
 // Live viewers will ask for it.
@@ -151,14 +170,19 @@ void DiskArchive::Report(uint64_t key, const stream::Losses& losses) {
   };
   for (const auto& [reason, count] : losses.discarded) {
     if (const uint64_t more = add(before.discarded[reason], count); more > 0) {
-      metrics_->Discarded(labels, reason, more);
+      metrics_->Add(metrics::Id::kRelayReportedDiscarded,
+                    {labels.kubernetes_namespace, labels.trace, Word(reason)},
+                    static_cast<double>(more));
     }
   }
   for (const auto& [name, count] : losses.lost) {
     const size_t slash = std::min(name.find('/'), name.size());
     const std::string reason = slash < name.size() ? name.substr(slash + 1) : "";
     if (const uint64_t more = add(before.lost[name], count); more > 0) {
-      metrics_->Lost(labels, name.substr(0, slash), reason, more);
+      metrics_->Add(
+          metrics::Id::kRelayReportedLost,
+          {labels.kubernetes_namespace, labels.trace, Word(name.substr(0, slash)), Word(reason)},
+          static_cast<double>(more));
     }
   }
 }

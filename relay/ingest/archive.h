@@ -18,16 +18,23 @@
 #include <utility>
 
 #include "lib/ctf/schema.h"
+#include "lib/metrics/registry.h"
 #include "lib/store/store.h"
 #include "lib/stream/receiver.h"
-#include "relay/ingest/metrics.h"
 
 namespace weft::ingest {
+
+// Names of a Trace, as the labels of its metrics have them.
+struct TraceLabels {
+  std::string kubernetes_namespace;
+  std::string trace;
+};
 
 class DiskArchive : public stream::Archive {
  public:
   // Both outlive the archive.
-  DiskArchive(store::FileMaker& maker, Metrics& metrics) : maker_(&maker), metrics_(&metrics) {}
+  DiskArchive(store::FileMaker& maker, metrics::Registry& metrics)
+      : maker_(&maker), metrics_(&metrics) {}
 
   Result<OpenedTrace> OpenTrace(const stream::Hello& who, const stream::OpenTrace& what) override;
   Status WriteMetadata(uint64_t trace, uint64_t offset, std::string_view text) override;
@@ -63,7 +70,7 @@ class DiskArchive : public stream::Archive {
   void Count(const Trace& trace, const Stream& stream);
 
   store::FileMaker* maker_;
-  Metrics* metrics_;
+  metrics::Registry* metrics_;
   uint64_t last_key_ = 0;
   std::map<uint64_t, Trace> traces_;
   std::map<std::string, uint64_t> by_path_;

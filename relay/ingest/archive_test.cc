@@ -43,7 +43,7 @@ class ArchiveTest : public ::testing::Test {
 
   ctf::TempFolder folder;
   store::DirectoryFileMaker maker;
-  Metrics metrics;
+  metrics::Registry metrics{metrics::Part::kRelay};
   DiskArchive archive{maker, metrics};
   const ctf::Uuid uuid{1, 2, 3};
   const stream::Hello who{
@@ -101,9 +101,10 @@ TEST_F(ArchiveTest, LossesAreTotals) {
   }
   archive.Report(trace->key, {.trace = 1, .discarded = {{"no \"word\"", 1}}, .lost = {}});
   const std::string labels = "{namespace=\"ns\",reason=\"full\",trace=\"t\"} 7";
-  EXPECT_TRUE(Counted("weft_events_discarded_total" + labels)) << metrics.Text();
-  EXPECT_TRUE(Counted(
-      "weft_events_lost_total{namespace=\"ns\",reason=\"write\",stage=\"store\",trace=\"t\"} 1"));
+  EXPECT_TRUE(Counted("weft_relay_reported_discarded_total" + labels)) << metrics.Text();
+  EXPECT_TRUE(
+      Counted("weft_relay_reported_lost_total{namespace=\"ns\",reason=\"write\",stage=\"store\","
+              "trace=\"t\"} 1"));
   EXPECT_NE(metrics.Text().find("reason=\"other\""), std::string::npos);
 }
 

@@ -44,7 +44,7 @@ int main(int argc, char** argv) {
   weft::UniqueFd folder(::open(data_dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder) return Complain(weft::FailErrno(data_dir).error());
   weft::store::DirectoryFileMaker maker(std::move(folder));
-  weft::ingest::Metrics metrics;
+  weft::metrics::Registry metrics(weft::metrics::Part::kRelay);
   weft::ingest::DiskArchive archive(maker, metrics);
   auto server = weft::ingest::Server::Make(archive, metrics, control, data);
   if (!server) return Complain(server.error());

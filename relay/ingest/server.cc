@@ -86,16 +86,16 @@ uint64_t RandomNumber() {
 // coroutines that read them; ends when either does.
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  Session(DiskArchive& archive, Metrics& metrics, tcp::socket control)
+  Session(DiskArchive& archive, metrics::Registry& metrics, tcp::socket control)
       : receiver_(archive, RandomNumber(), stream::Receiver::Data::kInOrder),
         metrics_(&metrics),
         control_(std::move(control)),
         data_(control_.get_executor()) {
-    metrics_->Sessions(1);
+    metrics_->Add(metrics::Id::kRelaySessions, {});
   }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
-  ~Session() { metrics_->Sessions(-1); }
+  ~Session() { metrics_->Add(metrics::Id::kRelaySessions, {}, -1); }
 
   [[nodiscard]] uint64_t number() const { return receiver_.session(); }
 
@@ -155,7 +155,7 @@ class Session : public std::enable_shared_from_this<Session> {
     if (closed_) return;
     receiver_.Flush();
     if (!status) {
-      metrics_->Refused();
+      metrics_->Add(metrics::Id::kRelayRefusedSessions, {});
       const stream::Hello& who = receiver_.hello();
       std::fprintf(stderr, "weft-relay: session of %s for %s/%s ends: %s\n", who.node.c_str(),
                    who.kubernetes_namespace.c_str(), who.trace.c_str(),
@@ -189,7 +189,7 @@ class Session : public std::enable_shared_from_this<Session> {
   }
 
   stream::Receiver receiver_;
-  Metrics* metrics_;
+  metrics::Registry* metrics_;
   tcp::socket control_;
   tcp::socket data_;
   std::string writing_;
@@ -198,7 +198,8 @@ class Session : public std::enable_shared_from_this<Session> {
 
 class AsioServer : public Server {
  public:
-  AsioServer(DiskArchive& archive, Metrics& metrics, std::chrono::milliseconds hello_limit)
+  AsioServer(DiskArchive& archive, metrics::Registry& metrics,
+             std::chrono::milliseconds hello_limit)
       : archive_(&archive), metrics_(&metrics), hello_limit_(hello_limit) {}
 
   Status Listen(const std::string& control, const std::string& data) {
@@ -304,7 +305,7 @@ class AsioServer : public Server {
   }
 
   DiskArchive* archive_;
-  Metrics* metrics_;
+  metrics::Registry* metrics_;
   std::chrono::milliseconds hello_limit_;
   asio::io_context io_{1};
   tcp::acceptor control_{io_};
@@ -319,7 +320,7 @@ class AsioServer : public Server {
 
 }  // namespace
 
-Result<std::unique_ptr<Server>> Server::Make(DiskArchive& archive, Metrics& metrics,
+Result<std::unique_ptr<Server>> Server::Make(DiskArchive& archive, metrics::Registry& metrics,
                                              const std::string& control, const std::string& data,
                                              std::chrono::milliseconds hello_limit) {
   auto server = std::make_unique<AsioServer>(archive, metrics, hello_limit);

@@ -19,7 +19,7 @@ class Server {
  public:
   // Addresses as "ADDRESS:PORT", "[ADDRESS]:PORT"; port 0: any. kInvalid: no address; kIo: taken.
   // A connection that has not said hello within `hello_limit` is closed.
-  static Result<std::unique_ptr<Server>> Make(DiskArchive& archive, Metrics& metrics,
+  static Result<std::unique_ptr<Server>> Make(DiskArchive& archive, metrics::Registry& metrics,
                                               const std::string& control, const std::string& data,
                                               std::chrono::milliseconds hello_limit = kHelloTime);
   virtual ~Server() = default;

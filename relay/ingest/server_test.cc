@@ -73,7 +73,7 @@ class ServerProcess : public testing::Test {
 
   int Serve(int to) {
     store::DirectoryFileMaker maker(UniqueFd(open(folder_.c_str(), O_RDONLY | O_DIRECTORY)));
-    Metrics metrics;
+    metrics::Registry metrics(metrics::Part::kRelay);
     DiskArchive archive(maker, metrics);
     auto server = Server::Make(archive, metrics, "127.0.0.1:0", "127.0.0.1:0", kHelloLimit);
     if (!server) return 2;

@@ -67,7 +67,8 @@ class Traced(WeftTest):
         self.assertEqual(recorded + discarded, emitted)
         self.assertEqual(metric(relay, "weft_events_delivered_total", namespace, name),
                          recorded - lost)
-        self.assertEqual(metric(relay, "weft_events_discarded_total", namespace, name), discarded)
+        self.assertEqual(metric(relay, "weft_relay_reported_discarded_total", namespace, name),
+                         discarded)
         self.assertEqual(lost, 0)
         return discarded
 

@@ -97,9 +97,9 @@ class Counts(RelayTest):
         self.assertEqual(len(found), 1, found)
         trace = {"namespace": "local", "trace": "one"}
         self.assertEqual(self.metric("weft_events_delivered_total", **trace), counts["delivered"])
-        self.assertEqual(self.metric("weft_events_discarded_total", **trace),
+        self.assertEqual(self.metric("weft_relay_reported_discarded_total", **trace),
                          sum(counts["discarded"].values()))
-        self.assertEqual(self.metric("weft_events_lost_total"), 0)
+        self.assertEqual(self.metric("weft_relay_reported_lost_total"), 0)
         self.assertEqual(self.metric("weft_relay_streams_total", **trace), counts["streams"])
         self.assertEqual(self.metric("weft_relay_packets_total", **trace), counts["packets"])
         self.assertEqual(self.metric("weft_relay_bytes_total", **trace), counts["bytes"])
@@ -123,7 +123,7 @@ class Counts(RelayTest):
         counts = self.assert_exact(400000)
         discarded = sum(counts["discarded"].values())
         self.assertGreater(discarded, 0)
-        self.assertEqual(self.metric("weft_events_discarded_total", trace="small"), discarded)
+        self.assertEqual(self.metric("weft_relay_reported_discarded_total", trace="small"), discarded)
         self.assertEqual(self.metric("weft_events_delivered_total", trace="small"),
                          counts["delivered"])
 

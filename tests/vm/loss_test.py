@@ -61,13 +61,13 @@ class NodeLossTest(NodeStormTest, Losses):
         counts = self.end_storm(**spec)
         seen = storm.seen_in(self.folder / "relay/reds")
         storm.assert_same_books(self, counts, seen, ring, storm.made(self.report))
-        self.assertEqual(self.at_relay("delivered"), counts["delivered"])
-        self.assertEqual(self.at_relay("discarded"), sum(counts["discarded"].values()))
+        self.assertEqual(self.at_relay("weft_events_delivered_total"), counts["delivered"])
+        self.assertEqual(self.at_relay("weft_relay_reported_discarded_total"), sum(counts["discarded"].values()))
         self.stop_node()
         return counts, seen
 
-    def at_relay(self, what):
-        samples = re.findall(rf"^weft_events_{what}_total\{{.*\}} (\S+)$", self.metrics(self.relay_http), re.MULTILINE)
+    def at_relay(self, name):
+        samples = re.findall(rf"^{name}\{{.*\}} (\S+)$", self.metrics(self.relay_http), re.MULTILINE)
         return sum(map(float, samples))
 
 

@@ -323,7 +323,7 @@ class Tenants(NodeTest):
         self.assertEqual([(r["stage"], r["reason"]) for r in whole["reasons"]], [("ring", "missed")])
         self.assertGreaterEqual(whole["discarded"], missed_hits.MISSED)
         at_relay = [line for line in self.metrics(self.relay_http).splitlines()
-                    if line.startswith("weft_events_discarded_total") and 'reason="missed"' in line]
+                    if line.startswith("weft_relay_reported_discarded_total") and 'reason="missed"' in line]
         self.assertEqual([float(line.rsplit(" ", 1)[1]) for line in at_relay], [whole["discarded"]])
         self.stop_node()
 

@@ -46,7 +46,7 @@ weft::Status Run(Flags flags) {
   WEFT_ASSIGN(const auto cluster, weft::kube::FindCluster(flags.cluster));
   weft::kube::Client client(weft::kube::MakeTransport(cluster), "weft-webhook");
 
-  prometheus::Registry registry;
+  weft::metrics::Registry metrics(weft::metrics::Part::kWebhook);
   weft::webhook::ClusterView view;
   weft::webhook::Notices notices(client, weft::kube::OwnPod("weft-webhook"), Log);
   weft::webhook::Service service(
@@ -54,7 +54,7 @@ weft::Status Run(Flags flags) {
       [&](const Json& object, const std::string& name_space, const auto& left_alone) {
         notices.Post(object, name_space, left_alone);
       },
-      registry);
+      metrics);
   WEFT_ASSIGN(const auto server,
               weft::http::Server::Start({.port = flags.port, .tls = true},
                                         [&](const auto& r) { return service.Answer(r); }));
@@ -65,7 +65,7 @@ weft::Status Run(Flags flags) {
                                        return view.is_complete() ? ""
                                                                  : "the cluster is not known yet";
                                      },
-                                     .metrics = &registry};
+                                     .metrics = &metrics};
   WEFT_ASSIGN(
       const auto health_server,
       weft::http::Server::Start(weft::http::HealthOptions(flags.health_port), [&](const auto& r) {

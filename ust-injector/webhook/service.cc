@@ -9,19 +9,14 @@
 namespace weft::webhook {
 
 Service::Service(const std::string& own_namespace, FactsOf facts_of, Notify notify,
-                 prometheus::Registry& registry)
+                 metrics::Registry& metrics)
     : untouched_({own_namespace, "kube-system"}),
       facts_of_(std::move(facts_of)),
       notify_(std::move(notify)),
-      pods_(
-          prometheus::BuildCounter()
-              .Name("weft_webhook_pods_total")
-              .Help("Pods that the webhook was asked about; a container that was left alone counts "
-                    "beside its pod.")
-              .Register(registry)) {}
+      metrics_(metrics) {}
 
 void Service::Count(const char* result, const std::string& reason) {
-  pods_.Add({{"result", result}, {"reason", reason}}).Increment();
+  metrics_.Add(metrics::Id::kWebhookPods, {result, reason});
 }
 
 Json Service::Patch(const Json& pod, const std::string& name_space, bool dry_run) {

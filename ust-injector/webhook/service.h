@@ -4,14 +4,12 @@
 #ifndef WEFT_UST_INJECTOR_WEBHOOK_SERVICE_H_
 #define WEFT_UST_INJECTOR_WEBHOOK_SERVICE_H_
 
-#include <prometheus/counter.h>
-#include <prometheus/registry.h>
-
 #include <functional>
 #include <set>
 #include <string>
 
 #include "lib/http/server.h"
+#include "lib/metrics/registry.h"
 #include "ust-injector/webhook/mutation.h"
 
 namespace weft::webhook {
@@ -26,7 +24,7 @@ class Service {
 
   // Never touched: pods of `own_namespace` and of kube-system.
   Service(const std::string& own_namespace, FactsOf facts_of, Notify notify,
-          prometheus::Registry& registry);
+          metrics::Registry& metrics);
 
   http::Response Answer(const http::Request& request);
 
@@ -37,7 +35,7 @@ class Service {
   const std::set<std::string> untouched_;
   const FactsOf facts_of_;
   const Notify notify_;
-  prometheus::Family<prometheus::Counter>& pods_;
+  metrics::Registry& metrics_;
 };
 
 }  // namespace weft::webhook

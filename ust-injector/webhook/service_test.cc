@@ -37,12 +37,12 @@ class ServiceTest : public testing::Test {
 
   ClusterFacts facts_{.library = Library{"weft-lib-0", {"amd64"}}, .node_architectures = {"amd64"}};
   std::vector<std::string> notices_;
-  prometheus::Registry registry_;
+  metrics::Registry metrics_{metrics::Part::kWebhook};
   Service service_{"weft", [this](const std::string&) { return facts_; },
                    [this](const Json&, const std::string& name_space, const LeftAlone& left) {
                      notices_.push_back(name_space + " " + left.reason);
                    },
-                   registry_};
+                   metrics_};
 };
 
 TEST_F(ServiceTest, APodIsPatched) {

@@ -2,42 +2,62 @@
 // See metrics.h.
 #include "node-agent/agent/cluster/metrics.h"
 
+#include "lib/fields/fields.h"
+#include "lib/metrics/registry.h"
+
 namespace weft::agent {
 namespace {
 
-using prometheus::ClientMetric;
+using metrics::Id;
 using prometheus::MetricFamily;
 
-class Family {
- public:
-  Family(const char* name, const char* help) {
-    family_.name = name;
-    family_.help = help;
-    family_.type = prometheus::MetricType::Counter;
+// A family that names no member of ChannelCounts, or a member of another shape, does not compile.
+consteval bool FamiliesNameMembersOfCounts() {
+  for (const metrics::Family& family : metrics::kFamilies) {
+    bool fits = family.count.empty();
+    const auto check = [&](const auto& field) {
+      using Member = std::remove_cvref_t<decltype(ipc::ChannelCounts{}.*field.member)>;
+      const bool by_reason = !std::is_arithmetic_v<Member>;
+      fits |= field.name == family.count && by_reason == (metrics::CountLabels(family) > 2);
+    };
+    std::apply([&](const auto&... field) { (check(field), ...); },
+               FieldList<ipc::ChannelCounts>::kFields);
+    if (!fits) return false;
   }
-  void Add(const Metrics::TraceKey& trace, uint64_t count,
-           std::vector<ClientMetric::Label> more = {}) {
-    ClientMetric metric;
-    metric.label = {{"namespace", trace.first}, {"trace", trace.second}};
-    metric.label.insert(metric.label.end(), more.begin(), more.end());
-    metric.counter.value = static_cast<double>(count);
-    family_.metric.push_back(std::move(metric));
+  return true;
+}
+static_assert(FamiliesNameMembersOfCounts());
+
+// The reasons of a key as labels: all of it, or "stage/reason" in two.
+void AppendReasons(const std::string& key, size_t labels, metrics::LabelValues& values) {
+  const size_t slash = labels == 2 ? key.find('/') : std::string::npos;
+  values.push_back(key.substr(0, slash));
+  if (labels < 2) return;
+  values.push_back(slash == std::string::npos ? "" : key.substr(slash + 1));
+}
+
+void AddSamples(Id id, const Metrics::TraceKey& trace, uint64_t count, MetricFamily& family) {
+  family.metric.push_back(
+      metrics::MakeSample(id, {trace.first, trace.second}, static_cast<double>(count)));
+}
+
+void AddSamples(Id id, const Metrics::TraceKey& trace,
+                const std::map<std::string, uint64_t>& by_reason, MetricFamily& family) {
+  const size_t labels = metrics::CountLabels(metrics::FamilyOf(id)) - 2;
+  for (const auto& [key, count] : by_reason) {
+    metrics::LabelValues values = {trace.first, trace.second};
+    AppendReasons(key, labels, values);
+    family.metric.push_back(metrics::MakeSample(id, values, static_cast<double>(count)));
   }
-  MetricFamily Take() { return std::move(family_); }
+}
 
- private:
-  MetricFamily family_;
-};
-
-MetricFamily OfKernel(bool is_ready, const std::string& reason) {
-  MetricFamily family;
-  family.name = "weft_kernel_tracing_ready";
-  family.help = "Whether this node can record its kernel, with the reason.";
-  family.type = prometheus::MetricType::Gauge;
-  ClientMetric metric;
-  metric.label = {{"reason", reason}};
-  metric.gauge.value = is_ready ? 1 : 0;
-  family.metric.push_back(std::move(metric));
+MetricFamily PerTrace(Id id, const Metrics::Sums& sums) {
+  MetricFamily family = metrics::MakeFamily(id);
+  for (const auto& [trace, counts] : sums) {
+    ForEachField(counts, [&](const auto& field, const auto& count) {
+      if (field.name == metrics::FamilyOf(id).count) AddSamples(id, trace, count, family);
+    });
+  }
   return family;
 }
 
@@ -55,39 +75,14 @@ void Metrics::SetKernel(bool is_ready, std::string reason) {
 }
 
 std::vector<MetricFamily> Metrics::Collect() const {
-  Family recorded("weft_events_recorded_total", "Events that tracers committed to a buffer.");
-  Family discarded("weft_events_discarded_total", "Events that tracers discarded, by reason.");
-  Family overwritten("weft_events_overwritten_total",
-                     "Events that gave way to newer ones, in overwrite mode.");
-  Family lost("weft_events_lost_total",
-              "Events that were recorded and not delivered, by stage and reason.");
-  Family ends("weft_streams_tail_unknown_total",
-              "Rings that went away before their end was read: what was left in them is in no "
-              "other count.");
-  Family missed("weft_kernel_hits_missed_total",
-                "Hits, of anybody on the node, of a Trace's probes of kernel functions that the "
-                "kernel did not deliver: in no other count.");
   const std::lock_guard lock(mutex_);
-  for (const auto& [trace, counts] : sums_) {
-    recorded.Add(trace, counts.recorded);
-    ends.Add(trace, counts.tail_unknown);
-    missed.Add(trace, counts.missed_anywhere);
-    overwritten.Add(trace, counts.overwritten);
-    for (const auto& [reason, count] : counts.discarded)
-      discarded.Add(trace, count, {{"reason", reason}});
-    for (const auto& [where, count] : counts.lost) {
-      const size_t slash = where.find('/');
-      const std::string reason = slash == std::string::npos ? "" : where.substr(slash + 1);
-      lost.Add(trace, count, {{"stage", where.substr(0, slash)}, {"reason", reason}});
-    }
-  }
-  return {recorded.Take(),
-          discarded.Take(),
-          overwritten.Take(),
-          lost.Take(),
-          ends.Take(),
-          missed.Take(),
-          OfKernel(kernel_is_ready_, kernel_reason_)};
+  std::vector<MetricFamily> families;
+  for (const metrics::Family& family : metrics::kFamilies)
+    if (!family.count.empty()) families.push_back(PerTrace(family.id, sums_));
+  families.push_back(metrics::MakeFamily(Id::kKernelTracingReady));
+  families.back().metric.push_back(
+      metrics::MakeSample(Id::kKernelTracingReady, {kernel_reason_}, kernel_is_ready_ ? 1 : 0));
+  return families;
 }
 
 }  // namespace weft::agent

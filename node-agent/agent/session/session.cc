@@ -92,20 +92,12 @@ ipc::Uuid RandomUuid() {
 }
 
 void Add(ipc::ChannelCounts& to, const ipc::ChannelCounts& from) {
-  to.recorded += from.recorded;
-  to.delivered += from.delivered;
-  to.overwritten += from.overwritten;
-  to.in_flight += from.in_flight;
-  for (const auto& [reason, count] : from.discarded) to.discarded[reason] += count;
-  for (const auto& [reason, count] : from.lost) to.lost[reason] += count;
-  to.late += from.late;
-  to.bytes += from.bytes;
-  to.packets += from.packets;
-  to.streams += from.streams;
-  to.rings += from.rings;
-  to.corrupt_rings += from.corrupt_rings;
-  to.tail_unknown += from.tail_unknown;
-  to.missed_anywhere += from.missed_anywhere;
+  ForEachField(to, from, [](const auto&, auto& sum, const auto& more) {
+    if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(more)>>)
+      sum += more;
+    else
+      for (const auto& [reason, count] : more) sum[reason] += count;
+  });
 }
 
 ipc::Uuid BootUuid() {

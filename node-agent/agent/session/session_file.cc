@@ -6,53 +6,27 @@
 
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "lib/base/kill_point.h"
 #include "lib/base/unique_fd.h"
+#include "lib/fields/json.h"
 #include "node-agent/agent/session/session.h"
 
 namespace weft::agent {
 namespace {
 
-using Json = nlohmann::json;
+using fields::Json;
 
 constexpr uint32_t kFileVersion = 5;
 
-Json CountsToJson(const ipc::ChannelCounts& c) {
-  return {{"recorded", c.recorded},
-          {"delivered", c.delivered},
-          {"overwritten", c.overwritten},
-          {"in_flight", c.in_flight},
-          {"discarded", c.discarded},
-          {"lost", c.lost},
-          {"late", c.late},
-          {"bytes", c.bytes},
-          {"packets", c.packets},
-          {"streams", c.streams},
-          {"rings", c.rings},
-          {"corrupt_rings", c.corrupt_rings},
-          {"tail_unknown", c.tail_unknown},
-          {"missed_anywhere", c.missed_anywhere}};
-}
+Json CountsToJson(const ipc::ChannelCounts& counts) { return fields::JsonWriter().Value(counts); }
 
 ipc::ChannelCounts CountsFromJson(const Json& j) {
-  ipc::ChannelCounts c;
-  j.at("recorded").get_to(c.recorded);
-  j.at("delivered").get_to(c.delivered);
-  j.at("overwritten").get_to(c.overwritten);
-  j.at("in_flight").get_to(c.in_flight);
-  j.at("discarded").get_to(c.discarded);
-  j.at("lost").get_to(c.lost);
-  j.at("late").get_to(c.late);
-  j.at("bytes").get_to(c.bytes);
-  j.at("packets").get_to(c.packets);
-  j.at("streams").get_to(c.streams);
-  j.at("rings").get_to(c.rings);
-  j.at("corrupt_rings").get_to(c.corrupt_rings);
-  j.at("tail_unknown").get_to(c.tail_unknown);
-  c.missed_anywhere = j.value("missed_anywhere", uint64_t{0});  // files were without it
-  return c;
+  ipc::ChannelCounts counts;
+  ForEachField(counts, [&j](const auto& field, auto& count) {
+    if (!field.optional || j.contains(field.name)) j.at(field.name).get_to(count);
+  });
+  return counts;
 }
 
 Json ContainerToJson(const SessionChannel& channel) {
