@@ -26,53 +26,72 @@
 
 #include "event.h"
 
-enum weft_context_id {
-  WEFT_CONTEXT_VPID = 1,
-  WEFT_CONTEXT_VTID = 2,
-  WEFT_CONTEXT_PTHREAD_ID = 3,
-  WEFT_CONTEXT_PROCNAME = 4,
-  WEFT_CONTEXT_IP = 5,
-  WEFT_CONTEXT_CPU_ID = 6,
-  WEFT_CONTEXT_VUID = 7,
-  WEFT_CONTEXT_VEUID = 8,
-  WEFT_CONTEXT_VSUID = 9,
-  WEFT_CONTEXT_VGID = 10,
-  WEFT_CONTEXT_VEGID = 11,
-  WEFT_CONTEXT_VSGID = 12,
-  WEFT_CONTEXT_CGROUP_NS = 13,
-  WEFT_CONTEXT_IPC_NS = 14,
-  WEFT_CONTEXT_MNT_NS = 15,
-  WEFT_CONTEXT_NET_NS = 16,
-  WEFT_CONTEXT_PID_NS = 17,
-  WEFT_CONTEXT_USER_NS = 18,
-  WEFT_CONTEXT_UTS_NS = 19,
-  WEFT_CONTEXT_TIME_NS = 20,
-  WEFT_CONTEXT_PERF_THREAD = 21, /* perf:thread:NAME; may be in a list several times */
-  WEFT_CONTEXT_APP = 22,         /* $app.PROVIDER:NAME; may be in a list several times */
+/* The table of contexts: everything that is known of one stands in its row. The enum, the table of
+ * weft_context_table, the names that a Trace may use and the pattern in its CRD are made from it.
+ *   symbol  WEFT_CONTEXT_SYMBOL is its id
+ *   type, bytes, base  as in struct weft_context_info
+ *   domain  WEFT_CONTEXT_OF_DOMAIN: where it exists, and for whom
+ *   name    as a user writes it; of PERF_THREAD, PERF_CPU and APP what stands before the given
+ *           name. These three may be in a list several times.
+ * Those of user space; weft.ko has the ones OF_BOTH, too. */
+#define WEFT_USER_CONTEXTS(X)                                           \
+  X(VPID, 1, INT, 4, 10, BOTH, "vpid")                                  \
+  X(VTID, 2, INT, 4, 10, BOTH, "vtid")                                  \
+  X(PTHREAD_ID, 3, UINT, 8, 16, USER, "pthread_id")                     \
+  X(PROCNAME, 4, TEXT, WEFT_CONTEXT_PROCNAME_SIZE, 0, BOTH, "procname") \
+  X(IP, 5, UINT, 8, 16, USER, "ip")                                     \
+  X(CPU_ID, 6, INT, 4, 10, BOTH, "cpu_id")                              \
+  X(VUID, 7, UINT, 4, 10, BOTH, "vuid")                                 \
+  X(VEUID, 8, UINT, 4, 10, BOTH, "veuid")                               \
+  X(VSUID, 9, UINT, 4, 10, BOTH, "vsuid")                               \
+  X(VGID, 10, UINT, 4, 10, BOTH, "vgid")                                \
+  X(VEGID, 11, UINT, 4, 10, BOTH, "vegid")                              \
+  X(VSGID, 12, UINT, 4, 10, BOTH, "vsgid")                              \
+  X(CGROUP_NS, 13, UINT, 8, 10, BOTH, "cgroup_ns")                      \
+  X(IPC_NS, 14, UINT, 8, 10, BOTH, "ipc_ns")                            \
+  X(MNT_NS, 15, UINT, 8, 10, BOTH, "mnt_ns")                            \
+  X(NET_NS, 16, UINT, 8, 10, BOTH, "net_ns")                            \
+  X(PID_NS, 17, UINT, 8, 10, BOTH, "pid_ns")                            \
+  X(USER_NS, 18, UINT, 8, 10, BOTH, "user_ns")                          \
+  X(UTS_NS, 19, UINT, 8, 10, BOTH, "uts_ns")                            \
+  X(TIME_NS, 20, UINT, 8, 10, BOTH, "time_ns")                          \
+  X(PERF_THREAD, 21, UINT, 8, 10, USER, "perf:thread:")                 \
+  X(APP, 22, DYNAMIC, 0, 0, USER, "$app.")
 
-  /* weft.ko only. It has of the others all but PTHREAD_ID, IP, PERF_THREAD and APP. */
-  WEFT_CONTEXT_PID = 128, /* these as the node sees them: for cluster-wide sessions */
-  WEFT_CONTEXT_TID = 129,
-  WEFT_CONTEXT_PPID = 130,
-  WEFT_CONTEXT_VPPID = 131,
-  WEFT_CONTEXT_PRIO = 132,
-  WEFT_CONTEXT_NICE = 133,
-  WEFT_CONTEXT_UID = 134,
-  WEFT_CONTEXT_EUID = 135,
-  WEFT_CONTEXT_SUID = 136,
-  WEFT_CONTEXT_GID = 137,
-  WEFT_CONTEXT_EGID = 138,
-  WEFT_CONTEXT_SGID = 139,
-  WEFT_CONTEXT_CGROUP_ID = 140, /* cgroup v2 */
-  WEFT_CONTEXT_HOSTNAME = 141,
-  WEFT_CONTEXT_INTERRUPTIBLE = 142, /* -1: not known */
-  WEFT_CONTEXT_PREEMPTIBLE = 143,
-  WEFT_CONTEXT_NEED_RESCHEDULE = 144,
-  WEFT_CONTEXT_MIGRATABLE = 145,
-  WEFT_CONTEXT_CALLSTACK_KERNEL = 146,
-  WEFT_CONTEXT_CALLSTACK_USER = 147,
-  WEFT_CONTEXT_PERF_CPU = 148, /* perf:cpu:NAME; may be in a list several times */
+/* Those that only weft.ko has. INTERRUPTIBLE and PREEMPTIBLE are -1 where it cannot know. */
+#define WEFT_KERNEL_CONTEXTS(X)                                             \
+  X(PID, 128, INT, 4, 10, NODE, "pid")                                      \
+  X(TID, 129, INT, 4, 10, NODE, "tid")                                      \
+  X(PPID, 130, INT, 4, 10, NODE, "ppid")                                    \
+  X(VPPID, 131, INT, 4, 10, KERNEL, "vppid")                                \
+  X(PRIO, 132, INT, 4, 10, KERNEL, "prio")                                  \
+  X(NICE, 133, INT, 4, 10, KERNEL, "nice")                                  \
+  X(UID, 134, UINT, 4, 10, NODE, "uid")                                     \
+  X(EUID, 135, UINT, 4, 10, NODE, "euid")                                   \
+  X(SUID, 136, UINT, 4, 10, NODE, "suid")                                   \
+  X(GID, 137, UINT, 4, 10, NODE, "gid")                                     \
+  X(EGID, 138, UINT, 4, 10, NODE, "egid")                                   \
+  X(SGID, 139, UINT, 4, 10, NODE, "sgid")                                   \
+  X(CGROUP_ID, 140, UINT, 8, 10, FILTERS, "cgroup_id")                      \
+  X(HOSTNAME, 141, TEXT, WEFT_CONTEXT_HOSTNAME_SIZE, 0, KERNEL, "hostname") \
+  X(INTERRUPTIBLE, 142, INT, 4, 10, KERNEL, "interruptible")                \
+  X(PREEMPTIBLE, 143, INT, 4, 10, KERNEL, "preemptible")                    \
+  X(NEED_RESCHEDULE, 144, INT, 4, 10, KERNEL, "need_reschedule")            \
+  X(MIGRATABLE, 145, INT, 4, 10, KERNEL, "migratable")                      \
+  X(CALLSTACK_KERNEL, 146, ADDRESSES, 0, 16, NODE, "callstack-kernel")      \
+  X(CALLSTACK_USER, 147, ADDRESSES, 0, 16, KERNEL, "callstack-user")        \
+  X(PERF_CPU, 148, UINT, 8, 10, NODE, "perf:cpu:")
+
+#define WEFT_CONTEXT_ENUMERATOR_(symbol, id, type, bytes, base, domain, name) \
+  WEFT_CONTEXT_##symbol = id,
+enum weft_context_id {
+  WEFT_USER_CONTEXTS(WEFT_CONTEXT_ENUMERATOR_) WEFT_KERNEL_CONTEXTS(WEFT_CONTEXT_ENUMERATOR_)
 };
+#undef WEFT_CONTEXT_ENUMERATOR_
+
+/* For a switch that has no default: `case` of every context that only weft.ko has. */
+#define WEFT_CONTEXT_CASE_(symbol, id, type, bytes, base, domain, name) case WEFT_CONTEXT_##symbol:
+#define WEFT_KERNEL_CONTEXT_CASES WEFT_KERNEL_CONTEXTS(WEFT_CONTEXT_CASE_)
 
 #define WEFT_CONTEXT_FIRST_KERNEL 128u
 
@@ -82,6 +101,20 @@ enum weft_context_type {
   WEFT_CONTEXT_TEXT = 3,
   WEFT_CONTEXT_DYNAMIC = 4,
   WEFT_CONTEXT_ADDRESSES = 5,
+};
+
+/* Where a context exists, and for whom: bits, and the sets of them that the table has. */
+enum weft_context_domain {
+  WEFT_CONTEXT_IN_USER = 1,   /* libweft.so has it */
+  WEFT_CONTEXT_IN_KERNEL = 2, /* weft.ko has it */
+  WEFT_CONTEXT_NODE_WIDE =
+      4,                     /* tells of the node or of other tenants: cluster-wide sessions only */
+  WEFT_CONTEXT_UNLISTED = 8, /* for filters; a Trace's list of contexts does not take it */
+  WEFT_CONTEXT_OF_USER = WEFT_CONTEXT_IN_USER,
+  WEFT_CONTEXT_OF_KERNEL = WEFT_CONTEXT_IN_KERNEL,
+  WEFT_CONTEXT_OF_BOTH = WEFT_CONTEXT_IN_USER | WEFT_CONTEXT_IN_KERNEL,
+  WEFT_CONTEXT_OF_NODE = WEFT_CONTEXT_IN_KERNEL | WEFT_CONTEXT_NODE_WIDE,
+  WEFT_CONTEXT_OF_FILTERS = WEFT_CONTEXT_IN_KERNEL | WEFT_CONTEXT_UNLISTED,
 };
 
 /* The type tags of a DYNAMIC value. */
@@ -108,11 +141,11 @@ enum weft_context_dynamic {
 
 struct weft_context_info {
   uint16_t id;
-  uint8_t type; /* enum weft_context_type */
-  uint8_t size; /* bytes of the value; 0: DYNAMIC, ADDRESSES */
-  uint8_t base; /* how to show integers; 0: no integer */
-  /* As a user writes it; PERF_THREAD, PERF_CPU and APP: what stands before the given name. */
-  char name[19];
+  uint8_t type;    /* enum weft_context_type */
+  uint8_t size;    /* bytes of the value; 0: DYNAMIC, ADDRESSES */
+  uint8_t base;    /* how to show integers; 0: no integer */
+  uint8_t domains; /* bits of enum weft_context_domain */
+  char name[18];
 };
 WEFT_ABI_ASSERT(sizeof(struct weft_context_info) == 24, "context info has no padding");
 
@@ -131,55 +164,11 @@ WEFT_ABI_ASSERT(sizeof(struct weft_context_spec) == 24, "context spec is 24 byte
 /* All contexts, in the order of their ids. Text is inside, so that a position-independent library
  * needs no relocation. `*count` is set if count is not NULL. */
 static inline const struct weft_context_info* weft_context_table(uint32_t* count) {
-#define WEFT_CONTEXT_UINT_(bytes, show) WEFT_CONTEXT_UINT, bytes, show
-#define WEFT_CONTEXT_INT_(bytes, show) WEFT_CONTEXT_INT, bytes, show
-  static const struct weft_context_info table[] = {
-      {WEFT_CONTEXT_VPID, WEFT_CONTEXT_INT_(4, 10), "vpid"},
-      {WEFT_CONTEXT_VTID, WEFT_CONTEXT_INT_(4, 10), "vtid"},
-      {WEFT_CONTEXT_PTHREAD_ID, WEFT_CONTEXT_UINT_(8, 16), "pthread_id"},
-      {WEFT_CONTEXT_PROCNAME, WEFT_CONTEXT_TEXT, WEFT_CONTEXT_PROCNAME_SIZE, 0, "procname"},
-      {WEFT_CONTEXT_IP, WEFT_CONTEXT_UINT_(8, 16), "ip"},
-      {WEFT_CONTEXT_CPU_ID, WEFT_CONTEXT_INT_(4, 10), "cpu_id"},
-      {WEFT_CONTEXT_VUID, WEFT_CONTEXT_UINT_(4, 10), "vuid"},
-      {WEFT_CONTEXT_VEUID, WEFT_CONTEXT_UINT_(4, 10), "veuid"},
-      {WEFT_CONTEXT_VSUID, WEFT_CONTEXT_UINT_(4, 10), "vsuid"},
-      {WEFT_CONTEXT_VGID, WEFT_CONTEXT_UINT_(4, 10), "vgid"},
-      {WEFT_CONTEXT_VEGID, WEFT_CONTEXT_UINT_(4, 10), "vegid"},
-      {WEFT_CONTEXT_VSGID, WEFT_CONTEXT_UINT_(4, 10), "vsgid"},
-      {WEFT_CONTEXT_CGROUP_NS, WEFT_CONTEXT_UINT_(8, 10), "cgroup_ns"},
-      {WEFT_CONTEXT_IPC_NS, WEFT_CONTEXT_UINT_(8, 10), "ipc_ns"},
-      {WEFT_CONTEXT_MNT_NS, WEFT_CONTEXT_UINT_(8, 10), "mnt_ns"},
-      {WEFT_CONTEXT_NET_NS, WEFT_CONTEXT_UINT_(8, 10), "net_ns"},
-      {WEFT_CONTEXT_PID_NS, WEFT_CONTEXT_UINT_(8, 10), "pid_ns"},
-      {WEFT_CONTEXT_USER_NS, WEFT_CONTEXT_UINT_(8, 10), "user_ns"},
-      {WEFT_CONTEXT_UTS_NS, WEFT_CONTEXT_UINT_(8, 10), "uts_ns"},
-      {WEFT_CONTEXT_TIME_NS, WEFT_CONTEXT_UINT_(8, 10), "time_ns"},
-      {WEFT_CONTEXT_PERF_THREAD, WEFT_CONTEXT_UINT_(8, 10), "perf:thread:"},
-      {WEFT_CONTEXT_APP, WEFT_CONTEXT_DYNAMIC, 0, 0, "$app."},
-      {WEFT_CONTEXT_PID, WEFT_CONTEXT_INT_(4, 10), "pid"},
-      {WEFT_CONTEXT_TID, WEFT_CONTEXT_INT_(4, 10), "tid"},
-      {WEFT_CONTEXT_PPID, WEFT_CONTEXT_INT_(4, 10), "ppid"},
-      {WEFT_CONTEXT_VPPID, WEFT_CONTEXT_INT_(4, 10), "vppid"},
-      {WEFT_CONTEXT_PRIO, WEFT_CONTEXT_INT_(4, 10), "prio"},
-      {WEFT_CONTEXT_NICE, WEFT_CONTEXT_INT_(4, 10), "nice"},
-      {WEFT_CONTEXT_UID, WEFT_CONTEXT_UINT_(4, 10), "uid"},
-      {WEFT_CONTEXT_EUID, WEFT_CONTEXT_UINT_(4, 10), "euid"},
-      {WEFT_CONTEXT_SUID, WEFT_CONTEXT_UINT_(4, 10), "suid"},
-      {WEFT_CONTEXT_GID, WEFT_CONTEXT_UINT_(4, 10), "gid"},
-      {WEFT_CONTEXT_EGID, WEFT_CONTEXT_UINT_(4, 10), "egid"},
-      {WEFT_CONTEXT_SGID, WEFT_CONTEXT_UINT_(4, 10), "sgid"},
-      {WEFT_CONTEXT_CGROUP_ID, WEFT_CONTEXT_UINT_(8, 10), "cgroup_id"},
-      {WEFT_CONTEXT_HOSTNAME, WEFT_CONTEXT_TEXT, WEFT_CONTEXT_HOSTNAME_SIZE, 0, "hostname"},
-      {WEFT_CONTEXT_INTERRUPTIBLE, WEFT_CONTEXT_INT_(4, 10), "interruptible"},
-      {WEFT_CONTEXT_PREEMPTIBLE, WEFT_CONTEXT_INT_(4, 10), "preemptible"},
-      {WEFT_CONTEXT_NEED_RESCHEDULE, WEFT_CONTEXT_INT_(4, 10), "need_reschedule"},
-      {WEFT_CONTEXT_MIGRATABLE, WEFT_CONTEXT_INT_(4, 10), "migratable"},
-      {WEFT_CONTEXT_CALLSTACK_KERNEL, WEFT_CONTEXT_ADDRESSES, 0, 16, "callstack-kernel"},
-      {WEFT_CONTEXT_CALLSTACK_USER, WEFT_CONTEXT_ADDRESSES, 0, 16, "callstack-user"},
-      {WEFT_CONTEXT_PERF_CPU, WEFT_CONTEXT_UINT_(8, 10), "perf:cpu:"},
-  };
-#undef WEFT_CONTEXT_UINT_
-#undef WEFT_CONTEXT_INT_
+#define WEFT_CONTEXT_ROW_(symbol, id, type, bytes, base, domain, name) \
+  {WEFT_CONTEXT_##symbol, WEFT_CONTEXT_##type, bytes, base, WEFT_CONTEXT_OF_##domain, name},
+  static const struct weft_context_info table[] = {WEFT_USER_CONTEXTS(WEFT_CONTEXT_ROW_)
+                                                       WEFT_KERNEL_CONTEXTS(WEFT_CONTEXT_ROW_)};
+#undef WEFT_CONTEXT_ROW_
   if (count) *count = sizeof(table) / sizeof(table[0]);
   return table;
 }

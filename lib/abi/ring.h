@@ -105,15 +105,27 @@ enum weft_clock_id {
   WEFT_CLOCK_MONOTONIC = 2, /* CLOCK_MONOTONIC, ns, of the host: outside of any time namespace */
 };
 
+/* The table of reasons to discard an event: WEFT_DISCARD_SYMBOL is the id, the name stands in
+ * counts, statuses and metrics.
+ *   FULL       no free sub-buffer
+ *   MEMORY     the container's budget for rings is used up
+ *   NESTED     a signal handler interrupted its own thread in the atomic slot
+ *   TOO_LARGE  over a quarter of a sub-buffer, or WEFT_RECORD_MAX_BYTES
+ *   CONTENDED  a lock was not had in bounded time, or no decision could be made
+ *   MISSED     weft.ko: the kernel did not deliver a probe's hit */
+#define WEFT_DISCARD_TABLE(X)  \
+  X(FULL, 0, "full")           \
+  X(MEMORY, 1, "memory")       \
+  X(NESTED, 2, "nested")       \
+  X(TOO_LARGE, 3, "too_large") \
+  X(CONTENDED, 4, "contended") \
+  X(MISSED, 5, "missed")
+
+#define WEFT_DISCARD_ENUMERATOR_(symbol, id, name) WEFT_DISCARD_##symbol = id,
 enum weft_discard_reason {
-  WEFT_DISCARD_FULL = 0,      /* no free sub-buffer */
-  WEFT_DISCARD_MEMORY = 1,    /* the container's budget for rings is used up */
-  WEFT_DISCARD_NESTED = 2,    /* a signal handler interrupted its own thread in the atomic slot */
-  WEFT_DISCARD_TOO_LARGE = 3, /* over a quarter of a sub-buffer, or WEFT_RECORD_MAX_BYTES */
-  WEFT_DISCARD_CONTENDED = 4, /* a lock was not had in bounded time, or no decision could be made */
-  WEFT_DISCARD_MISSED = 5,    /* weft.ko: the kernel did not deliver a probe's hit */
-  WEFT_DISCARD_REASONS = 6,
+  WEFT_DISCARD_TABLE(WEFT_DISCARD_ENUMERATOR_) WEFT_DISCARD_REASONS /* how many there are */
 };
+#undef WEFT_DISCARD_ENUMERATOR_
 
 struct weft_ring_header {
   uint32_t magic;
@@ -187,5 +199,19 @@ struct weft_description_entry {
   uint16_t reserved;
 };
 WEFT_ABI_ASSERT(sizeof(struct weft_description_entry) == 8, "description entry layout");
+
+/* NULL: no such reason. */
+static inline const char* weft_discard_name(uint32_t reason) {
+#define WEFT_DISCARD_NAME_(symbol, id, name) \
+  case WEFT_DISCARD_##symbol:                \
+    return name;
+  switch ((enum weft_discard_reason)reason) {
+    WEFT_DISCARD_TABLE(WEFT_DISCARD_NAME_)
+    case WEFT_DISCARD_REASONS:
+      break;
+  }
+#undef WEFT_DISCARD_NAME_
+  return 0; /* NOLINT(modernize-use-nullptr): C as well */
+}
 
 #endif /* WEFT_LIB_ABI_RING_H_ */

@@ -1,67 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contexts. Source of the names: `lttng add-context --list` of LTTng 2.13, and lttng-ust(3).
+// Contexts by their names. The table is lib/abi/context.h; the perf counters' names are those of
+// `lttng add-context --list` of LTTng 2.13.
 #include "lib/api/context.h"
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <span>
 #include <vector>
 
+#include "lib/abi/context.h"
 #include "lib/api/names.h"
 #include "lib/api/nearest.h"
 
 namespace weft::api {
 namespace {
 
-struct Plain {
-  std::string_view name;
-  ContextDomains domains;
-};
-constexpr ContextDomains kUser = {.user = true};
-constexpr ContextDomains kKernel = {.kernel = true};
-constexpr ContextDomains kBoth = {.user = true, .kernel = true};
+// The rows of the table in lib/abi/context.h.
+std::span<const weft_context_info> Table() {
+  std::uint32_t count = 0;
+  const weft_context_info* table = weft_context_table(&count);
+  return {table, count};
+}
 
-// Outside the container's view (pid, uid, ...) only the kernel knows.
-constexpr std::array kPlain = std::to_array<Plain>({
-    {"callstack-kernel", kKernel},
-    {"callstack-user", kKernel},
-    {"cgroup_ns", kBoth},
-    {"cpu_id", kBoth},
-    {"egid", kKernel},
-    {"euid", kKernel},
-    {"gid", kKernel},
-    {"hostname", kKernel},
-    {"interruptible", kKernel},
-    {"ip", kUser},
-    {"ipc_ns", kBoth},
-    {"migratable", kKernel},
-    {"mnt_ns", kBoth},
-    {"need_reschedule", kKernel},
-    {"net_ns", kBoth},
-    {"nice", kKernel},
-    {"pid", kKernel},
-    {"pid_ns", kBoth},
-    {"ppid", kKernel},
-    {"preemptible", kKernel},
-    {"prio", kKernel},
-    {"procname", kBoth},
-    {"pthread_id", kUser},
-    {"sgid", kKernel},
-    {"suid", kKernel},
-    {"tid", kKernel},
-    {"time_ns", kBoth},
-    {"uid", kKernel},
-    {"user_ns", kBoth},
-    {"uts_ns", kBoth},
-    {"vegid", kBoth},
-    {"veuid", kBoth},
-    {"vgid", kBoth},
-    {"vpid", kBoth},
-    {"vppid", kKernel},
-    {"vsgid", kBoth},
-    {"vsuid", kBoth},
-    {"vtid", kBoth},
-    {"vuid", kBoth},
-});
+bool HasGivenName(const weft_context_info& info) {
+  return info.id == WEFT_CONTEXT_PERF_THREAD || info.id == WEFT_CONTEXT_PERF_CPU ||
+         info.id == WEFT_CONTEXT_APP;
+}
+
+// Names without a given part that a Trace's list takes, sorted.
+std::vector<std::string_view> PlainNames() {
+  std::vector<std::string_view> names;
+  for (const weft_context_info& info : Table())
+    if (!HasGivenName(info) && (info.domains & WEFT_CONTEXT_UNLISTED) == 0)
+      names.emplace_back(info.name);
+  std::ranges::sort(names);
+  return names;
+}
 
 constexpr std::array kCounters = std::to_array<std::string_view>({
     "cpu-cycles",
@@ -152,9 +127,13 @@ std::string CheckApp(std::string_view rest) {
 
 ContextDomains LookUpContext(std::string_view name) {
   if (!CheckContextName(name).empty()) return {};
-  if (name.starts_with(kCpuPrefix)) return kKernel;
-  if (name.starts_with(kThreadPrefix) || name.starts_with(kAppPrefix)) return kUser;
-  return std::ranges::find(kPlain, name, &Plain::name)->domains;
+  for (const weft_context_info& info : Table()) {
+    const bool matches = HasGivenName(info) ? name.starts_with(info.name) : name == info.name;
+    if (matches)
+      return {.user = (info.domains & WEFT_CONTEXT_IN_USER) != 0,
+              .kernel = (info.domains & WEFT_CONTEXT_IN_KERNEL) != 0};
+  }
+  return {};
 }
 
 std::string CheckContextName(std::string_view name) {
@@ -162,11 +141,8 @@ std::string CheckContextName(std::string_view name) {
   if (name.starts_with(kCpuPrefix)) return CheckCounter(name.substr(kCpuPrefix.size()));
   if (name.starts_with(kAppPrefix)) return CheckApp(name.substr(kAppPrefix.size()));
   if (name.starts_with("$ctx.")) return "is written without $ctx. here";
-  std::vector<std::string_view> names;
-  for (const Plain& plain : kPlain) {
-    if (plain.name == name) return "";
-    names.push_back(plain.name);
-  }
+  const std::vector<std::string_view> names = PlainNames();
+  if (std::ranges::find(names, name) != names.end()) return "";
   if (name.starts_with("perf:"))
     return "perf counters are written perf:thread:COUNTER or, in the kernel, perf:cpu:COUNTER";
   return "unknown context" + DidYouMean(name, names);
@@ -174,9 +150,9 @@ std::string CheckContextName(std::string_view name) {
 
 std::string PlainContextNames(std::string_view separator) {
   std::string out;
-  for (const Plain& plain : kPlain) {
+  for (const std::string_view name : PlainNames()) {
     if (!out.empty()) out += separator;
-    out += plain.name;
+    out += name;
   }
   return out;
 }

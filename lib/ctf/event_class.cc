@@ -88,30 +88,30 @@ void AddAddresses(Type& context, Names& names, const weft_context_info& info) {
   context.members.push_back({names.Unique(info.name), std::move(stack), {}});
 }
 
+// The context's name in the trace: LTTng's.
+std::string ContextName(const weft_context_info& info, const ContextField& field) {
+  if (info.id == WEFT_CONTEXT_PERF_THREAD) return "perf_thread_" + field.name;
+  if (info.id == WEFT_CONTEXT_PERF_CPU) return "perf_cpu_" + field.name;
+  return info.name;
+}
+
 void AddContext(Type& context, Names& names, const weft_context_info& info,
                 const ContextField& field) {
-  switch (field.id) {
-    case WEFT_CONTEXT_APP:
+  const auto bits = static_cast<uint8_t>(info.size * 8);
+  const auto add = [&](Type type) {
+    context.members.push_back({names.Unique(ContextName(info, field)), std::move(type), {}});
+  };
+  switch (static_cast<weft_context_type>(info.type)) {
+    case WEFT_CONTEXT_DYNAMIC:
       return AddDynamic(context, names, "_app_" + IdentifierName(field.name));
-    case WEFT_CONTEXT_PERF_THREAD:
-      context.members.push_back(
-          {names.Unique("perf_thread_" + field.name), IntegerType(64, false), {}});
-      return;
-    case WEFT_CONTEXT_PERF_CPU:
-      context.members.push_back(
-          {names.Unique("perf_cpu_" + field.name), IntegerType(64, false), {}});
-      return;
-    case WEFT_CONTEXT_CALLSTACK_KERNEL:
-    case WEFT_CONTEXT_CALLSTACK_USER:
+    case WEFT_CONTEXT_ADDRESSES:
       return AddAddresses(context, names, info);
-    default:
-      break;
+    case WEFT_CONTEXT_TEXT:
+      return add(TextArray(info.size));
+    case WEFT_CONTEXT_INT:
+    case WEFT_CONTEXT_UINT:
+      return add(IntegerType(bits, info.type == WEFT_CONTEXT_INT, info.base));
   }
-  Type type = info.type == WEFT_CONTEXT_TEXT
-                  ? TextArray(info.size)
-                  : IntegerType(static_cast<uint8_t>(info.size * 8), info.type == WEFT_CONTEXT_INT,
-                                info.base);
-  context.members.push_back({names.Unique(info.name), std::move(type), {}});
 }
 
 bool IsIntegerSize(uint8_t bytes) { return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8; }

@@ -248,20 +248,23 @@ Plan MakeContextPlan(const ChannelSchema& channel) {
   Plan plan;
   for (const ContextField& context : channel.contexts) {
     const weft_context_info* info = weft_context_by_id(context.id);
-    if (info->type == WEFT_CONTEXT_DYNAMIC) {
-      plan.sequential = true;
-      plan.verbatim = false;
-      plan.steps.push_back({.kind = StepKind::kDynamic});
-    } else if (info->type == WEFT_CONTEXT_ADDRESSES) {
-      plan.sequential = true;
-      plan.verbatim = false;
-      plan.steps.push_back({.kind = StepKind::kAddresses});
-    } else if (info->type == WEFT_CONTEXT_TEXT) {
-      plan.verbatim = false;
-      plan.fixed_size += info->size;
-      plan.steps.push_back({.kind = StepKind::kInlineText, .bytes = info->size});
-    } else {
-      AddCopy(plan, info->size);
+    switch (static_cast<weft_context_type>(info->type)) {
+      case WEFT_CONTEXT_DYNAMIC:
+      case WEFT_CONTEXT_ADDRESSES:
+        plan.sequential = true;
+        plan.verbatim = false;
+        plan.steps.push_back({.kind = info->type == WEFT_CONTEXT_DYNAMIC ? StepKind::kDynamic
+                                                                         : StepKind::kAddresses});
+        break;
+      case WEFT_CONTEXT_TEXT:
+        plan.verbatim = false;
+        plan.fixed_size += info->size;
+        plan.steps.push_back({.kind = StepKind::kInlineText, .bytes = info->size});
+        break;
+      case WEFT_CONTEXT_INT:
+      case WEFT_CONTEXT_UINT:
+        AddCopy(plan, info->size);
+        break;
     }
   }
   CountTexts(plan);

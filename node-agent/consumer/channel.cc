@@ -297,7 +297,7 @@ ipc::ChannelCounts Channel::Counts() const {
     }
   }
   for (size_t i = 0; i < discarded.size(); i++) {
-    if (discarded[i] > 0) counts.discarded[DiscardReasonName(i)] = discarded[i];
+    if (discarded[i] > 0) counts.discarded[weft_discard_name(static_cast<uint32_t>(i))] = discarded[i];
   }
   uint64_t settled = totals_.delivered + counts.overwritten;
   for (uint8_t i = 0; i < kLostReasons; i++) {

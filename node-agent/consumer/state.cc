@@ -22,12 +22,6 @@ const char* LostReasonName(LostReason reason) {
   return "unknown";
 }
 
-const char* DiscardReasonName(size_t reason) {
-  static constexpr std::array<const char*, WEFT_DISCARD_REASONS> kNames = {
-      "full", "memory", "nested", "too_large", "contended", "missed"};
-  return reason < kNames.size() ? kNames[reason] : "unknown";
-}
-
 void Encode(const OutputRecord& record, std::vector<uint8_t>& out) {
   fields::BinaryWriter(out).Value(record);
 }

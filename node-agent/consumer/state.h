@@ -57,7 +57,6 @@ enum LostReason : uint8_t {
 const char* LostReasonName(LostReason reason);
 
 using DiscardCounts = std::array<uint64_t, WEFT_DISCARD_REASONS>;
-const char* DiscardReasonName(size_t reason);
 
 // Totals of a channel. Channel::Counts adds what the rings hold that are still known.
 struct Totals {

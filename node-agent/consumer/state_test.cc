@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+
 namespace weft::consumer {
 namespace {
 
@@ -103,6 +106,18 @@ TEST(State, ACutRecordIsRefused) {
   const std::vector<uint8_t> bytes = ExampleBytes();
   for (size_t size = 1; size < bytes.size(); size++)
     EXPECT_FALSE(DecodeOutputs(Bytes(bytes).first(size))) << size;
+}
+
+// The table of reasons (lib/abi/ring.h) and the page that tells what helps against each.
+TEST(DiscardReasons, EachHasANameAndARowInTheDocuments) {
+  std::ifstream in(WEFT_SOURCE_DIR "/docs/operations.md");
+  const std::string page{std::istreambuf_iterator<char>(in), {}};
+  for (uint32_t reason = 0; reason < WEFT_DISCARD_REASONS; reason++) {
+    ASSERT_NE(weft_discard_name(reason), nullptr) << reason;
+    const std::string row = std::string("\n| discarded, ") + weft_discard_name(reason);
+    EXPECT_NE(page.find(row), std::string::npos) << row;
+  }
+  EXPECT_EQ(weft_discard_name(WEFT_DISCARD_REASONS), nullptr);
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ static uint32_t read_id(enum weft_call call, long get_triple, int which) {
 
 // Every integer context; 0 where it is not to be had.
 static uint64_t read_integer(uint16_t id, const void* ip) {
-  switch (id) {
+  switch ((enum weft_context_id)id) {
     case WEFT_CONTEXT_VPID:
       return weft_vpid();
     case WEFT_CONTEXT_VTID:
@@ -98,9 +98,15 @@ static uint64_t read_integer(uint16_t id, const void* ip) {
       return read_namespace("uts");
     case WEFT_CONTEXT_TIME_NS:
       return read_namespace("time");
-    default:
-      return 0;
+    // Read by weft_contexts_write itself: no integers, or with a number of their own.
+    case WEFT_CONTEXT_PROCNAME:
+    case WEFT_CONTEXT_PERF_THREAD:
+    case WEFT_CONTEXT_APP:
+      // weft_contexts_plan refuses them.
+      WEFT_KERNEL_CONTEXT_CASES
+      break;
   }
+  return 0;
 }
 
 const struct weft_context_plan* weft_contexts_plan(const struct weft_ruleset* rules,

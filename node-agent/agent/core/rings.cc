@@ -102,7 +102,7 @@ void Agent::AccountLate(SessionChannel& channel, const UniqueFd& ring, uint64_t 
     if (totals->recorded != 0) channel.own.lost[reason] += totals->recorded;
     for (uint32_t i = 0; i < WEFT_DISCARD_REASONS; ++i)
       if (totals->discarded[i] != 0)
-        channel.own.discarded[DiscardReasonName(i)] += totals->discarded[i];
+        channel.own.discarded[weft_discard_name(i)] += totals->discarded[i];
   } else {
     channel.own.tail_unknown += 1;
   }

@@ -48,23 +48,4 @@ Result<RingTotals> CloseAndCount(UniqueFd fd) {
   return totals;
 }
 
-const char* DiscardReasonName(uint32_t reason) {
-  switch (reason) {
-    case WEFT_DISCARD_FULL:
-      return "full";
-    case WEFT_DISCARD_MEMORY:
-      return "memory";
-    case WEFT_DISCARD_NESTED:
-      return "nested";
-    case WEFT_DISCARD_TOO_LARGE:
-      return "too_large";
-    case WEFT_DISCARD_CONTENDED:
-      return "contended";
-    case WEFT_DISCARD_MISSED:
-      return "missed";
-    default:
-      return "unknown";
-  }
-}
-
 }  // namespace weft::agent

@@ -27,9 +27,6 @@ Result<RingTotals> IdentifyRing(const UniqueFd& fd);
 // themselves count as empty.
 Result<RingTotals> CloseAndCount(UniqueFd fd);
 
-// The name of a discard reason in counts: "full".
-const char* DiscardReasonName(uint32_t reason);
-
 }  // namespace weft::agent
 
 #endif  // WEFT_NODE_AGENT_AGENT_DISCOVERY_LATE_RING_H_

@@ -50,7 +50,7 @@ TEST(LateRing, DiscardsAreCountedByReason) {
   const auto totals = CloseAndCount(writer.Fd());
   ASSERT_TRUE(totals);
   EXPECT_EQ(totals->discarded, (std::array<uint64_t, WEFT_DISCARD_REASONS>{1, 2, 3, 4, 5, 6}));
-  EXPECT_STREQ(DiscardReasonName(WEFT_DISCARD_MISSED), "missed");
+  EXPECT_STREQ(weft_discard_name(WEFT_DISCARD_MISSED), "missed");
 }
 
 TEST(LateRing, WhatTheHeaderClaims) {

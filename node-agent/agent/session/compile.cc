@@ -43,12 +43,15 @@ Result<control::ContextSpec> CompileCounter(const std::string& name, std::string
   return spec;
 }
 
-// Numbers of the node, which are other ones in the container: a parent may be another tenant's.
-constexpr std::string_view kOfNode[] = {"pid",  "ppid", "tid",  "uid", "euid",
-                                        "suid", "gid",  "egid", "sgid"};
+const weft_context_info* FindContext(const std::string& name) {
+  return weft_context_by_name(name.data(), static_cast<uint32_t>(name.size()));
+}
 
-bool IsOfNode(std::string_view name) {
-  return std::ranges::find(kOfNode, name) != std::end(kOfNode);
+// Numbers of the node, which are other ones in the container: a parent may be another tenant's.
+bool IsOfNode(const std::string& name) {
+  const weft_context_info* info = FindContext(name);
+  return info != nullptr && (info->domains & WEFT_CONTEXT_NODE_WIDE) != 0 &&
+         FindContext("v" + name) != nullptr;
 }
 
 Result<control::ContextSpec> CompileContextName(const std::string& name, Domain domain) {
@@ -69,11 +72,9 @@ Result<control::ContextSpec> CompileContextName(const std::string& name, Domain 
     if (domain == Domain::kUser) return NotOf(name, domain);
     return CompileCounter(name, kPerfCpuPrefix, WEFT_CONTEXT_PERF_CPU);
   }
-  const auto* info = weft_context_by_name(name.data(), static_cast<uint32_t>(name.size()));
-  if (info == nullptr) return NotOf(name, domain);
-  const bool has =
-      domain == Domain::kUser ? info->id < WEFT_CONTEXT_FIRST_KERNEL : KernelHasContext(info->id);
-  if (!has) return NotOf(name, domain);
+  const weft_context_info* info = FindContext(name);
+  const uint8_t wanted = domain == Domain::kUser ? WEFT_CONTEXT_IN_USER : WEFT_CONTEXT_IN_KERNEL;
+  if (info == nullptr || (info->domains & wanted) == 0) return NotOf(name, domain);
   spec.id = info->id;
   return spec;
 }
@@ -185,14 +186,12 @@ std::string WhyNotForTenants(const std::string& context) {
     return what + "is a number of the node: not recorded for a namespace, which has \"v" + context +
            "\"";
   // A CPU's counter counts what other tenants do there; addresses of the kernel help to attack it.
-  if (context.starts_with(kPerfCpuPrefix) || context == "callstack-kernel")
+  const weft_context_info* info = context.starts_with(kPerfCpuPrefix)
+                                      ? weft_context_by_id(WEFT_CONTEXT_PERF_CPU)
+                                      : FindContext(context);
+  if (info != nullptr && (info->domains & WEFT_CONTEXT_NODE_WIDE) != 0)
     return what + "tells of the whole node: not recorded for a namespace";
   return "";
-}
-
-bool KernelHasContext(uint16_t id) {
-  return id != WEFT_CONTEXT_PTHREAD_ID && id != WEFT_CONTEXT_IP && id != WEFT_CONTEXT_PERF_THREAD &&
-         id != WEFT_CONTEXT_APP;
 }
 
 Result<CompiledChannel> CompileUserChannel(const api::Trace& trace, const CompileContext& context) {

@@ -55,9 +55,6 @@ Result<CompiledChannel> CompileKernelLayout(const api::Trace& trace, const Compi
 // it.
 std::string WhyNotForTenants(const std::string& context);
 
-// Has weft.ko the context of this id (lib/abi/context.h)?
-bool KernelHasContext(uint16_t id);
-
 // What a kernel channel may record, beside the spec.
 struct KernelReach {
   bool cluster_wide = false;       // events that belong to no namespace, too

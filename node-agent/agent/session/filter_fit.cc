@@ -19,7 +19,8 @@ int FindContext(const weft_filter_contexts*, uint8_t kind, const char* name, uin
                 uint8_t* type) {
   if (kind != WEFT_FILTER_SYMBOL_CONTEXT) return -ENOENT;
   const weft_context_info* info = weft_context_by_name(name, name_size);
-  if (info == nullptr || !KernelHasContext(info->id) || info->type == WEFT_CONTEXT_ADDRESSES)
+  if (info == nullptr || (info->domains & WEFT_CONTEXT_IN_KERNEL) == 0 ||
+      info->type == WEFT_CONTEXT_ADDRESSES)
     return -ENOENT;
   *type = info->type == WEFT_CONTEXT_TEXT ? WEFT_FILTER_STRING : WEFT_FILTER_INT;
   return info->id;
