@@ -8,8 +8,8 @@
 
 namespace weft::ipc {
 
-// Must fit a socket's buffer, which is 208 KiB where nobody changed it. What can be longer (Traces)
-// travels as a descriptor.
+// Must fit a socket's buffer, which is 208 KiB by default. What can be longer (Traces) travels
+// as a descriptor.
 inline constexpr size_t kMaxMessageBytes = 128 * 1024;
 // Only Arrived has two.
 inline constexpr size_t kMaxMessageFds = 2;
@@ -20,8 +20,8 @@ inline constexpr size_t kMaxQueuedMessages = 512;
 // Ring sets of one channel, and of one doorbell, that are not read to their end.
 inline constexpr size_t kMaxOpenRings = 4096;
 
-// Of a doorbell's socket: processes that start at once. The kernel cuts it to net.core.somaxconn,
-// 4096 unless changed.
+// Backlog of a doorbell's socket: processes that start at once. The kernel cuts it to
+// net.core.somaxconn, 4096 unless changed.
 inline constexpr int kListenBacklog = 4096;
 
 // A connection to a socket that no process accepts from.

@@ -7,7 +7,7 @@
 //                                           \\                            //
 //                                            ====== weft-keeper =========
 //
-// Who talks how. The keeper starts agent and consumers and gives each, as descriptor kKeeperFd, a
+// Connections: the keeper starts agent and consumers and gives each, as descriptor kKeeperFd, a
 // channel to itself. Agent and consumer talk directly over a socket pair that the keeper makes and
 // hands to both as Connect; it makes a new one whenever either of them was started again.
 //
@@ -385,7 +385,7 @@ struct Notice {
 
 // --- agent, consumer -> keeper ---------------------------------------------------------------
 
-// Health is progress: the keeper restarts whoever says nothing for kHeartbeatTimeout, and whoever
+// Health is progress: the keeper restarts a process that is silent for kHeartbeatTimeout, or that
 // has `pending` work while `done` stands still for kProgressTimeout.
 struct Heartbeat {
   uint64_t done = 0;     // any counter that only grows: bytes read, messages handled
@@ -432,7 +432,7 @@ struct ListenDoorbell {
   }
 };
 
-// Nobody rings there any more.
+// No process will ring there any more.
 struct CloseDoorbell {
   std::string name;
 

@@ -32,7 +32,7 @@ struct Offer {
   static constexpr auto Fields() { return std::tuple(Field("versions", &Offer::versions)); }
 };
 
-// Who speaks, for which Trace.
+// Names the node, and the Trace that it speaks for.
 struct Hello {
   std::string node;
   std::string kubernetes_namespace;
@@ -267,7 +267,7 @@ using Message = std::variant<Offer, Hello, OpenTrace, Metadata, OpenStream, Beac
 // Appends the message with its length. kInvalid: text that is no UTF-8; kLimit: too long.
 Status Append(const Message& message, std::string& out);
 
-// Of the JSON alone. kCorrupt: not a message, or a member is missing or of another type.
+// Takes the JSON alone. kCorrupt: not a message, or a member is missing or of another type.
 Result<Message> Decode(std::string_view json);
 
 std::string_view MessageName(const Message& message);

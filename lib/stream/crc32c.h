@@ -10,10 +10,10 @@
 
 namespace weft::stream {
 
-// Of `bytes` behind others whose CRC is `before`; 0: behind nothing.
+// Returns the CRC of `bytes` behind others with the CRC `before`; 0: behind nothing.
 uint32_t Crc32c(Bytes bytes, uint32_t before = 0);
 
-// The same without the processor's instruction.
+// As Crc32c, without the processor's instruction.
 uint32_t Crc32cPortable(Bytes bytes, uint32_t before = 0);
 
 }  // namespace weft::stream

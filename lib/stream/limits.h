@@ -16,7 +16,7 @@ inline constexpr size_t kMaxNameBytes = 253;
 inline constexpr size_t kMaxPathBytes = 512;
 inline constexpr size_t kMaxTicketBytes = 8 * 1024;
 
-// Of one session (a node and a Trace): containers of a node, and their CPUs.
+// In one session (a node and a Trace): containers of a node, and their CPUs.
 inline constexpr size_t kMaxTraces = 1024;
 inline constexpr size_t kMaxStreams = 64 * 1024;
 // Streams of one beacon.

@@ -186,7 +186,7 @@ void Receiver::Flush() {
 Status Receiver::Handle(const Beacon& message) {
   for (const StreamBeacon& beacon : message.streams) {
     const auto found = streams_.find(beacon.handle);
-    // Of a trace that ended meanwhile.
+    // Its trace ended meanwhile.
     if (found == streams_.end()) continue;
     Stream& stream = found->second;
     archive_->Promise(beacon.handle, beacon.last, beacon.time);

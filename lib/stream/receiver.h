@@ -63,7 +63,7 @@ class Receiver {
   // TCP loses nothing while it is there: a packet that a beacon names comes, sooner or later.
   enum class Data : uint8_t { kInOrder, kDatagrams };
 
-  // `session`: nobody shall guess it. `archive` outlives the receiver.
+  // `session`: must not be guessable. `archive` outlives the receiver.
   Receiver(Archive& archive, uint64_t session, Data data)
       : archive_(&archive), session_(session), data_(data) {}
 

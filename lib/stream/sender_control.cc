@@ -91,7 +91,7 @@ Status Sender::Handle(const TraceOpened& message) {
   // Forgotten meanwhile.
   if (found == traces_.end()) return {};
   Trace& trace = found->second;
-  if (!trace.asked || trace.open) return Contradiction("a trace that nobody opened");
+  if (!trace.asked || trace.open) return Contradiction("a trace that was not opened");
   if (message.metadata > trace.metadata) return Contradiction("metadata that it was to cut off");
   if (message.metadata < trace.metadata) {
     return Fail(ErrorCode::kCorrupt, "relay: metadata that it had stored is gone");
@@ -139,7 +139,7 @@ Status Sender::Handle(const StreamOpened& message) {
   if (found == streams_.end()) return {};
   Stream& stream = found->second;
   if (stream.open || !traces_.at(stream.trace).open) {
-    return Contradiction("a stream that nobody opened");
+    return Contradiction("a stream that was not opened");
   }
   if (message.next > stream.stored) return Contradiction("packets that it was to cut off");
   if (!handles_.emplace(message.handle, message.stream).second) {

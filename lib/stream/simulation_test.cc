@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever the network does, and whoever dies: every event is stored once, in order. A failing seed
-// is in the message; WEFT_SEED=N runs that one alone.
+// Whatever the network does, and whichever side dies: every event is stored once, in order. A
+// failing seed is in the message; WEFT_SEED=N runs that one alone.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -70,7 +70,7 @@ Status Channel::AddRing(UniqueFd fd, uint64_t instance, uint64_t process) {
   return {};
 }
 
-// Of a channel that has read nothing yet, or all that it will of a ring with another clock.
+// Called for a channel that has read nothing yet, or all that it will of a ring with another clock.
 void Channel::UseClock(ring::TickClock* clock) {
   if (clock == clock_) return;
   clock_ = clock;
@@ -135,8 +135,9 @@ void Channel::CountCorrupt(RingInput& input) {
   pending_ = true;
 }
 
-// A ring ends when nobody can write to it any more and everything was read; seen only after a look
-// that came after the writer's end. Where somebody goes on writing, kCloseWait bounds the looks.
+// A ring ends when no process can write to it any more and everything was read; seen only after a
+// look that came after the writer's end. Where a process goes on writing, kCloseWait bounds the
+// looks.
 void Channel::EndRings() {
   const uint64_t now = clock_->Now();
   for (const auto& input : rings_) {
@@ -297,7 +298,8 @@ ipc::ChannelCounts Channel::Counts() const {
     }
   }
   for (size_t i = 0; i < discarded.size(); i++) {
-    if (discarded[i] > 0) counts.discarded[weft_discard_name(static_cast<uint32_t>(i))] = discarded[i];
+    if (discarded[i] > 0)
+      counts.discarded[weft_discard_name(static_cast<uint32_t>(i))] = discarded[i];
   }
   uint64_t settled = totals_.delivered + counts.overwritten;
   for (uint8_t i = 0; i < kLostReasons; i++) {

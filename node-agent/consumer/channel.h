@@ -202,7 +202,7 @@ class Channel {
   uint64_t promise_ = 0;  // ticks; nothing older is appended
   uint64_t horizon_ = 0;  // of this round: what is older is merged
   uint64_t latest_ = 0;   // of this round: no honest record is newer
-  bool starved_ = false;  // this round left something: no budget, or a file that nobody opens
+  bool starved_ = false;  // this round left something: no budget, or a file that is not opened
   size_t buffer_memory_ = 0;
   size_t runs_without_look_ = 0;
   uint64_t progress_ = 0;  // bytes copied, ever

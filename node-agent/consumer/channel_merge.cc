@@ -50,8 +50,8 @@ void Channel::LookAtRings(uint64_t now, uint64_t& horizon) {
       const uint64_t time = input->lock_time();
       if (time != 0) horizon = std::min(horizon, std::max(time, oldest));
     }
-    // What this look finds is all there is, once nobody can write. Who writes all the same is
-    // looked at for a bounded time only.
+    // What this look finds is all there is, once no process can write. A ring that is written all
+    // the same is looked at for a bounded time only.
     if ((input->gone || input->closed) && input->final_since == 0) input->final_since = now;
     if (input->final_since == 0 || now - input->final_since < clock_->TicksIn(kCloseWait)) {
       (void)input->Look();

@@ -147,7 +147,7 @@ TEST_F(ConsumerTest, RingsAreMergedByTimeAndSplitByCpu) {
   for (uint64_t i = 0; i < 5; i++) {
     writers.push_back(std::make_unique<TestWriter>(
         ring::testing::WriterOptions{.subbuf_shift = 16, .instance = i}));
-    // The same event has another id in each ring set.
+    // An event has another id in each ring set.
     writers.back()->Describe(static_cast<uint16_t>(i), MakeDescription("p:e", {"number", "ring"}));
     ASSERT_TRUE(running.consumer->AddRing(1, writers.back()->Fd(), i, i));
   }
@@ -336,7 +336,8 @@ TEST_F(ConsumerTest, WhatIsGivenUpAtTheEndIsLostAndCounted) {
 }
 
 // Without the journal there is the tail: nothing twice, and books from there on. What lay before
-// the first sub-buffer that is still there is nobody's: taken or overwritten cannot be told apart.
+// the first sub-buffer that is still there is in no count: taken or overwritten cannot be told
+// apart.
 TEST_F(ConsumerTest, AReaderOfAnOverwriteRingWithoutItsJournalGoesOnAtTheTail) {
   for (const int behind : {0, 10, 100, 5000}) {
     TestWriter writer({.mode = WEFT_RING_OVERWRITE});

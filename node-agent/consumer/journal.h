@@ -9,8 +9,8 @@
 // point leaves the other one, or both. (The file is memory: it does not outlive the machine, nor do
 // rings.)
 //
-// The contents of records and events are the caller's. A record's bytes are checksummed; whoever
-// reads them still checks every length, as of any file.
+// The contents of records and events are the caller's. A record's bytes are checksummed; a
+// reader still checks every length, as of any file.
 #ifndef WEFT_NODE_AGENT_CONSUMER_JOURNAL_H_
 #define WEFT_NODE_AGENT_CONSUMER_JOURNAL_H_
 

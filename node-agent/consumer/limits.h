@@ -37,7 +37,7 @@ inline constexpr uint32_t kMaxTextClassesPerEvent = 63;
 inline constexpr size_t kMaxClassBytesPerChannel = 64 * 1024 * 1024;
 inline constexpr uint32_t kMaxChannels = 256;
 inline constexpr uint32_t kMaxCpus = 8192;
-// Of a stream's count of missing events, as far as programs say it: 2^64 - 1 means "unknown" to
+// A stream's count of missing events, as far as programs say it: 2^64 - 1 means "unknown" to
 // babeltrace2 2.0, which aborts at it, and a count never falls. No honest program comes near it.
 inline constexpr uint64_t kMaxMissing = uint64_t{1} << 62;
 
@@ -49,8 +49,8 @@ inline constexpr uint64_t kHorizonLag = 20'000'000;
 // What is promised not to come any more is so much older: a ring that is found late still has its
 // place among the others, where its CPU's stream has nothing newer yet.
 inline constexpr uint64_t kPromiseLag = 1'000'000'000;
-// The same when a ring fills faster than that allows: order may suffer (counted as late), not
-// events.
+// Merge delay for a ring that would overflow within kHurryTime. Events may then be delivered out of
+// order (counted as late), but none is lost.
 inline constexpr uint64_t kShortLag = 200'000;
 // That is so where a ring, at the speed of the last kSpeedWindow, would be full in less than
 // kHurryTime; and for kHurryHold after it.
@@ -98,7 +98,7 @@ inline constexpr uint64_t kConnectTime = 10'000'000'000;
 // Between two tries; twice as long each time.
 inline constexpr uint64_t kMinRetry = 100'000'000;
 inline constexpr uint64_t kMaxRetry = 5'000'000'000;
-// Who starts a recording to a relay that is not there is told after so long.
+// A recording to a relay that is not there fails after so long.
 inline constexpr uint64_t kReadyTime = 5'000'000'000;
 // Beacons of streams that changed, and of all.
 inline constexpr uint64_t kBeaconInterval = 100'000'000;

@@ -38,7 +38,8 @@ void AskForShortSlices() {
   (void)::syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
-// "--uid N", the one thing it can be told: to be that user, who is nobody else, from now on.
+// "--uid N", the one thing it can be told: to be that user, which no other process has, from now
+// on.
 bool BecomeUser(int argc, char** argv) {
   if (argc == 1) return true;
   if (argc != 3 || std::strcmp(argv[1], "--uid") != 0) return false;

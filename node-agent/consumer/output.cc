@@ -195,7 +195,7 @@ bool Output::Round(uint64_t now_ns, uint64_t& budget) {
   return merged;
 }
 
-// Of a trace that has nothing new: nothing older than what all channels promise will come.
+// For a trace that has nothing new: nothing older than what all channels promise will come.
 void Output::Promise() {
   uint64_t promise = UINT64_MAX;
   for (const auto& channel : channels_) promise = std::min(promise, channel->PromiseNs());

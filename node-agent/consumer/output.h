@@ -33,7 +33,7 @@ namespace weft::consumer {
 // Event descriptions of the journal: by channel id, then class id.
 using ClassLog = std::map<uint64_t, std::vector<std::vector<uint8_t>>>;
 
-// Of the CTF trace that a channel belongs to: containers have traces of the same path.
+// Names the CTF trace that a channel belongs to: containers have traces of the same path.
 std::string OutputName(const ipc::ChannelDefinition& definition);
 
 class Output {

@@ -17,7 +17,7 @@ namespace {
 using ring::testing::TestWriter;
 
 struct Disk {
-  bool slow = false;  // at work on a commit until somebody waits for it
+  bool slow = false;  // at work on a commit until Wait is called
   int fell_behind = 0;
 };
 

@@ -47,7 +47,7 @@ class PacketSink {
   [[nodiscard]] virtual bool Done() = 0;
   // Waits for it, where that takes no longer than a disk does. False: it is not done.
   virtual bool Wait() = 0;
-  // Done may take as long as somebody else likes: nobody waits for it in small steps.
+  // Done may take as long as a peer likes: the consumer does not wait for it in small steps.
   [[nodiscard]] virtual bool remote() const = 0;
 
   // The trace can take packets. An error: why not, and it is not expected to change soon.
@@ -68,7 +68,7 @@ class PacketSink {
 class SinkMaker {
  public:
   virtual ~SinkMaker() = default;
-  // Of the definition's trace. What is behind its first `metadata` bytes of metadata goes away.
+  // Opens the definition's trace. What is behind its first `metadata` bytes of metadata goes away.
   virtual Result<std::unique_ptr<PacketSink>> Open(const ipc::ChannelDefinition& definition,
                                                    uint64_t metadata) = 0;
 };

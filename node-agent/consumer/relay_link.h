@@ -37,7 +37,7 @@ class RelayLink {
   bool Pump(uint64_t now_ns);
   // What Pump waits for.
   void AddPolls(std::vector<pollfd>& polls);
-  // Of the agent; `error` is "" or says why there is no connection.
+  // The agent's answer; `error` is "" or says why there is no connection.
   void Answer(bool data, UniqueFd socket, const std::string& error, uint64_t now_ns);
   // What the agent before was asked it will not answer.
   void NewAgent();

@@ -89,13 +89,13 @@ class RingInput {
   [[nodiscard]] bool stale() const;
   // Every slot was read to what the last Look saw.
   [[nodiscard]] bool at_end() const;
-  // An owner holds the atomic slot's lock: the time of its record, 0 if nobody does.
+  // An owner holds the atomic slot's lock: the time of its record, 0 if none does.
   [[nodiscard]] uint64_t lock_time() const;
   // Committed records: handed out, overwritten, and those between the reader and head.
   [[nodiscard]] uint64_t recorded() const;
   [[nodiscard]] uint64_t overwritten() const;
   [[nodiscard]] DiscardCounts discarded() const;
-  // Of a ring set that was given up: committed, never handed out.
+  // Records of a ring set that was given up: committed, never handed out.
   [[nodiscard]] uint64_t corrupt_recorded() const { return corrupt_recorded_; }
 
   [[nodiscard]] RingRecord Record() const;

@@ -72,7 +72,7 @@ Status AddRules(scmp_filter_ctx filter) {
   const scmp_arg_cmp no_exec = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
   WEFT_TRY(allow(SCMP_SYS(mmap), no_exec));
   WEFT_TRY(allow(SCMP_SYS(mprotect), no_exec));
-  // Of a descriptor: its seals, its flags.
+  // Seals and flags of a descriptor.
   for (const int command : {F_GET_SEALS, F_GETFL, F_SETFL, F_GETFD}) {
     WEFT_TRY(allow(SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, static_cast<scmp_datum_t>(command))));
   }

@@ -47,10 +47,10 @@ ssize_t Receive(const UniqueFd& connection, std::span<char> bytes, std::vector<U
   return n;
 }
 
-// A message that nobody reads is closed with its connection, and what it carries with it.
+// A message that is not read is closed with its connection, and what it carries with it.
 void End(UniqueFd connection) {
   shutdown(connection.get(), SHUT_RDWR);  // no more comes
-  // Whoever is asked to name the senders does so of each message, also of an empty one.
+  // With SO_PASSCRED the kernel names the sender of each message, also of an empty one.
   const int on = 1;
   setsockopt(connection.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred))> control;
@@ -83,7 +83,7 @@ Doorbell::Doorbell(ipc::Loop& loop, std::string name, UniqueFd listening, Handle
 Doorbell::~Doorbell() {
   if (!paused_) loop_.Unwatch(listening_.get());
   while (!silent_.empty()) DropOldest();
-  shutdown(listening_.get(), SHUT_RD);  // the agent may have it still: nobody calls there any more
+  shutdown(listening_.get(), SHUT_RD);  // the agent may still have it: no caller comes any more
   while (UniqueFd connection = Accept()) End(std::move(connection));
 }
 

@@ -3,8 +3,7 @@
 // one descriptor of each, and says whom the kernel saw. A descriptor of anything but memory (a
 // memfd, tmpfs) goes no further; what the message or the memory claims is not looked at here.
 // Everything comes from traced programs: connections that stay silent are bounded in number (the
-// oldest goes first), and nothing here waits for anybody, nor goes on for as long as somebody
-// calls.
+// oldest goes first), and nothing here waits for a peer, nor goes on for as long as one calls.
 //
 // Callers are taken only while there is room for what they bring. Without room they stay in the
 // socket's backlog, where the kernel keeps their descriptors, until GoOn finds room again, or

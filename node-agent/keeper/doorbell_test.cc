@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was sent to the doorbell before a Sync is there after it, whoever was slower: caller or
-// keeper. And whatever hostile programs send or leave unsent: nothing of it stays, nobody waits, a
-// neighbour gets through.
+// What was sent to the doorbell before a Sync is there after it, whether the caller or the
+// keeper was slower. And whatever hostile programs send or leave unsent: nothing of it stays,
+// nothing waits, a neighbour gets through.
 #include "node-agent/keeper/doorbell.h"
 
 #include <fcntl.h>
@@ -92,7 +92,7 @@ class DoorbellTest : public ::testing::Test {
   socklen_t address_size = 0;
   Doorbell::Handler take;
   std::optional<Doorbell> doorbell;
-  size_t quiet = 0;  // descriptors that are open while nobody calls
+  size_t quiet = 0;  // descriptors that are open while no process calls
 };
 
 TEST_F(DoorbellTest, ACallerInTheBacklog) {
@@ -160,8 +160,8 @@ TEST_F(DoorbellTest, OfALongMessageTheBeginningIsTaken) {
   ExpectOnlyANeighbour();
 }
 
-// Who is closed last waits until the peer, which never reads, has read everything; this test would,
-// too.
+// The socket that is closed last waits until the peer, which never reads, has read everything; this
+// test would, too.
 UniqueFd Lingering(const UniqueFd& peer) {
   UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_in to{};

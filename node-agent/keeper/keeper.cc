@@ -163,7 +163,7 @@ void Keeper::Tick() {
   look(agent_);
   for (auto& [name, consumer] : consumers_) look(*consumer);
   TellAgent();
-  // Nobody is left to end the session in order, or it never began.
+  // No process is left to end the session in order, or it never began.
   const bool hopeless = agent_.recovery.given_up() || !owner_told_;
   if (owner_gone_ && agent_.child.pid < 0 && hopeless) Quit();
   if (now >= quit_by_) Quit();

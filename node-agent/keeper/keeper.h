@@ -6,9 +6,9 @@
 // consumers; a consumer and the agent are connected as soon as both run. A node's end (SIGTERM)
 // begins with the agent: it gets Exit, and answers Quit, after kExitTime at the latest. Order of
 // the end (Quit): consumers get Exit and kExitTime, then the agent's channel is closed and it gets
-// kExitTime, then the folder of the session is removed, then the keeper ends. Whoever takes longer
-// is killed. When the keeper dies, its channels close: agent and consumers end by themselves. One
-// thread; everything runs in the loop's handlers.
+// kExitTime, then the folder of the session is removed, then the keeper ends. A process that takes
+// longer is killed. When the keeper dies, its channels close: agent and consumers end by
+// themselves. One thread; everything runs in the loop's handlers.
 #ifndef WEFT_NODE_AGENT_KEEPER_KEEPER_H_
 #define WEFT_NODE_AGENT_KEEPER_KEEPER_H_
 

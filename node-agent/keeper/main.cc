@@ -14,11 +14,11 @@
 
 namespace {
 
-// Of nobody else on a node: above what distributions, systemd's dynamic users and containers' user
-// namespaces are given.
+// No other process of a node has these: they are above what distributions, systemd's dynamic users
+// and containers' user namespaces are given.
 constexpr uint32_t kFirstConsumerUid = 0x77e00000;
 
-// Of this program: the others are beside it.
+// The folder of this program: the others are beside it.
 std::string OwnFolder() {
   std::error_code error;
   return std::filesystem::read_symlink("/proc/self/exe", error).parent_path().string();

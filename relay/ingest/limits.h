@@ -16,7 +16,7 @@ inline constexpr size_t kMaxSessions = 4096;
 inline constexpr size_t kMaxOpenStreams = 256 * 1024;
 // Streams whose events were counted in this life of the relay: some 100 bytes each.
 inline constexpr size_t kMaxCountedStreams = 1024 * 1024;
-// Who has not said hello by then is not one of ours.
+// A peer that has not said hello by then is no node of weft's.
 inline constexpr std::chrono::seconds kHelloTime{10};
 // A node that died without a word is noticed after kKeepIdle + kKeepCount * kKeepInterval seconds.
 inline constexpr int kKeepIdle = 30;

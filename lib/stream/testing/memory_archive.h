@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An archive for tests, in memory: traces by their UUID. Checks what every archive may rely on:
-// packets come in order, and nobody uses a key of a session that another one took over from.
+// packets come in order, and no session uses a key that another one took over.
 #ifndef WEFT_LIB_STREAM_TESTING_MEMORY_ARCHIVE_H_
 #define WEFT_LIB_STREAM_TESTING_MEMORY_ARCHIVE_H_
 
