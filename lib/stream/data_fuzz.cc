@@ -105,7 +105,7 @@ class Relay {
     CheckAnswers();
   }
 
-  // Of everything that was sent: what is stored is a part of it, in order.
+  // Checks that what is stored is a part of everything that was sent, in order.
   void CheckStored(const std::vector<Sent>& sent) {
     uint64_t next = 0;
     for (const auto& stored : Packets()) {
