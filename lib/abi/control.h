@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * The control area: what an agent tells the processes of one container. A file (or, where the agent
- * came later than the pod, memory of the library's) that the agent alone writes, by pwrite, and
- * every process maps read-only. It outlives fork and is never wiped. docs/formats/control.md has an
- * example.
+ * The control area tells the processes of one container which events are on. It is a file (or, if
+ * the agent came later than the pod, memory that the library made). Only the agent writes it, with
+ * pwrite; every process maps it read-only. It survives fork and is never cleared.
+ * docs/formats/control.md has an example.
  *
  *   +---------------+ 0
  *   | header        |

@@ -6,8 +6,8 @@
  * Terms
  *   description  flat bytes without pointers, made by the compiler in the traced program
  *                (include/weft) or by the agent (kernel events). It is copied as it is into the
- *                ring set, so that a killed process loses no schema. Foreign bytes for whoever
- *                reads it.
+ *                ring set, so that a killed process loses no schema. Every reader treats it as
+ *                foreign bytes.
  *   image        the values of one event while it is being emitted:
  *                  fixed part  the recorded fields' fixed bytes, packed, in field order, then the
  *                              `nowrite` fields' fixed bytes, packed, in field order;
@@ -31,8 +31,8 @@
  *                         for at most WEFT_INLINE_ARRAY_MAX bytes.
  *   SEQUENCE              u32 number of elements in the fixed part; elements as a segment.
  * A BLOB (bytes of a media type) is an ARRAY or SEQUENCE of one unsigned byte an element, with the
- * media type behind its name; who does not know of BLOBs passes over it and has bytes.
- * WEFT_FIELD_TEXT says that the elements (of 1 byte) are text: readers show them up to a NUL.
+ * media type behind its name; a reader that does not know BLOBs ignores the media type. With
+ * WEFT_FIELD_TEXT the elements (of 1 byte) are text: readers show them up to a NUL.
  *
  * Extension rules: inside a version one only appends, sizes are explicit, a reader skips what it
  * does not know inside `size`; reserved is zero and checked. All integers are little-endian.

@@ -32,10 +32,10 @@
  *             first such store.
  *
  * The writer [W], in one section, aborted and restarted as a whole (rseq) or alone (lock):
- *   W1  head = slot.head; closed is 0, else the event is as if it were off
+ *   W1  head = slot.head; if closed is not 0, the event is treated as off
  *   W2  in-sub-buffer offset + size (rounded up to 8) < sub-buffer size, else switch, below
  *   W3  time = clock; so that times in a slot never go back
- *   W4  record header and payload are stored behind head; nobody reads there
+ *   W4  record header and payload are stored behind head, where no reader reads
  *   W5  slot.head = head + size + (1 << 32)        the commit: a store with release order
  *
  * Switching sub-buffers [S], a section of its own; s is the current sub-buffer's sequence, n the

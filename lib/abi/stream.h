@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * What travels on a data connection from a node to a relay: once a hello, then packets, each a
- * header and the bytes of one CTF packet as they go into a file. docs/formats/stream.md has the
- * control connection, a worked example with bytes, and who says what when; lib/stream/ has the
+ * The data connection from a node to a relay: one hello, then packets. Each packet is a header and
+ * the bytes of one CTF packet as the relay stores them. docs/formats/stream.md describes the
+ * control connection, the order of all messages, and an example with bytes; lib/stream/ has the
  * code.
  *
  *   hello   16 bytes
@@ -14,7 +14,7 @@
  *   seq      a packet's number in its stream, the CTF packet's own; goes up by one.
  *
  * Extension rules: inside a version one only appends, and hello.header_size says how long a
- * packet's header is; what a relay does not know of it, it passes over. `reserved` is zero and
+ * packet's header is; a relay ignores the part that it does not know. `reserved` is zero and
  * checked. All integers are little-endian.
  */
 #ifndef WEFT_LIB_ABI_STREAM_H_

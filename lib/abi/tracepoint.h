@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a program compiled with <weft/tracepoint.h> and libweft.so say to each other, in one
+ * The ABI between a program compiled with <weft/tracepoint.h> and libweft.so in the same
  * process. Programs live longer than libraries: this ABI only grows, sizes are explicit, reserved
  * is zero.
  *
@@ -16,11 +16,11 @@
  * libweft.so joins tracepoints and events by name and signature, in whatever order objects come and
  * go (docs/adr/0025).
  *
- * Who writes what: after registration only libweft.so writes `enabled`, `probe`, `only_probe`,
- * `app_probes`, `providers`, `event`, `emit`, `state` and `wants`; a program reads them with
- * relaxed loads (`emit` plainly: it is stored before `probe`, and does not change). `enabled`
- * always points to a readable word: the object's own zero word until libweft.so points it at the
- * control area.
+ * Writers of the fields: after registration only libweft.so writes `enabled`, `probe`,
+ * `only_probe`, `app_probes`, `providers`, `event`, `emit`, `state` and `wants`; a program reads
+ * them with relaxed loads (`emit` plainly: it is stored before `probe`, and does not change).
+ * `enabled` always points to a readable word: the object's own zero word until libweft.so points it
+ * at the control area.
  *
  * A call site:  if (*tp->enabled) { if (tp->only_probe) tp->only_probe(args...);
  *                                   else { app probes, see below;
@@ -61,7 +61,7 @@ struct weft_app_probe {
 /* The application probes of one tracepoint; replaced whole, never changed in place. A call site
  * that finds one does, with sequentially consistent atomics: enters++; list = app_probes again;
  * calls each of list->probes[0 .. count); leaves++. weft_probe_detach waits for a moment in
- * which enters equals leaves: nobody is inside then, and whoever comes later finds the new list. */
+ * which enters equals leaves: then no thread is inside, and every later call finds the new list. */
 struct weft_app_probes {
   uint32_t count;
   uint32_t reserved;

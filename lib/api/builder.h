@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The short form of a Trace: what a command line says in flags, before there is a file.
-// Thread-safety: pure functions.
+// Builds a Trace from its short form: the flags of a command line. Thread-safety: pure
+// functions.
 #ifndef WEFT_LIB_API_BUILDER_H_
 #define WEFT_LIB_API_BUILDER_H_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is made from the schema table: the CustomResourceDefinitions and the field references. Used
-// by the generator weft-api-gen and by the tests that compare the committed files with it.
-// Thread-safety: pure functions.
+// Generates files from the schema table: the CustomResourceDefinitions and the field references.
+// Used by the generator weft-api-gen and by the tests that compare the committed files with its
+// output. Thread-safety: pure functions.
 #ifndef WEFT_LIB_API_CRD_H_
 #define WEFT_LIB_API_CRD_H_
 

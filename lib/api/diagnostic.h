@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is wrong with a Trace, and where: one line each, for people.
-// Thread-safety: plain values.
+// Problems of a Trace for people: one line each, with its place and what is wrong. Thread-safety:
+// plain values.
 #ifndef WEFT_LIB_API_DIAGNOSTIC_H_
 #define WEFT_LIB_API_DIAGNOSTIC_H_
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text to document trees and back: the only place that knows yaml-cpp (yaml.cc) and nlohmann
-// (json.cc). Internal to lib/api.
+// Converts text to document trees and back: the only place that knows yaml-cpp (yaml.cc) and
+// nlohmann (json.cc). Internal to lib/api.
 //
-// Text is hostile: size, nesting, number of nodes and what aliases make of them are bounded
-// (limits.h); the libraries' exceptions end here.
-// Thread-safety: functions may run at the same time.
+// Text is hostile: size, nesting, number of nodes and the expansion of aliases are bounded
+// (limits.h). The libraries' exceptions end here. Thread-safety: functions may run at the same
+// time.
 #ifndef WEFT_LIB_API_DOCUMENT_H_
 #define WEFT_LIB_API_DOCUMENT_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Filters in Traces: whoever reads a Trace refuses what would never match. A library of its own,
-// since it needs the filter compiler. Thread-safety: pure functions.
+// Checks the filters of Traces, so that every reader refuses a filter that could never match. A
+// library of its own because it needs the filter compiler. Thread-safety: pure functions.
 #ifndef WEFT_LIB_API_FILTERS_H_
 #define WEFT_LIB_API_FILTERS_H_
 
@@ -34,7 +34,7 @@ enum class FilterFit : std::uint8_t {
 Result<FilterFit> FitFilter(const std::vector<std::uint8_t>& program,
                             const std::vector<std::uint8_t>& description,
                             const weft_filter_contexts& contexts);
-// Of an event of user space. kFits where it cannot be told.
+// Checks a filter against a user-space event. Returns kFits if that cannot be decided.
 FilterFit FitFilter(std::string_view filter, const EventDescription& event);
 
 // Options with CheckFilter.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every limit of a Trace, with its reason. The schema table (trace_schema.cc) and with it the CRD
-// take their numbers from here. Changing one changes the API: loosening is compatible, tightening
-// is not.
+// All limits of a Trace, with their reasons. The schema table (trace_schema.cc), and so the CRD,
+// take their numbers from here. To change one is to change the API: loosening is compatible,
+// tightening is not.
 #ifndef WEFT_LIB_API_LIMITS_H_
 #define WEFT_LIB_API_LIMITS_H_
 
@@ -15,7 +15,7 @@ namespace weft::api::limits {
 
 // etcd refuses objects above 1.5 MiB; no Trace that a cluster could hold is larger.
 inline constexpr std::size_t kDocumentBytes = std::size_t{1} << 20;
-// Of one file. Each document costs its nodes; a person's file has a handful.
+// Documents in one file. Each document costs its nodes; a person's file has a handful.
 inline constexpr std::size_t kDocuments = 64;
 // spec.user.events[0].logLevel.range.from is 7 deep; managedFields of an object that was fetched
 // from a cluster reach about twice that. Recursion over a document is bounded by this.
@@ -23,7 +23,7 @@ inline constexpr std::size_t kDepth = 32;
 // Scalars, lists and maps of one file, aliases counted as often as they are used ("billion
 // laughs"). The largest Trace that the limits below admit in practice has a few thousand.
 inline constexpr std::size_t kNodes = 100'000;
-// More messages than this help nobody; the last one says that there are more.
+// More messages than this do not help a reader; the last one says that there are more.
 inline constexpr std::size_t kDiagnostics = 50;
 
 // --- metadata, as Kubernetes has them --------------------------------------------------------

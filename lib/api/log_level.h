@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// LTTng-UST's log levels: 0 (emergency, most severe) to 14 (debug), and the rule that a Trace's
-// event has about them.
-// Thread-safety: plain values.
+// LTTng-UST's log levels, 0 (emergency, most severe) to 14 (debug), and
+// the log level rule of an event in a Trace. Thread-safety: plain
+// values.
 #ifndef WEFT_LIB_API_LOG_LEVEL_H_
 #define WEFT_LIB_API_LOG_LEVEL_H_
 

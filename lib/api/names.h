@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of single strings: Kubernetes' names and labels, weft's patterns. Each returns "" for a
-// good string and else what is wrong, as a phrase that follows the field's path ("must ...").
-// Thread-safety: pure functions.
+// Checks single strings: Kubernetes names and labels, and weft's patterns. Each function returns ""
+// for a valid string, else a phrase that follows the field's path ("must ..."). Thread-safety: pure
+// functions.
 #ifndef WEFT_LIB_API_NAMES_H_
 #define WEFT_LIB_API_NAMES_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// "Did you mean": the nearest of a few valid names.
-// Thread-safety: pure functions.
+// "Did you mean": finds the nearest of a few valid names. Thread-safety: pure
+// functions.
 #ifndef WEFT_LIB_API_NEAREST_H_
 #define WEFT_LIB_API_NEAREST_H_
 

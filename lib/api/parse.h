@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces from text. Used by the command line (files), by the agent (definitions on disk) and by
-// the controller (objects of the API server).
-// Thread-safety: functions may run at the same time; nothing is shared between calls.
+// Parses Traces. The command line reads them from files, the agent from definitions on disk, and
+// the controller from objects of the API server. Thread-safety: functions may run at the same time;
+// calls share nothing.
 #ifndef WEFT_LIB_API_PARSE_H_
 #define WEFT_LIB_API_PARSE_H_
 
@@ -42,14 +42,14 @@ using Traces = std::expected<std::vector<Trace>, Diagnostics>;
 // wrong is reported, not only the first; a syntax error ends the reading.
 Traces ParseTraces(std::string_view file, std::string_view text, const ParseOptions& options = {});
 
-// The same of ClusterTraces.
+// Parse ClusterTraces.
 Traces ParseClusterTraces(std::string_view file, std::string_view text,
                           const ParseOptions& options = {});
 
 // ParseTraces for a file; "-" is standard input.
 Traces LoadTraces(const std::string& path, const ParseOptions& options = {});
 
-// The same checks for a Trace that was put together in a program; empty: it is valid.
+// Runs these checks on a Trace that a program built. Returns an empty list if it is valid.
 Diagnostics Validate(const Trace& trace, const ParseOptions& options = {});
 
 }  // namespace weft::api

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two notations that Kubernetes has for numbers with units: quantities ("512Ki") and Go's
-// durations ("1h30m"). Exact: what does not fit or would have to be rounded is an error.
+// Parses Kubernetes' two notations for numbers with units: quantities ("512Ki") and Go's durations
+// ("1h30m"). Values are exact: a value that does not fit, or would have to be rounded, is an error.
 // Thread-safety: pure functions.
 #ifndef WEFT_LIB_API_QUANTITY_H_
 #define WEFT_LIB_API_QUANTITY_H_

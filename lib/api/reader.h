@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a reading of one document carries along: where it stands (path), what it found wrong, and
-// the caller's options. Internal to lib/api. Used by one thread.
+// State of reading one document: the current path, the problems found, and the caller's options.
+// Internal to lib/api. Used by one thread.
 #ifndef WEFT_LIB_API_READER_H_
 #define WEFT_LIB_API_READER_H_
 
@@ -25,7 +25,7 @@ class Reader {
   std::size_t failures() const { return failures_; }
 
   const ParseOptions& options() const { return options_; }
-  // False: nobody can look a mark up, since the text has no name.
+  // False: the text has no name, so messages leave line and column out.
   bool has_file() const { return !file_.empty(); }
 
   // The path below the current one while it lives: ".name", "[3]", "[app]".

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schema's types below objects and lists: strings, numbers, enumerations, quantities,
-// durations, maps of strings. Internal to lib/api.
-// Thread-safety: const objects, usable from all threads.
+// The schema's scalar types (strings, numbers, enumerations, quantities, durations) and
+// maps of strings. Internal to lib/api. Thread-safety: const objects, usable from all
+// threads.
 #ifndef WEFT_LIB_API_SCALAR_TYPES_H_
 #define WEFT_LIB_API_SCALAR_TYPES_H_
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The building blocks of a schema table: each type knows how to read itself from a document, how
-// to write itself, and how it looks in the CRD and in the reference. Who adds a field to the API
-// adds one line to trace_schema.cc and nothing anywhere else. Internal to lib/api.
+// The building blocks of a schema table. Each type reads itself from a document, writes itself, and
+// describes itself for the CRD and the reference. To add a field to the API, add one line to
+// trace_schema.cc and the member to its struct. Internal to lib/api.
 //
-// Invariants: types are made once, never change and never end; Read() never throws, leaves the
-// target's default where the document is wrong, and says so to the Reader.
+// Invariants: types are made once, never change and are never destroyed. Read() never throws; if
+// the document is wrong, it leaves the target's default and reports the problem to the Reader.
 // Thread-safety: const objects, usable from all threads.
 #ifndef WEFT_LIB_API_SCHEMA_H_
 #define WEFT_LIB_API_SCHEMA_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Label selectors, as Kubernetes evaluates them.
-// Thread-safety: pure functions.
+// Evaluates label selectors as Kubernetes does. Thread-safety: pure
+// functions.
 #ifndef WEFT_LIB_API_SELECTOR_H_
 #define WEFT_LIB_API_SELECTOR_H_
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A TraceSession: what one node shall do for one Trace (spec, written by the controller) and what
-// it does (status, written by that node's agent). One per Trace and node, in the Trace's namespace,
-// owned by the Trace, so that it goes with it; those of a ClusterTrace are in weft's own namespace.
-// It holds no secrets, since every agent can read all of them.
-//
-// Life: the controller makes it Active when a pod of the node matches; it makes it Draining when
-// the Trace ends (deadline, deletion); the agent says Drained when nothing of it is in flight. A
-// session that is deleted while Active ends the same way, only nobody waits. Thread-safety: plain
-// values and pure functions.
+// A TraceSession: what one node shall do for one Trace (spec, written by the controller), and what
+// it does (status, written by that node's agent). There is one per Trace and node, in the Trace's
+// namespace. The Trace owns it, so that Kubernetes deletes both together. The sessions of a
+// ClusterTrace are in weft's own namespace. A session holds no secrets, since every agent can read
+// all sessions.
+// Life: the controller makes a session Active when a pod of the node matches, and Draining when the
+// Trace ends (deadline or deletion). The agent reports Drained when none of its events is in
+// flight. A session that is deleted while it is Active ends in this way, too, but the deletion does
+// not wait for it. Thread-safety: plain values and pure functions.
 #ifndef WEFT_LIB_API_SESSION_H_
 #define WEFT_LIB_API_SESSION_H_
 
@@ -49,7 +49,7 @@ struct SessionSpec {
   SessionState state = SessionState::kActive;
   RelayAddress relay;
   std::string deadline;       // RFC 3339, "": none
-  bool cluster_wide = false;  // of a ClusterTrace: the whole node, whoever it is about
+  bool cluster_wide = false;  // of a ClusterTrace: all tasks of the node
   TraceSpec record;           // the Trace's spec as it is
   bool operator==(const SessionSpec&) const = default;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schema of a TraceSession, as trace_schema.h has that of a Trace. Internal to lib/api.
+// The schema of a TraceSession; trace_schema.h has that of a Trace. Internal to lib/api.
 #ifndef WEFT_LIB_API_SESSION_SCHEMA_H_
 #define WEFT_LIB_API_SESSION_SCHEMA_H_
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The status of a Trace: written by weft only (controller, or local mode), read by everybody.
-// Counts obey P3 of the design: emitted = recorded + discarded, and recorded = delivered +
-// overwritten + lost + in flight.
-// Thread-safety: plain values.
+// The status of a Trace. Only weft writes it (the controller, or `weft record` in
+// local mode). Counts obey two equations: emitted = recorded + discarded, and
+// recorded = delivered + overwritten + lost + in flight. Thread-safety: plain
+// values.
 #ifndef WEFT_LIB_API_STATUS_H_
 #define WEFT_LIB_API_STATUS_H_
 

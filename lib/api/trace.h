@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Trace: what a person asks for (spec) and what weft does about it (status), as plain values.
-// The same fields, in the same order, stand in YAML, in JSON and in the CRD; their names, limits
-// and meaning are in one table, trace_schema.cc, and for people in docs/formats/trace.md.
+// A Trace as plain values: what a person asks for (spec) and what weft does about it
+// (status). YAML, JSON and the CRD have these fields in this order. One table,
+// trace_schema.cc, has their names, limits and meaning; docs/formats/trace.md explains them
+// for people.
 //
-// Invariants: an object that came out of parse.h or builder.h is valid; one put together by hand
-// is checked with Validate() of parse.h. A field that was not given has its default here, so that
-// "absent" and "default" are one thing to whoever acts on a Trace.
-// Thread-safety: plain values.
+// Invariants: an object from parse.h or builder.h is valid; check one that a program built
+// with Validate() of parse.h. A field that was not given has its default here, so that code
+// which acts on a Trace need not tell "absent" from "default". Thread-safety: plain values.
 #ifndef WEFT_LIB_API_TRACE_H_
 #define WEFT_LIB_API_TRACE_H_
 
@@ -69,7 +69,7 @@ struct PodSelection {
   bool operator==(const PodSelection&) const = default;
 };
 
-// Of a ClusterTrace.
+// The spec of a ClusterTrace.
 struct NodeSelection {
   LabelSelector selector;
   bool operator==(const NodeSelection&) const = default;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schema of a Trace: the one place where a field's name, type, limits and meaning stand.
-// Internal to lib/api.
+// The schema of a Trace: the one place for each field's name, type, limits and meaning. Internal to
+// lib/api.
 #ifndef WEFT_LIB_API_TRACE_SCHEMA_H_
 #define WEFT_LIB_API_TRACE_SCHEMA_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts a document tree together from the events of a parser, within the limits. Internal to
-// lib/api; used by yaml.cc and json.cc.
+// Builds a document tree from a parser's events, within the limits. Internal to lib/api; used by
+// yaml.cc and json.cc.
 //
 // Invariant: the stack holds the containers that are open; a map on it with has_key waits for a
 // value. The first failure sticks: every later call returns false.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A document as a tree, the same for YAML and JSON: what the readers make, what the schema reads
-// and writes. Internal to lib/api.
+// A document as a tree, for YAML and JSON alike: readers build it, and the
+// schema reads and writes it. Internal to lib/api.
 //
-// Invariants: nesting is at most limits::kDepth where it came from a reader, so recursion over it
-// is bounded; keys of a map keep their order and may be double (the schema refuses that, with the
-// place).
-// Thread-safety: plain values.
+// Invariants: a tree from a reader is nested at most limits::kDepth deep, so
+// that recursion over it is bounded. The keys of a map keep their order and may
+// be double (the schema refuses that, with the place). Thread-safety: plain
+// values.
 #ifndef WEFT_LIB_API_VALUE_H_
 #define WEFT_LIB_API_VALUE_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Traces to text, in the form that parse.h reads: fields with their default are left out.
-// Thread-safety: pure functions.
+// Writes Traces as text, in the form that parse.h reads. Fields that have their default are left
+// out. Thread-safety: pure functions.
 #ifndef WEFT_LIB_API_WRITE_H_
 #define WEFT_LIB_API_WRITE_H_
 

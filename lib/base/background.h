@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may take long, or never end, on a thread of its own.
-// Thread-safety: pure functions.
+// Runs a call that may take long, or never end, on a thread of its own. Thread-safety: pure
+// functions.
 #ifndef WEFT_LIB_BASE_BACKGROUND_H_
 #define WEFT_LIB_BASE_BACKGROUND_H_
 
@@ -15,7 +15,7 @@
 
 namespace weft {
 
-// Nobody has to wait for it: the thread goes on when the future is gone, so `call` owns all that it
+// The caller need not wait: the thread goes on when the future is gone, so `call` owns all that it
 // uses.
 template <typename Call>
 std::future<std::invoke_result_t<Call&>> InBackground(Call call) {

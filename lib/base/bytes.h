@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bounded reading of bytes that somebody else wrote. Every accessor checks the remaining length
-// and fails sticky: after the first failure ok() is false and all values are zero, so a parser
-// may read a whole struct and ask once. Little-endian (all weft formats are).
-// Thread-safety: plain values; the bytes must not change while read (copy shared memory first).
+// Bounded reading of foreign bytes. Every accessor checks the remaining length and fails sticky:
+// after the first failure ok() is false and all values are zero, so a parser may read a whole
+// struct and ask once. Little-endian (all weft formats are). Thread-safety: plain values; the bytes
+// must not change while read (copy shared memory first).
 #ifndef WEFT_LIB_BASE_BYTES_H_
 #define WEFT_LIB_BASE_BYTES_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a cgroup (v2) of ours. Without state.
+// Removes a cgroup (v2) that weft made. Stateless functions.
 #ifndef WEFT_LIB_BASE_CGROUP_H_
 #define WEFT_LIB_BASE_CGROUP_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A descriptor that a process can always have, and that nothing can be read from. Programs of weft
-// use it where others open /dev/null, which a container or a chroot may lack.
+// Returns a descriptor from which nothing can be read. Programs of weft use it instead of
+// /dev/null, which a container or a chroot may lack.
 #ifndef WEFT_LIB_BASE_EMPTY_INPUT_H_
 #define WEFT_LIB_BASE_EMPTY_INPUT_H_
 

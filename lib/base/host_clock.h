@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CLOCK_MONOTONIC of the host, also for a process in a time namespace, where the kernel adds the
-// namespace's offset to what clock_gettime gives (time_namespaces(7)). All times of a node's rings
-// are told by the host's (docs/adr/0029-time-namespaces.md). For weft's own processes, which never
+// Reads CLOCK_MONOTONIC of the host, also in a process of a time namespace, where the kernel adds
+// the namespace's offset to what clock_gettime returns (time_namespaces(7)). All times in a node's
+// rings are host times (docs/adr/0029-time-namespaces.md). For weft's own processes, which never
 // change their namespace.
 #ifndef WEFT_LIB_BASE_HOST_CLOCK_H_
 #define WEFT_LIB_BASE_HOST_CLOCK_H_

@@ -6,8 +6,8 @@
 //   WEFT_KILL_LIVES=FILE                     each process appends a byte to FILE at its start, and
 //                                            the n-th one obeys the n-th pair only; without it,
 //                                            each the first
-// (In the consumer's sandbox the very call that names itself is the end: the same, with another
-// number of the signal.) One thread, or several that do not race for one name.
+// (In the consumer's sandbox, seccomp ends the process at this system call, with another signal.)
+// Used by one thread, or by several that do not race for one name.
 #ifndef WEFT_LIB_BASE_KILL_POINT_H_
 #define WEFT_LIB_BASE_KILL_POINT_H_
 

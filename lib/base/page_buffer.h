@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory in whole pages, not initialized: what direct writes to files ask for. Thread-safety: none.
+// Memory in whole, uninitialized pages, as direct writes to files require. Thread-safety: none.
 #ifndef WEFT_LIB_BASE_PAGE_BUFFER_H_
 #define WEFT_LIB_BASE_PAGE_BUFFER_H_
 

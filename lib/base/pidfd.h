@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes by descriptor: one that is there does not become another when its number is used again.
-// Thread-safety: pure functions.
+// Processes by descriptor. A descriptor keeps its process when the kernel gives the process's
+// number to another. Thread-safety: pure functions.
 #ifndef WEFT_LIB_BASE_PIDFD_H_
 #define WEFT_LIB_BASE_PIDFD_H_
 

@@ -23,7 +23,7 @@ enum class ErrorCode {
   kClosed,       // the peer went away
   kTimeout,
   kPermission,
-  kConflict,  // there is one already, or somebody else changed it first
+  kConflict,  // it exists already, or another writer changed it first
 };
 
 std::string_view ErrorCodeName(ErrorCode code);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a daemon that works in threads is told to end: SIGTERM, or SIGINT from a terminal. Its first
-// thread calls BlockStopSignals before it makes any other, which inherit that, and then waits.
+// Waits for SIGTERM (or SIGINT), which ends a multi-threaded daemon. Its first thread calls
+// BlockStopSignals before it starts others, which inherit the mask, and then waits.
 #ifndef WEFT_LIB_BASE_STOP_SIGNALS_H_
 #define WEFT_LIB_BASE_STOP_SIGNALS_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file descriptor with one owner. Thread-safety: as an int.
+// A file descriptor with one owner. Thread-safety: that of an int.
 #ifndef WEFT_LIB_BASE_UNIQUE_FD_H_
 #define WEFT_LIB_BASE_UNIQUE_FD_H_
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The writer of a control area (lib/abi/control.h says what is in it and in which order it is
-// published). The agent's thread owns it; processes that map the file read at any moment.
+// Writes a control area (lib/abi/control.h describes its contents and the order of publication).
+// The agent's thread owns the object; traced processes that map the file read it at any moment.
 //
-// Invariants: a generation is published completely or not at all, whenever the writer dies: what a
-// reader finds is the old rule set, the new one, or a mixture of old and new enable words, each of
-// which only says "perhaps" or "no". Publish after Open, so that a predecessor's half step is
-// mended.
+// Invariants: a generation is published completely or not at all, at whatever instruction the
+// writer dies. A reader finds the old rule set, the new one, or a mixture of old and new enable
+// words, each of which only says "perhaps" or "no". Call Publish after Open, to complete a
+// half-done publication of the predecessor.
 #ifndef WEFT_LIB_CONTROL_AREA_H_
 #define WEFT_LIB_CONTROL_AREA_H_
 
@@ -32,7 +32,7 @@ class ControlArea {
   static Result<ControlArea> Open(const std::string& path);
 
   // Takes over memory that a traced process made (weft-ctl), which it can write itself: kind, size
-  // and seals are checked, what it holds is believed in nothing that concerns anybody else. Publish
+  // and seals are checked; its contents are never trusted for other processes. Publish
   // follows. kCorrupt, kUnsupported: none of ours; kLimit: another agent has it (by file lock,
   // until `fd` and its copies are closed).
   static Result<ControlArea> Adopt(UniqueFd fd, const AreaConfig& config);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What shall be recorded, as the agent sees it, and its bytes in a control area
-// (lib/abi/control.h). Thread-safety: plain values, pure functions.
+// The rules and filters that shall be in force, as the agent holds them, and their encoding in a
+// control area (lib/abi/control.h). Thread-safety: plain values, pure functions.
 #ifndef WEFT_LIB_CONTROL_RULESET_H_
 #define WEFT_LIB_CONTROL_RULESET_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of a few dozen bytes whose number is known only at run time, as events are made of:
-// without a call, with overlapping loads and stores. Thread-safety: pure function.
+// Copies a few dozen bytes whose number is known only at run time, as events consist of: without a
+// function call, with overlapping loads and stores. Thread-safety: pure function.
 #ifndef WEFT_LIB_CTF_COPY_H_
 #define WEFT_LIB_CTF_COPY_H_
 
@@ -38,7 +38,7 @@ inline void CopyBytes(uint8_t* to, const uint8_t* from, size_t bytes) {
 
 inline constexpr size_t kCopyBlock = 16;
 
-// The same of more than kCopyBlock * (kBlocks - 1) bytes, kCopyBlock * kBlocks at most: without a
+// Copies more than kCopyBlock * (kBlocks - 1) bytes, at most kCopyBlock * kBlocks: without a
 // branch.
 template <size_t kBlocks>
 inline void CopyBlocks(uint8_t* to, const uint8_t* from, size_t bytes) {

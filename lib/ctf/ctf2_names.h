@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of CTF 2's metadata that both its writer and its parser use. Thread-safety: constants.
+// Words of CTF 2 metadata that both its writer and its parser use. Thread-safety: constants.
 #ifndef WEFT_LIB_CTF_CTF2_NAMES_H_
 #define WEFT_LIB_CTF_CTF2_NAMES_H_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metadata of CTF 2: JSON text sequences (CTF2-SPEC-2.0, diamon.org/ctf). Called by
-// metadata_writer.cc. Packets are the same as those of CTF 1.8.
-// Thread-safety: pure functions.
+// Writes CTF 2 metadata: JSON text sequences (CTF2-SPEC-2.0, diamon.org/ctf). Called
+// by metadata_writer.cc. Packets equal those of CTF 1.8. Thread-safety: pure
+// functions.
 #ifndef WEFT_LIB_CTF_CTF2_WRITER_H_
 #define WEFT_LIB_CTF_CTF2_WRITER_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks over the bits of a packet as a Type describes them and tells a visitor what is there.
+// Walks over the bits of a packet as a Type describes them and passes each value to a visitor.
 // Foreign bytes: nothing outside the packet is read, and work is bounded by the packet's size.
 // Thread-safety: one thread per decoder; the bytes must not change.
 #ifndef WEFT_LIB_CTF_DECODER_H_

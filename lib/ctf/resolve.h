@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The step after parsing, the same for TSDL and CTF 2: finds the integer behind every reference of
-// a variant or sequence. Called by the parsers.
+// Finds the integer behind every reference of a variant or sequence: the step after parsing, for
+// TSDL and CTF 2 alike. Called by the parsers.
 #ifndef WEFT_LIB_CTF_RESOLVE_H_
 #define WEFT_LIB_CTF_RESOLVE_H_
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a writer of traces says about them: the trace and its channels (CTF: stream classes); their
-// events are described by lib/event/description.h. Everything that makes metadata and packets
-// starts here. Names may be anything: what is no identifier is replaced when types are made of it.
-// Thread-safety: plain values.
+// What a writer knows of a trace: the trace and its channels (CTF: stream classes).
+// lib/event/description.h describes their events. The writers of metadata and packets start from
+// here. Names may be any text: characters that an identifier cannot have are replaced when types
+// are made. Thread-safety: plain values.
 #ifndef WEFT_LIB_CTF_SCHEMA_H_
 #define WEFT_LIB_CTF_SCHEMA_H_
 
@@ -61,7 +61,7 @@ struct TraceInfo {
   std::vector<EnvEntry> env;
 };
 
-// What everybody wants to find in the environment. Empty or zero: not written.
+// Standard entries of the environment. Empty or zero: not written.
 struct TraceIdentity {
   std::string hostname;
   std::string domain = "ust";  // or "kernel"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads one stream file: packets, and the events in them. TraceReader merges several.
-// Thread-safety: one thread per reader.
+// Reads one stream file: its packets and their events. TraceReader merges several. Thread-safety:
+// one thread per reader.
 #ifndef WEFT_LIB_CTF_STREAM_READER_H_
 #define WEFT_LIB_CTF_STREAM_READER_H_
 

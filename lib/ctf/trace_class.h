@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trace's metadata after parsing: what its streams, packets and events look like. Made by
-// tsdl_parser.cc or ctf2_parser.cc from foreign bytes; everything in it is within the limits below.
-// Thread-safety: immutable once made.
+// The metadata of a trace after parsing: the types of its streams, packets and events.
+// tsdl_parser.cc or ctf2_parser.cc make it from foreign bytes; everything in it is within the
+// limits below. Thread-safety: immutable once made.
 #ifndef WEFT_LIB_CTF_TRACE_CLASS_H_
 #define WEFT_LIB_CTF_TRACE_CLASS_H_
 

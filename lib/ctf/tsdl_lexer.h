@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of TSDL. Foreign bytes: every byte sequence gives tokens, some of them bad.
+// Splits TSDL text into tokens. Foreign bytes: every byte sequence gives tokens, some of them bad.
 // Thread-safety: one thread per lexer; the text must outlive it.
 #ifndef WEFT_LIB_CTF_TSDL_LEXER_H_
 #define WEFT_LIB_CTF_TSDL_LEXER_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metadata of CTF 1.8: TSDL text (specification: diamon.org/ctf/v1.8.3). Called by
-// metadata_writer.cc. People's names get a leading underscore, which readers take away: so no name
-// is ever a keyword. Thread-safety: pure functions.
+// Writes CTF 1.8 metadata: TSDL text (specification: diamon.org/ctf/v1.8.3). Called by
+// metadata_writer.cc. User-defined names get a leading underscore, which readers remove, so that no
+// name is a keyword. Thread-safety: pure functions.
 #ifndef WEFT_LIB_CTF_TSDL_WRITER_H_
 #define WEFT_LIB_CTF_TSDL_WRITER_H_
 

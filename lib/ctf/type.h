@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a field of a CTF trace looks like: one model for writing metadata (TSDL and CTF 2), for
-// parsing it, and for decoding packets.
-// Invariants: a Type owns its children; copies are deep. Names are those that people see: TSDL's
-// leading underscore is added and taken away by the TSDL writer and parser. `saved` indexes are set
-// by ResolveReferences only.
-// Thread-safety: plain values.
+// The type of a field of a CTF trace: one model for writing metadata (TSDL
+// and CTF 2), for parsing it, and for decoding packets. Invariants: a Type
+// owns its children; copies are deep. Names are those that people see: the
+// TSDL writer adds the leading underscore, the TSDL parser removes it.
+// Only ResolveReferences sets `saved` indexes. Thread-safety: plain
+// values.
 #ifndef WEFT_LIB_CTF_TYPE_H_
 #define WEFT_LIB_CTF_TYPE_H_
 

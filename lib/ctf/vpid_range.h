@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The range of vpids in a trace's environment (`vpid_min`, `vpid_max`), which is known only as
-// processes come. It is written once, at the beginning, in a width that never changes; later ranges
-// overwrite it in place. So metadata needs no second environment (CTF 2 has none), and a reader, or
-// a kill, at any moment meets two numbers. Pure.
+// The range of vpids in a trace's environment (`vpid_min`, `vpid_max`), which grows as processes
+// start. It is written once, at the beginning, in a fixed width; later ranges overwrite it in
+// place. The metadata therefore needs no second environment (CTF 2 allows none), and a reader, or a
+// kill, at any moment finds two valid numbers. Pure functions.
 #ifndef WEFT_LIB_CTF_VPID_RANGE_H_
 #define WEFT_LIB_CTF_VPID_RANGE_H_
 

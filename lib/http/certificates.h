@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// X.509 certificates of our own: a CA and what it signs, with P-256 keys, as PEM.
-// Thread-safety: pure functions, but for OpenSSL's random numbers.
+// Makes X.509 certificates: a CA and certificates that it signs, with P-256 keys, as PEM.
+// Thread-safety: pure functions, except for OpenSSL's random numbers.
 #ifndef WEFT_LIB_HTTP_CERTIFICATES_H_
 #define WEFT_LIB_HTTP_CERTIFICATES_H_
 

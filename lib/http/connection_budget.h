@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the connections of one server may hold together: places and bytes. When either runs out, a
-// connection that waits for its peer is closed, so that a peer that only holds connections cannot
-// keep others out.
+// Limits what the connections of one server hold together: places and bytes. When either runs out,
+// the budget closes a connection that waits for its peer, so that a peer that only holds
+// connections cannot keep others out.
 //
-// Which one is closed: of the peer address that holds most (places, or bytes where these ran out),
-// the one that has waited longest. An address with one connection, such as the kubelet's, therefore
-// keeps it while another address floods the port. A connection whose request is being answered is
-// never closed.
+// It chooses the peer address that holds most (places, or bytes if these ran out), and of that
+// address the connection that has waited longest. An address with one connection, such as the
+// kubelet's, therefore keeps it while another address floods the port. A connection whose request
+// is being answered is never closed.
 //
 // Thread-safety: all functions may be called from any thread. Guest::Evict is called with the
 // budget's lock held and must not call the budget; what it returns is called, and destroyed,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kubelet and Prometheus ask of a process: /healthz, /readyz, /metrics.
+// Answers what the kubelet and Prometheus ask of a process: /healthz, /readyz, /metrics.
 // Thread-safety: AnswerHealth may run on several threads at once.
 #ifndef WEFT_LIB_HTTP_HEALTH_H_
 #define WEFT_LIB_HTTP_HEALTH_H_

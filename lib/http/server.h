@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// An HTTP/1.1 server, plain or TLS, for what a part of weft is asked: the webhook's reviews,
-// /metrics, /healthz. The one boundary to Boost.Beast, whose headers are in server.cc only.
+// An HTTP/1.1 server, plain or TLS, for the webhook's reviews, /metrics and /healthz. The one
+// boundary to Boost.Beast, whose headers are in server.cc only.
 //
-// Threads: kThreads of its own; the handler is called on them, several at a time. Requests that
+// Threads: kThreads of its own. They call the handler, several at a time. Requests that
 // Options::is_urgent names always find a thread: all others leave one free.
 //
 // Limits: every process in a cluster may connect to these ports, so all connections of a server
-// share kMaxConnections places and Options::total_bytes (connection_budget.h says who has to give
-// way), and a peer that is slow is closed after the limits below.
+// share kMaxConnections places and Options::total_bytes (connection_budget.h decides which one is
+// closed), and a slow peer is closed after the limits below.
 #ifndef WEFT_LIB_HTTP_SERVER_H_
 #define WEFT_LIB_HTTP_SERVER_H_
 

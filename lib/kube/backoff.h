@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long to wait before the next try. Thread-safety: one thread.
+// Computes how long to wait before the next try. Thread-safety: one thread.
 #ifndef WEFT_LIB_KUBE_BACKOFF_H_
 #define WEFT_LIB_KUBE_BACKOFF_H_
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Kubernetes API as weft uses it: objects are JSON, errors are Results, writes name their field
-// manager. Calls block; calls from several threads run at the same time.
+// manager. Calls block; several threads may call at the same time.
 //
 // Errors: kNotFound 404; kConflict 409 (exists already, or was changed meanwhile); kPermission 401,
-// 403; kInvalid other 4xx; kLimit 429; kIo 5xx and what the network did; kTimeout; kClosed: the
-// stop token.
+// 403; kInvalid other 4xx; kLimit 429; kIo 5xx and network errors; kTimeout; kClosed: the stop
+// token.
 #ifndef WEFT_LIB_KUBE_CLIENT_H_
 #define WEFT_LIB_KUBE_CLIENT_H_
 

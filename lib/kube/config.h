@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which API server, and as whom: what a program was told, or what the kubelet gave its pod.
+// The API server's address and credentials: from flags, or from the pod's service account.
 #ifndef WEFT_LIB_KUBE_CONFIG_H_
 #define WEFT_LIB_KUBE_CONFIG_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events of events.k8s.io/v1: what `kubectl describe` and `kubectl get events` show.
+// Builds Events of events.k8s.io/v1, which `kubectl describe` and `kubectl get events` show.
 // Thread-safety: pure functions.
 #ifndef WEFT_LIB_KUBE_EVENT_H_
 #define WEFT_LIB_KUBE_EVENT_H_

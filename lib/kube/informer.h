@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A collection kept in sight: list, then watch, again for as long as the informer lives, on a
-// thread of its own that calls the handlers one after the other.
+// Keeps a collection of objects up to date: lists it, then watches it, as long as the informer
+// lives. A thread of its own calls the handlers one after the other.
 //
-// The handlers see every object that is there: on_list has all of them, and replaces what was
-// known; it comes at the start, and again when a watch expired. A lost connection is no news: the
-// watch goes on from the last version.
+// The handlers see every existing object. on_list passes all of them and replaces what was known;
+// it is called at the start, and again when a watch expired. After a lost connection the watch goes
+// on from the last version, without a handler call.
 #ifndef WEFT_LIB_KUBE_INFORMER_H_
 #define WEFT_LIB_KUBE_INFORMER_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looking into objects of the API without trusting their shape. Thread-safety: pure functions.
+// Reads members of API objects without trusting their shape. Thread-safety: pure functions.
 #ifndef WEFT_LIB_KUBE_JSON_H_
 #define WEFT_LIB_KUBE_JSON_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library's ConfigMap as controller (which makes it), webhook (which names it) and agent (which
-// looks for its volume) agree on it: docs/formats/delivery.md. Thread-safety: constants.
+// Names on which controller (which makes the library's ConfigMap), webhook (which names it in pods)
+// and agent (which looks for its volume) agree: docs/formats/delivery.md. Thread-safety: constants.
 #ifndef WEFT_LIB_KUBE_LIBRARY_H_
 #define WEFT_LIB_KUBE_LIBRARY_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of resources, and the paths under which an API server has them.
-// Thread-safety: pure functions.
+// Names of resources, and their paths on an API server. Thread-safety: pure
+// functions.
 #ifndef WEFT_LIB_KUBE_RESOURCE_H_
 #define WEFT_LIB_KUBE_RESOURCE_H_
 

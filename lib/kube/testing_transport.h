@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// An API server as far as a test says: a function answers requests, the test puts events into
-// watches. Nothing of it is a socket, so that it runs with every sanitizer (the real one:
-// client_test.cc). Thread-safety: all of it, but for the answering function, which is called with
-// the lock held.
+// An API server for tests: a function answers requests, and the test puts events into watches. It
+// uses no socket, so that it runs with every sanitizer (client_test.cc has the real one).
+// Thread-safety: all functions, except the answering function, which is called with the lock
+// held.
 #ifndef WEFT_LIB_KUBE_TESTING_TRANSPORT_H_
 #define WEFT_LIB_KUBE_TESTING_TRANSPORT_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times as the API writes them, RFC 3339. Thread-safety: pure functions.
+// Formats and parses times as the API writes them, RFC 3339. Thread-safety: pure functions.
 #ifndef WEFT_LIB_KUBE_TIME_H_
 #define WEFT_LIB_KUBE_TIME_H_
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // HTTP to an API server: the one boundary to cpprestsdk, whose headers are in transport.cc only.
-// That file is C++20 (clang does not take cpprestsdk as C++23), so nothing here is newer.
-//
-// No exception leaves a Transport. A call blocks its thread; calls from several threads run at the
-// same time. A transport outlives its calls.
+// That file is C++20 (clang does not accept cpprestsdk as C++23), so this header uses nothing
+// newer.
+// No exception leaves a Transport. A call blocks its thread; several threads may call at the same
+// time. A transport outlives its calls.
 #ifndef WEFT_LIB_KUBE_TRANSPORT_H_
 #define WEFT_LIB_KUBE_TRANSPORT_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The body of a watch: one JSON object per line, in pieces as they come from the network.
+// Decodes the body of a watch: one JSON object per line, in pieces as they come from the network.
 // Thread-safety: one thread.
 #ifndef WEFT_LIB_KUBE_WATCH_DECODER_H_
 #define WEFT_LIB_KUBE_WATCH_DECODER_H_

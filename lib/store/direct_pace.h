@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a trace's large packets had better go to the disk directly or through the page cache.
-// Direct writes cost half the CPU time, but wait for the disk: one that is slower than the events
-// come, or has a long slow moment, is left to the page cache for a while (docs/adr/0023). Knows
-// what it is told, and no clock. Thread-safety: plain values.
+// Decides whether a trace's large packets go to the disk directly or through the page cache. Direct
+// writes cost half the CPU time, but wait for the disk. If the disk is slower than the events, or
+// has a long slow moment, packets go through the page cache for a while (docs/adr/0023). It is told
+// all times and reads no clock. Thread-safety: plain values.
 #ifndef WEFT_RELAY_STORE_DIRECT_PACE_H_
 #define WEFT_RELAY_STORE_DIRECT_PACE_H_
 
@@ -12,10 +12,10 @@
 
 namespace weft::store {
 
-// Where a MiB takes longer than this, as a rule, the page cache is the better buffer for anybody.
+// Above this smoothed time per MiB, the page cache is the better buffer.
 inline constexpr std::chrono::nanoseconds kSlowDirect = std::chrono::milliseconds(20);
-// The page cache gets so many bytes before a direct write is tried again; twice as many each time,
-// up to kMaxLeftToCache, unless kKeptUp were written directly in between.
+// The page cache gets this many bytes before a direct write is tried again; twice as many each
+// time, up to kMaxLeftToCache, unless kKeptUp were written directly in between.
 inline constexpr uint64_t kLeftToCache = uint64_t{64} << 20;
 inline constexpr uint64_t kMaxLeftToCache = uint64_t{4} << 30;
 inline constexpr uint64_t kKeptUp = uint64_t{1} << 30;
@@ -31,8 +31,8 @@ class DirectPace {
   void WroteDirectly(Time begin, Time end, size_t bytes);
   // So many bytes went through the page cache.
   void WroteToCache(size_t bytes);
-  // Whoever writes does not keep up with what comes. It is the disk's fault where direct writes
-  // took more than half of the time.
+  // Reports that the writer does not keep up with the events. The disk is the cause if direct
+  // writes took more than half of the time.
   void FallBehind();
 
  private:

@@ -57,20 +57,20 @@ Status CheckRelativeName(std::string_view name);
 std::string UserTracePath(uint32_t uid);
 std::string KernelTracePath();
 
-// A packet so large is worth a direct write. Its bytes in memory and in the file lie on pages.
+// A packet of at least this size is written directly, page-aligned in memory and in the file.
 inline constexpr size_t kDirectBytes = 128 * 1024;
-// So many smaller ones in a row, behind a large one, are written in the same way: behind a packet
-// that ends within a page the next large one would have to go through the page cache, which can
-// take 30 times as long.
+// At most this many smaller ones in a row, after a large one, are also written directly: after a
+// packet that ends within a page the next large one would have to go through the page cache, which
+// can take 30 times as long.
 inline constexpr uint32_t kSmallDirect = 16;
 inline constexpr size_t kDirectAlignment = PageBuffer::kPageBytes;
-// Of the page cache's data, what is written to disk at a time. Smaller pieces cost more, larger
+// Bytes of the page cache that are written to disk at a time. Smaller pieces cost more, larger
 // ones take longer.
 inline constexpr uint64_t kWriteBehindBytes = 1024 * 1024;
-// Of a stream's newest data, what stays in the page cache: live readers read there.
+// Newest bytes of a stream that stay in the page cache, where live readers read them.
 inline constexpr uint64_t kCachedBytes = 16 * 1024 * 1024;
-// A disk that keeps a writer for longer is asked less often: each time twice as much is left to the
-// kernel's own writing before the next try, up to so much.
+// If a write to disk takes longer than this, the next try comes later: each time twice as many
+// bytes are left to the kernel's own writing, up to kMaxLeftToKernel.
 inline constexpr uint64_t kSlowDiskNs = 2'000'000;
 inline constexpr uint64_t kMaxLeftToKernel = 256 * 1024 * 1024;
 
@@ -96,7 +96,7 @@ class TraceStore {
   Status AppendMetadata(std::string_view fragment);
   [[nodiscard]] uint64_t metadata_bytes() const { return metadata_bytes_; }
   // Bytes of it, to be looked at or to be replaced by as many others (lib/ctf/vpid_range.h).
-  // kInvalid: not within it. Whoever reads meanwhile may see a part of both.
+  // kInvalid: not within it. A concurrent reader may see a part of both.
   Result<std::string> ReadMetadata(uint64_t offset, size_t size) const;
   Status OverwriteMetadata(uint64_t offset, std::string_view bytes);
 

@@ -28,7 +28,7 @@ import check_macros
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = WORK = WEFT = None
 PACKAGE = 'liblttng-ust-dev'
-OTHER_USER = 65534  # nobody: root's daemon would be the machine's
+OTHER_USER = 65534  # an unprivileged user: root's daemon would be the machine's
 # Contexts of both (of the user's, LTTng has cpu_id in filters only). SAME ones have the same values in two
 # runs of one program by one user.
 OWN = ['vpid', 'vtid', 'pthread_id', 'ip']
