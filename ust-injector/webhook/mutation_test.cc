@@ -155,7 +155,7 @@ TEST(Mutation, SidecarsYesInitContainersOnlyByName) {
   EXPECT_EQ(Injected(Mutated(pod)), "sidecar a b ");
   pod["metadata"]["annotations"]["weft.dev/containers"] = "b, init";
   EXPECT_EQ(Injected(Mutated(pod)), "init b ");
-  pod["metadata"]["annotations"]["weft.dev/containers"] = "nobody";
+  pod["metadata"]["annotations"]["weft.dev/containers"] = "absent";
   EXPECT_EQ(Mutated(pod), pod);
 }
 
