@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The guest's side of ./dev bench kmod: inside.py PROGRAM MODULE PEER CALLS ROUNDS, started by run.
 
-Measures every case with weft.ko and with LTTng in turns and writes /out/result.json:
-{"cases": {CASE: {"none"|"weft"|"lttng": [instructions a call, ...]}}, "records": {CASE: records a call},
-"resident": {"weft"|"lttng": bytes}}.
+Measures every case with weft.ko and with LTTng in turns. Fails if weft.ko did not record exactly what a case makes, or
+discarded anything. What LTTng recorded is in /out/lttng/CASE/ROUND, for run to count: the guest is too slow for that.
+Writes /out/result.json: {"cases": {CASE: {"none"|"weft"|"lttng": [instructions a call, ...]}}, "calls": of each
+measurement, "resident": {"weft"|"lttng": bytes}}.
 """
 
 import json
@@ -13,7 +14,7 @@ import pathlib
 import subprocess
 import sys
 
-CHANNEL = ["--overwrite", "--num-subbuf=4", "--subbuf-size=1M"]
+CHANNEL = ["--overwrite", "--num-subbuf=32", "--subbuf-size=1M"]  # all events of a measurement stay in there
 EVENTS = ["lttng", "enable-event", "--kernel", "--channel=ch"]
 GETPPID = [EVENTS + ["--syscall", "getppid"]]
 FUNCTION = "__x64_sys_getppid"
@@ -28,6 +29,9 @@ PEER = {
     "kprobe": [EVENTS + [f"--probe={FUNCTION}", "entry"]],
     "kretprobe": [EVENTS + [f"--function={FUNCTION}", "pair"]],
 }
+# Case -> records of a call; of weft and, where it has the case, of LTTng.
+RECORDS = {"getppid": 2, "everywhere": 2, "contexts": 2, "foreign": 0, "foreign-many": 0, "filter": 0, "unselected": 0,
+           "kprobe": 1, "kretprobe": 2}
 ONLY_WEFT = ("everywhere", "foreign-many")
 
 
@@ -43,35 +47,40 @@ class Bench:
 
     def __init__(self, program, calls):
         self.program, self.calls = program, calls
-        self.cases, self.records = {}, {}
+        self.cases, self.made = {}, 0
 
     def note(self, case, tracer, value):
         self.cases.setdefault(case, {}).setdefault(tracer, []).append(value)
 
     def measure(self, case):
-        cost, records = run(self.program, case, self.calls).split()
-        return float(cost), float(records)
+        cost, made, records, lost = run(self.program, case, self.calls).split()
+        self.made = int(made)
+        return float(cost), int(records), int(lost)
 
     def weft(self, case):
-        cost, self.records[case] = self.measure(case)
+        cost, records, lost = self.measure(case)
+        if (records, lost) != (self.made * RECORDS[case], 0):
+            raise SystemExit(f"{case}: weft.ko made {records} records and lost {lost}, of {self.made} calls, "
+                             f"each of {RECORDS[case]} records")
         self.note(case, "weft", cost)
 
-    def lttng(self, case):
-        run("lttng", "create", case, "--snapshot", f"--output=/tmp/{case}")
+    def lttng(self, case, number):
+        run("lttng", "create", case, "--snapshot", f"--output=/out/lttng/{case}/{number}")
         run("lttng", "enable-channel", "--kernel", "ch", *CHANNEL)
         for command in PEER[case]:
             run(*command)
         run("lttng", "start")
         self.note(case, "lttng", self.measure("none")[0])
         run("lttng", "stop")
+        run("lttng", "snapshot", "record")
         run("lttng", "destroy", case)
 
-    def round(self):
+    def round(self, number):
         self.note("none", "none", self.measure("none")[0])
         for case in (*PEER, *ONLY_WEFT):
             self.weft(case)
             if case in PEER:
-                self.lttng(case)
+                self.lttng(case, number)
 
 
 def resident(prefix):
@@ -89,9 +98,9 @@ def main():
     run("lttng-sessiond", "--daemonize")
     bench = Bench(program, calls)
     bench.measure("none")  # the first one after boot is never right
-    for _ in range(int(rounds)):
-        bench.round()
-    result = {"cases": bench.cases, "records": bench.records,
+    for number in range(int(rounds)):
+        bench.round(number)
+    result = {"cases": bench.cases, "calls": bench.made,
               "resident": {"weft": resident("weft"), "lttng": resident("lttng")}}
     pathlib.Path("/out/result.json").write_text(json.dumps(result))
     return 0

@@ -13,8 +13,9 @@ import sys
 import tempfile
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(TOP / "kmod/qemu"))
-import kernels  # noqa: E402  (its folder is no package)
+sys.path[:0] = [str(TOP / "bench/kmod"), str(TOP / "kmod/qemu")]
+import compiled  # noqa: E402  (their folders are no packages)
+import kernels  # noqa: E402
 
 # The oldest Debian whose source builds for the kernel.
 SUITES = {"6.1": "bookworm", "6.12": "trixie"}
@@ -64,21 +65,17 @@ def build(work, kernel):
     kernels.run("/sbin/depmod", "-b", folder, release)
     (folder / "version").write_text(f"{version}\n")
     (folder / "seconds").write_text(f"{seconds:.0f}\n")
-    (folder / "lines").write_text(f"{lines_of(source)}\n")
+    (folder / "compiled_lines").write_text(f"{compiled.lines(source)}\n")
     return folder
 
 
-def lines_of(source):
-    return sum(len(path.read_text(errors="replace").splitlines())
-               for path in source.rglob("*.[ch]"))
-
-
 def get(kernel):
-    """The folder with lib/modules, version, seconds (of CPU time for the build) and lines (of C)."""
+    """The folder with lib/modules, version, seconds (of CPU time for the build) and compiled_lines (of C)."""
     kernels.get(kernel)
     folder = kernels.CACHE / f"lttng-modules-{kernel}"
     with kernels.locked(f"lttng-modules-{kernel}"):
-        if not folder.exists():
+        if not (folder / "compiled_lines").exists():
+            shutil.rmtree(folder, ignore_errors=True)
             print(f"building LTTng's modules for {kernel}: two minutes, once", flush=True)
             with tempfile.TemporaryDirectory(prefix="lttng.", dir=kernels.CACHE) as work:
                 shutil.move(build(pathlib.Path(work), kernel), folder)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // kmod_bench CASE CALLS, in a guest whose virtual time counts instructions (./dev bench kmod): what
-// a call of getppid costs while weft.ko does what CASE says; "none": nothing, or whatever was
-// started outside. Prints the median of batches in ns a call, that is in instructions, and the
-// records a call.
+// a call of getppid costs while weft.ko does what CASE says; "none": nothing, or what was started
+// outside. Prints the median of batches in ns a call, that is in instructions, the number of calls,
+// and how many records weft.ko made and discarded.
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -71,14 +71,15 @@ uint64_t MakeGroup(const std::string& name, bool enter) {
   return place.st_ino;
 }
 
-// A recording of weft.ko, as a Trace's: with a scope, overwrite mode, 4 sub-buffers of 1 MiB.
+// A recording of weft.ko, as a Trace's: with a scope, overwrite mode, 32 sub-buffers of 1 MiB, to
+// hold all records of a run.
 class Tracing {
  public:
   explicit Tracing(const std::vector<uint16_t>& contexts, uint32_t flags = 0) {
     session_ = weft::kmod::OpenSession(device_.get(), flags);
     weft_kernel_channel channel = weft::kmod::RightChannel();
     channel.mode = WEFT_RING_OVERWRITE;
-    channel.slot_shift = 22;
+    channel.slot_shift = 25;
     channel.subbuf_shift = 20;
     channel.clock = Clock();
     std::vector<weft_context_spec> specs;
@@ -111,6 +112,14 @@ class Tracing {
     if (weft::kmod::Switch(session_.get(), 1) != 0) Give("switch");
   }
   [[nodiscard]] uint64_t Records() const { return view_->Committed(); }
+  // Discarded by the ring, and missed by the kernel.
+  [[nodiscard]] uint64_t Lost() const {
+    weft_kernel_session_status status{};
+    status.size = sizeof(status);
+    if (weft::kmod::Control(session_.get(), WEFT_IOCTL_SESSION_STATUS, &status) != 0)
+      Give("status");
+    return view_->Discarded() + status.missed_anywhere;
+  }
 
   // The node's clock: the TSC where the kernel trusts it.
   uint32_t Clock() {
@@ -200,8 +209,9 @@ int main(int argc, char** argv) {
   const Made tracing = found->second();
   if (tracing) tracing->Start();
   const double ns = MedianNs(calls);
-  const uint64_t records = tracing ? tracing->Records() : 0;
-  const double made = static_cast<double>(calls) * kBatches + kWarmUp;
-  std::printf("%.2f %.4f\n", ns, static_cast<double>(records) / made);
+  const unsigned long long made = calls * kBatches + kWarmUp;
+  const unsigned long long records = tracing ? tracing->Records() : 0;
+  const unsigned long long lost = tracing ? tracing->Lost() : 0;
+  std::printf("%.2f %llu %llu %llu\n", ns, made, records, lost);
   return 0;
 }
