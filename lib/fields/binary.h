@@ -25,7 +25,7 @@ class BinaryWriter {
   template <typename T>
   void Value(const T& value) {
     if constexpr (HasFields<T>) {
-      ForEachField(value, [this](const auto&, const auto& member) { Value(member); });
+      ForEachField(value, [this](const auto&, const auto& member) { this->Value(member); });
     } else if constexpr (std::is_same_v<T, std::string>) {
       Value(static_cast<uint64_t>(value.size()));
       out_->insert(out_->end(), value.begin(), value.end());
@@ -50,7 +50,7 @@ class BinaryReader {
   template <typename T>
   void Value(T& value) {
     if constexpr (HasFields<T>) {
-      ForEachField(value, [this](const auto&, auto& member) { Value(member); });
+      ForEachField(value, [this](const auto&, auto& member) { this->Value(member); });
     } else if constexpr (std::is_same_v<T, std::string>) {
       value = in_.ReadString(in_.Read<uint64_t>());
     } else if constexpr (std::is_trivially_copyable_v<T>) {
