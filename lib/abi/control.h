@@ -148,7 +148,7 @@ static inline uint64_t weft_fnv1a64(const void* bytes, uint64_t size) {
  * process sends one message with the ring set's descriptor, without waiting, and closes. Where that
  * fails since too many processes call at once (the backlog is full, too many descriptors are on
  * their way or open), the ring set is counted in memory that processes share with their forks, and
- * the next one that gets through says the count, or one of them at its end, with an empty ring set.
+ * the next one that gets through says the count.
  */
 #define WEFT_DOORBELL_NAME "agent.sock"
 #define WEFT_DOORBELL_MAGIC 0x4c4c4257u /* "WBLL" */

@@ -8,10 +8,9 @@ import re
 import resource
 import shlex
 import signal
-import subprocess
 import unittest
 
-from weft_local import EMITTER, WEFT, LocalTest, children_of, session_folder
+from weft_local import EMITTER, LocalTest, children_of, session_folder
 
 NEEDED = re.compile(r"weft: the limit of open files is (\d+), and recording needs (\d+) at least: raise the hard limit.*")
 
@@ -91,28 +90,6 @@ class LivingProcesses(LocalTest):
     def is_counted(self, weft):
         folder = session_folder(self.session_processes(weft)["weft-keeper"])
         return "keeper/too_many_rings" in (folder / "session.json").read_text()
-
-
-class Unprivileged(LocalTest):
-    """The kernel lets the processes of such a user have no more descriptors on their way than their limit."""
-
-    def setUp(self):
-        super().setUp()
-        self.unprivileged = {"user": 65534, "group": 65534, "extra_groups": []}
-        if os.getuid() != 0:
-            self.unprivileged = {}
-        elif subprocess.run([WEFT, "--version"], check=False, **self.unprivileged, stdout=subprocess.DEVNULL).returncode != 0:
-            self.skipTest("the build's folder is not readable for other users")
-
-    def test_what_no_later_process_announces_is_counted(self):
-        """The parent has its ring set before its children begin, and no process begins after them: it says at its end
-        how many of them were not taken in."""
-        children = 300
-        self.record("-e", "emitter:*", preexec_fn=limited(128), status=123, **self.unprivileged,
-                    program=self.emitter("--events", 2, "--pause-us", 500000, "--children", children))
-        counts = self.counts()
-        self.assertGreater(counts["tail_unknown"], 0)
-        self.assertEqual(counts["delivered"] + 2 * counts["tail_unknown"], 2 * (children + 1), counts)
 
 
 class TooLow(LocalTest):

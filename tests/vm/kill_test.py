@@ -113,7 +113,7 @@ class LocalKillTest(LocalStormTest, Killer):
         self.some_time()
         self.hold.unlink()
         _, said = self.finish(weft, status=123)
-        self.assertIn("weft-keeper is gone, and the recording with it", said)
+        self.assertIn("weft-keeper ended, and the recording with it", said)
         calls = storm.made(self.report)
         seen = storm.seen_in(self.folder / "trace")
         self.assert_beginning(seen, ring)

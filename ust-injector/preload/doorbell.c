@@ -98,23 +98,3 @@ void weft_doorbell_ring(int fd, const struct weft_ring_header* h) {
   // relaxed: as above
   if (again != 0) __atomic_fetch_add(count, again, __ATOMIC_RELAXED);
 }
-
-uint64_t weft_doorbell_unannounced(uint32_t index) {
-  const struct weft_unannounced* u = weft_process.unannounced;
-  // relaxed: a counter, and an id that is all that counts of its entry
-  if (u == NULL || __atomic_load_n(&u->of[index].count, __ATOMIC_RELAXED) == 0) return 0;
-  return __atomic_load_n(&u->of[index].channel_id, __ATOMIC_RELAXED);
-}
-
-bool weft_doorbell_report(int fd, const struct weft_ring_header* h) {
-  struct weft_doorbell bell = {
-      .magic = WEFT_DOORBELL_MAGIC, .kind = WEFT_DOORBELL_RING, .instance = h->instance};
-  uint64_t* count = unannounced_of(h->channel_id);
-  if (count == NULL) return true;
-  // relaxed: a counter; what is taken out of it is reported, or put back
-  bell.unannounced = __atomic_exchange_n(count, 0, __ATOMIC_RELAXED);
-  const long result = bell.unannounced != 0 ? send_bell(fd, &bell) : 0;
-  // relaxed: as above
-  if (result < 0) __atomic_fetch_add(count, bell.unannounced, __ATOMIC_RELAXED);
-  return !is_crowded(result);
-}

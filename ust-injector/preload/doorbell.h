@@ -6,8 +6,6 @@
 #ifndef WEFT_UST_INJECTOR_PRELOAD_DOORBELL_H_
 #define WEFT_UST_INJECTOR_PRELOAD_DOORBELL_H_
 
-#include <stdbool.h>
-
 #include "lib/abi/ring.h"
 
 // At start-up, on the only thread: makes room for the counts, which all forks share. Without it
@@ -16,13 +14,5 @@ void weft_doorbell_start(void);
 
 // Announces the ring set with this header, whose memory is `fd`. Any thread, under weft_lock.
 void weft_doorbell_ring(int fd, const struct weft_ring_header* header);
-
-// The channel id of the count number `index` < WEFT_MAX_CHANNELS; 0: nothing is counted there. Any
-// thread.
-uint64_t weft_doorbell_unannounced(uint32_t index);
-
-// Announces an empty ring set with this header, to report how many of its channel could not be
-// announced; does nothing if none is counted. False: too many call at once. Under weft_lock.
-bool weft_doorbell_report(int fd, const struct weft_ring_header* header);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_DOORBELL_H_

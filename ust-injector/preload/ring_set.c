@@ -317,26 +317,3 @@ void weft_ring_set_forget(uint32_t channel) {
   a->refused = 0;
   a->retry_after = 0;
 }
-
-// Makes an empty ring set, to report what was not announced. m->is_full: to be tried again.
-static void report_in_helper(void* arg) {
-  struct making* m = arg;
-  int fd = -1;
-  lay_out(&m->header, m->channel, 0);
-  m->memory = make_memory(m, &fd);
-  if (m->memory == NULL) return;
-  ((struct weft_slot*)(m->memory + m->header.slots_offset))->head = WEFT_HEAD_INITIAL;
-  memcpy(m->memory, &m->header, sizeof(m->header));
-  m->is_full = !weft_doorbell_report(fd, &m->header);
-  weft_syscall(__NR_close, fd);
-  weft_syscall(__NR_munmap, m->memory, m->header.total_size);
-}
-
-bool weft_ring_set_report(uint32_t channel) {
-  struct making m = {.channel = channel, .has_own_descriptors = weft_is_threaded()};
-  if (!m.has_own_descriptors || !weft_helper_thread_run(report_in_helper, &m)) {
-    m.has_own_descriptors = false;
-    report_in_helper(&m);
-  }
-  return !m.is_full;
-}

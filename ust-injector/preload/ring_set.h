@@ -35,8 +35,4 @@ void weft_ring_set_withdraw(struct weft_anchor_channel* channel);
 // Withdraws the ring set, so that a next one may be made.
 void weft_ring_set_forget(uint32_t channel);
 
-// Announces an empty ring set, which reports how many of the channel could not be announced.
-// False: the doorbell is too crowded; to be tried again.
-bool weft_ring_set_report(uint32_t channel);
-
 #endif  // WEFT_UST_INJECTOR_PRELOAD_RING_SET_H_
