@@ -7,7 +7,7 @@
 namespace weft::testing {
 namespace {
 
-// ---- types, as far as they are known before an event comes
+// --- types, as far as they are known before an event comes ---------------------------------------
 
 // kOpenText: a text with stars at its end only.
 enum class Type { kInt, kFloat, kText, kOpenText, kPattern, kUnknown };
@@ -99,7 +99,7 @@ bool IsCondition(const Expr& expr, const Model* model) {
   return type && !IsText(*type);
 }
 
-// ---- values
+// --- values --------------------------------------------------------------------------------------
 
 using Value = std::variant<int64_t, double, TextTokens>;
 

@@ -176,7 +176,7 @@ void AddContext(Random& random, Model& model, std::string name, bool dynamic) {
   model.entries.push_back(std::move(entry));
 }
 
-// ---- expressions
+// --- expressions ---------------------------------------------------------------------------------
 
 std::unique_ptr<Expr> IntExpr(uint64_t value) {
   auto expr = std::make_unique<Expr>();
@@ -308,7 +308,7 @@ std::unique_ptr<Expr> Tree(Random& random, const Model& model, int depth) {
   }
 }
 
-// ---- text
+// --- text ----------------------------------------------------------------------------------------
 
 int Precedence(const std::string& op) {
   static const std::map<std::string, int> kTable = {

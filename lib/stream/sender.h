@@ -42,7 +42,7 @@ class Sender {
  public:
   explicit Sender(Hello hello) : hello_(std::move(hello)) {}
 
-  // --- what there is to be sent
+  // --- what there is to be sent ------------------------------------------------------------------
 
   // `metadata`: so many bytes of it are known to be stored, from an earlier life of this process.
   uint32_t AddTrace(TraceName name, uint64_t metadata);
@@ -61,7 +61,7 @@ class Sender {
   void EndTrace(uint32_t trace);
   void ForgetTrace(uint32_t trace);
 
-  // --- what became of it
+  // --- what became of it -------------------------------------------------------------------------
 
   // The relay has its folder and its metadata.
   [[nodiscard]] bool opened(uint32_t trace) const;
@@ -72,7 +72,7 @@ class Sender {
   // The first packet that is not.
   [[nodiscard]] uint64_t stored(uint32_t stream) const { return streams_.at(stream).stored; }
 
-  // --- the connection
+  // --- the connection ----------------------------------------------------------------------------
 
   void Connected();
   void DataConnected();

@@ -109,8 +109,9 @@ uint64_t weft_clock_coarse(void) {
   return (uint64_t)t[0] * 1000000000u + (uint64_t)t[1];
 }
 
-// --- Time namespaces: rings with the time stamp counter do not depend on them. 0: no agent came
-// yet.
+// --- Time namespaces -----------------------------------------------------------------------------
+
+// Rings with the time stamp counter do not depend on time namespaces. 0: no agent came yet.
 static bool is_concerned(void) { return weft_process.clock != WEFT_CLOCK_TSC; }
 
 // What cannot be learned stays as it came from the parent.

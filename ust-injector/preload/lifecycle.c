@@ -36,7 +36,7 @@
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
 extern const unsigned int __rseq_size __attribute__((weak));
 
-// --- start
+// --- start ---------------------------------------------------------------------------------------
 
 static void find_rseq(void) {
   // __rseq_size says 20 on Debian 12 although 32 bytes are registered and mm_cid works.
@@ -143,7 +143,7 @@ bool weft_process_ready(void) {
 
 __attribute__((constructor)) static void on_load(void) { (void)weft_process_ready(); }
 
-// --- trial
+// --- trial ---------------------------------------------------------------------------------------
 
 static int find_undecided(void* data, struct weft_registry_entry* entry) {
   struct weft_event* event = entry->event;
@@ -172,7 +172,7 @@ void weft_process_try_early(void) {
   }
 }
 
-// --- turning off
+// --- turning off ---------------------------------------------------------------------------------
 
 void weft_process_make_everything(void) {
   uint64_t mask;

@@ -108,7 +108,7 @@ void (*weft_probe_of(const struct weft_tracepoint* tp, const struct weft_object*
   return NULL;
 }
 
-// --- which providers a tracepoint has (docs/adr/0025)
+// --- which providers a tracepoint has (docs/adr/0025) --------------------------------------------
 
 // Does the object list the tracepoint? `tp` NULL: any tracepoint of the name.
 static bool lists(const struct weft_object* object, const struct weft_tracepoint* tp,
@@ -270,7 +270,7 @@ static void join_name(const char* name, struct pins* pins) {
   }
 }
 
-// --- objects
+// --- objects -------------------------------------------------------------------------------------
 
 static void add_event(struct weft_object* object, struct weft_event* event) {
   const char* name = weft_event_name(event);
