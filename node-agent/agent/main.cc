@@ -16,8 +16,9 @@ namespace {
 weft::Status RunLocally(const weft::agent::NodeOptions& options, weft::ipc::Loop& loop) {
   weft::agent::Agent agent(loop, options.state_dir,
                            weft::ipc::Channel(weft::UniqueFd(weft::ipc::kKeeperFd)));
-  weft::agent::LocalMode orders(agent, options.kernel.driver.folders);
-  WEFT_TRY(agent.Start(orders));
+  weft::agent::LocalMode mode(agent, options.kernel.driver.folders);
+  weft::agent::OneContainer containers;
+  WEFT_TRY(agent.Start(mode, containers));
   return loop.Run();
 }
 

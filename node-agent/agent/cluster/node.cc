@@ -22,16 +22,19 @@ std::string Node::NotReady() const {
 }
 
 // Sessions of before; whose they are is known when pods and sessions are listed.
-Status Node::Open() {
+Status Node::Restore() {
   std::error_code error;
-  for (const auto& file : std::filesystem::directory_iterator(agent_.dir(), error)) {
+  for (const auto& file :
+       std::filesystem::directory_iterator(agent_.parts().sessions.dir(), error)) {
     if (file.path().extension() != ".json") continue;
-    const Status loaded = agent_.LoadSession(file.path().stem().string());
+    const Status loaded = agent_.parts().sessions.Load(file.path().stem().string());
     if (!loaded) Note(loaded.error().message);
   }
-  if (error) return Fail(ErrorCode::kIo, agent_.dir() + ": " + error.message());
-  agent_.RenewWithoutJournal();
-  agent_.finder().SetMembership([this](int32_t pid) { return ContainerOf(pid).has_value(); });
+  if (error) return Fail(ErrorCode::kIo, agent_.parts().sessions.dir() + ": " + error.message());
+  agent_.parts().sessions.RenewWithoutJournal([this](const std::string& consumer) {
+    return agent_.parts().consumers.Find(consumer) != nullptr;
+  });
+  agent_.parts().finder.SetMembership([this](int32_t pid) { return ContainerOf(pid).has_value(); });
   auto feed =
       Feed::Start(client_, name_, agent_.loop(), [this](News&& news) { Hear(std::move(news)); });
   if (!feed) return std::unexpected(feed.error());
@@ -68,7 +71,7 @@ std::optional<std::string> Node::ContainerOf(int32_t pid) {
   const auto name = pod->second.facts.ids.find(place->container_id);
   if (name == pod->second.facts.ids.end()) return std::nullopt;
   const std::string key = ContainerKey(place->pod_uid, name->second);
-  return agent_.containers().Has(key) ? std::optional(key) : std::nullopt;
+  return agent_.parts().areas.Has(key) ? std::optional(key) : std::nullopt;
 }
 
 // --- news ----------------------------------------------------------------------------------------
@@ -105,14 +108,14 @@ void Node::SeePod(PodFacts facts) {
   Pod& pod = pods_[uid];
   pod.gone = false;
   // A container that is known by its id now may have been looked at before.
-  if (pod.volume && pod.facts.ids != facts.ids) agent_.finder().LookAgain();
+  if (pod.volume && pod.facts.ids != facts.ids) agent_.parts().finder.LookAgain();
   pod.facts = std::move(facts);
 }
 
 void Node::HearOrders(std::vector<api::TraceSession> orders) {
   std::set<std::string> there;
   for (const api::TraceSession& order : orders) there.insert(order.metadata.uid);
-  for (const auto& [uid, session] : agent_.sessions())
+  for (const auto& [uid, session] : agent_.parts().sessions.all())
     if (!there.contains(uid)) LoseOrder(uid);
   std::erase_if(impossible_, [&](const auto& entry) { return !there.contains(entry.first); });
   for (api::TraceSession& order : orders) SeeOrder(std::move(order));
@@ -121,12 +124,12 @@ void Node::HearOrders(std::vector<api::TraceSession> orders) {
 
 void Node::LoseOrder(const std::string& uid) {
   impossible_.erase(uid);
-  if (agent_.FindSession(uid) != nullptr) lost_.try_emplace(uid, MonotonicNow());
+  if (agent_.parts().sessions.Find(uid) != nullptr) lost_.try_emplace(uid, MonotonicNow());
 }
 
 void Node::SeeOrder(api::TraceSession order) {
   const std::string uid = order.metadata.uid;
-  Session* session = agent_.FindSession(uid);
+  Session* session = agent_.parts().sessions.Find(uid);
   // Only its status, which is ours.
   if (session != nullptr && session->order->spec == order.spec) {
     *session->order = std::move(order);
@@ -142,7 +145,7 @@ void Node::SeeOrder(api::TraceSession order) {
   }
   impossible_.erase(uid);
   if (session == nullptr) {
-    const Status added = agent_.AddSession(uid, std::move(*wanted));
+    const Status added = agent_.parts().sessions.Add(uid, std::move(*wanted));
     if (!added) Note(added.error().message);
     return;
   }
@@ -155,21 +158,23 @@ void Node::SeeOrder(api::TraceSession order) {
   const bool fits = session->Change(std::move(*wanted));
   session->kernel_refusal.clear();
   // Channels of another layout end; Settle makes new ones.
-  agent_.StopChannels([&](const SessionChannel& c) {
+  agent_.parts().channels.Stop([&](const SessionChannel& c) {
     return c.phase == ChannelPhase::kOn && (c.of_kernel() ? c.outdated : !fits) &&
            session->Find(c.definition.id) != nullptr;
   });
-  agent_.ApplyPaused(*session);
+  agent_.parts().kernel.ApplyPaused(*session);
   // Before the order is on disk: an agent that dies here leaves it to the next one.
-  if (is_state_asked_for) agent_.DumpState(*session);
-  if (const Status saved = agent_.Save(*session); !saved) Note(saved.error().message);
+  if (is_state_asked_for) agent_.parts().kernel.DumpState(*session);
+  if (const Status saved = agent_.parts().sessions.Save(*session); !saved)
+    Note(saved.error().message);
   for (const std::string& key : containers)
-    if (const Status published = agent_.Publish(key); !published) Note(published.error().message);
+    if (const Status published = agent_.parts().areas.Publish(key); !published)
+      Note(published.error().message);
 }
 
 // --- what became of it ---------------------------------------------------------------------------
 
-void Node::Changed(Session&) { settled_ = false; }
+void Node::SessionChanged(Session&) { settled_ = false; }
 
 void Node::ChannelFailed(Session& session, const std::string& why) {
   Note("Trace \"" + session.order->spec.trace_name + "\": " + why);

@@ -33,13 +33,14 @@
 #include "node-agent/agent/cluster/report.h"
 #include "node-agent/agent/cluster/status_writer.h"
 #include "node-agent/agent/core/agent.h"
-#include "node-agent/agent/core/orders.h"
+#include "node-agent/agent/core/agent_listener.h"
+#include "node-agent/agent/discovery/container_lookup.h"
 
 namespace weft::agent {
 
-class Node final : public Orders {
+class Node final : public AgentListener, public ContainerLookup {
  public:
-  // `agent` and `client` outlive this, but for its destructor.
+  // `agent` and `client` outlive this.
   Node(Agent& agent, kube::Client& client, std::string name, std::string kubelet_dir,
        KernelOptions kernel, kernel::Host host)
       : agent_(agent),
@@ -55,10 +56,10 @@ class Node final : public Orders {
   [[nodiscard]] const Metrics& metrics() const { return metrics_; }
 
   bool TakeKept(ipc::Kept&) override { return false; }
-  Status Open() override;
+  Status Restore() override;
   bool Belongs(const std::string& container, const CallerId& caller) override;
   std::optional<std::string> ContainerOf(int32_t pid) override;
-  void Changed(Session& session) override;
+  void SessionChanged(Session& session) override;
   void ChannelFailed(Session& session, const std::string& why) override;
   void ConsumerFailed(const std::string& consumer, const std::string& why) override;
   void OwnerGone() override {}
@@ -72,8 +73,8 @@ class Node final : public Orders {
     uint64_t cgroup = 0;  // 0: not looked for, or not there yet
     bool gone = false;
   };
-  // What was said of a session, and when.
-  struct Said {
+  // The last status of a session that was given to the writer, and when.
+  struct WrittenStatus {
     api::SessionStatus status;
     int64_t at_ns = 0;
   };
@@ -138,9 +139,9 @@ class Node final : public Orders {
   std::map<std::string, Pod> pods_;                      // by uid
   std::map<std::string, api::TraceSession> impossible_;  // orders that cannot be followed, by uid
   std::map<std::string, std::string> why_impossible_;    // by uid
-  std::map<std::string, int64_t> lost_;  // sessions without an order, by uid: since when
-  std::map<std::string, Said> said_;     // by uid
-  Metrics::Sums ended_;                  // of sessions that are forgotten
+  std::map<std::string, int64_t> lost_;           // sessions without an order, by uid: since when
+  std::map<std::string, WrittenStatus> written_;  // by uid
+  Metrics::Sums ended_;                           // of sessions that are forgotten
   bool pods_known_ = false;
   bool orders_known_ = false;
   bool settled_ = true;

@@ -28,7 +28,7 @@ void Node::Settle(int64_t now_ns) {
   GiveUpLate(now_ns);
   if (!settled_) {
     settled_ = true;
-    for (const auto& [uid, session] : agent_.sessions()) SettleSession(uid, *session);
+    for (const auto& [uid, session] : agent_.parts().sessions.all()) SettleSession(uid, *session);
     ForgetPods();
     ForgetSessions();
     counted_ns_ = 0;
@@ -62,28 +62,28 @@ Status Node::OpenPod(Pod& pod) {
   const std::string folder = PathOf(volume);
   for (const std::string& name : pod.facts.containers) {
     const std::string key = ContainerKey(uid, name);
-    WEFT_TRY(agent_.OpenContainer(key, ControlFile(folder, name)));
-    WEFT_TRY(agent_.Publish(key));
+    WEFT_TRY(agent_.parts().areas.Open(key, ControlFile(folder, name)));
+    WEFT_TRY(agent_.parts().areas.Publish(key));
   }
-  WEFT_TRY(agent_.OpenDoorbell(uid, folder));
-  agent_.finder().LookAgain();
+  WEFT_TRY(agent_.parts().doorbells.Open(uid, folder));
+  agent_.parts().finder.LookAgain();
   pod.volume = std::move(volume);
   return {};
 }
 
 void Node::ForgetPods() {
   std::set<std::string> used;
-  for (const auto& [uid, session] : agent_.sessions())
+  for (const auto& [uid, session] : agent_.parts().sessions.all())
     for (const SessionChannel& channel : session->channels) used.insert(channel.definition.pod_uid);
   std::erase_if(pods_, [&](const auto& entry) {
     const auto& [uid, pod] = entry;
     if (!pod.gone || used.contains(uid)) return false;
     for (const std::string& name : pod.facts.containers)
-      agent_.CloseContainer(ContainerKey(uid, name));
+      agent_.parts().areas.Close(ContainerKey(uid, name));
     return true;
   });
-  for (const std::string& uid : agent_.Doorbells())
-    if (!pods_.contains(uid) && !used.contains(uid)) agent_.CloseDoorbell(uid);
+  for (const std::string& uid : agent_.parts().doorbells.Names())
+    if (!pods_.contains(uid) && !used.contains(uid)) agent_.parts().doorbells.Close(uid);
 }
 
 // --- sessions ------------------------------------------------------------------------------------
@@ -130,9 +130,9 @@ void Node::SettleSession(const std::string& uid, Session& session) {
   if (IsActive(uid, session)) wanted = AddUserChannels(session);
   const std::set<uint64_t> scope = KernelScope(session);
   if (WantsKernelChannel(uid, session, scope)) wanted.insert(kKernelKey);
-  if (!wanted.empty()) agent_.StartConsumer(session.order->metadata.name_space);
-  agent_.StartChannels(session);
-  agent_.StopChannels([&](const SessionChannel& c) {
+  if (!wanted.empty()) agent_.parts().consumers.Start(session.order->metadata.name_space);
+  agent_.parts().channels.Start(session);
+  agent_.parts().channels.Stop([&](const SessionChannel& c) {
     return c.phase == ChannelPhase::kOn && (!wanted.contains(c.container) || c.outdated) &&
            session.Find(c.definition.id) != nullptr;
   });
@@ -143,9 +143,9 @@ void Node::SettleSession(const std::string& uid, Session& session) {
 // Nobody waits for them any more: what a relay does not take in time is lost.
 void Node::GiveUpLate(int64_t now_ns) {
   for (const auto& [uid, since] : lost_) {
-    const Session* session = agent_.FindSession(uid);
+    const Session* session = agent_.parts().sessions.Find(uid);
     if (session == nullptr || std::chrono::nanoseconds(now_ns - since) < kLastRelayWait) continue;
-    agent_.GiveUp(
+    agent_.parts().channels.GiveUp(
         [&](const SessionChannel& c) { return session->Find(c.definition.id) != nullptr; }, "relay",
         "unreachable");
   }
@@ -155,19 +155,19 @@ void Node::GiveUpLate(int64_t now_ns) {
 void Node::ForgetSessions() {
   const auto lost = lost_;
   for (const auto& [uid, since] : lost) {
-    const Session* session = agent_.FindSession(uid);
+    const Session* session = agent_.parts().sessions.Find(uid);
     if (session != nullptr && !IsDrained(*session)) continue;
     lost_.erase(uid);
-    said_.erase(uid);
+    written_.erase(uid);
     if (session == nullptr) continue;
     Add(ended_[KeyOf(*session)], session->Counts());
     if (ended_.size() > kMaxEndedTraces) ended_.erase(ended_.begin());
     const std::string name_space = session->order->metadata.name_space;
-    agent_.RemoveSession(uid);
-    const bool needed = std::ranges::any_of(agent_.sessions(), [&](const auto& entry) {
+    agent_.parts().sessions.Remove(uid);
+    const bool needed = std::ranges::any_of(agent_.parts().sessions.all(), [&](const auto& entry) {
       return entry.second->order->metadata.name_space == name_space;
     });
-    if (!needed) agent_.StopConsumer(name_space);
+    if (!needed) agent_.parts().consumers.Stop(name_space);
   }
 }
 
@@ -188,22 +188,23 @@ SelectedPods Node::PodsOf(const Session& session) const {
 void Node::Report(int64_t now_ns) {
   const auto say = [&](const std::string& uid, const api::TraceSession& order,
                        const api::SessionStatus& status) {
-    Said& said = said_[uid];
+    WrittenStatus& written = written_[uid];
     const bool counts_due =
-        said.at_ns == 0 || (now_ns - said.at_ns >= std::chrono::nanoseconds(kCountsSaid).count() &&
-                            !(said.status.events == status.events));
-    if (!counts_due && !DiffersBeyondCounts(said.status, status)) return;
-    said = {status, now_ns};
+        written.at_ns == 0 ||
+        (now_ns - written.at_ns >= std::chrono::nanoseconds(kCountsSaid).count() &&
+         !(written.status.events == status.events));
+    if (!counts_due && !DiffersBeyondCounts(written.status, status)) return;
+    written = {status, now_ns};
     writer_.Put(order.metadata, status);
   };
   const kube::WallTime now = std::chrono::system_clock::now();
-  for (const auto& [uid, session] : agent_.sessions()) {
+  for (const auto& [uid, session] : agent_.parts().sessions.all()) {
     if (lost_.contains(uid) || impossible_.contains(uid)) continue;
     const KernelState& kernel = kernel_.state(session->is_cluster_wide());
     say(uid, *session->order, MakeStatus(*session, PodsOf(*session), kernel, now));
   }
   for (const auto& [uid, order] : impossible_) {
-    const Session* session = agent_.FindSession(uid);
+    const Session* session = agent_.parts().sessions.Find(uid);
     if (session != nullptr && !IsDrained(*session)) continue;
     say(uid, order, MakeFailedStatus(order, why_impossible_[uid], now));
   }
@@ -211,7 +212,7 @@ void Node::Report(int64_t now_ns) {
 
 void Node::CountAll() {
   Metrics::Sums sums = ended_;
-  for (const auto& [uid, session] : agent_.sessions())
+  for (const auto& [uid, session] : agent_.parts().sessions.all())
     Add(sums[KeyOf(*session)], session->Counts());
   metrics_.Set(std::move(sums));
 }

@@ -77,7 +77,7 @@ std::optional<Result<CompiledChannel>> Node::ResolveKernelEvents(const std::stri
   }
   kernel_unsettled_ = true;
   std::erase_if(resolving_, [&](const auto& entry) {
-    return IsDone(entry.second.events) && agent_.FindSession(entry.first) == nullptr;
+    return IsDone(entry.second.events) && agent_.parts().sessions.Find(entry.first) == nullptr;
   });
   const auto is_done = [](const auto& entry) { return IsDone(entry.second.events); };
   if (!std::ranges::all_of(resolving_, is_done)) return std::nullopt;
@@ -101,7 +101,7 @@ std::optional<Result<CompiledChannel>> Node::ResolveKernelEvents(const std::stri
 void Node::SettleKernelScope(Session& session, const std::set<uint64_t>& scope) {
   SessionChannel* channel = session.KernelChannel();
   if (channel == nullptr || channel->phase != ChannelPhase::kOn || channel->scope == scope) return;
-  const Status changed = agent_.SetKernelScope(*channel, scope);
+  const Status changed = agent_.parts().kernel.SetScope(*channel, scope);
   // A pod that went in this moment is found gone the next time.
   if (!changed) kernel_unsettled_ = true;
   if (!changed && changed.error().code != ErrorCode::kNotFound) Note(changed.error().message);
@@ -109,7 +109,7 @@ void Node::SettleKernelScope(Session& session, const std::set<uint64_t>& scope) 
 
 // Cgroups announce nothing.
 void Node::PollKernel(int64_t now_ns) {
-  const bool wanted = std::ranges::any_of(agent_.sessions(), [](const auto& entry) {
+  const bool wanted = std::ranges::any_of(agent_.parts().sessions.all(), [](const auto& entry) {
     return entry.second->order->spec.record.RecordsKernel();
   });
   if (kernel_.Poll(now_ns, wanted)) {

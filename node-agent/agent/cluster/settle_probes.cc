@@ -46,7 +46,7 @@ void Node::SettleProbes(const std::string& uid, Session& session) {
   const std::vector<kernel::Event> events = probes.search.Advance(
       session.order->spec.record, ContainersOf(session), may_begin, MonotonicNow());
   for (const kernel::Event& event : events) {
-    const Status added = agent_.AddKernelEvent(channel, event);
+    const Status added = agent_.parts().kernel.AddEvent(channel, event);
     if (!added) probes.search.Refuse(event, added.error().message);
   }
   session.probes_pending = !probes.search.has_ended();
@@ -56,7 +56,7 @@ void Node::SettleProbes(const std::string& uid, Session& session) {
 // A search whose session is over is remembered as long as its thread is there.
 void Node::PollProbes(int64_t now_ns) {
   std::erase_if(probes_, [&](const auto& entry) {
-    const Session* session = agent_.FindSession(entry.first);
+    const Session* session = agent_.parts().sessions.Find(entry.first);
     return (session == nullptr || !WantsProbes(*session)) && !entry.second.search.IsGoingOn();
   });
   if (std::ranges::any_of(probes_,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See local_mode.h: the session is created, started, stopped and looked at.
+// See local_mode.h.
 #include "node-agent/agent/local/local_mode.h"
 
 #include <fcntl.h>
@@ -11,10 +11,10 @@
 
 #include "lib/base/cgroup.h"
 #include "lib/base/kill_point.h"
-#include "lib/base/pidfd.h"
 #include "lib/ipc/descriptor_budget.h"
 #include "node-agent/agent/base/copy_fd.h"
 #include "node-agent/agent/base/limits.h"
+#include "node-agent/agent/base/local_socket.h"
 #include "node-agent/agent/kernel/program_cgroup.h"
 #include "node-agent/agent/local/local_module.h"
 
@@ -55,18 +55,19 @@ bool LocalMode::TakeKept(ipc::Kept& kept) {
   return true;
 }
 
-Status LocalMode::Open() {
-  const std::string& dir = agent_.dir();
-  const Status loaded = agent_.LoadSession(kLocalSession);
+Status LocalMode::Restore() {
+  AgentParts& parts = agent_.parts();
+  const std::string& dir = parts.sessions.dir();
+  const Status loaded = parts.sessions.Load(kLocalSession);
   if (!loaded && loaded.error().code != ErrorCode::kNotFound) return loaded;
   if (loaded && !session()->output.empty()) {
     WEFT_ASSIGN(OutputFolder folder, OutputFolder::Open(session()->output));
-    agent_.SetOutput(std::move(folder));
+    parts.requests.SetOutput(std::move(folder));
   }
-  WEFT_TRY(agent_.OpenContainer("", dir + "/local.ctl"));
-  WEFT_TRY(agent_.OpenDoorbell("", dir));
+  WEFT_TRY(parts.areas.Open("", dir + "/local.ctl"));
+  WEFT_TRY(parts.doorbells.Open("", dir));
   if (!socket_) {
-    WEFT_ASSIGN(socket_, Agent::Listen(dir, kClientsSocket, 0600));
+    WEFT_ASSIGN(socket_, ListenAt(dir, kClientsSocket, 0600));
     agent_.ToKeeper(ipc::Keep{kClientsKey, "", CopyFd(socket_)});
   }
   return agent_.loop().Watch(socket_.get(), [this] { OnClientConnects(); });
@@ -74,14 +75,10 @@ Status LocalMode::Open() {
 
 void LocalMode::Resumed() {
   // An earlier agent died before it asked for it.
-  if (session() != nullptr && agent_.FindConsumer(kConsumerName) == nullptr)
-    agent_.StartConsumer(kConsumerName);
+  if (session() != nullptr && agent_.parts().consumers.Find(kConsumerName) == nullptr)
+    agent_.parts().consumers.Start(kConsumerName);
   agent_.TakeArrivals();
 }
-
-// One user's programs, who could do all this himself.
-bool LocalMode::Belongs(const std::string&, const CallerId&) { return true; }
-std::optional<std::string> LocalMode::ContainerOf(int32_t) { return ""; }
 
 // --- the cli -------------------------------------------------------------------------------------
 
@@ -114,7 +111,7 @@ void LocalMode::OnClient(uint64_t number, Result<ipc::Message> message) {
     client.waits_for_stop = true;
     StopSession();
   } else if (std::holds_alternative<ipc::DumpState>(*message)) {
-    if (session() != nullptr) agent_.DumpState(*session());
+    if (session() != nullptr) agent_.parts().kernel.DumpState(*session());
   } else if (std::holds_alternative<ipc::QuerySession>(*message)) {
     (void)client.channel.Send(State());
   } else if (std::holds_alternative<ipc::DestroySession>(*message)) {
@@ -130,7 +127,7 @@ void LocalMode::Create(Client& client, const ipc::CreateSession& command) {
       return;
     }
     KillPoint("created");
-    agent_.StartConsumer(kConsumerName);
+    agent_.parts().consumers.Start(kConsumerName);
     KillPoint("consumer_asked_for");
   }
   (void)client.channel.Send(State());
@@ -147,20 +144,23 @@ std::optional<LocalMode::Refusal> LocalMode::Make(const ipc::CreateSession& comm
   if (command.relay.host.empty()) {
     auto output = OutputFolder::Open(command.output);
     if (!output) return refuse(output.error(), kOutput);
-    agent_.SetOutput(std::move(*output));
+    agent_.parts().requests.SetOutput(std::move(*output));
   }
   if (session->RecordsKernel())
     if (auto refusal = MakeInKernel(*session, command)) return refusal;
   const std::string cgroup = session->cgroup;
-  const Status attached = Attach(command.attach);
-  if (!attached) {
+  AttachedProcesses& attached = agent_.parts().attached;
+  if (command.attach.empty()) {
+    attached.AddStarter();
+  } else if (const Status done = attached.Attach(command.attach); !done) {
     Unmake(*session);
-    agent_.RemoveRoots(command.attach);
-    return refuse(attached.error(), kInput);
+    attached.RemoveAll(command.attach);
+    return refuse(done.error(), kInput);
   }
-  if (const Status saved = agent_.AddSession(kLocalSession, std::move(*session)); !saved) {
+  SessionStore& sessions = agent_.parts().sessions;
+  if (const Status saved = sessions.Add(kLocalSession, std::move(*session)); !saved) {
     if (!cgroup.empty()) RemoveCgroup(cgroup);
-    agent_.RemoveRoots(command.attach);
+    attached.RemoveAll(command.attach);
     return refuse(saved.error(), kTracing);
   }
   return std::nullopt;
@@ -171,7 +171,7 @@ std::optional<LocalMode::Refusal> LocalMode::MakeInKernel(Session& session,
                                                           const ipc::CreateSession& command) {
   if (const Status scoped = ScopeToProgram(session, command); !scoped)
     return Refusal{kInput, scoped.error().message};
-  const Status made = agent_.MakeInKernel(session);
+  const Status made = agent_.parts().kernel.Make(session);
   if (made) return std::nullopt;
   Unmake(session);
   const ErrorCode code = made.error().code;
@@ -181,7 +181,7 @@ std::optional<LocalMode::Refusal> LocalMode::MakeInKernel(Session& session,
 }
 
 void LocalMode::Unmake(const Session& session) {
-  agent_.ForgetInKernel(session);
+  agent_.parts().kernel.Forget(session);
   if (!session.cgroup.empty()) RemoveCgroup(session.cgroup);
 }
 
@@ -192,53 +192,25 @@ Status LocalMode::ScopeToProgram(Session& session, const ipc::CreateSession& com
                 "kernel events of a program that runs already cannot be recorded: start it with "
                 "weft record ... -- PROGRAM");
   }
-  const std::string& dir = agent_.dir();
+  const std::string& dir = agent_.parts().sessions.dir();
   WEFT_ASSIGN(session.cgroup, MakeProgramCgroup(dir.substr(dir.rfind('/') + 1)));
   return {};
 }
 
-// Without pids: what the keeper's starter starts.
-Status LocalMode::Attach(const std::vector<int32_t>& pids) {
-  Finder& finder = agent_.finder();
-  finder.Begin();
-  if (pids.empty()) {
-    const int32_t starter = ParentOf(getppid());
-    UniqueFd pidfd = OpenPidfd(starter);
-    if (starter > 1 && pidfd) agent_.AddRoot(starter, std::move(pidfd));
-    return {};
-  }
-  if (!finder.refusal().empty()) return Fail(ErrorCode::kPermission, finder.refusal());
-  for (const int32_t pid : pids) {
-    UniqueFd pidfd = OpenPidfd(pid);
-    if (!pidfd)
-      return Fail(ErrorCode::kNotFound, "process " + std::to_string(pid) + ": is not there");
-    agent_.AddRoot(pid, std::move(pidfd));
-  }
-  const Status looked = agent_.LookForControls();
-  for (const int32_t pid : pids) {
-    if (finder.ControlOf(pid) != 0) continue;
-    const std::string why =
-        looked ? "was not started with libweft.so in LD_PRELOAD and WEFT_DIR set, or "
-                 "another session records it"
-               : looked.error().message;
-    return Fail(ErrorCode::kInvalid, "process " + std::to_string(pid) + ": " + why);
-  }
-  return {};
-}
-
 void LocalMode::StartSession() {
-  if (phase() == ipc::Phase::kCreated) agent_.StartChannels(*session());
+  if (phase() == ipc::Phase::kCreated) agent_.parts().channels.Start(*session());
   AnswerWaiting();
 }
 
 void LocalMode::StopSession() {
-  agent_.StopChannels([](const SessionChannel& c) { return c.phase == ChannelPhase::kOn; });
+  agent_.parts().channels.Stop(
+      [](const SessionChannel& c) { return c.phase == ChannelPhase::kOn; });
   AnswerWaiting();
 }
 
 // --- what became of it ---------------------------------------------------------------------------
 
-void LocalMode::Changed(Session&) { AnswerWaiting(); }
+void LocalMode::SessionChanged(Session&) { AnswerWaiting(); }
 
 void LocalMode::RefuseStarts(const char* kind, const std::string& why) {
   for (auto& [number, client] : clients_) {
@@ -265,7 +237,8 @@ void LocalMode::Tick(int64_t now_ns) {
   if (owner_gone_ns_ == 0) owner_gone_ns_ = now_ns;
   const bool has_relay = session() != nullptr && !session()->relay.host.empty();
   if (has_relay && std::chrono::nanoseconds(now_ns - owner_gone_ns_) >= kLastRelayWait)
-    agent_.GiveUp([](const SessionChannel&) { return true; }, "relay", "unreachable");
+    agent_.parts().channels.GiveUp([](const SessionChannel&) { return true; }, "relay",
+                                   "unreachable");
   const ipc::Phase now = phase();
   if (now != ipc::Phase::kNone && now != ipc::Phase::kCreated && now != ipc::Phase::kStopped)
     return;
@@ -296,7 +269,7 @@ ipc::SessionState LocalMode::State() const {
   ipc::SessionState state;
   if (session() != nullptr) state = session()->State();
   state.notices.insert(state.notices.end(), notices_.begin(), notices_.end());
-  state.processes = agent_.processes().Alive();
+  state.processes = agent_.parts().processes.Alive();
   state.recoveries = agent_.recoveries();
   return state;
 }

@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Local mode: the orders of the cli at session.sock. One session, one container, one consumer; the
-// end of the keeper's starter is the session's end.
+// Local mode: does what the cli asks for at session.sock. There is one session, one container and
+// one consumer. The session ends when the process that started the keeper ends.
+//
+// Invariants:
+//   1. A session is on disk before the cli is told that it was created; a refusal leaves nothing.
+//   2. Each StartSession and StopSession is answered once: when the session is ready, or refused;
+//      when it is drained.
+// The agent's thread owns it.
 #ifndef WEFT_NODE_AGENT_AGENT_LOCAL_LOCAL_MODE_H_
 #define WEFT_NODE_AGENT_AGENT_LOCAL_LOCAL_MODE_H_
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,22 +19,28 @@
 #include "lib/ipc/messages.h"
 #include "node-agent/agent/base/limits.h"
 #include "node-agent/agent/core/agent.h"
-#include "node-agent/agent/core/orders.h"
+#include "node-agent/agent/core/agent_listener.h"
+#include "node-agent/agent/discovery/container_lookup.h"
 
 namespace weft::agent {
 
-class LocalMode final : public Orders {
+// All processes are one user's, who could read their memory without weft: each may be recorded.
+class OneContainer final : public ContainerLookup {
  public:
-  // `agent` outlives this, but for its destructor. `modules`: folders of weft.ko (local_module.h).
+  bool Belongs(const std::string&, const CallerId&) override { return true; }
+  std::optional<std::string> ContainerOf(int32_t) override { return ""; }
+};
+
+class LocalMode final : public AgentListener {
+ public:
+  // `agent` outlives this. `modules`: folders of weft.ko (local_module.h).
   LocalMode(Agent& agent, std::vector<std::string> modules)
       : agent_(agent), modules_(std::move(modules)) {}
 
   bool TakeKept(ipc::Kept& kept) override;
-  Status Open() override;
+  Status Restore() override;
   void Resumed() override;
-  bool Belongs(const std::string& container, const CallerId& caller) override;
-  std::optional<std::string> ContainerOf(int32_t pid) override;
-  void Changed(Session& session) override;
+  void SessionChanged(Session& session) override;
   void ChannelFailed(Session& session, const std::string& why) override;
   void ConsumerFailed(const std::string& consumer, const std::string& why) override;
   void OwnerGone() override;
@@ -53,12 +66,11 @@ class LocalMode final : public Orders {
   std::optional<Refusal> MakeInKernel(Session& session, const ipc::CreateSession& command);
   void Unmake(const Session& session);
   Status ScopeToProgram(Session& session, const ipc::CreateSession& command);
-  Status Attach(const std::vector<int32_t>& pids);
   void StartSession();
   void StopSession();
   void RefuseStarts(const char* kind, const std::string& why);
   void AnswerWaiting();
-  [[nodiscard]] Session* session() const { return agent_.FindSession(kLocalSession); }
+  [[nodiscard]] Session* session() const { return agent_.parts().sessions.Find(kLocalSession); }
   [[nodiscard]] ipc::Phase phase() const;
   [[nodiscard]] ipc::SessionState State() const;
 
@@ -67,7 +79,7 @@ class LocalMode final : public Orders {
   UniqueFd socket_;
   std::map<uint64_t, Client> clients_;
   uint64_t next_client_ = 1;
-  std::vector<std::string> notices_;  // for people, oldest first; those of before a session, too
+  std::vector<std::string> notices_;  // for people, oldest first, also from before the session
   bool owner_gone_ = false;
   int64_t owner_gone_ns_ = 0;
 };

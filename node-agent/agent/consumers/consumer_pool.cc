@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// See consumer_pool.h.
+#include "node-agent/agent/consumers/consumer_pool.h"
+
+#include <cstring>
+#include <utility>
+
+#include "lib/base/kill_point.h"
+#include "node-agent/agent/base/limits.h"
+
+namespace weft::agent {
+
+ConsumerPool::ConsumerPool(ipc::Loop& loop, Send keeper, Note note, Handler handler)
+    : loop_(loop),
+      keeper_(std::move(keeper)),
+      note_(std::move(note)),
+      handler_(std::move(handler)) {}
+
+void ConsumerPool::Start(const std::string& name) {
+  if (!links_.contains(name)) {
+    auto link = ConsumerLink::Begin(name);
+    if (!link) return note_(link.error().message);
+    keeper_(link->ToKeep());
+    KillPoint("journal_kept");
+    links_[name] = std::make_unique<ConsumerLink>(std::move(*link));
+  }
+  keeper_(ipc::StartConsumer{name});
+}
+
+void ConsumerPool::Stop(const std::string& name) {
+  const auto found = links_.find(name);
+  if (found == links_.end()) return;
+  if (found->second->channel().valid()) loop_.Unwatch(found->second->channel().fd());
+  links_.erase(found);
+  keeper_(ipc::StopConsumer{name});
+  keeper_(ipc::Drop{kJournalKey + name});
+}
+
+const ConsumerLink* ConsumerPool::Find(const std::string& name) const {
+  const auto found = links_.find(name);
+  return found == links_.end() ? nullptr : found->second.get();
+}
+
+void ConsumerPool::Tell(const std::string& name, ConsumerLink::Make make) {
+  const auto found = links_.find(name);
+  if (found != links_.end()) found->second->Tell(std::move(make));
+}
+
+bool ConsumerPool::TakeKept(ipc::Kept& kept) {
+  if (!kept.key.starts_with(kJournalKey)) return false;
+  const std::string name = kept.key.substr(std::strlen(kJournalKey));
+  auto link = ConsumerLink::Restore(name, kept.meta, std::move(kept.fd));
+  if (link) links_[name] = std::make_unique<ConsumerLink>(std::move(*link));
+  return true;
+}
+
+void ConsumerPool::StartAll() {
+  for (const auto& [name, link] : links_) keeper_(ipc::StartConsumer{name});
+}
+
+void ConsumerPool::Connect(ipc::Connect connect) {
+  const auto found = links_.find(connect.name);
+  if (found == links_.end()) return;
+  ConsumerLink& link = *found->second;
+  if (link.channel().valid()) loop_.Unwatch(link.channel().fd());
+  link.Connect(std::move(connect.fd));
+  (void)loop_.WatchChannel(link.channel(),
+                           [this, &link](auto message) { OnMessage(link, std::move(message)); });
+}
+
+bool ConsumerPool::NoteEnd(const ipc::ConsumerGone& gone) {
+  const auto found = links_.find(gone.name);
+  if (found == links_.end()) return false;
+  found->second->given_up = gone.given_up;
+  found->second->reason = gone.reason;
+  note_("weft-consumer ended (" + gone.reason + ")" +
+        (gone.given_up ? " again and again" : " and was started again"));
+  return true;
+}
+
+void ConsumerPool::Pump() {
+  for (auto& [name, link] : links_) link->Pump();
+}
+
+void ConsumerPool::OnMessage(ConsumerLink& link, Result<ipc::Message> message) {
+  if (!message) {
+    loop_.Unwatch(link.channel().fd());
+    link.Close();
+    if (message.error().code == ErrorCode::kClosed) return;
+    // Another connection comes with another consumer only.
+    note_("weft-consumer: " + message.error().message);
+    keeper_(ipc::StopConsumer{link.name()});
+    keeper_(ipc::StartConsumer{link.name()});
+    return;
+  }
+  ++handled_;
+  if (const auto* hello = std::get_if<ipc::Hello>(&*message)) {
+    if (hello->version != ipc::kProtocolVersion)
+      return note_("weft-consumer is of another version");
+    KillPoint("greeted");
+    link.Greeted();
+  }
+  handler_(link, std::move(*message));
+}
+
+}  // namespace weft::agent

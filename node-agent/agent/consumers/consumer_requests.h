@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opens files and connections for consumers, which may not open any themselves: files beneath the
+// output folder only, connections to the relay of the channel that the consumer names only.
+//
+// Invariant: a request is answered on the connection that it came over, or not at all.
+// The agent's thread calls.
+#ifndef WEFT_NODE_AGENT_AGENT_CONSUMERS_CONSUMER_REQUESTS_H_
+#define WEFT_NODE_AGENT_AGENT_CONSUMERS_CONSUMER_REQUESTS_H_
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "lib/ipc/loop.h"
+#include "lib/ipc/messages.h"
+#include "node-agent/agent/consumers/consumer_pool.h"
+#include "node-agent/agent/consumers/dialer.h"
+#include "node-agent/agent/consumers/output_folder.h"
+#include "node-agent/agent/session/session_store.h"
+
+namespace weft::agent {
+
+class ConsumerRequests {
+ public:
+  using Note = std::function<void(std::string)>;  // a message for people
+
+  // All outlive this.
+  ConsumerRequests(ipc::Loop& loop, ConsumerPool& consumers, const SessionStore& sessions,
+                   Note note)
+      : consumers_(consumers), sessions_(sessions), note_(std::move(note)), dialer_(loop) {}
+
+  // The folder of a local session's files, where there is no relay.
+  void SetOutput(OutputFolder folder) { output_.emplace(std::move(folder)); }
+
+  void OpenFile(ConsumerLink& link, const ipc::FileRequest& request);
+  void Connect(const ConsumerLink& link, const ipc::ConnectionRequest& request);
+
+ private:
+  ConsumerPool& consumers_;
+  const SessionStore& sessions_;
+  const Note note_;
+  std::optional<OutputFolder> output_;
+  Dialer dialer_;
+};
+
+}  // namespace weft::agent
+
+#endif  // WEFT_NODE_AGENT_AGENT_CONSUMERS_CONSUMER_REQUESTS_H_

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The events that the agent reports to what decides: local mode (local/) or the node of a cluster
+// (cluster/). What decides holds the agent and calls down; the agent knows this interface only. All
+// calls are in the agent's loop.
+#ifndef WEFT_NODE_AGENT_AGENT_CORE_AGENT_LISTENER_H_
+#define WEFT_NODE_AGENT_AGENT_CORE_AGENT_LISTENER_H_
+
+#include <cstdint>
+#include <string>
+
+#include "lib/base/result.h"
+#include "lib/ipc/messages.h"
+#include "node-agent/agent/session/session_listener.h"
+
+namespace weft::agent {
+
+class AgentListener : public SessionListener {
+ public:
+  // The keeper brings back a descriptor that was kept. Takes it and returns true where the listener
+  // had it kept; else returns false.
+  virtual bool TakeKept(ipc::Kept& kept) = 0;
+  // The keeper has brought back everything: opens the sessions, containers and sockets of the agent
+  // before, or the first ones. An error ends the agent.
+  virtual Status Restore() = 0;
+  // Everything that was on is on again.
+  virtual void Resumed() {}
+
+  // A consumer keeps failing and is not started again for a while.
+  virtual void ConsumerFailed(const std::string& consumer, const std::string& why) = 0;
+  // The process that started the keeper is gone.
+  virtual void OwnerGone() = 0;
+  // Called every kTick. `now_ns`: CLOCK_MONOTONIC.
+  virtual void Tick(int64_t now_ns) = 0;
+};
+
+}  // namespace weft::agent
+
+#endif  // WEFT_NODE_AGENT_AGENT_CORE_AGENT_LISTENER_H_

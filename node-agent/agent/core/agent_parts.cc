@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// See agent_parts.h.
+#include "node-agent/agent/core/agent_parts.h"
+
+#include <utility>
+
+#include "node-agent/agent/base/clock_choice.h"
+
+namespace weft::agent {
+
+// Callbacks name parts that are made later: none is called before all are there.
+AgentParts::AgentParts(ipc::Loop& loop, std::string dir, const Send& keeper,
+                       SessionListener& listener, ContainerLookup& lookup)
+    : sessions(std::move(dir), [&listener](std::string text) { listener.Note(std::move(text)); }),
+      finder([this](FoundMemory found) { return OnFound(std::move(found)); }),
+      doorbells(keeper),
+      areas(
+          {.slot_count = PossibleCpus("/sys"), .clock = ChooseClock("/sys")}, finder,
+          [this](const std::string& container) { return sessions.InForce(container); }, keeper,
+          [&listener](std::string text) { listener.Note(std::move(text)); }),
+      attached(finder, areas, keeper),
+      kernel(sessions, listener, keeper, [this] { return areas.config().clock; }),
+      processes(loop, keeper,
+                [this](const ProcessEntry& process) { notifier.TellProcessGone(process); }),
+      rings({.sessions = sessions,
+             .pending_stops = pending_stops,
+             .processes = processes,
+             .finder = finder,
+             .lookup = lookup,
+             .keeper = keeper,
+             .note = [&listener](std::string text) { listener.Note(std::move(text)); },
+             .adopted = [this](const RingEntry& ring) { notifier.TellRing(ring); }}),
+      consumers(
+          loop, keeper, [&listener](std::string text) { listener.Note(std::move(text)); },
+          [this](ConsumerLink& link, ipc::Message message) {
+            OnConsumer(link, std::move(message));
+          }),
+      requests(loop, consumers, sessions,
+               [&listener](std::string text) { listener.Note(std::move(text)); }),
+      notifier({.consumers = consumers,
+                .sessions = sessions,
+                .pending_stops = pending_stops,
+                .processes = processes,
+                .kernel = kernel,
+                .areas = areas}),
+      channels({.loop = loop,
+                .listener = listener,
+                .keeper = keeper,
+                .sessions = sessions,
+                .pending_stops = pending_stops,
+                .areas = areas,
+                .kernel = kernel,
+                .processes = processes,
+                .finder = finder,
+                .rings = rings,
+                .consumers = consumers,
+                .notifier = notifier}),
+      keeper_(keeper),
+      listener_(listener),
+      lookup_(lookup) {}
+
+void AgentParts::TakeKept(ipc::Kept& kept) {
+  if (consumers.TakeKept(kept) || doorbells.TakeKept(kept) || attached.TakeKept(kept) ||
+      areas.TakeKept(kept) || kernel.TakeKept(kept))
+    return;
+  (void)processes.Restore(kept);
+}
+
+void AgentParts::Restored() {
+  kernel.Restored();
+  areas.Restored();
+  processes.ForEachRing([this](const RingEntry& ring) { finder.Know(ring.fd); });
+}
+
+Finder::Verdict AgentParts::OnFound(FoundMemory found) {
+  if (!found.is_control) return rings.TakeFound(std::move(found));
+  const auto container = lookup_.ContainerOf(found.pid);
+  return container && areas.Adopt(*container, found.inode, std::move(found.fd))
+             ? Finder::Verdict::kKnown
+             : Finder::Verdict::kTryAgain;
+}
+
+void AgentParts::OnConsumer(ConsumerLink& link, ipc::Message message) {
+  if (std::holds_alternative<ipc::Hello>(message)) {
+    notifier.TellAll(link);
+  } else if (const auto* ready = std::get_if<ipc::ChannelReady>(&message)) {
+    channels.OnReady(link, *ready);
+  } else if (const auto* request = std::get_if<ipc::FileRequest>(&message)) {
+    requests.OpenFile(link, *request);
+  } else if (const auto* connection = std::get_if<ipc::ConnectionRequest>(&message)) {
+    requests.Connect(link, *connection);
+  } else if (auto* stats = std::get_if<ipc::Stats>(&message)) {
+    channels.OnStats(link, std::move(*stats));
+  } else if (const auto* done = std::get_if<ipc::RingDone>(&message)) {
+    SessionChannel* channel = sessions.FindChannelOf(link.name(), done->channel_id).channel;
+    if (!rings.Finish(channel, *done)) return;
+    link.Tell([id = done->channel_id, instance = done->instance] {
+      return ipc::ForgetRing{id, instance};
+    });
+  } else if (const auto* slot = std::get_if<ipc::SlotWentRound>(&message)) {
+    if (sessions.FindChannelOf(link.name(), slot->channel_id).channel != nullptr)
+      rings.MoveToHugePages(*slot);
+  } else if (auto* drained = std::get_if<ipc::Drained>(&message)) {
+    channels.OnDrained(link, std::move(*drained));
+  } else if (const auto* notice = std::get_if<ipc::Notice>(&message)) {
+    listener_.Note(notice->message);
+    keeper_(std::move(message));
+  }
+}
+
+}  // namespace weft::agent

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The processes from which the members of a session descend, in local mode: the ones that weft
+// record --pid names, or what starts the program. The finder looks at each of them and at its
+// descendants until it ends.
+//
+// Invariant: the keeper has a pidfd of each process that was added, under "root/PID", until
+// RemoveAll. The agent's thread owns it.
+#ifndef WEFT_NODE_AGENT_AGENT_DISCOVERY_ATTACHED_PROCESSES_H_
+#define WEFT_NODE_AGENT_AGENT_DISCOVERY_ATTACHED_PROCESSES_H_
+
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/base/unique_fd.h"
+#include "lib/ipc/messages.h"
+#include "node-agent/agent/discovery/control_areas.h"
+#include "node-agent/agent/discovery/finder.h"
+
+namespace weft::agent {
+
+class AttachedProcesses {
+ public:
+  using Send = std::function<void(ipc::Message)>;  // to the keeper
+
+  // `finder` and `areas` outlive this.
+  AttachedProcesses(Finder& finder, ControlAreas& areas, Send keeper)
+      : finder_(finder), areas_(areas), keeper_(std::move(keeper)) {}
+
+  // Attaches to these processes, which run already. kPermission: this agent may not look into other
+  // processes; kNotFound, kInvalid: one of them is not there, or cannot be recorded. After an error
+  // call RemoveAll.
+  Status Attach(const std::vector<int32_t>& pids);
+  // Adds the process that started the keeper, where it is there: it starts the program.
+  void AddStarter();
+  // Removes these processes, and the control areas that were adopted.
+  void RemoveAll(const std::vector<int32_t>& pids);
+  // Takes a process that the keeper kept; false: it is none.
+  bool TakeKept(ipc::Kept& kept);
+
+ private:
+  void Add(int32_t pid, UniqueFd pidfd);
+
+  Finder& finder_;
+  ControlAreas& areas_;
+  const Send keeper_;
+};
+
+}  // namespace weft::agent
+
+#endif  // WEFT_NODE_AGENT_AGENT_DISCOVERY_ATTACHED_PROCESSES_H_

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which container a process is in. In local mode all processes are in the one container; on a node
+// of a cluster the kernel's cgroups tell. All calls are in the agent's loop.
+#ifndef WEFT_NODE_AGENT_AGENT_DISCOVERY_CONTAINER_LOOKUP_H_
+#define WEFT_NODE_AGENT_AGENT_DISCOVERY_CONTAINER_LOOKUP_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "lib/base/unique_fd.h"
+
+namespace weft::agent {
+
+// A process that has a ring set, as the kernel knows it.
+struct CallerId {
+  const std::string* doorbell = nullptr;  // the doorbell it called at; null: the finder found it
+  int32_t pid = 0;
+  const UniqueFd* pidfd = nullptr;
+};
+
+class ContainerLookup {
+ public:
+  virtual ~ContainerLookup() = default;
+
+  // Whether a ring set of this container may come from that process.
+  virtual bool Belongs(const std::string& container, const CallerId& caller) = 0;
+  // The key of the container that a process is in; none: in no container of ours.
+  virtual std::optional<std::string> ContainerOf(int32_t pid) = 0;
+};
+
+}  // namespace weft::agent
+
+#endif  // WEFT_NODE_AGENT_AGENT_DISCOVERY_CONTAINER_LOOKUP_H_

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// What becomes of each ring set that reaches the agent, announced at a doorbell or found in a
+// process's memory. It is identified, its sender is checked, then exactly one of these happens:
+//
+//     its channel is on, or waits for a Sync   adopted: `adopted` is told, the keeper keeps it
+//     it is known already                      the descriptor is dropped
+//     no descriptor or no room for it          its contents are counted as lost
+//     its channel has ended                    its contents are counted as lost (agent/late_ring)
+//     it is no ring set, or not its sender's   refused, with a note
+//
+// Invariants:
+//   1. An instance that was counted (SessionChannel::accounted) is never adopted or counted again.
+//   2. What is counted here is on disk before the keeper is told to drop the ring set.
+//   3. Before Begin nothing is adopted: containers are not known yet, and what arrives waits.
+// Ring sets are foreign memory; only the kernel's word on their senders is believed. The agent's
+// thread owns it.
+#ifndef WEFT_NODE_AGENT_AGENT_DISCOVERY_RING_REGISTRY_H_
+#define WEFT_NODE_AGENT_AGENT_DISCOVERY_RING_REGISTRY_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "lib/base/unique_fd.h"
+#include "lib/ipc/messages.h"
+#include "node-agent/agent/discovery/container_lookup.h"
+#include "node-agent/agent/discovery/finder.h"
+#include "node-agent/agent/discovery/huge_pages.h"
+#include "node-agent/agent/discovery/processes.h"
+#include "node-agent/agent/session/pending_stops.h"
+#include "node-agent/agent/session/session_store.h"
+
+namespace weft::agent {
+
+class RingRegistry {
+ public:
+  // What the registry needs of the agent; all outlive it.
+  struct Needs {
+    SessionStore& sessions;
+    const PendingStops& pending_stops;
+    Processes& processes;
+    Finder& finder;
+    ContainerLookup& lookup;
+    std::function<void(ipc::Message)> keeper;
+    std::function<void(std::string)> note;          // a message for people
+    std::function<void(const RingEntry&)> adopted;  // its consumer can be told
+  };
+  explicit RingRegistry(Needs needs) : needs_(std::move(needs)) {}
+
+  // From now on containers are known: takes what arrived before.
+  void Begin();
+  [[nodiscard]] bool has_begun() const { return has_begun_; }
+  // A doorbell brought it.
+  void TakeArrived(ipc::Arrived arrived);
+  // The finder brought a ring set.
+  Finder::Verdict TakeFound(FoundMemory found);
+  // A consumer has read a ring set to its end, or refused it. `channel`: the ring set's, where this
+  // consumer reads it; null where the channel was retired. False: the ring set is another
+  // consumer's, and nothing was done.
+  bool Finish(SessionChannel* channel, const ipc::RingDone& done);
+  // The writer of a slot went round its ring: moves the ring into huge pages.
+  void MoveToHugePages(const ipc::SlotWentRound& slot);
+  // Marks the channel's ring sets as counted: they are done with, but processes still map them.
+  void AccountAll(SessionChannel& channel);
+
+ private:
+  void Take(SessionChannel& channel, ipc::Arrived& arrived, uint64_t instance);
+  [[nodiscard]] bool TakesRings(const SessionChannel& channel) const;
+  void CountUnannounced(SessionChannel& channel, uint64_t count);
+  // Counts what is in a ring set that no consumer will read, and closes it.
+  void AccountLate(SessionChannel& channel, const UniqueFd& ring, uint64_t instance,
+                   const char* reason);
+
+  Needs needs_;
+  HugePages huge_pages_;
+  std::vector<ipc::Arrived> early_;  // before Begin
+  bool has_begun_ = false;
+};
+
+}  // namespace weft::agent
+
+#endif  // WEFT_NODE_AGENT_AGENT_DISCOVERY_RING_REGISTRY_H_

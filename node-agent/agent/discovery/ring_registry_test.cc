@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// What becomes of a ring set that arrives, by the phase of its channel.
+#include "node-agent/agent/discovery/ring_registry.h"
+
+#include <unistd.h>
+
+#include "lib/abi/control.h"
+#include "lib/base/pidfd.h"
+#include "lib/ring/testing/test_writer.h"
+#include "node-agent/agent/testing/agent_fixture.h"
+
+namespace weft::agent {
+namespace {
+
+using testing::MakeClusterSession;
+
+constexpr uint64_t kInstance = 42;
+
+class TestLookup final : public ContainerLookup {
+ public:
+  bool Belongs(const std::string&, const CallerId&) override { return belongs; }
+  std::optional<std::string> ContainerOf(int32_t) override { return std::nullopt; }
+
+  bool belongs = true;
+};
+
+std::string DoorbellMessage(uint64_t unannounced = 0) {
+  weft_doorbell bell{};
+  bell.magic = WEFT_DOORBELL_MAGIC;
+  bell.kind = WEFT_DOORBELL_RING;
+  bell.unannounced = unannounced;
+  std::string text;
+  const auto* bytes = reinterpret_cast<const uint8_t*>(&bell);
+  for (size_t i = 0; i < sizeof(bell); ++i) {
+    text.push_back("0123456789abcdef"[bytes[i] >> 4]);
+    text.push_back("0123456789abcdef"[bytes[i] & 15]);
+  }
+  return text;
+}
+
+class RingRegistryTest : public testing::AgentFixture {
+ protected:
+  RingRegistryTest() {
+    EXPECT_TRUE(store_.Add("one", MakeClusterSession()));
+    channel().phase = ChannelPhase::kOn;
+    registry_.Begin();
+  }
+
+  [[nodiscard]] SessionChannel& channel() { return store_.Find("one")->channels[0]; }
+  // A ring set of the channel with one event in it.
+  ipc::Arrived Arrival(const std::string& key = "ring/1") {
+    writer_ = std::make_unique<ring::testing::TestWriter>(
+        ring::testing::WriterOptions{.channel_id = channel().definition.id, .instance = kInstance});
+    const uint8_t body[8] = {};
+    EXPECT_TRUE(writer_->Write(0, 1, 0, 1, body));
+    return {.key = key,
+            .doorbell = "pod",
+            .message = DoorbellMessage(),
+            .pid = getpid(),
+            .uid = 0,
+            .gid = 0,
+            .fd = writer_->Fd(),
+            .pidfd = OpenPidfd(getpid())};
+  }
+
+  ipc::Loop loop_ = std::move(*ipc::Loop::Make());
+  std::unique_ptr<ring::testing::TestWriter> writer_;
+  std::vector<std::string> notes_;
+  std::vector<uint64_t> adopted_;
+  SessionStore store_{folder(), [](const std::string&) {}};
+  PendingStops stops_;
+  Processes processes_{loop_, [this](ipc::Message message) { ToKeeper(std::move(message)); },
+                       [](const ProcessEntry&) {}};
+  Finder finder_{[](const FoundMemory&) { return Finder::Verdict::kKnown; }};
+  TestLookup lookup_;
+  RingRegistry registry_{
+      {.sessions = store_,
+       .pending_stops = stops_,
+       .processes = processes_,
+       .finder = finder_,
+       .lookup = lookup_,
+       .keeper = [this](ipc::Message message) { ToKeeper(std::move(message)); },
+       .note = [this](std::string text) { notes_.push_back(std::move(text)); },
+       .adopted = [this](const RingEntry& ring) { adopted_.push_back(ring.instance); }}};
+};
+
+TEST_F(RingRegistryTest, ARingSetOfAChannelThatIsOnIsAdoptedOnce) {
+  registry_.TakeArrived(Arrival());
+  EXPECT_EQ(adopted_, std::vector<uint64_t>{kInstance});
+  registry_.TakeArrived(Arrival("ring/2"));
+  EXPECT_EQ(adopted_.size(), 1u);
+  EXPECT_EQ(Last<ipc::Drop>().key, "ring/2");
+  EXPECT_EQ(channel().Counts().rings, 0u) << "its consumer counts it";
+}
+
+TEST_F(RingRegistryTest, ARingSetOfAChannelThatHasEndedIsCountedOnceAsLate) {
+  channel().phase = ChannelPhase::kDrained;
+  registry_.TakeArrived(Arrival());
+  EXPECT_TRUE(adopted_.empty());
+  EXPECT_EQ(Last<ipc::Drop>().key, "ring/1");
+  EXPECT_EQ(channel().Counts().recorded, 1u);
+  EXPECT_EQ(channel().Counts().lost.at("agent/late_ring"), 1u);
+  registry_.TakeArrived(Arrival());
+  EXPECT_EQ(channel().Counts().recorded, 1u);
+  SessionStore next(folder(), [](const std::string&) {});
+  ASSERT_TRUE(next.Load("one"));
+  EXPECT_TRUE(next.Find("one")->channels[0].accounted.contains(kInstance)) << "it is on disk";
+}
+
+TEST_F(RingRegistryTest, AStoppingChannelTakesRingSetsUntilItsSyncIsAnswered) {
+  channel().phase = ChannelPhase::kStopping;
+  stops_.Add(channel().definition.id);
+  registry_.TakeArrived(Arrival());
+  EXPECT_EQ(adopted_.size(), 1u);
+}
+
+TEST_F(RingRegistryTest, ARingSetThatTheKeeperCouldNotHoldIsCounted) {
+  registry_.TakeArrived(Arrival(""));
+  EXPECT_TRUE(adopted_.empty());
+  EXPECT_EQ(channel().Counts().lost.at("keeper/too_many_rings"), 1u);
+}
+
+TEST_F(RingRegistryTest, ARingSetOfAnotherContainersProcessIsRefused) {
+  lookup_.belongs = false;
+  registry_.TakeArrived(Arrival());
+  EXPECT_TRUE(adopted_.empty());
+  EXPECT_EQ(notes_.size(), 1u);
+  EXPECT_EQ(Last<ipc::Drop>().key, "ring/1");
+  EXPECT_EQ(channel().Counts().recorded, 0u);
+}
+
+TEST_F(RingRegistryTest, WhatRingsWithAnotherMessageIsDroppedSilently) {
+  ipc::Arrived arrived = Arrival();
+  arrived.message = "00";
+  registry_.TakeArrived(std::move(arrived));
+  EXPECT_TRUE(adopted_.empty());
+  EXPECT_TRUE(notes_.empty());
+  EXPECT_EQ(Last<ipc::Drop>().key, "ring/1");
+}
+
+TEST_F(RingRegistryTest, UnannouncedRingSetsAreNotedAndCounted) {
+  ipc::Arrived arrived = Arrival();
+  arrived.message = DoorbellMessage(3);
+  registry_.TakeArrived(std::move(arrived));
+  EXPECT_EQ(channel().Counts().tail_unknown, 3u);
+  EXPECT_EQ(notes_.size(), 1u);
+  EXPECT_EQ(adopted_.size(), 1u);
+}
+
+TEST_F(RingRegistryTest, NothingIsTakenBeforeContainersAreKnown) {
+  RingRegistry waiting({.sessions = store_,
+                        .pending_stops = stops_,
+                        .processes = processes_,
+                        .finder = finder_,
+                        .lookup = lookup_,
+                        .keeper = [](const ipc::Message&) {},
+                        .note = [](const std::string&) {},
+                        .adopted = [this](const RingEntry& r) { adopted_.push_back(r.instance); }});
+  waiting.TakeArrived(Arrival());
+  EXPECT_TRUE(adopted_.empty());
+  waiting.Begin();
+  EXPECT_EQ(adopted_.size(), 1u);
+}
+
+TEST_F(RingRegistryTest, AConsumerFinishesItsOwnRingSetsOnly) {
+  registry_.TakeArrived(Arrival());
+  const ipc::RingDone done{.channel_id = channel().definition.id, .instance = kInstance};
+  EXPECT_FALSE(registry_.Finish(nullptr, done));
+  EXPECT_NE(processes_.FindRing(done.channel_id, kInstance), nullptr);
+  EXPECT_TRUE(registry_.Finish(&channel(), done));
+  EXPECT_EQ(processes_.FindRing(done.channel_id, kInstance), nullptr);
+}
+
+TEST_F(RingRegistryTest, ARingSetThatItsConsumerRefusesIsCounted) {
+  registry_.TakeArrived(Arrival());
+  EXPECT_TRUE(registry_.Finish(
+      &channel(), {.channel_id = channel().definition.id, .instance = kInstance, .refused = true}));
+  EXPECT_EQ(channel().Counts().lost.at("consumer/too_many_rings"), 1u);
+}
+
+}  // namespace
+}  // namespace weft::agent
