@@ -20,6 +20,7 @@ struct ContextSpec {
   std::string name;  // of perf counters and application contexts, else ""
   uint32_t perf_type = 0;
   uint64_t perf_config = 0;
+  bool operator==(const ContextSpec&) const = default;
 };
 
 struct RuleSpec {
@@ -28,6 +29,7 @@ struct RuleSpec {
   int32_t loglevel_min = INT32_MIN;
   int32_t loglevel_max = INT32_MAX;
   std::vector<uint8_t> filter;  // a program of lib/abi/filter.h; empty: none
+  bool operator==(const RuleSpec&) const = default;
 };
 
 struct ChannelSpec {
@@ -40,6 +42,7 @@ struct ChannelSpec {
   std::vector<uint32_t> vpids;
   std::vector<uint32_t> vuids;
   std::vector<RuleSpec> rules;
+  bool operator==(const ChannelSpec&) const = default;
 };
 
 // The rule set of a generation. kLimit: more than lib/abi/control.h allows, and of what. kInvalid:

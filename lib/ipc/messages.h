@@ -92,6 +92,7 @@ struct RelayAddress {
   std::string host;  // a name or an address
   uint16_t control_port = 0;
   uint16_t data_port = 0;
+  bool operator==(const RelayAddress&) const = default;
 
   static constexpr auto Fields() {
     return std::tuple(Field("host", &RelayAddress::host),

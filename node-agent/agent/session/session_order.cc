@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
-#include <tuple>
 
 #include "node-agent/agent/session/session.h"
 
@@ -35,25 +34,29 @@ Result<ipc::RelayAddress> ParseRelay(const api::RelayAddress& from) {
   return relay;
 }
 
-auto LayoutOf(const control::ChannelSpec& spec) {
-  std::vector<std::tuple<uint16_t, std::string>> contexts;
-  contexts.reserve(spec.contexts.size());
-  for (const control::ContextSpec& context : spec.contexts)
-    contexts.emplace_back(context.id, context.name);
-  return std::tuple(spec.mode, spec.subbuf_shift, spec.subbufs_shift, contexts);
+// Both compare whole structs, with what may differ made equal first: a field that is added later
+// counts as a difference until it is named here.
+
+// Whether rings that were made for one of these channels serve the other: their rules may differ.
+bool SameLayout(control::ChannelSpec a, const control::ChannelSpec& b) {
+  a.id = b.id;
+  a.flags = b.flags;
+  a.vpids = b.vpids;
+  a.vuids = b.vuids;
+  a.rules = b.rules;
+  return a == b;
 }
 
-// What of an order makes a kernel channel what it is: weft.ko takes events once.
-bool SameKernelPart(const api::TraceSpec& a, const api::TraceSpec& b) {
-  api::KernelSpec kernel = a.kernel;
-  kernel.statedump_request = b.kernel.statedump_request;
-  return kernel == b.kernel && a.filter == b.filter && a.context == b.context &&
-         a.trackers == b.trackers && a.buffer == b.buffer && a.output == b.output;
-}
-
-bool SameRelay(const ipc::RelayAddress& a, const ipc::RelayAddress& b) {
-  return std::tie(a.host, a.control_port, a.data_port) ==
-         std::tie(b.host, b.control_port, b.data_port);
+// Whether a kernel channel that was made for one of these serves the other: weft.ko takes events
+// once.
+bool SameKernelPart(api::TraceSpec a, const api::TraceSpec& b) {
+  a.nodes = b.nodes;
+  a.pods = b.pods;
+  a.user = b.user;
+  a.duration = b.duration;
+  a.paused = b.paused;
+  a.kernel.statedump_request = b.kernel.statedump_request;
+  return a == b;
 }
 
 }  // namespace
@@ -152,8 +155,8 @@ const SessionChannel* Session::KernelChannel() const {
 }
 
 bool Session::Change(Session&& newer) {
-  const bool same_relay = SameRelay(relay, newer.relay);
-  const bool fits = LayoutOf(prototype_.spec) == LayoutOf(newer.prototype_.spec) && same_relay;
+  const bool same_relay = relay == newer.relay;
+  const bool fits = SameLayout(prototype_.spec, newer.prototype_.spec) && same_relay;
   const bool kernel_fits =
       same_relay && SameKernelPart(order->spec.record, newer.order->spec.record);
   order = std::move(newer.order);

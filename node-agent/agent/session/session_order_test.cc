@@ -208,6 +208,61 @@ TEST(Order, AKernelChannelEndsWithItsEvents) {
   EXPECT_TRUE(session.Find(id)->outdated);
 }
 
+// A field that is added to the spec does not compile here until it is sorted into one of the lists.
+TEST(Order, EachFieldOfTheKernelPartEndsItsChannel) {
+  const auto goes_on = [](const std::function<void(api::TraceSpec&)>& change) {
+    api::TraceSession order = Order();
+    order.spec.cluster_wide = true;
+    order.spec.record.kernel.syscalls = {{.name = "openat"}};
+    Session session = FromOrder(order);
+    session.AddKernelChannel({});
+    change(order.spec.record);
+    (void)session.Change(FromOrder(order));
+    return session.KernelChannel() != nullptr;
+  };
+  api::TraceSpec spec;
+  [[maybe_unused]] auto& [nodes, pods, user, kernel, filter, context, trackers, buffer, output,
+                          duration, paused] = spec;
+  EXPECT_TRUE(goes_on([](auto&) {}));
+  EXPECT_TRUE(goes_on([](auto& s) { s.nodes.selector.match_labels = {{"a", "b"}}; }));
+  EXPECT_TRUE(goes_on([](auto& s) { s.pods.containers = {"main"}; }));
+  EXPECT_TRUE(goes_on([](auto& s) { s.user.events = {{.name = "other:*"}}; }));
+  EXPECT_TRUE(goes_on([](auto& s) { s.duration = std::chrono::seconds(1); }));
+  EXPECT_TRUE(goes_on([](auto& s) { s.paused = true; }));
+  EXPECT_TRUE(goes_on([](auto& s) { s.kernel.statedump_request = "2"; }));
+
+  EXPECT_FALSE(goes_on([](auto& s) { s.filter = "a == 1"; }));
+  EXPECT_FALSE(goes_on([](auto& s) { s.context = {"vtid"}; }));
+  EXPECT_FALSE(goes_on([](auto& s) { s.trackers.vpid = {1}; }));
+  EXPECT_FALSE(goes_on([](auto& s) { s.buffer.count = 8; }));
+  EXPECT_FALSE(goes_on([](auto& s) { s.output.mode = api::OutputMode::kSnapshot; }));
+
+  [[maybe_unused]] auto& [tracepoints, syscalls, syscall_buffer, probes, statedump,
+                          statedump_request, user_probes] = spec.kernel;
+  EXPECT_FALSE(goes_on([](auto& s) { s.kernel.tracepoints = {{.name = "sched_switch"}}; }));
+  EXPECT_FALSE(goes_on([](auto& s) { s.kernel.syscalls = {{.name = "close"}}; }));
+  EXPECT_FALSE(goes_on([](auto& s) { s.kernel.syscall_buffer = 64; }));
+  EXPECT_FALSE(goes_on([](auto& s) { s.kernel.probes = {{.name = "p", .symbol = "do_exit"}}; }));
+  EXPECT_FALSE(goes_on([](auto& s) { s.kernel.statedump = false; }));
+  EXPECT_FALSE(goes_on([](auto& s) {
+    s.kernel.user_probes = {{.name = "u", .object = "/bin/sh", .function = "main"}};
+  }));
+}
+
+TEST(Order, RulesAloneChangeNoLayout) {
+  const auto fits = [](const std::function<void(api::TraceSpec&)>& change) {
+    Session session = FromOrder(Order());
+    api::TraceSession newer = Order();
+    change(newer.spec.record);
+    return session.Change(FromOrder(newer));
+  };
+  EXPECT_TRUE(fits([](auto& s) { s.user.events = {{.name = "other:*"}}; }));
+  EXPECT_TRUE(fits([](auto& s) { s.filter = "a == 1"; }));
+  EXPECT_TRUE(fits([](auto& s) { s.trackers.vpid = {1}; }));
+  EXPECT_FALSE(fits([](auto& s) { s.context = {"vtid"}; }));
+  EXPECT_FALSE(fits([](auto& s) { s.buffer.size *= 2; }));
+}
+
 TEST(Order, DrainedChannelsLeaveTheirCounts) {
   Session session = FromOrder(Order());
   SessionChannel& channel = session.AddChannel(kMain);
