@@ -1,15 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node hears and answers. See node.h; settle.cc has what it does.
+// See node.h.
 #include "node-agent/agent/cluster/node.h"
 
+#include <algorithm>
 #include <filesystem>
 
-#include "lib/base/pidfd.h"
+#include "lib/api/selector.h"
 #include "node-agent/agent/base/limits.h"
-#include "node-agent/agent/cluster/cgroup.h"
-#include "node-agent/agent/cluster/volume.h"
 
 namespace weft::agent {
+
+Node::Node(Agent& agent, kube::Client& client, std::string name, std::string kubelet_dir,
+           KernelOptions kernel, kernel::Host host)
+    : agent_(agent),
+      client_(client),
+      name_(std::move(name)),
+      reports_(client),
+      pods_(agent, std::move(kubelet_dir), kernel.is_on,
+            [this](std::string text) { Note(std::move(text)); }),
+      kernel_(agent, pods_, std::move(kernel), std::move(host),
+              [this](std::string text) { Note(std::move(text)); }),
+      probes_(agent, pods_, kernel_.support()) {}
 
 std::string Node::Stuck() const {
   const int64_t ticked = ticked_ns_.load();
@@ -23,55 +34,25 @@ std::string Node::NotReady() const {
 
 // Sessions of before; whose they are is known when pods and sessions are listed.
 Status Node::Restore() {
+  AgentParts& parts = agent_.parts();
   std::error_code error;
-  for (const auto& file :
-       std::filesystem::directory_iterator(agent_.parts().sessions.dir(), error)) {
+  for (const auto& file : std::filesystem::directory_iterator(parts.sessions.dir(), error)) {
     if (file.path().extension() != ".json") continue;
-    const Status loaded = agent_.parts().sessions.Load(file.path().stem().string());
+    const Status loaded = parts.sessions.Load(file.path().stem().string());
     if (!loaded) Note(loaded.error().message);
   }
-  if (error) return Fail(ErrorCode::kIo, agent_.parts().sessions.dir() + ": " + error.message());
-  agent_.parts().sessions.RenewWithoutJournal([this](const std::string& consumer) {
-    return agent_.parts().consumers.Find(consumer) != nullptr;
-  });
-  agent_.parts().finder.SetMembership([this](int32_t pid) { return ContainerOf(pid).has_value(); });
+  if (error) return Fail(ErrorCode::kIo, parts.sessions.dir() + ": " + error.message());
+  parts.sessions.RenewWithoutJournal(
+      [&](const std::string& consumer) { return parts.consumers.Find(consumer) != nullptr; });
+  parts.finder.SetMembership([this](int32_t pid) { return pods_.ContainerOf(pid).has_value(); });
   auto feed =
       Feed::Start(client_, name_, agent_.loop(), [this](News&& news) { Hear(std::move(news)); });
   if (!feed) return std::unexpected(feed.error());
   feed_ = std::move(*feed);
   kernel_.Start(MonotonicNow());
-  metrics_.SetKernel(kernel_.state().is_ready, kernel_.state().reason);
+  const KernelState& state = kernel_.support().state();
+  reports_.metrics().SetKernel(state.is_ready, state.reason);
   return {};
-}
-
-// --- who a process is ----------------------------------------------------------------------------
-
-// By the doorbell's pod and by the cgroup, as far as the kernel still knows the process. Containers
-// of one pod can reach each other's files: between these, where the kernel's word came too late or
-// the API server has not named the container yet, the ring set's own word decides.
-bool Node::Belongs(const std::string& container, const CallerId& caller) {
-  const std::string pod_uid = container.substr(0, container.find('/'));
-  const auto pod = pods_.find(pod_uid);
-  if (pod == pods_.end()) return false;
-  if (caller.doorbell != nullptr && *caller.doorbell != pod_uid) return false;
-  const auto place = PlaceOf(caller.pid);
-  // The pid may be another process's by now.
-  const bool is_alive = caller.pidfd != nullptr && *caller.pidfd && !HasEnded(*caller.pidfd);
-  if (!place || !is_alive) return caller.doorbell != nullptr;
-  if (place->pod_uid != pod_uid) return false;
-  const auto name = pod->second.facts.ids.find(place->container_id);
-  return name == pod->second.facts.ids.end() || container == ContainerKey(pod_uid, name->second);
-}
-
-std::optional<std::string> Node::ContainerOf(int32_t pid) {
-  const auto place = PlaceOf(pid);
-  if (!place) return std::nullopt;
-  const auto pod = pods_.find(place->pod_uid);
-  if (pod == pods_.end()) return std::nullopt;
-  const auto name = pod->second.facts.ids.find(place->container_id);
-  if (name == pod->second.facts.ids.end()) return std::nullopt;
-  const std::string key = ContainerKey(place->pod_uid, name->second);
-  return agent_.parts().areas.Has(key) ? std::optional(key) : std::nullopt;
 }
 
 // --- news ----------------------------------------------------------------------------------------
@@ -79,11 +60,11 @@ std::optional<std::string> Node::ContainerOf(int32_t pid) {
 void Node::Hear(News news) {
   settled_ = false;
   if (auto* pods = std::get_if<PodsListed>(&news)) {
-    HearPods(std::move(pods->pods));
+    pods_.List(std::move(pods->pods));
   } else if (auto* seen = std::get_if<PodSeen>(&news)) {
-    SeePod(std::move(seen->pod));
+    pods_.See(std::move(seen->pod));
   } else if (const auto* gone = std::get_if<PodGone>(&news)) {
-    if (pods_.contains(gone->uid)) pods_[gone->uid].gone = true;
+    pods_.Lose(gone->uid);
   } else if (auto* orders = std::get_if<OrdersListed>(&news)) {
     HearOrders(std::move(orders->orders));
   } else if (auto* order = std::get_if<OrderSeen>(&news)) {
@@ -93,23 +74,6 @@ void Node::Hear(News news) {
   } else if (const auto* failed = std::get_if<WatchFailed>(&news)) {
     Note("watching: " + failed->why);
   }
-}
-
-void Node::HearPods(std::vector<PodFacts> pods) {
-  for (auto& [uid, pod] : pods_) pod.gone = true;
-  for (PodFacts& pod : pods) SeePod(std::move(pod));
-  pods_known_ = true;
-}
-
-void Node::SeePod(PodFacts facts) {
-  const std::string uid = facts.uid;
-  // Its kernel needs no library.
-  if (facts.containers.empty() && !kernel_.is_on()) return;
-  Pod& pod = pods_[uid];
-  pod.gone = false;
-  // A container that is known by its id now may have been looked at before.
-  if (pod.volume && pod.facts.ids != facts.ids) agent_.parts().finder.LookAgain();
-  pod.facts = std::move(facts);
 }
 
 void Node::HearOrders(std::vector<api::TraceSession> orders) {
@@ -149,30 +113,161 @@ void Node::SeeOrder(api::TraceSession order) {
     if (!added) Note(added.error().message);
     return;
   }
+  ChangeSession(*session, std::move(*wanted));
+}
+
+void Node::ChangeSession(Session& session, Session&& newer) {
+  AgentParts& parts = agent_.parts();
   std::set<std::string> containers;
-  for (const SessionChannel& channel : session->channels) containers.insert(channel.container);
+  for (const SessionChannel& channel : session.channels) containers.insert(channel.container);
   const auto request = [](const Session& of) {
     return of.order->spec.record.kernel.statedump_request;
   };
-  const bool is_state_asked_for = request(*session) != request(*wanted);
-  const bool fits = session->Change(std::move(*wanted));
-  session->kernel_refusal.clear();
+  const bool is_state_asked_for = request(session) != request(newer);
+  const bool fits = session.Change(std::move(newer));
+  session.kernel_refusal.clear();
   // Channels of another layout end; Settle makes new ones.
-  agent_.parts().channels.Stop([&](const SessionChannel& c) {
+  parts.channels.Stop([&](const SessionChannel& c) {
     return c.phase == ChannelPhase::kOn && (c.of_kernel() ? c.outdated : !fits) &&
-           session->Find(c.definition.id) != nullptr;
+           session.Find(c.definition.id) != nullptr;
   });
-  agent_.parts().kernel.ApplyPaused(*session);
+  parts.kernel.ApplyPaused(session);
   // Before the order is on disk: an agent that dies here leaves it to the next one.
-  if (is_state_asked_for) agent_.parts().kernel.DumpState(*session);
-  if (const Status saved = agent_.parts().sessions.Save(*session); !saved)
-    Note(saved.error().message);
-  for (const std::string& key : containers)
-    if (const Status published = agent_.parts().areas.Publish(key); !published)
-      Note(published.error().message);
+  if (is_state_asked_for) parts.kernel.DumpState(session);
+  parts.sessions.SaveOrNote(session);
+  parts.areas.PublishOrNote(containers);
 }
 
-// --- what became of it ---------------------------------------------------------------------------
+// --- settling ------------------------------------------------------------------------------------
+
+void Node::Tick(int64_t now_ns) {
+  ticked_ns_ = now_ns;
+  if (agent_.is_ending()) return;
+  // What announces nothing is looked at.
+  const KernelPart::Polled kernel = kernel_.Poll(now_ns);
+  if (kernel.state_changed) {
+    const KernelState& state = kernel_.support().state();
+    reports_.metrics().SetKernel(state.is_ready, state.reason);
+  }
+  const bool probes_due = probes_.Poll(now_ns);
+  if (kernel.is_due || probes_due) settled_ = false;
+  Settle(now_ns);
+}
+
+void Node::Settle(int64_t now_ns) {
+  if (!pods_.is_known() || !orders_known_) return;
+  const SessionStore& sessions = agent_.parts().sessions;
+  if (pods_.OpenVolumes()) settled_ = false;
+  agent_.TakeArrivals();
+  knows_all_ = true;
+  GiveUpLate(now_ns);
+  const bool was_settled = settled_;
+  if (!settled_) {
+    settled_ = true;
+    for (const auto& [uid, session] : sessions.all()) SettleSession(uid, *session);
+    pods_.ForgetUnused();
+    ForgetSessions();
+  }
+  Report(now_ns);
+  reports_.Count(sessions, !was_settled, now_ns);
+}
+
+bool Node::IsActive(const std::string& uid, const Session& session) const {
+  const auto deadline = kube::ParseTime(session.order->spec.deadline);
+  return session.order->spec.state == api::SessionState::kActive && !lost_.contains(uid) &&
+         (!deadline || std::chrono::system_clock::now() < *deadline);
+}
+
+// Keys of the containers that the session is in force for from now on.
+std::set<std::string> Node::AddUserChannels(Session& session) {
+  std::set<std::string> wanted;
+  if (!session.order->spec.record.RecordsUser() || session.is_cluster_wide()) return wanted;
+  for (const auto& [pod_uid, pod] : pods_.all()) {
+    if (!pod.volume || !SelectsForUser(session, pod)) continue;
+    for (const std::string& name : pod.facts.containers) {
+      if (!api::MatchesContainer(session.order->spec.record.pods, name)) continue;
+      const std::string key = ContainerKey(pod_uid, name);
+      wanted.insert(key);
+      const auto has = [&](const SessionChannel& c) {
+        return c.container == key && c.phase <= ChannelPhase::kOn;
+      };
+      if (std::ranges::none_of(session.channels, has))
+        session.AddChannel({key, pod.facts.name_space, pod.facts.name, pod_uid, name});
+    }
+  }
+  return wanted;
+}
+
+void Node::SettleSession(const std::string& uid, Session& session) {
+  AgentParts& parts = agent_.parts();
+  session.RetireDrained();
+  const bool is_active = IsActive(uid, session);
+  std::set<std::string> wanted;
+  if (is_active) wanted = AddUserChannels(session);
+  const std::set<uint64_t> scope = kernel_.Scope(session);
+  if (is_active && kernel_.WantsChannel(uid, session, scope)) wanted.insert(kKernelKey);
+  if (!wanted.empty()) parts.consumers.Start(session.order->metadata.name_space);
+  parts.channels.Start(session);
+  parts.channels.Stop([&](const SessionChannel& c) {
+    return c.phase == ChannelPhase::kOn && (!wanted.contains(c.container) || c.outdated) &&
+           session.Find(c.definition.id) != nullptr;
+  });
+  kernel_.SettleScope(session, scope);
+  probes_.Settle(uid, session);
+}
+
+// Gives up on sessions whose TraceSession was deleted: after kLastRelayWait, what their relay did
+// not take counts as lost (relay/unreachable).
+void Node::GiveUpLate(int64_t now_ns) {
+  for (const auto& [uid, since] : lost_) {
+    const Session* session = agent_.parts().sessions.Find(uid);
+    if (session == nullptr || std::chrono::nanoseconds(now_ns - since) < kLastRelayWait) continue;
+    agent_.parts().channels.GiveUp(
+        [&](const SessionChannel& c) { return session->Find(c.definition.id) != nullptr; }, "relay",
+        "unreachable");
+  }
+}
+
+// Removes sessions whose order is gone and whose channels are drained; then consumers that no
+// session needs.
+void Node::ForgetSessions() {
+  AgentParts& parts = agent_.parts();
+  const auto lost = lost_;
+  for (const auto& [uid, since] : lost) {
+    const Session* session = parts.sessions.Find(uid);
+    if (session != nullptr && !IsDrained(*session)) continue;
+    lost_.erase(uid);
+    reports_.Forget(uid);
+    if (session == nullptr) continue;
+    reports_.Retire(*session);
+    const std::string name_space = session->order->metadata.name_space;
+    parts.sessions.Remove(uid);
+    const bool needed = std::ranges::any_of(parts.sessions.all(), [&](const auto& entry) {
+      return entry.second->order->metadata.name_space == name_space;
+    });
+    if (!needed) parts.consumers.Stop(name_space);
+  }
+}
+
+// --- reports -------------------------------------------------------------------------------------
+
+void Node::Report(int64_t now_ns) {
+  const kube::WallTime now = std::chrono::system_clock::now();
+  SessionStore& sessions = agent_.parts().sessions;
+  for (const auto& [uid, session] : sessions.all()) {
+    if (lost_.contains(uid) || impossible_.contains(uid)) continue;
+    const KernelState& kernel = kernel_.support().state(session->is_cluster_wide());
+    reports_.Report(*session->order, MakeStatus(*session, pods_.SelectedBy(*session), kernel, now),
+                    now_ns);
+  }
+  for (const auto& [uid, order] : impossible_) {
+    const Session* session = sessions.Find(uid);
+    if (session != nullptr && !IsDrained(*session)) continue;
+    reports_.Report(order, MakeFailedStatus(order, why_impossible_[uid], now), now_ns);
+  }
+}
+
+// --- events of the agent -------------------------------------------------------------------------
 
 void Node::SessionChanged(Session&) { settled_ = false; }
 
@@ -182,14 +277,6 @@ void Node::ChannelFailed(Session& session, const std::string& why) {
 
 void Node::ConsumerFailed(const std::string& consumer, const std::string& why) {
   Note("the consumer of namespace \"" + consumer + "\" keeps failing: " + why);
-}
-
-void Node::Tick(int64_t now_ns) {
-  ticked_ns_ = now_ns;
-  if (agent_.is_ending()) return;
-  PollKernel(now_ns);
-  PollProbes(now_ns);
-  Settle(now_ns);
 }
 
 void Node::Note(std::string text) { agent_.ToKeeper(ipc::Notice{"weft-agent", std::move(text)}); }

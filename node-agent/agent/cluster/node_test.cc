@@ -89,7 +89,7 @@ class NodeTest : public testing::Test {
     ASSERT_TRUE(loop);
     Agent agent(*loop, folder_ / "sessions", ipc::Channel(std::move(keeper)));
     Node node(agent, *client_, "n1", folder_ / "kubelet", {}, {});
-    ASSERT_TRUE(agent.Start(node, node));
+    ASSERT_TRUE(agent.Start(node, node.lookup()));
     EXPECT_TRUE(loop->Run());
   }
 

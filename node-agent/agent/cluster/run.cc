@@ -47,7 +47,7 @@ Status RunOnNode(const NodeOptions& options, ipc::Loop& loop) {
                                                      [&](const auto& request) {
                                                        return http::AnswerHealth(health, request);
                                                      }));
-  WEFT_TRY(agent.Start(node, node));
+  WEFT_TRY(agent.Start(node, node.lookup()));
   return loop.Run();
 }
 

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Probes of functions of containers' programs: events that a kernel channel gets while it is on.
-// See node.h.
+// See probe_part.h.
+#include "node-agent/agent/cluster/probe_part.h"
+
 #include <algorithm>
+#include <set>
 
 #include "lib/api/selector.h"
-#include "node-agent/agent/cluster/node.h"
 
 namespace weft::agent {
 
-std::vector<ProbedContainer> Node::ContainersOf(const Session& session) {
+std::vector<ProbedContainer> ProbePart::ContainersOf(const Session& session) {
   std::vector<ProbedContainer> containers;
   const api::PodSelection& selection = session.order->spec.record.pods;
-  for (const auto& [uid, pod] : pods_) {
+  for (const auto& [uid, pod] : pods_.all()) {
     if (!SelectsForKernel(session, pod)) continue;
     std::set<std::string> ids;
     for (const auto& [id, name] : pod.facts.ids)
@@ -22,15 +23,14 @@ std::vector<ProbedContainer> Node::ContainersOf(const Session& session) {
   return containers;
 }
 
-bool Node::WantsProbes(const Session& session) {
+bool ProbePart::IsWantedBy(const Session& session) const {
   const SessionChannel* channel = session.KernelChannel();
   return channel != nullptr && channel->phase == ChannelPhase::kOn && kernel_.has_cgroups() &&
          !session.is_cluster_wide() && !session.order->spec.record.kernel.user_probes.empty();
 }
 
-// One search at a time for a namespace: who makes it hang is alone in that.
-void Node::SettleProbes(const std::string& uid, Session& session) {
-  const bool wanted = WantsProbes(session);
+void ProbePart::Settle(const std::string& uid, Session& session) {
+  const bool wanted = IsWantedBy(session);
   session.probes_pending = wanted;
   session.probe_notices.clear();
   if (!wanted) return;
@@ -53,15 +53,13 @@ void Node::SettleProbes(const std::string& uid, Session& session) {
   session.probe_notices = probes.search.Notices();
 }
 
-// A search whose session is over is remembered as long as its thread is there.
-void Node::PollProbes(int64_t now_ns) {
+bool ProbePart::Poll(int64_t now_ns) {
   std::erase_if(probes_, [&](const auto& entry) {
     const Session* session = agent_.parts().sessions.Find(entry.first);
-    return (session == nullptr || !WantsProbes(*session)) && !entry.second.search.IsGoingOn();
+    return (session == nullptr || !IsWantedBy(*session)) && !entry.second.search.IsGoingOn();
   });
-  if (std::ranges::any_of(probes_,
-                          [&](const auto& entry) { return entry.second.search.IsDue(now_ns); }))
-    settled_ = false;
+  return std::ranges::any_of(probes_,
+                             [&](const auto& entry) { return entry.second.search.IsDue(now_ns); });
 }
 
 }  // namespace weft::agent

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// See pod_table.h.
+#include "node-agent/agent/cluster/pod_table.h"
+
+#include <algorithm>
+#include <set>
+
+#include "lib/api/selector.h"
+#include "lib/base/pidfd.h"
+#include "node-agent/agent/cluster/cgroup.h"
+#include "node-agent/agent/cluster/volume.h"
+
+namespace weft::agent {
+namespace {
+
+std::string ControlFile(std::string folder, const std::string& container) {
+  return folder.append("/").append(container).append(".ctl");
+}
+
+}  // namespace
+
+void PodTable::List(std::vector<PodFacts> pods) {
+  for (auto& [uid, pod] : pods_) pod.gone = true;
+  for (PodFacts& pod : pods) See(std::move(pod));
+  is_known_ = true;
+}
+
+void PodTable::See(PodFacts facts) {
+  const std::string uid = facts.uid;
+  if (facts.containers.empty() && !keeps_all_) return;
+  Pod& pod = pods_[uid];
+  pod.gone = false;
+  // A container that is known by its id now may have been looked at before.
+  if (pod.volume && pod.facts.ids != facts.ids) agent_.parts().finder.LookAgain();
+  pod.facts = std::move(facts);
+}
+
+void PodTable::Lose(const std::string& uid) {
+  const auto found = pods_.find(uid);
+  if (found != pods_.end()) found->second.gone = true;
+}
+
+// The kubelet makes a volume between a pod's appearance and its first container's start.
+bool PodTable::OpenVolumes() {
+  bool any = false;
+  for (auto& [uid, pod] : pods_) {
+    if (pod.volume || pod.gone || pod.facts.is_over || pod.facts.containers.empty()) continue;
+    const Status opened = Open(pod);
+    any = any || opened;
+    if (opened || opened.error().code == ErrorCode::kNotFound) continue;
+    note_("pod " + pod.facts.name_space + "/" + pod.facts.name + ": " + opened.error().message);
+    pod.gone = true;  // until the API server speaks of it again
+  }
+  return any;
+}
+
+Status PodTable::Open(Pod& pod) {
+  AgentParts& parts = agent_.parts();
+  const std::string& uid = pod.facts.uid;
+  WEFT_ASSIGN(UniqueFd volume, OpenVolume(kubelet_dir_, uid));
+  const std::string folder = PathOf(volume);
+  for (const std::string& name : pod.facts.containers) {
+    const std::string key = ContainerKey(uid, name);
+    WEFT_TRY(parts.areas.Open(key, ControlFile(folder, name)));
+    WEFT_TRY(parts.areas.Publish(key));
+  }
+  WEFT_TRY(parts.doorbells.Open(uid, folder));
+  parts.finder.LookAgain();
+  pod.volume = std::move(volume);
+  return {};
+}
+
+void PodTable::ForgetUnused() {
+  AgentParts& parts = agent_.parts();
+  std::set<std::string> used;
+  parts.sessions.ForEachChannel(
+      [&](Session&, SessionChannel& channel) { used.insert(channel.definition.pod_uid); });
+  std::erase_if(pods_, [&](const auto& entry) {
+    const auto& [uid, pod] = entry;
+    if (!pod.gone || used.contains(uid)) return false;
+    for (const std::string& name : pod.facts.containers) parts.areas.Close(ContainerKey(uid, name));
+    return true;
+  });
+  for (const std::string& uid : parts.doorbells.Names())
+    if (!pods_.contains(uid) && !used.contains(uid)) parts.doorbells.Close(uid);
+}
+
+// By the doorbell's pod and by the cgroup, as far as the kernel still knows the process. Containers
+// of one pod can reach each other's files: between these, where the kernel's word came too late or
+// the API server has not named the container yet, the ring set's own word decides.
+bool PodTable::Belongs(const std::string& container, const CallerId& caller) {
+  const std::string pod_uid = container.substr(0, container.find('/'));
+  const auto pod = pods_.find(pod_uid);
+  if (pod == pods_.end()) return false;
+  if (caller.doorbell != nullptr && *caller.doorbell != pod_uid) return false;
+  const auto place = PlaceOf(caller.pid);
+  // The pid may be another process's by now.
+  const bool is_alive = caller.pidfd != nullptr && *caller.pidfd && !HasEnded(*caller.pidfd);
+  if (!place || !is_alive) return caller.doorbell != nullptr;
+  if (place->pod_uid != pod_uid) return false;
+  const auto name = pod->second.facts.ids.find(place->container_id);
+  return name == pod->second.facts.ids.end() || container == ContainerKey(pod_uid, name->second);
+}
+
+std::optional<std::string> PodTable::ContainerOf(int32_t pid) {
+  const auto place = PlaceOf(pid);
+  if (!place) return std::nullopt;
+  const auto pod = pods_.find(place->pod_uid);
+  if (pod == pods_.end()) return std::nullopt;
+  const auto name = pod->second.facts.ids.find(place->container_id);
+  if (name == pod->second.facts.ids.end()) return std::nullopt;
+  const std::string key = ContainerKey(place->pod_uid, name->second);
+  return agent_.parts().areas.Has(key) ? std::optional(key) : std::nullopt;
+}
+
+SelectedPods PodTable::SelectedBy(const Session& session) const {
+  SelectedPods pods;
+  if (session.is_cluster_wide()) return pods;
+  const bool of_user = session.order->spec.record.RecordsUser();
+  for (const auto& [uid, pod] : pods_) {
+    if (of_user ? !SelectsForUser(session, pod) : !SelectsForKernel(session, pod)) continue;
+    pods.reachable[uid] = of_user ? pod.volume.valid() : pod.cgroup != 0;
+    pods.names[uid] = pod.facts.name;
+  }
+  return pods;
+}
+
+bool SelectsForUser(const Session& session, const PodTable::Pod& pod) {
+  const api::PodSelection& pods = session.order->spec.record.pods;
+  return SelectsForKernel(session, pod) &&
+         std::ranges::any_of(pod.facts.containers, [&](const std::string& name) {
+           return api::MatchesContainer(pods, name);
+         });
+}
+
+bool SelectsForKernel(const Session& session, const PodTable::Pod& pod) {
+  return !pod.gone && !pod.facts.is_over &&
+         pod.facts.name_space == session.order->metadata.name_space &&
+         api::Matches(session.order->spec.record.pods.selector, pod.facts.labels);
+}
+
+}  // namespace weft::agent

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pods of this node, as the API server names them: their volumes, control files and doorbells,
+// their cgroups, and which process is in which container of theirs.
+//
+// Invariants:
+//   1. A pod with an open volume has a control area for each of its containers, and a doorbell.
+//   2. A pod that is gone stays here until no channel of a session is of it; then its control areas
+//      and its doorbell are closed.
+//   3. Only the kernel's word (cgroup, pidfd) and the doorbell that was called tell who a process is.
+// The agent's thread owns it.
+#ifndef WEFT_NODE_AGENT_AGENT_CLUSTER_POD_TABLE_H_
+#define WEFT_NODE_AGENT_AGENT_CLUSTER_POD_TABLE_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lib/base/unique_fd.h"
+#include "node-agent/agent/cluster/pod.h"
+#include "node-agent/agent/cluster/report.h"
+#include "node-agent/agent/core/agent.h"
+#include "node-agent/agent/discovery/container_lookup.h"
+
+namespace weft::agent {
+
+class PodTable final : public ContainerLookup {
+ public:
+  struct Pod {
+    PodFacts facts;
+    UniqueFd volume;      // open: its containers can be told
+    uint64_t cgroup = 0;  // 0: not looked for, or not there yet
+    bool gone = false;
+  };
+  using Note = std::function<void(std::string)>;  // a message for people
+
+  // `agent` outlives this. `keeps_all`: also pods without the library, whose kernel events can be
+  // recorded.
+  PodTable(Agent& agent, std::string kubelet_dir, bool keeps_all, Note note)
+      : agent_(agent),
+        kubelet_dir_(std::move(kubelet_dir)),
+        keeps_all_(keeps_all),
+        note_(std::move(note)) {}
+
+  // What the API server says of pods.
+  void List(std::vector<PodFacts> pods);
+  void See(PodFacts facts);
+  void Lose(const std::string& uid);
+  // The pods were listed once.
+  [[nodiscard]] bool is_known() const { return is_known_; }
+
+  // Opens volumes that the kubelet has made by now. True: there was one.
+  bool OpenVolumes();
+  // Forgets pods that are gone and of which no session has a channel.
+  void ForgetUnused();
+
+  [[nodiscard]] std::map<std::string, Pod>& all() { return pods_; }  // by uid
+  [[nodiscard]] const std::map<std::string, Pod>& all() const { return pods_; }
+
+  // For reports: the pods that the session selects.
+  [[nodiscard]] SelectedPods SelectedBy(const Session& session) const;
+
+  bool Belongs(const std::string& container, const CallerId& caller) override;
+  std::optional<std::string> ContainerOf(int32_t pid) override;
+
+ private:
+  Status Open(Pod& pod);
+
+  Agent& agent_;
+  const std::string kubelet_dir_;
+  const bool keeps_all_;
+  const Note note_;
+  std::map<std::string, Pod> pods_;
+  bool is_known_ = false;
+};
+
+// Whether the session records user events of containers of this pod.
+bool SelectsForUser(const Session& session, const PodTable::Pod& pod);
+// Whether the session records what the kernel does for this pod.
+bool SelectsForKernel(const Session& session, const PodTable::Pod& pod);
+
+}  // namespace weft::agent
+
+#endif  // WEFT_NODE_AGENT_AGENT_CLUSTER_POD_TABLE_H_

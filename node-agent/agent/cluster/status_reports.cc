@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// See status_reports.h.
+#include "node-agent/agent/cluster/status_reports.h"
+
+#include <chrono>
+#include <utility>
+
+#include "node-agent/agent/base/limits.h"
+#include "node-agent/agent/cluster/report.h"
+
+namespace weft::agent {
+namespace {
+
+Metrics::TraceKey KeyOf(const Session& session) {
+  return {session.order->metadata.name_space, session.order->spec.trace_name};
+}
+
+}  // namespace
+
+void StatusReports::Report(const api::TraceSession& order, const api::SessionStatus& status,
+                           int64_t now_ns) {
+  WrittenStatus& written = written_[order.metadata.uid];
+  const bool counts_due =
+      written.at_ns == 0 ||
+      (now_ns - written.at_ns >= std::chrono::nanoseconds(kCountsSaid).count() &&
+       !(written.status.events == status.events));
+  if (!counts_due && !DiffersBeyondCounts(written.status, status)) return;
+  written = {status, now_ns};
+  writer_.Put(order.metadata, status);
+}
+
+void StatusReports::Retire(const Session& session) {
+  Add(ended_[KeyOf(session)], session.Counts());
+  if (ended_.size() > kMaxEndedTraces) ended_.erase(ended_.begin());
+}
+
+void StatusReports::Count(const SessionStore& sessions, bool at_once, int64_t now_ns) {
+  if (!at_once && now_ns - counted_ns_ < std::chrono::nanoseconds(kCountInterval).count()) return;
+  counted_ns_ = now_ns;
+  Metrics::Sums sums = ended_;
+  for (const auto& [uid, session] : sessions.all()) Add(sums[KeyOf(*session)], session->Counts());
+  metrics_.Set(std::move(sums));
+}
+
+}  // namespace weft::agent
