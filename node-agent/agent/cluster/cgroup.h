@@ -30,10 +30,10 @@ std::optional<CgroupPlace> ParseCgroup(std::string_view text);
 // The id in a container's folder, "ID" or "RUNTIME-ID.scope"; "": it is no container's.
 std::string ContainerIdOf(std::string_view folder);
 
-// Of a process now; none too where it is gone.
+// Returns the place of a process now; none where it is in no pod, or gone.
 std::optional<CgroupPlace> PlaceOf(int32_t pid);
 
-// Of the process whose /proc/PID/cgroup this is.
+// Returns the place of the process whose /proc/PID/cgroup this file is.
 std::optional<CgroupPlace> PlaceIn(const std::string& file);
 
 }  // namespace weft::agent

@@ -11,7 +11,7 @@ namespace {
 using kube::Json;
 
 std::optional<api::TraceSession> ReadOrder(const Json& object, const std::string& node) {
-  // One that cannot be read was made by somebody else, and is none.
+  // An object that cannot be read was not made by weft's controller: it is no session.
   auto order = api::ParseSession(object.dump(), {.refuse_unknown_fields = false});
   if (!order || order->spec.node_name != node) return std::nullopt;
   return std::move(*order);

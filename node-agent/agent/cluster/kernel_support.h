@@ -39,7 +39,7 @@ class KernelSupport {
   bool Poll(int64_t now_ns, bool wanted);
 
   [[nodiscard]] bool is_on() const { return options_.is_on; }
-  // Of pods; or of the node as a whole.
+  // Whether the kernel can be recorded for pods, or for the node as a whole.
   [[nodiscard]] const KernelState& state(bool cluster_wide = false) const {
     return cluster_wide || has_cgroups() ? module_ : no_cgroups_;
   }

@@ -9,7 +9,7 @@
 //
 //     pod is there, has the library --> its volume opens --> control files, doorbell
 //     session Active, pod open and selected --> channel: defined, on
-//     session Active, weft.ko ready, first pod --> channel of the kernel; its scope follows the pods
+//     session Active, weft.ko ready, first pod --> channel of the kernel; scope: these pods
 //     cluster-wide session Active, weft.ko ready --> channel of the kernel, of all tasks
 //     session Draining or gone, pod over or gone --> channel: stopping, drained, forgotten
 //     pod gone, nothing of it left --> its control files and doorbell are closed

@@ -20,8 +20,8 @@ namespace weft::agent {
 
 class PodCgroups {
  public:
-  // Of this machine, seen from a container or not. kUnsupported: pods are not in cgroup v2 here;
-  // kPermission: they are, and this process sees only a part of it.
+  // Finds those of this machine, from within a container or not. kUnsupported: pods are not in
+  // cgroup v2 here; kPermission: they are, and this process sees only a part of it.
   static Result<PodCgroups> Find();
   // `mount`: the folder of cgroup2's root.
   explicit PodCgroups(std::string mount) : mount_(std::move(mount)) {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What spec.kernel.userProbes of a session means in the containers of its pods. Their files are
 // found through a process of each, and read in a thread of its own: a container's file system may
-// let nobody go on (FUSE).
+// never answer (FUSE).
 //
 // A container is searched when it is new; again, from time to time, as long as nothing runs in it
 // or a file is not there. The loop's thread owns it; the other thread is not waited for.

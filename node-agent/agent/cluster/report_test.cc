@@ -103,7 +103,7 @@ TEST_F(Report, CountsAreNamedByStageAndReason) {
                 {"ring", "full", 4}, {"ring", "overwritten", 1}, {"relay", "unreachable", 3}}));
 }
 
-// weft.ko ended the session by itself: nobody is to take what comes no more for silence.
+// weft.ko ended the session by itself: its end must not look like silence.
 TEST_F(Report, WhatStoppedByItselfIsNotTraced) {
   api::TraceSession order = *session_.order;
   order.spec.record.user.events.clear();
@@ -173,7 +173,7 @@ const api::Condition* OfKernel(const api::SessionStatus& status) {
 }
 
 TEST_F(Report, WithoutTheKernelTheRestIsRecorded) {
-  EXPECT_EQ(OfKernel(MakeStatus(session_, pods_, kernel_, kNow)), nullptr) << "nobody asked";
+  EXPECT_EQ(OfKernel(MakeStatus(session_, pods_, kernel_, kNow)), nullptr) << "no Trace asked";
   session_.order->spec.record.kernel.syscalls = {{.name = "openat"}};
   api::SessionStatus status = MakeStatus(session_, pods_, kernel_, kNow);
   EXPECT_EQ(OfKernel(status)->status, api::ConditionStatus::kUnknown);
@@ -213,16 +213,16 @@ TEST_F(Report, NothingButTheKernelFailsWithIt) {
   session_.probes_pending = true;
   EXPECT_EQ(MakeStatus(session_, pods_, kernel_, kNow).pods.traced, 0) << "not all of it is on";
   session_.probes_pending = false;
-  session_.kernel_notices = {"irqs belong to nobody"};
+  session_.kernel_notices = {"irqs belong to no task"};
   EXPECT_EQ(OfKernel(MakeStatus(session_, pods_, kernel_, kNow))->reason, "RecordingInPart");
   session_.probe_notices = {"no such file"};
   EXPECT_EQ(OfKernel(MakeStatus(session_, pods_, kernel_, kNow))->message,
-            "irqs belong to nobody; no such file");
+            "irqs belong to no task; no such file");
   // That the kernel missed hits is said, how many others may have been is not.
   session_.channels[0].own.missed_anywhere = 4711;
   const std::string missed = OfKernel(MakeStatus(session_, pods_, kernel_, kNow))->message;
   EXPECT_TRUE(
-      missed.starts_with("irqs belong to nobody; no such file; the kernel did not deliver"));
+      missed.starts_with("irqs belong to no task; no such file; the kernel did not deliver"));
   EXPECT_EQ(missed.find("4711"), std::string::npos);
   EXPECT_EQ(MakeStatus(session_, pods_, kernel_, kNow).events.missing, 0);
   session_.channels[0].failure = "no memory";

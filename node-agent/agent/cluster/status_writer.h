@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the statuses of TraceSessions to the API server, on a thread of its own: the agent's loop
-// never waits for the network. Of each session only the newest status that is not written yet is
+// never waits for the network. For each session only the newest status that is not written yet is
 // kept. Thread-safety: Put from any thread.
 #ifndef WEFT_NODE_AGENT_AGENT_CLUSTER_STATUS_WRITER_H_
 #define WEFT_NODE_AGENT_AGENT_CLUSTER_STATUS_WRITER_H_

@@ -27,8 +27,8 @@ TEST(Dialer, SaysWhatBecameOfEveryDial) {
   ASSERT_TRUE(loop);
   uint16_t port = 0;
   const UniqueFd listener = Listen(port);
-  uint16_t nobody = 0;
-  Listen(nobody).reset();
+  uint16_t unused_port = 0;
+  Listen(unused_port).reset();
   Dialer dialer(*loop);
   int connected = 0;
   int failed = 0;
@@ -38,7 +38,7 @@ TEST(Dialer, SaysWhatBecameOfEveryDial) {
     if (connected + failed == 3) loop->Stop();
   };
   dialer.Dial("localhost", port, done);
-  dialer.Dial("127.0.0.1", nobody, done);
+  dialer.Dial("127.0.0.1", unused_port, done);
   dialer.Dial("no such name.invalid", port, done);
   ASSERT_TRUE(loop->Run());
   EXPECT_EQ(connected, 1);

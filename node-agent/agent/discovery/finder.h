@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds memory of the library's that nobody announced: ring sets of processes that cannot reach the
+// Finds memory of libweft.so that was not announced: ring sets of processes that cannot reach the
 // socket (chroot, a filter, another network, an agent that was away), and control areas of
 // processes that are older than the agent. It looks into /proc/PID/maps and opens
 // /proc/PID/map_files/RANGE, which works when every descriptor is closed, and needs a privilege;
@@ -11,7 +11,7 @@
 // once.
 //
 // Memory is told apart by inode number: all of it is on the kernel's own tmpfs, where a tenant
-// cannot choose them. Each is handed out once, while anybody maps it, unless the handler wants it
+// cannot choose them. Each is handed out once, while a process maps it, unless the handler wants it
 // again. The agent's thread owns it.
 #ifndef WEFT_NODE_AGENT_AGENT_DISCOVERY_FINDER_H_
 #define WEFT_NODE_AGENT_AGENT_DISCOVERY_FINDER_H_
@@ -54,14 +54,14 @@ class Finder {
   // Empty where it can find; else why not, for people.
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
 
-  // Whoever maps this file is a member.
+  // Each process that maps this file is a member.
   void AddControlFile(const std::string& name, const UniqueFd& file);
   void RemoveControlFile(const std::string& name) { files_.erase(name); }
   // Decides of pids that are new whether they are members.
   void SetMembership(std::function<bool(int32_t)> is_member) { is_member_ = std::move(is_member); }
   // Every process is new again.
   void LookAgain() { rounds_of_.clear(); }
-  // A control area that was adopted: whoever maps it is a member.
+  // A control area that was adopted: each process that maps it is a member.
   void AddControl(uint64_t inode) { controls_.insert(inode); }
   void RemoveControl(uint64_t inode) { controls_.erase(inode); }
   // This process and its descendants, until it ends.
@@ -75,7 +75,7 @@ class Finder {
   void Begin();
   void LookAtMembers();
   void LookAtAll();
-  // Control areas that nobody mapped in the last rounds.
+  // Control areas that no process mapped in the last rounds.
   [[nodiscard]] std::vector<uint64_t> UnmappedControls() const;
 
   // The control area that `pid` has, by inode; 0: none of its own.
@@ -83,7 +83,7 @@ class Finder {
 
  private:
   struct Known {
-    uint64_t seen = 0;  // the round in which somebody mapped it
+    uint64_t seen = 0;  // the last round in which a process mapped it
     uint32_t tries = 0;
     bool final = false;
   };

@@ -3,11 +3,11 @@
 // which go through all of a ring, miss the TLB less. Every page of such a ring is there already, so
 // that no memory is added; it stays charged to whom it is charged to. The kernel does it
 // (MADV_COLLAPSE, since 6.1) in a thread of this class's: it may have to make room first, and a
-// writer that comes meanwhile waits for what is being copied. It does not where a page is in use by
-// somebody just then, as is usual: then it is asked again.
+// writer that comes meanwhile waits for what is being copied. The kernel refuses
+// while a page is in use, as is usual; then it is asked again.
 //
 // Where huge pages cannot be had (an older kernel, no CAP_SYS_NICE, memory that is too fragmented)
-// the ring stays as it is, and nobody is told. The agent's thread calls.
+// the ring stays as it is, silently. The agent's thread calls.
 #ifndef WEFT_NODE_AGENT_AGENT_DISCOVERY_HUGE_PAGES_H_
 #define WEFT_NODE_AGENT_AGENT_DISCOVERY_HUGE_PAGES_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counting a ring set that nobody reads while its process still writes.
+// Counting a ring set that has no reader while its process still writes.
 #include "node-agent/agent/discovery/late_ring.h"
 
 #include <gtest/gtest.h>

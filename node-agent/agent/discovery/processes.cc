@@ -76,7 +76,7 @@ ProcessEntry& Processes::ProcessOf(ipc::Arrived& arrived) {
   return entry;
 }
 
-// Where nobody may look it counts as mapped: read for longer, never too short.
+// Where the agent may not look it counts as mapped: read for longer, never too short.
 bool Processes::StillMaps(const ProcessEntry& process, int32_t pid) const {
   const auto mappings = ReadMappings(pid, kMaxMapsBytes);
   if (!mappings || mappings->empty()) return pid == process.pid;

@@ -65,7 +65,7 @@ class Processes {
   // A ring set that arrived (or, without a key: was found) and was identified. Null: there already,
   // or too many.
   RingEntry* Adopt(ipc::Arrived& arrived, uint64_t channel_id, uint64_t instance);
-  // After everybody was told of a ring set: watches its process, which may be gone already.
+  // After the consumer was told of a ring set: watches its process, which may be gone already.
   void Watch(uint64_t process);
   // What the keeper kept: a ring set or a process's pidfd. False: not one of these. Then Restored.
   bool Restore(ipc::Kept& kept);

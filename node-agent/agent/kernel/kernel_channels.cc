@@ -47,12 +47,12 @@ Result<UniqueFd> MakeRing(const kernel::Backend& backend, const UniqueFd& sessio
 }  // namespace
 
 Status KernelChannels::Start(const kernel::Ring& ring, const std::vector<kernel::Event>& events,
-                             const Whom& whom) {
+                             const Scope& scope) {
   Entry entry;
-  WEFT_ASSIGN(entry.session, backend_.MakeSession(whom.all));
-  for (const uint64_t cgroup : whom.cgroups)
+  WEFT_ASSIGN(entry.session, backend_.MakeSession(scope.all));
+  for (const uint64_t cgroup : scope.cgroups)
     WEFT_TRY(backend_.ChangeScope(entry.session, cgroup, WEFT_KERNEL_SCOPE_ADD));
-  WEFT_TRY(backend_.Track(entry.session, whom.trackers));
+  WEFT_TRY(backend_.Track(entry.session, scope.trackers));
   WEFT_ASSIGN(entry.ring, MakeRing(backend_, entry.session, ring));
   for (const kernel::Event& event : events) WEFT_TRY(backend_.AddEvent(entry.ring, event));
   WEFT_ASSIGN(entry.instance, InstanceOf(entry.ring));

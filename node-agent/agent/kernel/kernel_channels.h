@@ -33,10 +33,9 @@ class KernelChannels {
   explicit KernelChannels(Send keeper, const kernel::Backend& backend = kernel::ThisBackend())
       : keeper_(std::move(keeper)), backend_(backend), dumps_(backend) {}
 
-  // Whom a channel records: everybody and what belongs to nobody (cluster-wide), or tasks of these
-  // cgroups (lib/abi/kernel.h), so nobody where there is none; of those only whom the trackers
-  // mean.
-  struct Whom {
+  // Scope of a channel: the whole node, or the tasks of these cgroups (lib/abi/kernel.h), none for
+  // an empty set; and among these the tasks that the trackers name.
+  struct Scope {
     bool all = false;
     std::set<uint64_t> cgroups;
     kernel::Trackers trackers;
@@ -45,14 +44,14 @@ class KernelChannels {
   // Makes the ring and its events. Nothing is recorded yet. An error names what the module refused,
   // and nothing is left.
   Status Start(const kernel::Ring& ring, const std::vector<kernel::Event>& events,
-               const Whom& whom);
-  // One more event of a channel that is there. That its twin is there already is no error.
+               const Scope& scope);
+  // Adds an event to a channel. That its twin is there already is no error.
   Status AddEvent(uint64_t channel, const kernel::Event& event);
   Status Switch(uint64_t channel, bool on);
   // kNotFound: the cgroup, or the channel, is not there.
   Status ChangeScope(uint64_t channel, uint64_t cgroup, weft_kernel_scope_change change);
-  // Of a channel that is on: begins to record what is there, of one cgroup or (0) of all. Why dumps
-  // failed: TakeProblems.
+  // Begins the state dump of a channel that is on, for one cgroup or (0) for all. Why dumps failed:
+  // TakeProblems.
   void DumpState(uint64_t channel, uint64_t cgroup);
   [[nodiscard]] std::vector<std::string> TakeProblems() { return dumps_.TakeProblems(); }
   // What a channel's session in the module says of itself.
@@ -61,10 +60,10 @@ class KernelChannels {
     std::string stopped;           // why it stopped by itself; "": it did not, or that was told
     uint64_t missed_anywhere = 0;  // until now
   };
-  // Of channels with something that was not told yet.
+  // Returns the news of channels that have some.
   std::vector<News> TakeNews();
   void Forget(uint64_t channel);
-  // Forgets all others, which nobody speaks of any more.
+  // Forgets all other channels.
   void KeepOnly(const std::set<uint64_t>& channels);
 
   // What the keeper kept: false: not one of these.

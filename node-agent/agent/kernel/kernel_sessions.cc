@@ -25,11 +25,11 @@ void KernelSessions::Forget(const Session& session) {
 
 Status KernelSessions::MakeChannel(const Session& session, const SessionChannel& channel) {
   if (channels_.Has(channel.definition.id)) return {};
-  KernelChannels::Whom whom{
+  KernelChannels::Scope scope{
       .all = session.is_cluster_wide(), .cgroups = channel.scope, .trackers = channel.trackers};
   if (!session.cgroup.empty()) {
     WEFT_ASSIGN(const uint64_t id, CgroupId(session.cgroup));
-    whom.cgroups.insert(id);
+    scope.cgroups.insert(id);
   }
   kernel::Ring ring{.mode = channel.spec.mode,
                     .clock = clock_(),
@@ -38,7 +38,7 @@ Status KernelSessions::MakeChannel(const Session& session, const SessionChannel&
                     .channel_id = channel.definition.id};
   for (const control::ContextSpec& context : channel.spec.contexts)
     ring.contexts.push_back({context.id, context.name, context.perf_type, context.perf_config});
-  return channels_.Start(ring, channel.kernel_events, whom);
+  return channels_.Start(ring, channel.kernel_events, scope);
 }
 
 bool KernelSessions::Prepare(Session& session, SessionChannel& channel) {

@@ -15,7 +15,7 @@ namespace weft::agent {
 // A new one beneath this process's own; its folder. kUnsupported: there is no cgroup v2 here (where
 // cgroup2 is not mounted).
 Result<std::string> MakeProgramCgroup(const std::string& name);
-// Of a folder of cgroup2.
+// The number of the cgroup that a folder of cgroup2 is.
 Result<uint64_t> CgroupId(const std::string& folder);
 
 }  // namespace weft::agent

@@ -31,8 +31,8 @@ class Statedumps {
   // Waits for those that are at work.
   ~Statedumps();
 
-  // Of tasks in this cgroup, or (0) of all in scope. Where one of this channel is at work: after
-  // it, by TakeProblems.
+  // Dumps the state of tasks in this cgroup, or (0) of all in scope. Where a dump of this channel
+  // is at work, TakeProblems begins the new one after it.
   void Begin(uint64_t channel, UniqueFd session, uint64_t cgroup);
   // Waits for it. The session was switched off before.
   void Join(uint64_t channel);

@@ -73,8 +73,8 @@ struct UserProbes {
   std::vector<kernel::Event> events;
   std::vector<std::string> notices;  // what of it is not recorded, and why, for people
 };
-// Of each rule, in order. `root`: the container's root. Takes as long as reading its files does,
-// and they are its own.
+// Returns the probes of each rule, in order. `root`: the container's root. Takes as long as reading
+// the container's own files does.
 std::vector<UserProbes> CompileUserProbes(const api::TraceSpec& from, const std::string& root);
 
 // The program of a filter: an event must pass the Trace's and its own. Either may end in a comment:

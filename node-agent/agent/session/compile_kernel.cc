@@ -189,7 +189,7 @@ Status AddProbes(const api::TraceSpec& spec, const kernel::Btf& btf,
   return {};
 }
 
-// Those of the machine are not for tenants; nobody misses them.
+// State of the whole machine is not for tenants, and left out silently.
 Status AddStates(const api::TraceSpec& spec, const kernel::Btf& btf,
                  const kernel::ResolveOptions& options, EventList& events) {
   if (!spec.kernel.statedump) return {};

@@ -64,8 +64,8 @@ class EventList {
   // get. The rule is the list's.
   Result<Rule*> Ask(const char* kind, const std::string& name, const std::string& filter);
 
-  // Who names an event wants to know why it cannot be had; what a pattern means beside others is
-  // left out silently.
+  // An event that a rule names and that cannot be had is refused with the reason; one that only a
+  // pattern matches is left out silently.
   Status Add(const Choice& choice, Result<kernel::Resolved> resolved,
              const std::shared_ptr<const UniqueFd>& file = nullptr);
   // What is there at the start is no event that a filter means.

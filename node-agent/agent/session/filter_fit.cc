@@ -31,7 +31,7 @@ struct Symbol {
   std::string name;
 };
 
-// Of a program that was validated, or none.
+// Returns the symbols of a program that was validated; none of an empty one.
 std::vector<Symbol> SymbolsOf(const std::vector<uint8_t>& program) {
   if (program.empty()) return {};
   weft_filter_program head{};

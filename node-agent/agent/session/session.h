@@ -50,7 +50,7 @@ struct SessionChannel {
   std::vector<kernel::Event> kernel_events;  // of a kernel channel that is not on yet
   kernel::Trackers trackers;                 // of a kernel channel
   bool tells_state = false;                  // what is there, too: of a kernel channel
-  // Of a kernel channel in a cluster: ids of the cgroups whose tasks are recorded, or a few that
+  // For a kernel channel in a cluster: ids of the cgroups whose tasks are recorded, or a few that
   // were.
   std::set<uint64_t> scope;
   std::string failure;           // why weft.ko records nothing of it; "": it does
@@ -99,13 +99,13 @@ class Session {
   bool Change(Session&& newer);
   // Forgets channels that are drained, all but their counts and ids.
   void RetireDrained();
-  // Of all channels that there ever were.
+  // The counts of all channels that there ever were.
   [[nodiscard]] ipc::ChannelCounts Counts() const;
 
   [[nodiscard]] SessionChannel* Find(uint64_t channel_id);
   [[nodiscard]] const SessionChannel* Find(uint64_t channel_id) const;
   [[nodiscard]] bool RecordsKernel() const;
-  // Of a ClusterTrace: whom it records has nothing to do with pods.
+  // A ClusterTrace's session: its scope is the whole node, whatever pods there are.
   [[nodiscard]] bool is_cluster_wide() const { return order && order->spec.cluster_wide; }
   // What is in force in a container.
   [[nodiscard]] std::vector<control::ChannelSpec> Published(const std::string& container) const;
@@ -114,7 +114,7 @@ class Session {
 
   std::vector<SessionChannel> channels;
   std::vector<std::string> notices;
-  // Of the kernel's part, in a cluster: what cannot be recorded of it, for people.
+  // In a cluster, for people: what of the kernel's part cannot be recorded.
   std::vector<std::string> kernel_notices;
   std::vector<std::string> probe_notices;  // the same of userProbes, as containers have them
   bool probes_pending = false;             // containers are still searched for the first time
@@ -145,13 +145,13 @@ class Session {
   CompiledChannel kernel_prototype_;  // of its kernel channel, without events
 };
 
-// In the place of a container's key: of kernel channels in a cluster.
+// Kernel channels in a cluster have this in the place of a container's key.
 inline constexpr const char* kKernelKey = "kernel";
 
 void Add(ipc::ChannelCounts& to, const ipc::ChannelCounts& from);
 ipc::Uuid RandomUuid();
-// Of sixteen bits' room. Another session may have had channels in the same process, which knows
-// them by their ids; it remembers them as long as it lives.
+// Returns a random id with room for sixteen bits behind it. Another session may have had channels
+// in the same process, which remembers them by their ids as long as it lives.
 uint64_t FirstChannelId();
 // "20261121T103330Z"
 std::string CreatedNow();

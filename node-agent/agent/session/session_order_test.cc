@@ -52,7 +52,7 @@ TEST(Order, WhatTellsOfTheNodeIsLeftOut) {
   EXPECT_EQ(channel.trackers, (kernel::Trackers{{WEFT_KERNEL_TRACK_VUID, {0}}}));
 }
 
-// Of the node's numbers one may be another tenant's (a parent's): the container's own are named
+// One of the node's numbers may be another tenant's (a parent's): the container's own are named
 // instead.
 TEST(Order, ANamespaceHasNoNumbersOfTheNode) {
   api::TraceSession order = Order();

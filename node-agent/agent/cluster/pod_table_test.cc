@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pods from their appearance to their end; the test is the kubelet, which makes their volumes.
+#include "node-agent/agent/cluster/pod_table.h"
+
+#include "node-agent/agent/testing/agent_fixture.h"
+
+namespace weft::agent {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::MakeClusterSession;
+
+const std::string kUid = "1b4e28ba-2fa1-11d2-883f-0016d3cca427";
+
+class SilentListener final : public AgentListener {
+ public:
+  void SessionChanged(Session&) override {}
+  void ChannelFailed(Session&, const std::string&) override {}
+  void Note(std::string) override {}
+  bool TakeKept(ipc::Kept&) override { return false; }
+  Status Restore() override { return {}; }
+  void ConsumerFailed(const std::string&, const std::string&) override {}
+  void OwnerGone() override {}
+  void Tick(int64_t) override {}
+};
+
+class PodTableTest : public testing::AgentFixture {
+ protected:
+  PodTableTest() { EXPECT_TRUE(agent_.Start(listener_, table_)); }
+
+  static PodFacts Facts() {
+    return {.uid = kUid,
+            .name_space = "shop",
+            .name = "shop-0",
+            .labels = {{"app", "shop"}},
+            .containers = {"main"},
+            .ids = {}};
+  }
+  void MakeVolume() const {
+    fs::create_directories(folder() + "/pods/" + kUid + "/volumes/kubernetes.io~configmap/weft");
+  }
+  static std::pair<UniqueFd, UniqueFd> Pair() { return std::move(*ipc::Channel::MakePair()); }
+
+  ipc::Loop loop_ = std::move(*ipc::Loop::Make());
+  std::pair<UniqueFd, UniqueFd> ends_ = Pair();
+  SilentListener listener_;
+  Agent agent_{loop_, folder(), ipc::Channel(std::move(ends_.first))};
+  PodTable table_{agent_, folder(), false, [](const std::string&) {}};
+  const std::string key_ = ContainerKey(kUid, "main");
+};
+
+TEST_F(PodTableTest, AVolumeThatTheKubeletMadeGetsAControlFileAndADoorbell) {
+  EXPECT_FALSE(table_.is_known());
+  table_.List({Facts()});
+  EXPECT_TRUE(table_.is_known());
+  EXPECT_FALSE(table_.OpenVolumes()) << "there is none yet";
+  MakeVolume();
+  EXPECT_TRUE(table_.OpenVolumes());
+  EXPECT_FALSE(table_.OpenVolumes()) << "once";
+  EXPECT_TRUE(agent_.parts().areas.Has(key_));
+  EXPECT_EQ(agent_.parts().doorbells.Names(), std::vector<std::string>{kUid});
+}
+
+TEST_F(PodTableTest, APodThatIsGoneIsForgottenWhenNoChannelIsOfIt) {
+  table_.See(Facts());
+  MakeVolume();
+  ASSERT_TRUE(table_.OpenVolumes());
+  Session session = MakeClusterSession();
+  session.channels[0].definition.pod_uid = kUid;
+  ASSERT_TRUE(agent_.parts().sessions.Add("one", std::move(session)));
+  table_.Lose(kUid);
+  table_.ForgetUnused();
+  EXPECT_TRUE(agent_.parts().areas.Has(key_)) << "its channel is not drained";
+  agent_.parts().sessions.Remove("one");
+  table_.ForgetUnused();
+  EXPECT_FALSE(agent_.parts().areas.Has(key_));
+  EXPECT_TRUE(agent_.parts().doorbells.Names().empty());
+  EXPECT_TRUE(table_.all().empty());
+}
+
+TEST_F(PodTableTest, APodWithoutTheLibraryIsKeptForTheKernelOnly) {
+  PodFacts facts = Facts();
+  facts.containers.clear();
+  table_.See(facts);
+  EXPECT_TRUE(table_.all().empty());
+  PodTable of_all(agent_, folder(), true, [](const std::string&) {});
+  of_all.See(facts);
+  ASSERT_EQ(of_all.all().size(), 1u);
+  const Session session = MakeClusterSession();
+  EXPECT_TRUE(SelectsForKernel(session, of_all.all().at(kUid)));
+  EXPECT_FALSE(SelectsForUser(session, of_all.all().at(kUid)));
+}
+
+TEST_F(PodTableTest, APodOfAnotherNamespaceOrThatIsOverIsNotSelected) {
+  PodTable::Pod pod;
+  pod.facts = Facts();
+  EXPECT_TRUE(SelectsForUser(MakeClusterSession("shop"), pod));
+  EXPECT_FALSE(SelectsForUser(MakeClusterSession("bank"), pod));
+  pod.facts.is_over = true;
+  EXPECT_FALSE(SelectsForUser(MakeClusterSession("shop"), pod));
+  EXPECT_FALSE(SelectsForKernel(MakeClusterSession("shop"), pod));
+}
+
+// The caller's process is gone: the doorbell alone tells.
+TEST_F(PodTableTest, ARingSetBelongsToThePodWhoseDoorbellWasCalled) {
+  const std::string other = "pod-of-another";
+  EXPECT_FALSE(table_.Belongs(key_, {.doorbell = &kUid})) << "the pod is not known";
+  table_.See(Facts());
+  EXPECT_TRUE(table_.Belongs(key_, {.doorbell = &kUid}));
+  EXPECT_FALSE(table_.Belongs(key_, {.doorbell = &other}));
+  EXPECT_FALSE(table_.Belongs(key_, {})) << "nothing tells";
+}
+
+}  // namespace
+}  // namespace weft::agent
