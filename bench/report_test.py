@@ -5,14 +5,13 @@ import contextlib
 import io
 import json
 import pathlib
-import sys
 import tempfile
 import unittest
 
+from bench import report
+from bench.ust import tracers
+
 TOP = pathlib.Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(TOP / "bench"), str(TOP / "bench/ust")]
-import report  # noqa: E402  (their folders are no packages)
-import tracers  # noqa: E402
 
 
 class ReportTest(unittest.TestCase):

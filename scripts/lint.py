@@ -20,8 +20,7 @@ import subprocess
 import sys
 import time
 
-import include_layers
-import tidy_cache
+from scripts import include_layers, tidy_cache
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 DATABASE = TOP / "build" / "release" / "compile_commands.json"

@@ -20,8 +20,7 @@ import sys
 import threading
 import time
 
-import skips
-import whole_run
+from scripts import skips, whole_run
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 LOGS = TOP / "build" / "logs"

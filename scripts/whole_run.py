@@ -8,15 +8,14 @@ import pathlib
 import re
 import shutil
 import subprocess
-import sys
 import time
+
+from scripts import tidy_cache
+from tests.cluster import programs
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 RECORD = TOP / "build/logs/whole-run.json"
 PRESETS = ("release", "asan", "tsan")
-sys.path.insert(0, str(TOP / "tests/cluster"))
-import programs  # noqa: E402  (its folder is no package)
-import tidy_cache  # noqa: E402
 
 
 def output(*command):

@@ -9,16 +9,13 @@ import json
 import pathlib
 import socket
 import subprocess
-import sys
 import time
 
+from tests.cluster import groups, inside, settings
+from tests.cluster.relay_files import has_events
+from tests.cluster.weft_cluster import PATIENCE
+
 TOP = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(TOP / "tests/cluster"))
-import groups  # noqa: E402  (its folder is no package)
-import inside  # noqa: E402
-import settings  # noqa: E402
-from relay_files import has_events  # noqa: E402
-from weft_cluster import PATIENCE  # noqa: E402
 
 POLL = 0.002  # a fraction of what is measured
 

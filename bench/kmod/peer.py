@@ -9,13 +9,10 @@ import re
 import resource
 import shutil
 import subprocess
-import sys
 import tempfile
 
-TOP = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path[:0] = [str(TOP / "bench/kmod"), str(TOP / "kmod/qemu")]
-import compiled  # noqa: E402  (their folders are no packages)
-import kernels  # noqa: E402
+from bench.kmod import compiled
+from kmod.qemu import kernels
 
 # The oldest Debian whose source builds for the kernel.
 SUITES = {"6.1": "bookworm", "6.12": "trixie"}

@@ -18,7 +18,7 @@ import json
 import os
 from dataclasses import dataclass
 
-from tracers import count_events
+from bench.ust.tracers import count_events
 
 SECONDS = 2
 TRIES = 4

@@ -14,7 +14,7 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 
-from report import Failed
+from bench.report import Failed
 
 SUBBUFS = 4  # for each CPU
 PATIENCE = 20  # seconds, with a daemon that ends

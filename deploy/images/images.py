@@ -16,11 +16,10 @@ import re
 import subprocess
 import sys
 
-from pack import CannotPack, Image
+from deploy.images.pack import CannotPack, Image
+from kmod.qemu.build import TEST_MODULE, sources as kmod_sources
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-sys.path.append(str(TOP / "kmod/qemu"))
-from build import TEST_MODULE, sources as kmod_sources  # noqa: E402
 INSTALL = TOP / "build/install"
 RELEASE = TOP / "build/release"
 MODULES = TOP / "build/kmod"

@@ -11,7 +11,7 @@ import tarfile
 import tempfile
 import unittest
 
-import images
+from deploy.images import images
 
 KERNELS = ("6.1", "6.12")
 # What the OCI's distribution-spec allows behind the colon.

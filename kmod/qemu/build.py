@@ -13,8 +13,8 @@ import shutil
 import subprocess
 import sys
 
-import kernels
-from settings import BUILD, BUILT_KERNELS, COMPILED_KERNELS, COMPILER, KERNELS, TOP, UNAVAILABLE
+from kmod.qemu import kernels
+from kmod.qemu.settings import BUILD, BUILT_KERNELS, COMPILED_KERNELS, COMPILER, KERNELS, TOP, UNAVAILABLE
 
 MIRRORED = {"kmod": ("*.c", "*.h", "*.sh", "*.mk", "Kbuild", "Makefile"), "lib": ("*.c", "*.h", "*.mk")}
 LEFT_OUT = ("kmod/qemu", "kmod/tests")  # these run in user space

@@ -7,8 +7,8 @@ import os
 import re
 import shutil
 
-from archive import Apt, Unavailable, run
-from settings import BUILT_KERNELS, HERE, KERNELS
+from kmod.qemu.archive import Apt, Unavailable, run
+from kmod.qemu.settings import BUILT_KERNELS, HERE, KERNELS
 
 # The compiler's cache knows a file again that names neither the time nor the folder.
 ENVIRONMENT = {**os.environ, "KBUILD_BUILD_TIMESTAMP": "1970-01-01", "KBUILD_BUILD_USER": "weft",

@@ -9,8 +9,8 @@ import subprocess
 import tempfile
 import unittest
 
-import kernels
-from settings import BUILD, TOP
+from kmod.qemu import kernels
+from kmod.qemu.settings import BUILD, TOP
 
 KERNEL = os.environ["WEFT_KERNEL"]
 SHOW = ('. "$1"; printf "%s\\n" "$PACKAGE_NAME" "$PACKAGE_VERSION" "${MAKE[0]}" '

@@ -19,10 +19,9 @@ import tempfile
 import threading
 import time
 
-import initrd
-import kernels
-from settings import (BOOT_TIMEOUT, BUILT_KERNELS, CPUS, KERNEL_COMPLAINED, MEMORY, MONITOR_PERIOD,
-                      NOT_STARTED, SLOW_MEMORY, SLOW_PATIENCE, TIMED_OUT, TIMEOUT)
+from kmod.qemu import initrd, kernels
+from kmod.qemu.settings import (BOOT_TIMEOUT, BUILT_KERNELS, CPUS, KERNEL_COMPLAINED, MEMORY, MONITOR_PERIOD,
+                                NOT_STARTED, SLOW_MEMORY, SLOW_PATIENCE, TIMED_OUT, TIMEOUT, TOP)
 
 QEMU = "qemu-system-x86_64"
 PR_SET_PDEATHSIG = 1
@@ -80,7 +79,7 @@ def environment():
     kept = {name: value for name, value in os.environ.items()
             if name.startswith(("WEFT_", "GTEST_"))}
     return {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root",
-            "TERM": "dumb", "WEFT_VM": "1", **kept}
+            "TERM": "dumb", "WEFT_VM": "1", "PYTHONPATH": str(TOP), **kept}
 
 
 def write_exchange(folder, kernel, command):

@@ -5,8 +5,8 @@ import lzma
 import pathlib
 import subprocess
 
-import kernels
-from settings import BOOT_MODULES, BUILD, HERE
+from kmod.qemu import kernels
+from kmod.qemu.settings import BOOT_MODULES, BUILD, HERE
 
 SOURCE = HERE / "init.c"
 INPUTS = (SOURCE, pathlib.Path(__file__), HERE / "settings.py")

@@ -22,9 +22,9 @@ import subprocess
 import tempfile
 import zlib
 
-import built_kernel
-from archive import Apt, Unavailable, run
-from settings import ALL_KERNELS, BUILT_KERNELS, CACHE, COMPILED_KERNELS, KERNELS
+from kmod.qemu import built_kernel
+from kmod.qemu.archive import Apt, Unavailable, run
+from kmod.qemu.settings import ALL_KERNELS, BUILT_KERNELS, CACHE, COMPILED_KERNELS, KERNELS
 
 
 @contextlib.contextmanager

@@ -8,9 +8,8 @@ import pathlib
 import signal
 import sys
 
-import guest
-import kernels
-from settings import ALL_KERNELS, CPUS, KERNELS, MEMORY, NOT_STARTED, TIMEOUT
+from kmod.qemu import guest, kernels
+from kmod.qemu.settings import ALL_KERNELS, CPUS, KERNELS, MEMORY, NOT_STARTED, TIMEOUT
 
 
 def parse(argv):

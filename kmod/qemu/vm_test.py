@@ -11,8 +11,8 @@ import sys
 import tempfile
 import unittest
 
-import guest
-from settings import HERE, KERNEL_COMPLAINED, NOT_STARTED, TIMED_OUT
+from kmod.qemu import guest
+from kmod.qemu.settings import HERE, KERNEL_COMPLAINED, NOT_STARTED, TIMED_OUT
 
 KERNEL = os.environ["WEFT_KERNEL"]
 PATIENCE = 100  # seconds: how long an end may take on a busy machine

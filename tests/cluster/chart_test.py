@@ -4,7 +4,7 @@
 
 import unittest
 
-from weft_cluster import ClusterTest, PARTS, PATIENCE, TOP, dev, kubectl
+from tests.cluster.weft_cluster import ClusterTest, PARTS, PATIENCE, TOP, dev, kubectl
 
 CHART = TOP / "charts/weft"
 SYSTEM = "weft-system"

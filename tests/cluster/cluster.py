@@ -20,17 +20,10 @@ import subprocess
 import sys
 import time
 
-import groups
-import inside
-import machine
-import pki
-import programs
-import storage
-from settings import (DNS_IMAGE, HERE, MACHINE, MAX_NODES, Node, PATIENCE,
-                      PAUSE_IMAGE, POLL, READY, STATE, TOP)
-
-sys.path.insert(0, str(TOP / "deploy/images"))
-from pack import CannotPack, Image  # noqa: E402  (its folder is no package)
+from deploy.images.pack import CannotPack, Image
+from tests.cluster import groups, inside, machine, pki, programs, storage
+from tests.cluster.settings import (DNS_IMAGE, HERE, MACHINE, MAX_NODES, Node, PATIENCE, PAUSE_IMAGE, POLL, READY,
+                                    STATE, TOP)
 
 
 class Failed(Exception):

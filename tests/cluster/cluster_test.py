@@ -7,8 +7,7 @@ import hashlib
 import json
 import unittest
 
-from weft_cluster import (ClusterTest, PATIENCE, RESTRICTED, TOP, client, dev, kubectl, pod,
-                          web_server)
+from tests.cluster.weft_cluster import ClusterTest, PATIENCE, RESTRICTED, TOP, client, dev, kubectl, pod, web_server
 
 CRDS = TOP / "charts/weft/crds"
 TRACE = """

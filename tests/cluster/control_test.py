@@ -8,8 +8,9 @@ import tempfile
 import time
 import unittest
 
-from weft_cluster import RESTRICTED, client, get, kubectl
-from with_weft import INJECT, WeftTest, trace
+from tests.cluster.weft_cluster import RESTRICTED, client, get, kubectl
+from tests.cluster.with_weft import INJECT, WeftTest, trace
+
 
 def condition(kind):
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

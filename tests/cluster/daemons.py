@@ -6,8 +6,7 @@ Where a value differs from what a real node would have, the reason stands beside
 
 import json
 
-from settings import (CONTAINERD, CONTROL_PLANE, DNS_SERVICE, DOMAIN, PAUSE_IMAGE, PKI, PODS,
-                      SERVICES)
+from tests.cluster.settings import CONTAINERD, CONTROL_PLANE, DNS_SERVICE, DOMAIN, PAUSE_IMAGE, PKI, PODS, SERVICES
 
 ETCD = "http://127.0.0.1:2379"
 ETCD_PEER = "http://127.0.0.1:2380"

@@ -10,7 +10,7 @@ import pathlib
 import signal
 import time
 
-from settings import GROUP, PATIENCE, POLL
+from tests.cluster.settings import GROUP, PATIENCE, POLL
 
 ROOT = pathlib.Path("/sys/fs/cgroup")
 NEEDED = ("cpu", "cpuacct", "cpuset", "memory", "pids")  # without these the kubelet does not start

@@ -9,9 +9,8 @@ import os
 import pathlib
 import subprocess
 
-import groups
-import programs
-from settings import ADMIN, CLIENTS, CONTAINERD, CONTROL_PLANE
+from tests.cluster import groups, programs
+from tests.cluster.settings import ADMIN, CLIENTS, CONTAINERD, CONTROL_PLANE
 
 NETWORK = ("--net",)  # the machine's files, for clients
 EVERYTHING = ("--mount", "--net", "--uts", "--ipc")

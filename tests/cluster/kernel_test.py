@@ -5,9 +5,9 @@ The condition says so, and what the pods do in user space is recorded as ever.""
 
 import unittest
 
-from relay_files import events_in, relay_folder
-from weft_cluster import get, kubectl, pod
-from with_weft import WeftTest, trace
+from tests.cluster.relay_files import events_in, relay_folder
+from tests.cluster.weft_cluster import get, kubectl, pod
+from tests.cluster.with_weft import WeftTest, trace
 
 SYSCALLS = {"syscalls": [{"name": "openat"}]}
 

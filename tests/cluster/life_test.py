@@ -8,7 +8,7 @@ import subprocess
 import time
 import unittest
 
-from weft_cluster import PATIENCE, TOP, dev
+from tests.cluster.weft_cluster import PATIENCE, TOP, dev
 
 
 def start(*words):

@@ -10,8 +10,8 @@ import pathlib
 import shutil
 import subprocess
 
-import groups
-from settings import GROUP, MACHINE, STATE
+from tests.cluster import groups
+from tests.cluster.settings import GROUP, MACHINE, STATE
 
 TOOLS = ("containerd", "containerd-shim-runc-v2", "runc", "ctr", "nft", "iptables", "conntrack",
          "catatonit", "openssl", "nsenter", "unshare", "ip", "mount")

@@ -3,16 +3,12 @@
 """Flight recorders on a real cluster: what overwrites its oldest events, streamed and as a snapshot. The
 books balance, and the newest events are there."""
 
-import pathlib
-import sys
 import unittest
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "local"))
-
-from huge_pages import HUGE, bytes_in_huge_pages, why_no_huge_page  # noqa: E402
-from relay_files import events_in, relay_folder
-from weft_cluster import kubectl, pod
-from with_weft import WeftTest, metric, trace
+from tests.cluster.relay_files import events_in, relay_folder
+from tests.cluster.weft_cluster import kubectl, pod
+from tests.cluster.with_weft import WeftTest, metric, trace
+from tests.local.huge_pages import HUGE, bytes_in_huge_pages, why_no_huge_page
 
 EVENTS = 200_000  # of each of two threads in a round: many times what the buffers hold
 BUFFER = {"size": "16Ki", "count": 2, "mode": "overwrite"}

@@ -19,8 +19,8 @@ import subprocess
 import sys
 import time
 
-import daemons
-from settings import BACK_OFF, CONTAINERD, Node, PATIENCE, POLL, RUN_SIZE
+from tests.cluster import daemons
+from tests.cluster.settings import BACK_OFF, CONTAINERD, Node, PATIENCE, POLL, RUN_SIZE
 
 PR_SET_CHILD_SUBREAPER = 36
 

@@ -9,7 +9,7 @@ import base64
 import json
 import subprocess
 
-from settings import ADMIN, API, API_SERVICE, CONTROL_PLANE, DOMAIN, PKI
+from tests.cluster.settings import ADMIN, API, API_SERVICE, CONTROL_PLANE, DOMAIN, PKI
 
 DAYS = "30"
 CLIENTS = {  # kubeconfig -> subject

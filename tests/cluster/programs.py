@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-from settings import CACHE, HERE
+from tests.cluster.settings import CACHE, HERE
 
 SOURCES = HERE / "go"
 GO_AT_LEAST = (1, 24)

@@ -7,8 +7,8 @@ import struct
 import subprocess
 import typing
 
-import settings
-from weft_cluster import get
+from tests.cluster import settings
+from tests.cluster.weft_cluster import get
 
 # Header of a packet in LTTng's layout, little-endian: magic, UUID, stream, instance; begin, end, content and packet
 # size in bits, sequence, events discarded so far, CPU.

@@ -6,7 +6,7 @@ Nothing provisions or cleans them: a volume is used once, and goes with the clus
 
 import json
 
-from settings import VOLUMES_PER_NODE, VOLUME_SIZE
+from tests.cluster.settings import VOLUMES_PER_NODE, VOLUME_SIZE
 
 CLASS = "local"
 

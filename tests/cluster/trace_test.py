@@ -7,9 +7,9 @@ discarded; then weft goes away, and they run on."""
 
 import unittest
 
-from relay_files import discarded_in, events_in, relay_folder
-from weft_cluster import RESTRICTED, RESTRICTED_CONTAINER, dev, get, kubectl, pod
-from with_weft import WeftTest, metric, trace
+from tests.cluster.relay_files import discarded_in, events_in, relay_folder
+from tests.cluster.weft_cluster import RESTRICTED, RESTRICTED_CONTAINER, dev, get, kubectl, pod
+from tests.cluster.with_weft import WeftTest, metric, trace
 
 ORDERS = 250_000  # of each shop: three events each, and a few
 SHOPS = 3

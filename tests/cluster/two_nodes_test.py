@@ -4,7 +4,7 @@
 
 import unittest
 
-from weft_cluster import ClusterTest, PATIENCE, client, kubectl, web_server
+from tests.cluster.weft_cluster import ClusterTest, PATIENCE, client, kubectl, web_server
 
 AGENT = """
 for uid in $(ls /kubelet/pods); do echo "pod $uid"; done

@@ -4,7 +4,7 @@ Traces, programs that say what they emitted, counters."""
 
 import re
 
-from weft_cluster import PARTS, RESTRICTED, ClusterTest, get, install_weft, kubectl
+from tests.cluster.weft_cluster import PARTS, RESTRICTED, ClusterTest, get, install_weft, kubectl
 
 INJECT = {"weft.dev/inject": "enabled"}
 

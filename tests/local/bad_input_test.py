@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import unittest
 
-from weft_local import PATIENCE, WEFT, LocalTest
+from tests.local.weft_local import PATIENCE, WEFT, LocalTest
 
 USAGE, INPUT, OUTPUT, NOT_EXECUTABLE, NOT_FOUND = 120, 121, 122, 126, 127
 
@@ -237,7 +237,7 @@ def fill(path):
 
 class Offers(LocalTest):
     def test_program_and_process(self):
-        from weft_local import EMITTER
+        from tests.local.weft_local import EMITTER
         hold = self.folder / "hold"
         with subprocess.Popen(self.emitter("--events", "0", "--hold", hold)) as process:
             for target in (str(EMITTER), str(process.pid)):

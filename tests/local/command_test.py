@@ -18,7 +18,7 @@ import termios
 import time
 import unittest
 
-from weft_local import EMITTER, PATIENCE, WEFT, LocalTest, children_of, name_of
+from tests.local.weft_local import EMITTER, PATIENCE, WEFT, LocalTest, children_of, name_of
 
 LIBRARY = WEFT.parents[1] / "lib" / "libweft.so"
 SOURCE = pathlib.Path(__file__).resolve().parents[2]

@@ -10,7 +10,7 @@ import shlex
 import signal
 import unittest
 
-from weft_local import EMITTER, LocalTest, children_of, session_folder
+from tests.local.weft_local import EMITTER, LocalTest, children_of, session_folder
 
 NEEDED = re.compile(r"weft: the limit of open files is (\d+), and recording needs (\d+) at least: raise the hard limit.*")
 

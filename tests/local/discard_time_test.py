@@ -9,7 +9,7 @@ import struct
 import time
 import unittest
 
-from weft_local import TICK, WEFT, LocalTest, babeltrace_for, children_of, name_of, subprocess
+from tests.local.weft_local import TICK, WEFT, LocalTest, babeltrace_for, children_of, name_of, subprocess
 
 SAID = re.compile(r"Tracer discarded (\d+) events? between \[([\d.:]+)\] and \[([\d.:]+)\].*?"
                   r"(stream class ID: \d+, stream ID: \d+)", re.S)

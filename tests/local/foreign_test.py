@@ -9,9 +9,9 @@ import struct
 import subprocess
 import unittest
 
-import foreign_trace as ft
-from foreign_trace import Array, Enum, Float, Integer, Sequence, String, Struct, Trace, Variant
-from weft_local import PATIENCE, WEFT, LocalTest, babeltrace_for_ctf_2
+from tests.local import foreign_trace as ft
+from tests.local.foreign_trace import Array, Enum, Float, Integer, Sequence, String, Struct, Trace, Variant
+from tests.local.weft_local import PATIENCE, WEFT, LocalTest, babeltrace_for_ctf_2
 
 CLOCK = "freq = 1000000000; offset_s = 1700000000; offset = 7"
 EPOCH = 1700000000

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import unittest
 
-from weft_local import BUILD, EMITTER, WEFT, LocalTest
+from tests.local.weft_local import BUILD, EMITTER, WEFT, LocalTest
 
 HIDDEN = BUILD / "tests" / "local" / "local_hidden"
 EVENTS = 700

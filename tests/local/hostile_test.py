@@ -12,7 +12,7 @@ import socket
 import subprocess
 import unittest
 
-from weft_local import PATIENCE, WEFT, LocalTest, children_of
+from tests.local.weft_local import PATIENCE, WEFT, LocalTest, children_of
 
 SILENT = 300  # more than the keeper keeps
 KEPT = 256

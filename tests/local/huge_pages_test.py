@@ -5,8 +5,8 @@ import os
 import pathlib
 import unittest
 
-from huge_pages import HUGE, bytes_in_huge_pages, why_no_huge_page
-from weft_local import EMITTER, LocalTest, children_of, name_of
+from tests.local.huge_pages import HUGE, bytes_in_huge_pages, why_no_huge_page
+from tests.local.weft_local import EMITTER, LocalTest, children_of, name_of
 
 
 class HugePages(LocalTest):

@@ -7,8 +7,8 @@ import pathlib
 import shutil
 import unittest
 
-import weft_local
-from weft_local import BUILD, LocalTest
+from tests.local import weft_local
+from tests.local.weft_local import BUILD, LocalTest
 
 # Where the agent passes state over, and how often it is there before it is killed.
 AGENT = {

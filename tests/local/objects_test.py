@@ -7,7 +7,7 @@ import re
 import subprocess
 import unittest
 
-from weft_local import BUILD, PATIENCE, LocalTest, babeltrace_for
+from tests.local.weft_local import BUILD, PATIENCE, LocalTest, babeltrace_for
 
 PROGRAMS = BUILD / "tests" / "local"
 PLUGIN = PROGRAMS / "local_symbols_plugin.so"

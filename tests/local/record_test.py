@@ -9,7 +9,7 @@ import signal
 import subprocess
 import unittest
 
-from weft_local import BUILD, EMITTER, PATIENCE, WEFT, LocalTest
+from tests.local.weft_local import BUILD, EMITTER, PATIENCE, WEFT, LocalTest
 
 
 class Counts(LocalTest):
@@ -98,7 +98,6 @@ class Counts(LocalTest):
         self.assertEqual(len(self.run_view(self.folder / "trace")[0].splitlines()), 100)
         self.needs_babeltrace_for_ctf_2()
         self.assert_complete(100)
-
 
 
 LARGE = BUILD / "tests" / "local" / "local_large"
@@ -318,7 +317,7 @@ def status():
 
 
 def names_below(pid):
-    from weft_local import children_of, name_of
+    from tests.local.weft_local import children_of, name_of
     return [name_of(child) for child in children_of(pid)]
 
 

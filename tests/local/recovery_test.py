@@ -7,7 +7,7 @@ import signal
 import time
 import unittest
 
-from weft_local import EMITTER, LocalTest, is_running, session_folder
+from tests.local.weft_local import EMITTER, LocalTest, is_running, session_folder
 
 LONG = os.environ.get("WEFT_LONG") == "1"
 
@@ -45,7 +45,7 @@ class Deaths(LocalTest):
             self.setUp()
 
     def test_agent_while_programs_start(self):
-        from weft_local import EMITTER
+        from tests.local.weft_local import EMITTER
         script = f"for i in $(seq 120); do {EMITTER} --events 5 --report {self.report}; done"
         weft = self.start("-e", "emitter:*", program=["sh", "-c", script])
         for _ in range(3):

@@ -7,7 +7,7 @@ import subprocess
 import time
 import unittest
 
-from weft_local import BUILD, PATIENCE, LocalTest
+from tests.local.weft_local import BUILD, PATIENCE, LocalTest
 
 CLOCK_SOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 SELF = BUILD / "tests" / "local" / "local_self"

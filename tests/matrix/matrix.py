@@ -22,8 +22,8 @@ import sys
 import tempfile
 import time
 
-import cases
-from weft_folder import WeftFolder
+from tests.matrix import cases
+from tests.matrix.weft_folder import WeftFolder
 
 LIMIT = 60  # seconds for one run of one program; not a measurement
 

@@ -2,22 +2,18 @@
 """`weft record --relay`: the relay stores exactly the programs' events, whichever process dies."""
 
 import json
-import pathlib
 import random
 import re
 import signal
 import socket
 import struct
 import subprocess
-import sys
 import time
 import unittest
 import urllib.error
 import urllib.request
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "local"))
-
-from weft_local import BUILD, PATIENCE, LocalTest  # noqa: E402
+from tests.local.weft_local import BUILD, PATIENCE, LocalTest
 
 RELAY = BUILD / "bin" / "weft-relay"
 LISTENS = re.compile(r"control (\S+):(\d+) data \S+:(\d+) http \S+:(\d+)")

@@ -6,15 +6,13 @@ nothing is enabled none after start-up (property P2), with events enabled none o
 import collections
 import contextlib
 import os
-import pathlib
 import re
 import subprocess
 import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / 'matrix'))
-from weft_folder import WeftFolder  # noqa: E402
+from tests.matrix.weft_folder import WeftFolder
 
 LIBRARY = QUIET = None
 # quiet.c's marks, as strace shows them.

@@ -23,7 +23,7 @@ import tempfile
 import time
 import unittest
 
-import check_macros
+from tests.ust import check_macros
 
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCE = WORK = WEFT = None

@@ -6,8 +6,8 @@ import re
 import subprocess
 import unittest
 
-import storm
-from node import BUILD
+from tests.vm import storm
+from tests.vm.node import BUILD
 
 ROUNDS = 5000
 TRACE = """

@@ -6,8 +6,8 @@ import pathlib
 import subprocess
 import unittest
 
-import storm
-from storm import KERNEL, MODULE, LocalStormTest, NodeStormTest
+from tests.vm import storm
+from tests.vm.storm import KERNEL, MODULE, LocalStormTest, NodeStormTest
 
 MANY = 10**9  # calls: until the program is told to end
 FEW = 400  # more than a sub-buffer of 16 KiB takes

@@ -7,17 +7,11 @@ import shutil
 import subprocess
 import sys
 
-import kubernetes_guest
-from kubernetes_guest import END, NODE, PORT
+from tests.cluster import groups, inside, pki, programs
+from tests.cluster.settings import CLIENTS, PATIENCE, STATE, TOP
+from tests.vm import kubernetes_guest
+from tests.vm.kubernetes_guest import END, NODE, PORT
 
-# From tests/cluster, where kubernetes_guest looks too.
-import groups
-import inside
-import pki
-import programs
-from settings import CLIENTS, PATIENCE, STATE, TOP
-
-VM = TOP / "kmod/qemu/vm.py"
 MEMORY = "3G"  # it holds the images, twice, and what containers write
 LIMIT = 7200   # in seconds, of the guest's life
 LOGS = TOP / "build/logs/kubernetes_guest"  # what is in /out there, and the console
@@ -32,7 +26,7 @@ class GuestNode:
         inside.run("ip", "route", "replace", "local", NODE.address, "dev", "lo", "src",
                    inside.CONTROL_PLANE.address)
         images = [STATE / "images/pause.tar", *images]
-        command = [sys.executable, "-B", VM, "run", kernel, "--memory", MEMORY, "--timeout", LIMIT,
+        command = [TOP / "dev", "vm", "run", kernel, "--memory", MEMORY, "--timeout", LIMIT,
                    "--network", f"hostfwd=tcp:{NODE.address}:{PORT}-:{PORT}", "--out", LOGS,
                    "--console", LOGS / "console", "--", sys.executable, "-B",
                    kubernetes_guest.__file__, programs.folder(), *images]

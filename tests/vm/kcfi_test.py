@@ -7,10 +7,8 @@ import json
 import sys
 import unittest
 
-from node import NodeTest, load_module, order
-
-# From tests/local, where node looks too.
-from weft_local import LocalTest
+from tests.local.weft_local import LocalTest
+from tests.vm.node import NodeTest, load_module, order
 
 COUNT = 50
 STATE = "lttng_statedump_"

@@ -9,9 +9,9 @@ import signal
 import time
 import unittest
 
-import storm
-from node import children_of, name_of
-from storm import LocalStormTest, NodeStormTest
+from tests.vm import storm
+from tests.vm.node import children_of, name_of
+from tests.vm.storm import LocalStormTest, NodeStormTest
 
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
 MOST_CALLS = 1_000_000  # of a program that ends because its file is gone

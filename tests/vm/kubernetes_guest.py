@@ -16,9 +16,8 @@ import subprocess
 import sys
 import time
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "cluster"))
-import daemons  # noqa: E402
-from settings import CONTAINERD, MAX_NODES, PATIENCE, POLL, Node  # noqa: E402
+from tests.cluster import daemons
+from tests.cluster.settings import CONTAINERD, MAX_NODES, PATIENCE, POLL, Node
 
 NODE = Node(MAX_NODES + 1)
 PORT = 10350  # the kubelet's: out there 10250 is the first node's, at all addresses

@@ -10,14 +10,12 @@ import pathlib
 import re
 import unittest
 
-from guest_node import GuestNode
-from kernel_trace import bytes_in, events_in
-from kubernetes_guest import MODULES, NODE
-
-# From tests/cluster, where guest_node looks too.
-from relay_files import relay_folder
-from weft_cluster import IMAGES, PATIENCE, TOP, get, kubectl, pod
-from with_weft import WeftTest, trace
+from tests.cluster.relay_files import relay_folder
+from tests.cluster.weft_cluster import IMAGES, PATIENCE, TOP, get, kubectl, pod
+from tests.cluster.with_weft import WeftTest, trace
+from tests.vm.guest_node import GuestNode
+from tests.vm.kernel_trace import bytes_in, events_in
+from tests.vm.kubernetes_guest import MODULES, NODE
 
 MODULE = pathlib.Path(os.environ.setdefault("WEFT_MODULE", str(TOP / "build/kmod/6.12/weft.ko")))
 KERNEL = MODULE.parent.name

@@ -5,8 +5,8 @@ delivered is counted exactly, by the program, the ring, weft, the relay and babe
 import re
 import unittest
 
-import storm
-from storm import LocalStormTest, NodeStormTest
+from tests.vm import storm
+from tests.vm.storm import LocalStormTest, NodeStormTest
 
 CALLS = 20_000  # of each thread: many times what the buffers hold
 SMALL = {"size": "4Ki", "count": 2}

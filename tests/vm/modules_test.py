@@ -12,10 +12,8 @@ import subprocess
 import sys
 import unittest
 
-from node import NodeTest, children_of, load_module, name_of, order
-
-# From tests/local, where node looks too.
-from weft_local import WEFT, LocalTest
+from tests.local.weft_local import WEFT, LocalTest
+from tests.vm.node import NodeTest, children_of, load_module, name_of, order
 
 MODULE = os.environ["WEFT_MODULE"]
 FILES = 20

@@ -12,16 +12,13 @@ import queue
 import re
 import signal
 import subprocess
-import sys
 import threading
 import urllib.parse
 import urllib.request
 import uuid
 
-import kernel_trace
-
-sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "local"))
-from weft_local import BUILD, PATIENCE, LocalTest, children_of, name_of  # noqa: E402
+from tests.local.weft_local import BUILD, PATIENCE, LocalTest, children_of, name_of
+from tests.vm import kernel_trace
 
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
 NODE = "n1"

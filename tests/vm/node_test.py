@@ -11,8 +11,8 @@ import sys
 import time
 import unittest
 
-import missed_hits
-from node import PATIENCE, NodeTest, Tenant, name_of, order
+from tests.vm import missed_hits
+from tests.vm.node import PATIENCE, NodeTest, Tenant, name_of, order
 
 MODULE = pathlib.Path(os.environ["WEFT_MODULE"])
 RELEASE = os.uname().release

@@ -12,10 +12,8 @@ import subprocess
 import sys
 import unittest
 
-import missed_hits
-
-sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "local"))
-from weft_local import BUILD, WEFT, LocalTest  # noqa: E402
+from tests.local.weft_local import BUILD, WEFT, LocalTest
+from tests.vm import missed_hits
 
 MODULE = os.environ["WEFT_MODULE"]
 SYSTEM_CALLS = BUILD / "tests/vm/system_calls"

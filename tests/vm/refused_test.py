@@ -10,7 +10,7 @@ import subprocess
 import sys
 import unittest
 
-from node import NodeTest, order
+from tests.vm.node import NodeTest, order
 
 MODULE = pathlib.Path(os.environ["WEFT_MODULE"])
 RELEASE = os.uname().release

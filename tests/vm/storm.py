@@ -9,11 +9,9 @@ import pathlib
 import re
 import subprocess
 
-from node import BUILD, PATIENCE, NodeTest, load_module, order
-from ring_books import RingBooks
-
-# From tests/local, where node looks too.
-from weft_local import LocalTest
+from tests.local.weft_local import LocalTest
+from tests.vm.node import BUILD, PATIENCE, NodeTest, load_module, order
+from tests.vm.ring_books import RingBooks
 
 MODULE = pathlib.Path(os.environ["WEFT_MODULE"])
 

@@ -4,16 +4,13 @@ and what it returned, and of no other program. By weft record, and in the contai
 
 import json
 import os
-import pathlib
 import shutil
 import subprocess
 import sys
 import unittest
 
-from node import PATIENCE, NodeTest, order
-
-# From tests/local, where node looks too.
-from weft_local import BUILD, WEFT, LocalTest
+from tests.local.weft_local import BUILD, WEFT, LocalTest
+from tests.vm.node import PATIENCE, NodeTest, order
 
 MODULE = os.environ["WEFT_MODULE"]
 STATIC = BUILD / "tests/vm/user_probes_static"
