@@ -106,6 +106,18 @@ struct weft_event {
   uint64_t reserved;
 };
 
+/* The arguments that an object defines a tracepoint with. The dynamic linker may give the object
+ * another object's tracepoint of that name, which has other arguments. */
+struct weft_tracepoint_arguments {
+  struct weft_tracepoint* tracepoint;
+  const char* signature;
+};
+
+struct weft_arguments_list {
+  const struct weft_tracepoint_arguments* begin;
+  const struct weft_tracepoint_arguments* end;
+};
+
 struct weft_object {
   uint32_t size;
   uint32_t abi; /* WEFT_TRACEPOINT_ABI */
@@ -115,7 +127,9 @@ struct weft_object {
   uint32_t event_count;
   void* state;                        /* libweft.so's */
   const struct weft_library* library; /* NULL: none in this process. Written by libweft.so */
-  uint64_t reserved;
+  /* In any order. A tracepoint of which it says nothing, or all where it is NULL, as with older
+     headers, is taken to have the arguments of the object's call sites. */
+  const struct weft_arguments_list* arguments;
 };
 
 /* A value of an application context ($app.provider:name). `type` is enum weft_context_dynamic of

@@ -433,6 +433,17 @@ class Twins(unittest.TestCase):
       self.assertEqual([list(e) for e in events], [[name] for name in wanted])
       self.assertEqual([int(v) for e in events for v in e.values()], [1, 2, 3, 4])
 
+  def test_call_site_without_a_provider_has_other_arguments_than_its_tracepoint(self):
+    """It records through a library's provider with its arguments, never through one with others."""
+    a = self.plugin('twin-ja.so', '-DFIELD=of_a')
+    b = self.build('twin-jb.so', '-DTRACEPOINT_DEFINE', '-DTRACEPOINT_PROBE_DYNAMIC_LINKAGE', '-DHAS_CALL', '-DNUMBER=long')
+    c = self.provider('twin-jc.so', '-DFIELD=of_c', '-DNUMBER=long')
+    printed, events = self.record(self.loader(), f'^{a}', f'^{b}', '!', f'@{a}', f'@{b}', f'+{c}', f'@{b}', f'@{a}')
+    self.assertEqual(printed, ['probe:1', 'probe:4'])
+    self.assertEqual(events, [{'of_a': '1'}, {'of_c': '3'}, {'of_a': '4'}])
+    _, events = self.record(self.loader(), f'^{b}', f'^{a}', f'@{a}', f'@{b}', f'+{c}', f'@{b}', f'@{a}')
+    self.assertEqual(events, [{'of_a': '1'}, {'of_c': '3'}, {'of_a': '4'}])
+
   def test_one_static_library_in_two_objects(self):
     a, b = self.plugin('twin-sa.so'), self.plugin('twin-sb.so')
     for how in '+^':

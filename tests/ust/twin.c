@@ -3,8 +3,11 @@
  * An object with the provider, the tracepoint, a call site of it, or some of them: built with what
  * recorded_test.py defines. With IS_PROGRAM it is a program, which does what its arguments say:
  *   +FILE loads a library, ^FILE the same for all to see, -FILE unloads it, @FILE calls its call
- *   site, =NUMBER calls the program's own, ? prints tracepoint_enabled().
+ *   site, =NUMBER calls the program's own, ? prints tracepoint_enabled(), ! attaches a probe of its
+ *   own, which prints its argument.
  */
+#include <weft/probe.h>
+
 #include "./twin_tp.h"
 
 #ifdef HAS_CALL
@@ -16,6 +19,8 @@ void call_twin(NUMBER number) { tracepoint(twin, event, number); }
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+static void print_number(void* data, NUMBER number) { printf("%s%d\n", (char*)data, (int)number); }
 
 int main(int argc, char** argv) {
   static int calls;
@@ -34,6 +39,7 @@ int main(int argc, char** argv) {
       if (call) call(++calls);
       if (handle) dlclose(handle);
     }
+    if (argv[i][0] == '!') weft_tracepoint_attach(twin, event, print_number, "probe:");
     if (strchr("+^", argv[i][0]) && !handle) fprintf(stderr, "%s\n", dlerror());
 #ifdef HAS_CALL
     if (argv[i][0] == '=') call_twin(atoi(file));

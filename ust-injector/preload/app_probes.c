@@ -18,25 +18,35 @@
 #define WEFT_DETACH_YIELDS 1000u
 #define WEFT_DETACH_SLEEPS 2000u
 
-// Stores the new list into every tracepoint of the name. Returns how many there are.
-static uint32_t set_list(const char* name, const struct weft_app_probes* list) {
-  uint32_t n = 0;
-  for (struct weft_registry_entry* e = weft_registry_bucket(name); e != NULL; e = e->next) {
-    if (e->tracepoint == NULL || !weft_equal(e->tracepoint->name, name)) continue;
+// Stores the new list into every tracepoint of this one's name and arguments.
+static void set_list(const struct weft_tracepoint* tp, const struct weft_app_probes* list) {
+  for (struct weft_registry_entry* e = weft_registry_bucket(tp->name); e != NULL; e = e->next) {
+    if (e->tracepoint == NULL || !weft_equal(e->tracepoint->name, tp->name) ||
+        !weft_equal(e->tracepoint->signature, tp->signature)) {
+      continue;
+    }
     // seq_cst: before the loads of `enters` and `leaves` below, after a call site's enters++
     __atomic_store_n(&e->tracepoint->app_probes, list, __ATOMIC_SEQ_CST);
     weft_registry_turn_on(e->tracepoint);
-    ++n;
   }
-  return n;
 }
 
-static struct weft_tracepoint* find(const char* name) {
-  struct weft_registry_entry* e = weft_registry_bucket(name);
+// The next tracepoint of the name behind `after`, or the first one for NULL.
+static struct weft_registry_entry* find_next(const char* name, struct weft_registry_entry* after) {
+  struct weft_registry_entry* e = after != NULL ? after->next : weft_registry_bucket(name);
   while (e != NULL && (e->tracepoint == NULL || !weft_equal(e->tracepoint->name, name))) {
     e = e->next;
   }
-  return e != NULL ? e->tracepoint : NULL;
+  return e;
+}
+
+static uint32_t index_of(const struct weft_app_probes* list, void (*fn)(void), const void* data) {
+  uint32_t i = 0;
+  while (list != NULL && i < list->count &&
+         (list->probes[i].fn != fn || list->probes[i].data != data)) {
+    ++i;
+  }
+  return list != NULL && i < list->count ? i : UINT32_MAX;
 }
 
 // A copy of `old` without its entry number `skip` and with room for `extra` more.
@@ -55,17 +65,18 @@ static struct weft_app_probes* copy_list(const struct weft_app_probes* old, uint
 int weft_app_probes_attach(const char* name, const char* signature, void (*fn)(void), void* data) {
   uint64_t mask;
   if (!weft_lock(&mask)) return -ENOMEM;
-  int result = -ENOENT;
-  struct weft_tracepoint* tp = find(name);
-  if (tp != NULL && signature != NULL && !weft_equal(tp->signature, signature)) {
-    result = -EINVAL;
-  } else if (tp != NULL) {
-    struct weft_app_probes* list = copy_list(tp->app_probes, ~0u, 1);
+  struct weft_registry_entry* e = find_next(name, NULL);
+  int result = e != NULL ? -EINVAL : -ENOENT;
+  while (e != NULL && signature != NULL && !weft_equal(e->tracepoint->signature, signature)) {
+    e = find_next(name, e);
+  }
+  if (e != NULL) {
+    struct weft_app_probes* list = copy_list(e->tracepoint->app_probes, ~0u, 1);
     result = -ENOMEM;
     if (list != NULL) {
       list->probes[list->count].fn = fn;
       list->probes[list->count++].data = data;
-      set_list(name, list);
+      set_list(e->tracepoint, list);
       result = 0;
     }
   }
@@ -107,14 +118,16 @@ int weft_app_probes_detach(const char* name, void (*fn)(void), void* data) {
   uint64_t mask;
   if (!weft_lock(&mask)) return -ENOMEM;
   int result = -ENOENT;
-  struct weft_tracepoint* tp = find(name);
-  const struct weft_app_probes* old = tp != NULL ? tp->app_probes : NULL;
-  for (uint32_t i = 0; old != NULL && i < old->count; ++i) {
-    if (old->probes[i].fn != fn || old->probes[i].data != data) continue;
-    struct weft_app_probes* list = old->count > 1 ? copy_list(old, i, 0) : NULL;
+  struct weft_registry_entry* e = find_next(name, NULL);
+  while (e != NULL && index_of(e->tracepoint->app_probes, fn, data) == UINT32_MAX) {
+    e = find_next(name, e);
+  }
+  if (e != NULL) {
+    const struct weft_app_probes* old = e->tracepoint->app_probes;
+    struct weft_app_probes* list =
+        old->count > 1 ? copy_list(old, index_of(old, fn, data), 0) : NULL;
     result = list == NULL && old->count > 1 ? -ENOMEM : 0;
-    if (result == 0) set_list(name, list);
-    break;
+    if (result == 0) set_list(e->tracepoint, list);
   }
   weft_unlock(mask);
   return result != 0 ? result : wait_for_calls(name);

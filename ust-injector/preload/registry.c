@@ -54,6 +54,7 @@ static struct weft_registry_entry* insert(const struct weft_object* object, cons
   e->tracepoint = tracepoint;
   e->event = event;
   e->object = object;
+  e->other_signature = NULL;
   e->next = *bucket;
   *bucket = e;
   return e;
@@ -96,13 +97,15 @@ static void choose_call(struct weft_tracepoint* tp) {
 void (*weft_probe_of(const struct weft_tracepoint* tp, const struct weft_object* object,
                      uint32_t turn))(void) {
   const struct weft_providers* all = weft_registry_providers(tp);
-  uint32_t n = 0;
+  uint32_t arguments = 0, n = 0;
   if (all == NULL) return turn == 0 ? tp->probe : NULL;
-  for (uint32_t i = 0; i < all->count; ++i) {
-    if (all->list[i].object == object) return turn == 0 ? all->list[i].event->probe : NULL;
+  for (uint32_t i = 0; i < all->count + all->callers; ++i) {
+    if (all->list[i].object != object) continue;
+    if (all->list[i].event != NULL) return turn == 0 ? all->list[i].event->probe : NULL;
+    arguments = all->list[i].arguments;
   }
   for (uint32_t i = 0; i < all->count; ++i) {
-    if (all->list[i].is_described_before || all->list[i].has_other_arguments) continue;
+    if (all->list[i].is_described_before || all->list[i].arguments != arguments) continue;
     if (n++ == turn) return all->list[i].event->probe;
   }
   return NULL;
@@ -136,17 +139,13 @@ enum nearness {
   OWN,       // its object lists the tracepoint
   PROVIDER,  // its object lists none of the name, as a provider's library does
   FOREIGN,   // its object has a tracepoint of its own
-  // Its object lists the tracepoint, which another object defined with other arguments: the dynamic
-  // linker took that one's. Call sites of this object have the arguments of this event.
-  STRANGE,
-  NONE,
+  STRANGE,   // it has other arguments
 };
 
 static enum nearness nearness(const struct weft_tracepoint* tp,
                               const struct weft_registry_entry* entry) {
-  const bool is_listed = lists(entry->object, tp, tp->name);
-  if (!weft_equal(entry->event->signature, tp->signature)) return is_listed ? STRANGE : NONE;
-  if (is_listed) return OWN;
+  if (!weft_equal(entry->event->signature, tp->signature)) return STRANGE;
+  if (lists(entry->object, tp, tp->name)) return OWN;
   return lists(entry->object, NULL, tp->name) ? FOREIGN : PROVIDER;
 }
 
@@ -170,7 +169,7 @@ static uint32_t gather(const struct weft_tracepoint* tp, enum nearness wanted,
       } else {
         // The newest entry comes first in the bucket.
         out[count - ++n] = (struct weft_provider){
-            .object = e->object, .event = e->event, .has_other_arguments = wanted == STRANGE};
+            .object = e->object, .event = e->event, .signature = e->event->signature};
       }
     }
     if (out == NULL) break;
@@ -178,11 +177,25 @@ static uint32_t gather(const struct weft_tracepoint* tp, enum nearness wanted,
   return count;
 }
 
+// Writes to `out` the objects whose call sites have other arguments than the tracepoint, and returns
+// how many. `out` may be NULL.
+static uint32_t gather_callers(const struct weft_tracepoint* tp, struct weft_provider* out) {
+  uint32_t n = 0;
+  for (struct weft_registry_entry* e = weft_registry_bucket(tp->name); e != NULL; e = e->next) {
+    if (e->tracepoint != tp || e->other_signature == NULL) continue;
+    if (out != NULL) {
+      out[n] = (struct weft_provider){.object = e->object, .signature = e->other_signature};
+    }
+    ++n;
+  }
+  return n;
+}
+
 // The providers of a tracepoint while they are looked for.
 struct finding {
-  uint32_t own, libraries, foreign, strange;  // how many
-  uint32_t count;
-  struct weft_providers* all;  // NULL: there is one at most, or no memory
+  uint32_t own, libraries, foreign, strange, callers;  // how many
+  uint32_t fitting;                                    // the first three
+  struct weft_providers* all;                          // NULL: there is one at most, or no memory
   struct weft_provider first;
 };
 
@@ -191,18 +204,23 @@ static void fill(const struct weft_tracepoint* tp, const struct finding* f,
   gather(tp, OWN, list);
   gather(tp, PROVIDER, list + f->own);
   if (f->foreign != 0) gather(tp, FOREIGN, list + f->own + f->libraries);
-  const uint32_t fitting = f->count - f->strange;
-  gather(tp, STRANGE, list + fitting);
-  for (uint32_t i = 1; i < fitting; ++i) {
-    for (uint32_t j = 0; j < i && !list[i].is_described_before; ++j) {
-      list[i].is_described_before = has_same_description(list[i].event, list[j].event);
+  if (f->strange != 0) gather(tp, STRANGE, list + f->fitting);
+  if (f->callers != 0) gather_callers(tp, list + f->fitting + f->strange);
+  for (uint32_t i = 0; i < f->fitting + f->strange + f->callers; ++i) {
+    if (i >= f->fitting) list[i].arguments = i + 1;
+    for (uint32_t j = 0; j < i; ++j) {
+      if (!weft_equal(list[i].signature, list[j].signature)) continue;
+      list[i].arguments = list[j].arguments;
+      if (list[i].event != NULL && has_same_description(list[i].event, list[j].event)) {
+        list[i].is_described_before = true;
+      }
     }
   }
 }
 
 static bool is_same_list(const struct weft_providers* a, const struct weft_providers* b) {
-  if (a == NULL || a->count != b->count) return false;
-  for (uint32_t i = 0; i < a->count; ++i) {
+  if (a == NULL || a->count != b->count || a->callers != b->callers) return false;
+  for (uint32_t i = 0; i < a->count + a->callers; ++i) {
     if (a->list[i].object != b->list[i].object || a->list[i].event != b->list[i].event)
       return false;
   }
@@ -214,14 +232,16 @@ static bool is_same_list(const struct weft_providers* a, const struct weft_provi
 static struct weft_providers* make_list(const struct weft_tracepoint* tp, const struct finding* f) {
   static struct weft_providers* spare;
   static uint32_t spare_room;
+  const uint32_t room = f->fitting + f->strange + f->callers;
   struct weft_providers* old = (struct weft_providers*)weft_registry_providers(tp);
-  if (spare == NULL || spare_room < f->count) {
+  if (spare == NULL || spare_room < room) {
     spare_room = 0;
-    spare = weft_allocate(sizeof(*spare) + f->count * sizeof(spare->list[0]));
+    spare = weft_allocate(sizeof(*spare) + room * sizeof(spare->list[0]));
     if (spare == NULL) return NULL;
-    spare_room = f->count;
+    spare_room = room;
   }
-  spare->count = f->count;
+  spare->count = f->fitting + f->strange;
+  spare->callers = f->callers;
   fill(tp, f, spare->list);
   if (is_same_list(old, spare)) return old;
   struct weft_providers* made = spare;
@@ -229,16 +249,18 @@ static struct weft_providers* make_list(const struct weft_tracepoint* tp, const 
   return made;
 }
 
-// Where the objects that list the tracepoint have no provider of it: whatever there is.
+// Where the objects that list the tracepoint have no provider of it: whatever there is. Providers
+// with other arguments count only where there are call sites that have them.
 static void find_providers(const struct weft_tracepoint* tp, struct finding* f) {
   f->own = gather(tp, OWN, NULL);
   f->libraries = gather(tp, PROVIDER, NULL);
   f->foreign = f->own != 0 ? 0 : gather(tp, FOREIGN, NULL);
-  f->strange = gather(tp, STRANGE, NULL);
-  f->count = f->own + f->libraries + f->foreign + f->strange;
-  if (f->count > 1 || f->strange != 0) f->all = make_list(tp, f);
-  if (f->count == 1 && f->strange == 0) fill(tp, f, &f->first);
-  if (f->all != NULL && !f->all->list[0].has_other_arguments) f->first = f->all->list[0];
+  f->callers = gather_callers(tp, NULL);
+  f->strange = f->callers != 0 ? gather(tp, STRANGE, NULL) : 0;
+  f->fitting = f->own + f->libraries + f->foreign;
+  if (f->fitting > 1 || f->callers != 0) f->all = make_list(tp, f);
+  if (f->fitting == 1 && f->callers == 0) fill(tp, f, &f->first);
+  if (f->all != NULL && f->fitting != 0) f->first = f->all->list[0];
 }
 
 // Gives the tracepoint the providers that it now has. `pins` may be NULL.
@@ -246,7 +268,7 @@ static void join(struct weft_tracepoint* tp, struct pins* pins) {
   struct finding f = {0};
   find_providers(tp, &f);
   const struct weft_provider* list = f.all != NULL ? f.all->list : &f.first;
-  const uint32_t listed = f.all != NULL ? f.count : f.first.event != NULL;
+  const uint32_t listed = f.all != NULL ? f.all->count : f.first.event != NULL;
   for (uint32_t i = 0; pins != NULL && i < listed; ++i) {
     if (is_called_elsewhere(tp, list[i].object)) note_pin(pins, &list[i]);
   }
@@ -282,14 +304,39 @@ static void add_event(struct weft_object* object, struct weft_event* event) {
   (void)insert(object, name, NULL, event);
 }
 
-// The application's probes of the name, as another tracepoint has them.
-static void add_tracepoint(struct weft_object* object, struct weft_tracepoint* tp) {
+// The arguments that the object's call sites pass to the tracepoint: those of its own provider, or
+// those that it defined the tracepoint with. The search of the latter begins at `*at`, behind what it
+// found before: the object's lists have the same order.
+static const char* signature_at_calls(const struct weft_object* object,
+                                      const struct weft_tracepoint* tp, size_t* at) {
   for (struct weft_registry_entry* e = weft_registry_bucket(tp->name); e != NULL; e = e->next) {
-    if (e->tracepoint != NULL && e->tracepoint != tp && weft_equal(e->tracepoint->name, tp->name)) {
+    if (e->object == object && e->event != NULL &&
+        weft_equal(weft_event_name(e->event), tp->name)) {
+      return e->event->signature;
+    }
+  }
+  const struct weft_arguments_list* list = object->arguments;
+  const size_t count = list != NULL ? (size_t)(list->end - list->begin) : 0;
+  for (size_t i = 0; i < count; ++i) {
+    const size_t here = (*at + i) % count;
+    if (list->begin[here].tracepoint != tp) continue;
+    *at = here + 1;
+    return list->begin[here].signature;
+  }
+  return tp->signature;
+}
+
+// The application's probes of the name, as another tracepoint with these arguments has them.
+static void add_tracepoint(struct weft_object* object, struct weft_tracepoint* tp, size_t* at) {
+  for (struct weft_registry_entry* e = weft_registry_bucket(tp->name); e != NULL; e = e->next) {
+    if (e->tracepoint != NULL && e->tracepoint != tp && weft_equal(e->tracepoint->name, tp->name) &&
+        weft_equal(e->tracepoint->signature, tp->signature)) {
       tp->app_probes = e->tracepoint->app_probes;
     }
   }
-  (void)insert(object, tp->name, tp, NULL);
+  struct weft_registry_entry* entry = insert(object, tp->name, tp, NULL);
+  const char* signature = signature_at_calls(object, tp, at);
+  if (entry != NULL && !weft_equal(signature, tp->signature)) entry->other_signature = signature;
 }
 
 void weft_registry_turn_on(struct weft_tracepoint* tp) {
@@ -313,13 +360,14 @@ static void join_object(const struct weft_object* object, struct pins* pins) {
 bool weft_registry_add(struct weft_object* object) {
   uint64_t mask;
   struct pins pins = {0};
+  size_t at = 0;
   if (object->state != NULL || !weft_lock(&mask)) return false;
   object->state = object;
   for (uint32_t i = 0; i < object->event_count; ++i) {
     if (object->events[i] != NULL) add_event(object, object->events[i]);
   }
   for (uint32_t i = 0; i < object->tracepoint_count; ++i) {
-    if (object->tracepoints[i] != NULL) add_tracepoint(object, object->tracepoints[i]);
+    if (object->tracepoints[i] != NULL) add_tracepoint(object, object->tracepoints[i], &at);
   }
   join_object(object, &pins);
   for (uint32_t i = 0; i < object->tracepoint_count; ++i) {

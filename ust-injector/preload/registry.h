@@ -13,20 +13,25 @@ struct weft_registry_entry {
   struct weft_tracepoint* tracepoint;  // one of these two
   struct weft_event* event;
   const struct weft_object* object;  // that it is in
+  // A tracepoint's: the arguments of the object's call sites, which are others than the
+  // tracepoint's if another object defined it. NULL: the tracepoint's.
+  const char* other_signature;
 };
 
-// One of the providers that a tracepoint's call sites may call.
+// One of the providers that a tracepoint's call sites may call. Behind the providers: the objects
+// whose call sites have other arguments than the tracepoint, with `event` NULL.
 struct weft_provider {
   const struct weft_object* object;
   struct weft_event* event;
-  bool is_described_before;  // an earlier one has the same description
-  bool has_other_arguments;  // than the tracepoint: only for call sites of its own object
+  const char* signature;     // its arguments; under weft_lock only
+  uint32_t arguments;        // 0: the tracepoint's; otherwise equal where `signature` is
+  bool is_described_before;  // an earlier one has the same description and arguments
 };
 
 // All of them. Replaced whole, never changed or freed: a call site may be going through it.
 struct weft_providers {
-  uint32_t count;
-  uint32_t reserved;
+  uint32_t count;    // providers
+  uint32_t callers;  // objects behind them
   struct weft_provider list[];
 };
 

@@ -39,6 +39,16 @@ WEFT_COLD int weft_tracepoint_ask(struct weft_tracepoint* tracepoint) {
   return library ? library->tracepoint_enabled(tracepoint) : 0;
 }
 
+/* strcmp, without its header. */
+WEFT_COLD int weft_texts_are_equal(const char* a, const char* b) {
+  if (a == b) return 1; /* as in most objects: the linker merges equal texts */
+  while (*a != '\0' && *a == *b) {
+    a++;
+    b++;
+  }
+  return *a == *b;
+}
+
 /* Where there is more to call than `only_probe`: the provider's probe number `turn`, or NULL. */
 typedef void (*weft_untyped_probe)(void);
 WEFT_COLD weft_untyped_probe weft_probe_number(struct weft_tracepoint* tracepoint, uint32_t turn) {
@@ -80,7 +90,8 @@ WEFT_COLD weft_untyped_probe weft_probe_number(struct weft_tracepoint* tracepoin
       struct weft_tracepoint* weft_self WEFT_ARGS_MORE_PROTO(args)) {                             \
     weft_untyped_probe weft_probe, weft_next;                                                     \
     uint32_t weft_turn = 1;                                                                       \
-    if (WEFT_LOAD(weft_self->app_probes) != NULL) {                                               \
+    if (WEFT_LOAD(weft_self->app_probes) != NULL &&                                               \
+        weft_texts_are_equal(weft_self->signature, WEFT_ARGS_TEXT(args))) {                       \
       weft_call_app_##provider##___##event(weft_self WEFT_ARGS_MORE_NAMES(args));                 \
     }                                                                                             \
     weft_probe = weft_probe_number(weft_self, 0);                                                 \
@@ -127,7 +138,8 @@ WEFT_COLD weft_untyped_probe weft_probe_number(struct weft_tracepoint* tracepoin
 /*
  * The definition. The list for libweft.so leads to the symbol, not to this very object: where a
  * program has a copy of a library's data (copy relocation), or two libraries define one tracepoint,
- * it has to know the one that call sites use.
+ * it has to know the one that call sites use. The list of arguments tells it what those of this
+ * object pass, which the tracepoint of another object does not.
  */
 #define WEFT_DEFINE_TRACEPOINT(provider, event, args)                         \
   WEFT_CHECK_NAME(provider, event)                                            \
@@ -136,7 +148,11 @@ WEFT_COLD weft_untyped_probe weft_probe_number(struct weft_tracepoint* tracepoin
       WEFT_TRACEPOINT_VALUE(provider, event, args);                           \
   static struct weft_tracepoint* weft_entry_tracepoint_##provider##___##event \
       __attribute__((section("weft_tracepoints"), WEFT_KEEP)) =               \
-          &weft_tracepoint_##provider##___##event;
+          &weft_tracepoint_##provider##___##event;                            \
+  static struct weft_tracepoint_arguments                                     \
+      weft_entry_arguments_##provider##___##event                             \
+      __attribute__((section("weft_arguments"), WEFT_KEEP)) = {               \
+          &weft_tracepoint_##provider##___##event, WEFT_ARGS_TEXT(args)};
 
 #define WEFT_CHECK_NAME(provider, event)                               \
   WEFT_ABI_ASSERT(sizeof(#provider ":" #event) <= WEFT_EVENT_NAME_MAX, \

@@ -22,6 +22,10 @@ extern struct weft_tracepoint* const __start_weft_tracepoints[]
     __attribute__((weak, visibility("hidden")));
 extern struct weft_tracepoint* const __stop_weft_tracepoints[]
     __attribute__((weak, visibility("hidden")));
+extern const struct weft_tracepoint_arguments __start_weft_arguments[]
+    __attribute__((weak, visibility("hidden")));
+extern const struct weft_tracepoint_arguments __stop_weft_arguments[]
+    __attribute__((weak, visibility("hidden")));
 extern struct weft_event* const __start_weft_events[] __attribute__((weak, visibility("hidden")));
 extern struct weft_event* const __stop_weft_events[] __attribute__((weak, visibility("hidden")));
 
@@ -72,6 +76,8 @@ static inline
 
 static void __attribute__((constructor(101), used, no_instrument_function)) weft_object_construct(
     void) {
+  static const struct weft_arguments_list arguments = {__start_weft_arguments,
+                                                       __stop_weft_arguments};
   struct weft_object* object = &weft_this_object;
   void (*object_register)(struct weft_object*);
   WEFT_WRITE_NOTE();
@@ -84,6 +90,7 @@ static void __attribute__((constructor(101), used, no_instrument_function)) weft
   object->events = __start_weft_events;
   object->tracepoint_count = (uint32_t)(__stop_weft_tracepoints - __start_weft_tracepoints);
   object->event_count = (uint32_t)(__stop_weft_events - __start_weft_events);
+  object->arguments = &arguments;
   object_register(object);
 }
 
