@@ -41,7 +41,7 @@ class SessionClient {
   Status Start();
   // Tells the agent; then poll Poll until it gives a stopped session.
   Status RequestStop();
-  // What is there of the kernel's is recorded now, where a Trace asks for that. Best effort.
+  // Asks the agent to record the kernel's state dump now, if a Trace wants one. Reports no error.
   void DumpState();
   Status Query();
   // The next answer within `timeout`, across restarts of the agent. kTimeout: none yet. kClosed:

@@ -4,10 +4,10 @@
  * which look the number up in a table. A system call that no event is for costs only that look.
  *
  * Events of unknown numbers are in chains of their own, and are asked at each call as long as there
- * are any. So are calls whose exit does not show which call it was, so that the module notes their
- * entry: rt_sigreturn gives its task the registers of before the signal, among them the mark that
- * this is no system call; a successful exec has the number and the table of the new program's
- * execve.
+ * are any. The exits of two calls do not show which call it was, so the module notes their entries
+ * and keeps their events in these chains, too. rt_sigreturn gives its task the registers of before
+ * the signal, among them the mark that this is no system call; a successful exec has the number and
+ * the table of the new program's execve.
  *
  * The chains are read by probes and changed under the lock of control; an event that left its chain
  * is freed when no probe can stand on it any more.

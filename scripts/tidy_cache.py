@@ -23,7 +23,7 @@ def digest(path):
 
 
 def inside(text):
-    """The same in every clone."""
+    """Replaces the path of this clone, so that the text is equal in every clone."""
     return text.replace(str(TOP), "TOP")
 
 

@@ -190,8 +190,8 @@ static double percentile(struct result* results, int n, int percent) {
 
 static double median(struct result* results, int n) { return percentile(results, n, 50); }
 
-// Of the tenth of them between the quickest additions: the medians, and the slowest of those
-// additions.
+// Returns the medians of the undisturbed bursts, which are the tenth with the quickest additions,
+// and the slowest additions among these.
 static struct result undisturbed(struct result* results, int n) {
   qsort(results, (size_t)n, sizeof(results[0]), by_additions);
   const int tenth = (n + 9) / 10;

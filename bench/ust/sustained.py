@@ -50,7 +50,7 @@ def warm(folder):
 
 
 class Search:
-    """Of one tracer, with buffers of one size."""
+    """A search for the sustained rate of one tracer, with buffers of one size."""
 
     def __init__(self, tracer, program, config, threads, disk):
         self.tracer = tracer

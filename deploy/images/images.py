@@ -65,8 +65,8 @@ def agent():
 
 
 def kmod(kernel="*"):
-    """Modules alone, for nodes whose agent's image has none for their kernels: copies them into /modules. Of one
-    kernel it is tagged with its release."""
+    """The image of modules alone, for nodes whose kernel the agent's image has no module for. It copies them into
+    /modules. If `kernel` is one kernel, the tag is that kernel's release."""
     found = sorted(MODULES.glob(f"{kernel}/weft.ko"))
     if not found:
         raise CannotPack(f"there is no build/kmod/{kernel}/weft.ko: ./dev kmod build")

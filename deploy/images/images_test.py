@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""weft-kmod, the image of modules alone: which are in it, how it is called, and what it copies. Of the modules that
+"""weft-kmod, the image of modules alone: which modules are in it, its name, and what it copies. Uses the modules that
 ./dev kmod build made."""
 
 import io

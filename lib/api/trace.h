@@ -167,8 +167,8 @@ struct KernelSpec {
   bool operator==(const KernelSpec&) const = default;
 };
 
-// Empty lists: no limit. Of those with a v: ids as seen inside the container; of the others: as the
-// node sees them.
+// Limits a Trace to some processes and users. An empty list is no limit. Lists with a v hold ids as
+// the container sees them, the others ids as the node sees them.
 struct Trackers {
   std::vector<std::uint32_t> vpid;
   std::vector<std::uint32_t> vuid;

@@ -400,8 +400,8 @@ struct Heartbeat {
 
 // --- agent -> keeper -------------------------------------------------------------------------
 
-// Keeps a descriptor beyond the agent's death; Kept repeats them to the next agent. The same key
-// again replaces meta, and fd where there is one.
+// Keeps a descriptor beyond the agent's death; Kept repeats them to the next agent. A second Keep
+// with a known key replaces meta, and fd if it has one.
 struct Keep {
   std::string key;
   std::string meta;  // the agent's business

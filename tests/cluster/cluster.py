@@ -82,7 +82,7 @@ def start_node(node):
 
 
 def connect(processes, progress, nodes):
-    """The cable: a pair of devices, one end in each node. Of a single node both ends are in it."""
+    """Makes the cable: a pair of devices, one end in each node. A single node has both ends."""
     here = [f"/proc/{process.pid}/ns/net" for process in processes]
     ours = machine.network_of("self")
     progress.wait_for("namespaces", lambda: all(machine.network_of(process.pid) not in (None, ours)

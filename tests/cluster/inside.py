@@ -21,7 +21,7 @@ class Down(Exception):
 
 
 def start_time(pid):
-    """Of a process, in ticks since boot; None when there is no such process, or only its zombie."""
+    """When a process started, in ticks since boot; None if there is no such process, or only its zombie."""
     try:
         stat = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:

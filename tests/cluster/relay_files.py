@@ -17,7 +17,7 @@ MAGIC = 0xC1FC1FC1
 
 
 def relay_folder():
-    """Of the relay's pod, whose volume is a folder of this machine."""
+    """The data folder of the relay's pod; its volume is a folder of this machine."""
     pod = get("weft", "pod", "weft-relay-0")
     return (settings.STATE / "node1/kubelet/pods" / pod["metadata"]["uid"] /
             "volumes/kubernetes.io~empty-dir/data")
@@ -31,7 +31,7 @@ class Packet(typing.NamedTuple):
 
 
 def packets(file):
-    """Of a stream's file. Where it grows there may be a part of one behind the last."""
+    """The packets of a stream's file. If the file still grows, its end may hold a part of the next packet."""
     data = file.read_bytes()
     at = 0
     while at + PACKET.size <= len(data):

@@ -47,7 +47,7 @@ class WeftTest(ClusterTest):
         kubectl("-n", namespace, "wait", "--for=condition=Ready", f"trace/{name}", "--timeout=120s")
 
     def condition(self, namespace, name, kind="KernelTracing", resource="trace"):
-        """Of a Trace, or of what else has conditions."""
+        """The condition `kind` of a Trace, or of another resource that has conditions."""
         conditions = get(namespace, resource, name).get("status", {}).get("conditions", [])
         return next((c for c in conditions if c["type"] == kind), {"status": "", "reason": ""})
 

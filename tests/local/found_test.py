@@ -54,7 +54,7 @@ class FoundTest(LocalTest):
         return len(path.read_text().splitlines()) if path.exists() else 0
 
     def recorded(self):
-        """Of the recording into this test's folder, while it goes on."""
+        """How many events the recording into this test's folder has recorded so far."""
         shown = subprocess.run([WEFT, "status", "--json"], capture_output=True, text=True,
                                check=True).stdout
         for session in json.loads(shown):

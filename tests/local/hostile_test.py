@@ -45,7 +45,7 @@ class Hostile(LocalTest):
         return err
 
     def descriptors(self):
-        """Of the keeper."""
+        """How many descriptors the keeper has open."""
         return len(os.listdir(f"/proc/{self.processes['weft-keeper']}/fd"))
 
     def call(self):

@@ -32,7 +32,7 @@ def why_no_huge_page():
 
 
 def bytes_in_huge_pages(smaps):
-    """Of the rings of the process whose /proc/PID/smaps this is."""
+    """How many bytes of the rings in `smaps` (a /proc/PID/smaps) are in huge pages."""
     ring, found = False, 0
     for line in smaps.splitlines():
         name, *words = line.split()

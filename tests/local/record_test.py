@@ -122,7 +122,7 @@ class LargeRecords(LocalTest):
         return [line for line in lines if "event" in line]
 
     def assert_large(self, sizes, threads=1, kept=lambda size: True):
-        """Of each thread's events those are in the trace that `kept` says, with all their bytes."""
+        """Checks that the trace has those events of each thread that `kept` accepts, with all their bytes."""
         found = collections.Counter()
         for event in self.shown(sizes):
             fields, name = event["payload"], event["event"].removeprefix("large:")

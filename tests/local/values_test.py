@@ -138,7 +138,7 @@ class ApplicationContexts(Values):
 
 class Filters(Values):
     def numbers(self, condition, *commands, before=()):
-        """Of the recorded events, in order."""
+        """The numbers of the recorded events, in order."""
         output = f"trace{len(list(self.folder.iterdir()))}"
         self.record("-e", "self:*", "--filter", condition, program=[*before, SELF, *commands],
                     output=output)

@@ -69,7 +69,7 @@ def problems(path):
 
 
 def section_problems(path):
-    """Of the writer's sections, whose addresses are relocated at run time: the addends are what counts."""
+    """What is wrong with the writer's sections, by their addends: the addresses are relocated at run time."""
     content = pathlib.Path(path).read_bytes()
     signature = SIGNATURES[struct.unpack_from("<H", content, 18)[0]]
     sections = {}

@@ -254,8 +254,8 @@ class Event:
 
 
 def lines_of(trace):
-  """Of all events; babeltrace2's and `weft view`'s, which are the same. But babeltrace2 uses its event
-  objects again, and shows an empty text as what was there before."""
+  """The lines of all events, from `weft view`; checks that babeltrace2 shows equal lines. The exception is an empty
+  text: babeltrace2 uses its event objects again, and shows the text of the event before."""
   own = run([WEFT, 'view', trace]).splitlines()
   for line, peer in zip(own, run(['babeltrace2', trace, '--color=never']).splitlines(), strict=True):
     parts = re.split(f'({TEXT})', line)
@@ -265,7 +265,7 @@ def lines_of(trace):
 
 
 def events(trace):
-  """Of each event of our providers, in the trace's order."""
+  """An Event for each event of our providers, in the trace's order."""
   found = []
   for line in lines_of(trace):
     match = re.match(r'\[[^]]*\] \([^)]*\) (?:\S+ )?((?:every_\w+|lttng_ust_trace\w+):\w+): (.*)$', line)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Events about pods that were left alone, posted on a thread of their own, so that no answer waits
-// for them. Who posts what twice within a while is quiet: a Deployment's controller tries again and
-// again.
+// for them. An Event that was posted within the last kSilence is not posted again: a Deployment's
+// controller tries again and again.
 #ifndef WEFT_UST_INJECTOR_WEBHOOK_NOTICES_H_
 #define WEFT_UST_INJECTOR_WEBHOOK_NOTICES_H_
 
@@ -21,14 +21,14 @@
 
 namespace weft::webhook {
 
-// Waiting ones; more than these are dropped: an Event is a courtesy.
+// At most this many notices wait; more are dropped, since an Event is a courtesy.
 inline constexpr std::size_t kMaxNotices = 256;
-// How many (object, reason) pairs are remembered, and for how long nothing is said again.
+// How many (object, reason) pairs are remembered, and for how long an Event is not posted again.
 inline constexpr std::size_t kMaxRemembered = 4096;
 inline constexpr std::chrono::minutes kSilence{10};
 
-// What an Event about a pod is regarding: who owns it, since it has no name yet or will not be
-// seen.
+// Returns the object that an Event about a pod regards: the pod's owner, since the pod has no name
+// yet or will not be seen.
 kube::ObjectReference Regarding(const Json& pod, const std::string& name_space);
 
 class Notices {

@@ -68,7 +68,7 @@ class EventList {
   // pattern matches is left out silently.
   Status Add(const Choice& choice, Result<kernel::Resolved> resolved,
              const std::shared_ptr<const UniqueFd>& file = nullptr);
-  // What is there at the start is no event that a filter means.
+  // Adds an event of the state dump. The Trace's filters do not apply to it.
   void AddState(kernel::Resolved resolved);
 
   // A part of what the Trace asks for is not recorded.
