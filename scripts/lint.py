@@ -40,6 +40,10 @@ SHORT_CHECKS = "-*," + ",".join((
     *("performance-" + check for check in (
         "for-range-copy", "inefficient-*", "move-const-arg", "noexcept-*", "unnecessary-copy-initialization")),
     "google-explicit-constructor", "modernize-use-override", "readability-function-size"))
+# Words that hide which process, thread or user is meant; docs/glossary.md has the names for them.
+VAGUE = re.compile(r"\b(nobody|everybody|anybody|somebody|whoever)\b", re.IGNORECASE)
+WITH_TEXT = (".c", ".cc", ".h", ".md", ".py", ".sh", ".yaml")
+MAY_BE_VAGUE = ("deploy/images/pack.py", "scripts/lint.py")  # the user `nobody`; the words above
 COMMENT_REACH = 3  # a memory order's comment stands at most so many lines above it
 
 CODE = (".c", ".cc", ".h", ".S")
@@ -126,6 +130,16 @@ def check_sizes(_, chosen, __):
         problems += [f"{name}:{number}: more than {MAX_COLUMNS} columns"
                      for number, line in enumerate(lines, 1) if len(line) > MAX_COLUMNS]
     return problems
+
+
+def check_words(_, chosen, __):
+    said = []
+    for name in chosen:
+        if not name.endswith(WITH_TEXT) or name in MAY_BE_VAGUE:
+            continue
+        said += [f"{name}:{number}: '{found.group()}': name the process, thread or user that is meant"
+                 for number, line in enumerate(read(name).splitlines(), 1) for found in VAGUE.finditer(line)]
+    return said
 
 
 def check_memory_orders(_, chosen, __):
@@ -252,6 +266,7 @@ def check_tidy(_, chosen, is_short):
 CHECKS = {
     "licences": check_licences,
     "sizes": check_sizes,
+    "words": check_words,
     "memory orders": check_memory_orders,
     "include layers": check_layers,
     "format": check_format,
