@@ -18,8 +18,8 @@
 #include "lib/base/page_buffer.h"
 #include "lib/ctf/packet_writer.h"
 #include "node-agent/consumer/limits.h"
-#include "node-agent/consumer/packet_sink.h"
 #include "node-agent/consumer/state.h"
+#include "node-agent/consumer/trace_sink.h"
 
 namespace weft::consumer {
 

@@ -13,8 +13,8 @@ Result<size_t> FolderSink::AddStream(const std::string& channel, const StreamRec
   return handle;
 }
 
-Result<std::unique_ptr<PacketSink>> FolderSinks::Open(const ipc::ChannelDefinition& definition,
-                                                      uint64_t metadata) {
+Result<std::unique_ptr<TraceSink>> FolderSinks::Open(const ipc::ChannelDefinition& definition,
+                                                     uint64_t metadata) {
   const std::string& path = definition.trace_path;
   WEFT_ASSIGN(store::TraceStore store, store::TraceStore::Open(*maker_, path, metadata));
   if (store.metadata_bytes() != metadata) {

@@ -45,7 +45,7 @@ Result<std::unique_ptr<Output>> Output::Open(const ipc::ChannelDefinition& defin
   const std::string name = OutputName(definition);
   // What a killed consumer wrote beyond its journal goes away.
   const uint64_t known = record == nullptr ? 0 : record->metadata_bytes;
-  WEFT_ASSIGN(std::unique_ptr<PacketSink> sink, sinks.Open(definition, known));
+  WEFT_ASSIGN(std::unique_ptr<TraceSink> sink, sinks.Open(definition, known));
   std::unique_ptr<Output> output(
       new Output(name, std::move(sink), clocks, limits, std::move(hooks)));
   output->info_ = MakeInfo(definition, ctf_clock);
@@ -54,7 +54,7 @@ Result<std::unique_ptr<Output>> Output::Open(const ipc::ChannelDefinition& defin
     Encode(output->record_, output->committed_);
     const std::string metadata = ctf::TraceMetadata(output->info_);
     output->vpids_offset_ = ctf::FindVpidRange(output->info_.version, metadata);
-    WEFT_TRY(output->sink_->AppendMetadata(metadata));
+    WEFT_TRY(output->sink_->metadata().Append(metadata));
     return output;
   }
   output->RestoreVpids(*record);
@@ -84,7 +84,7 @@ Status Output::AddChannel(const ipc::ChannelDefinition& definition, const ClassL
   if (Status finished = FinishCommit(); !finished && finished.error().code != ErrorCode::kTimeout) {
     return finished;
   }
-  if (!restore) WEFT_TRY(sink_->AppendMetadata(ctf::ChannelMetadata(info_, ctf_channel)));
+  if (!restore) WEFT_TRY(sink_->metadata().Append(ctf::ChannelMetadata(info_, ctf_channel)));
   const uint64_t id = definition.id;
   Channel::Hooks hooks{
       .announce = [this, id](const ctf::EventClass& event,
@@ -100,7 +100,7 @@ Status Output::AddChannel(const ipc::ChannelDefinition& definition, const ClassL
     hooks.notice_vpid = [](uint32_t) {};
     hooks.clock_of = [this](const ring::Geometry& ring) { return &clocks_->Of(ring.clock); };
   }
-  auto channel = std::make_unique<Channel>(id, std::move(ctf_channel), info_.uuid, *sink_,
+  auto channel = std::make_unique<Channel>(id, std::move(ctf_channel), info_.uuid, sink_->packets(),
                                            clocks_->node(), limits_, std::move(hooks));
   if (restore) {
     const auto log = classes.find(id);
@@ -110,7 +110,7 @@ Status Output::AddChannel(const ipc::ChannelDefinition& definition, const ClassL
   }
   channels_.push_back(std::move(channel));
   // With a relay, when that has the metadata: the journal says only what is so.
-  commit_due_ = sink_->remote();
+  commit_due_ = sink_->commits().remote();
   return commit_due_ ? Status() : Commit();
 }
 
@@ -131,7 +131,7 @@ void Output::RestoreVpids(const OutputRecord& record) {
   vpids_ = record.vpids;
   vpids_offset_ = ctf::FindVpidRange(info_.version, ctf::TraceMetadata(info_));
   const size_t size = ctf::VpidRangeText(info_.version, vpids_).size();
-  const auto text = sink_->ReadMetadata(vpids_offset_, size);
+  const auto text = sink_->metadata().Read(vpids_offset_, size);
   if (!text) return;
   vpids_ = ctf::ParseVpidRange(info_.version, *text).value_or(vpids_);
 }
@@ -140,12 +140,12 @@ void Output::RestoreVpids(const OutputRecord& record) {
 void Output::AddVpid(uint32_t vpid) {
   if (!vpids_.Add(vpid)) return;
   const Status written =
-      sink_->OverwriteMetadata(vpids_offset_, ctf::VpidRangeText(info_.version, vpids_));
+      sink_->metadata().Overwrite(vpids_offset_, ctf::VpidRangeText(info_.version, vpids_));
   if (!written) NoticeStoreError(written.error());
 }
 
 Status Output::Announce(uint64_t channel, const ctf::EventClass& event, Bytes description) {
-  Status status = sink_->AppendMetadata(ctf::EventMetadata(info_, event));
+  Status status = sink_->metadata().Append(ctf::EventMetadata(info_, event));
   KillPoint("metadata");
   if (status) {
     const std::vector<uint8_t> said = ClassTable::LogEntry(event, description);
@@ -179,8 +179,8 @@ bool Output::Round(uint64_t now_ns, uint64_t& budget) {
     closed = closed || channel->closed();
     ended = ended || channel->holds_ended_rings();
   }
-  if (committing_ && sink_->Done()) (void)FinishCommit();
-  if (commit_due_ && !committing_ && sink_->Done()) (void)Commit();
+  if (committing_ && sink_->commits().Done()) (void)FinishCommit();
+  if (commit_due_ && !committing_ && sink_->commits().Done()) (void)Commit();
   if (!pending) {
     pending_since_ns_ = 0;
     if (!committing_) Promise();
@@ -214,17 +214,18 @@ void Output::Report() {
 
 Status Output::StartCommit() {
   const auto short_of_room = [](const auto& channel) { return channel->short_of_room(); };
-  const bool behind = writing() && !sink_->Done() && std::ranges::any_of(channels_, short_of_room);
+  const bool behind =
+      writing() && !sink_->commits().Done() && std::ranges::any_of(channels_, short_of_room);
   Status finished = FinishCommit();
   if (committing_) return finished;
-  if (behind) sink_->FallBehind();
+  if (behind) sink_->commits().FallBehind();
   KillPoint("before_packets");
   next_ = {.name = name_,
-           .metadata_bytes = sink_->metadata_bytes(),
+           .metadata_bytes = sink_->metadata().size(),
            .vpids = vpids_,
            .channels = record_.channels};
   for (const auto& channel : channels_) channel->Seal();
-  sink_->Start([this] {
+  sink_->commits().Start([this] {
     for (const auto& channel : channels_) {
       channel->Write();
       KillPoint("packets");
@@ -238,7 +239,7 @@ Status Output::StartCommit() {
 
 Status Output::FinishCommit() {
   if (!committing_) return {};
-  if (!sink_->Wait()) return Fail(ErrorCode::kTimeout, name_ + ": not acknowledged yet");
+  if (!sink_->commits().Wait()) return Fail(ErrorCode::kTimeout, name_ + ": not acknowledged yet");
   committing_ = false;
   for (const auto& channel : channels_) {
     const Status written = channel->Settle(next_.channels.emplace_back());

@@ -25,8 +25,8 @@
 #include "lib/ctf/metadata_writer.h"
 #include "node-agent/consumer/channel.h"
 #include "node-agent/consumer/journal.h"
-#include "node-agent/consumer/packet_sink.h"
 #include "node-agent/consumer/ring_clocks.h"
+#include "node-agent/consumer/trace_sink.h"
 
 namespace weft::consumer {
 
@@ -76,9 +76,9 @@ class Output {
   // kTimeout: the relay has not done it yet.
   Status Sync();
   // A commit that began has not ended, and will soon.
-  [[nodiscard]] bool writing() const { return committing_ && !sink_->remote(); }
+  [[nodiscard]] bool writing() const { return committing_ && !sink_->commits().remote(); }
   // Nothing can be done before the relay says more.
-  [[nodiscard]] bool waiting() const { return committing_ && sink_->remote(); }
+  [[nodiscard]] bool waiting() const { return committing_ && sink_->commits().remote(); }
 
   // As of the last commit; for the journal.
   [[nodiscard]] const std::vector<uint8_t>& committed() const { return committed_; }
@@ -86,7 +86,7 @@ class Output {
   [[nodiscard]] bool restorable() const { return !record_.channels.empty(); }
 
  private:
-  Output(std::string name, std::unique_ptr<PacketSink> sink, RingClocks& clocks,
+  Output(std::string name, std::unique_ptr<TraceSink> sink, RingClocks& clocks,
          const Limits& limits, Hooks hooks)
       : name_(std::move(name)),
         sink_(std::move(sink)),
@@ -107,7 +107,7 @@ class Output {
   [[nodiscard]] uint32_t FreeStreamClass() const;
 
   std::string name_;
-  std::unique_ptr<PacketSink> sink_;
+  std::unique_ptr<TraceSink> sink_;
   RingClocks* clocks_;
   Limits limits_;
   Hooks hooks_;

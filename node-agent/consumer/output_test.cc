@@ -22,45 +22,14 @@ struct Disk {
 };
 
 // A folder on such a disk.
-class SinkOnDisk : public PacketSink {
+class SinkOnDisk : public TraceSink, CommitSink {
  public:
-  SinkOnDisk(std::unique_ptr<PacketSink> folder, Disk& disk)
+  SinkOnDisk(std::unique_ptr<TraceSink> folder, Disk& disk)
       : folder_(std::move(folder)), disk_(&disk) {}
 
-  void FallBehind() override {
-    disk_->fell_behind++;
-    folder_->FallBehind();
-  }
-  void Start(std::function<void()> write) override {
-    folder_->Start(std::move(write));
-    at_work_ = disk_->slow;
-  }
-  [[nodiscard]] bool Done() override { return !at_work_ && folder_->Wait(); }
-  bool Wait() override {
-    at_work_ = false;
-    return folder_->Wait();
-  }
-
-  Status AppendMetadata(std::string_view fragment) override {
-    return folder_->AppendMetadata(fragment);
-  }
-  [[nodiscard]] uint64_t metadata_bytes() const override { return folder_->metadata_bytes(); }
-  Status OverwriteMetadata(uint64_t offset, std::string_view bytes) override {
-    return folder_->OverwriteMetadata(offset, bytes);
-  }
-  [[nodiscard]] Result<std::string> ReadMetadata(uint64_t offset, size_t size) const override {
-    return folder_->ReadMetadata(offset, size);
-  }
-  Result<size_t> AddStream(const std::string& channel, const StreamRecord& record) override {
-    return folder_->AddStream(channel, record);
-  }
-  [[nodiscard]] size_t PacketBytes(size_t stream, size_t content) const override {
-    return folder_->PacketBytes(stream, content);
-  }
-  Status Write(size_t stream, std::span<const uint8_t> packet, uint64_t events) override {
-    return folder_->Write(stream, packet, events);
-  }
-  [[nodiscard]] bool remote() const override { return false; }
+  MetadataSink& metadata() override { return folder_->metadata(); }
+  PacketSink& packets() override { return folder_->packets(); }
+  CommitSink& commits() override { return *this; }
   Result<bool> Ready() override { return folder_->Ready(); }
   Status Sync() override { return folder_->Sync(); }
   void Promise(uint64_t time_ns) override { folder_->Promise(time_ns); }
@@ -68,7 +37,22 @@ class SinkOnDisk : public PacketSink {
   void Forget() override { folder_->Forget(); }
 
  private:
-  std::unique_ptr<PacketSink> folder_;
+  void FallBehind() override {
+    disk_->fell_behind++;
+    folder_->commits().FallBehind();
+  }
+  void Start(std::function<void()> write) override {
+    folder_->commits().Start(std::move(write));
+    at_work_ = disk_->slow;
+  }
+  [[nodiscard]] bool Done() override { return !at_work_ && folder_->commits().Wait(); }
+  bool Wait() override {
+    at_work_ = false;
+    return folder_->commits().Wait();
+  }
+  [[nodiscard]] bool remote() const override { return false; }
+
+  std::unique_ptr<TraceSink> folder_;
   Disk* disk_;
   bool at_work_ = false;
 };
@@ -76,8 +60,8 @@ class SinkOnDisk : public PacketSink {
 class SinksOnDisk : public SinkMaker {
  public:
   SinksOnDisk(SinkMaker& folders, Disk& disk) : folders_(&folders), disk_(&disk) {}
-  Result<std::unique_ptr<PacketSink>> Open(const ipc::ChannelDefinition& definition,
-                                           uint64_t metadata) override {
+  Result<std::unique_ptr<TraceSink>> Open(const ipc::ChannelDefinition& definition,
+                                          uint64_t metadata) override {
     WEFT_ASSIGN(auto folder, folders_->Open(definition, metadata));
     return std::make_unique<SinkOnDisk>(std::move(folder), *disk_);
   }

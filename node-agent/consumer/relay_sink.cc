@@ -34,18 +34,18 @@ void RelaySink::Forget() {
   trace_ = 0;
 }
 
-Status RelaySink::AppendMetadata(std::string_view fragment) {
+Status RelaySink::Append(std::string_view fragment) {
   link_->sender().WriteMetadata(trace_, metadata_bytes_, fragment);
   metadata_bytes_ += fragment.size();
   return {};
 }
 
-Status RelaySink::OverwriteMetadata(uint64_t offset, std::string_view bytes) {
+Status RelaySink::Overwrite(uint64_t offset, std::string_view bytes) {
   link_->sender().WriteMetadata(trace_, offset, bytes);
   return {};
 }
 
-Result<std::string> RelaySink::ReadMetadata(uint64_t, size_t) const {
+Result<std::string> RelaySink::Read(uint64_t, size_t) const {
   return Fail(ErrorCode::kUnsupported, "metadata is at the relay");
 }
 
@@ -104,10 +104,9 @@ void RelaySink::Report(const ipc::ChannelCounts& counts) {
 
 // --- links ---------------------------------------------------------------------------------------
 
-Result<std::unique_ptr<PacketSink>> RelayLinks::Open(const ipc::ChannelDefinition& definition,
-                                                     uint64_t metadata) {
+Result<std::unique_ptr<TraceSink>> RelayLinks::Open(const ipc::ChannelDefinition& definition,
+                                                    uint64_t metadata) {
   const ipc::RelayAddress& relay = definition.relay;
-  if (relay.host.empty()) return folders_->Open(definition, metadata);
   stream::Hello hello{.node = Or(definition.node, definition.hostname),
                       .kubernetes_namespace = Or(definition.kubernetes_namespace, kLocalNamespace),
                       .trace = definition.trace,

@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "lib/ipc/messages.h"
-#include "node-agent/consumer/packet_sink.h"
 #include "node-agent/consumer/relay_link.h"
+#include "node-agent/consumer/trace_sink.h"
 
 namespace weft::consumer {
 
-class RelaySink : public PacketSink {
+class RelaySink : public TraceSink, MetadataSink, PacketSink, CommitSink {
  public:
   // `link` is this sink's, too.
   RelaySink(std::shared_ptr<RelayLink> link, stream::TraceName name, uint64_t metadata);
@@ -25,18 +25,9 @@ class RelaySink : public PacketSink {
   RelaySink& operator=(const RelaySink&) = delete;
   ~RelaySink() override;
 
-  Status AppendMetadata(std::string_view fragment) override;
-  [[nodiscard]] uint64_t metadata_bytes() const override { return metadata_bytes_; }
-  Status OverwriteMetadata(uint64_t offset, std::string_view bytes) override;
-  [[nodiscard]] Result<std::string> ReadMetadata(uint64_t offset, size_t size) const override;
-  Result<size_t> AddStream(const std::string& channel, const StreamRecord& record) override;
-  [[nodiscard]] size_t PacketBytes(size_t, size_t content) const override { return content; }
-  Status Write(size_t stream, std::span<const uint8_t> packet, uint64_t events) override;
-  void FallBehind() override {}
-  void Start(std::function<void()> write) override;
-  [[nodiscard]] bool Done() override;
-  bool Wait() override { return Done(); }
-  [[nodiscard]] bool remote() const override { return true; }
+  MetadataSink& metadata() override { return *this; }
+  PacketSink& packets() override { return *this; }
+  CommitSink& commits() override { return *this; }
   Result<bool> Ready() override;
   Status Sync() override;
   void Promise(uint64_t time_ns) override;
@@ -44,6 +35,21 @@ class RelaySink : public PacketSink {
   void Forget() override;
 
  private:
+  Status Append(std::string_view fragment) override;
+  [[nodiscard]] uint64_t size() const override { return metadata_bytes_; }
+  Status Overwrite(uint64_t offset, std::string_view bytes) override;
+  [[nodiscard]] Result<std::string> Read(uint64_t offset, size_t size) const override;
+
+  Result<size_t> AddStream(const std::string& channel, const StreamRecord& record) override;
+  [[nodiscard]] size_t PacketBytes(size_t, size_t content) const override { return content; }
+  Status Write(size_t stream, std::span<const uint8_t> packet, uint64_t events) override;
+
+  void FallBehind() override {}
+  void Start(std::function<void()> write) override;
+  [[nodiscard]] bool Done() override;
+  bool Wait() override { return Done(); }
+  [[nodiscard]] bool remote() const override { return true; }
+
   std::shared_ptr<RelayLink> link_;
   uint32_t trace_;  // of the sender
   uint64_t metadata_bytes_;
@@ -52,17 +58,16 @@ class RelaySink : public PacketSink {
   std::deque<std::vector<uint8_t>> own_;  // packets whose bytes the caller took back
 };
 
-// The links, by relay and Trace; a trace whose definition names no relay is `folders`' business.
+// The links, by relay and Trace.
 class RelayLinks : public SinkMaker {
  public:
   using Ask = std::function<Status(ipc::ConnectionRequest)>;
   using Notice = std::function<void(const std::string&)>;
-  // `folders` outlives it.
-  RelayLinks(SinkMaker& folders, Ask ask, Notice notice)
-      : folders_(&folders), ask_(std::move(ask)), notice_(std::move(notice)) {}
+  RelayLinks(Ask ask, Notice notice) : ask_(std::move(ask)), notice_(std::move(notice)) {}
 
-  Result<std::unique_ptr<PacketSink>> Open(const ipc::ChannelDefinition& definition,
-                                           uint64_t metadata) override;
+  // The definition names a relay.
+  Result<std::unique_ptr<TraceSink>> Open(const ipc::ChannelDefinition& definition,
+                                          uint64_t metadata) override;
 
   // True: something arrived.
   bool Pump(uint64_t now_ns);
@@ -76,7 +81,6 @@ class RelayLinks : public SinkMaker {
     bool data = false;
   };
 
-  SinkMaker* folders_;
   Ask ask_;
   Notice notice_;
   std::map<std::string, std::weak_ptr<RelayLink>> links_;

@@ -107,7 +107,7 @@ void Service::Configure(ipc::Configure message) {
                               .realtime_offset_ns = message.realtime_offset_ns,
                               .clock_uuid = message.clock_uuid,
                               .limits = limits},
-                             std::move(message.journal), relays_,
+                             std::move(message.journal), sinks_,
                              [this](const std::string& text) { Notice(text); });
   if (!made) return Notice(made.error().message);
   consumer_ = std::move(*made);

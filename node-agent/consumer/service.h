@@ -30,9 +30,8 @@ class Service {
       : link_(std::move(keeper)),
         files_(link_),
         folders_(files_, writer),
-        relays_(
-            folders_, [this](const ipc::ConnectionRequest& request) { return link_.Send(request); },
-            [this](const std::string& text) { Notice(text); }),
+        relays_([this](const ipc::ConnectionRequest& request) { return link_.Send(request); },
+                [this](const std::string& text) { Notice(text); }),
         cpus_(cpus),
         budget_(budget) {}
 
@@ -64,6 +63,7 @@ class Service {
   FileClient files_;
   FolderSinks folders_;
   RelayLinks relays_;
+  SinkRouter sinks_{folders_, relays_};
   uint32_t cpus_;
   ipc::DescriptorBudget budget_;
   std::unique_ptr<Consumer> consumer_;
