@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Reading memory at addresses that may be anything, in any context, without sleeping.
+ * Reads memory at addresses that may have any value, in any context, without sleeping.
  *
- * Kernel memory: on x86 a load with an exception table entry costs next to nothing, where
- * copy_from_kernel_nofault costs about 80 instructions. For it to be safe the address must be
- * canonical and the kernel's: else the processor's fault is not the one that the table is for. The
- * last ten megabytes are left out: the vsyscall page is there, whose faults are a user's, and error
+ * Kernel memory: on x86, a load with an exception table entry costs almost nothing, while
+ * copy_from_kernel_nofault costs about 80 instructions. The load is safe only if the address is
+ * canonical and belongs to the kernel: for other faults the table has no entry. The last ten
+ * megabytes are excluded. They hold the vsyscall page, whose faults count as a user's, and error
  * pointers.
  */
 #ifndef WEFT_KMOD_ACCESS_H

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Call stacks of the current task: return addresses, the innermost first. Taken before a record is
- * reserved, since they say how long it is. Any context, preemption off; nothing here sleeps.
+ * Call stacks of the current task: return addresses, the innermost first. They are taken before a
+ * record is reserved, since they determine its length. Called in any context with preemption off;
+ * nothing here sleeps.
  *
- * The kernel's: by the kernel's own unwinder, without what is this module's. The user's: where it
- * entered the kernel, then along its frame pointers (code built without them has none), and only
- * what is resident; nothing of an NMI, which may have come while memory is being switched.
+ * The kernel's stack comes from the kernel's own unwinder, without this module's functions. The
+ * user's stack begins where the task entered the kernel and follows its frame pointers (code that
+ * was built without them has none), as far as the memory is resident. In an NMI the user's stack
+ * is empty, since the NMI may have come while the kernel switched memory.
  */
 #ifndef WEFT_KMOD_CALLSTACK_H
 #define WEFT_KMOD_CALLSTACK_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A channel: one ring set of a session, what is written in front of each payload, and the events
- * that write into it. Its file holds a reference, and so does each event until no probe of it can
- * run any more.
+ * A channel: one ring set of a session, the contexts that stand in front of each payload, and the
+ * events that write into it. Its file holds a reference. Each event holds one, too, until none of
+ * its probes can run any more.
  */
 #ifndef WEFT_KMOD_CHANNEL_H
 #define WEFT_KMOD_CHANNEL_H

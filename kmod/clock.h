@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The clocks of lib/abi/ring.h, in any context, NMI included. */
+/* Reads the clocks of lib/abi/ring.h, in any context, also in an NMI. */
 #ifndef WEFT_KMOD_CLOCK_H
 #define WEFT_KMOD_CLOCK_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Differences between kernels, 5.10 and later. Found by what their headers define, or have
- * (WEFT_KERNEL_HAS_*, compat.mk); the version number decides only what no header shows.
+ * Differences between kernels, from 5.10 on. The kernel's headers decide, by what they define or
+ * contain (WEFT_KERNEL_HAS_*, compat.mk). The version number decides only what no header shows.
  */
 #ifndef WEFT_KMOD_COMPAT_H
 #define WEFT_KMOD_COMPAT_H

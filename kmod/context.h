@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Contexts (lib/abi/context.h) of the current task: recorded in front of the payload, and for
- * filters. Read in any context; nothing here takes a lock or reads memory that could fault.
+ * Contexts (lib/abi/context.h) of the current task, for records and for filters. They are read in
+ * any context; nothing here takes a lock or reads memory that could fault.
  */
 #ifndef WEFT_KMOD_CONTEXT_H
 #define WEFT_KMOD_CONTEXT_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Control: what user space asks of the module by ioctls and by closing descriptors, and the one
- * place that dispatches ioctls. Control is rare, and most of it waits for probes, so one lock
- * serves all of it. Probes never take that lock.
+ * Control: the requests of user space (ioctls, and closed descriptors), and the one place that
+ * dispatches ioctls. Control is rare, and most of it waits for probes, so one lock serves all of
+ * it. Probes never take that lock.
  *
  * Each kind of descriptor has a table of its ioctls. Structs of ioctls (lib/abi/kernel.h) begin
  * with their size as the caller knows it, and may be shorter or longer than the module's.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* An event's descriptor, and how events are made. */
+/* An event's descriptor, and the function that makes events. */
 #ifndef WEFT_KMOD_EVENT_FILE_H
 #define WEFT_KMOD_EVENT_FILE_H
 

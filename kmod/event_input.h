@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* From what user space gave to an event that probes can run: copied once, checked, then used. */
+/*
+ * Makes an event that probes can run from the caller's input, which is copied once, checked, and
+ * then used.
+ */
 #ifndef WEFT_KMOD_EVENT_INPUT_H
 #define WEFT_KMOD_EVENT_INPUT_H
 

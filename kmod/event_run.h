@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What happens when a probe is hit: scope, image, filter, contexts, record. In this order, so that
- * what is not recorded costs as little as can be. The way of the simplest events, which are most of
- * what is traced at a high rate, is inline in each probe.
+ * Handles the hit of a probe, in this order: scope, image, filter, contexts, record. An event that
+ * is not recorded thus costs as little as possible. The path of the simplest events, which are
+ * most events that occur at a high rate, is inline in each probe.
  */
 #ifndef WEFT_KMOD_EVENT_RUN_H
 #define WEFT_KMOD_EVENT_RUN_H

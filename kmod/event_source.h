@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A source of events: a mechanism of the kernel that calls probes, as a table of operations. The
- * life of an event (event.c) goes through these and knows no kind of event. They are the slow path:
- * a source's probe calls weft_event_run (event_run.h) directly.
+ * life of an event (event.c) uses these operations and knows no kind of event. They are the slow
+ * path: a source's probe calls weft_event_run (event_run.h) directly.
  *
- * To add a source: a file with its probe and its table, and a row in source_table.c.
+ * To add a source, add a file with its probe and its table, and a row in source_table.c.
  */
 #ifndef WEFT_KMOD_EVENT_SOURCE_H
 #define WEFT_KMOD_EVENT_SOURCE_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Running fetch programs (lib/abi/fetch.h). A program that lib/event/fetch_validate.h accepted is
- * made into steps that know where in the image each field lies; steps are what probes run. A step
- * never fails: what cannot be read is 0 or empty, a text "(fault)".
+ * Runs fetch programs (lib/abi/fetch.h). The module turns a program that
+ * lib/event/fetch_validate.h accepted into steps, which know where in the image each field lies;
+ * probes run these steps. A step never fails: for memory that cannot be read the field is 0 or
+ * empty, or the text "(fault)".
  */
 #ifndef WEFT_KMOD_FETCH_H
 #define WEFT_KMOD_FETCH_H

@@ -2,10 +2,10 @@
 /*
  * Keeps the tracer from tracing itself, and gives each running probe its own scratch memory.
  *
- * A probe may be interrupted by others: softirq, irq and NMI nest legally and all are recorded.
- * What a probe itself provokes on its own level (a page fault while it reads memory, a kprobe in a
- * function it calls) would come back without end: it finds the level's mark set, and is counted as
- * WEFT_DISCARD_NESTED instead.
+ * Other probes may interrupt a probe: softirqs, irqs and NMIs nest, and all of them are recorded.
+ * An event that a probe itself causes on its own level (a page fault while it reads memory, a
+ * kprobe in a function that it calls) would repeat without end. Such an event finds the mark of
+ * its level set, and is counted as WEFT_DISCARD_NESTED.
  */
 #ifndef WEFT_KMOD_GUARD_H
 #define WEFT_KMOD_GUARD_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Sets of ids that probes look into: open addressing, one look for most. Probes read under RCU
- * (preemption is off in them); changes are made under the lock of control, in place where a reader
- * cannot be misled, else in a new set.
+ * Sets of ids for probes: open addressing, where one look is nearly always enough. Probes read
+ * under RCU (they run with preemption off). Changes are made under the lock of control: in place
+ * if this cannot mislead a reader, else in a new set.
  */
 #ifndef WEFT_KMOD_ID_SET_H
 #define WEFT_KMOD_ID_SET_H

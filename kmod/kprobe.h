@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Events of functions of the kernel: kprobes and kretprobes. */
+/* Events of kernel functions: kprobes and kretprobes. */
 #ifndef WEFT_KMOD_KPROBE_H
 #define WEFT_KMOD_KPROBE_H
 

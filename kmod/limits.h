@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The module's own limits, with their reasons. Those of the formats are in lib/abi. */
+/* The module's own limits, with their reasons. lib/abi has the limits of the formats. */
 #ifndef WEFT_KMOD_LIMITS_H
 #define WEFT_KMOD_LIMITS_H
 

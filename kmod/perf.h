@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A perf counter on each CPU, counting since it was opened, whatever runs: the context perf:cpu.
- * Read in any context, from its own CPU, without sleeping. A CPU that comes online later has none:
- * its value is 0.
+ * The context perf:cpu: a perf counter on each CPU, which counts from the moment it was opened,
+ * whatever task runs. It is read in any context, on its own CPU, without sleeping. A CPU that
+ * comes online later has no counter: its value is 0.
  */
 #ifndef WEFT_KMOD_PERF_H
 #define WEFT_KMOD_PERF_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A channel's rings, one per possible CPU, and how a record gets in: steps W, S and D of
- * lib/abi/ring.h for writers that interrupt each other. docs/adr/0017 has the why.
+ * A channel's rings, one per possible CPU, and their writer: steps W, S and D of lib/abi/ring.h
+ * for writers that interrupt each other. docs/adr/0017 has the reasons.
  *
  * Writers are probes, in any context of the ring's own CPU, preemption off. They nest like function
  * calls: a writer that interrupts another is finished before that one goes on. Per CPU:
@@ -9,8 +9,8 @@
  *   reserve  one word, moved by a local cmpxchg: bits 0..35 the position where the next record goes
  *            (modulo 2^36), bits 36..63 the records reserved so far (modulo 2^28). The
  *            writer that moves it owns what lies between, and, if it enters a sub-buffer, that
- *            sub-buffer's header. All that is needed for this follows from the word and `base`:
- *            never from what an interrupted writer has perhaps not stored yet.
+ *            sub-buffer's header. It needs only the word and `base` for this, never a value
+ *            that an interrupted writer may not have stored yet.
  *   nesting  writers at work. The outermost one publishes head, for all of them, when it is done,
  *            and then looks whether another writer came between its look and its end.
  *   base     position and count, whole, as of the last sub-buffer that was published; only the
@@ -18,17 +18,17 @@
  *
  * Invariants
  *  1. Nothing is in flight below base: a writer never enters a sub-buffer whose place is that of
- * base's or a later one that is not published (the event is discarded: FULL).
+ *     base's or a later one that is not published (the event is discarded: FULL).
  *  2. reserve is at most one ring ahead of base: at most 2^31 bytes and 2^27 records, so that its
- * parts unwrap against base without doubt.
+ *     parts unwrap against base without doubt.
  *  3. Times in a slot never go back: the clock is read between the load of reserve and its cmpxchg.
- *  4. Only `tail` and `closed` decide anything in the shared page. What stands there can make a
- *     ring overwrite what its reader did not take, or stand still; nothing else.
+ *  4. The module reads only `tail` and `closed` of the shared page. Wrong values there can make a
+ *     ring overwrite records that its reader did not take, or stand still, and nothing else.
  *  5. Head's sub-buffer is base's or a later one: it is published before base moves on. So a writer
- * never enters the sub-buffer of the head that a reader sees.
- *  6. What grows (frontier, discarded) never falls for the reader, not for a moment either.
+ *     never enters the sub-buffer of the head that a reader sees.
+ *  6. The reader never sees values that grow (frontier, discarded) fall, not even for a moment.
  *
- * models/kring.pml has these steps, and what goes wrong without each.
+ * models/kring.pml has these steps, and shows the mistake that appears without each.
  */
 #ifndef WEFT_KMOD_RING_H
 #define WEFT_KMOD_RING_H

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The scope of a session: tasks whose cgroup (v2), or an ancestor of it, is in a set of cgroup ids.
+ * The scope of a session: tasks whose cgroup (v2), or an ancestor of it, is in a set of cgroup
+ * ids.
  *
- * A probe asks for each level of the hierarchy that any member of the set stands on, so for one or
- * two (pods are all equally deep), whether the task's ancestor there is a member: the cost does not
- * grow with the number of pods. Trackers (track.h) may leave out some of those.
+ * For each level of the hierarchy on which the set has members, a probe looks whether the task's
+ * ancestor on that level is a member. All pods are equally deep, so there are one or two such
+ * levels, and the cost does not grow with the number of pods. Trackers (track.h) may narrow the
+ * scope further.
  */
 #ifndef WEFT_KMOD_SCOPE_H
 #define WEFT_KMOD_SCOPE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the module proves of itself before it offers its device. */
+/* Checks that the module makes before it offers its device. */
 #ifndef WEFT_KMOD_SELFTEST_H
 #define WEFT_KMOD_SELFTEST_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A session: which tasks are recorded, whether anything is recorded now, and the session's events.
+ * A session: the tasks that it records, whether it is on, and its events.
  *
- * All changes are under the lock of control. Probes read a session's `scope` (under RCU) and each
- * event's own `on`. The session's file, its channels and its events each hold a reference.
+ * All changes are made under the lock of control. Probes read a session's `scope` (under RCU) and
+ * each event's own `on`. The session's file, its channels and its events each hold a reference.
  */
 #ifndef WEFT_KMOD_SESSION_H
 #define WEFT_KMOD_SESSION_H

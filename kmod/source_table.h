@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* All sources of events, by the kind of event. */
+/* All event sources, by kind of event. */
 #ifndef WEFT_KMOD_SOURCE_TABLE_H
 #define WEFT_KMOD_SOURCE_TABLE_H
 

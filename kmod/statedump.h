@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Statedumps (lib/abi/kernel.h, STATEDUMP): what is there when a session begins, recorded by its
- * events of kind STATE. The module only goes through things; the events' fetch programs decide what
- * it records, as they do for every kind of event.
+ * State dumps (lib/abi/kernel.h, STATEDUMP): the objects that exist when a session begins,
+ * recorded by its events of kind STATE. The module only walks through the objects. The events'
+ * fetch programs decide what is recorded, as for every kind of event.
  *
- * A dump runs in the thread that asks for it. It goes through things by steps: a step finds the
- * next thing behind a place (a pid, a descriptor, an address: a number, never a pointer), takes
- * what keeps it there (a lock, RCU), hands it to the events, and lets go. Between steps nothing is
- * held and nothing is locked but references to the task at hand and its network namespace, so that
- * the dump can wait for readers, and tasks may come, go and change meanwhile: each thing that is
- * there from the dump's START to its END is recorded once, others perhaps.
+ * A dump runs in the thread that requests it, in steps. A step finds the next object after a place
+ * (a pid, a descriptor, an address: a number, never a pointer), takes what keeps the object alive
+ * (a lock, RCU), passes it to the events, and releases it. Between steps the dump holds no lock,
+ * and no reference except those to the task that it visits and its network namespace. It can
+ * therefore wait for readers, and tasks may start, end and change meanwhile. An object that exists
+ * from the dump's START to its END is recorded once; other objects may be missing.
  *
- * Two fences: when START is in its ring, all that began before the call is in the others; when END
- * is, all that began before the record ahead of it. The dump's own records are made by one thread,
- * each published before the next is begun, whatever CPUs it came by. Records of other probes that
- * began before a fence are published by the end of the grace period that it is: probes run with
- * preemption off, or as readers of the tracepoints' own. The dump need not write into the rings of
- * CPUs that it did not run on.
+ * There are two fences. When START is in its ring, all records that began before the call are in
+ * the other rings. When END is in its ring, all records are there that began before the dump's
+ * last record. One thread makes the dump's own records and publishes each before it begins the
+ * next, on whatever CPUs it runs. The end of a grace period publishes the records of other probes
+ * that began before the fence, since probes run with preemption off, or as readers of the
+ * tracepoints' own RCU. The dump therefore need not write into rings of CPUs on which it did not
+ * run.
  */
 #ifndef WEFT_KMOD_STATEDUMP_H
 #define WEFT_KMOD_STATEDUMP_H

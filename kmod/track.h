@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Trackers narrow what a session records to tasks with certain ids (WEFT_IOCTL_TRACK). There is one
- * set for each kind of id; a kind without values asks for nothing. The cost is one look for each
- * kind that has values, however many those are; without trackers it is nothing (scope.h).
+ * Trackers narrow a session to tasks with certain ids (WEFT_IOCTL_TRACK). There is one set for
+ * each kind of id; a kind without values does not narrow. The cost is one look for each kind that
+ * has values, however many values it has. Without trackers there is no cost (scope.h).
  */
 #ifndef WEFT_KMOD_TRACK_H
 #define WEFT_KMOD_TRACK_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Events of functions of user space: uprobes and uretprobes. */
+/* Events of user-space functions: uprobes and uretprobes. */
 #ifndef WEFT_KMOD_UPROBE_H
 #define WEFT_KMOD_UPROBE_H
 

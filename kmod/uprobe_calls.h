@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What is kept from the entry of a user function until its return: the kernel does so for
- * kretprobes, not for uretprobes. A call is known by its task and by where its frame is on the
- * stack.
+ * Keeps values from the entry of a user function until its return. The kernel does this for
+ * kretprobes, but not for uretprobes. The task and the address of the frame on its stack identify
+ * a call.
  *
- * A call that never returns (longjmp, exec, exit) leaves its entry behind, until another of the
- * same key or, when all are in use, the one after the oldest takes its place. Task context only;
- * locks itself.
+ * A call that never returns (longjmp, exec, exit) leaves its entry behind. A later call with an
+ * equal key takes its place. When all entries are in use, a new call takes that of the oldest one.
+ * Called in task context only; locks itself.
  */
 #ifndef WEFT_KMOD_UPROBE_CALLS_H
 #define WEFT_KMOD_UPROBE_CALLS_H

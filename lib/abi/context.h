@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * Contexts: what is recorded beside an event's own fields, or asked for by a filter, where it is
- * wanted: LTTng-UST 2.13's user-space contexts, with its names and meanings.
+ * Contexts: values that a channel records beside an event's own fields, or that a filter reads.
+ * Those of user space have the names and meanings of LTTng-UST 2.13.
  *
- * How context values lie in a record: before the event's payload, in the order of the channel's
- * context list, packed, nothing between them:
+ * In a record, context values lie before the event's payload, in the order of the channel's context
+ * list, packed, with nothing between them:
  *   WEFT_CONTEXT_UINT, WEFT_CONTEXT_INT   `size` bytes, little-endian
  *   WEFT_CONTEXT_TEXT                     `size` bytes, text up to the first NUL
  *   WEFT_CONTEXT_DYNAMIC                  u8 enum weft_context_dynamic, then its value: integers
@@ -12,11 +12,11 @@
  *                                         without a NUL, then the bytes; nothing after NONE
  *   WEFT_CONTEXT_ADDRESSES                u32 how many, at most WEFT_CONTEXT_MAX_ADDRESSES, then
  *                                         these, 8 bytes each, the innermost first
- * A value that cannot be had (a perf counter that was refused) is 0, or NONE.
+ * If a value is not available (a perf counter that was refused), it is 0, or NONE.
  *
  * Extension rules: ids are never reused; new ones are appended in their range (user space below
- * 128, kernel from 128 on); a reader that does not know an id cannot decode what follows it, and
- * says so.
+ * 128, kernel from 128 on); a reader that does not know an id cannot decode the bytes after it, and
+ * reports this.
  */
 #ifdef WEFT_IN_PROGRAM
 #pragma GCC system_header

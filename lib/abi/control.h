@@ -13,27 +13,29 @@
  *   | arena         |  rule sets, appended; `rules` in the header names the one in force
  *   +---------------+ total_size
  *
- * An enable word is 0: no event of this hash is recorded; else: perhaps, and its value is the
- * generation that changed it last. A process that sees a value it has not decided on yet reads the
- * rule set in force, decides for that event, and remembers (value, decision).
+ * If an enable word is 0, no event of this hash is recorded. Otherwise an event may be recorded,
+ * and the word is the generation that changed it last. A process that sees a value it has not
+ * decided on yet reads the rule set in force, decides for that event, and remembers (value,
+ * decision).
  *
- * The agent [A] publishes a generation g (never 0, higher than all that were published whole; one
- * whose publication broke off may come again with other rules: a copy is known by its checksum,
- * too):
+ * The agent [A] publishes a generation g. It is never 0, and higher than all generations that were
+ * published whole. A generation whose publication broke off may be used again with other rules, so
+ * a process identifies its copy by the checksum, too.
  *   A1  the rule set's bytes into unused arena
  *   A2  header.rules = its offset
  *   A3  every word that the old or the new rules may concern = g, or 0 where none matches any more
  * The process [P]:
- *   P1  word; P2 header.rules; P3 copies the rule set, checks bounds and checksum, uses the copy.
- *       If
- *   the check fails (the agent is writing, or reused the arena) it decides "off" for this event
- *   only until the next call. Where the decision before was "on" the event is counted as discarded.
+ *   P1  reads the word
+ *   P2  reads header.rules
+ *   P3  copies the rule set, checks bounds and checksum, uses the copy. If the check fails (the
+ *       agent is writing, or reused the arena) it decides "off" for this event, only until the next
+ *       call. If the decision before was "on", the event is counted as discarded.
  * A rule set is never changed in place while it can be in force; when the arena is used up, the
  * agent starts at its beginning again: the checksum tells a process that was too slow.
  *
- * Where there is no file, a process makes the same at its start, in memory that it maps shared, so
- * that its fork children have it too: a sealed memfd `weft-ctl`, or, where no memfd is to be had,
- * anonymous shared memory. slot_count and clock are 0 in it until an agent that came later found it
+ * If there is no file, a process makes such an area at its start, in memory that it maps shared, so
+ * that its fork children have it too: a sealed memfd `weft-ctl`, or, if it can make no memfd,
+ * anonymous shared memory. slot_count and clock are 0 in it until an agent that came later finds it
  * in /proc/PID/maps [A0: writes both, once it has the file lock, then publishes as above]. The
  * process copies both with every rule set.
  *

@@ -8,7 +8,9 @@
  * A program is symbolic: it names fields and contexts, so that one program serves all events of a
  * rule. Layout, byte after byte, all integers little-endian, nothing aligned in place:
  *
- *   struct weft_filter_program | symbols[symbol_count] | insns[insn_count] |
+ *   struct weft_filter_program
+ *   symbols[symbol_count]
+ *   insns[insn_count]
  *   literals[literal_bytes]
  *
  * A program is for a stack machine. Values on the stack are integers (int64, two's complement),

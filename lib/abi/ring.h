@@ -60,14 +60,15 @@
  *   R5  tail = position, after the copy
  * To close a slot: closed = 1, then membarrier(MEMBARRIER_CMD_GLOBAL), milliseconds in which every
  * CPU was seen by the kernel, while a section takes nanoseconds; then, for the atomic slot, its
- * lock seen free. What head says then is final, unless a CPU stood still inside a section exactly
- * so long: the barrier itself aborts no section (measured; models/README.md). S and D look at
- * closed as W1 does, D also where it counts without the lock (NESTED, CONTENDED): what discarded[]
- * says then is final as head is.
+ * lock seen free. From then on head is final, unless a CPU stood still inside a section all that
+ * time: the barrier itself aborts no section (measured; models/README.md). S and D look at closed
+ * as W1 does, D also where it counts without the lock (NESTED, CONTENDED), so discarded[] is then
+ * final, too.
  *
- * A killed process, a killed reader: nothing to repair. head is all there is. A reader keeps a
- * journal of its position, and of the records before it, with what it delivered; then it stores
- * tail. A new reader goes on at the journal: at tail it could hand out records twice.
+ * After a kill of the process or of the reader there is nothing to repair, since head is the only
+ * word that publishes records. A reader writes its position, and the number of records before it,
+ * to a journal together with what it delivered; then it stores tail. A new reader continues at the
+ * position in the journal: from tail it could hand out records twice.
  *
  * Extension rules: inside a major version one only appends (header_size, slot_size), feature bits
  * name what a reader must understand; reserved is zero and checked. Little-endian.

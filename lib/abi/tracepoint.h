@@ -22,14 +22,19 @@
  * `enabled` always points to a readable word: the object's own zero word until libweft.so points it
  * at the control area.
  *
- * A call site:  if (*tp->enabled) { if (tp->only_probe) tp->only_probe(args...);
- *                                   else { app probes, see below;
- *                                          if (tp->providers) each of probe_of(tp, object, 0, 1,
- *                                          ...)(args...); else if (tp->probe) tp->probe(args...); }
- *                                          }
- *               `only_probe` came later: reserved in older objects, which take the other way, and
- *               NULL with an older libweft.so. `providers` came after that: `size` says whether it
- *               is there; an older object calls `probe`, that of one provider.
+ * A call site:  if (*tp->enabled) {
+ *                 if (tp->only_probe) {
+ *                   tp->only_probe(args...);
+ *                 } else {
+ *                   app probes, see below;
+ *                   if (tp->providers) each of probe_of(tp, object, 0, 1, ...)(args...);
+ *                   else if (tp->probe) tp->probe(args...);
+ *                 }
+ *               }
+ *               `only_probe` came later: older objects have a reserved word there and take the
+ *               other branch; with an older libweft.so it is NULL. `providers` came after that:
+ *               `size` shows whether an object has it; an older object calls `probe`, that of one
+ *               provider.
  * A probe:      makes the image (lib/abi/event.h) on its stack, then
  *               event->emit(event, fixed, segments, return address of the call site).
  * *enabled != 0 means "perhaps": emit decides exactly.

@@ -2,12 +2,11 @@
 // A channel: a SOCK_SEQPACKET Unix socket that carries the messages of messages.h.
 // Never blocks, unless Wait is called. One thread owns a channel.
 //
-// Use:  poll on fd() for POLLIN, and for POLLOUT while wants_write(); on POLLIN call Receive until
-//       it
-// gives no message; on POLLOUT call Flush. Send puts into the socket, or into a bounded queue when
-// the socket is full. The peer may be hostile only as far as a consumer can be: whatever it sends,
-// Receive gives a message that has the right types and sizes, or an error, after which the channel
-// should be closed. SIGPIPE is never raised. Descriptors that arrive are close-on-exec; those that
+// Use: poll on fd() for POLLIN, and for POLLOUT while wants_write(). On POLLIN call Receive until
+// it returns no message; on POLLOUT call Flush. Send writes to the socket, or to a bounded queue if
+// the socket is full. The peer may be hostile, as a consumer can be: whatever it sends, Receive
+// returns a message that has the right types and sizes, or an error, after which the caller should
+// close the channel. SIGPIPE is never raised. Descriptors that arrive are close-on-exec; those that
 // a message does not want are closed.
 #ifndef WEFT_LIB_IPC_CHANNEL_H_
 #define WEFT_LIB_IPC_CHANNEL_H_
