@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A back end: what records in the kernel, as the agent drives it. weft.ko is the only one
-// (module.h). Another one, on eBPF for example, makes the same rings (lib/abi/ring.h) from the same
-// events: how it makes a field from steps (fetch_step.h) is its own business.
+// A back end records events in the kernel for the agent. weft.ko is the only one (module.h).
+// Another one, on eBPF for example, would make equal rings (lib/abi/ring.h) from equal events; how
+// it makes a field from steps (fetch_step.h) is its own matter.
 //
 // Life of a recording: MakeSession (off), ChangeScope, Track, MakeRing, AddEvent, Switch(on),
-// DumpState, Switch(off); it ends when the last copies of its descriptors are closed.
-// A session and a ring are descriptors, so that the keeper can hold them while the agent restarts,
-// and a consumer can be given a ring. A ring's descriptor can be read as docs/formats/ring.md says.
+// DumpState, Switch(off). It ends when the last copies of its descriptors are closed. A session
+// and a ring are descriptors, so that the keeper can hold them while the agent restarts, and a
+// consumer can be given a ring. A ring's descriptor can be read as docs/formats/ring.md describes.
 //
 // Thread-safety: a back end has no state of its own; any thread may call it. Calls may block for
 // some milliseconds. Needs CAP_SYS_ADMIN.

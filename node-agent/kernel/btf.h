@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel says of its own types: a reader of BTF (Linux, Documentation/bpf/btf.rst), as in
+// Reads the kernel's description of its own types: BTF (Linux, Documentation/bpf/btf.rst), as in
 // /sys/kernel/btf/vmlinux and, for a module, split, in /sys/kernel/btf/MODULE.
 //
-// A Btf that Load or Parse returned obeys, whatever the bytes were:
-//   1. every type record lies within the bytes and has a kind that is known;
+// A Btf that Load or Parse returned has these properties, whatever the bytes were:
+//   1. every type record lies within the bytes and has a known kind;
 //   2. every name that is handed out lies within the strings and ended with a NUL there.
-// A type that refers to another that is not there, or to itself, is no error: such a reference
-// reads as kVoid, and every walk along references is bounded (limits.h).
 //
-// Integers have gcc's names, whatever compiler the kernel is of (IntegerName).
+// A reference of a type to itself, or to a type that does not exist, is no error: it reads as
+// kVoid, and every walk along references is bounded (limits.h).
+//
+// Integers have gcc's names, whichever compiler built the kernel (IntegerName).
 //
 // Names are views into the Btf. Thread-safety: immutable after Parse; any number of readers.
 #ifndef WEFT_NODE_AGENT_KERNEL_BTF_H_

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The catalogue: what is worth recording of which tracepoint and system call, by the names that a
-// kernel's own types give it (docs/formats/catalogue.md). It knows no kernel: what one lacks, or
-// has otherwise, is found when an event is resolved (resolve.h).
+// The catalogue: which values of tracepoints and system calls are worth recording, by the names of
+// the kernel's own types (docs/formats/catalogue.md). It knows no particular kernel: when an event
+// is resolved (resolve.h), it turns out what a kernel lacks or has in another form.
 //
-// Our own data, compiled into the agent (catalogue/*.yaml): Parse refuses what it does not know.
-// Thread-safety: immutable after Parse.
+// The catalogue is our own data, compiled into the agent (catalogue/*.yaml): Parse refuses unknown
+// entries. Thread-safety: immutable after Parse.
 #ifndef WEFT_NODE_AGENT_KERNEL_CATALOGUE_H_
 #define WEFT_NODE_AGENT_KERNEL_CATALOGUE_H_
 

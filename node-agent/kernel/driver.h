@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gets weft.ko ready on this machine, or says why it cannot be had.
+// Gets weft.ko ready on this machine, or tells why that is not possible.
 //
-// In this order: what is loaded already and speaks our interface; a file that was built for exactly
-// this kernel, in one of the folders or where the distribution has modules; built here, where that
-// is asked for. A loaded module that is another build than the file found is replaced, unless
-// it is in use, or it is of a later version and speaks our interface: then it is gone on with.
-// Used by the agent, in a thread of its own: building takes a minute. Needs root. Thread-safety:
+// It takes the first of these: a loaded module with our interface; a file that was built for
+// exactly this kernel, in one of the folders or where the distribution has modules; a module built
+// here, if that is requested. If the loaded module is another build than the file that was found,
+// the file replaces it, unless the module is in use, or has a later version and our interface.
+// Used by the agent, in a thread of its own: a build takes a minute. Needs root. Thread-safety:
 // functions without state; two at the same time do no harm.
 #ifndef WEFT_NODE_AGENT_KERNEL_DRIVER_H_
 #define WEFT_NODE_AGENT_KERNEL_DRIVER_H_

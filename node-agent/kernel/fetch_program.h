@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft.ko's programs (lib/abi/fetch.h), made of the steps that fetch an event's fields.
+// Makes weft.ko's programs (lib/abi/fetch.h) of the steps that fetch an event's fields.
 // Thread-safety: functions without state.
 #ifndef WEFT_NODE_AGENT_KERNEL_FETCH_PROGRAM_H_
 #define WEFT_NODE_AGENT_KERNEL_FETCH_PROGRAM_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a fetch program over this process's own memory, for tests: what lib/abi/fetch.h says, with
-// no care for speed and no faults but WITHIN's. Addresses are this process's; every task is in the
+// For tests: runs a fetch program over this process's own memory, as lib/abi/fetch.h specifies,
+// slowly and without faults except WITHIN's. Addresses are this process's; every task is in the
 // scope.
 #ifndef WEFT_NODE_AGENT_KERNEL_FETCH_REFERENCE_H_
 #define WEFT_NODE_AGENT_KERNEL_FETCH_REFERENCE_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the fields of an event are fetched, in steps that no back end owns: a back end (backend.h)
-// makes its own program of them (fetch_program.h: weft.ko's). A step does what the operation of the
-// same name in lib/abi/fetch.h does, and the limits there are those of every back end.
+// Steps that fetch the fields of an event. They belong to no back end: each back end (backend.h)
+// makes its own program of them (fetch_program.h makes weft.ko's). A step does what the operation
+// of that name in lib/abi/fetch.h does, and the limits there hold for every back end.
 // Thread-safety: plain values.
 #ifndef WEFT_NODE_AGENT_KERNEL_FETCH_STEP_H_
 #define WEFT_NODE_AGENT_KERNEL_FETCH_STEP_H_

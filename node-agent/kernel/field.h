@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One field of an event of this kernel: from what the catalogue wants to its description and the
-// operations that make it.
-// Thread-safety: plain values and functions.
+// Turns one field that the catalogue wants into its description and the operations that make it,
+// for this kernel. Thread-safety: plain values and functions.
 #ifndef WEFT_NODE_AGENT_KERNEL_FIELD_H_
 #define WEFT_NODE_AGENT_KERNEL_FIELD_H_
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// All tracepoints that can be had now: those of the kernel and those of the modules that are
-// loaded, each resolved with the BTF that it stands in.
+// All tracepoints that exist now: those of the kernel and those of loaded modules, each resolved
+// with the BTF that contains it.
 //
-// Used by the agent: loaded when a session first asks for events of the kernel (one BTF is 5 MB),
-// again when a module may have come. Thread-safety: immutable after Load.
+// The agent loads them when a session first requests kernel events (one BTF is 5 MB), and again
+// when a module may have been loaded. Thread-safety: immutable after Load.
 #ifndef WEFT_NODE_AGENT_KERNEL_KERNEL_TYPES_H_
 #define WEFT_NODE_AGENT_KERNEL_KERNEL_TYPES_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits of what the agent reads of a kernel, with their reasons.
+// Limits of what the agent reads from a kernel, with their reasons.
 #ifndef WEFT_NODE_AGENT_KERNEL_LIMITS_H_
 #define WEFT_NODE_AGENT_KERNEL_LIMITS_H_
 

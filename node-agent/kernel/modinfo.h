@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel module's file says of itself, in its section .modinfo: "key=value" texts, each with
-// a NUL. The file is foreign: everything is bounded and checked. Source of the format: elf(5),
-// modinfo(8). Thread-safety: pure functions.
+// Reads the section .modinfo of a kernel module's file: "key=value" texts, each with a NUL. The
+// file is foreign: everything is bounded and checked. Source of the format: elf(5), modinfo(8).
+// Thread-safety: pure functions.
 #ifndef WEFT_NODE_AGENT_KERNEL_MODINFO_H_
 #define WEFT_NODE_AGENT_KERNEL_MODINFO_H_
 

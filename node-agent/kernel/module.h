@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft.ko as a back end: sessions, rings and events made by ioctls on descriptors
-// (lib/abi/kernel.h). Thin: each call is one or a few ioctls; what the module refuses comes back as
-// an Error that names the thing.
+// (lib/abi/kernel.h). It is thin: each call is one or a few ioctls. If the module refuses a call,
+// the Error names what was refused.
 #ifndef WEFT_NODE_AGENT_KERNEL_MODULE_H_
 #define WEFT_NODE_AGENT_KERNEL_MODULE_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: the smallest ELF file with a .modinfo.
+// For tests: makes the smallest ELF file with a .modinfo.
 #ifndef WEFT_NODE_AGENT_KERNEL_MODULE_FILE_H_
 #define WEFT_NODE_AGENT_KERNEL_MODULE_FILE_H_
 

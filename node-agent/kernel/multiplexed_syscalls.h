@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// System calls that 32-bit programs of i386 make through another one: socketcall(SYS_CONNECT, args)
-// is connect, ipc(SEMOP, ...) is semop. Older C libraries make all their calls of sockets and of
-// System V IPC so.
+// System calls that 32-bit programs of i386 make through another call: socketcall(SYS_CONNECT,
+// args) is connect, ipc(SEMOP, ...) is semop. Older C libraries make all calls of sockets and of
+// System V IPC in this way.
 //
 // Sources: net/socket.c (socketcall), ipc/syscall.c (compat_sys_ipc), uapi/linux/net.h,
 // uapi/linux/ipc.h. Thread-safety: constants and functions.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Probes of functions of the kernel: kprobes and kretprobes as events.
+// Makes events of probes of kernel functions: kprobes and kretprobes.
 //
-// What is recorded: at a function's start its parameters, where BTF has its prototype, else the
-// registers of integer arguments (arg0 to arg5), as behind the start; at its return what it
-// returns, and how long it took in ns. Registers and addresses are recorded for cluster-wide
-// sessions only: they tell where the kernel lies. Thread-safety: functions of immutable values.
+// At a function's start they record its parameters if BTF has its prototype, else the registers of
+// integer arguments (arg0 to arg5); behind the start they record these registers. At its return
+// they record the returned value and the duration in ns. Registers and addresses tell where the
+// kernel lies in memory, so only cluster-wide sessions record them. Thread-safety: functions of
+// immutable values.
 #ifndef WEFT_NODE_AGENT_KERNEL_PROBES_H_
 #define WEFT_NODE_AGENT_KERNEL_PROBES_H_
 

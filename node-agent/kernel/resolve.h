@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the name of an event to what a back end needs of it (backend.h): description, steps that
-// fetch its fields, subjects, as this kernel's types and the catalogue have it. The program that
-// weft.ko gets of each (fetch_program.h) passes weft_fetch_validate.
+// Turns the name of an event into what a back end needs (backend.h): its description, the steps
+// that fetch its fields, and its subjects, by this kernel's types and the catalogue. Every program
+// that weft.ko gets (fetch_program.h) passes weft_fetch_validate.
 //
-// What a kernel lacks is left out of the event and named, never a reason to refuse the whole.
-// Thread-safety: functions of immutable values.
+// What a kernel lacks is left out of the event and reported; it is never a reason to refuse the
+// whole event. Thread-safety: functions of immutable values.
 #ifndef WEFT_NODE_AGENT_KERNEL_RESOLVE_H_
 #define WEFT_NODE_AGENT_KERNEL_RESOLVE_H_
 

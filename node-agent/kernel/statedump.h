@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The events of a statedump: what weft.ko goes through (enum weft_kernel_state of
-// lib/abi/kernel.h), by the names that the catalogue uses, and each of its events resolved for a
+// The events of a state dump: the kinds of objects that weft.ko walks through (enum
+// weft_kernel_state of lib/abi/kernel.h), by the catalogue's names, and each event resolved for a
 // kernel.
 //
-// The catalogue's `states` are all recorded, or none: they tell one story.
-// Thread-safety: immutable after Load.
+// A session records all events of the catalogue's `states`, or none, since they refer to each
+// other. Thread-safety: immutable after Load.
 #ifndef WEFT_NODE_AGENT_KERNEL_STATEDUMP_H_
 #define WEFT_NODE_AGENT_KERNEL_STATEDUMP_H_
 

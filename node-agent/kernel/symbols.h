@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions that a kernel has, by its own list (/proc/kallsyms): asked before a probe is put on
-// one, so that a wrong name is answered by its name and not by an errno. Thread-safety: immutable
-// after Parse.
+// The functions of a kernel, by its own list (/proc/kallsyms). It is searched before a probe is
+// put on a function, so that the error for a wrong name shows the name and not an errno.
+// Thread-safety: immutable after Parse.
 #ifndef WEFT_NODE_AGENT_KERNEL_SYMBOLS_H_
 #define WEFT_NODE_AGENT_KERNEL_SYMBOLS_H_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the running kernel says of a system call's arguments: tracefs,
-// events/syscalls/sys_enter_NAME/ format. Its text is the kernel's, and is parsed as foreign bytes
-// are. Thread-safety: plain values and functions.
+// Reads the running kernel's description of a system call's arguments:
+// events/syscalls/sys_enter_NAME/format of tracefs. The text is parsed as foreign bytes are.
+// Thread-safety: plain values and functions.
 #ifndef WEFT_NODE_AGENT_KERNEL_SYSCALL_FORMAT_H_
 #define WEFT_NODE_AGENT_KERNEL_SYSCALL_FORMAT_H_
 

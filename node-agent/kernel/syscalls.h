@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The system calls of a kernel, and how each is recorded: an event at its entry and one at its
+// The system calls of a kernel, and how each is recorded: as an event at its entry and one at its
 // exit.
 //
-// Whence: numbers are promises of the kernel and stand in the catalogue; that a call is there, its
-// function says (BTF: __x64_sys_NAME, __do_sys_NAME); parameters come from tracefs
-// (events/syscalls), else from a function of the call that BTF has, else they are six words without
+// Sources: the catalogue has the numbers, which the kernel never changes. BTF shows whether a call
+// exists, by its function (__x64_sys_NAME, __do_sys_NAME). Parameters come from tracefs
+// (events/syscalls), else from a function of the call in BTF; else they are six words without
 // names.
 //
-// Names are those of the functions, as in LTTng and tracefs (newfstat); Match also takes those of
-// the tables (fstat). Events are syscall_entry_NAME and syscall_exit_NAME; of 32-bit programs
-// compat_syscall_entry_NAME: their arguments are 32 bits wide, and structures behind them have the
-// layouts of 32-bit programs. They are looked up when a call is resolved: opening a file of tracefs
-// for each of some 700 takes an emulated machine with a slow kernel longer than the keeper waits
-// for a heartbeat. Thread-safety: immutable after Load.
+// Names are those of the functions, as in LTTng and tracefs (newfstat); Match also accepts those
+// of the tables (fstat). Events are syscall_entry_NAME and syscall_exit_NAME. The events of 32-bit
+// programs begin with compat_syscall_entry_ and compat_syscall_exit_: their arguments are 32 bits
+// wide, and structures behind them have the layouts of 32-bit programs. Parameters are read when a
+// call is resolved: to open a file of tracefs for each of some 700 calls would take an emulated
+// machine with a slow kernel longer than the keeper waits for a heartbeat. Thread-safety:
+// immutable after Load.
 #ifndef WEFT_NODE_AGENT_KERNEL_SYSCALLS_H_
 #define WEFT_NODE_AGENT_KERNEL_SYSCALLS_H_
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels that tests look at: the running one, and Debian's in the virtual machines' cache, as
-// far as they are there; or those that WEFT_KERNELS names ("6.1,6.12"), which must be.
+// For tests: the running kernel, and Debian's kernels in the cache of the virtual machines, if
+// they are there. If WEFT_KERNELS names kernels ("6.1,6.12"), it is exactly these, and they must
+// exist.
 #ifndef WEFT_NODE_AGENT_KERNEL_TEST_KERNELS_H_
 #define WEFT_NODE_AGENT_KERNEL_TEST_KERNELS_H_
 

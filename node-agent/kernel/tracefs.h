@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel's tracefs, which names the parameters of system calls: this process's, the node's
-// where this is a container, or, where none is mounted, one that only this object has, at no place.
+// The kernel's tracefs, which names the parameters of system calls. It is this process's; in a
+// container the node's; if none is mounted, one that only this object has, mounted at no place.
 //
 // Thread-safety: none needed; immutable after Open.
 #ifndef WEFT_NODE_AGENT_KERNEL_TRACEFS_H_

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which tracepoints a kernel, or a module, has, and what each passes to its probes.
+// Lists the tracepoints of a kernel or a module, and what each passes to its probes.
 //
 // A tracepoint NAME leaves two traces in BTF: the type btf_trace_NAME of its probes, whose
-// parameters have no names, and the function __traceiter_NAME with them. Tracepoints declared
-// without a trace event have at least the function.
+// parameters have no names, and the function __traceiter_NAME, whose parameters have names. A
+// tracepoint that was declared without a trace event has at least the function.
 #ifndef WEFT_NODE_AGENT_KERNEL_TRACEPOINT_H_
 #define WEFT_NODE_AGENT_KERNEL_TRACEPOINT_H_
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arguments of a USDT probe, as its note has them: a list of the assembler's operands, such as
-// "-4@-20(%rbp) 8@%rax 4@$5" (x86-64) or "-4@[sp, 12] 8@x0 4@5" (arm64). Foreign text.
-// Source: systemtap's sys/sdt.h; the assemblers' syntax of operands.
-// Thread-safety: plain values and functions.
+// Parses the arguments of a USDT probe in its note: a list of the assembler's operands, such as
+// "-4@-20(%rbp) 8@%rax 4@$5" (x86-64) or "-4@[sp, 12] 8@x0 4@5" (arm64). The text is foreign.
+// Source: systemtap's sys/sdt.h; the assemblers' syntax of operands. Thread-safety: plain values
+// and functions.
 #ifndef WEFT_NODE_AGENT_KERNEL_USDT_OPERAND_H_
 #define WEFT_NODE_AGENT_KERNEL_USDT_OPERAND_H_
 

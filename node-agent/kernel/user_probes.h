@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Probes of functions of programs: uprobes, uretprobes and USDT probes as events.
+// Makes events of probes of user-space functions: uprobes, uretprobes and USDT probes.
 //
-// What is recorded: at a function's start its arguments, as the Trace says what they are, else the
-// registers of integer arguments (arg0 to arg5); at its return what it returns, and how long it
-// took in ns; of a USDT probe what its note says. `ip` is where in the process it was. Go passes
-// arguments in registers of its own (its internal calling convention, Go 1.17 and later), strings
-// in two; its stacks move, which a probe at a return does not survive: there is none.
+// At a function's start they record the arguments that the Trace describes, else the registers of
+// integer arguments (arg0 to arg5); at its return the returned value and the duration in ns; at a
+// USDT probe the arguments of its note. `ip` is the place in the process. Go passes arguments in
+// registers of its own (its internal calling convention, Go 1.17 and later), and strings in two of
+// them. A Go program does not survive a probe at a return, since its stacks move: there is none.
 // Thread-safety: functions of immutable values.
 #ifndef WEFT_NODE_AGENT_KERNEL_USER_PROBES_H_
 #define WEFT_NODE_AGENT_KERNEL_USER_PROBES_H_

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file of a program or library as probes need it: where functions and USDT probes are in it, as
-// places in the file. The file is foreign: a pod's image has it. Formats: lib/elf/elf_image.h;
-// systemtap's wiki, "User Space Probe Implementation" (.note.stapsdt, version 3).
-// Thread-safety: none.
+// Finds functions and USDT probes in the file of a program or library, as places in the file. The
+// file is foreign: it comes from a pod's image. Formats: lib/elf/elf_image.h; systemtap's wiki,
+// "User Space Probe Implementation" (.note.stapsdt, version 3). Thread-safety: none.
 #ifndef WEFT_NODE_AGENT_KERNEL_USER_PROGRAM_H_
 #define WEFT_NODE_AGENT_KERNEL_USER_PROGRAM_H_
 
