@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Processes of a test's own, to be what the test itself shall not become: in other namespaces,
-// other users. For tests without other threads.
+// For tests: processes that take on a state that the test itself must not have, such as other
+// namespaces or other users. For tests without other threads.
 #ifndef WEFT_KMOD_TESTS_CHILD_H_
 #define WEFT_KMOD_TESTS_CHILD_H_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// weft.ko as a test drives it: descriptors of /dev/weft and the structs of lib/abi/kernel.h with
-// values that are right, for a test to make one of them wrong. Results are those of the system
-// call: a descriptor or 0, or -errno. Any thread.
+// Drives weft.ko for tests: descriptors of /dev/weft, and the structs of lib/abi/kernel.h with
+// valid values, so that a test can make one of them invalid. Results are those of the system call:
+// a descriptor or 0, or -errno. Any thread.
 #ifndef WEFT_KMOD_TESTS_DEVICE_H_
 #define WEFT_KMOD_TESTS_DEVICE_H_
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Events of which a test knows every one: system calls and tracepoints that nothing else in a guest
-// makes, each with a number of its own. Threads are bound to no CPU unless told so.
+// Events of which a test knows every one: system calls and tracepoints that nothing else in a
+// guest makes, each with a number of its own. Threads are bound to no CPU unless the test binds
+// them.
 #ifndef WEFT_KMOD_TESTS_LOAD_H_
 #define WEFT_KMOD_TESTS_LOAD_H_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A ring of weft.ko as its tests read it: written from lib/abi/ring.h, sharing no code with the
-// consumer's reader, and trusting the module only so far that a contradiction ends the reading with
-// a text. One thread per slot.
+// Reads a ring of weft.ko for tests. It is written from lib/abi/ring.h and shares no code with the
+// consumer's reader. It does not trust the module: a contradiction ends the reading with a text.
+// One thread per slot.
 #ifndef WEFT_KMOD_TESTS_RING_VIEW_H_
 #define WEFT_KMOD_TESTS_RING_VIEW_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Functions of this program as uprobes know them: a file and a place in it. And cgroups for
-// processes that run them. Any thread.
+// Functions of this program for uprobes (a file and a place in it), and cgroups for processes that
+// run them. Any thread.
 #ifndef WEFT_KMOD_TESTS_USER_CODE_H_
 #define WEFT_KMOD_TESTS_USER_CODE_H_
 

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * Is this a fetch program (lib/abi/fetch.h) for this event? weft.ko asks before it attaches a
- * probe, the agent before it asks weft.ko. Freestanding C; no allocation, no recursion, no state.
+ * Checks a fetch program (lib/abi/fetch.h) for an event. weft.ko calls it before it attaches a
+ * probe, the agent before it calls weft.ko. Freestanding C; no allocation, no recursion, no state.
  *
- * A program that was accepted, and only then:
- *   1. makes each field of the description once, in their order, with the field's own size; ends
- *      with the last one;
- *   2. reads arguments and registers that an event of this kind, on this machine, has;
+ * A program is accepted if, and only if, it
+ *   1. makes each field of the description once, in their order, with the field's own size, and
+ *      ends with the last one;
+ *   2. reads only arguments and registers that an event of this kind has on this machine;
  *   3. makes at most WEFT_FETCH_MAX_FIXED fixed bytes and WEFT_FETCH_MAX_SEGMENTS segments of at
  *      most WEFT_FETCH_MAX_BYTES, nowrite fields included;
  *   4. has TASK and WEFT_FETCH_TRUSTED only where A is a whole argument of a tracepoint or STATE
- *      (TRUSTED: with offsets added, but nothing loaded in between), so that what is read plainly
- *      is never what a user gave or what memory held.
- * Whether such an argument is what the agent takes it for is the agent's word.
+ *      (TRUSTED: with offsets added, but nothing loaded in between), so that a plain read never
+ *      uses an address that came from a user or from memory.
+ *
+ * The agent answers for the type of such an argument: it cannot be checked here.
  */
 #ifndef WEFT_LIB_EVENT_FETCH_VALIDATE_H_
 #define WEFT_LIB_EVENT_FETCH_VALIDATE_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a filter expression says, as a tree. Made by ParseFilter, read by the compiler. Nodes lie in
-// one vector, children before their parents; the last one is the root. Thread-safety: plain values.
+// A filter expression as a tree, made by ParseFilter and read by the compiler. Nodes lie in one
+// vector, children before their parents; the last one is the root. Thread-safety: plain values.
 #ifndef WEFT_LIB_EVENT_FILTER_AST_H_
 #define WEFT_LIB_EVENT_FILTER_AST_H_
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the compiler does to a tree before it makes instructions. Internal to it.
+// The checks and changes that the compiler makes to a tree before it makes instructions. Internal
+// to it.
 #ifndef WEFT_LIB_EVENT_FILTER_CHECK_H_
 #define WEFT_LIB_EVENT_FILTER_CHECK_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Filter expressions to programs (lib/abi/filter.h). Used by agents, and by commands that
+// Compiles filter expressions to programs (lib/abi/filter.h). Used by agents, and by commands that
 // refuse a wrong filter early. Thread-safety: pure functions.
 #ifndef WEFT_LIB_EVENT_FILTER_COMPILER_H_
 #define WEFT_LIB_EVENT_FILTER_COMPILER_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For the differential test: what an expression means, straight from docs/formats/filter.md, slow
-// and plain. Shares neither parser, compiler, linker nor interpreter with lib/event.
+// For the differential test: evaluates an expression as docs/formats/filter.md defines it, slowly
+// and plainly. Shares neither parser, compiler, linker nor interpreter with lib/event.
 #ifndef WEFT_LIB_EVENT_FILTER_EVALUATOR_H_
 #define WEFT_LIB_EVENT_FILTER_EVALUATOR_H_
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The filter language, LTTng's: text to tree. Grammar and differences: docs/formats/filter.md.
-// The text comes from users' resources: hostile. Thread-safety: pure functions.
+// Parses the filter language, LTTng's, from text to a tree. docs/formats/filter.md has the grammar
+// and the differences. The text comes from users' resources and is hostile. Thread-safety: pure
+// functions.
 #ifndef WEFT_LIB_EVENT_FILTER_PARSER_H_
 #define WEFT_LIB_EVENT_FILTER_PARSER_H_
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: executes a filter program as lib/abi/filter.h says, one instruction after the other,
-// without linking it: fields are looked up by name each time. The bytes must have been validated.
+// For tests: executes a filter program as lib/abi/filter.h specifies, one instruction after the
+// other, without linking it: it looks up fields by name each time. The bytes must have been
+// validated.
 #ifndef WEFT_LIB_EVENT_FILTER_REFERENCE_H_
 #define WEFT_LIB_EVENT_FILTER_REFERENCE_H_
 

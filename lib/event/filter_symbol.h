@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* What the names in a filter mean for one event. Internal to the linker (filter_link.c). */
+/* Finds the meaning of a filter's names for one event. Internal to the linker (filter_link.c). */
 #ifndef WEFT_LIB_EVENT_FILTER_SYMBOL_H_
 #define WEFT_LIB_EVENT_FILTER_SYMBOL_H_
 

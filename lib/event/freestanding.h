@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/*
- * What the C files of this folder need instead of a libc, also in the kernel. Internal to them.
- */
+/* Replaces a libc for the C files of this folder, also in the kernel. Internal to them. */
 #ifndef WEFT_LIB_EVENT_FREESTANDING_H_
 #define WEFT_LIB_EVENT_FREESTANDING_H_
 

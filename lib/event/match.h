@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * Which events a rule matches: names by star patterns, exclusions, log levels. Called when it is
- * decided whether an event is on (libweft.so's slow path, the agent), before that by `weft record`,
- * and for patterns in filters. Freestanding C; no allocation, no recursion, no state: any thread,
- * any signal handler.
+ * Decides which events a rule matches: names by star patterns, exclusions, log levels. Used when
+ * libweft.so (on its slow path) or the agent decides whether an event is on, before that by `weft
+ * record`, and for patterns in filters. Freestanding C; no allocation, no recursion, no state: any
+ * thread, any signal handler.
  *
  * A star pattern, as LTTng's: `*` matches any bytes, also none; `\` quotes the byte behind it (a
- * `\` at the end stands for itself); every other byte matches itself. No byte class, no `?`.
+ * `\` at the end stands for itself); every other byte matches itself. There is no byte class and
+ * no `?`.
  */
 #ifndef WEFT_LIB_EVENT_MATCH_H_
 #define WEFT_LIB_EVENT_MATCH_H_

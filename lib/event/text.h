@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules for names and labels that come from traced programs: what may go into metadata, onto a
-// terminal, into a file name. Thread-safety: pure functions.
+// Rules for names and labels from traced programs: what may go into metadata, onto a terminal, and
+// into a file name. Thread-safety: pure functions.
 #ifndef WEFT_LIB_EVENT_TEXT_H_
 #define WEFT_LIB_EVENT_TEXT_H_
 

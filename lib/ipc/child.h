@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starting one of weft's processes with a channel to who starts it as descriptor kKeeperFd, no
-// other descriptor but the standard ones, default signals, and in a session of its own: a
-// terminal's ^C is meant for the traced program.
+// Starts one of weft's processes in a session of its own, since a terminal's ^C is meant for the
+// traced program. It has a connection to its parent as descriptor kKeeperFd, no other descriptors
+// except the standard ones, and default signals.
 #ifndef WEFT_LIB_IPC_CHILD_H_
 #define WEFT_LIB_IPC_CHILD_H_
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The descriptors that came with a message of a Unix socket.
-// Any thread.
+// The descriptors that came with a message of a Unix socket. Any thread.
 #ifndef WEFT_LIB_IPC_DESCRIPTORS_H_
 #define WEFT_LIB_IPC_DESCRIPTORS_H_
 

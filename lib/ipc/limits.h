@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits of what weft's processes say to each other, and how long they wait for each other.
+// Limits of the messages between weft's processes, and how long these wait for each other.
 #ifndef WEFT_LIB_IPC_LIMITS_H_
 #define WEFT_LIB_IPC_LIMITS_H_
 

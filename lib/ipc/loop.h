@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The event loop of keeper, agent and cli: one thread, epoll, handlers for descriptors, channels
-// and timers. A handler may add and remove anything, itself too. Times are CLOCK_MONOTONIC, so that
-// a machine's sleep is not taken for a peer's silence.
+// The event loop of keeper, agent and cli: one thread, epoll, handlers for descriptors,
+// connections and timers. A handler may add and remove any of them, itself too. Times are
+// CLOCK_MONOTONIC, so that a machine's sleep is not taken for a peer's silence.
 #ifndef WEFT_LIB_IPC_LOOP_H_
 #define WEFT_LIB_IPC_LOOP_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits of the reading side, all in one place. What exceeds one is refused or counted, never
-// followed.
+// All limits of the reading side, in one place. A value that exceeds one is refused or counted,
+// never followed.
 #ifndef WEFT_LIB_RING_READER_LIMITS_H_
 #define WEFT_LIB_RING_READER_LIMITS_H_
 

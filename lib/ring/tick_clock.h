@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the clock that rings use (TSC ticks or CLOCK_MONOTONIC) to nanoseconds of one clock that all
-// readers share: the host's CLOCK_MONOTONIC plus an offset that the session fixes once (so a
-// stepped wall clock moves nothing). One thread owns a TickClock.
+// Converts times of the rings' clock (TSC ticks or CLOCK_MONOTONIC) to nanoseconds of one clock
+// that all readers share: the host's CLOCK_MONOTONIC plus an offset that the session fixes once,
+// so that a stepped wall clock moves nothing. One thread owns a TickClock.
 //
-// TSC: a line through measured pairs (ticks, CLOCK_MONOTONIC). The line is replaced by Calibrate()
-// about once a second; the new one begins where the old one is and leads to where CLOCK_MONOTONIC
-// will be one second on, its slope within 500 ppm of the rate measured since the last calibration.
-// So time never goes back, and nothing jumps. Times before the last calibration are converted with
-// the newest line. The error of a pair is the time between the two reads around it, tens of
-// nanoseconds; the best of several tries is taken.
+// TSC: a line through measured pairs (ticks, CLOCK_MONOTONIC). Calibrate() replaces the line about
+// once a second. The new line begins where the old one is, and leads to where CLOCK_MONOTONIC will
+// be one second later; its slope is within 500 ppm of the rate measured since the last
+// calibration. Time therefore never goes back, and never jumps. Times before the last calibration
+// are converted with the newest line. The error of a pair is the time between the two reads around
+// it, tens of nanoseconds; the best of several tries is taken.
 #ifndef WEFT_LIB_RING_TICK_CLOCK_H_
 #define WEFT_LIB_RING_TICK_CLOCK_H_
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What node and relay say on the control connection, as plain structs, and as bytes: a u32
+// The messages of node and relay on the control connection, as plain structs, and as bytes: a u32
 // (little-endian) with the length, then a JSON object whose member "type" names the struct.
-// docs/formats/stream.md tells the conversation; sender.h and receiver.h lead it. A receiver passes
-// over members that it does not know, and refuses a message that lacks one it needs. Thread-safety:
-// plain values and pure functions.
+// docs/formats/stream.md describes the conversation; sender.h and receiver.h carry it out. A
+// receiver ignores members that it does not know, and refuses a message that lacks a member it
+// needs. Thread-safety: plain values and pure functions.
 #ifndef WEFT_LIB_STREAM_CONTROL_H_
 #define WEFT_LIB_STREAM_CONTROL_H_
 

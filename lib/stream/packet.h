@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets on a data connection: lib/abi/stream.h as bytes, both ways. Pure, but for PacketReader,
-// which one thread owns.
+// Encodes and decodes packets on a data connection (lib/abi/stream.h). Pure functions, and
+// PacketReader, which one thread owns.
 #ifndef WEFT_LIB_STREAM_PACKET_H_
 #define WEFT_LIB_STREAM_PACKET_H_
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The relay's side of one session: what a node says becomes calls of an Archive, which keeps traces
-// beyond sessions. No sockets, no threads, no clock. One thread owns it.
+// The relay's side of one session: turns a node's messages into calls of an Archive, which keeps
+// traces beyond sessions. It has no sockets, no threads and no clock. One thread owns it.
 //
-// The peer is a node's consumer, which reads what tenants wrote: every byte of it is foreign. After
-// an error of any function the session is over; what is stored stays.
+// The peer is a node's consumer, which reads bytes that tenants wrote: every byte of it is
+// foreign. After an error of any function the session is over; stored packets stay.
 //
 // Invariants
-//   1. A stream's packets reach the Archive in the order of their numbers, each once: one that is
-//      there already is acknowledged again; one behind a gap waits, bounded, and the gap is asked
-//      for.
-//   2. What was acknowledged was stored by the Archive before.
+//   1. A stream's packets reach the Archive in the order of their numbers, each once. A packet
+//      that is there already is acknowledged again. A packet behind a gap waits (their number is
+//      bounded), and the receiver asks for the gap.
+//   2. A packet is acknowledged only after the Archive has stored it.
 #ifndef WEFT_LIB_STREAM_RECEIVER_H_
 #define WEFT_LIB_STREAM_RECEIVER_H_
 

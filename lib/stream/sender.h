@@ -1,20 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // The node's side of one session with a relay: the traces of one Trace on this node, their
-// metadata, streams and packets. Holds what the relay has not stored yet, and says what to send; it
-// has no sockets, no threads, no clock. One thread owns it.
+// metadata, streams and packets. It holds what the relay has not stored yet, and decides what to
+// send; it has no sockets, no threads and no clock. One thread owns it.
 //
-// Life of a connection: Connected(); the bytes of control_out() go to the relay, its answers into
-// ReceiveControl(). When wants_data() is true, a second connection is made: DataConnected(), then
-// NextData()'s bytes go there. When either connection ends, or a function says so: Disconnected(),
-// and all over again. What was put and is not stored is sent again then.
+// Life of a connection: call Connected(); the bytes of control_out() go to the relay, its answers
+// into ReceiveControl(). When wants_data() is true, make a second connection: call
+// DataConnected(); then NextData()'s bytes go there. When either connection ends, or a function
+// asks for it, call Disconnected() and begin again. Packets that were put and are not stored are
+// then sent again.
 //
 // Invariants
 //   1. A packet is sent only when the relay has stored all metadata that was written before it.
 //   2. The bytes of a packet are the caller's; they must stay until stored(stream) is beyond its
 //      seq.
-//   3. A stream's packets have successive numbers. The relay's words are checked: it cannot store
-//      what was not sent.
-// Memory is bounded by what the caller puts: packets by reference, and metadata until it is stored.
+//   3. A stream's packets have successive numbers. The relay's messages are checked: it cannot
+//      have stored what was not sent.
+//
+// Memory is bounded by what the caller puts: packets by reference, and metadata until it is
+// stored.
 #ifndef WEFT_LIB_STREAM_SENDER_H_
 #define WEFT_LIB_STREAM_SENDER_H_
 

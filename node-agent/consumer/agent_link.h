@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The consumer's two channels: to the keeper (kept for life) and to the agent (replaced whenever
-// either side was started again). Keeps the heartbeat going, also while a file is waited for. One
-// thread.
+// The consumer's two connections: to the keeper, which it keeps for life, and to the agent, which
+// is replaced when either side was started again. Sends heartbeats, also while the consumer waits
+// for a file. Used by one thread.
 #ifndef WEFT_NODE_AGENT_CONSUMER_AGENT_LINK_H_
 #define WEFT_NODE_AGENT_CONSUMER_AGENT_LINK_H_
 

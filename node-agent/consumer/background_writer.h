@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread for what waits for the disk, while the consumer's thread reads rings. Jobs run one after
+// A thread that waits for the disk while the consumer's thread reads rings. It runs jobs one after
 // the other, in the order in which they were started. Thread-safety: all calls come from one
 // thread.
 #ifndef WEFT_NODE_AGENT_CONSUMER_BACKGROUND_WRITER_H_

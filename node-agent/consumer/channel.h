@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // A channel of one container: merges its rings by time, up to a horizon, and splits them by CPU
-// into CTF streams. The output it belongs to says when what was merged is written and acknowledged.
-// Used by the consumer's thread only.
+// into CTF streams. The output that it belongs to decides when merged events are written and
+// acknowledged. Used by the consumer's thread only.
 //
-// Merge: of all cursors the one with the oldest record is taken, and its records go out in a run
-// until another cursor's record (or the horizon) is older; a run needs no heap. Order matters
-// inside a stream only: where the records of a copy are all of one CPU, and no other cursor has
-// records of that CPU at hand, the run goes on to where the others' copies end.
+// Merge: the channel takes the cursor with the oldest record, and passes on its records until
+// another cursor's record (or the horizon) is older; such a run needs no heap. Order matters only
+// inside a stream. If all copied records are of one CPU, and no other cursor has records of that
+// CPU at hand, the run goes on to where the other cursors' copies end.
 //
 // Invariants
-//   1. A record is Advance()d over only after it was appended or counted as lost: at any moment the
-//      cursors' positions, the pending packets and the counts agree.
-//   2. Nothing older than the promise, or than what its stream has, is appended; a record that is
-//      gets that time (late).
-//   3. Records from the future (a hostile clock) get the present.
+//   1. A record is Advance()d over only after it was appended or counted as lost: at any moment
+//      the cursors' positions, the pending packets and the counts agree.
+//   2. No record is appended that is older than the promise or than the last record of its stream;
+//      an older one gets that time (late).
+//   3. Records from the future (a hostile clock) get the present time.
 #ifndef WEFT_NODE_AGENT_CONSUMER_CHANNEL_H_
 #define WEFT_NODE_AGENT_CONSUMER_CHANNEL_H_
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The event classes of one channel: every different description that any of its rings holds gets
-// one, in the order they are seen, and one more for each set of its texts that is empty in a
-// record. Ids are what packets carry. Descriptions are a tenant's bytes: what is no valid
-// description gets no class, and its records are counted as lost. Owned by the channel. Invariant:
-// a class never moves or changes; ids go up from 0 without a gap.
+// The event classes of one channel. Each different description in any of its rings gets a class,
+// in the order in which the consumer sees them. It gets another class for each set of its texts
+// that is empty in a record. Packets carry the ids of classes. Descriptions are a tenant's bytes:
+// an invalid one gets no class, and its records are counted as lost. Owned by the channel.
+// Invariant: a class never moves or changes; ids go up from 0 without a gap.
 #ifndef WEFT_NODE_AGENT_CONSUMER_CLASS_TABLE_H_
 #define WEFT_NODE_AGENT_CONSUMER_CLASS_TABLE_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything a consumer does, without sockets: traces, channels and rings come by calls, Round()
-// does a bounded piece of work. Used by one thread; another one waits for the disk
+// All work of a consumer, without sockets: calls add traces, channels and rings, and Round() does
+// a bounded piece of work. Used by one thread; another thread waits for the disk
 // (background_writer.h).
 #ifndef WEFT_NODE_AGENT_CONSUMER_CONSUMER_H_
 #define WEFT_NODE_AGENT_CONSUMER_CONSUMER_H_

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The CTF streams of one channel, one for each CPU that wrote an event, and the packets that are
-// being filled. Owned by the channel. A stream's count of discarded events holds everything that is
-// missing in the trace: what the program discarded, what was overwritten, and what the consumer
-// lost. Slots are no CPUs, so a slot's missing events are counted in the stream of its last event's
-// CPU.
+// being filled. Owned by the channel. A stream's count of discarded events contains all events
+// that are missing in the trace: those that the program discarded, those that were overwritten,
+// and those that the consumer lost. A slot is not a CPU, so a slot's missing events are counted in
+// the stream of its last event's CPU.
 #ifndef WEFT_NODE_AGENT_CONSUMER_CPU_STREAMS_H_
 #define WEFT_NODE_AGENT_CONSUMER_CPU_STREAMS_H_
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files by request: a consumer cannot open any, the agent does it for it. Used by the service's
-// thread; blocks until the answer is there. Other messages that arrive meanwhile wait in the agent
-// link.
+// Gets files from the agent, since a consumer cannot open any. Blocks until the answer is there;
+// other messages that arrive meanwhile wait in the agent link. Used by the service's thread.
 #ifndef WEFT_NODE_AGENT_CONSUMER_FILE_CLIENT_H_
 #define WEFT_NODE_AGENT_CONSUMER_FILE_CLIENT_H_
 

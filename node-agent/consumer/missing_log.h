@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the events went missing that a channel's rings count. A ring only counts what it discards,
-// and says no time. So the channel looks at the counters of all its rings in every round; a counter
-// that rose did so between two looks. The log keeps each such rise until the CTF stream that it
-// belongs to has come so far that a packet of it may end behind the rise: readers are told that the
-// events were discarded between the end of the packet before and the end of the packet that counts
-// them. Owned by the channel, used by the consumer's thread only. All times are ticks of the
-// channel's clock.
+// Finds out when events went missing. A ring only counts the events that it discards, without a
+// time. The channel therefore looks at the counters of all its rings in every round: a counter
+// that rose did so between two looks. The log keeps each such rise until a packet of its CTF
+// stream may end behind the rise. Readers are then told that the events were discarded between the
+// end of the packet before and the end of the packet that counts them. Owned by the channel, used
+// by the consumer's thread only. All times are ticks of the channel's clock.
 //
 // Invariants
-//   1. Looks of a channel have increasing times, and every rise lies between two looks that follow
-//      each other: a time that is a look's time is inside no rise (NotInside).
-//   2. The rises of a slot are in order. Cursor::discarded and Cursor::overwritten are what was
-//      counted in streams; with the rises that are left, what was seen.
+//   1. Looks of a channel have increasing times, and every rise lies between two successive looks:
+//      no rise contains the time of a look (NotInside).
+//   2. The rises of a slot are in order. Cursor::discarded and Cursor::overwritten are the events
+//      that streams have counted; together with the remaining rises they are the events that the
+//      channel has seen.
 #ifndef WEFT_NODE_AGENT_CONSUMER_MISSING_LOG_H_
 #define WEFT_NODE_AGENT_CONSUMER_MISSING_LOG_H_
 

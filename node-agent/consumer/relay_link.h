@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One session with a relay: a Sender (lib/stream), and the two connections that the agent opens for
-// it. When one of them ends both are opened again, with more and more time between the tries; what
-// was not acknowledged is sent again. Nothing here blocks. Used by the service's thread. TLS comes
-// in between the sockets and the Sender, which sees bytes only.
+// One session with a relay: a Sender (lib/stream), and the two connections that the agent opens
+// for it. When one of them ends, the link opens both again, with longer and longer pauses, and
+// sends again what was not acknowledged. Nothing here blocks. Used by the service's thread. TLS
+// will stand between the sockets and the Sender, which sees bytes only.
 #ifndef WEFT_NODE_AGENT_CONSUMER_RELAY_LINK_H_
 #define WEFT_NODE_AGENT_CONSUMER_RELAY_LINK_H_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clocks that a consumer's rings use. Rings of processes have the node's, which is chosen once.
-// weft.ko has the other one where its kernel gave up the TSC after that. Both lead to the same
-// nanoseconds. Owned by the consumer's thread.
+// The clocks of a consumer's rings. Rings of processes have the node's clock, which is chosen
+// once. A ring of weft.ko has the other clock if its kernel gave up the TSC later. Both lead to
+// equal nanoseconds. Owned by the consumer's thread.
 #ifndef WEFT_NODE_AGENT_CONSUMER_RING_CLOCKS_H_
 #define WEFT_NODE_AGENT_CONSUMER_RING_CLOCKS_H_
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One ring set as its channel reads it: a cursor for every slot that was ever written to, and what
-// the ring set's event ids mean. Owned by the channel, used by the consumer's thread. Invariant: a
-// ring set is given up as a whole at its first contradiction; what was handed out before stays.
+// One ring set as its channel reads it: a cursor for every slot that was ever written to, and the
+// classes of the ring set's event ids. Owned by the channel, used by the consumer's thread.
+// Invariant: at its first contradiction a ring set is given up as a whole; records that were
+// passed on before stay.
 #ifndef WEFT_NODE_AGENT_CONSUMER_RING_INPUT_H_
 #define WEFT_NODE_AGENT_CONSUMER_RING_INPUT_H_
 

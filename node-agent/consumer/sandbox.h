@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a consumer may still do once it reads tenants' bytes: use the descriptors it has, talk over
-// its sockets, get memory and the time. No file, socket or process can be opened, made or looked
-// into. Called once, by the only thread, before the first foreign byte is read.
+// Limits what a consumer can do before it reads tenants' bytes. It can still use its descriptors,
+// talk over its sockets, get memory and read the time. It cannot open or make files, sockets or
+// processes, or look into them. Called once, by the only thread, before the first foreign byte is
+// read.
 //
-// Steps: no_new_privs; all capabilities dropped (bounding set too, where allowed); a seccomp filter
-// that kills the process at any system call that is not in the list of sandbox.cc.
+// Steps: no_new_privs; all capabilities dropped (the bounding set too, where allowed); a seccomp
+// filter that kills the process at any system call that is not in the list of sandbox.cc.
 #ifndef WEFT_NODE_AGENT_CONSUMER_SANDBOX_H_
 #define WEFT_NODE_AGENT_CONSUMER_SANDBOX_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A consumer as a process: messages in, rounds of work, messages out. The life of it is described
-// in lib/ipc/messages.h. One thread.
+// A consumer as a process: messages in, rounds of work, messages out. lib/ipc/messages.h describes
+// its life. Used by one thread.
 #ifndef WEFT_NODE_AGENT_CONSUMER_SERVICE_H_
 #define WEFT_NODE_AGENT_CONSUMER_SERVICE_H_
 

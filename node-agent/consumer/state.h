@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the journal's record holds: for every trace the lengths of its files, for every ring how far
-// it was read, and the counts that go with exactly that. The lists of fields below are the order of
-// the bytes (lib/fields/binary.h). Only consumers of one installation read them; a version in the
-// journal guards them, and state_test.cc has bytes of its own encoder to compare with.
-// Thread-safety: plain values.
+// The contents of a journal's record: for every trace the lengths of its files, for every ring the
+// position up to which it was read, and the counts at exactly that point. The lists of fields
+// below are the order of the bytes (lib/fields/binary.h). Only consumers of one installation read
+// them. A version in the journal guards them, and state_test.cc compares them with bytes of an
+// encoder of its own. Thread-safety: plain values.
 #ifndef WEFT_NODE_AGENT_CONSUMER_STATE_H_
 #define WEFT_NODE_AGENT_CONSUMER_STATE_H_
 

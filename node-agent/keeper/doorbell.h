@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The keeper's end of the doorbell socket (lib/abi/control.h): takes connections, one message with
-// one descriptor of each, and says whom the kernel saw. A descriptor of anything but memory (a
-// memfd, tmpfs) goes no further; what the message or the memory claims is not looked at here.
-// Everything comes from traced programs: connections that stay silent are bounded in number (the
-// oldest goes first), and nothing here waits for a peer, nor goes on for as long as one calls.
+// one descriptor from each, and reports the caller as the kernel sees it. A descriptor that is not
+// memory (a memfd, tmpfs) is closed; claims of the message and of the memory are not examined
+// here. Everything comes from traced programs: the number of silent connections is bounded (the
+// oldest is closed first), and nothing here waits for a peer, or goes on as long as a peer calls.
 //
-// Callers are taken only while there is room for what they bring. Without room they stay in the
-// socket's backlog, where the kernel keeps their descriptors, until GoOn finds room again, or
-// Refuse takes them away. The keeper's thread owns it.
+// Connections are accepted only while there is room for their descriptors. Without room they stay
+// in the socket's backlog, where the kernel keeps their descriptors, until GoOn finds room again,
+// or Refuse takes them away. The keeper's thread owns it.
 #ifndef WEFT_NODE_AGENT_KEEPER_DOORBELL_H_
 #define WEFT_NODE_AGENT_KEEPER_DOORBELL_H_
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of descriptors that a traced program sent and weft does not want.
-// Any thread.
+// Closes descriptors that a traced program sent and weft does not want. Any thread.
 #ifndef WEFT_NODE_AGENT_KEEPER_FOREIGN_H_
 #define WEFT_NODE_AGENT_KEEPER_FOREIGN_H_
 

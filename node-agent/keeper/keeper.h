@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The keeper: starts the agent and the consumers, watches and restarts them, holds their
-// descriptors, answers the doorbell. It interprets nothing that a traced program wrote.
+// descriptors, and answers the doorbell. It interprets no bytes of traced programs.
 //
-// Order of start: doorbell and control area are the agent's, so: agent first; it asks for
-// consumers; a consumer and the agent are connected as soon as both run. A node's end (SIGTERM)
-// begins with the agent: it gets Exit, and answers Quit, after kExitTime at the latest. Order of
-// the end (Quit): consumers get Exit and kExitTime, then the agent's channel is closed and it gets
-// kExitTime, then the folder of the session is removed, then the keeper ends. A process that takes
-// longer is killed. When the keeper dies, its channels close: agent and consumers end by
-// themselves. One thread; everything runs in the loop's handlers.
+// Start: the agent starts first, since it makes doorbell and control area, and requests consumers;
+// a consumer and the agent are connected as soon as both run. A node's end (SIGTERM) begins with
+// the agent: it gets Exit, and answers Quit, after kExitTime at the latest. End (Quit): the
+// consumers get Exit and kExitTime; then the agent's connection is closed and it gets kExitTime;
+// then the session's folder is removed; then the keeper ends. A process that takes longer is
+// killed. When the keeper dies, its connections close, and agent and consumers end by themselves.
+// One thread; everything runs in the loop's handlers.
 #ifndef WEFT_NODE_AGENT_KEEPER_KEEPER_H_
 #define WEFT_NODE_AGENT_KEEPER_KEEPER_H_
 

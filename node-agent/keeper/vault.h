@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The descriptors that outlive an agent: ring sets, journals, sockets. The agent gives them names
-// and notes; what a doorbell brought has no note until the agent wrote one. The keeper's thread
-// owns it.
+// and notes; a descriptor from a doorbell has no note until the agent writes one. The keeper's
+// thread owns it.
 #ifndef WEFT_NODE_AGENT_KEEPER_VAULT_H_
 #define WEFT_NODE_AGENT_KEEPER_VAULT_H_
 

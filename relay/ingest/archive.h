@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nodes send becomes CTF on the disk, through lib/store, and counts:
+// Stores what nodes send as CTF on the disk, through lib/store, and counts it:
 //
 //   DATA_DIR/NAMESPACE/TRACE/POD/CONTAINER/UUID/PATH/metadata, CHANNEL_CPU ...
 //
-// UUID is the CTF trace's: a container that is started again has another one. PATH is what the node
-// says, "ust/uid/1000/64-bit". What is acknowledged was written by write(2): it survives the relay,
-// and with EndTrace the machine. A trace belongs to the session that opened it last. The ingest's
-// thread owns it.
+// UUID is the CTF trace's: a container that is started again has another one. The node gives PATH,
+// such as "ust/uid/1000/64-bit". Acknowledged packets were written by write(2): they survive the
+// relay, and after EndTrace the machine. A trace belongs to the session that opened it last. The
+// ingest's thread owns it.
 #ifndef WEFT_RELAY_INGEST_ARCHIVE_H_
 #define WEFT_RELAY_INGEST_ARCHIVE_H_
 

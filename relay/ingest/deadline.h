@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A deadline for something that Asio does, which is safe against its own end: after Lift, or after
-// the destructor, `late` is never called.
+// A deadline for an operation of Asio. After Lift, or after the destructor, `late` is never
+// called.
 //
-// Asio's cancel() alone does not give that. It reaches only timers that have not expired; the
-// handler of one that has expired may be queued already, behind the handler that calls cancel(),
-// and then runs without an error. So the handler looks at a state of its own, which outlives the
-// Deadline.
+// Asio's cancel() alone does not guarantee this. It reaches only timers that have not expired. The
+// handler of an expired timer may be queued already, behind the handler that calls cancel(), and
+// then runs without an error. The handler therefore looks at a state of its own, which outlives
+// the Deadline.
 //
 // Thread-safety: everything on the one thread that runs the executor. Header only, for files that
 // include Asio anyway.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// /metrics and /healthz, for scrapers and probes, on lib/http's server.
+// Serves /metrics and /healthz to scrapers and probes, on lib/http's server.
 #ifndef WEFT_RELAY_INGEST_HTTP_H_
 #define WEFT_RELAY_INGEST_HTTP_H_
 

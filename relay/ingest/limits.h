@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits and times of the relay's listeners, all in one place. lib/stream/limits.h has the
-// protocol's.
+// Limits and times of the relay's listeners, all in one place. lib/stream/limits.h has those of
+// the protocol.
 #ifndef WEFT_RELAY_INGEST_LIMITS_H_
 #define WEFT_RELAY_INGEST_LIMITS_H_
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node and a relay with a bad network between them, all from one seed: Sender, Receiver and what
-// surrounds them in the product, in a loop of small random steps. A seed that fails replays
+// For tests: a node and a relay with a bad network between them, all from one seed. Sender,
+// Receiver and their surroundings run in a loop of small random steps. A seed that fails replays
 // exactly.
 //
-// The node is a consumer in small: numbered events come, a commit puts those that came since the
-// last one into packets, waits until all are stored, and is then written to a journal, which
-// survives the node. A node that starts again knows its journal only, and makes other packets of
+// The node is a small consumer. Numbered events arrive. A commit puts the events since the last
+// commit into packets, waits until all are stored, and is then written to a journal, which
+// survives the node. A node that starts again knows only its journal, and makes other packets of
 // the events behind it.
 #ifndef WEFT_LIB_STREAM_TESTING_SIMULATION_H_
 #define WEFT_LIB_STREAM_TESTING_SIMULATION_H_
