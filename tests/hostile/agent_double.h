@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeper and agent of one weft-consumer, as far as a test needs them: starts the program, passes
-// rings, opens files, collects what it says. One thread.
+// rings, opens files, and collects its messages. One thread.
 #ifndef WEFT_TESTS_HOSTILE_AGENT_DOUBLE_H_
 #define WEFT_TESTS_HOSTILE_AGENT_DOUBLE_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hostile process: writes valid records, and between them whatever could hurt a reader, into
+// A hostile process: writes valid records, and between them whatever could harm a reader, into
 // memory that a consumer reads at the same time. Deterministic for a seed, apart from that race.
 #ifndef WEFT_TESTS_HOSTILE_ATTACKER_H_
 #define WEFT_TESTS_HOSTILE_ATTACKER_H_

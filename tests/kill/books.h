@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a worker writes down about its own events, in a file that it shares with the test: for each
-// lane, how many events it has begun and how many have returned. After SIGKILL at any moment the
-// truth lies between the two. C and C++.
+// A worker's own record of its events, in a file that it shares with the test: for each lane, how
+// many events it has begun and how many have returned. After SIGKILL at any moment the true number
+// lies between the two. C and C++.
 #ifndef WEFT_TESTS_KILL_BOOKS_H_
 #define WEFT_TESTS_KILL_BOOKS_H_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was read of each lane (books.h): a lane is one line of execution of one process, so its
-// records lie in one ring set, each once, and ascend with their sequence and their time. What is
-// missing of it was discarded or overwritten there. One thread.
+// The records that were read of each lane (books.h). A lane is one line of execution of one
+// process, so its records lie in one ring set, each once, and ascend with their sequence and their
+// time. Missing records were discarded or overwritten there. One thread.
 #ifndef WEFT_TESTS_KILL_LANES_H_
 #define WEFT_TESTS_KILL_LANES_H_
 

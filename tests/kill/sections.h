@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the writers are in libweft.so: its restartable sequences, from its table of rseq
-// descriptors (ELF section weft_rseq_cs), and functions, from its symbol table; their instructions
-// from a disassembler, and these's lines from its debug information.
+// Finds the writers in libweft.so: its restartable sequences, by its table of rseq descriptors
+// (ELF section weft_rseq_cs), and its functions, by its symbol table. A disassembler gives their
+// instructions, and the debug information the lines of these.
 #ifndef WEFT_TESTS_KILL_SECTIONS_H_
 #define WEFT_TESTS_KILL_SECTIONS_H_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A world for one traced program: control area, doorbell, books, and a reader of all its ring sets
-// that checks every record. One thread; Poll() now and then while the program runs, Finish() after
-// its end.
+// The surroundings of one traced program: control area, doorbell, books, and a reader of all its
+// ring sets that checks every record. One thread; call Poll() now and then while the program runs,
+// and Finish() after its end.
 #ifndef WEFT_TESTS_KILL_WORLD_H_
 #define WEFT_TESTS_KILL_WORLD_H_
 

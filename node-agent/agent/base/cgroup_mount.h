@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where cgroup v2 is mounted. A function without state.
+// Finds the place where cgroup v2 is mounted. A function without state.
 #ifndef WEFT_NODE_AGENT_AGENT_BASE_CGROUP_MOUNT_H_
 #define WEFT_NODE_AGENT_AGENT_BASE_CGROUP_MOUNT_H_
 

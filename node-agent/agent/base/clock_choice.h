@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which clock the rings of this machine use, and how many slots they have. Reads sysfs only.
+// Chooses the clock of this machine's rings, and how many slots they have. Reads sysfs only.
 #ifndef WEFT_NODE_AGENT_AGENT_BASE_CLOCK_CHOICE_H_
 #define WEFT_NODE_AGENT_AGENT_BASE_CLOCK_CHOICE_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A second descriptor of the same thing, for a message that takes one. Any thread.
+// Duplicates a descriptor, for a message that takes one. Any thread.
 #ifndef WEFT_NODE_AGENT_AGENT_BASE_COPY_FD_H_
 #define WEFT_NODE_AGENT_AGENT_BASE_COPY_FD_H_
 

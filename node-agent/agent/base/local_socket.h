@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Listening sockets at a path, for doorbells and for the cli. A function without state.
+// Makes listening sockets at a path, for doorbells and for the cli. A function without state.
 #ifndef WEFT_NODE_AGENT_AGENT_BASE_LOCAL_SOCKET_H_
 #define WEFT_NODE_AGENT_AGENT_BASE_LOCAL_SOCKET_H_
 

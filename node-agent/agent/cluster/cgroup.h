@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which pod and container a process is in, by the text of its /proc/PID/cgroup. The kernel writes
-// it, but a container that may make cgroups of its own names the lower part of the path: only the
-// first pod of a path counts, which is above all that a container can name.
+// Finds a process's pod and container by the text of its /proc/PID/cgroup. The kernel writes this
+// text, but a container that may make cgroups of its own names the lower part of the path. Only the
+// first pod of a path counts, which is above every part that a container can name.
 //
 // Forms, with cgroup v1 (a line per hierarchy) or v2, below any folders:
 //     cgroupfs   .../podUID/CONTAINER

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pods and TraceSessions of this node, from the API server's watches to the agent's loop. The
-// watches have threads of their own; what they say waits in one queue, and an eventfd wakes the
+// Passes pods and TraceSessions of this node from the API server's watches to the agent's loop.
+// The watches have threads of their own; their changes wait in one queue, and an eventfd wakes the
 // loop.
 #ifndef WEFT_NODE_AGENT_AGENT_CLUSTER_FEED_H_
 #define WEFT_NODE_AGENT_AGENT_CLUSTER_FEED_H_

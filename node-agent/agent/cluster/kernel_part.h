@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel's part of sessions on this node: one channel for each session that asks for it, whose
-// events are resolved on another thread, and whose scope follows the pods' cgroups.
+// The kernel's part of sessions on this node: one channel for each session that requests kernel
+// events. Another thread resolves these events; the channel's scope follows the pods' cgroups.
 //
 // Invariants:
 //   1. Events are resolved for at most one session at a time.
-//   2. While something that announces nothing is waited for (a cgroup, a resolved event), Poll asks
-//      for another round every kCgroupInterval.
+//   2. While it waits for something that is not announced (a cgroup, a resolved event), Poll
+//      requests another round every kCgroupInterval.
 // The agent's thread owns it.
 #ifndef WEFT_NODE_AGENT_AGENT_CLUSTER_KERNEL_PART_H_
 #define WEFT_NODE_AGENT_AGENT_CLUSTER_KERNEL_PART_H_

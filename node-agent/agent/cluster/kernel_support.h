@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether this node can record its kernel, for its pods and as a whole: the former wants cgroup v2,
-// too. weft.ko is made ready in a thread of its own when the agent starts, and again, while a Trace
-// wants it, from time to time where it could not be. The loop's thread owns it; the other thread
-// runs PrepareDriver and nothing else, and is not waited for: an agent that ends does so at once,
-// and what it was building ends with it.
+// Decides whether this node can record its kernel, for its pods and as a whole; for pods it needs
+// cgroup v2, too. A thread of its own makes weft.ko ready when the agent starts. If that failed,
+// it tries again from time to time while a Trace needs the kernel. The loop's thread owns the
+// object. The other thread runs only PrepareDriver, and the loop does not wait for it: an agent
+// that ends does so at once, and a build that is under way ends with it.
 #ifndef WEFT_NODE_AGENT_AGENT_CLUSTER_KERNEL_SUPPORT_H_
 #define WEFT_NODE_AGENT_AGENT_CLUSTER_KERNEL_SUPPORT_H_
 

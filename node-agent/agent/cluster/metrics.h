@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The node's counters per Trace, as Prometheus has them: the families of lib/metrics/families.h
-// that name a member of ipc::ChannelCounts. The agent's loop sets the sums, the server's threads
-// collect them for scrapes. A Trace that ended keeps its counters as long as there is room.
-// Thread-safety: any thread.
+// The node's counters per Trace for Prometheus: the families of lib/metrics/families.h that name a
+// member of ipc::ChannelCounts. The agent's loop sets the sums; the server's threads collect them
+// for scrapes. A Trace that ended keeps its counters as long as there is room. Thread-safety: any
+// thread.
 #ifndef WEFT_NODE_AGENT_AGENT_CLUSTER_METRICS_H_
 #define WEFT_NODE_AGENT_AGENT_CLUSTER_METRICS_H_
 

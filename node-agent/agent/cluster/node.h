@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node of a cluster: does what the API server asks for. Pods of this node with weft's volume
-// become containers, TraceSessions become sessions, and a session has a channel for every container
-// that its selector means.
+// A node of a cluster: makes the node record what the API server's objects request. Pods of this
+// node with weft's volume become containers, TraceSessions become sessions, and a session has a
+// channel for every container that its selector matches.
 //
-// News (feed.h) is only noted; Settle, called when anything has changed, compares what is with what
-// should be and does the difference. So the order of news does not matter, and what failed is tried
-// again.
+// Changes (feed.h) are only noted. Settle, which is called after any change, compares the actual
+// with the desired state and acts on the difference. The order of changes therefore does not
+// matter, and a step that failed is tried again.
 //
 //     pod is there, has the library --> its volume opens --> control files, doorbell
 //     session Active, pod open and selected --> channel: defined, on

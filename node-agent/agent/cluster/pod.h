@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the agent remembers of a pod of its node. Thread-safety: plain values, pure functions.
+// The agent's record of one pod of its node. Thread-safety: plain values, pure functions.
 #ifndef WEFT_NODE_AGENT_AGENT_CLUSTER_POD_H_
 #define WEFT_NODE_AGENT_AGENT_CLUSTER_POD_H_
 

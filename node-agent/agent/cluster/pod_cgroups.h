@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the kubelet's pods are in the hierarchy of cgroup v2, by whose numbers weft.ko knows them.
+// Finds the kubelet's pods in the hierarchy of cgroup v2, since weft.ko identifies cgroups by
+// number.
 //
-// The kubelet's folder "kubepods" may stand anywhere near the top. Nothing below a pod's folder is
-// looked at but the containers', since a container may be able to make folders of any name there.
-// Used by the agent's loop. Source of the names: the kubelet's cgroup drivers (cgroupfs, systemd).
+// The kubelet's folder "kubepods" may stand anywhere near the top. Below a pod's folder only the
+// containers' folders are examined, since a container may be able to make folders of any name
+// there. Used by the agent's loop. Source of the names: the kubelet's cgroup drivers (cgroupfs,
+// systemd).
 #ifndef WEFT_NODE_AGENT_AGENT_CLUSTER_POD_CGROUPS_H_
 #define WEFT_NODE_AGENT_AGENT_CLUSTER_POD_CGROUPS_H_
 

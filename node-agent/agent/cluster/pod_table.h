@@ -6,7 +6,7 @@
 //   1. A pod with an open volume has a control area for each of its containers, and a doorbell.
 //   2. A pod that is gone stays here until no channel of a session is of it; then its control areas
 //      and its doorbell are closed.
-//   3. Only the kernel (cgroup, pidfd) and the doorbell that was called tell who a process is.
+//   3. Only the kernel (cgroup, pidfd) and the doorbell that was called identify a process.
 // The agent's thread owns it.
 #ifndef WEFT_NODE_AGENT_AGENT_CLUSTER_POD_TABLE_H_
 #define WEFT_NODE_AGENT_AGENT_CLUSTER_POD_TABLE_H_

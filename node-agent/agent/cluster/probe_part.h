@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Probes of functions of containers' programs: events that a session's kernel channel gets while it
-// is on, as containers come that have the program.
+// Adds probes of functions of containers' programs to a session's kernel channel while it is on,
+// as containers start that have the program.
 //
 // Invariants:
-//   1. At most one search goes on for a namespace: a file system that never answers stops the
-//      searches of its own namespace only.
+//   1. At most one search goes on for a namespace: a file system that never answers stops only the
+//      searches of its own namespace.
 //   2. A search whose session is over is kept as long as its thread runs.
+//
 // The agent's thread owns it.
 #ifndef WEFT_NODE_AGENT_AGENT_CLUSTER_PROBE_PART_H_
 #define WEFT_NODE_AGENT_AGENT_CLUSTER_PROBE_PART_H_

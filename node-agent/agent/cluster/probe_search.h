@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What spec.kernel.userProbes of a session means in the containers of its pods. Their files are
-// found through a process of each, and read in a thread of its own: a container's file system may
-// never answer (FUSE).
+// Finds the functions of a session's spec.kernel.userProbes in the containers of its pods. It
+// reaches a container's files through one of its processes, and reads them in a thread of its own:
+// a container's file system may never answer (FUSE).
 //
-// A container is searched when it is new; again, from time to time, as long as nothing runs in it
-// or a file is not there. The loop's thread owns it; the other thread is not waited for.
+// A container is searched when it is new, and again from time to time as long as no process runs
+// in it or a file is missing. The loop's thread owns the object, and does not wait for the other
+// thread.
 #ifndef WEFT_NODE_AGENT_AGENT_CLUSTER_PROBE_SEARCH_H_
 #define WEFT_NODE_AGENT_AGENT_CLUSTER_PROBE_SEARCH_H_
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The status of a TraceSession out of what the agent knows of its session. Pure.
+// Builds the status of a TraceSession from the agent's session. Pure functions.
 #ifndef WEFT_NODE_AGENT_AGENT_CLUSTER_REPORT_H_
 #define WEFT_NODE_AGENT_AGENT_CLUSTER_REPORT_H_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent's end of one consumer: its channel, what waits to be said on it, its journal. In local
-// mode there is one, called kConsumerName, in a cluster one per namespace, called as it. The
-// agent's thread owns it.
+// The agent's end of one consumer: its connection, the messages that wait for it, and its journal.
+// In local mode there is one consumer, called kConsumerName; in a cluster there is one per
+// namespace, with the namespace's name. The agent's thread owns it.
 #ifndef WEFT_NODE_AGENT_AGENT_CONSUMERS_CONSUMER_LINK_H_
 #define WEFT_NODE_AGENT_AGENT_CONSUMERS_CONSUMER_LINK_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells consumers what they shall read: channels, their ring sets and rings of weft.ko, ends of
-// processes and of channels; and repeats all of it on each new connection.
+// Tells consumers what to read: channels, their ring sets and rings of weft.ko, ends of processes
+// and of channels. Repeats all of it on each new connection.
 //
 // Invariants:
 //   1. A consumer is told of a channel before its rings, and of a ring before the end of its

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes TCP connections for consumers, which cannot. Resolving a name and connecting may each take
-// seconds: every dial has a thread of its own meanwhile. Used by the agent's thread.
+// Makes TCP connections for consumers, which cannot make them. To resolve a name and to connect
+// may each take seconds, so every dial has a thread of its own. Used by the agent's thread.
 #ifndef WEFT_NODE_AGENT_AGENT_CONSUMERS_DIALER_H_
 #define WEFT_NODE_AGENT_AGENT_CONSUMERS_DIALER_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens files for a consumer, which may not open any itself: beneath the output folder only,
-// whatever name it asks for and whatever links there are in it.
+// Opens files for a consumer, which cannot open any. Opens only files beneath the output folder,
+// whatever name the consumer gives and whatever links the folder contains.
 #ifndef WEFT_NODE_AGENT_AGENT_CONSUMERS_OUTPUT_FOLDER_H_
 #define WEFT_NODE_AGENT_AGENT_CONSUMERS_OUTPUT_FOLDER_H_
 

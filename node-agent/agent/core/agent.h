@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent as a process: its keeper, its start and end, its clockwork. What it does is in its
-// parts (agent_parts.h): sessions and their channels, control areas in which channels are in force,
-// consumers that read them. What decides (local/, cluster/) holds the agent, calls its parts, and
+// The agent as a process: its keeper, its start and end, its timers. Its parts (agent_parts.h) do
+// the work: sessions and their channels, control areas in which channels are in force, consumers
+// that read them. The code that decides (local/, cluster/) holds the agent, calls its parts, and
 // is told of events (agent_listener.h).
 //
 // Start:  the keeper repeats what it kept; AgentListener::Restore brings back, or makes,
@@ -10,10 +10,10 @@
 // End:    on Exit the rings of weft.ko are read to their end, or kLastDrainWait passes; then Quit.
 //
 // Invariants:
-//   1. Everything here may happen twice: an agent that dies at any point is mended by the next one,
-//      which does again what is not finished.
-//   2. Before the keeper has repeated everything the parts are only filled, and nothing is recorded
-//      or reported but by AgentListener::TakeKept.
+//   1. Everything here may happen twice: if an agent dies at any point, the next one repeats what
+//      is not finished.
+//   2. Before the keeper has repeated everything the parts are only filled, and only
+//      AgentListener::TakeKept records or reports anything.
 // One thread: all of it runs in the loop's handlers.
 #ifndef WEFT_NODE_AGENT_AGENT_CORE_AGENT_H_
 #define WEFT_NODE_AGENT_AGENT_CORE_AGENT_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The events that the agent reports to what decides: local mode (local/) or the node of a cluster
-// (cluster/). What decides holds the agent and calls down; the agent knows this interface only. All
-// calls are in the agent's loop.
+// The events that the agent reports to the code that decides: local mode (local/) or the node of a
+// cluster (cluster/). That code holds the agent and calls down; the agent knows only this
+// interface. All calls are in the agent's loop.
 #ifndef WEFT_NODE_AGENT_AGENT_CORE_AGENT_LISTENER_H_
 #define WEFT_NODE_AGENT_AGENT_CORE_AGENT_LISTENER_H_
 

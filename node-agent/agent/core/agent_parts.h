@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the agent, each with its own header, and how they are connected. What decides
-// (local/, cluster/) calls them; they report to the listener that they were made with.
+// The parts of the agent, each with its own header, and how they are connected. The code that
+// decides (local/, cluster/) calls them; they report to the listener that they were made with.
 //
 // Calls go down: a part holds parts that stand above it in this list, and reports by callbacks.
 // The agent's thread owns them all.

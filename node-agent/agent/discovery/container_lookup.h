@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which container a process is in. In local mode all processes are in the one container; on a node
-// of a cluster the kernel's cgroups tell. All calls are in the agent's loop.
+// Finds the container of a process. In local mode all processes are in the one container; on a
+// node of a cluster the kernel's cgroups tell. All calls are in the agent's loop.
 #ifndef WEFT_NODE_AGENT_AGENT_DISCOVERY_CONTAINER_LOOKUP_H_
 #define WEFT_NODE_AGENT_AGENT_DISCOVERY_CONTAINER_LOOKUP_H_
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds memory of libweft.so that was not announced: ring sets of processes that cannot reach the
 // socket (chroot, a filter, another network, an agent that was away), and control areas of
-// processes that are older than the agent. It looks into /proc/PID/maps and opens
-// /proc/PID/map_files/RANGE, which works when every descriptor is closed, and needs a privilege;
-// without it nothing is found, silently.
+// processes that are older than the agent. It reads /proc/PID/maps and opens
+// /proc/PID/map_files/RANGE. This works even if a process has closed every descriptor, but needs a
+// privilege; without it the finder finds nothing and reports nothing.
 //
-// Looked at in every round are the *members*: who maps the session's control file or a control area
-// that was adopted, who rang the doorbell, the roots, and whatever descends from them; and, since
-// forks are not announced, every new pid in its first rounds. LookAtAll looks at every process
-// once.
+// In every round the finder looks at the *members*: processes that map the session's control file
+// or an adopted control area, that called the doorbell, the roots, and all their descendants. It
+// also looks at every new pid in its first rounds, since forks are not announced. LookAtAll looks
+// at every process once.
 //
-// Memory is told apart by inode number: all of it is on the kernel's own tmpfs, where a tenant
-// cannot choose them. Each is handed out once, while a process maps it, unless the handler wants it
-// again. The agent's thread owns it.
+// Memory is identified by inode number: all of it is on the kernel's own tmpfs, where a tenant
+// cannot choose these numbers. Each memory is passed on once while a process maps it, unless the
+// handler wants it again. The agent's thread owns it.
 #ifndef WEFT_NODE_AGENT_AGENT_DISCOVERY_FINDER_H_
 #define WEFT_NODE_AGENT_AGENT_DISCOVERY_FINDER_H_
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rings that are in full use are moved into huge pages, in their processes: the writer's stores,
-// which go through all of a ring, miss the TLB less. Every page of such a ring is there already, so
-// that no memory is added; it stays charged to whom it is charged to. The kernel does it
-// (MADV_COLLAPSE, since 6.1) in a thread of this class's: it may have to make room first, and a
-// writer that comes meanwhile waits for what is being copied. The kernel refuses
-// while a page is in use, as is usual; then it is asked again.
+// Moves rings that are in full use into huge pages, in their processes: the writer's stores, which
+// go through all of a ring, then miss the TLB less. Every page of such a ring exists already, so
+// no memory is added, and the charge does not move. The kernel does this (MADV_COLLAPSE, since
+// 6.1), and is called in a thread of this class: it may have to make room first, and a writer that
+// comes meanwhile waits for the copy. The kernel often refuses while a page is in use; the class
+// then tries again.
 //
-// Where huge pages cannot be had (an older kernel, no CAP_SYS_NICE, memory that is too fragmented)
-// the ring stays as it is, silently. The agent's thread calls.
+// If huge pages are not available (an older kernel, no CAP_SYS_NICE, memory that is too
+// fragmented) the ring stays as it is, without a message. The agent's thread calls.
 #ifndef WEFT_NODE_AGENT_AGENT_DISCOVERY_HUGE_PAGES_H_
 #define WEFT_NODE_AGENT_AGENT_DISCOVERY_HUGE_PAGES_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts what is in a ring set that no consumer will read: one that arrived when its channel
-// had ended, or whose consumer keeps failing. The counts keep property P3's equality.
+// Counts the events of a ring set that no consumer will read, because it arrived when its channel
+// had ended, or because its consumer keeps failing. The counts keep property P3's equality.
 #ifndef WEFT_NODE_AGENT_AGENT_DISCOVERY_LATE_RING_H_
 #define WEFT_NODE_AGENT_AGENT_DISCOVERY_LATE_RING_H_
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What /proc says of a process's memory, as far as weft looks for its own in it: lines of
-// /proc/PID/maps, and the descriptor of what is mapped in a range.
-// Names in maps are the tenant's to choose; devices and inode numbers are the kernel's.
-// Thread-safety: pure functions.
+// Reads what /proc shows of a process's memory, as far as weft searches it for its own: lines of
+// /proc/PID/maps, and a descriptor of the memory that is mapped in a range. The tenant chooses
+// names in maps; devices and inode numbers are the kernel's. Thread-safety: pure functions.
 #ifndef WEFT_NODE_AGENT_AGENT_DISCOVERY_MEMORY_MAPS_H_
 #define WEFT_NODE_AGENT_AGENT_DISCOVERY_MEMORY_MAPS_H_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cgroup of a program that `weft record` starts, where kernel events are wanted: weft.ko tells
-// by cgroup (v2) whose events it records, and children of the program are in it too. Its end:
-// lib/base/cgroup.h. Functions without state. Needs root, as the module does.
+// The cgroup of a program that `weft record` starts to record kernel events: weft.ko decides by
+// cgroup (v2) which tasks it records, and the program's children are in it too. lib/base/cgroup.h
+// removes it. Functions without state. Needs root, as the module does.
 #ifndef WEFT_NODE_AGENT_AGENT_KERNEL_PROGRAM_CGROUP_H_
 #define WEFT_NODE_AGENT_AGENT_KERNEL_PROGRAM_CGROUP_H_
 

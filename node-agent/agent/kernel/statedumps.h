@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statedumps of weft.ko's sessions at work: each in a thread of its own, for it waits for the
-// consumer, who may wait for the agent. A thread knows the session's descriptor, its own copy, and
-// nothing of the agent.
+// Runs state dumps of weft.ko's sessions, each in a thread of its own: a dump waits for the
+// consumer, which may wait for the agent. Such a thread has its own copy of the session's
+// descriptor, and uses nothing of the agent.
 //
 // The agent's thread calls. A dump ends by itself, or soon after its session was switched off.
 #ifndef WEFT_NODE_AGENT_AGENT_KERNEL_STATEDUMPS_H_

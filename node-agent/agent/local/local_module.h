@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft.ko for local mode: as it is, or, for root, loaded by the first session that asks for the
+// weft.ko in local mode: as it is, or, for root, loaded by the first session that needs the
 // kernel.
 //
-// Called by the agent's one thread; loading takes a second where it has to be done. What is loaded
-// and can be used is never replaced here: others may be about to use it. Nothing is built, and
-// nothing unloaded at the end.
+// Called by the agent's one thread; to load the module takes a second. A loaded module that is
+// usable is never replaced here: other processes may be about to use it. Nothing is built, and
+// nothing is unloaded at the end.
 #ifndef WEFT_NODE_AGENT_AGENT_LOCAL_LOCAL_MODULE_H_
 #define WEFT_NODE_AGENT_AGENT_LOCAL_LOCAL_MODULE_H_
 

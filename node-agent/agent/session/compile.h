@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Trace to what is published (lib/control), to what weft.ko is told (node-agent/kernel) and to
-// what the consumer is told (lib/ipc). Pure, but for the kernel's part, which looks at the running
-// kernel.
+// Compiles a Trace to the rules that are published (lib/control), to the events of weft.ko
+// (node-agent/kernel) and to the channels that the consumer is told of (lib/ipc). Pure functions,
+// except for the kernel's part, which looks at the running kernel.
 #ifndef WEFT_NODE_AGENT_AGENT_SESSION_COMPILE_H_
 #define WEFT_NODE_AGENT_AGENT_SESSION_COMPILE_H_
 

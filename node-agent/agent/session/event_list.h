@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The events of one kernel channel, while its rules are gone through (compile_kernel.cc): which are
-// recorded, which are not, which fields they lack, and all of that in words.
+// Collects the events of one kernel channel while compile_kernel.cc goes through its rules: which
+// events are recorded, which are not, and which fields they lack, with a text for each.
 //
-// A rule may mean several events and an event be meant by several rules: it is recorded where one
-// of them says so. An event that has not what a rule's filter asks for is not meant by that rule,
-// as in user space; a rule all of whose events are so is a mistake. One thread.
+// A rule may match several events, and several rules may match one event: it is recorded if one of
+// them matches. A rule does not match an event that lacks what the rule's filter reads, as in user
+// space; if that holds for all events of a rule, the rule is a mistake. One thread.
 #ifndef WEFT_NODE_AGENT_AGENT_SESSION_EVENT_LIST_H_
 #define WEFT_NODE_AGENT_AGENT_SESSION_EVENT_LIST_H_
 

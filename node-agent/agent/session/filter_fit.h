@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether an event of the kernel has what a filter asks for, and, in words, what it has not.
-// Thread-safety: functions of immutable values.
+// Checks whether a kernel event has what a filter reads, and names what is missing. Thread-safety:
+// functions of immutable values.
 #ifndef WEFT_NODE_AGENT_AGENT_SESSION_FILTER_FIT_H_
 #define WEFT_NODE_AGENT_AGENT_SESSION_FILTER_FIT_H_
 

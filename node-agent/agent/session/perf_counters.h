@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of perf counters, as LTTng 2.13 spells them ("cpu-cycles", "L1-dcache-load-misses",
-// "raw:r1a8:name"), to what perf_event_open takes. Pure.
+// Converts names of perf counters, as LTTng 2.13 spells them ("cpu-cycles",
+// "L1-dcache-load-misses", "raw:r1a8:name"), to what perf_event_open takes. Pure functions.
 #ifndef WEFT_NODE_AGENT_AGENT_SESSION_PERF_COUNTERS_H_
 #define WEFT_NODE_AGENT_AGENT_SESSION_PERF_COUNTERS_H_
 

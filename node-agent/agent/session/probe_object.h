@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that probes of user functions are put on, found by their path as a container sees it.
-// Function without state.
+// Opens files for probes of user functions, by their path as a container sees it. Function without
+// state.
 #ifndef WEFT_NODE_AGENT_AGENT_SESSION_PROBE_OBJECT_H_
 #define WEFT_NODE_AGENT_AGENT_SESSION_PROBE_OBJECT_H_
 

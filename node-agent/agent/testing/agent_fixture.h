@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of the agent's parts share: a folder, a session as a node of a cluster has it, and a
-// listener that notes the events of sessions.
+// For tests of the agent's parts: a folder, a session as a node of a cluster has it, and a
+// listener that records the events of sessions.
 #ifndef WEFT_NODE_AGENT_AGENT_TESTING_AGENT_FIXTURE_H_
 #define WEFT_NODE_AGENT_AGENT_TESTING_AGENT_FIXTURE_H_
 
