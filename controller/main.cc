@@ -58,13 +58,14 @@ int main(int argc, char** argv) {
   CLI::App app("Reconciles Traces, delivers the library, makes certificates.");
   Flags flags;
   weft::kube::AddOptions(app, flags.cluster);
-  app.add_option("--health-port", flags.health_port, "/healthz, /readyz, /metrics");
-  app.add_option("--namespace", flags.name_space, "weft's own; absent: this pod's");
-  app.add_option("--library", flags.libraries, "ARCHITECTURE=FILE, for each architecture")
+  app.add_option("--health-port", flags.health_port, "port of /healthz, /readyz, /metrics");
+  app.add_option("--namespace", flags.name_space, "weft's own namespace; default: this pod's");
+  app.add_option("--library", flags.libraries, "libweft.so of an architecture: ARCHITECTURE=FILE")
       ->required();
   app.add_option("--relay", flags.relay.name, "name of the relay's pod")->required();
-  app.add_option("--relay-control", flags.relay.control, "host:port")->required();
-  app.add_option("--relay-data", flags.relay.data, "host:port")->required();
+  app.add_option("--relay-control", flags.relay.control, "HOST:PORT of control connections")
+      ->required();
+  app.add_option("--relay-data", flags.relay.data, "HOST:PORT of data connections")->required();
   CLI11_PARSE(app, argc, argv);
 
   weft::BlockStopSignals();

@@ -25,34 +25,35 @@ weft::Status RunLocally(const weft::agent::NodeOptions& options, weft::ipc::Loop
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Decides what is recorded: sessions, rules, who a ring set belongs to.");
+  CLI::App app("Decides what is recorded: sessions, rules, and the owner of each ring set.");
   weft::agent::NodeOptions options;
   app.add_option("--dir", options.state_dir, "folder of the session, or of the node's state")
       ->required();
   auto* kubelet = app.add_option("--kubelet-dir", options.kubelet_dir,
-                                 "the kubelet's folder: this is a node of a cluster");
+                                 "the kubelet's folder; with it, this is a node of a cluster");
   app.add_option("--node", options.node, "the node's name")->envname("NODE_NAME")->needs(kubelet);
-  app.add_option("--health-port", options.health_port, "/healthz, /readyz, /metrics")
+  app.add_option("--health-port", options.health_port, "port of /healthz, /readyz, /metrics")
       ->needs(kubelet);
   app.add_option_function<std::string>(
          "--kernel", [&options](const std::string& mode) { options.kernel.is_on = mode == "auto"; },
-         "auto: kernel events are recorded where weft.ko can be had")
+         "auto: load weft.ko, if possible, and record kernel events; off: record none")
       ->check(CLI::IsMember({"auto", "off"}))
       ->envname("WEFT_KERNEL")
       ->needs(kubelet);
   app.add_option("--kernel-modules", options.kernel.driver.folders,
-                 "folders that have RELEASE/weft.ko, the first one first")
+                 "folders with RELEASE/weft.ko, in the order in which they are searched")
       ->delimiter(':')
       ->envname("WEFT_KERNEL_MODULES");
   app.add_option("--kernel-sources", options.kernel.driver.sources,
-                 "weft.ko's sources, to be built on the node where there is none for its kernel")
+                 "sources of weft.ko: build it if there is no module for the node's kernel")
       ->envname("WEFT_KERNEL_SOURCES")
       ->needs(kubelet);
   weft::kube::AddOptions(app, options.cluster);
   CLI11_PARSE(app, argc, argv);
 
   if (fcntl(weft::ipc::kKeeperFd, F_SETFD, FD_CLOEXEC) != 0) {
-    std::fprintf(stderr, "weft-agent: to be started by weft-keeper only\n");
+    std::fprintf(stderr,
+                 "weft-agent: no connection to weft-keeper: let weft-keeper start this program\n");
     return 1;
   }
   weft::ipc::TakeTurns();

@@ -30,16 +30,15 @@ struct SchedAttributes {
   uint64_t period = 0;
 };
 
-// A ring lasts for milliseconds, and as long can a program that fills it keep the CPU from its
-// reader. Short slices, no larger part of the CPU: who asks for them is let in sooner (Linux 6.12;
-// before, nothing changes).
+// Asks for short time slices, without a larger part of the CPU: a process with short slices gets
+// the CPU sooner (from Linux 6.12 on; earlier kernels ignore this). A program can fill its ring in
+// milliseconds, and keep the CPU from its reader for as long.
 void AskForShortSlices() {
   SchedAttributes attributes{.runtime = 100'000};
   (void)::syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
-// "--uid N", the one thing it can be told: to be that user, which no other process has, from now
-// on.
+// Handles "--uid N", the only option: changes to that user, which no other process has.
 bool BecomeUser(int argc, char** argv) {
   if (argc == 1) return true;
   if (argc != 3 || std::strcmp(argv[1], "--uid") != 0) return false;
@@ -56,7 +55,10 @@ int main(int argc, char** argv) {
   weft::ipc::RaiseDescriptorLimit();
   const weft::ipc::DescriptorBudget budget = weft::ipc::BudgetOf(weft::ipc::DescriptorLimit());
   if (!BecomeUser(argc, argv)) {
-    std::fputs("weft-consumer: cannot become the user it shall be\n", stderr);
+    std::fputs(
+        "weft-consumer: wrong arguments, or no right to change to the user of --uid N: let "
+        "weft-keeper start this program\n",
+        stderr);
     return 1;
   }
   (void)weft::HostMonotonicNs();  // it reads files, which the sandbox forbids

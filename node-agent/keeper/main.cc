@@ -27,16 +27,17 @@ std::string OwnFolder() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app(
-      "Starts, watches and restarts weft's other processes; keeps what they must not lose.");
+  CLI::App app("Starts, watches and restarts weft's other processes; keeps their descriptors.");
   weft::keeper::Options options;
   int owner = -1;
   app.add_option("--dir,--state-dir", options.dir, "folder of the session, or of the node's state")
       ->required();
-  app.add_option("--bin", options.bin_dir, "folder of the programs; absent: this one's");
+  app.add_option("--bin", options.bin_dir,
+                 "folder of weft's programs; default: this program's folder");
   auto* cluster = app.add_option("--kubelet-dir", options.kubelet_dir,
-                                 "the kubelet's folder: this is a node of a cluster");
-  app.add_option("--owner-fd", owner, "channel to who started this")->excludes(cluster);
+                                 "the kubelet's folder; with it, this is a node of a cluster");
+  app.add_option("--owner-fd", owner, "descriptor of the connection to the starter")
+      ->excludes(cluster);
   app.add_flag("--remove-dir", options.remove_dir, "remove the folder at the end")
       ->excludes(cluster);
   CLI11_PARSE(app, argc, argv);
@@ -56,7 +57,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   options.descriptors = weft::ipc::BudgetOf(limit);
-  // As long as this process lives, the folder is not an abandoned one (cli/session_folder.h).
+  // As long as this process lives, the folder counts as in use (cli/session_folder.h).
   weft::UniqueFd folder;
   if (options.remove_dir) {
     folder.reset(open(options.dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
   std::string control = "0.0.0.0:4460";
   std::string data = "0.0.0.0:4461";
   std::string http = "0.0.0.0:4462";
-  app.add_option("--data-dir", data_dir, "folder of the traces; exists")->required();
+  app.add_option("--data-dir", data_dir, "folder of the traces; it must exist")->required();
   app.add_option("--control", control, "ADDRESS:PORT of control connections")
       ->capture_default_str();
   app.add_option("--data", data, "ADDRESS:PORT of data connections")->capture_default_str();
@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
 
   std::signal(SIGPIPE, SIG_IGN);
-  // Each stream is a descriptor.
+  // Each stream needs a descriptor.
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
     limit.rlim_cur = limit.rlim_max;

@@ -95,13 +95,13 @@ weft::Status Run(Flags flags) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Adds weft's library to pods that ask for it.");
+  CLI::App app("Adds weft's library to new pods of namespaces that have it.");
   Flags flags;
   weft::kube::AddOptions(app, flags.cluster);
-  app.add_option("--port", flags.port, "HTTPS, for the API server");
-  app.add_option("--health-port", flags.health_port, "/healthz, /readyz, /metrics");
-  app.add_option("--namespace", flags.name_space, "weft's own; absent: this pod's");
-  app.add_option("--secret", flags.secret, "the Secret with the certificate");
+  app.add_option("--port", flags.port, "port for the API server (HTTPS)");
+  app.add_option("--health-port", flags.health_port, "port of /healthz, /readyz, /metrics");
+  app.add_option("--namespace", flags.name_space, "weft's own namespace; default: this pod's");
+  app.add_option("--secret", flags.secret, "name of the Secret with the certificate");
   CLI11_PARSE(app, argc, argv);
 
   weft::BlockStopSignals();
