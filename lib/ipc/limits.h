@@ -8,31 +8,31 @@
 
 namespace weft::ipc {
 
-// Must fit a socket's buffer, which is 208 KiB by default. What can be longer (Traces) travels
+// A message must fit a socket's buffer, which is 208 KiB by default. Longer texts (Traces) travel
 // as a descriptor.
 inline constexpr size_t kMaxMessageBytes = 128 * 1024;
-// Only Arrived has two.
+// Descriptors of one message. Only Arrived has two.
 inline constexpr size_t kMaxMessageFds = 2;
-// Messages that wait because the peer is slow. Each may hold a descriptor, so this stays below the
-// usual limit of 1024 descriptors.
+// Messages that wait for a slow peer. Each may hold a descriptor, so this is below the usual limit
+// of 1024 descriptors.
 inline constexpr size_t kMaxQueuedMessages = 512;
 
-// Ring sets of one channel, and of one doorbell, that are not read to their end.
+// Ring sets of one channel, and of one doorbell, that are not read to their end yet.
 inline constexpr size_t kMaxOpenRings = 4096;
 
-// Backlog of a doorbell's socket: processes that start at once. The kernel cuts it to
+// Backlog of a doorbell's socket, for processes that start at one moment. The kernel limits it to
 // net.core.somaxconn, 4096 unless changed.
 inline constexpr int kListenBacklog = 4096;
 
-// A connection to a socket that no process accepts from.
+// How long a connection to a socket may take; it may be that no process accepts.
 inline constexpr std::chrono::seconds kConnectTime{5};
-// A Sync waits for room: so long while no descriptor comes back, and so long in all.
+// How long a Sync waits for room: kSyncStill while no descriptor comes back, kSyncTime in all.
 inline constexpr std::chrono::milliseconds kSyncStill{5'000};
 inline constexpr std::chrono::milliseconds kSyncTime{60'000};
 
 inline constexpr std::chrono::milliseconds kHeartbeatInterval{1000};
-// An agent that reads the kernel's types does nothing else meanwhile: a tenth of a second, or on a
-// machine that has little time for it, an emulated one, 10 s and more.
+// While the agent reads the kernel's types, it sends no heartbeat. This takes a tenth of a second,
+// and 10 s or more on a slow, emulated machine.
 inline constexpr std::chrono::milliseconds kHeartbeatTimeout{30'000};
 inline constexpr std::chrono::milliseconds kProgressTimeout{30'000};
 

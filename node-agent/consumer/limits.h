@@ -12,66 +12,74 @@ namespace weft::consumer {
 
 // --- memory ----------------------------------------------------------------------------------
 
-// A copy of ring memory at a time: large enough that a pread's fixed cost vanishes and that most
-// records fit, small enough that the copies of a few slots stay in the second-level cache. A record
-// that is larger gets a buffer of its size.
+// Bytes of one copy of ring memory. It is so large that a pread's fixed cost does not matter and
+// that most records fit, and so small that the copies of a few slots stay in the second-level
+// cache. A larger record gets a buffer of its size.
 inline constexpr size_t kChunkBytes = 72 * 1024;
-// Buffers of larger records are as large as a multiple of it.
+// The size of a larger record's buffer is a multiple of this.
 inline constexpr size_t kLargeChunkStep = 64 * 1024;
 // Smallest copy buffer.
 inline constexpr size_t kMinChunkBytes = 4096;
-// Looking for long runs costs a look at every slot that has something; after a run that was shorter
-// than kLongRun records per such slot, so many are taken without.
+// To look for a long run costs a look at every slot that has records. If such a look led to a run
+// of less than kLongRun records per slot, the next kRunsWithoutLook runs are taken without a look.
 inline constexpr size_t kLongRun = 4;
 inline constexpr size_t kRunsWithoutLook = 64;
-// Copy buffers of one channel together. A slot that gets none waits for the next round.
+// All copy buffers of one channel together. A slot that gets no buffer waits for the next round.
 inline constexpr size_t kMaxChunkMemory = 64 * 1024 * 1024;
+// Capacity of a packet.
 inline constexpr size_t kPacketCapacity = 1024 * 1024;
-// A packet whose first record has no room in kPacketCapacity. It is given back when it was written.
+// Capacity of a packet whose first record has no room in kPacketCapacity. Its buffer is freed when
+// the packet was written.
 inline constexpr size_t kLargePacketCapacity = 2 * kPacketCapacity;
 inline constexpr size_t kMaxRingsPerChannel = ipc::kMaxOpenRings;
 inline constexpr uint32_t kMaxClassesPerChannel = 16384;
-// Classes that one event has beside its first one, by which of its texts are empty: enough for all
-// combinations of six.
+// Classes of one event besides its first one, one for each set of texts that are empty: enough for
+// all sets of six texts.
 inline constexpr uint32_t kMaxTextClassesPerEvent = 63;
 inline constexpr size_t kMaxClassBytesPerChannel = 64 * 1024 * 1024;
 inline constexpr uint32_t kMaxChannels = 256;
 inline constexpr uint32_t kMaxCpus = 8192;
-// A stream's count of missing events, as far as programs say it: 2^64 - 1 means "unknown" to
-// babeltrace2 2.0, which aborts at it, and a count never falls. No honest program comes near it.
+// Largest count of missing events in a stream; programs may claim more. 2^64 - 1 means "unknown" to
+// babeltrace2 2.0, which aborts at it, and a count never falls. No honest program reaches this.
 inline constexpr uint64_t kMaxMissing = uint64_t{1} << 62;
 
 // --- time (nanoseconds) ----------------------------------------------------------------------
 
-// A record is merged when it is so old: 2 % of records become visible later than another CPU's
-// newer ones, by up to milliseconds where virtual CPUs are taken away.
+// Merge delay: a record is merged at this age. Without it, 2 % of records would be late, since they
+// become visible after newer records of another CPU, by up to milliseconds if a virtual CPU lost
+// its physical one.
 inline constexpr uint64_t kHorizonLag = 20'000'000;
-// What is promised not to come any more is so much older: a ring that is found late still has its
-// place among the others, where its CPU's stream has nothing newer yet.
+// The promise that no older record will come lies this far behind the merge. Records of a ring that
+// is found late thus keep their times, unless their CPU's stream already has newer records.
 inline constexpr uint64_t kPromiseLag = 1'000'000'000;
 // Merge delay for a ring that would overflow within kHurryTime. Events may then be delivered out of
 // order (counted as late), but none is lost.
 inline constexpr uint64_t kShortLag = 200'000;
-// That is so where a ring, at the speed of the last kSpeedWindow, would be full in less than
-// kHurryTime; and for kHurryHold after it.
+// A channel hurries if a ring would be full within kHurryTime at the speed of the last
+// kSpeedWindow, and for kHurryHold after that.
 inline constexpr uint64_t kHurryTime = 200'000'000;
 inline constexpr uint64_t kSpeedWindow = 2'000'000;
 inline constexpr uint64_t kHurryHold = 50'000'000;
-// Between two looks at the rings' counters, when these rose: so long that the merge waits until the
-// rise can be counted, kHorizonLag. Much longer than that, so that a ring that is full anyway
-// discards little more.
+// If counters of missing events rose between two looks that are further apart than this, the merge
+// waits, for at most kHorizonLag, until the rise can be counted in its packet. This is much longer
+// than kHorizonLag, so that a ring that is full discards few more events for the wait.
 inline constexpr uint64_t kLongRise = 100'000'000;
-// Where ring sets arrive so late that their records are older than what is merged, nothing newer
-// than the last one that arrived is merged: for so long after each of them, and never less than
-// what is so old.
+// If a ring set arrives so late that its records may be older than merged ones, others may follow.
+// For kBehindHold after each such arrival, the merge stops at the time at which the newest ring set
+// was created, but never further back than kMaxBehind.
 inline constexpr uint64_t kBehindHold = 100'000'000;
 inline constexpr uint64_t kMaxBehind = 5'000'000'000;
-// The owner of an atomic slot may have taken its time and not committed yet; waited for so long.
+// How long the merge waits for the owner of an atomic slot's lock, which may have read the clock
+// for a record that it has not committed yet.
 inline constexpr uint64_t kMaxLockLag = 200'000'000;
-// Counters of different CPUs may differ by less than this; a record that is newer is a lie.
+// The clocks of two CPUs differ by less than this. A record from further in the future is false.
 inline constexpr uint64_t kClockSlack = 1'000'000;
+// A packet with events is written at this age, full or not.
 inline constexpr uint64_t kMaxPacketAge = 1'000'000'000;
 inline constexpr uint64_t kCalibrationInterval = 1'000'000'000;
+// Pauses between two rounds: with a ring that is a quarter full or a commit under way (Pressed);
+// with a ring that would soon be full (Hurried); with events in the last kIdleAfter (Busy); without
+// (Idle); after kAsleepAfter without events (Asleep).
 inline constexpr uint64_t kPollPressed = 100'000;
 inline constexpr uint64_t kPollHurried = 300'000;
 inline constexpr uint64_t kPollBusy = 1'000'000;
@@ -79,39 +87,40 @@ inline constexpr uint64_t kPollIdle = 10'000'000;
 inline constexpr uint64_t kPollAsleep = 50'000'000;
 inline constexpr uint64_t kIdleAfter = 20'000'000;
 inline constexpr uint64_t kAsleepAfter = 5'000'000'000;
-// A slot's writer that holds the lock when its channel is closed is waited for so long.
+// How long a ring is read on after its channel was closed or its process ended, for a writer that
+// goes on.
 inline constexpr uint64_t kCloseWait = 1'000'000'000;
 
 // --- talk ------------------------------------------------------------------------------------
 
 inline constexpr uint64_t kStatsInterval = 100'000'000;
-// How long everything waits for a file; after that, what needs it stays in its ring, and the file
-// is asked for again after kFileRetry.
+// How long the whole consumer waits for a file. After that, events that need it stay in their ring,
+// and the consumer requests the file again after kFileRetry.
 inline constexpr uint64_t kFileWait = 5'000'000'000;
 inline constexpr uint64_t kFileRetry = 1'000'000'000;
 inline constexpr size_t kMaxQueuedFromAgent = 256;
 
 // --- relays ----------------------------------------------------------------------------------
 
-// A relay that does not answer, and an agent that does not connect, are given up for this try.
+// How long a try to connect waits for the agent's connection and for the relay's answer.
 inline constexpr uint64_t kConnectTime = 10'000'000'000;
-// Between two tries; twice as long each time.
+// Pause between two tries: kMinRetry at first, then twice as long each time, up to kMaxRetry.
 inline constexpr uint64_t kMinRetry = 100'000'000;
 inline constexpr uint64_t kMaxRetry = 5'000'000'000;
-// A recording to a relay that is not there fails after so long.
+// A recording whose relay does not answer fails after this time.
 inline constexpr uint64_t kReadyTime = 5'000'000'000;
-// Beacons of streams that changed, and of all.
+// Intervals of beacons: of streams that changed, and of all streams.
 inline constexpr uint64_t kBeaconInterval = 100'000'000;
 inline constexpr uint64_t kAllBeaconsInterval = 1'000'000'000;
 inline constexpr size_t kRelayReadBytes = 64 * 1024;
-// At the end of the process, for what is on its way; the keeper kills later than that.
+// How long the process waits at its end for packets on their way. The keeper kills it later.
 inline constexpr uint64_t kLastWait = 5'000'000'000;
 
 // --- work ------------------------------------------------------------------------------------
 
-// What one channel may copy before it is the next one's turn.
+// Bytes that one channel may copy before it is the next one's turn.
 inline constexpr uint64_t kBytesPerRound = 16 * 1024 * 1024;
-// A slot's data that is in no commit yet, as a part of its ring, that makes one due.
+// A commit is due when a slot holds 1/kFlushFraction of its ring that is in no commit yet.
 inline constexpr uint64_t kFlushFraction = 4;
 
 }  // namespace weft::consumer
