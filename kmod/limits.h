@@ -15,31 +15,31 @@
 #define WEFT_IOCTL_MAX_BYTES 4096u
 #define WEFT_IOCTL_OWN_BYTES 128u
 
-/* Calls of one function that may be running at once for their returns to be seen; each costs about
- * 200 bytes. Threads that sleep in it count as well. */
+/* Running calls of one function whose returns can be recorded; each costs about 200 bytes. Calls of
+ * threads that sleep in the function count, too. */
 #define WEFT_KRETPROBE_CALLS 512
 
 /* As WEFT_KRETPROBE_CALLS, but of a user function, for each uretprobe that records arguments or
  * durations; each costs about 100 bytes. */
 #define WEFT_URETPROBE_CALLS 512
 
-/* No function is longer. */
+/* Largest offset in a function: no function is longer. */
 #define WEFT_KPROBE_MAX_OFFSET (1u << 24)
 
-/* A statedump that finds no room waits so long for a reader to take anything; then its records are
- * discarded as any. Readers look every 10 ms or so. */
+/* How long a state dump without room waits for a reader to take anything. After that its records
+ * are discarded like any others. Readers look about every 10 ms. */
 #define WEFT_STATEDUMP_PATIENCE_MS 1000
 
-/* How often, a tick apart, it asks for one task's memory map while others change it, before it
- * leaves the rest out: a tenant's thread that stands still in there must not hold it up. */
+/* How often, a tick apart, a state dump tries to lock one task's memory map while others change it,
+ * before it leaves out the rest: a tenant's thread that holds the lock must not stop the dump. */
 #define WEFT_STATEDUMP_MAP_TRIES 250
 
-/* Writers that interrupt each other on a CPU: each of the four levels, with kprobes in each, is far
- * below; where it is more, something counted wrong. */
+/* Writers that interrupt each other on a CPU. Four levels with kprobes in each are far fewer; a
+ * larger number is a contradiction. */
 #define WEFT_MAX_NESTING 64
 
-/* How often a writer tries to show a count that others, or the reader itself, change meanwhile.
- * Each failure is another writer that interrupted in between two instructions. */
+/* How often a writer tries to publish a count that others change meanwhile. Each failure is a
+ * writer that interrupted it between two instructions, or a change by the reader. */
 #define WEFT_SHOW_TRIES 64
 
 /* Levels of context that can interrupt each other on a CPU: task, softirq, irq, NMI. */

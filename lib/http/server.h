@@ -22,27 +22,28 @@
 
 namespace weft::http {
 
-// An AdmissionReview of the largest object an API server takes (3 MiB) with room.
+// Size of a request's body: room for an AdmissionReview of the largest object that an API server
+// takes (3 MiB).
 inline constexpr std::size_t kMaxBodyBytes = std::size_t{8} << 20;
 inline constexpr std::size_t kMaxHeadBytes = 16 * 1024;
-// API servers and Prometheus keep a handful open each.
+// Connections. API servers and Prometheus keep a handful open each.
 inline constexpr std::size_t kMaxConnections = 256;
-// What a connection is counted with from its first moment: its buffer and its parsed head.
+// Bytes that a connection counts from its first moment: its buffer and its parsed head.
 inline constexpr std::size_t kConnectionBytes = 2 * kMaxHeadBytes;
-// What all connections may hold together: places, bodies, and answers that their peers have not
-// taken. The default has room for two of the largest bodies; on ports without bodies kHealthBytes
-// is enough. Both are far below the memory limits of the chart (256 MiB for controller and webhook,
-// 1 GiB for agent and relay).
+// Bytes that all connections may hold together: their own, bodies, and answers that their peers
+// have not taken. The default has room for two of the largest bodies; on ports without bodies
+// kHealthBytes is enough. Both are far below the memory limits of the chart (256 MiB for controller
+// and webhook, 1 GiB for agent and relay).
 inline constexpr std::size_t kTotalBytes = std::size_t{32} << 20;
 inline constexpr std::size_t kHealthBytes = std::size_t{16} << 20;
-// From the first byte of a TLS handshake or a request's head (of a new connection: from its begin)
-// to the last one, however slowly they come.
+// Time from the first byte of a TLS handshake or of a request's head to the last one. On a new
+// connection the time begins with the connection.
 inline constexpr std::chrono::seconds kHeadLimit{5};
-// For a whole body, and for taking a whole answer.
+// Time for a whole body, and for taking a whole answer.
 inline constexpr std::chrono::seconds kBodyLimit{10};
-// Between requests of one connection; clients make another one.
+// Time between two requests of one connection; after it clients make another connection.
 inline constexpr std::chrono::seconds kIdleLimit{30};
-// After a refusal: for the peer to read it before the connection ends.
+// Time after a refusal in which the peer can read it, before the connection ends.
 inline constexpr std::chrono::seconds kLingerLimit{2};
 inline constexpr int kThreads = 2;
 
@@ -75,8 +76,8 @@ class Server {
     std::size_t max_body_bytes = kMaxBodyBytes;  // 0: a request with a body is refused (413)
     std::size_t total_bytes = kTotalBytes;
     std::chrono::milliseconds head_limit = kHeadLimit;
-    // Paths that are answered even while all other requests wait, such as a probe's. Empty: all are
-    // alike, and each may have any thread.
+    // Returns whether a path, such as a probe's, is answered even while all other requests wait. If
+    // this is empty, no path is, and each request may use any thread.
     std::function<bool(const std::string& path)> is_urgent;
   };
 
@@ -86,8 +87,8 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // For connections from now on; those that are there keep theirs. kInvalid: key and chain do not
-  // fit.
+  // Sets the certificate of new connections; existing ones keep theirs. kInvalid: key and chain do
+  // not match.
   Status SetCertificate(const Certificate& certificate);
 
   [[nodiscard]] std::uint16_t port() const;
@@ -98,8 +99,8 @@ class Server {
   std::unique_ptr<Impl> impl_;
 };
 
-// Options of a port for probes and metrics: no bodies, and what is not /metrics is answered while
-// scrapes wait.
+// Options of a port for probes and metrics: no bodies, and all paths except /metrics are answered
+// while scrapes wait.
 Server::Options HealthOptions(std::uint16_t port);
 
 }  // namespace weft::http

@@ -19,9 +19,9 @@ inline constexpr uint32_t kMaxSlotSize = 512;
 // Descriptions of one ring set. A program with 4,000 events of 4 KiB each fits.
 inline constexpr uint64_t kMaxDescriptionsSize = uint64_t{16} << 20;
 inline constexpr uint32_t kMaxDescriptions = 16384;
-// What one look at the descriptions may copy; the next look goes on.
+// Bytes that one look at the descriptions may copy; the next look goes on from there.
 inline constexpr uint64_t kDescriptionsPerPoll = uint64_t{1} << 20;
-// A head that moves while it is looked at is tried again so often; then the next round's turn.
+// How often a look tries again when head moves meanwhile; after that the next round looks.
 inline constexpr int kHeadTries = 8;
 
 }  // namespace weft::ring

@@ -8,15 +8,16 @@
 
 namespace weft::stream {
 
-// The largest description of an event has 256 KiB (lib/abi/event.h); as metadata it is longer, and
-// JSON escapes every quotation mark and line end of it.
+// Size of a control message. The largest description of an event has 256 KiB (lib/abi/event.h); as
+// metadata it is longer, and JSON escapes every quotation mark and line end of it.
 inline constexpr size_t kMaxControlBytes = 8 * 1024 * 1024;
-// A name in an identity: Kubernetes' longest ones have 253 characters.
+// Length of a name in an identity: Kubernetes' longest names have 253 characters.
 inline constexpr size_t kMaxNameBytes = 253;
 inline constexpr size_t kMaxPathBytes = 512;
 inline constexpr size_t kMaxTicketBytes = 8 * 1024;
 
-// In one session (a node and a Trace): containers of a node, and their CPUs.
+// Traces and streams of one session (a node and a Trace): a trace for each container of the node, a
+// stream for each of its CPUs.
 inline constexpr size_t kMaxTraces = 1024;
 inline constexpr size_t kMaxStreams = 64 * 1024;
 // Streams of one beacon.
@@ -24,12 +25,12 @@ inline constexpr size_t kMaxBeaconStreams = 8192;
 // Reasons of one report of losses.
 inline constexpr size_t kMaxReasons = 64;
 
-// Packets behind a gap, that wait in the relay until it is filled. One that does not fit is
-// dropped; it is asked for again with the gap.
+// Packets behind a gap that wait in the relay until the gap is filled. A packet that does not fit
+// is dropped, and requested again with the gap.
 inline constexpr size_t kMaxHeldPackets = 64;
 inline constexpr size_t kMaxHeldBytes = 16 * 1024 * 1024;
 
-// What may wait to be sent on a control connection. A peer that does not read is given up.
+// Bytes that wait to be sent on a control connection. A peer that does not read is given up.
 inline constexpr size_t kMaxControlBacklog = 64 * 1024 * 1024;
 
 }  // namespace weft::stream

@@ -177,8 +177,8 @@ static uint32_t gather(const struct weft_tracepoint* tp, enum nearness wanted,
   return count;
 }
 
-// Writes to `out` the objects whose call sites have other arguments than the tracepoint, and returns
-// how many. `out` may be NULL.
+// Writes to `out` the objects whose call sites have other arguments than the tracepoint. Returns
+// how many they are. `out` may be NULL.
 static uint32_t gather_callers(const struct weft_tracepoint* tp, struct weft_provider* out) {
   uint32_t n = 0;
   for (struct weft_registry_entry* e = weft_registry_bucket(tp->name); e != NULL; e = e->next) {
@@ -305,8 +305,8 @@ static void add_event(struct weft_object* object, struct weft_event* event) {
 }
 
 // The arguments that the object's call sites pass to the tracepoint: those of its own provider, or
-// those that it defined the tracepoint with. The search of the latter begins at `*at`, behind what it
-// found before: the object's lists have the same order.
+// those that it defined the tracepoint with. The search of the latter begins at `*at`, behind what
+// it found before: the object's lists have one order.
 static const char* signature_at_calls(const struct weft_object* object,
                                       const struct weft_tracepoint* tp, size_t* at) {
   for (struct weft_registry_entry* e = weft_registry_bucket(tp->name); e != NULL; e = e->next) {
