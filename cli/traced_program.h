@@ -28,7 +28,7 @@ class TracedProgram {
     std::string folder;  // WEFT_DIR, where there is a library
     std::string cgroup;  // the folder of the cgroup that the program is started in; "": this one
   };
-  // The error's errno is execve's, or says why the cgroup could not be had.
+  // The error's errno is execve's, or the reason why the program could not enter the cgroup.
   Status Start(const std::string& path, const std::vector<std::string>& arguments,
                const Tracing& tracing);
 

@@ -18,7 +18,7 @@
 #include <asm/vsyscall.h>
 #endif
 
-/* Bytes that one check of an address is good for. */
+/* Largest access, in bytes, that one check of an address covers. */
 #define WEFT_ACCESS_MAX 64
 
 static __always_inline bool weft_is_kernel_address(u64 address)
@@ -61,7 +61,7 @@ fault:
 #endif
 }
 
-/* *to = a member of the struct that is said to be at `from`. */
+/* *to = a member of the struct that the caller expects at `from`. */
 #define WEFT_LOAD_MEMBER(to, from, type, member)                                                   \
 	weft_load_kernel(to, (from) + offsetof(type, member), sizeof_field(type, member))
 
@@ -71,10 +71,11 @@ static inline bool weft_user_is_mapped(void)
 	return current->mm && !(current->flags & PF_KTHREAD);
 }
 
-/* Copies `size` bytes. False: some could not be read; what is at `to` then means nothing. */
+/* Copies `size` bytes. False: some could not be read; the bytes at `to` are then undefined. */
 bool weft_copy_memory(void *to, u64 from, u32 size, bool user);
 
-/* Copies text up to a NUL, at most `limit` bytes. Its length without the NUL; negative: a fault. */
+/* Copies text up to a NUL, at most `limit` bytes. Returns its length without the NUL; negative: a
+ * fault. */
 int weft_copy_text(char *to, u64 from, u32 limit, bool user);
 
 #endif /* WEFT_KMOD_ACCESS_H */

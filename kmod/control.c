@@ -10,7 +10,7 @@
 
 DEFINE_MUTEX(weft_control_lock);
 
-/* The size in a command means nothing: the struct tells its size itself. */
+/* Finds a command, whatever size it encodes: the struct itself has its size. */
 static const struct weft_ioctl *find(const struct weft_ioctl *table, unsigned int command)
 {
 	if (_IOC_TYPE(command) != WEFT_KERNEL_IOC)

@@ -27,7 +27,7 @@ static void insert(struct weft_id_set *set, u64 id)
 	set->used++;
 }
 
-/* Replaces the set by one with so many places, a power of two, that lacks `without`. */
+/* Replaces the set by one with `places` places, a power of two, and without the id `without`. */
 static int replace(struct weft_id_set __rcu **set, u32 places, u64 without)
 {
 	struct weft_id_set *old = weft_id_set_of(set);

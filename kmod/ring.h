@@ -104,8 +104,8 @@ void weft_ring_stop(struct weft_ring *ring, enum weft_kernel_stop why);
 void weft_ring_publish_slow(struct weft_ring *ring, struct weft_ring_cpu *c, u64 word);
 void *weft_ring_reserve_slow(struct weft_ring *ring, struct weft_ring_cpu *c, u64 word0,
 			     u64 rounded);
-/* Would a record that takes so many bytes on this CPU be discarded for want of room? Preemption is
-   off. */
+/* Returns whether a record of `bytes` on this CPU would be discarded because there is no room.
+ * Preemption is off. */
 bool weft_ring_is_full(struct weft_ring *ring, u32 bytes);
 /* D: counts events that are not recorded. Preemption is off. Not where the slot is closed. */
 void weft_ring_discard_many(struct weft_ring *ring, enum weft_discard_reason reason, u64 events);

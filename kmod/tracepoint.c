@@ -20,8 +20,8 @@
 #include "compat.h"
 #include "event_run.h"
 
-/* Arguments that come in registers, behind the probe's own data pointer, and those that can be had.
- */
+/* The number of arguments in registers, behind the probe's own data pointer, and the number of
+ * arguments that can be read. */
 #ifdef CONFIG_X86_64
 #define REGISTER_ARGS 5
 #define ALL_ARGS      WEFT_FETCH_MAX_ARGS

@@ -294,7 +294,7 @@ class AdoptedAreaTest : public testing::Test {
 
 TEST_F(AdoptedAreaTest, SaysSlotsAndClockAndThenWhatIsOn) {
   const UniqueFd memory = Memory();
-  Put(memory, 56, uint32_t{0x6fe6736a});  // what the process says of its clock means nothing
+  Put(memory, 56, uint32_t{0x6fe6736a});  // the process's own claim of its clock is ignored
   auto area = Adopt(memory);
   ASSERT_TRUE(area.has_value()) << area.error().message;
   EXPECT_EQ(Get<uint32_t>(memory, 52), 6u);

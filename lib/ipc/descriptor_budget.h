@@ -33,7 +33,7 @@ struct DescriptorBudget {
   size_t kept = 0;            // descriptors that the keeper's vault may hold
   size_t rings = 0;           // ring sets that the agent may hold: two descriptors each
   size_t waiting = 0;  // of the agent, for short use: clients, rings to be moved into huge pages
-  size_t ended_rings = 0;  // of the consumer: so many that were read to their end make a commit due
+  size_t ended_rings = 0;  // of the consumer: with this many read to their end, a commit is due
 };
 
 // `limit`: of open files. Half of it stays free at least: on a node, volumes and doorbells of all
@@ -51,8 +51,8 @@ constexpr DescriptorBudget BudgetOf(size_t limit) {
   return budget;
 }
 
-// What a recording of so many Traces on so many CPUs needs: each Trace has a file per CPU and two
-// of its own, each held by the consumer.
+// Descriptors that a recording of `traces` Traces on `cpus` CPUs needs: the consumer holds a file
+// per CPU for each Trace, and two more.
 constexpr size_t NeededDescriptors(size_t traces, size_t cpus) {
   return std::max(size_t{128}, kOwnDescriptors + kFewestForRings + traces * (cpus + 2));
 }

@@ -251,7 +251,7 @@ struct Hello {
 
 struct ChannelReady {
   uint64_t channel_id = 0;
-  std::string error;  // not "": the channel cannot be had, for people
+  std::string error;  // not "": why the channel cannot be made, for people
 
   static constexpr std::string_view kName = "ChannelReady";
   static constexpr auto Fields() {

@@ -63,7 +63,7 @@ class TickClock {
 
   [[nodiscard]] uint64_t Now() { return source_->Ticks(); }
   [[nodiscard]] uint64_t ToNs(uint64_t ticks) const { return line_.ToNs(ticks); }
-  // Ticks in so many nanoseconds, rounded down.
+  // Returns the ticks in `ns` nanoseconds, rounded down.
   [[nodiscard]] uint64_t TicksIn(uint64_t ns) const {
     return static_cast<uint64_t>((static_cast<unsigned __int128>(ns) << 32) /
                                  static_cast<unsigned __int128>(line_.ns_per_tick));

@@ -86,8 +86,8 @@ struct StreamState {
 
 class TraceStore {
  public:
-  // Opens the trace `path` (relative, see UserTracePath); what is there already is kept, of
-  // metadata at most so many bytes. `maker` must outlive the store.
+  // Opens the trace `path` (relative, see UserTracePath). Keeps its files, and at most
+  // `most_metadata` bytes of its metadata. `maker` must outlive the store.
   static Result<TraceStore> Open(FileMaker& maker, std::string path,
                                  uint64_t most_metadata = UINT64_MAX);
 

@@ -47,7 +47,7 @@ class Sender {
 
   // --- what there is to be sent ------------------------------------------------------------------
 
-  // `metadata`: so many bytes of it are known to be stored, from an earlier life of this process.
+  // `metadata`: bytes of its metadata that an earlier life of this process knew to be stored.
   uint32_t AddTrace(TraceName name, uint64_t metadata);
   // Behind what was written (`offset` is its end), or in place of it.
   void WriteMetadata(uint32_t trace, uint64_t offset, std::string_view text);

@@ -34,11 +34,11 @@
 
 namespace weft::consumer {
 
-// What a machine cannot have more of: a record or a ring set that says so lies.
+// What this machine has at most: a record or a ring set that claims more is false.
 struct Limits {
   uint32_t cpus = kMaxCpus;
   uint32_t slots = WEFT_RING_MAX_SLOTS;
-  // Descriptors are short: so many rings that ended, or one where there are so many rings, make a
+  // Descriptors are scarce: this many rings that ended, or one if there are many rings, make a
   // commit due.
   size_t ended_rings = 64;
   size_t many_rings = kMaxRingsPerChannel / 2;

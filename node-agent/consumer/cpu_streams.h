@@ -39,8 +39,8 @@ class CpuStreams {
   // Goes on with a stream as it was when `record` was made.
   Status Restore(const StreamRecord& record);
 
-  // kFull: Seal, then again. kMalformed also where the stream's file cannot be had. A stream that
-  // was not there begins at `begin_ns`.
+  // kFull: call Seal, then this again. kMalformed also means that the stream's file is not
+  // available. A new stream begins at `begin_ns`.
   ctf::Appended Append(uint32_t cpu, uint64_t begin_ns, uint64_t time_ns,
                        const ctf::EventClass& event, std::span<const uint8_t> body,
                        ctf::EmptyTexts* texts = nullptr) {
@@ -52,17 +52,17 @@ class CpuStreams {
   // The writer of a CPU that Append was called for.
   [[nodiscard]] ctf::PacketWriter& writer(uint32_t cpu) { return streams_[cpu]->writer; }
 
-  // After kMalformed: false where it was not the record's fault, its file cannot be had.
+  // After kMalformed: false if the record is sound, and the stream's file is not available.
   [[nodiscard]] bool Has(uint32_t cpu) const {
     return cpu < streams_.size() && streams_[cpu] != nullptr;
   }
 
-  // The last file that could not be had was not answered for: it may be, later.
+  // Whether the agent did not answer the last request for a file: it may still do so.
   [[nodiscard]] bool unanswered() const { return unanswered_; }
 
-  // Counts so many more events as missing in the stream of `cpu`. They went missing after
-  // `after_ns`, where a stream begins that was not there, and not later than `until_ns`, where the
-  // packet that counts them ends at the earliest.
+  // Counts more events as missing in the stream of `cpu`. They went missing after `after_ns`, where
+  // a new stream begins, and not later than `until_ns`, the earliest end of the packet that counts
+  // them.
   void CountMissing(uint32_t cpu, uint64_t events, uint64_t after_ns, uint64_t until_ns);
   // The time of the stream's last event or, if later, the end of its last packet. 0: no stream.
   [[nodiscard]] uint64_t LastTime(uint32_t cpu) const {

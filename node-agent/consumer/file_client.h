@@ -15,8 +15,9 @@ namespace weft::consumer {
 class FileClient : public store::FileMaker {
  public:
   explicit FileClient(AgentLink& link) : link_(&link) {}
-  // kTimeout: no agent answered. A file that could not be had is not asked for again before
-  // kFileRetry, after kTimeout no file is: each event of a stream without one comes here.
+  // kTimeout: no agent answered. Each event of a stream without a file calls this. A file that was
+  // not available is therefore requested again only after kFileRetry; after kTimeout that holds for
+  // all files.
   Result<UniqueFd> OpenFile(std::string_view relative_name) override;
 
  private:

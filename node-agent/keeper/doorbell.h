@@ -79,7 +79,7 @@ class Doorbell {
   [[nodiscard]] bool IsFullOfYoung() const;
   // Reads connections that were silent.
   void AnswerSilent();
-  // Not valid: there is no caller, or no descriptor is to be had, which pauses.
+  // Not valid: there is no caller, or no descriptor is free, which pauses the doorbell.
   UniqueFd Accept();
   void Pause();
   void DropOldest();

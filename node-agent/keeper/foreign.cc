@@ -22,7 +22,7 @@ void CloseForeign(std::vector<UniqueFd> fds) {
       closed.wait();
     });
   } catch (const std::system_error&) {
-    return;  // no thread to be had: closed as any other
+    return;  // no thread is available: closed like any other
   }
   copied.wait();
   fds.clear();

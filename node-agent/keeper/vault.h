@@ -16,8 +16,9 @@
 
 namespace weft::keeper {
 
-// What one doorbell brought is at most so many times what is still free. So a pod that calls
-// without end has 8/9 of all, with a second one 16/17, and there is always room for who has little.
+// The ring sets of one doorbell are at most this many times the free places. A pod that calls
+// without end thus gets 8/9 of all places, two such pods 16/17, and there is always room for a pod
+// with few.
 inline constexpr size_t kShareOfFree = 8;
 
 class Vault {

@@ -102,7 +102,7 @@ class Backend {
   // in scope. kNotFound: it is gone, or there is no such event.
   [[nodiscard]] virtual Status DumpState(const UniqueFd& session, uint64_t cgroup) const = 0;
 
-  // kUnsupported: a context, which is named, or the clock is not to be had here.
+  // kUnsupported: this kernel lacks the clock, or a context, which the error names.
   [[nodiscard]] virtual Result<UniqueFd> MakeRing(const UniqueFd& session,
                                                   const Ring& ring) const = 0;
   // The event lives as long as its session. kNotFound: this kernel has no such tracepoint or

@@ -26,7 +26,7 @@ namespace weft::kernel {
 struct FieldSpec {
   enum class As {
     kValue,    // what its type says: integer, enumeration, text, address
-    kBytes,    // the memory of the value, as so many bytes
+    kBytes,    // the memory of the value, as bytes
     kText,     // bytes that are text, or a pointer to some
     kAddress,  // a pointer's own value, also of one to text
     // what a socket address of family AF_UNIX names: a path, or "@" and an abstract name

@@ -65,8 +65,8 @@ class DiskArchive : public stream::Archive {
 
   Result<Trace*> Find(uint64_t key);
   Result<Stream*> FindStream(uint64_t handle);
-  // The stream holds so many events: counts those that were not counted yet. A stream that was cut
-  // back has fewer than before, for a moment; a counter never falls.
+  // Counts the stream's events that were not counted yet. A stream that was cut back has fewer
+  // events than before, for a moment; a counter never falls.
   void Count(const Trace& trace, const Stream& stream);
 
   store::FileMaker* maker_;

@@ -13,8 +13,8 @@
 #include "ust-injector/preload/seccomp.h"
 #include "ust-injector/preload/thread.h"
 
-// A wait: so many times sched_yield, which is enough where threads have one priority; then sleeps,
-// which let an owner of a lower priority run too. All of them together take about a second.
+// A wait is this many calls of sched_yield, which suffice if threads have one priority, and then
+// sleeps, which also let an owner of a lower priority run. All of them take about a second.
 #define WEFT_WAIT_YIELDS 64u
 #define WEFT_WAIT_SHORT_SLEEPS 32u
 #define WEFT_WAIT_SLEEPS 1000u

@@ -40,7 +40,8 @@ static void read_procname(uint8_t to[WEFT_CONTEXT_PROCNAME_SIZE]) {
   }
 }
 
-// The inode number in "mnt:[4026531840]", as readlink on /proc/self/ns gives it; 0: not to be had.
+// Returns the inode number in "mnt:[4026531840]", as readlink on /proc/self/ns gives it; 0: not
+// available.
 static uint64_t read_namespace(const char* name) {
   char path[64] = "/proc/thread-self/ns/";
   char link[64];
@@ -61,7 +62,7 @@ static uint32_t read_id(enum weft_call call, long get_triple, int which) {
   return ids[which];
 }
 
-// Every integer context; 0 where it is not to be had.
+// Returns the value of any integer context; 0 if it is not available.
 static uint64_t read_integer(uint16_t id, const void* ip) {
   switch ((enum weft_context_id)id) {
     case WEFT_CONTEXT_VPID:

@@ -31,7 +31,7 @@ struct weft_filter_call {
   const void* ip;  // the event's
   struct weft_kept*
       kept;           // NULL before: copies of texts, whose functions may use one buffer for all
-  bool lacks_memory;  // for such a copy: the filter's answer means nothing
+  bool lacks_memory;  // for such a copy: the filter's result is undefined
 };
 
 // Where filters take contexts from.

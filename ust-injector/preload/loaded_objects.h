@@ -29,8 +29,8 @@ struct weft_loaded_objects;
 struct weft_loaded_objects* weft_loaded_objects_new(void);
 void weft_loaded_objects_free(struct weft_loaded_objects* list);
 
-// Fills the list. Opens a descriptor for a moment: in a thread of helper_task.h, where there are
-// threads. What cannot be had is not there: all of it without /proc, build ids where reading is
+// Fills the list. Opens a descriptor for a moment; in a program with threads it does so in a thread
+// of helper_task.h. The list is empty without /proc, and has no build ids if reading memory is
 // denied. Objects beyond some thousand are left out.
 void weft_loaded_objects_gather(struct weft_loaded_objects* list);
 

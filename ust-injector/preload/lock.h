@@ -13,8 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// False: the lock could not be had in bounded time. *saved_mask is for weft_unlock. Any thread,
-// signal handlers.
+// Takes the lock. False: it did not become free in bounded time. *saved_mask is for weft_unlock.
+// Any thread, signal handlers.
 bool weft_lock(uint64_t* saved_mask);
 void weft_unlock(uint64_t saved_mask);
 

@@ -15,7 +15,7 @@ void* weft_allocate(uint64_t size);
 // `size` zeroed bytes in pages of their own, which a fork child finds zeroed again; NULL: none.
 void* weft_allocate_wiped_on_fork(uint64_t size);
 
-// Makes room for what weft_allocate may be asked for when no more can be had.
+// Reserves memory for later calls of weft_allocate, when the kernel gives no more.
 void weft_reserve_memory(void);
 
 // Makes a fork child find zeroes in these pages. False: Linux < 4.14, or a filter denies the call.

@@ -78,7 +78,7 @@ struct perf_thread {
   uint32_t tid;      // 0: free
   uint32_t counted;  // counters[0 .. counted) were asked for
   uintptr_t thread_pointer;
-  struct perf_event_mmap_page* pages[WEFT_PERF_COUNTERS];  // NULL: not to be had
+  struct perf_event_mmap_page* pages[WEFT_PERF_COUNTERS];  // NULL: not available
 };
 
 static struct perf_thread* table;

@@ -36,7 +36,7 @@ struct weft_providers {
 };
 
 // Adds an object's tracepoints and events, or removes them. They take the lock themselves; the
-// process was started. False: the object is there already, or the lock could not be had.
+// process was started. False: the object is there already, or the lock did not become free.
 bool weft_registry_add(struct weft_object* object);
 void weft_registry_remove(struct weft_object* object);
 

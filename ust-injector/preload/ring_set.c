@@ -77,7 +77,7 @@ void (*weft_ring_set_made)(uint32_t channel, const struct weft_loaded_objects* l
 struct making {
   uint32_t channel;
   bool has_own_descriptors;            // it runs in a helper thread
-  bool is_full;                        // no descriptor was to be had
+  bool is_full;                        // no descriptor was free
   uint8_t* memory;                     // NULL: not possible
   struct weft_loaded_objects* loaded;  // to be filled, NULL: no state dump is wanted
   struct weft_ring_header header;

@@ -9,7 +9,7 @@
 
 namespace weft::agent {
 
-// Close-on-exec, not 0 to 2. Empty, with errno, where it cannot be had.
+// Returns a close-on-exec copy with a number above 2; on an error an empty one, and errno.
 inline UniqueFd CopyFd(int fd) { return UniqueFd(fcntl(fd, F_DUPFD_CLOEXEC, 3)); }
 inline UniqueFd CopyFd(const UniqueFd& fd) { return CopyFd(fd.get()); }
 

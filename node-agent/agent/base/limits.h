@@ -24,7 +24,7 @@ inline constexpr std::chrono::milliseconds kSyncPatience{300};
 inline constexpr std::chrono::milliseconds kLookInterval{1000};
 inline constexpr std::chrono::milliseconds kFirstLooks[] = {
     std::chrono::milliseconds{10}, std::chrono::milliseconds{50}, std::chrono::milliseconds{250}};
-// In so many rounds the finder looks at a new process, which may still exec a program with the
+// Rounds in which the finder looks at a new process, since it may still exec a program with the
 // library in it.
 inline constexpr uint32_t kRoundsOfNewProcesses = 3;
 // Memory that no process mapped for this many rounds is forgotten.

@@ -49,7 +49,7 @@ bool PodTable::OpenVolumes() {
     any = any || opened;
     if (opened || opened.error().code == ErrorCode::kNotFound) continue;
     note_("pod " + pod.facts.name_space + "/" + pod.facts.name + ": " + opened.error().message);
-    pod.gone = true;  // until the API server speaks of it again
+    pod.gone = true;  // until the API server lists it again
   }
   return any;
 }

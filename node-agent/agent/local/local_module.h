@@ -19,7 +19,7 @@ namespace weft::agent {
 // Loads weft.ko if it is not there, and returns what it can do. Looks in `folders` first, each with
 // RELEASE/weft.ko, then in this installation (share/weft/kmod/modules), then what ./dev kmod build
 // left in a repository that this program stands in, then in the distribution's modules. The error
-// tells why it cannot be had, with a reason of driver.h where it could not be loaded.
+// tells why there is no module, with a reason of driver.h if it could not be loaded.
 Result<kernel::Support> ProbeOrLoadModule(std::vector<std::string> folders);
 
 }  // namespace weft::agent

@@ -63,8 +63,8 @@ struct KernelReach {
   std::optional<std::string> object_root{};  // as in CompileContext
 };
 
-// Its events and notices (compile_kernel.cc). kInvalid: a rule means nothing here; kUnsupported:
-// nothing that the rules mean can be recorded.
+// Fills in its events and notices (compile_kernel.cc). kInvalid: a rule does not fit this kernel;
+// kUnsupported: no event that the rules match can be recorded.
 Status CompileKernelEvents(const api::TraceSpec& from, const KernelReach& reach,
                            CompiledChannel& to);
 // What one rule of spec.kernel.userProbes means in one container.

@@ -64,16 +64,16 @@ class EventList {
   // get. The rule is the list's.
   Result<Rule*> Ask(const char* kind, const std::string& name, const std::string& filter);
 
-  // An event that a rule names and that cannot be had is refused with the reason; one that only a
-  // pattern matches is left out silently.
+  // Adds an event. If it cannot be recorded, the reason is reported if the rule names it; an event
+  // that only a pattern matches is left out silently.
   Status Add(const Choice& choice, Result<kernel::Resolved> resolved,
              const std::shared_ptr<const UniqueFd>& file = nullptr);
   // Adds an event of the state dump. The Trace's filters do not apply to it.
   void AddState(kernel::Resolved resolved);
 
-  // A part of what the Trace asks for is not recorded.
+  // Reports that a part of the Trace is not recorded.
   void Note(std::string what) { to_.notices.push_back(std::move(what)); }
-  // Something that the Trace asks for cannot be had.
+  // Reports that something in the Trace cannot be recorded.
   void Refuse(const std::string& why);
 
   // When all are added. kInvalid: a rule's filter asks for what none of its events has.

@@ -93,9 +93,8 @@ class Session {
   // The one that is defined or on; null: there is none.
   [[nodiscard]] SessionChannel* KernelChannel();
   [[nodiscard]] const SessionChannel* KernelChannel() const;
-  // Takes over what another version of the order wants. False: it cannot be had in the user's
-  // channels that are there, which are of another layout. A kernel channel that does not fit is
-  // outdated.
+  // Adopts another version of the order. Returns false if the existing user channels cannot record
+  // it, since their layout is another one. A kernel channel that does not fit becomes outdated.
   bool Change(Session&& newer);
   // Forgets channels that are drained, all but their counts and ids.
   void RetireDrained();

@@ -157,7 +157,7 @@ Result<Session> Session::FromJson(const std::string& text) {
   json.at("ctf_version").get_to(command.ctf_version);
   json.at("programs").get_to(command.programs);
   json.at("uid").get_to(command.uid);
-  // Not loaded now: where it could not be had before, there is no channel for it.
+  // Does not load the module now: if it was not available before, it has no channel.
   const auto probe_kernel = [] { return kernel::ThisBackend().Probe(); };
   WEFT_ASSIGN(Session session, Compile(command, json.at("traces").get<std::string>(),
                                        json.at("created").get<std::string>(), probe_kernel));
