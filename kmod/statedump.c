@@ -82,7 +82,7 @@ static int run(struct weft_statedump *dump)
 {
 	int error;
 
-	if (weft_statedump_is_of_some(dump) && !weft_statedump_means_anybody(dump))
+	if (weft_statedump_is_of_some(dump) && !weft_statedump_means_any_task(dump))
 		return 0;
 	weft_event_synchronize(); /* the first fence */
 	dump->number = ++dump->session->dumps;

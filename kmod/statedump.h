@@ -97,7 +97,7 @@ static inline bool weft_statedump_means(const struct weft_statedump *dump, struc
 
 /* statedump_task.c: tasks, and what they have; whether there is any. */
 int weft_statedump_tasks(struct weft_statedump *dump);
-bool weft_statedump_means_anybody(const struct weft_statedump *dump);
+bool weft_statedump_means_any_task(const struct weft_statedump *dump);
 /* statedump_machine.c: CPUs, interrupts, block devices. */
 int weft_statedump_machine(struct weft_statedump *dump);
 

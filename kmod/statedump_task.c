@@ -343,7 +343,7 @@ static struct task_struct *next_in_scope(const struct weft_statedump *dump, int 
 	return found;
 }
 
-bool weft_statedump_means_anybody(const struct weft_statedump *dump)
+bool weft_statedump_means_any_task(const struct weft_statedump *dump)
 {
 	int number = 1;
 	struct task_struct *task = next_in_scope(dump, &number);

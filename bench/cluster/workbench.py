@@ -62,7 +62,7 @@ class Api:
         return answer
 
     def delete(self, path):
-        """And waits until it is gone."""
+        """Deletes an object, and waits until it is gone."""
         self.request("DELETE", path, {"gracePeriodSeconds": 0})
         wait_for(lambda: self.request("GET", path)[0] == 404, f"{path} does not go", pause=0.02)
 

@@ -23,7 +23,7 @@ PATIENCE = 8    # looks at a slow disk
 
 
 class Disk:
-    """In `parent`; `folder` is on it, `name` says what it is. Close it."""
+    """The disk of the folder `parent`. `folder` is a folder on it, `name` describes it. Close it after use."""
 
     def __init__(self, parent):
         self.speeds = []  # MB/s, of every look

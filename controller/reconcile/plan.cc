@@ -273,14 +273,14 @@ class Planner {
   }
 
   // Pods are there, and not one of them can be recorded.
-  [[nodiscard]] bool NobodyHasTheLibrary() const {
+  [[nodiscard]] bool NoPodHasTheLibrary() const {
     return trace_.spec.RecordsUser() && !trace_.spec.RecordsKernel() && !selected_.empty() &&
            std::ranges::none_of(selected_, [](const PodFacts* pod) { return pod->has_library; });
   }
 
   void FillReady() {
     const bool good = s_.problem.empty();
-    const bool no_library = NobodyHasTheLibrary();
+    const bool no_library = NoPodHasTheLibrary();
     const bool ready = sessions_ > 0 && waiting_for_.empty() && !no_library;
     plan_.status.phase = !good && sessions_ == 0 ? api::Phase::kFailed
                          : !ready                ? api::Phase::kPending

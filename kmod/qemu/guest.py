@@ -47,7 +47,7 @@ TAIL = 40  # lines of the console that are shown
 
 @dataclasses.dataclass
 class Options:
-    """What `vm run` lets one choose."""
+    """The options of `vm run`."""
     smp: int = CPUS
     memory: str = MEMORY
     numa: str = ""
@@ -75,7 +75,7 @@ def die_with_parent(number=signal.SIGKILL):
 
 
 def environment():
-    """What of this process's environment the command gets."""
+    """The environment of the command in the guest."""
     kept = {name: value for name, value in os.environ.items()
             if name.startswith(("WEFT_", "GTEST_"))}
     return {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root",
@@ -160,7 +160,7 @@ def tell_monitor(path, options, started, ended):
 
 
 def wait(process, options, work):
-    """Until the guest ends. False: it did not boot, or took too long, and was ended."""
+    """Waits until the guest ends. False: it did not boot, or took too long, and was ended."""
     started, ended = threading.Event(), threading.Event()
     teller = threading.Thread(target=tell_monitor, args=(work / "monitor", options, started, ended))
     teller.start()

@@ -505,7 +505,7 @@ TEST(ContextValueTest, InAnInterruptNothingIsInterruptibleAndTheTaskIsWhatItWas)
 }
 
 // A thread that must run at once is woken on the CPU of the one that wakes it.
-TEST(ContextValueTest, WhoWakesSomebodyMoreImportantIsToBeRescheduled) {
+TEST(ContextValueTest, ATaskThatWakesOneOfHigherPriorityNeedsRescheduling) {
   Watch watch(kOfCode);
   const uint16_t wakeup = watch.Add(Event::Tracepoint("sched_wakeup"));
   std::array<int, 2> pipe{};

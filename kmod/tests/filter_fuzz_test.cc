@@ -81,7 +81,7 @@ TEST_F(FilterFuzzTest, WhatTheCompilerMakesIsTakenAndMeansWhatItSays) {
   EXPECT_EQ(records(std::string("count == 3 && $ctx.procname == '") + name.data() + "'"), 1U);
 }
 
-TEST_F(FilterFuzzTest, SpoiltProgramsAreRefusedOrRunAndHurtNobody) {
+TEST_F(FilterFuzzTest, DamagedProgramsAreRefusedOrRunWithoutHarm) {
   const char* text = std::getenv("WEFT_FUZZ_SEED");
   const uint64_t seed = text != nullptr ? std::strtoull(text, nullptr, 0) : std::random_device()();
   std::cout << "WEFT_FUZZ_SEED=" << seed << std::endl;

@@ -166,7 +166,7 @@ TEST_P(MissedTest, ReturnsOfAUserFunctionBeyondThoseThatAreKeptAreDiscardedInAny
 }
 
 INSTANTIATE_TEST_SUITE_P(Sessions, MissedTest, testing::Bool(),
-                         [](const auto& info) { return info.param ? "OfEverybody" : "OfAScope"; });
+                         [](const auto& info) { return info.param ? "OfAllTasks" : "OfAScope"; });
 
 }  // namespace
 }  // namespace weft::kmod

@@ -143,7 +143,7 @@ TEST_F(UserMemoryTest, AFilesPageIsEmptyUntilItIsTouched) {
   ExpectNothing(pages.page(1));  // behind the file's end: a signal for who touches it
 }
 
-TEST_F(UserMemoryTest, AFileThatNobodyReadIsNotReadForIt) {
+TEST_F(UserMemoryTest, DoesNotReadAFileThatIsNotResident) {
   // What is at the end of this program is for debuggers; to read it, a guest waits for another
   // machine.
   const UniqueFd file(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));

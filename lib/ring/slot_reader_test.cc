@@ -404,7 +404,7 @@ TEST_F(Contradiction, PunchedHole) {
   EXPECT_FALSE(Reads());
 }
 
-TEST_F(Contradiction, StatesThatNobodyHad) {
+TEST_F(Contradiction, RefusesStatesThatNoReaderHad) {
   RingSet ring(*RingSet::Open(writer.Fd()));
   for (const uint64_t position : {uint64_t{1}, uint64_t{8}, uint64_t{36}, ~uint64_t{7}}) {
     SlotReader reader(ring, 0);

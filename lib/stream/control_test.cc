@@ -63,7 +63,7 @@ TEST(Control, EveryMessageComesBackAsItWas) {
   }
 }
 
-TEST(Control, MembersThatNobodyKnowsArePassedOver) {
+TEST(Control, IgnoresUnknownMembers) {
   EXPECT_TRUE(Decode(R"({"type":"chosen","version":1,"colour":"red","deep":{"er":1}})"));
 }
 

@@ -73,7 +73,7 @@ TEST(Packet, GoldenBytes) {
   EXPECT_EQ(std::memcmp(header.data(), expected.data(), header.size()), 0);
 }
 
-TEST(Packet, AHelloOfSomebodyElseIsRefused) {
+TEST(Packet, RefusesAHelloWithAnotherMagicOrVersion) {
   HelloBytes good;
   std::memcpy(good.data(), kHello, sizeof(kHello));
   ASSERT_TRUE(DecodeHello(good));

@@ -181,7 +181,7 @@ TEST_F(AgentUnits, TheStatedumpIsRecordedWhereARuleOrTheContextIpMeansIt) {
   EXPECT_TRUE(spec.rules[1].filter.empty());
 }
 
-TEST_F(AgentUnits, ACounterThatNobodyCanReadIsNoticed) {
+TEST_F(AgentUnits, ReportsACounterThatCannotBeRead) {
   std::vector<std::string> notices;
   Compiled(
       "{user: {events: [{name: \"p:*\"}]}, context: [\"perf:thread:task-clock\", "

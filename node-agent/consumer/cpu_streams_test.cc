@@ -118,7 +118,7 @@ TEST_F(CpuStreamsTest, EventsOfAPacketThatCannotBeWrittenAreLostWithoutAGap) {
   EXPECT_EQ(packets[2].discarded, 21U);
 }
 
-TEST_F(CpuStreamsTest, WhatCannotBeWrittenWaitsForTheNextCommitAndKeepsNobodyWaiting) {
+TEST_F(CpuStreamsTest, UnwrittenPacketsWaitForTheNextCommitAndDelayNothingElse) {
   Append(10);
   ASSERT_TRUE(Flush());
   {

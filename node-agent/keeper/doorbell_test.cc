@@ -135,7 +135,7 @@ TEST_F(DoorbellTest, MoreSilentCallersThanItKeeps) {
   ExpectOnlyANeighbour();
 }
 
-TEST_F(DoorbellTest, DescriptorsThatNobodyAskedFor) {
+TEST_F(DoorbellTest, ClosesDescriptorsThatAreNotOneRingSet) {
   const UniqueFd memory = Memory();
   for (const size_t count : {0, 2, 253}) {
     SendWith(Call(), "x", std::vector<int>(count, memory.get()));
@@ -178,7 +178,7 @@ UniqueFd Lingering(const UniqueFd& peer) {
   return fd;
 }
 
-TEST_F(DoorbellTest, ASocketThatLingersKeepsNobodyWaiting) {
+TEST_F(DoorbellTest, ClosesALingeringSocketWithoutWaiting) {
   const UniqueFd peer(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const sockaddr_in any{
       .sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};

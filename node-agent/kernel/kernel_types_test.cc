@@ -61,7 +61,7 @@ TEST_F(KernelTypesTest, HaveTheTracepointsOfKernelAndModules) {
     ASSERT_TRUE(resolved) << resolved.error().message;
     EXPECT_EQ(EventDescription::Parse(resolved->description).value().fields.at(0).name, "count");
   }
-  EXPECT_EQ(types->Resolve(Catalogue::BuiltIn(), "of_nobody", {}).error().code,
+  EXPECT_EQ(types->Resolve(Catalogue::BuiltIn(), "not_there", {}).error().code,
             ErrorCode::kNotFound);
 }
 

@@ -75,7 +75,7 @@ class Cluster(ClusterTest):
         self.assertIn("NXDOMAIN", unknown.stdout + unknown.stderr)
 
     def test_large_immutable_configmap_is_a_readable_file(self):
-        """What carries libweft.so into pods."""
+        """Such a ConfigMap carries libweft.so into pods."""
         name = self.namespace("files", RESTRICTED)
         data = hashlib.shake_256(b"library").digest(600_000)
         config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "library"},
@@ -89,7 +89,7 @@ class Cluster(ClusterTest):
                          hashlib.sha256(data).hexdigest())
 
     def test_claim_gets_a_world_writable_volume(self):
-        """As the relay's, which runs as no root."""
+        """The relay needs such a volume, since it does not run as root."""
         name = self.namespace("volumes", RESTRICTED)
         claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "data"},
                  "spec": {"accessModes": ["ReadWriteOnce"],

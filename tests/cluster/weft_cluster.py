@@ -43,8 +43,8 @@ def get(namespace, kind, *names, **more):
 
 
 def install_weft(*parts, values=""):
-    """By the chart, into the namespace weft, with a relay whose folder the machine sees. Waits for the
-    parts named, or for all. `values`: more of them, as helm's --set takes them."""
+    """Installs the chart into the namespace weft, with a relay whose folder the machine sees. Waits for
+    `parts`, or for all. `values`: further values, as helm's --set takes them."""
     common = "relay.storage.persistent=false,image.pullPolicy=Never"
     dev("cluster", "helm", "install", "weft", TOP / "charts/weft", "--namespace", "weft",
         "--create-namespace", "--set", ",".join(filter(None, [common, values])))

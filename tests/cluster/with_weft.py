@@ -66,7 +66,7 @@ class WeftTest(ClusterTest):
         return int(found[-1]) if found else 0
 
     def run_tenant(self, namespace, rounds=1):
-        """How much the pod `tenant` has emitted, all its life, after so many rounds more."""
+        """Lets the pod `tenant` emit `rounds` more rounds; returns all events that it has emitted in its life."""
         for _ in range(rounds):
             before = self.emitted(namespace, "tenant")
             kubectl("-n", namespace, "exec", "tenant", "--", "kill", "-USR1", "1")

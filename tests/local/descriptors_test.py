@@ -16,7 +16,7 @@ NEEDED = re.compile(r"weft: the limit of open files is (\d+), and recording need
 
 
 def limited(limit):
-    """To run before weft, so that it has no more open files."""
+    """Limits weft's open files; for preexec_fn."""
     return functools.partial(resource.setrlimit, resource.RLIMIT_NOFILE, (limit, limit))
 
 

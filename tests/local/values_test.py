@@ -225,7 +225,7 @@ spec:
         self.assertEqual(self.tracked("vpid: [3]", *steps), [(3, 1), (3, 1)])
 
     def test_users(self):
-        """As what user a process is at its first event decides for as long as it runs its program."""
+        """A process's user at its first event decides for as long as it runs its program."""
         self.needs_root()
         change = "uid:21,21,21"
         for steps, of_root, of_21 in (

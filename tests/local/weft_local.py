@@ -96,7 +96,7 @@ class LocalTest(unittest.TestCase):
         return counts
 
     def emitted(self):
-        """By the programs' own books: events of every process that came to its end."""
+        """The number of events that the programs emitted, as each process reported at its end."""
         return sum(int(line.split()[1]) for line in self.report.read_text().splitlines())
 
     def run_view(self, *words):
@@ -129,7 +129,7 @@ class LocalTest(unittest.TestCase):
         return lines, done.stderr
 
     def assert_all_missing_is_said(self, output="trace"):
-        """What readers are told of as discarded, stream by stream, is all that was not delivered; they say nothing else."""
+        """Checks that readers report exactly the undelivered events as discarded, stream by stream."""
         counts = self.counts()
         _, said = self.babeltrace(output)
         _, said_by_view = self.run_view(self.folder / output)

@@ -46,7 +46,7 @@ class Witness:
         return {"LD_PRELOAD": f"{library}:{self.library}", "WITNESS": self.path}
 
     def lines(self):
-        """As a program of ours prints them."""
+        """The counts, in the lines that a program of the matrix prints."""
         with open(self.path, "rb") as file:
             emitted, sharing = self.COUNTS.unpack(file.read(self.COUNTS.size))
         return [f"emitted {emitted}", f"sharing {sharing}"]

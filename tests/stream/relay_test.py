@@ -71,7 +71,7 @@ class RelayTest(LocalTest):
         return total
 
     def assert_exact(self, emitted):
-        """In the relay's CTF is what was emitted, but for what was counted as discarded."""
+        """Checks that the relay's CTF has all emitted events, except those that were counted as discarded."""
         counts = self.counts()
         self.assertEqual(counts["emitted"], emitted, counts)
         self.assertEqual(sum(counts["lost"].values()), 0, counts)

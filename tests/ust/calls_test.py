@@ -45,7 +45,7 @@ class Run:
       self.calls = [match.groups() for match in map(CALL.match, log) if match]
 
   def find(self, start):
-    """Which call begins so."""
+    """The number of the call whose text begins with `start`."""
     return next(i for i, (_, text, _) in enumerate(self.calls) if text.startswith(start))
 
   def quiet_part(self):
@@ -74,7 +74,7 @@ class Calls(unittest.TestCase):
   maxDiff = None
 
   def check_quiet(self, what, run):
-    """As without the library: the calls between the marks, and what the process has in the end."""
+    """Checks that a run is as without the library: the calls between the marks, and the program's output."""
     bare = Run(what, library=False)
     self.assertEqual(run.quiet_part(), bare.quiet_part())
     self.assertEqual(run.printed, bare.printed)

@@ -195,8 +195,8 @@ class NodeKillTest(NodeStormTest, Killer):
         self.stop_node()
 
     def test_an_end_in_order(self):
-        """As when the agent's pod is deleted: the ring is read to its end first, with nothing lost, and the next life
-        counts on."""
+        """When the agent's pod is deleted, the ring is first read to its end, and nothing is lost. The next life adds
+        to the counts."""
         ring = self.begin()
         self.stop_node()
         first = self.traces()

@@ -38,7 +38,7 @@ class Losses:
         self.assertEqual(len(seen.entries), storm.CPUS)
 
     def assert_newest(self, counts, seen):
-        """And none between them is missing."""
+        """Checks assert_overwritten, and that none between the newest events is missing."""
         self.assert_overwritten(counts, seen)
         for numbers in seen.entries.values():
             self.assertEqual(numbers, list(range(numbers[0], CALLS)))

@@ -41,7 +41,7 @@ def loaded(module):
 
 
 def device(number):
-    """As stat tells it, of the kernel's own form."""
+    """Converts the kernel's own form of a device number to that of stat."""
     return os.makedev(number >> 20, number & 0xfffff)
 
 
@@ -121,7 +121,7 @@ class ModulesTest(LocalTest):
         self.finish(weft)
 
     def test_a_module_that_is_not_there(self):
-        """Is refused, and not loaded; what came later is recorded by the next session."""
+        """A rule for it is refused, and does not load the module. Once it is loaded, the next session records it."""
         self.assertFalse(loaded("ext4"))
         _, said = self.record("--kernel", "ext4_unlink_enter", program=["true"], status=121)
         self.assertIn('"ext4_unlink_enter"', said)

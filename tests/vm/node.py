@@ -136,7 +136,7 @@ class Tenant:
                 "status": {"phase": "Running", "containerStatuses": [status]}}
 
     def run(self, *command, **options):
-        """In the tenant's group from its first own instruction on."""
+        """Runs a command in the tenant's group, from its first own instruction on."""
         enter = f"echo $$ > {self.cgroup}/cgroup.procs; exec \"$@\""
         return subprocess.Popen(["sh", "-c", enter, "sh", *map(str, command)], **options)
 

@@ -173,7 +173,7 @@ class Tenants(NodeTest):
                    for f in (self.folder / "relay" / namespace).rglob("metadata")}
         self.assertEqual({parts[:3] for parts in folders}, {("t", "_node", "n1")})
 
-    def test_a_cluster_wide_session_records_everybody_and_what_belongs_to_nobody(self):
+    def test_a_cluster_wide_session_records_all_tasks_and_events_of_no_namespace(self):
         red, blue = self.tenant("reds", "redsecret"), self.tenant("blues", "bluesecret")
         how = {"cluster_wide": True, "context": ["pid"], "buffer": {"size": "4Mi", "count": 4}}
         self.api.put("tracesessions", order("weft", self.relay, KERNEL, **how))
@@ -223,7 +223,7 @@ class Tenants(NodeTest):
         self.stop_node()
 
     def assert_asked(self, events, own, pids):
-        """What the program did, twice a hundred times, whichever process was away or knew little."""
+        """Checks that all calls of the program are there, twice a hundred times, whichever process was away."""
         opened = [f["filename"] for n, f in events
                   if n == "syscall_entry_openat" and f["filename"].startswith(f"/tmp/{own}-")]
         self.assertEqual(opened, [f"/tmp/{own}-{i}" for i in range(100)] * 2)
@@ -328,8 +328,8 @@ class Tenants(NodeTest):
         self.stop_node()
 
     def test_a_clock_that_the_kernel_gives_up_after_it_was_chosen(self):
-        """Which the agent cannot see where sysfs says tsc: the guest with 6.1 gave it up at boot, and the module
-        does not offer it. (Where it is offered, this is a trace like others.)"""
+        """The agent cannot see this if sysfs still names tsc. The guest with 6.1 gave up the clock at boot, and the
+        module does not offer it. (If the module offers it, this is a trace like others.)"""
         said = self.folder / "tsc"
         said.write_text("tsc\n")
         clocks = pathlib.Path("/sys/devices/system/clocksource/clocksource0")

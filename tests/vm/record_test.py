@@ -197,7 +197,7 @@ class RecordTest(LocalTest):
         return from_mkdir(made)
 
     def test_the_same_system_calls_as_strace(self):
-        """In the same order, with the same arguments, texts and written bytes among them, and results."""
+        """The calls have strace's order, arguments (texts and written bytes, too) and results."""
         options = [word for call in FILES.split(",") for word in ("--syscall", call)]
         self.record(*options, "--syscall-buffer", "4096", program=self.python())
         self.assert_whole()
@@ -258,7 +258,7 @@ class RecordTest(LocalTest):
 
     @contextlib.contextmanager
     def ftrace(self, instance):
-        """What is recorded in here, it records as well, of every task."""
+        """While this block runs, ftrace also records these system calls, of every task."""
         instance.mkdir()
         self.addCleanup(instance.rmdir)
         (instance / "buffer_size_kb").write_text("16384")
@@ -322,8 +322,8 @@ class RecordTest(LocalTest):
         self.assertEqual(made["flags"], {"value": os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, "labels": []})
         self.assertTrue(any('flags = ( <unknown> : container = 02000102 )' in line for line in lines))
 
-    def test_scheduling_names_nobody_else(self):
-        """What runs beside the program is in its trace as "other", with no number of its own."""
+    def test_scheduling_shows_other_tasks_as_other(self):
+        """Tasks that run beside the program are in its trace as "other", without numbers of their own."""
         # pylint: disable-next=consider-using-with
         stranger = subprocess.Popen(["sh", "-c", "while :; do sleep 0.01; done"])
         self.running.append(stranger)
@@ -479,7 +479,7 @@ class RecordTest(LocalTest):
         self.assertIn('tracepoint "sched_swich": this kernel has none of that name', err)
 
     def assert_refused(self, *options, output="none"):
-        """By 121, and no folder is left: neither this one nor those on the way."""
+        """Checks for status 121, and that no folder is left: neither this one nor its parents."""
         _, err = self.record(*options, program=["true"], output=f"{output}/a/b", status=121)
         self.assertFalse((self.folder / output).exists())
         return err
@@ -498,7 +498,7 @@ class RecordTest(LocalTest):
         return "-f", trace
 
     def test_what_the_kernel_refuses(self):
-        """In words, with what was asked for; an empty folder that was there stays, and is empty."""
+        """The message has the reason and the request. An empty folder that existed before stays, and is empty."""
         err = self.assert_refused(*self.probe("name: a, symbol: vfs_read", "name: inside, symbol: vfs_read, offset: 2"))
         self.assertIn('probe of function "vfs_read" at offset 2: no instruction begins there', err)
         for at in ("entry", "return"):
@@ -570,7 +570,7 @@ class RecordTest(LocalTest):
         self.assertTrue(all({"ip", "file", "buf", "count", "pos"} <= set(p) for p in reads), reads[:1])
 
     def test_what_is_written_and_read(self):
-        """As many bytes as asked for: of a write at its entry, of a read at its exit."""
+        """As many bytes as requested are recorded: of a write at its entry, of a read at its exit."""
         program = f"import os; fd = os.open('{self.folder}/a', os.O_CREAT | os.O_RDWR); " \
                   "os.write(fd, b'hello, world'); os.lseek(fd, 7, 0); os.read(fd, 100)"
         python = [sys.executable, "-I", "-S", "-c", program]

@@ -38,11 +38,11 @@ class Refused(NodeTest):
         return modules
 
     def record_here(self, *options, **how):
-        """In local mode, by an agent that knows the folder."""
+        """Records in local mode, by an agent that knows the folder."""
         return self.record(*options, env={**os.environ, "WEFT_KERNEL_MODULES": str(self.modules())}, **how)
 
     def assert_node_says(self, reason):
-        """And that no other reason was at hand: the file is there, and of this kernel."""
+        """Checks the node's reason. There is no other reason: the module's file is there, for this kernel."""
         modules = self.modules()
         self.tenant("reds", "first")
         kernel = {"syscalls": [{"name": "openat"}]}
@@ -63,7 +63,7 @@ class Refused(NodeTest):
         self.assertEqual(self.counts()["delivered"], self.emitted())
 
     def test_0_local_mode_loads_it(self):
-        """Where it is not loaded; and says what it looked for where it finds none."""
+        """Local mode loads the module if it is not loaded; if it finds none, it reports where it looked."""
         self.assertFalse(LOADED.exists())
         self.record_here("--syscall", "getppid",
                          program=[sys.executable, "-I", "-S", "-c", "import os; os.getppid()"])

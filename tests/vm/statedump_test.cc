@@ -228,7 +228,7 @@ TEST_F(StatedumpTest, HasThreadsFilesMappingsAndSocketsAsProcHasThem) {
   EXPECT_EQ(Of(seen, "network_interface", {{"name", "lo"}}).size(), 1u);
 }
 
-TEST_F(StatedumpTest, HasNothingOfAnybodyElse) {
+TEST_F(StatedumpTest, HasNothingOfTasksOutsideTheScope) {
   const Subject tenant("tenant");
   const Subject stranger("stranger");
   const std::set<std::string> tids = NamesIn(tenant.Proc("task"));

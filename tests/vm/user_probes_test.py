@@ -147,7 +147,7 @@ class UserProbesTest(LocalTest):
         self.record(*self.rules(rule), program=[STATIC, COUNT])
         self.assert_all(5)
 
-    def test_nobody_else(self):
+    def test_another_process_of_the_program_gives_no_event(self):
         """Another process of the program beside the recorded one gives no event, and its probe stays off."""
         hold = self.folder / "hold"
         script = f"{STATIC} 1; touch {hold}; while [ -e {hold} ]; do sleep 0.05; done; {STATIC} 2"
@@ -229,11 +229,11 @@ class ContainersTest(NodeTest):
         return events
 
     def let_run(self, *processes):
-        """What each said."""
+        """Lets the processes run, and returns the output of each."""
         return [process.communicate("\n", timeout=PATIENCE)[0] for process in processes]
 
     def assert_orders(self, events, runs):
-        """As many complete runs of the program."""
+        """Checks that the events are `runs` complete runs of the program."""
         self.assertEqual(len(events), runs * EVENTS * COUNT)
         expected = sorted(list(range(COUNT)) * runs)
         entries = [(int(f["number"]), f["name"]) for n, f in events if n == "order_entry"]
