@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Application contexts ($app.provider:name): values that the program itself provides, by name. A
-// name may be asked for before its provider is there; it has no value then.
+// Trace may request a name before its provider is registered; the context has no value then.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_APP_CONTEXT_H_
 #define WEFT_UST_INJECTOR_PRELOAD_APP_CONTEXT_H_
 

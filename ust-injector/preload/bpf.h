@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a seccomp filter answers to a system call: classic BPF over struct seccomp_data, as in
-// Linux's seccomp_filter documentation. Pure. The program is the application's own and is about to
-// be checked by the kernel; a program that the kernel would refuse gets WEFT_BPF_UNKNOWN.
+// Computes the answer of a seccomp filter to a system call: classic BPF over struct seccomp_data,
+// as in Linux's seccomp_filter documentation. A pure function. The program is the application's
+// own, and the kernel has not checked it yet; a program that the kernel would refuse gets
+// WEFT_BPF_UNKNOWN.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_BPF_H_
 #define WEFT_UST_INJECTOR_PRELOAD_BPF_H_
 

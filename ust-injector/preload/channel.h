@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The channels of this process: what each one wants, as the rule set said when the process met it,
-// and the descriptions of the events used in it. Its ring set is ring_set.h's; which entry belongs
-// to which channel of the rule set, channel_table.h's.
+// The channels of this process: the configuration of each, from the rule set in which the process
+// first met it, and the descriptions of the events used in it. ring_set.h has its ring set;
+// channel_table.h tells which entry belongs to which channel of the rule set.
 //
-// Written in the slow path, under weft_lock. Any thread that found a channel in a decision reads
+// Written on the slow path, under weft_lock. Any thread that found a channel in a decision reads
 // `contexts`, `max_record` and `slots` without the lock.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_CHANNEL_H_
 #define WEFT_UST_INJECTOR_PRELOAD_CHANNEL_H_

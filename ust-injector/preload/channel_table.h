@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which entry of weft_channels, with its ring set, belongs to which channel of the rule set. An
-// entry whose channel is no longer in force goes to the next channel that needs one.
+// Maps channels of the rule set to entries of weft_channels, with their ring sets. An entry whose
+// channel is no longer in force goes to the next channel that needs one.
 //
-// All functions are the slow path's, under weft_lock.
+// All functions belong to the slow path, under weft_lock.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_CHANNEL_TABLE_H_
 #define WEFT_UST_INJECTOR_PRELOAD_CHANNEL_TABLE_H_
 

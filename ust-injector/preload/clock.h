@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CLOCK_MONOTONIC without a system call: the vDSO's clock_gettime, found in the image that the
-// kernel maps into every process (the auxiliary vector says where). Any thread, signal handlers. No
-// stack to speak of, no lock, no libc.
+// Reads CLOCK_MONOTONIC without a system call: by the vDSO's clock_gettime, found in the image
+// that the kernel maps into every process (the auxiliary vector has its address). Any thread,
+// signal handlers. It uses very little stack, no lock and no libc.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_CLOCK_H_
 #define WEFT_UST_INJECTOR_PRELOAD_CLOCK_H_
 

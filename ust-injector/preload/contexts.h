@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts of a channel: turned into a plan once (slow path, under the lock), written into a buffer
-// at each event (any thread, signal handlers; no system call for what can be cached).
+// Contexts of a channel: made into a plan once (slow path, under the lock), and written into a
+// buffer at each event (any thread, signal handlers). Values that can be cached cost no system
+// call.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_CONTEXTS_H_
 #define WEFT_UST_INJECTOR_PRELOAD_CONTEXTS_H_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The control area of this process (lib/abi/control.h): the agent's file, mapped read-only, or the
-// process's own memory where there is no file (own_control.h). What it says of ring sets goes into
-// weft_process.
+// The control area of this process (lib/abi/control.h): the agent's file, mapped read-only, or, if
+// there is no file, the process's own memory (own_control.h). weft_process gets its values about
+// ring sets.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_CONTROL_AREA_H_
 #define WEFT_UST_INJECTOR_PRELOAD_CONTROL_AREA_H_
 

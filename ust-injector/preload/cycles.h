@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processor's time stamp counter, which tells how long something took without a system call. It
-// is also the clock of rings with WEFT_CLOCK_TSC. Any thread, signal handlers. Where the program
-// forbade its reading (weft_process.no_clock), the read raises SIGSEGV.
+// Reads the processor's time stamp counter, which measures durations without a system call. It is
+// also the clock of rings with WEFT_CLOCK_TSC. Any thread, signal handlers. If the program forbade
+// reading it (weft_process.no_clock), the read raises SIGSEGV.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_CYCLES_H_
 #define WEFT_UST_INJECTOR_PRELOAD_CYCLES_H_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The decision about one event: which channels record it, under which id, behind which filters.
-// Made in the slow path when the event's enable word has a value that was not decided on yet;
-// immutable and never freed once published, since any thread may be reading it.
+// Decides about one event: which channels record it, with which id, and with which filters. The
+// slow path decides when the event's enable word has a value that was not decided on yet. A
+// decision is immutable and never freed once published, since any thread may be reading it.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_DECIDE_H_
 #define WEFT_UST_INJECTOR_PRELOAD_DECIDE_H_
 

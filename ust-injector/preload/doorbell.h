@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Announcing a new ring set to the agent (lib/abi/control.h: weft_doorbell): one message with the
-// descriptor, without waiting. Where no process listens, the agent finds the memory itself; ring
-// sets that a crowd at the doorbell kept from being announced are counted, and the count goes with
-// the next message.
+// Announces a new ring set to the agent (lib/abi/control.h: weft_doorbell): one message with the
+// descriptor, without waiting. If no process listens, the agent finds the memory itself. Ring sets
+// that could not be announced because too many processes called at once are counted, and the next
+// message carries the count.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_DOORBELL_H_
 #define WEFT_UST_INJECTOR_PRELOAD_DOORBELL_H_
 

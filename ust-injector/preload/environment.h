@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel gave the program at exec: environment and auxiliary vector, found without a
+// Finds environment and auxiliary vector, which the kernel gave the program at exec, without a
 // system call. Any thread.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_ENVIRONMENT_H_
 #define WEFT_UST_INJECTOR_PRELOAD_ENVIRONMENT_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory lent for a moment: for copies of long field values while a probe makes an image
+// Lends memory for a moment: for copies of long field values while a probe makes an image
 // (docs/adr/0024), and of application contexts' texts while a filter runs. Any thread, signal
-// handlers, fork and vfork children; no lock, and no system call once a block of that size was used
-// before.
+// handlers, fork and vfork children. It takes no lock, and makes no system call once a block of
+// that size was used before.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_KEEP_H_
 #define WEFT_UST_INJECTOR_PRELOAD_KEEP_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// libweft.so's functions as programs get them: struct weft_library of lib/abi/tracepoint.h, which
-// describes them. Each starts the library first, if that was not done yet, then calls down.
+// libweft.so's functions for programs: struct weft_library of lib/abi/tracepoint.h, which
+// describes them. Each function starts the library first if necessary, then calls down.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_LIBRARY_H_
 #define WEFT_UST_INJECTOR_PRELOAD_LIBRARY_H_
 

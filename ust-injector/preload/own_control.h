@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The control area of a process that found no file: memory of its own, in which an agent that comes
-// later turns events on (lib/abi/control.h). Made once, at start-up, on the one thread there is;
-// inherited by fork. It costs a page until an agent writes into it, and the pages of the enable
-// words that are read.
+// The control area of a process that found no file: memory of its own, in which an agent that
+// comes later turns events on (lib/abi/control.h). It is made once, at start-up, on the only
+// thread, and inherited by fork. It costs a page until an agent writes into it, and the pages of
+// the enable words that are read.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_OWN_CONTROL_H_
 #define WEFT_UST_INJECTOR_PRELOAD_OWN_CONTROL_H_
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory whose address the program passes to a system call that libweft.so sees first (interpose.c,
-// seccomp.c). The address may be any number: the kernel answers a bad one with EFAULT, so that a
-// look at it here must not end the program. The kernel copies the bytes, or says first that they
-// can be read.
+// Reads memory whose address the program passes to a system call that libweft.so sees first
+// (interpose.c, seccomp.c). The address may be any number. The kernel answers a bad one with
+// EFAULT, so reading it here must not end the program either: the kernel copies the bytes, or is
+// asked first whether they can be read.
 //
-// Any thread. Only where weft_seccomp_may_peek(): other calls of the library must not be made
-// without it either.
+// Any thread. Call it only if weft_seccomp_may_peek(): without that, the library must not make
+// these calls.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_PEEK_H_
 #define WEFT_UST_INJECTOR_PRELOAD_PEEK_H_
 

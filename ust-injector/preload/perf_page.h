@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading a counter of the processor from its mapped page, as linux/perf_event.h says at
-// perf_event_mmap_page.lock. x86-64. The counting thread itself, or its signal handlers.
+// Reads a counter of the processor from its mapped page, as linux/perf_event.h describes at
+// perf_event_mmap_page.lock. x86-64. Called by the counting thread itself, or its signal handlers.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_PERF_PAGE_H_
 #define WEFT_UST_INJECTOR_PRELOAD_PERF_PAGE_H_
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What libweft.so knows about the process it is in: state without behaviour, which all floors above
-// read. lifecycle.h fills it in. There is one per process, in two parts:
+// The library's record of its process: state without behaviour, which all floors above read.
+// lifecycle.h fills it in. There is one per process, in two parts:
 //
 //   weft_process  ordinary private memory: inherited by fork as it is, shared by vfork and CLONE_VM
 //                 children. Filled once, at start-up.
-//   weft_anchor   one MADV_WIPEONFORK page: a fork child, also of a raw clone, finds zero. Whatever
-//                 is true only for this very process is in it: its ring sets, its lock, its pid.
+//   weft_anchor   one MADV_WIPEONFORK page: a fork child, also of a raw clone, finds zero. It
+//                 holds what is true for this very process only: its ring sets, lock and pid.
 //
 // The layout of both is a part of the fast path, which finds its words at constant offsets.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_PROCESS_H_

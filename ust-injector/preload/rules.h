@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rule set in force: a private copy of what the control area has, checked once for each change,
-// so that what was checked is what is used. All functions are the slow path's, under weft_lock.
+// The rule set in force: a private copy of the control area's, checked once for each change, so
+// that the library uses exactly what it checked. All functions belong to the slow path, under
+// weft_lock.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_RULES_H_
 #define WEFT_UST_INJECTOR_PRELOAD_RULES_H_
 

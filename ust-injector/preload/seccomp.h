@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which system calls libweft.so may make: seccomp filters. A filter that denies one (an errno) is
-// harmless: what needed the call is not there. A filter that kills must never see one. A process
-// cannot ask the kernel for its filters, so there are two cases:
+// Decides which system calls libweft.so may make under seccomp filters. A filter that denies a call
+// (an errno) is harmless: only what needed the call is missing. A call for which a filter kills
+// must never be made. A process cannot ask the kernel for its filters, so there are two cases:
 //
 //   it was there at exec    one word in /proc/self/status says so at start-up, read with calls that
 //                           ld.so has just made itself. Before the first call that ld.so does not

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A seccomp filter that the program is about to install, by prctl or syscall(SYS_seccomp), which
-// libweft.so provides. The filter is run (bpf.h) on every call of weft's own. If one would kill,
-// everything that tracing needs is made first; then weft makes no call any more, and events go on
-// into the ring sets that are there.
+// Handles a seccomp filter that the program is about to install, by prctl or syscall(SYS_seccomp),
+// which libweft.so provides. The library runs the filter (bpf.h) on each of its own calls. If the
+// filter would kill for one, the library first makes everything that tracing needs. After that it
+// makes no call any more, and events go on into the existing ring sets.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_SECCOMP_INSTALL_H_
 #define WEFT_UST_INJECTOR_PRELOAD_SECCOMP_INSTALL_H_
 

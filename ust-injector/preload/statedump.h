@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state dump: events that say which objects lie where in the process, so that addresses (the
-// context `ip`, call stacks) can be given names later. Names and fields are LTTng-UST 2.13's,
-// provider lttng_ust_statedump: start, procname, per object bin_info and build_id, end; readers
-// that know those (babeltrace2's debug-info) need no more than the contexts vpid and ip.
+// The state dump: events with the addresses of the process's objects, so that readers can give
+// names to addresses (the context `ip`, call stacks). Names and fields are LTTng-UST 2.13's,
+// provider lttng_ust_statedump: start, procname, per object bin_info and build_id, end. Readers
+// that know these (babeltrace2's debug-info) need only the contexts vpid and ip besides.
 //
-// Recorded as any other event, where a rule matches it and the agent has set
+// They are recorded like any other event, if a rule matches them and the agent has set
 // WEFT_CHANNEL_STATEDUMP: into a ring set that was just made, before the event for which it was
-// made; and into those that are there when an object with tracepoints was loaded later. Not under
-// weft_lock.
+// made; and into existing ring sets when an object with tracepoints was loaded later. The caller
+// does not hold weft_lock.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_STATEDUMP_H_
 #define WEFT_UST_INJECTOR_PRELOAD_STATEDUMP_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// System calls without a libc. Results as the kernel gives them: a negative errno on failure; errno
-// of the program is never touched. Any thread, signal handlers, vfork children.
+// System calls without a libc. They return the kernel's results: a negative errno on failure. The
+// program's errno is never changed. Any thread, signal handlers, vfork children.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_SYS_H_
 #define WEFT_UST_INJECTOR_PRELOAD_SYS_H_
 

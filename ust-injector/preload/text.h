@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few functions on bytes and strings that libweft.so would take from a libc. Defined hidden in
-// text.c, since the compiler may call memcpy and memset by itself.
+// Functions on bytes and strings, which other libraries take from a libc. They are defined hidden
+// in text.c, since the compiler may call memcpy and memset by itself.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_TEXT_H_
 #define WEFT_UST_INJECTOR_PRELOAD_TEXT_H_
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of the calling thread without a system call at each event, and without TLS (which a
-// library that both glibc and musl shall load and dlopen cannot have).
+// Identifies the calling thread without a system call at each event, and without TLS (which a
+// library that both glibc and musl can load and dlopen cannot have).
 //
-// The thread id: libc keeps it in the thread's control block, at an offset that is found by looking
-// for it (x86-64), checked once per process, and on each thread's first use by asking the kernel.
-// The name: cached in a WIPEONFORK table by thread id and asked for again after 10 ms, so that a
-// renamed thread, or a new one with an old id, is soon right.
+// The thread id: libc keeps it in the thread's control block, at an offset that the library
+// searches (x86-64). It checks the offset once per process, and on each thread's first use by
+// asking the kernel. The name: cached in a WIPEONFORK table by thread id, and read again after 10
+// ms, so that the name of a renamed thread, or of a new one with an old id, is soon right.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_THREAD_H_
 #define WEFT_UST_INJECTOR_PRELOAD_THREAD_H_
 

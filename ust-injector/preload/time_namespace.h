@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel reports about this process's time namespace (docs/adr/0029-time-namespaces.md).
-// It tells only the offset of the namespace that the next child is born into: it is this process's
-// own until that calls unshare(CLONE_NEWTIME). clock.h has what is made of it.
+// Reads the kernel's report about this process's time namespace
+// (docs/adr/0029-time-namespaces.md). It has only the offset of the namespace into which the next
+// child is born; this is the process's own offset until it calls unshare(CLONE_NEWTIME). clock.h
+// uses it.
 //
-// Only calls that ld.so makes, too: a filter that was there at exec lets them pass. Any thread.
+// It makes only calls that ld.so makes, too: a filter that was there at exec lets them pass. Any
+// thread.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_TIME_NAMESPACE_H_
 #define WEFT_UST_INJECTOR_PRELOAD_TIME_NAMESPACE_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the webhook knows of the cluster: where the library is, and which architectures nodes have.
-// Fed by informers on their threads, asked by the server's.
+// The webhook's view of the cluster: which namespaces have the library, and which architectures
+// nodes have. Informers update it on their threads; the server's threads read it.
 #ifndef WEFT_UST_INJECTOR_WEBHOOK_CLUSTER_VIEW_H_
 #define WEFT_UST_INJECTOR_WEBHOOK_CLUSTER_VIEW_H_
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What weft changes in a pod that is being made: a volume with the library, and per container a
-// read-only mount, LD_PRELOAD and the container's name. A pure function of the pod and of what the
-// cluster has.
+// Computes weft's changes to a pod that is being created: a volume with the library, and per
+// container a read-only mount, LD_PRELOAD and the container's name. A pure function of the pod and
+// of the cluster's state.
 //
-// Invariants: a pod that was changed once is not changed again; what cannot be done right is not
-// done at all, per container, and said; nothing but additions and, for an LD_PRELOAD that is there,
-// its rewriting. Thread-safety: pure functions.
+// Invariants: a pod that was changed once is not changed again. A change that cannot be made right
+// is not made, per container, and reported. There are only additions and, for an existing
+// LD_PRELOAD, its rewriting. Thread-safety: pure functions.
 #ifndef WEFT_UST_INJECTOR_WEBHOOK_MUTATION_H_
 #define WEFT_UST_INJECTOR_WEBHOOK_MUTATION_H_
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// LD_PRELOAD of one container: what its env becomes. The rules are the design's ("Resources"), each
-// tried on a real kubelet:
+// Rewrites LD_PRELOAD in the env of one container. Each rule was tried on a real kubelet:
 //   no LD_PRELOAD              LD_PRELOAD=/weft/libweft.so; it wins over envFrom, which cannot be
 //                              seen here
 //   ... preload-from-env       LD_PRELOAD=/weft/libweft.so:$(LD_PRELOAD), the key of envFrom

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AdmissionReview v1, in and out. Its bytes are foreign: everything in a cluster can reach the
-// webhook. Thread-safety: pure functions.
+// Decodes and encodes AdmissionReview v1. Its bytes are foreign: every process in a cluster can
+// reach the webhook. Thread-safety: pure functions.
 #ifndef WEFT_UST_INJECTOR_WEBHOOK_REVIEW_H_
 #define WEFT_UST_INJECTOR_WEBHOOK_REVIEW_H_
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The webhook's answer to one request. It always allows: what it cannot read or do, it leaves
-// alone. Thread-safety: Answer may run on several threads at once.
+// Answers one request to the webhook. The answer always allows the pod: if the request cannot be
+// read, or the pod not be changed, the pod stays as it is. Thread-safety: Answer may run on
+// several threads at once.
 #ifndef WEFT_UST_INJECTOR_WEBHOOK_SERVICE_H_
 #define WEFT_UST_INJECTOR_WEBHOOK_SERVICE_H_
 
