@@ -21,7 +21,7 @@ CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / "
 STATE = pathlib.Path(os.environ.get("WEFT_CLUSTER_STATE") or TOP / "build").resolve() / "cluster"
 PKI = STATE / "pki"
 READY = STATE / "ready"  # there once `up` came to its end
-MACHINE = STATE / "machine.json"  # how the machine was before (leftovers.py)
+MACHINE = STATE / "machine.json"  # how the machine was before (machine.py)
 ADMIN = PKI / "admin.conf"
 
 # One name for a state folder, so that clusters of two clones do not meet.
