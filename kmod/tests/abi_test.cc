@@ -489,7 +489,7 @@ TEST_F(AbiTest, AStatedumpWithAWrongField) {
   EXPECT_EQ(Control(ring_.get(), WEFT_IOCTL_STATEDUMP, &dump), -ENOTTY);
 }
 
-TEST_F(AbiTest, WhatIsNotThereIsENOENT) {
+TEST_F(AbiTest, ReturnsEnoentForWhatDoesNotExist) {
   for (const char* name : {"no_such_tracepoint", "sys_ente", "sys_enter2", "weft"})
     EXPECT_EQ(AddEvent(Event::Tracepoint(name), [](weft_kernel_event&) {}), -ENOENT) << name;
   if ((Features() & WEFT_KERNEL_KPROBES) != 0) {
@@ -533,7 +533,7 @@ TEST_F(AbiTest, WithoutPrivilegeTheDeviceIsNotOpenedAndARingGetsNoEvent) {
   ASSERT_EQ(::chmod(WEFT_KERNEL_DEVICE, 0600), 0);
 }
 
-TEST_F(AbiTest, WhoHasADescriptorReadsTheRingAndSwitchesTheSession) {
+TEST_F(AbiTest, ADescriptorIsEnoughToReadTheRingAndToSwitchTheSession) {
   EXPECT_TRUE(Unprivileged([this] {
     const RingView view(ring_.get());
     return view.problem().empty() && Switch(session_.get(), 1) == 0 &&

@@ -464,7 +464,7 @@ std::set<std::string> Seen(const std::multimap<uint16_t, Values>& records, uint1
 
 using Strings = std::set<std::string>;
 
-TEST(ContextValueTest, WhatASystemCallAndAProbeOfAFunctionMayBeSubjectTo) {
+TEST(ContextValueTest, InterruptibleAndPreemptibleInSystemCallsAndKprobes) {
   Watch watch(kOfCode);
   const uint16_t call = watch.Add(Getppid());
   Event of_function = Event::Kprobe("__x64_sys_getppid");
@@ -483,7 +483,7 @@ TEST(ContextValueTest, WhatASystemCallAndAProbeOfAFunctionMayBeSubjectTo) {
   EXPECT_EQ(Seen(records, probe, "preemptible"), Strings{"-1"});
 }
 
-TEST(ContextValueTest, InAnInterruptNothingIsInterruptibleAndTheTaskIsWhatItWas) {
+TEST(ContextValueTest, ContextsInAnInterruptAreNotInterruptibleAndKeepTheTask) {
   for (const bool pinned_by_kernel : {false, true}) {
     Watch watch(kOfCode);
     const uint16_t tick = watch.Add(Event::Tracepoint("hrtimer_expire_entry"));

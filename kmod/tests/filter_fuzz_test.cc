@@ -56,7 +56,7 @@ class FilterFuzzTest : public testing::Test {
   }
 };
 
-TEST_F(FilterFuzzTest, WhatTheCompilerMakesIsTakenAndMeansWhatItSays) {
+TEST_F(FilterFuzzTest, CompiledProgramsAreAcceptedAndMatchTheirExpressions) {
   Start();
   for (const std::string& expression : UserEventExpressions()) {
     const UniqueFd event(Add(Compiled(expression)));

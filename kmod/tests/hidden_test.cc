@@ -83,7 +83,7 @@ Event OfCurrent(Event event) {
   return event;
 }
 
-TEST(HiddenTest, WhatAnInterruptDoesWhileATaskOfTheSessionRuns) {
+TEST(HiddenTest, HidesEventsOfAnInterruptOnATaskOfTheSession) {
   const OwnCgroup own;
   const auto of_timers = [](int kind) {
     if (kind == 0) return OfCurrent(Event::Tracepoint("hrtimer_expire_entry"));
@@ -136,7 +136,7 @@ TEST(HiddenTest, NamesOfTasksThatEnd) {
 }
 
 // This process's thread is woken by, and switched to from, tasks that are not the session's.
-TEST(HiddenTest, TheTaskThatRunsWhereAnotherOneIsMeant) {
+TEST(HiddenTest, HidesTheRunningTaskIfAnotherOneIsTheSubject) {
   const OwnCgroup own;
   Event waking = Event::Tracepoint("sched_waking");
   waking.raw().subjects = 1;  // who is woken

@@ -27,7 +27,7 @@ constexpr uint64_t kNoPolicy = 1'000'000;  // and above: EINVAL
 
 void Call(uint64_t policy) { ::syscall(SYS_sched_get_priority_max, policy); }
 
-TEST(KcfiTest, TheModuleSaysWhatItHasNot) {
+TEST(KcfiTest, TheModuleReportsMissingFeatures) {
   EXPECT_EQ(Features(), uint32_t{WEFT_KERNEL_KPROBES | WEFT_KERNEL_UPROBES | WEFT_KERNEL_SCOPES |
                                  WEFT_KERNEL_PARTS});
 }

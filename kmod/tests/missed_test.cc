@@ -137,7 +137,7 @@ TEST_P(MissedTest, ReturnsBeyondThoseThatTheKernelKeepsAreCounted) {
   EXPECT_EQ(view_.Discarded(), view_.Missed());
 }
 
-TEST_P(MissedTest, WhatAnEndingEventMissedIsCounted) {
+TEST_P(MissedTest, CountsWhatAnEventMissedBeforeItsEnd) {
   Add(Event::Kprobe(kFunction), Event::Kretprobe(kFunction));
   const Waiting waiting(kKept);
   WaitForEntries(kKept);

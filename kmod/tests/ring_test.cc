@@ -249,7 +249,7 @@ TEST_F(RingTest, IsReadableForPollWhenASubbufferWasFilled) {
   EXPECT_FALSE(ready(0)) << "nothing was filled since the last poll";
 }
 
-TEST_F(RingTest, WhoSleepsInPollIsWokenWhenASubbufferWasFilled) {
+TEST_F(RingTest, WakesPollWhenASubbufferWasFilled) {
   const Sleeper sleeper(ring());
   ASSERT_EQ(Switch(session(), 1), 0);
   Any().emit(1);
@@ -260,7 +260,7 @@ TEST_F(RingTest, WhoSleepsInPollIsWokenWhenASubbufferWasFilled) {
 }
 
 // Where the scheduler holds its locks no task can be woken at once.
-TEST_F(RingTest, WhoSleepsInPollIsWokenByARecordOfTheSchedulerItself) {
+TEST_F(RingTest, WakesPollAfterARecordOfTheScheduler) {
   weft_kernel_channel channel = RightChannel();
   channel.slot_shift = 14;
   channel.subbuf_shift = 12;

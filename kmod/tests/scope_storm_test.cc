@@ -249,7 +249,7 @@ void Judge(std::span<const Call> calls, const std::vector<uint8_t>& times,
   }
 }
 
-TEST_F(ScopeStormTest, WhatIsInScopeIsRecordedOrCountedAndNothingElse) {
+TEST_F(ScopeStormTest, RecordsOrCountsExactlyTheEventsInScope) {
   ASSERT_NE(Features() & WEFT_KERNEL_SCOPES, 0U);
   const char* text = std::getenv("WEFT_FUZZ_SEED");
   const uint64_t seed = text != nullptr ? std::strtoull(text, nullptr, 0) : std::random_device()();

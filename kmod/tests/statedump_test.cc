@@ -130,7 +130,7 @@ TEST(StatedumpTest, BeginsAndEndsByTime) {
   EXPECT_EQ(ended, 3U);
 }
 
-TEST(StatedumpTest, OfACgroupItTellsWhoIsInIt) {
+TEST(StatedumpTest, ADumpOfACgroupHasExactlyItsTasks) {
   Dumper dumper({{WEFT_KERNEL_STATE_START, 0},
                  {WEFT_KERNEL_STATE_CPU, 0},
                  {WEFT_KERNEL_STATE_THREAD, 2},
@@ -265,7 +265,7 @@ void ComeAndGo() {
   ::waitpid(child, nullptr, 0);
 }
 
-TEST(StatedumpTest, WhoIsThereIsThereOnceWhileOthersComeAndGo) {
+TEST(StatedumpTest, HasEachRemainingTaskOnceWhileOthersComeAndGo) {
   std::vector<std::pair<uint32_t, uint8_t>> all;
   for (uint32_t state = 1; state <= WEFT_KERNEL_STATE_MAX; state++)
     all.emplace_back(state, state == WEFT_KERNEL_STATE_THREAD ? 2 : 0);
@@ -360,7 +360,7 @@ uint64_t Now() {
 
 // Both fences: events that began on another CPU before the call are in its ring when START is,
 // those that began before the dump's last record when END is.
-TEST(StatedumpTest, WhatBeganBeforeIsThereWhenItBeginsAndWhenItEnds) {
+TEST(StatedumpTest, StartAndEndAreFences) {
   if ((Features() & WEFT_KERNEL_SYSCALLS) == 0) GTEST_SKIP() << "no system calls";
   Dumper dumper(kThreads, RightChannel());
   LargeEvents others(dumper.session());

@@ -218,7 +218,7 @@ class Child {
   pid_t pid_ = -1;
 };
 
-TEST(UprobeTest, WhoIsNotInTheScopeHasNoBreakpointAndIsNotRecorded) {
+TEST(UprobeTest, ProcessesOutsideTheScopeHaveNoBreakpointsAndNoRecords) {
   const Cgroup first("weft-first");
   const Cgroup second("weft-second");
   ASSERT_NE(first.id(), 0U);
@@ -348,7 +348,7 @@ class UprobeInputTest : public testing::Test {
   UniqueFd ring_ = OpenRing(session_.get());
 };
 
-TEST_F(UprobeInputTest, WhatIsWrongIsRefused) {
+TEST_F(UprobeInputTest, RefusesInvalidInput) {
   using Change = weft_kernel_event&;
   EXPECT_EQ(Add([](Change) {}), 0);
   EXPECT_EQ(Add([](Change) {}, true), 0);

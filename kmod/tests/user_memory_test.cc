@@ -168,7 +168,7 @@ TEST_F(UserMemoryTest, NoMemoryAtAllIsEmpty) {
 }
 
 // What begins in one page and goes on in one that is not there: no part of it is recorded.
-TEST_F(UserMemoryTest, WhatIsOnlyHalfThereIsEmpty) {
+TEST_F(UserMemoryTest, AValueThatIsOnlyPartlyReadableIsEmpty) {
   const Pages pages(2);
   std::memset(pages.page(0), 'x', kPage);
   char* end = pages.page(1) - 6;
@@ -244,7 +244,7 @@ TEST_F(PartsTest, AreReadOneBehindTheOther) {
   }
 }
 
-TEST_F(PartsTest, TheFirstSixteenAreReadOfHoweverMany) {
+TEST_F(PartsTest, ReadsTheFirstSixteenBuffers) {
   const std::vector<iovec> parts(1024, Part("ab"));
   const PartsRecord record = Recorded(parts.data(), parts.size());
   EXPECT_EQ(record.lens, Lengths(WEFT_FETCH_MAX_PARTS, 2));

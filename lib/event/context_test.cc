@@ -72,7 +72,7 @@ TEST(Contexts, HaveLttngsNamesAndFixedNumbers) {
   }
 }
 
-TEST(Contexts, OfGivenNamesAreFoundByNumberOnly) {
+TEST(Contexts, ContextsWithGivenNamesAreFoundByNumberOnly) {
   uint32_t count = 0;
   ASSERT_NE(weft_context_table(&count), nullptr);
   EXPECT_EQ(count, std::size(kContexts) + 3);

@@ -216,7 +216,7 @@ TEST(FilterError, ACaretStandsUnderThePlace) {
   EXPECT_EQ(FilterError({.offset = 4, .size = 3}).Excerpt("a < \"x\""), "  a < \"x\"\n      ^~~\n");
 }
 
-TEST(FilterError, OfSeveralLinesOneIsShown) {
+TEST(FilterError, ShowsOneLineOfAFilterWithSeveral) {
   const std::string_view expression = "a == 1 &&\nb *  2 &&\nc\n";
   const auto ast = ParseFilter(expression);
   ASSERT_FALSE(ast.has_value());
@@ -227,7 +227,7 @@ TEST(FilterError, OfSeveralLinesOneIsShown) {
   EXPECT_EQ(ParseFilter(block).error().Excerpt(block), "  number >\n          ^\n");
 }
 
-TEST(FilterError, WhatIsShownFitsATerminalAndCannotHurtIt) {
+TEST(FilterError, ShowsTextThatFitsATerminalAndCannotHarmIt) {
   std::string expression;
   for (int i = 0; i < 100; ++i) expression += "a == 1 && ";
   const std::string excerpt = FilterError({.offset = 500}).Excerpt(expression);

@@ -54,7 +54,7 @@ TEST(Loop, TimersRunDuringAStorm) {
   EXPECT_GE(rounds, ticks);
 }
 
-TEST(Loop, WhoTakesTurnsStartsChildrenThatNeedNot) {
+TEST(Loop, ChildrenOfAProcessThatTakesTurnsNeedNotTakeTurns) {
   std::thread([] {
     TakeTurns();
     EXPECT_EQ(sched_getscheduler(0), SCHED_BATCH);

@@ -48,7 +48,7 @@ TEST(Event, HasWhatTheApiWants) {
   EXPECT_EQ(event["regarding"]["namespace"], "shop");
 }
 
-TEST(Event, OfAClusterScopedObjectIsInDefault) {
+TEST(Event, AnEventOfAClusterScopedObjectIsInDefault) {
   EXPECT_EQ(EventNamespace({.regarding = {.kind = "Node", .name = "n"}}), "default");
 }
 

@@ -276,7 +276,7 @@ TEST(SlotReader, TimesInASlotNeverGoBack) {
   EXPECT_EQ(reading.reader.clamped(), 2U);
 }
 
-TEST(SlotReader, WhatTheRecordsOfACopyHaveInCommon) {
+TEST(SlotReader, FindsWhatTheRecordsOfACopyHaveInCommon) {
   TestWriter writer;
   for (const uint64_t time : {5, 3, 8}) writer.Write(0, 0, 1, time, Body(0, 8));
   Reading reading(writer);

@@ -67,7 +67,7 @@ TEST(Control, IgnoresUnknownMembers) {
   EXPECT_TRUE(Decode(R"({"type":"chosen","version":1,"colour":"red","deep":{"er":1}})"));
 }
 
-TEST(Control, WhatIsNoMessageIsRefused) {
+TEST(Control, RefusesBytesThatAreNoMessage) {
   for (const char* text :
        {"", "[]", "7", "{}", R"({"type":7})", R"({"type":"nothing"})", R"({"type":"chosen"})",
         R"({"type":"chosen","version":-1})", R"({"type":"chosen","version":1.5})",

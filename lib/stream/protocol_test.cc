@@ -112,7 +112,7 @@ TEST_F(ProtocolTest, ATraceEndsWhenAllOfItIsStored) {
   EXPECT_EQ(archive.traces["id"].ended, 1U);
 }
 
-TEST_F(ProtocolTest, WhatTheRelayLostAfterItsAcknowledgementIsAnnouncedAsLost) {
+TEST_F(ProtocolTest, AnnouncesPacketsLostWhichTheRelayLostAfterAcknowledgement) {
   const uint32_t trace = sender.AddTrace(name, 0);
   const uint32_t stream = sender.AddStream(trace, "user", 0, 4, 40);
   Start();
@@ -225,7 +225,7 @@ TEST_F(ProtocolTest, ASessionThatAnotherOneTookOverFromCanStoreNothing) {
   EXPECT_FALSE(next.ReceivePacket(*DecodeHeader(front), bytes).has_value());
 }
 
-TEST_F(ProtocolTest, WhatWaitsBehindAGapIsBounded) {
+TEST_F(ProtocolTest, PacketsBehindAGapAreBounded) {
   const uint32_t trace = sender.AddTrace(name, 0);
   sender.AddStream(trace, "user", 0, 0, 0);
   Start();

@@ -165,7 +165,7 @@ control::ChannelSpec Compiled(const std::string& spec,
   return session->channels.at(0).spec;
 }
 
-TEST_F(AgentUnits, TheStatedumpIsRecordedWhereARuleOrTheContextIpMeansIt) {
+TEST_F(AgentUnits, RecordsAStatedumpForARuleOrTheContextIp) {
   for (const char* pattern : {"*", "lttng_ust_statedump:*", "*:bin_info", "lttng_ust_*"}) {
     const auto spec = Compiled("{user: {events: [{name: \"" + std::string(pattern) + "\"}]}}");
     EXPECT_EQ(spec.flags, uint32_t{WEFT_CHANNEL_STATEDUMP}) << pattern;
@@ -296,7 +296,7 @@ TEST_F(AgentUnits, WrongTracesAreRefusedWithTheirPlace) {
       << unknown.error().message;
 }
 
-TEST_F(AgentUnits, WhatIsNoRingSetIsRefused) {
+TEST_F(AgentUnits, RefusesMemoryThatIsNoRingSet) {
   EXPECT_FALSE(IdentifyRing(UniqueFd(open("/dev/null", O_RDWR))).has_value());
   UniqueFd memfd(memfd_create("weft-ring", MFD_ALLOW_SEALING));
   EXPECT_FALSE(IdentifyRing(memfd).has_value());

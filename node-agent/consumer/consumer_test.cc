@@ -318,7 +318,7 @@ TEST_F(ConsumerTest, ARestartedReaderOfAnOverwriteRingHasExactBooks) {
 }
 
 // A frontier that nothing follows: there is no end to wait for.
-TEST_F(ConsumerTest, WhatIsGivenUpAtTheEndIsLostAndCounted) {
+TEST_F(ConsumerTest, CountsAsLostWhatIsGivenUpAtTheEnd) {
   TestWriter writer({.mode = WEFT_RING_OVERWRITE});
   writer.Describe(0, MakeDescription("p:e", {"number", "ring"}));
   for (int i = 0; i < 5; i++) ASSERT_TRUE(writer.Write(0, 0, 0, Now(), Body(i, 0)));
@@ -387,7 +387,7 @@ TEST_F(ConsumerTest, AReaderOfAnOverwriteRingWithoutItsJournalGoesOnAtTheTail) {
   }
 }
 
-TEST_F(ConsumerTest, WhatContradictsItsDescriptionIsLostAndCounted) {
+TEST_F(ConsumerTest, CountsAsLostWhatContradictsItsDescription) {
   TestWriter writer;
   writer.Describe(0, MakeDescription("p:e", {"number", "ring"}));
   writer.Describe(1, std::vector<uint8_t>(MakeDescription("p:bad", {"x"})));

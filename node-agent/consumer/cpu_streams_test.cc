@@ -139,7 +139,7 @@ TEST_F(CpuStreamsTest, UnwrittenPacketsWaitForTheNextCommitAndDelayNothingElse) 
   EXPECT_EQ(packets[2].discarded, 11U);
 }
 
-TEST_F(CpuStreamsTest, WhatAHostileProgramSaysIsMissingIsBounded) {
+TEST_F(CpuStreamsTest, BoundsTheMissingEventsThatAHostileProgramClaims) {
   for (const uint64_t events : {~uint64_t{0}, uint64_t{5}, ~uint64_t{0}}) {
     streams->CountMissing(2, events, time, time);
     Append(1);
@@ -158,7 +158,7 @@ TEST_F(CpuStreamsTest, WhatAHostileProgramSaysIsMissingIsBounded) {
   EXPECT_EQ(packets[4].discarded, kMaxMissing + 7);
 }
 
-TEST_F(CpuStreamsTest, WhatIsAppendedWhileAPacketIsWrittenBelongsToTheNextOne) {
+TEST_F(CpuStreamsTest, EventsAppendedDuringAWriteGoIntoTheNextPacket) {
   Append(10);
   Seal();
   Append(2);

@@ -152,7 +152,7 @@ TEST_F(DoorbellTest, ClosesDescriptorsThatAreNotOneRingSet) {
   ExpectOnlyANeighbour();
 }
 
-TEST_F(DoorbellTest, OfALongMessageTheBeginningIsTaken) {
+TEST_F(DoorbellTest, TakesTheBeginningOfALongMessage) {
   Say(Call(), std::string(100'000, 'x'));
   doorbell->AnswerAll();
   EXPECT_EQ(messages, std::vector<std::string>{std::string(64, 'x')});
@@ -256,7 +256,7 @@ TEST_F(DoorbellTest, AnAcceptedCallerThatSpeaksWhileThereIsNoRoomWaits) {
   ExpectOnlyANeighbour();
 }
 
-TEST_F(DoorbellTest, WhatAFullVaultRefusesIsClosed) {
+TEST_F(DoorbellTest, ClosesWhatAFullVaultRefuses) {
   std::optional<Vault> vault(20);
   size_t refused = 0;
   take = [&](Caller caller) { refused += vault->AddCaller(std::move(caller)) ? 0 : 1; };

@@ -49,7 +49,7 @@ TEST(Vault, AgentsNoteReplacesTheCaller) {
   EXPECT_TRUE(kept.fd.valid());
 }
 
-TEST(Vault, WhatNoAgentTookCareOfIsToldAgain) {
+TEST(Vault, TellsTheNextAgentWhatNoAgentHandled) {
   Vault vault(10);
   ASSERT_TRUE(vault.AddCaller(FromPid(7)));
   ASSERT_TRUE(vault.NextUntold().has_value());

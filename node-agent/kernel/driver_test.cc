@@ -90,7 +90,7 @@ TEST_F(Driver, AFileForThisKernelIsLoaded) {
   EXPECT_EQ(node_, "10:123");
 }
 
-TEST_F(Driver, OneOfThisKernelsPackagesIsFound) {
+TEST_F(Driver, FindsAModuleInThisKernelsPackages) {
   Module("root/lib/modules/" + std::string(kRelease) + "/updates/dkms/weft.ko");
   EXPECT_TRUE(Prepare().is_ready);
 }
@@ -106,7 +106,7 @@ TEST_F(Driver, OtherKernelsAndInterfacesArePassedOverByName) {
   EXPECT_EQ(loads_, 0);
 }
 
-TEST_F(Driver, WhatIsLoadedIsTaken) {
+TEST_F(Driver, TakesTheLoadedModule) {
   Loaded("old");
   EXPECT_TRUE(Prepare().is_ready);
   Module("own/" + std::string(kRelease) + "/weft.ko", "old");
@@ -268,7 +268,7 @@ class DriverBuild : public Driver {
   std::string compiler_;
 };
 
-TEST_F(DriverBuild, WhereThereIsNoFileOneIsBuiltAndLoaded) {
+TEST_F(DriverBuild, BuildsAndLoadsAModuleIfThereIsNoFile) {
   ASSERT_FALSE(compiler_.empty());
   const DriverState state = Prepare();
   EXPECT_TRUE(state.is_ready) << state.message;
@@ -277,7 +277,7 @@ TEST_F(DriverBuild, WhereThereIsNoFileOneIsBuiltAndLoaded) {
   EXPECT_EQ(loads_, 1);
 }
 
-TEST_F(DriverBuild, NothingIsBuiltWhereAFileIsOrItIsLoaded) {
+TEST_F(DriverBuild, BuildsNothingIfThereIsAFileOrALoadedModule) {
   Module("own/" + host_.release + "/weft.ko", "new", host_.release);
   EXPECT_TRUE(Prepare().is_ready);
   fs::remove_all(folder_ / "own");
@@ -285,7 +285,7 @@ TEST_F(DriverBuild, NothingIsBuiltWhereAFileIsOrItIsLoaded) {
   EXPECT_FALSE(WasBuilt());
 }
 
-TEST_F(DriverBuild, NothingIsBuiltWhereItIsNotAskedFor) {
+TEST_F(DriverBuild, BuildsNothingUnlessRequested) {
   EXPECT_EQ(PrepareDriver(host_, {.folders = {folder_ / "own"}}).reason, kNoBuildForKernel);
   EXPECT_FALSE(WasBuilt());
 }
@@ -328,7 +328,7 @@ TEST_F(DriverBuild, ClangByTheNameOfItsVersionAndWithTheLinkerOfTheKernel) {
   EXPECT_THAT(Prepare().message, HasSubstr("the node has no Debian clang version 99.1.0"));
 }
 
-TEST_F(DriverBuild, WhatDoesNotBuildIsSaidWithTheCompilersWords) {
+TEST_F(DriverBuild, ReportsAFailedBuildWithTheCompilersMessage) {
   Headers(compiler_, "echo 'ring.c:1: no such thing'; false");
   const DriverState state = Prepare();
   EXPECT_EQ(state.reason, kNoBuildForKernel);
@@ -336,7 +336,7 @@ TEST_F(DriverBuild, WhatDoesNotBuildIsSaidWithTheCompilersWords) {
   EXPECT_EQ(loads_, 0);
 }
 
-TEST_F(DriverBuild, WhatWasBuiltIsNotSigned) {
+TEST_F(DriverBuild, ABuiltModuleIsNotSigned) {
   load_error_ = EKEYREJECTED;
   EXPECT_EQ(Prepare().reason, kSignatureRequired);
   EXPECT_TRUE(WasBuilt());

@@ -148,7 +148,7 @@ std::set<std::string> UnknownStructures(const Btf& btf, const Tracepoint& tracep
 }
 
 // One entry for all of xfs: a new tracepoint is in it. What it passes must be known all the same.
-TEST_P(ResolveTest, WhatTracepointsOfAPatternPassIsKnownOrANamedException) {
+TEST_P(ResolveTest, ArgumentsOfAPatternsTracepointsAreKnownOrANamedException) {
   if (GetParam().folder.empty()) GTEST_SKIP() << "the running kernel may be newer than the list";
   const Catalogue& catalogue = Catalogue::BuiltIn();
   std::map<std::string, std::set<std::string>> unknown;

@@ -44,7 +44,7 @@ TEST_P(StatedumpTest, EveryStateIsResolvedWithAllItsFields) {
   EXPECT_EQ(numbers.size(), size_t{WEFT_KERNEL_STATE_MAX}) << "each has an event";
 }
 
-TEST_P(StatedumpTest, OfTheMachineForClustersOnly) {
+TEST_P(StatedumpTest, StatesOfTheMachineAreForClustersOnly) {
   for (const char* event : {"lttng_statedump_block_device", "lttng_statedump_interrupt",
                             "lttng_statedump_cpu_topology"}) {
     EXPECT_TRUE(Resolve(event, true)) << event;
@@ -62,7 +62,7 @@ TEST_P(StatedumpTest, AParentIsShownOnlyIfItIsInScope) {
   }
 }
 
-TEST_P(StatedumpTest, NothingIsAnAddressOfTheKernelForTenants) {
+TEST_P(StatedumpTest, TenantsGetNoKernelAddresses) {
   for (const StateEntry& entry : Catalogue::BuiltIn().states()) {
     const auto resolved = states_.Resolve(Catalogue::BuiltIn(), entry, {});
     if (!resolved) continue;

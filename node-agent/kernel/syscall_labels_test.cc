@@ -36,7 +36,7 @@ TEST(SyscallLabels, AreThoseOfTheHeaders) {
   }
 }
 
-TEST(SyscallLabels, OfASetAreOnePerValue) {
+TEST(SyscallLabels, ASetHasOneLabelPerValue) {
   for (const auto& [set, values] : Known()) {
     std::set<uint64_t> once;
     for (const auto& [name, value] : values)

@@ -242,7 +242,7 @@ constexpr uint8_t kPartsOfWritev[] = {
     0x01, 0x01, 0x08, 0, 0, 0, 0, 0, 0,    0, 0, 0, 0, 0, 0, 0,  //
     0x14, 0xff, 0x08, 4, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0, 0};
 
-TEST_F(RunningSyscalls, OfSeveralBuffersHaveTheProgramOfThePage) {
+TEST_F(RunningSyscalls, CallsWithSeveralBuffersHaveTheDocumentedProgram) {
   const std::vector<weft_fetch_op> writev =
       FetchProgram(calls_->ResolveEntry(Call("writev"), 16).value().fetch);
   ASSERT_GE(writev.size(), 8u);
@@ -388,7 +388,7 @@ TEST_F(RunningSyscalls, Of32BitProgramsHaveTheirOwnLayouts) {
   }
 }
 
-TEST_F(RunningSyscalls, OfUnknownNumbersAreEventsThatMeanNoOther) {
+TEST_F(RunningSyscalls, CallsOfUnknownNumbersAreEventsOfTheirOwn) {
   EXPECT_TRUE(Syscalls::MeansUnknown("*", {"open*"}));
   EXPECT_FALSE(Syscalls::MeansUnknown("*", {"unknown"}));
   EXPECT_FALSE(Syscalls::MeansUnknown("open*", {}));
@@ -459,7 +459,7 @@ TEST_F(RunningSyscalls, WithoutNamesOfParametersSaySo) {
   EXPECT_GT(said, 0u);
 }
 
-TEST(Tracefs, IsMountedAtNoPlaceWhereItIsNotMounted) {
+TEST(Tracefs, IsMountedPrivatelyIfItIsNotMounted) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root, to mount tracefs";
   const std::string places[] = {"/nowhere"};
   const Tracefs tracefs = Tracefs::Open(places);

@@ -83,7 +83,7 @@ TEST(UsdtOperand, OfArm64) {
   EXPECT_NE(Why("8@d0", kArm), "");
 }
 
-TEST(UsdtOperand, WhatIsNotRecordedSaysWhy) {
+TEST(UsdtOperand, ReportsWhyAnOperandIsNotRecorded) {
   EXPECT_EQ(Why("8@(%rax,%rdx,8)"), "'(%rax,%rdx,8)' has an index register");
   EXPECT_NE(Why("8f@%xmm0"), "");
   EXPECT_NE(Why("8@%xmm0"), "");

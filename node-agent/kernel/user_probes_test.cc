@@ -193,7 +193,7 @@ TEST(UserProgram, ASemaphoreThatTheKernelWouldMissIsRefused) {
   EXPECT_EQ(program->FindUsdt("p", "n").error().code, ErrorCode::kUnsupported);
 }
 
-TEST(UserProgram, WhatIsNoProgramIsRefused) {
+TEST(UserProgram, RefusesFilesThatAreNoPrograms) {
   const std::string text = "#!/bin/sh\n";
   const auto* bytes = reinterpret_cast<const uint8_t*>(text.data());
   EXPECT_EQ(UserProgram::Parse({bytes, text.size()}).error().code, ErrorCode::kInvalid);

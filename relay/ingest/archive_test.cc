@@ -66,7 +66,7 @@ TEST_F(ArchiveTest, ATraceIsAFolderOfItsPodAndContainer) {
   EXPECT_TRUE(Counted("weft_events_delivered_total{namespace=\"ns\",trace=\"t\"} 5"));
 }
 
-TEST_F(ArchiveTest, WhatTheNodeDoesNotKnowToBeStoredIsCutOff) {
+TEST_F(ArchiveTest, CutsOffWhatTheNodeDoesNotKnowToBeStored) {
   auto trace = archive.OpenTrace(who, What());
   ASSERT_TRUE(archive.WriteMetadata(trace->key, 0, "one\n\ntwo\n\n"));
   auto stream = archive.OpenStream(trace->key, Stream());

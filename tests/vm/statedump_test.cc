@@ -263,7 +263,7 @@ TEST_F(StatedumpTest, BeginsAndEndsAndOfAnEmptyCgroupThereIsNoMore) {
   EXPECT_EQ(seen.back().fields.at("lost"), "0");
 }
 
-TEST_F(StatedumpTest, OfEverythingForAClusterWideSession) {
+TEST_F(StatedumpTest, ADumpOfAClusterWideSessionHasEverything) {
   // Block devices of which the guest has none, where its kernel has no driver built in.
   if (!std::filesystem::exists("/sys/class/block/ram1")) {
     ASSERT_EQ(std::system("modprobe brd rd_nr=2 rd_size=64"), 0);

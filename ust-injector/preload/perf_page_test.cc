@@ -8,7 +8,7 @@
 
 namespace {
 
-TEST(PerfPage, WhatDoesNotRunIsItsOffset) {
+TEST(PerfPage, ACounterThatDoesNotRunIsItsOffset) {
   auto page = std::make_unique<perf_event_mmap_page>();
   page->offset = 12345;
   page->cap_user_rdpmc = 1;

@@ -50,7 +50,7 @@ TEST(Mutation, APlainPodGetsVolumeMountAndVariables) {
               {"name": "WEFT_CONTAINER", "value": "app"}]}]})"));
 }
 
-TEST(Mutation, WhatThePodHasStays) {
+TEST(Mutation, KeepsWhatThePodHas) {
   Json pod = Pod(R"({"name":"app","image":"i","env":[{"name":"A","value":"1"}],
                      "volumeMounts":[{"name":"v","mountPath":"/v"}]})");
   pod["spec"]["volumes"] = Json::parse(R"([{"name":"v","emptyDir":{}}])");
@@ -80,7 +80,7 @@ TEST(Preload, APlainValueIsAppendedTo) {
             "$(X):/weft/libweft.so");
 }
 
-TEST(Preload, WhoHasTheLibraryAlreadyKeepsItsValue) {
+TEST(Preload, AContainerWithTheLibraryKeepsItsValue) {
   for (const char* value : {"/weft/libweft.so", "/a.so:/weft/libweft.so", "/weft/libweft.so /b.so"})
     EXPECT_EQ(PreloadOf(R"({"name":"LD_PRELOAD","value":")" + std::string(value) + "\"}"), value);
   EXPECT_EQ(PreloadOf(R"({"name":"LD_PRELOAD","value":"/weft/libweft.so.1"})"),

@@ -63,7 +63,7 @@ TEST_F(ServiceTest, OnlyNewPodsAreChanged) {
   EXPECT_FALSE(Response(Review("shop", "UPDATE")).contains("patch"));
 }
 
-TEST_F(ServiceTest, WhatIsLeftAloneIsAllowedAndSaidButNotInADryRun) {
+TEST_F(ServiceTest, AllowsAndReportsUnchangedPodsExceptInADryRun) {
   facts_.library.reset();
   EXPECT_FALSE(Response(Review("shop", "CREATE", /*dry_run=*/true)).contains("patch"));
   EXPECT_TRUE(notices_.empty());
@@ -71,7 +71,7 @@ TEST_F(ServiceTest, WhatIsLeftAloneIsAllowedAndSaidButNotInADryRun) {
   EXPECT_EQ(notices_, std::vector<std::string>{"shop LibraryMissing"});
 }
 
-TEST_F(ServiceTest, WhatIsNoReviewIsRefused) {
+TEST_F(ServiceTest, RefusesBytesThatAreNoReview) {
   EXPECT_EQ(service_.Answer({.method = "POST", .path = "/mutate", .body = "x"}).status, 400);
   EXPECT_EQ(service_.Answer({.method = "GET", .path = "/mutate"}).status, 405);
   EXPECT_EQ(service_.Answer({.method = "POST", .path = "/"}).status, 404);

@@ -41,7 +41,7 @@ TEST(Cgroup, StaticPodsHaveOtherUids) {
             (CgroupPlace{.pod_uid = uid, .container_id = kId}));
 }
 
-TEST(Cgroup, WhatAContainerNamesBelowIsNotBelieved) {
+TEST(Cgroup, IgnoresCgroupsThatAContainerMadeBelow) {
   const std::string other = "ffffffff-2fa1-11d2-883f-0016d3cca427";
   EXPECT_EQ(ParseCgroup("0::/kubepods/pod" + kUid + "/" + kId + "/pod" + other + "/" + kId),
             kPlace);

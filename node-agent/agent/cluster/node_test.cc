@@ -212,7 +212,7 @@ TEST_F(NodeTest, AnotherNodesSessionIsNoneOfOurs) {
   EXPECT_TRUE(fs::exists(folder_ / "sessions/own.json"));
 }
 
-TEST_F(NodeTest, WhatCannotBeDoneIsSaidAndMendedByABetterOrder) {
+TEST_F(NodeTest, ReportsAnImpossibleOrderAndRecoversWithABetterOne) {
   Json wrong = SessionObject("shop");
   wrong["spec"]["relay"]["data"] = "other:2";
   api_->Put(kSessions, "ADDED", wrong);

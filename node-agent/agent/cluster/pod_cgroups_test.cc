@@ -37,7 +37,7 @@ class PodCgroupsTest : public ::testing::Test {
   fs::path mount_;
 };
 
-TEST_F(PodCgroupsTest, OfBothDriversAndAllClasses) {
+TEST_F(PodCgroupsTest, FindsPodsOfBothDriversAndAllClasses) {
   PodCgroups cgroups(mount_);
   EXPECT_FALSE(cgroups.OfPod(kUid));
   for (const std::string& folder :
@@ -64,7 +64,7 @@ TEST_F(PodCgroupsTest, ContainersByTheirIds) {
 }
 
 // A container may make folders in its own.
-TEST_F(PodCgroupsTest, WhatIsBelowAPodIsNone) {
+TEST_F(PodCgroupsTest, IgnoresFoldersBelowAPod) {
   PodCgroups cgroups(mount_);
   const std::string other = "2" + kUid.substr(1);
   Make("kubepods/pod" + kUid + "/" + kId + "/kubepods/pod" + other);

@@ -58,7 +58,7 @@ TEST_F(ProbeSearchTest, AProcessThatIsNotInItsContainerIsNotGoneThrough) {
   }
 }
 
-TEST_F(ProbeSearchTest, WhereNothingRunsYetIsSearchedAgain) {
+TEST_F(ProbeSearchTest, SearchesAContainerAgainThatRunsNothingYet) {
   EXPECT_FALSE(SearchAt(1));
   EXPECT_TRUE(search_.has_ended()) << "of none";
   there_ = {Container("a", "")};
@@ -87,7 +87,7 @@ TEST_F(ProbeSearchTest, ItBeginsWhenItMay) {
   EXPECT_TRUE(search_.has_ended());
 }
 
-TEST_F(ProbeSearchTest, WhatTheRingDoesNotTakeIsSaidOnce) {
+TEST_F(ProbeSearchTest, ReportsOnceAnEventThatTheRingRefuses) {
   search_.Advance(spec_, there_, true, 1);
   kernel::Event event;
   event.twin = 1;

@@ -104,7 +104,7 @@ TEST_F(Report, CountsAreNamedByStageAndReason) {
 }
 
 // weft.ko ended the session by itself: its end must not look like silence.
-TEST_F(Report, WhatStoppedByItselfIsNotTraced) {
+TEST_F(Report, ASessionThatStoppedByItselfIsNotTraced) {
   api::TraceSession order = *session_.order;
   order.spec.record.user.events.clear();
   order.spec.record.kernel.syscalls = {{.name = "openat"}};
@@ -229,7 +229,7 @@ TEST_F(Report, NothingButTheKernelFailsWithIt) {
   EXPECT_EQ(OfKernel(MakeStatus(session_, pods_, kernel_, kNow))->reason, "Refused");
 }
 
-TEST_F(Report, WhatCannotBeDoneIsFailedAndStillDrains) {
+TEST_F(Report, AnImpossibleSessionFailsAndStillDrains) {
   api::TraceSession order = *session_.order;
   const api::SessionStatus failed = MakeFailedStatus(order, "no such context", kNow);
   EXPECT_EQ(failed.phase, api::Phase::kFailed);

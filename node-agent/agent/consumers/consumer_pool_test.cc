@@ -72,7 +72,7 @@ TEST_F(ConsumerPoolTest, AKeptJournalStartsItsConsumerAgain) {
   EXPECT_FALSE(next.TakeKept(other));
 }
 
-TEST_F(ConsumerPoolTest, WhatIsToldBeforeHelloIsNotSent) {
+TEST_F(ConsumerPoolTest, SendsNothingBeforeHello) {
   pool_.Start("shop");
   Connect();
   pool_.Tell("shop", [] { return ipc::StopChannel{1}; });

@@ -53,7 +53,7 @@ TEST(LateRing, DiscardsAreCountedByReason) {
   EXPECT_STREQ(weft_discard_name(WEFT_DISCARD_MISSED), "missed");
 }
 
-TEST(LateRing, WhatTheHeaderClaims) {
+TEST(LateRing, ChecksWhatTheHeaderClaims) {
   ring::testing::TestWriter writer({.channel_id = 5, .instance = 6});
   const UniqueFd fd = writer.Fd();
   const auto totals = IdentifyRing(fd);

@@ -27,7 +27,7 @@ TEST(MemoryMaps, ALineIsTakenApart) {
   EXPECT_EQ(anonymous->name, "");
 }
 
-TEST(MemoryMaps, WhatIsNoLineIsRefused) {
+TEST(MemoryMaps, RefusesTextThatIsNoLine) {
   for (const char* line :
        {"", "-", "12", "12-", "12-34", "12-34 ", "12-34 rw-s", "12-34 rw-s ", "12-34 rw-s 0 0:0",
         "12-34 rw-s 0 0 1", "12-34 rw-s zz 0:0 1", "12-34 rw-s 0 0:0 x",

@@ -129,7 +129,7 @@ TEST_F(RingRegistryTest, ARingSetOfAnotherContainersProcessIsRefused) {
   EXPECT_EQ(channel().Counts().recorded, 0u);
 }
 
-TEST_F(RingRegistryTest, WhatRingsWithAnotherMessageIsDroppedSilently) {
+TEST_F(RingRegistryTest, DropsCallersWithAnotherMessageSilently) {
   ipc::Arrived arrived = Arrival();
   arrived.message = "00";
   registry_.TakeArrived(std::move(arrived));
@@ -147,7 +147,7 @@ TEST_F(RingRegistryTest, UnannouncedRingSetsAreNotedAndCounted) {
   EXPECT_EQ(adopted_.size(), 1u);
 }
 
-TEST_F(RingRegistryTest, NothingIsTakenBeforeContainersAreKnown) {
+TEST_F(RingRegistryTest, AdoptsNothingBeforeContainersAreKnown) {
   RingRegistry waiting({.sessions = store_,
                         .pending_stops = stops_,
                         .processes = processes_,

@@ -82,7 +82,7 @@ TEST(EventList, AnEventOfTwoRulesIsRecordedWhereOneFits) {
   EXPECT_EQ(both.events, one.events + 1);
 }
 
-TEST(EventList, TheTracesFilterLeavesOutWhatLacksItsFields) {
+TEST(EventList, TheTracesFilterExcludesEventsWithoutItsFields) {
   const Compiled some =
       CompileRules({Rule("sched_switch", ""), Rule("sched_process_exit", "")}, "prev_tid == 1");
   EXPECT_EQ(some.events, 1u);
@@ -117,7 +117,7 @@ api::TraceSpec Everything() {
 }
 
 // weft.ko would say EOPNOTSUPP.
-TEST(EventList, WhatTheKernelDoesNotAllowIsSaidWithTheReason) {
+TEST(EventList, ReportsWithTheReasonWhatTheKernelDoesNotAllow) {
   constexpr uint32_t kWithKcfi = WEFT_KERNEL_KPROBES | WEFT_KERNEL_UPROBES | WEFT_KERNEL_SCOPES;
   CompiledChannel channel;
   const KernelReach reach{.cluster_wide = true, .features = kWithKcfi};
@@ -141,7 +141,7 @@ TEST(EventList, WhatTheKernelDoesNotAllowIsSaidWithTheReason) {
   EXPECT_THAT(refused.error().message, HasSubstr("kCFI"));
 }
 
-TEST(EventList, AllThatWasAskedForByNameIsNamedWhereNothingIsLeft) {
+TEST(EventList, NamesAllRequestedEventsIfNoneIsLeft) {
   api::TraceSpec spec;
   spec.kernel.statedump = false;
   for (const char* symbol : {"weft_none", "weft_nothing", "weft_none"})
@@ -188,7 +188,7 @@ TEST(EventList, AFieldThatIsLeftOutIsToldOnce) {
   EXPECT_EQ(channel.kernel_events.size(), 6u);
 }
 
-TEST(EventList, WhatIsToldIsBounded) {
+TEST(EventList, ReportsAreBounded) {
   api::TraceSpec spec;
   CompiledChannel channel;
   EventList events(spec, channel, false);

@@ -35,7 +35,7 @@ std::string Refusal(const api::TraceSession& order) {
 
 const Session::Container kMain = {"pod/main", "shop", "shop-0", "pod", "main"};
 
-TEST(Order, WhatTellsOfTheNodeIsLeftOut) {
+TEST(Order, LeavesOutContextsThatRevealTheNode) {
   api::TraceSession order = Order();
   order.spec.record.user.events.clear();
   order.spec.record.kernel.syscalls = {{.name = "openat"}};
@@ -127,7 +127,7 @@ TEST(Order, ARelayIsAHostWithTwoPorts) {
   }
 }
 
-TEST(Order, WhatCannotBeRecordedIsRefusedWithTheReason) {
+TEST(Order, RefusesWithTheReasonWhatCannotBeRecorded) {
   api::TraceSession order = Order();
   order.spec.record.user.events[0].filter = "a ==";
   EXPECT_THAT(Refusal(order), HasSubstr("filter"));
