@@ -141,17 +141,16 @@ WEFT_COLD weft_untyped_probe weft_probe_number(struct weft_tracepoint* tracepoin
  * it has to know the one that call sites use. The list of arguments tells it what those of this
  * object pass, which the tracepoint of another object does not.
  */
-#define WEFT_DEFINE_TRACEPOINT(provider, event, args)                         \
-  WEFT_CHECK_NAME(provider, event)                                            \
-  WEFT_PROVIDER_REFERENCE(provider, event)                                    \
-  struct weft_tracepoint weft_tracepoint_##provider##___##event =             \
-      WEFT_TRACEPOINT_VALUE(provider, event, args);                           \
-  static struct weft_tracepoint* weft_entry_tracepoint_##provider##___##event \
-      __attribute__((section("weft_tracepoints"), WEFT_KEEP)) =               \
-          &weft_tracepoint_##provider##___##event;                            \
-  static struct weft_tracepoint_arguments                                     \
-      weft_entry_arguments_##provider##___##event                             \
-      __attribute__((section("weft_arguments"), WEFT_KEEP)) = {               \
+#define WEFT_DEFINE_TRACEPOINT(provider, event, args)                                 \
+  WEFT_CHECK_NAME(provider, event)                                                    \
+  WEFT_PROVIDER_REFERENCE(provider, event)                                            \
+  struct weft_tracepoint weft_tracepoint_##provider##___##event =                     \
+      WEFT_TRACEPOINT_VALUE(provider, event, args);                                   \
+  static struct weft_tracepoint* weft_entry_tracepoint_##provider##___##event         \
+      __attribute__((section("weft_tracepoints"), WEFT_KEEP)) =                       \
+          &weft_tracepoint_##provider##___##event;                                    \
+  static struct weft_tracepoint_arguments weft_entry_arguments_##provider##___##event \
+      __attribute__((section("weft_arguments"), WEFT_KEEP)) = {                       \
           &weft_tracepoint_##provider##___##event, WEFT_ARGS_TEXT(args)};
 
 #define WEFT_CHECK_NAME(provider, event)                               \
