@@ -11,7 +11,7 @@ inline constexpr int kExitOk = 0;
 inline constexpr int kExitUsage = 120;     // options that weft does not know, or too few
 inline constexpr int kExitBadInput = 121;  // a Trace, event name, filter or program that is wrong
 inline constexpr int kExitOutput = 122;    // the trace could not be written, or not all of it
-inline constexpr int kExitTracing = 123;   // weft itself failed
+inline constexpr int kExitTracing = 123;   // weft itself failed, or not all processes were taken in
 inline constexpr int kExitNotExecutable = 126;
 inline constexpr int kExitNotFound = 127;
 inline constexpr int kExitSignalBase = 128;
@@ -22,7 +22,7 @@ inline constexpr const char* kExitStatusHelp = R"(Exit status:
     120  wrong usage
     121  wrong input: a Trace, an event's name, a filter or its field, a file that is no program
     122  the trace could not be written completely: folder, permissions, full disk
-    123  weft itself failed; what was recorded up to then is readable
+    123  weft itself failed, or could not take in all processes; what was recorded is readable
     126  PROGRAM cannot be executed
     127  PROGRAM was not found
   weft view: 0; 1 cannot write; 3 no trace found; 4 parts of it cannot be read; 120

@@ -293,9 +293,13 @@ class Recording {
     return Incomplete(*state) ? kExitTracing : kExitOk;
   }
 
+  // Returns whether weft could not take in all ring sets.
   static bool Incomplete(const ipc::SessionState& state) {
-    for (const ipc::TraceState& trace : state.traces)
+    for (const ipc::TraceState& trace : state.traces) {
       if (trace.counts.tail_unknown != 0) return true;
+      for (const auto& [reason, count] : trace.counts.lost)
+        if (count != 0 && reason.ends_with("/too_many_rings")) return true;
+    }
     return false;
   }
 

@@ -147,26 +147,29 @@ static inline uint64_t weft_fnv1a64(const void* bytes, uint64_t size) {
 
 /*
  * The doorbell: SOCK_SEQPACKET `agent.sock` in the folder where the library looks for weft. A
- * process sends one message with the ring set's descriptor, without waiting, and closes. Where that
- * fails since too many processes call at once (the backlog is full, too many descriptors are on
- * their way or open), the ring set is counted in memory that processes share with their forks, and
- * the next one that gets through says the count.
+ * process sends one message with the ring set's descriptor, without waiting, and closes.
+ *
+ * Where the descriptor cannot be sent (too many are on their way), the process sends the name of
+ * the ring set instead, without a descriptor. Where no message can be sent (the backlog is full),
+ * it writes the name into memory that it shares with its forks. The next of these processes that
+ * gets through sends the names that stand there, and so does each of them that ends by exit. A name
+ * may arrive more than once, and before or after the agent has found the ring set by itself.
  */
 #define WEFT_DOORBELL_NAME "agent.sock"
 #define WEFT_DOORBELL_MAGIC 0x4c4c4257u /* "WBLL" */
 
 enum weft_doorbell_kind {
-  WEFT_DOORBELL_RING = 1, /* SCM_RIGHTS: one ring set */
+  WEFT_DOORBELL_RING = 1,    /* SCM_RIGHTS: one ring set */
+  WEFT_DOORBELL_MISSING = 2, /* no descriptor: a ring set that could not be sent */
 };
 
 struct weft_doorbell {
   uint32_t magic;
   uint32_t kind;
-  uint64_t instance; /* of the ring set */
-  /* Ring sets of this channel that other processes could not announce: those of which this
-   * process is a fork, or which are forks of the same one. Each is said once. */
-  uint64_t unannounced;
-  uint64_t reserved;
+  /* The name of the ring set: what its header has. */
+  uint64_t instance;
+  uint64_t channel_id;
+  uint64_t reserved; /* 0 */
 };
 WEFT_ABI_ASSERT(sizeof(struct weft_doorbell) == 32, "doorbell layout");
 

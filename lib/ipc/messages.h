@@ -507,7 +507,7 @@ struct Arrived {
   int32_t pid = 0;
   uint32_t uid = 0;
   uint32_t gid = 0;
-  UniqueFd fd;
+  UniqueFd fd;     // not valid: the message came without one
   UniqueFd pidfd;  // not valid: the process was gone already
 
   static constexpr std::string_view kName = "Arrived";
@@ -515,7 +515,7 @@ struct Arrived {
     return std::tuple(Field("key", &Arrived::key), Field("doorbell", &Arrived::doorbell),
                       Field("message", &Arrived::message), Field("pid", &Arrived::pid),
                       Field("uid", &Arrived::uid), Field("gid", &Arrived::gid),
-                      Field("fd", &Arrived::fd), OptionalField("pidfd", &Arrived::pidfd));
+                      OptionalField("fd", &Arrived::fd), OptionalField("pidfd", &Arrived::pidfd));
   }
 };
 

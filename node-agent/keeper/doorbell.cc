@@ -82,7 +82,10 @@ Doorbell::Doorbell(ipc::Loop& loop, std::string name, UniqueFd listening, Handle
 
 Doorbell::~Doorbell() {
   if (!paused_) loop_.Unwatch(listening_.get());
-  while (!silent_.empty()) DropOldest();
+  for (Connection& connection : silent_) {
+    if (!connection.held) loop_.Unwatch(connection.fd.get());
+    End(std::move(connection.fd));
+  }
   shutdown(listening_.get(), SHUT_RD);  // the agent may still have it: no caller comes any more
   while (UniqueFd connection = Accept()) End(std::move(connection));
 }
@@ -162,10 +165,15 @@ void Doorbell::Refuse(const Handler& refused) {
   if (UniqueFd connection = Accept()) Add(std::move(connection), refused);
 }
 
+// After the shutdown no message comes any more, and the caller learns that. What it sent before is
+// heard.
 void Doorbell::DropOldest() {
-  if (!silent_.front().held) loop_.Unwatch(silent_.front().fd.get());
-  End(std::move(silent_.front().fd));
+  Connection oldest = std::move(silent_.front());
   silent_.pop_front();
+  if (!oldest.held) loop_.Unwatch(oldest.fd.get());
+  shutdown(oldest.fd.get(), SHUT_RD);
+  (void)Read(oldest, handler_);
+  End(std::move(oldest.fd));
 }
 
 void Doorbell::Add(UniqueFd fd, const Handler& handler) {
@@ -209,7 +217,7 @@ bool Doorbell::Read(Connection& connection, const Handler& handler) {
   const ssize_t n = Receive(connection.fd, bytes, fds);
   if (n < 0) return errno != EAGAIN && errno != EINTR;
   // Only memory has seals, and no other file is asked anything.
-  if (n == 0 || fds.size() != 1 || fcntl(fds.front().get(), F_GET_SEALS) < 0) {
+  if (n == 0 || fds.size() > 1 || (!fds.empty() && fcntl(fds.front().get(), F_GET_SEALS) < 0)) {
     CloseForeign(std::move(fds));
     return true;
   }
@@ -220,7 +228,7 @@ bool Doorbell::Read(Connection& connection, const Handler& handler) {
   caller.gid = connection.peer.gid;
   caller.pidfd = std::move(connection.pidfd);
   caller.message.assign(bytes.data(), static_cast<size_t>(n));
-  caller.fd = std::move(fds.front());
+  if (!fds.empty()) caller.fd = std::move(fds.front());
   handler(std::move(caller));
   return true;
 }

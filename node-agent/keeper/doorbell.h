@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The keeper's end of the doorbell socket (lib/abi/control.h): takes connections, one message with
-// one descriptor from each, and reports the caller as the kernel sees it. A descriptor that is not
-// memory (a memfd, tmpfs) is closed; claims of the message and of the memory are not examined
-// here. Everything comes from traced programs: the number of silent connections is bounded (the
+// at most one descriptor from each, and reports the caller as the kernel sees it. A descriptor that
+// is not memory (a memfd, tmpfs) is closed; claims of the message and of the memory are not
+// examined here. Everything comes from traced programs: the number of silent connections is bounded (the
 // oldest is closed first), and nothing here waits for a peer, or goes on as long as a peer calls.
 //
 // Connections are accepted only while there is room for their descriptors. Without room they stay
@@ -38,7 +38,7 @@ struct Caller {
   uint32_t gid = 0;
   UniqueFd pidfd;       // not valid: gone already, or a kernel before 6.5
   std::string message;  // at most 64 bytes
-  UniqueFd fd;
+  UniqueFd fd;          // not valid: the message came without one
 };
 
 class Doorbell {
@@ -82,6 +82,7 @@ class Doorbell {
   // Not valid: there is no caller, or no descriptor is free, which pauses the doorbell.
   UniqueFd Accept();
   void Pause();
+  // Ends the connection that has been silent for longest.
   void DropOldest();
   void Add(UniqueFd connection, const Handler& handler);
   // True when the connection is done with.

@@ -135,9 +135,41 @@ TEST_F(DoorbellTest, MoreSilentCallersThanItKeeps) {
   ExpectOnlyANeighbour();
 }
 
+// Its message comes between the last look at silent callers and the accept that needs its place.
+TEST_F(DoorbellTest, ReadsTheMessageOfACallerThatMakesWay) {
+  std::vector<UniqueFd> silent;
+  for (size_t i = 0; i < kMaxSilentCallers; ++i) silent.push_back(Call());
+  doorbell->AnswerAll();
+  take = [&](const Caller& caller) {
+    messages.push_back(caller.message);
+    if (caller.message == "first") Say(silent[0], "spoke");
+  };
+  Say(Call(), "first");
+  silent.push_back(Call());
+  doorbell->AnswerAll();
+  EXPECT_EQ(messages, (std::vector<std::string>{"first", "spoke"}));
+  char byte = 0;
+  EXPECT_EQ(recv(silent[0].get(), &byte, 1, MSG_DONTWAIT), 0) << "it is gone";
+}
+
+TEST_F(DoorbellTest, PassesOnAMessageWithoutADescriptor) {
+  bool had_descriptor = true;
+  take = [&](const Caller& caller) {
+    messages.push_back(caller.message);
+    had_descriptor = caller.fd.valid();
+  };
+  SendWith(Call(), "a name", {});
+  doorbell->AnswerAll();
+  EXPECT_EQ(messages, std::vector<std::string>{"a name"});
+  EXPECT_FALSE(had_descriptor);
+  messages.clear();
+  ExpectOnlyANeighbour();
+}
+
 TEST_F(DoorbellTest, ClosesDescriptorsThatAreNotOneRingSet) {
   const UniqueFd memory = Memory();
-  for (const size_t count : {0, 2, 253}) {
+  SendWith(Call(), "", {});
+  for (const size_t count : {2, 253}) {
     SendWith(Call(), "x", std::vector<int>(count, memory.get()));
     SendWith(Call(), "", std::vector<int>(count, memory.get()));
   }
@@ -193,6 +225,9 @@ TEST_F(DoorbellTest, ClosesALingeringSocketWithoutWaiting) {
     SendWith(chatty, "", {});
     SendWith(chatty, "", {Lingering(peer).get()});
   }
+  doorbell->AnswerAll();
+  EXPECT_EQ(messages, std::vector<std::string>{"x"}) << "it had no descriptor";
+  messages.clear();
   ExpectOnlyANeighbour();
   const UniqueFd silent = Call();
   doorbell->AnswerAll();

@@ -281,8 +281,14 @@ void Keeper::OnAgentMessage(ipc::Message message) {
 void Keeper::Listen(ipc::ListenDoorbell listen) {
   auto& doorbell = doorbells_[listen.name];
   if (doorbell) return;  // a new agent says what its predecessor said
-  // There was room. The agent is told at the end of the round.
-  const auto take = [this](Caller caller) { (void)vault_.AddCaller(std::move(caller)); };
+  // The agent is told at the end of the round. There was room, unless a silent connection made way
+  // for another one and had its message after all.
+  const auto take = [this](Caller caller) {
+    if (vault_.HasRoomFor(caller.doorbell) || agent_.child.pid < 0)
+      (void)vault_.AddCaller(std::move(caller));
+    else
+      (void)agent_.child.channel.Send(Vault::AsRefused(std::move(caller)));
+  };
   doorbell = std::make_unique<Doorbell>(
       loop_, listen.name, std::move(listen.fd), take,
       [this, name = listen.name] { return vault_.HasRoomFor(name); },

@@ -2,15 +2,18 @@
 """More ring sets than there are descriptors: they wait until others are done with. What is kept, and what is not, adds up
 to what the programs emitted; a limit of open files that is too low is refused before anything is made."""
 
+import contextlib
+import ctypes
 import functools
 import os
 import re
 import resource
 import shlex
 import signal
+import subprocess
 import unittest
 
-from tests.local.weft_local import EMITTER, LocalTest, children_of, session_folder
+from tests.local.weft_local import EMITTER, WEFT, LocalTest, children_of, session_folder
 
 NEEDED = re.compile(r"weft: the limit of open files is (\d+), and recording needs (\d+) at least: raise the hard limit.*")
 
@@ -55,17 +58,19 @@ class ShortProcesses(LocalTest):
 
 class LivingProcesses(LocalTest):
     def test_more_than_there_is_room_for(self):
-        """The others' ring sets wait in the socket, and are read at the end."""
+        """The others' ring sets wait in the socket, and are read at the end. Many are found meanwhile, too."""
         ready, gate = self.folder / "ready", self.folder / "gate"
         one = shlex.join([str(EMITTER), "--events", "3", "--hold", str(gate)])
         script = f"for i in $(seq 100); do {one} </dev/null >/dev/null 2>&1 & done; {until(ready)}"
-        self.addCleanup(gate.touch)
         weft = self.start("-e", "emitter:*", preexec_fn=limited(128), program=["sh", "-c", script])
-        shell, = self.wait_for(lambda: [pid for pid in children_of(weft.pid) if len(children_of(pid)) == 100])
-        self.wait_for(lambda: all(has_ring(pid) for pid in children_of(shell)))
+        shell, = self.wait_for(lambda: [pid for pid in children_of(weft.pid) if emitters_below(pid)])
+        emitters = self.wait_for(lambda: found if len(found := emitters_below(shell)) == 100 else None)
+        self.addCleanup(end_emitters, emitters)
+        self.wait_for(lambda: all(has_ring(pid) for pid in emitters))
         ready.touch()
         self.finish(weft)
         self.assert_complete(300)
+        self.assertEqual(self.counts()["rings"], 100)
 
     def test_events_without_a_reader_are_counted(self):
         """The consumer stands still: no descriptor comes back, and the end is not waited for without end."""
@@ -81,7 +86,7 @@ class LivingProcesses(LocalTest):
         end.touch()
         self.wait_for(lambda: self.is_counted(weft))
         os.kill(consumer, signal.SIGCONT)
-        self.finish(weft)
+        self.finish(weft, status=123)
         counts = self.counts()
         self.assertEqual(counts["emitted"], 101, counts)
         self.assertGreater(counts["delivered"], 0)
@@ -90,6 +95,56 @@ class LivingProcesses(LocalTest):
     def is_counted(self, weft):
         folder = session_folder(self.session_processes(weft)["weft-keeper"])
         return "keeper/too_many_rings" in (folder / "session.json").read_text()
+
+
+class Unprivileged(LocalTest):
+    """Such a user's ring sets are recorded when they are announced, or not at all."""
+
+    def setUp(self):
+        super().setUp()
+        tried = subprocess.run([WEFT, "--version"], check=False, preexec_fn=become_unprivileged, stdout=subprocess.DEVNULL)
+        if tried.returncode != 0:
+            self.skipTest("the build's folder is not readable for other users")
+
+    def record_living(self, children, before, keeper_stands_still=False):
+        """Children that live at the same time and end without exit(); none begins after them."""
+        begin, end = self.folder / "begin", self.folder / "end"
+        weft = self.start("-e", "emitter:*", preexec_fn=before,
+                          program=self.emitter("--events", 2, "--children", children, "--begin", begin,
+                                               "--hold-children", end))
+        emitter, = self.wait_for(lambda: emitters_below(weft.pid))
+        keeper = self.session_processes(weft)["weft-keeper"]
+        if keeper_stands_still:
+            os.kill(keeper, signal.SIGSTOP)
+            self.addCleanup(go_on, keeper)
+        begin.touch()
+        emitters = self.wait_for(lambda: found if len(found := emitters_below(emitter)) == children else None)
+        self.addCleanup(end_emitters, emitters)
+        self.wait_for(lambda: self.report.exists() and self.emitted() == 2 * (children + 1))
+        go_on(keeper)
+        end.touch()
+        said = self.finish(weft, status=123)[1]
+        counts = self.counts()
+        self.assertGreater(counts["tail_unknown"], 0)
+        self.assertIn(f"the end of {counts['tail_unknown']} ring sets is not known", said)
+        self.assertEqual(counts["delivered"] + 2 * counts["tail_unknown"], 2 * (children + 1), counts)
+        self.assertEqual(counts["rings"], children + 1)
+
+    def test_each_process_that_cannot_be_taken_in_is_counted(self):
+        """The kernel lets this user's processes have no more descriptors on their way than their limit."""
+        def before():
+            limited(128)()
+            become_unprivileged()
+        self.record_living(400, before)
+
+    def test_a_name_that_cannot_be_sent_is_sent_later(self):
+        """The backlog is full and the keeper stands still: the parent names its children when it ends."""
+        if os.getuid() != 0:
+            self.skipTest("a short backlog needs root")
+        def before():
+            shorten_backlogs()
+            become_unprivileged()
+        self.record_living(60, before, keeper_stands_still=True)
 
 
 class TooLow(LocalTest):
@@ -103,6 +158,46 @@ class TooLow(LocalTest):
         # What it asks for is enough.
         self.record("-e", "emitter:*", preexec_fn=limited(int(found[2])), program=self.emitter("--events", 10))
         self.assert_complete(10)
+
+
+def become_unprivileged():
+    """To run before weft, where this is root."""
+    if os.getuid() == 0:
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(65534)
+
+
+def shorten_backlogs():
+    """To run before weft: sockets of a network namespace of its own have a backlog of 8."""
+    if ctypes.CDLL(None, use_errno=True).unshare(0x40000000) != 0:  # CLONE_NEWNET
+        raise OSError(ctypes.get_errno(), "unshare")
+    with open("/proc/sys/net/core/somaxconn", "w", encoding="ascii") as somaxconn:
+        somaxconn.write("8")
+
+
+def is_emitter(pid):
+    try:
+        return os.path.samefile(f"/proc/{pid}/exe", EMITTER)
+    except OSError:
+        return False
+
+
+def emitters_below(pid):
+    """Its children that are emitters: a shell has others, too."""
+    return [child for child in children_of(pid) if is_emitter(child)]
+
+
+def end_emitters(pids):
+    """Nothing is left behind where a test fails: the file that they wait for goes with its folder."""
+    for pid in pids:
+        if is_emitter(pid):
+            os.kill(pid, signal.SIGKILL)
+
+
+def go_on(pid):
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGCONT)
 
 
 def has_ring(pid):

@@ -6,11 +6,12 @@
  *
  *   emitter [--events N] [--threads T] [--texts N] [--children C] [--in-turn 1] [--exec DEPTH]
  *           [--pause-us P] [--hold FILE] [--report FILE] [--status S] [--begin FILE] [--times FILE]
- *           [--large N]
+ *           [--large N] [--hold-children FILE]
  *   --children  forks C children, each emitting as much, after the parent's first event
  *   --in-turn   1: waits for each child before it forks the next one
  *   --exec      executes itself DEPTH times, emitting before each
  *   --hold      after the events, waits until FILE is there
+ *   --hold-children  after their events, children wait until FILE is there, and the parent for them
  *   --begin     before the events, waits until FILE is there
  *   --times     writes when each event was emitted to FILE.THREAD: struct emitted, in order
  *   --large     emits N texts first, each of which is too large to be recorded
@@ -30,7 +31,7 @@
 
 static uint64_t events = 100, texts;
 static int threads = 1, children, in_turn, exec_depth, pause_us, status_code;
-static const char *report, *hold, *begin, *times;
+static const char *report, *hold, *hold_children, *begin, *times;
 static uint64_t large;
 
 /* CLOCK_REALTIME in ns, just before an event and just after it. */
@@ -106,6 +107,7 @@ static void parse(int argc, char** argv) {
     if (strcmp(name, "--exec") == 0) exec_depth = atoi(value);
     if (strcmp(name, "--pause-us") == 0) pause_us = atoi(value);
     if (strcmp(name, "--hold") == 0) hold = value;
+    if (strcmp(name, "--hold-children") == 0) hold_children = value;
     if (strcmp(name, "--report") == 0) report = value;
     if (strcmp(name, "--begin") == 0) begin = value;
     if (strcmp(name, "--times") == 0) times = value;
@@ -133,6 +135,7 @@ int main(int argc, char** argv) {
       continue;
     }
     emit_all();
+    while (hold_children != NULL && access(hold_children, F_OK) != 0) usleep(10000);
     _exit(0);
   }
   while (wait(NULL) > 0) {

@@ -9,36 +9,48 @@
 
 #include "ust-injector/preload/process.h"
 
-// Ring sets that could not be announced and are not reported yet, by channel. Written with atomic
-// operations: any process of the forks may write, and may die between two.
-struct weft_unannounced {
+#define WEFT_MAX_MISSING 16383u  // 256 KiB of memory, of which only used pages are there
+#define WEFT_TRIES 3u            // of a call that the keeper ended before it was heard
+// After an announcement that got through, so many names are reported: an event waits meanwhile.
+#define WEFT_REPORTED_AT_ONCE 16u
+
+// The names of ring sets that could not be announced and are not reported yet. Written with atomic
+// operations: any process of the forks may write, and may die between two. An entry goes from
+// WEFT_FREE to WEFT_TAKEN to an instance, and back to WEFT_FREE once its name was sent.
+#define WEFT_FREE 0u
+#define WEFT_TAKEN 1u
+struct weft_missing {
+  uint64_t used;  // entries that were ever tried; where to begin the search for a free one
+  uint64_t reserved;
   struct {
-    uint64_t channel_id;  // 0: free
-    uint64_t count;
-  } of[WEFT_MAX_CHANNELS];
+    uint64_t instance;
+    uint64_t channel_id;
+  } of[WEFT_MAX_MISSING];
 };
 
-// A page that is used only where it is needed.
 void weft_doorbell_start(void) {
-  const long page = weft_syscall(__NR_mmap, 0, sizeof(struct weft_unannounced), 3,
-                                 MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (page > 0) weft_process.unannounced = (struct weft_unannounced*)page;
+  const long memory = weft_syscall(__NR_mmap, 0, sizeof(struct weft_missing), 3,
+                                   MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory > 0) weft_process.missing = (struct weft_missing*)memory;
 }
 
-// Where the ring sets of a channel that were not announced are counted; NULL: nowhere, all entries
-// are taken.
-static uint64_t* unannounced_of(uint64_t channel_id) {
-  struct weft_unannounced* u = weft_process.unannounced;
-  for (uint32_t i = 0; u != NULL && i < WEFT_MAX_CHANNELS; ++i) {
-    uint64_t id = 0;
-    // relaxed: an entry's id is all that counts of it
-    if (__atomic_compare_exchange_n(&u->of[i].channel_id, &id, channel_id, false, __ATOMIC_RELAXED,
-                                    __ATOMIC_RELAXED) ||
-        id == channel_id) {
-      return &u->of[i].count;
+// Where all entries are taken, the name is lost.
+static void note_missing(const struct weft_doorbell* bell) {
+  struct weft_missing* m = weft_process.missing;
+  for (uint32_t i = 0; m != NULL && i < WEFT_MAX_MISSING; ++i) {
+    uint64_t instance = WEFT_FREE;
+    // relaxed: it only spreads the searches
+    const uint64_t at = __atomic_fetch_add(&m->used, 1, __ATOMIC_RELAXED) % WEFT_MAX_MISSING;
+    // acquire: what the entry held before was read before it became free
+    if (!__atomic_compare_exchange_n(&m->of[at].instance, &instance, WEFT_TAKEN, false,
+                                     __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+      continue;
     }
+    m->of[at].channel_id = bell->channel_id;
+    // release: the channel's id before the instance that stands for the whole entry
+    __atomic_store_n(&m->of[at].instance, bell->instance, __ATOMIC_RELEASE);
+    return;
   }
-  return NULL;
 }
 
 // Too many call at once, or too much is open. EPIPE and ECONNRESET: it was accepted, and sent away
@@ -48,8 +60,28 @@ static bool is_crowded(long result) {
          result == -ENOBUFS || result == -ENOMEM || result == -EPIPE || result == -ECONNRESET;
 }
 
-// The result of the system call that failed, or not negative.
-static long send_bell(int fd, const struct weft_doorbell* bell) {
+// The result of the system call that failed, or not negative. fd < 0: without a descriptor.
+static long send_on(long s, int fd, const struct weft_doorbell* bell) {
+  struct iovec {
+    const void* base;
+    size_t size;
+  } iov = {bell, sizeof(*bell)};
+  union {
+    struct cmsghdr header;
+    uint8_t bytes[CMSG_SPACE(sizeof(int))];
+  } control = {.header = {.cmsg_len = CMSG_LEN(sizeof(int)),
+                          .cmsg_level = SOL_SOCKET,
+                          .cmsg_type = SCM_RIGHTS}};
+  memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+  struct msghdr message = {.msg_iov = (void*)&iov,
+                           .msg_iovlen = 1,
+                           .msg_control = fd < 0 ? NULL : control.bytes,
+                           .msg_controllen = fd < 0 ? 0 : sizeof(control.bytes)};
+  return weft_syscall(__NR_sendmsg, s, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+// Sends the ring set, or else its name; fd < 0: only its name. Returns what send_on does.
+static long call_once(int fd, const struct weft_doorbell* bell) {
   struct sockaddr_un to = {.sun_family = AF_UNIX};
   char* at = to.sun_path;
   char* end = to.sun_path + sizeof(to.sun_path);
@@ -62,39 +94,63 @@ static long send_bell(int fd, const struct weft_doorbell* bell) {
   if (s < 0) return s;
   long result = weft_syscall(__NR_connect, s, &to, sizeof(to));
   if (result == 0) {
-    struct iovec {
-      const void* base;
-      size_t size;
-    } iov = {bell, sizeof(*bell)};
-    union {
-      struct cmsghdr header;
-      uint8_t bytes[CMSG_SPACE(sizeof(int))];
-    } control = {.header = {.cmsg_len = CMSG_LEN(sizeof(int)),
-                            .cmsg_level = SOL_SOCKET,
-                            .cmsg_type = SCM_RIGHTS}};
-    memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
-    struct msghdr message = {.msg_iov = (void*)&iov,
-                             .msg_iovlen = 1,
-                             .msg_control = control.bytes,
-                             .msg_controllen = sizeof(control.bytes)};
-    result = weft_syscall(__NR_sendmsg, s, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    result = send_on(s, fd, bell);
+    if (fd >= 0 && is_crowded(result)) {
+      struct weft_doorbell name = *bell;
+      name.kind = WEFT_DOORBELL_MISSING;
+      result = send_on(s, -1, &name);
+    }
   }
   weft_syscall(__NR_close, s);
   return result;
 }
 
-void weft_doorbell_ring(int fd, const struct weft_ring_header* h) {
-  struct weft_doorbell bell = {
-      .magic = WEFT_DOORBELL_MAGIC, .kind = WEFT_DOORBELL_RING, .instance = h->instance};
-  uint64_t* count = unannounced_of(h->channel_id);
-  // relaxed: a counter; what is taken out of it is reported, or put back
-  if (count != NULL && __atomic_load_n(count, __ATOMIC_RELAXED) != 0) {
-    // relaxed: as above
-    bell.unannounced = __atomic_exchange_n(count, 0, __ATOMIC_RELAXED);
+static long call(int fd, const struct weft_doorbell* bell) {
+  long result = -EPIPE;
+  for (uint32_t i = 0; i < WEFT_TRIES && (result == -EPIPE || result == -ECONNRESET); ++i) {
+    result = call_once(fd, bell);
   }
-  const long result = send_bell(fd, &bell);
-  if (count == NULL || result >= 0) return;
-  const uint64_t again = bell.unannounced + (is_crowded(result) ? 1 : 0);
-  // relaxed: as above
-  if (again != 0) __atomic_fetch_add(count, again, __ATOMIC_RELAXED);
+  return result;
+}
+
+void weft_doorbell_ring(int fd, const struct weft_ring_header* h) {
+  const struct weft_doorbell bell = {.magic = WEFT_DOORBELL_MAGIC,
+                                     .kind = WEFT_DOORBELL_RING,
+                                     .instance = h->instance,
+                                     .channel_id = h->channel_id};
+  const long result = call(fd, &bell);
+  if (result >= 0) {
+    (void)weft_doorbell_report(WEFT_REPORTED_AT_ONCE);
+  } else if (is_crowded(result)) {
+    note_missing(&bell);
+  }
+}
+
+bool weft_doorbell_has_missing(void) {
+  const struct weft_missing* m = weft_process.missing;
+  // relaxed: a hint
+  return m != NULL && __atomic_load_n(&m->used, __ATOMIC_RELAXED) != 0;
+}
+
+// A name is taken out after it was sent: two processes may send it, and none may die with it.
+bool weft_doorbell_report(uint32_t most) {
+  struct weft_missing* m = weft_process.missing;
+  if (!weft_doorbell_has_missing()) return true;
+  struct weft_doorbell name = {.magic = WEFT_DOORBELL_MAGIC, .kind = WEFT_DOORBELL_MISSING};
+  // relaxed: a hint
+  const uint64_t used = __atomic_load_n(&m->used, __ATOMIC_RELAXED);
+  for (uint64_t i = 0; i < used && i < WEFT_MAX_MISSING && most > 0; ++i) {
+    // acquire: pairs with note_missing
+    name.instance = __atomic_load_n(&m->of[i].instance, __ATOMIC_ACQUIRE);
+    if (name.instance == WEFT_FREE || name.instance == WEFT_TAKEN) continue;
+    name.channel_id = m->of[i].channel_id;
+    const long result = call(-1, &name);
+    if (is_crowded(result)) return false;
+    // release: the entry was read. Where no process listens any more, no channel is on, either.
+    uint64_t instance = name.instance;
+    (void)__atomic_compare_exchange_n(&m->of[i].instance, &instance, WEFT_FREE, false,
+                                      __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+    --most;
+  }
+  return true;
 }

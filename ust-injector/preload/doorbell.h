@@ -1,18 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // Announces a new ring set to the agent (lib/abi/control.h: weft_doorbell): one message with the
-// descriptor, without waiting. If no process listens, the agent finds the memory itself. Ring sets
-// that could not be announced because too many processes called at once are counted, and the next
-// message carries the count.
+// descriptor, without waiting. Where no process listens, the agent finds the memory itself. Of ring
+// sets that a crowd at the doorbell kept from being announced, the name is sent: at once, or, where
+// no message can be sent, with a later announcement or at the end of a process.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_DOORBELL_H_
 #define WEFT_UST_INJECTOR_PRELOAD_DOORBELL_H_
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "lib/abi/ring.h"
 
-// At start-up, on the only thread: makes room for the counts, which all forks share. Without it
-// nothing is counted.
+// At start-up, on the only thread: makes room for names that could not be sent, which all forks
+// share. Without it none is kept.
 void weft_doorbell_start(void);
 
 // Announces the ring set with this header, whose memory is `fd`. Any thread, under weft_lock.
 void weft_doorbell_ring(int fd, const struct weft_ring_header* header);
+
+// False: no name was ever kept. Any thread.
+bool weft_doorbell_has_missing(void);
+
+// Sends at most `most` names that were kept. False: the doorbell is too crowded; to be tried again.
+// Any thread, under weft_lock.
+bool weft_doorbell_report(uint32_t most);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_DOORBELL_H_

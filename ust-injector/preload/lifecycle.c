@@ -216,3 +216,31 @@ void weft_process_turn_off(void) {
     weft_ring_set_withdraw(&weft_anchor->channels[i]);
   }
 }
+
+// --- end
+
+#define WEFT_REPORT_TRIES 50u
+static const int64_t report_pause[2] = {0, 10000000};  // 10 ms
+
+static void report_in_helper(void* is_done) { *(bool*)is_done = weft_doorbell_report(UINT32_MAX); }
+
+// False: to be tried again.
+static bool report_missing(void) {
+  uint64_t mask;
+  bool is_done = false;
+  if (!weft_lock(&mask)) return true;
+  if (!weft_is_threaded() || !weft_helper_thread_run(report_in_helper, &is_done)) {
+    report_in_helper(&is_done);
+  }
+  weft_unlock(mask);
+  return is_done;
+}
+
+// There may be no later process that reports what this one, its parents and its forks could not
+// announce. Waits while the doorbell is crowded, at most half a second.
+__attribute__((destructor)) static void at_end(void) {
+  if (!weft_doorbell_has_missing() || !weft_seccomp_may_call()) return;
+  for (uint32_t n = 0; n < WEFT_REPORT_TRIES && !report_missing(); ++n) {
+    weft_syscall(__NR_nanosleep, report_pause, 0);
+  }
+}

@@ -12,6 +12,7 @@
 //   off        it installs kills (seccomp_install.h). Children of fork inherit it.
 //   fork       Needs no handler: a child finds weft_process as it was and weft_anchor wiped, and
 //              makes ring sets of its own. Children that share the memory: children.h.
+//   end        By exit: reports the names of ring sets that could not be announced (doorbell.h).
 #ifndef WEFT_UST_INJECTOR_PRELOAD_LIFECYCLE_H_
 #define WEFT_UST_INJECTOR_PRELOAD_LIFECYCLE_H_
 

@@ -21,7 +21,7 @@
 
 #define WEFT_PATH_MAX 1024
 
-struct weft_unannounced;  // doorbell.h
+struct weft_missing;  // doorbell.c
 
 enum weft_process_state {
   WEFT_PROCESS_NEW = 0,
@@ -59,7 +59,7 @@ struct weft_process {
   uint32_t shares_tls;  // a CLONE_VM child may run on a thread pointer of ours: atomic slots only
   uint32_t vforked;     // vfork children that run now: likewise, and ids are not to be cached
   // Shared with all forks, also of forks; NULL: none.
-  struct weft_unannounced* unannounced;
+  struct weft_missing* missing;
   char folder[WEFT_PATH_MAX];
 };
 

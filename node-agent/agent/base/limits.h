@@ -31,6 +31,10 @@ inline constexpr uint32_t kRoundsOfNewProcesses = 3;
 inline constexpr uint64_t kRoundsUnmapped = 3;
 // Memory without a ring set's magic number may become one. After this many rounds it is given up.
 inline constexpr uint32_t kTriesOfUnfinished = 5;
+// A ring set that could not be announced: after so many rounds without it it is not found any more.
+inline constexpr uint32_t kLooksForMissing = 2;
+// Names of ring sets that are remembered for a channel: a program can announce names without end.
+inline constexpr size_t kMaxNames = size_t{1} << 17;
 // Mappings of one process that are opened in one round, since a tenant can map any number.
 inline constexpr size_t kMaxOpenedPerLook = 64;
 // Size of the text of one /proc/PID/maps: enough for 65530 mappings, the kernel's usual limit.

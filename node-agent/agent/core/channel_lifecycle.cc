@@ -88,6 +88,7 @@ void ChannelLifecycle::Resume() {
 }
 
 void ChannelLifecycle::Tick(int64_t now_ns) {
+  needs_.rings.SaveNames();
   Stop([&](const SessionChannel& c) {
     return c.phase == ChannelPhase::kOn && c.stop_at_ns != 0 && now_ns >= c.stop_at_ns;
   });
@@ -105,6 +106,9 @@ void ChannelLifecycle::Look() {
   });
   if (!needs_.rings.has_begun() || !any) return;
   needs_.finder.LookAtMembers();
+  needs_.sessions.ForEachChannel([&](Session&, SessionChannel& channel) {
+    if (channel.phase != ChannelPhase::kDrained) needs_.rings.CountMissing(channel, false);
+  });
   needs_.areas.DropUnmapped();
 }
 
@@ -146,6 +150,8 @@ void ChannelLifecycle::OnDrained(ConsumerLink& link, ipc::Drained drained) {
   KillPoint("drained_dropped");
   // What a process was making when its events were turned off counts as late.
   needs_.finder.LookAtAll();
+  needs_.rings.CountMissing(*channel, true);
+  needs_.rings.SaveNames();
   needs_.listener.SessionChanged(*session);
 }
 
@@ -168,6 +174,7 @@ void ChannelLifecycle::GiveUp(const Which& which, const std::string& stage,
     channel.reported.tail_unknown += needs_.processes.RingsOf(id);
     channel.phase = ChannelPhase::kDrained;
     needs_.rings.AccountAll(channel);
+    needs_.rings.CountMissing(channel, true);
     needs_.processes.DropChannel(id);
     needs_.kernel.Forget(channel);
     needs_.listener.Note("Trace \"" + channel.definition.trace + "\" ended without its " + stage +

@@ -115,8 +115,8 @@ RingEntry* Processes::Adopt(ipc::Arrived& arrived, uint64_t channel_id, uint64_t
   if (process.rings >= kMaxRingsPerProcess) return nullptr;
   RingEntry& ring = rings_[{channel_id, instance}];
   const bool found = arrived.key.empty();
-  ring = {found ? "found/" + std::to_string(next_number_++) : arrived.key, channel_id, instance,
-          process.number, std::move(arrived.fd)};
+  ring = {found ? std::string(kFoundKey) + std::to_string(next_number_++) : arrived.key, channel_id,
+          instance, process.number, std::move(arrived.fd)};
   ++process.rings;
   const Json meta = {{"kind", "ring"},
                      {"channel", channel_id},

@@ -15,6 +15,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/ipc/descriptor_budget.h"
@@ -25,6 +26,9 @@ namespace weft::agent {
 
 // Ring sets of one pid that are not read to their end: an exec chain makes one each.
 inline constexpr size_t kMaxRingsPerProcess = 1024;
+
+// The keeper's names for ring sets that were found begin with this.
+inline constexpr std::string_view kFoundKey = "found/";
 
 struct RingEntry {
   std::string key;  // the keeper's name for it

@@ -11,25 +11,23 @@
 
 #include "lib/abi/control.h"
 #include "lib/base/kill_point.h"
+#include "node-agent/agent/base/limits.h"
 #include "node-agent/agent/discovery/late_ring.h"
 
 namespace weft::agent {
 namespace {
 
-// A larger number cannot be a count of processes.
-constexpr uint64_t kMostUnannounced = 1 << 20;
-
-// Returns how many ring sets the doorbell's message says were not announced; nothing where it is no
-// such message. Its bytes are foreign.
-std::optional<uint64_t> ReadDoorbell(const std::string& hexadecimal) {
+// Returns the doorbell's message; nothing where it is none. Its bytes are foreign.
+std::optional<weft_doorbell> ReadDoorbell(const std::string& hexadecimal) {
   weft_doorbell bell{};
   std::string bytes;
   for (size_t i = 0; i + 1 < hexadecimal.size(); i += 2)
     bytes.push_back(static_cast<char>(std::strtoul(hexadecimal.substr(i, 2).c_str(), nullptr, 16)));
   if (bytes.size() < sizeof(bell)) return std::nullopt;
   std::memcpy(&bell, bytes.data(), sizeof(bell));
-  if (bell.magic != WEFT_DOORBELL_MAGIC || bell.kind != WEFT_DOORBELL_RING) return std::nullopt;
-  return std::min(bell.unannounced, kMostUnannounced);
+  if (bell.magic != WEFT_DOORBELL_MAGIC) return std::nullopt;
+  if (bell.kind != WEFT_DOORBELL_RING && bell.kind != WEFT_DOORBELL_MISSING) return std::nullopt;
+  return bell;
 }
 
 }  // namespace
@@ -46,25 +44,33 @@ void RingRegistry::TakeArrived(ipc::Arrived arrived) {
   const auto drop = [&] {
     if (!arrived.key.empty()) needs_.keeper(ipc::Drop{arrived.key});
   };
-  const auto unannounced = ReadDoorbell(arrived.message);
-  if (!unannounced) return drop();
-  needs_.finder.Know(arrived.fd);
+  const auto bell = ReadDoorbell(arrived.message);
+  if (!bell) return drop();
   needs_.finder.AddMember(arrived.pid);
+  const CallerId caller{.doorbell = &arrived.doorbell, .pid = arrived.pid, .pidfd = &arrived.pidfd};
+  if (bell->kind == WEFT_DOORBELL_MISSING || !arrived.fd) {
+    SessionChannel* channel = needs_.sessions.FindChannel(bell->channel_id).channel;
+    if (channel == nullptr || !needs_.lookup.Belongs(channel->container, caller)) return drop();
+    TakeName(*channel, bell->instance);
+    if (!arrived.key.empty()) to_drop_.push_back(arrived.key);
+    return;
+  }
+  needs_.finder.Know(arrived.fd);
   const auto identified = IdentifyRing(arrived.fd);
   SessionChannel* channel =
       identified ? needs_.sessions.FindChannel(identified->channel_id).channel : nullptr;
-  const CallerId caller{.doorbell = &arrived.doorbell, .pid = arrived.pid, .pidfd = &arrived.pidfd};
   if (channel == nullptr || !needs_.lookup.Belongs(channel->container, caller)) {
     needs_.note("process " + std::to_string(arrived.pid) +
                 " sent what is no ring set of a session's" +
                 (identified ? "" : ": " + identified.error().message));
     return drop();
   }
-  if (*unannounced != 0 && !channel->accounted.contains(identified->instance))
-    CountUnannounced(*channel, *unannounced);
-  // The keeper could not hold it.
-  if (arrived.key.empty())
-    return AccountLate(*channel, arrived.fd, identified->instance, "keeper/too_many_rings");
+  // The keeper could not hold it. The finder may have been faster.
+  if (arrived.key.empty()) {
+    if (needs_.processes.FindRing(identified->channel_id, identified->instance) == nullptr)
+      AccountLate(*channel, arrived.fd, identified->instance, "keeper/too_many_rings");
+    return;
+  }
   Take(*channel, arrived, identified->instance);
 }
 
@@ -77,9 +83,14 @@ Finder::Verdict RingRegistry::TakeFound(FoundMemory found) {
     return Finder::Verdict::kKnown;
   if (!needs_.lookup.Belongs(channel->container, {.pid = found.pid, .pidfd = &found.pidfd}))
     return Finder::Verdict::kTryAgain;
-  // It may wait in the doorbell's backlog for the same reason. What is not taken before its channel
-  // ends counts as late.
-  if (TakesRings(*channel) && !needs_.processes.HasRoom()) return Finder::Verdict::kLater;
+  // It may wait in the doorbell's backlog for the same reason, or have no other way to the agent.
+  if (TakesRings(*channel) && !needs_.processes.HasRoom()) {
+    if (channel->missing.size() < kMaxNames &&
+        channel->missing.insert_or_assign(identified->instance, SessionChannel::kUntilTheEnd)
+            .second)
+      changed_.insert(identified->channel_id);
+    return Finder::Verdict::kLater;
+  }
   ipc::Arrived arrived{.key = "",
                        .doorbell = "",
                        .message = "",
@@ -92,14 +103,50 @@ Finder::Verdict RingRegistry::TakeFound(FoundMemory found) {
   return Finder::Verdict::kKnown;
 }
 
-// The ring sets' contents are not known, nor whether some of them were found all the same.
-void RingRegistry::CountUnannounced(SessionChannel& channel, uint64_t count) {
+void RingRegistry::TakeName(SessionChannel& channel, uint64_t instance) {
+  const uint64_t id = channel.definition.id;
+  if (channel.accounted.contains(instance) || needs_.processes.FindRing(id, instance) != nullptr)
+    return;
+  changed_.insert(id);
+  if (channel.accounted.size() + channel.missing.size() >= kMaxNames)
+    return CountUnknown(channel, 1);
+  channel.missing.try_emplace(instance, kLooksForMissing);
+  // No look finds it.
+  if (channel.phase == ChannelPhase::kDrained || !needs_.finder.refusal().empty())
+    CountMissing(channel, true);
+}
+
+void RingRegistry::CountMissing(SessionChannel& channel, bool all) {
+  uint64_t count = 0;
+  for (auto it = channel.missing.begin(); it != channel.missing.end();) {
+    uint32_t& looks = it->second;
+    if (!all && (looks == SessionChannel::kUntilTheEnd || --looks > 0)) {
+      ++it;
+      continue;
+    }
+    count += channel.accounted.insert(it->first).second ? 1 : 0;
+    it = channel.missing.erase(it);
+  }
+  if (count != 0) CountUnknown(channel, count);
+}
+
+void RingRegistry::CountUnknown(SessionChannel& channel, uint64_t count) {
   if (channel.own.tail_unknown == 0)
     needs_.note("Trace \"" + channel.definition.trace +
                 "\": more processes began at once than could be taken in; of the others only their "
                 "number is known");
   channel.own.tail_unknown += count;
-  needs_.sessions.SaveOrNote(*needs_.sessions.FindChannel(channel.definition.id).session);
+  channel.own.rings += count;
+  changed_.insert(channel.definition.id);
+}
+
+void RingRegistry::SaveNames() {
+  for (const uint64_t id : changed_)
+    if (const Session* session = needs_.sessions.FindChannel(id).session)
+      needs_.sessions.SaveOrNote(*session);
+  changed_.clear();
+  for (std::string& key : to_drop_) needs_.keeper(ipc::Drop{std::move(key)});
+  to_drop_.clear();
 }
 
 // After StopChannel the consumer takes no ring set of this channel any more.
@@ -119,10 +166,13 @@ void RingRegistry::Take(SessionChannel& channel, ipc::Arrived& arrived, uint64_t
   const bool ended = !TakesRings(channel);
   RingEntry* ring = ended ? nullptr : needs_.processes.Adopt(arrived, id, instance);
   if (ring == nullptr) {
-    AccountLate(channel, arrived.fd, instance, ended ? "agent/late_ring" : "agent/too_many_rings");
+    const bool is_late = ended && !channel.missing.contains(instance);
+    AccountLate(channel, arrived.fd, instance,
+                is_late ? "agent/late_ring" : "agent/too_many_rings");
     if (!arrived.key.empty()) needs_.keeper(ipc::Drop{arrived.key});
     return;
   }
+  channel.missing.erase(instance);
   needs_.adopted(*ring);
   KillPoint("ring_queued");
   needs_.processes.Watch(ring->process);
@@ -131,6 +181,7 @@ void RingRegistry::Take(SessionChannel& channel, ipc::Arrived& arrived, uint64_t
 void RingRegistry::AccountLate(SessionChannel& channel, const UniqueFd& ring, uint64_t instance,
                                const char* reason) {
   if (!channel.accounted.insert(instance).second) return;
+  channel.missing.erase(instance);
   channel.own.rings += 1;
   if (const auto totals = CloseAndCount(UniqueFd(dup(ring.get())))) {
     channel.own.recorded += totals->recorded;
@@ -149,14 +200,16 @@ bool RingRegistry::Finish(SessionChannel* channel, const ipc::RingDone& done) {
   if (channel == nullptr && ring != nullptr) return false;
   if (done.refused && channel != nullptr && ring != nullptr)
     AccountLate(*channel, ring->fd, done.instance, "consumer/too_many_rings");
-  if (done.corrupt) {
-    const ProcessEntry* process = ring != nullptr ? needs_.processes.Find(ring->process) : nullptr;
-    // Its process still maps it.
-    if (channel != nullptr) channel->accounted.insert(done.instance);
-    if (process != nullptr)
-      needs_.note("the ring set of process " + std::to_string(process->pid) + " (" +
-                  process->procname + ") is corrupt: " + done.reason);
-  }
+  const ProcessEntry* process = ring != nullptr ? needs_.processes.Find(ring->process) : nullptr;
+  if (done.corrupt && process != nullptr)
+    needs_.note("the ring set of process " + std::to_string(process->pid) + " (" +
+                process->procname + ") is corrupt: " + done.reason);
+  // It can come a second time: its process still maps it, or its announcement waits in a backlog.
+  const bool was_found = ring != nullptr && ring->key.starts_with(kFoundKey);
+  const bool is_mapped = done.corrupt || (process != nullptr && !process->gone);
+  if (channel != nullptr && (was_found || is_mapped)) channel->accounted.insert(done.instance);
+  if (channel != nullptr && was_found)
+    needs_.sessions.SaveOrNote(*needs_.sessions.FindChannel(done.channel_id).session);
   KillPoint("ring_done");
   needs_.processes.Drop(done.channel_id, done.instance);
   KillPoint("ring_dropped");

@@ -8,8 +8,14 @@
 //     its channel has ended                    its contents are counted as lost (agent/late_ring)
 //     it is no ring set, or not its sender's   refused, with a note
 //
+// Of a ring set that could not be announced a doorbell brings the name alone: its instance and its
+// channel. The finder may have found it, may find it, or not. All these meet in the instance: each
+// ring set is adopted or counted, and that once. A name that does not become a ring set, and a ring
+// set that was found without room for it and is gone, is counted in tail_unknown.
+//
 // Invariants:
-//   1. An instance that was counted (SessionChannel::accounted) is never adopted or counted again.
+//   1. An instance that was counted, or was read to its end and may come again
+//      (SessionChannel::accounted), is never adopted or counted again.
 //   2. What is counted here is on disk before the keeper is told to drop the ring set.
 //   3. Before Begin nothing is adopted: containers are not known yet, and what arrives waits.
 // Ring sets are foreign memory; only the kernel's word on their senders is believed. The agent's
@@ -19,6 +25,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -61,13 +68,20 @@ class RingRegistry {
   bool Finish(SessionChannel* channel, const ipc::RingDone& done);
   // The writer of a slot went round its ring: moves the ring into huge pages.
   void MoveToHugePages(const ipc::SlotWentRound& slot);
+  // After a look of the finder: counts ring sets that are known by name and were not found. `all`:
+  // also those that a later look could find.
+  void CountMissing(SessionChannel& channel, bool all);
+  // Puts on disk what is known by name since the last call. Every kTick.
+  void SaveNames();
   // Marks the channel's ring sets as counted: they are done with, but processes still map them.
   void AccountAll(SessionChannel& channel);
 
  private:
   void Take(SessionChannel& channel, ipc::Arrived& arrived, uint64_t instance);
   [[nodiscard]] bool TakesRings(const SessionChannel& channel) const;
-  void CountUnannounced(SessionChannel& channel, uint64_t count);
+  // A doorbell brought the name of a ring set of `channel`.
+  void TakeName(SessionChannel& channel, uint64_t instance);
+  void CountUnknown(SessionChannel& channel, uint64_t count);
   // Counts what is in a ring set that no consumer will read, and closes it.
   void AccountLate(SessionChannel& channel, const UniqueFd& ring, uint64_t instance,
                    const char* reason);
@@ -76,6 +90,8 @@ class RingRegistry {
   HugePages huge_pages_;
   std::vector<ipc::Arrived> early_;  // before Begin
   bool has_begun_ = false;
+  std::set<uint64_t> changed_;        // channels with names that are not on disk
+  std::vector<std::string> to_drop_;  // the keeper's keys of such names
 };
 
 }  // namespace weft::agent

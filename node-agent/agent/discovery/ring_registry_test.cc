@@ -7,6 +7,7 @@
 #include "lib/abi/control.h"
 #include "lib/base/pidfd.h"
 #include "lib/ring/testing/test_writer.h"
+#include "node-agent/agent/base/limits.h"
 #include "node-agent/agent/testing/agent_fixture.h"
 
 namespace weft::agent {
@@ -24,11 +25,8 @@ class TestLookup final : public ContainerLookup {
   bool belongs = true;
 };
 
-std::string DoorbellMessage(uint64_t unannounced = 0) {
-  weft_doorbell bell{};
+std::string DoorbellMessage(weft_doorbell bell = {.kind = WEFT_DOORBELL_RING}) {
   bell.magic = WEFT_DOORBELL_MAGIC;
-  bell.kind = WEFT_DOORBELL_RING;
-  bell.unannounced = unannounced;
   std::string text;
   const auto* bytes = reinterpret_cast<const uint8_t*>(&bell);
   for (size_t i = 0; i < sizeof(bell); ++i) {
@@ -61,6 +59,26 @@ class RingRegistryTest : public testing::AgentFixture {
             .gid = 0,
             .fd = writer_->Fd(),
             .pidfd = OpenPidfd(getpid())};
+  }
+
+  // Its name, from a process that could not send it.
+  ipc::Arrived Name(const std::string& key = "ring/9") {
+    return {.key = key,
+            .doorbell = "pod",
+            .message = DoorbellMessage({.kind = WEFT_DOORBELL_MISSING,
+                                        .instance = kInstance,
+                                        .channel_id = channel().definition.id}),
+            .pid = getpid(),
+            .uid = 0,
+            .gid = 0,
+            .fd = {},
+            .pidfd = OpenPidfd(getpid())};
+  }
+  FoundMemory Found() {
+    return {.pid = getpid(), .fd = Arrival().fd, .pidfd = OpenPidfd(getpid())};
+  }
+  [[nodiscard]] ipc::RingDone Done() {
+    return {.channel_id = channel().definition.id, .instance = kInstance};
   }
 
   ipc::Loop loop_ = std::move(*ipc::Loop::Make());
@@ -138,13 +156,62 @@ TEST_F(RingRegistryTest, DropsCallersWithAnotherMessageSilently) {
   EXPECT_EQ(Last<ipc::Drop>().key, "ring/1");
 }
 
-TEST_F(RingRegistryTest, UnannouncedRingSetsAreNotedAndCounted) {
-  ipc::Arrived arrived = Arrival();
-  arrived.message = DoorbellMessage(3);
-  registry_.TakeArrived(std::move(arrived));
-  EXPECT_EQ(channel().Counts().tail_unknown, 3u);
+TEST_F(RingRegistryTest, CountsAMissingRingSetOnceAndNeverTakesItIn) {
+  registry_.TakeArrived(Name());
+  registry_.TakeArrived(Name());
+  for (uint32_t i = 0; i < kLooksForMissing; ++i) registry_.CountMissing(channel(), false);
+  EXPECT_EQ(channel().Counts().tail_unknown, 1u);
   EXPECT_EQ(notes_.size(), 1u);
+  registry_.TakeArrived(Name());
+  registry_.CountMissing(channel(), true);
+  EXPECT_EQ(channel().Counts().tail_unknown, 1u);
+  registry_.TakeArrived(Arrival());
+  EXPECT_EQ(registry_.TakeFound(Found()), Finder::Verdict::kKnown);
+  EXPECT_TRUE(adopted_.empty());
+}
+
+TEST_F(RingRegistryTest, DoesNotCountAMissingRingSetThatIsFound) {
+  if (!finder_.refusal().empty()) GTEST_SKIP() << finder_.refusal();
+  registry_.TakeArrived(Name());
+  EXPECT_EQ(registry_.TakeFound(Found()), Finder::Verdict::kKnown);
+  registry_.CountMissing(channel(), true);
+  EXPECT_EQ(channel().Counts().tail_unknown, 0u);
   EXPECT_EQ(adopted_.size(), 1u);
+}
+
+TEST_F(RingRegistryTest, DoesNotCountTheNameOfARingSetThatIsKnown) {
+  registry_.TakeArrived(Arrival());
+  registry_.TakeArrived(Name());
+  registry_.CountMissing(channel(), true);
+  EXPECT_EQ(channel().Counts().tail_unknown, 0u);
+  EXPECT_EQ(adopted_.size(), 1u);
+}
+
+TEST_F(RingRegistryTest, SavesANameBeforeTheKeeperForgetsIt) {
+  if (!finder_.refusal().empty()) GTEST_SKIP() << finder_.refusal();
+  registry_.TakeArrived(Name());
+  EXPECT_EQ(Count<ipc::Drop>(), 0u);
+  registry_.SaveNames();
+  EXPECT_EQ(Last<ipc::Drop>().key, "ring/9");
+  SessionStore next(folder(), [](const std::string&) {});
+  ASSERT_TRUE(next.Load("one"));
+  EXPECT_TRUE(next.Find("one")->channels[0].missing.contains(kInstance));
+}
+
+// Its announcement waited in the backlog while the finder found it, and it was read to its end.
+TEST_F(RingRegistryTest, DropsAnAnnouncementAfterTheEndOfARingSetThatWasFound) {
+  EXPECT_EQ(registry_.TakeFound(Found()), Finder::Verdict::kKnown);
+  EXPECT_TRUE(registry_.Finish(&channel(), Done()));
+  registry_.TakeArrived(Arrival("ring/2"));
+  EXPECT_EQ(adopted_.size(), 1u);
+  EXPECT_EQ(Last<ipc::Drop>().key, "ring/2");
+}
+
+TEST_F(RingRegistryTest, CountsNoLossForARefusedAnnouncementOfARingSetThatWasFound) {
+  EXPECT_EQ(registry_.TakeFound(Found()), Finder::Verdict::kKnown);
+  registry_.TakeArrived(Arrival(""));
+  EXPECT_EQ(adopted_.size(), 1u);
+  EXPECT_EQ(channel().Counts().recorded, 0u);
 }
 
 TEST_F(RingRegistryTest, AdoptsNothingBeforeContainersAreKnown) {

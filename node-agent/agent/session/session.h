@@ -18,6 +18,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -53,13 +54,19 @@ struct SessionChannel {
   // For a kernel channel in a cluster: ids of the cgroups whose tasks are recorded, or a few that
   // were.
   std::set<uint64_t> scope;
-  std::string failure;           // why weft.ko records nothing of it; "": it does
-  std::string stopped;           // why weft.ko ended its session by itself; "": it did not
-  bool outdated = false;         // the order wants other events: this channel ends, another follows
-  int64_t stop_at_ns = 0;        // CLOCK_MONOTONIC; 0: no deadline
-  ipc::ChannelCounts reported;   // the consumer's last
-  ipc::ChannelCounts own;        // what the agent counted itself
-  std::set<uint64_t> accounted;  // instances in `own`
+  std::string failure;          // why weft.ko records nothing of it; "": it does
+  std::string stopped;          // why weft.ko ended its session by itself; "": it did not
+  bool outdated = false;        // the order wants other events: this channel ends, another follows
+  int64_t stop_at_ns = 0;       // CLOCK_MONOTONIC; 0: no deadline
+  ipc::ChannelCounts reported;  // the consumer's last
+  ipc::ChannelCounts own;       // what the agent counted itself
+  // Instances that are not to be taken in: they are in `own`, or their consumer has read them to
+  // their end and they could come a second time.
+  std::set<uint64_t> accounted;
+  // Ring sets that are known by their instance alone, and that are in no count yet: so many looks
+  // of the finder are left in which it may find them, kUntilTheEnd: all.
+  std::map<uint64_t, uint32_t> missing;
+  static constexpr uint32_t kUntilTheEnd = UINT32_MAX;
 
   [[nodiscard]] bool of_kernel() const { return definition.domain == ipc::kKernelDomain; }
   [[nodiscard]] ipc::ChannelCounts Counts() const;  // the sum

@@ -6,10 +6,12 @@
 
 #include <fstream>
 #include <iterator>
+#include <ranges>
 
 #include "lib/base/kill_point.h"
 #include "lib/base/unique_fd.h"
 #include "lib/fields/json.h"
+#include "node-agent/agent/base/limits.h"
 #include "node-agent/agent/session/session.h"
 
 namespace weft::agent {
@@ -47,11 +49,18 @@ Session::Container ContainerFromJson(const Json& j) {
 }
 
 Json ChannelToJson(const SessionChannel& channel) {
-  return {{"id", channel.definition.id},           {"container", ContainerToJson(channel)},
-          {"uuid", channel.definition.trace_uuid}, {"phase", static_cast<uint8_t>(channel.phase)},
-          {"stop_at_ns", channel.stop_at_ns},      {"reported", CountsToJson(channel.reported)},
-          {"own", CountsToJson(channel.own)},      {"accounted", channel.accounted},
-          {"kernel", channel.of_kernel()},         {"scope", channel.scope},
+  const auto missing = channel.missing | std::views::keys;
+  return {{"id", channel.definition.id},
+          {"container", ContainerToJson(channel)},
+          {"uuid", channel.definition.trace_uuid},
+          {"phase", static_cast<uint8_t>(channel.phase)},
+          {"stop_at_ns", channel.stop_at_ns},
+          {"reported", CountsToJson(channel.reported)},
+          {"own", CountsToJson(channel.own)},
+          {"accounted", channel.accounted},
+          {"missing", std::vector<uint64_t>(missing.begin(), missing.end())},
+          {"kernel", channel.of_kernel()},
+          {"scope", channel.scope},
           {"outdated", channel.outdated}};
 }
 
@@ -63,6 +72,9 @@ void ChannelFromJson(const Json& j, SessionChannel& channel) {
   channel.reported = CountsFromJson(j.at("reported"));
   channel.own = CountsFromJson(j.at("own"));
   j.at("accounted").get_to(channel.accounted);
+  // Absent in a file of an earlier version.
+  for (const Json& instance : j.value("missing", Json::array()))
+    channel.missing[instance.get<uint64_t>()] = kLooksForMissing;
   j.at("scope").get_to(channel.scope);
   j.at("outdated").get_to(channel.outdated);
 }
