@@ -56,6 +56,9 @@ class Archive {
   virtual Result<TraceEnded> EndTrace(uint64_t trace) = 0;
   // The session is over.
   virtual void CloseTrace(uint64_t trace) = 0;
+
+  // Puts all open traces on the disk.
+  virtual Status Sync() = 0;
 };
 
 class Receiver {

@@ -46,8 +46,7 @@ class DiskArchive : public stream::Archive {
   Result<stream::TraceEnded> EndTrace(uint64_t trace) override;
   void CloseTrace(uint64_t trace) override;
 
-  // All that is open on the disk.
-  Status Sync();
+  Status Sync() override;
 
  private:
   struct Trace {

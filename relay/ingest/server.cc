@@ -86,7 +86,7 @@ uint64_t RandomNumber() {
 // coroutines that read them; ends when either does.
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  Session(DiskArchive& archive, metrics::Registry& metrics, tcp::socket control)
+  Session(stream::Archive& archive, metrics::Registry& metrics, tcp::socket control)
       : receiver_(archive, RandomNumber(), stream::Receiver::Data::kInOrder),
         metrics_(&metrics),
         control_(std::move(control)),
@@ -198,7 +198,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
 class AsioServer : public Server {
  public:
-  AsioServer(DiskArchive& archive, metrics::Registry& metrics,
+  AsioServer(stream::Archive& archive, metrics::Registry& metrics,
              std::chrono::milliseconds hello_limit)
       : archive_(&archive), metrics_(&metrics), hello_limit_(hello_limit) {}
 
@@ -304,7 +304,7 @@ class AsioServer : public Server {
     drain_timer_.async_wait([this](std::error_code) { io_.stop(); });
   }
 
-  DiskArchive* archive_;
+  stream::Archive* archive_;
   metrics::Registry* metrics_;
   std::chrono::milliseconds hello_limit_;
   asio::io_context io_{1};
@@ -320,7 +320,7 @@ class AsioServer : public Server {
 
 }  // namespace
 
-Result<std::unique_ptr<Server>> Server::Make(DiskArchive& archive, metrics::Registry& metrics,
+Result<std::unique_ptr<Server>> Server::Make(stream::Archive& archive, metrics::Registry& metrics,
                                              const std::string& control, const std::string& data,
                                              std::chrono::milliseconds hello_limit) {
   auto server = std::make_unique<AsioServer>(archive, metrics, hello_limit);

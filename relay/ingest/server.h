@@ -10,7 +10,8 @@
 #include <string>
 
 #include "lib/base/result.h"
-#include "relay/ingest/archive.h"
+#include "lib/metrics/registry.h"
+#include "lib/stream/receiver.h"
 #include "relay/ingest/limits.h"
 
 namespace weft::ingest {
@@ -19,7 +20,7 @@ class Server {
  public:
   // Addresses as "ADDRESS:PORT", "[ADDRESS]:PORT"; port 0: any. kInvalid: no address; kIo: taken.
   // A connection that has not said hello within `hello_limit` is closed.
-  static Result<std::unique_ptr<Server>> Make(DiskArchive& archive, metrics::Registry& metrics,
+  static Result<std::unique_ptr<Server>> Make(stream::Archive& archive, metrics::Registry& metrics,
                                               const std::string& control, const std::string& data,
                                               std::chrono::milliseconds hello_limit = kHelloTime);
   virtual ~Server() = default;

@@ -19,6 +19,7 @@
 
 #include "lib/base/unique_fd.h"
 #include "lib/stream/packet.h"
+#include "relay/ingest/archive.h"
 
 namespace weft::ingest {
 namespace {
