@@ -61,9 +61,9 @@ Result<SessionClient> SessionClient::Attach(const std::string& folder) {
 
 // Notices are kept; a Hello says that the agent is there.
 void SessionClient::ReadKeeper() {
-  while (keeper_.channel.valid()) {
-    auto received = keeper_.channel.Receive();
-    if (!received) return keeper_.channel.Close();
+  while (keeper_.connection.valid()) {
+    auto received = keeper_.connection.Receive();
+    if (!received) return keeper_.connection.Close();
     if (!received->has_value()) return;
     if (auto* notice = std::get_if<ipc::Notice>(&**received))
       notices_.push_back(std::move(notice->message));
@@ -77,7 +77,7 @@ Status SessionClient::WaitForKeeper(milliseconds timeout) {
     ReadKeeper();
     if (greeted_) return {};
     const bool late = Clock::now() >= deadline;
-    if (keeper_.channel.valid() && notices_.size() < kStartFailures && !late) {
+    if (keeper_.connection.valid() && notices_.size() < kStartFailures && !late) {
       std::this_thread::sleep_for(kRetry / 10);
       continue;
     }
@@ -90,8 +90,8 @@ Status SessionClient::WaitForKeeper(milliseconds timeout) {
 Status SessionClient::Connect(milliseconds timeout) {
   const auto deadline = Clock::now() + timeout;
   while (true) {
-    auto channel =
-        ipc::Channel::ConnectTo((attached_.empty() ? folder_.path() : attached_) + "/session.sock");
+    auto channel = ipc::Connection::ConnectTo((attached_.empty() ? folder_.path() : attached_) +
+                                              "/session.sock");
     if (channel) {
       agent_ = std::move(*channel);
       return {};
@@ -193,12 +193,12 @@ void SessionClient::Destroy() {
     // that follows one that died before it did.
     if (!agent_.valid() || !agent_.Receive()) {
       agent_.Close();
-      keeper_.channel.Close();
+      keeper_.connection.Close();
     }
     std::this_thread::sleep_for(kRetry / 10);
   }
   agent_.Close();
-  keeper_.channel.Close();
+  keeper_.connection.Close();
   if (!ended) {
     // The others end when their channels to it do.
     kill(keeper_.pid, SIGKILL);

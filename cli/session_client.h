@@ -13,8 +13,8 @@
 #include "cli/install_tree.h"
 #include "cli/session_folder.h"
 #include "lib/base/result.h"
-#include "lib/ipc/channel.h"
 #include "lib/ipc/child.h"
+#include "lib/ipc/connection.h"
 #include "lib/ipc/messages.h"
 
 namespace weft::cli {
@@ -49,7 +49,7 @@ class SessionClient {
   Result<ipc::SessionState> Poll(std::chrono::milliseconds timeout);
   // The keeper ended before its time, and with it the others: what they left is for Destroy to
   // remove.
-  [[nodiscard]] bool lost() const { return keeper_.pid > 0 && !keeper_.channel.valid(); }
+  [[nodiscard]] bool lost() const { return keeper_.pid > 0 && !keeper_.connection.valid(); }
   // Ends all processes and waits for the keeper, which removes the folder. Where it does not end in
   // time it is killed; where it was killed, this removes what is left.
   void Destroy();
@@ -69,7 +69,7 @@ class SessionClient {
   std::string attached_;  // the folder, after Attach
   std::string cgroup_;
   ipc::Child keeper_;
-  ipc::Channel agent_;
+  ipc::Connection agent_;
   std::vector<std::string> notices_;
   std::function<ipc::Message()> asked_;  // asked again of the next agent
   bool greeted_ = false;

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "cli/install_tree.h"
-#include "lib/ipc/channel.h"
+#include "lib/ipc/connection.h"
 
 namespace weft::cli {
 namespace {
@@ -56,7 +56,7 @@ void ClearIfAbandoned(const std::string& path, std::chrono::seconds young) {
   if (NamesIn(path).size() <= 2 && std::time(nullptr) - st.st_ctime < young.count()) return;
   // Recordings of a weft that does not lock are known by their listening sockets.
   for (const char* name : {"/session.sock", "/agent.sock"})
-    if (ipc::Channel::ConnectTo(path + name)) return;
+    if (ipc::Connection::ConnectTo(path + name)) return;
   for (const std::string_view name : kFiles) {
     unlinkat(folder.get(), std::string(name).c_str(), 0);
     unlinkat(folder.get(), (std::string(name) + ".new").c_str(), 0);

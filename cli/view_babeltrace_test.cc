@@ -396,7 +396,7 @@ TEST(ViewForeignTest, PrintsLikeBabeltrace) {
     packet.append(reinterpret_cast<const char*>(&value), sizeof(value));
   };
   head(uint32_t{0xc1fc1fc1});
-  const ctf::Uuid uuid = ctf::ParseUuid("2a6422d0-6cee-11e0-8c08-cb07d7b3a564").value();
+  const Uuid uuid = ParseUuid("2a6422d0-6cee-11e0-8c08-cb07d7b3a564").value();
   head(uuid);
   head(uint32_t{0});
   head(uint64_t{500});

@@ -32,7 +32,7 @@ inline constexpr std::chrono::seconds kStuck{180};
 struct Options {
   std::string name_space;  // weft's own
   std::string instance;    // this pod
-  api::RelayAddress relay;
+  api::RelayEndpoints relay;
   Library library;
 };
 

@@ -18,7 +18,7 @@ struct Flags {
   std::uint16_t health_port = 8080;
   std::string name_space;
   std::vector<std::string> libraries;
-  weft::api::RelayAddress relay;
+  weft::api::RelayEndpoints relay;
 };
 
 weft::Status Run(Flags flags) {

@@ -35,7 +35,7 @@ struct Situation {
   std::vector<api::TraceSession> sessions;  // of the Trace
   std::map<std::string, NodeFacts> nodes;   // all, by name
   std::string own_namespace;                // weft's
-  api::RelayAddress relay;
+  api::RelayEndpoints relay;
   kube::WallTime now;
 };
 

@@ -22,7 +22,7 @@ inline constexpr std::chrono::seconds kCountsInterval{30};
 class Reconciler {
  public:
   // `relay` takes every Trace. `own_namespace` is weft's, `instance` this pod's name, for Events.
-  Reconciler(kube::Client& client, const World& world, api::RelayAddress relay,
+  Reconciler(kube::Client& client, const World& world, api::RelayEndpoints relay,
              std::string own_namespace, std::string instance)
       : client_(client),
         world_(world),
@@ -51,7 +51,7 @@ class Reconciler {
 
   kube::Client& client_;
   const World& world_;
-  const api::RelayAddress relay_;
+  const api::RelayEndpoints relay_;
   const std::string own_namespace_;
   const std::string instance_;
   std::mt19937_64 random_;

@@ -34,11 +34,11 @@ enum class SessionState {
 };
 
 // Where the node sends, each "host:port" as a resolver takes it.
-struct RelayAddress {
+struct RelayEndpoints {
   std::string name;  // of the relay's pod, as in Trace.status.relay
   std::string control;
   std::string data;
-  bool operator==(const RelayAddress&) const = default;
+  bool operator==(const RelayEndpoints&) const = default;
 };
 
 struct SessionSpec {
@@ -47,7 +47,7 @@ struct SessionSpec {
   std::string trace_uid;   // never changes; of the Trace's metadata, and the UUID of the CTF trace
   std::int64_t trace_generation = 0;  // that `record` was taken from
   SessionState state = SessionState::kActive;
-  RelayAddress relay;
+  RelayEndpoints relay;
   std::string deadline;       // RFC 3339, "": none
   bool cluster_wide = false;  // of a ClusterTrace: all tasks of the node
   TraceSpec record;           // the Trace's spec as it is

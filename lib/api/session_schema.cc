@@ -39,8 +39,8 @@ TypePtr<std::string> Address() {
                  .pattern = "^.+:[0-9]{1,5}$"});
 }
 
-TypePtr<RelayAddress> RelaySchema() {
-  using T = RelayAddress;
+TypePtr<RelayEndpoints> RelaySchema() {
+  using T = RelayEndpoints;
   return Object<T>(
       "RelayAddress",
       {MakeField("name", &T::name,

@@ -3,9 +3,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "lib/base/uuid.h"
 #include "lib/ctf/ctf2_names.h"
 #include "lib/ctf/text.h"
-#include "lib/ctf/uuid.h"
 #include "lib/ctf/vpid_range.h"
 
 namespace weft::ctf {

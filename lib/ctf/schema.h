@@ -7,7 +7,6 @@
 #define WEFT_LIB_CTF_SCHEMA_H_
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -15,10 +14,9 @@
 #include <vector>
 
 #include "lib/abi/context.h"
+#include "lib/base/uuid.h"
 
 namespace weft::ctf {
-
-using Uuid = std::array<uint8_t, 16>;
 
 enum class Version : uint8_t { k1_8, k2 };
 

@@ -14,11 +14,11 @@
 #include <string>
 #include <vector>
 
+#include "lib/base/uuid.h"
 #include "lib/ctf/event_class.h"
 #include "lib/ctf/metadata_writer.h"
 #include "lib/ctf/packet_writer.h"
 #include "lib/ctf/record_builder.h"
-#include "lib/ctf/uuid.h"
 
 namespace weft::ctf {
 

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "lib/base/uuid.h"
 #include "lib/ctf/resolve.h"
 #include "lib/ctf/tsdl_types.h"
-#include "lib/ctf/uuid.h"
 
 namespace weft::ctf {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/ctf/tsdl_writer.h"
 
+#include "lib/base/uuid.h"
 #include "lib/ctf/text.h"
-#include "lib/ctf/uuid.h"
 #include "lib/ctf/vpid_range.h"
 
 // A fragment ends with an empty line and has none inside: that is how the store finds the end of

@@ -29,7 +29,7 @@ class Attributes {
   Attributes(const Attributes&) = delete;
   Attributes& operator=(const Attributes&) = delete;
 
-  int Prepare(int input, int channel) {
+  int Prepare(int input, int connection) {
     sigset_t all, none;
     sigfillset(&all);
     sigemptyset(&none);
@@ -39,8 +39,8 @@ class Attributes {
     // What TakeTurns gave up is the caller's own; the attributes say SCHED_OTHER.
     if (sched_getscheduler(0) == SCHED_BATCH) flags |= POSIX_SPAWN_SETSCHEDULER;
     if (e == 0) e = posix_spawnattr_setflags(&attributes_, static_cast<short>(flags));
-    // In this order: where the caller has no standard input, the channel may be descriptor 0.
-    if (e == 0) e = posix_spawn_file_actions_adddup2(&actions_, channel, kKeeperFd);
+    // In this order: where the caller has no standard input, the connection may be descriptor 0.
+    if (e == 0) e = posix_spawn_file_actions_adddup2(&actions_, connection, kKeeperFd);
     if (e == 0) e = posix_spawn_file_actions_adddup2(&actions_, input, STDIN_FILENO);
     return e;
   }
@@ -55,7 +55,7 @@ class Attributes {
 }  // namespace
 
 Result<Child> StartChild(const std::string& program, const std::vector<std::string>& arguments) {
-  WEFT_ASSIGN(auto ends, Channel::MakePair());
+  WEFT_ASSIGN(auto ends, Connection::MakePair());
   WEFT_ASSIGN(const UniqueFd input, OpenEmptyInput());
   std::vector<char*> argv{const_cast<char*>(program.c_str())};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
@@ -68,7 +68,7 @@ Result<Child> StartChild(const std::string& program, const std::vector<std::stri
     e = posix_spawn(&pid, program.c_str(), attributes.actions(), attributes.attributes(),
                     argv.data(), environ);
   if (e != 0) return std::unexpected(Error{ErrorCode::kIo, e, program + ": " + std::strerror(e)});
-  return Child{pid, Channel(std::move(ends.first))};
+  return Child{pid, Connection(std::move(ends.first))};
 }
 
 std::string DescribeExit(int status) {

@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "lib/base/result.h"
-#include "lib/ipc/channel.h"
+#include "lib/ipc/connection.h"
 
 namespace weft::ipc {
 
 struct Child {
   pid_t pid = -1;
-  Channel channel;
+  Connection connection;
 };
 
 // kIo: there is no such program, or no process could be made.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages to JSON and back, by the lists of fields in messages.h. Pure functions.
 #include "lib/fields/json.h"
-#include "lib/ipc/channel.h"
+#include "lib/ipc/connection.h"
 #include "lib/ipc/limits.h"
 
 namespace weft::ipc {

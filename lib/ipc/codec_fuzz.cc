@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "lib/ipc/channel.h"
+#include "lib/ipc/connection.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   weft::ipc::Wire wire;

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <map>
 
-#include "lib/ipc/channel.h"
+#include "lib/ipc/connection.h"
 
 namespace weft::ipc {
 namespace {

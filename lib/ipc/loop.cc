@@ -47,11 +47,11 @@ Status Loop::Watch(int fd, std::function<void()> handler) {
   return Add(fd, std::move(entry));
 }
 
-Status Loop::WatchChannel(Channel& channel, MessageHandler handler) {
+Status Loop::WatchConnection(Connection& connection, MessageHandler handler) {
   auto entry = std::make_shared<Entry>();
-  entry->channel = &channel;
+  entry->connection = &connection;
   entry->message_handler = std::move(handler);
-  return Add(channel.fd(), std::move(entry));
+  return Add(connection.fd(), std::move(entry));
 }
 
 void Loop::Unwatch(int fd) {
@@ -76,8 +76,9 @@ void Loop::Cancel(TimerId timer) { timers_.erase(timer); }
 
 void Loop::UpdateInterest() {
   for (auto& [fd, entry] : entries_) {
-    if (entry->channel == nullptr || entry->wants_write == entry->channel->wants_write()) continue;
-    entry->wants_write = entry->channel->wants_write();
+    if (entry->connection == nullptr || entry->wants_write == entry->connection->wants_write())
+      continue;
+    entry->wants_write = entry->connection->wants_write();
     epoll_event event{};
     event.events = EPOLLIN | (entry->wants_write ? EPOLLOUT : 0u);
     event.data.fd = fd;
@@ -87,7 +88,7 @@ void Loop::UpdateInterest() {
 
 void Loop::ReceiveAll(const std::shared_ptr<Entry>& entry) {
   for (int i = 0; i < kMessagesPerRound && !entry->removed; ++i) {
-    auto received = entry->channel->Receive();
+    auto received = entry->connection->Receive();
     if (!received) {
       entry->message_handler(std::unexpected(std::move(received).error()));
       return;
@@ -99,13 +100,13 @@ void Loop::ReceiveAll(const std::shared_ptr<Entry>& entry) {
 
 void Loop::Dispatch(const std::shared_ptr<Entry>& entry, uint32_t events) {
   if (entry->removed) return;
-  if (entry->channel == nullptr) {
+  if (entry->connection == nullptr) {
     entry->handler();
     return;
   }
   if ((events & EPOLLOUT) != 0) {
     // A closed peer is reported by Receive, after its last messages.
-    (void)entry->channel->Flush();
+    (void)entry->connection->Flush();
   }
   if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) ReceiveAll(entry);
 }

@@ -13,22 +13,22 @@
 
 #include "lib/base/result.h"
 #include "lib/base/unique_fd.h"
-#include "lib/ipc/channel.h"
+#include "lib/ipc/connection.h"
 
 namespace weft::ipc {
 
 class Loop {
  public:
   using Clock = std::chrono::steady_clock;
-  // A message, or the error after which the channel is of no use: the handler then unwatches it.
+  // A message, or the error after which the connection is of no use: the handler then unwatches it.
   using MessageHandler = std::function<void(Result<Message>)>;
 
   static Result<Loop> Make();
 
   // Calls `handler` while `fd` is readable or hung up. The caller owns fd and unwatches it first.
   Status Watch(int fd, std::function<void()> handler);
-  // Receives, and sends what the channel has queued. `channel` stays where it is until unwatched.
-  Status WatchChannel(Channel& channel, MessageHandler handler);
+  // Receives, and sends what the connection has queued. `connection` stays where it is until unwatched.
+  Status WatchConnection(Connection& connection, MessageHandler handler);
   void Unwatch(int fd);
 
   using TimerId = uint64_t;
@@ -46,7 +46,7 @@ class Loop {
  private:
   struct Entry {
     std::function<void()> handler;
-    Channel* channel = nullptr;
+    Connection* connection = nullptr;
     MessageHandler message_handler;
     bool wants_write = false;
     bool removed = false;

@@ -19,13 +19,13 @@ namespace {
 TEST(Loop, AStormIsHandledWholeAndInOrder) {
   auto loop = Loop::Make();
   ASSERT_TRUE(loop);
-  auto ends = Channel::MakePair();
+  auto ends = Connection::MakePair();
   ASSERT_TRUE(ends);
-  Channel receiver(std::move(ends->first));
-  Channel sender(std::move(ends->second));
+  Connection receiver(std::move(ends->first));
+  Connection sender(std::move(ends->second));
   constexpr uint64_t kMessages = 1000;
   std::vector<uint64_t> seen;
-  ASSERT_TRUE(loop->WatchChannel(receiver, [&](Result<Message> message) {
+  ASSERT_TRUE(loop->WatchConnection(receiver, [&](Result<Message> message) {
     ASSERT_TRUE(message);
     seen.push_back(std::get<Synced>(*message).number);
     if (seen.size() == kMessages) loop->Stop();

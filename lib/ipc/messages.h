@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything that weft's own processes of one node (or of one `weft record`) say to each other, as
-// plain structs; lib/ipc/channel.h carries them: one message is one SOCK_SEQPACKET message, JSON,
+// plain structs; lib/ipc/connection.h carries them: one message is one SOCK_SEQPACKET message, JSON,
 // with its descriptors as SCM_RIGHTS.
 //
 //     weft (cli) ---- session.sock ---- weft-agent ===== channel ===== weft-consumer
@@ -49,14 +49,13 @@
 #include <vector>
 
 #include "lib/base/unique_fd.h"
+#include "lib/base/uuid.h"
 #include "lib/fields/fields.h"
 
 namespace weft::ipc {
 
 inline constexpr uint32_t kProtocolVersion = 1;
-inline constexpr int kKeeperFd = 3;  // in agent and consumer: the channel to the keeper
-
-using Uuid = std::array<uint8_t, 16>;
+inline constexpr int kKeeperFd = 3;  // in agent and consumer: the connection to the keeper
 
 // --- agent -> consumer -----------------------------------------------------------------------
 
@@ -78,12 +77,13 @@ struct Configure {
   }
 };
 
-struct Context {
+// A context that events are recorded with.
+struct ContextRef {
   uint16_t id = 0;   // lib/abi/context.h
   std::string name;  // of perf counters and application contexts
 
   static constexpr auto Fields() {
-    return std::tuple(Field("id", &Context::id), Field("name", &Context::name));
+    return std::tuple(Field("id", &ContextRef::id), Field("name", &ContextRef::name));
   }
 };
 
@@ -114,7 +114,7 @@ struct ChannelDefinition {
   uint32_t mode = 0;        // enum weft_ring_mode
   uint32_t subbuf_shift = 0;
   uint32_t subbufs_shift = 0;
-  std::vector<Context> contexts;  // in the order of the records
+  std::vector<ContextRef> contexts;  // in the order of the records
   RelayAddress relay;
   // For the trace's environment.
   std::string hostname;

@@ -15,7 +15,7 @@ namespace {
 
 weft::Status RunLocally(const weft::agent::NodeOptions& options, weft::ipc::Loop& loop) {
   weft::agent::Agent agent(loop, options.state_dir,
-                           weft::ipc::Channel(weft::UniqueFd(weft::ipc::kKeeperFd)));
+                           weft::ipc::Connection(weft::UniqueFd(weft::ipc::kKeeperFd)));
   weft::agent::LocalMode mode(agent, options.kernel.driver.folders);
   weft::agent::OneContainer containers;
   WEFT_TRY(agent.Start(mode, containers));

@@ -13,8 +13,8 @@
 namespace weft::consumer {
 namespace {
 
-short Interest(const ipc::Channel& channel) {
-  return static_cast<short>(POLLIN | (channel.wants_write() ? POLLOUT : 0));
+short Interest(const ipc::Connection& connection) {
+  return static_cast<short>(POLLIN | (connection.wants_write() ? POLLOUT : 0));
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ void AgentLink::ReceiveFromKeeper() {
     if (auto* connect = std::get_if<ipc::Connect>(&message)) {
       // What the old agent said is worth nothing any more: the new one says all it knows.
       queue_.clear();
-      agent_ = ipc::Channel(std::move(connect->fd));
+      agent_ = ipc::Connection(std::move(connect->fd));
       connection_++;
       (void)agent_.Send(ipc::Hello{});
     }

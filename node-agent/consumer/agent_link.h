@@ -11,7 +11,7 @@
 #include <optional>
 #include <vector>
 
-#include "lib/ipc/channel.h"
+#include "lib/ipc/connection.h"
 
 namespace weft::consumer {
 
@@ -49,8 +49,8 @@ class AgentLink {
   void ReceiveFromAgent();
   void EndAgent(const Error& error);
 
-  ipc::Channel keeper_;
-  ipc::Channel agent_;
+  ipc::Connection keeper_;
+  ipc::Connection agent_;
   std::deque<ipc::Message> queue_;
   uint64_t connection_ = 0;
   bool exiting_ = false;

@@ -8,7 +8,7 @@
 
 namespace weft::consumer {
 
-Channel::Channel(uint64_t id, ctf::Channel schema, const ctf::Uuid& trace_uuid, PacketSink& sink,
+Channel::Channel(uint64_t id, ctf::Channel schema, const Uuid& trace_uuid, PacketSink& sink,
                  ring::TickClock& clock, const Limits& limits, Hooks hooks)
     : id_(id),
       schema_(std::move(schema)),

@@ -63,7 +63,7 @@ class Channel {
     std::function<ring::TickClock*(const ring::Geometry&)> clock_of = {};
   };
 
-  Channel(uint64_t id, ctf::Channel schema, const ctf::Uuid& trace_uuid, PacketSink& sink,
+  Channel(uint64_t id, ctf::Channel schema, const Uuid& trace_uuid, PacketSink& sink,
           ring::TickClock& clock, const Limits& limits, Hooks hooks);
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;

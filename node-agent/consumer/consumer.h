@@ -16,7 +16,7 @@ namespace weft::consumer {
 struct Settings {
   uint32_t clock = WEFT_CLOCK_TSC;  // the node's: of rings of processes
   int64_t realtime_offset_ns = 0;
-  ctf::Uuid clock_uuid{};
+  Uuid clock_uuid{};
   Limits limits;
 };
 

@@ -28,8 +28,8 @@ class CpuStreams {
   // `prepare` comes before a stream is added to the sink: it settles what was sealed.
   using Prepare = std::function<Status()>;
 
-  CpuStreams(PacketSink& sink, const ctf::Uuid& trace_uuid, const ctf::Channel& channel,
-             uint32_t cpus, Prepare prepare)
+  CpuStreams(PacketSink& sink, const Uuid& trace_uuid, const ctf::Channel& channel, uint32_t cpus,
+             Prepare prepare)
       : sink_(&sink),
         uuid_(trace_uuid),
         channel_(&channel),
@@ -132,7 +132,7 @@ class CpuStreams {
   Result<Stream*> Open(uint32_t cpu, const StreamRecord& record);
 
   PacketSink* sink_;
-  ctf::Uuid uuid_;
+  Uuid uuid_;
   const ctf::Channel* channel_;
   uint32_t cpus_;  // no CPU has this number or a higher one
   Prepare prepare_;

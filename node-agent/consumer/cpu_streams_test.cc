@@ -58,7 +58,7 @@ class CpuStreamsTest : public ::testing::Test {
     const auto description = ring::testing::MakeDescription("p:e", {"number"});
     event = *ctf::MakeEventClass(0, channel, *EventDescription::Parse(description));
     sink = std::make_unique<FolderSink>(*store::TraceStore::Open(maker, "t"), *writer);
-    streams.emplace(sink->packets(), ctf::Uuid{}, channel, 4, [] { return Status{}; });
+    streams.emplace(sink->packets(), Uuid{}, channel, 4, [] { return Status{}; });
   }
   void Append(int events) {
     const std::vector<uint8_t> body(8, 1);

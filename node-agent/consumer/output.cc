@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "lib/base/kill_point.h"
-#include "lib/ctf/uuid.h"
+#include "lib/base/uuid.h"
 #include "lib/ctf/vpid_range.h"
 #include "node-agent/consumer/limits.h"
 
@@ -34,7 +34,7 @@ ctf::TraceInfo MakeInfo(const ipc::ChannelDefinition& d, const ctf::Clock& clock
 }  // namespace
 
 std::string OutputName(const ipc::ChannelDefinition& definition) {
-  return ctf::FormatUuid(definition.trace_uuid) + "/" + definition.trace_path;
+  return FormatUuid(definition.trace_uuid) + "/" + definition.trace_path;
 }
 
 Result<std::unique_ptr<Output>> Output::Open(const ipc::ChannelDefinition& definition,
@@ -76,7 +76,7 @@ Status Output::AddChannel(const ipc::ChannelDefinition& definition, const ClassL
   const bool restore = known != record_.channels.end();
   ctf::ChannelSchema schema{.id = restore ? known->stream_class : FreeStreamClass(),
                             .name = definition.channel};
-  for (const ipc::Context& context : definition.contexts) {
+  for (const ipc::ContextRef& context : definition.contexts) {
     schema.contexts.push_back({context.id, context.name});
   }
   WEFT_ASSIGN(ctf::Channel ctf_channel, ctf::MakeChannel(schema));

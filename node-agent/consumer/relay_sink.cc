@@ -2,8 +2,8 @@
 // See relay_sink.h.
 #include "node-agent/consumer/relay_sink.h"
 
+#include "lib/base/uuid.h"
 #include "lib/ctf/packet_writer.h"
-#include "lib/ctf/uuid.h"
 #include "node-agent/consumer/agent_link.h"
 #include "node-agent/consumer/limits.h"
 
@@ -134,7 +134,7 @@ Result<std::unique_ptr<TraceSink>> RelayLinks::Open(const ipc::ChannelDefinition
           .pod = of_node ? kNodeFolder : Or(definition.pod, definition.hostname),
           .pod_uid = definition.pod_uid,
           .container = of_node ? definition.node : Or(definition.container, kLocalContainer),
-          .uuid = ctf::FormatUuid(definition.trace_uuid),
+          .uuid = FormatUuid(definition.trace_uuid),
           .path = definition.trace_path},
       metadata);
 }

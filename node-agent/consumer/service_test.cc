@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
-#include "lib/ipc/channel.h"
+#include "lib/ipc/connection.h"
 #include "lib/ring/testing/test_writer.h"
 #include "node-agent/consumer/testing.h"
 
@@ -25,7 +25,7 @@ class ServiceTest : public ::testing::Test {
   ~ServiceTest() override { End(); }
 
   void Start() {
-    auto pair = ipc::Channel::MakePair();
+    auto pair = ipc::Connection::MakePair();
     ASSERT_TRUE(pair);
     const int end = pair->second.get();
     pid = ::fork();
@@ -38,15 +38,15 @@ class ServiceTest : public ::testing::Test {
       ::execl(program.c_str(), program.c_str(), nullptr);
       ::_exit(127);
     }
-    keeper = ipc::Channel(std::move(pair->first));
+    keeper = ipc::Connection(std::move(pair->first));
   }
 
   // A new agent: says all it knows.
   void Connect(const std::vector<const TestWriter*>& rings) {
-    auto pair = ipc::Channel::MakePair();
+    auto pair = ipc::Connection::MakePair();
     ASSERT_TRUE(pair);
     ASSERT_TRUE(keeper.Send(ipc::Connect{"", std::move(pair->second)}));
-    agent = ipc::Channel(std::move(pair->first));
+    agent = ipc::Connection(std::move(pair->first));
     ipc::Configure configure;
     configure.journal = testing::Duplicate(journal);
     configure.clock = WEFT_CLOCK_TSC;
@@ -107,8 +107,8 @@ class ServiceTest : public ::testing::Test {
   Folder folder;
   UniqueFd journal;
   store::DirectoryFileMaker maker;
-  ipc::Channel keeper;
-  ipc::Channel agent;
+  ipc::Connection keeper;
+  ipc::Connection agent;
   std::vector<ipc::SlotWentRound> went_round;  // passed over by Get
   pid_t pid = -1;
 };

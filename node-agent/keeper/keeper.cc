@@ -30,7 +30,7 @@ bool ValidName(const std::string& name) {
 
 }  // namespace
 
-Keeper::Keeper(ipc::Loop& loop, Options options, ipc::Channel owner)
+Keeper::Keeper(ipc::Loop& loop, Options options, ipc::Connection owner)
     : loop_(loop),
       options_(std::move(options)),
       owner_(std::move(owner)),
@@ -53,7 +53,7 @@ Status Keeper::Start() {
   if (!signals_) return FailErrno("signalfd");
   WEFT_TRY(loop_.Watch(signals_.get(), [this] { OnChildEnd(); }));
   if (owner_.valid())
-    WEFT_TRY(loop_.WatchChannel(owner_, [this](auto message) { OnOwner(std::move(message)); }));
+    WEFT_TRY(loop_.WatchConnection(owner_, [this](auto message) { OnOwner(std::move(message)); }));
   loop_.Every(kTick, [this] { Tick(); });
   loop_.AfterEachRound([this] {
     AnswerPaused();
@@ -74,7 +74,7 @@ void Keeper::Start(Component& component) {
     return TellOwner("weft-keeper", child.error().message);
   }
   component.child = std::move(*child);
-  (void)loop_.WatchChannel(component.child.channel, [this, &component](auto message) {
+  (void)loop_.WatchConnection(component.child.connection, [this, &component](auto message) {
     OnMessage(component, std::move(message));
   });
   if (&component != &agent_) {
@@ -90,28 +90,28 @@ void Keeper::Start(Component& component) {
 // Agent and consumer get a new socket pair; each takes it for the end of the old one.
 void Keeper::Connect(Component& consumer) {
   if (consumer.child.pid < 0 || agent_.child.pid < 0 || !kept_complete_) return;
-  auto ends = ipc::Channel::MakePair();
+  auto ends = ipc::Connection::MakePair();
   if (!ends) return TellOwner("weft-keeper", ends.error().message);
-  (void)agent_.child.channel.Send(ipc::Connect{consumer.name, std::move(ends->first)});
-  (void)consumer.child.channel.Send(ipc::Connect{"", std::move(ends->second)});
+  (void)agent_.child.connection.Send(ipc::Connect{consumer.name, std::move(ends->first)});
+  (void)consumer.child.connection.Send(ipc::Connect{"", std::move(ends->second)});
 }
 
 void Keeper::TellAgent() {
   if (agent_.child.pid < 0) return;
-  for (int i = 0; i < kTellAtOnce && !agent_.child.channel.wants_write(); ++i) {
+  for (int i = 0; i < kTellAtOnce && !agent_.child.connection.wants_write(); ++i) {
     auto message = vault_.NextUntold();
     if (!message) break;
-    (void)agent_.child.channel.Send(std::move(*message));
+    (void)agent_.child.connection.Send(std::move(*message));
   }
   if (vault_.HasUntold()) return;  // the next round goes on
   if (!kept_complete_) {
     kept_complete_ = true;
-    (void)agent_.child.channel.Send(ipc::KeptComplete{});
+    (void)agent_.child.connection.Send(ipc::KeptComplete{});
     for (auto& [name, consumer] : consumers_) Connect(*consumer);
-    if (owner_gone_) (void)agent_.child.channel.Send(ipc::OwnerGone{});
+    if (owner_gone_) (void)agent_.child.connection.Send(ipc::OwnerGone{});
   }
   if (syncs_.empty() || !SettleSyncs()) return;
-  for (const uint64_t number : syncs_) (void)agent_.child.channel.Send(ipc::Synced{number});
+  for (const uint64_t number : syncs_) (void)agent_.child.connection.Send(ipc::Synced{number});
   syncs_.clear();
 }
 
@@ -121,9 +121,9 @@ bool Keeper::SettleSyncs() {
       now - still_since_ >= ipc::kSyncStill || now - sync_since_ >= ipc::kSyncTime;
   for (auto& [name, doorbell] : doorbells_) {
     while (doorbell->owes()) {
-      if (!hopeless || agent_.child.channel.wants_write()) return false;
+      if (!hopeless || agent_.child.connection.wants_write()) return false;
       doorbell->Refuse([this](Caller caller) {
-        (void)agent_.child.channel.Send(Vault::AsRefused(std::move(caller)));
+        (void)agent_.child.connection.Send(Vault::AsRefused(std::move(caller)));
       });
     }
   }
@@ -191,9 +191,9 @@ void Keeper::OnChildEnd() {
 }
 
 void Keeper::CloseChannel(Component& component) {
-  if (!component.child.channel.valid()) return;
-  loop_.Unwatch(component.child.channel.fd());
-  component.child.channel.Close();
+  if (!component.child.connection.valid()) return;
+  loop_.Unwatch(component.child.connection.fd());
+  component.child.connection.Close();
 }
 
 void Keeper::OnEnd(Component& component, int status) {
@@ -217,7 +217,7 @@ void Keeper::OnEnd(Component& component, int status) {
   TellOwner("weft-keeper", std::move(text));
   if (&component == &agent_) return;
   if (agent_.child.pid < 0) return;
-  (void)agent_.child.channel.Send(
+  (void)agent_.child.connection.Send(
       ipc::ConsumerGone{.name = component.name,
                         .reason = recovery.reason(),
                         .failures = recovery.failures(),
@@ -233,7 +233,7 @@ void Keeper::OnOwner(Result<ipc::Message> message) {
   owner_.Close();
   owner_gone_ = true;
   if (quitting_) return;
-  if (kept_complete_ && agent_.child.pid > 0) (void)agent_.child.channel.Send(ipc::OwnerGone{});
+  if (kept_complete_ && agent_.child.pid > 0) (void)agent_.child.connection.Send(ipc::OwnerGone{});
 }
 
 void Keeper::OnMessage(Component& component, Result<ipc::Message> message) {
@@ -287,7 +287,7 @@ void Keeper::Listen(ipc::ListenDoorbell listen) {
     if (vault_.HasRoomFor(caller.doorbell) || agent_.child.pid < 0)
       (void)vault_.AddCaller(std::move(caller));
     else
-      (void)agent_.child.channel.Send(Vault::AsRefused(std::move(caller)));
+      (void)agent_.child.connection.Send(Vault::AsRefused(std::move(caller)));
   };
   doorbell = std::make_unique<Doorbell>(
       loop_, listen.name, std::move(listen.fd), take,
@@ -352,7 +352,7 @@ void Keeper::StopConsumer(const std::string& name) {
   if (component.child.pid < 0)
     consumers_.erase(it);
   else
-    (void)component.child.channel.Send(ipc::Exit{});
+    (void)component.child.connection.Send(ipc::Exit{});
 }
 
 // --- the end -----------------------------------------------------------------------------------
@@ -362,7 +362,7 @@ void Keeper::End() {
   if (agent_.child.pid < 0 || !kept_complete_) return Quit();
   if (quit_by_ != Time::max()) return;
   quit_by_ = ipc::Loop::Clock::now() + kExitTime;
-  (void)agent_.child.channel.Send(ipc::Exit{});
+  (void)agent_.child.connection.Send(ipc::Exit{});
 }
 
 void Keeper::Quit() {

@@ -49,7 +49,7 @@ class Keeper {
  public:
   // `owner` is the channel to who started the keeper (the cli); its end is the session's end.
   // Without one, SIGTERM is, and what there is to say goes to standard error.
-  Keeper(ipc::Loop& loop, Options options, ipc::Channel owner);
+  Keeper(ipc::Loop& loop, Options options, ipc::Connection owner);
   // Blocks SIGCHLD, becomes subreaper, starts the agent. Then run the loop.
   Status Start();
 
@@ -96,7 +96,7 @@ class Keeper {
 
   ipc::Loop& loop_;
   Options options_;
-  ipc::Channel owner_;
+  ipc::Connection owner_;
   UniqueFd signals_;
   Vault vault_;
   std::map<std::string, std::unique_ptr<Doorbell>> doorbells_;

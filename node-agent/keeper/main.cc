@@ -68,7 +68,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "weft-keeper: %s\n", loop.error().message.c_str());
     return 1;
   }
-  weft::keeper::Keeper keeper(*loop, std::move(options), weft::ipc::Channel(weft::UniqueFd(owner)));
+  weft::keeper::Keeper keeper(*loop, std::move(options),
+                              weft::ipc::Connection(weft::UniqueFd(owner)));
   weft::Status status = keeper.Start();
   if (status) status = loop->Run();
   if (!status) {

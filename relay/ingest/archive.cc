@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "lib/base/uuid.h"
 #include "lib/ctf/packet_writer.h"
-#include "lib/ctf/uuid.h"
 #include "relay/ingest/limits.h"
 
 namespace weft::ingest {
@@ -31,7 +31,7 @@ bool IsPath(std::string_view path) {
 }
 
 Result<std::string> PathOf(const stream::Hello& who, const stream::OpenTrace& what,
-                           const ctf::Uuid& uuid) {
+                           const Uuid& uuid) {
   std::string path;
   for (const std::string* part :
        {&who.kubernetes_namespace, &who.trace, &what.pod, &what.container}) {
@@ -39,7 +39,7 @@ Result<std::string> PathOf(const stream::Hello& who, const stream::OpenTrace& wh
     path += *part + "/";
   }
   if (!IsPath(what.path)) return Fail(ErrorCode::kInvalid, "not a name for a folder: " + what.path);
-  return path + ctf::FormatUuid(uuid) + "/" + what.path;
+  return path + FormatUuid(uuid) + "/" + what.path;
 }
 
 // Makes a label of a node's text, which may be anything: only words of weft's own kind get through.
@@ -72,7 +72,7 @@ Result<DiskArchive::Stream*> DiskArchive::FindStream(uint64_t handle) {
 
 Result<stream::Archive::OpenedTrace> DiskArchive::OpenTrace(const stream::Hello& who,
                                                             const stream::OpenTrace& what) {
-  WEFT_ASSIGN(const ctf::Uuid uuid, ctf::ParseUuid(what.uuid));
+  WEFT_ASSIGN(const Uuid uuid, ParseUuid(what.uuid));
   WEFT_ASSIGN(std::string path, PathOf(who, what, uuid));
   if (const auto old = by_path_.find(path); old != by_path_.end()) CloseTrace(old->second);
   WEFT_ASSIGN(store::TraceStore store, store::TraceStore::Open(*maker_, path, what.metadata));

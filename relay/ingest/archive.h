@@ -52,7 +52,7 @@ class DiskArchive : public stream::Archive {
   struct Trace {
     std::string path;
     TraceLabels labels;
-    ctf::Uuid uuid{};
+    Uuid uuid{};
     std::set<std::pair<std::string, uint32_t>> open;  // channel and CPU
     store::TraceStore store;
   };

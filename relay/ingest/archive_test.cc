@@ -5,9 +5,9 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
+#include "lib/base/uuid.h"
 #include "lib/ctf/packet_writer.h"
 #include "lib/ctf/test_trace.h"
-#include "lib/ctf/uuid.h"
 
 namespace weft::ingest {
 namespace {
@@ -21,7 +21,7 @@ class ArchiveTest : public ::testing::Test {
             .pod = "pod-0",
             .pod_uid = "",
             .container = "app",
-            .uuid = ctf::FormatUuid(uuid),
+            .uuid = FormatUuid(uuid),
             .path = "ust/uid/1/64-bit",
             .metadata = metadata};
   }
@@ -34,7 +34,7 @@ class ArchiveTest : public ::testing::Test {
                                writer.Finish(0, 100));
   }
   std::string File(const std::string& name) {
-    return ctf::ReadAll(folder.path() + "/ns/t/pod-0/app/" + ctf::FormatUuid(uuid) +
+    return ctf::ReadAll(folder.path() + "/ns/t/pod-0/app/" + FormatUuid(uuid) +
                         "/ust/uid/1/64-bit/" + name);
   }
   bool Counted(const std::string& sample) {
@@ -45,7 +45,7 @@ class ArchiveTest : public ::testing::Test {
   store::DirectoryFileMaker maker;
   metrics::Registry metrics{metrics::Part::kRelay};
   DiskArchive archive{maker, metrics};
-  const ctf::Uuid uuid{1, 2, 3};
+  const Uuid uuid{1, 2, 3};
   const stream::Hello who{
       .node = "n", .kubernetes_namespace = "ns", .trace = "t", .trace_uid = "", .ticket = ""};
 };

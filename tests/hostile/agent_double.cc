@@ -22,8 +22,8 @@ constexpr std::chrono::seconds kPatience{60};
 }  // namespace
 
 AgentDouble::AgentDouble(UniqueFd folder) : maker_(std::move(folder)) {
-  auto to_keeper = ipc::Channel::MakePair();
-  auto to_agent = ipc::Channel::MakePair();
+  auto to_keeper = ipc::Connection::MakePair();
+  auto to_agent = ipc::Connection::MakePair();
   if (!to_keeper || !to_agent) std::abort();
   const int end = to_keeper->second.get();
   pid_ = ::fork();
@@ -35,8 +35,8 @@ AgentDouble::AgentDouble(UniqueFd folder) : maker_(std::move(folder)) {
     ::execl(program.c_str(), program.c_str(), nullptr);
     ::_exit(127);
   }
-  keeper_ = ipc::Channel(std::move(to_keeper->first));
-  agent_ = ipc::Channel(std::move(to_agent->first));
+  keeper_ = ipc::Connection(std::move(to_keeper->first));
+  agent_ = ipc::Connection(std::move(to_agent->first));
   (void)keeper_.Send(ipc::Connect{"", std::move(to_agent->second)});
   ipc::Configure configure;
   configure.journal = UniqueFd(memfd_create("journal", MFD_CLOEXEC));

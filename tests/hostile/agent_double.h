@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "lib/abi/ring.h"
-#include "lib/ipc/channel.h"
+#include "lib/ipc/connection.h"
 #include "lib/store/store.h"
 
 namespace weft::hostile {
@@ -54,8 +54,8 @@ class AgentDouble {
   void Handle(ipc::Message message);
 
   store::DirectoryFileMaker maker_;
-  ipc::Channel keeper_;
-  ipc::Channel agent_;
+  ipc::Connection keeper_;
+  ipc::Connection agent_;
   pid_t pid_ = -1;
   std::map<uint64_t, ipc::ChannelCounts> counts_;
   std::map<uint64_t, bool> ready_;

@@ -4,9 +4,9 @@
 // got their reports, as every relay does. Prints "agent PORT relay PORT"; ends when stdin ends.
 #include <cstdio>
 
+#include "lib/base/uuid.h"
 #include "lib/ctf/packet_writer.h"
 #include "lib/ctf/test_trace.h"
-#include "lib/ctf/uuid.h"
 #include "lib/http/health.h"
 #include "node-agent/agent/cluster/metrics.h"
 #include "relay/ingest/archive.h"
@@ -39,7 +39,7 @@ std::vector<Example> Examples() {
 
 // What a node sends to a relay for these counts: one packet with the delivered events, the report.
 Status Deliver(const Example& example, uint8_t number, ingest::DiskArchive& archive) {
-  const ctf::Uuid uuid{number};
+  const Uuid uuid{number};
   WEFT_ASSIGN(const auto trace, archive.OpenTrace({.node = "n",
                                                    .kubernetes_namespace = "shop",
                                                    .trace = example.trace,
@@ -49,7 +49,7 @@ Status Deliver(const Example& example, uint8_t number, ingest::DiskArchive& arch
                                                    .pod = "pod",
                                                    .pod_uid = "",
                                                    .container = "app",
-                                                   .uuid = ctf::FormatUuid(uuid),
+                                                   .uuid = FormatUuid(uuid),
                                                    .path = "ust"}));
   WEFT_ASSIGN(const auto stream,
               archive.OpenStream(trace.key, {.trace = 1, .stream = 1, .channel = "user"}));

@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "lib/ipc/channel.h"
+#include "lib/ipc/connection.h"
 #include "lib/kube/testing_transport.h"
 
 namespace weft::agent {
@@ -72,9 +72,9 @@ class NodeTest : public testing::Test {
         });
     api_ = transport.get();
     client_ = std::make_unique<kube::Client>(std::move(transport), "weft-agent");
-    auto pair = ipc::Channel::MakePair();
+    auto pair = ipc::Connection::MakePair();
     EXPECT_TRUE(pair);
-    keeper_ = ipc::Channel(std::move(pair->first));
+    keeper_ = ipc::Connection(std::move(pair->first));
     agent_ = std::thread([this, end = std::move(pair->second)]() mutable { Run(std::move(end)); });
     EXPECT_TRUE(keeper_.Send(ipc::KeptComplete{}));
   }
@@ -87,7 +87,7 @@ class NodeTest : public testing::Test {
   void Run(UniqueFd keeper) {
     auto loop = ipc::Loop::Make();
     ASSERT_TRUE(loop);
-    Agent agent(*loop, folder_ / "sessions", ipc::Channel(std::move(keeper)));
+    Agent agent(*loop, folder_ / "sessions", ipc::Connection(std::move(keeper)));
     Node node(agent, *client_, "n1", folder_ / "kubelet", {}, {});
     ASSERT_TRUE(agent.Start(node, node.lookup()));
     EXPECT_TRUE(loop->Run());
@@ -137,9 +137,9 @@ class NodeTest : public testing::Test {
 
   // As the keeper and a new consumer do.
   void ConnectConsumer() {
-    auto pair = ipc::Channel::MakePair();
+    auto pair = ipc::Connection::MakePair();
     ASSERT_TRUE(pair);
-    consumer_ = ipc::Channel(std::move(pair->first));
+    consumer_ = ipc::Connection(std::move(pair->first));
     ASSERT_TRUE(keeper_.Send(ipc::Connect{"shop", std::move(pair->second)}));
     ASSERT_TRUE(consumer_.Send(ipc::Hello{.pid = getpid()}));
   }
@@ -147,7 +147,7 @@ class NodeTest : public testing::Test {
   fs::path folder_;
   kube::testing::TestTransport* api_ = nullptr;
   std::unique_ptr<kube::Client> client_;
-  ipc::Channel keeper_, consumer_;
+  ipc::Connection keeper_, consumer_;
   std::vector<ipc::Message> said_, told_;  // to the keeper, to the consumer
   std::thread agent_;                      // last: it uses the others
 };

@@ -39,12 +39,12 @@ class PodTableTest : public testing::AgentFixture {
   void MakeVolume() const {
     fs::create_directories(folder() + "/pods/" + kUid + "/volumes/kubernetes.io~configmap/weft");
   }
-  static std::pair<UniqueFd, UniqueFd> Pair() { return std::move(*ipc::Channel::MakePair()); }
+  static std::pair<UniqueFd, UniqueFd> Pair() { return std::move(*ipc::Connection::MakePair()); }
 
   ipc::Loop loop_ = std::move(*ipc::Loop::Make());
   std::pair<UniqueFd, UniqueFd> ends_ = Pair();
   SilentListener listener_;
-  Agent agent_{loop_, folder(), ipc::Channel(std::move(ends_.first))};
+  Agent agent_{loop_, folder(), ipc::Connection(std::move(ends_.first))};
   PodTable table_{agent_, folder(), false, [](const std::string&) {}};
   const std::string key_ = ContainerKey(kUid, "main");
 };

@@ -34,7 +34,7 @@ Status RunOnNode(const NodeOptions& options, ipc::Loop& loop) {
   std::filesystem::create_directories(sessions, error);
   if (error) return Fail(ErrorCode::kIo, sessions + ": " + error.message());
 
-  Agent agent(loop, sessions, ipc::Channel(UniqueFd(ipc::kKeeperFd)));
+  Agent agent(loop, sessions, ipc::Connection(UniqueFd(ipc::kKeeperFd)));
   kernel::Host host = kernel::ThisHost();
   host.root = RootOfNode();
   KernelOptions kernel = options.kernel;

@@ -49,14 +49,14 @@ ipc::Keep ConsumerLink::ToKeep() const {
 
 void ConsumerLink::Connect(UniqueFd socket) {
   Close();
-  ++connection_;
-  channel_ = ipc::Channel(std::move(socket));
+  ++connections_;
+  connection_ = ipc::Connection(std::move(socket));
 }
 
 void ConsumerLink::Close() {
   waiting_.clear();
   greeted_ = false;
-  channel_.Close();
+  connection_.Close();
 }
 
 void ConsumerLink::Tell(Make make) {
@@ -65,12 +65,12 @@ void ConsumerLink::Tell(Make make) {
 }
 
 void ConsumerLink::Pump() {
-  while (!waiting_.empty() && channel_.valid() && !channel_.wants_write()) {
+  while (!waiting_.empty() && connection_.valid() && !connection_.wants_write()) {
     const Make make = std::move(waiting_.front());
     waiting_.pop_front();
     ipc::Message message = make();
     const bool is_ring = std::holds_alternative<ipc::Ring>(message);
-    if (const Status sent = channel_.Send(std::move(message)); !sent) return;
+    if (const Status sent = connection_.Send(std::move(message)); !sent) return;
     if (is_ring) KillPoint("ring_told");
   }
 }

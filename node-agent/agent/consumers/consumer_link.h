@@ -13,7 +13,7 @@
 
 #include "lib/base/result.h"
 #include "lib/base/unique_fd.h"
-#include "lib/ipc/channel.h"
+#include "lib/ipc/connection.h"
 #include "lib/ipc/messages.h"
 
 namespace weft::agent {
@@ -38,8 +38,8 @@ class ConsumerLink {
   [[nodiscard]] ipc::Configure Configuration(uint32_t clock, uint32_t slot_count) const;
 
   [[nodiscard]] const std::string& name() const { return name_; }
-  [[nodiscard]] ipc::Channel& channel() { return channel_; }
-  [[nodiscard]] uint64_t connection() const { return connection_; }  // counts them
+  [[nodiscard]] ipc::Connection& connection() { return connection_; }
+  [[nodiscard]] uint64_t connections() const { return connections_; }  // that there were
 
   bool given_up = false;  // it keeps failing
   std::string reason;     // how it ended last
@@ -50,10 +50,10 @@ class ConsumerLink {
   std::string name_;
   UniqueFd journal_;
   int64_t realtime_offset_ns_ = 0;
-  ipc::Uuid clock_uuid_{};
-  ipc::Channel channel_;
+  Uuid clock_uuid_{};
+  ipc::Connection connection_;
   bool greeted_ = false;
-  uint64_t connection_ = 0;
+  uint64_t connections_ = 0;
   std::deque<Make> waiting_;
 };
 

@@ -30,7 +30,7 @@ void ConsumerPool::Start(const std::string& name) {
 void ConsumerPool::Stop(const std::string& name) {
   const auto found = links_.find(name);
   if (found == links_.end()) return;
-  if (found->second->channel().valid()) loop_.Unwatch(found->second->channel().fd());
+  if (found->second->connection().valid()) loop_.Unwatch(found->second->connection().fd());
   links_.erase(found);
   keeper_(ipc::StopConsumer{name});
   keeper_(ipc::Drop{kJournalKey + name});
@@ -62,10 +62,10 @@ void ConsumerPool::Connect(ipc::Connect connect) {
   const auto found = links_.find(connect.name);
   if (found == links_.end()) return;
   ConsumerLink& link = *found->second;
-  if (link.channel().valid()) loop_.Unwatch(link.channel().fd());
+  if (link.connection().valid()) loop_.Unwatch(link.connection().fd());
   link.Connect(std::move(connect.fd));
-  (void)loop_.WatchChannel(link.channel(),
-                           [this, &link](auto message) { OnMessage(link, std::move(message)); });
+  (void)loop_.WatchConnection(link.connection(),
+                              [this, &link](auto message) { OnMessage(link, std::move(message)); });
 }
 
 bool ConsumerPool::NoteEnd(const ipc::ConsumerGone& gone) {
@@ -84,7 +84,7 @@ void ConsumerPool::Pump() {
 
 void ConsumerPool::OnMessage(ConsumerLink& link, Result<ipc::Message> message) {
   if (!message) {
-    loop_.Unwatch(link.channel().fd());
+    loop_.Unwatch(link.connection().fd());
     link.Close();
     if (message.error().code == ErrorCode::kClosed) return;
     // Another connection comes with another consumer only.

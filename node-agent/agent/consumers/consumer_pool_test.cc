@@ -20,9 +20,9 @@ class ConsumerPoolTest : public testing::AgentFixture {
   }
 
   void Connect() {
-    auto pair = ipc::Channel::MakePair();
+    auto pair = ipc::Connection::MakePair();
     ASSERT_TRUE(pair);
-    consumer_ = ipc::Channel(std::move(pair->first));
+    consumer_ = ipc::Connection(std::move(pair->first));
     pool_.Connect({"shop", std::move(pair->second)});
   }
   // Runs the loop until `is_done`, which is looked at after each message and timer.
@@ -41,7 +41,7 @@ class ConsumerPoolTest : public testing::AgentFixture {
       loop_, [this](ipc::Message message) { ToKeeper(std::move(message)); },
       [this](std::string text) { notes_.push_back(std::move(text)); },
       [this](ConsumerLink&, ipc::Message message) { heard_.push_back(std::move(message)); }};
-  ipc::Channel consumer_;
+  ipc::Connection consumer_;
 };
 
 TEST_F(ConsumerPoolTest, TheKeeperHasTheJournalBeforeItStartsAConsumer) {

@@ -26,11 +26,11 @@ void ConsumerRequests::OpenFile(ConsumerLink& link, const ipc::FileRequest& requ
 }
 
 void ConsumerRequests::Connect(const ConsumerLink& link, const ipc::ConnectionRequest& request) {
-  const auto answer = [this, consumer = link.name(), asked_on = link.connection(),
+  const auto answer = [this, consumer = link.name(), asked_on = link.connections(),
                        number = request.request](Result<UniqueFd> socket) {
     const ConsumerLink* now = consumers_.Find(consumer);
     // Another consumer's requests have the same numbers.
-    if (now == nullptr || asked_on != now->connection()) return;
+    if (now == nullptr || asked_on != now->connections()) return;
     auto held = std::make_shared<Result<UniqueFd>>(std::move(socket));
     consumers_.Tell(consumer, [number, held]() -> ipc::Message {
       if (!*held) return ipc::ConnectionAnswer{.request = number, .error = held->error().message};

@@ -20,7 +20,7 @@ constexpr const char* kLifeKey = "life";
 
 }  // namespace
 
-Agent::Agent(ipc::Loop& loop, std::string dir, ipc::Channel keeper)
+Agent::Agent(ipc::Loop& loop, std::string dir, ipc::Connection keeper)
     : loop_(loop), dir_(std::move(dir)), keeper_(std::move(keeper)) {}
 
 Status Agent::Start(AgentListener& listener, ContainerLookup& lookup) {
@@ -28,7 +28,7 @@ Status Agent::Start(AgentListener& listener, ContainerLookup& lookup) {
   parts_.emplace(
       loop_, dir_, [this](ipc::Message message) { ToKeeper(std::move(message)); }, listener,
       lookup);
-  WEFT_TRY(loop_.WatchChannel(keeper_, [this](auto message) { OnKeeper(std::move(message)); }));
+  WEFT_TRY(loop_.WatchConnection(keeper_, [this](auto message) { OnKeeper(std::move(message)); }));
   loop_.AfterEachRound([this] { parts_->consumers.Pump(); });
   loop_.Every(ipc::kHeartbeatInterval,
               [this] { ToKeeper(ipc::Heartbeat{.done = handled_ + parts_->consumers.handled()}); });

@@ -32,7 +32,7 @@ namespace weft::agent {
 class Agent {
  public:
   // `dir`: of sessions' files; `keeper`: the channel to it. `loop` outlives this.
-  Agent(ipc::Loop& loop, std::string dir, ipc::Channel keeper);
+  Agent(ipc::Loop& loop, std::string dir, ipc::Connection keeper);
   // Makes the parts and listens to the keeper. `listener` and `lookup` outlive the loop's run.
   Status Start(AgentListener& listener, ContainerLookup& lookup);
 
@@ -63,7 +63,7 @@ class Agent {
 
   ipc::Loop& loop_;
   const std::string dir_;
-  ipc::Channel keeper_;
+  ipc::Connection keeper_;
   AgentListener* listener_ = nullptr;  // from Start on, with parts_
   std::optional<AgentParts> parts_;
   uint64_t life_ = 0;  // number of this agent among those of its keeper

@@ -88,9 +88,9 @@ void LocalMode::OnClientConnects() {
   if (!fd || clients_.size() >= ipc::BudgetOf(ipc::DescriptorLimit()).waiting) return;
   const uint64_t number = next_client_++;
   Client& client = clients_[number];
-  client.channel = ipc::Channel(std::move(fd));
-  (void)agent_.loop().WatchChannel(
-      client.channel, [this, number](auto message) { OnClient(number, std::move(message)); });
+  client.connection = ipc::Connection(std::move(fd));
+  (void)agent_.loop().WatchConnection(
+      client.connection, [this, number](auto message) { OnClient(number, std::move(message)); });
 }
 
 void LocalMode::OnClient(uint64_t number, Result<ipc::Message> message) {
@@ -98,7 +98,7 @@ void LocalMode::OnClient(uint64_t number, Result<ipc::Message> message) {
   if (it == clients_.end()) return;
   Client& client = it->second;
   if (!message) {
-    agent_.loop().Unwatch(client.channel.fd());
+    agent_.loop().Unwatch(client.connection.fd());
     clients_.erase(it);
     return;
   }
@@ -113,7 +113,7 @@ void LocalMode::OnClient(uint64_t number, Result<ipc::Message> message) {
   } else if (std::holds_alternative<ipc::DumpState>(*message)) {
     if (session() != nullptr) agent_.parts().kernel.DumpState(*session());
   } else if (std::holds_alternative<ipc::QuerySession>(*message)) {
-    (void)client.channel.Send(State());
+    (void)client.connection.Send(State());
   } else if (std::holds_alternative<ipc::DestroySession>(*message)) {
     OwnerGone();
   }
@@ -123,14 +123,14 @@ void LocalMode::Create(Client& client, const ipc::CreateSession& command) {
   // Its owner asks again when an earlier agent died before it answered.
   if (session() == nullptr) {
     if (const auto refusal = Make(command)) {
-      (void)client.channel.Send(ipc::Refused{refusal->kind, refusal->why});
+      (void)client.connection.Send(ipc::Refused{refusal->kind, refusal->why});
       return;
     }
     KillPoint("created");
     agent_.parts().consumers.Start(kConsumerName);
     KillPoint("consumer_asked_for");
   }
-  (void)client.channel.Send(State());
+  (void)client.connection.Send(State());
 }
 
 std::optional<LocalMode::Refusal> LocalMode::Make(const ipc::CreateSession& command) {
@@ -216,7 +216,7 @@ void LocalMode::RefuseStarts(const char* kind, const std::string& why) {
   for (auto& [number, client] : clients_) {
     if (!client.waits_for_start) continue;
     client.waits_for_start = false;
-    (void)client.channel.Send(ipc::Refused{kind, why});
+    (void)client.connection.Send(ipc::Refused{kind, why});
   }
 }
 
@@ -257,7 +257,7 @@ void LocalMode::AnswerWaiting() {
     if (!started && !stopped) continue;
     if (started) client.waits_for_start = false;
     if (stopped) client.waits_for_stop = false;
-    (void)client.channel.Send(State());
+    (void)client.connection.Send(State());
   }
 }
 

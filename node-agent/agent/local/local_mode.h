@@ -49,7 +49,7 @@ class LocalMode final : public AgentListener {
 
  private:
   struct Client {
-    ipc::Channel channel;
+    ipc::Connection connection;
     bool waits_for_start = false;
     bool waits_for_stop = false;
   };

@@ -83,14 +83,6 @@ uint64_t FirstChannelId() {
   return (random << 16 | 1) & INT64_MAX;
 }
 
-ipc::Uuid RandomUuid() {
-  ipc::Uuid uuid{};
-  if (getrandom(uuid.data(), uuid.size(), 0) != static_cast<ssize_t>(uuid.size())) uuid.fill(0x5a);
-  uuid[6] = static_cast<uint8_t>((uuid[6] & 0x0f) | 0x40);  // RFC 4122: random, version 4
-  uuid[8] = static_cast<uint8_t>((uuid[8] & 0x3f) | 0x80);
-  return uuid;
-}
-
 void Add(ipc::ChannelCounts& to, const ipc::ChannelCounts& from) {
   ForEachField(to, from, [](const auto&, auto& sum, const auto& more) {
     if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(more)>>)
@@ -100,16 +92,11 @@ void Add(ipc::ChannelCounts& to, const ipc::ChannelCounts& from) {
   });
 }
 
-ipc::Uuid BootUuid() {
+Uuid BootUuid() {
   std::ifstream in("/proc/sys/kernel/random/boot_id");
   std::string text;
   std::getline(in, text);
-  std::erase(text, '-');
-  ipc::Uuid uuid{};
-  if (text.size() != 2 * uuid.size()) return uuid;
-  for (size_t i = 0; i < uuid.size(); ++i)
-    uuid[i] = static_cast<uint8_t>(std::strtoul(text.substr(2 * i, 2).c_str(), nullptr, 16));
-  return uuid;
+  return ParseUuid(text).value_or(Uuid{});
 }
 
 // The shortest of several tries: between two reads of clocks another process may run.

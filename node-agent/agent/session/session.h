@@ -155,7 +155,6 @@ class Session {
 inline constexpr const char* kKernelKey = "kernel";
 
 void Add(ipc::ChannelCounts& to, const ipc::ChannelCounts& from);
-ipc::Uuid RandomUuid();
 // Returns a random id with room for sixteen bits behind it. Another session may have had channels
 // in the same process, which remembers them by their ids as long as it lives.
 uint64_t FirstChannelId();
@@ -163,7 +162,7 @@ uint64_t FirstChannelId();
 std::string CreatedNow();
 
 // This boot's clock, so that all traces of a boot can be merged.
-ipc::Uuid BootUuid();
+Uuid BootUuid();
 // CLOCK_REALTIME minus the host's CLOCK_MONOTONIC now, ns.
 int64_t RealtimeOffset();
 // CLOCK_MONOTONIC now, ns.

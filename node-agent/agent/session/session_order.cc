@@ -24,7 +24,7 @@ Status SplitAddress(const std::string& address, std::string& host, uint16_t& por
   return {};
 }
 
-Result<ipc::RelayAddress> ParseRelay(const api::RelayAddress& from) {
+Result<ipc::RelayAddress> ParseRelay(const api::RelayEndpoints& from) {
   ipc::RelayAddress relay;
   std::string data_host;
   WEFT_TRY(SplitAddress(from.control, relay.host, relay.control_port));

@@ -108,7 +108,7 @@ TEST(Order, AChannelSaysWhoseItIs) {
   EXPECT_EQ(definition.relay.data_port, 4461);
   EXPECT_EQ(definition.id, channel.spec.id);
   const uint64_t id = definition.id;
-  const ipc::Uuid uuid = definition.trace_uuid;
+  const Uuid uuid = definition.trace_uuid;
   const SessionChannel& other = session.AddChannel({"pod/b", "shop", "shop-0", "pod", "b"});
   EXPECT_NE(other.definition.id, id);
   EXPECT_NE(other.definition.trace_uuid, uuid);

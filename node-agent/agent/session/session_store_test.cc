@@ -66,7 +66,7 @@ TEST_F(SessionStoreTest, ChannelsWithoutAJournalGoOnInTracesOfTheirOwn) {
   channel.reported.recorded = 10;
   channel.reported.delivered = 7;
   channel.reported.in_flight = 3;
-  const ipc::Uuid uuid = channel.definition.trace_uuid;
+  const Uuid uuid = channel.definition.trace_uuid;
   store_.RenewWithoutJournal([](const std::string& consumer) { return consumer == "shop"; });
   EXPECT_EQ(channel.definition.trace_uuid, uuid);
   store_.RenewWithoutJournal([](const std::string&) { return false; });

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/ctf/uuid.h"
+#include "lib/base/uuid.h"
 
 #include <sys/random.h>
 
-namespace weft::ctf {
+#include <cstdlib>
+
+namespace weft {
 namespace {
 
 constexpr bool IsDash(size_t byte) { return byte == 4 || byte == 6 || byte == 8 || byte == 10; }
@@ -43,14 +45,13 @@ Result<Uuid> ParseUuid(std::string_view text) {
   return uuid;
 }
 
-Result<Uuid> NewUuid() {
+Uuid RandomUuid() {
   Uuid uuid{};
-  if (::getrandom(uuid.data(), uuid.size(), 0) != static_cast<ssize_t>(uuid.size())) {
-    return FailErrno("getrandom");
-  }
+  // The kernel gives that few bytes whole, or was not built with it.
+  if (::getrandom(uuid.data(), uuid.size(), 0) != ssize_t{uuid.size()}) std::abort();
   uuid[6] = static_cast<uint8_t>((uuid[6] & 0x0f) | 0x40);
   uuid[8] = static_cast<uint8_t>((uuid[8] & 0x3f) | 0x80);
   return uuid;
 }
 
-}  // namespace weft::ctf
+}  // namespace weft

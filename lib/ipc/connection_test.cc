@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages and their descriptors arrive as they were sent; wrong ones are refused; a full socket
 // queues; a closed one says so.
-#include "lib/ipc/channel.h"
+#include "lib/ipc/connection.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -23,12 +23,12 @@ using std::chrono::milliseconds;
 
 struct Pair {
   Pair() {
-    auto fds = Channel::MakePair();
+    auto fds = Connection::MakePair();
     EXPECT_TRUE(fds.has_value());
-    left = Channel(std::move(fds->first));
-    right = Channel(std::move(fds->second));
+    left = Connection(std::move(fds->first));
+    right = Connection(std::move(fds->second));
   }
-  Channel left, right;
+  Connection left, right;
 };
 
 UniqueFd Memfd() { return UniqueFd(memfd_create("test", MFD_CLOEXEC)); }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A channel: a SOCK_SEQPACKET Unix socket that carries the messages of messages.h.
-// Never blocks, unless Wait is called. One thread owns a channel.
+// A connection: a SOCK_SEQPACKET Unix socket that carries the messages of messages.h.
+// Never blocks, unless Wait is called. One thread owns a connection.
 //
 // Use: poll on fd() for POLLIN, and for POLLOUT while wants_write(). On POLLIN call Receive until
 // it returns no message; on POLLOUT call Flush. Send writes to the socket, or to a bounded queue if
 // the socket is full. The peer may be hostile, as a consumer can be: whatever it sends, Receive
 // returns a message that has the right types and sizes, or an error, after which the caller should
-// close the channel. SIGPIPE is never raised. Descriptors that arrive are close-on-exec; those that
+// close the connection. SIGPIPE is never raised. Descriptors that arrive are close-on-exec; those that
 // a message does not want are closed.
-#ifndef WEFT_LIB_IPC_CHANNEL_H_
-#define WEFT_LIB_IPC_CHANNEL_H_
+#ifndef WEFT_LIB_IPC_CONNECTION_H_
+#define WEFT_LIB_IPC_CONNECTION_H_
 
 #include <chrono>
 #include <cstddef>
@@ -40,15 +40,15 @@ Result<Message> Decode(Wire wire);
 // The name of a message's type, "Ring"; for logs.
 std::string_view MessageName(const Message& message);
 
-class Channel {
+class Connection {
  public:
-  Channel() = default;  // closed
-  explicit Channel(UniqueFd socket);
+  Connection() = default;  // closed
+  explicit Connection(UniqueFd socket);
 
   // Two connected ends, close-on-exec.
   static Result<std::pair<UniqueFd, UniqueFd>> MakePair();
   // A connection to a listening socket of that path (through /proc/self/fd when it is too long).
-  static Result<Channel> ConnectTo(const std::string& path);
+  static Result<Connection> ConnectTo(const std::string& path);
 
   [[nodiscard]] int fd() const { return socket_.get(); }
   [[nodiscard]] bool valid() const { return socket_.valid(); }
@@ -75,4 +75,4 @@ class Channel {
 
 }  // namespace weft::ipc
 
-#endif  // WEFT_LIB_IPC_CHANNEL_H_
+#endif  // WEFT_LIB_IPC_CONNECTION_H_

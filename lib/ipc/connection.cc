@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sockets, queues and descriptors of channels; the messages' text is codec.cc's.
-#include "lib/ipc/channel.h"
+// Sockets, queues and descriptors of connections; the messages' text is codec.cc's.
+#include "lib/ipc/connection.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -37,19 +37,19 @@ void TakeDescriptors(msghdr& header, std::vector<UniqueFd>& out) {
   }
 }
 
-Channel::Channel(UniqueFd socket) : socket_(std::move(socket)) {
+Connection::Connection(UniqueFd socket) : socket_(std::move(socket)) {
   const int flags = fcntl(socket_.get(), F_GETFL);
   if (flags >= 0) fcntl(socket_.get(), F_SETFL, flags | O_NONBLOCK);
 }
 
-Result<std::pair<UniqueFd, UniqueFd>> Channel::MakePair() {
+Result<std::pair<UniqueFd, UniqueFd>> Connection::MakePair() {
   int fds[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0)
     return FailErrno("socketpair");
   return std::pair(UniqueFd(fds[0]), UniqueFd(fds[1]));
 }
 
-Result<Channel> Channel::ConnectTo(const std::string& path) {
+Result<Connection> Connection::ConnectTo(const std::string& path) {
   UniqueFd folder;
   std::string name = path;
   sockaddr_un address{};
@@ -70,15 +70,15 @@ Result<Channel> Channel::ConnectTo(const std::string& path) {
   setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most));
   if (connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0)
     return FailErrno(path);
-  return Channel(std::move(socket));
+  return Connection(std::move(socket));
 }
 
-void Channel::Close() {
+void Connection::Close() {
   socket_.reset();
   queue_.clear();
 }
 
-Status Channel::SendNow(const Wire& wire) {
+Status Connection::SendNow(const Wire& wire) {
   iovec part{const_cast<char*>(wire.text.data()), wire.text.size()};
   ControlBuffer control{};
   msghdr header{};
@@ -106,8 +106,8 @@ Status Channel::SendNow(const Wire& wire) {
   return FailErrno("sendmsg");
 }
 
-Status Channel::Send(Message message) {
-  if (!socket_) return Fail(ErrorCode::kClosed, "the channel is closed");
+Status Connection::Send(Message message) {
+  if (!socket_) return Fail(ErrorCode::kClosed, "the connection is closed");
   if (queue_.size() >= kMaxQueuedMessages)
     return Fail(ErrorCode::kLimit, "the peer is slow: the queue of messages is full");
   WEFT_ASSIGN(Wire wire, Encode(std::move(message)));
@@ -115,7 +115,7 @@ Status Channel::Send(Message message) {
   return Flush();
 }
 
-Status Channel::Flush() {
+Status Connection::Flush() {
   while (!queue_.empty()) {
     const Status sent = SendNow(queue_.front());
     if (!sent) {
@@ -129,8 +129,8 @@ Status Channel::Flush() {
   return {};
 }
 
-Result<std::optional<Message>> Channel::Receive() {
-  if (!socket_) return Fail(ErrorCode::kClosed, "the channel is closed");
+Result<std::optional<Message>> Connection::Receive() {
+  if (!socket_) return Fail(ErrorCode::kClosed, "the connection is closed");
   // One byte more than allowed tells a message of the largest size from one that is too large.
   static thread_local std::vector<char> buffer(kMaxMessageBytes + 1);
   iovec part{buffer.data(), buffer.size()};
@@ -151,7 +151,7 @@ Result<std::optional<Message>> Channel::Receive() {
   }
   Wire wire;
   TakeDescriptors(header, wire.fds);
-  if (n == 0) return Fail(ErrorCode::kClosed, "the peer closed the channel");
+  if (n == 0) return Fail(ErrorCode::kClosed, "the peer closed the connection");
   if ((header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0)
     return Fail(ErrorCode::kCorrupt, "message or its descriptors were cut off");
   wire.text.assign(buffer.data(), static_cast<size_t>(n));
@@ -159,7 +159,7 @@ Result<std::optional<Message>> Channel::Receive() {
   return std::optional<Message>(std::move(message));
 }
 
-Result<Message> Channel::Wait(std::chrono::milliseconds timeout) {
+Result<Message> Connection::Wait(std::chrono::milliseconds timeout) {
   const auto deadline = Clock::now() + timeout;
   while (true) {
     WEFT_ASSIGN(std::optional<Message> message, Receive());
