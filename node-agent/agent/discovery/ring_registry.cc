@@ -207,9 +207,10 @@ bool RingRegistry::Finish(SessionChannel* channel, const ipc::RingDone& done) {
   // It can come a second time: its process still maps it, or its announcement waits in a backlog.
   const bool was_found = ring != nullptr && ring->key.starts_with(kFoundKey);
   const bool is_mapped = done.corrupt || (process != nullptr && !process->gone);
-  if (channel != nullptr && (was_found || is_mapped)) channel->accounted.insert(done.instance);
-  if (channel != nullptr && was_found)
-    needs_.sessions.SaveOrNote(*needs_.sessions.FindChannel(done.channel_id).session);
+  if (channel != nullptr && (was_found || is_mapped)) {
+    channel->accounted.insert(done.instance);
+    changed_.insert(done.channel_id);
+  }
   KillPoint("ring_done");
   needs_.processes.Drop(done.channel_id, done.instance);
   KillPoint("ring_dropped");
