@@ -102,6 +102,16 @@ class RingRegistryTest : public testing::AgentFixture {
        .adopted = [this](const RingEntry& ring) { adopted_.push_back(ring.instance); }}};
 };
 
+// docs/formats/control.md.
+TEST(Doorbell, HasItsBytes) {
+  EXPECT_EQ(DoorbellMessage(
+                {.kind = WEFT_DOORBELL_MISSING, .instance = 0x0102030405060708, .channel_id = 9}),
+            "57424c4c02000000"
+            "0807060504030201"
+            "0900000000000000"
+            "0000000000000000");
+}
+
 TEST_F(RingRegistryTest, ARingSetOfAChannelThatIsOnIsAdoptedOnce) {
   registry_.TakeArrived(Arrival());
   EXPECT_EQ(adopted_, std::vector<uint64_t>{kInstance});
