@@ -186,10 +186,14 @@ struct ForgetRing {
 
 struct StopChannel {
   uint64_t channel_id = 0;
+  // Ring sets of the channel may still come, and another StopChannel follows them: the consumer
+  // does not answer this one with Drained.
+  bool more_follows = false;
 
   static constexpr std::string_view kName = "StopChannel";
   static constexpr auto Fields() {
-    return std::tuple(Field("channel_id", &StopChannel::channel_id));
+    return std::tuple(Field("channel_id", &StopChannel::channel_id),
+                      Field("more_follows", &StopChannel::more_follows));
   }
 };
 

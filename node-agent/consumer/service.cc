@@ -64,7 +64,8 @@ void Service::HandleMessages() {
 void Service::MeetAgent() {
   if (connection_ == link_.connection()) return;
   connection_ = link_.connection();
-  drained_told_.clear();
+  defined_.clear();
+  to_drain_.clear();
   stats_told_.clear();
   unsent_.clear();
   relays_.NewAgent();
@@ -87,13 +88,17 @@ void Service::Handle(ipc::Message message) {
     consumer_->ForgetRing(forget->channel_id, forget->instance);
   } else if (auto* stop = std::get_if<ipc::StopChannel>(&message)) {
     to_stop_.push_back(stop->channel_id);
-    drained_told_.erase(stop->channel_id);
+    if (!stop->more_follows) to_drain_.insert(stop->channel_id);
   } else if (auto* end = std::get_if<ipc::ForgetChannel>(&message)) {
     consumer_->ForgetChannel(end->channel_id);
   } else if (auto* connection = std::get_if<ipc::ConnectionAnswer>(&message)) {
     relays_.Answer(std::move(*connection), AgentLink::NowNs());
   } else if (std::holds_alternative<ipc::StateComplete>(message)) {
-    for (Channel* channel : consumer_->Channels()) channel->DropAbsentRings();
+    for (Channel* channel : consumer_->Channels()) {
+      channel->DropAbsentRings();
+      // An earlier agent died between Drained and ForgetChannel.
+      if (!defined_.contains(channel->id())) to_drain_.insert(channel->id());
+    }
   }
 }
 
@@ -114,6 +119,7 @@ void Service::Configure(ipc::Configure message) {
 }
 
 void Service::AddChannel(const ipc::ChannelDefinition& message) {
+  defined_.insert(message.id);
   const Status status = consumer_->AddChannel(message);
   if (!status) return Tell(ipc::ChannelReady{message.id, status.error().message});
   unready_.insert(message.id);
@@ -169,16 +175,14 @@ void Service::TellWentRound() {
 
 void Service::TellDrained() {
   for (Channel* channel : consumer_->Channels()) {
-    if (!link_.connected() || !channel->drained() || drained_told_.contains(channel->id())) {
-      continue;
-    }
+    if (!link_.connected() || !channel->drained() || !to_drain_.contains(channel->id())) continue;
     consumer_->Report();
     if (auto synced = consumer_->SyncFiles(channel->id()); !synced) {
       if (synced.error().code == ErrorCode::kTimeout) continue;
       Notice(synced.error().message);
     }
     Tell(ipc::Drained{channel->id(), channel->Counts()});
-    drained_told_.insert(channel->id());
+    to_drain_.erase(channel->id());
   }
 }
 

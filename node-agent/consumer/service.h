@@ -68,9 +68,10 @@ class Service {
   ipc::DescriptorBudget budget_;
   std::unique_ptr<Consumer> consumer_;
   std::vector<uint64_t> to_stop_;
-  std::set<uint64_t> unready_;  // channels that were defined: the agent waits for a word of them
-  uint64_t connection_ = 0;     // to which what follows was told
-  std::set<uint64_t> drained_told_;  // channels
+  std::set<uint64_t> unready_;   // channels that were defined: the agent waits for a word of them
+  uint64_t connection_ = 0;      // to which what follows was told
+  std::set<uint64_t> defined_;   // channels that this agent knows
+  std::set<uint64_t> to_drain_;  // channels of which Drained is to be told once
   std::map<uint64_t, ipc::ChannelCounts> stats_told_;
   std::deque<MustArrive> unsent_;
   uint64_t stats_ns_ = 0;

@@ -136,6 +136,28 @@ TEST_F(ServiceTest, FromHelloToDrained) {
   EXPECT_EQ(Babeltrace(folder.path()).size(), 100U);
 }
 
+// Drained would be taken for the answer to the last stop, and what comes in between be lost.
+TEST_F(ServiceTest, OnlyTheLastStopIsAnsweredWithDrained) {
+  TestWriter writer({.subbuf_shift = 14});
+  writer.Describe(0, MakeDescription("p:e", {"number"}));
+  Start();
+  Connect({});
+  ASSERT_TRUE(Get<ipc::ChannelReady>());
+  ASSERT_TRUE(agent.Send(ipc::StopChannel{.channel_id = 1, .more_follows = true}));
+  ipc::ChannelDefinition second = Definition();  // by its answer the stop was understood
+  second.id = 2;
+  ASSERT_TRUE(agent.Send(std::move(second)));
+  ASSERT_TRUE(Get<ipc::ChannelReady>());
+  Write(writer, 10);
+  ASSERT_TRUE(
+      agent.Send(ipc::Ring{.channel_id = 1, .instance = 42, .process = 1, .fd = writer.Fd()}));
+  ASSERT_TRUE(agent.Send(ipc::StopChannel{.channel_id = 1}));
+  const auto drained = Get<ipc::Drained>();
+  ASSERT_TRUE(drained);
+  EXPECT_EQ(drained->counts.delivered, 10U);
+  EXPECT_EQ(End(), 0);
+}
+
 TEST_F(ServiceTest, AKilledConsumerAndAnotherAgentGoOn) {
   TestWriter writer({.subbuf_shift = 16});
   writer.Describe(0, MakeDescription("p:e", {"number"}));

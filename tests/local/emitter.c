@@ -81,12 +81,12 @@ static void* emit(void* argument) {
 
 static void emit_all(void) {
   pthread_t ids[64];
-  while (begin != NULL && access(begin, F_OK) != 0) usleep(1000);
+  while (begin != NULL && access(begin, F_OK) != 0) usleep(20000);
   for (int i = 1; i < threads; ++i) pthread_create(&ids[i], NULL, emit, (void*)(intptr_t)i);
   emit(NULL);
   for (int i = 1; i < threads; ++i) pthread_join(ids[i], NULL);
   for (uint64_t i = 0; i < texts; ++i) tracepoint(emitter, text, "some words", (double)i / 2);
-  while (hold != NULL && access(hold, F_OK) != 0) usleep(1000);
+  while (hold != NULL && access(hold, F_OK) != 0) usleep(20000);
   if (report == NULL) return;
   char line[64];
   const int n = snprintf(line, sizeof(line), "%d %llu\n", getpid(),

@@ -2,6 +2,7 @@
 // See consumer_notifier.h.
 #include "node-agent/agent/consumers/consumer_notifier.h"
 
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -65,7 +66,8 @@ void ConsumerNotifier::TellStop(const SessionChannel& channel) {
     needs_.processes.ForEachRing([&](const RingEntry& ring) {
       if (ring.channel_id == id) TellRing(ring);
     });
-  needs_.consumers.Tell(channel.consumer, [id] { return ipc::StopChannel{id}; });
+  const bool waits = needs_.pending_stops.Waits(id);
+  needs_.consumers.Tell(channel.consumer, [id, waits] { return ipc::StopChannel{id, waits}; });
 }
 
 void ConsumerNotifier::TellAll(ConsumerLink& link) {
@@ -73,13 +75,14 @@ void ConsumerNotifier::TellAll(ConsumerLink& link) {
     const control::AreaConfig& config = needs_.areas.config();
     return link.Configuration(config.clock, config.slot_count);
   });
-  std::set<uint64_t> channels, stopping;
+  std::set<uint64_t> channels;
+  std::map<uint64_t, bool> stopping;  // whether another stop follows
   needs_.sessions.ForEachChannel([&](Session&, SessionChannel& channel) {
     if (channel.consumer != link.name() || channel.phase == ChannelPhase::kDrained) return;
     const uint64_t id = channel.definition.id;
     channels.insert(id);
     if (channel.phase == ChannelPhase::kStopping && !needs_.pending_stops.IsUntold(id))
-      stopping.insert(id);
+      stopping[id] = needs_.pending_stops.Waits(id);
     link.Tell([definition = channel.definition] { return definition; });
     if (channel.of_kernel()) TellKernelRing(channel);
   });
@@ -93,7 +96,8 @@ void ConsumerNotifier::TellAll(ConsumerLink& link) {
     if (processes.contains(process.number))
       link.Tell([number = process.number] { return ipc::ProcessGone{number}; });
   });
-  for (const uint64_t id : stopping) link.Tell([id] { return ipc::StopChannel{id}; });
+  for (const auto& [id, waits] : stopping)
+    link.Tell([stop = ipc::StopChannel{id, waits}] { return stop; });
   link.Tell([] { return ipc::StateComplete{}; });
 }
 
