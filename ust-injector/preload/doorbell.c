@@ -120,7 +120,8 @@ void weft_doorbell_ring(int fd, const struct weft_ring_header* h) {
                                      .channel_id = h->channel_id};
   const long result = call(fd, &bell);
   if (result >= 0) {
-    (void)weft_doorbell_report(WEFT_REPORTED_AT_ONCE);
+    uint32_t sent;
+    (void)weft_doorbell_report(WEFT_REPORTED_AT_ONCE, &sent);
   } else if (is_crowded(result)) {
     note_missing(&bell);
   }
@@ -133,13 +134,14 @@ bool weft_doorbell_has_missing(void) {
 }
 
 // A name is taken out after it was sent: two processes may send it, and none may die with it.
-bool weft_doorbell_report(uint32_t most) {
+bool weft_doorbell_report(uint32_t most, uint32_t* sent) {
   struct weft_missing* m = weft_process.missing;
+  *sent = 0;
   if (!weft_doorbell_has_missing()) return true;
   struct weft_doorbell name = {.magic = WEFT_DOORBELL_MAGIC, .kind = WEFT_DOORBELL_MISSING};
   // relaxed: a hint
   const uint64_t used = __atomic_load_n(&m->used, __ATOMIC_RELAXED);
-  for (uint64_t i = 0; i < used && i < WEFT_MAX_MISSING && most > 0; ++i) {
+  for (uint64_t i = 0; i < used && i < WEFT_MAX_MISSING && *sent < most; ++i) {
     // acquire: pairs with note_missing
     name.instance = __atomic_load_n(&m->of[i].instance, __ATOMIC_ACQUIRE);
     if (name.instance == WEFT_FREE || name.instance == WEFT_TAKEN) continue;
@@ -150,7 +152,7 @@ bool weft_doorbell_report(uint32_t most) {
     uint64_t instance = name.instance;
     (void)__atomic_compare_exchange_n(&m->of[i].instance, &instance, WEFT_FREE, false,
                                       __ATOMIC_RELEASE, __ATOMIC_RELAXED);
-    --most;
+    ++*sent;
   }
   return true;
 }

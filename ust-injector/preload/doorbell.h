@@ -21,8 +21,8 @@ void weft_doorbell_ring(int fd, const struct weft_ring_header* header);
 // False: no name was ever kept. Any thread.
 bool weft_doorbell_has_missing(void);
 
-// Sends at most `most` names that were kept. False: the doorbell is too crowded; to be tried again.
-// Any thread, under weft_lock.
-bool weft_doorbell_report(uint32_t most);
+// Sends at most `most` names that were kept, and writes how many it sent to `*sent`. False: the
+// doorbell is too crowded; to be tried again. Any thread, under weft_lock.
+bool weft_doorbell_report(uint32_t most, uint32_t* sent);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_DOORBELL_H_

@@ -217,30 +217,43 @@ void weft_process_turn_off(void) {
   }
 }
 
-// --- end
+// --- end -----------------------------------------------------------------------------------------
 
-#define WEFT_REPORT_TRIES 50u
+#define WEFT_REPORT_TRIES 500u
+#define WEFT_REPORT_TRIES_IN_VAIN 50u
 static const int64_t report_pause[2] = {0, 10000000};  // 10 ms
 
-static void report_in_helper(void* is_done) { *(bool*)is_done = weft_doorbell_report(UINT32_MAX); }
+struct report {
+  bool is_done;
+  uint32_t sent;
+};
 
-// False: to be tried again.
-static bool report_missing(void) {
+static void report_in_helper(void* data) {
+  struct report* report = data;
+  report->is_done = weft_doorbell_report(UINT32_MAX, &report->sent);
+}
+
+static struct report report_missing(void) {
   uint64_t mask;
-  bool is_done = false;
-  if (!weft_lock(&mask)) return true;
-  if (!weft_is_threaded() || !weft_helper_thread_run(report_in_helper, &is_done)) {
-    report_in_helper(&is_done);
+  struct report report = {.is_done = true};
+  if (!weft_lock(&mask)) return report;
+  if (!weft_is_threaded() || !weft_helper_thread_run(report_in_helper, &report)) {
+    report_in_helper(&report);
   }
   weft_unlock(mask);
-  return is_done;
+  return report;
 }
 
 // There may be no later process that reports what this one, its parents and its forks could not
-// announce. Waits while the doorbell is crowded, at most half a second.
+// announce. Waits while the doorbell is crowded: half a second in which it takes no name, and 5 s
+// in all.
 __attribute__((destructor)) static void at_end(void) {
   if (!weft_doorbell_has_missing() || !weft_seccomp_may_call()) return;
-  for (uint32_t n = 0; n < WEFT_REPORT_TRIES && !report_missing(); ++n) {
+  uint32_t in_vain = 0;
+  for (uint32_t n = 0; n < WEFT_REPORT_TRIES && in_vain < WEFT_REPORT_TRIES_IN_VAIN; ++n) {
+    const struct report report = report_missing();
+    if (report.is_done) return;
+    in_vain = report.sent != 0 ? 0 : in_vain + 1;
     weft_syscall(__NR_nanosleep, report_pause, 0);
   }
 }
