@@ -6,8 +6,8 @@
 // it returns no message; on POLLOUT call Flush. Send writes to the socket, or to a bounded queue if
 // the socket is full. The peer may be hostile, as a consumer can be: whatever it sends, Receive
 // returns a message that has the right types and sizes, or an error, after which the caller should
-// close the connection. SIGPIPE is never raised. Descriptors that arrive are close-on-exec; those that
-// a message does not want are closed.
+// close the connection. SIGPIPE is never raised. Descriptors that arrive are close-on-exec; those
+// that a message does not want are closed.
 #ifndef WEFT_LIB_IPC_CONNECTION_H_
 #define WEFT_LIB_IPC_CONNECTION_H_
 

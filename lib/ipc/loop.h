@@ -27,7 +27,8 @@ class Loop {
 
   // Calls `handler` while `fd` is readable or hung up. The caller owns fd and unwatches it first.
   Status Watch(int fd, std::function<void()> handler);
-  // Receives, and sends what the connection has queued. `connection` stays where it is until unwatched.
+  // Receives, and sends what the connection has queued. `connection` stays where it is until
+  // unwatched.
   Status WatchConnection(Connection& connection, MessageHandler handler);
   void Unwatch(int fd);
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything that weft's own processes of one node (or of one `weft record`) say to each other, as
-// plain structs; lib/ipc/connection.h carries them: one message is one SOCK_SEQPACKET message, JSON,
-// with its descriptors as SCM_RIGHTS.
+// plain structs; lib/ipc/connection.h carries them: one message is one SOCK_SEQPACKET message,
+// JSON, with its descriptors as SCM_RIGHTS.
 //
-//     weft (cli) ---- session.sock ---- weft-agent ===== channel ===== weft-consumer
+//     weft (cli) ---- session.sock ---- weft-agent == connection ===== weft-consumer
 //                                           \\                            //
 //                                            ====== weft-keeper =========
 //
 // Connections: the keeper starts agent and consumers and gives each, as descriptor kKeeperFd, a
-// channel to itself. Agent and consumer talk directly over a socket pair that the keeper makes and
+// connection to itself. Agent and consumer talk directly over a socket pair that the keeper makes and
 // hands to both as Connect; it makes a new one whenever either of them was started again.
 //
 // A consumer's life:

@@ -2,8 +2,9 @@
 // The keeper's end of the doorbell socket (lib/abi/control.h): takes connections, one message with
 // at most one descriptor from each, and reports the caller as the kernel sees it. A descriptor that
 // is not memory (a memfd, tmpfs) is closed; claims of the message and of the memory are not
-// examined here. Everything comes from traced programs: the number of silent connections is bounded (the
-// oldest is closed first), and nothing here waits for a peer, or goes on as long as a peer calls.
+// examined here. Everything comes from traced programs: the number of silent connections is bounded
+// (the oldest is closed first), and nothing here waits for a peer, or goes on as long as a peer
+// calls.
 //
 // Connections are accepted only while there is room for their descriptors. Without room they stay
 // in the socket's backlog, where the kernel keeps their descriptors, until GoOn finds room again,

@@ -25,7 +25,7 @@ Agent::Agent(ipc::Loop& loop, std::string dir, ipc::Connection keeper)
 
 Status Agent::Start(AgentListener& listener, ContainerLookup& lookup) {
   listener_ = &listener;
-  parts_.emplace(
+  parts_ = std::make_unique<AgentParts>(
       loop_, dir_, [this](ipc::Message message) { ToKeeper(std::move(message)); }, listener,
       lookup);
   WEFT_TRY(loop_.WatchConnection(keeper_, [this](auto message) { OnKeeper(std::move(message)); }));

@@ -19,7 +19,7 @@
 #define WEFT_NODE_AGENT_AGENT_CORE_AGENT_H_
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <string>
 
 #include "lib/ipc/loop.h"
@@ -65,7 +65,7 @@ class Agent {
   const std::string dir_;
   ipc::Connection keeper_;
   AgentListener* listener_ = nullptr;  // from Start on, with parts_
-  std::optional<AgentParts> parts_;
+  std::unique_ptr<AgentParts> parts_;
   uint64_t life_ = 0;  // number of this agent among those of its keeper
   uint64_t recoveries_ = 0;
   uint64_t handled_ = 0;  // the keeper's messages: progress, for heartbeats
