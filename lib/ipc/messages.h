@@ -8,8 +8,8 @@
 //                                            ====== weft-keeper =========
 //
 // Connections: the keeper starts agent and consumers and gives each, as descriptor kKeeperFd, a
-// connection to itself. Agent and consumer talk directly over a socket pair that the keeper makes and
-// hands to both as Connect; it makes a new one whenever either of them was started again.
+// connection to itself. Agent and consumer talk directly over a socket pair that the keeper makes
+// and hands to both as Connect; it makes a new one whenever either of them was started again.
 //
 // A consumer's life:
 //   1. reads Connect from the keeper; sends Hello to the agent
