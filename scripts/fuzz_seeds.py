@@ -136,7 +136,7 @@ MESSAGES = {
         "subbuf_shift": 19, "subbufs_shift": 2, "contexts": [{"id": 1, "name": ""}], "hostname": "h",
         "domain": "ust", "node": "", "kubernetes_namespace": "", "pod": "", "pod_uid": "",
         **{key: ANY[key] for key in ("relay", "ctf_version", "created", "programs", "container")}},
-    "Ring": {"procname": "shop"}, "ProcessGone": {}, "ForgetRing": {}, "StopChannel": {}, "ForgetChannel": {},
+    "Ring": {"procname": "shop"}, "ProcessGone": {}, "ForgetRing": {}, "StopChannel": {"more_follows": False}, "ForgetChannel": {},
     "StateComplete": {}, "FileAnswer": {}, "Hello": {"version": 1}, "ChannelReady": {"error": ""}, "FileRequest": {},
     "Stats": {}, "RingDone": {"corrupt": True, "refused": False}, "Drained": {}, "Notice": {"component": "agent"},
     "Heartbeat": {"done": 1, "pending": 0}, "Keep": {}, "Drop": {}, "ListenDoorbell": {}, "StartConsumer": {},
