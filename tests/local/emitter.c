@@ -79,14 +79,19 @@ static void* emit(void* argument) {
   return NULL;
 }
 
+/* A hundred processes may wait: looks often enough for a test, and leaves the CPUs to others. */
+static void wait_for(const char* file) {
+  while (file != NULL && access(file, F_OK) != 0) usleep(20000);
+}
+
 static void emit_all(void) {
   pthread_t ids[64];
-  while (begin != NULL && access(begin, F_OK) != 0) usleep(20000);
+  wait_for(begin);
   for (int i = 1; i < threads; ++i) pthread_create(&ids[i], NULL, emit, (void*)(intptr_t)i);
   emit(NULL);
   for (int i = 1; i < threads; ++i) pthread_join(ids[i], NULL);
   for (uint64_t i = 0; i < texts; ++i) tracepoint(emitter, text, "some words", (double)i / 2);
-  while (hold != NULL && access(hold, F_OK) != 0) usleep(20000);
+  wait_for(hold);
   if (report == NULL) return;
   char line[64];
   const int n = snprintf(line, sizeof(line), "%d %llu\n", getpid(),
@@ -135,7 +140,7 @@ int main(int argc, char** argv) {
       continue;
     }
     emit_all();
-    while (hold_children != NULL && access(hold_children, F_OK) != 0) usleep(10000);
+    wait_for(hold_children);
     _exit(0);
   }
   while (wait(NULL) > 0) {

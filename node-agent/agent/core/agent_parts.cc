@@ -7,17 +7,24 @@
 #include "node-agent/agent/base/clock_choice.h"
 
 namespace weft::agent {
+namespace {
+
+std::function<void(std::string)> NoteTo(SessionListener& listener) {
+  return [&listener](std::string text) { listener.Note(std::move(text)); };
+}
+
+}  // namespace
 
 // Callbacks name parts that are made later: none is called before all are there.
 AgentParts::AgentParts(ipc::Loop& loop, std::string dir, const Send& keeper,
                        SessionListener& listener, ContainerLookup& lookup)
-    : sessions(std::move(dir), [&listener](std::string text) { listener.Note(std::move(text)); }),
+    : sessions(std::move(dir), NoteTo(listener)),
       finder([this](FoundMemory found) { return OnFound(std::move(found)); }),
       doorbells(keeper),
       areas(
           {.slot_count = PossibleCpus("/sys"), .clock = ChooseClock("/sys")}, finder,
           [this](const std::string& container) { return sessions.InForce(container); }, keeper,
-          [&listener](std::string text) { listener.Note(std::move(text)); }),
+          NoteTo(listener)),
       attached(finder, areas, keeper),
       kernel(sessions, listener, keeper, [this] { return areas.config().clock; }),
       processes(loop, keeper,
@@ -28,15 +35,13 @@ AgentParts::AgentParts(ipc::Loop& loop, std::string dir, const Send& keeper,
              .finder = finder,
              .lookup = lookup,
              .keeper = keeper,
-             .note = [&listener](std::string text) { listener.Note(std::move(text)); },
+             .note = NoteTo(listener),
              .adopted = [this](const RingEntry& ring) { notifier.TellRing(ring); }}),
-      consumers(
-          loop, keeper, [&listener](std::string text) { listener.Note(std::move(text)); },
-          [this](ConsumerLink& link, ipc::Message message) {
-            OnConsumer(link, std::move(message));
-          }),
-      requests(loop, consumers, sessions,
-               [&listener](std::string text) { listener.Note(std::move(text)); }),
+      consumers(loop, keeper, NoteTo(listener),
+                [this](ConsumerLink& link, ipc::Message message) {
+                  OnConsumer(link, std::move(message));
+                }),
+      requests(loop, consumers, sessions, NoteTo(listener)),
       notifier({.consumers = consumers,
                 .sessions = sessions,
                 .pending_stops = pending_stops,

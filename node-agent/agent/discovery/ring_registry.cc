@@ -41,16 +41,14 @@ void RingRegistry::Begin() {
 void RingRegistry::TakeArrived(ipc::Arrived arrived) {
   if (!has_begun_) return early_.push_back(std::move(arrived));
   KillPoint("arrived");
-  const auto drop = [&] {
-    if (!arrived.key.empty()) needs_.keeper(ipc::Drop{arrived.key});
-  };
   const auto bell = ReadDoorbell(arrived.message);
-  if (!bell) return drop();
+  if (!bell) return DropKept(arrived);
   needs_.finder.AddMember(arrived.pid);
   const CallerId caller{.doorbell = &arrived.doorbell, .pid = arrived.pid, .pidfd = &arrived.pidfd};
   if (bell->kind == WEFT_DOORBELL_MISSING || !arrived.fd) {
     SessionChannel* channel = needs_.sessions.FindChannel(bell->channel_id).channel;
-    if (channel == nullptr || !needs_.lookup.Belongs(channel->container, caller)) return drop();
+    if (channel == nullptr || !needs_.lookup.Belongs(channel->container, caller))
+      return DropKept(arrived);
     TakeName(*channel, bell->instance);
     if (!arrived.key.empty()) to_drop_.push_back(arrived.key);
     return;
@@ -63,7 +61,7 @@ void RingRegistry::TakeArrived(ipc::Arrived arrived) {
     needs_.note("process " + std::to_string(arrived.pid) +
                 " sent what is no ring set of a session's" +
                 (identified ? "" : ": " + identified.error().message));
-    return drop();
+    return DropKept(arrived);
   }
   // The keeper could not hold it. The finder may have been faster.
   if (arrived.key.empty()) {
@@ -141,9 +139,10 @@ void RingRegistry::CountUnknown(SessionChannel& channel, uint64_t count) {
 }
 
 void RingRegistry::SaveNames() {
+  std::set<const Session*> sessions;
   for (const uint64_t id : changed_)
-    if (const Session* session = needs_.sessions.FindChannel(id).session)
-      needs_.sessions.SaveOrNote(*session);
+    if (const Session* session = needs_.sessions.FindChannel(id).session) sessions.insert(session);
+  for (const Session* session : sessions) needs_.sessions.SaveOrNote(*session);
   changed_.clear();
   for (std::string& key : to_drop_) needs_.keeper(ipc::Drop{std::move(key)});
   to_drop_.clear();
@@ -156,21 +155,22 @@ bool RingRegistry::TakesRings(const SessionChannel& channel) const {
 }
 
 // A ring set that was found has no key: the keeper does not have it yet.
+void RingRegistry::DropKept(const ipc::Arrived& arrived) {
+  if (!arrived.key.empty()) needs_.keeper(ipc::Drop{arrived.key});
+}
+
 void RingRegistry::Take(SessionChannel& channel, ipc::Arrived& arrived, uint64_t instance) {
   const uint64_t id = channel.definition.id;
   // This memory is known already.
-  if (needs_.processes.FindRing(id, instance) != nullptr || channel.accounted.contains(instance)) {
-    if (!arrived.key.empty()) needs_.keeper(ipc::Drop{arrived.key});
-    return;
-  }
+  if (needs_.processes.FindRing(id, instance) != nullptr || channel.accounted.contains(instance))
+    return DropKept(arrived);
   const bool ended = !TakesRings(channel);
   RingEntry* ring = ended ? nullptr : needs_.processes.Adopt(arrived, id, instance);
   if (ring == nullptr) {
     const bool is_late = ended && !channel.missing.contains(instance);
     AccountLate(channel, arrived.fd, instance,
                 is_late ? "agent/late_ring" : "agent/too_many_rings");
-    if (!arrived.key.empty()) needs_.keeper(ipc::Drop{arrived.key});
-    return;
+    return DropKept(arrived);
   }
   channel.missing.erase(instance);
   needs_.adopted(*ring);

@@ -8,10 +8,11 @@
 //     its channel has ended                    its contents are counted as lost (agent/late_ring)
 //     it is no ring set, or not its sender's   refused, with a note
 //
-// Of a ring set that could not be announced a doorbell brings the name alone: its instance and its
-// channel. The finder may have found it, may find it, or not. All these meet in the instance: each
-// ring set is adopted or counted, and that once. A name that does not become a ring set, and a ring
-// set that was found without room for it and is gone, is counted in tail_unknown.
+// If a process cannot announce its ring set, its doorbell message has the ring set's name alone:
+// the instance and the channel. The finder may have found the ring set, may find it later, or
+// never. The registry joins all of these by the instance: it adopts or counts each ring set once.
+// It counts in tail_unknown the names that no ring set follows, and the ring sets that the finder
+// found without room for them and that are gone.
 //
 // Invariants:
 //   1. An instance that was counted, or was read to its end and may come again
@@ -77,6 +78,8 @@ class RingRegistry {
   void AccountAll(SessionChannel& channel);
 
  private:
+  // The keeper shall not keep it any longer.
+  void DropKept(const ipc::Arrived& arrived);
   void Take(SessionChannel& channel, ipc::Arrived& arrived, uint64_t instance);
   [[nodiscard]] bool TakesRings(const SessionChannel& channel) const;
   // A doorbell brought the name of a ring set of `channel`.
