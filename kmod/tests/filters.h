@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Filters for events of these tests: programs of the compiler that agents use, and damaged copies
-// of them, most of which pass the first checks. One thread per Filters.
+// Filters for events of these tests: programs that the agents' compiler makes, and damaged copies.
+// Most damaged copies pass the first checks. One thread per Filters.
 #ifndef WEFT_KMOD_TESTS_FILTERS_H_
 #define WEFT_KMOD_TESTS_FILTERS_H_
 

@@ -13,8 +13,8 @@
  *       .name = "net:sent", .loglevel = 6, .fields = fields, .field_count = 1};
  *   int bytes = weft_runtime_provide(&sent, buffer, sizeof(buffer), &event);
  *
- * and has a struct weft_event (lib/abi/tracepoint.h) that says what its images look like, as that
- * of a compiled provider does. The buffer is the source's: it lives as long as the event.
+ * and has a struct weft_event (lib/abi/tracepoint.h). That struct describes the event's images, as
+ * a compiled provider's does. The source owns the buffer and keeps it as long as the event.
  *
  * Freestanding C: no allocation, no state; any thread, any signal handler. docs/formats/event.md
  * has the bytes.

@@ -13,8 +13,8 @@ namespace weft::ipc {
 inline constexpr size_t kMaxMessageBytes = 128 * 1024;
 // Descriptors of one message. Only Arrived has two.
 inline constexpr size_t kMaxMessageFds = 2;
-// Messages that wait for a slow peer. Each may hold a descriptor, so this is below the usual limit
-// of 1024 descriptors.
+// Messages that wait for a slow peer. Each may hold a descriptor, so this limit is below 1024, the
+// usual limit on open files.
 inline constexpr size_t kMaxQueuedMessages = 512;
 
 // Ring sets of one channel, and of one doorbell, that are not read to their end yet.

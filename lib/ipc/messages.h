@@ -27,9 +27,9 @@
 //      The agent drops the descriptor everywhere and answers ForgetRing; until then the journal
 //      remembers the ring, so that it is not read twice
 //   6. StopChannel: closes the slots of all its rings, reads to the end, flushes, fsyncs, then
-//      Drained
-//   7. the agent's channel ends: goes on reading, waits for another Connect. The keeper's channel
-//      ends, or the keeper says Exit: flushes and exits with status 0
+//      Drained, once no other StopChannel follows
+//   7. the agent's connection ends: goes on reading, waits for another Connect. The keeper's
+//      connection ends, or the keeper says Exit: flushes and exits with status 0
 // All counts are totals since the channel was defined, not differences: a message that is lost or
 // said twice does no harm. After a restart they go on where the journal has them.
 //

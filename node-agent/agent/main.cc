@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft-agent: started by weft-keeper, with the channel to it as descriptor ipc::kKeeperFd.
+// weft-agent: started by weft-keeper, with the connection to it as descriptor ipc::kKeeperFd.
 #include <fcntl.h>
 
 #include <CLI/CLI.hpp>

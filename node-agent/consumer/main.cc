@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft-consumer: started by the keeper with a channel to it as descriptor 3, and nothing else.
+// weft-consumer: started by the keeper with a connection to it as descriptor 3, and nothing else.
 #include <grp.h>
 #include <sched.h>
 #include <sys/syscall.h>

@@ -47,8 +47,8 @@ struct Options {
 
 class Keeper {
  public:
-  // `owner` is the channel to who started the keeper (the cli); its end is the session's end.
-  // Without one, SIGTERM is, and what there is to say goes to standard error.
+  // `owner` is the connection to the process that started the keeper (the cli). Where it ends, the
+  // session ends. Without an owner, SIGTERM ends the session, and messages go to standard error.
   Keeper(ipc::Loop& loop, Options options, ipc::Connection owner);
   // Blocks SIGCHLD, becomes subreaper, starts the agent. Then run the loop.
   Status Start();

@@ -85,9 +85,9 @@ void PodTable::ForgetUnused() {
     if (!pods_.contains(uid) && !used.contains(uid)) parts.doorbells.Close(uid);
 }
 
-// By the doorbell's pod and by the cgroup, as far as the kernel still knows the process. Containers
-// of one pod can reach each other's files: between these, where the kernel's word came too late or
-// the API server has not named the container yet, the ring set's own word decides.
+// Compares the doorbell's pod and, while the kernel still knows the process, its cgroup. Containers
+// that share a pod can reach each other's files anyway: if the process is gone, or the API server
+// has not named the container yet, the function believes what the ring set says of its container.
 bool PodTable::Belongs(const std::string& container, const CallerId& caller) {
   const std::string pod_uid = container.substr(0, container.find('/'));
   const auto pod = pods_.find(pod_uid);

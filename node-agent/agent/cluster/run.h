@@ -22,7 +22,7 @@ struct NodeOptions {
   KernelOptions kernel;
 };
 
-// Until the keeper is gone. The channel to it is descriptor ipc::kKeeperFd.
+// Until the keeper is gone. The connection to it is descriptor ipc::kKeeperFd.
 Status RunOnNode(const NodeOptions& options, ipc::Loop& loop);
 
 }  // namespace weft::agent

@@ -31,7 +31,7 @@ namespace weft::agent {
 
 class Agent {
  public:
-  // `dir`: of sessions' files; `keeper`: the channel to it. `loop` outlives this.
+  // `dir`: of sessions' files; `keeper`: the connection to it. `loop` outlives this.
   Agent(ipc::Loop& loop, std::string dir, ipc::Connection keeper);
   // Makes the parts and listens to the keeper. `listener` and `lookup` outlive the loop's run.
   Status Start(AgentListener& listener, ContainerLookup& lookup);

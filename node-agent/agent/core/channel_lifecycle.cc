@@ -130,7 +130,8 @@ void ChannelLifecycle::OnStats(const ConsumerLink& link, ipc::Stats stats) {
 }
 
 void ChannelLifecycle::OnDrained(ConsumerLink& link, ipc::Drained drained) {
-  // Ring sets that wait for descriptors are still to come; then it is stopped again.
+  // Ring sets may still come, and the last StopChannel with them: a consumer that answers before it
+  // is not believed.
   if (needs_.pending_stops.Waits(drained.channel_id)) return;
   const auto [session, channel] = needs_.sessions.FindChannelOf(link.name(), drained.channel_id);
   link.Tell([id = drained.channel_id] { return ipc::ForgetChannel{id}; });

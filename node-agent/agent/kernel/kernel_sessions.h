@@ -6,8 +6,9 @@
 // Invariants:
 //   1. What weft.ko records of a channel is never more than the session's file says: a cgroup is on
 //      disk before it comes into scope and until it has left it.
-//   2. A channel that is not drained has a session in weft.ko, or a `failure`. After a restart, one
-//      whose session went with the keeper is drained, with what it had in flight counted as lost.
+//   2. A channel that is not drained has a session in weft.ko, or a `failure`. If the session went
+//      with the keeper, the next agent counts what the channel had in flight as lost and marks the
+//      channel as drained.
 // The agent's thread owns it. Calls into the module may take milliseconds.
 #ifndef WEFT_NODE_AGENT_AGENT_KERNEL_KERNEL_SESSIONS_H_
 #define WEFT_NODE_AGENT_AGENT_KERNEL_KERNEL_SESSIONS_H_

@@ -63,8 +63,8 @@ struct SessionChannel {
   // Instances that are not to be taken in: they are in `own`, or their consumer has read them to
   // their end and they could come a second time.
   std::set<uint64_t> accounted;
-  // Ring sets that are known by their instance alone, and that are in no count yet: so many looks
-  // of the finder are left in which it may find them, kUntilTheEnd: all.
+  // Ring sets that the agent knows by their instance alone and has not counted yet. The value is
+  // the number of looks in which the finder may still find the ring set; kUntilTheEnd: every look.
   std::map<uint64_t, uint32_t> missing;
   static constexpr uint32_t kUntilTheEnd = UINT32_MAX;
 
@@ -77,8 +77,8 @@ class Session {
   // Gets the kernel's back end ready and says what it can do.
   using KernelProbe = std::function<Result<kernel::Support>()>;
 
-  // What a CreateSession and this machine make of it. kInvalid: what is wrong with the Traces, all
-  // of it, a line each. `probe_kernel` is called where a Trace asks for the kernel.
+  // Makes the session that a CreateSession asks for, on this machine. kInvalid: the message lists
+  // each fault of the Traces on a line. Calls `probe_kernel` if a Trace asks for the kernel.
   static Result<Session> Create(
       const ipc::CreateSession& command, const std::string& traces,
       const KernelProbe& probe_kernel = [] { return kernel::ThisBackend().Probe(); });

@@ -39,7 +39,7 @@ WEFT_COLD int weft_tracepoint_ask(struct weft_tracepoint* tracepoint) {
   return library ? library->tracepoint_enabled(tracepoint) : 0;
 }
 
-/* strcmp, without its header. */
+/* What strcmp does: a file with call sites alone refers to no function of libc. */
 WEFT_COLD int weft_texts_are_equal(const char* a, const char* b) {
   if (a == b) return 1; /* as in most objects: the linker merges equal texts */
   while (*a != '\0' && *a == *b) {
