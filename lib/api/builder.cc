@@ -173,8 +173,8 @@ constexpr FlagOfPath kFlags[] = {
     {"spec.kernel.userProbes", "", "--function or --usdt"},
     {"spec.filter", "", "--filter"},
     {"spec.context", "", "--context"},
-    {"spec.buffer.count", "", "--buffer-count"},
-    {"spec.buffer", "", "--buffer-size"},
+    {"spec.buffer.count", "", "--subbufs or --buffer-count"},
+    {"spec.buffer", "", "--subbuf-size or --buffer-size"},
     {"spec.duration", "", "--duration"},
 };
 

@@ -30,9 +30,9 @@ struct ShortForm {
   std::string syscall_buffer;         // --syscall-buffer: bytes
   std::string filter;                 // --filter, of all events
   std::vector<std::string> context;   // --context
-  std::string buffer_size;            // --buffer-size: a quantity
-  std::string buffer_count;           // --buffer-count
-  bool overwrite = false;             // --overwrite
+  std::string buffer_size;            // --subbuf-size or --buffer-size: a quantity
+  std::string buffer_count;           // --subbufs or --buffer-count
+  bool overwrite = false;             // --overwrite, --mode
   bool snapshot = false;              // --snapshot; implies overwrite
   std::string duration;               // --duration
 };

@@ -136,10 +136,11 @@ TEST(Builder, MistakesNameTheFlag) {
   EXPECT_THAT(Errors({.events = {"*"}, .context = {"vpdi"}}),
               ElementsAre("--context: \"vpdi\" unknown context, did you mean \"vpid\"?"));
   EXPECT_THAT(Errors({.events = {"*"}, .buffer_size = "1", .buffer_count = "x", .duration = "5"}),
-              ElementsAre(HasSubstr("--buffer-size: "), HasSubstr("--buffer-count: \"x\" must be"),
+              ElementsAre(HasSubstr("--subbuf-size or --buffer-size: "),
+                          HasSubstr("--subbufs or --buffer-count: \"x\" must be"),
                           HasSubstr("--duration: \"5\"")));
   EXPECT_THAT(Errors({.events = {"*"}, .buffer_size = "64Mi", .buffer_count = "64"}),
-              ElementsAre("--buffer-size: size times count must be at most 1Gi"));
+              ElementsAre("--subbuf-size or --buffer-size: size times count must be at most 1Gi"));
   EXPECT_THAT(Errors({.name = "A", .events = {"*"}}), ElementsAre(HasSubstr("--name: \"A\" must")));
   EXPECT_THAT(Errors({.syscalls = {"read"}, .syscall_buffer = "1x"}),
               ElementsAre(HasSubstr("--syscall-buffer: ")));
