@@ -4,7 +4,7 @@
 #
 #   weft_library(NAME SOURCES a.cc ... [DEPS weft_base ...])
 #       Static, position-independent library, target weft_NAME. Without SOURCES: headers only.
-#   weft_executable(NAME SOURCES main.cc ... [DEPS ...] [INSTALL] [UNSANITIZED])
+#   weft_executable(NAME SOURCES main.cc ... [DEPS ...] [INSTALL [CLUSTER]] [UNSANITIZED])
 #       Program NAME. INSTALL puts it into bin/ of the install tree, and into bin/ of the build
 #       folder, so that programs find each other and ../lib the same way in both. UNSANITIZED: no
 #       test of a build with a sanitizer runs it, so it is not built there.
@@ -27,8 +27,9 @@
 #       the debug kernel, where all takes many times as long, `vm_debug`: part of the long form, each test in
 #       its short one. LONG_ON_OLD: with the older of the two kernels in the long form only (`vm_long`).
 #       KERNELS: these instead; any other one is for the long form. DEBUG_OPTIONS: more, for the debug kernel.
-#   weft_install(TARGET KIND DESTINATION folder)
-#       install(TARGETS), and makes TARGET a part of the target install_tree.
+#   weft_install(TARGET KIND DESTINATION folder [COMPONENT cluster])
+#       install(TARGETS), and makes TARGET a part of the target install_tree, and of local_tree, unless its
+#       component is cluster.
 #   weft_flags(TARGET)
 #       Our warnings and the chosen sanitizer, for a target made with plain add_library or
 #       add_executable. A freestanding target links weft_warnings only: no runtime can be in it.
@@ -36,6 +37,9 @@
 # Include paths start at the top of the repository: #include "lib/base/result.h".
 
 include(GNUInstallDirs)
+
+# The component `cluster` has the programs that run in a cluster only, `local` everything else.
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME local)
 
 # --- languages -------------------------------------------------------------------------------
 
@@ -145,6 +149,9 @@ endfunction()
 function(weft_install target)
   install(TARGETS ${target} ${ARGN})
   set_property(GLOBAL APPEND PROPERTY WEFT_INSTALLED ${target})
+  if(NOT "cluster" IN_LIST ARGN)
+    set_property(GLOBAL APPEND PROPERTY WEFT_INSTALLED_LOCAL ${target})
+  endif()
 endfunction()
 
 function(_weft_refuse_unknown name)
@@ -167,7 +174,7 @@ function(weft_library name)
 endfunction()
 
 function(weft_executable name)
-  cmake_parse_arguments(ARG "INSTALL;UNSANITIZED" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "INSTALL;CLUSTER;UNSANITIZED" "" "SOURCES;DEPS" ${ARGN})
   _weft_refuse_unknown(${name})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})
@@ -176,7 +183,11 @@ function(weft_executable name)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
   elseif(ARG_INSTALL AND NOT WEFT_SANITIZE STREQUAL "fuzz")
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
-    weft_install(${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+    set(component local)
+    if(ARG_CLUSTER)
+      set(component cluster)
+    endif()
+    weft_install(${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT ${component})
   endif()
 endfunction()
 
