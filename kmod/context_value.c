@@ -37,7 +37,27 @@
 				    .of_task = true,                                               \
 				    .offsets = OFFSETS(offsetof(struct task_struct, nsproxy),      \
 						       offsetof(struct nsproxy, member), inum)}
-#define CALL(id, task) [WEFT_CONTEXT_PLACE(id)] = {.end = WEFT_CONTEXT_END_CALL, .of_task = (task)}
+/* Contexts that a function computes, and whether they say something of the task. */
+#define CALLED_CONTEXTS(X)                                                                         \
+	X(VUID, true)                                                                              \
+	X(VEUID, true)                                                                             \
+	X(VSUID, true)                                                                             \
+	X(VGID, true)                                                                              \
+	X(VEGID, true)                                                                             \
+	X(VSGID, true)                                                                             \
+	X(PPID, true)                                                                              \
+	X(VPPID, true)                                                                             \
+	X(PRIO, true)                                                                              \
+	X(NICE, true)                                                                              \
+	X(CPU_ID, false)                                                                           \
+	X(INTERRUPTIBLE, false)                                                                    \
+	X(PREEMPTIBLE, false)                                                                      \
+	X(NEED_RESCHEDULE, true)                                                                   \
+	X(MIGRATABLE, true)
+#define CALLED_PLACE(symbol, task) CALLED_##symbol = WEFT_CONTEXT_PLACE(WEFT_CONTEXT_##symbol),
+enum called_context { CALLED_CONTEXTS(CALLED_PLACE) };
+#define CALLED_PATH(symbol, task)                                                                  \
+	[CALLED_##symbol] = {.end = WEFT_CONTEXT_END_CALL, .of_task = (task)},
 
 /* User ids of the node are the kernel's own numbers. A namespace that this kernel has not has no
    path. */
@@ -90,21 +110,7 @@ const struct weft_context_path weft_context_paths[WEFT_CONTEXT_PLACES] = {
 	CRED(WEFT_CONTEXT_GID, gid),
 	CRED(WEFT_CONTEXT_EGID, egid),
 	CRED(WEFT_CONTEXT_SGID, sgid),
-	CALL(WEFT_CONTEXT_VUID, true),
-	CALL(WEFT_CONTEXT_VEUID, true),
-	CALL(WEFT_CONTEXT_VSUID, true),
-	CALL(WEFT_CONTEXT_VGID, true),
-	CALL(WEFT_CONTEXT_VEGID, true),
-	CALL(WEFT_CONTEXT_VSGID, true),
-	CALL(WEFT_CONTEXT_PPID, true),
-	CALL(WEFT_CONTEXT_VPPID, true),
-	CALL(WEFT_CONTEXT_PRIO, true),
-	CALL(WEFT_CONTEXT_NICE, true),
-	CALL(WEFT_CONTEXT_CPU_ID, false),
-	CALL(WEFT_CONTEXT_INTERRUPTIBLE, false),
-	CALL(WEFT_CONTEXT_PREEMPTIBLE, false),
-	CALL(WEFT_CONTEXT_NEED_RESCHEDULE, true),
-	CALL(WEFT_CONTEXT_MIGRATABLE, true),
+	CALLED_CONTEXTS(CALLED_PATH)
 	[WEFT_CONTEXT_PLACE(WEFT_CONTEXT_HOSTNAME)] = {.end = WEFT_CONTEXT_END_TEXT},
 #if WEFT_HAS_CALLSTACKS
 	[WEFT_CONTEXT_PLACE(WEFT_CONTEXT_CALLSTACK_KERNEL)] = {.end = WEFT_CONTEXT_END_STACK},
@@ -131,66 +137,64 @@ static noinline u64 parent(bool in_namespace)
 	return pid;
 }
 
-/* As the task's own user namespace has them. */
-static noinline u64 id_value(unsigned int place)
+/* As the task's own user namespace has it. */
+static noinline u64 user_id(kuid_t id)
 {
-	const struct cred *cred = current_cred();
-	struct user_namespace *inside = cred->user_ns;
+	return from_kuid_munged(current_cred()->user_ns, id);
+}
 
-	switch (place) {
-	case WEFT_CONTEXT_PLACE(WEFT_CONTEXT_VUID):
-		return from_kuid_munged(inside, cred->uid);
-	case WEFT_CONTEXT_PLACE(WEFT_CONTEXT_VEUID):
-		return from_kuid_munged(inside, cred->euid);
-	case WEFT_CONTEXT_PLACE(WEFT_CONTEXT_VSUID):
-		return from_kuid_munged(inside, cred->suid);
-	case WEFT_CONTEXT_PLACE(WEFT_CONTEXT_VGID):
-		return from_kgid_munged(inside, cred->gid);
-	case WEFT_CONTEXT_PLACE(WEFT_CONTEXT_VEGID):
-		return from_kgid_munged(inside, cred->egid);
-	default: /* VSGID */
-		return from_kgid_munged(inside, cred->sgid);
-	}
+static noinline u64 group_id(kgid_t id)
+{
+	return from_kgid_munged(current_cred()->user_ns, id);
 }
 
 /* What the code with the tracepoint may be subject to: -1 where a probe cannot know. Breakpoints
  * leave no trace of what was, and tracepoints of later kernels may have turned preemption off or
  * not. */
-static noinline u64 running_value(unsigned int place, bool tracepoint)
+static noinline u64 preemption(bool tracepoint)
 {
-	switch (place) {
-	case WEFT_CONTEXT_PLACE(WEFT_CONTEXT_INTERRUPTIBLE):
-		return tracepoint ? !irqs_disabled() : -1;
-	case WEFT_CONTEXT_PLACE(WEFT_CONTEXT_PREEMPTIBLE):
-		if (!tracepoint || !IS_ENABLED(CONFIG_PREEMPT_COUNT) ||
-		    !WEFT_TRACEPOINTS_PREEMPT_OFF)
-			return -1;
-		return preempt_count() == PREEMPT_DISABLE_OFFSET && !irqs_disabled();
-	case WEFT_CONTEXT_PLACE(WEFT_CONTEXT_NEED_RESCHEDULE):
-		return test_tsk_need_resched(current);
-	default: /* WEFT_CONTEXT_MIGRATABLE */
-		return weft_is_migratable(current);
-	}
+	if (!tracepoint || !IS_ENABLED(CONFIG_PREEMPT_COUNT) || !WEFT_TRACEPOINTS_PREEMPT_OFF)
+		return -1;
+	return preempt_count() == PREEMPT_DISABLE_OFFSET && !irqs_disabled();
 }
 
 u64 weft_context_call(unsigned int place, unsigned long view)
 {
-	switch (place) {
-	case WEFT_CONTEXT_PLACE(WEFT_CONTEXT_VUID)... WEFT_CONTEXT_PLACE(WEFT_CONTEXT_VSGID):
-		return id_value(place);
-	case WEFT_CONTEXT_PLACE(WEFT_CONTEXT_PPID):
+	const bool tracepoint = view & WEFT_VIEW_TRACEPOINT;
+
+	switch ((enum called_context)place) {
+	case CALLED_VUID:
+		return user_id(current_cred()->uid);
+	case CALLED_VEUID:
+		return user_id(current_cred()->euid);
+	case CALLED_VSUID:
+		return user_id(current_cred()->suid);
+	case CALLED_VGID:
+		return group_id(current_cred()->gid);
+	case CALLED_VEGID:
+		return group_id(current_cred()->egid);
+	case CALLED_VSGID:
+		return group_id(current_cred()->sgid);
+	case CALLED_PPID:
 		return parent(false);
-	case WEFT_CONTEXT_PLACE(WEFT_CONTEXT_VPPID):
+	case CALLED_VPPID:
 		return parent(true);
-	case WEFT_CONTEXT_PLACE(WEFT_CONTEXT_PRIO):
+	case CALLED_PRIO:
 		return current->prio - MAX_RT_PRIO;
-	case WEFT_CONTEXT_PLACE(WEFT_CONTEXT_NICE):
+	case CALLED_NICE:
 		return task_nice(current);
-	case WEFT_CONTEXT_PLACE(WEFT_CONTEXT_CPU_ID):
+	case CALLED_CPU_ID:
 		return raw_smp_processor_id();
-	default: /* INTERRUPTIBLE and behind */
-		return running_value(place, view & WEFT_VIEW_TRACEPOINT);
+	case CALLED_INTERRUPTIBLE:
+		return tracepoint ? !irqs_disabled() : -1;
+	case CALLED_PREEMPTIBLE:
+		return preemption(tracepoint);
+	case CALLED_NEED_RESCHEDULE:
+		return test_tsk_need_resched(current);
+	case CALLED_MIGRATABLE:
+		return weft_is_migratable(current);
 	}
+	return 0; /* not reached */
 }
 
 const char *weft_context_text(unsigned int place, unsigned long view)
