@@ -2,6 +2,7 @@
 // The controller's loop.
 #include "controller/controller.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace weft::controller {
@@ -15,6 +16,8 @@ const char* NameOf(WorkKind kind) {
       return "namespace";
     case WorkKind::kCertificates:
       return "certificates";
+    case WorkKind::kDefinitions:
+      return "definitions";
   }
   return "";
 }
@@ -25,9 +28,12 @@ Controller::Controller(kube::Client& client, const Options& options, metrics::Re
                        std::function<void(const Error&)> on_error)
     : client_(client),
       world_(queue_),
-      reconciler_(client, world_, options.relay, options.name_space, options.instance),
+      reconciler_(client, world_, options.relay, options.name_space, options.instance,
+                  options.uninstalling),
       delivery_(client, world_, options.library, options.name_space),
       certificates_(client, {.name_space = options.name_space}),
+      definitions_(client),
+      uninstalling_(options.uninstalling),
       on_error_(std::move(on_error)),
       metrics_(metrics),
       random_(std::random_device{}()),
@@ -38,11 +44,14 @@ Result<std::optional<std::chrono::milliseconds>> Controller::Do(const Work& work
     case WorkKind::kTrace:
       return reconciler_.Reconcile(work.key);
     case WorkKind::kNamespace:
+      if (uninstalling_) return std::nullopt;
       WEFT_TRY(delivery_.Reconcile(work.key.name));
       return std::nullopt;
     case WorkKind::kCertificates:
       WEFT_TRY(certificates_.Reconcile());
       return kCheckInterval;
+    case WorkKind::kDefinitions:
+      return definitions_.Reconcile();
   }
   return std::nullopt;
 }
@@ -74,15 +83,19 @@ void Controller::CountTraces() {
 
 void Controller::Run(const std::stop_token& stop) {
   const auto informers = Feed(world_, client_, on_error_);
-  queue_.Add({.kind = WorkKind::kCertificates});
+  if (!uninstalling_) {
+    queue_.Add({.kind = WorkKind::kCertificates});
+    queue_.Add({.kind = WorkKind::kDefinitions});
+  }
   constexpr std::chrono::milliseconds kUntilComplete{50};
   while (!stop.stop_requested()) {
     turned_ = std::chrono::steady_clock::now();
     const std::optional<Work> work = queue_.Take(stop, kTurn);
     CountTraces();
     if (!work) continue;
-    // Certificates need to know nothing; all else must know everything.
-    if (work->kind != WorkKind::kCertificates && !world_.is_complete()) {
+    // The others need no lists.
+    if ((work->kind == WorkKind::kTrace || work->kind == WorkKind::kNamespace) &&
+        !world_.is_complete()) {
       queue_.Add(*work, kUntilComplete);
       continue;
     }
@@ -96,8 +109,22 @@ std::string Controller::Stuck() const {
 }
 
 std::string Controller::NotReady() const {
+  if (std::string problem = definitions_.Problem(); !problem.empty()) return problem;
   return world_.is_complete() ? ""
                               : "the first lists of the cluster's objects are not complete yet";
+}
+
+std::optional<std::vector<std::string>> Controller::Held() const {
+  if (!world_.is_complete()) return std::nullopt;
+  std::vector<std::string> held;
+  for (const Json& trace : world_.Traces()) {
+    const Json* finalizers = kube::At(trace, {"metadata", "finalizers"});
+    if (finalizers == nullptr || std::ranges::find(*finalizers, kFinalizer) == finalizers->end())
+      continue;
+    const ObjectKey key = KeyOf(trace);
+    held.push_back(key.name_space.empty() ? key.name : key.name_space + "/" + key.name);
+  }
+  return held;
 }
 
 }  // namespace weft::controller

@@ -13,8 +13,10 @@
 #include <random>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "controller/certificates.h"
+#include "controller/definitions.h"
 #include "controller/delivery/delivery.h"
 #include "controller/reconcile/reconciler.h"
 #include "controller/work.h"
@@ -34,6 +36,7 @@ struct Options {
   std::string instance;    // this pod
   api::RelayEndpoints relay;
   Library library;
+  bool uninstalling = false;  // only ends what there is: uninstall.h
 };
 
 class Controller {
@@ -47,6 +50,8 @@ class Controller {
   // For /healthz and /readyz, from any thread: "" or what is wrong.
   [[nodiscard]] std::string Stuck() const;
   [[nodiscard]] std::string NotReady() const;
+  // The Traces with weft's finalizer; no value: the first lists are not complete yet.
+  [[nodiscard]] std::optional<std::vector<std::string>> Held() const;
 
  private:
   // When to do it again, if at all.
@@ -60,6 +65,8 @@ class Controller {
   Reconciler reconciler_;
   Delivery delivery_;
   Certificates certificates_;
+  Definitions definitions_;
+  const bool uninstalling_;
   const std::function<void(const Error&)> on_error_;
   metrics::Registry& metrics_;
   std::map<Work, kube::Backoff> failing_;

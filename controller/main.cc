@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "controller/controller.h"
+#include "controller/uninstall.h"
 #include "lib/base/stop_signals.h"
 #include "lib/http/health.h"
 #include "lib/kube/config.h"
@@ -19,6 +20,7 @@ struct Flags {
   std::string name_space;
   std::vector<std::string> libraries;
   weft::api::RelayEndpoints relay;
+  bool uninstall = false;
 };
 
 weft::Status Run(Flags flags) {
@@ -29,6 +31,7 @@ weft::Status Run(Flags flags) {
   WEFT_ASSIGN(auto library, weft::controller::LoadLibrary(flags.libraries));
   spdlog::info("delivering {}", library.name);
   weft::kube::Client client(weft::kube::MakeTransport(cluster), "weft-controller");
+  if (flags.uninstall) WEFT_TRY(weft::controller::StopController(client, flags.name_space));
 
   weft::metrics::Registry metrics(weft::metrics::Part::kController);
   weft::controller::Controller controller(
@@ -36,8 +39,13 @@ weft::Status Run(Flags flags) {
       {.name_space = flags.name_space,
        .instance = weft::kube::OwnPod("weft-controller"),
        .relay = flags.relay,
-       .library = std::move(library)},
+       .library = std::move(library),
+       .uninstalling = flags.uninstall},
       metrics, [](const weft::Error& error) { spdlog::warn("{}", error.message); });
+  if (flags.uninstall) {
+    const std::jthread worker([&](const std::stop_token& stop) { controller.Run(stop); });
+    return weft::controller::WaitUntilReleased(controller);
+  }
   const weft::http::Health health = {.alive = [&] { return controller.Stuck(); },
                                      .ready = [&] { return controller.NotReady(); },
                                      .metrics = &metrics};
@@ -66,6 +74,8 @@ int main(int argc, char** argv) {
   app.add_option("--relay-control", flags.relay.control, "HOST:PORT of control connections")
       ->required();
   app.add_option("--relay-data", flags.relay.data, "HOST:PORT of data connections")->required();
+  app.add_flag("--uninstall", flags.uninstall,
+               "stop the running controller, drain all Traces, remove their finalizers, and exit");
   CLI11_PARSE(app, argc, argv);
 
   weft::BlockStopSignals();

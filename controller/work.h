@@ -22,6 +22,7 @@ enum class WorkKind {
   kTrace,         // key: the Trace
   kNamespace,     // key.name: deliver the library there
   kCertificates,  // no key
+  kDefinitions,   // no key
 };
 
 struct Work {

@@ -27,15 +27,6 @@ bool IsReady(const TraceSession& session) {
          api::IsTrue(session.status.conditions, api::kConditionReady);
 }
 
-std::string Join(const std::vector<std::string>& names) {
-  constexpr std::size_t kMost = 5;
-  std::string out;
-  for (std::size_t i = 0; i < names.size() && i < kMost; ++i)
-    out += (i == 0 ? "" : ", ") + names[i];
-  if (names.size() > kMost) out += " and " + std::to_string(names.size() - kMost) + " more";
-  return out;
-}
-
 class Planner {
  public:
   explicit Planner(const Situation& situation)
@@ -57,7 +48,7 @@ class Planner {
   }
 
  private:
-  [[nodiscard]] bool Drains() const { return deleting_ || ended_; }
+  [[nodiscard]] bool Drains() const { return deleting_ || ended_ || s_.uninstalling_since; }
   [[nodiscard]] bool IsFinalized() const {
     return std::ranges::find(trace_.metadata.finalizers, kFinalizer) !=
            trace_.metadata.finalizers.end();
@@ -182,21 +173,31 @@ class Planner {
     for (const TraceSession* session : live_) {
       if (!IsDrained(*session)) not_drained_.push_back(session->spec.node_name);
     }
-    if (!deleting_) {
-      plan_.add_finalizer = !IsFinalized();
+    const bool drained = plan_.apply.empty() && (Drains() ? not_drained_.empty() : live_.empty());
+    if (!drained && !deleting_ && !IsFinalized()) {
+      plan_.add_finalizer = true;
       return;
     }
-    if (!IsFinalized()) return;
-    const auto since = kube::ParseTime(trace_.metadata.deletion_timestamp);
-    const bool too_late = !since || s_.now >= *since + kDrainLimit;
-    plan_.remove_finalizer = not_drained_.empty() || too_late;
-    if (!plan_.remove_finalizer) Again(*since + kDrainLimit);
+    const std::optional<kube::WallTime> since =
+        deleting_ ? kube::ParseTime(trace_.metadata.deletion_timestamp) : s_.uninstalling_since;
+    const bool too_late = since && s_.now >= *since + kDrainLimit;
+    if (since && !drained && !too_late) Again(*since + kDrainLimit);
+    if (!drained && !too_late) return;
+    plan_.remove_finalizer = IsFinalized();
+    if (s_.uninstalling_since) RemoveSessions();
     if (plan_.remove_finalizer && !not_drained_.empty())
       plan_.notes.push_back({.warning = true,
                              .reason = "NotDrained",
-                             .text = "deleted before all events were delivered; nodes that did not "
+                             .text = "ended before all events were delivered; nodes that did not "
                                      "answer in time: " +
                                      Join(not_drained_)});
+  }
+
+  // Weft that is installed again begins anew.
+  void RemoveSessions() {
+    removed_ = true;
+    plan_.apply.clear();
+    for (const TraceSession* session : live_) plan_.remove.push_back(session->metadata.name);
   }
 
   void Set(std::string_view type, ConditionStatus value, std::string reason, std::string message) {
@@ -236,9 +237,19 @@ class Planner {
     const bool drained = not_drained_.empty() && plan_.apply.empty();
     Set(api::kConditionDrained, drained ? ConditionStatus::kTrue : ConditionStatus::kFalse,
         drained ? "Drained" : "Draining", drained ? "" : "waiting for " + Join(not_drained_));
-    Set(api::kConditionReady, ConditionStatus::kFalse, drained ? "Completed" : "Draining",
-        deleting_ ? "the Trace is being deleted" : "its duration is over");
-    plan_.status.phase = drained && ended_ ? api::Phase::kCompleted : api::Phase::kDraining;
+    const bool uninstalled = !deleting_ && !ended_;
+    const bool over = drained || removed_;
+    Set(api::kConditionReady, ConditionStatus::kFalse,
+        !over         ? "Draining"
+        : uninstalled ? "Uninstalled"
+                      : "Completed",
+        deleting_     ? "the Trace is being deleted"
+        : uninstalled ? "weft was removed from the cluster"
+                      : "its duration is over");
+    plan_.status.phase = !over         ? api::Phase::kDraining
+                         : ended_      ? api::Phase::kCompleted
+                         : uninstalled ? api::Phase::kPending
+                                       : api::Phase::kDraining;
     if (drained && ended_ && plan_.status.completion_time.empty())
       plan_.status.completion_time = kube::FormatTime(s_.now);
   }
@@ -338,6 +349,7 @@ class Planner {
   Plan plan_;
   bool deleting_ = false;
   bool ended_ = false;
+  bool removed_ = false;                   // the sessions, with weft
   int sessions_ = 0;                       // that are there or will be
   std::vector<const TraceSession*> live_;  // whose node is there
   std::vector<std::string> waiting_for_;   // nodes
@@ -345,6 +357,15 @@ class Planner {
 };
 
 }  // namespace
+
+std::string Join(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 5;
+  std::string out;
+  for (std::size_t i = 0; i < names.size() && i < kMost; ++i)
+    out += (i == 0 ? "" : ", ") + names[i];
+  if (names.size() > kMost) out += " and " + std::to_string(names.size() - kMost) + " more";
+  return out;
+}
 
 Plan MakePlan(const Situation& situation) { return Planner(situation).Make(); }
 

@@ -4,7 +4,11 @@
 //
 //   Trace --> finalizer --> a session per node with selected pods --> status from the sessions
 //   ClusterTrace --> finalizer --> a session per selected node, in weft's own namespace --> status
-//   deadline or deletion --> sessions Draining --> all Drained --> Completed, or finalizer removed
+//   deadline or deletion --> sessions Draining --> all Drained --> finalizer removed, Completed
+//   weft is being removed --> the same, but the sessions are removed, and the Trace is as before its
+//   first session
+//
+// A Trace has the finalizer only while it has a session that is not drained.
 //
 // Thread-safety: pure functions.
 #ifndef WEFT_CONTROLLER_RECONCILE_PLAN_H_
@@ -24,7 +28,7 @@
 namespace weft::controller {
 
 inline constexpr std::string_view kFinalizer = "weft.dev/drain";
-// A node that does not answer keeps a deleted Trace no longer than this.
+// A node that does not answer keeps a deleted Trace, or the removal of weft, no longer than this.
 inline constexpr std::chrono::seconds kDrainLimit{60};
 
 struct Situation {
@@ -37,6 +41,7 @@ struct Situation {
   std::string own_namespace;                // weft's
   api::RelayEndpoints relay;
   kube::WallTime now;
+  std::optional<kube::WallTime> uninstalling_since;  // weft is being removed from the cluster
 };
 
 // Traces of no namespace are ClusterTraces.
@@ -65,6 +70,9 @@ struct Plan {
 };
 
 Plan MakePlan(const Situation& situation);
+
+// At most five of the names, with commas between them.
+std::string Join(const std::vector<std::string>& names);
 
 // Whether two statuses differ in more than their counts of events.
 bool DiffersBeyondCounts(const api::TraceStatus& a, const api::TraceStatus& b);

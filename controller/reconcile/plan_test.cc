@@ -13,6 +13,7 @@ namespace {
 using api::Phase;
 using std::chrono::seconds;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 // Applies a plan as the API server and the agents would.
 class Life : public testing::Test {
@@ -53,6 +54,7 @@ class Life : public testing::Test {
 
   void Apply(const Plan& plan) {
     if (plan.add_finalizer) s_.trace.metadata.finalizers.emplace_back(kFinalizer);
+    if (plan.remove_finalizer) std::erase(s_.trace.metadata.finalizers, kFinalizer);
     for (const api::TraceSession& session : plan.apply) {
       const auto same = [&](const auto& s) { return s.metadata.name == session.metadata.name; };
       auto found = std::ranges::find_if(s_.sessions, same);
@@ -196,8 +198,59 @@ TEST_F(Life, DurationBecomesADeadlineAndTheEndIsDrained) {
   EXPECT_EQ(Reasons(Step()), "Completed ");
   EXPECT_EQ(s_.trace.status.phase, Phase::kCompleted);
   EXPECT_EQ(s_.trace.status.completion_time, kube::FormatTime(s_.now));
+  EXPECT_THAT(s_.trace.metadata.finalizers, IsEmpty()) << "it can be deleted without a controller";
   AddPod("late", "n2");
   EXPECT_TRUE(Step().apply.empty());
+  EXPECT_THAT(s_.trace.metadata.finalizers, IsEmpty());
+}
+
+TEST_F(Life, OnlyATraceWithSessionsHasAFinalizer) {
+  EXPECT_FALSE(Step().add_finalizer) << "no pods";
+  s_.problem = "wrong";
+  AddPod("a", "n1");
+  EXPECT_FALSE(Step().add_finalizer);
+  s_.problem.clear();
+  EXPECT_TRUE(Step().add_finalizer);
+  Say(0, "Ready");
+  s_.nodes.erase("n1");
+  s_.pods.clear();
+  EXPECT_TRUE(Step().remove_finalizer);
+  EXPECT_THAT(s_.trace.metadata.finalizers, IsEmpty());
+}
+
+TEST_F(Life, RemovingWeftDrainsAndLeavesTheTrace) {
+  AddPod("a", "n1");
+  Step();
+  Say(0, "Ready");
+  Step();
+  s_.uninstalling_since = s_.now;
+  Plan plan = Step();
+  EXPECT_FALSE(plan.remove_finalizer);
+  EXPECT_EQ(plan.again, s_.now + kDrainLimit);
+  EXPECT_EQ(s_.sessions[0].spec.state, api::SessionState::kDraining);
+  Say(0, "Drained");
+  plan = Step();
+  EXPECT_TRUE(plan.remove_finalizer);
+  EXPECT_EQ(Reasons(plan), "Uninstalled ");
+  EXPECT_THAT(s_.sessions, IsEmpty());
+  EXPECT_EQ(s_.trace.status.phase, Phase::kPending);
+  EXPECT_EQ(s_.trace.status.completion_time, "");
+  // Installed again, it records again.
+  s_.uninstalling_since.reset();
+  EXPECT_TRUE(Step().add_finalizer);
+  EXPECT_EQ(s_.sessions.at(0).spec.state, api::SessionState::kActive);
+}
+
+TEST_F(Life, RemovingWeftWaitsNoLongerThanItsLimit) {
+  AddPod("a", "n1");
+  Step();
+  s_.uninstalling_since = s_.now;
+  Step();
+  s_.now += kDrainLimit;
+  const Plan plan = Step();
+  EXPECT_TRUE(plan.remove_finalizer);
+  EXPECT_THAT(Reasons(plan), HasSubstr("NotDrained"));
+  EXPECT_THAT(s_.sessions, IsEmpty());
 }
 
 TEST_F(Life, DeletionWaitsForEveryNode) {

@@ -82,6 +82,7 @@ Situation Reconciler::Look(const ObjectKey& key, const Json& object) {
   situation.own_namespace = own_namespace_;
   situation.relay = relay_;
   situation.now = std::chrono::system_clock::now();
+  situation.uninstalling_since = uninstalling_since_;
   return situation;
 }
 

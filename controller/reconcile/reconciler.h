@@ -22,13 +22,16 @@ inline constexpr std::chrono::seconds kCountsInterval{30};
 class Reconciler {
  public:
   // `relay` takes every Trace. `own_namespace` is weft's, `instance` this pod's name, for Events.
+  // `uninstalling`: from now on.
   Reconciler(kube::Client& client, const World& world, api::RelayEndpoints relay,
-             std::string own_namespace, std::string instance)
+             std::string own_namespace, std::string instance, bool uninstalling = false)
       : client_(client),
         world_(world),
         relay_(std::move(relay)),
         own_namespace_(std::move(own_namespace)),
         instance_(std::move(instance)),
+        uninstalling_since_(uninstalling ? std::optional(std::chrono::system_clock::now())
+                                         : std::nullopt),
         random_(std::random_device{}()) {}
 
   // When to look again, if ever; an error: to be tried again soon.
@@ -54,6 +57,7 @@ class Reconciler {
   const api::RelayEndpoints relay_;
   const std::string own_namespace_;
   const std::string instance_;
+  const std::optional<kube::WallTime> uninstalling_since_;
   std::mt19937_64 random_;
   std::map<ObjectKey, Written> written_;
 };

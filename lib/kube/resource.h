@@ -23,6 +23,8 @@ inline constexpr Resource kNamespaces{"", "v1", "namespaces"};
 inline constexpr Resource kConfigMaps{"", "v1", "configmaps"};
 inline constexpr Resource kSecrets{"", "v1", "secrets"};
 inline constexpr Resource kEvents{"events.k8s.io", "v1", "events"};
+inline constexpr Resource kDeployments{"apps", "v1", "deployments"};
+inline constexpr Resource kDefinitions{"apiextensions.k8s.io", "v1", "customresourcedefinitions"};
 inline constexpr Resource kMutatingWebhooks{"admissionregistration.k8s.io", "v1",
                                             "mutatingwebhookconfigurations"};
 inline constexpr Resource kTraces{"weft.dev", "v1alpha1", "traces"};
@@ -34,7 +36,7 @@ struct Address {
   Resource resource;
   std::string name_space;
   std::string name;
-  std::string subresource;  // "status" or ""
+  std::string subresource;  // "status", "scale" or ""
 };
 
 // Which objects of a collection, in the API's own notation, not encoded. "": all.
