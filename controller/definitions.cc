@@ -62,9 +62,12 @@ Result<std::chrono::milliseconds> Definitions::Reconcile() {
     }
     if (!problem.empty()) break;
   }
-  const std::lock_guard lock(mutex_);
-  problem_ = problem;
-  return problem.empty() ? kInterval : kIntervalWithProblem;
+  {
+    const std::lock_guard lock(mutex_);
+    problem_ = problem;
+  }
+  if (!problem.empty()) return Fail(ErrorCode::kUnsupported, problem);
+  return kInterval;
 }
 
 std::string Definitions::Problem() const {

@@ -21,11 +21,10 @@ std::string MissingField(const kube::Json& ours, const kube::Json& theirs);
 class Definitions {
  public:
   static constexpr std::chrono::seconds kInterval{30};
-  static constexpr std::chrono::seconds kIntervalWithProblem{5};
 
   explicit Definitions(kube::Client& client) : client_(client) {}
 
-  // Looks at all definitions; when to do that again.
+  // Looks at all definitions; when to do that again. An error: the problem, too.
   Result<std::chrono::milliseconds> Reconcile();
   // Empty: no difference was found.
   [[nodiscard]] std::string Problem() const;

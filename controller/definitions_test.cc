@@ -45,7 +45,8 @@ class DefinitionsTest : public testing::Test {
   }
 
   std::string Problem() {
-    EXPECT_TRUE(definitions_.Reconcile().has_value());
+    const auto again = definitions_.Reconcile();
+    EXPECT_EQ(again ? "" : again.error().message, definitions_.Problem());
     return definitions_.Problem();
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft-api-gen TOP: writes what is made from the schema table into the repository at TOP:
-// charts/weft/crds/*.yaml, and the tables in docs/formats/trace.md, clustertrace.md and
+// charts/weft/definitions/*.yaml, and the tables in docs/formats/trace.md, clustertrace.md and
 // tracesession.md.
 #include <cstdio>
 #include <fstream>
@@ -48,7 +48,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   const std::string top = argv[1];
-  const std::string crds = top + "/charts/weft/crds/";
+  const std::string crds = top + "/charts/weft/definitions/";
   const std::string docs = top + "/docs/formats/";
   const bool good = WriteFile(crds + "trace.yaml", weft::api::TraceCrdYaml()) &&
                     WriteFile(crds + "clustertrace.yaml", weft::api::ClusterTraceCrdYaml()) &&

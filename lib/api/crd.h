@@ -10,7 +10,7 @@
 
 namespace weft::api {
 
-// charts/weft/crds/trace.yaml, clustertrace.yaml and tracesession.yaml, whole.
+// charts/weft/definitions/trace.yaml, clustertrace.yaml and tracesession.yaml, whole.
 std::string TraceCrdYaml();
 std::string ClusterTraceCrdYaml();
 std::string SessionCrdYaml();

@@ -89,7 +89,7 @@ TEST(Session, ConditionsAreFoundByType) {
 }
 
 TEST(SessionCrd, CommittedFileMatchesTheTable) {
-  ExpectCommitted("charts/weft/crds/tracesession.yaml", SessionCrdYaml());
+  ExpectCommitted("charts/weft/definitions/tracesession.yaml", SessionCrdYaml());
   ExpectCommittedReference("docs/formats/tracesession.md", SessionReference());
 }
 

@@ -235,8 +235,8 @@ TEST(RoundTrip, AnyTrace) {
 }
 
 TEST(Generated, CrdIsTheCommittedOne) {
-  ExpectCommitted("charts/weft/crds/trace.yaml", TraceCrdYaml());
-  ExpectCommitted("charts/weft/crds/clustertrace.yaml", ClusterTraceCrdYaml());
+  ExpectCommitted("charts/weft/definitions/trace.yaml", TraceCrdYaml());
+  ExpectCommitted("charts/weft/definitions/clustertrace.yaml", ClusterTraceCrdYaml());
 }
 
 TEST(Generated, ReferenceIsTheCommittedOne) {

@@ -1,10 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""charts/weft as users install it, with its defaults: what it starts becomes ready, and goes again."""
+"""charts/weft as users install it, with its defaults: what it starts becomes ready, is upgraded, and goes
+again, and holds nothing that stays."""
 
+import re
+import subprocess
+import textwrap
 import unittest
 
-from tests.cluster.weft_cluster import ClusterTest, PARTS, PATIENCE, TOP, dev, kubectl
+from tests.cluster.weft_cluster import ClusterTest, PARTS, PATIENCE, TOP, client, dev, get, kubectl
+from tests.cluster.with_weft import INJECT, trace
 
 CHART = TOP / "charts/weft"
 SYSTEM = "weft-system"
@@ -15,23 +20,68 @@ def helm(*words, **more):
 
 
 class Chart(ClusterTest):
-    LOADED = ("weft-agent", "weft-controller", "weft-webhook", "weft-relay")
+    LOADED = ("shell", "weft-agent", "weft-controller", "weft-webhook", "weft-relay")
 
-    def test_install_and_uninstall(self):
+    def test_install_upgrade_and_uninstall(self):
         helm("install", "weft", CHART, "--create-namespace")
-        for workload in PARTS:
-            done = kubectl("-n", SYSTEM, "rollout", "status", workload,
-                           f"--timeout={PATIENCE:.0f}s", check=False)
-            if done.returncode != 0:
-                self.fail(done.stderr + kubectl("-n", SYSTEM, "describe", "pods").stdout)
+        self.assert_ready()
         self.assertIn("weft_", kubectl("get", "--raw", f"/api/v1/namespaces/{SYSTEM}/pods/"
                                        "weft-relay-0:8080/proxy/metrics").stdout)
+        self.assert_older_definition_is_told()
+        # The values of a chart that had none of these.
+        helm("upgrade", "weft", CHART, "--reuse-values", "--set",
+             "crds=null,metrics=null,agent.kernel=null,relay.storage=null,webhook.port=null,controller=null")
+        self.assert_ready()
         helm("uninstall", "weft", "--wait", f"--timeout={PATIENCE:.0f}s")
         # Helm waits for what it made; pods, which others made for it, end some time after.
         self.wait_for(lambda: not kubectl("-n", SYSTEM, "get", "all", "--output=name").stdout,
                       "something of weft stays")
         # What people made stays: definitions, and with them their Traces.
         self.assertIn("traces.weft.dev", kubectl("get", "crds", "--output=name").stdout)
+        self.assert_forced_removal()
+
+    def assert_ready(self):
+        for workload in PARTS:
+            done = kubectl("-n", SYSTEM, "rollout", "status", workload,
+                           f"--timeout={PATIENCE:.0f}s", check=False)
+            if done.returncode != 0:
+                self.fail(done.stderr + kubectl("-n", SYSTEM, "describe", "pods").stdout)
+
+    def assert_older_definition_is_told(self):
+        """One that lacks a field; the upgrade writes it anew."""
+        path = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/duration"
+        kubectl("patch", "crd", "traces.weft.dev", "--type=json", "-p",
+                f'[{{"op": "remove", "path": "{path}"}}]')
+        self.wait_for(lambda: "it has no field spec.duration" in
+                      kubectl("-n", SYSTEM, "logs", "deployment/weft-controller").stdout,
+                      "the controller does not notice the older definition")
+        self.wait_for(lambda: get(SYSTEM, "deployment", "weft-controller")["status"].get("readyReplicas", 0) == 0,
+                      "the controller stays ready")
+
+    def assert_forced_removal(self):
+        """Without the hook a Trace keeps its finalizer; docs/operations.md says how it gives it up."""
+        helm("install", "weft", CHART)
+        self.assert_ready()
+        name = self.namespace("held", INJECT)
+        self.apply(client("held", labels={"app": "held"}), trace("held", "held"), namespace=name)
+        self.wait_for(lambda: get(name, "trace", "held")["metadata"].get("finalizers"),
+                      "the Trace has no session")
+        helm("uninstall", "weft", "--no-hooks", "--wait", f"--timeout={PATIENCE:.0f}s")
+        page = (TOP / "docs/operations.md").read_text()
+        command = textwrap.dedent(re.search(r"    for kind in traces .*?\n    done\n", page, re.DOTALL)[0])
+        subprocess.run(["bash", "-c", f'kubectl() {{ "{TOP}/dev" cluster kubectl "$@"; }}; {command}'],
+                       check=True)
+        kubectl("delete", "namespace", name, f"--timeout={PATIENCE:.0f}s")
+
+    def test_needs_no_cluster_to_be_rendered(self):
+        rendered = helm("template", "weft", CHART, "--kube-version", "1.20.0").stdout
+        self.assertIn("kind: DaemonSet", rendered)
+        more = helm("template", "weft", CHART, "--set", "webhook.replicas=2,metrics.podMonitor=true,"
+                    "webhook.hostNetwork=true,networkPolicies=false,crds.install=false").stdout
+        self.assertNotIn("CustomResourceDefinition", more)
+        self.assertNotIn("NetworkPolicy", more)
+        for kind in ("PodMonitor", "PodDisruptionBudget", "hostNetwork: true"):
+            self.assertIn(kind, more)
 
     def test_wrong_value_is_refused_by_name(self):
         done = helm("template", "weft", CHART, "--set", "relay.replica=1", check=False)

@@ -9,7 +9,7 @@ import unittest
 
 from tests.cluster.weft_cluster import ClusterTest, PATIENCE, RESTRICTED, TOP, client, dev, kubectl, pod, web_server
 
-CRDS = TOP / "charts/weft/crds"
+CRDS = TOP / "charts/weft/definitions"
 TRACE = """
 apiVersion: weft.dev/v1alpha1
 kind: Trace

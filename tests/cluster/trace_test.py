@@ -17,6 +17,7 @@ TENANT_EVENTS = 2_000_000  # of each of two threads in a round
 TENANT_ROUNDS = 2
 # Small buffers, so that something is discarded.
 SMALL = {"size": "16Ki", "count": 2}
+KINDS = ("traces", "clustertraces", "tracesessions")
 
 
 def deployment(name, container, **spec):
@@ -130,9 +131,14 @@ class Traced(WeftTest):
         kubectl("-n", "orders", "exec", "deployment/shop", "--", "true")
         self.assert_unchanged("orders", "shop", "Burstable")
         self.assert_unchanged("measures", "tenant", "BestEffort")
-        # No controller is left to remove the finalizer.
-        kubectl("-n", "measures", "patch", "trace", "more", "--type=merge", "-p",
-                '{"metadata":{"finalizers":null}}')
+        # Traces stay, the completed one and the one that recorded, and nothing holds them.
+        left = get("measures", "traces")["items"]
+        self.assertEqual([(t["metadata"]["name"], t["metadata"].get("finalizers", []),
+                           self.condition("measures", t["metadata"]["name"], "Ready")["reason"])
+                          for t in left],
+                         [("more", [], "Uninstalled"), ("work", [], "Completed")])
+        kubectl("delete", "namespace", "measures", "orders", "--timeout=120s")
+        kubectl("delete", "crd", *(f"{kind}.weft.dev" for kind in KINDS), "--timeout=120s")
 
 
 if __name__ == "__main__":

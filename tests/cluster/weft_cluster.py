@@ -110,7 +110,7 @@ class ClusterTest(unittest.TestCase):
         """A namespace that goes, some time, after the test; its name, for -n."""
         self.apply({"apiVersion": "v1", "kind": "Namespace",
                     "metadata": {"name": name, "labels": labels or {}}})
-        self.addCleanup(kubectl, "delete", "namespace", name, "--wait=false")
+        self.addCleanup(kubectl, "delete", "namespace", name, "--wait=false", "--ignore-not-found")
         self.wait_for(lambda: kubectl("-n", name, "get", "serviceaccount", "default",
                                       check=False).returncode == 0,
                       f"namespace {name} has no service account")

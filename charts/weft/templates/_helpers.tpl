@@ -18,7 +18,7 @@ app.kubernetes.io/component: {{ index . 1 }}
 {{/* include "weft.image" (list . "controller") */}}
 {{- define "weft.image" -}}
 image: {{ printf "%s/weft-%s:%s" (index . 0).Values.image.registry (index . 1) (index . 0).Values.image.tag }}
-imagePullPolicy: {{ (index . 0).Values.image.pullPolicy }}
+imagePullPolicy: {{ (index . 0).Values.image.pullPolicy | default "IfNotPresent" }}
 {{- end }}
 
 {{/* What the Pod Security level "restricted" asks of a container. */}}
@@ -43,13 +43,77 @@ readinessProbe:
   timeoutSeconds: 5
 {{- end }}
 
+{{/* What the values say of a part's pods: include "weft.pod" (list . "relay"). Values that an older release
+     did not have are absent after an upgrade with --reuse-values. */}}
+{{- define "weft.pod" -}}
+{{- $values := index (index . 0).Values (index . 1) | default dict }}
+{{- with ((index . 0).Values.image).pullSecrets }}
+imagePullSecrets: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $values.nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $values.affinity }}
+affinity: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $values.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- end }}
+
+{{/* include "weft.annotations" . */}}
+{{- define "weft.annotations" -}}
+{{- if (.Values.metrics).scrapeAnnotations }}
+annotations: {prometheus.io/scrape: "true", prometheus.io/port: "8080", prometheus.io/path: /metrics}
+{{- end }}
+{{- end }}
+
+{{/* include "weft.resources" (list . "relay") */}}
+{{- define "weft.resources" -}}
+{{- with (index (index . 0).Values (index . 1) | default dict).resources }}
+resources: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- define "weft.controller.arguments" -}}
+{{- range $architecture, $file := .Values.library }}
+- --library={{ $architecture }}={{ $file }}
+{{- end }}
+- --relay=weft-relay-0
+- --relay-control={{ include "weft.relay.address" . }}:4460
+- --relay-data={{ include "weft.relay.address" . }}:4461
+{{- end }}
+
 {{- define "weft.relay.address" -}}
 weft-relay-0.weft-relay.{{ .Release.Namespace }}.svc
 {{- end }}
 
-{{/* Never injected. */}}
+{{- define "weft.kubelet" -}}
+{{ (.Values.agent).kubeletFolder | default "/var/lib/kubelet" }}
+{{- end }}
+
+{{- define "weft.state" -}}
+{{ (.Values.agent).stateFolder | default "/var/lib/weft" }}
+{{- end }}
+
+{{/* Never injected, and what the values say. */}}
 {{- define "weft.untouched" -}}
 - key: kubernetes.io/metadata.name
   operator: NotIn
   values: [kube-system, {{ .Release.Namespace }}]
+{{- with (.Values.webhook).namespaceSelector }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* Fails where a cluster is asked and too old; `helm template` asks none. */}}
+{{- define "weft.check" -}}
+{{- if lookup "v1" "Namespace" "" "kube-system" }}
+{{- if semverCompare "<1.32.0-0" .Capabilities.KubeVersion.Version }}
+{{- fail (printf "weft needs Kubernetes 1.32 or newer: it uses selectable fields of custom resources, and the node's name in the tokens of agents. This cluster has %s." .Capabilities.KubeVersion.Version) }}
+{{- end }}
+{{- end }}
 {{- end }}
