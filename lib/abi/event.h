@@ -52,7 +52,9 @@
 #ifdef __cplusplus
 #define WEFT_ABI_ASSERT(cond, text) static_assert(cond, text)
 #else
-#define WEFT_ABI_ASSERT(cond, text) _Static_assert(cond, text)
+/* Programs include this as C99, too, where clang's -Wpedantic accepts no _Static_assert without
+ * __extension__. */
+#define WEFT_ABI_ASSERT(cond, text) __extension__ _Static_assert(cond, text)
 #endif
 
 #define WEFT_EVENT_DESC_VERSION 1u
