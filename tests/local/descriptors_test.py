@@ -56,6 +56,28 @@ class ShortProcesses(LocalTest):
         self.assert_complete(301)
 
 
+class FullPrograms(LocalTest):
+    """The traced programs themselves have hardly a descriptor left, or none."""
+
+    def test_any_number_of_free_descriptors(self):
+        for free in range(5):
+            with self.subTest(free=free):
+                self.record("-e", "emitter:*", output=f"free{free}",
+                            program=[EMITTER, "--events", "10", "--free-descriptors", str(free)])
+                self.assert_complete(10, output=f"free{free}")
+
+    def test_children_with_a_low_limit(self):
+        for limit in range(6):
+            with self.subTest(limit=limit):
+                # A ring set and the socket to announce it: two at the same time.
+                possible = limit >= 2
+                self.record("-e", "emitter:*", output=f"limit{limit}", status=0 if possible else 123,
+                            program=[EMITTER, "--events", "10", "--children", "5", "--in-turn", "1",
+                                     "--children-limit", str(limit)])
+                self.assert_complete(60 if possible else 10, output=f"limit{limit}")
+                self.assertEqual(self.counts()["tail_unknown"], 0 if possible else 5)
+
+
 class LivingProcesses(LocalTest):
     def test_more_than_there_is_room_for(self):
         """The others' ring sets wait in the socket, and are read at the end. Many are found meanwhile, too."""

@@ -6,7 +6,7 @@
  *
  *   emitter [--events N] [--threads T] [--texts N] [--children C] [--in-turn 1] [--exec DEPTH]
  *           [--pause-us P] [--hold FILE] [--report FILE] [--status S] [--begin FILE] [--times FILE]
- *           [--large N] [--hold-children FILE]
+ *           [--large N] [--hold-children FILE] [--free-descriptors N] [--children-limit N]
  *   --children  forks C children, each emitting as much, after the parent's first event
  *   --in-turn   1: waits for each child before it forks the next one
  *   --exec      executes itself DEPTH times, emitting before each
@@ -14,6 +14,8 @@
  *   --hold-children  after their events, children wait until FILE is there, and the parent for them
  *   --begin     before the events, waits until FILE is there
  *   --times     writes when each event was emitted to FILE.THREAD: struct emitted, in order
+ *   --free-descriptors  before the events, opens as many files as its limit allows, but N
+ *   --children-limit    children set their limit of open files to N, below what is open
  *   --large     emits N texts first, each of which is too large to be recorded
  */
 #define TRACEPOINT_CREATE_PROBES
@@ -25,6 +27,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -33,6 +36,7 @@ static uint64_t events = 100, texts;
 static int threads = 1, children, in_turn, exec_depth, pause_us, status_code;
 static const char *report, *hold, *hold_children, *begin, *times;
 static uint64_t large;
+static int free_descriptors = -1, children_limit = -1;
 
 /* CLOCK_REALTIME in ns, just before an event and just after it. */
 struct emitted {
@@ -117,8 +121,22 @@ static void parse(int argc, char** argv) {
     if (strcmp(name, "--begin") == 0) begin = value;
     if (strcmp(name, "--times") == 0) times = value;
     if (strcmp(name, "--large") == 0) large = strtoull(value, NULL, 10);
+    if (strcmp(name, "--free-descriptors") == 0) free_descriptors = atoi(value);
+    if (strcmp(name, "--children-limit") == 0) children_limit = atoi(value);
     if (strcmp(name, "--status") == 0) status_code = atoi(value);
   }
+}
+
+static void limit_descriptors(rlim_t most) {
+  const struct rlimit limit = {most, most};
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) _exit(96);
+}
+
+static void fill_descriptors(void) {
+  int last = -1;
+  limit_descriptors(64);
+  for (int fd; (fd = dup(2)) >= 0;) last = fd;
+  for (int i = 0; i < free_descriptors; ++i) close(last - i);
 }
 
 static void execute_self(int argc, char** argv) {
@@ -132,6 +150,7 @@ static void execute_self(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   parse(argc, argv);
+  if (free_descriptors >= 0) fill_descriptors();
   emit_all();
   for (int i = 0; i < children; ++i) {
     const pid_t child = fork();
@@ -139,6 +158,7 @@ int main(int argc, char** argv) {
       if (child > 0 && in_turn) waitpid(child, NULL, 0);
       continue;
     }
+    if (children_limit >= 0) limit_descriptors((rlim_t)children_limit);
     emit_all();
     wait_for(hold_children);
     _exit(0);

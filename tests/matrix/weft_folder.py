@@ -159,7 +159,8 @@ class WeftFolder:
         self.clock = clock
         self.slots = slots or os.cpu_count()
         self.rings = {}  # instance: RingSet
-        self.strange = []  # what came and was no ring set
+        self.strange = []  # what came and was neither a ring set nor a name
+        self.named = set()  # instances of ring sets that a process could not make or announce
         self._lock = threading.Lock()
 
     def __enter__(self):
@@ -232,7 +233,10 @@ class WeftFolder:
                 message, fds, _, _ = socket.recv_fds(connection, 64, 4)
                 if not message and not fds:
                     return  # killed between connect and sendmsg
-                magic, kind, _ = struct.unpack_from("<IIQ", message)
+                magic, kind, instance = struct.unpack_from("<IIQ", message)
+                if magic == BELL_MAGIC and kind == 2 and not fds:
+                    self.named.add(instance)
+                    return
                 if magic != BELL_MAGIC or kind != 1 or len(fds) != 1:
                     raise ValueError(f"a doorbell with kind {kind} and {len(fds)} descriptors")
                 ring = RingSet(fds[0])

@@ -80,19 +80,21 @@ static long send_on(long s, int fd, const struct weft_doorbell* bell) {
   return weft_syscall(__NR_sendmsg, s, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-// Sends the ring set, or else its name; fd < 0: only its name. Returns what send_on does.
-static long call_once(int fd, const struct weft_doorbell* bell) {
+long weft_doorbell_open(void) {
+  return weft_syscall(__NR_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+
+// Sends the ring set, or else its name; fd < 0: only its name. Returns what send_on does, or `s`
+// where that is no socket. Closes `s`.
+static long call_once(long s, int fd, const struct weft_doorbell* bell) {
+  if (s < 0) return s;
   struct sockaddr_un to = {.sun_family = AF_UNIX};
   char* at = to.sun_path;
   char* end = to.sun_path + sizeof(to.sun_path);
-  if (!weft_append(&at, end, weft_process.folder) ||
-      !weft_append(&at, end, "/" WEFT_DOORBELL_NAME)) {
-    return -ENAMETOOLONG;
+  long result = -ENAMETOOLONG;
+  if (weft_append(&at, end, weft_process.folder) && weft_append(&at, end, "/" WEFT_DOORBELL_NAME)) {
+    result = weft_syscall(__NR_connect, s, &to, sizeof(to));
   }
-  const long s =
-      weft_syscall(__NR_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (s < 0) return s;
-  long result = weft_syscall(__NR_connect, s, &to, sizeof(to));
   if (result == 0) {
     result = send_on(s, fd, bell);
     if (fd >= 0 && is_crowded(result)) {
@@ -105,20 +107,24 @@ static long call_once(int fd, const struct weft_doorbell* bell) {
   return result;
 }
 
-static long call(int fd, const struct weft_doorbell* bell) {
-  long result = -EPIPE;
-  for (uint32_t i = 0; i < WEFT_TRIES && (result == -EPIPE || result == -ECONNRESET); ++i) {
-    result = call_once(fd, bell);
+static long call(long socket, int fd, const struct weft_doorbell* bell) {
+  long result = call_once(socket, fd, bell);
+  for (uint32_t i = 1; i < WEFT_TRIES && (result == -EPIPE || result == -ECONNRESET); ++i) {
+    result = call_once(weft_doorbell_open(), fd, bell);
   }
   return result;
 }
 
-void weft_doorbell_ring(int fd, const struct weft_ring_header* h) {
+void weft_doorbell_keep_name(uint64_t instance, uint64_t channel_id) {
+  note_missing(&(struct weft_doorbell){.instance = instance, .channel_id = channel_id});
+}
+
+void weft_doorbell_ring(long socket, int fd, const struct weft_ring_header* h) {
   const struct weft_doorbell bell = {.magic = WEFT_DOORBELL_MAGIC,
                                      .kind = WEFT_DOORBELL_RING,
                                      .instance = h->instance,
                                      .channel_id = h->channel_id};
-  const long result = call(fd, &bell);
+  const long result = call(socket, fd, &bell);
   if (result >= 0) {
     uint32_t sent;
     (void)weft_doorbell_report(WEFT_REPORTED_AT_ONCE, &sent);
@@ -146,7 +152,7 @@ bool weft_doorbell_report(uint32_t most, uint32_t* sent) {
     name.instance = __atomic_load_n(&m->of[i].instance, __ATOMIC_ACQUIRE);
     if (name.instance == WEFT_FREE || name.instance == WEFT_TAKEN) continue;
     name.channel_id = m->of[i].channel_id;
-    const long result = call(-1, &name);
+    const long result = call(weft_doorbell_open(), -1, &name);
     if (is_crowded(result)) return false;
     // release: the entry was read. Where no process listens any more, no channel is on, either.
     uint64_t instance = name.instance;

@@ -15,8 +15,15 @@
 // share. Without it none is kept.
 void weft_doorbell_start(void);
 
-// Announces the ring set with this header, whose memory is `fd`. Any thread, under weft_lock.
-void weft_doorbell_ring(int fd, const struct weft_ring_header* header);
+// A socket for weft_doorbell_ring; negative: the error of the system call.
+long weft_doorbell_open(void);
+
+// Announces the ring set with this header, whose memory is `fd`, on the result of
+// weft_doorbell_open, which it closes. Any thread, under weft_lock.
+void weft_doorbell_ring(long socket, int fd, const struct weft_ring_header* header);
+
+// Keeps the name of a ring set that there is no memory for. Any thread, under weft_lock.
+void weft_doorbell_keep_name(uint64_t instance, uint64_t channel_id);
 
 // False: no name was ever kept. Any thread.
 bool weft_doorbell_has_missing(void);

@@ -24,6 +24,9 @@
 // False: no such thread could be made, fn was not called.
 bool weft_helper_thread_run(void (*fn)(void*), void* arg);
 
+// For fn in a helper thread, where the table is full of copies: closes two of them.
+void weft_helper_close_copies(void);
+
 // Returns the child's pid, to be waited for with __WALL, or a negative errno.
 long weft_helper_child_run(void (*fn)(void*), void* arg, bool share_memory);
 

@@ -62,7 +62,9 @@ static void lay_out(struct weft_ring_header* h, uint32_t channel, uint32_t rseq_
   const uint64_t page = page_of(h);
   h->data_offset = (h->descriptions_offset + h->descriptions_size + page - 1) & -page;
   h->total_size = h->data_offset + ((uint64_t)h->slot_count << h->slot_shift);
-  h->instance = random_u64();
+  // The reader may know its name from an attempt that failed.
+  const uint64_t named = weft_anchor->channels[channel].instance;
+  h->instance = named != 0 ? named : random_u64();
   h->pid = weft_vpid();
   // Readers are told of discarded events that there was no ring set for as well.
   // relaxed: set before `pending` was, which is counted later
@@ -77,31 +79,44 @@ void (*weft_ring_set_made)(uint32_t channel, const struct weft_loaded_objects* l
 struct making {
   uint32_t channel;
   bool has_own_descriptors;            // it runs in a helper thread
+  bool is_last_try;                    // a ring set that cannot be announced is better than none
   bool is_full;                        // no descriptor was free
+  long socket;                         // for the doorbell; negative: none, or an error
   uint8_t* memory;                     // NULL: not possible
   struct weft_loaded_objects* loaded;  // to be filled, NULL: no state dump is wanted
   struct weft_ring_header header;
 };
 
-// Where the table is full of copies of the program's descriptors, closing two of the copies makes
-// room.
-static void close_copies(void) {
-  int closed = 0;
-  for (int fd = 0; fd < 1024 && closed < 2; ++fd) {
-    if (weft_syscall(__NR_close, fd) == 0) ++closed;
-  }
+static long make_memfd(void) {
+  const long f = weft_syscall(__NR_memfd_create, WEFT_RING_MEMFD_NAME,
+                              MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+  if (f != -EINVAL) return f;
+  return weft_syscall(__NR_memfd_create, WEFT_RING_MEMFD_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 }
 
-static long make_memfd(struct making* m) {
-  for (bool again = m->has_own_descriptors;; again = false) {
-    long f = weft_syscall(__NR_memfd_create, WEFT_RING_MEMFD_NAME,
-                          MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
-    if (f == -EINVAL) {
-      f = weft_syscall(__NR_memfd_create, WEFT_RING_MEMFD_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+static void close_if_open(long fd) {
+  if (fd >= 0) weft_syscall(__NR_close, fd);
+}
+
+// The memfd, and m->socket: both are needed at once. Where the table is full of copies of the
+// program's descriptors, closing two of the copies makes room.
+static long make_descriptors(struct making* m) {
+  for (bool may_close = m->has_own_descriptors;; may_close = false) {
+    if (m->socket < 0) m->socket = weft_doorbell_open();
+    long f = make_memfd();
+    m->is_full = f == -EMFILE || m->socket == -EMFILE;
+    if (!m->is_full) return f;
+    if (m->is_last_try && !may_close) {
+      if (f >= 0) return f;
+      close_if_open(m->socket);
+      m->socket = -EMFILE;
+      return make_memfd();
     }
-    m->is_full = f == -EMFILE;
-    if (!m->is_full || !again) return f;
-    close_copies();
+    close_if_open(f);
+    close_if_open(m->socket);
+    m->socket = -EMFILE;
+    if (!may_close) return -EMFILE;
+    weft_helper_close_copies();
   }
 }
 
@@ -129,7 +144,7 @@ static long map_aligned(long f, uint64_t size, uint64_t page) {
 static uint8_t* make_memory(struct making* m, int* fd) {
   const uint64_t size = m->header.total_size;
   if (!may_be_so_large(size)) return NULL;
-  const long f = make_memfd(m);
+  const long f = make_descriptors(m);
   if (f < 0) return NULL;
   *fd = (int)f;
   if (weft_syscall(__NR_ftruncate, f, size) != 0) goto close_fd;
@@ -211,7 +226,10 @@ static void make_in_helper(void* arg) {
     lay_out(&m->header, m->channel, 0);
     m->memory = make_memory(m, &fd);
   }
-  if (m->memory == NULL) return;
+  if (m->memory == NULL) {
+    close_if_open(m->socket);
+    return;
+  }
 
   struct weft_slot* slots = (struct weft_slot*)(m->memory + m->header.slots_offset);
   for (uint32_t i = 0; i < m->header.slot_count; ++i) slots[i].head = WEFT_HEAD_INITIAL;
@@ -223,7 +241,7 @@ static void make_in_helper(void* arg) {
   copy_descriptions((struct weft_ring_header*)m->memory, &weft_channels[m->channel]);
   // release: everything above
   __atomic_store_n((uint32_t*)m->memory, WEFT_RING_MAGIC, __ATOMIC_RELEASE);
-  weft_doorbell_ring(fd, &m->header);
+  weft_doorbell_ring(m->socket, fd, &m->header);
   weft_syscall(__NR_close, fd);
   weft_clock_learn_offset();  // there is room for a descriptor now
   if (m->loaded != NULL) weft_loaded_objects_gather(m->loaded);
@@ -240,19 +258,39 @@ struct weft_writer_slots* weft_ring_set_slots(uint32_t channel) {
   return c->slots;
 }
 
+// In a helper thread, or here, where there can be none.
+static void make_apart(struct making* m) {
+  m->is_last_try = true;
+  m->socket = -EMFILE;
+  m->has_own_descriptors = true;
+  if (weft_helper_thread_run(make_in_helper, m)) return;
+  m->has_own_descriptors = false;
+  make_in_helper(m);
+}
+
+// The events of a process without a ring set are counted nowhere: the reader is told that there is
+// one.
+static void keep_name(uint32_t channel, uint64_t instance) {
+  struct weft_anchor_channel* a = &weft_anchor->channels[channel];
+  if (a->instance != 0) return;
+  a->instance = instance;
+  weft_doorbell_keep_name(instance, weft_channels[channel].id);
+}
+
 static bool make_ring(uint32_t channel, struct weft_loaded_objects* loaded) {
   if (weft_ring_set_slots(channel) == NULL) return false;
   struct making m = {.channel = channel, .loaded = loaded};
-  m.has_own_descriptors = weft_is_threaded();
-  if (!m.has_own_descriptors || !weft_helper_thread_run(make_in_helper, &m)) {
-    m.has_own_descriptors = false;
+  if (weft_is_threaded()) {
+    make_apart(&m);
+  } else {
+    m.socket = -EMFILE;
     make_in_helper(&m);
+    if (m.is_full) make_apart(&m);
   }
-  if (m.is_full && !m.has_own_descriptors) {
-    m.has_own_descriptors = true;
-    (void)weft_helper_thread_run(make_in_helper, &m);
+  if (m.memory == NULL) {
+    keep_name(channel, m.header.instance);
+    return false;
   }
-  if (m.memory == NULL) return false;
 
   publish(channel, m.memory, &m.header);
   weft_ring_set_count_pending(channel);
@@ -316,4 +354,5 @@ void weft_ring_set_forget(uint32_t channel) {
   a->pending_since = 0;
   a->refused = 0;
   a->retry_after = 0;
+  a->instance = 0;
 }

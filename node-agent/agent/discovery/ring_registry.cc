@@ -130,9 +130,10 @@ void RingRegistry::CountMissing(SessionChannel& channel, bool all) {
 
 void RingRegistry::CountUnknown(SessionChannel& channel, uint64_t count) {
   if (channel.own.tail_unknown == 0)
-    needs_.note("Trace \"" + channel.definition.trace +
-                "\": more processes began at once than could be taken in; of the others only their "
-                "number is known");
+    needs_.note(
+        "Trace \"" + channel.definition.trace +
+        "\": more processes began at once than could be taken in, or processes had no memory or "
+        "no descriptor for a ring set (limits of their own); only their number is known");
   channel.own.tail_unknown += count;
   channel.own.rings += count;
   changed_.insert(channel.definition.id);
