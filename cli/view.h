@@ -24,7 +24,7 @@ struct ViewOptions {
 inline constexpr int kViewOk = 0;
 inline constexpr int kViewWriteFailed = 1;  // the output could not be written
 inline constexpr int kViewNoTrace = 3;      // no such folder, or no trace in it
-inline constexpr int kViewCorrupt = 4;      // something could not be read; the rest was shown
+inline constexpr int kViewCorrupt = 4;      // something is damaged; the rest was shown
 
 // Events go to `out`; discarded events and what is wrong with the trace go to `err`, one line each.
 // A reader of `out` that goes away (EPIPE) ends the call with kViewOk.

@@ -17,10 +17,11 @@ constexpr uint32_t kMagic = 0xc1fc1fc1;
 // Packets of one file that are put into the order of their times; 16 bytes of memory each.
 constexpr size_t kMaxOrderedPackets = 1'000'000;
 
-bool HasLongBegin(const DataStreamClass& stream) {
+// Whether packets have this time with all its bits.
+bool HasLong(Role role, const DataStreamClass& stream) {
   return stream.packet_context &&
-         std::ranges::any_of(stream.packet_context->members, [](const Member& member) {
-           return member.type.role == Role::kBegin && member.type.bits == 64;
+         std::ranges::any_of(stream.packet_context->members, [role](const Member& member) {
+           return member.type.role == role && member.type.bits == 64;
          });
 }
 
@@ -90,7 +91,7 @@ class StreamReader::HeaderVisitor : public Visitor {
 };
 
 StreamReader::StreamReader(const TraceClass& trace, std::string file, UniqueFd fd)
-    : trace_(trace), file_(std::move(file)), fd_(std::move(fd)) {
+    : trace_(trace), file_(std::move(file)), fd_(std::move(fd)), time_order_(trace) {
   decoder_.SetSavedValues(trace.saved_values);
 }
 
@@ -211,7 +212,8 @@ void StreamReader::OrderPackets() {
     decoder_.set_clock(0);
     if (!ReadAt(packet_offset_, kFirstRead) || !DecodeHeaderFields(header, problem)) break;
     const std::optional<uint64_t> bits = PacketBits(size - packet_offset_);
-    if (!bits || *bits / 8 > size - packet_offset_ || !packet_.begin || !HasLongBegin(*stream_)) {
+    if (!bits || *bits / 8 > size - packet_offset_ || !packet_.begin ||
+        !HasLong(Role::kBegin, *stream_)) {
       break;
     }
     ordered = ordered && (packets.empty() || packets.back().first <= *packet_.begin);
@@ -241,12 +243,23 @@ void StreamReader::NextPacket() {
   }
 }
 
+void StreamReader::CheckPacketTimes(std::vector<std::string>& problems) {
+  if (!stream_->clock) return;
+  const auto whole = [this](Role role, std::optional<uint64_t> time) {
+    return HasLong(role, *stream_) ? time : std::nullopt;
+  };
+  const std::string wrong = time_order_.Packet(*stream_->clock, whole(Role::kBegin, packet_.begin),
+                                               whole(Role::kEnd, packet_.end), packet_offset_);
+  if (!wrong.empty()) Problem(problems, wrong);
+}
+
 // False: the stream ends here.
 bool StreamReader::OpenPacket(std::vector<std::string>& problems) {
   if (!ReadAt(packet_offset_, kFirstRead)) return false;
   if (!DecodePacketHeader(problems)) return false;
   if (!stream_->unreadable.empty()) return false;  // the metadata's problems name it
   if (!ReadWholePacket(problems)) return false;
+  CheckPacketTimes(problems);
   next_event_at_ = decoder_.position();
   discarded_packets_noted_ = false;
   discarded_events_noted_ = false;
@@ -256,7 +269,8 @@ bool StreamReader::OpenPacket(std::vector<std::string>& problems) {
 
 // Whether item_ is now a count of what is missing between the previous packet and this one.
 bool StreamReader::NoteDiscarded() {
-  const auto begin_of_gap = previous_ ? previous_->end : packet_.begin;
+  const bool follows = previous_ && !time_order_.goes_back();
+  const auto begin_of_gap = follows ? previous_->end : packet_.begin;
   item_ = {};
   item_.time_ns = ToNs(begin_of_gap);
   if (!std::exchange(discarded_events_noted_, true) && packet_.discarded) {
@@ -327,6 +341,10 @@ bool StreamReader::NextEvent(std::vector<std::string>& problems) {
                           " s): they are not shown");
   }
   item_.event = &event;
+  if (stream_->clock) {
+    const std::string wrong = time_order_.Event(*stream_->clock, decoder_.clock(), event.name);
+    if (!wrong.empty()) Problem(problems, wrong);
+  }
   return true;
 }
 
@@ -349,6 +367,10 @@ bool StreamReader::Next(std::vector<std::string>& problems) {
                        " packets are shown up to such an event only");
   }
   unreadable_packets_ = 0;
+  if (time_order_.wrong_packets() > 1 && !std::exchange(wrong_times_counted_, true)) {
+    problems.push_back(file_ + ": " + std::to_string(time_order_.wrong_packets()) +
+                       " packets have times that go back or are damaged");
+  }
   buffer_ = {};
   return false;
 }

@@ -14,6 +14,7 @@
 #include "lib/base/result.h"
 #include "lib/base/unique_fd.h"
 #include "lib/ctf/decoder.h"
+#include "lib/ctf/time_order.h"
 #include "lib/ctf/trace_class.h"
 
 namespace weft::ctf {
@@ -74,6 +75,7 @@ class StreamReader {
   bool OpenPacket(std::vector<std::string>& problems);
   bool DecodePacketHeader(std::vector<std::string>& problems);
   bool ReadWholePacket(std::vector<std::string>& problems);
+  void CheckPacketTimes(std::vector<std::string>& problems);
   bool NoteDiscarded();
   bool NextEvent(std::vector<std::string>& problems);
   void Problem(std::vector<std::string>& problems, const std::string& what) const;
@@ -94,6 +96,8 @@ class StreamReader {
   std::optional<Uuid> uuid_;         // of the first packet
   uint64_t unreadable_packets_ = 0;  // shown up to an event of an unreadable class only
   bool times_overflow_ = false;
+  TimeOrder time_order_;
+  bool wrong_times_counted_ = false;
   struct Packet {
     std::optional<uint64_t> begin, end, content_bits, packet_bits, sequence, discarded;
   };

@@ -199,6 +199,15 @@ class LikeBabeltrace(ForeignTest):
         self.write(trace, [(0, 1001, [1]), (0, 5000, [2])])
         self.assert_same(2)
 
+    def test_events_later_than_their_packet_of_an_older_lttng(self):
+        trace = Trace(False, CLOCK)
+        trace.parts[1] += "env { tracer_name = \"lttng-ust\"; tracer_major = 2; tracer_minor = 10; };\n"
+        trace.add_event("p:e", Struct([("_n", Integer(8))]))
+        packets = [trace.packet([(0, 1001, [1]), (0, 1200, [2])], 1000, 1100),
+                   trace.packet([(0, 1301, [3])], 1300, 1400, 1)]
+        trace.write(self.folder / "t", {"c_0": b"".join(packets)})
+        self.assert_same(3)
+
     def test_metadata_in_packets_of_both_byte_orders(self):
         for stream_big in (False, True):
             for metadata_big in (False, True):
@@ -267,6 +276,50 @@ class TheRestIsShown(ForeignTest):
             trace.write(self.folder / "t", {"c": packets[0] + broken + packets[2]})
             status, out, err = self.view()
             self.assertEqual((status, out.count("\n"), err.count("\n")), (4, 2, 1), err)
+
+    def test_file_with_its_packets_twice(self):
+        trace = self.trace()
+        packets = self.packets(trace)
+        trace.write(self.folder / "t", {"c": b"".join(packets) * 2})
+        out = self.assert_rest(16, f"packet at byte {len(packets[0]) * 4}: its times go back", "4 packets have times")
+        self.assertEqual((out.count("(-0.000000001)"), out.count("(+18446744")), (4, 0), out)
+        trace.write(self.folder / "t", {"c": packets[0] * 2})
+        out = self.assert_rest(4, f"/c, packet at byte {len(packets[0])}: its times go back: it begins "
+                                  "0.000000099 s before the packet at byte 0 ends")
+        self.assertIn("(-0.000000001)", out)
+
+    def test_packets_whose_times_overlap(self):
+        trace = self.trace()
+        packets = [trace.packet([(0, begin + 1, [1])], begin, end, number)
+                   for number, (begin, end) in enumerate(((100, 500), (200, 210), (300, 310), (500, 510)))]
+        trace.write(self.folder / "t", {"c": b"".join(packets)})
+        self.assert_rest(4, "0.000000300 s before the packet at byte 0 ends", "2 packets have times")
+
+    def test_event_times_that_go_back(self):
+        trace = self.trace(header=Struct([("id", Integer(16)), ("timestamp", Integer(64, clock="main"))]))
+        trace.header.put = lambda bits, value, scope=None: (bits.put(value[0], 16, 8), bits.put(value[1], 64, 8))
+        packets = self.packets(trace)
+        packets[1] = trace.packet([(0, 205, [1]), (0, 203, [2]), (0, 201, [3])], 200, 299, 2)
+        trace.write(self.folder / "t", {"c": b"".join(packets)})
+        out = self.assert_rest(9, "an event 'p:good' is 0.000000002 s earlier than what precedes it")
+        self.assertEqual(out.count("(-0.000000002)"), 2, out)
+        packets[1] = trace.packet([(0, 199, [1])], 200, 299, 2)
+        trace.write(self.folder / "t", {"c": b"".join(packets)})
+        self.assert_rest(7, "0.000000001 s earlier than what precedes it")
+
+    def test_times_beyond_the_bounds_of_a_packet(self):
+        trace = self.trace()
+        packets = self.packets(trace)
+        packets[1] = trace.packet([(0, 201, [1]), (0, 350, [2])], 200, 299, 2)
+        trace.write(self.folder / "t", {"c": b"".join(packets)})
+        self.assert_rest(8, "an event 'p:good' is 0.000000051 s later than the packet's end")
+        packets[1] = trace.packet([], 200, 199, 2)
+        trace.write(self.folder / "t", {"c": b"".join(packets)})
+        self.assert_rest(6, "it ends 0.000000001 s before it begins")
+        # LTTng writes the end 0 when it takes a packet out of a crashed program's memory.
+        packets[1] = trace.packet([(0, 201, [1])], 200, 0, 2)
+        trace.write(self.folder / "t", {"c": b"".join(packets)})
+        self.assertEqual((self.view()[0], self.view()[1].count("\n"), self.view()[2]), (0, 7, ""))
 
     def test_a_class_of_events_that_cannot_be_read(self):
         broken = [("struct { floating_point { exp_dig = 15; mant_dig = 113; } f; }", "floats have 32 or 64 bits"),
