@@ -27,6 +27,17 @@ bool IsReady(const TraceSession& session) {
          api::IsTrue(session.status.conditions, api::kConditionReady);
 }
 
+// The node, and what its agent says of the spec as it is now.
+std::string WithReason(const TraceSession& session) {
+  std::string out = session.spec.node_name;
+  const auto* ready = api::FindCondition(session.status.conditions, api::kConditionReady);
+  if (ready == nullptr || session.status.observed_generation < session.metadata.generation)
+    return out;
+  out += " (" + ready->reason;
+  if (!ready->message.empty()) out += ": " + ready->message;
+  return out + ")";
+}
+
 class Planner {
  public:
   explicit Planner(const Situation& situation)
@@ -151,7 +162,7 @@ class Planner {
       plan_.apply.push_back(std::move(session));
       waiting_for_.push_back(node);
     } else if (!IsReady(*existing)) {
-      waiting_for_.push_back(node);
+      waiting_for_.push_back(WithReason(*existing));
     }
     ++sessions_;
   }
@@ -315,7 +326,7 @@ class Planner {
               " pods that spec.pods matches has weft's library; status.pods.skipped says why");
     } else if (!ready) {
       Set(api::kConditionReady, ConditionStatus::kFalse, "WaitingForNodes",
-          "waiting for " + Join(waiting_for_));
+          ("waiting for " + Join(waiting_for_)).substr(0, api::limits::kMessage));
     } else {
       Set(api::kConditionReady, ConditionStatus::kTrue, trace_.spec.paused ? "Paused" : "Recording",
           "");
@@ -352,7 +363,7 @@ class Planner {
   bool removed_ = false;                   // the sessions, with weft
   int sessions_ = 0;                       // that are there or will be
   std::vector<const TraceSession*> live_;  // whose node is there
-  std::vector<std::string> waiting_for_;   // nodes
+  std::vector<std::string> waiting_for_;   // nodes, with their reasons
   std::vector<std::string> not_drained_;   // nodes
 };
 

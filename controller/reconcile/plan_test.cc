@@ -123,6 +123,25 @@ TEST_F(Life, FromFirstSightToRecording) {
   EXPECT_TRUE(api::IsTrue(s_.trace.status.conditions, api::kConditionReady));
 }
 
+TEST_F(Life, SaysWhyANodeIsNotReady) {
+  AddPod("a", "n1");
+  AddPod("b", "n2");
+  Step();
+  const auto message = [&] {
+    Step();
+    return api::FindCondition(s_.trace.status.conditions, api::kConditionReady)->message;
+  };
+  EXPECT_EQ(message(), "waiting for n1, n2");
+  s_.sessions[0].status.observed_generation = s_.sessions[0].metadata.generation;
+  s_.sessions[0].status.conditions = {{.type = std::string(api::kConditionReady),
+                                       .status = api::ConditionStatus::kFalse,
+                                       .reason = "WaitingForRelay",
+                                       .message = "weft-relay-0 does not answer"}};
+  EXPECT_EQ(message(), "waiting for n1 (WaitingForRelay: weft-relay-0 does not answer), n2");
+  ++s_.sessions[0].metadata.generation;
+  EXPECT_EQ(message(), "waiting for n1, n2") << "it was said of an older spec";
+}
+
 TEST_F(Life, ReportsThatNothingMatches) {
   s_.pods = {{.name = "other", .node = "n1", .labels = {{"app", "other"}}}};
   const Plan plan = Step();
