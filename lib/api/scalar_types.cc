@@ -34,9 +34,13 @@ class StringType : public Type<std::string> {
     Value out = Value::Map();
     out.Add("type", Value::String("string"));
     if (!rules_.format.empty()) out.Add("format", Value::String(rules_.format));
-    if (!rules_.may_be_empty) out.Add("minLength", Value::Number(1));
+    if (!rules_.may_be_empty && rules_.allowed.empty()) out.Add("minLength", Value::Number(1));
     out.Add("maxLength", Value::Number(static_cast<std::int64_t>(rules_.max)));
-    if (!rules_.pattern.empty()) out.Add("pattern", Value::String(rules_.pattern));
+    if (!rules_.allowed.empty()) {
+      AddRules(out, {{"self.matches(r'" + rules_.pattern + "')", rules_.allowed, ""}});
+    } else if (!rules_.pattern.empty()) {
+      out.Add("pattern", Value::String(rules_.pattern));
+    }
     return out;
   }
 
@@ -260,13 +264,17 @@ class DurationType final : public Type<std::chrono::nanoseconds> {
 
   Value OpenApi() const override {
     Value out = Value::Map();
-    out.Add("type", Value::String("string"));
+    // A number is told that it has no unit; as a string it would be refused without that advice.
+    out.Add("x-kubernetes-int-or-string", Value::Bool(true));
     out.Add("maxLength", Value::Number(64));
-    out.Add("pattern",
-            Value::String("^\\+?([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)"
-                          "(([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h))*$"));
-    AddRules(out, {{"duration(self) >= duration('" + FormatDuration(min_) +
-                        "') && duration(self) <= duration('" + FormatDuration(max_) + "')",
+    const std::string pattern =
+        "^\\+?([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)"
+        "(([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h))*$";
+    AddRules(out, {{"type(self) == string && self.matches(r'" + pattern + "')",
+                    "must be a number with a unit, such as 10s, 500ms or 1h30m", ""},
+                   {"type(self) != string || !self.matches(r'" + pattern +
+                        "') || (duration(self) >= duration('" + FormatDuration(min_) +
+                        "') && duration(self) <= duration('" + FormatDuration(max_) + "'))",
                     "must be " + LimitText(), ""}});
     return out;
   }

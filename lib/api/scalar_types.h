@@ -26,7 +26,10 @@ struct StringRules {
   std::size_t max = 0;                                    // bytes
   std::string (*check)(std::string_view text) = nullptr;  // of names.h: "" or what is wrong
   std::string pattern;                                    // RE2, for the CRD: the same, or looser
-  std::string format;                                     // openAPI's, "": none
+  // What the pattern allows, for people: "must be ...". The API server says this instead of the
+  // pattern, which must not match the empty string.
+  std::string allowed;
+  std::string format;  // openAPI's, "": none
   bool may_be_empty = false;
 };
 TypePtr<std::string> String(StringRules rules);

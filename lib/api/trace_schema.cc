@@ -49,33 +49,47 @@ TypePtr<std::string> LabelValue() {
                  .may_be_empty = true});
 }
 
-TypePtr<std::string> EventPattern() {
-  return String({.type_name = "event pattern",
-                 .max = limits::kEventName,
-                 .check = CheckEventPattern,
-                 .pattern = "^([A-Za-z0-9_.$*-]+:[A-Za-z0-9_.$*-]+|[A-Za-z0-9_.$-]*\\*"
-                            "[A-Za-z0-9_.$*-]*)$"});
+// Where a Trace may have very many, the API server has no time for the rule that says what is
+// allowed, and shows the pattern.
+enum class Refusal { kInWords, kAsPattern };
+
+TypePtr<std::string> EventPattern(Refusal refusal = Refusal::kInWords) {
+  const bool in_words = refusal == Refusal::kInWords;
+  return String(
+      {.type_name = "event pattern",
+       .max = limits::kEventName,
+       .check = CheckEventPattern,
+       .pattern = "^([A-Za-z0-9_.$*-]+:[A-Za-z0-9_.$*-]+|[A-Za-z0-9_.$-]*\\*"
+                  "[A-Za-z0-9_.$*-]*)$",
+       .allowed = in_words ? "must be provider:event, such as shop:order_placed; * stands for any "
+                             "characters, as in shop:*"
+                           : ""});
 }
 
 TypePtr<std::string> KernelPattern() {
   return String({.type_name = "pattern",
                  .max = limits::kEventName,
                  .check = CheckKernelPattern,
-                 .pattern = "^[A-Za-z0-9_.$*-]+$"});
+                 .pattern = "^[A-Za-z0-9_.$*-]+$",
+                 .allowed = "must be a name of letters, digits, _ . $ and -; * stands for any "
+                            "characters, as in sched_*"});
 }
 
-TypePtr<std::string> PrintablePattern(std::size_t max) {
-  return String({.type_name = "pattern",
-                 .max = max,
-                 .check = CheckPrintablePattern,
-                 .pattern = "^[^\\x00-\\x1f\\x7f]+$"});
+TypePtr<std::string> PrintablePattern(std::size_t max, Refusal refusal = Refusal::kInWords) {
+  return String(
+      {.type_name = "pattern",
+       .max = max,
+       .check = CheckPrintablePattern,
+       .pattern = "^[^\\x00-\\x1f\\x7f]+$",
+       .allowed = refusal == Refusal::kInWords ? "must be a name without control characters" : ""});
 }
 
 TypePtr<std::string> Identifier(std::size_t max) {
   return String({.type_name = "identifier",
                  .max = max,
                  .check = CheckIdentifier,
-                 .pattern = "^[A-Za-z_][A-Za-z0-9_]*$"});
+                 .pattern = "^[A-Za-z_][A-Za-z0-9_]*$",
+                 .allowed = "must be letters, digits and _, and begin with a letter or _"});
 }
 
 TypePtr<std::vector<std::string>> Exclusions(TypePtr<std::string> pattern) {
@@ -131,10 +145,12 @@ TypePtr<NodeSelection> NodesSchema() {
 
 TypePtr<PodSelection> PodsSchema() {
   using T = PodSelection;
-  const auto container = String({.type_name = "name",
-                                 .max = limits::kDnsLabel,
-                                 .check = CheckDnsLabel,
-                                 .pattern = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"});
+  const auto container =
+      String({.type_name = "name",
+              .max = limits::kDnsLabel,
+              .check = CheckDnsLabel,
+              .pattern = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+              .allowed = "must be the name of a container: lower-case letters, digits and -"});
   return Object<T>("PodSelection",
                    {MakeField("selector", &T::selector, LabelSelectorSchema(),
                               "Pods of the Trace's namespace, by label. Absent: all pods."),
@@ -173,7 +189,7 @@ TypePtr<EventRule> EventRuleSchema() {
       {MakeField("name", &T::name, EventPattern(),
                  "Tracepoints to record: provider:event, where * matches any characters.",
                  kRequired),
-       MakeField("exclude", &T::exclude, Exclusions(EventPattern()),
+       MakeField("exclude", &T::exclude, Exclusions(EventPattern(Refusal::kAsPattern)),
                  "Patterns of tracepoints that are not recorded even if name matches."),
        MakeField("logLevel", &T::log_level, LogLevelSchema(),
                  "Record only events of these log levels. Absent: all levels."),
@@ -204,7 +220,8 @@ TypePtr<FunctionRule> FunctionRuleSchema() {
            "object", &T::object, PrintablePattern(limits::kFileName),
            "File name of the program or library that has the function; may be a pattern, such "
            "as libmylib.so*. Absent: any file."),
-       MakeField("exclude", &T::exclude, Exclusions(PrintablePattern(limits::kFunctionName)),
+       MakeField("exclude", &T::exclude,
+                 Exclusions(PrintablePattern(limits::kFunctionName, Refusal::kAsPattern)),
                  "Patterns of functions that are not recorded even if name matches."),
        MakeField("args", &T::args, ListOf(arg, limits::kFunctionArgs),
                  "The arguments, in order. Absent: those of the debugging information, or none."),
@@ -247,7 +264,8 @@ TypePtr<ProbeRule> ProbeRuleSchema() {
                  String({.type_name = "symbol",
                          .max = limits::kSymbolName,
                          .check = CheckKernelPattern,
-                         .pattern = "^[A-Za-z0-9_.$-]+$"}),
+                         .pattern = "^[A-Za-z0-9_.$-]+$",
+                         .allowed = "must be the name of one kernel function, such as vfs_read"}),
                  "The kernel function.", kRequired),
        MakeField("offset", &T::offset, Int<std::uint32_t>(0, limits::kProbeOffset),
                  "Bytes behind the function's start, for entry only.", kShowDefault),
@@ -295,7 +313,8 @@ TypePtr<UserProbeRule> UserProbeRuleSchema() {
            String({.type_name = "path",
                    .max = limits::kPath,
                    .check = CheckFilePath,
-                   .pattern = "^/[^\\x00-\\x1f\\x7f]+$"}),
+                   .pattern = "^/[^\\x00-\\x1f\\x7f]+$",
+                   .allowed = "must be a path that begins with /"}),
            "Path of the program's or library's file in its container (in a ClusterTrace: on the "
            "node).",
            kRequired),
@@ -305,7 +324,8 @@ TypePtr<UserProbeRule> UserProbeRuleSchema() {
                  String({.type_name = "USDT probe",
                          .max = limits::kUsdtName,
                          .check = CheckUsdtName,
-                         .pattern = "^[A-Za-z0-9_]+:[A-Za-z0-9_]+$"}),
+                         .pattern = "^[A-Za-z0-9_]+:[A-Za-z0-9_]+$",
+                         .allowed = "must be provider:name"}),
                  "Instead of a function: the statically defined probe, as provider:name."),
        MakeField("offset", &T::offset, Int<std::uint32_t>(0, limits::kProbeOffset),
                  "Bytes behind the function's start, for entry only.", kShowDefault),
@@ -368,7 +388,10 @@ TypePtr<std::vector<std::string>> ContextSchema() {
   return ListOf(String({.type_name = "context",
                         .max = limits::kContextName,
                         .check = CheckContextName,
-                        .pattern = pattern}),
+                        .pattern = pattern,
+                        .allowed = "must be one of " + PlainContextNames(", ") +
+                                   "; perf:thread:COUNTER, perf:cpu:COUNTER, or "
+                                   "$app.PROVIDER:NAME"}),
                 limits::kContexts, ListKind::kSet);
 }
 
@@ -414,7 +437,7 @@ TypePtr<BufferSpec> BufferSchema() {
                  "When all sub-buffers are full: discard new events and count them, or overwrite "
                  "the oldest events (a flight recorder).",
                  kShowDefault)},
-      {MakeRule<T>({"!has(self.size) || !has(self.count) || "
+      {MakeRule<T>({"!has(self.size) || !has(self.count) || !isQuantity(self.size) || "
                     "quantity(self.size).asInteger() * self.count <= " +
                         std::to_string(limits::kMaxSlotBytes),
                     "size times count must be at most " + limit, ""},

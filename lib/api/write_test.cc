@@ -293,11 +293,13 @@ void ExpectStructural(const Value& schema, const std::string& path) {
                                                  "maximum",
                                                  "maxItems",
                                                  "maxProperties",
+                                                 "x-kubernetes-int-or-string",
                                                  "x-kubernetes-list-type",
                                                  "x-kubernetes-list-map-keys",
                                                  "x-kubernetes-validations"};
   for (const Entry& entry : schema.map)
     EXPECT_TRUE(kAllowed.contains(entry.key)) << path << entry.key;
+  if (schema.Find("x-kubernetes-int-or-string") != nullptr) return;
   ASSERT_NE(schema.Find("type"), nullptr) << path;
   const std::string& type = schema.Find("type")->text;
   if (type == "object" && schema.Find("properties") != nullptr) {

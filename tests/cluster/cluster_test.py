@@ -8,6 +8,7 @@ import json
 import unittest
 
 from tests.cluster.weft_cluster import ClusterTest, PATIENCE, RESTRICTED, TOP, client, dev, kubectl, pod, web_server
+from tests.cluster.wrong_traces import WRONG
 
 CRDS = TOP / "charts/weft/definitions"
 TRACE = """
@@ -101,7 +102,7 @@ class Cluster(ClusterTest):
             said = self.logs_of_ended(name, pod_name)
         self.assertEqual(said, "kept\n")
 
-    def test_wrong_field_of_a_trace_is_refused_by_name(self):
+    def test_wrong_traces_are_refused_in_words(self):
         kubectl("apply", "-f", CRDS)
         kubectl("wait", "--for=condition=Established", "crd/traces.weft.dev",
                 f"--timeout={PATIENCE:.0f}s")
@@ -118,6 +119,15 @@ class Cluster(ClusterTest):
         self.assertIn('unknown field "spec.user.evnts"', wrong.stderr)
         self.assertEqual(kubectl("-n", name, "get", "traces", "--output=name").stdout,
                          "trace.weft.dev/orders\n")
+        for spec, messages in WRONG:
+            with self.subTest(spec=spec):
+                done = self.apply({"apiVersion": "weft.dev/v1alpha1", "kind": "Trace",
+                                   "metadata": {"name": "wrong"}, "spec": spec},
+                                  namespace=name, check=False)
+                self.assertNotEqual(done.returncode, 0)
+                for field, message in messages:
+                    self.assertIn(f"{field}: " if field else "", done.stderr)
+                    self.assertIn(message, done.stderr)
 
 
 if __name__ == "__main__":

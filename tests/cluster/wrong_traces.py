@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wrong Traces, and what the API server says of each: field, what is wrong, and what to write instead. A list
+of fields and messages where it names several. Where a value has the wrong type, is missing or none of a few,
+the words are the API server's own."""
+
+EVENTS = [{"name": "shop:*"}]
+EVENT = "must be provider:event, such as shop:order_placed; * stands for any characters, as in shop:*"
+DURATION = "must be a number with a unit, such as 10s, 500ms or 1h30m"
+KERNEL_NAME = "must be a name of letters, digits, _ . $ and -; * stands for any characters, as in sched_*"
+NOTHING = "records nothing: give user.events, user.functions, kernel.tracepoints, kernel.syscalls, " \
+          "kernel.probes or kernel.userProbes"
+SIZE = "must be a quantity of bytes that is a power of two, 4Ki to 64Mi"
+IDENTIFIER = "must be letters, digits and _, and begin with a letter or _"
+
+
+def user(**more):
+    return {"user": {"events": EVENTS}, **more}
+
+
+def event(**rule):
+    return {"user": {"events": [rule]}}
+
+
+def probe(**rule):
+    return {"kernel": {"probes": [{"name": "p", "symbol": "vfs_read", **rule}]}}
+
+
+def user_probe(**rule):
+    return {"kernel": {"userProbes": [{"name": "p", "object": "/lib/libm.so.6", **rule}]}}
+
+
+def labels(**requirement):
+    return user(pods={"selector": {"matchExpressions": [{"key": "app", **requirement}]}})
+
+
+# (spec, parts of the message)
+WRONG = [
+    ({}, [("spec", NOTHING)]),
+    ({"user": None}, [("spec", NOTHING)]),
+    ({"user": {"events": None}}, [("spec", NOTHING)]),
+    ({"user": {"evnts": EVENTS}}, [("", 'unknown field "spec.user.evnts"')]),
+    (user(mode="overwrite"), [("", 'unknown field "spec.mode"')]),
+    (user(duration=10), [("spec.duration", DURATION)]),
+    (user(duration="10"), [("spec.duration", DURATION)]),
+    (user(duration="ten seconds"), [("spec.duration", DURATION)]),
+    (user(duration="9000h"), [("spec.duration", "must be 10ms to 8784h")]),
+    (event(name="shop"), [("spec.user.events[0].name", EVENT)]),
+    (event(name=""), [("spec.user.events[0].name", EVENT)]),
+    (event(name="shop:[a-z]+"), [("spec.user.events[0].name", EVENT)]),
+    (event(), [("spec.user.events[0].name", "Required value")]),
+    (event(name="a:*", logLevel={"atLeast": "inof"}),
+     [("spec.user.events[0].logLevel.atLeast", 'supported values: "emerg", "alert"')]),
+    (event(name="a:*", logLevel="info"), [("spec.user.events[0].logLevel", "must be of type object")]),
+    (user(context=["vpdi"]), [("spec.context[0]", "must be one of callstack-kernel, callstack-user")]),
+    (user(context=["vpid", "vpid"]), [("spec.context[1]", "Duplicate value")]),
+    (user(buffer={"size": "3Ki"}), [("spec.buffer.size", SIZE)]),
+    (user(buffer={"size": "big", "count": 4}), [("spec.buffer.size", SIZE)]),
+    (user(buffer={"count": 3}), [("spec.buffer.count", 'supported values: "2", "4", "8"')]),
+    (user(buffer={"size": "64Mi", "count": 64}), [("spec.buffer", "size times count must be at most 1Gi")]),
+    (user(buffer={"mode": "overwrit"}), [("spec.buffer.mode", 'supported values: "discard", "overwrite"')]),
+    (user(paused="yes"), [("spec.paused", "must be of type boolean")]),
+    (user(pods={"containers": ["My App"]}),
+     [("spec.pods.containers[0]", "must be the name of a container: lower-case letters, digits and -")]),
+    (labels(operator="in", values=["shop"]),
+     [("spec.pods.selector.matchExpressions[0].operator", 'supported values: "In", "NotIn"')]),
+    (labels(operator="In"), [("spec.pods.selector.matchExpressions[0]", "must have values with In and NotIn")]),
+    ({"kernel": {"tracepoints": [{"name": "sched switch"}]}},
+     [("spec.kernel.tracepoints[0].name", KERNEL_NAME)]),
+    ({"kernel": {"syscalls": [{"name": "open at"}]}}, [("spec.kernel.syscalls[0].name", KERNEL_NAME)]),
+    (probe(name="1st"), [("spec.kernel.probes[0].name", IDENTIFIER)]),
+    (probe(symbol="vfs_*"),
+     [("spec.kernel.probes[0].symbol", "must be the name of one kernel function, such as vfs_read")]),
+    (probe(offset=4, at="return"), [("spec.kernel.probes[0].offset", "only a probe at entry can have an offset")]),
+    (user_probe(), [("spec.kernel.userProbes[0]", "must have exactly one of function, usdt")]),
+    (user_probe(function="cos", object="libm.so"),
+     [("spec.kernel.userProbes[0].object", "must be a path that begins with /")]),
+    (user_probe(usdt="libc"), [("spec.kernel.userProbes[0].usdt", "must be provider:name")]),
+]
