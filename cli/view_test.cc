@@ -11,6 +11,7 @@
 
 #include "cli/view_capture.h"
 #include "lib/ctf/test_trace.h"
+#include "lib/ctf/trace_reader.h"
 
 namespace weft::cli {
 namespace {
@@ -136,6 +137,36 @@ TEST_F(ViewTest, OtherFilesAndTracesDoNotHideTheGoodOne) {
   EXPECT_EQ(viewed.status, kViewCorrupt);
   EXPECT_EQ(Shown(viewed), "012345");
   EXPECT_EQ(Lines(viewed.err), 2U) << viewed.err;
+}
+
+TEST_F(ViewTest, ReportsFoldersThatLieTooDeep) {
+  std::string folder = trace.path();
+  for (int i = 0; i <= ctf::SearchLimits().depth; i++) folder += "/d";
+  std::filesystem::create_directories(folder);
+  std::filesystem::copy(trace.path() + "/metadata", folder);
+  const Viewed viewed = View({.folder = trace.path()});
+  EXPECT_EQ(viewed.status, kViewCorrupt);
+  EXPECT_EQ(Shown(viewed), "012345");
+  EXPECT_EQ(Lines(viewed.err), 1U) << viewed.err;
+  EXPECT_NE(viewed.err.find(folder + ": "), std::string::npos) << viewed.err;
+  const Viewed below = View({.folder = trace.path() + "/d"});
+  EXPECT_EQ(below.status, kViewOk) << below.err;
+}
+
+TEST_F(ViewTest, EndsTheSearchInTooManyFoldersOrFiles) {
+  for (int i = 0; i < 9; i++) {
+    std::filesystem::create_directories(trace.path() + "/" + std::to_string(i % 3) + "/" +
+                                        std::to_string(i));
+  }
+  // 13 folders with their own; 12 and two files.
+  EXPECT_TRUE(ctf::TraceReader::Open(trace.path(), {.folders = 13, .entries = 14}));
+  for (const ctf::SearchLimits limits : {ctf::SearchLimits{.folders = 12}, {.entries = 13}}) {
+    const auto reader = ctf::TraceReader::Open(trace.path(), limits);
+    ASSERT_FALSE(reader);
+    EXPECT_EQ(reader.error().code, ErrorCode::kLimit);
+    EXPECT_TRUE(reader.error().message.starts_with(trace.path() + ": the search for traces ended"));
+    EXPECT_TRUE(reader.error().message.ends_with("name the folder of one trace, or of fewer"));
+  }
 }
 
 TEST_F(ViewTest, IgnoresPartialMetadataFragment) {

@@ -12,7 +12,6 @@
 namespace weft::ctf {
 namespace {
 
-constexpr int kMaxFolderDepth = 16;
 constexpr size_t kMaxStreams = 65536;
 constexpr size_t kMaxProblems = 1000;  // every packet may be broken
 
@@ -41,19 +40,51 @@ Result<std::string> ReadFile(const std::string& path, size_t limit) {
   }
 }
 
-// Folders that have a file `metadata`, `path` itself included, in order.
-void FindTraces(const std::filesystem::path& path, int depth, std::vector<std::string>& found) {
-  std::error_code error;
-  if (std::filesystem::is_regular_file(path / "metadata", error)) found.push_back(path.string());
-  if (depth == kMaxFolderDepth) return;
-  std::vector<std::filesystem::path> folders;
-  for (std::filesystem::directory_iterator it(path, error), end; !error && it != end;
-       it.increment(error)) {
-    if (it->is_directory(error) && !it->is_symlink(error)) folders.push_back(it->path());
+// Searches for traces.
+class Search {
+ public:
+  explicit Search(const SearchLimits& limits) : limits_(limits) {}
+
+  // Appends the folders that have a file `metadata`, `path` itself included, in order, to found().
+  // kLimit: `path` holds too much.
+  Status In(const std::filesystem::path& path) {
+    if (Below(path, 0)) return {};
+    return Fail(ErrorCode::kLimit, path.string() + ": the search for traces ended after " +
+                                       std::to_string(folders_) + " folders and " +
+                                       std::to_string(entries_) +
+                                       " files: name the folder of one trace, or of fewer");
   }
-  std::sort(folders.begin(), folders.end());
-  for (const auto& folder : folders) FindTraces(folder, depth + 1, found);
-}
+
+  [[nodiscard]] const std::vector<std::string>& found() const { return found_; }
+  // The first folder that lies too deep and was not searched; "": none.
+  [[nodiscard]] const std::string& too_deep() const { return too_deep_; }
+
+ private:
+  // False: a limit was reached.
+  bool Below(const std::filesystem::path& path, int depth) {
+    if (folders_++ == limits_.folders) return false;
+    std::error_code error;
+    if (std::filesystem::is_regular_file(path / "metadata", error)) found_.push_back(path.string());
+    std::vector<std::filesystem::path> folders;
+    for (std::filesystem::directory_iterator it(path, error), end; !error && it != end;
+         it.increment(error)) {
+      if (entries_++ == limits_.entries) return false;
+      if (it->is_directory(error) && !it->is_symlink(error)) folders.push_back(it->path());
+    }
+    if (depth == limits_.depth) {
+      if (too_deep_.empty() && !folders.empty()) too_deep_ = folders.front().string();
+      return true;
+    }
+    std::sort(folders.begin(), folders.end());
+    return std::ranges::all_of(folders, [&](const auto& f) { return Below(f, depth + 1); });
+  }
+
+  SearchLimits limits_;
+  std::vector<std::string> found_;
+  std::string too_deep_;
+  size_t folders_ = 0;
+  size_t entries_ = 0;  // of all folders
+};
 
 }  // namespace
 
@@ -66,7 +97,7 @@ TraceReader::TraceReader(TraceReader&&) noexcept = default;
 TraceReader& TraceReader::operator=(TraceReader&&) noexcept = default;
 TraceReader::~TraceReader() = default;
 
-Result<TraceReader> TraceReader::Open(const std::string& path) {
+Result<TraceReader> TraceReader::Open(const std::string& path, const SearchLimits& limits) {
   std::error_code error;
   if (!std::filesystem::exists(path, error)) {
     return Fail(ErrorCode::kNotFound, path + ": there is no such folder");
@@ -74,11 +105,20 @@ Result<TraceReader> TraceReader::Open(const std::string& path) {
   if (!std::filesystem::is_directory(path, error)) {
     return Fail(ErrorCode::kNotFound, path + " is not a folder");
   }
-  std::vector<std::string> folders;
-  FindTraces(path, 0, folders);
-  if (folders.empty()) return Fail(ErrorCode::kNotFound, path + ": there is no trace in it");
+  Search search(limits);
+  WEFT_TRY(search.In(path));
+  std::string unsearched;
+  if (!search.too_deep().empty()) {
+    unsearched = search.too_deep() + ": folders that lie this deep in " + path +
+                 " are not searched for traces; name the folder of a trace there";
+  }
+  if (search.found().empty()) {
+    return Fail(ErrorCode::kNotFound, path + ": there is no trace in it" +
+                                          (unsearched.empty() ? "" : " (" + unsearched + ")"));
+  }
   TraceReader reader;
-  for (const std::string& folder : folders) reader.OpenTrace(folder);
+  if (!unsearched.empty()) reader.problems_.push_back(unsearched);
+  for (const std::string& folder : search.found()) reader.OpenTrace(folder);
   for (size_t i = 0; i < reader.streams_.size(); i++) reader.Advance(i);
   return reader;
 }

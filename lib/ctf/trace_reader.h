@@ -20,10 +20,19 @@
 
 namespace weft::ctf {
 
+// A search for traces goes this deep (a relay's folders are ten deep), and ends with an error at
+// these counts, so that a wrong folder, such as /, is refused within seconds.
+struct SearchLimits {
+  int depth = 16;
+  size_t folders = 50'000;
+  size_t entries = 2'000'000;  // files and folders
+};
+
 class TraceReader {
  public:
-  // kNotFound: no such folder, or no trace in it. Problems of single traces do not fail.
-  static Result<TraceReader> Open(const std::string& path);
+  // kNotFound: no such folder, or no trace in it. kLimit: too many folders to search for traces.
+  // Problems of single traces do not fail.
+  static Result<TraceReader> Open(const std::string& path, const SearchLimits& limits = {});
 
   TraceReader(TraceReader&&) noexcept;
   TraceReader& operator=(TraceReader&&) noexcept;
