@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft: the command line. Parses flags, then runs one command.
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cstring>
+#include <optional>
 
 #include "cli/exit_status.h"
 #include "cli/list.h"
@@ -16,6 +18,15 @@
 namespace {
 
 using namespace weft::cli;
+
+// The number that all of `text` is.
+template <typename T>
+std::optional<T> Number(const std::string& text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
 
 // --mode is LTTng's spelling of --overwrite.
 void AddRecord(CLI::App& app, RecordOptions& options) {
@@ -70,7 +81,12 @@ void AddRecord(CLI::App& app, RecordOptions& options) {
           "-p,--pid", options.pids,
           "record a running process and its children instead of PROGRAM; needs root; the process "
           "must have been started with libweft.so in LD_PRELOAD and with WEFT_DIR")
-      ->check(CLI::PositiveNumber);
+      ->check([](const std::string& text) {
+        const auto pid = Number<int32_t>(text);
+        return pid && *pid > 0
+                   ? std::string()
+                   : "'" + text + "' is no process id: it is a number from 1 to 2147483647";
+      });
   record->add_option("-o,--output", options.output,
                      "folder to create; default: NAME-DATE-TIME in the current folder");
   record
@@ -94,8 +110,10 @@ void AddView(CLI::App& app, ViewOptions& options) {
   view->add_option("FOLDER", options.folder)->required();
   view->add_flag("--json", options.json, "print one JSON object per line");
   view->add_option("-n,--limit", options.limit, "print at most this many events")
-      ->check([](const std::string& number) {
-        return number.starts_with('-') ? "a number of events is 0 or more" : std::string();
+      ->check([](const std::string& text) {
+        return Number<uint64_t>(text)
+                   ? std::string()
+                   : "'" + text + "' is no number of events: it is 0 or a larger number";
       });
   view->add_option_function<std::string>(
           "--color",
@@ -116,6 +134,23 @@ void AddList(CLI::App& app, ListOptions& options) {
   list->add_flag("--fields", options.fields, "show the fields of each tracepoint");
   list->add_flag("--json", options.json, "print JSON");
   list->footer(kExitStatusHelp);
+}
+
+// "record, view, list, ..."
+std::string Commands(const CLI::App& app) {
+  std::string names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names += (names.empty() ? "" : ", ") + command->get_name();
+  return names;
+}
+
+// Refuses a first word that is no command, before CLI11 takes the words behind it for one.
+void RefuseUnknownCommand(const CLI::App& app, const std::string& word) {
+  const auto commands =
+      app.get_subcommands([&word](const CLI::App* c) { return c->get_name() == word; });
+  if (word.starts_with('-') || !commands.empty()) return;
+  throw CLI::ParseError("'" + word + "' is no command; the commands are: " + Commands(app),
+                        CLI::ExitCodes::ExtrasError);
 }
 
 // Refuses options that were given an empty text: an option that is left out means something else.
@@ -149,7 +184,7 @@ int main(int argc, char** argv) {
   CLI::App app("Records what programs do, at a cost of about one timestamp read per event.",
                "weft");
   app.set_version_flag("--version", std::string("weft ") + WEFT_VERSION);
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);  // none is refused below, with the commands' names
   app.footer(kExitStatusHelp);
   AddRecord(app, record);
   AddView(app, view);
@@ -160,7 +195,10 @@ int main(int argc, char** argv) {
   app.add_subcommand("statedump",
                      "Record the kernel's state dump again: processes, files, sockets");
   try {
+    if (own > 1) RefuseUnknownCommand(app, argv[1]);
     app.parse(own, argv);
+    if (app.get_subcommands().empty())
+      throw CLI::RequiredError("a command (" + Commands(app) + ")");
     RefuseEmptyTexts(app);
     if (app.got_subcommand("record")) {
       const auto& form = record.short_form;
@@ -170,6 +208,8 @@ int main(int argc, char** argv) {
             "-f FILE, --event EVENT, --kernel, --syscall, --function or --usdt");
       if (record.program.empty() == record.pids.empty())
         throw CLI::RequiredError("either -- PROGRAM or --pid PID");
+      if (!record.program.empty() && record.program.front().empty())
+        throw CLI::ValidationError("PROGRAM", "the name behind -- must not be empty");
     } else if (own < argc && app.count("--help") == 0) {
       throw CLI::ExtrasError({"--"});
     }

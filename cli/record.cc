@@ -194,6 +194,11 @@ class Recording {
     }
     auto output = MakeOutput();
     if (!output) return Complain(output.error(), kExitOutput);
+    // Now: the file may be meant to lie in that folder.
+    if (const Status writable = CheckSummaryFile(options_.summary_file); !writable) {
+      output->TakeBack();
+      return Complain(writable.error(), kExitUsage);
+    }
     auto session = SessionClient::Begin(tree);
     if (!session) {
       output->TakeBack();

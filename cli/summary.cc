@@ -2,9 +2,16 @@
 // See summary.h.
 #include "cli/summary.h"
 
-#include <array>
-#include <cstdio>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "lib/base/unique_fd.h"
 #include "lib/fields/json.h"
 
 namespace weft::cli {
@@ -95,6 +102,28 @@ std::string SummaryJson(const ipc::SessionState& state) {
     json["traces"].push_back(std::move(counts));
   }
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Status CheckSummaryFile(const std::string& path) {
+  if (path.empty()) return {};
+  const auto refuse = [&path](const std::string& why) {
+    return Fail(ErrorCode::kInvalid,
+                "--summary: " + path + ": " + why + "; name a file that can be written");
+  };
+  struct stat st{};
+  if (stat(path.c_str(), &st) == 0) {
+    if (S_ISDIR(st.st_mode)) return refuse("is a folder");
+    if (access(path.c_str(), W_OK) != 0) return refuse(std::strerror(errno));
+    return {};
+  }
+  const UniqueFd made(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (made) {
+    unlink(path.c_str());
+    return {};
+  }
+  // EEXIST: a link to a file that does not exist yet.
+  if (errno != EEXIST) return refuse(std::strerror(errno));
+  return {};
 }
 
 std::string ProgressText(const ipc::SessionState& state) {

@@ -66,6 +66,45 @@ class ExitStatuses(LocalTest):
         shutil.rmtree(self.folder / "x")
         self.status(0, *out, *program)
 
+    def test_wrong_usage_says_what_and_why_in_one_line(self):
+        out = ["record", "-e", "emitter:*", "-o", self.folder / "x"]
+        commands = "record, view, list, status, statedump"
+        for words, says in ((["bogus"], f"'bogus' is no command; the commands are: {commands}"),
+                            (["bogus", "view"], "'bogus' is no command"),
+                            ([""], "'' is no command"),
+                            ([], f"a command ({commands}) is required"),
+                            ([*out, "--", ""], "PROGRAM: the name behind -- must not be empty"),
+                            *(([*out, "--pid", pid], f"--pid: '{pid}' is no process id: it is a number from 1 to")
+                              for pid in ("abc", "0", "-3", "3.5", "99999999999", "0x10")),
+                            *((["view", "-n", number, "x"], f"--limit: '{number}' is no number of events")
+                              for number in ("x", "-1", "1e3", "99999999999999999999"))):
+            with self.subTest(words=words):
+                done = weft(*words)
+                self.assertEqual((done.returncode, done.stdout), (120, ""))
+                self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+                self.assertIn(says, done.stderr)
+        self.assertFalse((self.folder / "x").exists())
+
+    def test_a_summary_that_could_not_be_written_is_refused_before_the_program_runs(self):
+        ran = self.folder / "ran"
+        (self.folder / "link").symlink_to(self.folder)
+        for path in (self.folder / "none" / "x", self.folder, self.folder / "link", "/proc/x"):
+            with self.subTest(path=path):
+                done = weft("record", "-e", "emitter:*", "--allow-missing", "-o", self.folder / "x", "--summary",
+                            path, "--", "touch", ran)
+                self.assertEqual(done.returncode, 120, done.stderr)
+                self.assertRegex(done.stderr, f"--summary: {path}: .+; name a file that can be written\n$")
+                self.assertFalse(ran.exists() or (self.folder / "x").exists())
+        # A file in the folder of the trace, one that is there, and one behind a link.
+        (self.folder / "old").write_text("old")
+        (self.folder / "new").symlink_to(self.folder / "target")
+        for i, name in enumerate(("trace0/summary", "old", "new")):
+            with self.subTest(name):
+                self.status(0, "record", "-e", "emitter:*", "-o", self.folder / f"trace{i}", "--summary",
+                            self.folder / name, "--", *self.emitter("--events", 10))
+                self.assertEqual(json.loads((self.folder / name).read_text())["output"],
+                                 str(self.folder / f"trace{i}"))
+
     def test_a_summary_that_cannot_be_written_is_no_success(self):
         words = ["record", "-e", "emitter:*", "-o", self.folder / "x", "--summary", "/dev/full"]
         self.status(122, *words, "--", *self.emitter("--events", 10), says="/dev/full")
