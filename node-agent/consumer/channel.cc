@@ -15,7 +15,7 @@ Channel::Channel(uint64_t id, ctf::Channel schema, const Uuid& trace_uuid, Packe
       clock_(&clock),
       limits_(limits),
       hooks_(std::move(hooks)),
-      classes_(schema_),
+      classes_(schema_, hooks_.notice),
       streams_(sink, trace_uuid, schema_, limits.cpus, hooks_.prepare),
       begin_ns_(clock.ToNs(clock.Now())) {}
 

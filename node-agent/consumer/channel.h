@@ -54,6 +54,7 @@ class Channel {
     std::function<void()> commit;
     // An event whose texts are empty in other places gets another class (docs/adr/0034).
     bool classes_by_empty_texts = false;
+    ClassTable::Notice notice = [](const std::string&) {};  // for people
     // Rings of processes are opened one way, those of weft.ko another.
     Result<ring::RingSet> (*open_ring)(UniqueFd) = ring::RingSet::Open;
     // A ring set was added: of a process that says this of itself.

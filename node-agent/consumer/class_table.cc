@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "lib/event/description.h"
 #include "node-agent/consumer/limits.h"
 
 namespace weft::consumer {
 namespace {
+
+constexpr uint32_t kTextBits = 8 * sizeof(ctf::EmptyTexts);
 
 std::string_view AsText(Bytes bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -56,15 +59,27 @@ Classified ClassTable::Find(Bytes description, const Announce& announce) {
   return result;
 }
 
+void ClassTable::NoticeOnce(const ctf::EventClass& event, Variants& variants) {
+  if (std::exchange(variants.noticed, true) || notices_++ >= kMaxTextNoticesPerChannel) return;
+  notice_("event " + event.name +
+          ": too many of its texts are empty in turn; where one is empty, babeltrace2 before 2.0.5 "
+          "may show an earlier event's text: read the trace with weft view or a later babeltrace2, "
+          "or record in CTF 2");
+}
+
 const ctf::EventClass& ClassTable::WithEmptyTexts(const ctf::EventClass& event,
                                                   ctf::EmptyTexts texts, const Announce& announce) {
   Variants& variants = variants_.at(event.id);
+  // The texts from the last bit on share it (lib/ctf/plan.h).
+  const bool shared = channel_->context_plan.texts + event.plan.texts > kTextBits;
+  if (shared && (texts & ctf::EmptyTextBit(kTextBits - 1)) != 0) NoticeOnce(event, variants);
   const auto found = variants.classes.find(texts);
   if (found != variants.classes.end()) return *found->second;
   const std::string_view text = variants.description;
   const Bytes description{reinterpret_cast<const uint8_t*>(text.data()), text.size()};
   if (variants.classes.size() >= kMaxTextClassesPerEvent || size() >= kMaxClassesPerChannel ||
       bytes_ + description.size() > kMaxClassBytesPerChannel) {
+    NoticeOnce(event, variants);
     return event;
   }
   auto made = Make(description, texts);

@@ -12,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "lib/base/bytes.h"
@@ -33,11 +34,16 @@ class ClassTable {
   // class is not made and its records are lost.
   using Announce = std::function<Status(const ctf::EventClass&, Bytes description)>;
 
-  explicit ClassTable(const ctf::Channel& channel) : channel_(&channel) {}
+  // Tells people of an event, once.
+  using Notice = std::function<void(const std::string&)>;
+
+  ClassTable(const ctf::Channel& channel, Notice notice)
+      : channel_(&channel), notice_(std::move(notice)) {}
 
   Classified Find(Bytes description, const Announce& announce);
   // Returns the class, like `event` that Find returned, for records of which these texts are empty:
-  // `event` itself where there is no room for one more, or it cannot be announced.
+  // `event` itself where there is no room for one more, or it cannot be announced. Gives notice of
+  // an event whose records it cannot all tell apart.
   const ctf::EventClass& WithEmptyTexts(const ctf::EventClass& event, ctf::EmptyTexts texts,
                                         const Announce& announce);
   // A class that was announced before a restart, as LogEntry says it; in the order of ids.
@@ -52,12 +58,16 @@ class ClassTable {
   struct Variants {
     std::string_view description;  // a key of by_description_
     std::map<ctf::EmptyTexts, const ctf::EventClass*> classes;
+    bool noticed = false;
   };
 
   Result<std::unique_ptr<ctf::EventClass>> Make(Bytes description, ctf::EmptyTexts texts) const;
+  void NoticeOnce(const ctf::EventClass& event, Variants& variants);
   const ctf::EventClass* Keep(std::unique_ptr<ctf::EventClass> made, Bytes description);
 
   const ctf::Channel* channel_;
+  Notice notice_;
+  uint32_t notices_ = 0;
   std::vector<std::unique_ptr<ctf::EventClass>> classes_;
   std::map<std::string, Classified, std::less<>> by_description_;
   std::map<uint32_t, Variants> variants_;  // by the first one's id

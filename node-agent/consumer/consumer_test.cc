@@ -538,6 +538,60 @@ TEST_F(ConsumerTest, EmptyTextsAreEmptyInBabeltrace) {
   EXPECT_EQ(classes, 8U);
 }
 
+class CombinationsOfEmptyTexts : public ConsumerTest {
+ protected:
+  // Writes a record for each of the first combinations of empty texts of an event with `texts` of
+  // them, twice, and returns the notices.
+  std::vector<std::string> Notices(size_t texts, size_t combinations,
+                                   const std::string& ctf_version = "1.8") {
+    TestWriter writer;
+    Running running(folder, journal);
+    ipc::ChannelDefinition definition = Definition();
+    definition.ctf_version = ctf_version;
+    EXPECT_TRUE(running.consumer->AddChannel(definition));
+    EXPECT_TRUE(running.consumer->AddRing(1, writer.Fd(), 42, 1));
+    EventDescription event{.name = "p:many"};
+    for (size_t i = 0; i < texts; i++) {
+      event.fields.push_back(
+          {.name = "t" + std::to_string(i), .kind = FieldKind::kString, .elem_size = 1});
+    }
+    event.ComputeLayout();
+    writer.Describe(0, event.Encode().value());
+    for (size_t turn = 0; turn < 2 * combinations; turn++) {
+      ctf::RecordBuilder body;
+      // The texts from the last on are empty in turn.
+      for (size_t i = 0; i < texts; i++) {
+        const size_t bit = texts - 1 - i;
+        body.String(bit < 20 && ((turn % combinations) >> bit & 1) != 0 ? "" : "x");
+      }
+      const auto bytes = body.body();
+      EXPECT_TRUE(writer.Write(0, 0, 0, Now(), {bytes.begin(), bytes.end()}));
+      running.consumer->Round();
+    }
+    EXPECT_TRUE(running.Drain());
+    return running.notices;
+  }
+};
+
+TEST_F(CombinationsOfEmptyTexts, BeyondTheClassesGiveOneNotice) {
+  const auto notices = Notices(7, 128);
+  ASSERT_EQ(notices.size(), 1U);
+  EXPECT_TRUE(notices[0].starts_with("event p:many: too many of its texts ")) << notices[0];
+  EXPECT_NE(notices[0].find("weft view"), std::string::npos) << notices[0];
+}
+
+TEST_F(CombinationsOfEmptyTexts, OfSixTextsGiveNoNotice) {
+  EXPECT_EQ(Notices(6, 64), std::vector<std::string>());
+}
+
+TEST_F(CombinationsOfEmptyTexts, OfTextsThatShareABitGiveANotice) {
+  EXPECT_EQ(Notices(65, 4).size(), 1U);
+}
+
+TEST_F(CombinationsOfEmptyTexts, GiveNoNoticeInCtf2) {
+  EXPECT_EQ(Notices(7, 128, "2"), std::vector<std::string>());
+}
+
 // A consumer that is dropped at any moment, like a killed one, and made again on the same journal.
 TEST_F(ConsumerTest, ARestartedConsumerLosesNothingAndRepeatsNothing) {
   std::mt19937 random(11);

@@ -36,6 +36,8 @@ inline constexpr uint32_t kMaxClassesPerChannel = 16384;
 // Classes of one event besides its first one, one for each set of texts that are empty: enough for
 // all sets of six texts.
 inline constexpr uint32_t kMaxTextClassesPerEvent = 63;
+// Events of which people are told that those do not suffice: names are a tenant's, and may be many.
+inline constexpr uint32_t kMaxTextNoticesPerChannel = 8;
 inline constexpr size_t kMaxClassBytesPerChannel = 64 * 1024 * 1024;
 inline constexpr uint32_t kMaxChannels = 256;
 inline constexpr uint32_t kMaxCpus = 8192;

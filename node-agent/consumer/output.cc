@@ -94,6 +94,7 @@ Status Output::AddChannel(const ipc::ChannelDefinition& definition, const ClassL
       .commit = [this] { (void)StartCommit(); },
       // What reads CTF 2 has not that fault of babeltrace2 2.0.
       .classes_by_empty_texts = info_.version == ctf::Version::k1_8,
+      .notice = hooks_.notice,
       .notice_vpid = [this](uint32_t vpid) { AddVpid(vpid); }};
   if (definition.domain == ipc::kKernelDomain) {
     hooks.open_ring = ring::RingSet::OpenKernel;
