@@ -186,6 +186,17 @@ TEST_F(ViewTest, APacketOfAnotherTraceIsRefused) {
   EXPECT_NE(viewed.err.find("another trace"), std::string::npos) << viewed.err;
 }
 
+TEST_F(ViewTest, ADamagedUuidOfTheFirstPacketDoesNotHideTheOthers) {
+  std::string bytes = ReadAll(trace.file(stream));
+  bytes[84 + 4] ^= 1;  // behind the magic number of the first packet with events
+  bytes.erase(0, 84);
+  Write("c_0", bytes);
+  const Viewed viewed = View({.folder = trace.path()});
+  EXPECT_EQ(viewed.status, kViewCorrupt);
+  EXPECT_EQ(Shown(viewed), "012345");
+  EXPECT_EQ(Lines(viewed.err), 1U) << viewed.err;
+}
+
 TEST_F(ViewTest, JsonIsOneObjectPerLine) {
   trace.Finish(stream, 3, 0);
   const Viewed viewed = View({.folder = trace.path(), .json = true});

@@ -165,7 +165,7 @@ bool StreamReader::DecodePacketHeader(std::vector<std::string>& problems) {
               "its UUID is not the metadata's: it may belong to another trace, and what is shown "
               "of it may be wrong");
     }
-    if (header.uuid != uuid_.value_or(header.uuid)) {
+    if (header.uuid != uuid_.value_or(header.uuid) && header.uuid != *trace_.uuid) {
       return Problem(problems, "it belongs to another trace (UUID)"), false;
     }
     uuid_ = header.uuid;
