@@ -307,17 +307,21 @@ void ExpectStructural(const Value& schema, const std::string& path) {
       ExpectStructural(field.value, path + "." + field.key);
   } else if (type == "object") {
     ASSERT_NE(schema.Find("additionalProperties"), nullptr) << path;
+    EXPECT_NE(schema.Find("maxProperties"), nullptr) << path;
     ExpectStructural(*schema.Find("additionalProperties"), path + "[]");
   } else if (type == "array") {
     ASSERT_NE(schema.Find("maxItems"), nullptr) << path;
     ExpectStructural(*schema.Find("items"), path + "[]");
   } else if (type == "string") {
-    EXPECT_TRUE(schema.Find("maxLength") != nullptr || schema.Find("enum") != nullptr) << path;
+    const Value* const max = schema.Find("maxLength");
+    EXPECT_TRUE(max != nullptr || schema.Find("enum") != nullptr) << path;
+    EXPECT_FALSE(max != nullptr && max->text == "0") << path << ": no text is allowed";
   }
 }
 
 TEST(Crd, IsStructuralAndBounded) {
   ExpectStructural(SpecSchema()->OpenApi(), "spec");
+  ExpectStructural(ClusterSpecSchema()->OpenApi(), "clustertrace.spec");
   ExpectStructural(StatusSchema()->OpenApi(), "status");
   ExpectStructural(SessionSpecSchema()->OpenApi(), "session.spec");
   ExpectStructural(SessionStatusSchema()->OpenApi(), "session.status");

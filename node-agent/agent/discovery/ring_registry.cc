@@ -205,6 +205,10 @@ bool RingRegistry::Finish(SessionChannel* channel, const ipc::RingDone& done) {
   if (done.corrupt && process != nullptr)
     needs_.note("the ring set of process " + std::to_string(process->pid) + " (" +
                 process->procname + ") is corrupt: " + done.reason);
+  if (done.corrupt && channel != nullptr && channel->of_kernel())
+    needs_.note("the kernel's ring set of Trace \"" + channel->definition.trace +
+                "\" is corrupt: " + done.reason +
+                "; its events from there on are lost: report this as a bug of the back end");
   // It can come a second time: its process still maps it, or its announcement waits in a backlog.
   const bool was_found = ring != nullptr && ring->key.starts_with(kFoundKey);
   const bool is_mapped = done.corrupt || (process != nullptr && !process->gone);

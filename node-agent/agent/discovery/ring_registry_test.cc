@@ -248,6 +248,16 @@ TEST_F(RingRegistryTest, AConsumerFinishesItsOwnRingSetsOnly) {
   EXPECT_EQ(processes_.FindRing(done.channel_id, kInstance), nullptr);
 }
 
+TEST_F(RingRegistryTest, ReportsACorruptRingSetOfTheKernel) {
+  channel().definition.domain = ipc::kKernelDomain;
+  EXPECT_TRUE(registry_.Finish(&channel(), {.channel_id = channel().definition.id,
+                                            .instance = kInstance,
+                                            .corrupt = true,
+                                            .reason = "wrong magic number"}));
+  ASSERT_EQ(notes_.size(), 1u);
+  EXPECT_NE(notes_[0].find("wrong magic number"), std::string::npos) << notes_[0];
+}
+
 TEST_F(RingRegistryTest, ARingSetThatItsConsumerRefusesIsCounted) {
   registry_.TakeArrived(Arrival());
   EXPECT_TRUE(registry_.Finish(
