@@ -250,8 +250,8 @@ void TextPrinter::Time(int64_t ns, std::string& out) {
   if (color_) out += kReset;
   out += "] (";
   if (last_ns_) {
-    // Times of a damaged stream may go back (lib/ctf/time_order.h). The difference of two int64 fits
-    // into uint64.
+    // Times of a damaged stream may go back (lib/ctf/time_order.h). The difference of two int64
+    // fits into uint64.
     const bool back = ns < *last_ns_;
     const uint64_t delta = back ? static_cast<uint64_t>(*last_ns_) - static_cast<uint64_t>(ns)
                                 : static_cast<uint64_t>(ns) - static_cast<uint64_t>(*last_ns_);

@@ -14,8 +14,8 @@
 
 namespace weft::controller {
 
-// The path of the first field of `ours` that `theirs` does not have, such as "spec.kernel.syscalls";
-// "": there is none. Both: CustomResourceDefinitions.
+// The path of the first field of `ours` that `theirs` does not have, such as
+// "spec.kernel.syscalls"; "": there is none. Both: CustomResourceDefinitions.
 std::string MissingField(const kube::Json& ours, const kube::Json& theirs);
 
 class Definitions {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the chart's pre-delete hook does: ends every session, so that nothing of weft holds an object
-// after it is gone. Traces stay, without weft's finalizer.
+// What the chart's pre-delete hook does: ends every session, so that nothing of weft holds an
+// object after it is gone. Traces stay, without weft's finalizer.
 #ifndef WEFT_CONTROLLER_UNINSTALL_H_
 #define WEFT_CONTROLLER_UNINSTALL_H_
 

@@ -5,8 +5,8 @@
 //   Trace --> finalizer --> a session per node with selected pods --> status from the sessions
 //   ClusterTrace --> finalizer --> a session per selected node, in weft's own namespace --> status
 //   deadline or deletion --> sessions Draining --> all Drained --> finalizer removed, Completed
-//   weft is being removed --> the same, but the sessions are removed, and the Trace is as before its
-//   first session
+//   weft is being removed --> the same, but the sessions are removed, and the Trace is as before
+//   its first session
 //
 // A Trace has the finalizer only while it has a session that is not drained.
 //
