@@ -161,7 +161,7 @@ class Runner:
                 "named": recorded + lost == 0 and folder.named,
                 "some": 0 < recorded + lost <= emitted,
                 "any": True}[expected]
-        # Where a ring set is made after all, it is the one that was named.
+        # Where a ring set is made after all, its name was taken back.
         unknown = folder.named - set(folder.rings)
         good = good and not (unknown and expected in ("exact", "killed", "all"))
         good = good and not any(discarded[reason] for reason in case.never)

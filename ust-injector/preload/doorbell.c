@@ -119,6 +119,18 @@ void weft_doorbell_keep_name(uint64_t instance, uint64_t channel_id) {
   note_missing(&(struct weft_doorbell){.instance = instance, .channel_id = channel_id});
 }
 
+void weft_doorbell_take_name_back(uint64_t instance) {
+  struct weft_missing* m = weft_process.missing;
+  for (uint32_t i = 0; m != NULL && i < WEFT_MAX_MISSING; ++i) {
+    uint64_t entry = instance;
+    // release: as where a name was reported
+    if (__atomic_compare_exchange_n(&m->of[i].instance, &entry, WEFT_FREE, false, __ATOMIC_RELEASE,
+                                    __ATOMIC_RELAXED)) {
+      return;
+    }
+  }
+}
+
 void weft_doorbell_ring(long socket, int fd, const struct weft_ring_header* h) {
   const struct weft_doorbell bell = {.magic = WEFT_DOORBELL_MAGIC,
                                      .kind = WEFT_DOORBELL_RING,

@@ -25,6 +25,9 @@ void weft_doorbell_ring(long socket, int fd, const struct weft_ring_header* head
 // Keeps the name of a ring set that there is no memory for. Any thread, under weft_lock.
 void weft_doorbell_keep_name(uint64_t instance, uint64_t channel_id);
 
+// Forgets it again, unless it was reported meanwhile. Any thread, under weft_lock.
+void weft_doorbell_take_name_back(uint64_t instance);
+
 // False: no name was ever kept. Any thread.
 bool weft_doorbell_has_missing(void);
 

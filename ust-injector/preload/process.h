@@ -72,7 +72,7 @@ struct weft_anchor_channel {
   uint64_t pending;        // events discarded before there was a ring set; moved into it. Atomic
   uint64_t pending_since;  // clock of the rings: none of these is older; 0: none yet. Atomic
   uint64_t retry_after;    // do not try to make the ring set before this clock value
-  uint64_t instance;       // of the ring set that could not be made; 0: none
+  uint64_t instance;       // kept name of the ring set that could not be made; 0: none
 };
 
 struct weft_anchor {

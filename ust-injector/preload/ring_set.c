@@ -62,9 +62,7 @@ static void lay_out(struct weft_ring_header* h, uint32_t channel, uint32_t rseq_
   const uint64_t page = page_of(h);
   h->data_offset = (h->descriptions_offset + h->descriptions_size + page - 1) & -page;
   h->total_size = h->data_offset + ((uint64_t)h->slot_count << h->slot_shift);
-  // The reader may know its name from an attempt that failed.
-  const uint64_t named = weft_anchor->channels[channel].instance;
-  h->instance = named != 0 ? named : random_u64();
+  h->instance = random_u64();
   h->pid = weft_vpid();
   // Readers are told of discarded events that there was no ring set for as well.
   // relaxed: set before `pending` was, which is counted later
@@ -212,6 +210,23 @@ static void copy_descriptions(struct weft_ring_header* h, const struct weft_chan
   __atomic_store_n(&h->descriptions_used, c->descriptions_used, __ATOMIC_RELEASE);
 }
 
+// The events of a process without a ring set are counted nowhere: the reader is told that there is
+// one.
+static void keep_name(uint32_t channel, uint64_t instance) {
+  struct weft_anchor_channel* a = &weft_anchor->channels[channel];
+  if (a->instance != 0) return;
+  a->instance = instance;
+  weft_doorbell_keep_name(instance, weft_channels[channel].id);
+}
+
+// There is a ring set after all. If the name was reported meanwhile, it stays counted; the ring set
+// has another one.
+static void take_name_back(uint32_t channel) {
+  struct weft_anchor_channel* a = &weft_anchor->channels[channel];
+  if (a->instance != 0) weft_doorbell_take_name_back(a->instance);
+  a->instance = 0;
+}
+
 static void make_in_helper(void* arg) {
   struct making* m = arg;
   int fd = -1;
@@ -241,6 +256,7 @@ static void make_in_helper(void* arg) {
   copy_descriptions((struct weft_ring_header*)m->memory, &weft_channels[m->channel]);
   // release: everything above
   __atomic_store_n((uint32_t*)m->memory, WEFT_RING_MAGIC, __ATOMIC_RELEASE);
+  take_name_back(m->channel);
   weft_doorbell_ring(m->socket, fd, &m->header);
   weft_syscall(__NR_close, fd);
   weft_clock_learn_offset();  // there is room for a descriptor now
@@ -266,15 +282,6 @@ static void make_apart(struct making* m) {
   if (weft_helper_thread_run(make_in_helper, m)) return;
   m->has_own_descriptors = false;
   make_in_helper(m);
-}
-
-// The events of a process without a ring set are counted nowhere: the reader is told that there is
-// one.
-static void keep_name(uint32_t channel, uint64_t instance) {
-  struct weft_anchor_channel* a = &weft_anchor->channels[channel];
-  if (a->instance != 0) return;
-  a->instance = instance;
-  weft_doorbell_keep_name(instance, weft_channels[channel].id);
 }
 
 static bool make_ring(uint32_t channel, struct weft_loaded_objects* loaded) {
