@@ -11,6 +11,7 @@ import resource
 import shlex
 import signal
 import subprocess
+import time
 import unittest
 
 from tests.local.weft_local import EMITTER, WEFT, LocalTest, children_of, session_folder
@@ -128,28 +129,33 @@ class Unprivileged(LocalTest):
         if tried.returncode != 0:
             self.skipTest("the build's folder is not readable for other users")
 
-    def record_living(self, children, before, keeper_stands_still=False):
-        """Children that live at the same time and end without exit(); none begins after them."""
+    def record_living(self, children, before, stands_still=None):
+        """Children that live at the same time and end without exit(); none begins after them. `stands_still`: one of
+        the session's processes, which goes on when they have emitted, or the consumer 2 s after they were told to end."""
         begin, end = self.folder / "begin", self.folder / "end"
         weft = self.start("-e", "emitter:*", preexec_fn=before,
                           program=self.emitter("--events", 2, "--children", children, "--begin", begin,
                                                "--hold-children", end))
         emitter, = self.wait_for(lambda: emitters_below(weft.pid))
-        keeper = self.session_processes(weft)["weft-keeper"]
-        if keeper_stands_still:
-            os.kill(keeper, signal.SIGSTOP)
-            self.addCleanup(go_on, keeper)
+        stopped = self.session_processes(weft)[stands_still] if stands_still else None
+        if stopped:
+            os.kill(stopped, signal.SIGSTOP)
+            self.addCleanup(go_on, stopped)
         begin.touch()
         emitters = self.wait_for(lambda: found if len(found := emitters_below(emitter)) == children else None)
         self.addCleanup(end_emitters, emitters)
         self.wait_for(lambda: self.report.exists() and self.emitted() == 2 * (children + 1))
-        go_on(keeper)
+        if stands_still == "weft-keeper":
+            go_on(stopped)
         end.touch()
+        if stands_still == "weft-consumer":
+            time.sleep(2)
+            go_on(stopped)
         said = self.finish(weft, status=123)[1]
         counts = self.counts()
         self.assertGreater(counts["tail_unknown"], 0)
         self.assertIn(f"the end of {counts['tail_unknown']} ring sets is not known", said)
-        self.assertEqual(counts["delivered"] + 2 * counts["tail_unknown"], 2 * (children + 1), counts)
+        self.assertEqual(counts["emitted"] + 2 * counts["tail_unknown"], 2 * (children + 1), counts)
         self.assertEqual(counts["rings"], children + 1)
 
     def test_each_process_that_cannot_be_taken_in_is_counted(self):
@@ -159,6 +165,13 @@ class Unprivileged(LocalTest):
             become_unprivileged()
         self.record_living(400, before)
 
+    def test_names_wait_for_a_consumer_that_stands_still(self):
+        """Meanwhile the keeper has no room, and takes no names either."""
+        def before():
+            limited(128)()
+            become_unprivileged()
+        self.record_living(400, before, stands_still="weft-consumer")
+
     def test_a_name_that_cannot_be_sent_is_sent_later(self):
         """The backlog is full and the keeper stands still: the parent names its children when it ends."""
         if os.getuid() != 0:
@@ -166,7 +179,7 @@ class Unprivileged(LocalTest):
         def before():
             shorten_backlogs()
             become_unprivileged()
-        self.record_living(60, before, keeper_stands_still=True)
+        self.record_living(60, before, stands_still="weft-keeper")
 
 
 class TooLow(LocalTest):

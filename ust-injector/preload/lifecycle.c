@@ -221,8 +221,8 @@ void weft_process_turn_off(void) {
 
 // --- end -----------------------------------------------------------------------------------------
 
-#define WEFT_REPORT_TRIES 500u
-#define WEFT_REPORT_TRIES_IN_VAIN 50u
+#define WEFT_REPORT_TRIES 1500u
+#define WEFT_REPORT_TRIES_IN_VAIN 500u
 static const int64_t report_pause[2] = {0, 10000000};  // 10 ms
 
 struct report {
@@ -261,8 +261,8 @@ static struct report report_missing(void) {
 }
 
 // There may be no later process that reports what this one, its parents and its forks could not
-// announce. Waits while the doorbell is crowded: half a second in which it takes no name, and 5 s
-// in all.
+// announce. Waits while the doorbell is crowded: 5 s in which it takes no name, and 15 s in
+// all. Where the consumer stands still, the keeper takes none until there is room.
 __attribute__((destructor)) static void at_end(void) {
   if (!weft_doorbell_has_missing() || !weft_seccomp_may_call()) return;
   uint32_t in_vain = 0;
