@@ -28,6 +28,21 @@ std::optional<T> Number(const std::string& text) {
   return value;
 }
 
+// Where the trace and the counts go.
+void AddOutput(CLI::App& record, RecordOptions& options) {
+  record.add_option("-o,--output", options.output,
+                    "folder to create; default: NAME-DATE-TIME in the current folder");
+  record
+      .add_option("--relay", options.relay,
+                  "send the trace to a weft-relay instead of a folder: HOST[:PORT[:DATA-PORT]]; "
+                  "default ports: 4460 and the next one")
+      ->excludes("--output");
+  record.add_option("--ctf", options.ctf_version, "version of the CTF format: 1.8 (default) or 2")
+      ->check(CLI::IsMember({"1.8", "2"}));
+  record.add_option("--summary", options.summary_file,
+                    "also write the counts as JSON to this file");
+}
+
 // --mode is LTTng's spelling of --overwrite.
 void AddRecord(CLI::App& app, RecordOptions& options) {
   CLI::App* record = app.add_subcommand(
@@ -87,17 +102,7 @@ void AddRecord(CLI::App& app, RecordOptions& options) {
                    ? std::string()
                    : "'" + text + "' is no process id: it is a number from 1 to 2147483647";
       });
-  record->add_option("-o,--output", options.output,
-                     "folder to create; default: NAME-DATE-TIME in the current folder");
-  record
-      ->add_option("--relay", options.relay,
-                   "send the trace to a weft-relay instead of a folder: HOST[:PORT[:DATA-PORT]]; "
-                   "default ports: 4460 and the next one")
-      ->excludes("--output");
-  record->add_option("--ctf", options.ctf_version, "version of the CTF format: 1.8 (default) or 2")
-      ->check(CLI::IsMember({"1.8", "2"}));
-  record->add_option("--summary", options.summary_file,
-                     "also write the counts as JSON to this file");
+  AddOutput(*record, options);
   record->add_flag("-q,--quiet", options.quiet, "print neither progress nor summary");
   record->add_flag(
       "--allow-missing", options.allow_missing,

@@ -119,7 +119,8 @@ std::optional<std::vector<std::string>> Controller::Held() const {
   std::vector<std::string> held;
   for (const Json& trace : world_.Traces()) {
     const Json* finalizers = kube::At(trace, {"metadata", "finalizers"});
-    if (finalizers == nullptr || std::ranges::find(*finalizers, kFinalizer) == finalizers->end())
+    const auto is_ours = [](const Json& finalizer) { return finalizer == kFinalizer; };
+    if (finalizers == nullptr || std::none_of(finalizers->begin(), finalizers->end(), is_ours))
       continue;
     const ObjectKey key = KeyOf(trace);
     held.push_back(key.name_space.empty() ? key.name : key.name_space + "/" + key.name);

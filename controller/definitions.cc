@@ -56,12 +56,13 @@ Result<std::chrono::milliseconds> Definitions::Reconcile() {
     if (!theirs && theirs.error().code != ErrorCode::kNotFound)
       return std::unexpected(theirs.error());
     if (!theirs) {
-      problem = "there is no definition " + name + kRemedy;
+      problem = "there is no definition " + name;
     } else if (const std::string field = MissingField(ours, *theirs); !field.empty()) {
-      problem = "the definition " + name + " is an older one: it has no field " + field + kRemedy;
+      problem = "the definition " + name + " is an older one: it has no field " + field;
     }
     if (!problem.empty()) break;
   }
+  if (!problem.empty()) problem += kRemedy;
   {
     const std::lock_guard lock(mutex_);
     problem_ = problem;

@@ -228,7 +228,7 @@ class WeftFolder:
         except BlockingIOError:
             return
         with connection:
-            connection.settimeout(2)
+            connection.settimeout(20)
             try:
                 message, fds, _, _ = socket.recv_fds(connection, 64, 4)
                 if not message and not fds:

@@ -203,7 +203,8 @@ class Lttng:
     self.user = {'user': OTHER_USER, 'group': OTHER_USER, 'extra_groups': []} \
         if os.geteuid() == 0 else {}
     self.env = {k: v for k, v in os.environ.items() if not k.startswith(('LTTNG_', 'LD_'))}
-    self.env |= {'LTTNG_HOME': str(home), 'HOME': str(home)}
+    # A program waits until LTTng has enabled its events, however busy the machine is.
+    self.env |= {'LTTNG_HOME': str(home), 'HOME': str(home), 'LTTNG_UST_REGISTER_TIMEOUT': '-1'}
     self.trace = home / 'trace'
 
   def command(self, *words):
