@@ -58,7 +58,8 @@ Result<std::chrono::milliseconds> Definitions::Reconcile() {
     if (!theirs) {
       problem = "there is no definition " + name;
     } else if (const std::string field = MissingField(ours, *theirs); !field.empty()) {
-      problem = "the definition " + name + " is an older one: it has no field " + field;
+      problem = "the definition " + name + " is an older one: it has no field ";
+      problem += field;
     }
     if (!problem.empty()) break;
   }
