@@ -119,11 +119,15 @@ class Cluster(ClusterTest):
         self.assertIn('unknown field "spec.user.evnts"', wrong.stderr)
         self.assertEqual(kubectl("-n", name, "get", "traces", "--output=name").stdout,
                          "trace.weft.dev/orders\n")
+        # Until kubectl knows that the server checks the new kind, it checks by itself, in other words.
+        of_wrong_type = TRACE.format(events="events") + "  paused: 'yes'\n"
+        self.wait_for(lambda: "must be of type boolean" in apply(of_wrong_type).stderr,
+                      "kubectl does not leave the check to the server")
         for spec, messages in WRONG:
             with self.subTest(spec=spec):
-                done = self.apply({"apiVersion": "weft.dev/v1alpha1", "kind": "Trace",
-                                   "metadata": {"name": "wrong"}, "spec": spec},
-                                  namespace=name, check=False)
+                # Not in a list, which kubectl checks by itself, in other words.
+                done = apply(json.dumps({"apiVersion": "weft.dev/v1alpha1", "kind": "Trace",
+                                         "metadata": {"name": "wrong"}, "spec": spec}))
                 self.assertNotEqual(done.returncode, 0)
                 for field, message in messages:
                     self.assertIn(f"{field}: " if field else "", done.stderr)
