@@ -155,7 +155,7 @@ class Unprivileged(LocalTest):
         counts = self.counts()
         self.assertGreater(counts["tail_unknown"], 0)
         self.assertIn(f"the end of {counts['tail_unknown']} ring sets is not known", said)
-        self.assertEqual(counts["emitted"] + 2 * counts["tail_unknown"], 2 * (children + 1), counts)
+        self.assertEqual(counts["delivered"] + 2 * counts["tail_unknown"], 2 * (children + 1), counts)
         self.assertEqual(counts["rings"], children + 1)
 
     def test_each_process_that_cannot_be_taken_in_is_counted(self):

@@ -250,7 +250,7 @@ SECCOMP = [
     program("seccomp", "late_filter", "prctl", "after", label="late_filter-perf", status=5,
             books="all", contexts=PERF, subbuf_shift=18),
     under_filter("kill", "memfd_create", "none", name="threads"),
-    under_filter("eperm", "memfd_create", "none", name="fork_tree"),
+    under_filter("eperm", "memfd_create", "named", name="fork_tree"),
     under_filter("eperm", "getrandom", "all", name="fork_tree"),
     *(program("seccomp", "late_filter", how, when, status=5, books="all")
       for how in ("prctl", "syscall", "deny") for when in ("before", "after")
