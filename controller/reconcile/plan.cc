@@ -191,9 +191,12 @@ class Planner {
     }
     const std::optional<kube::WallTime> since =
         deleting_ ? kube::ParseTime(trace_.metadata.deletion_timestamp) : s_.uninstalling_since;
-    const bool too_late = since && s_.now >= *since + kDrainLimit;
-    if (since && !drained && !too_late) Again(*since + kDrainLimit);
-    if (!drained && !too_late) return;
+    // A deletion at a time that cannot be read is not waited for.
+    const bool too_late = since ? s_.now >= *since + kDrainLimit : deleting_;
+    if (!drained && !too_late) {
+      if (since) Again(*since + kDrainLimit);
+      return;
+    }
     plan_.remove_finalizer = IsFinalized();
     if (s_.uninstalling_since) RemoveSessions();
     if (plan_.remove_finalizer && !not_drained_.empty())
@@ -257,10 +260,9 @@ class Planner {
         deleting_     ? "the Trace is being deleted"
         : uninstalled ? "weft was removed from the cluster"
                       : "its duration is over");
-    plan_.status.phase = !over         ? api::Phase::kDraining
-                         : ended_      ? api::Phase::kCompleted
-                         : uninstalled ? api::Phase::kPending
-                                       : api::Phase::kDraining;
+    plan_.status.phase = over && ended_        ? api::Phase::kCompleted
+                         : over && uninstalled ? api::Phase::kPending
+                                               : api::Phase::kDraining;
     if (drained && ended_ && plan_.status.completion_time.empty())
       plan_.status.completion_time = kube::FormatTime(s_.now);
   }

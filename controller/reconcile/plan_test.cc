@@ -312,6 +312,13 @@ TEST_F(Life, DeletionWaitsNoLongerThanItsLimitAndSaysSo) {
   EXPECT_THAT(plan.notes[0].text, HasSubstr("n1"));
 }
 
+TEST_F(Life, DeletionAtATimeThatCannotBeReadIsNotWaitedFor) {
+  AddPod("a", "n1");
+  Step();
+  s_.trace.metadata.deletion_timestamp = "yesterday";
+  EXPECT_TRUE(MakePlan(s_).remove_finalizer);
+}
+
 TEST_F(Life, ADeletedTraceThatWasNeverFinalizedIsLeftAlone) {
   s_.trace.metadata.deletion_timestamp = kube::FormatTime(s_.now);
   const Plan plan = MakePlan(s_);
