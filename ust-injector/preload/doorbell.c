@@ -35,20 +35,20 @@ void weft_doorbell_start(void) {
 }
 
 // Where all entries are taken, the name is lost.
-static void note_missing(const struct weft_doorbell* bell) {
+void weft_doorbell_keep_name(uint64_t instance, uint64_t channel_id) {
   struct weft_missing* m = weft_process.missing;
   for (uint32_t i = 0; m != NULL && i < WEFT_MAX_MISSING; ++i) {
-    uint64_t instance = WEFT_FREE;
+    uint64_t entry = WEFT_FREE;
     // relaxed: it only spreads the searches
     const uint64_t at = __atomic_fetch_add(&m->used, 1, __ATOMIC_RELAXED) % WEFT_MAX_MISSING;
     // acquire: what the entry held before was read before it became free
-    if (!__atomic_compare_exchange_n(&m->of[at].instance, &instance, WEFT_TAKEN, false,
+    if (!__atomic_compare_exchange_n(&m->of[at].instance, &entry, WEFT_TAKEN, false,
                                      __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
       continue;
     }
-    m->of[at].channel_id = bell->channel_id;
+    m->of[at].channel_id = channel_id;
     // release: the channel's id before the instance that stands for the whole entry
-    __atomic_store_n(&m->of[at].instance, bell->instance, __ATOMIC_RELEASE);
+    __atomic_store_n(&m->of[at].instance, instance, __ATOMIC_RELEASE);
     return;
   }
 }
@@ -115,13 +115,17 @@ static long call(long socket, int fd, const struct weft_doorbell* bell) {
   return result;
 }
 
-void weft_doorbell_keep_name(uint64_t instance, uint64_t channel_id) {
-  note_missing(&(struct weft_doorbell){.instance = instance, .channel_id = channel_id});
+// The entries that were ever tried come first: the pages of the others stay unused.
+static uint64_t entries_used(const struct weft_missing* m) {
+  // relaxed: a hint
+  const uint64_t used = m == NULL ? 0 : __atomic_load_n(&m->used, __ATOMIC_RELAXED);
+  return used < WEFT_MAX_MISSING ? used : WEFT_MAX_MISSING;
 }
 
 void weft_doorbell_take_name_back(uint64_t instance) {
   struct weft_missing* m = weft_process.missing;
-  for (uint32_t i = 0; m != NULL && i < WEFT_MAX_MISSING; ++i) {
+  const uint64_t used = entries_used(m);
+  for (uint64_t i = 0; i < used; ++i) {
     uint64_t entry = instance;
     // release: as where a name was reported
     if (__atomic_compare_exchange_n(&m->of[i].instance, &entry, WEFT_FREE, false, __ATOMIC_RELEASE,
@@ -141,36 +145,30 @@ void weft_doorbell_ring(long socket, int fd, const struct weft_ring_header* h) {
     uint32_t sent;
     (void)weft_doorbell_report(WEFT_REPORTED_AT_ONCE, &sent);
   } else if (is_crowded(result)) {
-    note_missing(&bell);
+    weft_doorbell_keep_name(bell.instance, bell.channel_id);
   }
 }
 
-bool weft_doorbell_has_missing(void) {
-  const struct weft_missing* m = weft_process.missing;
-  // relaxed: a hint
-  return m != NULL && __atomic_load_n(&m->used, __ATOMIC_RELAXED) != 0;
-}
+bool weft_doorbell_has_missing(void) { return entries_used(weft_process.missing) != 0; }
 
 // A name is taken out after it was sent: two processes may send it, and none may die with it.
-bool weft_doorbell_report(uint32_t most, uint32_t* sent) {
+long weft_doorbell_report(uint32_t most, uint32_t* sent) {
   struct weft_missing* m = weft_process.missing;
   *sent = 0;
-  if (!weft_doorbell_has_missing()) return true;
   struct weft_doorbell name = {.magic = WEFT_DOORBELL_MAGIC, .kind = WEFT_DOORBELL_MISSING};
-  // relaxed: a hint
-  const uint64_t used = __atomic_load_n(&m->used, __ATOMIC_RELAXED);
-  for (uint64_t i = 0; i < used && i < WEFT_MAX_MISSING && *sent < most; ++i) {
-    // acquire: pairs with note_missing
+  const uint64_t used = entries_used(m);
+  for (uint64_t i = 0; i < used && *sent < most; ++i) {
+    // acquire: pairs with weft_doorbell_keep_name
     name.instance = __atomic_load_n(&m->of[i].instance, __ATOMIC_ACQUIRE);
     if (name.instance == WEFT_FREE || name.instance == WEFT_TAKEN) continue;
     name.channel_id = m->of[i].channel_id;
     const long result = call(weft_doorbell_open(), -1, &name);
-    if (is_crowded(result)) return false;
+    if (is_crowded(result)) return result;
     // release: the entry was read. Where no process listens any more, no channel is on, either.
     uint64_t instance = name.instance;
     (void)__atomic_compare_exchange_n(&m->of[i].instance, &instance, WEFT_FREE, false,
                                       __ATOMIC_RELEASE, __ATOMIC_RELAXED);
     ++*sent;
   }
-  return true;
+  return 0;
 }

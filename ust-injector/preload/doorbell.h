@@ -22,7 +22,8 @@ long weft_doorbell_open(void);
 // weft_doorbell_open, which it closes. Any thread, under weft_lock.
 void weft_doorbell_ring(long socket, int fd, const struct weft_ring_header* header);
 
-// Keeps the name of a ring set that there is no memory for. Any thread, under weft_lock.
+// Keeps the name of a ring set that was not announced, or that there is no memory for. Any thread,
+// under weft_lock.
 void weft_doorbell_keep_name(uint64_t instance, uint64_t channel_id);
 
 // Forgets it again, unless it was reported meanwhile. Any thread, under weft_lock.
@@ -31,8 +32,9 @@ void weft_doorbell_take_name_back(uint64_t instance);
 // False: no name was ever kept. Any thread.
 bool weft_doorbell_has_missing(void);
 
-// Sends at most `most` names that were kept, and writes how many it sent to `*sent`. False: the
-// doorbell is too crowded; to be tried again. Any thread, under weft_lock.
-bool weft_doorbell_report(uint32_t most, uint32_t* sent);
+// Sends at most `most` names that were kept, and writes how many it sent to `*sent`. Negative: the
+// doorbell is too crowded, or no descriptor is free (-EMFILE); to be tried again. Any thread, under
+// weft_lock.
+long weft_doorbell_report(uint32_t most, uint32_t* sent);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_DOORBELL_H_

@@ -2,9 +2,8 @@
 // See lifecycle.h.
 #include "ust-injector/preload/lifecycle.h"
 
-#include <errno.h>
-
 #include <elf.h>
+#include <errno.h>
 #include <linux/mman.h>
 
 #include "ust-injector/preload/channel_table.h"
@@ -226,33 +225,29 @@ void weft_process_turn_off(void) {
 static const int64_t report_pause[2] = {0, 10000000};  // 10 ms
 
 struct report {
-  bool is_done;
-  bool is_full;  // no descriptor was free
+  long result;  // of weft_doorbell_report
   uint32_t sent;
 };
 
 static void report_in_helper(void* data) {
   struct report* report = data;
-  const long socket = weft_doorbell_open();
-  report->is_full = socket == -EMFILE;
-  if (socket >= 0) weft_syscall(__NR_close, socket);
-  report->is_done = !report->is_full && weft_doorbell_report(UINT32_MAX, &report->sent);
+  report->result = weft_doorbell_report(UINT32_MAX, &report->sent);
 }
 
 static void report_in_helper_thread(void* data) {
   struct report* report = data;
   report_in_helper(report);
-  if (!report->is_full) return;
+  if (report->result != -EMFILE) return;
   weft_helper_close_copies();
   report_in_helper(report);
 }
 
 static struct report report_missing(void) {
   uint64_t mask;
-  struct report report = {.is_done = true};
+  struct report report = {0};
   if (!weft_lock(&mask)) return report;
   if (!weft_is_threaded()) report_in_helper(&report);
-  if ((weft_is_threaded() || report.is_full) &&
+  if ((weft_is_threaded() || report.result == -EMFILE) &&
       !weft_helper_thread_run(report_in_helper_thread, &report)) {
     report_in_helper(&report);
   }
@@ -268,7 +263,8 @@ __attribute__((destructor)) static void at_end(void) {
   uint32_t in_vain = 0;
   for (uint32_t n = 0; n < WEFT_REPORT_TRIES && in_vain < WEFT_REPORT_TRIES_IN_VAIN; ++n) {
     const struct report report = report_missing();
-    if (report.is_done || report.is_full) return;  // its limit is too low for one descriptor
+    // EMFILE, in spite of all: its limit is too low for one descriptor.
+    if (report.result >= 0 || report.result == -EMFILE) return;
     in_vain = report.sent != 0 ? 0 : in_vain + 1;
     weft_syscall(__NR_nanosleep, report_pause, 0);
   }

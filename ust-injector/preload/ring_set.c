@@ -277,7 +277,6 @@ struct weft_writer_slots* weft_ring_set_slots(uint32_t channel) {
 // In a helper thread, or here, where there can be none.
 static void make_apart(struct making* m) {
   m->is_last_try = true;
-  m->socket = -EMFILE;
   m->has_own_descriptors = true;
   if (weft_helper_thread_run(make_in_helper, m)) return;
   m->has_own_descriptors = false;
@@ -286,11 +285,10 @@ static void make_apart(struct making* m) {
 
 static bool make_ring(uint32_t channel, struct weft_loaded_objects* loaded) {
   if (weft_ring_set_slots(channel) == NULL) return false;
-  struct making m = {.channel = channel, .loaded = loaded};
+  struct making m = {.channel = channel, .socket = -EMFILE, .loaded = loaded};
   if (weft_is_threaded()) {
     make_apart(&m);
   } else {
-    m.socket = -EMFILE;
     make_in_helper(&m);
     if (m.is_full) make_apart(&m);
   }
