@@ -3,11 +3,11 @@
 #include "cli/list.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "cli/exit_status.h"
+#include "cli/number.h"
 #include "cli/offered.h"
 #include "lib/api/log_level.h"
 
@@ -79,10 +79,7 @@ void PrintJson(const Offered& offered) {
 }
 
 Result<Offered> Look(const std::string& target) {
-  int32_t pid = 0;
-  const char* end = target.data() + target.size();
-  const auto [at, error] = std::from_chars(target.data(), end, pid);
-  if (error == std::errc() && at == end && pid > 0) return OfferedByProcess(pid);
+  if (const auto pid = Number<int32_t>(target); pid && *pid > 0) return OfferedByProcess(*pid);
   WEFT_ASSIGN(const std::string program, FindProgram(target));
   return OfferedByProgram(program);
 }

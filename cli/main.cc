@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // weft: the command line. Parses flags, then runs one command.
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <cstring>
-#include <optional>
 
 #include "cli/exit_status.h"
 #include "cli/list.h"
+#include "cli/number.h"
 #include "cli/record.h"
 #include "cli/status.h"
 #include "cli/view.h"
@@ -18,15 +17,6 @@
 namespace {
 
 using namespace weft::cli;
-
-// The number that all of `text` is.
-template <typename T>
-std::optional<T> Number(const std::string& text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 // Where the trace and the counts go.
 void AddOutput(CLI::App& record, RecordOptions& options) {

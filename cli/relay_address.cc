@@ -2,7 +2,7 @@
 // See relay_address.h.
 #include "cli/relay_address.h"
 
-#include <charconv>
+#include "cli/number.h"
 
 namespace weft::cli {
 namespace {
@@ -14,9 +14,7 @@ constexpr size_t kMaxHostBytes = 253;
 uint16_t TakePort(std::string_view& text) {
   const std::string_view digits = text.substr(0, text.find(':'));
   text.remove_prefix(digits.size());
-  uint16_t port = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
-  return error == std::errc() && end == digits.data() + digits.size() ? port : 0;
+  return Number<uint16_t>(digits).value_or(0);
 }
 
 }  // namespace
