@@ -112,7 +112,8 @@ struct weft_channel_spec {
   uint32_t vpids_offset;    /* u32[vpid_count] */
   uint32_t vuid_count;
   uint32_t vuids_offset;
-  uint64_t reserved[2];
+  uint64_t memory_budget; /* bytes for all rings of the container, a multiple of a page; 0: any */
+  uint64_t reserved;
 };
 WEFT_ABI_ASSERT(sizeof(struct weft_channel_spec) == 64, "channel layout");
 
@@ -143,6 +144,37 @@ static inline uint64_t weft_fnv1a64(const void* bytes, uint64_t size) {
   uint64_t h = 14695981039346656037ull;
   for (uint64_t i = 0; i < size; ++i) h = (h ^ p[i]) * 1099511628211ull;
   return h;
+}
+
+/*
+ * The memory of rings is charged to the container. The pool, a FIFO `$WEFT_CONTAINER.mem` beside the
+ * control file, has one byte for each unit of memory that ring sets of the container may still use;
+ * the agent holds it open, fills it, and puts back what a ring set that is gone had. A process that
+ * makes a ring set of a channel with a memory_budget
+ *   M1  opens the pool for reading, and asks how many bytes are in it (FIONREAD)
+ *   M2  chooses the largest shape within half of that, at most the channel's (docs/formats/ring.md)
+ *   M3  reads as many bytes as weft_memory_units says; if it gets fewer, it makes a smaller ring set
+ * If not even the smallest ring fits, the ring set has no room for descriptions and takes no
+ * records: it counts them as discarded (memory). If the pool cannot be opened or no agent holds it
+ * (end of file), a ring set has one slot, and at most the budget divided by WEFT_MEMORY_UNPOOLED, or
+ * the least that a ring takes.
+ */
+#define WEFT_MEMORY_POOL_SUFFIX ".mem"
+#define WEFT_MEMORY_MIN_UNIT_SHIFT 12u
+#define WEFT_MEMORY_MAX_UNITS 4096u /* in a pool: bytes that a pipe holds in one page */
+#define WEFT_MEMORY_UNPOOLED 64u
+
+/* log2 of the bytes of memory that one byte in the pool of such a budget stands for. */
+static inline uint32_t weft_memory_unit_shift(uint64_t budget) {
+  uint32_t shift = WEFT_MEMORY_MIN_UNIT_SHIFT;
+  while (shift < 63 && budget >> shift > WEFT_MEMORY_MAX_UNITS) ++shift;
+  return shift;
+}
+
+/* Units that so many bytes of memory take, rounded up. */
+static inline uint64_t weft_memory_units(uint64_t budget, uint64_t bytes) {
+  const uint32_t shift = weft_memory_unit_shift(budget);
+  return (bytes + (1ull << shift) - 1) >> shift;
 }
 
 /*

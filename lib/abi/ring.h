@@ -137,7 +137,7 @@ struct weft_ring_header {
   uint64_t total_size;
   uint64_t slots_offset;
   uint64_t descriptions_offset;
-  uint64_t descriptions_size;
+  uint64_t descriptions_size; /* 0: the ring set only counts what is discarded */
   uint64_t data_offset;
   uint32_t slot_count; /* with the atomic slot */
   uint32_t slot_size;  /* bytes from slot to slot: sizeof(struct weft_slot) of the writer */
@@ -155,6 +155,20 @@ struct weft_ring_header {
   uint64_t reserved[4];
 };
 WEFT_ABI_ASSERT(sizeof(struct weft_ring_header) == 152, "ring header layout");
+
+/* Bytes of descriptions that weft_ring_set_bytes counts: as many as most processes have. */
+#define WEFT_RING_USUAL_DESCRIPTIONS 8192u
+#define WEFT_RING_PAGE_SHIFT 12u
+
+/* Memory that a ring set can use, in bytes: its rings, and the pages in front of them. A ring set
+ * without room for descriptions takes no records: only its first pages are ever used. */
+static inline uint64_t weft_ring_set_bytes(uint64_t descriptions_offset, uint64_t descriptions_size,
+                                           uint32_t slot_count, uint32_t slot_shift) {
+  const uint64_t page = 1u << WEFT_RING_PAGE_SHIFT;
+  if (descriptions_size == 0) return (descriptions_offset + page - 1) & -page;
+  const uint64_t front = descriptions_offset + WEFT_RING_USUAL_DESCRIPTIONS;
+  return ((front + page - 1) & -page) + ((uint64_t)slot_count << slot_shift);
+}
 
 struct weft_slot {
   uint64_t head;   /* writer */

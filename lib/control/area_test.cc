@@ -93,6 +93,7 @@ TEST_F(ControlAreaTest, EveryMemberOfARuleSetIsFoundAgain) {
   second.subbuf_shift = 16;
   second.subbufs_shift = 3;
   second.flags = WEFT_CHANNEL_STATEDUMP;
+  second.memory_budget = 835584;
   second.contexts = {{.id = 1}, {.id = 21, .name = "cycles", .perf_type = 2, .perf_config = 5}};
   second.vpids = {10, 11, 12};
   second.vuids = {1000};
@@ -123,6 +124,7 @@ TEST_F(ControlAreaTest, EveryMemberOfARuleSetIsFoundAgain) {
   EXPECT_EQ(At<uint32_t>(set, At<uint32_t>(set, channel + 36) + 8), 12u);
   EXPECT_EQ(At<uint32_t>(set, channel + 40), 1u);
   EXPECT_EQ(At<uint32_t>(set, At<uint32_t>(set, channel + 44)), 1000u);
+  EXPECT_EQ(set.substr(channel + 48, 8), std::string("\x00\xc0\x0c\0\0\0\0\0", 8));
 
   EXPECT_EQ(At<uint32_t>(set, 28), 2u);
   const auto rule = At<uint32_t>(set, 32) + 40;
@@ -135,6 +137,18 @@ TEST_F(ControlAreaTest, EveryMemberOfARuleSetIsFoundAgain) {
   EXPECT_STREQ(set.c_str() + At<uint32_t>(set, exclusions), "b:x*");
   EXPECT_STREQ(set.c_str() + At<uint32_t>(set, exclusions + 4), "b:y");
   EXPECT_EQ(set.substr(At<uint32_t>(set, rule + 24), At<uint32_t>(set, rule + 28)), "\1\2\3\4\5");
+}
+
+TEST(MemoryPool, HasAtMostAsManyUnitsAsAPageHoldsBytes) {
+  EXPECT_EQ(weft_memory_unit_shift(835584), 12u);
+  EXPECT_EQ(weft_memory_unit_shift(4096u << 12), 12u);
+  EXPECT_EQ(weft_memory_unit_shift((4096u << 12) + 8192), 13u);
+  EXPECT_EQ(weft_memory_unit_shift(uint64_t{1} << 40), 28u);
+  EXPECT_EQ(weft_memory_units(835584, 208896), 51u);
+  EXPECT_EQ(weft_memory_units(835584, 1), 1u);
+  EXPECT_EQ(weft_memory_units(uint64_t{1} << 40, 1), 1u);
+  EXPECT_EQ(weft_ring_set_bytes(640, 262144, 3, 16), 208896u);
+  EXPECT_EQ(weft_ring_set_bytes(384, 0, 1, 13), 4096u) << "it only counts";
 }
 
 TEST_F(ControlAreaTest, NameWithoutWildcardTurnsOneWordOn) {

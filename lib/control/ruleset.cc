@@ -96,6 +96,7 @@ void PutChannel(Builder& out, uint32_t at, const ChannelSpec& channel) {
   spec.subbuf_shift = channel.subbuf_shift;
   spec.subbufs_shift = channel.subbufs_shift;
   spec.flags = channel.flags;
+  spec.memory_budget = channel.memory_budget;
   spec.context_count = static_cast<uint32_t>(channel.contexts.size());
   spec.contexts_offset = PutContexts(out, channel.contexts);
   spec.vpid_count = static_cast<uint32_t>(channel.vpids.size());

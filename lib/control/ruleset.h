@@ -38,6 +38,7 @@ struct ChannelSpec {
   uint32_t subbuf_shift = 19;
   uint32_t subbufs_shift = 2;
   uint32_t flags = 0;
+  uint64_t memory_budget = 0;  // bytes for all rings of the container; 0: any
   std::vector<ContextSpec> contexts;
   std::vector<uint32_t> vpids;
   std::vector<uint32_t> vuids;

@@ -58,6 +58,7 @@ struct weft_writer_ring {
   uint32_t subbufs;
   uint32_t mode; /* enum weft_ring_mode */
   uint32_t clock;
+  uint32_t max_record;  /* bytes of a record; 0: the ring set only counts discards. libweft.so's */
   uint64_t stuck_owner; /* it did not leave the atomic slot's lock in bounded time, 0: none */
 };
 

@@ -32,7 +32,7 @@ def fnv1a64(data):
     return h
 
 
-def ruleset(generation, patterns, mode, subbuf_shift, subbufs_shift, contexts):
+def ruleset(generation, patterns, mode, subbuf_shift, subbufs_shift, contexts, memory_budget=0):
     """One channel and one rule per pattern. A context is its id, or (PERF_THREAD, type, config)."""
     channels_offset = 40
     rules_offset = channels_offset + 64
@@ -40,7 +40,8 @@ def ruleset(generation, patterns, mode, subbuf_shift, subbufs_shift, contexts):
     text_offset = contexts_offset + 24 * len(contexts)
     flags = STATEDUMP if any(p.startswith(DUMP_PROVIDER) for p in patterns) else 0
     channel = struct.pack("<QIIIIIIIIIIQQ", 0x1234, MODES[mode], subbuf_shift, subbufs_shift, flags,
-                          len(contexts), contexts_offset if contexts else 0, 0, 0, 0, 0, 0, 0)
+                          len(contexts), contexts_offset if contexts else 0, 0, 0, 0, 0,
+                          memory_budget, 0)
     rules, text = b"", b""
     for pattern in patterns:
         rules += struct.pack("<IiiIIIIIQ", 0, -1, 15, text_offset + len(text), 0, 0, 0, 0, 0)
@@ -185,8 +186,9 @@ class WeftFolder:
             os.unlink(os.path.join(self.path, name))
         os.rmdir(self.path)
 
-    def enable(self, *patterns, mode="discard", subbuf_shift=16, subbufs_shift=3, contexts=()):
-        rules = ruleset(1, patterns, mode, subbuf_shift, subbufs_shift, contexts)
+    def enable(self, *patterns, mode="discard", subbuf_shift=16, subbufs_shift=3, contexts=(),
+               memory_budget=0):
+        rules = ruleset(1, patterns, mode, subbuf_shift, subbufs_shift, contexts, memory_budget)
         with open(os.path.join(self.path, "local.ctl"), "r+b") as control:
             control.seek(ARENA_OFFSET)
             control.write(rules)

@@ -46,6 +46,8 @@ bool weft_channel_begin(struct weft_channel* c, const struct weft_ruleset* rules
   c->subbuf_shift = spec->subbuf_shift;
   c->subbufs_shift = spec->subbufs_shift;
   c->flags = spec->flags;
+  const uint64_t pages = spec->memory_budget >> WEFT_MEMORY_MIN_UNIT_SHIFT;
+  c->memory_pages = pages < UINT32_MAX ? (uint32_t)pages : 0;
   c->max_record = max_record(spec);
   c->event_count = 0;
   c->descriptions_used = 0;

@@ -24,6 +24,7 @@ struct weft_channel {
   uint32_t max_record;                       // bytes of the largest record that its rings take
   uint32_t event_count;                      // ids 0 .. event_count - 1 are given
   uint32_t descriptions_used;                // bytes of `descriptions`, which a new ring set copies
+  uint32_t memory_pages;                     // memory_budget of control.h, in pages; 0: any
   uint8_t* descriptions;                     // private, so that a fork child keeps its parent's ids
   const struct weft_context_plan* contexts;  // NULL: none
   // weft_ring_set_slots: NULL, or of slots_for_rseq slots and the atomic one. Not in the anchor:

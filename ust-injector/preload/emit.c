@@ -82,6 +82,21 @@ static enum weft_write_result write_in_section(struct thread_slot self,
   return weft_write_pieces_at(self.rseq, self.id_offset, ring, parts, &place);
 }
 
+// Into the ring that all threads share. There may be memory for one only now.
+static void write_atomically(uint32_t channel, const struct weft_record_parts* parts) {
+  struct weft_anchor_channel* a = &weft_anchor->channels[channel];
+  // acquire: the view of the rings that take such records
+  uint32_t most = __atomic_load_n(&a->ring.max_record, __ATOMIC_ACQUIRE);
+  if (__builtin_expect(most == 0, 0) && weft_ring_set_make(channel)) {
+    most = __atomic_load_n(&a->ring.max_record, __ATOMIC_ACQUIRE);  // acquire: as above
+  }
+  if (__builtin_expect((uint32_t)parts->word0 <= most, 1)) {
+    weft_write_atomically(&a->ring, parts);
+  } else {
+    discard(channel, most == 0 ? WEFT_DISCARD_MEMORY : WEFT_DISCARD_TOO_LARGE);
+  }
+}
+
 static void write_record(uint32_t channel, const struct weft_record_parts* parts) {
   struct weft_anchor_channel* a = &weft_anchor->channels[channel];
   const struct thread_slot self = find_slot();
@@ -99,7 +114,7 @@ static void write_record(uint32_t channel, const struct weft_record_parts* parts
     }
     if (r != WEFT_WRITE_NO_SLOT) return;
     if (a->ring.slots != NULL) {
-      weft_write_atomically(&a->ring, parts);
+      write_atomically(channel, parts);
       return;
     }
     if (!weft_ring_set_make(channel)) {
@@ -109,7 +124,7 @@ static void write_record(uint32_t channel, const struct weft_record_parts* parts
   }
   // Other threads took this one's slot again and again.
   if (a->ring.slots != NULL) {
-    weft_write_atomically(&a->ring, parts);
+    write_atomically(channel, parts);
   } else {
     discard(channel, WEFT_DISCARD_CONTENDED);
   }

@@ -95,7 +95,14 @@ static bool make_anchor(void) {
   return true;
 }
 
-// Writes the control area's path, WEFT_PATH_MAX bytes. False: this process is not to be traced.
+// Writes a path of WEFT_PATH_MAX bytes. False: there is no room.
+static bool append_path(char* path, const char* folder, const char* container, const char* suffix) {
+  char* end = path + WEFT_PATH_MAX;
+  return weft_append(&path, end, folder) && weft_append(&path, end, "/") &&
+         weft_append(&path, end, container) && weft_append(&path, end, suffix);
+}
+
+// Writes the control area's path, WEFT_PATH_MAX bytes, and notes the memory pool's. False: this process is not to be traced.
 static bool find_control_area(char* path) {
   const char* folder = weft_environment("WEFT_DIR");
   const char* container = weft_environment("WEFT_CONTAINER");
@@ -104,10 +111,9 @@ static bool find_control_area(char* path) {
   char* at = weft_process.folder;
   if (!weft_append(&at, at + WEFT_PATH_MAX, folder)) return false;
 
-  char* end = path + WEFT_PATH_MAX;
   if (container == NULL) container = "local";
-  return weft_append(&path, end, folder) && weft_append(&path, end, "/") &&
-         weft_append(&path, end, container) && weft_append(&path, end, ".ctl");
+  return append_path(path, folder, container, ".ctl") &&
+         append_path(weft_process.memory_pool, folder, container, WEFT_MEMORY_POOL_SUFFIX);
 }
 
 static bool start(void) {

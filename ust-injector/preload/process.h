@@ -20,6 +20,7 @@
 #include "ust-injector/preload/text.h"
 
 #define WEFT_PATH_MAX 1024
+#define WEFT_RING_SLOTS_OFFSET 256u /* in every ring set that this library makes */
 
 struct weft_missing;  // doorbell.c
 
@@ -61,6 +62,7 @@ struct weft_process {
   // Shared with all forks, also of forks; NULL: none.
   struct weft_missing* missing;
   char folder[WEFT_PATH_MAX];
+  char memory_pool[WEFT_PATH_MAX];  // the container's (ring_memory.h)
 };
 
 // An entry per channel of the process's own numbering (channel.h); `ring` is 0 in a fork child.

@@ -16,6 +16,7 @@
 #include "ust-injector/preload/helper_task.h"
 #include "ust-injector/preload/lock.h"
 #include "ust-injector/preload/memory.h"
+#include "ust-injector/preload/ring_memory.h"
 #include "ust-injector/preload/seccomp.h"
 
 #ifndef MFD_NOEXEC_SEAL
@@ -41,24 +42,29 @@ static uint64_t page_of(const struct weft_ring_header* h) {
   return is_large ? WEFT_HUGE_PAGE_BYTES : 4096;
 }
 
-static void lay_out(struct weft_ring_header* h, uint32_t channel, uint32_t rseq_slots) {
+// A shape without a ring takes no records: its header says so by having no descriptions.
+static void lay_out(struct weft_ring_header* h, uint32_t channel, struct weft_ring_shape shape) {
+  const bool only_counts = shape.subbuf_shift == 0;
+  if (only_counts) {
+    shape = (struct weft_ring_shape){0, WEFT_RING_MIN_SUBBUF_SHIFT, WEFT_RING_MIN_SUBBUFS_SHIFT};
+  }
   const struct weft_channel* c = &weft_channels[channel];
   memset(h, 0, sizeof(*h));
   h->magic = WEFT_RING_MAGIC;
   h->major = WEFT_RING_MAJOR;
   h->minor = WEFT_RING_MINOR;
   h->header_size = sizeof(*h);
-  h->slot_count = rseq_slots + 1;
+  h->slot_count = shape.rseq_slots + 1;
   h->slot_size = sizeof(struct weft_slot);
-  h->slot_shift = c->subbuf_shift + c->subbufs_shift;
-  h->subbuf_shift = c->subbuf_shift;
+  h->slot_shift = shape.subbuf_shift + shape.subbufs_shift;
+  h->subbuf_shift = shape.subbuf_shift;
   h->mode = c->mode;
   h->clock = weft_process.clock;
   h->channel_id = c->id;
-  h->slots_offset = 256;
+  h->slots_offset = WEFT_RING_SLOTS_OFFSET;
   // On the header's page where there are few slots: a page that is used is charged to the pod.
   h->descriptions_offset = h->slots_offset + (uint64_t)h->slot_count * h->slot_size;
-  h->descriptions_size = WEFT_DESCRIPTIONS_BYTES;
+  h->descriptions_size = only_counts ? 0 : WEFT_DESCRIPTIONS_BYTES;
   const uint64_t page = page_of(h);
   h->data_offset = (h->descriptions_offset + h->descriptions_size + page - 1) & -page;
   h->total_size = h->data_offset + ((uint64_t)h->slot_count << h->slot_shift);
@@ -76,11 +82,13 @@ void (*weft_ring_set_made)(uint32_t channel, const struct weft_loaded_objects* l
 // What make_in_helper is asked for, and its answer.
 struct making {
   uint32_t channel;
+  bool only_if_it_records;             // a ring set that counts is there already
   bool has_own_descriptors;            // it runs in a helper thread
   bool is_last_try;                    // a ring set that cannot be announced is better than none
   bool is_full;                        // no descriptor was free
   long socket;                         // for the doorbell; negative: none, or an error
   uint8_t* memory;                     // NULL: not possible
+  uint32_t max_record;                 // that its rings take; 0: it only counts
   struct weft_loaded_objects* loaded;  // to be filled, NULL: no state dump is wanted
   struct weft_ring_header header;
 };
@@ -179,7 +187,12 @@ static bool is_wanted(const struct weft_channel* c) {
 
 // Fills the writer's view. First each slot, then `slots`, then their count: a section looks at one
 // of the last two before it uses the rest.
-static void publish(uint32_t channel, uint8_t* memory, const struct weft_ring_header* h) {
+//
+// A ring set that only counts gives way to one of one slot: a thread that still sees the former's
+// max_record stores into none of its rings.
+static void publish(uint32_t channel, const struct making* m) {
+  uint8_t* memory = m->memory;
+  const struct weft_ring_header* h = &m->header;
   struct weft_anchor_channel* a = &weft_anchor->channels[channel];
   struct weft_writer_slots* slots = weft_channels[channel].slots;
   struct weft_slot* shared = (struct weft_slot*)(memory + h->slots_offset);
@@ -195,6 +208,8 @@ static void publish(uint32_t channel, uint8_t* memory, const struct weft_ring_he
   a->ring.subbufs = 1u << (h->slot_shift - h->subbuf_shift);
   a->ring.mode = h->mode;
   a->ring.clock = h->clock;
+  // release: the view of these rings, before records that they take
+  __atomic_store_n(&a->ring.max_record, m->max_record, __ATOMIC_RELEASE);
   // seq_cst: everything above, for other threads' sections; and before `pending` is taken
   __atomic_store_n(&a->ring.slots, slots, __ATOMIC_SEQ_CST);
   weft_children_allow_slots(a, h->slot_count - 1);
@@ -203,7 +218,7 @@ static void publish(uint32_t channel, uint8_t* memory, const struct weft_ring_he
 // Copies the descriptions that the channel has and the ring set lacks. Under the lock.
 static void copy_descriptions(struct weft_ring_header* h, const struct weft_channel* c) {
   const uint64_t used = h->descriptions_used;
-  if (used >= c->descriptions_used) return;
+  if (used >= c->descriptions_used || h->descriptions_size == 0) return;
   memcpy((uint8_t*)h + h->descriptions_offset + used, c->descriptions + used,
          c->descriptions_used - used);
   // release: the entries' bytes before the length that covers them
@@ -227,24 +242,40 @@ static void take_name_back(uint32_t channel) {
   a->instance = 0;
 }
 
+// Where no descriptor is free even for the last try, the pool counts as out of reach.
+static struct weft_ring_shape take_memory(struct making* m, uint32_t rseq_slots) {
+  const struct weft_channel* c = &weft_channels[m->channel];
+  struct weft_ring_shape shape = weft_ring_memory_take(c, rseq_slots, &m->is_full);
+  if (!m->is_full || !m->is_last_try) return shape;
+  if (m->has_own_descriptors) weft_helper_close_copies();
+  shape = weft_ring_memory_take(c, rseq_slots, &m->is_full);
+  if (m->is_full) shape = weft_ring_memory_unpooled(c);
+  m->is_full = false;
+  return shape;
+}
+
 static void make_in_helper(void* arg) {
   struct making* m = arg;
   int fd = -1;
   // Without rseq all threads use the atomic slot.
   const bool sections = weft_process.slot_id_offset != 0 || weft_process.own_rseq;
+  const struct weft_channel* c = &weft_channels[m->channel];
+  const uint32_t slots_for_rseq = sections && !m->only_if_it_records ? c->slots_for_rseq : 0;
 
-  if (sections) {
-    lay_out(&m->header, m->channel, weft_channels[m->channel].slots_for_rseq);
-    m->memory = make_memory(m, &fd);
-  }
-  if (m->memory == NULL && !m->is_full) {  // RLIMIT_AS, perhaps: one slot is better than none
-    lay_out(&m->header, m->channel, 0);
+  struct weft_ring_shape shape = take_memory(m, slots_for_rseq);
+  if (m->is_full || (m->only_if_it_records && shape.subbuf_shift == 0)) return;
+  lay_out(&m->header, m->channel, shape);
+  m->memory = make_memory(m, &fd);
+  if (m->memory == NULL && !m->is_full && shape.rseq_slots != 0) {
+    shape.rseq_slots = 0;  // RLIMIT_AS, perhaps: one slot is better than none
+    lay_out(&m->header, m->channel, shape);
     m->memory = make_memory(m, &fd);
   }
   if (m->memory == NULL) {
     close_if_open(m->socket);
     return;
   }
+  m->max_record = weft_ring_memory_max_record(c, &shape);
 
   struct weft_slot* slots = (struct weft_slot*)(m->memory + m->header.slots_offset);
   for (uint32_t i = 0; i < m->header.slot_count; ++i) slots[i].head = WEFT_HEAD_INITIAL;
@@ -253,7 +284,7 @@ static void make_in_helper(void* arg) {
   memcpy(m->memory, &m->header, sizeof(m->header));
   m->header.magic = WEFT_RING_MAGIC;
   // Before another thread, which has its event's id already, can find the ring.
-  copy_descriptions((struct weft_ring_header*)m->memory, &weft_channels[m->channel]);
+  copy_descriptions((struct weft_ring_header*)m->memory, c);
   // release: everything above
   __atomic_store_n((uint32_t*)m->memory, WEFT_RING_MAGIC, __ATOMIC_RELEASE);
   take_name_back(m->channel);
@@ -286,6 +317,7 @@ static void make_apart(struct making* m) {
 static bool make_ring(uint32_t channel, struct weft_loaded_objects* loaded) {
   if (weft_ring_set_slots(channel) == NULL) return false;
   struct making m = {.channel = channel, .socket = -EMFILE, .loaded = loaded};
+  m.only_if_it_records = weft_anchor->channels[channel].ring.slots != NULL;
   if (weft_is_threaded()) {
     make_apart(&m);
   } else {
@@ -293,11 +325,11 @@ static bool make_ring(uint32_t channel, struct weft_loaded_objects* loaded) {
     if (m.is_full) make_apart(&m);
   }
   if (m.memory == NULL) {
-    keep_name(channel, m.header.instance);
+    if (!m.only_if_it_records) keep_name(channel, m.header.instance);
     return false;
   }
 
-  publish(channel, m.memory, &m.header);
+  publish(channel, &m);
   weft_ring_set_count_pending(channel);
   return true;
 }
@@ -325,13 +357,16 @@ bool weft_ring_set_make(uint32_t channel) {
   const struct weft_channel* c = &weft_channels[channel];
   struct weft_loaded_objects* loaded = NULL;
   bool made = false;
-  if (a->ring.slots == NULL && !a->refused) {
+  // relaxed: stored under the lock
+  const bool records =
+      a->ring.slots != NULL && __atomic_load_n(&a->ring.max_record, __ATOMIC_RELAXED) != 0;
+  if (!records && !a->refused) {
     if (!is_wanted(c)) {
       a->refused = 1;
     } else {
       if ((c->flags & WEFT_CHANNEL_STATEDUMP) != 0) loaded = weft_loaded_objects_new();
       made = make_ring(channel, loaded);
-      if (!made) a->retry_after = weft_cycles() + WEFT_ABOUT_A_SECOND;
+      if (!made || a->ring.max_record == 0) a->retry_after = weft_cycles() + WEFT_ABOUT_A_SECOND;
     }
   }
   weft_unlock(mask);
@@ -360,4 +395,5 @@ void weft_ring_set_forget(uint32_t channel) {
   a->refused = 0;
   a->retry_after = 0;
   a->instance = 0;
+  a->ring.max_record = 0;
 }

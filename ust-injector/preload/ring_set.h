@@ -7,8 +7,9 @@
 #include "ust-injector/preload/loaded_objects.h"
 #include "ust-injector/preload/process.h"
 
-// Takes the lock itself. Makes this process's ring set of the channel and announces it. False: not
-// now, or never in this process (then anchor->channels[channel].refused).
+// Takes the lock itself. Makes this process's ring set of the channel and announces it; also where
+// there is one that only counts (its view's max_record is 0), once there is memory
+// for a ring. False: none is there now, or never in this process (then `refused`).
 bool weft_ring_set_make(uint32_t channel);
 
 // Is told of each new ring set of a channel with WEFT_CHANNEL_STATEDUMP, and of the objects that

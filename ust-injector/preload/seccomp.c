@@ -56,6 +56,8 @@ const struct weft_system_call weft_optional_calls[WEFT_CALLS] = {
     [WEFT_CALL_PERF_EVENT_OPEN] = {__NR_perf_event_open,
                                    {0, 0x7fffffff, (uint64_t)-1, (uint64_t)-1, 8}},
     [WEFT_CALL_NANOSLEEP] = {__NR_nanosleep, {0, 0}},
+    [WEFT_CALL_OPEN_POOL] = {__NR_openat, {(uint64_t)AT_FDCWD, 0, WEFT_POOL_FLAGS}},
+    [WEFT_CALL_FIONREAD] = {__NR_ioctl, {WEFT_SOME_FD, 0x541b, 0}},
 };
 
 // Shared with the child, whether or not it shares all memory.

@@ -19,7 +19,7 @@
 #include "ust-injector/preload/peek.h"
 #include "ust-injector/preload/process.h"
 
-// Calls that only some contexts, the state dump and a wait for the atomic slot need: where a filter
+// Calls that only some contexts, the state dump, the memory pool and a wait for the atomic slot need: where a filter
 // kills for one of them, only that one is not made any more, and the rest goes on.
 enum weft_call {
   WEFT_CALL_OPENAT,
@@ -32,6 +32,8 @@ enum weft_call {
   WEFT_CALL_CLOCK_GETTIME,
   WEFT_CALL_PERF_EVENT_OPEN,
   WEFT_CALL_NANOSLEEP,
+  WEFT_CALL_OPEN_POOL,  // ring_memory.c
+  WEFT_CALL_FIONREAD,
   WEFT_CALLS,
 };
 
@@ -47,6 +49,8 @@ struct weft_system_call {
 /* In such arguments: some descriptor, some address. */
 #define WEFT_SOME_FD 1000
 #define WEFT_SOME_ADDRESS 0x7f0000001000
+/* How the memory pool is opened. */
+#define WEFT_POOL_FLAGS (O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
 /* The type of the socket that calls the agent. */
 #define WEFT_SOCKET_TYPE (SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK)
 
