@@ -148,7 +148,7 @@ MESSAGES = {
     "SessionState": {"phase": 1, "cgroup": "/c", "traces": [{"name": "t", "path": "ust", "counts": COUNTS}],
                      "processes": 1, "recoveries": 0, "notices": ["n"]},
     "Refused": {"kind": "input"}, "ConnectionRequest": {"data": True}, "ConnectionAnswer": {"error": ""}, "CloseDoorbell": {},
-    "DumpState": {}, "SlotWentRound": {"slot": 1},
+    "DumpState": {}, "SlotWentRound": {"slot": 1}, "MoveRing": {"may_lose": True}, "RingMoved": {},
 }
 
 

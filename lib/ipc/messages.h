@@ -26,6 +26,7 @@
 //   5. ProcessGone: what the rings of that process hold is final: read to the end, then RingDone.
 //      The agent drops the descriptor everywhere and answers ForgetRing; until then the journal
 //      remembers the ring, so that it is not read twice
+//      MoveRing: what such a ring holds leaves its container's memory, then RingMoved
 //   6. StopChannel: closes the slots of all its rings, reads to the end, flushes, fsyncs, then
 //      Drained, once no other StopChannel follows
 //   7. the agent's connection ends: goes on reading, waits for another Connect. The keeper's
@@ -171,6 +172,22 @@ struct ProcessGone {
 
   static constexpr std::string_view kName = "ProcessGone";
   static constexpr auto Fields() { return std::tuple(Field("process", &ProcessGone::process)); }
+};
+
+// The process of this ring set is gone: the consumer moves what was not stored into its own memory.
+// Beyond its budget it leaves it where it is or, with `may_lose`, counts it as lost. Repeated until
+// the answer, RingMoved or RingDone.
+struct MoveRing {
+  uint64_t channel_id = 0;
+  uint64_t instance = 0;
+  bool may_lose = false;  // the container has no memory for other ring sets
+
+  static constexpr std::string_view kName = "MoveRing";
+  static constexpr auto Fields() {
+    return std::tuple(Field("channel_id", &MoveRing::channel_id),
+                      Field("instance", &MoveRing::instance),
+                      Field("may_lose", &MoveRing::may_lose));
+  }
 };
 
 struct ForgetRing {
@@ -364,6 +381,18 @@ struct SlotWentRound {
     return std::tuple(Field("channel_id", &SlotWentRound::channel_id),
                       Field("instance", &SlotWentRound::instance),
                       Field("slot", &SlotWentRound::slot));
+  }
+};
+
+// The answer to MoveRing, each time: the container has its memory back.
+struct RingMoved {
+  uint64_t channel_id = 0;
+  uint64_t instance = 0;
+
+  static constexpr std::string_view kName = "RingMoved";
+  static constexpr auto Fields() {
+    return std::tuple(Field("channel_id", &RingMoved::channel_id),
+                      Field("instance", &RingMoved::instance));
   }
 };
 
@@ -661,7 +690,7 @@ using Message =
                  StopConsumer, Sync, Synced, Quit, Kept, KeptComplete, Arrived, Connect,
                  ConsumerGone, OwnerGone, Exit, CreateSession, StartSession, StopSession,
                  QuerySession, DestroySession, SessionState, Refused, ConnectionRequest,
-                 ConnectionAnswer, CloseDoorbell, DumpState, SlotWentRound>;
+                 ConnectionAnswer, CloseDoorbell, DumpState, SlotWentRound, MoveRing, RingMoved>;
 
 }  // namespace weft::ipc
 

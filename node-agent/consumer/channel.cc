@@ -36,6 +36,7 @@ Status Channel::Restore(const ChannelRecord& record,
 
 Status Channel::AddRing(UniqueFd fd, uint64_t instance, uint64_t process) {
   if (rings_.size() >= kMaxRingsPerChannel) return Fail(ErrorCode::kLimit, "too many rings");
+  WEFT_TRY(hooks_.complete_move(fd.get()));
   WEFT_ASSIGN(ring::RingSet set, hooks_.open_ring(std::move(fd)));
   if (set.geometry().slot_count > limits_.slots) {
     return Fail(ErrorCode::kInvalid, "ring: more slots than this machine has CPUs");
@@ -93,6 +94,35 @@ void Channel::ProcessGone(uint64_t process) {
   for (const auto& input : rings_) input->gone = input->gone || input->process() == process;
 }
 
+bool Channel::MoveRing(uint64_t instance, RingMover& mover, uint64_t budget, bool may_lose) {
+  const auto found = std::ranges::find(rings_, instance, &RingInput::instance);
+  if (found == rings_.end() || !(*found)->gone || (*found)->reported) return false;
+  RingInput& input = **found;
+  if (input.moved) return true;
+  if (input.active()) {
+    if (input.final_since == 0) input.final_since = clock_->Now();
+    (void)input.Look();
+  }
+  std::vector<FileRange> keep = RangesToKeep(input, input.phase() != RingPhase::kCorrupt);
+  if (BytesIn(keep) > budget && input.phase() != RingPhase::kCorrupt) {
+    if (!may_lose || !input.active()) return false;
+    heap_.clear();  // of the last merge
+    input.GiveUp("its container needs the memory", kLostMemory);
+    CountCorrupt(input);
+    keep = RangesToKeep(input, false);
+  }
+  if (!mover.Move(input.set(), keep)) return false;
+  input.moved = true;
+  input.moved_bytes = BytesIn(keep);
+  return true;
+}
+
+uint64_t Channel::moved_bytes() const {
+  uint64_t sum = 0;
+  for (const auto& input : rings_) sum += input->moved_bytes;
+  return sum;
+}
+
 void Channel::ForgetRing(uint64_t instance) {
   heap_.clear();  // of the last merge
   const auto forget = [&](const std::unique_ptr<RingInput>& input) {
@@ -127,8 +157,8 @@ void Channel::Close() {
 void Channel::CountCorrupt(RingInput& input) {
   if (input.phase() != RingPhase::kCorrupt || input.counted) return;
   input.counted = true;
-  totals_.corrupt_rings++;
-  totals_.lost[kLostCorrupt] += input.corrupt_recorded();
+  totals_.corrupt_rings += input.lost_as() == kLostCorrupt ? 1 : 0;
+  totals_.lost[input.lost_as()] += input.corrupt_recorded();
   for (const auto& cursor : input.cursors()) {
     if (cursor != nullptr) TakeBufferAway(*cursor);
   }
@@ -251,9 +281,10 @@ void Channel::RepeatEnded() {
 }
 
 void Channel::Report(const RingInput& input) {
-  ended_.push_back({.instance = input.instance(),
-                    .corrupt = input.phase() == RingPhase::kCorrupt,
-                    .reason = input.why()});
+  ended_.push_back(
+      {.instance = input.instance(),
+       .corrupt = input.phase() == RingPhase::kCorrupt && input.lost_as() == kLostCorrupt,
+       .reason = input.why()});
 }
 
 void Channel::DropAbsentRings() {

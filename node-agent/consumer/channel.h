@@ -31,6 +31,7 @@
 #include "node-agent/consumer/limits.h"
 #include "node-agent/consumer/missing_log.h"
 #include "node-agent/consumer/ring_input.h"
+#include "node-agent/consumer/ring_mover.h"
 
 namespace weft::consumer {
 
@@ -59,6 +60,8 @@ class Channel {
     Result<ring::RingSet> (*open_ring)(UniqueFd) = ring::RingSet::Open;
     // A ring set was added: of a process that says this of itself.
     std::function<void(uint32_t vpid)> notice_vpid = [](uint32_t) {};
+    // Before anything is read of a ring set: a consumer that was killed may have been moving it.
+    std::function<Status(int fd)> complete_move = [](int) -> Status { return {}; };
     // Where the ring says which clock is its own, and is to be believed: there is one ring at a
     // time then.
     std::function<ring::TickClock*(const ring::Geometry&)> clock_of = {};
@@ -74,6 +77,11 @@ class Channel {
   // A new ring set, perhaps one that the journal knows. An error concerns this ring set only.
   Status AddRing(UniqueFd fd, uint64_t instance, uint64_t process);
   void ProcessGone(uint64_t process);
+  // The process of this ring set is gone: moves what it holds out of its container's memory, if that
+  // takes at most `budget` bytes, else counts it as lost, where it may. True: the container has its
+  // memory. False: not yet, or there is no such ring set.
+  bool MoveRing(uint64_t instance, RingMover& mover, uint64_t budget, bool may_lose);
+  [[nodiscard]] uint64_t moved_bytes() const;
   // The rings of this instance that are done; the journal forgets them with the next commit.
   void ForgetRing(uint64_t instance);
   // No record begins any more after a CloseBarrier. Rings that come later are closed at once.

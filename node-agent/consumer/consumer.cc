@@ -70,11 +70,12 @@ Status Consumer::AddChannel(const ipc::ChannelDefinition& definition) {
                            .uuid = settings_.clock_uuid};
     WEFT_ASSIGN(
         std::unique_ptr<Output> made,
-        Output::Open(definition, clock, restore ? &*record : nullptr, *sinks_, clocks_,
-                     settings_.limits,
-                     {.write_journal = [this] { return WriteJournal(); },
-                      .append_event = [this](Bytes event) { return journal_.AppendEvent(event); },
-                      .notice = notice_}));
+        Output::Open(
+            definition, clock, restore ? &*record : nullptr, *sinks_, clocks_, settings_.limits,
+            {.write_journal = [this] { return WriteJournal(); },
+             .append_event = [this](Bytes event) { return journal_.AppendEvent(event); },
+             .notice = notice_,
+             .complete_move = [this](int fd) { return RingMover(journal_).Complete(fd); }}));
     if (restore) restored_.erase(record);
     outputs_.push_back(std::move(made));
     output = outputs_.back().get();
@@ -110,6 +111,16 @@ void Consumer::ProcessGone(uint64_t process) {
 
 void Consumer::ForgetRing(uint64_t channel, uint64_t instance) {
   if (Channel* found = Find(channel); found != nullptr) found->ForgetRing(instance);
+}
+
+bool Consumer::MoveRing(uint64_t channel, uint64_t instance, bool may_lose) {
+  Channel* found = Find(channel);
+  if (found == nullptr) return false;
+  uint64_t used = 0;
+  for (const Channel* each : Channels()) used += each->moved_bytes();
+  RingMover mover(journal_);
+  return found->MoveRing(instance, mover, kMaxMovedBytes - std::min(used, kMaxMovedBytes),
+                         may_lose);
 }
 
 void Consumer::StopChannels(const std::vector<uint64_t>& channels) {

@@ -35,6 +35,8 @@ class Consumer {
   Status AddRing(uint64_t channel, UniqueFd fd, uint64_t instance, uint64_t process);
   void ProcessGone(uint64_t process);
   void ForgetRing(uint64_t channel, uint64_t instance);
+  // Channel::MoveRing, within what this consumer may take of its own memory.
+  bool MoveRing(uint64_t channel, uint64_t instance, bool may_lose);
   // Ends writing into the channels' rings. Blocks for a barrier on all CPUs, milliseconds.
   void StopChannels(const std::vector<uint64_t>& channels);
   void ForgetChannel(uint64_t channel);

@@ -4,6 +4,7 @@
 #include "node-agent/consumer/consumer.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <random>
 
@@ -333,6 +334,67 @@ TEST_F(ConsumerTest, CountsAsLostWhatIsGivenUpAtTheEnd) {
   EXPECT_EQ(counts.recorded, 5U);
   EXPECT_EQ(counts.lost, (std::map<std::string, uint64_t>{{"consumer/corrupt", 5}}));
   EXPECT_EQ(counts.in_flight, 0U);
+}
+
+uint64_t AllocatedBytes(const TestWriter& writer) {
+  struct stat st{};
+  EXPECT_EQ(::fstat(writer.Fd().get(), &st), 0);
+  return static_cast<uint64_t>(st.st_blocks) * 512;
+}
+
+// The relay is away, say: nothing is read. The ring set's memory has left its container for this
+// consumer's, and what was read is free.
+TEST_F(ConsumerTest, RecordsOfAProcessThatIsGoneSurviveTheMoveOfTheirRing) {
+  for (const auto mode : {WEFT_RING_DISCARD, WEFT_RING_OVERWRITE}) {
+    TestWriter writer({.subbuf_shift = 14, .mode = mode});
+    writer.Describe(0, MakeDescription("p:e", {"number", "ring"}));
+    const Folder own;
+    const UniqueFd journal(memfd_create("journal", MFD_CLOEXEC));
+    Running running(own, journal);
+    ASSERT_TRUE(running.consumer->AddChannel(Definition()));
+    ASSERT_TRUE(running.consumer->AddRing(1, writer.Fd(), 42, 7));
+    for (int i = 0; i < 200; i++) ASSERT_TRUE(writer.Write(0, 0, 0, Now(), Body(i, 0)));
+    EXPECT_FALSE(running.consumer->MoveRing(1, 42, true)) << "its process lives";
+    running.consumer->ProcessGone(7);
+    EXPECT_FALSE(running.consumer->MoveRing(1, 43, true)) << "no such ring";
+    EXPECT_TRUE(running.consumer->MoveRing(1, 42, true));
+    EXPECT_TRUE(running.consumer->MoveRing(1, 42, true)) << "asked again";
+    EXPECT_GT(running.consumer->Find(1)->moved_bytes(), 0U);
+    ASSERT_TRUE(running.Drain());
+    const auto counts = running.consumer->Find(1)->Counts();
+    EXPECT_EQ(counts.delivered, 200U);
+    CheckBooks(counts);
+    EXPECT_EQ(Babeltrace(own.path()).size(), 200U);
+  }
+}
+
+TEST_F(ConsumerTest, WhatNoMemoryIsThereForIsCountedAsLost) {
+  TestWriter writer({.subbuf_shift = 16});
+  writer.Describe(0, MakeDescription("p:e", {"number", "ring"}));
+  Running running(folder, journal);
+  ASSERT_TRUE(running.consumer->AddChannel(Definition()));
+  ASSERT_TRUE(running.consumer->AddRing(1, writer.Fd(), 42, 7));
+  int written = 0;
+  while (writer.Write(0, 0, 0, Now(), Body(written, 0))) written++;
+  const uint64_t before = AllocatedBytes(writer);
+  running.consumer->ProcessGone(7);
+  const UniqueFd file(memfd_create("journal", MFD_CLOEXEC));
+  auto chunks = Journal::Open(testing::Duplicate(file));
+  ASSERT_TRUE(chunks);
+  RingMover mover(*chunks);
+  Channel& channel = *running.consumer->Find(1);
+  EXPECT_FALSE(channel.MoveRing(42, mover, 0, false)) << "it may not be lost";
+  EXPECT_EQ(channel.Counts().in_flight, static_cast<uint64_t>(written));
+  EXPECT_TRUE(channel.MoveRing(42, mover, 0, true));
+  EXPECT_LT(AllocatedBytes(writer), before / 4);
+  ASSERT_TRUE(running.Drain());
+  const auto counts = channel.Counts();
+  EXPECT_EQ(counts.recorded, static_cast<uint64_t>(written));
+  EXPECT_EQ(counts.lost,
+            (std::map<std::string, uint64_t>{{"consumer/memory", static_cast<uint64_t>(written)}}));
+  EXPECT_EQ(counts.corrupt_rings, 0U);
+  CheckBooks(counts);
+  for (const Channel::Ended& ended : channel.TakeEnded()) EXPECT_FALSE(ended.corrupt);
 }
 
 // Without the journal there is the tail: nothing twice, and books from there on. What lay before

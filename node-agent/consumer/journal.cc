@@ -7,13 +7,16 @@
 #include <cstring>
 #include <optional>
 
+#include "node-agent/consumer/limits.h"
+
 namespace weft::consumer {
 namespace {
 
 constexpr uint32_t kMagic = 0x4c4e4a57;  // "WJNL"
-constexpr uint32_t kVersion = 4;
+constexpr uint32_t kVersion = 5;
 constexpr uint64_t kRecordOffset[2] = {0, uint64_t{1} << 30};
 constexpr uint64_t kLogOffset = uint64_t{2} << 30;
+constexpr uint64_t kChunkOffset = uint64_t{3} << 30;
 constexpr uint64_t kMaxRecord = uint64_t{512} << 20;
 constexpr uint64_t kMaxLog = uint64_t{1} << 30;
 
@@ -26,6 +29,13 @@ struct JournalRecord {
   uint64_t checksum;   // of the bytes, with sequence, size and log_bytes mixed in
 };
 static_assert(sizeof(JournalRecord) == 40);
+
+struct ChunkRecord {
+  uint64_t size;  // bytes behind this header; 0: there is no chunk
+  ChunkName name;
+  uint64_t checksum;  // of the bytes
+};
+static_assert(sizeof(ChunkRecord) == 40);
 
 uint64_t RecordChecksum(const JournalRecord& header, Bytes bytes) {
   const std::array<uint64_t, 4> mix = {header.sequence, header.size, header.log_bytes,
@@ -149,6 +159,33 @@ Status Journal::Commit(Bytes record) {
   WEFT_TRY(WriteAt(fd_.get(), kRecordOffset[header.sequence & 1], scratch_));
   sequence_ = header.sequence;
   return {};
+}
+
+// The bytes first: a header that counts has them all.
+Status Journal::SaveChunk(const ChunkName& name, Bytes bytes) {
+  const ChunkRecord header{bytes.size(), name, Checksum(bytes)};
+  WEFT_TRY(WriteAt(fd_.get(), kChunkOffset + sizeof(header), bytes));
+  return WriteAt(fd_.get(), kChunkOffset,
+                 {reinterpret_cast<const uint8_t*>(&header), sizeof(header)});
+}
+
+Status Journal::ClearChunk() {
+  const uint64_t none = 0;
+  return WriteAt(fd_.get(), kChunkOffset, {reinterpret_cast<const uint8_t*>(&none), sizeof(none)});
+}
+
+std::optional<Chunk> Journal::ReadChunk() const {
+  ChunkRecord header{};
+  Chunk chunk;
+  if (!ReadAt(fd_.get(), kChunkOffset, {reinterpret_cast<uint8_t*>(&header), sizeof(header)}) ||
+      header.size == 0 || header.size > kMoveChunkBytes)
+    return std::nullopt;
+  chunk.name = header.name;
+  chunk.bytes.resize(header.size);
+  if (!ReadAt(fd_.get(), kChunkOffset + sizeof(header), chunk.bytes) ||
+      Checksum(chunk.bytes) != header.checksum)
+    return std::nullopt;
+  return chunk;
 }
 
 }  // namespace weft::consumer

@@ -5,6 +5,7 @@
 //   0      record A      struct JournalRecord, then `size` bytes
 //   1 GiB  record B      the same; the valid one with the higher sequence counts
 //   2 GiB  event log     appended; a record says how much of it counts
+//   3 GiB  chunk         struct ChunkRecord, then `size` bytes: of a ring set that is being moved
 // The file is sparse. A record is written whole, by pwrite, over the older one: a SIGKILL at any
 // point leaves the other one, or both. (The file is memory: it does not outlive the machine, nor do
 // rings.)
@@ -16,6 +17,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -24,6 +26,19 @@
 #include "lib/base/unique_fd.h"
 
 namespace weft::consumer {
+
+// Where a chunk of a ring set belongs.
+struct ChunkName {
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  uint64_t offset = 0;
+  bool operator==(const ChunkName&) const = default;
+};
+
+struct Chunk {
+  ChunkName name;
+  std::vector<uint8_t> bytes;
+};
 
 class Journal {
  public:
@@ -39,6 +54,11 @@ class Journal {
   Status AppendEvent(Bytes event);
   // Everything before is final after this.
   Status Commit(Bytes record);
+
+  // The one chunk that is on its way (ring_mover.h); it counts at once, without a Commit.
+  Status SaveChunk(const ChunkName& name, Bytes bytes);
+  Status ClearChunk();
+  [[nodiscard]] std::optional<Chunk> ReadChunk() const;
 
   [[nodiscard]] uint64_t sequence() const { return sequence_; }
 

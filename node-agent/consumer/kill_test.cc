@@ -103,6 +103,43 @@ class KillTest : public ::testing::Test {
   uint64_t number = 0;
 };
 
+// The processes are gone, and their container needs the memory of their rings. Nothing is read
+// before they are moved, so that every record is in a chunk.
+TEST_F(KillTest, WhileItMovesRings) {
+  std::mt19937 random(7);
+  for (int i = 0; i < 40; i++) WriteSome(random, 100);
+  for (const auto& writer : writers) {
+    for (const char* place : {"chunk_saved", "chunk_freed", "chunk_moved"}) {
+      for (int nth = 1; nth <= 3; nth++) {
+        const pid_t pid = ::fork();
+        if (pid == 0) {
+          ::setenv("WEFT_KILL_AT", (std::string(place) + ":" + std::to_string(nth)).c_str(), 1);
+          Running running(folder, journal);
+          const uint64_t instance = writer->header()->instance;
+          if (!running.consumer->AddChannel(Definition())) ::_exit(3);
+          if (!running.consumer->AddRing(1, writer->Fd(), instance, 1)) ::_exit(4);
+          running.consumer->ProcessGone(1);
+          ::_exit(running.consumer->MoveRing(1, instance, false) ? 0 : 5);
+        }
+        int status = 0;
+        ::waitpid(pid, &status, 0);
+        // A ring with few chunks is moved before the third.
+        ASSERT_TRUE(WIFSIGNALED(status) || (nth > 1 && WEXITSTATUS(status) == 0))
+            << place << " " << nth << ": " << status;
+      }
+    }
+  }
+  // In a process of its own: the first kill point that this one passed would stay its only one.
+  const pid_t reader = ::fork();
+  if (reader == 0) {
+    Finish();
+    ::_exit(HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  ::waitpid(reader, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
 TEST_F(KillTest, AtEveryNamedPlace) {
   std::mt19937 random(5);
   int killed = 0;

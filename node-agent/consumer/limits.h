@@ -31,6 +31,10 @@ inline constexpr size_t kPacketCapacity = 1024 * 1024;
 // Capacity of a packet whose first record has no room in kPacketCapacity. Its buffer is freed when
 // the packet was written.
 inline constexpr size_t kLargePacketCapacity = 2 * kPacketCapacity;
+// Ring sets of processes that are gone whose container needs its memory back: so many bytes of them
+// this consumer takes into its own memory, in chunks.
+inline constexpr uint64_t kMaxMovedBytes = 32 * 1024 * 1024;
+inline constexpr size_t kMoveChunkBytes = 256 * 1024;
 inline constexpr size_t kMaxRingsPerChannel = ipc::kMaxOpenRings;
 inline constexpr uint32_t kMaxClassesPerChannel = 16384;
 // Classes of one event besides its first one, one for each set of texts that are empty: enough for

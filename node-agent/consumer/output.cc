@@ -95,7 +95,8 @@ Status Output::AddChannel(const ipc::ChannelDefinition& definition, const ClassL
       // What reads CTF 2 has not that fault of babeltrace2 2.0.
       .classes_by_empty_texts = info_.version == ctf::Version::k1_8,
       .notice = hooks_.notice,
-      .notice_vpid = [this](uint32_t vpid) { AddVpid(vpid); }};
+      .notice_vpid = [this](uint32_t vpid) { AddVpid(vpid); },
+      .complete_move = hooks_.complete_move};
   if (definition.domain == ipc::kKernelDomain) {
     hooks.open_ring = ring::RingSet::OpenKernel;
     hooks.notice_vpid = [](uint32_t) {};

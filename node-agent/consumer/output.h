@@ -42,6 +42,7 @@ class Output {
     std::function<Status()> write_journal;  // C2, of all outputs
     std::function<Status(Bytes)> append_event;
     std::function<void(const std::string&)> notice;  // for people
+    std::function<Status(int fd)> complete_move = [](int) -> Status { return {}; };
   };
 
   // Opens the trace of this definition's path, as `record` has it or, without one, empty.

@@ -9,6 +9,7 @@ namespace weft::consumer {
 Status RingInput::Restore(const RingRecord& record) {
   phase_ = record.phase;
   corrupt_recorded_ = record.corrupt_recorded;
+  counted = phase_ == RingPhase::kCorrupt;  // in the totals of the same commit
   for (const SlotRecord& slot : record.slots) {
     if (slot.slot >= cursors_.size()) return Fail(ErrorCode::kCorrupt, "journal: a ring's slot");
     auto cursor = std::make_unique<Cursor>(*this, set_, slot.slot);
@@ -69,8 +70,9 @@ Classified RingInput::Classify(uint16_t event, const FindClass& find) {
   return event < events_.size() ? events_[event] : Classified{};
 }
 
-void RingInput::GiveUp(const std::string& why) {
+void RingInput::GiveUp(const std::string& why, LostReason reason) {
   if (!active()) return;
+  lost_as_ = reason;
   phase_ = RingPhase::kCorrupt;
   why_ = why;
   for (const auto& cursor : cursors_) {

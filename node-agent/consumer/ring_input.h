@@ -73,7 +73,7 @@ class RingInput {
   }
 
   // Gives the ring set up; the first reason stays.
-  void GiveUp(const std::string& why);
+  void GiveUp(const std::string& why, LostReason reason = kLostCorrupt);
 
   [[nodiscard]] bool active() const { return phase_ == RingPhase::kActive; }
   [[nodiscard]] RingPhase phase() const { return phase_; }
@@ -98,6 +98,8 @@ class RingInput {
   [[nodiscard]] DiscardCounts discarded() const;
   // Records of a ring set that was given up: committed, never handed out.
   [[nodiscard]] uint64_t corrupt_recorded() const { return corrupt_recorded_; }
+  // As what these count.
+  [[nodiscard]] LostReason lost_as() const { return lost_as_; }
 
   [[nodiscard]] RingRecord Record() const;
   // A commit begins, with the Record of now.
@@ -115,7 +117,9 @@ class RingInput {
   bool closed = false;       // StoreClosed was done
   uint64_t final_since = 0;  // ticks: first looked at after the last writer's end; 0: not yet
   bool reported = false;     // its end was told
-  bool counted = false;      // as corrupt
+  bool counted = false;      // what was given up
+  uint64_t moved_bytes = 0;  // of this consumer's memory that it uses
+  bool moved = false;        // out of its container's memory
 
  private:
   [[nodiscard]] uint64_t BehindHead(const Cursor& cursor) const;
@@ -129,6 +133,7 @@ class RingInput {
   RingPhase phase_ = RingPhase::kActive;
   std::string why_;
   uint64_t corrupt_recorded_ = 0;
+  LostReason lost_as_ = kLostCorrupt;
   bool ended_at_seal_ = false;
   uint64_t begin_ = 0;
 };

@@ -76,6 +76,9 @@ Status AddRules(scmp_filter_ctx filter) {
   for (const int command : {F_GET_SEALS, F_GETFL, F_SETFL, F_GETFD}) {
     WEFT_TRY(allow(SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, static_cast<scmp_datum_t>(command))));
   }
+  // Freeing memory of a ring set.
+  WEFT_TRY(
+      allow(SCMP_SYS(fallocate), SCMP_A1(SCMP_CMP_EQ, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE)));
   // fstat of a descriptor, as newer C libraries call it: the path is empty, and nothing is opened.
   WEFT_TRY(allow(SCMP_SYS(newfstatat), SCMP_A3(SCMP_CMP_EQ, AT_EMPTY_PATH)));
   return allow(SCMP_SYS(membarrier), SCMP_A0(SCMP_CMP_EQ, MEMBARRIER_CMD_GLOBAL));

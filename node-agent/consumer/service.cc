@@ -84,6 +84,11 @@ void Service::Handle(ipc::Message message) {
     AddRing(std::move(*ring));
   } else if (auto* gone = std::get_if<ipc::ProcessGone>(&message)) {
     consumer_->ProcessGone(gone->process);
+  } else if (auto* move = std::get_if<ipc::MoveRing>(&message)) {
+    const bool moved = consumer_->MoveRing(move->channel_id, move->instance, move->may_lose);
+    // An answer that is lost is asked for again.
+    if (moved && link_.connected())
+      (void)link_.Send(ipc::RingMoved{move->channel_id, move->instance});
   } else if (auto* forget = std::get_if<ipc::ForgetRing>(&message)) {
     consumer_->ForgetRing(forget->channel_id, forget->instance);
   } else if (auto* stop = std::get_if<ipc::StopChannel>(&message)) {

@@ -16,6 +16,8 @@ const char* LostReasonName(LostReason reason) {
       return "consumer/limit";
     case kLostStore:
       return "store/write";
+    case kLostMemory:
+      return "consumer/memory";
     case kLostReasons:
       break;
   }

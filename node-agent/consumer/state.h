@@ -51,6 +51,7 @@ enum LostReason : uint8_t {
   kLostCorrupt,    // behind a contradiction in its ring
   kLostLimit,      // more kinds of events than are allowed
   kLostStore,      // the file could not be written
+  kLostMemory,     // its container needed the memory, and the consumer had none for it
   kLostReasons,
 };
 // "stage/reason", as messages have it.

@@ -47,7 +47,7 @@ OutputRecord Example() {
   ChannelRecord channel = {.id = 50, .stream_class = 51, .classes = 52};
   channel.totals = {.delivered = 60,
                     .late = 61,
-                    .lost = {62, 63, 64, 65},
+                    .lost = {62, 63, 64, 65, 59},
                     .rings = 66,
                     .corrupt_rings = 67,
                     .tail_unknown = 68,
@@ -75,7 +75,7 @@ std::vector<uint8_t> ExampleBytes() {
   Golden golden;
   golden.Text("ust").U64(90).U32(91).U32(92);
   golden.U64(1).U64(50).U32(51).U32(52);                  // the channel
-  golden.U64s(60, 17);                                    // its totals
+  golden.U64s(60, 6).U64(59).U64s(66, 11);                // its totals
   golden.U64(1).U32(80).U64s(81, 7);                      // its stream
   golden.U64(1).U64s(40, 3).U8(2).U64(43);                // its ring
   golden.U64(2).U32(20).U32(21).U64s(22, 5).U64s(30, 7);  // the ring's slots
