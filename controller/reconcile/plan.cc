@@ -244,6 +244,7 @@ class Planner {
     } else {
       FillReady();
       FillKernel();
+      FillBuffers();
     }
   }
 
@@ -296,6 +297,25 @@ class Planner {
     Set(api::kConditionKernelTracing, status, reason, message.substr(0, api::limits::kMessage));
   }
 
+  // Set only where buffers are, or were, smaller than the Trace asks for.
+  void FillBuffers() {
+    std::string message;
+    for (const TraceSession* session : live_) {
+      const auto* said =
+          api::FindCondition(session->status.conditions, api::kConditionBuffersGranted);
+      if (said == nullptr || said->status != ConditionStatus::kFalse ||
+          message.size() >= api::limits::kMessage)
+        continue;
+      message += (message.empty() ? "" : "; ") + session->spec.node_name + ": " + said->message;
+    }
+    if (!message.empty()) {
+      Set(api::kConditionBuffersGranted, ConditionStatus::kFalse, "MemoryLimit",
+          message.substr(0, api::limits::kMessage));
+    } else if (api::FindCondition(plan_.status.conditions, api::kConditionBuffersGranted)) {
+      Set(api::kConditionBuffersGranted, ConditionStatus::kTrue, "AsAsked", "");
+    }
+  }
+
   // Pods are there, and not one of them can be recorded.
   [[nodiscard]] bool NoPodHasTheLibrary() const {
     return trace_.spec.RecordsUser() && !trace_.spec.RecordsKernel() && !selected_.empty() &&
@@ -345,10 +365,12 @@ class Planner {
         continue;
       if (now.type == api::kConditionReady && now.reason == "InvalidSpec") continue;
       const bool of_kernel = now.type == api::kConditionKernelTracing;
-      if (of_kernel && now.status != ConditionStatus::kFalse) continue;
+      const bool of_buffers = now.type == api::kConditionBuffersGranted;
+      if ((of_kernel || of_buffers) && now.status != ConditionStatus::kFalse) continue;
       plan_.notes.push_back(
-          {.warning = of_kernel || now.reason == "NoPods" || now.reason == "NoNodes" ||
-                      now.reason == "NothingTraced" || now.reason == "InvalidSpec",
+          {.warning = of_kernel || of_buffers || now.reason == "NoPods" ||
+                      now.reason == "NoNodes" || now.reason == "NothingTraced" ||
+                      now.reason == "InvalidSpec",
            .reason = now.reason,
            .text = now.message.empty() ? "the Trace is now: " + now.reason : now.message});
     }

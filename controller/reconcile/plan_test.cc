@@ -376,6 +376,30 @@ TEST_F(Life, CountsAreTheSumOfTheNodes) {
   EXPECT_EQ(plan.status.events.reasons[0].count, 6);
 }
 
+TEST_F(Life, SaysWhichBuffersAreSmallerThanAskedFor) {
+  const auto buffers = [&] {
+    return api::FindCondition(s_.trace.status.conditions, api::kConditionBuffersGranted);
+  };
+  AddPod("a", "n1", true);
+  Step();
+  Say(0, api::kConditionReady);
+  Step();
+  EXPECT_EQ(buffers(), nullptr);
+  s_.sessions.at(0).status.conditions.push_back(
+      {.type = std::string(api::kConditionBuffersGranted),
+       .status = api::ConditionStatus::kFalse,
+       .reason = "MemoryLimit",
+       .message = "buffers of 1 container are 16Ki x 4 instead of 1Mi x 8"});
+  EXPECT_EQ(Reasons(Step()), "MemoryLimit ");
+  ASSERT_NE(buffers(), nullptr);
+  EXPECT_EQ(buffers()->status, api::ConditionStatus::kFalse);
+  EXPECT_EQ(buffers()->message, s_.sessions[0].spec.node_name +
+                                    ": buffers of 1 container are 16Ki x 4 instead of 1Mi x 8");
+  s_.sessions[0].status.conditions.pop_back();
+  Step();
+  EXPECT_EQ(buffers()->status, api::ConditionStatus::kTrue);
+}
+
 TEST_F(Life, SumsUpKernelConditionsOfNodes) {
   const auto kernel = [&] {
     return api::FindCondition(s_.trace.status.conditions, api::kConditionKernelTracing);

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 
 namespace weft::agent {
 
@@ -39,6 +40,10 @@ inline constexpr size_t kMaxNames = size_t{1} << 17;
 inline constexpr size_t kMaxOpenedPerLook = 64;
 // Size of the text of one /proc/PID/maps: enough for 65530 mappings, the kernel's usual limit.
 inline constexpr size_t kMaxMapsBytes = size_t{16} << 20;
+// All rings of a container use at most this part of its memory limit.
+inline constexpr uint64_t kRingPartOfMemory = 20;
+// After so many looks what a ring set holds whose process is gone leaves its container's memory.
+inline constexpr uint32_t kLooksUntilMoved = 2;
 inline constexpr uint32_t kMaxHugePageTries = 20;
 inline constexpr std::chrono::milliseconds kHugePageRetry{100};
 // Adopted control areas. The kernel may charge the agent for what it writes to one, some 100 KiB.

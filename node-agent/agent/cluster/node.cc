@@ -192,7 +192,8 @@ std::set<std::string> Node::AddUserChannels(Session& session) {
         return c.container == key && c.phase <= ChannelPhase::kOn;
       };
       if (std::ranges::none_of(session.channels, has))
-        session.AddChannel({key, pod.facts.name_space, pod.facts.name, pod_uid, name});
+        session.AddChannel({key, pod.facts.name_space, pod.facts.name, pod_uid, name,
+                            PodTable::MemoryLimitOf(pod, name)});
     }
   }
   return wanted;

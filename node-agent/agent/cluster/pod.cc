@@ -2,6 +2,10 @@
 // See pod.h.
 #include "node-agent/agent/cluster/pod.h"
 
+#include <charconv>
+#include <cmath>
+#include <string_view>
+
 #include "lib/kube/library.h"
 
 namespace weft::agent {
@@ -39,6 +43,25 @@ std::string ContainerKey(std::string pod_uid, const std::string& container) {
   return pod_uid.append("/").append(container);
 }
 
+// Of Kubernetes' resource.Quantity: a decimal number, then a suffix or an exponent.
+uint64_t ReadQuantity(const std::string& text) {
+  double number = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc{} || number <= 0) return 0;
+  const std::string suffix(rest, end);
+  double unit = suffix.empty() ? 1 : 0;
+  if (suffix == "m") unit = 1e-3;
+  const std::string_view letters = "kMGTPE";
+  const size_t power =
+      suffix.empty() ? std::string_view::npos : letters.find(suffix[0] == 'K' ? 'k' : suffix[0]);
+  if (power != std::string_view::npos && (suffix.size() == 1 || suffix.substr(1) == "i"))
+    unit = std::pow(suffix.size() == 1 ? 1000.0 : 1024.0, static_cast<double>(power + 1));
+  const double bytes = number * unit;
+  constexpr double kMost = 9e18;
+  return bytes < kMost ? static_cast<uint64_t>(bytes) : 0;
+}
+
 PodFacts ReadPod(const Json& pod) {
   PodFacts facts;
   facts.uid = TextAt(pod, {"metadata", "uid"});
@@ -51,8 +74,11 @@ PodFacts ReadPod(const Json& pod) {
   ForEach(pod, {"spec", "volumes"},
           [&](const Json& volume) { has_volume = has_volume || IsWeftVolume(volume); });
   const auto add = [&](const Json& container) {
-    if (has_volume && HasLibrary(container))
-      facts.containers.push_back(TextAt(container, {"name"}));
+    if (!has_volume || !HasLibrary(container)) return;
+    const std::string name = TextAt(container, {"name"});
+    facts.containers.push_back(name);
+    const uint64_t limit = ReadQuantity(TextAt(container, {"resources", "limits", "memory"}));
+    if (limit != 0) facts.memory_limits[name] = limit;
   };
   ForEach(pod, {"spec", "containers"}, add);
   ForEach(pod, {"spec", "initContainers"}, add);

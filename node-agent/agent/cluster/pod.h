@@ -3,6 +3,7 @@
 #ifndef WEFT_NODE_AGENT_AGENT_CLUSTER_POD_H_
 #define WEFT_NODE_AGENT_AGENT_CLUSTER_POD_H_
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -16,12 +17,16 @@ struct PodFacts {
   std::map<std::string, std::string> labels;
   std::vector<std::string> containers;     // that have the library: names
   std::map<std::string, std::string> ids;  // of containers that run, as in their cgroups -> name
-  bool is_over = false;                    // Succeeded or Failed
+  std::map<std::string, uint64_t> memory_limits;  // of containers that have the library, bytes
+  bool is_over = false;                           // Succeeded or Failed
   bool operator==(const PodFacts&) const = default;
 };
 
 // The agent's name for a container.
 std::string ContainerKey(std::string pod_uid, const std::string& container);
+
+// Returns the bytes of a quantity of Kubernetes, "16Mi", "1.5G" or "1e6"; 0: it is none.
+uint64_t ReadQuantity(const std::string& text);
 
 // `pod`: as the API server has it.
 PodFacts ReadPod(const kube::Json& pod);

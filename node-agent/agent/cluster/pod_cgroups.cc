@@ -3,6 +3,7 @@
 #include "node-agent/agent/cluster/pod_cgroups.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -10,6 +11,7 @@
 
 #include "node-agent/agent/base/cgroup_mount.h"
 #include "node-agent/agent/base/limits.h"
+#include "node-agent/agent/base/memory_limit.h"
 #include "node-agent/agent/cluster/cgroup.h"
 
 namespace weft::agent {
@@ -84,6 +86,19 @@ Result<PodCgroups> PodCgroups::Find() {
                 "its container is not privileged");
   }
   return PodCgroups(*mount);
+}
+
+PodCgroups PodCgroups::OfMemory() {
+  if (const auto mount = MemoryMount("/proc/1/mountinfo")) {
+    const std::string seen_from_here = "/proc/1/root" + *mount;
+    if (access(seen_from_here.c_str(), X_OK) == 0) return PodCgroups(seen_from_here);
+  }
+  return PodCgroups(MemoryMount("/proc/self/mountinfo").value_or(""));
+}
+
+uint64_t PodCgroups::MemoryLimitOfPod(const std::string& uid) {
+  const std::string folder = FolderOf(uid);
+  return folder.empty() ? 0 : MemoryLimitOf(mount_, folder);
 }
 
 // Breadth first, so that of two the upper one counts.

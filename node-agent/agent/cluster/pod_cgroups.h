@@ -25,13 +25,18 @@ class PodCgroups {
   // Finds those of this machine, from within a container or not. kUnsupported: pods are not in
   // cgroup v2 here; kPermission: they are, and this process sees only a part of it.
   static Result<PodCgroups> Find();
-  // `mount`: the folder of cgroup2's root.
+  // Finds those in the hierarchy that limits memory, of version 1 or 2. If this process cannot see
+  // it, the result finds no pod.
+  static PodCgroups OfMemory();
+  // `mount`: the folder of the hierarchy's root.
   explicit PodCgroups(std::string mount) : mount_(std::move(mount)) {}
 
   // The pod's cgroup; none: the kubelet has not made it.
   std::optional<uint64_t> OfPod(const std::string& uid);
   // Those of its containers with these ids, as far as they are there.
   std::set<uint64_t> OfContainers(const std::string& uid, const std::set<std::string>& ids);
+  // The smallest memory limit of the pod's cgroup and of those above it; 0: none is known.
+  uint64_t MemoryLimitOfPod(const std::string& uid);
   // Their folders, by id.
   std::map<std::string, std::string> FoldersOf(const std::string& uid,
                                                const std::set<std::string>& ids);

@@ -5,16 +5,19 @@
 #include <algorithm>
 #include <set>
 
+#include "lib/abi/control.h"
 #include "lib/api/selector.h"
 #include "lib/base/pidfd.h"
+#include "node-agent/agent/base/memory_limit.h"
 #include "node-agent/agent/cluster/cgroup.h"
 #include "node-agent/agent/cluster/volume.h"
+#include "node-agent/agent/session/ring_grant.h"
 
 namespace weft::agent {
 namespace {
 
-std::string ControlFile(std::string folder, const std::string& container) {
-  return folder.append("/").append(container).append(".ctl");
+std::string FileOf(std::string folder, const std::string& container, const char* suffix) {
+  return folder.append("/").append(container).append(suffix);
 }
 
 }  // namespace
@@ -32,7 +35,9 @@ void PodTable::See(PodFacts facts) {
   pod.gone = false;
   // A container that is known by its id now may have been looked at before.
   if (pod.volume && pod.facts.ids != facts.ids) agent_.parts().finder.LookAgain();
+  const bool limits_changed = pod.facts.memory_limits != facts.memory_limits;
   pod.facts = std::move(facts);
+  if (pod.volume && limits_changed) OpenPools(pod, PathOf(pod.volume));
 }
 
 void PodTable::Lose(const std::string& uid) {
@@ -59,15 +64,34 @@ Status PodTable::Open(Pod& pod) {
   const std::string& uid = pod.facts.uid;
   WEFT_ASSIGN(UniqueFd volume, OpenVolume(kubelet_dir_, uid));
   const std::string folder = PathOf(volume);
+  OpenPools(pod, folder);
   for (const std::string& name : pod.facts.containers) {
     const std::string key = ContainerKey(uid, name);
-    WEFT_TRY(parts.areas.Open(key, ControlFile(folder, name)));
+    WEFT_TRY(parts.areas.Open(key, FileOf(folder, name, ".ctl")));
     WEFT_TRY(parts.areas.Publish(key));
   }
   WEFT_TRY(parts.doorbells.Open(uid, folder));
   parts.finder.LookAgain();
   pod.volume = std::move(volume);
   return {};
+}
+
+// Without its pool a container records all the same, in small rings.
+void PodTable::OpenPools(Pod& pod, const std::string& folder) {
+  const PodFacts& facts = pod.facts;
+  pod.memory_limit = memory_cgroups_.MemoryLimitOfPod(facts.uid);
+  for (const std::string& name : facts.containers) {
+    const Status opened = agent_.parts().pools.Open(ContainerKey(facts.uid, name),
+                                                    FileOf(folder, name, WEFT_MEMORY_POOL_SUFFIX),
+                                                    RingBudget(MemoryLimitOf(pod, name)));
+    if (!opened)
+      note_("pod " + facts.name_space + "/" + facts.name + ": " + opened.error().message);
+  }
+}
+
+uint64_t PodTable::MemoryLimitOf(const Pod& pod, const std::string& container) {
+  const auto own = pod.facts.memory_limits.find(container);
+  return SmallerLimit(own == pod.facts.memory_limits.end() ? 0 : own->second, pod.memory_limit);
 }
 
 void PodTable::ForgetUnused() {
@@ -78,7 +102,10 @@ void PodTable::ForgetUnused() {
   std::erase_if(pods_, [&](const auto& entry) {
     const auto& [uid, pod] = entry;
     if (!pod.gone || used.contains(uid)) return false;
-    for (const std::string& name : pod.facts.containers) parts.areas.Close(ContainerKey(uid, name));
+    for (const std::string& name : pod.facts.containers) {
+      parts.areas.Close(ContainerKey(uid, name));
+      parts.pools.Close(ContainerKey(uid, name));
+    }
     return true;
   });
   for (const std::string& uid : parts.doorbells.Names())

@@ -21,6 +21,7 @@
 
 #include "lib/base/unique_fd.h"
 #include "node-agent/agent/cluster/pod.h"
+#include "node-agent/agent/cluster/pod_cgroups.h"
 #include "node-agent/agent/cluster/report.h"
 #include "node-agent/agent/core/agent.h"
 #include "node-agent/agent/discovery/container_lookup.h"
@@ -31,8 +32,9 @@ class PodTable final : public ContainerLookup {
  public:
   struct Pod {
     PodFacts facts;
-    UniqueFd volume;      // open: its containers can be told
-    uint64_t cgroup = 0;  // 0: not looked for, or not there yet
+    UniqueFd volume;            // open: its containers can be told
+    uint64_t memory_limit = 0;  // of its cgroup and those above it; 0: none
+    uint64_t cgroup = 0;        // 0: not looked for, or not there yet
     bool gone = false;
   };
   using Note = std::function<void(std::string)>;  // a message for people
@@ -63,16 +65,22 @@ class PodTable final : public ContainerLookup {
   // For reports: the pods that the session selects.
   [[nodiscard]] SelectedPods SelectedBy(const Session& session) const;
 
+  // The smallest memory limit that holds for a container; 0: there is none.
+  [[nodiscard]] static uint64_t MemoryLimitOf(const Pod& pod, const std::string& container);
+
   bool Belongs(const std::string& container, const CallerId& caller) override;
   std::optional<std::string> ContainerOf(int32_t pid) override;
 
  private:
   Status Open(Pod& pod);
+  // Makes the memory pools of the pod's containers, or fits them to limits that changed.
+  void OpenPools(Pod& pod, const std::string& folder);
 
   Agent& agent_;
   const std::string kubelet_dir_;
   const bool keeps_all_;
   const Note note_;
+  PodCgroups memory_cgroups_ = PodCgroups::OfMemory();
   std::map<std::string, Pod> pods_;
   bool is_known_ = false;
 };

@@ -70,5 +70,18 @@ TEST(ReadPod, TakesAnyJson) {
   EXPECT_TRUE(facts.ids.empty());
 }
 
+TEST(Pod, ReadsQuantities) {
+  EXPECT_EQ(ReadQuantity("16Mi"), uint64_t{16} << 20);
+  EXPECT_EQ(ReadQuantity("1.5Gi"), uint64_t{3} << 29);
+  EXPECT_EQ(ReadQuantity("128974848"), 128974848U);
+  EXPECT_EQ(ReadQuantity("129M"), 129'000'000U);
+  EXPECT_EQ(ReadQuantity("129e6"), 129'000'000U);
+  EXPECT_EQ(ReadQuantity("128974848000m"), 128974848U);
+  EXPECT_EQ(ReadQuantity("2Ki"), 2048U);
+  EXPECT_EQ(ReadQuantity("2k"), 2000U);
+  for (const char* none : {"", "Mi", "-1", "1Xi", "1Mib", "nan", "1e300"})
+    EXPECT_EQ(ReadQuantity(none), 0U) << none;
+}
+
 }  // namespace
 }  // namespace weft::agent

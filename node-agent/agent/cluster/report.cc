@@ -3,6 +3,9 @@
 #include "node-agent/agent/cluster/report.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
 
 #include "lib/api/limits.h"
 
@@ -140,6 +143,25 @@ void CountPods(const Session& session, const SelectedPods& pods, api::PodCounts&
   if (unreachable.count > 0) counts.skipped.push_back(std::move(unreachable));
 }
 
+// What containers get instead of what the Trace asks for, in words; "": they get it.
+std::string DescribeGrants(const Session& session) {
+  using Grant = std::pair<std::string, std::string>;  // granted, asked
+  std::map<Grant, std::set<std::string>> containers;
+  for (const SessionChannel& channel : session.channels) {
+    const RingSize granted{channel.spec.subbuf_shift, channel.spec.subbufs_shift};
+    if (channel.of_kernel() || channel.phase != ChannelPhase::kOn || granted == channel.asked)
+      continue;
+    containers[{ToString(granted), ToString(channel.asked)}].insert(channel.container);
+  }
+  std::string text;
+  for (const auto& [grant, keys] : containers) {
+    text += (text.empty() ? "buffers of " : "; of ") + std::to_string(keys.size());
+    text += (keys.size() == 1 ? " container are " : " containers are ") + grant.first;
+    text += " instead of " + grant.second;
+  }
+  return text.empty() ? "" : text + ": all buffers stay under 5 % of a container's memory limit";
+}
+
 }  // namespace
 
 bool IsDrained(const Session& session) {
@@ -186,6 +208,8 @@ api::SessionStatus MakeStatus(const Session& session, const SelectedPods& pods,
   if (of_kernel)
     Set(status, order, api::kConditionKernelTracing, verdict.status, verdict.reason,
         verdict.message, now);
+  if (const std::string grants = DescribeGrants(session); !grants.empty())
+    Set(status, order, api::kConditionBuffersGranted, false, "MemoryLimit", grants, now);
   return status;
 }
 

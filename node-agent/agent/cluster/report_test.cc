@@ -84,6 +84,30 @@ TEST_F(Report, PausedIsReadyAndSaysSo) {
   EXPECT_EQ(Ready(status)->reason, "Paused");
 }
 
+TEST_F(Report, NamesBuffersThatAreSmallerThanAskedFor) {
+  session_.order->spec.record.buffer = {1 << 20, 8};
+  session_ = std::move(*Session::FromOrder(*session_.order));
+  for (const char* pod : {"a", "b", "c"})
+    session_.AddChannel({std::string(pod) + "/main", "shop", pod, pod, "main",
+                         *pod == 'c' ? uint64_t{0} : uint64_t{16} << 20});
+  TurnOn();
+  const api::SessionStatus status = MakeStatus(session_, pods_, kernel_, kNow);
+  const auto* granted = api::FindCondition(status.conditions, api::kConditionBuffersGranted);
+  ASSERT_NE(granted, nullptr);
+  EXPECT_EQ(granted->status, api::ConditionStatus::kFalse);
+  EXPECT_EQ(granted->reason, "MemoryLimit");
+  const SessionChannel& channel = session_.channels.front();
+  EXPECT_EQ(granted->message,
+            "buffers of 2 containers are " +
+                ToString({channel.spec.subbuf_shift, channel.spec.subbufs_shift}) +
+                " instead of 1Mi x 8: all buffers stay under 5 % of a container's memory limit");
+  for (SessionChannel& each : session_.channels)
+    each.phase = each.memory_limit == 0 ? ChannelPhase::kOn : ChannelPhase::kDrained;
+  EXPECT_EQ(api::FindCondition(MakeStatus(session_, pods_, kernel_, kNow).conditions,
+                               api::kConditionBuffersGranted),
+            nullptr);
+}
+
 TEST_F(Report, CountsAreNamedByStageAndReason) {
   ipc::ChannelCounts& counts = AddChannel("a", "main").reported;
   counts.recorded = 10;

@@ -33,7 +33,10 @@ Status Agent::Start(AgentListener& listener, ContainerLookup& lookup) {
   loop_.Every(ipc::kHeartbeatInterval,
               [this] { ToKeeper(ipc::Heartbeat{.done = handled_ + parts_->consumers.handled()}); });
   loop_.Every(kTick, [this] { Tick(); });
-  loop_.Every(kLookInterval, [this] { parts_->channels.Look(); });
+  loop_.Every(kLookInterval, [this] {
+    parts_->channels.Look();
+    parts_->SettleMemory();
+  });
   ToKeeper(ipc::Heartbeat{});
   return {};
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "node-agent/agent/base/clock_choice.h"
+#include "node-agent/agent/base/limits.h"
 
 namespace weft::agent {
 namespace {
@@ -25,10 +26,21 @@ AgentParts::AgentParts(ipc::Loop& loop, std::string dir, const Send& keeper,
           {.slot_count = PossibleCpus("/sys"), .clock = ChooseClock("/sys")}, finder,
           [this](const std::string& container) { return sessions.InForce(container); }, keeper,
           NoteTo(listener)),
+      pools(keeper,
+            [this](const MemoryPools::Visit& visit) {
+              processes.ForEachRing([&](const RingEntry& ring) {
+                const SessionChannel* channel = sessions.FindChannel(ring.channel_id).channel;
+                if (channel != nullptr) visit(channel->container, ring.bytes);
+              });
+            }),
       attached(finder, areas, keeper),
       kernel(sessions, listener, keeper, [this] { return areas.config().clock; }),
-      processes(loop, keeper,
-                [this](const ProcessEntry& process) { notifier.TellProcessGone(process); }),
+      processes(
+          loop, keeper, [this](const ProcessEntry& process) { notifier.TellProcessGone(process); },
+          [this](const RingEntry& ring, uint64_t before) {
+            const SessionChannel* channel = sessions.FindChannel(ring.channel_id).channel;
+            if (channel != nullptr) pools.Return(channel->container, before, ring.bytes);
+          }),
       rings({.sessions = sessions,
              .pending_stops = pending_stops,
              .processes = processes,
@@ -66,7 +78,7 @@ AgentParts::AgentParts(ipc::Loop& loop, std::string dir, const Send& keeper,
 
 void AgentParts::TakeKept(ipc::Kept& kept) {
   if (consumers.TakeKept(kept) || doorbells.TakeKept(kept) || attached.TakeKept(kept) ||
-      areas.TakeKept(kept) || kernel.TakeKept(kept))
+      pools.TakeKept(kept) || areas.TakeKept(kept) || kernel.TakeKept(kept))
     return;
   (void)processes.Restore(kept);
 }
@@ -75,6 +87,17 @@ void AgentParts::Restored() {
   kernel.Restored();
   areas.Restored();
   processes.ForEachRing([this](const RingEntry& ring) { finder.Know(ring.fd); });
+}
+
+void AgentParts::SettleMemory() {
+  if (!rings.has_begun()) return;
+  processes.ForEachLeft(kLooksUntilMoved, [this](const RingEntry& ring) {
+    const SessionChannel* channel = sessions.FindChannel(ring.channel_id).channel;
+    if (channel == nullptr || !pools.Has(channel->container)) return;
+    const ipc::MoveRing move{ring.channel_id, ring.instance, pools.IsShort(channel->container)};
+    consumers.Tell(channel->consumer, [move] { return move; });
+  });
+  pools.Compare();
 }
 
 Finder::Verdict AgentParts::OnFound(FoundMemory found) {
@@ -105,6 +128,9 @@ void AgentParts::OnConsumer(ConsumerLink& link, ipc::Message message) {
   } else if (const auto* slot = std::get_if<ipc::SlotWentRound>(&message)) {
     if (sessions.FindChannelOf(link.name(), slot->channel_id).channel != nullptr)
       rings.MoveToHugePages(*slot);
+  } else if (const auto* moved = std::get_if<ipc::RingMoved>(&message)) {
+    if (sessions.FindChannelOf(link.name(), moved->channel_id).channel != nullptr)
+      processes.MovedAway(moved->channel_id, moved->instance);
   } else if (auto* drained = std::get_if<ipc::Drained>(&message)) {
     channels.OnDrained(link, std::move(*drained));
   } else if (const auto* notice = std::get_if<ipc::Notice>(&message)) {

@@ -21,6 +21,7 @@
 #include "node-agent/agent/discovery/control_areas.h"
 #include "node-agent/agent/discovery/doorbells.h"
 #include "node-agent/agent/discovery/finder.h"
+#include "node-agent/agent/discovery/memory_pools.h"
 #include "node-agent/agent/discovery/processes.h"
 #include "node-agent/agent/discovery/ring_registry.h"
 #include "node-agent/agent/kernel/kernel_sessions.h"
@@ -43,6 +44,8 @@ class AgentParts {
   // Takes a descriptor that the keeper kept for one of the parts. What none of them knows is
   // dropped.
   void TakeKept(ipc::Kept& kept);
+  // Gives containers back what their ring sets do not use any more. Every kLookInterval.
+  void SettleMemory();
   // The listener has restored sessions and containers: the parts take up what was kept for them.
   void Restored();
 
@@ -51,6 +54,7 @@ class AgentParts {
   Finder finder;
   Doorbells doorbells;
   ControlAreas areas;
+  MemoryPools pools;
   AttachedProcesses attached;
   KernelSessions kernel;
   Processes processes;

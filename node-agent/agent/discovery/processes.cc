@@ -14,6 +14,7 @@
 #include "lib/base/empty_input.h"
 #include "lib/base/kill_point.h"
 #include "lib/base/pidfd.h"
+#include "lib/ring/ring_set.h"
 #include "node-agent/agent/base/limits.h"
 #include "node-agent/agent/discovery/memory_maps.h"
 
@@ -31,6 +32,30 @@ std::string ReadComm(int32_t pid) {
   std::string name;
   std::getline(in, name);
   return name;
+}
+
+// What its process may make it use; 0: it is no ring set.
+uint64_t MostBytes(const UniqueFd& ring) {
+  const auto g = ring::ReadGeometry(ring.get());
+  return !g ? 0
+            : weft_ring_set_bytes(g->descriptions_offset, g->descriptions_size, g->slot_count,
+                                  g->slot_shift);
+}
+
+// What it uses now.
+uint64_t UsedBytes(const UniqueFd& ring) {
+  constexpr uint64_t kBlock = 512;  // of st_blocks
+  struct stat st{};
+  return fstat(ring.get(), &st) == 0 ? static_cast<uint64_t>(st.st_blocks) * kBlock : 0;
+}
+
+// Frees what was read, where a process maps it still.
+void FreeRings(const UniqueFd& ring) {
+  const auto g = ring::ReadGeometry(ring.get());
+  if (g)
+    (void)fallocate(ring.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                    static_cast<off_t>(g->data_offset),
+                    static_cast<off_t>(g->total_size - g->data_offset));
 }
 
 std::string PidfdKey(uint64_t number) { return "process/" + std::to_string(number); }
@@ -117,6 +142,7 @@ RingEntry* Processes::Adopt(ipc::Arrived& arrived, uint64_t channel_id, uint64_t
   const bool found = arrived.key.empty();
   ring = {found ? std::string(kFoundKey) + std::to_string(next_number_++) : arrived.key, channel_id,
           instance, process.number, std::move(arrived.fd)};
+  ring.bytes = MostBytes(ring.fd);
   ++process.rings;
   const Json meta = {{"kind", "ring"},
                      {"channel", channel_id},
@@ -137,6 +163,8 @@ void Processes::Restored() {
   for (auto& [number, process] : processes_) {
     if (!process.pidfd || HasEnded(process.pidfd)) {
       process.gone = true;
+      for (auto& [name, ring] : rings_)
+        if (ring.process == number) Shrink(ring, UsedBytes(ring.fd));
     } else {
       by_pid_[process.pid] = number;
       Watch(number);
@@ -162,15 +190,31 @@ bool Processes::Restore(ipc::Kept& kept) {
   const uint64_t channel = meta.value("channel", uint64_t{0});
   const uint64_t instance = meta.value("instance", uint64_t{0});
   const uint64_t number = meta.value("process", uint64_t{0});
-  rings_[{channel, instance}] = {kept.key, channel, instance, number, std::move(kept.fd)};
+  RingEntry& ring = rings_[{channel, instance}];
+  ring = {kept.key, channel, instance, number, std::move(kept.fd)};
+  ring.bytes = MostBytes(ring.fd);
   ++processes_[number].rings;
   return true;
 }
 
-void Processes::Release(const RingEntry& ring) {
+void Processes::Shrink(RingEntry& ring, uint64_t bytes) {
+  const uint64_t before = ring.bytes;
+  if (bytes >= before) return;
+  ring.bytes = bytes;
+  shrunk_(ring, before);
+}
+
+void Processes::MovedAway(uint64_t channel_id, uint64_t instance) {
+  auto it = rings_.find({channel_id, instance});
+  if (it != rings_.end()) Shrink(it->second, 0);
+}
+
+void Processes::Release(RingEntry& ring) {
+  auto it = processes_.find(ring.process);
+  if (it != processes_.end() && !it->second.gone) FreeRings(ring.fd);
+  Shrink(ring, 0);
   keeper_(ipc::Drop{ring.key});
   KillPoint("ring_released");
-  auto it = processes_.find(ring.process);
   if (it == processes_.end() || --it->second.rings > 0) return;
   ProcessEntry& process = it->second;
   if (process.pidfd) loop_.Unwatch(process.pidfd.get());
@@ -235,6 +279,8 @@ void Processes::MarkGone(ProcessEntry& process) {
   if (process.pidfd) loop_.Unwatch(process.pidfd.get());
   auto pid = by_pid_.find(process.pid);
   if (pid != by_pid_.end() && pid->second == process.number) by_pid_.erase(pid);
+  for (auto& [name, ring] : rings_)
+    if (ring.process == process.number) Shrink(ring, UsedBytes(ring.fd));
   gone_(process);
 }
 
@@ -264,6 +310,15 @@ size_t Processes::RingsOf(uint64_t channel_id) const {
 
 void Processes::ForEachRing(const std::function<void(const RingEntry&)>& visit) const {
   for (const auto& [name, ring] : rings_) visit(ring);
+}
+
+void Processes::ForEachLeft(uint32_t looks, const std::function<void(const RingEntry&)>& visit) {
+  for (auto& [number, process] : processes_) process.looks_since += process.gone ? 1 : 0;
+  for (const auto& [name, ring] : rings_) {
+    const auto process = processes_.find(ring.process);
+    if (ring.bytes != 0 && process != processes_.end() && process->second.looks_since >= looks)
+      visit(ring);
+  }
 }
 
 void Processes::ForEachGone(const std::function<void(const ProcessEntry&)>& visit) const {

@@ -36,6 +36,7 @@ struct RingEntry {
   uint64_t instance = 0;
   uint64_t process = 0;
   UniqueFd fd;
+  uint64_t bytes = 0;  // of the container's memory that it may use at most
 };
 
 struct ProcessEntry {
@@ -47,6 +48,7 @@ struct ProcessEntry {
   UniqueFd pidfd;
   bool watched = false;
   bool gone = false;
+  uint32_t looks_since = 0;  // since it is gone
   size_t rings = 0;
 };
 
@@ -57,9 +59,15 @@ class Processes {
  public:
   using Send = std::function<void(ipc::Message)>;         // to the keeper
   using Gone = std::function<void(const ProcessEntry&)>;  // once per process
+  // The ring set used `before` bytes at most until now, and uses ring.bytes from now on.
+  using Shrunk = std::function<void(const RingEntry& ring, uint64_t before)>;
 
-  Processes(ipc::Loop& loop, Send keeper, Gone gone)
-      : loop_(loop), keeper_(std::move(keeper)), gone_(std::move(gone)) {}
+  Processes(
+      ipc::Loop& loop, Send keeper, Gone gone, Shrunk shrunk = [](const RingEntry&, uint64_t) {})
+      : loop_(loop),
+        keeper_(std::move(keeper)),
+        gone_(std::move(gone)),
+        shrunk_(std::move(shrunk)) {}
 
   // The upper half of the numbers of this life of the agent.
   void SetLife(uint64_t life) { next_number_ = life << 32 | 1; }
@@ -75,6 +83,8 @@ class Processes {
   bool Restore(ipc::Kept& kept);
   void Restored();
 
+  // The ring set's memory is charged to its container no more.
+  void MovedAway(uint64_t channel_id, uint64_t instance);
   void Drop(uint64_t channel_id, uint64_t instance);
   void DropChannel(uint64_t channel_id);
 
@@ -83,6 +93,8 @@ class Processes {
   [[nodiscard]] size_t RingsOf(uint64_t channel_id) const;
   [[nodiscard]] const RingEntry* FindRing(uint64_t channel_id, uint64_t instance) const;
   void ForEachRing(const std::function<void(const RingEntry&)>& visit) const;
+  // Ring sets that still use their container's memory, of processes that are gone for `looks` calls.
+  void ForEachLeft(uint32_t looks, const std::function<void(const RingEntry&)>& visit);
   void ForEachGone(const std::function<void(const ProcessEntry&)>& visit) const;
 
  private:
@@ -93,11 +105,13 @@ class Processes {
   void OnExit(uint64_t number);
   void MarkGone(ProcessEntry& process);
   void KeepProcess(const ProcessEntry& process);
-  void Release(const RingEntry& ring);
+  void Shrink(RingEntry& ring, uint64_t bytes);
+  void Release(RingEntry& ring);
 
   ipc::Loop& loop_;
   Send keeper_;
   Gone gone_;
+  Shrunk shrunk_;
   const size_t max_rings_ = ipc::BudgetOf(ipc::DescriptorLimit()).rings;
   uint64_t next_number_ = 1;
   std::map<uint64_t, ProcessEntry> processes_;

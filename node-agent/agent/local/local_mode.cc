@@ -9,12 +9,14 @@
 
 #include <algorithm>
 
+#include "lib/abi/control.h"
 #include "lib/base/cgroup.h"
 #include "lib/base/kill_point.h"
 #include "lib/ipc/descriptor_budget.h"
 #include "node-agent/agent/base/copy_fd.h"
 #include "node-agent/agent/base/limits.h"
 #include "node-agent/agent/base/local_socket.h"
+#include "node-agent/agent/base/memory_limit.h"
 #include "node-agent/agent/kernel/program_cgroup.h"
 #include "node-agent/agent/local/local_module.h"
 
@@ -64,6 +66,8 @@ Status LocalMode::Restore() {
     WEFT_ASSIGN(OutputFolder folder, OutputFolder::Open(session()->output));
     parts.requests.SetOutput(std::move(folder));
   }
+  WEFT_TRY(
+      parts.pools.Open("", dir + "/local" WEFT_MEMORY_POOL_SUFFIX, RingBudget(OwnMemoryLimit())));
   WEFT_TRY(parts.areas.Open("", dir + "/local.ctl"));
   WEFT_TRY(parts.doorbells.Open("", dir));
   if (!socket_) {
@@ -141,6 +145,10 @@ std::optional<LocalMode::Refusal> LocalMode::Make(const ipc::CreateSession& comm
   if (!text) return refuse(text.error(), kInput);
   auto session = Session::Create(command, *text, [this] { return ProbeOrLoadModule(modules_); });
   if (!session) return refuse(session.error(), kInput);
+  // Processes that run already have another folder, and perhaps another control group.
+  const uint64_t limit = command.attach.empty() ? OwnMemoryLimit() : 0;
+  for (SessionChannel& channel : session->channels)
+    if (!channel.of_kernel()) channel.FitIntoMemory(limit);
   if (command.relay.host.empty()) {
     auto output = OutputFolder::Open(command.output);
     if (!output) return refuse(output.error(), kOutput);

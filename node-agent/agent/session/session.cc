@@ -12,6 +12,7 @@
 #include "lib/api/filters.h"
 #include "lib/api/parse.h"
 #include "lib/base/host_clock.h"
+#include "node-agent/agent/base/clock_choice.h"
 #include "node-agent/agent/base/limits.h"
 
 namespace weft::agent {
@@ -121,6 +122,15 @@ ipc::ChannelCounts SessionChannel::Counts() const {
   ipc::ChannelCounts sum = reported;
   Add(sum, own);
   return sum;
+}
+
+void SessionChannel::FitIntoMemory(uint64_t limit) {
+  memory_limit = limit;
+  asked = {spec.subbuf_shift, spec.subbufs_shift};
+  spec.memory_budget = RingBudget(limit);
+  const RingSize granted = GrantRings(asked, spec.memory_budget, PossibleCpus("/sys"));
+  spec.subbuf_shift = definition.subbuf_shift = granted.subbuf_shift;
+  spec.subbufs_shift = definition.subbufs_shift = granted.subbufs_shift;
 }
 
 Result<Session> Session::Create(const ipc::CreateSession& command, const std::string& traces,

@@ -31,6 +31,7 @@
 #include "lib/control/ruleset.h"
 #include "lib/ipc/messages.h"
 #include "node-agent/agent/session/compile.h"
+#include "node-agent/agent/session/ring_grant.h"
 #include "node-agent/kernel/module.h"
 
 namespace weft::agent {
@@ -42,6 +43,8 @@ struct SessionChannel {
   std::string consumer;   // who reads it (consumer_link.h)
   control::ChannelSpec spec;
   ipc::ChannelDefinition definition;
+  uint64_t memory_limit = 0;  // the container's, when the channel was made; 0: none
+  RingSize asked;             // the rings that the Trace asks for; spec has those that are granted
   ChannelPhase phase = ChannelPhase::kDefined;
   bool paused = false;    // never turned on
   bool snapshot = false;  // read once, at the end: what the buffers hold then
@@ -70,6 +73,8 @@ struct SessionChannel {
 
   [[nodiscard]] bool of_kernel() const { return definition.domain == ipc::kKernelDomain; }
   [[nodiscard]] ipc::ChannelCounts Counts() const;  // the sum
+  // Makes `spec` and `definition`, as they were compiled, fit into the container's memory.
+  void FitIntoMemory(uint64_t limit);
 };
 
 class Session {
@@ -92,6 +97,7 @@ class Session {
   // A channel of an order's for one more container, defined.
   struct Container {
     std::string key, name_space, pod, pod_uid, name;
+    uint64_t memory_limit = 0;  // the smallest that holds for it; 0: none
   };
   SessionChannel& AddChannel(const Container& container);
   // The channel of what this node's kernel does for the session's pods: there is one for all of

@@ -37,7 +37,8 @@ Json ContainerToJson(const SessionChannel& channel) {
           {"namespace", of.kubernetes_namespace},
           {"pod", of.pod},
           {"pod_uid", of.pod_uid},
-          {"name", of.container}};
+          {"name", of.container},
+          {"memory_limit", channel.memory_limit}};
 }
 
 Session::Container ContainerFromJson(const Json& j) {
@@ -45,7 +46,9 @@ Session::Container ContainerFromJson(const Json& j) {
           .name_space = j.at("namespace").get<std::string>(),
           .pod = j.at("pod").get<std::string>(),
           .pod_uid = j.at("pod_uid").get<std::string>(),
-          .name = j.at("name").get<std::string>()};
+          .name = j.at("name").get<std::string>(),
+          // Absent in a file of an earlier version.
+          .memory_limit = j.value("memory_limit", uint64_t{0})};
 }
 
 Json ChannelToJson(const SessionChannel& channel) {

@@ -113,6 +113,7 @@ SessionChannel& Session::AddChannel(const Container& container) {
   channel.definition.pod = container.pod;
   channel.definition.pod_uid = container.pod_uid;
   channel.definition.container = container.name;
+  channel.FitIntoMemory(container.memory_limit);
   channel.paused = order->spec.record.paused;
   channel.snapshot = order->spec.record.output.mode == api::OutputMode::kSnapshot;
   return channel;
@@ -176,6 +177,7 @@ bool Session::Change(Session&& newer) {
     const uint64_t id = channel.spec.id;
     channel.spec = prototype_.spec;
     channel.spec.id = id;
+    channel.FitIntoMemory(channel.memory_limit);
     channel.paused = order->spec.record.paused;
   }
   return true;

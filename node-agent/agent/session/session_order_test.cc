@@ -282,5 +282,40 @@ TEST(Order, DrainedChannelsLeaveTheirCounts) {
   EXPECT_EQ(counts.lost.at("agent/late_ring"), 1u);
 }
 
+// What a channel was granted stays: processes remember it.
+TEST(Order, BuffersFitIntoTheContainersMemoryFromThenOn) {
+  api::TraceSession order = Order();
+  order.spec.trace_uid = "7e0d3c6e-6a1a-4d31-8f5c-2d3a5b7c9e10";
+  order.spec.trace_generation = 1;
+  order.spec.record.buffer = {1 << 20, 8};
+  Session session = FromOrder(order);
+  Session::Container container = kMain;
+  container.memory_limit = uint64_t{16} << 20;
+  session.AddChannel(container);
+  const control::ChannelSpec spec = session.channels[0].spec;
+  EXPECT_EQ(spec.memory_budget, 204u * 4096);
+  EXPECT_LT(spec.subbuf_shift, 20u);
+  EXPECT_EQ(session.channels[0].definition.subbuf_shift, spec.subbuf_shift);
+  EXPECT_EQ(session.channels[0].asked, (RingSize{20, 3}));
+  session.AddChannel(kMain);
+  EXPECT_EQ(session.channels[1].spec.memory_budget, 0u);
+  EXPECT_EQ(session.channels[1].spec.subbuf_shift, 20u);
+
+  order.spec.record.user.events = {{.name = "other:*"}};
+  EXPECT_TRUE(session.Change(FromOrder(order)));
+  EXPECT_EQ(session.channels[0].spec.subbuf_shift, spec.subbuf_shift);
+  EXPECT_EQ(session.channels[0].spec.memory_budget, spec.memory_budget);
+  EXPECT_EQ(session.channels[1].spec.subbuf_shift, 20u);
+
+  const std::string file = testing::TempDir() + "/weft-granted.json";
+  ASSERT_TRUE(session.Save(file));
+  const auto loaded = Session::Load(file);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ(loaded->channels[0].spec, session.channels[0].spec);
+  EXPECT_EQ(loaded->channels[0].asked, (RingSize{20, 3}));
+  EXPECT_EQ(loaded->channels[1].spec, session.channels[1].spec);
+  std::remove(file.c_str());
+}
+
 }  // namespace
 }  // namespace weft::agent
