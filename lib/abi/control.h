@@ -181,18 +181,21 @@ static inline uint64_t weft_memory_units(uint64_t budget, uint64_t bytes) {
  * The doorbell: SOCK_SEQPACKET `agent.sock` in the folder where the library looks for weft. A
  * process sends one message with the ring set's descriptor, without waiting, and closes.
  *
- * Where the descriptor cannot be sent (too many are on their way), the process sends the name of
- * the ring set instead, without a descriptor. Where no message can be sent (the backlog is full),
- * it writes the name into memory that it shares with its forks. The next of these processes that
- * gets through sends the names that stand there, and so does each of them that ends by exit. A name
- * may arrive more than once, and before or after the agent has found the ring set by itself.
+ * Where this fails (too many callers, too many descriptors on their way), the process writes the
+ * ring set's name, a message of kind WEFT_DOORBELL_MISSING, into the FIFO `agent.names` beside the
+ * socket: one write, so that it is whole. Names wait there, whatever the agent does. Where even
+ * this is not possible (no descriptor is free, the FIFO is full), the process writes the name into
+ * memory that it shares with its forks. The next of these processes that has a descriptor writes
+ * the names that stand there, and so does each of them that ends by exit. A name may arrive more
+ * than once, and before or after the agent has found the ring set by itself.
  */
 #define WEFT_DOORBELL_NAME "agent.sock"
+#define WEFT_NAMES_NAME "agent.names"
 #define WEFT_DOORBELL_MAGIC 0x4c4c4257u /* "WBLL" */
 
 enum weft_doorbell_kind {
   WEFT_DOORBELL_RING = 1,    /* SCM_RIGHTS: one ring set */
-  WEFT_DOORBELL_MISSING = 2, /* no descriptor: a ring set that could not be sent */
+  WEFT_DOORBELL_MISSING = 2, /* in the FIFO: a ring set that could not be sent */
 };
 
 struct weft_doorbell {

@@ -129,28 +129,26 @@ class Unprivileged(LocalTest):
         if tried.returncode != 0:
             self.skipTest("the build's folder is not readable for other users")
 
-    def record_living(self, children, before, stands_still=None):
-        """Children that live at the same time and end without exit(); none begins after them. `stands_still`: one of
-        the session's processes, which goes on when they have emitted, or the consumer 2 s after they were told to end."""
+    def record_living(self, children, before, stands_still=()):
+        """Children that live at the same time and end without exit(); none begins after them. `stands_still`: those of
+        the session's processes that stop before, and go on when the program has ended. An agent is killed instead."""
         begin, end = self.folder / "begin", self.folder / "end"
         weft = self.start("-e", "emitter:*", preexec_fn=before,
                           program=self.emitter("--events", 2, "--children", children, "--begin", begin,
                                                "--hold-children", end))
         emitter, = self.wait_for(lambda: emitters_below(weft.pid))
-        stopped = self.session_processes(weft)[stands_still] if stands_still else None
-        if stopped:
-            os.kill(stopped, signal.SIGSTOP)
-            self.addCleanup(go_on, stopped)
+        stopped = {name: self.session_processes(weft)[name] for name in stands_still}
+        for pid in stopped.values():
+            os.kill(pid, signal.SIGSTOP)
+            self.addCleanup(go_on, pid)
         begin.touch()
         emitters = self.wait_for(lambda: found if len(found := emitters_below(emitter)) == children else None)
         self.addCleanup(end_emitters, emitters)
         self.wait_for(lambda: self.report.exists() and self.emitted() == 2 * (children + 1))
-        if stands_still == "weft-keeper":
-            go_on(stopped)
         end.touch()
-        if stands_still == "weft-consumer":
-            time.sleep(2)
-            go_on(stopped)
+        self.wait_for(lambda: not is_emitter(emitter))
+        for name, pid in stopped.items():
+            os.kill(pid, signal.SIGKILL if name == "weft-agent" else signal.SIGCONT)
         said = self.finish(weft, status=123)[1]
         counts = self.counts()
         self.assertGreater(counts["tail_unknown"], 0)
@@ -165,21 +163,21 @@ class Unprivileged(LocalTest):
             become_unprivileged()
         self.record_living(400, before)
 
-    def test_names_wait_for_a_consumer_that_stands_still(self):
-        """Meanwhile the keeper has no room, and takes no names either."""
+    def test_names_wait_for_processes_that_stand_still(self):
+        """Names are written whatever weft's processes do. The program does not wait for them."""
         def before():
             limited(128)()
             become_unprivileged()
-        self.record_living(400, before, stands_still="weft-consumer")
+        self.record_living(400, before, stands_still=("weft-consumer", "weft-agent", "weft-keeper"))
 
-    def test_a_name_that_cannot_be_sent_is_sent_later(self):
-        """The backlog is full and the keeper stands still: the parent names its children when it ends."""
+    def test_a_full_backlog_takes_names(self):
+        """The keeper stands still, and so few callers wait."""
         if os.getuid() != 0:
             self.skipTest("a short backlog needs root")
         def before():
             shorten_backlogs()
             become_unprivileged()
-        self.record_living(60, before, stands_still="weft-keeper")
+        self.record_living(60, before, stands_still=("weft-keeper",))
 
 
 class TooLow(LocalTest):

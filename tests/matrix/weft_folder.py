@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A folder as libweft.so looks for it: a control file, and agent.sock with a listener.
+"""A folder as libweft.so looks for it: a control file, agent.sock with a listener, and the FIFO agent.names.
 
 An agent of the tests: it enables events by writing the control file (lib/abi/control.h), keeps every
 ring set that is sent to it, and reads them by pread when the programs have ended (lib/abi/ring.h).
 Written from the headers, not from the library's or the reader's code. One thread of its own accepts.
 """
 
+import contextlib
 import os
 import socket
 import struct
@@ -174,6 +175,10 @@ class WeftFolder:
         self._listener.bind(os.path.join(self.path, "agent.sock"))
         os.chmod(os.path.join(self.path, "agent.sock"), 0o666)
         self._listener.listen(4096)
+        names = os.path.join(self.path, "agent.names")
+        os.mkfifo(names)
+        os.chmod(names, 0o666)
+        self._names = os.open(names, os.O_RDWR | os.O_NONBLOCK)
         self._thread = threading.Thread(target=self._accept)
         self._thread.start()
         return self
@@ -182,7 +187,7 @@ class WeftFolder:
         self.settle()
         for ring in self.rings.values():
             os.close(ring.fd)
-        for name in ("local.ctl", "agent.sock"):
+        for name in ("local.ctl", "agent.sock", "agent.names"):
             os.unlink(os.path.join(self.path, name))
         os.rmdir(self.path)
 
@@ -235,10 +240,7 @@ class WeftFolder:
                 message, fds, _, _ = socket.recv_fds(connection, 64, 4)
                 if not message and not fds:
                     return  # killed between connect and sendmsg
-                magic, kind, instance = struct.unpack_from("<IIQ", message)
-                if magic == BELL_MAGIC and kind == 2 and not fds:
-                    self.named.add(instance)
-                    return
+                magic, kind = struct.unpack_from("<II", message)
                 if magic != BELL_MAGIC or kind != 1 or len(fds) != 1:
                     raise ValueError(f"a doorbell with kind {kind} and {len(fds)} descriptors")
                 ring = RingSet(fds[0])
@@ -258,6 +260,13 @@ class WeftFolder:
         self._listener.close()
         os.close(self._stop)
         os.close(self._stopper)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                magic, kind, instance = struct.unpack_from("<IIQ", os.read(self._names, 32))
+                if magic != BELL_MAGIC or kind != 2:
+                    self.strange.append(f"a name of kind {kind}")
+                self.named.add(instance)
+        os.close(self._names)
 
     def counts(self):
         """(recorded, {reason: count}) of all ring sets. Only after settle()."""

@@ -3,18 +3,20 @@
 #include "ust-injector/preload/doorbell.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/mman.h>
 #include <linux/un.h>
 #include <sys/socket.h>
 
 #include "ust-injector/preload/process.h"
+#include "ust-injector/preload/seccomp.h"
 
 #define WEFT_MAX_MISSING 16383u  // 256 KiB of memory, of which only used pages are there
 #define WEFT_TRIES 3u            // of a call that the keeper ended before it was heard
 // After an announcement that got through, so many names are reported: an event waits meanwhile.
 #define WEFT_REPORTED_AT_ONCE 16u
 
-// The names of ring sets that could not be announced and are not reported yet. Written with atomic
+// The names of ring sets that could not be announced, nor written into the FIFO yet. Written with atomic
 // operations: any process of the forks may write, and may die between two. An entry goes from
 // WEFT_FREE to WEFT_TAKEN to an instance, and back to WEFT_FREE once its name was sent.
 #define WEFT_FREE 0u
@@ -60,7 +62,14 @@ static bool is_crowded(long result) {
          result == -ENOBUFS || result == -ENOMEM || result == -EPIPE || result == -ECONNRESET;
 }
 
-// The result of the system call that failed, or not negative. fd < 0: without a descriptor.
+// Writes the path of a file in weft's folder. False: there is no room.
+static bool path_of(char* at, size_t size, const char* name) {
+  char* end = at + size;
+  return weft_append(&at, end, weft_process.folder) && weft_append(&at, end, "/") &&
+         weft_append(&at, end, name);
+}
+
+// The result of the system call that failed, or not negative.
 static long send_on(long s, int fd, const struct weft_doorbell* bell) {
   struct iovec {
     const void* base;
@@ -75,8 +84,8 @@ static long send_on(long s, int fd, const struct weft_doorbell* bell) {
   memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
   struct msghdr message = {.msg_iov = (void*)&iov,
                            .msg_iovlen = 1,
-                           .msg_control = fd < 0 ? NULL : control.bytes,
-                           .msg_controllen = fd < 0 ? 0 : sizeof(control.bytes)};
+                           .msg_control = control.bytes,
+                           .msg_controllen = sizeof(control.bytes)};
   return weft_syscall(__NR_sendmsg, s, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
@@ -84,25 +93,15 @@ long weft_doorbell_open(void) {
   return weft_syscall(__NR_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
-// Sends the ring set, or else its name; fd < 0: only its name. Returns what send_on does, or `s`
-// where that is no socket. Closes `s`.
+// Returns what send_on does, or `s` where that is no socket. Closes `s`.
 static long call_once(long s, int fd, const struct weft_doorbell* bell) {
   if (s < 0) return s;
   struct sockaddr_un to = {.sun_family = AF_UNIX};
-  char* at = to.sun_path;
-  char* end = to.sun_path + sizeof(to.sun_path);
   long result = -ENAMETOOLONG;
-  if (weft_append(&at, end, weft_process.folder) && weft_append(&at, end, "/" WEFT_DOORBELL_NAME)) {
+  if (path_of(to.sun_path, sizeof(to.sun_path), WEFT_DOORBELL_NAME)) {
     result = weft_syscall(__NR_connect, s, &to, sizeof(to));
   }
-  if (result == 0) {
-    result = send_on(s, fd, bell);
-    if (fd >= 0 && is_crowded(result)) {
-      struct weft_doorbell name = *bell;
-      name.kind = WEFT_DOORBELL_MISSING;
-      result = send_on(s, -1, &name);
-    }
-  }
+  if (result == 0) result = send_on(s, fd, bell);
   weft_syscall(__NR_close, s);
   return result;
 }
@@ -113,6 +112,28 @@ static long call(long socket, int fd, const struct weft_doorbell* bell) {
     result = call_once(weft_doorbell_open(), fd, bell);
   }
   return result;
+}
+
+// Negative: the error of the system call.
+static long open_names(void) {
+  char path[128];  // longer than the socket's may be
+  if (!path_of(path, sizeof(path), WEFT_NAMES_NAME)) return -ENAMETOOLONG;
+  return weft_optional(WEFT_CALL_OPEN_NAMES, __NR_openat, AT_FDCWD, path, WEFT_NAMES_FLAGS, 0);
+}
+
+static long write_name(long names, uint64_t instance, uint64_t channel_id) {
+  const struct weft_doorbell name = {.magic = WEFT_DOORBELL_MAGIC,
+                                     .kind = WEFT_DOORBELL_MISSING,
+                                     .instance = instance,
+                                     .channel_id = channel_id};
+  return weft_optional(WEFT_CALL_WRITE, __NR_write, names, &name, sizeof(name));
+}
+
+static void send_or_keep_name(uint64_t instance, uint64_t channel_id) {
+  const long names = open_names();
+  const long result = names < 0 ? names : write_name(names, instance, channel_id);
+  if (names >= 0) weft_syscall(__NR_close, names);
+  if (result < 0 && result != -ENOENT) weft_doorbell_keep_name(instance, channel_id);
 }
 
 // The entries that were ever tried come first: the pages of the others stay unused.
@@ -142,33 +163,33 @@ void weft_doorbell_ring(long socket, int fd, const struct weft_ring_header* h) {
                                      .channel_id = h->channel_id};
   const long result = call(socket, fd, &bell);
   if (result >= 0) {
-    uint32_t sent;
-    (void)weft_doorbell_report(WEFT_REPORTED_AT_ONCE, &sent);
+    (void)weft_doorbell_report(WEFT_REPORTED_AT_ONCE);
   } else if (is_crowded(result)) {
-    weft_doorbell_keep_name(bell.instance, bell.channel_id);
+    send_or_keep_name(bell.instance, bell.channel_id);
   }
 }
 
 bool weft_doorbell_has_missing(void) { return entries_used(weft_process.missing) != 0; }
 
-// A name is taken out after it was sent: two processes may send it, and none may die with it.
-long weft_doorbell_report(uint32_t most, uint32_t* sent) {
+// A name is taken out after it was written: two processes may write it, and none may die with it.
+long weft_doorbell_report(uint32_t most) {
   struct weft_missing* m = weft_process.missing;
-  *sent = 0;
-  struct weft_doorbell name = {.magic = WEFT_DOORBELL_MAGIC, .kind = WEFT_DOORBELL_MISSING};
   const uint64_t used = entries_used(m);
-  for (uint64_t i = 0; i < used && *sent < most; ++i) {
+  if (used == 0) return 0;
+  const long names = open_names();
+  if (names < 0) return names;
+  long result = 0;
+  for (uint64_t i = 0, sent = 0; i < used && sent < most; ++i) {
     // acquire: pairs with weft_doorbell_keep_name
-    name.instance = __atomic_load_n(&m->of[i].instance, __ATOMIC_ACQUIRE);
-    if (name.instance == WEFT_FREE || name.instance == WEFT_TAKEN) continue;
-    name.channel_id = m->of[i].channel_id;
-    const long result = call(weft_doorbell_open(), -1, &name);
-    if (is_crowded(result)) return result;
-    // release: the entry was read. Where no process listens any more, no channel is on, either.
-    uint64_t instance = name.instance;
+    uint64_t instance = __atomic_load_n(&m->of[i].instance, __ATOMIC_ACQUIRE);
+    if (instance == WEFT_FREE || instance == WEFT_TAKEN) continue;
+    result = write_name(names, instance, m->of[i].channel_id);
+    if (result < 0) break;
+    // release: the entry was read
     (void)__atomic_compare_exchange_n(&m->of[i].instance, &instance, WEFT_FREE, false,
                                       __ATOMIC_RELEASE, __ATOMIC_RELAXED);
-    ++*sent;
+    ++sent;
   }
-  return 0;
+  weft_syscall(__NR_close, names);
+  return result;
 }

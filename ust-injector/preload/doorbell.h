@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Announces a new ring set to the agent (lib/abi/control.h: weft_doorbell): one message with the
-// descriptor, without waiting. Where no process listens, the agent finds the memory itself. Of ring
-// sets that a crowd at the doorbell kept from being announced, the name is sent: at once, or, where
-// no message can be sent, with a later announcement or at the end of a process.
+// descriptor, without waiting. Where no process listens, the agent finds the memory itself. Of a
+// ring set that a crowd at the doorbell kept from being announced, the name is written into a FIFO:
+// at once, or, where no descriptor is free or the FIFO is full, with a later announcement or at the
+// end of a process.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_DOORBELL_H_
 #define WEFT_UST_INJECTOR_PRELOAD_DOORBELL_H_
 
@@ -11,7 +12,7 @@
 
 #include "lib/abi/ring.h"
 
-// At start-up, on the only thread: makes room for names that could not be sent, which all forks
+// At start-up, on the only thread: makes room for names that could not be written, which all forks
 // share. Without it none is kept.
 void weft_doorbell_start(void);
 
@@ -32,9 +33,8 @@ void weft_doorbell_take_name_back(uint64_t instance);
 // False: no name was ever kept. Any thread.
 bool weft_doorbell_has_missing(void);
 
-// Sends at most `most` names that were kept, and writes how many it sent to `*sent`. Negative: the
-// doorbell is too crowded, or no descriptor is free (-EMFILE); to be tried again. Any thread, under
-// weft_lock.
-long weft_doorbell_report(uint32_t most, uint32_t* sent);
+// Writes at most `most` names that were kept. Negative: the error of the system call (-EAGAIN: the
+// FIFO is full, -EMFILE: no descriptor is free); to be tried again. Any thread, under weft_lock.
+long weft_doorbell_report(uint32_t most);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_DOORBELL_H_

@@ -102,7 +102,8 @@ static bool append_path(char* path, const char* folder, const char* container, c
          weft_append(&path, end, container) && weft_append(&path, end, suffix);
 }
 
-// Writes the control area's path, WEFT_PATH_MAX bytes, and notes the memory pool's. False: this process is not to be traced.
+// Writes the control area's path, WEFT_PATH_MAX bytes, and notes the memory pool's. False: this
+// process is not to be traced.
 static bool find_control_area(char* path) {
   const char* folder = weft_environment("WEFT_DIR");
   const char* container = weft_environment("WEFT_CONTAINER");
@@ -226,52 +227,36 @@ void weft_process_turn_off(void) {
 
 // --- end -----------------------------------------------------------------------------------------
 
-#define WEFT_REPORT_TRIES 1500u
-#define WEFT_REPORT_TRIES_IN_VAIN 500u
+#define WEFT_REPORT_TRIES 500u
 static const int64_t report_pause[2] = {0, 10000000};  // 10 ms
 
-struct report {
-  long result;  // of weft_doorbell_report
-  uint32_t sent;
-};
+static void report_in_helper(void* result) { *(long*)result = weft_doorbell_report(UINT32_MAX); }
 
-static void report_in_helper(void* data) {
-  struct report* report = data;
-  report->result = weft_doorbell_report(UINT32_MAX, &report->sent);
-}
-
-static void report_in_helper_thread(void* data) {
-  struct report* report = data;
-  report_in_helper(report);
-  if (report->result != -EMFILE) return;
+static void report_in_helper_thread(void* result) {
+  report_in_helper(result);
+  if (*(long*)result != -EMFILE) return;
   weft_helper_close_copies();
-  report_in_helper(report);
+  report_in_helper(result);
 }
 
-static struct report report_missing(void) {
+static long report_missing(void) {
   uint64_t mask;
-  struct report report = {0};
-  if (!weft_lock(&mask)) return report;
-  if (!weft_is_threaded()) report_in_helper(&report);
-  if ((weft_is_threaded() || report.result == -EMFILE) &&
-      !weft_helper_thread_run(report_in_helper_thread, &report)) {
-    report_in_helper(&report);
+  long result = 0;
+  if (!weft_lock(&mask)) return result;
+  if (!weft_is_threaded()) report_in_helper(&result);
+  if ((weft_is_threaded() || result == -EMFILE) &&
+      !weft_helper_thread_run(report_in_helper_thread, &result)) {
+    report_in_helper(&result);
   }
   weft_unlock(mask);
-  return report;
+  return result;
 }
 
 // There may be no later process that reports what this one, its parents and its forks could not
-// announce. Waits while the doorbell is crowded: 5 s in which it takes no name, and 15 s in
-// all. Where the consumer stands still, the keeper takes none until there is room.
+// announce. Waits 5 s at most where the agent stands still and the FIFO is full.
 __attribute__((destructor)) static void at_end(void) {
   if (!weft_doorbell_has_missing() || !weft_seccomp_may_call()) return;
-  uint32_t in_vain = 0;
-  for (uint32_t n = 0; n < WEFT_REPORT_TRIES && in_vain < WEFT_REPORT_TRIES_IN_VAIN; ++n) {
-    const struct report report = report_missing();
-    // EMFILE, in spite of all: its limit is too low for one descriptor.
-    if (report.result >= 0 || report.result == -EMFILE) return;
-    in_vain = report.sent != 0 ? 0 : in_vain + 1;
+  for (uint32_t n = 0; n < WEFT_REPORT_TRIES && report_missing() == -EAGAIN; ++n) {
     weft_syscall(__NR_nanosleep, report_pause, 0);
   }
 }

@@ -10,6 +10,7 @@
 #include <linux/un.h>
 #include <sys/socket.h>
 
+#include "lib/abi/control.h"
 #include "lib/abi/ring.h"
 #include "ust-injector/preload/environment.h"
 #include "ust-injector/preload/helper_task.h"
@@ -58,6 +59,8 @@ const struct weft_system_call weft_optional_calls[WEFT_CALLS] = {
     [WEFT_CALL_NANOSLEEP] = {__NR_nanosleep, {0, 0}},
     [WEFT_CALL_OPEN_POOL] = {__NR_openat, {(uint64_t)AT_FDCWD, 0, WEFT_POOL_FLAGS}},
     [WEFT_CALL_FIONREAD] = {__NR_ioctl, {WEFT_SOME_FD, 0x541b, 0}},
+    [WEFT_CALL_OPEN_NAMES] = {__NR_openat, {(uint64_t)AT_FDCWD, 0, WEFT_NAMES_FLAGS}},
+    [WEFT_CALL_WRITE] = {__NR_write, {WEFT_SOME_FD, 0, sizeof(struct weft_doorbell)}},
 };
 
 // Shared with the child, whether or not it shares all memory.

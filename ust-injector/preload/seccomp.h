@@ -19,8 +19,9 @@
 #include "ust-injector/preload/peek.h"
 #include "ust-injector/preload/process.h"
 
-// Calls that only some contexts, the state dump, the memory pool and a wait for the atomic slot need: where a filter
-// kills for one of them, only that one is not made any more, and the rest goes on.
+// Calls that only some contexts, the state dump, the memory pool, names of ring sets and a wait for
+// the atomic slot need: where a filter kills for one of them, only that one is not made any more,
+// and the rest goes on.
 enum weft_call {
   WEFT_CALL_OPENAT,
   WEFT_CALL_READ,
@@ -34,6 +35,8 @@ enum weft_call {
   WEFT_CALL_NANOSLEEP,
   WEFT_CALL_OPEN_POOL,  // ring_memory.c
   WEFT_CALL_FIONREAD,
+  WEFT_CALL_OPEN_NAMES,  // doorbell.c
+  WEFT_CALL_WRITE,
   WEFT_CALLS,
 };
 
@@ -51,6 +54,9 @@ struct weft_system_call {
 #define WEFT_SOME_ADDRESS 0x7f0000001000
 /* How the memory pool is opened. */
 #define WEFT_POOL_FLAGS (O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
+/* How the FIFO of names is opened: also for reading, since a write to a FIFO that no process reads
+ * raises SIGPIPE. */
+#define WEFT_NAMES_FLAGS (O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
 /* The type of the socket that calls the agent. */
 #define WEFT_SOCKET_TYPE (SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK)
 

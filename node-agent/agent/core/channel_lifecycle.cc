@@ -60,6 +60,7 @@ void ChannelLifecycle::OnSynced(uint64_t number) {
   }
   const std::vector<uint64_t> answered = needs_.pending_stops.Answered(number);
   if (answered.empty()) return;
+  needs_.rings.TakeAllNames();
   needs_.finder.LookAtAll();
   KillPoint("synced");
   for (const uint64_t id : answered) {
@@ -88,7 +89,7 @@ void ChannelLifecycle::Resume() {
 }
 
 void ChannelLifecycle::Tick(int64_t now_ns) {
-  needs_.rings.SaveNames();
+  (void)needs_.rings.TakeNames();
   Stop([&](const SessionChannel& c) {
     return c.phase == ChannelPhase::kOn && c.stop_at_ns != 0 && now_ns >= c.stop_at_ns;
   });
@@ -152,7 +153,7 @@ void ChannelLifecycle::OnDrained(ConsumerLink& link, ipc::Drained drained) {
   // What a process was making when its events were turned off counts as late.
   needs_.finder.LookAtAll();
   needs_.rings.CountMissing(*channel, true);
-  needs_.rings.SaveNames();
+  needs_.rings.TakeAllNames();
   needs_.listener.SessionChanged(*session);
 }
 

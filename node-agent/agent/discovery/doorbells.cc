@@ -2,43 +2,118 @@
 // See doorbells.h.
 #include "node-agent/agent/discovery/doorbells.h"
 
-#include "lib/abi/control.h"
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+
 #include "node-agent/agent/base/copy_fd.h"
+#include "node-agent/agent/base/fifo.h"
 #include "node-agent/agent/base/local_socket.h"
 
 namespace weft::agent {
 namespace {
 
-const std::string kKey = "doorbell/";
+const std::string kSocketKey = "doorbell/";
+const std::string kNamesKey = "names/";
+// 32,768 names, best effort: the kernel limits what the pipes of an unprivileged user hold.
+constexpr int kNamesBytes = 1 << 20;
+// Of one FIFO, before others are looked at: what a new pipe holds.
+constexpr size_t kBytesAtOnce = size_t{1} << 16;
+
+// Reads `bytes` of them away.
+void TakeOut(const UniqueFd& fifo, size_t bytes) {
+  std::array<char, 4096> taken;
+  while (bytes > 0) {
+    const ssize_t n = read(fifo.get(), taken.data(), std::min(bytes, taken.size()));
+    if (n <= 0) return;
+    bytes -= static_cast<size_t>(n);
+  }
+}
 
 }  // namespace
 
 Status Doorbells::Open(const std::string& name, const std::string& folder) {
-  UniqueFd& fd = sockets_[name];
-  if (!fd) {
-    WEFT_ASSIGN(fd, ListenAt(folder, WEFT_DOORBELL_NAME, 0666));
-    keeper_(ipc::Keep{kKey + name, "", CopyFd(fd)});
+  Doorbell& doorbell = doorbells_[name];
+  if (!doorbell.names) {
+    WEFT_ASSIGN(doorbell.names, OpenFifo(folder + "/" WEFT_NAMES_NAME));
+    (void)fcntl(doorbell.names.get(), F_SETPIPE_SZ, kNamesBytes);
+    keeper_(ipc::Keep{kNamesKey + name, "", CopyFd(doorbell.names)});
   }
-  keeper_(ipc::ListenDoorbell{name, CopyFd(fd)});
+  if (!doorbell.socket) {
+    WEFT_ASSIGN(doorbell.socket, ListenAt(folder, WEFT_DOORBELL_NAME, 0666));
+    keeper_(ipc::Keep{kSocketKey + name, "", CopyFd(doorbell.socket)});
+  }
+  keeper_(ipc::ListenDoorbell{name, CopyFd(doorbell.socket)});
   return {};
 }
 
 void Doorbells::Close(const std::string& name) {
-  if (sockets_.erase(name) == 0) return;
+  if (doorbells_.erase(name) == 0) return;
   keeper_(ipc::CloseDoorbell{name});
-  keeper_(ipc::Drop{kKey + name});
+  keeper_(ipc::Drop{kSocketKey + name});
+  keeper_(ipc::Drop{kNamesKey + name});
 }
 
 std::vector<std::string> Doorbells::Names() const {
   std::vector<std::string> names;
-  names.reserve(sockets_.size());
-  for (const auto& [name, fd] : sockets_) names.push_back(name);
+  names.reserve(doorbells_.size());
+  for (const auto& [name, doorbell] : doorbells_) names.push_back(name);
   return names;
 }
 
+size_t Doorbells::LookInto(const std::string& name, const UniqueFd& fifo, const TakeName& take) {
+  const ssize_t copied = tee(fifo.get(), copy_in_.get(), kBytesAtOnce, SPLICE_F_NONBLOCK);
+  if (copied <= 0) return 0;
+  std::vector<char> bytes(static_cast<size_t>(copied));
+  size_t got = 0;
+  while (got < bytes.size()) {
+    const ssize_t n = read(copy_out_.get(), bytes.data() + got, bytes.size() - got);
+    if (n <= 0) break;
+    got += static_cast<size_t>(n);
+  }
+  // Each name is one write, and whole. A rest is no name.
+  for (size_t at = 0; at + sizeof(weft_doorbell) <= got; at += sizeof(weft_doorbell)) {
+    weft_doorbell bell{};
+    std::memcpy(&bell, bytes.data() + at, sizeof(bell));
+    if (bell.magic == WEFT_DOORBELL_MAGIC && bell.kind == WEFT_DOORBELL_MISSING) take(name, bell);
+  }
+  return got;
+}
+
+bool Doorbells::ReadNames(const TakeName& take, const std::function<void()>& save) {
+  std::vector<pollfd> fifos;
+  fifos.reserve(doorbells_.size());
+  for (const auto& [name, doorbell] : doorbells_)
+    fifos.push_back({.fd = doorbell.names.get(), .events = POLLIN, .revents = 0});
+  if (poll(fifos.data(), fifos.size(), 0) <= 0) return false;
+  std::array<int, 2> pipe{};
+  if (!copy_in_ && pipe2(pipe.data(), O_CLOEXEC | O_NONBLOCK) == 0) {
+    copy_out_.reset(pipe[0]);
+    copy_in_.reset(pipe[1]);
+  }
+  std::vector<std::pair<const UniqueFd*, size_t>> looked_at;
+  size_t at = 0;
+  for (const auto& [name, doorbell] : doorbells_) {
+    if ((fifos[at++].revents & POLLIN) == 0) continue;
+    const size_t bytes = LookInto(name, doorbell.names, take);
+    if (bytes > 0) looked_at.emplace_back(&doorbell.names, bytes);
+  }
+  if (looked_at.empty()) return false;
+  save();
+  for (const auto& [fifo, bytes] : looked_at) TakeOut(*fifo, bytes);
+  return true;
+}
+
 bool Doorbells::TakeKept(ipc::Kept& kept) {
-  if (!kept.key.starts_with(kKey)) return false;
-  sockets_[kept.key.substr(kKey.size())] = std::move(kept.fd);
+  if (kept.key.starts_with(kSocketKey))
+    doorbells_[kept.key.substr(kSocketKey.size())].socket = std::move(kept.fd);
+  else if (kept.key.starts_with(kNamesKey))
+    doorbells_[kept.key.substr(kNamesKey.size())].names = std::move(kept.fd);
+  else
+    return false;
   return true;
 }
 

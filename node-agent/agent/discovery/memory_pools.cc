@@ -2,9 +2,7 @@
 // See memory_pools.h.
 #include "node-agent/agent/discovery/memory_pools.h"
 
-#include <fcntl.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 
 #include "lib/abi/control.h"
 #include "node-agent/agent/base/copy_fd.h"
+#include "node-agent/agent/base/fifo.h"
 #include "node-agent/agent/session/ring_grant.h"
 
 namespace weft::agent {
@@ -22,18 +21,6 @@ const std::string kKey = "memory_pool/";
 uint64_t UnitsIn(const UniqueFd& fifo) {
   int bytes = 0;
   return ioctl(fifo.get(), FIONREAD, &bytes) == 0 && bytes > 0 ? static_cast<uint64_t>(bytes) : 0;
-}
-
-// Open for reading and writing, so that it never has an end. Whatever else has that name goes.
-Result<UniqueFd> OpenFifo(const std::string& path) {
-  struct stat st{};
-  if (lstat(path.c_str(), &st) == 0 && !S_ISFIFO(st.st_mode)) unlink(path.c_str());
-  if (mkfifo(path.c_str(), 0600) != 0 && errno != EEXIST) return FailErrno(path);
-  UniqueFd fifo(open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW));
-  if (!fifo) return FailErrno(path);
-  // Every process of the container may take from it; no umask counts.
-  if (fchmod(fifo.get(), 0666) != 0) return FailErrno(path);
-  return fifo;
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ std::optional<weft_doorbell> ReadDoorbell(const std::string& hexadecimal) {
   if (bytes.size() < sizeof(bell)) return std::nullopt;
   std::memcpy(&bell, bytes.data(), sizeof(bell));
   if (bell.magic != WEFT_DOORBELL_MAGIC) return std::nullopt;
-  if (bell.kind != WEFT_DOORBELL_RING && bell.kind != WEFT_DOORBELL_MISSING) return std::nullopt;
+  if (bell.kind != WEFT_DOORBELL_RING) return std::nullopt;
   return bell;
 }
 
@@ -45,13 +45,10 @@ void RingRegistry::TakeArrived(ipc::Arrived arrived) {
   if (!bell) return DropKept(arrived);
   needs_.finder.AddMember(arrived.pid);
   const CallerId caller{.doorbell = &arrived.doorbell, .pid = arrived.pid, .pidfd = &arrived.pidfd};
-  if (bell->kind == WEFT_DOORBELL_MISSING || !arrived.fd) {
-    SessionChannel* channel = needs_.sessions.FindChannel(bell->channel_id).channel;
-    if (channel == nullptr || !needs_.lookup.Belongs(channel->container, caller))
-      return DropKept(arrived);
-    TakeName(*channel, bell->instance);
-    if (!arrived.key.empty()) to_drop_.push_back(arrived.key);
-    return;
+  if (!arrived.fd) {  // the keeper had no descriptor free for it
+    TakeName(*bell, caller);
+    SaveNames();
+    return DropKept(arrived);
   }
   needs_.finder.Know(arrived.fd);
   const auto identified = IdentifyRing(arrived.fd);
@@ -101,17 +98,36 @@ Finder::Verdict RingRegistry::TakeFound(FoundMemory found) {
   return Finder::Verdict::kKnown;
 }
 
-void RingRegistry::TakeName(SessionChannel& channel, uint64_t instance) {
-  const uint64_t id = channel.definition.id;
-  if (channel.accounted.contains(instance) || needs_.processes.FindRing(id, instance) != nullptr)
+bool RingRegistry::TakeNames() {
+  const bool any =
+      has_begun_ && needs_.doorbells.ReadNames(
+                        [this](const std::string& doorbell, const weft_doorbell& name) {
+                          TakeName(name, {.doorbell = &doorbell});
+                        },
+                        [this] { SaveNames(); });
+  SaveNames();
+  return any;
+}
+
+void RingRegistry::TakeAllNames() {
+  for (int i = 0; i < kReadsOfAllNames && TakeNames(); ++i) {
+  }
+}
+
+void RingRegistry::TakeName(const weft_doorbell& name, const CallerId& caller) {
+  const uint64_t id = name.channel_id;
+  SessionChannel* channel = needs_.sessions.FindChannel(id).channel;
+  if (channel == nullptr || !needs_.lookup.Belongs(channel->container, caller)) return;
+  if (channel->accounted.contains(name.instance) ||
+      needs_.processes.FindRing(id, name.instance) != nullptr)
     return;
   changed_.insert(id);
-  if (channel.accounted.size() + channel.missing.size() >= kMaxNames)
-    return CountUnknown(channel, 1);
-  channel.missing.try_emplace(instance, kLooksForMissing);
+  if (channel->accounted.size() + channel->missing.size() >= kMaxNames)
+    return CountUnknown(*channel, 1);
+  channel->missing.try_emplace(name.instance, kLooksForMissing);
   // No look finds it.
-  if (channel.phase == ChannelPhase::kDrained || !needs_.finder.refusal().empty())
-    CountMissing(channel, true);
+  if (channel->phase == ChannelPhase::kDrained || !needs_.finder.refusal().empty())
+    CountMissing(*channel, true);
 }
 
 void RingRegistry::CountMissing(SessionChannel& channel, bool all) {
@@ -145,8 +161,6 @@ void RingRegistry::SaveNames() {
     if (const Session* session = needs_.sessions.FindChannel(id).session) sessions.insert(session);
   for (const Session* session : sessions) needs_.sessions.SaveOrNote(*session);
   changed_.clear();
-  for (std::string& key : to_drop_) needs_.keeper(ipc::Drop{std::move(key)});
-  to_drop_.clear();
 }
 
 // After StopChannel the consumer takes no ring set of this channel any more.

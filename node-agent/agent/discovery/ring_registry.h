@@ -8,7 +8,7 @@
 //     its channel has ended                    its contents are counted as lost (agent/late_ring)
 //     it is no ring set, or not its sender's   refused, with a note
 //
-// If a process cannot announce its ring set, its doorbell message has the ring set's name alone:
+// If a process cannot announce its ring set, it writes the ring set's name into the doorbell's FIFO:
 // the instance and the channel. The finder may have found the ring set, may find it later, or
 // never. The registry joins all of these by the instance: it adopts or counts each ring set once.
 // It counts in tail_unknown the names that no ring set follows, and the ring sets that the finder
@@ -17,7 +17,8 @@
 // Invariants:
 //   1. An instance that was counted, or was read to its end and may come again
 //      (SessionChannel::accounted), is never adopted or counted again.
-//   2. What is counted here is on disk before the keeper is told to drop the ring set.
+//   2. What is counted here is on disk before the keeper is told to drop the ring set, and before
+//      its name leaves the FIFO.
 //   3. Before Begin nothing is adopted: containers are not known yet, and what arrives waits.
 // Ring sets are foreign memory; only the kernel's word on their senders is believed. The agent's
 // thread owns it.
@@ -30,9 +31,11 @@
 #include <string>
 #include <vector>
 
+#include "lib/abi/control.h"
 #include "lib/base/unique_fd.h"
 #include "lib/ipc/messages.h"
 #include "node-agent/agent/discovery/container_lookup.h"
+#include "node-agent/agent/discovery/doorbells.h"
 #include "node-agent/agent/discovery/finder.h"
 #include "node-agent/agent/discovery/huge_pages.h"
 #include "node-agent/agent/discovery/processes.h"
@@ -49,6 +52,7 @@ class RingRegistry {
     const PendingStops& pending_stops;
     Processes& processes;
     Finder& finder;
+    Doorbells& doorbells;
     ContainerLookup& lookup;
     std::function<void(ipc::Message)> keeper;
     std::function<void(std::string)> note;          // a message for people
@@ -72,8 +76,11 @@ class RingRegistry {
   // After a look of the finder: counts ring sets that are known by name and were not found. `all`:
   // also those that a later look could find.
   void CountMissing(SessionChannel& channel, bool all);
-  // Puts on disk what is known by name since the last call. Every kTick.
-  void SaveNames();
+  // Takes names that wait in the doorbells' FIFOs, up to a bound, and puts on disk what is known by
+  // name since the last call. Every kTick. False: no name waited.
+  bool TakeNames();
+  // Takes all names that were written before the call.
+  void TakeAllNames();
   // Marks the channel's ring sets as counted: they are done with, but processes still map them.
   void AccountAll(SessionChannel& channel);
 
@@ -82,8 +89,9 @@ class RingRegistry {
   void DropKept(const ipc::Arrived& arrived);
   void Take(SessionChannel& channel, ipc::Arrived& arrived, uint64_t instance);
   [[nodiscard]] bool TakesRings(const SessionChannel& channel) const;
-  // A doorbell brought the name of a ring set of `channel`.
-  void TakeName(SessionChannel& channel, uint64_t instance);
+  // A doorbell brought the name of a ring set.
+  void TakeName(const weft_doorbell& name, const CallerId& caller);
+  void SaveNames();
   void CountUnknown(SessionChannel& channel, uint64_t count);
   // Counts what is in a ring set that no consumer will read, and closes it.
   void AccountLate(SessionChannel& channel, const UniqueFd& ring, uint64_t instance,
@@ -93,8 +101,7 @@ class RingRegistry {
   HugePages huge_pages_;
   std::vector<ipc::Arrived> early_;  // before Begin
   bool has_begun_ = false;
-  std::set<uint64_t> changed_;        // channels with names that are not on disk
-  std::vector<std::string> to_drop_;  // the keeper's keys of such names
+  std::set<uint64_t> changed_;  // channels with names that are not on disk
 };
 
 }  // namespace weft::agent

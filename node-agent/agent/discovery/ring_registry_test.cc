@@ -2,6 +2,7 @@
 // What becomes of a ring set that arrives, by the phase of its channel.
 #include "node-agent/agent/discovery/ring_registry.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "lib/abi/control.h"
@@ -41,6 +42,7 @@ class RingRegistryTest : public testing::AgentFixture {
   RingRegistryTest() {
     EXPECT_TRUE(store_.Add("one", MakeClusterSession()));
     channel().phase = ChannelPhase::kOn;
+    EXPECT_TRUE(doorbells_.Open("pod", folder()));
     registry_.Begin();
   }
 
@@ -62,17 +64,18 @@ class RingRegistryTest : public testing::AgentFixture {
   }
 
   // Its name, from a process that could not send it.
-  ipc::Arrived Name(const std::string& key = "ring/9") {
-    return {.key = key,
-            .doorbell = "pod",
-            .message = DoorbellMessage({.kind = WEFT_DOORBELL_MISSING,
-                                        .instance = kInstance,
-                                        .channel_id = channel().definition.id}),
-            .pid = getpid(),
-            .uid = 0,
-            .gid = 0,
-            .fd = {},
-            .pidfd = OpenPidfd(getpid())};
+  void WriteName() {
+    const weft_doorbell name{.magic = WEFT_DOORBELL_MAGIC,
+                             .kind = WEFT_DOORBELL_MISSING,
+                             .instance = kInstance,
+                             .channel_id = channel().definition.id,
+                             .reserved = 0};
+    const UniqueFd names(open((folder() + "/" WEFT_NAMES_NAME).c_str(), O_WRONLY | O_CLOEXEC));
+    EXPECT_EQ(write(names.get(), &name, sizeof(name)), ssize_t{sizeof(name)});
+  }
+  void TakeName() {
+    WriteName();
+    EXPECT_TRUE(registry_.TakeNames());
   }
   FoundMemory Found() {
     return {.pid = getpid(), .fd = Arrival().fd, .pidfd = OpenPidfd(getpid())};
@@ -90,12 +93,14 @@ class RingRegistryTest : public testing::AgentFixture {
   Processes processes_{loop_, [this](ipc::Message message) { ToKeeper(std::move(message)); },
                        [](const ProcessEntry&) {}};
   Finder finder_{[](const FoundMemory&) { return Finder::Verdict::kKnown; }};
+  Doorbells doorbells_{[this](ipc::Message message) { ToKeeper(std::move(message)); }};
   TestLookup lookup_;
   RingRegistry registry_{
       {.sessions = store_,
        .pending_stops = stops_,
        .processes = processes_,
        .finder = finder_,
+       .doorbells = doorbells_,
        .lookup = lookup_,
        .keeper = [this](ipc::Message message) { ToKeeper(std::move(message)); },
        .note = [this](std::string text) { notes_.push_back(std::move(text)); },
@@ -166,13 +171,31 @@ TEST_F(RingRegistryTest, DropsCallersWithAnotherMessageSilently) {
   EXPECT_EQ(Last<ipc::Drop>().key, "ring/1");
 }
 
+TEST_F(RingRegistryTest, TakesNoNameOfAnotherContainersRingSet) {
+  lookup_.belongs = false;
+  TakeName();
+  registry_.CountMissing(channel(), true);
+  EXPECT_EQ(channel().Counts().tail_unknown, 0u);
+}
+
+TEST_F(RingRegistryTest, ARingSetWhoseDescriptorWasLostOnItsWayIsAName) {
+  ipc::Arrived arrived = Arrival();
+  arrived.message = DoorbellMessage(
+      {.kind = WEFT_DOORBELL_RING, .instance = kInstance, .channel_id = channel().definition.id});
+  arrived.fd.reset();
+  registry_.TakeArrived(std::move(arrived));
+  EXPECT_EQ(Last<ipc::Drop>().key, "ring/1");
+  registry_.CountMissing(channel(), true);
+  EXPECT_EQ(channel().Counts().tail_unknown, 1u);
+}
+
 TEST_F(RingRegistryTest, CountsAMissingRingSetOnceAndNeverTakesItIn) {
-  registry_.TakeArrived(Name());
-  registry_.TakeArrived(Name());
+  TakeName();
+  TakeName();
   for (uint32_t i = 0; i < kLooksForMissing; ++i) registry_.CountMissing(channel(), false);
   EXPECT_EQ(channel().Counts().tail_unknown, 1u);
   EXPECT_EQ(notes_.size(), 1u);
-  registry_.TakeArrived(Name());
+  TakeName();
   registry_.CountMissing(channel(), true);
   EXPECT_EQ(channel().Counts().tail_unknown, 1u);
   registry_.TakeArrived(Arrival());
@@ -182,7 +205,7 @@ TEST_F(RingRegistryTest, CountsAMissingRingSetOnceAndNeverTakesItIn) {
 
 TEST_F(RingRegistryTest, DoesNotCountAMissingRingSetThatIsFound) {
   if (!finder_.refusal().empty()) GTEST_SKIP() << finder_.refusal();
-  registry_.TakeArrived(Name());
+  TakeName();
   EXPECT_EQ(registry_.TakeFound(Found()), Finder::Verdict::kKnown);
   registry_.CountMissing(channel(), true);
   EXPECT_EQ(channel().Counts().tail_unknown, 0u);
@@ -191,18 +214,32 @@ TEST_F(RingRegistryTest, DoesNotCountAMissingRingSetThatIsFound) {
 
 TEST_F(RingRegistryTest, DoesNotCountTheNameOfARingSetThatIsKnown) {
   registry_.TakeArrived(Arrival());
-  registry_.TakeArrived(Name());
+  TakeName();
   registry_.CountMissing(channel(), true);
   EXPECT_EQ(channel().Counts().tail_unknown, 0u);
   EXPECT_EQ(adopted_.size(), 1u);
 }
 
-TEST_F(RingRegistryTest, SavesANameBeforeTheKeeperForgetsIt) {
+TEST_F(RingRegistryTest, TakesNamesOnceContainersAreKnown) {
+  RingRegistry waiting({.sessions = store_,
+                        .pending_stops = stops_,
+                        .processes = processes_,
+                        .finder = finder_,
+                        .doorbells = doorbells_,
+                        .lookup = lookup_,
+                        .keeper = [](const ipc::Message&) {},
+                        .note = [](const std::string&) {},
+                        .adopted = [](const RingEntry&) {}});
+  WriteName();
+  EXPECT_FALSE(waiting.TakeNames());
+  waiting.Begin();
+  EXPECT_TRUE(waiting.TakeNames());
+}
+
+TEST_F(RingRegistryTest, SavesANameThatWasRead) {
   if (!finder_.refusal().empty()) GTEST_SKIP() << finder_.refusal();
-  registry_.TakeArrived(Name());
-  EXPECT_EQ(Count<ipc::Drop>(), 0u);
-  registry_.SaveNames();
-  EXPECT_EQ(Last<ipc::Drop>().key, "ring/9");
+  TakeName();
+  EXPECT_FALSE(registry_.TakeNames());
   SessionStore next(folder(), [](const std::string&) {});
   ASSERT_TRUE(next.Load("one"));
   EXPECT_TRUE(next.Find("one")->channels[0].missing.contains(kInstance));
@@ -229,6 +266,7 @@ TEST_F(RingRegistryTest, AdoptsNothingBeforeContainersAreKnown) {
                         .pending_stops = stops_,
                         .processes = processes_,
                         .finder = finder_,
+                        .doorbells = doorbells_,
                         .lookup = lookup_,
                         .keeper = [](const ipc::Message&) {},
                         .note = [](const std::string&) {},
