@@ -77,10 +77,12 @@ class Chart(ClusterTest):
         rendered = helm("template", "weft", CHART, "--kube-version", "1.20.0").stdout
         self.assertIn("kind: DaemonSet", rendered)
         more = helm("template", "weft", CHART, "--set", "webhook.replicas=2,metrics.podMonitor=true,"
+                    "metrics.rules=true,metrics.dashboard=true,"
                     "webhook.hostNetwork=true,networkPolicies=false,crds.install=false").stdout
         self.assertNotIn("CustomResourceDefinition", more)
         self.assertNotIn("NetworkPolicy", more)
-        for kind in ("PodMonitor", "PodDisruptionBudget", "hostNetwork: true"):
+        for kind in ("PodMonitor", "PodDisruptionBudget", "hostNetwork: true", "PrometheusRule",
+                     "grafana_dashboard"):
             self.assertIn(kind, more)
 
     def test_wrong_value_is_refused_by_name(self):

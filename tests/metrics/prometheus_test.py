@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A Prometheus that scrapes an agent and a relay: sums over all pages count each event once."""
+"""A Prometheus that scrapes an agent and a relay: sums over all pages count each event once, the chart's alerts fire, and
+its dashboard asks for what there is."""
 
 import json
 import os
 import pathlib
+import re
 import shutil
 import socket
 import subprocess
@@ -16,10 +18,13 @@ import urllib.request
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 EXPORTERS = pathlib.Path(os.environ["WEFT_BUILD"]) / "tests" / "metrics" / "metrics_exporters"
+CHART = TOP / "charts" / "weft"
+DASHBOARD = json.loads((CHART / "files" / "dashboard.json").read_text(encoding="utf-8"))
 PATIENCE = 120  # seconds until the first scrape is answered, on a busy machine
 
 CONFIG = """
-global: {{scrape_interval: 250ms}}
+global: {{scrape_interval: 250ms, evaluation_interval: 250ms}}
+rule_files: ["{rules}"]
 scrape_configs:
 - {{job_name: agent, static_configs: [{{targets: ["127.0.0.1:{agent}"]}}]}}
 - {{job_name: relay, static_configs: [{{targets: ["127.0.0.1:{relay}"]}}]}}
@@ -44,7 +49,8 @@ class Sums(unittest.TestCase):
         cls.addClassCleanup(exporters.wait)
         cls.addClassCleanup(exporters.stdin.close)
         _, agent, _, relay = exporters.stdout.readline().split()
-        (cls.folder / "prometheus.yml").write_text(CONFIG.format(agent=agent, relay=relay), encoding="utf-8")
+        (cls.folder / "prometheus.yml").write_text(CONFIG.format(
+            agent=agent, relay=relay, rules=CHART / "files" / "alerts.yaml"), encoding="utf-8")
         cls.start_prometheus(program)
 
     @classmethod
@@ -76,11 +82,14 @@ class Sums(unittest.TestCase):
             return False
 
     @classmethod
+    def ask(cls, what):
+        with urllib.request.urlopen(f"http://{cls.address}/api/v1/{what}", timeout=PATIENCE) as response:
+            return json.load(response)["data"]
+
+    @classmethod
     def query(cls, expression, label):
         """The result of an instant query: value of `label` -> value of the sample."""
-        url = f"http://{cls.address}/api/v1/query?" + urllib.parse.urlencode({"query": expression})
-        with urllib.request.urlopen(url, timeout=PATIENCE) as response:
-            samples = json.load(response)["data"]["result"]
+        samples = cls.ask("query?" + urllib.parse.urlencode({"query": expression}))["result"]
         return {sample["metric"].get(label, ""): float(sample["value"][1]) for sample in samples}
 
     def test_sums_by_trace_count_each_event_once(self):
@@ -118,6 +127,75 @@ class Sums(unittest.TestCase):
         page = (TOP / "docs" / "metrics.md").read_text(encoding="utf-8")
         names = self.query("count by (__name__) ({__name__=~'weft_.*'})", "__name__")
         self.assertEqual([name for name in names if f"| `{name}` |" not in page], [])
+
+
+    def test_each_loss_fires_an_alert(self):
+        expected = {
+            ("WeftEventsDiscarded", "orders", "full"), ("WeftEventsDiscarded", "orders", "too_large"),
+            ("WeftEventsDiscarded", "payments", "memory"), ("WeftEventsLost", "orders", "corrupt"),
+            ("WeftEventsLost", "orders", "unreachable"), ("WeftRingsUnknown", "payments", None),
+            ("WeftKernelHitsMissed", "payments", None)}
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            alerts = [alert for alert in self.ask("alerts")["alerts"] if alert["state"] == "firing"]
+            if len(alerts) >= len(expected):
+                break
+            time.sleep(0.1)
+        labels = [alert["labels"] for alert in alerts]
+        self.assertEqual({(each["alertname"], each["trace"], each.get("reason")) for each in labels}, expected)
+        self.assertIn("Trace shop/orders loses events (relay/unreachable)",
+                      [alert["annotations"]["summary"] for alert in alerts])
+
+    def test_rules_are_whole(self):
+        groups = self.ask("rules")["groups"]
+        self.assertEqual([group["name"] for group in groups], ["weft"])
+        for rule in groups[0]["rules"]:
+            self.assertEqual(rule["health"], "ok", rule)
+            self.assertTrue({"summary", "description"} <= rule["annotations"].keys(), rule["name"])
+            self.assert_known(rule["query"])
+
+    def assert_known(self, expression):
+        page = (TOP / "docs" / "metrics.md").read_text(encoding="utf-8")
+        for name in re.findall(r"\bweft_\w+", expression):
+            self.assertIn(f"| `{name}` |", page)
+
+    def test_the_dashboard_asks_for_what_there_is(self):
+        variables = {"$namespace": ".*", "$trace": ".*", "$__rate_interval": "1m"}
+        for panel in DASHBOARD["panels"]:
+            for target in panel["targets"]:
+                expression = target["expr"]
+                self.assert_known(expression)
+                for name, value in variables.items():
+                    expression = expression.replace(name, value)
+                self.assertNotIn("$", expression)
+                self.query(expression, "trace")  # an error is an exception
+        for variable in DASHBOARD["templating"]["list"]:
+            self.assert_known(variable["query"]["query"] if variable["type"] == "query" else "")
+
+
+class Dashboard(unittest.TestCase):
+    """What Grafana needs of a dashboard."""
+
+    def test_panels_fill_a_grid_of_24_columns(self):
+        taken = set()
+        for panel in DASHBOARD["panels"]:
+            at = panel["gridPos"]
+            cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
+            self.assertFalse(cells & taken, panel["title"])
+            taken |= cells
+        self.assertEqual(taken, {(x, y) for x in range(24) for y in range(max(y for _, y in taken) + 1)})
+
+    def test_panels_are_whole(self):
+        ids = [panel["id"] for panel in DASHBOARD["panels"]]
+        self.assertEqual(len(set(ids)), len(ids))
+        for panel in DASHBOARD["panels"]:
+            self.assertIn(panel["type"], ("stat", "timeseries"))
+            self.assertTrue(panel["title"] and panel["description"])
+            for target in panel["targets"]:
+                self.assertEqual(target["datasource"], {"type": "prometheus", "uid": "${datasource}"})
+            references = [target["refId"] for target in panel["targets"]]
+            self.assertEqual(len(set(references)), len(references))
+        self.assertEqual([each["name"] for each in DASHBOARD["templating"]["list"]], ["datasource", "namespace", "trace"])
 
 
 if __name__ == "__main__":
