@@ -56,8 +56,6 @@ MAY_INCLUDE = {
     "node-agent/agent/cluster": ("lib/api", "lib/base", "lib/fields", "lib/http", "lib/ipc", "lib/kube",
                                  "lib/metrics", "node-agent/agent/base", "node-agent/agent/core",
                                  "node-agent/agent/discovery", "node-agent/agent/session", "node-agent/kernel"),
-    "node-agent/agent": ("lib/base", "lib/ipc", "lib/kube", "node-agent/agent/cluster", "node-agent/agent/core",
-                         "node-agent/agent/local"),
     "relay/ingest": ("lib/base", "lib/ctf", "lib/http", "lib/metrics", "lib/store", "lib/stream"),
     "controller": ("lib/api", "lib/base", "lib/http", "lib/kube", "lib/metrics"),
     "cli": ("lib/api", "lib/base", "lib/ctf", "lib/elf", "lib/event", "lib/fields", "lib/ipc"),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything that weft's own processes of one node (or of one `weft record`) say to each other, as
 // plain structs; lib/ipc/connection.h carries them: one message is one SOCK_SEQPACKET message,
-// JSON, with its descriptors as SCM_RIGHTS.
+// JSON, with its descriptors as SCM_RIGHTS. (On a node weft-node-agent stands for weft-agent, and
+// there is no cli.)
 //
 //     weft (cli) ---- session.sock ---- weft-agent == connection ===== weft-consumer
 //                                           \\                            //

@@ -10,7 +10,7 @@ namespace {
 std::string_view ProgramOf(Part part) {
   switch (part) {
     case Part::kAgent:
-      return "weft-agent";
+      return "weft-node-agent";
     case Part::kRelay:
       return "weft-relay";
     case Part::kController:

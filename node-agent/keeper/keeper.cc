@@ -28,6 +28,8 @@ bool ValidName(const std::string& name) {
   });
 }
 
+std::string NameOf(const std::string& program) { return program.substr(program.rfind('/') + 1); }
+
 }  // namespace
 
 Keeper::Keeper(ipc::Loop& loop, Options options, ipc::Connection owner)
@@ -35,10 +37,13 @@ Keeper::Keeper(ipc::Loop& loop, Options options, ipc::Connection owner)
       options_(std::move(options)),
       owner_(std::move(owner)),
       vault_(options_.descriptors.kept) {
-  agent_.program = options_.bin_dir + "/weft-agent";
-  agent_.arguments = {"--dir", options_.dir};
-  if (!options_.kubelet_dir.empty())
-    agent_.arguments.insert(agent_.arguments.end(), {"--kubelet-dir", options_.kubelet_dir});
+  if (options_.kubelet_dir.empty()) {
+    agent_.program = options_.bin_dir + "/weft-agent";
+    agent_.arguments = {"--dir", options_.dir};
+  } else {
+    agent_.program = options_.bin_dir + "/weft-node-agent";
+    agent_.arguments = {"--dir", options_.dir, "--kubelet-dir", options_.kubelet_dir};
+  }
 }
 
 Status Keeper::Start() {
@@ -209,8 +214,7 @@ void Keeper::OnEnd(Component& component, int status) {
   if (&component == &agent_ && quit_by_ != Time::max()) return Quit();
   component.recovery.Died(ipc::Loop::Clock::now(), ipc::DescribeExit(status));
   const Recovery& recovery = component.recovery;
-  const std::string program = &component == &agent_ ? "weft-agent" : "weft-consumer";
-  std::string text = program + " ended (" + recovery.reason() + ")";
+  std::string text = NameOf(component.program) + " ended (" + recovery.reason() + ")";
   text += recovery.given_up() ? " again and again; tried again in " +
                                     std::to_string(kGivenUpRetry.count() / 1000) + " s"
                               : ", started again";
@@ -297,7 +301,8 @@ void Keeper::Listen(ipc::ListenDoorbell listen) {
 
 void Keeper::OnHello(const ipc::Hello& hello) {
   if (hello.version != ipc::kProtocolVersion) {
-    TellOwner("weft-keeper", "weft-agent speaks another version: is the installation mixed?");
+    TellOwner("weft-keeper",
+              NameOf(agent_.program) + " speaks another version: is the installation mixed?");
     return;
   }
   if (!owner_told_ && owner_.valid()) (void)owner_.Send(ipc::Hello{.pid = getpid()});

@@ -38,7 +38,7 @@ inline constexpr std::chrono::milliseconds kFullTime{1'000};
 struct Options {
   std::string
       dir;  // of the session: control area, sockets, state; in a cluster, of the node's state
-  std::string bin_dir;  // where weft-agent and weft-consumer are
+  std::string bin_dir;  // where weft-agent, weft-node-agent and weft-consumer are
   bool remove_dir = false;
   std::string kubelet_dir;          // not "": this is a node of a cluster
   uint32_t first_consumer_uid = 0;  // not 0: each consumer is a user of its own, from here on

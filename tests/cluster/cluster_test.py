@@ -24,7 +24,7 @@ spec:
 
 
 # Image -> its programs.
-OURS = {"weft-agent": ["weft-keeper", "weft-agent"], "weft-controller": ["weft-controller"],
+OURS = {"weft-agent": ["weft-keeper", "weft-node-agent"], "weft-controller": ["weft-controller"],
         "weft-webhook": ["weft-webhook"], "weft-relay": ["weft-relay"]}
 
 

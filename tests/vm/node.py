@@ -204,9 +204,9 @@ class NodeTest(LocalTest):
         programs = self.folder / "bin"
         programs.mkdir(exist_ok=True)
         # The keeper passes no address on: in a pod it is in the environment, for a server with TLS.
-        (programs / "weft-agent").write_text(
-            f"#!/bin/sh\nexec {BUILD}/bin/weft-agent \"$@\" --server {self.api.address}\n")
-        (programs / "weft-agent").chmod(0o755)
+        (programs / "weft-node-agent").write_text(
+            f"#!/bin/sh\nexec {BUILD}/bin/weft-node-agent \"$@\" --server {self.api.address}\n")
+        (programs / "weft-node-agent").chmod(0o755)
         if not (programs / "weft-consumer").exists():
             (programs / "weft-consumer").symlink_to(BUILD / "bin/weft-consumer")
         for name in ("state", "kubelet"):
@@ -224,7 +224,7 @@ class NodeTest(LocalTest):
         self.assertEqual(self.keeper.wait(PATIENCE), 0)
 
     def kill_agent(self):
-        self.kill_daemon("weft-agent")
+        self.kill_daemon("weft-node-agent")
 
     def kill_daemon(self, name):
         """One that the keeper starts again."""

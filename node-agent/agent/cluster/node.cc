@@ -280,6 +280,8 @@ void Node::ConsumerFailed(const std::string& consumer, const std::string& why) {
   Note("the consumer of namespace \"" + consumer + "\" keeps failing: " + why);
 }
 
-void Node::Note(std::string text) { agent_.ToKeeper(ipc::Notice{"weft-agent", std::move(text)}); }
+void Node::Note(std::string text) {
+  agent_.ToKeeper(ipc::Notice{"weft-node-agent", std::move(text)});
+}
 
 }  // namespace weft::agent

@@ -29,7 +29,7 @@ bool StatusWriter::TryOnce(const Write& write) {
   if (written) return true;
   const ErrorCode code = written.error().code;
   if (code == ErrorCode::kNotFound || code == ErrorCode::kConflict) return true;  // it is gone
-  std::fprintf(stderr, "weft-agent: status of %s/%s: %s\n", write.address.name_space.c_str(),
+  std::fprintf(stderr, "weft-node-agent: status of %s/%s: %s\n", write.address.name_space.c_str(),
                write.address.name.c_str(), written.error().message.c_str());
   return code == ErrorCode::kInvalid;  // never understood, however often it is said
 }

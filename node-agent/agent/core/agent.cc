@@ -2,6 +2,7 @@
 // See agent.h.
 #include "node-agent/agent/core/agent.h"
 
+#include <errno.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -79,7 +80,7 @@ void Agent::OnKept(ipc::Kept kept) {
 void Agent::OnKeptComplete() {
   if (complete_) return;
   if (const Status restored = Restore(); !restored) {
-    ToKeeper(ipc::Notice{"weft-agent", restored.error().message});
+    ToKeeper(ipc::Notice{program_invocation_short_name, restored.error().message});
     loop_.Stop();
     return;
   }

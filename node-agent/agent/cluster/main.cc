@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft-node-agent: the agent of a node of a cluster. weft-keeper starts it, with the connection to
+// it as descriptor ipc::kKeeperFd. Other settings come from the container's environment.
+#include <CLI/CLI.hpp>
+
+#include "lib/kube/options.h"
+#include "node-agent/agent/cluster/run.h"
+#include "node-agent/agent/core/process.h"
+
+int main(int argc, char** argv) {
+  CLI::App app("Decides what is recorded on a node: sessions, rules, the owner of each ring set.");
+  weft::agent::NodeOptions options;
+  app.add_option("--dir", options.state_dir, "folder of the node's state")->required();
+  app.add_option("--kubelet-dir", options.kubelet_dir, "the kubelet's folder")->required();
+  app.add_option("--node", options.node, "the node's name")->envname("NODE_NAME");
+  app.add_option("--health-port", options.health_port, "port of /healthz, /readyz, /metrics");
+  app.add_option_function<std::string>(
+         "--kernel", [&options](const std::string& mode) { options.kernel.is_on = mode == "auto"; },
+         "auto: load weft.ko, if possible, and record kernel events; off: record none")
+      ->check(CLI::IsMember({"auto", "off"}))
+      ->envname("WEFT_KERNEL");
+  app.add_option("--kernel-modules", options.kernel.driver.folders,
+                 "folders with RELEASE/weft.ko, in the order in which they are searched")
+      ->delimiter(':')
+      ->envname("WEFT_KERNEL_MODULES");
+  app.add_option("--kernel-sources", options.kernel.driver.sources,
+                 "sources of weft.ko: build it if there is no module for the node's kernel")
+      ->envname("WEFT_KERNEL_SOURCES");
+  weft::kube::AddOptions(app, options.cluster);
+  CLI11_PARSE(app, argc, argv);
+  return weft::agent::RunProcess(
+      [&options](weft::ipc::Loop& loop) { return weft::agent::RunOnNode(options, loop); });
+}
