@@ -3,6 +3,7 @@
 #include "controller/controller.h"
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 namespace weft::controller {
@@ -34,6 +35,7 @@ Controller::Controller(kube::Client& client, const Options& options, metrics::Re
       certificates_(client, {.name_space = options.name_space}),
       definitions_(client),
       uninstalling_(options.uninstalling),
+      leads_(options.leads),
       on_error_(std::move(on_error)),
       metrics_(metrics),
       random_(std::random_device{}()),
@@ -81,14 +83,31 @@ void Controller::CountTraces() {
     metrics_.Set(metrics::Id::kControllerTraces, {phase}, count);
 }
 
+// An older definition makes this replica not ready, too.
+void Controller::StandBy(const std::stop_token& stop) {
+  constexpr std::chrono::milliseconds kLook{100};
+  constexpr std::chrono::milliseconds kAfterError{5000};
+  auto look_at_definitions = std::chrono::steady_clock::time_point::min();
+  while (!stop.stop_requested() && !leads_()) {
+    turned_ = std::chrono::steady_clock::now();
+    if (turned_.load() >= look_at_definitions) {
+      const auto again = definitions_.Reconcile();
+      if (!again) on_error_(again.error());
+      look_at_definitions = turned_.load() + again.value_or(kAfterError);
+    }
+    std::this_thread::sleep_for(kLook);
+  }
+}
+
 void Controller::Run(const std::stop_token& stop) {
   const auto informers = Feed(world_, client_, on_error_);
+  StandBy(stop);
   if (!uninstalling_) {
     queue_.Add({.kind = WorkKind::kCertificates});
     queue_.Add({.kind = WorkKind::kDefinitions});
   }
   constexpr std::chrono::milliseconds kUntilComplete{50};
-  while (!stop.stop_requested()) {
+  while (!stop.stop_requested() && leads_()) {
     turned_ = std::chrono::steady_clock::now();
     const std::optional<Work> work = queue_.Take(stop, kTurn);
     CountTraces();

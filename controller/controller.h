@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The controller: informers fill the queue, one thread works it off. A cluster has one controller
-// at a time (a Deployment with one replica that is recreated, not rolled). Two controllers that run
-// at once for a moment do the work twice, which changes nothing.
+// The controller: informers fill the queue, one thread works it off. Of several replicas one leads
+// and works; the others stand by, with their queues filled, and look at the definitions only. Two
+// that work at once for a moment do the work twice, which changes nothing.
 #ifndef WEFT_CONTROLLER_CONTROLLER_H_
 #define WEFT_CONTROLLER_CONTROLLER_H_
 
@@ -36,7 +36,8 @@ struct Options {
   std::string instance;    // this pod
   api::RelayEndpoints relay;
   Library library;
-  bool uninstalling = false;  // only ends what there is: uninstall.h
+  bool uninstalling = false;                          // only ends what there is: uninstall.h
+  std::function<bool()> leads = [] { return true; };  // any thread
 };
 
 class Controller {
@@ -44,7 +45,7 @@ class Controller {
   Controller(kube::Client& client, const Options& options, metrics::Registry& metrics,
              std::function<void(const Error&)> on_error);
 
-  // Works until stopped.
+  // Stands by until it leads, then works until it is stopped or does not lead any more.
   void Run(const std::stop_token& stop);
 
   // For /healthz and /readyz, from any thread: "" or what is wrong.
@@ -54,6 +55,7 @@ class Controller {
   [[nodiscard]] std::optional<std::vector<std::string>> Held() const;
 
  private:
+  void StandBy(const std::stop_token& stop);
   // When to do it again, if at all.
   Result<std::optional<std::chrono::milliseconds>> Do(const Work& work);
   void DoAndCount(const Work& work);
@@ -67,6 +69,7 @@ class Controller {
   Certificates certificates_;
   Definitions definitions_;
   const bool uninstalling_;
+  const std::function<bool()> leads_;
   const std::function<void(const Error&)> on_error_;
   metrics::Registry& metrics_;
   std::map<Work, kube::Backoff> failing_;

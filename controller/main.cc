@@ -2,7 +2,12 @@
 // weft-controller: reconciles Traces, delivers the library, makes certificates.
 #include <spdlog/spdlog.h>
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
+#include <atomic>
+#include <csignal>
+#include <optional>
 #include <thread>
 
 #include "controller/controller.h"
@@ -10,6 +15,7 @@
 #include "lib/base/stop_signals.h"
 #include "lib/http/health.h"
 #include "lib/kube/config.h"
+#include "lib/kube/lease.h"
 #include "lib/kube/options.h"
 
 namespace {
@@ -34,14 +40,23 @@ weft::Status Run(Flags flags) {
   if (flags.uninstall) WEFT_TRY(weft::controller::StopController(client, flags.name_space));
 
   weft::metrics::Registry metrics(weft::metrics::Part::kController);
-  weft::controller::Controller controller(
-      client,
-      {.name_space = flags.name_space,
-       .instance = weft::kube::OwnPod("weft-controller"),
-       .relay = flags.relay,
-       .library = std::move(library),
-       .uninstalling = flags.uninstall},
-      metrics, [](const weft::Error& error) { spdlog::warn("{}", error.message); });
+  const auto warn = [](const weft::Error& error) { spdlog::warn("{}", error.message); };
+  const std::string instance = weft::kube::OwnPod("weft-controller");
+  weft::controller::Options options{.name_space = flags.name_space,
+                                    .instance = instance,
+                                    .relay = flags.relay,
+                                    .library = std::move(library),
+                                    .uninstalling = flags.uninstall};
+  std::optional<weft::kube::Leadership> leadership;
+  if (!flags.uninstall) {
+    leadership.emplace(
+        client,
+        weft::kube::Lease::Names{
+            .name_space = flags.name_space, .name = "weft-controller", .holder = instance},
+        warn);
+    options.leads = [&leadership] { return leadership->leads(); };
+  }
+  weft::controller::Controller controller(client, options, metrics, warn);
   if (flags.uninstall) {
     const std::jthread worker([&](const std::stop_token& stop) { controller.Run(stop); });
     return weft::controller::WaitUntilReleased(controller);
@@ -55,8 +70,17 @@ weft::Status Run(Flags flags) {
                   [&](const auto& request) { return weft::http::AnswerHealth(health, request); }));
   spdlog::info("health on port {}", server->port());
 
-  const std::jthread worker([&](const std::stop_token& stop) { controller.Run(stop); });
+  std::atomic<bool> has_lost = false;
+  const std::jthread worker([&](const std::stop_token& stop) {
+    controller.Run(stop);
+    has_lost = !stop.stop_requested();
+    if (has_lost) kill(getpid(), SIGTERM);
+  });
   weft::WaitForStopSignal();
+  if (has_lost)
+    return weft::Fail(
+        weft::ErrorCode::kTimeout,
+        "another controller leads: the Lease weft-controller was not renewed in time");
   return {};
 }
 

@@ -24,6 +24,7 @@ inline constexpr Resource kConfigMaps{"", "v1", "configmaps"};
 inline constexpr Resource kSecrets{"", "v1", "secrets"};
 inline constexpr Resource kEvents{"events.k8s.io", "v1", "events"};
 inline constexpr Resource kDeployments{"apps", "v1", "deployments"};
+inline constexpr Resource kLeases{"coordination.k8s.io", "v1", "leases"};
 inline constexpr Resource kDefinitions{"apiextensions.k8s.io", "v1", "customresourcedefinitions"};
 inline constexpr Resource kMutatingWebhooks{"admissionregistration.k8s.io", "v1",
                                             "mutatingwebhookconfigurations"};

@@ -156,6 +156,17 @@ class Control(WeftTest):
         self.assertIn("spec.filter", self.condition(name, "filtered", "Accepted")["message"])
         self.assertEqual(get(name, "tracesession")["items"], [])
 
+    def test_another_controller_takes_over(self):
+        name = self.injected_namespace("lead")
+        first = self.wait_for(self.leader, "no controller leads")
+        kubectl("-n", "weft", "delete", "pod", first, "--wait=false")
+        self.wait_for(lambda: self.leader() not in ("", first), "no other controller leads")
+        self.apply(trace("t", "unmatched"), namespace=name)
+        self.wait_for_reason(name, "t", "NoPods")
+
+    def leader(self):
+        return get("weft", "lease", "weft-controller")["spec"]["holderIdentity"]
+
     def test_a_trace_of_pods_without_the_library_reports_that(self):
         name = self.injected_namespace("without")
         self.apply(client("old", labels={"app": "shop", "weft.dev/inject": "disabled"}),
@@ -190,7 +201,7 @@ class Control(WeftTest):
         self.wait_for_pod(name, "before")
         kubectl("-n", "weft", "scale", "deployment/weft-webhook", "--replicas=0")
         self.addCleanup(kubectl, "-n", "weft", "rollout", "status", "deployment/weft-webhook")
-        self.addCleanup(kubectl, "-n", "weft", "scale", "deployment/weft-webhook", "--replicas=1")
+        self.addCleanup(kubectl, "-n", "weft", "scale", "deployment/weft-webhook", "--replicas=2")
         self.wait_for(lambda: not get("weft", "pods", "-l", "app.kubernetes.io/component=webhook")
                       ["items"], "the webhook does not end")
         self.apply(client("without"), namespace=name)

@@ -62,6 +62,14 @@ tolerations: {{- toYaml . | nindent 2 }}
 {{- with $values.priorityClassName }}
 priorityClassName: {{ . }}
 {{- end }}
+{{- if has (index . 1) (list "controller" "webhook") }}
+topologySpreadConstraints:
+  - maxSkew: 1
+    topologyKey: kubernetes.io/hostname
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector:
+      matchLabels: {{- include "weft.selector" . | nindent 8 }}
+{{- end }}
 {{- end }}
 
 {{/* include "weft.annotations" . */}}
