@@ -10,47 +10,59 @@ namespace weft::controller {
 using kube::Json;
 using kube::TextAt;
 
+namespace {
+
+constexpr const char* kPrevious = "previous.crt";
+
+}  // namespace
+
 // Nothing in it: not there, or not as we write it.
-Result<http::KeyPair> Certificates::Read(const std::string& secret) {
+Result<Certificates::Kept> Certificates::Read(const std::string& secret) {
   const auto object =
       client_.Get({.resource = kube::kSecrets, .name_space = names_.name_space, .name = secret});
-  if (!object && object.error().code == ErrorCode::kNotFound) return http::KeyPair{};
+  if (!object && object.error().code == ErrorCode::kNotFound) return Kept{};
   if (!object) return std::unexpected(object.error());
   const auto certificate = DecodeBase64(TextAt(*object, {"data", "tls.crt"}));
   const auto key = DecodeBase64(TextAt(*object, {"data", "tls.key"}));
-  if (!certificate || !key) return http::KeyPair{};
-  return http::KeyPair{*certificate, *key};
+  if (!certificate || !key) return Kept{};
+  return Kept{.pair = {*certificate, *key},
+              .previous_pem = DecodeBase64(TextAt(*object, {"data", kPrevious})).value_or("")};
 }
 
-Status Certificates::Write(const std::string& secret, const http::KeyPair& pair) {
+Status Certificates::Write(const std::string& secret, const Kept& kept) {
+  Json data = {{"tls.crt", EncodeBase64(kept.pair.certificate_pem)},
+               {"tls.key", EncodeBase64(kept.pair.key_pem)}};
+  if (!kept.previous_pem.empty()) data[kPrevious] = EncodeBase64(kept.previous_pem);
   const auto written =
       client_.Apply({.resource = kube::kSecrets, .name_space = names_.name_space, .name = secret},
                     {{"apiVersion", "v1"},
                      {"kind", "Secret"},
                      {"metadata", {{"name", secret}, {"namespace", names_.name_space}}},
                      {"type", "kubernetes.io/tls"},
-                     {"data",
-                      {{"tls.crt", EncodeBase64(pair.certificate_pem)},
-                       {"tls.key", EncodeBase64(pair.key_pem)}}}});
+                     {"data", std::move(data)}});
   if (!written) return std::unexpected(written.error());
   return {};
 }
 
-Result<http::KeyPair> Certificates::Authority(kube::WallTime now) {
-  WEFT_ASSIGN(http::KeyPair authority, Read(names_.authority_secret));
-  if (http::IsGoodAuthority(authority.certificate_pem, now, kRenewBefore)) return authority;
-  WEFT_ASSIGN(authority, http::MakeAuthority("weft " + names_.name_space,
-                                             {.now = now, .lifetime = kAuthorityLifetime}));
-  WEFT_TRY(Write(names_.authority_secret, authority));
-  return authority;
+Result<Certificates::Kept> Certificates::Authority(kube::WallTime now) {
+  constexpr std::chrono::hours kStillGood{0};
+  WEFT_ASSIGN(Kept kept, Read(names_.authority_secret));
+  if (!http::IsGoodAuthority(kept.pair.certificate_pem, now, kRenewBefore)) {
+    kept.previous_pem = std::move(kept.pair.certificate_pem);
+    WEFT_ASSIGN(kept.pair, http::MakeAuthority("weft " + names_.name_space,
+                                               {.now = now, .lifetime = kAuthorityLifetime}));
+    WEFT_TRY(Write(names_.authority_secret, kept));
+  }
+  if (!http::IsGoodAuthority(kept.previous_pem, now, kStillGood)) kept.previous_pem.clear();
+  return kept;
 }
 
 // Server-side apply of the one field that is ours in each webhook; the rest is the chart's.
-Status Certificates::TellApiServer(const std::string& authority_pem) {
+Result<bool> Certificates::TellApiServer(const std::string& bundle_pem) {
   const kube::Address address{.resource = kube::kMutatingWebhooks,
                               .name = names_.webhook_configuration};
   WEFT_ASSIGN(const Json configuration, client_.Get(address));
-  const std::string bundle = EncodeBase64(authority_pem);
+  const std::string bundle = EncodeBase64(bundle_pem);
   Json webhooks = Json::array();
   bool differs = false;
   const Json* there = kube::At(configuration, {"webhooks"});
@@ -59,28 +71,33 @@ Status Certificates::TellApiServer(const std::string& authority_pem) {
     webhooks.push_back(
         {{"name", TextAt(webhook, {"name"})}, {"clientConfig", {{"caBundle", bundle}}}});
   }
-  if (!differs) return {};
+  if (!differs) return false;
   const auto applied = client_.Apply(address, {{"apiVersion", "admissionregistration.k8s.io/v1"},
                                                {"kind", "MutatingWebhookConfiguration"},
                                                {"metadata", {{"name", address.name}}},
                                                {"webhooks", std::move(webhooks)}});
   if (!applied) return std::unexpected(applied.error());
-  return {};
+  return true;
 }
 
-Status Certificates::Reconcile() {
+Result<std::chrono::milliseconds> Certificates::Reconcile() {
   const kube::WallTime now = std::chrono::system_clock::now();
-  WEFT_ASSIGN(const http::KeyPair authority, Authority(now));
+  WEFT_ASSIGN(const Kept authority, Authority(now));
+  WEFT_ASSIGN(const bool is_news,
+              TellApiServer(authority.pair.certificate_pem + authority.previous_pem));
   const std::string host = names_.webhook_service + "." + names_.name_space + ".svc";
-  WEFT_ASSIGN(const http::KeyPair server, Read(names_.webhook_secret));
-  if (!http::IsGoodFor(server.certificate_pem, authority.certificate_pem, host, now,
-                       kRenewBefore)) {
-    WEFT_ASSIGN(
-        const http::KeyPair made,
-        http::MakeServerCertificate(authority, {host}, {.now = now, .lifetime = kServerLifetime}));
-    WEFT_TRY(Write(names_.webhook_secret, made));
-  }
-  return TellApiServer(authority.certificate_pem);
+  WEFT_ASSIGN(const Kept server, Read(names_.webhook_secret));
+  const auto is_good = [&](const std::string& authority_pem, std::chrono::hours margin) {
+    return http::IsGoodFor(server.pair.certificate_pem, authority_pem, host, now, margin);
+  };
+  if (is_good(authority.pair.certificate_pem, kRenewBefore)) return kCheckInterval;
+  // The old one serves until then.
+  if (is_news && is_good(authority.previous_pem, std::chrono::hours(1))) return kSpreadTime;
+  WEFT_ASSIGN(http::KeyPair made,
+              http::MakeServerCertificate(authority.pair, {host},
+                                          {.now = now, .lifetime = kServerLifetime}));
+  WEFT_TRY(Write(names_.webhook_secret, {.pair = std::move(made), .previous_pem = ""}));
+  return kCheckInterval;
 }
 
 }  // namespace weft::controller

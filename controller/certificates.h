@@ -3,8 +3,11 @@
 // exist, renews them before they expire, and registers the CA with the API server. Used by one
 // thread.
 // There are two Secrets: the CA with its key, which only the controller reads, and the webhook's
-// certificate. A new CA is created only if none exists or the old one expires. Rotation with the
-// old and the new CA side by side does not exist yet, so kAuthorityLifetime is long.
+// certificate.
+//
+// Before a CA expires a new one replaces it. The Secret keeps the old certificate, and the API
+// server believes both, until the old one has expired. The webhook gets a certificate of the new CA
+// once API servers have had time to hear of it.
 #ifndef WEFT_CONTROLLER_CERTIFICATES_H_
 #define WEFT_CONTROLLER_CERTIFICATES_H_
 
@@ -22,6 +25,8 @@ inline constexpr std::chrono::hours kServerLifetime{24 * 90};
 // Renewed so long before the end: a month of a broken controller harms nothing.
 inline constexpr std::chrono::hours kRenewBefore{24 * 30};
 inline constexpr std::chrono::hours kCheckInterval{1};
+// Until API servers know a new CA.
+inline constexpr std::chrono::minutes kSpreadTime{1};
 
 class Certificates {
  public:
@@ -35,14 +40,20 @@ class Certificates {
 
   Certificates(kube::Client& client, Names names) : client_(client), names_(std::move(names)) {}
 
-  // Idempotent; to be called at the start and every kCheckInterval.
-  Status Reconcile();
+  // Idempotent. Returns when to call it again.
+  Result<std::chrono::milliseconds> Reconcile();
 
  private:
-  Result<http::KeyPair> Read(const std::string& secret);
-  Status Write(const std::string& secret, const http::KeyPair& pair);
-  Result<http::KeyPair> Authority(kube::WallTime now);
-  Status TellApiServer(const std::string& authority_pem);
+  // A Secret's content.
+  struct Kept {
+    http::KeyPair pair;
+    std::string previous_pem;  // of a CA: the certificate of the one before; "": none
+  };
+  Result<Kept> Read(const std::string& secret);
+  Status Write(const std::string& secret, const Kept& kept);
+  Result<Kept> Authority(kube::WallTime now);
+  // Whether it did not know them yet.
+  Result<bool> TellApiServer(const std::string& bundle_pem);
 
   kube::Client& client_;
   const Names names_;

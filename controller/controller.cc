@@ -50,8 +50,7 @@ Result<std::optional<std::chrono::milliseconds>> Controller::Do(const Work& work
       WEFT_TRY(delivery_.Reconcile(work.key.name));
       return std::nullopt;
     case WorkKind::kCertificates:
-      WEFT_TRY(certificates_.Reconcile());
-      return kCheckInterval;
+      return certificates_.Reconcile();
     case WorkKind::kDefinitions:
       return definitions_.Reconcile();
   }
