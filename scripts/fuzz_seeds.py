@@ -134,7 +134,7 @@ MESSAGES = {
     "ChannelDefinition": {
         "id": 7, "trace": "t", "channel": "user", "trace_path": "ust", "trace_uuid": list(range(16)), "mode": 0,
         "subbuf_shift": 19, "subbufs_shift": 2, "contexts": [{"id": 1, "name": ""}], "hostname": "h",
-        "domain": "ust", "node": "", "kubernetes_namespace": "", "pod": "", "pod_uid": "",
+        "domain": "ust", "node": "", "kubernetes_namespace": "", "pod": "", "pod_uid": "", "trace_uid": "",
         **{key: ANY[key] for key in ("relay", "ctf_version", "created", "programs", "container")}},
     "Ring": {"procname": "shop"}, "ProcessGone": {}, "ForgetRing": {}, "StopChannel": {"more_follows": False}, "ForgetChannel": {},
     "StateComplete": {}, "FileAnswer": {}, "Hello": {"version": 1}, "ChannelReady": {"error": ""}, "FileRequest": {},

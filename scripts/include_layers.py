@@ -57,7 +57,7 @@ MAY_INCLUDE = {
                                  "lib/metrics", "node-agent/agent/base", "node-agent/agent/core",
                                  "node-agent/agent/discovery", "node-agent/agent/session", "node-agent/kernel"),
     "relay/ingest": ("lib/base", "lib/ctf", "lib/http", "lib/metrics", "lib/store", "lib/stream"),
-    "controller": ("lib/api", "lib/base", "lib/http", "lib/kube", "lib/metrics"),
+    "controller": ("lib/api", "lib/base", "lib/http", "lib/kube", "lib/metrics", "lib/store"),
     "cli": ("lib/api", "lib/base", "lib/ctf", "lib/elf", "lib/event", "lib/fields", "lib/ipc"),
     "kmod": ("lib/event",),
     "deploy/examples": (),

@@ -10,6 +10,7 @@
 #include "controller/reconcile/trace_status.h"
 #include "lib/api/limits.h"
 #include "lib/api/selector.h"
+#include "lib/store/store.h"
 
 namespace weft::controller {
 namespace {
@@ -227,7 +228,11 @@ class Planner {
   void FillStatus() {
     api::TraceStatus& status = plan_.status;
     // Assigned with the first session.
-    if (sessions_ > 0) status.relay = s_.relay.name;
+    if (sessions_ > 0) {
+      status.relay = s_.relay.name;
+      status.folder =
+          store::TraceFolder(SessionNamespace(s_), trace_.metadata.name, trace_.metadata.uid);
+    }
     if (sessions_ > 0 && status.segments.empty())
       status.segments.push_back({.relay = s_.relay.name, .from = kube::FormatTime(s_.now)});
     if (s_.problem.empty()) status.pods = CountPods(s_, selected_);

@@ -110,6 +110,8 @@ TEST_F(Life, FromFirstSightToRecording) {
   EXPECT_EQ(plan.status.pods.matched, 4);
   EXPECT_EQ(ReadyReason(), "WaitingForNodes");
   EXPECT_EQ(plan.status.relay, "weft-relay-0");
+  EXPECT_EQ(plan.status.folder, s_.trace.metadata.name_space + "/" + s_.trace.metadata.name + "/" +
+                                    s_.trace.metadata.uid);
   EXPECT_EQ(plan.status.segments.size(), 1u);
   EXPECT_TRUE(api::IsTrue(plan.status.conditions, api::kConditionAccepted));
 
@@ -481,6 +483,7 @@ TEST_F(ClusterLife, HasASessionOnEveryNodeWhateverItsPods) {
   Say(0, "Ready");
   Say(1, "Ready");
   EXPECT_EQ(Reasons(Step()), "Recording ");
+  EXPECT_EQ(s_.trace.status.folder, "weft/t/" + s_.trace.metadata.uid);
   s_.trace.metadata.deletion_timestamp = kube::FormatTime(s_.now);
   EXPECT_EQ(Step().apply.at(1).spec.state, api::SessionState::kDraining);
   Say(0, "Drained");

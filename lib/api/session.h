@@ -42,9 +42,9 @@ struct RelayEndpoints {
 };
 
 struct SessionSpec {
-  std::string node_name;   // never changes
-  std::string trace_name;  // never changes
-  std::string trace_uid;   // never changes; of the Trace's metadata, and the UUID of the CTF trace
+  std::string node_name;              // never changes
+  std::string trace_name;             // never changes
+  std::string trace_uid;              // never changes; of the Trace's metadata
   std::int64_t trace_generation = 0;  // that `record` was taken from
   SessionState state = SessionState::kActive;
   RelayEndpoints relay;

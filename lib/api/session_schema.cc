@@ -71,7 +71,8 @@ TypePtr<SessionSpec> SessionSpecSchema() {
                          .max = limits::kUuid,
                          .check = CheckUuid,
                          .pattern = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"}),
-                 "uid of the Trace, which is also the UUID of the CTF trace.", kRequired),
+                 "uid of the Trace, which is a part of the name of its folder at the relay.",
+                 kRequired),
        MakeField("traceGeneration", &T::trace_generation, Int<std::int64_t>(0, INT64_MAX),
                  "Generation of the Trace from which record was copied.", kRequired),
        MakeField(

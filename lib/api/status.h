@@ -91,6 +91,7 @@ struct TraceStatus {
   Phase phase = Phase::kPending;
   std::vector<Condition> conditions;
   std::string relay;
+  std::string folder;      // at the relay
   std::string start_time;  // RFC 3339, as the next two
   std::string deadline;    // start plus duration
   std::string completion_time;

@@ -121,6 +121,8 @@ TypePtr<TraceStatus> StatusSchema() {
                  "Standard conditions."),
        MakeField("relay", &T::relay, Text(limits::kDnsSubdomain),
                  "Name of the relay that stores the Trace."),
+       MakeField("folder", &T::folder, Text(limits::kTraceFolder),
+                 "Folder of the Trace's events in the relay's data folder: NAMESPACE/TRACE/UID."),
        MakeField("startTime", &T::start_time, Time(), "Time at which recording began."),
        MakeField("deadline", &T::deadline, Time(),
                  "Time at which recording will end: startTime plus duration."),

@@ -212,6 +212,7 @@ class Generator {
     const std::string time = "2026-01-02T03:04:05Z";
     if (Coin()) s.conditions = {{"Ready", ConditionStatus::kTrue, 1, time, "Started", Text()}};
     if (Coin()) s.relay = "weft-relay-0";
+    if (Coin()) s.folder = "shop/t/7e0d3c6e-6a1a-4d31-8f5c-2d3a5b7c9e10";
     if (Coin()) s.start_time = time;
     s.pods.matched = Below(100);
     if (Coin()) s.pods.skipped = {{"StaticBinary", "no libc", 2, {"a", "b"}}};

@@ -48,6 +48,7 @@ TEST(Codec, MessagesHaveTheirGoldenText) {
 TEST(Codec, NestedValuesHaveTheirGoldenText) {
   EXPECT_EQ(TextOf(ChannelDefinition{.id = 1,
                                      .trace = "t",
+                                     .trace_uid = "u",
                                      .channel = "user",
                                      .trace_path = "ust",
                                      .trace_uuid = {1, 2, 3},
@@ -62,7 +63,8 @@ TEST(Codec, NestedValuesHaveTheirGoldenText) {
             R"("id":1,"kubernetes_namespace":"","mode":1,"node":"","pod":"","pod_uid":"",)"
             R"("programs":"","relay":{"control_port":4460,"data_port":4461,"host":"h"},)"
             R"("subbuf_shift":12,"subbufs_shift":2,"trace":"t","trace_path":"ust",)"
-            R"("trace_uuid":[1,2,3,0,0,0,0,0,0,0,0,0,0,0,0,0],"type":"ChannelDefinition"})");
+            R"("trace_uid":"u","trace_uuid":[1,2,3,0,0,0,0,0,0,0,0,0,0,0,0,0],)"
+            R"("type":"ChannelDefinition"})");
   SessionState state{.phase = Phase::kReady, .output = "o", .notices = {"one"}};
   state.traces.push_back({.name = "a", .path = "p", .counts = {.recorded = 5}});
   state.traces[0].counts.discarded["full"] = 2;

@@ -109,6 +109,7 @@ inline constexpr const char* kKernelDomain = "kernel";
 struct ChannelDefinition {
   uint64_t id = 0;          // as in lib/abi/control.h, never used again
   std::string trace;        // the Trace's name
+  std::string trace_uid;    // the Trace's, in a cluster; "" in local mode
   std::string channel;      // "user"
   std::string trace_path;   // relative folder of the CTF trace, "ust/uid/1000/64-bit"
   Uuid trace_uuid{};        // with trace_path names the CTF trace; channels may share one
@@ -129,6 +130,7 @@ struct ChannelDefinition {
   static constexpr auto Fields() {
     return std::tuple(
         Field("id", &ChannelDefinition::id), Field("trace", &ChannelDefinition::trace),
+        Field("trace_uid", &ChannelDefinition::trace_uid),
         Field("channel", &ChannelDefinition::channel),
         Field("trace_path", &ChannelDefinition::trace_path),
         Field("trace_uuid", &ChannelDefinition::trace_uuid),

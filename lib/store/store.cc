@@ -126,6 +126,11 @@ Result<UniqueFd> DirectoryFileMaker::OpenFile(std::string_view relative_name) {
   return file;
 }
 
+std::string TraceFolder(const std::string& kubernetes_namespace, const std::string& trace,
+                        const std::string& uid) {
+  return kubernetes_namespace + "/" + trace + (uid.empty() ? "" : "/" + uid);
+}
+
 std::string UserTracePath(uint32_t uid) { return "ust/uid/" + std::to_string(uid) + "/64-bit"; }
 std::string KernelTracePath() { return "kernel"; }
 

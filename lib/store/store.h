@@ -53,6 +53,11 @@ class DirectoryFileMaker : public FileMaker {
 // kInvalid for a name that FileMaker would not take.
 Status CheckRelativeName(std::string_view name);
 
+// Where a relay stores a Trace, relative to its data folder: NAMESPACE/TRACE/UID. Local mode has no
+// uid: NAMESPACE/TRACE.
+std::string TraceFolder(const std::string& kubernetes_namespace, const std::string& trace,
+                        const std::string& uid);
+
 // "ust/uid/1000/64-bit", "kernel": where a trace of a domain lies, as readers of LTTng expect.
 std::string UserTracePath(uint32_t uid);
 std::string KernelTracePath();

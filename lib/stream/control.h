@@ -37,8 +37,8 @@ struct Hello {
   std::string node;
   std::string kubernetes_namespace;
   std::string trace;
-  std::string trace_uid;
-  std::string ticket;  // what proves it; "" where the relay asks for none
+  std::string trace_uid;  // the Trace's UUID, so that one made again is another; "" in local mode
+  std::string ticket;     // what proves it; "" where the relay asks for none
 
   static constexpr std::string_view kName = "hello";
   static constexpr auto Fields() {

@@ -4,6 +4,7 @@
 
 #include "lib/base/uuid.h"
 #include "lib/ctf/packet_writer.h"
+#include "lib/store/store.h"
 #include "node-agent/consumer/agent_link.h"
 #include "node-agent/consumer/limits.h"
 
@@ -110,10 +111,11 @@ Result<std::unique_ptr<TraceSink>> RelayLinks::Open(const ipc::ChannelDefinition
   stream::Hello hello{.node = Or(definition.node, definition.hostname),
                       .kubernetes_namespace = Or(definition.kubernetes_namespace, kLocalNamespace),
                       .trace = definition.trace,
-                      .trace_uid = "",
+                      .trace_uid = definition.trace_uid,
                       .ticket = ""};
   const std::string name = "relay " + relay.host + ":" + std::to_string(relay.control_port);
-  const std::string key = name + "/" + hello.kubernetes_namespace + "/" + hello.trace;
+  const std::string key =
+      name + "/" + store::TraceFolder(hello.kubernetes_namespace, hello.trace, hello.trace_uid);
   std::shared_ptr<RelayLink> link = links_[key].lock();
   if (link == nullptr) {
     // The agent finds the relay by the channel: any of this Trace's.

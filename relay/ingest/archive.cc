@@ -32,14 +32,18 @@ bool IsPath(std::string_view path) {
 
 Result<std::string> PathOf(const stream::Hello& who, const stream::OpenTrace& what,
                            const Uuid& uuid) {
-  std::string path;
   for (const std::string* part :
        {&who.kubernetes_namespace, &who.trace, &what.pod, &what.container}) {
     if (!IsPart(*part)) return Fail(ErrorCode::kInvalid, "not a name for a folder: " + *part);
-    path += *part + "/";
   }
   if (!IsPath(what.path)) return Fail(ErrorCode::kInvalid, "not a name for a folder: " + what.path);
-  return path + FormatUuid(uuid) + "/" + what.path;
+  std::string uid;
+  if (!who.trace_uid.empty()) {
+    WEFT_ASSIGN(const Uuid trace_uid, ParseUuid(who.trace_uid));
+    uid = FormatUuid(trace_uid);
+  }
+  return store::TraceFolder(who.kubernetes_namespace, who.trace, uid) + "/" + what.pod + "/" +
+         what.container + "/" + FormatUuid(uuid) + "/" + what.path;
 }
 
 // Makes a label of a node's text, which may be anything: only words of weft's own kind get through.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stores what nodes send as CTF on the disk, through lib/store, and counts it:
 //
-//   DATA_DIR/NAMESPACE/TRACE/POD/CONTAINER/UUID/PATH/metadata, CHANNEL_CPU ...
+//   DATA_DIR/NAMESPACE/TRACE/UID/POD/CONTAINER/UUID/PATH/metadata, CHANNEL_CPU ...
 //
-// UUID is the CTF trace's: a container that is started again has another one. The node gives PATH,
-// such as "ust/uid/1000/64-bit". Acknowledged packets were written by write(2): they survive the
+// UID is the Trace's, so a Trace that is made again under its old name has a folder of its own;
+// local mode has no uid, and no such folder. UUID is the CTF trace's: a container that is started
+// again has another one. The node gives PATH, such as "ust/uid/1000/64-bit". Acknowledged packets were written by write(2): they survive the
 // relay, and after EndTrace the machine. A trace belongs to the session that opened it last. The
 // ingest's thread owns it.
 #ifndef WEFT_RELAY_INGEST_ARCHIVE_H_

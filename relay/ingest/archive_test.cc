@@ -33,8 +33,9 @@ class ArchiveTest : public ::testing::Test {
     return archive.StorePacket(handle, {.stream_handle = handle, .seq = seq, .events = events},
                                writer.Finish(0, 100));
   }
-  std::string File(const std::string& name) {
-    return ctf::ReadAll(folder.path() + "/ns/t/pod-0/app/" + FormatUuid(uuid) +
+  // `uid`: the Trace's, with a slash.
+  std::string File(const std::string& name, const std::string& uid = "") {
+    return ctf::ReadAll(folder.path() + "/ns/t/" + uid + "pod-0/app/" + FormatUuid(uuid) +
                         "/ust/uid/1/64-bit/" + name);
   }
   bool Counted(const std::string& sample) {
@@ -64,6 +65,24 @@ TEST_F(ArchiveTest, ATraceIsAFolderOfItsPodAndContainer) {
   EXPECT_EQ(File("user_3").size(), 84U);
   EXPECT_EQ(archive.EndTrace(trace->key)->packets, 1U);
   EXPECT_TRUE(Counted("weft_events_delivered_total{namespace=\"ns\",trace=\"t\"} 5"));
+}
+
+TEST_F(ArchiveTest, ATraceMadeAgainHasAFolderOfItsOwn) {
+  const std::string uids[] = {"7e0d3c6e-6a1a-4d31-8f5c-2d3a5b7c9e10",
+                              "0a1b2c3d-6a1a-4d31-8f5c-2d3a5b7c9e10"};
+  std::vector<uint64_t> traces;
+  for (const std::string& uid : uids) {
+    stream::Hello hello = who;
+    hello.trace_uid = uid;
+    const auto trace = archive.OpenTrace(hello, What());
+    ASSERT_TRUE(trace) << trace.error().message;
+    traces.push_back(trace->key);
+  }
+  // Both stay open, and neither gets what belongs to the other.
+  ASSERT_TRUE(archive.WriteMetadata(traces[0], 0, "old\n\n"));
+  ASSERT_TRUE(archive.WriteMetadata(traces[1], 0, "new\n\n"));
+  EXPECT_EQ(File("metadata", uids[0] + "/"), "old\n\n");
+  EXPECT_EQ(File("metadata", uids[1] + "/"), "new\n\n");
 }
 
 TEST_F(ArchiveTest, CutsOffWhatTheNodeDoesNotKnowToBeStored) {
@@ -117,6 +136,8 @@ TEST_F(ArchiveTest, NoNameLeadsOutOfTheFolder) {
   };
   EXPECT_TRUE(refused([](auto& hello, auto&) { hello.kubernetes_namespace = ".."; }));
   EXPECT_TRUE(refused([](auto& hello, auto&) { hello.trace = "a/b"; }));
+  EXPECT_TRUE(refused([](auto& hello, auto&) { hello.trace_uid = ".."; }));
+  EXPECT_TRUE(refused([](auto& hello, auto&) { hello.trace_uid = "pod-0"; }));
   EXPECT_TRUE(refused([](auto&, auto& what) { what.pod = ""; }));
   EXPECT_TRUE(refused([](auto&, auto& what) { what.container = std::string("a\0b", 3); }));
   EXPECT_TRUE(refused([](auto&, auto& what) { what.uuid = "../../x"; }));

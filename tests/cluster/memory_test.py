@@ -11,7 +11,7 @@ import signal
 import unittest
 
 from tests.cluster.weft_cluster import get, kubectl, pod
-from tests.cluster.with_weft import WeftTest, metric, trace
+from tests.cluster.with_weft import WeftTest, container_pids, metric, trace
 
 LARGEST = {"size": "64Mi", "count": 16}
 MI = 1 << 20
@@ -19,18 +19,8 @@ LIVES = 3
 
 
 def container_pid(namespace, name):
-    """The first process of a pod's container, as the machine numbers it; None: it does not run."""
-    status = get(namespace, "pod", name)["status"].get("containerStatuses", [{}])[0]
-    if "running" not in status.get("state", {}):
-        return None
-    container = status["containerID"].partition("://")[2]
-    for folder in pathlib.Path("/proc").iterdir():
-        try:
-            if folder.name.isdigit() and container in (folder / "cgroup").read_text(encoding="utf-8"):
-                return int(folder.name)
-        except OSError:
-            continue
-    return None
+    """A process of a pod's container; None: it does not run."""
+    return next(iter(container_pids(namespace, name)), None)
 
 
 def pod_group(uid):

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Flight recorders on a real cluster: what overwrites its oldest events, streamed and as a snapshot. The
-books balance, and the newest events are there."""
+books balance, and the newest events are there. Also Traces that have one name after each other."""
 
+import os
+import signal
 import unittest
 
-from tests.cluster.relay_files import events_in, relay_folder
-from tests.cluster.weft_cluster import kubectl, pod
-from tests.cluster.with_weft import WeftTest, metric, trace
+from tests.cluster.relay_files import discarded_in, events_in, relay_folder, trace_folder
+from tests.cluster.weft_cluster import get, kubectl, pod
+from tests.cluster.with_weft import WeftTest, container_pids, metric, trace
 from tests.local.huge_pages import HUGE, bytes_in_huge_pages, why_no_huge_page
 
 EVENTS = 200_000  # of each of two threads in a round: many times what the buffers hold
@@ -67,6 +69,37 @@ class Modes(WeftTest):
         self.wait_for(lambda: metric(self.metrics("relay"), "weft_events_delivered_total", "ended",
                                      "t"), "nothing of the pod comes")
         self.assert_end("ended", emitted)
+
+    def agent_pid(self):
+        """The process weft-node-agent on the node, which the keeper starts again; None: it does not run."""
+        name = get("weft", "pods", "-l", "app.kubernetes.io/component=agent")["items"][0]["metadata"]["name"]
+        return next(iter(container_pids("weft", name, "weft-node-agent")), None)
+
+    def events_of(self, folder):
+        return sum(events_in(folder).values()) + discarded_in(folder)
+
+    def test_a_trace_made_again_has_a_folder_of_its_own(self):
+        name = "again"
+        self.start(name, buffer={"mode": "discard"})
+        first = trace_folder(name, "t")
+        self.run_tenant(name)
+        # The agent that follows goes on in the same CTF trace.
+        before = self.agent_pid()
+        os.kill(before, signal.SIGKILL)
+        self.wait_for(lambda: self.agent_pid() not in (None, before), "the agent is not started again")
+        emitted = self.run_tenant(name)
+        kubectl("-n", name, "delete", "trace", "t", "--timeout=120s")
+        self.apply(trace("t", "tenant", user={"events": [{"name": "tenant:*"}]}), namespace=name)
+        self.wait_ready(name, "t")
+        second = trace_folder(name, "t")
+        emitted_again = self.run_tenant(name) - emitted
+        self.end_by_time(name, "t")
+        self.assertEqual({first, second}, set((relay_folder() / name / "t").iterdir()))
+        self.assertEqual(second.name, get(name, "trace", "t")["metadata"]["uid"])
+        self.assertEqual(self.events_of(first), emitted)
+        self.assertEqual(self.events_of(second), emitted_again)
+        for folder in (first, second):
+            self.assertEqual(len(list((folder / "tenant" / "main").iterdir())), 1)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,11 @@ def relay_folder():
             "volumes/kubernetes.io~empty-dir/data")
 
 
+def trace_folder(namespace, name):
+    """The folder of a Trace's events at the relay, as the Trace's status names it."""
+    return relay_folder() / get(namespace, "trace", name)["status"]["folder"]
+
+
 class Packet(typing.NamedTuple):
     number: int
     discarded: int  # events of the stream so far

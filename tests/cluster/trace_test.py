@@ -7,7 +7,7 @@ discarded; then weft goes away, and they run on."""
 
 import unittest
 
-from tests.cluster.relay_files import discarded_in, events_in, relay_folder
+from tests.cluster.relay_files import discarded_in, events_in, trace_folder
 from tests.cluster.weft_cluster import RESTRICTED, RESTRICTED_CONTAINER, dev, get, kubectl, pod
 from tests.cluster.with_weft import WeftTest, metric, trace
 
@@ -73,9 +73,8 @@ class Traced(WeftTest):
         self.assertEqual(lost, 0)
         return discarded
 
-    def assert_stored(self, namespace, name, emitted):
+    def assert_stored(self, folder, namespace, emitted):
         """Each pod's CTF has what the pod says, minus what its streams say was discarded."""
-        folder = relay_folder() / namespace / name
         self.assertEqual({f.name for f in folder.iterdir()}, set(emitted))
         for one, count in emitted.items():
             names = events_in(folder / one)
@@ -107,6 +106,7 @@ class Traced(WeftTest):
         self.assert_unchanged("measures", "tenant", "BestEffort")
 
         events = self.end_by_time("measures", "work")
+        sold = trace_folder("orders", "sales")
         # Deleted, it is drained before it goes.
         kubectl("-n", "orders", "delete", "trace", "sales", "--timeout=120s")
         self.assertNotIn("NotDrained", [e["reason"] for e in
@@ -117,8 +117,8 @@ class Traced(WeftTest):
         self.assert_balance("orders", "sales", sum(sales.values()))
         self.assertEqual(events["recorded"] + events["discarded"], work)
         self.assertEqual(events["delivered"], events["recorded"])
-        self.assert_stored("measures", "work", {"tenant": work})
-        self.assert_stored("orders", "sales", sales)
+        self.assert_stored(trace_folder("measures", "work"), "measures", {"tenant": work})
+        self.assert_stored(sold, "orders", sales)
         self.leave_and_run_on()
 
     def leave_and_run_on(self):

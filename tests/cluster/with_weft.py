@@ -2,6 +2,7 @@
 """What the tests share that have weft in their cluster: its installation, namespaces with the library,
 Traces, programs that say what they emitted, counters."""
 
+import pathlib
 import re
 
 from tests.cluster.weft_cluster import PARTS, RESTRICTED, ClusterTest, get, install_weft, kubectl
@@ -19,6 +20,24 @@ def metric(text, name, namespace, name_of_trace):
     """Sum over all other labels."""
     labels = rf'{{[^}}]*namespace="{namespace}",[^}}]*trace="{name_of_trace}"[^}}]*}}'
     return sum(int(float(m)) for m in re.findall(rf"^{name}{labels} (\S+)$", text, re.MULTILINE))
+
+
+def container_pids(namespace, name, program=""):
+    """The processes of a pod's container, as the machine numbers them; none if it does not run. With `program` only
+    those of this name."""
+    status = get(namespace, "pod", name)["status"].get("containerStatuses", [{}])[0]
+    if "running" not in status.get("state", {}):
+        return []
+    container = status["containerID"].partition("://")[2]
+    found = []
+    for folder in pathlib.Path("/proc").iterdir():
+        try:
+            if folder.name.isdigit() and container in (folder / "cgroup").read_text(encoding="utf-8") and \
+                    program in ("", (folder / "comm").read_text(encoding="utf-8").strip()):
+                found.append(int(folder.name))
+        except OSError:
+            continue
+    return found
 
 
 class WeftTest(ClusterTest):

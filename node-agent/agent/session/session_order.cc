@@ -80,6 +80,7 @@ Status Session::CompileOrder() {
       .created = created_, .ctf_version = ctf_version_, .of_tenant = !is_cluster_wide()};
   const auto complete = [this](ipc::ChannelDefinition& definition) {
     definition.relay = relay;
+    definition.trace_uid = order->spec.trace_uid;
     definition.node = order->spec.node_name;
     definition.kubernetes_namespace = order->metadata.name_space;
   };

@@ -33,6 +33,7 @@ std::string Refusal(const api::TraceSession& order) {
   return session ? "" : session.error().message;
 }
 
+constexpr const char* kTraceUid = "7e0d3c6e-6a1a-4d31-8f5c-2d3a5b7c9e10";
 const Session::Container kMain = {"pod/main", "shop", "shop-0", "pod", "main"};
 
 TEST(Order, LeavesOutContextsThatRevealTheNode) {
@@ -91,7 +92,9 @@ TEST(Order, TrackersByNumbersOfTheNodeAreForClustersOnly) {
 }
 
 TEST(Order, AChannelSaysWhoseItIs) {
-  Session session = FromOrder(Order());
+  api::TraceSession order = Order();
+  order.spec.trace_uid = kTraceUid;
+  Session session = FromOrder(order);
   EXPECT_TRUE(session.channels.empty());
   const SessionChannel& channel = session.AddChannel(kMain);
   EXPECT_EQ(channel.container, "pod/main");
@@ -100,6 +103,7 @@ TEST(Order, AChannelSaysWhoseItIs) {
   const ipc::ChannelDefinition& definition = channel.definition;
   EXPECT_EQ(definition.node, "n1");
   EXPECT_EQ(definition.kubernetes_namespace, "shop");
+  EXPECT_EQ(definition.trace_uid, kTraceUid);
   EXPECT_EQ(definition.pod, "shop-0");
   EXPECT_EQ(definition.pod_uid, "pod");
   EXPECT_EQ(definition.container, "main");
@@ -112,6 +116,7 @@ TEST(Order, AChannelSaysWhoseItIs) {
   const SessionChannel& other = session.AddChannel({"pod/b", "shop", "shop-0", "pod", "b"});
   EXPECT_NE(other.definition.id, id);
   EXPECT_NE(other.definition.trace_uuid, uuid);
+  EXPECT_EQ(session.AddKernelChannel({}).definition.trace_uid, kTraceUid);
 }
 
 TEST(Order, ARelayIsAHostWithTwoPorts) {
@@ -285,7 +290,7 @@ TEST(Order, DrainedChannelsLeaveTheirCounts) {
 // What a channel was granted stays: processes remember it.
 TEST(Order, BuffersFitIntoTheContainersMemoryFromThenOn) {
   api::TraceSession order = Order();
-  order.spec.trace_uid = "7e0d3c6e-6a1a-4d31-8f5c-2d3a5b7c9e10";
+  order.spec.trace_uid = kTraceUid;
   order.spec.trace_generation = 1;
   order.spec.record.buffer = {1 << 20, 8};
   Session session = FromOrder(order);
@@ -312,6 +317,8 @@ TEST(Order, BuffersFitIntoTheContainersMemoryFromThenOn) {
   const auto loaded = Session::Load(file);
   ASSERT_TRUE(loaded) << loaded.error().message;
   EXPECT_EQ(loaded->channels[0].spec, session.channels[0].spec);
+  EXPECT_EQ(loaded->channels[0].definition.trace_uid, kTraceUid);
+  EXPECT_EQ(loaded->channels[0].definition.trace_uuid, session.channels[0].definition.trace_uuid);
   EXPECT_EQ(loaded->channels[0].asked, (RingSize{20, 3}));
   EXPECT_EQ(loaded->channels[1].spec, session.channels[1].spec);
   std::remove(file.c_str());
