@@ -41,10 +41,10 @@ class Killer:
     def some_time(self):
         time.sleep(self.random.uniform(0, 0.4))
 
-    def kill_keeper(self, keeper):
-        """At some moment. All that it started end as well."""
+    def kill_keeper(self, keeper, agent):
+        """Kills it at some moment. Its agent, of the program `agent`, and its consumer end as well."""
         others = children_of(keeper)
-        self.assertEqual(sorted(map(name_of, others)), ["weft-agent", "weft-consumer"])
+        self.assertEqual(sorted(map(name_of, others)), sorted([agent, "weft-consumer"]))
         self.some_time()
         os.kill(keeper, signal.SIGKILL)
         for pid in (keeper, *others):
@@ -109,7 +109,7 @@ class LocalKillTest(LocalStormTest, Killer):
         groups = set(CGROUPS.rglob("*/"))
         weft, keeper, ring = self.begin()
         folder = pathlib.Path(f"/proc/{keeper}/cmdline").read_text().split("\0")[2]
-        self.kill_keeper(keeper)
+        self.kill_keeper(keeper, "weft-agent")
         self.some_time()
         self.hold.unlink()
         _, said = self.finish(weft, status=123)
@@ -178,7 +178,7 @@ class NodeKillTest(NodeStormTest, Killer):
         no events. The next one begins another ring, whose books are whole."""
         ring = self.begin()
         self.wait_for(lambda: ring.committed() > 1000)
-        self.kill_keeper(self.keeper.pid)
+        self.kill_keeper(self.keeper.pid, "weft-node-agent")
         self.keeper.wait()
         self.some_time()
         first = self.traces()
