@@ -61,6 +61,7 @@ MAY_INCLUDE = {
     "cli": ("lib/api", "lib/base", "lib/ctf", "lib/elf", "lib/event", "lib/fields", "lib/ipc"),
     "kmod": ("lib/event",),
     "deploy/examples": (),
+    "deploy/install_test": ("lib/base",),
 }
 
 # Folder -> its floors, the lowest one first: nouns (file names without suffix).

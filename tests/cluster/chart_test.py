@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""charts/weft as users install it, with its defaults: what it starts becomes ready, is upgraded, and goes
-again, and holds nothing that stays."""
+"""charts/weft as users install it, with its defaults: what it starts becomes ready, proves that it records, is
+upgraded, and goes again, and holds nothing that stays."""
 
 import re
 import subprocess
@@ -23,10 +23,12 @@ class Chart(ClusterTest):
     LOADED = ("shell", "weft-agent", "weft-controller", "weft-webhook", "weft-relay")
 
     def test_install_upgrade_and_uninstall(self):
+        self.assert_keeps_namespaces_of_others()
         helm("install", "weft", CHART, "--create-namespace")
         self.assert_ready()
         self.assertIn("weft_", kubectl("get", "--raw", f"/api/v1/namespaces/{SYSTEM}/pods/"
                                        "weft-relay-0:8080/proxy/metrics").stdout)
+        self.assert_proves_itself()
         self.assert_older_definition_is_told()
         # The values of a chart that had none of these.
         helm("upgrade", "weft", CHART, "--reuse-values", "--set",
@@ -46,6 +48,33 @@ class Chart(ClusterTest):
                            f"--timeout={PATIENCE:.0f}s", check=False)
             if done.returncode != 0:
                 self.fail(done.stderr + kubectl("-n", SYSTEM, "describe", "pods").stdout)
+
+    def assert_proves_itself(self):
+        """`helm test`: it succeeds, and leaves nothing; without a relay it fails, and leaves a log that says so."""
+        name = f"{SYSTEM}-install-test"
+        tested = helm("test", "weft", check=False)
+        if tested.returncode != 0:
+            self.fail(tested.stderr + kubectl("-n", name, "logs", "job/install-test", check=False).stdout +
+                      kubectl("-n", name, "describe", "traces,pods", check=False).stdout)
+        self.assertIn("Phase:          Succeeded", tested.stdout)
+        self.assertNotIn(name, kubectl("get", "namespaces", "--output=name").stdout)
+        kubectl("-n", SYSTEM, "scale", "statefulset/weft-relay", "--replicas=0")
+        self.wait_for(lambda: not get(SYSTEM, "pods", "-l", "app.kubernetes.io/component=relay")["items"],
+                      "the relay does not go")
+        self.assertNotEqual(helm("test", "weft", "--timeout=30s", check=False).returncode, 0)
+        logs = kubectl("-n", name, "logs", "-l", "app.kubernetes.io/component=test", "--prefix").stdout
+        self.assertIn("the relay does not answer", logs)
+        kubectl("-n", SYSTEM, "scale", "statefulset/weft-relay", "--replicas=1")
+        self.assert_ready()
+        kubectl("delete", "namespace", name, f"--timeout={PATIENCE:.0f}s")
+
+    def assert_keeps_namespaces_of_others(self):
+        """`helm test` would replace a namespace of that name."""
+        name = f"{SYSTEM}-install-test"
+        kubectl("create", "namespace", name)
+        refused = helm("install", "weft", CHART, "--create-namespace", check=False)
+        self.assertIn(f"there is a namespace {name} that is not weft's", refused.stderr)
+        kubectl("delete", "namespace", name, f"--timeout={PATIENCE:.0f}s")
 
     def assert_older_definition_is_told(self):
         """One that lacks a field; the upgrade writes it anew."""
