@@ -85,7 +85,8 @@ def webhook():
 
 
 def relay():
-    return weft_image("weft-relay", "weft-relay")
+    # With a reader for what it stores.
+    return weft_image("weft-relay", "weft-relay", "weft")
 
 
 def with_shell(image):

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """charts/weft as users install it, with its defaults: what it starts becomes ready, proves that it records, is
-upgraded, and goes again, and holds nothing that stays."""
+upgraded, and goes again, and holds nothing that stays. README.md's way from an empty cluster to the first
+event, and the examples."""
 
+import json
 import re
 import subprocess
 import textwrap
@@ -13,6 +15,7 @@ from tests.cluster.with_weft import INJECT, trace
 
 CHART = TOP / "charts/weft"
 SYSTEM = "weft-system"
+KINDS = ("traces", "clustertraces", "tracesessions")
 
 
 def helm(*words, **more):
@@ -20,7 +23,7 @@ def helm(*words, **more):
 
 
 class Chart(ClusterTest):
-    LOADED = ("shell", "weft-agent", "weft-controller", "weft-webhook", "weft-relay")
+    LOADED = ("shell", "shop", "weft-agent", "weft-controller", "weft-webhook", "weft-relay")
 
     def test_install_upgrade_and_uninstall(self):
         self.assert_keeps_namespaces_of_others()
@@ -86,6 +89,64 @@ class Chart(ClusterTest):
                       "the controller does not notice the older definition")
         self.wait_for(lambda: get(SYSTEM, "deployment", "weft-controller")["status"].get("readyReplicas", 0) == 0,
                       "the controller stays ready")
+
+    def paste(self, script):
+        """Runs lines of a page, with the cluster's kubectl and helm; returns what they print."""
+        tools = "".join(f'{tool}() {{ "{TOP}/dev" cluster {tool} "$@"; }}\n' for tool in ("kubectl", "helm"))
+        return subprocess.run(["bash", "-e", "-c", tools + textwrap.dedent(script)], cwd=TOP, check=True,
+                              stdout=subprocess.PIPE, text=True).stdout
+
+    def test_a_way_from_nothing_to_the_first_event(self):
+        page = (TOP / "README.md").read_text(encoding="utf-8")
+        *steps, view = re.search(r"    helm install weft .*?\n\n", page, re.DOTALL)[0].strip().splitlines()
+        folder = steps.pop()
+        self.paste("\n".join(steps))
+        # A person is slower than the first packet.
+        seen = self.wait_for(lambda: "shop:" in (text := self.paste(folder + "\n" + view)) and text,
+                             "no event is shown")
+        self.assertEqual(len(seen.splitlines()), 10, seen)
+        self.assert_examples_show_events()
+        kubectl("delete", "namespace", "shop", "billing", f"--timeout={PATIENCE:.0f}s")
+        dev("cluster", "helm", "uninstall", "weft", "--namespace", "weft", "--wait")
+        kubectl("delete", "namespace", "weft", f"--timeout={PATIENCE:.0f}s")
+        # They belong to that release.
+        kubectl("delete", "crd", *(f"{kind}.weft.dev" for kind in KINDS), f"--timeout={PATIENCE:.0f}s")
+
+    def assert_examples_show_events(self):
+        """Each one is applied beside the shop; those of the kernel are only accepted, since weft.ko is off."""
+        self.paste("""
+            kubectl create namespace billing
+            kubectl label namespace billing weft.dev/inject=enabled
+            kubectl -n billing wait --for=create configmap -l weft.dev/library=current --timeout=60s
+            kubectl -n billing apply -f deploy/examples/shop.yaml
+            kubectl -n billing rollout status deployment/shop""")
+        made = []
+        for file in sorted((TOP / "deploy/examples/traces").iterdir()):
+            given = [] if "namespace:" in file.read_text(encoding="utf-8") else ["-n", "shop"]
+            applied = json.loads(kubectl(*given, "apply", "-f", file, "-o", "json").stdout)
+            made += applied.get("items", [applied])
+        kubectl("apply", "-f", TOP / "deploy/examples/clustertraces/slow-disk.yaml")
+        self.assertGreaterEqual(len(made), 8)
+        for one in made:
+            place = ["-n", one["metadata"]["namespace"]]
+            name = f"trace/{one['metadata']['name']}"
+            if "kernel" in one["spec"]:
+                kubectl(*place, "wait", "--for=condition=Accepted", name, "--timeout=60s")
+                continue
+            kubectl(*place, "patch", name, "--type=merge", "-p", '{"spec":{"paused":false}}')
+            kubectl(*place, "wait", "--for=condition=Ready", name, "--timeout=60s")
+        kubectl("wait", "--for=condition=Accepted", "clustertrace/slow-disk", "--timeout=60s")
+        kubectl("delete", "clustertrace", "slow-disk")
+        for one in made:
+            if "kernel" not in one["spec"]:
+                self.assert_has_events(one["metadata"]["namespace"], one["metadata"]["name"])
+
+    def assert_has_events(self, namespace, name):
+        kubectl("-n", namespace, "patch", "trace", name, "--type=merge", "-p", '{"spec":{"duration":"5s"}}')
+        self.wait_for(lambda: get(namespace, "trace", name)["status"]["phase"] == "Completed",
+                      f"{namespace}/{name} does not end")
+        status = get(namespace, "trace", name)["status"]
+        self.assertGreater(status["events"]["delivered"], 0, (name, status))
 
     def assert_forced_removal(self):
         """Without the hook a Trace keeps its finalizer; docs/operations.md says how it gives it up."""
