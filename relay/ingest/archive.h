@@ -5,9 +5,9 @@
 //
 // UID is the Trace's, so a Trace that is made again under its old name has a folder of its own;
 // local mode has no uid, and no such folder. UUID is the CTF trace's: a container that is started
-// again has another one. The node gives PATH, such as "ust/uid/1000/64-bit". Acknowledged packets were written by write(2): they survive the
-// relay, and after EndTrace the machine. A trace belongs to the session that opened it last. The
-// ingest's thread owns it.
+// again has another one. The node gives PATH, such as "ust/uid/1000/64-bit". Acknowledged packets
+// were written by write(2): they survive the relay, and after EndTrace the machine. A trace belongs
+// to the session that opened it last. The ingest's thread owns it.
 #ifndef WEFT_RELAY_INGEST_ARCHIVE_H_
 #define WEFT_RELAY_INGEST_ARCHIVE_H_
 
