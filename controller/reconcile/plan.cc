@@ -249,6 +249,8 @@ class Planner {
     } else {
       FillReady();
       FillKernel();
+      FillRelay();
+      FillReceiving();
       FillBuffers();
     }
   }
@@ -302,20 +304,52 @@ class Planner {
     Set(api::kConditionKernelTracing, status, reason, message.substr(0, api::limits::kMessage));
   }
 
-  // Set only where buffers are, or were, smaller than the Trace asks for.
-  void FillBuffers() {
+  // The nodes that deny the condition, with their messages; "": none does.
+  [[nodiscard]] std::string WhoDenies(std::string_view type) const {
     std::string message;
     for (const TraceSession* session : live_) {
-      const auto* said =
-          api::FindCondition(session->status.conditions, api::kConditionBuffersGranted);
+      const auto* said = api::FindCondition(session->status.conditions, type);
       if (said == nullptr || said->status != ConditionStatus::kFalse ||
           message.size() >= api::limits::kMessage)
         continue;
       message += (message.empty() ? "" : "; ") + session->spec.node_name + ": " + said->message;
     }
+    return message.substr(0, api::limits::kMessage);
+  }
+
+  void FillRelay() {
+    const auto is_connected = [](const TraceSession* session) {
+      const auto* said =
+          api::FindCondition(session->status.conditions, api::kConditionRelayAvailable);
+      return said != nullptr && said->status == ConditionStatus::kTrue;
+    };
+    if (const std::string message = WhoDenies(api::kConditionRelayAvailable); !message.empty())
+      Set(api::kConditionRelayAvailable, ConditionStatus::kFalse, "Unreachable", message);
+    else if (std::ranges::any_of(live_, is_connected))
+      Set(api::kConditionRelayAvailable, ConditionStatus::kTrue, "Connected", "");
+  }
+
+  // After FillReady. A Trace that records and has no event is the usual sign of a wrong name.
+  void FillReceiving() {
+    const api::EventCounts& events = plan_.status.events;
+    if (events.delivered > 0)
+      return Set(api::kConditionReceiving, ConditionStatus::kTrue, "Delivered", "");
+    if (events.recorded + events.discarded > 0)
+      return Set(api::kConditionReceiving, ConditionStatus::kUnknown, "NotDelivered",
+                 "events were recorded, and none is at the relay yet");
+    if (plan_.status.phase != api::Phase::kRecording) return;
+    Set(api::kConditionReceiving, ConditionStatus::kFalse, "NoEvents",
+        "no event was recorded yet. If there should be some: do the names of events, the filter "
+        "and "
+        "the containers of the spec match the program's? A program that is static or setuid, or "
+        "that was started without its pod's environment, is not traced");
+  }
+
+  // Set only where buffers are, or were, smaller than the Trace asks for.
+  void FillBuffers() {
+    const std::string message = WhoDenies(api::kConditionBuffersGranted);
     if (!message.empty()) {
-      Set(api::kConditionBuffersGranted, ConditionStatus::kFalse, "MemoryLimit",
-          message.substr(0, api::limits::kMessage));
+      Set(api::kConditionBuffersGranted, ConditionStatus::kFalse, "MemoryLimit", message);
     } else if (api::FindCondition(plan_.status.conditions, api::kConditionBuffersGranted)) {
       Set(api::kConditionBuffersGranted, ConditionStatus::kTrue, "AsAsked", "");
     }
@@ -366,16 +400,16 @@ class Planner {
       const api::Condition* before = api::FindCondition(trace_.status.conditions, now.type);
       if (before != nullptr && before->reason == now.reason) continue;
       if (now.reason == "WaitingForNodes" || now.reason == "Valid" || now.reason == "Draining" ||
-          now.type == api::kConditionDrained)
+          now.type == api::kConditionDrained || now.type == api::kConditionReceiving)
         continue;
       if (now.type == api::kConditionReady && now.reason == "InvalidSpec") continue;
-      const bool of_kernel = now.type == api::kConditionKernelTracing;
-      const bool of_buffers = now.type == api::kConditionBuffersGranted;
-      if ((of_kernel || of_buffers) && now.status != ConditionStatus::kFalse) continue;
+      const bool is_of_nodes = now.type == api::kConditionKernelTracing ||
+                               now.type == api::kConditionBuffersGranted ||
+                               now.type == api::kConditionRelayAvailable;
+      if (is_of_nodes && now.status != ConditionStatus::kFalse) continue;
       plan_.notes.push_back(
-          {.warning = of_kernel || of_buffers || now.reason == "NoPods" ||
-                      now.reason == "NoNodes" || now.reason == "NothingTraced" ||
-                      now.reason == "InvalidSpec",
+          {.warning = is_of_nodes || now.reason == "NoPods" || now.reason == "NoNodes" ||
+                      now.reason == "NothingTraced" || now.reason == "InvalidSpec",
            .reason = now.reason,
            .text = now.message.empty() ? "the Trace is now: " + now.reason : now.message});
     }

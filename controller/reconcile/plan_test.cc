@@ -378,6 +378,36 @@ TEST_F(Life, CountsAreTheSumOfTheNodes) {
   EXPECT_EQ(plan.status.events.reasons[0].count, 6);
 }
 
+TEST_F(Life, SaysWhetherTheRelayIsThereAndHasEvents) {
+  const auto condition = [&](std::string_view type) {
+    return api::FindCondition(s_.trace.status.conditions, type);
+  };
+  AddPod("a", "n1", true);
+  Step();
+  Say(0, api::kConditionReady);
+  EXPECT_EQ(Reasons(Step()), "Recording ") << "no event yet is no news";
+  EXPECT_EQ(condition(api::kConditionRelayAvailable), nullptr);
+  EXPECT_EQ(condition(api::kConditionReceiving)->reason, "NoEvents");
+  EXPECT_EQ(condition(api::kConditionReceiving)->status, api::ConditionStatus::kFalse);
+
+  api::SessionStatus& status = s_.sessions.at(0).status;
+  status.conditions.push_back({.type = std::string(api::kConditionRelayAvailable),
+                               .status = api::ConditionStatus::kFalse,
+                               .reason = "Unreachable",
+                               .message = "Connection refused"});
+  status.events.recorded = 7;
+  EXPECT_EQ(Reasons(Step()), "Unreachable ");
+  EXPECT_EQ(condition(api::kConditionRelayAvailable)->message,
+            s_.sessions[0].spec.node_name + ": Connection refused");
+  EXPECT_EQ(condition(api::kConditionReceiving)->reason, "NotDelivered");
+
+  status.conditions.back().status = api::ConditionStatus::kTrue;
+  status.events.delivered = 7;
+  Step();
+  EXPECT_EQ(condition(api::kConditionRelayAvailable)->status, api::ConditionStatus::kTrue);
+  EXPECT_EQ(condition(api::kConditionReceiving)->status, api::ConditionStatus::kTrue);
+}
+
 TEST_F(Life, SaysWhichBuffersAreSmallerThanAskedFor) {
   const auto buffers = [&] {
     return api::FindCondition(s_.trace.status.conditions, api::kConditionBuffersGranted);

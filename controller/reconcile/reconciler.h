@@ -17,7 +17,7 @@
 namespace weft::controller {
 
 // Counts of events alone are written no more often than this (an API server is no time series).
-inline constexpr std::chrono::seconds kCountsInterval{30};
+inline constexpr std::chrono::seconds kCountsInterval{10};
 
 class Reconciler {
  public:

@@ -142,6 +142,8 @@ TEST_F(Reconciling, CountsAloneWaitForTheirInterval) {
   AgentSays("Ready", 0);
   EXPECT_THAT(Requests(), ElementsAre(kStatus, kEvent));
   AgentSays("Ready", 100);
+  EXPECT_THAT(Requests(), ElementsAre(kStatus)) << "the first events are a condition, too";
+  AgentSays("Ready", 200);
   EXPECT_THAT(Requests(), IsEmpty());
   ASSERT_TRUE(result_ && *result_) << "it is to be looked at again";
   EXPECT_LE(**result_, kCountsInterval);

@@ -59,7 +59,7 @@ struct SessionSpec {
 struct SessionStatus {
   std::int64_t observed_generation = 0;  // of the session's metadata
   Phase phase = Phase::kPending;
-  std::vector<Condition> conditions;  // Ready, Drained, KernelTracing, BuffersGranted
+  std::vector<Condition> conditions;  // all but Accepted and Receiving
   PodCounts pods;
   EventCounts events;
   bool operator==(const SessionStatus&) const = default;

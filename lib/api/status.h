@@ -29,6 +29,8 @@ inline constexpr std::string_view kConditionAccepted = "Accepted";  // the spec 
 inline constexpr std::string_view kConditionReady = "Ready";        // START reached every node
 inline constexpr std::string_view kConditionDrained = "Drained";    // nothing is in flight
 inline constexpr std::string_view kConditionKernelTracing = "KernelTracing";
+inline constexpr std::string_view kConditionRelayAvailable = "RelayAvailable";
+inline constexpr std::string_view kConditionReceiving = "Receiving";  // the relay has events
 // False: buffers of some containers are smaller than the Trace asks for.
 inline constexpr std::string_view kConditionBuffersGranted = "BuffersGranted";
 

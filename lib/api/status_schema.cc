@@ -35,7 +35,8 @@ TypePtr<Condition> ConditionSchema() {
   return Object<T>(
       "Condition",
       {MakeField("type", &T::type, String({.max = 316, .check = CheckAnyText}),
-                 "Type of the condition: Accepted, Ready, Drained, KernelTracing, BuffersGranted.",
+                 "Type of the condition: Accepted, Ready, RelayAvailable, Receiving, Drained, "
+                 "KernelTracing, BuffersGranted.",
                  kRequired),
        MakeField("status", &T::status, Enum<ConditionStatus>(kConditionStatuses),
                  "Whether the condition holds: True, False or Unknown.", kRequired),

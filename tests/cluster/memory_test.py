@@ -115,8 +115,12 @@ class Memory(WeftTest):
             self.wait_for(lambda: shared_memory(group) - before < limit * MI // 200,
                           f"the memory of life {life} does not come back")
         emitted.append(self.emit(namespace))
+        self.assertEqual(self.condition(namespace, "t", "RelayAvailable")["reason"], "Unreachable")
         kubectl("-n", "weft", "scale", "statefulset", "weft-relay", "--replicas=1")
         kubectl("-n", "weft", "rollout", "status", "statefulset/weft-relay", "--timeout=120s")
+        for kind in ("RelayAvailable", "Receiving"):
+            self.wait_for(lambda kind=kind: self.condition(namespace, "t", kind)["status"] == "True",
+                          f"{kind} does not become true")
         self.end_by_time(namespace, "t")
         status = get(namespace, "pod", "tenant")["status"]["containerStatuses"][0]
         self.assertEqual(status["restartCount"], LIVES)

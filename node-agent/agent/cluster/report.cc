@@ -162,6 +162,16 @@ std::string DescribeGrants(const Session& session) {
   return text.empty() ? "" : text + ": all buffers stay under 5 % of a container's memory limit";
 }
 
+// Not set before the first connection, or failure.
+void SetRelay(api::SessionStatus& status, const Session& session, kube::WallTime now) {
+  const bool is_connected = std::ranges::any_of(session.channels, &SessionChannel::ready);
+  const std::string& failure = session.relay_failure;
+  if (!failure.empty())
+    Set(status, *session.order, api::kConditionRelayAvailable, false, "Unreachable", failure, now);
+  else if (is_connected)
+    Set(status, *session.order, api::kConditionRelayAvailable, true, "Connected", "", now);
+}
+
 }  // namespace
 
 bool IsDrained(const Session& session) {
@@ -182,6 +192,7 @@ api::SessionStatus MakeStatus(const Session& session, const SelectedPods& pods,
     Set(status, order, api::kConditionDrained, drained, drained ? "Drained" : "Draining", "", now);
     return status;
   }
+  SetRelay(status, session, now);
   const bool of_kernel = order.spec.record.RecordsKernel();
   const Verdict verdict = of_kernel ? JudgeKernel(session, kernel) : Verdict{};
   CountPods(session, pods, status.pods);
@@ -204,7 +215,7 @@ api::SessionStatus MakeStatus(const Session& session, const SelectedPods& pods,
       !ready   ? "WaitingForRelay"
       : paused ? "Paused"
                : "Recording",
-      Join(session.notices), now);
+      ready ? Join(session.notices) : session.relay_failure, now);
   if (of_kernel)
     Set(status, order, api::kConditionKernelTracing, verdict.status, verdict.reason,
         verdict.message, now);

@@ -68,6 +68,27 @@ TEST_F(Report, ReadyWhenEveryContainerOfEveryPodIsReady) {
   EXPECT_EQ(Ready(status)->status, api::ConditionStatus::kTrue);
 }
 
+TEST_F(Report, SaysWhetherTheRelayCanBeConnectedTo) {
+  const auto relay = [&](const api::SessionStatus& status) {
+    return api::FindCondition(status.conditions, api::kConditionRelayAvailable);
+  };
+  pods_ = {.reachable = {{"a", true}}, .names = {}};
+  AddChannel("a", "main");
+  EXPECT_EQ(relay(MakeStatus(session_, pods_, kernel_, kNow)), nullptr) << "nothing is known yet";
+  session_.relay_failure = "relay.svc:4460: Connection refused";
+  api::SessionStatus status = MakeStatus(session_, pods_, kernel_, kNow);
+  EXPECT_EQ(Ready(status)->message, "relay.svc:4460: Connection refused");
+  TurnOn();
+  status = MakeStatus(session_, pods_, kernel_, kNow);
+  EXPECT_EQ(Ready(status)->status, api::ConditionStatus::kTrue) << "it records all the same";
+  ASSERT_NE(relay(status), nullptr);
+  EXPECT_EQ(relay(status)->reason, "Unreachable");
+  EXPECT_EQ(relay(status)->message, "relay.svc:4460: Connection refused");
+  session_.relay_failure.clear();
+  status = MakeStatus(session_, pods_, kernel_, kNow);
+  EXPECT_EQ(relay(status)->status, api::ConditionStatus::kTrue);
+}
+
 TEST_F(Report, APodWithoutItsVolumeIsNamed) {
   pods_ = {.reachable = {{"a", false}}, .names = {{"a", "shop-0"}}};
   const api::SessionStatus status = MakeStatus(session_, pods_, kernel_, kNow);

@@ -20,8 +20,12 @@ Metrics::TraceKey KeyOf(const Session& session) {
 void StatusReports::Report(const api::TraceSession& order, const api::SessionStatus& status,
                            int64_t now_ns) {
   WrittenStatus& written = written_[order.metadata.uid];
+  const api::EventCounts& told = written.status.events;
+  const bool is_first = (told.recorded == 0 && status.events.recorded != 0) ||
+                        (told.delivered == 0 && status.events.delivered != 0) ||
+                        (told.missing == 0 && status.events.missing != 0);
   const bool counts_due =
-      written.at_ns == 0 ||
+      written.at_ns == 0 || is_first ||
       (now_ns - written.at_ns >= std::chrono::nanoseconds(kCountsSaid).count() &&
        !(written.status.events == status.events));
   if (!counts_due && !DiffersBeyondCounts(written.status, status)) return;

@@ -27,7 +27,9 @@ void ConsumerRequests::OpenFile(ConsumerLink& link, const ipc::FileRequest& requ
 
 void ConsumerRequests::Connect(const ConsumerLink& link, const ipc::ConnectionRequest& request) {
   const auto answer = [this, consumer = link.name(), asked_on = link.connections(),
-                       number = request.request](Result<UniqueFd> socket) {
+                       number = request.request,
+                       channel_id = request.channel_id](Result<UniqueFd> socket) {
+    NoteRelay(consumer, channel_id, socket ? "" : socket.error().message);
     const ConsumerLink* now = consumers_.Find(consumer);
     // Another consumer's requests have the same numbers.
     if (now == nullptr || asked_on != now->connections()) return;
@@ -37,9 +39,19 @@ void ConsumerRequests::Connect(const ConsumerLink& link, const ipc::ConnectionRe
       return ipc::ConnectionAnswer{.request = number, .error = "", .fd = std::move(**held)};
     });
   };
-  const ipc::RelayAddress* relay = sessions_.RelayOf(link.name(), request.channel_id);
-  if (relay == nullptr) return answer(Fail(ErrorCode::kNotFound, "the channel has no relay"));
-  dialer_.Dial(relay->host, request.data ? relay->data_port : relay->control_port, answer);
+  const Session* session = sessions_.SessionOf(link.name(), request.channel_id);
+  if (session == nullptr || session->relay.host.empty())
+    return answer(Fail(ErrorCode::kNotFound, "the channel has no relay"));
+  const ipc::RelayAddress& relay = session->relay;
+  dialer_.Dial(relay.host, request.data ? relay.data_port : relay.control_port, answer);
+}
+
+void ConsumerRequests::NoteRelay(const std::string& consumer, uint64_t channel_id,
+                                 const std::string& failure) {
+  Session* session = sessions_.SessionOf(consumer, channel_id);
+  if (session == nullptr || session->relay_failure == failure) return;
+  session->relay_failure = failure;
+  changed_(*session);
 }
 
 }  // namespace weft::agent

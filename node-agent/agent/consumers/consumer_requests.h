@@ -24,11 +24,16 @@ namespace weft::agent {
 class ConsumerRequests {
  public:
   using Note = std::function<void(std::string)>;  // a message for people
+  using Changed = std::function<void(Session&)>;  // its relay_failure
 
   // All outlive this.
   ConsumerRequests(ipc::Loop& loop, ConsumerPool& consumers, const SessionStore& sessions,
-                   Note note)
-      : consumers_(consumers), sessions_(sessions), note_(std::move(note)), dialer_(loop) {}
+                   Note note, Changed changed)
+      : consumers_(consumers),
+        sessions_(sessions),
+        note_(std::move(note)),
+        changed_(std::move(changed)),
+        dialer_(loop) {}
 
   // The folder of a local session's files, where there is no relay.
   void SetOutput(OutputFolder folder) { output_.emplace(std::move(folder)); }
@@ -37,9 +42,13 @@ class ConsumerRequests {
   void Connect(const ConsumerLink& link, const ipc::ConnectionRequest& request);
 
  private:
+  // Whether the relay of this channel's session could be connected to.
+  void NoteRelay(const std::string& consumer, uint64_t channel_id, const std::string& failure);
+
   ConsumerPool& consumers_;
   const SessionStore& sessions_;
   const Note note_;
+  const Changed changed_;
   std::optional<OutputFolder> output_;
   Dialer dialer_;
 };

@@ -54,7 +54,8 @@ AgentParts::AgentParts(ipc::Loop& loop, std::string dir, const Send& keeper,
                 [this](ConsumerLink& link, ipc::Message message) {
                   OnConsumer(link, std::move(message));
                 }),
-      requests(loop, consumers, sessions, NoteTo(listener)),
+      requests(loop, consumers, sessions, NoteTo(listener),
+               [&listener](Session& session) { listener.SessionChanged(session); }),
       notifier({.consumers = consumers,
                 .sessions = sessions,
                 .pending_stops = pending_stops,

@@ -126,6 +126,7 @@ class Session {
 
   std::vector<SessionChannel> channels;
   std::vector<std::string> notices;
+  std::string relay_failure;  // in a cluster: why it cannot be connected to; "": not known
   // In a cluster, for people: what of the kernel's part cannot be recorded.
   std::vector<std::string> kernel_notices;
   std::vector<std::string> probe_notices;  // the same of userProbes, as containers have them

@@ -71,14 +71,12 @@ std::vector<control::ChannelSpec> SessionStore::InForce(const std::string& conta
 }
 
 // A connection that is made again may name a channel that has ended meanwhile.
-const ipc::RelayAddress* SessionStore::RelayOf(const std::string& consumer,
-                                               uint64_t channel_id) const {
+Session* SessionStore::SessionOf(const std::string& consumer, uint64_t channel_id) const {
   for (const auto& [name, session] : sessions_) {
     const bool ended = session->order && session->order->metadata.name_space == consumer &&
                        session->retired_ids.contains(channel_id);
     const SessionChannel* channel = session->Find(channel_id);
-    if (ended || (channel != nullptr && channel->consumer == consumer))
-      return session->relay.host.empty() ? nullptr : &session->relay;
+    if (ended || (channel != nullptr && channel->consumer == consumer)) return session.get();
   }
   return nullptr;
 }

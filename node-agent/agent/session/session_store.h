@@ -54,10 +54,9 @@ class SessionStore {
   void ForEachChannel(const std::function<void(Session&, SessionChannel&)>& visit);
   // The channels of all sessions that are in force in a container.
   [[nodiscard]] std::vector<control::ChannelSpec> InForce(const std::string& container) const;
-  // The relay of a channel that this consumer reads, or read before it was retired. Null: there is
-  // none.
-  [[nodiscard]] const ipc::RelayAddress* RelayOf(const std::string& consumer,
-                                                 uint64_t channel_id) const;
+  // The session of a channel that this consumer reads, or read before it was retired. Null: there
+  // is none.
+  [[nodiscard]] Session* SessionOf(const std::string& consumer, uint64_t channel_id) const;
   // Gives each channel that is not drained, and whose consumer has no journal, a new CTF trace: its
   // consumer begins anew and knows nothing of the files that were written before.
   void RenewWithoutJournal(const std::function<bool(const std::string& consumer)>& has_journal);

@@ -38,14 +38,14 @@ TEST_F(SessionStoreTest, AConsumerFindsItsOwnChannelsOnly) {
   const uint64_t id = store_.Find("one")->channels[0].definition.id;
   EXPECT_NE(store_.FindChannelOf("shop", id).channel, nullptr);
   EXPECT_EQ(store_.FindChannelOf("bank", id).channel, nullptr);
-  ASSERT_NE(store_.RelayOf("shop", id), nullptr);
-  EXPECT_EQ(store_.RelayOf("shop", id)->host, "relay.svc");
-  EXPECT_EQ(store_.RelayOf("bank", id), nullptr);
+  ASSERT_NE(store_.SessionOf("shop", id), nullptr);
+  EXPECT_EQ(store_.SessionOf("shop", id)->relay.host, "relay.svc");
+  EXPECT_EQ(store_.SessionOf("bank", id), nullptr);
   store_.Find("one")->channels[0].phase = ChannelPhase::kDrained;
   store_.Find("one")->RetireDrained();
   EXPECT_EQ(store_.FindChannel(id).channel, nullptr);
-  EXPECT_NE(store_.RelayOf("shop", id), nullptr) << "its last packets are still on their way";
-  EXPECT_EQ(store_.RelayOf("bank", id), nullptr);
+  EXPECT_NE(store_.SessionOf("shop", id), nullptr) << "its last packets are still on their way";
+  EXPECT_EQ(store_.SessionOf("bank", id), nullptr);
 }
 
 TEST_F(SessionStoreTest, ChannelsOfAllSessionsAreInForceInAContainer) {
