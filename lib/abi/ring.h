@@ -165,8 +165,8 @@ WEFT_ABI_ASSERT(sizeof(struct weft_ring_header) == 152, "ring header layout");
 static inline uint64_t weft_ring_set_bytes(uint64_t descriptions_offset, uint64_t descriptions_size,
                                            uint32_t slot_count, uint32_t slot_shift) {
   const uint64_t page = 1u << WEFT_RING_PAGE_SHIFT;
-  if (descriptions_size == 0) return (descriptions_offset + page - 1) & -page;
   const uint64_t front = descriptions_offset + WEFT_RING_USUAL_DESCRIPTIONS;
+  if (descriptions_size == 0) return (descriptions_offset + page - 1) & -page;
   return ((front + page - 1) & -page) + ((uint64_t)slot_count << slot_shift);
 }
 

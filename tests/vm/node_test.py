@@ -169,9 +169,10 @@ class Tenants(NodeTest):
         self.assertEqual(counts.get("lost", 0), 0, counts)
         self.assertEqual(counts["recorded"], counts["delivered"], counts)
         self.assertEqual(len(events), counts["delivered"])
-        folders = {f.relative_to(self.folder / "relay" / namespace).parts[:3]
+        folders = {f.relative_to(self.folder / "relay" / namespace).parts[:4]
                    for f in (self.folder / "relay" / namespace).rglob("metadata")}
-        self.assertEqual({parts[:3] for parts in folders}, {("t", "_node", "n1")})
+        # TRACE/UID/_node/NODE
+        self.assertEqual([(trace, place, node) for trace, _, place, node in folders], [("t", "_node", "n1")])
 
     def test_a_cluster_wide_session_records_all_tasks_and_events_of_no_namespace(self):
         red, blue = self.tenant("reds", "redsecret"), self.tenant("blues", "bluesecret")
