@@ -147,17 +147,17 @@ static inline uint64_t weft_fnv1a64(const void* bytes, uint64_t size) {
 }
 
 /*
- * The memory of rings is charged to the container. The pool, a FIFO `$WEFT_CONTAINER.mem` beside the
- * control file, has one byte for each unit of memory that ring sets of the container may still use;
+ * The memory of rings is charged to the container. The pool, a FIFO `$WEFT_CONTAINER.mem` beside
+ * the control file, has one byte for each unit of memory that ring sets of the container may still use;
  * the agent holds it open, fills it, and puts back what a ring set that is gone had. A process that
  * makes a ring set of a channel with a memory_budget
  *   M1  opens the pool for reading, and asks how many bytes are in it (FIONREAD)
  *   M2  chooses the largest shape within half of that, at most the channel's (docs/formats/ring.md)
- *   M3  reads as many bytes as weft_memory_units says; if it gets fewer, it makes a smaller ring set
+ *   M3  reads as many bytes as weft_memory_units says; if it gets fewer, its ring set is smaller
  * If not even the smallest ring fits, the ring set has no room for descriptions and takes no
  * records: it counts them as discarded (memory). If the pool cannot be opened or no agent holds it
- * (end of file), a ring set has one slot, and at most the budget divided by WEFT_MEMORY_UNPOOLED, or
- * the least that a ring takes.
+ * (end of file), a ring set has one slot, and at most the budget divided by WEFT_MEMORY_UNPOOLED,
+ * or the least that a ring takes.
  */
 #define WEFT_MEMORY_POOL_SUFFIX ".mem"
 #define WEFT_MEMORY_MIN_UNIT_SHIFT 12u

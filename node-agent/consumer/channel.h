@@ -77,9 +77,9 @@ class Channel {
   // A new ring set, perhaps one that the journal knows. An error concerns this ring set only.
   Status AddRing(UniqueFd fd, uint64_t instance, uint64_t process);
   void ProcessGone(uint64_t process);
-  // The process of this ring set is gone: moves what it holds out of its container's memory, if that
-  // takes at most `budget` bytes, else counts it as lost, where it may. True: the container has its
-  // memory. False: not yet, or there is no such ring set.
+  // The process of this ring set is gone: moves what it holds out of its container's memory, if
+  // that takes at most `budget` bytes, else counts it as lost, where it may. True: the container
+  // has its memory. False: not yet, or there is no such ring set.
   bool MoveRing(uint64_t instance, RingMover& mover, uint64_t budget, bool may_lose);
   [[nodiscard]] uint64_t moved_bytes() const;
   // The rings of this instance that are done; the journal forgets them with the next commit.

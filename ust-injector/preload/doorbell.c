@@ -16,9 +16,9 @@
 // After an announcement that got through, so many names are reported: an event waits meanwhile.
 #define WEFT_REPORTED_AT_ONCE 16u
 
-// The names of ring sets that could not be announced, nor written into the FIFO yet. Written with atomic
-// operations: any process of the forks may write, and may die between two. An entry goes from
-// WEFT_FREE to WEFT_TAKEN to an instance, and back to WEFT_FREE once its name was sent.
+// The names of ring sets that could not be announced, nor written into the FIFO yet. Written with
+// atomic operations: any process of the forks may write, and may die between two. An entry goes
+// from WEFT_FREE to WEFT_TAKEN to an instance, and back to WEFT_FREE once its name was sent.
 #define WEFT_FREE 0u
 #define WEFT_TAKEN 1u
 struct weft_missing {

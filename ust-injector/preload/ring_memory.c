@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// See ring_memory.h. A ring set keeps the channel's sub-buffers as long as threads with rseq can use
-// it, since events remember their size (decide.c). In smaller ones all threads use the atomic slot.
+// See ring_memory.h. A ring set keeps the channel's sub-buffers as long as threads with rseq can
+// use it, since events remember their size (decide.c). In smaller ones all threads use the atomic
+// slot.
 #include "ust-injector/preload/ring_memory.h"
 
 #include <errno.h>

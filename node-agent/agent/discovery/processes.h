@@ -93,7 +93,7 @@ class Processes {
   [[nodiscard]] size_t RingsOf(uint64_t channel_id) const;
   [[nodiscard]] const RingEntry* FindRing(uint64_t channel_id, uint64_t instance) const;
   void ForEachRing(const std::function<void(const RingEntry&)>& visit) const;
-  // Ring sets that still use their container's memory, of processes that are gone for `looks` calls.
+  // Ring sets that still use their container's memory, of processes gone for `looks` calls.
   void ForEachLeft(uint32_t looks, const std::function<void(const RingEntry&)>& visit);
   void ForEachGone(const std::function<void(const ProcessEntry&)>& visit) const;
 

@@ -8,8 +8,8 @@
 //     its channel has ended                    its contents are counted as lost (agent/late_ring)
 //     it is no ring set, or not its sender's   refused, with a note
 //
-// If a process cannot announce its ring set, it writes the ring set's name into the doorbell's FIFO:
-// the instance and the channel. The finder may have found the ring set, may find it later, or
+// If a process cannot announce its ring set, it writes the ring set's name, the instance and the
+// channel, into the doorbell's FIFO. The finder may have found the ring set, may find it later, or
 // never. The registry joins all of these by the instance: it adopts or counts each ring set once.
 // It counts in tail_unknown the names that no ring set follows, and the ring sets that the finder
 // found without room for them and that are gone.

@@ -21,9 +21,9 @@ uint64_t RingBudget(uint64_t memory_limit);
 // for: more descriptions than usual, and ring sets that only count.
 uint64_t PooledBytes(uint64_t budget);
 
-// The largest size, at most the one that was asked for, in which a process's first ring set takes at
-// most half of the pooled bytes: smaller sub-buffers first, then fewer. `slots`: of this machine,
-// without the atomic one.
+// The largest size, at most the one that was asked for, in which a process's first ring set takes
+// at most half of the pooled bytes: smaller sub-buffers first, then fewer. `slots`: of this
+// machine, without the atomic one.
 RingSize GrantRings(RingSize asked, uint64_t budget, uint32_t slots);
 
 // "64Ki x 2".
