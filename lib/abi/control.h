@@ -148,9 +148,9 @@ static inline uint64_t weft_fnv1a64(const void* bytes, uint64_t size) {
 
 /*
  * The memory of rings is charged to the container. The pool, a FIFO `$WEFT_CONTAINER.mem` beside
- * the control file, has one byte for each unit of memory that ring sets of the container may still use;
- * the agent holds it open, fills it, and puts back what a ring set that is gone had. A process that
- * makes a ring set of a channel with a memory_budget
+ * the control file, has one byte for each unit of memory that ring sets of the container may still
+ * use; the agent holds it open, fills it, and puts back what a ring set that is gone had. A process
+ * that makes a ring set of a channel with a memory_budget
  *   M1  opens the pool for reading, and asks how many bytes are in it (FIONREAD)
  *   M2  chooses the largest shape within half of that, at most the channel's (docs/formats/ring.md)
  *   M3  reads as many bytes as weft_memory_units says; if it gets fewer, its ring set is smaller
