@@ -65,9 +65,10 @@ class Chart(ClusterTest):
         self.wait_for(lambda: not get(SYSTEM, "pods", "-l", "app.kubernetes.io/component=relay")["items"],
                       "the relay does not go")
         self.assertNotEqual(helm("test", "weft", "--timeout=30s", check=False).returncode, 0)
-        # The Job's next pod may be starting, and has no log yet.
-        logs = kubectl("-n", name, "logs", "-l", "app.kubernetes.io/component=test", "--prefix", check=False).stdout
-        self.assertIn("the relay does not answer", logs)
+        # A pod that is starting has no log yet.
+        self.wait_for(lambda: "the relay does not answer" in
+                      kubectl("-n", name, "logs", "-l", "app.kubernetes.io/component=test", check=False).stdout,
+                      "the log does not name the relay")
         kubectl("-n", SYSTEM, "scale", "statefulset/weft-relay", "--replicas=1")
         self.assert_ready()
         kubectl("delete", "namespace", name, f"--timeout={PATIENCE:.0f}s")
