@@ -15,6 +15,13 @@ Address Lease::address() const {
   return {.resource = kLeases, .name_space = names_.name_space, .name = names_.name};
 }
 
+Result<Json> Lease::Patch(const Json& lease, const Json& spec) {
+  return client_.MergePatch(
+      address(),
+      {{"metadata", {{"resourceVersion", TextAt(lease, {"metadata", "resourceVersion"})}}},
+       {"spec", spec}});
+}
+
 Result<bool> Lease::Write(const Json& lease, const std::string& previous) {
   const std::string now = FormatTime(std::chrono::system_clock::now(), true);
   Json spec = {{"holderIdentity", names_.holder},
@@ -27,16 +34,12 @@ Result<bool> Lease::Write(const Json& lease, const std::string& previous) {
         transitions != nullptr && transitions->is_number() ? transitions->get<int64_t>() + 1 : 0;
   }
   Result<Json> written =
-      lease.empty()
-          ? client_.Create({.resource = kLeases, .name_space = names_.name_space},
-                           {{"apiVersion", "coordination.k8s.io/v1"},
-                            {"kind", "Lease"},
-                            {"metadata", {{"name", names_.name}}},
-                            {"spec", std::move(spec)}})
-          : client_.MergePatch(
-                address(), {{"metadata",
-                             {{"resourceVersion", TextAt(lease, {"metadata", "resourceVersion"})}}},
-                            {"spec", std::move(spec)}});
+      lease.empty() ? client_.Create({.resource = kLeases, .name_space = names_.name_space},
+                                     {{"apiVersion", "coordination.k8s.io/v1"},
+                                      {"kind", "Lease"},
+                                      {"metadata", {{"name", names_.name}}},
+                                      {"spec", std::move(spec)}})
+                    : Patch(lease, spec);
   if (written) return true;
   // Another replica was faster.
   if (written.error().code == ErrorCode::kConflict) return false;
@@ -62,10 +65,7 @@ Status Lease::Release() {
   const Result<Json> lease = client_.Get(address());
   if (!lease) return std::unexpected(lease.error());
   if (TextAt(*lease, {"spec", "holderIdentity"}) != names_.holder) return {};
-  const auto written = client_.MergePatch(
-      address(),
-      {{"metadata", {{"resourceVersion", TextAt(*lease, {"metadata", "resourceVersion"})}}},
-       {"spec", {{"holderIdentity", ""}}}});
+  const auto written = Patch(*lease, {{"holderIdentity", ""}});
   if (!written) return std::unexpected(written.error());
   return {};
 }

@@ -40,7 +40,9 @@ class Lease {
 
  private:
   [[nodiscard]] Address address() const;
-  // Of a Lease that `previous` had.
+  // Changes the spec of the Lease that was read. kConflict: it was changed meanwhile.
+  Result<Json> Patch(const Json& lease, const Json& spec);
+  // Makes this replica the holder of a Lease that `previous` had.
   Result<bool> Write(const Json& lease, const std::string& previous);
 
   Client& client_;

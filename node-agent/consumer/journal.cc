@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "node-agent/consumer/limits.h"
+#include "node-agent/consumer/write_at.h"
 
 namespace weft::consumer {
 namespace {
@@ -41,17 +42,6 @@ uint64_t RecordChecksum(const JournalRecord& header, Bytes bytes) {
   const std::array<uint64_t, 4> mix = {header.sequence, header.size, header.log_bytes,
                                        Checksum(bytes)};
   return Checksum({reinterpret_cast<const uint8_t*>(mix.data()), sizeof(mix)});
-}
-
-Status WriteAt(int fd, uint64_t offset, Bytes bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return FailErrno("journal: pwrite");
-    bytes = bytes.subspan(static_cast<size_t>(n));
-    offset += static_cast<uint64_t>(n);
-  }
-  return {};
 }
 
 // False: the file ends before.
@@ -144,7 +134,7 @@ Status Journal::AppendEvent(Bytes event) {
   scratch_.resize(sizeof(size) + event.size());
   std::memcpy(scratch_.data(), &size, sizeof(size));
   if (!event.empty()) std::memcpy(scratch_.data() + sizeof(size), event.data(), event.size());
-  WEFT_TRY(WriteAt(fd_.get(), kLogOffset + log_bytes_, scratch_));
+  WEFT_TRY(WriteAt("journal", fd_.get(), kLogOffset + log_bytes_, scratch_));
   log_bytes_ += scratch_.size();
   return {};
 }
@@ -156,7 +146,7 @@ Status Journal::Commit(Bytes record) {
   scratch_.resize(sizeof(header) + record.size());
   std::memcpy(scratch_.data(), &header, sizeof(header));
   if (!record.empty()) std::memcpy(scratch_.data() + sizeof(header), record.data(), record.size());
-  WEFT_TRY(WriteAt(fd_.get(), kRecordOffset[header.sequence & 1], scratch_));
+  WEFT_TRY(WriteAt("journal", fd_.get(), kRecordOffset[header.sequence & 1], scratch_));
   sequence_ = header.sequence;
   return {};
 }
@@ -164,14 +154,15 @@ Status Journal::Commit(Bytes record) {
 // The bytes first: a header that counts has them all.
 Status Journal::SaveChunk(const ChunkName& name, Bytes bytes) {
   const ChunkRecord header{bytes.size(), name, Checksum(bytes)};
-  WEFT_TRY(WriteAt(fd_.get(), kChunkOffset + sizeof(header), bytes));
-  return WriteAt(fd_.get(), kChunkOffset,
+  WEFT_TRY(WriteAt("journal", fd_.get(), kChunkOffset + sizeof(header), bytes));
+  return WriteAt("journal", fd_.get(), kChunkOffset,
                  {reinterpret_cast<const uint8_t*>(&header), sizeof(header)});
 }
 
 Status Journal::ClearChunk() {
   const uint64_t none = 0;
-  return WriteAt(fd_.get(), kChunkOffset, {reinterpret_cast<const uint8_t*>(&none), sizeof(none)});
+  return WriteAt("journal", fd_.get(), kChunkOffset,
+                 {reinterpret_cast<const uint8_t*>(&none), sizeof(none)});
 }
 
 std::optional<Chunk> Journal::ReadChunk() const {

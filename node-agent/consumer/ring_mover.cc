@@ -12,6 +12,7 @@
 #include "lib/base/kill_point.h"
 #include "node-agent/consumer/limits.h"
 #include "node-agent/consumer/ring_input.h"
+#include "node-agent/consumer/write_at.h"
 
 namespace weft::consumer {
 namespace {
@@ -26,17 +27,6 @@ Status Free(int fd, uint64_t begin, uint64_t end) {
   const int done = ::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                                static_cast<off_t>(begin), static_cast<off_t>(end - begin));
   return done == 0 ? Status{} : FailErrno("ring: fallocate");
-}
-
-Status WriteAt(int fd, uint64_t offset, Bytes bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return FailErrno("ring: pwrite");
-    bytes = bytes.subspan(static_cast<size_t>(n));
-    offset += static_cast<uint64_t>(n);
-  }
-  return {};
 }
 
 ChunkName NameOf(const ring::RingSet& set, uint64_t offset) {
@@ -96,7 +86,7 @@ Status RingMover::Complete(int fd) {
   if (!chunk || ::fstat(fd, &st) != 0 || st.st_dev != chunk->name.device ||
       st.st_ino != chunk->name.inode)
     return {};
-  WEFT_TRY(WriteAt(fd, chunk->name.offset, chunk->bytes));
+  WEFT_TRY(WriteAt("ring", fd, chunk->name.offset, chunk->bytes));
   return journal_->ClearChunk();
 }
 
@@ -112,7 +102,7 @@ Status RingMover::Move(const ring::RingSet& set, const std::vector<FileRange>& k
       KillPoint("chunk_saved");
       WEFT_TRY(Free(set.fd(), at, at + bytes.size()));
       KillPoint("chunk_freed");
-      WEFT_TRY(WriteAt(set.fd(), at, bytes));
+      WEFT_TRY(WriteAt("ring", set.fd(), at, bytes));
       KillPoint("chunk_moved");
       WEFT_TRY(journal_->ClearChunk());
     }

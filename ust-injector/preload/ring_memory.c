@@ -11,7 +11,6 @@
 #include "ust-injector/preload/process.h"
 #include "ust-injector/preload/seccomp.h"
 
-#define WEFT_FIONREAD 0x541b
 #define WEFT_SMALL_SUBBUFS_SHIFT 2u /* of a ring whose sub-buffers are smaller than the channel's */
 
 static uint64_t budget_of(const struct weft_channel* c) {

@@ -58,7 +58,7 @@ const struct weft_system_call weft_optional_calls[WEFT_CALLS] = {
                                    {0, 0x7fffffff, (uint64_t)-1, (uint64_t)-1, 8}},
     [WEFT_CALL_NANOSLEEP] = {__NR_nanosleep, {0, 0}},
     [WEFT_CALL_OPEN_POOL] = {__NR_openat, {(uint64_t)AT_FDCWD, 0, WEFT_POOL_FLAGS}},
-    [WEFT_CALL_FIONREAD] = {__NR_ioctl, {WEFT_SOME_FD, 0x541b, 0}},
+    [WEFT_CALL_FIONREAD] = {__NR_ioctl, {WEFT_SOME_FD, WEFT_FIONREAD, 0}},
     [WEFT_CALL_OPEN_NAMES] = {__NR_openat, {(uint64_t)AT_FDCWD, 0, WEFT_NAMES_FLAGS}},
     [WEFT_CALL_WRITE] = {__NR_write, {WEFT_SOME_FD, 0, sizeof(struct weft_doorbell)}},
 };

@@ -52,7 +52,8 @@ struct weft_system_call {
 /* In such arguments: some descriptor, some address. */
 #define WEFT_SOME_FD 1000
 #define WEFT_SOME_ADDRESS 0x7f0000001000
-/* How the memory pool is opened. */
+/* How the memory pool is opened, and asked how many bytes are in it. */
+#define WEFT_FIONREAD 0x541b
 #define WEFT_POOL_FLAGS (O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
 /* How the FIFO of names is opened: also for reading, since a write to a FIFO that no process reads
  * raises SIGPIPE. */

@@ -6,6 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+
 namespace weft::agent {
 
 Result<UniqueFd> OpenFifo(const std::string& path) {
@@ -17,6 +20,15 @@ Result<UniqueFd> OpenFifo(const std::string& path) {
   // Not left to the umask.
   if (fchmod(fifo.get(), 0666) != 0) return FailErrno(path);
   return fifo;
+}
+
+void TakeOut(const UniqueFd& fifo, uint64_t bytes) {
+  std::array<char, 4096> taken;
+  while (bytes > 0) {
+    const ssize_t n = read(fifo.get(), taken.data(), std::min<uint64_t>(bytes, taken.size()));
+    if (n <= 0) return;
+    bytes -= static_cast<uint64_t>(n);
+  }
 }
 
 }  // namespace weft::agent

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// FIFOs that agent and traced processes share. A function without state.
+// FIFOs that agent and traced processes share. Functions without state.
 #ifndef WEFT_NODE_AGENT_AGENT_BASE_FIFO_H_
 #define WEFT_NODE_AGENT_AGENT_BASE_FIFO_H_
 
+#include <cstdint>
 #include <string>
 
 #include "lib/base/result.h"
@@ -14,6 +15,9 @@ namespace weft::agent {
 // The result is open for reading and writing, so that it never has an end, and not blocking.
 // Whatever else has that name goes.
 Result<UniqueFd> OpenFifo(const std::string& path);
+
+// Reads up to `bytes` bytes away, as far as they are there.
+void TakeOut(const UniqueFd& fifo, uint64_t bytes);
 
 }  // namespace weft::agent
 

@@ -36,8 +36,11 @@ inline constexpr uint32_t kTriesOfUnfinished = 5;
 inline constexpr uint32_t kLooksForMissing = 2;
 // Names of ring sets that are remembered for a channel: a program can announce names without end.
 inline constexpr size_t kMaxNames = size_t{1} << 17;
-// Names wait in a FIFO of 1 MiB, of which one read takes 64 KiB.
-inline constexpr int kReadsOfAllNames = 16;
+// Size of the FIFO in which 32,768 names can wait, best effort: the kernel limits what the pipes of
+// an unprivileged user hold. One read takes kNamesBytesAtOnce, which is what a new pipe holds.
+inline constexpr int kNamesBytes = 1 << 20;
+inline constexpr int kNamesBytesAtOnce = 1 << 16;
+inline constexpr int kReadsOfAllNames = kNamesBytes / kNamesBytesAtOnce;
 // Mappings of one process that are opened in one round, since a tenant can map any number.
 inline constexpr size_t kMaxOpenedPerLook = 64;
 // Size of the text of one /proc/PID/maps: enough for 65530 mappings, the kernel's usual limit.

@@ -43,7 +43,7 @@ std::string ContainerKey(std::string pod_uid, const std::string& container) {
   return pod_uid.append("/").append(container);
 }
 
-// Of Kubernetes' resource.Quantity: a decimal number, then a suffix or an exponent.
+// A text of Kubernetes' type resource.Quantity is a decimal number, then a suffix or an exponent.
 uint64_t ReadQuantity(const std::string& text) {
   double number = 0;
   const char* end = text.data() + text.size();

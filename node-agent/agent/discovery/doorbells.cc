@@ -11,6 +11,7 @@
 
 #include "node-agent/agent/base/copy_fd.h"
 #include "node-agent/agent/base/fifo.h"
+#include "node-agent/agent/base/limits.h"
 #include "node-agent/agent/base/local_socket.h"
 
 namespace weft::agent {
@@ -18,21 +19,6 @@ namespace {
 
 const std::string kSocketKey = "doorbell/";
 const std::string kNamesKey = "names/";
-// 32,768 names, best effort: the kernel limits what the pipes of an unprivileged user hold.
-constexpr int kNamesBytes = 1 << 20;
-// Of one FIFO, before others are looked at: what a new pipe holds.
-constexpr size_t kBytesAtOnce = size_t{1} << 16;
-
-// Reads `bytes` of them away.
-void TakeOut(const UniqueFd& fifo, size_t bytes) {
-  std::array<char, 4096> taken;
-  while (bytes > 0) {
-    const ssize_t n = read(fifo.get(), taken.data(), std::min(bytes, taken.size()));
-    if (n <= 0) return;
-    bytes -= static_cast<size_t>(n);
-  }
-}
-
 }  // namespace
 
 Status Doorbells::Open(const std::string& name, const std::string& folder) {
@@ -65,7 +51,7 @@ std::vector<std::string> Doorbells::Names() const {
 }
 
 size_t Doorbells::LookInto(const std::string& name, const UniqueFd& fifo, const TakeName& take) {
-  const ssize_t copied = tee(fifo.get(), copy_in_.get(), kBytesAtOnce, SPLICE_F_NONBLOCK);
+  const ssize_t copied = tee(fifo.get(), copy_in_.get(), kNamesBytesAtOnce, SPLICE_F_NONBLOCK);
   if (copied <= 0) return 0;
   std::vector<char> bytes(static_cast<size_t>(copied));
   size_t got = 0;

@@ -39,7 +39,7 @@ Status MemoryPools::Open(const std::string& container, const std::string& path, 
   keeper_(ipc::Keep{kKey + container, "", CopyFd(pool.fifo)});
   Pool& now = pools_.insert_or_assign(container, std::move(pool)).first->second;
   if (begins) {
-    TakeOut(now, UnitsIn(now.fifo));
+    TakeOut(now.fifo, UnitsIn(now.fifo));
     CountTaken();
     Put(now, Rest(now));
   }
@@ -54,15 +54,6 @@ void MemoryPools::Put(const Pool& pool, uint64_t units) {
   const std::vector<char> bytes(std::min<uint64_t>(units, WEFT_MEMORY_MAX_UNITS), '.');
   // A container can have filled it: then there is nothing to put back.
   if (!bytes.empty()) (void)!write(pool.fifo.get(), bytes.data(), bytes.size());
-}
-
-void MemoryPools::TakeOut(const Pool& pool, uint64_t units) {
-  std::vector<char> bytes(WEFT_MEMORY_MAX_UNITS);
-  while (units > 0) {
-    const ssize_t n = read(pool.fifo.get(), bytes.data(), std::min<uint64_t>(units, bytes.size()));
-    if (n <= 0) return;
-    units -= static_cast<uint64_t>(n);
-  }
 }
 
 void MemoryPools::Return(const std::string& container, uint64_t before, uint64_t after) {
@@ -91,7 +82,7 @@ void MemoryPools::Compare() {
   for (auto& [container, pool] : pools_) {
     const uint64_t wanted = Rest(pool);
     const uint64_t there = UnitsIn(pool.fifo);
-    if (there > wanted) TakeOut(pool, there - wanted);
+    if (there > wanted) TakeOut(pool.fifo, there - wanted);
     const uint64_t missing = wanted > there ? wanted - there : 0;
     const uint64_t lasting = std::min(missing, pool.missing);
     Put(pool, lasting);

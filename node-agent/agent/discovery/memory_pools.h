@@ -62,7 +62,6 @@ class MemoryPools {
   // What is in the pool where no process is about to make a ring set.
   static uint64_t Rest(const Pool& pool);
   static void Put(const Pool& pool, uint64_t units);
-  static void TakeOut(const Pool& pool, uint64_t units);
 
   const Send keeper_;
   const RingSets ring_sets_;

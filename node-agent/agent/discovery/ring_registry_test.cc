@@ -47,6 +47,17 @@ class RingRegistryTest : public testing::AgentFixture {
   }
 
   [[nodiscard]] SessionChannel& channel() { return store_.Find("one")->channels[0]; }
+  RingRegistry::Needs Needs() {
+    return {.sessions = store_,
+            .pending_stops = stops_,
+            .processes = processes_,
+            .finder = finder_,
+            .doorbells = doorbells_,
+            .lookup = lookup_,
+            .keeper = [this](ipc::Message message) { ToKeeper(std::move(message)); },
+            .note = [this](std::string text) { notes_.push_back(std::move(text)); },
+            .adopted = [this](const RingEntry& ring) { adopted_.push_back(ring.instance); }};
+  }
   // A ring set of the channel with one event in it.
   ipc::Arrived Arrival(const std::string& key = "ring/1") {
     writer_ = std::make_unique<ring::testing::TestWriter>(
@@ -95,16 +106,7 @@ class RingRegistryTest : public testing::AgentFixture {
   Finder finder_{[](const FoundMemory&) { return Finder::Verdict::kKnown; }};
   Doorbells doorbells_{[this](ipc::Message message) { ToKeeper(std::move(message)); }};
   TestLookup lookup_;
-  RingRegistry registry_{
-      {.sessions = store_,
-       .pending_stops = stops_,
-       .processes = processes_,
-       .finder = finder_,
-       .doorbells = doorbells_,
-       .lookup = lookup_,
-       .keeper = [this](ipc::Message message) { ToKeeper(std::move(message)); },
-       .note = [this](std::string text) { notes_.push_back(std::move(text)); },
-       .adopted = [this](const RingEntry& ring) { adopted_.push_back(ring.instance); }}};
+  RingRegistry registry_{Needs()};
 };
 
 // docs/formats/control.md.
@@ -221,15 +223,7 @@ TEST_F(RingRegistryTest, DoesNotCountTheNameOfARingSetThatIsKnown) {
 }
 
 TEST_F(RingRegistryTest, TakesNamesOnceContainersAreKnown) {
-  RingRegistry waiting({.sessions = store_,
-                        .pending_stops = stops_,
-                        .processes = processes_,
-                        .finder = finder_,
-                        .doorbells = doorbells_,
-                        .lookup = lookup_,
-                        .keeper = [](const ipc::Message&) {},
-                        .note = [](const std::string&) {},
-                        .adopted = [](const RingEntry&) {}});
+  RingRegistry waiting(Needs());
   WriteName();
   EXPECT_FALSE(waiting.TakeNames());
   waiting.Begin();
@@ -262,15 +256,7 @@ TEST_F(RingRegistryTest, CountsNoLossForARefusedAnnouncementOfARingSetThatWasFou
 }
 
 TEST_F(RingRegistryTest, AdoptsNothingBeforeContainersAreKnown) {
-  RingRegistry waiting({.sessions = store_,
-                        .pending_stops = stops_,
-                        .processes = processes_,
-                        .finder = finder_,
-                        .doorbells = doorbells_,
-                        .lookup = lookup_,
-                        .keeper = [](const ipc::Message&) {},
-                        .note = [](const std::string&) {},
-                        .adopted = [this](const RingEntry& r) { adopted_.push_back(r.instance); }});
+  RingRegistry waiting(Needs());
   waiting.TakeArrived(Arrival());
   EXPECT_TRUE(adopted_.empty());
   waiting.Begin();
