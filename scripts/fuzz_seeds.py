@@ -140,7 +140,7 @@ MESSAGES = {
     "StateComplete": {}, "FileAnswer": {}, "Hello": {"version": 1}, "ChannelReady": {"error": ""}, "FileRequest": {},
     "Stats": {}, "RingDone": {"corrupt": True, "refused": False}, "Drained": {}, "Notice": {"component": "agent"},
     "Heartbeat": {"done": 1, "pending": 0}, "Keep": {}, "Drop": {}, "ListenDoorbell": {}, "StartConsumer": {},
-    "StopConsumer": {}, "Sync": {}, "Synced": {}, "Quit": {}, "Kept": {}, "KeptComplete": {},
+    "StopConsumer": {}, "Sync": {}, "Synced": {}, "Quit": {}, "Kept": {"doorbell": "d"}, "KeptComplete": {},
     "Arrived": {"doorbell": "d", "fd": 0, "pidfd": 1}, "Connect": {},
     "ConsumerGone": {"failures": 1, "given_up": False, "retry_seconds": 2}, "OwnerGone": {}, "Exit": {},
     "CreateSession": {"traces": 0, "file": "t.yaml", "attach": [1]}, "StartSession": {}, "StopSession": {},
@@ -149,6 +149,7 @@ MESSAGES = {
                      "processes": 1, "recoveries": 0, "notices": ["n"]},
     "Refused": {"kind": "input"}, "ConnectionRequest": {"data": True}, "ConnectionAnswer": {"error": ""}, "CloseDoorbell": {},
     "DumpState": {}, "SlotWentRound": {"slot": 1}, "MoveRing": {"may_lose": True}, "RingMoved": {},
+    "TakeOver": {"version": 1, "now": True}, "SilentCaller": {"doorbell": "d"}, "HandedOver": {"version": 1}, "TakenOver": {},
 }
 
 

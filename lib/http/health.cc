@@ -20,8 +20,10 @@ Response AnswerHealth(const Health& health, const Request& request) {
   if (request.path == "/healthz") return Say(health.alive);
   if (request.path == "/readyz") return Say(health.ready);
   if (request.path != "/metrics") return {.status = 404, .body = "not found\n"};
+  const auto families = health.metrics != nullptr ? health.metrics->Collect()
+                                                  : std::vector<prometheus::MetricFamily>();
   return {.content_type = "text/plain; version=0.0.4; charset=utf-8",
-          .body = prometheus::TextSerializer().Serialize(health.metrics->Collect())};
+          .body = prometheus::TextSerializer().Serialize(families)};
 }
 
 }  // namespace weft::http

@@ -19,7 +19,7 @@ using Complaint = std::function<std::string()>;
 struct Health {
   Complaint alive;  // a complaint: restart it
   Complaint ready;  // a complaint: do not send it anything yet
-  const prometheus::Collectable* metrics = nullptr;
+  const prometheus::Collectable* metrics = nullptr;  // null: there are none
 };
 
 // 404 for other paths.

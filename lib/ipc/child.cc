@@ -29,7 +29,7 @@ class Attributes {
   Attributes(const Attributes&) = delete;
   Attributes& operator=(const Attributes&) = delete;
 
-  int Prepare(int input, int connection) {
+  int Prepare(int input, int connection, int lease) {
     sigset_t all, none;
     sigfillset(&all);
     sigemptyset(&none);
@@ -42,6 +42,7 @@ class Attributes {
     // In this order: where the caller has no standard input, the connection may be descriptor 0.
     if (e == 0) e = posix_spawn_file_actions_adddup2(&actions_, connection, kKeeperFd);
     if (e == 0) e = posix_spawn_file_actions_adddup2(&actions_, input, STDIN_FILENO);
+    if (e == 0 && lease >= 0) e = posix_spawn_file_actions_adddup2(&actions_, lease, kLeaseFd);
     return e;
   }
   posix_spawnattr_t* attributes() { return &attributes_; }
@@ -54,7 +55,8 @@ class Attributes {
 
 }  // namespace
 
-Result<Child> StartChild(const std::string& program, const std::vector<std::string>& arguments) {
+Result<Child> StartChild(const std::string& program, const std::vector<std::string>& arguments,
+                         int lease) {
   WEFT_ASSIGN(auto ends, Connection::MakePair());
   WEFT_ASSIGN(const UniqueFd input, OpenEmptyInput());
   std::vector<char*> argv{const_cast<char*>(program.c_str())};
@@ -63,7 +65,7 @@ Result<Child> StartChild(const std::string& program, const std::vector<std::stri
 
   Attributes attributes;
   pid_t pid = -1;
-  int e = attributes.Prepare(input.get(), ends.second.get());
+  int e = attributes.Prepare(input.get(), ends.second.get(), lease);
   if (e == 0)
     e = posix_spawn(&pid, program.c_str(), attributes.actions(), attributes.attributes(),
                     argv.data(), environ);

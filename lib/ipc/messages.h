@@ -58,6 +58,7 @@ namespace weft::ipc {
 
 inline constexpr uint32_t kProtocolVersion = 1;
 inline constexpr int kKeeperFd = 3;  // in agent and consumer: the connection to the keeper
+inline constexpr int kLeaseFd = 4;   // the same, on a node: its lease (node-agent/keeper/lease.h)
 
 // --- agent -> consumer -----------------------------------------------------------------------
 
@@ -514,10 +515,12 @@ struct Kept {
   std::string key;
   std::string meta;
   UniqueFd fd;
+  std::string doorbell;  // that brought it; "": the agent made it
 
   static constexpr std::string_view kName = "Kept";
   static constexpr auto Fields() {
-    return std::tuple(Field("key", &Kept::key), Field("meta", &Kept::meta), Field("fd", &Kept::fd));
+    return std::tuple(Field("key", &Kept::key), Field("meta", &Kept::meta), Field("fd", &Kept::fd),
+                      OptionalField("doorbell", &Kept::doorbell));
   }
 };
 
@@ -592,6 +595,48 @@ struct OwnerGone {
 // flush and exit.
 struct Exit {
   static constexpr std::string_view kName = "Exit";
+  static constexpr auto Fields() { return std::tuple(); }
+};
+
+// --- keeper <-> keeper of the same node ------------------------------------------------------
+//
+// The keeper that holds the node's lease listens at keeper.sock. Another one connects, and says
+// TakeOver. When the holder hands over, it ends its children, then sends what it keeps (Kept,
+// Arrived), SilentCaller, and HandedOver. TakenOver is the answer; then the holder gives the lease
+// up. Until TakenOver all is as before: where the connection ends, the holder goes on.
+
+// `now`: hand over at once; else when the holder ends.
+struct TakeOver {
+  uint32_t version = kProtocolVersion;
+  bool now = false;
+
+  static constexpr std::string_view kName = "TakeOver";
+  static constexpr auto Fields() {
+    return std::tuple(Field("version", &TakeOver::version), Field("now", &TakeOver::now));
+  }
+};
+
+// A connection to a doorbell, whose message was not read yet.
+struct SilentCaller {
+  std::string doorbell;
+  UniqueFd fd;
+
+  static constexpr std::string_view kName = "SilentCaller";
+  static constexpr auto Fields() {
+    return std::tuple(Field("doorbell", &SilentCaller::doorbell), Field("fd", &SilentCaller::fd));
+  }
+};
+
+// Nothing came before it where the other side's version is another one.
+struct HandedOver {
+  uint32_t version = kProtocolVersion;
+
+  static constexpr std::string_view kName = "HandedOver";
+  static constexpr auto Fields() { return std::tuple(Field("version", &HandedOver::version)); }
+};
+
+struct TakenOver {
+  static constexpr std::string_view kName = "TakenOver";
   static constexpr auto Fields() { return std::tuple(); }
 };
 
@@ -693,7 +738,8 @@ using Message =
                  StopConsumer, Sync, Synced, Quit, Kept, KeptComplete, Arrived, Connect,
                  ConsumerGone, OwnerGone, Exit, CreateSession, StartSession, StopSession,
                  QuerySession, DestroySession, SessionState, Refused, ConnectionRequest,
-                 ConnectionAnswer, CloseDoorbell, DumpState, SlotWentRound, MoveRing, RingMoved>;
+                 ConnectionAnswer, CloseDoorbell, DumpState, SlotWentRound, MoveRing, RingMoved,
+                 TakeOver, SilentCaller, HandedOver, TakenOver>;
 
 }  // namespace weft::ipc
 

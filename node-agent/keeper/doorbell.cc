@@ -80,7 +80,20 @@ Doorbell::Doorbell(ipc::Loop& loop, std::string name, UniqueFd listening, Handle
   (void)loop_.Watch(listening_.get(), [this] { Answer(kCallersPerRound, true); });
 }
 
+std::vector<UniqueFd> Doorbell::GiveAway() {
+  if (!paused_) loop_.Unwatch(listening_.get());
+  std::vector<UniqueFd> connections;
+  for (Connection& connection : silent_) {
+    if (!connection.held) loop_.Unwatch(connection.fd.get());
+    connections.push_back(std::move(connection.fd));
+  }
+  silent_.clear();
+  listening_.reset();
+  return connections;
+}
+
 Doorbell::~Doorbell() {
+  if (!listening_) return;
   if (!paused_) loop_.Unwatch(listening_.get());
   for (Connection& connection : silent_) {
     if (!connection.held) loop_.Unwatch(connection.fd.get());

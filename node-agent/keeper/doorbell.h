@@ -19,6 +19,7 @@
 #include <deque>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "lib/base/unique_fd.h"
 #include "lib/ipc/loop.h"
@@ -52,6 +53,12 @@ class Doorbell {
   ~Doorbell();
   Doorbell(const Doorbell&) = delete;
   Doorbell& operator=(const Doorbell&) = delete;
+
+  // Goes on with a caller that another doorbell of this name gave away.
+  void Adopt(UniqueFd connection) { Add(std::move(connection), handler_); }
+  // Ends without a word to any caller: those in the backlog wait for the next doorbell at this
+  // socket, which another process has. Returns the connections whose message was not read.
+  std::vector<UniqueFd> GiveAway();
 
   // Takes every message that was sent before, also of callers that were silent when they were
   // accepted: as far as there is room, and what is left (`owes`) with the next calls of GoOn or

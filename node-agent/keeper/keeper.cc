@@ -12,7 +12,9 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "lib/base/copy_fd.h"
 #include "lib/ipc/limits.h"
+#include "node-agent/keeper/limits.h"
 
 namespace weft::keeper {
 namespace {
@@ -32,11 +34,16 @@ std::string NameOf(const std::string& program) { return program.substr(program.r
 
 }  // namespace
 
-Keeper::Keeper(ipc::Loop& loop, Options options, ipc::Connection owner)
+Keeper::Keeper(ipc::Loop& loop, Options options, ipc::Connection owner, Lease& lease,
+               Inheritance inheritance)
     : loop_(loop),
       options_(std::move(options)),
       owner_(std::move(owner)),
-      vault_(options_.descriptors.kept) {
+      lease_(lease),
+      vault_(std::move(inheritance.vault)),
+      silent_(std::move(inheritance.silent)),
+      heirs_(loop, {.asked = [this] { BeginHandover(); },
+                    .ended = [this](bool taken) { EndHandover(taken); }}) {
   if (options_.kubelet_dir.empty()) {
     agent_.program = options_.bin_dir + "/weft-agent";
     agent_.arguments = {"--dir", options_.dir};
@@ -60,9 +67,11 @@ Status Keeper::Start() {
   if (owner_.valid())
     WEFT_TRY(loop_.WatchConnection(owner_, [this](auto message) { OnOwner(std::move(message)); }));
   loop_.Every(kTick, [this] { Tick(); });
+  if (!options_.kubelet_dir.empty()) WEFT_TRY(heirs_.Listen(options_.dir));
   loop_.AfterEachRound([this] {
     AnswerPaused();
     TellAgent();
+    TellHeir();
   });
   Tick();
   return {};
@@ -71,7 +80,7 @@ Status Keeper::Start() {
 // --- starting and restarting -------------------------------------------------------------------
 
 void Keeper::Start(Component& component) {
-  auto child = ipc::StartChild(component.program, component.arguments);
+  auto child = ipc::StartChild(component.program, component.arguments, lease_.fd());
   const Time now = ipc::Loop::Clock::now();
   component.recovery.Started(now);
   if (!child) {
@@ -149,6 +158,10 @@ void Keeper::AnswerPaused() {
 
 void Keeper::Tick() {
   const Time now = ipc::Loop::Clock::now();
+  if (is_handing_over()) {
+    if (now >= hand_over_by_) EndHandover(false);
+    return;
+  }
   const auto look = [&](Component& component) {
     if (!component.wanted) {
       if (component.child.pid > 0 && now >= component.kill_at) kill(component.child.pid, SIGKILL);
@@ -192,6 +205,7 @@ void Keeper::OnChildEnd() {
   std::erase_if(consumers_, [](const auto& entry) {
     return !entry.second->wanted && entry.second->child.pid < 0;
   });
+  ContinueHandover();
   Tick();
 }
 
@@ -204,6 +218,7 @@ void Keeper::CloseChannel(Component& component) {
 void Keeper::OnEnd(Component& component, int status) {
   CloseChannel(component);
   component.child.pid = -1;
+  if (is_handing_over()) return;
   if (!component.wanted && component.again) {
     component.wanted = true;
     component.again = false;
@@ -297,6 +312,9 @@ void Keeper::Listen(ipc::ListenDoorbell listen) {
       loop_, listen.name, std::move(listen.fd), take,
       [this, name = listen.name] { return vault_.HasRoomFor(name); },
       options_.descriptors.silent_callers);
+  const auto silent = silent_.extract(listen.name);
+  if (silent.empty()) return;
+  for (UniqueFd& caller : silent.mapped()) doorbell->Adopt(std::move(caller));
 }
 
 void Keeper::OnHello(const ipc::Hello& hello) {
@@ -362,8 +380,12 @@ void Keeper::StopConsumer(const std::string& name) {
 
 // --- the end -----------------------------------------------------------------------------------
 
-// What weft.ko records goes with the keeper's descriptors: the agent has it read first.
+// What weft.ko records goes with the keeper's descriptors: without an heir the agent has it read
+// first.
 void Keeper::End() {
+  is_ending_ = true;
+  if (is_handing_over()) return;
+  if (heirs_.Choose()) return BeginHandover();
   if (agent_.child.pid < 0 || !kept_complete_) return Quit();
   if (quit_by_ != Time::max()) return;
   quit_by_ = ipc::Loop::Clock::now() + kExitTime;
@@ -394,6 +416,71 @@ void Keeper::ContinueQuit() {
   }
   if (options_.remove_dir) RemoveDir();
   loop_.Stop();
+}
+
+// --- handing over --------------------------------------------------------------------------------
+
+bool Keeper::has_children() const {
+  return agent_.child.pid > 0 ||
+         std::ranges::any_of(consumers_, [](const auto& c) { return c.second->child.pid > 0; });
+}
+
+// Callers in a doorbell's backlog wait for the next keeper.
+void Keeper::BeginHandover() {
+  if (quitting_ || quit_by_ != Time::max()) return;
+  hand_over_by_ = ipc::Loop::Clock::now() + kHandoverTime;
+  for (auto& [name, doorbell] : doorbells_) {
+    doorbell->AnswerAll();
+    for (UniqueFd& caller : doorbell->GiveAway()) silent_[name].push_back(std::move(caller));
+  }
+  doorbells_.clear();
+  const auto end = [](const Component& component) {
+    if (component.child.pid > 0) kill(component.child.pid, SIGKILL);
+  };
+  end(agent_);
+  for (const auto& [name, consumer] : consumers_) end(*consumer);
+  ContinueHandover();
+}
+
+void Keeper::ContinueHandover() {
+  if (!is_handing_over() || telling_heir_ || has_children()) return;
+  telling_heir_ = true;
+  heir_knows_all_ = false;
+  vault_.ForgetWhatWasTold();
+  TellHeir();
+}
+
+void Keeper::TellHeir() {
+  ipc::Connection* heir = heirs_.chosen();
+  if (!telling_heir_ || heir_knows_all_ || heir == nullptr) return;
+  if (heirs_.understands()) {
+    for (int i = 0; i < kTellAtOnce && !heir->wants_write(); ++i) {
+      auto message = vault_.NextUntold();
+      if (!message) break;
+      (void)heir->Send(std::move(*message));
+    }
+    if (vault_.HasUntold() || heir->wants_write()) return;  // the next round goes on
+    for (const auto& [name, callers] : silent_)
+      for (const UniqueFd& caller : callers)
+        (void)heir->Send(ipc::SilentCaller{name, CopyFd(caller)});
+  }
+  heir_knows_all_ = heir->Send(ipc::HandedOver{}).has_value();
+}
+
+void Keeper::EndHandover(bool taken) {
+  telling_heir_ = false;
+  if (taken) {
+    lease_.GiveUp();
+    is_retired_ = !is_ending_;
+    return loop_.Stop();
+  }
+  hand_over_by_ = Time::max();
+  heirs_.DropChosen();
+  TellOwner("weft-keeper", "another keeper of this node asked for all, and did not take it");
+  if (is_ending_) return Quit();
+  agent_.recovery = {};
+  for (auto& [name, consumer] : consumers_) consumer->recovery = {};
+  Tick();
 }
 
 void Keeper::RemoveDir() const {

@@ -8,6 +8,11 @@
 // consumers get Exit and kExitTime; then the agent's connection is closed and it gets kExitTime;
 // then the session's folder is removed; then the keeper ends. A process that takes longer is
 // killed. When the keeper dies, its connections close, and agent and consumers end by themselves.
+//
+// On a node it holds a lease (lease.h), and another keeper may ask for all that it keeps (heirs.h),
+// at once or at its end. Then agent and consumers are killed, after which they can begin nothing
+// more, and any of them can go on where they were; what the keeper keeps goes to the heir, then the
+// lease. If the heir ends before, or takes longer than kHandoverTime, this keeper goes on.
 // One thread; everything runs in the loop's handlers.
 #ifndef WEFT_NODE_AGENT_KEEPER_KEEPER_H_
 #define WEFT_NODE_AGENT_KEEPER_KEEPER_H_
@@ -24,6 +29,9 @@
 #include "lib/ipc/loop.h"
 #include "lib/ipc/messages.h"
 #include "node-agent/keeper/doorbell.h"
+#include "node-agent/keeper/heirs.h"
+#include "node-agent/keeper/inheritance.h"
+#include "node-agent/keeper/lease.h"
 #include "node-agent/keeper/recovery.h"
 #include "node-agent/keeper/vault.h"
 
@@ -49,9 +57,17 @@ class Keeper {
  public:
   // `owner` is the connection to the process that started the keeper (the cli). Where it ends, the
   // session ends. Without an owner, SIGTERM ends the session, and messages go to standard error.
-  Keeper(ipc::Loop& loop, Options options, ipc::Connection owner);
+  // `lease` is held, or is none, and outlives this.
+  Keeper(ipc::Loop& loop, Options options, ipc::Connection owner, Lease& lease,
+         Inheritance inheritance);
   // Blocks SIGCHLD, becomes subreaper, starts the agent. Then run the loop.
   Status Start();
+  // On a node, before Start: the keeper that handed over to this one may get all back.
+  void KnowPredecessor(ipc::Connection predecessor) { heirs_.Add(std::move(predecessor)); }
+  // When the loop has stopped: this keeper has handed over, and was not told to end. Gives the
+  // connection to its heir.
+  [[nodiscard]] bool is_retired() const { return is_retired_; }
+  ipc::Connection TakeHeir() { return heirs_.TakeChosen(); }
 
  private:
   struct Component {
@@ -87,6 +103,13 @@ class Keeper {
   bool SettleSyncs();
   // Doorbells that stopped for want of descriptors go on where there is room.
   void AnswerPaused();
+  void BeginHandover();
+  // Goes on when all children have ended.
+  void ContinueHandover();
+  void TellHeir();
+  void EndHandover(bool taken);
+  [[nodiscard]] bool has_children() const;
+  [[nodiscard]] bool is_handing_over() const { return hand_over_by_ != Time::max(); }
   void TellOwner(std::string component, std::string message);
   void SayFull(Time now);
   void End();
@@ -98,7 +121,9 @@ class Keeper {
   Options options_;
   ipc::Connection owner_;
   UniqueFd signals_;
+  Lease& lease_;
   Vault vault_;
+  SilentCallers silent_;  // of doorbells that are not there yet
   std::map<std::string, std::unique_ptr<Doorbell>> doorbells_;
   Component agent_;
   std::map<std::string, std::unique_ptr<Component>> consumers_;
@@ -112,6 +137,12 @@ class Keeper {
   Time say_full_at_{};          // the next time at the earliest
   Time quit_by_ = Time::max();  // the agent was told that all ends
   bool quitting_ = false;
+  Heirs heirs_;
+  Time hand_over_by_ = Time::max();  // an heir gets all
+  bool telling_heir_ = false;        // no child runs
+  bool heir_knows_all_ = false;
+  bool is_ending_ = false;  // at SIGTERM
+  bool is_retired_ = false;
 };
 
 }  // namespace weft::keeper

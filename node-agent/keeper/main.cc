@@ -11,8 +11,16 @@
 
 #include "lib/ipc/descriptor_budget.h"
 #include "node-agent/keeper/keeper.h"
+#include "node-agent/keeper/lease.h"
+#include "node-agent/keeper/standby.h"
 
 namespace {
+
+using weft::keeper::Inheritance;
+using weft::keeper::Keeper;
+using weft::keeper::Lease;
+using weft::keeper::Options;
+using weft::keeper::Standby;
 
 // No other process of a node has these: they are above what distributions, systemd's dynamic users
 // and containers' user namespaces are given.
@@ -24,11 +32,51 @@ std::string OwnFolder() {
   return std::filesystem::read_symlink("/proc/self/exe", error).parent_path().string();
 }
 
+// Local mode: until the owner's session has ended.
+weft::Status RunForOwner(const Options& options, int owner) {
+  WEFT_ASSIGN(weft::ipc::Loop loop, weft::ipc::Loop::Make());
+  Lease none("");
+  Keeper keeper(loop, options, weft::ipc::Connection(weft::UniqueFd(owner)), none,
+                Inheritance(options.descriptors.kept));
+  WEFT_TRY(keeper.Start());
+  return loop.Run();
+}
+
+// Until SIGTERM: by turns one that holds the node's lease and one that waits for it.
+weft::Status RunOnNode(const Options& options) {
+  Lease lease(options.dir);
+  Inheritance inheritance(options.descriptors.kept);
+  weft::ipc::Connection peer;  // another keeper of this node
+  bool is_retired = false;
+  WEFT_ASSIGN(bool holds, lease.TryTake());
+  for (;;) {
+    if (!holds) {
+      WEFT_ASSIGN(weft::ipc::Loop loop, weft::ipc::Loop::Make());
+      Standby standby(loop, options, lease, is_retired, std::move(peer));
+      WEFT_TRY(standby.Start());
+      WEFT_TRY(loop.Run());
+      if (standby.has_ended()) return {};
+      inheritance = standby.TakeInheritance();
+      peer = standby.TakePredecessor();
+    }
+    WEFT_ASSIGN(weft::ipc::Loop loop, weft::ipc::Loop::Make());
+    Keeper keeper(loop, options, weft::ipc::Connection(), lease, std::move(inheritance));
+    keeper.KnowPredecessor(std::move(peer));
+    WEFT_TRY(keeper.Start());
+    WEFT_TRY(loop.Run());
+    if (!keeper.is_retired()) return {};
+    peer = keeper.TakeHeir();
+    is_retired = true;
+    holds = false;
+    inheritance = Inheritance(options.descriptors.kept);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app("Starts, watches and restarts weft's other processes; keeps their descriptors.");
-  weft::keeper::Options options;
+  Options options;
   int owner = -1;
   app.add_option("--dir,--state-dir", options.dir, "folder of the session, or of the node's state")
       ->required();
@@ -63,15 +111,8 @@ int main(int argc, char** argv) {
     folder.reset(open(options.dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     (void)flock(folder.get(), LOCK_SH | LOCK_NB);
   }
-  auto loop = weft::ipc::Loop::Make();
-  if (!loop) {
-    std::fprintf(stderr, "weft-keeper: %s\n", loop.error().message.c_str());
-    return 1;
-  }
-  weft::keeper::Keeper keeper(*loop, std::move(options),
-                              weft::ipc::Connection(weft::UniqueFd(owner)));
-  weft::Status status = keeper.Start();
-  if (status) status = loop->Run();
+  const weft::Status status =
+      options.kubelet_dir.empty() ? RunForOwner(options, owner) : RunOnNode(options);
   if (!status) {
     std::fprintf(stderr, "weft-keeper: %s\n", status.error().message.c_str());
     return 1;

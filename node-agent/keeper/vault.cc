@@ -2,18 +2,14 @@
 // See vault.h.
 #include "node-agent/keeper/vault.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
+#include <cstdlib>
 
+#include "lib/base/copy_fd.h"
 #include "lib/ipc/limits.h"
 
 namespace weft::keeper {
 namespace {
-
-UniqueFd Duplicate(const UniqueFd& fd) {
-  return fd ? UniqueFd(fcntl(fd.get(), F_DUPFD_CLOEXEC, 3)) : UniqueFd();
-}
 
 std::string Hexadecimal(const std::string& bytes) {
   constexpr char kDigits[] = "0123456789abcdef";
@@ -25,6 +21,15 @@ std::string Hexadecimal(const std::string& bytes) {
   }
   return text;
 }
+
+std::string BytesOf(const std::string& hexadecimal) {
+  std::string bytes;
+  for (size_t i = 0; i + 1 < hexadecimal.size(); i += 2)
+    bytes.push_back(static_cast<char>(std::strtoul(hexadecimal.substr(i, 2).c_str(), nullptr, 16)));
+  return bytes;
+}
+
+const std::string kCallerKey = "bell/";
 
 }  // namespace
 
@@ -42,15 +47,45 @@ bool Vault::HasRoomFor(const std::string& doorbell) const {
 Status Vault::AddCaller(Caller caller) {
   if (!HasRoomFor(caller.doorbell))
     return Fail(ErrorCode::kLimit, "no more descriptors can be kept");
-  const std::string key = "bell/" + std::to_string(next_caller_++);
-  Entry& entry = entries_[key];
+  Entry entry;
   entry.fd = std::move(caller.fd);
   entry.doorbell = caller.doorbell;
-  ++brought_[caller.doorbell];
   entry.caller = std::move(caller);
-  descriptors_ += DescriptorsOf(entry);
+  const std::string key = kCallerKey + std::to_string(next_caller_);
+  Add(key, std::move(entry));
   untold_[next_untold_++] = key;
   return {};
+}
+
+void Vault::Add(const std::string& key, Entry entry) {
+  if (key.starts_with(kCallerKey))
+    next_caller_ = std::max<uint64_t>(
+        next_caller_, std::strtoull(key.c_str() + kCallerKey.size(), nullptr, 10) + 1);
+  if (entry.doorbell) ++brought_[*entry.doorbell];
+  descriptors_ += DescriptorsOf(entry);
+  entries_[key] = std::move(entry);
+}
+
+void Vault::Inherit(ipc::Kept kept) {
+  Entry entry;
+  entry.meta = std::move(kept.meta);
+  entry.fd = std::move(kept.fd);
+  if (kept.key.starts_with(kCallerKey)) entry.doorbell = std::move(kept.doorbell);
+  Add(kept.key, std::move(entry));
+}
+
+void Vault::Inherit(ipc::Arrived arrived) {
+  Entry entry;
+  entry.fd = std::move(arrived.fd);
+  entry.doorbell = arrived.doorbell;
+  entry.caller = Caller{.doorbell = std::move(arrived.doorbell),
+                        .pid = arrived.pid,
+                        .uid = arrived.uid,
+                        .gid = arrived.gid,
+                        .pidfd = std::move(arrived.pidfd),
+                        .message = BytesOf(arrived.message),
+                        .fd = {}};
+  Add(arrived.key, std::move(entry));
 }
 
 ipc::Message Vault::AsRefused(Caller caller) {
@@ -101,7 +136,8 @@ std::optional<ipc::Message> Vault::NextUntold() {
     auto it = entries_.find(key);
     if (it == entries_.end()) continue;
     const Entry& entry = it->second;
-    if (!entry.caller) return ipc::Kept{key, entry.meta, Duplicate(entry.fd)};
+    if (!entry.caller)
+      return ipc::Kept{key, entry.meta, CopyFd(entry.fd), entry.doorbell.value_or("")};
     const Caller& caller = *entry.caller;
     return ipc::Arrived{.key = key,
                         .doorbell = caller.doorbell,
@@ -109,8 +145,8 @@ std::optional<ipc::Message> Vault::NextUntold() {
                         .pid = caller.pid,
                         .uid = caller.uid,
                         .gid = caller.gid,
-                        .fd = Duplicate(entry.fd),
-                        .pidfd = Duplicate(caller.pidfd)};
+                        .fd = CopyFd(entry.fd),
+                        .pidfd = CopyFd(caller.pidfd)};
   }
   return std::nullopt;
 }

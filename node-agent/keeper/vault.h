@@ -33,6 +33,9 @@ class Vault {
   Status AddCaller(Caller caller);
   // What the agent is told of a caller that cannot be kept.
   static ipc::Message AsRefused(Caller caller);
+  // What the vault of another keeper told: keys go on. There is always room.
+  void Inherit(ipc::Kept kept);
+  void Inherit(ipc::Arrived arrived);
   // kInvalid: no descriptor, and none there under this name.
   Status Keep(ipc::Keep keep);
   void Drop(const std::string& key);
@@ -57,6 +60,7 @@ class Vault {
   };
 
   static size_t DescriptorsOf(const Entry& entry);
+  void Add(const std::string& key, Entry entry);
 
   size_t limit_;
   size_t descriptors_ = 0;

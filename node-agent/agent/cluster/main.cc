@@ -26,8 +26,14 @@ int main(int argc, char** argv) {
   app.add_option("--kernel-sources", options.kernel.driver.sources,
                  "sources of weft.ko: build it if there is no module for the node's kernel")
       ->envname("WEFT_KERNEL_SOURCES");
+  auto* standby =
+      app.add_option("--standby", options.not_ready,
+                     "answer probes only; why this node's agent is another one's, if it "
+                     "is not ready");
   weft::kube::AddOptions(app, options.cluster);
   CLI11_PARSE(app, argc, argv);
-  return weft::agent::RunProcess(
-      [&options](weft::ipc::Loop& loop) { return weft::agent::RunOnNode(options, loop); });
+  return weft::agent::RunProcess([&options,
+                                  is_standby = standby->count() > 0](weft::ipc::Loop& loop) {
+    return is_standby ? weft::agent::StandBy(options, loop) : weft::agent::RunOnNode(options, loop);
+  });
 }

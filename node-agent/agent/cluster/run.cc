@@ -51,4 +51,17 @@ Status RunOnNode(const NodeOptions& options, ipc::Loop& loop) {
   return loop.Run();
 }
 
+Status StandBy(const NodeOptions& options, ipc::Loop& loop) {
+  const http::Health health{.alive = [] { return ""; }, .ready = [&] { return options.not_ready; }};
+  WEFT_ASSIGN(const auto server, http::Server::Start(http::HealthOptions(options.health_port),
+                                                     [&](const auto& request) {
+                                                       return http::AnswerHealth(health, request);
+                                                     }));
+  ipc::Connection keeper{UniqueFd(ipc::kKeeperFd)};
+  WEFT_TRY(loop.WatchConnection(keeper, [&](const auto& message) {
+    if (!message) loop.Stop();
+  }));
+  return loop.Run();
+}
+
 }  // namespace weft::agent

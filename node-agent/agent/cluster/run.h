@@ -20,10 +20,15 @@ struct NodeOptions {
   std::string state_dir;    // kept over restarts
   uint16_t health_port = 8080;
   KernelOptions kernel;
+  std::string not_ready;  // of StandBy: the answer to /readyz; "": it is ready
 };
 
 // Until the keeper is gone. The connection to it is descriptor ipc::kKeeperFd.
 Status RunOnNode(const NodeOptions& options, ipc::Loop& loop);
+
+// The same for a keeper that waits for the node's lease (node-agent/keeper/standby.h): only answers
+// the kubelet.
+Status StandBy(const NodeOptions& options, ipc::Loop& loop);
 
 }  // namespace weft::agent
 

@@ -6,8 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "lib/base/copy_fd.h"
 #include "lib/base/kill_point.h"
-#include "node-agent/agent/base/copy_fd.h"
 #include "node-agent/agent/base/limits.h"
 #include "node-agent/agent/session/session.h"
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // See consumer_notifier.h.
 #include "node-agent/agent/consumers/consumer_notifier.h"
+#include "lib/base/copy_fd.h"
 
 #include <map>
 #include <set>
 #include <string>
 #include <utility>
 
-#include "node-agent/agent/base/copy_fd.h"
 
 namespace weft::agent {
 

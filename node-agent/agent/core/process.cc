@@ -19,6 +19,7 @@ int RunProcess(const std::function<Status(ipc::Loop&)>& run) {
                  name);
     return 1;
   }
+  (void)fcntl(ipc::kLeaseFd, F_SETFD, FD_CLOEXEC);  // only on a node
   ipc::TakeTurns();
   std::signal(SIGPIPE, SIG_IGN);
   auto loop = ipc::Loop::Make();

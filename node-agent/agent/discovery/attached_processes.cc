@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "lib/base/copy_fd.h"
 #include "lib/base/pidfd.h"
-#include "node-agent/agent/base/copy_fd.h"
 #include "node-agent/agent/discovery/processes.h"
 
 namespace weft::agent {

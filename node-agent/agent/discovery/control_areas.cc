@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "node-agent/agent/base/copy_fd.h"
+#include "lib/base/copy_fd.h"
 #include "node-agent/agent/base/limits.h"
 
 namespace weft::agent {

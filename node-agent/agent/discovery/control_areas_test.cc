@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "lib/base/copy_fd.h"
 #include "node-agent/agent/discovery/control_areas.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "lib/abi/control.h"
-#include "node-agent/agent/base/copy_fd.h"
 #include "node-agent/agent/testing/agent_fixture.h"
 
 namespace weft::agent {

@@ -9,10 +9,10 @@
 #include <array>
 #include <cstring>
 
-#include "node-agent/agent/base/copy_fd.h"
+#include "lib/base/copy_fd.h"
+#include "lib/ipc/local_socket.h"
 #include "node-agent/agent/base/fifo.h"
 #include "node-agent/agent/base/limits.h"
-#include "node-agent/agent/base/local_socket.h"
 
 namespace weft::agent {
 namespace {
@@ -29,7 +29,7 @@ Status Doorbells::Open(const std::string& name, const std::string& folder) {
     keeper_(ipc::Keep{kNamesKey + name, "", CopyFd(doorbell.names)});
   }
   if (!doorbell.socket) {
-    WEFT_ASSIGN(doorbell.socket, ListenAt(folder, WEFT_DOORBELL_NAME, 0666));
+    WEFT_ASSIGN(doorbell.socket, ipc::ListenAt(folder, WEFT_DOORBELL_NAME, 0666));
     keeper_(ipc::Keep{kSocketKey + name, "", CopyFd(doorbell.socket)});
   }
   keeper_(ipc::ListenDoorbell{name, CopyFd(doorbell.socket)});

@@ -15,8 +15,8 @@
 #include <sstream>
 
 #include "lib/abi/control.h"
+#include "lib/base/copy_fd.h"
 #include "lib/base/pidfd.h"
-#include "node-agent/agent/base/copy_fd.h"
 #include "node-agent/agent/base/limits.h"
 
 namespace weft::agent {

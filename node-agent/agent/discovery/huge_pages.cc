@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "lib/base/background.h"
+#include "lib/base/copy_fd.h"
 #include "lib/ring/ring_set.h"
-#include "node-agent/agent/base/copy_fd.h"
 #include "node-agent/agent/base/limits.h"
 #include "node-agent/agent/discovery/memory_maps.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "lib/abi/control.h"
-#include "node-agent/agent/base/copy_fd.h"
+#include "lib/base/copy_fd.h"
 #include "node-agent/agent/base/fifo.h"
 #include "node-agent/agent/session/ring_grant.h"
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // See kernel_channels.h.
 #include "node-agent/agent/kernel/kernel_channels.h"
+#include "lib/base/copy_fd.h"
 
 #include <unistd.h>
 
 #include <cstdlib>
 #include <optional>
 
-#include "node-agent/agent/base/copy_fd.h"
 
 namespace weft::agent {
 namespace {

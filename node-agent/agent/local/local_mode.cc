@@ -11,11 +11,11 @@
 
 #include "lib/abi/control.h"
 #include "lib/base/cgroup.h"
+#include "lib/base/copy_fd.h"
 #include "lib/base/kill_point.h"
 #include "lib/ipc/descriptor_budget.h"
-#include "node-agent/agent/base/copy_fd.h"
+#include "lib/ipc/local_socket.h"
 #include "node-agent/agent/base/limits.h"
-#include "node-agent/agent/base/local_socket.h"
 #include "node-agent/agent/base/memory_limit.h"
 #include "node-agent/agent/kernel/program_cgroup.h"
 #include "node-agent/agent/local/local_module.h"
@@ -71,7 +71,7 @@ Status LocalMode::Restore() {
   WEFT_TRY(parts.areas.Open("", dir + "/local.ctl"));
   WEFT_TRY(parts.doorbells.Open("", dir));
   if (!socket_) {
-    WEFT_ASSIGN(socket_, ListenAt(dir, kClientsSocket, 0600));
+    WEFT_ASSIGN(socket_, ipc::ListenAt(dir, kClientsSocket, 0600));
     agent_.ToKeeper(ipc::Keep{kClientsKey, "", CopyFd(socket_)});
   }
   return agent_.loop().Watch(socket_.get(), [this] { OnClientConnects(); });

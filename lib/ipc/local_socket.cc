@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // See local_socket.h.
-#include "node-agent/agent/base/local_socket.h"
+#include "lib/ipc/local_socket.h"
 
 #include <linux/capability.h>
 #include <sys/socket.h>
@@ -17,7 +17,7 @@
 #include "lib/ipc/descriptor_budget.h"
 #include "lib/ipc/limits.h"
 
-namespace weft::agent {
+namespace weft::ipc {
 namespace {
 
 // Whether the kernel leaves this process's descriptors on their way (SCM_RIGHTS) uncounted: it asks
@@ -36,9 +36,9 @@ bool IsPrivileged() {
 // user have as many on their way as the limit of open files says; a quarter of them is for what
 // weft's processes send each other.
 int Backlog() {
-  constexpr int kMost = ipc::kListenBacklog;
+  constexpr int kMost = kListenBacklog;
   if (IsPrivileged()) return kMost;
-  return static_cast<int>(std::min<size_t>(kMost, ipc::DescriptorLimit() / 4 * 3));
+  return static_cast<int>(std::min<size_t>(kMost, DescriptorLimit() / 4 * 3));
 }
 
 }  // namespace
@@ -61,4 +61,4 @@ Result<UniqueFd> ListenAt(const std::string& folder, const std::string& name, un
   return fd;
 }
 
-}  // namespace weft::agent
+}  // namespace weft::ipc
