@@ -2,11 +2,11 @@
 /*
  * A container's first process with tracepoints made for LTTng-UST, which keeps its own books:
  *
- *   tenant [--events N] [--threads T] [--pause-us P]
+ *   tenant [--events N] [--threads T] [--pause-us P] [--burst B]
  *
- * After each SIGUSR1 every thread emits N events (1000) of tenant:work, P microseconds apart; then
- * one line "events TOTAL" on standard output says how many it has emitted of all kinds since its
- * start. SIGTERM ends it. A tenant:work's `number` counts from 0 in each thread (2) and never
+ * After each SIGUSR1 every thread emits N events (1000) of tenant:work, with a pause of P
+ * microseconds (0) after each B of them (1); then one line "events TOTAL" on standard output says
+ * how many it has emitted of all kinds since its start. SIGTERM ends it. A tenant:work's `number` counts from 0 in each thread (2) and never
  * restarts, so that a test sees what is missing or twice.
  */
 #define TRACEPOINT_CREATE_PROBES
@@ -22,14 +22,14 @@
 
 enum { kMaxThreads = 64 };
 
-static uint64_t events = 1000, rounds;
+static uint64_t events = 1000, burst = 1, rounds;
 static int threads = 2, pause_us;
 
 static void* emit(void* argument) {
   const int thread = (int)(intptr_t)argument;
   for (uint64_t i = 0; i < events; ++i) {
     tracepoint(tenant, work, thread, rounds * events + i);
-    if (pause_us > 0) usleep((useconds_t)pause_us);
+    if (pause_us > 0 && (i + 1) % burst == 0) usleep((useconds_t)pause_us);
   }
   return NULL;
 }
@@ -55,6 +55,8 @@ static int parse(int argc, char** argv) {
       events = value;
     } else if (strcmp(argv[i], "--threads") == 0 && value >= 1 && value <= kMaxThreads) {
       threads = (int)value;
+    } else if (strcmp(argv[i], "--burst") == 0 && value >= 1) {
+      burst = value;
     } else if (strcmp(argv[i], "--pause-us") == 0) {
       pause_us = (int)value;
     } else {
@@ -66,7 +68,7 @@ static int parse(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   if (parse(argc, argv) != 0) {
-    fputs("usage: tenant [--events N] [--threads T] [--pause-us P]\n", stderr);
+    fputs("usage: tenant [--events N] [--threads T] [--pause-us P] [--burst B]\n", stderr);
     return 2;
   }
   sigset_t signals;
