@@ -70,6 +70,21 @@ class Modes(WeftTest):
                                      "t"), "nothing of the pod comes")
         self.assert_end("ended", emitted)
 
+    def test_pods_whose_processes_lack_the_library_are_named(self):
+        name = "named"
+        self.start(name)
+        bare = pod("bare", "shell", labels={"app": "tenant"}, command=["env", "-i", "sleep", "100000"])
+        absent = pod("absent", "absent", labels={"app": "tenant"}, command=["sleep", "100000"])
+        self.apply(bare, absent, namespace=name)
+
+        def skipped():
+            pods = get(name, "trace", "t")["status"]["pods"]
+            return pods["traced"], {s["reason"]: s["names"] for s in pods.get("skipped", [])}
+
+        wanted = (1, {"LibraryNotLoaded": ["bare"], "NotStarted": ["absent"]})
+        self.wait_for(lambda: skipped() == wanted, f"not all pods are named: {skipped()}")
+        self.assertEqual(self.condition(name, "t", "Ready")["status"], "True")
+
     def agent_pid(self):
         """The process weft-node-agent on the node, which the keeper starts again; None: it does not run."""
         name = get("weft", "pods", "-l", "app.kubernetes.io/component=agent")["items"][0]["metadata"]["name"]

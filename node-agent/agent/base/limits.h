@@ -28,6 +28,9 @@ inline constexpr std::chrono::milliseconds kFirstLooks[] = {
 // Rounds in which the finder looks at a new process, since it may still exec a program with the
 // library in it.
 inline constexpr uint32_t kRoundsOfNewProcesses = 3;
+// If processes of a container map its control file in none of so many rounds, the library is not in
+// them.
+inline constexpr uint32_t kRoundsWithoutLibrary = 5;
 // Memory that no process mapped for this many rounds is forgotten.
 inline constexpr uint64_t kRoundsUnmapped = 3;
 // Memory without a ring set's magic number may become one. After this many rounds it is given up.

@@ -44,7 +44,7 @@ Status Node::Restore() {
   if (error) return Fail(ErrorCode::kIo, parts.sessions.dir() + ": " + error.message());
   parts.sessions.RenewWithoutJournal(
       [&](const std::string& consumer) { return parts.consumers.Find(consumer) != nullptr; });
-  parts.finder.SetMembership([this](int32_t pid) { return pods_.ContainerOf(pid).has_value(); });
+  parts.finder.SetMembership([this](int32_t pid) { return pods_.ContainerOf(pid); });
   auto feed =
       Feed::Start(client_, name_, agent_.loop(), [this](News&& news) { Hear(std::move(news)); });
   if (!feed) return std::unexpected(feed.error());

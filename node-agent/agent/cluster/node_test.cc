@@ -30,7 +30,10 @@ const std::string kUid = "1b4e28ba-2fa1-11d2-883f-0016d3cca427";
 // Longer than anything takes: only a failure waits for it.
 constexpr auto kPatience = 60s;
 
-Json PodObject(const char* phase = "Running") {
+// One that is Running has a container that has started.
+Json PodObject(const std::string& phase = "Running") {
+  Json container = {{"name", "main"}};
+  if (phase == "Running") container["containerID"] = "containerd://" + std::string(64, 'a');
   return {
       {"metadata",
        {{"uid", kUid}, {"namespace", "shop"}, {"name", "shop-0"}, {"labels", {{"app", "shop"}}}}},
@@ -39,7 +42,7 @@ Json PodObject(const char* phase = "Running") {
         {"volumes", {{{"name", "weft"}, {"configMap", {{"name", "weft-lib-0a1b"}}}}}},
         {"containers",
          {{{"name", "main"}, {"volumeMounts", {{{"name", "weft"}, {"mountPath", "/weft"}}}}}}}}},
-      {"status", {{"phase", phase}}}};
+      {"status", {{"phase", phase}, {"containerStatuses", {container}}}}};
 }
 
 Json SessionObject(const char* app, const char* state = "Active") {
@@ -172,7 +175,9 @@ TEST_F(NodeTest, FromASessionToItsEnd) {
   EXPECT_EQ(Last<ipc::ChannelDefinition>(told_)->pod, "shop-0");
   ASSERT_TRUE(consumer_.Send(ipc::ChannelReady{.channel_id = id}));
   ASSERT_TRUE(SaysPhase("Recording"));
-  EXPECT_EQ(SessionStatus()["pods"]["traced"], 1);
+  EXPECT_EQ(SessionStatus()["pods"]["skipped"][0]["reason"], "NotStarted");
+  api_->Put(kPods, "MODIFIED", PodObject());
+  ASSERT_TRUE(Until([&] { return SessionStatus()["pods"].value("traced", 0) == 1; }));
 
   api_->Put(kSessions, "MODIFIED", SessionObject("shop", "Draining"));
   ASSERT_TRUE(Until([&] { return Last<ipc::Sync>(said_) != nullptr; }));

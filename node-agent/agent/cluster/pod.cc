@@ -87,6 +87,7 @@ PodFacts ReadPod(const Json& pod) {
     const std::string id = TextAt(status, {"containerID"});
     const size_t at = id.find("://");
     if (at != std::string::npos) facts.ids[id.substr(at + 3)] = TextAt(status, {"name"});
+    if (facts.waiting.empty()) facts.waiting = TextAt(status, {"state", "waiting", "reason"});
   };
   ForEach(pod, {"status", "containerStatuses"}, add_id);
   ForEach(pod, {"status", "initContainerStatuses"}, add_id);

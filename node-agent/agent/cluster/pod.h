@@ -18,7 +18,8 @@ struct PodFacts {
   std::vector<std::string> containers;     // that have the library: names
   std::map<std::string, std::string> ids;  // of containers that run, as in their cgroups -> name
   std::map<std::string, uint64_t> memory_limits;  // of containers that have the library, bytes
-  bool is_over = false;                           // Succeeded or Failed
+  std::string waiting;   // why a container has not started: "ImagePullBackOff"; "": none waits
+  bool is_over = false;  // Succeeded or Failed
   bool operator==(const PodFacts&) const = default;
 };
 

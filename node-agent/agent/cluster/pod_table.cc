@@ -148,8 +148,35 @@ SelectedPods PodTable::SelectedBy(const Session& session) const {
     if (of_user ? !SelectsForUser(session, pod) : !SelectsForKernel(session, pod)) continue;
     pods.reachable[uid] = of_user ? pod.volume.valid() : pod.cgroup != 0;
     pods.names[uid] = pod.facts.name;
+    if (!of_user || !pod.volume) continue;
+    if (auto why = WhyWithoutLibrary(uid, pod, session.order->spec.record.pods))
+      pods.without_library[uid] = std::move(*why);
   }
   return pods;
+}
+
+std::optional<SelectedPods::Reason> PodTable::WhyWithoutLibrary(
+    const std::string& uid, const Pod& pod, const api::PodSelection& selection) const {
+  bool has_started = false;
+  bool is_missing = false;
+  for (const std::string& name : pod.facts.containers) {
+    if (!api::MatchesContainer(selection, name)) continue;
+    const auto is_its = [&](const auto& id) { return id.second == name; };
+    has_started = has_started || std::ranges::any_of(pod.facts.ids, is_its);
+    const Finder::Sight sight = agent_.parts().finder.SightOf(ContainerKey(uid, name));
+    if (sight == Finder::Sight::kMapped) return std::nullopt;
+    is_missing = is_missing || sight == Finder::Sight::kMissing;
+  }
+  if (is_missing)
+    return SelectedPods::Reason{
+        "LibraryNotLoaded",
+        "no process has the library in it: its program is static or setuid, or was started without "
+        "the container's environment (env -i, su); keep LD_PRELOAD and WEFT_CONTAINER there, or "
+        "record functions of the program with spec.kernel.userProbes"};
+  if (has_started) return std::nullopt;
+  const std::string& why = pod.facts.waiting;
+  return SelectedPods::Reason{"NotStarted",
+                              "no container has started" + (why.empty() ? "" : " (" + why + ")")};
 }
 
 bool SelectsForUser(const Session& session, const PodTable::Pod& pod) {

@@ -62,7 +62,7 @@ class PodTable final : public ContainerLookup {
   [[nodiscard]] std::map<std::string, Pod>& all() { return pods_; }  // by uid
   [[nodiscard]] const std::map<std::string, Pod>& all() const { return pods_; }
 
-  // For reports: the pods that the session selects.
+  // For reports: the pods that the session selects, and what their processes say.
   [[nodiscard]] SelectedPods SelectedBy(const Session& session) const;
 
   // The smallest memory limit that holds for a container; 0: there is none.
@@ -73,6 +73,10 @@ class PodTable final : public ContainerLookup {
 
  private:
   Status Open(Pod& pod);
+  // Why no process of the pod's selected containers has the library; none: one has, or it is not
+  // known yet.
+  [[nodiscard]] std::optional<SelectedPods::Reason> WhyWithoutLibrary(
+      const std::string& uid, const Pod& pod, const api::PodSelection& selection) const;
   // Makes the memory pools of the pod's containers, or fits them to limits that changed.
   void OpenPools(Pod& pod, const std::string& folder);
 

@@ -49,6 +49,22 @@ class PodTableTest : public testing::AgentFixture {
   const std::string key_ = ContainerKey(kUid, "main");
 };
 
+TEST_F(PodTableTest, APodThatHasNotStartedIsReportedWithTheReason) {
+  MakeVolume();
+  PodFacts facts = Facts();
+  facts.waiting = "ImagePullBackOff";
+  table_.List({facts});
+  ASSERT_TRUE(table_.OpenVolumes());
+  const Session session = MakeClusterSession();
+  SelectedPods pods = table_.SelectedBy(session);
+  ASSERT_TRUE(pods.without_library.contains(kUid));
+  EXPECT_EQ(pods.without_library[kUid].reason, "NotStarted");
+  EXPECT_EQ(pods.without_library[kUid].message, "no container has started (ImagePullBackOff)");
+  facts.ids = {{"cc", "main"}};
+  table_.See(facts);
+  EXPECT_TRUE(table_.SelectedBy(session).without_library.empty()) << "its processes decide";
+}
+
 TEST_F(PodTableTest, AVolumeThatTheKubeletMadeGetsAControlFileAndADoorbell) {
   EXPECT_FALSE(table_.is_known());
   table_.List({Facts()});

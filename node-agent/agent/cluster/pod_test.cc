@@ -70,6 +70,13 @@ TEST(ReadPod, TakesAnyJson) {
   EXPECT_TRUE(facts.ids.empty());
 }
 
+TEST(ReadPod, WhyAContainerWaits) {
+  Json pod = Pod();
+  EXPECT_EQ(ReadPod(pod).waiting, "");
+  pod["status"]["containerStatuses"][1]["state"] = {{"waiting", {{"reason", "ImagePullBackOff"}}}};
+  EXPECT_EQ(ReadPod(pod).waiting, "ImagePullBackOff");
+}
+
 TEST(Pod, ReadsQuantities) {
   EXPECT_EQ(ReadQuantity("16Mi"), uint64_t{16} << 20);
   EXPECT_EQ(ReadQuantity("1.5Gi"), uint64_t{3} << 29);

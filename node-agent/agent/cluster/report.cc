@@ -123,26 +123,41 @@ bool IsTraced(const Session& session, const std::string& pod_uid) {
          std::ranges::all_of(session.channels, is_on);
 }
 
-void CountPods(const Session& session, const SelectedPods& pods, api::PodCounts& counts) {
-  counts.matched = static_cast<int64_t>(pods.reachable.size());
-  api::SkippedPods unreachable{.reason = "VolumeNotReady",
-                               .message = "the kubelet has not made the library's volume yet"};
-  for (const auto& [uid, reachable] : pods.reachable) {
-    const bool is_traced = IsTraced(session, uid) && (reachable || !IsOfKernelOnly(session));
-    if (is_traced) ++counts.traced;
-    if (reachable) continue;
-    ++unreachable.count;
-    const auto name = pods.names.find(uid);
-    if (name != pods.names.end() && unreachable.names.size() < api::limits::kSkippedPodNames)
-      unreachable.names.push_back(name->second);
-  }
-  if (IsOfKernelOnly(session)) {
-    unreachable.reason = "CgroupNotReady";
-    unreachable.message = "the kubelet has not made the pod's control group yet";
-  }
-  if (unreachable.count > 0) counts.skipped.push_back(std::move(unreachable));
+// Under `reason` in `skipped`.
+void AddSkipped(const SelectedPods& pods, const std::string& uid,
+                const SelectedPods::Reason& reason, std::vector<api::SkippedPods>& skipped) {
+  auto found = std::ranges::find(skipped, reason.reason, &api::SkippedPods::reason);
+  if (found == skipped.end())
+    found = skipped.insert(found, {.reason = reason.reason, .message = reason.message});
+  ++found->count;
+  const auto name = pods.names.find(uid);
+  if (name != pods.names.end() && found->names.size() < api::limits::kSkippedPodNames)
+    found->names.push_back(name->second);
 }
 
+// Returns whether all that can be told are told.
+bool CountPods(const Session& session, const SelectedPods& pods, api::PodCounts& counts) {
+  const SelectedPods::Reason unreachable =
+      IsOfKernelOnly(session)
+          ? SelectedPods::Reason{"CgroupNotReady",
+                                 "the kubelet has not made the pod's control group yet"}
+          : SelectedPods::Reason{"VolumeNotReady",
+                                 "the kubelet has not made the library's volume yet"};
+  counts.matched = static_cast<int64_t>(pods.reachable.size());
+  int64_t told = 0;
+  for (const auto& [uid, reachable] : pods.reachable) {
+    const bool is_told = IsTraced(session, uid) && (reachable || !IsOfKernelOnly(session));
+    if (is_told) ++told;
+    const auto without = pods.without_library.find(uid);
+    if (!reachable)
+      AddSkipped(pods, uid, unreachable, counts.skipped);
+    else if (without != pods.without_library.end())
+      AddSkipped(pods, uid, without->second, counts.skipped);
+    else if (is_told)
+      ++counts.traced;
+  }
+  return told == counts.matched;
+}
 // What containers get instead of what the Trace asks for, in words; "": they get it.
 std::string DescribeGrants(const Session& session) {
   using Grant = std::pair<std::string, std::string>;  // granted, asked
@@ -195,7 +210,7 @@ api::SessionStatus MakeStatus(const Session& session, const SelectedPods& pods,
   SetRelay(status, session, now);
   const bool of_kernel = order.spec.record.RecordsKernel();
   const Verdict verdict = of_kernel ? JudgeKernel(session, kernel) : Verdict{};
-  CountPods(session, pods, status.pods);
+  const bool all_told = CountPods(session, pods, status.pods);
   if (IsOfKernelOnly(session) && verdict.status == ConditionStatus::kFalse) {
     status.phase = api::Phase::kFailed;
     Set(status, order, api::kConditionReady, false,
@@ -205,8 +220,8 @@ api::SessionStatus MakeStatus(const Session& session, const SelectedPods& pods,
     return status;
   }
   // Pods are nothing to a cluster-wide session.
-  const bool ready = session.is_cluster_wide() ? verdict.status == ConditionStatus::kTrue
-                                               : status.pods.traced == status.pods.matched;
+  const bool ready =
+      session.is_cluster_wide() ? verdict.status == ConditionStatus::kTrue : all_told;
   const bool paused = order.spec.record.paused;
   status.phase = !ready   ? api::Phase::kPending
                  : paused ? api::Phase::kPaused

@@ -18,6 +18,11 @@ namespace weft::agent {
 struct SelectedPods {
   std::map<std::string, bool> reachable;  // uid -> its containers can be told; its cgroup is there
   std::map<std::string, std::string> names;
+  // Why no process of a pod has the library, though its containers can be told.
+  struct Reason {
+    std::string reason, message;  // of api::SkippedPods
+  };
+  std::map<std::string, Reason> without_library;
 };
 
 api::SessionStatus MakeStatus(const Session& session, const SelectedPods& pods,

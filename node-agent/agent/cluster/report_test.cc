@@ -98,6 +98,24 @@ TEST_F(Report, APodWithoutItsVolumeIsNamed) {
   EXPECT_EQ(status.pods.skipped[0].names, std::vector<std::string>{"shop-0"});
 }
 
+TEST_F(Report, APodWhoseProcessesLackTheLibraryIsNotTraced) {
+  pods_ = {.reachable = {{"a", true}, {"b", true}}, .names = {{"a", "shop-0"}, {"b", "shop-1"}}};
+  AddChannel("a", "main");
+  AddChannel("b", "main");
+  TurnOn();
+  pods_.without_library["b"] = {"LibraryNotLoaded", "no process has the library in it"};
+  const api::SessionStatus status = MakeStatus(session_, pods_, kernel_, kNow);
+  // There is nothing to wait for.
+  EXPECT_EQ(status.phase, api::Phase::kRecording);
+  EXPECT_EQ(Ready(status)->status, api::ConditionStatus::kTrue);
+  EXPECT_EQ(status.pods.matched, 2);
+  EXPECT_EQ(status.pods.traced, 1);
+  ASSERT_EQ(status.pods.skipped.size(), 1u);
+  EXPECT_EQ(status.pods.skipped[0].reason, "LibraryNotLoaded");
+  EXPECT_EQ(status.pods.skipped[0].message, "no process has the library in it");
+  EXPECT_EQ(status.pods.skipped[0].names, std::vector<std::string>{"shop-1"});
+}
+
 TEST_F(Report, PausedIsReadyAndSaysSo) {
   session_.order->spec.record.paused = true;
   const api::SessionStatus status = MakeStatus(session_, pods_, kernel_, kNow);

@@ -112,7 +112,26 @@ Finder::Finder(Handler handler) : handler_(std::move(handler)) {
 }
 
 void Finder::AddControlFile(const std::string& name, const UniqueFd& file) {
-  if (const auto mapped = AsMapped(file)) files_[name] = {mapped->device, mapped->inode};
+  RemoveControlFile(name);
+  const auto mapped = AsMapped(file);
+  if (!mapped) return;
+  files_[name] = {.id = {mapped->device, mapped->inode}};
+  name_of_[files_[name].id] = name;
+}
+
+void Finder::RemoveControlFile(const std::string& name) {
+  const auto found = files_.find(name);
+  if (found == files_.end()) return;
+  name_of_.erase(found->second.id);
+  files_.erase(found);
+}
+
+Finder::Sight Finder::SightOf(const std::string& name) const {
+  const auto found = files_.find(name);
+  if (found == files_.end()) return Sight::kUnknown;
+  const ControlFile& file = found->second;
+  if (file.rounds_without >= kRoundsWithoutLibrary) return Sight::kMissing;
+  return file.mapped ? Sight::kMapped : Sight::kUnknown;
 }
 
 void Finder::AddRoot(int32_t pid, UniqueFd pidfd) { roots_.push_back({pid, std::move(pidfd)}); }
@@ -138,18 +157,33 @@ void Finder::Look(bool all) {
   std::set<int32_t> alive = NumbersIn("/proc");
   for (const int32_t own : OwnProcesses()) alive.erase(own);
   std::erase_if(rounds_of_, [&](const auto& entry) { return !alive.contains(entry.first); });
+  std::erase_if(file_of_, [&](auto& entry) { return !alive.contains(entry.first); });
   std::erase_if(roots_, [](const Root& root) { return HasEnded(root.pidfd); });
   for (const Root& root : roots_) members_.insert(root.pid);
   AddDescendants(alive);
+  CountRound();
   for (const int32_t pid : alive) {
     const bool is_new = rounds_of_[pid]++ < kRoundsOfNewProcesses;
-    if (is_new && is_member_ && is_member_(pid)) members_.insert(pid);
+    if (is_new && membership_) {
+      if (auto file = membership_(pid)) {
+        members_.insert(pid);
+        file_of_.insert_or_assign(pid, std::move(*file));
+      }
+    }
     const bool is_member = members_.contains(pid);
     if (all || is_new || is_member) LookAt(pid, is_member);
   }
   std::erase_if(known_, [this](const auto& entry) {
     return entry.second.seen + kRoundsUnmapped < round_ && !controls_.contains(entry.first);
   });
+}
+
+// The processes that are looked at in this round take it back.
+void Finder::CountRound() {
+  std::set<std::string_view> expected;
+  for (const auto& [pid, name] : file_of_) expected.insert(name);
+  for (auto& [name, file] : files_)
+    if (expected.contains(name)) ++file.rounds_without;
 }
 
 // Members that are not there go; children of members that are become members.
@@ -199,11 +233,14 @@ void Finder::LookAt(int32_t pid, bool is_member) {
   const auto mappings = ReadMappings(pid, kMaxMapsBytes);
   if (!mappings) return;
   bool any = false;
-  std::set<FileId> files;
-  for (const auto& [name, id] : files_) files.insert(id);
   for (const Mapping& mapping : *mappings) {
-    const bool is_file = files.contains({mapping.device, mapping.inode});
-    if (is_file || (IsControl(mapping) && controls_.contains(mapping.inode))) {
+    const auto name = name_of_.find({mapping.device, mapping.inode});
+    if (name != name_of_.end()) {
+      ControlFile& file = files_.at(name->second);
+      file.mapped = true;
+      file.rounds_without = 0;
+    }
+    if (name != name_of_.end() || (IsControl(mapping) && controls_.contains(mapping.inode))) {
       members_.insert(pid);
       is_member = true;
     }

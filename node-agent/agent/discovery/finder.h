@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -56,9 +57,10 @@ class Finder {
 
   // Each process that maps this file is a member.
   void AddControlFile(const std::string& name, const UniqueFd& file);
-  void RemoveControlFile(const std::string& name) { files_.erase(name); }
-  // Decides of pids that are new whether they are members.
-  void SetMembership(std::function<bool(int32_t)> is_member) { is_member_ = std::move(is_member); }
+  void RemoveControlFile(const std::string& name);
+  // Names the control file that a new pid should map; such a pid is a member.
+  using Membership = std::function<std::optional<std::string>(int32_t)>;
+  void SetMembership(Membership membership) { membership_ = std::move(membership); }
   // Every process is new again.
   void LookAgain() { rounds_of_.clear(); }
   // A control area that was adopted: each process that maps it is a member.
@@ -78,6 +80,14 @@ class Finder {
   // Control areas that no process mapped in the last rounds.
   [[nodiscard]] std::vector<uint64_t> UnmappedControls() const;
 
+  // Whether processes that should map this control file do.
+  enum class Sight : uint8_t {
+    kUnknown,  // there is no such process yet
+    kMapped,   // one does, or did when there were any
+    kMissing,  // none did in the last kRoundsWithoutLibrary rounds in which there were any
+  };
+  [[nodiscard]] Sight SightOf(const std::string& name) const;
+
   // The control area that `pid` has, by inode; 0: none of its own.
   [[nodiscard]] uint64_t ControlOf(int32_t pid) const;
 
@@ -92,7 +102,15 @@ class Finder {
     UniqueFd pidfd;
   };
 
+  using FileId = std::pair<dev_t, uint64_t>;
+  struct ControlFile {
+    FileId id;
+    bool mapped = false;          // ever
+    uint32_t rounds_without = 0;  // since a process mapped it, with processes that should
+  };
+
   void Look(bool all);
+  void CountRound();
   void AddDescendants(const std::set<int32_t>& alive);
   void LookAt(int32_t pid, bool is_member);
   void OpenNew(int32_t pid, bool is_member);
@@ -102,10 +120,11 @@ class Finder {
 
   Handler handler_;
   std::string refusal_;
-  dev_t device_ = 0;  // of the kernel's own tmpfs
-  using FileId = std::pair<dev_t, uint64_t>;
-  std::map<std::string, FileId> files_;  // control files
-  std::function<bool(int32_t)> is_member_;
+  dev_t device_ = 0;                          // of the kernel's own tmpfs
+  std::map<std::string, ControlFile> files_;  // by name
+  std::map<FileId, std::string> name_of_;     // of control files
+  Membership membership_;
+  std::map<int32_t, std::string> file_of_;  // pid -> the control file that it should map
   std::set<uint64_t> controls_;
   std::vector<Root> roots_;
   std::set<int32_t> members_;
