@@ -163,9 +163,19 @@ class Planner {
       plan_.apply.push_back(std::move(session));
       waiting_for_.push_back(node);
     } else if (!IsReady(*existing)) {
-      waiting_for_.push_back(WithReason(*existing));
+      waiting_for_.push_back(WithReason(*existing) + WhySilent(*existing));
     }
     ++sessions_;
+  }
+
+  // An agent that runs answers a new session at once.
+  std::string WhySilent(const TraceSession& session) {
+    const auto made = kube::ParseTime(session.metadata.creation_timestamp);
+    if (session.status.observed_generation != 0 || !made) return "";
+    const kube::WallTime late = *made + kAgentSilent;
+    if (s_.now >= late) return " (no weft-agent of this node answers: does its pod run?)";
+    Again(late);
+    return "";
   }
 
   [[nodiscard]] api::SessionSpec MakeSpec(const std::string& node) const {
@@ -394,11 +404,19 @@ class Planner {
     }
   }
 
+  // Pods of a Job come and go: a Trace that was ready before and still is has no news.
+  static bool StaysReady(const api::Condition* before, const api::Condition& now) {
+    return now.type == api::kConditionReady && before != nullptr &&
+           before->status == ConditionStatus::kTrue && now.status == ConditionStatus::kTrue &&
+           before->reason != "Paused" && now.reason != "Paused";
+  }
+
   // A change of reason is news; a Trace that begins with WaitingForNodes, as all do, is not.
   void Announce() {
     for (const api::Condition& now : plan_.status.conditions) {
       const api::Condition* before = api::FindCondition(trace_.status.conditions, now.type);
       if (before != nullptr && before->reason == now.reason) continue;
+      if (StaysReady(before, now)) continue;
       if (now.reason == "WaitingForNodes" || now.reason == "Valid" || now.reason == "Draining" ||
           now.type == api::kConditionDrained || now.type == api::kConditionReceiving)
         continue;

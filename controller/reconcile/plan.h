@@ -30,6 +30,8 @@ namespace weft::controller {
 inline constexpr std::string_view kFinalizer = "weft.dev/drain";
 // A node that does not answer keeps a deleted Trace, or the removal of weft, no longer than this.
 inline constexpr std::chrono::seconds kDrainLimit{60};
+// After this long without any answer to a new session, no agent counts as running on its node.
+inline constexpr std::chrono::seconds kAgentSilent{10};
 
 struct Situation {
   api::Trace trace;

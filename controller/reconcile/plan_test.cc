@@ -144,6 +144,29 @@ TEST_F(Life, SaysWhyANodeIsNotReady) {
   EXPECT_EQ(message(), "waiting for n1, n2") << "it was said of an older spec";
 }
 
+TEST_F(Life, NamesANodeWithoutAnAgent) {
+  AddPod("a", "n1");
+  Step();
+  s_.sessions[0].metadata.creation_timestamp = kube::FormatTime(s_.now);
+  const Plan soon = Step();
+  EXPECT_EQ(soon.again, s_.now + kAgentSilent);
+  s_.now += kAgentSilent;
+  Step();
+  EXPECT_EQ(api::FindCondition(s_.trace.status.conditions, api::kConditionReady)->message,
+            "waiting for n1 (no weft-agent of this node answers: does its pod run?)");
+}
+
+TEST_F(Life, HasNoNewsOfPodsThatComeAndGo) {
+  AddPod("a", "n1");
+  Step();
+  Say(0, api::kConditionReady);
+  ASSERT_EQ(Reasons(Step()), "Recording ");
+  s_.pods.clear();
+  EXPECT_TRUE(Step().notes.empty());
+  AddPod("b", "n1");
+  EXPECT_TRUE(Step().notes.empty());
+}
+
 TEST_F(Life, ReportsThatNothingMatches) {
   s_.pods = {{.name = "other", .node = "n1", .labels = {{"app", "other"}}}};
   const Plan plan = Step();

@@ -109,6 +109,16 @@ bool IsOfKernelOnly(const Session& session) {
   return record.RecordsKernel() && !record.RecordsUser();
 }
 
+// Once containers were recorded, others come and go, and agents are replaced: only the relay, or
+// another spec, makes the session wait again.
+bool StaysReady(const Session& session) {
+  const api::TraceSession& order = *session.order;
+  return order.status.observed_generation == order.metadata.generation &&
+         api::IsTrue(order.status.conditions, api::kConditionReady) &&
+         (!session.channels.empty() || !session.retired_ids.empty()) &&
+         session.relay_failure.empty();
+}
+
 bool IsTraced(const Session& session, const std::string& pod_uid) {
   if (IsOfKernelOnly(session)) {
     const SessionChannel* channel = session.KernelChannel();
@@ -220,8 +230,8 @@ api::SessionStatus MakeStatus(const Session& session, const SelectedPods& pods,
     return status;
   }
   // Pods are nothing to a cluster-wide session.
-  const bool ready =
-      session.is_cluster_wide() ? verdict.status == ConditionStatus::kTrue : all_told;
+  const bool ready = session.is_cluster_wide() ? verdict.status == ConditionStatus::kTrue
+                                               : all_told || StaysReady(session);
   const bool paused = order.spec.record.paused;
   status.phase = !ready   ? api::Phase::kPending
                  : paused ? api::Phase::kPaused

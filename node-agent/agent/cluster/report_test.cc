@@ -89,6 +89,28 @@ TEST_F(Report, SaysWhetherTheRelayCanBeConnectedTo) {
   EXPECT_EQ(relay(status)->status, api::ConditionStatus::kTrue);
 }
 
+TEST_F(Report, StaysReadyWhilePodsComeAndGo) {
+  pods_ = {.reachable = {{"a", true}}, .names = {}};
+  AddChannel("a", "main");
+  TurnOn();
+  session_.order->status = MakeStatus(session_, pods_, kernel_, kNow);
+  ASSERT_EQ(session_.order->status.phase, api::Phase::kRecording);
+
+  pods_.reachable["b"] = true;
+  AddChannel("b", "main");
+  api::SessionStatus status = MakeStatus(session_, pods_, kernel_, kNow);
+  EXPECT_EQ(status.phase, api::Phase::kRecording);
+  EXPECT_EQ(status.pods.traced, 1) << "the other one waits for its consumer";
+
+  session_.relay_failure = "relay.svc:4460: Connection refused";
+  status = MakeStatus(session_, pods_, kernel_, kNow);
+  EXPECT_EQ(status.phase, api::Phase::kPending);
+  session_.relay_failure.clear();
+  ++session_.order->metadata.generation;
+  EXPECT_EQ(MakeStatus(session_, pods_, kernel_, kNow).phase, api::Phase::kPending)
+      << "another spec";
+}
+
 TEST_F(Report, APodWithoutItsVolumeIsNamed) {
   pods_ = {.reachable = {{"a", false}}, .names = {{"a", "shop-0"}}};
   const api::SessionStatus status = MakeStatus(session_, pods_, kernel_, kNow);
