@@ -2,6 +2,8 @@
 // Facts out of the API's objects.
 #include "controller/reconcile/facts.h"
 
+#include <algorithm>
+
 #include "lib/kube/library.h"
 
 namespace weft::controller {
@@ -19,6 +21,14 @@ bool HasLibrary(const Json& pod) {
       return true;
   }
   return false;
+}
+
+bool IsReady(const Json& pod) {
+  const Json* conditions = At(pod, {"status", "conditions"});
+  if (conditions == nullptr || !conditions->is_array()) return false;
+  return std::ranges::any_of(*conditions, [](const Json& condition) {
+    return TextAt(condition, {"type"}) == "Ready" && TextAt(condition, {"status"}) == "True";
+  });
 }
 
 // What `kubectl rollout restart` takes. A Deployment's ReplicaSet is named after it and the
@@ -54,7 +64,10 @@ PodFacts ReadPod(const Json& pod) {
   facts.wants_library = wish != facts.labels.end() && wish->second == "enabled";
   facts.refuses_library = wish != facts.labels.end() && wish->second == "disabled";
   const std::string phase = TextAt(pod, {"status", "phase"});
+  facts.made = TextAt(pod, {"metadata", "creationTimestamp"});
+  facts.is_ready = IsReady(pod);
   facts.is_over = phase == "Succeeded" || phase == "Failed";
+  facts.is_ending = At(pod, {"metadata", "deletionTimestamp"}) != nullptr;
   return facts;
 }
 
@@ -65,6 +78,8 @@ NodeFacts ReadNode(const Json& node) {
 NamespaceFacts ReadNamespace(const Json& name_space) {
   return {
       .wants_library = TextAt(name_space, {"metadata", "labels", kube::kInjectLabel}) == "enabled",
+      .restarts_missed =
+          TextAt(name_space, {"metadata", "annotations", kube::kRestartMissed}) == "true",
       .is_ending = At(name_space, {"metadata", "deletionTimestamp"}) != nullptr};
 }
 

@@ -30,7 +30,10 @@ struct PodFacts {
   bool has_library = false;  // weft's volume
   bool wants_library = false;    // its own label says enabled
   bool refuses_library = false;  // its own label says disabled
-  bool is_over = false;          // Succeeded or Failed
+  std::string made;              // RFC 3339
+  bool is_ready = false;
+  bool is_over = false;    // Succeeded or Failed
+  bool is_ending = false;  // it is being deleted
 };
 
 PodFacts ReadPod(const Json& pod);
@@ -43,7 +46,8 @@ struct NodeFacts {
 NodeFacts ReadNode(const Json& node);
 
 struct NamespaceFacts {
-  bool wants_library = false;  // label weft.dev/inject: enabled
+  bool wants_library = false;    // label weft.dev/inject: enabled
+  bool restarts_missed = false;  // annotation weft.dev/restart-missed: "true"
   bool is_ending = false;
 };
 

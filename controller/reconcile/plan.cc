@@ -10,6 +10,7 @@
 #include "controller/reconcile/trace_status.h"
 #include "lib/api/limits.h"
 #include "lib/api/selector.h"
+#include "lib/kube/library.h"
 #include "lib/store/store.h"
 
 namespace weft::controller {
@@ -53,6 +54,7 @@ class Planner {
     plan_.status.observed_generation = trace_.metadata.generation;
     FindStage();
     PlanSessions();
+    PlanEvictions();
     PlanFinalizer();
     FillStatus();
     Announce();
@@ -189,6 +191,32 @@ class Planner {
             .deadline = plan_.status.deadline,
             .cluster_wide = cluster_wide_,
             .record = std::move(record)};
+  }
+
+  [[nodiscard]] bool RestartsMissed() const {
+    const auto found = trace_.metadata.annotations.find(std::string(kube::kRestartMissed));
+    const bool asked = found != trace_.metadata.annotations.end() ? found->second == "true"
+                                                                  : s_.name_space.restarts_missed;
+    return asked && !Drains() && s_.problem.empty() && !cluster_wide_ && trace_.spec.RecordsUser();
+  }
+
+  // One pod of each owner at a time, while all its others are ready.
+  void PlanEvictions() {
+    const auto traced_since = kube::ParseTime(trace_.metadata.creation_timestamp);
+    if (!RestartsMissed() || !traced_since) return;
+    std::set<std::string> busy;
+    for (const PodFacts& pod : s_.pods)
+      if (!pod.is_over && (!pod.is_ready || pod.is_ending)) busy.insert(pod.restart);
+    for (const PodFacts* pod : selected_) {
+      const auto made = kube::ParseTime(pod->made);
+      if (pod->restart.empty() || !MissedTheLibrary(*pod, s_.name_space) || !made ||
+          *made > *traced_since + kRestartWindow)
+        continue;
+      if (s_.now < *made + kRestartAge)
+        Again(*made + kRestartAge);
+      else if (busy.insert(pod->restart).second)
+        plan_.evict.push_back(pod->name);
+    }
   }
 
   void PlanFinalizer() {
@@ -400,8 +428,18 @@ class Planner {
           ("waiting for " + Join(waiting_for_)).substr(0, api::limits::kMessage));
     } else {
       Set(api::kConditionReady, ConditionStatus::kTrue, trace_.spec.paused ? "Paused" : "Recording",
-          "");
+          DescribeSkipped());
     }
+  }
+
+  // "": all pods are traced.
+  [[nodiscard]] std::string DescribeSkipped() const {
+    const api::PodCounts& pods = plan_.status.pods;
+    std::int64_t skipped = 0;
+    for (const api::SkippedPods& of_reason : pods.skipped) skipped += of_reason.count;
+    if (skipped == 0) return "";
+    return "in part: " + std::to_string(skipped) + " of " + std::to_string(pods.matched) +
+           " pods not traced; status.pods.skipped says why";
   }
 
   // Pods of a Job come and go: a Trace that was ready before and still is has no news.

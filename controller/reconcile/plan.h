@@ -33,6 +33,12 @@ inline constexpr std::chrono::seconds kDrainLimit{60};
 // After this long without any answer to a new session, no agent counts as running on its node.
 inline constexpr std::chrono::seconds kAgentSilent{10};
 
+// Pods that were made up to this long after their Trace are evicted where that was asked for: those
+// that come in their place are made later, so that none is evicted again and again.
+inline constexpr std::chrono::seconds kRestartWindow{30};
+// By then the library is in the namespace, and the webhook knows.
+inline constexpr std::chrono::seconds kRestartAge{5};
+
 struct Situation {
   api::Trace trace;
   std::string problem;  // why the spec cannot be acted on; "": it can
@@ -66,6 +72,7 @@ struct Plan {
   bool remove_finalizer = false;
   std::vector<api::TraceSession> apply;  // to be made, or to have this spec
   std::vector<std::string> remove;       // sessions whose node is gone, or not meant any more
+  std::vector<std::string> evict;        // pods that missed the library
   api::TraceStatus status;
   std::vector<Note> notes;              // Events: what is new in the status
   std::optional<kube::WallTime> again;  // look again then, also if nothing changes

@@ -156,6 +156,42 @@ TEST_F(Life, NamesANodeWithoutAnAgent) {
             "waiting for n1 (no weft-agent of this node answers: does its pod run?)");
 }
 
+TEST_F(Life, EvictsPodsThatMissedTheLibraryWhereThatIsAskedFor) {
+  s_.trace.metadata.creation_timestamp = kube::FormatTime(s_.now);
+  for (const char* name : {"a", "b", "c"}) {
+    AddPod(name, "n1", name[0] == 'c');
+    s_.pods.back().made = kube::FormatTime(s_.now);
+    s_.pods.back().is_ready = true;
+  }
+  s_.now += kRestartAge;
+  EXPECT_TRUE(MakePlan(s_).evict.empty()) << "it was not asked for";
+  s_.name_space.restarts_missed = true;
+  EXPECT_EQ(MakePlan(s_).evict, std::vector<std::string>{"a"}) << "one of an owner at a time";
+  s_.trace.metadata.annotations["weft.dev/restart-missed"] = "false";
+  EXPECT_TRUE(MakePlan(s_).evict.empty()) << "the Trace's word counts";
+  s_.trace.metadata.annotations["weft.dev/restart-missed"] = "true";
+  s_.pods[2].is_ready = false;
+  EXPECT_TRUE(MakePlan(s_).evict.empty()) << "another pod of the owner is not ready";
+  s_.pods[2].is_ready = true;
+  s_.pods[0].made = kube::FormatTime(s_.now + kRestartWindow);
+  EXPECT_EQ(MakePlan(s_).evict, std::vector<std::string>{"b"}) << "a was made again, in vain";
+  s_.now -= kRestartAge;
+  const Plan early = MakePlan(s_);
+  EXPECT_TRUE(early.evict.empty()) << "the library may not be there yet";
+  EXPECT_EQ(early.again, s_.now + kRestartAge);
+}
+
+TEST_F(Life, ReadySaysHowManyPodsAreNotTraced) {
+  AddPod("a", "n1");
+  AddPod("b", "n1", false);
+  Step();
+  Say(0, api::kConditionReady);
+  Step();
+  EXPECT_EQ(ReadyReason(), "Recording");
+  EXPECT_EQ(api::FindCondition(s_.trace.status.conditions, api::kConditionReady)->message,
+            "in part: 1 of 2 pods not traced; status.pods.skipped says why");
+}
+
 TEST_F(Life, HasNoNewsOfPodsThatComeAndGo) {
   AddPod("a", "n1");
   Step();

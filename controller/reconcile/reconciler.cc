@@ -8,6 +8,7 @@
 
 #include "lib/api/filters.h"
 #include "lib/api/write.h"
+#include "lib/kube/library.h"
 
 namespace weft::controller {
 namespace {
@@ -151,6 +152,32 @@ Status Reconciler::Announce(const api::Trace& trace, const Plan& plan, kube::Wal
   return {};
 }
 
+// A PodDisruptionBudget may refuse it for now.
+Status Reconciler::Evict(const Situation& situation, Plan& plan) {
+  const std::string& name_space = situation.trace.metadata.name_space;
+  for (const std::string& name : plan.evict) {
+    const auto evicted =
+        client_.Create({.resource = kube::kPods,
+                        .name_space = name_space,
+                        .name = name,
+                        .subresource = "eviction"},
+                       {{"apiVersion", "policy/v1"},
+                        {"kind", "Eviction"},
+                        {"metadata", {{"name", name}, {"namespace", name_space}}}});
+    const kube::WallTime later = situation.now + kEvictAgain;
+    plan.again = plan.again ? std::min(*plan.again, later) : later;
+    if (evicted)
+      plan.notes.push_back({.reason = "PodEvicted",
+                            .text = "evicted pod " + name +
+                                    ", which was made before the library was there, so that it is "
+                                    "made anew (" +
+                                    std::string(kube::kRestartMissed) + ")"});
+    else if (evicted.error().code == ErrorCode::kPermission)
+      return std::unexpected(evicted.error());
+  }
+  return {};
+}
+
 Status Reconciler::Do(const Situation& situation, Plan& plan) {
   const api::Trace& trace = situation.trace;
   if (plan.add_finalizer) WEFT_TRY(WriteFinalizers(trace, true));
@@ -161,6 +188,7 @@ Status Reconciler::Do(const Situation& situation, Plan& plan) {
         "");
     if (!removed && removed.error().code != ErrorCode::kNotFound) return removed;
   }
+  WEFT_TRY(Evict(situation, plan));
   WEFT_TRY(WriteStatus(situation, plan));
   WEFT_TRY(Announce(trace, plan, situation.now));
   if (plan.remove_finalizer) WEFT_TRY(WriteFinalizers(trace, false));

@@ -18,6 +18,8 @@ namespace weft::controller {
 
 // Counts of events alone are written no more often than this (an API server is no time series).
 inline constexpr std::chrono::seconds kCountsInterval{10};
+// How long after an eviction, or a refused one, pods are looked at again at the latest.
+inline constexpr std::chrono::seconds kEvictAgain{10};
 
 class Reconciler {
  public:
@@ -47,6 +49,7 @@ class Reconciler {
 
   Situation Look(const ObjectKey& key, const Json& object);
   Status Do(const Situation& situation, Plan& plan);
+  Status Evict(const Situation& situation, Plan& plan);
   Status WriteFinalizers(const api::Trace& trace, bool want);
   Status ApplySession(const api::Trace& trace, const api::TraceSession& session);
   Status WriteStatus(const Situation& situation, Plan& plan);

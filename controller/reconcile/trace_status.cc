@@ -13,12 +13,14 @@
 namespace weft::controller {
 namespace {
 
+constexpr const char* kNotInjected = "NotInjected";
+
 // The reason for which a selected pod has not the library; "": it has.
 std::string WhyWithout(const PodFacts& pod, const NamespaceFacts& name_space) {
   if (pod.has_library) return "";
   if (pod.refuses_library || (!pod.wants_library && !name_space.wants_library))
     return "InjectionDisabled";
-  return "NotInjected";
+  return kNotInjected;
 }
 
 std::string Explain(const std::string& reason, const std::set<std::string>& restarts,
@@ -45,6 +47,10 @@ void Add(std::vector<api::SkippedPods>& all, const api::SkippedPods& more) {
 }
 
 }  // namespace
+
+bool MissedTheLibrary(const PodFacts& pod, const NamespaceFacts& name_space) {
+  return WhyWithout(pod, name_space) == kNotInjected;
+}
 
 std::vector<const PodFacts*> SelectedPods(const Situation& situation) {
   std::vector<const PodFacts*> out;

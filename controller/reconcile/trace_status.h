@@ -14,6 +14,9 @@ namespace weft::controller {
 // The pods that the Trace selects and that are not over.
 std::vector<const PodFacts*> SelectedPods(const Situation& situation);
 
+// Whether the pod could have the library, and was made before it was there.
+bool MissedTheLibrary(const PodFacts& pod, const NamespaceFacts& name_space);
+
 // Matched are all selected pods; traced what the nodes say; skipped those without the library, with
 // the command that restarts them, and what the nodes say.
 api::PodCounts CountPods(const Situation& situation, const std::vector<const PodFacts*>& selected);

@@ -29,6 +29,9 @@ inline constexpr std::string_view kContainerVariable = "WEFT_CONTAINER";
 
 // On namespaces and pods: "enabled", "disabled".
 inline constexpr std::string_view kInjectLabel = "weft.dev/inject";
+// Annotation of Traces and namespaces, "true": pods that were made before the library was there are
+// evicted, so that their owners make them anew.
+inline constexpr std::string_view kRestartMissed = "weft.dev/restart-missed";
 
 }  // namespace weft::kube
 
