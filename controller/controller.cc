@@ -31,7 +31,7 @@ Controller::Controller(kube::Client& client, const Options& options, metrics::Re
       world_(queue_),
       reconciler_(client, world_, options.relay, options.name_space, options.instance,
                   options.uninstalling),
-      delivery_(client, world_, options.library, options.name_space),
+      delivery_(client, world_, options.library, options.name_space, options.instance),
       certificates_(client, {.name_space = options.name_space}),
       definitions_(client),
       uninstalling_(options.uninstalling),

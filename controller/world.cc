@@ -75,8 +75,10 @@ void World::Put(Kind kind, const Json& object) {
       namespaces_.insert_or_assign(key.name, ReadNamespace(object));
       break;
     case kLibraries:
-      libraries_[key.name_space][key.name] =
-          TextAt(object, {"metadata", "labels", kube::kLibraryLabel}) == kube::kLibraryCurrent;
+      libraries_[key.name_space][key.name] = {
+          .is_current =
+              TextAt(object, {"metadata", "labels", kube::kLibraryLabel}) == kube::kLibraryCurrent,
+          .is_intact = kube::LibraryName(kube::DigestOf(object)) == key.name};
       break;
     case kKinds:
       break;

@@ -21,8 +21,14 @@
 
 namespace weft::controller {
 
-// The library's ConfigMaps of a namespace: whether each is the one for new pods.
-using LibraryMaps = std::map<std::string, bool>;
+struct LibraryFacts {
+  bool is_current = false;  // labelled as the one for new pods
+  bool is_intact = false;   // its content is the one that its name stands for, and stays
+  bool operator==(const LibraryFacts&) const = default;
+};
+
+// The library's ConfigMaps of a namespace, by name.
+using LibraryMaps = std::map<std::string, LibraryFacts>;
 
 class World {
  public:

@@ -8,6 +8,8 @@
 #include <set>
 #include <thread>
 
+#include "lib/kube/library.h"
+
 namespace weft::controller {
 namespace {
 
@@ -123,7 +125,21 @@ TEST(World, DeliversToLabelledNamespace) {
   Json library = Object("shop", "weft-lib-0");
   library["metadata"]["labels"]["weft.dev/library"] = "current";
   world.Change(World::kLibraries, {kube::WatchType::kAdded, library});
-  EXPECT_EQ(world.Libraries("shop"), (LibraryMaps{{"weft-lib-0", true}}));
+  EXPECT_EQ(world.Libraries("shop"), (LibraryMaps{{"weft-lib-0", {true, false}}}));
+}
+
+TEST(World, TellsALibraryFromAConfigMapOfItsName) {
+  WorkQueue queue;
+  World world(queue);
+  const std::string name = kube::LibraryName(*kube::LibraryDigest({{"amd64", "x"}}));
+  Json library = Object("shop", name);
+  library["immutable"] = true;
+  library["binaryData"]["libweft.so.amd64"] = "eA==";
+  world.Change(World::kLibraries, {kube::WatchType::kAdded, library});
+  EXPECT_EQ(world.Libraries("shop"), (LibraryMaps{{name, {false, true}}}));
+  library["binaryData"]["libweft.so.amd64"] = "eQ==";
+  world.Change(World::kLibraries, {kube::WatchType::kModified, library});
+  EXPECT_EQ(world.Libraries("shop"), (LibraryMaps{{name, {false, false}}}));
 }
 
 }  // namespace

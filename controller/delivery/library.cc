@@ -2,47 +2,28 @@
 // The library's ConfigMap.
 #include "controller/delivery/library.h"
 
-#include <openssl/evp.h>
-
-#include <array>
 #include <fstream>
 #include <iterator>
 #include <utility>
 
 #include "lib/kube/base64.h"
-#include "lib/kube/library.h"
 
 namespace weft::controller {
 namespace {
 
-// Digits of SHA-256 in the name: enough that two versions do not collide.
-constexpr std::size_t kHashBytes = 8;
-
-// In the order of the architectures: name, size, bytes.
-Result<std::string> HashOf(const std::map<std::string, std::string>& files) {
-  std::string all;
-  for (const auto& [architecture, bytes] : files) {
-    all += architecture;
-    all += '\0';
-    all += std::to_string(bytes.size());
-    all += '\0';
-    all += bytes;
-  }
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest = {};
-  if (EVP_Digest(all.data(), all.size(), digest.data(), nullptr, EVP_sha256(), nullptr) != 1)
-    return Fail(ErrorCode::kUnsupported, "no SHA-256");
-  std::string hex;
-  for (std::size_t i = 0; i < kHashBytes; ++i) {
-    constexpr std::string_view kDigits = "0123456789abcdef";
-    hex += kDigits[digest.at(i) >> 4];
-    hex += kDigits[digest.at(i) & 15];
-  }
-  return hex;
+Json ConfigMap(const Library& library, std::string_view name_space, std::string_view label) {
+  return {{"apiVersion", "v1"},
+          {"kind", "ConfigMap"},
+          {"metadata",
+           {{"name", library.name},
+            {"namespace", name_space},
+            {"labels", {{kube::kLibraryLabel, label}}}}},
+          {"immutable", true}};
 }
 
 }  // namespace
 
-Result<Library> MakeLibrary(std::map<std::string, std::string> files) {
+Result<Library> MakeLibrary(kube::LibraryFiles files) {
   if (files.empty()) return Fail(ErrorCode::kInvalid, "no library was given");
   std::size_t total = 0;
   for (const auto& [architecture, bytes] : files) {
@@ -53,12 +34,13 @@ Result<Library> MakeLibrary(std::map<std::string, std::string> files) {
   if (total > kMaxLibraryBytes)
     return Fail(ErrorCode::kLimit, "the libraries have " + std::to_string(total) +
                                        " bytes, more than fit into a ConfigMap");
-  WEFT_ASSIGN(const std::string hash, HashOf(files));
-  return Library{std::string(kube::kLibraryPrefix) + hash, std::move(files)};
+  WEFT_ASSIGN(std::string digest, kube::LibraryDigest(files));
+  std::string name = kube::LibraryName(digest);
+  return Library{std::move(name), std::move(digest), std::move(files)};
 }
 
 Result<Library> LoadLibrary(const std::vector<std::string>& specs) {
-  std::map<std::string, std::string> files;
+  kube::LibraryFiles files;
   for (const std::string& spec : specs) {
     const std::size_t equals = spec.find('=');
     if (equals == std::string::npos)
@@ -76,14 +58,15 @@ Json LibraryConfigMap(const Library& library, std::string_view name_space) {
   Json data = Json::object();
   for (const auto& [architecture, bytes] : library.files)
     data[std::string(kube::kLibraryKeyPrefix) + architecture] = EncodeBase64(bytes);
-  return {{"apiVersion", "v1"},
-          {"kind", "ConfigMap"},
-          {"metadata",
-           {{"name", library.name},
-            {"namespace", name_space},
-            {"labels", {{kube::kLibraryLabel, kube::kLibraryCurrent}}}}},
-          {"immutable", true},
-          {"binaryData", std::move(data)}};
+  Json config_map = ConfigMap(library, name_space, kube::kLibraryCurrent);
+  config_map["binaryData"] = std::move(data);
+  return config_map;
+}
+
+Json LibraryReference(const Library& library, std::string_view own_namespace) {
+  Json config_map = ConfigMap(library, own_namespace, kube::kLibraryReference);
+  config_map["data"] = {{kube::kDigestKey, library.digest}};
+  return config_map;
 }
 
 }  // namespace weft::controller

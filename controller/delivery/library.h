@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // libweft.so as the controller delivers it: an immutable ConfigMap whose name is a hash of its
-// contents, so that two versions are two objects. Thread-safety: plain values and pure functions.
+// contents, so that two versions are two objects. In weft's own namespace, which tenants cannot
+// write to, a reference tells the webhook which contents are weft's. Thread-safety: plain values
+// and pure functions.
 #ifndef WEFT_CONTROLLER_DELIVERY_LIBRARY_H_
 #define WEFT_CONTROLLER_DELIVERY_LIBRARY_H_
 
 #include <cstddef>
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "lib/base/result.h"
 #include "lib/kube/json.h"
+#include "lib/kube/library.h"
 
 namespace weft::controller {
 
@@ -21,18 +23,22 @@ using kube::Json;
 inline constexpr std::size_t kMaxLibraryBytes = 1'000'000;
 
 struct Library {
-  std::string name;                          // "weft-lib-0123456789abcdef"
-  std::map<std::string, std::string> files;  // by architecture
+  std::string name;  // "weft-lib-0123456789abcdef"
+  std::string digest;
+  kube::LibraryFiles files;
 };
 
 // kInvalid: none, or one that is no ELF file. kLimit: together too large.
-Result<Library> MakeLibrary(std::map<std::string, std::string> files);
+Result<Library> MakeLibrary(kube::LibraryFiles files);
 
 // `specs` are "amd64=/path/to/libweft.so".
 Result<Library> LoadLibrary(const std::vector<std::string>& specs);
 
 // The ConfigMap as it is applied to a namespace.
 Json LibraryConfigMap(const Library& library, std::string_view name_space);
+
+// The reference to it, in weft's own namespace.
+Json LibraryReference(const Library& library, std::string_view own_namespace);
 
 }  // namespace weft::controller
 

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names on which controller (which makes the library's ConfigMap), webhook (which names it in pods)
-// and agent (which looks for its volume) agree: docs/formats/delivery.md. Thread-safety: constants.
+// and agent (which looks for its volume) agree, and the digest by which the first two know the
+// library: docs/formats/delivery.md. Thread-safety: constants and pure functions.
 #ifndef WEFT_LIB_KUBE_LIBRARY_H_
 #define WEFT_LIB_KUBE_LIBRARY_H_
 
+#include <map>
 #include <string>
 #include <string_view>
+
+#include "lib/base/result.h"
+#include "lib/kube/json.h"
 
 namespace weft::kube {
 
@@ -16,6 +21,10 @@ inline constexpr std::string_view kLibraryPrefix = "weft-lib-";
 inline constexpr std::string_view kLibraryLabel = "weft.dev/library";
 inline constexpr std::string_view kLibraryCurrent = "current";
 inline constexpr std::string_view kLibraryOld = "old";
+// In weft's own namespace: on a ConfigMap of the library's name that has no library, but its whole
+// digest as data[kDigestKey]. There is one per version that the controller ever delivered.
+inline constexpr std::string_view kLibraryReference = "reference";
+inline constexpr std::string_view kDigestKey = "sha256";
 // The keys of binaryData are this and an architecture as nodes name it: "libweft.so.amd64".
 inline constexpr std::string_view kLibraryKeyPrefix = "libweft.so.";
 
@@ -32,6 +41,19 @@ inline constexpr std::string_view kInjectLabel = "weft.dev/inject";
 // Annotation of Traces and namespaces, "true": pods that were made before the library was there are
 // evicted, so that their owners make them anew.
 inline constexpr std::string_view kRestartMissed = "weft.dev/restart-missed";
+
+// The files' bytes, by architecture.
+using LibraryFiles = std::map<std::string, std::string>;
+
+// The SHA-256 of the files, as 64 hexadecimal digits. kUnsupported: OpenSSL has none.
+Result<std::string> LibraryDigest(const LibraryFiles& files);
+
+// The name of the ConfigMaps of the library with this digest: "weft-lib-0123456789abcdef".
+std::string LibraryName(std::string_view digest);
+
+// The digest of the library in a ConfigMap, computed from its bytes. "": there is none, or it may
+// still change, since the ConfigMap is not immutable.
+std::string DigestOf(const Json& config_map);
 
 }  // namespace weft::kube
 

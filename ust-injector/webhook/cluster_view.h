@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The webhook's view of the cluster: which namespaces have the library, and which architectures
 // nodes have. Informers update it on their threads; the server's threads read it.
+//
+// A ConfigMap is the library only if the digest of its bytes is the one that a reference in weft's
+// own namespace tells for its name: a tenant may have made ConfigMaps before weft was installed. The
+// digest is computed once, when the ConfigMap is seen; its bytes are not kept.
 #ifndef WEFT_UST_INJECTOR_WEBHOOK_CLUSTER_VIEW_H_
 #define WEFT_UST_INJECTOR_WEBHOOK_CLUSTER_VIEW_H_
 
@@ -19,9 +23,11 @@ namespace weft::webhook {
 
 class ClusterView {
  public:
+  explicit ClusterView(std::string own_namespace) : own_namespace_(std::move(own_namespace)) {}
+
   // Returns what is known of a namespace now.
   ClusterFacts Facts(const std::string& name_space) const;
-  // Whether both collections were listed once.
+  // Whether both collections were listed once, and the controller told which library is weft's.
   bool is_complete() const;
 
   void SetLibraries(const std::vector<Json>& config_maps);
@@ -30,13 +36,20 @@ class ClusterView {
   void ChangeNode(const kube::WatchEvent& event);
 
  private:
+  struct Candidate {
+    std::set<std::string> architectures;
+    std::string digest;  // of its bytes; "": it is no library
+  };
   // By name; several while a new version of the library is rolled out.
-  using Libraries = std::map<std::string, Library>;
+  using Candidates = std::map<std::string, Candidate>;
+  static Candidate Read(const Json& config_map);
 
+  const std::string own_namespace_;
   mutable std::mutex mutex_;
   bool libraries_listed_ = false;
   bool nodes_listed_ = false;
-  std::map<std::string, Libraries> libraries_;             // by namespace
+  std::map<std::string, Candidates> candidates_;           // by namespace
+  std::map<std::string, std::string> references_;          // digests by name
   std::map<std::string, std::string> node_architectures_;  // by node
 };
 

@@ -47,7 +47,7 @@ weft::Status Run(Flags flags) {
   weft::kube::Client client(weft::kube::MakeTransport(cluster), "weft-webhook");
 
   weft::metrics::Registry metrics(weft::metrics::Part::kWebhook);
-  weft::webhook::ClusterView view;
+  weft::webhook::ClusterView view(flags.name_space);
   weft::webhook::Notices notices(client, weft::kube::OwnPod("weft-webhook"), Log);
   weft::webhook::Service service(
       flags.name_space, [&](const std::string& name_space) { return view.Facts(name_space); },
@@ -62,8 +62,10 @@ weft::Status Run(Flags flags) {
   const weft::http::Health health = {.alive = [] { return std::string(); },
                                      .ready = [&]() -> std::string {
                                        if (!certificate) return "no certificate yet";
-                                       return view.is_complete() ? ""
-                                                                 : "the cluster is not known yet";
+                                       return view.is_complete()
+                                                  ? ""
+                                                  : "nodes, or the controller's library, are not "
+                                                    "known yet";
                                      },
                                      .metrics = &metrics};
   WEFT_ASSIGN(

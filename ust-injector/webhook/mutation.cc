@@ -45,7 +45,12 @@ bool IsForWindows(const Json& pod) {
          TextAt(pod, {"spec", "nodeSelector", "kubernetes.io/os"}) == "windows";
 }
 
-LeftAlone LibraryMissing() {
+LeftAlone LibraryMissing(const ClusterFacts& cluster) {
+  if (!cluster.untrusted.empty())
+    return {"LibraryNotTrusted",
+            "the content of the ConfigMap " + cluster.untrusted +
+                " is not that of weft's library; the controller replaces it, and a pod made later, "
+                "or restarted, will have the library"};
   return {"LibraryMissing",
           "the library's ConfigMap is not in this namespace yet; a pod made later, or restarted, "
           "will have it"};
@@ -55,7 +60,7 @@ std::optional<LeftAlone> WhyNot(const Json& pod, const ClusterFacts& cluster) {
   if (TextAt(pod, {"metadata", "labels", kInjectLabel}) == "disabled")
     return LeftAlone{"Disabled", "the pod's label says so", /*quiet=*/true};
   if (IsForWindows(pod)) return LeftAlone{"Windows", "the pod is for Windows", /*quiet=*/true};
-  if (!cluster.library) return LibraryMissing();
+  if (!cluster.library) return LibraryMissing(cluster);
   const std::string architecture = Architecture(pod, cluster);
   if (architecture.empty())
     return LeftAlone{"ArchitectureUnknown",
@@ -162,7 +167,7 @@ Mutation MutatePod(const Json& pod, const ClusterFacts& cluster) {
   Mutation out;
   std::optional<LeftAlone> why = WhyNot(pod, cluster);
   if (why || !cluster.library) {
-    out.left_alone.push_back(std::move(why).value_or(LibraryMissing()));
+    out.left_alone.push_back(std::move(why).value_or(LibraryMissing(cluster)));
     return out;
   }
   const Json* volume = FindVolume(pod);

@@ -35,7 +35,8 @@ struct Library {
 };
 
 struct ClusterFacts {
-  std::optional<Library> library;            // of the pod's namespace; none: not known to be there
+  std::optional<Library> library;  // of the pod's namespace; none: not known to be there
+  std::string untrusted;           // a ConfigMap there that is labelled as the library, and is not
   std::set<std::string> node_architectures;  // of all nodes
 };
 

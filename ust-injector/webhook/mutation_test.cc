@@ -176,6 +176,8 @@ TEST(Mutation, LeavesAloneWhatItCannotDoRight) {
   ClusterFacts cluster = Cluster();
   cluster.library.reset();
   EXPECT_EQ(ReasonFor(pod, cluster), "LibraryMissing");
+  cluster.untrusted = "weft-lib-9";
+  EXPECT_EQ(ReasonFor(pod, cluster), "LibraryNotTrusted");
   cluster = Cluster();
   cluster.node_architectures = {"amd64", "arm64"};
   EXPECT_EQ(ReasonFor(pod, cluster), "ArchitectureUnknown");

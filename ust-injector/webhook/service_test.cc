@@ -77,27 +77,92 @@ TEST_F(ServiceTest, RefusesBytesThatAreNoReview) {
   EXPECT_EQ(service_.Answer({.method = "POST", .path = "/"}).status, 404);
 }
 
+// A ConfigMap of the namespace shop with this library, and the reference to it in weft's own.
+Json ConfigMap(const std::string& bytes) {
+  const kube::LibraryFiles files = {{"amd64", bytes}};
+  return {{"metadata",
+           {{"name", kube::LibraryName(*kube::LibraryDigest(files))},
+            {"namespace", "shop"},
+            {"labels", {{"weft.dev/library", "current"}}}}},
+          {"immutable", true},
+          {"binaryData", {{"libweft.so.amd64", EncodeBase64(bytes)}, {"other", "eA=="}}}};
+}
+
+Json Reference(const std::string& bytes) {
+  const std::string digest = *kube::LibraryDigest({{"amd64", bytes}});
+  return {{"metadata",
+           {{"name", kube::LibraryName(digest)},
+            {"namespace", "weft"},
+            {"labels", {{"weft.dev/library", "reference"}}}}},
+          {"data", {{"sha256", digest}}}};
+}
+
+std::string NameOf(const Json& object) { return object["metadata"]["name"]; }
+
 TEST(ClusterView, KnowsTheLibraryOfEachNamespace) {
-  ClusterView view;
+  ClusterView view("weft");
   EXPECT_FALSE(view.is_complete());
-  const auto config_map = [](const std::string& name) {
-    return Json{{"metadata", {{"name", name}, {"namespace", "shop"}}},
-                {"binaryData", {{"libweft.so.amd64", "x"}, {"other", "y"}}}};
-  };
-  view.SetLibraries({config_map("weft-lib-0")});
+  view.SetLibraries({ConfigMap("x"), Reference("x")});
   view.SetNodes(
       {Json::parse(R"({"metadata":{"name":"n"},"status":{"nodeInfo":{"architecture":"amd64"}}})")});
   EXPECT_TRUE(view.is_complete());
   const ClusterFacts facts = view.Facts("shop");
   ASSERT_TRUE(facts.library.has_value());
-  EXPECT_EQ(facts.library->config_map, "weft-lib-0");
+  EXPECT_EQ(facts.library->config_map, NameOf(ConfigMap("x")));
   EXPECT_EQ(facts.library->architectures, std::set<std::string>{"amd64"});
   EXPECT_EQ(facts.node_architectures, std::set<std::string>{"amd64"});
   EXPECT_FALSE(view.Facts("other").library.has_value());
-  view.ChangeLibrary({kube::WatchType::kDeleted, config_map("weft-lib-0")});
+  view.ChangeLibrary({kube::WatchType::kDeleted, ConfigMap("x")});
   EXPECT_FALSE(view.Facts("shop").library.has_value());
   view.ChangeNode({kube::WatchType::kDeleted, Json::parse(R"({"metadata":{"name":"n"}})")});
   EXPECT_TRUE(view.Facts("shop").node_architectures.empty());
+}
+
+TEST(ClusterView, IsNotCompleteWithoutAReference) {
+  ClusterView view("weft");
+  view.SetNodes({});
+  view.SetLibraries({ConfigMap("x")});
+  EXPECT_FALSE(view.is_complete());
+  EXPECT_FALSE(view.Facts("shop").library.has_value());
+  view.ChangeLibrary({kube::WatchType::kAdded, Reference("x")});
+  EXPECT_TRUE(view.is_complete());
+  EXPECT_TRUE(view.Facts("shop").library.has_value());
+}
+
+// A name with the hash of its own content is not enough: any user can compute one.
+TEST(ClusterView, TakesNoConfigMapOfAnotherDigest) {
+  ClusterView view("weft");
+  Json other_content = ConfigMap("x");
+  other_content["binaryData"]["libweft.so.amd64"] = EncodeBase64("evil");
+  Json may_change = ConfigMap("x");
+  may_change["immutable"] = false;
+  Json not_in_own_namespace = Reference("evil");
+  not_in_own_namespace["metadata"]["namespace"] = "shop";
+  Json not_labelled_so = Reference("evil");
+  not_labelled_so["metadata"]["labels"]["weft.dev/library"] = "current";
+  for (const Json& wrong : {other_content, may_change, ConfigMap("evil")}) {
+    view.SetLibraries({wrong, Reference("x"), not_in_own_namespace, not_labelled_so});
+    EXPECT_FALSE(view.Facts("shop").library.has_value()) << wrong;
+    view.SetLibraries({Reference("x")});
+    for (const Json& object : {wrong, not_in_own_namespace, not_labelled_so})
+      view.ChangeLibrary({kube::WatchType::kAdded, object});
+    EXPECT_FALSE(view.Facts("shop").library.has_value()) << wrong;
+    EXPECT_FALSE(view.Facts("shop").untrusted.empty());
+    view.ChangeLibrary({kube::WatchType::kModified, ConfigMap("x")});
+    EXPECT_EQ(view.Facts("shop").library->config_map, NameOf(ConfigMap("x")));
+  }
+}
+
+// The controller writes the new reference, then the new library, then labels the old one.
+TEST(ClusterView, TakesEitherVersionDuringAnUpgrade) {
+  ClusterView view("weft");
+  view.SetLibraries({ConfigMap("old"), Reference("old")});
+  view.ChangeLibrary({kube::WatchType::kAdded, Reference("new")});
+  EXPECT_EQ(view.Facts("shop").library->config_map, NameOf(ConfigMap("old")));
+  view.ChangeLibrary({kube::WatchType::kAdded, ConfigMap("new")});
+  EXPECT_TRUE(view.Facts("shop").library.has_value());
+  view.ChangeLibrary({kube::WatchType::kDeleted, ConfigMap("old")});
+  EXPECT_EQ(view.Facts("shop").library->config_map, NameOf(ConfigMap("new")));
 }
 
 TEST(Regarding, IsTheOwnerOrThePod) {

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// See library.h.
+#include "lib/kube/library.h"
+
+#include <openssl/evp.h>
+
+#include <array>
+
+#include "lib/kube/base64.h"
+
+namespace weft::kube {
+namespace {
+
+// Hexadecimal digits of the digest in a name: enough that two versions do not collide. What is
+// checked is the whole digest.
+constexpr std::size_t kNameDigits = 16;
+
+}  // namespace
+
+Result<std::string> LibraryDigest(const LibraryFiles& files) {
+  std::string all;
+  for (const auto& [architecture, bytes] : files) {
+    all += architecture;
+    all += '\0';
+    all += std::to_string(bytes.size());
+    all += '\0';
+    all += bytes;
+  }
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest = {};
+  unsigned int size = 0;
+  if (EVP_Digest(all.data(), all.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1)
+    return Fail(ErrorCode::kUnsupported, "no SHA-256");
+  std::string hex;
+  for (std::size_t i = 0; i < size; ++i) {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    hex += kDigits[digest.at(i) >> 4];
+    hex += kDigits[digest.at(i) & 15];
+  }
+  return hex;
+}
+
+std::string LibraryName(std::string_view digest) {
+  return std::string(kLibraryPrefix) + std::string(digest.substr(0, kNameDigits));
+}
+
+std::string DigestOf(const Json& config_map) {
+  const Json* immutable = At(config_map, {"immutable"});
+  const Json* data = At(config_map, {"binaryData"});
+  if (immutable == nullptr || *immutable != true || data == nullptr || !data->is_object())
+    return "";
+  LibraryFiles files;
+  for (const auto& [key, value] : data->items()) {
+    if (!key.starts_with(kLibraryKeyPrefix) || !value.is_string()) continue;
+    auto bytes = DecodeBase64(value.get_ref<const std::string&>());
+    if (!bytes) return "";
+    files[key.substr(kLibraryKeyPrefix.size())] = std::move(*bytes);
+  }
+  return files.empty() ? "" : LibraryDigest(files).value_or("");
+}
+
+}  // namespace weft::kube
