@@ -3,18 +3,34 @@
 """The Kubernetes side of weft on a real cluster: the chart, the webhook, the controller. Relay and agent
 have no images here; what an agent says, the test says, with the agent's own token."""
 
+import base64
 import json
 import tempfile
 import time
 import unittest
 
-from tests.cluster.weft_cluster import RESTRICTED, client, get, kubectl
+from tests.cluster.weft_cluster import PATIENCE, RESTRICTED, client, get, kubectl
 from tests.cluster.with_weft import INJECT, WeftTest, trace
 
 
 def condition(kind):
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     return {"type": kind, "status": "True", "reason": kind, "message": "", "lastTransitionTime": now}
+
+
+AS_CONTROLLER = "--as=system:serviceaccount:weft:weft-controller"
+
+
+def session(name, node="node1"):
+    relay = {"name": "r", "control": "r:1", "data": "r:2"}
+    return {"apiVersion": "weft.dev/v1alpha1", "kind": "TraceSession", "metadata": {"name": name},
+            "spec": {"nodeName": node, "traceName": "x", "traceGeneration": 1,
+                     "traceUid": "7e0d3c6e-6a1a-4d31-8f5c-2d3a5b7c9e10", "state": "Active",
+                     "relay": relay, "record": {"user": {"events": [{"name": "a:*"}]}}}}
+
+
+def config_map(name, labels=None, **more):
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": labels or {}}, **more}
 
 
 def variables(pod):
@@ -176,16 +192,7 @@ class Control(WeftTest):
 
     def test_an_agent_writes_its_own_nodes_status_only(self):
         name = self.injected_namespace("policy")
-        relay = {"name": "r", "control": "r:1", "data": "r:2"}
-        session = {"apiVersion": "weft.dev/v1alpha1", "kind": "TraceSession",
-                   "metadata": {"name": "foreign"},
-                   "spec": {"nodeName": "other", "traceName": "x", "traceGeneration": 1,
-                            "traceUid": "7e0d3c6e-6a1a-4d31-8f5c-2d3a5b7c9e10", "state": "Active",
-                            "relay": relay, "record": {"user": {"events": [{"name": "a:*"}]}}}}
-        own = json.loads(json.dumps(session))
-        own["metadata"]["name"] = "own"
-        own["spec"]["nodeName"] = "node1"
-        self.apply(session, own, namespace=name)
+        self.create(session("foreign", "other"), session("own"), namespace=name, user=AS_CONTROLLER)
         status = {"phase": "Recording"}
         self.say(name, "own", status)
         for other in ({}, {"spec": {"nodeName": "node1"}}):
@@ -194,6 +201,97 @@ class Control(WeftTest):
         refused = kubectl("-n", name, "patch", "tracesession", "own", "--type=merge", "-p",
                           '{"spec":{"nodeName":"other"}}', check=False)
         self.assertIn("cannot be changed", refused.stderr)
+
+    def create(self, *objects, namespace, user, check=True):
+        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
+        return kubectl("-n", namespace, user, "create", "-f", "-", text=text, check=check)
+
+    def tenant(self, namespace):
+        """kubectl's flag to be a user who may do everything in the namespace with ConfigMaps and sessions."""
+        role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "tenant"},
+                "rules": [{"apiGroups": ["", "weft.dev"], "resources": ["configmaps", "tracesessions"],
+                           "verbs": ["*"]}]}
+        binding = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+                   "metadata": {"name": "tenant"},
+                   "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "tenant"},
+                   "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "tenant"}]}
+        self.apply(role, binding, namespace=namespace)
+        return "--as=tenant"
+
+    def library(self, namespace):
+        found = get(namespace, "configmap", "-l", "weft.dev/library=current")["items"]
+        return found[0] if found else None
+
+    def test_only_the_controller_writes_the_library(self):
+        name = self.injected_namespace("library")
+        user = self.tenant(name)
+        library = self.library(name)["metadata"]["name"]
+        elf = {"libweft.so.amd64": base64.b64encode(b"\177ELFevil").decode()}
+        for wrong in (config_map("weft-lib-0123456789abcdef", binaryData=elf, immutable=True),
+                      config_map("mine", {"weft.dev/library": "current"}, binaryData=elf),
+                      {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "weft-lib-"}}):
+            refused = self.create(wrong, namespace=name, user=user, check=False).stderr
+            self.assertIn("only weft's controller writes ConfigMaps", refused)
+        self.create(config_map("other", data={"a": "b"}), namespace=name, user=user)
+        for target, label in (("other", "current"), (library, "old"), (library, None)):
+            refused = kubectl("-n", name, user, "patch", "configmap", target, "--type=merge", "-p",
+                              json.dumps({"metadata": {"labels": {"weft.dev/library": label}}}),
+                              check=False).stderr
+            self.assertIn("only weft's controller writes ConfigMaps", refused)
+        kubectl("-n", name, user, "annotate", "configmap", library, "team=shop")
+        # The garbage collector removes the finalizer of a deletion in the foreground.
+        before = self.library(name)["metadata"]["uid"]
+        kubectl("-n", name, user, "delete", "configmap", library, "--cascade=foreground", "--timeout=60s")
+        self.wait_for(lambda: (made := self.library(name)) and made["metadata"]["uid"] != before,
+                      "the library does not come back")
+        refused = kubectl("-n", name, AS_CONTROLLER, "delete", "configmap", "other", check=False).stderr
+        self.assertIn("may write ConfigMaps named weft-lib-* only", refused)
+        kubectl("delete", "namespace", name, f"--timeout={PATIENCE:.0f}s")
+
+    def test_a_library_made_by_others_reaches_no_pod(self):
+        genuine = self.library(self.injected_namespace("genuine"))
+        name = self.namespace("prepared", RESTRICTED)
+        # As if they had been made before weft was installed, when no policy refused them.
+        evil = {key: base64.b64encode(b"\177ELFevil").decode() for key in genuine["binaryData"]}
+        same_name = genuine["metadata"]["name"]
+        labels = {"weft.dev/library": "current"}
+        self.create(*(config_map(other, labels, binaryData=evil, immutable=True)
+                      for other in (same_name, "weft-lib-ffffffffffffffff")),
+                    namespace=name, user=AS_CONTROLLER)
+        evil_uid = get(name, "configmap", same_name)["metadata"]["uid"]
+        self.apply(client("early", labels=INJECT), namespace=name)
+        self.wait_for_pod(name, "early")
+        self.assertEqual(variables(get(name, "pod", "early")), {})
+        self.wait_for(lambda: get(name, "configmap", same_name)["binaryData"] == genuine["binaryData"],
+                      "the other content is not replaced")
+        made = get(name, "configmap", same_name)
+        self.assertNotEqual(made["metadata"]["uid"], evil_uid)
+        self.wait_for(lambda: "LibraryReplaced" in self.events(name, same_name), "no Event")
+        self.wait_for(lambda: get(name, "configmap", "weft-lib-ffffffffffffffff")["metadata"]["labels"] ==
+                      {"weft.dev/library": "old"}, "the other one stays current")
+
+        def injected():
+            kubectl("-n", name, "delete", "pod", "late", "--ignore-not-found")
+            self.apply(client("late", labels=INJECT), namespace=name)
+            return "LD_PRELOAD" in variables(get(name, "pod", "late"))
+        self.wait_for(injected, "no pod gets the library")
+        self.wait_for_pod(name, "late")
+        maps = kubectl("-n", name, "exec", "late", "--", "cat", "/proc/self/maps").stdout
+        self.assertIn("/libweft.so", maps)
+
+    def test_only_the_controller_writes_sessions(self):
+        name = self.injected_namespace("sessions")
+        user = self.tenant(name)
+        refused = self.create(session("mine"), namespace=name, user=user, check=False).stderr
+        self.assertIn("only weft's controller writes TraceSessions", refused)
+        self.create(session("given"), namespace=name, user=AS_CONTROLLER)
+        refused = kubectl("-n", name, user, "patch", "tracesession", "given", "--type=merge", "-p",
+                          '{"spec":{"relay":{"control":"evil.example:1","data":"evil.example:2"}}}',
+                          check=False).stderr
+        self.assertIn("only weft's controller writes TraceSessions", refused)
+        self.assertEqual(get(name, "tracesession", "given")["spec"]["relay"]["control"], "r:1")
+        kubectl("-n", name, user, "label", "tracesession", "given", "team=shop")
+        kubectl("-n", name, user, "delete", "tracesession", "given", "--cascade=foreground", "--timeout=60s")
 
     def test_with_weft_away_pods_start_and_run_on(self):
         name = self.injected_namespace("away")

@@ -95,6 +95,12 @@ resources: {{- toYaml . | nindent 2 }}
 - --relay-data={{ include "weft.relay.address" . }}:4461
 {{- end }}
 
+{{/* As the API server names the controller. */}}
+{{- define "weft.controller.user" -}}
+system:serviceaccount:{{ .Release.Namespace }}:weft-controller
+{{- end }}
+
+{{/* Agents connect to hosts of this Service only: WhyRefused of lib/api/session.h. */}}
 {{- define "weft.relay.address" -}}
 weft-relay-0.weft-relay.{{ .Release.Namespace }}.svc
 {{- end }}
