@@ -68,6 +68,21 @@ std::expected<TraceSession, Diagnostics> ParseSession(std::string_view text,
   return session;
 }
 
+std::string WhyForeign(const TraceSession& session, std::string_view own_namespace) {
+  if (session.spec.cluster_wide && session.metadata.name_space != own_namespace)
+    return "spec.clusterWide is for ClusterTraces, whose sessions are in the namespace " +
+           std::string(own_namespace);
+  const std::string service = ".weft-relay." + std::string(own_namespace) + ".svc";
+  for (const std::string& address : {session.spec.relay.control, session.spec.relay.data}) {
+    const std::string_view host = std::string_view(address).substr(0, address.rfind(':'));
+    const bool is_own = host.ends_with(service) && host.find('.') == host.size() - service.size() &&
+                        host.size() > service.size();
+    if (!is_own)
+      return "spec.relay: " + address + " is no relay of this weft, whose hosts are *" + service;
+  }
+  return "";
+}
+
 std::string ToJson(const TraceSession& session, int indent) {
   Value out = Value::Map();
   out.Add("apiVersion", Value::String(kApiVersion));

@@ -86,6 +86,11 @@ bool IsTrue(const std::vector<Condition>& conditions, std::string_view type);
 std::expected<TraceSession, Diagnostics> ParseSession(std::string_view text,
                                                       const ParseOptions& options = {});
 
+// Why an agent of the weft in `own_namespace` does not follow a session that its controller cannot
+// have made; "": it may follow it. Such a session records whole nodes outside of that namespace, or
+// sends to another host than a pod of its Service weft-relay. The chart's policies refuse it, too.
+std::string WhyForeign(const TraceSession& session, std::string_view own_namespace);
+
 std::string ToJson(const TraceSession& session, int indent = -1);
 // {"status": {...}}
 std::string StatusToJson(const SessionStatus& status);

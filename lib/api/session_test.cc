@@ -54,6 +54,32 @@ TEST(Session, TheStatusAloneIsAPatch) {
   EXPECT_EQ(StatusToJson(status), R"({"status":{"phase":"Draining"}})");
 }
 
+TEST(Session, OfAnotherWeftIsForeign) {
+  TraceSession session = Example();
+  session.spec.relay.data = "weft-relay-0.weft-relay.weft.svc:4461";
+  EXPECT_EQ(WhyForeign(session, "weft"), "");
+  EXPECT_THAT(WhyForeign(session, "weft-system"), HasSubstr("is no relay of this weft"));
+  for (const char* foreign :
+       {"relay.shop.svc:4461", "10.0.0.1:4461", "[fd00::1]:4461", ".weft-relay.weft.svc:4461",
+        "a.b.weft-relay.weft.svc:4461", "weft-relay-0.weft-relay.weft.svc.example.org:4461",
+        "weft-relay.weft.svc:4461", ""}) {
+    session.spec.relay.data = foreign;
+    EXPECT_THAT(WhyForeign(session, "weft"), HasSubstr("is no relay of this weft")) << foreign;
+    std::swap(session.spec.relay.control, session.spec.relay.data);
+    EXPECT_THAT(WhyForeign(session, "weft"), HasSubstr("is no relay of this weft")) << foreign;
+    std::swap(session.spec.relay.control, session.spec.relay.data);
+  }
+}
+
+TEST(Session, RecordsWholeNodesInWeftsOwnNamespaceOnly) {
+  TraceSession session = Example();
+  session.spec.relay.data = session.spec.relay.control;
+  session.spec.cluster_wide = true;
+  EXPECT_THAT(WhyForeign(session, "weft"), HasSubstr("spec.clusterWide"));
+  session.metadata.name_space = "weft";
+  EXPECT_EQ(WhyForeign(session, "weft"), "");
+}
+
 std::string Refusal(TraceSession session) {
   const auto read = ParseSession(ToJson(session));
   return read ? "" : ToString(read.error());

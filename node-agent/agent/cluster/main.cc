@@ -13,6 +13,9 @@ int main(int argc, char** argv) {
   app.add_option("--dir", options.state_dir, "folder of the node's state")->required();
   app.add_option("--kubelet-dir", options.kubelet_dir, "the kubelet's folder")->required();
   app.add_option("--node", options.node, "the node's name")->envname("NODE_NAME");
+  app.add_option("--namespace", options.own_namespace,
+                 "weft's own namespace: sessions of another weft are refused; default: this pod's. "
+                 "Outside of a pod, without it, all are followed");
   app.add_option("--health-port", options.health_port, "port of /healthz, /readyz, /metrics");
   app.add_option_function<std::string>(
          "--kernel", [&options](const std::string& mode) { options.kernel.is_on = mode == "auto"; },

@@ -94,17 +94,22 @@ void Node::LoseOrder(const std::string& uid) {
 void Node::SeeOrder(api::TraceSession order) {
   const std::string uid = order.metadata.uid;
   Session* session = agent_.parts().sessions.Find(uid);
+  const std::string foreign = own_namespace_.empty() ? "" : api::WhyForeign(order, own_namespace_);
   // Only its status, which is ours.
-  if (session != nullptr && session->order->spec == order.spec) {
+  if (foreign.empty() && session != nullptr && session->order->spec == order.spec) {
     *session->order = std::move(order);
     return;
   }
-  auto wanted = Session::FromOrder(order);
+  auto wanted = foreign.empty() ? Session::FromOrder(order)
+                                : Result<Session>(Fail(ErrorCode::kPermission, foreign));
   if (!wanted) {
     why_impossible_[uid] = wanted.error().message;
     impossible_.insert_or_assign(uid, std::move(order));
-    // What is recorded by an earlier version of the order goes on, unless that ends it.
-    if (session != nullptr) session->order->spec.state = impossible_[uid].spec.state;
+    // What is recorded by an earlier version of the order goes on, unless that ends it. A foreign
+    // one ends: an agent that did not refuse it may have begun it.
+    if (session != nullptr)
+      session->order->spec.state =
+          foreign.empty() ? impossible_[uid].spec.state : api::SessionState::kDraining;
     return;
   }
   impossible_.erase(uid);

@@ -47,6 +47,10 @@ class Node final : public AgentListener {
   Node(Agent& agent, kube::Client& client, std::string name, std::string kubelet_dir,
        KernelOptions kernel, kernel::Host host);
 
+  // Before the start: refuses sessions that the controller of the weft in this namespace cannot
+  // have made (api::WhyForeign). Without it all are followed.
+  void FollowOnlyWeftOf(std::string name_space) { own_namespace_ = std::move(name_space); }
+
   // For the kubelet; any thread. "": well.
   [[nodiscard]] std::string Stuck() const;
   [[nodiscard]] std::string NotReady() const;
@@ -81,6 +85,7 @@ class Node final : public AgentListener {
   Agent& agent_;
   kube::Client& client_;
   const std::string name_;
+  std::string own_namespace_;
   StatusReports reports_;
   PodTable pods_;
   KernelPart kernel_;

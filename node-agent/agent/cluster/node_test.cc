@@ -25,6 +25,7 @@ using namespace std::chrono_literals;
 
 constexpr const char* kPods = "/api/v1/pods";
 constexpr const char* kSessions = "/apis/weft.dev/v1alpha1/tracesessions";
+const std::string kRelay = "r.weft-relay.weft.svc";
 const std::string kUid = "1b4e28ba-2fa1-11d2-883f-0016d3cca427";
 
 // Longer than anything takes: only a failure waits for it.
@@ -55,7 +56,7 @@ Json SessionObject(const char* app, const char* state = "Active") {
             {"traceUid", "7e0d3c6e-6a1a-4d31-8f5c-2d3a5b7c9e10"},
             {"traceGeneration", 1},
             {"state", state},
-            {"relay", {{"name", "r"}, {"control", "r:1"}, {"data", "r:2"}}},
+            {"relay", {{"name", "r"}, {"control", kRelay + ":1"}, {"data", kRelay + ":2"}}},
             {"record",
              {{"pods", {{"selector", {{"matchLabels", {{"app", app}}}}}}},
               {"user", {{"events", {{{"name", "shop:*"}}}}}}}}}}};
@@ -92,6 +93,7 @@ class NodeTest : public testing::Test {
     ASSERT_TRUE(loop);
     Agent agent(*loop, folder_ / "sessions", ipc::Connection(std::move(keeper)));
     Node node(agent, *client_, "n1", folder_ / "kubelet", {}, {});
+    node.FollowOnlyWeftOf("weft");
     ASSERT_TRUE(agent.Start(node, node.lookup()));
     EXPECT_TRUE(loop->Run());
   }
@@ -219,11 +221,31 @@ TEST_F(NodeTest, AnotherNodesSessionIsNoneOfOurs) {
 
 TEST_F(NodeTest, ReportsAnImpossibleOrderAndRecoversWithABetterOne) {
   Json wrong = SessionObject("shop");
-  wrong["spec"]["relay"]["data"] = "other:2";
+  wrong["spec"]["relay"]["data"] = "other.weft-relay.weft.svc:2";
   api_->Put(kSessions, "ADDED", wrong);
   ASSERT_TRUE(SaysPhase("Failed"));
   EXPECT_THAT(SessionStatus()["conditions"][0]["message"].get<std::string>(),
               HasSubstr("different hosts"));
+  api_->Put(kSessions, "MODIFIED", SessionObject("shop"));
+  EXPECT_TRUE(SaysPhase("Recording"));
+}
+
+TEST_F(NodeTest, RefusesASessionOfAnotherWeft) {
+  Json foreign = SessionObject("shop");
+  foreign["spec"]["relay"] = {
+      {"name", "r"}, {"control", "evil.shop.svc:1"}, {"data", "evil.shop.svc:2"}};
+  api_->Put(kSessions, "ADDED", foreign);
+  ASSERT_TRUE(SaysPhase("Failed"));
+  EXPECT_THAT(SessionStatus()["conditions"][0]["message"].get<std::string>(),
+              HasSubstr("evil.shop.svc:1 is no relay of this weft"));
+  Json wide = SessionObject("shop");
+  wide["metadata"]["uid"] = "wide";
+  wide["spec"]["clusterWide"] = true;
+  api_->Put(kSessions, "ADDED", wide);
+  ASSERT_TRUE(Until([&] {
+    return SessionStatus()["conditions"][0]["message"].get<std::string>().contains("ClusterTraces");
+  }));
+  EXPECT_TRUE(fs::is_empty(folder_ / "sessions"));
   api_->Put(kSessions, "MODIFIED", SessionObject("shop"));
   EXPECT_TRUE(SaysPhase("Recording"));
 }

@@ -40,6 +40,9 @@ Status RunOnNode(const NodeOptions& options, ipc::Loop& loop) {
   KernelOptions kernel = options.kernel;
   kernel.driver.build_folder = options.state_dir + "/kmod";
   Node node(agent, client, options.node, options.kubelet_dir, std::move(kernel), std::move(host));
+  // Outside of a pod, as in tests, none is known.
+  node.FollowOnlyWeftOf(options.own_namespace.empty() ? kube::OwnNamespace().value_or("")
+                                                      : options.own_namespace);
   const http::Health health{.alive = [&] { return node.Stuck(); },
                             .ready = [&] { return node.NotReady(); },
                             .metrics = &node.metrics()};
