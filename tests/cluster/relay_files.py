@@ -63,6 +63,20 @@ def discarded_in(folder):
     return total
 
 
+def numbers_in(folder):
+    """Thread -> the numbers of its events tenant:work below a folder, sorted."""
+    numbers = {}
+    pattern = re.compile(r"tenant:work: .*thread = (\d+), number = (\d+)")
+    with subprocess.Popen(["babeltrace2", "--no-delta", str(folder)], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True) as reader:
+        for line in reader.stdout:
+            if found := pattern.search(line):
+                numbers.setdefault(int(found.group(1)), []).append(int(found.group(2)))
+    if reader.returncode != 0:
+        raise AssertionError(f"babeltrace2 {folder}: {reader.returncode}")
+    return {thread: sorted(found) for thread, found in numbers.items()}
+
+
 def events_in(folder):
     """Event name -> how many babeltrace2 reads below a folder."""
     counts = {}

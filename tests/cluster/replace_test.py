@@ -3,31 +3,14 @@
 """weft itself is replaced while programs are recorded: each event is at the relay once, in one CTF trace for each
 container, and the Trace's status says as much."""
 
-import collections
-import re
-import subprocess
 import unittest
 
-from tests.cluster.relay_files import discarded_in, trace_folder
+from tests.cluster.relay_files import discarded_in, numbers_in, trace_folder
 from tests.cluster.weft_cluster import PATIENCE, get, kubectl, pod
-from tests.cluster.with_weft import WeftTest, container_pids, metric, trace
+from tests.cluster.with_weft import WeftTest, metric, trace
 
 EVENTS = 2_000_000  # of each of two threads in a round
 TENANT = ["--events", str(EVENTS), "--threads", "2", "--burst", "200", "--pause-us", "1000"]
-WORK = re.compile(r"tenant:work: .*thread = (\d+), number = (\d+)")
-
-
-def work_in(folder):
-    """Thread -> numbers of its events, sorted."""
-    numbers = collections.defaultdict(list)
-    with subprocess.Popen(["babeltrace2", "--no-delta", str(folder)], stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, text=True) as reader:
-        for line in reader.stdout:
-            if found := WORK.search(line):
-                numbers[int(found.group(1))].append(int(found.group(2)))
-    if reader.returncode != 0:
-        raise AssertionError(f"babeltrace2 {folder}: {reader.returncode}")
-    return {thread: sorted(all_) for thread, all_ in numbers.items()}
 
 
 class Replace(WeftTest):
@@ -65,9 +48,32 @@ class Replace(WeftTest):
         self.assertEqual((events["recorded"], events["delivered"], events["discarded"], events["lost"]),
                          (emitted, emitted, 0, 0))
         self.assertEqual(discarded_in(folder), 0)
-        self.assertEqual(work_in(folder), {thread: list(range(EVENTS)) for thread in (0, 1)})
+        self.assertEqual(numbers_in(folder), {thread: list(range(EVENTS)) for thread in (0, 1)})
         self.assertEqual(metric(self.metrics("relay"), "weft_events_delivered_total", namespace, "t"),
                          emitted)
+
+    def test_pods_that_missed_the_library_are_made_anew(self):
+        name = "missed"
+        self.namespace(name)
+        template = pod("tenant", "tenant", labels={"app": "tenant"})
+        template["spec"].pop("restartPolicy")
+        self.apply({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "tenant"},
+                    "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "tenant"}},
+                             "template": {"metadata": {"labels": {"app": "tenant"}},
+                                          "spec": template["spec"]}}}, namespace=name)
+        kubectl("-n", name, "rollout", "status", "deployment/tenant", f"--timeout={PATIENCE:.0f}s")
+        kubectl("label", "namespace", name, "weft.dev/inject=enabled")
+        wanted = trace("t", "tenant", user={"events": [{"name": "tenant:*"}]})
+        wanted["metadata"]["annotations"] = {"weft.dev/restart-missed": "true"}
+        self.apply(wanted, namespace=name)
+
+        def counts():
+            pods = get(name, "trace", "t").get("status", {}).get("pods", {})
+            return pods.get("matched"), pods.get("traced"), pods.get("skipped", [])
+
+        self.wait_for(lambda: counts() == (2, 2, []), "not all pods are traced")
+        evicted = [e for e in get(name, "events.v1.events.k8s.io")["items"] if e["reason"] == "PodEvicted"]
+        self.assertEqual(len(evicted), 2)
 
     def test_the_agents_are_rolled(self):
         self.start("rolled")
