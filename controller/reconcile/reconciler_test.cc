@@ -149,6 +149,37 @@ TEST_F(Reconciling, CountsAloneWaitForTheirInterval) {
   EXPECT_LE(**result_, kCountsInterval);
 }
 
+TEST_F(Reconciling, EvictsAPodAndSaysSoOnce) {
+  const std::string kEviction = "POST /api/v1/namespaces/shop/pods/old/eviction";
+  Json trace = Trace();
+  trace["metadata"]["annotations"] = {{"weft.dev/restart-missed", "true"}};
+  trace["metadata"]["creationTimestamp"] = "2026-11-21T10:00:00Z";
+  world_.Replace(World::kTraces, {trace});
+  world_.Replace(
+      World::kNamespaces,
+      {{{"metadata", {{"name", "shop"}, {"labels", {{"weft.dev/inject", "enabled"}}}}}}});
+  Json old = {{"metadata",
+               {{"name", "old"},
+                {"namespace", "shop"},
+                {"labels", {{"app", "shop"}}},
+                {"creationTimestamp", "2026-11-21T09:00:00Z"},
+                {"ownerReferences", {{{"kind", "StatefulSet"}, {"name", "shop"}}}}}},
+              {"spec", {{"nodeName", "n1"}}},
+              {"status", {{"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}};
+  world_.Replace(World::kPods, {old});
+  refused_ = "/api/v1/namespaces/shop/pods/";
+  refusal_ = 429;
+  EXPECT_THAT(Requests(), ElementsAre("PATCH traces/t", kSession, kEviction, kStatus, kEvent))
+      << "NothingTraced";
+  ASSERT_TRUE(result_ && *result_) << "a PodDisruptionBudget may allow it later";
+  EXPECT_LE(**result_, kEvictAgain);
+  refused_.clear();
+  EXPECT_THAT(Requests(), ElementsAre("PATCH traces/t", kSession, kEviction, kEvent));
+  old["metadata"]["deletionTimestamp"] = "2026-11-27T10:00:00Z";
+  world_.Replace(World::kPods, {old});
+  EXPECT_THAT(Requests(), ElementsAre("PATCH traces/t", kSession));
+}
+
 TEST_F(Reconciling, RemovesFinalizerLast) {
   Requests();
   Json trace = Trace();
