@@ -10,15 +10,12 @@ import time
 import unittest
 
 from tests.cluster.weft_cluster import PATIENCE, RESTRICTED, client, get, kubectl
-from tests.cluster.with_weft import INJECT, WeftTest, trace
+from tests.cluster.with_weft import AS_CONTROLLER, INJECT, WeftTest, trace
 
 
 def condition(kind):
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     return {"type": kind, "status": "True", "reason": kind, "message": "", "lastTransitionTime": now}
-
-
-AS_CONTROLLER = "--as=system:serviceaccount:weft:weft-controller"
 
 
 def session(name, node="node1"):
@@ -201,10 +198,6 @@ class Control(WeftTest):
         refused = kubectl("-n", name, "patch", "tracesession", "own", "--type=merge", "-p",
                           '{"spec":{"nodeName":"other"}}', check=False)
         self.assertIn("cannot be changed", refused.stderr)
-
-    def create(self, *objects, namespace, user, check=True):
-        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
-        return kubectl("-n", namespace, user, "create", "-f", "-", text=text, check=check)
 
     def tenant(self, namespace):
         """kubectl's flag to be a user who may do everything in the namespace with ConfigMaps and sessions."""

@@ -7,7 +7,7 @@ import unittest
 
 from tests.cluster.relay_files import events_in, relay_folder
 from tests.cluster.weft_cluster import get, kubectl, pod
-from tests.cluster.with_weft import WeftTest, trace
+from tests.cluster.with_weft import AS_CONTROLLER, WeftTest, trace
 
 SYSCALLS = {"syscalls": [{"name": "openat"}]}
 
@@ -57,7 +57,7 @@ class Kernel(WeftTest):
         self.namespace("elsewhere")
         copy = {"apiVersion": session["apiVersion"], "kind": session["kind"],
                 "metadata": {"name": "copy"}, "spec": session["spec"]}
-        refused = self.apply(copy, namespace="elsewhere", check=False)
+        refused = self.create(copy, namespace="elsewhere", user=AS_CONTROLLER, check=False)
         self.assertIn("in weft's own namespace", refused.stderr)
         kubectl("delete", "clustertrace", name, "--timeout=120s")
         self.wait_for(lambda: not get("weft", "tracesession")["items"], "its session stays")

@@ -2,12 +2,15 @@
 """What the tests share that have weft in their cluster: its installation, namespaces with the library,
 Traces, programs that say what they emitted, counters."""
 
+import json
 import pathlib
 import re
 
 from tests.cluster.weft_cluster import PARTS, RESTRICTED, ClusterTest, get, install_weft, kubectl
 
 INJECT = {"weft.dev/inject": "enabled"}
+# kubectl's flag to act as the controller, which alone may write the library and sessions.
+AS_CONTROLLER = "--as=system:serviceaccount:weft:weft-controller"
 
 
 def trace(name, app, **spec):
@@ -56,6 +59,11 @@ class WeftTest(ClusterTest):
         self.wait_for(lambda: get(name, "configmap", "-l", "weft.dev/library=current")["items"],
                       "the library does not come")
         return name
+
+    def create(self, *objects, namespace, user, check=True):
+        """As apply(), as the user of a flag of kubectl: --as=NAME."""
+        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
+        return kubectl("-n", namespace, user, "create", "-f", "-", text=text, check=check)
 
     def metrics(self, component):
         pod = get("weft", "pods", "-l", f"app.kubernetes.io/component={component}")["items"][0]
