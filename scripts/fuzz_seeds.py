@@ -137,7 +137,7 @@ MESSAGES = {
         "domain": "ust", "node": "", "kubernetes_namespace": "", "pod": "", "pod_uid": "", "trace_uid": "",
         **{key: ANY[key] for key in ("relay", "ctf_version", "created", "programs", "container")}},
     "Ring": {"procname": "shop"}, "ProcessGone": {}, "ForgetRing": {}, "StopChannel": {"more_follows": False}, "ForgetChannel": {},
-    "StateComplete": {}, "FileAnswer": {}, "Hello": {"version": 1}, "ChannelReady": {"error": ""}, "FileRequest": {},
+    "StateComplete": {}, "FileAnswer": {}, "Hello": {"version": 1}, "ChannelReady": {"error": "", "waits": False}, "FileRequest": {},
     "Stats": {}, "RingDone": {"corrupt": True, "refused": False}, "Drained": {}, "Notice": {"component": "agent"},
     "Heartbeat": {"done": 1, "pending": 0}, "Keep": {}, "Drop": {}, "ListenDoorbell": {}, "StartConsumer": {},
     "StopConsumer": {}, "Sync": {}, "Synced": {}, "Quit": {}, "Kept": {"doorbell": "d"}, "KeptComplete": {},

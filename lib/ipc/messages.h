@@ -276,12 +276,14 @@ struct Hello {
 
 struct ChannelReady {
   uint64_t channel_id = 0;
-  std::string error;  // not "": why the channel cannot be made, for people
+  std::string error;   // not "": why the channel cannot be made, for people
+  bool waits = false;  // with an error: the relay may come, then another ChannelReady follows
 
   static constexpr std::string_view kName = "ChannelReady";
   static constexpr auto Fields() {
     return std::tuple(Field("channel_id", &ChannelReady::channel_id),
-                      Field("error", &ChannelReady::error));
+                      Field("error", &ChannelReady::error),
+                      OptionalField("waits", &ChannelReady::waits));
   }
 };
 

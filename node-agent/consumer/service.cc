@@ -125,6 +125,7 @@ void Service::Configure(ipc::Configure message) {
 
 void Service::AddChannel(const ipc::ChannelDefinition& message) {
   defined_.insert(message.id);
+  waiting_.erase(message.id);
   const Status status = consumer_->AddChannel(message);
   if (!status) return Tell(ipc::ChannelReady{message.id, status.error().message});
   unready_.insert(message.id);
@@ -137,6 +138,13 @@ void Service::TellReady() {
       ++at;
       continue;
     }
+    if (!ready && ready.error().code == ErrorCode::kTimeout) {
+      if (waiting_.insert(*at).second)
+        Tell(ipc::ChannelReady{*at, ready.error().message, /*waits=*/true});
+      ++at;
+      continue;
+    }
+    waiting_.erase(*at);
     Tell(ipc::ChannelReady{*at, ready ? "" : ready.error().message});
     at = unready_.erase(at);
   }

@@ -69,6 +69,7 @@ class Service {
   std::unique_ptr<Consumer> consumer_;
   std::vector<uint64_t> to_stop_;
   std::set<uint64_t> unready_;   // channels that were defined: the agent waits for a word of them
+  std::set<uint64_t> waiting_;   // of these, those whose relay does not answer, as the agent knows
   uint64_t connection_ = 0;      // to which what follows was told
   std::set<uint64_t> defined_;   // channels that this agent knows
   std::set<uint64_t> to_drain_;  // channels of which Drained is to be told once

@@ -197,6 +197,27 @@ TEST_F(NodeTest, FromASessionToItsEnd) {
   EXPECT_TRUE(fs::exists(volume / "main.ctl")) << "the pod is still there";
 }
 
+// A consumer that was started again while the relay is away says so after some seconds.
+TEST_F(NodeTest, ARelayThatIsAwayIsWaitedForAtTheEnd) {
+  api_->Put(kSessions, "ADDED", SessionObject("shop"));
+  api_->Put(kPods, "ADDED", PodObject());
+  MakeVolume();
+  ASSERT_TRUE(Until([&] { return Last<ipc::StartConsumer>(said_) != nullptr; }));
+  ConnectConsumer();
+  ASSERT_TRUE(Until([&] { return Last<ipc::ChannelDefinition>(told_) != nullptr; }));
+  const uint64_t id = Last<ipc::ChannelDefinition>(told_)->id;
+  ASSERT_TRUE(consumer_.Send(
+      ipc::ChannelReady{.channel_id = id, .error = "relay r: no answer", .waits = true}));
+  api_->Put(kSessions, "MODIFIED", SessionObject("shop", "Draining"));
+  ASSERT_TRUE(Until([&] { return Last<ipc::Sync>(said_) != nullptr; }));
+  ASSERT_TRUE(keeper_.Send(ipc::Synced{Last<ipc::Sync>(said_)->number}));
+  ASSERT_TRUE(Until([&] { return Last<ipc::StopChannel>(told_) != nullptr; }));
+  ASSERT_TRUE(SaysPhase("Draining"));
+  ASSERT_TRUE(consumer_.Send(ipc::Drained{id, {.recorded = 7, .delivered = 7}}));
+  ASSERT_TRUE(SaysPhase("Completed"));
+  EXPECT_EQ(SessionStatus()["events"]["delivered"], 7);
+}
+
 TEST_F(NodeTest, APodOfAnotherLabelIsLeftAlone) {
   const fs::path volume = MakeVolume();
   api_->Put(kPods, "ADDED", PodObject());

@@ -118,8 +118,8 @@ void ChannelLifecycle::OnReady(const ConsumerLink& link, const ipc::ChannelReady
   if (channel == nullptr) return;
   KillPoint("channel_ready");
   channel->ready = ready.error.empty();
-  channel->refused = !channel->ready;
-  if (channel->refused) needs_.listener.ChannelFailed(*session, ready.error);
+  channel->refused = !channel->ready && !ready.waits;
+  if (!channel->ready) needs_.listener.ChannelFailed(*session, ready.error);
   needs_.listener.SessionChanged(*session);
   GiveUpRefused();
 }

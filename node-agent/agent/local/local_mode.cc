@@ -228,7 +228,15 @@ void LocalMode::RefuseStarts(const char* kind, const std::string& why) {
   }
 }
 
-void LocalMode::ChannelFailed(Session&, const std::string& why) { RefuseStarts(kOutput, why); }
+// What a START cannot begin with is not waited for at the end either; what fails later may come
+// back.
+void LocalMode::ChannelFailed(Session& session, const std::string& why) {
+  const bool starts =
+      std::ranges::any_of(clients_, [](const auto& entry) { return entry.second.waits_for_start; });
+  for (SessionChannel& channel : session.channels)
+    if (starts && !channel.ready) channel.refused = true;
+  RefuseStarts(kOutput, why);
+}
 
 void LocalMode::ConsumerFailed(const std::string&, const std::string& why) {
   RefuseStarts(kTracing, "weft-consumer does not start: " + why);
