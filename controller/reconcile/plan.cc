@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "controller/reconcile/trace_status.h"
+#include "lib/api/event_counts.h"
 #include "lib/api/limits.h"
 #include "lib/api/selector.h"
 #include "lib/kube/library.h"
@@ -18,10 +19,6 @@ namespace {
 
 using api::ConditionStatus;
 using api::TraceSession;
-
-bool IsDrained(const TraceSession& session) {
-  return api::IsTrue(session.status.conditions, api::kConditionDrained);
-}
 
 // What the agent says of the spec that is there now, not of an older one.
 bool IsReady(const TraceSession& session) {
@@ -63,10 +60,6 @@ class Planner {
 
  private:
   [[nodiscard]] bool Drains() const { return deleting_ || ended_ || s_.uninstalling_since; }
-  [[nodiscard]] bool IsFinalized() const {
-    return std::ranges::find(trace_.metadata.finalizers, kFinalizer) !=
-           trace_.metadata.finalizers.end();
-  }
 
   // Begin, end, and where the Trace is between them.
   void FindStage() {
@@ -99,12 +92,11 @@ class Planner {
   void PlanSessions() {
     std::map<std::string, const TraceSession*> there;
     for (const TraceSession& session : s_.sessions) {
-      if (s_.nodes.contains(session.spec.node_name)) {
-        there.emplace(session.spec.node_name, &session);
-        live_.push_back(&session);
-      } else {
-        plan_.remove.push_back(session.metadata.name);
-      }
+      const bool is_over = !s_.nodes.contains(session.spec.node_name) ||
+                           IsRemoved(plan_.status.removed_sessions, session);
+      if (is_over && Remove(session)) continue;
+      there.emplace(session.spec.node_name, &session);
+      live_.push_back(&session);
     }
     std::set<std::string> wanted;
     if (!Drains() && s_.problem.empty()) wanted = selected_nodes_;
@@ -112,7 +104,12 @@ class Planner {
     for (const std::string& node : wanted) {
       const auto found = there.find(node);
       const TraceSession* existing = found == there.end() ? nullptr : found->second;
-      if (existing != nullptr && Leaves(*existing)) {
+      if (existing != nullptr && !s_.nodes.contains(node)) continue;  // it waits for its removal
+      if (existing == nullptr && removed_nodes_.contains(node)) {
+        // A new session has the same name as the one that goes.
+        waiting_for_.push_back(node);
+        ++sessions_;
+      } else if (existing != nullptr && Leaves(*existing)) {
         PlanLeaving(*existing);
       } else {
         PlanSession(node, existing);
@@ -133,21 +130,40 @@ class Planner {
     return nodes;
   }
 
+  // Plans to remove a session, with its counts kept. False: it has to wait.
+  bool Remove(const TraceSession& session) {
+    api::RemovedSessions& removed = plan_.status.removed_sessions;
+    if (!IsRemoved(removed, session) && !controller::Remove(removed, session, s_.sessions))
+      return false;
+    plan_.remove.push_back(session.metadata.name);
+    removed_nodes_.insert(session.spec.node_name);
+    return true;
+  }
+
   // A node that a ClusterTrace does not mean any more ends its session. (One that had a Trace's
-  // pods will have others.) What drains is never turned back: a new session follows it.
+  // pods will have others.) A session that someone deleted ends, too. What drains is never turned
+  // back: a new session follows it.
   [[nodiscard]] bool Leaves(const TraceSession& session) const {
+    if (!session.metadata.deletion_timestamp.empty()) return true;
     return cluster_wide_ && !Drains() && s_.problem.empty() &&
            (!selected_nodes_.contains(session.spec.node_name) ||
             session.spec.state == api::SessionState::kDraining);
   }
 
   void PlanLeaving(const TraceSession& existing) {
+    if (selected_nodes_.contains(existing.spec.node_name)) {
+      waiting_for_.push_back(existing.spec.node_name +
+                             " (its session ends, and another one follows)");
+      ++sessions_;
+    }
     if (IsDrained(existing)) {
-      plan_.remove.push_back(existing.metadata.name);
+      (void)Remove(existing);
     } else if (existing.spec.state != api::SessionState::kDraining) {
       TraceSession session;
       session.metadata.name = existing.metadata.name;
       session.metadata.name_space = existing.metadata.name_space;
+      // An object that is being deleted gets no new finalizer.
+      if (HasFinalizer(existing.metadata)) session.metadata.finalizers = {std::string(kFinalizer)};
       session.spec = existing.spec;
       session.spec.state = api::SessionState::kDraining;
       plan_.apply.push_back(std::move(session));
@@ -161,7 +177,10 @@ class Planner {
     // A spec that cannot be acted on changes nothing of what goes on.
     session.spec = existing != nullptr && !s_.problem.empty() ? existing->spec : MakeSpec(node);
     session.spec.state = Drains() ? api::SessionState::kDraining : api::SessionState::kActive;
-    if (existing == nullptr || !(existing->spec == session.spec)) {
+    // At the end of the Trace its sessions are drained, and stay until it is gone.
+    if (!Drains()) session.metadata.finalizers = {std::string(kFinalizer)};
+    if (existing == nullptr || !(existing->spec == session.spec) ||
+        HasFinalizer(existing->metadata) == Drains()) {
       plan_.apply.push_back(std::move(session));
       waiting_for_.push_back(node);
     } else if (!IsReady(*existing)) {
@@ -223,8 +242,10 @@ class Planner {
     for (const TraceSession* session : live_) {
       if (!IsDrained(*session)) not_drained_.push_back(session->spec.node_name);
     }
-    const bool drained = plan_.apply.empty() && (Drains() ? not_drained_.empty() : live_.empty());
-    if (!drained && !deleting_ && !IsFinalized()) {
+    const bool drained =
+        plan_.apply.empty() && (Drains() ? not_drained_.empty() : live_.empty() && sessions_ == 0);
+    const bool is_finalized = HasFinalizer(trace_.metadata);
+    if (!drained && !deleting_ && !is_finalized) {
       plan_.add_finalizer = true;
       return;
     }
@@ -236,21 +257,27 @@ class Planner {
       if (since) Again(*since + kDrainLimit);
       return;
     }
-    plan_.remove_finalizer = IsFinalized();
-    if (s_.uninstalling_since) RemoveSessions();
-    if (plan_.remove_finalizer && !not_drained_.empty())
-      plan_.notes.push_back({.warning = true,
-                             .reason = "NotDrained",
-                             .text = "ended before all events were delivered; nodes that did not "
-                                     "answer in time: " +
-                                     Join(not_drained_)});
+    if (!ReleaseSessions()) return;  // the removal of the others is seen, and is the next occasion
+    plan_.remove_finalizer = is_finalized;
+    gives_up_ = plan_.remove_finalizer && !not_drained_.empty();
   }
 
-  // Weft that is installed again begins anew.
-  void RemoveSessions() {
-    removed_ = true;
-    plan_.apply.clear();
-    for (const TraceSession* session : live_) plan_.remove.push_back(session->metadata.name);
+  // Removes the sessions that their finalizer would keep when the Trace is gone, and all where weft
+  // is removed: weft that is installed again makes new ones. Returns whether there was room for the
+  // counts of all of them.
+  bool ReleaseSessions() {
+    const bool uninstalling = s_.uninstalling_since.has_value();
+    if (uninstalling) plan_.apply.clear();
+    bool all = true;
+    for (const TraceSession* session : live_) {
+      const bool is_planned =
+          std::ranges::find(plan_.remove, session->metadata.name) != plan_.remove.end();
+      const bool stays = !uninstalling && session->metadata.deletion_timestamp.empty() &&
+                         s_.nodes.contains(session->spec.node_name);
+      if (!is_planned && !stays) all = Remove(*session) && all;
+    }
+    removed_ = uninstalling && all;
+    return all;
   }
 
   void Set(std::string_view type, ConditionStatus value, std::string reason, std::string message) {
@@ -274,10 +301,12 @@ class Planner {
     if (sessions_ > 0 && status.segments.empty())
       status.segments.push_back({.relay = s_.relay.name, .from = kube::FormatTime(s_.now)});
     if (s_.problem.empty()) status.pods = CountPods(s_, selected_);
-    // A session that is gone took its counts with it; what was counted stays.
-    const api::EventCounts counts = CountEvents(s_.sessions);
-    if (counts.recorded + counts.discarded >= status.events.recorded + status.events.discarded)
-      status.events = counts;
+    // The floor is for sessions that vanished without having been removed: someone took their
+    // finalizer away, or they were deleted after the Trace's end.
+    api::EventCounts counts = CountEvents(s_.sessions, status.removed_sessions);
+    api::RaiseTo(counts, status.events);
+    api::SortReasons(counts);
+    status.events = std::move(counts);
 
     const bool good = s_.problem.empty();
     Set(api::kConditionAccepted, good ? ConditionStatus::kTrue : ConditionStatus::kFalse,
@@ -449,8 +478,16 @@ class Planner {
            before->reason != "Paused" && now.reason != "Paused";
   }
 
-  // A change of reason is news; a Trace that begins with WaitingForNodes, as all do, is not.
+  // A change of reason is news; a Trace that begins with WaitingForNodes, as all do, is not. The
+  // last Event of a Trace says what became of its events.
   void Announce() {
+    const api::EventCounts& events = plan_.status.events;
+    if (gives_up_)
+      plan_.notes.push_back({.warning = true,
+                             .reason = "NotDrained",
+                             .text = "ended before all events were delivered; nodes that did not "
+                                     "answer in time: " +
+                                     Join(not_drained_) + ". " + api::Describe(events)});
     for (const api::Condition& now : plan_.status.conditions) {
       const api::Condition* before = api::FindCondition(trace_.status.conditions, now.type);
       if (before != nullptr && before->reason == now.reason) continue;
@@ -463,11 +500,15 @@ class Planner {
                                now.type == api::kConditionBuffersGranted ||
                                now.type == api::kConditionRelayAvailable;
       if (is_of_nodes && now.status != ConditionStatus::kFalse) continue;
-      plan_.notes.push_back(
-          {.warning = is_of_nodes || now.reason == "NoPods" || now.reason == "NoNodes" ||
-                      now.reason == "NothingTraced" || now.reason == "InvalidSpec",
-           .reason = now.reason,
-           .text = now.message.empty() ? "the Trace is now: " + now.reason : now.message});
+      const bool is_end = now.reason == "Completed" || now.reason == "Uninstalled";
+      std::string text = now.message.empty() ? "the Trace is now: " + now.reason : now.message;
+      if (is_end) text += ". " + api::Describe(events);
+      plan_.notes.push_back({.warning = is_of_nodes || now.reason == "NoPods" ||
+                                        now.reason == "NoNodes" || now.reason == "NothingTraced" ||
+                                        now.reason == "InvalidSpec" ||
+                                        (is_end && events.missing > 0),
+                             .reason = now.reason,
+                             .text = std::move(text)});
     }
   }
 
@@ -480,8 +521,10 @@ class Planner {
   bool deleting_ = false;
   bool ended_ = false;
   bool removed_ = false;                   // the sessions, with weft
-  int sessions_ = 0;                       // that are there or will be
-  std::vector<const TraceSession*> live_;  // whose node is there
+  int sessions_ = 0;                       // that are there or will be, and belong to the Trace
+  bool gives_up_ = false;                  // on nodes that did not drain in time
+  std::vector<const TraceSession*> live_;  // that are not removed
+  std::set<std::string> removed_nodes_;    // whose session is being removed
   std::vector<std::string> waiting_for_;   // nodes, with their reasons
   std::vector<std::string> not_drained_;   // nodes
 };
@@ -495,6 +538,10 @@ std::string Join(const std::vector<std::string>& names) {
     out += (i == 0 ? "" : ", ") + names[i];
   if (names.size() > kMost) out += " and " + std::to_string(names.size() - kMost) + " more";
   return out;
+}
+
+bool HasFinalizer(const api::Metadata& metadata) {
+  return std::ranges::find(metadata.finalizers, kFinalizer) != metadata.finalizers.end();
 }
 
 Plan MakePlan(const Situation& situation) { return Planner(situation).Make(); }

@@ -7,8 +7,15 @@
 //   deadline or deletion --> sessions Draining --> all Drained --> finalizer removed, Completed
 //   weft is being removed --> the same, but the sessions are removed, and the Trace is as before
 //   its first session
+//   session deleted by someone --> Draining --> Drained --> removed --> a new one for its node
+//   node gone --> session removed
 //
-// A Trace has the finalizer only while it has a session that is not drained.
+// Invariants:
+//   1. A Trace has the finalizer only while it has a session that is not drained.
+//   2. A session has the finalizer until the end of its Trace. One that leaves before that is
+//      removed only after the Trace's status has its counts (status.removedSessions), so that each
+//      session counts exactly once, whatever controller acts.
+//   3. No count of status.events ever falls.
 //
 // Thread-safety: pure functions.
 #ifndef WEFT_CONTROLLER_RECONCILE_PLAN_H_
@@ -27,6 +34,7 @@
 
 namespace weft::controller {
 
+// Of Traces and of their sessions: nothing goes before its events are drained and counted.
 inline constexpr std::string_view kFinalizer = "weft.dev/drain";
 // A node that does not answer keeps a deleted Trace, or the removal of weft, no longer than this.
 inline constexpr std::chrono::seconds kDrainLimit{60};
@@ -71,8 +79,9 @@ struct Plan {
   bool add_finalizer = false;
   bool remove_finalizer = false;
   std::vector<api::TraceSession> apply;  // to be made, or to have this spec
-  std::vector<std::string> remove;       // sessions whose node is gone, or not meant any more
-  std::vector<std::string> evict;        // pods that missed the library
+  // Sessions to be removed, once `status` is written: it has their counts.
+  std::vector<std::string> remove;
+  std::vector<std::string> evict;  // pods that missed the library
   api::TraceStatus status;
   std::vector<Note> notes;              // Events: what is new in the status
   std::optional<kube::WallTime> again;  // look again then, also if nothing changes
@@ -82,6 +91,8 @@ Plan MakePlan(const Situation& situation);
 
 // At most five of the names, with commas between them.
 std::string Join(const std::vector<std::string>& names);
+
+bool HasFinalizer(const api::Metadata& metadata);
 
 // Whether two statuses differ in more than their counts of events.
 bool DiffersBeyondCounts(const api::TraceStatus& a, const api::TraceStatus& b);

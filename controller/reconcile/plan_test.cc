@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "controller/reconcile/trace_status.h"
+#include "lib/api/limits.h"
 
 namespace weft::controller {
 namespace {
@@ -61,8 +62,10 @@ class Life : public testing::Test {
       if (found == s_.sessions.end()) {
         s_.sessions.push_back(session);
         s_.sessions.back().metadata.generation = 1;
+        s_.sessions.back().metadata.uid = "uid-" + std::to_string(++made_);
       } else {
         found->spec = session.spec;
+        found->metadata.finalizers = session.metadata.finalizers;
         ++found->metadata.generation;
       }
     }
@@ -85,7 +88,13 @@ class Life : public testing::Test {
     return ready == nullptr ? "" : ready->reason;
   }
 
+  // What a session's agent has counted.
+  void Count(std::size_t session, std::int64_t recorded, std::int64_t delivered) {
+    s_.sessions.at(session).status.events = {.recorded = recorded, .delivered = delivered};
+  }
+
   Situation s_;
+  int made_ = 0;  // sessions
 };
 
 std::string Reasons(const Plan& plan) {
@@ -435,6 +444,175 @@ TEST_F(Life, CountsAreTheSumOfTheNodes) {
   EXPECT_EQ(plan.status.events.delivered, 16);
   EXPECT_EQ(plan.status.events.missing, 8);
   EXPECT_EQ(plan.status.events.reasons[0].count, 6);
+}
+
+TEST_F(Life, CountsOfASessionWhoseNodeIsGoneStay) {
+  AddPod("a", "n1");
+  AddPod("b", "n2");
+  Step();
+  Count(0, 100, 90);
+  Count(1, 50, 50);
+  Step();
+  s_.nodes.erase("n1");
+  s_.pods.erase(s_.pods.begin());
+  Plan plan = Step();
+  EXPECT_EQ(plan.remove.size(), 1u);
+  EXPECT_EQ(plan.status.events.recorded, 150);
+  EXPECT_EQ(plan.status.events.delivered, 140);
+  EXPECT_EQ(plan.status.events.lost, 10) << "no one will say what became of them";
+  EXPECT_EQ(plan.status.events.reasons, (std::vector<api::EventLoss>{{"node", "gone", 10}}));
+  EXPECT_EQ(plan.status.removed_sessions.uids, std::vector<std::string>{"uid-1"});
+  // The node comes back, and its new session counts in addition.
+  s_.nodes["n1"] = {};
+  AddPod("c", "n1");
+  Step();
+  Count(1, 7, 7);
+  EXPECT_EQ(Step().status.events.recorded, 157);
+  EXPECT_EQ(s_.trace.status.events.delivered, 147);
+}
+
+// The status is written before the session is removed, and the controller may end between them.
+TEST_F(Life, ARemovedSessionThatIsStillThereCountsOnce) {
+  AddPod("a", "n1");
+  Step();
+  Count(0, 100, 100);
+  s_.nodes.erase("n1");
+  s_.trace.status = MakePlan(s_).status;
+  Plan plan = MakePlan(s_);
+  EXPECT_EQ(plan.status, s_.trace.status);
+  EXPECT_EQ(plan.status.events.recorded, 100);
+  EXPECT_EQ(plan.remove.size(), 1u) << "it is still to be removed";
+  // A new one would have its name.
+  s_.nodes["n1"] = {};
+  plan = MakePlan(s_);
+  EXPECT_THAT(plan.apply, IsEmpty());
+  EXPECT_FALSE(plan.remove_finalizer);
+  Apply(plan);
+  plan = Step();
+  EXPECT_EQ(plan.apply.size(), 1u);
+  EXPECT_EQ(plan.status.events.recorded, 100);
+}
+
+TEST_F(Life, ADeletedSessionIsDrainedAndCountedBeforeAnotherFollows) {
+  AddPod("a", "n1");
+  EXPECT_EQ(Step().apply.at(0).metadata.finalizers, std::vector{std::string(kFinalizer)});
+  Say(0, "Ready");
+  Step();
+  s_.sessions[0].metadata.deletion_timestamp = kube::FormatTime(s_.now);
+  Plan plan = Step();
+  ASSERT_EQ(plan.apply.size(), 1u);
+  EXPECT_EQ(plan.apply[0].spec.state, api::SessionState::kDraining);
+  EXPECT_EQ(plan.apply[0].metadata.finalizers, std::vector{std::string(kFinalizer)});
+  EXPECT_EQ(ReadyReason(), "WaitingForNodes");
+  s_.now += 2 * kDrainLimit;
+  EXPECT_THAT(Step().remove, IsEmpty()) << "its events are still on their way";
+  Say(0, "Drained");
+  Count(0, 100, 100);
+  plan = MakePlan(s_);
+  EXPECT_EQ(plan.remove, std::vector<std::string>{api::SessionName("t", "n1")});
+  EXPECT_EQ(plan.status.removed_sessions.events.recorded, 100);
+  EXPECT_THAT(plan.apply, IsEmpty());
+  EXPECT_FALSE(plan.remove_finalizer);
+  Apply(plan);
+  plan = Step();
+  EXPECT_EQ(plan.apply.at(0).spec.state, api::SessionState::kActive);
+  EXPECT_EQ(plan.status.events.recorded, 100);
+}
+
+TEST_F(Life, ADeletedSessionDoesNotOutliveItsTrace) {
+  AddPod("a", "n1");
+  AddPod("b", "n2");
+  Step();
+  s_.sessions[0].metadata.deletion_timestamp = kube::FormatTime(s_.now);
+  s_.trace.metadata.deletion_timestamp = kube::FormatTime(s_.now);
+  Plan plan = Step();
+  ASSERT_EQ(s_.sessions.size(), 2u);
+  EXPECT_TRUE(HasFinalizer(s_.sessions[0].metadata)) << "it is drained first";
+  EXPECT_FALSE(HasFinalizer(s_.sessions[1].metadata)) << "Kubernetes deletes it with its Trace";
+  s_.now += kDrainLimit;
+  plan = MakePlan(s_);
+  EXPECT_TRUE(plan.remove_finalizer);
+  EXPECT_EQ(plan.remove, std::vector<std::string>{s_.sessions[0].metadata.name});
+}
+
+TEST_F(Life, SessionsOfManyNodesThatGoAtOnceWaitForEachOther) {
+  constexpr std::size_t kMore = 10;
+  for (std::size_t i = 0; i < api::limits::kRemovedSessions + kMore; ++i) {
+    s_.nodes["m" + std::to_string(i)] = {};
+    AddPod("p" + std::to_string(i), "m" + std::to_string(i));
+  }
+  Step();
+  for (std::size_t i = 0; i < s_.sessions.size(); ++i) Count(i, 1, 1);
+  std::erase_if(s_.nodes, [](const auto& entry) { return entry.first.starts_with('m'); });
+  s_.pods.clear();
+  Plan plan = MakePlan(s_);
+  EXPECT_EQ(plan.remove.size(), api::limits::kRemovedSessions);
+  EXPECT_FALSE(plan.remove_finalizer);
+  const auto all = static_cast<std::int64_t>(s_.sessions.size());
+  EXPECT_EQ(plan.status.events.recorded, all);
+  Apply(plan);
+  plan = Step();
+  EXPECT_EQ(plan.remove.size(), kMore);
+  EXPECT_TRUE(plan.remove_finalizer);
+  EXPECT_EQ(plan.status.events.recorded, all);
+  EXPECT_EQ(plan.status.removed_sessions.uids.size(), api::limits::kRemovedSessions);
+}
+
+TEST_F(Life, NoCountEverFalls) {
+  AddPod("a", "n1");
+  Step();
+  s_.sessions[0].status.events = {.recorded = 10,
+                                  .delivered = 4,
+                                  .discarded = 3,
+                                  .overwritten = 2,
+                                  .lost = 1,
+                                  .reasons = {{"relay", "unreachable", 1}, {"ring", "full", 3}}};
+  Step();
+  const api::EventCounts before = s_.trace.status.events;
+  // More of one kind alone, and less of the others.
+  s_.sessions[0].status.events = {.recorded = 20, .discarded = 1};
+  const api::EventCounts after = Step().status.events;
+  EXPECT_EQ(after.recorded, 20);
+  EXPECT_EQ(after.delivered, 4);
+  EXPECT_EQ(after.discarded, 3);
+  EXPECT_EQ(after.overwritten, 2);
+  EXPECT_EQ(after.lost, 1);
+  EXPECT_EQ(after.missing, 4);
+  EXPECT_EQ(after.reasons, before.reasons);
+  // Someone took its finalizer away.
+  s_.sessions.clear();
+  EXPECT_EQ(MakePlan(s_).status.events, after);
+}
+
+TEST_F(Life, TheLastEventSaysWhatBecameOfTheEvents) {
+  AddPod("a", "n1");
+  Step();
+  s_.sessions[0].status.events = {.recorded = 10,
+                                  .delivered = 9,
+                                  .discarded = 3,
+                                  .lost = 1,
+                                  .reasons = {{"relay", "unreachable", 1}, {"ring", "full", 3}}};
+  s_.trace.metadata.deletion_timestamp = kube::FormatTime(s_.now);
+  Step();
+  const Situation deleted = s_;
+  Say(0, "Drained");
+  Plan plan = MakePlan(s_);
+  ASSERT_EQ(plan.notes.size(), 1u);
+  EXPECT_TRUE(plan.notes[0].warning);
+  EXPECT_EQ(plan.notes[0].text,
+            "the Trace is being deleted. Recorded 10 events and delivered 9. Discarded 3 "
+            "(ring/full: 3). Lost 1 (relay/unreachable: 1).");
+  EXPECT_EQ(plan.status.events.recorded, 10);
+  EXPECT_TRUE(plan.remove_finalizer);
+
+  s_ = deleted;
+  Count(0, 10, 8);
+  s_.trace.status.events = {};
+  s_.now += kDrainLimit;
+  plan = MakePlan(s_);
+  ASSERT_EQ(plan.notes.size(), 1u);
+  EXPECT_THAT(plan.notes[0].text, HasSubstr("n1. Recorded 10 events and delivered 8. Nothing was "
+                                            "discarded or lost. 2 are not delivered yet."));
 }
 
 TEST_F(Life, SaysWhetherTheRelayIsThereAndHasEvents) {

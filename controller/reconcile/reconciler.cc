@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a plan to requests. Order: the finalizer before any session, so that none is left behind;
-// the status before its Events; a finalizer goes last.
+// the status before the removal of sessions whose counts it has, and before its Events; a finalizer
+// goes last.
+//
+// A status is written only onto the version of the Trace that it was made from. Of two controllers
+// that act for a moment, one writes, and the other plans again: no counts are taken back or counted
+// twice.
 #include "controller/reconcile/reconciler.h"
 
 #include <algorithm>
@@ -55,6 +60,7 @@ Json SessionBody(const api::Trace& trace, api::TraceSession session) {
   session.metadata.labels[std::string(api::kTraceLabel)] = trace.metadata.name;
   Json body = Json::parse(api::ToJson(session), nullptr, false);
   body.erase("status");
+  body["metadata"]["finalizers"] = session.metadata.finalizers;
   body["metadata"]["ownerReferences"] = Json::array({{{"apiVersion", api::kApiVersion},
                                                       {"kind", KindOf(trace)},
                                                       {"name", trace.metadata.name},
@@ -70,8 +76,15 @@ Situation Reconciler::Look(const ObjectKey& key, const Json& object) {
   Situation situation;
   situation.trace = ReadTrace(object, situation.problem);
   const auto written = written_.find(key);
-  if (written != written_.end() && written->second.uid == situation.trace.metadata.uid)
-    situation.trace.status = written->second.status;
+  if (written != written_.end() && written->second.uid == situation.trace.metadata.uid) {
+    std::string& version = situation.trace.metadata.resource_version;
+    if (written->second.older.contains(version)) {
+      version = written->second.version;
+      if (written->second.status) situation.trace.status = *written->second.status;
+    } else {
+      written->second.older.clear();
+    }
+  }
   situation.name_space = world_.Namespace(key.name_space);
   situation.pods = world_.Pods(key.name_space);
   // One of a Trace of that name from before goes with it.
@@ -87,7 +100,17 @@ Situation Reconciler::Look(const ObjectKey& key, const Json& object) {
   return situation;
 }
 
-Status Reconciler::WriteFinalizers(const api::Trace& trace, bool want) {
+Reconciler::Written& Reconciler::NoteWrite(api::Trace& trace, const Json& answer) {
+  Written& written = written_[{trace.metadata.name_space, trace.metadata.name}];
+  if (written.uid != trace.metadata.uid) written = {.uid = trace.metadata.uid};
+  written.older.insert(trace.metadata.resource_version);
+  const std::string version = kube::TextAt(answer, {"metadata", "resourceVersion"});
+  if (!version.empty()) trace.metadata.resource_version = version;
+  written.version = trace.metadata.resource_version;
+  return written;
+}
+
+Status Reconciler::WriteFinalizers(api::Trace& trace, bool want) {
   std::vector<std::string> finalizers = trace.metadata.finalizers;
   std::erase(finalizers, kFinalizer);
   if (want) finalizers.emplace_back(kFinalizer);
@@ -96,6 +119,7 @@ Status Reconciler::WriteFinalizers(const api::Trace& trace, bool want) {
       {{"metadata",
         {{"resourceVersion", trace.metadata.resource_version}, {"finalizers", finalizers}}}});
   if (!written) return std::unexpected(written.error());
+  NoteWrite(trace, *written);
   return {};
 }
 
@@ -108,12 +132,42 @@ Status Reconciler::ApplySession(const api::Trace& trace, const api::TraceSession
   return {};
 }
 
-Status Reconciler::WriteStatus(const Situation& situation, Plan& plan) {
-  const api::Trace& trace = situation.trace;
+// Gone already, or another one of that name: all the same.
+Status Reconciler::RemoveSession(const api::TraceSession& session) {
+  const kube::Address address = {.resource = kube::kTraceSessions,
+                                 .name_space = session.metadata.name_space,
+                                 .name = session.metadata.name};
+  const auto is_done = [](ErrorCode code) {
+    return code == ErrorCode::kNotFound || code == ErrorCode::kConflict;
+  };
+  if (HasFinalizer(session.metadata)) {
+    std::vector<std::string> finalizers = session.metadata.finalizers;
+    std::erase(finalizers, kFinalizer);
+    const auto released = client_.MergePatch(
+        address, {{"metadata", {{"uid", session.metadata.uid}, {"finalizers", finalizers}}}});
+    if (!released && is_done(released.error().code)) return {};
+    if (!released) return std::unexpected(released.error());
+  }
+  const Status removed = client_.Delete(address, session.metadata.uid);
+  return !removed && is_done(removed.error().code) ? Status() : removed;
+}
+
+Status Reconciler::ReleaseOrphans(const ObjectKey& key, const std::string& trace_uid) {
+  for (const api::TraceSession& session : world_.Sessions(key)) {
+    const bool is_going =
+        !session.metadata.deletion_timestamp.empty() && HasFinalizer(session.metadata);
+    if (is_going && session.spec.trace_uid != trace_uid) WEFT_TRY(RemoveSession(session));
+  }
+  return {};
+}
+
+Status Reconciler::WriteStatus(Situation& situation, Plan& plan) {
+  api::Trace& trace = situation.trace;
   if (plan.status == trace.status) return {};
   const ObjectKey key = {trace.metadata.name_space, trace.metadata.name};
   const auto last = written_.find(key);
-  if (last != written_.end() && !DiffersBeyondCounts(plan.status, trace.status)) {
+  if (last != written_.end() && last->second.status &&
+      !DiffersBeyondCounts(plan.status, trace.status)) {
     const kube::WallTime due = last->second.at + kCountsInterval;
     if (situation.now < due) {
       plan.again = plan.again ? std::min(*plan.again, due) : due;
@@ -123,11 +177,15 @@ Status Reconciler::WriteStatus(const Situation& situation, Plan& plan) {
   Json body = Json::parse(api::StatusToJson(plan.status), nullptr, false);
   body["apiVersion"] = api::kApiVersion;
   body["kind"] = KindOf(trace);
-  body["metadata"] = {{"name", trace.metadata.name}, {"uid", trace.metadata.uid}};
+  body["metadata"] = {{"name", trace.metadata.name},
+                      {"uid", trace.metadata.uid},
+                      {"resourceVersion", trace.metadata.resource_version}};
   if (!IsClusterWide(trace)) body["metadata"]["namespace"] = trace.metadata.name_space;
   const auto written = client_.Apply(AddressOf(trace, "status"), body);
   if (!written) return std::unexpected(written.error());
-  written_[key] = {.uid = trace.metadata.uid, .status = plan.status, .at = situation.now};
+  Written& noted = NoteWrite(trace, *written);
+  noted.status = plan.status;
+  noted.at = situation.now;
   return {};
 }
 
@@ -178,18 +236,16 @@ Status Reconciler::Evict(const Situation& situation, Plan& plan) {
   return {};
 }
 
-Status Reconciler::Do(const Situation& situation, Plan& plan) {
-  const api::Trace& trace = situation.trace;
+Status Reconciler::Do(Situation& situation, Plan& plan) {
+  api::Trace& trace = situation.trace;
   if (plan.add_finalizer) WEFT_TRY(WriteFinalizers(trace, true));
   for (const api::TraceSession& session : plan.apply) WEFT_TRY(ApplySession(trace, session));
-  for (const std::string& name : plan.remove) {
-    const Status removed = client_.Delete(
-        {.resource = kube::kTraceSessions, .name_space = SessionNamespace(situation), .name = name},
-        "");
-    if (!removed && removed.error().code != ErrorCode::kNotFound) return removed;
-  }
   WEFT_TRY(Evict(situation, plan));
   WEFT_TRY(WriteStatus(situation, plan));
+  for (const api::TraceSession& session : situation.sessions) {
+    if (std::ranges::find(plan.remove, session.metadata.name) != plan.remove.end())
+      WEFT_TRY(RemoveSession(session));
+  }
   WEFT_TRY(Announce(trace, plan, situation.now));
   if (plan.remove_finalizer) WEFT_TRY(WriteFinalizers(trace, false));
   return {};
@@ -199,11 +255,13 @@ Result<std::optional<milliseconds>> Reconciler::Reconcile(const ObjectKey& key) 
   const std::optional<Json> object = world_.Trace(key);
   if (!object) {
     written_.erase(key);
+    WEFT_TRY(ReleaseOrphans(key, ""));
     return std::nullopt;
   }
-  const Situation situation = Look(key, *object);
+  Situation situation = Look(key, *object);
   const std::string& uid = situation.trace.metadata.uid;
   if (uid.empty()) return Fail(ErrorCode::kCorrupt, "a Trace without a uid: " + key.name);
+  WEFT_TRY(ReleaseOrphans(key, uid));
   Plan plan = MakePlan(situation);
   const Status done = Do(situation, plan);
   // It went away meanwhile: its DELETED event is on its way.

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 
 #include "controller/reconcile/plan.h"
@@ -40,19 +41,28 @@ class Reconciler {
   Result<std::optional<std::chrono::milliseconds>> Reconcile(const ObjectKey& key);
 
  private:
-  // What was last written about a Trace: newer than what the informers have seen.
+  // What was last written to a Trace: it is newer than what the informer shows, as long as that
+  // shows one of the versions before it.
   struct Written {
     std::string uid;
-    api::TraceStatus status;
+    std::set<std::string> older;             // versions
+    std::string version;                     // after the last write
+    std::optional<api::TraceStatus> status;  // nothing: it was not written
     kube::WallTime at;
   };
 
   Situation Look(const ObjectKey& key, const Json& object);
-  Status Do(const Situation& situation, Plan& plan);
+  Status Do(Situation& situation, Plan& plan);
   Status Evict(const Situation& situation, Plan& plan);
-  Status WriteFinalizers(const api::Trace& trace, bool want);
+  // Each of these two makes `trace` have the version that the API server answers with. An error
+  // kConflict: someone else changed the Trace, so that the plan is out of date.
+  Status WriteFinalizers(api::Trace& trace, bool want);
+  Status WriteStatus(Situation& situation, Plan& plan);
+  Written& NoteWrite(api::Trace& trace, const Json& answer);
   Status ApplySession(const api::Trace& trace, const api::TraceSession& session);
-  Status WriteStatus(const Situation& situation, Plan& plan);
+  Status RemoveSession(const api::TraceSession& session);
+  // Lets sessions go whose Trace is gone: they count no more.
+  Status ReleaseOrphans(const ObjectKey& key, const std::string& trace_uid);
   Status Announce(const api::Trace& trace, const Plan& plan, kube::WallTime now);
 
   kube::Client& client_;

@@ -53,7 +53,9 @@ class Reconciling : public testing::Test {
         std::make_unique<kube::testing::TestTransport>([this](const kube::HttpRequest& request) {
           if (request.target.starts_with(refused_) && !refused_.empty())
             return kube::testing::Reply(refusal_, {{"message", "no"}});
-          return kube::testing::Reply(200, Json::object());
+          Json answer = Json::object();
+          if (version_ != 0) answer["metadata"]["resourceVersion"] = std::to_string(version_++);
+          return kube::testing::Reply(200, answer);
         });
     api_ = transport.get();
     return transport;
@@ -75,13 +77,15 @@ class Reconciling : public testing::Test {
   }
 
   // The session as the API server has it after what was applied, with an agent's status.
-  void AgentSays(const char* condition, int recorded) {
+  void AgentSays(const char* condition, int recorded, const char* deleted = "") {
     Json session;
     for (const kube::HttpRequest& request : api_->requests()) {
       if (request.target.contains("/tracesessions/")) session = Json::parse(request.body);
     }
     session["metadata"]["namespace"] = "shop";
     session["metadata"]["generation"] = 1;
+    session["metadata"]["uid"] = "s";
+    if (*deleted != 0) session["metadata"]["deletionTimestamp"] = deleted;
     session["status"] = {{"observedGeneration", 1},
                          {"phase", "Recording"},
                          {"pods", {{"matched", 1}, {"traced", 1}}},
@@ -97,6 +101,7 @@ class Reconciling : public testing::Test {
 
   std::string refused_;
   int refusal_ = 500;
+  int version_ = 0;  // of the next answer; 0: it has none
   WorkQueue queue_;
   World world_;
   kube::testing::TestTransport* api_ = nullptr;
@@ -178,6 +183,62 @@ TEST_F(Reconciling, EvictsAPodAndSaysSoOnce) {
   old["metadata"]["deletionTimestamp"] = "2026-11-27T10:00:00Z";
   world_.Replace(World::kPods, {old});
   EXPECT_THAT(Requests(), ElementsAre("PATCH traces/t", kSession));
+}
+
+// A status that lacks a session's counts must not be the last one of that session.
+TEST_F(Reconciling, RemovesASessionAfterItsCountsAreWritten) {
+  Requests();
+  Json trace = Trace();
+  trace["metadata"]["finalizers"] = {kFinalizer};
+  world_.Replace(World::kTraces, {trace});
+  AgentSays("Ready", 100);
+  world_.Replace(World::kNodes, {});
+  refused_ = "/apis/weft.dev/v1alpha1/namespaces/shop/traces/t/status";
+  refusal_ = 409;
+  EXPECT_THAT(Requests(), ElementsAre(kStatus));
+  EXPECT_FALSE(result_) << "another controller wrote: plan again";
+  refused_.clear();
+  const std::string remove = "DELETE" + kSession.substr(kSession.find(' '));
+  EXPECT_THAT(Requests(), ElementsAre(kStatus, kSession, remove, kEvent, "PATCH traces/t"));
+  const auto requests = api_->requests();
+  const Json status = Json::parse(requests[requests.size() - 5].body);
+  EXPECT_EQ(status["metadata"]["resourceVersion"], "5");
+  EXPECT_EQ(status["status"]["events"]["recorded"], 100);
+  EXPECT_EQ(status["status"]["removedSessions"]["uids"], Json::array({"s"}));
+  const Json released = Json::parse(requests[requests.size() - 4].body);
+  EXPECT_EQ(released["metadata"]["uid"], "s");
+  EXPECT_EQ(released["metadata"]["finalizers"], Json::array());
+}
+
+// The informer lags behind what was written, and then shows what someone else wrote.
+TEST_F(Reconciling, GoesOnFromTheNewestStatus) {
+  version_ = 6;
+  Requests();
+  const auto last_version = [&] {
+    return Json::parse(api_->requests().back().body)["metadata"]["resourceVersion"];
+  };
+  EXPECT_EQ(last_version(), "6") << "the status was written after the finalizer";
+  AgentSays("Ready", 100);
+  EXPECT_THAT(Requests(), ElementsAre("PATCH traces/t", kStatus, kEvent));
+  Json trace = Trace();
+  trace["metadata"]["finalizers"] = {kFinalizer};
+  trace["metadata"]["resourceVersion"] = "100";
+  trace["status"] = {{"phase", "Recording"},
+                     {"removedSessions", {{"events", {{"recorded", 1000}}}, {"uids", {"other"}}}}};
+  world_.Replace(World::kTraces, {trace});
+  EXPECT_THAT(Requests(), ElementsAre(kStatus, kEvent));
+  const auto requests = api_->requests();
+  const Json status = Json::parse(requests[requests.size() - 2].body);
+  EXPECT_EQ(status["metadata"]["resourceVersion"], "100");
+  EXPECT_EQ(status["status"]["events"]["recorded"], 1100);
+}
+
+TEST_F(Reconciling, LetsADeletedSessionGoWhoseTraceIsGone) {
+  Requests();
+  AgentSays("Ready", 1, "2026-11-21T10:00:00Z");
+  world_.Replace(World::kTraces, {});
+  const std::string remove = "DELETE" + kSession.substr(kSession.find(' '));
+  EXPECT_THAT(Requests(), ElementsAre(kSession, remove));
 }
 
 TEST_F(Reconciling, RemovesFinalizerLast) {

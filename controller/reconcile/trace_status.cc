@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "lib/api/event_counts.h"
 #include "lib/api/limits.h"
 #include "lib/api/selector.h"
 
@@ -85,24 +86,42 @@ api::PodCounts CountPods(const Situation& situation, const std::vector<const Pod
   return counts;
 }
 
-api::EventCounts CountEvents(const std::vector<api::TraceSession>& sessions) {
-  api::EventCounts sum;
-  std::map<std::pair<std::string, std::string>, std::int64_t> reasons;
+bool IsDrained(const api::TraceSession& session) {
+  return api::IsTrue(session.status.conditions, api::kConditionDrained);
+}
+
+bool IsRemoved(const api::RemovedSessions& removed, const api::TraceSession& session) {
+  return std::ranges::find(removed.uids, session.metadata.uid) != removed.uids.end();
+}
+
+// A uid is forgotten only for another one that needs its place: an informer that lags behind may
+// still show its session.
+bool Remove(api::RemovedSessions& removed, const api::TraceSession& session,
+            const std::vector<api::TraceSession>& sessions) {
+  if (removed.uids.size() >= api::limits::kRemovedSessions) {
+    const auto is_over = [&](const std::string& uid) {
+      return std::ranges::none_of(sessions,
+                                  [&](const auto& other) { return other.metadata.uid == uid; });
+    };
+    const auto oldest = std::ranges::find_if(removed.uids, is_over);
+    if (oldest == removed.uids.end()) return false;
+    removed.uids.erase(oldest);
+  }
+  api::EventCounts last = session.status.events;
+  if (!IsDrained(session)) api::LoseInFlight(last, "node", "gone");
+  api::Add(removed.events, last);
+  api::SortReasons(removed.events);
+  removed.uids.push_back(session.metadata.uid);
+  return true;
+}
+
+api::EventCounts CountEvents(const std::vector<api::TraceSession>& sessions,
+                             const api::RemovedSessions& removed) {
+  api::EventCounts sum = removed.events;
   for (const api::TraceSession& session : sessions) {
-    const api::EventCounts& events = session.status.events;
-    sum.recorded += events.recorded;
-    sum.delivered += events.delivered;
-    sum.discarded += events.discarded;
-    sum.overwritten += events.overwritten;
-    sum.lost += events.lost;
-    for (const api::EventLoss& loss : events.reasons)
-      reasons[{loss.stage, loss.reason}] += loss.count;
+    if (!IsRemoved(removed, session)) api::Add(sum, session.status.events);
   }
-  sum.missing = sum.discarded + sum.lost;
-  for (const auto& [where, count] : reasons) {
-    if (sum.reasons.size() < api::limits::kReasons)
-      sum.reasons.push_back({.stage = where.first, .reason = where.second, .count = count});
-  }
+  api::SortReasons(sum);
   return sum;
 }
 

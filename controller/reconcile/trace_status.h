@@ -21,8 +21,22 @@ bool MissedTheLibrary(const PodFacts& pod, const NamespaceFacts& name_space);
 // the command that restarts them, and what the nodes say.
 api::PodCounts CountPods(const Situation& situation, const std::vector<const PodFacts*>& selected);
 
-// The sums of the sessions' counts.
-api::EventCounts CountEvents(const std::vector<api::TraceSession>& sessions);
+// Whether the session's node reports that nothing of it is in flight.
+bool IsDrained(const api::TraceSession& session);
+
+// Whether the session's counts are among those of the removed sessions.
+bool IsRemoved(const api::RemovedSessions& removed, const api::TraceSession& session);
+
+// Takes the last counts of a session that is about to be removed into `removed`. If the session is
+// not drained, its events in flight count as lost (node/gone): its node will not report on them.
+// `sessions` are all that exist. False: `removed` has no room, since too many sessions that it
+// names still exist.
+[[nodiscard]] bool Remove(api::RemovedSessions& removed, const api::TraceSession& session,
+                          const std::vector<api::TraceSession>& sessions);
+
+// The counts of all sessions, each once: of those that exist and of those that were removed.
+api::EventCounts CountEvents(const std::vector<api::TraceSession>& sessions,
+                             const api::RemovedSessions& removed);
 
 // Sets a condition; its time changes with its status only.
 void SetCondition(std::vector<api::Condition>& conditions, api::Condition condition,

@@ -94,7 +94,10 @@ inline constexpr std::chrono::nanoseconds kMaxDuration = std::chrono::hours(24 *
 // --- status, written by us -------------------------------------------------------------------
 
 inline constexpr std::size_t kConditions = 32;
-inline constexpr std::size_t kReasons = 64;          // of skipped pods, of lost events
+inline constexpr std::size_t kReasons = 64;  // of skipped pods, of lost events
+// Removed sessions whose uids a Trace's status keeps. If more are to be removed at one moment, they
+// wait for each other.
+inline constexpr std::size_t kRemovedSessions = 64;
 inline constexpr std::size_t kSkippedPodNames = 10;  // examples per reason: a status is no list
 inline constexpr std::size_t kSegments = 256;
 inline constexpr std::size_t kUuid = 36;  // RFC 4122, as text

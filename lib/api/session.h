@@ -6,8 +6,9 @@
 // all sessions.
 // Life: the controller makes a session Active when a pod of the node matches, and Draining when the
 // Trace ends (deadline or deletion). The agent reports Drained when none of its events is in
-// flight. A session that is deleted while it is Active ends in this way, too, but the deletion does
-// not wait for it. Thread-safety: plain values and pure functions.
+// flight. A session that is deleted while its Trace goes on ends in this way, too: its finalizer
+// keeps it until the Trace's status has its counts, and a new session follows it.
+// Thread-safety: plain values and pure functions.
 #ifndef WEFT_LIB_API_SESSION_H_
 #define WEFT_LIB_API_SESSION_H_
 
@@ -55,7 +56,9 @@ struct SessionSpec {
 };
 
 // pods counts pods of this node that record.pods selects and that have the library; the controller
-// tells of all others. Written when phase or a condition changes, and at the end.
+// tells of all others. Written when phase or a condition changes, at the end, and for changed
+// counts alone every few seconds. No count ever falls: an agent that lost its state goes on from
+// the counts that it finds here.
 struct SessionStatus {
   std::int64_t observed_generation = 0;  // of the session's metadata
   Phase phase = Phase::kPending;

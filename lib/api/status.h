@@ -80,6 +80,14 @@ struct EventCounts {
   bool operator==(const EventCounts&) const = default;
 };
 
+// Sessions of a Trace that do not exist any more. `uids` makes each of them count once: a session
+// that is still there and is named here is in `events` already.
+struct RemovedSessions {
+  EventCounts events;             // the sum of their last reports
+  std::vector<std::string> uids;  // of the last ones, at most limits::kRemovedSessions, in order
+  bool operator==(const RemovedSessions&) const = default;
+};
+
 // A relay kept the Trace from one time to another.
 struct Segment {
   std::string relay;
@@ -98,7 +106,8 @@ struct TraceStatus {
   std::string deadline;    // start plus duration
   std::string completion_time;
   PodCounts pods;
-  EventCounts events;
+  EventCounts events;  // of all sessions there ever were; no count ever falls
+  RemovedSessions removed_sessions;
   std::vector<Segment> segments;
   bool operator==(const TraceStatus&) const = default;
 };

@@ -96,6 +96,16 @@ TypePtr<EventCounts> EventsSchema() {
                  "Discarded, overwritten and lost events by stage and reason.")});
 }
 
+TypePtr<RemovedSessions> RemovedSessionsSchema() {
+  using T = RemovedSessions;
+  return Object<T>(
+      "RemovedSessions",
+      {MakeField("events", &T::events, EventsSchema(), "Sum of the last counts of these sessions."),
+       MakeField("uids", &T::uids, ListOf(Text(limits::kUuid), limits::kRemovedSessions),
+                 "uids of the last of these sessions. A session that still exists and is listed "
+                 "here is not counted again.")});
+}
+
 TypePtr<Segment> SegmentSchema() {
   using T = Segment;
   return Object<T>(
@@ -130,8 +140,12 @@ TypePtr<TraceStatus> StatusSchema() {
        MakeField("completionTime", &T::completion_time, Time(), "Time at which the Trace ended."),
        MakeField("pods", &T::pods, PodsSchema(), "Counts of pods.", kAlways),
        MakeField("events", &T::events, EventsSchema(),
-                 "Counts of events. recorded = delivered + overwritten + lost + in flight.",
+                 "Counts of events of all sessions that the Trace ever had. No count ever falls. "
+                 "recorded = delivered + overwritten + lost + in flight.",
                  kAlways),
+       MakeField("removedSessions", &T::removed_sessions, RemovedSessionsSchema(),
+                 "Sessions that do not exist any more, for example because their node is gone. "
+                 "Their counts are a part of events."),
        MakeField("segments", &T::segments, ListOf(SegmentSchema(), limits::kSegments),
                  "The relays that have stored the Trace, in order of time.")}));
   return schema;
@@ -151,7 +165,8 @@ TypePtr<SessionStatus> SessionStatusSchema() {
        MakeField("pods", &T::pods, PodsSchema(),
                  "Counts of the node's selected pods that have the library."),
        MakeField("events", &T::events, EventsSchema(),
-                 "Counts of the node's events, updated when phase or a condition changes.")}));
+                 "Counts of the node's events, at most 10 s old while they change. No count ever "
+                 "falls.")}));
   return schema;
 }
 

@@ -218,6 +218,7 @@ class Generator {
     if (Coin()) s.pods.skipped = {{"StaticBinary", "no libc", 2, {"a", "b"}}};
     s.events.recorded = static_cast<std::int64_t>(random_() >> 1);
     if (Coin()) s.events.reasons = {{"ring", "full", 3}};
+    if (Coin()) s.removed_sessions = {s.events, {"7e0d3c6e-6a1a-4d31-8f5c-2d3a5b7c9e10"}};
     if (Coin()) s.segments = {{"r", time, ""}, {"q", time, time}};
     return s;
   }

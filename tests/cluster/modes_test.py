@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Flight recorders on a real cluster: what overwrites its oldest events, streamed and as a snapshot. The
-books balance, and the newest events are there. Also Traces that have one name after each other."""
+books balance, and the newest events are there. Also Traces that have one name after each other, and the counts of
+a session that is deleted."""
 
 import os
 import signal
@@ -92,6 +93,28 @@ class Modes(WeftTest):
 
     def events_of(self, folder):
         return sum(events_in(folder).values()) + discarded_in(folder)
+
+    def test_counts_of_a_deleted_session_stay(self):
+        name = "removed"
+        self.start(name, buffer={"mode": "discard"})
+        self.run_tenant(name)
+        before = get(name, "tracesessions")["items"][0]["metadata"]
+        kubectl("-n", name, "delete", "tracesession", before["name"], "--timeout=120s")
+
+        def next_is_ready():
+            return any(s["metadata"]["uid"] != before["uid"] and
+                       self.condition(name, before["name"], "Ready", "tracesession")["status"] == "True"
+                       for s in get(name, "tracesessions")["items"])
+
+        self.wait_for(next_is_ready, "no other session follows")
+        emitted = self.run_tenant(name)
+        events = self.end_by_time(name, "t")
+        self.assertEqual(events["recorded"] + events["discarded"], emitted)
+        self.assertEqual(events["recorded"], events["delivered"])
+        self.assertEqual(get(name, "trace", "t")["status"]["removedSessions"]["uids"], [before["uid"]])
+        notes = [e["note"] for e in get(name, "events.events.k8s.io")["items"] if e["reason"] == "Completed"]
+        self.assertEqual(len(notes), 1, notes)
+        self.assertIn(f"Recorded {events['recorded']} events and delivered {events['delivered']}.", notes[0])
 
     def test_a_trace_made_again_has_a_folder_of_its_own(self):
         name = "again"
