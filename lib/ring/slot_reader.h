@@ -84,6 +84,10 @@ class SlotReader {
   // Bytes between position() and end(), headers and pads included.
   [[nodiscard]] uint64_t backlog() const { return end_ - state_.position; }
 
+  // After ResumeAtTail, until the records of the earlier reader are skipped: how many they are is
+  // not known yet, and CountCommitted has them, too.
+  [[nodiscard]] bool skips() const { return state_.position < skip_below_; }
+
   // The writer overtook the last Look: Fetch says kEnd until another one succeeds.
   [[nodiscard]] bool stale() const { return stale_; }
 

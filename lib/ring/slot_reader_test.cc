@@ -254,10 +254,13 @@ TEST(SlotReader, WithoutAStateTheTailSaysWhatWasRead) {
     reading.StoreTail();
   }
   Reading reading(writer, 0, 1000);
+  EXPECT_FALSE(reading.reader.skips());
   ASSERT_TRUE(reading.reader.ResumeAtTail());
+  EXPECT_TRUE(reading.reader.skips());
   ASSERT_TRUE(reading.Read()) << reading.reader.why_corrupt();
   ASSERT_EQ(reading.numbers.size(), 5U);
   EXPECT_EQ(reading.numbers.front(), 25U);
+  EXPECT_FALSE(reading.reader.skips());
   EXPECT_EQ(reading.reader.CountCommitted(), number);
 }
 

@@ -114,7 +114,7 @@ uint64_t RingInput::recorded() const {
   for (const auto& cursor : cursors_) {
     if (cursor == nullptr) continue;
     sum += cursor->reader.state().accounted - cursor->reader.state().skipped;
-    if (active()) sum += BehindHead(*cursor);
+    if (active() && !cursor->reader.skips()) sum += BehindHead(*cursor);
   }
   return sum;
 }

@@ -34,6 +34,10 @@ int Service::Run() {
   if (consumer_ == nullptr) return 0;
   const Status flushed = FlushAll();
   if (!flushed) std::fprintf(stderr, "weft-consumer: %s\n", flushed.error().message.c_str());
+  // The agent goes on from these counts when the next keeper has no journal.
+  stats_ns_ = 0;
+  TellStats();
+  SendQueued();
   return flushed ? 0 : 1;
 }
 

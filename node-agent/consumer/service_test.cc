@@ -181,6 +181,29 @@ TEST_F(ServiceTest, AKilledConsumerAndAnotherAgentGoOn) {
   EXPECT_EQ(Babeltrace(folder.path()).size(), 600U);
 }
 
+// A consumer that begins without a journal counts from there on.
+TEST_F(ServiceTest, ReportsItsLastCountsAtItsEnd) {
+  TestWriter writer({.subbuf_shift = 16});
+  writer.Describe(0, MakeDescription("p:e", {"number"}));
+  Start();
+  Connect({&writer});
+  ASSERT_TRUE(Get<ipc::ChannelReady>());
+  Write(writer, 100);
+  auto stats = Get<ipc::Stats>();
+  while (stats && stats->counts.delivered < 100) stats = Get<ipc::Stats>();
+  ASSERT_TRUE(stats);
+  // At its end it may have more than it told last.
+  const auto set = ring::RingSet::Open(writer.Fd());
+  ASSERT_TRUE(set);
+  const uint64_t tail = set->LoadTail(0);
+  Write(writer, 50);
+  while (set->LoadTail(0) == tail) ::usleep(1000);
+  EXPECT_EQ(End(), 0);
+  while (auto more = Get<ipc::Stats>()) stats = std::move(more);
+  EXPECT_EQ(stats->counts.delivered, Babeltrace(folder.path()).size());
+  EXPECT_EQ(stats->counts.delivered, 150U);
+}
+
 TEST_F(ServiceTest, ASlotWhoseWriterWentRoundIsSaidOnce) {
   TestWriter writer({.subbuf_shift = 12, .subbufs_shift = 1});
   writer.Describe(0, MakeDescription("p:e", {"number"}));

@@ -22,6 +22,13 @@ Node::Node(Agent& agent, kube::Client& client, std::string name, std::string kub
               [this](std::string text) { Note(std::move(text)); }),
       probes_(agent, pods_, kernel_.support()) {}
 
+// An agent that follows goes on from the counts that the consumers told last.
+Node::~Node() {
+  if (feed_ == nullptr) return;  // it did not begin
+  SessionStore& sessions = agent_.parts().sessions;
+  for (const auto& [uid, session] : sessions.all()) sessions.SaveOrNote(*session);
+}
+
 std::string Node::Stuck() const {
   const int64_t ticked = ticked_ns_.load();
   const bool late = ticked != 0 && std::chrono::nanoseconds(MonotonicNow() - ticked) > kStuckTime;
@@ -264,12 +271,12 @@ void Node::Report(int64_t now_ns) {
     if (lost_.contains(uid) || impossible_.contains(uid)) continue;
     const KernelState& kernel = kernel_.support().state(session->is_cluster_wide());
     reports_.Report(*session->order, MakeStatus(*session, pods_.SelectedBy(*session), kernel, now),
-                    now_ns);
+                    now_ns, [&, &of = *session] { sessions.SaveOrNote(of); });
   }
   for (const auto& [uid, order] : impossible_) {
     const Session* session = sessions.Find(uid);
     if (session != nullptr && !IsDrained(*session)) continue;
-    reports_.Report(order, MakeFailedStatus(order, why_impossible_[uid], now), now_ns);
+    reports_.Report(order, MakeFailedStatus(order, why_impossible_[uid], now, session), now_ns);
   }
 }
 

@@ -18,6 +18,7 @@
 // Invariants:
 //   1. Before pods and TraceSessions were listed once, nothing is begun or ended.
 //   2. A session is removed only when its TraceSession is gone and its channels are drained.
+//   3. What is reported of a session never falls (status_reports.h).
 // The parts: pod_table.h (pods), kernel_part.h, probe_part.h (weft.ko), status_reports.h. All runs
 // in the agent's loop, but for the watches and the writing of statuses.
 #ifndef WEFT_NODE_AGENT_AGENT_CLUSTER_NODE_H_
@@ -46,6 +47,10 @@ class Node final : public AgentListener {
   // `agent` and `client` outlive this.
   Node(Agent& agent, kube::Client& client, std::string name, std::string kubelet_dir,
        KernelOptions kernel, kernel::Host host);
+  // Saves the counts of all sessions.
+  ~Node() override;
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
 
   // Before the start: refuses sessions that the controller of the weft in this namespace cannot
   // have made (api::WhyForeign). Without it all are followed.

@@ -6,9 +6,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <prometheus/metric_family.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <thread>
 
@@ -83,9 +85,13 @@ class NodeTest : public testing::Test {
     EXPECT_TRUE(keeper_.Send(ipc::KeptComplete{}));
   }
   ~NodeTest() override {
-    keeper_.Close();  // ends the agent
-    agent_.join();
+    EndAgent();
     fs::remove_all(folder_);
+  }
+
+  void EndAgent() {
+    keeper_.Close();
+    if (agent_.joinable()) agent_.join();
   }
 
   void Run(UniqueFd keeper) {
@@ -94,6 +100,7 @@ class NodeTest : public testing::Test {
     Agent agent(*loop, folder_ / "sessions", ipc::Connection(std::move(keeper)));
     Node node(agent, *client_, "n1", folder_ / "kubelet", {}, {});
     node.FollowOnlyWeftOf("weft");
+    metrics_ = &node.metrics();
     ASSERT_TRUE(agent.Start(node, node.lookup()));
     EXPECT_TRUE(loop->Run());
   }
@@ -132,6 +139,16 @@ class NodeTest : public testing::Test {
     return Until([&] { return SessionStatus().value("phase", "") == phase; });
   }
 
+  // Of all Traces.
+  double RecordedInMetrics() {
+    double sum = 0;
+    for (const prometheus::MetricFamily& family : metrics_.load()->Collect()) {
+      if (family.name != "weft_events_recorded_total") continue;
+      for (const prometheus::ClientMetric& metric : family.metric) sum += metric.counter.value;
+    }
+    return sum;
+  }
+
   // As the kubelet does.
   fs::path MakeVolume() {
     const fs::path volume =
@@ -154,7 +171,8 @@ class NodeTest : public testing::Test {
   std::unique_ptr<kube::Client> client_;
   ipc::Connection keeper_, consumer_;
   std::vector<ipc::Message> said_, told_;  // to the keeper, to the consumer
-  std::thread agent_;                      // last: it uses the others
+  std::atomic<const Metrics*> metrics_ = nullptr;
+  std::thread agent_;  // last: it uses the others
 };
 
 TEST_F(NodeTest, FromASessionToItsEnd) {
@@ -195,6 +213,51 @@ TEST_F(NodeTest, FromASessionToItsEnd) {
   ASSERT_TRUE(Until([&] { return Last<ipc::StopConsumer>(said_) != nullptr; }));
   EXPECT_TRUE(fs::is_empty(folder_ / "sessions"));
   EXPECT_TRUE(fs::exists(volume / "main.ctl")) << "the pod is still there";
+}
+
+// The node's state folder was emptied, or another machine has the node's name now.
+TEST_F(NodeTest, GoesOnFromTheCountsOfAnAgentWhoseStateIsLost) {
+  Json session = SessionObject("shop");
+  session["status"] = {{"phase", "Recording"},
+                       {"events",
+                        {{"recorded", 100},
+                         {"delivered", 90},
+                         {"discarded", 5},
+                         {"lost", 3},
+                         {"missing", 8},
+                         {"reasons",
+                          {{{"stage", "ring"}, {"reason", "full"}, {"count", 5}},
+                           {{"stage", "store"}, {"reason", "write"}, {"count", 3}}}}}}};
+  api_->Put(kSessions, "ADDED", session);
+  ASSERT_TRUE(SaysPhase("Recording"));
+  const Json events = SessionStatus()["events"];
+  EXPECT_EQ(events["recorded"], 100);
+  EXPECT_EQ(events["delivered"], 90);
+  EXPECT_EQ(events["discarded"], 5);
+  EXPECT_EQ(events["lost"], 10) << "what was in flight is in no ring that this agent knows";
+  EXPECT_EQ(events["reasons"].size(), 3u);
+}
+
+TEST_F(NodeTest, CountsThatAreReportedAreOnDisk) {
+  MakeVolume();
+  api_->Put(kPods, "ADDED", PodObject());
+  api_->Put(kSessions, "ADDED", SessionObject("shop"));
+  ASSERT_TRUE(Until([&] { return Last<ipc::StartConsumer>(said_) != nullptr; }));
+  ConnectConsumer();
+  ASSERT_TRUE(Until([&] { return Last<ipc::ChannelDefinition>(told_) != nullptr; }));
+  const uint64_t id = Last<ipc::ChannelDefinition>(told_)->id;
+  ASSERT_TRUE(consumer_.Send(ipc::ChannelReady{.channel_id = id}));
+  ASSERT_TRUE(consumer_.Send(ipc::Stats{id, {.recorded = 7, .delivered = 7}}));
+  ASSERT_TRUE(Until([&] {
+    const Json status = SessionStatus();
+    return status.contains("events") && status["events"]["delivered"] == 7;
+  }));
+  const auto saved = [&] { return Session::Load(folder_ / "sessions/s.json")->Counts().delivered; };
+  EXPECT_EQ(saved(), 7u);
+  ASSERT_TRUE(consumer_.Send(ipc::Stats{id, {.recorded = 9, .delivered = 9}}));
+  ASSERT_TRUE(Until([&] { return RecordedInMetrics() == 9; }));
+  EndAgent();
+  EXPECT_EQ(saved(), 9u) << "the agent that ends saves what it was told last";
 }
 
 // A consumer that was started again while the relay is away says so after some seconds.

@@ -250,9 +250,10 @@ api::SessionStatus MakeStatus(const Session& session, const SelectedPods& pods,
 }
 
 api::SessionStatus MakeFailedStatus(const api::TraceSession& order, const std::string& failure,
-                                    kube::WallTime now) {
+                                    kube::WallTime now, const Session* before) {
   api::SessionStatus status;
   status.observed_generation = order.metadata.generation;
+  if (before != nullptr) status.events = CountEvents(before->Counts());
   const bool draining = order.spec.state == api::SessionState::kDraining;
   status.phase = draining ? api::Phase::kCompleted : api::Phase::kFailed;
   Set(status, order, api::kConditionReady, false, "NotPossible", failure, now);

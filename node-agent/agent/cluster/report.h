@@ -27,9 +27,10 @@ struct SelectedPods {
 
 api::SessionStatus MakeStatus(const Session& session, const SelectedPods& pods,
                               const KernelState& kernel, kube::WallTime now);
-// Nothing of the order can be done here, and why.
+// Nothing of the order can be done here, and why. `before`: the session that recorded an earlier
+// version of the order; null: there was none.
 api::SessionStatus MakeFailedStatus(const api::TraceSession& order, const std::string& failure,
-                                    kube::WallTime now);
+                                    kube::WallTime now, const Session* before = nullptr);
 
 // Whether nothing of the session is in flight and nothing will come: it may say Drained.
 bool IsDrained(const Session& session);

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "lib/api/event_counts.h"
 #include "node-agent/agent/base/limits.h"
 #include "node-agent/agent/cluster/report.h"
 
@@ -17,9 +18,13 @@ Metrics::TraceKey KeyOf(const Session& session) {
 
 }  // namespace
 
-void StatusReports::Report(const api::TraceSession& order, const api::SessionStatus& status,
-                           int64_t now_ns) {
+void StatusReports::Report(const api::TraceSession& order, api::SessionStatus status,
+                           int64_t now_ns, const std::function<void()>& save) {
   WrittenStatus& written = written_[order.metadata.uid];
+  api::RaiseTo(status.events, order.status.events);
+  api::RaiseTo(status.events, written.status.events);
+  // The last report: what an agent or a keeper before knew to be in flight did not come back.
+  if (status.phase == api::Phase::kCompleted) api::LoseInFlight(status.events, "node", "restarted");
   const api::EventCounts& told = written.status.events;
   const bool is_first = (told.recorded == 0 && status.events.recorded != 0) ||
                         (told.delivered == 0 && status.events.delivered != 0) ||
@@ -29,8 +34,9 @@ void StatusReports::Report(const api::TraceSession& order, const api::SessionSta
       (now_ns - written.at_ns >= std::chrono::nanoseconds(kCountsSaid).count() &&
        !(written.status.events == status.events));
   if (!counts_due && !DiffersBeyondCounts(written.status, status)) return;
-  written = {status, now_ns};
+  save();
   writer_.Put(order.metadata, status);
+  written = {std::move(status), now_ns};
 }
 
 void StatusReports::Retire(const Session& session) {

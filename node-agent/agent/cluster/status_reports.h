@@ -5,13 +5,19 @@
 // Invariants:
 //   1. A status is written when more than its counts changed; for counts alone, at most every
 //      kCountsSaid.
-//   2. Counters of /metrics never fall: what a forgotten session counted stays, as long as there is
+//   2. No count of a status falls below what was reported before, by this agent or by another one.
+//      A consumer that was started again, or an agent that goes on from its session's file, may
+//      know less for a moment.
+//   3. The session's counts are on disk before they are reported: the next agent goes on from them,
+//      not from older ones.
+//   4. Counters of /metrics never fall: what a forgotten session counted stays, as long as there is
 //      room (kMaxEndedTraces).
 // The agent's thread owns it; /metrics is asked from any thread.
 #ifndef WEFT_NODE_AGENT_AGENT_CLUSTER_STATUS_REPORTS_H_
 #define WEFT_NODE_AGENT_AGENT_CLUSTER_STATUS_REPORTS_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -27,8 +33,11 @@ class StatusReports {
   // `client` outlives this.
   explicit StatusReports(kube::Client& client) : writer_(client) {}
 
-  // Writes the session's status, if it is due.
-  void Report(const api::TraceSession& order, const api::SessionStatus& status, int64_t now_ns);
+  // Writes the session's status, if it is due; before that, calls `save`, which writes the
+  // session's file.
+  void Report(
+      const api::TraceSession& order, api::SessionStatus status, int64_t now_ns,
+      const std::function<void()>& save = [] {});
   // The session is about to be removed: keeps its counts.
   void Retire(const Session& session);
   // Its statuses are of no use any more.

@@ -87,7 +87,8 @@ class Session {
   static Result<Session> Create(
       const ipc::CreateSession& command, const std::string& traces,
       const KernelProbe& probe_kernel = [] { return kernel::ThisBackend().Probe(); });
-  // What a TraceSession asks of this node; without channels. kInvalid, kUnsupported: why not.
+  // What a TraceSession asks of this node; without channels. It goes on from the counts of the
+  // TraceSession's status. kInvalid, kUnsupported: why not.
   static Result<Session> FromOrder(api::TraceSession order);
   // From `path`; kNotFound: there is no session.
   static Result<Session> Load(const std::string& path);
@@ -137,8 +138,9 @@ class Session {
   std::string cgroup;  // of the program whose kernel events are recorded: its folder; "": none
   ipc::RelayAddress relay;
   std::unique_ptr<api::TraceSession> order;  // in a cluster; else null
-  ipc::ChannelCounts retired;                // of channels that are forgotten
-  std::set<uint64_t> retired_ids;            // of those
+  // Of channels that are forgotten, or that an agent before had whose state is lost.
+  ipc::ChannelCounts retired;
+  std::set<uint64_t> retired_ids;  // of those
 
  private:
   static Result<Session> Compile(const ipc::CreateSession& command, const std::string& traces,

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <iterator>
 
+#include "lib/api/event_counts.h"
 #include "node-agent/agent/session/session.h"
 
 namespace weft::agent {
@@ -59,6 +60,24 @@ bool SameKernelPart(api::TraceSpec a, const api::TraceSpec& b) {
   return a == b;
 }
 
+// What was reported of a TraceSession, as counts. Events that were in flight then count as lost
+// (node/restarted): the channels that they were in are gone, and new channels do not have them.
+ipc::ChannelCounts CountsOf(api::EventCounts reported) {
+  api::LoseInFlight(reported, "node", "restarted");
+  ipc::ChannelCounts counts;
+  counts.recorded = static_cast<uint64_t>(reported.recorded);
+  counts.delivered = static_cast<uint64_t>(reported.delivered);
+  counts.overwritten = static_cast<uint64_t>(reported.overwritten);
+  for (const api::EventLoss& loss : reported.reasons) {
+    const auto count = static_cast<uint64_t>(loss.count);
+    if (loss.stage != "ring")
+      counts.lost[loss.stage + "/" + loss.reason] += count;
+    else if (loss.reason != "overwritten")
+      counts.discarded[loss.reason] += count;
+  }
+  return counts;
+}
+
 }  // namespace
 
 Result<Session> Session::FromOrder(api::TraceSession order) {
@@ -68,6 +87,8 @@ Result<Session> Session::FromOrder(api::TraceSession order) {
   WEFT_ASSIGN(session.relay, ParseRelay(order.spec.relay));
   session.order = std::make_unique<api::TraceSession>(std::move(order));
   WEFT_TRY(session.CompileOrder());
+  // Nothing, unless the node's state was lost. A session that is loaded has its own counts.
+  session.retired = CountsOf(session.order->status.events);
   return session;
 }
 

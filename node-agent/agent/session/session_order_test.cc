@@ -287,6 +287,38 @@ TEST(Order, DrainedChannelsLeaveTheirCounts) {
   EXPECT_EQ(counts.lost.at("agent/late_ring"), 1u);
 }
 
+TEST(Order, GoesOnFromTheCountsOfItsStatusUnlessItHasAFile) {
+  api::TraceSession order = Order();
+  order.spec.trace_uid = kTraceUid;
+  order.spec.trace_generation = 1;
+  order.status.events = {
+      .recorded = 10,
+      .delivered = 6,
+      .discarded = 3,
+      .overwritten = 2,
+      .lost = 1,
+      .missing = 4,
+      .reasons = {{"ring", "full", 3}, {"ring", "overwritten", 2}, {"relay", "unreachable", 1}}};
+  Session session = FromOrder(order);
+  ipc::ChannelCounts counts = session.Counts();
+  EXPECT_EQ(counts.recorded, 10u);
+  EXPECT_EQ(counts.delivered, 6u);
+  EXPECT_EQ(counts.overwritten, 2u);
+  EXPECT_EQ(counts.discarded.at("full"), 3u);
+  EXPECT_EQ(counts.lost.at("relay/unreachable"), 1u);
+  EXPECT_EQ(counts.lost.at("node/restarted"), 1u) << "it was in flight";
+  // What is on disk is newer than what a later version of the order says, and contains it.
+  session.AddChannel(kMain).reported.recorded = 5;
+  EXPECT_TRUE(session.Change(FromOrder(order)));
+  EXPECT_EQ(session.Counts().recorded, 15u);
+  const std::string file = testing::TempDir() + "/weft-counts.json";
+  ASSERT_TRUE(session.Save(file));
+  const auto loaded = Session::Load(file);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ(loaded->Counts(), session.Counts());
+  std::remove(file.c_str());
+}
+
 // What a channel was granted stays: processes remember it.
 TEST(Order, BuffersFitIntoTheContainersMemoryFromThenOn) {
   api::TraceSession order = Order();
