@@ -240,12 +240,12 @@ Status Reconciler::Do(Situation& situation, Plan& plan) {
   api::Trace& trace = situation.trace;
   if (plan.add_finalizer) WEFT_TRY(WriteFinalizers(trace, true));
   for (const api::TraceSession& session : plan.apply) WEFT_TRY(ApplySession(trace, session));
-  WEFT_TRY(Evict(situation, plan));
   WEFT_TRY(WriteStatus(situation, plan));
   for (const api::TraceSession& session : situation.sessions) {
     if (std::ranges::find(plan.remove, session.metadata.name) != plan.remove.end())
       WEFT_TRY(RemoveSession(session));
   }
+  WEFT_TRY(Evict(situation, plan));
   WEFT_TRY(Announce(trace, plan, situation.now));
   if (plan.remove_finalizer) WEFT_TRY(WriteFinalizers(trace, false));
   return {};

@@ -174,7 +174,7 @@ TEST_F(Reconciling, EvictsAPodAndSaysSoOnce) {
   world_.Replace(World::kPods, {old});
   refused_ = "/api/v1/namespaces/shop/pods/";
   refusal_ = 429;
-  EXPECT_THAT(Requests(), ElementsAre("PATCH traces/t", kSession, kEviction, kStatus, kEvent))
+  EXPECT_THAT(Requests(), ElementsAre("PATCH traces/t", kSession, kStatus, kEviction, kEvent))
       << "NothingTraced";
   ASSERT_TRUE(result_ && *result_) << "a PodDisruptionBudget may allow it later";
   EXPECT_LE(**result_, kEvictAgain);
