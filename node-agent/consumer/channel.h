@@ -97,6 +97,9 @@ class Channel {
   void Write() { streams_.Write(); }
   Status Settle(ChannelRecord& record);
   void Acknowledge();
+  // In the place of Acknowledge, if the journal's record was not written: no ring gets room, but
+  // the channel may be drained, since a crash before the agent knows repeats this commit.
+  void EndCommit() { committing_ = false; }
 
   // Something is in no commit yet.
   [[nodiscard]] bool pending() const { return pending_ || streams_.pending() || !missing_.empty(); }

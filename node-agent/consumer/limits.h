@@ -106,6 +106,9 @@ inline constexpr uint64_t kFileWait = 5'000'000'000;
 inline constexpr uint64_t kFileRetry = 1'000'000'000;
 inline constexpr size_t kMaxQueuedFromAgent = 256;
 
+// A journal that could not be written is tried again after this.
+inline constexpr uint64_t kJournalRetry = 100'000'000;
+
 // --- relays ----------------------------------------------------------------------------------
 
 // How long a try to connect waits for the agent's connection and for the relay's answer.

@@ -147,16 +147,16 @@ void Output::AddVpid(uint32_t vpid) {
 }
 
 Status Output::Announce(uint64_t channel, const ctf::EventClass& event, Bytes description) {
-  Status status = sink_->metadata().Append(ctf::EventMetadata(info_, event));
+  const std::vector<uint8_t> said = ClassTable::LogEntry(event, description);
+  std::vector<uint8_t> entry(sizeof(channel) + sizeof(event.id) + said.size());
+  std::memcpy(entry.data(), &channel, sizeof(channel));
+  std::memcpy(entry.data() + sizeof(channel), &event.id, sizeof(event.id));
+  std::memcpy(entry.data() + sizeof(channel) + sizeof(event.id), said.data(), said.size());
+  // First the journal: if either fails, the next class gets this number, and in the journal the
+  // last one of a number counts. Metadata with two classes of one number would be invalid.
+  Status status = hooks_.append_event(entry);
+  if (status) status = sink_->metadata().Append(ctf::EventMetadata(info_, event));
   KillPoint("metadata");
-  if (status) {
-    const std::vector<uint8_t> said = ClassTable::LogEntry(event, description);
-    std::vector<uint8_t> entry(sizeof(channel) + sizeof(event.id) + said.size());
-    std::memcpy(entry.data(), &channel, sizeof(channel));
-    std::memcpy(entry.data() + sizeof(channel), &event.id, sizeof(event.id));
-    std::memcpy(entry.data() + sizeof(channel) + sizeof(event.id), said.data(), said.size());
-    status = hooks_.append_event(entry);
-  }
   if (!status) NoticeStoreError(status.error());
   return status;
 }
@@ -183,6 +183,10 @@ bool Output::Round(uint64_t now_ns, uint64_t& budget) {
   }
   if (committing_ && sink_->commits().Done()) (void)FinishCommit();
   if (commit_due_ && !committing_ && sink_->commits().Done()) (void)Commit();
+  if (journal_due_ && !committing_ && now_ns - journal_tried_ns_ >= kJournalRetry) {
+    journal_tried_ns_ = now_ns;
+    (void)WriteJournal();
+  }
   if (!pending) {
     pending_since_ns_ = 0;
     if (!committing_) Promise();
@@ -250,7 +254,21 @@ Status Output::FinishCommit() {
   committed_.clear();
   Encode(next_, committed_);
   KillPoint("before_journal");
-  WEFT_TRY(hooks_.write_journal());
+  return WriteJournal();
+}
+
+Status Output::WriteJournal() {
+  Status written = hooks_.write_journal();
+  if (!written) {
+    if (!journal_due_)
+      hooks_.notice(
+          written.error().message +
+          ": events wait in their rings until the file system of weft's journals has room");
+    journal_due_ = true;
+    for (const auto& channel : channels_) channel->EndCommit();
+    return written;
+  }
+  journal_due_ = false;
   KillPoint("journal");
   for (const auto& channel : channels_) channel->Acknowledge();
   KillPoint("tails");

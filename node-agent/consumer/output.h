@@ -9,7 +9,9 @@
 //   C2  the journal gets the streams' lengths and what was sealed, as one record
 //   C3  the rings' tails are stored: the writers may use the room again
 // While disk or relay are at work on one commit, the next one's packets are filled. A relay may be
-// away for long: then the commit waits, and records wait in their rings. A SIGKILL before C2: the
+// away for long: then the commit waits, and records wait in their rings. They also wait if the
+// journal cannot be written, since its file system is full: then C2 is tried again, and no ring
+// gives room before it succeeds. A channel may be drained all the same. A SIGKILL before C2: the
 // next consumer cuts the files to the lengths of the record before, or has the relay cut them, and
 // reads the rings from its positions; their data is still there, because of C3. After C2: it goes
 // on behind.
@@ -78,8 +80,10 @@ class Output {
   Status Sync();
   // A commit that began has not ended, and will soon.
   [[nodiscard]] bool writing() const { return committing_ && !sink_->commits().remote(); }
-  // Nothing can be done before the relay says more.
-  [[nodiscard]] bool waiting() const { return committing_ && sink_->commits().remote(); }
+  // Nothing can be done before the relay says more, or the journal can be written.
+  [[nodiscard]] bool waiting() const {
+    return journal_due_ || (committing_ && sink_->commits().remote());
+  }
 
   // As of the last commit; for the journal.
   [[nodiscard]] const std::vector<uint8_t>& committed() const { return committed_; }
@@ -99,6 +103,8 @@ class Output {
   Status StartCommit();
   // The end of C1, C2, C3, if one began. kTimeout: C1 has not ended.
   Status FinishCommit();
+  // C2 and C3.
+  Status WriteJournal();
   // Finds the place of the range of vpids in the metadata, and what is there.
   void RestoreVpids(const OutputRecord& record);
   void AddVpid(uint32_t vpid);
@@ -120,6 +126,8 @@ class Output {
   std::vector<uint8_t> committed_;
   bool committing_ = false;
   bool commit_due_ = false;        // of a channel that no commit has yet
+  bool journal_due_ = false;       // C2 of the last commit failed
+  uint64_t journal_tried_ns_ = 0;  // again, by Round
   OutputRecord next_;              // the commit's, but for its channels
   uint64_t pending_since_ns_ = 0;  // 0: nothing
   bool store_failed_ = false;
