@@ -112,19 +112,30 @@ void PodTable::ForgetUnused() {
     if (!pods_.contains(uid) && !used.contains(uid)) parts.doorbells.Close(uid);
 }
 
+bool PodTable::HasChannel(const std::string& pod_uid) const {
+  bool any = false;
+  agent_.parts().sessions.ForEachChannel([&](Session&, SessionChannel& channel) {
+    any = any || channel.definition.pod_uid == pod_uid;
+  });
+  return any;
+}
+
 // Compares the doorbell's pod and, while the kernel still knows the process, its cgroup. Containers
 // that share a pod can reach each other's files anyway: if the process is gone, or the API server
 // has not named the container yet, the function believes what the ring set says of its container.
+// A pod may have ended while no agent ran, and is not listed any more. Its doorbell is still the
+// keeper's, and its channel says that a session selected it.
 bool PodTable::Belongs(const std::string& container, const CallerId& caller) {
   const std::string pod_uid = container.substr(0, container.find('/'));
   const auto pod = pods_.find(pod_uid);
-  if (pod == pods_.end()) return false;
+  if (pod == pods_.end() && !HasChannel(pod_uid)) return false;
   if (caller.doorbell != nullptr && *caller.doorbell != pod_uid) return false;
   const auto place = PlaceOf(caller.pid);
   // The pid may be another process's by now.
   const bool is_alive = caller.pidfd != nullptr && *caller.pidfd && !HasEnded(*caller.pidfd);
   if (!place || !is_alive) return caller.doorbell != nullptr;
   if (place->pod_uid != pod_uid) return false;
+  if (pod == pods_.end()) return true;
   const auto name = pod->second.facts.ids.find(place->container_id);
   return name == pod->second.facts.ids.end() || container == ContainerKey(pod_uid, name->second);
 }

@@ -77,6 +77,8 @@ class PodTable final : public ContainerLookup {
   // known yet.
   [[nodiscard]] std::optional<SelectedPods::Reason> WhyWithoutLibrary(
       const std::string& uid, const Pod& pod, const api::PodSelection& selection) const;
+  // A session has a channel of a container of this pod.
+  [[nodiscard]] bool HasChannel(const std::string& pod_uid) const;
   // Makes the memory pools of the pod's containers, or fits them to limits that changed.
   void OpenPools(Pod& pod, const std::string& folder);
 

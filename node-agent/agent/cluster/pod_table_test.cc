@@ -127,5 +127,17 @@ TEST_F(PodTableTest, ARingSetBelongsToThePodWhoseDoorbellWasCalled) {
   EXPECT_FALSE(table_.Belongs(key_, {})) << "nothing tells";
 }
 
+// It ended while no agent ran: the next agent's list of pods does not have it.
+TEST_F(PodTableTest, ARingSetOfAPodThatIsNotListedBelongsToThePodsChannel) {
+  table_.List({});
+  Session session = MakeClusterSession();
+  session.channels[0].definition.pod_uid = kUid;
+  ASSERT_TRUE(agent_.parts().sessions.Add("one", std::move(session)));
+  const std::string other = "pod-of-another";
+  EXPECT_TRUE(table_.Belongs(key_, {.doorbell = &kUid}));
+  EXPECT_FALSE(table_.Belongs(key_, {.doorbell = &other}));
+  EXPECT_FALSE(table_.Belongs(key_, {})) << "nothing tells";
+}
+
 }  // namespace
 }  // namespace weft::agent
