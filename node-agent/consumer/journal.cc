@@ -7,6 +7,7 @@
 #include <cstring>
 #include <optional>
 
+#include "lib/ipc/journal_version.h"
 #include "node-agent/consumer/limits.h"
 #include "node-agent/consumer/write_at.h"
 
@@ -14,7 +15,6 @@ namespace weft::consumer {
 namespace {
 
 constexpr uint32_t kMagic = 0x4c4e4a57;  // "WJNL"
-constexpr uint32_t kVersion = 5;
 constexpr uint64_t kRecordOffset[2] = {0, uint64_t{1} << 30};
 constexpr uint64_t kLogOffset = uint64_t{2} << 30;
 constexpr uint64_t kChunkOffset = uint64_t{3} << 30;
@@ -67,7 +67,7 @@ std::optional<Found> ReadRecord(int fd, uint64_t offset) {
       found.header.magic == 0) {
     return std::nullopt;
   }
-  if (found.header.magic != kMagic || found.header.version != kVersion ||
+  if (found.header.magic != kMagic || found.header.version != ipc::kJournalVersion ||
       found.header.size > kMaxRecord || found.header.log_bytes > kMaxLog) {
     return std::nullopt;
   }
@@ -141,7 +141,7 @@ Status Journal::AppendEvent(Bytes event) {
 
 Status Journal::Commit(Bytes record) {
   if (record.size() > kMaxRecord) return Fail(ErrorCode::kLimit, "journal: record is too large");
-  JournalRecord header{kMagic, kVersion, sequence_ + 1, record.size(), log_bytes_, 0};
+  JournalRecord header{kMagic, ipc::kJournalVersion, sequence_ + 1, record.size(), log_bytes_, 0};
   header.checksum = RecordChecksum(header, record);
   scratch_.resize(sizeof(header) + record.size());
   std::memcpy(scratch_.data(), &header, sizeof(header));

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a consumer must know to go on where a killed one was: a memory file that the agent and the
-// keeper keep open. The consumer's thread writes it; it is read once at start.
+// What a consumer must know to go on where a killed one was: a file that the agent opens. On a node
+// it outlives all of weft's processes (node-agent/agent/consumers/journal_files.h); in local mode
+// it is memory, which the agent and the keeper keep open. The consumer's thread writes it; it is
+// read once at start.
 //
 //   0      record A      struct JournalRecord, then `size` bytes
-//   1 GiB  record B      the same; the valid one with the higher sequence counts
+//   1 GiB  record B      like A; the valid one with the higher sequence counts
 //   2 GiB  event log     appended; a record says how much of it counts
 //   3 GiB  chunk         struct ChunkRecord, then `size` bytes: of a ring set that is being moved
 // The file is sparse. A record is written whole, by pwrite, over the older one: a SIGKILL at any
-// point leaves the other one, or both. (The file is memory: it does not outlive the machine, nor do
-// rings.)
+// point, or a write that fails, leaves the other one, or both. The file is not synced: rings do not
+// outlive the machine either.
 //
-// The contents of records and events are the caller's. A record's bytes are checksummed; a
-// reader still checks every length, as of any file.
+// The contents of records and events are the caller's (state.h). What changes them changes
+// lib/ipc/journal_version.h. A record's bytes are checksummed; a reader still checks every length,
+// as of any file.
 #ifndef WEFT_NODE_AGENT_CONSUMER_JOURNAL_H_
 #define WEFT_NODE_AGENT_CONSUMER_JOURNAL_H_
 

@@ -91,6 +91,31 @@ class Modes(WeftTest):
         name = get("weft", "pods", "-l", "app.kubernetes.io/component=agent")["items"][0]["metadata"]["name"]
         return next(iter(container_pids("weft", name, "weft-node-agent")), None)
 
+    def agent_pod(self):
+        return get("weft", "pods", "-l", "app.kubernetes.io/component=agent")["items"][0]["metadata"]["name"]
+
+    def test_the_agents_pod_is_killed_deleted_and_comes_back(self):
+        """The program goes on meanwhile: all that it emitted is in one CTF trace or counted as discarded, once."""
+        name = "replaced"
+        self.start(name, buffer={"mode": "discard"})
+        self.run_tenant(name)
+        for pid in container_pids("weft", self.agent_pod()):
+            os.kill(pid, signal.SIGKILL)
+        self.run_tenant(name)
+        self.wait_for(self.agent_pid, "the agent's container is not started again")
+        self.run_tenant(name)
+        kubectl("-n", "weft", "delete", "pod", self.agent_pod(), "--timeout=120s")
+        self.run_tenant(name)
+        kubectl("-n", "weft", "rollout", "status", "daemonset/weft-agent", "--timeout=120s")
+        self.wait_ready(name, "t")
+        emitted = self.run_tenant(name)
+        events = self.end_by_time(name, "t")
+        folder = trace_folder(name, "t")
+        self.assertEqual(self.events_of(folder), emitted)
+        self.assertEqual(sum(events_in(folder).values()), events["delivered"])
+        self.assertEqual((events["lost"], events["recorded"]), (0, events["delivered"]))
+        self.assertEqual(len(list((folder / "tenant" / "main").iterdir())), 1)
+
     def events_of(self, folder):
         return sum(events_in(folder).values()) + discarded_in(folder)
 

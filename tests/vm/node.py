@@ -116,16 +116,16 @@ class Api:
 class Tenant:
     """A pod of one container: its control groups, what the API server says of it, programs in it."""
 
-    def __init__(self, namespace, name, driver="systemd"):
+    def __init__(self, namespace, name, driver="systemd", cgroups=CGROUPS):
         self.namespace, self.name, self.uid = namespace, name, str(uuid.uuid4())
         self.container = uuid.uuid4().hex + uuid.uuid4().hex
         sliced = self.uid.replace("-", "_")
         if driver == "systemd":
-            pod = CGROUPS / "kubepods.slice/kubepods-burstable.slice" / \
+            pod = cgroups / "kubepods.slice/kubepods-burstable.slice" / \
                 f"kubepods-burstable-pod{sliced}.slice"
             self.cgroup = pod / f"cri-containerd-{self.container}.scope"
         else:
-            self.cgroup = CGROUPS / "kubepods/besteffort" / f"pod{self.uid}" / self.container
+            self.cgroup = cgroups / "kubepods/besteffort" / f"pod{self.uid}" / self.container
         self.cgroup.mkdir(parents=True)
 
     def object(self):
@@ -160,6 +160,9 @@ def order(namespace, relay, kernel, state="Active", cluster_wide=False, **spec):
 
 class NodeTest(LocalTest):
     """A test with a relay, and a node that can be started with options."""
+
+    health_port = 8080  # the agent's
+    kernel_mode = "auto"
 
     def setUp(self):
         super().setUp()
@@ -205,13 +208,14 @@ class NodeTest(LocalTest):
         programs.mkdir(exist_ok=True)
         # The keeper passes no address on: in a pod it is in the environment, for a server with TLS.
         (programs / "weft-node-agent").write_text(
-            f"#!/bin/sh\nexec {BUILD}/bin/weft-node-agent \"$@\" --server {self.api.address}\n")
+            f"#!/bin/sh\nexec {BUILD}/bin/weft-node-agent \"$@\" --server {self.api.address} "
+            f"--run-dir {self.folder}/run --health-port {self.health_port}\n")
         (programs / "weft-node-agent").chmod(0o755)
         if not (programs / "weft-consumer").exists():
             (programs / "weft-consumer").symlink_to(BUILD / "bin/weft-consumer")
         for name in ("state", "kubelet"):
             (self.folder / name).mkdir(exist_ok=True)
-        environment = dict(os.environ, NODE_NAME=NODE, WEFT_KERNEL="auto")
+        environment = dict(os.environ, NODE_NAME=NODE, WEFT_KERNEL=self.kernel_mode)
         environment.update({f"WEFT_KERNEL_{name.upper()}": str(v) for name, v in kernel.items()})
         self.keeper = subprocess.Popen(
             [str(BUILD / "bin/weft-keeper"), "--bin", str(programs), "--state-dir",
@@ -259,9 +263,10 @@ class NodeTest(LocalTest):
         except AssertionError:
             self.fail(why() if callable(why) else why)
 
-    def metrics(self, port=8080):
+    def metrics(self, port=0):
         """The agent's, or the relay's with its port."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port or self.health_port}/metrics",
+                                    timeout=PATIENCE) as answer:
             return answer.read().decode()
 
     def end(self, namespace, kernel, **spec):

@@ -15,6 +15,11 @@ inline constexpr const char* kLocalSession = "session";
 inline constexpr const char* kClientsSocket = "session.sock";
 // Names of journals at the keeper: this prefix, then the consumer's name.
 inline constexpr const char* kJournalKey = "journal/";
+// How long the agent waits at its start for processes of an earlier keeper that still have a
+// journal, and how often it looks. A consumer whose keeper is gone ends within 5 s; the keeper
+// kills an agent that does not answer for 30 s.
+inline constexpr std::chrono::seconds kJournalPatience{10};
+inline constexpr std::chrono::milliseconds kJournalRetry{20};
 
 // How often the loop checks deadlines (durations of Traces).
 inline constexpr std::chrono::milliseconds kTick{50};

@@ -11,6 +11,10 @@ int main(int argc, char** argv) {
   CLI::App app("Decides what is recorded on a node: sessions, rules, the owner of each ring set.");
   weft::agent::NodeOptions options;
   app.add_option("--dir", options.state_dir, "folder of the node's state")->required();
+  app.add_option("--run-dir", options.run_dir,
+                 "folder of what outlives weft's processes, but not the machine: consumers' "
+                 "journals; best a tmpfs. \"\": they live as long as weft-keeper")
+      ->capture_default_str();
   app.add_option("--kubelet-dir", options.kubelet_dir, "the kubelet's folder")->required();
   app.add_option("--node", options.node, "the node's name")->envname("NODE_NAME");
   app.add_option("--namespace", options.own_namespace,

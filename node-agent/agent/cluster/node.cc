@@ -49,6 +49,10 @@ Status Node::Restore() {
     if (!loaded) Note(loaded.error().message);
   }
   if (error) return Fail(ErrorCode::kIo, parts.sessions.dir() + ": " + error.message());
+  std::set<std::string> namespaces;
+  for (const auto& [uid, session] : parts.sessions.all())
+    namespaces.insert(session->order->metadata.name_space);
+  WEFT_TRY(parts.consumers.TakeFromDisk(namespaces));
   parts.sessions.RenewWithoutJournal(
       [&](const std::string& consumer) { return parts.consumers.Find(consumer) != nullptr; });
   parts.finder.SetMembership([this](int32_t pid) { return pods_.ContainerOf(pid); });

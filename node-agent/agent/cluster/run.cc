@@ -4,6 +4,7 @@
 
 #include <sys/stat.h>
 
+#include <cstdio>
 #include <filesystem>
 
 #include "lib/http/health.h"
@@ -24,6 +25,19 @@ std::string RootOfNode() {
   return same ? "" : "/proc/1/root";
 }
 
+// Where journals outlive the keeper; in memory, where that folder cannot be made.
+JournalFiles FindJournals(const std::string& run_dir) {
+  if (run_dir.empty()) return JournalFiles();
+  const std::string folder = run_dir + "/journals";
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (!error) std::filesystem::permissions(folder, std::filesystem::perms::owner_all, error);
+  if (!error) return JournalFiles(folder);
+  std::fprintf(stderr, "weft-node-agent: %s: %s: recording begins anew if weft-keeper ends\n",
+               folder.c_str(), error.message().c_str());
+  return JournalFiles();
+}
+
 }  // namespace
 
 Status RunOnNode(const NodeOptions& options, ipc::Loop& loop) {
@@ -34,7 +48,8 @@ Status RunOnNode(const NodeOptions& options, ipc::Loop& loop) {
   std::filesystem::create_directories(sessions, error);
   if (error) return Fail(ErrorCode::kIo, sessions + ": " + error.message());
 
-  Agent agent(loop, sessions, ipc::Connection(UniqueFd(ipc::kKeeperFd)));
+  Agent agent(loop, sessions, ipc::Connection(UniqueFd(ipc::kKeeperFd)),
+              FindJournals(options.run_dir));
   kernel::Host host = kernel::ThisHost();
   host.root = RootOfNode();
   KernelOptions kernel = options.kernel;

@@ -15,10 +15,11 @@ namespace weft::agent {
 
 struct NodeOptions {
   kube::TransportConfig cluster;
-  std::string node;           // its name in the cluster
-  std::string own_namespace;  // weft's; "": this pod's
-  std::string kubelet_dir;    // of the node's kubelet
-  std::string state_dir;      // kept over restarts
+  std::string node;                   // its name in the cluster
+  std::string own_namespace;          // weft's; "": this pod's
+  std::string kubelet_dir;            // of the node's kubelet
+  std::string state_dir;              // kept over restarts of the machine
+  std::string run_dir = "/run/weft";  // kept over restarts of weft; best a tmpfs
   uint16_t health_port = 8080;
   KernelOptions kernel;
   std::string not_ready;  // of StandBy: the answer to /readyz; "": it is ready

@@ -11,10 +11,10 @@
 #include <string>
 #include <utility>
 
-#include "lib/base/result.h"
 #include "lib/base/unique_fd.h"
 #include "lib/ipc/connection.h"
 #include "lib/ipc/messages.h"
+#include "node-agent/agent/consumers/journal_files.h"
 
 namespace weft::agent {
 
@@ -23,11 +23,9 @@ class ConsumerLink {
   // Messages are made when they can be sent, so that their descriptors are copied only then.
   using Make = std::function<ipc::Message()>;
 
-  // A new consumer, with an empty journal and today's clock.
-  static Result<ConsumerLink> Begin(std::string name);
-  // One that an earlier agent began: `meta` and `fd` of what ToKeep gave.
-  static Result<ConsumerLink> Restore(std::string name, const std::string& meta, UniqueFd fd);
-  // Journal and clock, to outlive this agent, under "journal/NAME".
+  ConsumerLink(std::string name, JournalFile journal)
+      : name_(std::move(name)), journal_(std::move(journal)) {}
+  // The journal and its note, to outlive this agent, under "journal/NAME".
   [[nodiscard]] ipc::Keep ToKeep() const;
 
   void Connect(UniqueFd socket);
@@ -45,12 +43,8 @@ class ConsumerLink {
   std::string reason;     // how it ended last
 
  private:
-  ConsumerLink() = default;
-
   std::string name_;
-  UniqueFd journal_;
-  int64_t realtime_offset_ns_ = 0;
-  Uuid clock_uuid_{};
+  JournalFile journal_;
   ipc::Connection connection_;
   bool greeted_ = false;
   uint64_t connections_ = 0;

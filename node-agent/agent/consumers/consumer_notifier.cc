@@ -8,7 +8,6 @@
 #include <string>
 #include <utility>
 
-
 namespace weft::agent {
 
 bool ConsumerNotifier::IsHeldBack(const SessionChannel& channel) const {
@@ -98,7 +97,12 @@ void ConsumerNotifier::TellAll(ConsumerLink& link) {
   });
   for (const auto& [id, waits] : stopping)
     link.Tell([stop = ipc::StopChannel{id, waits}] { return stop; });
-  link.Tell([] { return ipc::StateComplete{}; });
+  if (rings_known_) link.Tell([] { return ipc::StateComplete{}; });
+}
+
+void ConsumerNotifier::NoteRingsKnown() {
+  rings_known_ = true;
+  needs_.consumers.TellAll([] { return ipc::StateComplete{}; });
 }
 
 }  // namespace weft::agent

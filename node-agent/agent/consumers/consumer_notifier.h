@@ -6,7 +6,9 @@
 //   1. A consumer is told of a channel before its rings, and of a ring before the end of its
 //      process.
 //   2. The ring sets of a snapshot's channel are told only when the channel stops.
-//   3. A message that carries a descriptor is made when there is room for it, so that the
+//   3. StateComplete follows only after a look for ring sets that the keeper does not have. A
+//      consumer counts what its journal names and the agent did not tell as gone.
+//   4. A message that carries a descriptor is made when there is room for it, so that the
 //      descriptor is copied only then; a ring set that is done with by then is not told.
 // The agent's thread calls.
 #ifndef WEFT_NODE_AGENT_AGENT_CONSUMERS_CONSUMER_NOTIFIER_H_
@@ -46,11 +48,14 @@ class ConsumerNotifier {
   void TellStop(const SessionChannel& channel);
   // All that the consumer has to know, after its Hello.
   void TellAll(ConsumerLink& link);
+  // All ring sets that were there when the agent began are known.
+  void NoteRingsKnown();
 
  private:
   [[nodiscard]] bool IsHeldBack(const SessionChannel& channel) const;
 
   const Needs needs_;
+  bool rings_known_ = false;
 };
 
 }  // namespace weft::agent

@@ -10,19 +10,25 @@
 
 namespace weft::agent {
 
-ConsumerPool::ConsumerPool(ipc::Loop& loop, Send keeper, Note note, Handler handler)
+ConsumerPool::ConsumerPool(ipc::Loop& loop, Send keeper, Note note, Handler handler,
+                           JournalFiles journals)
     : loop_(loop),
       keeper_(std::move(keeper)),
       note_(std::move(note)),
-      handler_(std::move(handler)) {}
+      handler_(std::move(handler)),
+      journals_(std::move(journals)) {}
 
 void ConsumerPool::Start(const std::string& name) {
   if (!links_.contains(name)) {
-    auto link = ConsumerLink::Begin(name);
-    if (!link) return note_(link.error().message);
+    auto journal = journals_.Make(name);
+    if (!journal) {
+      note_(journal.error().message + ": recording begins anew if weft-keeper ends");
+      journal = JournalFiles::MakeInMemory();
+    }
+    if (!journal) return note_(journal.error().message);
+    const auto& link = links_[name] = std::make_unique<ConsumerLink>(name, std::move(*journal));
     keeper_(link->ToKeep());
     KillPoint("journal_kept");
-    links_[name] = std::make_unique<ConsumerLink>(std::move(*link));
   }
   keeper_(ipc::StartConsumer{name});
 }
@@ -34,6 +40,7 @@ void ConsumerPool::Stop(const std::string& name) {
   links_.erase(found);
   keeper_(ipc::StopConsumer{name});
   keeper_(ipc::Drop{kJournalKey + name});
+  journals_.Remove(name);
 }
 
 const ConsumerLink* ConsumerPool::Find(const std::string& name) const {
@@ -46,12 +53,40 @@ void ConsumerPool::Tell(const std::string& name, ConsumerLink::Make make) {
   if (found != links_.end()) found->second->Tell(std::move(make));
 }
 
+void ConsumerPool::TellAll(const ConsumerLink::Make& make) {
+  for (const auto& [name, link] : links_) link->Tell(make);
+}
+
 bool ConsumerPool::TakeKept(ipc::Kept& kept) {
   if (!kept.key.starts_with(kJournalKey)) return false;
   const std::string name = kept.key.substr(std::strlen(kJournalKey));
-  auto link = ConsumerLink::Restore(name, kept.meta, std::move(kept.fd));
-  if (link) links_[name] = std::make_unique<ConsumerLink>(std::move(*link));
+  const auto note = JournalNote::Parse(kept.meta);
+  if (note) {
+    links_[name] = std::make_unique<ConsumerLink>(name, JournalFile{std::move(kept.fd), *note});
+  } else {
+    note_(name + ": " + note.error().message);
+    keeper_(ipc::Drop{kept.key});  // its lock is in the way of the next one
+  }
   return true;
+}
+
+Status ConsumerPool::TakeFromDisk(const std::set<std::string>& names) {
+  const auto until = JournalFiles::Deadline::clock::now() + kJournalPatience;
+  journals_.KeepOnly(names);
+  for (const std::string& name : names) {
+    if (links_.contains(name)) continue;
+    auto journal = journals_.Open(name, until);
+    if (!journal && journal.error().code == ErrorCode::kTimeout)
+      return std::unexpected(journal.error());
+    if (!journal) {
+      if (journal.error().code != ErrorCode::kNotFound)
+        note_(name + ": " + journal.error().message);
+      continue;
+    }
+    const auto& link = links_[name] = std::make_unique<ConsumerLink>(name, std::move(*journal));
+    keeper_(link->ToKeep());
+  }
+  return {};
 }
 
 void ConsumerPool::StartAll() {

@@ -21,14 +21,17 @@ constexpr const char* kLifeKey = "life";
 
 }  // namespace
 
-Agent::Agent(ipc::Loop& loop, std::string dir, ipc::Connection keeper)
-    : loop_(loop), dir_(std::move(dir)), keeper_(std::move(keeper)) {}
+Agent::Agent(ipc::Loop& loop, std::string dir, ipc::Connection keeper, JournalFiles journals)
+    : loop_(loop),
+      dir_(std::move(dir)),
+      journals_(std::move(journals)),
+      keeper_(std::move(keeper)) {}
 
 Status Agent::Start(AgentListener& listener, ContainerLookup& lookup) {
   listener_ = &listener;
   parts_ = std::make_unique<AgentParts>(
-      loop_, dir_, [this](ipc::Message message) { ToKeeper(std::move(message)); }, listener,
-      lookup);
+      loop_, dir_, journals_, [this](ipc::Message message) { ToKeeper(std::move(message)); },
+      listener, lookup);
   WEFT_TRY(loop_.WatchConnection(keeper_, [this](auto message) { OnKeeper(std::move(message)); }));
   loop_.AfterEachRound([this] { parts_->consumers.Pump(); });
   loop_.Every(ipc::kHeartbeatInterval,
@@ -105,12 +108,14 @@ Status Agent::Restore() {
   return {};
 }
 
+// The look finds ring sets that an earlier keeper had, and those that a predecessor did not come
+// to count, of channels that it had drained.
 void Agent::TakeArrivals() {
   if (parts_->rings.has_begun()) return;
   parts_->rings.Begin();
-  parts_->channels.OnRingsBegun();
-  // What a predecessor did not come to count, of channels that it had drained.
   parts_->finder.LookAtAll();
+  parts_->notifier.NoteRingsKnown();
+  parts_->channels.OnRingsBegun();
 }
 
 // --- clockwork and ends --------------------------------------------------------------------------

@@ -31,8 +31,10 @@ namespace weft::agent {
 
 class Agent {
  public:
-  // `dir`: of sessions' files; `keeper`: the connection to it. `loop` outlives this.
-  Agent(ipc::Loop& loop, std::string dir, ipc::Connection keeper);
+  // `dir`: of sessions' files; `keeper`: the connection to it; `journals`: where journals outlive
+  // the keeper. `loop` outlives this.
+  Agent(ipc::Loop& loop, std::string dir, ipc::Connection keeper,
+        JournalFiles journals = JournalFiles());
   // Makes the parts and listens to the keeper. `listener` and `lookup` outlive the loop's run.
   Status Start(AgentListener& listener, ContainerLookup& lookup);
 
@@ -63,6 +65,7 @@ class Agent {
 
   ipc::Loop& loop_;
   const std::string dir_;
+  const JournalFiles journals_;
   ipc::Connection keeper_;
   AgentListener* listener_ = nullptr;  // from Start on, with parts_
   std::unique_ptr<AgentParts> parts_;

@@ -17,8 +17,8 @@ std::function<void(std::string)> NoteTo(SessionListener& listener) {
 }  // namespace
 
 // Callbacks name parts that are made later: none is called before all are there.
-AgentParts::AgentParts(ipc::Loop& loop, std::string dir, const Send& keeper,
-                       SessionListener& listener, ContainerLookup& lookup)
+AgentParts::AgentParts(ipc::Loop& loop, std::string dir, const JournalFiles& journals,
+                       const Send& keeper, SessionListener& listener, ContainerLookup& lookup)
     : sessions(std::move(dir), NoteTo(listener)),
       finder([this](FoundMemory found) { return OnFound(std::move(found)); }),
       doorbells(keeper),
@@ -50,10 +50,12 @@ AgentParts::AgentParts(ipc::Loop& loop, std::string dir, const Send& keeper,
              .keeper = keeper,
              .note = NoteTo(listener),
              .adopted = [this](const RingEntry& ring) { notifier.TellRing(ring); }}),
-      consumers(loop, keeper, NoteTo(listener),
-                [this](ConsumerLink& link, ipc::Message message) {
-                  OnConsumer(link, std::move(message));
-                }),
+      consumers(
+          loop, keeper, NoteTo(listener),
+          [this](ConsumerLink& link, ipc::Message message) {
+            OnConsumer(link, std::move(message));
+          },
+          journals),
       requests(loop, consumers, sessions, NoteTo(listener),
                [&listener](Session& session) { listener.SessionChanged(session); }),
       notifier({.consumers = consumers,
@@ -86,7 +88,9 @@ void AgentParts::TakeKept(ipc::Kept& kept) {
 }
 
 void AgentParts::Restored() {
-  kernel.Restored();
+  kernel.Restored([this](const SessionChannel& channel) {
+    return consumers.Find(channel.consumer) != nullptr;
+  });
   areas.Restored();
   processes.ForEachRing([this](const RingEntry& ring) { finder.Know(ring.fd); });
 }

@@ -35,9 +35,9 @@ class AgentParts {
  public:
   using Send = std::function<void(ipc::Message)>;  // to the keeper
 
-  // `dir`: of sessions' files. All others outlive this.
-  AgentParts(ipc::Loop& loop, std::string dir, const Send& keeper, SessionListener& listener,
-             ContainerLookup& lookup);
+  // `dir`: of sessions' files. `loop`, `listener` and `lookup` outlive this.
+  AgentParts(ipc::Loop& loop, std::string dir, const JournalFiles& journals, const Send& keeper,
+             SessionListener& listener, ContainerLookup& lookup);
   AgentParts(const AgentParts&) = delete;
   AgentParts& operator=(const AgentParts&) = delete;
 

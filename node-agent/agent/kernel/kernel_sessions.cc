@@ -114,7 +114,7 @@ void KernelSessions::DumpStateOf(const SessionChannel& channel, uint64_t cgroup)
 }
 
 // A ring goes with the last of its descriptors, and with it what was in it and not delivered.
-void KernelSessions::Restored() {
+void KernelSessions::Restored(const std::function<bool(const SessionChannel&)>& goes_on) {
   std::set<uint64_t> needed;
   sessions_.ForEachChannel([&](Session& session, SessionChannel& channel) {
     if (!channel.of_kernel() || channel.phase == ChannelPhase::kDrained) return;
@@ -123,10 +123,14 @@ void KernelSessions::Restored() {
       needed.insert(id);
       return;
     }
-    channel.reported.lost["keeper/gone"] += channel.reported.in_flight;
-    channel.reported.in_flight = 0;
-    channel.reported.tail_unknown += 1;
-    channel.phase = ChannelPhase::kDrained;
+    if (goes_on(channel)) {
+      channel.phase = ChannelPhase::kStopping;
+    } else {
+      channel.reported.lost["keeper/gone"] += channel.reported.in_flight;
+      channel.reported.in_flight = 0;
+      channel.reported.tail_unknown += 1;
+      channel.phase = ChannelPhase::kDrained;
+    }
     sessions_.SaveOrNote(session);
   });
   channels_.KeepOnly(needed);

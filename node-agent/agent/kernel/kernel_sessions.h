@@ -6,9 +6,9 @@
 // Invariants:
 //   1. What weft.ko records of a channel is never more than the session's file says: a cgroup is on
 //      disk before it comes into scope and until it has left it.
-//   2. A channel that is not drained has a session in weft.ko, or a `failure`. If the session went
-//      with the keeper, the next agent counts what the channel had in flight as lost and marks the
-//      channel as drained.
+//   2. A channel that is on has a session in weft.ko, or a `failure`. If the session went with the
+//      keeper, the next agent ends the channel. A consumer that goes on with its journal counts it;
+//      without one, the agent counts what was in flight as lost.
 // The agent's thread owns it. Calls into the module may take milliseconds.
 #ifndef WEFT_NODE_AGENT_AGENT_KERNEL_KERNEL_SESSIONS_H_
 #define WEFT_NODE_AGENT_AGENT_KERNEL_KERNEL_SESSIONS_H_
@@ -63,8 +63,11 @@ class KernelSessions {
 
   // Takes a descriptor that the keeper kept; false: it is none of weft.ko's.
   bool TakeKept(ipc::Kept& kept) { return channels_.Restore(kept); }
-  // All that was kept is there, and the sessions are loaded.
-  void Restored();
+  // All that was kept is there, and the sessions are loaded. `goes_on`: the channel's consumer has
+  // the journal of before.
+  void Restored(const std::function<bool(const SessionChannel&)>& goes_on = [](const auto&) {
+    return false;
+  });
   // Notes why state dumps failed.
   void ReportProblems();
   // Takes over what weft.ko ended by itself and what it missed, and reports it.

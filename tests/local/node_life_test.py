@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A node of a cluster whose keeper, agent and consumer die together, and whose agent is stopped: programs in pods go
+on meanwhile, and every event is counted once all the same. Here are real processes and control groups; the test
+itself is the kubelet and the API server (tests/vm/node.py)."""
+
+import collections
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import unittest
+
+from tests.cluster.with_weft import metric
+from tests.local.weft_local import BUILD, EMITTER, PATIENCE, TICK, children_of, is_running
+from tests.vm.node import CGROUPS, NodeTest, Tenant, order
+
+NAMESPACE = "shop"
+RECORDS = {"user": {"events": [{"name": "emitter:*"}]}}
+
+
+def control_groups():
+    """Where groups can be made: version 2, or a hierarchy of version 1. None: nowhere."""
+    for top in (CGROUPS, CGROUPS / "pids", CGROUPS / "freezer"):
+        if (top / "cgroup.procs").exists() and os.access(top, os.W_OK):
+            return top
+    return None
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+class Pod(Tenant):
+    """A pod with the library, as the webhook makes it."""
+
+    def __init__(self, name, cgroups, kubelet):
+        super().__init__(NAMESPACE, name, driver="cgroupfs", cgroups=cgroups)
+        self.volume = kubelet / "pods" / self.uid / "volumes/kubernetes.io~configmap/weft"
+        self.volume.mkdir(parents=True)
+        # In a pod the path is short, as a socket's must be.
+        self.mount = kubelet.parent / name
+        self.mount.symlink_to(self.volume)
+
+    def object(self):
+        pod = super().object()
+        pod["spec"]["volumes"] = [{"name": "weft", "configMap": {"name": "weft-lib-1"}}]
+        pod["spec"]["containers"][0]["volumeMounts"] = [{"name": "weft", "mountPath": "/weft"}]
+        return pod
+
+    def environment(self):
+        return dict(os.environ, LD_PRELOAD=str(BUILD / "lib/libweft.so"), WEFT_DIR=str(self.mount),
+                    WEFT_CONTAINER="main")
+
+    def remove_groups(self):
+        for group in (self.cgroup, self.cgroup.parent):
+            with contextlib.suppress(OSError):
+                group.rmdir()
+
+
+@unittest.skipUnless(os.geteuid() == 0 and control_groups(), "needs root, and control groups to make")
+class NodeLife(NodeTest):
+
+    kernel_mode = "off"
+
+    def setUp(self):
+        super().setUp()
+        self.health_port = free_port()
+        self.hold = self.folder / "hold"
+        self.start_node()
+        self.addCleanup(self.end_node)
+        self.api.put("tracesessions", order(NAMESPACE, self.relay, {}, **RECORDS))
+
+    def end_node(self):
+        self.keeper.kill()
+        for pid in self.node_processes():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def pod(self, name):
+        """One that is being recorded."""
+        pod = Pod(name, control_groups(), self.folder / "kubelet")
+        self.addCleanup(pod.remove_groups)
+        self.addCleanup(self.end_all)
+        self.api.put("pods", pod.object())
+        self.wait_for(lambda: self.records(pod), lambda: f"not recorded: {self.status(NAMESPACE)}")
+        return pod
+
+    def records(self, pod):
+        """Whether the session's file has the pod's channel, on, and the relay takes events."""
+        file = self.folder / "state/sessions" / f"session-{NAMESPACE}.json"
+        channels = json.loads(file.read_text())["channels"] if file.exists() else []
+        return any(channel["container"]["pod_uid"] == pod.uid and channel["phase"] == 1 for channel in channels) \
+            and self.condition(NAMESPACE, "RelayAvailable")[0] == "True"
+
+    def emit(self, pod, events, *options):
+        program = pod.run(EMITTER, "--events", events, "--report", self.report, *options,
+                          env=pod.environment(), stdin=subprocess.DEVNULL)
+        self.running.append(program)
+        return program
+
+    def node_processes(self):
+        return [self.keeper.pid, *children_of(self.keeper.pid)]
+
+    def delivered(self):
+        """The relay's count."""
+        return metric(self.metrics(self.relay_http), "weft_events_delivered_total", NAMESPACE, "t")
+
+    def wait_for_more(self):
+        before = self.delivered()
+        self.wait_for(lambda: self.delivered() > before, "no event comes")
+
+    def assert_books(self, emitted):
+        """Whatever was emitted is in one CTF trace, once, and counted so."""
+        counts = self.end(NAMESPACE, {}, **RECORDS)
+        self.assertEqual(counts, {"recorded": emitted, "delivered": emitted, "overwritten": 0, "lost": 0,
+                                  "discarded": 0, "missing": 0})
+        self.assertNotRegex(self.metrics(), r"weft_streams_tail_unknown_total\{[^}]*\} [1-9]")
+        stored = list((self.folder / "relay" / NAMESPACE).rglob("metadata"))
+        self.assertEqual(len(stored), 1, stored)
+        shown = subprocess.run(["babeltrace2", stored[0].parent], capture_output=True, text=True,
+                               timeout=PATIENCE, check=True)
+        self.assertEqual(shown.stderr, "")
+        ticks = collections.Counter(m.groups() for m in map(TICK.search, shown.stdout.splitlines()) if m)
+        self.assertEqual([tick for tick, count in ticks.items() if count != 1][:5], [])
+        self.assertEqual(len(ticks), emitted)
+        self.assertEqual(self.delivered(), emitted)
+        self.stop_node()
+
+    def test_keeper_agent_and_consumer_die_together(self):
+        pod = self.pod("one")
+        programs = []
+
+        def emit():
+            programs.append(self.emit(pod, 6000, "--threads", 2, "--pause-us", 300, "--hold", self.hold))
+
+        def all_at_once():
+            pids = self.node_processes()
+            for pid in pids:
+                os.kill(pid, signal.SIGKILL)
+            self.wait_for(lambda: not any(map(is_running, pids[1:])), "a process stays")
+
+        def the_keeper_alone():
+            """Its agent and consumer still end when the next ones begin."""
+            os.kill(self.keeper.pid, signal.SIGKILL)
+
+        def in_order():
+            self.keeper.send_signal(signal.SIGTERM)
+
+        for end in (all_at_once, the_keeper_alone, in_order, all_at_once):
+            emit()
+            self.wait_for_more()
+            end()
+            self.keeper.wait(PATIENCE)
+            emit()  # its ring set cannot be announced
+            self.start_node()
+            self.wait_for_more()
+        self.hold.touch()
+        for program in programs:
+            self.assertEqual(program.wait(PATIENCE), 0)
+        self.assert_books(self.emitted())
+
+    def test_a_ring_set_that_is_gone_with_the_keeper_is_counted_once(self):
+        pod = self.pod("one")
+        stays = self.emit(pod, 100, "--hold", self.hold)
+        self.wait_for(lambda: self.delivered() == 100, "the events do not come")
+        goes = self.emit(pod, 100, "--hold", self.hold)
+        self.wait_for(lambda: self.delivered() == 200, "the events do not come")
+        for pid in self.node_processes():
+            os.kill(pid, signal.SIGKILL)
+        self.keeper.wait(PATIENCE)
+        goes.kill()
+        goes.wait()
+        self.start_node()
+        # An agent that has taken this one in has looked for the others.
+        self.emit(pod, 100, "--hold", self.hold)
+        self.wait_for(lambda: self.delivered() == 300, "the events do not come")
+        self.hold.touch()
+        self.assertEqual(stays.wait(PATIENCE), 0)
+        counts = self.end(NAMESPACE, {}, **RECORDS)
+        self.assertEqual((counts["recorded"], counts["delivered"]), (300, 300))
+        self.assertRegex(self.metrics(), r"weft_streams_tail_unknown_total\{[^}]*\} 1\n")
+        self.stop_node()
+
+    def test_a_journal_goes_with_the_last_session_of_its_namespace(self):
+        self.pod("one")
+        journals = self.folder / "run/journals"
+        self.assertEqual(sorted(f.name for f in journals.iterdir()), [NAMESPACE, f"{NAMESPACE}.json"])
+        self.end(NAMESPACE, {}, **RECORDS)
+        self.api.put("tracesessions", order(NAMESPACE, self.relay, {}, "Draining", **RECORDS), "DELETED")
+        self.wait_for(lambda: not list(journals.iterdir()), "the journal stays")
+        self.stop_node()
+
+    def end_while_the_agent_is_stopped(self, then):
+        """A pod whose program runs and ends, and which is gone from the API server, while the agent does not answer."""
+        pod = self.pod("one")
+        agent = self.wait_for(lambda: self.daemon("weft-node-agent"))
+        os.kill(agent, signal.SIGSTOP)
+        self.assertEqual(self.emit(pod, 100).wait(PATIENCE), 0)
+        self.api.put("pods", pod.object(), "DELETED")
+        os.kill(agent, then)
+        self.wait_for(lambda: self.delivered() == 100, "what the pod recorded does not come")
+        self.assert_books(100)
+
+    def test_a_pod_that_ends_while_the_agent_is_stopped(self):
+        self.end_while_the_agent_is_stopped(signal.SIGCONT)
+
+    def test_a_pod_that_ends_before_another_agent_follows(self):
+        self.end_while_the_agent_is_stopped(signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    unittest.main()
