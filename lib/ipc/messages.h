@@ -62,7 +62,7 @@ inline constexpr int kLeaseFd = 4;   // the same, on a node: its lease (node-age
 
 // --- agent -> consumer -----------------------------------------------------------------------
 
-// First message on a connection. `journal` is the same memfd at every start of this consumer; it is
+// First message on a connection. `journal` is the same file at every start of this consumer; it is
 // empty at the first, and grows as the consumer wants.
 struct Configure {
   UniqueFd journal;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A keeper of a node that has not the node's lease (lease.h): it has no agent and no consumer, waits
-// for the lease, and takes what the keeper that holds it hands over (lib/ipc/messages.h). Meanwhile
+// A keeper that does not hold its node's lease (lease.h): it has no agent and no consumer, waits
+// for the lease, and takes what the holder hands over (lib/ipc/messages.h). Meanwhile
 // `weft-node-agent --standby` answers the kubelet's probes.
 //
 //     new, or again: asks the holder for all, at once    --> inheritance, lease
@@ -25,8 +25,8 @@ namespace weft::keeper {
 
 class Standby {
  public:
-  // `holder`: a connection to the keeper that holds the lease, if there is one already. `is_retired`:
-  // it took over from this process.
+  // `holder`: a connection to the keeper that holds the lease, if there is one already.
+  // `is_retired`: the holder took over from this process.
   Standby(ipc::Loop& loop, const Options& options, Lease& lease, bool is_retired,
           ipc::Connection holder);
   ~Standby();

@@ -6,28 +6,11 @@
 #include <cstdlib>
 
 #include "lib/base/copy_fd.h"
+#include "lib/base/hexadecimal.h"
 #include "lib/ipc/limits.h"
 
 namespace weft::keeper {
 namespace {
-
-std::string Hexadecimal(const std::string& bytes) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (const char c : bytes) {
-    const auto byte = static_cast<uint8_t>(c);
-    text.push_back(kDigits[byte >> 4]);
-    text.push_back(kDigits[byte & 15]);
-  }
-  return text;
-}
-
-std::string BytesOf(const std::string& hexadecimal) {
-  std::string bytes;
-  for (size_t i = 0; i + 1 < hexadecimal.size(); i += 2)
-    bytes.push_back(static_cast<char>(std::strtoul(hexadecimal.substr(i, 2).c_str(), nullptr, 16)));
-  return bytes;
-}
 
 const std::string kCallerKey = "bell/";
 
@@ -83,7 +66,7 @@ void Vault::Inherit(ipc::Arrived arrived) {
                         .uid = arrived.uid,
                         .gid = arrived.gid,
                         .pidfd = std::move(arrived.pidfd),
-                        .message = BytesOf(arrived.message),
+                        .message = FromHexadecimal(arrived.message),
                         .fd = {}};
   Add(arrived.key, std::move(entry));
 }
@@ -91,7 +74,7 @@ void Vault::Inherit(ipc::Arrived arrived) {
 ipc::Message Vault::AsRefused(Caller caller) {
   return ipc::Arrived{.key = "",
                       .doorbell = std::move(caller.doorbell),
-                      .message = Hexadecimal(caller.message),
+                      .message = ToHexadecimal(caller.message),
                       .pid = caller.pid,
                       .uid = caller.uid,
                       .gid = caller.gid,
@@ -141,7 +124,7 @@ std::optional<ipc::Message> Vault::NextUntold() {
     const Caller& caller = *entry.caller;
     return ipc::Arrived{.key = key,
                         .doorbell = caller.doorbell,
-                        .message = Hexadecimal(caller.message),
+                        .message = ToHexadecimal(caller.message),
                         .pid = caller.pid,
                         .uid = caller.uid,
                         .gid = caller.gid,

@@ -6,8 +6,9 @@
  *
  * After each SIGUSR1 every thread emits N events (1000) of tenant:work, with a pause of P
  * microseconds (0) after each B of them (1); then one line "events TOTAL" on standard output says
- * how many it has emitted of all kinds since its start. SIGTERM ends it. A tenant:work's `number` counts from 0 in each thread (2) and never
- * restarts, so that a test sees what is missing or twice.
+ * how many it has emitted of all kinds since its start. SIGTERM ends it. A tenant:work's `number`
+ * counts from 0 in each thread (2) and never restarts, so that a test sees what is missing, or
+ * twice.
  */
 #define TRACEPOINT_CREATE_PROBES
 #define TRACEPOINT_DEFINE

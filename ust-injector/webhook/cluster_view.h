@@ -3,8 +3,8 @@
 // nodes have. Informers update it on their threads; the server's threads read it.
 //
 // A ConfigMap is the library only if the digest of its bytes is the one that a reference in weft's
-// own namespace tells for its name: a tenant may have made ConfigMaps before weft was installed. The
-// digest is computed once, when the ConfigMap is seen; its bytes are not kept.
+// own namespace tells for its name: a tenant may have made ConfigMaps before weft was installed.
+// The digest is computed once, when the ConfigMap is seen; its bytes are not kept.
 #ifndef WEFT_UST_INJECTOR_WEBHOOK_CLUSTER_VIEW_H_
 #define WEFT_UST_INJECTOR_WEBHOOK_CLUSTER_VIEW_H_
 

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "lib/abi/control.h"
+#include "lib/base/hexadecimal.h"
 #include "lib/base/kill_point.h"
 #include "node-agent/agent/base/limits.h"
 #include "node-agent/agent/discovery/late_ring.h"
@@ -20,9 +21,7 @@ namespace {
 // Returns the doorbell's message; nothing where it is none. Its bytes are foreign.
 std::optional<weft_doorbell> ReadDoorbell(const std::string& hexadecimal) {
   weft_doorbell bell{};
-  std::string bytes;
-  for (size_t i = 0; i + 1 < hexadecimal.size(); i += 2)
-    bytes.push_back(static_cast<char>(std::strtoul(hexadecimal.substr(i, 2).c_str(), nullptr, 16)));
+  const std::string bytes = FromHexadecimal(hexadecimal);
   if (bytes.size() < sizeof(bell)) return std::nullopt;
   std::memcpy(&bell, bytes.data(), sizeof(bell));
   if (bell.magic != WEFT_DOORBELL_MAGIC) return std::nullopt;
@@ -134,7 +133,8 @@ void RingRegistry::CountMissing(SessionChannel& channel, bool all) {
   uint64_t count = 0;
   for (auto it = channel.missing.begin(); it != channel.missing.end();) {
     uint32_t& looks = it->second;
-    if (!all && (looks == SessionChannel::kUntilTheEnd || --looks > 0)) {
+    if (looks != SessionChannel::kUntilTheEnd) --looks;
+    if (!all && looks > 0) {
       ++it;
       continue;
     }
