@@ -80,7 +80,7 @@ Situation Reconciler::Look(const ObjectKey& key, const Json& object) {
     std::string& version = situation.trace.metadata.resource_version;
     if (written->second.older.contains(version)) {
       version = written->second.version;
-      if (written->second.status) situation.trace.status = *written->second.status;
+      situation.trace.status = written->second.status.value_or(situation.trace.status);
     } else {
       written->second.older.clear();
     }

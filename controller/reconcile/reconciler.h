@@ -18,7 +18,7 @@
 namespace weft::controller {
 
 // Counts of events alone are written no more often than this (an API server is no time series).
-inline constexpr std::chrono::seconds kCountsInterval{10};
+inline constexpr std::chrono::seconds kCountsInterval{5};
 // How long after an eviction, or a refused one, pods are looked at again at the latest.
 inline constexpr std::chrono::seconds kEvictAgain{10};
 

@@ -77,8 +77,10 @@ std::string WhyForeign(const TraceSession& session, std::string_view own_namespa
     const std::string_view host = std::string_view(address).substr(0, address.rfind(':'));
     const bool is_own = host.ends_with(service) && host.find('.') == host.size() - service.size() &&
                         host.size() > service.size();
-    if (!is_own)
-      return "spec.relay: " + address + " is no relay of this weft, whose hosts are *" + service;
+    if (is_own) continue;
+    std::string why = "spec.relay: " + address;
+    why += " is no relay of this weft, whose hosts are *" + service;
+    return why;
   }
   return "";
 }

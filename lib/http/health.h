@@ -17,8 +17,8 @@ namespace weft::http {
 using Complaint = std::function<std::string()>;
 
 struct Health {
-  Complaint alive;  // a complaint: restart it
-  Complaint ready;  // a complaint: do not send it anything yet
+  Complaint alive;                                   // a complaint: restart it
+  Complaint ready;                                   // a complaint: do not send it anything yet
   const prometheus::Collectable* metrics = nullptr;  // null: there are none
 };
 

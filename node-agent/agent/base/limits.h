@@ -79,7 +79,7 @@ inline constexpr std::chrono::seconds kDriverRetry{60};
 // How often counters for /metrics are summed up; Prometheus asks every few seconds.
 inline constexpr std::chrono::milliseconds kCountInterval{200};
 // A status in which only counts changed is written at most this often.
-inline constexpr std::chrono::seconds kCountsSaid{10};
+inline constexpr std::chrono::seconds kCountsSaid{5};
 // Ended Traces that still have counters. This bounds the size of a scrape.
 inline constexpr size_t kMaxEndedTraces = 1024;
 // Notices of a session, which are lines for people. The last ones are kept.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lib/base/copy_fd.h"
 #include "node-agent/agent/discovery/control_areas.h"
+#include "lib/base/copy_fd.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <optional>
 
-
 namespace weft::agent {
 namespace {
 
