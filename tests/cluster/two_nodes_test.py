@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A cluster of two nodes: that they are two, and one cluster, as a DaemonSet of agents needs it."""
+"""A cluster of two nodes: that they are two, and one cluster, as a DaemonSet of agents needs it. A Trace of pods on both,
+of one container of each."""
 
 import unittest
 
-from tests.cluster.weft_cluster import ClusterTest, PATIENCE, client, kubectl, web_server
+from tests.cluster.relay_files import events_in, trace_folder
+from tests.cluster.weft_cluster import PATIENCE, client, get, kubectl, pod, web_server
+from tests.cluster.with_weft import WeftTest, trace
 
 AGENT = """
 for uid in $(ls /kubelet/pods); do echo "pod $uid"; done
@@ -25,8 +28,18 @@ def agents():
                          "volumes": [{"name": "kubelet", "hostPath": {"path": "/var/lib/kubelet"}}]}}}}
 
 
-class TwoNodes(ClusterTest):
+def two_containers(name, node):
+    """A pod in which two tenants run, main and side."""
+    made = pod(name, "tenant", labels={"app": "tenant"}, node=node)
+    main = made["spec"]["containers"][0]
+    made["spec"]["containers"].append({**main, "name": "side"})
+    return made
+
+
+class TwoNodes(WeftTest):
     NODES = 2
+    # Its files are read on the first node.
+    VALUES = r"relay.nodeSelector.kubernetes\.io/hostname=node1"
 
     def test_pods_of_two_nodes_reach_each_other(self):
         name = self.namespace("across")
@@ -58,6 +71,44 @@ class TwoNodes(ClusterTest):
                                  f"{agent} says nothing")
             self.assertIn(f"pod {uids[own]}\n", said)
             self.assertNotIn(f"pod {uids[other]}\n", said)
+
+    def emit(self, name, one, container):
+        """A round of a container's tenant; how many events it has emitted."""
+        kubectl("-n", name, "exec", one, "-c", container, "--", "kill", "-USR1", "1")
+
+        def emitted():
+            return int(kubectl("-n", name, "logs", one, "-c", container).stdout.split()[-1])
+
+        self.wait_for(emitted, "the round does not end")
+        return emitted()
+
+    def test_traces_of_two_nodes_one_of_which_goes(self):
+        name = self.injected_namespace("wide")
+        self.apply(two_containers("one", "node1"), two_containers("two", "node2"), namespace=name)
+        for one in ("one", "two"):
+            self.wait_for_pod(name, one)
+        wanted = trace("t", "tenant", user={"events": [{"name": "tenant:*"}]})
+        wanted["spec"]["pods"]["containers"] = ["main"]
+        self.apply(wanted, namespace=name)
+        self.wait_ready(name, "t")
+        emitted = {one: self.emit(name, one, "main") for one in ("one", "two")}
+        for one in ("one", "two"):
+            self.emit(name, one, "side")
+        total = sum(emitted.values())
+
+        def events():
+            return get(name, "trace", "t")["status"]["events"]
+
+        self.wait_for(lambda: events()["delivered"] == total, "not all is delivered")
+        folder = trace_folder(name, "t")
+        for one, count in emitted.items():
+            self.assertEqual([f.name for f in (folder / one).iterdir()], ["main"])
+            self.assertEqual(sum(events_in(folder / one).values()), count)
+        # What a node has counted stays when it goes.
+        kubectl("delete", "node", "node2")
+        self.wait_for(lambda: len(get(name, "tracesessions")["items"]) == 1, "its session stays")
+        self.assertEqual(events()["delivered"], total)
+        self.assertEqual(self.end_by_time(name, "t")["delivered"], total)
 
 
 if __name__ == "__main__":
