@@ -10,6 +10,7 @@
 #include <fstream>
 
 #include "lib/base/pidfd.h"
+#include "lib/base/signal_fd.h"
 
 namespace weft::cli {
 
@@ -27,9 +28,7 @@ Result<Attached> Attached::Prepare(const std::vector<int32_t>& pids) {
   sigset_t held;
   sigemptyset(&held);
   for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) sigaddset(&held, signal);
-  if (sigprocmask(SIG_BLOCK, &held, nullptr) != 0) return FailErrno("sigprocmask");
-  attached.signals_.reset(signalfd(-1, &held, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!attached.signals_) return FailErrno("signalfd");
+  WEFT_ASSIGN(attached.signals_, HoldSignals(held));
   return attached;
 }
 

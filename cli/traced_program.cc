@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "cli/exit_status.h"
+#include "lib/base/signal_fd.h"
 
 extern char** environ;
 
@@ -62,10 +63,7 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
 
 Result<TracedProgram> TracedProgram::Prepare() {
   TracedProgram program;
-  const sigset_t held = HeldSignals();
-  if (sigprocmask(SIG_BLOCK, &held, nullptr) != 0) return FailErrno("sigprocmask");
-  program.signals_.reset(signalfd(-1, &held, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!program.signals_) return FailErrno("signalfd");
+  WEFT_ASSIGN(program.signals_, HoldSignals(HeldSignals()));
   return program;
 }
 

@@ -64,10 +64,7 @@ weft::Status Run(Flags flags) {
   const weft::http::Health health = {.alive = [&] { return controller.Stuck(); },
                                      .ready = [&] { return controller.NotReady(); },
                                      .metrics = &metrics};
-  WEFT_ASSIGN(const auto server,
-              weft::http::Server::Start(
-                  weft::http::HealthOptions(flags.health_port),
-                  [&](const auto& request) { return weft::http::AnswerHealth(health, request); }));
+  WEFT_ASSIGN(const auto server, weft::http::ServeHealth(flags.health_port, health));
   spdlog::info("health on port {}", server->port());
 
   std::atomic<bool> has_lost = false;

@@ -96,10 +96,7 @@ Status Delivery::Announce(const Json& replaced) {
           "which pods name it",
       .controller = "weft.dev/controller",
       .instance = instance_};
-  const auto posted =
-      client_.Create({.resource = kube::kEvents, .name_space = EventNamespace(event)},
-                     MakeEvent(event, std::chrono::system_clock::now(), random_()));
-  return posted ? Status() : std::unexpected(posted.error());
+  return PostEvent(client_, event, std::chrono::system_clock::now(), random_());
 }
 
 }  // namespace weft::controller

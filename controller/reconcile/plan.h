@@ -34,7 +34,8 @@
 
 namespace weft::controller {
 
-// Of Traces and of their sessions: nothing goes before its events are drained and counted.
+// The finalizer of Traces and of their sessions: neither goes before its events are drained and
+// counted.
 inline constexpr std::string_view kFinalizer = "weft.dev/drain";
 // A node that does not answer keeps a deleted Trace, or the removal of weft, no longer than this.
 inline constexpr std::chrono::seconds kDrainLimit{60};

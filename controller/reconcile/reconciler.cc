@@ -72,7 +72,8 @@ Json SessionBody(const api::Trace& trace, api::TraceSession session) {
 
 }  // namespace
 
-Situation Reconciler::Look(const ObjectKey& key, const Json& object) {
+Situation Reconciler::Look(const ObjectKey& key, const Json& object,
+                           const std::vector<api::TraceSession>& sessions) {
   Situation situation;
   situation.trace = ReadTrace(object, situation.problem);
   const auto written = written_.find(key);
@@ -88,9 +89,9 @@ Situation Reconciler::Look(const ObjectKey& key, const Json& object) {
   situation.name_space = world_.Namespace(key.name_space);
   situation.pods = world_.Pods(key.name_space);
   // One of a Trace of that name from before goes with it.
-  for (api::TraceSession& session : world_.Sessions(key)) {
+  for (const api::TraceSession& session : sessions) {
     if (session.spec.trace_uid == situation.trace.metadata.uid)
-      situation.sessions.push_back(std::move(session));
+      situation.sessions.push_back(session);
   }
   situation.nodes = world_.Nodes();
   situation.own_namespace = own_namespace_;
@@ -152,8 +153,9 @@ Status Reconciler::RemoveSession(const api::TraceSession& session) {
   return !removed && is_done(removed.error().code) ? Status() : removed;
 }
 
-Status Reconciler::ReleaseOrphans(const ObjectKey& key, const std::string& trace_uid) {
-  for (const api::TraceSession& session : world_.Sessions(key)) {
+Status Reconciler::ReleaseOrphans(const std::vector<api::TraceSession>& sessions,
+                                  const std::string& trace_uid) {
+  for (const api::TraceSession& session : sessions) {
     const bool is_going =
         !session.metadata.deletion_timestamp.empty() && HasFinalizer(session.metadata);
     if (is_going && session.spec.trace_uid != trace_uid) WEFT_TRY(RemoveSession(session));
@@ -202,10 +204,7 @@ Status Reconciler::Announce(const api::Trace& trace, const Plan& plan, kube::Wal
                                 .note = note.text,
                                 .controller = "weft.dev/controller",
                                 .instance = instance_};
-    const auto posted =
-        client_.Create({.resource = kube::kEvents, .name_space = EventNamespace(event)},
-                       MakeEvent(event, now, random_()));
-    if (!posted) return std::unexpected(posted.error());
+    WEFT_TRY(PostEvent(client_, event, now, random_()));
   }
   return {};
 }
@@ -253,15 +252,16 @@ Status Reconciler::Do(Situation& situation, Plan& plan) {
 
 Result<std::optional<milliseconds>> Reconciler::Reconcile(const ObjectKey& key) {
   const std::optional<Json> object = world_.Trace(key);
+  const std::vector<api::TraceSession> sessions = world_.Sessions(key);
   if (!object) {
     written_.erase(key);
-    WEFT_TRY(ReleaseOrphans(key, ""));
+    WEFT_TRY(ReleaseOrphans(sessions, ""));
     return std::nullopt;
   }
-  Situation situation = Look(key, *object);
+  Situation situation = Look(key, *object, sessions);
   const std::string& uid = situation.trace.metadata.uid;
   if (uid.empty()) return Fail(ErrorCode::kCorrupt, "a Trace without a uid: " + key.name);
-  WEFT_TRY(ReleaseOrphans(key, uid));
+  WEFT_TRY(ReleaseOrphans(sessions, uid));
   Plan plan = MakePlan(situation);
   const Status done = Do(situation, plan);
   // It went away meanwhile: its DELETED event is on its way.

@@ -51,7 +51,8 @@ class Reconciler {
     kube::WallTime at;
   };
 
-  Situation Look(const ObjectKey& key, const Json& object);
+  Situation Look(const ObjectKey& key, const Json& object,
+                 const std::vector<api::TraceSession>& sessions);
   Status Do(Situation& situation, Plan& plan);
   Status Evict(const Situation& situation, Plan& plan);
   // Each of these two makes `trace` have the version that the API server answers with. An error
@@ -62,7 +63,8 @@ class Reconciler {
   Status ApplySession(const api::Trace& trace, const api::TraceSession& session);
   Status RemoveSession(const api::TraceSession& session);
   // Lets sessions go whose Trace is gone: they count no more.
-  Status ReleaseOrphans(const ObjectKey& key, const std::string& trace_uid);
+  Status ReleaseOrphans(const std::vector<api::TraceSession>& sessions,
+                        const std::string& trace_uid);
   Status Announce(const api::Trace& trace, const Plan& plan, kube::WallTime now);
 
   kube::Client& client_;

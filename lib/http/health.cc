@@ -26,4 +26,9 @@ Response AnswerHealth(const Health& health, const Request& request) {
           .body = prometheus::TextSerializer().Serialize(families)};
 }
 
+Result<std::unique_ptr<Server>> ServeHealth(std::uint16_t port, const Health& health) {
+  return Server::Start(HealthOptions(port),
+                       [&health](const Request& request) { return AnswerHealth(health, request); });
+}
+
 }  // namespace weft::http

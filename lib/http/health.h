@@ -6,7 +6,9 @@
 
 #include <prometheus/collectable.h>
 
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "lib/http/server.h"
@@ -24,6 +26,9 @@ struct Health {
 
 // 404 for other paths.
 Response AnswerHealth(const Health& health, const Request& request);
+
+// Answers with AnswerHealth at this port, until the server goes. `health` outlives it.
+Result<std::unique_ptr<Server>> ServeHealth(std::uint16_t port, const Health& health);
 
 }  // namespace weft::http
 

@@ -5,6 +5,8 @@
 #include <array>
 #include <cstdio>
 
+#include "lib/kube/client.h"
+
 namespace weft::kube {
 namespace {
 
@@ -44,6 +46,12 @@ Json MakeEvent(const EventNote& note, WallTime now, std::uint64_t unique) {
           {"regarding", std::move(regarding)},
           {"reportingController", note.controller},
           {"reportingInstance", note.instance}};
+}
+
+Status PostEvent(Client& client, const EventNote& note, WallTime now, std::uint64_t unique) {
+  const auto posted = client.Create({.resource = kEvents, .name_space = EventNamespace(note)},
+                                    MakeEvent(note, now, unique));
+  return posted ? Status() : std::unexpected(posted.error());
 }
 
 }  // namespace weft::kube

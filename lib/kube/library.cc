@@ -6,6 +6,7 @@
 
 #include <array>
 
+#include "lib/base/hexadecimal.h"
 #include "lib/kube/base64.h"
 
 namespace weft::kube {
@@ -30,13 +31,7 @@ Result<std::string> LibraryDigest(const LibraryFiles& files) {
   unsigned int size = 0;
   if (EVP_Digest(all.data(), all.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1)
     return Fail(ErrorCode::kUnsupported, "no SHA-256");
-  std::string hex;
-  for (std::size_t i = 0; i < size; ++i) {
-    constexpr std::string_view kDigits = "0123456789abcdef";
-    hex += kDigits[digest.at(i) >> 4];
-    hex += kDigits[digest.at(i) & 15];
-  }
-  return hex;
+  return ToHexadecimal({reinterpret_cast<const char*>(digest.data()), size});
 }
 
 std::string LibraryName(std::string_view digest) {

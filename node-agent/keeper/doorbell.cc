@@ -80,7 +80,7 @@ Doorbell::Doorbell(ipc::Loop& loop, std::string name, UniqueFd listening, Handle
   (void)loop_.Watch(listening_.get(), [this] { Answer(kCallersPerRound, true); });
 }
 
-std::vector<UniqueFd> Doorbell::GiveAway() {
+std::vector<UniqueFd> Doorbell::StopWatching() {
   if (!paused_) loop_.Unwatch(listening_.get());
   std::vector<UniqueFd> connections;
   for (Connection& connection : silent_) {
@@ -88,17 +88,18 @@ std::vector<UniqueFd> Doorbell::GiveAway() {
     connections.push_back(std::move(connection.fd));
   }
   silent_.clear();
+  return connections;
+}
+
+std::vector<UniqueFd> Doorbell::GiveAway() {
+  std::vector<UniqueFd> connections = StopWatching();
   listening_.reset();
   return connections;
 }
 
 Doorbell::~Doorbell() {
-  if (!listening_) return;
-  if (!paused_) loop_.Unwatch(listening_.get());
-  for (Connection& connection : silent_) {
-    if (!connection.held) loop_.Unwatch(connection.fd.get());
-    End(std::move(connection.fd));
-  }
+  if (!listening_) return;  // given away
+  for (UniqueFd& connection : StopWatching()) End(std::move(connection));
   shutdown(listening_.get(), SHUT_RD);  // the agent may still have it: no caller comes any more
   while (UniqueFd connection = Accept()) End(std::move(connection));
 }

@@ -82,6 +82,8 @@ class Doorbell {
     ipc::Loop::Clock::time_point since = ipc::Loop::Clock::now();
     bool held = false;  // it may have sent its message, for which there was no room
   };
+  // Nothing is watched any more; returns the connections whose message was not read.
+  std::vector<UniqueFd> StopWatching();
   // Accepts at most `limit` callers; `patient`: not while IsFullOfYoung.
   void Answer(size_t limit, bool patient);
   [[nodiscard]] bool IsFullOfYoung() const;

@@ -64,11 +64,6 @@ bool Heirs::Choose() {
   return chosen_ != nullptr;
 }
 
-void Heirs::DropChosen() {
-  if (chosen_ == nullptr) return;
-  (void)TakeChosen();
-}
-
 ipc::Connection Heirs::TakeChosen() {
   const auto found = std::ranges::find_if(heirs_, [&](const Heir& h) { return &h == chosen_; });
   if (found == heirs_.end()) return {};

@@ -39,9 +39,7 @@ class Heirs {
   [[nodiscard]] ipc::Connection* chosen() { return chosen_ ? &chosen_->connection : nullptr; }
   // Whether the chosen one can read what this keeper's version keeps.
   [[nodiscard]] bool understands() const { return chosen_ && chosen_->understands; }
-  // It took too long: its connection is closed.
-  void DropChosen();
-  // The chosen one's connection, which is not watched any more.
+  // The chosen one's connection, which is not watched any more; closed: none is chosen.
   ipc::Connection TakeChosen();
 
  private:

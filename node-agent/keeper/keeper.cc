@@ -13,6 +13,7 @@
 #include <cstdio>
 
 #include "lib/base/copy_fd.h"
+#include "lib/base/signal_fd.h"
 #include "lib/ipc/limits.h"
 #include "node-agent/keeper/limits.h"
 
@@ -60,9 +61,7 @@ Status Keeper::Start() {
   sigemptyset(&mask);
   sigaddset(&mask, SIGCHLD);
   if (!owner_.valid()) sigaddset(&mask, SIGTERM);
-  sigprocmask(SIG_BLOCK, &mask, nullptr);
-  signals_.reset(signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!signals_) return FailErrno("signalfd");
+  WEFT_ASSIGN(signals_, HoldSignals(mask));
   WEFT_TRY(loop_.Watch(signals_.get(), [this] { OnChildEnd(); }));
   if (owner_.valid())
     WEFT_TRY(loop_.WatchConnection(owner_, [this](auto message) { OnOwner(std::move(message)); }));
@@ -475,7 +474,7 @@ void Keeper::EndHandover(bool taken) {
     return loop_.Stop();
   }
   hand_over_by_ = Time::max();
-  heirs_.DropChosen();
+  (void)heirs_.TakeChosen();  // its connection closes, if it is there
   TellOwner("weft-keeper", "another keeper of this node asked for all, and did not take it");
   if (is_ending_) return Quit();
   agent_.recovery = {};

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "lib/base/signal_fd.h"
 #include "node-agent/keeper/limits.h"
 
 namespace weft::keeper {
@@ -33,9 +34,7 @@ Status Standby::Start() {
   sigemptyset(&mask);
   sigaddset(&mask, SIGCHLD);
   sigaddset(&mask, SIGTERM);
-  sigprocmask(SIG_BLOCK, &mask, nullptr);
-  signals_.reset(signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!signals_) return FailErrno("signalfd");
+  WEFT_ASSIGN(signals_, HoldSignals(mask));
   WEFT_TRY(loop_.Watch(signals_.get(), [this] { OnSignal(); }));
   if (holder_.valid()) WatchHolder();
   StartProbes();

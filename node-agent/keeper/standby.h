@@ -38,7 +38,7 @@ class Standby {
   Status Start();
   [[nodiscard]] bool has_ended() const { return has_ended_; }  // by SIGTERM
   Inheritance TakeInheritance() { return std::move(inheritance_); }
-  // Of the keeper that handed over; closed: there is none.
+  // The connection to the keeper that handed over; closed: there is none.
   ipc::Connection TakePredecessor();
 
  private:

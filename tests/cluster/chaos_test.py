@@ -14,7 +14,7 @@ import time
 import unittest
 
 from tests.cluster.relay_files import discarded_in, numbers_in, trace_folder
-from tests.cluster.weft_cluster import PATIENCE, get, kubectl, pod
+from tests.cluster.weft_cluster import PATIENCE, kubectl, pod
 from tests.cluster.with_weft import WeftTest, container_pids, metric, trace
 
 LONG = os.environ.get("WEFT_LONG") == "1"
@@ -33,8 +33,7 @@ PROGRAMS = {"agent": ("weft-node-agent", "weft-consumer", "weft-keeper"), "relay
 class Chaos(WeftTest):
 
     def pids(self, component, program):
-        pods = get("weft", "pods", "-l", f"app.kubernetes.io/component={component}")["items"]
-        return [pid for one in pods for pid in container_pids("weft", one["metadata"]["name"], program)]
+        return [pid for one in self.pods_of(component) for pid in container_pids("weft", one, program)]
 
     def hit(self, component, program, number, pause=0.0):
         """Sends a signal to all processes of a program, and SIGCONT after `pause` seconds."""
@@ -68,8 +67,7 @@ class Chaos(WeftTest):
             kind = "daemonset" if component == "agent" else "deployment"
             kubectl("-n", "weft", "rollout", "restart", f"{kind}/weft-{component}")
             return f"replaced the pods of {component}"
-        one = chance.choice(get("weft", "pods", "-l", f"app.kubernetes.io/component={component}")["items"])
-        kubectl("-n", "weft", "delete", "pod", one["metadata"]["name"], "--wait=false")
+        kubectl("-n", "weft", "delete", "pod", chance.choice(self.pods_of(component)), "--wait=false")
         return f"deleted a pod of {component}"
 
     def start(self, namespace):

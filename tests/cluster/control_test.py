@@ -48,9 +48,8 @@ class Control(WeftTest):
 
     def agent_config(self):
         """kubectl's flag to be the agent of this node: a token that is bound to its pod."""
-        agents = get("weft", "pods", "-l", "app.kubernetes.io/component=agent")["items"]
         token = kubectl("-n", "weft", "create", "token", "weft-agent", "--bound-object-kind=Pod",
-                        f"--bound-object-name={agents[0]['metadata']['name']}").stdout
+                        f"--bound-object-name={self.pods_of('agent')[0]}").stdout
         config = json.loads(kubectl("config", "view", "--raw", "-o", "json").stdout)
         config["users"][0]["user"] = {"token": token.strip()}
         file = tempfile.NamedTemporaryFile("w", suffix=".conf")
@@ -301,8 +300,7 @@ class Control(WeftTest):
         kubectl("-n", "weft", "scale", "deployment/weft-webhook", "--replicas=0")
         self.addCleanup(kubectl, "-n", "weft", "rollout", "status", "deployment/weft-webhook")
         self.addCleanup(kubectl, "-n", "weft", "scale", "deployment/weft-webhook", "--replicas=2")
-        self.wait_for(lambda: not get("weft", "pods", "-l", "app.kubernetes.io/component=webhook")
-                      ["items"], "the webhook does not end")
+        self.wait_for(lambda: not self.pods_of("webhook"), "the webhook does not end")
         self.apply(client("without"), namespace=name)
         self.wait_for_pod(name, "without")
         self.assertEqual(variables(get(name, "pod", "without")), {})

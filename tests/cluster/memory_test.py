@@ -101,8 +101,7 @@ class Memory(WeftTest):
         self.apply(self.everything(), namespace=namespace)
         self.wait_ready(namespace, "t")
         kubectl("-n", "weft", "scale", "statefulset", "weft-relay", "--replicas=0")
-        self.wait_for(lambda: not get("weft", "pods", "-l", "app.kubernetes.io/component=relay")["items"],
-                      "the relay does not go")
+        self.wait_for(lambda: not self.pods_of("relay"), "the relay does not go")
         emitted = []
         for life in range(LIVES):
             emitted.append(self.emit(namespace))

@@ -88,11 +88,10 @@ class Modes(WeftTest):
 
     def agent_pid(self):
         """The process weft-node-agent on the node, which the keeper starts again; None: it does not run."""
-        name = get("weft", "pods", "-l", "app.kubernetes.io/component=agent")["items"][0]["metadata"]["name"]
-        return next(iter(container_pids("weft", name, "weft-node-agent")), None)
+        return next(iter(container_pids("weft", self.agent_pod(), "weft-node-agent")), None)
 
     def agent_pod(self):
-        return get("weft", "pods", "-l", "app.kubernetes.io/component=agent")["items"][0]["metadata"]["name"]
+        return self.pods_of("agent")[0]
 
     def test_the_agents_pod_is_killed_deleted_and_comes_back(self):
         """The program goes on meanwhile: all that it emitted is in one CTF trace or counted as discarded, once."""

@@ -63,17 +63,29 @@ def discarded_in(folder):
     return total
 
 
+def lines_in(folder):
+    """The lines that babeltrace2 prints of what is below a folder, one for each event."""
+    # On standard error it says what was discarded, for every packet.
+    with subprocess.Popen(["babeltrace2", "--no-delta", str(folder)], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True) as reader:
+        yield from reader.stdout
+    if reader.returncode != 0:
+        raise AssertionError(f"babeltrace2 {folder}: {reader.returncode}")
+
+
+def work_in(folder):
+    """Thread and number of each event tenant:work below a folder."""
+    pattern = re.compile(r"tenant:work: .*thread = (\d+), number = (\d+)")
+    for line in lines_in(folder):
+        if found := pattern.search(line):
+            yield int(found.group(1)), int(found.group(2))
+
+
 def numbers_in(folder):
     """Thread -> the numbers of its events tenant:work below a folder, sorted."""
     numbers = {}
-    pattern = re.compile(r"tenant:work: .*thread = (\d+), number = (\d+)")
-    with subprocess.Popen(["babeltrace2", "--no-delta", str(folder)], stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, text=True) as reader:
-        for line in reader.stdout:
-            if found := pattern.search(line):
-                numbers.setdefault(int(found.group(1)), []).append(int(found.group(2)))
-    if reader.returncode != 0:
-        raise AssertionError(f"babeltrace2 {folder}: {reader.returncode}")
+    for thread, number in work_in(folder):
+        numbers.setdefault(thread, []).append(number)
     return {thread: sorted(found) for thread, found in numbers.items()}
 
 
@@ -81,12 +93,7 @@ def events_in(folder):
     """Event name -> how many babeltrace2 reads below a folder."""
     counts = {}
     pattern = re.compile(r"\b((?:shop|tenant):\w+):")
-    # On standard error it says what was discarded, for every packet.
-    with subprocess.Popen(["babeltrace2", "--no-delta", str(folder)], stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, text=True) as reader:
-        for line in reader.stdout:
-            name = pattern.search(line).group(1)
-            counts[name] = counts.get(name, 0) + 1
-    if reader.returncode != 0:
-        raise AssertionError(f"babeltrace2 {folder}: {reader.returncode}")
+    for line in lines_in(folder):
+        name = pattern.search(line).group(1)
+        counts[name] = counts.get(name, 0) + 1
     return counts

@@ -72,16 +72,6 @@ class TwoNodes(WeftTest):
             self.assertIn(f"pod {uids[own]}\n", said)
             self.assertNotIn(f"pod {uids[other]}\n", said)
 
-    def emit(self, name, one, container):
-        """A round of a container's tenant; how many events it has emitted."""
-        kubectl("-n", name, "exec", one, "-c", container, "--", "kill", "-USR1", "1")
-
-        def emitted():
-            return int(kubectl("-n", name, "logs", one, "-c", container).stdout.split()[-1])
-
-        self.wait_for(emitted, "the round does not end")
-        return emitted()
-
     def test_traces_of_two_nodes_one_of_which_goes(self):
         name = self.injected_namespace("wide")
         self.apply(two_containers("one", "node1"), two_containers("two", "node2"), namespace=name)
@@ -91,9 +81,9 @@ class TwoNodes(WeftTest):
         wanted["spec"]["pods"]["containers"] = ["main"]
         self.apply(wanted, namespace=name)
         self.wait_ready(name, "t")
-        emitted = {one: self.emit(name, one, "main") for one in ("one", "two")}
+        emitted = {one: self.run_tenant(name, pod=(one, "-c", "main")) for one in ("one", "two")}
         for one in ("one", "two"):
-            self.emit(name, one, "side")
+            self.run_tenant(name, pod=(one, "-c", "side"))
         total = sum(emitted.values())
 
         def events():

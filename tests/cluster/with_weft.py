@@ -65,9 +65,13 @@ class WeftTest(ClusterTest):
         text = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
         return kubectl("-n", namespace, user, "create", "-f", "-", text=text, check=check)
 
+    def pods_of(self, component):
+        """The names of the pods of a part of weft, also of those that are on their way out."""
+        pods = get("weft", "pods", "-l", f"app.kubernetes.io/component={component}")["items"]
+        return [pod["metadata"]["name"] for pod in pods]
+
     def metrics(self, component):
-        pod = get("weft", "pods", "-l", f"app.kubernetes.io/component={component}")["items"][0]
-        return kubectl("get", "--raw", f"/api/v1/namespaces/weft/pods/{pod['metadata']['name']}"
+        return kubectl("get", "--raw", f"/api/v1/namespaces/weft/pods/{self.pods_of(component)[0]}"
                        ":8080/proxy/metrics").stdout
 
     def wait_ready(self, namespace, name):
@@ -86,17 +90,18 @@ class WeftTest(ClusterTest):
                       "the Trace does not end")
         return get(namespace, "trace", name)["status"]["events"]
 
-    def emitted(self, namespace, name):
-        """The last line "events N" that a program printed."""
-        logs = kubectl("-n", namespace, "logs", name).stdout
+    def emitted(self, namespace, name, *container):
+        """The last line "events N" that a program printed; of a pod with several containers: -c NAME."""
+        logs = kubectl("-n", namespace, "logs", name, *container).stdout
         found = re.findall(r"^events (\d+)$", logs, re.MULTILINE)
         return int(found[-1]) if found else 0
 
-    def run_tenant(self, namespace, rounds=1):
-        """Lets the pod `tenant` emit `rounds` more rounds; returns all events that it has emitted in its life."""
+    def run_tenant(self, namespace, rounds=1, pod=("tenant",)):
+        """Lets a tenant emit `rounds` more rounds; returns all events that it has emitted in its life. pod: its name,
+        and of a pod with several containers -c NAME."""
         for _ in range(rounds):
-            before = self.emitted(namespace, "tenant")
-            kubectl("-n", namespace, "exec", "tenant", "--", "kill", "-USR1", "1")
-            self.wait_for(lambda before=before: self.emitted(namespace, "tenant") > before,
+            before = self.emitted(namespace, *pod)
+            kubectl("-n", namespace, "exec", *pod, "--", "kill", "-USR1", "1")
+            self.wait_for(lambda before=before: self.emitted(namespace, *pod) > before,
                           "the tenant's round does not end")
-        return self.emitted(namespace, "tenant")
+        return self.emitted(namespace, *pod)

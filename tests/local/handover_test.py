@@ -10,11 +10,10 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 import unittest
 
-from tests.local.weft_local import PATIENCE, WEFT
+from tests.local.weft_local import PATIENCE, WEFT, LocalTest, is_running
 
 KEEPER = pathlib.Path(WEFT).with_name("weft-keeper")
 
@@ -66,10 +65,8 @@ class Node:
 
     def __init__(self, test):
         self.test = test
-        folder = tempfile.TemporaryDirectory()
-        test.addCleanup(folder.cleanup)
-        self.state = pathlib.Path(folder.name, "state")
-        self.programs = pathlib.Path(folder.name, "bin")
+        self.state = test.folder / "state"
+        self.programs = test.folder / "bin"
         self.state.mkdir()
         self.programs.mkdir()
         agent = self.programs / "weft-node-agent"
@@ -97,17 +94,10 @@ class Node:
         lines = (self.state / f"{agent}.log").read_text(encoding="utf-8").splitlines()
         return [json.loads(line) for line in lines]
 
-    def wait(self, what, why):
-        deadline = time.monotonic() + PATIENCE
-        while not (result := what()):
-            self.test.assertLess(time.monotonic(), deadline, why)
-            time.sleep(0.01)
-        return result
-
     def next_agent(self, known):
         """The agent that a keeper started after `known`, when it was told all."""
-        agent = self.wait(lambda: self.agents() - known, "no agent comes").pop()
-        self.wait(lambda: any(m["type"] == "KeptComplete" for m in self.said(agent)),
+        agent = self.test.wait_for(lambda: self.agents() - known, "no agent comes").pop()
+        self.test.wait_for(lambda: any(m["type"] == "KeptComplete" for m in self.said(agent)),
                   "the agent is not told all")
         return agent
 
@@ -135,24 +125,18 @@ def ring(caller, text):
     return inode
 
 
-def runs(pid):
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-class Handover(unittest.TestCase):
+class Handover(LocalTest):
 
     def setUp(self):
+        super().setUp()
         self.node = Node(self)
         self.old = self.node.start()
         self.first = self.node.next_agent(set())
-        self.node.wait(lambda: (self.node.state / "agent.sock").exists(), "no doorbell")
+        self.wait_for(lambda: (self.node.state / "agent.sock").exists(), "no doorbell")
 
     def test_all_goes_to_the_new_keeper(self):
         arrived = {"early": ring(self.node.call(), "early")}
-        self.node.wait(lambda: self.node.arrived(self.first) == arrived, "early does not arrive")
+        self.wait_for(lambda: self.node.arrived(self.first) == arrived, "early does not arrive")
         silent = self.node.call()
         new = self.node.start()
         second = self.node.next_agent({self.first})
@@ -162,9 +146,9 @@ class Handover(unittest.TestCase):
         # A caller that was accepted and had said nothing yet, one that comes in between, one later.
         arrived["silent"] = ring(silent, "silent")
         arrived["late"] = ring(self.node.call(), "late")
-        self.node.wait(lambda: self.node.arrived(second) == arrived,
+        self.wait_for(lambda: self.node.arrived(second) == arrived,
                        "a caller does not get through to the new keeper")
-        self.assertFalse(runs(self.first), "two agents")
+        self.assertFalse(is_running(self.first), "two agents")
         # At SIGTERM the old one, which is retired, goes.
         self.old.terminate()
         self.assertEqual(self.old.wait(PATIENCE), 0)
@@ -183,7 +167,7 @@ class Handover(unittest.TestCase):
             self.old.terminate()
             self.assertEqual(self.old.wait(PATIENCE), 0)
             self.old = keeper
-        self.node.wait(lambda: self.node.arrived(agent) == arrived, "callers are lost")
+        self.wait_for(lambda: self.node.arrived(agent) == arrived, "callers are lost")
 
     def test_the_old_keeper_goes_on_where_the_new_one_ends(self):
         for end in (signal.SIGTERM, signal.SIGKILL):
@@ -197,7 +181,7 @@ class Handover(unittest.TestCase):
                 third = self.node.next_agent(known | {second})
                 if end == signal.SIGTERM:
                     self.assertEqual(self.node.kept(third), kept)
-                self.assertFalse(runs(second), "two agents")
+                self.assertFalse(is_running(second), "two agents")
 
     def test_a_new_keeper_that_does_not_take_it(self):
         new = self.node.start()
@@ -209,18 +193,18 @@ class Handover(unittest.TestCase):
         new.kill()
         new.wait()
         caller = ring(self.node.call(), "afterwards")
-        self.node.wait(lambda: any("afterwards" in self.node.arrived(agent) and
+        self.wait_for(lambda: any("afterwards" in self.node.arrived(agent) and
                                    self.node.arrived(agent)["afterwards"] == caller
                                    for agent in self.node.agents()), "the old keeper does not go on")
         self.assertGreaterEqual(self.node.agents(), known)
 
     def test_the_lease_ends_with_the_last_process(self):
         os.kill(self.first, signal.SIGSTOP)
-        self.addCleanup(lambda: runs(self.first) and os.kill(self.first, signal.SIGKILL))
+        self.addCleanup(lambda: is_running(self.first) and os.kill(self.first, signal.SIGKILL))
         self.old.kill()
         self.old.wait()
         self.node.start()
-        self.node.wait(lambda: self.node.agents("standby"), "no keeper waits")
+        self.wait_for(lambda: self.node.agents("standby"), "no keeper waits")
         time.sleep(0.3)
         self.assertEqual(self.node.agents(), {self.first}, "an agent runs beside one that may wake")
         os.kill(self.first, signal.SIGKILL)

@@ -238,7 +238,7 @@ def children_of(pid):
 def is_running(pid):
     """Neither gone nor dead and not yet waited for."""
     try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
         return False
 

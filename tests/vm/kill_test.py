@@ -9,6 +9,7 @@ import signal
 import time
 import unittest
 
+from tests.local.weft_local import is_running
 from tests.vm import storm
 from tests.vm.node import children_of, name_of
 from tests.vm.storm import LocalStormTest, NodeStormTest
@@ -17,14 +18,6 @@ CGROUPS = pathlib.Path("/sys/fs/cgroup")
 MOST_CALLS = 1_000_000  # of a program that ends because its file is gone
 ROUNDS = 4
 SMALL = {"size": "4Ki", "count": 2}
-
-
-def runs(pid):
-    """Neither gone nor a zombie."""
-    try:
-        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 class Killer:
@@ -48,7 +41,7 @@ class Killer:
         self.some_time()
         os.kill(keeper, signal.SIGKILL)
         for pid in (keeper, *others):
-            self.wait_for(lambda pid=pid: not runs(pid), "a process stays")
+            self.wait_for(lambda pid=pid: not is_running(pid), "a process stays")
 
     def assert_beginning(self, seen, ring):
         """Each CPU has all that was taken out of the ring, nothing that was not in it, and no gap."""

@@ -68,11 +68,7 @@ weft::Status Run(Flags flags) {
                                                     "known yet";
                                      },
                                      .metrics = &metrics};
-  WEFT_ASSIGN(
-      const auto health_server,
-      weft::http::Server::Start(weft::http::HealthOptions(flags.health_port), [&](const auto& r) {
-        return weft::http::AnswerHealth(health, r);
-      }));
+  WEFT_ASSIGN(const auto health_server, weft::http::ServeHealth(flags.health_port, health));
 
   const auto informers = weft::webhook::Feed(view, client, Log);
   const weft::kube::Informer secret(

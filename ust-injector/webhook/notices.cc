@@ -68,9 +68,8 @@ void Notices::Run(const std::stop_token& stop) {
       note = std::move(waiting_.front());
       waiting_.pop_front();
     }
-    const kube::Address events{.resource = kube::kEvents, .name_space = EventNamespace(note)};
-    const Json event = MakeEvent(note, std::chrono::system_clock::now(), random());
-    if (const auto posted = client_.Create(events, event); !posted) on_error_(posted.error());
+    const Status posted = PostEvent(client_, note, std::chrono::system_clock::now(), random());
+    if (!posted) on_error_(posted.error());
   }
 }
 

@@ -139,7 +139,7 @@ class NodeTest : public testing::Test {
     return Until([&] { return SessionStatus().value("phase", "") == phase; });
   }
 
-  // Of all Traces.
+  // The counter's sum over all Traces.
   double RecordedInMetrics() {
     double sum = 0;
     for (const prometheus::MetricFamily& family : metrics_.load()->Collect()) {

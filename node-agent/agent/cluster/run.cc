@@ -8,7 +8,6 @@
 #include <filesystem>
 
 #include "lib/http/health.h"
-#include "lib/http/server.h"
 #include "lib/kube/client.h"
 #include "lib/kube/config.h"
 #include "node-agent/agent/cluster/node.h"
@@ -61,20 +60,14 @@ Status RunOnNode(const NodeOptions& options, ipc::Loop& loop) {
   const http::Health health{.alive = [&] { return node.Stuck(); },
                             .ready = [&] { return node.NotReady(); },
                             .metrics = &node.metrics()};
-  WEFT_ASSIGN(const auto server, http::Server::Start(http::HealthOptions(options.health_port),
-                                                     [&](const auto& request) {
-                                                       return http::AnswerHealth(health, request);
-                                                     }));
+  WEFT_ASSIGN(const auto server, http::ServeHealth(options.health_port, health));
   WEFT_TRY(agent.Start(node, node.lookup()));
   return loop.Run();
 }
 
 Status StandBy(const NodeOptions& options, ipc::Loop& loop) {
   const http::Health health{.alive = [] { return ""; }, .ready = [&] { return options.not_ready; }};
-  WEFT_ASSIGN(const auto server, http::Server::Start(http::HealthOptions(options.health_port),
-                                                     [&](const auto& request) {
-                                                       return http::AnswerHealth(health, request);
-                                                     }));
+  WEFT_ASSIGN(const auto server, http::ServeHealth(options.health_port, health));
   ipc::Connection keeper{UniqueFd(ipc::kKeeperFd)};
   WEFT_TRY(loop.WatchConnection(keeper, [&](const auto& message) {
     if (!message) loop.Stop();

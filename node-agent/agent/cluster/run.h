@@ -28,7 +28,7 @@ struct NodeOptions {
 // Until the keeper is gone. The connection to it is descriptor ipc::kKeeperFd.
 Status RunOnNode(const NodeOptions& options, ipc::Loop& loop);
 
-// The same for a keeper that waits for the node's lease (node-agent/keeper/standby.h): only answers
+// Serves a keeper that waits for the node's lease (node-agent/keeper/standby.h): only answers
 // the kubelet.
 Status StandBy(const NodeOptions& options, ipc::Loop& loop);
 

@@ -34,7 +34,7 @@ struct JournalNote {
   int64_t realtime_offset_ns = 0;
   Uuid clock_uuid{};  // the boot's
 
-  // Of now.
+  // The note of a journal that begins now.
   static JournalNote Now();
   // kCorrupt: no note; kUnsupported: of another version, or of another boot.
   static Result<JournalNote> Parse(const std::string& text);

@@ -138,7 +138,7 @@ class Session {
   std::string cgroup;  // of the program whose kernel events are recorded: its folder; "": none
   ipc::RelayAddress relay;
   std::unique_ptr<api::TraceSession> order;  // in a cluster; else null
-  // Of channels that are forgotten, or that an agent before had whose state is lost.
+  // Counts of channels that are forgotten, or that an agent before had whose state is lost.
   ipc::ChannelCounts retired;
   std::set<uint64_t> retired_ids;  // of those
 
