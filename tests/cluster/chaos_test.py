@@ -15,7 +15,7 @@ import unittest
 
 from tests.cluster.relay_files import discarded_in, numbers_in, trace_folder
 from tests.cluster.weft_cluster import PATIENCE, kubectl, pod
-from tests.cluster.with_weft import WeftTest, container_pids, metric, trace
+from tests.cluster.with_weft import WeftTest, container_pids, metric, send_signal, trace
 
 LONG = os.environ.get("WEFT_LONG") == "1"
 SEED = int(os.environ.get("WEFT_CHAOS_SEED", "1"))
@@ -38,16 +38,11 @@ class Chaos(WeftTest):
     def hit(self, component, program, number, pause=0.0):
         """Sends a signal to all processes of a program, and SIGCONT after `pause` seconds."""
         hit = self.pids(component, program)
-        for pid in hit:
-            os.kill(pid, number)
+        send_signal(hit, number)
         if number != signal.SIGSTOP:
             return
         time.sleep(pause)
-        for pid in hit:
-            try:
-                os.kill(pid, signal.SIGCONT)
-            except ProcessLookupError:
-                continue
+        send_signal(hit, signal.SIGCONT)
 
     def act(self, chance):
         """Something happens to a part of weft; returns what."""

@@ -10,7 +10,7 @@ import unittest
 
 from tests.cluster.relay_files import discarded_in, events_in, relay_folder, trace_folder
 from tests.cluster.weft_cluster import get, kubectl, pod
-from tests.cluster.with_weft import WeftTest, container_pids, metric, trace
+from tests.cluster.with_weft import WeftTest, container_pids, metric, send_signal, trace
 from tests.local.huge_pages import HUGE, bytes_in_huge_pages, why_no_huge_page
 
 EVENTS = 200_000  # of each of two threads in a round: many times what the buffers hold
@@ -98,8 +98,7 @@ class Modes(WeftTest):
         name = "replaced"
         self.start(name, buffer={"mode": "discard"})
         self.run_tenant(name)
-        for pid in container_pids("weft", self.agent_pod()):
-            os.kill(pid, signal.SIGKILL)
+        send_signal(container_pids("weft", self.agent_pod()), signal.SIGKILL)
         self.run_tenant(name)
         self.wait_for(self.agent_pid, "the agent's container is not started again")
         self.run_tenant(name)

@@ -42,17 +42,17 @@ def shop():
 
 class Traced(WeftTest):
 
-    def pods_of(self, namespace, app):
+    def running_pods(self, namespace, app):
         return [p for p in get(namespace, "pods", "-l", f"app={app}")["items"]
                 if "deletionTimestamp" not in p["metadata"]]
 
     def assert_unchanged(self, namespace, app, qos):
-        for one in self.pods_of(namespace, app):
+        for one in self.running_pods(namespace, app):
             self.assertEqual(one["status"]["qosClass"], qos)
             self.assertEqual([c["restartCount"] for c in one["status"]["containerStatuses"]], [0])
 
     def run_shops(self):
-        names = [p["metadata"]["name"] for p in self.pods_of("orders", "shop")]
+        names = [p["metadata"]["name"] for p in self.running_pods("orders", "shop")]
         for name in names:
             kubectl("-n", "orders", "exec", name, "--", "touch", "/tmp/open")
         self.wait_for(lambda: all(self.emitted("orders", name) for name in names),

@@ -3,6 +3,7 @@
 Traces, programs that say what they emitted, counters."""
 
 import json
+import os
 import pathlib
 import re
 
@@ -41,6 +42,15 @@ def container_pids(namespace, name, program=""):
         except OSError:
             continue
     return found
+
+
+def send_signal(pids, number):
+    """To those of the processes that still run: the kernel or a keeper may end the others meanwhile."""
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            continue
 
 
 class WeftTest(ClusterTest):

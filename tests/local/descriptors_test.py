@@ -14,7 +14,7 @@ import subprocess
 import time
 import unittest
 
-from tests.local.weft_local import EMITTER, WEFT, LocalTest, children_of, session_folder
+from tests.local.weft_local import EMITTER, PATIENCE, WEFT, LocalTest, children_of, session_folder
 
 NEEDED = re.compile(r"weft: the limit of open files is (\d+), and recording needs (\d+) at least: raise the hard limit.*")
 
@@ -70,13 +70,16 @@ class FullPrograms(LocalTest):
     def test_children_with_a_low_limit(self):
         for limit in range(6):
             with self.subTest(limit=limit):
-                # A ring set and the socket to announce it: two at the same time.
-                possible = limit >= 2
-                self.record("-e", "emitter:*", output=f"limit{limit}", status=0 if possible else 123,
-                            program=[EMITTER, "--events", "10", "--children", "5", "--in-turn", "1",
-                                     "--children-limit", str(limit)])
-                self.assert_complete(60 if possible else 10, output=f"limit{limit}")
-                self.assertEqual(self.counts()["tail_unknown"], 0 if possible else 5)
+                weft = self.start("-e", "emitter:*", output=f"limit{limit}",
+                                  program=[EMITTER, "--events", "10", "--children", "5", "--in-turn", "1",
+                                           "--children-limit", str(limit)])
+                weft.wait(PATIENCE)
+                unknown = self.counts()["tail_unknown"]
+                self.finish(weft, 123 if unknown else 0)
+                # A ring set and the socket to announce it: two at the same time. With one descriptor, a
+                # child's ring set is read where the agent finds it before the child ends.
+                self.assertIn(unknown, {0: [5], 1: range(6)}.get(limit, [0]))
+                self.assert_complete(10 + 10 * (5 - unknown), output=f"limit{limit}")
 
 
 class LivingProcesses(LocalTest):
