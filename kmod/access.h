@@ -5,8 +5,8 @@
  * Kernel memory: on x86, a load with an exception table entry costs almost nothing, while
  * copy_from_kernel_nofault costs about 80 instructions. The load is safe only if the address is
  * canonical and belongs to the kernel: for other faults the table has no entry. The last ten
- * megabytes are excluded. They hold the vsyscall page, whose faults count as a user's, and error
- * pointers.
+ * megabytes are excluded. They hold error pointers and the vsyscall page, whose faults the kernel
+ * treats as faults of user memory.
  */
 #ifndef WEFT_KMOD_ACCESS_H
 #define WEFT_KMOD_ACCESS_H
@@ -18,7 +18,7 @@
 #include <asm/vsyscall.h>
 #endif
 
-/* Largest access, in bytes, that one check of an address covers. */
+/* Largest access, in bytes, that one check of an address allows. */
 #define WEFT_ACCESS_MAX 64
 
 static __always_inline bool weft_is_kernel_address(u64 address)
@@ -30,7 +30,7 @@ static __always_inline bool weft_is_kernel_address(u64 address)
 #endif
 }
 
-/* *to = the `size` (1, 2, 4, 8) bytes there, zero-extended. */
+/* Stores the `size` (1, 2, 4, 8) bytes there in *to, zero-extended. */
 static __always_inline bool weft_load_kernel(u64 *to, u64 from, unsigned int size)
 {
 	const void *address = (const void *)(unsigned long)from;
@@ -61,7 +61,7 @@ fault:
 #endif
 }
 
-/* *to = a member of the struct that the caller expects at `from`. */
+/* Stores in *to a member of the struct that the caller expects at `from`. */
 #define WEFT_LOAD_MEMBER(to, from, type, member)                                                   \
 	weft_load_kernel(to, (from) + offsetof(type, member), sizeof_field(type, member))
 

@@ -23,7 +23,7 @@ void weft_callstack_kernel(struct weft_callstack *stack)
 	memmove(stack->addresses, stack->addresses + own, stack->count * sizeof(u64));
 }
 
-/* What a function with a frame pointer begins with. */
+/* Words that a function with a frame pointer pushes first. */
 struct frame {
 	u64 next;
 	u64 from;

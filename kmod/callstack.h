@@ -21,7 +21,7 @@ struct weft_callstack {
 	u64 addresses[WEFT_CONTEXT_MAX_ADDRESSES];
 };
 
-/* A machine on which it is known how. */
+/* Whether weft.ko can take call stacks on this machine. */
 #if defined(CONFIG_X86_64) && defined(CONFIG_STACKTRACE)
 #define WEFT_HAS_CALLSTACKS 1
 #else

@@ -5,7 +5,7 @@
 
 #include "channel.h"
 
-/* WEFT_IOCTL_CHANNEL. A descriptor of the ring, or negative. */
+/* WEFT_IOCTL_CHANNEL. Returns a descriptor of the ring, or a negative errno. */
 int weft_channel_file_create(struct weft_session *session, const struct weft_kernel_channel *arg);
 
 #endif /* WEFT_KMOD_CHANNEL_FILE_H */

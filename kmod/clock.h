@@ -10,7 +10,7 @@
 
 #include "lib/abi/ring.h"
 
-/* Bit 1 << enum weft_clock_id for each clock that may be used now. */
+/* Returns bit 1 << enum weft_clock_id for each clock that may be used now. */
 static inline u32 weft_clocks(void)
 {
 	u32 clocks = 1u << WEFT_CLOCK_MONOTONIC;

@@ -31,7 +31,7 @@
 #endif
 
 #ifdef CONFIG_CGROUPS
-/* 6.1 replaced ids by pointers. */
+/* Kernels before 6.1 have an array of ids instead of pointers. */
 #ifndef WEFT_KERNEL_HAS_ANCESTOR_IDS
 #define WEFT_CGROUP_ANCESTOR_POINTERS 1
 #endif
@@ -46,14 +46,14 @@ static __always_inline u64 weft_cgroup_ancestor_id(const struct cgroup *cgroup, 
 #endif
 }
 
-/* With a reference, if it is below the root of the caller's cgroup namespace. NULL or an error:
-   there is none. */
+/* Returns the cgroup with a reference, if it is below the root of the caller's cgroup namespace.
+   Otherwise it returns NULL or an error. */
 static inline struct cgroup *weft_cgroup_get_from_id(u64 id)
 {
 #ifdef WEFT_KERNEL_HAS_CGROUP_GET_FROM_ID
 	return cgroup_get_from_id(id);
 #else
-	/* Before 5.14 modules may only go through all of them. */
+	/* Before 5.14, modules can find a cgroup by its id only by a walk through all of them. */
 	struct cgroup *root = current->nsproxy->cgroup_ns->root_cset->dfl_cgrp;
 	struct cgroup_subsys_state *css;
 	struct cgroup *found = NULL;
@@ -71,8 +71,8 @@ static inline struct cgroup *weft_cgroup_get_from_id(u64 id)
 }
 #endif
 
-/* Where the inode number of a mount namespace is, whose struct is private to fs/, so that no
- * header shows it; since 5.11 it begins with what all namespaces have in common. */
+/* Offset of a mount namespace's inode number. The struct is private to fs/, and no header shows it.
+ * Since 5.11 it begins with the part that all namespaces share. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 11, 0)
 #define WEFT_MOUNT_NAMESPACE_INUM offsetof(struct ns_common, inum)
 #endif
@@ -193,7 +193,7 @@ static inline void weft_vma_flags(struct vm_area_struct *vma, unsigned long set,
 #endif
 }
 
-/* What splice takes of a file that has a read_iter. 6.5: the other one went. */
+/* The splice_read operation for a file that has read_iter. 6.5 removed generic_file_splice_read. */
 #ifdef WEFT_KERNEL_HAS_COPY_SPLICE_READ
 #define weft_splice_read copy_splice_read
 #else
@@ -212,8 +212,8 @@ static inline struct socket *weft_socket_of(struct file *file)
 #endif
 }
 
-/* What a mapped file is for who mapped it. 6.8: files of stacked file systems stand before another
-   one. */
+/* Returns the path of a mapped file as the process that mapped it sees it. Since 6.8, the file in a
+   mapping may be a stacked file system's backing file. */
 static inline const struct path *weft_mapped_path(const struct file *file)
 {
 #ifdef WEFT_KERNEL_HAS_FILE_USER_PATH
@@ -232,7 +232,7 @@ static inline const struct inode *weft_mapped_inode(const struct file *file)
 #endif
 }
 
-/* Interrupts have smaller numbers than this. 6.13: a function tells. */
+/* Returns a number above that of every interrupt. Since 6.13 a function returns it. */
 static inline unsigned int weft_interrupts(void)
 {
 #ifdef WEFT_KERNEL_HAS_IRQ_GET_NR_IRQS

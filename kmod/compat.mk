@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# For the Kbuild of whatever includes compat.h: WEFT_KERNEL_HAS_NAME where a header of this kernel's has a word. Stable
-# and vendors' kernels move code between versions, so the version would not tell.
+# For the Kbuild of each module that includes compat.h: defines WEFT_KERNEL_HAS_NAME if a header of
+# this kernel has a certain word. Stable and vendors' kernels move code between versions, so the
+# version would not tell.
 
 weft-has = $(shell grep -qsw '$(2)' $(srctree)/include/linux/$(1) && echo -DWEFT_KERNEL_HAS_$(3))
 
@@ -16,5 +17,5 @@ ccflags-y += $(call weft-has,net.h,sock_from_file(struct file \*file),SOCK_FROM_
 ccflags-y += $(call weft-has,sched.h,migration_disabled,MIGRATION_DISABLED)
 ccflags-y += $(call weft-has,uprobes.h,uprobe_filter_ctx,UPROBE_FILTER_CTX)
 ccflags-y += $(call weft-has,uprobes.h,uprobe_unregister_nosync,UPROBE_UNREGISTER_NOSYNC)
-# Declared everywhere, exported to modules by some.
+# All kernels declare this function; only some export it to modules.
 ccflags-y += $(shell grep -qsw mmput_async $(objtree)/Module.symvers && echo -DWEFT_KERNEL_HAS_MMPUT_ASYNC)

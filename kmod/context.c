@@ -7,7 +7,7 @@
 
 #include "perf.h"
 
-/* All but those that only user space has, and those that this kernel lacks. */
+/* Returns the context's entry; NULL: only user space has it, or this kernel lacks it. */
 static const struct weft_context_info *find_here(u16 id)
 {
 	const struct weft_context_info *info = weft_context_by_id(id);
@@ -112,7 +112,7 @@ static u8 *write_stack(u8 *to, const struct weft_callstack *stack)
 	return to + sizeof(stack->count) + stack->count * sizeof(u64);
 }
 
-/* What is no integer of a task: a text, a call stack, a counter. */
+/* Writes a value that is no integer of a task: a text, a call stack or a counter. */
 static u8 *write_other(const struct weft_contexts *contexts, u32 i, u8 *to, unsigned long view,
 		       const struct weft_callstacks *stacks)
 {
@@ -157,8 +157,8 @@ u8 *weft_contexts_write(const struct weft_contexts *contexts, u8 *to, unsigned l
 	return to;
 }
 
-/* A context's number in a linked filter: its place; and for a text how long it may be, so that
- * nothing is looked up when the filter runs. */
+/* A context's number in a linked filter holds its place and, for a text, its size, so that the
+ * filter looks nothing up when it runs. */
 enum { NUMBER_PLACE = 0xff, NUMBER_SIZE_SHIFT = 8 };
 
 static int filter_find(const struct weft_filter_contexts *self, uint8_t kind, const char *name,

@@ -16,7 +16,7 @@
 
 struct weft_perf;
 
-/* How a value is made of what its pointers lead to. */
+/* How the bytes behind the last pointer become a value. */
 enum weft_context_end {
 	WEFT_CONTEXT_END_NONE, /* not in this kernel */
 	WEFT_CONTEXT_END_S32,
@@ -31,10 +31,11 @@ enum weft_context_end {
 };
 
 /*
- * Where a context's value is: from the current task over `steps` pointers, each at an offset in
- * what the one before points to; the value is at the offset behind those. NULL on the way: 0.
- * Values are found this way, and not by a function each, since an event asks for several, and
- * kernels are built without jump tables: a search for the function costs more than the value.
+ * The way to a context's value. It starts at the current task and follows `steps` pointers, each at
+ * an offset in the struct that the one before points to. The value is at the last offset in the
+ * last struct. If a pointer is NULL, the value is 0. Values are found this way, and not by a
+ * function each, since an event asks for several, and kernels are built without jump tables: a
+ * search for the function costs more than the value.
  */
 struct weft_context_path {
 	u8 end; /* enum weft_context_end */
@@ -67,16 +68,16 @@ struct weft_callstacks {
 	struct weft_callstack kernel, user;
 };
 
-/* Takes over a list from user space. 0; -EINVAL: broken, or twice the same; -EOPNOTSUPP: one that
- * is not here; or what perf says. Whatever it returns, weft_contexts_destroy is to follow. May
- * sleep. */
+/* Takes over a list from user space. Returns 0; -EINVAL: the list is malformed or has a context
+ * twice; -EOPNOTSUPP: this kernel lacks one; or perf's error. The caller calls
+ * weft_contexts_destroy whatever this returns. May sleep. */
 int weft_contexts_init(struct weft_contexts *contexts, const struct weft_context_spec *specs,
 		       u32 count);
 
 void weft_contexts_destroy(struct weft_contexts *contexts);
 
-/* For whom contexts are: what a probe knows beside the task. Passed by value, as the argument of
- * weft_filter_run too. */
+/* What a probe knows about a hit, besides the current task: it decides which values the record may
+ * show. Passed by value, as the argument of weft_filter_run too. */
 enum weft_context_view {
 	WEFT_VIEW_TRACEPOINT = 1 << 0, /* not a kprobe */
 	WEFT_VIEW_OTHER = 1 << 1, /* the current task is not in scope: nothing of it is shown */
@@ -87,21 +88,22 @@ static __always_inline bool weft_contexts_have_stacks(const struct weft_contexts
 	return contexts->kernel_stack || contexts->user_stack;
 }
 
-/* Takes the call stacks that the list wants; the bytes that they add to a record. Nothing of a
- * task that is not in scope. */
+/* Takes the call stacks that the list wants, and returns the bytes that they add to a record. A
+ * task that is not in scope yields empty stacks. */
 u32 weft_contexts_take_stacks(const struct weft_contexts *contexts, struct weft_callstacks *stacks,
 			      unsigned long view);
 
-/* Writes all values; returns what is behind them. `stacks`: as taken; NULL: the list has none. */
+/* Writes all values and returns the address behind them. `stacks`: from weft_contexts_take_stacks;
+ * NULL: the list has none. */
 u8 *weft_contexts_write(const struct weft_contexts *contexts, u8 *to, unsigned long view,
 			const struct weft_callstacks *stacks);
 
-/* The value of one whose path ends in a call. */
+/* Returns the value of a context whose path ends in a call. */
 u64 weft_context_call(unsigned int place, unsigned long view);
 /* Text of one that is a text, NUL-terminated; it may change while it is read. */
 const char *weft_context_text(unsigned int place, unsigned long view);
 
-/* The value of a context that is an integer, extended by its sign. */
+/* Returns the value of a context that is an integer, sign-extended. */
 static __always_inline u64 weft_context_value(unsigned int place, unsigned long view)
 {
 	const struct weft_context_path *path = &weft_context_paths[place];

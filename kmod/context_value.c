@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Where contexts' values are, and what those are worth that must be computed: context.h. */
+/* Paths to the contexts' values, and the values that functions compute: context.h. */
 #include "context.h"
 
 #include <linux/cgroup.h>
@@ -20,7 +20,7 @@
 #include "compat.h"
 
 #define OFFSETS(...) {__VA_ARGS__}
-/* A path to a member of the task itself; behind one pointer of it; and so on. */
+/* Paths to a member of the task itself, to one behind one pointer of the task, and so on. */
 #define TASK(id, kind, member)                                                                     \
 	[WEFT_CONTEXT_PLACE(id)] = {.end = WEFT_CONTEXT_END_##kind,                                \
 				    .of_task = true,                                               \
@@ -37,7 +37,7 @@
 				    .of_task = true,                                               \
 				    .offsets = OFFSETS(offsetof(struct task_struct, nsproxy),      \
 						       offsetof(struct nsproxy, member), inum)}
-/* Contexts that a function computes, and whether they say something of the task. */
+/* Contexts that a function computes; the flag: the value describes the task. */
 #define CALLED_CONTEXTS(X)                                                                         \
 	X(VUID, true)                                                                              \
 	X(VEUID, true)                                                                             \
@@ -136,7 +136,7 @@ static noinline u64 parent(bool in_namespace)
 	return pid;
 }
 
-/* As the task's own user namespace has it. */
+/* Returns the id as the task's own user namespace numbers it. */
 static noinline u64 user_id(kuid_t id)
 {
 	return from_kuid_munged(current_cred()->user_ns, id);
@@ -147,9 +147,8 @@ static noinline u64 group_id(kgid_t id)
 	return from_kgid_munged(current_cred()->user_ns, id);
 }
 
-/* What the code with the tracepoint may be subject to: -1 where a probe cannot know. Breakpoints
- * leave no trace of what was, and tracepoints of later kernels may have turned preemption off or
- * not. */
+/* Can the code with the tracepoint be preempted? -1: the probe cannot know. A breakpoint changes
+ * the preemption count, and later kernels may turn preemption off for a tracepoint. */
 static noinline u64 preemption(bool tracepoint)
 {
 	if (!tracepoint || !IS_ENABLED(CONFIG_PREEMPT_COUNT) || !WEFT_TRACEPOINTS_PREEMPT_OFF)
@@ -204,6 +203,6 @@ const char *weft_context_text(unsigned int place, unsigned long view)
 		return "other";
 	if (place == WEFT_CONTEXT_PLACE(WEFT_CONTEXT_PROCNAME))
 		return current->comm;
-	/* The name of a host, of which a task that ends has none any more. */
+	/* A task that is ending has no namespaces any more, and so no host name. */
 	return spaces ? spaces->uts_ns->name.nodename : "";
 }

@@ -23,11 +23,13 @@ static void free_event(struct weft_event *event)
 
 void weft_event_synchronize(void)
 {
-	/* Tracepoints' own grace period, and RCU's for all that runs with preemption off. */
+	/* Waits for the tracepoints' own grace period, and for RCU's, which covers all code that
+	 * runs with preemption off. */
 	tracepoint_synchronize_unregister();
 }
 
-/* Sources whose probes are to be waited for, each once: at most one for each kind of event. */
+/* Sources whose probes must be waited for, each once. There is at most one for each kind of
+ * event. */
 struct waits {
 	const struct weft_event_source *sources[WEFT_KERNEL_STATE + 1];
 	u32 count;

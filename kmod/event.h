@@ -23,14 +23,14 @@
 #include "fetch.h"
 #include "session.h"
 
-/* Which tasks decide whether an event is recorded. */
+/* The tasks by which a hit is judged to be in scope. */
 enum weft_event_scope {
 	WEFT_SCOPE_ALL,	    /* none: the session records everything */
 	WEFT_SCOPE_CURRENT, /* only the task that runs */
 	WEFT_SCOPE_SUBJECTS,
 };
 
-/* How a record is made. */
+/* The code that makes a record, from the simplest and fastest to the general one. */
 enum weft_event_way {
 	WEFT_WAY_PLAIN,	 /* from arguments only, in the ring's memory itself */
 	WEFT_WAY_DIRECT, /* of fixed size, in the ring's memory itself */
@@ -96,22 +96,23 @@ struct weft_event *weft_event_new(struct weft_channel *channel,
 void weft_event_get(struct weft_event *event);
 void weft_event_put(struct weft_event *event);
 
-/* For these the caller has the lock of control. */
+/* The caller has the lock of control. */
 
 /* Attaches a made event, publishes its description, and switches it on if its session is on. */
 int weft_event_start(struct weft_event *event, const struct weft_event_input *input);
 /* Detaches a started event; one that is ended, or was not started, stays as it is. */
 void weft_event_end(struct weft_event *event);
-/* Takes over what its source counts as missed. `counts`: the hits came while the session was on.
- * A session that records everything counts them as discarded in the ring. A session with a scope
- * adds them to `missed_anywhere`, which no reader of the ring sees: it is not known whether they
- * were in scope. */
+/* Takes over what its source counts as missed. `counts`: the hits came while the session was on. A
+ * session that records everything counts them as discarded in the ring. A session with a scope adds
+ * them to `missed_anywhere`, which no reader of the ring sees: the kernel does not tell whether
+ * they were in scope. */
 void weft_event_take_missed(struct weft_event *event, bool counts);
 
-/* All events of a session. */
+/* All events of a session: */
 /* Sets `on` and `scope_mode` as the session is now. */
 void weft_events_update(struct weft_session *session);
-/* Adapts their probes to the session's scope and `on`. Goes on after an error; the first one. */
+/* Adapts the probes of all the session's events to its scope and `on`. Goes on after an error and
+ * returns the first one. */
 int weft_events_apply(struct weft_session *session);
 void weft_events_take_missed(struct weft_session *session, bool counts);
 void weft_events_end(struct weft_session *session);

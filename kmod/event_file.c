@@ -56,7 +56,7 @@ static const struct file_operations event_fops = {
 	.release = event_release,
 };
 
-/* A descriptor, which takes over the caller's reference. */
+/* Makes a descriptor, which takes over the caller's reference. */
 static int make_file(struct weft_event *event)
 {
 	return anon_inode_getfd("[weft-event]", &event_fops, event, O_RDWR | O_CLOEXEC);

@@ -6,7 +6,8 @@
 #include "channel.h"
 #include "control.h"
 
-/* WEFT_IOCTL_EVENT. A descriptor, 0 for an event that stays, or negative. */
+/* WEFT_IOCTL_EVENT. Returns a descriptor; 0: the event has none and stays until its session ends;
+ * or a negative errno. */
 int weft_event_file_create(struct weft_channel *channel, struct weft_request *request);
 
 #endif /* WEFT_KMOD_EVENT_FILE_H */

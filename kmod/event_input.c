@@ -11,7 +11,7 @@
 
 #define SUBJECT_ARGUMENTS ((1u << WEFT_FETCH_MAX_ARGS) - 1)
 
-/* Can this struct be an event's? What it points to is not looked at. */
+/* Can this struct be an event's? Does not look at the memory that it points to. */
 static int check_arg(const struct weft_kernel_event *arg)
 {
 	const bool in_file = arg->kind == WEFT_KERNEL_UPROBE || arg->kind == WEFT_KERNEL_URETPROBE;
@@ -50,7 +50,7 @@ static int check_arg(const struct weft_kernel_event *arg)
 	return 0;
 }
 
-/* A copy of `size` bytes; NULL for none. */
+/* Copies `size` bytes into new memory; leaves *to NULL if there are none. */
 static int copy(void **to, u64 from, u32 size)
 {
 	void *memory;

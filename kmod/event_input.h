@@ -8,7 +8,7 @@
 
 #include "event.h"
 
-/* Copies what `arg` points to. 0, or an error with nothing to free. */
+/* Copies what `arg` points to. Returns 0, or an error; then there is nothing to free. */
 int weft_event_input_copy(struct weft_event_input *input, const struct weft_kernel_event *arg);
 void weft_event_input_free(struct weft_event_input *input);
 

@@ -12,13 +12,14 @@
 #include "event.h"
 #include "lib/event/filter.h"
 
-/* `count`, here and below: preempt_count() of the traced code. */
+/* `count`, in the functions of this file, is preempt_count() of the traced code. */
 bool weft_event_concerns_subject(const struct weft_event *event, const u64 *args,
 				 unsigned int count);
 unsigned long weft_event_view_of_subjects(const struct weft_event *event);
 void weft_event_run_guarded(struct weft_event *event, const u64 *args);
 
-/* What an interrupt does is not the business of the task that it came upon. */
+/* Is the traced code an interrupt handler? Its actions do not concern the task that it
+ * interrupted. */
 static __always_inline bool weft_is_interrupt(unsigned int count)
 {
 	return (count & (NMI_MASK | HARDIRQ_MASK | SOFTIRQ_OFFSET)) ||
@@ -59,8 +60,9 @@ static __always_inline u8 *weft_event_write_contexts(const struct weft_event *ev
 			       : to;
 }
 
-/* Arguments, as they are, into the ring: nothing here can fault, so nothing needs the guard. The
- * validator bounded step->arg: memcpy, as kernels harden it, would look again at each field. */
+/* Writes plain arguments into the ring. Nothing here can fault, so nothing needs the guard.
+ * The validator bounded step->arg. A call of the kernel's hardened memcpy would check each
+ * field again. */
 static __always_inline void weft_event_run_plain(struct weft_event *event, const u64 *args)
 {
 	const struct weft_fetch_step *step = event->steps;
@@ -87,7 +89,7 @@ static __always_inline bool weft_event_passes_early(const struct weft_event *eve
 	       weft_filter_run(event->filter, NULL, NULL, (void *)weft_event_view(event));
 }
 
-/* An event that concerns the session and passed early filters. */
+/* Records an event that concerns the session and passed early filters. */
 static __always_inline void weft_event_record(struct weft_event *event, const u64 *args)
 {
 	if (likely(event->way == WEFT_WAY_PLAIN))
@@ -96,7 +98,7 @@ static __always_inline void weft_event_record(struct weft_event *event, const u6
 		weft_event_run_guarded(event, args);
 }
 
-/* Preemption is off, event->on was seen. `args`: those that the program reads, of
+/* Preemption is off, and event->on was seen. `args`: at least those that the program reads, at most
  * WEFT_FETCH_MAX_ARGS. */
 static __always_inline void weft_event_run(struct weft_event *event, const u64 *args,
 					   unsigned int count)

@@ -13,7 +13,7 @@
 
 struct weft_event;
 
-/* What user space gave for a new event, copied and not yet checked. */
+/* User space's description of a new event, copied and not yet checked. */
 struct weft_event_input {
 	struct weft_kernel_event arg;
 	char *name;
@@ -36,7 +36,8 @@ struct weft_event_source {
 	int (*attach)(struct weft_event *event, const struct weft_event_input *input);
 	/* Does what is left to do after the event was first switched on or left off. */
 	int (*begin)(struct weft_event *event);
-	/* Adapts the probe to a session whose scope or `on` changed. `synchronize` is to follow. */
+	/* Adapts the probe to a session whose scope or `on` changed. The caller calls `synchronize`
+  * afterwards. */
 	int (*apply)(struct weft_event *event);
 	/* Ends what attach began. Probes may still be running afterwards. */
 	void (*detach)(struct weft_event *event);

@@ -11,7 +11,7 @@ static const char other_text[] = "other";
 /* In the place of a text that cannot be read: it is no empty one. */
 static const char fault_text[] = "(fault)";
 
-/* What a program knows while it runs. */
+/* The state of a program while it runs. */
 struct state {
 	u64 a;
 	u32 n;
@@ -50,7 +50,8 @@ static void set_fault(struct state *s)
 	s->a = 0;
 }
 
-/* May this read user memory now? What runs may be another tenant's than the event's subject. */
+/* May this read user memory now? If not, the current task may be another tenant's than the event's
+ * subject. */
 static bool may_read_user(const struct weft_fetch_run *run)
 {
 	return weft_user_is_mapped() && (!run->scope || weft_scope_has(run->scope, current));
@@ -151,7 +152,7 @@ static void do_string(const struct weft_fetch_run *run, const struct weft_fetch_
 	s->scratch += length;
 }
 
-/* The path of a socket address of `count` bytes; negative: a fault. */
+/* Copies the path of a socket address of `count` bytes; negative: a fault. */
 static int copy_unix_path(const struct weft_fetch_step *step, u64 from, u32 count, char *to)
 {
 	u16 family;
@@ -209,7 +210,8 @@ static __always_inline void do_socket_path(const struct weft_fetch_run *run,
 		s->scratch += length;
 }
 
-/* What was read of elements that are read one by one, and whether what comes next could not be. */
+/* Result of reading elements one by one: the bytes that were read, and whether the next ones could
+ * not be read. */
 struct parts {
 	u32 made;
 	bool fault;
@@ -226,7 +228,7 @@ static struct parts copy_each(const struct weft_fetch_step *step, u64 from, u32 
 	return (struct parts){.made = i, .fault = i < count};
 }
 
-/* What `count` buffers hold, at most `left` bytes of it. */
+/* Collects the contents of `count` buffers, at most `left` bytes. */
 static struct parts gather(const struct weft_fetch_step *step, u64 from, u32 count, u32 left,
 			   u8 *to)
 {
@@ -377,7 +379,7 @@ void weft_fetch_run(const struct weft_fetch_step *step, struct weft_fetch_run *r
 	}
 }
 
-/* An output: where its field lies. */
+/* Sets where the field of an output op lies in the record. */
 static void place(struct weft_fetch_step *step, const struct weft_fetch_op *op, const void *desc,
 		  const struct weft_description_layout *layout, u32 index)
 {

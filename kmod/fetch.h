@@ -12,8 +12,9 @@
 #include "lib/abi/fetch.h"
 #include "lib/event/description_walk.h"
 
-/* Register n of REG is argument this + n of what probes with registers run on; behind the last
- * one is the zero of WEFT_FETCH_REG_ZERO. As a bit of an event's `arguments`: they are read. */
+/* Register n of REG is argument this + n of what probes with registers run on; behind the last one
+ * is the zero of WEFT_FETCH_REG_ZERO. As a bit of an event's `arguments` it means that the program
+ * reads registers. */
 #define WEFT_REGISTER_ARGUMENTS WEFT_FETCH_MAX_ARGS
 
 /* Step codes are those of programs, and: */
@@ -39,7 +40,7 @@ struct weft_fetch_step {
 	u16 segment;
 };
 
-/* What a program runs on. */
+/* The input of one run of a program. */
 struct weft_fetch_run {
 	const u64 *args;
 	const struct weft_scope *scope; /* NULL: everything is in scope */

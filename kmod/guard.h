@@ -32,7 +32,7 @@ DECLARE_PER_CPU(struct weft_guard, weft_guard);
 int weft_guard_init(void);
 void weft_guard_exit(void);
 
-/* 0 task, 1 softirq, 2 irq, 3 NMI. */
+/* Returns 0 in a task, 1 in a softirq, 2 in an interrupt, 3 in an NMI. */
 static __always_inline unsigned int weft_level(void)
 {
 	const unsigned int count = preempt_count();
@@ -51,7 +51,7 @@ static __always_inline int weft_guard_enter(void)
 	if (unlikely(*busy))
 		return -1;
 	*busy = 1;
-	barrier(); /* the mark before all that the probe does: interrupts of this CPU see it */
+	barrier(); /* this CPU's interrupts must see the mark before what the probe does */
 	return level;
 }
 

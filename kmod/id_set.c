@@ -9,7 +9,7 @@
 #include "control.h"
 
 #define FIRST_PLACES                                                                               \
-	32 /* eight pods; doubled where a quarter is full, so that places seldom collide */
+	32 /* enough for eight pods; doubled when a quarter is full, so that collisions stay rare */
 
 struct weft_id_set *weft_id_set_of(struct weft_id_set __rcu *const *set)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Events of functions: kprobes (an instruction) and kretprobes (a return). The kernel counts the
- * hits that it could not deliver (inside another probe, or too many calls at once), without saying
- * which tasks they were of: event.h, weft_event_take_missed.
+ * hits that it could not deliver (inside another probe, or too many calls at once). It does not
+ * tell which tasks they concern: event.h, weft_event_take_missed.
  *
  * The kernel calls handlers with preemption off (Documentation/trace/kprobes.rst, "Kprobe Features
  * and Limitations").
@@ -20,7 +20,7 @@
 
 #ifdef CONFIG_KRETPROBES
 
-/* Where arguments stand: lib/abi/fetch.h. */
+/* Numbers of arguments: lib/abi/fetch.h. */
 enum {
 	ARGUMENT_REGISTERS = 6,
 	ARGUMENT_ADDRESS = 6,
@@ -41,7 +41,7 @@ struct weft_kprobe {
 	u64 missed;	 /* whole */
 };
 
-/* What is kept from the entry of a call until its return. */
+/* Values that are kept from the entry of a call until its return. */
 struct call {
 	u64 registers[ARGUMENT_REGISTERS];
 	u64 began;    /* ns */
@@ -63,8 +63,9 @@ static noinline void gather(struct pt_regs *regs, u64 *args)
 }
 NOKPROBE_SYMBOL(gather);
 
-/* preempt_count() of the function that was hit. A breakpoint's own exception is counted as an
- * NMI (x86), and jumps and calls in its place are none. In an NMI breakpoints may not be. */
+/* Returns preempt_count() of the function that was hit. On x86 the breakpoint's own exception
+ * counts as an NMI; a jump or call in its place counts as none. NMI code itself cannot have
+ * breakpoints. */
 static __always_inline unsigned int count_of(const struct kprobe *kprobe)
 {
 	const unsigned int count = preempt_count();
@@ -89,7 +90,7 @@ static int hit(struct kprobe *kprobe, struct pt_regs *regs)
 }
 NOKPROBE_SYMBOL(hit);
 
-/* What an event of a return reads of its call; most read nothing. */
+/* Does an event of a return read values of its call? Most read none. */
 static __always_inline bool reads_call(const struct weft_event *event)
 {
 	return event->arguments & (REGISTER_ARGUMENTS | TIME_ARGUMENT);
@@ -120,7 +121,8 @@ static __always_inline struct weft_event *event_of(struct kretprobe *kretprobe)
 	return kretprobe ? container_of(kretprobe, struct weft_kprobe, exit)->event : NULL;
 }
 
-/* At the return: a task that was in scope at the call still is, unless the scope was narrowed. */
+/* Is the task in scope at the return? A task that was in scope at the call still is, unless the
+ * scope was narrowed. */
 static __always_inline bool is_still_wanted(const struct weft_event *event, const struct call *call)
 {
 	return likely(call->narrowed == READ_ONCE(event->scope->narrowed)) ||

@@ -7,8 +7,8 @@
  * a kernel. It is allocated with the ring. */
 #define WEFT_DESCRIPTIONS_BYTES (1u << 20)
 
-/* All rings of one channel together: this part of the machine's memory, as 1 / it. A mistake in a
- * Trace must not put the node out of memory. */
+/* All rings of one channel together may take this part of the machine's memory (1 / N). A mistake
+ * in a Trace must not put the node out of memory. */
 #define WEFT_RING_MEMORY_DIVISOR 4
 
 /* A caller's struct of an ioctl is never larger; the module's own structs are at most of OWN. */
@@ -19,26 +19,27 @@
  * threads that sleep in the function count, too. */
 #define WEFT_KRETPROBE_CALLS 512
 
-/* As WEFT_KRETPROBE_CALLS, but of a user function, for each uretprobe that records arguments or
- * durations; each costs about 100 bytes. */
+/* Calls of a user function that are kept until their return, for each uretprobe that records
+ * arguments or durations (compare WEFT_KRETPROBE_CALLS). Each costs about 100 bytes. */
 #define WEFT_URETPROBE_CALLS 512
 
 /* Largest offset in a function: no function is longer. */
 #define WEFT_KPROBE_MAX_OFFSET (1u << 24)
 
-/* How long a state dump without room waits for a reader to take anything. After that its records
- * are discarded like any others. Readers look about every 10 ms. */
+/* How long a state dump that finds no room waits until a reader takes records. After that time,
+ * records without room are discarded like any others. Readers look about every 10 ms. */
 #define WEFT_STATEDUMP_PATIENCE_MS 1000
 
-/* How often, a tick apart, a state dump tries to lock one task's memory map while others change it,
- * before it leaves out the rest: a tenant's thread that holds the lock must not stop the dump. */
+/* Number of attempts, a tick apart, to lock one task's memory map while other threads change it.
+ * Then the state dump leaves out the rest: a tenant's thread that holds the lock must not stop the
+ * dump. */
 #define WEFT_STATEDUMP_MAP_TRIES 250
 
-/* Writers that interrupt each other on a CPU. Four levels with kprobes in each are far fewer; a
- * larger number is a contradiction. */
+/* At most so many writers interrupt each other on a CPU. Four levels with kprobes in each make far
+ * fewer; a larger number is a contradiction. */
 #define WEFT_MAX_NESTING 64
 
-/* How often a writer tries to publish a count that others change meanwhile. Each failure is a
+/* Number of attempts of a writer to publish a count that others change meanwhile. Each failure is a
  * writer that interrupted it between two instructions, or a change by the reader. */
 #define WEFT_SHOW_TRIES 64
 

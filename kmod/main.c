@@ -59,7 +59,7 @@ static const struct weft_ioctl device_ioctls[] = {
 	{},
 };
 
-/* misc_open() stored the miscdevice there. */
+/* misc_open() stored the miscdevice in private_data. */
 static long device_ioctl(struct file *file, unsigned int command, unsigned long arg)
 {
 	return weft_control(device_ioctls, file->private_data, command, arg);

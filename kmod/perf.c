@@ -62,8 +62,8 @@ struct weft_perf *weft_perf_open(u32 type, u64 config)
 	return ERR_PTR(error == -ENOENT || error == -ENODEV ? -EOPNOTSUPP : error);
 }
 
-/* With interrupts off, so that the counter is not stopped for another one meanwhile. An NMI may
- * come: a counter's own code is written for that. */
+/* Interrupts are off, so that the kernel does not stop the counter meanwhile for another one. An
+ * NMI may come; the code of a counter allows for that. */
 u64 weft_perf_read(const struct weft_perf *perf)
 {
 	struct perf_event *event = perf->events[raw_smp_processor_id()];

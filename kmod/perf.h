@@ -11,7 +11,7 @@
 
 struct weft_perf;
 
-/* May sleep. Or an error: -EOPNOTSUPP: this machine has no such counter. */
+/* May sleep. Returns an error pointer on failure; -EOPNOTSUPP: this machine has no such counter. */
 struct weft_perf *weft_perf_open(u32 type, u64 config);
 /* No reader may be left. May sleep. NULL: nothing. */
 void weft_perf_close(struct weft_perf *perf);

@@ -12,7 +12,8 @@
 #include "limits.h"
 #include "lib/abi/kernel.h"
 
-/* The whole position of a reservation word, which is at most a ring ahead of base (invariant 2). */
+/* Returns the whole position of a reservation word, which is at most a ring ahead of base
+ * (invariant 2). */
 static u64 whole_position(const struct weft_ring_cpu *c, u64 word)
 {
 	const u64 base = READ_ONCE(c->base_position);
@@ -35,7 +36,8 @@ void weft_ring_stop(struct weft_ring *ring, enum weft_kernel_stop why)
 		ring->contradicted(ring, why);
 }
 
-/* Are the words of this CPU what they can be? The position and count of a reservation. */
+/* Are the words of this CPU possible ones? Returns why not. `position` and `count` are those of a
+ * reservation. */
 static enum weft_kernel_stop check(const struct weft_ring *ring, const struct weft_ring_cpu *c,
 				   u64 position, u64 count)
 {
@@ -51,9 +53,9 @@ static enum weft_kernel_stop check(const struct weft_ring *ring, const struct we
 
 /* The outermost writer found that reserve is in another sub-buffer than base: publishes head, then
  * moves base on (invariant 5). All that entered sub-buffers meanwhile are done, so records_before
- * holds. A writer that interrupts between the stores unwraps each of its parts against the same or
- * an earlier one: both are right. Readers are woken here, behind head, since they may look at once.
- * Also of a ring that stopped: where this CPU's words are right, what it was at is published. */
+ * holds. A writer that interrupts between the stores unwraps each of its parts against the old or
+ * the new base: both are right. It wakes readers here, after head is stored, since they may look at
+ * once. It publishes a ring that stopped, too, if this CPU's words are right. */
 void weft_ring_publish_slow(struct weft_ring *ring, struct weft_ring_cpu *c, u64 word)
 {
 	const u64 position = whole_position(c, word), count = whole_count(c, word);
@@ -79,10 +81,11 @@ void weft_ring_publish_slow(struct weft_ring *ring, struct weft_ring_cpu *c, u64
 		irq_work_queue(&c->wake);
 }
 
-/* Stores a word of this CPU's own that only grows where the reader sees it. `shown` is looked at
- * before `own`: a writer that interrupts behind that look and shows more makes the cmpxchg fail, so
- * that the reader never sees less again (invariant 6). The reader may store there as well: hence
- * the limit, behind which the count is stored whatever stands there. */
+/* Stores a word of this CPU's that only grows in the place where the reader sees it. `shown` is
+ * looked at before `own`: a writer that interrupts behind that look and shows more makes the
+ * cmpxchg fail, so that the reader never sees less again (invariant 6). The reader may write there
+ * as well, so the attempts are limited: after the last one the count is stored whatever stands
+ * there. */
 static void show(u64 *shown, const local_t *own)
 {
 	int tries;
@@ -97,7 +100,7 @@ static void show(u64 *shown, const local_t *own)
 	WRITE_ONCE(*shown, local_read(own));
 }
 
-/* S2: frontier only grows. Where it is high enough already, a writer that we interrupted may have
+/* S2: frontier only grows. If it is high enough already, a writer that we interrupted may have
  * raised it and not shown it yet. */
 static void raise_frontier(struct weft_ring_cpu *c, u64 frontier)
 {
@@ -126,11 +129,11 @@ static bool may_enter_next(const struct weft_ring *ring, struct weft_ring_cpu *c
 		raise_frontier(c, needed);
 		return true;
 	}
-	/* T: the reader's copy before our stores; pairs with its store of tail (R5) */
+	/* T: loads tail before our stores; pairs with the reader's store of tail (R5) */
 	return smp_load_acquire(&c->slot->tail) >= needed;
 }
 
-/* S3 and S4, by the writer that entered the sub-buffer at `position` from where `word` stood. */
+/* Takes steps S3 and S4, as the writer that moved from `word` into the sub-buffer at `position`. */
 static void begin_subbuf(const struct weft_ring *ring, struct weft_ring_cpu *c, u64 word,
 			 u64 position, u64 count)
 {
@@ -145,7 +148,7 @@ static void begin_subbuf(const struct weft_ring *ring, struct weft_ring_cpu *c, 
 	local_inc(&c->switches);
 }
 
-/* Not in a ring that stopped, nor in one that stops here. */
+/* False for a ring that stopped before, and for one that this check stops. */
 static bool may_write(struct weft_ring *ring, const struct weft_ring_cpu *c, u64 position,
 		      u64 count)
 {
@@ -160,7 +163,8 @@ static bool may_write(struct weft_ring *ring, const struct weft_ring_cpu *c, u64
 	return false;
 }
 
-/* The rest of weft_ring_reserve where the sub-buffer has no room. nesting counts us already. */
+/* The slow part of weft_ring_reserve: the sub-buffer has no room. `nesting` counts the caller
+ * already. */
 void *weft_ring_reserve_slow(struct weft_ring *ring, struct weft_ring_cpu *c, u64 word0,
 			     u64 rounded)
 {
@@ -249,7 +253,7 @@ int weft_ring_describe(struct weft_ring *ring, u16 event, const void *desc, u32 
 	memcpy(at, &entry, sizeof(entry));
 	memcpy(at + sizeof(entry), desc, size);
 	ring->described += ALIGN(entry.size, 8);
-	/* the entry before the word that says it is there */
+	/* the entry must be visible before the word that announces it */
 	smp_store_release(&header->descriptions_used, ring->described);
 	return 0;
 }

@@ -11,8 +11,8 @@
  *            writer that moves it owns what lies between, and, if it enters a sub-buffer, that
  *            sub-buffer's header. It needs only the word and `base` for this, never a value
  *            that an interrupted writer may not have stored yet.
- *   nesting  writers at work. The outermost one publishes head, for all of them, when it is done,
- *            and then looks whether another writer came between its look and its end.
+ *   nesting  number of writers at work. The outermost one publishes head, for all of them, when it
+ *            is done, and then looks whether another writer came between its look and its end.
  *   base     position and count, whole, as of the last sub-buffer that was published; only the
  *            outermost writer stores it. Reservations in flight are at or behind it.
  *
@@ -57,7 +57,7 @@ struct weft_ring_cpu {
 	u64 base_position;
 	u64 base_before; /* records before the sub-buffer of base_position */
 	u32 nesting;
-	u64 cpu_bits;	     /* the CPU, where it stands in a record's first word */
+	u64 cpu_bits;	     /* the CPU, shifted to its place in a record's first word */
 	local_t last_time;   /* read from the clock MONOTONIC, which may step back */
 	local_t frontier;    /* overwrite mode */
 	u64 *records_before; /* by index of the sub-buffer; known to the outermost writer */
@@ -91,7 +91,7 @@ struct weft_ring {
 int weft_ring_init(struct weft_ring *ring, const struct weft_kernel_channel *channel);
 /* No writer may be left. */
 void weft_ring_destroy(struct weft_ring *ring);
-/* Sub-buffers filled so far, on all CPUs. */
+/* Returns the number of sub-buffers filled so far, on all CPUs. */
 u64 weft_ring_switches(const struct weft_ring *ring);
 /* Appends a description. 0, -ENOSPC. The caller has the lock of control (session.h). */
 int weft_ring_describe(struct weft_ring *ring, u16 event, const void *desc, u32 size);
@@ -107,7 +107,7 @@ void *weft_ring_reserve_slow(struct weft_ring *ring, struct weft_ring_cpu *c, u6
 /* Returns whether a record of `bytes` on this CPU would be discarded because there is no room.
  * Preemption is off. */
 bool weft_ring_is_full(struct weft_ring *ring, u32 bytes);
-/* D: counts events that are not recorded. Preemption is off. Not where the slot is closed. */
+/* D: counts events that are not recorded. Preemption is off. Does nothing if the slot is closed. */
 void weft_ring_discard_many(struct weft_ring *ring, enum weft_discard_reason reason, u64 events);
 
 static inline void weft_ring_discard(struct weft_ring *ring, enum weft_discard_reason reason)
@@ -115,8 +115,8 @@ static inline void weft_ring_discard(struct weft_ring *ring, enum weft_discard_r
 	weft_ring_discard_many(ring, reason, 1);
 }
 
-/* Not before a time that was given out: last_time is raised before the record is reserved, so
- * a writer that reserves behind it sees it. */
+/* Raises a time to the last one that was given out. last_time is raised before the record is
+ * reserved, so a writer that reserves behind it sees it. */
 static __always_inline u64 weft_ring_clamp(struct weft_ring_cpu *c, u64 time)
 {
 	long last;
@@ -136,7 +136,7 @@ static __always_inline u64 weft_ring_time(const struct weft_ring *ring, struct w
 	return weft_ring_clamp(c, weft_clock_monotonic());
 }
 
-/* What a record of `size` bytes, its header included, takes. */
+/* Returns the bytes that a record of `size` bytes, header included, takes in the ring. */
 static __always_inline u64 weft_ring_round(u32 size)
 {
 	return ALIGN((u64)size, 8);
@@ -154,10 +154,10 @@ static __always_inline void *weft_ring_begin(const struct weft_ring_cpu *c, void
 }
 
 /*
- * W1 to W3. Room for a record of `size` bytes (with its header; at most max_record): its body, for
- * the caller to fill before weft_ring_commit; NULL: the slot is closed, or the event was counted as
- * discarded. `word0` is size | event << 32. Preemption is off from before this until behind the
- * commit.
+ * W1 to W3. Reserves room for a record of `size` bytes (with its header; at most max_record).
+ * Returns its body, which the caller fills before weft_ring_commit; NULL: the slot is closed, or
+ * the event was counted as discarded. `word0` is size | event << 32. Preemption is off from before
+ * this call until after the commit.
  */
 static __always_inline void *weft_ring_reserve(struct weft_ring *ring, struct weft_ring_cpu *c,
 					       u64 word0, u64 rounded)
@@ -168,7 +168,7 @@ static __always_inline void *weft_ring_reserve(struct weft_ring *ring, struct we
 	if (unlikely(READ_ONCE(c->slot->closed)))
 		return NULL;
 	c->nesting++;
-	barrier(); /* N1: writers that come from here on leave the publishing to us */
+	barrier(); /* N1: from here on, other writers leave the publishing to this one */
 	do {
 		word = local_read(&c->reserve);
 		mask = READ_ONCE(ring->subbuf_mask); /* once: it may become 0 (weft_ring_stop) */
@@ -191,7 +191,7 @@ static __always_inline void weft_ring_store_head(const struct weft_ring *ring,
 	smp_store_release(&c->slot->head, (word & ring->slot_mask) | records << 32);
 }
 
-/* W5, of the outermost writer for all. */
+/* W5. Only the outermost writer publishes, for all. */
 static __always_inline void weft_ring_commit(struct weft_ring *ring, struct weft_ring_cpu *c)
 {
 	u64 word;

@@ -38,7 +38,7 @@ int weft_scope_add(struct weft_scope *scope, u64 id)
 #endif
 }
 
-/* Stored behind the change. */
+/* Tells probes that the scope was narrowed. The store comes after the change. */
 static void narrow(struct weft_scope *scope)
 {
 	smp_store_release(&scope->narrowed, scope->narrowed + 1);

@@ -24,10 +24,10 @@ struct weft_scope {
 	u32 narrowed; /* grows whenever a task may have left the scope */
 };
 
-/* Deeper cgroups than this cannot be members. */
+/* Cgroups deeper than this cannot be members. */
 #define WEFT_SCOPE_MAX_LEVEL 63
 
-/* 0; -ENOENT: no such cgroup; -ENOSPC, -ENOMEM, -EOPNOTSUPP. */
+/* Returns 0; -ENOENT: no such cgroup; -ENOSPC, -ENOMEM, -EOPNOTSUPP. */
 int weft_scope_add(struct weft_scope *scope, u64 id);
 int weft_scope_remove(struct weft_scope *scope, u64 id);
 /* As weft_trackers_change. */
@@ -36,8 +36,8 @@ int weft_scope_track(struct weft_scope *scope, const struct weft_kernel_track *a
 void weft_scope_destroy(struct weft_scope *scope);
 
 #ifdef CONFIG_CGROUPS
-/* weft_scope_has where members stand on several levels. It begins anew, so that the usual way
- * keeps nothing for it over a call. */
+/* The part of weft_scope_has for members on several levels. It starts again from the beginning, so
+ * that the usual path keeps no values across the call. */
 bool weft_scope_has_somewhere(const struct weft_scope *scope, struct task_struct *task);
 #endif
 
@@ -77,8 +77,8 @@ static __always_inline bool weft_scope_wants(const struct weft_scope *scope)
 	return weft_scope_has(scope, current);
 }
 
-/* As weft_scope_wants, of a task that an argument of a tracepoint points to: it may be anything
- * (NULL, an error). Preemption is off. */
+/* Like weft_scope_wants, for an argument of a tracepoint that should point to a task. It may be any
+ * value (NULL, an error pointer). Preemption is off. */
 bool weft_scope_wants_address(const struct weft_scope *scope, u64 task);
 
 /* Is it in the scope? 1, 0, or -EFAULT: it is no task. Preemption is off. */

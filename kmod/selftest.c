@@ -90,7 +90,8 @@ static int test_wrap(struct weft_ring *ring)
 	return 0;
 }
 
-/* Writers that interrupt a writer: published when it is done, never over what it has not stored. */
+/* Writers that interrupt a writer: their records are published when the outermost one is done, and
+ * never before it stored its own. */
 static int test_nesting(struct weft_ring *ring)
 {
 	struct weft_ring_cpu *c = this_cpu_ptr(ring->cpus);
@@ -130,7 +131,7 @@ static int test_frontier(struct weft_ring *ring)
 	return 0;
 }
 
-/* A record that was begun when the ring stopped, for what another CPU met, is published. */
+/* A record that was begun when a contradiction on another CPU stopped the ring is published. */
 static int test_stop_elsewhere(struct weft_ring *ring)
 {
 	struct weft_ring_cpu *c = this_cpu_ptr(ring->cpus);
@@ -217,7 +218,8 @@ struct member {
 	const char *text;
 };
 
-/* The program's way: an argument, members of what it points to, a string, a fault. */
+/* Runs a program with an argument, members of the struct that it points to, a string and a
+ * fault. */
 static int test_fetch(void)
 {
 	static const struct weft_fetch_step steps[] = {

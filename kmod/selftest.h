@@ -3,7 +3,8 @@
 #ifndef WEFT_KMOD_SELFTEST_H
 #define WEFT_KMOD_SELFTEST_H
 
-/* 0, or -EINVAL after saying in the kernel's log what is wrong; -ENOMEM. Takes about a millisecond.
+/* Returns 0; -EINVAL, after a line in the kernel's log that says what is wrong; or -ENOMEM. Takes
+ * about a millisecond.
  */
 int weft_selftest(void);
 

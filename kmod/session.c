@@ -32,7 +32,7 @@ void weft_session_end(struct weft_session *session)
 	session->end_events(session);
 }
 
-/* Sessions that stopped and whose events are not ended yet, each with a reference. */
+/* Sessions that stopped and have events that are not ended yet, each with a reference. */
 static LLIST_HEAD(stopping_sessions);
 
 static void end_stopped(struct work_struct *work)

@@ -35,7 +35,7 @@ struct weft_session {
 	const struct kobject *device;
 };
 
-/* A session that is off, with one reference; NULL: no memory. `flags`: enum
+/* Makes a session that is off, with one reference; NULL: no memory. `flags`: enum
  * weft_kernel_session_flag. `end_events` ends all of the session's events; it is called under the
  * lock of control. `device`: weft's own, from which statedumps find the other devices. */
 struct weft_session *weft_session_new(u32 flags, void (*end_events)(struct weft_session *session),

@@ -7,7 +7,8 @@
 
 #include "control.h"
 
-/* WEFT_IOCTL_SESSION. A descriptor, or negative. `device`: weft's own (session.h). */
+/* WEFT_IOCTL_SESSION. Returns a descriptor, or a negative errno. `device`: weft's own
+ * (session.h). */
 int weft_session_file_create(const struct weft_request *request, const struct kobject *device);
 
 #endif /* WEFT_KMOD_SESSION_FILE_H */

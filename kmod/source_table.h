@@ -5,11 +5,11 @@
 
 #include "event_source.h"
 
-/* The source of events of a kind (enum weft_kernel_event_kind), which may be any number. NULL:
- * there is no such kind. */
+/* Returns the source of events of a kind (enum weft_kernel_event_kind), which may be any number.
+ * NULL: there is no such kind. */
 const struct weft_event_source *weft_source_of(u32 kind);
 
-/* The features (enum weft_kernel_feature) of all sources together. */
+/* Returns the features (enum weft_kernel_feature) of all sources together. */
 u32 weft_source_features(void);
 
 /* The module is unloaded: no event is left. */

@@ -33,16 +33,16 @@
 
 struct weft_statedump {
 	struct weft_session *session;
-	struct weft_scope only;	    /* the cgroup that the caller means; none: all in scope */
+	struct weft_scope only;	    /* the cgroup that the caller asked for; none: all in scope */
 	struct weft_event **events; /* references */
 	u32 count;
-	/* The thing at hand, and the event that gets it next: those before had room for it. */
+	/* The current object, and the next event to get it; the events before have recorded it. */
 	u32 state;
 	u64 key;
 	u32 next;
 	bool full;    /* the last step found no room */
 	u32 wanted;   /* bit n: there is an event for enum weft_kernel_state n */
-	int patience; /* ticks until it does not wait for room any more */
+	int patience; /* ticks for which it still waits for room */
 	u64 number, found, lost;
 	char *text;	    /* PATH_MAX: what a thing is called */
 	struct xarray nets; /* namespaces that were gone through, by inode number */
@@ -56,10 +56,10 @@ typedef int (*weft_statedump_step)(struct weft_statedump *dump, void *place);
 /* WEFT_IOCTL_STATEDUMP. `cgroup`: 0 for all. 0 or negative. */
 int weft_statedump(struct weft_session *session, u64 cgroup);
 
-/* Events of kind STATE. */
+/* The source of events of kind STATE. */
 extern const struct weft_event_source weft_statedump_source;
 
-/* Takes all steps. 0 or an error, -EINTR and -ESHUTDOWN among them. May sleep. */
+/* Takes all steps. Returns 0 or an error, -EINTR and -ESHUTDOWN among them. May sleep. */
 int weft_statedump_walk(struct weft_statedump *dump, weft_statedump_step step, void *place);
 
 /* Hands a thing to the events that ask for it; does not sleep. 0; -EAGAIN: one had no room: if
@@ -88,14 +88,14 @@ static inline bool weft_statedump_has(const struct weft_statedump *dump, struct 
 	       weft_trackers_have_address(&scope->trackers, (unsigned long)task);
 }
 
-/* As weft_statedump_has, and did the caller ask for the task? */
+/* Like weft_statedump_has; also, is the task one that the caller asked for? */
 static inline bool weft_statedump_means(const struct weft_statedump *dump, struct task_struct *task)
 {
 	return weft_statedump_has(dump, task) &&
 	       (!weft_statedump_is_of_some(dump) || weft_scope_has(&dump->only, task));
 }
 
-/* statedump_task.c: tasks, and what they have; whether there is any. */
+/* statedump_task.c: dumps tasks and what they have; is there any such task? */
 int weft_statedump_tasks(struct weft_statedump *dump);
 bool weft_statedump_means_any_task(const struct weft_statedump *dump);
 /* statedump_machine.c: CPUs, interrupts, block devices. */

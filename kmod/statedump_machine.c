@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The part of a statedump that belongs to the machine, for sessions that record everything. */
+/* The part of a state dump about the machine itself, for sessions that record all tasks. */
 #include <linux/cpumask.h>
 #include <linux/device.h>
 #include <linux/interrupt.h>
@@ -105,8 +105,8 @@ static bool is_block_device(const struct device *device)
 	return device->class && !strcmp(device->class->name, "block");
 }
 
-/* The block class has no name that modules know; all devices are in one set. By their numbers:
- * they may come and go. */
+/* The block class has no name that modules know; all devices are in one set. Devices are visited in
+ * order of their numbers, since they may come and go. */
 static int block_device_step(struct weft_statedump *dump, void *data)
 {
 	dev_t *place = data;

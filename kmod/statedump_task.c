@@ -55,7 +55,8 @@ struct task_place {
 	enum weft_kernel_state state;
 };
 
-/* `parent` is NULL where the dump does not have it. In a critical section of RCU. */
+/* `parent` is NULL where the dump does not have it. The caller is in an RCU read-side critical
+ * section. */
 static int record_place(struct weft_statedump *dump, const struct task_place *place,
 			struct task_struct *parent, struct pid_namespace *inside)
 {
@@ -169,8 +170,8 @@ static int record_socket(struct weft_statedump *dump, struct task_things *place,
 	return sock ? weft_statedump_record(dump, WEFT_KERNEL_STATE_SOCKET, place->fd, args) : 0;
 }
 
-/* The first file from place->fd on, under its table's lock: no reference, which would put off
- * the end of one that is closed meanwhile. */
+/* Records the first file from place->fd on, under the lock of its table. It takes no reference,
+ * which would delay the end of a file that is closed meanwhile. */
 static int visit_file(const void *data, struct file *file, unsigned int fd)
 {
 	struct file_visit *visit = (void *)data;
@@ -253,7 +254,7 @@ static int mapping_step(struct weft_statedump *dump, void *data)
 	return result;
 }
 
-/* By their numbers in the namespace: they may come and go. */
+/* Interfaces are visited in order of their numbers in the namespace, since they may come and go. */
 static int interface_step(struct weft_statedump *dump, void *data)
 {
 	struct task_things *place = data;
@@ -321,7 +322,8 @@ static int record_things(struct weft_statedump *dump, struct task_struct *task)
 
 /* --- all of them --- */
 
-/* The first task in scope whose number is at least *number, which becomes its own; a reference. */
+/* Returns the first task in scope whose number is at least *number, with a reference, and stores
+ * its number in *number. */
 static struct task_struct *next_in_scope(const struct weft_statedump *dump, int *number)
 {
 	struct task_struct *found = NULL, *task;

@@ -29,7 +29,7 @@
 
 #define HAS_SYSCALLS (WEFT_HAS_TRACEPOINTS && IS_ENABLED(CONFIG_HAVE_SYSCALL_TRACEPOINTS))
 
-/* Where arguments stand: lib/abi/fetch.h. */
+/* Numbers of arguments: lib/abi/fetch.h. */
 enum { ARGUMENT_NUMBER = 6, ARGUMENT_RESULT = 7 };
 #define REGISTER_ARGUMENTS 0x3fu
 
@@ -41,19 +41,20 @@ struct syscall_side {
 	u32 others; /* events with unknown numbers, and exits that need notes */
 	/* Chains of events, by enum weft_kernel_syscall_table and number. */
 	struct weft_event __rcu *first[2][WEFT_KERNEL_SYSCALL_NUMBERS];
-	/* Those of unknown numbers. */
+	/* Chains of events whose system call's number is not below WEFT_KERNEL_SYSCALL_NUMBERS. */
 	struct weft_event __rcu *unknown[2];
 };
 
 static struct syscall_side entry_side, exit_side;
 
-/* Notes of entries, a bit for each task or process of each kind. They are there as soon as an event
- * asks for such an exit, until the module goes. */
+/* Notes of entries that the exit needs: one bit for each task or process and each kind. They exist
+ * from the first event that asks for such an exit until the module is unloaded. */
 enum note {
 	NOTE_SIGRETURN,	    /* by the task's number; cleared at the exit */
 	NOTE_OLD_SIGRETURN, /* the other one that 32-bit programs have */
-	/* By the process's number: a thread that executes a program takes its leader's. What the last
-	 * exec of any of its threads was; the exit that replaces the program clears the first one. */
+	/* By the process's number, because a thread that executes a program gets its leader's
+	 * number. The note describes the last exec of any of its threads; the exit of the
+	 * successful exec clears NOTE_EXEC. */
 	NOTE_EXEC,
 	NOTE_EXEC_COMPAT, /* in the table of 32-bit programs */
 	NOTE_EXEC_AT,	  /* execveat */
@@ -79,19 +80,18 @@ static __always_inline struct weft_event *find(const struct syscall_side *side, 
 	return rcu_dereference_raw(side->first[table][number]);
 }
 
-/* Which of the calls that take a task back from a signal it is, as a note; negative: none of
-   them. */
+/* Returns the note of a call that takes a task back from a signal; negative: it is no such call. */
 static __always_inline int sigreturn_of(unsigned int table, unsigned long number)
 {
 	if (table == WEFT_KERNEL_SYSCALLS_NATIVE)
 		return number == __NR_rt_sigreturn ? NOTE_SIGRETURN : -1;
-	/* As i386 and arm have them. */
+	/* The numbers of i386 and arm. */
 	return number == 119 ? NOTE_OLD_SIGRETURN : number == 173 ? NOTE_SIGRETURN : -1;
 }
 
 static const u16 compat_sigreturns[] = {[NOTE_SIGRETURN] = 173, [NOTE_OLD_SIGRETURN] = 119};
 
-/* execve and execveat, by table. */
+/* Numbers of execve and execveat, by table. */
 static const u16 execs[2][2] = {
 	[WEFT_KERNEL_SYSCALLS_NATIVE] = {__NR_execve, __NR_execveat},
 #ifdef CONFIG_X86_64
@@ -111,7 +111,7 @@ static __always_inline unsigned long *note_of(int which)
 	return notes + BIT_WORD(PID_MAX_LIMIT) * which;
 }
 
-/* An event whose task is in scope, and that its filter did not reject early. */
+/* Records an event whose task is in scope and that its filter did not reject early. */
 static noinline notrace void record(struct weft_event *event, struct pt_regs *regs, long number,
 				    long result)
 {
@@ -187,7 +187,8 @@ static noinline notrace void enter_other(struct pt_regs *regs, long number)
 	run_unknown(&entry_side, table, regs, number, 0);
 }
 
-/* The call that took this task back from a signal, if one did; negative: none. */
+/* Returns the number of the call that took this task back from a signal, if one did; negative:
+ * none. */
 static __always_inline long take_sigreturn(unsigned int table)
 {
 	int which;
@@ -235,7 +236,7 @@ static noinline notrace void exit_other(struct pt_regs *regs, long number, long 
 		if (number < 0 || sigreturn_of(table, number) >= 0) {
 			const long taken = take_sigreturn(table);
 
-			/* Where the signal's frame cannot be read the number stays. */
+			/* If the kernel cannot read the signal's frame, the number is unchanged. */
 			if (number < 0 && taken >= 0)
 				number = taken;
 		} else if (result == 0 && may_be_exec(table, number)) {
@@ -347,7 +348,7 @@ static void unwatch_entries(void)
 	unuse(&entry_side);
 }
 
-/* Where the chain of its events begins. */
+/* Finds the start of the chain for the event's number. */
 static int place_of(struct weft_event *event, const struct weft_event_input *input,
 		    struct weft_event __rcu ***place)
 {

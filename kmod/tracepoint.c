@@ -2,10 +2,10 @@
 /*
  * Events of tracepoints, whatever their prototype: tracepoints hand their arguments to probes in
  * registers and on the stack as any function call does, so one function of 64-bit arguments serves
- * all of them. It sees garbage in registers behind those that the tracepoint has. What comes on the
- * stack is read only where a program asks for it, and by loads that may fault: a tracepoint with
- * fewer arguments may stand right at the top of a stack, with nothing behind it (local_timer_entry
- * does). Kernels that check the type of an indirect call cannot do this (WEFT_HAS_TRACEPOINTS).
+ * all of them. It sees garbage in registers behind those that the tracepoint has. It reads
+ * arguments on the stack only if a program asks for them, and by loads that may fault: a tracepoint
+ * with fewer arguments may be at the top of a stack, with nothing behind it (local_timer_entry is).
+ * Kernels that check the type of an indirect call cannot do this (WEFT_HAS_TRACEPOINTS).
  *
  * Tracepoints are found by name: the kernel's own by a walk, modules' by what their notifier tells
  * when it is registered. A module whose tracepoint is used is held.
@@ -37,7 +37,7 @@ static __always_inline void fire(struct weft_event *event, const u64 *args)
 	weft_tracepoint_leave();
 }
 
-/* Where all that the event needs comes in registers. */
+/* The probe for an event that needs only arguments in registers. */
 static notrace void probe_registers(void *data, u64 a0, u64 a1, u64 a2, u64 a3, u64 a4)
 {
 	struct weft_event *event = data;

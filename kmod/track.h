@@ -16,16 +16,16 @@ struct weft_trackers {
 	struct weft_id_set __rcu *sets[WEFT_KERNEL_TRACK_KINDS];
 };
 
-/* The caller has the lock of control. 0, -EINVAL: no such kind or change, or a value that is none;
- * -ENOSPC, -ENOMEM. */
+/* The caller has the lock of control. Returns 0; -EINVAL: no such kind or change, or an invalid
+ * value; -ENOSPC; -ENOMEM. */
 int weft_trackers_change(struct weft_trackers *trackers, const struct weft_kernel_track *arg);
 /* No reader may be left. */
 void weft_trackers_destroy(struct weft_trackers *trackers);
 
 /* Has the current task, for each kind with values, one of these? Preemption is off. */
 bool weft_trackers_have(const struct weft_trackers *trackers);
-/* As weft_trackers_have, of what is said to be a task, which may be anything. A uid of a namespace
- * with more than five ranges is not known here. */
+/* Like weft_trackers_have, for an address that should be a task's but may be any value. The uid of
+ * a namespace with more than five ranges is unknown here. */
 bool weft_trackers_have_address(const struct weft_trackers *trackers, u64 task);
 
 #endif /* WEFT_KMOD_TRACK_H */

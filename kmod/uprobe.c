@@ -29,7 +29,7 @@
 
 #ifdef WEFT_HAS_UPROBES
 
-/* Where arguments stand: lib/abi/fetch.h; registers behind them: fetch.h. */
+/* Numbers of arguments: lib/abi/fetch.h; those of registers follow: fetch.h. */
 enum {
 	ARGUMENT_ADDRESS = 6,
 	ARGUMENT_RESULT = 7,
@@ -40,9 +40,8 @@ enum {
 
 struct weft_uprobe {
 	struct weft_event *event;
-	struct path path; /* held: the file that the agent opened */
-	struct inode
-		*inode; /* the file's, or that of the file below an overlay: what processes map */
+	struct path path;    /* held: the file that the agent opened */
+	struct inode *inode; /* of the file that processes map, below an overlay if there is one */
 	loff_t offset, semaphore;
 	u64 twin; /* 0: it has none */
 	struct uprobe_consumer consumer;
@@ -169,7 +168,7 @@ static int called(struct uprobe_consumer *self, struct pt_regs *regs WEFT_UPROBE
 	return 0;
 }
 
-/* Where the stack was at the entry of the call that returned. */
+/* Returns the stack pointer at the entry of the call that returned. */
 static unsigned long frame_of_return(struct pt_regs *regs)
 {
 #ifdef CONFIG_X86_64
@@ -191,7 +190,7 @@ static bool take_call(struct weft_uprobe *probe, struct pt_regs *regs, u64 *args
 	return true;
 }
 
-/* A return whose call is not known. */
+/* Counts a return of a call that was not kept. */
 static void miss(struct weft_uprobe *probe)
 {
 	struct weft_event *event = probe->event;

@@ -6,7 +6,7 @@
  *
  * A call that never returns (longjmp, exec, exit) leaves its entry behind. A later call with an
  * equal key takes its place. When all entries are in use, a new call takes that of the oldest one.
- * Called in task context only; locks itself.
+ * Functions run in task context only and lock themselves.
  */
 #ifndef WEFT_KMOD_UPROBE_CALLS_H
 #define WEFT_KMOD_UPROBE_CALLS_H
@@ -25,7 +25,7 @@ struct weft_calls;
 struct weft_calls *weft_calls_new(void);
 void weft_calls_free(struct weft_calls *calls);
 
-/* The current task entered a call whose frame is there. */
+/* Keeps a call that the current task entered with this frame. */
 void weft_calls_enter(struct weft_calls *calls, unsigned long frame, const struct weft_call *call);
 /* It returned: *call is what was kept. False: nothing was. */
 bool weft_calls_leave(struct weft_calls *calls, unsigned long frame, struct weft_call *call);

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Makes a ring of weft.ko contradict itself, once, as no program can: kprobes on weft.ko's own
- * functions find the ring among the arguments and change its words. For tests of what happens then.
+ * functions find the ring among the arguments and change its words. Tests use it to check how
+ * weft.ko reacts.
  *
  *     insmod contradict.ko                                       behind weft.ko, of the same build
  *     echo 7 > /sys/module/contradict/parameters/channel         the ring with this channel_id; 0:
  *                                                                any
  *     echo 1 > /sys/module/contradict/parameters/what            armed; reads as 0 when it is done
  *
- * Where: a writer that finds its sub-buffer full (1, 2, 3), a program that made a segment (4), the
- * outermost writer of a record in a new sub-buffer, which looks for itself (5).
+ * The functions are those of a writer that finds its sub-buffer full (1, 2, 3), of a program that
+ * made a segment (4), and of the outermost writer of a record in a new sub-buffer (5).
  */
 #include <linux/kprobes.h>
 #include <linux/module.h>
@@ -17,7 +18,7 @@
 #include "kmod/fetch.h"
 #include "kmod/ring.h"
 
-/* Behind enum weft_kernel_stop: STOP_COUNT, as the one who publishes meets it. */
+/* One value beyond enum weft_kernel_stop: STOP_COUNT as the publishing writer meets it. */
 #define COUNT_AT_THE_END 5
 #define TOO_MANY	 (1u << 20)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Packages of Debian's archive, fetched without being installed."""
+"""Fetches packages of Debian's archive without installing them."""
 
 import re
 import subprocess
@@ -21,7 +21,8 @@ def run(*command, **more):
 
 
 def sites():
-    """The machine's Debian archive, and its security archive, as apt knows them."""
+    """Returns the addresses of the machine's Debian archive and its security archive, as apt knows
+    them."""
     found = {}
     for line in run("apt-get", "indextargets", "--format", "$(SITE) $(RELEASE)",
                     "Created-By: Packages").splitlines():
@@ -58,7 +59,7 @@ class Apt:
                    cwd=self.folder)
 
     def depends(self, package):
-        """The names of the linux-* packages that a package needs."""
+        """Returns the names of the linux-* packages that a package needs."""
         said = self.run("apt-cache", "show", "--no-all-versions", package)
         line = re.search(r"^Depends: (.*)$", said, re.MULTILINE)
         words = re.split(r"[,|]\s*", line.group(1)) if line else []

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""./dev kmod build [KERNEL...]: weft.ko for each kernel, as build/kmod/KERNEL/weft.ko, and beside it contradict.ko,
-which its tests load. For a kernel that runs nowhere here: whether it compiles, and finds all symbols that it needs.
+"""./dev kmod build [KERNEL...]: builds weft.ko for each kernel, as build/kmod/KERNEL/weft.ko, and
+beside it contradict.ko, which its tests load. For a kernel that no guest runs, it checks that the
+module compiles and finds all symbols that it needs.
 
-kbuild writes beside its sources. So kmod/ and what it shares of lib/ are mirrored into
-build/kmod/KERNEL/source first (only what changed, so that make sees what is new), and built there:
-paths like $(src)/../lib/event hold in both places.
+kbuild writes beside its sources. The script therefore mirrors kmod/ and its files of lib/ into
+build/kmod/KERNEL/source first, and builds there. It copies only changed files, so that make sees
+what is new. Paths like $(src)/../lib/event hold in both places.
 """
 
 import argparse
@@ -23,7 +24,7 @@ MODULES = {"weft": "kmod", "contradict": TEST_MODULE}
 
 
 def sources():
-    """The sources of all modules."""
+    """Returns the sources of all modules."""
     for folder, patterns in MIRRORED.items():
         for pattern in patterns:
             for path in (TOP / folder).rglob(pattern):
@@ -62,14 +63,15 @@ def needed_symbols(path):
 
 
 def exported_symbols(kernel):
-    """The symbols that every module may use: those without a namespace."""
+    """Returns the symbols that every module may use: those without a namespace."""
     lines = (kernels.get(kernel) / "headers/Module.symvers").read_text().splitlines()
     columns = [line.split("\t") for line in lines]
     return {line[1] for line in columns if not "".join(line[4:])}
 
 
 def compile_only(kernel, target):
-    """Without kbuild's tools behind the compiler: they may be made for a newer C library than this machine's."""
+    """Compiles without kbuild's tools that run after the compiler: they may be made for a newer C
+    library than this machine's."""
     folder = target / MODULES["weft"]
     if make(kernel, folder, "weft.o", "CONFIG_OBJTOOL=", "CONFIG_STACK_VALIDATION=",
             *COMPILED_KERNELS[kernel].options) != 0:

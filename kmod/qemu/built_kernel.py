@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Kernels that Debian has not, built from its source: guest.config, and what settings.py names beside it. Such a
-kernel's folder has what those of kernels.py have, and `config`, what was asked for. The modules that it boots with
-are in it, and its headers are the built tree, without what only the kernel itself is linked from."""
+"""Builds kernels that Debian does not have from their source, with guest.config and what
+settings.py adds. Such a kernel's folder has the files that kernels.py describes, and `config`, the
+configuration that was asked for. The kernel contains the modules that it boots with. Its headers
+are the built tree, without the files that only the kernel itself is linked from."""
 
 import os
 import re
@@ -16,7 +17,7 @@ ENVIRONMENT = {**os.environ, "KBUILD_BUILD_TIMESTAMP": "1970-01-01", "KBUILD_BUI
 
 
 def config(name):
-    """What is asked for, as it is left in the kernel's folder."""
+    """Returns the configuration that is asked for; the kernel's folder keeps a copy."""
     kernel = BUILT_KERNELS[name]
     parts = [(HERE / part).read_text() for part in ("guest.config", kernel.config)]
     return "".join([f"# {kernel.source}, {kernel.compiler}\n", *parts])

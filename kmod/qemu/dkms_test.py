@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What `make -C kmod dkms` lays out, DKMS takes. Its version is that of the module that was built for the kernel
-WEFT_KERNEL. In the long form DKMS itself builds it: Debian's, unpacked, not installed."""
+"""DKMS accepts the folder that `make -C kmod dkms` makes. Its version is that of the module built
+for the kernel WEFT_KERNEL. In the long form DKMS itself builds the module: Debian's DKMS, unpacked,
+not installed."""
 
 import os
 import pathlib

@@ -25,22 +25,23 @@ from kmod.qemu.settings import (BOOT_TIMEOUT, BUILT_KERNELS, CPUS, KERNEL_COMPLA
 
 QEMU = "qemu-system-x86_64"
 PR_SET_PDEATHSIG = 1
-# What the kernel says when something is wrong with it, each of which makes a run fail.
+# Lines by which the kernel reports that something is wrong with it. Each makes a run fail.
 COMPLAINT = re.compile(
     r"Kernel panic|Oops|WARNING:|BUG:|\bKASAN\b|\bUBSAN\b|general protection fault|"
     r"detected stalls?|self-detected stall|INFO: (task|rcu|suspicious)|soft lockup|hard LOCKUP|"
     r"possible (circular|recursive|irq) lock|inconsistent lock state|unreferenced object|"
     r"refcount_t:|list_(add|del) corruption|scheduling while atomic|sleeping function called|"
     r"trying to (register|free)|weft: a session stopped|weft: self-test")
-# A complaint ends the guest, so that a run that went wrong does not last until its time is over.
-# Where this machine is busy, an emulated CPU stands still now and then. The kernel, as it boots, would take that for
-# a broken timer, go over to another one, and leave an interrupt in service that keeps away all of virtio's
-# (no_timer_check); and it would take its clock's leaps for stalls.
+# A complaint ends the guest, so that a run that went wrong does not last until its time is over. On
+# a busy machine an emulated CPU stands still now and then. A booting kernel would take that for a
+# broken timer, switch to another one, and leave an interrupt in service that blocks all of virtio's
+# (no_timer_check). It would also take leaps of its clock for stalls.
 KERNEL_ARGUMENTS = ("console=ttyS0 quiet loglevel=7 panic=-1 oops=panic panic_on_warn=1 "
                     "softlockup_panic=1 sysctl.kernel.panic_on_rcu_stall=1 watchdog_thresh=60 no_timer_check "
                     "rcupdate.rcu_cpu_stall_suppress_at_boot=1 rcupdate.rcu_cpu_stall_timeout=120")
-# The kernel patches its own code as it boots, which an emulator with a thread for each CPU can get wrong while several
-# run (README.md): there it boots with one, as a kernel for several, and init.c starts the others.
+# The kernel patches its own code as it boots. An emulator with a thread for each CPU can get that
+# wrong while several CPUs run (README.md). The kernel therefore boots with one CPU, as a kernel for
+# several, and init.c starts the others.
 ON_THREADS = "maxcpus=1 noreplace-smp"
 TAIL = 40  # lines of the console that are shown
 
@@ -64,7 +65,7 @@ class Options:
 
 @dataclasses.dataclass
 class Result:
-    """The result of a guest: the exit status as `vm run` gives it, and the console's lines."""
+    """The result of a guest: the exit status of `vm run`, and the console's lines."""
     status: int
     console: list
     complaints: list
@@ -75,7 +76,7 @@ def die_with_parent(number=signal.SIGKILL):
 
 
 def environment():
-    """The environment of the command in the guest."""
+    """Returns the environment of the command in the guest."""
     kept = {name: value for name, value in os.environ.items()
             if name.startswith(("WEFT_", "GTEST_"))}
     return {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root",
@@ -137,9 +138,10 @@ def command_line(kernel, options, work, out):
 
 
 def tell_monitor(path, options, started, ended):
-    """What QEMU is to be told again and again while a guest runs, if anything."""
-    # Counting instructions, QEMU before 8.1 leaves next to nothing to the other CPUs while one is busy (README.md). After
-    # a stop it may go on with the next one.
+    """Returns the monitor commands that QEMU must get again and again while a guest runs, if
+    any."""
+    # When it counts instructions, QEMU before 8.1 leaves almost no time to the other CPUs while one
+    # is busy (README.md). After a stop it may go on with the next one.
     turns = b"stop\ncont\n" if options.icount and options.smp > 1 else b""
     if not turns and not options.nmi:
         return
@@ -196,8 +198,8 @@ def examine(in_time, exchange, console, allow=""):
 
 
 def run(kernel, command, options, stdout=None):
-    """Runs a command in a guest; its output goes to `stdout` (None: ours). See settings for statuses
-    that are not its own. What it writes to /out is in options.out."""
+    """Runs a command in a guest; its output goes to `stdout` (None: ours). See settings for
+    statuses that are not its own. The command's files in /out go to options.out."""
     if not shutil.which(QEMU):
         return Result(NOT_STARTED, [], [f"there is no {QEMU}: run ./dev setup"])
     if kernel in BUILT_KERNELS and BUILT_KERNELS[kernel].is_slow:

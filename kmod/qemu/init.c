@@ -2,14 +2,14 @@
 /*
  * The guest's first process: mounts the machine's own root read-only with a writable layer above
  * it, starts the CPUs that the kernel did not, runs one command there, writes its status and
- * switches the guest off. One static program instead of a shell's script: in an emulated machine
- * each start of a program takes as long as all of this.
+ * switches the guest off. It is one static program instead of a shell script: in an emulated
+ * machine each start of a program takes as long as all of this.
  *
- * kmod/qemu/guest.py makes the other side: tags `root`, `exchange` and `out` of 9p, and in exchange
- * the files directory, modules (a path), arguments and environment (strings, each with its NUL).
- * `status` is written there: a number, as a shell would say it; `started` before the command. No
- * status: the guest did not live to the end. Output of the command goes to the second serial port,
- * all else to the console.
+ * kmod/qemu/guest.py is the other side. It offers the 9p tags `root`, `exchange` and `out`, and in
+ * exchange the files directory, modules (a path), arguments and environment (strings, each with its
+ * NUL). This program writes `started` there before the command, and `status` after it: a number, as
+ * a shell reports it. If there is no status, the guest ended before the command did. Output of the
+ * command goes to the second serial port, all else to the console.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -31,9 +31,9 @@
 #include <unistd.h>
 
 #define MAX_STRINGS 512     /* arguments, or variables */
-#define MAX_BYTES (1 << 17) /* of a file in exchange: as much as one argument of exec may have */
+#define MAX_BYTES (1 << 17) /* of a file in exchange: the most that one argument of exec may have */
 #define EXCHANGE "/run/exchange/"
-/* 500 KiB messages: the default of 128 KiB makes reading large files half as fast. */
+/* Messages of 500 KiB: with the default of 128 KiB, reading large files is half as fast. */
 #define OF_9P "trans=virtio,version=9p2000.L,msize=512000"
 
 static void say(const char* format, ...) {
@@ -59,7 +59,7 @@ static void must_mount(const char* what, const char* where, const char* type, un
   power_off();
 }
 
-/* What only some kernels have. */
+/* Mounts a file system that only some kernels have. */
 static void may_mount(const char* type, const char* where) {
   mkdir(where, 0755);
   if (mount(type, where, type, 0, NULL) != 0) say("no %s: %s", type, strerror(errno));
@@ -78,7 +78,8 @@ static void load_modules(void) {
   }
 }
 
-/* A root of its own by moving the mount, not by chroot alone: container runtimes pivot. */
+/* Moves the mount to make a root of its own. chroot alone would not do: container runtimes
+ * pivot. */
 static void enter_root(void) {
   must_mount("root", "/lower", "9p", MS_RDONLY, OF_9P ",cache=loose");
   must_mount("layer", "/layer", "tmpfs", 0, "size=75%,mode=755");
@@ -109,7 +110,8 @@ static void mount_all(void) {
   may_mount("bpf", "/sys/fs/bpf");
 }
 
-/* A file of exchange with a NUL behind it, in memory that stays; its size in *bytes. */
+/* Returns a file of exchange with a NUL behind it, in memory that stays; stores its size in
+ * *bytes. */
 static char* content(const char* name, size_t* bytes) {
   char path[128];
   char* text = calloc(1, MAX_BYTES + 1);
@@ -185,9 +187,9 @@ static int wait_for(pid_t command) {
   }
 }
 
-/* A kernel that looks for leaks is asked for the command's. It tells nothing that is younger
- * than five seconds, and compares what it sees with the time before. The other side finds the
- * list on the console. */
+/* Asks a kernel that looks for leaks for those of the command. kmemleak reports nothing that is
+ * younger than five seconds, and compares with its scan before. The other side finds the list on
+ * the console. */
 static void report_leaks(void) {
   const char* path = "/sys/kernel/debug/kmemleak";
   char text[4096];
@@ -212,7 +214,8 @@ static void write_number(const char* path, int number) {
     say("%s cannot be written: %s", path, strerror(errno));
 }
 
-/* Some kernels boot with one (guest.py); where all run already, nothing changes. */
+/* Starts the CPUs that a kernel left out when it booted with one (guest.py). Changes nothing where
+ * all run already. */
 static void start_cpus(void) {
   char path[64];
 

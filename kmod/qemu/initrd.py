@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The guest's initrd: the first process and the modules that it needs to reach its root."""
+"""Makes the guest's initrd: the first process and the modules that it needs to reach its root."""
 
 import lzma
 import pathlib
@@ -14,7 +14,7 @@ FOLDER_MODE, PROGRAM_MODE, FILE_MODE = 0o040755, 0o100755, 0o100644
 
 
 def entry(name, mode, data=b""):
-    """One file of a cpio archive in the format `newc`, which is what the kernel unpacks."""
+    """Returns one file of a cpio archive in the format `newc`, which the kernel unpacks."""
     path = name.encode() + b"\0"
     fields = [0, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(path), 0]
     head = b"070701" + b"".join(b"%08X" % field for field in fields) + path

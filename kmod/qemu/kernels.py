@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Debian's kernels with their headers, unpacked into the cache; nothing is installed. And some that are built
-from Debian's source (built_kernel.py), and headers alone, for what is only compiled.
+"""Debian's kernels with their headers, unpacked into the cache; nothing is installed. Some kernels
+are built from Debian's source instead (built_kernel.py), and some have headers alone, because they
+are only compiled for.
 
 A kernel's folder appears complete or not at all. In it:
   release        the kernel's release, a line
@@ -36,12 +37,13 @@ def locked(name):
 
 
 def newest(apt, kind):
-    """The package behind linux-image-amd64, or linux-headers-amd64."""
+    """Returns the package behind linux-image-amd64 or linux-headers-amd64."""
     return next(name for name in apt.depends(f"linux-{kind}-amd64") if name.startswith(f"linux-{kind}-"))
 
 
 def with_its_needs(apt, headers):
-    """Headers, and what they need to build modules (scripts and common headers)."""
+    """Returns the packages with the headers and with what they need to build modules (scripts and
+    common headers)."""
     also = [name for name in apt.depends(headers)
             if name.startswith("linux-kbuild-") or name.endswith("-common")]
     return [headers, *also]
@@ -55,7 +57,8 @@ def unpack(debs, folder):
 
 
 def uncompressed(image):
-    """The ELF file inside a bzImage, by the boot protocol's payload_offset and payload_length."""
+    """Returns the ELF file inside a bzImage, by the boot protocol's payload_offset and
+    payload_length."""
     setup_bytes = ((image[0x1f1] or 4) + 1) * 512
     offset, length = (int.from_bytes(image[at:at + 4], "little") for at in (0x248, 0x24c))
     payload = image[setup_bytes + offset:setup_bytes + offset + length]
@@ -77,7 +80,7 @@ def make_headers_movable(folder):
     (own,) = folder.glob("usr/src/linux-headers-*-amd64")
     makefile = own / "Makefile"
     makefile.write_text(makefile.read_text().replace("/usr/src/", f"{CACHE / folder.name}/usr/src/"))
-    # With it, kbuild wants pahole to describe weft.ko's own types, which no test reads.
+    # If this file exists, kbuild wants pahole to describe weft.ko's own types, which no test reads.
     (own / "vmlinux").unlink(missing_ok=True)
     (folder / "headers").symlink_to(own.relative_to(folder))
     release = own.name.removeprefix("linux-headers-")
@@ -102,7 +105,7 @@ def unpack_image(folder, release):
 
 
 def fetch(name, work):
-    """A kernel with its headers."""
+    """Fetches a kernel with its headers."""
     apt = Apt(work / "apt", KERNELS[name])
     image = newest(apt, "image")
     headers = image.replace("linux-image-", "linux-headers-").replace("-unsigned", "")
@@ -142,7 +145,7 @@ def is_there(name):
 
 
 def get(name):
-    """The folder of a kernel, fetched or built at the first time."""
+    """Returns the folder of a kernel, which is fetched or built the first time."""
     known = [*ALL_KERNELS, *COMPILED_KERNELS]
     if name not in known:
         raise Unavailable(f"no kernel '{name}'; there are: {' '.join(known)}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the guests' scripts agree on: kernels, places, limits with their reasons."""
+"""Settings that the guests' scripts share: kernels, places, limits with their reasons."""
 
 import dataclasses
 import os
@@ -24,16 +24,17 @@ KERNELS = {
 
 @dataclasses.dataclass(frozen=True)
 class Headers:
-    """A kernel that weft.ko is compiled for and runs in no guest, on Debian's headers alone: its suites, and what
-    another compiler than its own needs to be told."""
+    """A kernel that weft.ko is compiled for, on Debian's headers alone, and that no guest runs: its
+    suites, and the settings that another compiler than its own needs."""
     suites: tuple
     options: tuple
 
 
 COMPILED_KERNELS = {
-    # The oldest that there is to be. What its headers say is settled, so a warning is ours.
+    # The oldest supported kernel. Its headers do not change any more, so a warning comes from our
+    # code.
     "5.10": Headers(("bullseye-security",), ("KCFLAGS=-Werror",)),
-    # Whatever it is by now.
+    # The newest kernel that the archive has today.
     "newest": Headers(("trixie-backports",),
                       ("KCFLAGS=-Wno-address-of-packed-member", "CONFIG_CC_HAS_MIN_FUNCTION_ALIGNMENT=")),
 }
@@ -60,11 +61,11 @@ ALL_KERNELS = [*KERNELS, *BUILT_KERNELS]  # those that guests run
 # Modules that the guest's first process needs to reach its root.
 BOOT_MODULES = ("virtio_pci", "9pnet_virtio", "9p", "overlay")
 
-CPUS = 2  # a guest's CPUs are threads of one process: more than the machine's only slow it down
+CPUS = 2  # a guest's CPUs are threads of one process: more than the machine has only slow it down
 MEMORY = "2G"  # of which a guest touches what it needs; its root's changes and /tmp live there too
 TIMEOUT = 300  # seconds; an emulated machine is 8 to 40 times slower than this one
-SLOW_PATIENCE = 10  # times that, for a kernel that looks after itself
-SLOW_MEMORY = "3G"  # of which an eighth says what of the rest may be used
+SLOW_PATIENCE = 10  # factor for TIMEOUT in a kernel that checks itself
+SLOW_MEMORY = "3G"  # KASAN takes an eighth of it to describe the rest
 BOOT_TIMEOUT = 300  # it takes 3 s on an idle machine, and 20 s on a busy one
 MONITOR_PERIOD = 0.02  # seconds, of turns and of NMIs: an emulated CPU spends about 1 ms in one of these
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""./dev vm: commands in a guest with another kernel, on this machine's files. See kmod/qemu/README.md."""
+"""./dev vm: runs commands in a guest with another kernel, on this machine's files. See
+kmod/qemu/README.md."""
 
 import argparse
 import dataclasses

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""./dev vm run itself: whose status it returns, and that no complaint of a guest's kernel goes unseen.
+"""Tests ./dev vm run itself: it returns the command's status, and no complaint of a guest's kernel
+goes unseen.
 
 The first part looks at the checker alone; the second starts guests of the kernel that WEFT_KERNEL names."""
 
@@ -15,9 +16,9 @@ from kmod.qemu import guest
 from kmod.qemu.settings import HERE, KERNEL_COMPLAINED, NOT_STARTED, TIMED_OUT
 
 KERNEL = os.environ["WEFT_KERNEL"]
-PATIENCE = 100  # seconds: how long an end may take on a busy machine
+PATIENCE = 100  # seconds: an end may take so long on a busy machine
 
-# What kernels were seen to say, or say in their sources, of each kind.
+# Complaints of each kind, as kernels printed them or as their sources have them.
 COMPLAINTS = [
     "[    5.1] Kernel panic - not syncing: sysrq triggered crash",
     "[    5.1] Oops: 0002 [#1] PREEMPT SMP NOPTI",
@@ -56,7 +57,7 @@ HARMLESS = [
 
 
 class CheckerTest(unittest.TestCase):
-    """What the console says against what the run returns."""
+    """Compares the console's lines with the status that the run returns."""
 
     def examine(self, lines, status="0", in_time=True):
         with tempfile.TemporaryDirectory() as work:
@@ -103,7 +104,7 @@ class CheckerTest(unittest.TestCase):
 
 
 class GuestTest(unittest.TestCase):
-    """Guests, a few seconds each."""
+    """Tests that start guests, a few seconds each."""
 
     def guest_command(self, *command, options=()):
         return [sys.executable, "-B", HERE / "vm.py", "run", KERNEL, "--smp", "1", *options, "--", *command]
@@ -159,7 +160,8 @@ class GuestTest(unittest.TestCase):
         self.assertIn("status 124", ran.stderr)
 
     def test_a_guest_ends_with_who_started_it(self):
-        """All of the starter's output arrives: it ends when the emulator has ended, too."""
+        """The starter's output arrives as a whole, because the starter ends only after the
+        emulator."""
         command = self.guest_command("sh", "-c", "echo begins; sleep 100000",
                                      options=["--with-parent", "--timeout", "200"])
         starter = "import subprocess, sys; subprocess.run(sys.argv[1:])"

@@ -49,7 +49,7 @@ int Try(int fd, unsigned long request, void* argument) {
   return 0;
 }
 
-// The rules that all structs share, on a descriptor, with a struct that would be accepted.
+// Checks the rules that all structs share. `right` is a struct that `fd` accepts.
 template <typename T>
 void ExpectSizeRules(int fd, unsigned long request, const T& right, const char* what) {
   SCOPED_TRACE(what);
@@ -82,7 +82,7 @@ void ExpectSizeRules(int fd, unsigned long request, const T& right, const char* 
   EXPECT_EQ(Try(fd, request, whole), 0) << "reads beyond its struct";
 }
 
-// As above, for reserved words, which are the last `count` of 8 bytes.
+// Checks that each byte of the reserved words, the last `count` of 8 bytes, must be zero.
 template <typename T>
 void ExpectReservedWords(int fd, unsigned long request, const T& right, size_t count) {
   std::vector<uint8_t> bytes(sizeof(T));
@@ -93,7 +93,7 @@ void ExpectReservedWords(int fd, unsigned long request, const T& right, size_t c
   }
 }
 
-// What a call gives back to callers that know less: what is behind their size is not touched.
+// Checks that a call does not write behind the size that an older caller states.
 template <typename T>
 void ExpectShortAnswer(int fd, unsigned long request, uint32_t size) {
   std::vector<uint8_t> bytes(sizeof(T), 0xee);
@@ -176,7 +176,7 @@ TEST_F(AbiTest, AnUnknownCallIsENOTTY) {
           << number;
     EXPECT_EQ(Control(fd, _IOWR('T', 0, weft_kernel_abi), bytes.data()), -ENOTTY);
   }
-  // A call of another descriptor's.
+  // A call that belongs to another kind of descriptor.
   EXPECT_EQ(Control(device_.get(), WEFT_IOCTL_SWITCH, bytes.data()), -ENOTTY);
   EXPECT_EQ(Control(session_.get(), WEFT_IOCTL_EVENT, bytes.data()), -ENOTTY);
   EXPECT_EQ(Control(ring_.get(), WEFT_IOCTL_CHANNEL, bytes.data()), -ENOTTY);

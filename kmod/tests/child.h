@@ -12,8 +12,8 @@ namespace weft::kmod {
 // Runs `body` in a child and waits for its end. True: the body said so.
 bool InChild(const std::function<bool()>& body);
 
-// Like InChild, in a child that is in a user namespace of its own, in which 0 to 999 are
-// `first_uid` and `first_gid` and what follows. It is root there.
+// Like InChild, in a child that is in a new user namespace. Ids 0 to 999 there are `first_uid` and
+// `first_gid` and the following ids. The child is root there.
 bool InUserNamespace(uint32_t first_uid, uint32_t first_gid, const std::function<bool()>& body);
 
 }  // namespace weft::kmod

@@ -19,7 +19,7 @@ namespace {
 
 constexpr uint64_t kKernelHalf = 1ULL << 63;
 
-// A session with getppid's entry, its number as field, behind these contexts.
+// A session that records getppid's entry, with its number as field, behind these contexts.
 struct Recorded {
   UniqueFd device = OpenDevice();
   UniqueFd session = OpenSession(device.get());
@@ -147,8 +147,8 @@ TEST(ContextTest, AStackOfAnInterruptIsTheKernels) {
   }
 }
 
-// Where a CPU's time stamp counter is unstable the kernel's own clock stands still from one late
-// tick to the next: the counter of it grows, but not with each event.
+// If a CPU's time stamp counter is unstable, the kernel's own clock stands still from one late tick
+// to the next. Its counter then grows, but not with each event.
 TEST(ContextTest, ACounterOfTheCpuGrows) {
   const Recorded recorded({{.id = WEFT_CONTEXT_VPID},
                            {.id = WEFT_CONTEXT_PERF_CPU,

@@ -38,11 +38,11 @@ constexpr uint32_t kFirstUid = 100'000;
 constexpr uint32_t kFirstGid = 200'000;
 constexpr int64_t kOverflowId = 65534;  // an id that a namespace has no number for
 
-// By their names, as text.
+// Values of contexts by their names, as text.
 using Values = std::map<std::string, std::string>;
 using Ids = std::vector<uint16_t>;
 
-// Contexts of a task, and of where it is: as many as one list may have.
+// Contexts of a task and of the CPU that it runs on, as many as one list may have.
 const Ids kOfTask = {
     WEFT_CONTEXT_VPID,   WEFT_CONTEXT_VTID,    WEFT_CONTEXT_PROCNAME,  WEFT_CONTEXT_CPU_ID,
     WEFT_CONTEXT_VUID,   WEFT_CONTEXT_VEUID,   WEFT_CONTEXT_VSUID,     WEFT_CONTEXT_VGID,
@@ -56,11 +56,11 @@ const Ids kOfTask = {
 // Contexts of the code that runs.
 const Ids kOfCode = {WEFT_CONTEXT_TID, WEFT_CONTEXT_INTERRUPTIBLE, WEFT_CONTEXT_PREEMPTIBLE,
                      WEFT_CONTEXT_NEED_RESCHEDULE, WEFT_CONTEXT_MIGRATABLE};
-// Those of context_test.cc.
+// Contexts that context_test.cc tests.
 const Ids kElsewhere = {WEFT_CONTEXT_CALLSTACK_KERNEL, WEFT_CONTEXT_CALLSTACK_USER,
                         WEFT_CONTEXT_PERF_CPU};
 
-// A session with a ring that has these contexts, and records as they come.
+// A session with a ring that has these contexts. Reads its records.
 class Watch {
  public:
   explicit Watch(const Ids& ids) : ids_(ids) {
@@ -68,7 +68,7 @@ class Watch {
     EXPECT_TRUE(ring_);
   }
 
-  // The id of its records.
+  // Adds an event and returns the id of its records.
   uint16_t Add(Event event) {
     events_.emplace_back(event.AddTo(ring_.get()));
     EXPECT_TRUE(events_.back());
@@ -77,7 +77,8 @@ class Watch {
   void Start() const { ASSERT_EQ(Switch(session_.get(), 1), 0); }
   [[nodiscard]] int ring() const { return ring_.get(); }
 
-  // Ends recording. What `tid` (as the node sees it) was recorded with, by event.
+  // Ends recording and returns the values that were recorded for `tid` (the node's number), by
+  // event.
   [[nodiscard]] std::multimap<uint16_t, Values> Of(const std::string& tid) const {
     EXPECT_EQ(Switch(session_.get(), 0), 0);
     std::multimap<uint16_t, Values> all;
@@ -163,7 +164,7 @@ void Namespaces(Values& values) {
   }
 }
 
-// As the node and as the namespace have them.
+// Adds the user and group ids of the namespace and those of the node.
 void Users(Values& values, uint32_t first_uid, uint32_t first_gid) {
   std::array<uid_t, 3> uid{};
   std::array<gid_t, 3> gid{};
@@ -178,7 +179,7 @@ void Users(Values& values, uint32_t first_uid, uint32_t first_gid) {
   }
 }
 
-// What the thread that asks knows of itself. /proc is that of the node: so are its numbers.
+// Returns what the calling thread knows of itself. /proc is the node's, and so are its numbers.
 Values OfItself() {
   Values values;
   Namespaces(values);
@@ -227,7 +228,8 @@ class Teller {
   Teller(const Teller&) = delete;
   Teller& operator=(const Teller&) = delete;
 
-  // In the child: makes the event, and tells. `change`: what the child cannot see.
+  // Called in the child: makes the event and sends the child's values to the parent. `change`
+  // corrects values that the child cannot see.
   [[nodiscard]] bool Tell(const std::function<void(Values&)>& change = {}) const {
     ::syscall(SYS_getppid);
     Values values = OfItself();
@@ -266,7 +268,7 @@ Values Expect(const std::function<bool(const Teller&)>& body) {
   return told;
 }
 
-// How much of `names` differs.
+// Returns the names in `names` that differ.
 std::set<std::string> Differs(Values a, Values b, const std::vector<std::string>& names) {
   std::set<std::string> differing;
   for (const std::string& name : names)
@@ -359,7 +361,7 @@ int TimeNamespace() { return ::access("/proc/self/ns/time", F_OK) == 0 ? CLONE_N
 
 TEST(ContextValueTest, NamespacesBeforeAndAfterUnshare) {
   const Values before = Expect([](const Teller& teller) { return PinTo(0) && teller.Tell(); });
-  // Only children are in the new namespaces of time and process numbers.
+  // unshare moves only children into new time and pid namespaces.
   const Values after = Expect([](const Teller& teller) {
     return PinTo(0) &&
            ::unshare(CLONE_NEWCGROUP | CLONE_NEWIPC | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWUSER |
@@ -446,14 +448,14 @@ bool RunFilter(uint32_t times) {
   return done;
 }
 
-// Whether this kernel counts what may not be preempted: else the context does not know.
+// Does this kernel count preemption? If not, the context is -1.
 bool CountsPreemption() {
   utsname names{};
   ::uname(&names);
   return std::string(names.version).find("PREEMPT") != std::string::npos;
 }
 
-// Which values a context had in the records of one event of one thread.
+// Returns the values that a context had in the records of one event of one thread.
 std::set<std::string> Seen(const std::multimap<uint16_t, Values>& records, uint16_t event,
                            const std::string& name) {
   std::set<std::string> values;
@@ -504,7 +506,7 @@ TEST(ContextValueTest, ContextsInAnInterruptAreNotInterruptibleAndKeepTheTask) {
   }
 }
 
-// A thread that must run at once is woken on the CPU of the one that wakes it.
+// The thread of higher priority is woken on the CPU of the thread that wakes it.
 TEST(ContextValueTest, ATaskThatWakesOneOfHigherPriorityNeedsRescheduling) {
   Watch watch(kOfCode);
   const uint16_t wakeup = watch.Add(Event::Tracepoint("sched_wakeup"));

@@ -27,7 +27,7 @@ constexpr uint64_t kBad = 8;  // channel_id; RightChannel's is another one
 
 const Source& Ours() { return Sources()[1]; }
 
-// As contradict.ko has them.
+// The cases of contradict.ko.
 struct Case {
   uint32_t what;
   uint32_t state;  // enum weft_kernel_stop
@@ -70,8 +70,8 @@ class Contradictor {
   bool is_there_ = false;
 };
 
-// While it lives, this thread has its CPU for itself, for most of a second: the kernel's workers
-// there, which end the events of a session that stopped, wait.
+// While it lives, this thread has its CPU for itself for most of each second. The kernel's workers
+// on that CPU, which end the events of a stopped session, wait.
 class Alone {
  public:
   Alone() {
@@ -109,7 +109,7 @@ bool HasEnded(const Recording& recording) {
   return status.state == ESHUTDOWN;
 }
 
-// How often a line of the kernel's log has this text.
+// Counts the lines of the kernel's log that contain this text.
 size_t InTheLog(const std::string& text) {
   const UniqueFd log(::open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   size_t found = 0;
@@ -159,7 +159,7 @@ class ContradictionTest : public testing::TestWithParam<Case> {
  protected:
   void SetUp() override { ASSERT_TRUE(contradictor_.is_there()); }
 
-  // An event that has what is spoiled: segments, or none.
+  // Returns the recording that will be spoiled: its event has segments, or none.
   static Recording Spoiled() {
     weft_kernel_channel channel = RightChannel();
     channel.channel_id = kBad;
@@ -167,8 +167,8 @@ class ContradictionTest : public testing::TestWithParam<Case> {
   }
   static size_t FieldOfValue() { return GetParam().what == 4 ? 1 : 0; }
 
-  // All events, with one contradiction among them. False: its session's events ended before the
-  // last one.
+  // Emits all events, with one contradiction among them. Returns false if its session's events
+  // ended before the last one.
   static bool Emit(const Recording& bad) {
     EXPECT_TRUE(Write(Parameter("channel"), std::to_string(kBad)));
     const std::string what = std::to_string(GetParam().what);

@@ -14,20 +14,20 @@
 
 namespace weft::kmod {
 
-// The module under test: the file that WEFT_MODULE names. 0 or -errno.
+// Loads the module under test: the file that WEFT_MODULE names. Returns 0 or -errno.
 int LoadModule();
 int UnloadModule();  // -EWOULDBLOCK: in use
 bool ModuleIsLoaded();
 
 int Control(int fd, unsigned long request, void* argument);
 
-// A descriptor with an owner; invalid where the call failed.
+// Returns a descriptor with an owner; invalid if the call failed.
 UniqueFd OpenDevice();
 UniqueFd OpenSession(int device, uint32_t flags = WEFT_KERNEL_SESSION_ALL);
 int Switch(int session, uint32_t on);
 int Statedump(int session, uint64_t cgroup = 0);
 
-// WEFT_KERNEL_SCOPE_ADD or REMOVE, by Cgroup::id().
+// Changes the scope: WEFT_KERNEL_SCOPE_ADD or REMOVE, by Cgroup::id().
 int Scope(int session, uint32_t change, uint64_t cgroup);
 
 weft_kernel_channel RightChannel();
@@ -55,14 +55,14 @@ class Event {
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
 
-  // Appends the field of argument `argument`, of which `size` bytes mean anything.
+  // Appends a field with argument `argument`, of which the first `size` bytes count.
   Event& Field(const std::string& name, uint8_t argument, uint8_t size = 8);
-  // Appends the field of the u64 that is `offset` bytes behind what that argument points to. What a
-  // register of a function points to may be anything: no flags.
+  // Appends a field with the u64 `offset` bytes behind the address in that argument. Give no flags
+  // for a register of a function: it may hold any value.
   Event& Load(const std::string& name, uint8_t argument, int32_t offset,
               uint8_t flags = WEFT_FETCH_TRUSTED);
-  // Append the field of a register, by DWARF's number, and of the u64 that is `offset` bytes behind
-  // where one points.
+  // Append a field with a register, by DWARF's number, or with the u64 `offset` bytes behind the
+  // address in one.
   Event& Register(const std::string& name, uint8_t number);
   Event& LoadUser(const std::string& name, uint8_t number, int32_t offset);
   Event& Filter(std::vector<uint8_t> program);
@@ -88,7 +88,7 @@ class Event {
   std::vector<uint8_t> description_, filter_;
 };
 
-// Everything for one event of one ring, in a session that records all tasks.
+// A device, session, ring and one event, in a session that records all tasks.
 struct Recording {
   UniqueFd device, session, ring, event;
   uint16_t event_id = 0;

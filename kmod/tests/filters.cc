@@ -66,7 +66,7 @@ void ChangeInstruction(Random& random, Program& program) {
   std::memcpy(at, &insn, sizeof(insn));
 }
 
-// A name that is another one, or another part of the literals; an index.
+// Changes the name of a symbol to another one or another part of the literals, or changes an index.
 void ChangeSymbol(Random& random, Program& program) {
   const weft_filter_program header = Header(program);
   if (header.symbol_count == 0) return ChangeInstruction(random, program);

@@ -14,19 +14,20 @@ namespace weft::kmod {
 // A program of the compiler's; the test fails where it refuses the text.
 std::vector<uint8_t> Compiled(const std::string& expression);
 
-// Expressions over the fields of UserEvent() and over contexts that the module takes, each of which
-// fits that event.
+// Returns expressions over the fields of UserEvent() and over the module's contexts. Each fits that
+// event.
 const std::vector<std::string>& UserEventExpressions();
-// Over the fields f1, f2 and f3 (8 bytes).
+// Returns expressions over the fields f1, f2 and f3 (8 bytes).
 const std::vector<std::string>& NumberExpressions();
 
 class Filters {
  public:
   explicit Filters(const std::vector<std::string>& expressions);
 
-  // As the compiler made it.
+  // Returns a program as the compiler made it.
   [[nodiscard]] const std::vector<uint8_t>& Right(std::mt19937_64& random) const;
-  // Bits and bytes changed, cut off, put together of two, its instructions in another order.
+  // Returns a spoilt program: bits or bytes changed, cut off, joined from two, or with its
+  // instructions in another order.
   [[nodiscard]] std::vector<uint8_t> Spoilt(std::mt19937_64& random) const;
 
  private:

@@ -33,7 +33,8 @@ namespace weft::kmod {
 namespace {
 
 constexpr unsigned kThreads = 4;
-// Descriptors at a time. Rings are memory, and events of sessions that are on slow everything down.
+// Most descriptors that are open at a time. Rings are memory, and events of sessions that are on
+// slow everything down.
 constexpr size_t kPool = 24;
 constexpr size_t kBytes = 512;  // more than any struct
 constexpr uint32_t kMaxSlotShift = 16;
@@ -53,7 +54,7 @@ constexpr std::array<weft_context_spec, 6> kContexts = {
      {.id = WEFT_CONTEXT_CALLSTACK_KERNEL},
      {.id = WEFT_CONTEXT_PERF_CPU, .perf_type = 1}}};
 
-// What is true of some tracepoints: an argument that points to a struct, arguments that are tasks.
+// Tracepoints of which we know an argument that points to a struct, or arguments that are tasks.
 struct Known {
   const char* tracepoint;
   int pointer;
@@ -70,7 +71,7 @@ constexpr std::array<Known, 6> kKnown = {{{"sys_enter", 0, 0},
 // ioctl number that made a descriptor, 0: the device.
 class Pool {
  public:
-  // One of this kind, if there is one.
+  // Returns a descriptor of this kind, if there is one.
   int Pick(unsigned kind, uint64_t random) {
     const std::scoped_lock lock(mutex_);
     for (size_t i = 0; i < fds_.size(); i++) {
@@ -105,7 +106,7 @@ class Pool {
   std::vector<Entry> fds_;
 };
 
-// What makes the descriptors that an ioctl is for.
+// Returns the kind of descriptor that an ioctl is for.
 unsigned KindFor(unsigned long request) {
   switch (request) {
     case WEFT_IOCTL_SWITCH:
@@ -160,7 +161,7 @@ class Fuzzer {
     }
   }
 
-  // The number of an ioctl that exists, or that does not.
+  // Returns the number of an ioctl, which may not exist.
   unsigned long AnyNumber() {
     return Chance(4) ? random_() & 0xffffffff
                      : _IOC(random_() % 4, WEFT_KERNEL_IOC, random_() % 64, random_() % 256);
@@ -190,7 +191,7 @@ class Fuzzer {
       event.Load("l", static_cast<uint8_t>(known.pointer), static_cast<int32_t>(random_() % 32));
     if (tracepoint && Chance(4)) event.raw().subjects = known.tasks | Chance(2) << 31;
     event.Finish();
-    // What the struct points to is spoilt as well; the fetch program above all.
+    // Also spoils the memory that the struct points to, above all the fetch program.
     if (Chance(3) && !event.operations().empty()) SpoilProgram(event.operations());
     if (Chance(3))
       event.description()[random_() % event.description().size()] = static_cast<uint8_t>(Number());
@@ -220,7 +221,7 @@ class Fuzzer {
       each.flags &= static_cast<uint8_t>(~unsigned{WEFT_FETCH_TRUSTED});
   }
 
-  // A struct that would be accepted, on the right descriptor.
+  // Makes a struct that would be accepted, for the right descriptor.
   void Right(unsigned long request, Event& event, std::vector<uint8_t>& bytes) {
     const auto put = [&bytes](const auto& value) {
       std::memcpy(bytes.data(), &value, sizeof(value));
@@ -263,7 +264,7 @@ class Fuzzer {
     }
   }
 
-  // Values that break arithmetic more often than random ones do.
+  // Returns values that break arithmetic more often than random ones do.
   uint64_t Number() {
     static constexpr std::array<uint64_t, 10> kEdges = {
         0, 1, 2, 4095, 4096, 65535, 0x7fffffff, 0xffffffff, ~0ULL, 1ULL << 63};
@@ -285,7 +286,7 @@ class Fuzzer {
       event.subjects = (event.subjects & ~kTaskArguments) | (before.subjects & kTaskArguments);
       std::memcpy(bytes.data(), &event, sizeof(event));
     }
-    // No breakpoint inside an instruction of ours, and nothing counted in our data.
+    // Sets no breakpoint inside an instruction of this program, and no counter in its data.
     if (request == WEFT_IOCTL_EVENT &&
         (event.kind == WEFT_KERNEL_UPROBE || event.kind == WEFT_KERNEL_URETPROBE)) {
       event.offset = before.offset;
@@ -301,7 +302,7 @@ class Fuzzer {
     }
   }
 
-  // What else one does with descriptors.
+  // Uses a descriptor in other ways than by ioctl.
   void Use(int fd) {
     std::array<uint8_t, 4096> bytes{};
     pollfd wanted{fd, POLLIN, 0};

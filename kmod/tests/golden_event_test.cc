@@ -49,12 +49,13 @@ constexpr std::string_view kArgument3 =
 constexpr std::string_view kArgument7 =
     "01 07 08 00 00 00 00 00 00 00 00 00 00 00 00 00 "
     "10 00 08 00 00 00 00 00 00 00 00 00 00 00 00 00 ";
-// What is 16 bytes behind where argument 1 points, read plainly.
+// Loads the value 16 bytes behind the address in argument 1, without fault handling.
 constexpr std::string_view kTrusted =
     "01 01 08 00 00 00 00 00 00 00 00 00 00 00 00 00 "
     "02 00 08 02 10 00 00 00 00 00 00 00 00 00 00 00 "
     "10 00 08 00 00 00 00 00 00 00 00 00 00 00 00 00 ";
-// What is 104 bytes behind where argument 0 points, whatever that is: si in struct pt_regs.
+// Loads the value 104 bytes behind the address in argument 0, which may be any value: si in struct
+// pt_regs.
 constexpr std::string_view kSecondOfCall =
     "01 00 08 00 00 00 00 00 00 00 00 00 00 00 00 00 "
     "02 00 08 00 68 00 00 00 00 00 00 00 00 00 00 00 "
@@ -98,7 +99,7 @@ constexpr std::string_view kSyscallExit =
     "3c 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 "
     "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 "
     "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 ";
-// Table 1, of the system call 159 of 32-bit programs, which is the same.
+// An event of the system call 159 of 32-bit programs (table 1), the compat number of the same call.
 constexpr std::string_view kCompatEntry =
     "70 00 00 00 02 00 00 00 00 00 00 00 00 00 00 00 "
     "00 00 00 00 00 00 00 00 9f 00 00 00 01 00 00 00 "
@@ -132,7 +133,7 @@ constexpr std::string_view kKretprobe =
     "3c 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 "
     "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 "
     "00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 ";
-// At 4096 of the file that is descriptor 9, with a semaphore at 2048, as twin 1.
+// A probe at offset 4096 of the file with descriptor 9, with a semaphore at 2048, as twin 1.
 constexpr std::string_view kUprobe =
     "70 00 00 00 06 00 00 00 00 00 00 00 00 00 00 00 "
     "00 10 00 00 00 00 00 00 00 00 00 00 00 00 00 00 "
@@ -180,7 +181,7 @@ void Put(std::vector<uint8_t>& bytes, size_t at, const T& value) {
 
 class GoldenEventTest : public testing::Test {
  protected:
-  // An event descriptor, 0 or -errno. `bytes` are the call's.
+  // Adds an event; returns its descriptor, 0 or -errno. `bytes` are the argument of the call.
   int Add(std::vector<uint8_t> bytes, std::string_view program, const char* name = nullptr,
           std::string_view filter = "") {
     const std::vector<uint8_t> description = Bytes(kDescription), operations = Bytes(program),
@@ -200,7 +201,7 @@ class GoldenEventTest : public testing::Test {
     return Add(Bytes(bytes), program, name, filter);
   }
 
-  // The values that were recorded meanwhile, in an order of their own.
+  // Returns the values that were recorded while `run` ran, sorted.
   template <typename Do>
   std::vector<uint64_t> Values(const Do& meanwhile) {
     EXPECT_EQ(Switch(session_.get(), 1), 0);
@@ -238,7 +239,8 @@ TEST_F(GoldenEventTest, Table1IsThatOf32Bits) {
   ASSERT_GT(Add(kCompatEntry, kArgument1), 0);
   EXPECT_EQ(Values([] {
               CallWith(1);
-              // By the gate of 32-bit programs: numbers and registers are theirs.
+              // Makes the call through the gate of 32-bit programs, with their numbers and
+              // registers.
               long result = 159;
               asm volatile("int $0x80"
                            : "+a"(result)
@@ -345,7 +347,7 @@ TEST_F(GoldenEventTest, AFilterIsTheseBytes) {
             Numbers{42});
 }
 
-// A thread that waits for its end.
+// A thread that waits until the object ends.
 class Bystander {
  public:
   Bystander() { id_.wait(0); }
@@ -368,7 +370,7 @@ class Bystander {
   }};
 };
 
-// A state of which this argument has this value just once, or more often.
+// A state; whether its dump must have this value once, or at least once.
 struct GoldenState {
   uint8_t number;
   std::string_view program;
@@ -466,8 +468,8 @@ constexpr GoldenContext kFixedContexts[] = {{1, "vpid", 4},
 
 class GoldenContextTest : public GoldenEventTest {
  protected:
-  // A ring of these contexts, or -errno. An entry is 24 bytes: its number, then zeros, but for a
-  // counter's type at 16.
+  // Makes a ring with these contexts; returns its descriptor or -errno. An entry is 24 bytes: its
+  // number, then zeros, but for a counter's type at 16.
   int AddChannel(const std::vector<uint16_t>& ids) {
     std::vector<uint8_t> list(24 * ids.size());
     for (size_t i = 0; i < ids.size(); i++) {

@@ -47,7 +47,7 @@ constexpr size_t kCpuOffset = 6;
 constexpr size_t kTimeOffset = 8;
 constexpr size_t kVtidOffset = 16;
 
-// An event descriptor of the page's event in `ring`.
+// Adds the page's event to `ring`; returns its descriptor.
 UniqueFd AddWrite(int ring) {
   const std::vector<uint8_t> description = Bytes(kDescription);
   const std::vector<uint8_t> program = Bytes(kProgram);
@@ -195,8 +195,7 @@ TEST(GoldenTest, TheExampleOfThePageIsWhatHappens) {
   RingView view(ring.get());
   std::vector<std::vector<uint8_t>> records;
   for (uint32_t cpu = 0; cpu < view.rings(); cpu++) {
-    // Other programs of the guest write as well: each record of this thread's is looked at as a
-    // whole.
+    // Other programs of the guest write as well, so only records of this thread are compared.
     view.Drain(cpu, [&](uint32_t, const SeenRecord& record) {
       weft_record header{};
       header.size = static_cast<uint32_t>(sizeof(header) + record.payload.size());

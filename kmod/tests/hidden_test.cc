@@ -100,8 +100,8 @@ TEST(HiddenTest, HidesEventsOfAnInterruptOnATaskOfTheSession) {
   }
 }
 
-// A function that is in task context here, reached by a breakpoint, which is an exception of its
-// own.
+// The function runs in task context here. A breakpoint, which is an exception of its own, reaches
+// it.
 TEST(HiddenTest, NotWhatATaskOfTheSessionDoesInAFunction) {
   const OwnCgroup own;
   for (const bool is_return : {false, true}) {

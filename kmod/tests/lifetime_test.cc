@@ -127,7 +127,7 @@ void EmitAll(uint64_t value) {
   for (const Source& source : Sources()) source.emit(value);
 }
 
-// An event of each kind that has a probe.
+// Returns makers of an event of each kind that has a probe.
 std::vector<std::function<Event()>> Kinds() {
   std::vector<std::function<Event()>> kinds;
   for (const Source& source : Sources()) kinds.push_back(source.event);

@@ -22,7 +22,7 @@ constexpr uint64_t kLongFactor = 10;
 // here.
 void SetTimer(uint64_t value) {
   itimerval timer{};
-  // CPU time that no process uses up: it never fires.
+  // No process uses up this much CPU time, so the timer never fires.
   timer.it_value.tv_sec = static_cast<time_t>(value);
   ::setitimer(ITIMER_VIRTUAL, &timer, nullptr);
 }

@@ -29,12 +29,12 @@ const std::vector<Source>& Sources();
 
 uint32_t Features();
 long Cpus();  // online
-// "1" in WEFT_LONG: the long form, in which a test does many times as much.
+// Is WEFT_LONG "1"? In this long form, a test does many times as much.
 bool IsLong();
 uint64_t Scaled(uint64_t count);
 
-// Threads that emit values (thread << 32 | n), n from 0, each `count` of them. Joined by Join or
-// the destructor.
+// Threads that emit values (thread << 32 | n), n from 0, each `count` of them. Join or the
+// destructor joins them.
 class Storm {
  public:
   Storm(const Source& source, unsigned threads, uint64_t count);

@@ -52,7 +52,7 @@ class Waiting {
   std::vector<std::thread> threads_;
 };
 
-// The entries and returns of a function, recorded by one session. The parameter: the session
+// The entries and returns of a function, recorded by one session. Parameter: true if the session
 // has no scope.
 class MissedTest : public testing::TestWithParam<bool> {
  protected:
@@ -79,7 +79,7 @@ class MissedTest : public testing::TestWithParam<bool> {
   }
   void WaitForEntries(uint64_t count) const {
     while (view_.Committed() < count) ::usleep(1000);
-    ::usleep(20'000);  // the last one's way from its probe to where it waits
+    ::usleep(20'000);  // time for the last thread's way from its probe to where it waits
   }
   // Calls that return at once.
   void Call(uint64_t count) const {

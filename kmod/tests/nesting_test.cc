@@ -55,7 +55,7 @@ struct Mixed {
           "softirq_entry", "softirq_exit", "timer_start", "hrtimer_start", "local_timer_entry",
           "reschedule_entry", "nmi_handler"}) {
       Event event = Event::Tracepoint(name);
-      event.raw().subjects = 0;  // whichever task is interrupted
+      event.raw().subjects = 0;  // of every task that is interrupted
       event.Field("first", 0);
       events.emplace_back(event.AddTo(recording.ring.get()));
       if (events.back()) ids[name] = static_cast<uint16_t>(event.raw().event_id);
@@ -104,8 +104,8 @@ TEST(NestingTest, RecordsOfInterruptsAndNmisAreWholeAndInOrder) {
   for (uint64_t round = 0; round < Scaled(1); round++) RecordEachLevelWhole(100'000);
 }
 
-// Timers that expire one after the other, each of which makes one signal, in an interrupt. Threads
-// that are made while it lives leave the signal to it.
+// Timers that expire one after the other. Each makes one signal, in an interrupt. Threads that are
+// made while it lives leave the signal to it.
 class Alarms {
  public:
   Alarms() {
@@ -164,7 +164,8 @@ struct Known {
     channel.subbuf_shift = 16;
     recording = Record(Ours().event(), channel);
     alarm = Add("signal_generate", 0, "value == " + std::to_string(SIGALRM), alarm_id);
-    // Argument 2: how many were for it. On the first CPU any NMI seems to be, while it asks.
+    // Argument 2 is the number of handlers that took the NMI. The first CPU takes every NMI for its
+    // own while it asks for one.
     nmi = Add("nmi_handler", 2, "value == 1 && $ctx.cpu_id != 0", nmi_id);
   }
 
@@ -172,7 +173,7 @@ struct Known {
   [[nodiscard]] UniqueFd Add(const char* name, uint8_t argument, const std::string& filter,
                              uint16_t& id) const {
     Event event = Event::Tracepoint(name);
-    event.raw().subjects = 0;  // whichever task is interrupted
+    event.raw().subjects = 0;  // of every task that is interrupted
     event.Field("value", argument, sizeof(int)).Filter(Compiled(filter));
     UniqueFd made(event.AddTo(recording.ring.get()));
     EXPECT_TRUE(made) << name;

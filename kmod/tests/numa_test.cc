@@ -16,12 +16,12 @@
 namespace weft::kmod {
 namespace {
 
-constexpr uint32_t kSlotShift = 19;  // of a size that nothing else of the module has
+constexpr uint32_t kSlotShift = 19;  // no other memory of the module has this size
 constexpr uint64_t kPage = 4096;     // behind each area one that is not there
 
 using Nodes = std::map<int, int>;
 
-// How many CPUs each node has.
+// Returns the number of CPUs of each node.
 Nodes CpusOfNodes() {
   Nodes nodes;
   for (long cpu = 0; cpu < Cpus(); cpu++)
@@ -34,8 +34,8 @@ Nodes CpusOfNodes() {
   return nodes;
 }
 
-// How many areas of that size, all of whose pages are on one node, the module has on each; -1: on
-// several.
+// Counts the areas of that size by the node that holds all their pages; -1: several nodes hold
+// them.
 Nodes AreasOfNodes(uint64_t bytes) {
   Nodes areas;
   std::ifstream info("/proc/vmallocinfo");

@@ -51,7 +51,7 @@ class Sleeper {
   Sleeper(const Sleeper&) = delete;
   Sleeper& operator=(const Sleeper&) = delete;
 
-  // Each of its waits is two switches of the CPU to another task.
+  // Each wait of the reader takes two switches of the CPU to another task.
   [[nodiscard]] bool IsWokenSoon() const {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     while (!woken_ && std::chrono::steady_clock::now() < end) ::usleep(100);
@@ -168,7 +168,7 @@ TEST_F(RingTest, ReadsAnyRangeUpToTheTotalSize) {
   EXPECT_EQ(::pwrite(ring(), bytes.data(), 16, 0), -1);
 }
 
-// At most `bytes` of a file from `offset` on, by way of a pipe.
+// Returns at most `bytes` of a file from `offset` on, read through a pipe.
 std::vector<uint8_t> SpliceAt(int fd, uint64_t offset, size_t bytes) {
   int ends[2] = {-1, -1};
   EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
@@ -197,7 +197,7 @@ TEST_F(RingTest, SpliceTakesWhatPreadReads) {
   for (uint64_t i = 0; i < 1'000; i++) Any().emit(i);
   ASSERT_EQ(Switch(session(), 0), 0);
   const auto header = ReadAt<weft_ring_header>(ring(), 0);
-  // Shared pages, all slots, and more than there is; at no page's border.
+  // Reads shared pages, all slots, and behind the end, from an offset inside a page.
   const uint64_t offset = header.data_offset - kBefore;
   std::vector<uint8_t> expected(header.total_size - offset);
   ASSERT_EQ(::pread(ring(), expected.data(), expected.size(), static_cast<off_t>(offset)),
@@ -242,7 +242,7 @@ TEST_F(RingTest, IsReadableForPollWhenASubbufferWasFilled) {
   EXPECT_FALSE(ready(0));
   Any().emit(1);
   EXPECT_FALSE(ready(0)) << "one record fills nothing";
-  // A sub-buffer of 64 KiB on each CPU that this may run on.
+  // Fills a sub-buffer of 64 KiB on each CPU that this thread may run on.
   for (uint64_t i = 0; i < 2 * 65536 / 24; i++) Any().emit(i);
   EXPECT_TRUE(ready(10'000));
   view.DrainAll([](uint32_t, const SeenRecord&) {});
@@ -259,13 +259,13 @@ TEST_F(RingTest, WakesPollWhenASubbufferWasFilled) {
   EXPECT_TRUE(sleeper.IsWokenSoon());
 }
 
-// Where the scheduler holds its locks no task can be woken at once.
+// While the scheduler holds its locks, a probe cannot wake a task at once.
 TEST_F(RingTest, WakesPollAfterARecordOfTheScheduler) {
   weft_kernel_channel channel = RightChannel();
   channel.slot_shift = 14;
   channel.subbuf_shift = 12;
   Event event = Event::Tracepoint("sched_switch");
-  event.raw().subjects = 0;  // whichever tasks come and go
+  event.raw().subjects = 0;  // of all tasks that come and go
   event.Field("preempt", 0);
   const Recording made = Record(std::move(event), channel);
   ASSERT_TRUE(made.valid());
@@ -311,7 +311,7 @@ TEST_F(RingTest, AReaderThatSpoilsTheSharedPagesSpoilsNothingElse) {
   const UniqueFd event(again.AddTo(ring()));
 }
 
-// Each with a fresh ring: tails that promise too much, too little, and nonsense.
+// Tries tails that promise too much, too little, and nonsense, each with a fresh ring.
 TEST(TailTest, NoTailMakesTheModuleWriteOverWhatWasNotRead) {
   for (const uint64_t tail : {~0ULL, 1ULL << 63, 1ULL << 36, 1ULL << 32, 40ULL, 0ULL}) {
     const Recording made = Record(Any().event());

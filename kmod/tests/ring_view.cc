@@ -74,9 +74,9 @@ weft_subbuf_header RingView::SubbufHeader(uint32_t index, uint64_t sequence) {
   return header;
 }
 
-// The sequence number of the sub-buffer that `head` is in. It is there as long as head is, and a
-// head of another sub-buffer with the same offset would need a whole turn of the ring, which only
-// overwrite mode could do meanwhile.
+// Returns the sequence number of the sub-buffer that `head` is in. The sub-buffer exists as long as
+// head is in it. A head in another sub-buffer at the same offset would need a whole turn of the
+// ring meanwhile, which is possible in overwrite mode only.
 uint64_t RingView::SequenceOfHead(uint32_t index, uint64_t head) {
   return SubbufHeader(index, (head & kOffsetMask) >> header_.subbuf_shift).sequence;
 }

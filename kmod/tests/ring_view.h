@@ -19,7 +19,7 @@ struct SeenRecord {
   uint64_t time;
   uint16_t event, cpu;
   std::span<const uint8_t> payload;
-  // The u64 field at `index`; 0 where the record is too short.
+  // Returns the u64 field at `index`; 0: the record is too short.
   [[nodiscard]] uint64_t Field(size_t index) const;
 };
 
@@ -33,7 +33,7 @@ class RingView {
   RingView(const RingView&) = delete;
   RingView& operator=(const RingView&) = delete;
 
-  // Empty: all is well. Else what contradicts lib/abi/ring.h.
+  // Returns "" if all is well, otherwise what contradicts lib/abi/ring.h.
   [[nodiscard]] const std::string& problem() const { return problem_; }
   [[nodiscard]] const weft_ring_header& header() const { return header_; }  // the copy of Open
   [[nodiscard]] uint8_t* map() const { return map_; }
@@ -42,13 +42,14 @@ class RingView {
     return header_.slot_count - 1;
   }  // without the atomic slot
 
-  // Reads what is committed in a slot and was not read before, then stores tail. In overwrite mode
-  // only after the writer came to rest: all that is still there. Returns the number of records.
+  // Reads the committed records of a slot that were not read before, then stores tail. In overwrite
+  // mode, call it only after the writer came to rest; it then reads all that is left. Returns the
+  // number of records.
   uint64_t Drain(uint32_t index, const Use& use);
   // All slots.
   uint64_t DrainAll(const Use& use);
 
-  // Over all slots: what a slot's words say.
+  // Sums of the slots' counts.
   [[nodiscard]] uint64_t Committed() const;
   [[nodiscard]] uint64_t Discarded() const;  // whatever the reason
   [[nodiscard]] uint64_t Missed() const;     // of those, what the kernel did not deliver
@@ -61,7 +62,7 @@ class RingView {
     uint64_t last_time = 0;
   };
 
-  // The sub-buffer that `sequence` names, if it is still there, from `from` to its end or to
+  // Reads the sub-buffer that `sequence` names, if it still exists, from `from` to its end or to
   // `head`.
   uint64_t ReadSubbuf(uint32_t index, uint64_t sequence, uint64_t head_sequence, const Use& use);
   uint64_t Walk(uint32_t index, uint64_t sequence, std::span<const uint8_t> bytes, uint64_t start,

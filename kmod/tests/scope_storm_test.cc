@@ -41,8 +41,8 @@ uint64_t Now() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-// From a time that lies between two to one that lies between two others: the very
-// moment is not known.
+// A time in which a worker was in scope. Each end lies between two known times; the exact moment is
+// not known.
 struct Interval {
   uint64_t begin_earliest = 0, begin_latest = 0;
   uint64_t end_earliest = UINT64_MAX, end_latest = UINT64_MAX;
@@ -202,7 +202,7 @@ class ScopeStormTest : public testing::Test {
     }
   }
 
-  // When a worker was in a cgroup that was in scope, in the order of time.
+  // Returns when a worker was in a cgroup that was in scope, in order of time.
   [[nodiscard]] std::vector<Interval> InScope(size_t worker) const {
     std::vector<Interval> all;
     for (const Stay& stay : stays_.at(worker)) {
@@ -225,8 +225,8 @@ struct Verdict {
   uint64_t strangers = 0, missing = 0;
 };
 
-// What was recorded of a worker's calls against what is known of them. Both are in the order of
-// time.
+// Compares the records of a worker's calls with what is known of the calls. Both lists are in order
+// of time.
 void Judge(std::span<const Call> calls, const std::vector<uint8_t>& times,
            std::span<const Interval> in_scope, Verdict& verdict) {
   for (size_t n = 0; n < calls.size(); n++) {

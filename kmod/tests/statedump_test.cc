@@ -35,7 +35,8 @@ weft_kernel_channel SmallChannel() {
   return channel;
 }
 
-// A session of everything with events of these states, whose first field is the argument `arg`.
+// A session that records all tasks, with events of these states. Their first field is the argument
+// `arg`.
 class Dumper {
  public:
   explicit Dumper(const std::vector<std::pair<uint32_t, uint8_t>>& states,
@@ -53,7 +54,7 @@ class Dumper {
 
   [[nodiscard]] int session() const { return session_.get(); }
   RingView& view() { return view_; }
-  // What was recorded since: states by the time at which they were.
+  // Adds the records since the last call to seen(): states by time.
   void Read() {
     view_.DrainAll([this](uint32_t, const SeenRecord& record) {
       seen_.emplace(record.time, std::pair{states_.at(record.event), record.Field(0)});
@@ -61,7 +62,7 @@ class Dumper {
     EXPECT_EQ(view_.problem(), "");
   }
   [[nodiscard]] const auto& seen() const { return seen_; }
-  // The time of the last record but one.
+  // Returns the time of the last record but one.
   [[nodiscard]] uint64_t TimeBeforeTheLast() const {
     return seen_.size() < 2 ? 0 : std::prev(seen_.end(), 2)->first;
   }
@@ -83,14 +84,14 @@ class Dumper {
 
 const std::vector<std::pair<uint32_t, uint8_t>> kThreads = {
     {WEFT_KERNEL_STATE_START, 0}, {WEFT_KERNEL_STATE_THREAD, 2}, {WEFT_KERNEL_STATE_END, 0}};
-// More than small rings hold, where there is a Crowd.
+// States of which a process with a Crowd has more than small rings hold.
 const std::vector<std::pair<uint32_t, uint8_t>> kMuch = {{WEFT_KERNEL_STATE_START, 0},
                                                          {WEFT_KERNEL_STATE_THREAD, 2},
                                                          {WEFT_KERNEL_STATE_FILE, 2},
                                                          {WEFT_KERNEL_STATE_MAPPING, 1},
                                                          {WEFT_KERNEL_STATE_END, 2}};
 
-// Mappings of this process, which the kernel cannot make into one.
+// Mappings of this process that the kernel cannot merge.
 class Crowd {
  public:
   Crowd() : map_(::mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
@@ -251,7 +252,7 @@ TEST(StatedumpTest, TheSwitchEndsItAndThereIsOneAtATime) {
   EXPECT_EQ(dumper.Count(WEFT_KERNEL_STATE_END), 0U);
 }
 
-// What the worker does again and again: tasks, descriptors and mappings that come and go.
+// The worker repeats this: tasks, descriptors and mappings come and go.
 void ComeAndGo() {
   std::array<int, 2> ends{};
   if (::pipe(ends.data()) != 0) return;
@@ -298,8 +299,8 @@ TEST(StatedumpTest, HasEachRemainingTaskOnceWhileOthersComeAndGo) {
 }
 
 // A thread on the last CPU, whose events are large: most of its time it is between a record's time
-// and its commit. Where the emulator lets CPUs take turns, that is where it stands still while
-// others run.
+// and its commit. If the emulator lets CPUs take turns, the thread is therefore mostly stopped at
+// that point while others run.
 class LargeEvents {
  public:
   explicit LargeEvents(int session)
@@ -319,7 +320,7 @@ class LargeEvents {
     over_ = true;
     if (thread_.joinable()) thread_.join();
   }
-  // Reads what is there now. What comes later is to be no older than `time`.
+  // Reads all records so far. Later records must not be older than `time`.
   void NothingComesFromBefore(uint64_t time) {
     Read();
     from_ = time;
@@ -358,8 +359,8 @@ uint64_t Now() {
   return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
 }
 
-// Both fences: events that began on another CPU before the call are in its ring when START is,
-// those that began before the dump's last record when END is.
+// Tests both fences. When START is in its ring, events of another CPU that began before the call
+// are in theirs. When END is in its ring, so are those that began before the dump's last record.
 TEST(StatedumpTest, StartAndEndAreFences) {
   if ((Features() & WEFT_KERNEL_SYSCALLS) == 0) GTEST_SKIP() << "no system calls";
   Dumper dumper(kThreads, RightChannel());
@@ -371,7 +372,7 @@ TEST(StatedumpTest, StartAndEndAreFences) {
     std::atomic<int> result = 1;
     const uint64_t called = Now();
     std::thread thread([&] { result = Statedump(dumper.session()); });
-    // The thread has this CPU as well: what it recorded is seen when it waits.
+    // The dumping thread shares this CPU, so its records are visible here when it waits.
     const auto wait_for = [&](uint32_t state) {
       bool over = false;
       do {

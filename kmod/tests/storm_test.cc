@@ -22,7 +22,7 @@ class StormTest : public testing::TestWithParam<size_t> {
   [[nodiscard]] static const Source& source() { return Sources()[GetParam()]; }
 };
 
-// Which values of a Storm were seen.
+// Notes the values of a Storm that were seen.
 class Seen {
  public:
   explicit Seen(uint64_t count) : count_(count), times_(kThreads, std::vector<uint8_t>(count)) {}
@@ -36,7 +36,7 @@ class Seen {
       times_[thread][n]++;
   }
 
-  // Values seen once; anything else is an error.
+  // Returns the number of values seen once; a value seen again is an error.
   uint64_t Once() {
     uint64_t once = 0;
     for (const auto& thread : times_) {

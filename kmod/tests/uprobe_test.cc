@@ -43,12 +43,12 @@ Event Uretprobe(Function* function) {
   return Event::Uretprobe(std::move(place.file), place.offset);
 }
 
-// USDT's counter: in the file, so not in .bss.
+// USDT's counter. It must be in the file, and therefore not in .bss.
 [[gnu::section(".probes")]] volatile uint16_t g_semaphore = 0;
 
 using Fields = std::vector<uint64_t>;
 
-// Everything that was recorded, `count` fields each.
+// Reads all records, `count` fields each.
 std::vector<Fields> ReadAll(RingView& view, size_t count) {
   std::vector<Fields> records;
   view.DrainAll([&](uint32_t, const SeenRecord& record) {

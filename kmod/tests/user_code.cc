@@ -71,7 +71,7 @@ Overlays::Overlays(int file) {
   for (off_t done = 0; done < status.st_size;)
     if (::sendfile(copy.get(), file, &done, static_cast<size_t>(status.st_size - done)) <= 0)
       return;
-  // Without a folder to write to an overlay wants two to read.
+  // An overlay without an upper folder needs at least two lower ones.
   const std::string options = "lowerdir=" + folder_ + "/below:" + folder_ + "/empty";
   for (const char* folder : {"/first", "/second"})
     ::mount("weft", (folder_ + folder).c_str(), "overlay", 0, options.c_str());

@@ -17,20 +17,20 @@ struct PlaceInFile {
   UniqueFd file;  // open for reading
   uint64_t offset = 0;
 };
-// Where what is at that address comes from; no file: from none.
+// Finds the file and the offset that are mapped at that address; no file: memory without one.
 PlaceInFile Locate(const void* address);
 
 // The first byte of a function, as this process has it now: a breakpoint is 0xcc.
 bool HasBreakpoint(const void* function);
 
-// Functions that nothing else calls. The first two return the sum of their integers, the last one
+// Functions that nothing else calls. The first two return the sum of their integers. The last one
 // calls itself and returns how often.
 extern "C" uint64_t WeftTarget(uint64_t value);
 extern "C" uint64_t WeftSixArguments(uint64_t a, uint32_t b, int64_t c, const char* d, uint8_t e,
                                      uint64_t f);
 extern "C" uint64_t WeftRecursive(uint64_t depth);
 
-// Two overlays with one file, a copy of this one, below both. Unmounted at the end. Needs root.
+// Two overlays above one copy of this program. The destructor unmounts them. Needs root.
 class Overlays {
  public:
   explicit Overlays(int file);
@@ -38,7 +38,7 @@ class Overlays {
   Overlays(const Overlays&) = delete;
   Overlays& operator=(const Overlays&) = delete;
 
-  // The file as one of them has it, for reading; invalid where something failed.
+  // Opens the file through one of the overlays for reading; invalid if something failed.
   [[nodiscard]] UniqueFd OpenInFirst() const;
   [[nodiscard]] UniqueFd OpenInSecond() const;
 

@@ -14,17 +14,17 @@
 
 namespace weft::kmod {
 
-constexpr uint32_t kUserText = 256;  // bytes of a text or list that are recorded
+constexpr uint32_t kUserText = 256;  // a record has at most this many bytes of a text or list
 
 // Fields: policy, address, count; word (8 bytes at the address), bytes (an array of 4), text (a
 // string), list (a sequence of `count` bytes). Text and list have at most `limit` bytes each.
 Event UserEvent(uint32_t limit = kUserText);
-// Fields: lens, the lengths of `count` buffers of an array of struct iovec at the address; data,
-// what they hold, at most `policy` bytes.
+// An event for an array of struct iovec. Its fields: `lens`, the lengths of `count` buffers;
+// `data`, their contents, at most `policy` bytes.
 Event PartsEvent();
 void CallUserEvent(uint64_t policy, const void* address, uint64_t count);
 
-// What one of its records holds.
+// One record of these events.
 struct UserRecord {
   uint64_t policy = 0, address = 0, count = 0, word = 0;
   uint32_t bytes = 0;

@@ -26,7 +26,7 @@ namespace {
 
 constexpr size_t kPage = 4096;
 constexpr std::string_view kText = "what is there";
-// What stands for a text at an address that cannot be read (lib/abi/fetch.h).
+// The text that is recorded for an address that cannot be read (lib/abi/fetch.h).
 constexpr std::string_view kFault = "(fault)";
 
 // Pages of a test's own.
@@ -39,7 +39,7 @@ class Pages {
     void* map = ::mmap(nullptr, bytes_, protection, flags, file, offset);
     EXPECT_NE(map, MAP_FAILED);
     map_ = static_cast<char*>(map);
-    // One huge page would be resident as a whole.
+    // A huge page would be resident as a whole.
     ::madvise(map_, bytes_, MADV_NOHUGEPAGE);
   }
   ~Pages() { ::munmap(map_, bytes_); }
@@ -47,7 +47,7 @@ class Pages {
   Pages& operator=(const Pages&) = delete;
 
   [[nodiscard]] char* page(size_t index) const { return map_ + index * kPage; }
-  // Whether it is in this process's page tables, as far as the kernel tells
+  // Expects the page to be, or not to be, in this process's page tables, as far as the kernel tells
   // (CONFIG_PROC_PAGE_MONITOR).
   void ExpectResident(size_t index, bool expected) const {
     const UniqueFd file(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
@@ -66,7 +66,7 @@ class Pages {
 
 class UserMemoryTest : public testing::Test {
  protected:
-  // What is recorded of a call with this address.
+  // Returns the record of a call with this address.
   UserRecord Recorded(const void* address, uint64_t count = kText.size()) {
     rusage before{}, after{};
     EXPECT_EQ(Switch(recording_.session.get(), 1), 0);
@@ -144,8 +144,8 @@ TEST_F(UserMemoryTest, AFilesPageIsEmptyUntilItIsTouched) {
 }
 
 TEST_F(UserMemoryTest, DoesNotReadAFileThatIsNotResident) {
-  // What is at the end of this program is for debuggers; to read it, a guest waits for another
-  // machine.
+  // The end of this program's file holds debug data that is not read at run time. To read it, a
+  // guest would wait for another machine.
   const UniqueFd file(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
   const off_t size = ::lseek(file.get(), 0, SEEK_END);
   ASSERT_GT(size, 0);
@@ -167,7 +167,7 @@ TEST_F(UserMemoryTest, NoMemoryAtAllIsEmpty) {
   ExpectNothing(reinterpret_cast<void*>(1ULL << 50));
 }
 
-// What begins in one page and goes on in one that is not there: no part of it is recorded.
+// If a value begins in one page and goes on in one that is not there, no part of it is recorded.
 TEST_F(UserMemoryTest, AValueThatIsOnlyPartlyReadableIsEmpty) {
   const Pages pages(2);
   std::memset(pages.page(0), 'x', kPage);
@@ -199,7 +199,7 @@ TEST_F(UserMemoryTest, APageThatIsFetchedByAnotherProcessIsNotWaitedFor) {
   EXPECT_EQ(::read(faults.get(), &message, sizeof(message)), -1) << "it was asked for";
 }
 
-// An array of buffers, and what they hold.
+// An array of buffers with their contents.
 class PartsTest : public testing::Test {
  protected:
   PartsRecord Recorded(const iovec* parts, uint64_t count, int64_t most = kUserText) {

@@ -60,7 +60,7 @@ struct Session {
     EXPECT_EQ(Switch(session.get(), 1), 0);
   }
   [[nodiscard]] uint64_t Records() const { return RingView(ring.get()).Committed(); }
-  // How many records that makes.
+  // Returns the number of records that `body` makes.
   uint64_t Made(const std::function<void()>& body) const {
     const uint64_t before = Records();
     body();
@@ -136,7 +136,7 @@ TEST(WhomTest, ATrackerNeverShowsWhoIsNotInScope) {
   EXPECT_EQ(scoped.Made(Emit), 0U);
 }
 
-// The subject of a wake-up is another task than the one that runs, and perhaps no task at all.
+// The subject of a wake-up is a task other than the running one, and may not be a task at all.
 TEST(WhomTest, ASubjectIsAskedForItsOwnNumbers) {
   const UniqueFd device = OpenDevice();
   const UniqueFd session = OpenSession(device.get());
