@@ -97,7 +97,7 @@ void AppendNumber(std::string& out, const Type& type, uint64_t value) {
   out += type.is_signed ? std::to_string(static_cast<int64_t>(value)) : std::to_string(value);
 }
 
-class JsonPrinter : public ctf::Visitor {
+class JsonPrinter final : public ctf::Visitor {
  public:
   explicit JsonPrinter(std::string& out) : out_(out) {}
 

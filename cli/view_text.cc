@@ -5,7 +5,9 @@
 #include <array>
 #include <charconv>
 #include <cinttypes>
+#include <concepts>
 #include <cstdio>
+#include <cstring>
 #include <ctime>
 #include <span>
 #include <vector>
@@ -22,12 +24,12 @@ using ctf::Scope;
 using ctf::Type;
 using ctf::TypeKind;
 
-constexpr const char* kReset = "\033[0m";
-constexpr const char* kBold = "\033[1m";
-constexpr const char* kFieldName = "\033[36m";
-constexpr const char* kTime = "\033[1m\033[1m\033[33m";
-constexpr const char* kEventName = "\033[1m\033[1m\033[35m";
-constexpr const char* kUnknown = "\033[1m\033[1m\033[31m";
+constexpr std::string_view kReset = "\033[0m";
+constexpr std::string_view kBold = "\033[1m";
+constexpr std::string_view kFieldName = "\033[36m";
+constexpr std::string_view kTime = "\033[1m\033[1m\033[33m";
+constexpr std::string_view kEventName = "\033[1m\033[1m\033[35m";
+constexpr std::string_view kUnknown = "\033[1m\033[1m\033[31m";
 
 constexpr int64_t kNsPerSecond = 1'000'000'000;
 
@@ -36,6 +38,89 @@ void AppendFormat(std::string& out, const char* format, Args... args) {
   std::array<char, 128> text;
   const int n = std::snprintf(text.data(), text.size(), format, args...);
   if (n > 0) out.append(text.data(), std::min(static_cast<size_t>(n), text.size() - 1));
+}
+
+// What follows is called several times for each event: it avoids printf, and a call for each piece
+// of a line.
+
+// Appends texts one after the other.
+void AppendAll(std::string& out, const std::convertible_to<std::string_view> auto&... pieces) {
+  const size_t before = out.size();
+  const size_t after = before + (std::string_view(pieces).size() + ...);
+  out.resize_and_overwrite(after, [&](char* text, size_t /* the capacity, in libstdc++ 12 */) {
+    char* to = text + before;
+    const auto copy = [&](std::string_view piece) {
+      std::memcpy(to, piece.data(), piece.size());
+      to += piece.size();
+    };
+    (copy(pieces), ...);
+    return after;
+  });
+}
+
+// The text of a number, for AppendAll.
+class NumberText {
+ public:
+  static NumberText Decimal(std::integral auto value) {
+    NumberText text;
+    text.SetEnd(std::to_chars(text.begin(), text.limit(), value).ptr);
+    return text;
+  }
+  // Exactly nine digits, for a number below 10^9.
+  static NumberText Nanoseconds(uint64_t ns) {
+    NumberText text = Decimal(kNsPerSecond + static_cast<int64_t>(ns));
+    text.begin_ = 1;
+    return text;
+  }
+  // As printf's "0x%lX".
+  static NumberText Hexadecimal(uint64_t value) {
+    NumberText text;
+    text.text_[0] = '0';
+    text.text_[1] = 'x';
+    text.SetEnd(std::to_chars(text.begin() + 2, text.limit(), value, 16).ptr);
+    for (size_t i = 2; i < text.end_; i++) {
+      if (text.text_[i] >= 'a') text.text_[i] = static_cast<char>(text.text_[i] - 'a' + 'A');
+    }
+    return text;
+  }
+  // As printf's "%g".
+  static NumberText Float(double value) {
+    NumberText text;
+    text.SetEnd(
+        std::to_chars(text.begin(), text.limit(), value, std::chars_format::general, 6).ptr);
+    return text;
+  }
+
+  operator std::string_view() const {  // NOLINT(google-explicit-constructor): it is a text
+    return {text_.data() + begin_, end_ - begin_};
+  }
+
+ private:
+  NumberText() = default;
+  char* begin() { return text_.data(); }
+  char* limit() { return text_.data() + text_.size(); }
+  void SetEnd(const char* end) { end_ = static_cast<size_t>(end - text_.data()); }
+
+  std::array<char, 32> text_;
+  size_t begin_ = 0;
+  size_t end_ = 0;
+};
+
+// Which bytes are shown as they are: printable ASCII, without those that `special` has.
+constexpr std::array<bool, 256> PlainBytes(std::string_view special) {
+  std::array<bool, 256> plain{};
+  for (size_t byte = 0x20; byte < 0x7f; byte++) plain[byte] = true;
+  for (const char c : special) plain[static_cast<uint8_t>(c)] = false;
+  return plain;
+}
+
+constexpr std::array<bool, 256> kPlainName = PlainBytes("");
+
+// Bytes at the beginning of `text` that are all in `plain`.
+size_t PlainLength(std::string_view text, const std::array<bool, 256>& plain) {
+  size_t at = 0;
+  while (at < text.size() && plain[static_cast<uint8_t>(text[at])]) at++;
+  return at;
 }
 
 // What the format uses itself is not shown, unless a field needs it.
@@ -55,10 +140,15 @@ size_t PlainLength(std::string_view text) {
 
 void AppendQuoted(std::string& out, std::string_view text) {
   static constexpr std::string_view kPlain = "\\'\"?";
+  static constexpr std::array<bool, 256> kPlainQuoted = PlainBytes(kPlain);
   static constexpr std::string_view kControl = "\a\b\033\f\n\r\t\v";
   static constexpr std::string_view kLetters = "abefnrtv";
   out += '"';
   for (size_t at = 0; at < text.size();) {
+    const size_t plain = PlainLength(text.substr(at), kPlainQuoted);
+    out += text.substr(at, plain);
+    at += plain;
+    if (at == text.size()) break;
     const char c = text[at];
     const auto byte = static_cast<uint8_t>(c);
     const size_t length = PlainLength(text.substr(at));
@@ -90,17 +180,18 @@ void AppendInteger(std::string& out, const Type& type, uint64_t value) {
   } else if (type.base == 16) {
     const uint32_t rounded = (bits + 3) & ~3U;
     if (rounded < 64) value &= (uint64_t{1} << rounded) - 1;
-    AppendFormat(out, "0x%" PRIX64, value);
+    out += NumberText::Hexadecimal(value);
   } else if (type.is_signed) {
-    AppendFormat(out, "%" PRId64, static_cast<int64_t>(value));
+    out += NumberText::Decimal(static_cast<int64_t>(value));
   } else {
-    AppendFormat(out, "%" PRIu64, value);
+    out += NumberText::Decimal(value);
   }
 }
 
-class FieldPrinter : public ctf::Visitor {
+class FieldPrinter final : public ctf::Visitor {
  public:
-  FieldPrinter(std::string& out, bool color) : out_(out), color_(color) {}
+  FieldPrinter(std::string& out, bool color, std::vector<int>& printed)
+      : out_(out), color_(color), printed_(printed) {}
 
   void Integer(const Type& type, uint64_t value) override {
     if (IsHidden(type)) return;
@@ -111,14 +202,14 @@ class FieldPrinter : public ctf::Visitor {
     }
   }
   void Float(const Type&, double value) override {
-    Colored(kBold, [&] { AppendFormat(out_, "%g", value); });
+    Colored(kBold, [&] { out_ += NumberText::Float(value); });
   }
   void Bool(const Type& type, bool value) override {
     if (!IsHidden(type)) Colored(kBold, [&] { out_ += value ? "true" : "false"; });
   }
   void BitMap(const Type& type, uint64_t value) override {
     if (IsHidden(type)) return;
-    Colored(kBold, [&] { AppendFormat(out_, "0x%" PRIX64, value); });
+    Colored(kBold, [&] { out_ += NumberText::Hexadecimal(value); });
     bool any = false;
     ctf::ForEachFlag(type, value, [&](const std::string& label) {
       out_ += any ? ", " : " { ";
@@ -147,7 +238,12 @@ class FieldPrinter : public ctf::Visitor {
   }
   void BeginMember(const Type&, const Member& member) override {
     if (IsHidden(member.type)) return;
-    out_ += printed_.back()++ > 0 ? ", " : " ";
+    const std::string_view before = printed_.back()++ > 0 ? ", " : " ";
+    if (!color_ && PlainLength(member.name, kPlainName) == member.name.size()) {
+      AppendAll(out_, before, member.name, " = ");
+      return;
+    }
+    out_ += before;
     Colored(kFieldName, [&] { AppendName(out_, member.name); });
     out_ += " = ";
   }
@@ -159,13 +255,13 @@ class FieldPrinter : public ctf::Visitor {
   void EndVariant(const Type&) override { out_ += " }"; }
   void BeginArray(const Type&, uint64_t) override { out_ += "["; }
   void BeginElement(const Type&, uint64_t index) override {
-    AppendFormat(out_, index > 0 ? ", [%" PRIu64 "] = " : " [%" PRIu64 "] = ", index);
+    AppendAll(out_, index > 0 ? ", [" : " [", NumberText::Decimal(index), "] = ");
   }
   void EndArray(const Type&) override { out_ += " ]"; }
 
  private:
   template <typename Print>
-  void Colored(const char* color, Print print) {
+  void Colored(std::string_view color, Print print) {
     if (color_) out_ += color;
     print();
     if (color_) out_ += kReset;
@@ -187,7 +283,7 @@ class FieldPrinter : public ctf::Visitor {
 
   std::string& out_;
   bool color_;
-  std::vector<int> printed_;  // members so far, per open structure
+  std::vector<int>& printed_;  // members so far, per open structure
 };
 
 bool HasVisible(const Type& type) {
@@ -198,27 +294,32 @@ bool HasVisible(const Type& type) {
 }
 
 // "host:program:(vpid) ", of what the environment has.
-void AppendOrigin(std::string& out, const ctf::TraceClass& trace) {
-  const size_t before = out.size();
+std::string Origin(const ctf::TraceClass& trace) {
+  std::string out;
   for (const char* name : {"hostname", "procname"}) {
     if (const std::string* text = trace.EnvText(name)) {
-      if (out.size() > before) out += ":";
+      if (!out.empty()) out += ":";
       AppendName(out, *text);
     }
   }
   for (const ctf::EnvEntry& entry : trace.env) {
     const auto* vpid = std::get_if<int64_t>(&entry.value);
     if (entry.name != "vpid" || vpid == nullptr) continue;
-    if (out.size() > before) out += ":";
+    if (!out.empty()) out += ":";
     AppendFormat(out, "(%" PRId64 ")", *vpid);
   }
-  if (out.size() > before) out += " ";
+  if (!out.empty()) out += " ";
+  return out;
 }
 
 }  // namespace
 
 void AppendName(std::string& out, std::string_view name) {
-  while (!name.empty()) {
+  while (true) {
+    const size_t plain = PlainLength(name, kPlainName);
+    out += name.substr(0, plain);
+    name.remove_prefix(plain);
+    if (name.empty()) break;
     const size_t length = PlainLength(name);
     if (length == 0) {
       AppendFormat(out, "\\x%02x", static_cast<uint8_t>(name[0]));
@@ -229,58 +330,83 @@ void AppendName(std::string& out, std::string_view name) {
   }
 }
 
-void AppendTime(std::string& out, int64_t ns) {
-  const std::time_t seconds = ns / kNsPerSecond;
+void LocalClock::Append(std::string& out, int64_t ns) {
+  const auto absolute = static_cast<uint64_t>(ns < 0 ? -ns : ns);
+  const NumberText fraction = NumberText::Nanoseconds(absolute % kNsPerSecond);
+  if (ns < 0)
+    return AppendAll(out, "-", NumberText::Decimal(absolute / kNsPerSecond), ".", fraction);
+  if (second_ != ns / kNsPerSecond) SetSecond(ns / kNsPerSecond);
+  AppendAll(out, text_, ".", fraction);
+}
+
+void LocalClock::SetSecond(int64_t second) {
+  second_ = second;
+  text_.clear();
+  const std::time_t seconds = second;
   std::tm tm{};
-  if (ns < 0 || ::localtime_r(&seconds, &tm) == nullptr) {
-    const auto absolute = static_cast<uint64_t>(ns < 0 ? -ns : ns);
-    AppendFormat(out, "%s%" PRIu64 ".%09" PRIu64, ns < 0 ? "-" : "", absolute / kNsPerSecond,
-                 absolute % kNsPerSecond);
-    return;
-  }
-  AppendFormat(out, "%02d:%02d:%02d.%09" PRId64, tm.tm_hour, tm.tm_min, tm.tm_sec,
-               ns % kNsPerSecond);
+  if (::localtime_r(&seconds, &tm) == nullptr) return text_ = NumberText::Decimal(second), void();
+  AppendFormat(text_, "%02d:%02d:%02d", tm.tm_hour, tm.tm_min, tm.tm_sec);
 }
 
 // "[10:33:30.209430347] (+0.000000010) "
 void TextPrinter::Time(int64_t ns, std::string& out) {
   out += "[";
   if (color_) out += kTime;
-  AppendTime(out, ns);
+  clock_.Append(out, ns);
   if (color_) out += kReset;
-  out += "] (";
   if (last_ns_) {
     // Times of a damaged stream may go back (lib/ctf/time_order.h). The difference of two int64
     // fits into uint64.
     const bool back = ns < *last_ns_;
     const uint64_t delta = back ? static_cast<uint64_t>(*last_ns_) - static_cast<uint64_t>(ns)
                                 : static_cast<uint64_t>(ns) - static_cast<uint64_t>(*last_ns_);
-    AppendFormat(out, "%s%" PRIu64 ".%09" PRIu64, back ? "-" : "+", delta / kNsPerSecond,
-                 delta % kNsPerSecond);
+    AppendAll(out, back ? "] (-" : "] (+", NumberText::Decimal(delta / kNsPerSecond), ".",
+              NumberText::Nanoseconds(delta % kNsPerSecond), ") ");
   } else {
-    out += "+?.?????????";
+    out += "] (+?.????????\?) ";
   }
   last_ns_ = ns;
-  out += ") ";
+}
+
+const std::string& TextPrinter::Title(const ctf::StreamReader& stream) {
+  auto [found, added] = titles_.try_emplace(stream.item().event);
+  if (!added) return found->second;
+  std::string& title = found->second;
+  title = Origin(stream.trace());
+  if (color_) title += kEventName;
+  AppendName(title, stream.item().event->name);
+  if (color_) title += kReset;
+  title += ": ";
+  return title;
+}
+
+const std::string& TextPrinter::Packet(ctf::StreamReader& stream) {
+  auto [found, added] = packets_.try_emplace(&stream);
+  auto& [offset, text] = found->second;
+  if (!added && offset == stream.packet_offset()) return text;
+  offset = stream.packet_offset();
+  text.clear();
+  const std::optional<Type>& context = stream.stream()->packet_context;
+  if (!context || !HasVisible(*context)) return text;
+  FieldPrinter printer(text, color_, printed_);
+  (void)stream.Visit(Scope::kPacketContext, printer);
+  return text;
 }
 
 void TextPrinter::Event(ctf::StreamReader& stream, std::string& out) {
   const ctf::Item& item = stream.item();
   if (item.time_ns != ctf::kNoTime) Time(item.time_ns, out);
-  AppendOrigin(out, stream.trace());
-  if (color_) out += kEventName;
-  AppendName(out, item.event->name);
-  if (color_) out += kReset;
-  out += ": ";
-  FieldPrinter printer(out, color_);
-  bool first = true;
+  out += Title(stream);
+  const std::string& packet = Packet(stream);
+  out += packet;
+  FieldPrinter printer(out, color_, printed_);
+  bool first = packet.empty();
   const auto part = [&](Scope scope, const std::optional<Type>& type) {
     if (!type || !HasVisible(*type)) return;
     if (!first) out += ", ";
     first = false;
     (void)stream.Visit(scope, printer);
   };
-  part(Scope::kPacketContext, stream.stream()->packet_context);
   part(Scope::kStreamContext, stream.stream()->event_context);
   part(Scope::kEventContext, item.event->context);
   part(Scope::kPayload, item.event->payload);
@@ -301,9 +427,10 @@ std::string TextPrinter::Discarded(const ctf::StreamReader& stream) {
     out += " (unknown time range)";
   } else {
     out += " between [";
-    AppendTime(out, item.time_ns);
+    LocalClock clock;
+    clock.Append(out, item.time_ns);
     out += "] and [";
-    AppendTime(out, item.end_ns);
+    clock.Append(out, item.end_ns);
     out += "]";
   }
   return out + " in stream \"" + stream.file() +

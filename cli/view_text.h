@@ -8,10 +8,25 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <vector>
 
 #include "lib/ctf/stream_reader.h"
 
 namespace weft::cli {
+
+// Prints local times.
+class LocalClock {
+ public:
+  // "10:33:30.209430347"; ns since the epoch.
+  void Append(std::string& out, int64_t ns);
+
+ private:
+  void SetSecond(int64_t second);
+
+  int64_t second_ = -1;  // the one that `text_` shows; events of one second follow each other
+  std::string text_;
+};
 
 class TextPrinter {
  public:
@@ -25,17 +40,25 @@ class TextPrinter {
 
  private:
   void Time(int64_t ns, std::string& out);
+  const std::string& Title(const ctf::StreamReader& stream);
+  const std::string& Packet(ctf::StreamReader& stream);
 
   bool color_;
+  LocalClock clock_;
+  // Texts that many events share. Title: "host:program:(vpid) provider:event: ".
+  std::unordered_map<const ctf::EventRecordClass*, std::string> titles_;
+  struct PacketText {
+    uint64_t offset;   // of the packet
+    std::string text;  // its context
+  };
+  std::unordered_map<const ctf::StreamReader*, PacketText> packets_;
+  std::vector<int> printed_;  // FieldPrinter's, kept for its memory
   std::optional<int64_t> last_ns_;
 };
 
 // A name or a message with names in it, without quotes: what is no UTF-8 and what a terminal would
 // obey becomes "\xNN".
 void AppendName(std::string& out, std::string_view name);
-
-// "10:33:30.209430347", local time.
-void AppendTime(std::string& out, int64_t ns);
 
 }  // namespace weft::cli
 

@@ -5,7 +5,9 @@
 #ifndef WEFT_LIB_CTF_DECODER_H_
 #define WEFT_LIB_CTF_DECODER_H_
 
+#include <bit>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -50,8 +52,18 @@ class Decoder {
   void SetContentBits(uint64_t bits) { end_ = bits; }
   void SetSavedValues(uint32_t count) { saved_.assign(count, 0); }
 
-  // False: the bytes contradict the type; position and clock then mean nothing.
-  [[nodiscard]] bool Decode(const Type& type, Visitor& visitor);
+  // False: the bytes contradict the type; position and clock then mean nothing. `AnyVisitor` is
+  // Visitor, or a final class with its functions, which the compiler then calls directly: readers
+  // of whole traces spend their time here.
+  template <typename AnyVisitor>
+  [[nodiscard]] bool Decode(const Type& type, AnyVisitor& visitor) {
+    // Elements without bits are the only ones that the packet's size does not bound.
+    steps_ = (end_ > at_ ? end_ - at_ : 0) + 100'000;
+    return Walk(type, visitor);
+  }
+
+  // As Decode, for a caller that wants no values: a type of constant size costs one addition.
+  [[nodiscard]] bool Skip(const Type& type);
 
   // A clocked integer moves the clock to the next time that ends in its bits.
   [[nodiscard]] uint64_t clock() const { return clock_; }
@@ -63,20 +75,57 @@ class Decoder {
   [[nodiscard]] bool AtEnd() const { return at_ >= end_; }
 
  private:
-  bool Walk(const Type& type, Visitor& visitor);
-  bool Integer(const Type& type, Visitor& visitor);
+  template <typename AnyVisitor>
+  bool Walk(const Type& type, AnyVisitor& visitor);
+  template <typename AnyVisitor>
+  bool Integer(const Type& type, AnyVisitor& visitor);
+  template <typename AnyVisitor>
+  bool Float(const Type& type, AnyVisitor& visitor);
+  template <typename AnyVisitor>
+  bool BitArray(const Type& type, AnyVisitor& visitor);
+  template <typename AnyVisitor>
+  bool Optional(const Type& type, AnyVisitor& visitor);
+  template <typename AnyVisitor>
+  bool String(const Type& type, AnyVisitor& visitor);
+  template <typename AnyVisitor>
+  bool Struct(const Type& type, AnyVisitor& visitor);
+  template <typename AnyVisitor>
+  bool Variant(const Type& type, AnyVisitor& visitor);
+  template <typename AnyVisitor>
+  bool Array(const Type& type, uint64_t length, AnyVisitor& visitor);
+  template <typename AnyVisitor>
+  bool Bytes(const Type& type, uint64_t length, AnyVisitor& visitor);
+
+  bool Align(uint32_t bits) {
+    at_ = (at_ + bits - 1) & ~uint64_t{bits - 1};
+    return at_ <= end_;
+  }
+  bool Bits(uint32_t count, bool big_endian, uint64_t& value) {
+    if (count > end_ - at_) return false;
+    const uint64_t from = at_ / 8;
+    const auto skipped = static_cast<uint32_t>(at_ % 8);
+    if (bytes_.size() - from < sizeof(value) || skipped + count > 64) {
+      return BitByBit(count, big_endian, value);
+    }
+    std::memcpy(&value, bytes_.data() + from, sizeof(value));
+    value = big_endian ? std::byteswap(value) << skipped >> (64 - count)
+                       : value << (64 - skipped - count) >> (64 - count);
+    at_ += count;
+    return true;
+  }
+  // Bits() near the packet's end, or over nine bytes.
+  bool BitByBit(uint32_t count, bool big_endian, uint64_t& value);
+  bool Fixed(const Type& type, uint64_t& value) {
+    if (!Bits(type.bits, type.big_endian, value)) return false;
+    if (type.reversed) value = ReverseBits(value, type.bits);
+    return true;
+  }
   bool Variable(const Type& type, uint64_t& value);
-  bool Fixed(const Type& type, uint64_t& value);
-  bool Float(const Type& type, Visitor& visitor);
-  bool BitArray(const Type& type, Visitor& visitor);
-  bool Optional(const Type& type, Visitor& visitor);
-  bool String(const Type& type, Visitor& visitor);
-  bool Struct(const Type& type, Visitor& visitor);
-  bool Variant(const Type& type, Visitor& visitor);
-  bool Array(const Type& type, uint64_t length, Visitor& visitor);
-  bool Bytes(const Type& type, uint64_t length, Visitor& visitor);
-  bool Align(uint32_t bits);
-  bool Bits(uint32_t count, bool big_endian, uint64_t& value);
+  bool Text(const Type& type, std::string_view& text);
+  bool ArrayBytes(uint64_t length, std::span<const uint8_t>& bytes);
+  std::string_view TextOf(const Type& type, std::span<const uint8_t> bytes);
+  static uint64_t ReverseBits(uint64_t value, uint32_t bits);
+  static bool Selects(const Member& option, uint64_t value);
 
   std::span<const uint8_t> bytes_;
   uint64_t at_ = 0;
@@ -86,6 +135,146 @@ class Decoder {
   std::vector<uint64_t> saved_;
   std::string utf8_;  // of the current text, where the packet has another encoding
 };
+
+template <typename AnyVisitor>
+bool Decoder::Walk(const Type& type, AnyVisitor& visitor) {
+  if (steps_-- == 0) return false;
+  if (!Align(type.align)) return false;
+  switch (type.kind) {
+    case TypeKind::kInteger:
+    case TypeKind::kEnum:
+      return Integer(type, visitor);
+    case TypeKind::kFloat:
+      return Float(type, visitor);
+    case TypeKind::kString:
+      return String(type, visitor);
+    case TypeKind::kStruct:
+      return Struct(type, visitor);
+    case TypeKind::kVariant:
+      return Variant(type, visitor);
+    case TypeKind::kArray:
+      return Array(type, type.length, visitor);
+    case TypeKind::kSequence:
+      return Array(type, saved_[type.reference_saved], visitor);
+    case TypeKind::kBool:
+    case TypeKind::kBitMap:
+      return BitArray(type, visitor);
+    case TypeKind::kOptional:
+      return Optional(type, visitor);
+  }
+  return false;
+}
+
+template <typename AnyVisitor>
+bool Decoder::Integer(const Type& type, AnyVisitor& visitor) {
+  uint64_t value;
+  if (!(type.variable ? Variable(type, value) : Fixed(type, value))) return false;
+  if (type.clocked) {
+    const uint64_t mask = type.bits == 64 ? ~uint64_t{0} : (uint64_t{1} << type.bits) - 1;
+    const uint64_t carry = value < (clock_ & mask) ? mask + 1 : 0;
+    clock_ = (clock_ & ~mask) + carry + value;
+  }
+  if (type.is_signed && type.bits < 64) {
+    const uint64_t sign = uint64_t{1} << (type.bits - 1);
+    value = (value ^ sign) - sign;
+  }
+  if (type.saved != kNotSaved) saved_[type.saved] = value;
+  visitor.Integer(type, value);
+  return true;
+}
+
+template <typename AnyVisitor>
+bool Decoder::Float(const Type& type, AnyVisitor& visitor) {
+  uint64_t bits;
+  if (!Fixed(type, bits)) return false;
+  visitor.Float(type, type.bits == 32 ? double{std::bit_cast<float>(static_cast<uint32_t>(bits))}
+                                      : std::bit_cast<double>(bits));
+  return true;
+}
+
+template <typename AnyVisitor>
+bool Decoder::BitArray(const Type& type, AnyVisitor& visitor) {
+  uint64_t value;
+  if (!Fixed(type, value)) return false;
+  if (type.saved != kNotSaved) saved_[type.saved] = value;
+  if (type.kind == TypeKind::kBool) {
+    visitor.Bool(type, value != 0);
+  } else {
+    visitor.BitMap(type, value);
+  }
+  return true;
+}
+
+template <typename AnyVisitor>
+bool Decoder::Optional(const Type& type, AnyVisitor& visitor) {
+  const Member& option = type.members.front();
+  if (!Selects(option, saved_[type.reference_saved])) {
+    visitor.NoOption(type);
+    return true;
+  }
+  visitor.BeginOption(type);
+  if (!Walk(option.type, visitor)) return false;
+  visitor.EndOption(type);
+  return true;
+}
+
+template <typename AnyVisitor>
+bool Decoder::String(const Type& type, AnyVisitor& visitor) {
+  std::string_view text;
+  if (!Text(type, text)) return false;
+  visitor.Text(type, text);
+  return true;
+}
+
+template <typename AnyVisitor>
+bool Decoder::Struct(const Type& type, AnyVisitor& visitor) {
+  visitor.BeginStruct(type);
+  for (const Member& member : type.members) {
+    visitor.BeginMember(type, member);
+    if (!Walk(member.type, visitor)) return false;
+  }
+  visitor.EndStruct(type);
+  return true;
+}
+
+template <typename AnyVisitor>
+bool Decoder::Variant(const Type& type, AnyVisitor& visitor) {
+  const uint64_t tag = saved_[type.reference_saved];
+  for (const Member& option : type.members) {
+    if (!Selects(option, tag)) continue;
+    visitor.BeginVariant(type, option);
+    if (!Walk(option.type, visitor)) return false;
+    visitor.EndVariant(type);
+    return true;
+  }
+  return false;
+}
+
+template <typename AnyVisitor>
+bool Decoder::Array(const Type& type, uint64_t length, AnyVisitor& visitor) {
+  if (type.text || type.blob) return Bytes(type, length, visitor);
+  const Type& element = type.element.front();
+  visitor.BeginArray(type, length);
+  for (uint64_t i = 0; i < length; i++) {
+    visitor.BeginElement(type, i);
+    if (!Walk(element, visitor)) return false;
+  }
+  visitor.EndArray(type);
+  return true;
+}
+
+// Text and BLOBs: `length` counts bytes.
+template <typename AnyVisitor>
+bool Decoder::Bytes(const Type& type, uint64_t length, AnyVisitor& visitor) {
+  std::span<const uint8_t> bytes;
+  if (!ArrayBytes(length, bytes)) return false;
+  if (type.blob) {
+    visitor.Blob(type, bytes);
+  } else {
+    visitor.Text(type, TextOf(type, bytes));
+  }
+  return true;
+}
 
 // The labels whose ranges hold `value`, by calling on_label(label) for each, in order.
 template <typename OnLabel>

@@ -125,6 +125,57 @@ class Resolver {
   std::vector<std::pair<Type*, size_t>> enclosing_;  // structures, and the member that is walked
 };
 
+// Larger sizes are no packet's.
+constexpr uint64_t kMaxConstantBits = uint64_t{1} << 40;
+
+constexpr uint64_t AlignUp(uint64_t bits, uint32_t align) {
+  return (bits + align - 1) & ~uint64_t{align - 1};
+}
+
+uint64_t ConstantBits(const Type& type) {
+  switch (type.kind) {
+    case TypeKind::kInteger:
+    case TypeKind::kEnum:
+    case TypeKind::kFloat:
+    case TypeKind::kBool:
+    case TypeKind::kBitMap:
+      return type.variable || type.clocked || type.saved != kNotSaved ? 0 : type.bits;
+    case TypeKind::kStruct: {
+      uint64_t bits = 0;
+      for (const Member& member : type.members) {
+        const uint64_t more = member.type.constant_bits;
+        // A member's place depends on where the structure begins, if its alignment is greater.
+        if (more == 0 || member.type.align > type.align || bits > kMaxConstantBits) return 0;
+        bits = AlignUp(bits, member.type.align) + more;
+      }
+      return bits;
+    }
+    case TypeKind::kArray: {
+      const Type& element = type.element.front();
+      if (element.constant_bits == 0 || type.length == 0 || element.align > type.align) return 0;
+      const uint64_t stride = AlignUp(element.constant_bits, element.align);
+      if (type.length > kMaxConstantBits / stride) return 0;
+      return stride * (type.length - 1) + element.constant_bits;
+    }
+    case TypeKind::kString:
+    case TypeKind::kVariant:
+    case TypeKind::kSequence:
+    case TypeKind::kOptional:
+      return 0;
+  }
+  return 0;
+}
+
+void SetConstantBits(Type& type) {
+  for (Member& member : type.members) SetConstantBits(member.type);
+  for (Type& element : type.element) SetConstantBits(element);
+  type.constant_bits = ConstantBits(type);
+}
+
+void SetConstantBits(std::optional<Type>& type) {
+  if (type) SetConstantBits(*type);
+}
+
 }  // namespace
 
 Status TakeNodes(const Type& type, uint32_t& budget) { return Count(type, 0, budget); }
@@ -146,6 +197,15 @@ Status ResolveReferences(TraceClass& trace) {
       status = resolver.ResolveScope(kEventContext, event.context);
       if (status) status = resolver.ResolveScope(kFields, event.payload);
       if (!status) MarkUnreadable(trace, event, status.error().message);
+    }
+  }
+  // An event's reference may lead to a field of its stream: sizes come last.
+  for (auto& [id, stream] : trace.streams) {
+    SetConstantBits(stream.packet_context);
+    SetConstantBits(stream.event_context);
+    for (auto& [event_id, event] : stream.events) {
+      SetConstantBits(event.context);
+      SetConstantBits(event.payload);
     }
   }
   return {};

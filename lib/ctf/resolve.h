@@ -12,7 +12,7 @@ namespace weft::ctf {
 // Counts the Types in `type`; fails over `budget` or kMaxTypeDepth, else takes them from `budget`.
 Status TakeNodes(const Type& type, uint32_t& budget);
 
-// Sets reference_saved, saved and, for variants selected by an enumeration's labels (TSDL), the
+// Sets reference_saved, saved, constant_bits and, for variants selected by an enumeration's labels (TSDL), the
 // options' selectors. A class with a reference to nothing, or to what is no unsigned integer before
 // it, becomes unreadable. kCorrupt: the packet header has one.
 Status ResolveReferences(TraceClass& trace);

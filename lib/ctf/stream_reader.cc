@@ -33,8 +33,8 @@ std::optional<uint64_t> Gap(std::optional<uint64_t> before, std::optional<uint64
 
 }  // namespace
 
-// Collects the integers that the format itself uses.
-class StreamReader::HeaderVisitor : public Visitor {
+// Collects the integers that the format itself uses in a packet's header and context.
+class StreamReader::HeaderVisitor final : public Visitor {
  public:
   void Integer(const Type& type, uint64_t value) override {
     switch (type.role) {
@@ -65,9 +65,6 @@ class StreamReader::HeaderVisitor : public Visitor {
       case Role::kDiscarded:
         packet.discarded = value;
         break;
-      case Role::kEventClass:
-        event_class = value;
-        break;
       default:
         if (in_uuid_ && uuid_bytes < uuid.size()) uuid[uuid_bytes++] = static_cast<uint8_t>(value);
     }
@@ -80,7 +77,7 @@ class StreamReader::HeaderVisitor : public Visitor {
   void BeginArray(const Type& type, uint64_t) override { in_uuid_ = type.role == Role::kUuid; }
   void EndArray(const Type&) override { in_uuid_ = false; }
 
-  std::optional<uint64_t> magic, stream_class, event_class;
+  std::optional<uint64_t> magic, stream_class;
   uint64_t stream_instance = 0;
   Packet packet;
   Uuid uuid{};
@@ -88,6 +85,16 @@ class StreamReader::HeaderVisitor : public Visitor {
 
  private:
   bool in_uuid_ = false;
+};
+
+// The class of an event.
+class StreamReader::EventHeaderVisitor final : public Visitor {
+ public:
+  void Integer(const Type& type, uint64_t value) override {
+    if (type.role == Role::kEventClass) event_class = value;
+  }
+
+  std::optional<uint64_t> event_class;
 };
 
 StreamReader::StreamReader(const TraceClass& trace, std::string file, UniqueFd fd)
@@ -269,6 +276,7 @@ bool StreamReader::OpenPacket(std::vector<std::string>& problems) {
 
 // Whether item_ is now a count of what is missing between the previous packet and this one.
 bool StreamReader::NoteDiscarded() {
+  if (discarded_events_noted_ && discarded_packets_noted_) return false;
   const bool follows = previous_ && !time_order_.goes_back();
   const auto begin_of_gap = follows ? previous_->end : packet_.begin;
   item_ = {};
@@ -303,7 +311,7 @@ void StreamReader::NoteUnreadable(const EventRecordClass& event,
 bool StreamReader::NextEvent(std::vector<std::string>& problems) {
   decoder_.set_position(next_event_at_);
   if (decoder_.AtEnd()) return false;
-  HeaderVisitor header;
+  EventHeaderVisitor header;
   if (stream_->event_header && !decoder_.Decode(*stream_->event_header, header)) {
     return Problem(problems, "an event is cut off in its header"), false;
   }
@@ -311,19 +319,20 @@ bool StreamReader::NextEvent(std::vector<std::string>& problems) {
     return Problem(problems, "its events do not say which of the metadata's classes they are of"),
            false;
   }
-  const auto found =
-      header.event_class ? stream_->events.find(*header.event_class) : stream_->events.begin();
-  if (found == stream_->events.end()) {
-    return Problem(problems,
-                   "an event has the unknown id " + std::to_string(header.event_class.value_or(0))),
-           false;
+  if (last_class_ == nullptr || header.event_class != last_class_->id) {
+    const auto found =
+        header.event_class ? stream_->events.find(*header.event_class) : stream_->events.begin();
+    if (found == stream_->events.end()) {
+      const std::string id = std::to_string(header.event_class.value_or(0));
+      return Problem(problems, "an event has the unknown id " + id), false;
+    }
+    last_class_ = &found->second;
   }
-  const EventRecordClass& event = found->second;
+  const EventRecordClass& event = *last_class_;
   if (!event.unreadable.empty()) return NoteUnreadable(event, problems), false;
-  Visitor ignore;
   const auto pass = [&](const std::optional<Type>& type, uint64_t& at) {
     at = decoder_.position();
-    return !type || decoder_.Decode(*type, ignore);
+    return !type || decoder_.Skip(*type);
   };
   if (!pass(stream_->event_context, stream_context_at_) ||
       !pass(event.context, event_context_at_) || !pass(event.payload, payload_at_)) {
@@ -375,33 +384,21 @@ bool StreamReader::Next(std::vector<std::string>& problems) {
   return false;
 }
 
-bool StreamReader::Visit(Scope scope, Visitor& visitor) {
-  const std::optional<Type>* type = nullptr;
-  uint64_t at = 0;
+StreamReader::Part StreamReader::PartOf(Scope scope) const {
+  const auto part = [](const std::optional<Type>& type, uint64_t at) {
+    return type ? Part{&*type, at} : Part{};
+  };
   switch (scope) {
     case Scope::kPacketContext:
-      type = &stream_->packet_context;
-      at = packet_context_at_;
-      break;
+      return part(stream_->packet_context, packet_context_at_);
     case Scope::kStreamContext:
-      type = &stream_->event_context;
-      at = stream_context_at_;
-      break;
+      return part(stream_->event_context, stream_context_at_);
     case Scope::kEventContext:
-      type = &item_.event->context;
-      at = event_context_at_;
-      break;
+      return part(item_.event->context, event_context_at_);
     case Scope::kPayload:
-      type = &item_.event->payload;
-      at = payload_at_;
-      break;
+      return part(item_.event->payload, payload_at_);
   }
-  if (!*type) return false;
-  const uint64_t clock = decoder_.clock();
-  decoder_.set_position(at);
-  const bool decoded = decoder_.Decode(**type, visitor);
-  decoder_.set_clock(clock);
-  return decoded;
+  return {};
 }
 
 }  // namespace weft::ctf

@@ -55,15 +55,34 @@ class StreamReader {
   [[nodiscard]] const DataStreamClass* stream() const { return stream_; }
   [[nodiscard]] uint64_t instance_id() const { return instance_id_; }
   [[nodiscard]] const std::string& file() const { return file_; }
+  // Where the current packet begins in the file.
+  [[nodiscard]] uint64_t packet_offset() const { return packet_offset_; }
 
-  // Visits a part of the current event. False: it has no such part.
-  bool Visit(Scope scope, Visitor& visitor);
+  // Visits a part of the current event. False: it has no such part. `AnyVisitor`: see
+  // Decoder::Decode.
+  template <typename AnyVisitor>
+  bool Visit(Scope scope, AnyVisitor& visitor) {
+    const auto [type, at] = PartOf(scope);
+    if (type == nullptr) return false;
+    const uint64_t clock = decoder_.clock();
+    decoder_.set_position(at);
+    const bool decoded = decoder_.Decode(*type, visitor);
+    decoder_.set_clock(clock);
+    return decoded;
+  }
 
  private:
   class HeaderVisitor;
+  class EventHeaderVisitor;
 
   enum class State : uint8_t { kStart, kPacketStart, kEvents, kEnd };
 
+  struct Part {
+    const Type* type = nullptr;  // nullptr: there is no such part
+    uint64_t at = 0;             // where it begins, in bits
+  };
+
+  [[nodiscard]] Part PartOf(Scope scope) const;
   bool ReadAt(uint64_t offset, size_t bytes);
   void OrderPackets();
   void NextPacket();
@@ -106,6 +125,8 @@ class StreamReader {
   bool discarded_packets_noted_ = false;
   bool discarded_events_noted_ = false;
 
+  const EventRecordClass* last_class_ =
+      nullptr;  // of the event before: most have one of few classes
   // Where the parts of the current packet and event begin, in bits.
   uint64_t packet_context_at_ = 0;
   uint64_t stream_context_at_ = 0;

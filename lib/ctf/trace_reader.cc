@@ -119,7 +119,9 @@ Result<TraceReader> TraceReader::Open(const std::string& path, const SearchLimit
   TraceReader reader;
   if (!unsearched.empty()) reader.problems_.push_back(unsearched);
   for (const std::string& folder : search.found()) reader.OpenTrace(folder);
-  for (size_t i = 0; i < reader.streams_.size(); i++) reader.Advance(i);
+  for (size_t i = 0; i < reader.streams_.size(); i++) {
+    if (reader.Advance(i)) reader.Insert(i);
+  }
   return reader;
 }
 
@@ -163,23 +165,33 @@ void TraceReader::OpenTrace(const std::string& folder) {
 
 // Ties are broken as babeltrace2 does: by trace, stream class, stream.
 bool TraceReader::Before(size_t a, size_t b) const {
+  const int64_t time_a = streams_[a]->item().time_ns;
+  const int64_t time_b = streams_[b]->item().time_ns;
+  if (time_a != time_b) return time_a < time_b;
   const auto key = [this](size_t i) {
     const StreamReader& s = *streams_[i];
-    return std::make_tuple(s.item().time_ns, s.trace().uuid, s.stream()->id, s.instance_id(), i);
+    return std::make_tuple(s.trace().uuid, s.stream()->id, s.instance_id(), i);
   };
   return key(a) < key(b);
 }
 
-void TraceReader::Advance(size_t stream) {
+bool TraceReader::Advance(size_t stream) {
   const bool more = streams_[stream]->Next(problems_);
   problems_.resize(std::min(problems_.size(), kMaxProblems));
-  if (!more) return;
+  return more;
+}
+
+void TraceReader::Insert(size_t stream) {
   heap_.push_back(stream);
   std::push_heap(heap_.begin(), heap_.end(), [this](size_t a, size_t b) { return Before(b, a); });
 }
 
 StreamReader* TraceReader::Next() {
-  if (current_) Advance(*current_);
+  if (current_ && Advance(*current_)) {
+    // Events of one stream often follow each other.
+    if (heap_.empty() || Before(*current_, heap_.front())) return streams_[*current_].get();
+    Insert(*current_);
+  }
   current_.reset();
   if (heap_.empty()) return nullptr;
   std::pop_heap(heap_.begin(), heap_.end(), [this](size_t a, size_t b) { return Before(b, a); });

@@ -50,7 +50,8 @@ class TraceReader {
  private:
   TraceReader() = default;
   void OpenTrace(const std::string& folder);
-  void Advance(size_t stream);
+  bool Advance(size_t stream);  // false: the stream is at its end
+  void Insert(size_t stream);   // into the heap
   [[nodiscard]] bool Before(size_t a, size_t b) const;
 
   struct Trace;

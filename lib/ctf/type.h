@@ -3,7 +3,7 @@
 // and CTF 2), for parsing it, and for decoding packets. Invariants: a Type
 // owns its children; copies are deep. Names are those that people see: the
 // TSDL writer adds the leading underscore, the TSDL parser removes it.
-// Only ResolveReferences sets `saved` indexes. Thread-safety: plain
+// Only ResolveReferences sets `saved` indexes and `constant_bits`. Thread-safety: plain
 // values.
 #ifndef WEFT_LIB_CTF_TYPE_H_
 #define WEFT_LIB_CTF_TYPE_H_
@@ -82,6 +82,9 @@ struct Type {
   std::string reference;
   uint32_t reference_saved = kNotSaved;
   uint32_t saved = kNotSaved;  // an integer that is referred to: where a decoder keeps its value
+  // Bits of every value of it, padding included, if it has no field whose size or meaning depends on
+  // another one, and none that the decoder remembers; 0: else, or not resolved.
+  uint64_t constant_bits = 0;
   std::string media_type;      // of a BLOB
   std::vector<EnumMapping> mappings;  // kEnum, kBitMap
   std::vector<Member> members;        // kStruct: members; kVariant: options; kOptional: one
