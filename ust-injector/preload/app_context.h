@@ -13,14 +13,15 @@
 int weft_app_context_add(const char* name, weft_app_context_get get, void* data);
 int weft_app_context_remove(const char* name);
 
-// The number of a name, which it keeps for the life of the process. Under weft_lock.
+// Returns the number of a name, which the name keeps for the life of the process. The caller holds
+// weft_lock.
 uint32_t weft_app_context_number(const char* name);
 
-// Any thread, signal handlers. Writes tag and value; at most `room` bytes, of which 1 is always
-// there.
+// May run in any thread and in signal handlers. Writes a tag and a value, at most `room` bytes.
+// There is always room for 1.
 uint32_t weft_app_context_write(uint32_t number, uint8_t* to, uint32_t room);
 
-// For filters: 0, or -ENOENT.
+// Fetches a value for a filter. Returns 0 or -ENOENT.
 int weft_app_context_value(uint32_t number, struct weft_filter_value* value);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_APP_CONTEXT_H_

@@ -13,8 +13,8 @@
 #include "ust-injector/preload/sys.h"
 #include "ust-injector/preload/text.h"
 
-// How long a running call is waited for: a moment of yielding, then 2 s of sleeping for 1 ms. That
-// is longer than a probe takes; a detach from inside a probe waits for itself, and shall be told.
+// How long a detach waits for running calls: some yields, then 2000 sleeps of 1 ms. No probe takes
+// that long. A detach from inside a probe waits for itself, and must get an error.
 #define WEFT_DETACH_YIELDS 1000u
 #define WEFT_DETACH_SLEEPS 2000u
 
@@ -31,7 +31,7 @@ static void set_list(const struct weft_tracepoint* tp, const struct weft_app_pro
   }
 }
 
-// The next tracepoint of the name behind `after`, or the first one for NULL.
+// Returns the next tracepoint of the name behind `after`; NULL: the first one.
 static struct weft_registry_entry* find_next(const char* name, struct weft_registry_entry* after) {
   struct weft_registry_entry* e = after != NULL ? after->next : weft_registry_bucket(name);
   while (e != NULL && (e->tracepoint == NULL || !weft_equal(e->tracepoint->name, name))) {
@@ -49,7 +49,7 @@ static uint32_t index_of(const struct weft_app_probes* list, void (*fn)(void), c
   return list != NULL && i < list->count ? i : UINT32_MAX;
 }
 
-// A copy of `old` without its entry number `skip` and with room for `extra` more.
+// Returns a copy of `old` without its entry number `skip` and with room for `extra` more.
 static struct weft_app_probes* copy_list(const struct weft_app_probes* old, uint32_t skip,
                                          uint32_t extra) {
   const uint32_t n = old != NULL ? old->count : 0;
@@ -91,9 +91,9 @@ static bool is_quiet(const char* name) {
   bool quiet = true;
   for (struct weft_registry_entry* e = weft_registry_bucket(name); e != NULL; e = e->next) {
     if (e->tracepoint == NULL || !weft_equal(e->tracepoint->name, name)) continue;
-    // Leaves first: enters never falls behind it, so if both are equal, they were when leaves was
-    // loaded. seq_cst, both: after the new list, see set_list; what the calls did before they left
-    // is visible
+    // Loads `leaves` first: `enters` never falls behind it, so if both are equal, they were equal
+    // when `leaves` was loaded. seq_cst, both: the loads come after the store of the new list
+    // (set_list), and what the calls did before they left is visible.
     const uint32_t leaves = __atomic_load_n(&e->tracepoint->leaves, __ATOMIC_SEQ_CST);
     quiet = quiet && __atomic_load_n(&e->tracepoint->enters, __ATOMIC_SEQ_CST) == leaves;
   }

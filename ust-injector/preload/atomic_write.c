@@ -14,13 +14,13 @@
 #include "ust-injector/preload/thread.h"
 
 // A wait is this many calls of sched_yield, which suffice if threads have one priority, and then
-// sleeps, which also let an owner of a lower priority run. All of them take about a second.
+// sleeps, which also let an owner of a lower priority run. A whole wait takes about a second.
 #define WEFT_WAIT_YIELDS 64u
 #define WEFT_WAIT_SHORT_SLEEPS 32u
 #define WEFT_WAIT_SLEEPS 1000u
 #define WEFT_SHORT_SLEEP_NS 20000
 #define WEFT_SLEEP_NS 1000000
-// What stands for a sleep where the kernel may not be called: about half a millisecond.
+// Loops that replace a sleep if the kernel may not be called: about half a millisecond.
 #define WEFT_WAIT_SPINS 10000u
 // Looks at an owner that is named by its thread id: is it dead?
 #define WEFT_WAIT_DEATH 16u
@@ -36,8 +36,8 @@ static void sleep_for(uint32_t ns) {
 
 // Threads that share a thread pointer are told apart by their ids.
 static uint64_t shared_owner(void) {
-  // A silent process cannot ask: threads that share a pointer are then one owner, and what they
-  // interrupt each other in counts as nested.
+  // A silent process cannot ask the kernel. Threads that share a pointer then count as one owner,
+  // and an event that interrupts another one of such a thread counts as nested.
   const long tid = weft_syscall(__NR_gettid, 0);
   return tid > 0 ? (uint64_t)tid : weft_thread_pointer();
 }

@@ -12,8 +12,8 @@
 
 #define WEFT_BPF_UNKNOWN 0xffffffffu
 
-// A SECCOMP_RET value with its data, or WEFT_BPF_UNKNOWN. `code` is `length` struct sock_filter, at
-// any address: the kernel takes a program that is not aligned.
+// Returns a SECCOMP_RET value with its data, or WEFT_BPF_UNKNOWN. `code` is `length` struct
+// sock_filter, at any address: the kernel takes a program that is not aligned.
 uint32_t weft_bpf_run(const void* code, uint32_t length, const struct seccomp_data* data);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_BPF_H_

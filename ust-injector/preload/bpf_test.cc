@@ -40,8 +40,8 @@ class Generator {
  public:
   explicit Generator(uint32_t seed) : random_(seed) {}
 
-  // For other system calls: allow. Then random loads, arithmetic and forward jumps, and an errno
-  // of 100 to 163 made of the accumulator.
+  // Makes a program that allows all other system calls. For kNr it does random loads, arithmetic
+  // and forward jumps, and returns an errno of 100 to 163 made from the accumulator.
   Program Make() {
     Program p;
     p.push_back(Statement(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)));

@@ -27,9 +27,9 @@ struct weft_channel {
   uint32_t memory_pages;                     // memory_budget of control.h, in pages; 0: any
   uint8_t* descriptions;                     // private, so that a fork child keeps its parent's ids
   const struct weft_context_plan* contexts;  // NULL: none
-  // weft_ring_set_slots: NULL, or of slots_for_rseq slots and the atomic one. Not in the anchor:
-  // decisions lead to it, also in a fork child, which finds no slots there until it has its own
-  // ring set's.
+  // The result of weft_ring_set_slots: NULL, or slots_for_rseq slots and the atomic one. It is not
+  // in the anchor, because decisions point to it. A fork child follows them, too, and finds no
+  // slots there until it has its own ring set's.
   struct weft_writer_slots* slots;
   uint32_t slots_for_rseq;
   const uint32_t *vpids, *vuids;  // trackers

@@ -12,8 +12,8 @@ static bool is_in_rules(const struct weft_ruleset* rules, uint64_t id) {
   return false;
 }
 
-// A free entry, or that of a channel that is in force no more. Its memory stays mapped: a thread
-// may still be on its way into it (the agent frees the pages).
+// Returns a free entry, or that of a channel that is no longer in force. Its memory stays mapped: a
+// thread may still be on its way into it (the agent frees the pages).
 static int free_entry(const struct weft_ruleset* rules) {
   for (int i = 0; i < (int)WEFT_MAX_CHANNELS; ++i) {
     if (weft_channels[i].id == 0) return i;

@@ -11,8 +11,8 @@
 // Index in weft_channels of the rule set's channel number `n`, known or made now; -1: no room.
 int weft_channel_table_find(const struct weft_ruleset* rules, uint32_t n);
 
-// The id of an event in a channel, whose ring set, if there is one, has the description from now
-// on. -1: no room for more.
+// Returns the id of an event in a channel; -1: no room for more. The channel's ring set, if there
+// is one, has the description from now on.
 int weft_channel_table_event(uint32_t channel, const struct weft_event_desc* desc);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_CHANNEL_TABLE_H_

@@ -6,9 +6,10 @@
 
 #define WEFT_GATE_SPINS 100000
 
-// Guards "how many vfork children run" together with all slot counts. Without it a thread whose
-// child is gone could put the counts back just after another thread took them away. False: not had
-// in bounded time (its holder was killed, or is the thread that this handler interrupted).
+// Guards the number of running vfork children together with all slot counts. Without it a thread
+// whose child is gone could put the counts back just after another thread took them away. Returns
+// false if the gate did not open in bounded time: its holder was killed, or is the thread that this
+// handler interrupted.
 static bool enter(void) {
   for (int i = 0; i < WEFT_GATE_SPINS; ++i) {
     // acquire: sees the counts of the thread that left before

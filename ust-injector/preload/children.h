@@ -12,7 +12,7 @@
 // signals blocked, until it executes: nothing in it traces. A program that makes one by a system
 // call of its own in assembly is not seen.
 //
-// Any thread, signal handlers. No system calls.
+// May run in any thread and in signal handlers. Makes no system calls.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_CHILDREN_H_
 #define WEFT_UST_INJECTOR_PRELOAD_CHILDREN_H_
 
@@ -22,10 +22,10 @@
 // is a signal handler that interrupted its thread in the atomic slot).
 uint64_t weft_before_vfork(void);
 
-// In the parent, with the result of the system call. Releases what a killed child left locked.
+// The parent calls it with the result of the system call. Releases what a killed child left locked.
 void weft_after_vfork(long pid, uint64_t locked_before);
 
-// Before a clone(CLONE_VM) whose child runs beside us.
+// The caller calls it before a clone(CLONE_VM) whose child runs beside it.
 void weft_before_shared_child(void);
 
 // `count` slots of a new ring set may be used in sections, from when these are safe; 0: none any

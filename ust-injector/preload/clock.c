@@ -114,7 +114,7 @@ uint64_t weft_clock_coarse(void) {
 // Rings with the time stamp counter do not depend on time namespaces. 0: no agent came yet.
 static bool is_concerned(void) { return weft_process.clock != WEFT_CLOCK_TSC; }
 
-// What cannot be learned stays as it came from the parent.
+// If the offset cannot be learned, the parent's offset stays in use.
 static void learn_from(long folder) {
   int64_t offset;
   if (weft_time_namespace_offset(folder, &offset)) {
@@ -150,8 +150,8 @@ void weft_clock_before_unshare(unsigned flags) {
   weft_unlock(mask);
 }
 
-// Only a process with one thread may change its time namespace: then no other one meets the
-// descriptor. The folder is opened before, since the call may bring another /proc with it.
+// Only a process with one thread may change its time namespace, so no other thread can meet the
+// descriptor. The folder is opened before the call, since the call may bring another /proc with it.
 long weft_clock_setns(int fd, int type) {
   uint64_t mask;
   const bool may_be_time = type == 0 || ((unsigned)type & WEFT_CLONE_NEWTIME) != 0;

@@ -7,22 +7,23 @@
 
 #include <stdint.h>
 
-// Before those below are used for the first time; may be called again. Under weft_lock or at
-// start-up.
+// Must be called before the functions below are used for the first time; may be called again. The
+// caller holds weft_lock, or this is start-up.
 void weft_clock_start(void);
 
-// Nanoseconds of the host's CLOCK_MONOTONIC, in whatever time namespace. Where there is no vDSO, by
-// a system call.
+// Returns nanoseconds of the host's CLOCK_MONOTONIC, in whatever time namespace this process is.
+// Without a vDSO it makes a system call.
 uint64_t weft_clock_monotonic(void);
 
-// The clock that this process's rings have (enum weft_clock_id).
+// Returns the clock that this process's rings use (enum weft_clock_id).
 uint64_t weft_clock_of_rings(void);
 
-// With the clock `monotonic`: makes weft_process.clock_offset, which the above subtracts, this
-// process's. It is learned at the start and when a ring set is made, once in a process, since a
-// fork child may be in another namespace; before the program's unshare, if it was not yet; and
-// after setns, which moves the process itself. It opens descriptors: where no other thread can meet
-// them (helper_task.h). Under weft_lock or at start-up.
+// With the clock `monotonic`: sets weft_process.clock_offset, which weft_clock_monotonic subtracts,
+// to this process's offset. The process learns it at the start and when it makes a ring set, once,
+// since a fork child may be in another namespace. It learns it before the program's unshare, if it
+// has not yet, and after setns, which moves the process itself. It opens descriptors in a place
+// where no other thread can meet them (helper_task.h). The caller holds weft_lock, or this is
+// start-up.
 void weft_clock_learn_offset(void);
 
 // The program is about to call unshare. The process is ready.
@@ -32,9 +33,9 @@ void weft_clock_before_unshare(unsigned flags);
 // ready.
 long weft_clock_setns(int fd, int type);
 
-// Nanoseconds of CLOCK_MONOTONIC_COARSE: a few ms behind, but read without the time stamp counter,
-// which takes longer than all else at an event. Cycles where there is no vDSO. Needs
-// weft_clock_start.
+// Returns nanoseconds of CLOCK_MONOTONIC_COARSE. They are a few ms behind, but are read without the
+// time stamp counter, whose read takes longer than all else at an event. Without a vDSO it returns
+// cycles. Needs weft_clock_start.
 uint64_t weft_clock_coarse(void);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_CLOCK_H_

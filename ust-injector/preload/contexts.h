@@ -14,20 +14,20 @@
 
 struct weft_context_plan;
 
-// NULL: no context, one that is not known, or no memory.
+// Returns NULL if there is no context, an unknown one, or no memory.
 const struct weft_context_plan* weft_contexts_plan(const struct weft_ruleset* rules,
                                                    const struct weft_channel_spec* spec);
 
-// What weft_contexts_write may write at most, in bytes.
+// Returns the most bytes that weft_contexts_write may write.
 uint32_t weft_contexts_bound(const struct weft_context_plan* plan);
 
-// What it writes at each event; 0: not always the same.
+// Returns the bytes that weft_contexts_write writes at each event; 0: not always equally many.
 uint32_t weft_contexts_constant_bytes(const struct weft_context_plan* plan);
 
 // Writes the values as lib/abi/context.h says; returns the bytes, at most WEFT_CONTEXTS_MAX_BYTES.
 uint32_t weft_contexts_write(const struct weft_context_plan* plan, uint8_t* to, const void* ip);
 
-// The argument of weft_filter_run. After it `kept` goes to weft_release.
+// The argument of a filter run. Afterwards `kept` goes to weft_release.
 struct weft_filter_call {
   const void* ip;  // the event's
   struct weft_kept*
@@ -35,7 +35,7 @@ struct weft_filter_call {
   bool lacks_memory;  // for such a copy: the filter's result is undefined
 };
 
-// Where filters take contexts from.
+// Filters take contexts from these functions.
 extern const struct weft_filter_contexts weft_contexts_for_filters
     __attribute__((visibility("hidden")));
 

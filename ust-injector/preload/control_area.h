@@ -7,9 +7,9 @@
 
 #include <stdbool.h>
 
-// At start-up: maps the file at `path`, or makes an area where there is none. False: neither is
-// possible, or the file is not sound. Makes only calls that ld.so makes too: a filter that was
-// there at exec has let them pass.
+// At start-up: maps the file at `path`, or makes an area if there is no file. Returns false if
+// neither is possible, or the file is malformed. Makes only calls that ld.so makes too: a filter
+// that was there at exec has let them pass.
 bool weft_control_area_start(const char* path);
 
 // Before the rules are used: learns slots and clock, where an agent that came later decides them.

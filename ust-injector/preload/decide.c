@@ -104,7 +104,8 @@ static void add_target(struct weft_event_state* state, const struct weft_ruleset
   ++state->target_count;
 }
 
-// The event's way (WEFT_STATE_...), and what it needs of state->record.
+// Chooses the event's way (WEFT_STATE_...), and fills the parts of state->record that the way
+// needs.
 static uint64_t choose_way(struct weft_event_state* state, const struct weft_event* event) {
   const struct weft_target* t = &state->targets[0];
   if (state->target_count != 1) return WEFT_STATE_SLOW;

@@ -9,17 +9,17 @@
 #include "lib/event/filter.h"
 #include "ust-injector/preload/process.h"
 
-// How an event is recorded: one of these is added to the enable word that was decided on.
-// One target, no filter, no context, no segment, rseq and a clock that a section can read.
+// The ways to record an event. One of these is added to the enable word that was decided on. FAST
+// has one target, no filter, no context, no segment, rseq and a clock that a section can read.
 #define WEFT_STATE_FAST 0ull
-// As FAST, with contexts that take as many bytes at each event: they and the fixed part are put
-// together on the stack, at most WEFT_STATE_IMAGE_BYTES (signal stacks are small).
+// Like FAST, with contexts that take equally many bytes at each event. They and the fixed part are
+// put together on the stack, at most WEFT_STATE_IMAGE_BYTES (signal stacks are small).
 #define WEFT_STATE_CONTEXTS (1ull << 33)
 #define WEFT_STATE_IMAGE_BYTES 224u
-// As FAST, with at most WEFT_STATE_MAX_SEGMENTS segments: their sizes are each event's own.
+// Like FAST, with at most WEFT_STATE_MAX_SEGMENTS segments, whose sizes differ from event to event.
 #define WEFT_STATE_SEGMENTS (1ull << 34)
 #define WEFT_STATE_MAX_SEGMENTS 4u
-// One target and one filter, whatever the rest.
+// One target and one filter; all else may be as it will.
 #define WEFT_STATE_FILTERED (1ull << 35)
 // Everything else.
 #define WEFT_STATE_SLOW (1ull << 32)

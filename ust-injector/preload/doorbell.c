@@ -11,8 +11,8 @@
 #include "ust-injector/preload/process.h"
 #include "ust-injector/preload/seccomp.h"
 
-#define WEFT_MAX_MISSING 16383u  // 256 KiB of memory, of which only used pages are there
-#define WEFT_TRIES 3u            // of a call that the keeper ended before it was heard
+#define WEFT_MAX_MISSING 16383u  // 256 KiB of memory, of which the kernel provides only used pages
+#define WEFT_TRIES 3u            // of a call that the keeper closed before it read the message
 // After an announcement that got through, so many names are reported: an event waits meanwhile.
 #define WEFT_REPORTED_AT_ONCE 16u
 
@@ -36,7 +36,7 @@ void weft_doorbell_start(void) {
   if (memory > 0) weft_process.missing = (struct weft_missing*)memory;
 }
 
-// Where all entries are taken, the name is lost.
+// If all entries are taken, the name is lost.
 void weft_doorbell_keep_name(uint64_t instance, uint64_t channel_id) {
   struct weft_missing* m = weft_process.missing;
   for (uint32_t i = 0; m != NULL && i < WEFT_MAX_MISSING; ++i) {
@@ -55,8 +55,8 @@ void weft_doorbell_keep_name(uint64_t instance, uint64_t channel_id) {
   }
 }
 
-// Too many call at once, or too much is open. EPIPE and ECONNRESET: it was accepted, and sent away
-// before it spoke.
+// Do too many processes call at once, or is too much open? EPIPE and ECONNRESET: the keeper
+// accepted the connection and closed it before the message was sent.
 static bool is_crowded(long result) {
   return result == -EAGAIN || result == -ETOOMANYREFS || result == -EMFILE || result == -ENFILE ||
          result == -ENOBUFS || result == -ENOMEM || result == -EPIPE || result == -ECONNRESET;
@@ -69,7 +69,7 @@ static bool path_of(char* at, size_t size, const char* name) {
          weft_append(&at, end, name);
 }
 
-// The result of the system call that failed, or not negative.
+// Returns the result of the system call that failed, or a number that is not negative.
 static long send_on(long s, int fd, const struct weft_doorbell* bell) {
   struct iovec {
     const void* base;
@@ -114,7 +114,7 @@ static long call(long socket, int fd, const struct weft_doorbell* bell) {
   return result;
 }
 
-// Negative: the error of the system call.
+// Returns the FIFO's descriptor; negative: the error of the system call.
 static long open_names(void) {
   char path[128];  // longer than the socket's may be
   if (!path_of(path, sizeof(path), WEFT_NAMES_NAME)) return -ENAMETOOLONG;

@@ -12,29 +12,30 @@
 
 #include "lib/abi/ring.h"
 
-// At start-up, on the only thread: makes room for names that could not be written, which all forks
-// share. Without it none is kept.
+// At start-up, on the only thread: makes room for names that could not be written. All forks share
+// it. Without it, no names are kept.
 void weft_doorbell_start(void);
 
-// A socket for weft_doorbell_ring; negative: the error of the system call.
+// Returns a socket for weft_doorbell_ring; negative: the error of the system call.
 long weft_doorbell_open(void);
 
 // Announces the ring set with this header, whose memory is `fd`, on the result of
-// weft_doorbell_open, which it closes. Any thread, under weft_lock.
+// weft_doorbell_open, which it closes. May run in any thread that holds weft_lock.
 void weft_doorbell_ring(long socket, int fd, const struct weft_ring_header* header);
 
-// Keeps the name of a ring set that was not announced, or that there is no memory for. Any thread,
-// under weft_lock.
+// Keeps the name of a ring set that was not announced, or that there is no memory for. May run in
+// any thread that holds weft_lock.
 void weft_doorbell_keep_name(uint64_t instance, uint64_t channel_id);
 
-// Forgets it again, unless it was reported meanwhile. Any thread, under weft_lock.
+// Forgets it again, unless it was reported meanwhile. May run in any thread that holds weft_lock.
 void weft_doorbell_take_name_back(uint64_t instance);
 
 // False: no name was ever kept. Any thread.
 bool weft_doorbell_has_missing(void);
 
 // Writes at most `most` names that were kept. Negative: the error of the system call (-EAGAIN: the
-// FIFO is full, -EMFILE: no descriptor is free); to be tried again. Any thread, under weft_lock.
+// FIFO is full, -EMFILE: no descriptor is free); to be tried again. May run in any thread that
+// holds weft_lock.
 long weft_doorbell_report(uint32_t most);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_DOORBELL_H_

@@ -82,7 +82,7 @@ static enum weft_write_result write_in_section(struct thread_slot self,
   return weft_write_pieces_at(self.rseq, self.id_offset, ring, parts, &place);
 }
 
-// Into the ring that all threads share. There may be memory for one only now.
+// Writes into the ring that all threads share. Memory for a ring may be free only now.
 static void write_atomically(uint32_t channel, const struct weft_record_parts* parts) {
   struct weft_anchor_channel* a = &weft_anchor->channels[channel];
   // acquire: the view of the rings that take such records
@@ -141,8 +141,8 @@ static uint32_t why_missing(const struct weft_segment* segments, uint32_t count)
   return WEFT_DISCARD_REASONS;
 }
 
-// Does any of the target's filters want the event? Where one refused it because a value is missing,
-// perhaps, the event counts as discarded: rather one too many.
+// Does any of the target's filters want the event? If one refused it, perhaps because a value is
+// missing, the event counts as discarded: the count may be one too high, never too low.
 static bool passes(const struct weft_target* target, const struct weft_event* event,
                    const void* fixed, const struct weft_segment* segments, const void* ip) {
   struct weft_filter_call call = {.ip = ip, .kept = NULL, .lacks_memory = false};
@@ -159,7 +159,7 @@ static bool passes(const struct weft_target* target, const struct weft_event* ev
   return false;
 }
 
-// Where a record is put together: most are small, and signal stacks are, too.
+// Memory in which a record is put together. It is small, as most records and signal stacks are.
 struct workspace {
   uint8_t* contexts;
   struct weft_piece* pieces;
@@ -281,8 +281,9 @@ __attribute__((noinline)) const struct weft_event_state* weft_emit_decide(struct
   return state;
 }
 
-// No decision could be made. If the one before wanted the event, this one probably would. If none
-// did, the next one tells which channels it would have been for.
+// Called when no decision could be made. If the last decision wanted the event, a new one probably
+// would. If it had no channels, the next decision tells which channels the event would have been
+// for.
 static void count_undecided(struct weft_event* event, const struct weft_event_state* before) {
   for (uint32_t i = 0; i < before->target_count; ++i) {
     const uint32_t channel = before->targets[i].channel;
@@ -333,8 +334,8 @@ static inline uint64_t enable_word(const struct weft_event* event) {
   return __atomic_load_n(event->enabled, __ATOMIC_RELAXED);
 }
 
-// `id_offset`: the process's; `words`: of the payload, 0: whatever it is. Both constants. False:
-// nothing was written.
+// `id_offset`: the process's; `words`: those of the payload, 0: any number. Both are constants.
+// Returns false if it wrote nothing.
 static inline __attribute__((always_inline)) bool write_words(intptr_t rseq, uint32_t id_offset,
                                                               const struct weft_event_state* state,
                                                               const void* payload, uint32_t words) {
@@ -394,7 +395,7 @@ static __attribute__((noinline)) void emit_again(const struct weft_event_state* 
   if (!weft_process.no_clock) record_small(state->event, &state->targets[0], fixed, NULL, NULL);
 }
 
-// `id_offset` and `words` (of the fixed part) as above.
+// `id_offset` and `words` (of the fixed part): as in write_words.
 static inline __attribute__((always_inline)) void emit_words(struct weft_event* event,
                                                              const void* fixed,
                                                              const struct weft_segment* segments,
@@ -485,8 +486,8 @@ void weft_emit_into(uint32_t channel, struct weft_event* event, const void* fixe
   }
 }
 
-// Bytes of the largest record that a channel which wants the event takes; 0: none does, as far as
-// is known.
+// Returns the bytes of the largest record that a channel which wants the event takes; 0: no channel
+// is known to want it.
 static uint64_t largest_record(struct weft_event* event) {
   const struct weft_event_state* state = weft_process.no_clock ? NULL : current_state(event);
   uint64_t limit = 0;

@@ -21,7 +21,7 @@ const struct weft_event_state* weft_emit_decide(struct weft_event* event, uint32
 void weft_emit_into(uint32_t channel, struct weft_event* event, const void* fixed,
                     const struct weft_segment* segments, const void* ip);
 
-// The member `keep` of struct weft_library.
+// This is the member `keep` of struct weft_library.
 void* weft_keep(struct weft_event* event, struct weft_kept** kept, uint64_t size);
 
 // Returns whether a channel would record the event, apart from filters. The answer is exact. Takes

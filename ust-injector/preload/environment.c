@@ -6,13 +6,13 @@
 
 #include "ust-injector/preload/text.h"
 
-// All from a libc, all weak: NULL where there is none.
+// These come from a libc. They are weak, and so NULL if there is no libc.
 extern void* __libc_stack_end __attribute__((weak));
 extern char** __environ __attribute__((weak));
 extern unsigned long getauxval(unsigned long type) __attribute__((weak));
 
-// glibc's ld.so keeps the address of argc: the environment of exec time, before any constructor.
-// Elsewhere (musl) __environ is set before constructors run.
+// glibc's ld.so keeps the address of argc, which leads to the environment of exec time before any
+// constructor has run. In other libcs (musl), __environ is set before constructors run.
 static char** environment(void) {
   if (&__libc_stack_end != NULL && __libc_stack_end != NULL) {
     long* argc = __libc_stack_end;

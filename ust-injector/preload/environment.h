@@ -4,11 +4,11 @@
 #ifndef WEFT_UST_INJECTOR_PRELOAD_ENVIRONMENT_H_
 #define WEFT_UST_INJECTOR_PRELOAD_ENVIRONMENT_H_
 
-// One value of the environment that the process was started with, or NULL. For start-up: a program
-// may change its environment later, while another thread reads it.
+// Returns one value of the environment that the process was started with, or NULL. Call it at
+// start-up only: a program may change its environment later, while another thread reads it.
 const char* weft_environment(const char* name);
 
-// An entry of the auxiliary vector, or 0.
+// Returns an entry of the auxiliary vector, or 0.
 unsigned long weft_auxiliary(unsigned long type);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_ENVIRONMENT_H_

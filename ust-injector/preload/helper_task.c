@@ -19,7 +19,8 @@ static struct {
   void* arg;
 } stack __attribute__((aligned(16)));
 
-// glibc: false as soon as a second thread was made. Weak: NULL in other libcs and before 2.32.
+// glibc sets this to false as soon as a second thread is made. It is weak, and so NULL in other
+// libcs and before 2.32.
 extern char __libc_single_threaded __attribute__((weak));
 
 bool weft_is_threaded(void) {
@@ -31,7 +32,7 @@ bool weft_is_threaded(void) {
          tasks.st_nlink != 3;
 }
 
-// With CLONE_VFORK the caller sleeps until the other one has left this memory.
+// With CLONE_VFORK the caller sleeps until the helper has left this memory.
 static long start(long flags) {
   void* top = &stack.fn;
   long result;

@@ -16,7 +16,7 @@
 
 #include <stdbool.h>
 
-// What the clones ask for; seccomp_install.c asks a filter about them.
+// Flags of the clones; seccomp_install.c asks a filter about them.
 #define WEFT_HELPER_THREAD_FLAGS 0x00054b00L /* VM, FS, SIGHAND, THREAD, SYSVSEM, VFORK */
 #define WEFT_HELPER_CHILD_FLAGS 0x00004000L  /* VFORK */
 #define WEFT_HELPER_SHARE_MEMORY 0x00000100L /* VM */
@@ -24,13 +24,13 @@
 // False: no such thread could be made, fn was not called.
 bool weft_helper_thread_run(void (*fn)(void*), void* arg);
 
-// For fn in a helper thread, where the table is full of copies: closes two of them.
+// For `fn` in a helper thread whose table is full of copies: closes two of them.
 void weft_helper_close_copies(void);
 
 // Returns the child's pid, to be waited for with __WALL, or a negative errno.
 long weft_helper_child_run(void (*fn)(void*), void* arg, bool share_memory);
 
-// False where no other thread can use this process's descriptors now.
+// Returns false if no other thread can use this process's descriptors now.
 bool weft_is_threaded(void);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_HELPER_TASK_H_

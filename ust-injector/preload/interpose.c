@@ -6,9 +6,9 @@
 //
 // vfork and syscall themselves are in interpose_asm.c.
 //
-// Also __asan_default_options: an ASan runtime that is a shared library refuses to start when
-// another library was loaded before it, unless this answer says otherwise. A program that defines
-// it is asked first.
+// This file also has __asan_default_options. An ASan runtime that is a shared library refuses to
+// start if another library was loaded before it, unless the answer of this function says otherwise.
+// If a program defines the function, too, its definition is asked first.
 #include <linux/prctl.h>
 #include <stdarg.h>
 
@@ -48,7 +48,7 @@ static void find_next(void) {
 // In a vfork child or a handler this is ready: a constructor has run.
 static __attribute__((constructor)) void on_load(void) { find_next(); }
 
-// A kernel's result as libc returns it.
+// Returns a kernel's result as libc returns it.
 WEFT_HIDDEN __attribute__((used)) long weft_libc_result(long result) {
   if (result >= 0 || result < -4095) return result;
   if (__errno_location != NULL) *__errno_location() = (int)-result;
@@ -134,7 +134,7 @@ WEFT_EXPORT int prctl(int option, ...) {
   return (int)result;
 }
 
-// syscall(nr, ...) for seccomp and prctl.
+// Makes syscall(nr, ...) for seccomp and prctl.
 WEFT_HIDDEN __attribute__((used)) long weft_syscall_filter(long nr, long a, long b, long c, long d,
                                                            long e) {
   const long args[5] = {a, b, c, d, e};
@@ -160,12 +160,13 @@ WEFT_EXPORT int setns(int fd, int type) {
                                    : weft_syscall6(__NR_setns, fd, type, 0, 0, 0, 0));
 }
 
-// syscall(nr, ...) for unshare and setns.
+// Makes syscall(nr, ...) for unshare and setns.
 WEFT_HIDDEN __attribute__((used)) long weft_syscall_namespace(long nr, long a, long b) {
   return (int)nr == __NR_setns ? setns((int)a, (int)b) : unshare((int)a);
 }
 
-// What clone3 is asked for. Where that cannot be found out: memory is shared.
+// Returns the flags that clone3 is asked for. If they cannot be read, it assumes that memory is
+// shared.
 static uint64_t clone3_flags(uint64_t args, uint64_t size) {
   uint64_t flags = WEFT_CLONE_VM;
   if (size < WEFT_CLONE3_SMALLEST) return 0;  // the kernel refuses it
@@ -173,7 +174,7 @@ static uint64_t clone3_flags(uint64_t args, uint64_t size) {
   return weft_seccomp_peek(&flags, args, sizeof(flags)) == WEFT_PEEK_FAULT ? 0 : flags;
 }
 
-// syscall(nr, ...) for rseq.
+// Makes syscall(nr, ...) for rseq.
 WEFT_HIDDEN __attribute__((used)) long weft_syscall_rseq(long nr, long area, long size, long flags,
                                                          long signature) {
   (void)nr;

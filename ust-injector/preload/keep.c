@@ -2,18 +2,19 @@
 // See keep.h. Blocks hang on slots, of two kinds.
 //
 //   own     Belongs to one thread, by its thread pointer, from its first long value on. Only that
-//           thread and signal handlers in it look at `busy`, so no instruction with a lock is
-//           needed, which would wait until all that was written to the ring before has left the
-//           CPU's store buffer.
-//   shared  For what finds no slot of its own: handlers in the middle of a probe, threads beyond
+//           thread and its signal handlers look at `busy`, so no instruction with a lock is needed.
+//           Such an instruction would wait until all earlier writes to the ring have left the CPU's
+//           store buffer.
+//   shared  For users without a slot of their own: handlers in the middle of a probe, threads after
 //           the first ones, threads that share a thread pointer, and large blocks. A thread owns it
 //           from the exchange of `busy` to the store of 0.
 //
-// Where no slot is free, a block is mapped for one event and unmapped after it. Expressions that
-// leave their probe by longjmp() keep such blocks for good: WEFT_KEEP_LONE limits what they take.
+// If no slot is free, a block is mapped for one event and unmapped after it. Expressions that leave
+// their probe by longjmp() keep such blocks for good: WEFT_KEEP_LONE limits what they take.
 //
-// Slots are ordinary private memory: a fork child that goes on in the middle of a probe finds its
-// copies. Slots that other threads of the parent used at that moment stay busy in the child.
+// Slots are ordinary private memory, so a fork child that goes on in the middle of a probe finds
+// its copies. Slots that other threads of the parent were using at that moment stay busy in the
+// child.
 #include "ust-injector/preload/keep.h"
 
 #include <linux/mman.h>
@@ -21,7 +22,7 @@
 #include "ust-injector/preload/sys.h"
 
 #define WEFT_KEEP_OWN_SLOTS 64u
-#define WEFT_KEEP_OWN_TRIES 8u /* of these slots: as many as a thread looks at */
+#define WEFT_KEEP_OWN_TRIES 8u /* a thread tries this many of these slots */
 #define WEFT_KEEP_SHARED_SLOTS 16u
 #define WEFT_KEEP_LARGE_SLOTS 4u      /* the first shared ones: only they take large blocks */
 #define WEFT_KEEP_BLOCK (64ull << 10) /* a block's least size, which most events' values fit into */
@@ -66,7 +67,7 @@ static void unmap_lone_block(struct weft_kept* block) {
   unmap_block(block);
 }
 
-// A block for one event. NULL: there are too many, or no memory.
+// Maps a block for one event. Returns NULL if there are too many, or no memory.
 static struct weft_kept* map_lone_block(uint64_t size) {
   // relaxed: only counts
   const uint64_t before = __atomic_fetch_add(&lone_bytes, size, __ATOMIC_RELAXED);
@@ -79,7 +80,7 @@ static struct weft_kept* map_lone_block(uint64_t size) {
   return block;
 }
 
-// The next power of two, or whole pages where that would be much.
+// Returns the next power of two; for large sizes, whole pages.
 static uint64_t block_size(uint64_t size) {
   uint64_t rounded = WEFT_KEEP_BLOCK;
   if (size > WEFT_KEEP_LARGEST) return (size + 4095) & ~4095ull;

@@ -11,14 +11,14 @@
 
 #include "lib/abi/tracepoint.h"
 
-// `size` bytes, aligned to 16, that belong to the list `*kept` (NULL: an empty one) until
+// Returns `size` bytes, aligned to 16, that belong to the list `*kept` (NULL: an empty one) until
 // weft_release; NULL: no memory. `may_own`: no other thread has this one's thread pointer.
 void* weft_keep_bytes(struct weft_kept** kept, uint64_t size, bool may_own);
 
-// How many bytes the list has lent, about.
+// Returns about how many bytes the list has lent.
 uint64_t weft_kept_bytes(const struct weft_kept* kept);
 
-// The member of struct weft_library.
+// This is the member of struct weft_library.
 void weft_release(struct weft_kept* kept);
 
 // Makes one block now: later no system call may be made.

@@ -10,7 +10,7 @@
 
 extern const struct weft_library weft_library __attribute__((visibility("hidden")));
 
-// Exported under these names as well.
+// These functions are exported under these names as well.
 WEFT_EXPORT void weft_object_register(struct weft_object* object);
 WEFT_EXPORT void weft_object_unregister(struct weft_object* object);
 WEFT_EXPORT int weft_tracepoint_enabled(struct weft_tracepoint* tp);

@@ -30,10 +30,10 @@
 #endif
 #define WEFT_RSEQ_FEATURE_MM_CID 28
 
-// Where the webhook mounts the library's volume; it sets WEFT_CONTAINER and no WEFT_DIR.
+// The webhook mounts the library's volume here. It sets WEFT_CONTAINER and no WEFT_DIR.
 #define WEFT_POD_FOLDER "/weft"
 
-// From a libc, weak: NULL where there is none.
+// From a libc. It is weak, and so NULL if there is no libc.
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
 extern const unsigned int __rseq_size __attribute__((weak));
 
@@ -53,7 +53,8 @@ static void find_rseq(void) {
   weft_process.slot_id_offset = id_offset;
 }
 
-// The question of valgrind.h (RUNNING_ON_VALGRIND): instructions that do nothing elsewhere.
+// Asks the question of valgrind.h (RUNNING_ON_VALGRIND), by instructions that have no effect
+// elsewhere.
 static bool is_on_valgrind(void) {
   const uint64_t question[6] = {0x1001};
   uint64_t answer = 0;
@@ -84,7 +85,7 @@ static bool is_on_valgrind(void) {
   return answer != 0;
 }
 
-// Where nothing is recorded the anchor holds no more than the lock, and needs no call.
+// If nothing is recorded, the anchor holds only the lock, and making it needs no system call.
 static struct weft_anchor lone_anchor;
 
 static bool make_anchor(void) {
@@ -124,7 +125,7 @@ static bool start(void) {
   weft_process.filter = weft_seccomp_is_filtered() ? WEFT_FILTER_UNTRIED : WEFT_FILTER_NONE;
   if (!weft_control_area_start(path) || !make_anchor()) return false;
   weft_process.on_valgrind = is_on_valgrind();
-  // False: Linux < 4.14, where a child would write into its parent's rings.
+  // It fails before Linux 4.14, where a child would write into its parent's rings.
   if (weft_process.filter == WEFT_FILTER_NONE &&
       !weft_wipe_on_fork(weft_anchor, sizeof(*weft_anchor))) {
     return false;
@@ -209,7 +210,7 @@ void weft_process_make_everything(void) {
 }
 
 void weft_process_pause(void) {
-  // relaxed: this thread obeys at once, which is the only one that the kernel forbids it to
+  // relaxed: the kernel forbids the instruction to this thread only, which obeys at once
   __atomic_store_n(&weft_process.no_clock, 1, __ATOMIC_RELAXED);
 }
 
@@ -252,8 +253,8 @@ static long report_missing(void) {
   return result;
 }
 
-// There may be no later process that reports what this one, its parents and its forks could not
-// announce. Waits 5 s at most where the agent stands still and the FIFO is full.
+// Reports what this process, its parents and its forks could not announce, since there may be no
+// later process that does. Waits at most 5 s if the agent does not read and the FIFO is full.
 __attribute__((destructor)) static void at_end(void) {
   if (!weft_doorbell_has_missing() || !weft_seccomp_may_call()) return;
   for (uint32_t n = 0; n < WEFT_REPORT_TRIES && report_missing() == -EAGAIN; ++n) {

@@ -18,14 +18,14 @@
 
 #include <stdbool.h>
 
-// Starts, if that was not done yet. True if events can be recorded in this process. Cheap after the
-// first call. If false, the registry and application probes work all the same: weft_anchor is
-// there.
+// Starts, if that was not done yet. Returns true if events can be recorded in this process. After
+// the first call it is cheap. If it returns false, the registry and application probes still work,
+// since weft_anchor exists.
 bool weft_process_ready(void);
 
-// Makes the trial while the program has one thread, if an event is on: later on a thread that waits
-// for all kinds of children could be given one that the program does not know. After each object
-// with tracepoints that comes.
+// Makes the trial while the program has one thread, if an event is on. Later, a thread that waits
+// for all kinds of children could be given one that the program does not know. It is called after
+// each object with tracepoints that is loaded.
 void weft_process_try_early(void);
 
 // True: there may be an event that is on and not decided on yet. Takes the lock.

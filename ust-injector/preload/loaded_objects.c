@@ -59,7 +59,7 @@ static bool read_memory(uint64_t from, void* to, uint64_t size) {
                        &remote, 1, 0) == (long)size;
 }
 
-// At each multiple of 4, as in program.c.
+// Notes are at multiples of 4, as in program.c.
 static bool take_build_id(struct weft_loaded_object* e, const uint8_t* notes, uint32_t size) {
   const Elf64_Nhdr* head;
   const uint32_t before = (uint32_t)sizeof(*head) + 4;
@@ -88,7 +88,7 @@ static void find_build_id(struct weft_loaded_objects* list, struct weft_loaded_o
   }
 }
 
-// Fills the rest of an entry whose base is known. False: no ELF object that is loaded there.
+// Fills the rest of an entry whose base is known. Returns false if no ELF object is loaded there.
 static bool read_object(struct weft_loaded_objects* list, struct weft_loaded_object* e) {
   Elf64_Ehdr head;
   const Elf64_Phdr* segments = (const Elf64_Phdr*)list->elf;
@@ -124,7 +124,7 @@ struct mapping {
   uint32_t path_size;
 };
 
-// A number that ends with `end`, which is passed over. False: it is none.
+// Reads a number and passes over the `end` behind it. Returns false if there is none.
 static bool take_number(const char** at, const char* line_end, uint32_t base, char end,
                         uint64_t* out) {
   const char* p = *at;
@@ -142,7 +142,8 @@ static bool take_number(const char** at, const char* line_end, uint32_t base, ch
   return true;
 }
 
-// "START-END PERM OFFSET MAJOR:MINOR INODE   PATH", see proc(5). False: without a path.
+// Parses "START-END PERM OFFSET MAJOR:MINOR INODE PATH", see proc(5). Returns false for a line
+// without a path.
 static bool parse_line(const char* line, const char* end, struct mapping* m) {
   if (!take_number(&line, end, 16, '-', &m->start) || !take_number(&line, end, 16, ' ', &m->end) ||
       end - line < 5) {
@@ -166,8 +167,8 @@ static bool parse_line(const char* line, const char* end, struct mapping* m) {
   return m->path_size != 0;
 }
 
-// The next line without its end, or NULL. A line longer than the buffer is taken for several, which
-// are no mappings.
+// Returns the next line without its end, or NULL. A line longer than the buffer becomes several,
+// which do not look like mappings.
 static const char* next_line(struct weft_loaded_objects* list, long fd, const char** end) {
   for (;;) {
     for (uint32_t i = list->text_begin; i < list->text_end; ++i) {
@@ -188,7 +189,7 @@ static const char* next_line(struct weft_loaded_objects* list, long fd, const ch
   }
 }
 
-// An entry that is not in the list yet, or NULL: no room.
+// Returns an entry that is not in the list yet; NULL: no room.
 static struct weft_loaded_object* new_entry(struct weft_loaded_objects* list,
                                             const struct mapping* m) {
   struct weft_loaded_object* e = (struct weft_loaded_object*)(list->entries + list->used);
@@ -207,7 +208,7 @@ static void add_vdso(struct weft_loaded_objects* list, struct mapping* m) {
   if (e != NULL) list->used += entry_size(e);
 }
 
-// What the walk over the mappings remembers.
+// The state of the walk over the mappings.
 struct walk {
   struct mapping last;                   // of a file
   struct weft_loaded_object* candidate;  // its beginning is mapped, its code was not seen yet

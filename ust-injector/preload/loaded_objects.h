@@ -25,7 +25,8 @@ struct weft_loaded_object {
 
 struct weft_loaded_objects;
 
-// An empty list; NULL: no memory. Two system calls with its end, none of them that opens anything.
+// Makes an empty list; NULL: no memory. It makes two system calls, its end included. None of them
+// opens anything.
 struct weft_loaded_objects* weft_loaded_objects_new(void);
 void weft_loaded_objects_free(struct weft_loaded_objects* list);
 
@@ -34,7 +35,7 @@ void weft_loaded_objects_free(struct weft_loaded_objects* list);
 // denied. Objects beyond some thousand are left out.
 void weft_loaded_objects_gather(struct weft_loaded_objects* list);
 
-// The entry behind `after` (NULL: the first), or NULL.
+// Returns the entry behind `after` (NULL: the first), or NULL.
 const struct weft_loaded_object* weft_loaded_objects_next(const struct weft_loaded_objects* list,
                                                           const struct weft_loaded_object* after);
 

@@ -13,14 +13,14 @@
 #define WEFT_QUIET_SPINS 100000
 #define WEFT_WAITED_DEAD 0x41000005L /* WEXITED | WNOHANG | WNOWAIT | __WALL */
 
-// Where nothing is traced only the registry needs the lock, and no call may surprise a filter.
+// If nothing is traced, only the registry needs the lock, and no call may surprise a filter.
 static bool must_be_quiet(void) {
   return weft_silent != 0 || weft_process.filter == WEFT_FILTER_UNTRIED ||
          weft_process.state == WEFT_PROCESS_OFF;
 }
 
-// How long to wait for the owner, who may have to wait for a CPU: at least `tries` tries, then
-// until `cycles` are over, where time can be told without a call.
+// How long to wait for the owner, which may have to wait for a CPU: at least `tries` tries, then
+// until `cycles` are over if time can be read without a call.
 struct patience {
   uint32_t tries;
   uint64_t cycles, begin;

@@ -9,10 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// `size` bytes, zeroed, aligned to 16; NULL: none. For small things: they share mappings.
+// Returns `size` bytes, zeroed, aligned to 16; NULL: none. Use it for small objects: they share
+// mappings.
 void* weft_allocate(uint64_t size);
 
-// `size` zeroed bytes in pages of their own, which a fork child finds zeroed again; NULL: none.
+// Returns `size` zeroed bytes in pages of their own, which a fork child finds zeroed again; NULL:
+// none.
 void* weft_allocate_wiped_on_fork(uint64_t size);
 
 // Reserves memory for later calls of weft_allocate, when the kernel gives no more.

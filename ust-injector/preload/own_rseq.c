@@ -51,8 +51,8 @@ static struct entry* areas(void) {
 static bool register_area(struct entry* e) {
   long r = weft_syscall(__NR_rseq, e->rseq, WEFT_RSEQ_BYTES, 0, WEFT_RSEQ_SIGNATURE);
   if (r == -EBUSY) {
-    // A fork child: the kernel knows the area, but what it wrote there was wiped. Again, so that it
-    // writes it anew.
+    // In a fork child the kernel knows the area, but the bytes that it wrote there were wiped. The
+    // area is registered again, so that the kernel writes them anew.
     weft_syscall(__NR_rseq, e->rseq, WEFT_RSEQ_BYTES, WEFT_RSEQ_UNREGISTER, WEFT_RSEQ_SIGNATURE);
     r = weft_syscall(__NR_rseq, e->rseq, WEFT_RSEQ_BYTES, 0, WEFT_RSEQ_SIGNATURE);
   }
@@ -92,7 +92,7 @@ static uint32_t index_of(uintptr_t tp) {
   return (uint32_t)((tp >> 6) * 0x9e3779b97f4a7c15ull >> 52) % WEFT_AREAS;
 }
 
-// The calling thread's entry, whatever its state; NULL: it has none.
+// Returns the calling thread's entry, whatever its state; NULL: it has none.
 static struct entry* known_entry(void) {
   // acquire: pairs with the release in areas()
   struct entry* all = __atomic_load_n(&pool, __ATOMIC_ACQUIRE);
@@ -111,7 +111,8 @@ long weft_own_rseq_call(long area, long size, long flags, long signature) {
   const uint32_t state = e != NULL ? e->state : AREA_FREE;
   const bool gives_way = flags == 0 && state == AREA_USABLE;
   if (gives_way) {
-    // relaxed: only this thread and its handlers, which must find the area refused before it is
+    // relaxed: only this thread and its handlers read it, and they must find the area refused
+    // before it is unregistered
     __atomic_store_n(&e->state, AREA_REFUSED, __ATOMIC_RELAXED);
     weft_syscall(__NR_rseq, e->rseq, WEFT_RSEQ_BYTES, WEFT_RSEQ_UNREGISTER, WEFT_RSEQ_SIGNATURE);
   }

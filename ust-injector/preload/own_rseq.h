@@ -22,7 +22,8 @@
 
 #include "ust-injector/preload/process.h"
 
-// The calling thread's area, or NULL: it uses the atomic slot. Any thread, signal handlers.
+// Returns the calling thread's area; NULL: the thread uses the atomic slot. May run in any thread
+// and in signal handlers.
 void* weft_own_rseq(void);
 
 // Makes the program's own call of rseq(area, size, flags, signature). Returns what the kernel

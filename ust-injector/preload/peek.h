@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// What rt_sigprocmask is asked with: it is no way to change a mask.
+// A `how` that rt_sigprocmask refuses, so that the call does not change the mask.
 #define WEFT_PEEK_NO_HOW (-1)
 
 enum weft_peek {
@@ -22,10 +22,10 @@ enum weft_peek {
   WEFT_PEEK_UNKNOWN,  // not found out: the caller takes the worst for granted
 };
 
-// Copies `size` bytes, at least 8, from the program's address. By process_vm_readv, if that may be
-// called; where it does not answer (a filter, an old kernel, memory that may be written only),
-// rt_sigprocmask tells of each page whether it can be read, and the copy is made here: only then
-// another thread that unmaps the memory in the same moment would be noticed.
+// Copies `size` bytes, at least 8, from the program's address. It uses process_vm_readv if it may.
+// If that fails (a filter, an old kernel, memory that may be written only), rt_sigprocmask tells
+// for each page whether it can be read, and the copy is made here. Only in this case could another
+// thread that unmaps the memory at the same moment crash the program.
 enum weft_peek weft_peek(void* to, uint64_t from, size_t size, bool may_readv);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_PEEK_H_

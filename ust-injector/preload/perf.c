@@ -73,7 +73,8 @@ static uint64_t read_software(uint64_t config) {
 
 #if defined(__x86_64__)
 
-// The counters of one thread. Written under weft_lock; `tid` last. WIPEONFORK, as the mappings are.
+// The counters of one thread. It is written under weft_lock, `tid` last. The memory is WIPEONFORK,
+// as the mappings are.
 struct perf_thread {
   uint32_t tid;      // 0: free
   uint32_t counted;  // counters[0 .. counted) were asked for
@@ -129,7 +130,7 @@ static struct perf_event_mmap_page* open_counter(uint32_t number, uint32_t tid) 
   return NULL;
 }
 
-// For another thread, as it runs in one of helper_task.h.
+// Opens the counters of the thread o->tid. It runs in a helper thread (helper_task.h).
 static void open_apart(void* arg) {
   const struct opening* o = arg;
   struct perf_thread* t = o->thread;

@@ -21,10 +21,11 @@
 
 #include <stdint.h>
 
-// Under weft_lock: the number of a counter (as in perf_event_attr) for weft_perf_read.
+// Returns the number of a counter (as in perf_event_attr) for weft_perf_read. The caller holds
+// weft_lock.
 uint32_t weft_perf_number(uint32_t type, uint64_t config);
 
-// Any thread, signal handlers. Keeps to seccomp.h.
+// May run in any thread and in signal handlers. Obeys the rules of seccomp.h.
 uint64_t weft_perf_read(uint32_t number);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_PERF_H_

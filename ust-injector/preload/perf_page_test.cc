@@ -28,7 +28,7 @@ TEST(PerfPage, CountersOfAnyWidthKeepTheirSign) {
   EXPECT_EQ(weft_perf_extend((uint64_t{1} << 48) - 3, 48), uint64_t{0} - 3);
   EXPECT_EQ(weft_perf_extend(uint64_t{1} << 47, 48), uint64_t{0} - (uint64_t{1} << 47));
   EXPECT_EQ(weft_perf_extend(~uint64_t{0} - 1, 64), ~uint64_t{0} - 1);
-  // What is above the width is not the counter's.
+  // Bits above the width do not belong to the counter.
   EXPECT_EQ(weft_perf_extend(uint64_t{0xff} << 40 | 9, 40), 9U);
 }
 

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-// As in glibc's <dlfcn.h> and <link.h>; other libcs have no dladdr1.
+// Values of glibc's <dlfcn.h> and <link.h>; other libcs have no dladdr1.
 #define WEFT_RTLD_DL_LINKMAP 2
 #define WEFT_RTLD_LAZY 0x1
 #define WEFT_RTLD_NOLOAD 0x4

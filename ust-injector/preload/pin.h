@@ -7,8 +7,8 @@
 #ifndef WEFT_UST_INJECTOR_PRELOAD_PIN_H_
 #define WEFT_UST_INJECTOR_PRELOAD_PIN_H_
 
-// Without weft_lock; takes the dynamic linker's. `address` is in the object. Does nothing in the
-// program itself, and where dlclose unmaps nothing anyway (musl).
+// The caller does not hold weft_lock; this takes the dynamic linker's lock. `address` is in the
+// object. Does nothing for the program itself, and if dlclose unmaps nothing anyway (musl).
 void weft_pin_object(const void* address);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_PIN_H_

@@ -2,10 +2,10 @@
 // The library's record of its process: state without behaviour, which all floors above read.
 // lifecycle.h fills it in. There is one per process, in two parts:
 //
-//   weft_process  ordinary private memory: inherited by fork as it is, shared by vfork and CLONE_VM
-//                 children. Filled once, at start-up.
-//   weft_anchor   one MADV_WIPEONFORK page: a fork child, also of a raw clone, finds zero. It
-//                 holds what is true for this very process only: its ring sets, lock and pid.
+//   weft_process ordinary private memory: inherited by fork as it is, shared by vfork and CLONE_VM
+//                 children. It is filled once, at start-up.
+//   weft_anchor one MADV_WIPEONFORK page: a fork child, also of a raw clone, finds zero. It holds
+//                 only values of this very process: its ring sets, lock and pid.
 //
 // The layout of both is a part of the fast path, which finds its words at constant offsets.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_PROCESS_H_
@@ -31,7 +31,7 @@ enum weft_process_state {
 };
 
 enum weft_process_filter {
-  WEFT_FILTER_NONE = 0,     // or one that was looked at when it was installed
+  WEFT_FILTER_NONE = 0,     // or it was checked when it was installed
   WEFT_FILTER_UNTRIED = 1,  // was there at exec: nothing but what ld.so itself calls before a trial
 };
 
@@ -51,7 +51,7 @@ struct weft_process {
   uint32_t no_clock;  // reading the time stamp counter would raise SIGSEGV (lifecycle.h): all off
   uint32_t own_rseq;  // libc registers none: own_rseq.h
   uint32_t own_id_offset;  // in its areas, as slot_id_offset
-  uint32_t on_valgrind;    // which knows few kinds of clone, and not every instruction
+  uint32_t on_valgrind;    // it knows few kinds of clone, and not every instruction
   uint32_t rseq_kills;     // a filter would kill for rseq
   uint32_t clone_kills;    // a filter would kill for the helper thread of helper_task.h
   uint32_t call_kills;     // bits of enum weft_call (seccomp.h) for which a filter would kill
@@ -59,7 +59,7 @@ struct weft_process {
   // has no rseq either.
   uint32_t shares_tls;  // a CLONE_VM child may run on a thread pointer of ours: atomic slots only
   uint32_t vforked;     // vfork children that run now: likewise, and ids are not to be cached
-  // Shared with all forks, also of forks; NULL: none.
+  // Shared with all forks and their forks; NULL: none.
   struct weft_missing* missing;
   char folder[WEFT_PATH_MAX];
   char memory_pool[WEFT_PATH_MAX];  // the container's (ring_memory.h)
@@ -92,7 +92,8 @@ struct weft_anchor {
 extern struct weft_process weft_process __attribute__((visibility("hidden")));
 extern struct weft_anchor* weft_anchor __attribute__((visibility("hidden")));
 
-// True: start-up is over, and events can be recorded in this process. Any thread, signal handlers.
+// Returns true if start-up is over and events can be recorded in this process. May run in any
+// thread and in signal handlers.
 static inline bool weft_process_is_ready(void) {
   // acquire: pairs with the release of start-up; the reader sees all that the state stands for
   return __atomic_load_n(&weft_process.state, __ATOMIC_ACQUIRE) == WEFT_PROCESS_READY;
@@ -108,7 +109,7 @@ static inline bool weft_ids_are_shared(void) {
   return weft_process.vforked != 0 || weft_process.shares_tls != 0;
 }
 
-// The process id, as its own pid namespace has it.
+// Returns the process id in this process's own pid namespace.
 static inline uint32_t weft_vpid(void) {
   uint32_t pid = weft_ids_are_shared() ? 0 : weft_anchor->vpid;
   if (pid == 0) {

@@ -19,8 +19,8 @@ static const uint32_t always_off = 0;
 // The enable word of a tracepoint with application probes.
 static const uint32_t always_on = 1;
 
-// Events whose probe is called from another object, one per object: found under the lock, pinned
-// after it. What does not fit is not pinned.
+// Events whose probe is called from another object, one per object. They are found under the lock
+// and pinned after it is released. Events beyond the arrays' end are not pinned.
 struct pins {
   uint32_t count;
   const struct weft_object* objects[32];
@@ -87,7 +87,7 @@ const struct weft_providers* weft_registry_providers(const struct weft_tracepoin
   return has_providers(tp) ? __atomic_load_n(&tp->providers, __ATOMIC_ACQUIRE) : NULL;
 }
 
-// After `probe`, `providers` or `app_probes` changed: what the call sites call from now on.
+// Chooses what the call sites call, after `probe`, `providers` or `app_probes` changed.
 static void choose_call(struct weft_tracepoint* tp) {
   const bool is_all = tp->app_probes == NULL && weft_registry_providers(tp) == NULL;
   // release: as of `probe`
@@ -134,7 +134,7 @@ static bool is_called_elsewhere(const struct weft_tracepoint* tp,
   return false;
 }
 
-// How near an event is to a tracepoint of its name.
+// How closely an event belongs to a tracepoint of its name.
 enum nearness {
   OWN,       // its object lists the tracepoint
   PROVIDER,  // its object lists none of the name, as a provider's library does
@@ -191,7 +191,7 @@ static uint32_t gather_callers(const struct weft_tracepoint* tp, struct weft_pro
   return n;
 }
 
-// The providers of a tracepoint while they are looked for.
+// The providers of a tracepoint, while they are being collected.
 struct finding {
   uint32_t own, libraries, foreign, strange, callers;  // how many
   uint32_t fitting;                                    // the first three
@@ -227,8 +227,8 @@ static bool is_same_list(const struct weft_providers* a, const struct weft_provi
   return true;
 }
 
-// A list is never freed. Where nothing changed the old one stays; one that was made in vain is kept
-// for the next.
+// A list is never freed. If nothing changed, the old one stays, and the new one is kept for the
+// next change.
 static struct weft_providers* make_list(const struct weft_tracepoint* tp, const struct finding* f) {
   static struct weft_providers* spare;
   static uint32_t spare_room;
@@ -249,8 +249,8 @@ static struct weft_providers* make_list(const struct weft_tracepoint* tp, const 
   return made;
 }
 
-// Where the objects that list the tracepoint have no provider of it: whatever there is. Providers
-// with other arguments count only where there are call sites that have them.
+// If the objects that list the tracepoint have no provider of it, any provider counts. Providers
+// with other arguments count only if there are call sites with these arguments.
 static void find_providers(const struct weft_tracepoint* tp, struct finding* f) {
   f->own = gather(tp, OWN, NULL);
   f->libraries = gather(tp, PROVIDER, NULL);
@@ -280,7 +280,7 @@ static void join(struct weft_tracepoint* tp, struct pins* pins) {
   choose_call(tp);
 }
 
-// All tracepoints of the name.
+// Joins all tracepoints of the name.
 static void join_name(const char* name, struct pins* pins) {
   for (struct weft_registry_entry* e = weft_registry_bucket(name); e != NULL; e = e->next) {
     bool is_joined = false;  // objects that share one tracepoint all list it
@@ -304,9 +304,9 @@ static void add_event(struct weft_object* object, struct weft_event* event) {
   (void)insert(object, name, NULL, event);
 }
 
-// The arguments that the object's call sites pass to the tracepoint: those of its own provider, or
-// those that it defined the tracepoint with. The search of the latter begins at `*at`, behind what
-// it found before: the object's lists have one order.
+// Returns the arguments that the object's call sites pass to the tracepoint: those of the object's
+// own provider, or those in its definition of the tracepoint. The search for the definition begins
+// at `*at`, behind the one found before, because the object's lists are in the same order.
 static const char* signature_at_calls(const struct weft_object* object,
                                       const struct weft_tracepoint* tp, size_t* at) {
   for (struct weft_registry_entry* e = weft_registry_bucket(tp->name); e != NULL; e = e->next) {
@@ -326,7 +326,8 @@ static const char* signature_at_calls(const struct weft_object* object,
   return tp->signature;
 }
 
-// The application's probes of the name, as another tracepoint with these arguments has them.
+// Adds a tracepoint, with the application's probes of another tracepoint that has its name and
+// arguments.
 static void add_tracepoint(struct weft_object* object, struct weft_tracepoint* tp, size_t* at) {
   for (struct weft_registry_entry* e = weft_registry_bucket(tp->name); e != NULL; e = e->next) {
     if (e->tracepoint != NULL && e->tracepoint != tp && weft_equal(e->tracepoint->name, tp->name) &&
@@ -346,7 +347,7 @@ void weft_registry_turn_on(struct weft_tracepoint* tp) {
                    __ATOMIC_RELEASE);
 }
 
-// Every name of the object. Called, too, when its entries are gone.
+// Joins every name of the object. It is called, too, when the object's entries are gone.
 static void join_object(const struct weft_object* object, struct pins* pins) {
   for (uint32_t i = 0; i < object->event_count; ++i) {
     const char* name = object->events[i] != NULL ? weft_event_name(object->events[i]) : NULL;

@@ -13,13 +13,13 @@ struct weft_registry_entry {
   struct weft_tracepoint* tracepoint;  // one of these two
   struct weft_event* event;
   const struct weft_object* object;  // that it is in
-  // A tracepoint's: the arguments of the object's call sites, which are others than the
-  // tracepoint's if another object defined it. NULL: the tracepoint's.
+  // For a tracepoint: the arguments of the object's call sites. They differ from the tracepoint's
+  // if another object defined it. NULL: they are the tracepoint's.
   const char* other_signature;
 };
 
-// One of the providers that a tracepoint's call sites may call. Behind the providers: the objects
-// whose call sites have other arguments than the tracepoint, with `event` NULL.
+// One of the providers that a tracepoint's call sites may call. Behind the providers follow the
+// objects whose call sites have other arguments than the tracepoint, with `event` NULL.
 struct weft_provider {
   const struct weft_object* object;
   struct weft_event* event;
@@ -43,22 +43,25 @@ void weft_registry_remove(struct weft_object* object);
 // Would a call site of the tracepoint do anything? Takes the lock itself.
 bool weft_registry_is_on(const struct weft_tracepoint* tp);
 
-// The member tracepoint_iterate of struct weft_library. Takes the lock itself.
+// This is the member tracepoint_iterate of struct weft_library. It takes the lock itself.
 int weft_registry_iterate(int (*fn)(void* data, const char* name,
                                     const struct weft_event_desc* desc),
                           void* data);
 
-// The member of struct weft_library. Any thread, signal handlers, without the lock.
+// This is the member of struct weft_library. May run in any thread and in signal handlers, without
+// the lock.
 void (*weft_probe_of(const struct weft_tracepoint* tp, const struct weft_object* object,
                      uint32_t turn))(void);
 
-// A tracepoint's providers, or NULL: it has at most its `event`. Any thread, without the lock.
+// Returns a tracepoint's providers; NULL: it has at most its `event`. May run in any thread,
+// without the lock.
 const struct weft_providers* weft_registry_providers(const struct weft_tracepoint* tp);
 
 // The first entry that may have this name; walk on by `next`.
 struct weft_registry_entry* weft_registry_bucket(const char* name);
 
-// The enable word of a name in the control area, or a zero word. Any thread, without the lock.
+// Returns the enable word of a name in the control area, or a zero word. May run in any thread,
+// without the lock.
 const uint32_t* weft_registry_word(const char* name);
 
 // Calls `fn` for every entry until it returns non-zero, which is returned.

@@ -24,7 +24,7 @@ static uint64_t bytes_of(const struct weft_ring_shape* s) {
                              s->subbuf_shift + s->subbufs_shift);
 }
 
-// The largest shape of one slot within `bytes`.
+// Returns the largest shape of one slot within `bytes`.
 static struct weft_ring_shape fit_one_slot(const struct weft_channel* c, uint64_t bytes) {
   struct weft_ring_shape s = {0, c->subbuf_shift, c->subbufs_shift};
   for (; s.subbuf_shift >= WEFT_RING_MIN_SUBBUF_SHIFT; --s.subbuf_shift) {
@@ -37,7 +37,8 @@ static struct weft_ring_shape fit_one_slot(const struct weft_channel* c, uint64_
   return bytes_of(&s) <= bytes ? s : (struct weft_ring_shape){0};
 }
 
-// The largest shape within `bytes`: fewer sub-buffers, then fewer slots, then smaller ones.
+// Returns the largest shape within `bytes`. It gives up sub-buffers first, then slots, then the
+// slots' size.
 static struct weft_ring_shape fit(const struct weft_channel* c, uint32_t rseq_slots,
                                   uint64_t bytes) {
   struct weft_ring_shape s = {rseq_slots, c->subbuf_shift, c->subbufs_shift};
@@ -84,8 +85,8 @@ static uint64_t read_units(long pool, uint64_t units) {
   return got;
 }
 
-// What another process took meanwhile makes the shape smaller. Units that are then too many come
-// back into the pool when the agent compares it with the ring sets that it knows.
+// Memory that another process took meanwhile makes the shape smaller. Units that are then too many
+// come back into the pool when the agent compares it with the ring sets that it knows.
 static struct weft_ring_shape take_from(long pool, const struct weft_channel* c,
                                         uint32_t rseq_slots) {
   const uint32_t shift = weft_memory_unit_shift(budget_of(c));
@@ -106,7 +107,7 @@ struct weft_ring_shape weft_ring_memory_take(const struct weft_channel* c, uint3
   *is_full = false;
   if (c->memory_pages == 0)
     return (struct weft_ring_shape){rseq_slots, c->subbuf_shift, c->subbufs_shift};
-  // Without O_NONBLOCK it would wait for an agent.
+  // Without O_NONBLOCK the call would wait for an agent.
   const long pool = weft_optional(WEFT_CALL_OPEN_POOL, __NR_openat, AT_FDCWD,
                                   weft_process.memory_pool, WEFT_POOL_FLAGS, 0);
   *is_full = pool == -EMFILE;

@@ -20,7 +20,8 @@ struct weft_ring_shape {
 struct weft_ring_shape weft_ring_memory_take(const struct weft_channel* channel,
                                              uint32_t rseq_slots, bool* is_full);
 
-// The shape where the pool tells nothing: small, since any number of processes may use it.
+// Returns the shape for a pool that tells nothing. It is small, since any number of processes may
+// use it.
 struct weft_ring_shape weft_ring_memory_unpooled(const struct weft_channel* channel);
 
 // Bytes of the largest record that a ring set of this shape takes; 0: it takes none.

@@ -62,7 +62,8 @@ static void lay_out(struct weft_ring_header* h, uint32_t channel, struct weft_ri
   h->clock = weft_process.clock;
   h->channel_id = c->id;
   h->slots_offset = WEFT_RING_SLOTS_OFFSET;
-  // On the header's page where there are few slots: a page that is used is charged to the pod.
+  // With few slots, the descriptions share the header's page, since each used page is charged to
+  // the pod.
   h->descriptions_offset = h->slots_offset + (uint64_t)h->slot_count * h->slot_size;
   h->descriptions_size = only_counts ? 0 : WEFT_DESCRIPTIONS_BYTES;
   const uint64_t page = page_of(h);
@@ -70,8 +71,8 @@ static void lay_out(struct weft_ring_header* h, uint32_t channel, struct weft_ri
   h->total_size = h->data_offset + ((uint64_t)h->slot_count << h->slot_shift);
   h->instance = random_u64();
   h->pid = weft_vpid();
-  // Readers are told of discarded events that there was no ring set for as well.
-  // relaxed: set before `pending` was, which is counted later
+  // Readers also learn of events that were discarded before there was a ring set. relaxed:
+  // pending_since is set before `pending`, which is counted later
   const uint64_t since =
       __atomic_load_n(&weft_anchor->channels[channel].pending_since, __ATOMIC_RELAXED);
   h->created = since != 0 ? since : weft_clock_of_rings();
@@ -79,7 +80,7 @@ static void lay_out(struct weft_ring_header* h, uint32_t channel, struct weft_ri
 
 void (*weft_ring_set_made)(uint32_t channel, const struct weft_loaded_objects* loaded);
 
-// What make_in_helper is asked for, and its answer.
+// The request to make_in_helper, and its answer.
 struct making {
   uint32_t channel;
   bool only_if_it_records;             // a ring set that counts is there already
@@ -104,8 +105,8 @@ static void close_if_open(long fd) {
   if (fd >= 0) weft_syscall(__NR_close, fd);
 }
 
-// The memfd, and m->socket: both are needed at once. Where the table is full of copies of the
-// program's descriptors, closing two of the copies makes room.
+// Opens the memfd and m->socket, since both are needed at once. If the table is full of copies of
+// the program's descriptors, closing two of the copies makes room.
 static long make_descriptors(struct making* m) {
   for (bool may_close = m->has_own_descriptors;; may_close = false) {
     if (m->socket < 0) m->socket = weft_doorbell_open();
@@ -132,13 +133,14 @@ static bool may_be_so_large(uint64_t size) {
   return weft_syscall(__NR_prlimit64, 0, 1 /* RLIMIT_FSIZE */, 0, limit) != 0 || size <= limit[0];
 }
 
-// PROT_NONE first and munlock before access: under mlockall(MCL_FUTURE) nothing is populated.
+// The memory is PROT_NONE at first, and is unlocked before access, so that mlockall(MCL_FUTURE)
+// populates nothing.
 static long map_untouched(long f, uint64_t size, uint64_t at) {
   return weft_syscall(__NR_mmap, at, size, 0, MAP_SHARED | MAP_NORESERVE, f, 0);
 }
 
-// Where huge pages can be mapped, if the kernel has room there: as a rule it maps from the top
-// down, so that what lies right below is free.
+// Maps at an address for huge pages, if the kernel has room there. As a rule the kernel maps from
+// the top down, so that the memory right below is free.
 static long map_aligned(long f, uint64_t size, uint64_t page) {
   const long map = map_untouched(f, size, 0);
   if (weft_failed(map) || ((uint64_t)map & (page - 1)) == 0) return map;
@@ -146,7 +148,8 @@ static long map_aligned(long f, uint64_t size, uint64_t page) {
   return map_untouched(f, size, (uint64_t)map & -page);
 }
 
-// The memfd of a ring set of m->header's size, mapped; its descriptor in *fd. NULL: not possible.
+// Makes and maps the memfd of a ring set of m->header's size; stores its descriptor in *fd. Returns
+// NULL if that is not possible.
 static uint8_t* make_memory(struct making* m, int* fd) {
   const uint64_t size = m->header.total_size;
   if (!may_be_so_large(size)) return NULL;
@@ -210,7 +213,8 @@ static void publish(uint32_t channel, const struct making* m) {
   a->ring.clock = h->clock;
   // release: the view of these rings, before records that they take
   __atomic_store_n(&a->ring.max_record, m->max_record, __ATOMIC_RELEASE);
-  // seq_cst: everything above, for other threads' sections; and before `pending` is taken
+  // seq_cst: everything above must be visible to other threads' sections, and before `pending` is
+  // taken
   __atomic_store_n(&a->ring.slots, slots, __ATOMIC_SEQ_CST);
   weft_children_allow_slots(a, h->slot_count - 1);
 }
@@ -234,15 +238,15 @@ static void keep_name(uint32_t channel, uint64_t instance) {
   weft_doorbell_keep_name(instance, weft_channels[channel].id);
 }
 
-// There is a ring set after all. If the name was reported meanwhile, it stays counted; the ring set
-// has another one.
+// Takes a kept name back, because there is a ring set after all. If the name was reported
+// meanwhile, it stays counted; the ring set has another name.
 static void take_name_back(uint32_t channel) {
   struct weft_anchor_channel* a = &weft_anchor->channels[channel];
   if (a->instance != 0) weft_doorbell_take_name_back(a->instance);
   a->instance = 0;
 }
 
-// Where no descriptor is free even for the last try, the pool counts as out of reach.
+// If no descriptor is free even for the last try, the pool counts as out of reach.
 static struct weft_ring_shape take_memory(struct making* m, uint32_t rseq_slots) {
   const struct weft_channel* c = &weft_channels[m->channel];
   struct weft_ring_shape shape = weft_ring_memory_take(c, rseq_slots, &m->is_full);
@@ -283,7 +287,8 @@ static void make_in_helper(void* arg) {
   m->header.magic = 0;
   memcpy(m->memory, &m->header, sizeof(m->header));
   m->header.magic = WEFT_RING_MAGIC;
-  // Before another thread, which has its event's id already, can find the ring.
+  // Copies the descriptions before another thread, which has its event's id already, can find the
+  // ring.
   copy_descriptions((struct weft_ring_header*)m->memory, c);
   // release: everything above
   __atomic_store_n((uint32_t*)m->memory, WEFT_RING_MAGIC, __ATOMIC_RELEASE);
@@ -305,7 +310,7 @@ struct weft_writer_slots* weft_ring_set_slots(uint32_t channel) {
   return c->slots;
 }
 
-// In a helper thread, or here, where there can be none.
+// Runs in a helper thread, or in this thread if there can be no helper.
 static void make_apart(struct making* m) {
   m->is_last_try = true;
   m->has_own_descriptors = true;

@@ -13,13 +13,13 @@
 bool weft_ring_set_make(uint32_t channel);
 
 // Is told of each new ring set of a channel with WEFT_CHANNEL_STATEDUMP, and of the objects that
-// are loaded. Called without the lock, in the thread whose event the ring set was made for, before
-// that event is recorded. Set once, at start-up; NULL before.
+// are loaded. It is called without the lock, in the thread whose event the ring set was made for,
+// before that event is recorded. It is set once, at start-up, and NULL before.
 extern void (*weft_ring_set_made)(uint32_t channel, const struct weft_loaded_objects* loaded)
     __attribute__((visibility("hidden")));
 
-// What ring.slots is while the channel has a ring set: made at the first call, never again. NULL:
-// there is no memory.
+// Returns the value of ring.slots for a channel with a ring set. The first call makes it; it never
+// changes. NULL: there is no memory.
 struct weft_writer_slots* weft_ring_set_slots(uint32_t channel);
 
 // Any thread, without the lock: counts in the channel's ring set, which is there, what was
@@ -29,8 +29,8 @@ void weft_ring_set_count_pending(uint32_t channel);
 // Copies descriptions that the channel got since into its ring set, if there is one.
 void weft_ring_set_describe(uint32_t channel);
 
-// Any thread, without the lock: no section begins any more in the ring set; those under way end as
-// ever.
+// Withdraws a ring set: no section begins in it any more; sections under way end as usual. May run
+// in any thread, without the lock.
 void weft_ring_set_withdraw(struct weft_anchor_channel* channel);
 
 // Withdraws the ring set, so that a next one may be made.

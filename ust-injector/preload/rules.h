@@ -10,19 +10,19 @@
 
 #include "lib/abi/control.h"
 
-// The rule set in force, or NULL: there is none, or the agent is changing it right now. Valid until
-// the next call. Checked are its checksum and its two tables, of channels and of rules; what these
-// refer to is for the following functions.
+// Returns the rule set in force; NULL: there is none, or the agent is changing it right now. Valid
+// until the next call. Its checksum and its two tables, of channels and of rules, are checked; the
+// functions below check what these refer to.
 const struct weft_ruleset* weft_rules(void);
 
-// Text at an offset of the rule set, or NULL if it does not end inside.
+// Returns the text at an offset of the rule set; NULL: it does not end inside.
 const char* weft_rules_text(const struct weft_ruleset* rules, uint32_t offset);
 
 // True: a table of `count` entries of `size` bytes at this offset is aligned and ends inside.
 bool weft_rules_contain(const struct weft_ruleset* rules, uint32_t offset, uint64_t count,
                         uint64_t size);
 
-// The rule set's channels.
+// Returns the rule set's channels.
 static inline const struct weft_channel_spec* weft_rules_channels(
     const struct weft_ruleset* rules) {
   return (const struct weft_channel_spec*)((const char*)rules + rules->channels_offset);

@@ -63,7 +63,7 @@ const struct weft_system_call weft_optional_calls[WEFT_CALLS] = {
     [WEFT_CALL_WRITE] = {__NR_write, {WEFT_SOME_FD, 0, sizeof(struct weft_doorbell)}},
 };
 
-// Shared with the child, whether or not it shares all memory.
+// Memory of the trial, shared with the child even if the child does not share all memory.
 struct trial {
   uint32_t waiting_works;  // wait4 does not kill
   uint32_t done;
@@ -71,7 +71,8 @@ struct trial {
   uint32_t optional;    // how many of weft_optional_calls were begun; WEFT_CALLS + 1: all survived
 };
 
-// Those that were not begun yet. A child that dies in one leaves the rest to the next child.
+// Makes the optional calls that were not begun yet. A child that dies in one leaves the rest to the
+// next child.
 static void make_optional_calls(void* arg) {
   struct trial* trial = arg;
   for (uint32_t i = trial->optional; i < WEFT_CALLS; ++i) {
@@ -84,7 +85,8 @@ static void make_optional_calls(void* arg) {
   __atomic_store_n(&trial->optional, WEFT_CALLS + 1, __ATOMIC_RELEASE);
 }
 
-// Every call that weft makes in a program after start-up, with the arguments that filters look at.
+// Makes every call that weft makes in a program after start-up, with the arguments that filters
+// look at.
 static void make_all_calls(void* arg) {
   struct trial* trial = arg;
   const uint64_t core[2] = {1, 1};  // 1: no core file, and no pipe of core_pattern either

@@ -49,39 +49,39 @@ struct weft_system_call {
   uint64_t args[6];
 };
 
-/* In such arguments: some descriptor, some address. */
+/* Such arguments use this for any descriptor and any address. */
 #define WEFT_SOME_FD 1000
 #define WEFT_SOME_ADDRESS 0x7f0000001000
-/* How the memory pool is opened, and asked how many bytes are in it. */
+/* The calls that open the memory pool and ask how many bytes are in it. */
 #define WEFT_FIONREAD 0x541b
 #define WEFT_POOL_FLAGS (O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
-/* How the FIFO of names is opened: also for reading, since a write to a FIFO that no process reads
- * raises SIGPIPE. */
+/* Flags that open the FIFO of names. It is opened for reading, too, since a write to a FIFO that no
+ * process reads raises SIGPIPE. */
 #define WEFT_NAMES_FLAGS (O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
-/* The type of the socket that calls the agent. */
+/* The type of the socket that calls the keeper. */
 #define WEFT_SOCKET_TYPE (SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK)
 
-// Indexed by enum weft_call. Tried with these very arguments: NULL instead of memory, so that
-// nothing is written.
+// Indexed by enum weft_call. They are tried with these very arguments: NULL instead of memory, so
+// that nothing is written.
 extern const struct weft_system_call weft_optional_calls[WEFT_CALLS]
     __attribute__((visibility("hidden")));
 
 // At start-up: is there a filter already?
 bool weft_seccomp_is_filtered(void);
 
-// Before anything that calls the kernel for more than the lock: under a filter that was there at
-// exec, makes the trial. False: no call may be made; the process is silent for good. Takes the
-// lock itself. Any thread.
+// Must be called before anything that calls the kernel for more than the lock. Under a filter that
+// was there at exec, it makes the trial. Returns false if no call may be made; the process is then
+// silent for good. It takes the lock itself. May run in any thread.
 //
 // The trial's child ends with signal 0, so that only a wait for all kinds of children (__WALL,
 // __WCLONE) sees it. Its outcome is in memory: it does not matter which thread reaps it.
 bool weft_seccomp_may_call(void);
 
-// May memory of the program's be looked at (peek.h)? False: before a trial, in a silent process,
-// and in one that is not traced.
+// May this library look at the program's memory (peek.h)? False before a trial, in a silent
+// process, and in one that is not traced.
 bool weft_seccomp_may_peek(void);
 
-// weft_peek, with what filters let pass.
+// Calls weft_peek with the system calls that filters let pass.
 static inline enum weft_peek weft_seccomp_peek(void* to, uint64_t from, size_t size) {
   return weft_peek(to, from, size, weft_may(WEFT_CALL_PROCESS_VM_READV));
 }

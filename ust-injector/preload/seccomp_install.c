@@ -86,7 +86,7 @@ static bool all_survived(const void* code, uint32_t length) {
   return true;
 }
 
-// What a filter that is about to be installed would do to calls of ours.
+// What a filter that is about to be installed would do to weft's calls.
 struct verdict {
   bool silence;   // it kills for one that cannot be left out
   bool no_trial;  // it kills for what makes the trial's child
@@ -129,7 +129,7 @@ static struct verdict judge_before(uint64_t at) {
   return v;
 }
 
-// With TSYNC a positive result is a thread that could not be brought under the filter; with
+// With TSYNC a positive result is a thread that could not be put under the filter; with
 // NEW_LISTENER it is a descriptor.
 static bool is_refused(long nr, const long args[5], long result) {
   return result < 0 || ((int)nr == __NR_seccomp && result > 0 &&
@@ -157,9 +157,9 @@ static long install_strict(long nr, const long args[5]) {
   return result;
 }
 
-// Nothing but ld.so's calls may be made yet: the kernel reads the filter first, so that it can be
-// read here too. What the filter lets pass is for the trial to find out, as long as there can be
-// one.
+// At this point only calls that ld.so makes are allowed. The kernel reads the filter first, so
+// reading it here is safe, too. As long as there can be a trial, it finds out what the filter lets
+// pass.
 static long install_before_trial(long nr, const long args[5], uint64_t filter) {
   const long result = call_kernel(nr, args);
   if (is_refused(nr, args, result)) return result;

@@ -8,8 +8,8 @@
 
 #include <stdbool.h>
 
-// A prctl or seccomp call of the program. True: it installs a filter, and was made; *result is the
-// kernel's result.
+// Examines a prctl or seccomp call of the program. Returns true if the call installs a filter, and
+// was made; *result is the kernel's result.
 bool weft_seccomp_installs(long nr, const long args[5], long* result);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_SECCOMP_INSTALL_H_

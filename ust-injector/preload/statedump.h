@@ -19,8 +19,8 @@ void weft_statedump_start(void);
 // Records the list in one channel.
 void weft_statedump(uint32_t channel, const struct weft_loaded_objects* list);
 
-// Records what is loaded now, in all channels that want it and have a ring set. Nearly free where
-// none does.
+// Records what is loaded now, in all channels that want it and have a ring set. Costs almost
+// nothing if there is no such channel.
 void weft_statedump_again(void);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_STATEDUMP_H_

@@ -61,7 +61,7 @@ extern uint32_t weft_silent __attribute__((visibility("hidden")));
        ? -1L                                    \
        : weft_syscall6(n, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f)))
 
-// Is a call's result a negative errno? For calls whose result may be an address.
+// Is a call's result a negative errno? Use it for calls whose result may be an address.
 static inline bool weft_failed(long result) { return result < 0 && result > -4096; }
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_SYS_H_

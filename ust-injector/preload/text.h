@@ -19,7 +19,8 @@ static inline bool weft_equal(const char* a, const char* b) {
   return *a == *b;
 }
 
-// Appends `s` at *at, which stays below `end`; false when it does not fit. Always NUL-terminated.
+// Appends `s` at *at, which stays below `end`; returns false if it does not fit. The text always
+// ends with a NUL.
 bool weft_append(char** at, char* end, const char* s);
 bool weft_append_number(char** at, char* end, uint64_t n);
 

@@ -9,7 +9,7 @@
 
 #define WEFT_THREADS 4096u      /* entries of the table; colliding threads share one in turns */
 #define WEFT_NAME_AGE 10000000u /* of weft_clock_coarse: 10 ms */
-#define WEFT_TCB_BYTES 0x300    /* how much of a control block is looked through */
+#define WEFT_TCB_BYTES 0x300    /* bytes of a control block that are searched */
 
 static struct weft_thread* table;
 

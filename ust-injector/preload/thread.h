@@ -5,7 +5,7 @@
 // The thread id: libc keeps it in the thread's control block, at an offset that the library
 // searches (x86-64). It checks the offset once per process, and on each thread's first use by
 // asking the kernel. The name: cached in a WIPEONFORK table by thread id, and read again after 10
-// ms, so that the name of a renamed thread, or of a new one with an old id, is soon right.
+// ms. The name of a renamed thread, or of a new one with an old id, is therefore soon right.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_THREAD_H_
 #define WEFT_UST_INJECTOR_PRELOAD_THREAD_H_
 
@@ -19,13 +19,13 @@ struct weft_thread {
   char procname[WEFT_CONTEXT_PROCNAME_SIZE];
 };
 
-// NULL: no memory for the table.
+// Returns NULL if there is no memory for the table.
 const struct weft_thread* weft_thread_self(void);
 
-// As the process sees it (gettid).
+// Returns the thread id in the process's own namespace (gettid).
 uint32_t weft_thread_id(void);
 
-// The CPU that the thread runs on.
+// Returns the CPU that the thread runs on.
 static inline uint32_t weft_cpu(void) {
 #if defined(__x86_64__)
   if (__builtin_expect(weft_process.on_valgrind, 0)) {

@@ -10,7 +10,7 @@
 
 #define WEFT_PROCESS_FOLDER "/proc/self"
 
-// A number with spaces before it. False: there is none.
+// Reads a number with spaces before it. Returns false if there is none.
 static bool take_number(const char** at, const char* end, int64_t* number) {
   const char* p = *at;
   int64_t value = 0;

@@ -15,7 +15,8 @@
 // A descriptor of the process's folder in /proc, or a negative errno.
 long weft_time_namespace_open(void);
 
-// How far CLOCK_MONOTONIC is ahead of the host's, ns. False: not known.
+// Stores in *offset by how many ns CLOCK_MONOTONIC is ahead of the host's. Returns false if that is
+// not known.
 bool weft_time_namespace_offset(long folder, int64_t* offset);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_TIME_NAMESPACE_H_

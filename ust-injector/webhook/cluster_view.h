@@ -27,7 +27,7 @@ class ClusterView {
 
   // Returns what is known of a namespace now.
   ClusterFacts Facts(const std::string& name_space) const;
-  // Whether both collections were listed once, and the controller told which library is weft's.
+  // Were both collections listed once, and has the controller said which library is weft's?
   bool is_complete() const;
 
   void SetLibraries(const std::vector<Json>& config_maps);
@@ -40,7 +40,7 @@ class ClusterView {
     std::set<std::string> architectures;
     std::string digest;  // of its bytes; "": it is no library
   };
-  // By name; several while a new version of the library is rolled out.
+  // Candidates by name. There are several while a new version of the library is rolled out.
   using Candidates = std::map<std::string, Candidate>;
   static Candidate Read(const Json& config_map);
 

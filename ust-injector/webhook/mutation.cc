@@ -79,7 +79,7 @@ Json MakeVolume(const Library& library, const std::string& architecture) {
            {{"name", library.config_map}, {"optional", true}, {"items", Json::array({item})}}}};
 }
 
-// The pod's volume of our name; nullptr: none.
+// Returns the pod's volume with weft's name; nullptr: none.
 const Json* FindVolume(const Json& pod) {
   for (const Json& volume : ListAt(pod, {"spec", "volumes"})) {
     if (TextAt(volume, {"name"}) == kVolume) return &volume;
@@ -87,7 +87,7 @@ const Json* FindVolume(const Json& pod) {
   return nullptr;
 }
 
-// A volume that weft made, of this or another version of the library.
+// Did weft make the volume, for this or another version of the library?
 bool IsOurs(const Json& volume) {
   return TextAt(volume, {"configMap", "name"}).starts_with(kube::kLibraryPrefix);
 }
@@ -97,7 +97,7 @@ bool IsBelowFolder(std::string_view path) {
   return path == kFolder || path.starts_with(std::string(kFolder) + "/");
 }
 
-// The mount, unless it is there.
+// Returns the operations that add the mount; none if it is there.
 std::expected<Json, LeftAlone> PatchMounts(const Json& container, const std::string& path) {
   const Json* given = At(container, {"volumeMounts"});
   for (const Json& mount : ListAt(container, {"volumeMounts"})) {
@@ -124,8 +124,9 @@ std::expected<Json, LeftAlone> PatchContainer(const Json& container, const std::
   return out;
 }
 
-// Which containers are meant: those that are named; else all that run while the pod does. An init
-// container only if it is named, or is a sidecar: it stands before the pod's start.
+// Does the library go into this container? If the pod names containers, only into those; else into
+// all that run while the pod does. An init container must be named or be a sidecar, since the
+// others run before the pod starts.
 bool IsMeant(const Json& container, bool init, const std::set<std::string>& named) {
   if (!named.empty()) return named.contains(TextAt(container, {"name"}));
   return !init || TextAt(container, {"restartPolicy"}) == "Always";

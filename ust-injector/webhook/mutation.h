@@ -3,9 +3,9 @@
 // container a read-only mount, LD_PRELOAD and the container's name. A pure function of the pod and
 // of the cluster's state.
 //
-// Invariants: a pod that was changed once is not changed again. A change that cannot be made right
-// is not made, per container, and reported. There are only additions and, for an existing
-// LD_PRELOAD, its rewriting. Thread-safety: pure functions.
+// Invariants: a pod is changed at most once. If a container cannot be changed correctly, it is left
+// unchanged, and this is reported. Changes only add things, except that an existing LD_PRELOAD is
+// rewritten. Thread-safety: all functions are pure.
 #ifndef WEFT_UST_INJECTOR_WEBHOOK_MUTATION_H_
 #define WEFT_UST_INJECTOR_WEBHOOK_MUTATION_H_
 
@@ -24,7 +24,7 @@ using kube::kFolder;
 using kube::kInjectLabel;
 using kube::kVolume;
 
-// What people write on pods, beside the label of library.h.
+// Annotations that users set on pods, besides the label of library.h.
 inline constexpr std::string_view kContainersAnnotation = "weft.dev/containers";
 inline constexpr std::string_view kPreloadFromEnvAnnotation = "weft.dev/preload-from-env";
 

@@ -23,7 +23,8 @@ namespace weft::webhook {
 
 // At most this many notices wait; more are dropped, since an Event is a courtesy.
 inline constexpr std::size_t kMaxNotices = 256;
-// How many (object, reason) pairs are remembered, and for how long an Event is not posted again.
+// At most this many (object, reason) pairs are remembered, and for this long no second Event is
+// posted.
 inline constexpr std::size_t kMaxRemembered = 4096;
 inline constexpr std::chrono::minutes kSilence{10};
 
@@ -38,7 +39,7 @@ class Notices {
   Notices(const Notices&) = delete;
   Notices& operator=(const Notices&) = delete;
 
-  // From any thread; does not wait.
+  // May run in any thread; does not wait.
   void Post(const Json& pod, const std::string& name_space, const LeftAlone& left_alone);
 
  private:

@@ -22,7 +22,7 @@ Json Variable(std::string_view name, std::string value) {
   return {{"name", name}, {"value", std::move(value)}};
 }
 
-// The index of the last variable of that name, which is the one that counts; -1: none.
+// Returns the index of the last variable of that name, which is the one that counts; -1: none.
 int FindVariable(const Json& env, std::string_view name) {
   for (int i = static_cast<int>(env.size()) - 1; i >= 0; --i) {
     if (TextAt(env[static_cast<std::size_t>(i)], {"name"}) == name) return i;
@@ -30,7 +30,7 @@ int FindVariable(const Json& env, std::string_view name) {
   return -1;
 }
 
-// Whether a list as ld.so reads it, with colons or blanks between, has our library.
+// Does the list contain weft's library? ld.so reads it with colons or blanks between the entries.
 bool HasLibrary(std::string_view list) {
   while (!list.empty()) {
     const std::size_t end = list.find_first_of(": ");
@@ -53,7 +53,7 @@ std::string InFrontOf(std::string_view variable) {
   return std::string(kLibraryPath) + ":$(" + std::string(variable) + ")";
 }
 
-// Where in the env to add, once it is there.
+// Returns the place in an existing env where a variable is added.
 std::string End(const std::string& path) { return path + "/env/-"; }
 std::string Entry(const std::string& path, int index) {
   return path + "/env/" + std::to_string(index);
@@ -64,7 +64,7 @@ bool HasEnvFrom(const Json& container) {
   return from != nullptr && from->is_array() && !from->empty();
 }
 
-// Operations for a variable that is there.
+// Returns the operations that rewrite an existing variable.
 std::expected<Json, LeftAlone> Rewrite(const Json& env, int index, const std::string& path) {
   const Json& variable = env[static_cast<std::size_t>(index)];
   const Json* from = At(variable, {"valueFrom"});

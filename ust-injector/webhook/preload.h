@@ -7,7 +7,7 @@
 //   a reference                renamed to WEFT_ORIG_LD_PRELOAD; LD_PRELOAD=/weft/libweft.so:$(...)
 //   an optional reference      left alone: a missing one stays literal, and ld.so complains at each
 //                              exec
-// Internal to the webhook. Thread-safety: pure functions.
+// It is internal to the webhook. Thread-safety: all functions are pure.
 #ifndef WEFT_UST_INJECTOR_WEBHOOK_PRELOAD_H_
 #define WEFT_UST_INJECTOR_WEBHOOK_PRELOAD_H_
 
@@ -24,7 +24,7 @@ using Json = nlohmann::json;
 using kube::kContainerVariable;
 using kube::kLibraryPath;
 
-// Where an LD_PRELOAD goes that is a reference.
+// An LD_PRELOAD that is a reference moves to this variable.
 inline constexpr std::string_view kOriginalPreload = "WEFT_ORIG_LD_PRELOAD";
 
 // Why a pod or a container was left alone.
@@ -34,8 +34,8 @@ struct LeftAlone {
   bool quiet = false;  // no notice is needed: it was asked for
 };
 
-// Operations that make `env` (of the container at `path`, such as "/spec/containers/0") load the
-// library; none if it does already. `container` is what WEFT_CONTAINER becomes.
+// Returns the operations that make `env` (of the container at `path`, such as "/spec/containers/0")
+// load the library; none if it does already. `container` is what WEFT_CONTAINER becomes.
 std::expected<Json, LeftAlone> PatchEnvironment(const Json& container, const std::string& path,
                                                 bool preload_from_env);
 

@@ -26,14 +26,15 @@ struct AdmissionRequest {
   std::string uid;
   std::string operation;   // CREATE
   std::string name_space;  // of the object
-  bool dry_run = false;    // nothing else than the answer may come of it
+  bool dry_run = false;    // the request must have no effect besides the answer
   Json object;             // a Pod
 };
 
-// kCorrupt: not an AdmissionReview about a Pod. kLimit: too large, too deep.
+// Fails with kCorrupt if the body is not an AdmissionReview about a Pod, and with kLimit if it is
+// too large or too deep.
 Result<AdmissionRequest> ParseReview(std::string_view body);
 
-// Allowed, with the patch unless it is empty.
+// Makes the answer "allowed", with the patch unless it is empty.
 std::string AllowReview(const std::string& uid, const Json& patch);
 
 }  // namespace weft::webhook

@@ -23,7 +23,7 @@ class Service {
   using Notify = std::function<void(const Json& pod, const std::string& name_space,
                                     const LeftAlone& left_alone)>;
 
-  // Never touched: pods of `own_namespace` and of kube-system.
+  // The service never touches pods of `own_namespace` and of kube-system.
   Service(const std::string& own_namespace, FactsOf facts_of, Notify notify,
           metrics::Registry& metrics);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Application contexts: values that a program offers beside every event, recorded or filtered by as
- * $app.provider:name where a Trace asks for them.
+ * Application contexts are values that a program offers with every event. A Trace records them or
+ * filters by them as $app.provider:name.
  *
  *     static void current_tenant(void *data, struct weft_app_context_value *out) {
  *       weft_context_string(out, tenant_of_this_thread);
@@ -9,7 +9,7 @@
  *     weft_context_register("shop:tenant", current_tenant, NULL);
  *
  * The function is called at events, in any thread, also in signal handlers; it must not trace,
- * throw, lock or allocate. A value that it does not set is recorded as none.
+ * throw, lock or allocate. A value that it does not set is recorded as absent.
  */
 #pragma GCC system_header
 #ifndef WEFT_CONTEXT_H_

@@ -20,10 +20,10 @@
  *     static void on_order(void *data, int id, double amount);
  *     weft_tracepoint_attach(shop, order_placed, on_order, NULL);
  *
- * 0, or -ENOENT: no object with that tracepoint is loaded; -EINVAL: it has other arguments than
- * this file was compiled with; -ENOMEM. The same pair of fn and data may be attached more than
- * once. Each attach and detach takes some memory (16 bytes for each probe of the tracepoint) that
- * is not given back.
+ * Returns 0; -ENOENT: no loaded object has that tracepoint; -EINVAL: it has other arguments than
+ * this file was compiled with; -ENOMEM. You may attach the same pair of fn and data more than once.
+ * Each attach and detach takes some memory (16 bytes for each probe of the tracepoint) and never
+ * frees it.
  */
 #define weft_tracepoint_attach(provider, event, fn, data) \
   weft_attach_##provider##___##event(fn, data)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tracef(format, ...): printf into the trace, as the field msg of the event lttng_ust_tracef:event.
- * Nothing is evaluated or formatted while the event is off. Safe in every thread; in a signal
- * handler as far as vsnprintf is (and malloc, for more than 255 bytes).
+ * tracef(format, ...) prints into the trace like printf, as the field msg of the event
+ * lttng_ust_tracef:event. Nothing is evaluated or formatted while the event is off. It is safe in
+ * every thread. In a signal handler it is as safe as vsnprintf (and malloc, for more than 255
+ * bytes).
  */
 #pragma GCC system_header
 #ifndef WEFT_TRACEF_H_

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tracelog(level, format, ...): printf into the trace with a log level, source file, line and
- * function, as the event lttng_ust_tracelog:LEVEL. `level` is one of
- * LTTNG_UST_TRACEPOINT_LOGLEVEL_* or, in version 0 of the API, TRACE_*. Otherwise like tracef().
+ * tracelog(level, format, ...) prints into the trace like printf, with a log level, source file,
+ * line and function, as the event lttng_ust_tracelog:LEVEL. `level` is one of
+ * LTTNG_UST_TRACEPOINT_LOGLEVEL_* or, in version 0 of the API, TRACE_*. In all else it is like
+ * tracef().
  */
 #pragma GCC system_header
 #ifndef WEFT_TRACELOG_H_

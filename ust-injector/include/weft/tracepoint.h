@@ -62,19 +62,19 @@
 /* clang -Wpedantic accepts a macro call without variable arguments if the macro has ", ##". */
 #define WEFT_NOTHING(...)
 
-/* Would the event be recorded, or a probe be called? For arguments that are dear to compute,
- * followed by do_tracepoint(). */
+/* Would the event be recorded, or a probe be called? Use it if the arguments are expensive to
+ * compute, and call do_tracepoint() after it. */
 #define lttng_ust_tracepoint_enabled(provider, event)              \
   (WEFT_TRACEPOINT_ENABLED(WEFT_TRACEPOINT_OF(provider, event)) && \
    weft_tracepoint_ask(&WEFT_TRACEPOINT_OF(provider, event)))
 
-/* tracepoint() without the check. */
+/* Calls the tracepoint without checking whether it is on. */
 #define lttng_ust_do_tracepoint(provider, event, ...) \
   WEFT_EVENT_SYMBOL(weft_call_, provider, event)(__VA_ARGS__) WEFT_NOTHING(event, ##__VA_ARGS__)
 
 #define WEFT_TRACEPOINT_OF(provider, event) WEFT_EVENT_SYMBOL(weft_tracepoint_, provider, event)
 
-/* Pairs of a type and a name, 0 to 10 of them. */
+/* Takes 0 to 10 pairs of a type and a name. */
 #define LTTNG_UST_TP_ARGS(...) (__VA_ARGS__)
 
 /*
@@ -115,7 +115,7 @@
 #endif /* WEFT_TRACEPOINT_H_ */
 
 /*
- * What a file may say before each inclusion:
+ * A file may define before each inclusion:
  *   TRACEPOINT_DEFINE                   the tracepoints of the headers that follow are defined here
  *   TRACEPOINT_PROBE_DYNAMIC_LINKAGE    and need no provider at link time
  *   LTTNG_UST_TRACEPOINT_HIDDEN_DEFINITION           tracepoints are of this object only

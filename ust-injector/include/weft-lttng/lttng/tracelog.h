@@ -1,4 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For programs written for LTTng-UST: <weft/tracelog.h> under LTTng's name. */
+/* Gives programs written for LTTng-UST <weft/tracelog.h> under LTTng's name. */
 #pragma GCC system_header
 #include "../../weft/tracelog.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For programs written for LTTng-UST: <weft/tracepoint-event.h> under LTTng's name. It includes
+/* Gives programs written for LTTng-UST <weft/tracepoint-event.h> under LTTng's name. It includes
  * the system's headers that LTTng's includes, since programs rely on them. */
 #pragma GCC system_header
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The version of LTTng-UST whose source interface these headers offer. */
+/* States the version of LTTng-UST whose source interface these headers offer. */
 #pragma GCC system_header
 #ifndef WEFT_LTTNG_UST_VERSION_H_
 #define WEFT_LTTNG_UST_VERSION_H_

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ABI with libweft.so, for programs. WEFT_IN_PROGRAM makes its files system headers, as all
- * headers of weft are: a program's warning options are about the program's own code.
+ * Includes the ABI with libweft.so for programs. WEFT_IN_PROGRAM makes its files system headers, as
+ * all headers of weft are: a program's warning options are about the program's own code.
  */
 #pragma GCC system_header
 #ifndef WEFT_DETAIL_ABI_H_

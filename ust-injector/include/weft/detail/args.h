@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * TP_ARGS(type1, name1, ...) as a tuple in parentheses, and what is made of it:
+ * TP_ARGS(type1, name1, ...) as a tuple in parentheses, and the forms that the macros make of it:
  *   WEFT_ARGS_PROTO(args)       type1 name1, type2 name2     or void
  *   WEFT_ARGS_DATA_PROTO(args)  void *data, type1 name1, ... or void *data
  *   WEFT_ARGS_NAMES(args)       name1, name2                 or nothing
@@ -71,7 +71,7 @@
 #define WEFT_NAMES_18(type, name, ...) name, WEFT_NAMES_16(__VA_ARGS__)
 #define WEFT_NAMES_20(type, name, ...) name, WEFT_NAMES_18(__VA_ARGS__)
 
-/* Parameters and names that follow a first parameter. */
+/* Parameters and names that follow a first parameter, each with a comma before it. */
 #define WEFT_MORE_PROTO_1(nothing)
 #define WEFT_MORE_NAMES_1(nothing)
 #define WEFT_MORE_PROTO_2(...) , WEFT_PROTO_2(__VA_ARGS__)

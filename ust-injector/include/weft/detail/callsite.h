@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The call sites' side of a tracepoint: its declaration, its definition, and what a call does.
+ * The call sites' part of a tracepoint: its declaration, its definition, and the code of a call.
  * Nothing here knows the fields of an event; the probe does (detail/provider.h).
  */
 #pragma GCC system_header
@@ -15,11 +15,13 @@
 #include "object.h"
 #include "probes.h"
 
-/* Where `enabled` leads until, or if never, libweft.so points it elsewhere. */
+/* `enabled` points to this word until libweft.so points it elsewhere, or for ever without
+ * libweft.so. */
 static const uint32_t weft_never_enabled __attribute__((unused)) = 0;
 
-/* A hint, which the library decides exactly. As assembly because compilers do not make an atomic
- * load an operand of the comparison: an event that is off then costs one more instruction. */
+/* Returns a hint; the library decides exactly. It is assembly because compilers do not make an
+ * atomic load an operand of the comparison. An event that is off would then cost one more
+ * instruction. */
 WEFT_INLINE int weft_word_is_set(const uint32_t* word) {
 #if defined(__x86_64__) && defined(__GCC_ASM_FLAG_OUTPUTS__)
   int set;
@@ -33,13 +35,13 @@ WEFT_INLINE int weft_word_is_set(const uint32_t* word) {
 #define WEFT_TRACEPOINT_ENABLED(tracepoint) \
   WEFT_UNLIKELY(weft_word_is_set(WEFT_LOAD((tracepoint).enabled)))
 
-/* The exact answer, for tracepoint_enabled(). */
+/* Asks the library for the exact answer, for tracepoint_enabled(). */
 WEFT_COLD int weft_tracepoint_ask(struct weft_tracepoint* tracepoint) {
   const struct weft_library* library = WEFT_LIBRARY;
   return library ? library->tracepoint_enabled(tracepoint) : 0;
 }
 
-/* What strcmp does: a file with call sites alone refers to no function of libc. */
+/* Compares like strcmp, so that a file with call sites alone refers to no function of libc. */
 WEFT_COLD int weft_texts_are_equal(const char* a, const char* b) {
   if (a == b) return 1; /* as in most objects: the linker merges equal texts */
   while (*a != '\0' && *a == *b) {
@@ -49,7 +51,8 @@ WEFT_COLD int weft_texts_are_equal(const char* a, const char* b) {
   return *a == *b;
 }
 
-/* Where there is more to call than `only_probe`: the provider's probe number `turn`, or NULL. */
+/* Returns the provider's probe number `turn`, or NULL, for a tracepoint with more to call than
+ * `only_probe`. */
 typedef void (*weft_untyped_probe)(void);
 WEFT_COLD weft_untyped_probe weft_probe_number(struct weft_tracepoint* tracepoint, uint32_t turn) {
   if (tracepoint->size >= offsetof(struct weft_tracepoint, providers) + sizeof(void*) &&
@@ -62,7 +65,7 @@ WEFT_COLD weft_untyped_probe weft_probe_number(struct weft_tracepoint* tracepoin
 /*
  * weft_call_P___E calls the probe from the call site itself, so that the probe's return address is
  * the address of the tracepoint in the traced program; the empty assembly after it keeps the
- * compiler from making it a jump. Where there is more to call, weft_call_more_P___E calls it, as
+ * compiler from making it a jump. If there is more to call, weft_call_more_P___E calls it, as
  * weft/abi/tracepoint.h says, and returns the last provider's probe. weft_attach_P___E checks the
  * type of an application's probe.
  */
@@ -136,10 +139,11 @@ WEFT_COLD weft_untyped_probe weft_probe_number(struct weft_tracepoint* tracepoin
    NULL}
 
 /*
- * The definition. The list for libweft.so leads to the symbol, not to this very object: where a
+ * The definition. The list for libweft.so leads to the symbol, not to this very object. If a
  * program has a copy of a library's data (copy relocation), or two libraries define one tracepoint,
- * it has to know the one that call sites use. The list of arguments tells it what those of this
- * object pass, which the tracepoint of another object does not.
+ * libweft.so has to know the one that call sites use. The list of arguments tells libweft.so what
+ * this object's call sites pass; another object's definition of the tracepoint may have other
+ * arguments.
  */
 #define WEFT_DEFINE_TRACEPOINT(provider, event, args)                                 \
   WEFT_CHECK_NAME(provider, event)                                                    \

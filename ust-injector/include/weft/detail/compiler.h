@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The few things that C, C++, gcc and clang say differently.
- * Included by every header of <weft/...>; used at compile time only.
+ * Hides the few differences between C, C++, gcc and clang. Every header of <weft/...> includes it;
+ * it is used at compile time only.
  */
 #pragma GCC system_header
 #ifndef WEFT_DETAIL_COMPILER_H_
@@ -39,8 +39,8 @@
 /* libweft.so changes these words while the program runs; nothing is ordered by them. */
 #define WEFT_LOAD(object) __atomic_load_n(&(object), __ATOMIC_RELAXED)
 
-/* For what only the linker's start/stop symbols refer to: neither the compiler nor --gc-sections
- * (lld collects such sections, GNU ld does not) may drop it. */
+/* For objects that only the linker's start/stop symbols refer to: neither the compiler nor
+ * --gc-sections (lld collects such sections, GNU ld does not) may drop them. */
 #if defined(__has_attribute)
 #if __has_attribute(retain)
 #define WEFT_KEEP used, retain
@@ -56,7 +56,8 @@
 #define WEFT_JOIN(a, b) WEFT_JOIN_(a, b)
 #define WEFT_JOIN_(a, b) a##b
 
-/* What belongs to an event, after expansion of both names: prefix, provider, "___", event. */
+/* Makes the name of a symbol of an event after both names are expanded: prefix, provider, "___",
+ * event. */
 #define WEFT_EVENT_SYMBOL(prefix, provider, event) WEFT_EVENT_SYMBOL_(prefix, provider, event)
 #define WEFT_EVENT_SYMBOL_(prefix, provider, event) prefix##provider##___##event
 

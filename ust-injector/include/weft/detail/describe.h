@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The descriptions of events (struct weft_event_desc), as bytes in the section `weft_desc`.
+ * Writes the descriptions of events (struct weft_event_desc) as bytes into the section `weft_desc`.
  *
  * They are written in assembler directives inside functions that are never called: strings become
  * bytes without pointers, sizes are differences of labels, and what only the compiler knows (sizes,
@@ -29,7 +29,7 @@
 #define WEFT_DESC_HALVES(x) \
   "i"((int)(unsigned)(unsigned long long)(x)), "i"((int)((unsigned long long)(x) >> 32))
 
-/* Fields: WEFT_DESCRIBE_FIELDS in the body of a function of their own. */
+/* Describes fields. The body of WEFT_DESCRIBE_FIELDS is a function of its own. */
 #define WEFT_DESCRIBE_FIELDS(fields) WEFT_WALK(WEFT_DESCRIBE_A fields)
 #define WEFT_DESCRIBE_A(kind, when, ...) \
   WEFT_DESCRIBE_##kind(WEFT_FLAG_##when, __VA_ARGS__) WEFT_DESCRIBE_B
@@ -40,7 +40,7 @@
 #define WEFT_FLAG_weft_recorded 0
 #define WEFT_FLAG_weft_nowrite WEFT_FIELD_NOWRITE
 
-/* Up to and with the name; the end follows by itself, or after an enumeration's mappings. */
+/* Writes a field up to its name. The end follows by itself, or after an enumeration's mappings. */
 #define WEFT_DESCRIBE_FIELD(kind, flags, elem_size, base, count, name, length_size, length_flags) \
   __asm__ __volatile__(WEFT_DESC_SECTION                                                          \
                        ".4byte 7708f - .\n\t"                                                     \
@@ -99,8 +99,8 @@
   WEFT_DESCRIBE_LABEL("7708")
 #define WEFT_DESCRIBE_weft_unused(...)
 
-/* Mappings of an enumeration. A label is pasted as the source writes it: the assembler knows C's
- * escapes. weft_auto values go on from the mapping before, or from 0. */
+/* Writes the mappings of an enumeration. A label is pasted as the source writes it: the assembler
+ * knows C's escapes. weft_auto values go on from the mapping before, or from 0. */
 #define WEFT_DESCRIBE_ENUM(values)                  \
   __asm__ __volatile__(".set .Lweft_enum_next, 0"); \
   WEFT_WALK(WEFT_MAPPING_A values)
@@ -137,7 +137,8 @@
                        : WEFT_DESC_NUMBER(sizeof(uri)));                 \
   __asm__ __volatile__(".macro weft_uri_" #provider "___" #event "\n\t.asciz " #uri "\n\t.endm");
 
-/* The header; weft_describe_CLASS() and WEFT_DESCRIBE_LABEL("7709") follow. 13: DEBUG_LINE. */
+/* Writes the header; weft_describe_CLASS() and WEFT_DESCRIBE_LABEL("7709") follow. 13:
+ * DEBUG_LINE. */
 #define WEFT_DESCRIBE_EVENT(provider, event, field_count)                                          \
   __asm__ __volatile__(WEFT_DESC_SECTION ".globl weft_desc_" #provider "___" #event                \
                                          "\n\t"                                                    \

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Builds the image of an event (weft/abi/event.h) on the probe's stack. Called by probes only, in
- * the thread that runs the tracepoint.
+ * Builds the image of an event (weft/abi/event.h) on the probe's stack. Only probes call it, in the
+ * thread that runs the tracepoint.
  *
  * Every value is copied when its expression is evaluated, before that full expression ends: the
  * next field's expression may use the same static buffer, and a C++ temporary dies with its
- * expression. Copies of what goes into segments lie on the probe's stack too, as far as
- * WEFT_ENCODE_ROOM suffices (signal stacks are small); longer ones in blocks that libweft.so lends
- * until the event was emitted (docs/adr/0024).
+ * expression. Copies for segments lie on the probe's stack too, as far as WEFT_ENCODE_ROOM suffices
+ * (signal stacks are small). Longer ones lie in blocks that libweft.so lends until the event was
+ * emitted (docs/adr/0024).
  *
- * A field of the fixed part is one store to where it belongs. (libweft.so copies the fixed part by
- * larger loads, which wait until these stores have left the store buffer; nothing else waits for
+ * A field of the fixed part is stored once, in its final place. (libweft.so copies the fixed part
+ * by larger loads, which wait until these stores have left the store buffer; nothing else waits for
  * those, since reading the clock takes longer. Whole words, put together in registers, cost more
  * instructions and were slower.) `at` is a constant at each call once the probe is inlined, so that
  * everything but the stores disappears from -O1 on.
@@ -40,7 +40,7 @@ struct weft_encoder {
   struct weft_kept** kept; /* libweft.so's blocks */
 };
 
-/* Memory for a long value, or what struct weft_library's `keep` returns instead. An older
+/* Returns memory for a long value, or the other results of struct weft_library's `keep`. An older
  * libweft.so lends none. */
 WEFT_COLD void* weft_keep(struct weft_event* event, struct weft_kept** kept, uint32_t size) {
   const struct weft_library* library = WEFT_LIBRARY;
@@ -66,7 +66,7 @@ WEFT_INLINE void weft_encode_end(struct weft_encoder* e) {
   memset((char*)e->fixed + e->at, 0, -e->at & 7);
 }
 
-/* The low `size` bytes (1 to 8) of a value. */
+/* Appends the low `size` bytes (1 to 8) of a value. */
 WEFT_INLINE void weft_encode_integer(struct weft_encoder* e, uint64_t value, uint32_t size) {
   weft_encode_bytes(e, &value, size);
 }
@@ -113,8 +113,8 @@ WEFT_INLINE void weft_encode_string(struct weft_encoder* e, const char* text) {
   weft_encode_segment(e, text, (uint32_t)size, (uint32_t)size);
 }
 
-/* Bytes before a NUL, at most `size`: text is never read beyond its NUL, as a caller that
- * gave a short string for a long field expects. */
+/* Returns the number of bytes before a NUL, at most `size`. Text is never read beyond its NUL, as a
+ * caller that gave a short string for a long field expects. */
 WEFT_INLINE size_t weft_text_size(const void* text, size_t size) {
   const void* end = memchr(text, 0, size);
   return end ? (size_t)((const char*)end - (const char*)text) : size;
@@ -135,9 +135,9 @@ WEFT_INLINE void weft_encode_array(struct weft_encoder* e, const void* data, uin
   }
 }
 
-/* `signed_count` is the count if its type is signed. A count that cannot be true (negative, or
- * more than 4 GiB of elements) is no reason to crash: it becomes 0, or what libweft.so discards
- * as too large. */
+/* `signed_count` is the count if its type is signed. An impossible count (negative, or more than 4
+ * GiB of elements) must not crash the program: it becomes 0, or a size that libweft.so discards as
+ * too large. */
 WEFT_INLINE void weft_encode_sequence(struct weft_encoder* e, const void* data, uint64_t count,
                                       int64_t signed_count, uint32_t elem_size, int text) {
   if (!data || signed_count < 0) count = 0;

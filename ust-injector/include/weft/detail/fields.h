@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What may stand in TP_FIELDS and TP_ENUM_VALUES. Every macro here becomes one tuple,
+ * The macros that TP_FIELDS and TP_ENUM_VALUES may contain. Every macro here becomes one tuple,
  *     (kind, when, what the kind needs ...)
  * so that the fields of an event are a sequence of tuples, which the macros below walk through:
  * once for the shape of the image, once for the description, once for each half of the encoder.
@@ -116,8 +116,9 @@
 #define lttng_ust_field_enum_auto(label) (weft_auto, label, 0)
 
 /*
- * The shape of an image, one constant: 16 bits bytes of the recorded fixed part, 16 bits bytes of
- * the nowrite fixed part, 10 bits each recorded segments, nowrite segments, fields.
+ * The shape of an image, as one constant: 16 bits for the bytes of the recorded fixed part, 16 bits
+ * for those of the nowrite fixed part, and 10 bits each for the numbers of recorded segments,
+ * nowrite segments and fields.
  */
 #define WEFT_SHAPE(fields) (0ull WEFT_WALK(WEFT_SHAPE_A fields))
 #define WEFT_SHAPE_FIXED(shape) ((shape) & 0xffff)
@@ -152,7 +153,7 @@
 #define WEFT_ARRAY_SIZE(type, count) (sizeof(type) * (count))
 #define WEFT_ARRAY_INLINE(type, count) (WEFT_ARRAY_SIZE(type, count) <= WEFT_INLINE_ARRAY_MAX)
 
-/* How many mappings an enumeration has. */
+/* The number of mappings of an enumeration. */
 #define WEFT_ENUM_COUNT(values) (0 WEFT_WALK(WEFT_ENUM_COUNT_A values))
 #define WEFT_ENUM_COUNT_A(...) +1 WEFT_ENUM_COUNT_B
 #define WEFT_ENUM_COUNT_B(...) +1 WEFT_ENUM_COUNT_A
@@ -160,7 +161,7 @@
 #define WEFT_ENUM_COUNT_B_END
 
 /*
- * The statements that put the recorded fields, or the nowrite fields, into the encoder `weft_e`.
+ * The statements that put the recorded or the nowrite fields into the encoder `weft_e`.
  */
 #define WEFT_ENCODE_RECORDED(fields) WEFT_WALK(WEFT_RECORDED_A fields)
 #define WEFT_RECORDED_A(kind, when, ...) WEFT_RECORDED_##when(kind, __VA_ARGS__) WEFT_RECORDED_B

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The text of a tracef() or tracelog(): short ones on the stack, long ones by malloc, errno as it
- * was. Runs in the thread of the call, only while the event is recorded.
+ * Makes the text of a tracef() or tracelog(): a short one on the stack, a long one by malloc. errno
+ * is kept. Runs in the thread of the call, only while the event is recorded.
  */
 #pragma GCC system_header
 #ifndef WEFT_DETAIL_MESSAGE_H_
@@ -22,7 +22,7 @@ struct weft_message {
   char buffer[256];
 };
 
-/* False: no memory, or a format that vsnprintf does not like. */
+/* Returns false if there is no memory or vsnprintf refuses the format. */
 static inline __attribute__((unused, format(printf, 2, 0))) int weft_message_make(
     struct weft_message* m, const char* format, va_list arguments) {
   va_list again;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * This shared object (or program), as libweft.so sees it: which tracepoints and events it has, and
- * where it finds the library's functions. Every file that includes a header of weft takes part in
- * the one struct weft_object of its object (weak, hidden), which is registered once, by
- * constructors and destructors: under ld.so's lock, one at a time.
+ * This shared object (or program) as libweft.so sees it: its tracepoints and events, and the way to
+ * the library's functions. Every file that includes a header of weft takes part in the one struct
+ * weft_object of its object (weak, hidden), which is registered once, by constructors and
+ * destructors: under ld.so's lock, one at a time.
  *
  * Priority 101, the first one open to programs: tracepoints in the constructors of C++ objects
  * work.
@@ -36,7 +36,7 @@ __attribute__((weak, visibility("hidden"))) unsigned weft_this_object_users;
 
 WEFT_END_C
 
-/* libweft.so's functions, or NULL in a process without it. */
+/* The table of libweft.so's functions, or NULL in a process without it. */
 #define WEFT_LIBRARY WEFT_LOAD(weft_this_object.library)
 
 /* The note by which libweft.so finds an executable's object; see weft/abi/tracepoint.h. */
@@ -50,8 +50,8 @@ WEFT_END_C
       ".8byte weft_this_object - .\n\t"         \
       ".popsection")
 
-/* The address of weft_object_register, or NULL. The GOT entry is filled by ld.so, or at link time
- * with 0 in a static program. */
+/* Returns the address of weft_object_register, or NULL. The GOT entry is filled by ld.so, or at
+ * link time with 0 in a static program. */
 static inline
     __attribute__((unused,
                    no_instrument_function)) void (*weft_find_register(void))(struct weft_object*) {

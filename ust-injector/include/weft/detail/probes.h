@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How an application's own probes reach libweft.so. The public side is <weft/probe.h>.
+ * Connects an application's own probes to libweft.so. The public side is <weft/probe.h>.
  */
 #pragma GCC system_header
 #ifndef WEFT_DETAIL_PROBES_H_
@@ -11,7 +11,7 @@
 #include "abi.h"
 #include "object.h"
 
-/* `signature`: the tracepoint's TP_ARGS as text, or NULL: `fn` is known to be right. */
+/* `signature`: the tracepoint's TP_ARGS as text; NULL: the type of `fn` was checked before. */
 static inline __attribute__((unused)) int weft_probe_attach_checked(const char* name,
                                                                     const char* signature,
                                                                     void (*fn)(void), void* data) {

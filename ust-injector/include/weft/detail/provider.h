@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The provider's side of events: one inline encoder per event class, one probe and one struct
- * weft_event per event. Used by <weft/tracepoint-event.h> in a file that defines
+ * The provider's part of events: one inline encoder per event class, and one probe and one struct
+ * weft_event per event. <weft/tracepoint-event.h> uses it in a file that defines
  * TRACEPOINT_CREATE_PROBES.
  *
  * A probe runs in the thread of the call site, at any time, also in signal handlers: it uses its
@@ -21,14 +21,16 @@
 #include "fields.h"
 #include "object.h"
 
-/* For an event without segments: it is not read, so it is whatever its register holds. */
+/* For an event without segments. The pointer is never read, so it keeps whatever its register
+ * holds. */
 WEFT_INLINE const struct weft_segment* weft_no_segments(void) {
   const struct weft_segment* segments;
   __asm__("" : "=r"(segments));
   return segments;
 }
 
-/* The image of an event of the class. What segments point to lives until emit returns. */
+/* Defines the function that builds the image of an event of the class and emits it. The memory that
+ * segments point to lives until emit returns. */
 #define WEFT_DEFINE_CLASS(provider, name, args, fields)                                            \
   WEFT_CHECK_PROVIDER(provider)                                                                    \
   WEFT_ARGS_TYPES(provider##___##name, args)                                                       \
@@ -70,15 +72,15 @@ WEFT_INLINE const struct weft_segment* weft_no_segments(void) {
     }                                                                                              \
   }
 
-/* `emit` is read plainly, which compilers make the call's operand: it was stored before any
- * call site could find the probe. NULL for a part without bytes: compilers warn of passing on what
- * was never written. */
+/* A plain read of `emit` lets compilers make it the call's operand. It was stored before any call
+ * site could find the probe. A part without bytes is passed as NULL, because compilers warn if a
+ * pointer to memory that was never written is passed on. */
 #define WEFT_EMIT(fixed_size, segment_count)                       \
   weft_encode_end(&weft_e);                                        \
   weft_self->emit(weft_self, (fixed_size) > 0 ? weft_words : NULL, \
                   (segment_count) > 0 ? weft_list : weft_no_segments(), weft_ip);
 
-/* An event of a class, without its storage class. */
+/* Declares an event of a class; its definition adds the storage class. */
 #define WEFT_DECLARE_EVENT(provider, event, args)                             \
   WEFT_CHECK_PROVIDER(provider)                                               \
   WEFT_CHECK_NAME(provider, event)                                            \
@@ -102,7 +104,7 @@ WEFT_INLINE const struct weft_segment* weft_no_segments(void) {
    0,                                                                       \
    0,                                                                       \
    0}
-/* After `args`: the arguments as the class takes them, each with a comma before it. */
+/* The arguments after `args` are those of the class, each with a comma before it. */
 #define WEFT_DEFINE_PROBE(class_provider, class_name, provider, event, args, ...)   \
   static void weft_probe_##provider##___##event(WEFT_ARGS_PROTO(args)) {            \
     weft_emit_##class_provider##___##class_name(&weft_event_##provider##___##event, \

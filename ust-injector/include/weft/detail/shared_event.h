@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events that a header brings along for every file that includes it (tracef, tracelog): as with
- * C++'s inline variables, all files of a program or shared object together have one. Tracepoint and
- * event are weak and hidden; their descriptions and their entries in the lists for libweft.so stand
- * in a section group `group` that the linker takes once. With LTO one assembler sees the directives
- * of several files: it takes the first ones.
+ * Events that a header defines for every file that includes it (tracef, tracelog). As with C++'s
+ * inline variables, all files of a program or shared object together have one. Tracepoint and event
+ * are weak and hidden. Their descriptions and their entries in the lists for libweft.so are in a
+ * section group `group`, of which the linker keeps one. With LTO, one assembler sees the directives
+ * of several files and keeps the first ones.
  */
 #pragma GCC system_header
 #ifndef WEFT_DETAIL_SHARED_EVENT_H_
@@ -36,12 +36,12 @@
                        ",\"" WEFT_SHARED_FLAGS "\",@progbits," group         \
                        ",comdat\n\t.balign 8\n\t.8byte " symbol "\n\t.popsection\n\t.endif");
 
-/* What WEFT_DESC_SECTION and WEFT_DESC_END are to be while such events are described. */
+/* Values of WEFT_DESC_SECTION and WEFT_DESC_END while such events are described. */
 #define WEFT_DESC_OF_GROUP(group) \
   ".if .Lweft_first_" group "\n\t.pushsection weft_desc,\"aG\",@progbits," group ",comdat\n\t"
 #define WEFT_DESC_END_OF_GROUP "\n\t.popsection\n\t.endif"
 
-/* In the body of a function: BEGIN once, then the events. */
+/* Use in the body of a function: BEGIN once, then the events. */
 #define WEFT_DESCRIBE_SHARED_BEGIN(group)                                          \
   __asm__ __volatile__(".ifndef .Lweft_seen_" group "\n\t.set .Lweft_first_" group \
                        ", 1\n\t"                                                   \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The names of LTTng-UST's API version 0 (LTTng-UST 2.0 and later). A program that defines
- * LTTNG_UST_COMPAT_API_VERSION as 1 does without them.
+ * Defines the names of LTTng-UST's API version 0 (LTTng-UST 2.0 and later). A program that defines
+ * LTTNG_UST_COMPAT_API_VERSION as 1 does not get them.
  */
 #pragma GCC system_header
 #ifndef WEFT_DETAIL_SHORT_NAMES_H_

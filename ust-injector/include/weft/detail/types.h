@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the compiler says of a field's C type, as constants (operands of assembler directives, so
- * constants at -O0 too): is it signed, an address, a floating-point number.
+ * Properties of a field's C type that the compiler knows: is it signed, an address, a
+ * floating-point number? They are constants at -O0 too, because assembler directives take them as
+ * operands.
  */
 #pragma GCC system_header
 #ifndef WEFT_DETAIL_TYPES_H_
