@@ -45,7 +45,7 @@ void AgentLink::ReceiveFromKeeper() {
     ipc::Message& message = **received;
     if (std::holds_alternative<ipc::Exit>(message)) exiting_ = true;
     if (auto* connect = std::get_if<ipc::Connect>(&message)) {
-      // What the old agent said is worth nothing any more: the new one says all it knows.
+      // Drops what the old agent said: the new one says all it knows.
       queue_.clear();
       agent_ = ipc::Connection(std::move(connect->fd));
       connection_++;
@@ -108,7 +108,8 @@ std::optional<ipc::FileAnswer> AgentLink::WaitForFile(uint64_t request) {
     return std::nullopt;
   };
   if (auto found = look()) return found;
-  // Not Wait: it does not wait while other messages are there, and takes none when there are many.
+  // This does not call Wait, which does not wait while other messages are queued, and takes none
+  // when there are many.
   Beat();
   pollfd fds[2] = {{keeper_.fd(), Interest(keeper_), 0}, {-1, 0, 0}};
   if (agent_.valid()) fds[1] = {agent_.fd(), Interest(agent_), 0};

@@ -21,12 +21,12 @@ class AgentLink {
 
   // Waits at most so long for something to happen, also to `others`; then next() has what arrived.
   void Wait(uint64_t nanoseconds, std::vector<pollfd> others);
-  // The agent's messages, in order.
+  // Returns the agent's next message; std::nullopt: none.
   std::optional<ipc::Message> next();
   // Waits a little for the answer to this request; other messages stay for next().
   std::optional<ipc::FileAnswer> WaitForFile(uint64_t request);
 
-  // To the agent. kClosed without one, kLimit when it does not read.
+  // Sends a message to the agent. kClosed: there is no agent; kLimit: it does not read.
   Status Send(ipc::Message message);
 
   [[nodiscard]] bool connected() const { return agent_.valid(); }
@@ -35,7 +35,7 @@ class AgentLink {
   // The keeper said so, or is gone.
   [[nodiscard]] bool exiting() const { return exiting_; }
 
-  // What the next heartbeats say.
+  // Sets what the next heartbeats say.
   void SetHealth(uint64_t done, uint64_t pending) {
     done_ = done;
     pending_ = pending;

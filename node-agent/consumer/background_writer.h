@@ -28,7 +28,7 @@ class BackgroundWriter {
   ~BackgroundWriter();
 
   using Job = std::function<void()>;
-  // The number of this job, for the functions below.
+  // Queues a job and returns its number, for the functions below.
   uint64_t Start(Job job);
   [[nodiscard]] bool Done(uint64_t number);
   void Wait(uint64_t number);

@@ -71,7 +71,8 @@ Status Channel::AddRing(UniqueFd fd, uint64_t instance, uint64_t process) {
   return {};
 }
 
-// Called for a channel that has read nothing yet, or all that it will of a ring with another clock.
+// Sets the clock of a channel that has read nothing yet, or has read all that it will of a ring
+// with another clock.
 void Channel::UseClock(ring::TickClock* clock) {
   if (clock == clock_) return;
   clock_ = clock;
@@ -79,9 +80,9 @@ void Channel::UseClock(ring::TickClock* clock) {
   missing_.ForgetTimes();
 }
 
-// Ring sets arrive in the order in which they were made, but where many processes begin at once,
-// later than their records should be merged. What a ring set says of its beginning is believed
-// within bounds only.
+// Ring sets arrive in the order in which they were made. If many processes begin at once, they may
+// arrive later than their records should be merged. The time at which a ring set says that it began
+// is believed within bounds only.
 void Channel::NoteArrival(uint64_t created) {
   const uint64_t now = clock_->Now();
   if (created > now || now - created > clock_->TicksIn(kMaxBehind)) return;
@@ -127,7 +128,7 @@ void Channel::ForgetRing(uint64_t instance) {
   heap_.clear();  // of the last merge
   const auto forget = [&](const std::unique_ptr<RingInput>& input) {
     if (input->instance() != instance || input->active()) return false;
-    // A writer that went on after its ring was given up.
+    // A writer may have gone on after its ring was given up: this counts its last rises.
     missing_.TakeRises(
         [&](const MissingLog::Rise& rise) { return rise.cursor->input == input.get(); },
         [&](const MissingLog::Rise& rise, uint64_t events) {
@@ -147,7 +148,7 @@ void Channel::ForgetRing(uint64_t instance) {
 
 void Channel::Close() {
   closed_ = true;
-  pending_ = true;  // a last try, of what could not be written
+  pending_ = true;  // one last try to write what could not be written
   for (const auto& input : rings_) {
     input->set().StoreClosed();
     input->closed = true;
@@ -165,9 +166,8 @@ void Channel::CountCorrupt(RingInput& input) {
   pending_ = true;
 }
 
-// A ring ends when no process can write to it any more and everything was read; seen only after a
-// look that came after the writer's end. Where a process goes on writing, kCloseWait bounds the
-// looks.
+// A ring ends when no process can write to it any more and everything was read. Only a look after
+// the writer's end shows this. If a process goes on writing, kCloseWait bounds the looks.
 void Channel::EndRings() {
   const uint64_t now = clock_->Now();
   for (const auto& input : rings_) {

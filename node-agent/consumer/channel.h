@@ -9,11 +9,10 @@
 // CPU at hand, the run goes on to where the other cursors' copies end.
 //
 // Invariants
-//   1. A record is Advance()d over only after it was appended or counted as lost: at any moment
-//      the cursors' positions, the pending packets and the counts agree.
-//   2. No record is appended that is older than the promise or than the last record of its stream;
-//      an older one gets that time (late).
-//   3. Records from the future (a hostile clock) get the present time.
+//   1. A record is Advance()d over only after it was appended or counted as lost: at any moment the
+//      cursors' positions, the pending packets and the counts agree. 2. No record is appended with
+//      a time before the promise or before the last record of its stream; an older one gets that
+//      time (late). 3. Records from the future (a hostile clock) get the present time.
 #ifndef WEFT_NODE_AGENT_CONSUMER_CHANNEL_H_
 #define WEFT_NODE_AGENT_CONSUMER_CHANNEL_H_
 
@@ -35,7 +34,7 @@
 
 namespace weft::consumer {
 
-// What this machine has at most: a record or a ring set that claims more is false.
+// The most that this machine can have. A record or a ring set that claims more is malformed.
 struct Limits {
   uint32_t cpus = kMaxCpus;
   uint32_t slots = WEFT_RING_MAX_SLOTS;
@@ -47,7 +46,7 @@ struct Limits {
 
 class Channel {
  public:
-  // What a channel asks of its output.
+  // The services that a channel needs from its output.
   struct Hooks {
     ClassTable::Announce announce;
     CpuStreams::Prepare prepare;
@@ -62,8 +61,8 @@ class Channel {
     std::function<void(uint32_t vpid)> notice_vpid = [](uint32_t) {};
     // Before anything is read of a ring set: a consumer that was killed may have been moving it.
     std::function<Status(int fd)> complete_move = [](int) -> Status { return {}; };
-    // Where the ring says which clock is its own, and is to be believed: there is one ring at a
-    // time then.
+    // For rings that say which clock they use and can be believed: returns that clock. There is one
+    // ring at a time then.
     std::function<ring::TickClock*(const ring::Geometry&)> clock_of = {};
   };
 
@@ -74,7 +73,7 @@ class Channel {
 
   Status Restore(const ChannelRecord& record, const std::vector<std::vector<uint8_t>>& classes);
 
-  // A new ring set, perhaps one that the journal knows. An error concerns this ring set only.
+  // Adds a ring set, which the journal may know already. An error concerns this ring set only.
   Status AddRing(UniqueFd fd, uint64_t instance, uint64_t process);
   void ProcessGone(uint64_t process);
   // The process of this ring set is gone: moves what it holds out of its container's memory, if
@@ -84,7 +83,8 @@ class Channel {
   [[nodiscard]] uint64_t moved_bytes() const;
   // The rings of this instance that are done; the journal forgets them with the next commit.
   void ForgetRing(uint64_t instance);
-  // No record begins any more after a CloseBarrier. Rings that come later are closed at once.
+  // After this and a CloseBarrier, no record begins any more. Rings that come later are closed at
+  // once.
   void Close();
 
   // Merges what is older than now - lag, at most `budget` bytes. True: something was merged.
@@ -105,11 +105,12 @@ class Channel {
   [[nodiscard]] bool pending() const { return pending_ || streams_.pending() || !missing_.empty(); }
   // Some slot holds so much data that is in no commit yet that its writer may soon have no room.
   [[nodiscard]] bool under_pressure() const { return pressure_; }
-  // Some slot's writer has no more than half of its room until a commit ends.
+  // Has some slot's writer at most half of its room until a commit ends?
   [[nodiscard]] bool short_of_room() const;
   // Some slot fills so fast that its records are better read while they are young.
   [[nodiscard]] bool hurried() const { return hurried_; }
-  // So many rings ended since the last commit began that their descriptors shall be given back.
+  // Have so many rings ended since the last commit began that their descriptors should be given
+  // back?
   [[nodiscard]] bool holds_ended_rings() const {
     return ended_rings_ >= limits_.ended_rings ||
            (ended_rings_ > 0 && rings_.size() >= limits_.many_rings);
@@ -127,15 +128,15 @@ class Channel {
     bool corrupt = false;
     std::string reason;
   };
-  // Rings that ended since the last call and whose events are committed.
+  // Returns the rings that ended since the last call and whose events are committed.
   std::vector<Ended> TakeEnded();
   struct SlotName {
     uint64_t instance = 0;
     uint32_t slot = 0;
   };
-  // Slots whose writer used every page since the last call.
+  // Returns the slots whose writers have used every page of their rings, each once.
   std::vector<SlotName> TakeWentRound() { return std::exchange(went_round_, {}); }
-  // To a new agent: all rings that ended and were not forgotten are told again.
+  // Reports all rings that ended and were not forgotten again, for a new agent.
   void RepeatEnded();
   // The agent said all it knows: rings of the journal that it did not bring are gone for good.
   void DropAbsentRings();
@@ -156,14 +157,15 @@ class Channel {
   void LookAtRings(uint64_t now, uint64_t& horizon);
   void StartMerge();
   bool Merge(uint64_t& budget);
-  // How far the first cursor's records may go out before another cursor's.
+  // Returns the time up to which the first cursor's records come before every other cursor's.
   [[nodiscard]] uint64_t NextTime() const;
   [[nodiscard]] uint64_t LongRunLimit() const;
   // Hands out records of `cursor` up to `limit`; no further than its copy, where `one_copy`.
   Run TakeRun(Cursor& cursor, uint64_t limit, bool one_copy, uint64_t& budget);
   // The record at hand becomes an event, or a lost one. False: it has to wait.
   bool Take(Cursor& cursor);
-  // After Take and Advance: the records up to `limit` that follow and are like that one, in one go.
+  // Called after Take and Advance: takes the following records up to `limit` that have the same
+  // class, in one go.
   void TakeAlike(Cursor& cursor, uint64_t limit);
   // Writes a record, with the class that its empty texts ask for.
   ctf::Appended Append(const ring::RecordView& record, uint64_t begin_ns, uint64_t time_ns,
@@ -176,18 +178,19 @@ class Channel {
   void TakeBufferAway(Cursor& cursor);
   void SiftDown(size_t at);
   void UpdatePressure();
-  // Behind that position some slot holds one part in `fraction` of its ring, or more.
+  // Does some slot hold at least 1 / `fraction` of its ring behind that position?
   [[nodiscard]] bool AnySlotHolds(uint64_t fraction, uint64_t Cursor::* from) const;
   void UpdateHurry(uint64_t now);
-  // What is missing up to where streams may be said to be complete becomes a part of their counts.
+  // Adds what is missing, up to the time to which streams are complete, to the streams' counts.
   void CountMissing();
   // Ticks: all records up to here that the rings were seen to hold are merged.
   [[nodiscard]] uint64_t MergedUntil() const;
-  // Where a stream begins whose first record is the one at hand: before what is missing already.
+  // Returns where a stream begins whose first record is the current one: before what is missing
+  // already.
   [[nodiscard]] uint64_t BeginOfStream(const Cursor& cursor) const;
   // Returns the time of `ticks`, not before the channel began.
   [[nodiscard]] uint64_t MissingNs(uint64_t ticks) const {
-    // Signed: a ring may say any time, also one before the clock's origin.
+    // The comparison is signed: a ring may state any time, also one before the clock's origin.
     return static_cast<uint64_t>(
         std::max(static_cast<int64_t>(clock_->ToNs(ticks)), static_cast<int64_t>(begin_ns_)));
   }
@@ -224,9 +227,9 @@ class Channel {
   bool pressure_ = false;
   bool hurried_ = false;
   bool ending_ = false;   // some ring's process is gone, and the ring not read to its end
-  uint64_t arrived_ = 0;  // ticks: when the newest ring set was made, of those that arrived
+  uint64_t arrived_ = 0;  // ticks: creation time of the newest ring set that arrived
   uint64_t behind_until_ =
-      0;  // ticks: until then ring sets that are older than the horizon may still arrive
+      0;  // ticks: until this time, ring sets older than the horizon may still arrive
   uint64_t hurry_until_ = 0;   // ticks
   uint64_t window_since_ = 0;  // ticks: the present speed window
   bool closed_ = false;

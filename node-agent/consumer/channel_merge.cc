@@ -18,10 +18,11 @@ bool Channel::Round(uint64_t lag, uint64_t& budget) {
   LookAtRings(now, horizon);
   missing_.Look(rings_, [this] { return clock_->Now(); });
   UpdateHurry(now);
-  // What went missing between two looks did so at no known time there: the merge stops at looks.
+  // It is not known when, between two looks, events went missing. The merge therefore stops at a
+  // look.
   horizon = missing_.NotInside(horizon);
-  // Where there was no look for long, records wait until what went missing between them can be
-  // counted in their packet.
+  // If no look took place for long, records wait until the events that went missing between them
+  // can be counted in their packet.
   if (!closed_) {
     const uint64_t old = now - std::min(now, clock_->TicksIn(kHorizonLag));
     horizon = missing_.NotBehindLong(horizon, clock_->TicksIn(kLongRise), old);
@@ -50,8 +51,8 @@ void Channel::LookAtRings(uint64_t now, uint64_t& horizon) {
       const uint64_t time = input->lock_time();
       if (time != 0) horizon = std::min(horizon, std::max(time, oldest));
     }
-    // What this look finds is all there is, once no process can write. A ring that is written all
-    // the same is looked at for a bounded time only.
+    // Once no process can write, this look finds all that there is. A ring that is still written is
+    // looked at for a bounded time only.
     if ((input->gone || input->closed) && input->final_since == 0) input->final_since = now;
     if (input->final_since == 0 || now - input->final_since < clock_->TicksIn(kCloseWait)) {
       (void)input->Look();
@@ -65,7 +66,7 @@ bool Channel::GiveBuffer(Cursor& cursor) {
   while (bytes < wanted && bytes < kChunkBytes) bytes = std::min(2 * bytes, kChunkBytes);
   const size_t needed = cursor.reader.needed();
   if (needed > bytes) bytes = (needed + kLargeChunkStep - 1) / kLargeChunkStep * kLargeChunkStep;
-  // What a larger record left is given back where others may need it.
+  // A buffer that a larger record needed is given back if other slots may need the memory.
   const bool shrinks = cursor.buffer_bytes > kChunkBytes && bytes <= kChunkBytes &&
                        buffer_memory_ > kMaxChunkMemory / 2;
   if (shrinks) TakeBufferAway(cursor);
@@ -167,7 +168,8 @@ uint64_t Channel::LongRunLimit() const {
   for (size_t i = 1; i < heap_.size(); i++) {
     const Cursor& other = *heap_[i];
     const bool apart = other.run.one_cpu && other.run.cpu != first.cpu;
-    // What follows the other's copy may be of any CPU, but is not older than what is in it.
+    // Records behind the other cursor's copy may be of any CPU, but are not older than the copy's
+    // last one.
     limit = std::min(limit, apart ? std::max(other.time, other.run.last_time) : other.time);
   }
   return limit;
@@ -179,8 +181,8 @@ bool Channel::Merge(uint64_t& budget) {
   std::erase_if(heap_, [&](Cursor* cursor) { return !Prime(*cursor, budget); });
   for (size_t i = heap_.size() / 2; i-- > 0;) SiftDown(i);
   bool merged = false;
-  // Without budget a cursor may have older records than those at hand: the next round goes on (what
-  // was copied stays).
+  // Without budget, a cursor may have older records than the copied ones. The next round goes on;
+  // copied records stay.
   while (!starved_ && !heap_.empty() && heap_.front()->time <= horizon_) {
     Cursor& cursor = *heap_.front();
     uint64_t limit = NextTime();
@@ -261,7 +263,7 @@ bool Channel::Take(Cursor& cursor) {
   }
   if (appended != ctf::Appended::kOk) {
     const bool no_file = record.cpu < limits_.cpus && !streams_.Has(record.cpu);
-    // Without an agent there are no new files, for a while: the record stays in its ring.
+    // Without an agent, no new files can be opened for a while: the record stays in its ring.
     if (no_file && streams_.unanswered()) return false;
     Lose(cursor, no_file ? kLostStore : kLostMalformed);
     return true;
@@ -303,7 +305,7 @@ void Channel::Lose(Cursor& cursor, LostReason reason) {
   CountOverwritten(cursor);
 }
 
-// What was overwritten before the record at hand is older than that.
+// Counts overwritten records, which are older than the current one.
 void Channel::CountOverwritten(Cursor& cursor) {
   const uint64_t overwritten = cursor.reader.state().overwritten;
   if (overwritten != cursor.overwritten) {

@@ -70,7 +70,7 @@ void ClassTable::NoticeOnce(const ctf::EventClass& event, Variants& variants) {
 const ctf::EventClass& ClassTable::WithEmptyTexts(const ctf::EventClass& event,
                                                   ctf::EmptyTexts texts, const Announce& announce) {
   Variants& variants = variants_.at(event.id);
-  // The texts from the last bit on share it (lib/ctf/plan.h).
+  // Texts from the last bit on share that bit (lib/ctf/plan.h).
   const bool shared = channel_->context_plan.texts + event.plan.texts > kTextBits;
   if (shared && (texts & ctf::EmptyTextBit(kTextBits - 1)) != 0) NoticeOnce(event, variants);
   const auto found = variants.classes.find(texts);
@@ -83,7 +83,7 @@ const ctf::EventClass& ClassTable::WithEmptyTexts(const ctf::EventClass& event,
     return event;
   }
   auto made = Make(description, texts);
-  // What cannot be announced now is not tried again for each record.
+  // A class that cannot be announced now is not tried again for each record.
   const bool announced = made && announce(**made, description);
   const ctf::EventClass* kept = announced ? Keep(std::move(*made), description) : &event;
   variants.classes.emplace(texts, kept);

@@ -21,7 +21,7 @@
 
 namespace weft::consumer {
 
-// What a description means for its records: a class, or why they are lost.
+// The result for a description: a class for its records, or the reason why they are lost.
 struct Classified {
   const ctf::EventClass* event = nullptr;
   LostReason lost = kLostMalformed;
@@ -46,15 +46,16 @@ class ClassTable {
   // an event whose records it cannot all tell apart.
   const ctf::EventClass& WithEmptyTexts(const ctf::EventClass& event, ctf::EmptyTexts texts,
                                         const Announce& announce);
-  // A class that was announced before a restart, as LogEntry says it; in the order of ids.
+  // Restores a class that was announced before a restart, from LogEntry's bytes; in the order of
+  // ids.
   Status Restore(Bytes entry);
-  // A class's place in the log of classes: its description and, where some are, its empty texts.
+  // Returns a class's entry in the log of classes: its description and its empty texts, if any.
   static std::vector<uint8_t> LogEntry(const ctf::EventClass& event, Bytes description);
 
   [[nodiscard]] uint32_t size() const { return static_cast<uint32_t>(classes_.size()); }
 
  private:
-  // Those of one event, but for its first one.
+  // The classes of one event besides its first one.
   struct Variants {
     std::string_view description;  // a key of by_description_
     std::map<ctf::EmptyTexts, const ctf::EventClass*> classes;

@@ -167,7 +167,7 @@ uint64_t Consumer::Round() {
   next_output_ += 1;
   progress_ = 0;
   for (Channel* channel : Channels()) progress_ += channel->progress();
-  // What was copied and is too young to be merged is work that is there.
+  // Records that were copied and are too young to be merged count as work.
   const uint64_t delay = Delay(merged || progress_ != progress_before, now_ns);
   return starved ? 0 : delay;
 }
@@ -185,7 +185,7 @@ uint64_t Consumer::Delay(bool busy, uint64_t now_ns) {
   for (const auto& output : outputs_) {
     if (output->writing()) delay = std::min(delay, kPollPressed);
   }
-  // Looking at very many rings costs time; it shall not cost more than a tenth of a CPU when idle.
+  // Looking at very many rings costs time. It must not cost more than a tenth of a CPU when idle.
   if (idle >= kIdleAfter) delay = std::max(delay, (after - now_ns) * 10);
   return delay;
 }

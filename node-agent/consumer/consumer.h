@@ -30,27 +30,27 @@ class Consumer {
   Consumer(const Consumer&) = delete;
   Consumer& operator=(const Consumer&) = delete;
 
-  // A channel or ring that is known already is passed over. kNotFound: no such channel.
+  // Ignores a channel or ring that is known already. kNotFound: no such channel.
   Status AddChannel(const ipc::ChannelDefinition& definition);
   Status AddRing(uint64_t channel, UniqueFd fd, uint64_t instance, uint64_t process);
   void ProcessGone(uint64_t process);
   void ForgetRing(uint64_t channel, uint64_t instance);
-  // Channel::MoveRing, within what this consumer may take of its own memory.
+  // Calls Channel::MoveRing with what this consumer may take of its own memory.
   bool MoveRing(uint64_t channel, uint64_t instance, bool may_lose);
-  // Ends writing into the channels' rings. Blocks for a barrier on all CPUs, milliseconds.
+  // Ends writing into the channels' rings. Blocks some milliseconds for a barrier on all CPUs.
   void StopChannels(const std::vector<uint64_t>& channels);
   void ForgetChannel(uint64_t channel);
   [[nodiscard]] Channel* Find(uint64_t channel);
   [[nodiscard]] std::vector<Channel*> Channels();
 
-  // One piece of work. Returns how long nothing needs to be done, in nanoseconds.
+  // Does one piece of work. Returns for how many nanoseconds nothing needs to be done.
   uint64_t Round();
-  // All that was read into files and journal, now; then fsync.
+  // Writes all that was read into files and journal now, then calls fsync.
   Status FlushAll();
   // kTimeout: the channel's relay has not done it yet.
   Status SyncFiles(uint64_t channel);
-  // Where the channel's events go can take them. An error: it cannot, and that will not change
-  // soon.
+  // Can the destination of the channel's events take them? An error: it cannot, and that will not
+  // change soon.
   Result<bool> Ready(uint64_t channel);
   [[nodiscard]] bool waits_for_relay() const;
   // Counts, for relays.

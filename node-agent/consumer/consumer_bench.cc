@@ -25,7 +25,7 @@ uint64_t Fill(TestWriter& writer, uint32_t slots, size_t payload) {
   for (bool room = true; room;) {
     room = false;
     for (uint32_t slot = 0; slot < slots; slot++) {
-      // A slot's ring takes no more than its size without a reader.
+      // A slot's ring takes no more than its size, since nothing reads it.
       if (!writer.Write(slot, 0, static_cast<uint16_t>(slot), ticks.Ticks(), body)) continue;
       events++;
       room = true;

@@ -32,7 +32,7 @@ std::vector<uint8_t> Body(uint64_t a, uint64_t b) {
   return body;
 }
 
-// What babeltrace2 says of a trace itself.
+// Returns babeltrace2's description of a trace.
 std::string TraceDetails(const std::filesystem::path& path) {
   const std::string command = "babeltrace2 " + path.string() + " -c sink.text.details 2>&1";
   std::string text;
@@ -90,7 +90,8 @@ TEST_F(ConsumerTest, OneEventIsReadByBabeltrace) {
   CheckBooks(counts);
 }
 
-// What babeltrace2 finds in the environment, after each ring set and in the next consumer's life.
+// Checks the range of vpids in the environment after each ring set and after the consumer's
+// restart.
 TEST_F(ConsumerTest, TheEnvironmentHasTheRangeOfVpidsAtAnyTime) {
   for (const char* version : {"1.8", "2"}) {
     const std::string path = std::string("ctf") + version;
@@ -123,7 +124,7 @@ TEST_F(ConsumerTest, TheEnvironmentHasTheRangeOfVpidsAtAnyTime) {
       find(0, 0);
       ASSERT_TRUE(running.consumer->AddRing(1, early.Fd(), 1, 1));
       find(300, 300);
-    }  // killed, as far as files are concerned: nothing was committed since
+    }  // its files are those of a killed consumer: nothing was committed since
     Running running(folder, own_journal);
     ASSERT_TRUE(running.consumer->AddChannel(definition));
     find(300, 300);
@@ -181,7 +182,7 @@ TEST_F(ConsumerTest, ARingOfTheKernelWithAnotherClockHasTheSameTime) {
   Running running(folder, journal);
   ASSERT_TRUE(running.consumer->AddChannel(Definition()));
   ASSERT_TRUE(running.consumer->AddChannel(definition));
-  running.consumer->Round();  // a promise of the channel that has no ring yet
+  running.consumer->Round();  // makes the channel that has no ring yet promise a time
   ASSERT_TRUE(running.consumer->AddRing(1, process.Fd(), 1, 1));
   ASSERT_TRUE(running.consumer->AddRing(2, kernel.Fd(), 2, 0));
   ring::MachineTicks monotonic(WEFT_CLOCK_MONOTONIC);
@@ -201,7 +202,7 @@ TEST_F(ConsumerTest, ARingOfTheKernelWithAnotherClockHasTheSameTime) {
   }
 }
 
-// Where its CPU has nothing newer yet, a record has its own time, however late its ring set was
+// If its CPU has no newer event yet, a record keeps its own time, however late its ring set was
 // found.
 TEST_F(ConsumerTest, AFoundRingSetHasItsPlaceAmongTheOthers) {
   Running running(folder, journal);
@@ -283,8 +284,8 @@ TEST_F(ConsumerTest, OverwrittenEventsAreCountedExactly) {
   CheckBooks(counts);
 }
 
-// What a flight recorder's reader has after it was killed: its journal. The rest is overwritten,
-// counted.
+// After a kill, a flight recorder's reader still has its journal. All other records were
+// overwritten, and are counted.
 TEST_F(ConsumerTest, ARestartedReaderOfAnOverwriteRingHasExactBooks) {
   std::mt19937 random(5);
   TestWriter writer({.mode = WEFT_RING_OVERWRITE});
@@ -397,9 +398,9 @@ TEST_F(ConsumerTest, WhatNoMemoryIsThereForIsCountedAsLost) {
   for (const Channel::Ended& ended : channel.TakeEnded()) EXPECT_FALSE(ended.corrupt);
 }
 
-// Without the journal there is the tail: nothing twice, and books from there on. What lay before
-// the first sub-buffer that is still there is in no count: taken or overwritten cannot be told
-// apart.
+// Without a journal the reader begins at the tail: no record comes twice, and the books are right
+// from there on. No count has the records before the oldest sub-buffer: the reader cannot tell
+// whether they were taken or overwritten.
 TEST_F(ConsumerTest, AReaderOfAnOverwriteRingWithoutItsJournalGoesOnAtTheTail) {
   for (const int behind : {0, 10, 100, 5000}) {
     TestWriter writer({.mode = WEFT_RING_OVERWRITE});
@@ -535,7 +536,7 @@ TEST_F(ConsumerTest, ARingEndsWithItsProcessAndIsForgotten) {
   CheckBooks(counts);
 }
 
-// A number, a string, a sequence of text and an array of text.
+// Describes an event with a number, a string, a sequence of text and an array of text.
 std::vector<uint8_t> DescriptionOfTexts() {
   EventDescription event{.name = "p:texts"};
   event.fields = {{.name = "number", .kind = FieldKind::kInteger, .elem_size = 8},

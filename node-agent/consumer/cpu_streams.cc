@@ -113,8 +113,7 @@ void CpuStreams::Write() {
 
 CpuStreams::Settled CpuStreams::Settle() {
   Settled settled;
-  // What commits of late needed is kept for the next ones: new memory costs more than the event's
-  // copy.
+  // Keeps as many buffers as the last commits needed: new memory costs more than copying the event.
   kept_buffers_ = std::max(sealed_.size(), kept_buffers_ - std::min<size_t>(kept_buffers_, 1));
   buffers_.resize(std::min(buffers_.size(), kept_buffers_));
   for (Sealed& sealed : sealed_) {

@@ -49,22 +49,23 @@ class CpuStreams {
     return streams_[cpu]->writer.Append(time_ns, *channel_, event, body, texts);
   }
 
-  // The writer of a CPU that Append was called for.
+  // Returns the writer of a CPU for which Append was called.
   [[nodiscard]] ctf::PacketWriter& writer(uint32_t cpu) { return streams_[cpu]->writer; }
 
-  // After kMalformed: false if the record is sound, and the stream's file is not available.
+  // After kMalformed: is the stream's file available? If so, the record is malformed.
   [[nodiscard]] bool Has(uint32_t cpu) const {
     return cpu < streams_.size() && streams_[cpu] != nullptr;
   }
 
-  // Whether the agent did not answer the last request for a file: it may still do so.
+  // Did the agent not answer the last request for a file? It may still do so.
   [[nodiscard]] bool unanswered() const { return unanswered_; }
 
   // Counts more events as missing in the stream of `cpu`. They went missing after `after_ns`, where
-  // a new stream begins, and not later than `until_ns`, the earliest end of the packet that counts
-  // them.
+  // a new stream begins, and at `until_ns` at the latest, the earliest end of the packet that
+  // counts them.
   void CountMissing(uint32_t cpu, uint64_t events, uint64_t after_ns, uint64_t until_ns);
-  // The time of the stream's last event or, if later, the end of its last packet. 0: no stream.
+  // Returns the time of the stream's last event or, if later, the end of its last packet. 0: no
+  // stream.
   [[nodiscard]] uint64_t LastTime(uint32_t cpu) const {
     return Has(cpu) ? streams_[cpu]->writer.last_time() : 0;
   }
@@ -82,9 +83,10 @@ class CpuStreams {
   };
   Settled Settle();
 
-  // Something was not sealed yet. What could not be written is not: the next commit tries it again.
+  // Is something not sealed yet? Packets that could not be written count as not sealed: the next
+  // commit tries them again.
   [[nodiscard]] bool pending() const;
-  // As of the last Settle.
+  // Returns the state as of the last Settle.
   [[nodiscard]] std::vector<StreamRecord> Records() const;
   [[nodiscard]] uint64_t packets() const;
   [[nodiscard]] uint64_t bytes() const;
@@ -140,7 +142,7 @@ class CpuStreams {
   std::vector<std::unique_ptr<Stream>> streams_;  // by CPU
   std::vector<Sealed> sealed_;
   std::vector<PageBuffer> buffers_;  // that no packet is in
-  size_t kept_buffers_ = 0;          // as many of them at most; falls by one a commit
+  size_t kept_buffers_ = 0;          // at most this many are kept; falls by one a commit
 };
 
 }  // namespace weft::consumer

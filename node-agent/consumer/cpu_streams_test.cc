@@ -169,7 +169,7 @@ TEST_F(CpuStreamsTest, EventsAppendedDuringAWriteGoIntoTheNextPacket) {
   }
   EXPECT_FALSE(Settle());
   EXPECT_EQ(lost, 10U);
-  // The record of that commit: the four belong to what comes after it.
+  // This is the record of that commit: the four discarded events belong to the next one.
   EXPECT_EQ(streams->Records()[0].discarded, 10U);
   EXPECT_EQ(streams->Records()[0].next_sequence, 1U);
   Append(1);

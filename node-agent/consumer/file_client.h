@@ -15,9 +15,9 @@ namespace weft::consumer {
 class FileClient : public store::FileMaker {
  public:
   explicit FileClient(AgentLink& link) : link_(&link) {}
-  // kTimeout: no agent answered. Each event of a stream without a file calls this. A file that was
-  // not available is therefore requested again only after kFileRetry; after kTimeout that holds for
-  // all files.
+  // kTimeout: no agent answered. Each event of a stream without a file calls this. It therefore
+  // requests a file that was not available again only after kFileRetry; after kTimeout, it waits as
+  // long for all files.
   Result<UniqueFd> OpenFile(std::string_view relative_name) override;
 
  private:

@@ -57,7 +57,7 @@ class FolderSink : public TraceSink, MetadataSink, PacketSink, CommitSink {
 
 class FolderSinks : public SinkMaker {
  public:
-  // Both outlive the sinks.
+  // Both must outlive the sinks.
   FolderSinks(store::FileMaker& maker, BackgroundWriter& writer)
       : maker_(&maker), writer_(&writer) {}
   Result<std::unique_ptr<TraceSink>> Open(const ipc::ChannelDefinition& definition,

@@ -44,7 +44,7 @@ uint64_t RecordChecksum(const JournalRecord& header, Bytes bytes) {
   return Checksum({reinterpret_cast<const uint8_t*>(mix.data()), sizeof(mix)});
 }
 
-// False: the file ends before.
+// Returns false if the file ends before.
 bool ReadAt(int fd, uint64_t offset, std::span<uint8_t> out) {
   while (!out.empty()) {
     const ssize_t n = ::pread(fd, out.data(), out.size(), static_cast<off_t>(offset));

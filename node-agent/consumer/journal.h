@@ -12,7 +12,7 @@
 // point, or a write that fails, leaves the other one, or both. The file is not synced: rings do not
 // outlive the machine either.
 //
-// The contents of records and events are the caller's (state.h). What changes them changes
+// The contents of records and events are the caller's (state.h). A change of them needs a change of
 // lib/ipc/journal_version.h. A record's bytes are checksummed; a reader still checks every length,
 // as of any file.
 #ifndef WEFT_NODE_AGENT_CONSUMER_JOURNAL_H_
@@ -30,7 +30,7 @@
 
 namespace weft::consumer {
 
-// Where a chunk of a ring set belongs.
+// The place of a chunk in its ring set.
 struct ChunkName {
   uint64_t device = 0;
   uint64_t inode = 0;
@@ -55,10 +55,10 @@ class Journal {
 
   // Counts from the next Commit on.
   Status AppendEvent(Bytes event);
-  // Everything before is final after this.
+  // Makes everything before this call final.
   Status Commit(Bytes record);
 
-  // The one chunk that is on its way (ring_mover.h); it counts at once, without a Commit.
+  // Saves the one chunk that is being moved (ring_mover.h). It counts at once, without a Commit.
   Status SaveChunk(const ChunkName& name, Bytes bytes);
   Status ClearChunk();
   [[nodiscard]] std::optional<Chunk> ReadChunk() const;

@@ -48,7 +48,7 @@ TEST(Journal, GivesBackTheLastCommit) {
   }
 }
 
-// Every torn state that a SIGKILL inside the write of a record can leave.
+// Tries every torn state that a SIGKILL inside the write of a record can leave.
 TEST(Journal, ATornRecordLeavesTheOneBefore) {
   const std::vector<uint8_t> one(1000, 1);
   const std::vector<uint8_t> two(1000, 2);

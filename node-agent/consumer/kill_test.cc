@@ -62,7 +62,7 @@ class KillTest : public ::testing::Test {
     for (const auto& writer : writers) {
       if (!running.consumer->AddRing(1, writer->Fd(), writer->header()->instance, 1)) ::_exit(4);
     }
-    // Commits often, so that every place is passed often.
+    // Commits often, so that it passes every kill point often.
     for (int i = 0;; i++) {
       running.consumer->Round();
       if (i % 10 == 0) (void)running.consumer->FlushAll();
@@ -123,13 +123,14 @@ TEST_F(KillTest, WhileItMovesRings) {
         }
         int status = 0;
         ::waitpid(pid, &status, 0);
-        // A ring with few chunks is moved before the third.
+        // A ring with few chunks is moved completely before the third.
         ASSERT_TRUE(WIFSIGNALED(status) || (nth > 1 && WEXITSTATUS(status) == 0))
             << place << " " << nth << ": " << status;
       }
     }
   }
-  // In a process of its own: the first kill point that this one passed would stay its only one.
+  // This runs in a process of its own, because a process keeps the first kill point that it passes
+  // as its only one.
   const pid_t reader = ::fork();
   if (reader == 0) {
     Finish();

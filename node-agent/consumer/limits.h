@@ -75,8 +75,8 @@ inline constexpr uint64_t kLongRise = 100'000'000;
 // was created, but never further back than kMaxBehind.
 inline constexpr uint64_t kBehindHold = 100'000'000;
 inline constexpr uint64_t kMaxBehind = 5'000'000'000;
-// How long the merge waits for the owner of an atomic slot's lock, which may have read the clock
-// for a record that it has not committed yet.
+// For this long the merge waits for the owner of an atomic slot's lock, which may have read the
+// clock for a record that it has not committed yet.
 inline constexpr uint64_t kMaxLockLag = 200'000'000;
 // The clocks of two CPUs differ by less than this. A record from further in the future is false.
 inline constexpr uint64_t kClockSlack = 1'000'000;
@@ -93,25 +93,25 @@ inline constexpr uint64_t kPollIdle = 10'000'000;
 inline constexpr uint64_t kPollAsleep = 50'000'000;
 inline constexpr uint64_t kIdleAfter = 20'000'000;
 inline constexpr uint64_t kAsleepAfter = 5'000'000'000;
-// How long a ring is read on after its channel was closed or its process ended, for a writer that
-// goes on.
+// For this long a ring is still read after its channel was closed or its process ended, for a
+// writer that goes on.
 inline constexpr uint64_t kCloseWait = 1'000'000'000;
 
 // --- talk ------------------------------------------------------------------------------------
 
 inline constexpr uint64_t kStatsInterval = 100'000'000;
-// How long the whole consumer waits for a file. After that, events that need it stay in their ring,
-// and the consumer requests the file again after kFileRetry.
+// For this long the whole consumer waits for a file. After that, events that need it stay in their
+// ring, and the consumer requests the file again after kFileRetry.
 inline constexpr uint64_t kFileWait = 5'000'000'000;
 inline constexpr uint64_t kFileRetry = 1'000'000'000;
 inline constexpr size_t kMaxQueuedFromAgent = 256;
 
-// A journal that could not be written is tried again after this.
+// After this time, a journal that could not be written is tried again.
 inline constexpr uint64_t kJournalRetry = 100'000'000;
 
 // --- relays ----------------------------------------------------------------------------------
 
-// How long a try to connect waits for the agent's connection and for the relay's answer.
+// For this long an attempt to connect waits for the agent's connection and for the relay's answer.
 inline constexpr uint64_t kConnectTime = 10'000'000'000;
 // Pause between two tries: kMinRetry at first, then twice as long each time, up to kMaxRetry.
 inline constexpr uint64_t kMinRetry = 100'000'000;
@@ -122,7 +122,7 @@ inline constexpr uint64_t kReadyTime = 5'000'000'000;
 inline constexpr uint64_t kBeaconInterval = 100'000'000;
 inline constexpr uint64_t kAllBeaconsInterval = 1'000'000'000;
 inline constexpr size_t kRelayReadBytes = 64 * 1024;
-// How long the process waits at its end for packets on their way. The keeper kills it later.
+// For this long the process waits at its end for packets that were sent. The keeper kills it later.
 inline constexpr uint64_t kLastWait = 5'000'000'000;
 
 // --- work ------------------------------------------------------------------------------------

@@ -40,11 +40,11 @@ class MissingLog {
   void Look(const std::vector<std::unique_ptr<RingInput>>& rings,
             const std::function<uint64_t()>& now);
 
-  // The latest time not after `time` that is inside no rise.
+  // Returns the latest time up to `time` that is inside no rise.
   [[nodiscard]] uint64_t NotInside(uint64_t time) const;
 
-  // The latest time not after `time` that is not behind the begin of a rise which took longer than
-  // `length` and was seen after `seen_after`.
+  // Returns the latest time up to `time` before all rises that took longer than `length` and were
+  // seen after `seen_after`.
   [[nodiscard]] uint64_t NotBehindLong(uint64_t time, uint64_t length, uint64_t seen_after) const;
 
   // The earliest of `time` and the begins of all rises.

@@ -43,7 +43,7 @@ Result<std::unique_ptr<Output>> Output::Open(const ipc::ChannelDefinition& defin
                                              RingClocks& clocks, const Limits& limits,
                                              Hooks hooks) {
   const std::string name = OutputName(definition);
-  // What a killed consumer wrote beyond its journal goes away.
+  // Cuts off what a killed consumer wrote beyond its journal.
   const uint64_t known = record == nullptr ? 0 : record->metadata_bytes;
   WEFT_ASSIGN(std::unique_ptr<TraceSink> sink, sinks.Open(definition, known));
   std::unique_ptr<Output> output(
@@ -92,7 +92,7 @@ Status Output::AddChannel(const ipc::ChannelDefinition& definition, const ClassL
       // The writer has the store meanwhile.
       .prepare = [this] { return FinishCommit(); },
       .commit = [this] { (void)StartCommit(); },
-      // What reads CTF 2 has not that fault of babeltrace2 2.0.
+      // Readers of CTF 2 do not have that fault of babeltrace2 2.0.
       .classes_by_empty_texts = info_.version == ctf::Version::k1_8,
       .notice = hooks_.notice,
       .notice_vpid = [this](uint32_t vpid) { AddVpid(vpid); },
@@ -111,7 +111,8 @@ Status Output::AddChannel(const ipc::ChannelDefinition& definition, const ClassL
     record_.channels.erase(known);
   }
   channels_.push_back(std::move(channel));
-  // With a relay, when that has the metadata: the journal says only what is so.
+  // With a relay the commit waits until the relay has the metadata, because the journal may only
+  // state facts.
   commit_due_ = sink_->commits().remote();
   return commit_due_ ? Status() : Commit();
 }
@@ -138,7 +139,7 @@ void Output::RestoreVpids(const OutputRecord& record) {
   vpids_ = ctf::ParseVpidRange(info_.version, *text).value_or(vpids_);
 }
 
-// Not a part of a commit: a ring that comes is added again after a restart.
+// Is not a part of a commit, since a ring is added again after a restart.
 void Output::AddVpid(uint32_t vpid) {
   if (!vpids_.Add(vpid)) return;
   const Status written =
@@ -201,7 +202,8 @@ bool Output::Round(uint64_t now_ns, uint64_t& budget) {
   return merged;
 }
 
-// For a trace that has nothing new: nothing older than what all channels promise will come.
+// Tells the sink, for traces without new events, that nothing older than the promises of all
+// channels will come.
 void Output::Promise() {
   uint64_t promise = UINT64_MAX;
   for (const auto& channel : channels_) promise = std::min(promise, channel->PromiseNs());

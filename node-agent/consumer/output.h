@@ -2,7 +2,7 @@
 // One CTF trace: its sink and the channels that write into it. Decides what one commit covers:
 // everything of this trace. Used by the consumer's thread.
 //
-// A commit, in this order:
+// A commit takes these steps, in this order:
 //   C0  the packets that hold what was read are sealed, with the rings' positions and the counts
 //   C1  they go into their files (metadata is there already), in the background writer's thread; or
 //       to the relay, which acknowledges them
@@ -11,10 +11,10 @@
 // While disk or relay are at work on one commit, the next one's packets are filled. A relay may be
 // away for long: then the commit waits, and records wait in their rings. They also wait if the
 // journal cannot be written, since its file system is full: then C2 is tried again, and no ring
-// gives room before it succeeds. A channel may be drained all the same. A SIGKILL before C2: the
-// next consumer cuts the files to the lengths of the record before, or has the relay cut them, and
-// reads the rings from its positions; their data is still there, because of C3. After C2: it goes
-// on behind.
+// gives room before it succeeds. A channel may be drained all the same. After a SIGKILL before C2,
+// the next consumer cuts the files to the lengths of the record before, or has the relay cut them,
+// and reads the rings from its positions. Their data is still there, because C3 comes last. After a
+// SIGKILL after C2, it goes on behind the commit.
 #ifndef WEFT_NODE_AGENT_CONSUMER_OUTPUT_H_
 #define WEFT_NODE_AGENT_CONSUMER_OUTPUT_H_
 
@@ -32,7 +32,7 @@
 
 namespace weft::consumer {
 
-// Event descriptions of the journal: by channel id, then class id.
+// Event descriptions in the journal: by channel id, then class id.
 using ClassLog = std::map<uint64_t, std::vector<std::vector<uint8_t>>>;
 
 // Names the CTF trace that a channel belongs to: containers have traces of the same path.
@@ -65,13 +65,13 @@ class Output {
   // The channels' counts, for the sink.
   void Report();
 
-  // Commits afterwards, so that the channel is there after a restart.
+  // Commits afterwards, so that the channel still exists after a restart.
   Status AddChannel(const ipc::ChannelDefinition& definition, const ClassLog& classes);
   void RemoveChannel(uint64_t id);
   [[nodiscard]] Channel* Find(uint64_t id);
   [[nodiscard]] const std::vector<std::unique_ptr<Channel>>& channels() const { return channels_; }
 
-  // One round of all channels; commits what is due. True: something was merged.
+  // Does one round of all channels and commits what is due. Returns true if it merged something.
   bool Round(uint64_t now_ns, uint64_t& budget);
   // C0 to C3. Errors of the sink are counted and noticed; only the journal's are returned, and
   // kTimeout: the relay has not acknowledged it yet.
@@ -85,7 +85,7 @@ class Output {
     return journal_due_ || (committing_ && sink_->commits().remote());
   }
 
-  // As of the last commit; for the journal.
+  // Returns the state as of the last commit, for the journal.
   [[nodiscard]] const std::vector<uint8_t>& committed() const { return committed_; }
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] bool restorable() const { return !record_.channels.empty(); }
@@ -99,9 +99,9 @@ class Output {
         limits_(limits),
         hooks_(std::move(hooks)) {}
 
-  // C0, and the beginning of C1. The commit before is finished first.
+  // Does C0 and begins C1. It finishes the commit before first.
   Status StartCommit();
-  // The end of C1, C2, C3, if one began. kTimeout: C1 has not ended.
+  // Does the rest of C1, C2 and C3, if a commit began. kTimeout: C1 has not ended.
   Status FinishCommit();
   // C2 and C3.
   Status WriteJournal();

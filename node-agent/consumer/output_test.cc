@@ -17,11 +17,11 @@ namespace {
 using ring::testing::TestWriter;
 
 struct Disk {
-  bool slow = false;  // at work on a commit until Wait is called
+  bool slow = false;  // a commit does not end until Wait is called
   int fell_behind = 0;
 };
 
-// A folder on such a disk.
+// A sink on a simulated disk.
 class SinkOnDisk : public TraceSink, CommitSink {
  public:
   SinkOnDisk(std::unique_ptr<TraceSink> folder, Disk& disk)
@@ -88,7 +88,7 @@ class OutputTest : public ::testing::Test {
       ASSERT_TRUE(consumer->FlushAll());
     }
   }
-  // Events of 32 bytes, old enough to be merged.
+  // Writes events of 32 bytes that are old enough to be merged.
   void Write(TestWriter& writer, int events) {
     const std::vector<uint8_t> body(16);
     for (int i = 0; i < events; i++) {

@@ -15,7 +15,7 @@ namespace {
 
 iovec Part(Bytes bytes) { return {const_cast<uint8_t*>(bytes.data()), bytes.size()}; }
 
-// How much of both was sent; 0: the socket is full.
+// Returns how many bytes of both it sent; 0: the socket is full.
 Result<size_t> SendTo(int socket, Bytes front, Bytes rest) {
   iovec parts[2] = {Part(front), Part(rest)};
   msghdr message{};

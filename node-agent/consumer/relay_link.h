@@ -25,7 +25,7 @@ class RelayLink {
     std::function<Status(bool data)> ask;
     std::function<void(const std::string&)> notice;  // for people
   };
-  // `name`: "relay HOST:PORT", for people.
+  // `name`: "relay HOST:PORT", for messages.
   RelayLink(stream::Hello hello, std::string name, Hooks hooks)
       : sender_(std::move(hello)), name_(std::move(name)), hooks_(std::move(hooks)) {}
   RelayLink(const RelayLink&) = delete;
@@ -33,16 +33,16 @@ class RelayLink {
 
   [[nodiscard]] stream::Sender& sender() { return sender_; }
 
-  // All that can be done now. True: something arrived.
+  // Does all that can be done now. Returns true if something arrived.
   bool Pump(uint64_t now_ns);
-  // What Pump waits for.
+  // Adds the descriptors that Pump waits for.
   void AddPolls(std::vector<pollfd>& polls);
   // The agent's answer; `error` is "" or says why there is no connection.
   void Answer(bool data, UniqueFd socket, const std::string& error, uint64_t now_ns);
-  // What the agent before was asked it will not answer.
+  // Forgets requests to the agent before, which will not be answered.
   void NewAgent();
 
-  // Why there is no session, and for how long; "": there is one.
+  // Returns why there is no session, and for how long; "": there is one.
   [[nodiscard]] const std::string& problem() const { return problem_; }
   [[nodiscard]] uint64_t problem_since_ns() const { return problem_since_ns_; }
 

@@ -11,10 +11,10 @@
 namespace weft::consumer {
 namespace {
 
-// Where there are no pods: the machine and its user's programs.
+// The namespace of traces without pods: of a machine and its user's programs.
 constexpr const char* kLocalNamespace = "local";
 constexpr const char* kLocalContainer = "local";
-// In the place of a pod, where a node's kernel recorded; no pod can be called so.
+// The pod's folder for what a node's kernel recorded; no pod can have this name.
 constexpr const char* kNodeFolder = "_node";
 
 std::string Or(const std::string& name, const std::string& otherwise) {

@@ -58,7 +58,7 @@ class RelaySink : public TraceSink, MetadataSink, PacketSink, CommitSink {
   std::deque<std::vector<uint8_t>> own_;  // packets whose bytes the caller took back
 };
 
-// The links, by relay and Trace.
+// The links to relays, by relay and Trace.
 class RelayLinks : public SinkMaker {
  public:
   using Ask = std::function<Status(ipc::ConnectionRequest)>;

@@ -23,7 +23,7 @@ class RingClocks {
   }
   ring::TickClock& node() { return Of(node_); }
 
-  // About once a second, between records.
+  // Called about once a second, between records.
   void Calibrate() {
     for (auto& [_, measured] : clocks_) measured.clock.Calibrate();
   }

@@ -19,7 +19,7 @@ namespace weft::consumer {
 
 class RingInput;
 
-// A slot's reader and what belongs to it while it is merged.
+// A slot's reader, and the state of its merge.
 struct Cursor {
   Cursor(RingInput& owner, const ring::RingSet& set, uint32_t slot)
       : input(&owner),
@@ -65,7 +65,7 @@ class RingInput {
   // Finds new slots and takes a fresh look at all. False: the ring set was given up.
   bool Look();
 
-  // What an event id means. `find` classifies a description that was not seen before.
+  // The meaning of an event id. `find` classifies a description that was not seen before.
   using FindClass = std::function<Classified(Bytes)>;
   Classified Classify(uint16_t event, const FindClass& find);
   [[nodiscard]] const ctf::EventClass* Known(uint16_t event) const {
@@ -83,7 +83,7 @@ class RingInput {
   [[nodiscard]] const ring::RingSet& set() const { return set_; }
   [[nodiscard]] uint64_t instance() const { return instance_; }
   [[nodiscard]] uint64_t process() const { return process_; }
-  // By slot; null where nothing was ever written.
+  // Cursors by slot; null: nothing was ever written.
   [[nodiscard]] const std::vector<std::unique_ptr<Cursor>>& cursors() const { return cursors_; }
 
   // A writer overtook the last Look: without another one this ring has no end.
@@ -98,17 +98,18 @@ class RingInput {
   [[nodiscard]] DiscardCounts discarded() const;
   // Records of a ring set that was given up: committed, never handed out.
   [[nodiscard]] uint64_t corrupt_recorded() const { return corrupt_recorded_; }
-  // As what these count.
+  // Returns the reason as which this ring's lost records count.
   [[nodiscard]] LostReason lost_as() const { return lost_as_; }
 
   [[nodiscard]] RingRecord Record() const;
   // A commit begins, with the Record of now.
   void Seal();
-  // It is in the journal: the positions of then become the writer's room. True: the ring had ended.
-  // To `went_round` come slots whose writer has used every page of its ring by now, each once.
+  // Called when the journal has the state of the last commit: its positions become the writer's
+  // room. Returns true if the ring had ended. Adds to `went_round` the slots whose writer has used
+  // every page of its ring by now, each once.
   bool Acknowledge(std::vector<uint32_t>& went_round);
 
-  // Ticks: no event is older. As the ring says, where that can be true.
+  // Ticks: no event is older. This is the time that the ring states, if it is possible.
   [[nodiscard]] uint64_t begin() const { return begin_; }
   void set_begin(uint64_t ticks) { begin_ = ticks; }
 

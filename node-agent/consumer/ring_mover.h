@@ -4,8 +4,8 @@
 // its pages are freed, and it is written again, so that the kernel charges the new pages to this
 // process. What was read already is freed. Used by the consumer's thread, which is the only reader.
 //
-// A consumer may be killed between two of these steps. So the chunk is in the journal before its
-// pages are freed; the next consumer writes it again before it reads that ring set (Complete).
+// A consumer may be killed between two of these steps. The chunk is therefore in the journal before
+// its pages are freed. The next consumer writes it again before it reads that ring set (Complete).
 #ifndef WEFT_NODE_AGENT_CONSUMER_RING_MOVER_H_
 #define WEFT_NODE_AGENT_CONSUMER_RING_MOVER_H_
 
@@ -19,15 +19,15 @@ namespace weft::consumer {
 
 class RingInput;
 
-// Bytes of a ring set's file: [begin, end), multiples of a page.
+// A part of a ring set's file: [begin, end) in bytes, multiples of a page.
 struct FileRange {
   uint64_t begin = 0;
   uint64_t end = 0;
   bool operator==(const FileRange&) const = default;
 };
 
-// What of a ring set must be kept, in order: its front, and of each slot what is in no journal yet
-// or, without `records`, only what its counts need.
+// Returns the parts of a ring set that must be kept, in order: its front and, of each slot, the
+// records that no journal has yet or, without `records`, only what its counts need.
 std::vector<FileRange> RangesToKeep(const RingInput& input, bool records);
 uint64_t BytesIn(const std::vector<FileRange>& ranges);
 

@@ -23,23 +23,23 @@ extern "C" __attribute__((visibility("default"))) int __lsan_is_turned_off() { r
 namespace weft::consumer {
 namespace {
 
-// What a consumer calls, and nothing that takes a path, makes a descriptor for something new, or
-// names another process.
+// The system calls of a consumer. None of them takes a path, makes a descriptor for something new,
+// or names another process.
 constexpr int kAllowed[] = {
-    // Descriptors that it was given.
+    // For descriptors that it was given.
     SCMP_SYS(read), SCMP_SYS(pread64), SCMP_SYS(write), SCMP_SYS(pwrite64), SCMP_SYS(writev),
     SCMP_SYS(close), SCMP_SYS(fstat), SCMP_SYS(fstatfs), SCMP_SYS(ftruncate), SCMP_SYS(fsync),
     SCMP_SYS(fdatasync), SCMP_SYS(lseek), SCMP_SYS(sync_file_range), SCMP_SYS(fadvise64),
-    // Messages, and waiting for them.
+    // For messages, and for waiting for them.
     SCMP_SYS(sendmsg), SCMP_SYS(recvmsg), SCMP_SYS(poll), SCMP_SYS(ppoll),
     SCMP_SYS(restart_syscall), SCMP_SYS(nanosleep), SCMP_SYS(clock_nanosleep),
-    // Time, where the vDSO cannot tell it.
+    // For the time, if the vDSO cannot tell it.
     SCMP_SYS(clock_gettime), SCMP_SYS(gettimeofday),
     // Memory for malloc; those with a protection are below.
     SCMP_SYS(brk), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(futex),
     SCMP_SYS(getrandom),
 #ifdef WEFT_SANITIZED
-    // What a sanitizer's run-time library calls in between; a pipe tells it which memory is there.
+    // For a sanitizer's run-time library; it uses a pipe to find out which memory is mapped.
     SCMP_SYS(sched_yield), SCMP_SYS(sigaltstack), SCMP_SYS(getpid), SCMP_SYS(gettid),
     SCMP_SYS(pipe2),
 #endif
@@ -68,7 +68,7 @@ Status AddRules(scmp_filter_ctx filter) {
     }
     return {};
   };
-  // No memory that can be executed.
+  // Memory must not be executable.
   const scmp_arg_cmp no_exec = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
   WEFT_TRY(allow(SCMP_SYS(mmap), no_exec));
   WEFT_TRY(allow(SCMP_SYS(mprotect), no_exec));
@@ -76,7 +76,7 @@ Status AddRules(scmp_filter_ctx filter) {
   for (const int command : {F_GET_SEALS, F_GETFL, F_SETFL, F_GETFD}) {
     WEFT_TRY(allow(SCMP_SYS(fcntl), SCMP_A1(SCMP_CMP_EQ, static_cast<scmp_datum_t>(command))));
   }
-  // Freeing memory of a ring set.
+  // For freeing memory of a ring set.
   WEFT_TRY(
       allow(SCMP_SYS(fallocate), SCMP_A1(SCMP_CMP_EQ, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE)));
   // fstat of a descriptor, as newer C libraries call it: the path is empty, and nothing is opened.

@@ -13,7 +13,7 @@
 
 namespace weft::consumer {
 
-// There is no way back. kUnsupported: the kernel has no seccomp filters.
+// Enters the sandbox for good. kUnsupported: the kernel has no seccomp filters.
 Status EnterSandbox();
 
 }  // namespace weft::consumer

@@ -29,7 +29,7 @@ namespace {
 
 constexpr int kNoSandbox = 99;
 
-// How a process ends that enters the sandbox and then does `work`.
+// Returns how a process ends that enters the sandbox and then does `work`.
 int Inside(const std::function<int()>& work) {
   const pid_t pid = ::fork();
   if (pid == 0) {

@@ -16,7 +16,8 @@ int Service::Run() {
     HandleMessages();
     uint64_t delay = kPollIdle;
     if (consumer_ != nullptr) {
-      // What a relay acknowledged is room for the round, which may make more for it.
+      // Acknowledgements of relays come first: they give room to the round, which may give it to
+      // rings.
       relays_.Pump(AgentLink::NowNs());
       delay = consumer_->Round();
       if (relays_.Pump(AgentLink::NowNs())) delay = 0;
@@ -41,8 +42,8 @@ int Service::Run() {
   return flushed ? 0 : 1;
 }
 
-// What is on its way to a relay first; then the rest is, and stays where it is if that is not
-// acknowledged.
+// Waits until relays acknowledge what was sent, then flushes the rest. Records that no relay
+// acknowledges stay in their rings.
 Status Service::FlushAll() {
   const uint64_t deadline = AgentLink::NowNs() + kLastWait;
   AwaitRelays(deadline);
@@ -64,7 +65,7 @@ void Service::HandleMessages() {
   to_stop_.clear();
 }
 
-// What only the agent before was told is told again.
+// Reports again to a new agent what only the agent before knew.
 void Service::MeetAgent() {
   if (connection_ == link_.connection()) return;
   connection_ = link_.connection();
@@ -235,7 +236,7 @@ void Service::AwaitRelays(uint64_t deadline_ns) {
 }
 
 void Service::Tell(MustArrive message) {
-  // Without an agent nothing is kept: the next one is told all again.
+  // Without an agent, messages are not kept: the next agent gets all of them again.
   if (link_.connected()) unsent_.push_back(std::move(message));
 }
 

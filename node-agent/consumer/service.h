@@ -23,8 +23,8 @@ namespace weft::consumer {
 
 class Service {
  public:
-  // `cpus`: how many this machine can have, and `budget`: asked before the sandbox, in which
-  // neither can be asked for.
+  // `cpus`: the most that this machine can have. `cpus` and `budget` are found out before the
+  // sandbox, in which that is not possible.
   Service(UniqueFd keeper, uint32_t cpus, const ipc::DescriptorBudget& budget,
           BackgroundWriter& writer)
       : link_(std::move(keeper)),
@@ -50,7 +50,7 @@ class Service {
   void TellWentRound();
   void TellDrained();
   void TellStats();
-  // What must arrive: told again until the agent's socket takes it.
+  // Messages that must arrive: they are sent again until the agent's socket takes them.
   using MustArrive = std::variant<ipc::ChannelReady, ipc::RingDone, ipc::Drained>;
   void Tell(MustArrive message);
   void SendQueued();

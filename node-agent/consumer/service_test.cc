@@ -192,7 +192,7 @@ TEST_F(ServiceTest, ReportsItsLastCountsAtItsEnd) {
   auto stats = Get<ipc::Stats>();
   while (stats && stats->counts.delivered < 100) stats = Get<ipc::Stats>();
   ASSERT_TRUE(stats);
-  // At its end it may have more than it told last.
+  // At its end the consumer may have delivered more than it last reported.
   const auto set = ring::RingSet::Open(writer.Fd());
   ASSERT_TRUE(set);
   const uint64_t tail = set->LoadTail(0);
@@ -211,7 +211,7 @@ TEST_F(ServiceTest, ASlotWhoseWriterWentRoundIsSaidOnce) {
   Connect({&writer});
   ASSERT_TRUE(Get<ipc::ChannelReady>());
   uint64_t written = 0;
-  // 24 bytes each, of 8 KiB.
+  // Each event has 24 bytes, of a ring of 8 KiB.
   const auto write_and_wait = [&] {
     Write(writer, 100);
     written += 100;

@@ -21,7 +21,7 @@
 
 namespace weft {
 
-// What the journal has of structs of other libraries.
+// Fields of structs of other libraries that the journal has.
 template <>
 struct FieldList<ring::SlotState> {
   static constexpr auto kFields = std::tuple(Field("position", &ring::SlotState::position),
@@ -54,12 +54,12 @@ enum LostReason : uint8_t {
   kLostMemory,     // its container needed the memory, and the consumer had none for it
   kLostReasons,
 };
-// "stage/reason", as messages have it.
+// Returns "stage/reason", as in messages.
 const char* LostReasonName(LostReason reason);
 
 using DiscardCounts = std::array<uint64_t, WEFT_DISCARD_REASONS>;
 
-// Totals of a channel. Channel::Counts adds what the rings hold that are still known.
+// Totals of a channel. Channel::Counts adds the counts of the rings that are still known.
 struct Totals {
   uint64_t delivered = 0;
   uint64_t late = 0;
@@ -67,7 +67,7 @@ struct Totals {
   uint64_t rings = 0;
   uint64_t corrupt_rings = 0;
   uint64_t tail_unknown = 0;  // ring sets that went away before their end was read
-  // From rings that were forgotten:
+  // Counts of rings that were forgotten:
   uint64_t recorded = 0;
   uint64_t overwritten = 0;
   DiscardCounts discarded{};
@@ -83,13 +83,13 @@ struct Totals {
 };
 
 struct SlotRecord {
-  // What this consumer and those whose journal it has must account for.
+  // The records that this consumer, and those whose journal it has, must account for.
   [[nodiscard]] uint64_t recorded() const { return state.accounted - state.skipped; }
 
   uint32_t slot = 0;
   uint32_t last_cpu = 0;
   ring::SlotState state;
-  // That streams have counted as missing:
+  // Events that streams have counted as missing:
   DiscardCounts discarded{};
   uint64_t overwritten = 0;
 
@@ -125,7 +125,7 @@ struct StreamRecord {
   uint64_t events = 0;  // in them
   uint64_t next_sequence = 0;
   uint64_t discarded = 0;
-  // What the last packet says.
+  // Values in the last packet:
   uint64_t last_time = 0;
   uint64_t last_discarded = 0;
 
@@ -169,7 +169,7 @@ struct OutputRecord {
 };
 
 void Encode(const OutputRecord& record, std::vector<uint8_t>& out);
-// kCorrupt: not what Encode makes.
+// kCorrupt: the bytes are not Encode's.
 Result<std::vector<OutputRecord>> DecodeOutputs(Bytes bytes);
 
 }  // namespace weft::consumer

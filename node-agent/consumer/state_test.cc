@@ -10,7 +10,7 @@
 namespace weft::consumer {
 namespace {
 
-// The format, written out: little-endian words one after the other.
+// The format, written out as little-endian words.
 class Golden {
  public:
   Golden& U8(uint8_t value) { return Put(value, 1); }
@@ -108,7 +108,7 @@ TEST(State, ACutRecordIsRefused) {
     EXPECT_FALSE(DecodeOutputs(Bytes(bytes).first(size))) << size;
 }
 
-// The table of reasons (lib/abi/ring.h) and the page that tells what helps against each.
+// Compares the table of reasons (lib/abi/ring.h) with the page that tells what helps against each.
 TEST(DiscardReasons, EachHasANameAndARowInTheDocuments) {
   std::ifstream in(WEFT_SOURCE_DIR "/docs/operations.md");
   const std::string page{std::istreambuf_iterator<char>(in), {}};

@@ -90,7 +90,7 @@ struct Running {
   std::unique_ptr<Consumer> consumer;
 };
 
-// Lines that babeltrace2 prints for a folder; with what it says on stderr if `errors` is given.
+// Returns the lines that babeltrace2 prints for a folder; *errors gets its stderr.
 inline std::vector<std::string> Babeltrace(const std::filesystem::path& path,
                                            std::string* errors = nullptr) {
   const std::string err = path.string() + ".stderr";
@@ -116,7 +116,7 @@ inline std::vector<std::string> Babeltrace(const std::filesystem::path& path,
   return lines;
 }
 
-// The number behind "NAME = " in a line; ~0 if there is none.
+// Returns the number behind "NAME = " in a line; ~0 if there is none.
 inline uint64_t Value(const std::string& line, const std::string& name) {
   const size_t at = line.find(" " + name + " = ");
   return at == std::string::npos ? ~uint64_t{0}

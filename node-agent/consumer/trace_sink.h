@@ -21,7 +21,7 @@ class MetadataSink {
  public:
   virtual ~MetadataSink() = default;
   virtual Status Append(std::string_view fragment) = 0;
-  // What was appended, in bytes.
+  // Returns how many bytes were appended.
   [[nodiscard]] virtual uint64_t size() const = 0;
   // Puts `bytes` in the place of as many that were there.
   virtual Status Overwrite(uint64_t offset, std::string_view bytes) = 0;
@@ -29,17 +29,17 @@ class MetadataSink {
   [[nodiscard]] virtual Result<std::string> Read(uint64_t offset, size_t size) const = 0;
 };
 
-// The streams of a trace. One virtual call a packet.
+// The streams of a trace. Each packet takes one virtual call.
 class PacketSink {
  public:
   virtual ~PacketSink() = default;
   // Continues the stream of a channel and CPU as it was when `record` was made; what followed is
   // removed. The result is the handle for the functions below. kTimeout: not now.
   virtual Result<size_t> AddStream(const std::string& channel, const StreamRecord& record) = 0;
-  // The best size of a packet for that much content, both in bytes.
+  // Returns the best size of a packet for that much content, both in bytes.
   [[nodiscard]] virtual size_t PacketBytes(size_t stream, size_t content) const = 0;
-  // A packet with that many events. In the function that CommitSink::Start got, the bytes must stay
-  // until the commit is done; outside of it, they are the caller's again at once.
+  // Writes a packet with that many events. In the function that CommitSink::Start got, the bytes
+  // must stay until the commit is done; outside of it, they are the caller's again at once.
   virtual Status Write(size_t stream, std::span<const uint8_t> packet, uint64_t events) = 0;
 };
 
@@ -48,7 +48,7 @@ class PacketSink {
 class CommitSink {
  public:
   virtual ~CommitSink() = default;
-  // Rings fill faster than commits end. Called between two commits.
+  // Told that rings fill faster than commits end. It is called between two commits.
   virtual void FallBehind() = 0;
   // Begins a commit: calls `write` once, perhaps in another thread.
   virtual void Start(std::function<void()> write) = 0;
@@ -72,7 +72,7 @@ class TraceSink {
   virtual Result<bool> Ready() = 0;
   // Puts all of it on the disk. kTimeout: it has begun and is not finished; ask again.
   virtual Status Sync() = 0;
-  // Nothing older than `time_ns` will be written to any stream.
+  // Promises that nothing older than `time_ns` will be written to any stream.
   virtual void Promise(uint64_t time_ns) = 0;
   // The trace's counts, for a peer that keeps counts, too.
   virtual void Report(const ipc::ChannelCounts& counts) = 0;

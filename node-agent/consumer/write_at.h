@@ -14,7 +14,7 @@
 
 namespace weft::consumer {
 
-// `what`: the file's part in an error's message.
+// `what`: the word for the file in an error's message.
 inline Status WriteAt(const char* what, int fd, uint64_t offset, Bytes bytes) {
   while (!bytes.empty()) {
     const ssize_t n = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));

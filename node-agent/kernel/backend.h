@@ -95,19 +95,20 @@ class Backend {
   [[nodiscard]] virtual Status Track(const UniqueFd& session, const Trackers& trackers) const = 0;
   // Returns after no probe of the old state runs any more.
   [[nodiscard]] virtual Status Switch(const UniqueFd& session, bool on) const = 0;
-  // Also brings the counts of hits that were missed in its rings up to date.
+  // Returns the session's state. It also brings the counts of missed hits in the session's rings up
+  // to date.
   [[nodiscard]] virtual Result<SessionState> StateOf(const UniqueFd& session) const = 0;
-  // Records what is there, where the session has events for that. Takes as long as it takes; ended
-  // by Switch(session, false), with sys_errno ESHUTDOWN. `cgroup`: only of tasks in it; 0: of all
-  // in scope. kNotFound: it is gone, or there is no such event.
+  // Records the existing objects for which the session has events. This may take long;
+  // Switch(session, false) ends it with sys_errno ESHUTDOWN. `cgroup`: only tasks in it are
+  // recorded; 0: all in scope. kNotFound: the cgroup is gone, or the session has no such event.
   [[nodiscard]] virtual Status DumpState(const UniqueFd& session, uint64_t cgroup) const = 0;
 
   // kUnsupported: this kernel lacks the clock, or a context, which the error names.
   [[nodiscard]] virtual Result<UniqueFd> MakeRing(const UniqueFd& session,
                                                   const Ring& ring) const = 0;
-  // The event lives as long as its session. kNotFound: this kernel has no such tracepoint or
-  // function; kInvalid: its filter does not fit; kConflict: its twin is there; else what the back
-  // end found wrong.
+  // Adds an event, which lives as long as its session. kNotFound: this kernel has no such
+  // tracepoint or function; kInvalid: the filter does not fit; kConflict: the session has its twin;
+  // or the back end's own errors.
   [[nodiscard]] virtual Status AddEvent(const UniqueFd& ring, const Event& event) const = 0;
 };
 

@@ -39,7 +39,7 @@ struct MemberRecord {
 
 BtfKind KindOf(uint32_t info) { return static_cast<BtfKind>((info >> 24) & 0x1f); }
 
-// Bytes behind a record; nothing: no such kind.
+// Returns the size of the data behind a record; nothing: there is no such kind.
 std::optional<size_t> BodySize(BtfKind kind, size_t count) {
   switch (kind) {
     case BtfKind::kPointer:
@@ -205,7 +205,7 @@ BtfType Btf::Type(uint32_t id) const {
           .name = kind == BtfKind::kInt ? IntegerName(name) : name};
 }
 
-// What stands behind the type's record.
+// Returns the bytes behind the type's record.
 Bytes Btf::Body(const BtfType& type) const {
   const Btf* owner = Owner(type.id);
   const auto size = BodySize(type.kind, type.count);
@@ -249,7 +249,7 @@ std::optional<uint64_t> Btf::SizeOf(uint32_t id) const {
       case BtfKind::kArray: {
         const BtfArray array = ArrayOf(type);
         elements *= array.count;
-        // Larger than any memory: also keeps the product from overflowing.
+        // That is larger than any memory. The check also keeps the product from overflowing.
         if (elements > UINT32_MAX) return std::nullopt;
         id = array.element;
         break;

@@ -77,7 +77,7 @@ struct BtfArray {
   uint32_t count = 0;
 };
 
-// Where a member lies in its outermost structure.
+// The place of a member in its outermost structure.
 struct BtfMember {
   std::string_view name;
   uint32_t type = 0;
@@ -101,7 +101,7 @@ class Btf {
   Btf& operator=(Btf&&) = default;
 
   // `base`: of the kernel, for a module's split BTF; it is shared with the result. Errors:
-  // kCorrupt, kUnsupported (another byte order or version, a kind that is not known).
+  // kCorrupt; kUnsupported: another byte order or version, or an unknown kind.
   static Result<Btf> Parse(std::vector<uint8_t> bytes, std::shared_ptr<const Btf> base = nullptr);
   static Result<Btf> Load(const std::string& path, std::shared_ptr<const Btf> base = nullptr);
 
@@ -109,10 +109,10 @@ class Btf {
   [[nodiscard]] uint32_t first() const;
   [[nodiscard]] uint32_t end() const;
 
-  // kVoid for an id that is not there.
+  // Returns kVoid for an id that does not exist.
   [[nodiscard]] BtfType Type(uint32_t id) const;
 
-  // The type without typedef, const, volatile, restrict and tags.
+  // Returns the type without typedef, const, volatile, restrict and tags.
   [[nodiscard]] BtfType Resolve(uint32_t id) const;
 
   // Bytes of a value of this type; nothing: it has none (void, a function, a forward declaration).
@@ -125,11 +125,11 @@ class Btf {
   [[nodiscard]] std::vector<BtfParameter> Parameters(const BtfType& prototype) const;
   [[nodiscard]] std::vector<BtfEnumerator> Enumerators(const BtfType& type) const;
 
-  // By name, also inside members without a name, whose offsets are added.
+  // Finds a member by name, also inside members without a name, whose offsets are added.
   [[nodiscard]] std::optional<BtfMember> FindMember(const BtfType& type,
                                                     std::string_view name) const;
 
-  // The first type of that kind and name; this BTF's own come before the base's.
+  // Returns the first type of that kind and name; this BTF's own come before the base's.
   [[nodiscard]] std::optional<BtfType> Find(BtfKind kind, std::string_view name) const;
 
   // This BTF's own types of that kind whose names begin so, ordered by name.

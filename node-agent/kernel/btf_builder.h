@@ -20,7 +20,7 @@ class BtfBuilder {
     uint32_t bits;  // offset; in a structure with bit-fields also size << 24
   };
 
-  // `first_id`, `first_string`: where a split BTF goes on.
+  // `first_id`, `first_string`: the first numbers of a split BTF, behind those of its base.
   explicit BtfBuilder(uint32_t first_id = 1, uint32_t first_string = 0)
       : next_(first_id), first_string_(first_string) {
     if (first_string == 0) strings_.push_back(0);
@@ -56,7 +56,7 @@ class BtfBuilder {
     }
     return id;
   }
-  // Prototypes: parameters; enumerations: values.
+  // Adds a prototype with its parameters, or an enumeration with its values.
   uint32_t Pairs(uint8_t kind, std::string_view name, uint32_t size_or_ref,
                  std::initializer_list<Member> pairs, bool flag = false) {
     const uint32_t id = Type(kind, name, size_or_ref, static_cast<uint16_t>(pairs.size()), flag);

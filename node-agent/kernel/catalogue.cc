@@ -24,7 +24,7 @@ const SyscallField* SyscallEntry::Find(std::string_view name) const {
 }
 
 const Catalogue& Catalogue::BuiltIn() {
-  // Not destroyed: a thread may be resolving when the process ends.
+  // The catalogue is never destroyed: a thread may be resolving when the process ends.
   static const auto& catalogue = *new Catalogue([] {
     Result<Catalogue> parsed = Parse(CatalogueDocuments());
     if (!parsed) {

@@ -22,7 +22,7 @@
 
 namespace weft::kernel {
 
-// One field to be.
+// The plan of one field.
 struct FieldSpec {
   enum class As {
     kValue,    // what its type says: integer, enumeration, text, address
@@ -47,8 +47,8 @@ struct FieldSpec {
   uint32_t limit = 0;  // bytes of a text or sequence; 0: kDefaultStringBytes
   std::string labels;  // of an enumeration: one of the catalogue, or of the kernel; empty: none
   std::optional<Path> count;  // the number of elements of what the path points to, or of its "[]"
-  // How many bytes what the path's last pointer points to has (a socket address): none behind them
-  // is read.
+  // The number of bytes of the object that the path's last pointer points to (a socket address): no
+  // byte behind them is read.
   std::optional<Path> length;
   std::string total;  // kGather: the argument that says how many bytes there are; empty: all
 };
@@ -63,7 +63,7 @@ struct TracepointEntry {
   std::string exception;  // why it cannot be recorded; empty: it can
 };
 
-// More than a parameter's own value, or when it is there.
+// A field that is more than a parameter's own value, or that exists only at entry or exit.
 struct SyscallField {
   enum class Direction { kIn, kOut, kInOut };
 
@@ -86,7 +86,7 @@ struct SyscallNumber {
   std::optional<uint32_t> compat;
 };
 
-// An event of the statedump.
+// An event of the state dump.
 struct StateEntry {
   std::string event;
   std::string of;  // what it says something of (statedump.h)
@@ -98,7 +98,7 @@ class Catalogue {
   // kInvalid: the message names the document, the event and what is wrong.
   static Result<Catalogue> Parse(std::span<const std::string_view> documents);
 
-  // That of this program.
+  // Returns the catalogue that is compiled into this program.
   static const Catalogue& BuiltIn();
 
   // nullptr: it has no entry.
@@ -107,23 +107,24 @@ class Catalogue {
 
   [[nodiscard]] const std::vector<SyscallNumber>& numbers() const { return numbers_; }
 
-  // The name of the function of a system call that its table calls otherwise, else the same; of the
-  // table for 32-bit programs.
+  // Returns the name of a system call's function. It differs from the name in the table for some
+  // calls. The second function does this for the table of 32-bit programs.
   [[nodiscard]] std::string FunctionOf(std::string_view table_name) const;
   [[nodiscard]] std::string CompatFunctionOf(std::string_view table_name) const;
 
-  // "TYPE NAME" of each parameter of a function for 32-bit programs that the kernel itself does not
-  // describe; nullptr: not one of these.
+  // Returns "TYPE NAME" of each parameter of a function for 32-bit programs that the kernel itself
+  // does not describe; nullptr: the function is not one of these.
   [[nodiscard]] const std::vector<std::string>* CompatParameters(std::string_view function) const;
 
-  // What a 32-bit program has where a 64-bit one has this structure; empty: it is not known.
+  // Returns the structure that a 32-bit program has in place of this one of 64-bit programs; empty:
+  // unknown.
   [[nodiscard]] std::string_view CompatStructure(std::string_view structure) const;
 
-  // The name of a tracepoint's event in a trace.
+  // Returns the name of a tracepoint's event in a trace.
   [[nodiscard]] std::string EventName(std::string_view tracepoint) const;
 
-  // What to record of an argument that points to a structure of this type; nullptr: its address.
-  // Paths begin with the argument "it".
+  // Returns what to record of an argument that points to a structure of this type; nullptr: only
+  // its address. Paths begin with the argument "it".
   [[nodiscard]] const std::vector<FieldSpec>* Structure(std::string_view type) const;
 
   [[nodiscard]] const std::vector<EnumMapping>* Labels(std::string_view name) const;

@@ -22,7 +22,7 @@ constexpr int kCompatColumn = -1;
 constexpr int kLabelColumn = 1;
 #endif
 
-// Only inside this file: yaml-cpp throws as well, and Parse makes a Result of both.
+// Is thrown inside this file only. yaml-cpp throws as well, and Parse makes a Result of both.
 struct Wrong {
   std::string what;
 };

@@ -25,7 +25,7 @@ namespace {
 
 constexpr const char* kName = "weft";
 constexpr const char* kFile = "/weft.ko";
-// Where DKMS and packages put modules, below /lib/modules/RELEASE.
+// Folders below /lib/modules/RELEASE in which DKMS and packages put modules.
 constexpr const char* kPackaged[] = {"/updates/dkms", "/updates", "/extra"};
 
 // The first line of a small file; none: it is not there.
@@ -40,8 +40,8 @@ DriverState No(const char* reason, std::string message) {
   return {.is_ready = false, .reason = reason, .message = std::move(message)};
 }
 
-// "none [integrity] confidentiality"; what is in force, "" for none. In a pod the node's own is
-// looked at.
+// Returns the mode that is in force ("none [integrity] confidentiality"); "": none. In a pod, it
+// reads the node's own file.
 std::string Lockdown(const Host& host) {
   for (const std::string& root : {host.root + "/sys", host.sys}) {
     const auto line = LineOf(root + "/kernel/security/lockdown");
@@ -58,7 +58,7 @@ bool RequiresSignature(const Host& host) {
   return LineOf(host.sys + "/module/module/parameters/sig_enforce") == "Y";
 }
 
-// "" where modules may be loaded.
+// Returns why modules cannot be loaded; "": they can.
 std::string WhyDisabled(const Host& host) {
   const auto disabled = LineOf(host.proc + "/sys/kernel/modules_disabled");
   if (!disabled) return "this kernel was built without loadable modules";
@@ -82,7 +82,7 @@ std::string Whose(const DriverFile& file) {
   return file.path + (file.info.is_signed ? " (signed)" : " (not signed)");
 }
 
-// The node's devtmpfs is not that of a container, which has the devices of its start.
+// Makes the device. A container has the devices of its start, not the node's devtmpfs.
 Status MakeNode(const Host& host) {
   const auto numbers = LineOf(host.sys + "/class/misc/" + kName + "/dev");
   unsigned major = 0, minor = 0;
@@ -240,7 +240,7 @@ DriverState PrepareDriver(const Host& host, const DriverOptions& options) {
     file = std::move(built);
   }
   if (!file) return No(kNoBuildForKernel, file.error().message);
-  // Not tried in vain: the kernel would note it as an offence.
+  // Loading would fail, and the kernel would log it as an offence.
   if (!file->info.is_signed && RequiresSignature(host))
     return WhyNotLoaded(host, *file, EKEYREJECTED);
   return Load(host, *file);

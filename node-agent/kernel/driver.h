@@ -4,9 +4,9 @@
 // It takes the first of these: a loaded module with our interface; a file that was built for
 // exactly this kernel, in one of the folders or where the distribution has modules; a module built
 // here, if that is requested. If the loaded module is another build than the file that was found,
-// the file replaces it, unless the module is in use, or has a later version and our interface.
-// Used by the agent, in a thread of its own: a build takes a minute. Needs root. Thread-safety:
-// functions without state; two at the same time do no harm.
+// the file replaces it, unless the module is in use, or has a later version and our interface. The
+// agent uses it in a thread of its own, because a build takes a minute. Needs root. Thread-safety:
+// the functions have no state; two calls at the same time do no harm.
 #ifndef WEFT_NODE_AGENT_KERNEL_DRIVER_H_
 #define WEFT_NODE_AGENT_KERNEL_DRIVER_H_
 
@@ -29,13 +29,13 @@ inline constexpr const char* kNotPermitted = "NotPermitted";
 inline constexpr const char* kIncompatible = "Incompatible";
 inline constexpr const char* kLoadFailed = "LoadFailed";  // none of the above
 
-// The machine, as the driver sees it and changes it. Tests put another in its place.
+// The machine, as the driver sees it and changes it. Tests replace it.
 struct Host {
   std::string release;  // uname -r
   std::string proc = "/proc";
   std::string sys = "/sys";
   std::string device = "/dev/weft";
-  // What stands before names of the node's own files: in a pod /proc/1/root.
+  // The prefix of the node's own files; in a pod, /proc/1/root.
   std::string root;
   std::string headers;  // of the kernel, in that root
 
@@ -50,7 +50,7 @@ struct DriverOptions {
   std::vector<std::string> folders;  // each: FOLDER/RELEASE/weft.ko
   std::vector<std::string> builds;   // looked at then, each: FOLDER/ANY/weft.ko, of any kernel
   std::string sources;               // folder of weft.ko's sources; "": nothing is built here
-  std::string build_folder;          // where it is built, by the same name here and on the node
+  std::string build_folder;          // where it is built; the path is the same here and on the node
 };
 
 struct DriverState {

@@ -41,7 +41,7 @@ struct Ran {
   _exit(127);
 }
 
-// A command in the host's root, with a plain environment.
+// Runs a command in the host's root, with a plain environment.
 Result<Ran> Run(const std::string& root, std::vector<std::string> words) {
   WEFT_ASSIGN(const UniqueFd input, OpenEmptyInput());
   int ends[2];
@@ -75,8 +75,8 @@ Result<Ran> Run(const std::string& root, std::vector<std::string> words) {
 
 std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-// What is behind the name of a command of LLVM: of "Debian clang version 16.0.6" nothing, then
-// "-16". None: it is another compiler.
+// Returns the suffixes that the names of LLVM's commands may have: for "Debian clang version
+// 16.0.6", none and "-16". An empty result: it is another compiler.
 std::vector<std::string> ClangSuffixes(const std::string& compiler) {
   constexpr std::string_view kVersion = "clang version ";
   const size_t at = compiler.find(kVersion);
@@ -97,7 +97,7 @@ Status HasCompiler(const Host& host, const std::string& command, const std::stri
   return {};
 }
 
-// What make is told, so that it takes the compiler of the node's kernel.
+// Returns make's arguments for the compiler of the node's kernel.
 Result<std::vector<std::string>> FindCompiler(const Host& host) {
   const std::string path = host.root + host.headers + "/include/config/auto.conf";
   std::ifstream in(path);
@@ -113,7 +113,8 @@ Result<std::vector<std::string>> FindCompiler(const Host& host) {
     found = HasCompiler(host, "clang" + suffix, wanted);
     if (!found) continue;
     std::vector<std::string> words = {"CC=clang" + suffix};
-    // As the kernel was linked. The form with a suffix is known from Linux 5.18 on.
+    // Links with the linker that the kernel was linked with. Kernels from Linux 5.18 on know the
+    // form with a suffix.
     if (configuration.find("CONFIG_LD_IS_LLD=y") != std::string::npos)
       words.push_back("LLVM=" + (suffix.empty() ? std::string("1") : suffix));
     return words;

@@ -13,14 +13,14 @@ namespace weft::kernel {
 
 struct Host;
 
-// The path of the module that was built in `folder`, which has the same name here and in the host's
+// Builds the module in `folder` and returns its path. The path is the same here and in the host's
 // root. `sources` has kmod/ and lib/. kNotFound: no headers, no compiler, another compiler; kIo: it
 // does not build.
 Result<std::string> BuildModule(const Host& host, const std::string& sources,
                                 const std::string& folder);
 
-// CONFIG_CC_VERSION_TEXT of include/config/auto.conf: "gcc-12 (Debian 12.2.0-14) 12.2.0". "": not
-// there.
+// Returns CONFIG_CC_VERSION_TEXT of include/config/auto.conf: "gcc-12 (Debian 12.2.0-14) 12.2.0".
+// "": the file does not have it.
 std::string CompilerOf(std::string_view configuration);
 
 }  // namespace weft::kernel

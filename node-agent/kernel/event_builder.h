@@ -14,7 +14,7 @@ namespace weft::kernel {
 
 class EventBuilder {
  public:
-  // `name` of the event, `kind` of enum weft_kernel_event_kind.
+  // `name`: the event's; `kind`: of enum weft_kernel_event_kind.
   EventBuilder(std::string name, uint32_t kind);
 
   // Adds the field, or notes why it is left out: an error, or no room. A second field of a name

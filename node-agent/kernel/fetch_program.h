@@ -12,7 +12,7 @@
 
 namespace weft::kernel {
 
-// One operation for each step. Whether the program is valid, weft_fetch_validate says.
+// Makes one operation for each step. weft_fetch_validate decides whether the program is valid.
 std::vector<weft_fetch_op> FetchProgram(std::span<const FetchStep> steps);
 
 }  // namespace weft::kernel

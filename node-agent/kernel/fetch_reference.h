@@ -17,7 +17,7 @@
 
 namespace weft::kernel::testing {
 
-// One per field: the bytes of its value (STRING: the text; SEQUENCE: the elements).
+// Run returns, for each field, the bytes of its value (STRING: the text; SEQUENCE: the elements).
 class FetchReference {
  public:
   static std::vector<std::string> Run(const std::vector<FetchStep>& ops,

@@ -21,7 +21,7 @@ enum class FetchCode : uint8_t {
   kTask,
   kRegister,
   kWithin,
-  // From here on: each makes one field.
+  // Each code from here on makes one field.
   kStore,
   kBytes,
   kString,

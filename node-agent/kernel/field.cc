@@ -21,7 +21,7 @@ bool IsStructure(const BtfType& type) {
 
 bool IsWord(uint64_t size) { return size == 1 || size == 2 || size == 4 || size == 8; }
 
-// A structure around one value (atomic_t, kuid_t) is that value.
+// Replaces a structure around one value (atomic_t, kuid_t) by that value.
 void Unwrap(const Btf& btf, Place* place) {
   for (int depth = 0; depth < kMaxTypeDepth && place->in_memory; ++depth) {
     const BtfType type = btf.Resolve(place->type);
@@ -32,7 +32,8 @@ void Unwrap(const Btf& btf, Place* place) {
   }
 }
 
-// A catalogue's label of the highest bit, in a field whose values are signed.
+// Extends the sign of a label: the highest bit of a catalogue's label is the sign in a field with
+// signed values.
 void SignExtend(uint32_t size, EnumMapping* mapping) {
   const uint32_t unused = 64 - size * 8;
   for (uint64_t* value : {&mapping->begin, &mapping->end})
@@ -89,7 +90,7 @@ bool FieldMaker::HidesTask(uint32_t number) const {
          btf.Resolve(argument.size_or_ref).name == "task_struct";
 }
 
-// Those on the way to the place.
+// Sets the flags of the loads on the way to the place.
 void FieldMaker::MarkLoads(Place* place) const {
   for (FetchStep& op : place->ops) {
     if (distrust) op.flags &= static_cast<uint8_t>(~uint32_t{kFetchTrusted});
@@ -207,9 +208,9 @@ Result<Field> FieldMaker::MakeInteger(const FieldSpec& spec, Place place,
   return Field{std::move(description), std::move(place.ops)};
 }
 
-// Whether a function's argument may point to user memory: its type says so (a tag, in kernels whose
-// compiler writes them), or it points to bytes or integers, which may be either: then its value
-// tells. The kernel's own structures are not looked for in user memory.
+// May a function's argument point to user memory? Its type may say so (a tag, if the compiler
+// writes them). A pointer to bytes or integers may point to either memory: its value tells. The
+// kernel's own structures are never in user memory.
 bool FieldMaker::MayPointToUser(const BtfType& pointer) const {
   if (!has_user_addresses || !distrust || pointer.kind != BtfKind::kPointer) return false;
   const BtfType target = btf.Type(pointer.size_or_ref);
@@ -282,7 +283,8 @@ Result<std::vector<FetchStep>> FieldMaker::CountBy(const FieldSpec& spec, const 
   return std::move(count.ops);
 }
 
-// As many elements as another path says: N is set before the place's own operations.
+// Makes a sequence with as many elements as another path says: N is set before the place's own
+// operations.
 Result<Field> FieldMaker::MakeCounted(const FieldSpec& spec, const Path& count_path,
                                       Place place) const {
   const bool gathers = spec.as == FieldSpec::As::kGather;
@@ -300,7 +302,7 @@ Result<Field> FieldMaker::MakeCounted(const FieldSpec& spec, const Path& count_p
   return field;
 }
 
-// What a pointer points to.
+// Makes a sequence of what a pointer points to.
 Result<Field> FieldMaker::MakeSequence(const FieldSpec& spec, Place place) const {
   const BtfType pointer = btf.Resolve(place.type);
   const BtfType target =
@@ -322,7 +324,7 @@ Result<Field> FieldMaker::MakeSequence(const FieldSpec& spec, Place place) const
   return field;
 }
 
-// An integer of each element of an array, at one place in the element.
+// Makes a sequence of one integer of each element of an array, at one place in the element.
 Result<Field> FieldMaker::MakeEach(const FieldSpec& spec, Place place) const {
   const BtfType type = btf.Resolve(place.type);
   if (type.kind != BtfKind::kInt || !IsWord(type.size_or_ref) || place.bit_size != 0)
@@ -339,7 +341,7 @@ Result<Field> FieldMaker::MakeEach(const FieldSpec& spec, Place place) const {
   return field;
 }
 
-// What the buffers hold that an array of a structure of an address and a length names.
+// Makes the contents of the buffers that an array of structures with an address and a length names.
 Result<Field> FieldMaker::MakeGather(const FieldSpec& spec, Place place) const {
   const uint64_t size = btf.SizeOf(place.type).value_or(0) / 2;
   if (!place.in_memory || (size != sizeof(uint32_t) && size != sizeof(uint64_t)) || !spec.user)
@@ -360,8 +362,7 @@ Result<Field> FieldMaker::MakeGather(const FieldSpec& spec, Place place) const {
 Result<Field> FieldMaker::MakeArgument(uint32_t number) const {
   const uint32_t type = arguments[number].type;
   const BtfKind kind = btf.Resolve(type).kind;
-  // Where the kernel itself passes an address it calls it unsigned long; counts have names
-  // (size_t).
+  // The kernel passes addresses as unsigned long, too; counts have type names (size_t).
   const bool is_address = kind == BtfKind::kPointer || kind == BtfKind::kVoid ||
                           (distrust && btf.Type(type).name == "long unsigned int");
   return Make({.name = arguments[number].name,

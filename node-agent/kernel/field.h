@@ -25,10 +25,10 @@ struct FieldMaker {
   const std::vector<Argument>& arguments;
   // Addresses of kernel memory: they would tell a tenant where the kernel lies.
   bool addresses = false;
-  // Tasks among the arguments whose values are always shown. Values of other tasks are hidden from
-  // a session whose scope does not have them.
+  // Arguments that are tasks and whose values are always shown. Values of other tasks are hidden
+  // from a session that does not have them in its scope.
   std::set<uint32_t> open_tasks{};
-  // What `arguments` point to is not read plainly (probes of functions).
+  // true: memory that `arguments` point to needs loads that may fault (probes of functions)
   bool distrust = false;
   // All memory behind `arguments` is the current task's (system calls), not only that of the last
   // step of a path.
@@ -46,7 +46,7 @@ struct FieldMaker {
   // not be shown.
   [[nodiscard]] Result<Field> Make(const FieldSpec& spec) const;
 
-  // The argument as it is, pointers as addresses.
+  // Makes a field of the argument itself; pointers become addresses.
   [[nodiscard]] Result<Field> MakeArgument(uint32_t number) const;
 
  private:

@@ -13,7 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kKernel = "vmlinux";
-// Where a module's tracepoints are listed: the kernel shows a module's sections as files.
+// The file with a module's tracepoints: the kernel shows a module's sections as files.
 constexpr const char* kTracepoints = "sections/__tracepoints_ptrs";
 
 }  // namespace

@@ -18,9 +18,9 @@ namespace weft::kernel {
 
 class KernelTypes {
  public:
-  // `folder` holds vmlinux and a file per module, as /sys/kernel/btf; `loaded` a folder per module,
-  // as /sys/module. An error: the kernel's own types cannot be read. A module whose types cannot
-  // be, or that has tracepoints and no types, is passed over, and named in problems().
+  // `folder` holds vmlinux and a file per module, like /sys/kernel/btf; `loaded` holds a folder per
+  // module, like /sys/module. An error: the kernel's own types cannot be read. A module whose types
+  // cannot be read, or that has tracepoints and no types, is left out and named in problems().
   static Result<KernelTypes> Load(const std::string& folder = "/sys/kernel/btf",
                                   const std::string& loaded = "/sys/module");
 
@@ -28,7 +28,7 @@ class KernelTypes {
   // Each a module and why its tracepoints are not found, for people.
   [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
 
-  // As MatchTracepoints and ResolveTracepoint, of kernel and modules.
+  // Like MatchTracepoints and ResolveTracepoint, for the kernel and its modules.
   [[nodiscard]] std::vector<std::string> Match(const Catalogue& catalogue,
                                                const std::string& pattern,
                                                const std::vector<std::string>& exclusions) const;

@@ -15,13 +15,13 @@ inline constexpr size_t kMaxBtfBytes = 64u << 20;
 // a longer chain is a circle.
 inline constexpr int kMaxTypeDepth = 32;
 
-// Members looked at to find one by name. The kernel's largest structures have about 300; structures
-// without a name may contain themselves where the bytes are hostile.
+// Members that are looked at to find one by name. The kernel's largest structures have about 300.
+// In hostile bytes, structures without a name may contain themselves.
 inline constexpr size_t kMaxMembersSearched = 4096;
 
-// Bytes of a string that a field without a limit of its own records, the same of a system call
-// (paths: they rarely come near the kernel's 4096), of one file of tracefs, and of a list of
-// symbols (/proc/kallsyms: 10 MB on a large kernel).
+// Bytes of a string in a field without a limit of its own; bytes of a system call's string (paths
+// rarely come near the kernel's 4096); bytes of one file of tracefs; and bytes of a list of symbols
+// (/proc/kallsyms has 10 MB on a large kernel).
 inline constexpr uint32_t kDefaultStringBytes = 256;
 inline constexpr uint32_t kSyscallTextBytes = 1024;
 inline constexpr size_t kMaxFormatBytes = 256u << 10;

@@ -37,7 +37,7 @@ void Take(std::string_view text, ModuleInfo& info) {
   if (key == "version") info.version = value;
   if (key == "srcversion") info.srcversion = value;
   if (key == "vermagic") info.vermagic = value;
-  // As the preprocessor has it: "1u".
+  // The preprocessor wrote the number: "1u".
   if (key == "weft_abi") (void)std::from_chars(value.data(), value.data() + value.size(), info.abi);
 }
 

@@ -20,7 +20,7 @@ struct ModuleInfo {
   uint32_t abi = 0;        // weft.ko's WEFT_KERNEL_ABI_MAJOR; 0: it does not say
   bool is_signed = false;  // by whomever
 
-  // The release of the kernel that it is built for, as uname -r has it.
+  // Returns the release of the kernel that the module is built for, as in uname -r.
   [[nodiscard]] std::string release() const { return vermagic.substr(0, vermagic.find(' ')); }
 };
 

@@ -52,7 +52,7 @@ TEST(ModuleInfo, AFileThatEndsAnywhereIsNoneOrWhole) {
     EXPECT_FALSE(Parse(file.substr(0, size))) << size;
 }
 
-// The section's text without its last NUL, and sections beyond the end.
+// Cuts the section's text before its last NUL, and puts sections beyond the end.
 TEST(ModuleInfo, ContradictionsAreCorrupt) {
   std::string open_end = testing::ModuleFile({"name=weft", "x"});
   open_end.replace(open_end.find(std::string("x\0", 2)), 2, "xx");

@@ -76,7 +76,8 @@ Result<UniqueFd> MakeChannel(const UniqueFd& session, weft_kernel_channel channe
   return Make(session, WEFT_IOCTL_CHANNEL, channel, what);
 }
 
-// What an errno means where the kernel refused a counter, behind its text: "".
+// Returns an explanation of an errno with which the kernel refused a counter; "": the errno's own
+// text is enough.
 std::string WhyNoCounter(int error) {
   switch (error) {
     case EOPNOTSUPP:
@@ -126,8 +127,8 @@ std::string PlaceOf(const Event& event) {
   return event.name.empty() ? "system call " + std::to_string(event.number) : event.name;
 }
 
-// What register_kprobe's and register_kretprobe's errno means (kernel/kprobes.c), and what to do;
-// "": that text says it.
+// Returns what register_kprobe's and register_kretprobe's errno means (kernel/kprobes.c), and what
+// to do; "": the errno's own text is enough.
 std::string WhyNoKprobe(int error) {
   switch (error) {
     case EILSEQ:
@@ -162,7 +163,7 @@ std::unexpected<Error> RefuseEvent(const Event& event, Error error) {
   return std::unexpected(std::move(error));
 }
 
-// What the module says of itself; an error if it has another interface.
+// Asks the module for its properties; an error if it has another interface.
 Result<weft_kernel_abi> Ask(const UniqueFd& module, const std::string& device) {
   weft_kernel_abi abi{};
   WEFT_TRY(Call(module, WEFT_IOCTL_ABI, abi, device));

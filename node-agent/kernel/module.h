@@ -31,10 +31,10 @@ class ModuleBackend final : public Backend {
   std::string device_;
 };
 
-// The device, with Probe's errors.
+// Opens the device, with Probe's errors.
 Result<UniqueFd> OpenModule(const std::string& device = WEFT_KERNEL_DEVICE);
 
-// The back end of this machine.
+// Returns the back end of this machine.
 const Backend& ThisBackend();
 
 }  // namespace weft::kernel

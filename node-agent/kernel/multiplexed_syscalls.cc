@@ -8,7 +8,7 @@ namespace {
 using Call = MultiplexedSyscall;
 
 constexpr int16_t kWord = 4;  // of a 32-bit program
-// ipc(call, first, second, third, ptr, fifth).
+// The parameters of ipc(call, first, second, third, ptr, fifth).
 constexpr Call::Place kFirst{.argument = 1}, kSecond{.argument = 2}, kThird{.argument = 3},
     kPointer{.argument = 4}, kFifth{.argument = 5};
 constexpr Call::Place kBehindPointer{.argument = 4, .offset = 0},

@@ -4,7 +4,7 @@
 // System V IPC in this way.
 //
 // Sources: net/socket.c (socketcall), ipc/syscall.c (compat_sys_ipc), uapi/linux/net.h,
-// uapi/linux/ipc.h. Thread-safety: constants and functions.
+// uapi/linux/ipc.h. Thread-safety: it has constants and pure functions only.
 #ifndef WEFT_NODE_AGENT_KERNEL_MULTIPLEXED_SYSCALLS_H_
 #define WEFT_NODE_AGENT_KERNEL_MULTIPLEXED_SYSCALLS_H_
 
@@ -21,8 +21,8 @@
 namespace weft::kernel {
 
 struct MultiplexedSyscall {
-  // A parameter: argument `argument` of the multiplexer itself, or what is `offset` bytes behind
-  // its address.
+  // A parameter: argument `argument` of the multiplexer itself, or the value `offset` bytes behind
+  // the address in it.
   struct Place {
     uint8_t argument = 0;
     int16_t offset = kItself;
@@ -36,7 +36,7 @@ struct MultiplexedSyscall {
   Version version = Version::kAny;
   std::array<Place, 6> parameters{};
 
-  // The multiplexer's argument 0, which is called "call", and a filter over it.
+  // Returns the multiplexer's argument 0, which is named "call", and a filter over it.
   [[nodiscard]] static Field CallField();
   [[nodiscard]] std::string Condition() const;
   // Operations that take the call's own arguments from registers take them from where the

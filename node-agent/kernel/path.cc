@@ -152,8 +152,8 @@ class Walker {
     return {};
   }
 
-  // From the pointer that is here, to whatever it says, to one of that name; 32-bit programs' are
-  // integers.
+  // Changes the current pointer's type to a pointer to the named type. Pointers of 32-bit programs
+  // are integers.
   Status Retype(const std::string& name) {
     const BtfType here = btf_.Resolve(place_.type);
     const bool is_pointer = here.kind == BtfKind::kPointer;
@@ -166,7 +166,7 @@ class Walker {
     return PointTo(name);
   }
 
-  // From a pointer to what it points to.
+  // Goes from a pointer to the object that it points to.
   Status Enter() {
     const BtfType pointer = btf_.Resolve(place_.type);
     if (pointer.kind != BtfKind::kPointer) return Senseless("is no pointer");
@@ -176,7 +176,7 @@ class Walker {
       place_.LoadValue(sizeof(uint64_t), false);
       place_.flags = 0;
     } else {
-      // What a tracepoint's own argument points to is there, as far as its type goes.
+      // The object that a tracepoint's own argument points to exists, as far as its type goes.
       const bool whole = target.kind == BtfKind::kStruct || target.kind == BtfKind::kUnion;
       place_.flags = whole ? kFetchTrusted : 0;
     }
@@ -230,7 +230,7 @@ class Walker {
     return Advance(*size * index);
   }
 
-  // Each element of an array of the type that was cast to.
+  // Begins a sequence with each element of an array of the type that was cast to.
   Status Each(bool behind_cast) {
     const uint64_t size = btf_.SizeOf(place_.type).value_or(0);
     if (!behind_cast || size == 0 || size > std::numeric_limits<uint8_t>::max())

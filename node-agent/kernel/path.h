@@ -7,14 +7,14 @@
 //
 // `.` goes into a structure and through a pointer to one; `[n]` to an element of an array or behind
 // a pointer. (type)argument takes a pointer for one to `struct type`; (type:member) for one to that
-// member of a `struct type`; a type may also be an integer. Behind a member, (type) takes the
-// pointer that is there for one to that type. `[n]` directly behind a cast is an element of an
-// array of that type, `[]` each of them, for a sequence: members may follow, no pointer. `$2` is
-// the third argument. Examples: "(inet_sock)sk.inet_sport", "(int)fildes[1]",
+// member of a `struct type`; a type may also be an integer. Behind a member, (type) turns the
+// member's pointer into one to that type. `[n]` directly behind a cast is an element of an array of
+// that type, `[]` each of them, for a sequence: members may follow, no pointer. `$2` is the third
+// argument. Examples: "(inet_sock)sk.inet_sport", "(int)fildes[1]",
 // "(user_msghdr)msg.msg_name(sockaddr).sa_family", "(iovec)vec[].iov_len".
 //
 // Locate finds the place in a kernel's types and makes the operations that lead there.
-// Thread-safety: plain values and functions.
+// Thread-safety: it has plain values and pure functions.
 #ifndef WEFT_NODE_AGENT_KERNEL_PATH_H_
 #define WEFT_NODE_AGENT_KERNEL_PATH_H_
 
@@ -51,7 +51,7 @@ struct Path {
   bool operator==(const Path&) const = default;
 };
 
-// Where a value is, once `ops` have run: in A, or in memory at A + offset.
+// The place of a value after `ops` have run: in A, or in memory at A + offset.
 struct Place {
   std::vector<FetchStep> ops;
   uint32_t argument = 0;  // number of the argument that it begins with
@@ -63,7 +63,7 @@ struct Place {
   uint8_t bit_offset = 0;  // of a bit-field, from the bit at A + offset
   uint8_t stride = 0;      // bytes from this to the same of the next element; 0: of no array
 
-  // A = the value, an integer or pointer of `size` bytes.
+  // Loads the value into A: an integer or pointer of `size` bytes.
   void LoadValue(uint8_t size, bool is_signed);
 };
 

@@ -9,7 +9,7 @@
 namespace weft::kernel {
 namespace {
 
-// Arguments of KPROBE and KRETPROBE (lib/abi/fetch.h).
+// Numbers of the arguments of KPROBE and KRETPROBE (lib/abi/fetch.h).
 constexpr size_t kRegisters = 6;
 constexpr uint32_t kAddress = 6;
 constexpr uint32_t kReturned = 7;

@@ -111,7 +111,7 @@ TEST_F(ProbesTest, ShowATenantNoAddresses) {
   EXPECT_EQ(Kretprobe("second", 0, false), "duration");
 }
 
-// Which calls it by another name.
+// A kernel whose compiler gives integer types other names.
 class ProbesOfAClangKernelTest : public ProbesTest {
  protected:
   ProbesOfAClangKernelTest() : ProbesTest("unsigned long") {}

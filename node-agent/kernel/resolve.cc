@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kCurrent = "current";
 
-// The arguments and "current" that an event concerns, as lib/abi/kernel.h has them.
+// Returns the arguments and "current" that an event concerns, as bits of lib/abi/kernel.h.
 uint32_t SubjectsOf(const TracepointEntry& entry, const Tracepoint& tracepoint,
                     std::vector<std::string>* left_out) {
   uint32_t subjects = 0;
@@ -40,7 +40,8 @@ std::string_view StructureOf(const Btf& btf, const Argument& argument) {
   return target.kind == BtfKind::kStruct ? target.name : std::string_view{};
 }
 
-// Every argument as it is, and of structures that the catalogue knows what it says of them.
+// Adds every argument as it is; for structures that the catalogue knows, it adds the catalogue's
+// fields.
 void AddArguments(const FieldMaker& maker, EventBuilder* builder) {
   for (uint32_t i = 0; i < maker.arguments.size(); ++i) {
     const Argument& argument = maker.arguments[i];
@@ -84,7 +85,7 @@ Result<Resolved> ResolveTracepoint(const Btf& btf, const Catalogue& catalogue,
                    .catalogue = catalogue,
                    .arguments = tracepoint.arguments,
                    .addresses = options.shows_addresses()};
-  // An event that concerns one task only is recorded only where that is in the scope.
+  // An event that concerns one task only is recorded only if that task is in the scope.
   const uint32_t subjects = resolved.subjects;
   if ((subjects & (subjects - 1)) == 0 && (subjects & WEFT_KERNEL_SUBJECT_CURRENT) == 0)
     for (uint32_t i = 0; i < tracepoint.arguments.size(); ++i)

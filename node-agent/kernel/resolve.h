@@ -3,8 +3,8 @@
 // that fetch its fields, and its subjects, by this kernel's types and the catalogue. Every program
 // that weft.ko gets (fetch_program.h) passes weft_fetch_validate.
 //
-// What a kernel lacks is left out of the event and reported; it is never a reason to refuse the
-// whole event. Thread-safety: functions of immutable values.
+// If a kernel lacks something, the event has no field for it, and this is reported; the event
+// itself is never refused for this reason. Thread-safety: the functions take immutable values.
 #ifndef WEFT_NODE_AGENT_KERNEL_RESOLVE_H_
 #define WEFT_NODE_AGENT_KERNEL_RESOLVE_H_
 
@@ -42,7 +42,8 @@ struct Resolved {
 };
 
 struct ResolveOptions {
-  // For a cluster-wide session (WEFT_KERNEL_SESSION_ALL): events that belong to no namespace, too.
+  // For a cluster-wide session (WEFT_KERNEL_SESSION_ALL), which also gets events that belong to no
+  // namespace.
   bool cluster_wide = false;
   bool has_user_addresses = false;  // as FieldMaker's
   // Records addresses of kernel memory, which a namespace of a cluster does not get.
@@ -51,9 +52,9 @@ struct ResolveOptions {
   [[nodiscard]] bool shows_addresses() const { return cluster_wide || addresses; }
 };
 
-// A tracepoint by its own name. kNotFound: this kernel does not have it; kUnsupported: it cannot be
-// recorded, the message says why; kPermission: it concerns no task, and the session is not
-// cluster-wide.
+// Resolves a tracepoint by its own name. kNotFound: this kernel does not have it; kUnsupported: it
+// cannot be recorded, and the message says why; kPermission: it concerns no task, and the session
+// is not cluster-wide.
 Result<Resolved> ResolveTracepoint(const Btf& btf, const Catalogue& catalogue,
                                    std::string_view tracepoint, const ResolveOptions& options);
 

@@ -28,7 +28,7 @@ constexpr std::string_view kSubsystems[] = {
     "sched", "irq",    "signal", "timer", "block",     "net",       "sock",  "tcp",    "skb",
     "kmem",  "vmscan", "ext4",   "xfs",   "writeback", "workqueue", "power", "module", "task"};
 
-// What cannot be recorded: the system calls, and what passes structures by value.
+// Tracepoints that cannot be recorded: the system calls, and those that pass structures by value.
 bool IsException(std::string_view name) {
   static constexpr std::string_view kExceptions[] = {"sys_*",
                                                      "tmigr_group_set_cpu_active",
@@ -134,7 +134,7 @@ TEST_P(ResolveTest, EveryTracepointOfAListedSubsystemHasAnEntry) {
   EXPECT_GT(checked, 250u);
 }
 
-// The structures that a tracepoint passes and of which nothing is known.
+// Returns the structures that a tracepoint passes and that the catalogue does not know.
 std::set<std::string> UnknownStructures(const Btf& btf, const Tracepoint& tracepoint) {
   std::set<std::string> unknown;
   for (const Argument& argument : tracepoint.arguments) {
@@ -147,7 +147,8 @@ std::set<std::string> UnknownStructures(const Btf& btf, const Tracepoint& tracep
   return unknown;
 }
 
-// One entry for all of xfs: a new tracepoint is in it. What it passes must be known all the same.
+// One entry covers all of xfs, a new tracepoint included. The catalogue must still know the
+// structures that it passes.
 TEST_P(ResolveTest, ArgumentsOfAPatternsTracepointsAreKnownOrANamedException) {
   if (GetParam().folder.empty()) GTEST_SKIP() << "the running kernel may be newer than the list";
   const Catalogue& catalogue = Catalogue::BuiltIn();

@@ -10,7 +10,7 @@
 namespace weft::kernel {
 namespace {
 
-// As in C; of a pointer to a structure only the structure's name and a star.
+// A declaration as in C. For a pointer to a structure, it has only the structure's name and a star.
 struct Declared {
   std::string_view name, type;
 };
@@ -95,7 +95,7 @@ Result<Resolved> Statedump::Resolve(const Catalogue& catalogue, const StateEntry
   std::vector<Argument> arguments;
   for (const Declared& argument : state->arguments)
     arguments.push_back({.name = std::string(argument.name), .type = TypeOf(argument.type)});
-  // Only tasks in scope are gone through, and of parents only those.
+  // The dump visits only tasks in scope, and shows only parents in scope.
   const FieldMaker maker{.btf = btf_,
                          .catalogue = catalogue,
                          .arguments = arguments,

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kTextTypes = "tTwW";  // of nm(1)
 
-// The next word of a line, which is taken off it.
+// Takes the next word off a line and returns it.
 std::string_view TakeWord(std::string_view* line) {
   const size_t begin = std::min(line->find_first_not_of(" \t"), line->size());
   const size_t end = std::min(line->find_first_of(" \t", begin), line->size());

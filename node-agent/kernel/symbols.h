@@ -16,13 +16,13 @@ namespace weft::kernel {
 
 class KernelSymbols {
  public:
-  // Lines "ADDRESS TYPE NAME[\t[MODULE]]". kCorrupt, with the line's number; kLimit.
+  // Parses lines "ADDRESS TYPE NAME[\t[MODULE]]". Errors: kCorrupt, with the line's number; kLimit.
   static Result<KernelSymbols> Parse(std::string_view text);
   static Result<KernelSymbols> Load(const std::string& path = "/proc/kallsyms");
 
   // Is there one function of that name, and is `offset` inside? kNotFound; kConflict: several
-  // functions have that name, and the kernel would choose; kInvalid: beyond its end. Without
-  // addresses (kptr_restrict) offsets are not checked.
+  // functions have that name, and the kernel would choose one; kInvalid: the offset is beyond its
+  // end. Without addresses (kptr_restrict), offsets are not checked.
   [[nodiscard]] Status CheckFunction(std::string_view name, uint64_t offset) const;
 
  private:

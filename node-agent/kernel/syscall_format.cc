@@ -16,7 +16,8 @@ std::string_view Trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 
-// "const char * filename" of "\tfield:const char * filename;\toffset:24;..."; empty: no such line.
+// Returns "const char * filename" for "\tfield:const char * filename;\toffset:24;..."; empty: it is
+// no such line.
 std::string_view Declaration(std::string_view line) {
   line = Trimmed(line);
   if (!line.starts_with(kField)) return {};

@@ -18,13 +18,13 @@ struct SyscallParameter {
   std::string name;
 
   [[nodiscard]] bool is_pointer() const { return type.ends_with('*'); }
-  // Text that the kernel reads.
+  // Is it text that the kernel reads?
   [[nodiscard]] bool is_text() const;
 
   bool operator==(const SyscallParameter&) const = default;
 };
 
-// The parameters in order, at most six. kCorrupt: no such format.
+// Returns the parameters in order, at most six. kCorrupt: the text is not in this format.
 Result<std::vector<SyscallParameter>> ParseSyscallFormat(std::string_view text);
 
 }  // namespace weft::kernel

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * For tests: names of numbers among the arguments of system calls, with the values that this
- * machine's headers give them. In C, files for the kernel's headers and one for the C library's:
- * they do not go together.
+ * machine's headers give them. They are C files: some for the kernel's headers and one for the C
+ * library's, because the two cannot be included together.
  */
 #ifndef WEFT_NODE_AGENT_KERNEL_SYSCALL_LABELS_H_
 #define WEFT_NODE_AGENT_KERNEL_SYSCALL_LABELS_H_

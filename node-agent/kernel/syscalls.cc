@@ -25,8 +25,8 @@ constexpr std::string_view kCompatPrefixes[] = {"__arm64_compat_sys_", "__arm64_
 constexpr std::string_view kCompatOwnPrefix = "__arm64_compat_sys_";
 #endif
 
-// The body that all tables' functions share. For a call without arguments 6.1 has nothing else:
-// the others are other names of it.
+// The prefix of the body that the functions of all tables share. For a call without arguments, 6.1
+// has only this function; its other names are aliases.
 constexpr std::string_view kBodyPrefix = "__do_sys_";
 constexpr std::string_view kCompatBodyPrefix = "__do_compat_sys_";
 
@@ -358,7 +358,7 @@ Result<Resolved> Syscalls::Resolve(const Syscall& call, bool exit, uint32_t buff
   if (entry != nullptr) {
     for (const SyscallField& field : entry->fields) {
       if (!wanted(field) || (field.buffer && buffer_bytes == 0)) continue;
-      // A parameter of another call of the entry.
+      // The parameter belongs to another call of the entry.
       if (field.spec.paths.front() == Path{.argument = field.spec.name}) continue;
       FieldSpec spec = field.spec;
       if (field.buffer) spec.limit = std::min(buffer_bytes, WEFT_FETCH_MAX_STRING);

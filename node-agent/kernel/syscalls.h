@@ -39,32 +39,33 @@ struct Syscall {
 
 class Syscalls {
  public:
-  // `tracefs`: where that file system is; empty, or nothing there: without it. `btf` and
-  // `catalogue` must live as long. `features`: of weft.ko's (enum weft_kernel_feature); what a
-  // program would need beyond these is left out. kUnsupported: a machine whose numbers the
-  // catalogue does not have.
+  // `tracefs`: the place of that file system; empty, or without files: it is not used. `btf` and
+  // `catalogue` must live as long as the result. `features`: those of weft.ko (enum
+  // weft_kernel_feature). Fields whose programs need other features are left out. kUnsupported: the
+  // catalogue does not have this machine's numbers.
   static Result<Syscalls> Load(const Btf& btf, const Catalogue& catalogue,
                                const std::string& tracefs, uint32_t features = UINT32_MAX);
 
   [[nodiscard]] const std::vector<Syscall>& all() const { return all_; }
 
-  // Those that a rule means; pattern and exclusions are star patterns over either name, or a
-  // number, in decimal, of 64-bit programs' calls. Calls that 32-bit programs make through another
-  // one are among them, as calls of their own, where the pattern does not mean that one.
+  // Returns the calls that a rule matches. Pattern and exclusions are star patterns over either
+  // name, or a number, in decimal, of 64-bit programs' calls. Calls that 32-bit programs make
+  // through another call are included, as calls of their own, unless the pattern matches that other
+  // call.
   [[nodiscard]] std::vector<const Syscall*> Match(const std::string& pattern,
                                                   const std::vector<std::string>& exclusions) const;
 
   // Does a rule mean calls of numbers that none of all() has? Their name is "unknown".
   [[nodiscard]] static bool MeansUnknown(const std::string& pattern,
                                          const std::vector<std::string>& exclusions);
-  // Their events, of 64-bit and of 32-bit programs.
+  // Returns the events of calls with unknown numbers, of 64-bit and of 32-bit programs.
   [[nodiscard]] Result<std::vector<Resolved>> ResolveUnknown() const;
 
   // The kernel has a function for a call of this name, which the catalogue does not have.
   [[nodiscard]] bool LacksNumberOf(const std::string& name) const;
 
-  // `buffer_bytes`: how much of what a call reads or writes is recorded as well; 0: only where it
-  // is.
+  // `buffer_bytes`: how many bytes that a call reads or writes are recorded as well; 0: only the
+  // buffer's address.
   [[nodiscard]] Result<Resolved> ResolveEntry(const Syscall& call, uint32_t buffer_bytes = 0) const;
   [[nodiscard]] Result<Resolved> ResolveExit(const Syscall& call, uint32_t buffer_bytes = 0) const;
 

@@ -81,7 +81,8 @@ TEST_P(SyscallsTest, EveryCallIsRecordedAtEntryAndExit) {
   }
 }
 
-// Numbers behind which a kernel has no call, or not any more; "syscalls": how many there are.
+// Names of numbers that no kernel, or no newer kernel, has a call for. "syscalls" is the count of
+// numbers.
 constexpr std::string_view kOfNoCall[] = {
     "_sysctl",        "afs_syscall", "bdflush",        "break", "create_module",   "epoll_ctl_old",
     "epoll_wait_old", "ftime",       "getpmsg",        "gtty",  "get_kernel_syms", "idle",
@@ -276,7 +277,7 @@ TEST_F(RunningSyscalls, WithSocketAddressesHaveTheProgramOfThePage) {
   EXPECT_TRUE(std::ranges::equal(bytes.last(path.size()), path));
 }
 
-// The fields of connect's address, of the first `length` bytes of this one.
+// Returns the fields of connect's address, made from the first `length` bytes of this one.
 std::map<std::string, std::string> AddressFields(const Resolved& connect, const void* address,
                                                  int64_t length) {
   const auto event = EventDescription::Parse(connect.description).value();
@@ -318,8 +319,8 @@ TEST_F(RunningSyscalls, ReadSocketAddressesAsFarAsTheirLengthGoes) {
   }
 }
 
-// At entry, or of what the kernel fills in, at exit; also in calls of 32-bit programs, by whatever
-// number.
+// The address is read at entry or, if the kernel fills it in, at exit; also in calls of 32-bit
+// programs, whatever their number.
 TEST_F(RunningSyscalls, EndTheAddressesOfAllCallsThatHaveOne) {
   for (const char* name : {"bind", "connect", "sendto", "sendmsg", "accept", "accept4",
                            "getsockname", "getpeername", "recvfrom", "recvmsg"}) {

@@ -34,7 +34,7 @@ Btf Loaded(const std::string& path, std::shared_ptr<const Btf> base) {
   return std::move(*btf);
 }
 
-// The BTF of a module's file, which may be packed.
+// Returns the BTF of a module's file, which may be packed.
 std::string ModuleBtf(const TestKernel& kernel, const std::string& module) {
   const fs::path modules = fs::path(kernel.folder) / "lib/modules";
   fs::path file = FindBelow(modules, module + ".ko");
@@ -61,7 +61,8 @@ std::string LabelOf(const std::string& name) {
   return label;
 }
 
-// What stands first or second in the brackets of TRACE_EVENT, DEFINE_EVENT and their like.
+// Returns the names that stand first or second in the brackets of TRACE_EVENT, DEFINE_EVENT and
+// their like.
 std::set<std::string> EventsOf(const fs::path& path) {
   static const std::regex kEvent(R"((?:EVENT\w*|DECLARE_TRACE\w*)\s*\(\s*(\w+)(?:\s*,\s*(\w+))?)");
   std::ifstream file(path);

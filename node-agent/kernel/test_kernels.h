@@ -22,19 +22,19 @@ struct TestKernel {
   std::string folder;  // of the cache: btf, lib/modules, usr/src; empty: the running kernel
 };
 
-// Where kmod/qemu keeps kernels, by its settings.py.
+// Returns the folder in which kmod/qemu keeps kernels, by its settings.py.
 std::filesystem::path KernelCache();
 
 // The running kernel comes first, where none is asked for by name.
 std::vector<TestKernel> TestKernels();
 
-// The BTF of the kernel, then those of ext4 and xfs; of the running one, where it has these as
-// modules. Throws where something is missing.
+// Returns the BTF of the kernel, then those of ext4 and xfs; for the running kernel, only if they
+// are modules. Throws if something is missing.
 std::vector<Btf> LoadKernel(const TestKernel& kernel);
 
-// Names that the kernel's trace events of a subsystem have, and some that are none: from the
-// folders of tracefs, or from a header of its source (include/trace/events). Unknown for the
-// running kernel where tracefs is not mounted.
+// SubsystemNames returns the names of the kernel's trace events of a subsystem, and some other
+// names. They come from the folders of tracefs, or from a header of its source
+// (include/trace/events). They are unknown for the running kernel if tracefs is not mounted.
 [[nodiscard]] bool KnowsSubsystems(const TestKernel& kernel);
 std::set<std::string> SubsystemNames(const TestKernel& kernel, std::string_view subsystem);
 

@@ -14,7 +14,8 @@ namespace {
 
 constexpr const char* kEvents = "/events/syscalls";
 
-// A mount that is attached nowhere, and ends with its descriptor; none: errno says why.
+// Makes a mount that is attached nowhere and ends with its descriptor; no descriptor: errno says
+// why.
 UniqueFd MountNowhere() {
   const UniqueFd context(static_cast<int>(syscall(SYS_fsopen, "tracefs", FSOPEN_CLOEXEC)));
   if (!context ||

@@ -2,7 +2,7 @@
 // The kernel's tracefs, which names the parameters of system calls. It is this process's; in a
 // container the node's; if none is mounted, one that only this object has, mounted at no place.
 //
-// Thread-safety: none needed; immutable after Open.
+// Thread-safety: it needs none; it is immutable after Open.
 #ifndef WEFT_NODE_AGENT_KERNEL_TRACEFS_H_
 #define WEFT_NODE_AGENT_KERNEL_TRACEFS_H_
 
@@ -16,12 +16,12 @@ namespace weft::kernel {
 class Tracefs {
  public:
   static Tracefs Open();
-  // `mounted`: where it may be, looked at in order.
+  // `mounted`: the places where it may be mounted, tried in order.
   static Tracefs Open(std::span<const std::string> mounted);
 
-  // Its root, as long as this lives; "": there is none.
+  // Returns its root, which exists as long as this object; "": there is none.
   [[nodiscard]] const std::string& path() const { return path_; }
-  // Then why, for people, and what to do.
+  // Returns why path() is "" and what to do, for messages.
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
  private:

@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kProbeType = "btf_trace_";
 constexpr std::string_view kIterator = "__traceiter_";
 
-// The function's prototype, or that of the probe's type.
+// Returns the function's prototype, or that of the probe's type.
 std::optional<BtfType> Prototype(const Btf& btf, std::string_view name) {
   if (const auto function = btf.Find(BtfKind::kFunction, std::string(kIterator).append(name)))
     return btf.Type(function->size_or_ref);

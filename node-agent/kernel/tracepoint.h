@@ -16,7 +16,7 @@
 
 namespace weft::kernel {
 
-// What an operation ARG can give (lib/abi/fetch.h).
+// A value that an operation ARG can give (lib/abi/fetch.h).
 struct Argument {
   std::string name;   // "arg0", ... where the kernel does not tell
   uint32_t type = 0;  // of the BTF; 0: 64 bits of which nothing is known

@@ -23,7 +23,7 @@ std::unexpected<Error> NotRecorded(std::string_view text, std::string_view why) 
   return Fail(ErrorCode::kUnsupported, "'" + std::string(text) + "' " + std::string(why));
 }
 
-// All of `text`, decimal or 0x, perhaps signed.
+// Parses all of `text` as a number, decimal or 0x, perhaps with a sign.
 std::optional<int64_t> ParseNumber(std::string_view text) {
   const bool negative = text.starts_with('-');
   if (negative || text.starts_with('+')) text.remove_prefix(1);
@@ -127,7 +127,7 @@ Result<UsdtOperand> ParseX86(std::string_view text, UsdtOperand operand) {
   return operand;
 }
 
-// DWARF for the Arm 64-bit Architecture, 4.1.
+// Source: DWARF for the Arm 64-bit Architecture, 4.1.
 std::optional<Register> Arm64Register(std::string_view name) {
   constexpr uint8_t kSp = 31;
   if (name == "sp" || name == "wsp") return Register{.number = kSp};
@@ -175,7 +175,7 @@ Result<UsdtOperand> ParseArm64(std::string_view text, UsdtOperand operand) {
   return operand;
 }
 
-// "-4@..." : the size and what stands behind it.
+// Parses "-4@...": the size and the operand behind it.
 Result<UsdtOperand> ParseOne(std::string_view text, OperandSyntax syntax) {
   const size_t at = text.find('@');
   if (at == std::string_view::npos) return NotRecorded(text, "does not tell its size");
@@ -189,7 +189,8 @@ Result<UsdtOperand> ParseOne(std::string_view text, OperandSyntax syntax) {
   return syntax == OperandSyntax::kX86 ? ParseX86(rest, operand) : ParseArm64(rest, operand);
 }
 
-// Where the next operand begins: those of arm64 have blanks inside, but only behind a comma.
+// Returns where the next operand begins. Those of arm64 have blanks inside, but only behind a
+// comma.
 size_t EndOf(std::string_view text) {
   for (size_t i = 1; i < text.size(); ++i)
     if (text[i] == ' ' && text[i - 1] != ',' &&

@@ -40,9 +40,9 @@ inline constexpr OperandSyntax kOwnSyntax = OperandSyntax::kArm64;
 inline constexpr OperandSyntax kOwnSyntax = OperandSyntax::kX86;
 #endif
 
-// One entry per argument; what cannot be recorded is an error of kUnsupported that says why (an
-// index register, a float, another segment), what is none one of kCorrupt. At most
-// kMaxUsdtArguments.
+// Returns one entry per argument. An operand that cannot be recorded is an error of kUnsupported
+// that says why (an index register, a float, another segment); text that is no operand is an error
+// of kCorrupt. There are at most kMaxUsdtArguments.
 std::vector<Result<UsdtOperand>> ParseUsdtOperands(std::string_view text,
                                                    OperandSyntax syntax = kOwnSyntax);
 

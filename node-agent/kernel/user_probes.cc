@@ -13,19 +13,19 @@ namespace {
 
 using api::ValueType;
 
-// Arguments of UPROBE and URETPROBE (lib/abi/fetch.h).
+// Numbers of the arguments of UPROBE and URETPROBE (lib/abi/fetch.h).
 constexpr uint8_t kAddress = 6;
 constexpr uint8_t kReturned = 7;
 constexpr uint8_t kDuration = 8;
 
-// Where integer arguments stand, in order: operations that begin with this code, and these numbers.
+// The places of integer arguments, in order: each operation has this code and one of these numbers.
 struct Convention {
   FetchCode code = FetchCode::kArgument;
   std::span<const uint8_t> numbers;
   bool text_has_length = false;  // strings are two: pointer and length
 };
 constexpr std::array<uint8_t, 6> kPlatform = {0, 1, 2, 3, 4, 5};
-// Go's ABIInternal, by DWARF's numbers.
+// The registers of Go's ABIInternal, by DWARF's numbers.
 #if defined(__aarch64__)
 constexpr std::array<uint8_t, 16> kGo = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 #else
@@ -88,14 +88,14 @@ bool IsSigned(ValueType type) {
 
 bool IsFloat(ValueType type) { return type == ValueType::kFloat || type == ValueType::kDouble; }
 
-// A pointer to text with a NUL at its end.
+// Makes a field of text: a pointer to text with a NUL at its end.
 Field Text(const std::string& name, FetchCode code, uint8_t number) {
   return {{.name = name, .kind = FieldKind::kString, .elem_size = 1},
           {Take(code, number, sizeof(uint64_t)),
            {.code = FetchCode::kString, .flags = kFetchUser, .limit = kDefaultStringBytes}}};
 }
 
-// A pointer, and the length in another register.
+// Makes a field of text: a pointer, and the length in another register.
 Field TextOfLength(const std::string& name, FetchCode code, uint8_t number, uint8_t length) {
   return {{.name = name,
            .kind = FieldKind::kSequence,
@@ -150,13 +150,14 @@ void AddRegisters(const Convention& convention, EventBuilder* builder) {
   }
 }
 
-// kLimit, never silently: a constant that no ADD holds, a place too far away.
+// Fails with kLimit if a number does not fit: a constant that no ADD holds, or a place too far
+// away.
 Result<int32_t> Narrow(int64_t number, const char* what) {
   if (number < INT32_MIN || number > INT32_MAX) return Fail(ErrorCode::kLimit, what);
   return static_cast<int32_t>(number);
 }
 
-// Operations that leave an operand's value in A.
+// Returns operations that leave an operand's value in A.
 Result<std::vector<FetchStep>> Load(const UserProgram& program, const UsdtSite& site,
                                     const UsdtOperand& operand) {
   constexpr auto kInstruction = static_cast<uint8_t>(WEFT_FETCH_REGISTERS - 1);
@@ -189,7 +190,8 @@ Result<std::vector<FetchStep>> Load(const UserProgram& program, const UsdtSite& 
     case UsdtOperand::Kind::kVariable:
       break;
   }
-  // As far from the probe in the process as in the file, wherever that was loaded.
+  // The variable is as far from the probe in the process as in the file, wherever the file was
+  // loaded.
   const auto address = program.AddressOf(operand.variable);
   if (!address) return Fail(ErrorCode::kNotFound, "no variable '" + operand.variable + "'");
   const uint64_t distance = *address + static_cast<uint64_t>(operand.number) - site.address;

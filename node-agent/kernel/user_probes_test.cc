@@ -24,8 +24,8 @@ extern "C" {
 }
 }
 
-// WEFT_NOTES(NAME, COUNT): as many places of one probe, all at the same instruction, as sys/sdt.h
-// writes them.
+// WEFT_NOTES(NAME, COUNT) makes COUNT places of one probe, all at the same instruction, as
+// sys/sdt.h writes them.
 #define WEFT_NOTES(name, count)                 \
   ".pushsection .note.stapsdt,\"\",\"note\"\n"  \
   ".rept " count                                \
@@ -157,8 +157,8 @@ TEST_F(UserProbesTest, TheSameFromMemoryAndFromAFile) {
             program_->FindFunction("WeftTestFunction", 0).value());
 }
 
-// A program of 1.4 KB: int count; main(int a) with the probe p:n of a, count and 7. All of it is in
-// one page.
+// Returns a program of 1.4 KB: int count; main(int a) with the probe p:n of a, count and 7. One
+// page holds all of it.
 std::vector<uint8_t> SmallProgram() {
   std::ifstream file(WEFT_SOURCE_DIR "/node-agent/kernel/kernel_user_program_fuzz_corpus/usdt",
                      std::ios::binary);

@@ -22,7 +22,7 @@ constexpr std::string_view kUsdtSection = ".note.stapsdt";
 constexpr std::string_view kUsdtOwner = "stapsdt";
 constexpr uint32_t kUsdtType = 3;
 
-// Text up to a NUL, which must be there.
+// Takes text up to a NUL, which must be there.
 std::optional<std::string> TakeText(std::string_view* bytes) {
   const size_t end = bytes->find('\0');
   if (end == std::string_view::npos) return std::nullopt;
@@ -165,9 +165,9 @@ void UserProgram::EachUsdtNote(const Use& use) const {
   });
 }
 
-// The kernel goes by the place in the file: it raises what the first writable mapping of that page
-// has there. Where a linker lets two mappings share a page of the file (mold does, in small
-// programs), that is not the counter.
+// The kernel goes by the place in the file: it raises the counter in the first writable mapping of
+// that page. If a linker lets two mappings share a page of the file (mold does, in small programs),
+// that memory is not the counter.
 Result<uint64_t> UserProgram::SemaphoreAt(uint64_t address) const {
   constexpr uint64_t kPage = 4096;
   const auto counter = OffsetOf(address, /*executable=*/false);
@@ -204,7 +204,7 @@ Result<UserProgram::UsdtNote> UserProgram::ReadNote(Bytes note) {
 }
 
 Result<UsdtSite> UserProgram::FindSite(const UsdtNote& note) const {
-  // A program that moved the file's sections (prelink) does not change what stands in notes.
+  // A program that moved the file's sections (prelink) does not change the addresses in notes.
   const uint64_t moved = usdt_base_ != 0 && note.base != 0 ? usdt_base_ - note.base : 0;
   UsdtSite site{.provider = note.provider,
                 .name = note.name,

@@ -29,8 +29,8 @@ struct UsdtSite {
 
 class UserProgram {
  public:
-  // The file stays the caller's, and open as long as this lives. kInvalid: no program or library;
-  // kUnsupported: not of 64 bits, or of another machine than this.
+  // The caller owns the file and keeps it open as long as this object lives. kInvalid: it is no
+  // program or library; kUnsupported: it is not of 64 bits, or is for another machine.
   static Result<UserProgram> Read(int file);
   static Result<UserProgram> Parse(Bytes bytes);
 
@@ -38,18 +38,20 @@ class UserProgram {
   // arguments in registers of its own.
   [[nodiscard]] bool is_go() const { return is_go_; }
 
-  // Where in the file the instruction `offset` bytes behind the function's start is. kNotFound;
-  // kConflict: several functions have that name; kInvalid: beyond its end; kUnsupported.
+  // Returns where in the file the instruction `offset` bytes behind the function's start is.
+  // kNotFound; kConflict: several functions have that name; kInvalid: the offset is beyond its end;
+  // kUnsupported.
   [[nodiscard]] Result<uint64_t> FindFunction(const std::string& name, uint64_t offset) const;
 
-  // All places of one probe, up to kMaxUsdtSites. Those that are left out are counted in
-  // `left_out`, for people, each number with its reason. kNotFound; kCorrupt; of a probe that has
-  // no other place: why not.
+  // Returns all places of one probe, up to kMaxUsdtSites. `left_out` gets, for messages, the number
+  // of places that are left out, for each reason. Errors: kNotFound; kCorrupt; if no place is left,
+  // the reason of one that is left out.
   [[nodiscard]] Result<std::vector<UsdtSite>> FindUsdt(
       std::string_view provider, std::string_view name,
       std::vector<std::string>* left_out = nullptr) const;
 
-  // The address of a variable, as the file was linked: what operands of USDT probes name.
+  // Returns the address of a variable, as the file was linked. Operands of USDT probes name
+  // variables.
   [[nodiscard]] std::optional<uint64_t> AddressOf(const std::string& variable) const;
 
  private:
@@ -63,7 +65,7 @@ class UserProgram {
     uint8_t type = 0;
   };
 
-  // As the file has it.
+  // A note as it is in the file.
   struct UsdtNote {
     std::string provider, name, arguments;
     uint64_t address = 0, base = 0, semaphore = 0;
@@ -80,7 +82,7 @@ class UserProgram {
   template <typename Use>
   void EachUsdtNote(const Use& use) const;
   [[nodiscard]] std::optional<uint64_t> OffsetOf(uint64_t address, bool executable) const;
-  // The place in the file of a counter that the kernel raises.
+  // Returns the place in the file of a counter that the kernel raises.
   [[nodiscard]] Result<uint64_t> SemaphoreAt(uint64_t address) const;
   [[nodiscard]] static Result<UsdtNote> ReadNote(Bytes note);
   [[nodiscard]] Result<UsdtSite> FindSite(const UsdtNote& note) const;
