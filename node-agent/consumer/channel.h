@@ -10,9 +10,10 @@
 //
 // Invariants
 //   1. A record is Advance()d over only after it was appended or counted as lost: at any moment the
-//      cursors' positions, the pending packets and the counts agree. 2. No record is appended with
-//      a time before the promise or before the last record of its stream; an older one gets that
-//      time (late). 3. Records from the future (a hostile clock) get the present time.
+//      cursors' positions, the pending packets and the counts agree.
+//   2. No record is appended with a time before the promise or before the last record of its
+//      stream; an older one gets that time (late).
+//   3. Records from the future (a hostile clock) get the present time.
 #ifndef WEFT_NODE_AGENT_CONSUMER_CHANNEL_H_
 #define WEFT_NODE_AGENT_CONSUMER_CHANNEL_H_
 

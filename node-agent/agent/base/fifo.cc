@@ -17,7 +17,7 @@ Result<UniqueFd> OpenFifo(const std::string& path) {
   if (mkfifo(path.c_str(), 0600) != 0 && errno != EEXIST) return FailErrno(path);
   UniqueFd fifo(open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW));
   if (!fifo) return FailErrno(path);
-  // Not left to the umask.
+  // The mode must not depend on the umask.
   if (fchmod(fifo.get(), 0666) != 0) return FailErrno(path);
   return fifo;
 }

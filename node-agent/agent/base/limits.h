@@ -23,7 +23,7 @@ inline constexpr std::chrono::milliseconds kJournalRetry{20};
 
 // How often the loop checks deadlines (durations of Traces).
 inline constexpr std::chrono::milliseconds kTick{50};
-// A Sync that takes longer than this is waiting for descriptors.
+// A Sync that takes longer than this is taken to be waiting for descriptors.
 inline constexpr std::chrono::milliseconds kSyncPatience{300};
 // How often the finder searches processes for memory that was not announced. The first searches
 // come sooner, since running processes make their ring sets just after the start.
@@ -38,7 +38,8 @@ inline constexpr uint32_t kRoundsOfNewProcesses = 3;
 inline constexpr uint32_t kRoundsWithoutLibrary = 5;
 // Memory that no process mapped for this many rounds is forgotten.
 inline constexpr uint64_t kRoundsUnmapped = 3;
-// Memory without a ring set's magic number may become one. After this many rounds it is given up.
+// Memory without a ring set's magic number may become one. The finder gives it up after this many
+// rounds.
 inline constexpr uint32_t kTriesOfUnfinished = 5;
 // A ring set that could not be announced: after so many rounds without it it is not found any more.
 inline constexpr uint32_t kLooksForMissing = 2;
@@ -55,7 +56,8 @@ inline constexpr size_t kMaxOpenedPerLook = 64;
 inline constexpr size_t kMaxMapsBytes = size_t{16} << 20;
 // All rings of a container use at most this part of its memory limit.
 inline constexpr uint64_t kRingPartOfMemory = 20;
-// After so many looks what a ring set holds whose process is gone leaves its container's memory.
+// When the process of a ring set has ended, the ring set's contents leave its container's memory
+// after this many looks.
 inline constexpr uint32_t kLooksUntilMoved = 2;
 inline constexpr uint32_t kMaxHugePageTries = 20;
 inline constexpr std::chrono::milliseconds kHugePageRetry{100};
@@ -103,7 +105,8 @@ inline constexpr std::chrono::seconds kDialTime{5};
 // kRelayKeepIdle without traffic it is probed.
 inline constexpr std::chrono::seconds kRelaySilence{30};
 inline constexpr int kRelayKeepIdle = 10;  // seconds
-// Reasons to send a slow consumer a message. The message itself is made when there is room for it.
+// Bytes of reasons to send a slow consumer a message. The message itself is made when there is room
+// for it.
 inline constexpr size_t kMaxConsumerBacklog = 1 << 20;
 
 }  // namespace weft::agent

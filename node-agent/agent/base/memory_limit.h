@@ -10,8 +10,9 @@
 
 namespace weft::agent {
 
-// The mount point of the hierarchy that limits memory, as a process's file `mountinfo` has it: of
-// version 1, if the controller is there, else of version 2. None: only a part of it is mounted.
+// Returns the mount point of the hierarchy that limits memory, from a process's file `mountinfo`:
+// that of version 1 if it has the controller, else that of version 2. std::nullopt: only a part of
+// the hierarchy is mounted.
 std::optional<std::string> MemoryMount(const std::string& mountinfo);
 
 // The smallest limit of `folder` and of the control groups above it, up to the mount point; 0: no
@@ -21,7 +22,7 @@ uint64_t MemoryLimitOf(const std::string& mount, std::string folder);
 // The smallest limit that holds for this process; 0: none is set, or it cannot be read.
 uint64_t OwnMemoryLimit();
 
-// The smaller limit of two, of which 0 is none.
+// Returns the smaller one of two limits; 0 is no limit.
 uint64_t SmallerLimit(uint64_t a, uint64_t b);
 
 }  // namespace weft::agent

@@ -136,8 +136,8 @@ void Agent::Tick() {
     Quit();
 }
 
-// The rings of weft.ko's go with the keeper: they are read to their end now, and the next agent
-// begins others. Those of processes live on, and wait for it.
+// The rings of weft.ko end with the keeper: they are read to their end now, and the next agent
+// begins others. Rings of processes live on and wait for the next agent.
 void Agent::End() {
   quit_by_ns_ = MonotonicNow() + std::chrono::nanoseconds(kLastDrainWait).count();
   parts_->channels.Stop(

@@ -31,8 +31,8 @@ namespace weft::agent {
 
 class Agent {
  public:
-  // `dir`: of sessions' files; `keeper`: the connection to it; `journals`: where journals outlive
-  // the keeper. `loop` outlives this.
+  // `dir`: for sessions' files; `keeper`: the connection to it; `journals`: the place where
+  // journals outlive the keeper. `loop` must outlive this object.
   Agent(ipc::Loop& loop, std::string dir, ipc::Connection keeper,
         JournalFiles journals = JournalFiles());
   // Makes the parts and listens to the keeper. `listener` and `lookup` outlive the loop's run.
@@ -44,10 +44,10 @@ class Agent {
   // From Start on.
   [[nodiscard]] AgentParts& parts() { return *parts_; }
   [[nodiscard]] const AgentParts& parts() const { return *parts_; }
-  // How often the agent or a consumer was started again.
+  // Returns how often the agent or a consumer was started again.
   [[nodiscard]] uint64_t recoveries() const { return recoveries_; }
 
-  // From now on the lookup knows the containers: ring sets that came meanwhile are taken.
+  // Says that the lookup knows the containers from now on: ring sets that came meanwhile are taken.
   void TakeArrivals();
   // All is done: the keeper ends every process.
   void Quit();

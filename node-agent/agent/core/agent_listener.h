@@ -27,7 +27,7 @@ class AgentListener : public SessionListener {
 
   // A consumer keeps failing and is not started again for a while.
   virtual void ConsumerFailed(const std::string& consumer, const std::string& why) = 0;
-  // The process that started the keeper is gone.
+  // The process that started the keeper has ended.
   virtual void OwnerGone() = 0;
   // Called every kTick. `now_ns`: CLOCK_MONOTONIC.
   virtual void Tick(int64_t now_ns) = 0;

@@ -35,14 +35,14 @@ class AgentParts {
  public:
   using Send = std::function<void(ipc::Message)>;  // to the keeper
 
-  // `dir`: of sessions' files. `loop`, `listener` and `lookup` outlive this.
+  // `dir`: for sessions' files. `loop`, `listener` and `lookup` must outlive this object.
   AgentParts(ipc::Loop& loop, std::string dir, const JournalFiles& journals, const Send& keeper,
              SessionListener& listener, ContainerLookup& lookup);
   AgentParts(const AgentParts&) = delete;
   AgentParts& operator=(const AgentParts&) = delete;
 
-  // Takes a descriptor that the keeper kept for one of the parts. What none of them knows is
-  // dropped.
+  // Takes a descriptor that the keeper kept for one of the parts. A descriptor that no part knows
+  // is closed.
   void TakeKept(ipc::Kept& kept);
   // Gives containers back what their ring sets do not use any more. Every kLookInterval.
   void SettleMemory();

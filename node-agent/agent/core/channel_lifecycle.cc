@@ -93,7 +93,7 @@ void ChannelLifecycle::Tick(int64_t now_ns) {
   Stop([&](const SessionChannel& c) {
     return c.phase == ChannelPhase::kOn && c.stop_at_ns != 0 && now_ns >= c.stop_at_ns;
   });
-  // What the consumer drains then is not all: it is told once more when the Sync is answered.
+  // This drains only a part: the consumer is told once more when the Sync is answered.
   for (const uint64_t id : needs_.pending_stops.TakeLate(now_ns)) {
     const SessionChannel* channel = needs_.sessions.FindChannel(id).channel;
     if (channel != nullptr) needs_.notifier.TellStop(*channel);
@@ -150,14 +150,14 @@ void ChannelLifecycle::OnDrained(ConsumerLink& link, ipc::Drained drained) {
   needs_.processes.DropChannel(channel->definition.id);
   needs_.kernel.Forget(*channel);
   KillPoint("drained_dropped");
-  // What a process was making when its events were turned off counts as late.
+  // A ring set that a process was making when its events were turned off counts as late.
   needs_.finder.LookAtAll();
   needs_.rings.CountMissing(*channel, true);
   needs_.rings.TakeAllNames();
   needs_.listener.SessionChanged(*session);
 }
 
-// Channels whose output the consumer cannot make.
+// Gives up channels whose output the consumer cannot make.
 void ChannelLifecycle::GiveUpRefused() {
   GiveUp([](const SessionChannel& channel) { return channel.refused; }, "output", "failed");
 }

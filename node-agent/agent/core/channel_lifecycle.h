@@ -40,7 +40,7 @@ class ChannelLifecycle {
  public:
   using Which = std::function<bool(const SessionChannel&)>;
 
-  // What channels need; all outlive this.
+  // The objects that channels need; all must outlive this object.
   struct Needs {
     ipc::Loop& loop;
     SessionListener& listener;

@@ -25,13 +25,13 @@ class AttachedProcesses {
  public:
   using Send = std::function<void(ipc::Message)>;  // to the keeper
 
-  // `finder` and `areas` outlive this.
+  // `finder` and `areas` must outlive this object.
   AttachedProcesses(Finder& finder, ControlAreas& areas, Send keeper)
       : finder_(finder), areas_(areas), keeper_(std::move(keeper)) {}
 
   // Attaches to these processes, which run already. kPermission: this agent may not look into other
-  // processes; kNotFound, kInvalid: one of them is not there, or cannot be recorded. After an error
-  // call RemoveAll.
+  // processes; kNotFound, kInvalid: one of them does not exist, or cannot be recorded. Call
+  // RemoveAll after an error.
   Status Attach(const std::vector<int32_t>& pids);
   // Adds the process that started the keeper, where it is there: it starts the program.
   void AddStarter();

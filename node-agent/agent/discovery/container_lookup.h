@@ -12,7 +12,7 @@
 
 namespace weft::agent {
 
-// A process that has a ring set, as the kernel knows it.
+// A process that has a ring set, with the ids that the kernel reports.
 struct CallerId {
   const std::string* doorbell = nullptr;  // the doorbell it called at; null: the finder found it
   int32_t pid = 0;
@@ -23,9 +23,10 @@ class ContainerLookup {
  public:
   virtual ~ContainerLookup() = default;
 
-  // Whether a ring set of this container may come from that process.
+  // May a ring set of this container come from that process?
   virtual bool Belongs(const std::string& container, const CallerId& caller) = 0;
-  // The key of the container that a process is in; none: in no container of ours.
+  // Returns the key of the container that a process is in; std::nullopt: it is in none that this
+  // agent records.
   virtual std::optional<std::string> ContainerOf(int32_t pid) = 0;
 };
 

@@ -31,7 +31,7 @@ class ControlAreas {
  public:
   using Send = std::function<void(ipc::Message)>;  // to the keeper
   using Note = std::function<void(std::string)>;   // a message for people
-  // The channels that are in force in a container.
+  // Returns the channels that are in force in a container.
   using InForce = std::function<std::vector<control::ChannelSpec>(const std::string& container)>;
 
   // `finder` outlives this. `config`: of areas that are made from now on.
@@ -60,7 +60,7 @@ class ControlAreas {
   // The sessions and containers of before are there: adopts the kept areas again.
   void Restored();
 
-  // Clock and slots of all areas here.
+  // Returns the clock and slots of all areas on this node.
   [[nodiscard]] const control::AreaConfig& config() const { return config_; }
 
  private:

@@ -28,7 +28,8 @@ namespace weft::agent {
 class Doorbells {
  public:
   using Send = std::function<void(ipc::Message)>;  // to the keeper
-  // A name from the FIFO of this doorbell: foreign bytes. It may come again.
+  // Takes a name from the FIFO of this doorbell. The name is foreign bytes. The same name may come
+  // again.
   using TakeName = std::function<void(const std::string& doorbell, const weft_doorbell& name)>;
 
   explicit Doorbells(Send keeper) : keeper_(std::move(keeper)) {}
@@ -52,7 +53,7 @@ class Doorbells {
 
   const Send keeper_;
   std::map<std::string, Doorbell> doorbells_;
-  // A pipe for what tee(2) copies.
+  // A pipe that gets what tee(2) copies.
   UniqueFd copy_out_;
   UniqueFd copy_in_;
 };

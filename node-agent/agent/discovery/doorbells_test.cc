@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 class DoorbellsTest : public testing::AgentFixture {
  protected:
-  // The instances of the names that are read at once, and how many times they were saved.
+  // Returns the instances of the names that are read at once, and how often they were saved.
   std::vector<uint64_t> Read(Doorbells& doorbells) {
     std::vector<uint64_t> instances;
     (void)doorbells.ReadNames(
@@ -26,7 +26,7 @@ class DoorbellsTest : public testing::AgentFixture {
         [&] { ++saved_; });
     return instances;
   }
-  // As a process does.
+  // Opens the FIFO as a process does.
   [[nodiscard]] UniqueFd OpenNames() const {
     return UniqueFd(
         open((folder() + "/" WEFT_NAMES_NAME).c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));

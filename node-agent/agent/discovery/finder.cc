@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::string_view kRingName = "/memfd:" WEFT_RING_MEMFD_NAME " (deleted)";
 constexpr std::string_view kControlName = "/memfd:" WEFT_CONTROL_MEMFD_NAME " (deleted)";
-// Anonymous shared memory; its size, and then its header, say whether it is a control area.
+// Anonymous shared memory. Its size, and then its header, tell whether it is a control area.
 constexpr std::string_view kAnonymousName = "/dev/zero (deleted)";
 
 // The numbers that are names in a folder of /proc.
@@ -52,7 +52,7 @@ std::vector<int32_t> ChildrenOf(int32_t pid) {
   return children;
 }
 
-// As SO_PEERCRED says it: the effective one.
+// Returns the effective user id, as SO_PEERCRED does.
 uint32_t UidOf(int32_t pid) {
   std::ifstream in("/proc/" + std::to_string(pid) + "/status");
   for (std::string line; std::getline(in, line);) {
@@ -65,15 +65,16 @@ uint32_t UidOf(int32_t pid) {
   return 0;
 }
 
-// Agent, keeper and the keeper's other children. A consumer maps ring sets, for a while also those
-// that are done with: they are not found there.
+// Returns the agent, the keeper and the keeper's other children. A consumer maps ring sets, for a
+// while even those that it has finished, so it must not count as a process that maps them.
 std::set<int32_t> OwnProcesses() {
   std::set<int32_t> own{getpid(), getppid()};
   for (const int32_t child : ChildrenOf(getppid())) own.insert(child);
   return own;
 }
 
-// How /proc/self/maps shows a file that is mapped: not always as stat(2) does (overlay, btrfs).
+// Returns how /proc/self/maps shows a mapped file. This differs from stat(2) on some file systems
+// (overlay, btrfs).
 std::optional<Mapping> AsMapped(const UniqueFd& file) {
   const auto size = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   void* memory = mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
@@ -88,7 +89,7 @@ std::optional<Mapping> AsMapped(const UniqueFd& file) {
 
 }  // namespace
 
-// Tried on memory of our own.
+// The constructor tries this on memory of its own.
 Finder::Finder(Handler handler) : handler_(std::move(handler)) {
   const UniqueFd fd(memfd_create("weft-trial", MFD_CLOEXEC));
   struct stat st{};
@@ -178,7 +179,7 @@ void Finder::Look(bool all) {
   });
 }
 
-// The processes that are looked at in this round take it back.
+// Counts a round for all memory; processes that map it in this round set the count back.
 void Finder::CountRound() {
   std::set<std::string_view> expected;
   for (const auto& [pid, name] : file_of_) expected.insert(name);
@@ -186,7 +187,7 @@ void Finder::CountRound() {
     if (expected.contains(name)) ++file.rounds_without;
 }
 
-// Members that are not there go; children of members that are become members.
+// Removes members that have ended and adds the children of members.
 void Finder::AddDescendants(const std::set<int32_t>& alive) {
   std::erase_if(members_, [&](int32_t pid) { return !alive.contains(pid); });
   std::vector<int32_t> to_visit(members_.begin(), members_.end());
@@ -219,8 +220,8 @@ bool Finder::IsControl(const Mapping& mapping) const {
          (mapping.name == kControlName || mapping.name == kAnonymousName);
 }
 
-// Notes that it is mapped. A control area decides what its process records: only a member's is of
-// interest.
+// Notes that the memory is mapped. A control area decides what its process records, so only a
+// member's is wanted.
 bool Finder::Wants(const Mapping& mapping, bool is_member) {
   const bool is_control = IsControl(mapping);
   if (is_control ? !is_member : !IsRing(mapping)) return false;

@@ -12,7 +12,7 @@
 //
 // Memory is identified by inode number: all of it is on the kernel's own tmpfs, where a tenant
 // cannot choose these numbers. Each memory is passed on once while a process maps it, unless the
-// handler wants it again. The agent's thread owns it.
+// handler asks for it again. The agent's thread owns it.
 #ifndef WEFT_NODE_AGENT_AGENT_DISCOVERY_FINDER_H_
 #define WEFT_NODE_AGENT_AGENT_DISCOVERY_FINDER_H_
 
@@ -66,21 +66,21 @@ class Finder {
   // A control area that was adopted: each process that maps it is a member.
   void AddControl(uint64_t inode) { controls_.insert(inode); }
   void RemoveControl(uint64_t inode) { controls_.erase(inode); }
-  // This process and its descendants, until it ends.
+  // Makes this process and its descendants members, until it ends.
   void AddRoot(int32_t pid, UniqueFd pidfd);
   void RemoveRoots() { roots_.clear(); }
   void AddMember(int32_t pid) { members_.insert(pid); }
-  // Memory that the agent has from elsewhere.
+  // Names memory that the agent got by another way.
   void Know(const UniqueFd& memory);
 
   // Processes that are there now are not new.
   void Begin();
   void LookAtMembers();
   void LookAtAll();
-  // Control areas that no process mapped in the last rounds.
+  // Returns the control areas that no process mapped in the last rounds.
   [[nodiscard]] std::vector<uint64_t> UnmappedControls() const;
 
-  // Whether processes that should map this control file do.
+  // Do processes that should map this control file map it?
   enum class Sight : uint8_t {
     kUnknown,  // there is no such process yet
     kMapped,   // one does, or did when there were any
@@ -88,7 +88,7 @@ class Finder {
   };
   [[nodiscard]] Sight SightOf(const std::string& name) const;
 
-  // The control area that `pid` has, by inode; 0: none of its own.
+  // Returns the inode of the control area of `pid`; 0: it has none of its own.
   [[nodiscard]] uint64_t ControlOf(int32_t pid) const;
 
  private:
@@ -106,7 +106,7 @@ class Finder {
   struct ControlFile {
     FileId id;
     bool mapped = false;          // ever
-    uint32_t rounds_without = 0;  // since a process mapped it, with processes that should
+    uint32_t rounds_without = 0;  // with processes that should map it and do not
   };
 
   void Look(bool all);

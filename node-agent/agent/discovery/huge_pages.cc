@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kCollapse = 25;  // MADV_COLLAPSE, which older headers lack
 
-// An iovec of another process's, whose addresses are no pointers here.
+// An iovec of another process. Its addresses are no pointers here.
 struct Range {
   uint64_t begin = 0;
   uint64_t bytes = 0;
@@ -31,8 +31,8 @@ static_assert(sizeof(Range) == sizeof(iovec));
 
 bool IsAligned(uint64_t at) { return at % WEFT_HUGE_PAGE_BYTES == 0; }
 
-// Where the ring is in that process. Nothing where huge pages cannot be: it is smaller, or not
-// aligned.
+// Returns the address of the ring in that process. std::nullopt: the ring cannot have huge pages,
+// because it is too small or not aligned.
 std::optional<Range> PlaceOf(int set, uint32_t slot, int32_t pid) {
   const auto geometry = ring::ReadGeometry(set);
   if (!geometry || slot >= geometry->slot_count || !IsAligned(geometry->slot_bytes()))
@@ -74,7 +74,7 @@ void HugePages::Move(const UniqueFd& ring_set, uint32_t slot, int32_t pid, const
   thread_ = ThreadWithoutSignals([this] { Work(); });
 }
 
-// Where it is is looked up each time: the process may have executed another program.
+// The address is looked up each time, since the process may have executed another program.
 HugePages::Outcome HugePages::Try(const Ring& ring) {
   const auto place = PlaceOf(ring.set.get(), ring.slot, ring.pid);
   if (!place || syscall(SYS_process_madvise, ring.pidfd.get(), &*place, 1UL, kCollapse, 0U) >= 0)

@@ -31,7 +31,8 @@ class HugePages {
   // Waits for the one that is being moved.
   ~HugePages();
 
-  // The ring of this slot of a ring set that `pid`, which `pidfd` names, maps. Returns at once.
+  // Asks for huge pages for a slot's ring, in a ring set that `pid`, which `pidfd` names, maps.
+  // Returns at once.
   void Move(const UniqueFd& ring_set, uint32_t slot, int32_t pid, const UniqueFd& pidfd);
 
  private:

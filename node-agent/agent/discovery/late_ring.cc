@@ -10,10 +10,10 @@
 namespace weft::agent {
 namespace {
 
-// Where the kernel has no global barrier: longer than any writer's section takes.
+// A wait that replaces the global barrier if the kernel has none: longer than any writer's section.
 constexpr useconds_t kWithoutBarrierUs = 20'000;
-// How long the atomic slot's owner is waited for. It makes no system call under the lock: who takes
-// longer is dead or stopped, and commits nothing, or is a stranger that lies.
+// How long to wait for the owner of the atomic slot. An honest owner makes no system call under the
+// lock. One that takes longer is dead or stopped, and commits nothing, or it lies.
 constexpr useconds_t kLockStepUs = 1'000;
 constexpr int kLockSteps = 200;
 

@@ -20,11 +20,11 @@ struct RingTotals {
   std::array<uint64_t, WEFT_DISCARD_REASONS> discarded{};
 };
 
-// What the header claims, checked for its form. kInvalid, kCorrupt: no ring set.
+// Returns what the header claims; only its form is checked. kInvalid, kCorrupt: it is no ring set.
 Result<RingTotals> IdentifyRing(const UniqueFd& fd);
 
-// Closes all slots, so that nothing is added, then counts. Foreign memory: slots that contradict
-// themselves count as empty.
+// Closes all slots, so that nothing is added, then counts. The memory is foreign: slots that
+// contradict themselves count as empty.
 Result<RingTotals> CloseAndCount(UniqueFd fd);
 
 }  // namespace weft::agent

@@ -29,13 +29,13 @@ struct Mapping {
 // A line without its newline; nothing: it is none.
 std::optional<Mapping> ParseMapping(std::string_view line);
 
-// The mappings of files of any kind (inode not 0), at most `max_bytes` of text. kIo: no such
-// process, or we may not look.
+// Returns the mappings of files of any kind (inode not 0), from at most `max_bytes` of text. kIo:
+// there is no such process, or the agent may not look.
 Result<std::vector<Mapping>> ReadMappings(int32_t pid, size_t max_bytes);
 
-// What is mapped there, for reading and writing: only if it is the regular file that `mapping`
-// names. Nothing else is opened, since opening alone can do something (a device). kNotFound:
-// something else is there by now, or nothing; kPermission: the kernel wants a privilege
+// Opens the mapped file for reading and writing, but only if it is the regular file that `mapping`
+// names. Nothing else is opened, since opening alone can have effects (a device). kNotFound:
+// something else, or nothing, is mapped there now; kPermission: the kernel wants a privilege
 // (CAP_CHECKPOINT_RESTORE).
 Result<UniqueFd> OpenMapping(int32_t pid, const Mapping& mapping);
 

@@ -4,10 +4,11 @@
 // the agent is away. The agent puts them back when a ring set uses less, or is gone.
 //
 // Invariants:
-//   1. Pool and known ring sets together never stay above what the container's rings may use: what
-//      is too many is taken out at the next Compare.
-//   2. What a process took and no known ring set has is put back once two Compares in a row missed
-//      it: the process died before it announced its ring set, or took more than it needed.
+//   1. Pool and known ring sets together never stay above what the container's rings may use: the
+//      next Compare takes the excess out.
+//   2. Memory that a process took and that no known ring set has is put back after two Compares in
+//      a row have missed it. The process died before it announced its ring set, or took more than
+//      it needed.
 //   3. The keeper has a copy of each FIFO, so that its bytes outlive the agent.
 // A container can empty or fill its own pool: the memory is charged to no other one. The agent's
 // thread owns it.
@@ -40,7 +41,8 @@ class MemoryPools {
   // that is there. An open pool gets the new budget. 0: there is no limit, and no pool.
   Status Open(const std::string& container, const std::string& path, uint64_t budget);
   void Close(const std::string& container);
-  // A ring set of the container uses `after` bytes at most from now on, where it used `before`.
+  // Notes that a ring set of the container uses at most `after` bytes from now on; before, it used
+  // `before`.
   void Return(const std::string& container, uint64_t before, uint64_t after);
   // Compares all pools with the known ring sets; every kLookInterval.
   void Compare();
@@ -59,14 +61,14 @@ class MemoryPools {
   };
 
   void CountTaken();
-  // What is in the pool where no process is about to make a ring set.
+  // Returns what the pool has while no process is about to make a ring set.
   static uint64_t Rest(const Pool& pool);
   static void Put(const Pool& pool, uint64_t units);
 
   const Send keeper_;
   const RingSets ring_sets_;
   std::map<std::string, Pool> pools_;  // by container
-  std::set<std::string> kept_;         // containers whose FIFO the keeper had at the start
+  std::set<std::string> kept_;         // whose FIFOs the keeper had at the agent's start
 };
 
 }  // namespace weft::agent

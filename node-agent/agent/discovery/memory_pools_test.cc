@@ -30,7 +30,7 @@ class MemoryPoolsTest : public testing::AgentFixture {
   }
   [[nodiscard]] std::string path() const { return folder() + "/c.mem"; }
 
-  // As a process does, which takes as many; how many were there.
+  // Takes units as a process does; returns how many there were.
   uint64_t Take(uint64_t units) {
     const UniqueFd fifo(open(path().c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
     int there = 0;

@@ -34,7 +34,7 @@ std::string ReadComm(int32_t pid) {
   return name;
 }
 
-// What its process may make it use; 0: it is no ring set.
+// Returns the most memory that its process can make it use; 0: it is no ring set.
 uint64_t MostBytes(const UniqueFd& ring) {
   const auto g = ring::ReadGeometry(ring.get());
   return !g ? 0
@@ -42,7 +42,7 @@ uint64_t MostBytes(const UniqueFd& ring) {
                                   g->slot_shift);
 }
 
-// What it uses now.
+// Returns the memory that it uses now.
 uint64_t UsedBytes(const UniqueFd& ring) {
   constexpr uint64_t kBlock = 512;  // of st_blocks
   struct stat st{};
@@ -62,7 +62,8 @@ std::string PidfdKey(uint64_t number) { return "process/" + std::to_string(numbe
 
 }  // namespace
 
-// The fourth word of stat, behind the name in parentheses, which may hold anything.
+// Returns the fourth word of stat, which follows the name in parentheses. The name may contain
+// anything.
 int32_t ParentOf(int32_t pid) {
   std::ifstream in(ProcFile(pid, "stat"));
   std::string line;
@@ -101,7 +102,8 @@ ProcessEntry& Processes::ProcessOf(ipc::Arrived& arrived) {
   return entry;
 }
 
-// Where the agent may not look it counts as mapped: read for longer, never too short.
+// If the agent may not look, the ring set counts as mapped. It is then read for too long rather
+// than for too short a time.
 bool Processes::StillMaps(const ProcessEntry& process, int32_t pid) const {
   const auto mappings = ReadMappings(pid, kMaxMapsBytes);
   if (!mappings || mappings->empty()) return pid == process.pid;

@@ -36,7 +36,7 @@ struct RingEntry {
   uint64_t instance = 0;
   uint64_t process = 0;
   UniqueFd fd;
-  uint64_t bytes = 0;  // of the container's memory that it may use at most
+  uint64_t bytes = 0;  // most bytes of the container's memory that it may use
 };
 
 struct ProcessEntry {
@@ -59,7 +59,8 @@ class Processes {
  public:
   using Send = std::function<void(ipc::Message)>;         // to the keeper
   using Gone = std::function<void(const ProcessEntry&)>;  // once per process
-  // The ring set used `before` bytes at most until now, and uses ring.bytes from now on.
+  // Told when a ring set, which used at most `before` bytes until now, uses at most ring.bytes from
+  // now on.
   using Shrunk = std::function<void(const RingEntry& ring, uint64_t before)>;
 
   Processes(
@@ -69,17 +70,18 @@ class Processes {
         gone_(std::move(gone)),
         shrunk_(std::move(shrunk)) {}
 
-  // The upper half of the numbers of this life of the agent.
+  // Sets the upper half of the numbers that this agent gives.
   void SetLife(uint64_t life) { next_number_ = life << 32 | 1; }
 
   // Descriptors are left for one more ring set.
   [[nodiscard]] bool HasRoom() const { return rings_.size() < max_rings_; }
-  // A ring set that arrived (or, without a key: was found) and was identified. Null: there already,
-  // or too many.
+  // Takes a ring set that arrived (or, without a key: was found) and was identified. nullptr: it is
+  // known already, or there are too many.
   RingEntry* Adopt(ipc::Arrived& arrived, uint64_t channel_id, uint64_t instance);
   // After the consumer was told of a ring set: watches its process, which may be gone already.
   void Watch(uint64_t process);
-  // What the keeper kept: a ring set or a process's pidfd. False: not one of these. Then Restored.
+  // Takes a ring set or a process's pidfd that the keeper kept. Returns false if it is neither.
+  // Call Restored afterwards.
   bool Restore(ipc::Kept& kept);
   void Restored();
 

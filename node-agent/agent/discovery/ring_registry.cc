@@ -71,7 +71,8 @@ void RingRegistry::TakeArrived(ipc::Arrived arrived) {
 Finder::Verdict RingRegistry::TakeFound(FoundMemory found) {
   const auto identified = IdentifyRing(found.fd);
   if (!identified) return Finder::Verdict::kTryAgain;
-  // Without a channel here it is another agent's, which is no fault.
+  // If this agent does not have the channel, the ring set belongs to another agent. That is no
+  // fault.
   SessionChannel* channel = needs_.sessions.FindChannel(identified->channel_id).channel;
   if (channel == nullptr || channel->accounted.contains(identified->instance))
     return Finder::Verdict::kKnown;
@@ -163,7 +164,7 @@ void RingRegistry::SaveNames() {
   changed_.clear();
 }
 
-// After StopChannel the consumer takes no ring set of this channel any more.
+// After StopChannel the consumer takes no more ring sets of this channel.
 bool RingRegistry::TakesRings(const SessionChannel& channel) const {
   return channel.phase == ChannelPhase::kOn || (channel.phase == ChannelPhase::kStopping &&
                                                 needs_.pending_stops.Waits(channel.definition.id));

@@ -17,8 +17,8 @@
 // Invariants:
 //   1. An instance that was counted, or was read to its end and may come again
 //      (SessionChannel::accounted), is never adopted or counted again.
-//   2. What is counted here is on disk before the keeper is told to drop the ring set, and before
-//      its name leaves the FIFO.
+//   2. A count made here is on disk before the keeper is told to drop the ring set, and before the
+//      name leaves the FIFO.
 //   3. Before Begin nothing is adopted: containers are not known yet, and what arrives waits.
 // Ring sets are foreign memory; only the kernel's word on their senders is believed. The agent's
 // thread owns it.
@@ -46,7 +46,7 @@ namespace weft::agent {
 
 class RingRegistry {
  public:
-  // What the registry needs of the agent; all outlive it.
+  // The objects that the registry needs; all must outlive it.
   struct Needs {
     SessionStore& sessions;
     const PendingStops& pending_stops;
@@ -60,24 +60,24 @@ class RingRegistry {
   };
   explicit RingRegistry(Needs needs) : needs_(std::move(needs)) {}
 
-  // From now on containers are known: takes what arrived before.
+  // Says that containers are known from now on: takes the ring sets that arrived before.
   void Begin();
   [[nodiscard]] bool has_begun() const { return has_begun_; }
   // A doorbell brought it.
   void TakeArrived(ipc::Arrived arrived);
   // The finder brought a ring set.
   Finder::Verdict TakeFound(FoundMemory found);
-  // A consumer has read a ring set to its end, or refused it. `channel`: the ring set's, where this
-  // consumer reads it; null where the channel was retired. False: the ring set is another
-  // consumer's, and nothing was done.
+  // A consumer has read a ring set to its end, or refused it. `channel`: the ring set's channel if
+  // this consumer reads it; nullptr: the channel was retired. Returns false, and does nothing, if
+  // the ring set is another consumer's.
   bool Finish(SessionChannel* channel, const ipc::RingDone& done);
   // The writer of a slot went round its ring: moves the ring into huge pages.
   void MoveToHugePages(const ipc::SlotWentRound& slot);
-  // After a look of the finder: counts ring sets that are known by name and were not found. `all`:
-  // also those that a later look could find.
+  // Called after a look of the finder: counts ring sets that are known by name and were not found.
+  // `all`: also counts those that a later look could find.
   void CountMissing(SessionChannel& channel, bool all);
   // Takes names that wait in the doorbells' FIFOs, up to a bound, and puts on disk what is known by
-  // name since the last call. Every kTick. False: no name waited.
+  // name since the last call. It is called every kTick. Returns false if no name waited.
   bool TakeNames();
   // Takes all names that were written before the call.
   void TakeAllNames();

@@ -58,7 +58,7 @@ class RingRegistryTest : public testing::AgentFixture {
             .note = [this](std::string text) { notes_.push_back(std::move(text)); },
             .adopted = [this](const RingEntry& ring) { adopted_.push_back(ring.instance); }};
   }
-  // A ring set of the channel with one event in it.
+  // Returns a ring set of the channel with one event in it.
   ipc::Arrived Arrival(const std::string& key = "ring/1") {
     writer_ = std::make_unique<ring::testing::TestWriter>(
         ring::testing::WriterOptions{.channel_id = channel().definition.id, .instance = kInstance});
@@ -74,7 +74,7 @@ class RingRegistryTest : public testing::AgentFixture {
             .pidfd = OpenPidfd(getpid())};
   }
 
-  // Its name, from a process that could not send it.
+  // Writes its name, as a process that could not send the ring set does.
   void WriteName() {
     const weft_doorbell name{.magic = WEFT_DOORBELL_MAGIC,
                              .kind = WEFT_DOORBELL_MISSING,

@@ -31,8 +31,8 @@ Result<uint64_t> InstanceOf(const UniqueFd& ring) {
   return header.instance;
 }
 
-// With the node's clock, or the monotonic one where the kernel gave up the node's after it was
-// chosen.
+// Makes a ring with the node's clock, or with the monotonic one if the kernel gave up the node's
+// clock after it was chosen.
 Result<UniqueFd> MakeRing(const kernel::Backend& backend, const UniqueFd& session,
                           kernel::Ring ring) {
   auto made = backend.MakeRing(session, ring);

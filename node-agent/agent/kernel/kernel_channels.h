@@ -33,8 +33,8 @@ class KernelChannels {
   explicit KernelChannels(Send keeper, const kernel::Backend& backend = kernel::ThisBackend())
       : keeper_(std::move(keeper)), backend_(backend), dumps_(backend) {}
 
-  // Scope of a channel: the whole node, or the tasks of these cgroups (lib/abi/kernel.h), none for
-  // an empty set; and among these the tasks that the trackers name.
+  // Scope of a channel: the whole node, or the tasks of these cgroups (lib/abi/kernel.h; no tasks
+  // for an empty set). Trackers narrow it to the tasks that they name.
   struct Scope {
     bool all = false;
     std::set<uint64_t> cgroups;
@@ -45,7 +45,7 @@ class KernelChannels {
   // and nothing is left.
   Status Start(const kernel::Ring& ring, const std::vector<kernel::Event>& events,
                const Scope& scope);
-  // Adds an event to a channel. That its twin is there already is no error.
+  // Adds an event to a channel. If its twin exists already, that is no error.
   Status AddEvent(uint64_t channel, const kernel::Event& event);
   Status Switch(uint64_t channel, bool on);
   // kNotFound: the cgroup, or the channel, is not there.
@@ -54,10 +54,10 @@ class KernelChannels {
   // TakeProblems.
   void DumpState(uint64_t channel, uint64_t cgroup);
   [[nodiscard]] std::vector<std::string> TakeProblems() { return dumps_.TakeProblems(); }
-  // What a channel's session in the module says of itself.
+  // What the module reports about a channel's session.
   struct News {
     uint64_t channel = 0;
-    std::string stopped;           // why it stopped by itself; "": it did not, or that was told
+    std::string stopped;           // why it stopped by itself; "": it did not, or is reported
     uint64_t missed_anywhere = 0;  // until now
   };
   // Returns the news of channels that have some.
@@ -66,7 +66,7 @@ class KernelChannels {
   // Forgets all other channels.
   void KeepOnly(const std::set<uint64_t>& channels);
 
-  // What the keeper kept: false: not one of these.
+  // Takes a descriptor that the keeper kept; returns false if it is none of this object's.
   bool Restore(ipc::Kept& kept);
 
   // For its consumer. `instance` is 0 where there is no such channel.
@@ -81,7 +81,7 @@ class KernelChannels {
   struct Entry {
     UniqueFd session, ring;
     uint64_t instance = 0;
-    // What was told of it.
+    // What was reported about it.
     bool stopped = false;
     uint64_t missed_anywhere = 0;
   };

@@ -70,8 +70,8 @@ void KernelSessions::ApplyPaused(const Session& session) {
     if (channel.of_kernel() && channel.phase == ChannelPhase::kOn) Switch(channel, !channel.paused);
 }
 
-// Saved before a cgroup comes and after it went (invariant 1). The state of a cgroup that comes
-// later than the first ones is dumped when it comes.
+// The file is saved before a cgroup comes and after it went (invariant 1). If a cgroup comes later
+// than the first ones, its state is dumped then.
 Status KernelSessions::SetScope(SessionChannel& channel, const std::set<uint64_t>& cgroups) {
   const uint64_t id = channel.definition.id;
   const Session& session = *sessions_.FindChannel(id).session;

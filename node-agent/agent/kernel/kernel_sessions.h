@@ -4,8 +4,8 @@
 // say about them.
 //
 // Invariants:
-//   1. What weft.ko records of a channel is never more than the session's file says: a cgroup is on
-//      disk before it comes into scope and until it has left it.
+//   1. weft.ko never records more of a channel than the session's file says: a cgroup is on disk
+//      before it comes into scope and until it has left it.
 //   2. A channel that is on has a session in weft.ko, or a `failure`. If the session went with the
 //      keeper, the next agent ends the channel. A consumer that goes on with its journal counts it;
 //      without one, the agent counts what was in flight as lost.
@@ -30,7 +30,7 @@ class KernelSessions {
  public:
   using Clock = std::function<uint32_t()>;  // weft_clock_id of new rings
 
-  // `sessions` and `listener` outlive this.
+  // `sessions` and `listener` must outlive this object.
   KernelSessions(SessionStore& sessions, SessionListener& listener, KernelChannels::Send keeper,
                  Clock clock)
       : sessions_(sessions),
@@ -53,8 +53,8 @@ class KernelSessions {
   // Turns the session's channels that are on off where it is paused, and on where it is not.
   void ApplyPaused(const Session& session);
 
-  // The cgroups whose tasks a channel that is on records from now on. What could not be changed is
-  // returned, and tried again by the next call.
+  // Sets the cgroups whose tasks a channel that is on records from now on. If a change fails, the
+  // error is returned, and the next call tries it again.
   Status SetScope(SessionChannel& channel, const std::set<uint64_t>& cgroups);
   // Adds an event to a channel that is on.
   Status AddEvent(const SessionChannel& channel, const kernel::Event& event);
@@ -63,8 +63,8 @@ class KernelSessions {
 
   // Takes a descriptor that the keeper kept; false: it is none of weft.ko's.
   bool TakeKept(ipc::Kept& kept) { return channels_.Restore(kept); }
-  // All that was kept is there, and the sessions are loaded. `goes_on`: the channel's consumer has
-  // the journal of before.
+  // Called when all that the keeper kept was restored and the sessions are loaded. `goes_on`: does
+  // the channel's consumer have the journal of before?
   void Restored(const std::function<bool(const SessionChannel&)>& goes_on = [](const auto&) {
     return false;
   });
@@ -73,7 +73,7 @@ class KernelSessions {
   // Takes over what weft.ko ended by itself and what it missed, and reports it.
   void ReportNews();
 
-  // For consumers: the channel's ring.
+  // Returns the channel's ring, for consumers.
   [[nodiscard]] KernelChannels::RingOf FindRing(uint64_t channel) const {
     return channels_.Find(channel);
   }

@@ -19,7 +19,7 @@ class KernelSessionsTest : public testing::AgentFixture {
   }
   [[nodiscard]] Session& session() { return *store_.Find("one"); }
   [[nodiscard]] SessionChannel& channel() { return session().channels.back(); }
-  // The channel as its file has it.
+  // Returns the channel as its file has it.
   [[nodiscard]] SessionChannel Saved() {
     SessionStore store(folder(), [](const std::string&) {});
     const Status loaded = store.Load("one");

@@ -14,7 +14,7 @@
 namespace weft::agent {
 namespace {
 
-// The line of /proc/self/cgroup that cgroup v2 has: "0::/PATH".
+// Returns the path in cgroup v2's line of /proc/self/cgroup: "0::/PATH".
 std::optional<std::string> OwnPath() {
   std::ifstream in("/proc/self/cgroup");
   for (std::string line; std::getline(in, line);)

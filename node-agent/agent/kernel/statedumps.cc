@@ -28,7 +28,7 @@ void Statedumps::Start(uint64_t channel, UniqueFd session, std::set<uint64_t> cg
   dump->thread = ThreadWithoutSignals([&backend = backend_, dump = dump.get()] {
     for (const uint64_t cgroup : dump->cgroups) {
       Status done = backend.DumpState(dump->session, cgroup);
-      // A pod that went meanwhile.
+      // The pod ended meanwhile.
       if (cgroup != 0 && !done && done.error().code == ErrorCode::kNotFound) continue;
       if (!done) dump->result = std::move(done);
     }

@@ -31,10 +31,10 @@ class Statedumps {
   // Waits for those that are at work.
   ~Statedumps();
 
-  // Dumps the state of tasks in this cgroup, or (0) of all in scope. Where a dump of this channel
-  // is at work, TakeProblems begins the new one after it.
+  // Dumps the state of tasks in this cgroup, or (0) of all in scope. If a dump of this channel is
+  // running, TakeProblems begins the new one after it.
   void Begin(uint64_t channel, UniqueFd session, uint64_t cgroup);
-  // Waits for it. The session was switched off before.
+  // Waits for the dump. The session must have been switched off before.
   void Join(uint64_t channel);
   // Begins what waited. Why dumps that are over failed, for people; not that they were ended.
   [[nodiscard]] std::vector<std::string> TakeProblems();

@@ -24,7 +24,7 @@ namespace weft::agent {
 namespace {
 
 constexpr const char* kClientsKey = "clients";
-// Kinds of ipc::Refused: what was asked for, the output, weft itself.
+// Kinds of ipc::Refused: the request, the output, weft itself.
 constexpr const char* kInput = "input";
 constexpr const char* kOutput = "output";
 constexpr const char* kTracing = "tracing";
@@ -78,7 +78,7 @@ Status LocalMode::Restore() {
 }
 
 void LocalMode::Resumed() {
-  // An earlier agent died before it asked for it.
+  // An earlier agent died before it asked for the consumer.
   if (session() != nullptr && agent_.parts().consumers.Find(kConsumerName) == nullptr)
     agent_.parts().consumers.Start(kConsumerName);
   agent_.TakeArrivals();
@@ -124,7 +124,7 @@ void LocalMode::OnClient(uint64_t number, Result<ipc::Message> message) {
 }
 
 void LocalMode::Create(Client& client, const ipc::CreateSession& command) {
-  // Its owner asks again when an earlier agent died before it answered.
+  // The owner asks again if an earlier agent died before it answered.
   if (session() == nullptr) {
     if (const auto refusal = Make(command)) {
       (void)client.connection.Send(ipc::Refused{refusal->kind, refusal->why});
@@ -228,8 +228,8 @@ void LocalMode::RefuseStarts(const char* kind, const std::string& why) {
   }
 }
 
-// What a START cannot begin with is not waited for at the end either; what fails later may come
-// back.
+// A channel with which a START cannot begin is not waited for at the end either; one that fails
+// later may come back.
 void LocalMode::ChannelFailed(Session& session, const std::string& why) {
   const bool starts =
       std::ranges::any_of(clients_, [](const auto& entry) { return entry.second.waits_for_start; });

@@ -4,8 +4,8 @@
 //
 // Invariants:
 //   1. A session is on disk before the cli is told that it was created; a refusal leaves nothing.
-//   2. Each StartSession and StopSession is answered once: when the session is ready, or refused;
-//      when it is drained.
+//   2. Each StartSession is answered once, when the session is ready or refused, and each
+//   StopSession once, when it is drained.
 // The agent's thread owns it.
 #ifndef WEFT_NODE_AGENT_AGENT_LOCAL_LOCAL_MODE_H_
 #define WEFT_NODE_AGENT_AGENT_LOCAL_LOCAL_MODE_H_

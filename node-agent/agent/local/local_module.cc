@@ -13,7 +13,7 @@
 namespace weft::agent {
 namespace {
 
-// Beside bin/, as an installation has it.
+// The folder beside bin/ in an installation.
 constexpr const char* kOwnFolder = "share/weft/kmod/modules";
 // A repository's: programs are in build/PRESET/bin or in an installation below build/, modules in
 // build/kmod/KERNEL.

@@ -17,7 +17,7 @@ constexpr std::string_view kPerfPrefix = "perf:thread:";
 constexpr std::string_view kPerfCpuPrefix = "perf:cpu:";
 constexpr std::string_view kAppPrefix = "$app.";
 constexpr const char* kStatedumpPattern = "lttng_ust_statedump:*";
-// What libweft.so emits (ust-injector/preload/statedump.h).
+// The events that libweft.so emits (ust-injector/preload/statedump.h).
 constexpr const char* kStatedumpEvents[] = {
     "lttng_ust_statedump:start",    "lttng_ust_statedump:procname", "lttng_ust_statedump:bin_info",
     "lttng_ust_statedump:build_id", "lttng_ust_statedump:end",
@@ -32,7 +32,7 @@ std::unexpected<Error> NotOf(const std::string& name, Domain domain) {
                                            : "is not recorded for kernel events"));
 }
 
-// perf:thread:NAME, perf:cpu:NAME.
+// Compiles perf:thread:NAME and perf:cpu:NAME.
 Result<control::ContextSpec> CompileCounter(const std::string& name, std::string_view prefix,
                                             uint16_t id) {
   control::ContextSpec spec{.id = id, .name = name.substr(prefix.size())};
@@ -93,8 +93,8 @@ Status CompileRules(const api::TraceSpec& from, control::ChannelSpec& to) {
   return {};
 }
 
-// The statedump is recorded where a rule means it, as in LTTng; and where the context `ip` is asked
-// for, since addresses say nothing without it.
+// The state dump is recorded if a rule matches it, as in LTTng, and if the context `ip` is
+// requested, since addresses say nothing without it.
 void CompileStatedump(control::ChannelSpec& channel) {
   if (std::ranges::any_of(channel.contexts,
                           [](const auto& c) { return c.id == WEFT_CONTEXT_IP; })) {
@@ -127,7 +127,7 @@ Status CompileContexts(const api::TraceSpec& from, Domain domain, CompiledChanne
   return {};
 }
 
-// None of another kind than asked for: that would record more.
+// Compiles trackers. No kind is replaced by another one, which would record more.
 Status CompileTrackers(const api::Trackers& from, bool of_tenant, kernel::Trackers& to) {
   const struct {
     const char* name;
@@ -214,7 +214,7 @@ Result<CompiledChannel> CompileUserChannel(const api::Trace& trace, const Compil
   CompileBuffer(spec, out);
   Define(trace, context, out.definition);
   out.definition.channel = "user";
-  // Where readers of LTTng's traces expect it.
+  // Readers of LTTng's traces expect this path.
   out.definition.trace_path += "ust/uid/" + std::to_string(context.uid) + "/64-bit";
   out.definition.domain = ipc::kUserDomain;
   return out;

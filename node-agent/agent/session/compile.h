@@ -18,7 +18,7 @@
 
 namespace weft::agent {
 
-// What all channels of a session have in common.
+// Values that all channels of a session share.
 struct CompileContext {
   std::string hostname;
   std::string created;  // "20261121T103330Z"
@@ -27,8 +27,8 @@ struct CompileContext {
   uint32_t uid = 0;
   bool several_traces = false;  // each then has a folder of its own
   bool of_tenant = false;       // what tells of the whole node is left out, with a notice
-  // Where paths of spec.kernel.userProbes begin. None: in containers, whose probes
-  // CompileUserProbes finds.
+  // The folder where paths of spec.kernel.userProbes begin. std::nullopt: they are paths in
+  // containers, whose probes CompileUserProbes finds.
   std::optional<std::string> object_root;
 };
 
@@ -40,22 +40,22 @@ struct CompiledChannel {
   std::vector<std::string> notices;  // parts of the Trace that are not recorded here, for people
 };
 
-// The channel `user` of a Trace. kInvalid, kUnsupported: nothing of it can be recorded, with the
-// reason.
+// Compiles the channel `user` of a Trace. kInvalid, kUnsupported: nothing of it can be recorded;
+// the message says why.
 Result<CompiledChannel> CompileUserChannel(const api::Trace& trace, const CompileContext& context);
-// The channel `kernel`, as far as the running kernel and weft.ko can record it for a set of
-// cgroups. `features`: kernel::Support's.
+// Compiles the channel `kernel`, as far as the running kernel and weft.ko can record it for a set
+// of cgroups. `features`: those of kernel::Support.
 Result<CompiledChannel> CompileKernelChannel(const api::Trace& trace, const CompileContext& context,
                                              uint32_t features);
 
-// All of that channel but its events; pure.
+// Compiles all of that channel but its events. It reads nothing from the machine.
 Result<CompiledChannel> CompileKernelLayout(const api::Trace& trace, const CompileContext& context);
 
 // Why a namespace's Trace in a cluster does not get this context: it tells of the node; "": it gets
 // it.
 std::string WhyNotForTenants(const std::string& context);
 
-// What a kernel channel may record, beside the spec.
+// Limits of what a kernel channel may record, besides the spec.
 struct KernelReach {
   bool cluster_wide = false;       // events that belong to no namespace, too
   bool of_tenant = false;          // as in CompileContext; without addresses of the kernel
@@ -67,14 +67,14 @@ struct KernelReach {
 // kUnsupported: no event that the rules match can be recorded.
 Status CompileKernelEvents(const api::TraceSpec& from, const KernelReach& reach,
                            CompiledChannel& to);
-// What one rule of spec.kernel.userProbes means in one container.
+// The probes of one rule of spec.kernel.userProbes in one container.
 struct UserProbes {
   bool has_file = false;
   std::vector<kernel::Event> events;
   std::vector<std::string> notices;  // what of it is not recorded, and why, for people
 };
-// Returns the probes of each rule, in order. `root`: the container's root. Takes as long as reading
-// the container's own files does.
+// Returns the probes of each rule, in order. `root`: the container's root. It takes as long as
+// reading the container's own files.
 std::vector<UserProbes> CompileUserProbes(const api::TraceSpec& from, const std::string& root);
 
 // The program of a filter: an event must pass the Trace's and its own. Either may end in a comment:

@@ -29,8 +29,8 @@ std::unexpected<Error> MeansNothing(const char* what, const std::string& name,
               std::string(what) + " \"" + name + "\": this kernel has none of that name" + or_else);
 }
 
-// `, did you mean "x"?`; "" where no name is near, and for patterns. Other tracers write some names
-// with more in front: that is taken off first.
+// Returns `, did you mean "x"?`; "" for patterns, and if no name is near. Other tracers put a
+// prefix before some names, which is taken off first.
 std::string DidYouMean(std::string_view name, const std::set<std::string>& known) {
   if (control::HasWildcard(std::string(name))) return "";
   const auto suggest = [](std::string_view nearest) {
@@ -66,14 +66,14 @@ std::set<std::string> SyscallNames(const kernel::Syscalls& syscalls) {
   return names;
 }
 
-// The name that nothing has may be that of a tracepoint in one of these.
+// A name that was not found may be that of a tracepoint in one of these modules.
 std::string ButFor(const kernel::KernelTypes& types) {
   std::string but;
   for (const std::string& problem : types.problems()) but += "; " + problem;
   return but;
 }
 
-// What weft.ko has in the place of a source that this kernel does not allow.
+// Names the sources of weft.ko that can replace one that this kernel does not allow.
 std::string Others(uint32_t features) {
   std::string others;
   if ((features & WEFT_KERNEL_SYSCALLS) != 0) others += "syscalls, ";
@@ -134,7 +134,7 @@ Status AddUnknownSyscalls(const kernel::Syscalls& syscalls, uint32_t features,
   return {};
 }
 
-// In the order of their numbers: entry, then exit.
+// Adds system calls in the order of their numbers, entry before exit.
 Status AddSyscalls(const api::TraceSpec& spec, const kernel::Btf& btf, uint32_t features,
                    EventList& events) {
   if (spec.kernel.syscalls.empty()) return {};
@@ -206,7 +206,8 @@ Status AddStates(const api::TraceSpec& spec, const kernel::Btf& btf,
   return {};
 }
 
-// One rule, whose file was read: its function's entry and return, or all places of its USDT probe.
+// Adds the probes of one rule, whose file was read: its function's entry and return, or all places
+// of its USDT probe.
 Status AddPlaces(const api::UserProbeRule& rule, const kernel::UserProgram& program,
                  const std::shared_ptr<const UniqueFd>& file, EventList& events) {
   WEFT_ASSIGN(EventList::Rule * asked, events.Ask("probe", rule.name, rule.filter));

@@ -11,13 +11,13 @@
 namespace weft::agent {
 namespace {
 
-// Both must pass; either may end in a comment: hence the line ends.
+// Returns a filter in which both must pass. Either may end in a comment, hence the line ends.
 std::string Both(const std::string& a, const std::string& b) {
   if (a.empty() || b.empty()) return a + b;
   return "(" + a + "\n) && (" + b + "\n)";
 }
 
-// The filters of rules, one of which suffices.
+// Joins the filters of rules, one of which suffices.
 std::string Join(const EventList::Choice& rules) {
   std::string joined;
   for (const EventList::Rule* rule : rules) {

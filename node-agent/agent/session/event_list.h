@@ -4,7 +4,7 @@
 //
 // A rule may match several events, and several rules may match one event: it is recorded if one of
 // them matches. A rule does not match an event that lacks what the rule's filter reads, as in user
-// space; if that holds for all events of a rule, the rule is a mistake. One thread.
+// space. If all events of a rule lack it, the rule is a mistake. It is used by one thread.
 #ifndef WEFT_NODE_AGENT_AGENT_SESSION_EVENT_LIST_H_
 #define WEFT_NODE_AGENT_AGENT_SESSION_EVENT_LIST_H_
 
@@ -23,14 +23,14 @@
 
 namespace weft::agent {
 
-// Things that events lack, each said once, with the events.
+// Things that events lack, each reported once, with the events.
 class Absences {
  public:
   void Note(const std::string& what, const std::string& event, const std::string& hint = "");
   [[nodiscard]] bool empty() const { return of_.empty(); }
-  // `event "a"` and what it lacks; of the first thing, with its hint.
+  // Returns `event "a"` and what it lacks: the first thing, with its hint.
   [[nodiscard]] std::string First() const;
-  // A line for each thing, up to a limit, with `end` behind it.
+  // Appends a line for each thing, up to a limit, with `end` behind it.
   void Tell(const std::string& end, std::vector<std::string>& to) const;
 
  private:
@@ -56,7 +56,7 @@ class EventList {
   };
   using Choice = std::vector<Rule*>;  // the rules that mean an event
 
-  // Both outlive it. `of_tenant`: as in KernelReach.
+  // Both must outlive this object. `of_tenant`: see KernelReach.
   EventList(const api::TraceSpec& spec, CompiledChannel& to, bool of_tenant)
       : spec_(spec), to_(to), of_tenant_(of_tenant) {}
 
@@ -76,9 +76,11 @@ class EventList {
   // Reports that something in the Trace cannot be recorded.
   void Refuse(const std::string& why);
 
-  // When all are added. kInvalid: a rule's filter asks for what none of its events has.
+  // Call it when all events are added. kInvalid: a rule's filter asks for something that none of
+  // its events has.
   Status CheckRules();
-  // kUnsupported: there is none; why, of each that was asked for by name, up to a limit.
+  // kUnsupported: there is no event. The message gives the reason for each one that was asked for
+  // by name, up to a limit.
   [[nodiscard]] Status CheckNotEmpty() const;
 
  private:

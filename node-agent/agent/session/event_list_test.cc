@@ -47,7 +47,7 @@ TEST(EventList, AnUnknownFieldOfANamedEventIsRefusedByName) {
   EXPECT_EQ(one.error,
             "tracepoint \"sched_switch\": its filter: event \"sched_switch\": has no field "
             "\"prev_com\", did you mean \"prev_comm\"?");
-  // Also where others remain.
+  // The rule is also reported if other rules remain.
   const Compiled beside =
       CompileRules({Rule("sched_process_fork", ""), Rule("sched_switch", "x == 1")});
   EXPECT_THAT(beside.error, AllOf(HasSubstr("\"sched_switch\""), HasSubstr("no field \"x\""),
@@ -73,7 +73,7 @@ TEST(EventList, EventsOfAPatternThatLackAFieldAreToldAndLeftOut) {
               AllOf(HasSubstr("tracepoint \"sched_*\""), HasSubstr("no field \"no_such\"")));
 }
 
-// What one rule's filter asks for is no business of another rule's events.
+// A rule's filter does not concern the events of another rule.
 TEST(EventList, AnEventOfTwoRulesIsRecordedWhereOneFits) {
   const Compiled both =
       CompileRules({Rule("sched_*", "prev_tid == 1"), Rule("sched_process_exit", "tid == 1")});

@@ -17,12 +17,12 @@ struct FilterFit {
   std::string hint;   // `, did you mean "b"?`, or what there is; may be empty
 };
 
-// Contexts that a program asks for, by name.
+// Returns the names of the contexts that a program asks for.
 std::vector<std::string> ContextsOf(const std::vector<uint8_t>& program);
 
-// `program`: as CompileFilter makes it, empty: fits everything. `description`: of an event, as
-// weft.ko gets it (node-agent/kernel/resolve.h). kCorrupt: it is none; kUnsupported: the kernel
-// takes no such program.
+// `program`: made by CompileFilter; an empty one fits everything. `description`: that of an event,
+// as weft.ko gets it (node-agent/kernel/resolve.h). kCorrupt: it is no program; kUnsupported: the
+// kernel does not take it.
 Result<FilterFit> FitFilter(const std::vector<uint8_t>& program,
                             const std::vector<uint8_t>& description);
 

@@ -7,9 +7,9 @@
 //                   Answered -> Remove
 //
 // Invariants:
-//   1. A channel waits for the last Sync that was asked for after its last Add.
+//   1. A channel waits for the last Sync that was requested after its last Add.
 //   2. A channel that was not added does not wait, and is not stopped early.
-// A plain value that reads no clock; the agent's thread owns it.
+// It is a plain value that reads no clock; the agent's thread owns it.
 #ifndef WEFT_NODE_AGENT_AGENT_SESSION_PENDING_STOPS_H_
 #define WEFT_NODE_AGENT_AGENT_SESSION_PENDING_STOPS_H_
 
@@ -28,15 +28,15 @@ class PendingStops {
   uint64_t AskForSync(int64_t now_ns);
 
   [[nodiscard]] bool Waits(uint64_t channel) const { return sync_of_.contains(channel); }
-  // Whether it waits and its consumer was not told to stop early.
+  // Does it wait, and was its consumer not yet told to stop early?
   [[nodiscard]] bool IsUntold(uint64_t channel) const {
     return Waits(channel) && !stopped_early_.contains(channel);
   }
 
-  // Channels that have waited longer than kSyncPatience for the last Sync, each returned once. Such
-  // a Sync waits for descriptors; channels that are read to their end give some back.
+  // Returns the channels that have waited longer than kSyncPatience for the last Sync, each once.
+  // Such a Sync waits for descriptors; channels that are read to their end give some back.
   std::vector<uint64_t> TakeLate(int64_t now_ns);
-  // Channels that wait for this Sync or an earlier one.
+  // Returns the channels that wait for this Sync or an earlier one.
   [[nodiscard]] std::vector<uint64_t> Answered(uint64_t sync) const;
   void Remove(uint64_t channel);
 

@@ -17,7 +17,7 @@ struct PerfCounter {
 
 std::optional<PerfCounter> FindPerfCounter(std::string_view name);
 
-// Can libweft.so read it at all (ust-injector/preload/perf.h)? If not, its values are 0.
+// Can libweft.so read it at all (ust-injector/preload/perf.h)? If not, its values are always 0.
 bool IsReadable(const PerfCounter& counter);
 
 }  // namespace weft::agent

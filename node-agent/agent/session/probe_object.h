@@ -13,7 +13,7 @@ namespace weft::agent {
 
 // Opens a regular file for reading. `root` is the container's root ("/", or /proc/PID/root):
 // whatever symbolic links there are in it, the path does not lead out of it, and no device or FIFO
-// is opened. kInvalid: no such file, or no regular one.
+// is opened. kInvalid: there is no such file, or it is not a regular one.
 Result<UniqueFd> OpenProbeObject(const std::string& root, const std::string& path);
 
 }  // namespace weft::agent

@@ -57,7 +57,7 @@ TEST_F(ProbeObjectTest, OnlyRegularFilesAreOpened) {
   EXPECT_EQ(Read("/bin"), "no regular file");
   EXPECT_EQ(Read("/none"), "No such file or directory");
   EXPECT_FALSE(OpenProbeObject(root_ + "/none", "/bin/program"));
-  // Where /proc is, its links that are no paths are not followed.
+  // Links in /proc that are not paths are not followed.
   EXPECT_FALSE(OpenProbeObject("/", "/proc/self/exe"));
 }
 

@@ -10,14 +10,14 @@
 namespace weft::agent {
 namespace {
 
-// Sizes down to which sub-buffers shrink before their number does: a record is at most a quarter of
-// one. And the numbers down to which that falls before they shrink on.
+// Sub-buffers shrink to this size before their number falls: a record takes at most a quarter of
+// one. Then their number falls to this one before they shrink further.
 constexpr RingSize kComfortable = {.subbuf_shift = 16, .subbufs_shift = 2};
 constexpr RingSize kModest = {.subbuf_shift = 14, .subbufs_shift = 1};
 constexpr RingSize kLeast = {.subbuf_shift = WEFT_RING_MIN_SUBBUF_SHIFT,
                              .subbufs_shift = WEFT_RING_MIN_SUBBUFS_SHIFT};
-// A process seldom runs on more CPUs at once. Its library takes fewer slots where there is no room
-// for more, and the threads beyond them share one.
+// A process seldom runs on more CPUs at once. If the budget has no room for more slots, its library
+// takes fewer, and the threads beyond them share one.
 constexpr uint32_t kUsualSlots = 8;
 
 uint64_t BytesOf(RingSize size, uint32_t slots) {

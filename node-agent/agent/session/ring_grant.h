@@ -17,13 +17,13 @@ struct RingSize {
 
 // Bytes for all rings of a container with this memory limit, whole pages; 0: there is no limit.
 uint64_t RingBudget(uint64_t memory_limit);
-// The part of the budget that ring sets share out among them. The rest is for what no process asks
-// for: more descriptions than usual, and ring sets that only count.
+// Returns the part of the budget that ring sets share among them. The rest is for memory that no
+// process asks the pool for: more descriptions than usual, and ring sets that only count.
 uint64_t PooledBytes(uint64_t budget);
 
-// The largest size, at most the one that was asked for, in which a process's first ring set takes
-// at most half of the pooled bytes: smaller sub-buffers first, then fewer. `slots`: of this
-// machine, without the atomic one.
+// Returns the largest size, up to the requested one, with which a process's first ring set takes at
+// most half of the pooled bytes. Sub-buffers become smaller first, then fewer. `slots`: those of
+// this machine, without the atomic one.
 RingSize GrantRings(RingSize asked, uint64_t budget, uint32_t slots);
 
 // "64Ki x 2".

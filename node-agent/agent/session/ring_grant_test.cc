@@ -31,7 +31,8 @@ TEST(RingGrant, SubBuffersShrinkBeforeTheirNumberDoes) {
   EXPECT_EQ(ToString(GrantRings(kExample, RingBudget(6 * kMi), 2)), "16Ki x 2");
 }
 
-// Every size that a Trace may ask for, limits from those of the smallest pods, few and many CPUs.
+// Tries every size that a Trace may ask for, limits from those of the smallest pods on, and few and
+// many CPUs.
 TEST(RingGrant, AFirstRingSetTakesAtMostHalfOfThePool) {
   for (uint32_t subbuf = WEFT_RING_MIN_SUBBUF_SHIFT; subbuf <= 26; ++subbuf) {
     for (uint32_t subbufs = WEFT_RING_MIN_SUBBUFS_SHIFT; subbufs <= 8; ++subbufs) {

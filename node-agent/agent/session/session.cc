@@ -42,7 +42,8 @@ Result<CompiledChannel> CompileForThisKernel(const api::Trace& trace, const Comp
   return CompileKernelChannel(trace, context, support->features);
 }
 
-// The user's part and the kernel's. Where this machine cannot do the latter, the former goes on.
+// Compiles the user's part and the kernel's. If this machine cannot do the kernel's part, the
+// user's part goes on.
 Result<std::vector<CompiledChannel>> CompileChannels(const api::Trace& trace,
                                                      const CompileContext& context,
                                                      const Session::KernelProbe& probe_kernel,
@@ -188,7 +189,7 @@ Result<Session> Session::Compile(const ipc::CreateSession& command, const std::s
       std::ranges::move(compiled.notices, std::back_inserter(session.notices));
     }
   }
-  // What the control area cannot hold is refused now, not at START.
+  // What the control area cannot hold is refused now, and not at START.
   std::vector<control::ChannelSpec> specs;
   for (const SessionChannel& channel : session.channels) {
     if (channel.of_kernel()) continue;

@@ -2,8 +2,8 @@
 // A session: Traces, their channels, how far each is, what was counted. It is on disk before any
 // command about it is answered, and comes back from there after a crash.
 //
-// In local mode there is one session, with a channel per Trace, or two: what weft.ko records is a
-// channel of its own, which is published nowhere. In a cluster there is one per TraceSession of
+// In local mode there is one session, with one channel per Trace, or two: weft.ko's records are in
+// a channel of their own, which is published nowhere. In a cluster there is one per TraceSession of
 // this node, with a channel for each container that it is in force for: a CTF trace is of one
 // container; and one for the kernel, whose scope is the cgroups of the pods that the session
 // selects.
@@ -54,8 +54,8 @@ struct SessionChannel {
   std::vector<kernel::Event> kernel_events;  // of a kernel channel that is not on yet
   kernel::Trackers trackers;                 // of a kernel channel
   bool tells_state = false;                  // what is there, too: of a kernel channel
-  // For a kernel channel in a cluster: ids of the cgroups whose tasks are recorded, or a few that
-  // were.
+  // For a kernel channel in a cluster: ids of the cgroups whose tasks are recorded, or were shortly
+  // before.
   std::set<uint64_t> scope;
   std::string failure;          // why weft.ko records nothing of it; "": it does
   std::string stopped;          // why weft.ko ended its session by itself; "": it did not
@@ -87,22 +87,22 @@ class Session {
   static Result<Session> Create(
       const ipc::CreateSession& command, const std::string& traces,
       const KernelProbe& probe_kernel = [] { return kernel::ThisBackend().Probe(); });
-  // What a TraceSession asks of this node; without channels. It goes on from the counts of the
-  // TraceSession's status. kInvalid, kUnsupported: why not.
+  // Makes the session that a TraceSession asks of this node, without channels. It goes on from the
+  // counts of the TraceSession's status. kInvalid, kUnsupported: the message says why it cannot.
   static Result<Session> FromOrder(api::TraceSession order);
-  // From `path`; kNotFound: there is no session.
+  // Loads a session from `path`; kNotFound: there is no session.
   static Result<Session> Load(const std::string& path);
-  // In one step (rename), synced.
+  // Saves in one step (rename), synced.
   Status Save(const std::string& path) const;
 
-  // A channel of an order's for one more container, defined.
+  // Adds a channel of an order for one more container, in the phase `defined`.
   struct Container {
     std::string key, name_space, pod, pod_uid, name;
     uint64_t memory_limit = 0;  // the smallest that holds for it; 0: none
   };
   SessionChannel& AddChannel(const Container& container);
-  // The channel of what this node's kernel does for the session's pods: there is one for all of
-  // them. `events`: as CompileKernelEvents has them of the order's spec.
+  // Adds the channel for what this node's kernel records of the session's pods. There is one for
+  // all of them. `events`: made by CompileKernelEvents from the order's spec.
   SessionChannel& AddKernelChannel(CompiledChannel events);
   // The one that is defined or on; null: there is none.
   [[nodiscard]] SessionChannel* KernelChannel();
@@ -112,7 +112,7 @@ class Session {
   bool Change(Session&& newer);
   // Forgets channels that are drained, all but their counts and ids.
   void RetireDrained();
-  // The counts of all channels that there ever were.
+  // Returns the sums of the counts of all channels that ever existed.
   [[nodiscard]] ipc::ChannelCounts Counts() const;
 
   [[nodiscard]] SessionChannel* Find(uint64_t channel_id);
@@ -120,7 +120,7 @@ class Session {
   [[nodiscard]] bool RecordsKernel() const;
   // A ClusterTrace's session: its scope is the whole node, whatever pods there are.
   [[nodiscard]] bool is_cluster_wide() const { return order && order->spec.cluster_wide; }
-  // What is in force in a container.
+  // Returns the channels that are in force in a container.
   [[nodiscard]] std::vector<control::ChannelSpec> Published(const std::string& container) const;
   [[nodiscard]] ipc::Phase phase() const;
   [[nodiscard]] ipc::SessionState State() const;  // without processes, recoveries, live notices
@@ -128,7 +128,7 @@ class Session {
   std::vector<SessionChannel> channels;
   std::vector<std::string> notices;
   std::string relay_failure;  // in a cluster: why it cannot be connected to; "": not known
-  // In a cluster, for people: what of the kernel's part cannot be recorded.
+  // In a cluster, for messages: what of the kernel's part cannot be recorded.
   std::vector<std::string> kernel_notices;
   std::vector<std::string> probe_notices;  // the same of userProbes, as containers have them
   bool probes_pending = false;             // containers are still searched for the first time
@@ -170,9 +170,9 @@ uint64_t FirstChannelId();
 // "20261121T103330Z"
 std::string CreatedNow();
 
-// This boot's clock, so that all traces of a boot can be merged.
+// Returns the id of this boot's clock, by which all traces of a boot can be merged.
 Uuid BootUuid();
-// CLOCK_REALTIME minus the host's CLOCK_MONOTONIC now, ns.
+// Returns CLOCK_REALTIME minus the host's CLOCK_MONOTONIC now, ns.
 int64_t RealtimeOffset();
 // CLOCK_MONOTONIC now, ns.
 int64_t MonotonicNow();

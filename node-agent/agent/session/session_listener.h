@@ -14,12 +14,12 @@ class SessionListener {
  public:
   virtual ~SessionListener() = default;
 
-  // A channel of the session has another phase, or is ready, or is not. The listener may remove the
-  // session only after this call.
+  // A channel of the session changed its phase, became ready, or is no longer ready. The listener
+  // may remove the session only after this call.
   virtual void SessionChanged(Session& session) = 0;
   // A channel's output, or its part in weft.ko, cannot be made, and why, for people.
   virtual void ChannelFailed(Session& session, const std::string& why) = 0;
-  // A message for people.
+  // Takes a message for users.
   virtual void Note(std::string text) = 0;
 };
 

@@ -35,10 +35,10 @@ Result<ipc::RelayAddress> ParseRelay(const api::RelayEndpoints& from) {
   return relay;
 }
 
-// Both compare whole structs, with what may differ made equal first: a field that is added later
-// counts as a difference until it is named here.
+// Both compare whole structs, after members that may differ were made equal. A member that is added
+// later therefore counts as a difference until it is named here.
 
-// Whether rings that were made for one of these channels serve the other: their rules may differ.
+// Do rings that were made for one of these channels serve the other? Their rules may differ.
 bool SameLayout(control::ChannelSpec a, const control::ChannelSpec& b) {
   a.id = b.id;
   a.flags = b.flags;
@@ -48,8 +48,7 @@ bool SameLayout(control::ChannelSpec a, const control::ChannelSpec& b) {
   return a == b;
 }
 
-// Whether a kernel channel that was made for one of these serves the other: weft.ko takes events
-// once.
+// Does a kernel channel that was made for one of these serve the other? weft.ko takes events once.
 bool SameKernelPart(api::TraceSpec a, const api::TraceSpec& b) {
   a.nodes = b.nodes;
   a.pods = b.pods;
@@ -60,8 +59,8 @@ bool SameKernelPart(api::TraceSpec a, const api::TraceSpec& b) {
   return a == b;
 }
 
-// What was reported of a TraceSession, as counts. Events that were in flight then count as lost
-// (node/restarted): the channels that they were in are gone, and new channels do not have them.
+// Returns the counts that a TraceSession's status reported. Events that were in flight then count
+// as lost (node/restarted): their channels are gone, and new channels do not have them.
 ipc::ChannelCounts CountsOf(api::EventCounts reported) {
   api::LoseInFlight(reported, "node", "restarted");
   ipc::ChannelCounts counts;

@@ -190,7 +190,7 @@ TEST(Order, TheKernelsPartNeedsNoUserPart) {
   EXPECT_TRUE(session.notices.empty());
 }
 
-// A channel of the kernel as one that was saved and comes back.
+// Here the channel is one of the kernel that was saved and comes back.
 TEST(Order, AKernelChannelEndsWithItsEvents) {
   api::TraceSession order = Order();
   order.spec.record.kernel.syscalls = {{.name = "openat"}};
@@ -307,7 +307,7 @@ TEST(Order, GoesOnFromTheCountsOfItsStatusUnlessItHasAFile) {
   EXPECT_EQ(counts.discarded.at("full"), 3u);
   EXPECT_EQ(counts.lost.at("relay/unreachable"), 1u);
   EXPECT_EQ(counts.lost.at("node/restarted"), 1u) << "it was in flight";
-  // What is on disk is newer than what a later version of the order says, and contains it.
+  // The counts on disk are newer than those in a later version of the order, and contain them.
   session.AddChannel(kMain).reported.recorded = 5;
   EXPECT_TRUE(session.Change(FromOrder(order)));
   EXPECT_EQ(session.Counts().recorded, 15u);
@@ -319,7 +319,7 @@ TEST(Order, GoesOnFromTheCountsOfItsStatusUnlessItHasAFile) {
   std::remove(file.c_str());
 }
 
-// What a channel was granted stays: processes remember it.
+// A channel keeps the size that it was granted, since processes remember it.
 TEST(Order, BuffersFitIntoTheContainersMemoryFromThenOn) {
   api::TraceSession order = Order();
   order.spec.trace_uid = kTraceUid;

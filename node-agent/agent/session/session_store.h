@@ -6,8 +6,8 @@
 //   2. A channel's id is in at most one session.
 //   3. Pointers to a session stay valid until Remove; pointers to a channel, until its session adds
 //      or retires channels.
-// What changes a session saves it: Save writes the whole file in one step. The agent's thread owns
-// the store.
+// Code that changes a session saves it: Save writes the whole file in one step. The agent's thread
+// owns the store.
 #ifndef WEFT_NODE_AGENT_AGENT_SESSION_SESSION_STORE_H_
 #define WEFT_NODE_AGENT_AGENT_SESSION_SESSION_STORE_H_
 
@@ -26,7 +26,7 @@ class SessionStore {
   using Sessions = std::map<std::string, std::unique_ptr<Session>>;
   using Note = std::function<void(std::string)>;  // a message for people
 
-  // A channel and its session; both null where there is none.
+  // A channel and its session; both nullptr if there is none.
   struct Place {
     Session* session = nullptr;
     SessionChannel* channel = nullptr;
@@ -49,13 +49,13 @@ class SessionStore {
   void SaveOrNote(const Session& session);
 
   [[nodiscard]] Place FindChannel(uint64_t channel_id);
-  // Only a channel that this consumer reads: a consumer may not speak of others.
+  // Finds only a channel that this consumer reads, since a consumer may not report on others.
   [[nodiscard]] Place FindChannelOf(const std::string& consumer, uint64_t channel_id);
   void ForEachChannel(const std::function<void(Session&, SessionChannel&)>& visit);
-  // The channels of all sessions that are in force in a container.
+  // Returns the channels of all sessions that are in force in a container.
   [[nodiscard]] std::vector<control::ChannelSpec> InForce(const std::string& container) const;
-  // The session of a channel that this consumer reads, or read before it was retired. Null: there
-  // is none.
+  // Returns the session of a channel that this consumer reads, or read before it was retired. Null:
+  // there is none.
   [[nodiscard]] Session* SessionOf(const std::string& consumer, uint64_t channel_id) const;
   // Gives each channel that is not drained, and whose consumer has no journal, a new CTF trace: its
   // consumer begins anew and knows nothing of the files that were written before.

@@ -18,7 +18,7 @@
 
 namespace weft::agent::testing {
 
-// A session of this namespace that records user events, with one channel, in the container
+// Returns a session of this namespace that records user events, with one channel, in the container
 // "pod/main".
 inline Session MakeClusterSession(const std::string& name_space = "shop") {
   api::TraceSession order;
@@ -56,7 +56,7 @@ class AgentFixture : public ::testing::Test {
 
   [[nodiscard]] const std::string& folder() const { return folder_; }
   void ToKeeper(ipc::Message message) { kept_.push_back(std::move(message)); }
-  // How many messages of this kind the keeper got.
+  // Returns how many messages of this kind the keeper got.
   template <typename Message>
   [[nodiscard]] size_t Count() const {
     size_t count = 0;
@@ -64,7 +64,7 @@ class AgentFixture : public ::testing::Test {
       count += std::holds_alternative<Message>(message) ? 1 : 0;
     return count;
   }
-  // The last message of this kind to the keeper, which is there.
+  // Returns the last message of this kind to the keeper; there must be one.
   template <typename Message>
   Message& Last() {
     for (size_t i = kept_.size(); i-- > 0;)
