@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How every bench shows what it measured: a line for each target and, at the end, RESULT {json}. Options of all:
+"""Every bench uses this to show what it measured: a line for each target and, at the end, RESULT
+{json}. Options of all:
 
 --gate   the exit status is 1, too, where a target's ratio is worse than the one in bench/ratios.json by more than its
          tolerance; where none is stored for a bench, where a target is missed
@@ -46,21 +47,22 @@ def machine():
 
 
 class Measured(NamedTuple):
-    """What several rounds said."""
+    """The figures of several rounds."""
     median: float
     least: float
     greatest: float
 
 
 def measured(function, *rounds):
-    """`function` of the medians, and its least and greatest of one round. Each argument is a list with a
-    figure of every round; what is compared was measured in the same one."""
+    """Returns `function` of the medians, and its least and greatest value in one round. Each
+    argument is a list with a figure of every round, so that only figures of the same round are
+    compared."""
     each = [function(*figures) for figures in zip(*rounds)]
     return Measured(function(*map(statistics.median, rounds)), min(each), max(each))
 
 
 def spread(values):
-    """One figure of every round as it is."""
+    """Returns the figures of all rounds unchanged."""
     return measured(lambda value: value, values)
 
 
@@ -69,21 +71,22 @@ def median_of(figure):
 
 
 def text_of(figure):
-    """12.34 (11.90..13.02); without the parentheses where there was one round."""
+    """Returns "12.34 (11.90..13.02)"; without the parentheses if there was one round."""
     if not isinstance(figure, Measured):
         return "" if figure is None else f"{figure:.2f}"
     return f"{figure.median:.2f} ({figure.least:.2f}..{figure.greatest:.2f})"
 
 
 def as_json(figure):
-    """The value and its spread, [least, greatest]."""
+    """Returns the value and its spread, [least, greatest]."""
     if not isinstance(figure, Measured):
         return None if figure is None else round(figure, 3), None
     return round(figure.median, 3), [round(figure.least, 3), round(figure.greatest, 3)]
 
 
 def ratio_of(target):
-    """What bench/ratios.json has of a target: a ratio as it is, another figure to the peer's. None: there is none."""
+    """Returns the number of a target that bench/ratios.json stores: a ratio itself, or another
+    figure divided by the peer's. None: it has none."""
     value, peer = target["value"], target["peer"]
     if value is None or target["unit"] == "ratio":
         return value
@@ -95,14 +98,14 @@ class Failed(Exception):
 
 
 class OfPeer(NamedTuple):
-    """A limit: so many times the peer's figure."""
+    """A limit: this many times the peer's figure."""
     times: float
 
 
 class Report:
-    """Targets of one bench, printed as they come. `where`: the machine, if it is not this one. `expected`: those that
-    have an entry even if the run never measures them, {name: (unit, limit, better)}. `chosen`: what
-    options() found. `notes`: members of RESULT."""
+    """The targets of one bench, printed as they are measured. `where`: the machine, if it is not
+    this one. `expected`: those that have an entry even if the run never measures them, {name:
+    (unit, limit, better)}. `chosen`: what options() found. `notes`: members of RESULT."""
 
     def __init__(self, bench, ours="", peer="", where=None, expected=None, chosen=None):
         self.bench = bench
@@ -118,14 +121,15 @@ class Report:
         print(self.columns, flush=True)
 
     def figure(self, name, value, peer=None, **more):
-        """An expected target. `more`: members of its entry."""
+        """Adds an expected target. `more`: members of its entry."""
         unit, limit, better = self.expected[name]
         if isinstance(limit, OfPeer):
             limit = None if peer is None else limit.times * median_of(peer)
         self.target(name, unit, value, peer, limit, better, **more)
 
     def attempt(self, measure, *arguments):
-        """What measure() says; None where it fails: that is printed, and the bench goes on."""
+        """Returns the result of measure(). If measure() fails, prints that and returns None, and
+        the bench goes on."""
         try:
             return measure(*arguments)
         except (Failed, OSError, ValueError, LookupError, subprocess.SubprocessError) as error:
@@ -134,8 +138,9 @@ class Report:
             return None
 
     def target(self, name, unit, value, peer, limit, better, **more):
-        """value and peer: Measured, or a number where there was one round. value None: it was not
-        measured, and is not met. peer None: there is none. limit None: unknown, because the peer was not measured."""
+        """value and peer: Measured, or a number if there was one round. value None: it was not
+        measured, and is not met. peer None: there is none. limit None: unknown, because the peer
+        was not measured."""
         median = median_of(value)
         met = (median is not None and limit is not None and
                (median <= limit if better == "lower" else median >= limit))
@@ -152,7 +157,7 @@ class Report:
               flush=True)
 
     def regressed(self):
-        """A line for each target that --gate fails."""
+        """Returns a line for each target that --gate fails."""
         stored = json.loads(RATIOS.read_text(encoding="utf-8"))
         tolerance, ratios = stored["tolerance"], stored["ratios"].get(self.bench, {})
         if not ratios:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What benches do with figures: targets, --gate, --smoke, and bench/ust's check that all was recorded."""
+"""Tests what benches do with figures: targets, --gate, --smoke, and bench/ust's check that all was
+recorded."""
 
 import contextlib
 import io

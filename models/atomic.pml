@@ -5,9 +5,10 @@
 // slot's ring is one sub-buffer here: switching is the same under the lock as in ring.pml.
 //
 // The lock's word is 0 or its owner's identity. A writer that finds itself there is a handler that
-// interrupted its own thread: discarded as nested. One that finds another gives up after SPINS looks:
-// discarded as contended, and remembers the owner, if head did not move meanwhile: a writer that finds that
-// name in the lock does not wait. Counts of discarded events are atomic additions; who counts without the lock looks at closed
+// interrupted its own thread: its event is discarded as nested. A writer that finds another owner
+// gives up after SPINS looks: its event is discarded as contended. If head did not move meanwhile,
+// it remembers the owner, and a writer that finds that name in the lock does not wait. Counts of
+// discarded events are atomic additions. A writer that counts without the lock looks at closed
 // right before.
 
 #ifndef EVENTS0
@@ -32,7 +33,7 @@
 #define HANDLER_ID 3
 #define EVENTS (EVENTS0 + EVENTS1 + EVENTS2 + HANDLER)
 
-// What lies in shared memory.
+// The shared memory.
 byte lock, head, last_time, discarded;
 byte words[2 * ROOM];
 bit closed;
@@ -60,7 +61,7 @@ bit final, closing_done, reader_done;
 #define MAY_RUN (!killed && (me != 0 || !in_handler))
 #define STEP(action) atomic { MAY_RUN -> action }
 
-// D. Without the lock it looks at closed first; the closer's barrier is what waits for who did so.
+// D. Without the lock it looks at closed first; the closer's barrier waits for writers that did so.
 inline count_discard_unless_closed(reason) {
 #ifdef M_DISCARD_AFTER_CLOSE
   count_discard(reason);
@@ -211,7 +212,8 @@ active proctype Killer() {
 #endif
 
 #ifdef CLOSE
-// closed = 1, then no thread in the lock. A stuck lock is waited for until the process ends.
+// Sets closed to 1, then waits until no thread has the lock. A stuck lock is waited for until the
+// process ends.
 active proctype Closer() {
   closed = 1;
 #ifndef M_CLOSE_DOES_NOT_WAIT
@@ -224,8 +226,8 @@ active proctype Closer() {
 }
 #endif
 
-// With CLOSE_IS_FINAL the last reading is made as soon as the slot is closed, else when the process
-// has ended.
+// With CLOSE_IS_FINAL the last reading is made as soon as the slot is closed; otherwise, when the
+// process has ended.
 #ifdef CLOSE_IS_FINAL
 #define OVER (killed || writers == 0 || closing_done)
 #else

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cases that models/run checks: which model, under which #defines, expecting what."""
+"""The cases that models/run checks: a model, its #defines, and the expected result."""
 
 import dataclasses
 
@@ -74,7 +74,7 @@ RING_HOLDS = [
          "OVERWRITE CLOSE KILL CRASHES=1 EVENTS0=3 EVENTS1=0 HANDLER=1", long=True),
 ]
 
-# The reader of discard mode as lib/ring/slot_reader.cc has it.
+# The reader of discard mode, with the steps of lib/ring/slot_reader.cc.
 RING_HOLDS += [
     ring("discard by index, two threads, SIGKILL", "holds", "LOOK_BY_INDEX KILL EVENTS0=3 EVENTS1=2"),
     ring("discard by index, three sub-buffers", "holds", "LOOK_BY_INDEX SUBBUFS=3 EVENTS0=3 EVENTS1=2"),

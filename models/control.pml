@@ -17,7 +17,7 @@
 #define WORDS 2        // events, one enable word each
 #define CELL(generation, on) ((generation) * 2 + (on))
 
-// What lies in the control area.
+// The control area.
 byte word[WORDS];
 byte rules;            // place of the rule set in force, from 1; 0 none
 byte arena[2 * WORDS];
@@ -37,7 +37,7 @@ publish:
   :: published == PUBLICATIONS - crashes -> goto finish
   :: else -> published++
   fi;
-  // What a new agent knows: the rule set in force. The generation is above all that was used.
+  // A new agent knows the rule set in force. The generation is above all that was used.
   atomic {
     e = 0;
     do
@@ -182,10 +182,10 @@ decide:
            }
         fi
      fi;
-     // What was published last is what is done, as soon as nothing is being published.
+     // As soon as nothing is being published, the decision follows what was published last.
      assert(!last || decision == wanted[e]);
      // An event that both the old and the new rules want is recorded while the new are published.
-     // (A process that is so slow that the arena is used again meanwhile decides "off" once.)
+     // (A process that is so slow that the arena is reused meanwhile decides "off" once.)
      assert(!(w != 0 && begun == begun_before && streak[e] >= 2) || decision);
      atomic { begun_before = 0; w = 0; r = 0; first = 0; second = 0; valid = 0; decision = 0; e++ }
   od;

@@ -4,10 +4,10 @@
 // function calls, and one reader on another CPU. Run by models/run; the bounds, what is shown and what
 // is not: README.md.
 //
-// A writer has a level: 0 a task, 1 an interrupt, 2 an NMI. It makes a step only while no writer of a
-// higher level is at work, and a writer of a higher level may start between any two of its steps.
-// Every load, store and local cmpxchg of a word that two writers, or a writer and the reader, use is
-// a step of its own.
+// A writer has a level: 0 a task, 1 an interrupt, 2 an NMI. It makes a step only while no writer of
+// a higher level is at work, and a writer of a higher level may start between any two of its steps.
+// A load, store or local cmpxchg is a step of its own if its word is used by two writers, or by a
+// writer and the reader.
 //
 // Abstractions, as in ring.pml: a sub-buffer has WORDS words behind its header, a record is a header
 // word and one payload word. Positions are sequence * WORDS + offset and do not wrap: the wraps of the
@@ -43,7 +43,7 @@ byte nesting;
 byte own_before[SUBBUFS];
 byte own_frontier, own_discarded;
 
-// What lies in shared memory.
+// The shared memory.
 byte head_position, head_count;   // one u64
 byte sequence[SUBBUFS], records_before[SUBBUFS];
 byte words[SUBBUFS * WORDS];
@@ -55,7 +55,7 @@ bit started;
 bit at_work[LEVELS];
 byte events[LEVELS];
 
-// Ghosts: what happened, for the assertions only.
+// Ghosts: a record of what happened, for the assertions only.
 byte reserved_id[EVENTS + 1];     // by order of reservation; 0 again when the reader has accounted for it
 bit filled[EVENTS + 1];           // the record's words are stored
 bit stale[LEVELS];                // a reservation came after this writer read the clock

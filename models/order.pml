@@ -5,9 +5,10 @@
 // named orders allow. Each T_... is one small program with two sides; what is left out in a
 // variant M_... must be found.
 //
-// An instruction runs once, as soon as its condition holds: the instructions that must come before
-// it. release: everything before it. acquire: it before everything behind it. A store never comes
-// before a load that decides whether it happens at all. Everything else may be exchanged.
+// An instruction runs once, as soon as the instructions that must come before it have run. release:
+// runs after everything before it. acquire: runs before everything behind it. A store never runs
+// before a load that decides whether the store happens at all. All other instructions may be
+// exchanged.
 
 #define STEP(name, condition, action) :: atomic { !name && (condition) -> name = 1; action }
 #define ALWAYS 1
@@ -15,7 +16,7 @@
 bit left_done, right_done;
 
 #if defined(T_COMMIT)
-// W4 before W5; head (R1) before the copy (R2).
+// W4 comes before W5; head (R1) comes before the copy (R2).
 bit payload, head;
 #ifdef M_HEAD_STORE_PLAIN
 #define W5_AFTER ALWAYS
@@ -48,7 +49,8 @@ active proctype Right() {
 }
 
 #elif defined(T_FRONTIER)
-// S2 before the first store into the old sub-buffer (S4, W4); the copy (R2) before frontier (R3).
+// S2 comes before the first store into the old sub-buffer (S4, W4); the copy (R2) comes before
+// frontier (R3).
 bit frontier, overwritten;
 #ifdef M_FRONTIER_RELEASE_STORE
 #define S4_AFTER ALWAYS          // a release store orders what is before it, not what is behind it
@@ -81,7 +83,8 @@ active proctype Right() {
 }
 
 #elif defined(T_TAIL)
-// The copy (R2) before tail (R5); tail (S1) decides whether anything is stored into the old place.
+// The copy (R2) comes before tail (R5); tail (S1) decides whether anything is stored into the old
+// place.
 bit tail, overwritten;
 #ifdef M_TAIL_STORE_PLAIN
 #define R5_AFTER ALWAYS
@@ -118,7 +121,8 @@ bit lock, closed, head, read;
 #define W1_AFTER taken
 #endif
 #ifdef CLOSER_MEMBARRIER
-// It returns when the writer has passed a point with everything before it done, nothing behind it.
+// The barrier returns at a point of the writer at which everything before is done and nothing
+// behind.
 #define PREFIX (done == 0 || done == 1 || done == 3 || done == 7 || done == 15 || done == 31)
 #else
 #define PREFIX ALWAYS
@@ -145,7 +149,7 @@ active proctype Right() {
 }
 
 #elif defined(T_PUBLISH)
-// A1, A2, A3 in this order; P1, P2, P3 in this order. A process that sees the new word and the old
+// A1, A2, A3 run in this order, and so do P1, P2, P3. A process that sees the new word and the old
 // rules would remember the old decision for the new generation.
 bit bytes, rules, word;
 #ifdef M_AGENT_WITHOUT_FENCES

@@ -2,16 +2,17 @@
 //
 // The ring of lib/abi/ring.h: threads that share one slot under rseq, a signal handler, one reader
 // that may die and come back, SIGKILL, and the closing of the slot. Run by models/run; the letters
-// W, S, D, R are the steps of ring.h. What is shown, with which bounds, and what is not: README.md.
+// W, S, D, R are the steps of ring.h. README.md says what is shown, with which bounds, and what is
+// not.
 //
 // rseq. `cur` is the thread that runs on the slot's concurrency id. A thread that finds another one
 // in `cur` was preempted in the middle of its section and starts it again (STEP). Stores that it made
 // stay. A handler runs only while its thread is `cur`, and its thread waits for it.
 // SIGKILL. `killed` may be set between any two steps; no writer makes a step after it.
 //
-// Abstractions: a sub-buffer has WORDS words behind its header. A record is a header word and one or
-// two payload words; each is stored and copied in a step of its own. A payload word looks like a
-// record header, so that a reader that parses what it should not finds something there. Positions are
+// Abstractions: a sub-buffer has WORDS words behind its header. A record is a header word and one
+// or two payload words; each is stored and copied in a step of its own. A payload word looks like a
+// record header, so that a reader that parses the wrong place finds something there. Positions are
 // sequence * WORDS + offset.
 
 #ifndef SUBBUFS
@@ -46,7 +47,7 @@
 #define SUB(position) ((position) / WORDS)
 #define OFFSET(position) ((position) % WORDS)
 
-// What lies in shared memory.
+// The shared memory.
 byte head_position, head_count;    // one u64: always loaded and stored in one step
 byte sequence[SUBBUFS], records_before[SUBBUFS];
 byte words[SUBBUFS * WORDS];
@@ -60,7 +61,7 @@ byte cur = 0;
 bit in_handler, killed, barrier_done;
 byte writers = THREADS + (HANDLER > 0);
 
-// Ghosts: what happened, for the assertions only.
+// Ghosts: a record of what happened, for the assertions only.
 byte committed_id[EVENTS + 1];     // by order of commit; 0 again when the reader has accounted for it
 byte committed, discards, delivered, overwritten, accounted;
 bit stale[4];                      // a commit came after this writer read the clock
@@ -374,7 +375,7 @@ active proctype Closer() {
 #endif
 
 active proctype Reader() {
-  // Its position, and how many records lie before it: read or overwritten.
+  // The reader's position, and how many records lie before it: read or overwritten.
   byte my_sequence, my_offset, seen;
   bit entered;                                   // has seen the header of the sub-buffer
   byte saved_sequence, saved_offset, saved_seen; // the journal: written together with the records
@@ -536,7 +537,7 @@ crash:
     my_sequence = saved_sequence; my_offset = saved_offset;
 #endif
 #ifdef M_SEEN_NOT_KEPT
-    // Counted again from the header, as if nothing could have been overwritten meanwhile.
+    // Counts again from the header, as if nothing could have been overwritten meanwhile.
     seen = records_before[my_sequence % SUBBUFS] + my_offset / 2;
 #else
     seen = saved_seen;

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The part `fresh` of ./dev test: what is committed, and nothing else, builds in a clone, leaves
-# no file outside build/, and its install tree works where it is moved to. Before that, what ./dev setup says.
+# The part `fresh` of ./dev test. It checks that the committed files alone build in a clone, that
+# the build leaves no file outside build/, and that the install tree works after it was moved.
+# Before that it checks what ./dev setup prints.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the seeds of fuzz targets whose inputs are binary formats of our own, or ELF files: packed here from
-the formats' documents, by no code of the targets. The others' seeds are texts, or made by tests.
+"""Writes the seeds of fuzz targets whose inputs are binary formats of weft, or ELF files. It packs
+them as the formats' documents say, and uses no code of the targets. Seeds of other targets are
+texts, or are made by tests.
 
     scripts/fuzz_seeds.py      (then commit what changed)
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which folder may include which, and which files include each other in a circle.
+"""Checks which folder may include which, and which files include each other in a circle.
 
 MAY_INCLUDE is the one table of layers: a folder includes itself, lib/abi, and the folders named for
 it. A part (everything outside lib/) never includes another part: parts meet in lib/.
@@ -103,13 +103,13 @@ KNOWN_CIRCLES = {
 
 
 def folder_of(name):
-    """The row of MAY_INCLUDE that a file belongs to, or None."""
+    """Returns the row of MAY_INCLUDE that a file belongs to, or None."""
     rows = [row for row in MAY_INCLUDE if name.startswith(row + "/")]
     return max(rows, key=len, default=None)
 
 
 def includes_of(name, text, known):
-    """The files of `known` that `name`, whose text is given, includes."""
+    """Returns the files of `known` that `name`, whose text is given, includes."""
     found = []
     for wanted in INCLUDE.findall(text):
         places = [os.path.normpath(os.path.join(os.path.dirname(name), wanted))]
@@ -119,7 +119,8 @@ def includes_of(name, text, known):
 
 
 def layer_complaints(graph):
-    """One line for each include that MAY_INCLUDE does not allow. `graph`: file -> files it includes."""
+    """Returns one line for each include that MAY_INCLUDE does not allow. `graph`: file -> files it
+    includes."""
     said = []
     for name, included in graph.items():
         row = folder_of(name)
@@ -133,8 +134,8 @@ def layer_complaints(graph):
 
 
 def floor_complaints(graph):
-    """One line for each include that goes up in FLOORS, and for each file that stands on no floor, or floor that
-    has no such file."""
+    """Returns one line for each include that goes up in FLOORS, for each file that is on no floor,
+    and for each floor without its file."""
     said = []
     for folder, floors in FLOORS.items():
         height = {f"{folder}/{noun}": number for number, floor in enumerate(floors) for noun in floor}
@@ -172,7 +173,7 @@ def circles(graph):
 
 
 def circle_complaints(graph):
-    """One line for each circle of includes that is not known, or that grew."""
+    """Returns one line for each circle of includes that is not known, or that grew."""
     said = []
     found = circles(graph)
     for circle in found:

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""./dev lint: what a machine can check of how weft is written.
+"""./dev lint checks what a machine can check of weft's style.
 
-Looks at what git tracks, or would if it were added; --quick: only at what differs from the upstream branch
-(without one: from the commit before HEAD); --short: at all of them, with fewer of clang-tidy's checks. What
-clang-tidy found nothing in is remembered (tidy_cache.py).
-A header that is made to be included by one other file, or many times, says so in a comment "lint: not self-contained: REASON".
+Looks at what git tracks, or would if it were added; --quick: only at what differs from the upstream
+branch (without one: from the commit before HEAD); --short: at all of them, with fewer of
+clang-tidy's checks. tidy_cache.py remembers the sources in which clang-tidy found nothing. A header
+that is made to be included by one other file, or many times, says so in a comment "lint: not
+self-contained: REASON".
 """
 
 import argparse
@@ -90,7 +91,8 @@ def is_test(name):
 
 
 def in_parallel(work, items):
-    """What `work` says of each item, in the order of the items; an empty text is no complaint."""
+    """Returns the complaints of `work` about each item, in the order of the items; an empty text is
+    no complaint."""
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         return [said for said in pool.map(work, items) if said]
 
@@ -171,7 +173,8 @@ def check_format(_, chosen, __):
 
 
 def header_languages(files):
-    """Each header -> suffixes of the sources that include it, directly or through headers."""
+    """Returns, for each header, the suffixes of the sources that include it, directly or through
+    headers."""
     languages = {name: set() for name in files if name.endswith(".h")}
     includes = {name: [inc for inc in INCLUDE.findall(read(name)) if inc in languages]
                 for name in files if name.endswith((".c", ".cc", ".h"))}
@@ -195,14 +198,15 @@ def header_languages(files):
 
 @functools.cache
 def compile_database():
-    """What cmake would have compiled, and how."""
+    """Returns the compile commands that cmake would have used."""
     subprocess.run(["cmake", "--preset", "release", "-Wno-dev", "-DWEFT_TESTS=ON"], cwd=TOP, check=True,
                    stdout=subprocess.DEVNULL)
     return json.loads(DATABASE.read_text(encoding="utf-8"))
 
 
 def compiled_first():
-    """(header, suffix) of what stands in a source that the build compiles before all else: it was compiled alone."""
+    """Returns (header, suffix) for each header that some source includes before all else. The build
+    compiled these headers alone."""
     found = set()
     for entry in compile_database():
         name = os.path.relpath(entry["file"], TOP)

@@ -20,7 +20,7 @@ fail() {
 
 works() { [[ -x $program ]] && "$program" --version 2>/dev/null | grep -q ' 2\.[1-9]'; }
 
-# The machine's first Debian source, for the other suite, in lists of its own.
+# Adds the machine's first Debian source, for the other suite, in lists of its own.
 fetch() {
   local apt=$1/apt site
   local keys=/usr/share/keyrings/debian-archive-keyring.gpg

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# What ./dev setup says and does: with nothing to do, where it may not install, and where installing fails.
-# Installs nothing, asks no server. A part of scripts/fresh.sh, after a ./dev setup that worked.
+# Tests what ./dev setup prints and does: with nothing to do, if it may not install, and if
+# installing fails. It installs nothing and asks no server. scripts/fresh.sh runs it after a ./dev
+# setup that worked.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 
@@ -11,7 +12,8 @@ trap 'rm -rf "$folder"' EXIT
 trap 'echo "setup_test: failed in line $LINENO" >&2' ERR
 chmod 755 "$folder"
 
-# A copy that wants a package which no machine has; its tools, among them neither sudo nor, for now, apt-get.
+# Makes a copy that wants a package which no machine has, and its tools. Neither sudo nor, for now,
+# apt-get is among them.
 mkdir -p "$folder/scripts" "$folder/bin" "$folder/lists/partial" "$folder/cache/archives/partial"
 cp scripts/setup.sh "$folder/scripts"
 printf 'bash\nweft-no-such-package  # why\n' >"$folder/scripts/packages.txt"
@@ -63,7 +65,7 @@ grep -q "apt-get .* install --no-install-recommends weft-no-such-package$" "$fol
 rm "$folder/bin/sudo"
 
 if ((EUID == 0)); then
-  # apt-get itself, with no source and no list of packages.
+  # Adds apt-get itself, with no source and no list of packages.
   ln -s "$(type -P apt-get)" "$folder/bin/apt-get"
   cat >"$folder/apt.conf" <<END
 Dir::Etc::SourceList "/dev/null";

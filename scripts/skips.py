@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Skipped tests: found in what ctest wrote of a part, and held against the list of lawful reasons.
+"""Finds skipped tests in ctest's output of a part, and compares them with the list of lawful
+reasons.
 
-ctest counts a program that passes as one passed test, whatever that program skipped. A skipped test that
-tests/lawful_skips.txt does not explain fails its part.
+ctest counts a program that passes as one passed test, even if the program skipped some of its
+tests. A skipped test that tests/lawful_skips.txt does not explain fails its part.
 """
 
 import pathlib
@@ -10,7 +11,7 @@ import re
 import xml.etree.ElementTree
 
 LAWFUL = pathlib.Path(__file__).resolve().parent.parent / "tests" / "lawful_skips.txt"
-# Enough for the whole output of a test that passed; ctest keeps 1 KiB of it otherwise.
+# This is enough for the whole output of a test that passed; otherwise ctest keeps 1 KiB of it.
 CTEST_OPTIONS = ("--test-output-size-passed", "100000000")
 
 GTEST = re.compile(r"^[^\n]*: Skipped\n(.*?)\n\[  SKIPPED \] ([\w./]+)(?: \(|,)", re.MULTILINE | re.DOTALL)
@@ -43,7 +44,7 @@ def in_results(path):
 
 
 def unlawful(found):
-    """Those of `found` whose reason no line of the list matches."""
+    """Returns those of `found` whose reason no line of the list matches."""
     lines = LAWFUL.read_text(encoding="utf-8").splitlines()
     lawful = [re.compile(line) for line in lines if line and not line.startswith("#")]
     return [(name, reason) for name, reason in found if not any(r.fullmatch(reason) for r in lawful)]

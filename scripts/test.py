@@ -78,7 +78,7 @@ def parts(args):
 
 
 class Part:
-    """One part: runs its commands one after the other, until one fails."""
+    """One part. It runs its commands one after the other, until one fails."""
 
     def __init__(self, name, commands, live):
         self.name, self.commands, self.live = name, commands, live
@@ -149,7 +149,8 @@ def run_lanes(lanes):
 
 
 def step_back(session):
-    """Where the kernel shares processor time out by session (autogroup), `nice` counts inside one only."""
+    """If the kernel distributes processor time by session (autogroup), `nice` counts inside one
+    only."""
     with contextlib.suppress(OSError):
         pathlib.Path(f"/proc/{session}/autogroup").write_text(whole_run.programs.NICE, encoding="ascii")
 
@@ -200,7 +201,7 @@ def build_release(needed):
 
 def main(argv):
     args, lanes = parse(argv)
-    # What a test reads to choose between its short and its long form.
+    # Tests read this to choose between their short and their long form.
     os.environ["WEFT_LONG"] = "1" if args.long else "0"
     if "WEFT_BABELTRACE2" not in os.environ:
         newer = subprocess.run(["scripts/newer_babeltrace2.sh"], cwd=TOP, check=False, text=True,

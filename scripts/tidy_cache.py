@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What clang-tidy had no complaint about, remembered beyond a clone: an empty file in ~/.cache/weft/tidy
-($XDG_CACHE_HOME) for each source, named by a hash of all that clang-tidy's answer depends on. That folder may be
-deleted at any time; what was of no use for a month goes by itself."""
+"""Remembers, beyond a clone, the sources about which clang-tidy had no complaint: an empty file in
+~/.cache/weft/tidy ($XDG_CACHE_HOME) for each source, named by a hash of all that clang-tidy's
+answer depends on. That folder may be deleted at any time; files that were not used for a month are
+deleted."""
 
 import contextlib
 import functools
@@ -28,7 +29,8 @@ def inside(text):
 
 
 def included(entry):
-    """What the compiler reads for an entry of the compile database, the source first. None: that is not known."""
+    """Returns the files that the compiler reads for an entry of the compile database, the source
+    first. None: they are not known."""
     words = shlex.split(entry["command"])
     output = words.index("-o")
     del words[output:output + 2]
@@ -40,16 +42,16 @@ def included(entry):
 
 
 class Clean:
-    """`command`: clang-tidy's, without a source. Thread-safe."""
+    """`command`: clang-tidy's command without a source. Thread-safe."""
 
     def __init__(self, command):
         version = subprocess.run([command[0], "--version"], check=True, capture_output=True, text=True).stdout
         self.common = [version, *map(inside, command)]
 
     def of(self, entries):
-        """The file that stands for a source, which has these entries in the compile database: named by what the
-        compiler reads; what clang-tidy reads in the place of the compiler's own comes with its version. None: that
-        is not known."""
+        """Returns the file for a source that has these entries in the compile database. Its name
+        depends on the files that the compiler reads; clang-tidy's own headers change with its
+        version. None: the files are not known."""
         parts = list(self.common)
         for entry in entries:
             paths = included(entry)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A record of the last `./dev test` of all parts that passed: how long it took, and what was there already
-when it began. bench/cluster reads it, since that run is too long to be repeated for a number."""
+"""Records the last `./dev test` of all parts that passed: how long it took, and what existed
+already when it began. bench/cluster reads it, since that run is too long to be repeated for a
+number."""
 
 import json
 import os
@@ -23,14 +24,14 @@ def output(*command):
 
 
 def compiled_before():
-    """Files in the compiler's cache."""
+    """Returns the number of files in the compiler's cache."""
     if not shutil.which("ccache"):
         return 0
     return int(re.search(r"^files_in_cache\t(\d+)$", output("ccache", "--print-stats"), re.M).group(1))
 
 
 def already_there():
-    """What a run from nothing would have to make, in words."""
+    """Describes in words what a run from nothing would have to make."""
     go_cache = pathlib.Path(os.environ.get("GOCACHE") or pathlib.Path.home() / ".cache/go-build")
     there = {"build folders": any((TOP / "build" / name).exists() for name in PRESETS),
              "a compiler's cache": compiled_before() > 0,
@@ -47,5 +48,5 @@ def write(seconds, had):
 
 
 def read():
-    """The record, or None."""
+    """Returns the record, or None."""
     return json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else None

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the parts of bench/cluster use: the API server without a client's start, the relay's store seen
-from outside, the times of containers."""
+"""Shared parts of bench/cluster: requests to the API server without starting a client, the relay's
+store seen from outside, and the times of containers."""
 
 import contextlib
 import datetime
@@ -30,7 +30,8 @@ def wait_for(what, why, pause=0.1):
 
 
 class Api:
-    """The API server over a socket of this machine, by a `kubectl proxy` that is started once."""
+    """Calls the API server over a socket of this machine, through a `kubectl proxy` that is started
+    once."""
 
     def __init__(self, folder):
         self.socket = str(pathlib.Path(folder) / "api.sock")
@@ -45,7 +46,7 @@ class Api:
         self.proxy.wait()
 
     def request(self, method, path, body=None):
-        """Status and the answer's object."""
+        """Returns the status and the answer's object."""
         connection = http.client.HTTPConnection("localhost", timeout=PATIENCE)
         connection.sock = socket.socket(socket.AF_UNIX)
         with contextlib.closing(connection):
@@ -74,8 +75,9 @@ def begins_in(store, namespace, trace):
 
 
 def first_output(namespace, name, uid):
-    """When the runtime got the first line that the container printed, in seconds since 1970: from its
-    log, which has the time of each line. kubectl would have it too, after asking the kubelet."""
+    """Returns when the runtime got the first line that the container printed, in seconds since
+    1970. It reads the container's log, which has the time of each line. kubectl would have it too,
+    after asking the kubelet."""
     log = settings.STATE / "node1/var-log/pods" / f"{namespace}_{name}_{uid}" / "main/0.log"
     line = wait_for(lambda: log.exists() and log.read_text(encoding="utf-8"),
                     f"{name} prints nothing", pause=0.01)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What kbuild compiled of a kernel module's source, by the dependencies that it writes beside each object."""
+"""Finds what kbuild compiled of a kernel module's source, by the dependencies that it writes beside
+each object."""
 
 import pathlib
 import re
@@ -9,8 +10,8 @@ LEFT_OUT = {"tests", "contradict"}  # folders of modules that only tests load
 
 
 def files(source):
-    """The .c and .h files below the folder `source` that the compiler read for modules other than tests. What modpost
-    makes is left out."""
+    """Returns the .c and .h files below the folder `source` that the compiler read for modules
+    other than tests. Files that modpost makes are left out."""
     source = pathlib.Path(source).resolve()
     found = set()
     for record in source.rglob(".*.o.cmd"):
@@ -23,5 +24,5 @@ def files(source):
 
 
 def lines(source):
-    """Their lines, each file's once."""
+    """Returns the number of their lines; each file counts once."""
     return sum(len(path.read_text(encoding="utf-8", errors="replace").splitlines()) for path in files(source))

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The guest's side of ./dev bench kmod: inside.py PROGRAM MODULE PEER CALLS ROUNDS, started by run.
 
-Measures every case with weft.ko and with LTTng in turns. Fails if weft.ko did not record exactly what a case makes, or
-discarded anything. What LTTng recorded is in /out/lttng/CASE/ROUND, for run to count: the guest is too slow for that.
-Writes /out/result.json: {"cases": {CASE: {"none"|"weft"|"lttng": [instructions a call, ...]}}, "calls": of each
-measurement, "resident": {"weft"|"lttng": bytes}}.
+Measures every case with weft.ko and with LTTng in turns. Fails if weft.ko did not record exactly
+what a case makes, or discarded anything. The records of LTTng are in /out/lttng/CASE/ROUND, and run
+counts them, because the guest is too slow for that. Writes /out/result.json: {"cases": {CASE:
+{"none"|"weft"|"lttng": [instructions a call, ...]}}, "calls": of each measurement, "resident":
+{"weft"|"lttng": bytes}}.
 """
 
 import json

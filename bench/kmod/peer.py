@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LTTng's kernel modules for a guest's kernel: Debian's source, built once, cached beside the kernel.
+"""Builds LTTng's kernel modules for a guest's kernel from Debian's source, once, and caches them
+beside the kernel.
 
 Nothing is installed: the guest sees the cache at the same path, and loads from there.
 """
@@ -67,7 +68,8 @@ def build(work, kernel):
 
 
 def get(kernel):
-    """The folder with lib/modules, version, seconds (of CPU time for the build) and compiled_lines (of C)."""
+    """Returns the folder with lib/modules, version, seconds (of CPU time for the build) and
+    compiled_lines (of C)."""
     kernels.get(kernel)
     folder = kernels.CACHE / f"lttng-modules-{kernel}"
     with kernels.locked(f"lttng-modules-{kernel}"):

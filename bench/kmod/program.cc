@@ -71,8 +71,8 @@ uint64_t MakeGroup(const std::string& name, bool enter) {
   return place.st_ino;
 }
 
-// A recording of weft.ko, as a Trace's: with a scope, overwrite mode, 32 sub-buffers of 1 MiB, to
-// hold all records of a run.
+// A recording of weft.ko with a Trace's settings: a scope, overwrite mode, and 32 sub-buffers of 1
+// MiB, which hold all records of a run.
 class Tracing {
  public:
   explicit Tracing(const std::vector<uint16_t>& contexts, uint32_t flags = 0) {
@@ -112,7 +112,7 @@ class Tracing {
     if (weft::kmod::Switch(session_.get(), 1) != 0) Give("switch");
   }
   [[nodiscard]] uint64_t Records() const { return view_->Committed(); }
-  // Discarded by the ring, and missed by the kernel.
+  // Returns the events that the ring discarded and those that the kernel missed.
   [[nodiscard]] uint64_t Lost() const {
     weft_kernel_session_status status{};
     status.size = sizeof(status);
@@ -121,7 +121,7 @@ class Tracing {
     return view_->Discarded() + status.missed_anywhere;
   }
 
-  // The node's clock: the TSC where the kernel trusts it.
+  // Returns the node's clock: the TSC if the kernel trusts it.
   uint32_t Clock() {
     weft_kernel_abi abi{};
     abi.size = sizeof(abi);

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The disk that traces are written to for `sustained`: a file system of our own in a file that was written from
-its beginning to its end before. A virtual machine's disk often has no block before it is written for the first
-time, or again after it was trimmed; to get one took twice as long as to write one (400 to 1150 MB/s, and up to
-2400), and differed from minute to minute. Needs root, a loop device and BYTES; without them traces go to the
-folder itself.
+"""The disk that traces are written to for `sustained`: a separate file system in a file that was
+written from beginning to end before. A virtual machine's disk often has no block until it is
+written for the first time, or again after it was trimmed. Getting one took twice as long as writing
+one (400 to 1150 MB/s, and up to 2400), and differed from minute to minute. Needs root, a loop
+device and BYTES; without them traces go to the folder itself.
 """
 
 import contextlib
@@ -70,16 +70,17 @@ class Disk:
                               stderr=subprocess.PIPE).stdout.strip()
 
     def write(self, file, blocks):
-        """MB/s of direct writes, one after the other."""
+        """Returns the MB/s of direct writes, one after the other."""
         start = time.monotonic()
         for i in range(blocks):
             os.pwrite(file, self.block, i * BLOCK)
         return blocks * BLOCK / 1e6 / (time.monotonic() - start)
 
     def rest(self):
-        """Waits until the disk has finished with earlier files: a virtual machine's kernel reports their memory to its
-        host two seconds later, and a disk may trim their blocks. Either was seen to block all processes for 100 ms
-        and more. Then waits, for a limited time, until the disk is as quick as it mostly was."""
+        """Waits until the disk has finished with earlier files: a virtual machine's kernel reports
+        their memory to its host two seconds later, and a disk may trim their blocks. Either was
+        seen to block all processes for 100 ms and more. Then waits, for a limited time, until the
+        disk is about as quick as its usual speed."""
         os.sync()
         time.sleep(SETTLED)
         for _ in range(PATIENCE):

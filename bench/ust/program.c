@@ -7,15 +7,15 @@
 // no rseq area, every thread registers one of its own: weft then uses the atomic slot. Compiled
 // once against LTTng's headers, once against weft's.
 //
-// In a pause the CPU's caches and what it knows of addresses go to others, or do not, as it
-// happens: the first event after it then costs some hundred nanoseconds more than the next
-// (LTTng's: some thousand). A bare clock read has no pauses before it, so events are counted from
-// where they, too, are in full run; what came before is shown beside.
+// In a pause, other programs may or may not take the CPU's caches and its translated addresses. If
+// they do, the first event after the pause costs some hundred nanoseconds more than the next
+// (LTTng's: some thousand). A bare clock read has no pauses before it. Events are therefore counted
+// only after the first ones of a burst; the first ones are shown separately.
 //
-// What shares a core with this CPU, in another machine perhaps, takes up to half of its speed away
-// from whatever executes many instructions, and nothing from a clock read, which waits for a
-// counter. A loop of additions before and after each burst tells how much that is: the tenth of the
-// bursts between the quickest loops is undisturbed.
+// A program that shares a core with this CPU, perhaps in another machine, takes up to half of the
+// speed from code that executes many instructions, and nothing from a clock read, which waits for a
+// counter. A loop of additions before and after each burst measures this. The tenth of the bursts
+// with the quickest loops counts as undisturbed.
 #define _GNU_SOURCE
 #include <linux/rseq.h>
 #include <pthread.h>
@@ -87,7 +87,7 @@ static void burst(const char* kind, int n) {
   }
 }
 
-// How long many instructions take now that wait for nothing.
+// Returns how long a number of instructions that wait for nothing takes now.
 static double additions(void) {
   uint64_t a = 0, b = 0, c = 0, d = 0, e = 0, f = 0;
   const double start = now();
@@ -116,10 +116,9 @@ static struct result measure(const char* kind, int n) {
                          before > after ? before : after};
 }
 
-// When bursts begin: each a period after the one before. What came later than by a period is not
-// made up for, as by a program that had no CPU: bursts without a pause between them would be at the
-// tracer's speed, not at the wanted one, and the faster a tracer is, the more would be asked of its
-// consumer.
+// The times at which bursts begin: each a period after the one before. A burst that is late by more
+// than a period is not made up for. Otherwise bursts without a pause between them would come at the
+// tracer's speed, not at the wanted one, and a faster tracer would give its consumer more work.
 struct schedule {
   double period;  // ns
   double next;
@@ -201,8 +200,8 @@ static struct result undisturbed(struct result* results, int n) {
   return (struct result){median(results, tenth), run_up, additions};
 }
 
-// What weft's ring set in this process says, where there is one: by which clock it is written (enum
-// weft_clock_id, 0: no ring set), and whether the atomic slot has records.
+// Reads weft's ring set in this process, if there is one: its clock (enum weft_clock_id, 0: no ring
+// set), and whether the atomic slot has records.
 static void look_at_ring(int* clock, int* atomic) {
   char line[512];
   FILE* f = fopen("/proc/self/maps", "r");
@@ -220,10 +219,10 @@ static void look_at_ring(int* clock, int* atomic) {
   if (f != NULL) fclose(f);
 }
 
-// ns are for each event. quiet: median of the undisturbed bursts; clock_read: the same of a bare
-// clock read; run_up: of the RUN_UP events before the undisturbed bursts; median and p99: of all
-// bursts; rate: events per second, without the slow ones before; additions: ns of the additions
-// around the most disturbed one of the undisturbed bursts.
+// ns are per event. quiet: median of the undisturbed bursts; clock_read: that of a bare clock read;
+// run_up: median of the RUN_UP events before the undisturbed bursts; median and p99: of all bursts;
+// rate: events per second, without the slow ones before; additions: ns of the additions around the
+// most disturbed one of the undisturbed bursts.
 static void print_figures(struct result* results, const struct thread* all, int threads) {
   const int n = threads * bursts;
   double seconds = 0;

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bench/ust's question how many events per second a tracer takes to disk without losing one.
+"""Measures for bench/ust how many events per second a tracer writes to disk without losing one.
 
-All CPUs emit four-field events on a schedule of bursts, one a millisecond, for SECONDS, after WARM_BURSTS
-that come eight times slower: so that neither tracer touches its memory for the first time at full speed (one of
-the tracers gets it from a daemon that did so, the other from the kernel). A program that lost its CPU goes on
-at its rate and does not make up for the time (program.c). A rate holds if the program
-kept it, the tracer discarded nothing, and every event is in the files: counted by babeltrace2 in one more
-run at the best rate, by size in the others. A machine of few CPUs, and a virtual one at that, sometimes
-takes a CPU away for longer than any buffer lasts: a rate is given up after TRIES runs that failed. What the
-runs before deleted is over when a run begins, and the disk has no slow moment (disk.py); every second try
-begins with warm memory besides. Rates go up by STEP until one is given up, then half a step is tried;
-tracers take turns rate by rate. Nothing here differs between tracers: buffers have the same bytes, a run
-has dozens of times what they hold, and the files lie in the same folder of a disk.
+All CPUs emit four-field events on a schedule of bursts, one a millisecond, for SECONDS. Before
+that, WARM_BURSTS come eight times slower, so that neither tracer touches its memory for the first
+time at full speed (a daemon has touched the memory of one of the tracers; the other gets it from
+the kernel). A program that lost its CPU goes on at its rate and does not make up for the time
+(program.c). A rate holds if the program kept it, the tracer discarded nothing, and every event is
+in the files: counted by babeltrace2 in one more run at the best rate, by size in the others. A
+machine of few CPUs, above all a virtual one, sometimes takes a CPU away for longer than any buffer
+lasts. A rate is therefore given up only after TRIES runs that failed. A run begins when the disk
+has finished deleting the files of the runs before, and has no slow moment (disk.py). Every second
+try also begins with warm memory. Rates go up by STEP until one is given up, then half a step is
+tried; tracers take turns rate by rate. Nothing here differs between tracers: buffers have the same
+bytes, a run has dozens of times what they hold, and the files lie in the same folder of a disk.
 """
 
 import json
@@ -32,7 +33,7 @@ WARM_BYTES = 512 * 1024 * 1024
 
 @dataclass
 class Held:
-    """What a run showed that lost nothing."""
+    """The figures of a run that lost nothing."""
     rate: float     # events per second that the program reached
     events: int
     bytes: int
@@ -63,7 +64,8 @@ class Search:
         self.held = None  # of the verified one
 
     def once(self, rate, warmed, verify=False):
-        """One run at `rate` million events per second, with warm memory or without: Held, or why not."""
+        """Does one run at `rate` million events per second, with warm memory or without. Returns
+        Held, or why the rate did not hold."""
         burst = max(1, round(rate * 1e6 / self.threads / 1000))
         bursts = round(self.seconds * 1000)
         events = self.threads * (burst * (bursts + WARM_BURSTS) + 100)
@@ -99,8 +101,8 @@ class Search:
         return False
 
     def steps(self):
-        """Searches; yields after every rate, so that tracers take turns. At the end `held` is the run
-        at the highest rate that held, verified by counting; None: none did."""
+        """Searches, and yields after every rate, so that tracers take turns. At the end `held` is
+        the run at the highest rate that held, verified by counting; None: none did."""
         rate = FIRST
         while rate > LEAST and not self.holds(rate):
             yield
@@ -123,7 +125,7 @@ class Search:
 
 
 def search(searches):
-    """All of them to their end, in turns; the one that was last begins the next turn."""
+    """Runs all searches to their end, in turns; the one that was last begins the next turn."""
     running = [s.steps() for s in searches]
     while running:
         running = [steps for steps in running if next(steps, "end") != "end"][::-1]

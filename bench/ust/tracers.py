@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two tracers of bench/ust, behind one interface: run(program, config) records one run of a program
-and returns what it printed, how much was discarded, and what is on disk: bytes, and events as babeltrace2
-counts them. check() compares that with what the program emitted."""
+"""The two tracers of bench/ust, behind one interface. run(program, config) records one run of
+a program and returns what the program printed, how many events were discarded, and what is on
+disk: bytes, and events as babeltrace2 counts them. check() compares that with what the program
+emitted."""
 
 import contextlib
 import json
@@ -22,11 +23,11 @@ PATIENCE = 20  # seconds, with a daemon that ends
 
 @dataclass
 class Config:
-    """What a session records. overwrite: flight recorder mode; subbuf_kib: size of a sub-buffer; children:
-    with what the tracer documents for programs whose children, too, are to be traced; folder: where the
-    trace lies, the tracer's own unless given; monotonic: weft reads CLOCK_MONOTONIC as LTTng always does (needs
-    root); own_rseq: the program registers an rseq area of its own, so that weft uses the atomic slot; count: count
-    the events on disk."""
+    """The settings of a session. overwrite: flight recorder mode; subbuf_kib: size of a sub-buffer;
+    children: with what the tracer documents for programs whose children, too, are to be traced;
+    folder: where the trace lies, the tracer's own unless given; monotonic: weft reads
+    CLOCK_MONOTONIC as LTTng always does (needs root); own_rseq: the program registers an rseq area
+    of its own, so that weft uses the atomic slot; count: count the events on disk."""
     event: str = "bench:*"
     subbuf_kib: int = 512
     overwrite: bool = False
@@ -61,7 +62,8 @@ class Incomplete(Failed):
 
 
 def check(tracer, outcome, emitted, overwrite=False):
-    """Incomplete where events were discarded. Failed where any other event is missing, or is there twice."""
+    """Raises Incomplete if events were discarded. Raises Failed if any other event is missing or is
+    there twice."""
     said = (f"{tracer.name}: of {emitted} events {outcome.counted} are on disk, {outcome.discarded} discarded"
             + (f", {outcome.books}" if outcome.books else ""))
     books = outcome.books
@@ -80,7 +82,7 @@ def check(tracer, outcome, emitted, overwrite=False):
 
 
 def count_events(trace):
-    """Events that babeltrace2 finds in a folder."""
+    """Returns the number of events that babeltrace2 finds in a folder."""
     if tree_bytes(trace) == 0:
         return 0
     told = subprocess.run(["babeltrace2", trace, "-c", "sink.utils.counter", "-p",
@@ -111,7 +113,8 @@ def missing_peer():
 
 
 class Lttng:
-    """LTTng-UST from Debian's packages, with a session daemon of our own. Close it."""
+    """LTTng-UST from Debian's packages, with a session daemon that only this bench uses. Close
+    it."""
     name = "lttng"
     clock = "monotonic"
 
@@ -119,7 +122,7 @@ class Lttng:
         self.home = tempfile.mkdtemp(prefix="weft-bench-lttng-")
         # A process waits for its registration, however busy the machine is: else its first events would be missing.
         self.env = dict(os.environ, LTTNG_HOME=self.home, HOME=self.home, LTTNG_UST_REGISTER_TIMEOUT="-1")
-        # All of root's have one place, whatever LTTNG_HOME says.
+        # All session daemons of root share one place, whatever LTTNG_HOME says.
         if self._lttng("list", check=False).returncode == 0:
             shutil.rmtree(self.home)
             raise OtherDaemon("there is an lttng-sessiond already, which would be measured too: end it first")
