@@ -33,7 +33,7 @@
  *   domain  WEFT_CONTEXT_OF_DOMAIN: where it exists, and for whom
  *   name    as a user writes it; of PERF_THREAD, PERF_CPU and APP what stands before the given
  *           name. These three may be in a list several times.
- * Those of user space; weft.ko has the ones OF_BOTH, too. */
+ * This is the part for user space; weft.ko has the contexts OF_BOTH, too. */
 #define WEFT_USER_CONTEXTS(X)                                           \
   X(VPID, 1, INT, 4, 10, BOTH, "vpid")                                  \
   X(VTID, 2, INT, 4, 10, BOTH, "vtid")                                  \
@@ -58,7 +58,7 @@
   X(PERF_THREAD, 21, UINT, 8, 10, USER, "perf:thread:")                 \
   X(APP, 22, DYNAMIC, 0, 0, USER, "$app.")
 
-/* Those that only weft.ko has. INTERRUPTIBLE and PREEMPTIBLE are -1 where it cannot know. */
+/* The contexts that only weft.ko has. INTERRUPTIBLE and PREEMPTIBLE are -1 if it cannot know. */
 #define WEFT_KERNEL_CONTEXTS(X)                                             \
   X(PID, 128, INT, 4, 10, NODE, "pid")                                      \
   X(TID, 129, INT, 4, 10, NODE, "tid")                                      \
@@ -89,7 +89,7 @@ enum weft_context_id {
 };
 #undef WEFT_CONTEXT_ENUMERATOR_
 
-/* For a switch that has no default: `case` of every context that only weft.ko has. */
+/* For a switch without a default: a `case` for every context that only weft.ko has. */
 #define WEFT_CONTEXT_CASE_(symbol, id, type, bytes, base, domain, name) case WEFT_CONTEXT_##symbol:
 #define WEFT_KERNEL_CONTEXT_CASES WEFT_KERNEL_CONTEXTS(WEFT_CONTEXT_CASE_)
 
@@ -103,7 +103,7 @@ enum weft_context_type {
   WEFT_CONTEXT_ADDRESSES = 5,
 };
 
-/* Where a context exists, and for whom: bits, and the sets of them that the table has. */
+/* Where a context exists, and who may use it: bits, and the sets of them that the table uses. */
 enum weft_context_domain {
   WEFT_CONTEXT_IN_USER = 1,   /* libweft.so has it */
   WEFT_CONTEXT_IN_KERNEL = 2, /* weft.ko has it */
@@ -161,8 +161,8 @@ struct weft_context_spec {
 };
 WEFT_ABI_ASSERT(sizeof(struct weft_context_spec) == 24, "context spec is 24 bytes");
 
-/* All contexts, in the order of their ids. Text is inside, so that a position-independent library
- * needs no relocation. `*count` is set if count is not NULL. */
+/* Returns all contexts, in the order of their ids. Text is inside, so that a position-independent
+ * library needs no relocation. `*count` is set if count is not NULL. */
 static inline const struct weft_context_info* weft_context_table(uint32_t* count) {
 #define WEFT_CONTEXT_ROW_(symbol, id, type, bytes, base, domain, name) \
   {WEFT_CONTEXT_##symbol, WEFT_CONTEXT_##type, bytes, base, WEFT_CONTEXT_OF_##domain, name},
@@ -173,7 +173,7 @@ static inline const struct weft_context_info* weft_context_table(uint32_t* count
   return table;
 }
 
-/* NULL: no such context. */
+/* Returns NULL if there is no such context. */
 static inline const struct weft_context_info* weft_context_by_id(uint16_t id) {
   uint32_t count;
   const struct weft_context_info* table = weft_context_table(&count);

@@ -51,7 +51,7 @@
 #define WEFT_CONTROL_MINOR 0u
 #define WEFT_CONTROL_WORDS 16384u
 #define WEFT_CONTROL_ARENA_BYTES (4u * 1024u * 1024u)
-/* Where this version puts them; a process goes by the header. */
+/* The offsets of this version; a process reads them in the header. */
 #define WEFT_CONTROL_WORDS_OFFSET 4096u
 #define WEFT_CONTROL_ARENA_OFFSET (WEFT_CONTROL_WORDS_OFFSET + 4u * WEFT_CONTROL_WORDS)
 #define WEFT_CONTROL_TOTAL_BYTES (WEFT_CONTROL_ARENA_OFFSET + WEFT_CONTROL_ARENA_BYTES)
@@ -131,7 +131,7 @@ struct weft_rule {
 };
 WEFT_ABI_ASSERT(sizeof(struct weft_rule) == 40, "rule layout");
 
-/* FNV-1a, 32 bits, folded to an index of the enable words. */
+/* Returns the index of an enable word: FNV-1a, 32 bits, folded. */
 static inline uint32_t weft_name_hash(const char* name) {
   uint32_t h = 2166136261u;
   for (; *name != 0; ++name) h = (h ^ (uint8_t)*name) * 16777619u;
@@ -164,14 +164,14 @@ static inline uint64_t weft_fnv1a64(const void* bytes, uint64_t size) {
 #define WEFT_MEMORY_MAX_UNITS 4096u /* in a pool: bytes that a pipe holds in one page */
 #define WEFT_MEMORY_UNPOOLED 64u
 
-/* log2 of the bytes of memory that one byte in the pool of such a budget stands for. */
+/* Returns log2 of the bytes of memory that one byte in the pool of such a budget means. */
 static inline uint32_t weft_memory_unit_shift(uint64_t budget) {
   uint32_t shift = WEFT_MEMORY_MIN_UNIT_SHIFT;
   while (shift < 63 && budget >> shift > WEFT_MEMORY_MAX_UNITS) ++shift;
   return shift;
 }
 
-/* Units that so many bytes of memory take, rounded up. */
+/* Returns the number of units that so many bytes of memory take, rounded up. */
 static inline uint64_t weft_memory_units(uint64_t budget, uint64_t bytes) {
   const uint32_t shift = weft_memory_unit_shift(budget);
   return (bytes + (1ull << shift) - 1) >> shift;
@@ -181,13 +181,13 @@ static inline uint64_t weft_memory_units(uint64_t budget, uint64_t bytes) {
  * The doorbell: SOCK_SEQPACKET `agent.sock` in the folder where the library looks for weft. A
  * process sends one message with the ring set's descriptor, without waiting, and closes.
  *
- * Where this fails (too many callers, too many descriptors on their way), the process writes the
- * ring set's name, a message of kind WEFT_DOORBELL_MISSING, into the FIFO `agent.names` beside the
- * socket: one write, so that it is whole. Names wait there, whatever the agent does. Where even
- * this is not possible (no descriptor is free, the FIFO is full), the process writes the name into
- * memory that it shares with its forks. The next of these processes that has a descriptor writes
- * the names that stand there, and so does each of them that ends by exit. A name may arrive more
- * than once, and before or after the agent has found the ring set by itself.
+ * If this fails (too many callers, too many descriptors in flight), the process writes the ring
+ * set's name, a message of kind WEFT_DOORBELL_MISSING, into the FIFO `agent.names` beside the
+ * socket: one write, so that it is whole. Names wait there, whatever the agent does. If even this
+ * fails (no descriptor is free, the FIFO is full), the process writes the name into memory that it
+ * shares with its forks. The next of these processes that has a descriptor writes the names that
+ * are there, and so does each of them that ends by exit. A name may arrive more than once, and
+ * before or after the agent has found the ring set by itself.
  */
 #define WEFT_DOORBELL_NAME "agent.sock"
 #define WEFT_NAMES_NAME "agent.names"
@@ -201,7 +201,7 @@ enum weft_doorbell_kind {
 struct weft_doorbell {
   uint32_t magic;
   uint32_t kind;
-  /* The name of the ring set: what its header has. */
+  /* The name of the ring set: the instance in its header. */
   uint64_t instance;
   uint64_t channel_id;
   uint64_t reserved; /* 0 */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * The event model: how an event is described, and how its field values lie in memory and in a ring.
- * One description serves the preloaded library, the kernel module and the daemons (property P6).
+ * The event model describes an event, and how its field values lie in memory and in a ring. One
+ * description serves the preloaded library, the kernel module and the daemons (property P6).
  *
  * Terms
  *   description  flat bytes without pointers, made by the compiler in the traced program
@@ -82,9 +82,9 @@ enum weft_field_flag {
   WEFT_FIELD_POINTER = 1 << 6,        /* an address; `base` says how it is shown */
 };
 
-/* Followed by name ("provider:event", NUL), uri (NUL, only if uri_size > 0), then the fields.
- * Packed: in a program's section it stands at any address. Those below are copied before they
- * are read. */
+/* Followed by name ("provider:event", NUL), uri (NUL, only if uri_size > 0), then the fields. It is
+ * packed, because in a program's section it is at any address. The structs below are copied before
+ * they are read. */
 struct __attribute__((packed)) weft_event_desc {
   uint32_t size; /* bytes of everything, this header included */
   uint16_t version;
@@ -110,8 +110,8 @@ struct weft_field_desc {
 };
 WEFT_ABI_ASSERT(sizeof(struct weft_field_desc) == 16, "field description header is 16 bytes");
 
-/* Followed by the label (NUL). A range [begin, end], both included, compared as int64 or, in an
- * unsigned enum, as uint64. */
+/* Followed by the label (NUL). The range [begin, end] includes both. Values are compared as int64
+ * or, in an unsigned enum, as uint64. */
 struct weft_enum_mapping {
   uint32_t size; /* bytes of this mapping, label included */
   uint32_t reserved;

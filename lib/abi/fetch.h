@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * Fetch programs: how weft.ko makes an event's image (lib/abi/event.h) out of what a probe is
- * given. The agent compiles them from the kernel's BTF and the catalogue (node-agent/kernel); the
+ * Fetch programs tell weft.ko how to make an event's image (lib/abi/event.h) from the arguments of
+ * a probe. The agent compiles them from the kernel's BTF and the catalogue (node-agent/kernel); the
  * module validates them (lib/event/fetch_validate.h) and runs them at each event.
  * docs/formats/kernel.md has a worked example.
  *
@@ -30,7 +30,7 @@
  * the session's scope does not have; fields made meanwhile are 0, or the text "other", until the
  * next ARG without KEEP_OTHER.
  *
- * Extension rules: those of filters: what is not known is refused; reserved is zero and checked.
+ * Extension rules are those of filters: unknown values are refused; reserved is zero and checked.
  * (*): where enum weft_kernel_feature has WEFT_KERNEL_PARTS; (**): WEFT_KERNEL_USER_ADDRESSES;
  * (***): WEFT_KERNEL_SOCKET_ADDRESSES.
  */
@@ -71,7 +71,7 @@ enum weft_fetch_code {
                          WEFT_FETCH_REG_ZERO: 0. UPROBE, URETPROBE (there: at the return) only */
   WEFT_FETCH_WITHIN = 8, /* FAULT, unless N is at least `offset`: what is at A has N bytes, and
                             the field ends at `offset` (***) */
-  /* OUTPUT: one a field. */
+  /* OUTPUT: each makes one field. */
   WEFT_FETCH_STORE = 16,  /* INTEGER, ENUM: the low `size` bytes of A */
   WEFT_FETCH_BYTES = 17,  /* ARRAY, INLINE: `size` bytes at A + offset; TEXT: behind a NUL zeros */
   WEFT_FETCH_STRING = 18, /* STRING: text at A + offset, up to a NUL, at most `limit` bytes */
@@ -95,14 +95,14 @@ enum weft_fetch_code {
 
 enum weft_fetch_flag {
   WEFT_FETCH_SIGNED = 1 << 0, /* ARG, REG, LOAD, BITS: sign-extended */
-  /* LOAD, BYTES: what the probe's own argument points to: read plainly. Tracepoints and STATE only,
-     and only where A is an argument, perhaps with offsets added */
+  /* LOAD, BYTES: reads the memory that the probe's own argument points to, without fault handling.
+     Only for tracepoints and STATE, and only if A is an argument, perhaps with offsets added */
   WEFT_FETCH_TRUSTED = 1 << 1,
   /* LOAD, BYTES, STRING, SEQUENCE: the current task's user memory, without sleeping: what is not
      resident is a fault. STORE: A where it can be an address of user memory, else 0: a pointer
      whose type does not say which it is, for readers that may not see the kernel's (**) */
   WEFT_FETCH_USER = 1 << 2,
-  /* ARG: OTHER stays: the argument says something of the task before it */
+  /* ARG: OTHER stays set, because the argument describes the task before it */
   WEFT_FETCH_KEEP_OTHER = 1 << 3,
 };
 

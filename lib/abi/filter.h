@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * Filter programs: the compiled form of an expression over an event's fields and contexts.
- * The compiler (lib/event/filter_compiler.h, in the agent) writes them; libweft.so and the kernel
- * validate them, link them to an event's description and run them (lib/event/filter.h). Foreign
- * bytes for both sides. The language and a worked example: docs/formats/filter.md.
+ * Filter programs are the compiled form of an expression over an event's fields and contexts. The
+ * compiler (lib/event/filter_compiler.h, in the agent) writes them; libweft.so and the kernel
+ * validate them, link them to an event's description and run them (lib/event/filter.h). Both sides
+ * treat them as foreign bytes. The language and a worked example: docs/formats/filter.md.
  *
  * A program is symbolic: it names fields and contexts, so that one program serves all events of a
  * rule. Layout, byte after byte, all integers little-endian, nothing aligned in place:
@@ -79,8 +79,8 @@ struct weft_filter_symbol {
 };
 WEFT_ABI_ASSERT(sizeof(struct weft_filter_symbol) == 16, "filter symbol is 16 bytes");
 
-/* What an instruction takes from the stack and leaves there. `imm`, `size` and `arg` are 0 where
- * they are not named. A comparison or `!` leaves integer 1 or 0. "True" is not equal to 0. */
+/* Stack before and after an instruction. `imm`, `size` and `arg` are 0 where they are not named. A
+ * comparison or `!` leaves integer 1 or 0. "True" is not equal to 0. */
 enum weft_filter_op {
   WEFT_FILTER_OP_RETURN = 1,       /* a ->           the filter's result: is a true? */
   WEFT_FILTER_OP_PUSH_INT = 2,     /* -> imm */

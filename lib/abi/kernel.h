@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * How the agent drives weft.ko. One character device, /dev/weft, mode 0600, for CAP_SYS_ADMIN; all
- * else are anonymous descriptors that ioctls return, O_CLOEXEC:
+ * The interface by which the agent drives weft.ko. One character device, /dev/weft, mode 0600, for
+ * CAP_SYS_ADMIN; all else are anonymous descriptors that ioctls return, O_CLOEXEC:
  *
  *   /dev/weft  --SESSION-->  session  --CHANNEL-->  ring  --EVENT-->  event
  *
@@ -125,8 +125,8 @@ enum weft_kernel_track_change {
 };
 
 /* A task in a session's scope is recorded only if it has, for each kind with values, one of these
- * values. A kind without values asks for nothing. Where a session records everything, its trackers
- * apply to an event's subjects, or, if the event has none, to the task that runs. Adding what is
+ * values. A kind without values asks for nothing. If a session records everything, its trackers
+ * apply to an event's subjects or, if the event has none, to the current task. Adding what is
  * there, or removing what is not, changes nothing. ENOSPC: WEFT_KERNEL_TRACK_MAX values. */
 struct weft_kernel_track {
   uint32_t size;
@@ -148,9 +148,9 @@ enum weft_kernel_stop {
   WEFT_KERNEL_STOP_IMAGE = 4,   /* a program made more bytes than its limits allow */
 };
 
-/* A session that stopped records nothing any more: its events are ended, new ones are ESHUTDOWN,
- * so is switching it on. What its rings hold can be read; what came to the ring with the
- * contradiction until the events had ended is counted as WEFT_DISCARD_CONTENDED there. */
+/* A session that stopped records nothing any more: its events are ended, new ones are ESHUTDOWN, so
+ * is switching it on. Its rings can still be read. Events that came to the ring with the
+ * contradiction until the events had ended count there as WEFT_DISCARD_CONTENDED. */
 struct weft_kernel_session_status {
   uint32_t size;
   uint32_t state;          /* out: enum weft_kernel_stop */
@@ -276,13 +276,13 @@ struct weft_kernel_event {
 };
 WEFT_ABI_ASSERT(sizeof(struct weft_kernel_event) == 112, "kernel event layout");
 
-/* What an event met, for status and tests. */
+/* What happened to an event, for status and tests. */
 struct weft_kernel_event_status {
   uint32_t size;
   uint32_t state; /* out: 0 attached; else a positive errno: ESHUTDOWN the session ended */
   /* out: KPROBE, KRETPROBE: hits, of any task, that the kernel did not deliver, also while the
-     session was off; URETPROBE: returns, in scope, of calls that are not known. What concerns the
-     session is WEFT_DISCARD_MISSED in its ring, or in the session's status */
+     session was off; URETPROBE: returns, in scope, of calls that are not known. Those that concern
+     the session count as WEFT_DISCARD_MISSED in its ring, or in the session's status */
   uint64_t missed;
   uint64_t reserved[2];
 };

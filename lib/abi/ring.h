@@ -95,8 +95,8 @@
  * WEFT_CHANNEL_LARGE_RECORDS (control.h), by which the agent says that its reader is not one of
  * them. */
 #define WEFT_RECORD_MAX_BYTES_1_0 (64u * 1024u)
-/* Rings that are as large may begin at multiples of it, to lie in huge pages. No reader depends on
-   that. */
+/* Rings of at least this size may begin at multiples of it, so that huge pages can hold them. No
+   reader depends on this. */
 #define WEFT_HUGE_PAGE_BYTES (2ull << 20)
 
 enum weft_ring_mode { WEFT_RING_DISCARD = 0, WEFT_RING_OVERWRITE = 1 };
@@ -156,12 +156,12 @@ struct weft_ring_header {
 };
 WEFT_ABI_ASSERT(sizeof(struct weft_ring_header) == 152, "ring header layout");
 
-/* Bytes of descriptions that weft_ring_set_bytes counts: as many as most processes have. */
+/* Bytes of descriptions that weft_ring_set_bytes counts; most processes have no more. */
 #define WEFT_RING_USUAL_DESCRIPTIONS 8192u
 #define WEFT_RING_PAGE_SHIFT 12u
 
-/* Memory that a ring set can use, in bytes: its rings, and the pages in front of them. A ring set
- * without room for descriptions takes no records: only its first pages are ever used. */
+/* Returns the bytes of memory that a ring set can use: its rings, and the pages in front of them. A
+ * ring set without room for descriptions takes no records: only its first pages are ever used. */
 static inline uint64_t weft_ring_set_bytes(uint64_t descriptions_offset, uint64_t descriptions_size,
                                            uint32_t slot_count, uint32_t slot_shift) {
   const uint64_t page = 1u << WEFT_RING_PAGE_SHIFT;
@@ -184,7 +184,8 @@ struct weft_slot {
 };
 WEFT_ABI_ASSERT(sizeof(struct weft_slot) == 128, "a slot is two cache lines");
 
-/* At the start of every sub-buffer. All zero (fresh memory) is right for the first one. */
+/* The header at the start of every sub-buffer. All zero (fresh memory) is valid for the first
+ * one. */
 struct weft_subbuf_header {
   uint64_t sequence;       /* of this sub-buffer in this slot, from 0 */
   uint64_t records_before; /* committed in this slot before this sub-buffer */
@@ -192,12 +193,12 @@ struct weft_subbuf_header {
 };
 WEFT_ABI_ASSERT(sizeof(struct weft_subbuf_header) == 32, "sub-buffer header layout");
 
-/* The head of a fresh slot: behind the header of sub-buffer 0. */
+/* The head of a fresh slot. It points behind the header of sub-buffer 0. */
 #define WEFT_HEAD_INITIAL ((uint64_t)sizeof(struct weft_subbuf_header))
 
-/* A record, at a multiple of 8. Followed by the channel's contexts (lib/abi/context.h), then the
- * payload (lib/abi/event.h). The next record is at size rounded up to 8. size 0: nothing more in
- * this sub-buffer. */
+/* The header of a record, at a multiple of 8. The channel's contexts (lib/abi/context.h) follow,
+ * then the payload (lib/abi/event.h). The next record is at size rounded up to 8. size 0: the
+ * sub-buffer has no more records. */
 struct weft_record {
   uint32_t size;  /* bytes, this header included */
   uint16_t event; /* id in this ring set's descriptions */
@@ -215,7 +216,7 @@ struct weft_description_entry {
 };
 WEFT_ABI_ASSERT(sizeof(struct weft_description_entry) == 8, "description entry layout");
 
-/* NULL: no such reason. */
+/* Returns NULL if there is no such reason. */
 static inline const char* weft_discard_name(uint32_t reason) {
 #define WEFT_DISCARD_NAME_(symbol, id, name) \
   case WEFT_DISCARD_##symbol:                \

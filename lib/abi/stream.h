@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * The data connection from a node to a relay: one hello, then packets. Each packet is a header and
- * the bytes of one CTF packet as the relay stores them. docs/formats/stream.md describes the
- * control connection, the order of all messages, and an example with bytes; lib/stream/ has the
+ * The data connection from a node to a relay carries one hello, then packets. Each packet is a
+ * header and the bytes of one CTF packet as the relay stores them. docs/formats/stream.md describes
+ * the control connection, the order of all messages, and an example with bytes; lib/stream/ has the
  * code.
  *
  *   hello   16 bytes
@@ -27,7 +27,7 @@
 #define WEFT_STREAM_NO_SEQ UINT64_MAX /* prev_seq of a stream's first packet */
 #define WEFT_STREAM_MAX_PACKET_BYTES (2u * 1024u * 1024u)
 
-/* First bytes of a data connection. */
+/* The first bytes of a data connection. */
 struct weft_stream_hello {
   uint32_t magic;
   uint16_t version;

@@ -64,9 +64,10 @@ struct weft_app_probe {
 };
 
 /* The application probes of one tracepoint; replaced whole, never changed in place. A call site
- * that finds one does, with sequentially consistent atomics: enters++; list = app_probes again;
- * calls each of list->probes[0 .. count); leaves++. weft_probe_detach waits for a moment in
- * which enters equals leaves: then no thread is inside, and every later call finds the new list. */
+ * with a list does the following with sequentially consistent atomics: enters++; loads app_probes
+ * again into list; calls each of list->probes[0 .. count); leaves++. weft_probe_detach waits for
+ * a moment in which enters equals leaves: then no thread is inside, and every later call finds
+ * the new list. */
 struct weft_app_probes {
   uint32_t count;
   uint32_t reserved;
@@ -148,10 +149,10 @@ struct weft_app_context_value {
 typedef void (*weft_app_context_get)(void* data, struct weft_app_context_value* out);
 
 /*
- * libweft.so's functions, in every object's `library` once it is registered. Also exported under
- * the name weft_ and the member's; a constructor refers to weft_object_register weakly through its
- * GOT (in assembly: a plain weak reference in a non-PIE executable is linked to 0), so that a
- * program needs no library to link or to run.
+ * libweft.so's functions. Every object has them in `library` after it is registered. They are also
+ * exported under the name weft_ and the member's. A constructor refers to weft_object_register
+ * weakly through its GOT (in assembly: a plain weak reference in a non-PIE executable is linked to
+ * 0), so that a program needs no library to link or to run.
  *
  * Some linkers (mold) make even that reference a constant 0 in an executable. Therefore an
  * executable has a note, name "weft", type WEFT_NOTE_OBJECT, that contains the address of its
@@ -169,7 +170,7 @@ struct weft_library {
   void (*object_register)(struct weft_object*);
   void (*object_unregister)(struct weft_object*);
 
-  /* The exact answer of tracepoint_enabled(). */
+  /* Returns the exact answer of tracepoint_enabled(). */
   int (*tracepoint_enabled)(struct weft_tracepoint*);
 
   /* 0, or a negative errno: -ENOENT no such tracepoint, -EINVAL another signature (NULL: any will
@@ -177,27 +178,27 @@ struct weft_library {
   int (*probe_attach)(const char* name, const char* signature, void (*fn)(void), void* data);
   int (*probe_detach)(const char* name, void (*fn)(void), void* data);
 
-  /* Once for each name of a tracepoint; `desc` is NULL where it has no provider. Stops at and
-   * returns the first non-zero of fn. */
+  /* Calls fn once for each name of a tracepoint; `desc` is NULL if it has no provider. Stops at the
+   * first result of fn that is not zero, and returns it. */
   int (*tracepoint_iterate)(int (*fn)(void* data, const char* name,
                                       const struct weft_event_desc* desc),
                             void* data);
 
-  /* `name`: "provider:name". 0, -EEXIST, -ENOENT, -ENOMEM, -ENOSPC. `get` is called at events,
-   * on any thread, in signal handlers; it must not trace. Unregister does not wait for calls
-   * that run. */
+  /* `name`: "provider:name". Returns 0, -EEXIST, -ENOENT, -ENOMEM or -ENOSPC. `get` is called at
+   * events, on any thread and in signal handlers; it must not trace. Unregister does not wait for
+   * running calls. */
   int (*app_context_register)(const char* name, weft_app_context_get get, void* data);
   int (*app_context_unregister)(const char* name);
 
-  /* Came later: `size` says whether they are there. For a probe, while it makes an image. Memory
-   * for a copy of `size` bytes of one value, or WEFT_SEGMENT_TOO_LARGE or WEFT_SEGMENT_NO_MEMORY
-   * as a pointer. `*kept` is NULL before the first value; what it is then goes to `release`
-   * after emit. In signal handlers too. */
+  /* Members from here on are newer: `size` tells whether they exist. A probe calls this while it
+   * makes an image. Returns memory for a copy of `size` bytes of one value, or
+   * WEFT_SEGMENT_TOO_LARGE or WEFT_SEGMENT_NO_MEMORY as a pointer. `*kept` is NULL before the first
+   * value; its last value goes to `release` after emit. May run in signal handlers. */
   void* (*keep)(struct weft_event* event, struct weft_kept** kept, uint64_t size);
   void (*release)(struct weft_kept* kept);
 
-  /* Came with the two above. The probe number `turn` that a call site in `object` calls at a
-   * tracepoint with several providers; NULL: it has called all. In signal handlers too. */
+  /* It came with the two above. Returns the probe number `turn` that a call site in `object` calls
+   * at a tracepoint with several providers; NULL: it has called all. May run in signal handlers. */
   void (*(*probe_of)(const struct weft_tracepoint* tracepoint, const struct weft_object* object,
                      uint32_t turn))(void);
 };

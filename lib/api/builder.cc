@@ -27,8 +27,8 @@ void AddUnlessEmpty(Value& map, std::string_view key, Value value) {
     map.Add(key, std::move(value));
 }
 
-// LEVEL, =LEVEL or FROM..TO as spec.user.events[].logLevel. Unknown names are left as they are
-// for the schema to refuse.
+// Reads LEVEL, =LEVEL or FROM..TO, as in spec.user.events[].logLevel. Unknown names are left as
+// they are for the schema to refuse.
 Value LogLevel(std::string_view text) {
   const auto level = [](std::string_view name) {
     const std::optional<api::LogLevel> known = ParseLogLevel(name);
@@ -79,7 +79,7 @@ Value Functions(const ShortForm& form) {
   return out;
 }
 
-// A name for the event that is recorded.
+// Makes a name for the event that is recorded.
 Value IdentifierOf(std::string_view text) {
   std::string name(text.substr(0, limits::kIdentifier - 1));
   for (char& c : name)
@@ -87,7 +87,7 @@ Value IdentifierOf(std::string_view text) {
   return Value::String(CheckIdentifier(name).empty() ? name : "_" + name);
 }
 
-// What has no colon becomes a path without a function, which the schema refuses.
+// A text without a colon becomes a path without a function, which the schema refuses.
 Value UserProbes(const ShortForm& form) {
   Value out = Value::List();
   for (const std::string& text : form.functions) {
@@ -209,7 +209,7 @@ std::expected<Trace, Diagnostics> BuildTrace(const ShortForm& form, const ParseO
   Diagnostics flags;
   for (Diagnostic& diagnostic : diagnostics) {
     diagnostic.path = FlagFor(diagnostic.path);
-    // What was given once for all events is wrong once.
+    // A flag that was given once for all events is reported once.
     if (std::ranges::find(flags, diagnostic) == flags.end()) flags.push_back(diagnostic);
   }
   return std::unexpected(std::move(flags));

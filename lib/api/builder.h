@@ -14,8 +14,8 @@
 
 namespace weft::api {
 
-// As given by the user, unchecked. "" or empty: the flag was not given. Each text of `events`,
-// `exclude`, `kernel` and `syscalls` may be a list with commas.
+// The flags as the user gave them, unchecked. "" or empty: the flag was not given. Each text of
+// `events`, `exclude`, `kernel` and `syscalls` may be a list with commas.
 struct ShortForm {
   std::string name = "record";
   std::vector<std::string> events;   // --event; each becomes one of spec.user.events
@@ -37,8 +37,8 @@ struct ShortForm {
   std::string duration;               // --duration
 };
 
-// The Trace, or what is wrong, with the flag in place of the path:
-// `--event "shop": matches no event: ...`.
+// Returns the Trace, or the mistakes, with the flag in place of the path: `--event "shop": matches
+// no event: ...`.
 std::expected<Trace, Diagnostics> BuildTrace(const ShortForm& form,
                                              const ParseOptions& options = {});
 

@@ -16,7 +16,7 @@
 namespace weft::api {
 namespace {
 
-// The rows of the table in lib/abi/context.h.
+// Returns the rows of the table in lib/abi/context.h.
 std::span<const weft_context_info> Table() {
   std::uint32_t count = 0;
   const weft_context_info* table = weft_context_table(&count);
@@ -98,7 +98,7 @@ constexpr std::string_view kThreadPrefix = "perf:thread:";
 constexpr std::string_view kCpuPrefix = "perf:cpu:";
 constexpr std::string_view kAppPrefix = "$app.";
 
-// "raw:rHEX:NAME" behind the prefix.
+// Is the text behind the prefix "raw:rHEX:NAME"?
 bool IsRawCounter(std::string_view counter) {
   if (!counter.starts_with("raw:r")) return false;
   counter.remove_prefix(5);

@@ -9,7 +9,7 @@
 
 namespace weft::api {
 
-// Which channels of a Trace have a context. A name that only one channel has is recorded there.
+// The channels of a Trace that have a context. A name that only one channel has is recorded there.
 struct ContextDomains {
   bool user = false;
   bool kernel = false;
@@ -17,10 +17,11 @@ struct ContextDomains {
 };
 
 // Names as in LTTng 2.13: plain ones ("vpid"), "perf:thread:COUNTER", "perf:cpu:COUNTER" (kernel),
-// both also with "raw:rHEX:NAME" for COUNTER, and "$app.PROVIDER:NAME". Neither: no such context.
+// both also with "raw:rHEX:NAME" for COUNTER, and "$app.PROVIDER:NAME". Neither domain: there is no
+// such context.
 ContextDomains LookUpContext(std::string_view name);
 
-// "" if there is such a context, else what is wrong, with the nearest valid name.
+// Returns "" if there is such a context, else what is wrong, with the nearest valid name.
 std::string CheckContextName(std::string_view name);
 
 // All plain names, for `pattern`s and lists: "cgroup_ns|cpu_id|...".

@@ -65,7 +65,7 @@ struct Resource {
   std::string_view scope = "Namespaced";
 };
 
-// "type" and the rest of a schema behind its description.
+// Returns "type", then the description, then the rest of a schema.
 Value Described(std::string_view description, Value schema) {
   Value out = Value::Map();
   out.Add("description", Text(description));

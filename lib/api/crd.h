@@ -10,14 +10,13 @@
 
 namespace weft::api {
 
-// charts/weft/definitions/trace.yaml, clustertrace.yaml and tracesession.yaml, whole.
+// Return charts/weft/definitions/trace.yaml, clustertrace.yaml and tracesession.yaml as a whole.
 std::string TraceCrdYaml();
 std::string ClusterTraceCrdYaml();
 std::string SessionCrdYaml();
 
 // The tables of docs/formats/trace.md, clustertrace.md and tracesession.md, which stand there
-// between the two marks. What a ClusterTrace has in common with a Trace stands in the latter's
-// alone.
+// between the two marks. Fields that ClusterTrace and Trace share are only in the Trace's table.
 inline constexpr std::string_view kReferenceBegin =
     "<!-- fields: begin, made by weft-api-gen -->\n";
 inline constexpr std::string_view kReferenceEnd = "<!-- fields: end -->\n";

@@ -21,14 +21,14 @@ struct Diagnostic {
       excerpt;
   bool operator==(const Diagnostic&) const = default;
 
-  // `trace.yaml:12:7: spec.user.events[0].nmae: unknown field, did you mean "name"?`, without the
-  // excerpt. Printable on a terminal whatever the file contained.
+  // Returns a line such as `trace.yaml:12:7: spec.user.events[0].nmae: unknown field, did you mean
+  // "name"?`, without the excerpt. It is printable on a terminal, whatever the file contained.
   std::string ToString() const;
 };
 
 using Diagnostics = std::vector<Diagnostic>;
 
-// One line per diagnostic, each with its newline.
+// Returns one line per diagnostic, each with its newline.
 std::string ToString(const Diagnostics& diagnostics);
 
 // `text` in double quotes, shortened to about 60 bytes, with control characters, quotes,

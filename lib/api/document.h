@@ -18,7 +18,8 @@
 
 namespace weft::api {
 
-// A diagnostic without file and path: where the text stops being YAML or JSON.
+// The documents, or a diagnostic without file and path that says where the text stops being YAML or
+// JSON.
 using Documents = std::expected<std::vector<Value>, Diagnostic>;
 
 // Empty documents are left out. Plain scalars mean what they mean to kubectl (YAML 1.1: yes and on
@@ -32,10 +33,10 @@ Documents ReadJson(std::string_view text);
 // newline.
 std::string WriteYaml(const Value& value);
 
-// Indented by two, or on one line with indent < 0; no newline at the end.
+// Writes with an indent of two, or on one line if indent < 0; without a newline at the end.
 std::string WriteJson(const Value& value, int indent);
 
-// Line and column of a byte of `text`.
+// Returns line and column of a byte of `text`.
 Mark MarkAt(std::string_view text, std::size_t offset);
 
 }  // namespace weft::api

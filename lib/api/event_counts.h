@@ -11,7 +11,7 @@
 
 namespace weft::api {
 
-// Events on which it is not known yet what becomes of them.
+// Returns the number of events whose fate is not known yet.
 std::int64_t InFlight(const EventCounts& counts);
 
 void Add(EventCounts& to, const EventCounts& more);
@@ -26,8 +26,8 @@ void LoseInFlight(EventCounts& counts, const std::string& stage, const std::stri
 // Sorts the reasons by stage and reason.
 void SortReasons(EventCounts& counts);
 
-// One line for people. "Recorded 12 events and delivered 9. Discarded 4 (ring/full: 4). Lost 1
-// (relay/unreachable: 1). 2 are not delivered yet."
+// Describes the counts in one line for people. "Recorded 12 events and delivered 9. Discarded 4
+// (ring/full: 4). Lost 1 (relay/unreachable: 1). 2 are not delivered yet."
 std::string Describe(const EventCounts& counts);
 
 }  // namespace weft::api

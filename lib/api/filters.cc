@@ -22,7 +22,7 @@ FilterProblem Problem(std::string_view filter, const FilterError& error) {
           .excerpt = error.Excerpt(filter)};
 }
 
-// "" if a filter can read this context.
+// Returns "" if a filter can read this context, else what is wrong.
 std::string CheckSymbol(const FilterSymbol& symbol) {
   if (symbol.kind != WEFT_FILTER_SYMBOL_CONTEXT) return "";
   if (symbol.name.starts_with("perf:")) return "a filter cannot read perf counters";

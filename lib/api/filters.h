@@ -16,21 +16,22 @@
 
 namespace weft::api {
 
-// What is wrong with a filter: what the compiler refuses, and a context that does not exist or
-// cannot be read by a filter.
+// Returns what is wrong with a filter: an error of the compiler, or a context that does not exist
+// or that filters cannot read.
 std::optional<FilterProblem> CheckFilter(std::string_view filter);
 
-// The event's fields that a filter names, each once, in its order; none of one that is refused.
+// Returns the event's fields that a filter names, each once, in its order; none for a filter that
+// is refused.
 std::vector<std::string> FieldsOfFilter(std::string_view filter);
 
-// How a filter goes with an event.
+// Whether a filter can be used for an event.
 enum class FilterFit : std::uint8_t {
   kFits,
   kAbsent,  // a field or context that it names is not there
   kTypes,   // one is of another type: a string where the filter takes a number
 };
-// `program`: as CompileFilter makes it; `description`: the event's (lib/event/description.h).
-// kCorrupt: it is none; kUnsupported: a program that is not taken here.
+// `program`: made by CompileFilter; `description`: the event's (lib/event/description.h). kCorrupt:
+// it is no program; kUnsupported: this version does not take it.
 Result<FilterFit> FitFilter(const std::vector<std::uint8_t>& program,
                             const std::vector<std::uint8_t>& description,
                             const weft_filter_contexts& contexts);

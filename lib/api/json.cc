@@ -71,7 +71,8 @@ class Handler {
     return builder_.Key(text, mark);
   }
   bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& error) {
-    // "[json...] parse error at line 1, column 5: what": the place is ours to say.
+    // The message is "[json...] parse error at line 1, column 5: what". The diagnostic states the
+    // place itself.
     std::string what = error.what();
     if (const std::size_t colon = what.find(": "); colon != std::string::npos)
       what.erase(0, colon + 2);
@@ -81,7 +82,8 @@ class Handler {
   }
 
  private:
-  // Where the token begins whose event this is. Lines and columns are counted on from the last.
+  // Returns where the token of the current event begins. Lines and columns are counted on from the
+  // last.
   Mark Start() {
     const std::size_t start = std::min(text_.find_first_not_of(" \t\r\n:,", previous_end_), taken_);
     previous_end_ = taken_;

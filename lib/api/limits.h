@@ -18,10 +18,10 @@ inline constexpr std::size_t kDocumentBytes = std::size_t{1} << 20;
 // Documents in one file. Each document costs its nodes; a person's file has a handful.
 inline constexpr std::size_t kDocuments = 64;
 // spec.user.events[0].logLevel.range.from is 7 deep; managedFields of an object that was fetched
-// from a cluster reach about twice that. Recursion over a document is bounded by this.
+// from a cluster reach about twice that. This bounds the recursion over a document.
 inline constexpr std::size_t kDepth = 32;
-// Scalars, lists and maps of one file, aliases counted as often as they are used ("billion
-// laughs"). The largest Trace that the limits below admit in practice has a few thousand.
+// Scalars, lists and maps of one file. Aliases count as often as they are used ("billion laughs").
+// The largest Trace that the limits below admit has a few thousand.
 inline constexpr std::size_t kNodes = 100'000;
 // More messages than this do not help a reader; the last one says that there are more.
 inline constexpr std::size_t kDiagnostics = 50;
@@ -51,7 +51,8 @@ inline constexpr std::size_t kContainers = 64;
 
 // LTTng-UST's LTTNG_UST_ABI_SYM_NAME_LEN is 256 with its NUL: no event's name is longer.
 inline constexpr std::size_t kEventName = 255;
-// A quarter of a container's rules (WEFT_MAX_RULES), so that four full Traces fit.
+// A quarter of a container's rules (WEFT_MAX_RULES), so that a container has room for four full
+// Traces.
 inline constexpr std::size_t kEventRules = 256;
 inline constexpr std::size_t kExclusions = 64;
 // Names of C++ functions with their templates are long; 1 KiB holds all but generated ones.
@@ -66,7 +67,7 @@ inline constexpr std::size_t kIdentifier = 63;
 inline constexpr std::size_t kSymbolName = 511;
 inline constexpr std::int64_t kSyscallBuffer = 4096;   // WEFT_FETCH_MAX_STRING
 inline constexpr std::int64_t kProbeOffset = 1 << 20;  // no function is longer than that
-// A person's expression, as long as lib/event's parser takes it (kMaxFilterText).
+// Bytes of an expression that a person writes: the limit of lib/event's parser (kMaxFilterText).
 inline constexpr std::size_t kFilter = 4096;
 inline constexpr std::size_t kContexts = 32;  // WEFT_MAX_CONTEXTS
 inline constexpr std::size_t kContextName = 255;
@@ -87,7 +88,8 @@ inline constexpr std::uint64_t kMaxSlotBytes = std::uint64_t{1} << 30;
 inline constexpr std::uint64_t kDefaultSubBufferBytes = 512u << 10;
 inline constexpr std::uint32_t kDefaultSubBuffers = 4;
 
-// Shorter than a consumer's slowest poll makes no sense; longer than a year is "no duration".
+// A duration below a consumer's slowest poll makes no sense; one of more than a year means "no
+// duration".
 inline constexpr std::chrono::nanoseconds kMinDuration = std::chrono::milliseconds(10);
 inline constexpr std::chrono::nanoseconds kMaxDuration = std::chrono::hours(24 * 366);
 
@@ -95,8 +97,8 @@ inline constexpr std::chrono::nanoseconds kMaxDuration = std::chrono::hours(24 *
 
 inline constexpr std::size_t kConditions = 32;
 inline constexpr std::size_t kReasons = 64;  // of skipped pods, of lost events
-// Removed sessions whose uids a Trace's status keeps. If more are to be removed at one moment, they
-// wait for each other.
+// Uids of removed sessions that a Trace's status keeps. If more are removed at the same time, the
+// others wait.
 inline constexpr std::size_t kRemovedSessions = 64;
 inline constexpr std::size_t kSkippedPodNames = 10;  // examples per reason: a status is no list
 inline constexpr std::size_t kSegments = 256;

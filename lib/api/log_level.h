@@ -31,10 +31,11 @@ enum class LogLevel : std::int32_t {
   kDebug,
 };
 
-// All names in a Trace's spelling ("emerg" ... "debug"), by level.
+// Returns all names in a Trace's spelling ("emerg" ... "debug"), by level.
 std::span<const std::string_view> LogLevelNames();
 
-// For command lines: any case, with or without LTTng's TRACE_ in front, - for _.
+// Parses a level from a command line: in any case, with or without LTTng's prefix TRACE_, with -
+// for _.
 std::optional<LogLevel> ParseLogLevel(std::string_view text);
 
 // Both ends are included; which is the more severe one does not matter.

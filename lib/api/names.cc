@@ -15,7 +15,7 @@ bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsLower(char c) { return c >= 'a' && c <= 'z'; }
 bool IsAlnum(char c) { return IsDigit(c) || IsLower(c) || (c >= 'A' && c <= 'Z'); }
 
-// One dot-separated part of a name.
+// Is it one dot-separated part of a name?
 bool IsDnsPart(std::string_view part) {
   const auto edge = [](char c) { return IsLower(c) || IsDigit(c); };
   return !part.empty() && edge(part.front()) && edge(part.back()) &&
@@ -49,7 +49,8 @@ bool IsQualifiedName(std::string_view text) {
 
 bool IsControl(char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }
 
-// Bytes of the well-formed UTF-8 sequence at the front of `text` (RFC 3629), 0 if there is none.
+// Returns the bytes of the well-formed UTF-8 sequence at the front of `text` (RFC 3629), 0 if there
+// is none.
 std::size_t Utf8Length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned first = byte(0);
@@ -82,7 +83,7 @@ bool IsPatternChar(char c) {
   return IsAlnum(c) || c == '_' || c == '.' || c == '$' || c == '-' || c == '*';
 }
 
-// The first character that is neither a pattern's nor in `more`.
+// Reports the first character that is neither a pattern's nor in `more`.
 std::string CheckPatternChars(std::string_view text, std::string_view more) {
   if (text.empty()) return "must not be empty";
   for (const char c : text) {

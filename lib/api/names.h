@@ -10,9 +10,9 @@
 
 namespace weft::api {
 
-// RFC 1123 label: namespaces, containers.
+// Checks an RFC 1123 label: namespaces, containers.
 std::string CheckDnsLabel(std::string_view text);
-// RFC 1123 subdomain, at most 253 bytes: pods, most objects.
+// Checks an RFC 1123 subdomain of at most 253 bytes: pods, most objects.
 std::string CheckDnsSubdomain(std::string_view text);
 // A subdomain of at most limits::kTraceName bytes.
 std::string CheckTraceName(std::string_view text);
@@ -20,25 +20,26 @@ std::string CheckTraceName(std::string_view text);
 std::string CheckLabelKey(std::string_view text);
 std::string CheckLabelValue(std::string_view text);
 
-// A glob that can match a tracepoint's "provider:event": letters, digits, _ . $ - and *, with one
-// colon, or with a * that may stand for it.
+// Checks a glob that can match a tracepoint's "provider:event": letters, digits, _ . $ - and *,
+// with one colon, or with a * that may stand for it.
 std::string CheckEventPattern(std::string_view text);
 // A glob over kernel event or system call names: the same characters without the colon.
 std::string CheckKernelPattern(std::string_view text);
 // A glob over functions or file names: anything that can be printed.
 std::string CheckPrintablePattern(std::string_view text);
-// The absolute path of a file, without ".." in it.
+// Checks the absolute path of a file, without ".." in it.
 std::string CheckFilePath(std::string_view text);
-// "provider:name" of a USDT probe.
+// Checks "provider:name" of a USDT probe.
 std::string CheckUsdtName(std::string_view text);
 // A C identifier.
 std::string CheckIdentifier(std::string_view text);
-// A filter's outer form: not blank, UTF-8, no control characters but blanks. What it means is
-// lib/event's to check.
+// Checks a filter's outer form: not blank, UTF-8, no control characters but blanks. lib/event
+// checks its meaning.
 std::string CheckFilterText(std::string_view text);
-// RFC 3339 with seconds, "2026-01-02T03:04:05Z", fraction and offset allowed.
+// Checks a time of RFC 3339 with seconds, "2026-01-02T03:04:05Z"; a fraction and an offset are
+// allowed.
 std::string CheckTime(std::string_view text);
-// A UUID in lower case, 8-4-4-4-12.
+// Checks a UUID in lower case, 8-4-4-4-12.
 std::string CheckUuid(std::string_view text);
 std::string CheckAnyText(std::string_view text);
 

@@ -20,7 +20,7 @@ std::size_t EditDistance(std::string_view a, std::string_view b);
 // what was meant: within a third of the longer one's length, at least 1.
 std::string_view Nearest(std::string_view name, std::span<const std::string_view> candidates);
 
-// `, did you mean "x"?`, or `; ` and the list of candidates where none is near.
+// Returns `, did you mean "x"?`, or `; ` and the list of candidates if none is near.
 std::string DidYouMean(std::string_view name, std::span<const std::string_view> candidates);
 
 }  // namespace weft::api

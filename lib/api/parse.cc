@@ -36,7 +36,7 @@ Documents ReadDocuments(std::string_view text) {
   return json ? ReadJson(text) : ReadYaml(text);
 }
 
-// One of the two fields that say what the object is.
+// Checks one of the two fields that say what the object is.
 bool CheckHeaderField(const Value& document, std::string_view field, std::string_view wanted,
                       Reader& reader) {
   const Value* value = document.Find(field);
@@ -122,7 +122,7 @@ Traces LoadTraces(const std::string& path, const ParseOptions& options) {
 
   std::string text;
   std::array<char, 16384> chunk;
-  // One chunk more than allowed is enough for ParseTraces to refuse it.
+  // One chunk more than allowed is enough for ParseTraces to refuse the text.
   while (text.size() <= limits::kDocumentBytes) {
     const std::size_t got = std::fread(chunk.data(), 1, chunk.size(), file.get());
     if (got == 0) break;

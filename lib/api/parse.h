@@ -18,7 +18,7 @@
 
 namespace weft::api {
 
-// What is wrong with a filter, and where.
+// A mistake in a filter, and its place.
 struct FilterProblem {
   std::size_t offset = 0;  // bytes
   std::string message;
@@ -29,9 +29,9 @@ struct FilterProblem {
 struct ParseOptions {
   // false where an object comes from an API server, which may know newer fields than we do.
   bool refuse_unknown_fields = true;
-  // Called for every filter, so that its errors come with all others and point into the file.
-  // lib/event's compiler is given here by who links it; without it a filter's outer form is
-  // checked only.
+  // It is called for every filter, so that the filters' errors come together with all others and
+  // point into the file. The program that links this library passes lib/event's compiler here;
+  // without it, only a filter's outer form is checked.
   std::function<std::optional<FilterProblem>(std::string_view filter)> check_filter;
 };
 

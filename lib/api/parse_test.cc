@@ -212,7 +212,7 @@ TEST(Parse, AnchorsAndAliases) {
   EXPECT_EQ(t.spec.user.events[2], (EventRule{.name = "p:b", .filter = "x > 1"}));
 }
 
-// One mistake, one message. What is appended to kRecording begins on line 6.
+// Each mistake gives one message. Text that is appended to kRecording begins on line 6.
 TEST(Parse, SaysWhatIsWrongAndWhere) {
   const std::pair<std::string_view, std::string_view> cases[] = {
       {"  contxt: [vpid]\n", "t.yaml:6:3: spec.contxt: unknown field, did you mean \"context\"?"},

@@ -51,7 +51,7 @@ std::optional<Decimal> TakeDecimal(std::string_view& text) {
   return decimal;
 }
 
-// decimal * factor, if that is a whole number that fits.
+// Returns decimal * factor, if that is a whole number that fits.
 std::optional<std::uint64_t> Multiply(Decimal decimal, std::uint64_t factor) {
   Wide value = static_cast<Wide>(decimal.mantissa) * factor;
   for (; decimal.decimals > 0 && value != 0; --decimal.decimals) {
@@ -69,7 +69,7 @@ std::optional<std::uint64_t> PowerOfTen(int exponent) {
   return value;
 }
 
-// The factor of a suffix; negative powers of ten go into `decimal`.
+// Returns the factor of a suffix; negative powers of ten go into `decimal`.
 std::optional<std::uint64_t> SuffixFactor(std::string_view suffix, Decimal& decimal) {
   constexpr std::string_view kBinary = "KMGTPE";
   constexpr std::string_view kDecimal = "kMGTPE";

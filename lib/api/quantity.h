@@ -14,9 +14,9 @@
 
 namespace weft::api {
 
-// A whole number of bytes: digits, an optional fraction, then Ki Mi Gi Ti Pi Ei, k M G T P E, m u n
-// (apimachinery's suffixes), or an exponent (1e3). Errors: kInvalid, with a message that does not
-// repeat the text.
+// Parses a whole number of bytes: digits, an optional fraction, then Ki Mi Gi Ti Pi Ei, k M G T P
+// E, m u n (apimachinery's suffixes), or an exponent (1e3). Its error is kInvalid, with a message
+// that does not repeat the text.
 Result<std::uint64_t> ParseQuantity(std::string_view text);
 
 // The shortest exact form with a binary suffix: 524288 is "512Ki", 1000 is "1000".

@@ -83,7 +83,7 @@ class BoolType final : public Type<bool> {
  public:
   void Read(const Value& value, bool& out, Reader& reader) const override {
     if (!ExpectKind(value, Value::Kind::kBool, reader)) return;
-    // YAML 1.1's spellings, as kubectl reads them: true yes on y, in any case.
+    // kubectl reads YAML 1.1's spellings of booleans: true yes on y, in any case.
     constexpr std::string_view kTrue = "tTyY";
     out = kTrue.find(value.text[0]) != std::string_view::npos || value.text == "on" ||
           value.text == "On" || value.text == "ON";
@@ -97,7 +97,7 @@ std::string RangeText(std::int64_t min, std::int64_t max) {
   return std::to_string(min) + " to " + std::to_string(max);
 }
 
-// A decimal number in [min, max], or nothing with a diagnostic.
+// Returns a decimal number in [min, max], or nothing with a diagnostic.
 std::optional<std::int64_t> ReadInt(const Value& value, std::int64_t min, std::int64_t max,
                                     Reader& reader) {
   if (!ExpectKind(value, Value::Kind::kNumber, reader)) return std::nullopt;
@@ -148,7 +148,7 @@ class IntType : public Type<T> {
   std::int64_t max_;
 };
 
-// The powers of two in [min, max], as CEL and openAPI want them.
+// Returns the powers of two in [min, max], as CEL and openAPI want them.
 Value PowersOfTwo(std::uint64_t min, std::uint64_t max) {
   Value out = Value::List();
   for (std::uint64_t power = min; power <= max; power *= 2)
@@ -182,7 +182,7 @@ class PowerOfTwoType final : public IntType<std::uint32_t> {
   std::string LimitText() const override { return "a power of two, " + RangeText(min_, max_); }
 };
 
-// Far more than an exact number below 2^64 takes.
+// An exact number below 2^64 needs far fewer characters.
 constexpr std::size_t kMaxQuantityLength = 32;
 
 class QuantityType final : public Type<std::uint64_t> {
@@ -213,8 +213,8 @@ class QuantityType final : public Type<std::uint64_t> {
 
   Value OpenApi() const override {
     Value out = Value::Map();
-    // Not int-or-string, as is usual for quantities: the API server takes its length for unlimited
-    // and refuses every rule about it as too costly.
+    // The type is not int-or-string, which is usual for quantities: the API server would assume an
+    // unlimited length and refuse every rule about it as too costly.
     out.Add("type", Value::String("string"));
     out.Add("maxLength", Value::Number(kMaxQuantityLength));
     std::string powers;
@@ -264,7 +264,8 @@ class DurationType final : public Type<std::chrono::nanoseconds> {
 
   Value OpenApi() const override {
     Value out = Value::Map();
-    // A number is told that it has no unit; as a string it would be refused without that advice.
+    // A number gets the message that it has no unit; as a string it would be refused without that
+    // advice.
     out.Add("x-kubernetes-int-or-string", Value::Bool(true));
     out.Add("maxLength", Value::Number(64));
     const std::string pattern =

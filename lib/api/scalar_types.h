@@ -26,23 +26,24 @@ struct StringRules {
   std::size_t max = 0;                                    // bytes
   std::string (*check)(std::string_view text) = nullptr;  // of names.h: "" or what is wrong
   std::string pattern;                                    // RE2, for the CRD: the same, or looser
-  // What the pattern allows, for people: "must be ...". The API server says this instead of the
-  // pattern, which must not match the empty string.
+  // The values that the pattern allows, for people: "must be ...". The API server shows this in
+  // place of the pattern, which must not match the empty string.
   std::string allowed;
   std::string format;  // openAPI's, "": none
   bool may_be_empty = false;
 };
 TypePtr<std::string> String(StringRules rules);
 
-// A filter: as String, and the caller's ParseOptions::check_filter with the place in the file.
+// A filter. It is like String, and calls the caller's ParseOptions::check_filter with the place in
+// the file.
 TypePtr<std::string> FilterString();
 
 TypePtr<bool> Bool();
 
-// Both ends included. Instantiated for int64_t and uint32_t.
+// A number in [min, max]. It is instantiated for int64_t and uint32_t.
 template <typename T>
 TypePtr<T> Int(std::int64_t min, std::int64_t max);
-// As Int, and a power of two.
+// Like Int; the number must also be a power of two.
 TypePtr<std::uint32_t> PowerOfTwo(std::uint32_t min, std::uint32_t max);
 
 // A quantity that is a power of two, in bytes.
@@ -59,7 +60,7 @@ struct StringMapRules {
 TypePtr<std::map<std::string, std::string>> StringMap(StringMapRules rules,
                                                       TypePtr<std::string> value);
 
-// The index of the name that `value` is; -1 with a diagnostic if it is none of them.
+// Returns the index of the name that `value` is; -1, with a diagnostic, if it is none of them.
 int ReadEnum(const Value& value, std::span<const std::string_view> names, Reader& reader);
 Value EnumOpenApi(std::span<const std::string_view> names);
 std::string EnumText(std::span<const std::string_view> names);

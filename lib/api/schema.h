@@ -5,7 +5,7 @@
 //
 // Invariants: types are made once, never change and are never destroyed. Read() never throws; if
 // the document is wrong, it leaves the target's default and reports the problem to the Reader.
-// Thread-safety: const objects, usable from all threads.
+// Thread-safety: the objects are const and usable from all threads.
 #ifndef WEFT_LIB_API_SCHEMA_H_
 #define WEFT_LIB_API_SCHEMA_H_
 
@@ -38,13 +38,13 @@ struct FieldInfo {
 class SchemaNode {
  public:
   virtual ~SchemaNode() = default;
-  // openAPI v3 as Kubernetes' structural schemas have it, without description and default.
+  // Returns openAPI v3 as in Kubernetes' structural schemas, without description and default.
   virtual Value OpenApi() const = 0;
-  // For people: "string", "list of EventRule".
+  // Returns the type's name for people: "string", "list of EventRule".
   virtual std::string TypeName() const = 0;
-  // What people must know beside the type: "at most 64", "one of a, b".
+  // Returns what people must know besides the type: "at most 64", "one of a, b".
   virtual std::string LimitText() const { return ""; }
-  // The fields of an object, or of a list's objects; else none.
+  // Returns the fields of an object, or of a list's objects; else none.
   virtual std::vector<FieldInfo> Fields() const { return {}; }
 };
 
@@ -66,10 +66,10 @@ void FailUnknownField(const Entry& entry, const std::vector<FieldInfo>& fields, 
 void FailMissing(const Value& object, std::string_view field, Reader& reader);
 // Reports a broken rule at the object, or at its field.
 void FailRule(const Value& object, std::string_view field, std::string problem, Reader& reader);
-// Reports keys that stand twice. True if there are none.
+// Reports keys that occur twice. Returns true if there are none.
 bool CheckDoubleKeys(const Value& map, Reader& reader);
 
-// The parts of an object's openAPI that do not depend on its C++ type.
+// Returns the parts of an object's openAPI that do not depend on its C++ type.
 Value ObjectOpenApi(const std::vector<FieldInfo>& fields);
 // Appends x-kubernetes-validations.
 struct RuleInfo {
@@ -222,7 +222,7 @@ class ObjectType final : public Type<T> {
     const Reader::Scope scope(reader, entry.key);
     for (const Field<T>& field : fields_) {
       if (field.info.name != entry.key) continue;
-      // null is "not given", as for the API server.
+      // null means "not given", as for the API server.
       if (entry.value.kind != Value::Kind::kNull) field.read(entry.value, out, reader);
       return;
     }
@@ -236,7 +236,7 @@ class ObjectType final : public Type<T> {
 
 enum class ListKind { kAtomic, kSet, kMapByType };
 
-// The parts of a list that do not depend on its C++ type.
+// Checks the parts of a list that do not depend on its C++ type.
 bool CheckListSize(const Value& value, std::size_t max, Reader& reader);
 void CheckSetItems(const Value& list, Reader& reader);
 Value ListOpenApi(Value items, std::size_t max, ListKind kind);

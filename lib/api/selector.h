@@ -12,14 +12,15 @@
 
 namespace weft::api {
 
-// Whether an object with these labels is selected; an empty selector selects everything. NotIn
-// holds also where there is no such label.
+// Does the selector match an object with these labels? An empty selector matches everything. NotIn
+// also matches if there is no such label.
 bool Matches(const LabelSelector& selector, const std::map<std::string, std::string>& labels);
 
-// Whether a container is meant; no names mean all.
+// Does the selection include this container? No names mean all.
 bool MatchesContainer(const PodSelection& pods, std::string_view container);
 
-// For the API server's labelSelector parameter, "app=shop,tier in (a,b)"; not URL-encoded.
+// Returns the selector for the API server's labelSelector parameter, "app=shop,tier in (a,b)"; not
+// URL-encoded.
 std::string ToQuery(const LabelSelector& selector);
 
 }  // namespace weft::api

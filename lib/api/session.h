@@ -26,7 +26,7 @@
 namespace weft::api {
 
 inline constexpr std::string_view kSessionKind = "TraceSession";
-// On every session: the Trace's name.
+// A label on every session: the Trace's name.
 inline constexpr std::string_view kTraceLabel = "weft.dev/trace";
 
 enum class SessionState {
@@ -34,7 +34,7 @@ enum class SessionState {
   kDraining,  // record nothing new; deliver what there is, then say Drained
 };
 
-// Where the node sends, each "host:port" as a resolver takes it.
+// The addresses to which the node sends, each "host:port" as a resolver takes it.
 struct RelayEndpoints {
   std::string name;  // of the relay's pod, as in Trace.status.relay
   std::string control;
@@ -75,23 +75,25 @@ struct TraceSession {
   bool operator==(const TraceSession&) const = default;
 };
 
-// The name of a session: the Trace's, and a hash of the node's, whose name alone may be too long.
+// Returns the name of a session: the Trace's, and a hash of the node's, whose name alone may be too
+// long.
 std::string SessionName(std::string_view trace, std::string_view node, bool cluster_wide = false);
 
 // nullptr: there is no such condition.
 const Condition* FindCondition(const std::vector<Condition>& conditions, std::string_view type);
 
-// Whether the condition is there and True.
+// Is the condition there and True?
 bool IsTrue(const std::vector<Condition>& conditions, std::string_view type);
 
-// One session from the API server's JSON. Unknown fields are refused unless `options` says
+// Parses one session from the API server's JSON. Unknown fields are refused unless `options` says
 // otherwise.
 std::expected<TraceSession, Diagnostics> ParseSession(std::string_view text,
                                                       const ParseOptions& options = {});
 
-// Why an agent of the weft in `own_namespace` does not follow a session that its controller cannot
-// have made; "": it may follow it. Such a session records whole nodes outside of that namespace, or
-// sends to another host than a pod of its Service weft-relay. The chart's policies refuse it, too.
+// Returns why an agent of the weft in `own_namespace` does not follow a session that its controller
+// cannot have made; "": it may follow it. Such a session records whole nodes outside of that
+// namespace, or sends to another host than a pod of its Service weft-relay. The chart's policies
+// refuse it, too.
 std::string WhyForeign(const TraceSession& session, std::string_view own_namespace);
 
 std::string ToJson(const TraceSession& session, int indent = -1);

@@ -94,7 +94,7 @@ TypePtr<SessionSpec> SessionSpecSchema() {
 
 const Type<TraceSession>& SessionSchema() {
   using T = TraceSession;
-  // As in TraceSchema(): what is referred to never ends.
+  // The schemas that this refers to are never destroyed, as in TraceSchema().
   const auto metadata = TypePtr<Metadata>(std::shared_ptr<const void>(), &MetadataSchema());
   static const TypePtr<T>& schema = *new TypePtr<T>(Object<T>(
       "TraceSession",

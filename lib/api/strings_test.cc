@@ -313,7 +313,7 @@ TEST(Contexts, SaysWhatIsWrong) {
   }
 }
 
-// The definition, by recursion: slow and obviously right.
+// Computes the distance by its recursive definition: slow and obviously right.
 std::size_t SlowDistance(std::string_view a, std::string_view b) {
   if (a.empty() || b.empty()) return a.size() + b.size();
   std::size_t best = std::min({SlowDistance(a.substr(1), b) + 1, SlowDistance(a, b.substr(1)) + 1,

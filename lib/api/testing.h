@@ -15,7 +15,7 @@
 
 namespace weft::api {
 
-// `name`: from the top of the repository.
+// `name`: a path from the top of the repository.
 inline std::string ReadSource(const std::string& name) {
   const std::string path = std::string(WEFT_SOURCE_DIR) + "/" + name;
   std::ifstream in(path, std::ios::binary);
@@ -31,7 +31,7 @@ inline void ExpectCommitted(const std::string& name, const std::string& made) {
   EXPECT_EQ(ReadSource(name), made) << kRemake;
 }
 
-// Between the page's two marks.
+// Compares the text between the page's two marks.
 inline void ExpectCommittedReference(const std::string& page, const std::string& made) {
   EXPECT_THAT(ReadSource(page), testing::HasSubstr(std::string(kReferenceBegin) + "\n" + made +
                                                    std::string(kReferenceEnd)))

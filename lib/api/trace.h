@@ -4,9 +4,9 @@
 // trace_schema.cc, has their names, limits and meaning; docs/formats/trace.md explains them
 // for people.
 //
-// Invariants: an object from parse.h or builder.h is valid; check one that a program built
-// with Validate() of parse.h. A field that was not given has its default here, so that code
-// which acts on a Trace need not tell "absent" from "default". Thread-safety: plain values.
+// Invariants: an object from parse.h or builder.h is valid; check one that a program built with
+// Validate() of parse.h. A field that was not given has its default here, so code that acts on a
+// Trace need not distinguish "absent" from "default". Thread-safety: they are plain values.
 #ifndef WEFT_LIB_API_TRACE_H_
 #define WEFT_LIB_API_TRACE_H_
 
@@ -30,7 +30,8 @@ inline constexpr std::string_view kApiVersion = "weft.dev/v1alpha1";
 inline constexpr std::string_view kTraceKind = "Trace";
 inline constexpr std::string_view kClusterTraceKind = "ClusterTrace";
 
-// What weft reads of Kubernetes' ObjectMeta. Other standard members are accepted and forgotten.
+// The members of Kubernetes' ObjectMeta that weft reads. Other standard members are accepted and
+// dropped.
 struct Metadata {
   std::string name;
   std::string name_space;  // "" where none was given: the caller's default

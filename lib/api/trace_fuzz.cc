@@ -33,7 +33,7 @@ void CheckRoundTrip(const weft::api::Trace& trace) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace weft::api;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  // Both readers, whatever the first byte says.
+  // Tries both readers, whatever the first byte says.
   for (const Documents& documents : {ReadYaml(text), ReadJson(text)}) {
     if (!documents && documents.error().message.empty())
       Broken("refused without a reason", std::string(text));

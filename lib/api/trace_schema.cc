@@ -49,8 +49,8 @@ TypePtr<std::string> LabelValue() {
                  .may_be_empty = true});
 }
 
-// Where a Trace may have very many, the API server has no time for the rule that says what is
-// allowed, and shows the pattern.
+// If a Trace may have very many of a field, the API server has no time for the rule that says what
+// is allowed, and shows the pattern.
 enum class Refusal { kInWords, kAsPattern };
 
 TypePtr<std::string> EventPattern(Refusal refusal = Refusal::kInWords) {
@@ -476,7 +476,7 @@ std::string UserOnlyContext(const TraceSpec& spec) {
   return "";
 }
 
-// CEL: whether a list two levels below self has an item.
+// Returns a CEL expression: has a list two levels below self an item?
 std::string HasItems(const std::string& part, const std::string& list) {
   return "(has(self." + part + ") && has(self." + part + "." + list + ") && size(self." + part +
          "." + list + ") > 0)";
@@ -493,8 +493,8 @@ Rule<TraceSpec> SnapshotRule() {
       });
 }
 
-// User space knows its own processes and users only. To leave such a tracker out would be to record
-// more.
+// User space knows its own processes and users only. A tracker that is left out would make the
+// session record more.
 Rule<TraceSpec> KernelTrackersRule() {
   const std::string user = HasItems("user", "events") + " || " + HasItems("user", "functions");
   const std::string trackers = HasItems("trackers", "vgid") + " || " + HasItems("trackers", "pid") +
@@ -569,7 +569,7 @@ TypePtr<TraceSpec> MakeSpec(std::string name, std::vector<Field<TraceSpec>> whom
 
 TypePtr<Trace> MakeTrace(std::string name, TypePtr<TraceSpec> spec) {
   using T = Trace;
-  // MetadataSchema() and the others never end, so these only refer to them.
+  // MetadataSchema() and the others are never destroyed, so these pointers own nothing.
   const auto metadata = TypePtr<Metadata>(std::shared_ptr<const void>(), &MetadataSchema());
   return Object<T>(
       std::move(name),

@@ -13,7 +13,7 @@ namespace weft::api {
 const Type<Trace>& TraceSchema();
 const Type<Trace>& ClusterTraceSchema();
 
-// What is below them.
+// Return the schemas of its parts.
 const Type<Metadata>& MetadataSchema();
 TypePtr<TraceSpec> SpecSchema();
 TypePtr<TraceSpec> ClusterSpecSchema();

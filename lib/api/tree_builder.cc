@@ -9,7 +9,7 @@
 namespace weft::api {
 namespace {
 
-// What aliases may make of a text, in bytes of scalars.
+// Limit in bytes of the scalars that aliases may make of a text.
 constexpr std::size_t kMaxBytes = 4 * limits::kDocumentBytes;
 
 }  // namespace

@@ -19,16 +19,16 @@ namespace weft::api {
 
 class TreeBuilder {
  public:
-  // Every call: false if a limit is reached; failure() says which.
+  // Every call returns false if a limit is reached; failure() says which.
   bool Scalar(Value value);
   bool Begin(Value::Kind kind, Mark mark);  // kList or kMap
   bool End();
   bool Key(std::string key, Mark mark);
 
-  // A node as a parser without a separate event for keys sends it: a key where one is due.
+  // Is the next node a key? For parsers that have no separate event for keys.
   bool NodeIsKey() const;
 
-  // The node that ended last. Valid until the next call.
+  // Returns the node that ended last. It is valid until the next call.
   const Value* last() const { return last_; }
   std::size_t depth() const { return stack_.size(); }
 

@@ -2,10 +2,9 @@
 // A document as a tree, for YAML and JSON alike: readers build it, and the
 // schema reads and writes it. Internal to lib/api.
 //
-// Invariants: a tree from a reader is nested at most limits::kDepth deep, so
-// that recursion over it is bounded. The keys of a map keep their order and may
-// be double (the schema refuses that, with the place). Thread-safety: plain
-// values.
+// Invariants: a tree from a reader is nested at most limits::kDepth deep, so that recursion over it
+// is bounded. The keys of a map keep their order and may be double (the schema refuses that, with
+// the place). Thread-safety: they are plain values.
 #ifndef WEFT_LIB_API_VALUE_H_
 #define WEFT_LIB_API_VALUE_H_
 
@@ -49,7 +48,7 @@ struct Value {
   static Value List(std::vector<Value> items = {});
   static Value Map();
 
-  // For writing: appends key and value to a map, returns *this.
+  // For writers: appends key and value to a map, and returns *this.
   Value& Add(std::string_view key, Value value);
   const Value* Find(std::string_view key) const;  // nullptr: no such key, or no map
 };
@@ -60,7 +59,7 @@ struct Entry {
   Value value;
 };
 
-// "a string", "a list": for messages.
+// Returns "a string", "a list": for messages.
 std::string_view Describe(Value::Kind kind);
 
 }  // namespace weft::api

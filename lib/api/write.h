@@ -13,13 +13,13 @@ namespace weft::api {
 
 // One document.
 std::string ToYaml(const Trace& trace);
-// Several, with --- between them.
+// Writes several, with --- between them.
 std::string ToYaml(const std::vector<Trace>& traces);
 
-// Indented by `indent`, or on one line if it is negative.
+// Writes with an indent of `indent`, or on one line if it is negative.
 std::string ToJson(const Trace& trace, int indent = -1);
 
-// The status alone, {"status": {...}}: the body of a merge patch on the status subresource.
+// Writes the status alone, {"status": {...}}: the body of a merge patch on the status subresource.
 std::string StatusToJson(const TraceStatus& status);
 
 }  // namespace weft::api

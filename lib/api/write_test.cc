@@ -277,7 +277,8 @@ TEST(ClusterTrace, IsReadAndRefused) {
   EXPECT_FALSE(ParseTraces("file", good).has_value());
 }
 
-// A structural schema, as the API server wants it: a type for everything, nothing unknown.
+// Expects a structural schema, as the API server wants it: a type for everything, no unknown
+// fields.
 void ExpectStructural(const Value& schema, const std::string& path) {
   static const std::set<std::string> kAllowed = {"description",
                                                  "type",

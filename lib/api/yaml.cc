@@ -15,7 +15,7 @@
 namespace weft::api {
 namespace {
 
-// Thrown through yaml-cpp to end a parse whose failure the builder holds.
+// Is thrown through yaml-cpp to end a parse whose failure the builder holds.
 struct Stop {};
 
 Mark ToMark(const YAML::Mark& mark) { return {mark.line + 1, mark.column + 1}; }
@@ -24,7 +24,7 @@ bool IsOneOf(std::string_view text, std::initializer_list<std::string_view> word
   return std::ranges::find(words, text) != words.end();
 }
 
-// Words that YAML 1.1 takes for a boolean.
+// Does YAML 1.1 take the word for a boolean?
 bool IsBool(std::string_view text) {
   return IsOneOf(
       text, {"y",    "Y",    "yes",   "Yes",   "YES",   "n",  "N",  "no", "No",  "NO",  "true",
@@ -33,7 +33,7 @@ bool IsBool(std::string_view text) {
 
 bool IsNull(std::string_view text) { return IsOneOf(text, {"", "~", "null", "Null", "NULL"}); }
 
-// Whatever YAML 1.1 or 1.2 takes for a number, and a little more: digits with _, 0x, 0o, 0b,
+// Is it a number for YAML 1.1 or 1.2? It accepts a little more: digits with _, 0x, 0o, 0b,
 // fractions, exponents, .inf, .nan.
 bool IsNumber(std::string_view text) {
   if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
@@ -146,7 +146,8 @@ class Handler final : public YAML::EventHandler {
   }
 
   // yaml-cpp puts a node that is not there where the next token begins, often lines below. This
-  // goes back over the blanks. Each is passed once, and each line's beginning sought once.
+  // goes back over the blanks. It passes each blank once, and looks for the beginning of each line
+  // once.
   Mark NullMark(const YAML::Mark& mark) const {
     Mark out = ToMark(mark);
     std::size_t at = std::min(static_cast<std::size_t>(std::max(mark.pos, 0)), text_.size());
@@ -203,7 +204,7 @@ class Handler final : public YAML::EventHandler {
 };
 
 // yaml-cpp takes byte 4 for the end of the file, and tabs where YAML forbids them; a NUL may make
-// it guess UTF-16. None of the control characters is YAML.
+// it guess UTF-16. YAML allows none of these control characters.
 std::optional<Diagnostic> FindControl(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];

@@ -12,8 +12,8 @@
 
 namespace weft {
 
-// The reading end of a pipe without a writer: a read returns 0 at once. Close-on-exec, and not one
-// of the descriptors 0 to 9, so that it can be duplicated to one of these.
+// Returns the reading end of a pipe without a writer: a read returns 0 at once. The descriptor is
+// close-on-exec and not one of 0 to 9, so that it can be duplicated to one of these.
 inline Result<UniqueFd> OpenEmptyInput() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return FailErrno("pipe");

@@ -22,7 +22,7 @@ inline std::string ToHexadecimal(std::string_view bytes) {
   return text;
 }
 
-// What is no digit counts as 0; an odd last digit is passed over.
+// A character that is no digit counts as 0; an odd last digit is ignored.
 inline std::string FromHexadecimal(std::string_view digits) {
   std::string bytes;
   for (size_t i = 0; i + 1 < digits.size(); i += 2) {

@@ -22,7 +22,7 @@ bool IsOwnNamespaceForChildren() {
          ::stat("/proc/self/ns/time_for_children", &children) == 0 && own.st_ino == children.st_ino;
 }
 
-// 0 on a kernel without time namespaces, and without /proc.
+// Returns 0 on a kernel without time namespaces, and without /proc.
 int64_t TimeNamespaceOffset() {
   if (!IsOwnNamespaceForChildren()) return 0;
   std::ifstream in("/proc/self/timens_offsets");

@@ -16,7 +16,7 @@ namespace weft {
 // later. Any thread.
 uint64_t HostMonotonicNs();
 
-// What /proc/PID/timens_offsets, as text, says of CLOCK_MONOTONIC, in nanoseconds.
+// Returns the offset of CLOCK_MONOTONIC in the text of /proc/PID/timens_offsets, in nanoseconds.
 std::optional<int64_t> ParseTimeNamespaceOffset(std::string_view text);
 
 }  // namespace weft

@@ -19,8 +19,8 @@ struct Target {
   long left = 0;
 };
 
-// The number of this process among those of its program, from 0. Before main: a sandbox opens no
-// files.
+// Returns the number of this process among those of its program, from 0. It runs before main,
+// because a sandbox opens no files.
 size_t CountLife() {
   const char* path = std::getenv("WEFT_KILL_LIVES");
   if (path == nullptr) return 0;

@@ -18,8 +18,8 @@ class PageBuffer {
   static constexpr size_t kPageBytes = 4096;
 
   PageBuffer() = default;
-  // At least `bytes`, given back as soon as they are not used. Throws std::bad_alloc, as all memory
-  // does.
+  // Maps at least `bytes` of memory, which goes back to the kernel as soon as it is not used.
+  // Throws std::bad_alloc, as every allocation does.
   explicit PageBuffer(size_t bytes) : size_((bytes + kPageBytes - 1) / kPageBytes * kPageBytes) {
     void* const memory =
         ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

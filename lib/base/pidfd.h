@@ -13,7 +13,7 @@
 
 namespace weft {
 
-// None, with errno: there is no such process.
+// Returns no descriptor, with errno, if there is no such process.
 inline UniqueFd OpenPidfd(pid_t pid) {
   return UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
 }

@@ -50,7 +50,7 @@ using Status = Result<void>;
   return std::unexpected(Error{code, 0, std::move(message)});
 }
 
-// For a failed system call; reads errno at once.
+// Makes the error of a failed system call. It reads errno at once.
 [[nodiscard]] inline std::unexpected<Error> FailErrno(std::string_view what) {
   const int saved = errno;
   return std::unexpected(

@@ -19,7 +19,7 @@ std::string FormatUuid(const Uuid& uuid);
 // 36 characters, either case.
 Result<Uuid> ParseUuid(std::string_view text);
 
-// Version 4, from the kernel's random numbers.
+// Returns a UUID of version 4, from the kernel's random numbers.
 Uuid RandomUuid();
 
 }  // namespace weft

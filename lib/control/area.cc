@@ -68,7 +68,7 @@ Result<ControlArea> ControlArea::Create(const std::string& path, const AreaConfi
 
   const std::string unfinished = path + ".new";
   unlink(unfinished.c_str());
-  // Every process of the container reads it, whatever its user.
+  // Every process of the container reads the file, whatever its user.
   area.fd_.reset(open(unfinished.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (!area.fd_) return FailErrno(unfinished);
   if (fchmod(area.fd_.get(), 0644) != 0) return FailErrno(unfinished);
@@ -114,8 +114,9 @@ Status ControlArea::ReadState() {
   return {};
 }
 
-// The process controls the bytes that are read here. They decide only where in its own memory the
-// agent writes, and with which generation: wrong bytes spoil only that process's own recording.
+// The process controls the bytes that are read here. They decide only two things: where the agent
+// writes in the process's own memory, and with which generation. Wrong bytes spoil only that
+// process's own recording.
 Result<ControlArea> ControlArea::Adopt(UniqueFd fd, const AreaConfig& config) {
   WEFT_TRY(CheckForeignMemory(fd));
   ControlArea area;
@@ -140,8 +141,8 @@ Result<ControlArea> ControlArea::Adopt(UniqueFd fd, const AreaConfig& config) {
   return area;
 }
 
-// An earlier agent's rules and words. The next generation is above all of them, since processes
-// remember decisions by generation; the next rules go behind those in force.
+// Reads an earlier agent's rules and words. The next generation is above all of them, since
+// processes remember decisions by generation; the next rules go behind those in force.
 Status ControlArea::ReadHints() {
   words_.resize(WEFT_CONTROL_WORDS);
   if (pread(fd_.get(), words_.data(), kWordsBytes, kWordsOffset) != ssize_t{kWordsBytes})

@@ -41,8 +41,8 @@ class ControlArea {
   [[nodiscard]] const AreaConfig& config() const { return config_; }
   [[nodiscard]] uint32_t generation() const { return generation_; }
 
-  // Puts these channels into force, and only these, as the next generation. On an error the old
-  // ones stay in force.
+  // Puts these channels into force, and only these, as the next generation. On an error, the old
+  // channels stay in force.
   Status Publish(const std::vector<ChannelSpec>& channels);
 
  private:
@@ -57,7 +57,7 @@ class ControlArea {
   AreaConfig config_;
   weft_control_header header_{};
   uint32_t generation_ = 0;
-  uint64_t in_force_end_ = 0;  // where the rule set in force ends in the file
+  uint64_t in_force_end_ = 0;  // end of the rule set in force in the file
   std::vector<uint32_t> words_;
 };
 

@@ -40,7 +40,7 @@ class ControlAreaTest : public testing::Test {
     std::memcpy(&value, bytes.data() + offset, sizeof(T));
     return value;
   }
-  // The rule set in force, its checksum tested.
+  // Returns the rule set in force; checks its checksum.
   std::string RulesInForce() {
     const std::string file = File();
     const auto at = At<uint64_t>(file, 64);
@@ -262,7 +262,7 @@ TEST_F(ControlAreaTest, DamagedFileIsRefused) {
 
 class AdoptedAreaTest : public testing::Test {
  protected:
-  // As the library makes it, with another size or seals.
+  // Makes memory as the library does, with another size or other seals if asked for.
   static UniqueFd Memory(uint64_t size = WEFT_CONTROL_TOTAL_BYTES,
                          int seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW) {
     UniqueFd fd(memfd_create("weft-ctl", MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -294,7 +294,8 @@ class AdoptedAreaTest : public testing::Test {
               ssize_t{sizeof(value)});
     return value;
   }
-  // As the agent opens it: another open file, so that its lock is another's.
+  // Opens the memory again, as the agent does. It is another open file, so that its lock is
+  // another's.
   static UniqueFd Again(const UniqueFd& fd) {
     return UniqueFd(open(("/proc/self/fd/" + std::to_string(fd.get())).c_str(), O_RDWR));
   }

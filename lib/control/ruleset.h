@@ -46,13 +46,13 @@ struct ChannelSpec {
   bool operator==(const ChannelSpec&) const = default;
 };
 
-// The rule set of a generation. kLimit: more than lib/abi/control.h allows, and of what. kInvalid:
-// a string with a NUL in it, or a channel without an id.
+// Encodes the rule set of a generation. kLimit: it has more of something than lib/abi/control.h
+// allows; the message names it. kInvalid: a string contains a NUL, or a channel has no id.
 Result<std::vector<uint8_t>> EncodeRuleset(uint32_t generation,
                                            const std::vector<ChannelSpec>& channels);
 
-// Which of the WEFT_CONTROL_WORDS enable words the rules concern: only its own for a name without a
-// wildcard, all of them otherwise.
+// Returns which of the WEFT_CONTROL_WORDS enable words the rules concern: a name without a wildcard
+// concerns one word, other names all of them.
 std::vector<bool> ConcernedWords(const std::vector<ChannelSpec>& channels);
 
 // Has it a `*` that is not quoted? If not, `*literal` (may be null) is the one name it matches.

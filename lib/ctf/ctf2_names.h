@@ -35,10 +35,11 @@ inline constexpr std::array<std::string_view, 15> kLogLevelNames = {
     "notice",       "info",       "debug:system",   "debug:program", "debug:process",
     "debug:module", "debug:unit", "debug:function", "debug:line",    "debug"};
 
-// Attributes of events that babeltrace2 and LTTng know.
+// The namespace of event attributes that babeltrace2 and LTTng know.
 inline constexpr std::string_view kAttributeNamespace = "babeltrace.org,2020";
 
-// Where a reference may point to: CTF 2's name of a scope, and TSDL's, which Type::reference uses.
+// The scopes that a reference may name: CTF 2's name of a scope, and TSDL's, which Type::reference
+// uses.
 inline constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kOrigins = {{
     {"packet-header", "trace.packet.header"},
     {"packet-context", "stream.packet.context"},

@@ -19,7 +19,7 @@ std::unexpected<Error> Bad(std::string what) {
   return Fail(ErrorCode::kCorrupt, "metadata: " + std::move(what));
 }
 
-// The member `name` of an object, nullptr if there is none.
+// Returns the member `name` of an object, nullptr if there is none.
 const Json* Find(const Json& json, const char* name) {
   if (!json.is_object()) return nullptr;
   const auto found = json.find(name);
@@ -31,7 +31,7 @@ std::string Text(const Json& json, const char* name) {
   return text != nullptr && text->is_string() ? text->get<std::string>() : std::string();
 }
 
-// An integer as two's complement.
+// Returns an integer as two's complement.
 uint64_t Bits(const Json& json) {
   if (json.is_number_unsigned()) return json.get<uint64_t>();
   return json.is_number_integer() ? static_cast<uint64_t>(json.get<int64_t>()) : 0;
@@ -194,7 +194,7 @@ class Ctf2Parser {
     return {};
   }
 
-  // `timestamp`: what the role default-clock-timestamp means here.
+  // `timestamp`: the meaning of the role default-clock-timestamp in this scope.
   Status Scope(const Json& json, const char* name, std::optional<Type>& to, Role timestamp) {
     const Json* field = Find(json, name);
     if (field == nullptr) return {};
@@ -284,7 +284,7 @@ class Ctf2Parser {
     return type;
   }
 
-  // Byte order, bit order and alignment of what has a length in bits.
+  // Reads byte order, bit order and alignment of a field class with a length in bits.
   static Status BitOrder(const Json& json, Type& type) {
     const std::string bytes = Text(json, "byte-order");
     if (!bytes.empty() && bytes != "big-endian" && bytes != "little-endian") {
@@ -384,7 +384,7 @@ class Ctf2Parser {
     return type;
   }
 
-  // Without ranges the selector is a boolean, which is true.
+  // Without ranges, the selector is a boolean, and true selects.
   Result<Type> Optional(const Json& json, Role timestamp, int depth) {
     Type type;
     type.kind = TypeKind::kOptional;
@@ -440,7 +440,7 @@ class Ctf2Parser {
     return type;
   }
 
-  // Strings of known length, and BLOBs.
+  // Reads strings of known length, and BLOBs.
   static Result<Type> Bytes(const Json& json, bool fixed, bool text) {
     const TypeKind kind = fixed ? TypeKind::kArray : TypeKind::kSequence;
     Type type = BlobType(kind, text ? "" : Text(json, "media-type"));

@@ -13,8 +13,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// One JSON text of the sequence. JSON allows DEL in a string as it is; babeltrace2 2.1 refuses it
-// so.
+// Returns one JSON text of the sequence. JSON allows an unescaped DEL in a string; babeltrace2 2.1
+// refuses it.
 std::string Record(const Json& json) {
   std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
   for (size_t at = 0; (at = text.find('\x7f', at)) != std::string::npos;) {
@@ -168,7 +168,7 @@ Type PacketContext() {
   return context;
 }
 
-// The forms of an event header that packet_writer.cc writes.
+// Returns the forms of an event header that packet_writer.cc writes.
 Type EventHeader() {
   struct Form {
     const char* name;

@@ -24,8 +24,8 @@ void AppendUtf8(std::string& out, uint32_t code) {
   }
 }
 
-// UTF-16 or UTF-32 as UTF-8, up to a NUL. What is no code point becomes U+FFFD. Returns the bytes
-// before the NUL; `size` is a multiple of the code unit.
+// Converts UTF-16 or UTF-32 to UTF-8, up to a NUL. Units that are no code point become U+FFFD.
+// Returns the bytes before the NUL; `size` is a multiple of the code unit.
 uint64_t ToUtf8(const Type& type, const uint8_t* bytes, uint64_t size, std::string& out) {
   constexpr uint32_t kReplacement = 0xfffd;
   const auto unit = [&](uint64_t at) {
@@ -123,7 +123,7 @@ bool Decoder::Variable(const Type& type, uint64_t& value) {
   return true;
 }
 
-// The text up to the NUL that ends it.
+// Reads the text up to the NUL that ends it.
 bool Decoder::Text(const Type& type, std::string_view& text) {
   if (at_ % 8 != 0) return false;
   if (type.unit > 1) {

@@ -17,8 +17,8 @@
 
 namespace weft::ctf {
 
-// What a decoder finds, in order. Values of compounds come between their Begin and End. The default
-// does nothing: so a visitor may want only some.
+// Is called with what a decoder finds, in order. Values of compounds come between their Begin and
+// End. By default, each function does nothing, so that a visitor may want only some.
 class Visitor {
  public:
   virtual ~Visitor() = default;
@@ -27,8 +27,8 @@ class Visitor {
   virtual void Float(const Type&, double) {}
   virtual void Bool(const Type&, bool) {}
   virtual void BitMap(const Type&, uint64_t) {}
-  // A string, or an array or sequence of text; without its NUL. Bytes as they are, which should be
-  // UTF-8.
+  // A string, or an array or sequence of text; without its NUL. The bytes are unchanged; they
+  // should be UTF-8.
   virtual void Text(const Type&, std::string_view) {}
   virtual void Blob(const Type&, std::span<const uint8_t>) {}
   virtual void BeginStruct(const Type&) {}
@@ -48,7 +48,7 @@ class Decoder {
  public:
   // Starts at bit 0 of `bytes`. Values kept for references survive, the clock too.
   void SetPacket(std::span<const uint8_t> bytes);
-  // Bits of it that hold something; at most the packet's size.
+  // Sets how many bits of the packet have content; at most the packet's size.
   void SetContentBits(uint64_t bits) { end_ = bits; }
   void SetSavedValues(uint32_t count) { saved_.assign(count, 0); }
 
@@ -62,7 +62,7 @@ class Decoder {
     return Walk(type, visitor);
   }
 
-  // As Decode, for a caller that wants no values: a type of constant size costs one addition.
+  // Like Decode, for a caller that wants no values: a type of constant size costs one addition.
   [[nodiscard]] bool Skip(const Type& type);
 
   // A clocked integer moves the clock to the next time that ends in its bits.
@@ -276,7 +276,7 @@ bool Decoder::Bytes(const Type& type, uint64_t length, AnyVisitor& visitor) {
   return true;
 }
 
-// The labels whose ranges hold `value`, by calling on_label(label) for each, in order.
+// Calls on_label(label) for each label whose ranges have `value`, in order.
 template <typename OnLabel>
 void ForEachLabel(const Type& type, uint64_t value, OnLabel on_label) {
   for (const EnumMapping& mapping : type.mappings) {

@@ -49,7 +49,7 @@ std::vector<DynamicOption> DynamicOptions() {
           {"string", StringType()}};
 }
 
-// An application context: a tag and a variant, named like LTTng's.
+// Adds an application context: a tag and a variant, with LTTng's names.
 void AddDynamic(Type& context, Names& names, const std::string& name) {
   const std::string tag_name = names.Unique(name + "_tag");
   Type tag = IntegerType(8, true);
@@ -78,7 +78,7 @@ Type TextArray(uint32_t bytes) {
   return array;
 }
 
-// A call stack, named like LTTng's.
+// Adds a call stack, with LTTng's names.
 void AddAddresses(Type& context, Names& names, const weft_context_info& info) {
   Type stack;
   stack.kind = TypeKind::kSequence;
@@ -116,7 +116,7 @@ void AddContext(Type& context, Names& names, const weft_context_info& info,
 
 bool IsIntegerSize(uint8_t bytes) { return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8; }
 
-// What plans and types rely on.
+// Checks what plans and types rely on.
 bool IsValid(const FieldDescription& field) {
   const bool is_float =
       field.kind == FieldKind::kFloat || (field.flags & WEFT_FIELD_FLOAT_ELEMENTS) != 0;
@@ -143,7 +143,7 @@ bool IsValid(const FieldDescription& field) {
   return IsIntegerSize(field.elem_size);
 }
 
-// One value of the field, or one element of it.
+// Returns the type of one value of the field, or of one element of it.
 Type ElementType(const FieldDescription& field) {
   const bool big_endian = (field.flags & WEFT_FIELD_NETWORK) != 0;
   const auto bits = static_cast<uint8_t>(field.elem_size * 8);
@@ -170,7 +170,7 @@ Type EnumType(const FieldDescription& field) {
     if (added) type.mappings.push_back({mapping.label, {}});
     type.mappings[found->second].ranges.push_back({mapping.begin, mapping.end});
   }
-  // Without a mapping it is no enumeration for TSDL's grammar.
+  // TSDL's grammar has no enumeration without a mapping.
   if (!type.mappings.empty()) type.kind = TypeKind::kEnum;
   return type;
 }

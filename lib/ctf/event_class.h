@@ -31,7 +31,7 @@ struct EventClass {
   int32_t loglevel = -1;
   Type payload;
   Plan plan;
-  // Which texts of its events are empty; see PacketWriter::Append and docs/adr/0034.
+  // The texts of its events that are empty; see PacketWriter::Append and docs/adr/0034.
   EmptyTexts empty_texts = 0;
 };
 

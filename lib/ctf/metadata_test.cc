@@ -56,7 +56,7 @@ void ExpectSameType(Version version, const Type& a, const Type& b, const std::st
 class MetadataTest : public testing::TestWithParam<Version> {};
 
 TEST_P(MetadataTest, TheRangeOfVpidsHasOnePlaceAndOneWidth) {
-  // What people choose does not look like it.
+  // Texts that people choose must not look like it.
   TraceInfo info{.version = GetParam(),
                  .vpids = VpidRange{},
                  .env = MakeEnv({.hostname = VpidRangeText(GetParam(), {1, 2})})};
@@ -186,7 +186,7 @@ TEST(TsdlTest, HostileNestingAndCopyingEndInAnError) {
   std::string deep = "typealias ";
   for (int i = 0; i < 100'000; i++) deep += "struct { ";
   EXPECT_FALSE(ParseMetadata(deep));
-  // Each structure holds two of the one before.
+  // Each structure has two of the one before.
   std::string wide = "struct s0 { integer { size = 8; } a; };\n";
   for (int i = 1; i < 64; i++) {
     const std::string before = "struct s" + std::to_string(i - 1);

@@ -13,7 +13,8 @@ namespace {
 
 constexpr uint32_t kMagic = 0xc1fc1fc1;
 
-// Offsets of what Finish fills in, behind magic, uuid, stream_id and stream_instance_id.
+// Offsets of the values that Finish fills in. They follow magic, uuid, stream_id and
+// stream_instance_id.
 constexpr size_t kContextOffset = 4 + 16 + 4 + 8;
 
 template <typename T>

@@ -3,15 +3,14 @@
 // A packet is complete in itself: it goes to a file or over the network as it is. The bytes are the
 // same for CTF 1.8 and CTF 2; docs/formats/ctf.md has the layout.
 //
-// Use:  Append() until kFull or until it is time, Finish(), hand the bytes on, Append() again.
-// The bytes that Finish returns stay until the next Append or Finish, or until UseBuffer gives
-// another buffer.
-// Readers count discarded events from packet to packet. So that the first ones are counted too, a
+// Use:  Append() until kFull or until it is time, Finish(), hand the bytes on, Append() again. The
+// bytes that Finish returns stay until the next Append or Finish, or until UseBuffer gives another
+// buffer. Readers count discarded events from packet to packet. To count the first ones, too, a
 // stream begins with an empty packet: Finish(0, time) before anything else.
 //
 // Invariants: times in a stream never go back (a record older than the last one gets the last one's
 // time, and is counted in late()); a packet begins where the one before it ended, or later;
-// sequence numbers go up by one. No allocation after the constructor.
+// sequence numbers go up by one. It allocates nothing after the constructor.
 #ifndef WEFT_LIB_CTF_PACKET_WRITER_H_
 #define WEFT_LIB_CTF_PACKET_WRITER_H_
 
@@ -56,22 +55,24 @@ class PacketWriter {
   // Writes into the caller's buffer, same minimum; an empty one: UseBuffer comes before all else.
   PacketWriter(const StreamConfig& config, std::span<uint8_t> buffer);
 
-  // Only between Finish and the next Append.
+  // Call it only between Finish and the next Append.
   void UseBuffer(std::span<uint8_t> buffer);
 
   // `body` is the record without its header: the channel's contexts, then the payload. kFull: the
   // packet has no room, nothing was written. kMalformed: the body contradicts the class, nothing
-  // was written, the caller counts a lost event. With `texts`: it becomes the record's empty texts,
-  // contexts' before the payload's. kOtherTexts: they are not the class's, nothing was written.
+  // was written, the caller counts a lost event. With `texts`: *texts becomes the record's empty
+  // texts, those of contexts before those of the payload. kOtherTexts: they are not the class's,
+  // nothing was written.
   Appended Append(uint64_t time_ns, const Channel& channel, const EventClass& event,
                   std::span<const uint8_t> body, EmptyTexts* texts = nullptr);
 
-  // Many events of one class, faster than Append one by one; see below.
+  // Appends many events of one class faster than Append; see below.
   class Run;
 
-  // Completes the packet, also an empty one. `discarded_total`: all events of this stream discarded
-  // so far. `end_time`: nothing older will be appended later (raised to the last event's time).
-  // Zeros are added up to `packet_bytes`, which is at most kPaddingMaxBytes more than bytes().
+  // Completes the packet, also an empty one. `discarded_total`: the number of events of this stream
+  // discarded so far. `end_time`: nothing older will be appended later (raised to the last event's
+  // time). Zeros are added up to `packet_bytes`, which is at most kPaddingMaxBytes more than
+  // bytes().
   std::span<const uint8_t> Finish(uint64_t discarded_total, uint64_t end_time_ns,
                                   size_t packet_bytes = 0);
 
@@ -103,15 +104,15 @@ class PacketWriter {
   uint64_t late_ = 0;
 };
 
-// The two lowest bits of an event header: its form.
+// The form of an event header, in its two lowest bits.
 enum HeaderForm : uint32_t { kTiny = 0, kSmall = 1, kMedium = 2, kExtended = 3 };
 
 inline constexpr uint32_t kTinyIds = 64;  // ids and times since the last event that kTiny holds
 inline constexpr uint64_t kTinyTimes = 1U << 16;
 
-// The smallest form that holds the id and the time since the last event. A reader completes a short
-// time with the last one's upper bits, one carry at most. Returns what is behind it; may write up
-// to kEventHeaderMaxBytes.
+// Writes the smallest form that holds the id and the time since the last event. A reader completes
+// a short time with the last one's upper bits, one carry at most. Returns the address behind it;
+// may write up to kEventHeaderMaxBytes.
 inline uint8_t* PutEventHeader(uint8_t* out, uint32_t id, uint64_t last_time, uint64_t time) {
   const auto put = [&out](auto value) {
     std::memcpy(out, &value, sizeof(value));
@@ -139,8 +140,8 @@ inline uint8_t* PutEventHeader(uint8_t* out, uint32_t id, uint64_t last_time, ui
   return out;
 }
 
-// Appends events whose bodies go into the packet as they are (see CanRun), behind at least one that
-// Append took. The writer is used again when the run is gone.
+// Appends events whose bodies go into the packet unchanged (see CanRun). Append must have taken at
+// least one before. The writer itself is used again only after the run was destroyed.
 class PacketWriter::Run {
  public:
   // Events of this class can be appended by a run; their bodies have `bytes` bytes.
@@ -165,8 +166,8 @@ class PacketWriter::Run {
   }
 
   // Appends the first of `count` events whose bodies are `stride` bytes apart: those that have room
-  // and do not go back in time. Returns how many; why the next one is not among them, Append finds
-  // out. time_of(const uint8_t* body): its time in nanoseconds.
+  // and do not go back in time. Returns how many; Append finds out why the next one is not among
+  // them. time_of(const uint8_t* body): its time in nanoseconds.
   template <typename TimeOf>
   size_t Put(const uint8_t* bodies, size_t stride, size_t count, TimeOf time_of) {
     const size_t blocks = (bytes_ + kCopyBlock - 1) / kCopyBlock;
@@ -193,7 +194,7 @@ template <auto kCopy, typename TimeOf>
 size_t PacketWriter::Run::PutWith(const uint8_t* body, size_t stride, size_t count,
                                   TimeOf time_of) {
   if (at_ > room_end_) return 0;
-  // What the largest headers would leave room for; a next run takes the rest.
+  // This is the number that fits with the largest headers; a next run takes the rest.
   const auto room = static_cast<size_t>(room_end_ - at_) / (bytes_ + kEventHeaderMaxBytes) + 1;
   count = std::min(count, room);
   // All that most headers differ in is the time's lowest bits.
@@ -223,7 +224,7 @@ size_t PacketWriter::Run::PutWith(const uint8_t* body, size_t stride, size_t cou
   return done;
 }
 
-// What the fixed front of a packet says; for stores and relays that pass packets on.
+// The values in the fixed front of a packet, for stores and relays that pass packets on.
 struct PacketInfo {
   Uuid trace_uuid{};
   uint32_t channel_id = 0;
@@ -237,8 +238,8 @@ struct PacketInfo {
   uint32_t cpu_id = 0;
 };
 
-// Reads the first kPacketHeaderBytes. kCorrupt: not a packet of ours, or sizes that contradict
-// themselves. Checks nothing behind the header: the packet may be longer than `bytes`.
+// Reads the first kPacketHeaderBytes. kCorrupt: it is no packet of weft, or its sizes contradict
+// each other. Checks nothing behind the header: the packet may be longer than `bytes`.
 Result<PacketInfo> ReadPacketInfo(std::span<const uint8_t> bytes);
 
 }  // namespace weft::ctf

@@ -31,7 +31,7 @@ class PacketWriterTest : public testing::Test {
   Appended Append(uint64_t time, const EventClass& event, RecordBuilder& body) {
     return writer.Append(time, channel, event, body.body());
   }
-  // The event part of the packet.
+  // Returns the event part of the packet.
   std::string Events(uint64_t discarded = 0, uint64_t end = 0) {
     return Hex(writer.Finish(discarded, end).subspan(kPacketHeaderBytes));
   }
@@ -275,7 +275,7 @@ TEST_F(PacketWriterTest, TimesNeverGoBack) {
   EXPECT_EQ(info->sequence, 1U);
 }
 
-// A body of `words` words, and its time before it, as records have them.
+// A body of `words` words, with its time before it, as in records.
 struct Timed {
   static constexpr size_t kStride = 128;
   static uint64_t Time(const uint8_t* body) {

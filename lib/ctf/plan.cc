@@ -33,12 +33,13 @@ void AddArray(Plan& plan, const FieldDescription& field) {
   plan.steps.push_back({.kind = StepKind::kInlineText, .bytes = bytes});
 }
 
-// Bytes before the first NUL, at most `bytes`.
+// Returns the number of bytes before the first NUL, at most `bytes`.
 size_t TextSize(const uint8_t* text, size_t bytes) {
   return ::strnlen(reinterpret_cast<const char*>(text), bytes);
 }
 
-// Text of constant size: as it is up to its NUL, zero behind it. Returns the bytes before the NUL.
+// Copies text of constant size up to its NUL, and writes zeros behind it. Returns the bytes before
+// the NUL.
 size_t PutText(uint8_t* out, const uint8_t* in, size_t bytes) {
   CopyBytes(out, in, bytes);
   const size_t used = TextSize(out, bytes);
@@ -145,7 +146,7 @@ class Runner {
   EmptyTexts empty_ = 0;
 };
 
-// Bytes of a DYNAMIC value by its type; 0 for NONE; kNone for no type.
+// Returns the bytes of a DYNAMIC value of this type; 0 for NONE; kNoType: there is no such type.
 constexpr uint32_t kNoType = UINT32_MAX;
 uint32_t DynamicBytes(uint8_t type) {
   switch (type) {

@@ -51,8 +51,8 @@ inline uint8_t FileLengthSize(uint8_t length_size) { return length_size > 4 ? 4 
 Plan MakeContextPlan(const ChannelSchema& channel);
 Plan MakePayloadPlan(const EventDescription& event);
 
-// Which texts of a record are empty: bit n is the record's text n; all from the last bit on share
-// it.
+// The empty texts of a record: bit n means the record's text n. All texts from the last bit on
+// share it.
 using EmptyTexts = uint64_t;
 
 inline EmptyTexts EmptyTextBit(uint32_t text) { return EmptyTexts{1} << (text < 63 ? text : 63); }
@@ -63,8 +63,8 @@ struct RunResult {
   EmptyTexts empty = 0;
 };
 
-// Reads from [in, end), writes at `out`, where there is room for `end - in` bytes. The record's
-// texts before those of this plan are `first_text`.
+// Reads from [in, end), writes at `out`, which has room for `end - in` bytes. `first_text`: the
+// number of the record's texts before those of this plan.
 RunResult RunPlan(const Plan& plan, const uint8_t* in, const uint8_t* end, uint8_t* out,
                   uint32_t first_text = 0);
 

@@ -46,7 +46,7 @@ class RecordBuilder {
     return Fixed(static_cast<uint32_t>(text.size())).Segment(text);
   }
 
-  // Valid until the builder changes.
+  // The result is valid until the builder changes.
   std::span<const uint8_t> body() {
     all_ = context_ + fixed_ + segments_;
     return {reinterpret_cast<const uint8_t*>(all_.data()), all_.size()};
@@ -56,12 +56,12 @@ class RecordBuilder {
   std::string context_, fixed_, segments_, all_;
 };
 
-// Random schemas and bodies by seed.
+// Makes random schemas and bodies from a seed.
 class RandomRecords {
  public:
   explicit RandomRecords(uint64_t seed) : random_(seed) {}
 
-  // Whether a value may have several labels.
+  // May a value have several labels?
   bool overlapping_labels = true;
 
   uint64_t Below(uint64_t n) { return random_() % n; }
@@ -155,7 +155,8 @@ class RandomRecords {
     return label + Text(2);
   }
 
-  // Small integers often, so that enumerations hit their labels; floats are numbers that print.
+  // Returns small integers often, so that enumerations hit their labels; floats are numbers that
+  // can be printed.
   std::string Element(const FieldDescription& field) {
     const bool is_float =
         field.kind == FieldKind::kFloat || (field.flags & WEFT_FIELD_FLOAT_ELEMENTS) != 0;

@@ -62,7 +62,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (size_t at = 4; at < size; at += step) {
     const auto bytes = std::span(data, size).subspan(at, std::min(step, size - at));
     std::vector<uint8_t> good = GoodBody(random, description, schema);
-    // A good body with some of its bytes changed, or these bytes as they are.
+    // The record is a good body with some of its bytes changed, or the input's bytes themselves.
     for (size_t i = 0; i + 1 < bytes.size() && !good.empty(); i += 2) {
       good[bytes[i] % good.size()] ^= bytes[i + 1];
     }

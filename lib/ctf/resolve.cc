@@ -16,7 +16,7 @@ Status Count(const Type& type, int depth, uint32_t& budget) {
   return {};
 }
 
-// The scopes of an event, in the order in which they are decoded, as references name them.
+// The scopes of an event as references name them, in the order in which they are decoded.
 enum Scope {
   kPacketHeader,
   kPacketContext,
@@ -101,7 +101,7 @@ class Resolver {
     return nullptr;
   }
 
-  // The member that `path` names below a structure, among its first `limit` members.
+  // Returns the member that `path` names below a structure, among its first `limit` members.
   static Type* Descend(Type& from, std::string_view path, size_t limit = SIZE_MAX) {
     Type* type = &from;
     while (true) {

@@ -36,7 +36,7 @@ struct Clock {
   uint64_t precision_ns = 0;
 };
 
-// Ids of processes as they see themselves; 0 and 0: none yet.
+// The range of process ids in their own pid namespaces; 0 and 0: none yet.
 struct VpidRange {
   uint32_t min = 0;
   uint32_t max = 0;
@@ -59,7 +59,7 @@ struct TraceInfo {
   std::vector<EnvEntry> env;
 };
 
-// Standard entries of the environment. Empty or zero: not written.
+// Standard entries of the environment. Empty and zero ones are not written.
 struct TraceIdentity {
   std::string hostname;
   std::string domain = "ust";  // or "kernel"
@@ -69,8 +69,8 @@ struct TraceIdentity {
   std::string node, kubernetes_namespace, pod, pod_uid, container;
 };
 
-// The entries for `identity`, tracer name and version first. The name `procname` is not used:
-// readers that find it print it with every event.
+// Returns the entries for `identity`, tracer name and version first. The name `procname` is not
+// used: readers that find it print it with every event.
 std::vector<EnvEntry> MakeEnv(const TraceIdentity& identity);
 
 // A context of a channel: an id of lib/abi/context.h and, for perf counters and application

@@ -10,14 +10,14 @@
 namespace weft::ctf {
 namespace {
 
-// Enough for any packet header and context seen in the field.
+// This is enough for any packet header and context seen in practice.
 constexpr size_t kFirstRead = 4096;
 constexpr uint32_t kMagic = 0xc1fc1fc1;
 
-// Packets of one file that are put into the order of their times; 16 bytes of memory each.
+// Most packets of one file that are sorted by time; each takes 16 bytes of memory.
 constexpr size_t kMaxOrderedPackets = 1'000'000;
 
-// Whether packets have this time with all its bits.
+// Do packets have this time with all its bits?
 bool HasLong(Role role, const DataStreamClass& stream) {
   return stream.packet_context &&
          std::ranges::any_of(stream.packet_context->members, [role](const Member& member) {
@@ -126,7 +126,7 @@ uint64_t StreamReader::FileSize() const {
   return ::fstat(fd_.get(), &st) == 0 ? static_cast<uint64_t>(st.st_size) : 0;
 }
 
-// kNoTime where there is no such time.
+// Returns kNoTime if there is no such time.
 int64_t StreamReader::ToNs(std::optional<uint64_t> cycles) const {
   if (!cycles || !stream_->clock) return kNoTime;
   return stream_->clock->ToNs(*cycles).value_or(kNoTime);
@@ -181,8 +181,8 @@ bool StreamReader::DecodePacketHeader(std::vector<std::string>& problems) {
   return true;
 }
 
-// Bits of the packet whose header was decoded, `left` bytes before the file's end. Nothing: its
-// sizes contradict each other.
+// Returns the bits of the packet whose header was decoded, `left` bytes before the file's end.
+// std::nullopt: its sizes contradict each other.
 std::optional<uint64_t> StreamReader::PacketBits(uint64_t left) const {
   const uint64_t bits = packet_.packet_bits.value_or(packet_.content_bits.value_or(left * 8));
   const uint64_t content = packet_.content_bits.value_or(bits);
@@ -207,8 +207,8 @@ bool StreamReader::ReadWholePacket(std::vector<std::string>& problems) {
   return true;
 }
 
-// Packets may lie in the file in another order than that of their times. Times of less than 64 bits
-// wrap, and tell no order.
+// Sorts the packets by time: a file may have them in another order. Times of less than 64 bits
+// wrap, and give no order.
 void StreamReader::OrderPackets() {
   std::vector<std::pair<uint64_t, uint64_t>> packets;  // begin, offset
   bool ordered = true;
@@ -274,7 +274,8 @@ bool StreamReader::OpenPacket(std::vector<std::string>& problems) {
   return true;
 }
 
-// Whether item_ is now a count of what is missing between the previous packet and this one.
+// Makes item_ a count of what is missing between the previous packet and this one. Returns false if
+// nothing is.
 bool StreamReader::NoteDiscarded() {
   if (discarded_events_noted_ && discarded_packets_noted_) return false;
   const bool follows = previous_ && !time_order_.goes_back();

@@ -28,7 +28,7 @@ enum class ItemKind : uint8_t {
   kDiscardedPackets,  // a gap in the packets' sequence numbers
 };
 
-// The time of what has none: before everything else.
+// The time of items without one: before everything else.
 inline constexpr int64_t kNoTime = std::numeric_limits<int64_t>::min();
 
 struct Item {
@@ -47,7 +47,7 @@ class StreamReader {
   // `trace` must outlive the reader.
   StreamReader(const TraceClass& trace, std::string file, UniqueFd fd);
 
-  // Goes to the next item; false at the end. What is wrong is appended to `problems`.
+  // Goes to the next item; false at the end. Mistakes in the trace are appended to `problems`.
   bool Next(std::vector<std::string>& problems);
 
   [[nodiscard]] const Item& item() const { return item_; }
@@ -55,10 +55,10 @@ class StreamReader {
   [[nodiscard]] const DataStreamClass* stream() const { return stream_; }
   [[nodiscard]] uint64_t instance_id() const { return instance_id_; }
   [[nodiscard]] const std::string& file() const { return file_; }
-  // Where the current packet begins in the file.
+  // Returns where the current packet begins in the file.
   [[nodiscard]] uint64_t packet_offset() const { return packet_offset_; }
 
-  // Visits a part of the current event. False: it has no such part. `AnyVisitor`: see
+  // Visits a part of the current event. Returns false if it has no such part. `AnyVisitor`: see
   // Decoder::Decode.
   template <typename AnyVisitor>
   bool Visit(Scope scope, AnyVisitor& visitor) {
@@ -109,7 +109,8 @@ class StreamReader {
 
   std::vector<uint8_t> buffer_;
   uint64_t packet_offset_ = 0;  // of the current packet in the file
-  // Where the packets begin, if that is not the order of their times; the first is the current one.
+  // Offsets of the packets, if their order is not that of their times; the first is the current
+  // one.
   std::deque<uint64_t> order_;
   Decoder decoder_;
   std::optional<Uuid> uuid_;         // of the first packet
@@ -127,7 +128,7 @@ class StreamReader {
 
   const EventRecordClass* last_class_ =
       nullptr;  // of the event before: most have one of few classes
-  // Where the parts of the current packet and event begin, in bits.
+  // Where the parts of the current packet and event begin, in bits:
   uint64_t packet_context_at_ = 0;
   uint64_t stream_context_at_ = 0;
   uint64_t event_context_at_ = 0;

@@ -112,7 +112,7 @@ inline std::string ReadAll(const std::string& path) {
   return text.str();
 }
 
-// What a command prints to stdout and stderr, and its exit status.
+// The result of a command: its stdout and stderr, and its exit status.
 struct CommandResult {
   std::string out, err;
   int status = -1;
@@ -128,7 +128,7 @@ inline CommandResult RunCommand(const std::string& command) {
   return result;
 }
 
-// This machine's babeltrace2; for CTF 2 the one that WEFT_BABELTRACE2 names, where it is set.
+// Returns this machine's babeltrace2; for CTF 2, the one that WEFT_BABELTRACE2 names, if it is set.
 struct BabeltraceProgram {
   std::string program;
   int major = 0, minor = 0;

@@ -7,7 +7,8 @@
 namespace weft::ctf {
 namespace {
 
-// Length of the well-formed UTF-8 sequence of two to four bytes at `p`, 0 if there is none.
+// Returns the length of the well-formed UTF-8 sequence of two to four bytes at `p`, 0 if there is
+// none.
 size_t SequenceLength(const uint8_t* p, size_t size) {
   const uint8_t lead = p[0];
   uint8_t low = 0x80;
@@ -52,7 +53,7 @@ size_t MakeTextValid(uint8_t* text, size_t size) {
   constexpr uint64_t kOnes = 0x0101010101010101;
   size_t at = 0;
   while (at < size) {
-    // Eight bytes at a time while they are ASCII; missing ones at the end count as NUL.
+    // Takes eight bytes at a time while they are ASCII; missing ones at the end count as NUL.
     uint64_t word = 0;
     if (at + 8 <= size) {
       std::memcpy(&word, text + at, 8);

@@ -11,24 +11,25 @@
 
 namespace weft::ctf {
 
-// Bytes of the well-formed UTF-8 sequence (RFC 3629) that `text` begins with, 1 to 4; 0: none.
-// `text` is not empty.
+// Returns the bytes of the well-formed UTF-8 sequence (RFC 3629) that `text` begins with, 1 to 4;
+// 0: none. `text` is not empty.
 size_t Utf8Length(std::string_view text);
 
 bool IsUtf8(std::string_view text);
 
-// Bytes before the first NUL, at most `size`. In them, every byte that is not part of well-formed
-// UTF-8 (RFC 3629) becomes '?'.
+// Returns the number of bytes before the first NUL, at most `size`. Replaces every byte of them
+// that is not part of well-formed UTF-8 (RFC 3629) by '?'.
 size_t MakeTextValid(uint8_t* text, size_t size);
 
-// A copy of the text up to its first NUL, as MakeTextValid makes it. Control characters stay: both
-// metadata formats have escapes for them.
+// Returns a copy of the text up to its first NUL, made valid as by MakeTextValid. Control
+// characters stay: both metadata formats have escapes for them.
 std::string ValidText(std::string_view text);
 
 // A name that a person sees: valid UTF-8, control characters become '?'.
 std::string PrintableName(std::string_view name);
 
-// [A-Za-z0-9_]+: what TSDL and C call an identifier, except that it may begin with a digit.
+// Returns a name of [A-Za-z0-9_]+: an identifier of TSDL and C, except that it may begin with a
+// digit.
 std::string IdentifierName(std::string_view name);
 
 }  // namespace weft::ctf

@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kNsPerSecond = 1'000'000'000;
 
-// "0.000013491 s", from `earlier` to `later`.
+// Returns the time from `earlier` to `later` as "0.000013491 s".
 std::string Seconds(const ClockClass& clock, uint64_t earlier, uint64_t later) {
   const uint64_t cycles = later - earlier;
   const uint64_t seconds = cycles / clock.frequency;

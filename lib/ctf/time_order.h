@@ -25,13 +25,13 @@ class TimeOrder {
   std::string Packet(const ClockClass& clock, std::optional<uint64_t> begin,
                      std::optional<uint64_t> end, uint64_t offset);
 
-  // The packet's next event. Returns what Packet does.
+  // Takes the packet's next event. Its result is like that of Packet.
   std::string Event(const ClockClass& clock, uint64_t time, const std::string& name);
 
-  // Whether the current packet begins before the end of one that was shown before it.
+  // Does the current packet begin before the end of one that was shown before it?
   [[nodiscard]] bool goes_back() const { return goes_back_; }
 
-  // Packets whose times are wrong.
+  // Returns the number of packets whose times are wrong.
   [[nodiscard]] uint64_t wrong_packets() const { return wrong_packets_; }
 
  private:
@@ -42,7 +42,7 @@ class TimeOrder {
   bool events_may_precede_packet_ = false;  // barectf does
   std::optional<uint64_t> end_;             // of the current packet
   std::optional<uint64_t> last_;            // time of the event before; at first the packet's begin
-  // The end of the packet that ends last among those before the current one, and where it lies.
+  // The latest end of the packets before the current one, and that packet's place.
   std::optional<uint64_t> latest_end_;
   uint64_t latest_offset_ = 0;
   uint64_t offset_ = 0;

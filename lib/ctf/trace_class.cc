@@ -15,8 +15,8 @@ namespace {
 constexpr uint32_t kPacketMagic = 0x75d11d57;
 constexpr size_t kPacketHeader = 4 + 16 + 4 + 4 + 4 + 5;
 
-// Takes metadata out of its packets (specification of CTF 1.8, section 7.1). Where a packet is
-// broken or cut off, the text before it remains and `problem` tells why.
+// Takes metadata out of its packets (specification of CTF 1.8, section 7.1). If a packet is
+// malformed or cut off, the text before it remains and `problem` tells why.
 std::string Unpack(std::string_view bytes, std::string& problem) {
   std::string text;
   uint32_t first = 0;
@@ -58,7 +58,8 @@ std::string Unpack(std::string_view bytes, std::string& problem) {
 
 std::optional<int64_t> ClockClass::ToNs(uint64_t cycles) const {
   constexpr uint64_t kNsPerSecond = 1'000'000'000;
-  // Rounded one by one, as babeltrace2 does. Divisions of 128 bits take longer than all else here.
+  // The parts are rounded one by one, as babeltrace2 does. A division of 128 bits takes longer than
+  // all else here.
   const auto to_ns = [this](uint64_t value) {
     if (frequency == kNsPerSecond) return static_cast<__int128>(value);
     return static_cast<__int128>(static_cast<unsigned __int128>(value) * kNsPerSecond / frequency);

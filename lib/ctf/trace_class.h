@@ -31,7 +31,8 @@ struct ClockClass {
   int64_t offset_seconds = 0;
   uint64_t offset_cycles = 0;
 
-  // Nanoseconds since the epoch; nothing where they are no int64 (before 1677 or after 2262).
+  // Returns nanoseconds since the epoch; std::nullopt if they do not fit an int64 (before 1677 or
+  // after 2262).
   [[nodiscard]] std::optional<int64_t> ToNs(uint64_t cycles) const;
 };
 
@@ -62,8 +63,8 @@ struct TraceClass {
   std::optional<Type> packet_header;
   std::map<uint64_t, DataStreamClass> streams;
   uint32_t saved_values = 0;  // how many values a decoder keeps for references
-  // What could not be read, one line each: classes above that are `unreadable`, and what is left
-  // out altogether. At most kMaxMetadataProblems.
+  // What could not be read, one line each: classes above that are `unreadable`, and parts that are
+  // left out altogether. There are at most kMaxMetadataProblems lines.
   std::vector<std::string> problems;
 
   void AddProblem(std::string what) {
@@ -73,9 +74,9 @@ struct TraceClass {
   [[nodiscard]] const std::string* EnvText(std::string_view name) const;
 };
 
-// Metadata as it is in the file: TSDL or JSON, packetized or not, in either byte order. A class of
-// events or streams that cannot be read costs that class only (TraceClass::problems names it); an
-// error means that nothing can be read.
+// Parses metadata as it is in the file: TSDL or JSON, packetized or not, in either byte order. A
+// class of events or streams that cannot be read costs that class only (TraceClass::problems names
+// it); an error means that nothing can be read.
 Result<TraceClass> ParseMetadata(std::string_view bytes);
 
 }  // namespace weft::ctf

@@ -188,7 +188,7 @@ void TraceReader::Insert(size_t stream) {
 
 StreamReader* TraceReader::Next() {
   if (current_ && Advance(*current_)) {
-    // Events of one stream often follow each other.
+    // Often the next event is one of the same stream.
     if (heap_.empty() || Before(*current_, heap_.front())) return streams_[*current_].get();
     Insert(*current_);
   }

@@ -30,18 +30,19 @@ struct SearchLimits {
 
 class TraceReader {
  public:
-  // kNotFound: no such folder, or no trace in it. kLimit: too many folders to search for traces.
-  // Problems of single traces do not fail.
+  // kNotFound: there is no such folder, or no trace in it. kLimit: there are too many folders to
+  // search for traces. Problems of single traces do not fail.
   static Result<TraceReader> Open(const std::string& path, const SearchLimits& limits = {});
 
   TraceReader(TraceReader&&) noexcept;
   TraceReader& operator=(TraceReader&&) noexcept;
   ~TraceReader();
 
-  // The stream whose item() is next in time; nullptr at the end. Valid until the next call.
+  // Returns the stream whose item() is next in time; nullptr at the end. The pointer is valid until
+  // the next call.
   StreamReader* Next();
 
-  // What was wrong so far, one line each, for people.
+  // Returns the problems found so far, one line each, for people.
   [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
 
   [[nodiscard]] size_t traces() const { return traces_.size(); }

@@ -15,7 +15,7 @@
 namespace weft::ctf {
 namespace {
 
-// One "name.name = value;" that is no type.
+// One "name.name = value;" that is not a type.
 struct Assignment {
   std::string text;
   uint64_t number = 0;
@@ -45,7 +45,7 @@ class TsdlParser {
   }
 
  private:
-  // The native byte order must be known before the first integer, which may stand before "trace".
+  // The native byte order must be known before the first integer, which may come before "trace".
   static bool FindBigEndian(TsdlTokens& tokens) {
     const size_t start = tokens.position();
     bool found = false;
@@ -87,7 +87,7 @@ class TsdlParser {
       return std::unexpected<Error>(error);
     }
     if (!is_class || !broken.ends) {
-      // One line for all that follows an error until a statement can be read again.
+      // One line covers all that follows an error until a statement can be read again.
       if (is_known || !std::exchange(lost_, true)) trace_.AddProblem(error.message);
     } else if (kind == "event") {
       PendingEvent event{.stream = broken.stream, .id = broken.id, .reason = error.message};
@@ -101,7 +101,7 @@ class TsdlParser {
     return {};
   }
 
-  // What a block that cannot be read says of itself in plain words.
+  // What a block that cannot be read says about itself in words that need no parser.
   struct Broken {
     bool ends = false;
     std::optional<uint64_t> id, stream;
@@ -359,7 +359,7 @@ class TsdlParser {
     }
   }
 
-  // Integers of that name that are mapped to no clock.
+  // Collects integers of that name that are mapped to no clock.
   static void FindTimes(Type& type, std::string_view name, std::vector<Type*>& times) {
     for (Member& member : type.members) {
       const bool integer =

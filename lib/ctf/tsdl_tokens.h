@@ -55,7 +55,8 @@ class TsdlTokens {
     if (Peek().kind != TokenKind::kWord) return Bad("a name is missing");
     return Take().text;
   }
-  // An error at the current token; where that one is bad, its own text is what is wrong.
+  // Returns an error at the current token. If that token is malformed, the error is the token's
+  // own.
   [[nodiscard]] std::unexpected<Error> Bad(std::string_view what) const {
     const Token& token = Peek();
     return Fail(ErrorCode::kCorrupt,

@@ -69,7 +69,7 @@ Result<Type> TsdlTypes::ParseType(bool declares) {
   return Alias(declares);
 }
 
-// Words up to the end, or up to the last one, which is the name that is declared.
+// Reads words up to the end, or up to the last one, which is the name that is declared.
 Result<Type> TsdlTypes::Alias(bool declares) {
   size_t words = 0;
   while (tokens_.Peek(words).kind == TokenKind::kWord) words++;
@@ -130,7 +130,7 @@ Result<std::string> TsdlTypes::Path() {
   return path;
 }
 
-// One "name = value;" of an integer, floating_point or string, from behind the "=".
+// Reads one "name = value;" of an integer, floating_point or string, from behind the "=".
 Status TsdlTypes::Attribute(Type& type, const std::string& name) {
   if (name == "size") {
     WEFT_ASSIGN(const uint64_t size, SignedNumber());
@@ -254,7 +254,7 @@ Result<Type> TsdlTypes::Enum() {
   return type;
 }
 
-// From behind "{" to "}", of a struct or variant.
+// Reads a struct's or variant's members, from behind "{" to "}".
 Status TsdlTypes::Members(Type& type) {
   OpenScope();
   while (!tokens_.Accept("}")) {

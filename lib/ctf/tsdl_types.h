@@ -24,17 +24,17 @@ class TsdlTypes {
   // Names defined between the two are forgotten at the end.
   void OpenScope() { scopes_.emplace_back(); }
   void CloseScope() { scopes_.pop_back(); }
-  // Behind an error: only the names of the outermost scope remain.
+  // Called after an error: only the names of the outermost scope remain.
   void CloseAllScopes() { scopes_.resize(1); }
 
-  // typealias, typedef, or a named struct, variant or enum that declares nothing; false: something
-  // else, nothing taken.
+  // Reads a typealias, a typedef, or a named struct, variant or enum that declares nothing. Returns
+  // false, and takes nothing, if it is something else.
   Result<bool> Definition();
 
-  // A type without a name behind it, as in "fields := TYPE;".
+  // Reads a type without a name behind it, as in "fields := TYPE;".
   Result<Type> TypeOnly() { return ParseType(false); }
 
-  // A number with sign, as two's complement.
+  // Reads a number with sign, as two's complement.
   Result<uint64_t> SignedNumber();
 
  private:

@@ -148,8 +148,8 @@ std::string EnvText(const TraceInfo& trace) {
   return out + "};\n";
 }
 
-// The layout that packet_writer.cc writes. `id` and `v` are the names by which readers know a
-// header of several forms.
+// The layout that packet_writer.cc writes. Readers know a header of several forms by the names `id`
+// and `v`.
 constexpr const char* kPacketAndHeader = R"(struct packet_context {
 	clocked_64 timestamp_begin;
 	clocked_64 timestamp_end;

@@ -29,7 +29,8 @@ enum class TypeKind : uint8_t {
   kOptional,  // CTF 2: one member, which is there where `reference` selects it
 };
 
-// What the format itself uses a field for. Fields with a role are not shown with an event.
+// The purpose for which the format itself uses a field. Fields with a role are not shown with an
+// event.
 enum class Role : uint8_t {
   kNone,
   kMagic,
@@ -46,7 +47,7 @@ enum class Role : uint8_t {
   kClock,  // an event's time
 };
 
-// Both ends included; compared as int64_t where the integer is signed.
+// A range that includes both ends. They are compared as int64_t if the integer is signed.
 struct Range {
   uint64_t begin = 0;
   uint64_t end = 0;
@@ -77,15 +78,15 @@ struct Type {
   uint32_t align = 8;     // bits; a power of two
   uint64_t length = 0;    // kArray: elements
   // kVariant, kSequence, kOptional: the integer that selects the option or counts the elements, as
-  // the metadata names it ("len", "a.b", "stream.event.context.n"); kNotSaved until resolved.
+  // the metadata names it ("len", "a.b", "stream.event.context.n"); kNotSaved until resolved. A
   // kInteger that is clocked: the name of its clock, or nothing.
   std::string reference;
   uint32_t reference_saved = kNotSaved;
   uint32_t saved = kNotSaved;  // an integer that is referred to: where a decoder keeps its value
-  // Bits of every value of it, padding included, if it has no field whose size or meaning depends on
-  // another one, and none that the decoder remembers; 0: else, or not resolved.
+  // Bits of every value of it, padding included. 0: one of its fields has a size or meaning that
+  // depends on another one, or a value that the decoder remembers, or it is not resolved.
   uint64_t constant_bits = 0;
-  std::string media_type;      // of a BLOB
+  std::string media_type;             // of a BLOB
   std::vector<EnumMapping> mappings;  // kEnum, kBitMap
   std::vector<Member> members;        // kStruct: members; kVariant: options; kOptional: one
   std::vector<Type> element;          // kArray, kSequence: exactly one
@@ -121,7 +122,8 @@ inline Type StringType() {
   return type;
 }
 
-// A BLOB of a constant length (`kind` kArray) or of a length that another field holds (kSequence).
+// Returns a BLOB of a constant length (`kind` kArray) or of a length that another field holds
+// (kSequence).
 inline Type BlobType(TypeKind kind, std::string media_type) {
   Type type;
   type.kind = kind;

@@ -15,14 +15,14 @@
 
 namespace weft::ctf {
 
-// The bytes of both entries as metadata has them: without what separates them from other entries.
+// Returns the bytes of both entries as metadata has them, without the separators to other entries.
 std::string VpidRangeText(Version version, const VpidRange& range);
 
-// Where they stand in metadata, or its first fragment; npos: they are not there. The environment
-// holds nothing before them that people choose.
+// Returns where they are in metadata, or in its first fragment; npos: they are not there. In the
+// environment, no text that people choose comes before them.
 size_t FindVpidRange(Version version, std::string_view metadata);
 
-// What VpidRangeText wrote; nullopt: something else.
+// Parses what VpidRangeText wrote; std::nullopt: it is something else.
 std::optional<VpidRange> ParseVpidRange(Version version, std::string_view text);
 
 }  // namespace weft::ctf

@@ -31,11 +31,11 @@ struct ElfSection {
 
 class ElfImage {
  public:
-  // kInvalid: no ELF file, or its header contradicts itself. kUnsupported: not of 64 bits,
-  // little-endian. The caller keeps the bytes as long as this lives.
+  // kInvalid: it is no ELF file, or its header contradicts itself. kUnsupported: it is not of 64
+  // bits, little-endian. The caller keeps the bytes as long as this object lives.
   static Result<ElfImage> Parse(Bytes bytes);
-  // Reads piece by piece with pread, so that a file that shrinks meanwhile is an error and no
-  // signal. The caller keeps the file open as long as this lives.
+  // Reads piece by piece with pread, so that a file that shrinks meanwhile causes an error and no
+  // signal. The caller keeps the file open as long as this object lives.
   static Result<ElfImage> Read(int file);
 
   [[nodiscard]] const GElf_Ehdr& header() const { return header_; }

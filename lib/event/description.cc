@@ -44,7 +44,7 @@ bool IsElementSize(uint8_t size, bool is_float) {
   return size == 1 || size == 2 || size == 4 || size == 8;
 }
 
-// Do kind, sizes and flags go together? `count` as in the bytes: mappings in an enum.
+// Do kind, sizes and flags go together? `count` is the one in the bytes: mappings in an enum.
 bool KindFits(const FieldDescription& f) {
   const bool has_count = f.kind == FieldKind::kArray || f.kind == FieldKind::kEnum;
   if (f.count != 0 && !has_count) return false;

@@ -8,7 +8,7 @@
 //      bytes but NUL: a writer of text escapes them;
 //   3. kinds, sizes and flags go together as lib/abi/event.h says; the layout is computed, not
 //      read.
-// Thread-safety: plain values.
+// Thread-safety: they are plain values.
 #ifndef WEFT_LIB_EVENT_DESCRIPTION_H_
 #define WEFT_LIB_EVENT_DESCRIPTION_H_
 

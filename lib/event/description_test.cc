@@ -212,7 +212,7 @@ TEST(Description, EveryTruncationIsRefusedByBothReaders) {
     weft_description_layout layout;
     EXPECT_FALSE(EventDescription::Parse(bytes).has_value()) << size;
     EXPECT_EQ(Walk(bytes, &layout), -EINVAL) << size;
-    // And with a size that claims to be whole.
+    // The size also claims to be whole.
     if (size < 24) continue;
     bytes[0] = static_cast<uint8_t>(size);
     EXPECT_FALSE(EventDescription::Parse(bytes).has_value()) << size;
@@ -228,7 +228,7 @@ TEST(Description, BothReadersAgreeOnEveryChangedByte) {
       weft_description_layout layout{};
       const int walked = Walk(bytes, &layout);
       const auto parsed = EventDescription::Parse(bytes, FieldNames::kPaths);
-      // Only C++ looks at names beyond their NUL.
+      // Only the C++ code looks at names beyond their NUL.
       if (!parsed && parsed.error().code == ErrorCode::kInvalid) continue;
       ASSERT_EQ(walked == 0, parsed.has_value()) << "byte " << at << " = " << value;
       if (!parsed) continue;
@@ -370,7 +370,7 @@ TEST(Description, ABlobHasItsMediaTypeBehindItsName) {
   ASSERT_TRUE(parsed) << parsed.error().message;
   EXPECT_TRUE(parsed->fields[0].blob);
   EXPECT_EQ(parsed->fields[0].media_type, "a/b");
-  // What is no media type is of a later version, and passed over: the field has bytes.
+  // A text that is no media type comes from a later version and is ignored: the field is bytes.
   std::vector<uint8_t> later = bytes;
   later.back() = 'x';
   const auto passed = EventDescription::Parse(later);

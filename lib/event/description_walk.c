@@ -4,7 +4,7 @@
 
 #include "lib/event/freestanding.h"
 
-/* Where the walk stands: the image's layout is the sum of the fields before. */
+/* The position of the walk. The image's layout is the sum of the fields before it. */
 struct cursor {
   uint32_t at;         /* of the next field's description */
   uint32_t fixed[2];   /* bytes so far: recorded, nowrite */
@@ -43,7 +43,7 @@ static bool mappings_fit(const char* bytes, uint32_t at, uint32_t end, uint32_t 
   return true;
 }
 
-/* Rules of a kind beyond those of all fields. */
+/* Checks the rules of a kind beyond those of all fields. */
 static bool kind_fits(const struct weft_field_desc* field) {
   bool float_elements = (field->flags & WEFT_FIELD_FLOAT_ELEMENTS) != 0;
   bool is_text = (field->flags & WEFT_FIELD_TEXT) != 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * Reading an event description (lib/abi/event.h) without a libc: libweft.so and weft.ko link
- * filters and lay out records with it. C++ has lib/event/description.h. Freestanding C; no
- * allocation, no recursion, no state: any thread, any signal handler. The bytes may be hostile, but
- * must not change during a call: copy shared memory first.
+ * Reads event descriptions (lib/abi/event.h) without a libc: libweft.so and weft.ko link filters
+ * and lay out records with it. C++ has lib/event/description.h. It is freestanding C without
+ * allocation, recursion or state: it may run in any thread and any signal handler. The bytes may be
+ * hostile, but must not change during a call: copy shared memory first.
  */
 #ifndef WEFT_LIB_EVENT_DESCRIPTION_WALK_H_
 #define WEFT_LIB_EVENT_DESCRIPTION_WALK_H_
@@ -52,13 +52,13 @@ struct weft_description_field {
 int weft_description_check(const void* desc, uint32_t available,
                            struct weft_description_layout* out);
 
-/* The following take a description that weft_description_check accepted, and its layout. */
+/* The functions below take a description that weft_description_check accepted, and its layout. */
 
 /* Finds a field by name. 0, or -ENOENT. */
 int weft_description_find(const void* desc, const struct weft_description_layout* layout,
                           const char* name, uint32_t name_size, struct weft_description_field* out);
 
-/* Field number `index`, in the order of declaration. 0, or -ENOENT. */
+/* Finds field number `index`, in the order of declaration. Returns 0 or -ENOENT. */
 int weft_description_field_at(const void* desc, const struct weft_description_layout* layout,
                               uint32_t index, struct weft_description_field* out);
 

@@ -4,7 +4,8 @@
 
 #include "lib/event/freestanding.h"
 
-/* Which operands an operation has; zero in `known`: no such operation. All others must be zero. */
+/* The operands of an operation. If `known` is zero, there is no such operation. All other operands
+ * must be zero. */
 struct operands {
   uint8_t known;
   uint8_t arg;
@@ -32,7 +33,7 @@ static const struct operands operands[WEFT_FETCH_UNIX_PATH + 1] = {
     [WEFT_FETCH_UNIX_PATH] = {1, 0, 0, 1, 1, WEFT_FETCH_USER},
 };
 
-/* What A is at a point of the program. */
+/* The content of A at a point of the program. */
 enum value {
   VALUE_OTHER,    /* nothing yet, or loaded, or cut */
   VALUE_ARGUMENT, /* a whole argument */
@@ -128,7 +129,7 @@ static void note_reads(struct check* c, const struct weft_fetch_op* op) {
     c->needs.uses |= WEFT_FETCH_USES_KERNEL;
 }
 
-/* An operation that makes no field. */
+/* Checks an operation that makes no field. */
 static int check_step(struct check* c, const struct weft_fetch_op* op) {
   c->complete = false;
   switch (op->code) {
@@ -201,7 +202,8 @@ static int check_output(struct check* c, const struct weft_fetch_op* op, const v
 }
 
 static bool layout_fits(const struct weft_description_layout* layout) {
-  /* Each of them is at most WEFT_EVENT_MAX_FIELDS * WEFT_INLINE_ARRAY_MAX: no overflow. */
+  /* Each of the two is at most WEFT_EVENT_MAX_FIELDS * WEFT_INLINE_ARRAY_MAX, so their sum does not
+   * overflow. */
   return layout->fixed_size + layout->nowrite_size <= WEFT_FETCH_MAX_FIXED &&
          layout->segment_count + layout->nowrite_segments <= (int)WEFT_FETCH_MAX_SEGMENTS;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * Checks a fetch program (lib/abi/fetch.h) for an event. weft.ko calls it before it attaches a
- * probe, the agent before it calls weft.ko. Freestanding C; no allocation, no recursion, no state.
+ * probe, the agent before it calls weft.ko. It is freestanding C without allocation, recursion or
+ * state.
  *
  * A program is accepted if, and only if, it
  *   1. makes each field of the description once, in their order, with the field's own size, and
@@ -32,7 +33,8 @@ enum weft_fetch_use {
   WEFT_FETCH_USES_REGISTERS = 1 << 3,
 };
 
-/* What a program needs; fixed bytes and counts of segments are in the description's layout. */
+/* What a program needs from its event; the description's layout has the fixed bytes and the counts
+ * of segments. */
 struct weft_fetch_needs {
   uint32_t segment_bytes;         /* at most, of the recorded segments */
   uint32_t nowrite_segment_bytes; /* at most, of those behind them */
@@ -40,8 +42,8 @@ struct weft_fetch_needs {
   uint32_t uses;                  /* enum weft_fetch_use */
 };
 
-/* Number of arguments that an event of this kind (enum weft_kernel_event_kind) has; 0: no such
- * kind. A tracepoint may have fewer. */
+/* Returns the number of arguments that an event of this kind (enum weft_kernel_event_kind) has; 0:
+ * no such kind. A tracepoint may have fewer. */
 uint32_t weft_fetch_arg_count(uint32_t kind);
 
 /* Checks `count` operations, which need no alignment and may be hostile but must not change

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * Running filter programs (lib/abi/filter.h): validate, link to one event, run. In libweft.so and
- * weft.ko the one reader of programs; agents use it to refuse what the other side would refuse.
+ * Runs filter programs (lib/abi/filter.h): validates them, links them to one event, and runs them.
+ * libweft.so and weft.ko read programs only with it; agents use it to refuse what the other side
+ * would refuse.
  *
  * Callers validate and link in the slow path that decides about an event, and run at each event,
- * before any space is reserved, on the image (lib/abi/event.h). Freestanding C: no libc, no
- * allocation, no lock, no state. Any thread, any signal handler, any kernel context.
+ * before any space is reserved, on the image (lib/abi/event.h). It is freestanding C without libc,
+ * allocation, lock or state. It may run in any thread, signal handler and kernel context.
  *
  * Linked programs: flat memory of the caller, aligned to 8, immutable after linking, shared by any
  * number of threads. They hold pointers to `contexts` only. They are made by weft_filter_link and
  * are trusted by weft_filter_run: memory that others can write is no place for them.
  *
- * What run may read: the `fixed` bytes and segments that the description promises, and nothing
- * else; it ends within the program's instructions, plus the bytes of the strings that it compares.
+ * A run may read only the `fixed` bytes and the segments that the description promises. It ends
+ * after at most the program's instructions, plus the bytes of the strings that it compares.
  *
  * Floats: not in the kernel (WEFT_FILTER_NO_FLOAT): programs with float constants and references to
  * float fields are refused there.
@@ -31,7 +32,7 @@
 extern "C" {
 #endif
 
-/* Types of values. ANY: known only when the value is there (application contexts). */
+/* Types of values. ANY: it is known only when the value is read (application contexts). */
 enum weft_filter_type {
   WEFT_FILTER_INT = 1,
   WEFT_FILTER_FLOAT = 2,
@@ -47,11 +48,12 @@ struct weft_filter_value {
   uint32_t type; /* enum weft_filter_type */
 };
 
-/* Where a program's contexts come from. Must live as long as the linked programs do. */
+/* The source of a program's contexts. It must live as long as the linked programs do. */
 struct weft_filter_contexts {
-  /* Link: the caller's own number for the context and, in *type, its type (INT, FLOAT, STRING or
-   * ANY); or -ENOENT: the filter does not match. `kind`: WEFT_FILTER_SYMBOL_CONTEXT or _APP.
-   * `name` has name_size bytes and no NUL: "vpid", "perf:thread:cycles", "provider:name". */
+  /* Called while linking. Returns the caller's own number for the context and, in *type, its type
+   * (INT, FLOAT, STRING or ANY); or -ENOENT: the filter does not match. `kind`:
+   * WEFT_FILTER_SYMBOL_CONTEXT or _APP. `name` has name_size bytes and no NUL: "vpid",
+   * "perf:thread:cycles", "provider:name". */
   int (*find)(const struct weft_filter_contexts* self, uint8_t kind, const char* name,
               uint32_t name_size, uint8_t* type);
   /* Run: the value of context `number` into *value, which is zero before; 0, or negative: there is
@@ -63,15 +65,15 @@ struct weft_filter_contexts {
 struct weft_linked_filter; /* opaque */
 
 #ifdef __KERNEL__
-/* weft.ko's: what `fetch` is in all its weft_filter_contexts. */
+/* In weft.ko, this is `fetch` in all its weft_filter_contexts. */
 int weft_filter_context_fetch(void* arg, uint32_t number, struct weft_filter_value* value);
 /* Fetches a context whose type is INT: it always has a value in weft.ko. */
 uint64_t weft_filter_context_int(void* arg, uint32_t number);
 #endif
 
 /* Is this a program that obeys lib/abi/filter.h? `available`: bytes at `program`, which may be
- * hostile but must not change meanwhile; nothing is aligned. 0; -EINVAL: not well-formed or over a
- * limit; -EOPNOTSUPP: a later version, or floats where there are none. */
+ * hostile but must not change meanwhile; nothing is aligned. Returns 0; -EINVAL: not well-formed or
+ * over a limit; -EOPNOTSUPP: a later version, or floats in a build without them. */
 int weft_filter_validate(const void* program, uint32_t available);
 
 /* Bytes, at most, that linking a program with this header needs (it was validated). */
@@ -79,7 +81,7 @@ uint32_t weft_filter_link_bound(const void* program);
 
 /* Makes the program for one event into out (aligned to 8). Validates it first. Returns the bytes
  * used, at most weft_filter_link_bound(program); the result may be moved to other memory of the
- * same alignment. With out == NULL returns the bound. Errors:
+ * same alignment. If out is NULL, it returns the bound. Errors:
  *   -ENOENT      a field or context is not there: the rule does not match this event
  *   -EPROTOTYPE  types do not fit (a string compared to a number, an index into no array, an index
  *                beyond an array): the rule does not match this event
@@ -96,11 +98,11 @@ enum weft_filter_reads {
   WEFT_FILTER_READS_FIELD = 1 << 2,   /* without: it may run before there is an image */
 };
 
-/* enum weft_filter_reads of a linked program. */
+/* Returns the enum weft_filter_reads of a linked program. */
 uint32_t weft_filter_reads(const struct weft_linked_filter* filter);
 
-/* Shall the event be recorded? `segments` may be NULL if the event has none. False also where the
- * result is undefined: a shift by less than 0 or more than 63, an index beyond a sequence, a
+/* Shall the event be recorded? `segments` may be NULL if the event has none. Also returns false if
+ * the result is undefined: a shift by less than 0 or more than 63, an index beyond a sequence, a
  * context without a value, types of dynamic values that do not fit. */
 bool weft_filter_run(const struct weft_linked_filter* filter, const void* fixed,
                      const struct weft_segment* segments, void* context_arg);

@@ -42,7 +42,8 @@ struct FilterNode {
   size_t left = 0;  // kUnary: the operand
   size_t right = 0;
 
-  // Where it stands in the expression: the operator of kUnary and kBinary, else everything.
+  // Its place in the expression: that of the operator for kUnary and kBinary, else that of
+  // everything.
   size_t offset = 0;
   size_t size = 0;
 };

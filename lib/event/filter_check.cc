@@ -183,7 +183,8 @@ class Checker {
     return Type::kInt;
   }
 
-  // As in LTTng: two texts that end in a star are equal if one goes on as the other begins.
+  // Compares patterns as LTTng does: two texts that end in a star are equal if one begins with the
+  // other's text.
   FilterResult<Type> Patterns(FilterNode& node) {
     const auto left = PrefixOfPattern(nodes_[node.left].text);
     const auto right = PrefixOfPattern(nodes_[node.right].text);

@@ -26,7 +26,7 @@ void Append(std::vector<uint8_t>& out, const std::vector<T>& values) {
   out.insert(out.end(), p, p + values.size() * sizeof(T));
 }
 
-// Walks the tree once and emits postfix order. Recursion: at most kMaxFilterNodes deep.
+// Walks the tree once and emits postfix order. Its recursion is at most kMaxFilterNodes deep.
 class Compiler {
  public:
   explicit Compiler(const FilterAst& ast) : ast_(ast) {}

@@ -13,9 +13,10 @@
 
 namespace weft {
 
-// A program that weft_filter_validate accepts. Refused, with the place: what the grammar refuses; a
-// string where a number is needed, or the reverse, as far as literals tell (fields have types only
-// when the program is linked to an event); what exceeds a limit of lib/abi/filter.h.
+// Returns a program that weft_filter_validate accepts. An error gives the place. Errors are: text
+// that the grammar refuses; a string in place of a number, or the reverse, as far as literals tell
+// (fields have types only when the program is linked to an event); and more of something than a
+// limit of lib/abi/filter.h allows.
 [[nodiscard]] FilterResult<std::vector<uint8_t>> CompileFilter(std::string_view expression);
 
 // Compiles a tree that ParseFilter made.

@@ -9,7 +9,8 @@
 namespace weft {
 namespace {
 
-// Characters of a line that are shown around the place: with the indent, a terminal's width.
+// Characters of a line that are shown around the place. With the indent, they take a terminal's
+// width.
 constexpr size_t kShownBefore = 50;
 constexpr size_t kShownBehind = 22;
 
@@ -30,7 +31,7 @@ size_t LineBegin(std::string_view expression, size_t offset) {
   return expression.substr(0, offset).rfind('\n') + 1;
 }
 
-// As many bytes as before, so that offsets stay what they are.
+// Returns a printable text with equally many bytes, so that offsets stay valid.
 std::string Printable(std::string_view line) {
   std::string out(line);
   for (char& c : out) {
@@ -41,7 +42,7 @@ std::string Printable(std::string_view line) {
   return out;
 }
 
-// `count` characters on from `at`, or back.
+// Return the place `count` characters on from `at`, or back.
 size_t Forward(std::string_view line, size_t at, size_t count) {
   while (at < line.size() && count > 0) {
     ++at;

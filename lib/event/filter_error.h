@@ -18,18 +18,19 @@ struct FilterError {
   size_t size = 1;                       // bytes concerned
   ErrorCode code = ErrorCode::kInvalid;  // or kLimit
 
-  // "column 9", or "line 2, column 9" where the expression has several lines. From 1 on; columns
-  // are bytes, as in all that weft says of files.
+  // Returns "column 9", or "line 2, column 9" if the expression has several lines. Both begin at 1;
+  // columns are bytes, as in all of weft's messages about files.
   [[nodiscard]] std::string Place(std::string_view expression) const;
 
   // "filter, column 9: message"
   [[nodiscard]] Error ToError(std::string_view expression) const;
 
-  // The expression's line, or what of it is near the place, and below it a caret:
+  // Returns the expression's line, or the part of it near the place, and below it a caret:
   //     (a == 1))
   //             ^
-  // Each with its newline and indented by two. A character is a column, whatever its bytes; what no
-  // terminal should get shows as a blank, or, where the line is no UTF-8, as '?'.
+  // Each line has its newline and an indent of two. A character takes one column, whatever its
+  // bytes. A character that a terminal should not get becomes a blank or, if the line is no UTF-8,
+  // '?'.
   [[nodiscard]] std::string Excerpt(std::string_view expression) const;
 };
 

@@ -158,7 +158,7 @@ bool Match(const TextTokens& pattern, size_t p, const TextTokens& text, size_t t
   return t < text.size() && pattern[p] == text[t] && Match(pattern, p + 1, text, t + 1);
 }
 
-// Byte by byte, until one has a star.
+// Compares byte by byte, until one text has a star.
 bool MatchOpenTexts(const TextTokens& a, const TextTokens& b) {
   for (size_t i = 0; a[i] && b[i]; ++i) {
     if (a[i] != b[i]) return false;

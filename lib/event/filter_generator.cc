@@ -207,7 +207,7 @@ std::unique_ptr<Expr> NameExpr(Random& random, const Model& model) {
   expr->kind = Expr::Kind::kName;
   const ModelEntry& entry = model.entries[Below(random, model.entries.size())];
   if (OneIn(random, 60)) {
-    // Also what stands around a field that is there.
+    // The names include a missing member of a field that exists.
     expr->name = Pick(random, {"missing", "$ctx.missing", "f0", "f1.member", "f2[1].member"});
     if (OneIn(random, 4)) expr->name = entry.name + ".missing";
     return expr;
@@ -252,7 +252,7 @@ std::unique_ptr<Expr> Binary(std::string op, std::unique_ptr<Expr> left,
   return expr;
 }
 
-// A comparison whose sides probably fit, so that most expressions have a result.
+// Returns a comparison whose sides probably fit, so that most expressions have a result.
 std::unique_ptr<Expr> Comparison(Random& random, const Model& model, int depth) {
   std::unique_ptr<Expr> left = NameExpr(random, model);
   const ModelEntry* entry = model.Find(left->name);

@@ -16,7 +16,7 @@
 
 namespace weft::testing {
 
-// Bytes to be matched one by one, nullopt for a star.
+// Bytes to be matched one by one; std::nullopt means a star.
 using TextTokens = std::vector<std::optional<char>>;
 
 struct Expr {
@@ -32,7 +32,7 @@ struct Expr {
   std::unique_ptr<Expr> right;
 };
 
-// What a name of the event stands for.
+// The value of a name of the event.
 using ModelValue = std::variant<std::monostate, int64_t, double, std::string, std::vector<int64_t>,
                                 std::vector<double>>;
 
@@ -57,7 +57,7 @@ using Random = std::mt19937_64;
 void MakeModel(Random& random, Model& model);
 std::unique_ptr<Expr> MakeExpr(Random& random, const Model& model);
 
-// Text that means the tree: by chance with parentheses, blanks and comments that are not needed.
+// Writes a text for the tree, at random with parentheses, blanks and comments that are not needed.
 std::string Write(Random& random, const Expr& expr);
 
 }  // namespace weft::testing

@@ -23,7 +23,7 @@ std::optional<uint32_t> HexDigit(char c) {
   return std::nullopt;
 }
 
-// C's suffixes of integers: any order of u and l or ll.
+// Is it one of C's suffixes of integers: any order of u and l or ll?
 bool IsIntegerSuffix(std::string_view s) {
   static constexpr std::array<std::string_view, 3> kLongs = {"", "l", "ll"};
   std::string lower(s);
@@ -67,7 +67,7 @@ NumberError ParseFloat(std::string_view text, double& value) {
   return text.empty() || has_suffix ? NumberError::kNone : NumberError::kMalformed;
 }
 
-// How many characters from `text` on belong to a number, well-formed or not.
+// Returns how many characters from `text` on belong to a number, well-formed or not.
 size_t NumberExtent(std::string_view text) {
   const bool hex = text.starts_with("0x") || text.starts_with("0X");
   size_t n = 0;
@@ -92,7 +92,7 @@ FilterError At(size_t offset, size_t size, std::string message) {
   return FilterError{.message = std::move(message), .offset = offset, .size = size};
 }
 
-// The character that an escape of one letter stands for.
+// Returns the character that an escape of one letter means.
 std::optional<char> SimpleEscape(char c) {
   switch (c) {
     case '\\':

@@ -39,7 +39,7 @@ class FilterLexer {
  public:
   explicit FilterLexer(std::string_view expression) : expression_(expression) {}
 
-  // The next token; at the end kEnd, again and again.
+  // Returns the next token; at the end, always kEnd.
   FilterResult<FilterToken> Next();
 
  private:

@@ -3,9 +3,9 @@
  * Specialises a filter program for one event: names become offsets, and what can be decided without
  * a stack becomes tests that jump to each other (filter_linked.h).
  *
- * One pass over the program, which the validator accepted. While it runs there is one slot per
- * instruction of the program; a slot that lies ahead and is a jump's target holds what is known of
- * the stack there (mark, join). At the end the empty slots are squeezed out.
+ * It takes one pass over the program, which the validator accepted. Meanwhile there is one slot per
+ * instruction of the program. A slot that lies ahead and is a jump's target has what is known of
+ * the stack there (mark, join). At the end, the empty slots are removed.
  */
 #include "lib/event/filter_linked.h"
 #include "lib/event/filter_symbol.h"
@@ -80,8 +80,8 @@ static bool is_constant(uint8_t op) {
 }
 
 /* Where does a condition with this outcome go on, that the instruction `pc` takes from the stack?
- * An instruction or an end, or -1 if an instruction needs it as a number. Forward only, so this
- * ends. */
+ * Returns an instruction or an end; -1: an instruction needs the outcome as a number. It only goes
+ * forward, so it ends. */
 static int32_t follow(const struct linker* l, uint32_t pc, bool outcome) {
   for (;;) {
     struct weft_filter_insn insn = insn_at(l, pc);
@@ -128,7 +128,7 @@ static bool put_test(struct linker* l, uint32_t i, const struct weft_linked_insn
   return true;
 }
 
-/* value `op` constant, as value - a <= b, or that inverted. */
+/* Turns value `op` constant into value - a <= b, or its inverse. */
 static bool make_range(struct weft_linked_insn* test, uint8_t op, uint64_t constant) {
   const uint64_t lowest = 1ull << 63, highest = ~lowest;
 
@@ -212,7 +212,7 @@ static bool make_test(const struct linker* l, struct weft_linked_insn* load, uin
   return false;
 }
 
-/* PUSH_SYMBOL in slot i. Returns how many instructions it linked, or a negative errno. */
+/* Links PUSH_SYMBOL in slot i. Returns how many instructions it linked, or a negative errno. */
 static int link_symbol(struct linker* l, uint32_t i, const struct weft_filter_insn* insn) {
   static const struct weft_filter_insn zero = {.op = WEFT_FILTER_OP_PUSH_INT};
   struct weft_filter_symbol symbol;
@@ -242,7 +242,7 @@ static int link_symbol(struct linker* l, uint32_t i, const struct weft_filter_in
   return 1;
 }
 
-/* A constant in slot i; what follows may take it as an operand. */
+/* Links a constant in slot i; the next instruction may take it as an operand. */
 static int link_constant(struct linker* l, uint32_t i, const struct weft_filter_insn* insn) {
   static const uint8_t types[] = {WEFT_FILTER_INT, WEFT_FILTER_FLOAT, WEFT_FILTER_STRING,
                                   WEFT_FILTER_PATTERN};

@@ -35,7 +35,7 @@ class FilterLink : public ::testing::Test {
                          {"p:s", WEFT_FILTER_SYMBOL_APP, WEFT_FILTER_ANY, std::string("abc")}};
   }
 
-  // The operations that an expression is linked to.
+  // Returns the operations that an expression is linked to.
   std::vector<int> Linked(std::string_view expression) {
     const LinkedFilter filter(*CompileFilter(expression), event_.encoded(), &contexts_);
     EXPECT_EQ(filter.error, 0) << expression;
@@ -132,7 +132,7 @@ TEST_F(FilterLink, JumpsBetweenANameAndItsConstantAreKept) {
   EXPECT_TRUE(filter.Run(event_, &contexts_)) << "b is 0, and (b && a) == 0";
 }
 
-// As above, with a jump to the comparison itself.
+// Like the test above, with a jump to the comparison itself.
 TEST_F(FilterLink, JumpsToAComparisonAreKept) {
   ProgramBuilder b;
   b.Symbol(WEFT_FILTER_SYMBOL_FIELD, "b")
@@ -229,7 +229,7 @@ class RandomProgram {
     }
   }
 
-  // An instruction that leads towards what the next target, or the end, wants.
+  // Adds an instruction that leads towards what the next target, or the end, needs.
   void Step() {
     const auto here = static_cast<size_t>(at_);
     if (targets_[here] >= 0 && targets_[here] == depth_) targets_[here] = -1;
@@ -252,7 +252,7 @@ class RandomProgram {
     return Emit(kUnary[Below(5)], 0);
   }
 
-  // Only one jump is under way at a time, which is enough for joins of every sort.
+  // At most one jump is open at a time, which is enough for joins of every sort.
   [[nodiscard]] bool MayJump() const {
     if (at_ + 1 >= length_ || depth_ == 0) return false;
     for (size_t i = static_cast<size_t>(at_); i < targets_.size(); ++i) {

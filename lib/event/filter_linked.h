@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * The linked form of a filter program: what weft_filter_link writes and weft_filter_run executes.
+ * The linked form of a filter program. weft_filter_link writes it and weft_filter_run executes it.
  * Internal to lib/event: it never leaves the memory of the process that made it.
  *
  *   struct weft_linked_filter | insns[insn_count] | literals (the program's)
@@ -18,11 +18,12 @@
 
 #include "lib/event/filter.h"
 
-/* jt and jf: an instruction, or the end. */
+/* Values of jt and jf besides an instruction: the ends. */
 #define WEFT_LINK_ACCEPT 0xffffu
 #define WEFT_LINK_REJECT 0xfffeu
 
-/* How an integer or float lies in memory: the `sub` of loads, added to the `op` of range tests. */
+/* How an integer or float lies in memory. It is the `sub` of loads, and is added to the `op` of
+ * range tests. */
 enum weft_load {
   WEFT_LOAD_U8 = 0,
   WEFT_LOAD_S8 = 1,
@@ -43,7 +44,7 @@ enum weft_load {
   WEFT_LOAD_F64_SWAP = 15,
 };
 
-/* Where a text is: the `sub` of text tests and of LINK_TEXT. */
+/* The place of a text. It is the `sub` of text tests and of LINK_TEXT. */
 enum weft_text_source {
   WEFT_TEXT_COUNTED = 0, /* u32 length at `offset`, bytes in `segment` */
   WEFT_TEXT_INLINE = 1,  /* `size` bytes at `offset` */
@@ -53,7 +54,7 @@ enum weft_text_source {
 enum weft_link_op {
   WEFT_LINK_NONE = 0, /* only while linking: no instruction here */
 
-  /* Tests. Those up to WEFT_LINK_LAST_PLAIN_TEST need no stack. */
+  /* Tests. The ones up to WEFT_LINK_LAST_PLAIN_TEST need no stack. */
   WEFT_LINK_RANGE = 1, /* + enum weft_load, an integer at `offset` */
   WEFT_LINK_RANGE_CONTEXT = WEFT_LINK_RANGE + WEFT_LOAD_INT_COUNT, /* context `size` */
   WEFT_LINK_TEXT_EQUAL,                                            /* text == literals[a, a + b) */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * Numbers in filters: loading them and computing with them. Internal to filter_run.c, and to code
- * that must give equal answers.
+ * Loads numbers of filters and computes with them. Internal to filter_run.c, and to code that must
+ * give equal answers.
  */
 #ifndef WEFT_LIB_EVENT_FILTER_NUMBER_H_
 #define WEFT_LIB_EVENT_FILTER_NUMBER_H_
@@ -9,7 +9,7 @@
 #include "lib/event/filter_linked.h"
 #include "lib/event/freestanding.h"
 
-/* The integer at `at`, extended to 64 bits by its sign. */
+/* Returns the integer at `at`, extended to 64 bits by its sign. */
 static inline __attribute__((always_inline)) uint64_t weft_load_int(uint8_t load, const char* at) {
   uint16_t half;
   uint32_t word;
@@ -96,7 +96,7 @@ static inline uint64_t weft_bits_of_double(double value) {
   return bits;
 }
 
-/* The float at `at` as a binary64. */
+/* Returns the float at `at` as a binary64. */
 static inline double weft_load_float(uint8_t load, const char* at) {
   uint32_t word;
   uint64_t whole;

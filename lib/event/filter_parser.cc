@@ -71,7 +71,7 @@ class Parser {
     return {};
   }
 
-  // Why the current token cannot stand behind a complete operand.
+  // Returns why the current token cannot follow a complete operand.
   [[nodiscard]] FilterError Misplaced() const {
     if (IsArithmetic(token_))
       return At(token_, "arithmetic (" + std::string(token_.source) +
@@ -93,7 +93,7 @@ class Parser {
     return ast_.nodes.size() - 1;
   }
 
-  // An operand and all operators of at least this precedence behind it.
+  // Parses an operand and all operators of at least this precedence behind it.
   FilterResult<size_t> Binary(int least) {
     WEFT_ASSIGN(size_t left, Unary());
     for (;;) {

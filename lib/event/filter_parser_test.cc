@@ -52,7 +52,7 @@ const char* Name(weft_filter_op op) {
   }
 }
 
-// The tree as an S-expression.
+// Returns the tree as an S-expression.
 std::string Show(const FilterAst& ast, size_t index) {
   const FilterNode& node = ast.nodes[index];
   switch (node.kind) {
@@ -170,7 +170,7 @@ constexpr Wrong kWrong[] = {
     {"a == 18446744073709551616", 6, "'18446744073709551616' needs more than 64 bits"},
     {"a == 1 /* b", 8, "the comment has no end"},
     {"a == 1 # 2", 8, "this character has no meaning here"},
-    // From here on the compiler's: types as far as literals tell.
+    // The compiler finds the errors from here on: types, as far as literals tell.
     {"\"x\"", 1, "a string alone is no condition"},
     {"a && 'x'", 6, "a string alone is no condition; compare it with =="},
     {"!\"x\"", 2, "a string alone is no condition; compare it with =="},

@@ -174,7 +174,7 @@ constexpr Verdict kOfTexts[] = {
     {R"("salut*" == "salut vous")", kAll},
     {R"("salut*" == "salut vous*")", kAll},
     {R"("salut vous*" == "salut*")", kAll},
-    // Not in that list: what the two above mean.
+    // These are not in that list; they follow from the two above.
     {R"("salut*" != "salut vous*")", 0},
     {R"("salut*" == "sal*")", kAll},
     {R"("salut*" == "hello*")", 0},
@@ -260,7 +260,7 @@ constexpr const char* kRefused[] = {
     "a-->a",
     "a.b.c->d.e.f+1",
     "field[abc] == 1",
-    // texts where they have no meaning
+    // texts in a place where they have no meaning
     "\"somestring\"",
     "!\"somestring\"",
     "\"somestring\" > 42",
@@ -302,7 +302,7 @@ TestContexts Contexts() {
   return contexts;
 }
 
-// A filter that cannot be joined to the event lets none pass, as in a traced program.
+// A filter that cannot be linked to the event lets none pass, as in a traced program.
 bool Passes(const std::vector<uint8_t>& program, TestEvent& event) {
   TestContexts contexts = Contexts();
   const LinkedFilter filter(program, event.encoded(), &contexts);

@@ -13,7 +13,7 @@ namespace weft::testing {
 
 class ProgramBuilder {
  public:
-  // Numbers of fields of the header, for Header().
+  // The header's fields, for Header().
   uint32_t magic = 0x544c4657;
   uint16_t version = 1;
   uint16_t header_size = 32;
@@ -33,7 +33,7 @@ class ProgramBuilder {
     return *this;
   }
 
-  // A string or pattern with its bytes.
+  // Adds a string or pattern with its bytes.
   ProgramBuilder& Text(uint8_t op, std::string_view text) {
     Insn(op, 0, literals_.size(), static_cast<uint32_t>(text.size()));
     literals_.insert(literals_.end(), text.begin(), text.end());

@@ -25,7 +25,7 @@ ProgramBuilder Symbols() {
   return b;
 }
 
-// Two bytes an instruction: what, and its operand.
+// Each instruction takes two bytes: its operation and its operand.
 std::vector<uint8_t> Build(const uint8_t* data, size_t size) {
   static constexpr std::string_view kTexts[] = {"", "abc", "a*", "*\\*", "*b*"};
   static constexpr uint64_t kNumbers[] = {0, 1, 63, 64, ~0ull, 0x3fe0000000000000ull, 1ull << 63};

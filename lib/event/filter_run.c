@@ -107,7 +107,7 @@ static enum outcome test_context(const struct run* r, const struct weft_linked_i
 #endif
 }
 
-/* Any test but RANGE_TOP. */
+/* Runs any test but RANGE_TOP. */
 static inline __attribute__((always_inline)) enum outcome test(
     const struct run* r, const struct weft_linked_insn* insn) {
 #define RANGE(load)            \
@@ -228,7 +228,7 @@ static bool load_element(const struct run* r, const struct weft_linked_insn* ins
   return true;
 }
 
-/* Instructions that leave one value more on the stack. */
+/* Runs instructions that leave one more value on the stack. */
 static bool push(const struct run* r, const struct weft_linked_insn* insn,
                  struct weft_filter_value* v) {
   struct text text;
@@ -260,7 +260,7 @@ static bool push(const struct run* r, const struct weft_linked_insn* insn,
   }
 }
 
-/* Instructions that replace the top of the stack. */
+/* Runs instructions that replace the top of the stack. */
 static bool unary(const struct weft_linked_insn* insn, struct weft_filter_value* top) {
   enum outcome is_true;
 
@@ -290,7 +290,7 @@ static bool unary(const struct weft_linked_insn* insn, struct weft_filter_value*
   }
 }
 
-/* Instructions that take two values and leave one, an integer. */
+/* Runs instructions that take two values and leave one, an integer. */
 static bool binary(const struct weft_linked_insn* insn, struct weft_filter_value* a,
                    const struct weft_filter_value* b) {
   enum outcome result;
@@ -396,9 +396,9 @@ static __attribute__((__noinline__)) bool run_tests(const struct weft_linked_fil
   }
 }
 
-/* What most filters begin with, tested before anything is set up for the rest. In a kernel that
- * is a context, and most events are rejected by it: without a search for the operation, since
- * kernels are built without jump tables. In a program it is a field that is an integer. */
+/* Runs what most filters begin with before anything is set up for the rest. In a kernel, that is a
+ * context. It rejects most events without a search for the operation, which is slow because kernels
+ * are built without jump tables. In a program it is a field that is an integer. */
 #ifdef __KERNEL__
 static inline __attribute__((always_inline)) bool is_first_test(
     const struct weft_linked_insn* insn) {

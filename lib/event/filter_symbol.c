@@ -4,7 +4,7 @@
 
 #include "lib/event/freestanding.h"
 
-/* The enum weft_load of a number in an image. */
+/* Returns the enum weft_load of a number in an image. */
 static uint8_t load_of(const struct weft_description_field* field, bool is_float) {
   bool network = (field->flags & WEFT_FIELD_NETWORK) != 0;
   bool swap = network && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
-/* Finds the meaning of a filter's names for one event. Internal to the linker (filter_link.c). */
+/* Finds the meaning of a filter's names for one event. It is internal to the linker
+ * (filter_link.c). */
 #ifndef WEFT_LIB_EVENT_FILTER_SYMBOL_H_
 #define WEFT_LIB_EVENT_FILTER_SYMBOL_H_
 
@@ -13,7 +14,7 @@ struct weft_filter_scope {
 };
 
 /* Makes *load (zero before) the instruction that puts the symbol's value on the stack, and *type
- * its type. 0, -ENOENT or -EPROTOTYPE as weft_filter_link. */
+ * its type. Returns 0, -ENOENT or -EPROTOTYPE, as weft_filter_link does. */
 int weft_filter_resolve(struct weft_filter_scope* scope, const struct weft_filter_symbol* symbol,
                         const char* name, struct weft_linked_insn* load, uint8_t* type);
 

@@ -25,7 +25,7 @@ namespace weft::testing {
 // A context's value; monostate: there is none now.
 using ContextValue = std::variant<std::monostate, int64_t, double, std::string>;
 
-// Contexts by name ("vpid", "provider:name"). Statically typed by their value, or of type ANY.
+// Contexts by name ("vpid", "provider:name"). They have the type of their value, or type ANY.
 struct TestContexts : weft_filter_contexts {
   struct Entry {
     std::string name;
@@ -176,7 +176,7 @@ class TestEvent {
   std::vector<weft_segment> segments_;
 };
 
-// A program linked to one event. `error`: weft_filter_link's, or 0.
+// A program linked to one event. `error`: that of weft_filter_link, or 0.
 struct LinkedFilter {
   int error = 0;
   std::unique_ptr<uint64_t[]> memory;

@@ -3,7 +3,8 @@
 #include "lib/event/filter.h"
 #include "lib/event/freestanding.h"
 
-/* What an operation takes from the stack and leaves there; zero in `known`: no such operation. */
+/* What an operation takes from the stack and leaves there. If `known` is zero, there is no such
+ * operation. */
 struct stack_effect {
   uint8_t known;
   uint8_t takes;
@@ -25,7 +26,7 @@ static const struct stack_effect effects[WEFT_FILTER_OP_COUNT] = {
     [WEFT_FILTER_OP_OR_ELSE] = {1, 1, 0},      [WEFT_FILTER_OP_BOOL] = {1, 1, 1},
 };
 
-/* A literal or name: inside the literals, and without a NUL. */
+/* Is a literal or name inside the literals, and without a NUL? */
 static bool text_fits(const char* literals, uint32_t literal_bytes, uint64_t offset,
                       uint32_t size) {
   uint32_t i;

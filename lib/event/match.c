@@ -5,9 +5,9 @@
 #include "lib/event/freestanding.h"
 
 /*
- * Only the last star seen ever needs to be extended: what stands before it matched as early as it
- * could, so an earlier star that took more could not help what comes after. So one place to return
- * to is enough, instead of recursion.
+ * Only the last star ever needs to be extended. The text before it matched as early as it could, so
+ * that a longer match of an earlier star could not help the text behind it. One place to return to
+ * is therefore enough, instead of recursion.
  */
 bool weft_glob_match(const char* pattern, uint32_t pattern_size, const char* text,
                      uint32_t text_size) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * Decides which events a rule matches: names by star patterns, exclusions, log levels. Used when
- * libweft.so (on its slow path) or the agent decides whether an event is on, before that by `weft
- * record`, and for patterns in filters. Freestanding C; no allocation, no recursion, no state: any
- * thread, any signal handler.
+ * Decides which events a rule matches: names by star patterns, exclusions, log levels. libweft.so
+ * (on its slow path) and the agent use it to decide whether an event is on, `weft record` before
+ * that, and filters for their patterns. It is freestanding C without allocation, recursion or
+ * state: it may run in any thread and any signal handler.
  *
  * A star pattern, as LTTng's: `*` matches any bytes, also none; `\` quotes the byte behind it (a
- * `\` at the end stands for itself); every other byte matches itself. There is no byte class and
+ * `\` at the end stands for itself); every other byte matches itself. There are no byte classes and
  * no `?`.
  */
 #ifndef WEFT_LIB_EVENT_MATCH_H_
@@ -28,13 +28,14 @@ extern "C" {
 bool weft_glob_match(const char* pattern, uint32_t pattern_size, const char* text,
                      uint32_t text_size);
 
-/* As weft_glob_match, for NUL-terminated strings. */
+/* Like weft_glob_match, for NUL-terminated strings. */
 bool weft_glob_match_str(const char* pattern, const char* text);
 
-/* A rule as weft_match_event takes it. Its owner keeps the exclusions in a form of its own. */
+/* A rule for weft_match_event. Its owner keeps the exclusions in a form of its own. */
 struct weft_match_rule {
   const char* pattern; /* NUL-terminated star pattern over "provider:event" */
-  /* Star pattern number i < exclusion_count, NUL-terminated; NULL: none. `of` is exclusions. */
+  /* Returns star pattern number i < exclusion_count, NUL-terminated; NULL: none. `of` is
+   * exclusions. */
   const char* (*exclusion)(const void* of, uint32_t i);
   const void* exclusions;
   uint32_t exclusion_count;

@@ -15,7 +15,7 @@ bool Glob(std::string_view pattern, std::string_view text) {
                          static_cast<uint32_t>(text.size()));
 }
 
-// What match.h says, by trying everything.
+// Matches by match.h's definition, by trying everything.
 bool Oracle(std::string_view pattern, std::string_view text) {
   if (pattern.empty()) return text.empty();
   if (pattern[0] == '*') {

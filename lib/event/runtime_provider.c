@@ -8,7 +8,7 @@
 #include "lib/event/description_walk.h"
 #include "lib/event/freestanding.h"
 
-/* Where the description is written. What does not fit is counted, not written. */
+/* The output of the description. Bytes beyond its end are counted, but not written. */
 struct output {
   char* bytes;
   uint64_t room;
@@ -108,7 +108,7 @@ static bool put_event(struct output* out, const struct weft_runtime_event* sourc
   return true;
 }
 
-/* Also computes the layout, where there is a buffer. */
+/* Also computes the layout, if there is a buffer. */
 static int describe(const struct weft_runtime_event* source, void* buffer, uint32_t room,
                     struct weft_description_layout* layout) {
   struct output counted = {NULL, 0, 0};

@@ -16,8 +16,8 @@
  * and has a struct weft_event (lib/abi/tracepoint.h). That struct describes the event's images, as
  * a compiled provider's does. The source owns the buffer and keeps it as long as the event.
  *
- * Freestanding C: no allocation, no state; any thread, any signal handler. docs/formats/event.md
- * has the bytes.
+ * It is freestanding C without allocation or state: it may run in any thread and any signal
+ * handler. docs/formats/event.md has the bytes.
  */
 #ifndef WEFT_LIB_EVENT_RUNTIME_PROVIDER_H_
 #define WEFT_LIB_EVENT_RUNTIME_PROVIDER_H_
@@ -66,8 +66,8 @@ struct weft_runtime_event {
 int weft_runtime_describe(const struct weft_runtime_event* source, void* buffer, uint32_t room);
 
 /* Describes `source` in `buffer`, and fills what depends on the description in `event`: size, desc,
- * and the sizes of its images. The other members, of the tracer and of a probe, stay. Returns as
- * weft_runtime_describe does; at an error `event` is untouched. */
+ * and the sizes of its images. The other members, which belong to the tracer and to a probe, stay.
+ * Returns what weft_runtime_describe does; if that is an error, `event` is unchanged. */
 int weft_runtime_provide(const struct weft_runtime_event* source, void* buffer, uint32_t room,
                          struct weft_event* event);
 

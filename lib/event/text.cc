@@ -10,7 +10,7 @@ namespace {
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// Length of the identifier or number that text begins with; 0: none.
+// Returns the length of the identifier or number that text begins with; 0: none.
 size_t IdentifierPrefix(std::string_view text) {
   if (text.empty() || !IsLetter(text[0])) return 0;
   size_t n = 1;

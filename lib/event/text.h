@@ -12,10 +12,10 @@ namespace weft {
 // U+0020, U+007F to U+009F).
 [[nodiscard]] bool IsPrintableUtf8(std::string_view text);
 
-// A C identifier: [A-Za-z_][A-Za-z0-9_]*.
+// Is it a C identifier: [A-Za-z_][A-Za-z0-9_]*?
 [[nodiscard]] bool IsIdentifier(std::string_view text);
 
-// An identifier, or the path of a nested field: "a.b[2].c".
+// Is it an identifier, or the path of a nested field: "a.b[2].c"?
 [[nodiscard]] bool IsFieldPath(std::string_view text);
 
 }  // namespace weft

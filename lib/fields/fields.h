@@ -10,10 +10,10 @@
 //       }
 //     };
 //
-// A struct of another library gets its list as a specialisation of FieldList. The order is that of
+// A struct of another library gets its list by a specialisation of FieldList. The order is that of
 // binary encodings; the names are those of JSON and may differ from the members'. A list that lacks
-// a field of its struct does not compile: ForEachField counts both.
-// Thread-safety: constants and pure functions.
+// a field of its struct does not compile: ForEachField counts both. Thread-safety: it has constants
+// and pure functions only.
 #ifndef WEFT_LIB_FIELDS_FIELDS_H_
 #define WEFT_LIB_FIELDS_FIELDS_H_
 
@@ -65,7 +65,7 @@ constexpr bool TakesValues(std::index_sequence<kIndices...>) {
   return requires { T{((void)kIndices, Anything{})...}; };
 }
 
-// How many members an aggregate has.
+// Returns how many members an aggregate has.
 template <typename T, std::size_t kCount = 0>
 constexpr std::size_t CountMembers() {
   if constexpr (TakesValues<T>(std::make_index_sequence<kCount + 1>()))

@@ -36,7 +36,7 @@ class Attributes {
     int e = posix_spawnattr_setsigdefault(&attributes_, &all);
     if (e == 0) e = posix_spawnattr_setsigmask(&attributes_, &none);
     int flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSID;
-    // What TakeTurns gave up is the caller's own; the attributes say SCHED_OTHER.
+    // The child gets back the scheduling that TakeTurns gave up: the attributes name SCHED_OTHER.
     if (sched_getscheduler(0) == SCHED_BATCH) flags |= POSIX_SPAWN_SETSCHEDULER;
     if (e == 0) e = posix_spawnattr_setflags(&attributes_, static_cast<short>(flags));
     // In this order: where the caller has no standard input, the connection may be descriptor 0.

@@ -12,7 +12,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   weft::ipc::Wire wire;
   wire.text.assign(reinterpret_cast<const char*>(data), size);
-  // As many as a message may need: Arrived has two.
+  // A message needs at most two: Arrived has two.
   for (int i = 0; i < 2; i++) wire.fds.emplace_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   auto message = weft::ipc::Decode(std::move(wire));
   if (!message) return 0;

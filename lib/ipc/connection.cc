@@ -131,7 +131,8 @@ Status Connection::Flush() {
 
 Result<std::optional<Message>> Connection::Receive() {
   if (!socket_) return Fail(ErrorCode::kClosed, "the connection is closed");
-  // One byte more than allowed tells a message of the largest size from one that is too large.
+  // One byte more than allowed distinguishes a message of the largest size from one that is too
+  // large.
   static thread_local std::vector<char> buffer(kMaxMessageBytes + 1);
   iovec part{buffer.data(), buffer.size()};
   ControlBuffer control{};

@@ -32,12 +32,12 @@ struct Wire {
   std::vector<UniqueFd> fds;
 };
 
-// kLimit: larger than kMaxMessageBytes.
+// kLimit: the message is larger than kMaxMessageBytes.
 Result<Wire> Encode(Message message);
-// kCorrupt: not a message, a wrong type, a missing member or descriptor.
+// kCorrupt: it is not a message, has a wrong type, or lacks a member or descriptor.
 Result<Message> Decode(Wire wire);
 
-// The name of a message's type, "Ring"; for logs.
+// Returns the name of a message's type, such as "Ring"; for logs.
 std::string_view MessageName(const Message& message);
 
 class Connection {
@@ -47,7 +47,7 @@ class Connection {
 
   // Two connected ends, close-on-exec.
   static Result<std::pair<UniqueFd, UniqueFd>> MakePair();
-  // A connection to a listening socket of that path (through /proc/self/fd when it is too long).
+  // Connects to a listening socket of that path (through /proc/self/fd if it is too long).
   static Result<Connection> ConnectTo(const std::string& path);
 
   [[nodiscard]] int fd() const { return socket_.get(); }
@@ -60,10 +60,11 @@ class Connection {
   Status Send(Message message);
   Status Flush();
 
-  // No value: nothing there now. kClosed: the peer closed its end and everything was received.
+  // std::nullopt: no message is there now. kClosed: the peer closed its end and everything was
+  // received.
   Result<std::optional<Message>> Receive();
 
-  // Blocks until a message is there, sending what is queued meanwhile. kTimeout.
+  // Blocks until a message is there, sending what is queued meanwhile. It may fail with kTimeout.
   Result<Message> Wait(std::chrono::milliseconds timeout);
 
  private:

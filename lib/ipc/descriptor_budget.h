@@ -5,9 +5,9 @@
 //
 // A ring set that is not read to its end costs keeper and agent two descriptors (its memory and its
 // process's pidfd) and the consumer one. The keeper takes no more ring sets than fit; the others
-// wait in the doorbell's backlog until descriptors come back. So the limit bounds the ring sets
-// that are open at one moment, never those of a whole recording. Thread-safety: pure functions and
-// a system call.
+// wait in the doorbell's backlog until descriptors come back. The limit therefore bounds the ring
+// sets that are open at one moment, never those of a whole recording. Thread-safety: it has pure
+// functions and a system call.
 #ifndef WEFT_LIB_IPC_DESCRIPTOR_BUDGET_H_
 #define WEFT_LIB_IPC_DESCRIPTOR_BUDGET_H_
 
@@ -20,10 +20,10 @@
 
 namespace weft::ipc {
 
-// What keeper, agent and consumer have open while nothing is recorded, with room for files that are
-// open for a moment (measured in tests/local/descriptors_test.py).
+// Descriptors that keeper, agent and consumer have open while nothing is recorded, with room for
+// files that are open for a moment (measured in tests/local/descriptors_test.py).
 inline constexpr size_t kOwnDescriptors = 48;
-// Where there are so few, each ring set would wait for the one before it.
+// With fewer descriptors, each ring set would wait for the one before it.
 inline constexpr size_t kFewestForRings = 32;
 // Above this no limit means anything here.
 inline constexpr size_t kMostDescriptors = size_t{1} << 20;
@@ -57,7 +57,7 @@ constexpr size_t NeededDescriptors(size_t traces, size_t cpus) {
   return std::max(size_t{128}, kOwnDescriptors + kFewestForRings + traces * (cpus + 2));
 }
 
-// The hard limit of this process.
+// Returns the hard limit of this process.
 inline size_t DescriptorLimit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 256;

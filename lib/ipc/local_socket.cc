@@ -20,8 +20,8 @@
 namespace weft::ipc {
 namespace {
 
-// Whether the kernel leaves this process's descriptors on their way (SCM_RIGHTS) uncounted: it asks
-// for a capability in the first user namespace, which has this number always.
+// Are this process's descriptors in flight (SCM_RIGHTS) exempt from the kernel's limit? The kernel
+// asks for a capability in the first user namespace, which always has this number.
 bool IsPrivileged() {
   constexpr ino_t kFirstUserNamespace = 0xEFFFFFFD;
   struct stat st{};
@@ -32,9 +32,9 @@ bool IsPrivileged() {
   return (data[0].effective & (1u << CAP_SYS_ADMIN | 1u << CAP_SYS_RESOURCE)) != 0;
 }
 
-// Each caller in the backlog has a descriptor on its way. Without a privilege the kernel lets a
-// user have as many on their way as the limit of open files says; a quarter of them is for what
-// weft's processes send each other.
+// Each caller in the backlog has a descriptor in flight. Without a privilege, the kernel lets a
+// user have as many in flight as the limit of open files. A quarter of them is for the messages
+// between weft's processes.
 int Backlog() {
   constexpr int kMost = kListenBacklog;
   if (IsPrivileged()) return kMost;

@@ -15,7 +15,7 @@ namespace {
 
 // Handled per round; what is left comes with the next one.
 constexpr int kEventsPerRound = 64;
-// Messages of one channel per round, so that a loud peer does not keep the others waiting.
+// Messages of one connection per round, so that a busy peer does not keep the others waiting.
 constexpr int kMessagesPerRound = 64;
 // Rounds that may follow each other at once; one more is earned in each kBreath. A loop that has
 // used them up sleeps that long between rounds: a storm of callers (a program that forks without
@@ -105,7 +105,7 @@ void Loop::Dispatch(const std::shared_ptr<Entry>& entry, uint32_t events) {
     return;
   }
   if ((events & EPOLLOUT) != 0) {
-    // A closed peer is reported by Receive, after its last messages.
+    // Receive reports a closed peer, after its last messages.
     (void)entry->connection->Flush();
   }
   if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) ReceiveAll(entry);

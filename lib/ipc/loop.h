@@ -20,15 +20,16 @@ namespace weft::ipc {
 class Loop {
  public:
   using Clock = std::chrono::steady_clock;
-  // A message, or the error after which the connection is of no use: the handler then unwatches it.
+  // Gets a message, or the error after which the connection is of no use: the handler then
+  // unwatches it.
   using MessageHandler = std::function<void(Result<Message>)>;
 
   static Result<Loop> Make();
 
   // Calls `handler` while `fd` is readable or hung up. The caller owns fd and unwatches it first.
   Status Watch(int fd, std::function<void()> handler);
-  // Receives, and sends what the connection has queued. `connection` stays where it is until
-  // unwatched.
+  // Receives, and sends what the connection has queued. The connection's address must not change
+  // until it is unwatched.
   Status WatchConnection(Connection& connection, MessageHandler handler);
   void Unwatch(int fd);
 
@@ -37,7 +38,8 @@ class Loop {
   TimerId After(std::chrono::milliseconds delay, std::function<void()> handler);
   void Cancel(TimerId timer);
 
-  // Called before every wait: for work that the handlers left behind (queues that have room again).
+  // Sets a function that is called before every wait, for work that the handlers left behind
+  // (queues that have room again).
   void AfterEachRound(std::function<void()> handler) { after_round_ = std::move(handler); }
 
   // Runs handlers until Stop.
@@ -77,9 +79,9 @@ class Loop {
   int rounds_left_ = 0;
 };
 
-// For a process that serves others: from now on it takes no CPU from a running process when it
-// wakes, but waits for its turn (SCHED_BATCH; not for children that StartChild starts). Best
-// effort.
+// For a process that serves others: when it wakes, it no longer takes the CPU from a running
+// process, but waits for its turn (SCHED_BATCH; not for children that StartChild starts). It may
+// fail silently.
 void TakeTurns();
 
 }  // namespace weft::ipc

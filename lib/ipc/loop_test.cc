@@ -30,7 +30,8 @@ TEST(Loop, AStormIsHandledWholeAndInOrder) {
     seen.push_back(std::get<Synced>(*message).number);
     if (seen.size() == kMessages) loop->Stop();
   }));
-  // One by one, each as soon as the one before was taken: a round of its own for each.
+  // Sends one message at a time, each when the one before was taken, so that each has a round of
+  // its own.
   loop->AfterEachRound([&] {
     if (seen.size() < kMessages) {
       ASSERT_TRUE(sender.Send(Synced{seen.size()}));

@@ -62,8 +62,8 @@ inline constexpr int kLeaseFd = 4;   // the same, on a node: its lease (node-age
 
 // --- agent -> consumer -----------------------------------------------------------------------
 
-// First message on a connection. `journal` is the same file at every start of this consumer; it is
-// empty at the first, and grows as the consumer wants.
+// The first message on a connection. `journal` is the same file at every start of this consumer; it
+// is empty at the first start, and the consumer makes it grow.
 struct Configure {
   UniqueFd journal;
   uint32_t clock = 0;              // enum weft_clock_id, of all rings of processes
@@ -90,7 +90,7 @@ struct ContextRef {
   }
 };
 
-// The relay that gets a Trace's packets. No host: they go into the output folder.
+// The relay that gets a Trace's packets. If there is no host, they go into the output folder.
 struct RelayAddress {
   std::string host;  // a name or an address
   uint16_t control_port = 0;
@@ -149,8 +149,8 @@ struct ChannelDefinition {
   }
 };
 
-// A ring set. (channel_id, instance) names it. What the ring itself claims is not trusted; this is
-// what the kernel said of who sent it.
+// A ring set. (channel_id, instance) names it. The ring's own claims are not trusted; the values
+// here are the kernel's word on the sender.
 struct Ring {
   uint64_t channel_id = 0;
   uint64_t instance = 0;
@@ -179,8 +179,8 @@ struct ProcessGone {
 };
 
 // The process of this ring set is gone: the consumer moves what was not stored into its own memory.
-// Beyond its budget it leaves it where it is or, with `may_lose`, counts it as lost. Repeated until
-// the answer, RingMoved or RingDone.
+// Beyond its budget it leaves it where it is or, with `may_lose`, counts it as lost. It is repeated
+// until the answer, RingMoved or RingDone.
 struct MoveRing {
   uint64_t channel_id = 0;
   uint64_t instance = 0;
@@ -262,8 +262,8 @@ struct ConnectionAnswer {
 
 // --- consumer -> agent -----------------------------------------------------------------------
 
-// Also the first message of the agent to the keeper, when its sockets are there, and of the keeper
-// to the cli, then; consumers begin with a Heartbeat.
+// It is also the first message of the agent to the keeper, when its sockets exist, and then of the
+// keeper to the cli. Consumers begin with a Heartbeat.
 struct Hello {
   uint32_t version = kProtocolVersion;
   int32_t pid = 0;
@@ -495,9 +495,10 @@ struct StopConsumer {
   static constexpr auto Fields() { return std::tuple(Field("name", &StopConsumer::name)); }
 };
 
-// Answer with Synced when every doorbell that rang before this was said has been passed on. Where
-// descriptors are short, that takes until earlier ring sets are done with; where none is for
-// kSyncStill, or after kSyncTime, the rest is passed on as refused (Arrived without a key).
+// Answer with Synced when every doorbell that rang before this was said has been passed on. If
+// descriptors are scarce, that takes until earlier ring sets are finished. If no descriptor comes
+// back for kSyncStill, or after kSyncTime, the rest is passed on as refused (Arrived without a
+// key).
 struct Sync {
   uint64_t number = 0;
 
@@ -539,8 +540,8 @@ struct Synced {
 };
 
 // A doorbell rang. The keeper holds `fd` under `key` until Drop; what it knows of the sender comes
-// from the kernel. Without a key it is refused: the keeper has no descriptor to hold it with, and
-// the agent only counts what is in it.
+// from the kernel. Without a key the ring set is refused: the keeper has no descriptor to hold it
+// with, and the agent only counts its events.
 struct Arrived {
   std::string key;
   std::string doorbell;  // whose socket it came over
@@ -560,7 +561,7 @@ struct Arrived {
   }
 };
 
-// Also keeper -> consumer (name ""): talk to the other side over this from now on.
+// Also keeper -> consumer (name ""): use this connection to the other side from now on.
 struct Connect {
   std::string name;
   UniqueFd fd;
@@ -593,8 +594,8 @@ struct OwnerGone {
   static constexpr auto Fields() { return std::tuple(); }
 };
 
-// To an agent: all will end; what cannot wait for the next life is done, then Quit. To a consumer:
-// flush and exit.
+// To an agent: all processes will end. It does what cannot wait for the next start, then sends
+// Quit. To a consumer: flush and exit.
 struct Exit {
   static constexpr std::string_view kName = "Exit";
   static constexpr auto Fields() { return std::tuple(); }
@@ -618,7 +619,7 @@ struct TakeOver {
   }
 };
 
-// A connection to a doorbell, whose message was not read yet.
+// A connection to a doorbell; its message was not read yet.
 struct SilentCaller {
   std::string doorbell;
   UniqueFd fd;
@@ -629,7 +630,7 @@ struct SilentCaller {
   }
 };
 
-// Nothing came before it where the other side's version is another one.
+// If the other side has another version, it is the only message.
 struct HandedOver {
   uint32_t version = kProtocolVersion;
 
@@ -644,7 +645,7 @@ struct TakenOver {
 
 // --- cli -> agent ----------------------------------------------------------------------------
 
-// Answered by SessionState or Refused, after the session is on disk.
+// The answer is SessionState or Refused, after the session is on disk.
 struct CreateSession {
   UniqueFd traces;     // a file: Trace YAML or JSON, one or several documents
   std::string file;    // what to call it in diagnostics

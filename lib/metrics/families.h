@@ -4,10 +4,10 @@
 // docs/metrics.md are made from it.
 //
 // Invariants, which metrics_test.cc checks:
-//   * Only one part exports a family, so that a sum over all scraped pages counts nothing twice.
-//     What a relay repeats after agents is a family of its own, weft_relay_reported_*.
+//   * Only one part exports a family, so that a sum over all scraped pages counts nothing twice. A
+//     relay exports what agents reported to it as a family of its own, weft_relay_reported_*.
 //   * A counter's name ends in "_total", a gauge's does not.
-// Thread-safety: constants.
+// Thread-safety: it has constants only.
 #ifndef WEFT_LIB_METRICS_FAMILIES_H_
 #define WEFT_LIB_METRICS_FAMILIES_H_
 
@@ -23,7 +23,7 @@ enum class Part : uint8_t { kAgent, kRelay, kController, kWebhook };
 
 enum class Kind : uint8_t { kCounter, kGauge };
 
-// In the order of kFamilies.
+// Ids in the order of kFamilies.
 enum class Id : uint8_t {
   kEventsRecorded,
   kEventsDiscarded,
@@ -56,7 +56,7 @@ struct Family {
   std::string_view name;
   std::array<std::string_view, kMaxLabels> labels;  // "": none
   std::string_view help;
-  // The agent's families per Trace: the member of ipc::ChannelCounts that is exported. A member
+  // For the agent's families per Trace: the member of ipc::ChannelCounts that is exported. A member
   // with reasons gives a sample for each, its key "stage/reason" split over the last labels.
   std::string_view count = "";
 };
@@ -189,7 +189,7 @@ inline constexpr std::array kFamilies = std::to_array<Family>({
      "counts beside its pod."},
 });
 
-// A family without a row, or in another place than its id, does not compile.
+// A family without a row, or with a row in another place than its id, does not compile.
 consteval bool RowsStandInTheOrderOfIds() {
   if (kFamilies.size() != static_cast<std::size_t>(Id::kEnd)) return false;
   for (std::size_t i = 0; i < kFamilies.size(); ++i)

@@ -14,7 +14,7 @@ inline constexpr std::string_view kTablesBegin =
     "<!-- made from lib/metrics/families.h by weft-metrics-gen -->\n";
 inline constexpr std::string_view kTablesEnd = "<!-- end of what was made -->\n";
 
-// A table in Markdown for each part.
+// Returns a table in Markdown for each part.
 std::string Tables();
 
 // `page` with Tables() between its marks; "": it lacks a mark.

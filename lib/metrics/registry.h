@@ -35,7 +35,7 @@ class Registry final : public prometheus::Collectable {
   void Set(Id id, const LabelValues& labels, double value);
 
   [[nodiscard]] std::vector<prometheus::MetricFamily> Collect() const override;
-  // The page, in Prometheus' text format.
+  // Returns the page, in Prometheus' text format.
   [[nodiscard]] std::string Text() const;
 
  private:
@@ -43,7 +43,7 @@ class Registry final : public prometheus::Collectable {
   std::unique_ptr<Families> families_;
 };
 
-// For a page that is made anew at each scrape: a family without samples, and a sample.
+// For a page that is made anew at each scrape: these make a family without samples, and a sample.
 prometheus::MetricFamily MakeFamily(Id id);
 prometheus::ClientMetric MakeSample(Id id, const LabelValues& labels, double value);
 

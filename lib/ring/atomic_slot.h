@@ -16,17 +16,17 @@
  *     no owner.
  *  4. discarded[] is counted by atomic additions, with or without the lock, unless the slot is
  *     closed: a thread that does not own the lock looks at `closed` right before. The barrier of a
- *     close is for what stood between the look and the addition, as for sections.
+ *     close waits for threads between that look and the addition, as for sections.
  * Owners are named by a word that is unique per running thread (its thread pointer).
  *
- * Written with atomic builtins only, so that ThreadSanitizer sees all of it.
+ * It uses atomic builtins only, so that ThreadSanitizer sees all of it.
  */
 #ifndef WEFT_LIB_RING_ATOMIC_SLOT_H_
 #define WEFT_LIB_RING_ATOMIC_SLOT_H_
 
 #include "writer.h"
 
-/* Some microseconds: longer than what an owner that has a CPU needs for a record of usual size. */
+/* Some microseconds: longer than an owner that has a CPU needs for a record of usual size. */
 #define WEFT_ATOMIC_SPINS 100
 
 static inline void weft_spin_pause(void) {
@@ -42,7 +42,7 @@ static inline void weft_atomic_discard(struct weft_slot* slot, enum weft_discard
   __atomic_fetch_add(&slot->discarded[reason], 1, __ATOMIC_RELAXED);
 }
 
-/* D without the lock. CLOSED: not counted, the event is as if it were off. */
+/* D without the lock. CLOSED: the event is not counted, as if it were off. */
 static inline enum weft_write_result weft_atomic_discard_unless_closed(
     struct weft_slot* slot, enum weft_discard_reason reason) {
   /* acquire: as in W1 */
@@ -51,7 +51,7 @@ static inline enum weft_write_result weft_atomic_discard_unless_closed(
   return WEFT_WRITE_FULL;
 }
 
-/* S. The caller owns the lock. False: no free sub-buffer. */
+/* S. The caller owns the lock. Returns false if no sub-buffer is free. */
 static inline int weft_atomic_switch(const struct weft_writer_ring* ring, struct weft_slot* slot,
                                      uint8_t* base, uint64_t* head) {
   const uint32_t offset = (uint32_t)*head;

@@ -36,8 +36,8 @@ class DescriptionReader {
   uint32_t count_ = 0;
 };
 
-// Takes whole entries from `bytes`; returns how many bytes they were. Pure, for Poll and the
-// fuzzer.
+// Takes whole entries from `bytes`; returns how many bytes they were. It has no side effects
+// besides calls of `sink`, for Poll and the fuzzer.
 Result<uint64_t> ParseDescriptions(Bytes bytes, const DescriptionReader::Sink& sink);
 
 }  // namespace weft::ring

@@ -51,7 +51,7 @@ std::vector<uint8_t> ValidMemory(uint32_t mode) {
   return memory;
 }
 
-// Bits of the first byte.
+// The bits of the first byte:
 constexpr uint8_t kOverwrite = 1;
 constexpr uint8_t kResumeAtTail = 2;
 constexpr uint8_t kTakeAlike = 4;  // hands out records that are alike together

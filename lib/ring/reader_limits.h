@@ -11,17 +11,18 @@ namespace weft::ring {
 // A ring set is sparse and read by pread, so its size costs a reader nothing; 4096 CPUs with 64 MiB
 // each fit.
 inline constexpr uint64_t kMaxTotalSize = uint64_t{1} << 40;
-// The part that is mapped: header and slots. 4097 slots of 128 bytes are 513 KiB; the rest is room
-// for slots that grow in later minor versions.
+// Most bytes that are mapped: header and slots. 4097 slots of 128 bytes are 513 KiB; the rest is
+// room for slots that grow in later minor versions.
 inline constexpr uint64_t kMaxMappedBytes = uint64_t{4} << 20;
 inline constexpr uint32_t kMaxHeaderSize = 4096;
 inline constexpr uint32_t kMaxSlotSize = 512;
-// Descriptions of one ring set. A program with 4,000 events of 4 KiB each fits.
+// Most bytes of descriptions of one ring set. They are enough for a program with 4,000 events of 4
+// KiB each.
 inline constexpr uint64_t kMaxDescriptionsSize = uint64_t{16} << 20;
 inline constexpr uint32_t kMaxDescriptions = 16384;
 // Bytes that one look at the descriptions may copy; the next look goes on from there.
 inline constexpr uint64_t kDescriptionsPerPoll = uint64_t{1} << 20;
-// How often a look tries again when head moves meanwhile; after that the next round looks.
+// Number of attempts of a look if head moves meanwhile; then the next round looks.
 inline constexpr int kHeadTries = 8;
 
 }  // namespace weft::ring

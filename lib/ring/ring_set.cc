@@ -79,8 +79,8 @@ Status CheckRegions(const weft_ring_header& h, uint64_t file_size) {
   return {};
 }
 
-// A word of the traced process. The mapping is never const and never typed: all access goes by
-// std::atomic_ref on 8-byte aligned words (offsets and slot sizes are checked multiples of 8).
+// Returns a word of the traced process. The mapping is never const and never typed: all access goes
+// by std::atomic_ref on 8-byte aligned words (offsets and slot sizes are checked multiples of 8).
 std::atomic_ref<uint64_t> Word(uint8_t* at) {
   return std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(at));
 }
@@ -129,7 +129,7 @@ Result<Geometry> ParseHeader(Bytes bytes, uint64_t file_size) {
 
 namespace {
 
-// `file_size`: none where the header alone tells.
+// `file_size`: std::nullopt if the header alone counts.
 Result<Geometry> ReadHeader(int fd, std::optional<uint64_t> file_size) {
   weft_ring_header header{};
   const ssize_t got = ::pread(fd, &header, sizeof(header), 0);

@@ -4,7 +4,7 @@
 // under the mapping), sizes that contradict each other, unknown versions and features. The header
 // is copied once and only the copy is used.
 //
-// Used by the consumer's thread. Slot words are shared with the traced process: they are read and
+// The consumer's thread uses it. Slot words are shared with the traced process: they are read and
 // written as single atomic words and mean nothing until checked; records are copied by pread only.
 // Invariant: after Open no access can fault, block or allocate more than the mapped pages: the
 // memory cannot shrink, and a punched hole reads as zeros.
@@ -25,7 +25,7 @@ namespace weft::ring {
 // Records and descriptions begin at such offsets.
 constexpr uint64_t RoundUp8(uint64_t bytes) { return (bytes + 7) & ~uint64_t{7}; }
 
-// The header's checked copy.
+// A checked copy of the header.
 struct Geometry {
   uint64_t total_size = 0;
   uint64_t slots_offset = 0;
@@ -47,19 +47,19 @@ struct Geometry {
   [[nodiscard]] uint64_t subbuf_bytes() const { return uint64_t{1} << subbuf_shift; }
   [[nodiscard]] uint64_t slot_bytes() const { return uint64_t{1} << slot_shift; }
   [[nodiscard]] bool overwrite() const { return mode == WEFT_RING_OVERWRITE; }
-  // The largest record that a writer may make.
+  // Returns the size of the largest record that a writer may make.
   [[nodiscard]] uint32_t max_record() const {
     const uint64_t quarter = subbuf_bytes() / 4;
     return quarter < WEFT_RECORD_MAX_BYTES ? static_cast<uint32_t>(quarter) : WEFT_RECORD_MAX_BYTES;
   }
 };
 
-// Checks a copy of the header against the file's size. kCorrupt, or kUnsupported for a version or
-// feature of later writers. Pure.
+// Checks a copy of the header against the file's size. kCorrupt; kUnsupported: it has a version or
+// feature of later writers. It has no side effects.
 Result<Geometry> ParseHeader(Bytes header, uint64_t file_size);
 
-// Checks the header in a descriptor's memory: makes no mapping and keeps nothing. kInvalid: no
-// sealed tmpfs memfd. Never blocks, whatever kind of file a stranger sent.
+// Checks the header in a descriptor's memory: makes no mapping and keeps nothing. kInvalid: it is
+// no sealed tmpfs memfd. It never blocks, whatever kind of file a stranger sent.
 Result<Geometry> ReadGeometry(int fd);
 
 // Names the memory as the kernel does: by an inode number, which no process can choose. Rings of
@@ -72,7 +72,8 @@ struct RingKey {
 
 class RingSet {
  public:
-  // Takes the descriptor. kInvalid: no sealed tmpfs memfd; kCorrupt, kUnsupported: ParseHeader.
+  // Takes over the descriptor. kInvalid: it is no sealed tmpfs memfd; kCorrupt, kUnsupported: see
+  // ParseHeader.
   static Result<RingSet> Open(UniqueFd fd);
   // Takes a ring of weft.ko (lib/abi/kernel.h), which is no file: it has no size and no seals. The
   // caller has it from the agent, never from a process. kCorrupt, kUnsupported: ParseHeader.
@@ -87,7 +88,7 @@ class RingSet {
   [[nodiscard]] const RingKey& key() const { return key_; }
   [[nodiscard]] int fd() const { return fd_.get(); }
 
-  // Words of a slot; `slot` < slot_count. Any value may come back.
+  // These load words of a slot; `slot` < slot_count. Any value may come back.
   [[nodiscard]] uint64_t LoadHead(uint32_t slot) const;
   [[nodiscard]] uint64_t LoadFrontier(uint32_t slot) const;
   [[nodiscard]] uint64_t LoadTail(uint32_t slot) const;
@@ -97,9 +98,9 @@ class RingSet {
   [[nodiscard]] uint64_t LoadLastTime(uint32_t slot) const;
   [[nodiscard]] uint64_t LoadDescriptionsUsed() const;
 
-  // R5: room for the writer, after everything below `position` was copied.
+  // R5: gives room to the writer, after everything below `position` was copied.
   void StoreTail(uint32_t slot, uint64_t position);
-  // All slots: no record begins after this and a barrier on every CPU (see CloseBarrier).
+  // Closes all slots: no record begins after this and a barrier on every CPU (see CloseBarrier).
   void StoreClosed();
 
   // Copies exactly out.size() bytes from `offset`. kIo never depends on the writer.
@@ -121,8 +122,8 @@ class RingSet {
   size_t map_bytes_ = 0;
 };
 
-// After StoreClosed of any number of ring sets: a barrier on all CPUs, milliseconds. False where
-// the kernel has no global membarrier; the caller then waits and looks again.
+// Runs a barrier on all CPUs, after StoreClosed of any number of ring sets. It takes milliseconds.
+// Returns false if the kernel has no global membarrier; the caller then waits and looks again.
 bool CloseBarrier();
 
 }  // namespace weft::ring

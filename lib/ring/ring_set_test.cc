@@ -157,7 +157,7 @@ TEST(RingHeader, EveryContradictionIsRefused) {
   }
 }
 
-// The layout as a second, independent description of it: what another implementation would assume.
+// A second, independent description of the layout, as another implementation would have it.
 TEST(RingLayout, GoldenBytes) {
   TestWriter writer({.slots = 2,
                      .subbuf_shift = 12,
@@ -194,7 +194,7 @@ TEST(RingLayout, GoldenBytes) {
   EXPECT_EQ(std::memcmp(memory.data() + 8192 + 32, record, sizeof(record)), 0);
 }
 
-// Five words of a slot, and a later one that came where it was free.
+// The slot has five words, and a later one in a place that was free.
 TEST(RingLayout, DiscardedEventsByReason) {
   TestWriter writer({.slots = 2});
   const auto memory = writer.memory();

@@ -14,7 +14,7 @@ constexpr uint64_t kHeaderBytes = sizeof(weft_subbuf_header);
 // No honest counter comes near; sums of what is below it do not wrap.
 constexpr uint64_t kMaxCount = uint64_t{1} << 62;
 
-// What records that are alike begin with: size, event and CPU.
+// Returns the word that records of one run share: size, event and CPU.
 uint64_t FirstWord(const uint8_t* record) {
   static_assert(offsetof(weft_record, time) == sizeof(uint64_t));
   uint64_t word;
@@ -100,7 +100,7 @@ Status SlotReader::LookDiscard(uint64_t head) {
   return SetHead(known + ((index - known) & (n - 1)), head);
 }
 
-// R1: only a header that was the same before and after says which sequence the head belongs to.
+// R1: only a header that was the same before and after tells which sequence the head belongs to.
 Status SlotReader::LookOverwrite() {
   for (int i = 0; i < kHeadTries; i++) {
     const uint64_t head = ring_->LoadHead(slot_);
@@ -157,7 +157,7 @@ Status SlotReader::SkipOverwritten(uint64_t frontier) {
   return {};
 }
 
-// Where the records of position's sub-buffer end, as far as is known: an offset in it.
+// Returns where the records of position's sub-buffer end, as far as is known, as an offset in it.
 uint64_t SlotReader::Limit() const {
   return (state_.position >> shift_) == (end_ >> shift_) ? (end_ & mask_) : mask_ + 1;
 }
@@ -171,7 +171,7 @@ Status SlotReader::Copy(std::span<uint8_t> buffer) {
   if (wanted() == 0) return {};
   fetched_ = false;
   DropCopy();
-  // A new slot's reader stands behind the first header; that one is checked as well, once.
+  // A new slot's reader starts behind the first header; that header is checked as well, once.
   if (state_.position == kHeaderBytes && needed_ == 0) state_.position = 0;
   needed_ = 0;
   const uint64_t position = state_.position;
@@ -192,7 +192,7 @@ Status SlotReader::Copy(std::span<uint8_t> buffer) {
   return skip_below_ == 0 ? Status{} : SkipRead();
 }
 
-// The records from at_ on, each `rounded` bytes, that begin with `word0`.
+// Returns the end of the records from at_ on that have `rounded` bytes each and begin with `word0`.
 uint64_t SlotReader::EndOfAlike(uint64_t word0, uint64_t rounded) const {
   const uint8_t* at = chunk_ + at_;
   const uint8_t* const end = chunk_ + chunk_bytes_;
@@ -213,7 +213,7 @@ CopiedRun SlotReader::LookThroughCopy() {
   while (chunk_bytes_ - at >= sizeof(header)) {
     std::memcpy(&header, chunk_ + at, sizeof(header));
     const uint64_t rounded = RoundUp8(header.size);
-    // What Parse will not take, or not from this copy, ends the run.
+    // A record that Parse will not take, or not from this copy, ends the run.
     if (header.size < sizeof(header) || rounded > chunk_bytes_ - at) break;
     const bool first = at == at_;
     if (first) run.cpu = header.cpu;
@@ -246,7 +246,7 @@ AlikeRecords SlotReader::Alike(uint64_t to) {
     alike.count = most;
     return alike;
   }
-  // Often only a few come before the next slot's.
+  // Often only a few come before the next slot's records.
   size_t too_many = 1;
   while (too_many < most && none_newer(too_many)) too_many *= 2;
   alike.count = too_many / 2;
@@ -268,7 +268,7 @@ void SlotReader::AdvanceAlike(const AlikeRecords& alike, size_t count) {
   at_ += bytes;
 }
 
-// R4, and the check of the sub-buffer before it: it held as many records as were counted.
+// R4, and a check of the sub-buffer before it: it must have had as many records as were counted.
 Status SlotReader::EnterSubbuf(const weft_subbuf_header& header, uint64_t sequence) {
   if (header.sequence != sequence) return Corrupt("a sub-buffer's sequence");
   // No record is smaller than its header.
@@ -287,7 +287,7 @@ Status SlotReader::EnterSubbuf(const weft_subbuf_header& header, uint64_t sequen
   return {};
 }
 
-// After ResumeAtTail: what an earlier reader took is counted, not handed out.
+// After ResumeAtTail: counts what an earlier reader took, and does not hand it out.
 Status SlotReader::SkipRead() {
   while (state_.position < skip_below_) {
     const Step step = Fetch();
@@ -300,7 +300,7 @@ Status SlotReader::SkipRead() {
   return {};
 }
 
-// Everything that is not a whole record at hand.
+// Handles everything that is not a whole record in the copy.
 SlotReader::Step SlotReader::ParseSlow() {
   if (stale_) return Step::kEnd;
   if (state_.position >= end_) {

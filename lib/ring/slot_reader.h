@@ -3,7 +3,7 @@
 // from the ring is copied once and checked; the reader's own position, never the ring's, says where
 // it is. A contradiction is kCorrupt: the caller gives the slot up, and nothing else.
 //
-// Used by the consumer's thread:
+// The consumer's thread uses it:
 //     Look()                        what is committed now
 //     while (Fetch() == kRecord)    use record(); Advance()
 //     kNeedCopy                     Copy(a buffer), Fetch() again
@@ -27,7 +27,7 @@
 
 namespace weft::ring {
 
-// What a reader must know to go on where another one was; kept by an owner that outlives readers.
+// The state with which another reader can go on. An owner that outlives readers keeps it.
 struct SlotState {
   uint64_t position = sizeof(weft_subbuf_header);
   uint64_t accounted = 0;    // records below position, overwritten ones included
@@ -43,7 +43,7 @@ struct RecordView {
   std::span<const uint8_t> body;  // contexts and payload; valid until the next Copy
 };
 
-// What the records of a copy have in common: so that they can be handed out together.
+// What the records of a copy share, so that they can be handed out together.
 struct CopiedRun {
   uint64_t last_time = 0;  // no record that follows in the slot has an earlier one
   uint16_t cpu = 0;
@@ -92,19 +92,19 @@ class SlotReader {
   [[nodiscard]] bool stale() const { return stale_; }
 
   // R2, R3, R4: fills `buffer` from position(), at most to the end of the sub-buffer. A buffer of
-  // wanted() bytes always makes progress, as does one of needed() where that is not 0. The buffer
+  // wanted() bytes always makes progress, and so does one of needed() if that is not 0. The buffer
   // is used until the next Copy.
   Status Copy(std::span<uint8_t> buffer);
-  // After kNeedCopy: the bytes of the record at position(), where its header was copied but not all
-  // of it; a buffer for Copy of less makes no progress. 0: not known yet. At most the geometry's
-  // max_record().
+  // After kNeedCopy: returns the bytes of the record at position() if its header was copied but not
+  // all of it. A smaller buffer for Copy makes no progress. 0: it is not known yet. It is at most
+  // the geometry's max_record().
   [[nodiscard]] uint64_t needed() const { return needed_; }
   // Looks through the whole records of the last Copy that were not handed out.
   [[nodiscard]] CopiedRun LookThroughCopy();
-  // Bytes that Copy could use at once, at most a sub-buffer.
+  // Returns the bytes that Copy could use at once, at most a sub-buffer.
   [[nodiscard]] uint64_t wanted() const;
 
-  // The record at position(), or what is in its way. Repeatable.
+  // Finds the record at position(), or returns what is in its way. It may be repeated.
   Step Fetch() { return fetched_ ? Step::kRecord : Parse(); }
   [[nodiscard]] const RecordView& record() const { return record_; }
   void Advance() {
@@ -115,8 +115,8 @@ class SlotReader {
     fetched_ = false;
   }
 
-  // After Advance: those of the copy's records that follow and are like the one before, none of
-  // them newer than `to`. AdvanceAlike hands out the first `count` of them.
+  // After Advance: returns the following records of the copy that are like the one before and not
+  // newer than `to`. AdvanceAlike hands out the first `count` of them.
   [[nodiscard]] AlikeRecords Alike(uint64_t to);
   void AdvanceAlike(const AlikeRecords& alike, size_t count);
 
@@ -126,8 +126,9 @@ class SlotReader {
   [[nodiscard]] uint32_t slot() const { return slot_; }
   // Records whose time was before their predecessor's and was raised.
   [[nodiscard]] uint64_t clamped() const { return clamped_; }
-  // What the slot claims to hold at the last Look: committed records. Reads a sub-buffer's header;
-  // state().accounted where that was overwritten meanwhile or cannot be read.
+  // Returns the committed records that the slot claims to hold at the last Look. It reads a
+  // sub-buffer's header. If that was overwritten meanwhile or cannot be read, it returns
+  // state().accounted.
   [[nodiscard]] uint64_t CountCommitted() const;
   [[nodiscard]] const char* why_corrupt() const { return why_; }
 
@@ -177,7 +178,7 @@ class SlotReader {
   RecordView record_;
   uint64_t record_bytes_ = 0;  // rounded up
   bool fetched_ = false;
-  bool stale_ = false;  // the writer overtook the last Look: nothing to do before the next one
+  bool stale_ = false;  // the writer overtook the last Look, so only a new one helps
   const char* why_ = "";
 };
 

@@ -84,7 +84,8 @@ void TickClock::Calibrate() {
   last_ = pair;
   const uint64_t here = ToNs(pair.ticks);
   const uint64_t truth = pair.mono_ns + static_cast<uint64_t>(offset_ns_);
-  // How far to go until the lines meet, one second on; bounded so that it is a slew, not a jump.
+  // The distance until the lines meet, one second on. It is bounded so that the clock slews and
+  // does not jump.
   const auto behind = static_cast<int64_t>(truth - here);
   const auto limit = static_cast<int64_t>(kLeadNs / 1'000'000) * kMaxSlewPerMillion;
   const int64_t slew = std::clamp(behind, -limit, limit);

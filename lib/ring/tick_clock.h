@@ -3,12 +3,12 @@
 // that all readers share: the host's CLOCK_MONOTONIC plus an offset that the session fixes once,
 // so that a stepped wall clock moves nothing. One thread owns a TickClock.
 //
-// TSC: a line through measured pairs (ticks, CLOCK_MONOTONIC). Calibrate() replaces the line about
-// once a second. The new line begins where the old one is, and leads to where CLOCK_MONOTONIC will
-// be one second later; its slope is within 500 ppm of the rate measured since the last
-// calibration. Time therefore never goes back, and never jumps. Times before the last calibration
-// are converted with the newest line. The error of a pair is the time between the two reads around
-// it, tens of nanoseconds; the best of several tries is taken.
+// For the TSC, the clock is a line through measured pairs (ticks, CLOCK_MONOTONIC). Calibrate()
+// replaces the line about once a second. The new line begins where the old one is, and leads to
+// where CLOCK_MONOTONIC will be one second later; its slope is within 500 ppm of the rate measured
+// since the last calibration. Time therefore never goes back, and never jumps. Times before the
+// last calibration are converted with the newest line. The error of a pair is the time between the
+// two reads around it, tens of nanoseconds; the best of several tries is taken.
 #ifndef WEFT_LIB_RING_TICK_CLOCK_H_
 #define WEFT_LIB_RING_TICK_CLOCK_H_
 
@@ -16,7 +16,7 @@
 
 namespace weft::ring {
 
-// Where time comes from; a test has its own.
+// The source of time; a test has its own.
 class TickSource {
  public:
   virtual ~TickSource() = default;
@@ -44,17 +44,17 @@ class TickClock {
   // Measures the rate for a few milliseconds (TSC). `offset_ns` is added to every time.
   TickClock(TickSource& source, int64_t offset_ns);
 
-  // About once a second, between records; sooner than after 100 ms it does nothing.
+  // Call it about once a second, between records. If less than 100 ms have passed, it does nothing.
   void Calibrate();
 
-  // What converts, until the next Calibrate.
+  // The line that converts, until the next Calibrate.
   struct Line {
     uint64_t origin_ticks = 0;
     uint64_t origin_ns = 0;
     int64_t ns_per_tick = 0;  // 32.32 fixed point
 
     [[nodiscard]] uint64_t ToNs(uint64_t ticks) const {
-      // Signed: records from before the origin are as good as those after it.
+      // The difference is signed: records from before the origin are as valid as those after it.
       const auto delta = static_cast<__int128>(static_cast<int64_t>(ticks - origin_ticks));
       return origin_ns + static_cast<uint64_t>(static_cast<int64_t>((delta * ns_per_tick) >> 32));
     }

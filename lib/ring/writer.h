@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * The writer's view of a ring set, and what a write can answer. Freestanding C.
+ * The writer's view of a ring set, and the results of a write. Freestanding C.
  *
- * Called by libweft.so in the traced program, on any thread, in signal handlers, in fork and vfork
- * children. The steps W, S and D of lib/abi/ring.h are in writer_x86_64.h and writer_aarch64.h (a
- * restartable sequence each) and in atomic_slot.h (under a lock, for threads without rseq).
+ * libweft.so calls it in the traced program, on any thread, in signal handlers, and in fork and
+ * vfork children. The steps W, S and D of lib/abi/ring.h are in writer_x86_64.h and
+ * writer_aarch64.h (a restartable sequence each) and in atomic_slot.h (under a lock, for threads
+ * without rseq).
  *
  * Invariants
  *  1. Nothing between a section's start and the commit store is visible to a reader.
  *  2. A section reads `slots` or its `count` inside itself: a signal handler that interrupts it may
  *     fork, and the child finds 0 there (the view and the table lie in MADV_WIPEONFORK pages).
- *  3. When a ring set appears `slots` is stored after all but the table's `count`, and that last:
- *     at once, or when sections are safe. Nothing else changes after that; both are 0 again where
- *     the ring set goes.
+ *  3. When a ring set appears, `slots` is stored after everything but the table's `count`. `count`
+ *     comes last: at once, or when sections are safe. Nothing else changes after that; both are 0
+ *     again when the ring set goes.
  */
 #ifndef WEFT_LIB_RING_WRITER_H_
 #define WEFT_LIB_RING_WRITER_H_
@@ -21,8 +22,8 @@
 
 #include "../abi/ring.h"
 
-/* What stands before each section's abort handler, and what a thread's area is registered with:
- * the kernel kills a thread where the two differ. One value per architecture, glibc's (RSEQ_SIG
+/* The word before each section's abort handler, with which a thread's area is registered: the
+ * kernel kills a thread if the two differ. Each architecture has one value, that of glibc (RSEQ_SIG
  * of <sys/rseq.h>). */
 #if defined(__aarch64__)
 #define WEFT_RSEQ_SIGNATURE 0xd428bc00
@@ -32,12 +33,12 @@
 #define WEFT_RSEQ_TEXT_OF(value) #value
 #define WEFT_RSEQ_TEXT(value) WEFT_RSEQ_TEXT_OF(value)
 
-/* Where in struct rseq a slot's number stands: the kernel's concurrency id or, before Linux 6.3,
-   the CPU. */
+/* Offset of a slot's number in struct rseq: the kernel's concurrency id or, before Linux 6.3, the
+   CPU. */
 #define WEFT_RSEQ_MM_CID_OFFSET 24
 #define WEFT_RSEQ_CPU_ID_OFFSET 4
 
-/* Where a slot is mapped. */
+/* The place where a slot is mapped. */
 struct weft_writer_slot {
   struct weft_slot* shared;
   uint8_t* data; /* its ring */
@@ -75,8 +76,8 @@ enum weft_write_result {
   WEFT_WRITE_MOVED = 4, /* another writer wrote, or this thread's slot is another one: look again */
 };
 
-/* Where a slot's next record comes, and a time that was read after that was seen: for clocks that a
- * section cannot read. No two positions of a slot's head have both `head` and `sequence`. */
+/* The place of a slot's next record, and a time that was read after that place was seen: for clocks
+ * that a section cannot read. No two positions of a slot's head have both `head` and `sequence`. */
 struct weft_place {
   uint64_t slot; /* address */
   uint64_t head;
@@ -97,7 +98,7 @@ struct weft_record_parts {
   uint64_t piece_count;
 };
 
-/* What all records of an event have in common that are equally long and lie in one buffer. */
+/* What the records of an event share if they are equally long and lie in one buffer. */
 struct weft_record_class {
   uint64_t word0;     /* as in struct weft_record_parts */
   uint64_t increment; /* the same */
@@ -106,8 +107,8 @@ struct weft_record_class {
   uint32_t boundary; /* weft_record_boundary(ring's sub-buffers), also before there are any */
 };
 
-/* What a section tests at once: bits in which offsets in two sub-buffers differ, those in one do
- * not, and the one that no offset has, for weft_slot.closed. */
+/* Returns a mask that a section tests at once: bits that differ between offsets in two sub-buffers
+ * and not between those in one, and the bit that no offset has, for weft_slot.closed. */
 static inline uint32_t weft_record_boundary(uint32_t subbuf_shift) {
   return ~((1u << subbuf_shift) - 1) | 1u;
 }

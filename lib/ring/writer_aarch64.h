@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
- * The writer's sections for arm64; same shape, labels and answers as writer_x86_64.h. What differs
- * is the order of memory, which arm64 does not keep by itself:
+ * The writer's sections for arm64; same shape, labels and answers as writer_x86_64.h. The
+ * difference is the order of memory, which arm64 does not keep by itself:
  *   commit     stlr: header and payload before head (W5, S5); pairs with the reader's acquire of
  *              head
  *   tail       ldar: the reader's copy was done before it (S1); pairs with the reader's release of
@@ -37,7 +37,7 @@
   "b 5b\n\t"                                                  \
   ".popsection\n\t"
 
-/* slot = this thread's slot, base = its ring. Leaves to 6, as on x86-64. */
+/* Sets slot = this thread's slot, base = its ring. Leaves to 6, as on x86-64. */
 #define WEFT_RSEQ_ENTER                    \
   "3:\n\t"                                 \
   "adrp %[t], 9b\n\t"                      \
@@ -56,7 +56,8 @@
   "add %[slot], %[slot], %[t], lsl #4\n\t" \
   "ldp %[slot], %[base], [%[slot], #16]\n\t"
 
-/* head; leaves to 7 when closed, to 8 when the record does not fit. base = where it comes. */
+/* Loads head; leaves to 7 when closed, to 8 when the record does not fit. Sets base = the place of
+ * the record. */
 #define WEFT_RSEQ_RESERVE               \
   "ldr %[head], [%[slot]]\n\t"          \
   "ldr %w[t], [%[slot], #8]\n\t"        \
@@ -72,7 +73,7 @@
   "isb\n\t"            \
   "mrs %[t], cntvct_el0\n\t"
 
-/* The record's header, with the time in t. */
+/* Stores the record's header, with the time in t. */
 #define WEFT_RSEQ_HEADER                  \
   "ldr %w[u], [%[rseq], #4]\n\t"          \
   "orr %[u], %[word0], %[u], lsl #48\n\t" \
@@ -85,7 +86,7 @@
   "mov %w[result], #0\n"                   \
   "5:\n\t"
 
-/* Where a section leaves to `label`: with this result, out of line. */
+/* The exit of a section at `label`: returns this result, out of line. */
 #define WEFT_RSEQ_EXIT(label, result)                   \
   ".pushsection .text.weft_rseq_exits, \"ax\"\n" #label \
   ":\n\t"                                               \
@@ -97,8 +98,8 @@
 #define WEFT_RSEQ_EXITS WEFT_RSEQ_EXIT(6, 1) WEFT_RSEQ_EXIT(8, 2) WEFT_RSEQ_EXIT(7, 3)
 
 /* W for a record whose bytes lie in one 8-byte aligned buffer, readable up to a multiple of 8.
- * `rseq`: from the thread pointer. `words` is for other machines. False: nothing was written;
- * weft_write_pieces knows why. */
+ * `rseq`: from the thread pointer. `words` is used on other machines only. Returns false if nothing
+ * was written; weft_write_pieces finds out why. */
 static inline __attribute__((always_inline)) bool weft_write_words(
     intptr_t rseq, uint32_t id_offset, const struct weft_record_class* record,
     const uint64_t* payload, uint32_t words) {
@@ -126,7 +127,7 @@ static inline __attribute__((always_inline)) bool weft_write_words(
   return result == WEFT_WRITE_COMMITTED;
 }
 
-/* The pieces behind the header, and the commit. */
+/* Stores the pieces behind the header, and commits. */
 #define WEFT_RSEQ_PIECES                 \
   "mov %[piece], %[pieces]\n\t"          \
   "mov %[left], %[count]\n"              \
@@ -171,7 +172,7 @@ static inline enum weft_write_result weft_write_pieces(void* rseq, uint64_t id_o
   return (enum weft_write_result)result;
 }
 
-/* Head, and its sub-buffer's sequence in u. */
+/* Loads head, and its sub-buffer's sequence into u. */
 #define WEFT_RSEQ_SEQUENCE         \
   "ldr %[head], [%[slot]]\n\t"     \
   "ldr %w[t], [%[ring], #12]\n\t"  \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the writer's sections store, on one thread with an rseq area that no kernel knows: no abort
- * can happen, everything else is as it is. Plain C without a test framework, so that the arm64
- * build, too, runs where only an emulator without rseq is there. Prints one line and ends with 0 if
- * all holds.
+ * Tests what the writer's sections store, on one thread with an rseq area that no kernel knows: no
+ * abort can happen, everything else is as usual. It is plain C without a test framework, so that
+ * the arm64 build also runs in an emulator without rseq. Prints one line and ends with 0 if all
+ * holds.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -203,7 +203,7 @@ static void overwrite_mode_publishes_the_frontier(void) {
   EXPECT(slots[1].frontier == 1u << SUBBUF_SHIFT);
 }
 
-/* The record of 32 bytes that weft_look saw the place of. */
+/* Writes a record of 32 bytes at the place that weft_look saw. */
 static enum weft_write_result at(const struct weft_place* place) {
   const uint64_t payload[2] = {3, 4};
   const struct weft_piece piece = {payload, sizeof(payload)};
@@ -225,13 +225,13 @@ static void a_time_is_recorded_where_it_was_read_for(void) {
   EXPECT(slots[1].head == ((1ull << 32) | (32 + 32)));
   /* Another record was written. */
   EXPECT(at(&place) == WEFT_WRITE_MOVED);
-  /* Another slot that looks the same. */
+  /* The other slot looks the same. */
   set_up(WEFT_RING_OVERWRITE);
   EXPECT(weft_look(rseq, 24, &ring, &place) == WEFT_WRITE_COMMITTED);
   rseq[6] = 0;
   EXPECT(at(&place) == WEFT_WRITE_MOVED);
   rseq[6] = 1;
-  /* An equal head, a round later. */
+  /* The head is equal, but a round later. */
   fill(4);
   EXPECT(weft_switch_subbuf(rseq, 24, &ring, 32) == WEFT_WRITE_COMMITTED);
   EXPECT(slots[1].head == place.head);

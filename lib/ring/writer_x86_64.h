@@ -81,7 +81,7 @@
  * ahead that they are here when they are written. */
 #define WEFT_RSEQ_FETCH "prefetchw 4096(%[base])\n\t"
 
-/* base = the new record, head = what it is to be. Leaves to 7 when closed, to 8 when the end
+/* Sets base = the new record, head = its next value. Leaves to 7 when closed, to 8 when the end
  * would lie in another sub-buffer than the begin: then more differs than offsets in one do.
  * Clobbers rcx. */
 #define WEFT_RSEQ_RESERVE          \
@@ -95,7 +95,7 @@
   "cmpl 12(%[ring]), %%ecx\n\t"    \
   "ja 8f\n\t" WEFT_RSEQ_FETCH
 
-/* Where a section leaves to `label`: with this result, out of line. */
+/* The exit of a section at `label`: returns this result, out of line. */
 #define WEFT_RSEQ_EXIT(label, result)                   \
   ".pushsection .text.weft_rseq_exits, \"ax\"\n" #label \
   ":\n\t"                                               \
@@ -106,9 +106,9 @@
 
 #define WEFT_RSEQ_EXITS WEFT_RSEQ_EXIT(6, 1) WEFT_RSEQ_EXIT(8, 2) WEFT_RSEQ_EXIT(7, 3)
 
-/* The words of a payload behind the header, where the code has their number, 1 to 4: to
- * registers, and to the record. The first two and the others apart, so that neither waits for
- * the other. */
+/* The words of a payload behind the header, if the code has their number, 1 to 4: loads them to
+ * registers, and stores them to the record. The first two and the others are separate, so that
+ * neither waits for the other. */
 #define WEFT_WORDS_LOAD_FIRST       \
   ".if %c[words] >= 2\n\t"          \
   "movups (%[payload]), %%xmm0\n\t" \
@@ -134,7 +134,7 @@
   "movq %%xmm1, 32(%[base])\n\t"   \
   ".endif\n\t"
 
-/* As many as the record has, where the code has no number. Clobbers base. */
+/* Copies as many words as the record has, if the code has no number. Clobbers base. */
 #define WEFT_WORDS_COPY                    \
   ".ifeq %c[words]\n\t"                    \
   "movl %[increment], %%ecx\n\t"           \
@@ -154,22 +154,22 @@
 /*
  * W for a record whose bytes lie in one buffer: payload is 8-byte aligned, readable up to a
  * multiple of 8 bytes, and increment's low half is sizeof(struct weft_record) + that multiple.
- * `words`, a constant, is that multiple's number of words, at most 4, or 0 where it is not known.
- * `rseq`: from the thread pointer; `id_offset`, a constant, is the slot's number's in it. False:
- * nothing was written; weft_write_pieces knows why, and begins again after an abort.
+ * `words`, a constant, is that multiple's number of words, at most 4; 0: it is not known. `rseq`:
+ * from the thread pointer; `id_offset`, a constant, is the slot's number's in it. Returns false if
+ * nothing was written; weft_write_pieces finds out why, and begins again after an abort.
  *
- * The shortest way there is: no register beyond those that a call may clobber, no result but the
- * way it leaves. What can be tested at once is: the sub-buffer's end and `closed` in ecx, cpu_id's
- * sign (set where the thread has no rseq) where that gets into the header. That there is a ring
- * set, the table's count says.
+ * This is the shortest way: it uses no register beyond those that a call may clobber, and has no
+ * result but the way it leaves. Tests are combined: the sub-buffer's end and `closed` in ecx, and
+ * cpu_id's sign (set if the thread has no rseq) where it goes into the header. The table's count
+ * tells that there is a ring set.
  *
- * The order was searched for, by measuring. A CPU waits for all that is under way before it reads
- * its counter, and begins nothing else meanwhile: all the rest costs what it takes to issue, and of
- * what depends on each other before the counter about 15 cycles are free. So the counter is read as
- * soon as the slot's ring is being loaded; a commit to the slot in between makes this
- * section begin again. The payload, which the probe stored a moment ago in other pieces, is loaded
- * in two parts that lie apart. Its address stays in the register that it comes in; head has one
- * that the caller is done with.
+ * The order was found by measuring. Before a CPU reads its counter, it waits for all running
+ * instructions and begins no others. All the rest costs only its issue, and about 15 cycles of
+ * dependent instructions before the counter are free. The counter is therefore read as soon as the
+ * slot's ring is being loaded; a commit to the slot in between makes this section begin again. The
+ * payload, which the probe stored a moment ago in other pieces, is loaded in two parts that lie
+ * apart. Its address stays in the register that it comes in; head has one that the caller is done
+ * with.
  */
 static inline __attribute__((always_inline)) bool weft_write_words(
     intptr_t rseq, uint32_t id_offset, const struct weft_record_class* record,
@@ -223,7 +223,7 @@ failed:
   return false;
 }
 
-/* With the time in rax: the record of `parts`, and its commit. */
+/* Writes the record of `parts` with the time in rax, and commits. */
 #define WEFT_PIECES_WRITE        \
   "movl 4(%[rseq]), %%edx\n\t"   \
   "shlq $48, %%rdx\n\t"          \
@@ -302,14 +302,14 @@ static inline enum weft_write_result weft_write_pieces(void* rseq, uint32_t id_o
   return (enum weft_write_result)result;
 }
 
-/* Head's sub-buffer's sequence to rax. */
+/* Loads the sequence of head's sub-buffer into rax. */
 #define WEFT_RSEQ_SEQUENCE      \
   "movl 12(%[ring]), %%eax\n\t" \
   "notl %%eax\n\t"              \
   "andl %k[head], %%eax\n\t"    \
   "movq (%[base], %%rax), %%rax\n\t"
 
-/* Where this thread's next record comes, but for the time. Stores nothing to the ring. */
+/* Finds the place of this thread's next record; the time is missing. Stores nothing to the ring. */
 static inline enum weft_write_result weft_look(void* rseq, uint32_t id_offset,
                                                const struct weft_writer_ring* ring,
                                                struct weft_place* place) {
@@ -330,7 +330,7 @@ static inline enum weft_write_result weft_look(void* rseq, uint32_t id_offset,
   return (enum weft_write_result)result;
 }
 
-/* As weft_write_pieces with place->time, if the record comes where weft_look saw; else MOVED. */
+/* Like weft_write_pieces with place->time, if the record comes where weft_look saw; else MOVED. */
 static inline enum weft_write_result weft_write_pieces_at(void* rseq, uint32_t id_offset,
                                                           const struct weft_writer_ring* ring,
                                                           const struct weft_record_parts* parts,

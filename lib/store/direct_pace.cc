@@ -12,7 +12,7 @@ void DirectPace::WroteDirectly(Time begin, Time end, size_t bytes) {
     const std::chrono::nanoseconds now = took * 1024 / (bytes / 1024);
     per_mib = (per_mib * 7 + std::min(now, 2 * kSlowDirect)) / 8;
   };
-  // There is no earlier write to measure the first one's arrival time from.
+  // No earlier write exists from which to measure the first one's arrival time.
   const bool first = std::exchange(direct_bytes_, direct_bytes_ + bytes) == 0;
   const Time last_end = std::exchange(last_end_, end);
   if (first) return;

@@ -27,9 +27,9 @@ class DirectPace {
   // The next write may be direct.
   [[nodiscard]] bool direct() const { return left_to_cache_ == 0; }
 
-  // A direct write of `bytes`, a KiB or more, that was successful.
+  // Notes a successful direct write of `bytes`, a KiB or more.
   void WroteDirectly(Time begin, Time end, size_t bytes);
-  // So many bytes went through the page cache.
+  // Notes that so many bytes went through the page cache.
   void WroteToCache(size_t bytes);
   // Reports that the writer does not keep up with the events. The disk is the cause if direct
   // writes took more than half of the time.

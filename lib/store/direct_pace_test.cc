@@ -16,7 +16,7 @@ class DirectPaceTest : public testing::Test {
   void Write(int count, milliseconds took, milliseconds every) {
     for (int i = 0; i < count; i++, now_ += every) pace_.WroteDirectly(now_, now_ + took, kMiB);
   }
-  // What goes through the page cache until direct writes are tried again, in MiB.
+  // Returns the MiB that go through the page cache until direct writes are tried again.
   uint64_t LeftMiB() {
     uint64_t left = 0;
     for (; !pace_.direct(); left++) pace_.WroteToCache(kMiB);

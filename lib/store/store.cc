@@ -23,7 +23,7 @@ Result<uint64_t> FileSize(int fd, const std::string& name) {
   return static_cast<uint64_t>(st.st_size);
 }
 
-// All of `bytes` at `offset`, or perhaps a part of them.
+// Writes all of `bytes` at `offset`, or perhaps a part of them.
 Status WriteAt(int fd, uint64_t offset, std::span<const uint8_t> bytes, const std::string& name) {
   size_t done = 0;
   while (done < bytes.size()) {
@@ -37,7 +37,7 @@ Status WriteAt(int fd, uint64_t offset, std::span<const uint8_t> bytes, const st
   return {};
 }
 
-// All of `bytes` at `offset`, or the file ends at `offset` again.
+// Writes all of `bytes` at `offset`, or cuts the file to `offset` again.
 Status AppendAt(int fd, uint64_t offset, std::span<const uint8_t> bytes, const std::string& name) {
   Status written = WriteAt(fd, offset, bytes, name);
   // If even this fails, the next write starts at `offset` all the same.
@@ -47,7 +47,7 @@ Status AppendAt(int fd, uint64_t offset, std::span<const uint8_t> bytes, const s
   return written;
 }
 
-// Up to bytes.size() bytes; fewer at the end of the file.
+// Reads up to bytes.size() bytes; fewer at the end of the file.
 Result<size_t> ReadAt(int fd, uint64_t offset, std::span<uint8_t> bytes, const std::string& name) {
   size_t done = 0;
   while (done < bytes.size()) {
@@ -61,7 +61,8 @@ Result<size_t> ReadAt(int fd, uint64_t offset, std::span<uint8_t> bytes, const s
   return done;
 }
 
-// Where the last complete fragment of metadata ends: at an empty line, of which it has no other.
+// Returns where the last complete fragment of metadata ends: at an empty line, since fragments have
+// no other.
 Result<uint64_t> CompleteMetadata(int fd, uint64_t size, const std::string& name) {
   constexpr uint64_t kTail = 2 * 1024 * 1024;  // more than a fragment has
   const uint64_t from = size > kTail ? size - kTail : 0;
@@ -256,7 +257,7 @@ Status TraceStore::WriteBytes(Stream& stream, std::span<const uint8_t> packet) {
     }
     if (written || written.error().sys_errno != EINVAL) return written;
   }
-  // EINVAL: a file system that does not say at once that it has no direct writes, or other pages.
+  // EINVAL: the file system did not say before that it has no direct writes, or other pages.
   no_direct_ = no_direct_ || direct;
   (void)SetDirect(stream, false);
   pace_.WroteToCache(packet.size());

@@ -50,22 +50,23 @@ class DirectoryFileMaker : public FileMaker {
   UniqueFd directory_;
 };
 
-// kInvalid for a name that FileMaker would not take.
+// kInvalid: FileMaker would not take the name.
 Status CheckRelativeName(std::string_view name);
 
-// Where a relay stores a Trace, relative to its data folder: NAMESPACE/TRACE/UID. Local mode has no
-// uid: NAMESPACE/TRACE.
+// Returns the folder of a Trace at a relay, relative to its data folder: NAMESPACE/TRACE/UID. Local
+// mode has no uid: NAMESPACE/TRACE.
 std::string TraceFolder(const std::string& kubernetes_namespace, const std::string& trace,
                         const std::string& uid);
 
-// "ust/uid/1000/64-bit", "kernel": where a trace of a domain lies, as readers of LTTng expect.
+// Returns "ust/uid/1000/64-bit", "kernel": the path of a trace of a domain, as readers of LTTng
+// expect.
 std::string UserTracePath(uint32_t uid);
 std::string KernelTracePath();
 
 // A packet of at least this size is written directly, page-aligned in memory and in the file.
 inline constexpr size_t kDirectBytes = 128 * 1024;
-// At most this many smaller ones in a row, after a large one, are also written directly: after a
-// packet that ends within a page the next large one would have to go through the page cache, which
+// At most this many small packets in a row, after a large one, are also written directly. After a
+// packet that ends within a page, the next large one would have to go through the page cache, which
 // can take 30 times as long.
 inline constexpr uint32_t kSmallDirect = 16;
 inline constexpr size_t kDirectAlignment = PageBuffer::kPageBytes;
@@ -96,35 +97,35 @@ class TraceStore {
   static Result<TraceStore> Open(FileMaker& maker, std::string path,
                                  uint64_t most_metadata = UINT64_MAX);
 
-  // Appends one fragment (lib/ctf/metadata_writer.h). kIo with ENOSPC and the like: nothing of it
-  // is in the file.
+  // Appends one fragment (lib/ctf/metadata_writer.h). kIo with ENOSPC and the like: none of it is
+  // in the file.
   Status AppendMetadata(std::string_view fragment);
   [[nodiscard]] uint64_t metadata_bytes() const { return metadata_bytes_; }
-  // Bytes of it, to be looked at or to be replaced by as many others (lib/ctf/vpid_range.h).
-  // kInvalid: not within it. A concurrent reader may see a part of both.
+  // Read bytes of it, or replace them by equally many others (lib/ctf/vpid_range.h).
+  // kInvalid: they are not within it. A concurrent reader may see a part of both.
   Result<std::string> ReadMetadata(uint64_t offset, size_t size) const;
   Status OverwriteMetadata(uint64_t offset, std::string_view bytes);
 
-  // Adds the file of a stream: `channel` and a number, "channel0_3". What an earlier process wrote
-  // is kept, but for a partial packet, what is behind its first `most` bytes, or packets from the
-  // sequence number `before` on; state() then says where the stream ended. The result is the handle
-  // for the functions below.
+  // Adds the file of a stream. Its name is `channel` and a number, "channel0_3". It keeps what an
+  // earlier process wrote, but cuts off a partial packet, everything behind its first `most` bytes,
+  // and packets from the sequence number `before` on. state() then says where the stream ended. The
+  // result is the handle for the functions below.
   Result<size_t> AddStream(std::string_view channel, uint32_t number, uint64_t most = UINT64_MAX,
                            uint64_t before = UINT64_MAX);
   [[nodiscard]] const StreamState& state(size_t stream) const { return streams_[stream].state; }
   [[nodiscard]] size_t streams() const { return streams_.size(); }
 
-  // How many bytes a packet with so much content had best have in this stream: perhaps a few more,
-  // of padding.
+  // Returns the best size in bytes for a packet with so much content in this stream: perhaps a few
+  // more, of padding.
   [[nodiscard]] size_t PacketBytes(size_t stream, size_t content) const;
 
-  // Appends a whole packet as lib/ctf/packet_writer.h makes it. kCorrupt: it is none. kIo: nothing
-  // of it is in the file, the caller may try again or count its events as lost.
+  // Appends a whole packet as lib/ctf/packet_writer.h makes it. kCorrupt: the bytes are no packet.
+  // kIo: nothing of it is in the file; the caller may try again or count its events as lost.
   Status WritePacket(size_t stream, std::span<const uint8_t> packet);
   // Packets come faster than WritePacket takes them.
   void FallBehind() { pace_.FallBehind(); }
 
-  // fsync of all files.
+  // Calls fsync for all files.
   Status Sync();
 
   [[nodiscard]] uint64_t total_bytes() const;
@@ -141,7 +142,7 @@ class TraceStore {
 
   // A packet with so much content shall lie on pages.
   [[nodiscard]] bool WantsPages(const Stream& stream, size_t content) const;
-  // Direct if that is possible and the disk keeps up.
+  // Writes directly if that is possible and the disk keeps up.
   Status WriteBytes(Stream& stream, std::span<const uint8_t> packet);
   bool SetDirect(Stream& stream, bool direct);
   void WriteBehind(Stream& stream);

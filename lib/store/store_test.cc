@@ -112,7 +112,8 @@ TEST_F(StoreTest, LargePacketsLieOnPages) {
     expected += Chars(packet);
     EXPECT_EQ(store.state(stream).bytes, expected.size());
     seen_large = seen_large || content >= kDirectBytes;
-    // Also the small ones behind a large one: the next large one begins where they end.
+    // Small packets behind a large one are also written directly, since the next large one begins
+    // where they end.
     if (seen_large && has_direct()) {
       EXPECT_EQ(expected.size() % kDirectAlignment, 0U) << content;
     }
@@ -206,7 +207,7 @@ TEST_F(StoreTest, MetadataOfEveryVersionIsFoundWholeAgain) {
   }
 }
 
-// In a child, since the limit on file sizes is the process's.
+// This runs in a child, since the limit on file sizes is the process's.
 TEST_F(StoreTest, AFullDiskLeavesWholePacketsAndTheNextWriteWorks) {
   const pid_t child = ::fork();
   if (child == 0) {

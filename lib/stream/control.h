@@ -48,7 +48,7 @@ struct Hello {
   }
 };
 
-// A CTF trace of a container. `trace` is the node's number of it. Answered by TraceOpened.
+// A CTF trace of a container. `trace` is the node's number for it. The answer is TraceOpened.
 struct OpenTrace {
   uint32_t trace = 0;
   std::string pod;
@@ -56,8 +56,8 @@ struct OpenTrace {
   std::string container;
   std::string uuid;  // of the CTF trace
   std::string path;  // its folder below the container's: "ust/uid/1000/64-bit"
-  // Bytes of metadata that the node knows to be stored. What the relay has behind them goes away:
-  // it is told again.
+  // Bytes of metadata that the node knows to be stored. The relay removes what it has behind them:
+  // it is sent again.
   uint64_t metadata = 0;
 
   static constexpr std::string_view kName = "open-trace";
@@ -69,8 +69,8 @@ struct OpenTrace {
   }
 };
 
-// Bytes of the trace's metadata at `offset`: behind what is there, or in place of as many bytes.
-// Answered by MetadataStored.
+// Bytes of the trace's metadata at `offset`: behind what is there, or in place of equally many
+// bytes. The answer is MetadataStored.
 struct Metadata {
   uint32_t trace = 0;
   uint64_t offset = 0;
@@ -89,8 +89,8 @@ struct OpenStream {
   uint32_t stream = 0;
   std::string channel;
   uint32_t cpu = 0;
-  // The first packet that the node does not know to be stored. What the relay has from there on
-  // goes away: it comes again.
+  // The first packet that the node does not know to be stored. The relay removes what it has from
+  // there on: it comes again.
   uint64_t next = 0;
   uint64_t events = 0;  // in the packets before it
 
@@ -102,8 +102,8 @@ struct OpenStream {
   }
 };
 
-// What a stream's packets hold up to `last`; nothing older than `time` (ns, the trace's clock)
-// comes behind it. A relay that lacks some of it asks for it.
+// The last packet of a stream is `last`; nothing older than `time` (ns, the trace's clock) comes
+// behind it. A relay that lacks some of it asks for it.
 struct StreamBeacon {
   uint64_t handle = 0;
   uint64_t last = 0;
@@ -151,7 +151,7 @@ struct PacketsLost {
   }
 };
 
-// All of it was sent. Answered by TraceEnded when it is on the disk.
+// All of the trace was sent. The answer is TraceEnded, when the trace is on the disk.
 struct EndTrace {
   uint32_t trace = 0;
 
@@ -176,7 +176,7 @@ struct Welcome {
   static constexpr auto Fields() { return std::tuple(Field("session", &Welcome::session)); }
 };
 
-// `metadata`: the bytes that are there now.
+// `metadata`: the bytes that the relay has now.
 struct TraceOpened {
   uint32_t trace = 0;
   uint64_t metadata = 0;
@@ -201,7 +201,7 @@ struct MetadataStored {
   }
 };
 
-// `next`: the first packet that is not there; at most the one that the node named.
+// `next`: the first packet that the relay does not have; at most the one that the node named.
 struct StreamOpened {
   uint32_t stream = 0;
   uint64_t handle = 0;
@@ -264,7 +264,8 @@ using Message = std::variant<Offer, Hello, OpenTrace, Metadata, OpenStream, Beac
                              PacketsLost, EndTrace, Chosen, Welcome, TraceOpened, MetadataStored,
                              StreamOpened, Stored, Gap, TraceEnded, Refusal>;
 
-// Appends the message with its length. kInvalid: text that is no UTF-8; kLimit: too long.
+// Appends the message with its length. kInvalid: a text is no UTF-8; kLimit: the message is too
+// long.
 Status Append(const Message& message, std::string& out);
 
 // Takes the JSON alone. kCorrupt: not a message, or a member is missing or of another type.
@@ -276,7 +277,7 @@ std::string_view MessageName(const Message& message);
 class MessageReader {
  public:
   void Push(Bytes bytes);
-  // No value: not all of it is there yet. After an error, nothing more.
+  // std::nullopt: a part of it is not there yet. After an error, do not call it again.
   Result<std::optional<Message>> Next();
 
  private:

@@ -49,7 +49,7 @@ TEST(Control, EveryMessageComesBackAsItWas) {
   ASSERT_EQ(all.size(), std::variant_size_v<Message>);
   std::string wire;
   for (const Message& message : all) ASSERT_TRUE(Append(message, wire));
-  // In pieces of every size.
+  // Feeds pieces of every size.
   for (const size_t piece : {size_t{1}, size_t{7}, size_t{100}, wire.size()}) {
     MessageReader reader;
     std::string again;

@@ -13,7 +13,7 @@ namespace weft::stream {
 // Returns the CRC of `bytes` behind others with the CRC `before`; 0: behind nothing.
 uint32_t Crc32c(Bytes bytes, uint32_t before = 0);
 
-// As Crc32c, without the processor's instruction.
+// Like Crc32c, without the processor's instruction.
 uint32_t Crc32cPortable(Bytes bytes, uint32_t before = 0);
 
 }  // namespace weft::stream

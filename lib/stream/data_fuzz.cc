@@ -3,8 +3,8 @@
 // is reached. Packets come out of the reader whole, and reach the archive in the order of their
 // numbers, each once; what is acknowledged was stored.
 //
-// Input: a byte with the size of the pieces that arrive (7 bits); then, where its highest bit is
-// not set, bytes as on the wire, else packets of two bytes each: number, and distance to the one
+// Input: a byte with the size of the pieces that arrive (7 bits). If its highest bit is not set,
+// bytes follow as on the wire; else packets of two bytes each: number, and distance to the one
 // before.
 #include <algorithm>
 #include <cstring>
@@ -69,7 +69,7 @@ Connection FromNumbers(weft::Bytes bytes) {
   return made;
 }
 
-// What a node says until a stream is open.
+// Returns a node's messages until a stream is open.
 std::string Handshake() {
   std::string wire;
   (void)Append(Offer{.versions = {1}}, wire);

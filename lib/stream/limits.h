@@ -20,9 +20,9 @@ inline constexpr size_t kMaxTicketBytes = 8 * 1024;
 // stream for each of its CPUs.
 inline constexpr size_t kMaxTraces = 1024;
 inline constexpr size_t kMaxStreams = 64 * 1024;
-// Streams of one beacon.
+// Streams in one beacon.
 inline constexpr size_t kMaxBeaconStreams = 8192;
-// Reasons of one report of losses.
+// Reasons in one report of losses.
 inline constexpr size_t kMaxReasons = 64;
 
 // Packets behind a gap that wait in the relay until the gap is filled. A packet that does not fit

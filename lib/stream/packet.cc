@@ -11,10 +11,10 @@
 namespace weft::stream {
 namespace {
 
-// What a later minor version may have appended to a header.
+// A later minor version may have a header of at most this size.
 constexpr size_t kMaxHeaderBytes = 256;
-// A new buffer for every packet would cost more than the packet; most are as long as the one
-// before.
+// A new buffer for every packet would cost more than the packet; most packets are about as long as
+// the one before.
 constexpr size_t kMinBuffer = size_t{64} * 1024;
 
 uint32_t Checksum(weft_stream_packet header, Bytes packet) {
@@ -77,7 +77,7 @@ Status CheckPacket(const weft_stream_packet& header, Bytes packet) {
 
 std::span<uint8_t> PacketReader::Room() {
   const size_t packet_bytes = header_.length;
-  // The packet before was taken.
+  // The caller took the packet before.
   if (at_ == header_size_ + packet_bytes && at_ > header_size_) {
     at_ = 0;
     header_.length = 0;

@@ -19,12 +19,12 @@ using HelloBytes = std::array<uint8_t, sizeof(weft_stream_hello)>;
 using HeaderBytes = std::array<uint8_t, sizeof(weft_stream_packet)>;
 
 HelloBytes EncodeHello(uint64_t session);
-// The session. kCorrupt: not a hello; kUnsupported: of another version.
+// Returns the session. kCorrupt: it is not a hello; kUnsupported: it has another version.
 Result<weft_stream_hello> DecodeHello(const HelloBytes& bytes);
 
-// With length and checksum of `packet`.
+// Encodes a header with the length and checksum of `packet`.
 HeaderBytes EncodeHeader(weft_stream_packet header, Bytes packet);
-// kCorrupt: a length that no packet has, reserved bytes.
+// kCorrupt: a length that no packet has, or reserved bytes that are not zero.
 Result<weft_stream_packet> DecodeHeader(const HeaderBytes& bytes);
 // kCorrupt: the packet is not what its sender made.
 Status CheckPacket(const weft_stream_packet& header, Bytes packet);
@@ -33,16 +33,17 @@ Status CheckPacket(const weft_stream_packet& header, Bytes packet);
 // that was; packet() is there until the next Received.
 class PacketReader {
  public:
-  // `header_size`: of the hello.
+  // `header_size`: the hello's.
   explicit PacketReader(size_t header_size) : header_size_(header_size) {}
 
-  // Where the next bytes go: never empty, and never beyond the packet.
+  // Returns where the next bytes go: never empty, and never beyond the packet.
   [[nodiscard]] std::span<uint8_t> Room();
-  // True: a packet is complete, and its checksum right. After an error, nothing more.
+  // Returns true if a packet is complete and its checksum is right. After an error, do not call it
+  // again.
   Result<bool> Received(size_t bytes);
 
   [[nodiscard]] const weft_stream_packet& header() const { return header_; }
-  // At the beginning of a page.
+  // Returns the packet, which begins at a page.
   [[nodiscard]] Bytes packet() const { return Bytes(buffer_.span()).first(header_.length); }
 
  private:

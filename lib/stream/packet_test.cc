@@ -16,7 +16,7 @@ Bytes AsBytes(std::string_view text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
-// Bit by bit, as the polynomial is defined.
+// Computes the CRC bit by bit, as the polynomial is defined.
 uint32_t SlowCrc(Bytes bytes) {
   uint32_t crc = ~0U;
   for (const uint8_t byte : bytes) {
@@ -48,7 +48,7 @@ TEST(Crc32c, AllWaysToComputeItAgree) {
   }
 }
 
-// What docs/formats/stream.md shows.
+// The bytes of the example in docs/formats/stream.md.
 const uint8_t kHello[] = {0x57, 0x54, 0x53, 0x54, 1,    0,    0x30, 0,
                           0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11};
 const uint8_t kPacket[] = {7,   0,   0,  0, 0, 0, 0, 0,  // stream_handle
@@ -85,7 +85,7 @@ TEST(Packet, RefusesAHelloWithAnotherMagicOrVersion) {
   }
 }
 
-// What a reader makes of bytes that come in pieces of every size.
+// Feeds a reader with bytes that come in pieces of every size.
 TEST(PacketReader, TakesPacketsOutOfAnyPieces) {
   std::string wire;
   for (int i = 0; i < 3; i++) {

@@ -35,7 +35,7 @@ T Last(std::string_view bytes) {
 
 class ProtocolTest : public ::testing::Test {
  protected:
-  // Control both ways until neither side has anything to say.
+  // Passes control messages both ways until neither side has any.
   Status Talk() {
     while (!sender.control_out().empty() || !receiver.control_out().empty()) {
       const std::string to_relay = std::exchange(sender.control_out(), "");

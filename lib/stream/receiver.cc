@@ -191,8 +191,8 @@ Status Receiver::Handle(const Beacon& message) {
     Stream& stream = found->second;
     archive_->Promise(beacon.handle, beacon.last, beacon.time);
     if (data_ == Data::kInOrder) continue;
-    // Packets may be on their way beside the beacon, as long as some of them arrive. What was asked
-    // for once may have been lost, too.
+    // While some packets arrive, others may still be in flight beside the beacon. A packet that was
+    // requested once may have been lost, too.
     const bool stands_still = std::exchange(stream.at_beacon, stream.next) == stream.next;
     if (beacon.last == WEFT_STREAM_NO_SEQ || beacon.last < stream.next || !stands_still) continue;
     WEFT_TRY(AskFor(beacon.handle, stream, beacon.last + 1, true));

@@ -24,9 +24,9 @@
 
 namespace weft::stream {
 
-// Where streams are stored. Keys are the archive's names; they stay valid until the trace is opened
-// again, by whichever session: then its functions fail with kClosed, so that what an old connection
-// still held cannot get in between.
+// The place where streams are stored. Keys are the archive's names. They stay valid until any
+// session opens the trace again. Then its functions fail with kClosed, so that data that an old
+// connection still had cannot get in between.
 class Archive {
  public:
   virtual ~Archive() = default;
@@ -35,7 +35,8 @@ class Archive {
     uint64_t key = 0;
     uint64_t metadata = 0;  // bytes
   };
-  // Cuts the metadata to what the node knows. kPermission: not for this node; kInvalid: a name.
+  // Cuts the metadata to what the node knows. kPermission: this node may not; kInvalid: a name is
+  // malformed.
   virtual Result<OpenedTrace> OpenTrace(const Hello& who, const OpenTrace& what) = 0;
   virtual Status WriteMetadata(uint64_t trace, uint64_t offset, std::string_view text) = 0;
 
@@ -45,14 +46,14 @@ class Archive {
   };
   // Cuts the stream before what.next.
   virtual Result<OpenedStream> OpenStream(uint64_t trace, const OpenStream& what) = 0;
-  // The next packet of the stream, behind perhaps a gap that will never be filled.
+  // Stores the next packet of the stream, perhaps behind a gap that will never be filled.
   virtual Status StorePacket(uint64_t handle, const weft_stream_packet& header, Bytes packet) = 0;
 
   virtual void Lost(uint64_t handle, const PacketsLost& what) = 0;
   virtual void Promise(uint64_t handle, uint64_t last, uint64_t time) = 0;
   virtual void Report(uint64_t trace, const Losses& losses) = 0;
 
-  // All of it on the disk.
+  // Puts all of the trace on the disk.
   virtual Result<TraceEnded> EndTrace(uint64_t trace) = 0;
   // The session is over.
   virtual void CloseTrace(uint64_t trace) = 0;
@@ -71,9 +72,9 @@ class Receiver {
       : archive_(&archive), session_(session), data_(data) {}
 
   Status ReceiveControl(Bytes bytes);
-  // A packet of this session's data connection, whole and with a right checksum.
+  // Takes a packet of this session's data connection, whole and with a right checksum.
   Status ReceivePacket(const weft_stream_packet& header, Bytes packet);
-  // What is to be sent; the caller takes off what it sent. Acknowledgements of packets come with
+  // The bytes to be sent; the caller takes off what it sent. Acknowledgements of packets come with
   // Flush.
   [[nodiscard]] std::string& control_out() { return control_out_; }
   void Flush();

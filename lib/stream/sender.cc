@@ -103,8 +103,7 @@ bool Sender::PacketsAreStored(uint32_t trace) const {
   });
 }
 
-// Packets before `end` are stored. One that is being sent once more is sent to its end all the
-// same.
+// Packets before `end` are stored. A packet that is being sent again is still sent to its end.
 void Sender::Release(uint32_t number, Stream& stream, uint64_t end) {
   if (out_stream_ == number && out_seq_ < end) KeepOut();
   while (stream.stored < end && !stream.packets.empty()) {

@@ -47,16 +47,17 @@ class Sender {
 
   // --- what there is to be sent ------------------------------------------------------------------
 
-  // `metadata`: bytes of its metadata that an earlier life of this process knew to be stored.
+  // `metadata`: bytes of its metadata that an earlier start of this process knew to be stored.
   uint32_t AddTrace(TraceName name, uint64_t metadata);
   // Behind what was written (`offset` is its end), or in place of it.
   void WriteMetadata(uint32_t trace, uint64_t offset, std::string_view text);
-  // `next`: the first packet that is not known to be stored, `events` those in the ones before it.
+  // `next`: the first packet that is not known to be stored; `events`: the events in the packets
+  // before it.
   uint32_t AddStream(uint32_t trace, std::string channel, uint32_t cpu, uint64_t next,
                      uint64_t events);
-  // The next one of the stream.
+  // Adds the next packet of the stream.
   void Put(uint32_t stream, uint32_t events, Bytes packet);
-  // Nothing older than `time` comes behind what was put.
+  // Promises that nothing older than `time` comes behind what was put.
   void Promise(uint32_t stream, uint64_t time);
   // Totals; said when they change, and again on every connection.
   void Report(const Losses& losses);
@@ -72,7 +73,7 @@ class Sender {
   [[nodiscard]] bool all_stored(uint32_t trace) const;
   // The relay said that it is on the disk.
   [[nodiscard]] bool ended(uint32_t trace) const;
-  // The first packet that is not.
+  // Returns the first packet that is not stored.
   [[nodiscard]] uint64_t stored(uint32_t stream) const { return streams_.at(stream).stored; }
 
   // --- the connection ----------------------------------------------------------------------------
@@ -81,15 +82,17 @@ class Sender {
   void DataConnected();
   void Disconnected();
   [[nodiscard]] bool wants_data() const { return phase_ == Phase::kWelcome && !data_; }
-  // After an error the connection is of no use; kPermission: the relay refused, and says why.
+  // After an error the connection is of no use; kPermission: the relay refused, and the message
+  // says why.
   Status ReceiveControl(Bytes bytes);
-  // What is to be sent; the caller takes off what it sent.
+  // The bytes to be sent; the caller takes off what it sent.
   [[nodiscard]] std::string& control_out() { return control_out_; }
-  // Beacons: of all streams that changed since the last one, or of all. From time to time.
+  // Sends beacons: of all streams that changed since the last one, or of all. Call it from time to
+  // time.
   void SendBeacons(bool all);
 
-  // The next bytes of the data connection, in two parts of which one may be empty; both: nothing
-  // now.
+  // The next bytes of the data connection, in two parts of which one may be empty; if both are
+  // empty, there is nothing to send now.
   struct Out {
     Bytes front;
     Bytes packet;
@@ -180,7 +183,7 @@ class Sender {
   MessageReader reader_;
   std::string control_out_;
 
-  // What is being sent on the data connection: a hello, or a packet.
+  // The hello or packet that is being sent on the data connection:
   HelloBytes hello_bytes_{};
   HeaderBytes header_bytes_{};
   Bytes out_front_;

@@ -14,7 +14,7 @@ std::unexpected<Error> Contradiction(const char* what) {
 
 }  // namespace
 
-// What we say ourselves has no text but names that were checked and metadata, which is UTF-8.
+// The sender's own messages have no text but names that were checked and metadata, which is UTF-8.
 void Sender::Say(const Message& message) { (void)Append(message, control_out_); }
 
 void Sender::Connected() {
@@ -179,7 +179,7 @@ Status Sender::Handle(const Gap& message) {
   if (message.first < stream.stored) {
     SayLost(stream, message.first, std::min(message.last, stream.stored - 1), "stored_and_gone");
   }
-  // What came behind it is sent again, too; the relay knows what it has.
+  // Packets behind it are sent again, too; the relay knows what it has.
   if (message.last >= stream.stored) {
     stream.sent = std::min(stream.sent, std::max(message.first, stream.stored));
   }

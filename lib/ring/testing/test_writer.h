@@ -36,10 +36,11 @@ class TestWriter {
   TestWriter(const TestWriter&) = delete;
   TestWriter& operator=(const TestWriter&) = delete;
 
-  // Another descriptor of the memory.
+  // Returns another descriptor of the memory.
   [[nodiscard]] UniqueFd Fd() const;
   [[nodiscard]] weft_ring_header* header() { return reinterpret_cast<weft_ring_header*>(map_); }
-  // As it was made; what is beneath goes by it, whatever the one in memory says since.
+  // Returns the header as it was made. The functions below use this one, whatever the header in
+  // memory says since.
   [[nodiscard]] const weft_ring_header& made() const { return made_; }
   [[nodiscard]] weft_slot* slot(uint32_t index);
   [[nodiscard]] uint8_t* ring(uint32_t slot);
@@ -48,7 +49,7 @@ class TestWriter {
   // Appends a description; `commit` false: killed before its commit.
   void Describe(uint16_t event, std::span<const uint8_t> description, bool commit = true);
 
-  // Records one event. False: discarded (counted) or closed.
+  // Records one event. Returns false if it was discarded (and counted) or the slot is closed.
   bool Write(uint32_t slot, uint16_t event, uint16_t cpu, uint64_t time,
              std::span<const uint8_t> body);
 

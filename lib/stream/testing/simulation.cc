@@ -8,7 +8,7 @@
 namespace weft::stream::testing {
 namespace {
 
-// What a fragment of metadata at `offset` says: the same however often it is made.
+// Returns a fragment of metadata at `offset`; equal for every call.
 std::string FragmentAt(uint64_t offset) { return "at " + std::to_string(offset) + "\n\n"; }
 
 Bytes AsBytes(std::string_view text) {

@@ -36,10 +36,10 @@ class Simulation {
   Simulation(uint64_t seed, const Network& network);
   // Steps with faults, then without until everything is stored. False: it never was.
   bool Run(int steps);
-  // What is not as it should be; "": everything is.
+  // Returns what is wrong; "": nothing is.
   [[nodiscard]] std::string Check() const;
 
-  // How often it was put to the test.
+  // How often each situation occurred:
   uint64_t connections = 0;
   uint64_t node_deaths = 0;
   uint64_t relay_deaths = 0;
