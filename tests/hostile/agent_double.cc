@@ -82,7 +82,7 @@ void AgentDouble::Pump() {
   (void)agent_.Flush();
   auto message = agent_.Wait(std::chrono::milliseconds(2));
   if (message) Handle(std::move(*message));
-  // Heartbeats: taken, so that the socket never fills.
+  // Takes heartbeats, so that the socket never fills.
   while (auto beat = keeper_.Receive()) {
     if (!*beat) break;
   }

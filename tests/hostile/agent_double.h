@@ -40,13 +40,13 @@ class AgentDouble {
 
   [[nodiscard]] const ipc::ChannelCounts& counts(uint64_t channel) { return counts_[channel]; }
   [[nodiscard]] size_t rings_corrupt() const { return rings_corrupt_; }
-  // What the consumer reported of that ring set; null: nothing yet.
+  // Returns what the consumer reported of that ring set; nullptr: nothing yet.
   [[nodiscard]] const ipc::RingDone* done(uint64_t channel, uint64_t instance) const;
   [[nodiscard]] bool alive();
-  // Resident memory in KiB, and open descriptors.
+  // Return the consumer's resident memory in KiB, and its open descriptors.
   [[nodiscard]] uint64_t resident() const;
   [[nodiscard]] size_t descriptors() const;
-  // The exit status after Exit.
+  // Sends Exit and returns the exit status.
   int End();
 
  private:

@@ -126,7 +126,7 @@ void Attacker::MutateDescriptions(ring::testing::TestWriter& ring) {
 
 void Attacker::MutateHeader(ring::testing::TestWriter& ring) {
   uint8_t* header = ring.memory().data();
-  // One field, or two, or the neighbouring halves of two.
+  // Changes one field, or two, or the neighbouring halves of two.
   const uint64_t at = 4 * (random_() % (sizeof(weft_ring_header) / 4 - 1));
   uint64_t value = Nasty();
   if (random_() % 2 == 0) {
@@ -150,7 +150,7 @@ void Attacker::Mutate(ring::testing::TestWriter& ring) {
     case 2:
       return MutateDescriptions(ring);
     case 3:
-      // Until the next time: who reads it once more sees another.
+      // The change lasts until the next one: a reader that reads the header again sees another one.
       RestoreHeader(ring);
       if (random_() % 4 == 0) MutateHeader(ring);
       return;

@@ -14,7 +14,7 @@
 
 namespace weft::hostile {
 
-// Memory that is no ring set, by what is wrong with it.
+// Memory that is no ring set, by the defect that it has.
 enum class Impostor : uint8_t {
   kUnsealed,
   kHalfSealed,
@@ -33,20 +33,21 @@ class Attacker {
  public:
   explicit Attacker(uint32_t seed) : random_(seed) {}
 
-  // One mutation of `ring`, random or targeted.
+  // Makes one mutation of `ring`, random or targeted.
   void Mutate(ring::testing::TestWriter& ring);
-  // One that a reader survives with the ring set: time, CPU, event id or payload of a record,
-  // counts of discarded events, tail. So that attacks reach what stands behind the reader, too.
+  // Makes one that a reader survives with the ring set: time, CPU, event id or payload of a record,
+  // counts of discarded events, tail. Attacks thus reach the code behind the reader, too.
   void MutateGently(ring::testing::TestWriter& ring);
   // Some valid records, so that the reader comes to what was mutated.
   void Write(ring::testing::TestWriter& ring, int count);
 
-  // Any field of the header: magic, sizes, offsets, counts, shifts, mode, clock, ids. And as it
-  // was, but for what Describe wrote since.
+  // Changes any field of the header: magic, sizes, offsets, counts, shifts, mode, clock, ids. The
+  // second function restores the header, except for what Describe wrote since.
   void MutateHeader(ring::testing::TestWriter& ring);
   static void RestoreHeader(ring::testing::TestWriter& ring);
 
-  // A descriptor of an impostor of channel `channel`. Invalid where the machine cannot make it.
+  // Returns a descriptor of an impostor of channel `channel`. It is invalid if the machine cannot
+  // make it.
   UniqueFd MakeImpostor(Impostor kind, uint64_t channel);
 
  private:

@@ -127,7 +127,7 @@ class HostileTest : public ::testing::Test {
     EXPECT_EQ(DigestOf(folder.path() / "bad"), Expected());
   }
 
-  // What the neighbours' traces are without an attack; made once, by a run of its own.
+  // Returns the neighbours' traces without an attack. A run of its own makes them once.
   static Digest Expected() {
     static const Digest digest = [] {
       Folder folder;
@@ -236,7 +236,7 @@ TEST_F(HostileTest, AHeaderThatChangesWhileItIsRead) {
   ::waitpid(attacker, nullptr, 0);
 }
 
-// A word of the reason for which the consumer must refuse that kind.
+// Returns a word of the reason for which the consumer must refuse that kind.
 const char* ReasonOf(Impostor kind) {
   switch (kind) {
     case Impostor::kUnsealed:
@@ -350,7 +350,7 @@ TEST_F(HostileTest, RefusesEveryHeaderThatContradictsItselfAndNoOther) {
   for (uint64_t i = 0; i < kRounds * changes; i++) {
     writers.push_back(std::make_unique<TestWriter>(
         ring::testing::WriterOptions{.channel_id = kBad, .instance = 1000 + i}));
-    // A record, so that descriptions are looked at.
+    // Writes a record, so that descriptions are looked at.
     writers.back()->Describe(0, MakeDescription("evil:a"));
     ASSERT_TRUE(writers.back()->Write(0, 0, 0, ticks.Ticks(), {}));
     kHeaderChanges[i % changes].change(*writers.back()->header());
@@ -377,7 +377,7 @@ TEST_F(HostileTest, AFloodOfDescriptors) {
   TestWriter one({.channel_id = kBad});
   const size_t descriptors = agent.descriptors();
   for (int i = 0; i < 3000; i++) {
-    // Mostly one memory file again and again; every tenth time another one.
+    // Sends mostly one memory file again and again, every tenth time another one.
     agent.AddRing(kBad, static_cast<uint64_t>(i), 3,
                   i % 10 == 0 ? UniqueFd(memfd_create("x", MFD_CLOEXEC)) : one.Fd());
     if (i % 50 == 0) Pass();

@@ -57,13 +57,13 @@ Storm Musl(const char* name, const char* flags, weft_ring_mode mode) {
 }
 
 constexpr const char* kOwnRseq = "GLIBC_TUNABLES=glibc.pthread.rseq=0";
-// The slot is the CPU's, as before Linux 6.3; and the concurrency id's, which is 0 before Linux
-// 6.3: for one thread.
+// The slot is the CPU's, as before Linux 6.3. The other feature size makes it the concurrency id's,
+// which is 0 before Linux 6.3: use it for one thread.
 constexpr const char* kCpuSlots = "WEFT_STRESS_RSEQ_FEATURES=20";
 constexpr const char* kMmCidSlots = "WEFT_STRESS_RSEQ_FEATURES=28";
 
-// Which slots the records came from. While a vfork child lives, and for good when another one was
-// made that shares the memory, all threads use the atomic one.
+// Checks which slots the records came from. All threads use the atomic slot while a vfork child
+// lives, and for good after a child was made that shares the memory.
 void ExpectSlots(const Books& b, const Storm& storm) {
   if (storm.rseq_is_refused) {
     EXPECT_EQ(b.recorded_atomically, b.recorded);
@@ -253,7 +253,7 @@ bool CopiesRules(const __ptrace_syscall_info& call) {
 // No thread waits for ever: events that came meanwhile are counted for the channels that want them.
 TEST(Kill, CountsEventsThatNoThreadCouldDecideOn) {
   Books b;
-  // Before that decision a thread's first event ends only by being given up.
+  // Before that decision, a thread's first event ends only if it is given up.
   const auto enough = [](Pause stood, const World& world) {
     return world.HasEnded() || stood > 120s;
   };
@@ -261,8 +261,8 @@ TEST(Kill, CountsEventsThatNoThreadCouldDecideOn) {
   EXPECT_GT(b.discarded, 0U);
 }
 
-// The main thread gives its first event up and forks. What could not be decided on before is the
-// parent's to count, not the child's.
+// The main thread gives its first event up and forks. The parent counts the events that could not
+// be decided on before; the child does not.
 TEST(Kill, CountsUndecidedEventsOnceAcrossFork) {
   Books b;
   const auto enough = [](Pause stood, const World& world) {
@@ -277,7 +277,7 @@ TEST(Kill, CountsUndecidedEventsOnceAcrossFork) {
   EXPECT_GT(b.ring_sets, 1U);
 }
 
-// A world, and a worker in it that is to come to a breakpoint.
+// A world, and a worker in it that should come to a breakpoint.
 struct Way {
   WorldConfig config;
   int threads = 1;
@@ -337,8 +337,8 @@ void KillAt(uint64_t instruction, const Way& way, bool* reached) {
   }
 }
 
-// At each of these, on all `ways` that lead there; where none does, on the rare ones, some of which
-// need luck.
+// Kills at each of these instructions, on all `ways` that lead there. If none does, it tries the
+// rare ones, some of which need luck.
 void KillAtEach(const std::vector<uint64_t>& instructions, const std::vector<Way>& ways,
                 const std::vector<Way>& rare) {
   constexpr int kTries = 20;

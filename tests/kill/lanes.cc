@@ -38,7 +38,7 @@ Lanes::Balance Lanes::Missing(uint64_t lane, const stress_lane& book) const {
 
 std::string Lanes::Contradiction(const stress_books& books, std::span<const uint64_t> lost) const {
   std::vector<Balance> of(lost.size());
-  Balance nowhere;  // of lanes of which nothing was seen: any ring set's
+  Balance nowhere;  // of lanes with no record: they may belong to any ring set
   for (uint64_t lane = 0; lane < STRESS_LANES; ++lane) {
     const stress_lane& book = books.lanes[lane];
     if (std::string wrong = Order(lane, book); !wrong.empty()) return wrong;

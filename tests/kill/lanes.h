@@ -24,11 +24,11 @@ class Lanes {
     uint32_t slot = 0;
   };
 
-  // In the order in which the slot gives them.
+  // Call it in the order in which the slot gives the records.
   void Saw(uint64_t lane, const Record& record) { lanes_[lane].push_back(record); }
 
-  // After the program's end. `lost`: of each ring set, what was discarded in it and overwritten.
-  // The first contradiction; "": there is none.
+  // Call it after the program's end. `lost`: for each ring set, the events that it discarded or
+  // overwrote. Returns the first contradiction; "": there is none.
   [[nodiscard]] std::string Contradiction(const stress_books& books,
                                           std::span<const uint64_t> lost) const;
 

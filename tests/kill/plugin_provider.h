@@ -14,8 +14,8 @@
 
 #include "tests/kill/books.h"
 
-// As stress:fixed. Whether there is a probe only the probe knows: it begins the event in the lane's
-// book.
+// Like stress:fixed. Only the probe knows whether there is a probe, so it begins the event in the
+// lane's book.
 LTTNG_UST_TRACEPOINT_EVENT(
     stress, provided, LTTNG_UST_TP_ARGS(uint64_t, lane, struct stress_lane*, book),
     LTTNG_UST_TP_FIELDS(lttng_ust_field_integer(uint64_t, lane, lane)

@@ -89,7 +89,7 @@ uint64_t FileOffset(const std::string& file, uint64_t address) {
   return file.size();
 }
 
-// Where an instruction leads; 0: not there.
+// The places to which an instruction leads; 0: none.
 struct Step {
   uint64_t next = 0;    // right behind it
   uint64_t target = 0;  // of a jump
@@ -119,7 +119,7 @@ bool FollowSteps(const std::string& file, const Range& range, std::map<uint64_t,
   return true;
 }
 
-// The instructions that are executed one after the other from `at` on, up to a jump.
+// Returns the instructions that are executed one after the other from `at` on, up to a jump.
 std::vector<uint64_t> Straight(const std::map<uint64_t, Step>& steps, uint64_t at) {
   std::vector<uint64_t> out;
   for (auto i = steps.find(at); i != steps.end(); i = steps.find(i->second.next)) {
@@ -153,7 +153,7 @@ class Lines {
     Dwarf_Line* const at = dwarf_getsrc_die(&unit, instruction);
     int number = 0;
     if (at == nullptr || dwarf_lineno(at, &number) != 0) return "";
-    // Relative to where the compiler ran.
+    // The path is relative to the folder in which the compiler ran.
     std::ifstream source(std::filesystem::path(WEFT_BINARY_DIR) /
                          dwarf_linesrc(at, nullptr, nullptr));
     std::string line;
@@ -176,7 +176,7 @@ std::vector<uint64_t> SectionInstructions(const std::string& library) {
   const std::string file = ReadWhole(library);
   std::map<uint64_t, Step> steps;
   for (const Range& range : Descriptors(file)) {
-    // The first one behind the commit included.
+    // The first instruction behind the commit is included.
     if (!FollowSteps(file, {range.start, range.bytes + 1}, &steps)) return {};
   }
   std::vector<uint64_t> out;

@@ -13,8 +13,8 @@
 
 namespace weft::kill_test {
 
-// Offsets from the load base of every instruction of every section, the first one behind the commit
-// included. Empty: no such table.
+// Returns the offsets from the load base of every instruction of every section, including the first
+// one behind the commit. Empty: there is no such table.
 std::vector<uint64_t> SectionInstructions(const std::string& library);
 
 // Returns these offsets for the functions of these names, including the compiler's parts of them
@@ -25,7 +25,7 @@ std::vector<uint64_t> FunctionInstructions(const std::string& library,
                                            const std::vector<std::string>& names,
                                            const std::vector<std::string>& without);
 
-// Where libweft.so is in a process; 0: nowhere.
+// Returns the address of libweft.so in a process; 0: it is not loaded.
 uint64_t LibraryBase(pid_t pid);
 
 }  // namespace weft::kill_test

@@ -66,7 +66,7 @@ static uint64_t events;
 static const char* flags;
 static __thread uint64_t my_lane;
 
-// libweft.so asks this one, since a program's come before its libraries'.
+// libweft.so calls this definition, since a program's come before its libraries'.
 __attribute__((visibility("default"))) unsigned long getauxval(unsigned long type) {
   unsigned long pair[2] = {0, 0};
   const int fd = open("/proc/self/auxv", O_RDONLY | O_CLOEXEC);
@@ -116,7 +116,7 @@ static void emit(uint64_t lane) {
   books->lanes[lane].ended = n + 1;
 }
 
-// Both lie where the worker does.
+// Both files are in the worker's folder.
 static void* load(const char* name) {
   char path[4096];
   const ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 64);

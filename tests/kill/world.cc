@@ -51,7 +51,7 @@ T At(std::span<const uint8_t> body, size_t offset) {
   return value;
 }
 
-// The events of provider.h. nullopt: none of them, or torn.
+// Parses the events of provider.h. std::nullopt: it is none of them, or it is torn.
 std::optional<Record> Parse(const std::string& name, std::span<const uint8_t> body) {
   Record r{At<uint64_t>(body, 0), At<uint64_t>(body, 8), At<uint64_t>(body, 16)};
   size_t size = 24;
@@ -76,7 +76,7 @@ std::optional<Record> Parse(const std::string& name, std::span<const uint8_t> bo
   return r.check == stress_check(r.lane, r.sequence) ? std::optional(r) : std::nullopt;
 }
 
-// For the calling process and what it executes: no rseq, as on an old kernel.
+// Refuses rseq to the calling process and to programs that it executes, as on an old kernel.
 void RefuseRseq() {
   sock_filter code[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -246,7 +246,8 @@ void World::ReadNames(Ring& ring) {
 }
 
 void World::Check(Ring& ring, uint32_t slot, const ring::RecordView& record) {
-  // It may be newer than the names that were read before the slot, never older than its own name.
+  // The record may be newer than the names that were read before the slot, never older than its own
+  // name.
   if (!ring.names.contains(record.event)) ReadNames(ring);
   if (!ring.names.contains(record.event)) return Wrong("event without a description");
   const size_t contexts = std::min(context_bytes_, record.body.size());

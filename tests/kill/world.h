@@ -34,7 +34,7 @@ struct WorldConfig {
   std::vector<uint16_t> contexts;  // of every record; of fixed sizes
 };
 
-// P3's two sides after the end of a program.
+// The two sides of P3's equation after the end of a program.
 struct Books {
   uint64_t begun = 0;
   uint64_t ended = 0;
@@ -83,7 +83,7 @@ class World {
   void Read(Ring& ring);
   void ReadSlot(Ring& ring, ring::SlotReader& slot);
   void Check(Ring& ring, uint32_t slot, const ring::RecordView& record);
-  // Adds a slot to the result. What was discarded in it and overwritten.
+  // Adds a slot to the result. Returns the events that were discarded or overwritten in it.
   uint64_t Count(const Ring& ring, const ring::SlotReader& slot);
   void Wrong(const std::string& what);
 
@@ -98,7 +98,7 @@ class World {
   Books result_;
 };
 
-// Where the build put what the tests run.
+// Returns the folder into which the build put what the tests run.
 std::string WorkerPath();
 std::string MuslWorkerPath();  // "": there was no compiler for it
 std::string LibraryPath();

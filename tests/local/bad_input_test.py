@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wrong input: one clear line that says what and where, and an exit status of its own."""
+"""Wrong input gives one clear line that says what and where, and an exit status of its own."""
 
 import contextlib
 import os

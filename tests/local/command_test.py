@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command itself: every exit status that its help names, what it shows on a terminal only, the lists as
-JSON, and what a trace says of where it comes from."""
+"""Tests the command itself: every exit status that its help names, output that appears on a
+terminal only, lists as JSON, and a trace's description of its origin."""
 
 import contextlib
 import fcntl
@@ -95,7 +95,7 @@ class ExitStatuses(LocalTest):
                 self.assertEqual(done.returncode, 120, done.stderr)
                 self.assertRegex(done.stderr, f"--summary: {path}: .+; name a file that can be written\n$")
                 self.assertFalse(ran.exists() or (self.folder / "x").exists())
-        # A file in the folder of the trace, one that is there, and one behind a link.
+        # Tries a file in the folder of the trace, one that exists, and one behind a link.
         (self.folder / "old").write_text("old")
         (self.folder / "new").symlink_to(self.folder / "target")
         for i, name in enumerate(("trace0/summary", "old", "new")):
@@ -173,10 +173,10 @@ class ExitStatuses(LocalTest):
 
 
 class Terminal(LocalTest):
-    """`weft` with a pseudo terminal for a part of its descriptors."""
+    """Runs `weft` with a pseudo terminal for some of its descriptors."""
 
     def on_terminal(self, words, stdout, stderr, until=None, then=lambda: None, **environment):
-        """What arrives at the terminal, and at the pipes in its place."""
+        """Returns the output of the terminal, and of the pipes in its place."""
         ours, theirs = pty.openpty()
         self.addCleanup(os.close, ours)
         # \n stays \n
@@ -310,7 +310,8 @@ class Lists(LocalTest):
 
 
 class Environment(LocalTest):
-    """What a trace says of where it comes from, of CTF 1.8 by its text."""
+    """Returns the environment of a trace, which describes its origin; that of CTF 1.8 is read as
+    text."""
 
     def env_of(self, trace):
         [metadata] = trace.rglob("metadata")

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * counters EVENTS: threads, and a fork child, that read their own counters just before each event
- * and record what they read. So whatever is read for the event's contexts lies between two readings
- * of the thread's. Exit status 1: a descriptor is open that was not at the start.
+ * counters EVENTS: threads and a fork child read their own counters just before each event and
+ * record the values. The values of the event's contexts therefore lie between two readings of the
+ * thread's. Exit status 1: a descriptor is open that was not at the start.
  */
 #define _GNU_SOURCE
 #define TRACEPOINT_CREATE_PROBES

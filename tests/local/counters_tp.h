@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One event, and what a thread read itself. Read several times by the tracepoint macros. */
+/* One event with the values that a thread read itself. The tracepoint macros read this file several
+ * times. */
 #undef TRACEPOINT_PROVIDER
 #define TRACEPOINT_PROVIDER counters
 

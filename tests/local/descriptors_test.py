@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""More ring sets than there are descriptors: they wait until others are done with. What is kept, and what is not, adds up
-to what the programs emitted; a limit of open files that is too low is refused before anything is made."""
+"""More ring sets than there are descriptors: they wait until others are finished. Kept and lost
+events add up to what the programs emitted. A limit of open files that is too low is refused before
+anything is made."""
 
 import contextlib
 import ctypes
@@ -76,8 +77,9 @@ class FullPrograms(LocalTest):
                 weft.wait(PATIENCE)
                 unknown = self.counts()["tail_unknown"]
                 self.finish(weft, 123 if unknown else 0)
-                # A ring set and the socket to announce it: two at the same time. With one descriptor, a
-                # child's ring set is read where the agent finds it before the child ends.
+                # A ring set and the socket that announces it are open at the same time. With one
+                # descriptor, a child's ring set is read if the agent finds it before the child
+                # ends.
                 self.assertIn(unknown, {0: [5], 1: range(6)}.get(limit, [0]))
                 self.assert_complete(10 + 10 * (5 - unknown), output=f"limit{limit}")
 
@@ -133,8 +135,9 @@ class Unprivileged(LocalTest):
             self.skipTest("the build's folder is not readable for other users")
 
     def record_living(self, children, before, stands_still=()):
-        """Children that live at the same time and end without exit(); none begins after them. `stands_still`: those of
-        the session's processes that stop before, and go on when the program has ended. An agent is killed instead."""
+        """Runs children that live at the same time and end without exit(); none begins after them.
+        `stands_still`: the session's processes that are stopped before, and go on when the program
+        has ended. An agent is killed instead."""
         begin, end = self.folder / "begin", self.folder / "end"
         weft = self.start("-e", "emitter:*", preexec_fn=before,
                           program=self.emitter("--events", 2, "--children", children, "--begin", begin,
@@ -191,13 +194,13 @@ class TooLow(LocalTest):
         self.assertEqual(int(found[1]), 64)
         self.assertFalse((self.folder / "trace").exists())
         self.assertFalse(self.report.exists(), "the program ran")
-        # What it asks for is enough.
+        # The number that it asks for is enough.
         self.record("-e", "emitter:*", preexec_fn=limited(int(found[2])), program=self.emitter("--events", 10))
         self.assert_complete(10)
 
 
 def become_unprivileged():
-    """To run before weft, where this is root."""
+    """Returns a function to run before weft, if this is root."""
     if os.getuid() == 0:
         os.setgroups([])
         os.setgid(65534)
@@ -205,7 +208,8 @@ def become_unprivileged():
 
 
 def shorten_backlogs():
-    """To run before weft: sockets of a network namespace of its own have a backlog of 8."""
+    """Returns a function to run before weft: sockets of a network namespace of its own have a
+    backlog of 8."""
     if ctypes.CDLL(None, use_errno=True).unshare(0x40000000) != 0:  # CLONE_NEWNET
         raise OSError(ctypes.get_errno(), "unshare")
     with open("/proc/sys/net/core/somaxconn", "w", encoding="ascii") as somaxconn:

@@ -27,7 +27,8 @@ def nanoseconds(text):
 
 class DiscardTime(LocalTest):
     def start_emitter(self, *options):
-        """A recording whose program waits for the file `begin`; the consumer's pid."""
+        """Starts a recording whose program waits for the file `begin`; returns the consumer's
+        pid."""
         self.times = self.folder / "times"
         weft = self.start("-e", "emitter:*", *SMALL, program=self.emitter(
             "--begin", self.folder / "begin", "--times", self.times, *options))
@@ -46,7 +47,7 @@ class DiscardTime(LocalTest):
         return found, done.stdout
 
     def discarded(self, lines, threads, large):
-        """When the events that are not in the trace were emitted: before, after."""
+        """Returns when the events that are not in the trace were emitted: before, after."""
         recorded = {tuple(map(int, found.groups()[1:])) for found in map(TICK.search, lines.splitlines()) if found}
         out, first = [], None
         for thread in range(threads):
@@ -68,7 +69,7 @@ class DiscardTime(LocalTest):
         outside = [when for when in discarded
                    if not any(begin - CLOCKS <= when[1] and when[0] <= end + CLOCKS for _, begin, end, _ in said)]
         self.assertEqual(outside[:3], [], said)
-        # The first event makes the ring; weft's part of the program begins a little before that.
+        # The first event makes the ring; weft's part of the program begins a little before it.
         self.assertGreaterEqual(min(begin for _, begin, _, _ in said), self.started - CLOCKS, said)
         if threads == 1:
             for count, begin, end, _ in said:
@@ -108,7 +109,8 @@ class DiscardTime(LocalTest):
     def test_of_discards_before_the_first_record(self):
         weft, consumer = self.start_emitter("--events", 3000, "--large", 20, "--pause-us", 50)
         os.kill(consumer, signal.SIGSTOP)
-        # The session is older than the program's first event; no interval begins before that.
+        # The session is older than the program's first event, but no interval begins before that
+        # event.
         time.sleep(0.3)
         self.started = time.time_ns() % DAY
         self.begin()

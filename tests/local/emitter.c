@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that emits a known number of events, for the tests of local mode. Every process appends
- * one line "PID EVENTS" to the file of --report when it has emitted all; a tick's `number` counts
- * from 0 in each thread, so that a test sees what is missing or twice.
+ * Emits a known number of events, for the tests of local mode. Every process appends one line "PID
+ * EVENTS" to the file of --report when it has emitted all; a tick's `number` counts from 0 in each
+ * thread, so that a test sees what is missing or twice.
  *
  *   emitter [--events N] [--threads T] [--texts N] [--children C] [--in-turn 1] [--exec DEPTH]
  *           [--pause-us P] [--hold FILE] [--report FILE] [--status S] [--begin FILE] [--times FILE]
@@ -38,7 +38,7 @@ static const char *report, *hold, *hold_children, *begin, *times;
 static uint64_t large;
 static int free_descriptors = -1, children_limit = -1;
 
-/* CLOCK_REALTIME in ns, just before an event and just after it. */
+/* CLOCK_REALTIME in ns, just before and just after an event. */
 struct emitted {
   uint64_t before, after;
 };

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""weft view on traces that other tracers write: event by event what babeltrace2 2.0 prints, and where a trace is
-broken one line for each cause and the rest of it. The traces are made here, bit by bit (foreign_trace.py)."""
+"""Tests weft view on traces of other tracers. It prints what babeltrace2 2.0 prints, event by
+event; if a trace is damaged, it prints one line for each cause, and the rest of the trace.
+foreign_trace.py makes the traces bit by bit."""
 
 import json
 import os
@@ -126,7 +127,7 @@ class LikeBabeltrace(ForeignTest):
             with self.subTest(clock=clock):
                 trace = Trace(False, clock)
                 trace.add_event("p:e", Struct([("_n", Integer(8))]))
-                # The 32 bits of a time overflow between the second and the third.
+                # The 32 bits of the time overflow between the second and the third event.
                 times = [0xFFFFFFF0, 0xFFFFFFFF, 5, 6]
                 trace.write(self.folder / "t", {"c_0": trace.packet(
                     [(0, time, [i]) for i, time in enumerate(times)], 0xFFFFFF00, 1 << 33)})
@@ -227,7 +228,7 @@ class LikeBabeltrace(ForeignTest):
 
 
 class TheRestIsShown(ForeignTest):
-    """What a break costs, and what it does not."""
+    """Tests which events a damaged class costs, and which it does not."""
 
     def trace(self, big=False, **more):
         trace = Trace(big, CLOCK, **more)
@@ -342,7 +343,7 @@ class TheRestIsShown(ForeignTest):
                 out = self.assert_rest(9, cause)
                 self.assertIn("later", out)
                 self.assertIn("'p:bad'", self.view()[2])
-                # Where one stands in a packet, the rest of that packet cannot be told from it.
+                # If such an event is in a packet, the rest of that packet cannot be decoded.
                 packets[1] = trace.packet([(0, 201, [1]), (1, 202, [1]), (0, 203, [1])], 200, 299, 2)
                 trace.write(self.folder / "t", {"c": b"".join(packets)})
                 self.assert_rest(7, cause, "'p:bad' cannot be decoded")

@@ -13,7 +13,7 @@ UUID = bytes(range(16))
 
 
 class Bits:
-    """Bits of a packet. Big-endian ones fill each byte from its highest bit."""
+    """The bits of a packet. Big-endian ones fill each byte from its highest bit."""
 
     def __init__(self, big):
         self.big = big
@@ -245,7 +245,7 @@ class Trace:
         return number
 
     def packet(self, events, begin, end, sequence=0, discarded=0, padding=0, cpu=0):
-        """`events`: (id, time, [context,] values)."""
+        """Makes a packet. `events`: (id, time, [context,] values)."""
         bits = Bits(self.big)
         self.packet_header.put(bits, [MAGIC, list(UUID), 0])
         start = len(bits.bits)
@@ -282,7 +282,7 @@ def uuid_text(uuid):
 
 
 def packetized(text, big, size=256):
-    """Metadata in packets of `size` bytes."""
+    """Returns metadata in packets of `size` bytes."""
     head = 37
     out = b""
     for at in range(0, len(text), size - head):
@@ -294,7 +294,7 @@ def packetized(text, big, size=256):
 
 
 def random_class(random, depth=0):
-    """A field class other than a sequence or a variant, which need a field before them."""
+    """Returns a field class other than a sequence or a variant, which need a field before them."""
     kind = random.randrange(8 if depth < 3 else 5)
     if kind < 2:
         size = random.choice([random.randrange(1, 65), 8, 16, 32, 64])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ring sets that were not announced, and programs that started before weft: their events are recorded
-exactly. Needs root: the kernel lets only root open another process's mappings."""
+"""Tests ring sets that were not announced, and programs that started before weft: their events are
+recorded exactly. Needs root: the kernel lets only root open another process's mappings."""
 
 import json
 import os
@@ -54,7 +54,7 @@ class FoundTest(LocalTest):
         return len(path.read_text().splitlines()) if path.exists() else 0
 
     def recorded(self):
-        """How many events the recording into this test's folder has recorded so far."""
+        """Returns how many events the recording into this test's folder has recorded so far."""
         shown = subprocess.run([WEFT, "status", "--json"], capture_output=True, text=True,
                                check=True).stdout
         for session in json.loads(shown):

@@ -90,19 +90,19 @@ class Node:
         return {int(path.stem) for path in self.state.glob(f"*.{kind}")}
 
     def said(self, agent):
-        """What the agent was told so far."""
+        """Returns the messages that the agent got so far."""
         lines = (self.state / f"{agent}.log").read_text(encoding="utf-8").splitlines()
         return [json.loads(line) for line in lines]
 
     def next_agent(self, known):
-        """The agent that a keeper started after `known`, when it was told all."""
+        """Returns the agent that a keeper started after `known`, when it has all messages."""
         agent = self.test.wait_for(lambda: self.agents() - known, "no agent comes").pop()
         self.test.wait_for(lambda: any(m["type"] == "KeptComplete" for m in self.said(agent)),
                   "the agent is not told all")
         return agent
 
     def kept(self, agent):
-        """By key: meta and inodes."""
+        """Returns meta and inodes of each kept descriptor by its key."""
         return {m["key"]: (m["meta"], m["inodes"]) for m in self.said(agent) if m["type"] == "Kept"}
 
     def arrived(self, agent):
@@ -149,7 +149,7 @@ class Handover(LocalTest):
         self.wait_for(lambda: self.node.arrived(second) == arrived,
                        "a caller does not get through to the new keeper")
         self.assertFalse(is_running(self.first), "two agents")
-        # At SIGTERM the old one, which is retired, goes.
+        # At SIGTERM the old keeper, which is retired, ends.
         self.old.terminate()
         self.assertEqual(self.old.wait(PATIENCE), 0)
         self.assertIsNone(new.poll())

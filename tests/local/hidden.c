@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program whose ring sets are never announced, or that ran before weft did. It emits a known
+ * A program whose ring sets are never announced, or that runs before weft does. It emits a known
  * number of events and appends a line "PID EVENTS" to `report` after each round; before the first,
  * one to `ready`.
  *

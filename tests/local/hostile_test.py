@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a hostile program of a recording meets: the keeper's doorbell, before anything else looks at what it sent; and,
-if it ever got hold of the consumer, that process's sandbox."""
+"""A hostile program of a recording attacks the keeper's doorbell, the first code that looks at its
+messages. If it ever got control of the consumer, it would meet that process's sandbox."""
 
 import contextlib
 import os
@@ -22,7 +22,7 @@ EVENTS = 5000
 
 class Hostile(LocalTest):
     def begin(self, **popen):
-        """A recording that is ready, and whose program, the neighbour, waits for go()."""
+        """Starts a recording that is ready. Its program, the neighbour, waits for go()."""
         where, self.gate = self.folder / "where", self.folder / "gate"
         script = (f"echo $WEFT_DIR >{where}.new; mv {where}.new {where}; "
                   f"while ! test -e {self.gate}; do sleep 0.01; done; exec ")
@@ -36,7 +36,8 @@ class Hostile(LocalTest):
         self.quiet = seen[-1]
 
     def go(self):
-        """The keeper has no more than before, the processes are the same, and the neighbour's events all there."""
+        """Checks that the keeper has no more descriptors than before, that the processes did not
+        change, and that all events of the neighbour are there."""
         self.wait_for(lambda: self.descriptors() <= self.quiet, "descriptors stay in the keeper")
         self.assertEqual(self.session_processes(self.weft), self.processes)
         self.gate.touch()
@@ -45,7 +46,7 @@ class Hostile(LocalTest):
         return err
 
     def descriptors(self):
-        """How many descriptors the keeper has open."""
+        """Returns how many descriptors the keeper has open."""
         return len(os.listdir(f"/proc/{self.processes['weft-keeper']}/fd"))
 
     def call(self):
@@ -83,7 +84,7 @@ class Hostile(LocalTest):
         self.go()
 
     def sent_away(self, descriptors):
-        """A call that is answered by its end."""
+        """The answer to the call is its end."""
         with self.call() as caller:
             socket.send_fds(caller, [b"x"], descriptors)
             self.assertEqual(caller.recv(1), b"", "it was answered")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests need to know of huge pages: whether there are any, and whether rings are in them."""
+"""Helpers for huge pages: does the machine have any, and are rings in them?"""
 
 import ctypes
 import mmap
@@ -32,7 +32,7 @@ def why_no_huge_page():
 
 
 def bytes_in_huge_pages(smaps):
-    """How many bytes of the rings in `smaps` (a /proc/PID/smaps) are in huge pages."""
+    """Returns how many bytes of the rings in `smaps` (a /proc/PID/smaps) are in huge pages."""
     ring, found = False, 0
     for line in smaps.splitlines():
         name, *words = line.split()

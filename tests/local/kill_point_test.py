@@ -10,7 +10,7 @@ import unittest
 from tests.local import weft_local
 from tests.local.weft_local import BUILD, LocalTest
 
-# Where the agent passes state over, and how often it is there before it is killed.
+# Places at which the agent hands state over, and how often it passes them before it is killed.
 AGENT = {
     "journal_kept": 1, "before_session": 1, "session_written": 1, "session_renamed": 1, "created": 1,
     "consumer_asked_for": 1, "begun": 1, "begun_saved": 1, "begun_published": 1, "greeted": 1,
@@ -20,9 +20,9 @@ AGENT = {
     "stopping_saved": 1, "stopping_published": 1, "sync_asked_for": 1, "synced": 1,
     "drained": 1, "drained_saved": 1, "drained_dropped": 1, "owner_gone": 1,
 }
-# In its start, of which the first one has nothing to restore.
+# Places in its start. A first agent has nothing to restore there.
 AGENT_AGAIN = {"kept": 4, "life_kept": 1, "restored": 1, "resumed": 1, "greeted": 1, "ring_told": 2}
-# One life after the other. The metadata of a few kinds of events is written once.
+# Each list is one start after the other. The metadata of a few kinds of events is written once.
 CONSUMER = [["metadata:1"]] + [[f"{name}:2", f"{name}:1"] for name in (
     "before_packets", "packets", "before_journal", "journal", "tails")]
 

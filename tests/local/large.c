@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that emits large events, for the tests of local mode.
+ * Emits large events, for the tests of local mode.
  *
  *   large [--threads T] [--own-rseq] SIZE...
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tracepoints of large.c. Read several times by the tracepoint macros. */
+/* Tracepoints of large.c. The tracepoint macros read this file several times. */
 #undef TRACEPOINT_PROVIDER
 #define TRACEPOINT_PROVIDER large
 

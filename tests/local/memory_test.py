@@ -45,7 +45,7 @@ class Pool:
 
 
 class Library(unittest.TestCase):
-    """Two threads of the emitter, 20,000 events each, on a machine with two slots."""
+    """Runs two threads of the emitter, with 20,000 events each, on a machine with two slots."""
 
     def run_emitter(self, units, *options, held=True, meanwhile=None, emitted=2 * EVENTS):
         """The ring sets that were made, what was counted, and what is left in the pool."""
@@ -165,7 +165,8 @@ class Local(LocalTest):
             peak = max(peak, group.shmem())
             time.sleep(0.01)
         self.finish(weft)
-        # Besides rings: the session's files and journals, where they lie in memory.
+        # Besides rings, the memory holds the session's files and journals if their folder is in
+        # memory.
         self.assertGreater(peak - before, 1 << 20)
         self.assertLess(peak - before, limit // 20 + (1 << 20))
         counts = self.counts()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A node of a cluster whose keeper, agent and consumer die together, and whose agent is stopped: programs in pods go
-on meanwhile, and every event is counted once all the same. Here are real processes and control groups; the test
-itself is the kubelet and the API server (tests/vm/node.py)."""
+"""Tests a node of a cluster whose keeper, agent and consumer die together, or whose agent is
+stopped. Programs in pods go on meanwhile, and every event is still counted once. Processes and
+control groups are real; the test itself is the kubelet and the API server (tests/vm/node.py)."""
 
 import collections
 import contextlib
@@ -22,7 +22,8 @@ RECORDS = {"user": {"events": [{"name": "emitter:*"}]}}
 
 
 def control_groups():
-    """Where groups can be made: version 2, or a hierarchy of version 1. None: nowhere."""
+    """Returns the folder in which groups can be made: version 2, or a hierarchy of version 1. None:
+    there is no such folder."""
     for top in (CGROUPS, CGROUPS / "pids", CGROUPS / "freezer"):
         if (top / "cgroup.procs").exists() and os.access(top, os.W_OK):
             return top
@@ -82,7 +83,7 @@ class NodeLife(NodeTest):
                 os.kill(pid, signal.SIGKILL)
 
     def pod(self, name):
-        """One that is being recorded."""
+        """Returns a pod that is being recorded."""
         pod = Pod(name, control_groups(), self.folder / "kubelet")
         self.addCleanup(pod.remove_groups)
         self.addCleanup(self.end_all)
@@ -91,7 +92,8 @@ class NodeLife(NodeTest):
         return pod
 
     def records(self, pod):
-        """Whether the session's file has the pod's channel, on, and the relay takes events."""
+        """Does the session's file have the pod's channel, and is it on; and does the relay take
+        events?"""
         file = self.folder / "state/sessions" / f"session-{NAMESPACE}.json"
         channels = json.loads(file.read_text())["channels"] if file.exists() else []
         return any(channel["container"]["pod_uid"] == pod.uid and channel["phase"] == 1 for channel in channels) \
@@ -115,7 +117,7 @@ class NodeLife(NodeTest):
         self.wait_for(lambda: self.delivered() > before, "no event comes")
 
     def assert_books(self, emitted):
-        """Whatever was emitted is in one CTF trace, once, and counted so."""
+        """Checks that every emitted event is in one CTF trace, once, and counted once."""
         counts = self.end(NAMESPACE, {}, **RECORDS)
         self.assertEqual(counts, {"recorded": emitted, "delivered": emitted, "overwritten": 0, "lost": 0,
                                   "discarded": 0, "missing": 0})
@@ -145,7 +147,7 @@ class NodeLife(NodeTest):
             self.wait_for(lambda: not any(map(is_running, pids[1:])), "a process stays")
 
         def the_keeper_alone():
-            """Its agent and consumer still end when the next ones begin."""
+            """Its agent and consumer are still ending when the next ones begin."""
             os.kill(self.keeper.pid, signal.SIGKILL)
 
         def in_order():
@@ -196,7 +198,8 @@ class NodeLife(NodeTest):
         self.stop_node()
 
     def end_while_the_agent_is_stopped(self, then):
-        """A pod whose program runs and ends, and which is gone from the API server, while the agent does not answer."""
+        """A pod's program runs and ends, and the API server removes the pod, while the agent does
+        not answer."""
         pod = self.pod("one")
         agent = self.wait_for(lambda: self.daemon("weft-node-agent"))
         os.kill(agent, signal.SIGSTOP)

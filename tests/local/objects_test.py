@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What helps to read a trace: the statedump gives addresses their names, perf:thread contexts have the
-values that the threads read themselves, and the environment says which processes are in it."""
+"""Tests what helps to read a trace: the state dump gives addresses their names, perf:thread
+contexts have the values that the threads read themselves, and the environment says which processes
+are in the trace."""
 
 import os
 import re
@@ -12,7 +13,7 @@ from tests.local.weft_local import BUILD, PATIENCE, LocalTest, babeltrace_for
 PROGRAMS = BUILD / "tests" / "local"
 PLUGIN = PROGRAMS / "local_symbols_plugin.so"
 DUMP = "lttng_ust_statedump:"
-# LTTng-UST 2.13's, as its metadata has them.
+# The fields of LTTng-UST 2.13, as in its metadata.
 FIELDS = {
     "start": "",
     "procname": r"integer \{ size = 8;.* encoding = UTF8;.*\} _procname\[17\];",
@@ -64,7 +65,7 @@ class Statedump(Trace):
         self.assertGreaterEqual(len(loaded), 4)
         events = self.view()
         first = next(e["context"]["vpid"] for e in events)
-        # After the plugin was loaded: the second statedump of the first process.
+        # After the plugin was loaded, the second state dump of the first process:
         starts = [i for i, e in enumerate(events)
                   if e["event"] == DUMP + "start" and e["context"]["vpid"] == first]
         self.assertEqual(len(starts), 2)
@@ -151,7 +152,7 @@ class Perf(Trace):
                 self.assertEqual(values, sorted(values), name)
                 self.assertGreater(values[-1], values[0], name)
                 self.assertGreater(values[1], 0 if name != "context-switches" else -1)
-            # Where the machine has no such counter: 0, else it goes up.
+            # If the machine has no such counter, it is 0; otherwise it increases.
             cycles = [e["context"]["perf_thread_cpu_cycles"] for e in thread]
             self.assertEqual(cycles, sorted(cycles))
 

@@ -115,7 +115,8 @@ class LargeRecords(LocalTest):
         return super().record(*options, **more)
 
     def shown(self, sizes):
-        """What weft view finds. babeltrace2 2.0 takes seconds for each text of a megabyte: it reads smaller ones."""
+        """Large texts are checked with weft view only. babeltrace2 2.0 takes seconds for each text
+        of a megabyte, so it reads smaller ones."""
         if max(sizes) <= MOST_ELEMENTS:
             self.babeltrace()
         lines = map(json.loads, self.run_view("--json", self.folder / "trace")[0].splitlines())
@@ -262,7 +263,7 @@ class Behaviour(LocalTest):
         self.assertEqual(done.stdout, "words\n")
 
     def test_preloaded_libraries_are_kept(self):
-        # weft itself may be built with a sanitizer, which minds another library before its own.
+        # weft itself may be built with a sanitizer, which refuses another library before its own.
         options = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
         env = dict(os.environ, LD_PRELOAD="libm.so.6", ASAN_OPTIONS=options)
         out, _ = self.record("-e", "emitter:*", program=["sh", "-c", "echo $LD_PRELOAD"], env=env)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deaths in the middle of a recording: every event is in the trace exactly once all the same."""
+"""If a process dies in the middle of a recording, every event is still in the trace exactly
+once."""
 
 import contextlib
 import os

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that does what it is told and says what it is: each `emit` emits self:here and prints,
- * as one line of JSON, the values that the contexts of that event must have, asked from the kernel
- * and libc.
+ * Obeys its arguments and reports its own state. Each `emit` emits self:here and prints, as one
+ * line of JSON, the values that the contexts of that event must have, as the kernel and libc tell
+ * them.
  *
  *   self COMMAND...
  *     emit              the event; its `number` counts from 1 in each process

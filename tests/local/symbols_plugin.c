@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An object with tracepoints that symbols.c loads while it runs. */
+/* An object with tracepoints. symbols.c loads it while it runs. */
 #define TRACEPOINT_CREATE_PROBES
 #define TRACEPOINT_DEFINE
 #include "tests/local/symbols_plugin_tp.h"

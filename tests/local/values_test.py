@@ -12,7 +12,7 @@ from tests.local.weft_local import BUILD, PATIENCE, LocalTest
 CLOCK_SOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 SELF = BUILD / "tests" / "local" / "local_self"
 NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts")
-# What self.c prints.
+# The contexts that self.c prints.
 CONTEXTS = ("vpid", "vtid", "pthread_id", "cpu_id", "procname", "vuid", "veuid", "vsuid", "vgid", "vegid",
             "vsgid", *(name + "_ns" for name in NAMESPACES))
 UNMAPPED = 65534  # an id that a user namespace does not map
@@ -29,7 +29,7 @@ class Values(LocalTest):
 
 
 class Times(Values):
-    """With the clock `monotonic`, which a node has whose clock source is none that programs can read."""
+    """Makes the clock `monotonic`, which a node uses if programs cannot read its clock source."""
     HIDE = f"mount --bind $0 {CLOCK_SOURCE} && exec \"$@\""
 
     def record_monotonic(self, *program, before=()):
@@ -69,7 +69,7 @@ class Times(Values):
 
 class Contexts(Values):
     def compare(self, *commands, count, before=()):
-        """Every context of every event, with what the program printed beside it."""
+        """Returns every context of every event, with the values that the program printed for it."""
         names = [word for name in CONTEXTS for word in ("-c", name)]
         out, _ = self.record("-e", "self:*", *names, program=[*before, SELF, "cpu:last", *commands])
         told = [json.loads(line) for line in out.splitlines()]
@@ -117,12 +117,13 @@ class Contexts(Values):
                 first, child, last = self.compare("emit", "unshare:" + name, "fork", "emit", count=3)
                 changed = [{n for n in NAMESPACES if first[n + "_ns"] != event[n + "_ns"]}
                            for event in (child, last)]
-                # These two begin with a child.
+                # These two namespaces begin with a child.
                 self.assertEqual(changed, [{name}, {name} - {"pid", "time"}])
 
 
 class ApplicationContexts(Values):
-    # What self.c's contexts of each type say, by the type; of narrow integers the same bits, as far as they go.
+    # The values of self.c's contexts by type; those of narrow integers have equal bits, as far as
+    # they go.
     TYPES = {"none": {}, "s8": -0x68, "s16": -0x4568, "s32": -0x1234568, "s64": -2**63,
              "u8": 0x98, "u16": 0xba98, "u32": 0xfedcba98, "u64": 2**64 - 1,
              "float": -2.5, "double": 0.1, "string": 'a "text"'}
@@ -138,7 +139,7 @@ class ApplicationContexts(Values):
 
 class Filters(Values):
     def numbers(self, condition, *commands, before=()):
-        """The numbers of the recorded events, in order."""
+        """Returns the numbers of the recorded events, in order."""
         output = f"trace{len(list(self.folder.iterdir()))}"
         self.record("-e", "self:*", "--filter", condition, program=[*before, SELF, *commands],
                     output=output)
@@ -173,7 +174,8 @@ class Filters(Values):
                                    ('$app.self:word == "e*"', [2, 4]),
                                    ('$app.self:word == "odd" || number == 2', [2, 3, 5]),
                                    ("$app.self:number == number", [2, 3, 4, 5]),
-                                   # What `||` passes over is not met; a value that is not there is.
+                                   # `||` does not evaluate its right side if the left one is true;
+                                   # a missing value that is evaluated makes the filter false.
                                    ("number == 1 || $app.self:number == 3", [1, 3]),
                                    ("$app.self:number == 3 || number == 1", [3]),
                                    ("$app.self:word > 3 || number == 2", []),
@@ -194,7 +196,7 @@ class Filters(Values):
 
 class Trackers(Values):
     def tracked(self, trackers, *commands, before=ALONE):
-        """(vpid, number) of the recorded events, in order."""
+        """Returns (vpid, number) of the recorded events, in order."""
         output = f"trace{len(list(self.folder.iterdir()))}"
         text = self.folder / f"{output}.yaml"
         text.write_text(f"""apiVersion: weft.dev/v1alpha1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of local mode share: running weft, counting what came out, ending what is left."""
+"""Helpers of the tests of local mode: they run weft, count its output, and end what is left."""
 
 import collections
 import contextlib
@@ -19,9 +19,9 @@ import unittest
 BUILD = pathlib.Path(os.environ["WEFT_BUILD"])
 WEFT = BUILD / "bin" / "weft"
 EMITTER = BUILD / "tests" / "local" / "local_emitter"
-# How long anything may take before it counts as hung; machines are slow, tests measure nothing.
+# Seconds after which anything counts as hung. Machines are slow, and these tests measure nothing.
 PATIENCE = float(os.environ.get("WEFT_PATIENCE", "240"))
-# Up to so many events a trace is read as text twice.
+# A trace of at most this many events is read as text twice.
 MANY = 50000
 TICK = re.compile(r"emitter:tick: .*process = (\d+), thread = (\d+), number = (\d+)")
 MISSING = re.compile(r"Tracer discarded (\d+) events? between .*\((stream class ID: \d+, stream ID: \d+)\)")
@@ -29,7 +29,7 @@ TEXT = r'"(?:[^"\\]|\\.)*"'  # as readers show it
 
 
 class LocalTest(unittest.TestCase):
-    """A test with a folder of its own, gone at its end."""
+    """A test with a folder of its own, which is removed at its end."""
 
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="weft-local-test-"))
@@ -96,18 +96,19 @@ class LocalTest(unittest.TestCase):
         return counts
 
     def emitted(self):
-        """The number of events that the programs emitted, as each process reported at its end."""
+        """Returns the number of events that the programs emitted, as each process reported at its
+        end."""
         return sum(int(line.split()[1]) for line in self.report.read_text().splitlines())
 
     def run_view(self, *words):
-        """What `weft view` prints of a whole trace."""
+        """Returns what `weft view` prints of a whole trace."""
         done = subprocess.run([WEFT, "view", *words], capture_output=True, text=True, timeout=PATIENCE,
                               check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout, done.stderr
 
     def view(self, output="trace"):
-        """What `weft view` finds: a list of objects."""
+        """Returns the events that `weft view` finds, as a list of objects."""
         shown, said = self.run_view("--json", self.folder / output)
         self.assertEqual(said, "")
         if babeltrace_for(self.folder / output) is not None:
@@ -115,7 +116,8 @@ class LocalTest(unittest.TestCase):
         return [json.loads(line) for line in shown.splitlines()]
 
     def babeltrace(self, output="trace"):
-        """Lines of all events, and what babeltrace2 had to say. `weft view` prints the same lines."""
+        """Returns the lines of all events, and babeltrace2's messages. `weft view` prints the same
+        lines."""
         done = subprocess.run([babeltrace_for(self.folder / output), self.folder / output],
                               capture_output=True, text=True, errors="backslashreplace", timeout=PATIENCE,
                               check=False)  # bytes that are no UTF-8 as weft view shows them
@@ -142,8 +144,8 @@ class LocalTest(unittest.TestCase):
             self.skipTest("no babeltrace2 that reads CTF 2; weft's own reader read it")
 
     def assert_complete(self, expected=None, output="trace", times=1):
-        """Checks that no event is missing or double, and that all counts agree. `times`: how often a
-        process emits each number (as often as it executes itself)."""
+        """Checks that no event is missing or double, and that all counts agree. `times`: how often
+        a process emits each number (once for each time that it executes itself)."""
         expected = self.emitted() if expected is None else expected
         counts = self.counts()
         self.assertEqual(counts["emitted"], expected, counts)
@@ -236,7 +238,7 @@ def children_of(pid):
 
 
 def is_running(pid):
-    """Neither gone nor dead and not yet waited for."""
+    """Is the process neither gone nor a zombie?"""
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
@@ -244,7 +246,7 @@ def is_running(pid):
 
 
 def session_folder(keeper):
-    """The folder that a keeper was started for; None before it runs."""
+    """Returns the folder that a keeper was started for; None before it runs."""
     try:
         words = pathlib.Path(f"/proc/{keeper}/cmdline").read_text().split("\0")
     except OSError:

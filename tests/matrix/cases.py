@@ -18,7 +18,7 @@ GLIBC = ("glibc",)
 BOTH = ("glibc", "musl")
 ASAN = ("asan", "asan-clang")
 ASAN_SHARED = (*ASAN, "asan-clang-shared")
-# What CMakeLists.txt compiles a flavour with, where a machine may lack it.
+# The compilers of the flavours that a machine may lack.
 COMPILERS = {"musl": "musl-gcc", "asan-clang": "clang-19", "asan-clang-shared": "clang-19"}
 
 
@@ -51,14 +51,15 @@ def program(group, name, *args, **more):
 
 
 def under_filter(action, calls, books, *args, name="plain", flavours=BOTH):
-    """The program is executed under a filter that was there before it."""
+    """Returns a case in which the program is executed under a filter."""
     return Case("seccomp", "-".join(("exec", action, calls, *(word for word in args if "/" not in word))),
                 ("{programs}/glibc/under_filter", action, calls, "{bin}/" + name, *args), books=books,
                 flavours=flavours, status=None, preload_as="WITH_PRELOAD")
 
 
 def system(name, *argv, **more):
-    """A program that knows nothing of weft. With events enabled programs/witness.c emits in it."""
+    """Returns a case with a program that knows nothing of weft. If events are enabled,
+    programs/witness.c emits in it."""
     return Case("system", name, argv, flavours=GLIBC, tools=(argv[0],), status=None, **more)
 
 
@@ -192,7 +193,8 @@ THREADS = [
     program("threads", "nested_signals", subbuf_shift=18),
     program("threads", "nested_signals", label="nested-overwrite", mode="overwrite",
             subbuf_shift=12),
-    # The atomic slot, with room for all: before, after and between events of weft's own area.
+    # These use the atomic slot, with room for all events: before, after and between events of
+    # weft's own area.
     *(program("threads", "rseq_threads", steps, books="all", subbuf_shift=22,
               env={"GLIBC_TUNABLES": "glibc.pthread.rseq=0"})
       for steps in ("re", "rue", "ere", "erue", "fre")),
@@ -214,7 +216,7 @@ LIMITS = [
     program("limits", "limits", "as-tight", books="any"),
     # No file of that size may be made, and no signal for trying.
     program("limits", "limits", "fsize", books="named"),
-    # Not possible at first: discarded, and counted as soon as there is a ring set.
+    # At first no ring set is possible: events are discarded, and counted as soon as there is one.
     program("limits", "limits", "fsize-later"),
     program("limits", "limits", "nproc", books="all"),
     program("limits", "limits", "stack", books="all"),
@@ -271,12 +273,14 @@ SECCOMP = [
     # Threads that wait for children of all kinds meet none of ours; late they may, and nothing depends on it.
     *(under_filter(action, "getresuid", "all", when, "{bin}/plugin.so", name="wall")
       for action in ("eperm", "kill") for when in ("early", "late")),
-    # Addresses that a program passes to a system call: looked at by process_vm_readv, or without it.
+    # The library reads addresses that a program passes to a system call by process_vm_readv, or
+    # without it.
     program("seccomp", "bad_pointers", books="all"),
     *(program("seccomp", "bad_pointers", action, "process_vm_readv", books="all")
       for action in ("eperm", "kill")),
     *(under_filter(action, "process_vm_readv", "all", name="bad_pointers") for action in ("eperm", "kill")),
-    # Whether memory can be read is not to be found out: each filter is taken for one that kills.
+    # The library cannot find out whether memory can be read, so it treats each filter as one that
+    # kills.
     program("seccomp", "bad_pointers", "eperm", "process_vm_readv,rt_sigprocmask", books="all"),
 ]
 

@@ -69,7 +69,8 @@ def problems(path):
 
 
 def section_problems(path):
-    """What is wrong with the writer's sections, by their addends: the addresses are relocated at run time."""
+    """Returns what is wrong with the writer's sections, by their addends, since the addresses are
+    relocated at run time."""
     content = pathlib.Path(path).read_bytes()
     signature = SIGNATURES[struct.unpack_from("<H", content, 18)[0]]
     sections = {}

@@ -4,11 +4,11 @@
 
     matrix.py --library libweft.so --programs FOLDER (--group NAME | --list) [--only CASE] [-v]
 
-Each program runs five times: without the library; with it, but no WEFT_DIR; with a folder in which no agent
-has been; with a weft folder in which nothing is enabled; with all its events enabled. Exit status and output have to be the same every time.
-With events enabled, what the program says it emitted has to be what the rings say they recorded and
-discarded, exactly, where the case does not say otherwise; of a program that has no events the provider says it
-that is preloaded then. Exit status 0: all well.
+Each program runs five times: without the library; with it, but no WEFT_DIR; with a folder in which
+no agent has been; with a weft folder in which nothing is enabled; with all its events enabled. Exit
+status and output have to be the same every time. With events enabled, the rings must have recorded
+and discarded exactly what the program reports as emitted, unless the case says otherwise. For a
+program without events, the preloaded provider reports it. Exit status 0: all well.
 """
 
 import argparse
@@ -46,14 +46,14 @@ class Witness:
         return {"LD_PRELOAD": f"{library}:{self.library}", "WITNESS": self.path}
 
     def lines(self):
-        """The counts, in the lines that a program of the matrix prints."""
+        """Returns the counts in the lines that a program of the matrix prints."""
         with open(self.path, "rb") as file:
             emitted, sharing = self.COUNTS.unpack(file.read(self.COUNTS.size))
         return [f"emitted {emitted}", f"sharing {sharing}"]
 
 
 def hindrance(case, flavour):
-    """Why the case cannot run on this machine, or None."""
+    """Returns why the case cannot run on this machine, or None."""
     compiler = cases.COMPILERS.get(flavour)
     if compiler is not None and shutil.which(compiler) is None:
         return f"there is no {compiler}"
@@ -161,7 +161,7 @@ class Runner:
                 "named": recorded + lost == 0 and folder.named,
                 "some": 0 < recorded + lost <= emitted,
                 "any": True}[expected]
-        # Where a ring set is made after all, its name was taken back.
+        # If a ring set was made after all, its name was taken back.
         good = good and (not folder.named or expected in ("named", "any"))
         good = good and not any(discarded[reason] for reason in case.never)
         if not good:

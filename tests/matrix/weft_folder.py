@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A folder as libweft.so looks for it: a control file, agent.sock with a listener, and the FIFO agent.names.
+"""A folder in which libweft.so finds a control file, agent.sock with a listener, and the FIFO
+agent.names.
 
-An agent of the tests: it enables events by writing the control file (lib/abi/control.h), keeps every
-ring set that is sent to it, and reads them by pread when the programs have ended (lib/abi/ring.h).
-Written from the headers, not from the library's or the reader's code. One thread of its own accepts.
+It is an agent for tests: it enables events by writing the control file (lib/abi/control.h), keeps
+every ring set that it gets, and reads them by pread when the programs have ended (lib/abi/ring.h).
+It is written from the headers, not from the library's or the reader's code. A thread of its own
+accepts.
 """
 
 import contextlib
@@ -34,7 +36,8 @@ def fnv1a64(data):
 
 
 def ruleset(generation, patterns, mode, subbuf_shift, subbufs_shift, contexts, memory_budget=0):
-    """One channel and one rule per pattern. A context is its id, or (PERF_THREAD, type, config)."""
+    """Writes one channel, and one rule per pattern. A context is its id, or (PERF_THREAD, type,
+    config)."""
     channels_offset = 40
     rules_offset = channels_offset + 64
     contexts_offset = rules_offset + 40 * len(patterns)
@@ -75,7 +78,7 @@ class RingSet:
         self.dumped = {}  # name: records of the statedump that counts() found
 
     def _dump_names(self):
-        """id: name, of the statedump's events."""
+        """Returns the names of the statedump's events by id."""
         used = min(struct.unpack("<Q", os.pread(self.fd, 8, 112))[0], self.descriptions_size)
         bytes_, at, names = os.pread(self.fd, used, self.descriptions_at), 0, {}
         while at < len(bytes_):
@@ -92,8 +95,8 @@ class RingSet:
         return head, rest[:5], rest[7]  # lock
 
     def counts(self):
-        """(recorded, {reason: discarded}), after looking at every record that is still there; those of
-        the statedump, which no program counts, are in `dumped`."""
+        """Returns (recorded, {reason: discarded}), after looking at every record that is still
+        there. Records of the statedump, which no program counts, are in `dumped`."""
         recorded = 0
         discarded = [0] * len(REASONS)
         self.names = self._dump_names()

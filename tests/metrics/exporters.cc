@@ -37,7 +37,8 @@ std::vector<Example> Examples() {
             .missed_anywhere = 9}}};
 }
 
-// What a node sends to a relay for these counts: one packet with the delivered events, the report.
+// Sends the messages of a node with these counts to a relay: one packet with the delivered events,
+// and the report.
 Status Deliver(const Example& example, uint8_t number, ingest::DiskArchive& archive) {
   const Uuid uuid{number};
   WEFT_ASSIGN(const auto trace, archive.OpenTrace({.node = "n",

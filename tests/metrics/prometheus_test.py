@@ -88,7 +88,7 @@ class Sums(unittest.TestCase):
 
     @classmethod
     def query(cls, expression, label):
-        """The result of an instant query: value of `label` -> value of the sample."""
+        """Returns the result of an instant query: value of `label` -> value of the sample."""
         samples = cls.ask("query?" + urllib.parse.urlencode({"query": expression}))["result"]
         return {sample["metric"].get(label, ""): float(sample["value"][1]) for sample in samples}
 
@@ -105,7 +105,8 @@ class Sums(unittest.TestCase):
                 self.assertEqual(self.query(f"sum by (trace) ({name})", "trace"), expected)
 
     def test_recorded_events_are_delivered_overwritten_or_lost(self):
-        # One expression over the pages of both programs. A Trace that lost nothing has no sample of that.
+        # The expression covers the pages of both programs. A Trace that lost nothing has no sample
+        # for it.
         self.assertEqual(
             self.query("sum by (trace) (weft_events_recorded_total)"
                        " - sum by (trace) ({__name__=~'weft_events_(delivered|overwritten|lost)_total'})", "trace"),
@@ -174,7 +175,7 @@ class Sums(unittest.TestCase):
 
 
 class Dashboard(unittest.TestCase):
-    """What Grafana needs of a dashboard."""
+    """Checks what Grafana needs of a dashboard."""
 
     def test_panels_fill_a_grid_of_24_columns(self):
         taken = set()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`weft record --relay`: the relay stores exactly the programs' events, whichever process dies."""
+"""Tests `weft record --relay`: the relay stores exactly the programs' events, whichever process
+dies."""
 
 import json
 import random
@@ -155,7 +156,7 @@ class Strangers(RelayTest):
     """Peers that are not nodes are refused and disturb no other connection."""
 
     def say(self, port, data):
-        """What the relay answers before it ends the connection."""
+        """Returns the relay's answer before it ends the connection."""
         with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as s:
             s.sendall(data)
             answer = b""

@@ -65,7 +65,7 @@ static void* run_tracepoints(void* unused) {
   return unused;
 }
 
-/* How many rounds saw their probe called. */
+/* Returns how many rounds saw their probe called. */
 static int attach_and_detach(void) {
   pthread_t thread;
   int seen = 0;
@@ -109,8 +109,8 @@ static void* run_now_and_then(void* unused) {
   return unused;
 }
 
-/* Whether a detach returned only when the call of its probe had ended, though calls of another
- * probe began and ended meanwhile. */
+/* Did a detach return only when the call of its probe had ended, though calls of another probe
+ * began and ended meanwhile? */
 static int detach_from_a_call(void) {
   pthread_t caller, others;
   struct slow slow = {0, 0};

@@ -93,7 +93,7 @@ class Builds(unittest.TestCase):
     self.assertEqual((sorted(wanted - got), sorted(got - wanted)), ([], []), 'missing, unexpected')
 
   def check(self, name, compiler, extra=(), static=False):
-    """A program of all providers, alone and with events on."""
+    """Runs a program of all providers, alone and with events on."""
     program = build(name, compiler, extra=extra)
     self.silent_without_library([program])
     if not static:
@@ -152,8 +152,8 @@ class Builds(unittest.TestCase):
           self.assertEqual(own, [])
 
   def test_shapes_of_real_programs_build_without_warnings(self):
-    """As with LTTng's headers in /usr/include, the options see the program's own code only. In gnu99
-    the C library has no _Static_assert of its own, in c99 it has one."""
+    """The options apply to the program's own code only, as with LTTng's headers in /usr/include. In
+    gnu99 the C library has no _Static_assert of its own, in c99 it has one."""
     def check(compiler, std):
       more = CPP_WARNINGS if 'c++' in compiler else C_WARNINGS
       if 'clang' not in compiler:
@@ -181,7 +181,7 @@ class Builds(unittest.TestCase):
     self.assertEqual(run([program], env=environment()).stderr, '')
 
   def test_events_of_shapes(self):
-    """What the shapes' events are, also in the other syntax of assembly, which clang and gcc treat
+    """The shapes' events must not differ in the other syntax of assembly, which clang and gcc treat
     differently."""
     wanted = (HERE / 'shapes.expected').read_text().splitlines()
     for name, compiler in (('gcc', 'gcc -O2'), ('clang', 'clang++-19 -x c++ -std=c++17 -masm=intel'),
@@ -339,7 +339,7 @@ class Builds(unittest.TestCase):
 
   @unittest.skipUnless(os.uname().machine == 'x86_64', 'x86-64 machine code')
   def test_probe_is_a_few_stores(self):
-    """One for each field, and one that fills up the last word."""
+    """There is one store for each field, and one that fills up the last word."""
     for compiler in ('gcc', 'clang-19'):
       if not have(compiler):
         continue
@@ -352,7 +352,7 @@ class Builds(unittest.TestCase):
       self.assertFalse([i for i in probe if i.startswith('j')], probe)
       self.assertEqual(len([i for i in probe if i.startswith('call')]), 1, probe)
       self.assertLessEqual(len(probe), 18, probe)
-      # Off: two loads and a branch.
+      # An event that is off costs two loads and a branch.
       call_site = [i.split()[0] for i in function_of(listing, 'call_site')]
       self.assertLessEqual(call_site[:5].count('push'), 1, call_site)  # clang aligns its stack
       self.assertIn('jne', call_site[:5], call_site)
@@ -362,7 +362,7 @@ SANITIZE = ['-fsanitize=address,undefined', '-fno-sanitize-recover=all']
 
 
 def function_of(listing, name):
-  """The instructions of a function in objdump's output, without alignment at its end."""
+  """Returns the instructions of a function in objdump's output, without alignment at its end."""
   body = re.search(rf'^[0-9a-f]+ <{name}>:\n(.*?)(?:\n\n|\Z)', listing, re.M | re.S).group(1)
   lines = [line.split('\t', 1)[1].split('#')[0].strip() for line in body.splitlines() if '\t' in line]
   return [line for line in lines if not re.match(r'nop|xchg +ax,ax|data16|cs nop', line)]

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""calls_test.py LIBWEFT QUIET: which system calls a program makes with the library in it, seen with strace: while
-nothing is enabled none after start-up (property P2), with events enabled none once there is a ring set (P1)."""
+"""calls_test.py LIBWEFT QUIET: checks with strace which system calls a program makes with the
+library in it. While nothing is enabled, there are none after start-up (property P2). With events
+enabled, there are none after the ring set was made (P1)."""
 
 import collections
 import contextlib
@@ -18,16 +19,16 @@ LIBRARY = QUIET = None
 # quiet.c's marks, as strace shows them.
 IN_MAIN, BEGIN, END, LEAVES_MAIN = (f'close(-{number})' for number in (1001, 1002, 1003, 1004))
 EVENTS = {'events': 2 * 5001, 'threads': 2 * (2 * 5001)}  # that quiet.c emits
-# How many calls a process with one object that has tracepoints is made at the start: "about a dozen", memory, and
-# three for the object (docs/compatibility.md).
+# Number of calls that the library makes at the start of a process with one object that has
+# tracepoints: "about a dozen", memory, and three for the object (docs/compatibility.md).
 START_UP = range(1, 21)
-# What an object is taken leave of with: the lock of the slow path.
+# The calls with which an object is removed: the lock of the slow path.
 LEAVE = ['rt_sigprocmask', 'gettid', 'rt_sigprocmask']
 NO_RSEQ = {'GLIBC_TUNABLES': 'glibc.pthread.rseq=0'}
 
-# As strace -f -i prints it: by which process, from where, which.
+# A line of strace -f -i: the process, the address, the call.
 CALL = re.compile(r'(?:\d+ +)?\[([0-9a-f?]+)\] ((\w+)\(.*)')
-# The first mapping that ld.so makes of a file, as large as all of them.
+# ld.so's first mapping of a file, as large as all of them.
 MAPPED = re.compile(r'mmap\(NULL, (\d+), .*MAP_DENYWRITE, \d+, 0\) = (0x[0-9a-f]+)')
 
 
@@ -45,15 +46,16 @@ class Run:
       self.calls = [match.groups() for match in map(CALL.match, log) if match]
 
   def find(self, start):
-    """The number of the call whose text begins with `start`."""
+    """Returns the number of the call whose text begins with `start`."""
     return next(i for i, (_, text, _) in enumerate(self.calls) if text.startswith(start))
 
   def quiet_part(self):
-    """How often each call is made between the marks, by all code."""
+    """Returns how often each call is made between the marks, by all code."""
     return collections.Counter(name for _, _, name in self.calls[self.find(BEGIN) + 1:self.find(END)])
 
   def of_library(self):
-    """What libweft.so calls itself, from where ld.so has put it: before main, in it, and behind it."""
+    """Returns the calls that libweft.so itself makes, after ld.so has mapped it: before main, in
+    it, and behind it."""
     opened = self.find(f'openat(AT_FDCWD, "{LIBRARY}"')
     size, base = next(match.groups() for match in (MAPPED.match(text) for _, text, _ in self.calls[opened:])
                       if match)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stands in for libweft.so: turns every event on and prints its image, decoded by its description
- * alone, one line per event on stderr. Preloaded by builds_test.py, so that the headers are proved
- * without the tracer.
+ * Replaces libweft.so: turns every event on and prints its image, decoded by its description alone,
+ * one line per event on stderr. builds_test.py preloads it, so that the headers are tested without
+ * the tracer.
  *
  *   WEFT_CAPTURE_NOWRITE=1   filters want the nowrite fields
  *   WEFT_CAPTURE_IP=1        each line begins with the event's address
@@ -35,7 +35,7 @@ static void fail(const char* what) {
   abort();
 }
 
-/* One value at `p`, as babeltrace2 would show it. */
+/* Prints one value at `p`, as babeltrace2 would show it. */
 static void print_number(const struct weft_field_desc* f, const unsigned char* p) {
   unsigned char bytes[8] = {0};
   uint64_t u = 0;
@@ -250,7 +250,7 @@ static void unregister(struct weft_object* object) {
 
 static int is_enabled(struct weft_tracepoint* tracepoint) { return tracepoint->probe != NULL; }
 
-/* Blocks for long values, as libweft.so lends them. */
+/* A block for long values, as libweft.so lends them. */
 struct weft_kept {
   struct weft_kept* next;
 };
@@ -281,7 +281,7 @@ static const struct weft_library library = {
     .release = release,
 };
 
-/* The executable's note, for linkers that leave it no reference to weft_object_register. */
+/* Finds the executable's note, for linkers that leave it no reference to weft_object_register. */
 static int find_note(struct dl_phdr_info* info, size_t size, void* data) {
   static const struct {
     ElfW(Nhdr) head;

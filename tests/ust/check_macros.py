@@ -16,7 +16,7 @@ INTERNAL = re.compile(
     r'|lttng_ust_field_array_element_type_is_supported$'
     # Belongs to LTTng's own statedump: it names an argument with a session of its tracer.
     r'|(LTTNG_UST_)?TP_SESSION_CHECK$'
-    # Documented as what a program may define; the headers only test them.
+    # The documentation says that a program may define these; the headers only test them.
     r'|LTTNG_UST_TRACEPOINT_(PROVIDER_)?HIDDEN_DEFINITION$')
 
 def public_macros(folder):

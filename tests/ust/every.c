@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Emits every event of every_*_tp.h, and tracef and tracelog, with fixed values. Built as C and as
- * C++, with weft's headers and with LTTng's. #line: the lines that tracelog records stand in
- * every.expected.
+ * Emits every event of every_*_tp.h, and tracef and tracelog, with fixed values. It is built as C
+ * and as C++, with weft's headers and with LTTng's. #line sets the lines that tracelog records,
+ * which are in every.expected.
  */
 #include <arpa/inet.h>
 #include <stdarg.h>
@@ -89,7 +89,7 @@ static void emit_rest(void) {
   EMIT(level_debug, 14, "debug");
 }
 
-/* Arguments are evaluated once if the event is on, else not at all. */
+/* Arguments are evaluated once if the event is on, otherwise not at all. */
 static void emit_with_side_effects(void) {
   if (lttng_ust_tracepoint_enabled(every_long, unused)) {
     lttng_ust_do_tracepoint(every_long, unused, 5, 6, 7);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""folder_test.py LIBWEFT: where the library looks for its control file, seen with strace."""
+"""folder_test.py LIBWEFT: checks with strace where the library looks for its control file."""
 
 import os
 import re
@@ -12,7 +12,7 @@ LIBRARY = None
 
 
 def looked_for(**variables):
-  """The control files that a program with the library opened, or tried to."""
+  """Returns the control files that a program with the library opened, or tried to open."""
   env = {k: v for k, v in os.environ.items() if not k.startswith('WEFT_')} | variables
   command = ['strace', '-f', '-e', 'trace=openat', '-E', f'LD_PRELOAD={LIBRARY}', 'true']
   done = subprocess.run(command, env=env, text=True, capture_output=True, timeout=60, check=True)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A tracepoint that no object has a provider of. */
+/* A tracepoint for which no object has a provider. */
 #undef TRACEPOINT_PROVIDER
 #define TRACEPOINT_PROVIDER lone
 #undef TRACEPOINT_INCLUDE

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""peer_test.py SOURCE_TREE WORK_FOLDER [WEFT]: weft's tracepoints beside LTTng-UST's.
+"""peer_test.py SOURCE_TREE WORK_FOLDER [WEFT]: compares weft's tracepoints with LTTng-UST's.
 
   * every macro of LTTng's headers is used by the tests' own providers
   * the examples of Debian's liblttng-ust-dev build unchanged with weft's headers, and trace
@@ -54,7 +54,8 @@ def include_flags():
 
 
 def unpacked_package():
-  """Debian's package, downloaded and unpacked once; machines may install it without its examples."""
+  """Returns Debian's package, downloaded and unpacked once; a machine may have it without its
+  examples."""
   folder = WORK / 'package'
   root = folder / 'root'
   if not root.is_dir():
@@ -71,7 +72,7 @@ def unpacked_package():
 
 
 def examples():
-  """Those of the installed package, where the machine keeps documentation."""
+  """Returns the examples of the installed package, if the machine keeps documentation."""
   folder = f'usr/share/doc/{PACKAGE}/examples'
   installed = pathlib.Path('/') / folder
   return installed if (installed / 'demo').is_dir() else unpacked_package() / folder
@@ -108,7 +109,7 @@ class Examples(unittest.TestCase):
     (WORK / 'lib').mkdir(parents=True, exist_ok=True)
     cls.capture = WORK / 'lib/libcapture.so'
     run(['gcc', '-fPIC', '-shared', f'-I{SOURCE}', '-o', cls.capture, 'capture.c'])
-    # What the install tree has in lib/weft-lttng.
+    # Makes the files of the install tree's lib/weft-lttng.
     run(['gcc', '-c', '-o', WORK / 'lib/none.o', SOURCE / 'ust-injector/include/no_library.c'])
     run(['ar', 'rcs', WORK / 'lib/liblttng-ust.a', WORK / 'lib/none.o'])
 
@@ -247,7 +248,7 @@ def can_run_weft(user):
 
 
 class Event:
-  """What readers show of one: 'provider:event { payload }', and its contexts as texts."""
+  """Readers show an event as 'provider:event { payload }', with its contexts as texts."""
 
   def __init__(self, name, scopes):
     self.payload = f'{name} {scopes[2] if len(scopes) > 2 else ""}'
@@ -295,8 +296,9 @@ def scopes_of(text):
 
 
 def context_declarations(trace):
-  """(name, bits, is signed, is text) of each context, by the metadata. How it is shown is not looked at: weft
-  shows the two addresses in hex; nor how long a text may be: LTTng keeps room for a NUL behind procname."""
+  """Returns (name, bits, is signed, is text) of each context, by the metadata. It ignores how
+  contexts are shown (weft shows the two addresses in hex), and how long a text may be (LTTng keeps
+  room for a NUL behind procname)."""
   folder = next(pathlib.Path(trace).rglob('metadata')).parent
   text = run(['babeltrace2', '--output-format=ctf-metadata', folder])
   found = re.search(r'event\.context := struct \{(.*?)\n\t?\}', text, re.DOTALL)

@@ -23,7 +23,7 @@
 
 enum mark { IN_MAIN = -1001, BEGIN = -1002, END = -1003, LEAVES_MAIN = -1004 };
 
-/* How far the other thread is, and how far it may go. */
+/* How far the other thread has come, and how far it may go. */
 static int has_come, may_come;
 
 static void mark(enum mark which) { close(which); }

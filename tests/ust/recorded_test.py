@@ -40,7 +40,7 @@ def build(name, compiler, sources, extra=()):
 
 
 def record(name, command, *options, env=None):
-  """The program's output, and the trace's events as (name, contexts, payload)."""
+  """Returns the program's output, and the trace's events as (name, contexts, payload)."""
   trace = WORK / f'{name}.trace'
   shutil.rmtree(trace, ignore_errors=True)
   output = run([WEFT, 'record', *options, '-o', trace, '--', *command], env=env)
@@ -68,7 +68,8 @@ def install_tree():
 
 
 class BuildFiles(unittest.TestCase):
-  """Those that ask for LTTng-UST find weft's headers where they are told to, also beside LTTng's own."""
+  """Builds that ask for LTTng-UST find weft's headers where they are told to, also beside LTTng's
+  own."""
 
   def uses_weft(self, program):
     self.assertIn('weft_this_object', run(['nm', program]))
@@ -194,7 +195,7 @@ class Recorded(unittest.TestCase):
 
   def test_log_levels(self):
     program = build('levels', 'gcc -O2', EVERY)
-    # level_default is of debug_line, as in LTTng.
+    # level_default has the level debug_line, as in LTTng.
     order = [*LEVELS[:14], 'default', 'debug']
 
     def span(first, last):
@@ -292,7 +293,8 @@ FIELDS = re.compile(r'(\w+) = (\[[^]]*\]|"[^"]*"|[^,\s]+)')
 
 
 def payload(event):
-  """{field: value, as it is shown}, without the contexts before it and the lengths of sequences."""
+  """Returns {field: value, as it is shown}, without the contexts before it and the lengths of
+  sequences."""
   fields = dict(FIELDS.findall(re.sub(r'\[\d+\] = ', '', event[1].rsplit('{', 1)[1])))
   return {key: value for key, value in fields.items() if not key.endswith('_length')}
 

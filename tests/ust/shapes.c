@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Providers of the shapes that real programs have (shapes/), and each event once; as C and as C++.
- * builds_test.py compiles it with every warning that LTTng's headers pass.
+ * Emits each event of providers with the shapes of real programs (shapes/) once. It is built as C
+ * and as C++. builds_test.py compiles it with every warning that LTTng's headers pass.
  */
 #include <lttng/tracef.h>
 #include <lttng/tracelog.h>

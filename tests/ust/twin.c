@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An object with the provider, the tracepoint, a call site of it, or some of them: built with what
- * recorded_test.py defines. With IS_PROGRAM it is a program, which does what its arguments say:
+ * An object with the provider, the tracepoint, a call site of it, or some of them, as
+ * recorded_test.py defines when it builds it. With IS_PROGRAM it is a program, which does what its
+ * arguments say:
  *   +FILE loads a library, ^FILE the same for all to see, -FILE unloads it, @FILE calls its call
  *   site, =NUMBER calls the program's own, ? prints tracepoint_enabled(), ! attaches a probe of its
  *   own, which prints its argument.

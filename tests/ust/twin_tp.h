@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A provider that several objects have, each with a FIELD of its own, or with another type
-   NUMBER. */
+/* A provider that several objects have. Each has a FIELD of its own, or another type NUMBER. */
 #undef TRACEPOINT_PROVIDER
 #define TRACEPOINT_PROVIDER twin
 #undef TRACEPOINT_INCLUDE

@@ -73,7 +73,7 @@ static void on_signal(int number) {
   tracepoint(values, texts, 1, 2);
 }
 
-/* Also forks there: the child goes on with the event, too. */
+/* Also forks there: the child continues the event, too. */
 static int interrupt(unsigned size) {
   const pid_t child = size == 600 ? fork() : 0;
   raise(SIGUSR1);

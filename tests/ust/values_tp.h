@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Values that an expression only points to: a buffer that the next expression uses too, a C
+ * Values that an expression only points to: a buffer that the next expression also uses, a C
  * compound literal, a C++ temporary. values.c has the functions.
  */
 #undef TRACEPOINT_PROVIDER
@@ -37,7 +37,7 @@ TRACEPOINT_EVENT(values, lists,
   )
 )
 
-/* Each longer than what a probe has on its stack. */
+/* Each is longer than the room that a probe has on its stack. */
 TRACEPOINT_EVENT(values, letters,
   TP_ARGS(unsigned, a, unsigned, b, unsigned, c),
   TP_FIELDS(

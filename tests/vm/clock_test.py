@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One clock for user space and kernel, in a guest: what a thread does in turn here and there, and on one CPU after the
-other, is in that order when babeltrace2 has merged all streams by time."""
+"""Tests in a guest that user space and kernel have one clock: events that a thread makes in turn
+here and there, and on one CPU after the other, are in that order after babeltrace2 has merged all
+streams by time."""
 
 import re
 import subprocess

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ring of weft.ko's that contradicts itself (kmod/contradict makes it), while a storm of system calls is
-recorded: what weft record and a node of a cluster say of it, and that all books agree on what there is until then."""
+"""A ring of weft.ko contradicts itself (kmod/contradict makes it do so) while a storm of system
+calls is recorded. weft record and a node of a cluster report it, and all books agree up to that
+point."""
 
 import pathlib
 import subprocess
@@ -31,7 +32,8 @@ class Contradictions:
         self.wait_for(lambda: (PARAMETERS / "what").read_text() == "0\n")
 
     def assert_stopped_books(self, counts, seen, ring):
-        """All calls up to one of them on each CPU; those behind it are counted as long as any ring counted."""
+        """Each CPU has all calls up to one of them; later calls are counted as long as a ring
+        counted."""
         storm.assert_same_books_of_weft(self, counts, seen, ring)
         storm.assert_prefix(self, seen)
         self.assertEqual({reason for reason, n in counts["discarded"].items() if n}, {"contended"}, counts)

@@ -24,7 +24,7 @@ TEST(BuildOnTheNode, MakesTheSameModule) {
   char name[] = "/tmp/weft-build-test-XXXXXX";
   ASSERT_NE(mkdtemp(name), nullptr);
   const fs::path folder = name;
-  // As the image has them.
+  // The folders are those of the image.
   for (const char* part : {"kmod", "lib/abi", "lib/event"}) {
     fs::create_directories(folder / "sources" / part);
     for (const auto& file : fs::directory_iterator(fs::path(WEFT_SOURCE_DIR) / part))

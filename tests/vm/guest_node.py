@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A node of the test cluster that is a guest with another kernel, seen from outside: its start and its end."""
+"""Starts and ends a node of the test cluster that is a guest with another kernel."""
 
 import os
 import pathlib
@@ -37,7 +37,7 @@ class GuestNode:
                 env=os.environ, preexec_fn=lambda: groups.enter(CLIENTS))
 
     def is_ready(self):
-        """Whether it is a node. Fails when there is no guest any more."""
+        """Is it a node? Fails if the guest has ended."""
         if self.process.poll() is not None:
             raise AssertionError(self.what_happened())
         return inside.kubectl("wait", "--for=condition=Ready", f"node/{NODE.name}", "--timeout=1s",

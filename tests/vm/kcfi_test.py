@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kernel that checks the type of each indirect call (kCFI), in a guest: it panics where a tracepoint calls a probe
-that serves all of them. weft record and the agent say so where tracepoints or system calls are asked for, and record
-the rest: kernel probes, the statedump. User probes have a test of their own (user_probes_test.py)."""
+"""A kernel that checks the type of each indirect call (kCFI) panics in a guest if a tracepoint
+calls a probe that serves all of them. If tracepoints or system calls are requested, weft record and
+the agent report this, and they record the rest: kernel probes and the state dump. User probes have
+a test of their own (user_probes_test.py)."""
 
 import json
 import sys

@@ -58,7 +58,7 @@ class KernelEventsTest : public ::testing::Test {
     EXPECT_EQ(module_.Add(ResolveTracepoint(*btf_, Catalogue::BuiltIn(), name, kWide).value()), 0)
         << name;
   }
-  // By its table's name; false: this kernel has it not.
+  // Adds a system call by its table's name; returns false if this kernel does not have it.
   bool AddSyscall(const std::string& name, bool compat = false) {
     for (const kernel::Syscall* call : calls_->Match(name, {})) {
       if (call->compat != compat || (call->table_name != name && call->name != name)) continue;
@@ -69,7 +69,7 @@ class KernelEventsTest : public ::testing::Test {
     return false;
   }
 
-  // The fields of the one event of that name in which all of `known` are so.
+  // Returns the fields of the one event of that name whose fields include all of `known`.
   static std::map<std::string, std::string> Find(const std::vector<SeenEvent>& events,
                                                  const std::string& name,
                                                  const std::map<std::string, std::string>& known) {
@@ -291,7 +291,7 @@ TEST_F(KernelEventsTest, SystemCallsHaveWhatComesOutOfThem) {
             "256");
 }
 
-// Bytes whose last one is the last before memory that cannot be read.
+// Bytes at the end of readable memory.
 class BeforeNothing {
  public:
   ~BeforeNothing() { ::munmap(pages_, 2 * kPage); }
@@ -432,7 +432,7 @@ TEST_F(KernelEventsTest, SystemCallsHaveWhatIsBehindTheirPointers) {
 
 #if defined(__x86_64__)
 
-// As a 32-bit program does it; addresses must be below 4 GiB.
+// Makes the call of a 32-bit program; addresses must be below 4 GiB.
 int64_t Call32(uint32_t number, uint32_t a = 0, uint32_t b = 0, uint32_t c = 0, uint32_t d = 0,
                uint32_t e = 0) {
   int64_t result = number;
@@ -531,8 +531,7 @@ TEST_F(KernelEventsTest, FunctionsHaveTheirParameters) {
   ASSERT_EQ(module_.Add(kernel::ResolveKprobe(*btf_, catalogue, symbols, entry, kWide).value()), 0);
   ASSERT_EQ(module_.Add(kernel::ResolveKretprobe(*btf_, catalogue, symbols, exit, kWide).value()),
             0);
-  // As a namespace gets it: vfs_write writes what a program gave, kernel_write what the kernel
-  // itself has.
+  // These are a namespace's events: vfs_write writes a program's memory, kernel_write the kernel's.
   const kernel::ResolveOptions of_tenant{.has_user_addresses = true};
   const kernel::ProbePlace own{.event = "of_tenant", .function = "vfs_write"};
   const kernel::Resolved hidden =

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * kernel_storm REPORT THREADS CALLS PAUSE_US [HOLD]: a known number of system calls on all CPUs at
- * once. Thread T, on a CPU of its own as far as there are any, makes the calls lseek(-1 - T, N, 7),
- * N from 0 to CALLS - 1, each of which fails, and rests for PAUSE_US after every tenth; where HOLD
- * is given, until that file is gone, but no more than CALLS. When all are done, it writes how many
- * each thread made, a line each, to REPORT. It makes no other lseek. Linked statically: nor does
- * its loader.
+ * kernel_storm REPORT THREADS CALLS PAUSE_US [HOLD]: makes a known number of system calls on all
+ * CPUs at once. Thread T has a CPU of its own as far as there are any. It makes the calls lseek(-1
+ * - T, N, 7), N from 0 to CALLS - 1, each of which fails, and rests for PAUSE_US after every tenth.
+ * If HOLD is given, it goes on until that file is gone, but makes no more than CALLS. When all are
+ * done, it writes how many each thread made, a line each, to REPORT. It makes no other lseek. It is
+ * linked statically, so that no loader makes one either.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernel events in a folder of CTF, as babeltrace2 reads them."""
+"""Reads kernel events of a folder of CTF with babeltrace2."""
 
 import pathlib
 import re
 import subprocess
 
-# A field as babeltrace2 shows it.
+# A field in babeltrace2's output.
 FIELD = re.compile(r'(\w+) = (?:\( (".*?") : container = -?\d+ \)|("(?:[^"\\]|\\.)*")|(-?\d+))')
 
 
@@ -15,7 +15,7 @@ def events_in(folder):
 
 
 def timed_events_in(folder):
-    """[(ns since the epoch, name, {field: value})]."""
+    """Returns [(ns since the epoch, name, {field: value})]."""
     done = subprocess.run(["babeltrace2", "--no-delta", "--clock-seconds", str(folder)], capture_output=True,
                           text=True, check=True)
     if done.stderr:
@@ -29,5 +29,5 @@ def timed_events_in(folder):
 
 
 def bytes_in(folder):
-    """Everything that is stored below a folder."""
+    """Returns everything that is stored below a folder."""
     return b"".join(f.read_bytes() for f in sorted(pathlib.Path(folder).rglob("*")) if f.is_file())

@@ -21,7 +21,8 @@ SMALL = {"size": "4Ki", "count": 2}
 
 
 class Killer:
-    """What both kinds of tests have: a random moment, and a program that goes on until it is told."""
+    """Parts of both kinds of tests: a random moment, and a program that goes on until it is told to
+    end."""
 
     def prepare(self):
         seed = random.randrange(2**32)
@@ -35,7 +36,8 @@ class Killer:
         time.sleep(self.random.uniform(0, 0.4))
 
     def kill_keeper(self, keeper, agent):
-        """Kills it at some moment. Its agent, of the program `agent`, and its consumer end as well."""
+        """Kills the keeper at some moment. Its agent, which is the program `agent`, and its
+        consumer end as well."""
         others = children_of(keeper)
         self.assertEqual(sorted(map(name_of, others)), sorted([agent, "weft-consumer"]))
         self.some_time()
@@ -53,7 +55,8 @@ class Killer:
 
 
 class LocalKillTest(LocalStormTest, Killer):
-    """weft record: the consumer, the agent, both; the keeper, with which all ends."""
+    """Tests weft record: kills of the consumer, the agent, or both; and of the keeper, with which
+    all end."""
 
     def setUp(self):
         super().setUp()
@@ -97,8 +100,8 @@ class LocalKillTest(LocalStormTest, Killer):
         self.kill_again_and_again("weft-agent", "weft-consumer", **SMALL)
 
     def test_keeper(self):
-        """The processes that are left write what they have. How much else was in the ring is not known any more, and
-        weft says so. The program goes on as if nothing had been, and nothing is left behind."""
+        """The processes that are left write what they have. What else was in the ring is unknown,
+        and weft says so. The program goes on undisturbed, and nothing is left behind."""
         groups = set(CGROUPS.rglob("*/"))
         weft, keeper, ring = self.begin()
         folder = pathlib.Path(f"/proc/{keeper}/cmdline").read_text().split("\0")[2]
@@ -118,7 +121,7 @@ class LocalKillTest(LocalStormTest, Killer):
 
 
 class NodeKillTest(NodeStormTest, Killer):
-    """A node of a cluster, with a relay."""
+    """Tests a node of a cluster, with a relay."""
 
     def setUp(self):
         super().setUp()
@@ -167,8 +170,9 @@ class NodeKillTest(NodeStormTest, Killer):
                                   buffer=SMALL)
 
     def test_keeper(self):
-        """Its ring goes with it. What was taken out of it is at the relay; that there was more is counted as a stream,
-        no events. The next one begins another ring, whose books are whole."""
+        """Its ring ends with the keeper. Records that were taken out of the ring are at the relay.
+        A stream, but no number of events, counts that there were more. The next keeper begins
+        another ring, with complete books."""
         ring = self.begin()
         self.wait_for(lambda: ring.committed() > 1000)
         self.kill_keeper(self.keeper.pid, "weft-node-agent")
@@ -211,7 +215,7 @@ class NodeKillTest(NodeStormTest, Killer):
         return {file.parent for file in (self.folder / "relay/reds").rglob("metadata")}
 
     def assert_rest(self, seen, ring):
-        """All that the ring recorded, which is all calls from some of each thread to the last."""
+        """The ring recorded, of each thread, all calls from some call to the last one."""
         calls = storm.made(self.report)
         self.assertEqual((ring.discarded(), seen.discarded), ({}, 0))
         self.assertEqual(ring.committed(), seen.total)

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""kubernetes_guest.py PROGRAMS IMAGE...: what runs in a guest that is a node of the test cluster.
+"""kubernetes_guest.py PROGRAMS IMAGE...: runs in a guest that is a node of the test cluster.
 
-The guest (kmod/qemu) was started in the network of the cluster's first node, which it reaches through its gateway:
-connections to any address, a service's too, are made there. So it needs no kube-proxy. It sees the machine's files as
-they were: certificates and images are read from where they are. Starts containerd and the kubelet, as on any node of
-the cluster (tests/cluster/daemons.py) but with control groups of version 2, and stays until there is /out/end.
+The guest (kmod/qemu) was started in the network of the cluster's first node, which it reaches
+through its gateway: connections to any address, a service's too, are made there. The guest
+therefore needs no kube-proxy. It sees the machine's files as they were: certificates and images are
+read from where they are. Starts containerd and the kubelet, as on any node of the cluster
+(tests/cluster/daemons.py) but with control groups of version 2, and stays until there is /out/end.
 """
 
 import json
@@ -41,7 +42,7 @@ table ip weft-test {{
   }}
 }}
 """
-# What the scheduler places stays away: pods of a test name this node.
+# The taint keeps the scheduler's pods away: pods of a test name this node.
 TAINT = {"key": "weft.dev/guest", "effect": "NoSchedule"}
 # Memory is the only disk here.
 EVICTION = {"memory.available": "10Mi", "nodefs.available": "0%", "nodefs.inodesFree": "0%",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""More events than buffers take, from all CPUs of a guest at once, through the real consumer and relay: what was not
-delivered is counted exactly, by the program, the ring, weft, the relay and babeltrace2 alike."""
+"""All CPUs of a guest emit more events than buffers take, through the real consumer and relay. The
+program, the ring, weft, the relay and babeltrace2 must agree on the exact number of events that
+were not delivered."""
 
 import re
 import unittest

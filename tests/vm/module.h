@@ -15,7 +15,7 @@
 
 namespace weft::vm {
 
-// A record's fields by name: numbers as decimal text, text as itself, other bytes as hex.
+// A record's fields by name: numbers as decimal text, text as itself, other bytes in hexadecimal.
 struct SeenEvent {
   std::string name;
   uint64_t time = 0;
@@ -37,8 +37,8 @@ class Module {
   // 0 or -errno.
   int Statedump();
 
-  // After Switch(false): everything that was recorded. Throws where a record does not fit its
-  // description.
+  // Returns everything that was recorded; call it after Switch(false). Throws if a record does not
+  // fit its description.
   std::vector<SeenEvent> Read();
 
  private:

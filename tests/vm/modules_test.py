@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tracepoints of kernel modules (types in a BTF of their own, on top of the kernel's), in a guest: ext4's, of a file
-system in a file. What they pass is what the file system itself says; the module stays as long as its tracepoints are
-used; and one that is not there is refused by name."""
+"""Tests tracepoints of kernel modules (types in a BTF of their own, on top of the kernel's) in a
+guest: ext4's, with a file system in a file. Their values are those that the file system itself
+reports. The module stays as long as its tracepoints are used, and one that does not exist is
+refused by name."""
 
 import json
 import os
@@ -51,7 +52,7 @@ class ModulesTest(LocalTest):
         load_module(self)
 
     def mount(self):
-        """An ext4 file system of its own. Its modules go again with the test."""
+        """Mounts an ext4 file system of its own. Its modules are unloaded with the test."""
         image, place = self.folder / "image", self.folder / "mounted"
         place.mkdir()
         with open(image, "wb") as file:
@@ -105,7 +106,8 @@ class ModulesTest(LocalTest):
         self.assertEqual((len(lines), said), (self.counts()["delivered"], ""))
 
     def test_a_module_stays_while_it_is_recorded(self):
-        """With no file system mounted any more, only the session holds it; after that it goes (clean-up)."""
+        """When no file system is mounted any more, only the session holds the module; after the
+        session ends it is unloaded (clean-up)."""
         self.mount()
         hold = self.folder / "hold"
         hold.touch()
@@ -131,7 +133,8 @@ class ModulesTest(LocalTest):
         self.assertEqual(len(self.payloads("ext4_unlink_enter", "later")), FILES)
 
     def test_a_module_whose_types_are_not_to_be_had(self):
-        """What is refused may be one of its tracepoints, so it is named; jbd2 is ext4's journal."""
+        """The refused name may be one of its tracepoints, so the module is named; jbd2 is ext4's
+        journal."""
         self.mount()
         self.hide_types()
         _, said = self.record("--kernel", "ext4_unlink_enter", program=["true"], status=121)
@@ -141,12 +144,12 @@ class ModulesTest(LocalTest):
 
 
 def name_of_child(pid):
-    """The name of the program, once it is executed."""
+    """Returns the name of the program after it was executed."""
     return next((name for name in map(name_of, children_of(pid)) if name != "weft-keeper"), "")
 
 
 class NodeModulesTest(NodeTest):
-    """An agent that lives longer than that."""
+    """The agent lives longer than that."""
 
     def test_a_module_that_comes(self):
         self.addCleanup(subprocess.run, ["modprobe", "-r", "ext4"], check=True)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A node of a cluster in a guest, with everything of weft's real: keeper, agent, consumers, relay, weft.ko, and
-control groups as a kubelet lays them out. What is not here is the API server: the test itself answers the
-agent's watches (HTTP of its own, on loopback) and takes the statuses that it writes."""
+"""A node of a cluster in a guest. All parts of weft are real: keeper, agent, consumers, relay and
+weft.ko. Control groups are laid out as by a kubelet. The test replaces the API server: it answers
+the agent's watches (HTTP of its own, on loopback) and takes the statuses that the agent writes."""
 
 import contextlib
 import http.server
@@ -27,7 +27,7 @@ LISTENS = re.compile(r"control \S+:(\d+) data \S+:(\d+) http \S+:(\d+)")
 
 
 class Api:
-    """Pods and TraceSessions of one node, as the API server speaks of them."""
+    """Pods and TraceSessions of one node, in the API server's form."""
 
     def __init__(self):
         self.objects = {"pods": {}, "tracesessions": {}}
@@ -86,7 +86,7 @@ class Api:
             def stream(self, kind):
                 events = queue.Queue()
                 with api.lock:
-                    # What came between list and watch is said again.
+                    # Changes between list and watch are sent again.
                     for item in api.objects[kind].values():
                         events.put({"type": "ADDED", "object": item})
                     api.watchers[kind].append(events)
@@ -114,7 +114,7 @@ class Api:
 
 
 class Tenant:
-    """A pod of one container: its control groups, what the API server says of it, programs in it."""
+    """A pod of one container: its control groups, the API server's object, and programs in it."""
 
     def __init__(self, namespace, name, driver="systemd", cgroups=CGROUPS):
         self.namespace, self.name, self.uid = namespace, name, str(uuid.uuid4())
@@ -142,7 +142,8 @@ class Tenant:
 
 
 def load_module(test):
-    """weft.ko, until the test ends: behind all that has a descriptor of the module's, if this comes first."""
+    """Loads weft.ko until the test ends. If this is called first, it is unloaded after all
+    descriptors of the module are closed."""
     subprocess.run(["insmod", os.environ["WEFT_MODULE"]], check=True)
     test.addCleanup(subprocess.run, ["rmmod", "weft"], check=True)
 
@@ -177,7 +178,7 @@ class NodeTest(LocalTest):
         self.start_relay()
 
     def start_relay(self):
-        """On the ports that it had before."""
+        """Restarts it on the ports that it had before."""
         control, data = (f"127.0.0.1:{port}" for port in self.relay)
         relay = subprocess.Popen(
             [str(BUILD / "bin/weft-relay"), "--data-dir", str(self.folder / "relay"), "--control",
@@ -231,7 +232,7 @@ class NodeTest(LocalTest):
         self.kill_daemon("weft-node-agent")
 
     def kill_daemon(self, name):
-        """One that the keeper starts again."""
+        """Returns a process that the keeper started again."""
         pid = self.wait_for(lambda: self.daemon(name), f"there is no {name}")
         os.kill(pid, signal.SIGKILL)
         self.wait_for(lambda: self.daemon(name) not in (None, pid), f"no {name} follows")
@@ -252,7 +253,7 @@ class NodeTest(LocalTest):
         return "", "", ""
 
     def wait_condition(self, namespace, kind, *wanted):
-        """Its status, and its reason where that is given; returns the message."""
+        """Waits for the condition's status, and its reason if one is given; returns the message."""
         self.wait_for(lambda: self.condition(namespace, kind)[:len(wanted)] == wanted,
                       lambda: f"{kind} is {self.condition(namespace, kind)}")
         return self.condition(namespace, kind)[2]
@@ -264,7 +265,7 @@ class NodeTest(LocalTest):
             self.fail(why() if callable(why) else why)
 
     def metrics(self, port=0):
-        """The agent's, or the relay's with its port."""
+        """Returns the agent's metrics, or those of the relay if its port is given."""
         with urllib.request.urlopen(f"http://127.0.0.1:{port or self.health_port}/metrics",
                                     timeout=PATIENCE) as answer:
             return answer.read().decode()
@@ -275,11 +276,12 @@ class NodeTest(LocalTest):
         return self.status(namespace).get("events", {})
 
     def events(self, namespace):
-        """The events of the namespace's trace at the relay: (name, {field: value})."""
+        """Returns the events of the namespace's trace at the relay: (name, {field: value})."""
         return kernel_trace.events_in(self.folder / "relay" / namespace)
 
     def timed_events(self, namespace):
-        """The events of the namespace's trace with times: (ns since the epoch, name, fields)."""
+        """Returns the events of the namespace's trace with times: (ns since the epoch, name,
+        fields)."""
         return kernel_trace.timed_events_in(self.folder / "relay" / namespace)
 
     def bytes_of(self, namespace):

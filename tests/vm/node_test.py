@@ -16,12 +16,13 @@ from tests.vm.node import PATIENCE, NodeTest, Tenant, name_of, order
 
 MODULE = pathlib.Path(os.environ["WEFT_MODULE"])
 RELEASE = os.uname().release
-# By name one that belongs to no namespace.
+# It names one that belongs to no namespace.
 KERNEL = {"tracepoints": [{"name": "sched_switch"}, {"name": "sched_wak*"}, {"name": "sched_process_*"},
                           {"name": "signal_*"}, {"name": "irq_handler_entry"}],
           "syscalls": [{"name": "openat"}, {"name": "kill"}, {"name": "unlink"}]}
-# Makes files of its own name, sleeps, is woken by its own signals and sends some to the other's process, whose
-# number it reads from a file that both know. Both share a CPU, so that each follows the other.
+# Makes files of its own name, sleeps, is woken by its own signals and sends some to the other's
+# process, whose number it reads from a file that both know. Both share a CPU, so that each follows
+# the other.
 PROGRAM = """
 import os, signal, sys, time
 name, own, other = sys.argv[1:]
@@ -97,7 +98,7 @@ else:
         except BlockingIOError:
             pass
 """
-# What tells of the machine's network, disks and memory, beside what tells of tasks.
+# Events that describe the machine's network, disks and memory, besides events that describe tasks.
 MACHINE = {"tracepoints": [{"name": name} for name in (
     "net_*", "netif_*", "sock_*", "skb_*", "tcp_*", "block_*", "block_rq_issue", "mm_page_alloc", "sched_switch", "sched_wak*")],
            "syscalls": [{"name": name} for name in ("sendto", "recvfrom", "pwrite64")]}
@@ -138,8 +139,8 @@ class Tenants(NodeTest):
         self.addCleanup(os.close, pipe)
 
     def run_both(self, first, second, round_name):
-        """Both at the same time; their process numbers."""
-        # What they open is in their traces: no names there.
+        """Runs both at the same time; returns their process numbers."""
+        # The files that they open are in their traces, so the files have no names there.
         places = {first: self.folder / f"{round_name}-1", second: self.folder / f"{round_name}-2"}
         started = []
         for tenant, other in ((first, second), (second, first)):
@@ -152,8 +153,9 @@ class Tenants(NodeTest):
         return {tenant.name: process.pid for tenant, process in started}
 
     def assert_own_only(self, events, own, pids, other_pids):
-        """The events show neither name nor number of others' tasks, and nothing that happened among them alone. What a
-        program itself passes to a system call is its own."""
+        """Checks that the events show neither names nor numbers of others' tasks, and nothing that
+        happened among them alone. A program may see the values that it passes to a system call
+        itself."""
         for name, fields in events:
             if name.startswith("syscall_"):
                 continue
@@ -224,7 +226,8 @@ class Tenants(NodeTest):
         self.stop_node()
 
     def assert_asked(self, events, own, pids):
-        """Checks that all calls of the program are there, twice a hundred times, whichever process was away."""
+        """Checks that all calls of the program are there, twice a hundred times, whichever process
+        was away."""
         opened = [f["filename"] for n, f in events
                   if n == "syscall_entry_openat" and f["filename"].startswith(f"/tmp/{own}-")]
         self.assertEqual(opened, [f"/tmp/{own}-{i}" for i in range(100)] * 2)
@@ -382,7 +385,8 @@ class Tenants(NodeTest):
         self.stop_node()
 
     def test_what_is_there_once_more(self):
-        """On request, which is no other Trace: the channel goes on; also of an agent that came back."""
+        """A request is no other Trace: the channel goes on. An agent that came back obeys it,
+        too."""
         kernel = {"syscalls": [{"name": "openat"}]}
         self.api.put("tracesessions", order("reds", self.relay, kernel))
         self.start_node(modules=self.modules)
@@ -403,7 +407,7 @@ class Tenants(NodeTest):
         self.stop_node()
 
     def test_a_module_that_is_not_there_and_comes(self):
-        """Each reason from a fact, on the same node, one after the other."""
+        """Makes each reason on the same node, one after the other."""
         self.tenant("reds", "first")
         self.record("reds")
         self.start_node(modules=self.folder / "nothing")
@@ -412,7 +416,7 @@ class Tenants(NodeTest):
         self.wait_condition("reds", "Ready", "False", "NotPossible")
         self.stop_node()
 
-        # A module of another kernel: passed over because of what its file says, not tried.
+        # A module of another kernel is passed over by what its file says; it is not tried.
         self.api.statuses.clear()
         other = self.folder / "other" / RELEASE
         other.mkdir(parents=True)
@@ -427,7 +431,7 @@ class Tenants(NodeTest):
         self.api.statuses.clear()
         self.start_node(modules=f"{other.parent}:{self.modules}")
         self.wait_condition("reds", "KernelTracing", "True")
-        # Once loaded it is taken from there.
+        # A module that is loaded already is used.
         self.stop_node()
         self.api.statuses.clear()
         self.start_node(modules=self.folder / "nothing")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""weft record --kernel and --syscall, in a guest: what a program asks of its kernel, all of it, in order,
-and of no other process."""
+"""Tests weft record --kernel and --syscall in a guest: all system calls of a program, in order, and
+those of no other process."""
 
 import collections
 import contextlib
@@ -18,7 +18,7 @@ from tests.vm import missed_hits
 MODULE = os.environ["WEFT_MODULE"]
 SYSTEM_CALLS = BUILD / "tests/vm/system_calls"
 STRACE_WORD = re.compile(r'"(?:[^"\\]|\\.)*"(?:\.{3})?|[^, ]+')
-# What strace shows of an entry, in its order; of a read's buffer nothing is there yet.
+# The arguments that strace shows of an entry, in its order; a read's buffer has no contents yet.
 SHOWN = {"openat": ["dfd", "filename", "flags", "mode"], "close": ["fd"], "read": ["fd", None, "count"],
          "write": ["fd", "buf_data", "count"], "getppid": [], "unlink": ["pathname"],
          "mkdir": ["pathname", "mode"], "rmdir": ["pathname"]}
@@ -103,7 +103,7 @@ def number(value):
 
 
 def from_strace(word):
-    """A text as bytes, flags and other numbers as a number."""
+    """Returns a text as bytes, flags and other numbers as a number."""
     if word.startswith('"'):
         return word.rstrip(".")[1:-1].encode().decode("unicode_escape").encode("latin-1")
     value = 0
@@ -126,12 +126,13 @@ def from_payload(value):
 
 
 def arguments(name, words):
-    """{field: value} of what strace shows."""
+    """Returns {field: value} of what strace shows."""
     return {field: from_strace(word) for field, word in zip(SHOWN[name], words) if field}
 
 
 def from_mkdir(calls):
-    """Without the program's start, which LD_PRELOAD makes another one; and its parent is another one."""
+    """Leaves out the program's start, which differs with LD_PRELOAD, and its parent, which is
+    another process."""
     calls = [(name, shown, None if name == "getppid" else value) for name, shown, value in calls]
     return calls[[name for name, _, _ in calls].index("mkdir"):]
 
@@ -149,7 +150,7 @@ class RecordTest(LocalTest):
         return [sys.executable, "-I", "-S", "-c", PROGRAM.format(self.folder / "made")]
 
     def events(self, output="trace"):
-        """Without what was there at the start."""
+        """Returns the events without the state dump of the start."""
         return [e for e in self.everything(output) if not e["event"].startswith(STATE)]
 
     def everything(self, output="trace"):
@@ -223,7 +224,7 @@ class RecordTest(LocalTest):
         made = []
         found = map(STRACE_CALL.match, log.read_text().splitlines())
         for name, shown, value in (call.groups() for call in found if call):
-            # An address where nothing was read.
+            # strace shows an address if nothing was read.
             buffers = [(b"" if text[0] != '"' else from_strace(text), int(size))
                        for text, size in STRACE_BUFFER.findall(shown)]
             made.append((name, [size for _, size in buffers], b"".join(text for text, _ in buffers), int(value, 0)))
@@ -241,7 +242,8 @@ class RecordTest(LocalTest):
         return made
 
     def test_buffers_as_strace_shows_them(self):
-        """Each call has as many buffers as are recorded, and what was read or written of these."""
+        """Each call has as many buffers as are recorded, with the bytes that were read or
+        written."""
         program = [sys.executable, "-I", "-S", "-c", WITH_BUFFERS]
         options = [word for call in BUFFER_CALLS for word in ("--syscall", call)]
         self.record(*options, "--syscall-buffer", "4096", program=program)
@@ -311,7 +313,8 @@ class RecordTest(LocalTest):
         self.assertLess({f"{self.folder}/made/file{i}" for i in range(40)}, names)
 
     def test_flags_have_names(self):
-        """One value its name, several bits the names in the trace's description; and shown as babeltrace2 does."""
+        """A single value has its name; several bits have their names in the trace's description,
+        and are shown as babeltrace2 shows them."""
         program = f"import os; os.getrandom(8, os.GRND_NONBLOCK); os.open('{self.folder}/a', os.O_CREAT | os.O_RDWR)"
         self.record("--syscall", "openat", "--syscall", "getrandom",
                     program=[sys.executable, "-I", "-S", "-c", program])
@@ -323,7 +326,8 @@ class RecordTest(LocalTest):
         self.assertTrue(any('flags = ( <unknown> : container = 02000102 )' in line for line in lines))
 
     def test_scheduling_shows_other_tasks_as_other(self):
-        """Tasks that run beside the program are in its trace as "other", without numbers of their own."""
+        """Tasks that run beside the program are in its trace as "other", without numbers of their
+        own."""
         # pylint: disable-next=consider-using-with
         stranger = subprocess.Popen(["sh", "-c", "while :; do sleep 0.01; done"])
         self.running.append(stranger)
@@ -339,7 +343,8 @@ class RecordTest(LocalTest):
         self.assertIn("sleep", names)
 
     def test_what_is_there_at_the_start(self):
-        """A program that goes on until its state was told: as /proc has it, and of no other process."""
+        """The program goes on until its state was dumped. The dump matches /proc, and has no other
+        process."""
         hold = self.folder / "hold"
         hold.touch()
         script = f"exec 9<{__file__}; while [ -e {hold} ]; do sleep 0.05; done"
@@ -358,11 +363,11 @@ class RecordTest(LocalTest):
         pids = {task["pid"] for task in seen["process_state"]}
         self.assertLessEqual({file["pid"] for file in seen["file_descriptor"]}, pids)
         self.assertLessEqual({mapping["pid"] for mapping in seen["vm_map"]}, pids)
-        # Which ones depends on the moment: the loader may still be at work.
+        # It depends on the moment which ones are there: the loader may still be at work.
         self.assertTrue(any(mapping["filename"].startswith("/") for mapping in seen["vm_map"]))
 
     def test_what_is_there_once_more(self):
-        """On request, a second time, with what came meanwhile."""
+        """A second dump, on request, has what came meanwhile."""
         hold, later = self.folder / "hold", self.folder / "later"
         hold.touch()
         script = (f"while ! [ -e {later} ]; do sleep 0.05; done; exec 9<{later}; "
@@ -390,7 +395,7 @@ class RecordTest(LocalTest):
 
     @staticmethod
     def holder_of(path):
-        """The process that has this file open, if any."""
+        """Returns the process that has this file open, if any."""
         for link in pathlib.Path("/proc").glob("[0-9]*/fd/9"):
             try:
                 if os.readlink(link) == str(path):
@@ -468,7 +473,7 @@ class RecordTest(LocalTest):
         self.assertIn('has no field "prev_com", did you mean "prev_comm"?', err)
 
     def test_a_field_that_this_kernel_does_not_have(self):
-        """From 6.2 on rss_stat passes no count: said for a pattern, too."""
+        """From 6.2 on, rss_stat passes no count; this is reported for a pattern, too."""
         _, err = self.record("--kernel", "rss_*", program=["true"])
         version = tuple(map(int, os.uname().release.split(".")[:2]))
         told = "\"rss_stat\": without field count: this kernel has no argument 'count'" in err
@@ -492,13 +497,14 @@ class RecordTest(LocalTest):
             self.assertIn(f', did you mean "{near}"?', self.assert_refused(option, name))
 
     def probe(self, *rules):
-        """A Trace with these probes."""
+        """Writes a Trace with these probes."""
         trace = self.folder / "trace.yaml"
         trace.write_text(PROBED[:PROBED.index("      - ")] + "".join(f"      - {{{rule}}}\n" for rule in rules))
         return "-f", trace
 
     def test_what_the_kernel_refuses(self):
-        """The message has the reason and the request. An empty folder that existed before stays, and is empty."""
+        """The message has the reason and the request. An empty folder that existed before stays
+        empty."""
         err = self.assert_refused(*self.probe("name: a, symbol: vfs_read", "name: inside, symbol: vfs_read, offset: 2"))
         self.assertIn('probe of function "vfs_read" at offset 2: no instruction begins there', err)
         for at in ("entry", "return"):
@@ -526,7 +532,8 @@ class RecordTest(LocalTest):
                          ["syscall_entry_rt_sigreturn", "syscall_exit_rt_sigreturn"] * 2)
 
     def test_an_exec_that_changes_the_abi_ends_as_it_began(self):
-        """At its exit the kernel shows execve of the new program's table; here each exit has its entry's name."""
+        """At the exit of an exec, the kernel shows execve of the new program's table; here each
+        exit has its entry's name."""
         self.record("--syscall", "execve", "--syscall", "execveat", program=[SYSTEM_CALLS, "exec"])
         self.assert_whole()
         calls = [(e["event"], e["payload"].get("ret")) for e in self.events()]
@@ -587,7 +594,8 @@ class RecordTest(LocalTest):
         self.assertFalse([e for e in self.events("without") if "buf_data" in e["payload"]])
 
     def test_functions_of_the_kernel(self):
-        """At the entry typed parameters, at the return what it returned and how long it took, in ns."""
+        """The entry has typed parameters; the return has the returned value and the duration
+        in ns."""
         trace = self.folder / "trace.yaml"
         trace.write_text(PROBED)
         self.record("-f", str(trace), program=[sys.executable, "-I", "-S", "-c", WRITES])

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A kernel that takes no module of ours: locked down, then, beside that, asking for signatures, as its command line
-(lockdown=integrity, module.sig_enforce=1) has it on machines with Secure Boot. The agent says which of both it is,
-in local mode as well, and all that needs no module works. Neither can be taken back: each test goes on where the one
-before it ended, and the first one sees that nothing else is in the way."""
+"""A kernel refuses weft's module: it is locked down and also requires signatures, as its command
+line (lockdown=integrity, module.sig_enforce=1) sets on machines with Secure Boot. The agent reports
+which of the two it is, also in local mode, and all that needs no module works. Neither can be
+undone, so each test goes on from where the one before it ended. The first one checks that nothing
+else prevents loading."""
 
 import os
 import pathlib
@@ -22,14 +23,14 @@ ENFORCE = pathlib.Path("/sys/module/module/parameters/sig_enforce")
 def setUpModule():
     if not ENFORCE.exists():
         raise unittest.SkipTest("a kernel without signatures of modules")
-    # As init systems do.
+    # Init systems do this.
     if not LOCKDOWN.exists():
         subprocess.run(["mount", "-t", "securityfs", "none", LOCKDOWN.parent], check=True)
 
 
 class Refused(NodeTest):
     def modules(self):
-        """A folder with the file for this kernel."""
+        """Returns a folder with the file for this kernel."""
         modules = self.folder / "modules"
         (modules / RELEASE).mkdir(parents=True, exist_ok=True)
         file = modules / RELEASE / "weft.ko"

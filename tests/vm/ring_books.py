@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The books of a ring of weft.ko's, from its own words (lib/abi/ring.h): what it committed and what it discarded, also
-when all of weft's processes are gone. A process that has one of these has a descriptor of the ring."""
+"""The books of a ring of weft.ko, from its own words (lib/abi/ring.h): what it committed and
+discarded, also after all of weft's processes are gone. A process that has one of these has a
+descriptor of the ring."""
 
 import ctypes
 import dataclasses
@@ -19,7 +20,8 @@ REASONS = ("full", "memory", "nested", "too_large", "contended", "missed")
 
 @dataclasses.dataclass
 class Slot:
-    """The slot of one CPU. Head and tail are offsets in the ring and positions (docs/formats/ring.md)."""
+    """The slot of one CPU. Head and tail are offsets in the ring and positions
+    (docs/formats/ring.md)."""
     committed: int
     discarded: dict
     head: int
@@ -36,7 +38,7 @@ class RingBooks:
 
     @classmethod
     def of_process(cls, pid):
-        """The books of the one ring that a process has open. None: it has none."""
+        """Returns the books of the one ring that a process has open. None: it has no ring."""
         for file in pathlib.Path(f"/proc/{pid}/fd").iterdir():
             try:
                 if os.readlink(file) == RING:
@@ -55,7 +57,7 @@ class RingBooks:
         return data
 
     def slots(self):
-        """The slot of each CPU."""
+        """Returns the slot of each CPU."""
         return [self.slot(number) for number in range(self.slot_count - 1)]
 
     def slot(self, number):
@@ -75,8 +77,8 @@ class RingBooks:
         return self.committed() + sum(self.discarded().values())
 
     def taken(self, number):
-        """Records that a CPU's reader said it has, by what lies before its tail. Not once the writer went round over
-        them."""
+        """Returns the number of records that a CPU's reader has taken, which is the number before
+        its tail. It is not known if the writer went round over them."""
         slot = self.slot(number)
         begin = slot.tail >> self.subbuf_shift << self.subbuf_shift
         data = slot.data + begin % (1 << self.slot_shift)

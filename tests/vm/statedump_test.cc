@@ -35,8 +35,8 @@ constexpr const char* kCgroups = "/sys/fs/cgroup";
 constexpr int kFirstFd = 100;  // of what a Subject opens
 constexpr int kThreads = 3;    // beside its first
 
-// A process in a cgroup of its own, with files, mappings, threads and a socket, which does nothing
-// more.
+// A process in a cgroup of its own, with files, mappings, threads and a socket. It does nothing
+// else.
 class Subject {
  public:
   explicit Subject(const std::string& name) : name_(name), cgroup_(kCgroups + ("/" + name)) {
@@ -105,7 +105,7 @@ class StatedumpTest : public ::testing::Test {
     states_ = new kernel::Statedump(*btf_);
   }
 
-  // Everything of one dump, by name, in the order of time.
+  // Returns everything of one dump, by name, in the order of time.
   static std::vector<SeenEvent> Dump(const std::vector<uint64_t>& cgroups) {
     Module module(cgroups);
     for (const kernel::StateEntry& entry : Catalogue::BuiltIn().states()) {
@@ -128,7 +128,7 @@ class StatedumpTest : public ::testing::Test {
       if (event.name == "lttng_statedump_" + name) found.push_back(event.fields);
     return found;
   }
-  // Those in which all of `known` are so.
+  // Returns the events whose fields include all of `known`.
   static std::vector<Fields> Of(const std::vector<SeenEvent>& seen, const std::string& name,
                                 const Fields& known) {
     std::vector<Fields> found = Of(seen, name);
@@ -264,7 +264,7 @@ TEST_F(StatedumpTest, BeginsAndEndsAndOfAnEmptyCgroupThereIsNoMore) {
 }
 
 TEST_F(StatedumpTest, ADumpOfAClusterWideSessionHasEverything) {
-  // Block devices of which the guest has none, where its kernel has no driver built in.
+  // If its kernel has no such driver built in, the guest has no block devices.
   if (!std::filesystem::exists("/sys/class/block/ram1")) {
     ASSERT_EQ(std::system("modprobe brd rd_nr=2 rd_size=64"), 0);
   }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests with kernel_storm share: a Trace of its system calls and nothing else, recorded by weft record or on a
-node, and the comparison of four books: the program's own, the ring's, weft's, and what babeltrace2 finds."""
+"""Helpers of the tests with kernel_storm. weft record or a node records a Trace of its system calls
+and nothing else. The tests compare four books: the program's own, the ring's, weft's, and
+babeltrace2's."""
 
 import collections
 import dataclasses
@@ -57,7 +58,7 @@ def program(report, calls, pause_us=0, hold=None):
 
 
 def made(report):
-    """By thread: how many calls."""
+    """Returns the number of calls by thread."""
     return dict(enumerate(map(int, report.read_text().split())))
 
 
@@ -91,14 +92,15 @@ def seen_in(folder):
 
 
 def assert_in_order(test, seen):
-    """Each call's entry at most once, and none before an earlier one."""
+    """Checks that each call's entry is there at most once, and none before an earlier one."""
     for thread, numbers in seen.entries.items():
         wrong = [(a, b) for a, b in zip(numbers, numbers[1:]) if a >= b]
         test.assertEqual(wrong[:5], [], f"thread {thread}")
 
 
 def assert_prefix(test, seen):
-    """All calls of each thread up to one of them, entry and exit, and nothing after it."""
+    """Checks that all calls of each thread up to one of them have entry and exit, and that nothing
+    follows."""
     for thread, numbers in seen.entries.items():
         test.assertEqual(numbers, list(range(len(numbers))), f"thread {thread}")
         test.assertIn(len(numbers) - seen.exits.get(thread, 0), (0, 1), f"thread {thread}")
@@ -111,7 +113,7 @@ def assert_same_books(test, counts, seen, ring, calls):
 
 
 def assert_same_books_of_weft(test, counts, seen, ring):
-    """All but the program's own. `counts`: as weft has them."""
+    """Compares all books but the program's own. `counts`: in weft's form."""
     reasons = {reason: n for reason, n in counts["discarded"].items() if n != 0}
     test.assertEqual(ring.discarded(), reasons)
     test.assertEqual(counts["recorded"], ring.committed(), counts)
@@ -123,7 +125,7 @@ def assert_same_books_of_weft(test, counts, seen, ring):
 
 
 class LocalStormTest(LocalTest):
-    """weft record, with the module."""
+    """Tests weft record, with the module."""
 
     def setUp(self):
         super().setUp()
@@ -170,7 +172,7 @@ class NodeStormTest(NodeTest):
         return ring_of(self, self.keeper.pid)
 
     def end_storm(self, **spec):
-        """The counts, as those of weft record."""
+        """Returns the counts in the form of weft record."""
         self.assertEqual(self.program.wait(PATIENCE), 0)
         events = self.end("reds", KERNEL, **spec)
         reasons = [r for r in events.get("reasons", []) if r["stage"] == "ring" and r["reason"] != "overwritten"]

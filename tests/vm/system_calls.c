@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * system_calls: makes calls that are none, comes back from a signal, and, as an old 32-bit program
- * does, makes calls of sockets and of System V IPC through socketcall and ipc. With `exec` it only
- * executes programs of the other ABI. Static, so that it makes few others.
+ * system_calls: makes calls with unknown numbers, comes back from a signal, and, as an old 32-bit
+ * program does, makes calls of sockets and of System V IPC through socketcall and ipc. With `exec`
+ * it only executes programs of the other ABI. It is static, so that it makes few other calls.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -27,7 +27,7 @@ static void on_signal(int signal) {
 }
 
 #if defined(__x86_64__)
-/* As a 32-bit program does it; addresses are below 4 GiB. */
+/* Makes the call of a 32-bit program; addresses are below 4 GiB. */
 static int call32(uint32_t number, uint32_t a, uint32_t b, uint32_t c, uint32_t d, uint32_t e) {
   int64_t result = number;
 
@@ -57,12 +57,12 @@ static void of_32_bits(void) {
   memcpy(low->words, (uint32_t[]){(uint32_t)fd, (uint32_t)(uintptr_t)&low->address, 16}, 12);
   call32(102, 3, words, 0, 0, 0);             /* SYS_CONNECT */
   semaphores = call32(117, 2, 0, 3, 0600, 0); /* ipc(SEMGET, IPC_PRIVATE, 3) */
-  /* SEMCTL, IPC_RMID, with its argument behind an address. */
+  /* This is SEMCTL with IPC_RMID; its argument is behind an address. */
   call32(117, 3, (uint32_t)semaphores, 0, 0, words);
   call32(9998, 7, 8, 9, 10, 11);
 }
 
-/* As a 32-bit program executes a 64-bit one: this one, told to go on with execute_32. */
+/* A 32-bit program executes a 64-bit one: this program, told to go on with execute_32. */
 static int execute_64(void) {
   struct {
     char path[16];
@@ -118,7 +118,7 @@ static void* execute_by_descriptor(void* fd) {
   return NULL;
 }
 
-/* The 32-bit program, by execve and, from another thread than the first, by execveat. */
+/* Executes the 32-bit program, by execve and, from another thread than the first, by execveat. */
 static int execute_32(void) {
   int fd = make_program_32();
   pthread_t thread;

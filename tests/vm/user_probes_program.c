@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * user_probes_program COUNT: calls a function and passes a USDT probe, COUNT times, and says what
- * it did: "called COUNT enabled N", where N is how often the probe's semaphore was raised. Built
+ * user_probes_program COUNT: calls a function and passes a USDT probe, COUNT times, and prints
+ * "called COUNT enabled N", where N is how often the probe's semaphore was raised. It is built
  * dynamically and statically.
  */
 #include <stdio.h>
@@ -30,7 +30,7 @@ __attribute__((noinline)) int shop_depth(int depth) {
   return below;
 }
 
-/* The probe shop:many at 300 places, as a function that a compiler inlines everywhere has it. */
+/* The probe shop:many is at 300 places, as in a function that a compiler inlines everywhere. */
 __attribute__((noinline)) static void shop_many(void) {
   __asm__ volatile(
       ".rept 300\n"

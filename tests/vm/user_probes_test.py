@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions and USDT probes of programs that cannot be preloaded, in a guest: each call of them, with what it was given
-and what it returned, and of no other program. By weft record, and in the containers of a cluster's node."""
+"""Tests functions and USDT probes of programs that cannot be preloaded, in a guest: each call is
+recorded, with its arguments and its result, and no call of another program. The tests use weft
+record, and the containers of a cluster's node."""
 
 import json
 import os
@@ -65,8 +66,8 @@ class UserProbesTest(LocalTest):
         return "-f", file
 
     def assert_all(self, count):
-        """That many events beside the statedump's, every one delivered, and babeltrace2 finds as many, without a
-        warning."""
+        """Checks that there are that many events beside the state dump's, that every one was
+        delivered, and that babeltrace2 finds as many, without a warning."""
         state = sum(event["event"].startswith("lttng_statedump_") for event in self.events())
         counts = self.counts()
         self.assertEqual(sum(counts["discarded"].values()), 0, counts)
@@ -92,7 +93,7 @@ class UserProbesTest(LocalTest):
         self.check_orders(DYNAMIC)
 
     def test_a_setuid_program(self):
-        """The loader preloads nothing into it."""
+        """The loader preloads nothing into a setuid program."""
         program = self.folder / "setuid"
         shutil.copy(DYNAMIC, program)
         os.chown(program, 65534, 65534)

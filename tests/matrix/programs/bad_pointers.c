@@ -21,7 +21,8 @@ struct place {
   uint64_t address;
 };
 
-/* Five pages: readable, readable, none, writable only, behind the end of a file. */
+/* Five pages: two readable ones, an unmapped one, one that is writable only, and one behind the end
+ * of a file. */
 static char* pages;
 static struct place places[24];
 static size_t place_count;
@@ -60,7 +61,7 @@ static void make_places(void) {
   add_place("behind the end of a file", (uintptr_t)pages + 5 * PAGE);
 }
 
-/* What lies at a place, as far as there is room; then it is protected. */
+/* Puts bytes at a place, as far as there is room; then the place is protected. */
 static void put(uint64_t address, const void* bytes, size_t size) {
   const uint64_t begin = (uintptr_t)pages;
   REQUIRE(mprotect(pages, 4 * PAGE, PROT_READ | PROT_WRITE) == 0);
@@ -72,7 +73,7 @@ static void put(uint64_t address, const void* bytes, size_t size) {
   REQUIRE(mprotect(pages + 3 * PAGE, PAGE, PROT_WRITE) == 0);
 }
 
-/* What a child's call came to; shared with it. */
+/* The result of a child's call, shared with the child. */
 struct answer {
   long result;
   int error;
@@ -122,7 +123,7 @@ static void try_all_clone3(void) {
     for (size_t s = 0; s < COUNT(sizes); ++s) {
       try_clone3(&places[p], sizes[s], "fork", 0);
     }
-    /* Refused by the kernel, with memory that would be shared. */
+    /* The kernel refuses this call, which would share memory. */
     try_clone3(&places[p], 88, "thread without handlers", CLONE_THREAD | CLONE_VM);
     try_clone3(&places[p], 88, "no such flag", 1ul << 62);
   }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Children that share the memory and run beside the parent: clone(CLONE_VM) without a thread
+ * Makes children that share the memory and run beside the parent: clone(CLONE_VM) without a thread
  * pointer of their own. They trace at the same time as the parent and its threads; then one is
- * killed while it does. Ends with CLONE_VM | CLONE_VFORK.
+ * killed while it traces. Ends with CLONE_VM | CLONE_VFORK.
  */
 #include <pthread.h>
 #include <sched.h>

@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
     void* provider = dlopen(argv[1], RTLD_NOW);
     REQUIRE(provider != NULL);
     REQUIRE(dlclose(provider) == 0);
-    /* Those before found none. */
+    /* Calls before this one found no probe. */
     if (i == 0) __atomic_store_n(&calls, 0, __ATOMIC_RELAXED);
   }
   __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);

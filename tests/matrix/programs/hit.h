@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every program of the matrix has: hit() emits one event and counts it, report() says how many
- * were emitted so far. The count lies in shared memory: children of all kinds add to it, and one
- * process reports for all. Included by one file per program, which then has the provider too.
- * lint: not self-contained: its folder has to be in the include path.
+ * Every program of the matrix uses these: hit() emits one event and counts it, report() prints how
+ * many were emitted so far. The count is in shared memory: children of all kinds add to it, and one
+ * process reports for all. One file per program includes it and then has the provider, too. lint:
+ * not self-contained: its folder has to be in the include path.
  */
 #ifndef WEFT_TESTS_MATRIX_HIT_H_
 #define WEFT_TESTS_MATRIX_HIT_H_
@@ -38,7 +38,7 @@ static inline void prepare_hits(void) {
 
 static void __attribute__((constructor, used)) prepare_hits_early(void) { prepare_hits(); }
 
-/* Any thread, any process, any signal handler. */
+/* May run in any thread, any process and any signal handler. */
 static inline void hit(void) {
   const unsigned long number = __atomic_add_fetch(hits, 1, __ATOMIC_RELAXED);
   tracepoint(matrix, hit, (int)number);
@@ -52,7 +52,7 @@ static inline void hit_while_alive(int number) {
   __atomic_sub_fetch(&hits[1], 1, __ATOMIC_RELAXED);
 }
 
-/* How many of these were left in the middle: they may have been emitted. */
+/* Reports how many of these events were left in the middle: they may have been emitted. */
 static inline void report_unfinished(void) {
   printf("unfinished %lu\n", __atomic_load_n(&hits[1], __ATOMIC_RELAXED));
   fflush(stdout);

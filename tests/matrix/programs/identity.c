@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* identity WHAT: changes who or where the process is, between events. Root only. */
+/* identity WHAT: changes who or where the process is, between events. It needs root. */
 #include <grp.h>
 #include <sched.h>
 #include <sys/stat.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tracing in constructors, atexit handlers and destructors, between them fork in a constructor. */
+/* Traces in constructors, atexit handlers and destructors, and forks in a constructor between
+ * them. */
 #include "hit.h"
 
 static void __attribute__((constructor(200))) very_early(void) {

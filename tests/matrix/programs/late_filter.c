@@ -34,7 +34,7 @@ static void install(const char* how) {
     REQUIRE(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
   } else if (strcmp(how, "syscall") == 0) {
     errno = 0;
-    /* As libraries do that want to know whether there is such a call. */
+    /* Libraries make this call to find out whether it exists. */
     REQUIRE(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, NULL) == -1 && errno == EFAULT);
     REQUIRE(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0);
   } else {

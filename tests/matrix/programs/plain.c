@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One thread, more events than a sub-buffer holds; also built as a static program. */
+/* One thread emits more events than a sub-buffer holds. It is also built as a static program. */
 #include "hit.h"
 
 int main(void) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The events of the provider that comes and goes.
- * lint: not self-contained: included many times, by its bare name. */
+/* Events of the provider that comes and goes. lint: not self-contained: included many times, by its
+ * bare name. */
 #undef TRACEPOINT_PROVIDER
 #define TRACEPOINT_PROVIDER matrix
 #undef TRACEPOINT_INCLUDE
@@ -13,7 +13,7 @@
 TRACEPOINT_EVENT(matrix, plugin, TP_ARGS(int, number, const char*, text),
                  TP_FIELDS(ctf_integer(int, number, number) ctf_string(text, text)))
 
-/* Where calls may find no provider, only the probe knows how often it was there: it counts. */
+/* If calls may find no provider, only the probe knows how often it ran, so it counts. */
 TRACEPOINT_EVENT(matrix, provided, TP_ARGS(unsigned long*, emitted, const char*, text),
                  TP_FIELDS(ctf_integer(unsigned long, number,
                                        __atomic_add_fetch(emitted, 1, __ATOMIC_RELAXED))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads that have an rseq area of their own, as allocators that use per-CPU caches do; for an
- * environment in which libc registers none. The argument is what every thread does, in this
- * order: e emits, r registers its area, u takes it back. With f two children register areas and
- * emit, too. */
+/* Threads have an rseq area of their own, as with allocators that use per-CPU caches. It needs
+ * an environment in which libc registers none. The argument is what every thread does, in this
+ * order: e emits, r registers its area, u takes it back. With f two children register areas
+ * and emit, too. */
 #include <pthread.h>
 #include <sys/syscall.h>
 

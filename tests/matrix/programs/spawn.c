@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* posix_spawn, system and popen, many times, from several threads that trace. */
+/* Calls posix_spawn, system and popen many times, from several threads that trace. */
 #include <pthread.h>
 #include <spawn.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many short threads, one after the other and some at a time, most of them on the stack and with
- * the thread pointer of one that has died; detached ones unmap their own stack. Each traces
- * twice, a switch of CPU between. */
+/* Makes many short threads, one after the other and some at a time. Most of them have the stack and
+ * the thread pointer of one that has died; detached ones unmap their own stack. Each traces twice,
+ * with a switch of the CPU in between. */
 #include <pthread.h>
 #include <sched.h>
 

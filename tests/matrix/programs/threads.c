@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads that begin together, detached ones and short ones. */
+/* Makes threads that begin together, detached ones and short ones. */
 #include <pthread.h>
 
 #include "hit.h"

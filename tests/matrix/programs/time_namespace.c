@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * time_namespace WHEN SECONDS: events of processes that come into a time namespace whose
+ * time_namespace WHEN SECONDS: emits events in processes that come into a time namespace whose
  * CLOCK_MONOTONIC is so many seconds ahead, in each way there is: fork, raw clone3, exec, setns
  * there and back; before the process's first event or after it (early, late: the process that makes
- * the namespaces emits before it does). matrix.py looks at their times.
+ * the namespaces emits before it does). matrix.py compares their times.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -75,7 +75,7 @@ static void try_exec(const char* self) {
   say_end("exec", child);
 }
 
-/* Into the children's namespace, and back. */
+/* Goes into the children's namespace, and back. */
 static void try_setns(int by_number) {
   const int outer = open("/proc/self/ns/time", O_RDONLY);
   make_namespace(by_number);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* under_filter ACTION NAME,NAME... PROGRAM ARGS: executes the program under a seccomp filter.
- * Always started without the library; WITH_PRELOAD becomes the program's LD_PRELOAD. */
+/* under_filter ACTION NAME,NAME... PROGRAM ARGS: executes the program under a seccomp filter. It is
+ * always started without the library; WITH_PRELOAD becomes the program's LD_PRELOAD. */
 #include <stdio.h>
 
 #include "filter.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vfork children that trace, while other threads of the parent do; some execute, some are
-   killed. */
+/* Makes vfork children that trace while other threads of the parent trace; some children execute,
+   some are killed. */
 #include <pthread.h>
 #include <signal.h>
 

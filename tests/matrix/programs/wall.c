@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * wall early|late PLUGIN: threads that wait for children of all kinds (__WALL), by taking them and
- * by looking at them, while the plugin's events are recorded. Loaded early, before there is a
- * second thread, none of them may meet a child that the program did not make. Loaded late they may;
- * all ends, and is counted, as ever.
+ * by looking at them, while the plugin's events are recorded. If the plugin is loaded early, before
+ * there is a second thread, none of them may meet a child that the program did not make. If it is
+ * loaded late, they may; everything still ends, and is counted.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A provider for programs that have none of their own: preloaded behind libweft.so, it emits an
- * event wherever they call one of the functions below, in whatever process that is. It counts in
- * the file WITNESS, which all of them share: what was emitted, and how much of that in children
- * that share their parent's memory.
+ * A provider for programs without events of their own. It is preloaded behind libweft.so and emits
+ * an event whenever they call one of the functions below, in whatever process. It counts in the
+ * file WITNESS, which all processes share: emitted events, and how many of them in children that
+ * share their parent's memory.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

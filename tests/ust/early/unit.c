@@ -77,6 +77,6 @@ extern "C"
 #endif
     void
     use_archive(void);
-/* Without a call to it the linker leaves the file in its archive. */
+/* Unless something calls it, the linker leaves the file in its archive. */
 void use_archive(void) {}
 #endif
