@@ -78,11 +78,11 @@ class CheckTest(unittest.TestCase):
         peer = tracers.Lttng if books is None else tracers.Weft
         tracers.check(peer, tracers.Outcome("", discarded, 0, counted, books or {}), 100, overwrite)
 
-    def test_all_are_there(self):
+    def test_all_events_on_disk_pass(self):
         self.check(100)
         self.check(100, books=self.ALL)
 
-    def test_one_is_missing_or_there_twice(self):
+    def test_a_missing_or_repeated_event_fails(self):
         for counted in (0, 99, 101):
             for books in (None, self.ALL):
                 with self.assertRaises(report.Failed) as raised:
@@ -94,13 +94,13 @@ class CheckTest(unittest.TestCase):
             with self.assertRaises(report.Failed):
                 self.check(100, books=self.ALL | wrong)
 
-    def test_discarded_ones_make_the_run_incomplete(self):
+    def test_discarded_events_make_the_run_incomplete(self):
         with self.assertRaises(tracers.Incomplete):
             self.check(97, discarded=3)
         with self.assertRaises(tracers.Incomplete):
             self.check(97, discarded=3, books={"recorded": 97, "delivered": 97, "overwritten": 0, "lost": 0})
 
-    def test_overwritten_ones_are_counted_by_weft_only(self):
+    def test_only_weft_counts_overwritten_events(self):
         self.check(60, books={"recorded": 100, "delivered": 60, "overwritten": 40, "lost": 0}, overwrite=True)
         self.check(60, overwrite=True)
         for counted in (0, 101):

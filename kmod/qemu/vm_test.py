@@ -74,7 +74,7 @@ class CheckerTest(unittest.TestCase):
                 self.assertEqual(result.status, KERNEL_COMPLAINED)
                 self.assertEqual(result.complaints, [line])
 
-    def test_what_kernels_say_otherwise_does_not(self):
+    def test_harmless_lines_fail_no_run(self):
         result = self.examine(HARMLESS, status="7")
         self.assertEqual(result.status, 7)
         self.assertEqual(result.complaints, [])
@@ -149,7 +149,7 @@ class GuestTest(unittest.TestCase):
         self.assertEqual(ran.returncode, KERNEL_COMPLAINED)
         self.assertIn("Kernel panic", ran.stderr)
 
-    def test_a_guest_that_goes_without_a_word(self):
+    def test_a_guest_that_ends_silently(self):
         ran = self.run_guest("sh", "-c", "echo o >/proc/sysrq-trigger; sleep 1000")
         self.assertEqual(ran.returncode, KERNEL_COMPLAINED)
 
@@ -159,7 +159,7 @@ class GuestTest(unittest.TestCase):
         self.assertEqual(ran.stdout, "begins\n")
         self.assertIn("status 124", ran.stderr)
 
-    def test_a_guest_ends_with_who_started_it(self):
+    def test_a_guest_ends_with_its_starter(self):
         """The starter's output arrives as a whole, because the starter ends only after the
         emulator."""
         command = self.guest_command("sh", "-c", "echo begins; sleep 100000",

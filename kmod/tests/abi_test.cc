@@ -136,7 +136,7 @@ Event SysEnter() {
   return event;
 }
 
-TEST_F(AbiTest, SaysItsVersionAndWhatItCanDo) {
+TEST_F(AbiTest, ReportsItsVersionAndFeatures) {
   weft_kernel_abi abi{};
   abi.size = sizeof(abi);
   ASSERT_EQ(Control(device_.get(), WEFT_IOCTL_ABI, &abi), 0);
@@ -243,7 +243,7 @@ TEST_F(AbiTest, AnswersAreAsLongAsTheCallersStruct) {
   }
 }
 
-TEST_F(AbiTest, AnEventsStatusIsTheModulesWord) {
+TEST_F(AbiTest, ReturnsAnEventsStatus) {
   UniqueFd session = OpenSession(device_.get());
   const UniqueFd ring = OpenRing(session.get());
   const UniqueFd event(SysEnter().AddTo(ring.get()));
@@ -327,7 +327,7 @@ TEST_F(AbiTest, ATrackerWithAWrongField) {
   EXPECT_EQ(track([](Change t) { t.size = 3; }), -EINVAL);
 }
 
-TEST_F(AbiTest, ASessionThatRunsSaysSo) {
+TEST_F(AbiTest, ASessionsStatusSaysThatItRuns) {
   weft_kernel_session_status status{};
   status.size = sizeof(status);
   status.state = 77;
@@ -454,7 +454,7 @@ TEST_F(AbiTest, AStateEventWithAWrongField) {
   EXPECT_EQ(AddEvent(std::move(beyond), [](Change) {}), -EINVAL) << "no such argument";
 }
 
-TEST_F(AbiTest, TheMachinesStateIsForSessionsOfEverything) {
+TEST_F(AbiTest, OnlySessionsOfAllTasksDumpTheMachinesState) {
   const UniqueFd session = OpenSession(device_.get(), 0);
   const UniqueFd ring = OpenRing(session.get());
   for (uint32_t state = 1; state <= WEFT_KERNEL_STATE_MAX; state++) {

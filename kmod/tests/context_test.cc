@@ -105,7 +105,7 @@ bool IsIn(uint64_t address, long (*function)()) {
   return address >= start && address < start + 64;
 }
 
-TEST(ContextTest, CallStacksLeadToWhoCalled) {
+TEST(ContextTest, CallStacksNameTheCallers) {
   const Recorded recorded({{.id = WEFT_CONTEXT_VPID},
                            {.id = WEFT_CONTEXT_CALLSTACK_USER},
                            {.id = WEFT_CONTEXT_VTID},
@@ -128,7 +128,7 @@ TEST(ContextTest, CallStacksLeadToWhoCalled) {
   for (const uint64_t address : kernel) EXPECT_GE(address, kKernelHalf);
 }
 
-TEST(ContextTest, AStackOfAnInterruptIsTheKernels) {
+TEST(ContextTest, AnInterruptHasAKernelStackOnly) {
   Event tick = Event::Tracepoint("hrtimer_expire_entry");
   const Recorded recorded({{.id = WEFT_CONTEXT_VPID},
                            {.id = WEFT_CONTEXT_CALLSTACK_KERNEL},

@@ -294,7 +294,7 @@ TEST(ContextValueTest, EachContextThatTheModuleOffersIsInOneOfTheseTests) {
   }
 }
 
-TEST(ContextValueTest, AProcessIsWhatItKnowsOfItself) {
+TEST(ContextValueTest, ValuesAreThoseThatTheProcessSees) {
   for (int cpu = 0; cpu < Cpus(); cpu++) {
     const Values told = Expect([cpu](const Teller& teller) {
       return PinTo(cpu) && ::prctl(PR_SET_NAME, "some name's") == 0 && teller.Tell();

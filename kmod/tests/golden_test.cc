@@ -164,7 +164,7 @@ TEST(GoldenTest, TrackersAndTheSessionsStateAreTheseBytes) {
   EXPECT_EQ(status, runs);
 }
 
-TEST(GoldenTest, TheExampleOfThePageIsWhatHappens) {
+TEST(GoldenTest, TheDocumentedExampleGivesItsBytes) {
   ASSERT_NE(Features() & WEFT_KERNEL_SYSCALLS, 0U) << "no system calls";
   const UniqueFd device = OpenDevice();
   const UniqueFd session = OpenSession(device.get());

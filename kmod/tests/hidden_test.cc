@@ -102,7 +102,7 @@ TEST(HiddenTest, HidesEventsOfAnInterruptOnATaskOfTheSession) {
 
 // The function runs in task context here. A breakpoint, which is an exception of its own, reaches
 // it.
-TEST(HiddenTest, NotWhatATaskOfTheSessionDoesInAFunction) {
+TEST(HiddenTest, ShowsFunctionsThatATaskOfTheSessionCalls) {
   const OwnCgroup own;
   for (const bool is_return : {false, true}) {
     const std::string function = "__x64_sys_getppid";

@@ -200,7 +200,7 @@ TEST(StatedumpTest, WaitsForAReaderWhereTheRingIsFull) {
   EXPECT_GT(dumper.Count(WEFT_KERNEL_STATE_MAPPING), Crowd::kCount);
 }
 
-TEST(StatedumpTest, WithoutAReaderItEndsAllTheSame) {
+TEST(StatedumpTest, EndsWithoutAReader) {
   const Crowd crowd;
   Dumper dumper(kMuch);
   EXPECT_EQ(Statedump(dumper.session()), 0);

@@ -81,7 +81,7 @@ TEST_P(StormTest, EveryEventIsReadOrCountedWhileAReaderReads) {
   EXPECT_EQ(view.Committed() + view.Discarded(), kThreads * count);
 }
 
-TEST_P(StormTest, WithoutAReaderTheFirstOnesStayAndTheOthersAreCounted) {
+TEST_P(StormTest, KeepsTheFirstEventsAndCountsTheOthersWithoutAReader) {
   const uint64_t count = Scaled(100'000) / source().cost;
   weft_kernel_channel channel = RightChannel();
   channel.slot_shift = 14;
@@ -108,7 +108,7 @@ TEST_P(StormTest, WithoutAReaderTheFirstOnesStayAndTheOthersAreCounted) {
   EXPECT_EQ(read + before, kThreads * count);
 }
 
-TEST_P(StormTest, OverwriteModeKeepsTheNewestAndSaysHowManyWent) {
+TEST_P(StormTest, OverwriteModeKeepsTheNewestAndCountsTheOthers) {
   const uint64_t count = Scaled(100'000) / source().cost;
   weft_kernel_channel channel = RightChannel();
   channel.mode = WEFT_RING_OVERWRITE;

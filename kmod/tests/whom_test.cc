@@ -112,7 +112,7 @@ TEST(WhomTest, UsersAndGroupsAndRootIsZero) {
   }
 }
 
-TEST(WhomTest, ATrackerNeverShowsWhoIsNotInScope) {
+TEST(WhomTest, ATrackerNeverShowsTasksOutOfScope) {
   const Session scoped(0);
   ASSERT_EQ(Track(scoped.session, WEFT_KERNEL_TRACK_VPID, static_cast<uint64_t>(::getpid())), 0);
   EXPECT_EQ(scoped.Made(Emit), 0U) << "tracked, not in scope";
@@ -137,7 +137,7 @@ TEST(WhomTest, ATrackerNeverShowsWhoIsNotInScope) {
 }
 
 // The subject of a wake-up is a task other than the running one, and may not be a task at all.
-TEST(WhomTest, ASubjectIsAskedForItsOwnNumbers) {
+TEST(WhomTest, ASubjectIsMatchedByItsOwnIds) {
   const UniqueFd device = OpenDevice();
   const UniqueFd session = OpenSession(device.get());
   const UniqueFd ring = OpenRing(session.get());

@@ -50,7 +50,7 @@ TEST(EventCounts, NeverFallBelowAFloor) {
   EXPECT_EQ(other.recorded, 14) << "delivered, overwritten and lost ones were recorded";
 }
 
-TEST(EventCounts, WhatIsInFlightCanBeCountedAsLost) {
+TEST(EventCounts, EventsInFlightCanBeCountedAsLost) {
   EventCounts counts = kOne;
   EXPECT_EQ(InFlight(counts), 2);
   LoseInFlight(counts, "node", "gone");

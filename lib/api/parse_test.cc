@@ -156,7 +156,7 @@ TEST(Parse, AbsentEmptyAndNullMeanTheDefault) {
             minimal);
 }
 
-TEST(Parse, TakesWhatAClusterAdds) {
+TEST(Parse, AcceptsFieldsThatAClusterAdds) {
   const Trace t = Good(
       "apiVersion: weft.dev/v1alpha1\nkind: Trace\n"
       "metadata:\n  name: t\n  uid: u-1\n  resourceVersion: \"12\"\n  generation: 3\n"
@@ -213,7 +213,7 @@ TEST(Parse, AnchorsAndAliases) {
 }
 
 // Each mistake gives one message. Text that is appended to kRecording begins on line 6.
-TEST(Parse, SaysWhatIsWrongAndWhere) {
+TEST(Parse, ReportsEachMistakeWithItsPlace) {
   const std::pair<std::string_view, std::string_view> cases[] = {
       {"  contxt: [vpid]\n", "t.yaml:6:3: spec.contxt: unknown field, did you mean \"context\"?"},
       {"  events: []\n", "t.yaml:6:3: spec.events: unknown field, did you mean \"user.events\"?"},
@@ -315,7 +315,7 @@ TEST(Parse, SaysWhatIsWrongAndWhere) {
     EXPECT_EQ(OnlyError(kRecording + std::string(text)), error);
 }
 
-TEST(Parse, SaysWhatIsWrongInAnEvent) {
+TEST(Parse, ReportsMistakesInAnEvent) {
   const std::pair<std::string_view, std::string_view> cases[] = {
       {"      - name: \"p:*\"\n        nmae: x\n",
        "t.yaml:8:9: spec.user.events[0].nmae: unknown field, did you mean \"name\"?"},
@@ -347,7 +347,7 @@ TEST(Parse, SaysWhatIsWrongInAnEvent) {
     EXPECT_EQ(OnlyError(std::string(kHead) + "  user:\n    events:\n" + std::string(text)), error);
 }
 
-TEST(Parse, SaysWhatIsWrongWithTheObject) {
+TEST(Parse, ReportsMistakesInTheObject) {
   const std::pair<std::string_view, std::string_view> cases[] = {
       {"", "t.yaml: there is no Trace in it"},
       {"# only a comment\n", "t.yaml: there is no Trace in it"},

@@ -289,7 +289,7 @@ TEST(Contexts, KnowsLttngsNamesAndWhereTheyExist) {
   }
 }
 
-TEST(Contexts, SaysWhatIsWrong) {
+TEST(Contexts, ReportsUnknownNames) {
   const std::pair<std::string_view, std::string_view> cases[] = {
       {"vpdi", "did you mean \"vpid\"?"},
       {"pthread", "did you mean \"pthread_id\"?"},

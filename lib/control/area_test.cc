@@ -195,7 +195,7 @@ TEST_F(ControlAreaTest, SuccessorGoesOnWithTheGenerationAndTheWords) {
   EXPECT_EQ(Word("a:b"), 2u);
 }
 
-TEST_F(ControlAreaTest, ArenaIsUsedRoundAndRoundWithoutTouchingWhatIsInForce) {
+TEST_F(ControlAreaTest, ReusesTheArenaWithoutTouchingTheRulesInForce) {
   auto area = ControlArea::Create(path_, {});
   ASSERT_TRUE(area.has_value());
   ChannelSpec large = OneRule("a:b");
@@ -307,7 +307,7 @@ class AdoptedAreaTest : public testing::Test {
   }
 };
 
-TEST_F(AdoptedAreaTest, SaysSlotsAndClockAndThenWhatIsOn) {
+TEST_F(AdoptedAreaTest, WritesSlotsAndClockBeforeItPublishes) {
   const UniqueFd memory = Memory();
   Put(memory, 56, uint32_t{0x6fe6736a});  // the process's own claim of its clock is ignored
   auto area = Adopt(memory);

@@ -200,7 +200,7 @@ TEST(Description, ParsesTheDocumentedBytes) {
 
 TEST(Description, EncodesTheDocumentedBytes) { EXPECT_EQ(*Order().Encode(), kOrder); }
 
-TEST(Description, BytesBehindItAreNotLookedAt) {
+TEST(Description, IgnoresBytesBehindIt) {
   std::vector<uint8_t> longer = kOrder;
   longer.insert(longer.end(), 100, 0xee);
   EXPECT_EQ(*EventDescription::Parse(longer), Order());

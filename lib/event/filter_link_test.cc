@@ -76,7 +76,7 @@ TEST_F(FilterLink, ConditionsOnFieldsBecomeTestsWithoutAStack) {
   EXPECT_EQ(Linked("q[1] == 4"), (Ops{WEFT_LINK_ELEMENT, WEFT_LINK_RANGE_TOP}));
 }
 
-TEST_F(FilterLink, SaysWhatIsRead) {
+TEST_F(FilterLink, ReportsWhatTheFilterReads) {
   EXPECT_EQ(Reads("a == 1"), uint32_t{WEFT_FILTER_READS_FIELD});
   EXPECT_EQ(Reads("a == 1 || hidden"),
             uint32_t{WEFT_FILTER_READS_NOWRITE} | WEFT_FILTER_READS_FIELD);

@@ -50,7 +50,7 @@ TEST(RuntimeProvider, WritesTheBytesOfTheFormat) {
   EXPECT_EQ(std::string(bytes.begin(), bytes.end()), expected);
 }
 
-TEST(RuntimeProvider, WritesWhatTheEncoderInCxxWrites) {
+TEST(RuntimeProvider, WritesTheBytesOfTheCxxEncoder) {
   const std::array<weft_runtime_field, 5> fields = {{
       {.name = "a", .kind = WEFT_FIELD_KIND_FLOAT, .elem_size = 8},
       {.name = "b",
@@ -151,7 +151,7 @@ TEST(RuntimeProvider, NeedsExactlyTheRoomThatItReports) {
   EXPECT_EQ(weft_runtime_describe(&kOrder, bytes.data(), 126), 126);
 }
 
-TEST(RuntimeProvider, RefusesWhatNoDescriptionHas) {
+TEST(RuntimeProvider, RefusesInvalidEvents) {
   std::vector<uint8_t> buffer(1U << 20);
   const auto refused = [&](const weft_runtime_event& source) {
     weft_event event{};

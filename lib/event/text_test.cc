@@ -15,7 +15,7 @@ TEST(PrintableUtf8, TakesWellFormedText) {
   EXPECT_TRUE(IsPrintableUtf8("\xf4\x8f\xbf\xbf")) << "U+10FFFF";
 }
 
-TEST(PrintableUtf8, RefusesWhatIsNone) {
+TEST(PrintableUtf8, RefusesMalformedText) {
   for (const char* text :
        {"\xff", "\x80", "a\xc3", "\xc3(", "\xe2\x82", "\xc0\xaf", "\xc1\xbf", "\xe0\x9f\xbf",
         "\xed\xa0\x80", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf8\x88\x80\x80\x80"})
@@ -30,7 +30,7 @@ TEST(PrintableUtf8, RefusesControlCharacters) {
   EXPECT_FALSE(IsPrintableUtf8("\xc2\x9b")) << "U+009B starts escape sequences too";
 }
 
-TEST(Identifier, IsCs) {
+TEST(Identifier, IsAnIdentifierOfC) {
   for (const char* text : {"a", "_", "_1", "Aa0_z"}) EXPECT_TRUE(IsIdentifier(text)) << text;
   for (const char* text : {"", "1a", "a-b", "a b", "a.b", "a:b", "\xc3\xb6"})
     EXPECT_FALSE(IsIdentifier(text)) << text;

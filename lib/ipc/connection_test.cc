@@ -113,7 +113,7 @@ TEST(Channel, EndIsSeenAfterAllMessages) {
   EXPECT_EQ(send.error().code, ErrorCode::kClosed);
 }
 
-TEST(Codec, RefusesWhatIsNoMessage) {
+TEST(Codec, RefusesMalformedMessages) {
   for (const char* text :
        {"", "x", "[]", "{}", R"({"type":7})", R"({"type":"Nothing"})", R"({"type":"ProcessGone"})",
         R"({"type":"ProcessGone","process":-1})", R"({"type":"ProcessGone","process":"1"})",

@@ -23,7 +23,7 @@ struct Got {
   }
 };
 
-TEST(DescriptionReader, HandsOutWhatIsCommittedOnce) {
+TEST(DescriptionReader, HandsOutEachCommittedDescriptionOnce) {
   TestWriter writer;
   auto ring = RingSet::Open(writer.Fd());
   ASSERT_TRUE(ring);

@@ -27,7 +27,7 @@ Result<Geometry> Parse(const weft_ring_header& header, uint64_t size) {
   return ParseHeader({reinterpret_cast<const uint8_t*>(&header), sizeof(header)}, size);
 }
 
-TEST(RingSet, OpensWhatTheWriterMade) {
+TEST(RingSet, OpensARingSetOfTheWriter) {
   TestWriter writer({.slots = 5, .subbuf_shift = 13, .subbufs_shift = 3, .channel_id = 77});
   auto ring = RingSet::Open(writer.Fd());
   ASSERT_TRUE(ring.has_value()) << ring.error().message;
@@ -75,7 +75,7 @@ TEST(RingSet, RefusesMissingSeals) {
   }
 }
 
-TEST(RingSet, RefusesWhatIsNoMemfd) {
+TEST(RingSet, RefusesOtherFiles) {
   EXPECT_FALSE(RingSet::Open(UniqueFd(::open("/dev/null", O_RDWR | O_CLOEXEC))).has_value());
   EXPECT_FALSE(RingSet::Open(UniqueFd(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC))).has_value());
   EXPECT_FALSE(RingSet::Open(UniqueFd()).has_value());

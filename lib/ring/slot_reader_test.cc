@@ -84,7 +84,7 @@ TEST(SlotReader, FreshZeroMemoryIsAnEmptySlot) {
   EXPECT_TRUE(reading.Read());
 }
 
-TEST(SlotReader, HandsOutWhatWasWritten) {
+TEST(SlotReader, HandsOutWrittenRecords) {
   TestWriter writer;
   ASSERT_TRUE(writer.Write(1, 5, 9, 1234, Body(77, 11)));
   Reading reading(writer, 1);
@@ -101,7 +101,7 @@ TEST(SlotReader, HandsOutWhatWasWritten) {
   EXPECT_EQ(reading.reader.Fetch(), Step::kEnd);
 }
 
-TEST(SlotReader, ARecordLargerThanTheBufferSaysWhatItNeeds) {
+TEST(SlotReader, ReportsTheBytesThatALargeRecordNeeds) {
   TestWriter writer({.subbuf_shift = 16, .subbufs_shift = 1});
   const size_t largest = (size_t{1} << 14) - sizeof(weft_record);
   for (const size_t size : {size_t{10}, largest - 1, largest})
@@ -171,7 +171,7 @@ TEST(SlotReader, DiscardModeLosesNothingThatWasCommitted) {
   EXPECT_EQ(reading.reader.state().overwritten, 0U);
 }
 
-TEST(SlotReader, OverwriteModeKnowsExactlyWhatIsGone) {
+TEST(SlotReader, OverwriteModeCountsOverwrittenRecordsExactly) {
   for (const uint32_t subbufs_shift : {1U, 2U, 3U}) {
     std::mt19937 random(subbufs_shift);
     TestWriter writer({.subbufs_shift = subbufs_shift, .mode = WEFT_RING_OVERWRITE});
@@ -244,7 +244,7 @@ TEST(SlotReader, ANewReaderGoesOnFromAState) {
   }
 }
 
-TEST(SlotReader, WithoutAStateTheTailSaysWhatWasRead) {
+TEST(SlotReader, BeginsAtTheTailWithoutAState) {
   TestWriter writer;
   uint64_t number = 0;
   for (int i = 0; i < 30; i++) writer.Write(0, 0, 0, i, Body(number++, 200));
@@ -355,7 +355,7 @@ class Contradiction : public ::testing::Test {
   TestWriter writer;
 };
 
-TEST_F(Contradiction, NoneToBeginWith) { EXPECT_TRUE(Reads()); }
+TEST_F(Contradiction, TheUnchangedRingHasNone) { EXPECT_TRUE(Reads()); }
 
 TEST_F(Contradiction, RecordSizes) {
   for (const uint32_t size : {1U, 15U, 1025U, 65536U, ~0U, 0x80000000U}) {

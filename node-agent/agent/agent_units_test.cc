@@ -194,7 +194,7 @@ TEST_F(AgentUnits, ReportsACounterThatCannotBeRead) {
   EXPECT_NE(notices[0].find("perf:thread:cpu-migrations"), std::string::npos);
 }
 
-TEST_F(AgentUnits, OnlyWhatIsOnAndNotPausedIsPublished) {
+TEST_F(AgentUnits, PublishesOnlyChannelsThatAreOnAndNotPaused) {
   auto session = Session::Create(Command(), kTraces);
   ASSERT_TRUE(session.has_value());
   EXPECT_TRUE(session->Published("").empty());

@@ -369,7 +369,7 @@ TEST_F(ConsumerTest, RecordsOfAProcessThatIsGoneSurviveTheMoveOfTheirRing) {
   }
 }
 
-TEST_F(ConsumerTest, WhatNoMemoryIsThereForIsCountedAsLost) {
+TEST_F(ConsumerTest, CountsAsLostWhatTheMemoryBudgetCannotHold) {
   TestWriter writer({.subbuf_shift = 16});
   writer.Describe(0, MakeDescription("p:e", {"number", "ring"}));
   Running running(folder, journal);

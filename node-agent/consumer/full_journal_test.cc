@@ -120,7 +120,7 @@ TEST_F(FullJournalTest, EventsWaitInTheirRings) {
   ExpectAll(running.consumer->Find(1)->Counts());
 }
 
-TEST_F(FullJournalTest, AChannelIsDrainedAllTheSame) {
+TEST_F(FullJournalTest, AChannelCanBeDrained) {
   TestWriter writer({.subbuf_shift = 14});
   Running running(folder, journal);
   BeginWithOneEvent(running, writer);

@@ -141,7 +141,7 @@ TEST_F(KillTest, WhileItMovesRings) {
   EXPECT_EQ(status, 0);
 }
 
-TEST_F(KillTest, AtEveryNamedPlace) {
+TEST_F(KillTest, LosesNothingWhenKilledAtEveryKillPoint) {
   std::mt19937 random(5);
   int killed = 0;
   for (int round = 0; round < 10; round++) {
@@ -164,7 +164,7 @@ TEST_F(KillTest, AtEveryNamedPlace) {
   Finish();
 }
 
-TEST_F(KillTest, AtRandom) {
+TEST_F(KillTest, LosesNothingWhenKilledAtRandom) {
   std::mt19937 random(6);
   for (int round = 0; round < 100; round++) {
     const pid_t pid = Start("");

@@ -131,7 +131,7 @@ TEST_F(OutputTest, WhileARingHasRoomADiskMayTakeItsTime) {
   EXPECT_EQ(disk.fell_behind, 0);
 }
 
-TEST_F(OutputTest, ARingThatFillsBesideAQuickDiskIsNotItsFault) {
+TEST_F(OutputTest, AQuickDiskDoesNotFallBehindWhileARingFills) {
   TestWriter writer({.subbuf_shift = 22});
   Add(writer);
   Write(writer, 300'000);

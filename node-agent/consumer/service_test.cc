@@ -204,7 +204,7 @@ TEST_F(ServiceTest, ReportsItsLastCountsAtItsEnd) {
   EXPECT_EQ(stats->counts.delivered, 150U);
 }
 
-TEST_F(ServiceTest, ASlotWhoseWriterWentRoundIsSaidOnce) {
+TEST_F(ServiceTest, ReportsASlotThatWentRoundOnce) {
   TestWriter writer({.subbuf_shift = 12, .subbufs_shift = 1});
   writer.Describe(0, MakeDescription("p:e", {"number"}));
   Start();
@@ -230,7 +230,7 @@ TEST_F(ServiceTest, ASlotWhoseWriterWentRoundIsSaidOnce) {
   EXPECT_EQ(went_round[0].slot, 0U);
 }
 
-TEST_F(ServiceTest, AFileThatIsAskedForWhileTheAgentDiesIsAskedForAgain) {
+TEST_F(ServiceTest, RequestsAFileAgainIfTheAgentDies) {
   TestWriter writer;
   writer.Describe(0, MakeDescription("p:e", {"number"}));
   Write(writer, 10);
@@ -249,7 +249,7 @@ TEST_F(ServiceTest, AFileThatIsAskedForWhileTheAgentDiesIsAskedForAgain) {
   EXPECT_EQ(drained->counts.delivered, 10U);
 }
 
-TEST_F(ServiceTest, AForeignDescriptorIsRefusedAndSaid) {
+TEST_F(ServiceTest, RefusesAndReportsAForeignDescriptor) {
   Start();
   Connect({});
   ASSERT_TRUE(Get<ipc::ChannelReady>());

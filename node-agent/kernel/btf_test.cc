@@ -112,7 +112,7 @@ TEST(Btf, EndsInCirclesAndAtMissingTypes) {
   EXPECT_FALSE(btf.FindMember(btf.Type(nest), "x"));
 }
 
-TEST(Btf, RefusesWhatIsCutOff) {
+TEST(Btf, RefusesTruncatedData) {
   BtfBuilder b;
   b.Struct("outer", 16, {{"a", b.Int("u32", 4), 0}});
   const std::vector<uint8_t> whole = b.Bytes();

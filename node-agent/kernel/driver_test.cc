@@ -125,7 +125,7 @@ TEST_F(Driver, AnotherBuildIsReplacedUnlessItIsUsed) {
   EXPECT_EQ(loads_, 1);
 }
 
-TEST_F(Driver, AnOlderVersionReplacesNothingButWhatCannotBeUsed) {
+TEST_F(Driver, AnOlderVersionReplacesOnlyAnUnusableModule) {
   Module("own/" + std::string(kRelease) + "/weft.ko");  // 0.1
   for (const char* later : {"0.2", "0.10", "1.0"}) {
     Loaded("other", later);
@@ -141,14 +141,14 @@ TEST_F(Driver, AnOlderVersionReplacesNothingButWhatCannotBeUsed) {
   EXPECT_EQ(loads_, 2);
 }
 
-TEST_F(Driver, AnIncompatibleOneThatIsUsedIsSaid) {
+TEST_F(Driver, ReportsAnIncompatibleModuleThatIsInUse) {
   Loaded("old");
   unload_error_ = EBUSY;
   refusal_ = ErrorCode::kUnsupported;
   EXPECT_EQ(Prepare().reason, kIncompatible);
 }
 
-TEST_F(Driver, EachReasonComesFromAFact) {
+TEST_F(Driver, ReportsTheReasonOfEachFailure) {
   const std::string path = "own/" + std::string(kRelease) + "/weft.ko";
   const auto reason = [&](int error) {
     load_error_ = error;
@@ -181,7 +181,7 @@ TEST_F(Driver, AFileWithoutTheSignatureThatIsRequiredIsNotTried) {
   EXPECT_TRUE(Prepare().is_ready);
 }
 
-TEST_F(Driver, ADeviceThatCannotBeHadIsSaid) {
+TEST_F(Driver, ReportsADeviceThatCannotBeMade) {
   Loaded("old");
   node_error_ = EPERM;
   EXPECT_EQ(Prepare().reason, kNotPermitted);

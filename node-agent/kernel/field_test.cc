@@ -183,7 +183,7 @@ TEST_F(FieldTest, ShowsAddressesOnlyWhereItMay) {
   EXPECT_EQ(Make(site, false).error().code, ErrorCode::kPermission) << "called an integer";
 }
 
-TEST_F(FieldTest, SaysWhatAKernelDoesNotHave) {
+TEST_F(FieldTest, NamesWhatAKernelLacks) {
   EXPECT_EQ(Make(At("q")).error().message, "this kernel has no argument 'q'");
   EXPECT_EQ(Make(At("$5")).error().code, ErrorCode::kNotFound);
   EXPECT_EQ(Make(At("p.nothing")).error().message,

@@ -46,7 +46,7 @@ TEST(ModuleInfo, OtherFilesAreRefused) {
   EXPECT_EQ(Parse(other_name).error().code, ErrorCode::kNotFound);
 }
 
-TEST(ModuleInfo, AFileThatEndsAnywhereIsNoneOrWhole) {
+TEST(ModuleInfo, RefusesATruncatedFile) {
   const std::string file = testing::ModuleFile(kTexts);
   for (size_t size = 0; size < file.size(); ++size)
     EXPECT_FALSE(Parse(file.substr(0, size))) << size;

@@ -39,7 +39,7 @@ TEST(KernelSymbols, CheckNamesOnlyWhereAddressesAreHidden) {
   EXPECT_FALSE(symbols->CheckFunction("c", 0));
 }
 
-TEST(KernelSymbols, NameTheLineThatIsNone) {
+TEST(KernelSymbols, NameTheMalformedLine) {
   EXPECT_EQ(KernelSymbols::Parse("ff T a\nxyz T b\n").error().message,
             "symbols of the kernel: line 2 is none");
   EXPECT_FALSE(KernelSymbols::Parse("ff T\n"));

@@ -227,7 +227,7 @@ TEST(Resolve, HidesTasksThatAreNotTheSessions) {
   EXPECT_EQ(tasks(Resolve("sched_process_exit", false)), 0) << "recorded for that task only";
 }
 
-TEST(Resolve, KnowsWhomAnEventConcerns) {
+TEST(Resolve, KnowsTheSubjectsOfEvents) {
   EXPECT_EQ(Resolve("sched_switch", false).subjects, 0b110u);
   EXPECT_EQ(Resolve("sched_waking", false).subjects, WEFT_KERNEL_SUBJECT_CURRENT | 1u);
   EXPECT_EQ(Resolve("irq_handler_entry", true).subjects, 0u);
@@ -334,7 +334,7 @@ TEST(Resolve, MakesTheProgramOfTheDocumentedExample) {
   EXPECT_EQ(std::memcmp(program.data(), expected, sizeof(expected)), 0);
 }
 
-TEST(Catalogue, RefusesWhatItDoesNotKnow) {
+TEST(Catalogue, RefusesUnknownEntries) {
   const auto error = [](std::string_view text) {
     const std::string_view documents[] = {text};
     const auto catalogue = Catalogue::Parse(documents);

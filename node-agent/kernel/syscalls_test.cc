@@ -49,7 +49,7 @@ TEST(SyscallFormat, GivesTypesAndNamesOfParameters) {
   EXPECT_FALSE(parameters->at(2).is_text());
 }
 
-TEST(SyscallFormat, RefusesWhatIsNone) {
+TEST(SyscallFormat, RefusesOtherText) {
   EXPECT_FALSE(ParseSyscallFormat(""));
   EXPECT_FALSE(ParseSyscallFormat("field:int a; offset:0;\n"));
   EXPECT_FALSE(ParseSyscallFormat("field:int __syscall_nr;\nfield:int a-b;\n"));
@@ -350,7 +350,7 @@ TEST_F(RunningSyscalls, ReadSocketAddressesWholeWhereTheModuleCannotEndThem) {
     EXPECT_TRUE(op.code != FetchCode::kWithin && op.code != FetchCode::kUnixPath);
 }
 
-TEST_F(RunningSyscalls, LeaveOutWhatTheModuleThatIsLoadedDoesNotMake) {
+TEST_F(RunningSyscalls, LeaveOutFieldsThatTheLoadedModuleCannotMake) {
   const Syscalls calls =
       Syscalls::Load(*btf_, Catalogue::BuiltIn(), tracefs_.path(), ~uint32_t{WEFT_KERNEL_PARTS})
           .value();
@@ -447,7 +447,7 @@ TEST_F(RunningSyscalls, ThroughAnotherCallAreFoundByTheirOwnNames) {
   }
 }
 
-TEST_F(RunningSyscalls, WithoutNamesOfParametersSaySo) {
+TEST_F(RunningSyscalls, ReportMissingParameterNames) {
   const Syscalls calls = Syscalls::Load(*btf_, Catalogue::BuiltIn(), "").value();
   size_t said = 0;
   for (const Syscall& call : calls.all()) {

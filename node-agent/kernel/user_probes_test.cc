@@ -133,7 +133,7 @@ TEST_F(UserProbesTest, UsdtProbesHavePlaceArgumentsAndSemaphore) {
   EXPECT_EQ(ResolveUsdt(*program_, "x", "order").error().code, ErrorCode::kInvalid);
 }
 
-TEST_F(UserProbesTest, AUsdtProbeHasAllPlacesOrTheirNumberIsSaid) {
+TEST_F(UserProbesTest, AUsdtProbeHasAllPlacesOrReportsTheirNumber) {
   std::vector<std::string> left_out;
   const auto inlined = ResolveUsdt(*program_, "u", "weft_test:inlined", &left_out);
   ASSERT_TRUE(inlined) << inlined.error().message;
@@ -148,7 +148,7 @@ TEST_F(UserProbesTest, AUsdtProbeHasAllPlacesOrTheirNumberIsSaid) {
             "places of a probe are");
 }
 
-TEST_F(UserProbesTest, TheSameFromMemoryAndFromAFile) {
+TEST_F(UserProbesTest, MemoryAndFileGiveEqualProbes) {
   std::ifstream file("/proc/self/exe", std::ios::binary);
   const std::vector<uint8_t> bytes{std::istreambuf_iterator<char>(file), {}};
   const auto program = UserProgram::Parse(bytes);

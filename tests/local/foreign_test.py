@@ -484,7 +484,7 @@ class Ctf2(ForeignTest):
                     theirs = run(babeltrace_for_ctf_2(), self.folder / "t")
                     self.assertEqual(theirs[:2], (0, f"p:e: {{ {text} }}\n"), theirs[2])
 
-    def test_what_cannot_be_read_costs_its_class_only(self):
+    def test_an_unreadable_part_costs_its_class_only(self):
         good = event_class(0, "p:good", ("n", integer(8)))
         other = event_class(2, "p:other", ("n", integer(8)))
         broken = {"field class 'of-tomorrow'": event_class(1, "p:bad", ("x", {"type": "of-tomorrow"})),

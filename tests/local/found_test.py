@@ -174,7 +174,7 @@ class Attached(FoundTest):
     def test_program_that_is_older(self):
         self.one_round(1)
 
-    def test_its_child_from_before(self):
+    def test_child_that_is_older(self):
         self.one_round(2, "fork")
 
     def test_under_a_filter(self):
@@ -196,7 +196,7 @@ class Attached(FoundTest):
             self.stop(weft)
             self.assert_complete(EVENTS, output=f"trace{i}")
 
-    def test_two_at_once(self):
+    def test_two_programs_at_once(self):
         programs = [self.start_before("rounds=1") for _ in range(2)]
         weft = self.attach(*programs)
         self.wait_until_recording(weft)
@@ -257,7 +257,7 @@ class Unprivileged(FoundTest):
                           stdout=subprocess.DEVNULL).returncode != 0:
             self.skipTest("the build's folder is not readable for other users")
 
-    def test_not_announced_is_not_recorded(self):
+    def test_unannounced_ring_sets_are_not_recorded(self):
         self.touch("release")
         self.record("-e", "emitter:*", program=self.hidden("no-socket"), **self.unprivileged)
         self.assertEqual(self.counts()["emitted"], 0)

@@ -37,7 +37,7 @@ class Deaths(LocalTest):
     def test_agent_and_consumer(self):
         self.record_and_kill("weft-agent", "weft-consumer", rounds=2)
 
-    def test_again_and_again(self):
+    def test_repeated_deaths(self):
         if not LONG:
             self.skipTest("only in the long form")
         for i in range(30):

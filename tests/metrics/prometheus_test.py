@@ -160,7 +160,7 @@ class Sums(unittest.TestCase):
         for name in re.findall(r"\bweft_\w+", expression):
             self.assertIn(f"| `{name}` |", page)
 
-    def test_the_dashboard_asks_for_what_there_is(self):
+    def test_the_dashboard_asks_for_existing_metrics(self):
         variables = {"$namespace": ".*", "$trace": ".*", "$__rate_interval": "1m"}
         for panel in DASHBOARD["panels"]:
             for target in panel["targets"]:

@@ -458,7 +458,7 @@ class Twins(unittest.TestCase):
     _, events = self.record(program, '=1', f'+{other}', '=2', env=dict(os.environ, LD_PRELOAD=str(other)))
     self.assertEqual(events, [{'own': '1'}, {'own': '2'}])
 
-  def test_program_without_one_records_through_all_that_differ(self):
+  def test_program_without_a_provider_records_through_all_different_ones(self):
     a, b = self.provider('twin-pa.so', '-DFIELD=of_a'), self.provider('twin-pb.so', '-DFIELD=of_b')
     again = WORK / 'twin-pb-again.so'
     shutil.copy(b, again)

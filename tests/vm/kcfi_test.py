@@ -59,7 +59,7 @@ class RecordTest(LocalTest):
         self.assertEqual(events, {"asked_entry": COUNT, "asked_exit": COUNT})
         self.assertGreater(state, 2)
 
-    def test_what_a_probe_returns(self):
+    def test_a_probe_at_the_return(self):
         files = f"import os\nprint([os.open('/dev/null', os.O_RDONLY) for i in range({COUNT})])"
         probes = [{"name": "opened", "symbol": "do_sys_openat2", "at": "return"}]
         out, _ = self.record(*self.trace(probes=probes, statedump=False),

@@ -249,7 +249,7 @@ TEST_F(KernelEventsTest, SystemCallsHaveTheirArguments) {
   EXPECT_EQ(connect.at("v4addr"), "7f000001");
 }
 
-TEST_F(KernelEventsTest, SystemCallsHaveWhatComesOutOfThem) {
+TEST_F(KernelEventsTest, SystemCallsHaveTheirOutputs) {
   for (const char* name : {"pipe2", "wait4", "poll", "sendmsg", "recvmsg"})
     EXPECT_TRUE(AddSyscall(name)) << name;
   int ends[2];
@@ -370,7 +370,7 @@ TEST_F(KernelEventsTest, SocketAddressesEndAtTheirLength) {
   for (const int fd : fds) ::close(fd);
 }
 
-TEST_F(KernelEventsTest, SystemCallsHaveWhatIsBehindTheirPointers) {
+TEST_F(KernelEventsTest, SystemCallsHaveTheDataBehindTheirPointers) {
   for (const char* name : {"setsockopt", "getsockopt", "getresuid", "setgroups", "getgroups",
                            "getrandom", "statfs", "rt_sigprocmask", "pselect6"})
     EXPECT_TRUE(AddSyscall(name)) << name;

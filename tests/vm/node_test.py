@@ -257,7 +257,7 @@ class Tenants(NodeTest):
             said[tenant.name] = {what: (int(begin), int(end)) for what, begin, end in lines}
         return said
 
-    def test_neither_sees_when_the_other_works_nor_what_the_machine_does_for_it(self):
+    def test_tenants_do_not_see_each_others_work(self):
         subprocess.run("test -b /dev/ram0 || modprobe brd", shell=True, check=True)
         red, blue = self.tenant("reds", "redsecret"), self.tenant("blues", "bluesecret")
         how = {"context": CONTEXTS, "buffer": {"size": "2Mi", "count": 4}}
@@ -384,7 +384,7 @@ class Tenants(NodeTest):
         self.assertNotIn("/etc/hostname-of-gone", read)
         self.stop_node()
 
-    def test_what_is_there_once_more(self):
+    def test_a_second_statedump_on_request(self):
         """A request is no other Trace: the channel goes on. An agent that came back obeys it,
         too."""
         kernel = {"syscalls": [{"name": "openat"}]}

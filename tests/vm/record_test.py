@@ -342,7 +342,7 @@ class RecordTest(LocalTest):
         self.assertLessEqual(set(names), {"weft", "sh", "sleep", "other"}, names)
         self.assertIn("sleep", names)
 
-    def test_what_is_there_at_the_start(self):
+    def test_statedump_at_the_start(self):
         """The program goes on until its state was dumped. The dump matches /proc, and has no other
         process."""
         hold = self.folder / "hold"
@@ -366,7 +366,7 @@ class RecordTest(LocalTest):
         # It depends on the moment which ones are there: the loader may still be at work.
         self.assertTrue(any(mapping["filename"].startswith("/") for mapping in seen["vm_map"]))
 
-    def test_what_is_there_once_more(self):
+    def test_a_second_statedump_on_request(self):
         """A second dump, on request, has what came meanwhile."""
         hold, later = self.folder / "hold", self.folder / "later"
         hold.touch()
@@ -479,7 +479,7 @@ class RecordTest(LocalTest):
         told = "\"rss_stat\": without field count: this kernel has no argument 'count'" in err
         self.assertEqual(told, version >= (6, 2), err)
 
-    def test_what_this_kernel_does_not_have(self):
+    def test_a_tracepoint_that_this_kernel_does_not_have(self):
         _, err = self.record("--kernel", "sched_swich", program=["true"], status=121)
         self.assertIn('tracepoint "sched_swich": this kernel has none of that name', err)
 
@@ -489,7 +489,7 @@ class RecordTest(LocalTest):
         self.assertFalse((self.folder / output).exists())
         return err
 
-    def test_names_that_are_near(self):
+    def test_suggests_similar_names(self):
         for option, name, near in (("--kernel", "sched_swich", "sched_switch"),
                                    ("--syscall", "opennat", "openat"),
                                    ("--syscall", "sys_enter_openat", "openat"),

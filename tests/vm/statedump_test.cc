@@ -244,7 +244,7 @@ TEST_F(StatedumpTest, HasNothingOfTasksOutsideTheScope) {
   }
 }
 
-TEST_F(StatedumpTest, BeginsAndEndsAndOfAnEmptyCgroupThereIsNoMore) {
+TEST_F(StatedumpTest, BeginsAndEndsEvenForAnEmptyCgroup) {
   const std::string folder = std::string(kCgroups) + "/empty";
   ::mkdir(folder.c_str(), 0755);
   struct stat empty_cgroup{};

@@ -160,7 +160,7 @@ class UserProbesTest(LocalTest):
         self.finish(weft)
         self.assert_all(3)
 
-    def test_what_is_not_there(self):
+    def test_missing_files_and_functions(self):
         for option, text, why in (
                 ("--function", f"{STATIC}:no_such", "it has no function 'no_such'"),
                 ("--function", f"{self.folder}/none:f", "No such file or directory"),
@@ -256,7 +256,7 @@ class ContainersTest(NodeTest):
         self.assert_orders(self.end_trace("reds", PROBES), runs=2)
         self.stop_node()
 
-    def test_a_file_that_comes(self):
+    def test_a_file_that_appears_later(self):
         tenant = self.tenant("reds", "late")
         process = self.container(tenant, image="empty")
         # The node has this one, and this container has not its root.

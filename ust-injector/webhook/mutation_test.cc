@@ -50,7 +50,7 @@ TEST(Mutation, APlainPodGetsVolumeMountAndVariables) {
               {"name": "WEFT_CONTAINER", "value": "app"}]}]})"));
 }
 
-TEST(Mutation, KeepsWhatThePodHas) {
+TEST(Mutation, KeepsThePodsOwnFields) {
   Json pod = Pod(R"({"name":"app","image":"i","env":[{"name":"A","value":"1"}],
                      "volumeMounts":[{"name":"v","mountPath":"/v"}]})");
   pod["spec"]["volumes"] = Json::parse(R"([{"name":"v","emptyDir":{}}])");
@@ -128,7 +128,7 @@ TEST(Preload, EnvFromIsOverriddenUnlessThePodSaysThatItHasTheKey) {
   EXPECT_EQ(EnvOf(Mutated(pod))[0]["value"], "/weft/libweft.so");
 }
 
-TEST(Mutation, TheContainersNameIsWefts) {
+TEST(Mutation, OverwritesWeftContainer) {
   const Json out =
       Mutated(Pod(R"({"name":"app","env":[{"name":"WEFT_CONTAINER","value":"../other"}]})"));
   EXPECT_EQ(EnvOf(out)[0], Json::parse(R"({"name":"WEFT_CONTAINER","value":"app"})"));
@@ -159,7 +159,7 @@ TEST(Mutation, SidecarsYesInitContainersOnlyByName) {
   EXPECT_EQ(Mutated(pod), pod);
 }
 
-TEST(Mutation, OneContainerThatCannotDoesNotStopTheOthers) {
+TEST(Mutation, AContainerThatCannotBeChangedDoesNotStopTheOthers) {
   Json pod = SeveralContainers();
   pod["spec"]["containers"][0]["volumeMounts"] =
       Json::parse(R"([{"name":"x","mountPath":"/weft/"}])");
@@ -171,7 +171,7 @@ TEST(Mutation, OneContainerThatCannotDoesNotStopTheOthers) {
   EXPECT_EQ(Injected(pod.patch(mutation.patch)), "sidecar b ");
 }
 
-TEST(Mutation, LeavesAloneWhatItCannotDoRight) {
+TEST(Mutation, LeavesAPodAloneWithAReason) {
   const Json pod = Pod(kPlain);
   ClusterFacts cluster = Cluster();
   cluster.library.reset();
@@ -210,7 +210,7 @@ TEST(Mutation, OptingOutIsQuiet) {
   }
 }
 
-TEST(Mutation, AnyJsonIsTaken) {
+TEST(Mutation, SurvivesAnyJson) {
   for (const char* text :
        {"null", "[]", "1", "{}", R"({"spec":1})", R"({"spec":{"containers":{}}})",
         R"({"spec":{"containers":[1,{"name":2},{"name":"a","env":1,"volumeMounts":2}]}})",

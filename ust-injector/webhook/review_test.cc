@@ -24,7 +24,7 @@ TEST(Review, IsRead) {
   EXPECT_EQ(request->object["kind"], "Pod");
 }
 
-TEST(Review, RefusesWhatIsNoReview) {
+TEST(Review, RefusesOtherJson) {
   for (const char* text : {"", "x", "null", "[]", "{}", "\xff"})
     EXPECT_EQ(ParseReview(text).error().code, ErrorCode::kCorrupt) << text;
   const auto refused = [](const Json::json_pointer& at, const Json& value) {

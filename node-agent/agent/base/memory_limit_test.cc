@@ -40,7 +40,7 @@ TEST_F(MemoryLimit, TheSmallestOnThePathCounts) {
   EXPECT_EQ(MemoryLimitOf(root_, container), 200000U);
 }
 
-TEST_F(MemoryLimit, Version1HasAnotherFileAndNoWordForNone) {
+TEST_F(MemoryLimit, Version1HasAnotherFileAndNoWordForUnlimited) {
   Write("kubepods/memory.limit_in_bytes", "9223372036854771712\n");
   EXPECT_EQ(MemoryLimitOf(root_, root_ + "/kubepods"), 0U);
   Write("memory.limit_in_bytes", "123456\n");
@@ -59,7 +59,7 @@ TEST_F(MemoryLimit, PrefersTheHierarchyThatHasTheController) {
   EXPECT_EQ(MemoryMount(root_ + "/mountinfo"), std::nullopt);
 }
 
-TEST_F(MemoryLimit, ZeroIsNone) {
+TEST_F(MemoryLimit, ZeroMeansNoLimit) {
   EXPECT_EQ(SmallerLimit(0, 0), 0U);
   EXPECT_EQ(SmallerLimit(0, 7), 7U);
   EXPECT_EQ(SmallerLimit(7, 0), 7U);

@@ -19,7 +19,7 @@ constexpr uint32_t kAtomicSlot = 2;
 uint32_t Closed(weft_slot* slot) { return __atomic_load_n(&slot->closed, __ATOMIC_ACQUIRE); }
 void Store(uint64_t* word, uint64_t value) { __atomic_store_n(word, value, __ATOMIC_RELEASE); }
 
-TEST(LateRing, CountsTheEventOfWhoOwnsTheAtomicSlotWhenItIsClosed) {
+TEST(LateRing, CountsTheEventOfTheAtomicSlotsOwnerAtTheClose) {
   ring::testing::TestWriter writer;
   weft_slot* slot = writer.slot(kAtomicSlot);
   Store(&slot->lock, 7);
@@ -35,7 +35,7 @@ TEST(LateRing, CountsTheEventOfWhoOwnsTheAtomicSlotWhenItIsClosed) {
   EXPECT_EQ(totals->recorded, 1U);
 }
 
-TEST(LateRing, ADeadOwnerIsNotWaitedForForEver) {
+TEST(LateRing, GivesUpWaitingForADeadOwner) {
   ring::testing::TestWriter writer;
   Store(&writer.slot(kAtomicSlot)->lock, 7);
   const auto totals = CloseAndCount(writer.Fd());

@@ -64,7 +64,7 @@ TEST_F(MappedMemory, IsOpenedThoughEveryDescriptorIsClosed) {
   EXPECT_EQ(std::string_view(static_cast<const char*>(memory_) + 4096, 4), "weft");
 }
 
-TEST_F(MappedMemory, SomethingElseInItsPlaceIsNotOpened) {
+TEST_F(MappedMemory, RefusesOtherMemoryInItsPlace) {
   Mapping other = mapping_;
   ++other.inode;
   EXPECT_FALSE(OpenMapping(getpid(), other).has_value());

@@ -46,7 +46,7 @@ class MemoryPoolsTest : public testing::AgentFixture {
   std::vector<uint64_t> rings_;
 };
 
-TEST_F(MemoryPoolsTest, APoolHasWhatKnownRingSetsLeave) {
+TEST_F(MemoryPoolsTest, APoolHoldsTheUnitsThatRingSetsLeave) {
   rings_ = {10 * kPage, 5 * kPage};
   MemoryPools pools = Make();
   ASSERT_TRUE(pools.Open("c", path(), kBudget));
@@ -59,14 +59,14 @@ TEST_F(MemoryPoolsTest, APoolHasWhatKnownRingSetsLeave) {
   EXPECT_EQ(Last<ipc::Drop>().key, "memory_pool/c");
 }
 
-TEST_F(MemoryPoolsTest, WithoutALimitThereIsNone) {
+TEST_F(MemoryPoolsTest, MakesNoPoolWithoutALimit) {
   MemoryPools pools = Make();
   ASSERT_TRUE(pools.Open("c", path(), 0));
   EXPECT_FALSE(pools.Has("c"));
   EXPECT_NE(access(path().c_str(), F_OK), 0);
 }
 
-TEST_F(MemoryPoolsTest, WhatARingSetGivesBackIsThereAtOnce) {
+TEST_F(MemoryPoolsTest, UnitsOfAShrunkRingSetComeBackAtOnce) {
   MemoryPools pools = Make();
   ASSERT_TRUE(pools.Open("c", path(), kBudget));
   EXPECT_EQ(Take(20), kUnits);
@@ -79,7 +79,7 @@ TEST_F(MemoryPoolsTest, WhatARingSetGivesBackIsThereAtOnce) {
 }
 
 // A process may be about to announce its ring set: only what is missing twice is put back.
-TEST_F(MemoryPoolsTest, WhatNoKnownRingSetHasComesBack) {
+TEST_F(MemoryPoolsTest, UnitsOfNoKnownRingSetComeBack) {
   MemoryPools pools = Make();
   ASSERT_TRUE(pools.Open("c", path(), kBudget));
   Take(20);
@@ -104,7 +104,7 @@ TEST_F(MemoryPoolsTest, RingSetsThatTookNothingAreTakenOut) {
   EXPECT_TRUE(pools.IsShort("c"));
 }
 
-TEST_F(MemoryPoolsTest, TheNextAgentGoesOnWithWhatIsLeft) {
+TEST_F(MemoryPoolsTest, TheNextAgentContinuesWithTheUnitsLeft) {
   UniqueFd kept;
   {
     MemoryPools pools = Make();
@@ -128,7 +128,7 @@ TEST_F(MemoryPoolsTest, AnotherLimitFillsItAnew) {
   EXPECT_EQ(Left(), kUnits);
 }
 
-TEST_F(MemoryPoolsTest, WhatIsNoFifoIsReplaced) {
+TEST_F(MemoryPoolsTest, ReplacesAFileThatIsNoFifo) {
   std::ofstream(path()) << "a file";
   MemoryPools pools = Make();
   ASSERT_TRUE(pools.Open("c", path(), kBudget));

@@ -180,7 +180,7 @@ TEST_F(RingRegistryTest, TakesNoNameOfAnotherContainersRingSet) {
   EXPECT_EQ(channel().Counts().tail_unknown, 0u);
 }
 
-TEST_F(RingRegistryTest, ARingSetWhoseDescriptorWasLostOnItsWayIsAName) {
+TEST_F(RingRegistryTest, AnAnnouncementWithoutItsDescriptorCountsAsAName) {
   ipc::Arrived arrived = Arrival();
   arrived.message = DoorbellMessage(
       {.kind = WEFT_DOORBELL_RING, .instance = kInstance, .channel_id = channel().definition.id});

@@ -97,7 +97,7 @@ TEST_F(KernelChannelsTest, LeavesNothingWhereAnEventIsRefused) {
   EXPECT_TRUE(said_.empty());
 }
 
-TEST_F(KernelChannelsTest, AnEventWhoseTwinIsThereIsNoError) {
+TEST_F(KernelChannelsTest, AcceptsAnEventWhoseTwinExists) {
   ASSERT_TRUE(Start());
   backend_.event_result = Fail(ErrorCode::kConflict, "its twin is there");
   EXPECT_TRUE(channels_.AddEvent(kChannel, {}));

@@ -91,7 +91,7 @@ TEST(Order, TrackersByNumbersOfTheNodeAreForClustersOnly) {
   EXPECT_EQ(FromOrder(order).AddKernelChannel({}).trackers.size(), 5u);
 }
 
-TEST(Order, AChannelSaysWhoseItIs) {
+TEST(Order, AChannelNamesItsPodAndTrace) {
   api::TraceSession order = Order();
   order.spec.trace_uid = kTraceUid;
   Session session = FromOrder(order);
