@@ -128,7 +128,7 @@ static __always_inline struct kretprobe *weft_kretprobe_of(struct kretprobe_inst
 #define WEFT_UPROBE_DATA
 #endif
 
-/* Up to 6.11 a filter is told why it is asked. */
+/* Up to 6.11, the kernel passes a filter the reason why it asks. */
 #ifdef WEFT_KERNEL_HAS_UPROBE_FILTER_CTX
 #define WEFT_UPROBE_FILTER_PARAMETERS                                                              \
 	struct uprobe_consumer *self, enum uprobe_filter_ctx why, struct mm_struct *mm

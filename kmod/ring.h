@@ -24,8 +24,8 @@
  *  3. Times in a slot never go back: the clock is read between the load of reserve and its cmpxchg.
  *  4. The module reads only `tail` and `closed` of the shared page. Wrong values there can make a
  *     ring overwrite records that its reader did not take, or stand still, and nothing else.
- *  5. Head's sub-buffer is base's or a later one: it is published before base moves on. So a writer
- *     never enters the sub-buffer of the head that a reader sees.
+ *  5. Head's sub-buffer is base's or a later one: it is published before base moves on. A writer
+ *     therefore never enters the sub-buffer of the head that a reader sees.
  *  6. The reader never sees values that grow (frontier, discarded) fall, not even for a moment.
  *
  * models/kring.pml has these steps, and shows the mistake that appears without each.

@@ -60,7 +60,8 @@ static void go_to_the_end(struct weft_ring *ring, u64 records, u64 *position, u6
 	c->slot->tail = *position;
 }
 
-/* Words wrap around, sub-buffers are numbered and counted, a full ring says so. */
+/* Words wrap around, sub-buffers are numbered and counted, and a full ring counts the discarded
+ * events. */
 static int test_wrap(struct weft_ring *ring)
 {
 	struct weft_ring_cpu *c = this_cpu_ptr(ring->cpus);

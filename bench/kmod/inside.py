@@ -19,7 +19,7 @@ CHANNEL = ["--overwrite", "--num-subbuf=32", "--subbuf-size=1M"]  # all events o
 EVENTS = ["lttng", "enable-event", "--kernel", "--channel=ch"]
 GETPPID = [EVENTS + ["--syscall", "getppid"]]
 FUNCTION = "__x64_sys_getppid"
-# Case -> what LTTng is told to do; the cases of weft are in program.cc.
+# LTTng's commands by case; the cases of weft are in program.cc.
 PEER = {
     "getppid": GETPPID,
     "contexts": GETPPID + [["lttng", "add-context", "--kernel", "--channel=ch", "-t", "vpid", "-t", "vtid",

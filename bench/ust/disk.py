@@ -56,7 +56,8 @@ class Disk:
             self.undo.callback(self._run, "losetup", "--detach", device)
             self._run("mkfs.ext4", "-q", "-E", "nodiscard,lazy_itable_init=0", device)
             self._run("mount", "-o", "nodiscard", device, self.folder)
-            # Goes when the last one closed its files, who may be a daemon of a run that was ended.
+            # It ends when the last process has closed its files; that may be a daemon of a run that
+            # was ended.
             self.undo.callback(self._run, "umount", "--lazy", self.folder)
             return "a file system in a file that was written before"
         except (OSError, subprocess.CalledProcessError) as error:

@@ -40,8 +40,9 @@ class Held:
 
 
 def warm(folder):
-    """Memory that is free and yet needs not come from a virtual machine's host, several microseconds a page: good for
-    who fills the page cache at once; else the kernel gives it back during the run."""
+    """Makes free memory that need not come from a virtual machine's host, which takes several
+    microseconds a page. This helps a run that fills the page cache at once; otherwise the kernel
+    gives the memory back during the run."""
     name = os.path.join(folder, "warm")
     block = bytes(1024 * 1024)
     with open(name, "wb") as file:

@@ -81,7 +81,8 @@ void ExpectEnclosed(uint32_t clock) {
 
 TEST(ClockTest, MonotonicIsThatOfUserSpace) { ExpectEnclosed(WEFT_CLOCK_MONOTONIC); }
 
-// An emulated machine's is offered where the kernel is told to trust it (tsc=reliable).
+// The module offers an emulated machine's TSC only if the kernel is told to trust it
+// (tsc=reliable).
 TEST(ClockTest, TscIsThatOfUserSpace) { ExpectEnclosed(WEFT_CLOCK_TSC); }
 
 }  // namespace

@@ -204,7 +204,7 @@ TEST_P(ContradictionTest, EndsTheSessionAndCountsAllAndNothingElseNotices) {
   Contradict();
   Values spoiled(bad_, FieldOfValue()), whole(good_, 0);
 
-  // The session says so, and each event of it is recorded, whole, or counted.
+  // The session's status reports the stop, and each of its events is recorded, whole, or counted.
   EXPECT_EQ(StatusOf(bad_).state, GetParam().state);
   EXPECT_EQ(StatusOf(bad_).contradictions, 1U);
   const uint64_t recorded = spoiled.Read().size();

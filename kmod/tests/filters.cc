@@ -98,7 +98,7 @@ void SwapInstructions(Random& random, Program& program) {
   if (a != b) std::swap_ranges(a, a + kPiece, b);
 }
 
-// Shorter, with a header that says so or does not.
+// Makes the program shorter; the header may state the new size or the old one.
 void Cut(Random& random, Program& program) {
   weft_filter_program header = Header(program);
   program.resize(1 + Pick(random, program.size() - 1));

@@ -140,7 +140,7 @@ TEST_F(UserMemoryTest, AFilesPageIsEmptyUntilItIsTouched) {
   pages.ExpectResident(0, false);  // though the file's page is in memory
   EXPECT_EQ(std::string_view(pages.page(0)), kText);
   ExpectText(pages.page(0));
-  ExpectNothing(pages.page(1));  // behind the file's end: a signal for who touches it
+  ExpectNothing(pages.page(1));  // behind the file's end: a process that touches it gets a signal
 }
 
 TEST_F(UserMemoryTest, DoesNotReadAFileThatIsNotResident) {

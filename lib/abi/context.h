@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only */
 /*
  * Contexts: values that a channel records beside an event's own fields, or that a filter reads.
- * Those of user space have the names and meanings of LTTng-UST 2.13.
+ * Contexts of user space have the names and meanings of LTTng-UST 2.13.
  *
  * In a record, context values lie before the event's payload, in the order of the channel's context
  * list, packed, with nothing between them:

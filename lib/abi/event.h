@@ -19,7 +19,7 @@
  *   payload      what a record in a ring holds: the recorded fixed part, then the recorded
  *                segments' bytes one after the other, nothing between them.
  *
- * What a field puts into the image:
+ * The parts of the image for each kind of field:
  *   INTEGER, ENUM, FLOAT  elem_size bytes in the fixed part, in the machine's byte order, or
  *                         big-endian with WEFT_FIELD_NETWORK.
  *   STRING                u32 length in bytes without a NUL in the fixed part; the bytes, without a

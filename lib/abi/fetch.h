@@ -17,8 +17,8 @@
  *   KPROBE           0 to 5 the registers of integer arguments, 6 the instruction's address
  *   KRETPROBE        0 to 5 the same at entry, 6 the function's address, 7 what it returns, 8 ns it
  *                    took
- *   STATE            0 to 5: enum weft_kernel_state of kernel.h; 0 where there is none. Not USER:
- *                    the task that runs is the one that asked
+ *   STATE            0 to 5: enum weft_kernel_state of kernel.h; 0 where there is none. USER is not
+ *                    allowed: the current task is the one that asked for the dump
  *   UPROBE           as KPROBE, of a function of the process (64 bits)
  *   URETPROBE        as KRETPROBE; and both have the process's registers: REG
  * Upper bits of an argument narrower than 64 bits are undefined: ARG cuts.

@@ -97,9 +97,9 @@ enum weft_kernel_scope_change {
   WEFT_KERNEL_SCOPE_REMOVE = 2,
 };
 
-/* A task is in a session's scope if its cgroup (v2), or an ancestor of that, is in the set.
- * Adding what is there, or removing what is not, changes nothing. An id whose cgroup went is
- * removed like any. */
+/* A task is in a session's scope if its cgroup (v2), or an ancestor of that, is in the set. Adding
+ * an existing id, or removing a missing one, changes nothing. An id whose cgroup went is removed
+ * like any. */
 struct weft_kernel_scope {
   uint32_t size;
   uint32_t change; /* enum weft_kernel_scope_change */
@@ -126,8 +126,8 @@ enum weft_kernel_track_change {
 
 /* A task in a session's scope is recorded only if it has, for each kind with values, one of these
  * values. A kind without values asks for nothing. If a session records everything, its trackers
- * apply to an event's subjects or, if the event has none, to the current task. Adding what is
- * there, or removing what is not, changes nothing. ENOSPC: WEFT_KERNEL_TRACK_MAX values. */
+ * apply to an event's subjects or, if the event has none, to the current task. Adding an existing
+ * value, or removing a missing one, changes nothing. ENOSPC: WEFT_KERNEL_TRACK_MAX values. */
 struct weft_kernel_track {
   uint32_t size;
   uint32_t kind;   /* enum weft_kernel_track_kind */

@@ -91,7 +91,7 @@
  * most so large: a CTF packet with it is one that relays take (WEFT_STREAM_MAX_PACKET_BYTES of
  * stream.h). */
 #define WEFT_RECORD_MAX_BYTES (1920u * 1024u)
-/* What readers of version 1.0 take. A writer keeps to it unless the channel has
+/* The largest record that readers of version 1.0 take. A writer keeps to it unless the channel has
  * WEFT_CHANNEL_LARGE_RECORDS (control.h), by which the agent says that its reader is not one of
  * them. */
 #define WEFT_RECORD_MAX_BYTES_1_0 (64u * 1024u)

@@ -22,7 +22,7 @@ namespace weft::api {
 struct FilterProblem {
   std::size_t offset = 0;  // bytes
   std::string message;
-  std::string place;    // for who does not see the file: "column 9"
+  std::string place;    // for people who do not see the file: "column 9"
   std::string excerpt;  // as Diagnostic's
 };
 

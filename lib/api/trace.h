@@ -162,7 +162,7 @@ struct KernelSpec {
   std::vector<KernelRule> syscalls;
   std::uint32_t syscall_buffer = 0;  // bytes recorded of what a system call reads or writes
   std::vector<ProbeRule> probes;
-  bool statedump = true;          // record what is there at the start, too
+  bool statedump = true;          // record the state at the start, too
   std::string statedump_request;  // another one than before: once more
   std::vector<UserProbeRule> user_probes;
   bool operator==(const KernelSpec&) const = default;

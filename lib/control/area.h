@@ -32,9 +32,9 @@ class ControlArea {
   static Result<ControlArea> Open(const std::string& path);
 
   // Takes over memory that a traced process made (weft-ctl), which it can write itself: kind, size
-  // and seals are checked; its contents are never trusted for other processes. Publish
-  // follows. kCorrupt, kUnsupported: none of ours; kLimit: another agent has it (by file lock,
-  // until `fd` and its copies are closed).
+  // and seals are checked; its contents are never trusted for other processes. Publish follows.
+  // kCorrupt, kUnsupported: it is no control area of this version; kLimit: another agent has it (by
+  // file lock, until `fd` and its copies are closed).
   static Result<ControlArea> Adopt(UniqueFd fd, const AreaConfig& config);
 
   [[nodiscard]] const UniqueFd& fd() const { return fd_; }

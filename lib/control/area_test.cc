@@ -364,8 +364,8 @@ TEST_F(AdoptedAreaTest, RefusesOtherMemory) {
   EXPECT_EQ(ControlArea::Adopt(std::move(file), {}).error().code, ErrorCode::kCorrupt);
 }
 
-// Whatever the process says of rules that are there: nothing is written outside the arena's bounds,
-// and what is published is whole.
+// Whatever rules the process claims, nothing is written outside the arena's bounds, and each
+// published rule set is whole.
 TEST_F(AdoptedAreaTest, HostileContentsHarmNoOtherProcess) {
   for (const uint64_t rules :
        {uint64_t{1}, uint64_t{WEFT_CONTROL_ARENA_OFFSET}, uint64_t{WEFT_CONTROL_TOTAL_BYTES - 40},

@@ -62,7 +62,7 @@ Json Integer(const Type& type) {
   return json;
 }
 
-// References of ours name a member of the scope's own structure.
+// A reference in weft's traces names a member of the scope's own structure.
 Json Location(const Type& type, std::string_view origin) {
   return {{"origin", origin}, {"path", Json::array({type.reference})}};
 }

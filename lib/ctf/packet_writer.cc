@@ -58,7 +58,7 @@ Appended PacketWriter::Refuse(uint64_t last_time, Appended why) {
 Appended PacketWriter::Append(uint64_t time, const Channel& channel, const EventClass& event,
                               std::span<const uint8_t> body, EmptyTexts* texts) {
   if (body.size() + kEventHeaderMaxBytes > capacity_ - static_cast<size_t>(at_ - buffer_)) {
-    // A body that fits into no packet is none of ours.
+    // weft writes no body that fits into no packet.
     return events_ == 0 ? Appended::kMalformed : Appended::kFull;
   }
   const bool late = time < last_time_;

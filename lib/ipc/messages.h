@@ -15,9 +15,9 @@
 // A consumer's life:
 //   1. reads Connect from the keeper; sends Hello to the agent
 //   2. gets Configure, then ChannelDefinition, Ring and StopChannel in any number, then
-//      StateComplete: the agent repeats all it knows on every new connection. What the consumer
-//      knows already (a channel by id, a ring by channel_id and instance) it passes over, closing
-//      the descriptor.
+//      StateComplete: the agent repeats all it knows on every new connection. The consumer ignores
+//      what it knows already (a channel by id, a ring by channel_id and instance), and closes the
+//      descriptor.
 //   3. ChannelReady for each channel, when its files or its relay can take packets: START waits for
 //      it
 //   4. Ring, ProcessGone at any time; FileRequest/FileAnswer when a file is needed,
@@ -606,7 +606,7 @@ struct Exit {
 // The keeper that holds the node's lease listens at keeper.sock. Another one connects, and says
 // TakeOver. When the holder hands over, it ends its children, then sends what it keeps (Kept,
 // Arrived), SilentCaller, and HandedOver. TakenOver is the answer; then the holder gives the lease
-// up. Until TakenOver all is as before: where the connection ends, the holder goes on.
+// up. Until TakenOver nothing changes: if the connection ends, the holder goes on.
 
 // `now`: hand over at once; else when the holder ends.
 struct TakeOver {

@@ -9,11 +9,11 @@
  *     never calls out while it owns the lock, so a living owner leaves it in bounded time.
  *  2. A signal handler that interrupts the owner finds its own thread in `lock`: its event is
  *     discarded as NESTED. No thread waits for itself.
- *  3. Waiting is bounded: after WEFT_ATOMIC_SPINS looks, `wait` gives the CPU to the owner, who may
- *     have lost it, and says when it was long enough. Then the event is discarded as CONTENDED. An
- *     owner that was waited for in vain (dead, or it left by siglongjmp) is remembered, and no
- *     thread waits for it again. A waiter that saw the slot's head move had bad luck, and remembers
- *     no owner.
+ *  3. Waiting is bounded: after WEFT_ATOMIC_SPINS looks, `wait` gives the CPU to the owner, which
+ *     may have lost it, and tells when the wait was long enough. Then the event is discarded as
+ *     CONTENDED. An owner that was waited for in vain (dead, or it left by siglongjmp) is
+ *     remembered, and no thread waits for it again. A waiter that saw the slot's head move had bad
+ *     luck, and remembers no owner.
  *  4. discarded[] is counted by atomic additions, with or without the lock, unless the slot is
  *     closed: a thread that does not own the lock looks at `closed` right before. The barrier of a
  *     close waits for threads between that look and the addition, as for sections.
@@ -139,8 +139,8 @@ static inline enum weft_discard_reason weft_atomic_lock(struct weft_writer_ring*
   const uint64_t head = __atomic_load_n(&slot->head, __ATOMIC_RELAXED);
 
   for (uint32_t looks = 0;; ++looks) {
-    /* relaxed: the exchange decides. A look alone leaves the cache line with the owner, who writes
-       it. */
+    /* relaxed: the exchange decides. A look alone leaves the cache line with the owner, which
+       writes it. */
     uint64_t owner = __atomic_load_n(&slot->lock, __ATOMIC_RELAXED);
     /* acquire: pairs with the release of the unlock; sees the previous owner's head */
     if (owner == 0 && __atomic_compare_exchange_n(&slot->lock, &owner, self, 0, __ATOMIC_ACQUIRE,

@@ -40,7 +40,7 @@ Status WriteAt(int fd, uint64_t offset, std::span<const uint8_t> bytes, const st
 // Writes all of `bytes` at `offset`, or cuts the file to `offset` again.
 Status AppendAt(int fd, uint64_t offset, std::span<const uint8_t> bytes, const std::string& name) {
   Status written = WriteAt(fd, offset, bytes, name);
-  // If even this fails, the next write starts at `offset` all the same.
+  // If even this fails, the next write still starts at `offset`.
   if (!written && ::ftruncate(fd, static_cast<off_t>(offset)) != 0) {
     written.error().message += " (and the partial write could not be cut off)";
   }

@@ -69,8 +69,8 @@ struct OpenTrace {
   }
 };
 
-// Bytes of the trace's metadata at `offset`: behind what is there, or in place of equally many
-// bytes. The answer is MetadataStored.
+// Bytes of the trace's metadata at `offset`: behind the existing ones, or in place of equally many.
+// The answer is MetadataStored.
 struct Metadata {
   uint32_t trace = 0;
   uint64_t offset = 0;

@@ -61,7 +61,8 @@ class Sender {
   void Promise(uint32_t stream, uint64_t time);
   // Totals; said when they change, and again on every connection.
   void Report(const Losses& losses);
-  // All was put. Said when all is stored; more may be put all the same, and then be ended again.
+  // Says that all was put. The relay gets this when all is stored; more may still be put, and the
+  // trace ended again.
   void EndTrace(uint32_t trace);
   void ForgetTrace(uint32_t trace);
 

@@ -54,8 +54,9 @@ void AgentLink::ReceiveFromKeeper() {
   }
 }
 
-// A message that could not be taken whole (too many open files) will not be said again, and no
-// other connection follows while both live: a consumer that is started again is told all.
+// A message that could not be taken whole (too many open files) will not be sent again, and no
+// other connection follows while both processes live. A consumer that is started again gets all
+// messages.
 void AgentLink::EndAgent(const Error& error) {
   agent_.Close();
   if (error.code == ErrorCode::kClosed) return;

@@ -11,9 +11,9 @@
 // While disk or relay are at work on one commit, the next one's packets are filled. A relay may be
 // away for long: then the commit waits, and records wait in their rings. They also wait if the
 // journal cannot be written, since its file system is full: then C2 is tried again, and no ring
-// gives room before it succeeds. A channel may be drained all the same. After a SIGKILL before C2,
-// the next consumer cuts the files to the lengths of the record before, or has the relay cut them,
-// and reads the rings from its positions. Their data is still there, because C3 comes last. After a
+// gives room before it succeeds. A channel can still be drained. After a SIGKILL before C2, the
+// next consumer cuts the files to the lengths of the record before, or has the relay cut them, and
+// reads the rings from its positions. Their data is still there, because C3 comes last. After a
 // SIGKILL after C2, it goes on behind the commit.
 #ifndef WEFT_NODE_AGENT_CONSUMER_OUTPUT_H_
 #define WEFT_NODE_AGENT_CONSUMER_OUTPUT_H_
@@ -105,7 +105,7 @@ class Output {
   Status FinishCommit();
   // C2 and C3.
   Status WriteJournal();
-  // Finds the place of the range of vpids in the metadata, and what is there.
+  // Finds the place of the range of vpids in the metadata, and reads it.
   void RestoreVpids(const OutputRecord& record);
   void AddVpid(uint32_t vpid);
   void Promise();

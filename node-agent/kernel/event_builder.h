@@ -21,8 +21,8 @@ class EventBuilder {
   // is passed over.
   void Add(const std::string& name, Result<Field> field);
 
-  // Sets description and steps of *out (and its name, kind and what was left out), and proves
-  // that weft.ko takes the program that is made of them. An error is a bug of ours.
+  // Sets description and steps of *out (and its name, kind and what was left out), and proves that
+  // weft.ko takes the program that is made of them. An error is a bug in the agent.
   Status Finish(Resolved* out);
 
  private:

@@ -96,7 +96,7 @@ std::vector<TestKernel> TestKernels() {
   std::error_code error;
   if (fs::exists(std::string(kRunning) + "/vmlinux")) kernels.push_back({"running", ""});
   for (const auto& item : fs::directory_iterator(KernelCache(), error)) {
-    // A kernel without packaged sources is one of ours, with little but checks
+    // A kernel without packaged sources was built here, with little but checks
     // (kmod/qemu/debug.config).
     if (!fs::exists(item.path() / "btf", error) || !fs::exists(item.path() / "usr/src", error))
       continue;

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Readers are told when events were discarded: the interval that babeltrace2 and `weft view` name contains them."""
+"""Readers learn when events were discarded: the interval that babeltrace2 and `weft view` name
+contains them."""
 
 import os
 import re

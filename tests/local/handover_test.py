@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two keepers of one node: one has the lease, and what it keeps goes to the other, with every caller of a doorbell; whatever
-ends in between, one of them goes on with all of it. The agent is a program of this test, which tells what it is told."""
+"""Two keepers of one node: one has the lease, and what it keeps goes to the other, with every
+caller of a doorbell; whatever ends in between, one of them goes on with all of it. The agent is a
+program of this test that logs the messages it gets."""
 
 import array
 import json

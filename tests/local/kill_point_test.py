@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The agent and the sandboxed consumer are killed at every place where state passes over
-(lib/base/kill_point.h) in the middle of a recording: every event is in the trace exactly once all the same."""
+(lib/base/kill_point.h) in the middle of a recording: every event is still in the trace exactly
+once."""
 
 import os
 import pathlib

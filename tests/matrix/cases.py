@@ -270,7 +270,8 @@ SECCOMP = [
     program("seccomp", "late_filter", "prctl", "before", label="late_filter-contexts", status=5,
             books="all", contexts=(1, 2, 4), subbuf_shift=18),
     program("seccomp", "filter_in_thread", books="any"),
-    # Threads that wait for children of all kinds meet none of ours; late they may, and nothing depends on it.
+    # Threads that wait for children of all kinds meet no child of weft's. If the plugin is loaded
+    # late they may, and nothing depends on it.
     *(under_filter(action, "getresuid", "all", when, "{bin}/plugin.so", name="wall")
       for action in ("eperm", "kill") for when in ("early", "late")),
     # The library reads addresses that a program passes to a system call by process_vm_readv, or

@@ -420,7 +420,8 @@ class Twins(unittest.TestCase):
         self.assertEqual([int(v) for e in events for v in e.values()], list(range(1, 8)))
 
   def test_libraries_that_share_one_tracepoint(self):
-    """The dynamic linker gives the second library the first one's: each call site has its own provider all the same."""
+    """The dynamic linker gives the second library the tracepoint of the first. Each call site still
+    has its own provider."""
     a, b = self.plugin('twin-ga.so', '-DFIELD=of_a'), self.plugin('twin-gb.so', '-DFIELD=of_b')
     _, events = self.record(self.loader(), f'^{a}', f'@{a}', f'^{b}', f'@{b}', f'@{a}', f'@{b}')
     self.assertEqual([list(e) for e in events], [['of_a'], ['of_b'], ['of_a'], ['of_b']])

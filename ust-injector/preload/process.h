@@ -57,7 +57,7 @@ struct weft_process {
   uint32_t call_kills;     // bits of enum weft_call (seccomp.h) for which a filter would kill
   // The next two belong to children.h. They are not in the anchor, because a child of such a child
   // has no rseq either.
-  uint32_t shares_tls;  // a CLONE_VM child may run on a thread pointer of ours: atomic slots only
+  uint32_t shares_tls;  // a CLONE_VM child may have the thread pointer of a thread: atomic slots only
   uint32_t vforked;     // vfork children that run now: likewise, and ids are not to be cached
   // Shared with all forks and their forks; NULL: none.
   struct weft_missing* missing;

@@ -42,7 +42,7 @@ static uint64_t page_of(const struct weft_ring_header* h) {
   return is_large ? WEFT_HUGE_PAGE_BYTES : 4096;
 }
 
-// A shape without a ring takes no records: its header says so by having no descriptions.
+// A shape without a ring takes no records: its header has no descriptions.
 static void lay_out(struct weft_ring_header* h, uint32_t channel, struct weft_ring_shape shape) {
   const bool only_counts = shape.subbuf_shift == 0;
   if (only_counts) {
@@ -229,8 +229,8 @@ static void copy_descriptions(struct weft_ring_header* h, const struct weft_chan
   __atomic_store_n(&h->descriptions_used, c->descriptions_used, __ATOMIC_RELEASE);
 }
 
-// The events of a process without a ring set are counted nowhere: the reader is told that there is
-// one.
+// The events of a process without a ring set are in no count. The name tells the reader that there
+// is such a process.
 static void keep_name(uint32_t channel, uint64_t instance) {
   struct weft_anchor_channel* a = &weft_anchor->channels[channel];
   if (a->instance != 0) return;

@@ -159,7 +159,7 @@ static void try_the_rest(struct trial* trial, bool share) {
   }
 }
 
-// True: every call of ours is survived. Under the lock.
+// Returns true if every call of weft is survived. Under the lock.
 static bool try_calls(void) {
   const long page = weft_syscall(__NR_mmap, 0, 4096, 3, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (weft_failed(page)) return false;

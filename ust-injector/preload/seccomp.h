@@ -5,8 +5,8 @@
 //
 //   it was there at exec    one word in /proc/self/status says so at start-up, read with calls that
 //                           ld.so has just made itself. Before the first call that ld.so does not
-//                           make, a trial: a child that shares the memory makes all of them. If it
-//                           dies, weft is silent for good.
+//                           make, there is a trial: a child that shares the memory makes all of
+//                           them. If it dies, weft is silent for good.
 //   it is installed later   seccomp_install.h.
 //
 // weft_silent (sys.h) is the switch: no weft_syscall reaches the kernel while it is set. It is

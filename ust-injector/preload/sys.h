@@ -50,7 +50,7 @@ static inline uintptr_t weft_thread_pointer(void) {
 #error "weft supports x86-64 and arm64"
 #endif
 
-// A seccomp filter may kill for what we call: from then on no call of ours reaches the kernel; each
+// Set if a seccomp filter may kill for a call of weft: from then on none reaches the kernel; each
 // answers -EPERM. See seccomp.h. Inherited by fork.
 extern uint32_t weft_silent __attribute__((visibility("hidden")));
 

@@ -13,7 +13,7 @@ namespace weft::agent {
 
 // Makes the FIFO `path`, or takes the one that is there, which every process may read and write.
 // The result is open for reading and writing, so that it never has an end, and not blocking.
-// Whatever else has that name goes.
+// Anything else with that name is removed.
 Result<UniqueFd> OpenFifo(const std::string& path);
 
 // Reads up to `bytes` bytes away, as far as they are there.

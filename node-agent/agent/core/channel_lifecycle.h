@@ -8,7 +8,7 @@
 // reads the channel to its end; its counts are on disk; its descriptors are dropped.
 //
 // Invariants:
-//   1. A change of phase is on disk before anything outside the agent is told of it, but for a
+//   1. A change of phase is on disk before any process outside the agent learns of it, except for a
 //      consumer's ChannelDefinition, which the next agent repeats.
 //   2. Each step may be done twice: where an agent died in the middle, Resume of the next goes on.
 //   3. A Sync that is answered before ring sets are taken (RingRegistry::Begin) counts from then.

@@ -28,8 +28,7 @@ namespace weft::agent {
 class Doorbells {
  public:
   using Send = std::function<void(ipc::Message)>;  // to the keeper
-  // Takes a name from the FIFO of this doorbell. The name is foreign bytes. The same name may come
-  // again.
+  // Takes a name from the FIFO of this doorbell. The name is foreign bytes, and may come again.
   using TakeName = std::function<void(const std::string& doorbell, const weft_doorbell& name)>;
 
   explicit Doorbells(Send keeper) : keeper_(std::move(keeper)) {}

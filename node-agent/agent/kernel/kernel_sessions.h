@@ -47,7 +47,7 @@ class KernelSessions {
   // Makes what is still missing of a channel that begins. False: weft.ko refused it; the channel's
   // `failure` says why, and the listener was told.
   bool Prepare(Session& session, SessionChannel& channel);
-  // Turns a prepared channel on, unless it is paused, and records what is there already.
+  // Turns a prepared channel on, unless it is paused, and records the state that exists already.
   void TurnOn(const Session& session, const SessionChannel& channel);
   void TurnOff(const SessionChannel& channel) { Switch(channel, false); }
   // Turns the session's channels that are on off where it is paused, and on where it is not.
@@ -58,7 +58,7 @@ class KernelSessions {
   Status SetScope(SessionChannel& channel, const std::set<uint64_t>& cgroups);
   // Adds an event to a channel that is on.
   Status AddEvent(const SessionChannel& channel, const kernel::Event& event);
-  // Records what is there already, in the channels whose Traces ask for that.
+  // Records the state that exists already, in the channels whose Traces ask for it.
   void DumpState(const Session& session);
 
   // Takes a descriptor that the keeper kept; false: it is none of weft.ko's.

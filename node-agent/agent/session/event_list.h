@@ -84,7 +84,7 @@ class EventList {
   [[nodiscard]] Status CheckNotEmpty() const;
 
  private:
-  // The rules whose filters the event fits; those that it does not are told.
+  // Returns the rules whose filters the event fits, and reports the others.
   Result<Choice> Fitting(const Choice& choice, const kernel::Resolved& resolved);
 
   const api::TraceSpec& spec_;

@@ -53,7 +53,7 @@ struct SessionChannel {
   std::optional<std::chrono::nanoseconds> duration;
   std::vector<kernel::Event> kernel_events;  // of a kernel channel that is not on yet
   kernel::Trackers trackers;                 // of a kernel channel
-  bool tells_state = false;                  // what is there, too: of a kernel channel
+  bool tells_state = false;                  // record the state, too: of a kernel channel
   // For a kernel channel in a cluster: ids of the cgroups whose tasks are recorded, or were shortly
   // before.
   std::set<uint64_t> scope;

@@ -32,7 +32,7 @@ class SessionStore {
     SessionChannel* channel = nullptr;
   };
 
-  // `dir` exists. `note` is told of files that cannot be written.
+  // `dir` exists. `note` gets a message about each file that cannot be written.
   SessionStore(std::string dir, Note note) : dir_(std::move(dir)), note_(std::move(note)) {}
 
   [[nodiscard]] const std::string& dir() const { return dir_; }

@@ -15,7 +15,7 @@
 #define PAGE 4096ul
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Addresses are told by their names: numbers differ from run to run. */
+/* Addresses are printed by their names, because numbers differ from run to run. */
 struct place {
   const char* name;
   uint64_t address;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A tracepoint's argument points nowhere: the program dies of it as it would elsewhere, or its
- * handler gets it and traces. What was recorded before stays. */
+ * handler gets it and traces. Events that were recorded before stay. */
 #include <setjmp.h>
 #include <signal.h>
 

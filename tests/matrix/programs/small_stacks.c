@@ -2,7 +2,7 @@
 /*
  * First and later events of each kind in a handler on an alternate stack of the smallest size that
  * this machine allows plus 2 KiB for the handler and everything it calls; a page that cannot be
- * touched lies below. Also threads with the smallest stack.
+ * touched lies below. It also makes threads with the smallest stack.
  */
 #include <limits.h>
 #include <pthread.h>

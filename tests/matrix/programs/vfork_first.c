@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process's first event is a vfork child's; vfork's result and errno are as ever. */
+/* A vfork child emits the process's first event; vfork's result and errno are as without weft. */
 #include <sys/resource.h>
 
 #include "hit.h"

@@ -78,8 +78,8 @@
 #define LTTNG_UST_TP_ARGS(...) (__VA_ARGS__)
 
 /*
- * What may stand in a provider's header. The header is read several times when probes are created
- * (tracepoint-event.h); WEFT_PASS says what each macro stands for this time:
+ * The macros that a provider's header may use. The header is read several times when probes are
+ * created (tracepoint-event.h); WEFT_PASS says what each macro stands for this time:
  *   calls       tracepoints are declared (and defined with TRACEPOINT_DEFINE)
  *   enums       enumerations, which fields may name before they are defined
  *   classes     event classes (encoders), which instances may name before they are defined

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A node has one clock, which the agent chooses: a program cannot override it. Everything here says
- * so by -ENOSYS. */
+/* A node has one clock, which the agent chooses: a program cannot override it. Every function here
+ * returns -ENOSYS. */
 #pragma GCC system_header
 #ifndef WEFT_LTTNG_UST_CLOCK_H_
 #define WEFT_LTTNG_UST_CLOCK_H_
