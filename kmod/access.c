@@ -26,8 +26,8 @@ bool weft_copy_memory(void *to, u64 from, u32 size, bool user)
 	return true;
 }
 
-/* In pieces that end at a multiple of their size: what lies behind the NUL on the next page may not
- * be readable, and need not be. */
+/* Copies in pieces that end at a multiple of their size: memory behind the NUL on the next page may
+ * not be readable, and need not be. */
 int weft_copy_text(char *to, u64 from, u32 limit, bool user)
 {
 	u32 done = 0;

@@ -200,7 +200,7 @@ static inline void weft_vma_flags(struct vm_area_struct *vma, unsigned long set,
 #define weft_splice_read generic_file_splice_read
 #endif
 
-/* NULL: it is none. */
+/* Returns NULL if the file is no socket. */
 static inline struct socket *weft_socket_of(struct file *file)
 {
 #ifdef WEFT_KERNEL_HAS_SOCK_FROM_FILE_ALONE

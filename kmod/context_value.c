@@ -118,8 +118,8 @@ const struct weft_context_path weft_context_paths[WEFT_CONTEXT_PLACES] = {
 	[WEFT_CONTEXT_PLACE(WEFT_CONTEXT_PERF_CPU)] = {.end = WEFT_CONTEXT_END_PERF},
 	CALLED_CONTEXTS(CALLED_PATH)};
 
-/* A task that was waited for while it still runs its last instructions is in no namespace of pids:
-   0. */
+/* A task that was waited for while it still runs its last instructions is in no pid namespace:
+   returns 0. */
 static noinline u64 parent(bool in_namespace)
 {
 	struct pid_namespace *space = task_active_pid_ns(current);

@@ -82,7 +82,7 @@ static __always_inline void weft_event_run_plain(struct weft_event *event, const
 	weft_ring_commit(ring, c);
 }
 
-/* A filter that reads contexts only: nothing needs to be fetched for what it rejects. */
+/* Runs a filter that reads contexts only, so that nothing is fetched for events that it rejects. */
 static __always_inline bool weft_event_passes_early(const struct weft_event *event)
 {
 	return !event->early ||

@@ -114,7 +114,7 @@ static void do_bytes(const struct weft_fetch_run *run, const struct weft_fetch_s
 	set_fault(s);
 }
 
-/* The field's segment is `size` bytes at `data`, its fixed part says `count`. */
+/* Makes `size` bytes at `data` the field's segment, and `count` its fixed part. */
 static void put_segment(const struct weft_fetch_run *run, const struct weft_fetch_step *step,
 			const void *data, u32 size, u32 count)
 {
@@ -125,7 +125,7 @@ static void put_segment(const struct weft_fetch_run *run, const struct weft_fetc
 	memcpy(run->fixed + step->out, &count, sizeof(count));
 }
 
-/* The field, of text, is this one. */
+/* Makes this text the value of the field. */
 static void put_text(const struct weft_fetch_run *run, const struct weft_fetch_step *step,
 		     const char *text)
 {
@@ -401,7 +401,7 @@ static void place(struct weft_fetch_step *step, const struct weft_fetch_op *op, 
 	}
 }
 
-/* A register is an argument behind the others. */
+/* Turns a register into an argument behind the others. */
 static void make_argument(struct weft_fetch_step *step)
 {
 	const u32 number = step->arg == WEFT_FETCH_REG_ZERO ? WEFT_FETCH_REGISTERS : step->arg;

@@ -20,7 +20,7 @@ struct weft_id_set {
 };
 
 /* The caller has the lock of control. NULL is the empty set. Adding an existing value, or removing
- * a missing one, changes nothing. 0, -ENOSPC: `most` are in it, -ENOMEM. */
+ * a missing one, changes nothing. Returns 0; -ENOSPC: the set has `most` values; -ENOMEM. */
 int weft_id_set_add(struct weft_id_set __rcu **set, u64 id, u32 most);
 int weft_id_set_remove(struct weft_id_set __rcu **set, u64 id);
 struct weft_id_set *weft_id_set_of(struct weft_id_set __rcu *const *set);

@@ -115,7 +115,7 @@ static noinline void take_call(const struct weft_event *event, const struct call
 }
 NOKPROBE_SYMBOL(take_call);
 
-/* NULL: the probe is being taken away. */
+/* Returns NULL if the probe is being removed. */
 static __always_inline struct weft_event *event_of(struct kretprobe *kretprobe)
 {
 	return kretprobe ? container_of(kretprobe, struct weft_kprobe, exit)->event : NULL;
@@ -225,8 +225,8 @@ static void free_probe(struct weft_event *event)
 	kfree(event->kprobe);
 }
 
-/* The kernel's count, which wraps around. CPUs that count at the same moment may overwrite each
- * other's, so that it is a few too small, or even goes back. */
+/* Returns the kernel's count, which wraps around. CPUs that count at the same moment may overwrite
+ * each other's, so that it is a few too small, or even goes back. */
 static u32 count_missed(const struct weft_event *event)
 {
 	const struct weft_kprobe *probe = event->kprobe;

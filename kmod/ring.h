@@ -96,9 +96,9 @@ u64 weft_ring_switches(const struct weft_ring *ring);
 /* Appends a description. 0, -ENOSPC. The caller has the lock of control (session.h). */
 int weft_ring_describe(struct weft_ring *ring, u16 event, const void *desc, u32 size);
 
-/* The ring's words contradict each other, or its writer's do: nothing is written any more. Any
- * context; this costs the fast path nothing: without a sub-buffer's mask no record has room, and
- * the slow path says no. */
+/* Stops the ring because its words or its writer's contradict each other: nothing is written any
+ * more. May run in any context. It costs the fast path nothing: without a sub-buffer's mask no
+ * record has room, and the slow path says no. */
 void weft_ring_stop(struct weft_ring *ring, enum weft_kernel_stop why);
 
 void weft_ring_publish_slow(struct weft_ring *ring, struct weft_ring_cpu *c, u64 word);

@@ -61,7 +61,7 @@ double MedianNs(uint64_t calls) {
   return batches[kBatches / 2];
 }
 
-// A cgroup of our own; returns its id.
+// Makes a cgroup; returns its id.
 uint64_t MakeGroup(const std::string& name, bool enter) {
   const std::string path = "/sys/fs/cgroup/" + name;
   std::filesystem::create_directories(path);

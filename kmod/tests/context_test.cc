@@ -34,7 +34,7 @@ struct Recorded {
     EXPECT_EQ(Switch(session.get(), 1), 0);
   }
 
-  // The payloads of this process's records, contexts and all.
+  // Returns the payloads of this process's records, with their contexts.
   [[nodiscard]] std::vector<std::vector<uint8_t>> Payloads() const {
     EXPECT_EQ(Switch(session.get(), 0), 0);
     std::vector<std::vector<uint8_t>> all;
@@ -82,7 +82,7 @@ Event Getppid() {
   return event;
 }
 
-// The system call is made by this function itself: no library's frame, perhaps without a pointer,
+// Makes the system call itself, so that no library's frame, perhaps without a frame pointer, is in
 // between.
 __attribute__((noinline)) long CallFromHere() {
   long result = SYS_getppid;

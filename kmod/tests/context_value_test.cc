@@ -254,7 +254,8 @@ class Teller {
   std::array<int, 2> ends_{};
 };
 
-// The child does `body`, which tells; what was recorded of it is what it knew. What it told.
+// Runs `body` in a child, which sends its values, and compares them with the recorded ones. Returns
+// the child's values.
 Values Expect(const std::function<bool(const Teller&)>& body) {
   Watch watch(kOfTask);
   watch.Add(Getppid());
@@ -425,7 +426,7 @@ TEST(ContextValueTest, CgroupIdIsThatOfTheTasksFolder) {
   EXPECT_EQ(told.at("cgroup_id"), std::to_string(cgroup.id()));
 }
 
-// A socket filter that only returns, run by the kernel `times` times: it is not migratable
+// Lets the kernel run a socket filter that only returns `times` times: the thread is not migratable
 // meanwhile.
 bool RunFilter(uint32_t times) {
   std::array<bpf_insn, 2> program{};

@@ -38,8 +38,8 @@ class FilterFuzzTest : public testing::Test {
   UniqueFd device_ = OpenDevice();
   UniqueFd session_, ring_, unfiltered_;
 
-  // A session that is on, with the event itself: whatever else is attached turns no tracepoint on
-  // or off.
+  // Starts a session with the event itself, so that other events that are attached turn no
+  // tracepoint on or off.
   void Start() {
     session_ = OpenSession(device_.get());
     ring_ = OpenRing(session_.get());

@@ -43,7 +43,7 @@ void ChangeBytes(Random& random, Program& program, size_t from) {
   }
 }
 
-// An instruction becomes another one that exists, or has another operand.
+// Changes an instruction into another one that exists, or changes its operand.
 void ChangeInstruction(Random& random, Program& program) {
   const weft_filter_program header = Header(program);
   uint8_t* at = program.data() + sizeof(header) + header.symbol_count * kPiece +
@@ -108,8 +108,8 @@ void Cut(Random& random, Program& program) {
   std::memcpy(program.data(), &header, sizeof(header));
 }
 
-// The symbols and literals of one, instructions of both: what each says is right, together it may
-// not be.
+// Joins the symbols and literals of one program with instructions of both. Each part is valid
+// alone, but perhaps not together.
 Program Splice(Random& random, const Program& a, const Program& b) {
   weft_filter_program header = Header(a);
   const weft_filter_program other = Header(b);

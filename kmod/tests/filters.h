@@ -11,7 +11,7 @@
 
 namespace weft::kmod {
 
-// A program of the compiler's; the test fails where it refuses the text.
+// Returns a program of the compiler; the test fails if it refuses the text.
 std::vector<uint8_t> Compiled(const std::string& expression);
 
 // Returns expressions over the fields of UserEvent() and over the module's contexts. Each fits that

@@ -129,7 +129,7 @@ class Fuzzer {
  public:
   Fuzzer(Pool& pool, uint64_t seed) : pool_(&pool), random_(seed) {}
 
-  // True: the call was accepted.
+  // Returns true if the call was accepted.
   bool Step() {
     const unsigned long request = AnyRequest();
     const unsigned kind = Chance(8) ? random_() % 64 : KindFor(request);
@@ -167,7 +167,7 @@ class Fuzzer {
                      : _IOC(random_() % 4, WEFT_KERNEL_IOC, random_() % 64, random_() % 256);
   }
 
-  // Nothing in it is right, but perhaps the size.
+  // Returns random bytes, perhaps with the right size.
   std::vector<uint8_t>& RandomBytes(unsigned long request, std::vector<uint8_t>& bytes) {
     for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random_());
     const auto size = static_cast<uint32_t>(_IOC_SIZE(request));

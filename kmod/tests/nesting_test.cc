@@ -32,8 +32,8 @@ void Write(const std::string& path, const std::string& text) {
   EXPECT_TRUE(file) << path;
 }
 
-// All CPUs show what they do. The first one asks, the others are asked by an NMI, whose handler
-// says that it was for it.
+// Makes all CPUs show what they do: the first one asks the others by an NMI, whose handler counts
+// it as its own.
 void AskOthersByNmi() {
   const OnCpu first(0);
   Write("/proc/sysrq-trigger", "l");

@@ -20,7 +20,7 @@ struct PlaceInFile {
 // Finds the file and the offset that are mapped at that address; no file: memory without one.
 PlaceInFile Locate(const void* address);
 
-// The first byte of a function, as this process has it now: a breakpoint is 0xcc.
+// Is the first byte of the function a breakpoint (0xcc) in this process now?
 bool HasBreakpoint(const void* function);
 
 // Functions that nothing else calls. The first two return the sum of their integers. The last one

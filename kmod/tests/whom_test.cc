@@ -30,7 +30,7 @@ int Track(const UniqueFd& session, uint32_t kind, uint64_t value,
   return Control(session.get(), WEFT_IOCTL_TRACK, &track);
 }
 
-// A child that does what is said and ends.
+// Runs `body` in a child, which then ends.
 void InChild(const std::function<void()>& body) {
   const pid_t child = ::fork();
   if (child == 0) {

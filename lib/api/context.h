@@ -24,7 +24,7 @@ ContextDomains LookUpContext(std::string_view name);
 // Returns "" if there is such a context, else what is wrong, with the nearest valid name.
 std::string CheckContextName(std::string_view name);
 
-// All plain names, for `pattern`s and lists: "cgroup_ns|cpu_id|...".
+// Returns all plain names, for `pattern`s and lists: "cgroup_ns|cpu_id|...".
 std::string PlainContextNames(std::string_view separator);
 
 }  // namespace weft::api

@@ -15,7 +15,8 @@ namespace {
 constexpr std::string_view kRing = "ring";
 constexpr std::string_view kOverwritten = "overwritten";
 
-// The entry for this reason, which is made if there is none; null: there is no room for it.
+// Returns the entry for this reason, which is made if there is none; nullptr: there is no room for
+// it.
 EventLoss* Reason(EventCounts& counts, const EventLoss& like) {
   const auto found = std::ranges::find_if(counts.reasons, [&](const EventLoss& loss) {
     return loss.stage == like.stage && loss.reason == like.reason;

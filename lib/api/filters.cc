@@ -29,7 +29,7 @@ std::string CheckSymbol(const FilterSymbol& symbol) {
   return CheckContextName(symbol.name);
 }
 
-// An application's own has the type that it gives at run time.
+// An application context has the type that it gets at run time.
 int FindContext(const weft_filter_contexts*, uint8_t kind, const char* name, uint32_t name_size,
                 uint8_t* type) {
   const weft_context_info* info =

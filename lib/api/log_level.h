@@ -56,7 +56,7 @@ struct LogLevelRule {
     std::int32_t min;
     std::int32_t max;
   };
-  // No rule: every number, also those outside LTTng's scale.
+  // If there is no rule, returns every number, also those outside LTTng's scale.
   Bounds AdmittedLevels() const;
 };
 

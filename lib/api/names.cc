@@ -39,7 +39,7 @@ std::string CheckSubdomain(std::string_view text, std::size_t limit) {
   }
 }
 
-// The name part of a label's key, and its value.
+// Is it the name part of a label's key, or its value?
 bool IsQualifiedName(std::string_view text) {
   return !text.empty() && text.size() <= limits::kLabelValue && IsAlnum(text.front()) &&
          IsAlnum(text.back()) && std::ranges::all_of(text, [](char c) {

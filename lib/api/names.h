@@ -14,7 +14,7 @@ namespace weft::api {
 std::string CheckDnsLabel(std::string_view text);
 // Checks an RFC 1123 subdomain of at most 253 bytes: pods, most objects.
 std::string CheckDnsSubdomain(std::string_view text);
-// A subdomain of at most limits::kTraceName bytes.
+// Checks a subdomain of at most limits::kTraceName bytes.
 std::string CheckTraceName(std::string_view text);
 // "[subdomain/]name": keys of labels, annotations, selectors.
 std::string CheckLabelKey(std::string_view text);
@@ -23,15 +23,15 @@ std::string CheckLabelValue(std::string_view text);
 // Checks a glob that can match a tracepoint's "provider:event": letters, digits, _ . $ - and *,
 // with one colon, or with a * that may stand for it.
 std::string CheckEventPattern(std::string_view text);
-// A glob over kernel event or system call names: the same characters without the colon.
+// Checks a glob over kernel event or system call names: the same characters without the colon.
 std::string CheckKernelPattern(std::string_view text);
-// A glob over functions or file names: anything that can be printed.
+// Checks a glob over functions or file names: anything that can be printed.
 std::string CheckPrintablePattern(std::string_view text);
 // Checks the absolute path of a file, without ".." in it.
 std::string CheckFilePath(std::string_view text);
 // Checks "provider:name" of a USDT probe.
 std::string CheckUsdtName(std::string_view text);
-// A C identifier.
+// Checks a C identifier.
 std::string CheckIdentifier(std::string_view text);
 // Checks a filter's outer form: not blank, UTF-8, no control characters but blanks. lib/event
 // checks its meaning.

@@ -53,7 +53,7 @@ bool CheckHeaderField(const Value& document, std::string_view field, std::string
   return false;
 }
 
-// False: it is something else altogether, and nothing more about it is worth a message.
+// Returns false if it is another kind of document: nothing more about it is worth a message.
 bool CheckHeader(const Value& document, std::string_view wanted, Reader& reader) {
   if (!ExpectKind(document, Value::Kind::kMap, reader)) return false;
   const bool version = CheckHeaderField(document, "apiVersion", kApiVersion, reader);

@@ -37,9 +37,9 @@ struct ParseOptions {
 
 using Traces = std::expected<std::vector<Trace>, Diagnostics>;
 
-// All Traces in `text`: YAML (one or several documents) or JSON (one object). `file` is only for
-// the diagnostics. Never returns an empty list: a text without a Trace is an error. All that is
-// wrong is reported, not only the first; a syntax error ends the reading.
+// Returns all Traces in `text`: YAML (one or several documents) or JSON (one object). `file` is
+// only for the diagnostics. Never returns an empty list: a text without a Trace is an error. All
+// that is wrong is reported, not only the first; a syntax error ends the reading.
 Traces ParseTraces(std::string_view file, std::string_view text, const ParseOptions& options = {});
 
 // Parse ClusterTraces.

@@ -19,7 +19,7 @@ namespace weft::api {
 // that does not repeat the text.
 Result<std::uint64_t> ParseQuantity(std::string_view text);
 
-// The shortest exact form with a binary suffix: 524288 is "512Ki", 1000 is "1000".
+// Returns the shortest exact form with a binary suffix: 524288 is "512Ki", 1000 is "1000".
 std::string FormatQuantity(std::uint64_t value);
 
 // Go's time.ParseDuration; negative ones are parsed too. Errors: kInvalid.

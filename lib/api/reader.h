@@ -25,7 +25,7 @@ class Reader {
   std::size_t failures() const { return failures_; }
 
   const ParseOptions& options() const { return options_; }
-  // False: the text has no name, so messages leave line and column out.
+  // Returns false if the text has no name; messages then leave line and column out.
   bool has_file() const { return !file_.empty(); }
 
   // The path below the current one while it lives: ".name", "[3]", "[app]".

@@ -46,7 +46,7 @@ TypePtr<T> Int(std::int64_t min, std::int64_t max);
 // Like Int; the number must also be a power of two.
 TypePtr<std::uint32_t> PowerOfTwo(std::uint32_t min, std::uint32_t max);
 
-// A quantity that is a power of two, in bytes.
+// Like Quantity; the number of bytes must be a power of two.
 TypePtr<std::uint64_t> PowerOfTwoQuantity(std::uint64_t min, std::uint64_t max);
 
 TypePtr<std::chrono::nanoseconds> Duration(std::chrono::nanoseconds min,

@@ -41,7 +41,7 @@ class TreeBuilder {
   bool Fail(Mark mark, std::string message);
   const std::optional<Diagnostic>& failure() const { return failure_; }
 
-  // The finished document; the builder is ready for the next, its counts go on.
+  // Returns the finished document. The builder is ready for the next; its counts go on.
   Value Take();
 
  private:

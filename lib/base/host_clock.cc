@@ -14,8 +14,9 @@ namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
 
-// The file is of the namespace that children are born into: this process's own, unless it or its
-// parent just made another one for its children.
+// Does the file /proc/self/timens_offsets describe this process's own namespace? It describes the
+// one that children are born into; the two differ if this process or its parent has just made
+// another one for its children.
 bool IsOwnNamespaceForChildren() {
   struct stat own{}, children{};
   return ::stat("/proc/self/ns/time", &own) == 0 &&

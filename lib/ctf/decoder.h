@@ -27,8 +27,8 @@ class Visitor {
   virtual void Float(const Type&, double) {}
   virtual void Bool(const Type&, bool) {}
   virtual void BitMap(const Type&, uint64_t) {}
-  // A string, or an array or sequence of text; without its NUL. The bytes are unchanged; they
-  // should be UTF-8.
+  // Visits a string, or an array or sequence of text; without its NUL. The bytes are unchanged;
+  // they should be UTF-8.
   virtual void Text(const Type&, std::string_view) {}
   virtual void Blob(const Type&, std::span<const uint8_t>) {}
   virtual void BeginStruct(const Type&) {}
@@ -65,7 +65,7 @@ class Decoder {
   // Like Decode, for a caller that wants no values: a type of constant size costs one addition.
   [[nodiscard]] bool Skip(const Type& type);
 
-  // A clocked integer moves the clock to the next time that ends in its bits.
+  // Returns the clock. A clocked integer moves it to the next time that ends in the integer's bits.
   [[nodiscard]] uint64_t clock() const { return clock_; }
   void set_clock(uint64_t clock) { clock_ = clock; }
 

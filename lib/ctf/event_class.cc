@@ -88,7 +88,7 @@ void AddAddresses(Type& context, Names& names, const weft_context_info& info) {
   context.members.push_back({names.Unique(info.name), std::move(stack), {}});
 }
 
-// The context's name in the trace: LTTng's.
+// Returns the context's name in the trace, which is LTTng's.
 std::string ContextName(const weft_context_info& info, const ContextField& field) {
   if (info.id == WEFT_CONTEXT_PERF_THREAD) return "perf_thread_" + field.name;
   if (info.id == WEFT_CONTEXT_PERF_CPU) return "perf_cpu_" + field.name;

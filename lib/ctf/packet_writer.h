@@ -76,9 +76,9 @@ class PacketWriter {
   std::span<const uint8_t> Finish(uint64_t discarded_total, uint64_t end_time_ns,
                                   size_t packet_bytes = 0);
 
-  // The packet that Finish returned last was stored nowhere and never will be: the next one gets
-  // its number, so that readers count its events (the caller adds them to discarded_total) but no
-  // gap.
+  // Call it if the packet that Finish returned last was stored nowhere and never will be. The next
+  // packet gets its number, so that readers count its events (the caller adds them to
+  // discarded_total) but see no gap.
   void TakeBack() { sequence_--; }
 
   [[nodiscard]] uint64_t events() const { return events_; }  // in the current packet

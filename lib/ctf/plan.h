@@ -43,8 +43,8 @@ struct Plan {
   std::vector<Step> steps;
 };
 
-// Bytes of a sequence's count in a file: as in the source language, but a record is never so long
-// that it needs eight.
+// Returns the bytes of a sequence's count in a file. They are those of the source language, but a
+// record is never so long that it needs eight.
 inline uint8_t FileLengthSize(uint8_t length_size) { return length_size > 4 ? 4 : length_size; }
 
 // The plans trust the schema (counts and sizes are within what lib/abi/event.h allows).

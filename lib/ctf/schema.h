@@ -41,7 +41,7 @@ struct VpidRange {
   uint32_t min = 0;
   uint32_t max = 0;
 
-  // False: it was in the range already.
+  // Returns false if it was in the range already.
   bool Add(uint32_t vpid) {
     if (vpid == 0 || (max != 0 && vpid >= min && vpid <= max)) return false;
     min = max == 0 ? vpid : std::min(min, vpid);

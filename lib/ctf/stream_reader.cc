@@ -106,7 +106,7 @@ void StreamReader::Problem(std::vector<std::string>& problems, const std::string
   problems.push_back(file_ + ", packet at byte " + std::to_string(packet_offset_) + ": " + what);
 }
 
-// The buffer becomes up to `bytes` bytes of the file.
+// Reads up to `bytes` bytes of the file into the buffer.
 bool StreamReader::ReadAt(uint64_t offset, size_t bytes) {
   buffer_.resize(bytes);
   size_t done = 0;
@@ -260,7 +260,7 @@ void StreamReader::CheckPacketTimes(std::vector<std::string>& problems) {
   if (!wrong.empty()) Problem(problems, wrong);
 }
 
-// False: the stream ends here.
+// Returns false if the stream ends here.
 bool StreamReader::OpenPacket(std::vector<std::string>& problems) {
   if (!ReadAt(packet_offset_, kFirstRead)) return false;
   if (!DecodePacketHeader(problems)) return false;

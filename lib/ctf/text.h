@@ -25,7 +25,7 @@ size_t MakeTextValid(uint8_t* text, size_t size);
 // characters stay: both metadata formats have escapes for them.
 std::string ValidText(std::string_view text);
 
-// A name that a person sees: valid UTF-8, control characters become '?'.
+// Returns a name for people to see: valid UTF-8, with control characters as '?'.
 std::string PrintableName(std::string_view name);
 
 // Returns a name of [A-Za-z0-9_]+: an identifier of TSDL and C, except that it may begin with a

@@ -14,7 +14,7 @@ std::string Valid(std::string text) {
   return text;
 }
 
-// A slow second opinion: decodes code points as RFC 3629 defines them.
+// Decodes code points as RFC 3629 defines them: a slow second opinion.
 std::string Oracle(const std::string& text) {
   std::string out;
   for (size_t at = 0; at < text.size() && text[at] != 0;) {

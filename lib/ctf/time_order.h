@@ -19,9 +19,9 @@ class TimeOrder {
  public:
   explicit TimeOrder(const TraceClass& trace);
 
-  // A packet begins, at byte `offset` of the file. A time that is unknown, or of less than 64 bits
-  // and may therefore have wrapped, is nothing. Returns what is wrong, for people; "": nothing, or
-  // such a packet was reported before.
+  // Call it when a packet begins, at byte `offset` of the file. A time that is unknown, or of less
+  // than 64 bits and may therefore have wrapped, is std::nullopt. Returns what is wrong, for
+  // people; "": nothing, or such a packet was reported before.
   std::string Packet(const ClockClass& clock, std::optional<uint64_t> begin,
                      std::optional<uint64_t> end, uint64_t offset);
 

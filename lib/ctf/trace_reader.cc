@@ -56,11 +56,11 @@ class Search {
   }
 
   [[nodiscard]] const std::vector<std::string>& found() const { return found_; }
-  // The first folder that lies too deep and was not searched; "": none.
+  // Returns the first folder that lies too deep and was not searched; "": none.
   [[nodiscard]] const std::string& too_deep() const { return too_deep_; }
 
  private:
-  // False: a limit was reached.
+  // Returns false if a limit was reached.
   bool Below(const std::filesystem::path& path, int depth) {
     if (folders_++ == limits_.folders) return false;
     std::error_code error;

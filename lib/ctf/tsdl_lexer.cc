@@ -16,7 +16,7 @@ Token TsdlLexer::Bad(std::string_view what) const {
   return {.kind = TokenKind::kBad, .text = std::string(what), .line = line_};
 }
 
-// False: a comment does not end.
+// Returns false if a comment does not end.
 bool TsdlLexer::SkipBlanks() {
   while (at_ < text_.size()) {
     const char c = text_[at_];
@@ -95,7 +95,7 @@ Token TsdlLexer::Number() {
   return token;
 }
 
-// False: there is no such escape sequence.
+// Returns false if there is no such escape sequence.
 bool TsdlLexer::Escape(std::string& out) {
   static constexpr std::string_view kNames = "abfnrtv\\'\"?";
   static constexpr std::string_view kValues = "\a\b\f\n\r\t\v\\'\"?";

@@ -71,8 +71,8 @@ class TsdlParser {
     return defined ? Status() : Block();
   }
 
-  // A statement that cannot be read, from `start` on: goes behind it and notes what is lost. An
-  // error: nothing else can be read without it.
+  // Skips a statement that cannot be read, from `start` on, and notes what is lost. An error:
+  // nothing else can be read without it.
   Status PassOver(size_t start, const Error& error) {
     tokens_.set_position(start);
     const std::string kind = tokens_.Peek().text;

@@ -30,7 +30,7 @@ class TsdlTokens {
     return tokens;
   }
 
-  // The token `ahead` of the current one; behind the last one there are only ends.
+  // Returns the token `ahead` of the current one; behind the last one there are only ends.
   [[nodiscard]] const Token& Peek(size_t ahead = 0) const {
     return tokens_[std::min(at_ + ahead, tokens_.size() - 1)];
   }

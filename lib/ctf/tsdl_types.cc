@@ -276,7 +276,7 @@ Status TsdlTypes::Members(Type& type) {
   return {};
 }
 
-// The "[n]" and "[path]" behind a name; the first one is the outermost.
+// Reads the "[n]" and "[path]" behind a name; the first one is the outermost.
 Result<Type> TsdlTypes::Dimensions(Type type) {
   std::vector<Type> dimensions;
   while (tokens_.Accept("[")) {

@@ -45,7 +45,7 @@ class ElfImage {
   void EachSegment(const std::function<bool(const GElf_Phdr&)>& use) const;
   void EachSection(const std::function<bool(const ElfSection&)>& use) const;
 
-  // The text at `offset` of the string table in section `table`; null: there is none.
+  // Returns the text at `offset` of the string table in section `table`; nullptr: there is none.
   [[nodiscard]] const char* Text(size_t table, size_t offset) const {
     return elf_strptr(elf_.get(), table, offset);
   }

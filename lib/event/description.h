@@ -93,7 +93,7 @@ struct EventDescription {
   // Sets the layout of all fields and the sums above from kinds, flags and counts.
   void ComputeLayout();
 
-  // The bytes that Parse reads. kLimit: too large for the format; no other rule is checked.
+  // Returns the bytes that Parse reads. kLimit: too large for the format; no other rule is checked.
   [[nodiscard]] Result<std::vector<uint8_t>> Encode() const;
 
   [[nodiscard]] const FieldDescription* FindField(std::string_view field_name) const;

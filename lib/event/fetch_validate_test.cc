@@ -77,7 +77,7 @@ int Error(const std::vector<FieldDescription>& fields, const Ops& ops,
   return Check(fields, ops, kind).error;
 }
 
-// One integer of 4 bytes, made by these operations and a STORE.
+// Makes one integer of 4 bytes by these operations and a STORE.
 int Before(Ops ops, uint32_t kind = WEFT_KERNEL_TRACEPOINT) {
   ops.push_back(Store(4));
   return Error({Integer(4)}, ops, kind);

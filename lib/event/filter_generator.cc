@@ -48,7 +48,7 @@ std::string AnyText(Random& random) {
 
 std::string Index(Random& random) { return "[" + std::to_string(Below(random, 12)) + "]"; }
 
-// A name that no other field has; every second one is a path.
+// Returns a name that no other field has; every second one is a path.
 std::string FieldName(Random& random, size_t number) {
   std::string name = "f" + std::to_string(number);
   if (OneIn(random, 2)) return name;

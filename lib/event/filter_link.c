@@ -56,7 +56,7 @@ static uint64_t join(uint64_t a, uint64_t b) {
   return a;
 }
 
-/* A slot ahead: `sub` says that it is a target, `a` and `size` are types and depth there. */
+/* Is a slot ahead a jump's target? `sub` tells it; `a` and `size` are types and depth there. */
 static bool is_target(const struct linker* l, uint32_t i) { return l->out[i].sub != 0; }
 
 static void mark(struct linker* l, uint32_t target, uint64_t types, uint32_t depth) {

@@ -22,7 +22,7 @@ using ReferenceValue = std::variant<int64_t, double, ReferenceText>;
 // nullopt: there is no such symbol now.
 using ReferenceSymbols = std::vector<std::optional<ReferenceValue>>;
 
-// The filter's result; `symbols` are the values of the program's symbols, by number.
+// Returns the filter's result; `symbols` are the values of the program's symbols, by number.
 [[nodiscard]] bool RunReference(const std::vector<uint8_t>& program,
                                 const ReferenceSymbols& symbols);
 

@@ -21,7 +21,7 @@ static void put(struct output* out, const void* from, uint64_t size) {
   out->used += size;
 }
 
-/* Bytes of a text with its NUL; 0: there is no text. */
+/* Returns the bytes of a text with its NUL; 0: there is no text. */
 static uint64_t text_bytes(const char* text) {
   return text != NULL ? (uint64_t)weft_text_size(text) + 1 : 0;
 }
@@ -55,8 +55,8 @@ static void put_labels(struct output* out, const struct weft_runtime_field* fiel
   }
 }
 
-/* False: a field cannot have that name. Sizes that are too large for their member are refused with
- * the whole description, which is larger than any may be. */
+/* Returns false if a field cannot have that name. Sizes that are too large for their member are
+ * refused with the whole description, which is larger than any may be. */
 static bool put_field(struct output* out, const struct weft_runtime_field* field) {
   const uint64_t name_bytes = text_bytes(field->name);
   const uint64_t media_bytes = text_bytes(field->media_type);

@@ -100,7 +100,7 @@ class SlotRun {
   }
 
  private:
-  // False: a contradiction.
+  // Returns false if it met a contradiction.
   bool ReadToEnd() {
     for (int steps = 0; steps < kMaxSteps; steps++) {
       const uint64_t position = reader_.position();

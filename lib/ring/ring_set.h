@@ -93,7 +93,7 @@ class RingSet {
   [[nodiscard]] uint64_t LoadFrontier(uint32_t slot) const;
   [[nodiscard]] uint64_t LoadTail(uint32_t slot) const;
   [[nodiscard]] std::array<uint64_t, WEFT_DISCARD_REASONS> LoadDiscarded(uint32_t slot) const;
-  // The atomic slot's owner, 0: none; and the time of the last record it began.
+  // Return the atomic slot's owner, 0: none; and the time of the last record that it began.
   [[nodiscard]] uint64_t LoadLock(uint32_t slot) const;
   [[nodiscard]] uint64_t LoadLastTime(uint32_t slot) const;
   [[nodiscard]] uint64_t LoadDescriptionsUsed() const;

@@ -140,7 +140,8 @@ Status SlotReader::SetHead(uint64_t sequence, uint64_t head) {
   return {};
 }
 
-// The writer announced that it may store below `frontier`: what was not copied is gone.
+// Skips records below `frontier`: the writer announced that it may store there, so those that were
+// not copied are lost.
 Status SlotReader::SkipOverwritten(uint64_t frontier) {
   if ((frontier & mask_) != 0 || frontier > kMaxCount) return Corrupt("frontier");
   DropCopy();

@@ -81,14 +81,14 @@ class SlotReader {
 
   // R1. After it, end() is what was committed at some moment during the call.
   Status Look();
-  // Bytes between position() and end(), headers and pads included.
+  // Returns the bytes between position() and end(), headers and pads included.
   [[nodiscard]] uint64_t backlog() const { return end_ - state_.position; }
 
   // After ResumeAtTail, until the records of the earlier reader are skipped: how many they are is
   // not known yet, and CountCommitted has them, too.
   [[nodiscard]] bool skips() const { return state_.position < skip_below_; }
 
-  // The writer overtook the last Look: Fetch says kEnd until another one succeeds.
+  // Has the writer overtaken the last Look? Then Fetch returns kEnd until another one succeeds.
   [[nodiscard]] bool stale() const { return stale_; }
 
   // R2, R3, R4: fills `buffer` from position(), at most to the end of the sub-buffer. A buffer of

@@ -35,7 +35,7 @@ class Reading {
   explicit Reading(const TestWriter& writer, uint32_t slot = 0, size_t buffer = 64 * 1024)
       : ring_(*RingSet::Open(writer.Fd())), reader(ring_, slot), buffer_(buffer) {}
 
-  // Up to `most` records. False: corrupt.
+  // Reads up to `most` records. Returns false if the ring is corrupt.
   bool Read(size_t most = SIZE_MAX) {
     if (!reader.Look()) return false;
     while (most > 0) {

@@ -63,7 +63,7 @@ struct weft_writer_ring {
   uint64_t stuck_owner; /* it did not leave the atomic slot's lock in bounded time, 0: none */
 };
 
-/* The slot of threads without rseq; `ring` has a ring set. */
+/* Returns the slot of threads without rseq; `ring` has a ring set. */
 static inline struct weft_slot* weft_atomic_slot(const struct weft_writer_ring* ring) {
   return ring->slots->slot[ring->atomic_slot].shared;
 }

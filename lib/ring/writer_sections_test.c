@@ -64,8 +64,8 @@ static struct weft_record_class class_of(uint32_t words) {
                                     mapped, weft_record_boundary(SUBBUF_SHIFT)};
 }
 
-/* A record of n words: a constant in the section's code for 1 to 4, else the record's own
-   number. */
+/* Writes a record of n words. For 1 to 4 words the section's code has the number as a constant;
+   otherwise it uses the record's own. */
 static bool write_of(const uint64_t* payload, uint32_t n) {
   const struct weft_record_class record = class_of(n);
   switch (n) {

@@ -24,7 +24,7 @@ class DirectPace {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  // The next write may be direct.
+  // May the next write be direct?
   [[nodiscard]] bool direct() const { return left_to_cache_ == 0; }
 
   // Notes a successful direct write of `bytes`, a KiB or more.

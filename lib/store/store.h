@@ -140,7 +140,7 @@ class TraceStore {
     uint32_t small_direct = 0;  // packets of less than kDirectBytes that stay on pages
   };
 
-  // A packet with so much content shall lie on pages.
+  // Should a packet with so much content lie on pages?
   [[nodiscard]] bool WantsPages(const Stream& stream, size_t content) const;
   // Writes directly if that is possible and the disk keeps up.
   Status WriteBytes(Stream& stream, std::span<const uint8_t> packet);

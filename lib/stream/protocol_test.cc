@@ -46,7 +46,7 @@ class ProtocolTest : public ::testing::Test {
     }
     return {};
   }
-  // One packet of the data connection; false: there is none.
+  // Passes one packet of the data connection; returns false if there is none.
   bool Pass() {
     const Sender::Out out = sender.NextData();
     if (out.packet.empty()) return false;

@@ -55,7 +55,7 @@ class Archive {
 
   // Puts all of the trace on the disk.
   virtual Result<TraceEnded> EndTrace(uint64_t trace) = 0;
-  // The session is over.
+  // Called when the session is over.
   virtual void CloseTrace(uint64_t trace) = 0;
 
   // Puts all open traces on the disk.
@@ -80,11 +80,12 @@ class Receiver {
   void Flush();
   // Says why the session ends.
   void Refuse(const Error& error);
-  // The session is over: gives the archive back what it opened. Nothing else afterwards.
+  // Ends the session: gives the archive back what the session opened. Call no other function
+  // afterwards.
   void Close();
 
   [[nodiscard]] uint64_t session() const { return session_; }
-  // The node may open a data connection.
+  // May the node open a data connection?
   [[nodiscard]] bool welcomed() const { return phase_ == Phase::kWelcome; }
   [[nodiscard]] const Hello& hello() const { return hello_; }
 

@@ -114,7 +114,8 @@ void Sender::Release(uint32_t number, Stream& stream, uint64_t end) {
   stream.sent = std::max(stream.sent, stream.stored);
 }
 
-// The caller may take its bytes back.
+// Keeps a copy of the packet's bytes that are being sent, so that the caller may take its bytes
+// back.
 void Sender::KeepOut() {
   if (out_packet_.empty()) return;
   out_kept_.assign(out_packet_.begin(), out_packet_.end());

@@ -68,11 +68,11 @@ class Sender {
 
   // --- what became of it -------------------------------------------------------------------------
 
-  // The relay has its folder and its metadata.
+  // Has the relay opened the trace's folder and stored its metadata?
   [[nodiscard]] bool opened(uint32_t trace) const;
   // Metadata and packets.
   [[nodiscard]] bool all_stored(uint32_t trace) const;
-  // The relay said that it is on the disk.
+  // Has the relay reported that the trace is on the disk?
   [[nodiscard]] bool ended(uint32_t trace) const;
   // Returns the first packet that is not stored.
   [[nodiscard]] uint64_t stored(uint32_t stream) const { return streams_.at(stream).stored; }
@@ -163,7 +163,7 @@ class Sender {
   static Status Handle(const T&) {
     return Fail(ErrorCode::kCorrupt, "relay: a message that only nodes send");
   }
-  // The stream's number; 0: it was forgotten meanwhile.
+  // Returns the stream's number; 0: it was forgotten meanwhile.
   [[nodiscard]] uint32_t ByHandle(uint64_t handle) const;
   [[nodiscard]] bool MetadataIsStored(const Trace& trace) const;
   [[nodiscard]] bool PacketsAreStored(uint32_t trace) const;

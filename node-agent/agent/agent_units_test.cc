@@ -155,7 +155,7 @@ TEST_F(AgentUnits, TraceBecomesChannelAndRules) {
   EXPECT_EQ(session->phase(), ipc::Phase::kCreated);
 }
 
-// One Trace with this spec, in YAML's flow form.
+// Compiles one Trace with this spec, in YAML's flow form.
 control::ChannelSpec Compiled(const std::string& spec,
                               std::vector<std::string>* notices = nullptr) {
   auto session = Session::Create(

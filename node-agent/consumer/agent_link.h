@@ -32,7 +32,7 @@ class AgentLink {
   [[nodiscard]] bool connected() const { return agent_.valid(); }
   // Counts connections to agents.
   [[nodiscard]] uint64_t connection() const { return connection_; }
-  // The keeper said so, or is gone.
+  // Has the keeper sent Exit, or is it gone?
   [[nodiscard]] bool exiting() const { return exiting_; }
 
   // Sets what the next heartbeats say.

@@ -51,16 +51,17 @@ class Channel {
   struct Hooks {
     ClassTable::Announce announce;
     CpuStreams::Prepare prepare;
-    // A packet is full: a commit of everything of the output begins.
+    // Called when a packet is full: a commit of everything of the output begins.
     std::function<void()> commit;
     // An event whose texts are empty in other places gets another class (docs/adr/0034).
     bool classes_by_empty_texts = false;
     ClassTable::Notice notice = [](const std::string&) {};  // for people
     // Rings of processes are opened one way, those of weft.ko another.
     Result<ring::RingSet> (*open_ring)(UniqueFd) = ring::RingSet::Open;
-    // A ring set was added: of a process that says this of itself.
+    // Called when a ring set was added, with the vpid that its process claims.
     std::function<void(uint32_t vpid)> notice_vpid = [](uint32_t) {};
-    // Before anything is read of a ring set: a consumer that was killed may have been moving it.
+    // Called before anything is read of a ring set: a consumer that was killed may have been moving
+    // it.
     std::function<Status(int fd)> complete_move = [](int) -> Status { return {}; };
     // For rings that say which clock they use and can be believed: returns that clock. There is one
     // ring at a time then.
@@ -82,7 +83,8 @@ class Channel {
   // has its memory. False: not yet, or there is no such ring set.
   bool MoveRing(uint64_t instance, RingMover& mover, uint64_t budget, bool may_lose);
   [[nodiscard]] uint64_t moved_bytes() const;
-  // The rings of this instance that are done; the journal forgets them with the next commit.
+  // Forgets the rings of this instance that are done; the journal forgets them with the next
+  // commit.
   void ForgetRing(uint64_t instance);
   // After this and a CloseBarrier, no record begins any more. Rings that come later are closed at
   // once.
@@ -98,17 +100,18 @@ class Channel {
   void Write() { streams_.Write(); }
   Status Settle(ChannelRecord& record);
   void Acknowledge();
-  // In the place of Acknowledge, if the journal's record was not written: no ring gets room, but
+  // Called in place of Acknowledge, if the journal's record was not written: no ring gets room, but
   // the channel may be drained, since a crash before the agent knows repeats this commit.
   void EndCommit() { committing_ = false; }
 
   // Something is in no commit yet.
   [[nodiscard]] bool pending() const { return pending_ || streams_.pending() || !missing_.empty(); }
-  // Some slot holds so much data that is in no commit yet that its writer may soon have no room.
+  // Does some slot hold so much data that is in no commit yet that its writer may soon have no
+  // room?
   [[nodiscard]] bool under_pressure() const { return pressure_; }
   // Has some slot's writer at most half of its room until a commit ends?
   [[nodiscard]] bool short_of_room() const;
-  // Some slot fills so fast that its records are better read while they are young.
+  // Does some slot fill so fast that its records are better read while they are young?
   [[nodiscard]] bool hurried() const { return hurried_; }
   // Have so many rings ended since the last commit began that their descriptors should be given
   // back?
@@ -139,7 +142,8 @@ class Channel {
   std::vector<SlotName> TakeWentRound() { return std::exchange(went_round_, {}); }
   // Reports all rings that ended and were not forgotten again, for a new agent.
   void RepeatEnded();
-  // The agent said all it knows: rings of the journal that it did not bring are gone for good.
+  // Call it when the agent has said all it knows: rings of the journal that it did not bring are
+  // gone for good.
   void DropAbsentRings();
 
   [[nodiscard]] uint64_t id() const { return id_; }
@@ -163,7 +167,7 @@ class Channel {
   [[nodiscard]] uint64_t LongRunLimit() const;
   // Hands out records of `cursor` up to `limit`; no further than its copy, where `one_copy`.
   Run TakeRun(Cursor& cursor, uint64_t limit, bool one_copy, uint64_t& budget);
-  // The record at hand becomes an event, or a lost one. False: it has to wait.
+  // Makes the current record an event, or a lost one. Returns false if it has to wait.
   bool Take(Cursor& cursor);
   // Called after Take and Advance: takes the following records up to `limit` that have the same
   // class, in one go.

@@ -39,8 +39,8 @@ bool Channel::Round(uint64_t lag, uint64_t& budget) {
   return merged;
 }
 
-// The owner of an atomic slot took its record's time before it commits: the horizon waits,
-// boundedly.
+// The owner of an atomic slot took its record's time before it commits, so the horizon waits for a
+// bounded time.
 void Channel::LookAtRings(uint64_t now, uint64_t& horizon) {
   const uint64_t oldest = now - std::min(now, clock_->TicksIn(kMaxLockLag));
   ending_ = false;
@@ -160,7 +160,7 @@ uint64_t Channel::NextTime() const {
   return limit;
 }
 
-// 0: the records at hand are of several CPUs.
+// Returns 0 if the copied records are of several CPUs.
 uint64_t Channel::LongRunLimit() const {
   const ring::CopiedRun& first = heap_.front()->run;
   if (!first.one_cpu) return 0;

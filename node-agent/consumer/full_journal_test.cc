@@ -69,7 +69,8 @@ class FullJournalTest : public ::testing::Test {
     ASSERT_TRUE(running.consumer->AddChannel(Definition()));
     ASSERT_TRUE(running.consumer->AddRing(1, writer.Fd(), writer.header()->instance, 1));
   }
-  // An event that the journal does not have yet would be lost: it has this one.
+  // Writes an event of the class that the journal needs: an event of a class that the full journal
+  // does not have would be lost.
   void BeginWithOneEvent(Running& running, TestWriter& writer) {
     writer.Describe(0, MakeDescription("p:e", {"number", "ring"}));
     Begin(running, writer);

@@ -151,7 +151,7 @@ Status Journal::Commit(Bytes record) {
   return {};
 }
 
-// The bytes first: a header that counts has them all.
+// Writes the bytes first, so that a header that counts has them all.
 Status Journal::SaveChunk(const ChunkName& name, Bytes bytes) {
   const ChunkRecord header{bytes.size(), name, Checksum(bytes)};
   WEFT_TRY(WriteAt("journal", fd_.get(), kChunkOffset + sizeof(header), bytes));

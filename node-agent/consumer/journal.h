@@ -75,8 +75,8 @@ class Journal {
   uint64_t log_bytes_ = 0;
 };
 
-// A fast 64-bit checksum of bytes (multiply and rotate over 8-byte words; detects torn writes, not
-// malice).
+// Returns a fast 64-bit checksum of bytes (multiply and rotate over 8-byte words; detects torn
+// writes, not malice).
 uint64_t Checksum(Bytes bytes);
 
 }  // namespace weft::consumer

@@ -52,7 +52,7 @@ class KillTest : public ::testing::Test {
     }
   }
 
-  // A consumer in a process of its own, killed at `place`, or whenever the test wants.
+  // Starts a consumer in a process of its own, killed at `place`, or whenever the test wants.
   pid_t Start(const std::string& place) {
     const pid_t pid = ::fork();
     if (pid != 0) return pid;

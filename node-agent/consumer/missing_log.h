@@ -47,7 +47,7 @@ class MissingLog {
   // seen after `seen_after`.
   [[nodiscard]] uint64_t NotBehindLong(uint64_t time, uint64_t length, uint64_t seen_after) const;
 
-  // The earliest of `time` and the begins of all rises.
+  // Returns the earliest of `time` and the begins of all rises.
   [[nodiscard]] uint64_t EarliestBegin(uint64_t time) const;
 
   // Counts the rises that `accept` returns true for, in order, and gives each to `take` with its
@@ -56,7 +56,7 @@ class MissingLog {
   using Take = std::function<void(const Rise&, uint64_t events)>;
   void TakeRises(const Accept& accept, const Take& take);
 
-  // The channel gets another clock: what is left went missing at no known time.
+  // Call it when the channel gets another clock: what is left went missing at no known time.
   void ForgetTimes();
 
   [[nodiscard]] bool empty() const { return rises_.empty(); }

@@ -60,9 +60,9 @@ class Output {
     sink_->Forget();
   }
 
-  // Its sink can take packets. An error: it cannot, and that will not change soon.
+  // Can its sink take packets? An error: it cannot, and that will not change soon.
   Result<bool> Ready() { return sink_->Ready(); }
-  // The channels' counts, for the sink.
+  // Gives the channels' counts to the sink.
   void Report();
 
   // Commits afterwards, so that the channel still exists after a restart.
@@ -78,9 +78,9 @@ class Output {
   Status Commit();
   // kTimeout: the relay has not done it yet.
   Status Sync();
-  // A commit that began has not ended, and will soon.
+  // Has a commit begun that has not ended and will end soon?
   [[nodiscard]] bool writing() const { return committing_ && !sink_->commits().remote(); }
-  // Nothing can be done before the relay says more, or the journal can be written.
+  // Can nothing be done before the relay says more, or the journal can be written?
   [[nodiscard]] bool waiting() const {
     return journal_due_ || (committing_ && sink_->commits().remote());
   }

@@ -37,7 +37,7 @@ class RelayLink {
   bool Pump(uint64_t now_ns);
   // Adds the descriptors that Pump waits for.
   void AddPolls(std::vector<pollfd>& polls);
-  // The agent's answer; `error` is "" or says why there is no connection.
+  // Takes the agent's answer; `error` is "" or says why there is no connection.
   void Answer(bool data, UniqueFd socket, const std::string& error, uint64_t now_ns);
   // Forgets requests to the agent before, which will not be answered.
   void NewAgent();

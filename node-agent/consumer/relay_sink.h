@@ -65,11 +65,11 @@ class RelayLinks : public SinkMaker {
   using Notice = std::function<void(const std::string&)>;
   RelayLinks(Ask ask, Notice notice) : ask_(std::move(ask)), notice_(std::move(notice)) {}
 
-  // The definition names a relay.
+  // Opens a sink for a definition that names a relay.
   Result<std::unique_ptr<TraceSink>> Open(const ipc::ChannelDefinition& definition,
                                           uint64_t metadata) override;
 
-  // True: something arrived.
+  // Returns true if something arrived.
   bool Pump(uint64_t now_ns);
   void AddPolls(std::vector<pollfd>& polls);
   void Answer(ipc::ConnectionAnswer answer, uint64_t now_ns);

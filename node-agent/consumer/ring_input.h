@@ -86,11 +86,12 @@ class RingInput {
   // Cursors by slot; null: nothing was ever written.
   [[nodiscard]] const std::vector<std::unique_ptr<Cursor>>& cursors() const { return cursors_; }
 
-  // A writer overtook the last Look: without another one this ring has no end.
+  // Has a writer overtaken the last Look? Then this ring has no end without another one.
   [[nodiscard]] bool stale() const;
-  // Every slot was read to what the last Look saw.
+  // Was every slot read to what the last Look saw?
   [[nodiscard]] bool at_end() const;
-  // An owner holds the atomic slot's lock: the time of its record, 0 if none does.
+  // Returns the time of the record of the owner that holds the atomic slot's lock; 0: there is no
+  // owner.
   [[nodiscard]] uint64_t lock_time() const;
   // Committed records: handed out, overwritten, and those between the reader and head.
   [[nodiscard]] uint64_t recorded() const;
@@ -102,7 +103,7 @@ class RingInput {
   [[nodiscard]] LostReason lost_as() const { return lost_as_; }
 
   [[nodiscard]] RingRecord Record() const;
-  // A commit begins, with the Record of now.
+  // Begins a commit with the present Record.
   void Seal();
   // Called when the journal has the state of the last commit: its positions become the writer's
   // room. Returns true if the ring had ended. Adds to `went_round` the slots whose writer has used

@@ -182,7 +182,7 @@ void Service::TellEnded() {
   }
 }
 
-// One that does not arrive is no loss: its ring stays where it is.
+// If such a message does not arrive, nothing is lost: the ring stays where it is.
 void Service::TellWentRound() {
   for (Channel* channel : consumer_->Channels()) {
     for (const auto& [instance, slot] : channel->TakeWentRound()) {

@@ -41,7 +41,7 @@ class ServiceTest : public ::testing::Test {
     keeper = ipc::Connection(std::move(pair->first));
   }
 
-  // A new agent: says all it knows.
+  // Connects a new agent, which says all it knows.
   void Connect(const std::vector<const TestWriter*>& rings) {
     auto pair = ipc::Connection::MakePair();
     ASSERT_TRUE(pair);

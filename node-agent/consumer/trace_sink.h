@@ -56,7 +56,8 @@ class CommitSink {
   [[nodiscard]] virtual bool Done() = 0;
   // Waits for that if it takes no longer than a disk does. False: it is not done.
   virtual bool Wait() = 0;
-  // A peer decides how long a commit takes: the consumer does not wait for it in small steps.
+  // Does a peer decide how long a commit takes? Then the consumer does not wait for it in small
+  // steps.
   [[nodiscard]] virtual bool remote() const = 0;
 };
 
@@ -68,15 +69,15 @@ class TraceSink {
   virtual PacketSink& packets() = 0;
   virtual CommitSink& commits() = 0;
 
-  // The trace can take packets. An error: the reason why it cannot, and does not soon.
+  // Can the trace take packets? An error: the reason why it cannot, and does not soon.
   virtual Result<bool> Ready() = 0;
   // Puts all of it on the disk. kTimeout: it has begun and is not finished; ask again.
   virtual Status Sync() = 0;
   // Promises that nothing older than `time_ns` will be written to any stream.
   virtual void Promise(uint64_t time_ns) = 0;
-  // The trace's counts, for a peer that keeps counts, too.
+  // Gives the trace's counts to a peer that keeps counts, too.
   virtual void Report(const ipc::ChannelCounts& counts) = 0;
-  // The last call: the bytes of packets are the caller's again.
+  // The last call: afterwards the bytes of packets are the caller's again.
   virtual void Forget() = 0;
 };
 

@@ -87,7 +87,8 @@ class Backend {
   // kNotFound: it is not loaded; kPermission; kUnsupported: it has another interface.
   [[nodiscard]] virtual Result<Support> Probe() const = 0;
 
-  // A session, off. `all`: it records every task; else those in its scope, at first none.
+  // Makes a session that is off. `all`: it records every task; otherwise those in its scope, which
+  // is empty at first.
   [[nodiscard]] virtual Result<UniqueFd> MakeSession(bool all) const = 0;
   // Adds the cgroup with this id (the inode number of its folder in cgroup2), or takes it away.
   [[nodiscard]] virtual Status ChangeScope(const UniqueFd& session, uint64_t cgroup,

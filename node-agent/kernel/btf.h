@@ -115,10 +115,11 @@ class Btf {
   // Returns the type without typedef, const, volatile, restrict and tags.
   [[nodiscard]] BtfType Resolve(uint32_t id) const;
 
-  // Bytes of a value of this type; nothing: it has none (void, a function, a forward declaration).
+  // Returns the bytes of a value of this type; std::nullopt: it has none (void, a function, a
+  // forward declaration).
   [[nodiscard]] std::optional<uint64_t> SizeOf(uint32_t id) const;
 
-  // The following want a type of the right kind, and give nothing, or zeros, for another.
+  // The functions below want a type of the right kind, and return nothing, or zeros, for another.
   [[nodiscard]] BtfInt IntOf(const BtfType& type) const;
   [[nodiscard]] BtfArray ArrayOf(const BtfType& type) const;
   [[nodiscard]] std::vector<BtfMember> Members(const BtfType& type) const;

@@ -77,7 +77,7 @@ Number NumberOf(const YAML::Node& node, int64_t least, int64_t most) {
   return static_cast<Number>(number);
 }
 
-// One member of a field's map; false: there is no such.
+// Reads one member of a field's map; returns false if there is no such member.
 bool ReadFieldMember(const std::string& key, const YAML::Node& value, FieldSpec* field) {
   if (key == "path") {
     field->paths = PathsOf(value);

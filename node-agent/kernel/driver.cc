@@ -28,7 +28,7 @@ constexpr const char* kFile = "/weft.ko";
 // Folders below /lib/modules/RELEASE in which DKMS and packages put modules.
 constexpr const char* kPackaged[] = {"/updates/dkms", "/updates", "/extra"};
 
-// The first line of a small file; none: it is not there.
+// Returns the first line of a small file; std::nullopt: it does not exist.
 std::optional<std::string> LineOf(const std::string& path) {
   std::ifstream in(path);
   std::string line;

@@ -29,7 +29,7 @@ struct Ran {
   std::string output;  // its first kMaxBuildOutput bytes
 };
 
-// In the child of a process with threads: system calls only.
+// Runs in the child of a process with threads, so it makes system calls only.
 [[noreturn]] void Become(const std::string& root, char* const* words, char* const* environment,
                          int input, int output) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);

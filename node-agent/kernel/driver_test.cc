@@ -203,7 +203,7 @@ TEST_F(Driver, TheFirstOfSeveralUsableFilesIsTaken) {
     Module(file);
     EXPECT_EQ(found(), file);
   }
-  // One that is of no use does not hide the next.
+  // A file that is of no use does not hide the next one.
   Module("own" + name, "new", "6.1.0-1-amd64");
   EXPECT_EQ(found(), "image" + name);
   Write("image" + name, "no module");
@@ -243,7 +243,7 @@ class DriverBuild : public Driver {
     Module("prepared", "new", host_.release);
   }
 
-  // The first line.
+  // Returns the first line.
   static std::string Output(const char* command) {
     std::FILE* pipe = popen(command, "re");
     if (pipe == nullptr) return "";

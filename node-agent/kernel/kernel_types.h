@@ -25,7 +25,7 @@ class KernelTypes {
                                   const std::string& loaded = "/sys/module");
 
   [[nodiscard]] const Btf& kernel() const { return *kernel_; }
-  // Each a module and why its tracepoints are not found, for people.
+  // Each problem names a module and says why its tracepoints are not found, for people.
   [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
 
   // Like MatchTracepoints and ResolveTracepoint, for the kernel and its modules.

@@ -92,7 +92,7 @@ std::string WhyNoCounter(int error) {
   }
 }
 
-// The module says of a list that it refuses it, and not which entry: each is tried alone, in the
+// The module reports that it refuses a list, but not which entry. This tries each alone, in the
 // smallest ring with a clock that all machines have. "": it takes each.
 std::string WhichAreRefused(const UniqueFd& session, const std::vector<Context>& contexts) {
   weft_kernel_channel channel{};
@@ -149,7 +149,7 @@ std::string WhyNoKprobe(int error) {
   }
 }
 
-// The module's answer to an event that it does not take, in words.
+// Returns the module's answer to an event that it refuses, in words.
 std::unexpected<Error> RefuseEvent(const Event& event, Error error) {
   const std::string why = IsKprobe(event) ? WhyNoKprobe(error.sys_errno) : "";
   if (!why.empty()) {

@@ -129,7 +129,7 @@ class Walker {
     return is_signed ? kFetchSigned : 0;
   }
 
-  // The argument is taken for a pointer to another structure, or into one.
+  // Takes the argument for a pointer to another structure, or into one.
   Status Cast() {
     WEFT_TRY(PointTo(path_.type));
     if (path_.member.empty()) return {};
@@ -139,7 +139,7 @@ class Walker {
     return {};
   }
 
-  // A is the address of a structure, an integer, or what is called so, of that name.
+  // Makes A the address of a structure, an integer, or another type of that name.
   Status PointTo(const std::string& name) {
     auto type = btf_.Find(BtfKind::kStruct, name);
     if (!type) type = btf_.Find(BtfKind::kInt, name);

@@ -38,7 +38,7 @@ std::optional<Prototype> PrototypeOf(const Btf& btf, const std::string& function
   return prototype;
 }
 
-// The six registers by the parameters' names and types, then the address.
+// Returns the six registers with the parameters' names and types, then the address.
 std::vector<Argument> ArgumentsOf(const std::optional<Prototype>& prototype) {
   std::vector<Argument> arguments;
   for (size_t i = 0; i < kRegisters; ++i) {

@@ -32,7 +32,7 @@ uint32_t SubjectsOf(const TracepointEntry& entry, const Tracepoint& tracepoint,
   return subjects;
 }
 
-// The type's name where the argument points to a structure.
+// Returns the type's name if the argument points to a structure.
 std::string_view StructureOf(const Btf& btf, const Argument& argument) {
   const BtfType pointer = btf.Resolve(argument.type);
   if (pointer.kind != BtfKind::kPointer) return {};

@@ -73,7 +73,7 @@ Statedump::Statedump(const Btf& btf) : btf_(btf) {
   }
 }
 
-// 0, of which nothing is known: this kernel has no such type.
+// Returns 0, an unknown type, if this kernel has no such type.
 uint32_t Statedump::TypeOf(std::string_view declared) const {
   if (declared.ends_with('*')) {
     declared.remove_suffix(1);

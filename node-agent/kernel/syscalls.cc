@@ -157,7 +157,8 @@ void Syscalls::AddMultiplexed() {
   }
 }
 
-// The kernel's own, of the function for 32-bit programs; else those of the call that it stands for.
+// Returns the kernel's parameters of the function for 32-bit programs, or else those of the call
+// that it stands for.
 std::vector<SyscallParameter> Syscalls::CompatParametersOf(const std::string& function) const {
   std::vector<SyscallParameter> parameters;
   if (const auto* known = catalogue_->CompatParameters(function)) {
@@ -283,7 +284,7 @@ Result<std::vector<Resolved>> Syscalls::ResolveUnknown() const {
   return events;
 }
 
-// Its number and six words without names.
+// Records its number and six words without names.
 Result<Resolved> Syscalls::ResolveUnknown(bool compat, bool exit) const {
   std::vector<SyscallParameter> words;
   words.reserve(6);

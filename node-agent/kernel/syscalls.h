@@ -61,7 +61,7 @@ class Syscalls {
   // Returns the events of calls with unknown numbers, of 64-bit and of 32-bit programs.
   [[nodiscard]] Result<std::vector<Resolved>> ResolveUnknown() const;
 
-  // The kernel has a function for a call of this name, which the catalogue does not have.
+  // Does the kernel have a function for a call of this name, but the catalogue no number?
   [[nodiscard]] bool LacksNumberOf(const std::string& name) const;
 
   // `buffer_bytes`: how many bytes that a call reads or writes are recorded as well; 0: only the

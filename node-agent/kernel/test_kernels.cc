@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 constexpr const char* kRunning = "/sys/kernel/btf";
 constexpr const char* kTracefs = "/sys/kernel/tracing/events";
 
-// The file of that name below a folder; empty: there is none.
+// Returns the file of that name below a folder; empty: there is none.
 fs::path FindBelow(const fs::path& folder, std::string_view name) {
   std::error_code error;
   for (const auto& item : fs::recursive_directory_iterator(folder, error))

@@ -25,7 +25,7 @@ struct TestKernel {
 // Returns the folder in which kmod/qemu keeps kernels, by its settings.py.
 std::filesystem::path KernelCache();
 
-// The running kernel comes first, where none is asked for by name.
+// The running kernel comes first, unless kernels are requested by name.
 std::vector<TestKernel> TestKernels();
 
 // Returns the BTF of the kernel, then those of ext4 and xfs; for the running kernel, only if they
@@ -38,8 +38,8 @@ std::vector<Btf> LoadKernel(const TestKernel& kernel);
 [[nodiscard]] bool KnowsSubsystems(const TestKernel& kernel);
 std::set<std::string> SubsystemNames(const TestKernel& kernel, std::string_view subsystem);
 
-// The system calls that its headers give programs of 64 or 32 bits, with their numbers; unknown for
-// the running kernel.
+// Returns the system calls that the kernel's headers give programs of 64 or 32 bits, with their
+// numbers; unknown for the running kernel.
 std::map<std::string, uint32_t> SyscallTable(const TestKernel& kernel, bool compat);
 
 }  // namespace weft::kernel::testing

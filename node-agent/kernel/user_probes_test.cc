@@ -68,7 +68,7 @@ class UserProbesTest : public ::testing::Test {
   std::unique_ptr<UserProgram> program_;
 };
 
-// The bytes at a place of the file are those of the process there.
+// Are the bytes at a place of the file those of the process at that address?
 bool IsAt(uint64_t offset, const void* address) {
   char bytes[16] = {};
   std::ifstream file("/proc/self/exe", std::ios::binary);

@@ -31,7 +31,7 @@ class AgentDouble {
   // Waits while the consumer is slow.
   void AddRing(uint64_t channel, uint64_t instance, uint64_t process, UniqueFd fd);
   void ProcessGone(uint64_t process);
-  // False: the consumer is gone, or takes too long.
+  // Returns false if the consumer is gone, or takes too long.
   bool StopAndDrain(uint64_t channel);
   // Handles what has arrived.
   void Pump();

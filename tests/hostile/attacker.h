@@ -38,7 +38,7 @@ class Attacker {
   // Makes one that a reader survives with the ring set: time, CPU, event id or payload of a record,
   // counts of discarded events, tail. Attacks thus reach the code behind the reader, too.
   void MutateGently(ring::testing::TestWriter& ring);
-  // Some valid records, so that the reader comes to what was mutated.
+  // Writes some valid records, so that the reader comes to what was mutated.
   void Write(ring::testing::TestWriter& ring, int count);
 
   // Changes any field of the header: magic, sizes, offsets, counts, shifts, mode, clock, ids. The

@@ -159,7 +159,7 @@ TEST(Kill, AtRandomLosesNothingThatWasCommitted) {
   EXPECT_GT(atomically, static_cast<uint64_t>(rounds));
 }
 
-// A worker that stops itself (flag p) becomes ours; it is still stopped.
+// Takes control of a worker that stopped itself (flag p); it is still stopped.
 void SeizeStopped(pid_t worker, long options) {
   int status = 0;
   ASSERT_EQ(waitpid(worker, &status, WUNTRACED), worker);

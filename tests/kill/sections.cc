@@ -95,7 +95,7 @@ struct Step {
   uint64_t target = 0;  // of a jump
 };
 
-// False: there is something that is no instruction, or a jump to where a register says.
+// Returns false if something is no instruction, or jumps to where a register says.
 bool FollowSteps(const std::string& file, const Range& range, std::map<uint64_t, Step>* out) {
   ZydisDecoder decoder;
   ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
@@ -139,7 +139,7 @@ class Lines {
   Lines(const Lines&) = delete;
   Lines& operator=(const Lines&) = delete;
 
-  // One of these texts is in it.
+  // Does it contain one of these texts?
   [[nodiscard]] bool Has(uint64_t instruction, const std::vector<std::string>& texts) const {
     const std::string line = Line(instruction);
     return std::ranges::any_of(

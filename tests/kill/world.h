@@ -62,9 +62,9 @@ class World {
   pid_t Start(int threads, uint64_t events, const std::string& flags);
   // Takes new ring sets and reads what there is.
   void Poll();
-  // A ring set was announced and not taken.
+  // Was a ring set announced and not taken?
   [[nodiscard]] bool HasCallers() const;
-  // Some event's macro was left, or one of a lane's.
+  // Has some event's macro returned, or one of a lane's?
   [[nodiscard]] bool HasEnded() const;
   [[nodiscard]] bool HasEnded(uint64_t lane) const { return books_->lanes[lane].ended != 0; }
   // Ends the worker and all its children if they still run; then reads the rest.

@@ -104,7 +104,7 @@ pid_t RunChild(const char* program) {
   return child;
 }
 
-// Some of everything: processes, files, signals, timers, sockets.
+// Does something of every kind: processes, files, signals, timers, sockets.
 void Work() {
   RunChild("/bin/true");
   const int file = ::open("/tmp/weft-events", O_CREAT | O_RDWR | O_TRUNC, 0600);

@@ -79,7 +79,7 @@ static int execute_64(void) {
   return 1;
 }
 
-/* A 32-bit program that makes exit(0). */
+/* Makes a 32-bit program that calls exit(0). */
 static int make_program_32(void) {
   static const uint8_t code[] = {0xb8, 1, 0, 0, 0, 0x31, 0xdb, 0xcd, 0x80};
   const uint32_t at = 0x08048000;

@@ -84,7 +84,7 @@ int weft_app_probes_attach(const char* name, const char* signature, void (*fn)(v
   return result;
 }
 
-// No call is inside a tracepoint of the name that may have begun before the last set_list.
+// Is no call inside a tracepoint of the name that may have begun before the last set_list?
 static bool is_quiet(const char* name) {
   uint64_t mask;
   if (!weft_lock(&mask)) return false;

@@ -46,8 +46,8 @@ bool weft_channel_spec_is_sound(const struct weft_channel_spec* spec);
 bool weft_channel_begin(struct weft_channel* channel, const struct weft_ruleset* rules,
                         const struct weft_channel_spec* spec);
 
-// The id of an event in a channel; equal descriptions get the same id, also when a provider was
-// unloaded and loaded again. -1: no room for more.
+// Returns the id of an event in a channel; -1: no room for more. Equal descriptions get equal ids,
+// even after a provider was unloaded and loaded again.
 int weft_channel_event(struct weft_channel* channel, const struct weft_event_desc* desc);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_CHANNEL_H_

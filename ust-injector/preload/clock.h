@@ -26,7 +26,7 @@ uint64_t weft_clock_of_rings(void);
 // start-up.
 void weft_clock_learn_offset(void);
 
-// The program is about to call unshare. The process is ready.
+// Called when the program is about to call unshare. The process is ready.
 void weft_clock_before_unshare(unsigned flags);
 
 // Makes the program's call of setns and learns anew. Returns the kernel's result. The process is

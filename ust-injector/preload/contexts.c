@@ -28,7 +28,7 @@ struct weft_context_plan {
   struct weft_context_entry entries[];
 };
 
-// The kernel's name of the calling thread.
+// Reads the kernel's name of the calling thread.
 static void read_procname(uint8_t to[WEFT_CONTEXT_PROCNAME_SIZE]) {
   const struct weft_thread* thread = weft_thread_self();
   if (__builtin_expect(thread != NULL, 1)) {

@@ -67,7 +67,7 @@ static bool map_file(long fd) {
   return true;
 }
 
-// No agent has been here: makes memory that a later one finds.
+// No agent has been here, so this makes memory that a later one finds.
 static bool make_area(void) {
   const uint8_t* memory = weft_own_control_make(weft_process.filter != WEFT_FILTER_NONE);
   if (memory == NULL) return false;

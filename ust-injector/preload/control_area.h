@@ -12,8 +12,8 @@
 // that was there at exec has let them pass.
 bool weft_control_area_start(const char* path);
 
-// Before the rules are used: learns slots and clock, where an agent that came later decides them.
-// False: no agent came yet. Under weft_lock.
+// Call it before the rules are used: learns slots and clock if an agent that came later decides
+// them. Returns false if no agent came yet. The caller holds weft_lock.
 bool weft_control_area_learn(void);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_CONTROL_AREA_H_

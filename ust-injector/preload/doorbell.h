@@ -30,7 +30,7 @@ void weft_doorbell_keep_name(uint64_t instance, uint64_t channel_id);
 // Forgets it again, unless it was reported meanwhile. May run in any thread that holds weft_lock.
 void weft_doorbell_take_name_back(uint64_t instance);
 
-// False: no name was ever kept. Any thread.
+// Returns false if no name was ever kept. May run in any thread.
 bool weft_doorbell_has_missing(void);
 
 // Writes at most `most` names that were kept. Negative: the error of the system call (-EAGAIN: the

@@ -21,7 +21,7 @@
 #define WEFT_HELPER_CHILD_FLAGS 0x00004000L  /* VFORK */
 #define WEFT_HELPER_SHARE_MEMORY 0x00000100L /* VM */
 
-// False: no such thread could be made, fn was not called.
+// Returns false if no such thread could be made; then fn was not called.
 bool weft_helper_thread_run(void (*fn)(void*), void* arg);
 
 // For `fn` in a helper thread whose table is full of copies: closes two of them.

@@ -95,8 +95,8 @@ WEFT_EXPORT int clone(int (*fn)(void*), void* stack, int flags, void* arg, ...) 
   return (int)result;
 }
 
-// True: the call has reads of the time stamp counter answered by SIGSEGV; what it came to is for
-// end_pause.
+// Returns true if the call makes reads of the time stamp counter raise SIGSEGV; end_pause looks at
+// the call's result.
 static bool pause_clock(long nr, const long args[5]) {
   if ((int)nr != __NR_prctl || (int)args[0] != PR_SET_TSC || (uint32_t)args[1] != PR_TSC_SIGSEGV ||
       !weft_process_ready() || weft_process.no_clock) {

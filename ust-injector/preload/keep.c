@@ -93,8 +93,8 @@ static void leave(struct slot* slot) {
   __atomic_store_n(&slot->busy, 0, __ATOMIC_RELEASE);
 }
 
-// The busy slot's block, if it has or now gets one of that size; else leaves the slot and returns
-// NULL.
+// Returns the busy slot's block, if it has or now gets one of that size; else leaves the slot and
+// returns NULL.
 static struct weft_kept* block_of(struct slot* slot, uint64_t size) {
   if (slot->block == NULL || slot->block->size < size) {
     struct weft_kept* larger = map_block(block_size(size));

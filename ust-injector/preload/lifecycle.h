@@ -28,7 +28,7 @@ bool weft_process_ready(void);
 // each object with tracepoints that is loaded.
 void weft_process_try_early(void);
 
-// True: there may be an event that is on and not decided on yet. Takes the lock.
+// Returns true if there may be an event that is on and not decided on yet. Takes the lock.
 bool weft_process_is_any_event_on(void);
 
 // Makes everything that events in force need later, while the kernel may still be called. Takes the

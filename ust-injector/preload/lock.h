@@ -18,8 +18,8 @@
 bool weft_lock(uint64_t* saved_mask);
 void weft_unlock(uint64_t saved_mask);
 
-// True: the thread with this id was killed. Dead means that it is gone, or is a zombie child of
-// this process. Any thread.
+// Was the thread with this id killed? Dead means that it is gone, or is a zombie child of this
+// process. May run in any thread.
 bool weft_is_dead(uint32_t tid);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_LOCK_H_

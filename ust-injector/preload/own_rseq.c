@@ -59,7 +59,7 @@ static bool register_area(struct entry* e) {
   return r == 0;
 }
 
-// True: the entry is the caller's now, in AREA_CLAIMED.
+// Returns true if the entry is the caller's now, in AREA_CLAIMED.
 static bool claim(struct entry* e, uintptr_t tp) {
   // acquire: pairs with the release of the former owner's last store of it
   uint32_t state = __atomic_load_n(&e->state, __ATOMIC_ACQUIRE);

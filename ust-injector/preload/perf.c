@@ -159,8 +159,8 @@ static struct perf_thread* find(struct perf_thread* all, uint32_t tid, uintptr_t
   return NULL;
 }
 
-// Under weft_lock: a place for the calling thread; one of a dead thread is emptied. NULL: all are
-// taken.
+// Returns a place for the calling thread; one of a dead thread is emptied. The caller holds
+// weft_lock. NULL: all are taken.
 static struct perf_thread* make_place(struct perf_thread* all, uint32_t tid) {
   for (uint32_t i = 0; all != NULL && i < WEFT_PERF_PROBES; ++i) {
     struct perf_thread* t = &all[(tid + i) % WEFT_PERF_THREADS];

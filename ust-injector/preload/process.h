@@ -57,7 +57,7 @@ struct weft_process {
   uint32_t call_kills;     // bits of enum weft_call (seccomp.h) for which a filter would kill
   // The next two belong to children.h. They are not in the anchor, because a child of such a child
   // has no rseq either.
-  uint32_t shares_tls;  // a CLONE_VM child may have the thread pointer of a thread: atomic slots only
+  uint32_t shares_tls;  // a CLONE_VM child may share a thread pointer: atomic slots only
   uint32_t vforked;     // vfork children that run now: likewise, and ids are not to be cached
   // Shared with all forks and their forks; NULL: none.
   struct weft_missing* missing;
@@ -99,9 +99,9 @@ static inline bool weft_process_is_ready(void) {
   return __atomic_load_n(&weft_process.state, __ATOMIC_ACQUIRE) == WEFT_PROCESS_READY;
 }
 
-// A number that differs from 0 and from those of all processes whose memory this one was forked
-// from: it tells the process's own words in memory from inherited ones. A vfork child has its
-// parent's number, as it has its parent's memory.
+// Returns a number that differs from 0 and from those of all processes whose memory this one was
+// forked from: it distinguishes the process's own words in memory from inherited ones. A vfork
+// child has its parent's number, as it has its parent's memory.
 uint32_t weft_generation(void);
 
 // Ids are not what this process's memory says: ask the kernel.

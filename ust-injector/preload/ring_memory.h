@@ -24,7 +24,7 @@ struct weft_ring_shape weft_ring_memory_take(const struct weft_channel* channel,
 // use it.
 struct weft_ring_shape weft_ring_memory_unpooled(const struct weft_channel* channel);
 
-// Bytes of the largest record that a ring set of this shape takes; 0: it takes none.
+// Returns the bytes of the largest record that a ring set of this shape takes; 0: it takes none.
 uint32_t weft_ring_memory_max_record(const struct weft_channel* channel,
                                      const struct weft_ring_shape* shape);
 

@@ -35,8 +35,8 @@ static uint64_t random_u64(void) {
   return r;
 }
 
-// A ring begins at a multiple of this, in the file and in memory. A single ring is for where room
-// is short: it is not aligned to huge pages.
+// Returns the multiple at which a ring begins, in the file and in memory. A single ring is for
+// where room is short: it is not aligned to huge pages.
 static uint64_t page_of(const struct weft_ring_header* h) {
   const bool is_large = h->slot_count > 1 && 1ull << h->slot_shift >= WEFT_HUGE_PAGE_BYTES;
   return is_large ? WEFT_HUGE_PAGE_BYTES : 4096;

@@ -22,8 +22,8 @@ extern void (*weft_ring_set_made)(uint32_t channel, const struct weft_loaded_obj
 // changes. NULL: there is no memory.
 struct weft_writer_slots* weft_ring_set_slots(uint32_t channel);
 
-// Any thread, without the lock: counts in the channel's ring set, which is there, what was
-// discarded before it was.
+// Counts in the channel's ring set, which exists, the events that were discarded before it did. May
+// run in any thread, without the lock.
 void weft_ring_set_count_pending(uint32_t channel);
 
 // Copies descriptions that the channel got since into its ring set, if there is one.

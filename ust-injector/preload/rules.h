@@ -18,7 +18,7 @@ const struct weft_ruleset* weft_rules(void);
 // Returns the text at an offset of the rule set; NULL: it does not end inside.
 const char* weft_rules_text(const struct weft_ruleset* rules, uint32_t offset);
 
-// True: a table of `count` entries of `size` bytes at this offset is aligned and ends inside.
+// Is a table of `count` entries of `size` bytes at this offset aligned, and does it end inside?
 bool weft_rules_contain(const struct weft_ruleset* rules, uint32_t offset, uint64_t count,
                         uint64_t size);
 

@@ -62,7 +62,7 @@ static const struct weft_system_call trial_children[] = {
     {__NR_clone, {WEFT_HELPER_CHILD_FLAGS | WEFT_HELPER_SHARE_MEMORY, WEFT_SOME_ADDRESS}},
 };
 
-// False: the call would end the program, signal it or wait for a supervisor.
+// Returns false if the call would end the program, signal it or wait for a supervisor.
 static bool is_survived(const void* code, uint32_t length, const struct weft_system_call* call) {
   struct seccomp_data data = {.nr = call->nr,
                               .arch = WEFT_AUDIT_ARCH,

@@ -24,7 +24,7 @@ void weft_statedump_start(void) {
   }
 }
 
-// False: all of them are off now.
+// Returns false if all of them are off now.
 static bool look_at_words(void) {
   bool any = false;
   for (int i = 0; i < WEFT_STATEDUMP_EVENTS; ++i) {

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// A descriptor of the process's folder in /proc, or a negative errno.
+// Returns a descriptor of the process's folder in /proc, or a negative errno.
 long weft_time_namespace_open(void);
 
 // Stores in *offset by how many ns CLOCK_MONOTONIC is ahead of the host's. Returns false if that is

@@ -32,7 +32,7 @@ std::set<std::string> SplitNames(std::string_view text) {
   return names;
 }
 
-// The architecture that the pod will run on; "": nothing tells.
+// Returns the architecture that the pod will run on; "": nothing tells.
 std::string Architecture(const Json& pod, const ClusterFacts& cluster) {
   std::string selected = TextAt(pod, {"spec", "nodeSelector", "kubernetes.io/arch"});
   if (!selected.empty()) return selected;

@@ -20,7 +20,7 @@ Json Pod(const std::string& container) {
           {"spec", {{"containers", Json::array({Json::parse(container)})}}}};
 }
 
-// The pod with its patch; a second call must find nothing more to do.
+// Returns the pod with its patch; a second call must find nothing more to do.
 Json Mutated(const Json& pod, const ClusterFacts& cluster = Cluster()) {
   const Mutation mutation = MutatePod(pod, cluster);
   Json out = pod.patch(mutation.patch);

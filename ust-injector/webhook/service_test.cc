@@ -77,7 +77,8 @@ TEST_F(ServiceTest, RefusesBytesThatAreNoReview) {
   EXPECT_EQ(service_.Answer({.method = "POST", .path = "/"}).status, 404);
 }
 
-// A ConfigMap of the namespace shop with this library, and the reference to it in weft's own.
+// Returns a ConfigMap of the namespace shop with this library, and the reference to it in weft's
+// own.
 Json ConfigMap(const std::string& bytes) {
   const kube::LibraryFiles files = {{"amd64", bytes}};
   return {{"metadata",

@@ -72,7 +72,8 @@ class TestWriter {
   std::vector<uint64_t> committed_, discarded_;
 };
 
-// The description of an event without fields, or with unsigned 64-bit integers of the given names.
+// Returns the description of an event without fields, or with unsigned 64-bit integers of the given
+// names.
 std::vector<uint8_t> MakeDescription(const std::string& name,
                                      const std::vector<std::string>& u64_fields = {});
 

@@ -8,8 +8,8 @@
 
 namespace weft::agent {
 
-// The mount point of the whole hierarchy, as a process's file `mountinfo` has it; none: it is not
-// mounted there, or only a part of it.
+// Returns the mount point of the whole hierarchy, from a process's file `mountinfo`; std::nullopt:
+// it is not mounted there, or only a part of it is.
 std::optional<std::string> CgroupMount(const std::string& mountinfo);
 
 }  // namespace weft::agent

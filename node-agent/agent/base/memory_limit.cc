@@ -15,7 +15,7 @@ namespace {
 // Version 1 has no word for "no limit", but the largest number of whole pages.
 constexpr uint64_t kNoLimit = uint64_t{1} << 60;
 
-// 0: there is no such file, or no limit in it ("max").
+// Returns 0 if there is no such file, or no limit in it ("max").
 uint64_t ReadLimit(const std::string& file) {
   std::ifstream in(file);
   std::string text;
@@ -47,7 +47,7 @@ std::optional<std::string> MountOfVersion1(const std::string& mountinfo) {
   return std::nullopt;
 }
 
-// The path in a line "NUMBER:CONTROLLERS:PATH" of /proc/PID/cgroup; "": there is none.
+// Returns the path in a line "NUMBER:CONTROLLERS:PATH" of /proc/PID/cgroup; "": there is none.
 std::string OwnPath(bool is_version_1) {
   std::ifstream in("/proc/self/cgroup");
   for (std::string line; std::getline(in, line);) {

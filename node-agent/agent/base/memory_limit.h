@@ -15,11 +15,11 @@ namespace weft::agent {
 // the hierarchy is mounted.
 std::optional<std::string> MemoryMount(const std::string& mountinfo);
 
-// The smallest limit of `folder` and of the control groups above it, up to the mount point; 0: no
-// limit is set.
+// Returns the smallest limit of `folder` and of the control groups above it, up to the mount point;
+// 0: no limit is set.
 uint64_t MemoryLimitOf(const std::string& mount, std::string folder);
 
-// The smallest limit that holds for this process; 0: none is set, or it cannot be read.
+// Returns the smallest limit that holds for this process; 0: none is set, or it cannot be read.
 uint64_t OwnMemoryLimit();
 
 // Returns the smaller one of two limits; 0 is no limit.

@@ -108,8 +108,8 @@ Status Agent::Restore() {
   return {};
 }
 
-// The look finds ring sets that an earlier keeper had, and those that a predecessor did not come
-// to count, of channels that it had drained.
+// This look finds ring sets that an earlier keeper had, and those of drained channels that an
+// earlier agent did not come to count.
 void Agent::TakeArrivals() {
   if (parts_->rings.has_begun()) return;
   parts_->rings.Begin();

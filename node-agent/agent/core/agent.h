@@ -39,7 +39,7 @@ class Agent {
   Status Start(AgentListener& listener, ContainerLookup& lookup);
 
   [[nodiscard]] ipc::Loop& loop() { return loop_; }
-  // The keeper reads at once or is gone; then OnKeeper ends the agent.
+  // Sends a message to the keeper, which reads at once or is gone; then OnKeeper ends the agent.
   void ToKeeper(ipc::Message message) { (void)keeper_.Send(std::move(message)); }
   // From Start on.
   [[nodiscard]] AgentParts& parts() { return *parts_; }
@@ -49,9 +49,9 @@ class Agent {
 
   // Says that the lookup knows the containers from now on: ring sets that came meanwhile are taken.
   void TakeArrivals();
-  // All is done: the keeper ends every process.
+  // Call it when all is done: the keeper ends every process.
   void Quit();
-  // All ends in order: nothing is to be begun any more.
+  // Is everything ending in order? Then nothing may begin any more.
   [[nodiscard]] bool is_ending() const { return quit_by_ns_ != 0; }
 
  private:

@@ -16,18 +16,18 @@ namespace weft::agent {
 
 class AgentListener : public SessionListener {
  public:
-  // The keeper brings back a descriptor that was kept. Takes it and returns true where the listener
-  // had it kept; else returns false.
+  // Called when the keeper brings back a descriptor that was kept. Takes it and returns true if the
+  // listener had it kept; else returns false.
   virtual bool TakeKept(ipc::Kept& kept) = 0;
-  // The keeper has brought back everything: opens the sessions, containers and sockets of the agent
-  // before, or the first ones. An error ends the agent.
+  // Called when the keeper has brought back everything: opens the sessions, containers and sockets
+  // of the agent before, or the first ones. An error ends the agent.
   virtual Status Restore() = 0;
   // Everything that was on is on again.
   virtual void Resumed() {}
 
-  // A consumer keeps failing and is not started again for a while.
+  // Called when a consumer keeps failing and is not started again for a while.
   virtual void ConsumerFailed(const std::string& consumer, const std::string& why) = 0;
-  // The process that started the keeper has ended.
+  // Called when the process that started the keeper has ended.
   virtual void OwnerGone() = 0;
   // Called every kTick. `now_ns`: CLOCK_MONOTONIC.
   virtual void Tick(int64_t now_ns) = 0;

@@ -46,7 +46,8 @@ class AgentParts {
   void TakeKept(ipc::Kept& kept);
   // Gives containers back what their ring sets do not use any more. Every kLookInterval.
   void SettleMemory();
-  // The listener has restored sessions and containers: the parts take up what was kept for them.
+  // Call it when the listener has restored sessions and containers: the parts take up what was kept
+  // for them.
   void Restored();
 
   SessionStore sessions;

@@ -71,12 +71,12 @@ class ChannelLifecycle {
   void Tick(int64_t now_ns);
   // Looks for memory that was not announced, while there are channels to record it.
   void Look();
-  // The keeper has answered this Sync.
+  // Called when the keeper has answered this Sync.
   void OnSynced(uint64_t number);
   // Ring sets are taken from now on.
   void OnRingsBegun() { OnSynced(synced_); }
 
-  // A consumer said this of a channel.
+  // Called when a consumer reports this of a channel.
   void OnReady(const ConsumerLink& link, const ipc::ChannelReady& ready);
   void OnStats(const ConsumerLink& link, ipc::Stats stats);
   void OnDrained(ConsumerLink& link, ipc::Drained drained);

@@ -57,7 +57,8 @@ class ControlAreas {
 
   // Takes an adopted area that the keeper kept, until Restored; false: it is none.
   bool TakeKept(ipc::Kept& kept);
-  // The sessions and containers of before are there: adopts the kept areas again.
+  // Call it when the sessions and containers of the agent before are restored: adopts the kept
+  // areas again.
   void Restored();
 
   // Returns the clock and slots of all areas on this node.

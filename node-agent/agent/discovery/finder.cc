@@ -27,7 +27,7 @@ constexpr std::string_view kControlName = "/memfd:" WEFT_CONTROL_MEMFD_NAME " (d
 // Anonymous shared memory. Its size, and then its header, tell whether it is a control area.
 constexpr std::string_view kAnonymousName = "/dev/zero (deleted)";
 
-// The numbers that are names in a folder of /proc.
+// Returns the numbers that are names in a folder of /proc.
 std::set<int32_t> NumbersIn(const std::string& folder) {
   std::set<int32_t> numbers;
   DIR* dir = opendir(folder.c_str());

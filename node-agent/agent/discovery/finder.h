@@ -55,15 +55,15 @@ class Finder {
   // Empty where it can find; else why not, for people.
   [[nodiscard]] const std::string& refusal() const { return refusal_; }
 
-  // Each process that maps this file is a member.
+  // Adds a control file: each process that maps it is a member.
   void AddControlFile(const std::string& name, const UniqueFd& file);
   void RemoveControlFile(const std::string& name);
   // Names the control file that a new pid should map; such a pid is a member.
   using Membership = std::function<std::optional<std::string>(int32_t)>;
   void SetMembership(Membership membership) { membership_ = std::move(membership); }
-  // Every process is new again.
+  // Makes every process new again.
   void LookAgain() { rounds_of_.clear(); }
-  // A control area that was adopted: each process that maps it is a member.
+  // Adds a control area that was adopted: each process that maps it is a member.
   void AddControl(uint64_t inode) { controls_.insert(inode); }
   void RemoveControl(uint64_t inode) { controls_.erase(inode); }
   // Makes this process and its descendants members, until it ends.

@@ -42,7 +42,7 @@ class FinderTest : public ::testing::Test {
     }
   }
 
-  // A process of the container; returns when it has mapped the file, if it does.
+  // Starts a process of the container; returns when it has mapped the file, if it does.
   void StartProcess(bool maps) {
     std::array<int, 2> ready{};
     ASSERT_EQ(pipe(ready.data()), 0);

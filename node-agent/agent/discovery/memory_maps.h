@@ -26,7 +26,7 @@ struct Mapping {
   std::string name;  // as maps writes it
 };
 
-// A line without its newline; nothing: it is none.
+// Parses a line without its newline; std::nullopt: it is no such line.
 std::optional<Mapping> ParseMapping(std::string_view line);
 
 // Returns the mappings of files of any kind (inode not 0), from at most `max_bytes` of text. kIo:

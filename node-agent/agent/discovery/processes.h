@@ -52,7 +52,7 @@ struct ProcessEntry {
   size_t rings = 0;
 };
 
-// 0: there is no such process.
+// Returns 0 if there is no such process.
 int32_t ParentOf(int32_t pid);
 
 class Processes {
@@ -85,7 +85,7 @@ class Processes {
   bool Restore(ipc::Kept& kept);
   void Restored();
 
-  // The ring set's memory is charged to its container no more.
+  // Call it when the ring set's memory is no longer charged to its container.
   void MovedAway(uint64_t channel_id, uint64_t instance);
   void Drop(uint64_t channel_id, uint64_t instance);
   void DropChannel(uint64_t channel_id);

@@ -63,15 +63,15 @@ class RingRegistry {
   // Says that containers are known from now on: takes the ring sets that arrived before.
   void Begin();
   [[nodiscard]] bool has_begun() const { return has_begun_; }
-  // A doorbell brought it.
+  // Takes a ring set that a doorbell brought.
   void TakeArrived(ipc::Arrived arrived);
-  // The finder brought a ring set.
+  // Takes a ring set that the finder brought.
   Finder::Verdict TakeFound(FoundMemory found);
-  // A consumer has read a ring set to its end, or refused it. `channel`: the ring set's channel if
-  // this consumer reads it; nullptr: the channel was retired. Returns false, and does nothing, if
-  // the ring set is another consumer's.
+  // Called when a consumer has read a ring set to its end, or refused it. `channel`: the ring set's
+  // channel if this consumer reads it; nullptr: the channel was retired. Returns false, and does
+  // nothing, if the ring set is another consumer's.
   bool Finish(SessionChannel* channel, const ipc::RingDone& done);
-  // The writer of a slot went round its ring: moves the ring into huge pages.
+  // Called when the writer of a slot went round its ring: moves the ring into huge pages.
   void MoveToHugePages(const ipc::SlotWentRound& slot);
   // Called after a look of the finder: counts ring sets that are known by name and were not found.
   // `all`: also counts those that a later look could find.
@@ -85,11 +85,11 @@ class RingRegistry {
   void AccountAll(SessionChannel& channel);
 
  private:
-  // The keeper shall not keep it any longer.
+  // Tells the keeper not to keep it any longer.
   void DropKept(const ipc::Arrived& arrived);
   void Take(SessionChannel& channel, ipc::Arrived& arrived, uint64_t instance);
   [[nodiscard]] bool TakesRings(const SessionChannel& channel) const;
-  // A doorbell brought the name of a ring set.
+  // Takes the name of a ring set that a doorbell brought.
   void TakeName(const weft_doorbell& name, const CallerId& caller);
   void SaveNames();
   void CountUnknown(SessionChannel& channel, uint64_t count);

@@ -113,7 +113,8 @@ void KernelSessions::DumpStateOf(const SessionChannel& channel, uint64_t cgroup)
     channels_.DumpState(channel.definition.id, cgroup);
 }
 
-// A ring goes with the last of its descriptors, and with it what was in it and not delivered.
+// A ring ends with the last of its descriptors, and with it the records in it that were not
+// delivered.
 void KernelSessions::Restored(const std::function<bool(const SessionChannel&)>& goes_on) {
   std::set<uint64_t> needed;
   sessions_.ForEachChannel([&](Session& session, SessionChannel& channel) {

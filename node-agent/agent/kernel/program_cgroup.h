@@ -12,8 +12,8 @@
 
 namespace weft::agent {
 
-// A new one beneath this process's own; its folder. kUnsupported: there is no cgroup v2 here (where
-// cgroup2 is not mounted).
+// Makes a cgroup beneath this process's own; returns its folder. kUnsupported: there is no cgroup
+// v2 here (where cgroup2 is not mounted).
 Result<std::string> MakeProgramCgroup(const std::string& name);
 // Returns the number of the cgroup of a folder of cgroup2.
 Result<uint64_t> CgroupId(const std::string& folder);

@@ -174,7 +174,7 @@ std::optional<LocalMode::Refusal> LocalMode::Make(const ipc::CreateSession& comm
   return std::nullopt;
 }
 
-// Before the output folder has a file: what this kernel refuses must leave none.
+// This comes before the output folder has a file: what this kernel refuses must leave none.
 std::optional<LocalMode::Refusal> LocalMode::MakeInKernel(Session& session,
                                                           const ipc::CreateSession& command) {
   if (const Status scoped = ScopeToProgram(session, command); !scoped)
@@ -193,7 +193,7 @@ void LocalMode::Unmake(const Session& session) {
   if (!session.cgroup.empty()) RemoveCgroup(session.cgroup);
 }
 
-// The name is this session's folder's, which no other session has at the same time.
+// The name is that of this session's folder, which no other session has at the same time.
 Status LocalMode::ScopeToProgram(Session& session, const ipc::CreateSession& command) {
   if (!command.attach.empty()) {
     return Fail(ErrorCode::kInvalid,

@@ -61,7 +61,8 @@ class LocalMode final : public AgentListener {
     const char* kind;  // ipc::Refused
     std::string why;
   };
-  // The session as it is asked for, made and saved; nothing: it is there. A refusal leaves nothing.
+  // Makes and saves the session that is requested; std::nullopt: it exists. A refusal leaves
+  // nothing.
   std::optional<Refusal> Make(const ipc::CreateSession& command);
   std::optional<Refusal> MakeInKernel(Session& session, const ipc::CreateSession& command);
   void Unmake(const Session& session);

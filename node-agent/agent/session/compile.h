@@ -77,8 +77,8 @@ struct UserProbes {
 // reading the container's own files.
 std::vector<UserProbes> CompileUserProbes(const api::TraceSpec& from, const std::string& root);
 
-// The program of a filter: an event must pass the Trace's and its own. Either may end in a comment:
-// hence the line ends. Empty: there is none.
+// Returns the program of a filter: an event must pass the Trace's filter and its own. Either may
+// end in a comment: hence the line ends. Empty: there is none.
 Result<std::vector<uint8_t>> CompileFilters(const std::string& all, const std::string& own);
 
 }  // namespace weft::agent

@@ -22,7 +22,7 @@ namespace weft::agent {
 
 class PendingStops {
  public:
-  // The channel waits for the Sync that is asked for next.
+  // Makes the channel wait for the Sync that is requested next.
   void Add(uint64_t channel) { sync_of_[channel] = next_sync_; }
   // Returns the number of the Sync to ask for now.
   uint64_t AskForSync(int64_t now_ns);

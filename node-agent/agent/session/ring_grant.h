@@ -15,7 +15,8 @@ struct RingSize {
   bool operator==(const RingSize&) const = default;
 };
 
-// Bytes for all rings of a container with this memory limit, whole pages; 0: there is no limit.
+// Returns the bytes for all rings of a container with this memory limit, in whole pages; 0: there
+// is no limit.
 uint64_t RingBudget(uint64_t memory_limit);
 // Returns the part of the budget that ring sets share among them. The rest is for memory that no
 // process asks the pool for: more descriptions than usual, and ring sets that only count.

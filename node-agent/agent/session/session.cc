@@ -101,7 +101,8 @@ Uuid BootUuid() {
   return ParseUuid(text).value_or(Uuid{});
 }
 
-// The shortest of several tries: between two reads of clocks another process may run.
+// Takes the shortest of several attempts, since another process may run between two reads of
+// clocks.
 int64_t RealtimeOffset() {
   constexpr int kTries = 16;
   int64_t offset = 0;

@@ -104,7 +104,7 @@ class Session {
   // Adds the channel for what this node's kernel records of the session's pods. There is one for
   // all of them. `events`: made by CompileKernelEvents from the order's spec.
   SessionChannel& AddKernelChannel(CompiledChannel events);
-  // The one that is defined or on; null: there is none.
+  // Returns the kernel channel that is defined or on; nullptr: there is none.
   [[nodiscard]] SessionChannel* KernelChannel();
   [[nodiscard]] const SessionChannel* KernelChannel() const;
   // Adopts another version of the order. Returns false if the existing user channels cannot record
@@ -118,7 +118,7 @@ class Session {
   [[nodiscard]] SessionChannel* Find(uint64_t channel_id);
   [[nodiscard]] const SessionChannel* Find(uint64_t channel_id) const;
   [[nodiscard]] bool RecordsKernel() const;
-  // A ClusterTrace's session: its scope is the whole node, whatever pods there are.
+  // Is it a ClusterTrace's session? Then its scope is the whole node, whatever pods there are.
   [[nodiscard]] bool is_cluster_wide() const { return order && order->spec.cluster_wide; }
   // Returns the channels that are in force in a container.
   [[nodiscard]] std::vector<control::ChannelSpec> Published(const std::string& container) const;

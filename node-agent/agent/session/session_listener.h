@@ -17,7 +17,7 @@ class SessionListener {
   // A channel of the session changed its phase, became ready, or is no longer ready. The listener
   // may remove the session only after this call.
   virtual void SessionChanged(Session& session) = 0;
-  // A channel's output, or its part in weft.ko, cannot be made, and why, for people.
+  // A channel's output, or its part in weft.ko, cannot be made; `why` is for people.
   virtual void ChannelFailed(Session& session, const std::string& why) = 0;
   // Takes a message for users.
   virtual void Note(std::string text) = 0;

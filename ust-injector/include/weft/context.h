@@ -25,8 +25,8 @@
 #include "abi/context.h"
 #undef WEFT_IN_PROGRAM
 
-/* 0, or -EEXIST: another provider has that name; -ENOSPC: 64 names were used in this process;
- * -ENOMEM; -ENOSYS: no libweft.so in this process. Any thread. */
+/* Returns 0; -EEXIST: another provider has that name; -ENOSPC: 64 names were used in this process;
+ * -ENOMEM; -ENOSYS: the process has no libweft.so. May run in any thread. */
 static inline __attribute__((unused)) int weft_context_register(const char* name,
                                                                 weft_app_context_get get,
                                                                 void* data) {
@@ -34,7 +34,7 @@ static inline __attribute__((unused)) int weft_context_register(const char* name
   return library ? library->app_context_register(name, get, data) : -ENOSYS;
 }
 
-/* 0, -ENOENT or -ENOSYS. Calls of the function may still run afterwards. */
+/* Returns 0, -ENOENT or -ENOSYS. Calls of the function may still run afterwards. */
 static inline __attribute__((unused)) int weft_context_unregister(const char* name) {
   const struct weft_library* library = WEFT_LIBRARY;
   return library ? library->app_context_unregister(name) : -ENOSYS;
