@@ -175,7 +175,7 @@ class Report:
         return found
 
     def result(self):
-        """The last line. The bench's exit status."""
+        """Prints the last line; returns the bench's exit status."""
         measured_names = {target["name"] for target in self.targets}
         for name in self.expected:
             if name not in measured_names:

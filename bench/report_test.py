@@ -19,7 +19,7 @@ class ReportTest(unittest.TestCase):
     EXPECTED = {"speed": ("ratio", 2, "higher"), "size": ("KiB", report.OfPeer(1), "lower")}
 
     def result(self, argv, figures, ratios):
-        """Exit status and RESULT of a bench `b` with those figures."""
+        """Returns exit status and RESULT of a bench `b` with those figures."""
         with tempfile.TemporaryDirectory(prefix="weft-report-") as folder:
             stored = pathlib.Path(folder) / "ratios.json"
             stored.write_text(json.dumps({"tolerance": 0.1, "ratios": ratios}))

@@ -24,7 +24,8 @@ This file is made by scripts/chart_readme.py from values.yaml.
 
 
 def rows(text):
-    """[path, default, comment] of each value, and of each group of values that has a comment."""
+    """Returns [path, default, comment] of each value, and of each group of values that has a
+    comment."""
     found, path, comment = [], [], []
     for line in text.splitlines()[2:]:
         text = line.strip()

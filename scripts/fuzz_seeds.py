@@ -155,7 +155,8 @@ MESSAGES = {
 
 
 def message_seeds():
-    """A message may have members that its receiver does not know: ANY's."""
+    """Returns seeds of messages. A message may have members that its receiver does not know:
+    ANY's."""
     for name, members in MESSAGES.items():
         content = {"type": name, **ANY, **members}
         write("lib/ipc/ipc_codec_fuzz_corpus", name, json.dumps(content, separators=(",", ":")).encode())
@@ -168,7 +169,7 @@ NEEDED, RUNPATH, INTERPRETER, LIBRARY = 1, 29, 3, 3
 
 
 def elf(sections, segments=()):
-    """An ELF-64 file. sections: (name, type, content, link)."""
+    """Returns an ELF-64 file. sections: (name, type, content, link)."""
     names = b"\0" + b"".join(name.encode() + b"\0" for name, *_ in sections) + b".shstrtab\0"
     sections = [*sections, (".shstrtab", STRTAB, names, 0)]
     at = 64 + 56 * len(segments)

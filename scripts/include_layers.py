@@ -188,7 +188,7 @@ def circle_complaints(graph):
 
 
 def check(files, read):
-    """Complaints about the includes of all `files`; read(name) returns a file's text."""
+    """Returns complaints about the includes of all `files`; read(name) returns a file's text."""
     sources = [name for name in files if name.endswith(SOURCE) and not TEST.search(name)]
     known = set(sources)
     graph = {name: includes_of(name, read(name), known) for name in sources}

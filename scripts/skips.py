@@ -21,7 +21,7 @@ MATRIX = re.compile(r"^SKIP  (.*?): (.*)$", re.MULTILINE)
 
 
 def in_output(test, text):
-    """(name, reason) of each skipped test in what the program `test` printed."""
+    """Returns (name, reason) of each skipped test in what the program `test` printed."""
     found = [(name, " ".join(reason.split())) for reason, name in GTEST.findall(text)]
     python = [(test, reason) for _, reason in UNITTEST.findall(text)]
     unnamed = sum(map(int, UNITTEST_SUM.findall(text))) - len(python)
@@ -32,7 +32,7 @@ def in_output(test, text):
 
 
 def in_results(path):
-    """(name, reason) of each test that ctest's JUnit file `path` says was skipped."""
+    """Returns (name, reason) of each test that ctest's JUnit file `path` reports as skipped."""
     found = []
     for case in xml.etree.ElementTree.parse(path).iter("testcase"):
         text = case.findtext("system-out") or ""

@@ -192,7 +192,7 @@ def parse(argv):
 
 
 def build_release(needed):
-    """The seconds it took, 0 when it is not needed, None when it failed."""
+    """Builds, and returns the seconds it took, 0 if it is not needed, None if it failed."""
     start = time.monotonic()
     if needed and subprocess.run(["./dev", "build", "--all"], cwd=TOP, check=False).returncode != 0:
         return None

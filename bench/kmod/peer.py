@@ -22,7 +22,7 @@ LEFT_OUT = ("lttng-probe-timer.o",)
 
 
 def fetch(work, kernel):
-    """The source's folder, and its version."""
+    """Returns the source's folder and its version."""
     apt = kernels.Apt(work / "apt", (SUITES[kernel],))
     deb = apt.download("lttng-modules-dkms")[0]
     kernels.run("dpkg-deb", "-x", deb, work / "source")

@@ -103,7 +103,7 @@ def tree_bytes(folder):
 
 
 def missing_peer():
-    """Why LTTng cannot be measured here; None: it can."""
+    """Returns why LTTng cannot be measured here; None: it can."""
     lacking = [program for program in ("lttng", "lttng-sessiond", "babeltrace2") if not shutil.which(program)]
     if lacking:
         return f"there is no {lacking[0]}"
@@ -149,7 +149,7 @@ class Lttng:
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def run(self, argv, config, look=None):
-        """One run. `look` is called with the trace's folder before that goes away."""
+        """Does one run. It calls `look` with the trace's folder before the folder is removed."""
         out = os.path.join(config.folder or self.home, "trace")
         shutil.rmtree(out, ignore_errors=True)
         self._lttng("create", "b", "--output=" + out)
@@ -196,7 +196,7 @@ class Weft:
         shutil.rmtree(self.home, ignore_errors=True)
 
     def run(self, argv, config, look=None):
-        """One run. `look` is called with the trace's folder before that goes away."""
+        """Does one run. It calls `look` with the trace's folder before the folder is removed."""
         out = os.path.join(config.folder or self.home, "trace")
         shutil.rmtree(out, ignore_errors=True)
         summary = os.path.join(self.home, "summary.json")

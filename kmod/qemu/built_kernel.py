@@ -36,7 +36,8 @@ def make(name, tree, *words):
 
 
 def configure(name, tree):
-    """kconfig leaves out in silence what cannot be: that is an error here."""
+    """Configures the kernel. kconfig silently leaves out what is impossible: that is an error
+    here."""
     asked = tree.parent / "config"
     asked.write_text(config(name))
     make(name, tree, "allnoconfig", f"KCONFIG_ALLCONFIG={asked}")
@@ -55,7 +56,7 @@ def source(name, work):
 
 
 def build(name, work):
-    """The kernel's folder, below `work`."""
+    """Builds the kernel's folder, below `work`."""
     tree = source(name, work)
     configure(name, tree)
     make(name, tree, "vmlinux", "modules")

@@ -95,7 +95,8 @@ def write_exchange(folder, kernel, command):
 
 
 def network(options):
-    """A network of the guest's own, from which it reaches what this process does."""
+    """Returns the options for a network of the guest's own, from which it reaches what this process
+    does."""
     if options.network is None:
         return []
     settings = ",".join(filter(None, ["user,id=net,ipv6=off", options.network]))
@@ -103,7 +104,8 @@ def network(options):
 
 
 def nodes(options):
-    """Nodes of memory ("0/1-2": CPU 0 has its own, 1 and 2 another one), of equal size."""
+    """Returns the options for nodes of memory ("0/1-2": CPU 0 has its own, 1 and 2 another one), of
+    equal size."""
     if not options.numa:
         return []
     groups = options.numa.split("/")
@@ -184,7 +186,7 @@ def wait(process, options, work):
 
 
 def examine(in_time, exchange, console, allow=""):
-    """`allow`: lines with this text are no complaints."""
+    """Returns the result of a run. `allow`: lines with this text are no complaints."""
     lines = console.read_text(encoding="utf-8", errors="replace").splitlines() \
         if console.exists() else []
     complaints = [line for line in lines

@@ -22,13 +22,13 @@ def entry(name, mode, data=b""):
 
 
 def archive(files):
-    """files: {name: (mode, bytes)}, folders before what is in them."""
+    """Returns an archive. files: {name: (mode, bytes)}, folders before their contents."""
     entries = [entry(name, mode, data) for name, (mode, data) in files.items()]
     return b"".join(entries) + entry("TRAILER!!!", 0)
 
 
 def modules(folder, release):
-    """The boot modules' contents with all they depend on, in the order of loading."""
+    """Returns the boot modules' contents with all they depend on, in the order of loading."""
     paths = []
     for name in BOOT_MODULES:
         said = kernels.run("/sbin/modprobe", "-d", folder, "-S", release, "--show-depends", name)
@@ -53,7 +53,7 @@ def build(name, target):
 
 
 def get(name):
-    """Path of a kernel's initrd, made anew when one of its inputs is newer."""
+    """Returns the path of a kernel's initrd, made anew when one of its inputs is newer."""
     target = BUILD / name / "initrd"
     newest = max(path.stat().st_mtime for path in INPUTS)
     with kernels.locked(f"{name}.initrd"):

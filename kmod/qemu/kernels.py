@@ -76,7 +76,8 @@ def uncompressed(image):
 
 
 def make_headers_movable(folder):
-    """Debian's makefile of the headers names /usr/src: here it names this folder. Returns their release."""
+    """Changes Debian's makefile of the headers, which names /usr/src, so that it names this folder.
+    Returns their release."""
     (own,) = folder.glob("usr/src/linux-headers-*-amd64")
     makefile = own / "Makefile"
     makefile.write_text(makefile.read_text().replace("/usr/src/", f"{CACHE / folder.name}/usr/src/"))
@@ -139,7 +140,7 @@ def make(name):
 
 
 def is_there(name):
-    """One that was built of another .config is none."""
+    """Is the kernel there? One that was built with another .config does not count."""
     folder = CACHE / name
     return folder.exists() and (name not in BUILT_KERNELS or built_kernel.is_as_wanted(name, folder))
 

@@ -15,8 +15,8 @@ USAGE, INPUT, OUTPUT, NOT_EXECUTABLE, NOT_FOUND = 120, 121, 122, 126, 127
 
 class BadInput(LocalTest):
     def refuse(self, status, *words, options=("-e", "emitter:*"), program=None):
-        """`weft record` fails so, with a line that has these words, and below it at most what it points into; nothing
-        is run. What it says."""
+        """Expects `weft record` to fail with this status and a line that has these words; below
+        that line it may only show the place. Nothing is run. Returns its message."""
         _, err = self.record(*options, program=program, status=status)
         lines = err.splitlines()
         self.assertTrue(any(all(word in line for word in words) for line in lines), err)

@@ -26,7 +26,7 @@ def limited(limit):
 
 
 def until(path):
-    """A shell's wait for a file."""
+    """Returns a shell's loop that waits for a file."""
     return f"while ! test -e {path}; do sleep 0.01; done"
 
 
@@ -224,12 +224,12 @@ def is_emitter(pid):
 
 
 def emitters_below(pid):
-    """Its children that are emitters: a shell has others, too."""
+    """Returns its children that are emitters: a shell has others, too."""
     return [child for child in children_of(pid) if is_emitter(child)]
 
 
 def end_emitters(pids):
-    """Nothing is left behind where a test fails: the file that they wait for goes with its folder."""
+    """Leaves nothing behind if a test fails: the file that they wait for goes with its folder."""
     for pid in pids:
         if is_emitter(pid):
             os.kill(pid, signal.SIGKILL)

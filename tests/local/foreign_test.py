@@ -44,7 +44,7 @@ class ForeignTest(LocalTest):
         self.assertEqual(out.split("\n"), theirs[1].split("\n"))
 
     def assert_rest(self, lines, *causes):
-        """`lines` events, exit status 4, and a line for each cause."""
+        """Expects `lines` events, exit status 4, and a line for each cause."""
         status, out, err = self.view()
         self.assertEqual(out.count("\n"), lines, out + err)
         said = err.strip().split("\n")

@@ -90,7 +90,8 @@ class Hostile(LocalTest):
             self.assertEqual(caller.recv(1), b"", "it was answered")
 
     def fill(self, agent):
-        """More arrives, while this agent stands still, than a keeper with few descriptors may hold. The others wait."""
+        """Sends more, while this agent stands still, than a keeper with few descriptors may hold.
+        The others wait."""
         os.kill(agent, signal.SIGSTOP)
         memory = self.memory()
         for _ in range(2 * KEPT):

@@ -11,7 +11,8 @@ MAP_FIXED = 0x10
 
 
 def why_no_huge_page():
-    """Tried on memory of our own: a kernel before 6.1 cannot, and others may have none left."""
+    """Tries it on memory of this process: a kernel before 6.1 cannot, and others may have no huge
+    pages left."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.mmap.restype = ctypes.c_size_t
     libc.mmap.argtypes = [ctypes.c_size_t] * 6

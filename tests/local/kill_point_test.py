@@ -36,7 +36,7 @@ class KillPoints(LocalTest):
         self.addCleanup(setattr, weft_local, "WEFT", self.real_weft)
 
     def install(self, *killed):
-        """The installed programs, but those of `killed` with kill points."""
+        """Makes an install tree whose programs `killed` have kill points."""
         tree = self.folder / "tree"
         (tree / "bin").mkdir(parents=True)
         (tree / "lib").symlink_to(BUILD / "lib")

@@ -48,7 +48,7 @@ class Library(unittest.TestCase):
     """Runs two threads of the emitter, with 20,000 events each, on a machine with two slots."""
 
     def run_emitter(self, units, *options, held=True, meanwhile=None, emitted=2 * EVENTS):
-        """The ring sets that were made, what was counted, and what is left in the pool."""
+        """Returns the ring sets that were made, the counts, and what is left in the pool."""
         with tempfile.TemporaryDirectory(prefix="weft-memory-") as parent, \
                 WeftFolder(os.path.join(parent, "weft"), slots=2) as folder:
             folder.enable("*", subbuf_shift=14, subbufs_shift=2, memory_budget=BUDGET)

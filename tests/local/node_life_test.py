@@ -109,7 +109,7 @@ class NodeLife(NodeTest):
         return [self.keeper.pid, *children_of(self.keeper.pid)]
 
     def delivered(self):
-        """The relay's count."""
+        """Returns the relay's count."""
         return metric(self.metrics(self.relay_http), "weft_events_delivered_total", NAMESPACE, "t")
 
     def wait_for_more(self):

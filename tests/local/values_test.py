@@ -33,7 +33,8 @@ class Times(Values):
     HIDE = f"mount --bind $0 {CLOCK_SOURCE} && exec \"$@\""
 
     def record_monotonic(self, *program, before=()):
-        """The events' times, all between the recording's begin and its end, and the trace's counts."""
+        """Returns the events' times, all between the recording's begin and its end, and the trace's
+        counts."""
         self.needs_root()
         source = self.folder / "clocksource"
         source.write_text("hpet\n")

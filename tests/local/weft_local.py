@@ -46,8 +46,9 @@ class LocalTest(unittest.TestCase):
                 process.wait()
 
     def mount_small(self, inodes=1000):
-        """A file system in the folder's `small` that is soon full: it holds the largest packet (1 MiB), so that
-        something is written, and not what a ring holds, 65,536 ticks of 19 bytes, so that not all is."""
+        """Mounts a file system at the folder's `small` that is soon full. It holds the largest
+        packet (1 MiB), so that something is written, but not what a ring holds, 65,536 ticks of 19
+        bytes, so that not all is."""
         small = self.folder / "small"
         small.mkdir()
         if os.geteuid() != 0 or subprocess.run(
@@ -88,7 +89,7 @@ class LocalTest(unittest.TestCase):
         return json.loads((self.folder / "summary.json").read_text())
 
     def counts(self, trace=0):
-        """The counts of one trace; they must be whole (property P3)."""
+        """Returns the counts of one trace, and checks that they are whole (property P3)."""
         counts = self.summary()["traces"][trace]
         self.assertEqual(counts["in_flight"], 0)
         self.assertEqual(counts["recorded"], counts["delivered"] + counts["overwritten"] +
@@ -164,7 +165,7 @@ class LocalTest(unittest.TestCase):
     # --- weft's processes
 
     def session_processes(self, weft):
-        """name -> pid of the processes that belong to this `weft record`."""
+        """Returns name -> pid of the processes that belong to this `weft record`."""
         found = {}
         for pid in children_of(weft.pid):
             if name_of(pid) == "weft-keeper":
@@ -204,7 +205,7 @@ def missing_by_stream(said):
 
 
 def babeltrace_for(folder):
-    """The babeltrace2 that reads this trace, None: there is none here (CTF 2 takes 2.1)."""
+    """Returns the babeltrace2 that reads this trace; None: there is none here (CTF 2 takes 2.1)."""
     metadata = next(folder.rglob("metadata"), None)
     is_1_8 = metadata is None or metadata.read_bytes().startswith(b"/* CTF 1.8")
     return "babeltrace2" if is_1_8 else babeltrace_for_ctf_2()

@@ -114,7 +114,8 @@ PROCESSES = [
 ]
 
 def dumping(name, *args, label="", objects="objects", **more):
-    """With the statedump, in every ring set; sub-buffers large enough to discard nothing."""
+    """Returns a case with the state dump in every ring set; sub-buffers are large enough to
+    discard nothing."""
     return program("statedump", name, *args, label=label or name, subbuf_shift=20,
                    statedump=objects, books=more.pop("books", "all"), **more)
 

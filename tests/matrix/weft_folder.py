@@ -254,7 +254,8 @@ class WeftFolder:
             self.rings[ring.instance] = ring
 
     def settle(self):
-        """All processes have ended: takes what is still in the socket's queue, then stops."""
+        """Call it when all processes have ended: takes what is still in the socket's queue, then
+        stops."""
         if self._thread is None:
             return
         os.write(self._stopper, b"x")
@@ -272,7 +273,7 @@ class WeftFolder:
         os.close(self._names)
 
     def counts(self):
-        """(recorded, {reason: count}) of all ring sets. Only after settle()."""
+        """Returns (recorded, {reason: count}) of all ring sets. Call it only after settle()."""
         recorded, discarded = 0, dict.fromkeys(REASONS, 0)
         for ring in self.rings.values():
             more, reasons = ring.counts()

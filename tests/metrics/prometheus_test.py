@@ -55,7 +55,8 @@ class Sums(unittest.TestCase):
 
     @classmethod
     def start_prometheus(cls, program):
-        """Prometheus does not print the port it took: it gets a free one, and another if it loses that one."""
+        """Starts Prometheus, which does not print the port it took: it gets a free one, and
+        another if it loses that one."""
         deadline = time.monotonic() + PATIENCE
         log = cls.folder / "log"
         while time.monotonic() < deadline:

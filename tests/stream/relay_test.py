@@ -60,7 +60,7 @@ class RelayTest(LocalTest):
             return r.read().decode()
 
     def metric(self, name, **labels):
-        """The sum of a metric over the samples with these labels."""
+        """Returns the sum of a metric over the samples with these labels."""
         total = 0.0
         for line in self.get("/metrics").splitlines():
             sample = SAMPLE.match(line)

@@ -38,7 +38,7 @@ def includes():
 
 
 def run(command, **more):
-  """Output and errors of a command that succeeds; everything runs in this folder."""
+  """Returns output and errors of a command that succeeds; everything runs in this folder."""
   done = subprocess.run([str(c) for c in command], cwd=HERE, text=True, capture_output=True, **more)
   if done.returncode != 0:
     errors = [line for line in done.stderr.splitlines() if re.search('error|warning|undefined', line)]
@@ -60,7 +60,7 @@ def environment(**more):
 
 
 def expected():
-  """The lines of every.expected; those of every_short are those of every_long."""
+  """Returns the lines of every.expected; those of every_short equal those of every_long."""
   lines = (HERE / 'every.expected').read_text().splitlines()
   return sorted(lines + [line.replace('every_long:', 'every_short:') for line in lines
                          if line.startswith('every_long:')])
@@ -369,7 +369,8 @@ def function_of(listing, name):
 
 
 def read_descriptions(program):
-  """(name, log level, URI) of each event in the section weft_desc; see docs/formats/provider.md."""
+  """Returns (name, log level, URI) of each event in the section weft_desc; see
+  docs/formats/provider.md."""
   raw = WORK / 'weft_desc.bin'
   run(['objcopy', '-O', 'binary', '--only-section=weft_desc', program, raw])
   data = raw.read_bytes()

@@ -84,7 +84,8 @@ class Calls(unittest.TestCase):
       self.assertEqual(run.quiet_part(), {})
 
   def check_off(self, leave, **variables):
-    """Nothing is enabled: what the library calls it calls before main, which is returned, and `leave` behind it."""
+    """Checks a run in which nothing is enabled: the library makes its calls before main, and
+    `leave` after it. Returns the calls before main."""
     for what in ('events', 'threads', 'fork'):
       with self.subTest(what):
         run = Run(what, **variables)
@@ -107,7 +108,8 @@ class Calls(unittest.TestCase):
       self.assertEqual(len(folder.rings), 0)
 
   def check_on(self, what, clock='tsc', variables=None, **more):
-    """Everything is enabled. Small sub-buffers: they are switched all the time, and get full."""
+    """Checks a run in which everything is enabled. The sub-buffers are small, so that they are
+    switched all the time, and get full."""
     with self.subTest(f'{what} {clock} {variables} {more}'), weft_folder(clock=clock) as folder:
       folder.enable('quiet:*', subbuf_shift=12, **more)
       run = Run(what, WEFT_DIR=folder.path, **(variables or {}))

@@ -90,7 +90,7 @@ class Macros(unittest.TestCase):
 
 @contextlib.contextmanager
 def running(command, **more):
-  """A program that is ended by its pid at the end."""
+  """Runs a program that is ended by its pid at the end."""
   process = subprocess.Popen([str(c) for c in command], **more)
   try:
     yield process
@@ -256,8 +256,9 @@ class Event:
 
 
 def lines_of(trace):
-  """The lines of all events, from `weft view`; checks that babeltrace2 shows equal lines. The exception is an empty
-  text: babeltrace2 uses its event objects again, and shows the text of the event before."""
+  """Returns the lines of all events, from `weft view`; checks that babeltrace2 shows equal lines.
+  The exception is an empty text: babeltrace2 uses its event objects again, and shows the text of
+  the event before."""
   own = run([WEFT, 'view', trace]).splitlines()
   for line, peer in zip(own, run(['babeltrace2', trace, '--color=never']).splitlines(), strict=True):
     parts = re.split(f'({TEXT})', line)
@@ -267,7 +268,7 @@ def lines_of(trace):
 
 
 def events(trace):
-  """An Event for each event of our providers, in the trace's order."""
+  """Returns an Event for each event of the tests' providers, in the trace's order."""
   found = []
   for line in lines_of(trace):
     match = re.match(r'\[[^]]*\] \([^)]*\) (?:\S+ )?((?:every_\w+|lttng_ust_trace\w+):\w+): (.*)$', line)
@@ -277,7 +278,7 @@ def events(trace):
 
 
 def scopes_of(text):
-  """`{ ... }, { ... }` in parts; strings may contain braces."""
+  """Splits `{ ... }, { ... }` into parts; strings may contain braces."""
   scopes, depth, start, quoted, i = [], 0, 0, False, 0
   while i < len(text):
     if text[i] == '\\' and quoted:

@@ -59,7 +59,7 @@ def expected_names():
 
 
 def install_tree():
-  """WEFT's install tree, or one of its build tree's headers."""
+  """Returns WEFT's install tree, or one of its build tree's headers."""
   tree = WEFT.parent.parent
   if not (tree / 'ust-injector/include/cmake_install.cmake').exists():
     return tree

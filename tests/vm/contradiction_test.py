@@ -32,8 +32,8 @@ class Contradictions:
         self.wait_for(lambda: (PARAMETERS / "what").read_text() == "0\n")
 
     def assert_stopped_books(self, counts, seen, ring):
-        """Each CPU has all calls up to one of them; later calls are counted as long as a ring
-        counted."""
+        """Checks that each CPU has all calls up to one of them; later calls are counted as long as
+        a ring counted."""
         storm.assert_same_books_of_weft(self, counts, seen, ring)
         storm.assert_prefix(self, seen)
         self.assertEqual({reason for reason, n in counts["discarded"].items() if n}, {"contended"}, counts)

@@ -44,7 +44,7 @@ class GuestNode:
                               check=False).returncode == 0
 
     def end(self):
-        """Its kernel must have had no complaint."""
+        """Ends the guest, whose kernel must have had no complaint."""
         (LOGS / END).touch()
         try:
             self.process.wait(PATIENCE)

@@ -32,7 +32,8 @@ class RecordTest(LocalTest):
         load_module(self)
 
     def counted(self):
-        """How many events there are of each name, but for the statedump's; and how many of those."""
+        """Returns how many events there are of each name, except for the statedump's; and how many
+        of those."""
         names = [event["event"] for event in self.view()]
         state = sum(name.startswith(STATE) for name in names)
         counts = self.counts()

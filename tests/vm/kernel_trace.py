@@ -10,7 +10,7 @@ FIELD = re.compile(r'(\w+) = (?:\( (".*?") : container = -?\d+ \)|("(?:[^"\\]|\\
 
 
 def events_in(folder):
-    """[(name, {field: value})], in the order of time. Nothing may have been discarded."""
+    """Returns [(name, {field: value})], in the order of time. Nothing may have been discarded."""
     return [(name, fields) for _, name, fields in timed_events_in(folder)]
 
 

@@ -46,7 +46,8 @@ class Killer:
             self.wait_for(lambda pid=pid: not is_running(pid), "a process stays")
 
     def assert_beginning(self, seen, ring):
-        """Each CPU has all that was taken out of the ring, nothing that was not in it, and no gap."""
+        """Checks that each CPU has all that was taken out of the ring, nothing that was not in it,
+        and no gap."""
         storm.assert_prefix(self, seen)
         self.assertEqual(seen.discarded, 0)
         for cpu, slot in enumerate(ring.slots()):
@@ -215,7 +216,8 @@ class NodeKillTest(NodeStormTest, Killer):
         return {file.parent for file in (self.folder / "relay/reds").rglob("metadata")}
 
     def assert_rest(self, seen, ring):
-        """The ring recorded, of each thread, all calls from some call to the last one."""
+        """Checks that the ring recorded, of each thread, all calls from some call to the last
+        one."""
         calls = storm.made(self.report)
         self.assertEqual((ring.discarded(), seen.discarded), ({}, 0))
         self.assertEqual(ring.committed(), seen.total)

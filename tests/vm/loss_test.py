@@ -32,7 +32,7 @@ class Losses:
         self.assertFalse(counts["lost"], counts)
 
     def assert_overwritten(self, counts, seen):
-        """Nothing but that, and the last calls are there."""
+        """Checks that no event is missing for another reason, and that the last calls are there."""
         self.assertGreater(counts["overwritten"], 0, "the buffers are too large")
         self.assertEqual(counts["discarded"], {}, counts)
         self.assertEqual({numbers[-1] for numbers in seen.entries.values()}, {CALLS - 1})

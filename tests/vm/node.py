@@ -246,7 +246,7 @@ class NodeTest(LocalTest):
             return self.api.statuses.get(f"session-{namespace}", {})
 
     def condition(self, namespace, kind):
-        """(status, reason, message)"""
+        """Returns (status, reason, message)."""
         for one in self.status(namespace).get("conditions", []):
             if one["type"] == kind:
                 return one["status"], one["reason"], one["message"]

@@ -240,7 +240,7 @@ class Tenants(NodeTest):
         self.assertEqual(generated.count("other"), 200, "sent to the other")
 
     def take_turns(self, first, second):
-        """{name: {what it says it did: (begin, end)}}, times in ns since the epoch."""
+        """Returns {name: {what it says it did: (begin, end)}}, times in ns since the epoch."""
         fifos = {tenant: self.folder / f"turn-{i}" for i, tenant in enumerate((first, second))}
         for fifo in fifos.values():
             os.mkfifo(fifo)

@@ -94,7 +94,7 @@ spec:
 
 
 def number(value):
-    """None: a text, bytes."""
+    """Returns a number; None: it is a text or bytes."""
     if isinstance(value, dict):
         value = value["value"]  # beside it, its labels
     if isinstance(value, str) and value.startswith("0x"):
@@ -163,7 +163,8 @@ class RecordTest(LocalTest):
                               capture_output=True, text=True, check=False)
 
     def assert_whole(self, output="trace"):
-        """Every event was delivered, and babeltrace2 finds as many, without a warning."""
+        """Checks that every event was delivered, and that babeltrace2 finds as many, without a
+        warning."""
         counts = self.counts()
         self.assertEqual(sum(counts["discarded"].values()), 0, counts)
         self.assertEqual(counts["delivered"], counts["emitted"], counts)
@@ -173,7 +174,7 @@ class RecordTest(LocalTest):
         return lines
 
     def strace(self):
-        """(name, arguments, value) of the calls, in order."""
+        """Returns (name, arguments, value) of the calls, in order."""
         log = self.folder / "strace"
         subprocess.run(["strace", "-s", "4096", "-o", str(log), "-e", f"trace={FILES}", "-e", "signal=none",
                         *self.python()], check=True)
@@ -182,8 +183,8 @@ class RecordTest(LocalTest):
                            for call in found if call])
 
     def calls(self):
-        """The calls of the trace: an exit follows its entry, for the program has one thread. Leaves out the first
-        one, the write by which the program came into its cgroup."""
+        """Returns the calls of the trace: an exit follows its entry, because the program has one
+        thread. Leaves out the first one, the write by which the program came into its cgroup."""
         made, begun, shown = [], None, {}
         for event in self.events()[1:]:
             _, side, name = event["event"].split("_", 2)
@@ -217,7 +218,7 @@ class RecordTest(LocalTest):
         self.assertEqual(seen.read_text(), "none none\n")
 
     def strace_buffers(self, program):
-        """(name, lengths of buffers, what is in them, result) of the calls, in order."""
+        """Returns (name, lengths of buffers, what is in them, result) of the calls, in order."""
         log = self.folder / "strace"
         subprocess.run(["strace", "-s", "4096", "-o", log, "-e", "trace=" + ",".join(BUFFER_CALLS), "-e",
                         "signal=none", *program], check=True)

@@ -47,7 +47,7 @@ def tearDownModule():
 
 
 def number(value):
-    """The low 32 bits of a register, which the trace has as an address."""
+    """Returns the low 32 bits of a register, which the trace has as an address."""
     return (value if isinstance(value, int) else int(value, 0)) & 0xffffffff
 
 
@@ -207,7 +207,7 @@ class ContainersTest(NodeTest):
         self.addCleanup(subprocess.run, ["umount", "-l", folder], check=True)
 
     def container(self, tenant, image="shop", program="/bin/shop"):
-        """Its first process, which will make COUNT orders."""
+        """Starts its first process, which will make COUNT orders."""
         root, written, work = (self.layers / f"{tenant.name}-{what}" for what in ("root", "own", "work"))
         for folder in (root, written, work):
             folder.mkdir()
