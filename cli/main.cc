@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "cli/exit_status.h"
+#include "cli/export/export.h"
 #include "cli/list.h"
 #include "cli/number.h"
 #include "cli/record.h"
@@ -122,6 +123,22 @@ void AddView(CLI::App& app, ViewOptions& options) {
   view->footer(kExitStatusHelp);
 }
 
+void AddExport(CLI::App& app, ExportOptions& options) {
+  CLI::App* command = app.add_subcommand("export", "Write a trace in a format of other programs");
+  command->add_option("FOLDER", options.folder)->required();
+  command
+      ->add_option(
+          "--to", options.format,
+          "perfetto: for ui.perfetto.dev; chrome-json: for Chrome's viewer and Speedscope; "
+          "csv; jsonl: a JSON object per line")
+      ->required()
+      ->check(CLI::IsMember(kExportFormats));
+  command->add_option("-o,--output", options.output, "file to create; default: standard output");
+  command->add_option("--counter", options.counters,
+                      "show a field of an event as a counter in a timeline: shop:order.total");
+  command->footer(kExitStatusHelp);
+}
+
 void AddList(CLI::App& app, ListOptions& options) {
   CLI::App* list =
       app.add_subcommand("list", "Show the tracepoints that a program or process offers");
@@ -173,6 +190,7 @@ int main(int argc, char** argv) {
   RecordOptions record;
   for (int i = own + 1; i < argc; ++i) record.program.emplace_back(argv[i]);
   ViewOptions view;
+  ExportOptions exported;
   ListOptions list;
   bool status_json = false;
 
@@ -183,6 +201,7 @@ int main(int argc, char** argv) {
   app.footer(kExitStatusHelp);
   AddRecord(app, record);
   AddView(app, view);
+  AddExport(app, exported);
   AddList(app, list);
   app.add_subcommand("status", "Show what is being recorded")
       ->add_flag("--json", status_json, "print JSON")
@@ -216,6 +235,7 @@ int main(int argc, char** argv) {
   }
   if (app.got_subcommand("record")) return RunRecord(record);
   if (app.got_subcommand("view")) return RunView(view);
+  if (app.got_subcommand("export")) return RunExport(exported);
   if (app.got_subcommand("list")) return RunList(list);
   if (app.got_subcommand("statedump")) return RunStatedump();
   return RunStatus(status_json);

@@ -1,23 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/view.h"
 
-#include <sys/resource.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <string_view>
 
+#include "cli/open_trace.h"
 #include "cli/view_json.h"
 #include "cli/view_text.h"
-#include "lib/ctf/trace_reader.h"
 
 namespace weft::cli {
 namespace {
 
+constexpr const char* kName = "view";
 constexpr size_t kFlushBytes = 64 * 1024;
-constexpr size_t kShownProblems = 20;
 
 bool UseColor(ViewColor color, std::FILE* out) {
   if (color != ViewColor::kAuto) return color == ViewColor::kAlways;
@@ -26,47 +23,13 @@ bool UseColor(ViewColor color, std::FILE* out) {
          std::getenv("NO_COLOR") == nullptr;
 }
 
-bool Write(std::string& text, std::FILE* out) {
-  const bool ok = std::fwrite(text.data(), 1, text.size(), out) == text.size();
-  text.clear();
-  return ok;
-}
-
-int WriteFailed(std::FILE* err) {
-  if (errno == EPIPE) return kViewOk;
-  std::fprintf(err, "weft view: the output cannot be written: %s\n", std::strerror(errno));
-  return kViewWriteFailed;
-}
-
-int ShowProblems(const ctf::TraceReader& reader, std::FILE* err) {
-  const auto& problems = reader.problems();
-  for (size_t i = 0; i < problems.size() && i < kShownProblems; i++) {
-    std::string line;
-    AppendName(line, problems[i]);
-    std::fprintf(err, "weft view: %s\n", line.c_str());
-  }
-  if (problems.size() > kShownProblems) {
-    std::fprintf(err, "weft view: and %zu more problems\n", problems.size() - kShownProblems);
-  }
-  return problems.empty() ? kViewOk : kViewCorrupt;
-}
-
-// A stream is an open file, and a trace of a large machine has more than the usual 1024.
-void RaiseFileLimit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  (void)::setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 }  // namespace
 
 int RunView(const ViewOptions& options, std::FILE* out, std::FILE* err) {
-  RaiseFileLimit();
-  auto reader = ctf::TraceReader::Open(options.folder);
+  auto reader = OpenTrace(options.folder);
   if (!reader) {
     std::fprintf(err, "weft view: %s\n", reader.error().message.c_str());
-    return kViewNoTrace;
+    return kNoTrace;
   }
   TextPrinter text(UseColor(options.color, out));
   std::string buffer;
@@ -79,14 +42,14 @@ int RunView(const ViewOptions& options, std::FILE* out, std::FILE* err) {
     } else if (event) {
       text.Event(*stream, buffer);
     } else {
-      if (!Write(buffer, out)) return WriteFailed(err);
+      if (!Flush(buffer, out)) return WriteFailed(kName, err);
       std::fflush(out);
       std::fprintf(err, "%s\n", TextPrinter::Discarded(*stream).c_str());
     }
-    if (buffer.size() >= kFlushBytes && !Write(buffer, out)) return WriteFailed(err);
+    if (buffer.size() >= kFlushBytes && !Flush(buffer, out)) return WriteFailed(kName, err);
   }
-  if (!Write(buffer, out) || std::fflush(out) != 0) return WriteFailed(err);
-  return ShowProblems(*reader, err);
+  if (!Flush(buffer, out) || std::fflush(out) != 0) return WriteFailed(kName, err);
+  return ShowProblems(*reader, kName, err);
 }
 
 }  // namespace weft::cli

@@ -20,14 +20,9 @@ struct ViewOptions {
   std::optional<uint64_t> limit;  // events at most
 };
 
-// Exit statuses of `weft view`.
-inline constexpr int kViewOk = 0;
-inline constexpr int kViewWriteFailed = 1;  // the output could not be written
-inline constexpr int kViewNoTrace = 3;      // no such folder, or no trace in it
-inline constexpr int kViewCorrupt = 4;      // something is damaged; the rest was shown
-
 // Events go to `out`; discarded events and what is wrong with the trace go to `err`, one line each.
-// A reader of `out` that goes away (EPIPE) ends the call with kViewOk.
+// Returns an exit status of cli/open_trace.h. A reader of `out` that goes away (EPIPE) ends the
+// call with kShownAll.
 int RunView(const ViewOptions& options, std::FILE* out = stdout, std::FILE* err = stderr);
 
 }  // namespace weft::cli

@@ -8,8 +8,9 @@
 #include <limits>
 #include <string>
 
+#include "cli/capture.h"
+#include "cli/open_trace.h"
 #include "cli/view.h"
-#include "cli/view_capture.h"
 #include "lib/ctf/test_trace.h"
 #include "lib/ctf/text.h"
 #include "lib/ctf/vpid_range.h"
@@ -58,10 +59,10 @@ class ViewBabeltraceTest : public testing::TestWithParam<Version> {
   // Returns the text.
   std::string ExpectSame(const TestTrace& trace, size_t lines) {
     const auto theirs = RunCommand(program + " " + trace.path());
-    const Viewed ours = View({.folder = trace.path()});
+    const Captured ours = View({.folder = trace.path()});
     EXPECT_EQ(theirs.status, 0);
     EXPECT_EQ(theirs.err, "");
-    EXPECT_EQ(ours.status, kViewOk);
+    EXPECT_EQ(ours.status, kShownAll);
     EXPECT_EQ(ours.err, "");
     EXPECT_EQ(ours.out, Escaped(theirs.out));
     EXPECT_EQ(std::count(ours.out.begin(), ours.out.end(), '\n'), static_cast<ptrdiff_t>(lines));
@@ -271,9 +272,9 @@ TEST_P(ViewBabeltraceTest, SameDiscardedCounts) {
     }
   }
   const auto theirs = RunCommand(program + " " + trace.path());
-  const Viewed ours = View({.folder = trace.path()});
+  const Captured ours = View({.folder = trace.path()});
   EXPECT_EQ(ours.out, theirs.out);
-  EXPECT_EQ(ours.status, kViewOk);
+  EXPECT_EQ(ours.status, kShownAll);
   for (const char* count :
        {"discarded 1 event between", "discarded 2 events between", "discarded 3 events between",
         "discarded 4 events between", "discarded 6 events between"}) {
@@ -306,7 +307,7 @@ TEST_P(ViewBabeltraceTest, TracesOfSeveralNodesMerge) {
     std::filesystem::rename(trace.path(), folder.path() + "/" + std::to_string(i));
   }
   const auto theirs = RunCommand(program + " " + folder.path());
-  const Viewed ours = View({.folder = folder.path()});
+  const Captured ours = View({.folder = folder.path()});
   EXPECT_EQ(theirs.err, "");
   EXPECT_EQ(ours.err, "");
   EXPECT_EQ(ours.out, theirs.out);
@@ -353,7 +354,7 @@ TEST_P(ViewBabeltraceTest, SameColours) {
                            " --color=always " + trace.path());
   // babeltrace2 resets the terminal once more at its end.
   if (theirs.out.ends_with("\033[0m")) theirs.out.resize(theirs.out.size() - 4);
-  const Viewed ours = View({.folder = trace.path(), .color = ViewColor::kAlways});
+  const Captured ours = View({.folder = trace.path(), .color = ViewColor::kAlways});
   EXPECT_EQ(ours.out, theirs.out);
   EXPECT_NE(ours.out.find("\033["), std::string::npos);
 }
@@ -407,7 +408,7 @@ TEST(ViewForeignTest, PrintsLikeBabeltrace) {
   head(uint16_t{3});
   std::ofstream(folder.path() + "/s_0", std::ios::binary) << packet << events << "0123456789";
   const auto theirs = RunCommand(babeltrace.program + " " + folder.path());
-  const Viewed ours = View({.folder = folder.path()});
+  const Captured ours = View({.folder = folder.path()});
   EXPECT_EQ(theirs.status, 0) << theirs.err;
   EXPECT_EQ(ours.err, "");
   EXPECT_EQ(ours.out, theirs.out);

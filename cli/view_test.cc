@@ -9,7 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "cli/view_capture.h"
+#include "cli/capture.h"
+#include "cli/open_trace.h"
 #include "lib/ctf/test_trace.h"
 #include "lib/ctf/trace_reader.h"
 
@@ -41,7 +42,7 @@ class ViewTest : public testing::Test {
   }
 
   // The values of n that are shown.
-  static std::string Shown(const Viewed& viewed) {
+  static std::string Shown(const Captured& viewed) {
     std::string shown;
     for (size_t at = 0; (at = viewed.out.find("n = ", at)) != std::string::npos; at += 4) {
       shown += viewed.out[at + 4];
@@ -62,13 +63,13 @@ class ViewTest : public testing::Test {
 constexpr size_t kPacket = 84 + 2 * 4;  // each of the three
 
 TEST_F(ViewTest, ShowsAGoodTrace) {
-  const Viewed viewed = View({.folder = trace.path()});
-  EXPECT_EQ(viewed.status, kViewOk);
+  const Captured viewed = View({.folder = trace.path()});
+  EXPECT_EQ(viewed.status, kShownAll);
   EXPECT_EQ(viewed.err, "");
   EXPECT_EQ(Shown(viewed), "012345");
   EXPECT_EQ(Shown(View({.folder = trace.path(), .limit = 2})), "01");
-  const Viewed none = View({.folder = trace.path(), .limit = 0});
-  EXPECT_EQ(none.status, kViewOk);
+  const Captured none = View({.folder = trace.path(), .limit = 0});
+  EXPECT_EQ(none.status, kShownAll);
   EXPECT_EQ(none.out + none.err, "");
 }
 
@@ -80,8 +81,8 @@ TEST_F(ViewTest, ReportsMissingInputWithItsOwnStatus) {
   const TempFolder empty;
   for (const std::string& folder :
        {empty.path() + "/none", empty.path(), trace.path() + "/metadata"}) {
-    const Viewed viewed = View({.folder = folder});
-    EXPECT_EQ(viewed.status, kViewNoTrace);
+    const Captured viewed = View({.folder = folder});
+    EXPECT_EQ(viewed.status, kNoTrace);
     EXPECT_EQ(viewed.out, "");
     EXPECT_EQ(Lines(viewed.err), 1U) << viewed.err;
     EXPECT_NE(viewed.err.find(folder), std::string::npos) << viewed.err;
@@ -93,11 +94,11 @@ TEST_F(ViewTest, EveryCutOfAStreamShowsTheWholePackets) {
   ASSERT_EQ(bytes.size(), 84 + 3 * kPacket);
   for (size_t size = 0; size < bytes.size(); size++) {
     Write("c_0", bytes.substr(0, size));
-    const Viewed viewed = View({.folder = trace.path()});
+    const Captured viewed = View({.folder = trace.path()});
     const size_t packets = size < 84 ? 0 : (size - 84) / kPacket;
     EXPECT_EQ(Shown(viewed), std::string("012345").substr(0, packets * 2)) << size;
     const bool whole = size == 0 || (size >= 84 && (size - 84) % kPacket == 0);
-    EXPECT_EQ(viewed.status, whole ? kViewOk : kViewCorrupt) << size;
+    EXPECT_EQ(viewed.status, whole ? kShownAll : kDamaged) << size;
     EXPECT_EQ(Lines(viewed.err), whole ? 0U : 1U) << viewed.err;
   }
 }
@@ -106,8 +107,8 @@ TEST_F(ViewTest, ABrokenEventEndsItsPacketOnly) {
   std::string bytes = ReadAll(trace.file(stream));
   bytes[84 + kPacket + 84] = static_cast<char>(9 << 2);  // id 9 in the second packet's first event
   Write("c_0", bytes);
-  const Viewed viewed = View({.folder = trace.path()});
-  EXPECT_EQ(viewed.status, kViewCorrupt);
+  const Captured viewed = View({.folder = trace.path()});
+  EXPECT_EQ(viewed.status, kDamaged);
   EXPECT_EQ(Shown(viewed), "0145");
   EXPECT_EQ(Lines(viewed.err), 1U);
   EXPECT_NE(viewed.err.find("unknown id 9"), std::string::npos) << viewed.err;
@@ -120,8 +121,8 @@ TEST_F(ViewTest, EveryChangedByteIsSurvived) {
       std::string bytes = good;
       bytes[at] = static_cast<char>(bytes[at] ^ flip);
       Write("c_0", bytes);
-      const Viewed viewed = View({.folder = trace.path()});
-      EXPECT_TRUE(viewed.status == kViewOk || viewed.status == kViewCorrupt);
+      const Captured viewed = View({.folder = trace.path()});
+      EXPECT_TRUE(viewed.status == kShownAll || viewed.status == kDamaged);
       EXPECT_LE(Shown(viewed).size(), 60U);
     }
   }
@@ -133,8 +134,8 @@ TEST_F(ViewTest, OtherFilesAndTracesDoNotHideTheGoodOne) {
   Write("sub/broken/metadata", "trace {");
   Write("sub/broken/c_0", "x");
   ASSERT_EQ(::mkfifo((trace.path() + "/fifo").c_str(), 0600), 0);
-  const Viewed viewed = View({.folder = trace.path()});
-  EXPECT_EQ(viewed.status, kViewCorrupt);
+  const Captured viewed = View({.folder = trace.path()});
+  EXPECT_EQ(viewed.status, kDamaged);
   EXPECT_EQ(Shown(viewed), "012345");
   EXPECT_EQ(Lines(viewed.err), 2U) << viewed.err;
 }
@@ -144,13 +145,13 @@ TEST_F(ViewTest, ReportsFoldersThatLieTooDeep) {
   for (int i = 0; i <= ctf::SearchLimits().depth; i++) folder += "/d";
   std::filesystem::create_directories(folder);
   std::filesystem::copy(trace.path() + "/metadata", folder);
-  const Viewed viewed = View({.folder = trace.path()});
-  EXPECT_EQ(viewed.status, kViewCorrupt);
+  const Captured viewed = View({.folder = trace.path()});
+  EXPECT_EQ(viewed.status, kDamaged);
   EXPECT_EQ(Shown(viewed), "012345");
   EXPECT_EQ(Lines(viewed.err), 1U) << viewed.err;
   EXPECT_NE(viewed.err.find(folder + ": "), std::string::npos) << viewed.err;
-  const Viewed below = View({.folder = trace.path() + "/d"});
-  EXPECT_EQ(below.status, kViewOk) << below.err;
+  const Captured below = View({.folder = trace.path() + "/d"});
+  EXPECT_EQ(below.status, kShownAll) << below.err;
 }
 
 TEST_F(ViewTest, EndsTheSearchInTooManyFoldersOrFiles) {
@@ -171,8 +172,8 @@ TEST_F(ViewTest, EndsTheSearchInTooManyFoldersOrFiles) {
 
 TEST_F(ViewTest, IgnoresPartialMetadataFragment) {
   trace.Append("metadata", "event {\n\tname = \"hal");
-  const Viewed viewed = View({.folder = trace.path()});
-  EXPECT_EQ(viewed.status, kViewCorrupt);
+  const Captured viewed = View({.folder = trace.path()});
+  EXPECT_EQ(viewed.status, kDamaged);
   EXPECT_EQ(Shown(viewed), "012345");
   EXPECT_EQ(Lines(viewed.err), 1U) << viewed.err;
 }
@@ -181,8 +182,8 @@ TEST_F(ViewTest, APacketOfAnotherTraceIsRefused) {
   std::string bytes = ReadAll(trace.file(stream));
   bytes[84 + 4] ^= 1;  // UUID of the second packet
   Write("c_0", bytes);
-  const Viewed viewed = View({.folder = trace.path()});
-  EXPECT_EQ(viewed.status, kViewCorrupt);
+  const Captured viewed = View({.folder = trace.path()});
+  EXPECT_EQ(viewed.status, kDamaged);
   EXPECT_NE(viewed.err.find("another trace"), std::string::npos) << viewed.err;
 }
 
@@ -191,16 +192,16 @@ TEST_F(ViewTest, ADamagedUuidOfTheFirstPacketDoesNotHideTheOthers) {
   bytes[84 + 4] ^= 1;  // behind the magic number of the first packet with events
   bytes.erase(0, 84);
   Write("c_0", bytes);
-  const Viewed viewed = View({.folder = trace.path()});
-  EXPECT_EQ(viewed.status, kViewCorrupt);
+  const Captured viewed = View({.folder = trace.path()});
+  EXPECT_EQ(viewed.status, kDamaged);
   EXPECT_EQ(Shown(viewed), "012345");
   EXPECT_EQ(Lines(viewed.err), 1U) << viewed.err;
 }
 
 TEST_F(ViewTest, JsonIsOneObjectPerLine) {
   trace.Finish(stream, 3, 0);
-  const Viewed viewed = View({.folder = trace.path(), .json = true});
-  EXPECT_EQ(viewed.status, kViewOk);
+  const Captured viewed = View({.folder = trace.path(), .json = true});
+  EXPECT_EQ(viewed.status, kShownAll);
   std::istringstream lines(viewed.out);
   std::string line;
   std::vector<nlohmann::json> objects;
@@ -296,8 +297,8 @@ TEST(ViewTextTest, MoreStreamsThanTheUsualLimitOfFiles) {
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
   const rlimit low{30, before.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &low), 0);
-  const Viewed viewed = View({.folder = trace.path()});
-  EXPECT_EQ(viewed.status, kViewOk) << viewed.err;
+  const Captured viewed = View({.folder = trace.path()});
+  EXPECT_EQ(viewed.status, kShownAll) << viewed.err;
   EXPECT_EQ(std::count(viewed.out.begin(), viewed.out.end(), '\n'), 40);
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
 }
@@ -312,7 +313,7 @@ TEST(ViewWriteTest, AFullOutputIsAnError) {
   trace.Finish(stream, 0, 0);
   std::FILE* full = std::fopen("/dev/full", "w");
   std::FILE* err = std::tmpfile();
-  EXPECT_EQ(RunView({.folder = trace.path()}, full, err), kViewWriteFailed);
+  EXPECT_EQ(RunView({.folder = trace.path()}, full, err), kNotWritten);
   std::fclose(full);
   std::fclose(err);
 }

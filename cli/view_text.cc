@@ -19,7 +19,6 @@ namespace weft::cli {
 namespace {
 
 using ctf::Member;
-using ctf::Role;
 using ctf::Scope;
 using ctf::Type;
 using ctf::TypeKind;
@@ -123,11 +122,6 @@ size_t PlainLength(std::string_view text, const std::array<bool, 256>& plain) {
   return at;
 }
 
-// What the format uses itself is not shown, unless a field needs it.
-bool IsHidden(const Type& type) {
-  return (type.role != Role::kNone || type.clocked) && type.saved == ctf::kNotSaved;
-}
-
 // Bytes of the character that `text` begins with, if a terminal may have it as it is; 0: it is a
 // control character or no UTF-8, and its first byte is shown as a number.
 size_t PlainLength(std::string_view text) {
@@ -194,7 +188,7 @@ class FieldPrinter final : public ctf::Visitor {
       : out_(out), color_(color), printed_(printed) {}
 
   void Integer(const Type& type, uint64_t value) override {
-    if (IsHidden(type)) return;
+    if (ctf::IsInternal(type)) return;
     if (type.kind == TypeKind::kEnum) {
       Enum(type, value);
     } else {
@@ -205,10 +199,10 @@ class FieldPrinter final : public ctf::Visitor {
     Colored(kBold, [&] { out_ += NumberText::Float(value); });
   }
   void Bool(const Type& type, bool value) override {
-    if (!IsHidden(type)) Colored(kBold, [&] { out_ += value ? "true" : "false"; });
+    if (!ctf::IsInternal(type)) Colored(kBold, [&] { out_ += value ? "true" : "false"; });
   }
   void BitMap(const Type& type, uint64_t value) override {
-    if (IsHidden(type)) return;
+    if (ctf::IsInternal(type)) return;
     Colored(kBold, [&] { out_ += NumberText::Hexadecimal(value); });
     bool any = false;
     ctf::ForEachFlag(type, value, [&](const std::string& label) {
@@ -222,7 +216,7 @@ class FieldPrinter final : public ctf::Visitor {
     Colored(kBold, [&] { AppendQuoted(out_, text); });
   }
   void Blob(const Type& type, std::span<const uint8_t> bytes) override {
-    if (IsHidden(type)) return;
+    if (ctf::IsInternal(type)) return;
     out_ += "{ ";
     Colored(kBold, [&] {
       for (const uint8_t byte : bytes) AppendFormat(out_, "%02x ", byte);
@@ -237,7 +231,7 @@ class FieldPrinter final : public ctf::Visitor {
     printed_.push_back(0);
   }
   void BeginMember(const Type&, const Member& member) override {
-    if (IsHidden(member.type)) return;
+    if (ctf::IsInternal(member.type)) return;
     const std::string_view before = printed_.back()++ > 0 ? ", " : " ";
     if (!color_ && PlainLength(member.name, kPlainName) == member.name.size()) {
       AppendAll(out_, before, member.name, " = ");
@@ -288,7 +282,7 @@ class FieldPrinter final : public ctf::Visitor {
 
 bool HasVisible(const Type& type) {
   for (const Member& member : type.members) {
-    if (!IsHidden(member.type)) return true;
+    if (!ctf::IsInternal(member.type)) return true;
   }
   return type.members.empty();
 }

@@ -121,7 +121,7 @@ bool StreamReader::ReadAt(uint64_t offset, size_t bytes) {
   return done > 0;
 }
 
-uint64_t StreamReader::FileSize() const {
+uint64_t StreamReader::size() const {
   struct stat st{};
   return ::fstat(fd_.get(), &st) == 0 ? static_cast<uint64_t>(st.st_size) : 0;
 }
@@ -191,7 +191,7 @@ std::optional<uint64_t> StreamReader::PacketBits(uint64_t left) const {
 }
 
 bool StreamReader::ReadWholePacket(std::vector<std::string>& problems) {
-  const uint64_t left = FileSize() - packet_offset_;
+  const uint64_t left = size() - packet_offset_;
   const std::optional<uint64_t> bits = PacketBits(left);
   if (!bits) return Problem(problems, "its sizes contradict each other"), false;
   if (*bits / 8 > left) return Problem(problems, "it is cut off"), false;
@@ -212,14 +212,14 @@ bool StreamReader::ReadWholePacket(std::vector<std::string>& problems) {
 void StreamReader::OrderPackets() {
   std::vector<std::pair<uint64_t, uint64_t>> packets;  // begin, offset
   bool ordered = true;
-  const uint64_t size = FileSize();
-  for (packet_offset_ = 0; packet_offset_ < size && packets.size() < kMaxOrderedPackets;) {
+  const uint64_t file_size = size();
+  for (packet_offset_ = 0; packet_offset_ < file_size && packets.size() < kMaxOrderedPackets;) {
     HeaderVisitor header;
     std::string problem;
     decoder_.set_clock(0);
     if (!ReadAt(packet_offset_, kFirstRead) || !DecodeHeaderFields(header, problem)) break;
-    const std::optional<uint64_t> bits = PacketBits(size - packet_offset_);
-    if (!bits || *bits / 8 > size - packet_offset_ || !packet_.begin ||
+    const std::optional<uint64_t> bits = PacketBits(file_size - packet_offset_);
+    if (!bits || *bits / 8 > file_size - packet_offset_ || !packet_.begin ||
         !HasLong(Role::kBegin, *stream_)) {
       break;
     }

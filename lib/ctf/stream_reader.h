@@ -57,6 +57,8 @@ class StreamReader {
   [[nodiscard]] const std::string& file() const { return file_; }
   // Returns where the current packet begins in the file.
   [[nodiscard]] uint64_t packet_offset() const { return packet_offset_; }
+  // Bytes of the file.
+  [[nodiscard]] uint64_t size() const;
 
   // Visits a part of the current event. Returns false if it has no such part. `AnyVisitor`: see
   // Decoder::Decode.
@@ -87,7 +89,6 @@ class StreamReader {
   void OrderPackets();
   void NextPacket();
   bool DecodeHeaderFields(HeaderVisitor& header, std::string& problem);
-  [[nodiscard]] uint64_t FileSize() const;
   [[nodiscard]] std::optional<uint64_t> PacketBits(uint64_t left) const;
   [[nodiscard]] int64_t ToNs(std::optional<uint64_t> cycles) const;
   void NoteUnreadable(const EventRecordClass& event, std::vector<std::string>& problems);

@@ -160,7 +160,14 @@ void TraceReader::OpenTrace(const std::string& folder) {
     }
     streams_.push_back(std::make_unique<StreamReader>(traces_.back()->trace_class, std::move(file),
                                                       std::move(*fd)));
+    bytes_ += streams_.back()->size();
   }
+}
+
+uint64_t TraceReader::bytes_read() const {
+  uint64_t bytes = 0;
+  for (const auto& stream : streams_) bytes += stream->packet_offset();
+  return std::min(bytes, bytes_);
 }
 
 // Ties are broken as babeltrace2 does: by trace, stream class, stream.

@@ -45,6 +45,11 @@ class TraceReader {
   // Returns the problems found so far, one line each, for people.
   [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
 
+  // Bytes of all streams when the trace was opened, and how many of them were read, to tell people
+  // how far a reader is.
+  [[nodiscard]] uint64_t bytes() const { return bytes_; }
+  [[nodiscard]] uint64_t bytes_read() const;
+
   [[nodiscard]] size_t traces() const { return traces_.size(); }
   [[nodiscard]] size_t streams() const { return streams_.size(); }
 
@@ -61,6 +66,7 @@ class TraceReader {
   std::vector<size_t> heap_;  // streams with an item, the next one in front
   std::optional<size_t> current_;
   std::vector<std::string> problems_;
+  uint64_t bytes_ = 0;
 };
 
 }  // namespace weft::ctf

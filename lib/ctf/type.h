@@ -98,6 +98,12 @@ struct Member {
   std::vector<Range> selectors;  // of an option: the values that choose it
 };
 
+// Whether only the format itself uses the field. Such a field is not shown, unless another field
+// refers to it.
+inline bool IsInternal(const Type& type) {
+  return (type.role != Role::kNone || type.clocked) && type.saved == kNotSaved;
+}
+
 inline Type IntegerType(uint8_t bits, bool is_signed, uint8_t base = 10, bool big_endian = false) {
   Type type;
   type.bits = bits;

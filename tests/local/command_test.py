@@ -47,7 +47,7 @@ class ExitStatuses(LocalTest):
         text = (SOURCE / "cli" / "exit_status.h").read_text()
         ours = {int(n) for n in re.findall(r"inline constexpr int kExit\w+ = (\d+);", text)}
         self.assertEqual(named, ours - {0, 128})
-        for command in ("record", "view", "list"):
+        for command in ("record", "view", "export", "list"):
             self.assertIn("Exit status:", weft(command, "--help").stdout)
 
     def test_record(self):
@@ -68,7 +68,7 @@ class ExitStatuses(LocalTest):
 
     def test_wrong_usage_says_what_and_why_in_one_line(self):
         out = ["record", "-e", "emitter:*", "-o", self.folder / "x"]
-        commands = "record, view, list, status, statedump"
+        commands = "record, view, export, list, status, statedump"
         for words, says in ((["bogus"], f"'bogus' is no command; the commands are: {commands}"),
                             (["bogus", "view"], "'bogus' is no command"),
                             ([""], "'' is no command"),
