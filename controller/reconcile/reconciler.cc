@@ -244,10 +244,11 @@ Status Reconciler::Do(Situation& situation, Plan& plan) {
     if (std::ranges::find(plan.remove, session.metadata.name) != plan.remove.end())
       WEFT_TRY(RemoveSession(session));
   }
-  WEFT_TRY(Evict(situation, plan));
+  // A refused eviction is reported last: what else the plan says does not wait for it.
+  const Status evicted = Evict(situation, plan);
   WEFT_TRY(Announce(trace, plan, situation.now));
   if (plan.remove_finalizer) WEFT_TRY(WriteFinalizers(trace, false));
-  return {};
+  return evicted;
 }
 
 Result<std::optional<milliseconds>> Reconciler::Reconcile(const ObjectKey& key) {

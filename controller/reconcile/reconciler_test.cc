@@ -154,24 +154,43 @@ TEST_F(Reconciling, CountsAloneWaitForTheirInterval) {
   EXPECT_LE(**result_, kCountsInterval);
 }
 
-TEST_F(Reconciling, EvictsAPodAndSaysSoOnce) {
-  const std::string kEviction = "POST /api/v1/namespaces/shop/pods/old/eviction";
+// A pod without the library that the Trace asks to be evicted.
+Json OldPod() {
+  return {{"metadata",
+           {{"name", "old"},
+            {"namespace", "shop"},
+            {"labels", {{"app", "shop"}}},
+            {"creationTimestamp", "2026-11-21T09:00:00Z"},
+            {"ownerReferences", {{{"kind", "StatefulSet"}, {"name", "shop"}}}}}},
+          {"spec", {{"nodeName", "n1"}}},
+          {"status", {{"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}};
+}
+
+void RestartMissed(World& world) {
   Json trace = Trace();
   trace["metadata"]["annotations"] = {{"weft.dev/restart-missed", "true"}};
   trace["metadata"]["creationTimestamp"] = "2026-11-21T10:00:00Z";
-  world_.Replace(World::kTraces, {trace});
-  world_.Replace(
-      World::kNamespaces,
-      {{{"metadata", {{"name", "shop"}, {"labels", {{"weft.dev/inject", "enabled"}}}}}}});
-  Json old = {{"metadata",
-               {{"name", "old"},
-                {"namespace", "shop"},
-                {"labels", {{"app", "shop"}}},
-                {"creationTimestamp", "2026-11-21T09:00:00Z"},
-                {"ownerReferences", {{{"kind", "StatefulSet"}, {"name", "shop"}}}}}},
-              {"spec", {{"nodeName", "n1"}}},
-              {"status", {{"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}};
-  world_.Replace(World::kPods, {old});
+  world.Replace(World::kTraces, {trace});
+  world.Replace(World::kNamespaces,
+                {{{"metadata", {{"name", "shop"}, {"labels", {{"weft.dev/inject", "enabled"}}}}}}});
+  world.Replace(World::kPods, {OldPod()});
+}
+
+const std::string kEviction = "POST /api/v1/namespaces/shop/pods/old/eviction";
+
+TEST_F(Reconciling, PostsItsEventsWhereRbacForbidsTheEviction) {
+  RestartMissed(world_);
+  refused_ = "/api/v1/namespaces/shop/pods/";
+  refusal_ = 403;
+  EXPECT_THAT(Requests(), ElementsAre("PATCH traces/t", kSession, kStatus, kEviction, kEvent))
+      << "NothingTraced";
+  ASSERT_FALSE(result_);
+  EXPECT_EQ(result_.error().code, ErrorCode::kPermission);
+}
+
+TEST_F(Reconciling, EvictsAPodAndSaysSoOnce) {
+  Json old = OldPod();
+  RestartMissed(world_);
   refused_ = "/api/v1/namespaces/shop/pods/";
   refusal_ = 429;
   EXPECT_THAT(Requests(), ElementsAre("PATCH traces/t", kSession, kStatus, kEviction, kEvent))
