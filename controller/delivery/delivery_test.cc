@@ -43,6 +43,7 @@ TEST(Library, TheConfigMapIsImmutableAndTheCurrentOne) {
   EXPECT_EQ(map["metadata"]["namespace"], "shop");
   EXPECT_EQ(map["metadata"]["labels"]["weft.dev/library"], "current");
   EXPECT_EQ(map["binaryData"]["libweft.so.amd64"], "f0VMRg==");
+  EXPECT_EQ(map["data"], Json::parse(R"({"LD_PRELOAD": "/weft/libweft.so"})"));
 }
 
 TEST(Library, TheDigestOfItsConfigMapIsItsOwn) {
@@ -56,6 +57,11 @@ TEST(Library, TheDigestOfItsConfigMapIsItsOwn) {
   EXPECT_NE(kube::DigestOf(other), library.digest);
   other["binaryData"]["libweft.so.amd64"] = "no base64";
   EXPECT_EQ(kube::DigestOf(other), "");
+  other = map;
+  other["data"]["LD_PRELOAD"] = "/evil.so";
+  EXPECT_EQ(kube::DigestOf(other), "");
+  other.erase("data");
+  EXPECT_EQ(kube::DigestOf(other), library.digest) << "as older versions made it";
   other = map;
   other["immutable"] = false;
   EXPECT_EQ(kube::DigestOf(other), "");

@@ -60,6 +60,7 @@ Json LibraryConfigMap(const Library& library, std::string_view name_space) {
     data[std::string(kube::kLibraryKeyPrefix) + architecture] = EncodeBase64(bytes);
   Json config_map = ConfigMap(library, name_space, kube::kLibraryCurrent);
   config_map["binaryData"] = std::move(data);
+  config_map["data"] = kube::PreloadData();
   return config_map;
 }
 

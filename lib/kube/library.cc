@@ -38,8 +38,12 @@ std::string LibraryName(std::string_view digest) {
   return std::string(kLibraryPrefix) + std::string(digest.substr(0, kNameDigits));
 }
 
+Json PreloadData() { return {{kPreloadVariable, kLibraryPath}}; }
+
 std::string DigestOf(const Json& config_map) {
   const Json* immutable = At(config_map, {"immutable"});
+  const Json* variables = At(config_map, {"data"});
+  if (variables != nullptr && *variables != PreloadData()) return "";
   const Json* data = At(config_map, {"binaryData"});
   if (immutable == nullptr || *immutable != true || data == nullptr || !data->is_object())
     return "";

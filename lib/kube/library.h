@@ -33,6 +33,9 @@ inline constexpr std::string_view kVolume = "weft";
 inline constexpr std::string_view kFolder = "/weft";
 inline constexpr std::string_view kLibraryFile = "libweft.so";
 inline constexpr std::string_view kLibraryPath = "/weft/libweft.so";
+// The key of the ConfigMap's data: a container's envFrom, which names the ConfigMap first, sets
+// LD_PRELOAD to the library unless a later source sets it.
+inline constexpr std::string_view kPreloadVariable = "LD_PRELOAD";
 // In each container's environment: the container's name.
 inline constexpr std::string_view kContainerVariable = "WEFT_CONTAINER";
 
@@ -51,8 +54,12 @@ Result<std::string> LibraryDigest(const LibraryFiles& files);
 // The name of the ConfigMaps of the library with this digest: "weft-lib-0123456789abcdef".
 std::string LibraryName(std::string_view digest);
 
+// The data of the library's ConfigMap: LD_PRELOAD for envFrom.
+Json PreloadData();
+
 // The digest of the library in a ConfigMap, computed from its bytes. "": there is none, or it may
-// still change, since the ConfigMap is not immutable.
+// still change, since the ConfigMap is not immutable, or it has other data than PreloadData().
+// Older versions of weft made it without data.
 std::string DigestOf(const Json& config_map);
 
 }  // namespace weft::kube

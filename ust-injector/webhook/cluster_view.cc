@@ -19,7 +19,9 @@ std::string ArchitectureOf(const Json& node) {
 }  // namespace
 
 ClusterView::Candidate ClusterView::Read(const Json& config_map) {
-  Candidate candidate{.architectures = {}, .digest = kube::DigestOf(config_map)};
+  Candidate candidate{.architectures = {},
+                      .digest = kube::DigestOf(config_map),
+                      .sets_preload = At(config_map, {"data"}) != nullptr};
   const Json* data = At(config_map, {"binaryData"});
   if (data == nullptr || !data->is_object()) return candidate;
   for (const auto& [key, value] : data->items()) {
@@ -39,7 +41,7 @@ ClusterFacts ClusterView::Facts(const std::string& name_space) const {
       const bool is_genuine = reference != references_.end() && !candidate.digest.empty() &&
                               reference->second == candidate.digest;
       if (is_genuine) {
-        facts.library = Library{name, candidate.architectures};
+        facts.library = Library{name, candidate.architectures, candidate.sets_preload};
       } else {
         facts.untrusted = name;
       }

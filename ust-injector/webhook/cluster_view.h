@@ -39,6 +39,7 @@ class ClusterView {
   struct Candidate {
     std::set<std::string> architectures;
     std::string digest;  // of its bytes; "": it is no library
+    bool sets_preload = false;
   };
   // Candidates by name. There are several while a new version of the library is rolled out.
   using Candidates = std::map<std::string, Candidate>;

@@ -114,10 +114,10 @@ std::expected<Json, LeftAlone> PatchMounts(const Json& container, const std::str
 }
 
 std::expected<Json, LeftAlone> PatchContainer(const Json& container, const std::string& path,
-                                              bool preload_from_env) {
+                                              const PreloadOptions& options) {
   auto mounts = PatchMounts(container, path);
   if (!mounts) return mounts;
-  auto env = PatchEnvironment(container, path, preload_from_env);
+  auto env = PatchEnvironment(container, path, options);
   if (!env) return env;
   Json out = std::move(*mounts);
   for (Json& operation : *env) out.push_back(std::move(operation));
@@ -132,11 +132,16 @@ bool IsMeant(const Json& container, bool init, const std::set<std::string>& name
   return !init || TextAt(container, {"restartPolicy"}) == "Always";
 }
 
-void PatchContainers(const Json& pod, const char* field, Mutation& out) {
+PreloadOptions ReadOptions(const Json& pod, const Library& library) {
+  return {.from_env = TextAt(pod, {"metadata", "annotations", kPreloadFromEnvAnnotation}) == "true",
+          .of_image = TextAt(pod, {"metadata", "annotations", kPreloadAnnotation}),
+          .default_source = library.sets_preload ? library.config_map : ""};
+}
+
+void PatchContainers(const Json& pod, const char* field, const PreloadOptions& options,
+                     Mutation& out) {
   const std::set<std::string> named =
       SplitNames(TextAt(pod, {"metadata", "annotations", kContainersAnnotation}));
-  const bool from_env =
-      TextAt(pod, {"metadata", "annotations", kPreloadFromEnvAnnotation}) == "true";
   const bool init = std::string_view(field) == "initContainers";
   const Json& containers = ListAt(pod, {"spec", field});
   for (std::size_t i = 0; i < containers.size(); ++i) {
@@ -144,7 +149,7 @@ void PatchContainers(const Json& pod, const char* field, Mutation& out) {
     const std::string name = TextAt(container, {"name"});
     if (name.empty() || !IsMeant(container, init, named)) continue;
     const std::string path = std::string("/spec/") + field + "/" + std::to_string(i);
-    auto patch = PatchContainer(container, path, from_env);
+    auto patch = PatchContainer(container, path, options);
     if (!patch) {
       patch.error().note = "container " + name + ": " + patch.error().note;
       out.left_alone.push_back(std::move(patch.error()));
@@ -176,8 +181,9 @@ Mutation MutatePod(const Json& pod, const ClusterFacts& cluster) {
     out.left_alone.push_back({"VolumeInUse", "the pod has a volume of its own named weft"});
     return out;
   }
-  PatchContainers(pod, "initContainers", out);
-  PatchContainers(pod, "containers", out);
+  const PreloadOptions options = ReadOptions(pod, *cluster.library);
+  PatchContainers(pod, "initContainers", options, out);
+  PatchContainers(pod, "containers", options, out);
   if (out.patch.empty() || volume != nullptr) return out;
   const Json made = MakeVolume(*cluster.library, Architecture(pod, cluster));
   out.patch.insert(out.patch.begin(), VolumeOperation(pod, made));

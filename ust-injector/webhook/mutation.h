@@ -26,12 +26,14 @@ using kube::kVolume;
 
 // Annotations that users set on pods, besides the label of library.h.
 inline constexpr std::string_view kContainersAnnotation = "weft.dev/containers";
+inline constexpr std::string_view kPreloadAnnotation = "weft.dev/preload";
 inline constexpr std::string_view kPreloadFromEnvAnnotation = "weft.dev/preload-from-env";
 
 // The library's ConfigMap of a namespace.
 struct Library {
   std::string config_map;
   std::set<std::string> architectures;  // as nodes name them: amd64, arm64
+  bool sets_preload = false;            // its data has LD_PRELOAD, for envFrom
 };
 
 struct ClusterFacts {

@@ -128,6 +128,33 @@ TEST(Preload, EnvFromIsOverriddenUnlessThePodSaysThatItHasTheKey) {
   EXPECT_EQ(EnvOf(Mutated(pod))[0]["value"], "/weft/libweft.so");
 }
 
+TEST(Preload, EnvFromIsKeptWhereTheLibrarysConfigMapSetsWhatItLacks) {
+  ClusterFacts cluster = Cluster();
+  cluster.library->sets_preload = true;
+  Json pod = Pod(R"({"name":"app","envFrom":[{"secretRef":{"name":"s"}}]})");
+  const Json out = Mutated(pod, cluster);
+  EXPECT_EQ(EnvOf(out)[0]["value"], "/weft/libweft.so:$(LD_PRELOAD)");
+  EXPECT_EQ(out["spec"]["containers"][0]["envFrom"], Json::parse(R"([
+    {"configMapRef":{"name":"weft-lib-0123","optional":true}}, {"secretRef":{"name":"s"}}])"));
+  const Json without = Mutated(Pod(kPlain), cluster);
+  EXPECT_EQ(EnvOf(without)[0]["value"], "/weft/libweft.so");
+  EXPECT_FALSE(without["spec"]["containers"][0].contains("envFrom"));
+}
+
+TEST(Preload, TheImagesIsAddedWhereThePodNamesIt) {
+  ClusterFacts cluster = Cluster();
+  cluster.library->sets_preload = true;
+  Json pod = Pod(kPlain);
+  pod["metadata"]["annotations"]["weft.dev/preload"] = "/image.so";
+  EXPECT_EQ(EnvOf(Mutated(pod, cluster))[0]["value"], "/weft/libweft.so:/image.so");
+  pod["spec"]["containers"][0]["envFrom"] = Json::parse(R"([{"configMapRef":{"name":"c"}}])");
+  EXPECT_EQ(EnvOf(Mutated(pod, cluster))[0]["value"], "/weft/libweft.so:$(LD_PRELOAD):/image.so");
+  // Without weft, too, the pod's own value would have replaced the image's.
+  pod = Pod(R"({"name":"app","env":[{"name":"LD_PRELOAD","value":"/own.so"}]})");
+  pod["metadata"]["annotations"]["weft.dev/preload"] = "/image.so";
+  EXPECT_EQ(EnvOf(Mutated(pod, cluster))[0]["value"], "/own.so:/weft/libweft.so");
+}
+
 TEST(Mutation, OverwritesWeftContainer) {
   const Json out =
       Mutated(Pod(R"({"name":"app","env":[{"name":"WEFT_CONTAINER","value":"../other"}]})"));

@@ -12,7 +12,7 @@ namespace {
 using kube::At;
 using kube::TextAt;
 
-constexpr std::string_view kPreload = "LD_PRELOAD";
+using kube::kPreloadVariable;
 
 Json Operation(const char* op, const std::string& path, Json value) {
   return {{"op", op}, {"path", path}, {"value", std::move(value)}};
@@ -73,7 +73,7 @@ std::expected<Json, LeftAlone> Rewrite(const Json& env, int index, const std::st
     if (HasLibrary(value)) return Json::array();
     const std::string all =
         value.empty() ? std::string(kLibraryPath) : value + ":" + std::string(kLibraryPath);
-    return Json::array({Operation("replace", Entry(path, index), Variable(kPreload, all))});
+    return Json::array({Operation("replace", Entry(path, index), Variable(kPreloadVariable, all))});
   }
   if (IsOptionalReference(*from))
     return std::unexpected(
@@ -83,13 +83,30 @@ std::expected<Json, LeftAlone> Rewrite(const Json& env, int index, const std::st
         "PreloadConflict", "LD_PRELOAD is a reference, and WEFT_ORIG_LD_PRELOAD exists already"});
   return Json::array(
       {Operation("replace", Entry(path, index) + "/name", kOriginalPreload),
-       Operation("add", End(path), Variable(kPreload, InFrontOf(kOriginalPreload)))});
+       Operation("add", End(path), Variable(kPreloadVariable, InFrontOf(kOriginalPreload)))});
+}
+
+// Operations for a container without the variable. The image's may still have it, which no program
+// would see any more.
+Json Add(const Json& container, const std::string& path, const PreloadOptions& options) {
+  Json out = Json::array();
+  std::string value(kLibraryPath);
+  if (HasEnvFrom(container) && (options.from_env || !options.default_source.empty())) {
+    value = InFrontOf(kPreloadVariable);
+    if (!options.default_source.empty())
+      out.push_back(
+          Operation("add", path + "/envFrom/0",
+                    {{"configMapRef", {{"name", options.default_source}, {"optional", true}}}}));
+  }
+  if (!options.of_image.empty()) value += ":" + options.of_image;
+  out.push_back(Operation("add", End(path), Variable(kPreloadVariable, value)));
+  return out;
 }
 
 }  // namespace
 
 std::expected<Json, LeftAlone> PatchEnvironment(const Json& container, const std::string& path,
-                                                bool preload_from_env) {
+                                                const PreloadOptions& options) {
   const Json* given = At(container, {"env"});
   const bool has_env = given != nullptr && given->is_array();
   const Json none = Json::array();
@@ -97,16 +114,13 @@ std::expected<Json, LeftAlone> PatchEnvironment(const Json& container, const std
 
   Json out = Json::array();
   if (!has_env) out.push_back(Operation("add", path + "/env", Json::array()));
-  const int preload = FindVariable(env, kPreload);
+  const int preload = FindVariable(env, kPreloadVariable);
   if (preload >= 0) {
     auto rewritten = Rewrite(env, preload, path);
     if (!rewritten) return std::unexpected(std::move(rewritten.error()));
     for (Json& operation : *rewritten) out.push_back(std::move(operation));
   } else {
-    const bool merge = preload_from_env && HasEnvFrom(container);
-    out.push_back(
-        Operation("add", End(path),
-                  Variable(kPreload, merge ? InFrontOf(kPreload) : std::string(kLibraryPath))));
+    for (Json& operation : Add(container, path, options)) out.push_back(std::move(operation));
   }
 
   const Json name = Variable(kContainerVariable, TextAt(container, {"name"}));

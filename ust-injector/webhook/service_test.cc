@@ -111,8 +111,13 @@ TEST(ClusterView, KnowsTheLibraryOfEachNamespace) {
   ASSERT_TRUE(facts.library.has_value());
   EXPECT_EQ(facts.library->config_map, NameOf(ConfigMap("x")));
   EXPECT_EQ(facts.library->architectures, std::set<std::string>{"amd64"});
+  EXPECT_FALSE(facts.library->sets_preload) << "of an older version";
   EXPECT_EQ(facts.node_architectures, std::set<std::string>{"amd64"});
   EXPECT_FALSE(view.Facts("other").library.has_value());
+  Json with_data = ConfigMap("x");
+  with_data["data"] = kube::PreloadData();
+  view.ChangeLibrary({kube::WatchType::kModified, with_data});
+  EXPECT_TRUE(view.Facts("shop").library->sets_preload);
   view.ChangeLibrary({kube::WatchType::kDeleted, ConfigMap("x")});
   EXPECT_FALSE(view.Facts("shop").library.has_value());
   view.ChangeNode({kube::WatchType::kDeleted, Json::parse(R"({"metadata":{"name":"n"}})")});
