@@ -318,7 +318,8 @@ class Planner {
       FillKernel();
       FillRelay();
       FillReceiving();
-      FillBuffers();
+      FillDenied(api::kConditionBuffersGranted, "MemoryLimit", "AsAsked");
+      FillDenied(api::kConditionPreloadKept, "ImagePreloadReplaced", "Kept");
     }
   }
 
@@ -412,13 +413,13 @@ class Planner {
         "that was started without its pod's environment, is not traced");
   }
 
-  // Set only where buffers are, or were, smaller than the Trace asks for.
-  void FillBuffers() {
-    const std::string message = WhoDenies(api::kConditionBuffersGranted);
+  // A condition that is set only where nodes deny it, or did.
+  void FillDenied(std::string_view type, const char* why_not, const char* again) {
+    const std::string message = WhoDenies(type);
     if (!message.empty()) {
-      Set(api::kConditionBuffersGranted, ConditionStatus::kFalse, "MemoryLimit", message);
-    } else if (api::FindCondition(plan_.status.conditions, api::kConditionBuffersGranted)) {
-      Set(api::kConditionBuffersGranted, ConditionStatus::kTrue, "AsAsked", "");
+      Set(type, ConditionStatus::kFalse, why_not, message);
+    } else if (api::FindCondition(plan_.status.conditions, type)) {
+      Set(type, ConditionStatus::kTrue, again, "");
     }
   }
 
@@ -496,9 +497,9 @@ class Planner {
           now.type == api::kConditionDrained || now.type == api::kConditionReceiving)
         continue;
       if (now.type == api::kConditionReady && now.reason == "InvalidSpec") continue;
-      const bool is_of_nodes = now.type == api::kConditionKernelTracing ||
-                               now.type == api::kConditionBuffersGranted ||
-                               now.type == api::kConditionRelayAvailable;
+      const bool is_of_nodes =
+          now.type == api::kConditionKernelTracing || now.type == api::kConditionBuffersGranted ||
+          now.type == api::kConditionPreloadKept || now.type == api::kConditionRelayAvailable;
       if (is_of_nodes && now.status != ConditionStatus::kFalse) continue;
       const bool is_end = now.reason == "Completed" || now.reason == "Uninstalled";
       std::string text = now.message.empty() ? "the Trace is now: " + now.reason : now.message;

@@ -669,6 +669,17 @@ TEST_F(Life, SaysWhichBuffersAreSmallerThanAskedFor) {
   EXPECT_EQ(buffers()->status, api::ConditionStatus::kTrue);
 }
 
+TEST_F(Life, SaysOnceWhichImagesPreloadIsReplaced) {
+  AddPod("a", "n1", true);
+  Step();
+  s_.sessions.at(0).status.conditions = {
+      {.type = std::string(api::kConditionPreloadKept), .status = api::ConditionStatus::kFalse}};
+  EXPECT_EQ(Reasons(Step()), "ImagePreloadReplaced ");
+  s_.sessions[0].status.conditions.clear();
+  EXPECT_EQ(Reasons(Step()), "");
+  EXPECT_TRUE(api::IsTrue(s_.trace.status.conditions, api::kConditionPreloadKept));
+}
+
 TEST_F(Life, SumsUpKernelConditionsOfNodes) {
   const auto kernel = [&] {
     return api::FindCondition(s_.trace.status.conditions, api::kConditionKernelTracing);

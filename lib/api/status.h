@@ -33,6 +33,8 @@ inline constexpr std::string_view kConditionRelayAvailable = "RelayAvailable";
 inline constexpr std::string_view kConditionReceiving = "Receiving";  // the relay has events
 // False: buffers of some containers are smaller than the Trace asks for.
 inline constexpr std::string_view kConditionBuffersGranted = "BuffersGranted";
+// False: the images of some containers set LD_PRELOAD, which weft's replaces.
+inline constexpr std::string_view kConditionPreloadKept = "PreloadKept";
 
 // metav1.Condition.
 struct Condition {

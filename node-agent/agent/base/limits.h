@@ -75,6 +75,11 @@ inline constexpr std::chrono::milliseconds kCgroupInterval{200};
 // a session may have open.
 inline constexpr std::chrono::seconds kProbeInterval{5};
 inline constexpr size_t kMaxProbedFiles = 256;
+// A container runtime's file about a container or an image, how many containers are remembered of
+// which such files were read, and how much of an image's LD_PRELOAD a message quotes.
+inline constexpr size_t kMaxRuntimeFile = size_t{1} << 20;
+inline constexpr size_t kMaxKnownImages = 4096;
+inline constexpr size_t kMaxToldPreload = 200;
 // How often the agent tries again to load the kernel module while a Trace needs it: an
 // administrator may have installed it meanwhile.
 inline constexpr std::chrono::seconds kDriverRetry{60};

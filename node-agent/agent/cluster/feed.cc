@@ -43,7 +43,10 @@ void Feed::Watch(kube::Client& client, const std::string& node) {
       kube::InformerHandlers{.on_list =
                                  [this](const std::vector<Json>& list) {
                                    PodsListed news;
-                                   for (const Json& pod : list) news.pods.push_back(ReadPod(pod));
+                                   for (const Json& pod : list) {
+                                     news.pods.push_back(ReadPod(pod));
+                                     images_.AddTo(news.pods.back());
+                                   }
                                    Put(std::move(news));
                                  },
                              .on_event =
@@ -51,6 +54,7 @@ void Feed::Watch(kube::Client& client, const std::string& node) {
                                    PodFacts pod = ReadPod(event.object);
                                    if (event.type == kube::WatchType::kDeleted)
                                      return Put(PodGone{pod.uid});
+                                   images_.AddTo(pod);
                                    Put(PodSeen{std::move(pod)});
                                  },
                              .on_error = failed});

@@ -18,6 +18,7 @@
 #include "lib/ipc/loop.h"
 #include "lib/kube/client.h"
 #include "lib/kube/informer.h"
+#include "node-agent/agent/cluster/image_preload.h"
 #include "node-agent/agent/cluster/pod.h"
 
 namespace weft::agent {
@@ -70,6 +71,7 @@ class Feed {
   const Handler handler_;
   std::mutex mutex_;
   std::deque<News> queue_;
+  ImagePreloads images_{OpenRootOfNode()};  // of the thread of pods_
   // Last: their threads use the others.
   std::unique_ptr<kube::Informer> pods_, orders_;
 };

@@ -86,7 +86,10 @@ PodFacts ReadPod(const Json& pod) {
   const auto add_id = [&](const Json& status) {
     const std::string id = TextAt(status, {"containerID"});
     const size_t at = id.find("://");
-    if (at != std::string::npos) facts.ids[id.substr(at + 3)] = TextAt(status, {"name"});
+    if (at != std::string::npos) {
+      facts.ids[id.substr(at + 3)] = TextAt(status, {"name"});
+      facts.images[TextAt(status, {"name"})] = TextAt(status, {"imageID"});
+    }
     if (facts.waiting.empty()) facts.waiting = TextAt(status, {"state", "waiting", "reason"});
   };
   ForEach(pod, {"status", "containerStatuses"}, add_id);

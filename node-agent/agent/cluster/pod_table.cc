@@ -159,6 +159,10 @@ SelectedPods PodTable::SelectedBy(const Session& session) const {
     if (of_user ? !SelectsForUser(session, pod) : !SelectsForKernel(session, pod)) continue;
     pods.reachable[uid] = of_user ? pod.volume.valid() : pod.cgroup != 0;
     pods.names[uid] = pod.facts.name;
+    for (const auto& [container, value] : pod.facts.replaced_preloads)
+      if (of_user && api::MatchesContainer(session.order->spec.record.pods, container))
+        pods.replaced_preloads[value].push_back(
+            std::string(pod.facts.name).append("/").append(container));
     if (!of_user || !pod.volume) continue;
     if (auto why = WhyWithoutLibrary(uid, pod, session.order->spec.record.pods))
       pods.without_library[uid] = std::move(*why);

@@ -187,6 +187,22 @@ std::string DescribeGrants(const Session& session) {
   return text.empty() ? "" : text + ": all buffers stay under 5 % of a container's memory limit";
 }
 
+// Which containers lack what their image preloads, and what to do; "": all have it.
+std::string DescribeReplaced(const SelectedPods& pods) {
+  std::string text;
+  for (const auto& [value, containers] : pods.replaced_preloads) {
+    text += (text.empty() ? "" : "; ") + std::string("the image sets LD_PRELOAD to \"") + value +
+            "\", which is not loaded in ";
+    const size_t named = std::min(containers.size(), api::limits::kSkippedPodNames);
+    for (size_t i = 0; i < named; ++i) text += (i == 0 ? "" : ", ") + containers[i];
+    if (named < containers.size())
+      text += " and " + std::to_string(containers.size() - named) + " more";
+    text += ": to load both, annotate the pod, or its template, with weft.dev/preload: \"" + value +
+            "\", and make it anew";
+  }
+  return text;
+}
+
 // Not set before the first connection, or failure.
 void SetRelay(api::SessionStatus& status, const Session& session, kube::WallTime now) {
   const bool is_connected = std::ranges::any_of(session.channels, &SessionChannel::ready);
@@ -246,6 +262,8 @@ api::SessionStatus MakeStatus(const Session& session, const SelectedPods& pods,
         verdict.message, now);
   if (const std::string grants = DescribeGrants(session); !grants.empty())
     Set(status, order, api::kConditionBuffersGranted, false, "MemoryLimit", grants, now);
+  if (const std::string replaced = DescribeReplaced(pods); !replaced.empty())
+    Set(status, order, api::kConditionPreloadKept, false, "ImagePreloadReplaced", replaced, now);
   return status;
 }
 

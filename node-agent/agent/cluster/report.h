@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "lib/api/session.h"
 #include "lib/kube/time.h"
@@ -23,6 +24,8 @@ struct SelectedPods {
     std::string reason, message;  // of api::SkippedPods
   };
   std::map<std::string, Reason> without_library;
+  // LD_PRELOAD of an image that weft's replaces -> "POD/CONTAINER" of those that have the image.
+  std::map<std::string, std::vector<std::string>> replaced_preloads;
 };
 
 api::SessionStatus MakeStatus(const Session& session, const SelectedPods& pods,

@@ -138,6 +138,27 @@ TEST_F(Report, APodWhoseProcessesLackTheLibraryIsNotTraced) {
   EXPECT_EQ(status.pods.skipped[0].names, std::vector<std::string>{"shop-1"});
 }
 
+TEST_F(Report, NamesContainersWhoseImagesPreloadIsReplaced) {
+  const auto kept = [&] {
+    return api::FindCondition(MakeStatus(session_, pods_, kernel_, kNow).conditions,
+                              api::kConditionPreloadKept) == nullptr;
+  };
+  EXPECT_TRUE(kept());
+  pods_.replaced_preloads["/a.so"] = {"shop-0/main", "shop-1/main"};
+  pods_.replaced_preloads["/b.so"] = std::vector<std::string>(11, "other/main");
+  const api::SessionStatus status = MakeStatus(session_, pods_, kernel_, kNow);
+  const auto* condition = api::FindCondition(status.conditions, api::kConditionPreloadKept);
+  ASSERT_NE(condition, nullptr);
+  EXPECT_EQ(condition->status, api::ConditionStatus::kFalse);
+  EXPECT_EQ(condition->reason, "ImagePreloadReplaced");
+  EXPECT_TRUE(condition->message.starts_with(
+      "the image sets LD_PRELOAD to \"/a.so\", which is not loaded in shop-0/main, shop-1/main: to "
+      "load both, annotate the pod, or its template, with weft.dev/preload: \"/a.so\", and make it "
+      "anew; the image sets"))
+      << condition->message;
+  EXPECT_TRUE(condition->message.contains("other/main and 1 more: ")) << condition->message;
+}
+
 TEST_F(Report, PausedIsReadyAndSaysSo) {
   session_.order->spec.record.paused = true;
   const api::SessionStatus status = MakeStatus(session_, pods_, kernel_, kNow);
