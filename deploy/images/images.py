@@ -80,6 +80,15 @@ def controller():
     return weft_image("weft-controller", "weft-controller", files=["lib/libweft.so"])
 
 
+def older_controller():
+    """A controller with another library, as that of an older weft is: bytes that no loader reads are behind it."""
+    image = Image(f"localhost/weft-test/older-controller:{TAG}", entrypoint=["/usr/bin/weft-controller"],
+                  user=UNPRIVILEGED)
+    image.program(INSTALL / "bin/weft-controller", "usr/bin/weft-controller")
+    image.put("usr/lib/libweft.so", (INSTALL / "lib/libweft.so").read_bytes() + b"older\n", 0o755)
+    return image
+
+
 def webhook():
     return weft_image("weft-webhook", "weft-webhook")
 
@@ -117,8 +126,19 @@ def tenant():
     return with_shell(image)
 
 
+def preloading():
+    """A tenant whose image preloads a library, as images with an allocator of their own do."""
+    library = "usr/lib/libimage_library.so"
+    image = Image(f"localhost/weft-test/preloading:{TAG}", entrypoint=["/usr/bin/tenant"], user=UNPRIVILEGED)
+    image.config["Env"].append(f"LD_PRELOAD=/{library}")
+    image.program(RELEASE / "tests/cluster/cluster_tenant", "usr/bin/tenant")
+    image.file(RELEASE / "tests/cluster/libcluster_image_library.so", library)
+    return with_shell(image)
+
+
 IMAGES = {"weft-agent": agent, "weft-kmod": kmod, "weft-controller": controller, "weft-webhook": webhook,
-          "weft-relay": relay, "shell": shell, "shop": shop, "tenant": tenant}
+          "weft-relay": relay, "shell": shell, "shop": shop, "tenant": tenant, "preloading": preloading,
+          "older-controller": older_controller}
 
 
 OF_ONE_KERNEL = re.compile(r"weft-kmod/(\w[\w.+-]*)")

@@ -66,6 +66,7 @@ def kubelet_config(node):
         "evictionHard": {"memory.available": "50Mi", "nodefs.available": "1%",
                          "nodefs.inodesFree": "1%", "imagefs.available": "1%"},
         "serializeImagePulls": False,
+        "maxPods": 240,  # a node's range has addresses for as many
         # Tests make many pods at once; limits for fairness between nodes are in their way.
         "kubeAPIQPS": 200, "kubeAPIBurst": 400, "eventRecordQPS": 0,
     }

@@ -1,23 +1,28 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Flight recorders on a real cluster: what overwrites its oldest events, streamed and as a snapshot. The
-books balance, and the newest events are there. Also Traces that have one name after each other, and the counts of
-a session that is deleted."""
+books balance, and the newest events are there. Also Traces that have one name after each other, the counts of a
+session that is deleted, what images preload, and many pods at once."""
 
 import os
+import re
 import signal
 import unittest
 
+from tests.cluster import settings
 from tests.cluster.relay_files import discarded_in, events_in, relay_folder, trace_folder
-from tests.cluster.weft_cluster import get, kubectl, pod
+from tests.cluster.weft_cluster import PATIENCE, get, kubectl, pod
 from tests.cluster.with_weft import WeftTest, container_pids, metric, send_signal, trace
 from tests.local.huge_pages import HUGE, bytes_in_huge_pages, why_no_huge_page
 
+LONG = os.environ.get("WEFT_LONG") == "1"
+PODS = 200 if LONG else 24  # at once
 EVENTS = 200_000  # of each of two threads in a round: many times what the buffers hold
 BUFFER = {"size": "16Ki", "count": 2, "mode": "overwrite"}
 
 
 class Modes(WeftTest):
+    LOADED = WeftTest.LOADED + ("preloading",)
 
     def start(self, namespace, buffer=BUFFER, **spec):
         """A tenant, and a Trace of it that is ready."""
@@ -85,6 +90,77 @@ class Modes(WeftTest):
         wanted = (1, {"LibraryNotLoaded": ["bare"], "NotStarted": ["absent"]})
         self.wait_for(lambda: skipped() == wanted, f"not all pods are named: {skipped()}")
         self.assertEqual(self.condition(name, "t", "Ready")["status"], "True")
+
+    def test_many_pods_at_once(self):
+        """A Job whose pods all run, then emit at one moment, and end."""
+        name = "many"
+        gate = settings.CONTROL_PLANE.folder / "gate"
+        gate.mkdir()
+        self.injected_namespace(name, {})
+        self.apply(trace("t", name, buffer={"size": "64Ki", "count": 4}), namespace=name)
+        run = "until [ -e /gate/open ]; do sleep 2; done; exec shop --orders 300 --threads 1"
+        template = pod("", "shop", command=["sh", "-c", run],
+                       mounts={"/gate": {"hostPath": {"path": str(gate), "type": "Directory"}}})
+        self.apply({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name},
+                    "spec": {"parallelism": PODS, "completions": PODS,
+                             "template": {"metadata": {"labels": {"app": name}}, "spec": template["spec"]}}},
+                   namespace=name)
+        self.wait_for(lambda: get(name, "trace", "t").get("status", {}).get("pods", {}).get("traced") == PODS,
+                      "not all pods are traced")
+        (gate / "open").touch()
+        kubectl("-n", name, "wait", f"job/{name}", "--for=condition=Complete", f"--timeout={PATIENCE:.0f}s")
+        logs = kubectl("-n", name, "logs", "-l", f"app={name}", "--tail=-1", f"--max-log-requests={PODS}").stdout
+        emitted = [int(count) for count in re.findall(r"^events (\d+)$", logs, re.MULTILINE)]
+        self.assertEqual(len(emitted), PODS)
+        events = self.end_by_time(name, "t")
+        self.assertEqual((events["recorded"] + events["discarded"], events["lost"]), (sum(emitted), 0))
+        self.assertEqual(events["delivered"], events["recorded"])
+        folder = trace_folder(name, "t")
+        self.assertEqual(len(list(folder.iterdir())), PODS)
+        self.assertEqual((sum(events_in(folder).values()), discarded_in(folder)),
+                         (events["delivered"], events["discarded"]))
+
+    def preloading_pod(self, namespace, name, annotations=None, env_from=None):
+        """A tenant whose image sets LD_PRELOAD."""
+        made = pod(name, "preloading", labels={"app": "preloading"})
+        made["metadata"]["annotations"] = annotations or {}
+        if env_from:
+            made["spec"]["containers"][0]["envFrom"] = [{"configMapRef": {"name": env_from}}]
+        self.apply(made, namespace=namespace)
+        self.wait_for_pod(namespace, name)
+
+    def test_what_images_and_envfrom_preload_is_kept_or_named(self):
+        name = "preloading"
+        library = "/usr/lib/libimage_library.so"
+        self.injected_namespace(name)
+        for config_map, data in (("sets", {"LD_PRELOAD": library}), ("sets-not", {"A": "b"})):
+            self.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": config_map}, "data": data},
+                       namespace=name)
+        self.preloading_pod(name, "replaced")
+        self.preloading_pod(name, "other-env", env_from="sets-not")
+        self.preloading_pod(name, "annotated", annotations={"weft.dev/preload": library})
+        self.preloading_pod(name, "from-env", env_from="sets")
+        self.apply(trace("t", "preloading", user={"events": [{"name": "tenant:*"}]}), namespace=name)
+        self.wait_ready(name, "t")
+        self.wait_for(lambda: all(f"{p}/main" in self.condition(name, "t", "PreloadKept").get("message", "")
+                                  for p in ("replaced", "other-env")), "the pods are not named")
+        kept = self.condition(name, "t", "PreloadKept")
+        self.assertEqual((kept["status"], kept["reason"]), ("False", "ImagePreloadReplaced"))
+        self.assertIn(f'weft.dev/preload: "{library}"', kept["message"])
+        emitted = 0
+        for one, runs in (("replaced", False), ("other-env", False), ("annotated", True), ("from-env", True)):
+            logs = kubectl("-n", name, "logs", one).stdout
+            self.assertEqual("the image's library runs" in logs, runs, (one, logs))
+            self.assertNotIn("ld.so", logs)
+            if runs:
+                self.assertNotIn(f"{one}/main", kept["message"])
+            emitted += self.run_tenant(name, pod=(one,))
+        notes = [e for e in get(name, "events.events.k8s.io")["items"] if e["reason"] == "ImagePreloadReplaced"]
+        self.assertEqual(len(notes), 1, notes)
+        kubectl("-n", name, "delete", "pod", "replaced", "other-env")
+        self.wait_for(lambda: self.condition(name, "t", "PreloadKept")["status"] == "True", "it stays False")
+        events = self.end_by_time(name, "t")
+        self.assertEqual((events["recorded"], events["delivered"], events["missing"]), (emitted, emitted, 0))
 
     def agent_pid(self):
         """The process weft-node-agent on the node, which the keeper starts again; None: it does not run."""

@@ -17,8 +17,12 @@ MAGIC = 0xC1FC1FC1
 
 
 def relay_folder():
-    """The data folder of the relay's pod; its volume is a folder of this machine."""
+    """The data folder of the relay's pod; its volume is a folder of this machine, persistent or the pod's own."""
     pod = get("weft", "pod", "weft-relay-0")
+    for volume in pod["spec"]["volumes"]:
+        if claim := volume.get("persistentVolumeClaim"):
+            name = get("weft", "persistentvolumeclaim", claim["claimName"])["spec"]["volumeName"]
+            return pathlib.Path(get("weft", "persistentvolume", name)["spec"]["local"]["path"])
     return (settings.STATE / "node1/kubelet/pods" / pod["metadata"]["uid"] /
             "volumes/kubernetes.io~empty-dir/data")
 

@@ -6,18 +6,22 @@ container, and the Trace's status says as much."""
 import unittest
 
 from tests.cluster.relay_files import discarded_in, numbers_in, trace_folder
-from tests.cluster.weft_cluster import PATIENCE, get, kubectl, pod
+from tests.cluster.weft_cluster import PATIENCE, TOP, dev, get, kubectl, pod
 from tests.cluster.with_weft import WeftTest, metric, trace
 
 EVENTS = 2_000_000  # of each of two threads in a round
 TENANT = ["--events", str(EVENTS), "--threads", "2", "--burst", "200", "--pause-us", "1000"]
+# As long, with fewer events.
+SLOW_TENANT = ["--events", "600000", "--threads", "2", "--burst", "60", "--pause-us", "1000"]
 
 
 class Replace(WeftTest):
+    LOADED = WeftTest.LOADED + ("older-controller",)
+    VALUES = "relay.storage.persistent=true"  # as users have it
 
-    def start(self, namespace):
+    def start(self, namespace, args=TENANT):
         self.injected_namespace(namespace)
-        self.apply(pod("tenant", "tenant", labels={"app": "tenant"}, args=TENANT), namespace=namespace)
+        self.apply(pod("tenant", "tenant", labels={"app": "tenant"}, args=args), namespace=namespace)
         self.wait_for_pod(namespace, "tenant")
         self.apply(trace("t", "tenant", user={"events": [{"name": "tenant:*"}]},
                          buffer={"size": "4Mi", "count": 8}), namespace=namespace)
@@ -85,6 +89,87 @@ class Replace(WeftTest):
             self.assertFalse(before & self.agents())
 
         self.assert_exact("rolled", self.while_it_emits("rolled", roll))
+
+    def test_the_relay_is_replaced_on_its_persistent_volume(self):
+        """The Trace goes on in the files of before: each event is there once, or counted as discarded."""
+        name = "relay"
+        self.start(name, SLOW_TENANT)
+
+        def replace():
+            before = get("weft", "pod", "weft-relay-0")["metadata"]["uid"]
+            kubectl("-n", "weft", "delete", "pod", "weft-relay-0", f"--timeout={PATIENCE:.0f}s")
+            kubectl("-n", "weft", "rollout", "status", "statefulset/weft-relay", f"--timeout={PATIENCE:.0f}s")
+            self.assertNotEqual(get("weft", "pod", "weft-relay-0")["metadata"]["uid"], before)
+
+        emitted = self.while_it_emits(name, replace)
+        events = self.end_by_time(name, "t")
+        folder = trace_folder(name, "t")
+        self.assertEqual(len(list((folder / "tenant" / "main").iterdir())), 1, "more than one CTF trace")
+        self.assertEqual((events["recorded"] + events["discarded"], events["lost"]), (emitted, 0))
+        self.assertEqual(events["delivered"], events["recorded"])
+        self.assertEqual(discarded_in(folder), events["discarded"])
+        stored = numbers_in(folder)
+        self.assertEqual(sum(map(len, stored.values())), events["delivered"] - 1, "the files, without tenant:idle")
+        for numbers in stored.values():
+            self.assertEqual(len(set(numbers)), len(numbers), "events are twice")
+
+    def library_of(self, namespace, name):
+        volumes = get(namespace, "pod", name)["spec"]["volumes"]
+        return next(v["configMap"]["name"] for v in volumes if v["name"] == "weft")
+
+    def use_library_of(self, namespace, do, why):
+        """Does something after which the controller has another library, and waits until it is the namespace's;
+        returns the name of the one before."""
+        def current():
+            maps = get(namespace, "configmap", "-l", "weft.dev/library=current")["items"]
+            return {one["metadata"]["name"] for one in maps}
+
+        before = current()
+        do()
+        kubectl("-n", "weft", "rollout", "status", "deployment/weft-controller", f"--timeout={PATIENCE:.0f}s")
+        self.wait_for(lambda: len(current()) == 1 and current() != before, why)
+        return before.pop()
+
+    def test_pods_with_an_older_library_are_recorded_after_an_upgrade(self):
+        name = "older"
+        self.injected_namespace(name)
+        newer = self.use_library_of(
+            name, lambda: kubectl("-n", "weft", "set", "image", "deployment/weft-controller",
+                                  "controller=localhost/weft-test/older-controller:dev"),
+            "the older library does not come")
+        tenant = pod("tenant", "tenant", labels={"app": "tenant"})
+        older = self.made_with(name, tenant, newer)
+        self.apply(trace("t", "tenant", user={"events": [{"name": "tenant:*"}]}), namespace=name)
+        self.wait_ready(name, "t")
+        self.run_tenant(name)
+        self.use_library_of(
+            name, lambda: dev("cluster", "helm", "upgrade", "weft", TOP / "charts/weft", "--namespace", "weft",
+                              "--reuse-values"), "the newer library does not come")
+        self.assertEqual(self.library_of(name, "tenant"), older)
+        tenant["metadata"]["name"] = "newer"
+        self.assertEqual(self.made_with(name, tenant, older), newer)
+        self.wait_for(lambda: get(name, "trace", "t")["status"]["pods"].get("traced") == 2, "both are not traced")
+        emitted = self.run_tenant(name) + self.run_tenant(name, pod=("newer",))
+        status = get(name, "trace", "t")["status"]
+        self.assertEqual((status["pods"]["traced"], status["pods"].get("skipped", [])), (2, []))
+        events = self.end_by_time(name, "t")
+        self.assertEqual((events["recorded"], events["delivered"], events["missing"]), (emitted, emitted, 0))
+
+    def made_with(self, namespace, wanted, other_than):
+        """Makes a pod, anew until its library is another one than that, since the webhook hears of a library some time
+        after this test does; returns the library's name."""
+        name = wanted["metadata"]["name"]
+
+        def make():
+            self.apply(wanted, namespace=namespace)
+            if self.library_of(namespace, name) != other_than:
+                return self.library_of(namespace, name)
+            kubectl("-n", namespace, "delete", "pod", name, "--grace-period=0", "--force")
+            return None
+
+        made = self.wait_for(make, "no pod with the other library")
+        self.wait_for_pod(namespace, name)
+        return made
 
 
 if __name__ == "__main__":
