@@ -64,7 +64,7 @@ void AddRecord(CLI::App& app, RecordOptions& options) {
       record->add_option("--filter", form.filter,
                          "record only events that match: \"a > 3 && b == \\\"x\\\"\""),
       record->add_option("-c,--context", form.context,
-                         "values to record with every event: vpid, vtid, procname, ..."),
+                         "values to record with every event: vpid,vtid,procname, ..."),
       record
           ->add_option_function<std::string>(
               "--mode", [&form](const std::string& mode) { form.overwrite = mode == "overwrite"; },

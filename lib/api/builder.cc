@@ -42,7 +42,7 @@ Value LogLevel(std::string_view text) {
   return Value::Map().Add("atLeast", level(text));
 }
 
-// Takes "a,b" as two texts, as LTTng does. No name of an event has a comma.
+// Takes "a,b" as two texts, as LTTng does. No name of an event or a context has a comma.
 std::vector<std::string> WithoutCommas(const std::vector<std::string>& texts) {
   std::vector<std::string> out;
   for (const std::string& text : texts) {
@@ -146,7 +146,7 @@ Value Spec(const ShortForm& form) {
   AddUnlessEmpty(out, "user", std::move(user));
   AddUnlessEmpty(out, "kernel", std::move(kernel));
   AddUnlessEmpty(out, "filter", Value::String(form.filter));
-  AddUnlessEmpty(out, "context", Strings(form.context));
+  AddUnlessEmpty(out, "context", Strings(WithoutCommas(form.context)));
   AddUnlessEmpty(out, "buffer", Buffer(form));
   if (form.snapshot) out.Add("output", Value::Map().Add("mode", Value::String("snapshot")));
   AddUnlessEmpty(out, "duration", Value::String(form.duration));

@@ -38,7 +38,8 @@ TEST(Builder, ListsWithCommas) {
   const auto trace = BuildTrace({.events = {"p:*,q:*", "r:a"},
                                  .exclude = {"p:a,*:b"},
                                  .kernel = {"sched_switch,irq_*"},
-                                 .syscalls = {"openat,close", "read"}});
+                                 .syscalls = {"openat,close", "read"},
+                                 .context = {"vpid,vtid", "procname"}});
   ASSERT_TRUE(trace) << Errors({.events = {"p:*,q:*"}}).size();
   const auto& user = trace->spec.user.events;
   ASSERT_EQ(user.size(), 3u);
@@ -50,6 +51,7 @@ TEST(Builder, ListsWithCommas) {
   EXPECT_EQ(trace->spec.kernel.tracepoints[1].name, "irq_*");
   ASSERT_EQ(trace->spec.kernel.syscalls.size(), 3u);
   EXPECT_EQ(trace->spec.kernel.syscalls[1].name, "close");
+  EXPECT_EQ(trace->spec.context.size(), 3u);
   EXPECT_THAT(Errors({.events = {"p:*,"}}),
               ElementsAre(HasSubstr("--event: \"\" must not be empty")));
 }
