@@ -7,16 +7,19 @@
 // anything: a limit that expires just as its operation ends does nothing.
 #include "lib/http/server.h"
 
+#include <algorithm>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/ssl.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
+#include <boost/asio/write.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <boost/beast/ssl.hpp>
 #include <limits>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -46,13 +49,25 @@ using Parser = beast::http::request_parser<beast::http::string_body>;
 using BeastRequest = beast::http::request<beast::http::string_body>;
 using BeastResponse = beast::http::response<beast::http::string_body>;
 
+std::map<std::string, std::string> Headers(const BeastRequest& from) {
+  std::map<std::string, std::string> headers;
+  for (const auto& field : from) {
+    std::string name(field.name_string());
+    for (char& c : name) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+    const auto [at, is_new] = headers.emplace(std::move(name), std::string(field.value()));
+    if (!is_new) at->second += ", " + std::string(field.value());
+  }
+  return headers;
+}
+
 Request Convert(BeastRequest& from) {
   const std::string target(from.target());
   const std::size_t question = target.find('?');
   return {.method = std::string(from.method_string()),
           .path = target.substr(0, question),
           .query = question == std::string::npos ? "" : target.substr(question + 1),
-          .body = std::move(from.body())};
+          .body = std::move(from.body()),
+          .headers = Headers(from)};
 }
 
 // A handler's exception is our own bug; the peer gets an answer and the others go on.
@@ -205,17 +220,51 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>>,
     request_ = {};
     parser_.reset();
     shared_.budget.Rest(*this, kConnectionBytes);
-    if (!shared_.budget.Reserve(*this, answer.body.size())) {
+    const std::size_t holds =
+        answer.source != nullptr && !head_only ? kBlockBytes : answer.body.size();
+    if (!shared_.budget.Reserve(*this, holds)) {
       answer = Refusal(503, "too many bytes of other answers are being sent: try again");
     }
     response_ = BeastResponse(static_cast<beast::http::status>(answer.status), version_);
+    for (const auto& [name, value] : answer.headers) response_.set(name, value);
     response_.set(beast::http::field::content_type, answer.content_type);
     response_.body() = std::move(answer.body);
     response_.keep_alive(keep_);
     response_.prepare_payload();
+    if (answer.source != nullptr) {
+      response_.content_length(answer.source->bytes());
+      if (!head_only) source_ = std::move(answer.source);
+    }
     if (head_only) response_.body().clear();
     Limit(kBodyLimit);
-    beast::http::async_write(stream_, response_, Then(&Connection::Written));
+    beast::http::async_write(
+        stream_, response_,
+        Then(source_ == nullptr ? &Connection::Written : &Connection::BeginStream));
+  }
+
+  // The head of a streamed body was sent.
+  void BeginStream() {
+    response_ = {};
+    left_ = source_->bytes();
+    block_.resize(kBlockBytes);
+    WriteBlock();
+  }
+
+  void WriteBlock() {
+    if (left_ == 0) {
+      source_.reset();
+      block_ = {};
+      return Written();
+    }
+    const std::size_t most = std::min<std::uint64_t>(left_, block_.size());
+    const auto got = source_->Read({block_.data(), most});
+    // The connection goes with its last reference.
+    if (!got || *got == 0 || *got > most) return;
+    left_ -= *got;
+    // The connection that has waited longest for its peer is closed first.
+    shared_.budget.Rest(*this, kConnectionBytes + kBlockBytes);
+    Limit(kBodyLimit);
+    asio::async_write(stream_, asio::buffer(block_.data(), *got), Then(&Connection::WriteBlock));
   }
 
   void Written() {
@@ -263,6 +312,9 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>>,
   bool lingers_ = false;  // the request was refused before all of it was read
   std::size_t lingered_ = 0;
   BeastResponse response_;
+  std::shared_ptr<BodySource> source_;  // null: the body is in response_
+  std::vector<char> block_;
+  std::uint64_t left_ = 0;  // of the source's body
 };
 
 Error FromAsio(ErrorCode code, const ErrorCodeAsio& error, const std::string& what) {
@@ -298,7 +350,7 @@ class Server::Impl {
       return std::unexpected(
           FromAsio(ErrorCode::kIo, error, "cannot listen on port " + std::to_string(options.port)));
     Accept();
-    for (int i = 0; i < kThreads; ++i) threads_.emplace_back([this] { io_.run(); });
+    for (int i = 0; i < shared_.options.threads; ++i) threads_.emplace_back([this] { io_.run(); });
     return {};
   }
 
@@ -373,7 +425,7 @@ class Server::Impl {
   std::uint16_t port_ = 0;
   Shared shared_;
   // Behind what connections refer to: its end is theirs.
-  asio::io_context io_{kThreads};
+  asio::io_context io_;
   Tcp::acceptor acceptor_{asio::make_strand(io_)};
   asio::steady_timer pause_{io_};
   std::vector<std::thread> threads_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// An HTTP/1.1 server, plain or TLS, for the webhook's reviews, /metrics and /healthz. The one
-// boundary to Boost.Beast, whose headers are in server.cc only.
+// An HTTP/1.1 server, plain or TLS, for the webhook's reviews, the relay's API, /metrics and
+// /healthz. The one boundary to Boost.Beast, whose headers are in server.cc only.
 //
-// Threads: kThreads of its own. They call the handler, several at a time. Requests that
+// Threads: Options::threads of its own. They call the handler, several at a time. Requests that
 // Options::is_urgent names always find a thread: all others leave one free.
 //
 // Limits: every process in a cluster may connect to these ports, so all connections of a server
@@ -15,8 +15,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "lib/base/result.h"
 
@@ -39,7 +43,7 @@ inline constexpr std::size_t kHealthBytes = std::size_t{16} << 20;
 // Time from the first byte of a TLS handshake or of a request's head to the last one. On a new
 // connection the time begins with the connection.
 inline constexpr std::chrono::seconds kHeadLimit{5};
-// Time for a whole body, and for taking a whole answer.
+// Time for a whole body, and for taking a whole answer, or one block of a streamed body.
 inline constexpr std::chrono::seconds kBodyLimit{10};
 // Time between two requests of one connection; after it clients make another connection.
 inline constexpr std::chrono::seconds kIdleLimit{30};
@@ -47,17 +51,43 @@ inline constexpr std::chrono::seconds kIdleLimit{30};
 inline constexpr std::chrono::seconds kLingerLimit{2};
 inline constexpr int kThreads = 2;
 
+// Bytes of a streamed body that are in memory at a time, per connection.
+inline constexpr std::size_t kBlockBytes = std::size_t{128} * 1024;
+
 struct Request {
   std::string method;
   std::string path;  // as sent, without the query
   std::string query;
   std::string body;
+  // By names in lower case. A header that was sent twice has both values, with ", " between them.
+  std::map<std::string, std::string> headers;
+
+  // "": it was not sent.
+  [[nodiscard]] std::string Header(const std::string& name) const {
+    const auto found = headers.find(name);
+    return found == headers.end() ? std::string() : found->second;
+  }
+};
+
+// Produces a body that is too long to be held. The server's threads call it, one at a time.
+class BodySource {
+ public:
+  virtual ~BodySource() = default;
+  // The length of the whole body, which is sent before it.
+  [[nodiscard]] virtual std::uint64_t bytes() const = 0;
+  // Fills `block`, or as much of it as is left of the body, and returns how much. With an error, or
+  // 0 before the end, the connection ends: its peer sees that the body is too short.
+  virtual Result<std::size_t> Read(std::span<char> block) = 0;
 };
 
 struct Response {
   int status = 200;
   std::string content_type = "text/plain; charset=utf-8";
   std::string body;
+  std::vector<std::pair<std::string, std::string>> headers = {};  // further ones
+  // Instead of `body`, if it is not null. It is destroyed when the body was sent, or the connection
+  // ends.
+  std::shared_ptr<BodySource> source = nullptr;
 };
 
 using Handler = std::function<Response(const Request&)>;
@@ -75,6 +105,7 @@ class Server {
     bool tls = false;            // refuses connections until it has a certificate
     std::size_t max_body_bytes = kMaxBodyBytes;  // 0: a request with a body is refused (413)
     std::size_t total_bytes = kTotalBytes;
+    int threads = kThreads;
     std::chrono::milliseconds head_limit = kHeadLimit;
     // Returns whether a path, such as a probe's, is answered even while all other requests wait. If
     // this is empty, no path is, and each request may use any thread.

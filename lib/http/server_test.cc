@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <atomic>
 #include <csignal>
 #include <latch>
 #include <string>
@@ -242,6 +243,105 @@ TEST(Server, StalledBodiesGiveWayToActiveOnes) {
   }
   EXPECT_TRUE(IsClosedByServer(slow.front()));
   EXPECT_THAT(Exchange(server->port(), PostOf(kBody + 1)), StartsWith("HTTP/1.1 413"));
+}
+
+// A body of 'a' to 'z' in turn, which ends early at `fails_at`.
+class Alphabet : public BodySource {
+ public:
+  Alphabet(std::uint64_t bytes, std::uint64_t fails_at, std::atomic<int>& alive)
+      : bytes_(bytes), fails_at_(fails_at), alive_(alive) {
+    alive_++;
+  }
+  ~Alphabet() override { alive_--; }
+  [[nodiscard]] std::uint64_t bytes() const override { return bytes_; }
+  Result<std::size_t> Read(std::span<char> block) override {
+    if (at_ >= fails_at_) return Fail(ErrorCode::kIo, "the disk is gone");
+    for (char& c : block) c = static_cast<char>('a' + at_++ % 26);
+    return block.size();
+  }
+
+ private:
+  const std::uint64_t bytes_;
+  const std::uint64_t fails_at_;
+  std::atomic<int>& alive_;
+  std::uint64_t at_ = 0;
+};
+
+std::string BodyOf(const std::string& answer) { return answer.substr(answer.find("\r\n\r\n") + 4); }
+
+TEST(Server, StreamsABodyThatIsNeverHeldAsAWhole) {
+  static constexpr std::uint64_t kLong = 3 * kTotalBytes + 7;
+  std::atomic<int> alive = 0;
+  const auto server = StartServer({}, [&alive](const Request& request) {
+    return Response{.status = 206,
+                    .headers = {{"Content-Range", request.Header("range")}},
+                    .source = std::make_shared<Alphabet>(kLong, UINT64_MAX, alive)};
+  });
+  const std::string answer = Exchange(
+      server->port(), "GET /a HTTP/1.1\r\nHost: x\r\nRANGE: r\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 206"));
+  EXPECT_THAT(answer.substr(0, 300), HasSubstr("Content-Range: r\r\n"));
+  EXPECT_THAT(answer.substr(0, 300), HasSubstr("Content-Length: " + std::to_string(kLong)));
+  const std::string body = BodyOf(answer);
+  EXPECT_EQ(body.size(), kLong);
+  bool right = true;
+  for (std::size_t i = 0; i < body.size(); i++) right = right && body[i] == char('a' + i % 26);
+  EXPECT_TRUE(right);
+  EXPECT_EQ(alive, 0);
+  const std::string head =
+      Exchange(server->port(), "HEAD /a HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(head, HasSubstr("Content-Length: " + std::to_string(kLong)));
+  EXPECT_EQ(BodyOf(head), "");
+}
+
+TEST(Server, GoesOnAfterAStreamedBody) {
+  std::atomic<int> alive = 0;
+  const auto server = StartServer({}, [&alive](const Request& request) {
+    return request.path == "/s" ? Response{.source = std::make_shared<Alphabet>(5, 5, alive)}
+                                : Response{.body = "whole"};
+  });
+  const std::string answer =
+      Exchange(server->port(),
+               "GET /s HTTP/1.1\r\nHost: x\r\n\r\nGET /w HTTP/1.1\r\nHost: x\r\n"
+               "Connection: close\r\n\r\n");
+  EXPECT_THAT(answer, HasSubstr("\r\n\r\nabcdeHTTP/1.1 200"));
+  EXPECT_THAT(answer, EndsWith("whole"));
+}
+
+TEST(Server, ABodyThatCannotBeReadEndsTheConnection) {
+  std::atomic<int> alive = 0;
+  const auto server = StartServer({}, [&alive](const Request&) {
+    return Response{.source = std::make_shared<Alphabet>(4 * kBlockBytes, kBlockBytes, alive)};
+  });
+  const std::string answer = Exchange(server->port(), "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_EQ(BodyOf(answer).size(), kBlockBytes);
+}
+
+TEST(Server, ReadersThatAreSlowGiveWay) {
+  std::atomic<int> alive = 0;
+  const auto server =
+      StartServer({.total_bytes = 8 * kBlockBytes}, [&alive](const Request& request) {
+        if (request.path == "/w") return Response{.body = "whole"};
+        return Response{.source = std::make_shared<Alphabet>(UINT32_MAX, UINT64_MAX, alive)};
+      });
+  std::vector<UniqueFd> deaf;
+  for (int i = 0; i < 20; i++) {
+    deaf.push_back(Connect(server->port(), "127.0.0.2"));
+    Send(deaf.back(), "GET /s HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_THAT(Exchange(server->port(), "GET /w HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
+                EndsWith("whole"));
+  }
+  EXPECT_LT(alive, 10);
+}
+
+TEST(Server, HandsOnHeadersInLowerCase) {
+  const auto server = StartServer({}, [](const Request& request) {
+    return Response{.body = request.Header("x-token") + "|" + request.Header("none")};
+  });
+  EXPECT_THAT(Exchange(server->port(),
+                       "GET / HTTP/1.1\r\nHost: x\r\nX-Token: a\r\nx-toKEN: b\r\n"
+                       "Connection: close\r\n\r\n"),
+              EndsWith("\r\n\r\na, b|"));
 }
 
 TEST(Server, ReportsTakenPort) {
