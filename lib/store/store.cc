@@ -61,8 +61,8 @@ Result<size_t> ReadAt(int fd, uint64_t offset, std::span<uint8_t> bytes, const s
   return done;
 }
 
-// Returns where the last complete fragment of metadata ends: at an empty line, since fragments have
-// no other.
+}  // namespace
+
 Result<uint64_t> CompleteMetadata(int fd, uint64_t size, const std::string& name) {
   constexpr uint64_t kTail = 2 * 1024 * 1024;  // more than a fragment has
   const uint64_t from = size > kTail ? size - kTail : 0;
@@ -74,14 +74,14 @@ Result<uint64_t> CompleteMetadata(int fd, uint64_t size, const std::string& name
   return at == std::string::npos ? from : from + at + 2;
 }
 
-// Walks over whole packets; stops at what is none, and at the sequence number `before`.
-Status Recover(int fd, uint64_t size, uint64_t before, StreamState& state) {
+Status FindPackets(int fd, uint64_t size, uint64_t before, StreamState& state) {
   std::array<uint8_t, kPacketHeaderBytes> front;
   while (state.bytes + kPacketHeaderBytes <= size) {
     auto got = ReadAt(fd, state.bytes, front, state.file);
     if (!got) return std::unexpected(std::move(got).error());
     const auto info = ctf::ReadPacketInfo(std::span(front).first(*got));
     if (!info || info->packet_bytes > size - state.bytes || info->sequence >= before) break;
+    state.last_begin = state.bytes;
     state.bytes += info->packet_bytes;
     state.packets++;
     state.has_packets = true;
@@ -91,8 +91,6 @@ Status Recover(int fd, uint64_t size, uint64_t before, StreamState& state) {
   }
   return {};
 }
-
-}  // namespace
 
 Status CheckRelativeName(std::string_view name) {
   bool ok = !name.empty() && name.size() < 4096 && name.find('\0') == std::string_view::npos;
@@ -185,7 +183,7 @@ Result<size_t> TraceStore::AddStream(std::string_view channel, uint32_t number, 
   stream.state.file = path_ + "/" + std::string(channel) + "_" + std::to_string(number);
   WEFT_ASSIGN(stream.fd, maker_->OpenFile(stream.state.file));
   WEFT_ASSIGN(const uint64_t size, FileSize(stream.fd.get(), stream.state.file));
-  WEFT_TRY(Recover(stream.fd.get(), std::min(size, most), before, stream.state));
+  WEFT_TRY(FindPackets(stream.fd.get(), std::min(size, most), before, stream.state));
   if (stream.state.bytes < size &&
       ::ftruncate(stream.fd.get(), static_cast<off_t>(stream.state.bytes)) != 0) {
     return FailErrno(stream.state.file);
@@ -272,6 +270,7 @@ Status TraceStore::WritePacket(size_t stream, std::span<const uint8_t> packet) {
   }
   if (to.state.has_packets && info.sequence <= to.state.last_sequence) return {};
   WEFT_TRY(WriteBytes(to, packet));
+  to.state.last_begin = to.state.bytes;
   to.state.bytes += packet.size();
   to.state.packets++;
   to.state.has_packets = true;

@@ -85,10 +85,20 @@ struct StreamState {
   uint64_t bytes = 0;
   uint64_t packets = 0;
   bool has_packets = false;
-  uint64_t last_sequence = 0;   // valid if has_packets
+  uint64_t last_begin = 0;  // where the last packet begins; valid if has_packets, as the others
+  uint64_t last_sequence = 0;
   uint64_t last_time = 0;       // end of the last packet
   uint64_t last_discarded = 0;  // its count
 };
+
+// For readers of what a store wrote, perhaps while it writes on. `name` is for errors.
+//
+// Where the last complete fragment of the first `size` bytes of metadata ends: at an empty line, of
+// which it has no other.
+Result<uint64_t> CompleteMetadata(int fd, uint64_t size, const std::string& name);
+// Walks over whole packets of a stream's first `size` bytes, from state.bytes on; stops at what is
+// none, and at the sequence number `before`.
+Status FindPackets(int fd, uint64_t size, uint64_t before, StreamState& state);
 
 class TraceStore {
  public:
