@@ -2,6 +2,8 @@
 // Certificates in Secrets.
 #include "controller/certificates.h"
 
+#include <algorithm>
+
 #include "lib/kube/base64.h"
 #include "lib/kube/time.h"
 
@@ -80,24 +82,41 @@ Result<bool> Certificates::TellApiServer(const std::string& bundle_pem) {
   return true;
 }
 
-Result<std::chrono::milliseconds> Certificates::Reconcile() {
-  const kube::WallTime now = std::chrono::system_clock::now();
-  WEFT_ASSIGN(const Kept authority, Authority(now));
-  WEFT_ASSIGN(const bool is_news,
-              TellApiServer(authority.pair.certificate_pem + authority.previous_pem));
-  const std::string host = names_.webhook_service + "." + names_.name_space + ".svc";
-  WEFT_ASSIGN(const Kept server, Read(names_.webhook_secret));
+Result<std::chrono::milliseconds> Certificates::Serve(const std::string& secret,
+                                                      const std::vector<std::string>& hosts,
+                                                      const Kept& authority, bool is_news,
+                                                      kube::WallTime now) {
+  WEFT_ASSIGN(const Kept server, Read(secret));
   const auto is_good = [&](const std::string& authority_pem, std::chrono::hours margin) {
-    return http::IsGoodFor(server.pair.certificate_pem, authority_pem, host, now, margin);
+    return std::ranges::all_of(hosts, [&](const std::string& host) {
+      return http::IsGoodFor(server.pair.certificate_pem, authority_pem, host, now, margin);
+    });
   };
   if (is_good(authority.pair.certificate_pem, kRenewBefore)) return kCheckInterval;
   // The old one serves until then.
   if (is_news && is_good(authority.previous_pem, std::chrono::hours(1))) return kSpreadTime;
   WEFT_ASSIGN(http::KeyPair made,
-              http::MakeServerCertificate(authority.pair, {host},
+              http::MakeServerCertificate(authority.pair, hosts,
                                           {.now = now, .lifetime = kServerLifetime}));
-  WEFT_TRY(Write(names_.webhook_secret, {.pair = std::move(made), .previous_pem = ""}));
+  WEFT_TRY(Write(secret, {.pair = std::move(made), .previous_pem = ""}));
   return kCheckInterval;
+}
+
+Result<std::chrono::milliseconds> Certificates::Reconcile() {
+  const kube::WallTime now = std::chrono::system_clock::now();
+  WEFT_ASSIGN(const Kept authority, Authority(now));
+  WEFT_ASSIGN(const bool is_news,
+              TellApiServer(authority.pair.certificate_pem + authority.previous_pem));
+  const auto host = [this](const std::string& service) {
+    return service + "." + names_.name_space + ".svc";
+  };
+  // The second name is the first relay's, to which a Trace's nodes connect.
+  const std::vector<std::string> relay = {
+      host(names_.relay_service), host(names_.relay_service + "-0." + names_.relay_service)};
+  WEFT_ASSIGN(const auto webhook_again, Serve(names_.webhook_secret, {host(names_.webhook_service)},
+                                              authority, is_news, now));
+  WEFT_ASSIGN(const auto relay_again, Serve(names_.relay_secret, relay, authority, is_news, now));
+  return std::min(webhook_again, relay_again);
 }
 
 }  // namespace weft::controller

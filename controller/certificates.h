@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the CA of this installation and the webhook's certificate: creates them if they do not
-// exist, renews them before they expire, and registers the CA with the API server. Used by one
-// thread.
-// There are two Secrets: the CA with its key, which only the controller reads, and the webhook's
-// certificate.
+// Keeps the CA of this installation and the certificates of webhook and relay: creates them if they
+// do not exist, renews them before they expire, and registers the CA with the API server. Used by
+// one thread.
+// There are three Secrets: the CA with its key, which only the controller reads, and a certificate
+// of each server.
 //
 // Before a CA expires a new one replaces it. The Secret keeps the old certificate, and the API
-// server believes both, until the old one has expired. The webhook gets a certificate of the new CA
-// once API servers have had time to hear of it.
+// server believes both, until the old one has expired. Servers get a certificate of the new CA once
+// API servers have had time to hear of it.
 #ifndef WEFT_CONTROLLER_CERTIFICATES_H_
 #define WEFT_CONTROLLER_CERTIFICATES_H_
 
 #include <chrono>
 #include <string>
+#include <vector>
 
 #include "lib/http/certificates.h"
 #include "lib/kube/client.h"
@@ -35,6 +36,8 @@ class Certificates {
     std::string authority_secret = "weft-ca";
     std::string webhook_secret = "weft-webhook-tls";
     std::string webhook_service = "weft-webhook";
+    std::string relay_secret = "weft-relay-tls";
+    std::string relay_service = "weft-relay";
     std::string webhook_configuration = "weft-webhook";
   };
 
@@ -52,6 +55,11 @@ class Certificates {
   Result<Kept> Read(const std::string& secret);
   Status Write(const std::string& secret, const Kept& kept);
   Result<Kept> Authority(kube::WallTime now);
+  // Makes a server's certificate if its Secret has none that is good. `is_news`: API servers do not
+  // know the CA yet. Returns when to look again.
+  Result<std::chrono::milliseconds> Serve(const std::string& secret,
+                                          const std::vector<std::string>& hosts,
+                                          const Kept& authority, bool is_news, kube::WallTime now);
   // Whether it did not know them yet.
   Result<bool> TellApiServer(const std::string& bundle_pem);
 

@@ -19,6 +19,8 @@ const char* NameOf(WorkKind kind) {
       return "certificates";
     case WorkKind::kDefinitions:
       return "definitions";
+    case WorkKind::kViews:
+      return "views";
   }
   return "";
 }
@@ -34,6 +36,7 @@ Controller::Controller(kube::Client& client, const Options& options, metrics::Re
       delivery_(client, world_, options.library, options.name_space, options.instance),
       certificates_(client, {.name_space = options.name_space}),
       definitions_(client),
+      views_(client),
       uninstalling_(options.uninstalling),
       leads_(options.leads),
       on_error_(std::move(on_error)),
@@ -53,6 +56,8 @@ Result<std::optional<std::chrono::milliseconds>> Controller::Do(const Work& work
       return certificates_.Reconcile();
     case WorkKind::kDefinitions:
       return definitions_.Reconcile();
+    case WorkKind::kViews:
+      return views_.Reconcile();
   }
   return std::nullopt;
 }
@@ -104,6 +109,7 @@ void Controller::Run(const std::stop_token& stop) {
   if (!uninstalling_) {
     queue_.Add({.kind = WorkKind::kCertificates});
     queue_.Add({.kind = WorkKind::kDefinitions});
+    queue_.Add({.kind = WorkKind::kViews});
   }
   constexpr std::chrono::milliseconds kUntilComplete{50};
   while (!stop.stop_requested() && leads_()) {

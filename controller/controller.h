@@ -19,6 +19,7 @@
 #include "controller/definitions.h"
 #include "controller/delivery/delivery.h"
 #include "controller/reconcile/reconciler.h"
+#include "controller/views.h"
 #include "controller/work.h"
 #include "controller/world.h"
 #include "lib/kube/backoff.h"
@@ -68,6 +69,7 @@ class Controller {
   Delivery delivery_;
   Certificates certificates_;
   Definitions definitions_;
+  Views views_;
   const bool uninstalling_;
   const std::function<bool()> leads_;
   const std::function<void(const Error&)> on_error_;

@@ -23,6 +23,7 @@ enum class WorkKind {
   kNamespace,     // key.name: deliver the library there
   kCertificates,  // no key
   kDefinitions,   // no key
+  kViews,         // no key
 };
 
 struct Work {

@@ -56,6 +56,8 @@ MAY_INCLUDE = {
     "node-agent/agent/cluster": ("lib/api", "lib/base", "lib/fields", "lib/http", "lib/ipc", "lib/kube",
                                  "lib/metrics", "node-agent/agent/base", "node-agent/agent/core",
                                  "node-agent/agent/discovery", "node-agent/agent/session", "node-agent/kernel"),
+    "relay": ("lib/base", "lib/kube", "lib/metrics", "lib/store", "relay/api", "relay/ingest"),
+    "relay/api": ("lib/base", "lib/ctf", "lib/http", "lib/kube", "lib/metrics", "lib/store"),
     "relay/ingest": ("lib/base", "lib/ctf", "lib/http", "lib/metrics", "lib/store", "lib/stream"),
     "controller": ("lib/api", "lib/base", "lib/http", "lib/kube", "lib/metrics", "lib/store"),
     "cli": ("lib/api", "lib/base", "lib/ctf", "lib/elf", "lib/event", "lib/fields", "lib/ipc"),

@@ -31,6 +31,7 @@ inline constexpr Resource kMutatingWebhooks{"admissionregistration.k8s.io", "v1"
 inline constexpr Resource kTraces{"weft.dev", "v1alpha1", "traces"};
 inline constexpr Resource kClusterTraces{"weft.dev", "v1alpha1", "clustertraces"};
 inline constexpr Resource kTraceSessions{"weft.dev", "v1alpha1", "tracesessions"};
+inline constexpr Resource kTraceViews{"weft.dev", "v1alpha1", "traceviews"};
 
 // One object, or a collection where name is "". name_space "": cluster-scoped, or all namespaces.
 struct Address {

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// See judge.h.
+#include "relay/api/judge.h"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+
+#include <array>
+#include <utility>
+
+#include "lib/base/hexadecimal.h"
+#include "lib/kube/json.h"
+
+namespace weft::relay_api {
+namespace {
+
+using kube::Json;
+using kube::TextAt;
+
+// Tokens for weft only: the relay could use others at the API server as their owners.
+constexpr const char* kAudience = "weft-relay";
+
+constexpr kube::Resource kTokenReviews{"authentication.k8s.io", "v1", "tokenreviews"};
+constexpr kube::Resource kAccessReviews{"authorization.k8s.io", "v1", "subjectaccessreviews"};
+
+// In a time that tells nothing of where they differ.
+bool IsSame(const std::string& a, const std::string& b) {
+  return !a.empty() && a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+bool IsTrue(const Json& object, kube::JsonPath path) {
+  const Json* value = kube::At(object, path);
+  return value != nullptr && value->is_boolean() && value->get<bool>();
+}
+
+bool HasAudience(const Json& review) {
+  const Json* audiences = kube::At(review, {"status", "audiences"});
+  if (audiences == nullptr || !audiences->is_array()) return false;
+  return std::ranges::any_of(*audiences, [](const Json& one) { return one == kAudience; });
+}
+
+Judgement Failed(const Error& error, std::string who) {
+  const bool limited = error.code == ErrorCode::kLimit;
+  return {.verdict = limited ? Verdict::kLimited : Verdict::kUnavailable,
+          .who = std::move(who),
+          .credential = "",
+          .only_trace = "",
+          .problem = error.message};
+}
+
+}  // namespace
+
+std::string Sha256(std::string_view text) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest = {};
+  unsigned int size = 0;
+  if (EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1) {
+    return "";
+  }
+  return ToHexadecimal({reinterpret_cast<const char*>(digest.data()), size});
+}
+
+Judgement Judge::Decide(const Token& token, const Route& route) {
+  return token.is_view() ? DecideView(token, route) : DecideUser(token, route);
+}
+
+Judgement Judge::DecideView(const Token& token, const Route& route) {
+  const std::string name = token.view_namespace + "/" + token.view_name;
+  const std::string who = "view " + name;
+  const std::string claimed = "a client that names view " + name;
+  const auto view = Believe("view/" + name, token.view_namespace, [&] { return AskView(token); });
+  if (!view) return Failed(view.error(), claimed);
+  if (!view->good || !IsSame(view->digest, Sha256(token.secret)) ||
+      clocks_.wall() >= view->expires) {
+    return {.verdict = Verdict::kUnknown, .who = claimed};
+  }
+  Judgement judgement{
+      .verdict = Verdict::kForbidden, .who = who, .credential = who, .only_trace = view->trace};
+  if (route.kubernetes_namespace == token.view_namespace &&
+      (route.verb == Verb::kListTraces || route.trace == view->trace)) {
+    judgement.verdict = Verdict::kAllowed;
+  }
+  return judgement;
+}
+
+Judgement Judge::DecideUser(const Token& token, const Route& route) {
+  const std::string key = "user/" + Sha256(token.secret);
+  const auto user = Believe(key, route.kubernetes_namespace, [&] { return AskUser(token); });
+  if (!user) return Failed(user.error(), "");
+  if (!user->good) return {.verdict = Verdict::kUnknown};
+  const std::string who = "user " + TextAt(user->user, {"username"});
+  const auto right =
+      Believe(key + "/" + route.kubernetes_namespace + "/" + route.trace,
+              route.kubernetes_namespace, [&] { return AskRight(user->user, route); });
+  if (!right) return Failed(right.error(), who);
+  return {.verdict = right->good ? Verdict::kAllowed : Verdict::kForbidden,
+          .who = who,
+          .credential = key};
+}
+
+Result<Judge::Belief> Judge::Believe(const std::string& name, const std::string& about_namespace,
+                                     const Question& question) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto now = clocks_.steady();
+    const auto found = beliefs_.find(name);
+    if (found != beliefs_.end() && now < found->second.until) return found->second;
+    if (!questions_of_.Take(about_namespace, now) || !all_questions_.Take(now)) {
+      return Fail(ErrorCode::kLimit, "too many questions about tokens");
+    }
+    if (questions_ >= kMaxQuestions) {
+      return Fail(ErrorCode::kTimeout, "the API server has not answered other questions yet");
+    }
+    questions_++;
+  }
+  auto answer = question();
+  const std::lock_guard lock(mutex_);
+  questions_--;
+  if (!answer) return answer;
+  const auto now = clocks_.steady();
+  if (beliefs_.size() >= kMaxBelieved) {
+    std::erase_if(beliefs_, [now](const auto& entry) { return now >= entry.second.until; });
+  }
+  // Where there is no room, the question is asked again.
+  answer->until = now + kBelieveTime;
+  if (beliefs_.size() < kMaxBelieved) beliefs_.insert_or_assign(name, *answer);
+  return answer;
+}
+
+Result<Judge::Belief> Judge::AskView(const Token& token) {
+  const auto view = client_.Get(
+      {.resource = kube::kTraceViews, .name_space = token.view_namespace, .name = token.view_name});
+  if (!view && view.error().code == ErrorCode::kNotFound) return Belief{};
+  if (!view) return std::unexpected(view.error());
+  const auto created = kube::ParseTime(TextAt(*view, {"metadata", "creationTimestamp"}));
+  const auto expires = kube::ParseTime(TextAt(*view, {"spec", "expires"}));
+  Belief belief;
+  belief.digest = TextAt(*view, {"spec", "tokenSHA256"});
+  belief.trace = TextAt(*view, {"spec", "trace"});
+  if (!created || !expires || belief.trace.empty()) return belief;
+  belief.expires = *expires;
+  belief.good = *expires - *created <= kMaxViewLifetime &&
+                kube::At(*view, {"metadata", "deletionTimestamp"}) == nullptr;
+  return belief;
+}
+
+Result<Judge::Belief> Judge::AskUser(const Token& token) {
+  const auto review = client_.Create(
+      {.resource = kTokenReviews},
+      {{"apiVersion", "authentication.k8s.io/v1"},
+       {"kind", "TokenReview"},
+       {"spec", {{"token", token.secret}, {"audiences", Json::array({kAudience})}}}});
+  if (!review) return std::unexpected(review.error());
+  Belief belief;
+  belief.good = IsTrue(*review, {"status", "authenticated"}) && HasAudience(*review);
+  if (const Json* user = kube::At(*review, {"status", "user"})) belief.user = *user;
+  return belief;
+}
+
+Result<Judge::Belief> Judge::AskRight(const Json& user, const Route& route) {
+  Json attributes = {{"namespace", route.kubernetes_namespace},
+                     {"verb", "get"},
+                     {"group", kube::kTraces.group},
+                     {"resource", kube::kTraces.plural}};
+  if (!route.trace.empty()) attributes["name"] = route.trace;
+  Json spec = {{"user", TextAt(user, {"username"})}, {"resourceAttributes", std::move(attributes)}};
+  for (const char* member : {"uid", "groups", "extra"}) {
+    if (const Json* value = kube::At(user, {member})) spec[member] = *value;
+  }
+  const auto review =
+      client_.Create({.resource = kAccessReviews}, {{"apiVersion", "authorization.k8s.io/v1"},
+                                                    {"kind", "SubjectAccessReview"},
+                                                    {"spec", std::move(spec)}});
+  if (!review) return std::unexpected(review.error());
+  Belief belief;
+  belief.good = IsTrue(*review, {"status", "allowed"}) && !IsTrue(*review, {"status", "denied"});
+  return belief;
+}
+
+}  // namespace weft::relay_api

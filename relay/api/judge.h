@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Judges who may read what (docs/adr/0048): asks the API server about a TraceView, or about a token
+// of Kubernetes and its user's rights, and believes the answer for kBelieveTime.
+//
+// Thread-safety: Decide may be called from several threads at once. It blocks for the API server;
+// at most kMaxQuestions calls do at a time, so that the server's other threads serve clients that
+// are believed already.
+#ifndef WEFT_RELAY_API_JUDGE_H_
+#define WEFT_RELAY_API_JUDGE_H_
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "lib/base/result.h"
+#include "lib/kube/client.h"
+#include "lib/kube/time.h"
+#include "relay/api/limits.h"
+#include "relay/api/rate_limit.h"
+#include "relay/api/request.h"
+
+namespace weft::relay_api {
+
+enum class Verdict {
+  kAllowed,
+  kUnknown,      // the token opens nothing
+  kForbidden,    // it opens something else
+  kLimited,      // too many questions about tokens of this namespace, or of all
+  kUnavailable,  // the API server does not answer
+};
+
+struct Judgement {
+  Verdict verdict = Verdict::kUnknown;
+  // For the log: "view NAMESPACE/NAME", "user NAME", or what an unproved client claims; "": unknown.
+  std::string who;
+  std::string credential;  // which one it is, for rates; "": not known
+  std::string only_trace;  // of kListTraces: the one to list; "": all
+  std::string problem;     // of kUnavailable, for the log
+};
+
+class Judge {
+ public:
+  struct Clocks {
+    std::function<kube::WallTime()> wall = [] { return std::chrono::system_clock::now(); };
+    std::function<Clock::time_point()> steady = [] { return Clock::now(); };
+  };
+
+  // `client` outlives the judge.
+  explicit Judge(kube::Client& client) : Judge(client, Clocks{}) {}
+  Judge(kube::Client& client, Clocks clocks) : client_(client), clocks_(std::move(clocks)) {}
+
+  // Whether `token` opens what `route` names.
+  Judgement Decide(const Token& token, const Route& route);
+
+ private:
+  // What the API server said of one question.
+  struct Belief {
+    Clock::time_point until;
+    bool good = false;  // a view that can be used; an authenticated user; a user with the right
+    // Of a view:
+    std::string digest;
+    std::string trace;
+    kube::WallTime expires{};
+    // Of a user: its TokenReview's status.user.
+    kube::Json user;
+  };
+  using Question = std::function<Result<Belief>()>;
+
+  Judgement DecideView(const Token& token, const Route& route);
+  Judgement DecideUser(const Token& token, const Route& route);
+  // The belief of this name, or what `question` answers. An error: kLimit, or of the API server.
+  Result<Belief> Believe(const std::string& name, const std::string& about_namespace,
+                         const Question& question);
+  Result<Belief> AskView(const Token& token);
+  Result<Belief> AskUser(const Token& token);
+  Result<Belief> AskRight(const kube::Json& user, const Route& route);
+
+  kube::Client& client_;
+  const Clocks clocks_;
+  std::mutex mutex_;
+  std::map<std::string, Belief> beliefs_;
+  int questions_ = 0;  // that are being asked
+  TokenBucket all_questions_{kQuestionRate, kQuestionBurst};
+  TokenBuckets questions_of_{kNamespaceQuestionRate, kNamespaceQuestionBurst, kMaxRated};
+};
+
+// 64 hexadecimal digits; "": OpenSSL has no SHA-256.
+std::string Sha256(std::string_view text);
+
+}  // namespace weft::relay_api
+
+#endif  // WEFT_RELAY_API_JUDGE_H_

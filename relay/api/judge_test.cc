@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "relay/api/judge.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "relay/api/testing.h"
+
+namespace weft::relay_api {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::TestCluster;
+
+const std::string kUid = "6f1c0b0e-5b1f-4c44-9a61-0d6f4ad6ac52";
+
+class JudgeTest : public ::testing::Test {
+ protected:
+  Judgement Decide(const std::string& token, const std::string& name_space,
+                   const std::string& trace = "") {
+    const std::string path = "/v1/namespaces/" + name_space + "/traces" +
+                             (trace.empty() ? "" : "/" + trace + "/" + kUid + "/files");
+    return judge_.Decide(ParseToken(token, "").value(), ParseRoute(path).value());
+  }
+  Verdict Of(const std::string& token, const std::string& name_space,
+             const std::string& trace = "") {
+    return Decide(token, name_space, trace).verdict;
+  }
+
+  TestCluster cluster_;
+  Judge judge_{*cluster_.client, cluster_.clocks()};
+};
+
+TEST_F(JudgeTest, AViewOpensItsTraceAndNothingElse) {
+  const Judgement list = Decide(TestCluster::kToken, "shop");
+  EXPECT_EQ(list.verdict, Verdict::kAllowed);
+  EXPECT_EQ(list.only_trace, "sales");
+  EXPECT_EQ(list.who, "view shop/look");
+  EXPECT_EQ(Of(TestCluster::kToken, "shop", "sales"), Verdict::kAllowed);
+  EXPECT_EQ(Of(TestCluster::kToken, "shop", "other"), Verdict::kForbidden);
+  EXPECT_EQ(Of(TestCluster::kToken, "bank"), Verdict::kForbidden);
+  EXPECT_EQ(Of(TestCluster::kToken, "bank", "sales"), Verdict::kForbidden);
+}
+
+TEST_F(JudgeTest, AWrongSecretOpensNothing) {
+  EXPECT_EQ(Of("shop.look." + std::string(43, 'X'), "shop"), Verdict::kUnknown);
+  EXPECT_EQ(Of("shop.none." + TestCluster::kSecret, "shop"), Verdict::kUnknown);
+  EXPECT_EQ(Of("bank.look." + TestCluster::kSecret, "shop"), Verdict::kUnknown);
+  cluster_.view["spec"]["tokenSHA256"] = "";
+  cluster_.Pass(kBelieveTime);
+  EXPECT_EQ(Of(TestCluster::kToken, "shop"), Verdict::kUnknown);
+}
+
+TEST_F(JudgeTest, AViewExpires) {
+  EXPECT_EQ(Of(TestCluster::kToken, "shop"), Verdict::kAllowed);
+  cluster_.Pass(10min - 1s);
+  EXPECT_EQ(Of(TestCluster::kToken, "shop"), Verdict::kAllowed);
+  cluster_.Pass(1s);
+  EXPECT_EQ(Of(TestCluster::kToken, "shop"), Verdict::kUnknown);
+}
+
+TEST_F(JudgeTest, AViewOfMoreThanAnHourOpensNothing) {
+  cluster_.SetView(1h + 1s);
+  EXPECT_EQ(Of(TestCluster::kToken, "shop"), Verdict::kUnknown);
+  cluster_.Pass(kBelieveTime);
+  cluster_.SetView(1h);
+  EXPECT_EQ(Of(TestCluster::kToken, "shop"), Verdict::kAllowed);
+}
+
+TEST_F(JudgeTest, AViewThatIsIncompleteOpensNothing) {
+  for (const char* member : {"/spec/expires", "/spec/trace", "/metadata/creationTimestamp"}) {
+    cluster_.SetView(10min);
+    cluster_.view[kube::Json::json_pointer(member)] = 7;
+    cluster_.Pass(kBelieveTime);
+    EXPECT_EQ(Of(TestCluster::kToken, "shop"), Verdict::kUnknown) << member;
+  }
+  cluster_.SetView(10min);
+  cluster_.view["metadata"]["deletionTimestamp"] = kube::FormatTime(cluster_.wall);
+  cluster_.Pass(kBelieveTime);
+  EXPECT_EQ(Of(TestCluster::kToken, "shop"), Verdict::kUnknown);
+}
+
+TEST_F(JudgeTest, AnAnswerIsBelievedForAShortTime) {
+  EXPECT_EQ(Of(TestCluster::kToken, "shop"), Verdict::kAllowed);
+  cluster_.view = nullptr;
+  cluster_.failing = true;
+  EXPECT_EQ(Of(TestCluster::kToken, "shop"), Verdict::kAllowed);
+  EXPECT_EQ(cluster_.questions(), 1U);
+  cluster_.Pass(kBelieveTime);
+  EXPECT_EQ(Of(TestCluster::kToken, "shop"), Verdict::kUnavailable);
+  cluster_.failing = false;
+  EXPECT_EQ(Of(TestCluster::kToken, "shop"), Verdict::kUnknown);
+}
+
+TEST_F(JudgeTest, AUserReadsWhatTheyMayGet) {
+  EXPECT_EQ(Of("eyJ.good", "shop"), Verdict::kAllowed);
+  EXPECT_EQ(Decide("eyJ.good", "shop").who, "user jo");
+  EXPECT_EQ(Decide("eyJ.good", "shop").only_trace, "");
+  EXPECT_EQ(Of("eyJ.good", "shop", "sales"), Verdict::kAllowed);
+  EXPECT_EQ(Of("eyJ.good", "bank", "sales"), Verdict::kForbidden);
+  EXPECT_EQ(Of("eyJ.bad", "shop"), Verdict::kUnknown);
+  cluster_.only_trace = "sales";
+  cluster_.Pass(kBelieveTime);
+  EXPECT_EQ(Of("eyJ.good", "shop"), Verdict::kForbidden);
+  EXPECT_EQ(Of("eyJ.good", "shop", "other"), Verdict::kForbidden);
+  EXPECT_EQ(Of("eyJ.good", "shop", "sales"), Verdict::kAllowed);
+}
+
+TEST_F(JudgeTest, ATokenForAnotherAudienceOpensNothing) {
+  cluster_.audiences = kube::Json::array({"https://kubernetes.default.svc"});
+  EXPECT_EQ(Of("eyJ.good", "shop"), Verdict::kUnknown);
+}
+
+TEST_F(JudgeTest, AFloodOfWrongTokensLeavesOthersAlone) {
+  EXPECT_EQ(Of(TestCluster::kToken, "shop"), Verdict::kAllowed);
+  Verdict last = Verdict::kUnknown;
+  for (int i = 0; i < 500 && last == Verdict::kUnknown; i++) {
+    last = Of("bank.v" + std::to_string(i) + "." + TestCluster::kSecret, "bank");
+  }
+  EXPECT_EQ(last, Verdict::kLimited);
+  EXPECT_LE(cluster_.questions(), kNamespaceQuestionBurst + 1);
+  EXPECT_EQ(Of(TestCluster::kToken, "shop"), Verdict::kAllowed);
+  cluster_.Pass(kBelieveTime);
+  EXPECT_EQ(Of(TestCluster::kToken, "shop"), Verdict::kAllowed);
+}
+
+}  // namespace
+}  // namespace weft::relay_api

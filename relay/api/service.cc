@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+// See service.h.
+#include "relay/api/service.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "relay/api/request.h"
+
+namespace weft::relay_api {
+namespace {
+
+using kube::Json;
+
+http::Response Say(int status, std::string line) {
+  http::Response response{.status = status, .body = std::move(line) + "\n"};
+  if (status == 429 || status == 503) response.headers.emplace_back("Retry-After", "1");
+  if (status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
+  return response;
+}
+
+http::Response SayJson(const Json& body) {
+  return {.content_type = "application/json", .body = body.dump() + "\n"};
+}
+
+std::string FolderOf(const Route& route) {
+  return store::TraceFolder(route.kubernetes_namespace, route.trace, route.uid);
+}
+
+}  // namespace
+
+std::string ForLog(std::string_view text) {
+  constexpr size_t kMost = 300;
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string line;
+  for (const char c : text) {
+    if (line.size() >= kMost) return line + "...";
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= ' ' && byte < 127 && c != '\\' && c != '"') {
+      line += c;
+    } else {
+      line += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+    }
+  }
+  return line;
+}
+
+// One of the kMaxDownloads places of a credential.
+class Service::Download {
+ public:
+  Download(Service& service, std::string credential)
+      : service_(service), credential_(std::move(credential)) {}
+  Download(const Download&) = delete;
+  Download& operator=(const Download&) = delete;
+  ~Download() { service_.EndDownload(credential_); }
+
+ private:
+  Service& service_;
+  const std::string credential_;
+};
+
+class Service::FileSource : public http::BodySource {
+ public:
+  FileSource(UniqueFd fd, uint64_t begin, uint64_t bytes, std::shared_ptr<Download> download,
+             metrics::Registry& metrics)
+      : fd_(std::move(fd)),
+        at_(begin),
+        bytes_(bytes),
+        download_(std::move(download)),
+        metrics_(metrics) {}
+
+  [[nodiscard]] uint64_t bytes() const override { return bytes_; }
+
+  Result<size_t> Read(std::span<char> block) override {
+    ssize_t got = 0;
+    do {
+      got = ::pread(fd_.get(), block.data(), block.size(), static_cast<off_t>(at_));
+    } while (got < 0 && errno == EINTR);
+    if (got < 0) return FailErrno("pread");
+    at_ += static_cast<uint64_t>(got);
+    metrics_.Add(metrics::Id::kRelayApiBytes, {}, static_cast<double>(got));
+    return static_cast<size_t>(got);
+  }
+
+ private:
+  const UniqueFd fd_;
+  uint64_t at_;
+  const uint64_t bytes_;
+  const std::shared_ptr<Download> download_;
+  metrics::Registry& metrics_;
+};
+
+http::Response Service::Answer(const http::Request& request) {
+  Outcome outcome = Decide(request);
+  metrics_.Add(metrics::Id::kRelayApiRequests, {outcome.result});
+  Audit(request, outcome);
+  outcome.response.headers.emplace_back("Cache-Control", "no-store");
+  return std::move(outcome.response);
+}
+
+Service::Outcome Service::Decide(const http::Request& request) {
+  if (request.method != "GET" && request.method != "HEAD") {
+    return {.response = Say(405, "GET and HEAD only"), .result = "bad_request"};
+  }
+  if (!TakeTotal()) {
+    return {.response = Say(429, "too many requests of all clients: try again"),
+            .result = "limited"};
+  }
+  const auto token = ParseToken(request.Header("x-weft-token"), request.Header("authorization"));
+  if (!token) return {.response = Say(401, token.error().message), .result = "no_token"};
+  const auto route = ParseRoute(request.path);
+  if (!route) return {.response = Say(404, route.error().message), .result = "not_found"};
+  const Judgement judgement = judge_.Decide(*token, *route);
+  Outcome outcome;
+  switch (judgement.verdict) {
+    case Verdict::kAllowed:
+      outcome = Deliver(request, *route, judgement);
+      break;
+    case Verdict::kUnknown:
+      outcome.response =
+          Say(401, "this token opens nothing: it is wrong or has expired; make a new TraceView");
+      outcome.result = "unknown_token";
+      break;
+    case Verdict::kForbidden:
+      outcome.response = Say(403,
+                             "this token does not open that: it takes `get traces` in that "
+                             "namespace, or a TraceView of that Trace");
+      outcome.result = "forbidden";
+      break;
+    case Verdict::kLimited:
+      outcome.response = Say(429, "too many tokens to look at: try again");
+      outcome.result = "limited";
+      break;
+    case Verdict::kUnavailable:
+      outcome.response =
+          Say(503, "the relay cannot ask the API server about this token: try again");
+      outcome.result = "unavailable";
+      break;
+  }
+  outcome.who = judgement.who;
+  if (!judgement.problem.empty()) outcome.note = judgement.problem;
+  return outcome;
+}
+
+Service::Outcome Service::Deliver(const http::Request& request, const Route& route,
+                                  const Judgement& judgement) {
+  if (!TakeCredential(judgement.credential)) {
+    return {.response = Say(429, "too many requests with this token: try again"),
+            .result = "limited"};
+  }
+  switch (route.verb) {
+    case Verb::kListTraces:
+      return ListTraces(route, judgement);
+    case Verb::kListFiles:
+      return ListFiles(route);
+    case Verb::kGetFile:
+      return GetFile(request, route, judgement.credential);
+  }
+  return {};
+}
+
+Service::Outcome Service::ListTraces(const Route& route, const Judgement& judgement) {
+  const auto traces = files_.ListTraces(route.kubernetes_namespace, judgement.only_trace);
+  if (!traces) {
+    return {.response = Say(503, "the relay cannot read its folder"),
+            .result = "unavailable",
+            .note = traces.error().message};
+  }
+  Json list = Json::array();
+  for (const StoredTrace& trace : *traces) {
+    list.push_back({{"name", trace.name},
+                    {"uid", trace.uid},
+                    {"folder", trace.name + "/" + trace.uid},
+                    {"bytes", trace.bytes},
+                    {"files", trace.files}});
+  }
+  return {.response = SayJson({{"traces", std::move(list)}})};
+}
+
+Service::Outcome Service::ListFiles(const Route& route) {
+  const auto files = files_.ListFiles(FolderOf(route));
+  if (!files && files.error().code == ErrorCode::kNotFound) {
+    return {.response = Say(404, files.error().message), .result = "not_found"};
+  }
+  if (!files) {
+    return {.response = Say(503, "the relay cannot list these files"),
+            .result = "unavailable",
+            .note = files.error().message};
+  }
+  Json list = Json::array();
+  for (const StoredFile& file : *files) {
+    list.push_back({{"path", file.path}, {"size", file.size}});
+  }
+  return {.response = SayJson({{"files", std::move(list)}})};
+}
+
+Service::Outcome Service::GetFile(const http::Request& request, const Route& route,
+                                  const std::string& credential) {
+  const std::string asked = request.Header("range");
+  const auto range = asked.empty() ? Range{} : ParseRange(asked);
+  if (!range) return {.response = Say(400, range.error().message), .result = "bad_request"};
+  auto file = files_.OpenFile(FolderOf(route) + "/" + route.path);
+  if (!file && file.error().code == ErrorCode::kNotFound) {
+    return {.response = Say(404, file.error().message), .result = "not_found"};
+  }
+  if (!file) {
+    return {.response = Say(503, "the relay cannot read this file"),
+            .result = "unavailable",
+            .note = file.error().message};
+  }
+  const std::string size = std::to_string(file->size);
+  if (!asked.empty() && range->first >= file->size) {
+    Outcome outcome{.response = Say(416, "the file has " + size + " bytes"),
+                    .result = "bad_request"};
+    outcome.response.headers.emplace_back("Content-Range", "bytes */" + size);
+    return outcome;
+  }
+  auto download = BeginDownload(credential);
+  if (download == nullptr) {
+    return {.response = Say(429, "too many files at a time with this token: end one first"),
+            .result = "limited"};
+  }
+  const bool ends_before = range->last && *range->last < file->size;
+  const uint64_t end = ends_before ? *range->last + 1 : file->size;
+  Outcome outcome{.response = {.status = asked.empty() ? 200 : 206,
+                               .content_type = "application/octet-stream"}};
+  outcome.response.headers.emplace_back("Accept-Ranges", "bytes");
+  if (!asked.empty()) {
+    outcome.response.headers.emplace_back(
+        "Content-Range",
+        "bytes " + std::to_string(range->first) + "-" + std::to_string(end - 1) + "/" + size);
+  }
+  outcome.note = "bytes " + std::to_string(end - range->first);
+  outcome.response.source = std::make_shared<FileSource>(
+      std::move(file->fd), range->first, end - range->first, std::move(download), metrics_);
+  return outcome;
+}
+
+bool Service::TakeTotal() {
+  const std::lock_guard lock(mutex_);
+  return total_.Take(Clock::now());
+}
+
+bool Service::TakeCredential(const std::string& credential) {
+  const std::lock_guard lock(mutex_);
+  return credentials_.Take(credential, Clock::now());
+}
+
+std::shared_ptr<Service::Download> Service::BeginDownload(const std::string& credential) {
+  const std::lock_guard lock(mutex_);
+  int& count = downloads_[credential];
+  if (count >= kMaxDownloads) return nullptr;
+  count++;
+  return std::make_shared<Download>(*this, credential);
+}
+
+void Service::EndDownload(const std::string& credential) {
+  const std::lock_guard lock(mutex_);
+  if (--downloads_[credential] == 0) downloads_.erase(credential);
+}
+
+void Service::Audit(const http::Request& request, const Outcome& outcome) {
+  uint64_t left_out = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!lines_.Take(Clock::now())) {
+      left_out_++;
+      return;
+    }
+    left_out = std::exchange(left_out_, 0);
+  }
+  std::string line = "api: " + std::to_string(outcome.response.status) + " " + outcome.result +
+                     ": " + ForLog(request.method) + " \"" + ForLog(request.path) + "\" by " +
+                     (outcome.who.empty() ? "unknown" : ForLog(outcome.who));
+  if (!outcome.note.empty()) line += ": " + ForLog(outcome.note);
+  if (left_out > 0) line += " (" + std::to_string(left_out) + " lines before this one left out)";
+  log_(line);
+}
+
+}  // namespace weft::relay_api

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Answers the requests of docs/openapi/relay.yaml: parses, judges, limits, reads, and leaves one
+// line in the log for each. Thread-safety: Answer may be called from several threads at once.
+#ifndef WEFT_RELAY_API_SERVICE_H_
+#define WEFT_RELAY_API_SERVICE_H_
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "lib/http/server.h"
+#include "lib/metrics/registry.h"
+#include "relay/api/judge.h"
+#include "relay/api/rate_limit.h"
+#include "relay/api/trace_files.h"
+
+namespace weft::relay_api {
+
+class Service {
+ public:
+  // All outlive the service, and the bodies of its answers. `log` gets lines without an end.
+  Service(Judge& judge, TraceFiles& files, metrics::Registry& metrics,
+          std::function<void(const std::string&)> log)
+      : judge_(judge), files_(files), metrics_(metrics), log_(std::move(log)) {}
+
+  http::Response Answer(const http::Request& request);
+
+ private:
+  // An answer, its word in weft_relay_api_requests_total, and what the log says beside it.
+  struct Outcome {
+    http::Response response;
+    const char* result = "ok";
+    std::string who;
+    std::string note;
+  };
+  class FileSource;
+  class Download;
+
+  Outcome Decide(const http::Request& request);
+  Outcome Deliver(const http::Request& request, const Route& route, const Judgement& judgement);
+  Outcome ListTraces(const Route& route, const Judgement& judgement);
+  Outcome ListFiles(const Route& route);
+  Outcome GetFile(const http::Request& request, const Route& route, const std::string& credential);
+  bool TakeTotal();
+  bool TakeCredential(const std::string& credential);
+  // Null: the credential has kMaxDownloads already.
+  std::shared_ptr<Download> BeginDownload(const std::string& credential);
+  void EndDownload(const std::string& credential);
+  void Audit(const http::Request& request, const Outcome& outcome);
+
+  Judge& judge_;
+  TraceFiles& files_;
+  metrics::Registry& metrics_;
+  const std::function<void(const std::string&)> log_;
+  std::mutex mutex_;
+  TokenBucket total_{kTotalRate, kTotalBurst};
+  TokenBuckets credentials_{kCredentialRate, kCredentialBurst, kMaxRated};
+  std::map<std::string, int> downloads_;  // by credential
+  TokenBucket lines_{kAuditRate, kAuditBurst};
+  uint64_t left_out_ = 0;  // lines
+};
+
+// `text`, which is foreign, for a line of a log: one line of printable ASCII, at most 300 bytes.
+std::string ForLog(std::string_view text);
+
+}  // namespace weft::relay_api
+
+#endif  // WEFT_RELAY_API_SERVICE_H_

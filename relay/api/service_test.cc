@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "relay/api/service.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/store/store.h"
+#include "relay/api/testing.h"
+
+namespace weft::relay_api {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using testing::TestCluster;
+
+const std::string kUid = "6f1c0b0e-5b1f-4c44-9a61-0d6f4ad6ac52";
+const std::string kText = "/* CTF 1.8 */\n\n";
+
+class ServiceTest : public ::testing::Test {
+ protected:
+  ServiceTest() {
+    std::string pattern = ::testing::TempDir() + "weft-service-XXXXXX";
+    top_ = ::mkdtemp(pattern.data());
+    store::DirectoryFileMaker maker(Folder());
+    for (const char* trace : {"shop/sales/", "shop/other/", "bank/sales/"}) {
+      EXPECT_TRUE(
+          store::TraceStore::Open(maker, trace + kUid + "/pod/kernel")->AppendMetadata(kText));
+    }
+    files_.emplace(Folder());
+    service_.emplace(judge_, *files_, metrics_, [this](const auto& line) { log_.push_back(line); });
+  }
+  ~ServiceTest() override { fs::remove_all(top_); }
+
+  UniqueFd Folder() { return UniqueFd(::open(top_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)); }
+
+  http::Response Get(const std::string& path, const std::string& range = "",
+                     const std::string& token = TestCluster::kToken) {
+    http::Request request{.method = "GET", .path = "/v1/namespaces/" + path};
+    if (!token.empty()) request.headers["x-weft-token"] = token;
+    if (!range.empty()) request.headers["range"] = range;
+    return service_->Answer(request);
+  }
+  static std::string Body(const http::Response& response) {
+    if (response.source == nullptr) return response.body;
+    std::string body(response.source->bytes(), '\0');
+    size_t at = 0;
+    while (at < body.size()) {
+      const auto got =
+          response.source->Read({body.data() + at, std::min<size_t>(4, body.size() - at)});
+      if (!got || *got == 0) break;
+      at += *got;
+    }
+    EXPECT_EQ(at, body.size());
+    return body;
+  }
+  static std::string Header(const http::Response& response, const std::string& name) {
+    for (const auto& [key, value] : response.headers) {
+      if (key == name) return value;
+    }
+    return "";
+  }
+
+  TestCluster cluster_;
+  metrics::Registry metrics_{metrics::Part::kRelay};
+  Judge judge_{*cluster_.client, cluster_.clocks()};
+  fs::path top_;
+  std::optional<TraceFiles> files_;
+  std::vector<std::string> log_;
+  std::optional<Service> service_;
+};
+
+const std::string kSales = "shop/traces/sales/" + kUid + "/files";
+const std::string kFile = kSales + "/pod/kernel/metadata";
+
+TEST_F(ServiceTest, ListsTheTraceOfAView) {
+  const auto list = Get("shop/traces");
+  EXPECT_EQ(list.status, 200);
+  const auto traces = kube::Json::parse(list.body)["traces"];
+  ASSERT_EQ(traces.size(), 1U);
+  EXPECT_EQ(traces[0], kube::Json({{"name", "sales"},
+                                   {"uid", kUid},
+                                   {"folder", "sales/" + kUid},
+                                   {"bytes", kText.size()},
+                                   {"files", 1}}));
+  EXPECT_EQ(kube::Json::parse(Get("shop/traces", "", "eyJ.good").body)["traces"].size(), 2U);
+  EXPECT_EQ(kube::Json::parse(Get(kSales).body)["files"],
+            kube::Json({{{"path", "pod/kernel/metadata"}, {"size", kText.size()}}}));
+}
+
+TEST_F(ServiceTest, DeliversAFileInRanges) {
+  const auto whole = Get(kFile);
+  EXPECT_EQ(whole.status, 200);
+  EXPECT_EQ(Body(whole), kText);
+  const auto rest = Get(kFile, "bytes=7-");
+  EXPECT_EQ(rest.status, 206);
+  EXPECT_EQ(Body(rest), kText.substr(7));
+  EXPECT_EQ(Header(rest, "Content-Range"), "bytes 7-14/15");
+  const auto part = Get(kFile, "bytes=3-5");
+  EXPECT_EQ(Body(part), kText.substr(3, 3));
+  EXPECT_EQ(Header(part, "Content-Range"), "bytes 3-5/15");
+  EXPECT_EQ(Body(Get(kFile, "bytes=0-18446744073709551615")), kText);
+  const auto beyond = Get(kFile, "bytes=15-");
+  EXPECT_EQ(beyond.status, 416);
+  EXPECT_EQ(Header(beyond, "Content-Range"), "bytes */15");
+  EXPECT_EQ(Get(kFile, "bytes=-5").status, 400);
+  EXPECT_THAT(metrics_.Text(), HasSubstr("weft_relay_api_bytes_total 41"));
+}
+
+TEST_F(ServiceTest, AnswersAreTheSameWhetherItExistsOrNot) {
+  for (const std::string& token : {TestCluster::kToken, std::string("eyJ.good")}) {
+    const auto theirs = Get("bank/traces/sales/" + kUid + "/files", "", token);
+    const auto none = Get("nothing/traces/none/" + kUid + "/files", "", token);
+    EXPECT_EQ(theirs.status, 403);
+    EXPECT_EQ(none.status, 403);
+    EXPECT_EQ(theirs.body, none.body);
+    EXPECT_EQ(theirs.headers, none.headers);
+  }
+  EXPECT_EQ(Get("shop/traces/other/" + kUid + "/files").body,
+            Get("shop/traces/none/" + kUid + "/files").body);
+  EXPECT_EQ(Get("shop/traces/none/" + kUid + "/files", "", "eyJ.good").status, 404);
+}
+
+TEST_F(ServiceTest, RefusesWithoutAToken) {
+  EXPECT_EQ(Get("shop/traces", "", "").status, 401);
+  EXPECT_EQ(Get("shop/traces", "", "shop.look." + std::string(43, 'X')).status, 401);
+  EXPECT_EQ(Get("shop/pods").status, 404);
+  cluster_.failing = true;
+  EXPECT_EQ(Get("shop/traces", "", "eyJ.good").status, 503);
+  EXPECT_EQ(service_->Answer({.method = "DELETE", .path = "/v1/namespaces/shop/traces"}).status,
+            405);
+}
+
+TEST_F(ServiceTest, EachRequestLeavesALine) {
+  (void)Get("shop/traces");
+  ASSERT_EQ(log_.size(), 1U);
+  EXPECT_EQ(log_[0], "api: 200 ok: GET \"/v1/namespaces/shop/traces\" by view shop/look");
+  (void)Get("a\nb\"\x1b[0m" + std::string(1000, 'x'));
+  EXPECT_EQ(log_[1].find('\n'), std::string::npos);
+  EXPECT_THAT(log_[1], HasSubstr("a\\x0ab\\x22\\x1b[0m"));
+  EXPECT_LT(log_[1].size(), 500U);
+  for (const std::string& line : log_) {
+    EXPECT_EQ(line.find(TestCluster::kSecret), std::string::npos);
+  }
+  EXPECT_THAT(metrics_.Text(), HasSubstr("weft_relay_api_requests_total{result=\"ok\"} 1"));
+}
+
+TEST_F(ServiceTest, AFloodIsLimitedAndItsLinesAreCounted) {
+  int limited = 0;
+  for (int i = 0; i < 3 * kCredentialBurst; i++) limited += Get(kSales).status == 429 ? 1 : 0;
+  EXPECT_GT(limited, 0);
+  EXPECT_LT(log_.size(), 3 * kCredentialBurst);
+}
+
+TEST_F(ServiceTest, ACredentialHasSoManyDownloads) {
+  std::vector<http::Response> held;
+  for (int i = 0; i < kMaxDownloads; i++) held.push_back(Get(kFile));
+  EXPECT_EQ(Get(kFile).status, 429);
+  EXPECT_EQ(Get(kFile, "", "eyJ.good").status, 200);
+  held.pop_back();
+  EXPECT_EQ(Get(kFile).status, 200);
+}
+
+}  // namespace
+}  // namespace weft::relay_api

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// See trace_files.h.
+#include "relay/api/trace_files.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "lib/base/uuid.h"
+#include "lib/ctf/packet_writer.h"
+#include "relay/api/limits.h"
+#include "relay/api/request.h"
+
+namespace weft::relay_api {
+namespace {
+
+constexpr std::string_view kMetadata = "metadata";
+
+struct Entry {
+  std::string name;
+  bool is_folder = false;
+  uint64_t size = 0;
+};
+
+struct CloseFolder {
+  void operator()(DIR* folder) const { ::closedir(folder); }
+};
+
+// Stored files and folders in a folder, by name.
+Result<std::vector<Entry>> Entries(UniqueFd folder) {
+  const std::unique_ptr<DIR, CloseFolder> entries(::fdopendir(folder.get()));
+  if (entries == nullptr) return FailErrno("fdopendir");
+  (void)folder.release();
+  std::vector<Entry> found;
+  while (const dirent* entry =
+             ::readdir(entries.get())) {  // NOLINT(concurrency-mt-unsafe): own DIR
+    const std::string name = entry->d_name;
+    struct stat st{};
+    if (!IsStoredName(name) ||
+        ::fstatat(::dirfd(entries.get()), name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) {
+      continue;
+    }
+    if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) continue;
+    found.push_back({name, S_ISDIR(st.st_mode), static_cast<uint64_t>(st.st_size)});
+  }
+  std::ranges::sort(found, {}, &Entry::name);
+  return found;
+}
+
+// Whether the packet that was the last one is there still: a relay cuts off what the node does not
+// know to be stored.
+bool IsStillThere(int fd, const store::StreamState& state) {
+  std::array<uint8_t, ctf::kPacketHeaderBytes> front;
+  const auto got = ::pread(fd, front.data(), front.size(), static_cast<off_t>(state.last_begin));
+  if (got != static_cast<ssize_t>(front.size())) return false;
+  const auto info = ctf::ReadPacketInfo(front);
+  return info && info->sequence == state.last_sequence && info->end == state.last_time &&
+         info->packet_bytes == state.bytes - state.last_begin;
+}
+
+}  // namespace
+
+Result<UniqueFd> TraceFiles::Open(const std::string& path, int flags) const {
+  open_how how{};
+  how.flags = static_cast<uint64_t>(O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags);
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  UniqueFd fd(
+      static_cast<int>(syscall(SYS_openat2, folder_.get(), path.c_str(), &how, sizeof(how))));
+  if (fd) return fd;
+  if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == EXDEV) {
+    return Fail(ErrorCode::kNotFound, "nothing of that name is stored");
+  }
+  return FailErrno(path);
+}
+
+Result<std::vector<StoredTrace>> TraceFiles::ListTraces(const std::string& kubernetes_namespace,
+                                                        const std::string& only) const {
+  std::vector<StoredTrace> traces;
+  auto folder = Open(kubernetes_namespace, O_DIRECTORY);
+  if (!folder && folder.error().code == ErrorCode::kNotFound) return traces;
+  if (!folder) return std::unexpected(std::move(folder).error());
+  WEFT_ASSIGN(const auto names, Entries(std::move(*folder)));
+  uint64_t counted = 0;
+  // Folders below a Trace's, from the data folder on.
+  const auto count = [&](const auto& self, const std::string& path, int depth,
+                         StoredTrace& into) -> void {
+    if (depth > kMaxDepth || counted >= kMaxListedFiles) return;
+    auto opened = Open(path, O_DIRECTORY);
+    if (!opened) return;  // it was deleted meanwhile
+    const auto entries = Entries(std::move(*opened));
+    if (!entries) return;
+    for (const Entry& entry : *entries) {
+      if (entry.is_folder) {
+        self(self, path + "/" + entry.name, depth + 1, into);
+      } else if (counted < kMaxListedFiles) {
+        counted++;
+        into.files++;
+        into.bytes += entry.size;
+      }
+    }
+  };
+  for (const Entry& name : names) {
+    if (!name.is_folder || (!only.empty() && name.name != only)) continue;
+    const std::string path = kubernetes_namespace + "/" + name.name;
+    auto opened = Open(path, O_DIRECTORY);
+    if (!opened) continue;
+    WEFT_ASSIGN(const auto uids, Entries(std::move(*opened)));
+    for (const Entry& uid : uids) {
+      if (!uid.is_folder || !ParseUuid(uid.name)) continue;
+      if (traces.size() >= kMaxListedTraces) return traces;
+      StoredTrace trace{.name = name.name, .uid = uid.name};
+      count(count, path + "/" + uid.name, 0, trace);
+      traces.push_back(std::move(trace));
+    }
+  }
+  return traces;
+}
+
+Result<std::vector<StoredFile>> TraceFiles::ListFiles(const std::string& trace_folder) {
+  std::vector<StoredFile> files;
+  WEFT_TRY(AddFiles(trace_folder, "", 0, files));
+  return files;
+}
+
+Status TraceFiles::AddFiles(const std::string& trace_folder, const std::string& below, int depth,
+                            std::vector<StoredFile>& files) {
+  if (depth > kMaxDepth) return {};
+  WEFT_ASSIGN(UniqueFd folder,
+              Open(trace_folder + (below.empty() ? "" : "/" + below), O_DIRECTORY));
+  WEFT_ASSIGN(const auto entries, Entries(std::move(folder)));
+  const auto path_of = [&below](const Entry& entry) {
+    return below.empty() ? entry.name : below + "/" + entry.name;
+  };
+  const size_t place = files.size();  // of metadata
+  std::string metadata;
+  const auto add = [&](const std::string& path, size_t at) -> Status {
+    if (files.size() >= kMaxListedFiles) {
+      return Fail(ErrorCode::kLimit, "the Trace has more files than one answer lists");
+    }
+    auto opened = OpenFile(trace_folder + "/" + path);
+    // It was deleted meanwhile.
+    if (!opened && opened.error().code == ErrorCode::kNotFound) return {};
+    if (!opened) return std::unexpected(std::move(opened).error());
+    if (opened->size == 0) return {};
+    files.insert(files.begin() + static_cast<std::ptrdiff_t>(at), {path, opened->size});
+    return {};
+  };
+  for (const Entry& entry : entries) {
+    if (entry.is_folder) continue;
+    if (entry.name == kMetadata) {
+      metadata = path_of(entry);
+    } else {
+      WEFT_TRY(add(path_of(entry), files.size()));
+    }
+  }
+  // Metadata is written before the packets that need it, so it is measured after them.
+  if (!metadata.empty()) WEFT_TRY(add(metadata, place));
+  for (const Entry& entry : entries) {
+    if (entry.is_folder) WEFT_TRY(AddFiles(trace_folder, path_of(entry), depth + 1, files));
+  }
+  return {};
+}
+
+Result<OpenedFile> TraceFiles::OpenFile(const std::string& path) {
+  WEFT_ASSIGN(UniqueFd fd, Open(path, 0));
+  WEFT_ASSIGN(const uint64_t size, ReadableBytes(fd.get(), path));
+  return OpenedFile{.fd = std::move(fd), .size = size};
+}
+
+Result<uint64_t> TraceFiles::ReadableBytes(int fd, const std::string& path) {
+  struct stat st{};
+  if (::fstat(fd, &st) != 0) return FailErrno(path);
+  if (!S_ISREG(st.st_mode)) return Fail(ErrorCode::kNotFound, "nothing of that name is stored");
+  const auto size = static_cast<uint64_t>(st.st_size);
+  if (path.ends_with("/" + std::string(kMetadata))) return store::CompleteMetadata(fd, size, path);
+  return StreamBytes(fd, st.st_ino, size, path);
+}
+
+Result<uint64_t> TraceFiles::StreamBytes(int fd, ino_t inode, uint64_t size,
+                                         const std::string& path) {
+  store::StreamState state;
+  state.file = path;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = measured_.find(path);
+    if (known != measured_.end() && known->second.inode == inode) state = known->second.state;
+  }
+  if (state.bytes > size || (state.has_packets && !IsStillThere(fd, state))) {
+    state = {};
+    state.file = path;
+  }
+  WEFT_TRY(store::FindPackets(fd, size, UINT64_MAX, state));
+  const std::lock_guard lock(mutex_);
+  if (measured_.size() >= kMaxMeasured && !measured_.contains(path)) measured_.clear();
+  measured_[path] = {.inode = inode, .state = state};
+  return state.bytes;
+}
+
+}  // namespace weft::relay_api

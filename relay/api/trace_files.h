@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads what the archive stored, while it may be writing on: lists Traces and their files, and
+// opens one. Every file is opened beneath the data folder, without following a symbolic link, by
+// names that IsStoredName takes.
+//
+// A file can be read up to the end of its last whole packet, or fragment of metadata. Finding this
+// end reads the header of each packet once: the ends of kMaxMeasured streams are remembered.
+// Thread-safety: all functions may be called from several threads at once.
+#ifndef WEFT_RELAY_API_TRACE_FILES_H_
+#define WEFT_RELAY_API_TRACE_FILES_H_
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/base/unique_fd.h"
+#include "lib/store/store.h"
+
+namespace weft::relay_api {
+
+struct StoredTrace {
+  std::string name;
+  std::string uid;
+  uint64_t bytes = 0;  // of all files; not all of it may be readable yet
+  uint64_t files = 0;
+};
+
+struct StoredFile {
+  std::string path;   // below the Trace's folder
+  uint64_t size = 0;  // bytes that can be read
+};
+
+struct OpenedFile {
+  UniqueFd fd;
+  uint64_t size = 0;  // bytes that can be read
+};
+
+class TraceFiles {
+ public:
+  explicit TraceFiles(UniqueFd data_folder) : folder_(std::move(data_folder)) {}
+
+  // The stored Traces of a namespace, by name; `only` "": all. Empty where there are none. Counting
+  // stops at kMaxListedFiles files.
+  Result<std::vector<StoredTrace>> ListTraces(const std::string& kubernetes_namespace,
+                                              const std::string& only) const;
+  // Files below NAMESPACE/TRACE/UID with something to be read. In each folder `metadata` stands
+  // first; it describes all packets within the sizes of the others. kNotFound: no such folder;
+  // kLimit: too many files.
+  Result<std::vector<StoredFile>> ListFiles(const std::string& trace_folder);
+  // `path`: below the data folder. kNotFound: no such file.
+  Result<OpenedFile> OpenFile(const std::string& path);
+
+ private:
+  struct Measured {
+    ino_t inode = 0;
+    store::StreamState state;
+  };
+
+  [[nodiscard]] Result<UniqueFd> Open(const std::string& path, int flags) const;
+  Status AddFiles(const std::string& trace_folder, const std::string& below, int depth,
+                  std::vector<StoredFile>& files);
+  Result<uint64_t> ReadableBytes(int fd, const std::string& path);
+  Result<uint64_t> StreamBytes(int fd, ino_t inode, uint64_t size, const std::string& path);
+
+  const UniqueFd folder_;
+  std::mutex mutex_;
+  std::map<std::string, Measured> measured_;
+};
+
+}  // namespace weft::relay_api
+
+#endif  // WEFT_RELAY_API_TRACE_FILES_H_
