@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A tenant reads their Trace's events through the API server, and nothing of another tenant: what babeltrace2 reads of
+the downloaded files are the events that the relay stored."""
+
+import json
+import pathlib
+import tempfile
+import unittest
+import uuid
+
+from tests.cluster.relay_api import Visitor, get_url, relay_certificate_authority, token_of, view
+from tests.cluster.relay_files import lines_in, trace_folder
+from tests.cluster.weft_cluster import get, kubectl, pod
+from tests.cluster.with_weft import WeftTest, trace
+
+READER = [{"apiGroups": ["weft.dev"], "resources": ["traces"], "verbs": ["get", "list"]},
+          {"apiGroups": ["weft.dev"], "resources": ["traceviews"], "verbs": ["create", "get"]}]
+MAKER = [{"apiGroups": ["weft.dev"], "resources": ["traceviews"], "verbs": ["*"]}]
+
+
+class Viewed(WeftTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.shared = {}
+
+    def account(self, namespace, name, rules):
+        """A service account with a Role; kubectl's flag to act as it."""
+        role = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": name},
+                "rules": rules}
+        binding = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": name},
+                   "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
+                   "subjects": [{"kind": "ServiceAccount", "name": name}]}
+        self.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name}}, role, binding,
+                   namespace=namespace)
+        return f"--as=system:serviceaccount:{namespace}:{name}"
+
+    def record(self, namespace, name):
+        """A Trace with some events of a tenant, which has ended; its folder at the API."""
+        self.injected_namespace(namespace)
+        self.apply(pod("tenant", "tenant", labels={"app": "tenant"}, args=["--events", "5000", "--threads", "2"]),
+                   trace(name, "tenant", user={"events": [{"name": "tenant:*"}]}), namespace=namespace)
+        self.wait_for_pod(namespace, "tenant")
+        self.wait_ready(namespace, name)
+        self.run_tenant(namespace)
+        self.end_by_time(namespace, name)
+        return f"{name}/{get(namespace, 'trace', name)['metadata']['uid']}"
+
+    def make_view(self, namespace, user, name, of_trace, seconds=600):
+        """A TraceView as `user`; its token."""
+        made, secret = view(name, of_trace, seconds)
+        self.create(made, namespace=namespace, user=user)
+        return f"{namespace}.{name}.{secret}"
+
+    def download(self, visitor, namespace, folder, into):
+        files = visitor.files(namespace, folder)
+        for path, size in files.items():
+            at = f"/v1/namespaces/{namespace}/traces/{folder}/files/{path}"
+            half = size // 2
+            first = visitor.get(at, Range=f"bytes=0-{half - 1}")
+            rest = visitor.get(at, Range=f"bytes={half}-")
+            self.assertEqual((first.status, rest.status), (206, 206))
+            self.assertEqual(len(first.body) + len(rest.body), size)
+            target = pathlib.Path(into, path)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(first.body + rest.body)
+        return files
+
+    def refuse_maker(self, namespace, user, made, why):
+        refused = self.create(made, namespace=namespace, user=user, check=False)
+        self.assertIn(why, refused.stderr)
+
+    def test_a_tenant_reads_their_trace_and_no_other(self):
+        mine = self.record("mine", "work")
+        theirs = self.record("theirs", "work")
+        user = self.account("mine", "reader", READER)
+        account = token_of("mine", "reader")
+        token = self.make_view("mine", user, "look", "work")
+        me = Visitor(account, token)
+        self.wait_for(lambda: me.get("/v1/namespaces/mine/traces").status == 200, "the API does not answer")
+
+        listed = me.get("/v1/namespaces/mine/traces").json()["traces"]
+        self.assertEqual([t["folder"] for t in listed], [mine])
+        with tempfile.TemporaryDirectory(prefix="weft-view-") as into:
+            files = self.download(me, "mine", mine, into)
+            self.assertEqual(listed[0]["files"], len(files))
+            self.assertEqual(sorted(lines_in(into)), sorted(lines_in(trace_folder("mine", "work"))))
+        self.assertTrue(any(path.endswith("/metadata") for path in files))
+        path = f"/v1/namespaces/mine/traces/{mine}/files/{next(iter(files))}"
+        self.assertEqual(me.get(path, Range="bytes=999999999-").status, 416)
+        self.assertEqual(me.get(path, Range="bytes=-1").status, 400)
+
+        other_user = self.account("theirs", "reader", READER)
+        with self.subTest("a guessed name of another namespace"):
+            guesses = ("/v1/namespaces/theirs/traces", f"/v1/namespaces/theirs/traces/{theirs}/files",
+                       "/v1/namespaces/nothing/traces", f"/v1/namespaces/theirs/traces/no/{uuid.uuid4()}/files",
+                       f"/v1/namespaces/mine/traces/other/{uuid.uuid4()}/files")
+            self.assertEqual({me.get(guess) for guess in guesses}, {me.get(guesses[0])})
+            self.assertEqual(me.get(guesses[0]).status, 403)
+        with self.subTest("a way out of the folder"):
+            for way in ("../../../theirs", "..%2f..%2ftheirs", "%2e%2e/%2e%2e", "tenant/../../..", "%00"):
+                self.assertIn(me.get(f"/v1/namespaces/mine/traces/{mine}/files/{way}").status, (301, 403, 404))
+        with self.subTest("no token, a wrong secret, another one's, none of Kubernetes for weft"):
+            wrong = token[:-4] + ("AAAA" if token[-4:] != "AAAA" else "BBBB")
+            for bad in ("", wrong, token.replace("mine.", "theirs.", 1), "mine.look.short", account, "x" * 9000,
+                        token.replace(".look.", ".none.")):
+                self.assertIn(Visitor(account, bad).get("/v1/namespaces/mine/traces").status, (401, 431), bad)
+        with self.subTest("a view of another namespace, and of another Trace"):
+            foreign = Visitor(account, self.make_view("theirs", other_user, "look", "work"))
+            self.assertEqual(foreign.get("/v1/namespaces/mine/traces").status, 403)
+            beside = Visitor(account, self.make_view("mine", user, "beside", "another"))
+            self.assertEqual(beside.get(f"/v1/namespaces/mine/traces/{mine}/files").status, 403)
+            self.assertEqual(beside.get("/v1/namespaces/mine/traces").json(), {"traces": []})
+        with self.subTest("an expired view, and a deleted one"):
+            short = Visitor(account, self.make_view("mine", user, "short", "work", seconds=6))
+            self.assertEqual(short.get("/v1/namespaces/mine/traces").status, 200)
+            self.wait_for(lambda: short.get("/v1/namespaces/mine/traces").status == 401, "it does not expire")
+            kubectl("-n", "mine", "delete", "traceview", "look")
+            self.wait_for(lambda: me.get("/v1/namespaces/mine/traces").status == 401, "it is believed for ever")
+        self.assert_makers(user)
+        self.assert_tokens_of_kubernetes(mine)
+
+    def assert_makers(self, reader):
+        """A TraceView gives its maker no more than they may `get`; it lasts an hour, and never changes."""
+        maker = self.account("mine", "maker", MAKER)
+        self.refuse_maker("mine", maker, view("steal", "work")[0], "needs the right to get its Trace")
+        self.refuse_maker("mine", reader, view("long", "work", 3700)[0], "at most an hour")
+        for field, bad in (("tokenSHA256", "00"), ("expires", "tomorrow"), ("expires", None)):
+            self.assertNotEqual(self.create(view("bad", "work", **{field: bad})[0], namespace="mine", user=reader,
+                                            check=False).returncode, 0)
+        changed = kubectl("-n", "mine", maker, "patch", "traceview", "beside", "--type=merge", "-p",
+                          json.dumps({"spec": {"trace": "work"}}), check=False)
+        self.assertIn("cannot be changed", changed.stderr)
+
+    def assert_tokens_of_kubernetes(self, folder):
+        """In the cluster: a token for the audience weft-relay, and the certificate of the controller's CA."""
+        self.account("mine", "nothing", [])
+        address = get("weft", "pod", "weft-relay-0")["status"]["podIP"]
+        host = "weft-relay-0.weft-relay.weft.svc"
+        with tempfile.NamedTemporaryFile(prefix="weft-ca-") as ca:
+            ca.write(relay_certificate_authority())
+            ca.flush()
+
+            def ask(path, account, *flags):
+                headers = {"Authorization": "Bearer " + token_of("mine", account, *flags)}
+                return get_url(f"https://{host}:4463{path}", headers, "--cacert", ca.name,
+                               "--resolve", f"{host}:4463:{address}").status
+
+            files = f"/v1/namespaces/mine/traces/{folder}/files"
+            self.assertEqual(ask(files, "reader", "--audience=weft-relay"), 200)
+            self.assertEqual(ask(files, "reader"), 401)
+            self.assertEqual(ask(files, "nothing", "--audience=weft-relay"), 403)
+            self.assertEqual(ask("/v1/namespaces/theirs/traces", "reader", "--audience=weft-relay"), 403)
+            # The API server does not shorten these.
+            for way in ("../../../theirs", "tenant/../../../../../theirs", "%2e%2e/x", "/etc/passwd"):
+                self.assertEqual(ask(f"{files}/{way}", "reader", "--audience=weft-relay"), 404)
+
+
+if __name__ == "__main__":
+    unittest.main()
