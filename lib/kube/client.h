@@ -65,6 +65,11 @@ class Client {
   // `uid` "": whichever object has that name.
   Status Delete(const Address& object, const std::string& uid);
 
+  // A request to what is not an object, such as the proxy of a Service.
+  HttpReply Exchange(const HttpRequest& request, const std::stop_token& stop = {}) {
+    return transport_->Send(request, stop);
+  }
+
  private:
   Result<Json> Send(const HttpRequest& request, const std::stop_token& stop = {});
 

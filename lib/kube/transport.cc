@@ -6,6 +6,8 @@
 #include "lib/kube/transport.h"
 
 #include <cpprest/http_client.h>
+#include <openssl/ssl.h>
+#include <openssl/x509_vfy.h>
 #include <pplx/threadpool.h>
 #include <sys/stat.h>
 
@@ -40,6 +42,53 @@ std::string ReadToken(const std::string& path) {
   std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
   return text;
+}
+
+// The certificates that a connection shows and trusts.
+void UseCertificates(boost::asio::ssl::context& context, const TransportConfig& config,
+                     const Credentials& credentials) {
+  namespace asio = boost::asio;
+  if (!config.ca_file.empty()) context.load_verify_file(config.ca_file);
+  if (!config.ca.empty()) context.add_certificate_authority(asio::buffer(config.ca));
+  if (!credentials.certificate.empty()) {
+    context.use_certificate_chain(asio::buffer(credentials.certificate));
+    context.use_private_key(asio::buffer(credentials.key), asio::ssl::context::pem);
+  } else if (!config.client_cert_file.empty()) {
+    context.use_certificate_chain_file(config.client_cert_file);
+    context.use_private_key_file(config.client_key_file, asio::ssl::context::pem);
+  }
+}
+
+// Verifies a server's certificate by the name at `name` (a std::string) instead of the host that
+// cpprestsdk connects to.
+int VerifyByName(X509_STORE_CTX* store, void* name) {
+  const auto& wanted = *static_cast<const std::string*>(name);
+  X509_VERIFY_PARAM* rules = X509_STORE_CTX_get0_param(store);
+  if (X509_VERIFY_PARAM_set1_ip_asc(rules, wanted.c_str()) != 1 &&
+      X509_VERIFY_PARAM_set1_host(rules, wanted.data(), wanted.size()) != 1)
+    return 0;
+  // cpprestsdk's own check, which compares the host, is not called.
+  X509_STORE_CTX_set_verify_cb(store, [](int good, X509_STORE_CTX*) { return good; });
+  return X509_verify_cert(store);
+}
+
+// The name that a handshake of this context asks the server for.
+int NameSlot() {
+  static const int slot = SSL_CTX_get_ex_new_index(0, nullptr, nullptr, nullptr, nullptr);
+  return slot;
+}
+
+// `name` outlives the context.
+void ExpectName(SSL_CTX* context, const std::string* name) {
+  auto* held = const_cast<std::string*>(name);  // OpenSSL's pointers are not const
+  SSL_CTX_set_cert_verify_callback(context, VerifyByName, held);
+  SSL_CTX_set_ex_data(context, NameSlot(), held);
+  SSL_CTX_set_info_callback(context, [](const SSL* ssl, int where, int) {
+    if ((where & SSL_CB_HANDSHAKE_START) == 0) return;
+    const void* wanted = SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), NameSlot());
+    SSL_set_tlsext_host_name(const_cast<SSL*>(ssl),
+                             static_cast<const std::string*>(wanted)->c_str());
+  });
 }
 
 HttpReply Failed(TransportFailure failure, std::string problem) {
@@ -88,8 +137,11 @@ class CppRestTransport final : public Transport {
   HttpReply Exchange(const HttpRequest& request, const std::stop_token& stop,
                      pplx::cancellation_token_source& cancel, std::chrono::seconds idle_limit,
                      const BytesHandler* on_bytes) {
-    const std::shared_ptr<Client> client = ClientFor(idle_limit);
-    http::http_response response = client->request(Build(request), cancel.get_token()).get();
+    const Credentials credentials = config_.credentials ? config_.credentials() : Credentials{};
+    if (!credentials.problem.empty()) return Failed(TransportFailure::kConfig, credentials.problem);
+    const std::shared_ptr<Client> client = ClientFor(idle_limit, credentials);
+    http::http_response response =
+        client->request(Build(request, credentials), cancel.get_token()).get();
     HttpReply reply;
     reply.status = response.status_code();
     const bool streams = on_bytes != nullptr && reply.status == http::status_codes::OK;
@@ -113,37 +165,46 @@ class CppRestTransport final : public Transport {
     return reply;
   }
 
-  http::http_request Build(const HttpRequest& request) {
+  http::http_request Build(const HttpRequest& request, const Credentials& credentials) {
     http::http_request out(request.method);
     out.set_request_uri(web::uri(request.target));
-    out.headers().add("Accept", "application/json");
+    for (const auto& [name, value] : config_.headers) out.headers().add(name, value);
+    for (const auto& [name, value] : request.headers) out.headers().add(name, value);
+    if (!out.headers().has("Accept")) out.headers().add("Accept", "application/json");
     if (!request.content_type.empty()) out.set_body(request.body, request.content_type);
-    if (const std::string token = ReadToken(config_.token_file); !token.empty())
-      out.headers().add("Authorization", "Bearer " + token);
+    std::string token = credentials.token;
+    if (token.empty()) token = ReadToken(config_.token_file);
+    if (!token.empty()) out.headers().add("Authorization", "Bearer " + token);
     return out;
   }
 
   // One client per idle limit, made anew when a certificate changed. Requests under way keep
   // theirs.
-  std::shared_ptr<Client> ClientFor(std::chrono::seconds idle_limit) {
+  std::shared_ptr<Client> ClientFor(std::chrono::seconds idle_limit,
+                                    const Credentials& credentials) {
     const Versions now = {VersionOf(config_.ca_file), VersionOf(config_.client_cert_file),
                           VersionOf(config_.client_key_file)};
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (now != versions_) clients_.clear();
+    if (now != versions_ || credentials.certificate != certificate_) clients_.clear();
     versions_ = now;
+    certificate_ = credentials.certificate;
     std::shared_ptr<Client>& client = clients_[idle_limit];
-    if (client == nullptr) client = std::make_shared<Client>(config_.server, Settings(idle_limit));
+    if (client == nullptr)
+      client = std::make_shared<Client>(config_.server, Settings(idle_limit, credentials));
     return client;
   }
 
-  http::client::http_client_config Settings(std::chrono::seconds idle_limit) const {
+  http::client::http_client_config Settings(std::chrono::seconds idle_limit,
+                                            const Credentials& credentials) const {
     http::client::http_client_config settings;
     settings.set_timeout(idle_limit);
-    settings.set_ssl_context_callback([config = config_](boost::asio::ssl::context& context) {
-      if (!config.ca_file.empty()) context.load_verify_file(config.ca_file);
-      if (config.client_cert_file.empty()) return;
-      context.use_certificate_chain_file(config.client_cert_file);
-      context.use_private_key_file(config.client_key_file, boost::asio::ssl::context::pem);
+    settings.set_validate_certificates(!config_.trusts_any_server);
+    if (!config_.proxy.empty()) settings.set_proxy(web::web_proxy(web::uri(config_.proxy)));
+    // A request under way keeps its client, and with it this callback and its copies.
+    const auto held = std::make_shared<const TransportConfig>(config_);
+    settings.set_ssl_context_callback([held, credentials](boost::asio::ssl::context& context) {
+      UseCertificates(context, *held, credentials);
+      if (!held->server_name.empty()) ExpectName(context.native_handle(), &held->server_name);
     });
     return settings;
   }
@@ -151,6 +212,7 @@ class CppRestTransport final : public Transport {
   const TransportConfig config_;
   std::mutex mutex_;
   Versions versions_;
+  std::string certificate_;  // of the credentials that the clients were made with
   std::map<std::chrono::seconds, std::shared_ptr<Client>> clients_;
 };
 

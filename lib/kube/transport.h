@@ -13,8 +13,20 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace weft::kube {
+
+using Headers = std::vector<std::pair<std::string, std::string>>;
+
+// What a client proves its identity with, beside the files of TransportConfig. "": not used.
+struct Credentials {
+  std::string token;
+  std::string certificate;  // PEM, with the certificates above it
+  std::string key;          // PEM
+  std::string problem;      // why there are none; the request fails with it
+};
 
 // Files are read again when they change (certificates) or for each request (the token, which the
 // kubelet replaces every hour). "": not used.
@@ -24,6 +36,13 @@ struct TransportConfig {
   std::string token_file;
   std::string client_cert_file;
   std::string client_key_file;
+  std::string ca;                  // PEM; trusted beside those of ca_file
+  bool trusts_any_server = false;  // the server's certificate is not verified
+  std::string server_name;         // expected in the server's certificate; "": the server's host
+  std::string proxy;               // http://host:port
+  Headers headers;                 // of each request
+  // Called before each request, by any thread, so that credentials may be renewed; null: none.
+  std::function<Credentials()> credentials;
 };
 
 struct HttpRequest {
@@ -31,6 +50,7 @@ struct HttpRequest {
   std::string target;  // path and query, encoded
   std::string content_type;
   std::string body;
+  Headers headers;  // instead of `Accept: application/json` if they have an Accept
 };
 
 enum class TransportFailure {
