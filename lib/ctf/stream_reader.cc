@@ -98,8 +98,19 @@ class StreamReader::EventHeaderVisitor final : public Visitor {
 };
 
 StreamReader::StreamReader(const TraceClass& trace, std::string file, UniqueFd fd)
-    : trace_(trace), file_(std::move(file)), fd_(std::move(fd)), time_order_(trace) {
+    : trace_(&trace), file_(std::move(file)), fd_(std::move(fd)), time_order_(trace) {
   decoder_.SetSavedValues(trace.saved_values);
+}
+
+void StreamReader::Continue(const TraceClass& trace, UniqueFd fd, uint64_t offset) {
+  trace_ = &trace;
+  decoder_.SetSavedValues(trace.saved_values);
+  fd_ = std::move(fd);
+  fd_begins_ = offset;
+  stream_ = nullptr;
+  last_class_ = nullptr;
+  order_.clear();
+  state_ = State::kStart;
 }
 
 void StreamReader::Problem(std::vector<std::string>& problems, const std::string& what) const {
@@ -111,8 +122,8 @@ bool StreamReader::ReadAt(uint64_t offset, size_t bytes) {
   buffer_.resize(bytes);
   size_t done = 0;
   while (done < bytes) {
-    const ssize_t n =
-        ::pread(fd_.get(), buffer_.data() + done, bytes - done, static_cast<off_t>(offset + done));
+    const ssize_t n = ::pread(fd_.get(), buffer_.data() + done, bytes - done,
+                              static_cast<off_t>(offset - fd_begins_ + done));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) break;
     done += static_cast<size_t>(n);
@@ -123,7 +134,7 @@ bool StreamReader::ReadAt(uint64_t offset, size_t bytes) {
 
 uint64_t StreamReader::size() const {
   struct stat st{};
-  return ::fstat(fd_.get(), &st) == 0 ? static_cast<uint64_t>(st.st_size) : 0;
+  return ::fstat(fd_.get(), &st) == 0 ? fd_begins_ + static_cast<uint64_t>(st.st_size) : 0;
 }
 
 // Returns kNoTime if there is no such time.
@@ -135,17 +146,17 @@ int64_t StreamReader::ToNs(std::optional<uint64_t> cycles) const {
 // Decodes header and context of the packet in the buffer; sets stream_, instance_id_ and packet_.
 bool StreamReader::DecodeHeaderFields(HeaderVisitor& header, std::string& problem) {
   decoder_.SetPacket(buffer_);
-  const bool decoded = !trace_.packet_header || decoder_.Decode(*trace_.packet_header, header);
+  const bool decoded = !trace_->packet_header || decoder_.Decode(*trace_->packet_header, header);
   if (!decoded) return problem = "it is cut off in its header", false;
   if (header.magic.value_or(kMagic) != kMagic) {
     return problem = "it does not begin with CTF's magic number", false;
   }
-  if (!header.stream_class && trace_.streams.size() > 1) {
+  if (!header.stream_class && trace_->streams.size() > 1) {
     return problem = "it does not say which of the metadata's streams it belongs to", false;
   }
   const auto found =
-      header.stream_class ? trace_.streams.find(*header.stream_class) : trace_.streams.begin();
-  if (found == trace_.streams.end()) return problem = "the metadata has no such stream", false;
+      header.stream_class ? trace_->streams.find(*header.stream_class) : trace_->streams.begin();
+  if (found == trace_->streams.end()) return problem = "the metadata has no such stream", false;
   if (stream_ != nullptr && stream_ != &found->second) {
     return problem = "its stream is not that of the packets before it", false;
   }
@@ -166,13 +177,13 @@ bool StreamReader::DecodePacketHeader(std::vector<std::string>& problems) {
   const uint64_t clock = decoder_.clock();
   const bool decoded = DecodeHeaderFields(header, problem);
   if (!decoded) return Problem(problems, problem), false;
-  if (header.uuid_bytes == 16 && trace_.uuid) {
-    if (!uuid_ && header.uuid != *trace_.uuid) {
+  if (header.uuid_bytes == 16 && trace_->uuid) {
+    if (!uuid_ && header.uuid != *trace_->uuid) {
       Problem(problems,
               "its UUID is not the metadata's: it may belong to another trace, and what is shown "
               "of it may be wrong");
     }
-    if (header.uuid != uuid_.value_or(header.uuid) && header.uuid != *trace_.uuid) {
+    if (header.uuid != uuid_.value_or(header.uuid) && header.uuid != *trace_->uuid) {
       return Problem(problems, "it belongs to another trace (UUID)"), false;
     }
     uuid_ = header.uuid;
@@ -213,7 +224,8 @@ void StreamReader::OrderPackets() {
   std::vector<std::pair<uint64_t, uint64_t>> packets;  // begin, offset
   bool ordered = true;
   const uint64_t file_size = size();
-  for (packet_offset_ = 0; packet_offset_ < file_size && packets.size() < kMaxOrderedPackets;) {
+  for (packet_offset_ = fd_begins_;
+       packet_offset_ < file_size && packets.size() < kMaxOrderedPackets;) {
     HeaderVisitor header;
     std::string problem;
     decoder_.set_clock(0);
@@ -233,7 +245,7 @@ void StreamReader::OrderPackets() {
     for (const auto& [begin, offset] : packets) order_.push_back(offset);
     order_.push_back(rest);  // what could not be ordered comes last, as it lies in the file
   }
-  packet_offset_ = order_.empty() ? 0 : order_.front();
+  packet_offset_ = order_.empty() ? fd_begins_ : order_.front();
   decoder_.set_clock(0);
   stream_ = nullptr;
 }

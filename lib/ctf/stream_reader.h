@@ -50,8 +50,12 @@ class StreamReader {
   // Goes to the next item; false at the end. Mistakes in the trace are appended to `problems`.
   bool Next(std::vector<std::string>& problems);
 
+  // After Next() returned false: goes on with the packets in `fd`, which lie in the file from byte
+  // `offset` on. `trace`, which must outlive the reader, is what the metadata says now.
+  void Continue(const TraceClass& trace, UniqueFd fd, uint64_t offset);
+
   [[nodiscard]] const Item& item() const { return item_; }
-  [[nodiscard]] const TraceClass& trace() const { return trace_; }
+  [[nodiscard]] const TraceClass& trace() const { return *trace_; }
   [[nodiscard]] const DataStreamClass* stream() const { return stream_; }
   [[nodiscard]] uint64_t instance_id() const { return instance_id_; }
   [[nodiscard]] const std::string& file() const { return file_; }
@@ -100,9 +104,10 @@ class StreamReader {
   bool NextEvent(std::vector<std::string>& problems);
   void Problem(std::vector<std::string>& problems, const std::string& what) const;
 
-  const TraceClass& trace_;
+  const TraceClass* trace_;
   std::string file_;
   UniqueFd fd_;
+  uint64_t fd_begins_ = 0;  // where the bytes of fd_ lie in the file
   const DataStreamClass* stream_ = nullptr;
   uint64_t instance_id_ = 0;
   State state_ = State::kStart;
