@@ -60,6 +60,7 @@ MAY_INCLUDE = {
     "relay/api": ("lib/base", "lib/ctf", "lib/http", "lib/kube", "lib/metrics", "lib/store"),
     "relay/ingest": ("lib/base", "lib/ctf", "lib/http", "lib/metrics", "lib/store", "lib/stream"),
     "controller": ("lib/api", "lib/base", "lib/http", "lib/kube", "lib/metrics", "lib/store"),
+    "cli/kubectl": ("cli", "lib/api", "lib/base", "lib/ctf", "lib/kube"),
     "cli": ("lib/api", "lib/base", "lib/ctf", "lib/elf", "lib/event", "lib/fields", "lib/ipc"),
     "kmod": ("lib/event",),
     "deploy/examples": (),

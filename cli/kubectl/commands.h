@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands of kubectl weft. Each returns the exit status of the process (cli/exit_status.h) and
+// has said on standard error what went wrong. Called by main.cc, on the first thread.
+#ifndef WEFT_CLI_KUBECTL_COMMANDS_H_
+#define WEFT_CLI_KUBECTL_COMMANDS_H_
+
+#include <string>
+#include <vector>
+
+#include "cli/kubectl/connection.h"
+#include "cli/kubectl/interrupts.h"
+#include "lib/api/builder.h"
+
+namespace weft::kubectl {
+
+struct ListCommand {
+  bool all_namespaces = false;
+  bool json = false;
+};
+
+struct DownloadCommand {
+  std::string trace;
+  std::string output;             // "": a folder of the Trace's name
+  std::vector<std::string> pods;  // empty: all
+  bool quiet = false;
+};
+
+struct LiveCommand {
+  std::string trace;
+  bool json = false;
+};
+
+struct RunCommand {
+  std::string labels;
+  api::ShortForm form;
+  bool json = false;
+  bool keep = false;
+};
+
+int List(const Connection& connection, const ListCommand& command);
+int ShowStatus(const Connection& connection, const std::string& trace, bool json);
+int Download(const Connection& connection, const DownloadCommand& command, Interrupts& interrupts);
+int Live(const Connection& connection, const LiveCommand& command, Interrupts& interrupts);
+int Run(const Connection& connection, const RunCommand& command, Interrupts& interrupts);
+
+}  // namespace weft::kubectl
+
+#endif  // WEFT_CLI_KUBECTL_COMMANDS_H_

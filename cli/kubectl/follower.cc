@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// See follower.h.
+#include "cli/kubectl/follower.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "cli/kubectl/relay_path.h"
+
+namespace weft::kubectl {
+
+void Follower::SetMetadata(const std::string& folder, std::string_view text) {
+  auto parsed = ctf::ParseMetadata(text);
+  if (!parsed) {
+    problems_.push_back(folder + "/metadata: " + parsed.error().message);
+    return;
+  }
+  for (const std::string& problem : parsed->problems)
+    problems_.push_back(folder + "/metadata: " + problem);
+  classes_.push_back(std::make_unique<const ctf::TraceClass>(std::move(*parsed)));
+  traces_[folder] = classes_.back().get();
+}
+
+Status Follower::Add(const std::string& folder, const std::string& stream, std::string_view packets,
+                     Clock::time_point now) {
+  std::string name = folder.empty() ? stream : folder + "/" + stream;
+  const auto trace = traces_.find(folder);
+  if (trace == traces_.end()) {
+    problems_.push_back(name + ": its trace has no readable metadata; its events are not shown");
+    return {};
+  }
+  // A file without a name: its memory is free when the packets have been read.
+  UniqueFd fd(memfd_create("weft-live", MFD_CLOEXEC));
+  if (!fd) return FailErrno("memfd_create");
+  WEFT_TRY(WriteAt(fd.get(), packets, 0));
+  const auto [at, is_new] = streams_.try_emplace(std::move(name));
+  Stream& to = at->second;
+  if (is_new) to.number = streams_.size();
+  to.waiting.push_back({std::move(fd), trace->second, to.bytes, packets.size(), now});
+  to.bytes += packets.size();
+  waiting_bytes_ += packets.size();
+  if (to.reader == nullptr)
+    to.reader = std::make_unique<ctf::StreamReader>(*trace->second, at->first, UniqueFd());
+  if (to.is_idle) Advance(to);
+  return {};
+}
+
+// Goes to the stream's next item, and puts the stream into the heap if there is one.
+void Follower::Advance(Stream& stream) {
+  for (;;) {
+    if (!stream.is_idle && stream.reader->Next(problems_)) {
+      heap_.push_back(&stream);
+      std::ranges::push_heap(heap_, [](auto* a, auto* b) { return Before(*b, *a); });
+      return;
+    }
+    if (!stream.is_idle) waiting_bytes_ -= stream.current.bytes;
+    stream.is_idle = stream.waiting.empty();
+    if (stream.is_idle) {
+      // Frees the memory of the packets.
+      stream.reader->Continue(*stream.current.trace, UniqueFd(), stream.bytes);
+      return;
+    }
+    Chunk next = std::move(stream.waiting.front());
+    stream.waiting.pop_front();
+    stream.reader->Continue(*next.trace, std::move(next.fd), next.offset);
+    stream.current = std::move(next);
+  }
+}
+
+bool Follower::Before(const Stream& a, const Stream& b) {
+  return std::make_tuple(a.reader->item().time_ns, a.number) <
+         std::make_tuple(b.reader->item().time_ns, b.number);
+}
+
+ctf::StreamReader* Follower::Next(Clock::time_point now, bool all) {
+  if (taken_ != nullptr) Advance(*std::exchange(taken_, nullptr));
+  if (heap_.empty()) return nullptr;
+  if (!all && heap_.front()->current.came + window_ > now) return nullptr;
+  std::ranges::pop_heap(heap_, [](auto* a, auto* b) { return Before(*b, *a); });
+  taken_ = heap_.back();
+  heap_.pop_back();
+  const std::int64_t time = taken_->reader->item().time_ns;
+  if (taken_->reader->item().kind == ctf::ItemKind::kEvent) {
+    if (last_time_ && time < *last_time_) ++late_;
+    last_time_ = std::max(last_time_.value_or(time), time);
+  }
+  return taken_->reader.get();
+}
+
+}  // namespace weft::kubectl

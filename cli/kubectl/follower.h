@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Merges the packets of growing streams by time. The caller adds metadata and whole packets as they
+// come, and takes items. An item is handed out when it has been here for the window: what comes
+// within the window is in the order of its time. An item that comes later than that, after an item
+// of a later time was handed out, is handed out all the same, and counted as late.
+// Bytes are foreign: what is wrong is a problem, and the rest goes on.
+// Thread-safety: one thread per object.
+#ifndef WEFT_CLI_KUBECTL_FOLLOWER_H_
+#define WEFT_CLI_KUBECTL_FOLLOWER_H_
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/base/unique_fd.h"
+#include "lib/ctf/stream_reader.h"
+#include "lib/ctf/trace_class.h"
+
+namespace weft::kubectl {
+
+class Follower {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  explicit Follower(Clock::duration window) : window_(window) {}
+
+  // What the metadata of the CTF trace in `folder` is now; it describes all packets added later.
+  void SetMetadata(const std::string& folder, std::string_view text);
+
+  // Takes the next packets, whole ones, of a stream of the CTF trace in `folder`. They are passed
+  // over, as a problem, if the trace has no readable metadata.
+  Status Add(const std::string& folder, const std::string& stream, std::string_view packets,
+             Clock::time_point now);
+
+  // The next item, valid until the next call; nullptr: none is due. `all`: do not wait for the
+  // window.
+  ctf::StreamReader* Next(Clock::time_point now, bool all = false);
+
+  // Bytes that were added and whose items were not all taken.
+  [[nodiscard]] std::uint64_t waiting_bytes() const { return waiting_bytes_; }
+  [[nodiscard]] std::uint64_t late() const { return late_; }
+  // What was wrong since the last call, one line each.
+  std::vector<std::string> TakeProblems() { return std::exchange(problems_, {}); }
+
+ private:
+  struct Chunk {
+    UniqueFd fd;
+    const ctf::TraceClass* trace = nullptr;
+    std::uint64_t offset = 0;  // in the stream
+    std::uint64_t bytes = 0;
+    Clock::time_point came;
+  };
+  struct Stream {
+    std::size_t number = 0;   // breaks ties
+    std::uint64_t bytes = 0;  // that were added
+    std::unique_ptr<ctf::StreamReader> reader;
+    bool is_idle = true;  // the reader has read all of `current`
+    Chunk current;
+    std::deque<Chunk> waiting;
+  };
+
+  void Advance(Stream& stream);
+  static bool Before(const Stream& a, const Stream& b);
+
+  const Clock::duration window_;
+  // All there ever were: readers and printers refer to them.
+  std::vector<std::unique_ptr<const ctf::TraceClass>> classes_;
+  std::map<std::string, const ctf::TraceClass*> traces_;  // the newest, by folder
+  std::map<std::string, Stream> streams_;                 // by folder/stream
+  std::vector<Stream*> heap_;                             // those with an item
+  Stream* taken_ = nullptr;                               // its item was handed out
+  std::optional<std::int64_t> last_time_;
+  std::uint64_t waiting_bytes_ = 0;
+  std::uint64_t late_ = 0;
+  std::vector<std::string> problems_;
+};
+
+}  // namespace weft::kubectl
+
+#endif  // WEFT_CLI_KUBECTL_FOLLOWER_H_

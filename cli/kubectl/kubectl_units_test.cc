@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kubectl-weft makes of foreign answers and of flags, without a cluster.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "cli/kubectl/explain.h"
+#include "cli/kubectl/follower.h"
+#include "cli/kubectl/label_selector.h"
+#include "cli/kubectl/relay_client.h"
+#include "cli/kubectl/relay_path.h"
+#include "lib/api/selector.h"
+#include "lib/ctf/test_trace.h"
+
+namespace weft::kubectl {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(RelayPath, TakesNamesOfTracesOnly) {
+  for (const char* good : {"metadata", "shop-7d9f/main/6f1c0b0e/ust/64-bit/user_0", "a.b/c"})
+    EXPECT_TRUE(IsRelayPath(good)) << good;
+  for (const std::string& bad :
+       {std::string(), std::string("/etc/passwd"), std::string("../x"), std::string("a/../b"),
+        std::string("a//b"), std::string("a/"), std::string(".bashrc"), std::string("a/.x"),
+        std::string("a\\b"), std::string("a\nb"), std::string("a\0b", 3), std::string("a b"),
+        std::string(300, 'a'), std::string("\x1b[31m")})
+    EXPECT_FALSE(IsRelayPath(bad)) << bad;
+}
+
+TEST(OutputFolder, FollowsNoLinks) {
+  const ctf::TempFolder outside;
+  const ctf::TempFolder inside;
+  std::filesystem::create_directory_symlink(outside.path(), inside.path() + "/link");
+  std::filesystem::create_symlink(outside.path() + "/x", inside.path() + "/file");
+  const auto folder = OutputFolder::Open(inside.path());
+  ASSERT_TRUE(folder.has_value());
+  EXPECT_EQ(folder->OpenFile("link/x").error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(folder->OpenFile("file").error().code, ErrorCode::kInvalid);
+  EXPECT_EQ(folder->OpenFile("../x").error().code, ErrorCode::kInvalid);
+  EXPECT_TRUE(folder->OpenFile("a/b/c").has_value());
+  EXPECT_TRUE(std::filesystem::is_regular_file(inside.path() + "/a/b/c"));
+  EXPECT_TRUE(std::filesystem::is_empty(outside.path()));
+}
+
+TEST(RelayClient, RefusesForeignLists) {
+  const auto files = ParseFiles(R"({"files":[{"path":"a/b","size":3}]})");
+  ASSERT_TRUE(files.has_value());
+  EXPECT_THAT(*files, ElementsAre(RelayFile{.path = "a/b", .size = 3}));
+  for (const char* bad : {"", "{}", "[]", R"({"files":{}})", R"({"files":[1]})",
+                          R"({"files":[{"path":"../a","size":3}]})",
+                          R"({"files":[{"path":"a","size":-3}]})", R"({"files":[{"path":"a"}]})"})
+    EXPECT_EQ(ParseFiles(bad).error().code, ErrorCode::kCorrupt) << bad;
+}
+
+TEST(LabelSelector, TakesKubectlsForms) {
+  const auto query = [](const char* text) {
+    const auto selector = ParseLabelSelector(text);
+    return selector ? api::ToQuery(*selector) : selector.error().message;
+  };
+  EXPECT_EQ(query("app=shop,tier==web"), "app=shop,tier=web");
+  EXPECT_EQ(query("app in (a, b),!old,new"), "app in (a,b),!old,new");
+  EXPECT_EQ(query("app!=a"), "app notin (a)");
+  EXPECT_THAT(query("app shop"), HasSubstr("selects no labels"));
+  EXPECT_THAT(query("=x"), HasSubstr("selects no labels"));
+}
+
+TEST(Explain, NamesVerbAndResource) {
+  const Error error{ErrorCode::kPermission, 0,
+                    "GET /apis/weft.dev/v1alpha1/namespaces/shop/traces: traces.weft.dev is "
+                    "forbidden: User \"jane\" cannot list resource \"traces\" in API group "
+                    "\"weft.dev\" in the namespace \"shop\""};
+  EXPECT_THAT(Explain(error),
+              HasSubstr("jane may not list traces.weft.dev in the namespace shop;"));
+  EXPECT_THAT(Explain({ErrorCode::kPermission, 0, "GET /api: Unauthorized"}), HasSubstr("log in"));
+  EXPECT_EQ(Explain({ErrorCode::kIo, 0, "as it is"}), "as it is");
+}
+
+// Two streams of one trace; the test decides when the follower gets which packets.
+class FollowerTest : public ::testing::Test {
+ protected:
+  FollowerTest() {
+    trace_.Begin();
+    channel_ = &trace_.AddChannel({.name = "c"});
+    AddEvent(0);
+    for (std::uint32_t cpu = 0; cpu < 2; ++cpu) {
+      streams_[cpu] = trace_.AddStream(*channel_, cpu);
+      Give(cpu, 0);
+    }
+  }
+
+  void AddEvent(std::uint32_t id) {
+    events_.push_back(&trace_.AddEvent(
+        id, *channel_,
+        {.name = "p:e" + std::to_string(id), .fields = {{.name = "n", .elem_size = 1}}}));
+    follower_.SetMetadata("t", ctf::ReadAll(trace_.path() + "/metadata"));
+  }
+
+  // Writes a packet with an event at each of these times.
+  void Write(std::uint32_t cpu, const std::vector<std::uint64_t>& times,
+             std::uint64_t discarded = 0) {
+    for (const std::uint64_t time : times) {
+      ctf::RecordBuilder body;
+      body.Fixed(std::uint8_t{1});
+      EXPECT_EQ(trace_.writer(streams_[cpu])
+                    .Append(ctf::TestTrace::kStart + time, *channel_, *events_.back(), body.body()),
+                ctf::Appended::kOk);
+    }
+    trace_.Finish(streams_[cpu], discarded, 0);
+  }
+
+  // The follower gets what the stream's file has that it did not get before.
+  void Give(std::uint32_t cpu, int ms) {
+    const std::string all = ctf::ReadAll(trace_.file(streams_[cpu]));
+    EXPECT_TRUE(follower_.Add("t", "c_" + std::to_string(cpu), all.substr(given_[cpu]), At(ms)));
+    given_[cpu] = all.size();
+  }
+
+  static Follower::Clock::time_point At(int ms) {
+    return Follower::Clock::time_point(std::chrono::hours(1) + milliseconds(ms));
+  }
+
+  // Times of the events that are due, from the trace's start on.
+  std::vector<std::int64_t> Due(int ms, bool all = false) {
+    std::vector<std::int64_t> out;
+    while (ctf::StreamReader* stream = follower_.Next(At(ms), all)) {
+      if (stream->item().kind != ctf::ItemKind::kEvent) {
+        discarded_ = stream->item().count;
+        continue;
+      }
+      names_.push_back(stream->item().event->name);
+      out.push_back(stream->item().time_ns - static_cast<std::int64_t>(ctf::TestTrace::kStart));
+    }
+    return out;
+  }
+
+  ctf::TestTrace trace_;
+  const ctf::Channel* channel_ = nullptr;
+  std::vector<const ctf::EventClass*> events_;
+  std::size_t streams_[2] = {};
+  std::size_t given_[2] = {};
+  std::vector<std::string> names_;
+  std::optional<std::uint64_t> discarded_;
+  Follower follower_{milliseconds(100)};
+};
+
+TEST_F(FollowerTest, SortsWhatComesWithinTheWindow) {
+  Write(0, {10, 30});
+  Give(0, 0);
+  EXPECT_THAT(Due(50), ElementsAre());
+  Write(1, {5, 20, 40});
+  Give(1, 60);
+  EXPECT_THAT(Due(99), ElementsAre());
+  EXPECT_THAT(Due(160), ElementsAre(5, 10, 20, 30, 40));
+  EXPECT_EQ(follower_.late(), 0u);
+  EXPECT_EQ(follower_.waiting_bytes(), 0u);
+}
+
+TEST_F(FollowerTest, ShowsLateEventsAndCountsThem) {
+  Write(0, {10, 30});
+  Give(0, 0);
+  EXPECT_THAT(Due(100), ElementsAre(10, 30));
+  Write(1, {20, 40});
+  Give(1, 150);
+  EXPECT_THAT(Due(300), ElementsAre(20, 40));
+  EXPECT_EQ(follower_.late(), 1u);
+}
+
+TEST_F(FollowerTest, GoesOnWithNewPacketsAndNewEvents) {
+  Write(0, {10});
+  Give(0, 0);
+  EXPECT_THAT(Due(0, true), ElementsAre(10));
+  AddEvent(1);
+  Write(0, {20}, 7);
+  Give(0, 0);
+  Write(0, {30}, 9);
+  Give(0, 0);
+  EXPECT_THAT(Due(0, true), ElementsAre(20, 30));
+  EXPECT_THAT(names_, ElementsAre("p:e0", "p:e1", "p:e1"));
+  EXPECT_EQ(discarded_, 2u) << "counts go on from packet to packet";
+  EXPECT_THAT(follower_.TakeProblems(), ElementsAre());
+}
+
+TEST_F(FollowerTest, GoesOnBehindBrokenPackets) {
+  EXPECT_TRUE(follower_.Add("t", "c_0", "this is no packet", At(0)));
+  EXPECT_THAT(Due(0, true), ElementsAre());
+  EXPECT_FALSE(follower_.TakeProblems().empty());
+  Write(0, {10});
+  Give(0, 0);
+  EXPECT_THAT(Due(0, true), ElementsAre(10));
+  EXPECT_TRUE(follower_.Add("unknown", "c_0", "x", At(0)));
+  EXPECT_THAT(follower_.TakeProblems(), ElementsAre(HasSubstr("no readable metadata")));
+}
+
+}  // namespace
+}  // namespace weft::kubectl

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// See relay_client.h.
+#include "cli/kubectl/relay_client.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "cli/kubectl/relay_path.h"
+#include "lib/kube/resource.h"
+
+namespace weft::kubectl {
+namespace {
+
+constexpr std::size_t kMaxFiles = 1'000'000;
+// A relay that serves too much at once, or starts again, is asked again so often.
+constexpr int kTries = 5;
+constexpr std::chrono::milliseconds kWaitBetweenTries{500};
+
+// The first line of a text/plain body, printable.
+std::string FirstLine(const std::string& body) {
+  std::string line = body.substr(0, std::min<std::size_t>(body.find('\n'), 300));
+  std::ranges::replace_if(line, [](char c) { return c < ' ' || c == '\x7f'; }, '?');
+  return line;
+}
+
+bool MayPass(const kube::HttpReply& reply) {
+  return reply.status == 429 || (reply.status >= 502 && reply.status <= 504);
+}
+
+Error Refusal(const kube::HttpReply& reply) {
+  const kube::Json status = kube::Json::parse(reply.body, nullptr, false);
+  const std::string message = kube::TextAt(status, {"message"});
+  // A Status object is the API server's, which did not pass the request on.
+  if (reply.status == 403 && !message.empty()) return {ErrorCode::kPermission, 0, message};
+  if (reply.status == 401 || reply.status == 403)
+    return {ErrorCode::kPermission, 0, "the relay refuses the request: " + FirstLine(reply.body)};
+  const std::string why = message.empty() ? FirstLine(reply.body) : message;
+  const std::string what = "the relay answers with status " + std::to_string(reply.status) + ": ";
+  if (reply.status == 404) return {ErrorCode::kNotFound, 0, what + why};
+  return {ErrorCode::kIo, 0, what + why};
+}
+
+}  // namespace
+
+Result<std::vector<RelayFile>> ParseFiles(std::string_view text) {
+  const kube::Json answer = kube::Json::parse(text, nullptr, false);
+  const kube::Json* files = kube::At(answer, {"files"});
+  if (files == nullptr || !files->is_array() || files->size() > kMaxFiles)
+    return Fail(ErrorCode::kCorrupt, "the relay's answer is no list of files");
+  std::vector<RelayFile> out;
+  for (const kube::Json& file : *files) {
+    RelayFile one{.path = kube::TextAt(file, {"path"})};
+    const kube::Json* size = kube::At(file, {"size"});
+    if (!IsRelayPath(one.path) || size == nullptr || !size->is_number_unsigned())
+      return Fail(ErrorCode::kCorrupt, "the relay's list of files has one that is none of a trace");
+    one.size = size->get<std::uint64_t>();
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+RelayClient::RelayClient(const Connection& connection, TraceView& view, std::string folder)
+    : connection_(connection),
+      view_(view),
+      base_("/api/v1/namespaces/" + kube::Encode(connection.weft_namespace) +
+            "/services/https:weft-relay:api/proxy/v1/namespaces/" +
+            kube::Encode(connection.name_space) + "/traces/" + std::move(folder) + "/files") {}
+
+Result<std::string> RelayClient::Get(const std::string& below, const std::string& range) {
+  for (int tries = 1;; ++tries) {
+    WEFT_ASSIGN(const std::string token, view_.Token());
+    kube::HttpRequest request{.method = "GET",
+                              .target = base_ + below,
+                              .headers = {{"X-Weft-Token", token}, {"Accept", "*/*"}}};
+    if (!range.empty()) request.headers.emplace_back("Range", range);
+    kube::HttpReply reply = connection_.client->Exchange(request);
+    if (reply.failure != kube::TransportFailure::kNone)
+      return Fail(ErrorCode::kIo, "the relay cannot be asked: " + reply.problem);
+    if (reply.status == 200 || reply.status == 206) return std::move(reply.body);
+    if (reply.status == 416) return "";
+    if (!MayPass(reply) || tries == kTries) return std::unexpected(Refusal(reply));
+    std::this_thread::sleep_for(kWaitBetweenTries);
+  }
+}
+
+Result<std::vector<RelayFile>> RelayClient::Files() {
+  WEFT_ASSIGN(const std::string body, Get("", ""));
+  return ParseFiles(body);
+}
+
+Result<std::string> RelayClient::Read(const std::string& path, std::uint64_t offset,
+                                      std::uint64_t size) {
+  if (size == 0) return "";
+  WEFT_ASSIGN(std::string body, Get("/" + path, "bytes=" + std::to_string(offset) + "-" +
+                                                    std::to_string(offset + size - 1)));
+  if (body.size() > size)
+    return Fail(ErrorCode::kCorrupt, "the relay sent more bytes than it was asked for");
+  return body;
+}
+
+}  // namespace weft::kubectl

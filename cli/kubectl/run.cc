@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// `kubectl weft run`: makes a Trace, shows its events, and ends and deletes it.
+#include <cinttypes>
+#include <cstdio>
+
+#include "cli/exit_status.h"
+#include "cli/kubectl/commands.h"
+#include "cli/kubectl/explain.h"
+#include "cli/kubectl/follow.h"
+#include "cli/kubectl/label_selector.h"
+#include "cli/kubectl/trace_objects.h"
+#include "lib/api/filters.h"
+#include "lib/api/selector.h"
+#include "lib/api/write.h"
+
+namespace weft::kubectl {
+namespace {
+
+constexpr std::chrono::milliseconds kLookEvery{500};
+
+kube::Address AddressOf(const Connection& connection, const std::string& name) {
+  return {.resource = kube::kTraces, .name_space = connection.name_space, .name = name};
+}
+
+// The Trace as the API server takes it, or what is wrong with the flags.
+Result<kube::Json> MakeObject(const RunCommand& command) {
+  api::ShortForm form = command.form;
+  if (form.name.empty()) form.name = "run";
+  auto trace = api::BuildTrace(form, {.check_filter = api::CheckFilter});
+  if (!trace) {
+    std::string all = api::ToString(trace.error());
+    while (all.ends_with('\n')) all.pop_back();
+    return Fail(ErrorCode::kInvalid, all);
+  }
+  WEFT_ASSIGN(trace->spec.pods.selector, ParseLabelSelector(command.labels));
+  kube::Json object = kube::Json::parse(api::ToJson(*trace));
+  if (command.form.name.empty()) object["metadata"] = {{"generateName", "run-"}};
+  return object;
+}
+
+// Why it is not recording yet, for people.
+std::string WhyWaiting(const api::Trace& trace) {
+  const api::TraceStatus& status = trace.status;
+  if (const auto* accepted = FindCondition(status, api::kConditionAccepted);
+      accepted != nullptr && accepted->status == api::ConditionStatus::kFalse)
+    return accepted->reason + ": " + accepted->message;
+  if (status.observed_generation != 0 && status.pods.matched == 0)
+    return "no pod has the labels " + api::ToQuery(trace.spec.pods.selector);
+  std::string why;
+  for (const api::SkippedPods& skipped : status.pods.skipped)
+    why += std::to_string(skipped.count) + " pods are not traced, " + skipped.reason + ": " +
+           skipped.message + "; ";
+  if (const auto* ready = FindCondition(status, api::kConditionReady); ready != nullptr)
+    return why + ready->reason + ": " + ready->message;
+  return why.empty() ? "waiting for the controller" : why;
+}
+
+// Waits until the Trace records, and says meanwhile why it does not. Its state then; nothing: ^C.
+Result<std::optional<api::Trace>> WaitUntilReady(const Connection& connection,
+                                                 const std::string& name, Interrupts& interrupts) {
+  std::string said;
+  for (;;) {
+    WEFT_ASSIGN(api::Trace trace, GetTrace(connection, name));
+    const auto* ready = FindCondition(trace.status, api::kConditionReady);
+    const bool is_ready = ready != nullptr && ready->status == api::ConditionStatus::kTrue;
+    if (IsOver(trace.status.phase) ||
+        (is_ready && !FolderAtRelay(trace).empty() && trace.status.pods.traced > 0))
+      return trace;
+    std::string why = Printable(WhyWaiting(trace));
+    if (why != said) std::fprintf(stderr, "%s\n", why.c_str());
+    said = std::move(why);
+    if (interrupts.Sleep(kLookEvery)) return std::nullopt;
+  }
+}
+
+// Ends a Trace and leaves it there: its deadline is over.
+Status EndTrace(const Connection& connection, const std::string& name) {
+  const auto done =
+      connection.client->MergePatch(AddressOf(connection, name), {{"spec", {{"duration", "1s"}}}});
+  if (!done) return std::unexpected(done.error());
+  return {};
+}
+
+// Shows events until the Trace is over; ends it at ^C.
+Status Show(const Connection& connection, const std::string& name, const std::string& folder,
+            bool json, Interrupts& interrupts) {
+  TraceView view(connection, name);
+  LiveView live(connection, view, folder, json);
+  auto end = Follow(connection, name, live, interrupts, true);
+  // A pipe's reader that left ends it, too.
+  const bool unread = !end && end.error().code == ErrorCode::kClosed;
+  if (!end && !unread) return std::unexpected(end.error());
+  if (unread) return {};
+  if (*end == FollowEnd::kInterrupted) {
+    std::fprintf(stderr, "ending the Trace; ^C again leaves it to its own\n");
+    WEFT_TRY(EndTrace(connection, name));
+    end = Follow(connection, name, live, interrupts, false);
+    if (!end) return std::unexpected(end.error());
+  }
+  std::fprintf(stderr, "%" PRIu64 " events shown%s\n", live.events(),
+               live.late() == 0 ? ""
+                                : (", " + std::to_string(live.late()) +
+                                   " of them late, not in the order of their time")
+                                      .c_str());
+  return {};
+}
+
+Status RunTrace(const Connection& connection, const std::string& name, bool json,
+                Interrupts& interrupts) {
+  WEFT_ASSIGN(const std::optional<api::Trace> trace, WaitUntilReady(connection, name, interrupts));
+  if (!trace) return {};
+  if (IsOver(trace->status.phase) && FolderAtRelay(*trace).empty())
+    return Fail(ErrorCode::kInvalid, "the Trace ended: " + WhyWaiting(*trace));
+  std::fprintf(stderr, "%s records %" PRId64 " of %" PRId64 " pods; ^C ends it\n", name.c_str(),
+               trace->status.pods.traced, trace->status.pods.matched);
+  WEFT_TRY(Show(connection, name, FolderAtRelay(*trace), json, interrupts));
+  if (const auto last = GetTrace(connection, name); last && last->status.events.missing > 0)
+    std::fprintf(stderr, "%" PRId64 " events were lost; kubectl weft status explains the reasons\n",
+                 last->status.events.missing);
+  return {};
+}
+
+}  // namespace
+
+int Run(const Connection& connection, const RunCommand& command, Interrupts& interrupts) {
+  auto object = MakeObject(command);
+  if (!object) return Complain(object.error());
+  const auto made = connection.client->Create(
+      {.resource = kube::kTraces, .name_space = connection.name_space}, *object);
+  if (!made) return Complain(made.error());
+  const std::string name = kube::TextAt(*made, {"metadata", "name"});
+  const std::string uid = kube::TextAt(*made, {"metadata", "uid"});
+  std::fprintf(stderr, "made the Trace %s in the namespace %s\n", Printable(name).c_str(),
+               connection.name_space.c_str());
+  const Status done = RunTrace(connection, name, command.json, interrupts);
+  const int status = done ? cli::kExitOk : Complain(done.error());
+  if (command.keep) {
+    std::fprintf(stderr, "next: kubectl weft status %s -n %s\n", Printable(name).c_str(),
+                 connection.name_space.c_str());
+    return status;
+  }
+  const Status deleted = connection.client->Delete(AddressOf(connection, name), uid);
+  if (!deleted && deleted.error().code != ErrorCode::kNotFound) return Complain(deleted.error());
+  return status;
+}
+
+}  // namespace weft::kubectl

@@ -1,0 +1,302 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""kubectl-weft against an API server of the test's own, which has TLS, one Trace, and a relay behind its proxy whose
+files are a local recording that grows packet by packet. What is shown and downloaded is what was recorded."""
+
+import base64
+import collections
+import hashlib
+import http.server
+import json
+import re
+import signal
+import ssl
+import struct
+import subprocess
+import threading
+import time
+import unittest
+
+from tests.local.weft_local import BUILD, PATIENCE, WEFT, LocalTest
+
+PROGRAM = BUILD / "bin" / "kubectl-weft"
+UID = "6f1c0b0e-5b1f-4c44-9a61-0d6f4ad6ac52"
+TOKEN = "the-users-token"
+TRACES = "/apis/weft.dev/v1alpha1/namespaces/shop/traces"
+VIEWS = "/apis/weft.dev/v1alpha1/namespaces/shop/traceviews"
+FILES = f"/api/v1/namespaces/weft/services/https:weft-relay:api/proxy/v1/namespaces/shop/traces/sales/{UID}/files"
+
+
+def trace(phase="Recording"):
+    ready = {"type": "Ready", "status": "True", "reason": "AllNodes", "message": "1 of 1 nodes record",
+             "lastTransitionTime": "2026-01-02T03:04:05Z"}
+    skipped = {"reason": "NoLibrary", "message": "they began before weft", "count": 1, "names": ["old"]}
+    return {"apiVersion": "weft.dev/v1alpha1", "kind": "Trace",
+            "metadata": {"name": "sales", "namespace": "shop", "uid": UID, "creationTimestamp": "2026-01-02T03:04:05Z"},
+            "spec": {"pods": {"selector": {"matchLabels": {"app": "shop"}}}, "user": {"events": [{"name": "*"}]}},
+            "status": {"phase": phase, "observedGeneration": 1, "conditions": [ready], "relay": "weft-relay-0",
+                       "folder": f"shop/sales/{UID}", "pods": {"matched": 2, "traced": 1, "skipped": [skipped]},
+                       "events": {"recorded": 7, "delivered": 5, "missing": 2,
+                                  "reasons": [{"stage": "ring", "reason": "full", "count": 2}]}}}
+
+
+def packet_ends(data):
+    """Where the packets of a stream's file end; see tests/cluster/relay_files.py for the layout."""
+    at, ends = 0, []
+    while at < len(data):
+        at += struct.unpack_from("<Q", data, at + 56)[0] // 8
+        ends.append(at)
+    return ends
+
+
+class Api:
+    """The API server, and the relay behind it. `shown`: how many bytes of each file the relay has by now."""
+
+    def __init__(self, folder, files):
+        self.traces = {"sales": trace()}
+        self.files = files
+        self.shown = {path: len(data) for path, data in files.items()}
+        self.views = {}
+        self.forbidden = set()   # verbs
+        self.requests = []
+        self.most = None         # bytes of a file in one answer
+        self.served = collections.Counter()
+        certificate = folder / "server.crt"
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-keyout",
+                        folder / "server.key", "-out", certificate, "-subj", "/CN=api", "-addext",
+                        "subjectAltName=DNS:api.test"], check=True, capture_output=True)
+        self.authority = certificate.read_bytes()
+        api = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_):
+                pass
+
+            def answer(self):
+                size = int(self.headers.get("Content-Length") or 0)
+                body = self.rfile.read(size)
+                status, reply = api.answer(self.command, self.path.partition("?")[0], self.headers, body)
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(reply)))
+                self.end_headers()
+                self.wfile.write(reply)
+
+            do_GET = do_POST = do_PATCH = do_DELETE = answer
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, folder / "server.key")
+        self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def end(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+    def answer(self, method, path, headers, body):
+        self.requests.append((method, path, dict(headers)))
+        if headers["Authorization"] != f"Bearer {TOKEN}":
+            return self.status(401, "Unauthorized")
+        verb = {"GET": "get", "POST": "create", "PATCH": "patch", "DELETE": "delete"}[method]
+        if path == TRACES and method == "GET":
+            verb = "list"
+        kind = path.split("/")[6] if path.startswith("/apis/") else "services/proxy"
+        if verb in self.forbidden:
+            return self.status(403, f'{kind}.weft.dev is forbidden: User "jane" cannot {verb} resource "{kind}" in API '
+                                    'group "weft.dev" in the namespace "shop"')
+        if path.startswith(FILES):
+            return self.relay(path[len(FILES):], headers)
+        if path.startswith(VIEWS):
+            return self.view(method, path, body)
+        return self.trace(method, path, body)
+
+    @staticmethod
+    def status(code, message):
+        return code, json.dumps({"kind": "Status", "message": message, "code": code}).encode()
+
+    def trace(self, method, path, body):
+        name = path[len(TRACES) + 1:]
+        if method == "POST":
+            made = trace() | {"spec": json.loads(body)["spec"]}
+            self.traces["sales"] = made
+            return 201, json.dumps(made).encode()
+        if not name:
+            return 200, json.dumps({"items": list(self.traces.values())}).encode()
+        if name not in self.traces:
+            return self.status(404, f'traces.weft.dev "{name}" not found')
+        if method == "PATCH":
+            self.traces[name]["status"]["phase"] = "Completed"
+        found = self.traces.pop(name) if method == "DELETE" else self.traces[name]
+        return 200, json.dumps(found).encode()
+
+    def view(self, method, path, body):
+        if method == "DELETE":
+            self.views.pop(path.rpartition("/")[2])
+            return 200, b"{}"
+        made = json.loads(body)
+        made["metadata"]["name"] = f"{made['metadata']['generateName']}{len(self.requests)}"
+        self.views[made["metadata"]["name"]] = made["spec"]
+        return 201, json.dumps(made).encode()
+
+    def relay(self, path, headers):
+        namespace, view, secret = (headers["X-Weft-Token"] or "..").split(".")
+        spec = self.views.get(view, {})
+        if namespace != "shop" or spec.get("tokenSHA256") != hashlib.sha256(secret.encode()).hexdigest():
+            return 401, b"no such view\n"
+        if not path:
+            return 200, json.dumps({"files": [{"path": p, "size": s} for p, s in self.shown.items() if s]}).encode()
+        first, last = map(int, re.fullmatch(r"bytes=(\d+)-(\d+)", headers["Range"]).groups())
+        data = self.files[path[1:]][:self.shown[path[1:]]][first:last + 1]
+        self.served[path[1:]] += len(data[:self.most])
+        return 206, data[:self.most]
+
+
+class Kubectl(LocalTest):
+    def setUp(self):
+        super().setUp()
+        self.record()
+        self.recorded = self.folder / "recorded"
+        self.api = Api(self.folder, {str(f.relative_to(self.recorded)): f.read_bytes()
+                                     for f in sorted(self.recorded.rglob("*")) if f.is_file()})
+        self.addCleanup(self.api.end)
+        self.kubeconfig = self.folder / "kubeconfig"
+        self.write_kubeconfig({"token": TOKEN})
+
+    def record(self):
+        subprocess.run([WEFT, "record", "-q", "--event", "emitter:*", "-o", self.folder / "recorded", "--",
+                        *self.emitter("--events", "3000", "--threads", "2")], check=True, capture_output=True)
+
+    def write_kubeconfig(self, user, **cluster):
+        port = self.api.server.server_address[1]
+        cluster = {"server": f"https://127.0.0.1:{port}", "tls-server-name": "api.test",
+                   "certificate-authority-data": base64.b64encode(self.api.authority).decode(), **cluster}
+        self.kubeconfig.write_text(json.dumps(
+            {"current-context": "c", "clusters": [{"name": "k", "cluster": cluster}],
+             "users": [{"name": "u", "user": user}],
+             "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u", "namespace": "shop"}}]}))
+
+    def begin(self, *words):
+        process = subprocess.Popen([str(PROGRAM), *map(str, words), f"--kubeconfig={self.kubeconfig}"],
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   cwd=self.folder)
+        self.running.append(process)
+        return process
+
+    def weft(self, *words, status=0):
+        out, err = self.finish(self.begin(*words), status)
+        return out + err
+
+    def viewed(self, folder, *options):
+        return subprocess.run([WEFT, "view", *options, folder], check=True, capture_output=True, text=True).stdout
+
+    def test_lists_and_explains(self):
+        self.assertRegex(self.weft("list"), r"sales +Recording +1/2 +5 +2 ")
+        said = self.weft("status", "sales")
+        for part in ("1 not traced, NoLibrary: they began before weft", "2 ring/full", "old", "AllNodes",
+                     "Next:    kubectl weft live sales -n shop"):
+            self.assertIn(part, said)
+        self.assertIn("there is no Trace none in the namespace shop", self.weft("status", "none", status=121))
+        self.api.forbidden = {"list"}
+        self.assertIn("missing right: jane may not list traces.weft.dev in the namespace shop",
+                      self.weft("list", status=121))
+
+    def test_proves_and_verifies(self):
+        script = self.folder / "get-token"
+        script.write_text('#!/bin/sh\nprintf \'{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential",'
+                          '"status":{"token":"%s"}}\' "$1"\n')
+        script.chmod(0o755)
+        self.write_kubeconfig({"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "./get-token",
+                                        "args": [TOKEN]}, "as": "other", "as-groups": ["g"]})
+        self.assertIn("sales", self.weft("list"))
+        seen = self.api.requests[-1][2]
+        self.assertEqual((seen["Impersonate-User"], seen["Impersonate-Group"]), ("other", "g"))
+        self.write_kubeconfig({"token": "wrong"})
+        self.assertIn("log in again", self.weft("list", status=121))
+        count = len(self.api.requests)
+        for cluster in ({"tls-server-name": ""}, {"tls-server-name": "other.test"},
+                        {"certificate-authority-data": ""}):
+            self.write_kubeconfig({"token": TOKEN}, **cluster)
+            self.weft("list", status=123)
+        self.assertEqual(len(self.api.requests), count)
+        self.write_kubeconfig({"token": TOKEN}, **{"tls-server-name": "", "certificate-authority-data": "",
+                                                   "insecure-skip-tls-verify": True})
+        self.assertIn("sales", self.weft("list"))
+
+    def download(self, *options, status=0):
+        """Returns what was said, and the bytes of streams that were fetched."""
+        self.api.served.clear()
+        said = self.weft("download", "sales", "-o", self.folder / "out", *options, status=status)
+        return said, sum(size for path, size in self.api.served.items() if not path.endswith("metadata"))
+
+    def test_downloads_and_resumes(self):
+        self.api.most = 5000  # bytes in each answer
+        streams = [path for path in self.api.files if not path.endswith("metadata")]
+        whole = dict(self.api.shown)
+        self.api.shown |= {path: packet_ends(self.api.files[path])[0] for path in streams}
+        self.download()
+        here = sum(self.api.shown[path] for path in streams)
+        self.api.shown = whole
+        _, fetched = self.download()
+        self.assertEqual(self.viewed(self.folder / "out"), self.viewed(self.recorded))
+        # The end of what is here already is fetched again, to be compared.
+        self.assertLessEqual(fetched, sum(whole[path] for path in streams) - here + 4096 * len(streams))
+        self.assertLessEqual(self.download()[1], 4096 * len(streams))
+        self.assertEqual(self.api.views, {})
+
+        other = self.folder / "other"
+        other.mkdir()
+        (other / "mine").touch()
+        self.assertIn("contains something else", self.weft("download", "sales", "-o", other, status=121))
+        self.assertIn("no events of this pod", self.download("--pod", "none", status=121)[0])
+        self.api.traces["sales"]["status"]["folder"] = ""
+        self.assertIn("kubectl weft status", self.weft("download", "sales", status=121))
+
+    def test_refuses_hostile_names(self):
+        for name in ("../../etc/x", "/etc/x", ".bashrc", "a/../b"):
+            self.api.files, self.api.shown = {name: b"x"}, {name: 1}
+            self.assertIn("none of a trace", self.weft("download", "sales", "-o", self.folder / "out", status=123))
+
+    def grow(self):
+        """The relay gets the packets one by one, those of one stream after those of another."""
+        ends = {path: packet_ends(data) for path, data in self.api.files.items() if not path.endswith("metadata")}
+        while any(ends.values()):
+            for path, left in ends.items():
+                if left:
+                    self.api.shown[path] = left.pop(0)
+            time.sleep(0.15)
+
+    def hide_streams(self):
+        self.api.shown = {path: len(data) if path.endswith("metadata") else 0 for path, data in self.api.files.items()}
+
+    def events(self, text):
+        return sorted(json.dumps(json.loads(line)) for line in text.splitlines() if '"' in line)
+
+    def test_live_shows_each_event_once(self):
+        self.hide_streams()
+        process = self.begin("live", "sales", "--json")
+        self.grow()
+        self.api.traces["sales"]["status"]["phase"] = "Completed"
+        out, err = self.finish(process)
+        self.assertEqual(self.events(out), self.events(self.viewed(self.recorded, "--json")), err)
+        self.assertEqual(self.api.views, {})
+
+    def test_run_ends_and_deletes_its_trace(self):
+        self.hide_streams()
+        process = self.begin("run", "-l", "app=shop", "-e", "emitter:*", "--json")
+        deadline = time.monotonic() + PATIENCE
+        while not self.api.views and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.grow()
+        process.send_signal(signal.SIGINT)
+        out, err = self.finish(process)
+        self.assertEqual(self.events(out), self.events(self.viewed(self.recorded, "--json")), err)
+        self.assertEqual((self.api.traces, self.api.views), ({}, {}))
+        self.assertIn("records 1 of 2 pods", err)
+        self.api.forbidden = {"create"}
+        self.assertIn("may not create traces.weft.dev", self.weft("run", "-l", "app=shop", "-e", "x:*", status=121))
+
+
+if __name__ == "__main__":
+    unittest.main()
