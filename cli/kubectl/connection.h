@@ -5,23 +5,12 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
-#include "cli/kubectl/kubeconfig.h"
+#include "cli/kubectl/transport_config.h"
 #include "lib/base/result.h"
 #include "lib/kube/client.h"
 
 namespace weft::kubectl {
-
-// Flags, named as kubectl's are. "": not given.
-struct ConnectionOptions {
-  std::string kubeconfig;
-  std::string context;
-  std::string name_space;
-  std::string as;
-  std::vector<std::string> as_groups;
-  std::string weft_namespace = "weft";
-};
 
 struct Connection {
   std::unique_ptr<kube::Client> client;
@@ -32,13 +21,6 @@ struct Connection {
 // Reads files only; the server is first asked by a request. Without any kubeconfig: the API server
 // of the pod that this runs in, as its service account.
 Result<Connection> Connect(const ConnectionOptions& options);
-
-// The transport for a context. kUnsupported: credentials that cannot be used, with what to do.
-Result<kube::TransportConfig> MakeTransportConfig(const ChosenContext& chosen,
-                                                  const ConnectionOptions& options);
-
-// The proxy that HTTPS_PROXY and NO_PROXY name for a server; "": none.
-std::string ProxyOfEnvironment(const std::string& server);
 
 }  // namespace weft::kubectl
 

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "cli/kubectl/connection.h"
 #include "cli/kubectl/exec_credential.h"
 #include "cli/kubectl/kubeconfig.h"
+#include "cli/kubectl/transport_config.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -11,8 +11,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cli/kubectl/connection.h"
 #include "cli/kubectl/exec_credential.h"
+#include "cli/kubectl/transport_config.h"
 
 namespace weft::kubectl {
 namespace {
@@ -134,7 +134,7 @@ TEST(Kubeconfig, LooksWhereKubectlLooks) {
               HasSubstr("/none/here"));
 }
 
-TEST(Connection, UsesCertificateAuthorityNameAndImpersonation) {
+TEST(TransportConfig, UsesCertificateAuthorityNameAndImpersonation) {
   const auto chosen = ChooseContext(Parse(kFull), "");
   const auto config = MakeTransportConfig(*chosen, {});
   ASSERT_TRUE(config.has_value()) << config.error().message;
@@ -147,7 +147,7 @@ TEST(Connection, UsesCertificateAuthorityNameAndImpersonation) {
                           Pair("Impersonate-Group", "b")));
 }
 
-TEST(Connection, RefusesCredentialsThatNoServerTakes) {
+TEST(TransportConfig, RefusesCredentialsThatNoServerTakes) {
   ChosenContext chosen{.cluster = {.server = "https://h"}};
   chosen.user.password = "x";
   EXPECT_EQ(MakeTransportConfig(chosen, {}).error().code, ErrorCode::kUnsupported);
@@ -157,7 +157,7 @@ TEST(Connection, RefusesCredentialsThatNoServerTakes) {
   EXPECT_EQ(MakeTransportConfig(chosen, {}).error().code, ErrorCode::kInvalid);
 }
 
-TEST(Connection, TakesTheProxyOfTheEnvironment) {
+TEST(TransportConfig, TakesTheProxyOfTheEnvironment) {
   unsetenv("https_proxy");
   setenv("HTTPS_PROXY", "proxy:3128", 1);
   setenv("NO_PROXY", "example.com, .svc,10.0.0.1", 1);

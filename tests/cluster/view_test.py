@@ -5,10 +5,12 @@ the downloaded files are the events that the relay stored."""
 
 import json
 import pathlib
+import signal
 import tempfile
 import unittest
 import uuid
 
+from tests.cluster.plugin import User
 from tests.cluster.relay_api import Visitor, get_url, relay_certificate_authority, token_of, view
 from tests.cluster.relay_files import lines_in, trace_folder
 from tests.cluster.weft_cluster import get, kubectl, pod
@@ -16,6 +18,9 @@ from tests.cluster.with_weft import WeftTest, trace
 
 READER = [{"apiGroups": ["weft.dev"], "resources": ["traces"], "verbs": ["get", "list"]},
           {"apiGroups": ["weft.dev"], "resources": ["traceviews"], "verbs": ["create", "get"]}]
+TRACER = [{"apiGroups": ["weft.dev"], "resources": ["traces"], "verbs": ["get", "list", "create", "patch", "delete"]},
+          {"apiGroups": ["weft.dev"], "resources": ["traceviews"], "verbs": ["create", "delete"]}]
+LISTER = [{"apiGroups": ["weft.dev"], "resources": ["traces"], "verbs": ["get", "list"]}]
 MAKER = [{"apiGroups": ["weft.dev"], "resources": ["traceviews"], "verbs": ["*"]}]
 
 
@@ -155,6 +160,61 @@ class Viewed(WeftTest):
             # The API server does not shorten these.
             for way in ("../../../theirs", "tenant/../../../../../theirs", "%2e%2e/x", "/etc/passwd"):
                 self.assertEqual(ask(f"{files}/{way}", "reader", "--audience=weft-relay"), 404)
+
+    def events_shown(self, text):
+        """JSON lines of events of the tenant, sorted."""
+        return sorted(line for line in text.splitlines() if '"tenant:' in line)
+
+    def record_by_plugin(self, user, folder):
+        """`kubectl weft run` until ^C, while a tenant emits; returns what it showed, and how many were emitted."""
+        shown, said = folder / "shown", folder / "said"
+        with shown.open("w") as out, said.open("w") as err:
+            process = user.begin("run", "-l", "app=tenant", "-e", "tenant:*", "--json", "--name=watched", "--keep",
+                                 stdout=out, stderr=err)
+        self.addCleanup(process.kill)
+        self.wait_for(lambda: "records 1 of 1 pods" in said.read_text() or process.poll() is not None,
+                      "the Trace does not record")
+        before = self.emitted("seen", "tenant")
+        emitted = self.run_tenant("seen") - before
+        self.wait_for(lambda: len(self.events_shown(shown.read_text())) >= emitted or process.poll() is not None,
+                      "the events are not shown while the Trace records")
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=120), 0, said.read_text())
+        return self.events_shown(shown.read_text()), emitted
+
+    def test_a_user_runs_and_reads_with_kubectl_weft(self):
+        self.injected_namespace("seen")
+        self.apply(pod("tenant", "tenant", labels={"app": "tenant"}, args=["--events", "5000", "--threads", "2"]),
+                   namespace="seen")
+        self.wait_for_pod("seen", "tenant")
+        with tempfile.TemporaryDirectory(prefix="weft-plugin-") as name:
+            folder = pathlib.Path(name)
+            users = {}
+            for account, rules in (("tracer", TRACER), ("lister", LISTER), ("nothing", [])):
+                self.account("seen", account, rules)
+                users[account] = User(folder, "seen", account)
+            me = users["tracer"]
+            shown, emitted = self.record_by_plugin(me, folder)
+            self.assertEqual(len(shown), emitted)
+            self.assertEqual(len(set(shown)), emitted, "an event is shown twice")
+            self.assertRegex(me.run("list")[1], rf"watched +Completed +\S+ +{emitted} +0 ")
+            status = me.run("status", "watched")[1]
+            self.assertIn(f"{emitted} recorded, {emitted} delivered, 0 lost", status)
+            self.assertIn("Next:    kubectl weft download watched -n seen", status)
+            code, said = me.run("download", "watched", "-o", folder / "out")
+            self.assertEqual(code, 0, said)
+            self.assertEqual(sorted(lines_in(folder / "out")), sorted(lines_in(trace_folder("seen", "watched"))))
+            self.assertEqual(self.events_shown(me.run("live", "watched", "--json")[1]), shown)
+            self.assertEqual(get("seen", "traceviews")["items"], [])
+            for account, words, refusal in (
+                    ("nothing", ["list"], "may not list traces.weft.dev in the namespace seen"),
+                    ("lister", ["live", "watched"], "may not create traceviews.weft.dev in the namespace seen"),
+                    ("lister", ["run", "-l", "a=b", "-e", "a:b"], "may not create traces.weft.dev"),
+                    ("tracer", ["list", "-A"], "may not list traces.weft.dev in the whole cluster"),
+                    ("tracer", ["list", "-n", "default"], "may not list traces.weft.dev in the namespace default")):
+                code, said = users[account].run(*words)
+                self.assertEqual(code, 121, said)
+                self.assertIn(refusal, said)
 
 
 if __name__ == "__main__":
