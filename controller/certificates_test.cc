@@ -81,6 +81,17 @@ TEST_F(CertificatesTest, MakesBothAtOnceWhereThereAreNone) {
   EXPECT_EQ(Of("weft-webhook-tls"), server);
 }
 
+TEST_F(CertificatesTest, TheRelayHasACertificateForTheServiceAndForItself) {
+  EXPECT_EQ(Reconcile(), kCheckInterval);
+  for (const char* host : {"weft-relay.weft.svc", "weft-relay-0.weft-relay.weft.svc"}) {
+    EXPECT_TRUE(http::IsGoodFor(Of("weft-relay-tls"), Of("weft-ca"), host, now_, kDay)) << host;
+  }
+  EXPECT_FALSE(http::IsGoodFor(Of("weft-relay-tls"), Of("weft-ca"), kHost, now_, kDay));
+  const std::string relay = Of("weft-relay-tls");
+  EXPECT_EQ(Reconcile(), kCheckInterval);
+  EXPECT_EQ(Of("weft-relay-tls"), relay);
+}
+
 TEST_F(CertificatesTest, AnOldAuthorityIsBelievedBesideTheNewOne) {
   const http::KeyPair old = MakeAuthority(20 * kDay);
   MakeServer(old);

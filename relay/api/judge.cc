@@ -115,7 +115,7 @@ Result<Judge::Belief> Judge::Believe(const std::string& name, const std::string&
   auto answer = question();
   const std::lock_guard lock(mutex_);
   questions_--;
-  if (!answer) return answer;
+  if (!answer || answer->is_absent) return answer;
   const auto now = clocks_.steady();
   if (beliefs_.size() >= kMaxBelieved) {
     std::erase_if(beliefs_, [now](const auto& entry) { return now >= entry.second.until; });
@@ -129,7 +129,7 @@ Result<Judge::Belief> Judge::Believe(const std::string& name, const std::string&
 Result<Judge::Belief> Judge::AskView(const Token& token) {
   const auto view = client_.Get(
       {.resource = kube::kTraceViews, .name_space = token.view_namespace, .name = token.view_name});
-  if (!view && view.error().code == ErrorCode::kNotFound) return Belief{};
+  if (!view && view.error().code == ErrorCode::kNotFound) return Belief{.is_absent = true};
   if (!view) return std::unexpected(view.error());
   const auto created = kube::ParseTime(TextAt(*view, {"metadata", "creationTimestamp"}));
   const auto expires = kube::ParseTime(TextAt(*view, {"spec", "expires"}));

@@ -60,6 +60,7 @@ class Judge {
   struct Belief {
     Clock::time_point until;
     bool good = false;  // a view that can be used; an authenticated user; a user with the right
+    bool is_absent = false;  // a view that is not there, and may be made at any moment
     // Of a view:
     std::string digest;
     std::string trace;

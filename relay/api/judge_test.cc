@@ -93,6 +93,14 @@ TEST_F(JudgeTest, AnAnswerIsBelievedForAShortTime) {
   EXPECT_EQ(Of(TestCluster::kToken, "shop"), Verdict::kUnknown);
 }
 
+TEST_F(JudgeTest, AViewThatWasGuessedBeforeItsTimeOpensAtOnce) {
+  const kube::Json view = cluster_.view;
+  cluster_.view = nullptr;
+  EXPECT_EQ(Of(TestCluster::kToken, "shop"), Verdict::kUnknown);
+  cluster_.view = view;
+  EXPECT_EQ(Of(TestCluster::kToken, "shop"), Verdict::kAllowed);
+}
+
 TEST_F(JudgeTest, AUserReadsWhatTheyMayGet) {
   EXPECT_EQ(Of("eyJ.good", "shop"), Verdict::kAllowed);
   EXPECT_EQ(Decide("eyJ.good", "shop").who, "user jo");

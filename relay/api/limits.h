@@ -53,7 +53,7 @@ inline constexpr double kAuditRate = 50;
 inline constexpr double kAuditBurst = 200;
 
 // What one answer lists. A stream's entry has about 150 bytes.
-inline constexpr std::size_t kMaxListedFiles = 50'000;
+inline constexpr std::size_t kMaxListedFiles = 25'000;
 inline constexpr std::size_t kMaxListedTraces = 10'000;
 // Folders below a Trace's: POD/CONTAINER/UUID/ust/uid/1000/64-bit.
 inline constexpr int kMaxDepth = 12;

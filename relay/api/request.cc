@@ -88,6 +88,10 @@ Result<Route> ParseRoute(std::string_view path) {
   route.uid = FormatUuid(*uid);
   route.verb = Verb::kListFiles;
   if (path == "files") return route;
+  if (path == "archive.tar") {
+    route.verb = Verb::kGetArchive;
+    return route;
+  }
   if (TakePart(path) != "files" || !IsPath(path)) return NoSuchTarget();
   route.verb = Verb::kGetFile;
   route.path = path;

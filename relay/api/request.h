@@ -13,7 +13,7 @@
 
 namespace weft::relay_api {
 
-enum class Verb { kListTraces, kListFiles, kGetFile };
+enum class Verb { kListTraces, kListFiles, kGetFile, kGetArchive };
 
 // Whether the archive may have given this name to a folder or file: it has no '/', no leading '.',
 // and only letters, digits and "-_.".

@@ -27,6 +27,8 @@ TEST(Route, NamesWhatTheDocumentNames) {
   EXPECT_EQ(files->verb, Verb::kListFiles);
   EXPECT_EQ(files->trace, "a.b");
   EXPECT_EQ(files->uid, kUid);
+  EXPECT_EQ(ParseRoute("/v1/namespaces/shop/traces/a/" + kUid + "/archive.tar")->verb,
+            Verb::kGetArchive);
   auto file = ParseRoute("/v1/namespaces/shop/traces/a/" + kUid + "/files/pod/main/x_0");
   ASSERT_TRUE(file);
   EXPECT_EQ(file->verb, Verb::kGetFile);

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "relay/api/archive_source.h"
 #include "relay/api/request.h"
 
 namespace weft::relay_api {
@@ -157,6 +158,8 @@ Service::Outcome Service::Deliver(const http::Request& request, const Route& rou
       return ListFiles(route);
     case Verb::kGetFile:
       return GetFile(request, route, judgement.credential);
+    case Verb::kGetArchive:
+      return GetArchive(route, judgement.credential);
   }
   return {};
 }
@@ -179,21 +182,44 @@ Service::Outcome Service::ListTraces(const Route& route, const Judgement& judgem
   return {.response = SayJson({{"traces", std::move(list)}})};
 }
 
+Service::Outcome Service::FailedList(const Error& error) {
+  if (error.code == ErrorCode::kNotFound) {
+    return {.response = Say(404, error.message), .result = "not_found"};
+  }
+  return {.response = Say(503, "the relay cannot list these files"),
+          .result = "unavailable",
+          .note = error.message};
+}
+
+Service::Outcome Service::TooManyDownloads() {
+  return {.response = Say(429, "too many files at a time with this token: end one first"),
+          .result = "limited"};
+}
+
 Service::Outcome Service::ListFiles(const Route& route) {
   const auto files = files_.ListFiles(FolderOf(route));
-  if (!files && files.error().code == ErrorCode::kNotFound) {
-    return {.response = Say(404, files.error().message), .result = "not_found"};
-  }
-  if (!files) {
-    return {.response = Say(503, "the relay cannot list these files"),
-            .result = "unavailable",
-            .note = files.error().message};
-  }
+  if (!files) return FailedList(files.error());
   Json list = Json::array();
   for (const StoredFile& file : *files) {
     list.push_back({{"path", file.path}, {"size", file.size}});
   }
   return {.response = SayJson({{"files", std::move(list)}})};
+}
+
+Service::Outcome Service::GetArchive(const Route& route, const std::string& credential) {
+  auto files = files_.ListFiles(FolderOf(route));
+  if (!files) return FailedList(files.error());
+  auto download = BeginDownload(credential);
+  if (download == nullptr) return TooManyDownloads();
+  Outcome outcome{.response = {.content_type = "application/x-tar"}};
+  auto source = std::make_shared<ArchiveSource>(
+      files_, FolderOf(route), route.trace + "/" + route.uid + "/", std::move(*files),
+      [this, download = std::move(download)](size_t bytes) {
+        metrics_.Add(metrics::Id::kRelayApiBytes, {}, static_cast<double>(bytes));
+      });
+  outcome.note = "bytes " + std::to_string(source->bytes());
+  outcome.response.source = std::move(source);
+  return outcome;
 }
 
 Service::Outcome Service::GetFile(const http::Request& request, const Route& route,
@@ -218,10 +244,7 @@ Service::Outcome Service::GetFile(const http::Request& request, const Route& rou
     return outcome;
   }
   auto download = BeginDownload(credential);
-  if (download == nullptr) {
-    return {.response = Say(429, "too many files at a time with this token: end one first"),
-            .result = "limited"};
-  }
+  if (download == nullptr) return TooManyDownloads();
   const bool ends_before = range->last && *range->last < file->size;
   const uint64_t end = ends_before ? *range->last + 1 : file->size;
   Outcome outcome{.response = {.status = asked.empty() ? 200 : 206,

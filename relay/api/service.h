@@ -43,6 +43,9 @@ class Service {
   Outcome Deliver(const http::Request& request, const Route& route, const Judgement& judgement);
   Outcome ListTraces(const Route& route, const Judgement& judgement);
   Outcome ListFiles(const Route& route);
+  static Outcome FailedList(const Error& error);
+  static Outcome TooManyDownloads();
+  Outcome GetArchive(const Route& route, const std::string& credential);
   Outcome GetFile(const http::Request& request, const Route& route, const std::string& credential);
   bool TakeTotal();
   bool TakeCredential(const std::string& credential);

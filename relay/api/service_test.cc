@@ -6,10 +6,14 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "lib/api/document.h"
 #include "lib/store/store.h"
 #include "relay/api/testing.h"
 
@@ -113,6 +117,19 @@ TEST_F(ServiceTest, DeliversAFileInRanges) {
   EXPECT_THAT(metrics_.Text(), HasSubstr("weft_relay_api_bytes_total 41"));
 }
 
+TEST_F(ServiceTest, DeliversAnArchive) {
+  const auto archive = Get("shop/traces/sales/" + kUid + "/archive.tar");
+  EXPECT_EQ(archive.status, 200);
+  EXPECT_EQ(archive.content_type, "application/x-tar");
+  const std::string body = Body(archive);
+  ASSERT_EQ(body.size(), 4U * 512);
+  EXPECT_EQ(std::string(body.c_str()), "sales/" + kUid + "/pod/kernel/metadata");
+  EXPECT_EQ(body.substr(512, kText.size()), kText);
+  EXPECT_EQ(body.substr(512 + kText.size()), std::string(3 * 512 - kText.size(), '\0'));
+  EXPECT_EQ(Get("shop/traces/other/" + kUid + "/archive.tar").status, 403);
+  EXPECT_EQ(Get("shop/traces/none/" + kUid + "/archive.tar", "", "eyJ.good").status, 404);
+}
+
 TEST_F(ServiceTest, AnswersAreTheSameWhetherItExistsOrNot) {
   for (const std::string& token : {TestCluster::kToken, std::string("eyJ.good")}) {
     const auto theirs = Get("bank/traces/sales/" + kUid + "/files", "", token);
@@ -156,6 +173,65 @@ TEST_F(ServiceTest, AFloodIsLimitedAndItsLinesAreCounted) {
   for (int i = 0; i < 3 * kCredentialBurst; i++) limited += Get(kSales).status == 429 ? 1 : 0;
   EXPECT_GT(limited, 0);
   EXPECT_LT(log_.size(), 3 * kCredentialBurst);
+}
+
+// docs/openapi/relay.yaml, as JSON.
+kube::Json ReadDocument() {
+  std::ifstream in(std::string(WEFT_SOURCE_DIR) + "/docs/openapi/relay.yaml");
+  const std::string text(std::istreambuf_iterator<char>(in), {});
+  const auto documents = api::ReadYaml(text);
+  EXPECT_TRUE(documents && documents->size() == 1);
+  return documents ? kube::Json::parse(api::WriteJson(documents->front(), -1)) : kube::Json();
+}
+
+std::string Replaced(std::string text, const std::string& from, const std::string& to) {
+  const size_t at = text.find(from);
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+TEST_F(ServiceTest, AnswersAsItsDocumentSays) {
+  const kube::Json document = ReadDocument();
+  ASSERT_EQ(document["paths"].size(), 4U);
+  std::set<Verb> verbs;
+  for (const auto& [pattern, operations] : document["paths"].items()) {
+    std::string path = Replaced(pattern, "/v1/namespaces/{namespace}", "shop");
+    path = Replaced(Replaced(path, "{name}", "sales"), "{uid}", kUid);
+    path = Replaced(path, "{path}", "pod/kernel/metadata");
+    const auto route = ParseRoute("/v1/namespaces/" + path);
+    ASSERT_TRUE(route) << path;
+    verbs.insert(route->verb);
+    const kube::Json& responses = operations["get"]["responses"];
+    std::set<int> seen;
+    const auto check = [&](const http::Response& response) {
+      EXPECT_TRUE(responses.contains(std::to_string(response.status))) << path << response.status;
+      seen.insert(response.status);
+      return response;
+    };
+    const auto good = check(Get(path));
+    EXPECT_EQ(good.status, 200) << path;
+    const kube::Json& content = responses["200"]["content"];
+    ASSERT_TRUE(content.contains(good.content_type)) << path;
+    if (good.source == nullptr) {
+      const kube::Json body = kube::Json::parse(good.body);
+      for (const kube::Json& member : content[good.content_type]["schema"]["required"]) {
+        EXPECT_TRUE(body.contains(member.get<std::string>())) << path;
+      }
+    }
+    check(Get(path, "", ""));
+    check(Get(path, "bytes=1-"));
+    check(Get(path, "bytes=x"));
+    check(Get(path, "bytes=1000-"));
+    check(Get(Replaced(path, "shop", "bank")));
+    check(Get(Replaced(path, "sales", "none"), "", "eyJ.good"));
+    cluster_.Pass(kBelieveTime);
+    cluster_.failing = true;
+    check(Get(path));
+    cluster_.failing = false;
+    for (const char* status : {"200", "401", "403", "404", "503"}) {
+      EXPECT_EQ(responses.contains(status), seen.contains(std::stoi(status))) << path << status;
+    }
+  }
+  EXPECT_EQ(verbs.size(), 4U);
 }
 
 TEST_F(ServiceTest, ACredentialHasSoManyDownloads) {

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Flight recorders on a real cluster: what overwrites its oldest events, streamed and as a snapshot. The
 books balance, and the newest events are there. Also Traces that have one name after each other, the counts of a
-session that is deleted, what images preload, and many pods at once."""
+session that is deleted, what images preload, and many pods at once. And what tenants read of their Traces
+(view_cases.py)."""
 
 import os
 import re
@@ -11,6 +12,7 @@ import unittest
 
 from tests.cluster import settings
 from tests.cluster.relay_files import discarded_in, events_in, relay_folder, trace_folder
+from tests.cluster.view_cases import ViewCases
 from tests.cluster.weft_cluster import PATIENCE, get, kubectl, pod
 from tests.cluster.with_weft import WeftTest, container_pids, metric, send_signal, trace
 from tests.local.huge_pages import HUGE, bytes_in_huge_pages, why_no_huge_page
@@ -21,7 +23,7 @@ EVENTS = 200_000  # of each of two threads in a round: many times what the buffe
 BUFFER = {"size": "16Ki", "count": 2, "mode": "overwrite"}
 
 
-class Modes(WeftTest):
+class Modes(ViewCases, WeftTest):
     LOADED = WeftTest.LOADED + ("preloading",)
 
     def start(self, namespace, buffer=BUFFER, **spec):

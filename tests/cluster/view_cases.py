@@ -1,20 +1,20 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A tenant reads their Trace's events through the API server, and nothing of another tenant: what babeltrace2 reads of
-the downloaded files are the events that the relay stored."""
+the downloaded files are the events that the relay stored. For a class of tests that has weft installed."""
 
+import io
 import json
 import pathlib
 import signal
+import tarfile
 import tempfile
-import unittest
 import uuid
 
 from tests.cluster.plugin import User
 from tests.cluster.relay_api import Visitor, get_url, relay_certificate_authority, token_of, view
 from tests.cluster.relay_files import lines_in, trace_folder
 from tests.cluster.weft_cluster import get, kubectl, pod
-from tests.cluster.with_weft import WeftTest, trace
+from tests.cluster.with_weft import trace
 
 READER = [{"apiGroups": ["weft.dev"], "resources": ["traces"], "verbs": ["get", "list"]},
           {"apiGroups": ["weft.dev"], "resources": ["traceviews"], "verbs": ["create", "get"]}]
@@ -24,11 +24,8 @@ LISTER = [{"apiGroups": ["weft.dev"], "resources": ["traces"], "verbs": ["get", 
 MAKER = [{"apiGroups": ["weft.dev"], "resources": ["traceviews"], "verbs": ["*"]}]
 
 
-class Viewed(WeftTest):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.shared = {}
+class ViewCases:
+    """To be mixed into a WeftTest."""
 
     def account(self, namespace, name, rules):
         """A service account with a Role; kubectl's flag to act as it."""
@@ -41,16 +38,21 @@ class Viewed(WeftTest):
                    namespace=namespace)
         return f"--as=system:serviceaccount:{namespace}:{name}"
 
-    def record(self, namespace, name):
-        """A Trace with some events of a tenant, which has ended; its folder at the API."""
-        self.injected_namespace(namespace)
-        self.apply(pod("tenant", "tenant", labels={"app": "tenant"}, args=["--events", "5000", "--threads", "2"]),
-                   trace(name, "tenant", user={"events": [{"name": "tenant:*"}]}), namespace=namespace)
-        self.wait_for_pod(namespace, "tenant")
-        self.wait_ready(namespace, name)
-        self.run_tenant(namespace)
-        self.end_by_time(namespace, name)
-        return f"{name}/{get(namespace, 'trace', name)['metadata']['uid']}"
+    def record(self, *namespaces):
+        """In each namespace a Trace `work` with some events of a tenant, which has ended; their folders at the API."""
+        for namespace in namespaces:
+            self.injected_namespace(namespace)
+            args = ["--events", "5000", "--threads", "2"]
+            self.apply(pod("tenant", "tenant", labels={"app": "tenant"}, args=args),
+                       trace("work", "tenant", user={"events": [{"name": "tenant:*"}]}), namespace=namespace)
+        folders = []
+        for namespace in namespaces:
+            self.wait_for_pod(namespace, "tenant")
+            self.wait_ready(namespace, "work")
+            self.run_tenant(namespace)
+            self.end_by_time(namespace, "work")
+            folders.append(f"work/{get(namespace, 'trace', 'work')['metadata']['uid']}")
+        return folders
 
     def make_view(self, namespace, user, name, of_trace, seconds=600):
         """A TraceView as `user`; its token."""
@@ -77,8 +79,7 @@ class Viewed(WeftTest):
         self.assertIn(why, refused.stderr)
 
     def test_a_tenant_reads_their_trace_and_no_other(self):
-        mine = self.record("mine", "work")
-        theirs = self.record("theirs", "work")
+        mine, theirs = self.record("mine", "theirs")
         user = self.account("mine", "reader", READER)
         account = token_of("mine", "reader")
         token = self.make_view("mine", user, "look", "work")
@@ -91,6 +92,9 @@ class Viewed(WeftTest):
             files = self.download(me, "mine", mine, into)
             self.assertEqual(listed[0]["files"], len(files))
             self.assertEqual(sorted(lines_in(into)), sorted(lines_in(trace_folder("mine", "work"))))
+        archive = me.get(f"/v1/namespaces/mine/traces/{mine}/archive.tar")
+        with tarfile.open(fileobj=io.BytesIO(archive.body)) as tar:
+            self.assertEqual({one.name: one.size for one in tar}, {f"{mine}/{path}": files[path] for path in files})
         self.assertTrue(any(path.endswith("/metadata") for path in files))
         path = f"/v1/namespaces/mine/traces/{mine}/files/{next(iter(files))}"
         self.assertEqual(me.get(path, Range="bytes=999999999-").status, 416)
@@ -215,7 +219,3 @@ class Viewed(WeftTest):
                 code, said = users[account].run(*words)
                 self.assertEqual(code, 121, said)
                 self.assertIn(refusal, said)
-
-
-if __name__ == "__main__":
-    unittest.main()
