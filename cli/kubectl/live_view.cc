@@ -16,8 +16,8 @@
 namespace weft::kubectl {
 namespace {
 
-// Of one stream in one round, so that other streams come up, too. Larger than any packet of a
-// relay.
+// Fetched of one stream in one round, so that other streams come up, too. Larger than any packet of
+// a relay.
 constexpr std::uint64_t kMostOfStream = std::uint64_t{4} << 20;
 // While more than this waits to be printed, nothing is fetched.
 constexpr std::uint64_t kMostWaiting = std::uint64_t{64} << 20;

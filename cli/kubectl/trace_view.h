@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The right to read one Trace at the relay: a secret that only this process knows, and a TraceView
-// in the Trace's namespace with the secret's hash. Who may make TraceViews there may read.
+// in the Trace's namespace with the secret's hash. The relay lets the holder of the secret read.
 // Thread-safety: one thread per object.
 #ifndef WEFT_CLI_KUBECTL_TRACE_VIEW_H_
 #define WEFT_CLI_KUBECTL_TRACE_VIEW_H_
