@@ -17,9 +17,9 @@ namespace weft::relay_api {
 
 class ArchiveSource : public http::BodySource {
  public:
-  // `files` of the Trace in `trace_folder` (below the data folder), with the sizes that the archive
-  // has. Paths in the archive begin with `prefix`. `store` outlives it; `on_read` gets the number of
-  // bytes of each piece of a file.
+  // Archives `files` of the Trace in `trace_folder` (below the data folder), with the sizes that
+  // they have there. Paths in the archive begin with `prefix`. `store` outlives it; `on_read` gets
+  // the number of bytes of each piece of a file.
   ArchiveSource(TraceFiles& store, std::string trace_folder, std::string prefix,
                 std::vector<StoredFile> files, std::function<void(size_t)> on_read);
 

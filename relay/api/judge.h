@@ -34,7 +34,8 @@ enum class Verdict {
 
 struct Judgement {
   Verdict verdict = Verdict::kUnknown;
-  // For the log: "view NAMESPACE/NAME", "user NAME", or what an unproved client claims; "": unknown.
+  // For the log: "view NAMESPACE/NAME", "user NAME", or what an unproved client claims; "": not
+  // known.
   std::string who;
   std::string credential;  // which one it is, for rates; "": not known
   std::string only_trace;  // of kListTraces: the one to list; "": all
