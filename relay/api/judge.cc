@@ -60,7 +60,11 @@ std::string Sha256(std::string_view text) {
 }
 
 Judgement Judge::Decide(const Token& token, const Route& route) {
-  return token.is_view() ? DecideView(token, route) : DecideUser(token, route);
+  Judgement judgement = token.is_view() ? DecideView(token, route) : DecideUser(token, route);
+  if (judgement.verdict == Verdict::kAllowed && route.kubernetes_namespace == own_namespace_) {
+    judgement.verdict = Verdict::kForbidden;
+  }
+  return judgement;
 }
 
 Judgement Judge::DecideView(const Token& token, const Route& route) {

@@ -49,9 +49,12 @@ class Judge {
     std::function<Clock::time_point()> steady = [] { return Clock::now(); };
   };
 
-  // `client` outlives the judge.
-  explicit Judge(kube::Client& client) : Judge(client, Clocks{}) {}
-  Judge(kube::Client& client, Clocks clocks) : client_(client), clocks_(std::move(clocks)) {}
+  // `client` outlives the judge. `own_namespace` is weft's: events of ClusterTraces, which are of
+  // all namespaces, are stored there, so nothing of it is given out.
+  Judge(kube::Client& client, std::string own_namespace)
+      : Judge(client, std::move(own_namespace), Clocks{}) {}
+  Judge(kube::Client& client, std::string own_namespace, Clocks clocks)
+      : client_(client), own_namespace_(std::move(own_namespace)), clocks_(std::move(clocks)) {}
 
   // Whether `token` opens what `route` names.
   Judgement Decide(const Token& token, const Route& route);
@@ -81,6 +84,7 @@ class Judge {
   Result<Belief> AskRight(const kube::Json& user, const Route& route);
 
   kube::Client& client_;
+  const std::string own_namespace_;
   const Clocks clocks_;
   std::mutex mutex_;
   std::map<std::string, Belief> beliefs_;

@@ -29,7 +29,7 @@ class JudgeTest : public ::testing::Test {
   }
 
   TestCluster cluster_;
-  Judge judge_{*cluster_.client, cluster_.clocks()};
+  Judge judge_{*cluster_.client, "weft", cluster_.clocks()};
 };
 
 TEST_F(JudgeTest, AViewOpensItsTraceAndNothingElse) {
@@ -113,6 +113,14 @@ TEST_F(JudgeTest, AUserReadsWhatTheyMayGet) {
   EXPECT_EQ(Of("eyJ.good", "shop"), Verdict::kForbidden);
   EXPECT_EQ(Of("eyJ.good", "shop", "other"), Verdict::kForbidden);
   EXPECT_EQ(Of("eyJ.good", "shop", "sales"), Verdict::kAllowed);
+}
+
+TEST_F(JudgeTest, NothingOfWeftsOwnNamespaceIsGivenOut) {
+  Judge judge(*cluster_.client, "shop", cluster_.clocks());
+  const Route route = ParseRoute("/v1/namespaces/shop/traces").value();
+  for (const std::string& token : {TestCluster::kToken, std::string("eyJ.good")}) {
+    EXPECT_EQ(judge.Decide(ParseToken(token, "").value(), route).verdict, Verdict::kForbidden);
+  }
 }
 
 TEST_F(JudgeTest, ATokenForAnotherAudienceOpensNothing) {

@@ -41,10 +41,10 @@ Result<HostAndPort> ParseAddress(const std::string& address) {
 
 class HttpsListener : public Listener {
  public:
-  HttpsListener(UniqueFd data_folder, kube::Client& client, metrics::Registry& metrics,
-                std::function<void(const std::string&)> log)
+  HttpsListener(const Options& options, UniqueFd data_folder, kube::Client& client,
+                metrics::Registry& metrics, std::function<void(const std::string&)> log)
       : log_(std::move(log)),
-        judge_(client),
+        judge_(client, options.name_space),
         files_(std::move(data_folder)),
         service_(judge_, files_, metrics, log_) {}
 
@@ -114,8 +114,8 @@ class HttpsListener : public Listener {
 Result<std::unique_ptr<Listener>> Listener::Start(const Options& options, UniqueFd data_folder,
                                                   kube::Client& client, metrics::Registry& metrics,
                                                   std::function<void(const std::string&)> log) {
-  auto listener =
-      std::make_unique<HttpsListener>(std::move(data_folder), client, metrics, std::move(log));
+  auto listener = std::make_unique<HttpsListener>(options, std::move(data_folder), client, metrics,
+                                                  std::move(log));
   WEFT_TRY(listener->Serve(options, client));
   return listener;
 }

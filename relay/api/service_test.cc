@@ -73,7 +73,7 @@ class ServiceTest : public ::testing::Test {
 
   TestCluster cluster_;
   metrics::Registry metrics_{metrics::Part::kRelay};
-  Judge judge_{*cluster_.client, cluster_.clocks()};
+  Judge judge_{*cluster_.client, "weft", cluster_.clocks()};
   fs::path top_;
   std::optional<TraceFiles> files_;
   std::vector<std::string> log_;
