@@ -143,7 +143,7 @@ MESSAGES = {
     "Heartbeat": {"done": 1, "pending": 0}, "Keep": {}, "Drop": {}, "ListenDoorbell": {}, "StartConsumer": {},
     "StopConsumer": {}, "Sync": {}, "Synced": {}, "Quit": {}, "Kept": {"doorbell": "d"}, "KeptComplete": {},
     "Arrived": {"doorbell": "d", "fd": 0, "pidfd": 1}, "Connect": {},
-    "ConsumerGone": {"failures": 1, "given_up": False, "retry_seconds": 2}, "OwnerGone": {}, "Exit": {},
+    "ConsumerGone": {"failures": 1, "given_up": False, "retry_seconds": 2, "out_of_memory": False}, "OwnerGone": {}, "Exit": {},
     "CreateSession": {"traces": 0, "file": "t.yaml", "attach": [1]}, "StartSession": {}, "StopSession": {},
     "QuerySession": {}, "DestroySession": {},
     "SessionState": {"phase": 1, "cgroup": "/c", "traces": [{"name": "t", "path": "ust", "counts": COUNTS}],

@@ -35,6 +35,8 @@ inline constexpr std::string_view kConditionReceiving = "Receiving";  // the rel
 inline constexpr std::string_view kConditionBuffersGranted = "BuffersGranted";
 // False: the images of some containers set LD_PRELOAD, which weft's replaces.
 inline constexpr std::string_view kConditionPreloadKept = "PreloadKept";
+// False: on some nodes, the namespace's consumer exceeded its memory limit lately.
+inline constexpr std::string_view kConditionConsumerHealthy = "ConsumerHealthy";
 
 // metav1.Condition.
 struct Condition {

@@ -578,13 +578,15 @@ struct ConsumerGone {
   uint32_t failures = 0;  // in a row
   bool given_up = false;  // it keeps failing: not tried again before `retry_seconds`
   uint32_t retry_seconds = 0;
+  bool out_of_memory = false;  // the kernel killed it, since it exceeded its memory limit
 
   static constexpr std::string_view kName = "ConsumerGone";
   static constexpr auto Fields() {
     return std::tuple(Field("name", &ConsumerGone::name), Field("reason", &ConsumerGone::reason),
                       Field("failures", &ConsumerGone::failures),
                       Field("given_up", &ConsumerGone::given_up),
-                      Field("retry_seconds", &ConsumerGone::retry_seconds));
+                      Field("retry_seconds", &ConsumerGone::retry_seconds),
+                      Field("out_of_memory", &ConsumerGone::out_of_memory));
   }
 };
 

@@ -33,14 +33,19 @@ bool ValidName(const std::string& name) {
 
 std::string NameOf(const std::string& program) { return program.substr(program.rfind('/') + 1); }
 
+std::string DescribeMemory(const ConsumerGroups& groups) {
+  return "out of memory: its limit is " + std::to_string(groups.memory() >> 20) + "Mi";
+}
+
 }  // namespace
 
 Keeper::Keeper(ipc::Loop& loop, Options options, ipc::Connection owner, Lease& lease,
-               Inheritance inheritance)
+               ConsumerGroups& groups, Inheritance inheritance)
     : loop_(loop),
       options_(std::move(options)),
       owner_(std::move(owner)),
       lease_(lease),
+      groups_(groups),
       vault_(std::move(inheritance.vault)),
       silent_(std::move(inheritance.silent)),
       heirs_(loop, {.asked = [this] { BeginHandover(); },
@@ -87,6 +92,10 @@ void Keeper::Start(Component& component) {
     return TellOwner("weft-keeper", child.error().message);
   }
   component.child = std::move(*child);
+  // Before the consumer is connected: it has nothing to do until then.
+  if (&component != &agent_)
+    if (const Status entered = groups_.Enter(component.name, component.child.pid); !entered)
+      TellOwner("weft-keeper", "a consumer has no memory limit: " + entered.error().message);
   (void)loop_.WatchConnection(component.child.connection, [this, &component](auto message) {
     OnMessage(component, std::move(message));
   });
@@ -217,6 +226,8 @@ void Keeper::CloseChannel(Component& component) {
 void Keeper::OnEnd(Component& component, int status) {
   CloseChannel(component);
   component.child.pid = -1;
+  const bool is_consumer = &component != &agent_;
+  const bool is_out_of_memory = is_consumer && groups_.Leave(component.name);
   if (is_handing_over()) return;
   if (!component.wanted && component.again) {
     component.wanted = true;
@@ -225,22 +236,23 @@ void Keeper::OnEnd(Component& component, int status) {
     return;
   }
   if (!component.wanted) return;
-  if (&component == &agent_ && quit_by_ != Time::max()) return Quit();
-  component.recovery.Died(ipc::Loop::Clock::now(), ipc::DescribeExit(status));
+  if (!is_consumer && quit_by_ != Time::max()) return Quit();
+  component.recovery.Died(ipc::Loop::Clock::now(),
+                          is_out_of_memory ? DescribeMemory(groups_) : ipc::DescribeExit(status));
   const Recovery& recovery = component.recovery;
   std::string text = NameOf(component.program) + " ended (" + recovery.reason() + ")";
   text += recovery.given_up() ? " again and again; tried again in " +
                                     std::to_string(kGivenUpRetry.count() / 1000) + " s"
                               : ", started again";
   TellOwner("weft-keeper", std::move(text));
-  if (&component == &agent_) return;
-  if (agent_.child.pid < 0) return;
+  if (!is_consumer || agent_.child.pid < 0) return;
   (void)agent_.child.connection.Send(
       ipc::ConsumerGone{.name = component.name,
                         .reason = recovery.reason(),
                         .failures = recovery.failures(),
                         .given_up = recovery.given_up(),
-                        .retry_seconds = static_cast<uint32_t>(recovery.Backoff().count() / 1000)});
+                        .retry_seconds = static_cast<uint32_t>(recovery.Backoff().count() / 1000),
+                        .out_of_memory = is_out_of_memory});
 }
 
 // --- messages ----------------------------------------------------------------------------------

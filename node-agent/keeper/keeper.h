@@ -28,6 +28,7 @@
 #include "lib/ipc/descriptor_budget.h"
 #include "lib/ipc/loop.h"
 #include "lib/ipc/messages.h"
+#include "node-agent/keeper/consumer_groups.h"
 #include "node-agent/keeper/doorbell.h"
 #include "node-agent/keeper/heirs.h"
 #include "node-agent/keeper/inheritance.h"
@@ -57,9 +58,9 @@ class Keeper {
  public:
   // `owner` is the connection to the process that started the keeper (the cli). Where it ends, the
   // session ends. Without an owner, SIGTERM ends the session, and messages go to standard error.
-  // `lease` is held, or is none, and outlives this.
+  // `lease` is held, or is none. `lease` and `groups` outlive this.
   Keeper(ipc::Loop& loop, Options options, ipc::Connection owner, Lease& lease,
-         Inheritance inheritance);
+         ConsumerGroups& groups, Inheritance inheritance);
   // Blocks SIGCHLD, becomes subreaper, starts the agent. Then run the loop.
   Status Start();
   // On a node, before Start: the keeper that handed over to this one may get all back.
@@ -122,6 +123,7 @@ class Keeper {
   ipc::Connection owner_;
   UniqueFd signals_;
   Lease& lease_;
+  ConsumerGroups& groups_;
   Vault vault_;
   SilentCallers silent_;  // of doorbells that are not there yet
   std::map<std::string, std::unique_ptr<Doorbell>> doorbells_;

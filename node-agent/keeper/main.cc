@@ -10,12 +10,14 @@
 #include <filesystem>
 
 #include "lib/ipc/descriptor_budget.h"
+#include "node-agent/keeper/consumer_groups.h"
 #include "node-agent/keeper/keeper.h"
 #include "node-agent/keeper/lease.h"
 #include "node-agent/keeper/standby.h"
 
 namespace {
 
+using weft::keeper::ConsumerGroups;
 using weft::keeper::Inheritance;
 using weft::keeper::Keeper;
 using weft::keeper::Lease;
@@ -36,14 +38,30 @@ std::string OwnFolder() {
 weft::Status RunForOwner(const Options& options, int owner) {
   WEFT_ASSIGN(weft::ipc::Loop loop, weft::ipc::Loop::Make());
   Lease none("");
-  Keeper keeper(loop, options, weft::ipc::Connection(weft::UniqueFd(owner)), none,
+  ConsumerGroups no_groups;
+  Keeper keeper(loop, options, weft::ipc::Connection(weft::UniqueFd(owner)), none, no_groups,
                 Inheritance(options.descriptors.kept));
   WEFT_TRY(keeper.Start());
   return loop.Run();
 }
 
+// For consumers that may use `memory` bytes each; 0: all processes share one limit, as without
+// control groups that can be used.
+ConsumerGroups MakeGroups(uint64_t memory) {
+  if (memory == 0) return {};
+  const auto own = weft::FindMemoryCgroup();
+  auto groups = own ? ConsumerGroups::Make(*own, memory)
+                    : weft::Fail(weft::ErrorCode::kUnsupported, "no memory controller is mounted");
+  if (groups) return std::move(*groups);
+  std::fprintf(stderr,
+               "weft-keeper: consumers get no control groups of their own (%s): if one exceeds "
+               "the memory limit, all of them end. The container needs /sys/fs/cgroup, writable\n",
+               groups.error().message.c_str());
+  return {};
+}
+
 // Until SIGTERM: by turns one that holds the node's lease and one that waits for it.
-weft::Status RunOnNode(const Options& options) {
+weft::Status RunOnNode(const Options& options, ConsumerGroups groups) {
   Lease lease(options.dir);
   Inheritance inheritance(options.descriptors.kept);
   weft::ipc::Connection peer;  // another keeper of this node
@@ -60,7 +78,7 @@ weft::Status RunOnNode(const Options& options) {
       peer = standby.TakePredecessor();
     }
     WEFT_ASSIGN(weft::ipc::Loop loop, weft::ipc::Loop::Make());
-    Keeper keeper(loop, options, weft::ipc::Connection(), lease, std::move(inheritance));
+    Keeper keeper(loop, options, weft::ipc::Connection(), lease, groups, std::move(inheritance));
     keeper.KnowPredecessor(std::move(peer));
     WEFT_TRY(keeper.Start());
     WEFT_TRY(loop.Run());
@@ -88,6 +106,11 @@ int main(int argc, char** argv) {
       ->excludes(cluster);
   app.add_flag("--remove-dir", options.remove_dir, "remove the folder at the end")
       ->excludes(cluster);
+  uint64_t consumer_memory = 0;
+  app.add_option("--consumer-memory", consumer_memory,
+                 "memory limit of each consumer, such as 512Mi; 0: none of its own")
+      ->transform(CLI::AsSizeValue(true))
+      ->needs(cluster);
   CLI11_PARSE(app, argc, argv);
 
   if (options.bin_dir.empty()) options.bin_dir = OwnFolder();
@@ -111,8 +134,9 @@ int main(int argc, char** argv) {
     folder.reset(open(options.dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     (void)flock(folder.get(), LOCK_SH | LOCK_NB);
   }
-  const weft::Status status =
-      options.kubelet_dir.empty() ? RunForOwner(options, owner) : RunOnNode(options);
+  const weft::Status status = options.kubelet_dir.empty()
+                                  ? RunForOwner(options, owner)
+                                  : RunOnNode(options, MakeGroups(consumer_memory));
   if (!status) {
     std::fprintf(stderr, "weft-keeper: %s\n", status.error().message.c_str());
     return 1;

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pods with little memory under the largest buffers that a Trace may ask for, on a real cluster: they run
 as without weft, all rings of a container stay under a twentieth of its limit, and the books are exact. A
-container that ended gives its memory back while the relay is away, and the next one records."""
+container that ended gives its memory back while the relay is away, and the next one records. A consumer of weft's that
+exceeds its limit is killed alone, and the next one reads on."""
 
 import os
 import pathlib
@@ -11,7 +12,8 @@ import signal
 import unittest
 
 from tests.cluster.weft_cluster import get, kubectl, pod
-from tests.cluster.with_weft import WeftTest, container_pids, metric, trace
+from tests.cluster.with_weft import WeftTest, container_pids, metric, send_signal, trace
+from tests.local import memory_group
 
 LARGEST = {"size": "64Mi", "count": 16}
 MI = 1 << 20
@@ -29,6 +31,14 @@ def pod_group(uid):
         if f"pod{uid}" in folders:
             return pathlib.Path(parent) / f"pod{uid}"
     raise AssertionError(f"no control group of pod {uid}")
+
+
+def consumer_group(namespace):
+    """The folder of the control group of the namespace's consumer."""
+    for parent, folders, _ in os.walk("/sys/fs/cgroup/memory"):
+        if f"consumer-{namespace}" in folders:
+            return pathlib.Path(parent) / f"consumer-{namespace}"
+    raise AssertionError(f"no control group of the consumer of {namespace}")
 
 
 def shared_memory(group):
@@ -92,6 +102,41 @@ class Memory(WeftTest):
                 self.assertGreater(recorded, 0)
                 self.assertEqual(lost, 0)
                 kubectl("-n", namespace, "delete", "pod", "tenant", "--wait=false")
+
+    def test_a_consumer_that_exceeds_its_memory_dies_alone(self):
+        namespace, other = map(self.injected_namespace, ("greedy", "frugal"))
+        for one in (namespace, other):
+            self.start_tenant(one, "256Mi")
+            self.apply(trace("t", "tenant", user={"events": [{"name": "tenant:*"}]}), namespace=one)
+        for one in (namespace, other):
+            self.wait_ready(one, "t")
+            self.emit(one)
+        agent = self.pods_of("agent")[0]
+        before = {name: container_pids("weft", agent, name) for name in ("weft-keeper", "weft-node-agent")}
+        groups = {one: consumer_group(one) for one in (namespace, other)}
+        pids = {one: int((group / "cgroup.procs").read_text(encoding="ascii")) for one, group in groups.items()}
+        self.assertLessEqual(set(pids.values()), set(container_pids("weft", agent, "weft-consumer")))
+        self.assertEqual({memory_group.limit(group) for group in groups.values()}, {512 * MI})
+        self.assertEqual(memory_group.limit(groups[namespace].parent), 768 * MI)
+        emitted = self.emit(namespace)
+        while pathlib.Path(f"/proc/{pids[namespace]}").exists():
+            memory_group.use_up(groups[namespace])
+            emitted = self.emit(namespace)
+        self.wait_for(lambda: self.condition(namespace, "t", "ConsumerHealthy")["reason"] == "ConsumerOutOfMemory",
+                      "the Trace does not say so")
+        self.assertEqual(self.condition(other, "t", "ConsumerHealthy")["status"], "")
+        emitted = {namespace: self.emit(namespace), other: self.emit(other)}
+        for name, old in before.items():
+            self.assertEqual(container_pids("weft", agent, name), old)
+        self.assertEqual((groups[other] / "cgroup.procs").read_text(encoding="ascii"), f"{pids[other]}\n")
+        for one in (namespace, other):
+            self.end_by_time(one, "t")
+            _, _, lost = self.assert_books(one, emitted[one])
+            self.assertEqual(lost, 0)
+        # The runtime removes what a killed keeper leaves.
+        send_signal(before["weft-keeper"], signal.SIGKILL)
+        self.wait_for(lambda: not groups[other].parent.exists(), "the groups stay")
+        kubectl("-n", "weft", "rollout", "status", "daemonset/weft-agent", "--timeout=120s")
 
     def test_containers_that_ended_give_their_memory_back_while_the_relay_is_away(self):
         namespace = self.injected_namespace("restarts")

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests a node of a cluster whose keeper, agent and consumer die together, or whose agent is
-stopped. Programs in pods go on meanwhile, and every event is still counted once. Processes and
-control groups are real; the test itself is the kubelet and the API server (tests/vm/node.py)."""
+"""Tests a node of a cluster whose keeper, agent and consumer die together, whose agent is stopped,
+or whose consumer exceeds its memory limit. Programs in pods go on meanwhile, and every event is
+still counted once. Processes and control groups are real; the test itself is the kubelet and the
+API server (tests/vm/node.py)."""
 
 import collections
 import contextlib
@@ -14,6 +15,8 @@ import subprocess
 import unittest
 
 from tests.cluster.with_weft import metric
+from tests.local import memory_group
+from tests.local.memory_group import MI
 from tests.local.weft_local import BUILD, EMITTER, PATIENCE, TICK, children_of, is_running
 from tests.vm.node import CGROUPS, NodeTest, Tenant, order
 
@@ -63,8 +66,8 @@ class Pod(Tenant):
                 group.rmdir()
 
 
-@unittest.skipUnless(os.geteuid() == 0 and control_groups(), "needs root, and control groups to make")
-class NodeLife(NodeTest):
+class LifeTest(NodeTest):
+    """A node that records the pods of one namespace."""
 
     kernel_mode = "off"
 
@@ -132,6 +135,10 @@ class NodeLife(NodeTest):
         self.assertEqual(len(ticks), emitted)
         self.assertEqual(self.delivered(), emitted)
         self.stop_node()
+
+
+@unittest.skipUnless(os.geteuid() == 0 and control_groups(), "needs root, and control groups to make")
+class NodeLife(LifeTest):
 
     def test_keeper_agent_and_consumer_die_together(self):
         pod = self.pod("one")
@@ -214,6 +221,49 @@ class NodeLife(NodeTest):
 
     def test_a_pod_that_ends_before_another_agent_follows(self):
         self.end_while_the_agent_is_stopped(signal.SIGKILL)
+
+
+@unittest.skipUnless(os.geteuid() == 0 and memory_group.top(), "needs root, and control groups that limit memory")
+class ConsumerMemory(LifeTest):
+    """The keeper's group stands for its container's."""
+
+    keeper_options = ("--consumer-memory=256Mi",)
+
+    def setUp(self):
+        self.keeper_group = memory_group.top() / f"weft-test-{os.getpid()}"
+        self.keeper_group.mkdir()
+        self.addCleanup(self.remove_groups)
+        memory_group.limit_file(self.keeper_group).write_text(str(512 * MI))
+        super().setUp()
+
+    def remove_groups(self):
+        for name in ("consumers", "weft", ""):
+            with contextlib.suppress(FileNotFoundError):
+                (self.keeper_group / name).rmdir()
+
+    def test_a_consumer_that_exceeds_its_memory_dies_alone(self):
+        pod = self.pod("one")
+        program = self.emit(pod, 6000, "--threads", 2, "--pause-us", 300, "--hold", self.hold)
+        self.wait_for_more()
+        group = self.keeper_group / "consumers" / f"consumer-{NAMESPACE}"
+        self.assertEqual((memory_group.limit(group.parent), memory_group.limit(group)), (384 * MI, 256 * MI))
+        consumer, agent = self.daemon("weft-consumer"), self.daemon("weft-node-agent")
+        self.assertEqual((group / "cgroup.procs").read_text(), f"{consumer}\n")
+        self.assertEqual(self.condition(NAMESPACE, "ConsumerHealthy"), ("", "", ""))
+        while self.daemon("weft-consumer") == consumer:
+            memory_group.use_up(group)
+            self.assertEqual(self.emit(pod, 100).wait(PATIENCE), 0)  # the consumer needs memory for it
+        message = self.wait_condition(NAMESPACE, "ConsumerHealthy", "False", "ConsumerOutOfMemory")
+        self.assertRegex(message, r"\(out of memory: its limit is 256Mi\), \d+ times?; ")
+        self.assertRegex(self.metrics(), rf'weft_consumers_out_of_memory_total{{namespace="{NAMESPACE}"}} [1-9]')
+        self.wait_for_more()
+        self.hold.touch()
+        self.assertEqual(program.wait(PATIENCE), 0)
+        self.assertEqual((group / "cgroup.procs").read_text(), f"{self.daemon('weft-consumer')}\n")
+        self.assertEqual(memory_group.limit(group), 256 * MI)
+        self.assertEqual(self.daemon("weft-node-agent"), agent)
+        self.assert_books(self.emitted())
+        self.assertEqual([name for name in group.parent.iterdir() if name.is_dir()], [])
 
 
 if __name__ == "__main__":

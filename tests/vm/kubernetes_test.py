@@ -3,7 +3,7 @@
 """Kernel events in Kubernetes: a node with control groups of version 2 and a kernel that takes modules is a guest, its
 control plane and the relay are the test cluster on this machine. There the agent, started by its DaemonSet, loads
 weft.ko, and a Trace of one namespace gets what its pod asks of the kernel and when it runs, and nothing of the pod
-beside it that is another namespace's."""
+beside it that is another namespace's. An injected pod is recorded too, by a consumer in a control group of its own."""
 
 import os
 import pathlib
@@ -19,7 +19,7 @@ from tests.vm.kubernetes_guest import MODULES, NODE
 
 MODULE = pathlib.Path(os.environ.setdefault("WEFT_MODULE", str(TOP / "build/kmod/6.12/weft.ko")))
 KERNEL = MODULE.parent.name
-IN_GUEST = ("weft-agent", "shell")
+IN_GUEST = ("weft-agent", "shell", "tenant")
 TOGETHER = 20  # rounds that each pod does at least while the Trace records
 # It opens files of its own name, which are not there, and sleeps.
 PROGRAM = """
@@ -41,7 +41,7 @@ IN_POD = {"sleep", "sh", "catatonit", "other"}
 
 
 class Kubernetes(WeftTest):
-    LOADED = ("weft-agent", "weft-controller", "weft-webhook", "weft-relay")
+    LOADED = ("weft-agent", "weft-controller", "weft-webhook", "weft-relay", "tenant")
     VALUES = f"agent.kernel.mode=auto,agent.kernel.modulesFolder={MODULES}"
 
     @classmethod
@@ -52,6 +52,10 @@ class Kubernetes(WeftTest):
         super().setUpClass()
         cls.guest = GuestNode(KERNEL, [IMAGES / f"{name}.tar" for name in IN_GUEST])
         cls.addClassCleanup(cls.guest.end)
+
+    def in_node(self, script):
+        """Runs a script of the shell among the node's processes and control groups."""
+        return kubectl("-n", "node", "exec", "node", "--", "sh", "-c", script).stdout
 
     def start_pod(self, namespace, name):
         self.namespace(namespace)
@@ -95,11 +99,16 @@ class Kubernetes(WeftTest):
             self.assertLessEqual(both, IN_POD | {name})
             self.assertNotEqual(both, {"other"}, "a switch among others")
 
-    def assert_nothing_was_started_again(self):
+    def agent_of_guest(self):
         agents = get("weft", "pods", "-l", "app.kubernetes.io/component=agent",
                      f"--field-selector=spec.nodeName={NODE.name}")["items"]
-        self.assertEqual([a["status"]["containerStatuses"][0]["restartCount"] for a in agents], [0])
-        logs = kubectl("-n", "weft", "logs", agents[0]["metadata"]["name"]).stdout
+        self.assertEqual(len(agents), 1)
+        return agents[0]
+
+    def assert_nothing_was_started_again(self):
+        agent = self.agent_of_guest()
+        self.assertEqual(agent["status"]["containerStatuses"][0]["restartCount"], 0)
+        logs = kubectl("-n", "weft", "logs", agent["metadata"]["name"]).stdout
         self.assertNotIn("started again", logs)
 
     def test_a_trace_has_what_its_namespace_does_and_nothing_else(self):
@@ -128,6 +137,43 @@ class Kubernetes(WeftTest):
         self.assertFalse(b"bluesecret" in stored, "the other's name")
         kubectl("-n", "reds", "delete", "trace", "t", f"--timeout={PATIENCE:.0f}s")
         self.assert_nothing_was_started_again()
+
+    def test_an_injected_pod_is_recorded_by_a_consumer_in_its_own_group(self):
+        self.wait_for(self.guest.is_ready, "the guest does not become a node")
+        namespace = self.injected_namespace("greens")
+        self.apply(pod("tenant", "tenant", labels={"app": "tenant"}, node=NODE.name,
+                       args=["--events", "1000", "--threads", "2"]), namespace=namespace)
+        self.namespace("node")
+        node = pod("node", "shell", node=NODE.name, command=["sleep", "100000"], hostPID=True,
+                   mounts={"/groups": {"hostPath": {"path": "/sys/fs/cgroup"}}})
+        node["spec"]["containers"][0]["securityContext"] = {"privileged": True}
+        self.apply(node, namespace="node")
+        for one in (("node", "node"), (namespace, "tenant")):
+            self.wait_for_pod(*one)
+        self.apply(trace("t", "tenant", user={"events": [{"name": "tenant:*"}]}), namespace=namespace)
+        self.wait_ready(namespace, "t")
+        self.run_tenant(namespace)
+        found = self.in_node(f"find /groups -type d -name consumer-{namespace}").split()
+        self.assertEqual(len(found), 1, found)
+        group = found[0]
+        tree = self.in_node(f"cd {group}/../..; for pid in $(cat weft/cgroup.procs {group}/cgroup.procs); do "
+                            f"cat /proc/$pid/comm; done; cat cgroup.procs {group}/memory.max {group}/pids.max")
+        self.assertEqual(tree.split(), ["weft-keeper", "weft-node-agent", "weft-consumer", str(512 << 20), "16"])
+        # The container's group takes no process any more, and the runtime knows what to do.
+        agent = self.agent_of_guest()["metadata"]["name"]
+        kubectl("-n", "weft", "exec", agent, "--", "weft-keeper", "--help")
+        self.in_node(f"echo 0 >{group}/memory.max")
+        self.wait_for(lambda: self.condition(namespace, "t", "ConsumerHealthy")["reason"] == "ConsumerOutOfMemory",
+                      "the Trace does not say that its consumer was killed")
+        emitted = self.run_tenant(namespace)
+        self.assertEqual(self.in_node(f"cat {group}/memory.max").split(), [str(512 << 20)])
+        counts = self.end_by_time(namespace, "t")
+        self.assert_whole(counts, events_in(relay_folder() / namespace))
+        self.assertEqual(counts["recorded"], emitted)
+        agent = self.agent_of_guest()
+        self.assertEqual(agent["status"]["containerStatuses"][0]["restartCount"], 0)
+        kubectl("-n", namespace, "delete", "trace", "t", f"--timeout={PATIENCE:.0f}s")
+        self.wait_for(lambda: not self.in_node(f"ls -d {group} 2>/dev/null || true"), "the group stays")
 
 
 if __name__ == "__main__":

@@ -163,6 +163,8 @@ class NodeTest(LocalTest):
     """A test with a relay, and a node that can be started with options."""
 
     health_port = 8080  # the agent's
+    keeper_options = ()
+    keeper_group = None  # folder of the control group in which the keeper is started
     kernel_mode = "auto"
 
     def setUp(self):
@@ -218,9 +220,12 @@ class NodeTest(LocalTest):
             (self.folder / name).mkdir(exist_ok=True)
         environment = dict(os.environ, NODE_NAME=NODE, WEFT_KERNEL=self.kernel_mode)
         environment.update({f"WEFT_KERNEL_{name.upper()}": str(v) for name, v in kernel.items()})
+        enter = f"echo $$ > {self.keeper_group}/cgroup.procs; exec \"$@\""
+        into_group = ["sh", "-c", enter, "sh"] if self.keeper_group else []
         self.keeper = subprocess.Popen(
-            [str(BUILD / "bin/weft-keeper"), "--bin", str(programs), "--state-dir",
-             str(self.folder / "state"), "--kubelet-dir", str(self.folder / "kubelet")],
+            [*into_group, str(BUILD / "bin/weft-keeper"), "--bin", str(programs), "--state-dir",
+             str(self.folder / "state"), "--kubelet-dir", str(self.folder / "kubelet"),
+             *self.keeper_options],
             stdin=subprocess.DEVNULL, env=environment)
         self.running.append(self.keeper)
 

@@ -87,6 +87,8 @@ inline constexpr std::chrono::seconds kDriverRetry{60};
 inline constexpr std::chrono::milliseconds kCountInterval{200};
 // A status in which only counts changed is written at most this often.
 inline constexpr std::chrono::seconds kCountsSaid{5};
+// For so long after the kernel killed a consumer for its memory, its Traces report it.
+inline constexpr std::chrono::minutes kConsumerTroubleSaid{10};
 // Ended Traces that still have counters. This bounds the size of a scrape.
 inline constexpr size_t kMaxEndedTraces = 1024;
 // Notices of a session, which are lines for people. The last ones are kept.

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "lib/base/cgroup.h"
 #include "node-agent/agent/base/cgroup_mount.h"
 
 namespace weft::agent {
@@ -47,20 +48,6 @@ std::optional<std::string> MountOfVersion1(const std::string& mountinfo) {
   return std::nullopt;
 }
 
-// Returns the path in a line "NUMBER:CONTROLLERS:PATH" of /proc/PID/cgroup; "": there is none.
-std::string OwnPath(bool is_version_1) {
-  std::ifstream in("/proc/self/cgroup");
-  for (std::string line; std::getline(in, line);) {
-    const size_t first = line.find(':');
-    const size_t second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    if (is_version_1 ? HasWord(controllers, "memory") : controllers.empty())
-      return line.substr(second + 1);
-  }
-  return "";
-}
-
 }  // namespace
 
 std::optional<std::string> MemoryMount(const std::string& mountinfo) {
@@ -84,13 +71,8 @@ uint64_t MemoryLimitOf(const std::string& mount, std::string folder) {
 }
 
 uint64_t OwnMemoryLimit() {
-  const char* kMountInfo = "/proc/self/mountinfo";
-  const auto version_1 = MountOfVersion1(kMountInfo);
-  const auto mount = version_1 ? version_1 : CgroupMount(kMountInfo);
-  if (!mount) return 0;
-  std::string path = OwnPath(version_1.has_value());
-  while (path.ends_with('/')) path.pop_back();
-  return MemoryLimitOf(*mount, *mount + path);
+  const auto own = FindMemoryCgroup();
+  return own ? MemoryLimitOf(own->mount, own->folder) : 0;
 }
 
 }  // namespace weft::agent

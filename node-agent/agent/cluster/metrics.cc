@@ -74,6 +74,11 @@ void Metrics::SetKernel(bool is_ready, std::string reason) {
   kernel_reason_ = std::move(reason);
 }
 
+void Metrics::CountOutOfMemory(const std::string& name_space) {
+  const std::lock_guard lock(mutex_);
+  ++out_of_memory_[name_space];
+}
+
 std::vector<MetricFamily> Metrics::Collect() const {
   const std::lock_guard lock(mutex_);
   std::vector<MetricFamily> families;
@@ -82,6 +87,10 @@ std::vector<MetricFamily> Metrics::Collect() const {
   families.push_back(metrics::MakeFamily(Id::kKernelTracingReady));
   families.back().metric.push_back(
       metrics::MakeSample(Id::kKernelTracingReady, {kernel_reason_}, kernel_is_ready_ ? 1 : 0));
+  families.push_back(metrics::MakeFamily(Id::kConsumersOutOfMemory));
+  for (const auto& [name_space, count] : out_of_memory_)
+    families.back().metric.push_back(
+        metrics::MakeSample(Id::kConsumersOutOfMemory, {name_space}, static_cast<double>(count)));
   return families;
 }
 

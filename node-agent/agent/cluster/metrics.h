@@ -9,6 +9,7 @@
 #include <prometheus/collectable.h>
 #include <prometheus/metric_family.h>
 
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <string>
@@ -27,6 +28,8 @@ class Metrics final : public prometheus::Collectable {
   void Set(Sums sums);
   // Whether this node can record its kernel; why not, by a condition's reason.
   void SetKernel(bool is_ready, std::string reason);
+  // The kernel killed the consumer of this namespace for its memory.
+  void CountOutOfMemory(const std::string& name_space);
   [[nodiscard]] std::vector<prometheus::MetricFamily> Collect() const override;
 
  private:
@@ -34,6 +37,7 @@ class Metrics final : public prometheus::Collectable {
   Sums sums_;
   bool kernel_is_ready_ = false;
   std::string kernel_reason_;
+  std::map<std::string, uint64_t> out_of_memory_;  // by namespace
 };
 
 }  // namespace weft::agent

@@ -274,8 +274,10 @@ void Node::Report(int64_t now_ns) {
   for (const auto& [uid, session] : sessions.all()) {
     if (lost_.contains(uid) || impossible_.contains(uid)) continue;
     const KernelState& kernel = kernel_.support().state(session->is_cluster_wide());
-    reports_.Report(*session->order, MakeStatus(*session, pods_.SelectedBy(*session), kernel, now),
-                    now_ns, [&, &of = *session] { sessions.SaveOrNote(of); });
+    const std::string trouble = deaths_.Describe(session->order->metadata.name_space, now_ns);
+    reports_.Report(*session->order,
+                    MakeStatus(*session, pods_.SelectedBy(*session), kernel, now, trouble), now_ns,
+                    [&, &of = *session] { sessions.SaveOrNote(of); });
   }
   for (const auto& [uid, order] : impossible_) {
     const Session* session = sessions.Find(uid);
@@ -290,6 +292,11 @@ void Node::SessionChanged(Session&) { settled_ = false; }
 
 void Node::ChannelFailed(Session& session, const std::string& why) {
   Note("Trace \"" + session.order->spec.trace_name + "\": " + why);
+}
+
+void Node::ConsumerOutOfMemory(const std::string& consumer, const std::string& why) {
+  deaths_.Add(consumer, why, MonotonicNow());
+  reports_.metrics().CountOutOfMemory(consumer);
 }
 
 void Node::ConsumerFailed(const std::string& consumer, const std::string& why) {

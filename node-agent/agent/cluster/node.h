@@ -31,6 +31,7 @@
 #include <string>
 #include <utility>
 
+#include "node-agent/agent/cluster/consumer_deaths.h"
 #include "node-agent/agent/cluster/feed.h"
 #include "node-agent/agent/cluster/kernel_part.h"
 #include "node-agent/agent/cluster/pod_table.h"
@@ -67,6 +68,7 @@ class Node final : public AgentListener {
   Status Restore() override;
   void SessionChanged(Session& session) override;
   void ChannelFailed(Session& session, const std::string& why) override;
+  void ConsumerOutOfMemory(const std::string& consumer, const std::string& why) override;
   void ConsumerFailed(const std::string& consumer, const std::string& why) override;
   void OwnerGone() override {}
   void Tick(int64_t now_ns) override;
@@ -97,6 +99,7 @@ class Node final : public AgentListener {
   ProbePart probes_;
   std::map<std::string, api::TraceSession> impossible_;  // orders that cannot be followed, by uid
   std::map<std::string, std::string> why_impossible_;    // by uid
+  ConsumerDeaths deaths_;
   std::map<std::string, int64_t> lost_;  // sessions without an order, by uid: since when
   bool orders_known_ = false;
   bool settled_ = true;

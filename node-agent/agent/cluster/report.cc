@@ -221,7 +221,8 @@ bool IsDrained(const Session& session) {
 }
 
 api::SessionStatus MakeStatus(const Session& session, const SelectedPods& pods,
-                              const KernelState& kernel, kube::WallTime now) {
+                              const KernelState& kernel, kube::WallTime now,
+                              const std::string& consumer) {
   const api::TraceSession& order = *session.order;
   api::SessionStatus status;
   status.observed_generation = order.metadata.generation;
@@ -234,6 +235,8 @@ api::SessionStatus MakeStatus(const Session& session, const SelectedPods& pods,
     return status;
   }
   SetRelay(status, session, now);
+  if (!consumer.empty())
+    Set(status, order, api::kConditionConsumerHealthy, false, "ConsumerOutOfMemory", consumer, now);
   const bool of_kernel = order.spec.record.RecordsKernel();
   const Verdict verdict = of_kernel ? JudgeKernel(session, kernel) : Verdict{};
   const bool all_told = CountPods(session, pods, status.pods);

@@ -28,8 +28,10 @@ struct SelectedPods {
   std::map<std::string, std::vector<std::string>> replaced_preloads;
 };
 
+// `consumer`: what is wrong with the session's consumer (consumer_deaths.h); "": nothing.
 api::SessionStatus MakeStatus(const Session& session, const SelectedPods& pods,
-                              const KernelState& kernel, kube::WallTime now);
+                              const KernelState& kernel, kube::WallTime now,
+                              const std::string& consumer = "");
 // Nothing of the order can be done here, and why. `before`: the session that recorded an earlier
 // version of the order; null: there was none.
 api::SessionStatus MakeFailedStatus(const api::TraceSession& order, const std::string& failure,

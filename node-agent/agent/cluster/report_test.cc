@@ -2,8 +2,10 @@
 // What a node says of a session.
 #include "node-agent/agent/cluster/report.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "node-agent/agent/cluster/consumer_deaths.h"
 #include "node-agent/agent/session/session.h"
 
 namespace weft::agent {
@@ -188,6 +190,27 @@ TEST_F(Report, NamesBuffersThatAreSmallerThanAskedFor) {
   EXPECT_EQ(api::FindCondition(MakeStatus(session_, pods_, kernel_, kNow).conditions,
                                api::kConditionBuffersGranted),
             nullptr);
+}
+
+TEST_F(Report, SaysForAWhileThatTheConsumerExceededItsMemory) {
+  ConsumerDeaths deaths;
+  int64_t now_ns = 1'000'000'000;
+  const auto described = [&] {
+    const api::SessionStatus status =
+        MakeStatus(session_, pods_, kernel_, kNow, deaths.Describe("shop", now_ns));
+    const auto* healthy = api::FindCondition(status.conditions, api::kConditionConsumerHealthy);
+    return healthy == nullptr ? "" : healthy->reason + ": " + healthy->message;
+  };
+  deaths.Add("other", "its limit is 1Mi", now_ns);
+  EXPECT_EQ(described(), "");
+  deaths.Add("shop", "its limit is 5Mi", now_ns);
+  EXPECT_THAT(described(),
+              testing::StartsWith("ConsumerOutOfMemory: the consumer of this namespace "
+                                  "was killed (its limit is 5Mi), 1 time; "));
+  deaths.Add("shop", "its limit is 6Mi", now_ns);
+  EXPECT_THAT(described(), testing::HasSubstr("(its limit is 6Mi), 2 times; "));
+  now_ns += std::chrono::nanoseconds(kConsumerTroubleSaid).count();
+  EXPECT_EQ(described(), "");
 }
 
 TEST_F(Report, CountsAreNamedByStageAndReason) {

@@ -146,7 +146,9 @@ void Agent::End() {
 
 void Agent::OnConsumerGone(const ipc::ConsumerGone& gone) {
   ++recoveries_;
-  if (!parts_->consumers.NoteEnd(gone) || !gone.given_up) return;
+  if (!parts_->consumers.NoteEnd(gone)) return;
+  if (gone.out_of_memory) listener_->ConsumerOutOfMemory(gone.name, gone.reason);
+  if (!gone.given_up) return;
   parts_->channels.GiveUp([&](const SessionChannel& c) { return c.consumer == gone.name; },
                           "consumer", "failed");
   listener_->ConsumerFailed(gone.name, gone.reason);

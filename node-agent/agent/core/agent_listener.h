@@ -25,6 +25,9 @@ class AgentListener : public SessionListener {
   // Everything that was on is on again.
   virtual void Resumed() {}
 
+  // Called when the kernel killed a consumer for its memory. Another one goes on in its place. In a
+  // cluster only.
+  virtual void ConsumerOutOfMemory(const std::string& /*consumer*/, const std::string& /*why*/) {}
   // Called when a consumer keeps failing and is not started again for a while.
   virtual void ConsumerFailed(const std::string& consumer, const std::string& why) = 0;
   // Called when the process that started the keeper has ended.
