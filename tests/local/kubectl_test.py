@@ -282,6 +282,15 @@ class Kubectl(LocalTest):
         self.assertEqual(self.events(out), self.events(self.viewed(self.recorded, "--json")), err)
         self.assertEqual(self.api.views, {})
 
+    def test_live_ends_with_its_reader(self):
+        process = self.begin("live", "sales")
+        for _ in range(10):
+            self.assertIn("emitter:", process.stdout.readline())
+        process.stdout.close()
+        self.assertEqual(process.wait(timeout=PATIENCE), 0, process.stderr.read())
+        process.stderr.close()
+        self.assertEqual(self.api.views, {})
+
     def test_run_ends_and_deletes_its_trace(self):
         self.hide_streams()
         process = self.begin("run", "-l", "app=shop", "-e", "emitter:*", "--json")
