@@ -15,7 +15,7 @@ from tests.cluster.with_weft import INJECT, trace
 
 CHART = TOP / "charts/weft"
 SYSTEM = "weft-system"
-KINDS = ("traces", "clustertraces", "tracesessions")
+KINDS = ("traces", "clustertraces", "tracesessions", "traceviews")
 
 
 def helm(*words, **more):

@@ -17,7 +17,7 @@ TENANT_EVENTS = 2_000_000  # of each of two threads in a round
 TENANT_ROUNDS = 2
 # Small buffers, so that something is discarded.
 SMALL = {"size": "16Ki", "count": 2}
-KINDS = ("traces", "clustertraces", "tracesessions")
+KINDS = ("traces", "clustertraces", "tracesessions", "traceviews")
 
 
 def deployment(name, container, **spec):
