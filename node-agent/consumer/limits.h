@@ -80,8 +80,9 @@ inline constexpr uint64_t kMaxBehind = 5'000'000'000;
 inline constexpr uint64_t kMaxLockLag = 200'000'000;
 // The clocks of two CPUs differ by less than this. A record from further in the future is false.
 inline constexpr uint64_t kClockSlack = 1'000'000;
-// A packet with events is written at this age, full or not.
+// A packet with events is written at this age, full or not. People watch events arrive at a relay.
 inline constexpr uint64_t kMaxPacketAge = 1'000'000'000;
+inline constexpr uint64_t kMaxRelayPacketAge = 200'000'000;
 inline constexpr uint64_t kCalibrationInterval = 1'000'000'000;
 // Pauses between two rounds: with a ring that is a quarter full or a commit under way (Pressed);
 // with a ring that would soon be full (Hurried); with events in the last kIdleAfter (Busy); without

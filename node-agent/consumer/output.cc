@@ -194,9 +194,10 @@ bool Output::Round(uint64_t now_ns, uint64_t& budget) {
     return merged;
   }
   if (pending_since_ns_ == 0) pending_since_ns_ = now_ns;
+  const uint64_t most = sink_->commits().remote() ? kMaxRelayPacketAge : kMaxPacketAge;
   if (pressure || (ended && !committing_)) {
     (void)StartCommit();
-  } else if (closed || now_ns - pending_since_ns_ >= kMaxPacketAge) {
+  } else if (closed || now_ns - pending_since_ns_ >= most) {
     (void)Commit();
   }
   return merged;
