@@ -230,16 +230,25 @@ bool Finder::Wants(const Mapping& mapping, bool is_member) {
   return !known.final;
 }
 
+void Finder::NoteLibrary(const std::string& name) {
+  const auto found = files_.find(name);
+  if (found == files_.end()) return;
+  found->second.mapped = true;
+  found->second.rounds_without = 0;
+}
+
 void Finder::LookAt(int32_t pid, bool is_member) {
   const auto mappings = ReadMappings(pid, kMaxMapsBytes);
   if (!mappings) return;
   bool any = false;
+  const auto expected = file_of_.find(pid);
   for (const Mapping& mapping : *mappings) {
     const auto name = name_of_.find({mapping.device, mapping.inode});
     if (name != name_of_.end()) {
-      ControlFile& file = files_.at(name->second);
-      file.mapped = true;
-      file.rounds_without = 0;
+      NoteLibrary(name->second);
+    } else if (expected != file_of_.end() && (IsRing(mapping) || IsControl(mapping))) {
+      // A process that began before its control file was there has a control area of its own.
+      NoteLibrary(expected->second);
     }
     if (name != name_of_.end() || (IsControl(mapping) && controls_.contains(mapping.inode))) {
       members_.insert(pid);

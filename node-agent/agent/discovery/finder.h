@@ -80,7 +80,7 @@ class Finder {
   // Returns the control areas that no process mapped in the last rounds.
   [[nodiscard]] std::vector<uint64_t> UnmappedControls() const;
 
-  // Do processes that should map this control file map it?
+  // Do processes that should map this control file map it, or memory that the library made?
   enum class Sight : uint8_t {
     kUnknown,  // there is no such process yet
     kMapped,   // one does, or did when there were any
@@ -105,13 +105,15 @@ class Finder {
   using FileId = std::pair<dev_t, uint64_t>;
   struct ControlFile {
     FileId id;
-    bool mapped = false;          // ever
+    bool mapped = false;          // ever, or the library's own memory instead
     uint32_t rounds_without = 0;  // with processes that should map it and do not
   };
 
   void Look(bool all);
   void CountRound();
   void AddDescendants(const std::set<int32_t>& alive);
+  // Notes that a process that should map this control file has the library.
+  void NoteLibrary(const std::string& name);
   void LookAt(int32_t pid, bool is_member);
   void OpenNew(int32_t pid, bool is_member);
   [[nodiscard]] bool IsControl(const Mapping& mapping) const;

@@ -14,6 +14,7 @@
 #include <set>
 #include <string>
 
+#include "lib/abi/ring.h"
 #include "node-agent/agent/base/limits.h"
 
 namespace weft::agent {
@@ -43,13 +44,15 @@ class FinderTest : public ::testing::Test {
   }
 
   // Starts a process of the container; returns when it has mapped the file, if it does.
-  void StartProcess(bool maps) {
+  void StartProcess(bool maps) { StartProcess(maps ? file_.get() : -1); }
+  // `file`: -1 if it maps nothing.
+  void StartProcess(int file) {
     std::array<int, 2> ready{};
     ASSERT_EQ(pipe(ready.data()), 0);
     const pid_t child = fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
-      if (maps) mmap(nullptr, kBytes, PROT_READ, MAP_SHARED, file_.get(), 0);
+      if (file >= 0) mmap(nullptr, kBytes, PROT_READ, MAP_SHARED, file, 0);
       (void)!write(ready[1], "r", 1);
       for (;;) pause();
     }
@@ -81,6 +84,15 @@ TEST_F(FinderTest, AProcessWithoutTheLibraryIsSeenAfterSomeRounds) {
   EXPECT_EQ(finder_.SightOf("pod/main"), Finder::Sight::kUnknown);
   LookOften();
   EXPECT_EQ(finder_.SightOf("pod/main"), Finder::Sight::kMissing);
+}
+
+TEST_F(FinderTest, AProcessThatBeganBeforeTheFileHasMemoryOfTheLibrary) {
+  const UniqueFd ring(memfd_create(WEFT_RING_MEMFD_NAME, MFD_CLOEXEC));
+  ASSERT_EQ(ftruncate(ring.get(), kBytes), 0);
+  StartProcess(ring.get());
+  LookOften();
+  LookOften();
+  EXPECT_EQ(finder_.SightOf("pod/main"), Finder::Sight::kMapped);
 }
 
 TEST_F(FinderTest, OneProcessWithTheLibraryIsEnoughAlsoAfterItsEnd) {
