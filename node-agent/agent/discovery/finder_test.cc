@@ -14,7 +14,7 @@
 #include <set>
 #include <string>
 
-#include "lib/abi/ring.h"
+#include "lib/abi/control.h"
 #include "node-agent/agent/base/limits.h"
 
 namespace weft::agent {
