@@ -2,6 +2,7 @@
 // RFC 3339.
 #include "lib/kube/time.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <ctime>
@@ -42,8 +43,11 @@ std::optional<WallTime> ParseTime(std::string_view text) {
                                         std::chrono::day(static_cast<unsigned>(number(8, 2)))};
   if (!day.ok() || number(11, 2) > 23 || number(14, 2) > 59 || number(17, 2) > 60)
     return std::nullopt;
-  return std::chrono::sys_days(day) + std::chrono::hours(number(11, 2)) +
-         std::chrono::minutes(number(14, 2)) + std::chrono::seconds(number(17, 2));
+  const std::chrono::sys_seconds time =
+      std::chrono::sys_days(day) + std::chrono::hours(number(11, 2)) +
+      std::chrono::minutes(number(14, 2)) + std::chrono::seconds(number(17, 2));
+  // WallTime counts nanoseconds, and ends in 2262.
+  return std::clamp<std::chrono::sys_seconds>(time, kEarliestTime, kLatestTime);
 }
 
 }  // namespace weft::kube

@@ -58,6 +58,9 @@ TEST(ParseTime, ReadsWhatFormatTimeWrites) {
   const WallTime now{std::chrono::seconds(1'767'323'045)};
   EXPECT_EQ(ParseTime(FormatTime(now)), now);
   EXPECT_EQ(ParseTime("2026-01-02T03:04:05.999999Z"), now);
+  // "Never", for a program for credentials.
+  EXPECT_EQ(ParseTime("9999-12-31T23:59:59Z"), kLatestTime);
+  EXPECT_EQ(ParseTime("0001-01-01T00:00:00Z"), kEarliestTime);
   for (const char* text :
        {"", "Z", "2026-01-02", "2026-13-02T03:04:05Z", "2026-02-30T03:04:05Z",
         "2026-01-02T24:04:05Z", "2026-01-02T03:04:05+01:00", "2026-01-02t03:04:05Z"})
