@@ -52,10 +52,10 @@ void Timeline::TakeSwitch(const Subject& subject, Moment& moment) {
   moment.cpu = &tracks_.OfCpu(subject);
   moment.cpu_was_busy = !moment.cpu->open.empty();
   moment.cpu->open.clear();
-  if (*subject.next_tid == 0) return;
+  const int64_t tid = subject.next_tid.value_or(0);
+  if (tid == 0) return;
   moment.cpu->open.push_back(&kRunning);
-  moment.running =
-      std::string(subject.next_program) + " (" + std::to_string(*subject.next_tid) + ")";
+  moment.running = std::string(subject.next_program) + " (" + std::to_string(tid) + ")";
 }
 
 Moment Timeline::Take(ctf::StreamReader& stream) {

@@ -13,12 +13,12 @@ namespace weft::kubectl {
 
 void Follower::SetMetadata(const std::string& folder, std::string_view text) {
   auto parsed = ctf::ParseMetadata(text);
+  const std::string where = folder + "/metadata: ";
   if (!parsed) {
-    problems_.push_back(folder + "/metadata: " + parsed.error().message);
+    problems_.push_back(where + parsed.error().message);
     return;
   }
-  for (const std::string& problem : parsed->problems)
-    problems_.push_back(folder + "/metadata: " + problem);
+  for (const std::string& problem : parsed->problems) problems_.push_back(where + problem);
   classes_.push_back(std::make_unique<const ctf::TraceClass>(std::move(*parsed)));
   traces_[folder] = classes_.back().get();
 }

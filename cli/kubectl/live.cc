@@ -19,11 +19,12 @@ Result<std::string> WaitForFolder(const Connection& connection, const std::strin
     WEFT_ASSIGN(const api::Trace trace, GetTrace(connection, name));
     std::string folder = FolderAtRelay(trace);
     if (!folder.empty()) return folder;
-    if (IsOver(trace.status.phase))
-      return Fail(ErrorCode::kNotFound, "the Trace " + name +
-                                            " ended and recorded nothing; kubectl "
-                                            "weft status " +
-                                            name + " shows why");
+    if (IsOver(trace.status.phase)) {
+      std::string problem =
+          "the Trace " + name + " ended and recorded nothing; kubectl weft status ";
+      problem.append(name).append(" shows why");
+      return Fail(ErrorCode::kNotFound, problem);
+    }
     if (is_first) std::fprintf(stderr, "waiting until a relay has the Trace\n");
     if (interrupts.Sleep(std::chrono::milliseconds(500))) return "";
   }

@@ -26,7 +26,7 @@ std::string Read(const std::string& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// --- finding ---------------------------------------------------------------------------------------
+// --- finding -------------------------------------------------------------------------------------
 
 class FindMemoryCgroupTest : public testing::Test {
  protected:
@@ -76,7 +76,7 @@ TEST_F(FindMemoryCgroupTest, NoneWhereItsGroupIsNotMounted) {
   EXPECT_FALSE(Find("30 20 0:25 /../.. /sys/fs/cgroup rw - cgroup2 cgroup rw\n", "0::/a\n"));
 }
 
-// --- groups ----------------------------------------------------------------------------------------
+// --- groups --------------------------------------------------------------------------------------
 
 // A process that does nothing until it is told to use `bytes`.
 class Eater {

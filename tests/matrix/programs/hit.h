@@ -2,8 +2,8 @@
 /*
  * Every program of the matrix uses these: hit() emits one event and counts it, report() prints how
  * many were emitted so far. The count is in shared memory: children of all kinds add to it, and one
- * process reports for all. One file per program includes it and then has the provider, too. lint:
- * not self-contained: its folder has to be in the include path.
+ * process reports for all. One file per program includes it and then has the provider, too.
+ * lint: not self-contained: its folder has to be in the include path.
  */
 #ifndef WEFT_TESTS_MATRIX_HIT_H_
 #define WEFT_TESTS_MATRIX_HIT_H_

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tracepoints of the matrix's programs. lint: not self-contained: included many times, by its bare
- * name. */
+/* Tracepoints of the matrix's programs.
+ * lint: not self-contained: included many times, by its bare name. */
 #undef TRACEPOINT_PROVIDER
 #define TRACEPOINT_PROVIDER matrix
 #undef TRACEPOINT_INCLUDE
