@@ -15,6 +15,7 @@
 #include "relay/ingest/archive.h"
 #include "relay/ingest/http.h"
 #include "relay/ingest/server.h"
+#include "relay/rates/trace_rates.h"
 
 namespace {
 
@@ -42,7 +43,8 @@ struct Api {
   std::unique_ptr<weft::relay_api::Listener> listener;
 };
 
-weft::Status StartApi(const Flags& flags, weft::metrics::Registry& metrics, Api& api) {
+weft::Status StartApi(const Flags& flags, weft::metrics::Registry& metrics,
+                      const weft::relay_rates::TraceRates& rates, Api& api) {
   WEFT_ASSIGN(const auto cluster, weft::kube::FindCluster(flags.cluster));
   weft::relay_api::Listener::Options options{.address = flags.api, .name_space = flags.name_space};
   if (options.name_space.empty()) {
@@ -51,7 +53,7 @@ weft::Status StartApi(const Flags& flags, weft::metrics::Registry& metrics, Api&
   WEFT_ASSIGN(weft::UniqueFd folder, OpenFolder(flags.data_dir));
   api.client.emplace(weft::kube::MakeTransport(cluster), "weft-relay");
   WEFT_ASSIGN(api.listener, weft::relay_api::Listener::Start(options, std::move(folder),
-                                                             *api.client, metrics, Log));
+                                                             *api.client, rates, metrics, Log));
   Log("api " + api.listener->address());
   return {};
 }
@@ -60,7 +62,8 @@ weft::Status Run(const Flags& flags) {
   WEFT_ASSIGN(weft::UniqueFd folder, OpenFolder(flags.data_dir));
   weft::store::DirectoryFileMaker maker(std::move(folder));
   weft::metrics::Registry metrics(weft::metrics::Part::kRelay);
-  weft::ingest::DiskArchive archive(maker, metrics);
+  weft::relay_rates::TraceRates rates;
+  weft::ingest::DiskArchive archive(maker, metrics, rates);
   WEFT_ASSIGN(const auto server,
               weft::ingest::Server::Make(archive, metrics, flags.control, flags.data));
   WEFT_ASSIGN(const auto web, weft::ingest::HttpServer::Start(
@@ -69,7 +72,7 @@ weft::Status Run(const Flags& flags) {
   Log("control " + server->control_address() + " data " + server->data_address() + " http " +
       web->address());
   Api api;
-  if (!flags.api.empty()) WEFT_TRY(StartApi(flags, metrics, api));
+  if (!flags.api.empty()) WEFT_TRY(StartApi(flags, metrics, rates, api));
   return server->Run();
 }
 

@@ -42,11 +42,12 @@ Result<HostAndPort> ParseAddress(const std::string& address) {
 class HttpsListener : public Listener {
  public:
   HttpsListener(const Options& options, UniqueFd data_folder, kube::Client& client,
-                metrics::Registry& metrics, std::function<void(const std::string&)> log)
+                const relay_rates::TraceRates& rates, metrics::Registry& metrics,
+                std::function<void(const std::string&)> log)
       : log_(std::move(log)),
         judge_(client, options.name_space),
         files_(std::move(data_folder)),
-        service_(judge_, files_, metrics, log_) {}
+        service_(judge_, files_, rates, metrics, log_) {}
 
   Status Serve(const Options& options, kube::Client& client) {
     WEFT_ASSIGN(const HostAndPort where, ParseAddress(options.address));
@@ -112,10 +113,12 @@ class HttpsListener : public Listener {
 }  // namespace
 
 Result<std::unique_ptr<Listener>> Listener::Start(const Options& options, UniqueFd data_folder,
-                                                  kube::Client& client, metrics::Registry& metrics,
+                                                  kube::Client& client,
+                                                  const relay_rates::TraceRates& rates,
+                                                  metrics::Registry& metrics,
                                                   std::function<void(const std::string&)> log) {
-  auto listener = std::make_unique<HttpsListener>(options, std::move(data_folder), client, metrics,
-                                                  std::move(log));
+  auto listener = std::make_unique<HttpsListener>(options, std::move(data_folder), client, rates,
+                                                  metrics, std::move(log));
   WEFT_TRY(listener->Serve(options, client));
   return listener;
 }

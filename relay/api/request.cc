@@ -92,6 +92,10 @@ Result<Route> ParseRoute(std::string_view path) {
     route.verb = Verb::kGetArchive;
     return route;
   }
+  if (path == "rates") {
+    route.verb = Verb::kGetRates;
+    return route;
+  }
   if (TakePart(path) != "files" || !IsPath(path)) return NoSuchTarget();
   route.verb = Verb::kGetFile;
   route.path = path;
@@ -134,6 +138,19 @@ Result<Range> ParseRange(std::string_view text) {
   const auto last = ParseNumber(text.substr(dash + 1));
   if (!first || (!last && dash + 1 < text.size()) || (last && *last < *first)) return fail();
   return Range{.first = *first, .last = last};
+}
+
+Result<std::optional<uint64_t>> NumberIn(std::string_view query, std::string_view name) {
+  while (!query.empty()) {
+    const std::string_view member = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(member.size() + 1, query.size()));
+    const size_t equals = std::min(member.find('='), member.size());
+    if (member.substr(0, equals) != name) continue;
+    const auto number = ParseNumber(member.substr(std::min(equals + 1, member.size())));
+    if (!number) return Fail(ErrorCode::kInvalid, std::string(name) + " must be a whole number");
+    return number;
+  }
+  return std::nullopt;
 }
 
 }  // namespace weft::relay_api

@@ -13,7 +13,7 @@
 
 namespace weft::relay_api {
 
-enum class Verb { kListTraces, kListFiles, kGetFile, kGetArchive };
+enum class Verb { kListTraces, kListFiles, kGetFile, kGetArchive, kGetRates };
 
 // Whether the archive may have given this name to a folder or file: it has no '/', no leading '.',
 // and only letters, digits and "-_.".
@@ -54,6 +54,10 @@ struct Range {
 
 // kInvalid: no such range. Several ranges, and those that count from the end, are not taken.
 Result<Range> ParseRange(std::string_view text);
+
+// The number that a query names: "a=1&NAME=2". Nothing: it does not name it. kInvalid: it is no
+// number below 2^64. Other members are passed over.
+Result<std::optional<uint64_t>> NumberIn(std::string_view query, std::string_view name);
 
 }  // namespace weft::relay_api
 

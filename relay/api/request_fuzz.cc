@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any text as target, token and range: no crash, and what is taken is what the archive may have
-// stored. A seed's lines are path, X-Weft-Token, Authorization, Range.
+// stored. A seed's lines are path, X-Weft-Token, Authorization, Range, query.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -49,7 +49,7 @@ void CheckToken(std::string_view token, std::string_view authorization) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::string_view rest(reinterpret_cast<const char*>(data), size);
-  std::array<std::string_view, 4> lines;
+  std::array<std::string_view, 5> lines;
   for (std::string_view& line : lines) {
     const std::size_t end = rest.find('\n');
     line = rest.substr(0, end);
@@ -60,5 +60,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (const auto range = weft::relay_api::ParseRange(lines[3])) {
     Require(!range->last || range->first <= *range->last);
   }
+  (void)weft::relay_api::NumberIn(lines[4], "since");
   return 0;
 }

@@ -110,6 +110,17 @@ TEST(RangeText, TakesOneRangeFromTheStart) {
   }
 }
 
+TEST(QueryText, HasNumbers) {
+  EXPECT_EQ(*NumberIn("since=5&until=18446744073709551615", "until"), UINT64_MAX);
+  EXPECT_EQ(*NumberIn("a=b&since=5", "since"), 5U);
+  EXPECT_EQ(*NumberIn("", "since"), std::nullopt);
+  EXPECT_EQ(*NumberIn("sincerely=1&&=", "since"), std::nullopt);
+  for (const char* text : {"since", "since=", "since=-1", "since=x", "since=1x", "since= 1",
+                           "since=18446744073709551616", "a&since=%31"}) {
+    EXPECT_EQ(NumberIn(text, "since").error().code, ErrorCode::kInvalid) << text;
+  }
+}
+
 TEST(Rates, AnEmptyBucketFillsAgain) {
   TokenBucket bucket(2, 3);
   Clock::time_point now{1h};

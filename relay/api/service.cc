@@ -155,11 +155,13 @@ Service::Outcome Service::Deliver(const http::Request& request, const Route& rou
     case Verb::kListTraces:
       return ListTraces(route, judgement);
     case Verb::kListFiles:
-      return ListFiles(route);
+      return ListFiles(request, route);
     case Verb::kGetFile:
       return GetFile(request, route, judgement.credential);
     case Verb::kGetArchive:
       return GetArchive(route, judgement.credential);
+    case Verb::kGetRates:
+      return GetRates(request, route);
   }
   return {};
 }
@@ -196,14 +198,47 @@ Service::Outcome Service::TooManyDownloads() {
           .result = "limited"};
 }
 
-Service::Outcome Service::ListFiles(const Route& route) {
-  const auto files = files_.ListFiles(FolderOf(route));
+Service::Outcome Service::ListFiles(const http::Request& request, const Route& route) {
+  const auto since = NumberIn(request.query, "since");
+  const auto until = NumberIn(request.query, "until");
+  if (!since || !until) {
+    const Error& error = since ? until.error() : since.error();
+    return {.response = Say(400, error.message + " of nanoseconds since 1970"),
+            .result = "bad_request"};
+  }
+  const TimeRange range{.since = since->value_or(0), .until = until->value_or(UINT64_MAX)};
+  const auto files = files_.ListFiles(FolderOf(route), range);
   if (!files) return FailedList(files.error());
   Json list = Json::array();
   for (const StoredFile& file : *files) {
-    list.push_back({{"path", file.path}, {"size", file.size}});
+    Json entry = {{"path", file.path}, {"size", file.size}};
+    if (file.offset > 0) entry["offset"] = file.offset;
+    list.push_back(std::move(entry));
   }
   return {.response = SayJson({{"files", std::move(list)}})};
+}
+
+Service::Outcome Service::GetRates(const http::Request& request, const Route& route) {
+  const auto seconds = NumberIn(request.query, "seconds");
+  if (!seconds || seconds->value_or(1) == 0) {
+    return {.response = Say(400, "seconds must be a whole number above 0"),
+            .result = "bad_request"};
+  }
+  const uint64_t asked = std::min<uint64_t>(seconds->value_or(kRateSeconds), relay_rates::kSeconds);
+  Json list = Json::array();
+  for (const relay_rates::PodRates& pod : rates_.Of(FolderOf(route), asked)) {
+    Json one = {{"pod", pod.pod}};
+    const auto add = [&](const char* name, uint64_t relay_rates::Counts::*count) {
+      one["total"][name] = pod.total.*count;
+      for (const relay_rates::Counts& second : pod.seconds) one[name].push_back(second.*count);
+    };
+    add("events", &relay_rates::Counts::events);
+    add("bytes", &relay_rates::Counts::bytes);
+    add("discarded", &relay_rates::Counts::discarded);
+    add("lost", &relay_rates::Counts::lost);
+    list.push_back(std::move(one));
+  }
+  return {.response = SayJson({{"seconds", asked}, {"pods", std::move(list)}})};
 }
 
 Service::Outcome Service::GetArchive(const Route& route, const std::string& credential) {

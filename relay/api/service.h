@@ -16,15 +16,16 @@
 #include "relay/api/judge.h"
 #include "relay/api/rate_limit.h"
 #include "relay/api/trace_files.h"
+#include "relay/rates/trace_rates.h"
 
 namespace weft::relay_api {
 
 class Service {
  public:
   // All outlive the service, and the bodies of its answers. `log` gets lines without an end.
-  Service(Judge& judge, TraceFiles& files, metrics::Registry& metrics,
-          std::function<void(const std::string&)> log)
-      : judge_(judge), files_(files), metrics_(metrics), log_(std::move(log)) {}
+  Service(Judge& judge, TraceFiles& files, const relay_rates::TraceRates& rates,
+          metrics::Registry& metrics, std::function<void(const std::string&)> log)
+      : judge_(judge), files_(files), rates_(rates), metrics_(metrics), log_(std::move(log)) {}
 
   http::Response Answer(const http::Request& request);
 
@@ -42,7 +43,8 @@ class Service {
   Outcome Decide(const http::Request& request);
   Outcome Deliver(const http::Request& request, const Route& route, const Judgement& judgement);
   Outcome ListTraces(const Route& route, const Judgement& judgement);
-  Outcome ListFiles(const Route& route);
+  Outcome ListFiles(const http::Request& request, const Route& route);
+  Outcome GetRates(const http::Request& request, const Route& route);
   static Outcome FailedList(const Error& error);
   static Outcome TooManyDownloads();
   Outcome GetArchive(const Route& route, const std::string& credential);
@@ -56,6 +58,7 @@ class Service {
 
   Judge& judge_;
   TraceFiles& files_;
+  const relay_rates::TraceRates& rates_;
   metrics::Registry& metrics_;
   const std::function<void(const std::string&)> log_;
   std::mutex mutex_;

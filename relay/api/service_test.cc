@@ -38,7 +38,7 @@ class ServiceTest : public ::testing::Test {
           store::TraceStore::Open(maker, trace + kUid + "/pod/kernel")->AppendMetadata(kText));
     }
     files_.emplace(Folder());
-    service_.emplace(judge_, *files_, metrics_, [this](const auto& line) { log_.push_back(line); });
+    service_.emplace(judge_, *files_, rates_, metrics_, [this](const auto& line) { log_.push_back(line); });
   }
   ~ServiceTest() override { fs::remove_all(top_); }
 
@@ -46,7 +46,10 @@ class ServiceTest : public ::testing::Test {
 
   http::Response Get(const std::string& path, const std::string& range = "",
                      const std::string& token = TestCluster::kToken) {
-    http::Request request{.method = "GET", .path = "/v1/namespaces/" + path};
+    const size_t mark = std::min(path.find('?'), path.size());
+    http::Request request{.method = "GET",
+                          .path = "/v1/namespaces/" + path.substr(0, mark),
+                          .query = path.substr(std::min(mark + 1, path.size()))};
     if (!token.empty()) request.headers["x-weft-token"] = token;
     if (!range.empty()) request.headers["range"] = range;
     return service_->Answer(request);
@@ -75,6 +78,8 @@ class ServiceTest : public ::testing::Test {
   metrics::Registry metrics_{metrics::Part::kRelay};
   Judge judge_{*cluster_.client, "weft", cluster_.clocks()};
   fs::path top_;
+  relay_rates::Clock::time_point now_{std::chrono::seconds(100)};
+  relay_rates::TraceRates rates_{[this] { return now_; }};
   std::optional<TraceFiles> files_;
   std::vector<std::string> log_;
   std::optional<Service> service_;
@@ -128,6 +133,25 @@ TEST_F(ServiceTest, DeliversAnArchive) {
   EXPECT_EQ(body.substr(512 + kText.size()), std::string(3 * 512 - kText.size(), '\0'));
   EXPECT_EQ(Get("shop/traces/other/" + kUid + "/archive.tar").status, 403);
   EXPECT_EQ(Get("shop/traces/none/" + kUid + "/archive.tar", "", "eyJ.good").status, 404);
+}
+
+TEST_F(ServiceTest, GivesRatesOfPods) {
+  const std::string path = "shop/traces/sales/" + kUid + "/rates";
+  EXPECT_EQ(kube::Json::parse(Get(path).body),
+            kube::Json({{"seconds", 10}, {"pods", kube::Json::array()}}));
+  rates_.Add("shop/sales/" + kUid, "a", {.events = 3, .bytes = 70, .discarded = 1, .lost = 2});
+  rates_.Add("bank/sales/" + kUid, "theirs", {.events = 3});
+  now_ += std::chrono::seconds(1);
+  const auto answer = kube::Json::parse(Get(path + "?seconds=2").body);
+  EXPECT_EQ(answer["seconds"], 2);
+  ASSERT_EQ(answer["pods"].size(), 1U);
+  EXPECT_EQ(answer["pods"][0], kube::Json::parse(R"({"pod": "a",
+      "total": {"events": 3, "bytes": 70, "discarded": 1, "lost": 2},
+      "events": [0, 3], "bytes": [0, 70], "discarded": [0, 1], "lost": [0, 2]})"));
+  EXPECT_EQ(kube::Json::parse(Get(path + "?seconds=1000").body)["seconds"], 60);
+  EXPECT_EQ(Get(path + "?seconds=0").status, 400);
+  EXPECT_EQ(Get(path + "?seconds=x").status, 400);
+  EXPECT_EQ(Get("bank/traces/sales/" + kUid + "/rates").status, 403);
 }
 
 TEST_F(ServiceTest, AnswersAreTheSameWhetherItExistsOrNot) {
@@ -191,7 +215,7 @@ std::string Replaced(std::string text, const std::string& from, const std::strin
 
 TEST_F(ServiceTest, AnswersAsItsDocumentSays) {
   const kube::Json document = ReadDocument();
-  ASSERT_EQ(document["paths"].size(), 4U);
+  ASSERT_EQ(document["paths"].size(), 5U);
   std::set<Verb> verbs;
   for (const auto& [pattern, operations] : document["paths"].items()) {
     std::string path = Replaced(pattern, "/v1/namespaces/{namespace}", "shop");
@@ -221,6 +245,7 @@ TEST_F(ServiceTest, AnswersAsItsDocumentSays) {
     check(Get(path, "bytes=1-"));
     check(Get(path, "bytes=x"));
     check(Get(path, "bytes=1000-"));
+    check(Get(path + "?since=x&seconds=x"));
     check(Get(Replaced(path, "shop", "bank")));
     check(Get(Replaced(path, "sales", "none"), "", "eyJ.good"));
     cluster_.Pass(kBelieveTime);
@@ -231,7 +256,7 @@ TEST_F(ServiceTest, AnswersAsItsDocumentSays) {
       EXPECT_EQ(responses.contains(status), seen.contains(std::stoi(status))) << path << status;
     }
   }
-  EXPECT_EQ(verbs.size(), 4U);
+  EXPECT_EQ(verbs.size(), 5U);
 }
 
 TEST_F(ServiceTest, ACredentialHasSoManyDownloads) {

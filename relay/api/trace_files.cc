@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "lib/base/uuid.h"
@@ -64,6 +65,31 @@ bool IsStillThere(int fd, const store::StreamState& state) {
   const auto info = ctf::ReadPacketInfo(front);
   return info && info->sequence == state.last_sequence && info->end == state.last_time &&
          info->packet_bytes == state.bytes - state.last_begin;
+}
+
+// Makes `offset` and `size` of a stream enclose the packets of `range`. Reads the header of each
+// packet up to the last one of the range.
+Status Narrow(int fd, const TimeRange& range, StoredFile& file) {
+  std::array<uint8_t, ctf::kPacketHeaderBytes> front;
+  uint64_t at = 0;
+  uint64_t end = 0;
+  bool has_any = false;
+  while (at + front.size() <= file.size) {
+    const auto got = ::pread(fd, front.data(), front.size(), static_cast<off_t>(at));
+    if (got < 0) return FailErrno("pread");
+    const auto info = ctf::ReadPacketInfo(std::span(front).first(static_cast<size_t>(got)));
+    // It was cut off meanwhile.
+    if (!info || info->packet_bytes > file.size - at) break;
+    if (info->begin > range.until) break;
+    if (!has_any && info->end >= range.since) {
+      has_any = true;
+      file.offset = at;
+    }
+    at += info->packet_bytes;
+    if (has_any) end = at;
+  }
+  file.size = end;
+  return {};
 }
 
 }  // namespace
@@ -124,14 +150,15 @@ Result<std::vector<StoredTrace>> TraceFiles::ListTraces(const std::string& kuber
   return traces;
 }
 
-Result<std::vector<StoredFile>> TraceFiles::ListFiles(const std::string& trace_folder) {
+Result<std::vector<StoredFile>> TraceFiles::ListFiles(const std::string& trace_folder,
+                                                      const TimeRange& range) {
   std::vector<StoredFile> files;
-  WEFT_TRY(AddFiles(trace_folder, "", 0, files));
+  WEFT_TRY(AddFiles(trace_folder, "", 0, range, files));
   return files;
 }
 
 Status TraceFiles::AddFiles(const std::string& trace_folder, const std::string& below, int depth,
-                            std::vector<StoredFile>& files) {
+                            const TimeRange& range, std::vector<StoredFile>& files) {
   if (depth > kMaxDepth) return {};
   WEFT_ASSIGN(UniqueFd folder,
               Open(trace_folder + (below.empty() ? "" : "/" + below), O_DIRECTORY));
@@ -149,8 +176,11 @@ Status TraceFiles::AddFiles(const std::string& trace_folder, const std::string& 
     // It was deleted meanwhile.
     if (!opened && opened.error().code == ErrorCode::kNotFound) return {};
     if (!opened) return std::unexpected(std::move(opened).error());
-    if (opened->size == 0) return {};
-    files.insert(files.begin() + static_cast<std::ptrdiff_t>(at), {path, opened->size});
+    StoredFile file{.path = path, .size = opened->size};
+    const bool is_stream = path != metadata;
+    if (is_stream && !range.is_all()) WEFT_TRY(Narrow(opened->fd.get(), range, file));
+    if (file.size == 0) return {};
+    files.insert(files.begin() + static_cast<std::ptrdiff_t>(at), std::move(file));
     return {};
   };
   for (const Entry& entry : entries) {
@@ -164,7 +194,7 @@ Status TraceFiles::AddFiles(const std::string& trace_folder, const std::string& 
   // Metadata is written before the packets that need it, so it is measured after them.
   if (!metadata.empty()) WEFT_TRY(add(metadata, place));
   for (const Entry& entry : entries) {
-    if (entry.is_folder) WEFT_TRY(AddFiles(trace_folder, path_of(entry), depth + 1, files));
+    if (entry.is_folder) WEFT_TRY(AddFiles(trace_folder, path_of(entry), depth + 1, range, files));
   }
   return {};
 }

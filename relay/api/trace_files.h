@@ -31,8 +31,16 @@ struct StoredTrace {
 };
 
 struct StoredFile {
-  std::string path;   // below the Trace's folder
-  uint64_t size = 0;  // bytes that can be read
+  std::string path;     // below the Trace's folder
+  uint64_t size = 0;    // bytes that can be read
+  uint64_t offset = 0;  // of the first packet that a TimeRange asks for
+};
+
+// Nanoseconds since 1970, as packets have them; both ends belong to it.
+struct TimeRange {
+  uint64_t since = 0;
+  uint64_t until = UINT64_MAX;
+  [[nodiscard]] bool is_all() const { return since == 0 && until == UINT64_MAX; }
 };
 
 struct OpenedFile {
@@ -50,8 +58,10 @@ class TraceFiles {
                                               const std::string& only) const;
   // Files below NAMESPACE/TRACE/UID with something to be read. In each folder `metadata` stands
   // first; it describes all packets within the sizes of the others. kNotFound: no such folder;
-  // kLimit: too many files.
-  Result<std::vector<StoredFile>> ListFiles(const std::string& trace_folder);
+  // kLimit: too many files. Of a stream, `offset` and `size` enclose the packets of `range`;
+  // streams without any are left out.
+  Result<std::vector<StoredFile>> ListFiles(const std::string& trace_folder,
+                                            const TimeRange& range = {});
   // `path`: below the data folder. kNotFound: no such file.
   Result<OpenedFile> OpenFile(const std::string& path);
 
@@ -63,7 +73,7 @@ class TraceFiles {
 
   [[nodiscard]] Result<UniqueFd> Open(const std::string& path, int flags) const;
   Status AddFiles(const std::string& trace_folder, const std::string& below, int depth,
-                  std::vector<StoredFile>& files);
+                  const TimeRange& range, std::vector<StoredFile>& files);
   Result<uint64_t> ReadableBytes(int fd, const std::string& path);
   Result<uint64_t> StreamBytes(int fd, ino_t inode, uint64_t size, const std::string& path);
 

@@ -81,6 +81,22 @@ TEST_F(TraceFilesTest, MetadataStandsBeforeItsStreams) {
   EXPECT_EQ(files_->ListFiles("shop/sales/none").error().code, ErrorCode::kNotFound);
 }
 
+TEST_F(TraceFilesTest, NarrowsStreamsToATime) {
+  // Packets without events, of the times 100, 200 and 300.
+  const auto bytes = [this](uint64_t since, uint64_t until) -> std::pair<uint64_t, uint64_t> {
+    const auto files = files_->ListFiles(kFolder, {.since = since, .until = until});
+    EXPECT_EQ(files->at(0).size, 15U);  // metadata is whole
+    if (files->size() < 2) return {0, 0};
+    return {files->at(1).offset, files->at(1).size};
+  };
+  EXPECT_EQ(bytes(0, UINT64_MAX), std::pair(uint64_t{0}, ends_[2]));
+  EXPECT_EQ(bytes(150, UINT64_MAX), std::pair(ends_[0], ends_[2]));
+  EXPECT_EQ(bytes(0, 150), std::pair(uint64_t{0}, ends_[0]));
+  EXPECT_EQ(bytes(101, 200), std::pair(ends_[0], ends_[1]));
+  EXPECT_EQ(bytes(301, UINT64_MAX), std::pair(uint64_t{0}, uint64_t{0}));
+  EXPECT_EQ(bytes(250, 100), std::pair(uint64_t{0}, uint64_t{0}));
+}
+
 TEST_F(TraceFilesTest, SizesEndAtWholePackets) {
   const std::string stream = kTrace + "/user_0";
   EXPECT_EQ(SizeOf(stream), ends_[2]);

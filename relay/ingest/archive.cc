@@ -30,20 +30,27 @@ bool IsPath(std::string_view path) {
   return false;
 }
 
-Result<std::string> PathOf(const stream::Hello& who, const stream::OpenTrace& what,
-                           const Uuid& uuid) {
-  for (const std::string* part :
-       {&who.kubernetes_namespace, &who.trace, &what.pod, &what.container}) {
+// The folder of a Trace.
+Result<std::string> FolderOf(const stream::Hello& who) {
+  for (const std::string* part : {&who.kubernetes_namespace, &who.trace}) {
     if (!IsPart(*part)) return Fail(ErrorCode::kInvalid, "not a name for a folder: " + *part);
   }
-  if (!IsPath(what.path)) return Fail(ErrorCode::kInvalid, "not a name for a folder: " + what.path);
   std::string uid;
   if (!who.trace_uid.empty()) {
     WEFT_ASSIGN(const Uuid trace_uid, ParseUuid(who.trace_uid));
     uid = FormatUuid(trace_uid);
   }
-  return store::TraceFolder(who.kubernetes_namespace, who.trace, uid) + "/" + what.pod + "/" +
-         what.container + "/" + FormatUuid(uuid) + "/" + what.path;
+  return store::TraceFolder(who.kubernetes_namespace, who.trace, uid);
+}
+
+// The folder of a CTF trace, in that of its Trace.
+Result<std::string> PathOf(const std::string& folder, const stream::OpenTrace& what,
+                           const Uuid& uuid) {
+  for (const std::string* part : {&what.pod, &what.container}) {
+    if (!IsPart(*part)) return Fail(ErrorCode::kInvalid, "not a name for a folder: " + *part);
+  }
+  if (!IsPath(what.path)) return Fail(ErrorCode::kInvalid, "not a name for a folder: " + what.path);
+  return folder + "/" + what.pod + "/" + what.container + "/" + FormatUuid(uuid) + "/" + what.path;
 }
 
 // Makes a label of a node's text, which may be anything: only words of weft's own kind get through.
@@ -77,16 +84,20 @@ Result<DiskArchive::Stream*> DiskArchive::FindStream(uint64_t handle) {
 Result<stream::Archive::OpenedTrace> DiskArchive::OpenTrace(const stream::Hello& who,
                                                             const stream::OpenTrace& what) {
   WEFT_ASSIGN(const Uuid uuid, ParseUuid(what.uuid));
-  WEFT_ASSIGN(std::string path, PathOf(who, what, uuid));
+  WEFT_ASSIGN(std::string folder, FolderOf(who));
+  WEFT_ASSIGN(std::string path, PathOf(folder, what, uuid));
   if (const auto old = by_path_.find(path); old != by_path_.end()) CloseTrace(old->second);
   WEFT_ASSIGN(store::TraceStore store, store::TraceStore::Open(*maker_, path, what.metadata));
   const uint64_t key = ++last_key_;
   const uint64_t metadata = store.metadata_bytes();
   by_path_[path] = key;
   traces_.emplace(key, Trace{.path = std::move(path),
+                             .folder = std::move(folder),
+                             .pod = what.pod,
                              .labels = {who.kubernetes_namespace, who.trace},
                              .uuid = uuid,
                              .open = {},
+                             .is_resumed = metadata > 0,
                              .store = std::move(store)});
   return OpenedTrace{.key = key, .metadata = metadata};
 }
@@ -116,7 +127,7 @@ Result<stream::Archive::OpenedStream> DiskArchive::OpenStream(uint64_t key,
   stream = {.trace = key, .number = number, .events = what.events};
   if (!counted_.contains(state.file))
     metrics_->Add(metrics::Id::kRelayStreams, Labels(trace->labels));
-  Count(*trace, stream);
+  (void)Count(*trace, stream);  // stored before: no part of a rate
   return OpenedStream{.handle = handle, .next = state.has_packets ? state.last_sequence + 1 : 0};
 }
 
@@ -132,19 +143,21 @@ Status DiskArchive::StorePacket(uint64_t handle, const weft_stream_packet& heade
   metrics_->Add(metrics::Id::kRelayPackets, Labels(trace->labels));
   metrics_->Add(metrics::Id::kRelayBytes, Labels(trace->labels),
                 static_cast<double>(packet.size()));
-  Count(*trace, *stream);
+  const uint64_t events = Count(*trace, *stream);
+  rates_->Add(trace->folder, trace->pod, {.events = events, .bytes = packet.size()});
   return {};
 }
 
-void DiskArchive::Count(const Trace& trace, const Stream& stream) {
+uint64_t DiskArchive::Count(const Trace& trace, const Stream& stream) {
   const std::string& file = trace.store.state(stream.number).file;
   const auto found = counted_.find(file);
-  if (found == counted_.end() && counted_.size() >= kMaxCountedStreams) return;
+  if (found == counted_.end() && counted_.size() >= kMaxCountedStreams) return 0;
   uint64_t& counted = found == counted_.end() ? counted_[file] : found->second;
-  if (stream.events <= counted) return;
-  metrics_->Add(metrics::Id::kEventsDelivered, Labels(trace.labels),
-                static_cast<double>(stream.events - counted));
+  if (stream.events <= counted) return 0;
+  const uint64_t more = stream.events - counted;
+  metrics_->Add(metrics::Id::kEventsDelivered, Labels(trace.labels), static_cast<double>(more));
   counted = stream.events;
+  return more;
 }
 
 void DiskArchive::Lost(uint64_t handle, const stream::PacketsLost& what) {
@@ -165,7 +178,9 @@ void DiskArchive::Report(uint64_t key, const stream::Losses& losses) {
   const auto trace = Find(key);
   if (!trace) return;
   if (reported_.size() >= kMaxCountedStreams && !reported_.contains((*trace)->path)) return;
+  const bool is_known = !(*trace)->is_resumed || reported_.contains((*trace)->path);
   stream::Losses& before = reported_[(*trace)->path];
+  relay_rates::Counts rate;
   const TraceLabels& labels = (*trace)->labels;
   const auto add = [](uint64_t& counted, uint64_t now) {
     const uint64_t more = now > counted ? now - counted : 0;
@@ -174,6 +189,7 @@ void DiskArchive::Report(uint64_t key, const stream::Losses& losses) {
   };
   for (const auto& [reason, count] : losses.discarded) {
     if (const uint64_t more = add(before.discarded[reason], count); more > 0) {
+      rate.discarded += more;
       metrics_->Add(metrics::Id::kRelayReportedDiscarded,
                     {labels.kubernetes_namespace, labels.trace, Word(reason)},
                     static_cast<double>(more));
@@ -183,12 +199,14 @@ void DiskArchive::Report(uint64_t key, const stream::Losses& losses) {
     const size_t slash = std::min(name.find('/'), name.size());
     const std::string reason = slash < name.size() ? name.substr(slash + 1) : "";
     if (const uint64_t more = add(before.lost[name], count); more > 0) {
+      rate.lost += more;
       metrics_->Add(
           metrics::Id::kRelayReportedLost,
           {labels.kubernetes_namespace, labels.trace, Word(name.substr(0, slash)), Word(reason)},
           static_cast<double>(more));
     }
   }
+  if (is_known) rates_->Add((*trace)->folder, (*trace)->pod, rate);
 }
 
 Result<stream::TraceEnded> DiskArchive::EndTrace(uint64_t key) {

@@ -22,6 +22,7 @@
 #include "lib/metrics/registry.h"
 #include "lib/store/store.h"
 #include "lib/stream/receiver.h"
+#include "relay/rates/trace_rates.h"
 
 namespace weft::ingest {
 
@@ -33,9 +34,9 @@ struct TraceLabels {
 
 class DiskArchive : public stream::Archive {
  public:
-  // Both outlive the archive.
-  DiskArchive(store::FileMaker& maker, metrics::Registry& metrics)
-      : maker_(&maker), metrics_(&metrics) {}
+  // All outlive the archive.
+  DiskArchive(store::FileMaker& maker, metrics::Registry& metrics, relay_rates::TraceRates& rates)
+      : maker_(&maker), metrics_(&metrics), rates_(&rates) {}
 
   Result<OpenedTrace> OpenTrace(const stream::Hello& who, const stream::OpenTrace& what) override;
   Status WriteMetadata(uint64_t trace, uint64_t offset, std::string_view text) override;
@@ -52,9 +53,14 @@ class DiskArchive : public stream::Archive {
  private:
   struct Trace {
     std::string path;
+    std::string folder;  // of its Trace
+    std::string pod;
     TraceLabels labels;
     Uuid uuid{};
     std::set<std::pair<std::string, uint32_t>> open;  // channel and CPU
+    // It was here before this session: its first report may tell of what was counted in an earlier
+    // life of the relay.
+    bool is_resumed = false;
     store::TraceStore store;
   };
   struct Stream {
@@ -65,12 +71,13 @@ class DiskArchive : public stream::Archive {
 
   Result<Trace*> Find(uint64_t key);
   Result<Stream*> FindStream(uint64_t handle);
-  // Counts the stream's events that were not counted yet. A stream that was cut back has fewer
-  // events than before, for a moment; a counter never falls.
-  void Count(const Trace& trace, const Stream& stream);
+  // Counts the stream's events that were not counted yet, and returns how many these are. A stream
+  // that was cut back has fewer events than before, for a moment; a counter never falls.
+  uint64_t Count(const Trace& trace, const Stream& stream);
 
   store::FileMaker* maker_;
   metrics::Registry* metrics_;
+  relay_rates::TraceRates* rates_;
   uint64_t last_key_ = 0;
   std::map<uint64_t, Trace> traces_;
   std::map<std::string, uint64_t> by_path_;

@@ -45,7 +45,9 @@ class ArchiveTest : public ::testing::Test {
   ctf::TempFolder folder;
   store::DirectoryFileMaker maker;
   metrics::Registry metrics{metrics::Part::kRelay};
-  DiskArchive archive{maker, metrics};
+  relay_rates::Clock::time_point now{std::chrono::seconds(100)};
+  relay_rates::TraceRates rates{[this] { return now; }};
+  DiskArchive archive{maker, metrics, rates};
   const Uuid uuid{1, 2, 3};
   const stream::Hello who{
       .node = "n", .kubernetes_namespace = "ns", .trace = "t", .trace_uid = "", .ticket = ""};
@@ -125,6 +127,35 @@ TEST_F(ArchiveTest, LossesAreTotals) {
       Counted("weft_relay_reported_lost_total{namespace=\"ns\",reason=\"write\",stage=\"store\","
               "trace=\"t\"} 1"));
   EXPECT_NE(metrics.Text().find("reason=\"other\""), std::string::npos);
+}
+
+TEST_F(ArchiveTest, RatesAreOfWhatArrives) {
+  auto trace = archive.OpenTrace(who, What());
+  ASSERT_TRUE(archive.WriteMetadata(trace->key, 0, "x\n\n"));
+  auto stream = archive.OpenStream(trace->key, Stream(0, 40));
+  ASSERT_TRUE(Store(stream->handle, 0, 5));
+  archive.Report(trace->key, {.trace = 1, .discarded = {{"full", 3}}, .lost = {{"store/x", 2}}});
+  // The node connects again, and reports what it has reported already.
+  trace = archive.OpenTrace(who, What(3));
+  archive.Report(trace->key, {.trace = 1, .discarded = {{"full", 4}}, .lost = {{"store/x", 2}}});
+  now += std::chrono::seconds(1);
+  const auto pods = rates.Of("ns/t", 1);
+  ASSERT_EQ(pods.size(), 1U);
+  EXPECT_EQ(pods[0].pod, "pod-0");
+  EXPECT_EQ(pods[0].seconds.at(0),
+            (relay_rates::Counts{.events = 5, .bytes = 84, .discarded = 4, .lost = 2}));
+}
+
+TEST_F(ArchiveTest, WhatWasReportedToAnEarlierRelayIsNoRate) {
+  auto trace = archive.OpenTrace(who, What());
+  ASSERT_TRUE(archive.WriteMetadata(trace->key, 0, "x\n\n"));
+  relay_rates::TraceRates later;
+  DiskArchive again(maker, metrics, later);
+  trace = again.OpenTrace(who, What(3));
+  again.Report(trace->key, {.trace = 1, .discarded = {{"full", 1000}}, .lost = {}});
+  EXPECT_TRUE(later.Of("ns/t", 1).empty());
+  again.Report(trace->key, {.trace = 1, .discarded = {{"full", 1001}}, .lost = {}});
+  EXPECT_EQ(later.Of("ns/t", 1).at(0).total.discarded, 1U);
 }
 
 TEST_F(ArchiveTest, NoNameLeadsOutOfTheFolder) {

@@ -70,7 +70,8 @@ Status Run() {
   ctf::TempFolder folder;
   store::DirectoryFileMaker maker(UniqueFd(::open(folder.path().c_str(), O_DIRECTORY | O_RDONLY)));
   metrics::Registry relay(metrics::Part::kRelay);
-  ingest::DiskArchive archive(maker, relay);
+  relay_rates::TraceRates rates;
+  ingest::DiskArchive archive(maker, relay, rates);
   uint8_t number = 0;
   for (const Example& example : Examples()) {
     sums[{"shop", example.trace}] = example.counts;
