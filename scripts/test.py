@@ -72,7 +72,7 @@ def parts(args):
     cluster = {
         "vm": [["./dev", "kmod", "build", *kernels]] + (for_cluster if args.long else []) +
               ctest("release", guests, jobs=GUESTS),
-        "cluster": for_cluster + ctest("release", "cluster"),
+        "cluster": for_cluster + ctest("release", "cluster|cluster_long" if args.long else "cluster"),
     }
     return release, own_build, cluster
 

@@ -3,8 +3,10 @@
 """Kernel events in Kubernetes: a node with control groups of version 2 and a kernel that takes modules is a guest, its
 control plane and the relay are the test cluster on this machine. There the agent, started by its DaemonSet, loads
 weft.ko, and a Trace of one namespace gets what its pod asks of the kernel and when it runs, and nothing of the pod
-beside it that is another namespace's. An injected pod is recorded too, by a consumer in a control group of its own."""
+beside it that is another namespace's. An injected pod is recorded too, by a consumer in a control group of its own. The
+examples of deploy/examples that are about the kernel show events."""
 
+import json
 import os
 import pathlib
 import re
@@ -20,6 +22,8 @@ from tests.vm.kubernetes_guest import MODULES, NODE
 MODULE = pathlib.Path(os.environ.setdefault("WEFT_MODULE", str(TOP / "build/kmod/6.12/weft.ko")))
 KERNEL = MODULE.parent.name
 IN_GUEST = ("weft-agent", "shell", "tenant")
+EXAMPLES = TOP / "deploy/examples"
+CHECKOUT = TOP / "build/release/tests/vm/checkout_go"  # the program of go-service.yaml
 TOGETHER = 20  # rounds that each pod does at least while the Trace records
 # It opens files of its own name, which are not there, and sleeps.
 PROGRAM = """
@@ -174,6 +178,35 @@ class Kubernetes(WeftTest):
         self.assertEqual(agent["status"]["containerStatuses"][0]["restartCount"], 0)
         kubectl("-n", namespace, "delete", "trace", "t", f"--timeout={PATIENCE:.0f}s")
         self.wait_for(lambda: not self.in_node(f"ls -d {group} 2>/dev/null || true"), "the group stays")
+
+    def apply_example(self, file, *namespace, node="node-7"):
+        """Applies an example that names `node` as the guest's; returns its kind and name."""
+        text = (EXAMPLES / file).read_text(encoding="utf-8").replace(node, NODE.name)
+        made = json.loads(kubectl(*namespace, "apply", "-f", "-", "-o", "json", text=text).stdout)
+        return made["kind"].lower(), made["metadata"]["name"]
+
+    def assert_shows_events(self, *namespace, kind, name):
+        one = (*namespace, kind, name)
+        self.wait_for(lambda: self.status_of(*one).get("events", {}).get("delivered", 0) > 0,
+                      f"no event of {kind} {name}")
+        kubectl(*namespace, "delete", kind, name, f"--timeout={PATIENCE:.0f}s")
+
+    def status_of(self, *one):
+        return json.loads(kubectl("get", *one, "-o", "json").stdout).get("status", {})
+
+    def test_the_examples_of_the_kernel_show_events(self):
+        self.wait_for(self.guest.is_ready, "the guest does not become a node")
+        self.start_pod("shop", "shop")
+        self.apply(pod("checkout", "shell", labels={"app": "checkout"}, node=NODE.name, command=["/app/checkout"],
+                       mounts={"/app/checkout": {"hostPath": {"path": str(CHECKOUT), "type": "File"}}}),
+                   namespace="shop")
+        for name in ("shop", "checkout"):
+            self.wait_for_pod("shop", name)
+        made = [self.apply_example(f"traces/{name}.yaml", "-n", "shop") for name in ("kernel", "go-service")]
+        for kind, name in made:
+            self.assert_shows_events("-n", "shop", kind=kind, name=name)
+        kind, name = self.apply_example("clustertraces/slow-disk.yaml")
+        self.assert_shows_events(kind=kind, name=name)
 
 
 if __name__ == "__main__":

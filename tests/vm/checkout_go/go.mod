@@ -1,0 +1,3 @@
+module weft.dev/checkout_go
+
+go 1.21
