@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/open_trace.h"
 
-#include <sys/resource.h>
-
 #include <cerrno>
 #include <cstring>
 
 #include "cli/view_text.h"
+#include "lib/base/open_file_limit.h"
 
 namespace weft::cli {
 namespace {
@@ -16,11 +15,7 @@ constexpr size_t kShownProblems = 20;
 }  // namespace
 
 Result<ctf::TraceReader> OpenTrace(const std::string& folder) {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-    limit.rlim_cur = limit.rlim_max;
-    (void)::setrlimit(RLIMIT_NOFILE, &limit);
-  }
+  RaiseOpenFileLimit();
   return ctf::TraceReader::Open(folder);
 }
 

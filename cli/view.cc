@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/view.h"
 
-#include <unistd.h>
-
-#include <cstdlib>
-#include <string_view>
-
 #include "cli/open_trace.h"
 #include "cli/view_json.h"
 #include "cli/view_text.h"
@@ -18,9 +13,7 @@ constexpr size_t kFlushBytes = 64 * 1024;
 
 bool UseColor(ViewColor color, std::FILE* out) {
   if (color != ViewColor::kAuto) return color == ViewColor::kAlways;
-  const char* term = std::getenv("TERM");
-  return ::isatty(::fileno(out)) == 1 && term != nullptr && std::string_view(term) != "dumb" &&
-         std::getenv("NO_COLOR") == nullptr;
+  return IsColorTerminal(out);
 }
 
 }  // namespace

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/view_text.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cinttypes>
 #include <concepts>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <span>
@@ -307,6 +310,12 @@ std::string Origin(const ctf::TraceClass& trace) {
 }
 
 }  // namespace
+
+bool IsColorTerminal(std::FILE* out) {
+  const char* term = std::getenv("TERM");
+  return ::isatty(::fileno(out)) == 1 && term != nullptr && std::string_view(term) != "dumb" &&
+         std::getenv("NO_COLOR") == nullptr;
+}
 
 void AppendName(std::string& out, std::string_view name) {
   while (true) {

@@ -5,6 +5,7 @@
 #define WEFT_CLI_VIEW_TEXT_H_
 
 #include <cstdint>
+#include <cstdio>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,6 +28,9 @@ class LocalClock {
   int64_t second_ = -1;  // the one that `text_` shows; events of one second follow each other
   std::string text_;
 };
+
+// Returns true if `out` is a terminal that shows colours and the user has not set NO_COLOR.
+bool IsColorTerminal(std::FILE* out);
 
 class TextPrinter {
  public:

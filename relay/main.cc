@@ -2,13 +2,13 @@
 // weft-relay: receives what nodes record, stores it as CTF, and gives it to its tenants. SIGTERM:
 // acknowledges what it has, and ends with everything on the disk.
 #include <fcntl.h>
-#include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
 #include <optional>
 
+#include "lib/base/open_file_limit.h"
 #include "lib/kube/config.h"
 #include "lib/kube/options.h"
 #include "relay/api/listener.h"
@@ -95,12 +95,7 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
 
   std::signal(SIGPIPE, SIG_IGN);
-  // Each stream needs a descriptor.
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-    limit.rlim_cur = limit.rlim_max;
-    (void)::setrlimit(RLIMIT_NOFILE, &limit);
-  }
+  weft::RaiseOpenFileLimit();
   if (const weft::Status ended = Run(flags); !ended) {
     Log(ended.error().message);
     return 1;

@@ -2,15 +2,13 @@
 // See live_view.h.
 #include "cli/kubectl/live_view.h"
 
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
 #include "cli/view_json.h"
+#include "lib/base/open_file_limit.h"
 #include "lib/ctf/packet_writer.h"
 
 namespace weft::kubectl {
@@ -31,14 +29,6 @@ std::pair<std::string, std::string> Split(const std::string& path) {
   return {path.substr(0, slash), path.substr(slash + 1)};
 }
 
-// Packets that wait are open files, and there may be more of them than the usual 1024.
-void RaiseFileLimit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  (void)setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 // How many of the bytes are whole packets. kCorrupt: they do not begin with one.
 Result<std::size_t> WholePackets(std::string_view bytes) {
   std::size_t at = 0;
@@ -56,16 +46,10 @@ Result<std::size_t> WholePackets(std::string_view bytes) {
 
 }  // namespace
 
-bool UseColor() {
-  const char* term = std::getenv("TERM");
-  return isatty(STDOUT_FILENO) == 1 && term != nullptr && std::string_view(term) != "dumb" &&
-         std::getenv("NO_COLOR") == nullptr;
-}
-
 LiveView::LiveView(const Connection& connection, TraceView& view, const std::string& folder,
                    bool json)
-    : relay_(connection, view, folder), json_(json), printer_(UseColor()) {
-  RaiseFileLimit();
+    : relay_(connection, view, folder), json_(json), printer_(cli::IsColorTerminal(stdout)) {
+  RaiseOpenFileLimit();  // packets that wait are open files
 }
 
 Status LiveView::FetchMetadata(const RelayFile& file) {

@@ -52,9 +52,6 @@ class LiveView {
   std::size_t problems_ = 0;
 };
 
-// Whether colours are wanted on standard output.
-bool UseColor();
-
 }  // namespace weft::kubectl
 
 #endif  // WEFT_CLI_KUBECTL_LIVE_VIEW_H_

@@ -2,27 +2,17 @@
 // See trace_view.h.
 #include "cli/kubectl/trace_view.h"
 
-#include <openssl/evp.h>
 #include <sys/random.h>
-
-#include <array>
 
 #include "lib/api/trace.h"
 #include "lib/base/hexadecimal.h"
+#include "lib/kube/digest.h"
 #include "lib/kube/time.h"
 
 namespace weft::kubectl {
 namespace {
 
 constexpr std::size_t kSecretBytes = 32;
-
-Result<std::string> Sha256(std::string_view text) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest = {};
-  unsigned int size = 0;
-  if (EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1)
-    return Fail(ErrorCode::kUnsupported, "OpenSSL has no SHA-256");
-  return ToHexadecimal({reinterpret_cast<const char*>(digest.data()), size});
-}
 
 }  // namespace
 

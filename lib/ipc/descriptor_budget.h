@@ -65,14 +65,6 @@ inline size_t DescriptorLimit() {
                                          : std::min<size_t>(limit.rlim_max, kMostDescriptors);
 }
 
-// Raises this process's soft limit to the hard one, best effort.
-inline void RaiseDescriptorLimit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  (void)setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 }  // namespace weft::ipc
 
 #endif  // WEFT_LIB_IPC_DESCRIPTOR_BUDGET_H_

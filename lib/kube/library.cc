@@ -2,12 +2,8 @@
 // See library.h.
 #include "lib/kube/library.h"
 
-#include <openssl/evp.h>
-
-#include <array>
-
-#include "lib/base/hexadecimal.h"
 #include "lib/kube/base64.h"
+#include "lib/kube/digest.h"
 
 namespace weft::kube {
 namespace {
@@ -27,11 +23,7 @@ Result<std::string> LibraryDigest(const LibraryFiles& files) {
     all += '\0';
     all += bytes;
   }
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest = {};
-  unsigned int size = 0;
-  if (EVP_Digest(all.data(), all.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1)
-    return Fail(ErrorCode::kUnsupported, "no SHA-256");
-  return ToHexadecimal({reinterpret_cast<const char*>(digest.data()), size});
+  return Sha256(all);
 }
 
 std::string LibraryName(std::string_view digest) {

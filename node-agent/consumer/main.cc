@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "lib/base/host_clock.h"
+#include "lib/base/open_file_limit.h"
 #include "lib/ipc/descriptor_budget.h"
 #include "node-agent/consumer/sandbox.h"
 #include "node-agent/consumer/service.h"
@@ -52,7 +53,7 @@ bool BecomeUser(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   AskForShortSlices();
-  weft::ipc::RaiseDescriptorLimit();
+  weft::RaiseOpenFileLimit();
   const weft::ipc::DescriptorBudget budget = weft::ipc::BudgetOf(weft::ipc::DescriptorLimit());
   if (!BecomeUser(argc, argv)) {
     std::fputs(

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "lib/base/open_file_limit.h"
 #include "lib/ipc/descriptor_budget.h"
 #include "node-agent/keeper/consumer_groups.h"
 #include "node-agent/keeper/keeper.h"
@@ -117,7 +118,7 @@ int main(int argc, char** argv) {
   if (owner >= 0) fcntl(owner, F_SETFD, FD_CLOEXEC);
   if (!options.kubelet_dir.empty()) options.first_consumer_uid = kFirstConsumerUid;
   weft::ipc::TakeTurns();
-  weft::ipc::RaiseDescriptorLimit();
+  weft::RaiseOpenFileLimit();
   const size_t limit = weft::ipc::DescriptorLimit();
   const auto cpus = static_cast<size_t>(std::max(1, get_nprocs_conf()));
   if (const size_t needed = weft::ipc::NeededDescriptors(1, cpus); limit < needed) {

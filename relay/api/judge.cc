@@ -3,12 +3,10 @@
 #include "relay/api/judge.h"
 
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
 
-#include <array>
 #include <utility>
 
-#include "lib/base/hexadecimal.h"
+#include "lib/kube/digest.h"
 #include "lib/kube/json.h"
 
 namespace weft::relay_api {
@@ -23,7 +21,10 @@ constexpr const char* kAudience = "weft-relay";
 constexpr kube::Resource kTokenReviews{"authentication.k8s.io", "v1", "tokenreviews"};
 constexpr kube::Resource kAccessReviews{"authorization.k8s.io", "v1", "subjectaccessreviews"};
 
-// In a time that tells nothing of where they differ.
+// Returns a key for a secret; "", which matches nothing, without SHA-256.
+std::string Digest(const std::string& secret) { return Sha256(secret).value_or(""); }
+
+// Compares in a time that does not depend on the position of the first difference.
 bool IsSame(const std::string& a, const std::string& b) {
   return !a.empty() && a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
@@ -50,15 +51,6 @@ Judgement Failed(const Error& error, std::string who) {
 
 }  // namespace
 
-std::string Sha256(std::string_view text) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest = {};
-  unsigned int size = 0;
-  if (EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1) {
-    return "";
-  }
-  return ToHexadecimal({reinterpret_cast<const char*>(digest.data()), size});
-}
-
 Judgement Judge::Decide(const Token& token, const Route& route) {
   Judgement judgement = token.is_view() ? DecideView(token, route) : DecideUser(token, route);
   if (judgement.verdict == Verdict::kAllowed && route.kubernetes_namespace == own_namespace_) {
@@ -73,7 +65,7 @@ Judgement Judge::DecideView(const Token& token, const Route& route) {
   const std::string claimed = "a client that names view " + name;
   const auto view = Believe("view/" + name, token.view_namespace, [&] { return AskView(token); });
   if (!view) return Failed(view.error(), claimed);
-  if (!view->good || !IsSame(view->digest, Sha256(token.secret)) ||
+  if (!view->good || !IsSame(view->digest, Digest(token.secret)) ||
       clocks_.wall() >= view->expires) {
     return {.verdict = Verdict::kUnknown, .who = claimed};
   }
@@ -87,7 +79,7 @@ Judgement Judge::DecideView(const Token& token, const Route& route) {
 }
 
 Judgement Judge::DecideUser(const Token& token, const Route& route) {
-  const std::string key = "user/" + Sha256(token.secret);
+  const std::string key = "user/" + Digest(token.secret);
   const auto user = Believe(key, route.kubernetes_namespace, [&] { return AskUser(token); });
   if (!user) return Failed(user.error(), "");
   if (!user->good) return {.verdict = Verdict::kUnknown};

@@ -93,9 +93,6 @@ class Judge {
   TokenBuckets questions_of_{kNamespaceQuestionRate, kNamespaceQuestionBurst, kMaxRated};
 };
 
-// 64 hexadecimal digits; "": OpenSSL has no SHA-256.
-std::string Sha256(std::string_view text);
-
 }  // namespace weft::relay_api
 
 #endif  // WEFT_RELAY_API_JUDGE_H_
