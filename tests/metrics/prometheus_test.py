@@ -199,6 +199,14 @@ class Dashboard(unittest.TestCase):
             self.assertEqual(len(set(references)), len(references))
         self.assertEqual([each["name"] for each in DASHBOARD["templating"]["list"]], ["datasource", "namespace", "trace"])
 
+    def test_variables_have_members_of_grafanas_schema_only(self):
+        """VariableModel of @grafana/schema 11, against which the whole dashboard was checked."""
+        for variable in DASHBOARD["templating"]["list"]:
+            self.assertLessEqual(set(variable), {"name", "label", "type", "datasource", "query", "refresh", "sort",
+                                                 "includeAll", "multi", "allValue", "current"})
+            self.assertIn(set(variable.get("current", {})), ({"text", "value"}, set()))
+            self.assertNotEqual(variable.get("current"), {})
+
 
 if __name__ == "__main__":
     unittest.main()
