@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/view.h"
 
+#include "cli/block_writer.h"
 #include "cli/open_trace.h"
 #include "cli/view_json.h"
 #include "cli/view_text.h"
@@ -9,7 +10,7 @@ namespace weft::cli {
 namespace {
 
 constexpr const char* kName = "view";
-constexpr size_t kFlushBytes = 64 * 1024;
+constexpr size_t kBlockBytes = 256 * 1024;
 
 bool UseColor(ViewColor color, std::FILE* out) {
   if (color != ViewColor::kAuto) return color == ViewColor::kAlways;
@@ -25,6 +26,7 @@ int RunView(const ViewOptions& options, std::FILE* out, std::FILE* err) {
     return kNoTrace;
   }
   TextPrinter text(UseColor(options.color, out));
+  BlockWriter writer(out);
   std::string buffer;
   uint64_t events = 0;
   while (ctf::StreamReader* stream = reader->Next()) {
@@ -35,13 +37,12 @@ int RunView(const ViewOptions& options, std::FILE* out, std::FILE* err) {
     } else if (event) {
       text.Event(*stream, buffer);
     } else {
-      if (!Flush(buffer, out)) return WriteFailed(kName, err);
-      std::fflush(out);
+      if (!writer.Write(buffer) || !writer.Flush()) return WriteFailed(kName, err);
       std::fprintf(err, "%s\n", TextPrinter::Discarded(*stream).c_str());
     }
-    if (buffer.size() >= kFlushBytes && !Flush(buffer, out)) return WriteFailed(kName, err);
+    if (buffer.size() >= kBlockBytes && !writer.Write(buffer)) return WriteFailed(kName, err);
   }
-  if (!Flush(buffer, out) || std::fflush(out) != 0) return WriteFailed(kName, err);
+  if (!writer.Write(buffer) || !writer.Flush()) return WriteFailed(kName, err);
   return ShowProblems(*reader, kName, err);
 }
 

@@ -22,12 +22,20 @@ struct DownloadCommand {
   std::string trace;
   std::string output;             // "": a folder of the Trace's name
   std::vector<std::string> pods;  // empty: all
+  std::string since;              // a time, or how long ago; "": from the beginning
+  std::string until;              // as well; "": to the end
   bool quiet = false;
 };
 
 struct LiveCommand {
   std::string trace;
   bool json = false;
+};
+
+struct TopCommand {
+  std::string trace;  // "": all of the namespace
+  bool once = false;
+  std::string output;  // "json", or ""
 };
 
 struct RunCommand {
@@ -41,6 +49,11 @@ int List(const Connection& connection, const ListCommand& command);
 int ShowStatus(const Connection& connection, const std::string& trace, bool json);
 int Download(const Connection& connection, const DownloadCommand& command, Interrupts& interrupts);
 int Live(const Connection& connection, const LiveCommand& command, Interrupts& interrupts);
+int Top(const Connection& connection, const TopCommand& command, Interrupts& interrupts);
+// The exit status of Examine where something is wrong.
+inline constexpr int kExitWrong = 1;
+// kubectl weft doctor. `trace` "": all of the namespace.
+int Examine(const Connection& connection, const std::string& trace);
 int Run(const Connection& connection, const RunCommand& command, Interrupts& interrupts);
 
 }  // namespace weft::kubectl

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `kubectl weft download`: copies the files of a Trace from the relay into a folder. Files only
 // grow, so a later call fetches what is new; metadata is fetched whole, since parts of it may be
-// overwritten. The file `.weft-download` in the folder names the Trace, so that the events of two
-// Traces are not mixed.
+// overwritten. The file `.weft-download` in the folder names the Trace, and the time if there is one,
+// so that the events of two Traces are not mixed. Of a time, each file begins with the first packet
+// of it.
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -17,6 +18,7 @@
 #include "cli/kubectl/progress.h"
 #include "cli/kubectl/relay_client.h"
 #include "cli/kubectl/relay_path.h"
+#include "cli/kubectl/time_text.h"
 #include "cli/kubectl/trace_objects.h"
 
 namespace weft::kubectl {
@@ -62,10 +64,11 @@ class Downloader {
     WEFT_ASSIGN(const UniqueFd fd, folder_.OpenFile(file.path));
     WEFT_ASSIGN(std::uint64_t at, Start(fd.get(), file));
     progress_.Add(at);
-    while (at < file.size) {
+    const std::uint64_t size = file.size - file.offset;
+    while (at < size) {
       if (interrupts_.came()) return Fail(ErrorCode::kClosed, "interrupted");
       WEFT_ASSIGN(const std::string part,
-                  relay_.Read(file.path, at, std::min(kPart, file.size - at)));
+                  relay_.Read(file.path, file.offset + at, std::min(kPart, size - at)));
       if (part.empty())
         return Fail(ErrorCode::kIo, file.path + " became shorter at the relay; download it again");
       WEFT_TRY(WriteAt(fd.get(), part, at));
@@ -83,10 +86,11 @@ class Downloader {
   Result<std::uint64_t> Start(int fd, const RelayFile& file) {
     WEFT_ASSIGN(const std::uint64_t here, SizeOf(fd));
     if (here == 0) return 0;
-    if (!IsMetadata(file.path) && here <= file.size) {
+    if (!IsMetadata(file.path) && here <= file.size - file.offset) {
       const std::uint64_t compared = std::min(here, kCompared);
       WEFT_ASSIGN(const std::string mine, ReadAt(fd, compared, here - compared));
-      WEFT_ASSIGN(const std::string theirs, relay_.Read(file.path, here - compared, compared));
+      WEFT_ASSIGN(const std::string theirs,
+                  relay_.Read(file.path, file.offset + here - compared, compared));
       if (mine == theirs) return here;
     }
     if (ftruncate(fd, 0) != 0) return FailErrno(file.path);
@@ -109,7 +113,38 @@ std::vector<RelayFile> OfPods(std::vector<RelayFile> files, const std::vector<st
   return files;
 }
 
+// The time of --since and --until.
+Result<TimeRange> ParseRange(const DownloadCommand& command) {
+  const auto now = std::chrono::system_clock::now();
+  TimeRange range;
+  if (!command.since.empty()) {
+    WEFT_ASSIGN(range.since, ParseTimeText(command.since, now));
+  }
+  if (!command.until.empty()) {
+    WEFT_ASSIGN(range.until, ParseTimeText(command.until, now));
+  }
+  if (range.since > range.until)
+    return Fail(ErrorCode::kInvalid,
+                "--since is later than --until: there is no time between them");
+  return range;
+}
+
+// What the marker says. A file of another time would begin with another packet.
+std::string MarkerOf(const std::string& folder, const TimeRange& range) {
+  if (range == TimeRange{}) return folder;
+  return folder + " " + std::to_string(range.since) + " " + std::to_string(range.until);
+}
+
+// Whether there is a stream among them: metadata alone has no events.
+bool HasStream(const std::vector<RelayFile>& files) {
+  return std::ranges::any_of(files, [](const RelayFile& file) { return !IsMetadata(file.path); });
+}
+
 Error WithoutFiles(const api::Trace& trace, const DownloadCommand& command) {
+  if (!command.since.empty() || !command.until.empty())
+    return {ErrorCode::kNotFound, 0,
+            "the relay has no events of this time; kubectl weft download without --since and "
+            "--until fetches all"};
   if (!command.pods.empty())
     return {ErrorCode::kNotFound, 0,
             "the relay has no events of this pod; kubectl weft download without --pod fetches all"};
@@ -121,22 +156,26 @@ Error WithoutFiles(const api::Trace& trace, const DownloadCommand& command) {
 }  // namespace
 
 int Download(const Connection& connection, const DownloadCommand& command, Interrupts& interrupts) {
+  const auto range = ParseRange(command);
+  if (!range) return Complain(range.error());
   const auto trace = GetTrace(connection, command.trace);
   if (!trace) return Complain(trace.error());
   const std::string at_relay = FolderAtRelay(*trace);
   if (at_relay.empty()) return Complain(WithoutFiles(*trace, {}));
   TraceView view(connection, command.trace);
   RelayClient relay(connection, view, at_relay);
-  auto listed = relay.Files();
+  auto listed = relay.Files(*range);
   if (!listed && listed.error().code != ErrorCode::kNotFound) return Complain(listed.error());
   const auto files = OfPods(listed ? std::move(*listed) : std::vector<RelayFile>(), command.pods);
-  if (files.empty()) return Complain(WithoutFiles(*trace, command));
+  if (files.empty() || (*range != TimeRange{} && !HasStream(files)))
+    return Complain(WithoutFiles(*trace, command));
 
   auto folder = OutputFolder::Open(command.output.empty() ? command.trace : command.output);
-  Status done = folder ? Claim(*folder, trace->status.folder) : std::unexpected(folder.error());
+  Status done = folder ? Claim(*folder, MarkerOf(trace->status.folder, *range))
+                       : std::unexpected(folder.error());
   if (!done) return Complain(done.error());
   std::uint64_t total = 0;
-  for (const RelayFile& file : files) total += file.size;
+  for (const RelayFile& file : files) total += file.size - file.offset;
   Progress progress(total, command.quiet);
   Downloader downloader(relay, *folder, progress, interrupts);
   for (const RelayFile& file : files) {

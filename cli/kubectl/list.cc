@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // `kubectl weft list`: the Traces of a namespace, or of all. Objects are read leniently, so that
 // one that this version does not understand is listed, too.
-#include <algorithm>
-#include <array>
 #include <cstdio>
 
 #include "cli/exit_status.h"
 #include "cli/kubectl/commands.h"
 #include "cli/kubectl/explain.h"
+#include "cli/kubectl/table.h"
 #include "cli/kubectl/trace_objects.h"
 
 namespace weft::kubectl {
 namespace {
 
 using kube::Json;
-using Row = std::vector<std::string>;
 
 std::string NumberAt(const Json& object, kube::JsonPath path) {
   const Json* found = kube::At(object, path);
@@ -35,17 +33,6 @@ Row ToRow(const Json& trace, bool with_namespace) {
               Age(kube::TextAt(trace, {"metadata", "creationTimestamp"}))});
   for (std::string& cell : row) cell = Printable(cell);
   return row;
-}
-
-void PrintTable(const std::vector<Row>& rows) {
-  std::vector<std::size_t> widths(rows.front().size());
-  for (const Row& row : rows)
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  for (const Row& row : rows) {
-    for (std::size_t i = 0; i + 1 < row.size(); ++i)
-      std::printf("%-*s", static_cast<int>(widths[i] + 3), row[i].c_str());
-    std::printf("%s\n", row.back().c_str());
-  }
 }
 
 }  // namespace
@@ -69,7 +56,7 @@ int List(const Connection& connection, const ListCommand& command) {
   std::vector<Row> rows = {{"NAME", "PHASE", "PODS", "EVENTS", "LOST", "AGE"}};
   if (command.all_namespaces) rows.front().insert(rows.front().begin(), "NAMESPACE");
   for (const Json& trace : traces->items) rows.push_back(ToRow(trace, command.all_namespaces));
-  PrintTable(rows);
+  std::fputs(Table(rows).c_str(), stdout);
   return cli::kExitOk;
 }
 

@@ -5,6 +5,8 @@
 
 #include "cli/exit_status.h"
 #include "cli/kubectl/commands.h"
+#include "cli/kubectl/completion.h"
+#include "cli/kubectl/connection_flags.h"
 #include "cli/kubectl/explain.h"
 
 #ifndef WEFT_VERSION
@@ -16,22 +18,12 @@ namespace {
 using namespace weft::kubectl;
 
 constexpr const char* kExitStatusHelp = R"(Exit status:
-  0    done; also when ^C ended run or live
+  0    done; also when ^C ended run, live or top
+  1    doctor: something is wrong
   120  wrong usage
   121  wrong input: kubeconfig, a Trace that does not exist, a filter; or a missing right
   122  the output could not be written
   123  the API server or the relay failed, or cannot be reached)";
-
-void AddConnection(CLI::App& app, ConnectionOptions& options) {
-  app.add_option("--kubeconfig", options.kubeconfig,
-                 "kubeconfig file; default: those of KUBECONFIG, else ~/.kube/config");
-  app.add_option("--context", options.context, "context of the kubeconfig");
-  app.add_option("-n,--namespace", options.name_space, "namespace; default: the context's");
-  app.add_option("--as", options.as, "user to act as");
-  app.add_option("--as-group", options.as_groups, "group to act as; may be repeated");
-  app.add_option("--weft-namespace", options.weft_namespace, "namespace in which weft is installed")
-      ->capture_default_str();
-}
 
 CLI::App* AddCommand(CLI::App& app, const char* name, const char* what) {
   CLI::App* command = app.add_subcommand(name, what);
@@ -69,6 +61,9 @@ struct Commands {
   DownloadCommand download;
   LiveCommand live;
   RunCommand run;
+  TopCommand top;
+  std::string examined;
+  std::string shell;
 };
 
 void AddCommands(CLI::App& app, Commands& commands) {
@@ -84,11 +79,25 @@ void AddCommands(CLI::App& app, Commands& commands) {
       "-o,--output", commands.download.output,
       "folder; default: the Trace's name. What is in it already is not fetched again");
   download->add_option("--pod", commands.download.pods, "of this pod only; may be repeated");
+  download->add_option("--since", commands.download.since,
+                       "events from then on: 2026-01-02T03:04:05Z, or how long ago, 5m");
+  download->add_option("--until", commands.download.until, "events up to then");
   download->add_flag("-q,--quiet", commands.download.quiet, "print no progress");
   CLI::App* live = AddCommand(app, "live", "Show the events of a Trace as they come");
   live->add_option("TRACE", commands.live.trace)->required();
   live->add_flag("--json", commands.live.json, "print one JSON object per line");
   AddRun(app, commands.run);
+  CLI::App* top = AddCommand(
+      app, "top", "Show how much of each Trace and pod arrives, and is discarded or lost");
+  top->add_option("TRACE", commands.top.trace, "default: all Traces that record");
+  top->add_flag("--once", commands.top.once, "print one table; as where the output is no terminal");
+  top->add_option("-o,--output", commands.top.output, "json: print one JSON object")
+      ->check(CLI::IsMember({"json"}));
+  CLI::App* doctor =
+      AddCommand(app, "doctor", "Say what works on each node and pod, what not, and what to do");
+  doctor->add_option("TRACE", commands.examined, "default: all of the namespace");
+  CLI::App* completion = AddCommand(app, "completion", "Print a script that completes in a shell");
+  completion->add_option("SHELL", commands.shell)->required()->check(CLI::IsMember(Shells()));
 }
 
 int RunCommandOf(const CLI::App& app, const Connection& connection, const Commands& commands,
@@ -97,6 +106,8 @@ int RunCommandOf(const CLI::App& app, const Connection& connection, const Comman
   if (app.got_subcommand("status"))
     return ShowStatus(connection, commands.status_of, commands.status_json);
   if (app.got_subcommand("download")) return Download(connection, commands.download, interrupts);
+  if (app.got_subcommand("top")) return Top(connection, commands.top, interrupts);
+  if (app.got_subcommand("doctor")) return Examine(connection, commands.examined);
   if (app.got_subcommand("live")) return Live(connection, commands.live, interrupts);
   return Run(connection, commands.run, interrupts);
 }
@@ -110,8 +121,13 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", std::string("kubectl-weft ") + WEFT_VERSION);
   app.require_subcommand(1);
   app.footer(kExitStatusHelp);
-  AddConnection(app, options);
+  AddConnectionFlags(app, options);
   AddCommands(app, commands);
+  if (argc >= 2 && std::string_view(argv[1]) == "__complete") {
+    const std::vector<std::string> words(argv + 2, argv + argc);
+    std::fputs(Complete(app, words, NamesInCluster()).c_str(), stdout);
+    return weft::cli::kExitOk;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {
@@ -119,6 +135,10 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     std::fprintf(stderr, "kubectl weft: %s (see: kubectl weft --help)\n", error.what());
     return weft::cli::kExitUsage;
+  }
+  if (app.got_subcommand("completion")) {
+    std::fputs(CompletionScript(commands.shell), stdout);
+    return weft::cli::kExitOk;
   }
   Interrupts interrupts;
   const auto connection = Connect(options);

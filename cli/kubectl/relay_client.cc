@@ -12,6 +12,7 @@ namespace weft::kubectl {
 namespace {
 
 constexpr std::size_t kMaxFiles = 1'000'000;
+constexpr std::size_t kMaxPods = 100'000;
 // A relay that serves too much at once, or starts again, is asked again so often.
 constexpr int kTries = 5;
 constexpr std::chrono::milliseconds kWaitBetweenTries{500};
@@ -54,17 +55,56 @@ Result<std::vector<RelayFile>> ParseFiles(std::string_view text) {
     if (!IsRelayPath(one.path) || size == nullptr || !size->is_number_unsigned())
       return Fail(ErrorCode::kCorrupt, "the relay's list of files has one that is none of a trace");
     one.size = size->get<std::uint64_t>();
+    if (const kube::Json* offset = kube::At(file, {"offset"});
+        offset != nullptr && offset->is_number_unsigned())
+      one.offset = std::min(offset->get<std::uint64_t>(), one.size);
     out.push_back(std::move(one));
   }
   return out;
 }
 
+Result<std::vector<RelayRates>> ParseRates(std::string_view text) {
+  const auto fail = [] {
+    return Fail(ErrorCode::kCorrupt, "the relay's answer is no list of rates");
+  };
+  const kube::Json answer = kube::Json::parse(text, nullptr, false);
+  const kube::Json* pods = kube::At(answer, {"pods"});
+  if (pods == nullptr || !pods->is_array() || pods->size() > kMaxPods) return fail();
+  std::vector<RelayRates> out;
+  for (const kube::Json& pod : *pods) {
+    RelayRates one{.pod = kube::TextAt(pod, {"pod"})};
+    const auto read = [&](std::string_view name, std::uint64_t RelayCounts::* count) {
+      const kube::Json* total = kube::At(pod, {"total", name});
+      const kube::Json* seconds = kube::At(pod, {name});
+      if (total == nullptr || !total->is_number_unsigned() || seconds == nullptr ||
+          !seconds->is_array())
+        return false;
+      one.total.*count = total->get<std::uint64_t>();
+      for (const kube::Json& second : *seconds) {
+        if (!second.is_number_unsigned()) return false;
+        one.recently.*count += second.get<std::uint64_t>();
+      }
+      return true;
+    };
+    if (one.pod.empty() || !read("events", &RelayCounts::events) ||
+        !read("bytes", &RelayCounts::bytes) || !read("discarded", &RelayCounts::discarded) ||
+        !read("lost", &RelayCounts::lost))
+      return fail();
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+std::string RelayTarget(const Connection& connection) {
+  return "/api/v1/namespaces/" + kube::Encode(connection.weft_namespace) +
+         "/services/https:weft-relay:api/proxy/v1";
+}
+
 RelayClient::RelayClient(const Connection& connection, TraceView& view, std::string folder)
     : connection_(connection),
       view_(view),
-      base_("/api/v1/namespaces/" + kube::Encode(connection.weft_namespace) +
-            "/services/https:weft-relay:api/proxy/v1/namespaces/" +
-            kube::Encode(connection.name_space) + "/traces/" + std::move(folder) + "/files") {}
+      base_(RelayTarget(connection) + "/namespaces/" + kube::Encode(connection.name_space) +
+            "/traces/" + std::move(folder)) {}
 
 Result<std::string> RelayClient::Get(const std::string& below, const std::string& range) {
   for (int tries = 1;; ++tries) {
@@ -83,16 +123,25 @@ Result<std::string> RelayClient::Get(const std::string& below, const std::string
   }
 }
 
-Result<std::vector<RelayFile>> RelayClient::Files() {
-  WEFT_ASSIGN(const std::string body, Get("", ""));
+Result<std::vector<RelayFile>> RelayClient::Files(const TimeRange& range) {
+  std::string query;
+  if (range.since > 0) query += "?since=" + std::to_string(range.since);
+  if (range.until < UINT64_MAX)
+    query += (query.empty() ? "?until=" : "&until=") + std::to_string(range.until);
+  WEFT_ASSIGN(const std::string body, Get("/files" + query, ""));
   return ParseFiles(body);
+}
+
+Result<std::vector<RelayRates>> RelayClient::Rates(int seconds) {
+  WEFT_ASSIGN(const std::string body, Get("/rates?seconds=" + std::to_string(seconds), ""));
+  return ParseRates(body);
 }
 
 Result<std::string> RelayClient::Read(const std::string& path, std::uint64_t offset,
                                       std::uint64_t size) {
   if (size == 0) return "";
-  WEFT_ASSIGN(std::string body, Get("/" + path, "bytes=" + std::to_string(offset) + "-" +
-                                                    std::to_string(offset + size - 1)));
+  WEFT_ASSIGN(std::string body, Get("/files/" + path, "bytes=" + std::to_string(offset) + "-" +
+                                                          std::to_string(offset + size - 1)));
   if (body.size() > size)
     return Fail(ErrorCode::kCorrupt, "the relay sent more bytes than it was asked for");
   return body;

@@ -18,11 +18,40 @@ namespace weft::kubectl {
 struct RelayFile {
   std::string path;  // IsRelayPath
   std::uint64_t size = 0;
+  std::uint64_t offset = 0;  // of the first packet of the time that was asked for; below `size`
   bool operator==(const RelayFile&) const = default;
 };
 
 // Parses the answer of listFiles. kCorrupt: it is none, or has a name that is no IsRelayPath.
 Result<std::vector<RelayFile>> ParseFiles(std::string_view text);
+
+// Nanoseconds since 1970; both ends belong to it.
+struct TimeRange {
+  std::uint64_t since = 0;
+  std::uint64_t until = UINT64_MAX;
+  bool operator==(const TimeRange&) const = default;
+};
+
+struct RelayCounts {
+  std::uint64_t events = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t discarded = 0;
+  std::uint64_t lost = 0;
+  bool operator==(const RelayCounts&) const = default;
+};
+
+struct RelayRates {
+  std::string pod;       // foreign
+  RelayCounts total;     // since the relay began
+  RelayCounts recently;  // in all seconds that were asked for
+  bool operator==(const RelayRates&) const = default;
+};
+
+// Parses the answer of getRates. kCorrupt: it is none.
+Result<std::vector<RelayRates>> ParseRates(std::string_view text);
+
+// Begins all targets of the relay's API: the API server's proxy of it, up to "/v1".
+std::string RelayTarget(const Connection& connection);
 
 class RelayClient {
  public:
@@ -30,7 +59,10 @@ class RelayClient {
   RelayClient(const Connection& connection, TraceView& view, std::string folder);
 
   // kNotFound: the relay has nothing of this Trace yet.
-  Result<std::vector<RelayFile>> Files();
+  Result<std::vector<RelayFile>> Files(const TimeRange& range = {});
+
+  // What arrived of each pod in the last `seconds` seconds.
+  Result<std::vector<RelayRates>> Rates(int seconds);
 
   // `size` bytes from `offset` on; fewer if the file is shorter.
   Result<std::string> Read(const std::string& path, std::uint64_t offset, std::uint64_t size);

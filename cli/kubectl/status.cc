@@ -93,10 +93,7 @@ int ShowStatus(const Connection& connection, const std::string& name, bool json)
   const auto object = connection.client->Get(
       {.resource = kube::kTraces, .name_space = connection.name_space, .name = name});
   if (!object) {
-    if (object.error().code == ErrorCode::kNotFound)
-      return Complain({ErrorCode::kNotFound, 0,
-                       "there is no Trace " + name + " in the namespace " + connection.name_space +
-                           "; kubectl weft list shows those that there are"});
+    if (object.error().code == ErrorCode::kNotFound) return Complain(NoSuchTrace(connection, name));
     return Complain(object.error());
   }
   if (json) {

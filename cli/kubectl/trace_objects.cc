@@ -29,6 +29,12 @@ Result<api::Trace> GetTrace(const Connection& connection, const std::string& nam
   return ToTrace(object);
 }
 
+Error NoSuchTrace(const Connection& connection, const std::string& name) {
+  return {ErrorCode::kNotFound, 0,
+          "there is no Trace " + name + " in the namespace " + connection.name_space +
+              "; kubectl weft list shows those that there are"};
+}
+
 std::string_view PhaseName(api::Phase phase) {
   switch (phase) {
     case api::Phase::kPending:

@@ -18,6 +18,9 @@ Result<api::Trace> ToTrace(const kube::Json& object);
 
 Result<api::Trace> GetTrace(const Connection& connection, const std::string& name);
 
+// Says that there is no such Trace, and what to do.
+Error NoSuchTrace(const Connection& connection, const std::string& name);
+
 // "Recording"
 std::string_view PhaseName(api::Phase phase);
 

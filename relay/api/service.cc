@@ -228,7 +228,7 @@ Service::Outcome Service::GetRates(const http::Request& request, const Route& ro
   Json list = Json::array();
   for (const relay_rates::PodRates& pod : rates_.Of(FolderOf(route), asked)) {
     Json one = {{"pod", pod.pod}};
-    const auto add = [&](const char* name, uint64_t relay_rates::Counts::*count) {
+    const auto add = [&](const char* name, uint64_t relay_rates::Counts::* count) {
       one["total"][name] = pod.total.*count;
       for (const relay_rates::Counts& second : pod.seconds) one[name].push_back(second.*count);
     };

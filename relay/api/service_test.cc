@@ -38,7 +38,8 @@ class ServiceTest : public ::testing::Test {
           store::TraceStore::Open(maker, trace + kUid + "/pod/kernel")->AppendMetadata(kText));
     }
     files_.emplace(Folder());
-    service_.emplace(judge_, *files_, rates_, metrics_, [this](const auto& line) { log_.push_back(line); });
+    service_.emplace(judge_, *files_, rates_, metrics_,
+                     [this](const auto& line) { log_.push_back(line); });
   }
   ~ServiceTest() override { fs::remove_all(top_); }
 

@@ -8,6 +8,9 @@ import collections
 import hashlib
 import http.server
 import json
+import os
+import pathlib
+import pty
 import re
 import signal
 import ssl
@@ -24,7 +27,12 @@ UID = "6f1c0b0e-5b1f-4c44-9a61-0d6f4ad6ac52"
 TOKEN = "the-users-token"
 TRACES = "/apis/weft.dev/v1alpha1/namespaces/shop/traces"
 VIEWS = "/apis/weft.dev/v1alpha1/namespaces/shop/traceviews"
-FILES = f"/api/v1/namespaces/weft/services/https:weft-relay:api/proxy/v1/namespaces/shop/traces/sales/{UID}/files"
+RELAY = "/api/v1/namespaces/weft/services/https:weft-relay:api/proxy/v1/namespaces/shop/traces"
+FILES = f"{RELAY}/sales/{UID}/files"
+RATES = f"{RELAY}/sales/{UID}/rates"
+SESSIONS = "/apis/weft.dev/v1alpha1/namespaces/shop/tracesessions"
+PODS = "/api/v1/namespaces/shop/pods"
+AGENTS = "/api/v1/namespaces/weft/pods"
 
 
 def trace(phase="Recording"):
@@ -38,6 +46,25 @@ def trace(phase="Recording"):
                        "folder": f"shop/sales/{UID}", "pods": {"matched": 2, "traced": 1, "skipped": [skipped]},
                        "events": {"recorded": 7, "delivered": 5, "missing": 2,
                                   "reasons": [{"stage": "ring", "reason": "full", "count": 2}]}}}
+
+
+def healthy():
+    """What `doctor` looks at beside Traces and the relay: nothing is wrong with it."""
+    agent = {"metadata": {"name": "weft-agent-x"}, "spec": {"nodeName": "n1"},
+             "status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+    session = {"apiVersion": "weft.dev/v1alpha1", "kind": "TraceSession",
+               "metadata": {"name": "sales-1", "namespace": "shop", "uid": UID},
+               "spec": {"nodeName": "n1", "traceName": "sales", "traceUid": UID, "traceGeneration": 1, "state": "Active",
+                        "relay": {"name": "weft-relay-0", "control": "r:1", "data": "r:2"}, "record": trace()["spec"]},
+               "status": {"phase": "Recording", "observedGeneration": 1, "pods": {"matched": 1, "traced": 1}}}
+    kinds = ("traces", "traceviews", "tracesessions", "clustertraces")
+    return {"/version": {"major": "1", "minor": "34", "gitVersion": "v1.34.4"},
+            "/apis/weft.dev/v1alpha1": {"resources": [{"name": kind} for kind in kinds]},
+            "/api/v1/namespaces/shop": {"metadata": {"name": "shop", "labels": {"weft.dev/inject": "enabled"}}},
+            PODS: {"items": [{"metadata": {"name": "a"}, "spec": {"nodeName": "n1"}}]},
+            AGENTS: {"items": [agent]},
+            "/api/v1/nodes": {"items": [{"metadata": {"name": "n1"}}]},
+            SESSIONS: {"items": [session]}}
 
 
 def packet_ends(data):
@@ -58,6 +85,10 @@ class Api:
         self.shown = {path: len(data) for path, data in files.items()}
         self.views = {}
         self.forbidden = set()   # verbs
+        self.forbidden_paths = set()
+        self.objects = healthy()
+        self.query = ""          # of the last request to the relay
+        self.rates = {"seconds": 5, "pods": []}
         self.requests = []
         self.most = None         # bytes of a file in one answer
         self.served = collections.Counter()
@@ -77,7 +108,8 @@ class Api:
             def answer(self):
                 size = int(self.headers.get("Content-Length") or 0)
                 body = self.rfile.read(size)
-                status, reply = api.answer(self.command, self.path.partition("?")[0], self.headers, body)
+                path, _, query = self.path.partition("?")
+                status, reply = api.answer(self.command, path, self.headers, body, query)
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(reply)))
                 self.end_headers()
@@ -95,19 +127,25 @@ class Api:
         self.server.shutdown()
         self.server.server_close()
 
-    def answer(self, method, path, headers, body):
+    def answer(self, method, path, headers, body, query=""):
         self.requests.append((method, path, dict(headers)))
         if headers["Authorization"] != f"Bearer {TOKEN}":
             return self.status(401, "Unauthorized")
         verb = {"GET": "get", "POST": "create", "PATCH": "patch", "DELETE": "delete"}[method]
         if path == TRACES and method == "GET":
             verb = "list"
-        kind = path.split("/")[6] if path.startswith("/apis/") else "services/proxy"
-        if verb in self.forbidden:
+        if path in self.objects and path not in self.forbidden_paths:
+            return 200, json.dumps(self.objects[path]).encode()
+        kind = (path.split("/") + 6 * [""])[6] if path.startswith("/apis/") else "services/proxy"
+        if verb in self.forbidden or path in self.forbidden_paths:
             return self.status(403, f'{kind}.weft.dev is forbidden: User "jane" cannot {verb} resource "{kind}" in API '
                                     'group "weft.dev" in the namespace "shop"')
-        if path.startswith(FILES):
-            return self.relay(path[len(FILES):], headers)
+        if not path.startswith((TRACES, VIEWS, RELAY)):
+            return self.status(404, "the server could not find the requested resource")
+        if path == RELAY:
+            return 401, b"no token\n"
+        if path.startswith((FILES, RATES)):
+            return self.relay(path[len(FILES):] if path.startswith(FILES) else RATES, headers, query)
         if path.startswith(VIEWS):
             return self.view(method, path, body)
         return self.trace(method, path, body)
@@ -140,11 +178,16 @@ class Api:
         self.views[made["metadata"]["name"]] = made["spec"]
         return 201, json.dumps(made).encode()
 
-    def relay(self, path, headers):
+    def relay(self, path, headers, query):
+        self.query = query if path in ("", RATES) else self.query
         namespace, view, secret = (headers["X-Weft-Token"] or "..").split(".")
         spec = self.views.get(view, {})
         if namespace != "shop" or spec.get("tokenSHA256") != hashlib.sha256(secret.encode()).hexdigest():
             return 401, b"no such view\n"
+        if path == RATES:
+            return 200, json.dumps(self.rates).encode()
+        if not path and query:
+            return 200, json.dumps({"files": self.narrowed}).encode()
         if not path:
             return 200, json.dumps({"files": [{"path": p, "size": s} for p, s in self.shown.items() if s]}).encode()
         first, last = map(int, re.fullmatch(r"bytes=(\d+)-(\d+)", headers["Range"]).groups())
@@ -252,6 +295,106 @@ class Kubectl(LocalTest):
         self.assertIn("no events of this pod", self.download("--pod", "none", status=121)[0])
         self.api.traces["sales"]["status"]["folder"] = ""
         self.assertIn("kubectl weft status", self.weft("download", "sales", status=121))
+
+    def test_downloads_a_time(self):
+        """The relay names bytes of each stream; the folder gets those, from its first byte on."""
+        path = next(path for path in self.api.files if not path.endswith("metadata"))
+        ends = packet_ends(self.api.files[path])
+        metadata = str(pathlib.PurePath(path).with_name("metadata"))
+        self.api.narrowed = [{"path": metadata, "size": len(self.api.files[metadata])},
+                             {"path": path, "size": ends[1], "offset": ends[0]}]
+        when = ("--since", "2026-01-02T03:04:05Z", "--until", "2026-01-02T03:04:06.5Z")
+        self.download(*when)
+        self.assertEqual(self.api.query, "since=1767323045000000000&until=1767323046500000000")
+        self.assertEqual((self.folder / "out" / path).read_bytes(), self.api.files[path][ends[0]:ends[1]])
+        shown = self.viewed(self.folder / "out").splitlines()
+        self.assertTrue(shown)
+        self.assertTrue(all("emitter:" in line for line in shown))
+        self.assertLessEqual(self.download(*when)[1], 4096)
+        self.assertIn("contains something else", self.download(status=121)[0])
+        self.assertIn("is no time", self.download("--since", "yesterday", status=121)[0])
+        self.assertIn("later than --until", self.download("--since", "1m", "--until", "2m", status=121)[0])
+        self.api.narrowed = self.api.narrowed[:1]
+        self.assertIn("no events of this time", self.download("--since", "1m", status=121)[0])
+
+    def test_top_shows_rates(self):
+        counts = {"events": 50, "bytes": 4096, "discarded": 5, "lost": 1}
+        self.api.rates["pods"] = [{"pod": "shop-1", "total": counts} |
+                                  {name: [0, 0, 0, 0, value] for name, value in counts.items()}]
+        for words in (("top",), ("top", "sales"), ("top", "--once")):
+            self.assertRegex(self.weft(*words), r"sales +shop-1 +10.0 +819 bytes/s +1.0 +0.2 +5 +1\n")
+        shown = json.loads(self.weft("top", "-o", "json"))
+        self.assertEqual(shown["traces"][0]["pods"][0]["eventsPerSecond"], 10)
+        self.assertEqual((self.api.query, self.api.views), ("seconds=5", {}))
+        self.api.forbidden = {"create"}
+        self.assertIn("may not create traceviews.weft.dev", self.weft("top", "sales", status=121))
+        self.api.forbidden = set()
+        self.api.traces = {}
+        self.assertIn("no Trace records", self.weft("top"))
+
+    def test_top_redraws_a_terminal(self):
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen([str(PROGRAM), "top", f"--kubeconfig={self.kubeconfig}"],
+                                   stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs)
+        self.running.append(process)
+        os.close(theirs)
+        shown = b""
+        while shown.count(b"\033[H") < 2:
+            shown += os.read(ours, 4096)
+        self.assertIn(b"sales   all 0", shown)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=PATIENCE), 0)
+        os.close(ours)
+        self.assertEqual(self.api.views, {})
+
+    def test_doctor_finds_what_is_wrong(self):
+        self.api.traces["sales"]["status"]["pods"]["skipped"] = []
+        self.api.traces["sales"]["status"]["events"] = {"recorded": 5, "delivered": 5}
+        said = self.weft("doctor")
+        for part in ("API server: v1.34.4", "relay: it answers", "namespace shop: it has the label", "node n1: its agent",
+                     "Trace sales, node n1: Recording, 1 of 1 pods traced", "the relay has", "nothing is wrong"):
+            self.assertIn(part, said)
+        self.assertEqual(self.api.views, {})
+
+        self.api.traces["sales"] = trace()
+        self.api.objects["/api/v1/namespaces/shop"]["metadata"]["labels"] = {}
+        self.api.objects["/version"]["minor"] = "31+"
+        self.api.objects[AGENTS]["items"][0]["status"] = {}
+        self.api.objects[PODS]["items"][0]["spec"]["nodeName"] = "n2"
+        said = self.weft("doctor", "sales", status=1)
+        for part in ("too old", "kubectl label namespace shop weft.dev/inject=enabled", "1 pods are not traced, NoLibrary",
+                     "2 events were lost: 2 ring/full", "node n1: its agent is not ready", "node n2: it has pods",
+                     "wrong: 6 things"):
+            self.assertIn(part, said)
+        self.assertIn("there is no Trace none", self.weft("doctor", "none", status=121))
+        del self.api.objects["/apis/weft.dev/v1alpha1"]
+        self.assertIn("this cluster has no weft.dev/v1alpha1", self.weft("doctor", status=1))
+
+    def test_doctor_names_missing_rights(self):
+        self.api.traces["sales"]["status"]["pods"]["skipped"] = []
+        self.api.traces["sales"]["status"]["events"] = {}
+        self.api.forbidden_paths = {"/api/v1/nodes", AGENTS, PODS, SESSIONS, "/api/v1/namespaces/shop"}
+        said = self.weft("doctor")
+        self.assertEqual(said.count("unknown  "), 4, said)
+        self.assertIn("may not get tracesessions.weft.dev", said)
+        self.assertIn("nothing is wrong", said)
+
+    def test_completes(self):
+        def complete(*words):
+            return subprocess.run([PROGRAM, "__complete", *words], check=True, capture_output=True, text=True,
+                                  env=dict(os.environ, KUBECONFIG=str(self.kubeconfig))).stdout
+        self.assertEqual(complete("live", "s"), "sales\n:4\n")
+        self.assertIn("doctor\t", complete("d"))
+        self.assertEqual(complete("completion", ""), "bash\nfish\nzsh\n:4\n")
+        script = self.weft("completion", "bash") + """
+COMP_WORDS=(kubectl-weft status sa) COMP_CWORD=2; _kubectl_weft; printf '%s,' "${COMPREPLY[@]}"
+COMP_WORDS=(kubectl-weft sta) COMP_CWORD=1; _kubectl_weft; printf '%s,' "${COMPREPLY[@]}"
+COMP_WORDS=(kubectl-weft '') COMP_CWORD=1; _kubectl_weft; printf '%s' "${#COMPREPLY[@]}"
+"""
+        path = f"{PROGRAM.parent}:{os.environ['PATH']}"
+        done = subprocess.run(["bash", "-c", script], check=True, capture_output=True, text=True,
+                              env=dict(os.environ, PATH=path, KUBECONFIG=str(self.kubeconfig)))
+        self.assertEqual(done.stdout, "sales,status,8")
 
     def test_refuses_hostile_names(self):
         for name in ("../../etc/x", "/etc/x", ".bashrc", "a/../b"):
