@@ -43,7 +43,8 @@ Result<std::string> TraceView::Token() {
   if (!name_.empty() && Clock::now() - made_ < kViewLife / 2) return token_;
   WEFT_ASSIGN(const std::string secret, MakeSecret());
   WEFT_ASSIGN(const std::string digest, Sha256(secret));
-  const std::string expires = kube::FormatTime(std::chrono::system_clock::now() + kViewLife);
+  // The caller has read the Trace: the API server's time is known.
+  const std::string expires = kube::FormatTime(connection_.client->ServerTime() + kViewLife);
   const kube::Json object = {
       {"apiVersion", api::kApiVersion},
       {"kind", "TraceView"},

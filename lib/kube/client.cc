@@ -68,8 +68,23 @@ Query SelectionQuery(const Selection& selection) {
 
 }  // namespace
 
+HttpReply Client::Ask(const HttpRequest& request, const std::stop_token& stop) {
+  HttpReply reply = transport_->Send(request, stop);
+  if (reply.date) {
+    const std::lock_guard lock(mutex_);
+    time_ = {.server = *reply.date, .here = std::chrono::steady_clock::now()};
+  }
+  return reply;
+}
+
+WallTime Client::ServerTime() const {
+  const std::lock_guard lock(mutex_);
+  if (!time_) return std::chrono::system_clock::now();
+  return time_->server + (std::chrono::steady_clock::now() - time_->here);
+}
+
 Result<Json> Client::Send(const HttpRequest& request, const std::stop_token& stop) {
-  const HttpReply reply = transport_->Send(request, stop);
+  const HttpReply reply = Ask(request, stop);
   if (auto problem = Problem(request, reply)) return std::unexpected(std::move(*problem));
   return ParseAnswer(request, reply.body);
 }
@@ -87,7 +102,7 @@ Result<ObjectList> Client::List(const Address& collection, const Selection& sele
     query.emplace_back("limit", std::to_string(kPageSize));
     if (!next.empty()) query.emplace_back("continue", next);
     const HttpRequest request{.method = "GET", .target = Target(collection, query)};
-    const HttpReply reply = transport_->Send(request, stop);
+    const HttpReply reply = Ask(request, stop);
     if (reply.status == kGone && tries++ < kListTries) {
       list = {};
       next.clear();

@@ -8,9 +8,12 @@
 #ifndef WEFT_LIB_KUBE_CLIENT_H_
 #define WEFT_LIB_KUBE_CLIENT_H_
 
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -18,6 +21,7 @@
 #include "lib/base/result.h"
 #include "lib/kube/json.h"
 #include "lib/kube/resource.h"
+#include "lib/kube/time.h"
 #include "lib/kube/transport.h"
 #include "lib/kube/watch_decoder.h"
 
@@ -65,16 +69,29 @@ class Client {
   // `uid` "": whichever object has that name.
   Status Delete(const Address& object, const std::string& uid);
 
+  // Returns the API server's time, which its last answer told, to about a second. Times in objects
+  // are judged by it: this machine's clock may be wrong. Without any answer: this machine's time.
+  [[nodiscard]] WallTime ServerTime() const;
+
   // A request to what is not an object, such as the proxy of a Service.
   HttpReply Exchange(const HttpRequest& request, const std::stop_token& stop = {}) {
     return transport_->Send(request, stop);
   }
 
  private:
+  struct KnownTime {
+    WallTime server;
+    std::chrono::steady_clock::time_point here;
+  };
+
   Result<Json> Send(const HttpRequest& request, const std::stop_token& stop = {});
+  // Sends to the API server itself, whose time the answer tells.
+  HttpReply Ask(const HttpRequest& request, const std::stop_token& stop);
 
   std::unique_ptr<Transport> transport_;
   std::string manager_;
+  mutable std::mutex mutex_;
+  std::optional<KnownTime> time_;
 };
 
 }  // namespace weft::kube

@@ -101,6 +101,27 @@ TEST(Client, ARefusalHasItsCodeAndTheServersWords) {
   }
 }
 
+TEST(Client, KnowsTheServersTime) {
+  std::string date;
+  LoopbackServer server([&](const SeenRequest&, const Write& write) {
+    write("HTTP/1.1 200 OK\r\n" + date + "Content-Length: 2\r\nConnection: close\r\n\r\n{}");
+  });
+  Client client = MakeClient(server);
+  const auto is_about = [&](WallTime time) {
+    const auto ahead = client.ServerTime() - time;
+    return ahead >= std::chrono::seconds(0) && ahead < std::chrono::hours(1);
+  };
+  const WallTime begin = std::chrono::system_clock::now();
+  for (const char* none : {"", "Date: tomorrow\r\n"}) {
+    date = none;
+    ASSERT_TRUE(client.Get(kTrace).has_value());
+    EXPECT_TRUE(is_about(begin)) << none;
+  }
+  date = "Date: Fri, 02 Jan 2015 03:04:05 GMT\r\n";
+  ASSERT_TRUE(client.Get(kTrace).has_value());
+  EXPECT_TRUE(is_about(ParseTime("2015-01-02T03:04:05Z").value()));
+}
+
 TEST(Client, BadAnswersAreErrorsAndNoExceptions) {
   std::string answer;
   LoopbackServer server([&](const SeenRequest&, const Write& write) { write(answer); });

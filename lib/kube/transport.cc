@@ -98,6 +98,17 @@ HttpReply Failed(TransportFailure failure, std::string problem) {
   return reply;
 }
 
+std::optional<std::chrono::system_clock::time_point> DateOf(const http::http_response& response) {
+  const auto header = response.headers().find("Date");
+  if (header == response.headers().end()) return std::nullopt;
+  const auto date = utility::datetime::from_string(header->second, utility::datetime::RFC_1123);
+  if (!date.is_initialized()) return std::nullopt;
+  // In 100 ns since 1601.
+  constexpr utility::datetime::interval_type kYear1970 = 116'444'736'000'000'000;
+  const auto since_1970 = static_cast<int64_t>(date.to_interval() - kYear1970);
+  return std::chrono::system_clock::time_point(std::chrono::seconds(since_1970 / 10'000'000));
+}
+
 class CppRestTransport final : public Transport {
  public:
   explicit CppRestTransport(TransportConfig config) : config_(std::move(config)) {}
@@ -144,6 +155,7 @@ class CppRestTransport final : public Transport {
         client->request(Build(request, credentials), cancel.get_token()).get();
     HttpReply reply;
     reply.status = response.status_code();
+    reply.date = DateOf(response);
     const bool streams = on_bytes != nullptr && reply.status == http::status_codes::OK;
     auto buffer = response.body().streambuf();
     std::string chunk;

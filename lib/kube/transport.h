@@ -10,6 +10,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -67,6 +68,8 @@ struct HttpReply {
   std::string body;
   TransportFailure failure = TransportFailure::kNone;
   std::string problem;  // one line, when failure is not kNone
+  // The answer's Date, by the server's clock, in whole seconds. Nothing: it has none.
+  std::optional<std::chrono::system_clock::time_point> date;
 };
 
 // Takes a part of the body; false ends the stream.

@@ -45,14 +45,15 @@ struct Judgement {
 class Judge {
  public:
   struct Clocks {
-    std::function<kube::WallTime()> wall = [] { return std::chrono::system_clock::now(); };
+    std::function<kube::WallTime()> wall;  // the API server's
     std::function<Clock::time_point()> steady = [] { return Clock::now(); };
   };
 
   // `client` outlives the judge. `own_namespace` is weft's: events of ClusterTraces, which are of
   // all namespaces, are stored there, so nothing of it is given out.
   Judge(kube::Client& client, std::string own_namespace)
-      : Judge(client, std::move(own_namespace), Clocks{}) {}
+      : Judge(client, std::move(own_namespace),
+              Clocks{.wall = [&client] { return client.ServerTime(); }}) {}
   Judge(kube::Client& client, std::string own_namespace, Clocks clocks)
       : client_(client), own_namespace_(std::move(own_namespace)), clocks_(std::move(clocks)) {}
 

@@ -60,6 +60,18 @@ TEST_F(JudgeTest, AViewExpires) {
   EXPECT_EQ(Of(TestCluster::kToken, "shop"), Verdict::kUnknown);
 }
 
+TEST_F(JudgeTest, AViewExpiresByTheApiServersClock) {
+  cluster_.wall -= 3h;
+  cluster_.SetView(10min);
+  Judge judge(*cluster_.client, "weft");
+  const Token token = ParseToken(TestCluster::kToken, "").value();
+  const Route route = ParseRoute("/v1/namespaces/shop/traces").value();
+  EXPECT_EQ(judge.Decide(token, route).verdict, Verdict::kAllowed);
+  cluster_.wall += 6h;
+  Judge later(*cluster_.client, "weft");
+  EXPECT_EQ(later.Decide(token, route).verdict, Verdict::kUnknown);
+}
+
 TEST_F(JudgeTest, AViewOfMoreThanAnHourOpensNothing) {
   cluster_.SetView(1h + 1s);
   EXPECT_EQ(Of(TestCluster::kToken, "shop"), Verdict::kUnknown);

@@ -49,6 +49,12 @@ struct TestCluster {
   size_t questions() { return transport_->requests().size(); }
 
   kube::HttpReply Serve(const kube::HttpRequest& request) {
+    kube::HttpReply reply = Answer(request);
+    reply.date = wall;
+    return reply;
+  }
+
+  kube::HttpReply Answer(const kube::HttpRequest& request) {
     using kube::testing::Reply;
     if (failing) return Reply(500, {{"message", "etcd is away"}});
     if (request.method == "GET") {
