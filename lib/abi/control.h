@@ -98,6 +98,7 @@ WEFT_ABI_ASSERT(sizeof(struct weft_ruleset) == 40, "rule set layout");
 enum weft_channel_flag {
   WEFT_CHANNEL_STATEDUMP = 1 << 0,     /* record the process's loaded objects at its first event */
   WEFT_CHANNEL_LARGE_RECORDS = 1 << 1, /* the reader takes records of up to WEFT_RECORD_MAX_BYTES */
+  WEFT_CHANNEL_FUNCTIONS = 1 << 2,     /* functions are hooked for it: hooks.h */
 };
 
 struct weft_channel_spec {

@@ -10,6 +10,7 @@
 #ifndef WEFT_LIB_API_TRACE_H_
 #define WEFT_LIB_API_TRACE_H_
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -106,6 +107,8 @@ struct FunctionArg {
   bool operator==(const FunctionArg&) const = default;
 };
 
+enum class FunctionMoment { kEntry, kExit };
+
 // Functions of unmodified programs: entry and exit of each call.
 struct FunctionRule {
   std::string name;    // glob over symbol names
@@ -114,7 +117,16 @@ struct FunctionRule {
   std::vector<FunctionArg> args;     // empty: from DWARF where there is any
   std::optional<ValueType> returns;  // none: from DWARF where there is any
   std::string filter;
+  std::vector<FunctionMoment> record;  // empty: both
   bool operator==(const FunctionRule&) const = default;
+
+  bool RecordsEntry() const { return Records(FunctionMoment::kEntry); }
+  bool RecordsExit() const { return Records(FunctionMoment::kExit); }
+
+ private:
+  bool Records(FunctionMoment moment) const {
+    return record.empty() || std::ranges::find(record, moment) != record.end();
+  }
 };
 
 struct UserSpec {

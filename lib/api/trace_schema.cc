@@ -208,6 +208,8 @@ TypePtr<FunctionArg> FunctionArgSchema() {
                                              "Type of the argument in C.", kRequired)});
 }
 
+constexpr std::array<std::string_view, 2> kFunctionMoments = {"entry", "exit"};
+
 TypePtr<FunctionRule> FunctionRuleSchema() {
   using T = FunctionRule;
   const auto type = Enum<ValueType>(kValueTypes);
@@ -215,7 +217,9 @@ TypePtr<FunctionRule> FunctionRuleSchema() {
   return Object<T>(
       "FunctionRule",
       {MakeField("name", &T::name, PrintablePattern(limits::kFunctionName),
-                 "Functions to record, by symbol; * matches any characters.", kRequired),
+                 "Functions to record: the symbol, or the C++ name with or without its arguments; * "
+                 "matches any characters.",
+                 kRequired),
        MakeField(
            "object", &T::object, PrintablePattern(limits::kFileName),
            "File name of the program or library that has the function; may be a pattern, such "
@@ -223,11 +227,18 @@ TypePtr<FunctionRule> FunctionRuleSchema() {
        MakeField("exclude", &T::exclude,
                  Exclusions(PrintablePattern(limits::kFunctionName, Refusal::kAsPattern)),
                  "Patterns of functions that are not recorded even if name matches."),
+       MakeField("record", &T::record,
+                 ListOf(Enum<FunctionMoment>(kFunctionMoments), kFunctionMoments.size(),
+                        ListKind::kSet),
+                 "The events of each call. Absent: entry and exit."),
        MakeField("args", &T::args, ListOf(arg, limits::kFunctionArgs),
-                 "The arguments, in order. Absent: those of the debugging information, or none."),
+                 "The first arguments, in order, with their types in C. Absent: none is recorded. "
+                 "Strings are not recorded yet."),
        MakeField("returns", &T::returns, type,
-                 "Type of the return value. Absent: that of the debugging information, or none."),
-       MakeField("filter", &T::filter, FilterString(), kFilterDoc)});
+                 "Type of the return value in C. Absent: it is not recorded."),
+       MakeField("filter", &T::filter, FilterString(),
+                 "Not available yet: a Trace with it is refused. spec.filter holds for functions, "
+                 "too.")});
 }
 
 TypePtr<UserSpec> UserSchema() {
@@ -237,8 +248,8 @@ TypePtr<UserSpec> UserSchema() {
       {MakeField("events", &T::events, ListOf(EventRuleSchema(), limits::kEventRules),
                  "Tracepoints. An event is recorded if any of the rules matches."),
        MakeField("functions", &T::functions, ListOf(FunctionRuleSchema(), limits::kEventRules),
-                 "Functions of unmodified programs: entry and exit of each call, "
-                 "with arguments, return value and depth.")});
+                 "Functions of unmodified programs: entry and exit of each call, with arguments and "
+                 "return value. In local mode on x86-64 only.")});
 }
 
 // --- kernel ----------------------------------------------------------------------------------

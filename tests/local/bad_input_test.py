@@ -66,14 +66,21 @@ spec:
         self.record("-e", "emitter:tick", "--filter", 'number >= 0 && $ctx.vpid > 0 && $app.none:such != "a"',
                     program=self.emitter("--events", 4))
 
-    def test_functions_of_user_space_are_not_available_yet(self):
-        rules = """apiVersion: weft.dev/v1alpha1
+    def test_parts_of_functions_that_are_not_available_yet(self):
+        for function, context, said in (
+                ('filter: "a > 1"', "vpid", ("filter of a function", "spec.filter")),
+                ("args: [{name: a, type: string}]", "vpid", ('"a"', "strings", "pointer")),
+                ("returns: string", "vpid", ("returns", "strings", "pointer")),
+                ("record: [entry]", "$app.a:b", ("contexts of applications", "Trace of its own"))):
+            rules = f"""apiVersion: weft.dev/v1alpha1
 kind: Trace
-metadata: {name: t}
+metadata: {{name: t}}
 spec:
-  user: {events: [{name: "emitter:tick"}], functions: [{name: main}]}
+  context: ["{context}"]
+  user: {{events: [{{name: "emitter:tick"}}], functions: [{{name: main, {function}}}]}}
 """
-        self.refuse(INPUT, "spec.user.functions", "not available yet", "userProbes", options=self.yaml(rules))
+            self.refuse(INPUT, "spec.user.functions", "main" if "$app" not in context else "", *said,
+                        options=self.yaml(rules))
 
     def test_missing_field_may_be_allowed(self):
         _, err = self.record("-e", "emitter:*", "--filter", "nmber > 5", "--allow-missing",

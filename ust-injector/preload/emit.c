@@ -486,6 +486,12 @@ void weft_emit_into(uint32_t channel, struct weft_event* event, const void* fixe
   }
 }
 
+void weft_emit_discard(struct weft_event* event, enum weft_discard_reason reason) {
+  const struct weft_event_state* state = weft_process.no_clock ? NULL : current_state(event);
+  for (uint32_t i = 0; state != NULL && i < state->target_count; ++i)
+    discard(state->targets[i].channel, reason);
+}
+
 // Returns the bytes of the largest record that a channel which wants the event takes; 0: no channel
 // is known to want it.
 static uint64_t largest_record(struct weft_event* event) {

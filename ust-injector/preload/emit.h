@@ -21,6 +21,9 @@ const struct weft_event_state* weft_emit_decide(struct weft_event* event, uint32
 void weft_emit_into(uint32_t channel, struct weft_event* event, const void* fixed,
                     const struct weft_segment* segments, const void* ip);
 
+// Counts one event as discarded in each channel that wants it, whatever its filters say.
+void weft_emit_discard(struct weft_event* event, enum weft_discard_reason reason);
+
 // This is the member `keep` of struct weft_library.
 void* weft_keep(struct weft_event* event, struct weft_kept** kept, uint64_t size);
 

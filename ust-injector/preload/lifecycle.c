@@ -14,6 +14,7 @@
 #include "ust-injector/preload/emit.h"
 #include "ust-injector/preload/environment.h"
 #include "ust-injector/preload/helper_task.h"
+#include "ust-injector/preload/hooks.h"
 #include "ust-injector/preload/keep.h"
 #include "ust-injector/preload/lock.h"
 #include "ust-injector/preload/memory.h"
@@ -150,7 +151,9 @@ bool weft_process_ready(void) {
   return state == WEFT_PROCESS_READY;
 }
 
-__attribute__((constructor)) static void on_load(void) { (void)weft_process_ready(); }
+__attribute__((constructor)) static void on_load(void) {
+  if (weft_process_ready()) weft_hooks_start();
+}
 
 // --- trial ---------------------------------------------------------------------------------------
 

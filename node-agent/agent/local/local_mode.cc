@@ -205,8 +205,26 @@ Status LocalMode::ScopeToProgram(Session& session, const ipc::CreateSession& com
   return {};
 }
 
+void LocalMode::UpdateHooks() {
+  if (session() == nullptr) return;
+  std::vector<hooks::HookRule> rules;
+  bool any = false;
+  for (const SessionChannel& channel : session()->channels) {
+    any = any || !channel.functions.empty();
+    if (channel.phase == ChannelPhase::kOn && !channel.paused)
+      rules.insert(rules.end(), channel.functions.begin(), channel.functions.end());
+  }
+  if (!any) return;
+  if (!hooks_.has_started()) {
+    const Status started = hooks_.Start(agent_.parts().sessions.dir(), "local.ctl");
+    if (!started) return Note("functions are not recorded: " + started.error().message);
+  }
+  hooks_.SetRules(std::move(rules));
+}
+
 void LocalMode::StartSession() {
   if (phase() == ipc::Phase::kCreated) agent_.parts().channels.Start(*session());
+  UpdateHooks();
   AnswerWaiting();
 }
 
@@ -249,6 +267,7 @@ void LocalMode::OwnerGone() {
 }
 
 void LocalMode::Tick(int64_t now_ns) {
+  UpdateHooks();
   if (!owner_gone_) return;
   if (owner_gone_ns_ == 0) owner_gone_ns_ = now_ns;
   const bool has_relay = session() != nullptr && !session()->relay.host.empty();
@@ -258,11 +277,13 @@ void LocalMode::Tick(int64_t now_ns) {
   const ipc::Phase now = phase();
   if (now != ipc::Phase::kNone && now != ipc::Phase::kCreated && now != ipc::Phase::kStopped)
     return;
+  if (!hooks_.is_settled()) return;
   if (session() != nullptr && !session()->cgroup.empty()) RemoveCgroup(session()->cgroup);
   agent_.Quit();
 }
 
 void LocalMode::AnswerWaiting() {
+  for (std::string& note : hooks_.TakeNotes()) Note(std::move(note));
   const ipc::Phase now = phase();
   for (auto& [number, client] : clients_) {
     const bool started =
@@ -285,6 +306,7 @@ ipc::SessionState LocalMode::State() const {
   ipc::SessionState state;
   if (session() != nullptr) state = session()->State();
   state.notices.insert(state.notices.end(), notices_.begin(), notices_.end());
+  for (std::string& line : hooks_.Summary()) state.notices.push_back(std::move(line));
   state.processes = agent_.parts().processes.Alive();
   state.recoveries = agent_.recoveries();
   return state;

@@ -21,6 +21,7 @@
 #include "node-agent/agent/core/agent.h"
 #include "node-agent/agent/core/agent_listener.h"
 #include "node-agent/agent/discovery/container_lookup.h"
+#include "node-agent/hooks/hook_service.h"
 
 namespace weft::agent {
 
@@ -67,6 +68,8 @@ class LocalMode final : public AgentListener {
   std::optional<Refusal> MakeInKernel(Session& session, const ipc::CreateSession& command);
   void Unmake(const Session& session);
   Status ScopeToProgram(Session& session, const ipc::CreateSession& command);
+  // Makes the hooks those of the channels that record now.
+  void UpdateHooks();
   void StartSession();
   void StopSession();
   void RefuseStarts(const char* kind, const std::string& why);
@@ -76,6 +79,7 @@ class LocalMode final : public AgentListener {
   [[nodiscard]] ipc::SessionState State() const;
 
   Agent& agent_;
+  hooks::HookService hooks_;
   const std::vector<std::string> modules_;
   UniqueFd socket_;
   std::map<uint64_t, Client> clients_;

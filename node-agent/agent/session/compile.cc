@@ -8,6 +8,7 @@
 #include "lib/abi/context.h"
 #include "lib/event/filter_compiler.h"
 #include "lib/event/match.h"
+#include "node-agent/hooks/event_layout.h"
 #include "node-agent/agent/session/perf_counters.h"
 
 namespace weft::agent {
@@ -90,6 +91,45 @@ Status CompileRules(const api::TraceSpec& from, control::ChannelSpec& to) {
     WEFT_ASSIGN(rule.filter, CompileFilters(from.filter, event.filter));
     to.rules.push_back(std::move(rule));
   }
+  return {};
+}
+
+// The rules of a function's events; its name may be a pattern, and then theirs are.
+Status CompileFunction(const api::FunctionRule& function, const std::string& filter,
+                       control::ChannelSpec& to) {
+  using hooks::Moment;
+  if (!function.filter.empty())
+    return Fail(ErrorCode::kUnsupported,
+                "a filter of a function is not available yet; use spec.filter, which holds for "
+                "all events of the Trace");
+  WEFT_TRY(hooks::LayOut(function));
+  for (const Moment moment : {Moment::kEntry, Moment::kExit}) {
+    if (moment == Moment::kEntry ? !function.RecordsEntry() : !function.RecordsExit()) continue;
+    control::RuleSpec rule{.pattern = hooks::EventName(function.name, moment)};
+    for (const std::string& excluded : function.exclude)
+      rule.exclusions.push_back(hooks::EventName(excluded, moment));
+    WEFT_ASSIGN(rule.filter, CompileFilters(filter, ""));
+    to.rules.push_back(std::move(rule));
+  }
+  return {};
+}
+
+Status CompileFunctions(const api::Trace& trace, const CompileContext& context,
+                        CompiledChannel& to) {
+  const api::TraceSpec& spec = trace.spec;
+  if (spec.user.functions.empty()) return {};
+  if (!context.why_no_functions.empty())
+    return Fail(ErrorCode::kUnsupported, context.why_no_functions);
+  // A function that is called to get such a value could be hooked itself.
+  if (std::ranges::any_of(spec.context, [](const auto& name) { return name.starts_with(kAppPrefix); }))
+    return Fail(ErrorCode::kUnsupported,
+                "is not recorded with contexts of applications ($app....); make a Trace of its own");
+  for (const api::FunctionRule& function : spec.user.functions) {
+    if (auto compiled = CompileFunction(function, spec.filter, to.spec); !compiled)
+      return std::unexpected(std::move(compiled).error().Context(function.name));
+    to.functions.push_back({trace.metadata.name, function});
+  }
+  to.spec.flags |= WEFT_CHANNEL_FUNCTIONS;
   return {};
 }
 
@@ -198,15 +238,13 @@ Result<CompiledChannel> CompileUserChannel(const api::Trace& trace, const Compil
   CompiledChannel out;
   const api::TraceSpec& spec = trace.spec;
   const std::string& name = trace.metadata.name;
-  if (!spec.user.functions.empty())
-    return Fail(ErrorCode::kUnsupported,
-                "Trace \"" + name +
-                    "\": spec.user.functions is not available yet; take it out, or record the "
-                    "functions through the kernel: spec.kernel.userProbes");
-  if (spec.user.events.empty())
+  if (!spec.RecordsUser())
     return Fail(ErrorCode::kUnsupported, "Trace \"" + name + "\" records nothing");
 
   WEFT_TRY(CompileRules(spec, out.spec));
+  if (auto compiled = CompileFunctions(trace, context, out); !compiled)
+    return std::unexpected(
+        std::move(compiled).error().Context("Trace \"" + name + "\": spec.user.functions"));
   WEFT_TRY(CompileContexts(spec, Domain::kUser, out));
   CompileStatedump(out.spec);
   out.spec.vpids = spec.trackers.vpid;

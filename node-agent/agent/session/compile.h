@@ -14,6 +14,7 @@
 #include "lib/base/result.h"
 #include "lib/control/ruleset.h"
 #include "lib/ipc/messages.h"
+#include "node-agent/hooks/functions.h"
 #include "node-agent/kernel/backend.h"
 
 namespace weft::agent {
@@ -27,6 +28,7 @@ struct CompileContext {
   uint32_t uid = 0;
   bool several_traces = false;  // each then has a folder of its own
   bool of_tenant = false;       // what tells of the whole node is left out, with a notice
+  std::string why_no_functions;  // spec.user.functions is refused with it; "": it is recorded
   // The folder where paths of spec.kernel.userProbes begin. std::nullopt: they are paths in
   // containers, whose probes CompileUserProbes finds.
   std::optional<std::string> object_root;
@@ -35,6 +37,7 @@ struct CompileContext {
 struct CompiledChannel {
   control::ChannelSpec spec;          // id not set
   ipc::ChannelDefinition definition;  // id and uuid not set
+  std::vector<hooks::HookRule> functions;
   std::vector<kernel::Event> kernel_events;
   kernel::Trackers trackers;         // of the kernel's
   std::vector<std::string> notices;  // parts of the Trace that are not recorded here, for people

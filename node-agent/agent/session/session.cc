@@ -32,6 +32,19 @@ std::string Hostname() {
   return names.nodename;
 }
 
+// Returns why this session cannot record functions; "": it can.
+std::string WhyNoFunctions(const ipc::CreateSession& command) {
+#if defined(__x86_64__)
+  if (!command.attach.empty())
+    return "is not available yet for programs that run already; start the program with weft record "
+           "... -- PROGRAM";
+  return "";
+#else
+  (void)command;
+  return "is not available on this machine, only on x86-64; use spec.kernel.userProbes";
+#endif
+}
+
 Result<CompiledChannel> CompileForThisKernel(const api::Trace& trace, const CompileContext& context,
                                              const Session::KernelProbe& probe_kernel) {
   const auto support = probe_kernel();
@@ -158,6 +171,7 @@ Result<Session> Session::Compile(const ipc::CreateSession& command, const std::s
                          .ctf_version = command.ctf_version,
                          .uid = command.uid,
                          .several_traces = parsed->size() > 1,
+                         .why_no_functions = WhyNoFunctions(command),
                          .object_root = "/"};
   Session session;
   session.traces_ = traces;
@@ -181,6 +195,7 @@ Result<Session> Session::Compile(const ipc::CreateSession& command, const std::s
       channel.spec = std::move(compiled.spec);
       channel.definition = std::move(compiled.definition);
       channel.definition.relay = command.relay;
+      channel.functions = std::move(compiled.functions);
       channel.kernel_events = std::move(compiled.kernel_events);
       channel.trackers = std::move(compiled.trackers);
       channel.tells_state = channel.of_kernel() && trace.spec.kernel.statedump;

@@ -51,6 +51,7 @@ struct SessionChannel {
   bool ready = false;     // the consumer said so (in this life of the agent)
   bool refused = false;   // the consumer cannot make its output (the same)
   std::optional<std::chrono::nanoseconds> duration;
+  std::vector<hooks::HookRule> functions;    // of a user channel
   std::vector<kernel::Event> kernel_events;  // of a kernel channel that is not on yet
   kernel::Trackers trackers;                 // of a kernel channel
   bool tells_state = false;                  // record the state, too: of a kernel channel

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hooks on functions: what libweft.so [L] and the agent [A] of one node share in the memory of a
+ * traced process. docs/adr/0056 and 0057 have the reasons.
+ *
+ * Terms
+ *   hook    what is recorded of one function: where its values are, and its two events.
+ *   thunk   code beside the function's object: gives the hook to libweft.so, then runs the
+ *           instructions that the jump displaced, then jumps back behind the jump.
+ *   area    memory in reach of an object's code (2 GiB), half of it code, half of it hooks.
+ *   stub    16 bytes of code in libweft.so that call a function for its caller. The return address
+ *           of the call, which lies where the caller's was, tells which call returns.
+ *
+ * L1  At its start, if a channel of the rules in force records functions, the library makes the
+ *     areas, fills weft_hooks (an exported object, so that an agent finds it in the symbol table),
+ *     and calls the agent at WEFT_HOOKS_SOCKET. It waits until the agent closes the connection, at
+ *     most WEFT_HOOKS_PATIENCE_MS.
+ * A1  The agent writes hook, events, descriptions and thunk into unused parts of an area.
+ * A2  It appends the hook to the area's table: `last` of the table, after `next` of the hook.
+ * A3  With all threads stopped, it replaces the function's first bytes with a jump to the thunk;
+ *     to take a hook off, it writes the original bytes again. One write, within one page.
+ * L2  A function that is called gives its hook to weft_hook_enter.
+ *
+ * An agent that dies between two steps leaves a process that runs correctly. The next agent finds
+ * the hooks in the tables, and compares the function's bytes with `jump`. Nothing in an area is
+ * ever moved, changed (but for the events' members that belong to libweft.so) or freed.
+ *
+ * The agent writes through /proc/PID/mem. The process can write all of this, too: what an agent
+ * reads here is foreign, and whatever it says, the agent writes to this process alone.
+ */
+#ifndef WEFT_LIB_ABI_HOOKS_H_
+#define WEFT_LIB_ABI_HOOKS_H_
+
+#include "tracepoint.h"
+
+#define WEFT_HOOKS_MAGIC 0x4b4f4857u /* "WHOK" */
+#define WEFT_HOOKS_VERSION 1u
+#define WEFT_HOOKS_SYMBOL "weft_hooks"
+#define WEFT_HOOKS_SOCKET "hooks.sock" /* in the folder where the library looks for weft */
+#define WEFT_HOOKS_PATIENCE_MS 2000u
+
+#define WEFT_HOOK_AREAS 2u /* beside the program, and among the libraries */
+#define WEFT_HOOK_CODE_BYTES (512u * 1024u)
+#define WEFT_HOOK_DATA_BYTES (4u * 1024u * 1024u)
+#define WEFT_HOOK_THUNK_BYTES 128u /* room for one thunk */
+#define WEFT_HOOK_JUMP_BYTES 5u
+#define WEFT_HOOK_MAX_VALUES 16u
+#define WEFT_HOOK_NAME_PREFIX "function:" /* of events: function:NAME_entry, function:NAME_exit */
+
+enum weft_hook_source {
+  WEFT_HOOK_NONE = 0,
+  WEFT_HOOK_GENERAL = 1,  /* argument register `index`: rdi rsi rdx rcx r8 r9 */
+  WEFT_HOOK_FLOATING = 2, /* xmm register `index` */
+  WEFT_HOOK_STACK = 3,    /* 8 bytes at the stack pointer before the call + 8 * `index` */
+  WEFT_HOOK_RESULT = 4,   /* rax at the return */
+};
+
+struct weft_hook_value {
+  uint8_t source; /* enum weft_hook_source */
+  uint8_t index;
+  uint8_t size; /* bytes: 1, 2, 4 or 8 */
+  uint8_t reserved;
+};
+
+struct weft_hook {
+  uint64_t address; /* of the function */
+  uint64_t resume;  /* in the thunk: the displaced instructions */
+  uint64_t entry;   /* address of a struct weft_event; 0: the entry is not recorded */
+  uint64_t exit;    /* likewise */
+  uint64_t next;    /* hook in the table; 0: the last one */
+  uint64_t digest;  /* of what is recorded, the agent's */
+  uint8_t original[WEFT_HOOK_JUMP_BYTES + 3];
+  uint8_t jump[WEFT_HOOK_JUMP_BYTES + 3];
+  uint32_t value_count;
+  struct weft_hook_value result; /* NONE: the exit has no value */
+  struct weft_hook_value values[WEFT_HOOK_MAX_VALUES];
+};
+WEFT_ABI_ASSERT(sizeof(struct weft_hook) == 136, "hook layout");
+
+/* At the beginning of an area's data. All zero before the first hook. */
+struct weft_hook_table {
+  uint64_t first; /* address of a hook; 0: none */
+  uint64_t last;
+  uint64_t code_used; /* bytes */
+  uint64_t data_used; /* bytes, this table included; 0: this table is not there yet */
+};
+WEFT_ABI_ASSERT(sizeof(struct weft_hook_table) == 32, "hook table layout");
+
+struct weft_hook_area {
+  uint64_t code; /* address; 0: there is no such area */
+  uint64_t code_bytes;
+  uint64_t data;
+  uint64_t data_bytes;
+};
+
+struct weft_hooks {
+  uint32_t magic; /* stored last: 0 before */
+  uint32_t version;
+  uint64_t enter; /* where a thunk goes, with the hook's address on the stack */
+  struct weft_hook_area areas[WEFT_HOOK_AREAS];
+};
+WEFT_ABI_ASSERT(sizeof(struct weft_hooks) == 80, "hooks layout");
+
+#endif /* WEFT_LIB_ABI_HOOKS_H_ */

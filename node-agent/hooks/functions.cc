@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+// See functions.h.
+#include "node-agent/hooks/functions.h"
+
+#include <cxxabi.h>
+#include <elf.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <string_view>
+
+#include "lib/abi/event.h"
+#include "lib/abi/hooks.h"
+#include "lib/elf/elf_image.h"
+#include "lib/event/match.h"
+#include "node-agent/hooks/limits.h"
+
+namespace weft::hooks {
+namespace {
+
+// These run before there is a stack frame to return to, or not as functions.
+constexpr std::string_view kNever[] = {"_start", "__start", "_init", "_fini", "_dl_start",
+                                       "__libc_start_main", "__libc_start_call_main"};
+// They return twice, on another stack, or never; or they ask who called them.
+constexpr std::string_view kNoExit[] = {
+    "setjmp",      "_setjmp",     "__setjmp",     "sigsetjmp",   "__sigsetjmp",  "longjmp",
+    "_longjmp",    "siglongjmp",  "vfork",        "__vfork",     "clone",        "__clone",
+    "clone3",      "__clone3",    "getcontext",   "setcontext",  "swapcontext",  "makecontext",
+    "__getcontext", "savectx",    "dlopen",       "dlsym",       "dlvsym",       "dlmopen",
+    "dlerror",     "__cxa_throw", "__cxa_rethrow", "exit",       "_exit",        "pthread_exit",
+    "abort",       "__builtin_return_address", "mcount", "_mcount", "__fentry__"};
+
+// The longest part of a pattern that a mangled name must contain to be meant.
+std::string LongestWord(const std::string& pattern) {
+  std::string longest, word;
+  const auto is_word = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+  };
+  // Arguments are mangled to letters.
+  const std::string name = pattern.substr(0, pattern.find('('));
+  for (const char c : name + "*") {
+    if (is_word(c)) {
+      word += c;
+      continue;
+    }
+    if (word.size() > longest.size()) longest = word;
+    word.clear();
+  }
+  return longest;
+}
+
+std::string Demangle(const std::string& symbol) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> text(
+      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), std::free);
+  return status == 0 && text ? std::string(text.get()) : std::string();
+}
+
+// "a::f<int>(int) const" without the arguments: the last parenthesis of the outermost level.
+std::string WithoutArguments(const std::string& name) {
+  int depth = 0;
+  for (size_t i = name.size(); i > 0; --i) {
+    if (name[i - 1] == ')') ++depth;
+    if (name[i - 1] == '(' && --depth == 0) return name.substr(0, i - 1);
+  }
+  return name;
+}
+
+bool Matches(const std::string& pattern, const std::string& text) {
+  return !text.empty() && weft_glob_match_str(pattern.c_str(), text.c_str());
+}
+
+struct Symbol {
+  std::string name;
+  GElf_Sym of{};
+};
+
+// Calls `use` with each symbol of code that the file defines.
+template <typename Use>
+Status EachSymbol(const ElfImage& image, uint32_t table, const Use& use) {
+  Status status;
+  size_t seen = 0;
+  image.EachSection([&](const ElfSection& section) {
+    if (section.header.sh_type != table || section.header.sh_entsize != sizeof(Elf64_Sym))
+      return true;
+    Elf_Data* data = section.data();
+    if (data == nullptr) return true;
+    const size_t count = data->d_size / sizeof(Elf64_Sym);
+    for (size_t i = 0; i < count; ++i) {
+      if (++seen > kMaxSymbols) {
+        status = Fail(ErrorCode::kLimit, "the file has too many symbols");
+        return false;
+      }
+      Symbol symbol;
+      if (gelf_getsym(data, static_cast<int>(i), &symbol.of) == nullptr) break;
+      const unsigned type = GELF_ST_TYPE(symbol.of.st_info);
+      if (symbol.of.st_shndx == SHN_UNDEF || symbol.of.st_shndx == SHN_ABS) continue;
+      const char* name = image.Text(section.header.sh_link, symbol.of.st_name);
+      if (name == nullptr || strnlen(name, kMaxSymbolBytes) == kMaxSymbolBytes) continue;
+      symbol.name = name;
+      use(symbol, type);
+    }
+    return true;
+  });
+  return status;
+}
+
+// glibc's own symbols carry a version in .symtab.
+std::string WithoutVersion(const std::string& symbol) { return symbol.substr(0, symbol.find('@')); }
+
+void Judge(Function& f, unsigned type) {
+  const auto is = [&f](std::string_view name) { return f.symbol == name; };
+  if (type == STT_GNU_IFUNC)
+    f.why_not = "the symbol is a resolver, which chooses the function (IFUNC)";
+  else if (std::ranges::any_of(kNever, is))
+    f.why_not = "it is not called as functions are";
+  else if (f.symbol.find(".cold") != std::string::npos)
+    f.why_not = "it is a part of a function (.cold)";
+  else if (f.size == 0)
+    f.why_not = "its symbol has no size";
+  else if (f.size > kMaxFunctionBytes)
+    f.why_not = "it is longer than 1 MiB";
+  else if (f.name.size() + sizeof(WEFT_HOOK_NAME_PREFIX "_entry") > WEFT_EVENT_NAME_MAX)
+    f.why_not = "its name is too long for an event";
+  if (std::ranges::any_of(kNoExit, is) || f.symbol.starts_with("_Unwind_"))
+    f.why_no_exit = "it returns twice, elsewhere or never, or asks for its caller";
+}
+
+class Reader {
+ public:
+  Reader(const std::vector<HookRule>& rules, const std::vector<size_t>& chosen)
+      : rules_(rules), chosen_(chosen) {
+    for (const size_t rule : chosen) words_.push_back(LongestWord(rules[rule].rule.name));
+  }
+
+  void Take(const Symbol& symbol, unsigned type) {
+    if (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE)
+      file_.values.push_back(symbol.of.st_value);
+    if (type != STT_FUNC && type != STT_GNU_IFUNC) return;
+    const std::string name = WithoutVersion(symbol.name);
+    for (size_t i = 0; i < chosen_.size(); ++i) {
+      if (name.find(words_[i]) == std::string::npos) continue;
+      const api::FunctionRule& rule = rules_[chosen_[i]].rule;
+      std::string event;
+      if (!MeansFunction(rule.name, name, event)) continue;
+      std::string unused;
+      if (std::ranges::any_of(rule.exclude, [&](const std::string& pattern) {
+            return MeansFunction(pattern, name, unused);
+          }))
+        continue;
+      Keep({.name = event,
+            .symbol = name,
+            .value = symbol.of.st_value,
+            .size = symbol.of.st_size,
+            .rule = chosen_[i],
+            .why_not = {},
+            .why_no_exit = {}},
+           type);
+      return;
+    }
+  }
+
+  Result<FunctionFile> Finish() {
+    if (by_value_.size() > kMaxMatches)
+      return Fail(ErrorCode::kLimit, "the rules mean more than " + std::to_string(kMaxMatches) +
+                                         " functions of it: name fewer");
+    for (auto& [value, function] : by_value_) file_.functions.push_back(std::move(function));
+    std::ranges::sort(file_.values);
+    const auto rest = std::ranges::unique(file_.values);
+    file_.values.erase(rest.begin(), rest.end());
+    return std::move(file_);
+  }
+
+  FunctionFile& file() { return file_; }
+
+ private:
+  // Several symbols may name one address: the one of the first rule is taken, and the shorter name.
+  void Keep(Function function, unsigned type) {
+    Judge(function, type);
+    const auto [at, is_new] = by_value_.try_emplace(function.value, function);
+    if (is_new) return;
+    Function& other = at->second;
+    if (function.size > other.size) other.size = function.size;
+    if (!function.why_no_exit.empty()) other.why_no_exit = function.why_no_exit;
+    if (!function.why_not.empty() && function.size != 0) other.why_not = function.why_not;
+    if (function.rule < other.rule ||
+        (function.rule == other.rule && function.name.size() < other.name.size())) {
+      other.rule = function.rule;
+      other.name = function.name;
+      other.symbol = function.symbol;
+    }
+  }
+
+  const std::vector<HookRule>& rules_;
+  const std::vector<size_t>& chosen_;
+  std::vector<std::string> words_;
+  std::map<uint64_t, Function> by_value_;
+  FunctionFile file_;
+};
+
+uint64_t LowestSegment(const ElfImage& image) {
+  uint64_t lowest = UINT64_MAX;
+  image.EachSegment([&](const GElf_Phdr& segment) {
+    if (segment.p_type == PT_LOAD) lowest = std::min(lowest, segment.p_vaddr);
+    return true;
+  });
+  return lowest == UINT64_MAX ? 0 : lowest & ~uint64_t{4095};
+}
+
+}  // namespace
+
+bool MeansFunction(const std::string& pattern, const std::string& symbol, std::string& event_name) {
+  event_name = symbol;
+  if (Matches(pattern, symbol)) return true;
+  if (!symbol.starts_with("_Z")) return false;
+  event_name = Demangle(symbol);
+  return Matches(pattern, event_name) || Matches(pattern, WithoutArguments(event_name));
+}
+
+Result<FunctionFile> ReadFunctions(int file, const std::vector<HookRule>& rules,
+                                   const std::vector<size_t>& chosen) {
+  WEFT_ASSIGN(const ElfImage image, ElfImage::Read(file));
+  if (image.header().e_machine != EM_X86_64)
+    return Fail(ErrorCode::kUnsupported, "it is not for x86-64");
+  Reader reader(rules, chosen);
+  reader.file().lowest = LowestSegment(image);
+  image.EachSection([&](const ElfSection& section) {
+    if (section.name == ".gopclntab" || section.name == ".go.buildinfo") reader.file().is_go = true;
+    return true;
+  });
+  const auto take = [&](const Symbol& symbol, unsigned type) { reader.Take(symbol, type); };
+  WEFT_TRY(EachSymbol(image, SHT_SYMTAB, take));
+  WEFT_TRY(EachSymbol(image, SHT_DYNSYM, take));
+  return reader.Finish();
+}
+
+std::string WhyNotObject(const std::string& name) {
+  const auto begins = [&name](std::string_view with) { return name.starts_with(with); };
+  if (begins("libweft")) return "it is weft's own library";
+  if (begins("ld-linux") || begins("ld.so") || begins("ld-2.")) return "it is the dynamic loader";
+  if (begins("libc.so") || begins("libc-2.") || begins("libpthread") || begins("ld-musl"))
+    return "functions of the C library also run in children of posix_spawn, which share the "
+           "program's memory: they are not recorded yet";
+  if (begins("libgcc_s")) return "it walks the stacks that hooks change";
+  return "";
+}
+
+Result<uint64_t> FindDynamicSymbol(int file, const char* name) {
+  WEFT_ASSIGN(const ElfImage image, ElfImage::Read(file));
+  uint64_t value = 0;
+  WEFT_TRY(EachSymbol(image, SHT_DYNSYM, [&](const Symbol& symbol, unsigned) {
+    if (symbol.name == name) value = symbol.of.st_value;
+  }));
+  if (value == 0) return Fail(ErrorCode::kNotFound, std::string(name) + ": no such symbol");
+  return value - LowestSegment(image);
+}
+
+}  // namespace weft::hooks

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions of one ELF file, by its symbol tables, as far as the rules of Traces name them.
+// Files are foreign: all numbers are checked, and a file that contradicts itself has no functions.
+// Thread-safety: pure functions.
+#ifndef WEFT_NODE_AGENT_HOOKS_FUNCTIONS_H_
+#define WEFT_NODE_AGENT_HOOKS_FUNCTIONS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "lib/api/trace.h"
+#include "lib/base/result.h"
+
+namespace weft::hooks {
+
+// One rule of spec.user.functions.
+struct HookRule {
+  std::string trace;  // for people
+  api::FunctionRule rule;
+  bool operator==(const HookRule&) const = default;
+};
+
+// Does a pattern of a rule (name or exclude) mean this symbol? By the symbol itself, by its C++ name
+// or by that without arguments. Writes the name that the event gets: the symbol, or the whole C++
+// name.
+bool MeansFunction(const std::string& pattern, const std::string& symbol, std::string& event_name);
+
+struct Function {
+  std::string name;    // of its events
+  std::string symbol;
+  uint64_t value = 0;  // address in the file's own numbering
+  uint64_t size = 0;
+  size_t rule = 0;  // index of the first rule that means it
+  std::string why_not;       // why it cannot be hooked at all; "": as far as the file tells, it can
+  std::string why_no_exit;   // why its exit cannot be recorded
+};
+
+struct FunctionFile {
+  std::string name;                 // of the object
+  std::vector<Function> functions;  // by value; one for each address
+  std::vector<uint64_t> values;     // of all symbols of code, sorted
+  uint64_t lowest = 0;              // value of the first segment, at a page
+  bool is_go = false;
+};
+
+// Returns the functions of an open file that one of the rules with index in `chosen` means.
+// kInvalid, kUnsupported: it is no ELF file of 64 bits. kLimit: it has too many symbols, or the
+// rules mean too many functions.
+Result<FunctionFile> ReadFunctions(int file, const std::vector<HookRule>& rules,
+                                   const std::vector<size_t>& chosen);
+
+// Returns why functions of an object with this file name are not hooked; "": they are.
+std::string WhyNotObject(const std::string& name);
+
+// Returns the value of a symbol of the file's dynamic symbols, less the value of the first segment.
+Result<uint64_t> FindDynamicSymbol(int file, const char* name);
+
+}  // namespace weft::hooks
+
+#endif  // WEFT_NODE_AGENT_HOOKS_FUNCTIONS_H_

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// See hook_process.h.
+#include "node-agent/hooks/hook_process.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <thread>
+
+#include "lib/event/match.h"
+#include "node-agent/hooks/displace.h"
+#include "node-agent/hooks/limits.h"
+#include "node-agent/hooks/stopped_process.h"
+
+namespace weft::hooks {
+namespace {
+
+// Bytes of a function that are to change.
+struct Change {
+  uint64_t address = 0;
+  uint8_t before[WEFT_HOOK_JUMP_BYTES];
+  uint8_t after[WEFT_HOOK_JUMP_BYTES];
+  bool puts_jump = false;
+};
+
+Change PutJump(const weft_hook& hook) {
+  Change change{.address = hook.address, .puts_jump = true};
+  std::memcpy(change.before, hook.original, sizeof(change.before));
+  std::memcpy(change.after, hook.jump, sizeof(change.after));
+  return change;
+}
+
+Change TakeOff(const weft_hook& hook) {
+  Change change{.address = hook.address};
+  std::memcpy(change.before, hook.jump, sizeof(change.before));
+  std::memcpy(change.after, hook.original, sizeof(change.after));
+  return change;
+}
+
+bool HasShadowStack(int32_t pid) {
+  std::ifstream in("/proc/" + std::to_string(pid) + "/status");
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with("x86_Thread_features:")) return line.find("shstk") != std::string::npos;
+  return false;
+}
+
+Status Apply(const std::vector<Change>& changes, const std::vector<uint64_t>& entries,
+             const ProcessMemory& memory, bool& again) {
+  again = false;
+  WEFT_ASSIGN(const StoppedProcess stopped, StoppedProcess::Stop(memory.pid()));
+  if (!entries.empty() && stopped.IsInside(entries, memory)) {
+    again = true;
+    return {};
+  }
+  for (const Change& change : changes) {
+    uint8_t now[WEFT_HOOK_JUMP_BYTES];
+    // An object may have been unloaded since.
+    if (!memory.Read(change.address, now, sizeof(now)) ||
+        std::memcmp(now, change.before, sizeof(now)) != 0)
+      continue;
+    WEFT_TRY(memory.Write(change.address, change.after));
+  }
+  return {};
+}
+
+Status ApplyStopped(const std::vector<Change>& changes, const ProcessMemory& memory) {
+  if (changes.empty()) return {};
+  std::vector<uint64_t> entries;
+  for (const Change& change : changes)
+    if (change.puts_jump) entries.push_back(change.address);
+  std::ranges::sort(entries);
+  Status status;
+  for (int i = 0; i < kStopTries; ++i) {
+    bool again = false;
+    InThreadOfItsOwn([&] { status = Apply(changes, entries, memory, again); });
+    // A thread that waits for a vfork child, say, may stop later.
+    const bool late = !status && status.error().code == ErrorCode::kTimeout && i < 2;
+    if (!again && !late) return status;
+    std::this_thread::sleep_for(kStopPause);
+  }
+  return Fail(ErrorCode::kTimeout,
+              "a thread of process " + std::to_string(memory.pid()) +
+                  " stays in the first bytes of a function: nothing more of it is recorded");
+}
+
+class Planner {
+ public:
+  Planner(const ProcessMemory& memory, const std::vector<HookRule>& rules, FunctionCache& cache,
+          HookTable& table, HookReport& report)
+      : memory_(memory), rules_(rules), cache_(cache), table_(table), report_(report) {
+    has_shadow_stack_ = HasShadowStack(memory.pid());
+  }
+
+  void Plan(const LoadedObject& object) {
+    std::vector<size_t> chosen, named;
+    for (size_t i = 0; i < rules_.size(); ++i) {
+      const std::string& pattern = rules_[i].rule.object;
+      if (!pattern.empty() && !weft_glob_match_str(pattern.c_str(), object.name.c_str())) continue;
+      chosen.push_back(i);
+      if (!pattern.empty()) named.push_back(i);
+    }
+    if (chosen.empty()) return;
+    if (const std::string why = WhyNotObject(object.name); !why.empty())
+      return RefuseAll(object, named, why);
+    const auto file = cache_.Read(memory_, object, rules_, chosen);
+    if (!file) return RefuseAll(object, named, file.error().message);
+    if (file->is_go)
+      return RefuseAll(object, named, "Go's functions have stacks of their own kind");
+    for (const Function& function : file->functions) Plan(object, *file, function);
+  }
+
+  // Call it at the end: hooks that no rule asks for any more are taken off.
+  std::vector<Change> Changes() {
+    std::vector<Change> off;
+    for (const auto& [address, hook] : hooks_before_)
+      if (!wanted_.contains(address) && table_.IsOn(hook).value_or(false))
+        off.push_back(TakeOff(hook));
+    off.insert(off.end(), changes_.begin(), changes_.end());
+    return off;
+  }
+
+ private:
+  void RefuseAll(const LoadedObject& object, const std::vector<size_t>& rules,
+                 const std::string& why) {
+    for (const size_t rule : rules)
+      report_.refused.push_back({.rule = rule, .object = object.name, .function = "", .why = why});
+  }
+
+  void Plan(const LoadedObject& object, const FunctionFile& file, const Function& function) {
+    const auto refuse = [&](const std::string& why, bool exit_only = false) {
+      report_.refused.push_back({.rule = function.rule,
+                                 .object = object.name,
+                                 .function = function.name,
+                                 .why = why,
+                                 .exit_only = exit_only});
+    };
+    if (!function.why_not.empty()) return refuse(function.why_not);
+    const api::FunctionRule& rule = rules_[function.rule].rule;
+    NewHook hook{.address = object.begin - file.lowest + function.value,
+                 .rule = &rule,
+                 .function = function.name,
+                 .entry = rule.RecordsEntry(),
+                 .exit = rule.RecordsExit()};
+    const std::string why_no_exit =
+        has_shadow_stack_ ? "the process has a shadow stack" : function.why_no_exit;
+    if (hook.exit && !why_no_exit.empty()) {
+      refuse(why_no_exit, true);
+      hook.exit = false;
+      if (!hook.entry) return;
+    }
+    if (const Status read = ReadCode(object, function, hook); !read)
+      return refuse(read.error().message);
+    const auto next = std::ranges::upper_bound(file.values, function.value);
+    if (next != file.values.end() && *next - function.value < WEFT_HOOK_JUMP_BYTES)
+      return refuse("another symbol lies in its first bytes");
+    if (const Status want = Want(hook); !want) return refuse(want.error().message);
+    wanted_.insert(hook.address);
+    report_.hooked.emplace(function.rule, object.name, function.name);
+  }
+
+  // Reads the function as it is without a hook.
+  Status ReadCode(const LoadedObject& object, const Function& function, NewHook& hook) const {
+    const bool is_code = std::ranges::any_of(object.code, [&](const MappedRange& range) {
+      return hook.address >= range.begin && hook.address < range.end &&
+             function.size <= range.end - hook.address;
+    });
+    if (!is_code) return Fail(ErrorCode::kUnsupported, "its symbol is not in the object's code");
+    hook.code.resize(function.size);
+    if (!memory_.Read(hook.address, hook.code.data(), hook.code.size()))
+      return Fail(ErrorCode::kUnsupported, "its code cannot be read");
+    const auto old = table_.hooks().find(hook.address);
+    if (old == table_.hooks().end() || hook.code.size() < WEFT_HOOK_JUMP_BYTES) return {};
+    if (std::memcmp(hook.code.data(), old->second.jump, WEFT_HOOK_JUMP_BYTES) == 0)
+      std::memcpy(hook.code.data(), old->second.original, WEFT_HOOK_JUMP_BYTES);
+    return {};
+  }
+
+  Status Want(const NewHook& hook) {
+    const auto old = table_.hooks().find(hook.address);
+    if (old != table_.hooks().end()) {
+      const bool is_on = table_.IsOn(old->second).value_or(false);
+      if (old->second.digest == DigestOf(hook)) {
+        if (!is_on) changes_.push_back(PutJump(old->second));
+        return {};
+      }
+      if (is_on) changes_.push_back(TakeOff(old->second));
+    }
+    WEFT_TRY(CheckEntry(hook.address, hook.code, [this](uint64_t at, void* to, size_t size) {
+      return memory_.Read(at, to, size);
+    }));
+    WEFT_ASSIGN(const weft_hook added, table_.Add(hook));
+    changes_.push_back(PutJump(added));
+    return {};
+  }
+
+  const ProcessMemory& memory_;
+  const std::vector<HookRule>& rules_;
+  FunctionCache& cache_;
+  HookTable& table_;
+  HookReport& report_;
+  bool has_shadow_stack_ = false;
+  std::set<uint64_t> wanted_;
+  const std::map<uint64_t, weft_hook> hooks_before_ = table_.hooks();
+  std::vector<Change> changes_;
+};
+
+}  // namespace
+
+Result<FunctionFile> FunctionCache::Read(const ProcessMemory& memory, const LoadedObject& object,
+                                         const std::vector<HookRule>& rules,
+                                         const std::vector<size_t>& chosen) {
+  WEFT_ASSIGN(const UniqueFd file, memory.OpenObject(object));
+  struct stat st{};
+  if (fstat(file.get(), &st) != 0) return FailErrno(object.path);
+  const Key key(st.st_dev, st.st_ino, static_cast<uint64_t>(st.st_size),
+                st.st_mtim.tv_sec * 1'000'000'000 + st.st_mtim.tv_nsec);
+  // The rules that are chosen depend on the name, which another name of the file may change.
+  if (const auto known = files_.find(key); known != files_.end() && known->second.name == object.name)
+    return known->second;
+  WEFT_ASSIGN(FunctionFile read, ReadFunctions(file.get(), rules, chosen));
+  read.name = object.name;
+  files_.insert_or_assign(key, read);
+  return read;
+}
+
+Status HookProcess(int32_t pid, const std::vector<HookRule>& rules, FunctionCache& cache,
+                   HookReport& report) {
+  WEFT_ASSIGN(const std::vector<MappedRange> ranges, ReadRanges(pid));
+  const std::vector<LoadedObject> objects = ObjectsOf(ranges);
+  WEFT_ASSIGN(const ProcessMemory memory, ProcessMemory::Open(pid));
+  WEFT_ASSIGN(HookTable table, HookTable::Open(memory, objects));
+  Planner planner(memory, rules, cache, table, report);
+  for (const LoadedObject& object : objects) planner.Plan(object);
+  return ApplyStopped(planner.Changes(), memory);
+}
+
+}  // namespace weft::hooks

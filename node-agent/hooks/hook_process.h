@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes the functions of one process that rules name hooked, and all others not: the one place that
+// changes code of a process. What is certain to be right is hooked, all else is refused with its
+// reason.
+//
+// It may be called again at any time, also after an agent died inside it: what is done already is
+// left as it is, and the process is stopped only if bytes of its functions are to change.
+// Thread-safety: one call for a process at a time.
+#ifndef WEFT_NODE_AGENT_HOOKS_HOOK_PROCESS_H_
+#define WEFT_NODE_AGENT_HOOKS_HOOK_PROCESS_H_
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "node-agent/hooks/functions.h"
+#include "node-agent/hooks/hook_table.h"
+#include "node-agent/hooks/process_memory.h"
+
+namespace weft::hooks {
+
+struct RefusedFunction {
+  size_t rule = 0;
+  std::string object;
+  std::string function;  // "": all of the object
+  std::string why;
+  bool exit_only = false;
+};
+
+struct HookReport {
+  std::set<std::tuple<size_t, std::string, std::string>> hooked;  // rule, object, function
+  std::vector<RefusedFunction> refused;
+};
+
+// Remembers what files have, so that each is read once.
+class FunctionCache {
+ public:
+  Result<FunctionFile> Read(const ProcessMemory& memory, const LoadedObject& object,
+                            const std::vector<HookRule>& rules, const std::vector<size_t>& chosen);
+  // The rules changed.
+  void Clear() { files_.clear(); }
+
+ private:
+  using Key = std::tuple<uint64_t, uint64_t, uint64_t, int64_t>;  // device, inode, size, time
+  std::map<Key, FunctionFile> files_;
+};
+
+// kNotFound: there is no such process, or none that can have hooks; the message says why.
+// kPermission, kTimeout: it cannot be stopped, and has the hooks that it had before.
+Status HookProcess(int32_t pid, const std::vector<HookRule>& rules, FunctionCache& cache,
+                   HookReport& report);
+
+}  // namespace weft::hooks
+
+#endif  // WEFT_NODE_AGENT_HOOKS_HOOK_PROCESS_H_

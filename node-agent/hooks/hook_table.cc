@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// See hook_table.h.
+#include "node-agent/hooks/hook_table.h"
+
+#include <Zydis/Zydis.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <optional>
+
+#include "lib/abi/control.h"
+#include "node-agent/hooks/displace.h"
+#include "node-agent/hooks/functions.h"
+#include "node-agent/hooks/limits.h"
+
+namespace weft::hooks {
+namespace {
+
+// A thunk: push the hook's address; jump to the library; both by the words behind them.
+constexpr uint8_t kThunkHead[] = {0xff, 0x35, 10,   0,    0,    0,     // push 10(%rip)
+                                  0xff, 0x25, 12,   0,    0,    0,     // jmp *12(%rip)
+                                  0xcc, 0xcc, 0xcc, 0xcc};
+constexpr size_t kResumeOffset = sizeof(kThunkHead) + 2 * sizeof(uint64_t);
+constexpr const char* kLibrary = "libweft.so";
+
+template <typename T>
+void Append(std::vector<uint8_t>& to, const T& value) {
+  const auto* bytes = reinterpret_cast<const uint8_t*>(&value);
+  to.insert(to.end(), bytes, bytes + sizeof(value));
+}
+
+template <typename T>
+Bytes AsBytes(const T& value) {
+  return Bytes(reinterpret_cast<const uint8_t*>(&value), sizeof(value));
+}
+
+bool IsWithin(uint64_t address, uint64_t bytes, uint64_t begin, uint64_t size) {
+  return address >= begin && address - begin <= size && bytes <= size - (address - begin);
+}
+
+bool IsSound(const weft_hook_area& place) {
+  return place.code != 0 && place.code_bytes == WEFT_HOOK_CODE_BYTES &&
+         place.data_bytes == WEFT_HOOK_DATA_BYTES && place.code % 4096 == 0 &&
+         place.data % 4096 == 0 && place.code < INT64_MAX / 2 && place.data < INT64_MAX / 2;
+}
+
+Status Corrupt() { return Fail(ErrorCode::kCorrupt, "its table of hooks is damaged"); }
+
+}  // namespace
+
+uint64_t DigestOf(const NewHook& hook) {
+  std::string text = hook.function;
+  text += hook.entry ? "\1entry" : "\1";
+  text += hook.exit ? "\1exit" : "\1";
+  for (const api::FunctionArg& arg : hook.rule->args)
+    text += "\1" + arg.name + "\2" + std::to_string(static_cast<int>(arg.type));
+  // Another object may be loaded in the place of one that is gone.
+  text.append(reinterpret_cast<const char*>(hook.code.data()),
+              std::min<size_t>(hook.code.size(), WEFT_HOOK_JUMP_BYTES + ZYDIS_MAX_INSTRUCTION_LENGTH));
+  if (hook.rule->returns) text += "\3" + std::to_string(static_cast<int>(*hook.rule->returns));
+  return weft_fnv1a64(text.data(), text.size());
+}
+
+Result<HookTable> HookTable::Open(const ProcessMemory& memory,
+                                  const std::vector<LoadedObject>& objects) {
+  const auto library = std::ranges::find_if(
+      objects, [](const LoadedObject& object) { return object.name == kLibrary; });
+  if (library == objects.end())
+    return Fail(ErrorCode::kNotFound, "it has not loaded libweft.so");
+  WEFT_ASSIGN(const UniqueFd file, memory.OpenObject(*library));
+  const auto distance = FindDynamicSymbol(file.get(), WEFT_HOOKS_SYMBOL);
+  if (!distance)
+    return Fail(ErrorCode::kNotFound, "its libweft.so is older than this weft: restart it");
+  weft_hooks hooks{};
+  if (!memory.Read(library->begin + *distance, &hooks, sizeof(hooks)))
+    return Fail(ErrorCode::kNotFound, "its libweft.so cannot be read");
+  if (hooks.magic != WEFT_HOOKS_MAGIC)
+    return Fail(ErrorCode::kNotFound,
+                "it was started before a Trace recorded functions, or under a seccomp filter: "
+                "restart it while the Trace is recorded");
+  if (hooks.version != WEFT_HOOKS_VERSION)
+    return Fail(ErrorCode::kNotFound, "its libweft.so is of another version: restart it");
+  HookTable table(memory, hooks.enter);
+  for (const weft_hook_area& area : hooks.areas)
+    if (IsSound(area)) WEFT_TRY(table.Load(area));
+  if (table.areas_.empty()) return Fail(ErrorCode::kNotFound, "it has no memory for hooks");
+  return table;
+}
+
+Status HookTable::Load(const weft_hook_area& place) {
+  Area area{.place = place};
+  if (!memory_->Read(place.data, &area.table, sizeof(area.table))) return Corrupt();
+  if (area.table.code_used > place.code_bytes || area.table.data_used > place.data_bytes)
+    return Corrupt();
+  size_t count = 0;
+  for (uint64_t at = area.table.first; at != 0;) {
+    weft_hook hook{};
+    if (++count > kMaxHooksOfTable ||
+        !IsWithin(at, sizeof(hook), place.data, place.data_bytes) ||
+        !memory_->Read(at, &hook, sizeof(hook)))
+      return Corrupt();
+    hooks_.insert_or_assign(hook.address, hook);
+    area.table.last = at;  // an agent may have died before it wrote it
+    at = hook.next;
+  }
+  areas_.push_back(area);
+  return {};
+}
+
+Result<weft_hook> HookTable::Add(const NewHook& hook) {
+  Error why{ErrorCode::kLimit, 0, "it is farther than 2 GiB from memory for hooks"};
+  for (Area& area : areas_) {
+    auto added = AddTo(area, hook);
+    if (added || added.error().code == ErrorCode::kIo) return added;
+    why = std::move(added.error());
+  }
+  return std::unexpected(std::move(why));
+}
+
+// All that is written lies in parts of the area that no table names, until the table does.
+Result<weft_hook> HookTable::AddTo(Area& area, const NewHook& of) {
+  const uint64_t thunk = area.place.code + area.table.code_used;
+  uint64_t data = area.place.data + std::max<uint64_t>(area.table.data_used, sizeof(area.table));
+  const uint64_t hook_at = data;
+  weft_hook hook{.address = of.address, .resume = thunk + kResumeOffset, .digest = DigestOf(of)};
+  WEFT_ASSIGN(const EventLayout layout, LayOut(*of.rule));
+  hook.result = layout.result;
+  hook.value_count = static_cast<uint32_t>(layout.values.size());
+  std::ranges::copy(layout.values, hook.values);
+  std::memcpy(hook.original, of.code.data(), WEFT_HOOK_JUMP_BYTES);
+  WEFT_ASSIGN(const std::vector<uint8_t> jump, JumpFrom(of.address, thunk));
+  std::ranges::copy(jump, hook.jump);
+  std::vector<uint8_t> code(std::begin(kThunkHead), std::end(kThunkHead));
+  Append(code, hook_at);
+  Append(code, enter_);
+  WEFT_ASSIGN(const std::vector<uint8_t> moved, Displace(of.address, of.code, hook.resume));
+  code.insert(code.end(), moved.begin(), moved.end());
+
+  std::vector<uint8_t> bytes(sizeof(hook));
+  const auto add_event = [&](Moment moment) -> Result<uint64_t> {
+    weft_event event{};
+    WEFT_ASSIGN(const std::vector<uint8_t> description,
+                Describe(*of.rule, of.function, moment, event));
+    const uint64_t event_at = data + bytes.size();
+    event.desc = reinterpret_cast<const weft_event_desc*>(event_at + sizeof(event));
+    Append(bytes, event);
+    bytes.insert(bytes.end(), description.begin(), description.end());
+    return event_at;
+  };
+  if (of.entry) {
+    WEFT_ASSIGN(hook.entry, add_event(Moment::kEntry));
+  }
+  if (of.exit) {
+    WEFT_ASSIGN(hook.exit, add_event(Moment::kExit));
+  }
+  std::memcpy(bytes.data(), &hook, sizeof(hook));
+  if (area.table.code_used + WEFT_HOOK_THUNK_BYTES > area.place.code_bytes ||
+      code.size() > WEFT_HOOK_THUNK_BYTES ||
+      !IsWithin(data, bytes.size(), area.place.data, area.place.data_bytes))
+    return Fail(ErrorCode::kLimit, "the memory for hooks of this process is used up");
+
+  WEFT_TRY(memory_->Write(thunk, code));
+  WEFT_TRY(memory_->Write(hook_at, bytes));
+  weft_hook_table table = area.table;
+  table.code_used += WEFT_HOOK_THUNK_BYTES;
+  table.data_used = hook_at + bytes.size() - area.place.data;
+  // First that the room is used, then the hook in the chain: whoever goes on after a death between
+  // two of these writes does not use the room again.
+  table.last = hook_at;
+  if (table.first == 0) {
+    table.first = hook_at;
+    WEFT_TRY(memory_->Write(area.place.data, AsBytes(table)));
+  } else {
+    weft_hook_table before = table;
+    before.last = area.table.last;
+    WEFT_TRY(memory_->Write(area.place.data, AsBytes(before)));
+    WEFT_TRY(memory_->Write(area.table.last + offsetof(weft_hook, next), AsBytes(hook_at)));
+    WEFT_TRY(memory_->Write(area.place.data, AsBytes(table)));
+  }
+  area.table = table;
+  hooks_.insert_or_assign(hook.address, hook);
+  return hook;
+}
+
+Result<bool> HookTable::IsOn(const weft_hook& hook) const {
+  uint8_t bytes[WEFT_HOOK_JUMP_BYTES];
+  if (!memory_->Read(hook.address, bytes, sizeof(bytes)))
+    return Fail(ErrorCode::kUnsupported, "its object is not loaded any more");
+  if (std::memcmp(bytes, hook.jump, sizeof(bytes)) == 0) return true;
+  if (std::memcmp(bytes, hook.original, sizeof(bytes)) == 0) return false;
+  return Fail(ErrorCode::kUnsupported, "another program changed its code");
+}
+
+}  // namespace weft::hooks

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The areas of one process (lib/abi/hooks.h): which hooks they have, and room for more. What is read
+// is foreign. Thread-safety: one thread at a time.
+#ifndef WEFT_NODE_AGENT_HOOKS_HOOK_TABLE_H_
+#define WEFT_NODE_AGENT_HOOKS_HOOK_TABLE_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lib/abi/hooks.h"
+#include "lib/base/result.h"
+#include "node-agent/hooks/event_layout.h"
+#include "node-agent/hooks/process_memory.h"
+
+namespace weft::hooks {
+
+// A hook that is to be made.
+struct NewHook {
+  uint64_t address = 0;
+  std::vector<uint8_t> code;  // the function, whole
+  const api::FunctionRule* rule = nullptr;
+  std::string function;  // the name of its events
+  bool entry = false, exit = false;
+};
+
+// Returns the number by which an agent sees that a hook records what it is to record.
+uint64_t DigestOf(const NewHook& hook);
+
+class HookTable {
+ public:
+  // kNotFound: the process has no libweft.so, or one that made no areas; the message says which.
+  // kCorrupt: its tables contradict themselves.
+  static Result<HookTable> Open(const ProcessMemory& memory,
+                                const std::vector<LoadedObject>& objects);
+
+  // All hooks, by address of the function: of several, the newest.
+  [[nodiscard]] const std::map<uint64_t, weft_hook>& hooks() const { return hooks_; }
+  // Writes a hook, its events and its thunk (A1, A2), and returns it. The function is not changed.
+  // kUnsupported: the function's first bytes cannot be moved; kLimit: there is no room; kIo: the
+  // memory cannot be written.
+  Result<weft_hook> Add(const NewHook& hook);
+
+  // Is the hook's jump in its function? kUnsupported: neither is, nor the original bytes.
+  [[nodiscard]] Result<bool> IsOn(const weft_hook& hook) const;
+
+ private:
+  struct Area {
+    weft_hook_area place{};
+    weft_hook_table table{};
+  };
+
+  HookTable(const ProcessMemory& memory, uint64_t enter) : memory_(&memory), enter_(enter) {}
+  Status Load(const weft_hook_area& place);
+  Result<weft_hook> AddTo(Area& area, const NewHook& hook);
+
+  const ProcessMemory* memory_;
+  uint64_t enter_;
+  std::vector<Area> areas_;
+  std::map<uint64_t, weft_hook> hooks_;
+};
+
+}  // namespace weft::hooks
+
+#endif  // WEFT_NODE_AGENT_HOOKS_HOOK_TABLE_H_

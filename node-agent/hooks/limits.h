@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Limits of hooks on functions. Files and memory of traced processes are foreign.
+#ifndef WEFT_NODE_AGENT_HOOKS_LIMITS_H_
+#define WEFT_NODE_AGENT_HOOKS_LIMITS_H_
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+namespace weft::hooks {
+
+// A longer function is refused: all of its code is searched for branches into its first bytes.
+inline constexpr uint64_t kMaxFunctionBytes = uint64_t{1} << 20;
+// Entries of one jump table that are looked at. gcc's largest tables have some thousands.
+inline constexpr size_t kMaxTableEntries = 65536;
+// Symbols of one file, and functions of it that one look can hook. The areas have room for fewer.
+inline constexpr size_t kMaxSymbols = size_t{4} << 20;
+inline constexpr size_t kMaxMatches = 16384;
+inline constexpr size_t kMaxSymbolBytes = 4096;  // of a name; longer ones match nothing
+// Text of one /proc/PID/maps: 65,530 mappings, the kernel's usual limit.
+inline constexpr size_t kMaxMapsBytes = size_t{16} << 20;
+inline constexpr uint64_t kMaxGapBytes = 2 << 20;  // between two segments of one object
+inline constexpr size_t kMaxHooksOfTable = 65536;  // a table that says more is taken for damaged
+// How long the threads of one process may take to stop, and how often a stop is tried again where a
+// thread is just inside the bytes that are replaced.
+inline constexpr std::chrono::milliseconds kStopPatience{200};
+inline constexpr std::chrono::milliseconds kStopPause{2};
+inline constexpr int kStopTries = 50;
+// Bytes of a thread's stack that are searched for the place that a signal interrupted.
+inline constexpr size_t kStackBytes = size_t{64} << 10;
+// How often processes are searched for objects that were loaded later.
+inline constexpr std::chrono::milliseconds kLookInterval{500};
+// Looks in which a new process may still become one that is recorded.
+inline constexpr int kLooksAtNew = 4;
+// Lines for people about functions that are not recorded.
+inline constexpr size_t kMaxNotes = 48;
+
+}  // namespace weft::hooks
+
+#endif  // WEFT_NODE_AGENT_HOOKS_LIMITS_H_
