@@ -14,7 +14,7 @@ from tests.cluster.plugin import User
 from tests.cluster.relay_api import Visitor, get_url, relay_certificate_authority, token_of, view
 from tests.cluster.relay_files import lines_in, trace_folder
 from tests.cluster.weft_cluster import get, kubectl, pod
-from tests.cluster.with_weft import trace
+from tests.cluster.with_weft import container_pids, send_signal, trace
 
 READER = [{"apiGroups": ["weft.dev"], "resources": ["traces"], "verbs": ["get", "list"]},
           {"apiGroups": ["weft.dev"], "resources": ["traceviews"], "verbs": ["create", "get"]}]
@@ -185,6 +185,50 @@ class ViewCases:
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(timeout=120), 0, said.read_text())
         return self.events_shown(shown.read_text()), emitted
+
+    def replace_relays_certificate(self):
+        """Without its Secret, a controller that starts makes another one; waits until the relay shows it."""
+        old = get("weft", "secret", "weft-relay-tls")["data"]["tls.crt"]
+        kubectl("-n", "weft", "delete", "secret", "weft-relay-tls")
+        kubectl("-n", "weft", "rollout", "restart", "deployment/weft-controller")
+        self.wait_for(lambda: (found := get("weft", "secret", "--field-selector=metadata.name=weft-relay-tls")["items"])
+                      and found[0]["data"]["tls.crt"] != old, "there is no new certificate")
+
+    def test_live_goes_on_while_weft_is_killed_and_certificates_change(self):
+        self.injected_namespace("lasting")
+        self.account("lasting", "tracer", TRACER)
+        self.apply(pod("tenant", "tenant", labels={"app": "tenant"}, args=["--events", "2000", "--threads", "2"]),
+                   trace("long", "tenant", user={"events": [{"name": "tenant:*"}]}), namespace="lasting")
+        self.wait_for_pod("lasting", "tenant")
+        self.wait_ready("lasting", "long")
+        with tempfile.TemporaryDirectory(prefix="weft-lasting-") as name:
+            folder = pathlib.Path(name)
+            shown, said = folder / "shown", folder / "said"
+            with shown.open("w") as out, said.open("w") as err:
+                process = User(folder, "lasting", "tracer").begin("live", "long", "--json", stdout=out, stderr=err)
+            self.addCleanup(process.kill)
+
+            def a_round_is_shown():
+                emitted = self.run_tenant("lasting")
+                self.wait_for(lambda: len(self.events_shown(shown.read_text())) >= emitted or process.poll() is not None,
+                              "the events are not shown")
+                self.assertIsNone(process.poll(), said.read_text())
+                self.assertEqual(len(set(self.events_shown(shown.read_text()))), emitted)
+
+            a_round_is_shown()
+            for component, program in (("relay", "weft-relay"), ("agent", "weft-consumer")):
+                with self.subTest(killed=program):
+                    pids = [pid for one in self.pods_of(component) for pid in container_pids("weft", one, program)]
+                    self.assertTrue(pids)
+                    send_signal(pids, signal.SIGKILL)
+                    a_round_is_shown()
+            self.replace_relays_certificate()
+            a_round_is_shown()
+            emitted = self.emitted("lasting", "tenant")
+            counts = self.end_by_time("lasting", "long")
+            self.assertEqual((counts["delivered"], counts["lost"]), (emitted, 0))
+            self.assertEqual(process.wait(timeout=120), 0, said.read_text())
+            self.assertEqual(len(self.events_shown(shown.read_text())), emitted, "an event is shown twice")
 
     def test_a_user_runs_and_reads_with_kubectl_weft(self):
         self.injected_namespace("seen")
