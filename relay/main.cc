@@ -11,6 +11,7 @@
 #include "lib/base/open_file_limit.h"
 #include "lib/kube/config.h"
 #include "lib/kube/options.h"
+#include "lib/store/safe_reads.h"
 #include "relay/api/listener.h"
 #include "relay/ingest/archive.h"
 #include "relay/ingest/http.h"
@@ -43,8 +44,9 @@ struct Api {
   std::unique_ptr<weft::relay_api::Listener> listener;
 };
 
-weft::Status StartApi(const Flags& flags, weft::metrics::Registry& metrics,
-                      const weft::relay_rates::TraceRates& rates, Api& api) {
+weft::Status StartApi(const Flags& flags, const weft::store::SafeReads& safe,
+                      weft::metrics::Registry& metrics, const weft::relay_rates::TraceRates& rates,
+                      Api& api) {
   WEFT_ASSIGN(const auto cluster, weft::kube::FindCluster(flags.cluster));
   weft::relay_api::Listener::Options options{.address = flags.api, .name_space = flags.name_space};
   if (options.name_space.empty()) {
@@ -52,7 +54,7 @@ weft::Status StartApi(const Flags& flags, weft::metrics::Registry& metrics,
   }
   WEFT_ASSIGN(weft::UniqueFd folder, OpenFolder(flags.data_dir));
   api.client.emplace(weft::kube::MakeTransport(cluster), "weft-relay");
-  WEFT_ASSIGN(api.listener, weft::relay_api::Listener::Start(options, std::move(folder),
+  WEFT_ASSIGN(api.listener, weft::relay_api::Listener::Start(options, std::move(folder), safe,
                                                              *api.client, rates, metrics, Log));
   Log("api " + api.listener->address());
   return {};
@@ -62,8 +64,9 @@ weft::Status Run(const Flags& flags) {
   WEFT_ASSIGN(weft::UniqueFd folder, OpenFolder(flags.data_dir));
   weft::store::DirectoryFileMaker maker(std::move(folder));
   weft::metrics::Registry metrics(weft::metrics::Part::kRelay);
+  weft::store::SafeReads safe;
   weft::relay_rates::TraceRates rates;
-  weft::ingest::DiskArchive archive(maker, metrics, rates);
+  weft::ingest::DiskArchive archive(maker, safe, metrics, rates);
   WEFT_ASSIGN(const auto server,
               weft::ingest::Server::Make(archive, metrics, flags.control, flags.data));
   WEFT_ASSIGN(const auto web, weft::ingest::HttpServer::Start(
@@ -72,7 +75,7 @@ weft::Status Run(const Flags& flags) {
   Log("control " + server->control_address() + " data " + server->data_address() + " http " +
       web->address());
   Api api;
-  if (!flags.api.empty()) WEFT_TRY(StartApi(flags, metrics, rates, api));
+  if (!flags.api.empty()) WEFT_TRY(StartApi(flags, safe, metrics, rates, api));
   return server->Run();
 }
 

@@ -102,23 +102,45 @@ struct OpenStream {
   }
 };
 
-// The last packet of a stream is `last`; nothing older than `time` (ns, the trace's clock) comes
-// behind it. A relay that lacks some of it asks for it.
-struct StreamBeacon {
+// The last packet of a stream that was sent is `last`. A relay that gets datagrams asks for what it
+// lacks.
+struct SentPacket {
   uint64_t handle = 0;
   uint64_t last = 0;
-  uint64_t time = 0;
 
   static constexpr auto Fields() {
-    return std::tuple(Field("handle", &StreamBeacon::handle), Field("last", &StreamBeacon::last),
-                      Field("time", &StreamBeacon::time));
+    return std::tuple(Field("handle", &SentPacket::handle), Field("last", &SentPacket::last));
   }
 };
+struct Sent {
+  std::vector<SentPacket> streams;
+
+  static constexpr std::string_view kName = "sent";
+  static constexpr auto Fields() { return std::tuple(Field("streams", &Sent::streams)); }
+};
+
+// The packets of a stream before `next` are in the node's journal: it will not have them cut off.
+struct KeptPackets {
+  uint64_t handle = 0;
+  uint64_t next = 0;
+
+  static constexpr auto Fields() {
+    return std::tuple(Field("handle", &KeptPackets::handle), Field("next", &KeptPackets::next));
+  }
+};
+// Nothing older than `time` (ns, the trace's clock) comes to any stream of the trace behind its
+// kept packets. `kept` names the streams that have more of them than a message of this connection
+// said before.
 struct Beacon {
-  std::vector<StreamBeacon> streams;
+  uint32_t trace = 0;
+  uint64_t time = 0;
+  std::vector<KeptPackets> kept;
 
   static constexpr std::string_view kName = "beacon";
-  static constexpr auto Fields() { return std::tuple(Field("streams", &Beacon::streams)); }
+  static constexpr auto Fields() {
+    return std::tuple(Field("trace", &Beacon::trace), Field("time", &Beacon::time),
+                      Field("kept", &Beacon::kept));
+  }
 };
 
 // Totals since the trace began: events that the tracer discarded, by reason, and that the node
@@ -260,7 +282,7 @@ struct Refusal {
   static constexpr auto Fields() { return std::tuple(Field("reason", &Refusal::reason)); }
 };
 
-using Message = std::variant<Offer, Hello, OpenTrace, Metadata, OpenStream, Beacon, Losses,
+using Message = std::variant<Offer, Hello, OpenTrace, Metadata, OpenStream, Sent, Beacon, Losses,
                              PacketsLost, EndTrace, Chosen, Welcome, TraceOpened, MetadataStored,
                              StreamOpened, Stored, Gap, TraceEnded, Refusal>;
 

@@ -20,8 +20,8 @@ inline constexpr size_t kMaxTicketBytes = 8 * 1024;
 // stream for each of its CPUs.
 inline constexpr size_t kMaxTraces = 1024;
 inline constexpr size_t kMaxStreams = 64 * 1024;
-// Streams in one beacon.
-inline constexpr size_t kMaxBeaconStreams = 8192;
+// Streams in one `sent` or `beacon`; the latter names all of a trace.
+inline constexpr size_t kMaxBeaconStreams = kMaxStreams;
 // Reasons in one report of losses.
 inline constexpr size_t kMaxReasons = 64;
 

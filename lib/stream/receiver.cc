@@ -102,7 +102,7 @@ Status Receiver::Handle(const OpenStream& message) {
     return Fail(ErrorCode::kCorrupt, "archive: it did not cut the stream");
   }
   streams_[opened.handle] = {
-      .next = opened.next, .asked = message.next, .at_beacon = ~uint64_t{0}, .held = {}};
+      .next = opened.next, .asked = message.next, .at_sent = ~uint64_t{0}, .held = {}};
   return Say(StreamOpened{.stream = message.stream, .handle = opened.handle, .next = opened.next});
 }
 
@@ -183,20 +183,31 @@ void Receiver::Flush() {
 
 // --- the rest ------------------------------------------------------------------------------------
 
-Status Receiver::Handle(const Beacon& message) {
-  for (const StreamBeacon& beacon : message.streams) {
-    const auto found = streams_.find(beacon.handle);
+Status Receiver::Handle(const Sent& message) {
+  if (data_ == Data::kInOrder) return {};
+  for (const SentPacket& sent : message.streams) {
+    const auto found = streams_.find(sent.handle);
     // Its trace ended meanwhile.
     if (found == streams_.end()) continue;
     Stream& stream = found->second;
-    archive_->Promise(beacon.handle, beacon.last, beacon.time);
-    if (data_ == Data::kInOrder) continue;
-    // While some packets arrive, others may still be in flight beside the beacon. A packet that was
-    // requested once may have been lost, too.
-    const bool stands_still = std::exchange(stream.at_beacon, stream.next) == stream.next;
-    if (beacon.last == WEFT_STREAM_NO_SEQ || beacon.last < stream.next || !stands_still) continue;
-    WEFT_TRY(AskFor(beacon.handle, stream, beacon.last + 1, true));
+    // While some packets arrive, others may still be in flight beside this message. A packet that
+    // was requested once may have been lost, too.
+    const bool stands_still = std::exchange(stream.at_sent, stream.next) == stream.next;
+    if (sent.last == WEFT_STREAM_NO_SEQ || sent.last < stream.next || !stands_still) continue;
+    WEFT_TRY(AskFor(sent.handle, stream, sent.last + 1, true));
   }
+  return {};
+}
+
+Status Receiver::Handle(const Beacon& message) {
+  WEFT_ASSIGN(const uint64_t key, TraceKey(message.trace));
+  for (const KeptPackets& kept : message.kept) {
+    WEFT_ASSIGN(const Stream* stream, Find(kept.handle));
+    // The node keeps a packet only after the relay has acknowledged it.
+    if (kept.next > stream->next) return Contradiction("it keeps packets that are not stored");
+    archive_->Keep(kept.handle, kept.next);
+  }
+  archive_->Promise(key, message.time);
   return {};
 }
 

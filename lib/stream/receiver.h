@@ -50,7 +50,10 @@ class Archive {
   virtual Status StorePacket(uint64_t handle, const weft_stream_packet& header, Bytes packet) = 0;
 
   virtual void Lost(uint64_t handle, const PacketsLost& what) = 0;
-  virtual void Promise(uint64_t handle, uint64_t last, uint64_t time) = 0;
+  // All packets of the stream before `next` are stored, and stay.
+  virtual void Keep(uint64_t handle, uint64_t next) = 0;
+  // Nothing older than `time` comes to any stream of the trace behind its kept packets.
+  virtual void Promise(uint64_t trace, uint64_t time) = 0;
   virtual void Report(uint64_t trace, const Losses& losses) = 0;
 
   // Puts all of the trace on the disk.
@@ -64,7 +67,7 @@ class Archive {
 
 class Receiver {
  public:
-  // TCP loses nothing while it is there: a packet that a beacon names comes, sooner or later.
+  // TCP loses nothing while it is there: a packet that was sent comes, sooner or later.
   enum class Data : uint8_t { kInOrder, kDatagrams };
 
   // `session`: must not be guessable. `archive` outlives the receiver.
@@ -98,7 +101,7 @@ class Receiver {
   struct Stream {
     uint64_t next = 0;              // the first packet that is not stored
     uint64_t asked = 0;             // packets before this one were asked for, or are on their way
-    uint64_t at_beacon = 0;         // `next` when the last beacon came
+    uint64_t at_sent = 0;           // `next` when the last `sent` came
     std::map<uint64_t, Held> held;  // behind a gap
   };
 
@@ -107,6 +110,7 @@ class Receiver {
   Status Handle(const OpenTrace& message);
   Status Handle(const Metadata& message);
   Status Handle(const OpenStream& message);
+  Status Handle(const Sent& message);
   Status Handle(const Beacon& message);
   Status Handle(const Losses& message);
   Status Handle(const PacketsLost& message);

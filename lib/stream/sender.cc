@@ -37,8 +37,11 @@ uint32_t Sender::AddStream(uint32_t trace, std::string channel, uint32_t cpu, ui
                       .packets = {},
                       .sent = next,
                       .reach = next,
-                      .ever = next};
-  if (traces_.at(trace).open) OpenStreams(number);
+                      .ever = next,
+                      .kept = next};
+  Trace& of = traces_.at(trace);
+  of.streams.push_back(number);
+  if (of.open) OpenStreams(number);
   return number;
 }
 
@@ -50,9 +53,14 @@ void Sender::Put(uint32_t number, uint32_t events, Bytes packet) {
 }
 
 void Sender::Promise(uint32_t number, uint64_t time) {
-  Stream& stream = streams_.at(number);
-  stream.beacon_due = stream.beacon_due || time != stream.promise;
-  stream.promise = time;
+  Trace& trace = traces_.at(number);
+  for (const uint32_t key : trace.streams) {
+    Stream& stream = streams_.at(key);
+    trace.beacon_due = trace.beacon_due || stream.kept != stream.stored;
+    stream.kept = stream.stored;
+  }
+  trace.beacon_due = trace.beacon_due || time != trace.promise;
+  trace.promise = time;
 }
 
 void Sender::Report(const Losses& losses) {
@@ -157,7 +165,6 @@ bool Sender::PickPacket() {
     if (stream.sent <= stream.ever) resent_++;
     stream.reach = std::max(stream.reach, stream.sent);
     stream.ever = std::max(stream.ever, stream.sent);
-    stream.beacon_due = true;
     return true;
   }
   return false;

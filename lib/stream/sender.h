@@ -57,8 +57,9 @@ class Sender {
                      uint64_t events);
   // Adds the next packet of the stream.
   void Put(uint32_t stream, uint32_t events, Bytes packet);
-  // Promises that nothing older than `time` comes behind what was put.
-  void Promise(uint32_t stream, uint64_t time);
+  // Tells the relay that all packets of the trace that were stored so far are in the journal, and
+  // that nothing older than `time` comes behind them. No packet may be unacknowledged.
+  void Promise(uint32_t trace, uint64_t time);
   // Totals; said when they change, and again on every connection.
   void Report(const Losses& losses);
   // Says that all was put. The relay gets this when all is stored; more may still be put, and the
@@ -88,9 +89,11 @@ class Sender {
   Status ReceiveControl(Bytes bytes);
   // The bytes to be sent; the caller takes off what it sent.
   [[nodiscard]] std::string& control_out() { return control_out_; }
-  // Sends beacons: of all streams that changed since the last one, or of all. Call it from time to
+  // Sends a beacon for each trace with a new promise. Call it from time to time.
+  void SendBeacons();
+  // Names the last packet that was sent of each stream. If data are datagrams, call it from time to
   // time.
-  void SendBeacons(bool all);
+  void SendSent();
 
   // The next bytes of the data connection, in two parts of which one may be empty; if both are
   // empty, there is nothing to send now.
@@ -123,6 +126,9 @@ class Sender {
     bool end_wanted = false;
     bool end_asked = false;
     bool ended = false;
+    std::vector<uint32_t> streams;
+    uint64_t promise = 0;
+    bool beacon_due = false;
   };
   struct Packet {
     uint32_t events = 0;
@@ -140,8 +146,8 @@ class Sender {
     uint64_t ever = 0;           // the first that was never sent
     uint64_t handle = 0;
     bool open = false;
-    uint64_t promise = 0;
-    bool beacon_due = false;
+    uint64_t kept = 0;  // the first packet that the journal may not have
+    uint64_t said = 0;  // `kept` as the relay knows it
   };
 
   void Say(const Message& message);

@@ -148,6 +148,8 @@ Status Sender::Handle(const StreamOpened& message) {
   stream.open = true;
   stream.handle = message.handle;
   stream.sent = stream.reach = stream.stored;
+  stream.said = 0;
+  traces_.at(stream.trace).beacon_due = true;
   if (message.next < stream.stored) {
     SayLost(stream, message.next, stream.stored - 1, "stored_and_gone");
   }
@@ -211,19 +213,36 @@ Status Sender::Handle(const Refusal& message) {
   return Fail(ErrorCode::kPermission, "relay: " + message.reason);
 }
 
-void Sender::SendBeacons(bool all) {
+void Sender::SendBeacons() {
   if (phase_ != Phase::kWelcome) return;
-  Beacon beacon;
-  for (auto& [number, stream] : streams_) {
-    if (!stream.open || stream.reach == 0 || (!all && !stream.beacon_due)) continue;
-    stream.beacon_due = false;
-    beacon.streams.push_back(
-        {.handle = stream.handle, .last = stream.reach - 1, .time = stream.promise});
-    if (beacon.streams.size() < kMaxBeaconStreams) continue;
+  for (auto& [number, trace] : traces_) {
+    if (!trace.open || !trace.beacon_due || trace.promise == 0) continue;
+    // The promise holds for all streams, so it waits until the relay has all of them open.
+    const auto is_open = [this](uint32_t stream) { return streams_.at(stream).open; };
+    if (!std::ranges::all_of(trace.streams, is_open)) continue;
+    trace.beacon_due = false;
+    Beacon beacon{.trace = number, .time = trace.promise, .kept = {}};
+    for (const uint32_t key : trace.streams) {
+      Stream& stream = streams_.at(key);
+      if (stream.said == stream.kept) continue;
+      stream.said = stream.kept;
+      beacon.kept.push_back({.handle = stream.handle, .next = stream.kept});
+    }
     Say(beacon);
-    beacon.streams.clear();
   }
-  if (!beacon.streams.empty()) Say(beacon);
+}
+
+void Sender::SendSent() {
+  if (phase_ != Phase::kWelcome) return;
+  Sent sent;
+  for (auto& [number, stream] : streams_) {
+    if (!stream.open || stream.reach == 0) continue;
+    sent.streams.push_back({.handle = stream.handle, .last = stream.reach - 1});
+    if (sent.streams.size() < kMaxBeaconStreams) continue;
+    Say(sent);
+    sent.streams.clear();
+  }
+  if (!sent.streams.empty()) Say(sent);
 }
 
 }  // namespace weft::stream

@@ -43,6 +43,7 @@ struct Limits {
   // commit due.
   size_t ended_rings = 64;
   size_t many_rings = kMaxRingsPerChannel / 2;
+  uint64_t promise_lag = kPromiseLag;
 };
 
 class Channel {

@@ -31,8 +31,11 @@ bool Channel::Round(uint64_t lag, uint64_t& budget) {
   // All honest records that the look found are older than this.
   latest_ = clock_->Now() + clock_->TicksIn(kClockSlack);
   const bool merged = Merge(budget);
-  if (!starved_)
-    promise_ = std::max(promise_, horizon - std::min(horizon, clock_->TicksIn(kPromiseLag)));
+  if (!starved_) {
+    // However short the merge delay is: a record may become visible kHorizonLag late.
+    const uint64_t safe = std::min(horizon, now - std::min(now, clock_->TicksIn(kHorizonLag)));
+    promise_ = std::max(promise_, safe - std::min(safe, clock_->TicksIn(limits_.promise_lag)));
+  }
   for (const auto& input : rings_) CountCorrupt(*input);
   UpdatePressure();
   EndRings();

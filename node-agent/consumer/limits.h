@@ -55,8 +55,10 @@ inline constexpr uint64_t kMaxMissing = uint64_t{1} << 62;
 // become visible after newer records of another CPU, by up to milliseconds if a virtual CPU lost
 // its physical one.
 inline constexpr uint64_t kHorizonLag = 20'000'000;
-// The promise that no older record will come lies this far behind the merge. Records of a ring that
-// is found late thus keep their times, unless their CPU's stream already has newer records.
+// The promise that no older record will come lies this far behind the merge if the trace goes into a
+// folder. Records of a ring that is found late thus keep their times, unless their CPU's stream
+// already has newer records. Viewers of a relay's traces wait for the promise, so there it is the
+// merge's own time, at most now - kHorizonLag.
 inline constexpr uint64_t kPromiseLag = 1'000'000'000;
 // Merge delay for a ring that would overflow within kHurryTime. Events may then be delivered out of
 // order (counted as late), but none is lost.
@@ -82,7 +84,7 @@ inline constexpr uint64_t kMaxLockLag = 200'000'000;
 inline constexpr uint64_t kClockSlack = 1'000'000;
 // A packet with events is written at this age, full or not. People watch events arrive at a relay.
 inline constexpr uint64_t kMaxPacketAge = 1'000'000'000;
-inline constexpr uint64_t kMaxRelayPacketAge = 200'000'000;
+inline constexpr uint64_t kMaxRelayPacketAge = 50'000'000;
 inline constexpr uint64_t kCalibrationInterval = 1'000'000'000;
 // Pauses between two rounds: with a ring that is a quarter full or a commit under way (Pressed);
 // with a ring that would soon be full (Hurried); with events in the last kIdleAfter (Busy); without
@@ -119,9 +121,8 @@ inline constexpr uint64_t kMinRetry = 100'000'000;
 inline constexpr uint64_t kMaxRetry = 5'000'000'000;
 // A recording whose relay does not answer fails after this time.
 inline constexpr uint64_t kReadyTime = 5'000'000'000;
-// Intervals of beacons: of streams that changed, and of all streams.
-inline constexpr uint64_t kBeaconInterval = 100'000'000;
-inline constexpr uint64_t kAllBeaconsInterval = 1'000'000'000;
+// Least time between two beacons of a trace. Viewers see events later by as much.
+inline constexpr uint64_t kBeaconInterval = 20'000'000;
 inline constexpr size_t kRelayReadBytes = 64 * 1024;
 // For this long the process waits at its end for packets that were sent. The keeper kills it later.
 inline constexpr uint64_t kLastWait = 5'000'000'000;

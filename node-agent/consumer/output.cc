@@ -102,8 +102,10 @@ Status Output::AddChannel(const ipc::ChannelDefinition& definition, const ClassL
     hooks.notice_vpid = [](uint32_t) {};
     hooks.clock_of = [this](const ring::Geometry& ring) { return &clocks_->Of(ring.clock); };
   }
+  Limits limits = limits_;
+  if (sink_->commits().remote()) limits.promise_lag = 0;
   auto channel = std::make_unique<Channel>(id, std::move(ctf_channel), info_.uuid, sink_->packets(),
-                                           clocks_->node(), limits_, std::move(hooks));
+                                           clocks_->node(), limits, std::move(hooks));
   if (restore) {
     const auto log = classes.find(id);
     WEFT_TRY(channel->Restore(
@@ -190,7 +192,8 @@ bool Output::Round(uint64_t now_ns, uint64_t& budget) {
   }
   if (!pending) {
     pending_since_ns_ = 0;
-    if (!committing_) Promise();
+    // With everything in the journal, the promises of the channels hold behind what is stored.
+    if (!committing_ && !journal_due_) sink_->Promise(PromiseNs());
     return merged;
   }
   if (pending_since_ns_ == 0) pending_since_ns_ = now_ns;
@@ -203,12 +206,10 @@ bool Output::Round(uint64_t now_ns, uint64_t& budget) {
   return merged;
 }
 
-// Tells the sink, for traces without new events, that nothing older than the promises of all
-// channels will come.
-void Output::Promise() {
-  uint64_t promise = UINT64_MAX;
+uint64_t Output::PromiseNs() const {
+  uint64_t promise = channels_.empty() ? 0 : UINT64_MAX;
   for (const auto& channel : channels_) promise = std::min(promise, channel->PromiseNs());
-  if (!channels_.empty()) sink_->Promise(promise);
+  return promise;
 }
 
 void Output::Report() {
@@ -233,6 +234,8 @@ Status Output::StartCommit() {
            .metadata_bytes = sink_->metadata().size(),
            .vpids = vpids_,
            .channels = record_.channels};
+  // Everything older is in the packets of this commit, or in earlier ones.
+  sealed_promise_ns_ = PromiseNs();
   for (const auto& channel : channels_) channel->Seal();
   sink_->commits().Start([this] {
     for (const auto& channel : channels_) {
@@ -275,6 +278,7 @@ Status Output::WriteJournal() {
   KillPoint("journal");
   for (const auto& channel : channels_) channel->Acknowledge();
   KillPoint("tails");
+  sink_->Promise(sealed_promise_ns_);
   return {};
 }
 

@@ -108,7 +108,8 @@ class Output {
   // Finds the place of the range of vpids in the metadata, and reads it.
   void RestoreVpids(const OutputRecord& record);
   void AddVpid(uint32_t vpid);
-  void Promise();
+  // The time before which no channel will bring anything more; 0: none.
+  [[nodiscard]] uint64_t PromiseNs() const;
   Status Announce(uint64_t channel, const ctf::EventClass& event, Bytes description);
   void NoticeStoreError(const Error& error);
   [[nodiscard]] uint32_t FreeStreamClass() const;
@@ -125,11 +126,12 @@ class Output {
   OutputRecord record_;  // of the journal: channels that were not defined again yet
   std::vector<uint8_t> committed_;
   bool committing_ = false;
-  bool commit_due_ = false;        // of a channel that no commit has yet
-  bool journal_due_ = false;       // C2 of the last commit failed
-  uint64_t journal_tried_ns_ = 0;  // again, by Round
-  OutputRecord next_;              // the commit's, but for its channels
-  uint64_t pending_since_ns_ = 0;  // 0: nothing
+  bool commit_due_ = false;         // of a channel that no commit has yet
+  bool journal_due_ = false;        // C2 of the last commit failed
+  uint64_t journal_tried_ns_ = 0;   // again, by Round
+  OutputRecord next_;               // the commit's, but for its channels
+  uint64_t pending_since_ns_ = 0;   // 0: nothing
+  uint64_t sealed_promise_ns_ = 0;  // of the last commit, behind its packets
   bool store_failed_ = false;
 };
 

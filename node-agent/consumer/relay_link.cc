@@ -47,10 +47,8 @@ bool RelayLink::Pump(uint64_t now_ns) {
     data_asked_ = hooks_.ask(true).has_value();
   }
   if (status && now_ns - beacon_ns_ >= kBeaconInterval) {
-    const bool all = now_ns - all_beacons_ns_ >= kAllBeaconsInterval;
-    sender_.SendBeacons(all);
+    sender_.SendBeacons();
     beacon_ns_ = now_ns;
-    if (all) all_beacons_ns_ = now_ns;
   }
   if (status) status = SendData();
   if (status) status = SendControl();

@@ -67,7 +67,6 @@ class RelayLink {
   uint64_t retry_ns_ = 0;      // when kDown ends
   uint64_t backoff_ns_ = 0;
   uint64_t beacon_ns_ = 0;
-  uint64_t all_beacons_ns_ = 0;
   std::string problem_ = "not connected yet";
   uint64_t problem_since_ns_ = 0;
   std::vector<uint8_t> buffer_;

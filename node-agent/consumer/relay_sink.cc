@@ -3,7 +3,6 @@
 #include "node-agent/consumer/relay_sink.h"
 
 #include "lib/base/uuid.h"
-#include "lib/ctf/packet_writer.h"
 #include "lib/store/store.h"
 #include "node-agent/consumer/agent_link.h"
 #include "node-agent/consumer/limits.h"
@@ -58,10 +57,7 @@ Result<size_t> RelaySink::AddStream(const std::string& channel, const StreamReco
 
 Status RelaySink::Write(size_t stream, std::span<const uint8_t> packet, uint64_t events) {
   if (!in_commit_) packet = own_.emplace_back(packet.begin(), packet.end());
-  WEFT_ASSIGN(const ctf::PacketInfo info, ctf::ReadPacketInfo(packet));
-  stream::Sender& sender = link_->sender();
-  sender.Put(streams_.at(stream), static_cast<uint32_t>(events), packet);
-  sender.Promise(streams_.at(stream), info.end);
+  link_->sender().Put(streams_.at(stream), static_cast<uint32_t>(events), packet);
   return {};
 }
 
@@ -95,9 +91,7 @@ Status RelaySink::Sync() {
   return Fail(ErrorCode::kTimeout, "the relay has not confirmed the end yet");
 }
 
-void RelaySink::Promise(uint64_t time_ns) {
-  for (const uint32_t stream : streams_) link_->sender().Promise(stream, time_ns);
-}
+void RelaySink::Promise(uint64_t time_ns) { link_->sender().Promise(trace_, time_ns); }
 
 void RelaySink::Report(const ipc::ChannelCounts& counts) {
   link_->sender().Report({.trace = trace_, .discarded = counts.discarded, .lost = counts.lost});

@@ -73,7 +73,8 @@ class TraceSink {
   virtual Result<bool> Ready() = 0;
   // Puts all of it on the disk. kTimeout: it has begun and is not finished; ask again.
   virtual Status Sync() = 0;
-  // Promises that nothing older than `time_ns` will be written to any stream.
+  // Promises that all that is stored stays, since the journal has it, and that nothing older than
+  // `time_ns` will be written to any stream behind it. 0: no promise.
   virtual void Promise(uint64_t time_ns) = 0;
   // Gives the trace's counts to a peer that keeps counts, too.
   virtual void Report(const ipc::ChannelCounts& counts) = 0;

@@ -41,13 +41,13 @@ Result<HostAndPort> ParseAddress(const std::string& address) {
 
 class HttpsListener : public Listener {
  public:
-  HttpsListener(const Options& options, UniqueFd data_folder, kube::Client& client,
-                const relay_rates::TraceRates& rates, metrics::Registry& metrics,
-                std::function<void(const std::string&)> log)
+  HttpsListener(const Options& options, UniqueFd data_folder, const store::SafeReads& safe,
+                kube::Client& client, const relay_rates::TraceRates& rates,
+                metrics::Registry& metrics, std::function<void(const std::string&)> log)
       : log_(std::move(log)),
         judge_(client, options.name_space),
         files_(std::move(data_folder)),
-        service_(judge_, files_, rates, metrics, log_) {}
+        service_(judge_, files_, safe, rates, metrics, log_) {}
 
   Status Serve(const Options& options, kube::Client& client) {
     WEFT_ASSIGN(const HostAndPort where, ParseAddress(options.address));
@@ -113,12 +113,13 @@ class HttpsListener : public Listener {
 }  // namespace
 
 Result<std::unique_ptr<Listener>> Listener::Start(const Options& options, UniqueFd data_folder,
+                                                  const store::SafeReads& safe,
                                                   kube::Client& client,
                                                   const relay_rates::TraceRates& rates,
                                                   metrics::Registry& metrics,
                                                   std::function<void(const std::string&)> log) {
-  auto listener = std::make_unique<HttpsListener>(options, std::move(data_folder), client, rates,
-                                                  metrics, std::move(log));
+  auto listener = std::make_unique<HttpsListener>(options, std::move(data_folder), safe, client,
+                                                  rates, metrics, std::move(log));
   WEFT_TRY(listener->Serve(options, client));
   return listener;
 }

@@ -13,6 +13,7 @@
 #include "lib/base/unique_fd.h"
 #include "lib/kube/client.h"
 #include "lib/metrics/registry.h"
+#include "lib/store/safe_reads.h"
 #include "relay/rates/trace_rates.h"
 
 namespace weft::relay_api {
@@ -24,10 +25,10 @@ class Listener {
     std::string name_space;  // weft's own
     std::string secret = "weft-relay-tls";
   };
-  // `client`, `rates` and `metrics` outlive it. `log` gets lines without an end, from any thread. kInvalid:
+  // `safe`, `client`, `rates` and `metrics` outlive it. `log` gets lines without an end, from any thread. kInvalid:
   // no address; kIo: taken.
   static Result<std::unique_ptr<Listener>> Start(const Options& options, UniqueFd data_folder,
-                                                 kube::Client& client,
+                                                 const store::SafeReads& safe, kube::Client& client,
                                                  const relay_rates::TraceRates& rates,
                                                  metrics::Registry& metrics,
                                                  std::function<void(const std::string&)> log);

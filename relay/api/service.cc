@@ -26,6 +26,8 @@ http::Response SayJson(const Json& body) {
   return {.content_type = "application/json", .body = body.dump() + "\n"};
 }
 
+bool IsMetadata(std::string_view path) { return path == "metadata" || path.ends_with("/metadata"); }
+
 std::string FolderOf(const Route& route) {
   return store::TraceFolder(route.kubernetes_namespace, route.trace, route.uid);
 }
@@ -207,12 +209,19 @@ Service::Outcome Service::ListFiles(const http::Request& request, const Route& r
             .result = "bad_request"};
   }
   const TimeRange range{.since = since->value_or(0), .until = until->value_or(UINT64_MAX)};
+  const auto look = safe_.Look(FolderOf(route));
   const auto files = files_.ListFiles(FolderOf(route), range);
   if (!files) return FailedList(files.error());
   Json list = Json::array();
   for (const StoredFile& file : *files) {
     Json entry = {{"path", file.path}, {"size", file.size}};
     if (file.offset > 0) entry["offset"] = file.offset;
+    if (!IsMetadata(file.path)) {
+      const store::SafeRead safe = look.Find(FolderOf(route) + "/" + file.path, file.size);
+      entry["live"] = safe.live;
+      entry["kept"] = safe.kept;
+      if (safe.time_ns != 0) entry["safe_time"] = safe.time_ns;
+    }
     list.push_back(std::move(entry));
   }
   return {.response = SayJson({{"files", std::move(list)}})};

@@ -13,6 +13,7 @@
 
 #include "lib/http/server.h"
 #include "lib/metrics/registry.h"
+#include "lib/store/safe_reads.h"
 #include "relay/api/judge.h"
 #include "relay/api/rate_limit.h"
 #include "relay/api/trace_files.h"
@@ -23,9 +24,15 @@ namespace weft::relay_api {
 class Service {
  public:
   // All outlive the service, and the bodies of its answers. `log` gets lines without an end.
-  Service(Judge& judge, TraceFiles& files, const relay_rates::TraceRates& rates,
-          metrics::Registry& metrics, std::function<void(const std::string&)> log)
-      : judge_(judge), files_(files), rates_(rates), metrics_(metrics), log_(std::move(log)) {}
+  Service(Judge& judge, TraceFiles& files, const store::SafeReads& safe,
+          const relay_rates::TraceRates& rates, metrics::Registry& metrics,
+          std::function<void(const std::string&)> log)
+      : judge_(judge),
+        files_(files),
+        safe_(safe),
+        rates_(rates),
+        metrics_(metrics),
+        log_(std::move(log)) {}
 
   http::Response Answer(const http::Request& request);
 
@@ -58,6 +65,7 @@ class Service {
 
   Judge& judge_;
   TraceFiles& files_;
+  const store::SafeReads& safe_;
   const relay_rates::TraceRates& rates_;
   metrics::Registry& metrics_;
   const std::function<void(const std::string&)> log_;

@@ -38,7 +38,7 @@ class ServiceTest : public ::testing::Test {
           store::TraceStore::Open(maker, trace + kUid + "/pod/kernel")->AppendMetadata(kText));
     }
     files_.emplace(Folder());
-    service_.emplace(judge_, *files_, rates_, metrics_,
+    service_.emplace(judge_, *files_, safe_, rates_, metrics_,
                      [this](const auto& line) { log_.push_back(line); });
   }
   ~ServiceTest() override { fs::remove_all(top_); }
@@ -83,6 +83,7 @@ class ServiceTest : public ::testing::Test {
   relay_rates::TraceRates rates_{[this] { return now_; }};
   std::optional<TraceFiles> files_;
   std::vector<std::string> log_;
+  store::SafeReads safe_;
   std::optional<Service> service_;
 };
 

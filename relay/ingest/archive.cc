@@ -91,6 +91,7 @@ Result<stream::Archive::OpenedTrace> DiskArchive::OpenTrace(const stream::Hello&
   const uint64_t key = ++last_key_;
   const uint64_t metadata = store.metadata_bytes();
   by_path_[path] = key;
+  safe_->Open(path);
   traces_.emplace(key, Trace{.path = std::move(path),
                              .folder = std::move(folder),
                              .pod = what.pod,
@@ -98,6 +99,7 @@ Result<stream::Archive::OpenedTrace> DiskArchive::OpenTrace(const stream::Hello&
                              .uuid = uuid,
                              .open = {},
                              .is_resumed = metadata > 0,
+                             .has_ended = false,
                              .store = std::move(store)});
   return OpenedTrace{.key = key, .metadata = metadata};
 }
@@ -124,7 +126,8 @@ Result<stream::Archive::OpenedStream> DiskArchive::OpenStream(uint64_t key,
   const uint64_t handle = ++last_key_;
   const store::StreamState& state = trace->store.state(number);
   Stream& stream = streams_[handle];
-  stream = {.trace = key, .number = number, .events = what.events};
+  stream = {.trace = key, .number = number, .events = what.events, .ends = {}};
+  if (state.has_packets) stream.ends.emplace_back(state.last_sequence, state.bytes);
   if (!counted_.contains(state.file))
     metrics_->Add(metrics::Id::kRelayStreams, Labels(trace->labels));
   (void)Count(*trace, stream);  // stored before: no part of a rate
@@ -139,6 +142,9 @@ Status DiskArchive::StorePacket(uint64_t handle, const weft_stream_packet& heade
     return Fail(ErrorCode::kCorrupt, "a packet of another trace, or with another number");
   }
   WEFT_TRY(trace->store.WritePacket(stream->number, packet));
+  if (stream->ends.size() >= kMaxUnkeptPackets) stream->ends.pop_front();
+  stream->ends.emplace_back(header.seq, trace->store.state(stream->number).bytes);
+  trace->has_ended = false;
   stream->events += header.events;
   metrics_->Add(metrics::Id::kRelayPackets, Labels(trace->labels));
   metrics_->Add(metrics::Id::kRelayBytes, Labels(trace->labels),
@@ -171,8 +177,22 @@ void DiskArchive::Lost(uint64_t handle, const stream::PacketsLost& what) {
                 static_cast<double>(what.last - what.first + 1));
 }
 
-// Live viewers will ask for it.
-void DiskArchive::Promise(uint64_t, uint64_t, uint64_t) {}
+void DiskArchive::Keep(uint64_t handle, uint64_t next) {
+  const auto stream = FindStream(handle);
+  if (!stream) return;
+  const auto trace = Find((*stream)->trace);
+  if (!trace) return;
+  auto& ends = (*stream)->ends;
+  uint64_t kept = 0;
+  for (; !ends.empty() && ends.front().first < next; ends.pop_front()) kept = ends.front().second;
+  if (kept == 0) return;
+  const std::string& file = (*trace)->store.state((*stream)->number).file;
+  safe_->Keep((*trace)->path, file.substr(file.rfind('/') + 1), kept);
+}
+
+void DiskArchive::Promise(uint64_t key, uint64_t time) {
+  if (const auto trace = Find(key)) safe_->Promise((*trace)->path, time);
+}
 
 void DiskArchive::Report(uint64_t key, const stream::Losses& losses) {
   const auto trace = Find(key);
@@ -212,6 +232,7 @@ void DiskArchive::Report(uint64_t key, const stream::Losses& losses) {
 Result<stream::TraceEnded> DiskArchive::EndTrace(uint64_t key) {
   WEFT_ASSIGN(Trace * trace, Find(key));
   WEFT_TRY(trace->store.Sync());
+  trace->has_ended = true;
   stream::TraceEnded ended;
   for (size_t i = 0; i < trace->store.streams(); i++) {
     ended.packets += trace->store.state(i).packets;
@@ -224,6 +245,7 @@ void DiskArchive::CloseTrace(uint64_t key) {
   const auto found = traces_.find(key);
   if (found == traces_.end()) return;
   std::erase_if(streams_, [key](const auto& entry) { return entry.second.trace == key; });
+  safe_->Close(found->second.path, found->second.has_ended);
   by_path_.erase(found->second.path);
   traces_.erase(found);
 }

@@ -11,6 +11,7 @@
 #ifndef WEFT_RELAY_INGEST_ARCHIVE_H_
 #define WEFT_RELAY_INGEST_ARCHIVE_H_
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <set>
@@ -20,6 +21,7 @@
 
 #include "lib/ctf/schema.h"
 #include "lib/metrics/registry.h"
+#include "lib/store/safe_reads.h"
 #include "lib/store/store.h"
 #include "lib/stream/receiver.h"
 #include "relay/rates/trace_rates.h"
@@ -35,15 +37,17 @@ struct TraceLabels {
 class DiskArchive : public stream::Archive {
  public:
   // All outlive the archive.
-  DiskArchive(store::FileMaker& maker, metrics::Registry& metrics, relay_rates::TraceRates& rates)
-      : maker_(&maker), metrics_(&metrics), rates_(&rates) {}
+  DiskArchive(store::FileMaker& maker, store::SafeReads& safe, metrics::Registry& metrics,
+              relay_rates::TraceRates& rates)
+      : maker_(&maker), safe_(&safe), metrics_(&metrics), rates_(&rates) {}
 
   Result<OpenedTrace> OpenTrace(const stream::Hello& who, const stream::OpenTrace& what) override;
   Status WriteMetadata(uint64_t trace, uint64_t offset, std::string_view text) override;
   Result<OpenedStream> OpenStream(uint64_t trace, const stream::OpenStream& what) override;
   Status StorePacket(uint64_t handle, const weft_stream_packet& header, Bytes packet) override;
   void Lost(uint64_t handle, const stream::PacketsLost& what) override;
-  void Promise(uint64_t handle, uint64_t last, uint64_t time) override;
+  void Keep(uint64_t handle, uint64_t next) override;
+  void Promise(uint64_t trace, uint64_t time) override;
   void Report(uint64_t trace, const stream::Losses& losses) override;
   Result<stream::TraceEnded> EndTrace(uint64_t trace) override;
   void CloseTrace(uint64_t trace) override;
@@ -61,12 +65,15 @@ class DiskArchive : public stream::Archive {
     // It was here before this session: its first report may tell of what was counted in an earlier
     // life of the relay.
     bool is_resumed = false;
+    bool has_ended = false;  // all of it came
     store::TraceStore store;
   };
   struct Stream {
     uint64_t trace = 0;
     size_t number = 0;  // of the store
     uint64_t events = 0;
+    // Sequence number and end in the file of stored packets that the node may still have cut off.
+    std::deque<std::pair<uint64_t, uint64_t>> ends;
   };
 
   Result<Trace*> Find(uint64_t key);
@@ -76,6 +83,7 @@ class DiskArchive : public stream::Archive {
   uint64_t Count(const Trace& trace, const Stream& stream);
 
   store::FileMaker* maker_;
+  store::SafeReads* safe_;
   metrics::Registry* metrics_;
   relay_rates::TraceRates* rates_;
   uint64_t last_key_ = 0;

@@ -47,7 +47,8 @@ class ArchiveTest : public ::testing::Test {
   metrics::Registry metrics{metrics::Part::kRelay};
   relay_rates::Clock::time_point now{std::chrono::seconds(100)};
   relay_rates::TraceRates rates{[this] { return now; }};
-  DiskArchive archive{maker, metrics, rates};
+  store::SafeReads safe{store::SafeReads::Clock::now() - std::chrono::hours(1)};
+  DiskArchive archive{maker, safe, metrics, rates};
   const Uuid uuid{1, 2, 3};
   const stream::Hello who{
       .node = "n", .kubernetes_namespace = "ns", .trace = "t", .trace_uid = "", .ticket = ""};
@@ -114,6 +115,36 @@ TEST_F(ArchiveTest, ARelayThatStartsAgainCountsWhatWasStoredBefore) {
   EXPECT_TRUE(Counted("weft_events_delivered_total{namespace=\"ns\",trace=\"t\"} 40"));
 }
 
+TEST_F(ArchiveTest, SaysHowFarReadingIsSafe) {
+  const auto now = store::SafeReads::Clock::now;
+  const std::string folder = "ns/t/pod-0/app/" + FormatUuid(uuid) + "/ust/uid/1/64-bit";
+  const auto find = [&](uint64_t size, auto when) {
+    return safe.Look("ns/t", when).Find(folder + "/user_3", size);
+  };
+  EXPECT_FALSE(find(84, now()).live);
+  const auto trace = archive.OpenTrace(who, What());
+  const auto stream = archive.OpenStream(trace->key, Stream());
+  for (uint64_t seq = 0; seq < 3; seq++) ASSERT_TRUE(Store(stream->handle, seq, 1));
+  EXPECT_TRUE(find(252, now()).live);
+  EXPECT_EQ(find(252, now()).kept, 0U);
+  archive.Keep(stream->handle, 2);
+  archive.Promise(trace->key, 500);
+  EXPECT_EQ(find(252, now()).kept, 168U);
+  EXPECT_EQ(find(252, now()).time_ns, 500U);
+  // A node that is away may come back and have packets cut off; later no reader waits for it.
+  archive.CloseTrace(trace->key);
+  EXPECT_TRUE(find(252, now()).live);
+  EXPECT_EQ(find(252, now()).kept, 168U);
+  EXPECT_FALSE(find(252, now() + std::chrono::seconds(11)).live);
+  EXPECT_EQ(find(252, now() + std::chrono::seconds(11)).kept, 252U);
+  // One that has ended is whole at once.
+  const auto again = archive.OpenTrace(who, What());
+  EXPECT_TRUE(find(252, now()).live);
+  ASSERT_TRUE(archive.EndTrace(again->key));
+  archive.CloseTrace(again->key);
+  EXPECT_FALSE(find(252, now()).live);
+}
+
 TEST_F(ArchiveTest, LossesAreTotals) {
   const auto trace = archive.OpenTrace(who, What());
   for (const uint64_t full : {3, 3, 2, 7}) {
@@ -150,7 +181,7 @@ TEST_F(ArchiveTest, WhatWasReportedToAnEarlierRelayIsNoRate) {
   auto trace = archive.OpenTrace(who, What());
   ASSERT_TRUE(archive.WriteMetadata(trace->key, 0, "x\n\n"));
   relay_rates::TraceRates later;
-  DiskArchive again(maker, metrics, later);
+  DiskArchive again(maker, safe, metrics, later);
   trace = again.OpenTrace(who, What(3));
   again.Report(trace->key, {.trace = 1, .discarded = {{"full", 1000}}, .lost = {}});
   EXPECT_TRUE(later.Of("ns/t", 1).empty());

@@ -14,6 +14,9 @@ namespace weft::ingest {
 inline constexpr size_t kMaxSessions = 4096;
 // Open files; a trace with one stream has two.
 inline constexpr size_t kMaxOpenStreams = 256 * 1024;
+// Stored packets of a stream of which the relay remembers where they end, until the node keeps them.
+// A node sends one or two before it does.
+inline constexpr size_t kMaxUnkeptPackets = 256;
 // Streams whose events were counted in this life of the relay: some 100 bytes each.
 inline constexpr size_t kMaxCountedStreams = 1024 * 1024;
 // A peer that has not sent hello within this time is no node of weft's.

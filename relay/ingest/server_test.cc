@@ -75,8 +75,9 @@ class ServerProcess : public testing::Test {
   int Serve(int to) {
     store::DirectoryFileMaker maker(UniqueFd(open(folder_.c_str(), O_RDONLY | O_DIRECTORY)));
     metrics::Registry metrics(metrics::Part::kRelay);
+    store::SafeReads safe;
     relay_rates::TraceRates rates;
-    DiskArchive archive(maker, metrics, rates);
+    DiskArchive archive(maker, safe, metrics, rates);
     auto server = Server::Make(archive, metrics, "127.0.0.1:0", "127.0.0.1:0", kHelloLimit);
     if (!server) return 2;
     ports_ = {PortOf((*server)->control_address()), PortOf((*server)->data_address())};

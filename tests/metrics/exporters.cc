@@ -70,8 +70,9 @@ Status Run() {
   ctf::TempFolder folder;
   store::DirectoryFileMaker maker(UniqueFd(::open(folder.path().c_str(), O_DIRECTORY | O_RDONLY)));
   metrics::Registry relay(metrics::Part::kRelay);
+  store::SafeReads safe;
   relay_rates::TraceRates rates;
-  ingest::DiskArchive archive(maker, relay, rates);
+  ingest::DiskArchive archive(maker, safe, relay, rates);
   uint8_t number = 0;
   for (const Example& example : Examples()) {
     sums[{"shop", example.trace}] = example.counts;

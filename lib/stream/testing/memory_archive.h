@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An archive for tests, in memory: traces by their UUID. Checks what every archive may rely on:
-// packets come in order, and no session uses a key that another one took over.
+// packets come in order, no session uses a key that another one took over, and no packet that a
+// node keeps is cut off.
 #ifndef WEFT_LIB_STREAM_TESTING_MEMORY_ARCHIVE_H_
 #define WEFT_LIB_STREAM_TESTING_MEMORY_ARCHIVE_H_
 
@@ -24,6 +25,7 @@ class MemoryArchive : public Archive {
   struct Trace {
     std::string metadata;
     std::map<std::pair<std::string, uint32_t>, std::vector<Packet>> streams;
+    std::map<std::pair<std::string, uint32_t>, uint64_t> kept;
     Losses losses;
     uint64_t key = 0;
     uint64_t ended = 0;  // times
@@ -49,6 +51,7 @@ class MemoryArchive : public Archive {
   Result<OpenedStream> OpenStream(uint64_t key, const stream::OpenStream& what) override {
     Trace* trace = Find(key);
     if (trace == nullptr) return Fail(ErrorCode::kClosed, "taken over");
+    assert((what.next >= trace->kept[{what.channel, what.cpu}]));
     auto& packets = trace->streams[{what.channel, what.cpu}];
     while (!packets.empty() && packets.back().seq >= what.next) packets.pop_back();
     handles_[++last_] = {key, {what.channel, what.cpu}};
@@ -66,7 +69,11 @@ class MemoryArchive : public Archive {
   }
 
   void Lost(uint64_t, const PacketsLost& what) override { lost += what.last - what.first + 1; }
-  void Promise(uint64_t, uint64_t, uint64_t) override {}
+  void Keep(uint64_t handle, uint64_t next) override {
+    const auto& [key, name] = handles_.at(handle);
+    if (Trace* trace = Find(key)) trace->kept[name] = next;
+  }
+  void Promise(uint64_t, uint64_t) override {}
   void Report(uint64_t key, const Losses& losses) override {
     if (Trace* trace = Find(key)) trace->losses = losses;
   }

@@ -59,6 +59,7 @@ void Simulation::TryCommit() {
     journal_ = next_;
     packets_.clear();
     committing_ = false;
+    sender_->Promise(trace_, journal_.events[0] + 1);
   }
   if (!Chance(0.3)) return;
   next_ = journal_;
@@ -76,7 +77,6 @@ void Simulation::TryCommit() {
       std::memcpy(packet.data() + k * sizeof(number), &number, sizeof(number));
     }
     sender_->Put(streams_[i], count, packet);
-    sender_->Promise(streams_[i], next_.events[i] + count);
     next_.events[i] += count;
     next_.next[i]++;
   }
@@ -102,7 +102,8 @@ void Simulation::NodeWork() {
     session_.has_data = true;
   }
   SendData();
-  if (Chance(0.1)) sender_->SendBeacons(true);
+  if (Chance(0.1)) sender_->SendSent();
+  if (Chance(0.1)) sender_->SendBeacons();
   std::string& out = sender_->control_out();
   const size_t sent = Some(out.size());
   session_.to_relay.bytes.append(out, 0, sent);
