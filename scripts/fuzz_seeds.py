@@ -119,6 +119,25 @@ def stream_seeds():
     write(folder, "numbers", bytes([0x80 | 99]) + bytes([0, 0, 2, 1, 1, 1, 4, 2, 3, 1, 1, 1, 9, 0]))
 
 
+# --- lib/live/live_viewer_fuzz: commands of babeltrace2 ----------------------------------------------
+
+def command(number, payload=b""):
+    return struct.pack(">QII", len(payload), number, 0) + payload
+
+
+def viewer_seeds():
+    folder = "lib/live/live_viewer_fuzz_corpus"
+    begin = [command(1, struct.pack(">QIII", NO_SEQ, 2, 4, 1)), command(8), command(2),
+             command(3, struct.pack(">QQI", 1, 0, 2)), command(6, struct.pack(">Q", 2))]
+    rounds = [part for stream in (3, 5, 7) for part in (
+        command(4, struct.pack(">Q", stream)), command(5, struct.pack(">QQI", stream, 0, 84)),
+        command(7, struct.pack(">Q", 1)))]
+    end = [command(9, struct.pack(">Q", 1)), command(2)]
+    write(folder, "attach", bytes([255]) + b"".join(begin))
+    write(folder, "whole", bytes([23]) + b"".join(begin + rounds * 3 + end))
+    write(folder, "http", bytes([255]) + b"GET / HTTP/1.1\r\n\r\n")
+
+
 # --- lib/ipc/ipc_codec_fuzz: messages ----------------------------------------------------------------
 
 COUNTS = {"recorded": 9, "delivered": 5, "overwritten": 1, "in_flight": 1, "discarded": {"full": 3},
@@ -200,5 +219,6 @@ def elf_seeds():
 if __name__ == "__main__":
     ring_seeds()
     stream_seeds()
+    viewer_seeds()
     message_seeds()
     elf_seeds()

@@ -8,6 +8,7 @@
 #include <deque>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,14 @@ class StreamReader {
   [[nodiscard]] const DataStreamClass* stream() const { return stream_; }
   [[nodiscard]] uint64_t instance_id() const { return instance_id_; }
   [[nodiscard]] const std::string& file() const { return file_; }
+  // The bytes of the current event behind its header: contexts and payload. Each part of the trace
+  // must be aligned to bytes, as weft's are. Valid until the next call of Next.
+  [[nodiscard]] std::span<const uint8_t> event_body() const {
+    return std::span(buffer_).subspan(stream_context_at_ / 8,
+                                      (next_event_at_ - stream_context_at_) / 8);
+  }
+  // Where the current event ends in its packet, in bytes.
+  [[nodiscard]] uint64_t event_end() const { return next_event_at_ / 8; }
   // Returns where the current packet begins in the file.
   [[nodiscard]] uint64_t packet_offset() const { return packet_offset_; }
   // Bytes of the file.
