@@ -30,6 +30,8 @@ struct DownloadCommand {
 struct LiveCommand {
   std::string trace;
   bool json = false;
+  bool serve = false;      // to viewers of lttng-live, instead of showing
+  std::uint16_t port = 0;  // 0: any
 };
 
 struct TopCommand {

@@ -55,7 +55,7 @@ bool Pause(Interrupts& interrupts, bool heeds_interrupts, std::chrono::milliseco
   return false;
 }
 
-Result<FollowEnd> Follow(const Connection& connection, const std::string& trace, LiveView& view,
+Result<FollowEnd> Follow(const Connection& connection, const std::string& trace, Followed& events,
                          Interrupts& interrupts, bool heeds_interrupts) {
   Outage outage;
   Clock::time_point looked;
@@ -66,12 +66,12 @@ Result<FollowEnd> Follow(const Connection& connection, const std::string& trace,
       looked = began;
       WEFT_ASSIGN(is_over, IsTraceOver(connection, trace));
     }
-    const Status done = is_over ? view.Finish() : view.Round();
+    const Status done = is_over ? events.Finish() : events.Round();
     if (!done && outage.IsTooLong(done.error())) return std::unexpected(done.error());
     if (done && is_over) return FollowEnd::kOver;
     if (done) outage.Ended();
-    const auto left =
-        kRound - std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began);
+    const auto left = events.pause() -
+                      std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began);
     if (Pause(interrupts, heeds_interrupts, std::max(left, std::chrono::milliseconds(1))))
       return FollowEnd::kInterrupted;
   }

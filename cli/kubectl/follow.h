@@ -1,16 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// Follows a Trace to its end: shows its events, and looks at its state now and then.
+// Follows a Trace to its end: in rounds, and looks at its state now and then.
 #ifndef WEFT_CLI_KUBECTL_FOLLOW_H_
 #define WEFT_CLI_KUBECTL_FOLLOW_H_
 
+#include <chrono>
 #include <string>
 
 #include "cli/kubectl/connection.h"
 #include "cli/kubectl/interrupts.h"
-#include "cli/kubectl/live_view.h"
 #include "lib/base/result.h"
 
 namespace weft::kubectl {
+
+// What is done with a Trace's events.
+class Followed {
+ public:
+  virtual ~Followed() = default;
+  // Takes what is new. kClosed: the reader of the events is gone.
+  virtual Status Round() = 0;
+  // Takes the rest: the Trace is over.
+  virtual Status Finish() = 0;
+  // How long to wait until the next round.
+  [[nodiscard]] virtual std::chrono::milliseconds pause() const = 0;
+};
 
 enum class FollowEnd {
   kOver,         // the Trace has ended, or was deleted; all of its events were shown
@@ -19,7 +31,7 @@ enum class FollowEnd {
 
 // Returns when the Trace is over. `heeds_interrupts`: or at ^C. A relay that is away for less than
 // a minute is waited for.
-Result<FollowEnd> Follow(const Connection& connection, const std::string& trace, LiveView& view,
+Result<FollowEnd> Follow(const Connection& connection, const std::string& trace, Followed& events,
                          Interrupts& interrupts, bool heeds_interrupts);
 
 // Waits for `time`; true if ^C came and is heeded.

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 
 #include "cli/kubectl/relay_path.h"
@@ -23,9 +24,39 @@ void Follower::SetMetadata(const std::string& folder, std::string_view text) {
   traces_[folder] = classes_.back().get();
 }
 
-Status Follower::Add(const std::string& folder, const std::string& stream, std::string_view packets,
-                     Clock::time_point now) {
-  std::string name = folder.empty() ? stream : folder + "/" + stream;
+Follower::Stream& Follower::Get(const std::string& folder, const std::string& stream) {
+  const auto [at, is_new] = streams_.try_emplace(folder.empty() ? stream : folder + "/" + stream);
+  if (is_new) at->second.number = streams_.size();
+  if (is_new) until_.reset();
+  return at->second;
+}
+
+void Follower::SetSafe(const std::string& folder, const std::string& stream,
+                       std::uint64_t time_ns) {
+  Stream& of = Get(folder, stream);
+  until_.reset();
+  of.has_ended = false;
+  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  if (time_ns != 0)
+    of.safe_ns = std::max(of.safe_ns, static_cast<std::int64_t>(std::min(time_ns, kMost)));
+}
+
+void Follower::SetEnded(const std::string& folder, const std::string& stream) {
+  Get(folder, stream).has_ended = true;
+  until_.reset();
+}
+
+std::int64_t Follower::Until() {
+  if (until_) return *until_;
+  until_ = std::numeric_limits<std::int64_t>::max();
+  for (const auto& [name, stream] : streams_)
+    if (!stream.has_ended) until_ = std::min(*until_, stream.safe_ns);
+  return *until_;
+}
+
+Status Follower::Add(const std::string& folder, const std::string& stream,
+                     std::string_view packets) {
+  const std::string name = folder.empty() ? stream : folder + "/" + stream;
   const auto trace = traces_.find(folder);
   if (trace == traces_.end()) {
     problems_.push_back(name + ": its trace has no readable metadata; its events are not shown");
@@ -35,14 +66,12 @@ Status Follower::Add(const std::string& folder, const std::string& stream, std::
   UniqueFd fd(memfd_create("weft-live", MFD_CLOEXEC));
   if (!fd) return FailErrno("memfd_create");
   WEFT_TRY(WriteAt(fd.get(), packets, 0));
-  const auto [at, is_new] = streams_.try_emplace(std::move(name));
-  Stream& to = at->second;
-  if (is_new) to.number = streams_.size();
-  to.waiting.push_back({std::move(fd), trace->second, to.bytes, packets.size(), now});
+  Stream& to = Get(folder, stream);
+  to.waiting.push_back({std::move(fd), trace->second, to.bytes, packets.size()});
   to.bytes += packets.size();
   waiting_bytes_ += packets.size();
   if (to.reader == nullptr)
-    to.reader = std::make_unique<ctf::StreamReader>(*trace->second, at->first, UniqueFd());
+    to.reader = std::make_unique<ctf::StreamReader>(*trace->second, name, UniqueFd());
   if (to.is_idle) Advance(to);
   return {};
 }
@@ -74,10 +103,10 @@ bool Follower::Before(const Stream& a, const Stream& b) {
          std::make_tuple(b.reader->item().time_ns, b.number);
 }
 
-ctf::StreamReader* Follower::Next(Clock::time_point now, bool all) {
+ctf::StreamReader* Follower::Next(bool all) {
   if (taken_ != nullptr) Advance(*std::exchange(taken_, nullptr));
   if (heap_.empty()) return nullptr;
-  if (!all && heap_.front()->current.came + window_ > now) return nullptr;
+  if (!all && heap_.front()->reader->item().time_ns > Until()) return nullptr;
   std::ranges::pop_heap(heap_, [](auto* a, auto* b) { return Before(*b, *a); });
   taken_ = heap_.back();
   heap_.pop_back();

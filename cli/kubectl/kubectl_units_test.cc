@@ -89,7 +89,7 @@ class FollowerTest : public ::testing::Test {
     AddEvent(0);
     for (std::uint32_t cpu = 0; cpu < 2; ++cpu) {
       streams_[cpu] = trace_.AddStream(*channel_, cpu);
-      Give(cpu, 0);
+      Give(cpu);
     }
   }
 
@@ -114,20 +114,20 @@ class FollowerTest : public ::testing::Test {
   }
 
   // The follower gets what the stream's file has that it did not get before.
-  void Give(std::uint32_t cpu, int ms) {
+  void Give(std::uint32_t cpu) {
     const std::string all = ctf::ReadAll(trace_.file(streams_[cpu]));
-    EXPECT_TRUE(follower_.Add("t", "c_" + std::to_string(cpu), all.substr(given_[cpu]), At(ms)));
+    EXPECT_TRUE(follower_.Add("t", "c_" + std::to_string(cpu), all.substr(given_[cpu])));
     given_[cpu] = all.size();
   }
 
-  static Follower::Clock::time_point At(int ms) {
-    return Follower::Clock::time_point(std::chrono::hours(1) + milliseconds(ms));
+  void SetSafe(std::uint32_t cpu, std::uint64_t time) {
+    follower_.SetSafe("t", "c_" + std::to_string(cpu), ctf::TestTrace::kStart + time);
   }
 
   // Times of the events that are due, from the trace's start on.
-  std::vector<std::int64_t> Due(int ms, bool all = false) {
+  std::vector<std::int64_t> Due(bool all = false) {
     std::vector<std::int64_t> out;
-    while (ctf::StreamReader* stream = follower_.Next(At(ms), all)) {
+    while (ctf::StreamReader* stream = follower_.Next(all)) {
       if (stream->item().kind != ctf::ItemKind::kEvent) {
         discarded_ = stream->item().count;
         continue;
@@ -145,54 +145,64 @@ class FollowerTest : public ::testing::Test {
   std::size_t given_[2] = {};
   std::vector<std::string> names_;
   std::optional<std::uint64_t> discarded_;
-  Follower follower_{milliseconds(100)};
+  Follower follower_;
 };
 
-TEST_F(FollowerTest, SortsWhatComesWithinTheWindow) {
+TEST_F(FollowerTest, ShowsAnEventWhenNoStreamCanBringAnOlderOne) {
   Write(0, {10, 30});
-  Give(0, 0);
-  EXPECT_THAT(Due(50), ElementsAre());
-  Write(1, {5, 20, 40});
-  Give(1, 60);
-  EXPECT_THAT(Due(99), ElementsAre());
-  EXPECT_THAT(Due(160), ElementsAre(5, 10, 20, 30, 40));
+  Give(0);
+  EXPECT_THAT(Due(), ElementsAre()) << "it is not known how far the streams are safe";
+  SetSafe(0, 40);
+  SetSafe(1, 20);
+  EXPECT_THAT(Due(), ElementsAre(10));
+  Write(1, {20, 25, 40});
+  Give(1);
+  SetSafe(1, 35);
+  EXPECT_THAT(Due(), ElementsAre(20, 25, 30));
+  SetSafe(1, 5);
+  EXPECT_THAT(Due(), ElementsAre()) << "promises hold";
+  follower_.SetEnded("t", "c_1");
+  EXPECT_THAT(Due(), ElementsAre(40));
   EXPECT_EQ(follower_.late(), 0u);
   EXPECT_EQ(follower_.waiting_bytes(), 0u);
 }
 
-TEST_F(FollowerTest, ShowsLateEventsAndCountsThem) {
+TEST_F(FollowerTest, ShowsLateEventsOfNewStreamsAndCountsThem) {
   Write(0, {10, 30});
-  Give(0, 0);
-  EXPECT_THAT(Due(100), ElementsAre(10, 30));
+  Give(0);
+  SetSafe(0, 50);
+  follower_.SetEnded("t", "c_1");
+  EXPECT_THAT(Due(), ElementsAre(10, 30));
   Write(1, {20, 40});
-  Give(1, 150);
-  EXPECT_THAT(Due(300), ElementsAre(20, 40));
+  Give(1);
+  SetSafe(1, 50);
+  EXPECT_THAT(Due(), ElementsAre(20, 40));
   EXPECT_EQ(follower_.late(), 1u);
 }
 
 TEST_F(FollowerTest, GoesOnWithNewPacketsAndNewEvents) {
   Write(0, {10});
-  Give(0, 0);
-  EXPECT_THAT(Due(0, true), ElementsAre(10));
+  Give(0);
+  EXPECT_THAT(Due(true), ElementsAre(10));
   AddEvent(1);
   Write(0, {20}, 7);
-  Give(0, 0);
+  Give(0);
   Write(0, {30}, 9);
-  Give(0, 0);
-  EXPECT_THAT(Due(0, true), ElementsAre(20, 30));
+  Give(0);
+  EXPECT_THAT(Due(true), ElementsAre(20, 30));
   EXPECT_THAT(names_, ElementsAre("p:e0", "p:e1", "p:e1"));
   EXPECT_EQ(discarded_, 2u) << "counts go on from packet to packet";
   EXPECT_THAT(follower_.TakeProblems(), ElementsAre());
 }
 
 TEST_F(FollowerTest, GoesOnBehindBrokenPackets) {
-  EXPECT_TRUE(follower_.Add("t", "c_0", "this is no packet", At(0)));
-  EXPECT_THAT(Due(0, true), ElementsAre());
+  EXPECT_TRUE(follower_.Add("t", "c_0", "this is no packet"));
+  EXPECT_THAT(Due(true), ElementsAre());
   EXPECT_FALSE(follower_.TakeProblems().empty());
   Write(0, {10});
-  Give(0, 0);
-  EXPECT_THAT(Due(0, true), ElementsAre(10));
-  EXPECT_TRUE(follower_.Add("unknown", "c_0", "x", At(0)));
+  Give(0);
+  EXPECT_THAT(Due(true), ElementsAre(10));
+  EXPECT_TRUE(follower_.Add("unknown", "c_0", "x"));
   EXPECT_THAT(follower_.TakeProblems(), ElementsAre(HasSubstr("no readable metadata")));
 }
 

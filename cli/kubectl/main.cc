@@ -85,7 +85,13 @@ void AddCommands(CLI::App& app, Commands& commands) {
   download->add_flag("-q,--quiet", commands.download.quiet, "print no progress");
   CLI::App* live = AddCommand(app, "live", "Show the events of a Trace as they come");
   live->add_option("TRACE", commands.live.trace)->required();
-  live->add_flag("--json", commands.live.json, "print one JSON object per line");
+  CLI::Option* json =
+      live->add_flag("--json", commands.live.json, "print one JSON object per line");
+  live->add_option("--serve", commands.live.port,
+                   "serve the events to babeltrace2 on this machine, at this or any port")
+      ->expected(0, 1)
+      ->type_name("[PORT]")
+      ->excludes(json);
   AddRun(app, commands.run);
   CLI::App* top = AddCommand(
       app, "top", "Show how much of each Trace and pod arrives, and is discarded or lost");
@@ -108,7 +114,11 @@ int RunCommandOf(const CLI::App& app, const Connection& connection, const Comman
   if (app.got_subcommand("download")) return Download(connection, commands.download, interrupts);
   if (app.got_subcommand("top")) return Top(connection, commands.top, interrupts);
   if (app.got_subcommand("doctor")) return Examine(connection, commands.examined);
-  if (app.got_subcommand("live")) return Live(connection, commands.live, interrupts);
+  if (app.got_subcommand("live")) {
+    LiveCommand live = commands.live;
+    live.serve = app.get_subcommand("live")->count("--serve") > 0;
+    return Live(connection, live, interrupts);
+  }
   return Run(connection, commands.run, interrupts);
 }
 

@@ -55,9 +55,16 @@ Result<std::vector<RelayFile>> ParseFiles(std::string_view text) {
     if (!IsRelayPath(one.path) || size == nullptr || !size->is_number_unsigned())
       return Fail(ErrorCode::kCorrupt, "the relay's list of files has one that is none of a trace");
     one.size = size->get<std::uint64_t>();
-    if (const kube::Json* offset = kube::At(file, {"offset"});
-        offset != nullptr && offset->is_number_unsigned())
-      one.offset = std::min(offset->get<std::uint64_t>(), one.size);
+    const auto number = [&file](const char* name) {
+      const kube::Json* member = kube::At(file, {name});
+      const bool is_number = member != nullptr && member->is_number_unsigned();
+      return is_number ? member->get<std::uint64_t>() : 0;
+    };
+    one.offset = std::min(number("offset"), one.size);
+    const kube::Json* live = kube::At(file, {"live"});
+    one.live = live != nullptr && live->is_boolean() && live->get<bool>();
+    one.kept = number("kept");
+    one.safe_time = number("safe_time");
     out.push_back(std::move(one));
   }
   return out;

@@ -8,6 +8,7 @@
 #include "cli/kubectl/explain.h"
 #include "cli/kubectl/follow.h"
 #include "cli/kubectl/label_selector.h"
+#include "cli/kubectl/live_view.h"
 #include "cli/kubectl/trace_objects.h"
 #include "lib/api/filters.h"
 #include "lib/api/selector.h"

@@ -166,10 +166,11 @@ class NodeTest(LocalTest):
     keeper_options = ()
     keeper_group = None  # folder of the control group in which the keeper is started
     kernel_mode = "auto"
+    api_class = Api
 
     def setUp(self):
         super().setUp()
-        self.api = Api()
+        self.api = self.api_class()
         self.addCleanup(self.api.server.server_close)
         self.addCleanup(self.api.server.shutdown)
         self.keeper = None
@@ -184,7 +185,7 @@ class NodeTest(LocalTest):
         control, data = (f"127.0.0.1:{port}" for port in self.relay)
         relay = subprocess.Popen(
             [str(BUILD / "bin/weft-relay"), "--data-dir", str(self.folder / "relay"), "--control",
-             control, "--data", data, "--http", "127.0.0.1:0"],
+             control, "--data", data, "--http", "127.0.0.1:0", *self.relay_options()],
             stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         self.running.append(relay)
         self.addCleanup(relay.stderr.close)
@@ -194,6 +195,10 @@ class NodeTest(LocalTest):
         *ports, self.relay_http = map(int, found.groups())
         self.relay = tuple(ports)
         self.relay_process = relay
+
+    def relay_options(self):
+        """Further ones."""
+        return ()
 
     def kill_relay(self):
         self.relay_process.kill()

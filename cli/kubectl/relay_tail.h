@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Follows the files of one Trace at the relay: asks it in rounds for what is new, and hands it on.
+// While a stream is live, only bytes that no node will have cut off are handed on.
+// Thread-safety: one thread per object.
+#ifndef WEFT_CLI_KUBECTL_RELAY_TAIL_H_
+#define WEFT_CLI_KUBECTL_RELAY_TAIL_H_
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "cli/kubectl/relay_client.h"
+#include "lib/base/result.h"
+
+namespace weft::kubectl {
+
+// What a RelayTail finds. `folder`: of a CTF trace, relative to the Trace's; `stream`: a file in it.
+class TailSink {
+ public:
+  virtual ~TailSink() = default;
+  // What the metadata is now. It describes all packets that are handed on later.
+  virtual void SetMetadata(const std::string& folder, std::string_view text) = 0;
+  // The next packets of a stream, whole ones.
+  virtual Status AddPackets(const std::string& folder, const std::string& stream,
+                            std::string_view packets) = 0;
+  // Nothing older than `time_ns` comes behind the packets that were handed on; 0: not known.
+  virtual void SetSafe(const std::string& folder, const std::string& stream,
+                       std::uint64_t time_ns) = 0;
+  // Nothing comes behind them, as far as anyone knows.
+  virtual void SetEnded(const std::string& folder, const std::string& stream) = 0;
+  // Enough waits here: nothing more is to be fetched now.
+  virtual bool IsFull() = 0;
+};
+
+class RelayTail {
+ public:
+  // All references outlive the object.
+  RelayTail(const Connection& connection, TraceView& view, const std::string& folder,
+            TailSink& sink)
+      : relay_(connection, view, folder), sink_(sink) {}
+
+  // One round. `is_over`: the Trace has ended, so all bytes stay. The result: the relay has more
+  // than was fetched.
+  Result<bool> Fetch(bool is_over);
+
+  // How long to wait after a round, so that the relay, which limits the requests of a client, does
+  // not refuse the next one.
+  [[nodiscard]] std::chrono::milliseconds pause() const;
+
+ private:
+  struct File {
+    std::uint64_t fetched = 0;                        // bytes
+    std::optional<std::uint64_t> last_sequence = {};  // of the packets in them
+  };
+
+  // Which of the bytes are whole packets that come behind those before. kCorrupt: they do not begin
+  // with a packet.
+  static Result<std::string_view> NewPackets(std::string_view bytes, File& file);
+
+  Result<bool> FetchStream(const RelayFile& file, bool is_over);
+  void TellState(const RelayFile& file, bool is_over);
+  Status FetchMetadata(const RelayFile& file);
+  Result<std::string> Read(const RelayFile& file, std::uint64_t at, std::uint64_t size);
+
+  RelayClient relay_;
+  TailSink& sink_;
+  std::map<std::string, File> files_;  // by path
+  int requests_ = 0;                   // of the last round
+};
+
+}  // namespace weft::kubectl
+
+#endif  // WEFT_CLI_KUBECTL_RELAY_TAIL_H_
