@@ -230,6 +230,28 @@ class ViewCases:
             self.assertEqual(process.wait(timeout=120), 0, said.read_text())
             self.assertEqual(len(self.events_shown(shown.read_text())), emitted, "an event is shown twice")
 
+    def assert_top_and_doctor(self, me, stranger, emitted):
+        """A user with a Role in one namespace sees rates of their Trace, and what is wrong, as far as they may."""
+        code, said = me.run("top", "watched", "-o", "json")
+        self.assertEqual(code, 0, said)
+        found = json.loads(said)["traces"][0]
+        self.assertEqual([found[key] for key in ("name", "events", "discarded", "lost")], ["watched", emitted, 0, 0])
+        self.assertEqual([one["name"] for one in found["pods"]], ["tenant"])
+        code, said = me.run("doctor")
+        self.assertEqual(code, 0, said)
+        for part in ("API server: v1.", "relay: it answers", "Trace watched: Completed", "nothing is wrong"):
+            self.assertIn(part, said)
+        for part in ("may not list pods in the namespace seen", "may not get namespaces", "may not list pods in the "
+                     "namespace weft"):
+            self.assertIn(part, said)
+        code, said = stranger.run("doctor")
+        self.assertEqual(code, 0, said)
+        self.assertIn("may not list traces.weft.dev in the namespace seen", said)
+        self.assertNotIn("watched", said)
+        code, said = me.run("doctor", "none")
+        self.assertEqual(code, 121, said)
+        self.assertEqual(me.run("__complete", "live", "w")[1], "watched\n:4\n")
+
     def test_a_user_runs_and_reads_with_kubectl_weft(self):
         self.injected_namespace("seen")
         self.apply(pod("tenant", "tenant", labels={"app": "tenant"}, args=["--events", "5000", "--threads", "2"]),
@@ -253,11 +275,14 @@ class ViewCases:
             self.assertEqual(code, 0, said)
             self.assertEqual(sorted(lines_in(folder / "out")), sorted(lines_in(trace_folder("seen", "watched"))))
             self.assertEqual(self.events_shown(me.run("live", "watched", "--json")[1]), shown)
+            self.assert_top_and_doctor(me, users["nothing"], emitted)
             self.assertEqual(get("seen", "traceviews")["items"], [])
             for account, words, refusal in (
                     ("nothing", ["list"], "may not list traces.weft.dev in the namespace seen"),
                     ("lister", ["live", "watched"], "may not create traceviews.weft.dev in the namespace seen"),
                     ("lister", ["run", "-l", "a=b", "-e", "a:b"], "may not create traces.weft.dev"),
+                    ("lister", ["top", "watched"], "may not create traceviews.weft.dev"),
+                    ("tracer", ["top", "-n", "default"], "may not list traces.weft.dev in the namespace default"),
                     ("tracer", ["list", "-A"], "may not list traces.weft.dev in the whole cluster"),
                     ("tracer", ["list", "-n", "default"], "may not list traces.weft.dev in the namespace default")):
                 code, said = users[account].run(*words)
