@@ -28,8 +28,8 @@ namespace {
 using namespace weft;
 
 constexpr uint32_t kStreamsOfContainer = 4;
-// As node-agent/consumer/limits.h has it.
-constexpr std::chrono::seconds kBeaconInterval{1};
+// As often as a consumer without events looks at its rings: kPollAsleep of its limits.h.
+constexpr std::chrono::milliseconds kBeaconInterval{50};
 constexpr const char* kMetadata = "/* CTF 1.8 */\n\n";
 
 uint64_t Now() {
@@ -99,8 +99,9 @@ class Node {
   }
 
   void Beacons() {
-    for (const uint32_t stream : streams_) sender_.Promise(stream, Now());
-    sender_.SendBeacons(true);
+    if (!IsStored()) return;
+    for (const uint32_t trace : traces_) sender_.Promise(trace, Now());
+    sender_.SendBeacons();
   }
 
   [[nodiscard]] bool IsStored() const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shell completion: which words may stand where the user types, of the commands that CLI11 knows
-// and of the cluster. kubectl asks plugins for it in the way of `__complete` (kubectl_complete-weft),
-// and so do the scripts for bash, zsh and fish. Thread-safety: one thread.
+// and of the cluster. kubectl asks plugins for it in the way of `__complete`
+// (kubectl_complete-weft), and so do the scripts for bash, zsh and fish. Thread-safety: one thread.
 #ifndef WEFT_CLI_KUBECTL_COMPLETION_H_
 #define WEFT_CLI_KUBECTL_COMPLETION_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `kubectl weft doctor`: looks at the cluster, the namespace, the nodes and the Traces as far as the
-// user may, and says what does not work, why, and what to do.
+// `kubectl weft doctor`: looks at the cluster, the namespace, the nodes and the Traces, as far as
+// the user may, and says what does not work, why, and what to do.
 #include <algorithm>
 #include <charconv>
 #include <cinttypes>
@@ -380,8 +380,7 @@ int Examine(const Connection& connection, const std::string& trace) {
   Findings findings(stdout);
   const Status done = Doctor(connection, findings).Examine(trace);
   if (!done) return Complain(done.error());
-  if (findings.unseen() > 0)
-    std::printf("unknown, for want of a right: %d\n", findings.unseen());
+  if (findings.unseen() > 0) std::printf("unknown, for want of a right: %d\n", findings.unseen());
   if (findings.wrong() == 0) {
     std::printf("nothing is wrong\n");
     return cli::kExitOk;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `kubectl weft download`: copies the files of a Trace from the relay into a folder. Files only
 // grow, so a later call fetches what is new; metadata is fetched whole, since parts of it may be
-// overwritten. The file `.weft-download` in the folder names the Trace, and the time if there is one,
-// so that the events of two Traces are not mixed. Of a time, each file begins with the first packet
-// of it.
+// overwritten. The file `.weft-download` in the folder names the Trace, and the time if there is
+// one, so that the events of two Traces are not mixed. Of a time, each file begins with the first
+// packet of it.
 #include <fcntl.h>
 #include <sys/stat.h>
 

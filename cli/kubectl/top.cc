@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cinttypes>
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <tuple>
 
 #include "cli/exit_status.h"
 #include "cli/kubectl/commands.h"
@@ -187,8 +189,9 @@ std::string TopTable(std::vector<TraceRates> traces, std::size_t most) {
     rows.push_back(ToRow(name, "all " + std::to_string(trace.pods.size()),
                          Sum(trace.pods, &RelayRates::recently),
                          Sum(trace.pods, &RelayRates::total)));
-    std::ranges::stable_sort(trace.pods, std::ranges::greater(),
-                             [](const RelayRates& pod) { return pod.recently.events; });
+    std::ranges::sort(trace.pods, [](const RelayRates& a, const RelayRates& b) {
+      return std::tie(b.recently.events, a.pod) < std::tie(a.recently.events, b.pod);
+    });
     for (const RelayRates& pod : trace.pods)
       rows.push_back(ToRow(name, Printable(pod.pod), pod.recently, pod.total));
   }

@@ -38,7 +38,8 @@ TEST(Crc32c, KnownValues) {
 TEST(Crc32c, AllWaysToComputeItAgree) {
   std::mt19937 random(1);
   for (int i = 0; i < 500; i++) {
-    std::vector<uint8_t> bytes(random() % 100);
+    // The processor's instruction is used in another way for more than 6 KiB.
+    std::vector<uint8_t> bytes(random() % (i % 25 == 0 ? 20'000 : 100));
     for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
     const uint32_t expected = SlowCrc(bytes);
     EXPECT_EQ(Crc32c(bytes), expected);

@@ -25,8 +25,8 @@ class Listener {
     std::string name_space;  // weft's own
     std::string secret = "weft-relay-tls";
   };
-  // `safe`, `client`, `rates` and `metrics` outlive it. `log` gets lines without an end, from any thread. kInvalid:
-  // no address; kIo: taken.
+  // `safe`, `client`, `rates` and `metrics` outlive it. `log` gets lines without an end, from any
+  // thread. kInvalid: no address; kIo: taken.
   static Result<std::unique_ptr<Listener>> Start(const Options& options, UniqueFd data_folder,
                                                  const store::SafeReads& safe, kube::Client& client,
                                                  const relay_rates::TraceRates& rates,

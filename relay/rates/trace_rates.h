@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counts what arrives of each pod of each Trace, second by second, for about the last minute. A
-// relay that was started again begins anew: its rates are of what arrived since then. Thread-safety:
-// all functions.
+// relay that was started again begins anew: its rates are of what arrived since then.
+// Thread-safety: all functions.
 #ifndef WEFT_RELAY_RATES_TRACE_RATES_H_
 #define WEFT_RELAY_RATES_TRACE_RATES_H_
 
