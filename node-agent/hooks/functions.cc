@@ -217,7 +217,9 @@ bool MeansFunction(const std::string& pattern, const std::string& symbol, std::s
   if (Matches(pattern, symbol)) return true;
   if (!symbol.starts_with("_Z")) return false;
   event_name = Demangle(symbol);
-  return Matches(pattern, event_name) || Matches(pattern, WithoutArguments(event_name));
+  if (Matches(pattern, event_name)) return true;
+  event_name = WithoutArguments(event_name);
+  return Matches(pattern, event_name);
 }
 
 Result<FunctionFile> ReadFunctions(int file, const std::vector<HookRule>& rules,

@@ -22,8 +22,8 @@ struct HookRule {
 };
 
 // Does a pattern of a rule (name or exclude) mean this symbol? By the symbol itself, by its C++ name
-// or by that without arguments. Writes the name that the event gets: the symbol, or the whole C++
-// name.
+// or by that without arguments. Writes the name of these that it matches: the event gets it, so that
+// the rule's pattern matches the event, too.
 bool MeansFunction(const std::string& pattern, const std::string& symbol, std::string& event_name);
 
 struct Function {

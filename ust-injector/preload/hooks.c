@@ -27,8 +27,10 @@
 #define WEFT_AREA_FARTHEST (1ull << 30)
 #define WEFT_LOWEST_ADDRESS 65536u /* vm.mmap_min_addr */
 #define WEFT_CALL_LISTS 16u
-// All taken calls are looked at once for so many calls that found none free.
-#define WEFT_COLLECT_EACH 1024u
+// Looking at all taken calls takes milliseconds. If it frees fewer than WEFT_COLLECT_FEW, the next
+// WEFT_COLLECT_PAUSE calls that find none free go without.
+#define WEFT_COLLECT_FEW 64u
+#define WEFT_COLLECT_PAUSE 1024u
 
 // An agent finds it in the table of symbols.
 __attribute__((visibility("default"))) struct weft_hooks weft_hooks;
@@ -161,7 +163,7 @@ static struct {
   uint64_t reserved[7];
 } lists[WEFT_CALL_LISTS] __attribute__((aligned(64)));
 static uint32_t used;        // calls from here on were never taken
-static uint32_t found_none;  // how often
+static uint32_t to_pass;     // calls that find none free, and do not collect
 
 static uint32_t own_list(void) {
   return ((uint32_t)(weft_thread_pointer() >> 12) * 2654435761u >> 16) % WEFT_CALL_LISTS;
@@ -229,11 +231,16 @@ static bool is_lost(const uint64_t* slot, uint32_t number) {
 }
 
 static void collect(void) {
+  uint32_t freed = 0;
   for (uint32_t i = 0; i < WEFT_HOOK_STUBS; ++i) {
     // acquire: pairs with the release that published the call
     const uint64_t turn = __atomic_load_n(&calls[i].turn, __ATOMIC_ACQUIRE);
-    if (turn % 2 != 0 && is_lost(calls[i].slot, i) && end_turn(i, turn)) give_back(i);
+    if (turn % 2 == 0 || !is_lost(calls[i].slot, i) || !end_turn(i, turn)) continue;
+    give_back(i);
+    ++freed;
   }
+  // relaxed: only a pause
+  if (freed < WEFT_COLLECT_FEW) __atomic_store_n(&to_pass, WEFT_COLLECT_PAUSE, __ATOMIC_RELAXED);
 }
 
 static uint32_t take_new(void) {
@@ -255,13 +262,15 @@ static uint32_t take_any(void) {
 static uint32_t take(void) {
   uint32_t number = take_from(own_list());
   if (__builtin_expect(number == 0, 0)) number = take_any();
-  // relaxed: a count
-  if (__builtin_expect(number == 0, 0) &&
-      __atomic_fetch_add(&found_none, 1, __ATOMIC_RELAXED) % WEFT_COLLECT_EACH == 0) {
-    collect();
-    number = take_any();
+  if (__builtin_expect(number != 0, 1)) return number;
+  // relaxed: a count that may be wrong by some
+  const uint32_t pass = __atomic_load_n(&to_pass, __ATOMIC_RELAXED);
+  if (pass != 0) {
+    __atomic_store_n(&to_pass, pass - 1, __ATOMIC_RELAXED);  // relaxed: as above
+    return 0;
   }
-  return number;
+  collect();
+  return take_any();
 }
 
 // --- events --------------------------------------------------------------------------------------

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node-agent/hooks/functions.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "lib/base/unique_fd.h"
+#include "lib/event/description.h"
+#include "node-agent/hooks/event_layout.h"
+#include "node-agent/hooks/process_memory.h"
+
+extern "C" __attribute__((noinline, used)) int hooks_test_c_function(int a) { return a + 1; }
+
+namespace hooks_test {
+__attribute__((noinline, used)) int Overloaded(int a) { return a + 2; }
+__attribute__((noinline, used)) int Overloaded(double a) { return static_cast<int>(a) + 3; }
+}  // namespace hooks_test
+
+namespace weft::hooks {
+namespace {
+
+std::vector<Function> FunctionsOf(const std::string& pattern,
+                                  const std::vector<std::string>& exclude = {}) {
+  const UniqueFd self(open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  const std::vector<HookRule> rules{{"t", {.name = pattern, .exclude = exclude}}};
+  const auto file = ReadFunctions(self.get(), rules, {0});
+  EXPECT_TRUE(file) << file.error().message;
+  return file ? file->functions : std::vector<Function>();
+}
+
+std::vector<std::string> NamesOf(const std::string& pattern,
+                                 const std::vector<std::string>& exclude = {}) {
+  std::vector<std::string> names;
+  for (const Function& function : FunctionsOf(pattern, exclude)) names.push_back(function.name);
+  std::ranges::sort(names);
+  return names;
+}
+
+using Names = std::vector<std::string>;
+
+TEST(Functions, AreFoundBySymbolAndByCppName) {
+  EXPECT_EQ(NamesOf("hooks_test_c_function"), Names{"hooks_test_c_function"});
+  EXPECT_EQ(NamesOf("hooks_test::Overloaded"), (Names{"hooks_test::Overloaded", "hooks_test::Overloaded"}));
+  EXPECT_EQ(NamesOf("hooks_test::Overloaded(int)"), Names{"hooks_test::Overloaded(int)"});
+  EXPECT_EQ(NamesOf("_ZN10hooks_test10OverloadedEd"), Names{"_ZN10hooks_test10OverloadedEd"});
+  EXPECT_EQ(NamesOf("hooks_test::*", {"hooks_test::Overloaded(double)"}),
+            Names{"hooks_test::Overloaded(int)"});
+  EXPECT_EQ(NamesOf("no_such_function"), Names{});
+}
+
+TEST(Functions, StartIsRefused) {
+  const auto found = FunctionsOf("_start");
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_NE(found[0].why_not, "");
+}
+
+TEST(Objects, OfTheRuntimeAreRefused) {
+  for (const char* name : {"libweft.so", "ld-linux-x86-64.so.2", "libc.so.6", "libgcc_s.so.1"})
+    EXPECT_NE(WhyNotObject(name), "") << name;
+  for (const char* name : {"libmylib.so", "libcrypto.so.3", "redis-server"})
+    EXPECT_EQ(WhyNotObject(name), "") << name;
+}
+
+TEST(Layout, ArgumentsAreWhereTheAbiPutsThem) {
+  using api::ValueType;
+  api::FunctionRule rule;
+  for (int i = 0; i < 7; ++i) rule.args.push_back({"i" + std::to_string(i), ValueType::kInt32});
+  rule.args.push_back({"d", ValueType::kDouble});
+  rule.args.push_back({"last", ValueType::kPointer});
+  rule.returns = ValueType::kFloat;
+  const auto layout = LayOut(rule);
+  ASSERT_TRUE(layout);
+  EXPECT_EQ(layout->values[5].source, WEFT_HOOK_GENERAL);
+  EXPECT_EQ(layout->values[5].index, 5);
+  EXPECT_EQ(layout->values[6].source, WEFT_HOOK_STACK);
+  EXPECT_EQ(layout->values[6].index, 0);
+  EXPECT_EQ(layout->values[7].source, WEFT_HOOK_FLOATING);
+  EXPECT_EQ(layout->values[7].index, 0);
+  EXPECT_EQ(layout->values[8].source, WEFT_HOOK_STACK);
+  EXPECT_EQ(layout->values[8].index, 1);
+  EXPECT_EQ(layout->result.source, WEFT_HOOK_FLOATING);
+  EXPECT_EQ(layout->result.size, 4);
+  weft_event event{};
+  const auto described = Describe(rule, "f", Moment::kEntry, event);
+  ASSERT_TRUE(described);
+  EXPECT_EQ(event.fixed_size, 7u * 4 + 8 + 8);
+  EXPECT_EQ(EventName("f", Moment::kExit), "function:f_exit");
+}
+
+TEST(Layout, StringsAreRefused) {
+  EXPECT_FALSE(LayOut({.args = {{"a", api::ValueType::kString}}}));
+  EXPECT_FALSE(LayOut({.returns = api::ValueType::kString}));
+}
+
+TEST(Ranges, LinesOfMapsAreParsed) {
+  const auto range = ParseRange(
+      "7f0000001000-7f0000003000 r-xp 00002000 fe:01 1234                       /lib/a b.so (deleted)");
+  ASSERT_TRUE(range);
+  EXPECT_EQ(range->begin, 0x7f0000001000u);
+  EXPECT_EQ(range->end, 0x7f0000003000u);
+  EXPECT_EQ(range->offset, 0x2000u);
+  EXPECT_TRUE(range->executable);
+  EXPECT_EQ(range->inode, 1234u);
+  EXPECT_EQ(range->path, "/lib/a b.so (deleted)");
+  EXPECT_TRUE(ParseRange("1000-2000 rw-p 00000000 00:00 0"));
+  for (const char* line : {"", "1000", "2000-1000 rw-p 0 00:00 0", "1000-2000 rw 0 00:00 0", "x-y z"})
+    EXPECT_FALSE(ParseRange(line)) << line;
+}
+
+TEST(Objects, ArePutTogetherFromTheirMappings) {
+  std::vector<MappedRange> ranges;
+  for (const char* line : {"1000-2000 r--p 00000000 fe:01 5 /lib/a.so", "2000-3000 r-xp 00000000 fe:01 5 /lib/a.so",
+                           "3000-4000 rw-p 00001000 fe:01 5 /lib/a.so", "9000-a000 r--p 00000000 fe:01 6 /lib/data"})
+    ranges.push_back(*ParseRange(line));
+  const auto objects = ObjectsOf(ranges);
+  ASSERT_EQ(objects.size(), 1u);
+  EXPECT_EQ(objects[0].name, "a.so");
+  EXPECT_EQ(objects[0].begin, 0x1000u);
+  EXPECT_EQ(objects[0].code.size(), 1u);
+}
+
+}  // namespace
+}  // namespace weft::hooks

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests functions of unmodified programs: counts, values and results are those of the program without
+weft, on threads, in children, with exceptions and jumps, and while the agent dies."""
+
+import collections
+import os
+import platform
+import random
+import signal
+import subprocess
+import time
+import unittest
+
+from tests.local.weft_local import BUILD, PATIENCE, WEFT, LocalTest
+
+PROGRAM = BUILD / "tests" / "local" / "local_functions"
+THROWS = BUILD / "tests" / "local" / "local_functions_throws"
+MYLIB = BUILD / "examples" / "libmylib.so"
+ARGUMENTS = [("a", "int8"), ("b", "uint16"), ("c", "int32"), ("d", "int64"), ("e", "uint64"), ("f", "pointer"),
+             ("g", "int32"), ("x", "float"), ("y", "double"), ("h", "uint8")]
+# Function -> its calls in each call_all of the program, arguments, type of the result.
+ALL = {
+    "many_arguments": (1, ARGUMENTS, "int32"),
+    "of_doubles": (1, [("a", "double"), ("b", "double")], "double"),
+    "of_floats": (1, [("a", "float")], "float"),
+    "of_pairs": (1, [("a", "int64")], "int64"),
+    "of_long_doubles": (1, [], None),
+    "recursive": (4, [("n", "uint64")], "uint64"),
+    "tail_call": (1, [("n", "int32")], "int32"),
+    "last_call": (1, [("n", "int32")], "int32"),
+    "variable": (1, [("count", "int32"), ("first", "int64")], "int64"),
+    "by_table": (1, [("n", "int32")], "int32"),
+}
+
+
+def function_yaml(name, arguments=(), returns=None, target="local_functions", record=None):
+    text = f"      - name: {name!r}\n        object: {target!r}\n"
+    if arguments:
+        text += "        args:\n" + "".join(f"          - {{name: \"{n}\", type: {t}}}\n" for n, t in arguments)
+    if returns:
+        text += f"        returns: {returns}\n"
+    if record:
+        text += f"        record: {record}\n"
+    return text
+
+
+@unittest.skipUnless(platform.machine() == "x86_64", "functions are hooked on x86-64 only")
+class FunctionsTest(LocalTest):
+    def trace(self, *functions, context="[vtid]", more=""):
+        path = self.folder / "functions.yaml"
+        path.write_text("apiVersion: weft.dev/v1alpha1\nkind: Trace\nmetadata: {name: t}\nspec:\n"
+                        f"  context: {context}\n{more}  user:\n    functions:\n" + "".join(functions))
+        return "-f", path
+
+    def all_functions(self, **more):
+        return self.trace(*(function_yaml(name, arguments, returns)
+                            for name, (_, arguments, returns) in ALL.items()), **more)
+
+    def events(self):
+        return collections.Counter(event["event"] for event in self.view() if "event" in event)
+
+    def assert_all_counted(self, calls, events=None):
+        events = events or self.events()
+        for name, (times, _, _) in ALL.items():
+            for moment in ("entry", "exit"):
+                self.assertEqual(events[f"function:{name}_{moment}"], times * calls, (name, moment, events))
+
+    def counted(self, out):
+        return int(out.split("counted ")[1])
+
+
+class Values(FunctionsTest):
+    def test_arguments_and_results_are_those_of_the_calls(self):
+        self.record(*self.all_functions(), program=[PROGRAM, "calls", "5"])
+        events = self.view()
+        entries = [e["payload"] for e in events if e["event"] == "function:many_arguments_entry"]
+        self.assertEqual(len(entries), 5)
+        for i, fields in enumerate(entries):
+            self.assertNotEqual(fields.pop("f"), 0)
+            self.assertEqual(fields, {"a": -1, "b": 2, "c": 3, "d": i, "e": 5, "g": 7, "x": 8.5, "y": 9.25, "h": 10})
+        def results(name):
+            return [e["payload"]["ret"] for e in events if e["event"] == f"function:{name}_exit"]
+        self.assertEqual(results("of_doubles"), [0, 0.5, 1, 1.5, 2])
+        self.assertEqual(results("of_floats"), [0, 0.5, 1, 1.5, 2])
+        self.assertEqual(results("tail_call"), [1, 3, 5, 7, 9])
+        self.assertEqual(results("last_call"), [1, 3, 5, 7, 9])
+        self.assertEqual(results("recursive"), [0, 1, 3, 6] * 5)
+        self.assertEqual(results("variable"), [28, 29, 30, 31, 32])
+        self.assert_all_counted(5)
+
+    def test_filter_of_the_trace_holds_for_functions(self):
+        self.record(*self.trace(function_yaml("recursive", [("n", "uint64")]), more="  filter: n >= 2\n"),
+                    program=[PROGRAM, "calls", "10"])
+        self.assertEqual(self.events(), {"function:recursive_entry": 20})
+
+    def test_pattern_and_record(self):
+        self.record(*self.trace(function_yaml("of_*", record="[exit]")), program=[PROGRAM, "calls", "3"])
+        self.assertEqual(self.events(), {f"function:{name}_exit": 3 for name in
+                                         ("of_doubles", "of_floats", "of_pairs", "of_long_doubles")})
+
+    def test_names_of_cpp(self):
+        self.record(*self.trace(function_yaml("shop::Price(double)", [("n", "double")], target="*throws"),
+                                function_yaml("shop::Deep", [("n", "int32")], target="*throws", record="[entry]")),
+                    program=[THROWS, "14"])
+        events = self.events()
+        self.assertEqual(events["function:shop::Price(double)_entry"], 14)
+        self.assertEqual(events["function:shop::Price(double)_exit"], 14)
+        self.assertEqual(events["function:shop::Deep_entry"], 2 * sum(range(1, 8)))
+
+
+class Results(FunctionsTest):
+    def run_all(self, *mode):
+        out, _ = self.record(*self.all_functions(), program=[PROGRAM, *mode])
+        counts = self.counts()
+        self.assertEqual(counts["emitted"], counts["recorded"] + sum(counts["discarded"].values()))
+        return self.counted(out), counts
+
+    def test_threads(self):
+        counted, counts = self.run_all("threads", 2000)
+        self.assertEqual(counted, 8000)
+        self.assertEqual(counts["emitted"], counted * 2 * sum(times for times, _, _ in ALL.values()))
+
+    def test_forks(self):
+        counted, counts = self.run_all("forks", 500)
+        self.assertEqual(counted, 2000)
+        self.assertEqual(counts["emitted"], counted * 2 * sum(times for times, _, _ in ALL.values()))
+
+    def test_jumps_out_of_functions(self):
+        """More jumps than calls that can be open: lost ones are found again."""
+        self.record(*self.trace(function_yaml("leaves"), function_yaml("recursive")),
+                    program=[PROGRAM, "jumps", 10000])
+        counts = self.counts()
+        self.assertEqual(counts["emitted"], 10000 + 2 * 40000)
+        self.assertNotIn("memory", counts["discarded"])
+        self.assertEqual(self.events()["function:leaves_exit"], 0)
+
+    def test_stacks_can_be_walked(self):
+        self.record(*self.trace(*(function_yaml(name) for name in (*ALL, "depth_of_stack"))),
+                    program=[PROGRAM, "stacks", 2])
+
+    def test_exceptions_and_ends_of_threads_pass(self):
+        out, _ = self.record(*self.trace(function_yaml("shop::*", target="*throws")), program=[THROWS, "20000"])
+        self.assertIn("caught 20000", out)
+
+    def test_library_that_is_loaded_later(self):
+        self.record(*self.trace(function_yaml("my_checksum", [("data", "pointer"), ("count", "uint64")], "int64",
+                                              target="libmylib.so*")),
+                    program=[PROGRAM, "library", 50, MYLIB])
+        self.assertEqual(self.events(), {"function:my_checksum_entry": 50, "function:my_checksum_exit": 50})
+
+
+class Refused(FunctionsTest):
+    def test_reasons_are_told(self):
+        _, err = self.record(*self.trace(function_yaml("_start"), function_yaml("malloc", target="libc.so*"),
+                                         function_yaml("no_such_function")), program=[PROGRAM, "calls", 1])
+        self.assertIn("_start of local_functions is not recorded: it is not called as functions are", err)
+        self.assertIn("libc.so.6 is not recorded: functions of the C library", err)
+        self.assertIn('"no_such_function" of "local_functions"', err)
+        self.assertEqual(self.counts()["emitted"], 0)
+
+
+class Switching(FunctionsTest):
+    def test_memory_is_as_before_when_the_recording_is_over(self):
+        plain = subprocess.run([PROGRAM, "memory"], input="\n", capture_output=True, text=True, check=True,
+                               timeout=PATIENCE).stdout.splitlines()[0]
+        program = ["sh", "-c", f"{PROGRAM} memory <&3 >{self.folder}/memory 2>&1 & sleep 1"]
+        reading, writing = os.pipe()
+        os.set_inheritable(reading, True)
+        os.dup2(reading, 3)
+        weft = self.start(*self.all_functions(), program=program, pass_fds=(3,))
+        self.addCleanup(os.close, writing)
+        memory = self.folder / "memory"
+        os.write(writing, b"\n")
+        self.wait_for(lambda: memory.exists() and memory.read_text(), "the program did not answer")
+        hooked = memory.read_text().splitlines()[0]
+        self.assertNotEqual(hooked, plain)
+        self.finish(weft)
+        def is_plain():
+            os.write(writing, b"\n")
+            time.sleep(0.05)
+            return memory.read_text().splitlines()[-1] == plain
+        self.wait_for(is_plain, "hooks were left")
+
+    def test_program_survives_deaths_of_the_agent(self):
+        weft = self.start(*self.all_functions(), program=[PROGRAM, "seconds", 8])
+        kills = 0
+        end = time.monotonic() + 7
+        while time.monotonic() < end:
+            agent = self.session_processes(weft).get("weft-agent")
+            if agent is not None:
+                time.sleep(random.random() * 0.05)
+                os.kill(agent, signal.SIGKILL)
+                kills += 1
+            time.sleep(0.05)
+        out, _ = self.finish(weft)
+        self.assertGreater(kills, 3)
+        self.assertGreater(self.counted(out), 0)
+        counts = self.counts()
+        self.assertGreater(counts["emitted"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

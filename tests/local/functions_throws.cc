@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// C++ functions that are recorded without their program's knowledge: exceptions pass through them.
+//   local_functions_throws N
+#include <pthread.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+
+namespace shop {
+
+__attribute__((noinline, noipa)) int Deep(int n) {
+  if (n == 0) throw std::runtime_error("deep");
+  const int below = Deep(n - 1);
+  __asm__ volatile("" : : "r"(below));  // no loop is made of it
+  return below + 1;
+}
+
+__attribute__((noinline, noipa)) int Price(int n) { return n * 2; }
+__attribute__((noinline, noipa)) int Price(double n) { return static_cast<int>(n * 3); }
+
+// Its destructor shows that frames between a throw and its handler are left in order.
+struct Guard {
+  explicit Guard(int& count) : count_(count) {}
+  ~Guard() { ++count_; }
+  int& count_;
+};
+
+__attribute__((noinline, noipa)) int Guarded(int n, int& count) {
+  const Guard guard(count);
+  return Deep(n) + 1;
+}
+
+__attribute__((noinline, noipa)) void* Cancelled(void* unused) {
+  pthread_exit(unused);
+}
+
+}  // namespace shop
+
+int main(int argc, char** argv) {
+  const int n = argc > 1 ? std::atoi(argv[1]) : 1;
+  int caught = 0, left = 0;
+  for (int i = 0; i < n; ++i) {
+    try {
+      shop::Guarded(i % 7, left);
+    } catch (const std::runtime_error& error) {
+      caught += std::string(error.what()) == "deep" ? 1 : 0;
+    }
+    if (shop::Price(i) != i * 2 || shop::Price(i / 1.0) != i * 3) return 1;
+  }
+  pthread_t thread{};
+  for (int i = 0; i < 10; ++i) {
+    if (pthread_create(&thread, nullptr, shop::Cancelled, &thread) != 0) return 1;
+    void* result = nullptr;
+    pthread_join(thread, &result);
+    if (result != &thread) return 1;
+  }
+  if (caught != n || left != n) return 1;
+  std::printf("caught %d\n", caught);
+  return 0;
+}
