@@ -60,8 +60,13 @@ Status Receiver::Handle(const Hello& message) {
     return Contradiction("a name that is none");
   }
   hello_ = message;
+  phase_ = Phase::kHello;
+  return door_ == Door::kOpen ? Welcome() : Status();
+}
+
+Status Receiver::Welcome() {
   phase_ = Phase::kWelcome;
-  return Say(Welcome{.session = session_});
+  return Say(stream::Welcome{.session = session_});
 }
 
 Status Receiver::Handle(const OpenTrace& message) {

@@ -70,9 +70,12 @@ class Receiver {
   // TCP loses nothing while it is there: a packet that was sent comes, sooner or later.
   enum class Data : uint8_t { kInOrder, kDatagrams };
 
+  // kClosed: the caller decides about each hello, and then calls Welcome or Refuse.
+  enum class Door : uint8_t { kOpen, kClosed };
+
   // `session`: must not be guessable. `archive` outlives the receiver.
-  Receiver(Archive& archive, uint64_t session, Data data)
-      : archive_(&archive), session_(session), data_(data) {}
+  Receiver(Archive& archive, uint64_t session, Data data, Door door = Door::kOpen)
+      : archive_(&archive), session_(session), data_(data), door_(door) {}
 
   Status ReceiveControl(Bytes bytes);
   // Takes a packet of this session's data connection, whole and with a right checksum.
@@ -81,6 +84,10 @@ class Receiver {
   // Flush.
   [[nodiscard]] std::string& control_out() { return control_out_; }
   void Flush();
+  // Is there a hello that the caller has not decided about?
+  [[nodiscard]] bool awaits_decision() const { return phase_ == Phase::kHello; }
+  // Accepts the session of that hello.
+  Status Welcome();
   // Says why the session ends.
   void Refuse(const Error& error);
   // Ends the session: gives the archive back what the session opened. Call no other function
@@ -93,7 +100,7 @@ class Receiver {
   [[nodiscard]] const Hello& hello() const { return hello_; }
 
  private:
-  enum class Phase : uint8_t { kNew, kChosen, kWelcome };
+  enum class Phase : uint8_t { kNew, kChosen, kHello, kWelcome };
   struct Held {
     weft_stream_packet header;
     std::vector<uint8_t> packet;
@@ -132,6 +139,7 @@ class Receiver {
   Archive* archive_;
   uint64_t session_;
   Data data_;
+  Door door_;
   Phase phase_ = Phase::kNew;
   Hello hello_;
   MessageReader reader_;

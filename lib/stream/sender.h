@@ -80,6 +80,8 @@ class Sender {
 
   // --- the connection ----------------------------------------------------------------------------
 
+  // Sets the ticket of the hello. Before Connected.
+  void SetTicket(std::string ticket) { hello_.ticket = std::move(ticket); }
   void Connected();
   void DataConnected();
   void Disconnected();
