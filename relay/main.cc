@@ -17,6 +17,7 @@
 #include "relay/ingest/http.h"
 #include "relay/ingest/server.h"
 #include "relay/rates/trace_rates.h"
+#include "relay/trust/gate.h"
 
 namespace {
 
@@ -28,6 +29,7 @@ struct Flags {
   std::string data = "0.0.0.0:4461";
   std::string http = "0.0.0.0:4462";
   std::string api;  // "": none
+  bool plain_nodes = false;
   std::string name_space;
   weft::kube::TransportConfig cluster;
 };
@@ -38,25 +40,31 @@ weft::Result<weft::UniqueFd> OpenFolder(const std::string& path) {
   return folder;
 }
 
-// The HTTPS API, with the client of the API server that it asks.
-struct Api {
+// What a relay in a cluster has besides: a client of the API server, the gate for nodes (none with
+// --plain-nodes), and the HTTPS API, whose certificate the gate uses, too. Each uses those above it.
+struct Cluster {
   std::optional<weft::kube::Client> client;
-  std::unique_ptr<weft::relay_api::Listener> listener;
+  std::optional<weft::relay_trust::Gate> gate;
+  std::unique_ptr<weft::relay_api::Listener> api;
+
+  [[nodiscard]] weft::relay_trust::Gate* gate_or_null() { return gate ? &*gate : nullptr; }
 };
 
-weft::Status StartApi(const Flags& flags, const weft::store::SafeReads& safe,
-                      weft::metrics::Registry& metrics, const weft::relay_rates::TraceRates& rates,
-                      Api& api) {
-  WEFT_ASSIGN(const auto cluster, weft::kube::FindCluster(flags.cluster));
-  weft::relay_api::Listener::Options options{.address = flags.api, .name_space = flags.name_space};
+weft::Status JoinCluster(const Flags& flags, const weft::store::SafeReads& safe,
+                         weft::metrics::Registry& metrics,
+                         const weft::relay_rates::TraceRates& rates, Cluster& cluster) {
+  WEFT_ASSIGN(const auto config, weft::kube::FindCluster(flags.cluster));
+  WEFT_ASSIGN(weft::UniqueFd folder, OpenFolder(flags.data_dir));
+  cluster.client.emplace(weft::kube::MakeTransport(config), "weft-relay");
+  weft::relay_api::Listener::Options options{
+      .address = flags.api, .name_space = flags.name_space, .gate = cluster.gate_or_null()};
   if (options.name_space.empty()) {
     WEFT_ASSIGN(options.name_space, weft::kube::OwnNamespace());
   }
-  WEFT_ASSIGN(weft::UniqueFd folder, OpenFolder(flags.data_dir));
-  api.client.emplace(weft::kube::MakeTransport(cluster), "weft-relay");
-  WEFT_ASSIGN(api.listener, weft::relay_api::Listener::Start(options, std::move(folder), safe,
-                                                             *api.client, rates, metrics, Log));
-  Log("api " + api.listener->address());
+  WEFT_ASSIGN(cluster.api, weft::relay_api::Listener::Start(options, std::move(folder), safe,
+                                                            *cluster.client, rates, metrics, Log));
+  if (cluster.gate) cluster.gate->Watch(*cluster.client, Log);
+  Log("api " + cluster.api->address());
   return {};
 }
 
@@ -67,15 +75,22 @@ weft::Status Run(const Flags& flags) {
   weft::store::SafeReads safe;
   weft::relay_rates::TraceRates rates;
   weft::ingest::DiskArchive archive(maker, safe, metrics, rates);
+  Cluster cluster;
+  if (!flags.api.empty() && !flags.plain_nodes) {
+    WEFT_ASSIGN(auto tickets, weft::relay_trust::TicketBook::Make());
+    cluster.gate.emplace(std::move(tickets));
+  }
   WEFT_ASSIGN(const auto server,
-              weft::ingest::Server::Make(archive, metrics, flags.control, flags.data));
+              weft::ingest::Server::Make(
+                  archive, metrics,
+                  {.control = flags.control, .data = flags.data, .gate = cluster.gate_or_null()}));
   WEFT_ASSIGN(const auto web, weft::ingest::HttpServer::Start(
                                   flags.http, {.metrics = [&metrics] { return metrics.Text(); },
                                                .healthy = [&server] { return server->alive(); }}));
   Log("control " + server->control_address() + " data " + server->data_address() + " http " +
       web->address());
-  Api api;
-  if (!flags.api.empty()) WEFT_TRY(StartApi(flags, safe, metrics, rates, api));
+  if (!cluster.gate) Log("nodes need no TLS and no tickets: do not expose the ports for them");
+  if (!flags.api.empty()) WEFT_TRY(JoinCluster(flags, safe, metrics, rates, cluster));
   return server->Run();
 }
 
@@ -92,7 +107,10 @@ int main(int argc, char** argv) {
   app.add_option("--http", flags.http, "ADDRESS:PORT of /metrics and /healthz")
       ->capture_default_str();
   app.add_option("--api", flags.api,
-                 "ADDRESS:PORT of the HTTPS API; default: none. It needs a cluster");
+                 "ADDRESS:PORT of the HTTPS API; default: none. It needs a cluster. With it, nodes "
+                 "need TLS and a ticket");
+  app.add_flag("--plain-nodes", flags.plain_nodes,
+               "with --api: nodes need no TLS and no tickets, as without --api; for tests");
   app.add_option("--namespace", flags.name_space, "weft's own namespace; default: this pod's");
   weft::kube::AddOptions(app, flags.cluster);
   CLI11_PARSE(app, argc, argv);

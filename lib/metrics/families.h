@@ -170,8 +170,11 @@ inline constexpr std::array kFamilies = std::to_array<Family>({
      Part::kRelay,
      Kind::kCounter,
      "weft_relay_refused_sessions_total",
-     {},
-     "Sessions that the relay ended because it did not accept what the node sent."},
+     {"reason"},
+     "Sessions and connections of nodes that the relay ended: no_ticket, wrong_ticket, "
+     "expired_ticket, no_session (there is no TraceSession), unknown_sessions (the API server has "
+     "not told of any yet), no_certificate, tls, protocol, timeout, slow, limit, storage, "
+     "replaced (another session has the stream)."},
     {Id::kRelaySessions,
      Part::kRelay,
      Kind::kGauge,

@@ -51,7 +51,7 @@ TEST(Page, HasTheTablesThatTheFamiliesGive) {
 TEST(Registry, ShowsWhatWasCountedByLabels) {
   Registry registry(Part::kRelay);
   EXPECT_THAT(registry.Text(), HasSubstr("\nweft_relay_sessions 0\n"));
-  EXPECT_THAT(registry.Text(), HasSubstr("\nweft_relay_refused_sessions_total 0\n"));
+  EXPECT_THAT(registry.Text(), HasSubstr("\nweft_relay_api_bytes_total 0\n"));
   EXPECT_THAT(registry.Text(), Not(HasSubstr("weft_events_delivered_total")));
   registry.Add(Id::kEventsDelivered, {"shop", "t"}, 5);
   registry.Add(Id::kEventsDelivered, {"shop", "t"}, 2);

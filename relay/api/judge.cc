@@ -40,6 +40,14 @@ bool HasAudience(const Json& review) {
   return std::ranges::any_of(*audiences, [](const Json& one) { return one == kAudience; });
 }
 
+// Returns the value of extra[key], if it has exactly one; else "".
+std::string OnlyText(const Json& user, const char* key) {
+  const Json* values = kube::At(user, {"extra", key});
+  const bool is_one =
+      values != nullptr && values->is_array() && values->size() == 1 && values->front().is_string();
+  return is_one ? values->front().get<std::string>() : "";
+}
+
 Judgement Failed(const Error& error, std::string who) {
   const bool limited = error.code == ErrorCode::kLimit;
   return {.verdict = limited ? Verdict::kLimited : Verdict::kUnavailable,
@@ -93,14 +101,32 @@ Judgement Judge::DecideUser(const Token& token, const Route& route) {
           .credential = key};
 }
 
-Result<Judge::Belief> Judge::Believe(const std::string& name, const std::string& about_namespace,
+Judgement Judge::DecideAgent(const Token& token) {
+  if (token.is_view()) return {.verdict = Verdict::kUnknown};
+  const std::string key = "user/" + Digest(token.secret);
+  const auto user = Believe(key, std::nullopt, [&] { return AskUser(token); });
+  if (!user) return Failed(user.error(), "");
+  if (!user->good) return {.verdict = Verdict::kUnknown};
+  const std::string name = TextAt(user->user, {"username"});
+  const std::string node = OnlyText(user->user, "authentication.kubernetes.io/node-name");
+  if (name != "system:serviceaccount:" + own_namespace_ + ":weft-agent" || node.empty()) {
+    return {.verdict = Verdict::kForbidden, .who = "user " + name};
+  }
+  return {.verdict = Verdict::kAllowed, .who = "agent of " + node, .credential = key, .node = node};
+}
+
+Result<Judge::Belief> Judge::Believe(const std::string& name,
+                                     const std::optional<std::string>& about_namespace,
                                      const Question& question) {
   {
     const std::lock_guard lock(mutex_);
     const auto now = clocks_.steady();
     const auto found = beliefs_.find(name);
     if (found != beliefs_.end() && now < found->second.until) return found->second;
-    if (!questions_of_.Take(about_namespace, now) || !all_questions_.Take(now)) {
+    const bool may_ask = about_namespace
+                             ? questions_of_.Take(*about_namespace, now) && all_questions_.Take(now)
+                             : agent_questions_.Take(now);
+    if (!may_ask) {
       return Fail(ErrorCode::kLimit, "too many questions about tokens");
     }
     if (questions_ >= kMaxQuestions) {

@@ -16,13 +16,15 @@
 #include <string>
 
 #include "lib/base/result.h"
+#include "lib/base/token_bucket.h"
 #include "lib/kube/client.h"
 #include "lib/kube/time.h"
 #include "relay/api/limits.h"
-#include "relay/api/rate_limit.h"
 #include "relay/api/request.h"
 
 namespace weft::relay_api {
+
+using Clock = std::chrono::steady_clock;
 
 enum class Verdict {
   kAllowed,
@@ -39,6 +41,7 @@ struct Judgement {
   std::string who;
   std::string credential;  // which one it is, for rates; "": not known
   std::string only_trace;  // of kListTraces: the one to list; "": all
+  std::string node;        // of an agent
   std::string problem;     // of kUnavailable, for the log
 };
 
@@ -60,6 +63,9 @@ class Judge {
   // Whether `token` opens what `route` names.
   Judgement Decide(const Token& token, const Route& route);
 
+  // Whether the kubelet gave `token` to a pod of weft-agent, and on which node.
+  Judgement DecideAgent(const Token& token);
+
  private:
   // What the API server said of one question.
   struct Belief {
@@ -78,7 +84,8 @@ class Judge {
   Judgement DecideView(const Token& token, const Route& route);
   Judgement DecideUser(const Token& token, const Route& route);
   // The belief of this name, or what `question` answers. An error: kLimit, or of the API server.
-  Result<Belief> Believe(const std::string& name, const std::string& about_namespace,
+  // `about_namespace`: whose share of questions is used; std::nullopt: that of agents.
+  Result<Belief> Believe(const std::string& name, const std::optional<std::string>& about_namespace,
                          const Question& question);
   Result<Belief> AskView(const Token& token);
   Result<Belief> AskUser(const Token& token);
@@ -92,6 +99,7 @@ class Judge {
   int questions_ = 0;  // that are being asked
   TokenBucket all_questions_{kQuestionRate, kQuestionBurst};
   TokenBuckets questions_of_{kNamespaceQuestionRate, kNamespaceQuestionBurst, kMaxRated};
+  TokenBucket agent_questions_{kAgentQuestionRate, kAgentQuestionBurst};
 };
 
 }  // namespace weft::relay_api

@@ -42,6 +42,10 @@ inline constexpr double kNamespaceQuestionRate = 5;
 inline constexpr double kNamespaceQuestionBurst = 50;
 inline constexpr double kQuestionRate = 50;
 inline constexpr double kQuestionBurst = 200;
+// Questions about tokens of agents, which users' tokens do not use up. A token that is remembered
+// needs none, so a node with many namespaces asks once.
+inline constexpr double kAgentQuestionRate = 50;
+inline constexpr double kAgentQuestionBurst = 400;
 // Credentials and namespaces whose rates are remembered.
 inline constexpr std::size_t kMaxRated = 4096;
 // Files that are being sent to one credential at the same time.

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <vector>
 
+#include "lib/base/log_text.h"
 #include "lib/http/server.h"
 #include "lib/kube/base64.h"
 #include "lib/kube/informer.h"
@@ -47,7 +48,8 @@ class HttpsListener : public Listener {
       : log_(std::move(log)),
         judge_(client, options.name_space),
         files_(std::move(data_folder)),
-        service_(judge_, files_, safe, rates, metrics, log_) {}
+        service_(judge_, files_, safe, rates, metrics, log_, options.gate),
+        gate_(options.gate) {}
 
   Status Serve(const Options& options, kube::Client& client) {
     WEFT_ASSIGN(const HostAndPort where, ParseAddress(options.address));
@@ -97,6 +99,11 @@ class HttpsListener : public Listener {
     if (const auto set = server_->SetCertificate({*chain, *key}); !set) {
       return log_("api: certificate: " + set.error().message);
     }
+    if (gate_ != nullptr) {
+      if (const auto set = gate_->SetCertificate(*chain, *key); !set) {
+        return log_("ingest: certificate: " + set.error().message);
+      }
+    }
     log_("api: using the certificate of version " +
          ForLog(kube::TextAt(secret, {"metadata", "resourceVersion"})));
   }
@@ -106,6 +113,7 @@ class HttpsListener : public Listener {
   Judge judge_;
   TraceFiles files_;
   Service service_;
+  relay_trust::Gate* const gate_;
   std::unique_ptr<http::Server> server_;
   std::unique_ptr<kube::Informer> secret_;  // last: its thread uses the others
 };

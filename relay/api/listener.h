@@ -15,6 +15,7 @@
 #include "lib/metrics/registry.h"
 #include "lib/store/safe_reads.h"
 #include "relay/rates/trace_rates.h"
+#include "relay/trust/gate.h"
 
 namespace weft::relay_api {
 
@@ -24,6 +25,7 @@ class Listener {
     std::string address;     // "ADDRESS:PORT", "[ADDRESS]:PORT"; port 0: any
     std::string name_space;  // weft's own
     std::string secret = "weft-relay-tls";
+    relay_trust::Gate* gate = nullptr;  // outlives the listener; gets the certificate, too
   };
   // `safe`, `client`, `rates` and `metrics` outlive it. `log` gets lines without an end, from any
   // thread. kInvalid: no address; kIo: taken.

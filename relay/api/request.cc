@@ -75,6 +75,12 @@ bool IsStoredName(std::string_view name) {
 
 Result<Route> ParseRoute(std::string_view path) {
   constexpr std::string_view kStart = "/v1/namespaces/";
+  constexpr std::string_view kTickets = "/v1/tickets/";
+  if (path.starts_with(kTickets)) {
+    path.remove_prefix(kTickets.size());
+    if (!IsDnsName(path, 63, false)) return NoSuchTarget();
+    return Route{.verb = Verb::kGetTicket, .kubernetes_namespace = std::string(path)};
+  }
   if (!path.starts_with(kStart)) return NoSuchTarget();
   path.remove_prefix(kStart.size());
   Route route;

@@ -13,7 +13,7 @@
 
 namespace weft::relay_api {
 
-enum class Verb { kListTraces, kListFiles, kGetFile, kGetArchive, kGetRates };
+enum class Verb { kListTraces, kListFiles, kGetFile, kGetArchive, kGetRates, kGetTicket };
 
 // Whether the archive may have given this name to a folder or file: it has no '/', no leading '.',
 // and only letters, digits and "-_.".
@@ -23,7 +23,7 @@ bool IsStoredName(std::string_view name);
 struct Route {
   Verb verb = Verb::kListTraces;
   std::string kubernetes_namespace;
-  std::string trace;  // "": of kListTraces
+  std::string trace;  // "": of kListTraces and kGetTicket
   std::string uid;    // of the Trace, in lower case
   std::string path;   // of kGetFile, below the Trace's folder
 };

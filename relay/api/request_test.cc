@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "lib/base/token_bucket.h"
 #include "relay/api/limits.h"
-#include "relay/api/rate_limit.h"
 
 namespace weft::relay_api {
 namespace {
@@ -123,7 +123,7 @@ TEST(QueryText, HasNumbers) {
 
 TEST(Rates, AnEmptyBucketFillsAgain) {
   TokenBucket bucket(2, 3);
-  Clock::time_point now{1h};
+  TokenBucket::Clock::time_point now{1h};
   for (int i = 0; i < 3; i++) EXPECT_TRUE(bucket.Take(now));
   EXPECT_FALSE(bucket.Take(now));
   now += 500ms;
@@ -133,7 +133,7 @@ TEST(Rates, AnEmptyBucketFillsAgain) {
 
 TEST(Rates, ManyKeysAreBounded) {
   TokenBuckets buckets(1, 1, 2);
-  Clock::time_point now{1h};
+  TokenBucket::Clock::time_point now{1h};
   EXPECT_TRUE(buckets.Take("a", now));
   EXPECT_TRUE(buckets.Take("b", now));
   EXPECT_FALSE(buckets.Take("c", now));

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "lib/base/log_text.h"
 #include "relay/api/archive_source.h"
 #include "relay/api/request.h"
 
@@ -33,22 +34,6 @@ std::string FolderOf(const Route& route) {
 }
 
 }  // namespace
-
-std::string ForLog(std::string_view text) {
-  constexpr size_t kMost = 300;
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string line;
-  for (const char c : text) {
-    if (line.size() >= kMost) return line + "...";
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= ' ' && byte < 127 && c != '\\' && c != '"') {
-      line += c;
-    } else {
-      line += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
-    }
-  }
-  return line;
-}
 
 // One of the kMaxDownloads places of a credential.
 class Service::Download {
@@ -115,7 +100,8 @@ Service::Outcome Service::Decide(const http::Request& request) {
   if (!token) return {.response = Say(401, token.error().message), .result = "no_token"};
   const auto route = ParseRoute(request.path);
   if (!route) return {.response = Say(404, route.error().message), .result = "not_found"};
-  const Judgement judgement = judge_.Decide(*token, *route);
+  const Judgement judgement =
+      route->verb == Verb::kGetTicket ? judge_.DecideAgent(*token) : judge_.Decide(*token, *route);
   Outcome outcome;
   switch (judgement.verdict) {
     case Verdict::kAllowed:
@@ -164,6 +150,8 @@ Service::Outcome Service::Deliver(const http::Request& request, const Route& rou
       return GetArchive(route, judgement.credential);
     case Verb::kGetRates:
       return GetRates(request, route);
+    case Verb::kGetTicket:
+      return GetTicket(route, judgement);
   }
   return {};
 }
@@ -303,6 +291,21 @@ Service::Outcome Service::GetFile(const http::Request& request, const Route& rou
   outcome.response.source = std::make_shared<FileSource>(
       std::move(file->fd), range->first, end - range->first, std::move(download), metrics_);
   return outcome;
+}
+
+Service::Outcome Service::GetTicket(const Route& route, const Judgement& judgement) {
+  if (gate_ == nullptr) {
+    return {.response = Say(404, "this relay gives no tickets"), .result = "not_found"};
+  }
+  const auto ticket = gate_->IssueTicket(judgement.node, route.kubernetes_namespace);
+  if (!ticket) {
+    return {.response = Say(503, "the relay cannot make tickets"),
+            .result = "unavailable",
+            .note = ticket.error().message};
+  }
+  return {.response = SayJson({{"ticket", *ticket},
+                               {"node", judgement.node},
+                               {"seconds", relay_trust::kTicketLifetime.count()}})};
 }
 
 bool Service::TakeTotal() {

@@ -11,28 +11,31 @@
 #include <string>
 #include <string_view>
 
+#include "lib/base/token_bucket.h"
 #include "lib/http/server.h"
 #include "lib/metrics/registry.h"
 #include "lib/store/safe_reads.h"
 #include "relay/api/judge.h"
-#include "relay/api/rate_limit.h"
 #include "relay/api/trace_files.h"
 #include "relay/rates/trace_rates.h"
+#include "relay/trust/gate.h"
 
 namespace weft::relay_api {
 
 class Service {
  public:
   // All outlive the service, and the bodies of its answers. `log` gets lines without an end.
+  // `gate`: makes tickets for agents; null: there are none.
   Service(Judge& judge, TraceFiles& files, const store::SafeReads& safe,
           const relay_rates::TraceRates& rates, metrics::Registry& metrics,
-          std::function<void(const std::string&)> log)
+          std::function<void(const std::string&)> log, const relay_trust::Gate* gate = nullptr)
       : judge_(judge),
         files_(files),
         safe_(safe),
         rates_(rates),
         metrics_(metrics),
-        log_(std::move(log)) {}
+        log_(std::move(log)),
+        gate_(gate) {}
 
   http::Response Answer(const http::Request& request);
 
@@ -56,6 +59,7 @@ class Service {
   static Outcome TooManyDownloads();
   Outcome GetArchive(const Route& route, const std::string& credential);
   Outcome GetFile(const http::Request& request, const Route& route, const std::string& credential);
+  Outcome GetTicket(const Route& route, const Judgement& judgement);
   bool TakeTotal();
   bool TakeCredential(const std::string& credential);
   // Null: the credential has kMaxDownloads already.
@@ -69,6 +73,7 @@ class Service {
   const relay_rates::TraceRates& rates_;
   metrics::Registry& metrics_;
   const std::function<void(const std::string&)> log_;
+  const relay_trust::Gate* const gate_;
   std::mutex mutex_;
   TokenBucket total_{kTotalRate, kTotalBurst};
   TokenBuckets credentials_{kCredentialRate, kCredentialBurst, kMaxRated};
@@ -76,9 +81,6 @@ class Service {
   TokenBucket lines_{kAuditRate, kAuditBurst};
   uint64_t left_out_ = 0;  // lines
 };
-
-// `text`, which is foreign, for a line of a log: one line of printable ASCII, at most 300 bytes.
-std::string ForLog(std::string_view text);
 
 }  // namespace weft::relay_api
 

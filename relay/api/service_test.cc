@@ -22,6 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::TestCluster;
 
 const std::string kUid = "6f1c0b0e-5b1f-4c44-9a61-0d6f4ad6ac52";
@@ -38,8 +39,9 @@ class ServiceTest : public ::testing::Test {
           store::TraceStore::Open(maker, trace + kUid + "/pod/kernel")->AppendMetadata(kText));
     }
     files_.emplace(Folder());
-    service_.emplace(judge_, *files_, safe_, rates_, metrics_,
-                     [this](const auto& line) { log_.push_back(line); });
+    service_.emplace(
+        judge_, *files_, safe_, rates_, metrics_, [this](const auto& line) { log_.push_back(line); },
+        &gate_);
   }
   ~ServiceTest() override { fs::remove_all(top_); }
 
@@ -81,6 +83,7 @@ class ServiceTest : public ::testing::Test {
   fs::path top_;
   relay_rates::Clock::time_point now_{std::chrono::seconds(100)};
   relay_rates::TraceRates rates_{[this] { return now_; }};
+  relay_trust::Gate gate_{*relay_trust::TicketBook::Make()};
   std::optional<TraceFiles> files_;
   std::vector<std::string> log_;
   store::SafeReads safe_;
@@ -217,9 +220,11 @@ std::string Replaced(std::string text, const std::string& from, const std::strin
 
 TEST_F(ServiceTest, AnswersAsItsDocumentSays) {
   const kube::Json document = ReadDocument();
-  ASSERT_EQ(document["paths"].size(), 5U);
+  ASSERT_EQ(document["paths"].size(), 6U);
   std::set<Verb> verbs;
   for (const auto& [pattern, operations] : document["paths"].items()) {
+    // AnAgentGetsATicketForItsNode
+    if (pattern.starts_with("/v1/tickets/")) continue;
     std::string path = Replaced(pattern, "/v1/namespaces/{namespace}", "shop");
     path = Replaced(Replaced(path, "{name}", "sales"), "{uid}", kUid);
     path = Replaced(path, "{path}", "pod/kernel/metadata");
@@ -259,6 +264,43 @@ TEST_F(ServiceTest, AnswersAsItsDocumentSays) {
     }
   }
   EXPECT_EQ(verbs.size(), 5U);
+}
+
+TEST_F(ServiceTest, AnAgentGetsATicketForItsNode) {
+  const auto ask = [this](const std::string& token, const std::string& name_space = "shop") {
+    http::Request request{.method = "GET", .path = "/v1/tickets/" + name_space};
+    request.headers["authorization"] = "Bearer " + token;
+    return service_->Answer(request);
+  };
+  const auto good = ask("eyJ.agent");
+  ASSERT_EQ(good.status, 200) << good.body;
+  const kube::Json body = kube::Json::parse(good.body);
+  const kube::Json document =
+      ReadDocument()["paths"]["/v1/tickets/{namespace}"]["get"]["responses"];
+  for (const auto& member : document["200"]["content"]["application/json"]["schema"]["required"]) {
+    EXPECT_TRUE(body.contains(member.get<std::string>()));
+  }
+  EXPECT_EQ(body["node"], "n1");
+  stream::Hello hello{.node = "n1",
+                      .kubernetes_namespace = "shop",
+                      .trace = "t",
+                      .trace_uid = "u",
+                      .ticket = body["ticket"]};
+  EXPECT_EQ(std::string(gate_.Decide(hello).reason), "unknown_sessions");
+  hello.kubernetes_namespace = "bank";
+  EXPECT_EQ(std::string(gate_.Decide(hello).reason), "wrong_ticket");
+  EXPECT_THAT(log_.back(), HasSubstr("agent of n1"));
+  EXPECT_THAT(log_.back(), Not(HasSubstr(body["ticket"].get<std::string>())));
+
+  EXPECT_EQ(ask("eyJ.loose").status, 403);
+  EXPECT_EQ(ask("eyJ.other").status, 403);
+  EXPECT_EQ(ask("eyJ.good").status, 403);
+  EXPECT_EQ(ask("eyJ.none").status, 401);
+  EXPECT_EQ(ask(TestCluster::kToken).status, 401);
+  EXPECT_EQ(ask("eyJ.agent", "No_Namespace").status, 404);
+  cluster_.Pass(kBelieveTime);
+  cluster_.failing = true;
+  EXPECT_EQ(ask("eyJ.agent").status, 503);
 }
 
 TEST_F(ServiceTest, ACredentialHasSoManyDownloads) {

@@ -3,6 +3,7 @@
 #ifndef WEFT_RELAY_API_TESTING_H_
 #define WEFT_RELAY_API_TESTING_H_
 
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -17,7 +18,9 @@ namespace weft::relay_api::testing {
 
 using namespace std::chrono_literals;
 
-// The view shop/look opens the Trace sales with the secret kSecret for ten minutes. The user of the
+// The token "eyJ.agent" is that of the agent on the node n1; "eyJ.loose" is of the same account, but
+// bound to no pod. The view shop/look opens the Trace sales with the secret kSecret for ten
+// minutes. The user of the
 // token "eyJ.good" may get Traces of the namespace shop.
 struct TestCluster {
   inline static const std::string kSecret = std::string(43, 'S');
@@ -63,12 +66,22 @@ struct TestCluster {
     }
     const kube::Json body = kube::Json::parse(request.body);
     if (request.target.contains("/tokenreviews")) {
-      const bool good = body["spec"]["token"] == "eyJ.good" &&
-                        body["spec"]["audiences"] == kube::Json::array({"weft-relay"});
+      const std::map<std::string, kube::Json> users = {
+          {"eyJ.good", {{"username", "jo"}, {"groups", {"dev"}}}},
+          {"eyJ.agent",
+           {{"username", "system:serviceaccount:weft:weft-agent"},
+            {"extra", {{"authentication.kubernetes.io/node-name", {"n1"}}}}}},
+          {"eyJ.loose", {{"username", "system:serviceaccount:weft:weft-agent"}}},
+          {"eyJ.other",
+           {{"username", "system:serviceaccount:shop:weft-agent"},
+            {"extra", {{"authentication.kubernetes.io/node-name", {"n1"}}}}}}};
+      const auto user = users.find(body["spec"]["token"].get<std::string>());
+      const bool good =
+          user != users.end() && body["spec"]["audiences"] == kube::Json::array({"weft-relay"});
       return Reply(201, {{"status",
                           {{"authenticated", good},
                            {"audiences", good ? audiences : kube::Json::array()},
-                           {"user", {{"username", "jo"}, {"groups", {"dev"}}}}}}});
+                           {"user", good ? user->second : kube::Json::object()}}}});
     }
     const kube::Json& what = body["spec"]["resourceAttributes"];
     const bool allowed = body["spec"]["user"] == "jo" &&

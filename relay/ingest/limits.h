@@ -9,9 +9,21 @@
 
 namespace weft::ingest {
 
-// Connections of each kind; a node has one session per Trace. Each session costs two descriptors
-// and a buffer as long as a packet.
+// Sessions that were welcomed; a node has one per Trace. Each costs two descriptors and a buffer as
+// long as a packet. In a cluster there is at most one for each TraceSession: a new one ends the
+// session before it.
 inline constexpr size_t kMaxSessions = 4096;
+// Connections that have not been welcomed, of both ports together, and the bytes that one of them
+// costs at most: OpenSSL's state and what was not read yet. When there are more, the address that
+// has most of them loses the one that has waited longest (lib/http/connection_budget.h).
+inline constexpr size_t kMaxStrangers = 1024;
+inline constexpr size_t kStrangerBytes = size_t{64} * 1024;
+// Bytes that a peer may send before it is welcomed: offer and hello, whose longest part is a
+// ticket.
+inline constexpr size_t kMaxBytesBeforeWelcome = size_t{32} * 1024;
+// Bytes that wait to be sent to a node that does not read. Answers are short: a node that reads
+// never has so much before it.
+inline constexpr size_t kMaxBacklog = size_t{8} * 1024 * 1024;
 // Open files; a trace with one stream has two.
 inline constexpr size_t kMaxOpenStreams = 256 * 1024;
 // Stored packets of a stream of which the relay remembers where they end, until the node keeps them.
@@ -21,12 +33,30 @@ inline constexpr size_t kMaxUnkeptPackets = 256;
 inline constexpr size_t kMaxCountedStreams = 1024 * 1024;
 // A peer that has not sent hello within this time is no node of weft's.
 inline constexpr std::chrono::seconds kHelloTime{10};
+// A welcomed session opens its data connection within this time.
+inline constexpr std::chrono::seconds kDataTime{30};
+// A node may hear of its TraceSession sooner than the relay does: for so long the relay waits for
+// it, and looks again every kSessionLook.
+inline constexpr std::chrono::seconds kSessionWait{3};
+inline constexpr std::chrono::milliseconds kSessionLook{50};
+// Every so often the relay looks for sessions whose TraceSession has gone.
+inline constexpr std::chrono::seconds kOrphanLook{5};
+// A peer has this time to take the last bytes of a connection, which say why it ends.
+inline constexpr std::chrono::seconds kLastWordsTime{5};
 // The relay notices a node that died without closing its connections after kKeepIdle + kKeepCount *
 // kKeepInterval seconds.
 inline constexpr int kKeepIdle = 30;
 inline constexpr int kKeepInterval = 10;
 inline constexpr int kKeepCount = 3;
 inline constexpr size_t kControlReadBytes = size_t{64} * 1024;
+inline constexpr size_t kCipherReadBytes = size_t{256} * 1024;
+// After so many bytes of one peer it is the others' turn; a read counts kReadCost more.
+inline constexpr size_t kTurnBytes = size_t{1024} * 1024;
+inline constexpr size_t kReadCost = 4096;
+// Lines of the log about refused sessions: a few of each second, with the count of those that were
+// left out.
+inline constexpr double kRefusalLines = 5;
+inline constexpr double kRefusalLinesAtOnce = 50;
 inline constexpr int kListenBacklog = 1024;
 
 // The ingest's loop sets a mark every kBeat; /healthz fails when it did not for kSilence.

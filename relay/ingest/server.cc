@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// See server.h. The one file with Asio's headers.
+// See server.h. Asio's headers are here, and in peer.h, session.h and deadline.h.
 #include "relay/ingest/server.h"
 
 #include <netinet/tcp.h>
-#include <sys/random.h>
 
 #include <asio.hpp>
 #include <asio/experimental/as_tuple.hpp>
 #include <atomic>
 #include <chrono>
 #include <csignal>
-#include <cstdio>
-#include <map>
 #include <unordered_map>
 
+#include "lib/http/connection_budget.h"
+#include "lib/stream/packet.h"
 #include "relay/ingest/deadline.h"
 #include "relay/ingest/limits.h"
+#include "relay/ingest/peer.h"
+#include "relay/ingest/refusals.h"
+#include "relay/ingest/session.h"
 
 namespace weft::ingest {
 namespace {
@@ -76,131 +78,17 @@ void PrepareSocket(tcp::socket& socket) {
   (void)socket.set_option(Count(kKeepCount), ignored);
 }
 
-uint64_t RandomNumber() {
-  uint64_t number = 0;
-  if (::getrandom(&number, sizeof(number), 0) != ssize_t{sizeof(number)}) std::abort();
-  return number;
-}
-
-// A node's session: its control connection, and its data connection once that came. Owned by the
-// coroutines that read them; ends when either does.
-class Session : public std::enable_shared_from_this<Session> {
- public:
-  Session(stream::Archive& archive, metrics::Registry& metrics, tcp::socket control)
-      : receiver_(archive, RandomNumber(), stream::Receiver::Data::kInOrder),
-        metrics_(&metrics),
-        control_(std::move(control)),
-        data_(control_.get_executor()) {
-    metrics_->Add(metrics::Id::kRelaySessions, {});
-  }
-  Session(const Session&) = delete;
-  Session& operator=(const Session&) = delete;
-  ~Session() { metrics_->Add(metrics::Id::kRelaySessions, {}, -1); }
-
-  [[nodiscard]] uint64_t number() const { return receiver_.session(); }
-
-  // Takes the session's data connection, for ReadData. False: it has one, or wants none (yet).
-  [[nodiscard]] bool TakeData(tcp::socket& socket) {
-    if (closed_ || !receiver_.welcomed() || data_.is_open()) return false;
-    data_ = std::move(socket);
-    return true;
-  }
-
-  asio::awaitable<void> ReadControl(std::chrono::milliseconds hello_limit) {
-    const auto self = shared_from_this();
-    Deadline hello(control_.get_executor(), hello_limit, [this] {
-      if (!receiver_.welcomed()) Close();
-    });
-    std::vector<uint8_t> buffer(kControlReadBytes);
-    while (!closed_) {
-      auto [error, n] = co_await control_.async_read_some(asio::buffer(buffer), kNoThrow);
-      // Closed meanwhile: a read that was complete by then comes without an error all the same.
-      if (error || closed_) break;
-      Accept(receiver_.ReceiveControl(Bytes(buffer).first(n)));
-      if (receiver_.welcomed()) hello.Lift();
-    }
-    Close();
-  }
-
-  asio::awaitable<void> ReadData(size_t header_size) {
-    const auto self = shared_from_this();
-    stream::PacketReader reader(header_size);
-    while (!closed_) {
-      const std::span<uint8_t> room = reader.Room();
-      auto [error, n] =
-          co_await data_.async_read_some(asio::buffer(room.data(), room.size()), kNoThrow);
-      if (error || closed_) break;
-      const auto complete = reader.Received(n);
-      if (!complete) {
-        Accept(std::unexpected(complete.error()));
-      } else if (*complete) {
-        Accept(receiver_.ReceivePacket(reader.header(), reader.packet()));
-      }
-    }
-    Close();
-  }
-
-  // The archive has its traces back; what is to be said is sent before the connection ends.
-  void Close() {
-    if (closed_) return;
-    closed_ = true;
-    receiver_.Close();
-    std::error_code ignored;
-    if (data_.is_open()) (void)data_.close(ignored);
-    Write();
-  }
-
- private:
-  void Accept(const Status& status) {
-    if (closed_) return;
-    receiver_.Flush();
-    if (!status) {
-      metrics_->Add(metrics::Id::kRelayRefusedSessions, {});
-      const stream::Hello& who = receiver_.hello();
-      std::fprintf(stderr, "weft-relay: session of %s for %s/%s ends: %s\n", who.node.c_str(),
-                   who.kubernetes_namespace.c_str(), who.trace.c_str(),
-                   status.error().message.c_str());
-      receiver_.Refuse(status.error());
-      Close();
-    }
-    Write();
-  }
-
-  // One write at a time.
-  void Write() {
-    if (!writing_.empty()) return;
-    std::error_code ignored;
-    if (receiver_.control_out().empty()) {
-      // Shut down, not closed: the node reads what was sent, then the end.
-      if (closed_ && control_.is_open()) {
-        (void)control_.shutdown(tcp::socket::shutdown_both, ignored);
-        (void)control_.close(ignored);
-      }
-      return;
-    }
-    writing_.swap(receiver_.control_out());
-    const auto self = shared_from_this();
-    asio::async_write(control_, asio::buffer(writing_), [self](std::error_code error, size_t) {
-      self->writing_.clear();
-      if (error) self->receiver_.control_out().clear();
-      if (error) self->Close();
-      self->Write();
-    });
-  }
-
-  stream::Receiver receiver_;
-  metrics::Registry* metrics_;
-  tcp::socket control_;
-  tcp::socket data_;
-  std::string writing_;
-  bool closed_ = false;
-};
-
 class AsioServer : public Server {
  public:
-  AsioServer(stream::Archive& archive, metrics::Registry& metrics,
+  AsioServer(stream::Archive& archive, metrics::Registry& metrics, const relay_trust::Gate* gate,
              std::chrono::milliseconds hello_limit)
-      : archive_(&archive), metrics_(&metrics), hello_limit_(hello_limit) {}
+      : refusals_(metrics),
+        context_{.archive = archive,
+                 .metrics = metrics,
+                 .refusals = refusals_,
+                 .scratch = scratch_,
+                 .gate = gate},
+        hello_limit_(hello_limit) {}
 
   Status Listen(const std::string& control, const std::string& data) {
     WEFT_ASSIGN(control_, ingest::Listen(io_, control));
@@ -215,6 +103,7 @@ class AsioServer : public Server {
     asio::co_spawn(io_, AcceptControl(), asio::detached);
     asio::co_spawn(io_, AcceptData(), asio::detached);
     asio::co_spawn(io_, Beat(), asio::detached);
+    if (context_.gate != nullptr) asio::co_spawn(io_, EndOrphans(), asio::detached);
     io_.run();
     return synced_;
   }
@@ -226,6 +115,28 @@ class AsioServer : public Server {
   [[nodiscard]] bool alive() const override { return Clock::now() - beat_.load() < kSilence; }
 
  private:
+  // The connection with its TLS; null: it cannot be served now.
+  std::shared_ptr<Peer> Meet(tcp::socket socket) {
+    PrepareSocket(socket);
+    std::optional<tls::Channel> tls;
+    std::string why_not;
+    if (context_.gate != nullptr) {
+      const auto certificate = context_.gate->certificate();
+      auto channel = certificate ? tls::Channel::Accept(*certificate)
+                                 : Fail(ErrorCode::kNotFound, "the relay has no certificate yet");
+      if (channel) tls.emplace(std::move(*channel));
+      if (!channel) why_not = channel.error().message;
+    }
+    auto peer = std::make_shared<Peer>(std::move(socket), std::move(tls), scratch_, strangers_);
+    if (!why_not.empty()) {
+      refusals_.Note("no_certificate", "from " + peer->address(), why_not);
+      return nullptr;
+    }
+    if (strangers_.Admit(*peer, peer->address(), kStrangerBytes)) return peer;
+    refusals_.Note("limit", "from " + peer->address(), "too many connections without a session");
+    return nullptr;
+  }
+
   asio::awaitable<void> AcceptControl() {
     for (;;) {
       auto [error, socket] = co_await control_.async_accept(kNoThrow);
@@ -234,13 +145,34 @@ class AsioServer : public Server {
         co_await Pause();
         continue;
       }
-      std::erase_if(sessions_, [](const auto& entry) { return entry.second.expired(); });
-      if (sessions_.size() >= kMaxSessions) continue;
-      PrepareSocket(socket);
-      auto session = std::make_shared<Session>(*archive_, *metrics_, std::move(socket));
-      sessions_[session->number()] = session;
+      auto peer = Meet(std::move(socket));
+      if (peer == nullptr) continue;
+      auto session = std::make_shared<Session>(
+          context_, peer, [this, peer](Session& welcomed) { return Enter(welcomed, *peer); });
       asio::co_spawn(io_, session->ReadControl(hello_limit_), asio::detached);
     }
+  }
+
+  // A welcomed session takes its place among the others.
+  Status Enter(Session& session, Peer& peer) {
+    std::erase_if(sessions_, [](const auto& entry) { return entry.second.expired(); });
+    const stream::Hello& hello = session.hello();
+    if (context_.gate != nullptr) {
+      // The node's consumer has one for each Trace: what is left of an earlier one is over.
+      for (const auto& [number, weak] : sessions_) {
+        const auto other = weak.lock();
+        if (other != nullptr && IsSameSession(other->hello(), hello)) other->Close();
+      }
+    }
+    if (sessions_.size() >= kMaxSessions) return Fail(ErrorCode::kLimit, "too many sessions");
+    strangers_.Leave(peer);
+    sessions_[session.number()] = session.weak_from_this();
+    return {};
+  }
+
+  static bool IsSameSession(const stream::Hello& a, const stream::Hello& b) {
+    return a.node == b.node && a.kubernetes_namespace == b.kubernetes_namespace &&
+           a.trace == b.trace && a.trace_uid == b.trace_uid;
   }
 
   asio::awaitable<void> AcceptData() {
@@ -251,9 +183,9 @@ class AsioServer : public Server {
         co_await Pause();
         continue;
       }
-      if (strangers_ >= kMaxSessions) continue;
-      PrepareSocket(socket);
-      asio::co_spawn(io_, MeetData(std::move(socket)), asio::detached);
+      if (auto peer = Meet(std::move(socket))) {
+        asio::co_spawn(io_, MeetData(std::move(peer)), asio::detached);
+      }
     }
   }
 
@@ -264,22 +196,30 @@ class AsioServer : public Server {
   }
 
   // A data connection says which session it belongs to.
-  asio::awaitable<void> MeetData(tcp::socket socket) {
-    strangers_++;
+  asio::awaitable<void> MeetData(std::shared_ptr<Peer> peer) {
     stream::HelloBytes hello;
-    Deadline limit(io_.get_executor(), hello_limit_, [&socket] {
-      std::error_code ignored;
-      (void)socket.close(ignored);
+    Deadline limit(io_.get_executor(), hello_limit_, [this, peer] {
+      refusals_.Note("timeout", "data connection from " + peer->address(), "no hello");
+      peer->Close();
     });
-    auto [error, n] = co_await asio::async_read(socket, asio::buffer(hello), kNoThrow);
+    for (size_t at = 0; at < hello.size();) {
+      const auto n = co_await peer->Read(std::span<uint8_t>(hello).subspan(at));
+      if (!n) {
+        NoteReadError(refusals_, "data connection from " + peer->address(), n.error());
+        co_return peer->Close();
+      }
+      at += *n;
+    }
     limit.Lift();
-    strangers_--;
-    if (error || !socket.is_open()) co_return;
+    strangers_.Leave(*peer);
     const auto said = stream::DecodeHello(hello);
-    if (!said) co_return;
-    const auto found = sessions_.find(said->session);
+    const auto found = said ? sessions_.find(said->session) : sessions_.end();
     const auto session = found == sessions_.end() ? nullptr : found->second.lock();
-    if (session == nullptr || !session->TakeData(socket)) co_return;
+    if (session == nullptr || !session->TakeData(peer)) {
+      refusals_.Note("protocol", "data connection from " + peer->address(),
+                     said ? "it names no session that waits for it" : said.error().message);
+      co_return peer->Close();
+    }
     asio::co_spawn(io_, session->ReadData(said->header_size), asio::detached);
   }
 
@@ -292,11 +232,25 @@ class AsioServer : public Server {
     }
   }
 
+  // Ends sessions whose TraceSession has been gone for so long that nothing is left to be sent.
+  asio::awaitable<void> EndOrphans() {
+    asio::steady_timer timer(io_);
+    while (control_.is_open()) {
+      timer.expires_after(kOrphanLook);
+      co_await timer.async_wait(kNoThrow);
+      for (const auto& [number, weak] : sessions_) {
+        const auto session = weak.lock();
+        if (session == nullptr || !context_.gate->IsOver(session->hello())) continue;
+        session->Refuse("no_session", {ErrorCode::kPermission, 0, "its TraceSession was deleted"});
+      }
+    }
+  }
+
   void Drain() {
     std::error_code ignored;
     (void)control_.close(ignored);
     (void)data_.close(ignored);
-    synced_ = archive_->Sync();
+    synced_ = context_.archive.Sync();
     for (auto& [number, weak] : sessions_) {
       if (const auto session = weak.lock()) session->Close();
     }
@@ -304,16 +258,17 @@ class AsioServer : public Server {
     drain_timer_.async_wait([this](std::error_code) { io_.stop(); });
   }
 
-  stream::Archive* archive_;
-  metrics::Registry* metrics_;
+  Scratch scratch_;
+  Refusals refusals_;
+  http::ConnectionBudget strangers_{kMaxStrangers, kMaxStrangers* kStrangerBytes};
+  SessionContext context_;
   std::chrono::milliseconds hello_limit_;
   asio::io_context io_{1};
   tcp::acceptor control_{io_};
   tcp::acceptor data_{io_};
   asio::signal_set signals_{io_, SIGTERM, SIGINT};
   asio::steady_timer drain_timer_{io_};
-  std::unordered_map<uint64_t, std::weak_ptr<Session>> sessions_;
-  size_t strangers_ = 0;  // data connections that said nothing yet
+  std::unordered_map<uint64_t, std::weak_ptr<Session>> sessions_;  // that were welcomed
   std::atomic<Clock::time_point> beat_{Clock::now()};
   Status synced_;
 };
@@ -321,10 +276,9 @@ class AsioServer : public Server {
 }  // namespace
 
 Result<std::unique_ptr<Server>> Server::Make(stream::Archive& archive, metrics::Registry& metrics,
-                                             const std::string& control, const std::string& data,
-                                             std::chrono::milliseconds hello_limit) {
-  auto server = std::make_unique<AsioServer>(archive, metrics, hello_limit);
-  WEFT_TRY(server->Listen(control, data));
+                                             const Options& options) {
+  auto server = std::make_unique<AsioServer>(archive, metrics, options.gate, options.hello_limit);
+  WEFT_TRY(server->Listen(options.control, options.data));
   return server;
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The relay's listeners for nodes: control and data connections become sessions
 // (lib/stream/receiver.h) on one archive. One thread, that of Run; the other functions may be
-// called from any. TLS comes in where a connection is accepted: a session sees bytes only.
+// called from any. In a cluster both ports have TLS, and a gate (relay/trust/gate.h) decides
+// about each session; without a gate all are accepted, as in local mode.
 #ifndef WEFT_RELAY_INGEST_SERVER_H_
 #define WEFT_RELAY_INGEST_SERVER_H_
 
@@ -13,16 +14,23 @@
 #include "lib/metrics/registry.h"
 #include "lib/stream/receiver.h"
 #include "relay/ingest/limits.h"
+#include "relay/trust/gate.h"
 
 namespace weft::ingest {
 
 class Server {
  public:
-  // Addresses as "ADDRESS:PORT", "[ADDRESS]:PORT"; port 0: any. kInvalid: no address; kIo: taken.
-  // A connection that has not said hello within `hello_limit` is closed.
+  struct Options {
+    // As "ADDRESS:PORT", "[ADDRESS]:PORT"; port 0: any.
+    std::string control;
+    std::string data;
+    const relay_trust::Gate* gate = nullptr;  // outlives the server
+    // A connection that has not said hello within this time is closed.
+    std::chrono::milliseconds hello_limit = kHelloTime;
+  };
+  // kInvalid: no address; kIo: taken.
   static Result<std::unique_ptr<Server>> Make(stream::Archive& archive, metrics::Registry& metrics,
-                                              const std::string& control, const std::string& data,
-                                              std::chrono::milliseconds hello_limit = kHelloTime);
+                                              const Options& options);
   virtual ~Server() = default;
 
   // Until SIGTERM or SIGINT: then no more connections, what arrived is stored, acknowledged and on

@@ -78,7 +78,9 @@ class ServerProcess : public testing::Test {
     store::SafeReads safe;
     relay_rates::TraceRates rates;
     DiskArchive archive(maker, safe, metrics, rates);
-    auto server = Server::Make(archive, metrics, "127.0.0.1:0", "127.0.0.1:0", kHelloLimit);
+    auto server =
+        Server::Make(archive, metrics,
+                     {.control = "127.0.0.1:0", .data = "127.0.0.1:0", .hello_limit = kHelloLimit});
     if (!server) return 2;
     ports_ = {PortOf((*server)->control_address()), PortOf((*server)->data_address())};
     if (write(to, ports_.data(), sizeof(ports_)) != ssize_t{sizeof(ports_)}) return 3;

@@ -124,7 +124,8 @@ class Live(LifeTest):
         with socket.socket() as one:
             one.bind(("127.0.0.1", self.api.relay_port))
             self.api.relay_port = one.getsockname()[1]
-        return ("--api", f"127.0.0.1:{self.api.relay_port}", "--server", self.api.address, "--namespace", "weft")
+        return ("--api", f"127.0.0.1:{self.api.relay_port}", "--server", self.api.address, "--namespace", "weft",
+                "--plain-nodes")
 
     def kubectl(self, *words, to=None):
         """Standard output is a pipe, or the file `to`."""
