@@ -246,17 +246,26 @@ struct FileAnswer {
   }
 };
 
-// `fd` is a connected socket; without one, `error` says why, for people.
+// `fd` is a connected socket; without one, `error` says why, for people. In a cluster the relay
+// must show a certificate for `server_name`, which one of `authorities` (PEM) signed, and asks for
+// `ticket`, which proves to it that the consumer speaks for its namespace and this node. In local
+// mode these are "", and the connection has no TLS.
 struct ConnectionAnswer {
   uint64_t request = 0;
   std::string error;
   UniqueFd fd;
+  std::string authorities;
+  std::string server_name;
+  std::string ticket;  // of a control connection
 
   static constexpr std::string_view kName = "ConnectionAnswer";
   static constexpr auto Fields() {
     return std::tuple(Field("request", &ConnectionAnswer::request),
                       Field("error", &ConnectionAnswer::error),
-                      OptionalField("fd", &ConnectionAnswer::fd));
+                      OptionalField("fd", &ConnectionAnswer::fd),
+                      OptionalField("authorities", &ConnectionAnswer::authorities),
+                      OptionalField("server_name", &ConnectionAnswer::server_name),
+                      OptionalField("ticket", &ConnectionAnswer::ticket));
   }
 };
 
@@ -303,12 +312,14 @@ struct ConnectionRequest {
   uint64_t request = 0;  // unique per connection
   uint64_t channel_id = 0;
   bool data = false;
+  bool was_refused = false;  // the relay refused the last session, perhaps for its ticket
 
   static constexpr std::string_view kName = "ConnectionRequest";
   static constexpr auto Fields() {
     return std::tuple(Field("request", &ConnectionRequest::request),
                       Field("channel_id", &ConnectionRequest::channel_id),
-                      Field("data", &ConnectionRequest::data));
+                      Field("data", &ConnectionRequest::data),
+                      OptionalField("was_refused", &ConnectionRequest::was_refused));
   }
 };
 

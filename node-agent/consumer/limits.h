@@ -124,6 +124,9 @@ inline constexpr uint64_t kReadyTime = 5'000'000'000;
 // Least time between two beacons of a trace. Viewers see events later by as much.
 inline constexpr uint64_t kBeaconInterval = 20'000'000;
 inline constexpr size_t kRelayReadBytes = 64 * 1024;
+// Bytes that TLS encrypts before they are sent: so many that the calls do not matter, and so few
+// that they stay in the second-level cache.
+inline constexpr size_t kTlsBytes = 128 * 1024;
 // For this long the process waits at its end for packets that were sent. The keeper kills it later.
 inline constexpr uint64_t kLastWait = 5'000'000'000;
 

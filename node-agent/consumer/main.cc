@@ -14,6 +14,7 @@
 #include "lib/base/host_clock.h"
 #include "lib/base/open_file_limit.h"
 #include "lib/ipc/descriptor_budget.h"
+#include "lib/tls/channel.h"
 #include "node-agent/consumer/sandbox.h"
 #include "node-agent/consumer/service.h"
 
@@ -62,7 +63,9 @@ int main(int argc, char** argv) {
         stderr);
     return 1;
   }
-  (void)weft::HostMonotonicNs();  // it reads files, which the sandbox forbids
+  // Both open files, which the sandbox forbids.
+  (void)weft::HostMonotonicNs();
+  weft::tls::Prepare();
   const auto cpus = static_cast<uint32_t>(::get_nprocs_conf());
   // Every thread enters a sandbox of its own; afterwards there can be no more threads.
   const auto writer = weft::consumer::BackgroundWriter::Make(weft::consumer::EnterSandbox);

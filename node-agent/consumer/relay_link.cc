@@ -1,35 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// See relay_link.h. sendmsg and recvmsg: the sandbox has no other calls for sockets.
+// See relay_link.h.
 #include "node-agent/consumer/relay_link.h"
 
-#include <sys/socket.h>
-#include <sys/uio.h>
-
 #include <algorithm>
-#include <cerrno>
+#include <array>
 
 #include "node-agent/consumer/limits.h"
 
 namespace weft::consumer {
-namespace {
-
-iovec Part(Bytes bytes) { return {const_cast<uint8_t*>(bytes.data()), bytes.size()}; }
-
-// Returns how many bytes of both it sent; 0: the socket is full.
-Result<size_t> SendTo(int socket, Bytes front, Bytes rest) {
-  iovec parts[2] = {Part(front), Part(rest)};
-  msghdr message{};
-  message.msg_iov = parts;
-  message.msg_iovlen = 2;
-  for (;;) {
-    const ssize_t n = ::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (n >= 0) return static_cast<size_t>(n);
-    if (errno == EAGAIN) return size_t{0};
-    if (errno != EINTR) return FailErrno("connection");
-  }
-}
-
-}  // namespace
 
 bool RelayLink::Pump(uint64_t now_ns) {
   if (problem_since_ns_ == 0) problem_since_ns_ = now_ns;
@@ -42,9 +20,9 @@ bool RelayLink::Pump(uint64_t now_ns) {
     return false;
   }
   auto received = Receive();
-  Status status = received ? Status() : std::unexpected(received.error());
+  Status status = received ? ReceiveData() : std::unexpected(received.error());
   if (status && sender_.wants_data() && !data_asked_) {
-    data_asked_ = hooks_.ask(true).has_value();
+    data_asked_ = hooks_.ask({.data = true}).has_value();
   }
   if (status && now_ns - beacon_ns_ >= kBeaconInterval) {
     sender_.SendBeacons();
@@ -52,7 +30,11 @@ bool RelayLink::Pump(uint64_t now_ns) {
   }
   if (status) status = SendData();
   if (status) status = SendControl();
-  if (status && !data_ && now_ns - since_ns_ >= kConnectTime) {
+  if (status && data_.established() && !problem_.empty()) {
+    problem_.clear();
+    backoff_ns_ = 0;
+  }
+  if (status && !data_.established() && now_ns - since_ns_ >= kConnectTime) {
     status = Fail(ErrorCode::kTimeout, "no answer");
   }
   if (!status) Drop(status.error().message, now_ns);
@@ -62,7 +44,7 @@ bool RelayLink::Pump(uint64_t now_ns) {
 void RelayLink::Connect(uint64_t now_ns) {
   phase_ = Phase::kAsked;
   since_ns_ = now_ns;
-  if (!hooks_.ask(false)) {
+  if (!hooks_.ask({.data = false, .was_refused = was_refused_})) {
     phase_ = Phase::kDown;
     retry_ns_ = now_ns + kMinRetry;
   }
@@ -70,22 +52,21 @@ void RelayLink::Connect(uint64_t now_ns) {
 
 void RelayLink::NewAgent() {
   if (phase_ == Phase::kAsked) phase_ = Phase::kDown;
-  if (data_asked_ && !data_) data_asked_ = false;
+  if (data_asked_ && !data_.is_open()) data_asked_ = false;
 }
 
-void RelayLink::Answer(bool data, UniqueFd socket, const std::string& error, uint64_t now_ns) {
-  if (data ? phase_ != Phase::kUp || data_ : phase_ != Phase::kAsked) return;
-  if (!socket) return Drop(error, now_ns);
-  if (data) {
-    data_ = std::move(socket);
-    sender_.DataConnected();
-    problem_.clear();
-    backoff_ns_ = 0;
-    return;
+void RelayLink::Answer(bool data, RelayAnswer answer, uint64_t now_ns) {
+  if (data ? phase_ != Phase::kUp || data_.is_open() : phase_ != Phase::kAsked) return;
+  if (!answer.socket) return Drop(answer.error, now_ns);
+  RelayConnection& connection = data ? data_ : control_;
+  if (const Status opened = connection.Open(std::move(answer.socket), answer.trust); !opened) {
+    return Drop(opened.error().message, now_ns);
   }
-  control_ = std::move(socket);
+  if (data) return sender_.DataConnected();
   phase_ = Phase::kUp;
   since_ns_ = now_ns;
+  was_refused_ = false;
+  sender_.SetTicket(std::move(answer.ticket));
   sender_.Connected();
 }
 
@@ -96,8 +77,8 @@ void RelayLink::Drop(const std::string& why, uint64_t now_ns) {
     hooks_.notice(name_ + ": " + why + "; trying again, events wait in their buffers");
   }
   problem_ = name_ + ": " + why;
-  control_.reset();
-  data_.reset();
+  control_.Close();
+  data_.Close();
   data_asked_ = data_blocked_ = false;
   sender_.Disconnected();
   phase_ = Phase::kDown;
@@ -107,42 +88,43 @@ void RelayLink::Drop(const std::string& why, uint64_t now_ns) {
 
 Result<bool> RelayLink::Receive() {
   buffer_.resize(kRelayReadBytes);
-  iovec part{buffer_.data(), buffer_.size()};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
   bool any = false;
   for (;;) {
-    const ssize_t n = ::recvmsg(control_.get(), &message, MSG_DONTWAIT);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0 && errno == EAGAIN) return any;
-    if (n < 0) return FailErrno("connection");
-    if (n == 0) return Fail(ErrorCode::kClosed, "connection: closed by the relay");
+    WEFT_ASSIGN(const size_t n, control_.Receive(buffer_));
+    if (n == 0) return any;
     any = true;
-    WEFT_TRY(sender_.ReceiveControl(Bytes(buffer_).first(static_cast<size_t>(n))));
-    if (static_cast<size_t>(n) < buffer_.size()) return any;
+    const Status status = sender_.ReceiveControl(Bytes(buffer_).first(n));
+    was_refused_ = !status && status.error().code == ErrorCode::kPermission;
+    WEFT_TRY(status);
   }
+}
+
+// The relay says nothing there, but with TLS the handshake comes first.
+Status RelayLink::ReceiveData() {
+  if (!data_.is_open() || data_.established()) return {};
+  std::array<uint8_t, 64> room{};
+  WEFT_ASSIGN(const size_t n, data_.Receive(room));
+  return n == 0 ? Status() : Fail(ErrorCode::kCorrupt, "relay: bytes on the data connection");
 }
 
 Status RelayLink::SendControl() {
   std::string& out = sender_.control_out();
   while (!out.empty()) {
-    WEFT_ASSIGN(
-        const size_t n,
-        SendTo(control_.get(), {reinterpret_cast<const uint8_t*>(out.data()), out.size()}, {}));
+    const Bytes bytes(reinterpret_cast<const uint8_t*>(out.data()), out.size());
+    WEFT_ASSIGN(const size_t n, control_.Send(bytes, {}));
     if (n == 0) break;
     out.erase(0, n);
   }
-  return {};
+  return control_.Flush();
 }
 
 Status RelayLink::SendData() {
   data_blocked_ = false;
-  if (!data_) return {};
+  if (!data_.is_open()) return {};
   for (uint64_t sent = 0; sent < kBytesPerRound;) {
     const stream::Sender::Out out = sender_.NextData();
-    if (out.front.empty() && out.packet.empty()) return {};
-    WEFT_ASSIGN(const size_t n, SendTo(data_.get(), out.front, out.packet));
+    if (out.front.empty() && out.packet.empty()) return data_.Flush();
+    WEFT_ASSIGN(const size_t n, data_.Send(out.front, out.packet));
     data_blocked_ = n == 0;
     if (data_blocked_) return {};
     sender_.DataSent(n);
@@ -152,11 +134,12 @@ Status RelayLink::SendData() {
 }
 
 void RelayLink::AddPolls(std::vector<pollfd>& polls) {
-  if (!control_) return;
-  const bool control_out = !sender_.control_out().empty();
-  polls.push_back({control_.get(), static_cast<short>(POLLIN | (control_out ? POLLOUT : 0)), 0});
-  // The relay says nothing there: its end is seen on both.
-  if (data_ && data_blocked_) polls.push_back({data_.get(), POLLOUT, 0});
+  if (!control_.is_open()) return;
+  polls.push_back(control_.Poll(!sender_.control_out().empty()));
+  // Once it is established, the relay says nothing there: its end is seen on both.
+  if (!data_.is_open()) return;
+  const pollfd data = data_.Poll(data_blocked_);
+  if (!data_.established() || (data.events & POLLOUT) != 0) polls.push_back(data);
 }
 
 }  // namespace weft::consumer

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One session with a relay: a Sender (lib/stream), and the two connections that the agent opens
 // for it. When one of them ends, the link opens both again, with longer and longer pauses, and
-// sends again what was not acknowledged. Nothing here blocks. Used by the service's thread. TLS
-// will stand between the sockets and the Sender, which sees bytes only.
+// sends again what was not acknowledged. Nothing here blocks. Used by the service's thread.
 #ifndef WEFT_NODE_AGENT_CONSUMER_RELAY_LINK_H_
 #define WEFT_NODE_AGENT_CONSUMER_RELAY_LINK_H_
 
@@ -14,15 +13,30 @@
 
 #include "lib/base/unique_fd.h"
 #include "lib/stream/sender.h"
+#include "node-agent/consumer/relay_connection.h"
 
 namespace weft::consumer {
+
+// What a link asks the agent for.
+struct RelayRequest {
+  bool data = false;         // the data connection
+  bool was_refused = false;  // the relay refused the last session, perhaps for its ticket
+};
+
+// What the agent made of it.
+struct RelayAnswer {
+  UniqueFd socket;
+  std::string error;  // why there is no socket; else ""
+  RelayTrust trust;
+  std::string ticket;  // for the session's hello; "": none is needed
+};
 
 class RelayLink {
  public:
   struct Hooks {
-    // Asks the agent for a connection, the data connection if `data`; Answer has what became of it.
-    // An error: there is no agent now.
-    std::function<Status(bool data)> ask;
+    // Asks the agent for a connection; Answer has what became of it. An error: there is no agent
+    // now.
+    std::function<Status(RelayRequest)> ask;
     std::function<void(const std::string&)> notice;  // for people
   };
   // `name`: "relay HOST:PORT", for messages.
@@ -37,8 +51,7 @@ class RelayLink {
   bool Pump(uint64_t now_ns);
   // Adds the descriptors that Pump waits for.
   void AddPolls(std::vector<pollfd>& polls);
-  // Takes the agent's answer; `error` is "" or says why there is no connection.
-  void Answer(bool data, UniqueFd socket, const std::string& error, uint64_t now_ns);
+  void Answer(bool data, RelayAnswer answer, uint64_t now_ns);
   // Forgets requests to the agent before, which will not be answered.
   void NewAgent();
 
@@ -51,6 +64,7 @@ class RelayLink {
 
   void Connect(uint64_t now_ns);
   Result<bool> Receive();
+  Status ReceiveData();
   Status SendControl();
   Status SendData();
   void Drop(const std::string& why, uint64_t now_ns);
@@ -59,10 +73,11 @@ class RelayLink {
   std::string name_;
   Hooks hooks_;
   Phase phase_ = Phase::kDown;
-  UniqueFd control_;
-  UniqueFd data_;
+  RelayConnection control_;
+  RelayConnection data_;
+  bool was_refused_ = false;
   bool data_asked_ = false;
-  bool data_blocked_ = false;  // its socket is full
+  bool data_blocked_ = false;  // it takes no more bytes now
   uint64_t since_ns_ = 0;      // of the phase
   uint64_t retry_ns_ = 0;      // when kDown ends
   uint64_t backoff_ns_ = 0;

@@ -113,10 +113,13 @@ Result<std::unique_ptr<TraceSink>> RelayLinks::Open(const ipc::ChannelDefinition
   std::shared_ptr<RelayLink> link = links_[key].lock();
   if (link == nullptr) {
     // The agent finds the relay by the channel: any of this Trace's.
-    const auto ask = [this, key, channel = definition.id](bool data) -> Status {
+    const auto ask = [this, key, channel = definition.id](RelayRequest what) -> Status {
       const uint64_t request = next_request_++;
-      WEFT_TRY(ask_({.request = request, .channel_id = channel, .data = data}));
-      asked_[request] = {links_[key], data};
+      WEFT_TRY(ask_({.request = request,
+                     .channel_id = channel,
+                     .data = what.data,
+                     .was_refused = what.was_refused}));
+      asked_[request] = {links_[key], what.data};
       return {};
     };
     link = std::make_shared<RelayLink>(std::move(hello), name,
@@ -161,7 +164,14 @@ void RelayLinks::Answer(ipc::ConnectionAnswer answer, uint64_t now_ns) {
   const Asked asked = found->second;
   asked_.erase(found);
   const auto link = asked.link.lock();
-  if (link != nullptr) link->Answer(asked.data, std::move(answer.fd), answer.error, now_ns);
+  if (link == nullptr) return;
+  link->Answer(asked.data,
+               {.socket = std::move(answer.fd),
+                .error = std::move(answer.error),
+                .trust = {.authorities = std::move(answer.authorities),
+                          .server_name = std::move(answer.server_name)},
+                .ticket = std::move(answer.ticket)},
+               now_ns);
 }
 
 void RelayLinks::NewAgent() {

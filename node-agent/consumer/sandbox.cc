@@ -38,10 +38,11 @@ constexpr int kAllowed[] = {
     // Memory for malloc; those with a protection are below.
     SCMP_SYS(brk), SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(futex),
     SCMP_SYS(getrandom),
+    // For OpenSSL's random numbers, which a fork must not share.
+    SCMP_SYS(getpid),
 #ifdef WEFT_SANITIZED
     // For a sanitizer's run-time library; it uses a pipe to find out which memory is mapped.
-    SCMP_SYS(sched_yield), SCMP_SYS(sigaltstack), SCMP_SYS(getpid), SCMP_SYS(gettid),
-    SCMP_SYS(pipe2),
+    SCMP_SYS(sched_yield), SCMP_SYS(sigaltstack), SCMP_SYS(gettid), SCMP_SYS(pipe2),
 #endif
     // The end.
     SCMP_SYS(exit), SCMP_SYS(exit_group), SCMP_SYS(rt_sigreturn), SCMP_SYS(rt_sigprocmask)};

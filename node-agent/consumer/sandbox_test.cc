@@ -15,24 +15,29 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "lib/http/certificates.h"
 #include "lib/ring/slot_reader.h"
 #include "lib/ring/testing/test_writer.h"
+#include "lib/tls/channel.h"
 
 namespace weft::consumer {
 namespace {
 
 constexpr int kNoSandbox = 99;
 
-// Returns how a process ends that enters the sandbox and then does `work`.
-int Inside(const std::function<int()>& work) {
+// Returns how a process ends that prepares itself, enters the sandbox and then does `work`.
+int Inside(const std::function<int()>& work, const std::function<void()>& prepare = [] {}) {
   const pid_t pid = ::fork();
   if (pid == 0) {
+    prepare();
     if (!EnterSandbox()) ::syscall(SYS_exit_group, kNoSandbox);
     const int status = work();
     ::syscall(SYS_exit_group, status);
@@ -157,6 +162,73 @@ TEST(Sandbox, AllowsMessagesWithDescriptorsAndFiles) {
   char text[8] = {};
   EXPECT_EQ(::pread(file.get(), text, sizeof(text), 0), 4);
   EXPECT_STREQ(text, "hell");
+}
+
+// What `make` returns, from a process of its own: this one stays as it is.
+std::string Elsewhere(const std::function<std::string()>& make) {
+  int ends[2];
+  EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  UniqueFd from(ends[0]);
+  UniqueFd to(ends[1]);
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    const std::string text = make();
+    const bool whole =
+        ::write(to.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    ::syscall(SYS_exit_group, whole ? 0 : 1);
+  }
+  to.reset();
+  std::string text;
+  char part[4096];
+  for (ssize_t n = 0; (n = ::read(from.get(), part, sizeof(part))) > 0;)
+    text.append(part, static_cast<size_t>(n));
+  ::waitpid(pid, nullptr, 0);
+  return text;
+}
+
+// OpenSSL has seen nothing but Prepare before the sandbox, as in the consumer.
+TEST(Sandbox, AllowsTls) {
+  const std::string pems = Elsewhere([] {
+    const http::Validity today{.now = std::chrono::system_clock::now(),
+                               .lifetime = std::chrono::hours(24)};
+    const auto authority = http::MakeAuthority("ca", today);
+    const auto server = http::MakeServerCertificate(*authority, {"relay.svc"}, today);
+    return authority->certificate_pem + "|" + server->certificate_pem + "|" + server->key_pem;
+  });
+  const size_t first = pems.find('|');
+  const size_t last = pems.rfind('|');
+  ASSERT_LT(first, last);
+  const int status = Inside(
+      [&] {
+        const auto trust = tls::ClientContext::Make(pems.substr(0, first));
+        const auto identity = tls::ServerContext::Make(pems.substr(first + 1, last - first - 1),
+                                                       pems.substr(last + 1));
+        if (!trust || !identity) return 1;
+        auto client = tls::Channel::Connect(*trust, "relay.svc");
+        auto server = tls::Channel::Accept(*identity);
+        if (!client || !server) return 2;
+        while (!client->out().empty() || !server->out().empty()) {
+          for (auto [from, to] : {std::pair{&*client, &*server}, std::pair{&*server, &*client}}) {
+            const std::vector<uint8_t> bytes(from->out().begin(), from->out().end());
+            from->Sent(bytes.size());
+            if (!to->Receive(bytes)) return 3;
+          }
+        }
+        const std::vector<uint8_t> sent(100'000, 7);
+        if (!client->established() || !client->Write(sent)) return 4;
+        const std::vector<uint8_t> bytes(client->out().begin(), client->out().end());
+        std::vector<uint8_t> got(sent.size());
+        if (!server->Receive(bytes) || server->Read(got).value_or(0) != got.size()) return 5;
+        // A certificate that is refused takes other ways through OpenSSL.
+        auto other = tls::Channel::Connect(*trust, "other.svc");
+        auto again = tls::Channel::Accept(*identity);
+        const std::vector<uint8_t> hello(other->out().begin(), other->out().end());
+        (void)again->Receive(hello);
+        const std::vector<uint8_t> answer(again->out().begin(), again->out().end());
+        return other->Receive(answer) ? 6 : 0;
+      },
+      tls::Prepare);
+  EXPECT_EQ(status, 0);
 }
 
 }  // namespace

@@ -108,6 +108,13 @@ inline constexpr std::chrono::seconds kLastDrainWait{5};
 // Connections to relays that are being made at one moment. Every Trace and consumer has two.
 inline constexpr size_t kMaxDials = 64;
 inline constexpr std::chrono::seconds kDialTime{5};
+// Requests for tickets that are under way, one for each namespace, and tickets that are kept.
+inline constexpr size_t kMaxTicketRequests = 16;
+inline constexpr size_t kMaxTickets = 1024;
+inline constexpr size_t kMaxTicketBytes = 4096;
+inline constexpr uint64_t kMaxTicketSeconds = 24 * 3600;
+// A ticket that a relay refused is replaced at most so often.
+inline constexpr std::chrono::seconds kTicketPause{2};
 // A connection to a relay ends when bytes stay unacknowledged for kRelaySilence. After
 // kRelayKeepIdle without traffic it is probed.
 inline constexpr std::chrono::seconds kRelaySilence{30};

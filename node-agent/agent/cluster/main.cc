@@ -33,6 +33,14 @@ int main(int argc, char** argv) {
   app.add_option("--kernel-sources", options.kernel.driver.sources,
                  "sources of weft.ko: build it if there is no module for the node's kernel")
       ->envname("WEFT_KERNEL_SOURCES");
+  app.add_option("--relay-token-file", options.relay.token_file,
+                 "file with this pod's token for relays, which prove themselves by TLS then; "
+                 "\"\": connect without TLS and tickets, for tests")
+      ->envname("WEFT_RELAY_TOKEN_FILE");
+  app.add_option("--relay-api-port", options.relay.api_port,
+                 "port of relays' HTTPS API, which gives tickets")
+      ->capture_default_str()
+      ->envname("WEFT_RELAY_API_PORT");
   auto* standby =
       app.add_option("--standby", options.not_ready,
                      "answer probes only; why this node's agent is another one's, if it "

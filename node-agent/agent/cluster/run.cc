@@ -6,6 +6,8 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <optional>
+#include <utility>
 
 #include "lib/http/health.h"
 #include "lib/kube/client.h"
@@ -55,13 +57,24 @@ Status RunOnNode(const NodeOptions& options, ipc::Loop& loop) {
   kernel.driver.build_folder = options.state_dir + "/kmod";
   Node node(agent, client, options.node, options.kubelet_dir, std::move(kernel), std::move(host));
   // Outside of a pod, as in tests, none is known.
-  node.FollowOnlyWeftOf(options.own_namespace.empty() ? kube::OwnNamespace().value_or("")
-                                                      : options.own_namespace);
+  const std::string own_namespace =
+      options.own_namespace.empty() ? kube::OwnNamespace().value_or("") : options.own_namespace;
+  node.FollowOnlyWeftOf(own_namespace);
   const http::Health health{.alive = [&] { return node.Stuck(); },
                             .ready = [&] { return node.NotReady(); },
                             .metrics = &node.metrics()};
   WEFT_ASSIGN(const auto server, http::ServeHealth(options.health_port, health));
   WEFT_TRY(agent.Start(node, node.lookup()));
+  std::optional<RelayTickets> tickets;
+  if (!options.relay.token_file.empty()) {
+    RelayTicketOptions relay = options.relay;
+    relay.own_namespace = own_namespace;
+    tickets.emplace(client, loop, std::move(relay));
+    agent.parts().requests.SetRelayAccess(*tickets);
+  } else {
+    node.Note(
+        "without --relay-token-file relays are not authenticated, and get no ticket of this node");
+  }
   return loop.Run();
 }
 

@@ -10,6 +10,7 @@
 #include "lib/ipc/loop.h"
 #include "lib/kube/transport.h"
 #include "node-agent/agent/cluster/kernel_support.h"
+#include "node-agent/agent/cluster/relay_tickets.h"
 
 namespace weft::agent {
 
@@ -22,6 +23,7 @@ struct NodeOptions {
   std::string run_dir = "/run/weft";  // kept over restarts of weft; best a tmpfs
   uint16_t health_port = 8080;
   KernelOptions kernel;
+  RelayTicketOptions relay;
   std::string not_ready;  // of StandBy: the answer to /readyz; "": it is ready
 };
 

@@ -26,24 +26,52 @@ void ConsumerRequests::OpenFile(ConsumerLink& link, const ipc::FileRequest& requ
 }
 
 void ConsumerRequests::Connect(const ConsumerLink& link, const ipc::ConnectionRequest& request) {
-  const auto answer = [this, consumer = link.name(), asked_on = link.connections(),
-                       number = request.request,
-                       channel_id = request.channel_id](Result<UniqueFd> socket) {
-    NoteRelay(consumer, channel_id, socket ? "" : socket.error().message);
-    const ConsumerLink* now = consumers_.Find(consumer);
-    // Another consumer's requests have the same numbers.
-    if (now == nullptr || asked_on != now->connections()) return;
-    auto held = std::make_shared<Result<UniqueFd>>(std::move(socket));
-    consumers_.Tell(consumer, [number, held]() -> ipc::Message {
-      if (!*held) return ipc::ConnectionAnswer{.request = number, .error = held->error().message};
-      return ipc::ConnectionAnswer{.request = number, .error = "", .fd = std::move(**held)};
-    });
-  };
+  const Asked asked{.consumer = link.name(),
+                    .connection = link.connections(),
+                    .request = request.request,
+                    .channel_id = request.channel_id};
   const Session* session = sessions_.SessionOf(link.name(), request.channel_id);
   if (session == nullptr || session->relay.host.empty())
-    return answer(Fail(ErrorCode::kNotFound, "the channel has no relay"));
-  const ipc::RelayAddress& relay = session->relay;
-  dialer_.Dial(relay.host, request.data ? relay.data_port : relay.control_port, answer);
+    return Answer(asked, Fail(ErrorCode::kNotFound, "the channel has no relay"));
+  const ipc::RelayAddress relay = session->relay;
+  if (access_ == nullptr) return Dial(asked, relay, request.data, {});
+  const auto dial = [this, asked, relay, data = request.data](const Result<RelayPass>& pass) {
+    if (!pass) return Answer(asked, std::unexpected(pass.error()));
+    Dial(asked, relay, data, *pass);
+  };
+  if (!request.data) {
+    // A consumer has the name of its namespace.
+    return access_->GetPass(relay.host, link.name(), request.was_refused, dial);
+  }
+  const auto authorities = access_->authorities();
+  if (!authorities) return Answer(asked, std::unexpected(authorities.error()));
+  dial(RelayPass{*authorities, ""});
+}
+
+void ConsumerRequests::Dial(const Asked& asked, const ipc::RelayAddress& relay, bool data,
+                            const RelayPass& pass) {
+  const std::string server_name = pass.authorities.empty() ? "" : relay.host;
+  dialer_.Dial(relay.host, data ? relay.data_port : relay.control_port,
+               [this, asked, pass, server_name](Result<UniqueFd> socket) {
+                 if (!socket) return Answer(asked, std::unexpected(socket.error()));
+                 Answer(asked, ipc::ConnectionAnswer{.request = asked.request,
+                                                     .error = "",
+                                                     .fd = std::move(*socket),
+                                                     .authorities = pass.authorities,
+                                                     .server_name = server_name,
+                                                     .ticket = pass.ticket});
+               });
+}
+
+void ConsumerRequests::Answer(const Asked& asked, Result<ipc::ConnectionAnswer> answer) {
+  NoteRelay(asked.consumer, asked.channel_id, answer ? "" : answer.error().message);
+  const ConsumerLink* now = consumers_.Find(asked.consumer);
+  // Another consumer's requests have the same numbers.
+  if (now == nullptr || asked.connection != now->connections()) return;
+  auto held = std::make_shared<ipc::ConnectionAnswer>(
+      answer ? std::move(*answer)
+             : ipc::ConnectionAnswer{.request = asked.request, .error = answer.error().message});
+  consumers_.Tell(asked.consumer, [held]() -> ipc::Message { return std::move(*held); });
 }
 
 void ConsumerRequests::NoteRelay(const std::string& consumer, uint64_t channel_id,

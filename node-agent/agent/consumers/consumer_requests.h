@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opens files and connections for consumers, which may not open any themselves: files beneath the
-// output folder only, connections to the relay of the channel that the consumer names only.
+// output folder only, connections to the relay of the channel that the consumer names only. In a
+// cluster a connection comes with what it takes to trust the relay, and with a ticket for it.
 //
 // Invariant: a request is answered on the connection that it came over, or not at all.
 // The agent's thread calls.
@@ -17,6 +18,7 @@
 #include "node-agent/agent/consumers/consumer_pool.h"
 #include "node-agent/agent/consumers/dialer.h"
 #include "node-agent/agent/consumers/output_folder.h"
+#include "node-agent/agent/consumers/relay_access.h"
 #include "node-agent/agent/session/session_store.h"
 
 namespace weft::agent {
@@ -38,10 +40,22 @@ class ConsumerRequests {
   // The folder of a local session's files, where there is no relay.
   void SetOutput(OutputFolder folder) { output_.emplace(std::move(folder)); }
 
+  // In a cluster: `access` outlives this. Without it, connections have no TLS and need no ticket.
+  void SetRelayAccess(RelayAccess& access) { access_ = &access; }
+
   void OpenFile(ConsumerLink& link, const ipc::FileRequest& request);
   void Connect(const ConsumerLink& link, const ipc::ConnectionRequest& request);
 
  private:
+  // One request: where its answer goes to.
+  struct Asked {
+    std::string consumer;
+    uint64_t connection = 0;  // of the consumer to this agent
+    uint64_t request = 0;
+    uint64_t channel_id = 0;
+  };
+  void Dial(const Asked& asked, const ipc::RelayAddress& relay, bool data, const RelayPass& pass);
+  void Answer(const Asked& asked, Result<ipc::ConnectionAnswer> answer);
   // Whether the relay of this channel's session could be connected to.
   void NoteRelay(const std::string& consumer, uint64_t channel_id, const std::string& failure);
 
@@ -50,6 +64,7 @@ class ConsumerRequests {
   const Note note_;
   const Changed changed_;
   std::optional<OutputFolder> output_;
+  RelayAccess* access_ = nullptr;
   Dialer dialer_;
 };
 

@@ -5,15 +5,10 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
-#include <mutex>
-#include <thread>
-#include <vector>
-
-#include "node-agent/agent/base/limits.h"
+#include <utility>
 
 namespace weft::agent {
 namespace {
@@ -59,55 +54,8 @@ Result<UniqueFd> DialNow(const std::string& host, uint16_t port) {
 
 }  // namespace
 
-struct Dialer::Finished {
-  UniqueFd event;
-  std::mutex mutex;
-  std::vector<std::pair<uint64_t, Result<UniqueFd>>> list;
-};
-
-Dialer::~Dialer() {
-  if (finished_ != nullptr) loop_->Unwatch(finished_->event.get());
-}
-
-Status Dialer::Start() {
-  if (finished_ != nullptr) return {};
-  auto finished = std::make_shared<Finished>();
-  finished->event.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!finished->event) return FailErrno("eventfd");
-  WEFT_TRY(loop_->Watch(finished->event.get(), [this] { TakeFinished(); }));
-  finished_ = std::move(finished);
-  return {};
-}
-
 void Dialer::Dial(const std::string& host, uint16_t port, Done done) {
-  if (const Status started = Start(); !started) return done(std::unexpected(started.error()));
-  if (waiting_.size() >= kMaxDials) return done(Fail(ErrorCode::kLimit, "too many connections"));
-  const uint64_t number = next_++;
-  waiting_[number] = std::move(done);
-  std::thread([finished = finished_, host, port, number] {
-    Result<UniqueFd> result = DialNow(host, port);
-    const std::lock_guard lock(finished->mutex);
-    finished->list.emplace_back(number, std::move(result));
-    const uint64_t one = 1;
-    (void)!write(finished->event.get(), &one, sizeof(one));
-  }).detach();
-}
-
-void Dialer::TakeFinished() {
-  uint64_t count = 0;
-  (void)!read(finished_->event.get(), &count, sizeof(count));
-  std::vector<std::pair<uint64_t, Result<UniqueFd>>> list;
-  {
-    const std::lock_guard lock(finished_->mutex);
-    list.swap(finished_->list);
-  }
-  for (auto& [number, result] : list) {
-    const auto found = waiting_.find(number);
-    if (found == waiting_.end()) continue;
-    const Done done = std::move(found->second);
-    waiting_.erase(found);
-    done(std::move(result));
-  }
+  calls_.Start([host, port] { return DialNow(host, port); }, std::move(done));
 }
 
 }  // namespace weft::agent

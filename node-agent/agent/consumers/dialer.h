@@ -4,37 +4,25 @@
 #ifndef WEFT_NODE_AGENT_AGENT_CONSUMERS_DIALER_H_
 #define WEFT_NODE_AGENT_AGENT_CONSUMERS_DIALER_H_
 
-#include <functional>
-#include <map>
-#include <memory>
 #include <string>
 
-#include "lib/base/result.h"
 #include "lib/base/unique_fd.h"
 #include "lib/ipc/loop.h"
+#include "node-agent/agent/base/background_calls.h"
+#include "node-agent/agent/base/limits.h"
 
 namespace weft::agent {
 
 class Dialer {
  public:
-  explicit Dialer(ipc::Loop& loop) : loop_(&loop) {}
-  Dialer(const Dialer&) = delete;
-  Dialer& operator=(const Dialer&) = delete;
-  ~Dialer();
+  explicit Dialer(ipc::Loop& loop) : calls_(loop, kMaxDials) {}
 
   // Called in the loop: a connected socket, or why there is none.
-  using Done = std::function<void(Result<UniqueFd>)>;
+  using Done = BackgroundCalls<UniqueFd>::Done;
   void Dial(const std::string& host, uint16_t port, Done done);
 
  private:
-  struct Finished;
-  Status Start();
-  void TakeFinished();
-
-  ipc::Loop* loop_;
-  std::shared_ptr<Finished> finished_;  // the threads', too
-  std::map<uint64_t, Done> waiting_;
-  uint64_t next_ = 1;
+  BackgroundCalls<UniqueFd> calls_;
 };
 
 }  // namespace weft::agent
