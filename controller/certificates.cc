@@ -82,6 +82,22 @@ Result<bool> Certificates::TellApiServer(const std::string& bundle_pem) {
   return true;
 }
 
+Result<bool> Certificates::TellNodes(const std::string& bundle_pem) {
+  const kube::Address address{.resource = kube::kConfigMaps,
+                              .name_space = names_.name_space,
+                              .name = names_.relay_authority_map};
+  const auto there = client_.Get(address);
+  if (!there && there.error().code != ErrorCode::kNotFound) return std::unexpected(there.error());
+  if (there && TextAt(*there, {"data", "ca.crt"}) == bundle_pem) return false;
+  const auto applied = client_.Apply(
+      address, {{"apiVersion", "v1"},
+                {"kind", "ConfigMap"},
+                {"metadata", {{"name", address.name}, {"namespace", address.name_space}}},
+                {"data", {{"ca.crt", bundle_pem}}}});
+  if (!applied) return std::unexpected(applied.error());
+  return true;
+}
+
 Result<std::chrono::milliseconds> Certificates::Serve(const std::string& secret,
                                                       const std::vector<std::string>& hosts,
                                                       const Kept& authority, bool is_news,
@@ -105,8 +121,9 @@ Result<std::chrono::milliseconds> Certificates::Serve(const std::string& secret,
 Result<std::chrono::milliseconds> Certificates::Reconcile() {
   const kube::WallTime now = std::chrono::system_clock::now();
   WEFT_ASSIGN(const Kept authority, Authority(now));
-  WEFT_ASSIGN(const bool is_news,
-              TellApiServer(authority.pair.certificate_pem + authority.previous_pem));
+  const std::string bundle = authority.pair.certificate_pem + authority.previous_pem;
+  WEFT_ASSIGN(const bool is_news_to_nodes, TellNodes(bundle));
+  WEFT_ASSIGN(const bool is_news, TellApiServer(bundle));
   const auto host = [this](const std::string& service) {
     return service + "." + names_.name_space + ".svc";
   };
@@ -115,7 +132,8 @@ Result<std::chrono::milliseconds> Certificates::Reconcile() {
       host(names_.relay_service), host(names_.relay_service + "-0." + names_.relay_service)};
   WEFT_ASSIGN(const auto webhook_again, Serve(names_.webhook_secret, {host(names_.webhook_service)},
                                               authority, is_news, now));
-  WEFT_ASSIGN(const auto relay_again, Serve(names_.relay_secret, relay, authority, is_news, now));
+  WEFT_ASSIGN(const auto relay_again,
+              Serve(names_.relay_secret, relay, authority, is_news || is_news_to_nodes, now));
   return std::min(webhook_again, relay_again);
 }
 

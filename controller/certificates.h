@@ -2,12 +2,13 @@
 // Keeps the CA of this installation and the certificates of webhook and relay: creates them if they
 // do not exist, renews them before they expire, and registers the CA with the API server. Used by
 // one thread.
-// There are three Secrets: the CA with its key, which only the controller reads, and a certificate
-// of each server.
 //
-// Before a CA expires a new one replaces it. The Secret keeps the old certificate, and the API
-// server believes both, until the old one has expired. Servers get a certificate of the new CA once
-// API servers have had time to hear of it.
+// There are three Secrets: the CA with its key, which only the controller reads, and a certificate
+// of each server. A ConfigMap has the CA's certificate for nodes, which connect to relays.
+//
+// Before a CA expires a new one replaces it. The Secret keeps the old certificate, and API server
+// and nodes believe both, until the old one has expired. Servers get a certificate of the new CA
+// once API servers and nodes have had time to hear of it.
 #ifndef WEFT_CONTROLLER_CERTIFICATES_H_
 #define WEFT_CONTROLLER_CERTIFICATES_H_
 
@@ -39,6 +40,7 @@ class Certificates {
     std::string relay_secret = "weft-relay-tls";
     std::string relay_service = "weft-relay";
     std::string webhook_configuration = "weft-webhook";
+    std::string relay_authority_map = "weft-relay-ca";  // what nodes read
   };
 
   Certificates(kube::Client& client, Names names) : client_(client), names_(std::move(names)) {}
@@ -55,13 +57,15 @@ class Certificates {
   Result<Kept> Read(const std::string& secret);
   Status Write(const std::string& secret, const Kept& kept);
   Result<Kept> Authority(kube::WallTime now);
-  // Makes a server's certificate if its Secret has none that is good. `is_news`: API servers do not
+  // Makes a server's certificate if its Secret has none that is good. `is_news`: its clients do not
   // know the CA yet. Returns when to look again.
   Result<std::chrono::milliseconds> Serve(const std::string& secret,
                                           const std::vector<std::string>& hosts,
                                           const Kept& authority, bool is_news, kube::WallTime now);
   // Whether it did not know them yet.
   Result<bool> TellApiServer(const std::string& bundle_pem);
+  // Whether nodes did not know them yet.
+  Result<bool> TellNodes(const std::string& bundle_pem);
 
   kube::Client& client_;
   const Names names_;

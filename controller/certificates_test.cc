@@ -45,6 +45,7 @@ class CertificatesTest : public testing::Test {
                TextAt(objects_["weft-webhook"]["webhooks"][0], {"clientConfig", "caBundle"}))
         .value_or("");
   }
+  std::string NodesBundle() { return TextAt(objects_["weft-relay-ca"], {"data", "ca.crt"}); }
   bool ServerIsOf(const std::string& authority_pem) {
     return http::IsGoodFor(Of("weft-webhook-tls"), authority_pem, kHost, now_, kDay);
   }
@@ -75,6 +76,7 @@ class CertificatesTest : public testing::Test {
 TEST_F(CertificatesTest, MakesBothAtOnceWhereThereAreNone) {
   EXPECT_EQ(Reconcile(), kCheckInterval);
   EXPECT_EQ(Bundle(), Of("weft-ca"));
+  EXPECT_EQ(NodesBundle(), Of("weft-ca"));
   EXPECT_TRUE(ServerIsOf(Of("weft-ca")));
   const std::string server = Of("weft-webhook-tls");
   EXPECT_EQ(Reconcile(), kCheckInterval);
