@@ -3,7 +3,7 @@
 """Flight recorders on a real cluster: what overwrites its oldest events, streamed and as a snapshot. The
 books balance, and the newest events are there. Also Traces that have one name after each other, the counts of a
 session that is deleted, what images preload, and many pods at once. And what tenants read of their Traces
-(view_cases.py)."""
+(view_cases.py), and what nodes have to prove (trust_cases.py)."""
 
 import os
 import re
@@ -12,6 +12,7 @@ import unittest
 
 from tests.cluster import settings
 from tests.cluster.relay_files import discarded_in, events_in, relay_folder, trace_folder
+from tests.cluster.trust_cases import TrustCases
 from tests.cluster.view_cases import ViewCases
 from tests.cluster.weft_cluster import PATIENCE, get, kubectl, pod
 from tests.cluster.with_weft import WeftTest, container_pids, metric, send_signal, trace
@@ -23,7 +24,7 @@ EVENTS = 200_000  # of each of two threads in a round: many times what the buffe
 BUFFER = {"size": "16Ki", "count": 2, "mode": "overwrite"}
 
 
-class Modes(ViewCases, WeftTest):
+class Modes(TrustCases, ViewCases, WeftTest):
     LOADED = WeftTest.LOADED + ("preloading",)
 
     def start(self, namespace, buffer=BUFFER, **spec):

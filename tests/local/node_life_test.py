@@ -77,7 +77,10 @@ class LifeTest(NodeTest):
         self.hold = self.folder / "hold"
         self.start_node()
         self.addCleanup(self.end_node)
-        self.api.put("tracesessions", order(NAMESPACE, self.relay, {}, **RECORDS))
+        self.api.put("tracesessions", self.order())
+
+    def order(self, state="Active"):
+        return order(NAMESPACE, self.relay, {}, state, **RECORDS)
 
     def end_node(self):
         self.keeper.kill()
