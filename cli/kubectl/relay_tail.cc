@@ -15,10 +15,10 @@ namespace {
 // a relay.
 constexpr std::uint64_t kMostOfStream = std::uint64_t{4} << 20;
 // Between two rounds, if the last one took few requests.
-constexpr std::chrono::milliseconds kRound{40};
+constexpr std::chrono::milliseconds kRound{25};
 // A relay takes 100 requests a second of one client (relay/api/limits.h), and there may be others
 // with this view.
-constexpr std::chrono::milliseconds kPerRequest{15};
+constexpr std::chrono::milliseconds kPerRequest{12};
 
 // "a/b/user_0" is the stream "user_0" of the CTF trace in "a/b".
 std::pair<std::string, std::string> Split(const std::string& path) {

@@ -56,6 +56,7 @@ void Sender::Promise(uint32_t number, uint64_t time) {
   Trace& trace = traces_.at(number);
   for (const uint32_t key : trace.streams) {
     Stream& stream = streams_.at(key);
+    has_kept_more_ = has_kept_more_ || stream.kept != stream.stored;
     trace.beacon_due = trace.beacon_due || stream.kept != stream.stored;
     stream.kept = stream.stored;
   }

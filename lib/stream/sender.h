@@ -91,8 +91,10 @@ class Sender {
   Status ReceiveControl(Bytes bytes);
   // The bytes to be sent; the caller takes off what it sent.
   [[nodiscard]] std::string& control_out() { return control_out_; }
-  // Sends a beacon for each trace with a new promise. Call it from time to time.
+  // Sends a beacon for each trace with a new promise. Call it from time to time, and soon if there
+  // are kept packets that the relay does not know of.
   void SendBeacons();
+  [[nodiscard]] bool has_kept_more() const { return has_kept_more_; }
   // Names the last packet that was sent of each stream. If data are datagrams, call it from time to
   // time.
   void SendSent();
@@ -202,6 +204,7 @@ class Sender {
   uint32_t out_stream_ = 0;  // also whose turn was last
   uint64_t session_ = 0;
   uint64_t resent_ = 0;
+  bool has_kept_more_ = false;
 };
 
 }  // namespace weft::stream

@@ -214,6 +214,7 @@ Status Sender::Handle(const Refusal& message) {
 }
 
 void Sender::SendBeacons() {
+  has_kept_more_ = false;
   if (phase_ != Phase::kWelcome) return;
   for (auto& [number, trace] : traces_) {
     if (!trace.open || !trace.beacon_due || trace.promise == 0) continue;

@@ -84,7 +84,7 @@ inline constexpr uint64_t kMaxLockLag = 200'000'000;
 inline constexpr uint64_t kClockSlack = 1'000'000;
 // A packet with events is written at this age, full or not. People watch events arrive at a relay.
 inline constexpr uint64_t kMaxPacketAge = 1'000'000'000;
-inline constexpr uint64_t kMaxRelayPacketAge = 50'000'000;
+inline constexpr uint64_t kMaxRelayPacketAge = 30'000'000;
 inline constexpr uint64_t kCalibrationInterval = 1'000'000'000;
 // Pauses between two rounds: with a ring that is a quarter full or a commit under way (Pressed);
 // with a ring that would soon be full (Hurried); with events in the last kIdleAfter (Busy); without
@@ -121,7 +121,8 @@ inline constexpr uint64_t kMinRetry = 100'000'000;
 inline constexpr uint64_t kMaxRetry = 5'000'000'000;
 // A recording whose relay does not answer fails after this time.
 inline constexpr uint64_t kReadyTime = 5'000'000'000;
-// Least time between two beacons of a trace. Viewers see events later by as much.
+// Least time between two beacons of a trace while no commit ends. Events of its other streams are
+// seen later by as much.
 inline constexpr uint64_t kBeaconInterval = 20'000'000;
 inline constexpr size_t kRelayReadBytes = 64 * 1024;
 // Bytes that TLS encrypts before they are sent: so many that the calls do not matter, and so few

@@ -24,7 +24,7 @@ bool RelayLink::Pump(uint64_t now_ns) {
   if (status && sender_.wants_data() && !data_asked_) {
     data_asked_ = hooks_.ask({.data = true}).has_value();
   }
-  if (status && now_ns - beacon_ns_ >= kBeaconInterval) {
+  if (status && (sender_.has_kept_more() || now_ns - beacon_ns_ >= kBeaconInterval)) {
     sender_.SendBeacons();
     beacon_ns_ = now_ns;
   }
