@@ -16,6 +16,7 @@ import socket
 import ssl
 import struct
 import subprocess
+import threading
 import time
 import unittest
 
@@ -50,6 +51,7 @@ class LiveApi(node.Api):
 
         class Handler(super().handler()):
             relay = None
+            disable_nagle_algorithm = True  # head and body are two writes
 
             def reply(self, status, body, kind="application/json"):
                 self.send_response(status)
@@ -112,6 +114,11 @@ class Live(LifeTest):
             {"current-context": "c", "clusters": [{"name": "k", "cluster": {"server": self.api.address}}],
              "users": [{"name": "u", "user": {}}],
              "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u", "namespace": NAMESPACE}}]}))
+
+    def start_relay(self):
+        super().start_relay()
+        # It logs each request, and a pipe that is full would stop it.
+        threading.Thread(target=self.relay_process.stderr.read, daemon=True).start()
 
     def relay_options(self):
         made = pathlib.Path(self.folder)
