@@ -17,7 +17,8 @@
 
 namespace weft::kubectl {
 
-// What a RelayTail finds. `folder`: of a CTF trace, relative to the Trace's; `stream`: a file in it.
+// What a RelayTail finds. `folder` is that of a CTF trace, relative to the Trace's; `stream` is a
+// file in it.
 class TailSink {
  public:
   virtual ~TailSink() = default;

@@ -40,8 +40,8 @@ class ServiceTest : public ::testing::Test {
     }
     files_.emplace(Folder());
     service_.emplace(
-        judge_, *files_, safe_, rates_, metrics_, [this](const auto& line) { log_.push_back(line); },
-        &gate_);
+        judge_, *files_, safe_, rates_, metrics_,
+        [this](const auto& line) { log_.push_back(line); }, &gate_);
   }
   ~ServiceTest() override { fs::remove_all(top_); }
 
