@@ -286,6 +286,58 @@ TEST_P(ViewBabeltraceTest, SameDiscardedCounts) {
   EXPECT_EQ(theirs.err.find("may have"), std::string::npos);
 }
 
+// Moves each packet of a stream's file, from the third one on, into a file of its own.
+std::vector<std::string> SplitIntoChunks(const std::string& file) {
+  const std::string bytes = ctf::ReadAll(file);
+  std::vector<std::string> chunks;
+  uint64_t number = 0;
+  for (size_t at = 0; at < bytes.size(); number++) {
+    const auto* front = reinterpret_cast<const uint8_t*>(bytes.data() + at);
+    const auto info = ctf::ReadPacketInfo({front, ctf::kPacketHeaderBytes});
+    const std::string name = number < 2 ? file : file + "." + std::to_string(number) + ".0";
+    std::ofstream(name, number == 1 ? std::ios::app : std::ios::trunc)
+        << bytes.substr(at, info->packet_bytes);
+    if (number != 1) chunks.push_back(name);
+    at += info->packet_bytes;
+  }
+  std::ofstream(file + "." + std::to_string(number) + ".0");  // the newest one, empty
+  return chunks;
+}
+
+TEST_P(ViewBabeltraceTest, ChunksOfAStreamAreOneStream) {
+  TestTrace trace(GetParam());
+  trace.Begin();
+  const ctf::Channel& channel = trace.AddChannel({.name = "c"});
+  const ctf::EventClass& event = trace.AddEvent(0, channel, {.name = "p:e"});
+  std::vector<std::string> chunks;
+  for (uint32_t cpu = 0; cpu < 2; cpu++) {
+    const size_t stream = trace.AddStream(channel, cpu);
+    uint64_t time = TestTrace::kStart + cpu;
+    for (uint64_t n = 0; n < 12; n++) {
+      time += 1000;
+      (void)trace.writer(stream).Append(time, channel, event, {});
+      trace.Finish(stream, n * (cpu + 1), time + 10);
+    }
+    chunks = SplitIntoChunks(trace.file(stream));
+  }
+  ASSERT_EQ(chunks.size(), 12U);
+  for (size_t removed = 0; removed < 3; removed++) {
+    SCOPED_TRACE(removed);
+    const auto theirs = RunCommand(program + " " + trace.path());
+    const Captured ours = View({.folder = trace.path()});
+    EXPECT_EQ(ours.status, kShownAll);
+    EXPECT_EQ(ours.out, theirs.out);
+    EXPECT_EQ(std::count(ours.out.begin(), ours.out.end(), '\n'), 24 - static_cast<long>(removed));
+    // Messages name the same counts; babeltrace2's also name the time and the trace.
+    EXPECT_EQ(std::count(ours.err.begin(), ours.err.end(), '\n'),
+              std::count(theirs.err.begin(), theirs.err.end(), '\n'))
+        << ours.err << theirs.err;
+    EXPECT_EQ(ours.err.find("discarded packets"), std::string::npos) << ours.err;
+    EXPECT_EQ(ours.err.find("may have discarded") != std::string::npos, removed > 0) << ours.err;
+    std::filesystem::remove(chunks[removed]);
+  }
+}
+
 TEST_P(ViewBabeltraceTest, TracesOfSeveralNodesMerge) {
   TestTrace traces[2] = {TestTrace(GetParam()), TestTrace(GetParam())};
   const ctf::TempFolder folder;

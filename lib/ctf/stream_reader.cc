@@ -77,8 +77,7 @@ class StreamReader::HeaderVisitor final : public Visitor {
   void BeginArray(const Type& type, uint64_t) override { in_uuid_ = type.role == Role::kUuid; }
   void EndArray(const Type&) override { in_uuid_ = false; }
 
-  std::optional<uint64_t> magic, stream_class;
-  uint64_t stream_instance = 0;
+  std::optional<uint64_t> magic, stream_class, stream_instance;
   Packet packet;
   Uuid uuid{};
   size_t uuid_bytes = 0;
@@ -113,8 +112,28 @@ void StreamReader::Continue(const TraceClass& trace, UniqueFd fd, uint64_t offse
   state_ = State::kStart;
 }
 
+void StreamReader::Continue(std::string file, UniqueFd fd) {
+  Continue(*trace_, std::move(fd), size());
+  later_file_ = std::move(file);
+}
+
+std::optional<StreamReader::Identity> StreamReader::Identify() {
+  HeaderVisitor header;
+  std::string problem;
+  if (!ReadAt(0, kFirstRead) || !DecodeHeaderFields(header, problem)) return std::nullopt;
+  const bool has_begin = packet_.begin && HasLong(Role::kBegin, *stream_);
+  const uint64_t stream_class = stream_->id;
+  stream_ = nullptr;
+  decoder_.set_clock(0);
+  if (!header.stream_instance || !has_begin) return std::nullopt;
+  return Identity{
+      .stream_class = stream_class, .instance = *header.stream_instance, .begin = *packet_.begin};
+}
+
 void StreamReader::Problem(std::vector<std::string>& problems, const std::string& what) const {
-  problems.push_back(file_ + ", packet at byte " + std::to_string(packet_offset_) + ": " + what);
+  const bool is_later = !later_file_.empty();
+  problems.push_back((is_later ? later_file_ : file_) + ", packet at byte " +
+                     std::to_string(packet_offset_ - (is_later ? fd_begins_ : 0)) + ": " + what);
 }
 
 // Reads up to `bytes` bytes of the file into the buffer.
@@ -161,7 +180,7 @@ bool StreamReader::DecodeHeaderFields(HeaderVisitor& header, std::string& proble
     return problem = "its stream is not that of the packets before it", false;
   }
   stream_ = &found->second;
-  instance_id_ = header.stream_instance;
+  instance_id_ = header.stream_instance.value_or(0);
   packet_context_at_ = decoder_.position();
   if (stream_->packet_context && !decoder_.Decode(*stream_->packet_context, header)) {
     return problem = "it is cut off in its context", false;

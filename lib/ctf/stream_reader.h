@@ -51,6 +51,18 @@ class StreamReader {
   // Goes to the next item; false at the end. Mistakes in the trace are appended to `problems`.
   bool Next(std::vector<std::string>& problems);
 
+  // What the first packet says of the stream; std::nullopt: there is none that can be read, or it
+  // does not say this. Call it before the first Next.
+  struct Identity {
+    uint64_t stream_class = 0;
+    uint64_t instance = 0;
+    uint64_t begin = 0;  // in cycles of the stream's clock
+  };
+  std::optional<Identity> Identify();
+
+  // After Next() returned false: goes on with the stream's next file.
+  void Continue(std::string file, UniqueFd fd);
+
   // After Next() returned false: goes on with the packets in `fd`, which lie in the file from byte
   // `offset` on. `trace`, which must outlive the reader, is what the metadata says now.
   void Continue(const TraceClass& trace, UniqueFd fd, uint64_t offset);
@@ -59,6 +71,7 @@ class StreamReader {
   [[nodiscard]] const TraceClass& trace() const { return *trace_; }
   [[nodiscard]] const DataStreamClass* stream() const { return stream_; }
   [[nodiscard]] uint64_t instance_id() const { return instance_id_; }
+  // The stream's first file.
   [[nodiscard]] const std::string& file() const { return file_; }
   // The bytes of the current event behind its header: contexts and payload. Each part of the trace
   // must be aligned to bytes, as weft's are. Valid until the next call of Next.
@@ -68,9 +81,9 @@ class StreamReader {
   }
   // Where the current event ends in its packet, in bytes.
   [[nodiscard]] uint64_t event_end() const { return next_event_at_ / 8; }
-  // Returns where the current packet begins in the file.
+  // Returns where the current packet begins in the stream, whose files lie one behind the other.
   [[nodiscard]] uint64_t packet_offset() const { return packet_offset_; }
-  // Bytes of the file.
+  // Bytes of the stream's files up to the current one.
   [[nodiscard]] uint64_t size() const;
 
   // Visits a part of the current event. Returns false if it has no such part. `AnyVisitor`: see
@@ -115,6 +128,7 @@ class StreamReader {
 
   const TraceClass* trace_;
   std::string file_;
+  std::string later_file_;  // the current one; "": file_
   UniqueFd fd_;
   uint64_t fd_begins_ = 0;  // where the bytes of fd_ lie in the file
   const DataStreamClass* stream_ = nullptr;

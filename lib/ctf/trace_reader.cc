@@ -7,7 +7,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <tuple>
+#include <utility>
 
 namespace weft::ctf {
 namespace {
@@ -152,16 +154,57 @@ void TraceReader::OpenTrace(const std::string& folder) {
     }
   }
   std::sort(files.begin(), files.end());
-  for (std::string& file : files) {
-    auto fd = OpenRegular(file);
-    if (!fd || streams_.size() == kMaxStreams) {
-      problems_.push_back(fd ? file + ": too many streams" : fd.error().message);
+  OpenStreams(files);
+}
+
+void TraceReader::OpenStreams(const std::vector<std::string>& files) {
+  struct Group {
+    std::unique_ptr<StreamReader> reader;                 // of one of the files
+    std::vector<std::pair<uint64_t, std::string>> files;  // with the times when they begin
+  };
+  std::vector<Group> groups;
+  std::map<std::pair<uint64_t, uint64_t>, size_t> known;  // stream class and instance -> group
+  for (const std::string& file : files) {
+    auto reader = OpenStream(file);
+    if (!reader) {
+      problems_.push_back(reader.error().message);
       continue;
     }
-    streams_.push_back(std::make_unique<StreamReader>(traces_.back()->trace_class, std::move(file),
-                                                      std::move(*fd)));
-    bytes_ += streams_.back()->size();
+    bytes_ += (*reader)->size();
+    const auto identity = (*reader)->Identify();
+    if (identity) {
+      const auto [at, is_new] =
+          known.try_emplace({identity->stream_class, identity->instance}, groups.size());
+      if (!is_new) {
+        groups[at->second].files.emplace_back(identity->begin, file);
+        continue;
+      }
+    }
+    groups.push_back({std::move(*reader), {{identity ? identity->begin : 0, file}}});
   }
+  for (Group& group : groups) {
+    std::ranges::sort(group.files);
+    if (group.files.front().second != group.reader->file()) {
+      auto reader = OpenStream(group.files.front().second);
+      if (!reader) {
+        problems_.push_back(reader.error().message);
+        continue;
+      }
+      group.reader = std::move(*reader);
+    }
+    if (streams_.size() == kMaxStreams) {
+      problems_.push_back(group.reader->file() + ": too many streams");
+      continue;
+    }
+    streams_.push_back(std::move(group.reader));
+    std::deque<std::string>& later = later_files_.emplace_back();
+    for (size_t i = 1; i < group.files.size(); i++) later.push_back(group.files[i].second);
+  }
+}
+
+Result<std::unique_ptr<StreamReader>> TraceReader::OpenStream(const std::string& file) const {
+  WEFT_ASSIGN(UniqueFd fd, OpenRegular(file));
+  return std::make_unique<StreamReader>(traces_.back()->trace_class, file, std::move(fd));
 }
 
 uint64_t TraceReader::bytes_read() const {
@@ -183,7 +226,18 @@ bool TraceReader::Before(size_t a, size_t b) const {
 }
 
 bool TraceReader::Advance(size_t stream) {
-  const bool more = streams_[stream]->Next(problems_);
+  StreamReader& reader = *streams_[stream];
+  std::deque<std::string>& later = later_files_[stream];
+  bool more = reader.Next(problems_);
+  for (; !more && !later.empty(); later.pop_front()) {
+    auto fd = OpenRegular(later.front());
+    if (!fd) {
+      problems_.push_back(fd.error().message);
+      continue;
+    }
+    reader.Continue(later.front(), std::move(*fd));
+    more = reader.Next(problems_);
+  }
   problems_.resize(std::min(problems_.size(), kMaxProblems));
   return more;
 }

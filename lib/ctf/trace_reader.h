@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads traces from folders: everything below a folder that has a `metadata`, merged by time, one
-// item after the other, one packet per stream in memory. For `weft view` and tests.
+// item after the other, one packet per stream in memory. For `weft view` and tests. Files whose
+// packets name one stream (class and instance) are its chunks, in the order of their first times.
 // Foreign bytes: whatever is wrong is a Problem, the rest goes on: a packet that cannot be decoded
 // ends there, a stream whose packets cannot be found ends, a trace without readable metadata is
 // left out. Thread-safety: one thread per reader.
@@ -8,6 +9,7 @@
 #define WEFT_LIB_CTF_TRACE_READER_H_
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -56,6 +58,9 @@ class TraceReader {
  private:
   TraceReader() = default;
   void OpenTrace(const std::string& folder);
+  // Opens the newest trace's streams. Of a stream's files one at a time is open.
+  void OpenStreams(const std::vector<std::string>& files);
+  [[nodiscard]] Result<std::unique_ptr<StreamReader>> OpenStream(const std::string& file) const;
   bool Advance(size_t stream);  // false: the stream is at its end
   void Insert(size_t stream);   // into the heap
   [[nodiscard]] bool Before(size_t a, size_t b) const;
@@ -63,7 +68,8 @@ class TraceReader {
   struct Trace;
   std::vector<std::unique_ptr<Trace>> traces_;
   std::vector<std::unique_ptr<StreamReader>> streams_;
-  std::vector<size_t> heap_;  // streams with an item, the next one in front
+  std::vector<std::deque<std::string>> later_files_;  // of each stream
+  std::vector<size_t> heap_;                          // streams with an item, the next one in front
   std::optional<size_t> current_;
   std::vector<std::string> problems_;
   uint64_t bytes_ = 0;

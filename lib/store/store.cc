@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/store/store.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -61,6 +64,19 @@ Result<size_t> ReadAt(int fd, uint64_t offset, std::span<uint8_t> bytes, const s
   return done;
 }
 
+// Opens what lies below a folder, without following a symbolic link.
+UniqueFd OpenBelow(int folder, const std::string& name, int flags) {
+  open_how how{};
+  how.flags = static_cast<uint64_t>(O_CLOEXEC | O_NOFOLLOW | flags);
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS;
+  return UniqueFd(
+      static_cast<int>(::syscall(SYS_openat2, folder, name.c_str(), &how, sizeof(how))));
+}
+
+struct CloseFolder {
+  void operator()(DIR* folder) const { ::closedir(folder); }
+};
+
 }  // namespace
 
 Result<uint64_t> CompleteMetadata(int fd, uint64_t size, const std::string& name) {
@@ -88,6 +104,7 @@ Status FindPackets(int fd, uint64_t size, uint64_t before, StreamState& state) {
     state.last_sequence = info->sequence;
     state.last_time = info->end;
     state.last_discarded = info->discarded;
+    state.last_is_moment = info->begin == info->end;
   }
   return {};
 }
@@ -101,6 +118,48 @@ Status CheckRelativeName(std::string_view name) {
     at = slash + 1;
   }
   if (!ok) return Fail(ErrorCode::kInvalid, "not a relative file name: " + std::string(name));
+  return {};
+}
+
+Result<std::vector<ChunkFolder::Entry>> DirectoryFileMaker::List(std::string_view folder) {
+  if (!folder.empty()) WEFT_TRY(CheckRelativeName(folder));
+  const std::string name(folder.empty() ? "." : folder);
+  UniqueFd fd(OpenBelow(directory_.get(), name, O_DIRECTORY | O_RDONLY));
+  if (!fd && errno == ENOENT) return Fail(ErrorCode::kNotFound, name + ": there is no such folder");
+  if (!fd) return FailErrno(name);
+  const std::unique_ptr<DIR, CloseFolder> entries(::fdopendir(fd.get()));
+  if (entries == nullptr) return FailErrno(name);
+  (void)fd.release();
+  std::vector<Entry> found;
+  while (const dirent* entry =
+             ::readdir(entries.get())) {  // NOLINT(concurrency-mt-unsafe): own DIR
+    struct stat st{};
+    if (::fstatat(::dirfd(entries.get()), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    const std::string_view text = entry->d_name;
+    if ((!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) || text == "." || text == "..") continue;
+    const auto written =
+        std::chrono::seconds(st.st_mtim.tv_sec) + std::chrono::nanoseconds(st.st_mtim.tv_nsec);
+    found.push_back({.name = std::string(text),
+                     .is_folder = S_ISDIR(st.st_mode),
+                     .bytes = static_cast<uint64_t>(st.st_size),
+                     .written = std::chrono::system_clock::time_point(written)});
+  }
+  return found;
+}
+
+Status DirectoryFileMaker::Remove(std::string_view file) {
+  WEFT_TRY(CheckRelativeName(file));
+  const std::string name(file);
+  const size_t slash = name.rfind('/');
+  UniqueFd folder;
+  if (slash != std::string::npos) {
+    folder = OpenBelow(directory_.get(), name.substr(0, slash), O_DIRECTORY | O_PATH);
+    if (!folder && errno == ENOENT) return {};
+    if (!folder) return FailErrno(name);
+  }
+  const int at = folder ? folder.get() : directory_.get();
+  const char* last = name.c_str() + (slash == std::string::npos ? 0 : slash + 1);
+  if (::unlinkat(at, last, 0) != 0 && errno != ENOENT) return FailErrno(name);
   return {};
 }
 
@@ -177,10 +236,9 @@ Status TraceStore::OverwriteMetadata(uint64_t offset, std::string_view bytes) {
                  {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, name);
 }
 
-Result<size_t> TraceStore::AddStream(std::string_view channel, uint32_t number, uint64_t most,
-                                     uint64_t before) {
-  Stream stream;
-  stream.state.file = path_ + "/" + std::string(channel) + "_" + std::to_string(number);
+Status TraceStore::OpenFile(Stream& stream, const std::string& name, uint64_t most,
+                            uint64_t before) {
+  stream.state = {.file = path_ + "/" + name};
   WEFT_ASSIGN(stream.fd, maker_->OpenFile(stream.state.file));
   WEFT_ASSIGN(const uint64_t size, FileSize(stream.fd.get(), stream.state.file));
   WEFT_TRY(FindPackets(stream.fd.get(), std::min(size, most), before, stream.state));
@@ -188,9 +246,72 @@ Result<size_t> TraceStore::AddStream(std::string_view channel, uint32_t number, 
       ::ftruncate(stream.fd.get(), static_cast<off_t>(stream.state.bytes)) != 0) {
     return FailErrno(stream.state.file);
   }
+  if (stream.state.has_packets) stream.next = stream.state.last_sequence + 1;
   stream.behind = stream.dropped = stream.state.bytes;
+  stream.direct = false;
+  stream.small_direct = 0;
+  return {};
+}
+
+Result<size_t> TraceStore::AddStream(std::string_view channel, uint32_t number, uint64_t most,
+                                     uint64_t before) {
+  Stream stream;
+  stream.name = std::string(channel) + "_" + std::to_string(number);
+  WEFT_TRY(OpenFile(stream, stream.name, most, before));
   streams_.push_back(std::move(stream));
   return streams_.size() - 1;
+}
+
+Result<TraceStore::AddedChunks> TraceStore::AddChunks(ChunkFolder& folder, std::string_view channel,
+                                                      uint32_t number, uint64_t before,
+                                                      uint64_t events) {
+  Stream stream;
+  stream.name = std::string(channel) + "_" + std::to_string(number);
+  stream.events = events;
+  WEFT_ASSIGN(const std::vector<ChunkFolder::Entry> entries, folder.List(path_));
+  AddedChunks added;
+  for (const ChunkFolder::Entry& entry : entries) {
+    ChunkName name = ParseChunkName(entry.name);
+    if (entry.is_folder || name.stream != stream.name) continue;
+    added.chunks.push_back({.name = std::move(name), .bytes = entry.bytes});
+  }
+  std::ranges::sort(added.chunks, {}, [](const Chunk& chunk) { return chunk.name.sequence; });
+  // The newest first: after a kill, what is left has no hole. A chunk that begins at `before` and
+  // is the only one stays, as it says where the stream goes on.
+  const auto is_cut = [&added, before] {
+    const uint64_t first = added.chunks.back().name.sequence;
+    return first > before || (first == before && added.chunks.size() > 1);
+  };
+  while (!added.chunks.empty() && is_cut()) {
+    WEFT_TRY(folder.Remove(path_ + "/" + FormatChunkName(added.chunks.back().name)));
+    added.chunks.pop_back();
+  }
+  if (added.chunks.empty()) {
+    added.chunks.push_back({.name = {.stream = stream.name, .sequence = before, .events = events}});
+  }
+  Chunk& newest = added.chunks.back();
+  stream.next = newest.name.sequence;
+  WEFT_TRY(OpenFile(stream, FormatChunkName(newest.name), UINT64_MAX, before));
+  newest.bytes = stream.state.bytes;
+  streams_.push_back(std::move(stream));
+  added.stream = streams_.size() - 1;
+  return added;
+}
+
+Result<ChunkName> TraceStore::BeginChunk(size_t number) {
+  Stream& stream = streams_.at(number);
+  const ChunkName name{.stream = stream.name, .sequence = stream.next, .events = stream.events};
+  Stream next;
+  next.name = stream.name;
+  next.next = stream.next;
+  next.events = stream.events;
+  if (stream.ended && ::fsync(stream.ended.get()) != 0) return FailErrno(stream.state.file);
+  WEFT_TRY(OpenFile(next, FormatChunkName(name), 0, 0));
+  (void)::sync_file_range(stream.fd.get(), static_cast<off_t>(stream.behind), 0,
+                          SYNC_FILE_RANGE_WRITE);
+  next.ended = std::move(stream.fd);
+  stream = std::move(next);
+  return name;
 }
 
 // Advice only: where a file system has no such thing, its own writing has to do, and an error of
@@ -262,14 +383,16 @@ Status TraceStore::WriteBytes(Stream& stream, std::span<const uint8_t> packet) {
   return AppendAt(stream.fd.get(), offset, packet, stream.state.file);
 }
 
-Status TraceStore::WritePacket(size_t stream, std::span<const uint8_t> packet) {
+Status TraceStore::WritePacket(size_t stream, std::span<const uint8_t> packet, uint64_t events) {
   Stream& to = streams_.at(stream);
   WEFT_ASSIGN(const ctf::PacketInfo info, ctf::ReadPacketInfo(packet));
   if (info.packet_bytes != packet.size()) {
     return Fail(ErrorCode::kCorrupt, to.state.file + ": packet says another size than it has");
   }
-  if (to.state.has_packets && info.sequence <= to.state.last_sequence) return {};
+  if (info.sequence < to.next) return {};
   WEFT_TRY(WriteBytes(to, packet));
+  to.next = info.sequence + 1;
+  to.events += events;
   to.state.last_begin = to.state.bytes;
   to.state.bytes += packet.size();
   to.state.packets++;
@@ -277,14 +400,18 @@ Status TraceStore::WritePacket(size_t stream, std::span<const uint8_t> packet) {
   to.state.last_sequence = info.sequence;
   to.state.last_time = info.end;
   to.state.last_discarded = info.discarded;
+  to.state.last_is_moment = info.begin == info.end;
   WriteBehind(to);
   return {};
 }
 
 Status TraceStore::Sync() {
   if (::fsync(metadata_.get()) != 0) return FailErrno(path_ + "/metadata");
-  for (const Stream& stream : streams_) {
+  for (Stream& stream : streams_) {
     if (::fsync(stream.fd.get()) != 0) return FailErrno(stream.state.file);
+    if (!stream.ended) continue;
+    if (::fsync(stream.ended.get()) != 0) return FailErrno(stream.state.file);
+    stream.ended.reset();
   }
   return {};
 }

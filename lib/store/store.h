@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // The store: the only writer of CTF folders. One TraceStore is one CTF trace: a folder with
-// `metadata` and one file per stream. The local consumer and the relay use it, each from one
-// thread.
+// `metadata` and one file per stream, or several, its chunks (chunk_name.h). The local consumer and
+// the relay use it, each from one thread.
 //
 // Invariants, at any moment, also after a full disk or the end of the process:
 //   1. files hold whole packets and whole metadata fragments, except perhaps a last partial one,
 //      which is cut off at once when a write fails, and when the folder is opened again;
 //   2. metadata is written before the packets that need it (the caller appends it first);
 //   3. a packet is there once: a sequence number that is not above the stream's last one is
-//      ignored.
+//      ignored;
+//   4. only the newest chunk of a stream is written, or cut. A stream that has chunks has a newest
+//      one, perhaps empty, whose name says where the stream goes on: chunks may be removed, the
+//      oldest first, but not the newest one.
 // Large packets go to the disk directly where it keeps up, small ones through the page cache;
 // there, files are written to disk behind the writer and leave it, but for their newest
 // kCachedBytes: a long trace neither pushes what others need out of memory nor grows a heap of
@@ -18,6 +21,7 @@
 #ifndef WEFT_RELAY_STORE_STORE_H_
 #define WEFT_RELAY_STORE_STORE_H_
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -28,6 +32,7 @@
 #include "lib/base/page_buffer.h"
 #include "lib/base/result.h"
 #include "lib/base/unique_fd.h"
+#include "lib/store/chunk_name.h"
 #include "lib/store/direct_pace.h"
 
 namespace weft::store {
@@ -40,11 +45,28 @@ class FileMaker {
   virtual Result<UniqueFd> OpenFile(std::string_view relative_name) = 0;
 };
 
+// Can list and remove files, too, as chunks need it.
+class ChunkFolder : public FileMaker {
+ public:
+  struct Entry {
+    std::string name;
+    bool is_folder = false;
+    uint64_t bytes = 0;
+    std::chrono::system_clock::time_point written;
+  };
+  // Lists files and folders in a folder, "": the output folder. kNotFound: there is none.
+  virtual Result<std::vector<Entry>> List(std::string_view folder) = 0;
+  // Removes a file. It succeeds if there is none.
+  virtual Status Remove(std::string_view file) = 0;
+};
+
 // openat relative to a folder; follows no symbolic link below it.
-class DirectoryFileMaker : public FileMaker {
+class DirectoryFileMaker : public ChunkFolder {
  public:
   explicit DirectoryFileMaker(UniqueFd directory) : directory_(std::move(directory)) {}
   Result<UniqueFd> OpenFile(std::string_view relative_name) override;
+  Result<std::vector<Entry>> List(std::string_view folder) override;
+  Status Remove(std::string_view file) override;
 
  private:
   UniqueFd directory_;
@@ -80,6 +102,7 @@ inline constexpr uint64_t kCachedBytes = 16 * 1024 * 1024;
 inline constexpr uint64_t kSlowDiskNs = 2'000'000;
 inline constexpr uint64_t kMaxLeftToKernel = 256 * 1024 * 1024;
 
+// A file of a stream, the newest one if it has several.
 struct StreamState {
   std::string file;
   uint64_t bytes = 0;
@@ -89,6 +112,7 @@ struct StreamState {
   uint64_t last_sequence = 0;
   uint64_t last_time = 0;       // end of the last packet
   uint64_t last_discarded = 0;  // its count
+  bool last_is_moment = false;  // it begins when it ends
 };
 
 // For readers of what a store wrote, perhaps while it writes on. `name` is for errors.
@@ -122,34 +146,71 @@ class TraceStore {
   // result is the handle for the functions below.
   Result<size_t> AddStream(std::string_view channel, uint32_t number, uint64_t most = UINT64_MAX,
                            uint64_t before = UINT64_MAX);
+
+  struct Chunk {
+    ChunkName name;
+    uint64_t bytes = 0;
+  };
+  struct AddedChunks {
+    size_t stream = 0;          // the handle
+    std::vector<Chunk> chunks;  // the oldest first; packets go into the last one
+  };
+  // Adds a stream whose chunks are in `folder`, the FileMaker of Open. Cuts off the packets from
+  // the number `before` on, with the chunks that begin there or later, and takes `events` for the
+  // number of events that are left. Chunks before the one that is cut are not read.
+  Result<AddedChunks> AddChunks(ChunkFolder& folder, std::string_view channel, uint32_t number,
+                                uint64_t before, uint64_t events);
+  // Ends the newest chunk of such a stream, for which MayEndChunk is true, and makes an empty one.
+  // The result is the new one's name. An error: the stream goes on in the old one.
+  Result<ChunkName> BeginChunk(size_t stream);
+  // Does the newest chunk hold packets, and will later ones have a later begin than its last one?
+  // Readers order chunks by the times when packets begin, and babeltrace2 leaves ties to chance.
+  [[nodiscard]] bool MayEndChunk(size_t stream) const {
+    const StreamState& state = streams_[stream].state;
+    return state.has_packets && !state.last_is_moment;
+  }
+
   [[nodiscard]] const StreamState& state(size_t stream) const { return streams_[stream].state; }
+  // The number that the stream's next packet has if none is missing, and the events before it.
+  [[nodiscard]] uint64_t next_sequence(size_t stream) const { return streams_[stream].next; }
+  [[nodiscard]] uint64_t events(size_t stream) const { return streams_[stream].events; }
+  // "channel0_3", below the trace's path.
+  [[nodiscard]] const std::string& name(size_t stream) const { return streams_[stream].name; }
   [[nodiscard]] size_t streams() const { return streams_.size(); }
 
   // Returns the best size in bytes for a packet with so much content in this stream: perhaps a few
   // more, of padding.
   [[nodiscard]] size_t PacketBytes(size_t stream, size_t content) const;
 
-  // Appends a whole packet as lib/ctf/packet_writer.h makes it. kCorrupt: the bytes are no packet.
-  // kIo: nothing of it is in the file; the caller may try again or count its events as lost.
-  Status WritePacket(size_t stream, std::span<const uint8_t> packet);
+  // Appends a whole packet as lib/ctf/packet_writer.h makes it; `events` are needed for the names
+  // of chunks. kCorrupt: the bytes are no packet. kIo: nothing of it is in the file; the caller may
+  // try again or count its events as lost.
+  Status WritePacket(size_t stream, std::span<const uint8_t> packet, uint64_t events = 0);
   // Packets come faster than WritePacket takes them.
   void FallBehind() { pace_.FallBehind(); }
 
   // Calls fsync for all files.
   Status Sync();
 
+  // Bytes of metadata and of each stream's newest file.
   [[nodiscard]] uint64_t total_bytes() const;
 
  private:
   struct Stream {
     UniqueFd fd;
+    UniqueFd ended;  // the chunk before, until it is on the disk for certain
     StreamState state;
+    std::string name;
+    uint64_t next = 0;
+    uint64_t events = 0;
     uint64_t behind = 0;        // so much was handed to the disk
     uint64_t dropped = 0;       // so much of it left the page cache
     bool direct = false;        // the descriptor's O_DIRECT
     uint32_t small_direct = 0;  // packets of less than kDirectBytes that stay on pages
   };
 
+  // Opens a file of the stream, and cuts off what is behind its packets before `before`.
+  Status OpenFile(Stream& stream, const std::string& name, uint64_t most, uint64_t before);
   // Should a packet with so much content lie on pages?
   [[nodiscard]] bool WantsPages(const Stream& stream, size_t content) const;
   // Writes directly if that is possible and the disk keeps up.

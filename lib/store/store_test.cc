@@ -9,7 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "lib/ctf/packet_writer.h"
 #include "lib/ctf/test_trace.h"
@@ -182,6 +184,196 @@ TEST_F(StoreTest, PacketsFromANumberOnAreCutOff) {
     EXPECT_EQ(store.state(stream).packets, before);
     EXPECT_EQ(File("t/c_0").size(), before * packets[0].size());
   }
+}
+
+TEST_F(StoreTest, NamesOfChunksAreReadAsTheyAreWritten) {
+  for (const ChunkName& name : {ChunkName{"user_0"}, ChunkName{"user_0", 1, 0},
+                                ChunkName{"a.1.2_7", UINT64_MAX, UINT64_MAX}}) {
+    EXPECT_EQ(ParseChunkName(FormatChunkName(name)), name);
+  }
+  EXPECT_EQ(FormatChunkName({"user_0", 1024, 55555}), "user_0.1024.55555");
+  for (const char* first :
+       {"", ".", "..", "...", "user_0", "user_0.1", "user_0.01.2", "user_0.1.-2", "user_0.1.",
+        ".1.2", "user_0..2", "user_0.0.2", "user_0.1.2x", "user_0.1.18446744073709551616"}) {
+    EXPECT_EQ(ParseChunkName(first), ChunkName{first});
+  }
+}
+
+class ChunksTest : public StoreTest {
+ protected:
+  static constexpr uint64_t kEvents = 10;  // of each packet
+
+  ChunksTest() {
+    PacketWriter writer{ctf::StreamConfig{}};
+    for (std::string& packet : packets_) packet = Chars(writer.Finish(0, 100));
+  }
+  // Writes packets from the stream's next one on, and begins a chunk before each that is one of
+  // `begins`.
+  void WritePackets(TraceStore& store, size_t stream, uint64_t end,
+                    const std::vector<uint64_t>& begins) {
+    for (uint64_t i = store.next_sequence(stream); i < end; i++) {
+      if (std::ranges::find(begins, i) != begins.end()) {
+        ASSERT_TRUE(store.BeginChunk(stream));
+      }
+      const auto* bytes = reinterpret_cast<const uint8_t*>(packets_[i].data());
+      ASSERT_TRUE(store.WritePacket(stream, {bytes, packets_[i].size()}, kEvents));
+    }
+  }
+  // Adds the stream with packets before `before`.
+  size_t Add(TraceStore& store, uint64_t before) {
+    const auto added = store.AddChunks(maker_, "c", 0, before, before * kEvents);
+    EXPECT_TRUE(added) << added.error().message;
+    names_.clear();
+    for (const auto& chunk : added->chunks) {
+      names_.push_back(FormatChunkName(chunk.name));
+      EXPECT_EQ(File("t/" + names_.back()).size(), chunk.bytes);
+    }
+    return added->stream;
+  }
+  std::vector<std::string> Files() {
+    std::vector<std::string> names;
+    const auto entries = maker_.List("t");
+    for (const auto& entry : *entries) {
+      if (entry.name != "metadata") names.push_back(entry.name);
+    }
+    std::ranges::sort(names);
+    return names;
+  }
+  // The numbers of the packets in all chunks, in order.
+  std::vector<uint64_t> Stored() {
+    std::vector<std::pair<uint64_t, std::string>> chunks;
+    for (const std::string& name : Files())
+      chunks.emplace_back(ParseChunkName(name).sequence, name);
+    std::ranges::sort(chunks);
+    std::vector<uint64_t> stored;
+    for (const auto& [sequence, name] : chunks) {
+      const std::string bytes = File("t/" + name);
+      for (size_t at = 0; at < bytes.size(); at += packets_[0].size()) {
+        for (uint64_t i = 0; i < std::size(packets_); i++) {
+          if (bytes.substr(at, packets_[i].size()) == packets_[i]) stored.push_back(i);
+        }
+      }
+    }
+    return stored;
+  }
+  static std::vector<uint64_t> From(uint64_t begin, uint64_t end) {
+    std::vector<uint64_t> numbers;
+    for (; begin < end; begin++) numbers.push_back(begin);
+    return numbers;
+  }
+
+  std::string packets_[8];
+  std::vector<std::string> names_;
+};
+
+TEST_F(ChunksTest, AStreamGoesOnInItsNewestChunk) {
+  {
+    TraceStore store = Open();
+    WritePackets(store, Add(store, 0), 7, {3, 6});
+    EXPECT_TRUE(store.Sync());
+  }
+  EXPECT_EQ(Files(), (std::vector<std::string>{"c_0", "c_0.3.30", "c_0.6.60"}));
+  TraceStore store = Open();
+  const size_t stream = Add(store, 7);
+  EXPECT_EQ(names_, Files());
+  EXPECT_EQ(store.name(stream), "c_0");
+  EXPECT_EQ(store.state(stream).file, "t/c_0.6.60");
+  EXPECT_EQ(store.next_sequence(stream), 7U);
+  WritePackets(store, stream, 8, {});
+  EXPECT_EQ(Stored(), From(0, 8));
+  EXPECT_EQ(store.events(stream), 80U);
+}
+
+TEST_F(ChunksTest, ACutFallsIntoAnyChunk) {
+  for (uint64_t before = 0; before <= 7; before++) {
+    SCOPED_TRACE(before);
+    {
+      TraceStore store = Open();
+      WritePackets(store, Add(store, 0), 7, {3, 6});
+    }
+    TraceStore store = Open();
+    const size_t stream = Add(store, before);
+    EXPECT_EQ(Stored(), From(0, before));
+    EXPECT_EQ(names_.size(), before <= 3 ? 1U : before <= 6 ? 2U : 3U);
+    EXPECT_EQ(store.next_sequence(stream), before);
+    WritePackets(store, stream, 8, {5});
+    EXPECT_EQ(Stored(), From(0, 8));
+    std::filesystem::remove_all(folder_.path() + "/t");
+  }
+}
+
+// A relay can be killed between any two of its steps; the node then says what it knows.
+TEST_F(ChunksTest, GoesOnWhereverAKilledProcessStopped) {
+  const auto write = [this](uint64_t end) {
+    TraceStore store = Open();
+    const size_t stream = Add(store, 0);
+    WritePackets(store, stream, end, {3, 6});
+    return store;
+  };
+  // It has begun a chunk, and written nothing or a part of a packet into it.
+  for (const std::string& part : {std::string(), packets_[6].substr(0, 50)}) {
+    write(6);
+    Write("t/c_0.6.60", part);
+    for (const uint64_t before : {6, 5}) {
+      TraceStore store = Open();
+      const size_t stream = Add(store, before);
+      EXPECT_EQ(Stored(), From(0, before));
+      EXPECT_EQ(names_.size(), 2U);
+      WritePackets(store, stream, 6, {});
+    }
+    std::filesystem::remove_all(folder_.path() + "/t");
+  }
+  // It has cut off some chunks of several.
+  write(7);
+  EXPECT_TRUE(maker_.Remove("t/c_0.6.60"));
+  {
+    TraceStore store = Open();
+    WritePackets(store, Add(store, 2), 7, {4});
+    EXPECT_EQ(Stored(), From(0, 7));
+  }
+}
+
+TEST_F(ChunksTest, RemovedChunksStayRemoved) {
+  {
+    TraceStore store = Open();
+    WritePackets(store, Add(store, 0), 7, {3, 6});
+  }
+  for (const char* removed : {"t/c_0", "t/c_0", "t/c_0.3.30"}) EXPECT_TRUE(maker_.Remove(removed));
+  {
+    TraceStore store = Open();
+    const size_t stream = Add(store, 7);
+    EXPECT_EQ(names_, (std::vector<std::string>{"c_0.6.60"}));
+    // An empty chunk is what is left of a stream.
+    ASSERT_TRUE(store.BeginChunk(stream));
+    EXPECT_TRUE(maker_.Remove("t/c_0.6.60"));
+  }
+  {
+    TraceStore store = Open();
+    const size_t stream = Add(store, 7);
+    EXPECT_EQ(names_, (std::vector<std::string>{"c_0.7.70"}));
+    EXPECT_EQ(store.next_sequence(stream), 7U);
+    WritePackets(store, stream, 8, {});
+    EXPECT_EQ(Stored(), From(7, 8));
+  }
+  // A node that knows less than what was removed makes these packets again.
+  TraceStore store = Open();
+  const size_t stream = Add(store, 5);
+  EXPECT_EQ(names_, (std::vector<std::string>{"c_0.5.50"}));
+  EXPECT_EQ(Files(), names_);
+  EXPECT_EQ(store.next_sequence(stream), 5U);
+}
+
+TEST_F(ChunksTest, AFolderIsListedAndLeftByNoLink) {
+  EXPECT_EQ(maker_.List("none").error().code, ErrorCode::kNotFound);
+  EXPECT_FALSE(maker_.List(".."));
+  EXPECT_FALSE(maker_.Remove("../x"));
+  const TempFolder outside;
+  std::ofstream(outside.path() + "/x") << "x";
+  ASSERT_EQ(::symlink(outside.path().c_str(), (folder_.path() + "/link").c_str()), 0);
+  EXPECT_TRUE(maker_.List("")->empty());
+  EXPECT_FALSE(maker_.List("link"));
+  EXPECT_FALSE(maker_.Remove("link/x"));
+  EXPECT_EQ(ReadAll(outside.path() + "/x"), "x");
 }
 
 TEST_F(StoreTest, MetadataOfEveryVersionIsFoundWholeAgain) {
