@@ -2,8 +2,10 @@
 // weft-relay: receives what nodes record, stores it as CTF, and gives it to its tenants. SIGTERM:
 // acknowledges what it has, and ends with everything on the disk.
 #include <fcntl.h>
+#include <sys/statvfs.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <optional>
@@ -15,8 +17,11 @@
 #include "relay/api/listener.h"
 #include "relay/ingest/archive.h"
 #include "relay/ingest/http.h"
+#include "relay/ingest/retention.h"
 #include "relay/ingest/server.h"
+#include "relay/ingest/storage_flags.h"
 #include "relay/rates/trace_rates.h"
+#include "relay/status/storage_status.h"
 #include "relay/trust/gate.h"
 
 namespace {
@@ -31,6 +36,7 @@ struct Flags {
   std::string api;  // "": none
   bool plain_nodes = false;
   std::string name_space;
+  weft::ingest::StorageFlags storage;
   weft::kube::TransportConfig cluster;
 };
 
@@ -68,18 +74,37 @@ weft::Status JoinCluster(const Flags& flags, const weft::store::SafeReads& safe,
   return {};
 }
 
+// Of the volume with this folder. Unknown: no reason to remove anything.
+uint64_t FreeBytes(int folder) {
+  struct statvfs volume{};
+  if (::fstatvfs(folder, &volume) != 0) return UINT64_MAX;
+  return uint64_t{volume.f_bavail} * volume.f_frsize;
+}
+
 weft::Status Run(const Flags& flags) {
+  WEFT_ASSIGN(const weft::ingest::StorageLimits limits, weft::ingest::ParseStorage(flags.storage));
   WEFT_ASSIGN(weft::UniqueFd folder, OpenFolder(flags.data_dir));
+  const int volume = folder.get();
   weft::store::DirectoryFileMaker maker(std::move(folder));
   weft::metrics::Registry metrics(weft::metrics::Part::kRelay);
+  weft::ingest::Retention retention(maker, metrics, limits,
+                                    {.now = std::chrono::system_clock::now,
+                                     .free_bytes = [volume] { return FreeBytes(volume); }});
+  WEFT_TRY(retention.Scan());
   weft::store::SafeReads safe;
   weft::relay_rates::TraceRates rates;
-  weft::ingest::DiskArchive archive(maker, safe, metrics, rates);
   Cluster cluster;
   if (!flags.api.empty() && !flags.plain_nodes) {
     WEFT_ASSIGN(auto tickets, weft::relay_trust::TicketBook::Make());
     cluster.gate.emplace(std::move(tickets));
   }
+  weft::ingest::DiskArchive archive(
+      maker, safe, metrics, rates, retention,
+      [gate = cluster.gate_or_null()](const weft::stream::Hello& hello) {
+        const auto storage =
+            gate == nullptr ? weft::relay_trust::TraceStorage() : gate->sessions().StorageOf(hello);
+        return weft::ingest::TraceLimits{.bytes = storage.bytes, .age = storage.age};
+      });
   WEFT_ASSIGN(const auto server,
               weft::ingest::Server::Make(
                   archive, metrics,
@@ -91,7 +116,24 @@ weft::Status Run(const Flags& flags) {
       web->address());
   if (!cluster.gate) Log("nodes need no TLS and no tickets: do not expose the ports for them");
   if (!flags.api.empty()) WEFT_TRY(JoinCluster(flags, safe, metrics, rates, cluster));
+  std::optional<weft::relay_status::StorageStatus> status;
+  if (cluster.client) status.emplace(*cluster.client, retention, Log);
   return server->Run();
+}
+
+void AddStorage(CLI::App& app, weft::ingest::StorageFlags& flags) {
+  const auto add = [&app](const char* name, std::string& value, const char* help) {
+    app.add_option(name, value, help)->capture_default_str();
+  };
+  add("--chunk-size", flags.chunk_size, "size of the files into which a stream is written");
+  add("--chunk-time", flags.chunk_time, "longest time that one of them covers; 0s: any");
+  add("--namespace-quota", flags.namespace_quota,
+      "most bytes that are kept of a namespace; then its oldest events go; 0: any");
+  add("--trace-quota", flags.trace_quota, "most bytes that are kept of a Trace; 0: any");
+  add("--max-age", flags.max_age, "events older than this are removed; 0s: none");
+  add("--min-free", flags.min_free,
+      "bytes of the volume that stay free: for them, the oldest events of the namespace with the "
+      "most bytes go; 0: none");
 }
 
 }  // namespace
@@ -112,6 +154,7 @@ int main(int argc, char** argv) {
   app.add_flag("--plain-nodes", flags.plain_nodes,
                "with --api: nodes need no TLS and no tickets, as without --api; for tests");
   app.add_option("--namespace", flags.name_space, "weft's own namespace; default: this pod's");
+  AddStorage(app, flags.storage);
   weft::kube::AddOptions(app, flags.cluster);
   CLI11_PARSE(app, argc, argv);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `kubectl weft download`: copies the files of a Trace from the relay into a folder. Files only
 // grow, so a later call fetches what is new; metadata is fetched whole, since parts of it may be
-// overwritten. The file `.weft-download` in the folder names the Trace, and the time if there is
-// one, so that the events of two Traces are not mixed. Of a time, each file begins with the first
-// packet of it.
+// overwritten. What the relay has removed since, its oldest chunks, stays in the folder. The file
+// `.weft-download` in the folder names the Trace, and the time if there is one, so that the events
+// of two Traces are not mixed. Of a time, each file begins with the first packet of it.
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -11,6 +11,8 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <map>
+#include <set>
 
 #include "cli/exit_status.h"
 #include "cli/kubectl/commands.h"
@@ -20,6 +22,7 @@
 #include "cli/kubectl/relay_path.h"
 #include "cli/kubectl/time_text.h"
 #include "cli/kubectl/trace_objects.h"
+#include "lib/store/store.h"
 
 namespace weft::kubectl {
 namespace {
@@ -62,13 +65,20 @@ class Downloader {
 
   Status Fetch(const RelayFile& file) {
     WEFT_ASSIGN(const UniqueFd fd, folder_.OpenFile(file.path));
-    WEFT_ASSIGN(std::uint64_t at, Start(fd.get(), file));
+    auto start = Start(fd.get(), file);
+    if (!start && start.error().code == ErrorCode::kNotFound) return {};
+    if (!start) return std::unexpected(std::move(start.error()));
+    std::uint64_t at = *start;
     progress_.Add(at);
     const std::uint64_t size = file.size - file.offset;
     while (at < size) {
       if (interrupts_.came()) return Fail(ErrorCode::kClosed, "interrupted");
-      WEFT_ASSIGN(const std::string part,
-                  relay_.Read(file.path, file.offset + at, std::min(kPart, size - at)));
+      auto read = relay_.Read(file.path, file.offset + at, std::min(kPart, size - at));
+      if (!read && read.error().code == ErrorCode::kNotFound) {
+        return WasRemoved(fd.get(), file, *start);
+      }
+      if (!read) return std::unexpected(std::move(read.error()));
+      const std::string part = std::move(*read);
       if (part.empty())
         return Fail(ErrorCode::kIo, file.path + " became shorter at the relay; download it again");
       WEFT_TRY(WriteAt(fd.get(), part, at));
@@ -82,7 +92,13 @@ class Downloader {
   [[nodiscard]] std::uint64_t fetched() const { return fetched_; }
 
  private:
-  // Where to go on in a file: behind what is here and the same at the relay.
+  // The relay has removed a chunk since it listed it: keeps the bytes that were here before.
+  static Status WasRemoved(int fd, const RelayFile& file, std::uint64_t before) {
+    return ftruncate(fd, static_cast<off_t>(before)) == 0 ? Status() : FailErrno(file.path);
+  }
+
+  // Where to go on in a file: behind what is here and the same at the relay. kNotFound: the relay
+  // has removed it.
   Result<std::uint64_t> Start(int fd, const RelayFile& file) {
     WEFT_ASSIGN(const std::uint64_t here, SizeOf(fd));
     if (here == 0) return 0;
@@ -140,6 +156,39 @@ bool HasStream(const std::vector<RelayFile>& files) {
   return std::ranges::any_of(files, [](const RelayFile& file) { return !IsMetadata(file.path); });
 }
 
+// Removes the chunks of listed streams that the relay has cut off: what replaces them may have
+// other names. Chunks older than the relay's oldest one stay.
+Status RemoveCutChunks(const OutputFolder& folder, const std::vector<RelayFile>& files) {
+  std::map<std::string, std::map<std::string, std::uint64_t>> oldest;  // by folder and stream
+  std::set<std::string> listed;
+  for (const RelayFile& file : files) {
+    listed.insert(file.path);
+    const std::size_t slash = std::min(file.path.rfind('/'), file.path.size());
+    const std::string in = file.path.substr(0, slash);
+    const store::ChunkName name =
+        store::ParseChunkName(file.path.substr(std::min(slash + 1, file.path.size())));
+    const auto [at, is_new] = oldest[in].try_emplace(name.stream, name.sequence);
+    at->second = std::min(at->second, name.sequence);
+  }
+  UniqueFd top(openat(folder.descriptor(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!top) return FailErrno(folder.path());
+  store::DirectoryFileMaker here(std::move(top));
+  for (const auto& [in, streams] : oldest) {
+    const auto entries = here.List(in);
+    if (!entries) continue;  // nothing of it is here yet
+    for (const auto& entry : *entries) {
+      const store::ChunkName name = store::ParseChunkName(entry.name);
+      const auto stream = streams.find(name.stream);
+      const std::string path = in + "/" + entry.name;
+      if (stream == streams.end() || name.sequence <= stream->second || listed.contains(path)) {
+        continue;
+      }
+      WEFT_TRY(here.Remove(path));
+    }
+  }
+  return {};
+}
+
 Error WithoutFiles(const api::Trace& trace, const DownloadCommand& command) {
   if (!command.since.empty() || !command.until.empty())
     return {ErrorCode::kNotFound, 0,
@@ -173,6 +222,7 @@ int Download(const Connection& connection, const DownloadCommand& command, Inter
   auto folder = OutputFolder::Open(command.output.empty() ? command.trace : command.output);
   Status done = folder ? Claim(*folder, MarkerOf(trace->status.folder, *range))
                        : std::unexpected(folder.error());
+  if (done) done = RemoveCutChunks(*folder, files);
   if (!done) return Complain(done.error());
   std::uint64_t total = 0;
   for (const RelayFile& file : files) total += file.size - file.offset;

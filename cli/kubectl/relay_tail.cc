@@ -7,6 +7,7 @@
 
 #include "lib/ctf/packet_writer.h"
 #include "lib/ctf/trace_class.h"
+#include "lib/store/chunk_name.h"
 
 namespace weft::kubectl {
 namespace {
@@ -29,7 +30,24 @@ std::pair<std::string, std::string> Split(const std::string& path) {
 
 }  // namespace
 
-Result<std::string_view> RelayTail::NewPackets(std::string_view bytes, File& file) {
+std::vector<RelayTail::Stream> RelayTail::StreamsOf(const std::vector<RelayFile>& files) {
+  std::map<std::pair<std::string, std::string>, std::map<std::uint64_t, const RelayFile*>> found;
+  for (const RelayFile& file : files) {
+    const auto [folder, name] = Split(file.path);
+    if (name == "metadata") continue;
+    const store::ChunkName chunk = store::ParseChunkName(name);
+    found[{folder, chunk.stream}][chunk.sequence] = &file;
+  }
+  std::vector<Stream> streams;
+  for (const auto& [key, chunks] : found) {
+    Stream& stream = streams.emplace_back(Stream{key.first, key.second, {}});
+    for (const auto& [sequence, file] : chunks) stream.chunks.push_back(file);
+  }
+  return streams;
+}
+
+Result<std::string_view> RelayTail::NewPackets(std::string_view bytes, std::size_t& whole,
+                                               std::optional<std::uint64_t>& last_sequence) {
   std::size_t at = 0;
   std::size_t old = 0;  // bytes of packets that were handed on already
   while (bytes.size() - at >= ctf::kPacketHeaderBytes) {
@@ -38,15 +56,15 @@ Result<std::string_view> RelayTail::NewPackets(std::string_view bytes, File& fil
                 ctf::ReadPacketInfo({front, ctf::kPacketHeaderBytes}));
     if (packet.packet_bytes > bytes.size() - at) break;
     at += packet.packet_bytes;
-    if (file.last_sequence && packet.sequence <= *file.last_sequence) {
+    if (last_sequence && packet.sequence <= *last_sequence) {
       old = at;
     } else {
-      file.last_sequence = packet.sequence;
+      last_sequence = packet.sequence;
     }
   }
   if (at == 0 && !bytes.empty())
     return Fail(ErrorCode::kCorrupt, "a packet is larger than a relay accepts");
-  file.fetched += at;
+  whole = at;
   return bytes.substr(old, at - old);
 }
 
@@ -56,39 +74,59 @@ Result<std::string> RelayTail::Read(const RelayFile& file, std::uint64_t at, std
 }
 
 Status RelayTail::FetchMetadata(const RelayFile& file) {
-  File& known = files_[file.path];
-  if (known.fetched == file.size) return {};
+  std::uint64_t& known = fetched_[file.path];
+  if (known == file.size) return {};
   if (file.size > ctf::kMaxMetadataBytes)
     return Fail(ErrorCode::kLimit, file.path + " is larger than metadata can be");
   WEFT_ASSIGN(const std::string text, Read(file, 0, file.size));
   sink_.SetMetadata(Split(file.path).first, text);
-  known.fetched = file.size;
+  known = file.size;
   return {};
 }
 
-Result<bool> RelayTail::FetchStream(const RelayFile& file, bool is_over) {
-  const auto [folder, name] = Split(file.path);
+Result<bool> RelayTail::FetchChunk(const Stream& stream, const RelayFile& file, bool is_over) {
   const bool is_live = file.live && !is_over;
   const std::uint64_t end = is_live ? std::min(file.kept, file.size) : file.size;
-  File& known = files_[file.path];
+  std::uint64_t& known = fetched_[file.path];
   // A node that was away for long came back and had packets cut off: they come again.
-  if (file.size < known.fetched) known.fetched = 0;
-  if (end > known.fetched) {
-    const std::uint64_t size = std::min(end - known.fetched, kMostOfStream);
-    WEFT_ASSIGN(const std::string bytes, Read(file, known.fetched, size));
-    WEFT_ASSIGN(const std::string_view packets, NewPackets(bytes, known));
-    if (!packets.empty()) WEFT_TRY(sink_.AddPackets(folder, name, packets));
-    if (known.fetched < end) return true;
+  if (file.size < known) known = 0;
+  if (end <= known) return false;
+  auto bytes = Read(file, known, std::min(end - known, kMostOfStream));
+  if (!bytes && bytes.error().code == ErrorCode::kNotFound) {
+    known = file.size;  // the relay has removed it since
+    return false;
+  }
+  if (!bytes) return std::unexpected(std::move(bytes.error()));
+  std::size_t whole = 0;
+  auto& last_sequence = last_sequences_[stream.folder + "/" + stream.name];
+  WEFT_ASSIGN(const std::string_view packets, NewPackets(*bytes, whole, last_sequence));
+  known += whole;
+  if (!packets.empty()) WEFT_TRY(sink_.AddPackets(stream.folder, stream.name, packets));
+  return known < end;
+}
+
+// A chunk comes behind all of the one before.
+Result<bool> RelayTail::FetchStream(const Stream& stream, bool is_over) {
+  for (const RelayFile* file : stream.chunks) {
+    WEFT_ASSIGN(const bool rest, FetchChunk(stream, *file, is_over));
+    if (rest) return true;
+    if (fetched_[file->path] < file->size) return false;
   }
   return false;
 }
 
-void RelayTail::TellState(const RelayFile& file, bool is_over) {
-  const auto [folder, name] = Split(file.path);
-  if (file.live && !is_over) {
-    if (files_[file.path].fetched >= file.kept) sink_.SetSafe(folder, name, file.safe_time);
-  } else if (files_[file.path].fetched >= file.size) {
-    sink_.SetEnded(folder, name);
+void RelayTail::TellState(const Stream& stream, bool is_over) {
+  bool has_kept = true;
+  bool has_all = true;
+  for (const RelayFile* file : stream.chunks) {
+    has_kept = has_kept && fetched_[file->path] >= file->kept;
+    has_all = has_all && fetched_[file->path] >= file->size;
+  }
+  const RelayFile& newest = *stream.chunks.back();
+  if (newest.live && !is_over) {
+    if (has_kept) sink_.SetSafe(stream.folder, stream.name, newest.safe_time);
+  } else if (has_all) {
+    sink_.SetEnded(stream.folder, stream.name);
   }
 }
 
@@ -101,14 +139,13 @@ Result<bool> RelayTail::Fetch(bool is_over) {
   bool more = false;
   for (const RelayFile& file : *files)
     if (Split(file.path).second == "metadata") WEFT_TRY(FetchMetadata(file));
-  for (const RelayFile& file : *files) {
-    if (Split(file.path).second == "metadata") continue;
-    WEFT_ASSIGN(const bool rest, FetchStream(file, is_over));
+  const std::vector<Stream> streams = StreamsOf(*files);
+  for (const Stream& stream : streams) {
+    WEFT_ASSIGN(const bool rest, FetchStream(stream, is_over));
     more = more || rest;
   }
   // Behind all packets: what this answer says of a stream holds beside what it says of the others.
-  for (const RelayFile& file : *files)
-    if (Split(file.path).second != "metadata") TellState(file, is_over);
+  for (const Stream& stream : streams) TellState(stream, is_over);
   return more;
 }
 

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/kubectl/relay_client.h"
 #include "lib/base/result.h"
@@ -52,24 +53,32 @@ class RelayTail {
   [[nodiscard]] std::chrono::milliseconds pause() const;
 
  private:
-  struct File {
-    std::uint64_t fetched = 0;                        // bytes
-    std::optional<std::uint64_t> last_sequence = {};  // of the packets in them
+  struct Stream {
+    std::string folder;
+    std::string name;
+    std::vector<const RelayFile*> chunks;  // the oldest first
   };
 
-  // Which of the bytes are whole packets that come behind those before. kCorrupt: they do not begin
-  // with a packet.
-  static Result<std::string_view> NewPackets(std::string_view bytes, File& file);
+  // The streams among the files of an answer.
+  static std::vector<Stream> StreamsOf(const std::vector<RelayFile>& files);
+  // Which of the bytes are whole packets that come behind the stream's last one. `whole` becomes
+  // how many bytes are whole packets. kCorrupt: they do not begin with one.
+  static Result<std::string_view> NewPackets(std::string_view bytes, std::size_t& whole,
+                                             std::optional<std::uint64_t>& last_sequence);
 
-  Result<bool> FetchStream(const RelayFile& file, bool is_over);
-  void TellState(const RelayFile& file, bool is_over);
+  // The result: there is more to be fetched of the chunk.
+  Result<bool> FetchChunk(const Stream& stream, const RelayFile& file, bool is_over);
+  Result<bool> FetchStream(const Stream& stream, bool is_over);
+  void TellState(const Stream& stream, bool is_over);
   Status FetchMetadata(const RelayFile& file);
   Result<std::string> Read(const RelayFile& file, std::uint64_t at, std::uint64_t size);
 
   RelayClient relay_;
   TailSink& sink_;
-  std::map<std::string, File> files_;  // by path
-  int requests_ = 0;                   // of the last round
+  std::map<std::string, std::uint64_t> fetched_;  // bytes, by the file's path
+  // Numbers of the last packets that were handed on, by the stream's path.
+  std::map<std::string, std::optional<std::uint64_t>> last_sequences_;
+  int requests_ = 0;  // of the last round
 };
 
 }  // namespace weft::kubectl

@@ -83,6 +83,10 @@ void Print(const api::Trace& trace) {
   if (!status.folder.empty()) std::printf("Folder:  %s\n", Printable(status.folder).c_str());
   PrintPods(status.pods);
   PrintEvents(status.events);
+  if (status.storage.removed_events > 0) {
+    std::printf("Removed: %" PRId64 " events by the relay, for their age or for its limits\n",
+                status.storage.removed_events);
+  }
   PrintConditions(status.conditions);
   std::printf("Next:    %s\n", Printable(NextCommand(trace)).c_str());
 }

@@ -177,6 +177,7 @@ Status Reconciler::WriteStatus(Situation& situation, Plan& plan) {
     }
   }
   Json body = Json::parse(api::StatusToJson(plan.status), nullptr, false);
+  if (body.contains("status")) body["status"].erase("storage");  // the relay's
   body["apiVersion"] = api::kApiVersion;
   body["kind"] = KindOf(trace);
   body["metadata"] = {{"name", trace.metadata.name},

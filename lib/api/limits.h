@@ -93,6 +93,12 @@ inline constexpr std::uint32_t kDefaultSubBuffers = 4;
 inline constexpr std::chrono::nanoseconds kMinDuration = std::chrono::milliseconds(10);
 inline constexpr std::chrono::nanoseconds kMaxDuration = std::chrono::hours(24 * 366);
 
+// A relay removes events in chunks of at least 256 KiB, each stream's newest one last. Sizes stay
+// far within the 63 bits of CEL's numbers.
+inline constexpr std::uint64_t kMinStorageBytes = std::uint64_t{16} << 20;
+inline constexpr std::uint64_t kMaxStorageBytes = std::uint64_t{1} << 50;
+inline constexpr std::chrono::nanoseconds kMinStorageAge = std::chrono::minutes(1);
+
 // --- status, written by us -------------------------------------------------------------------
 
 inline constexpr std::size_t kConditions = 32;

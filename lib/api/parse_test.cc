@@ -93,6 +93,7 @@ spec:
   trackers: {vpid: [1, 4194304], vuid: [0, 4294967294]}
   buffer: {size: 1Mi, count: 8, mode: overwrite}
   output: {mode: snapshot}
+  storage: {maxSize: 1500M, maxAge: 36h}
   duration: 1h30m
   paused: yes
 )";
@@ -141,6 +142,7 @@ TEST(Parse, ReadsEveryField) {
   EXPECT_THAT(s.trackers.vuid, ElementsAre(0u, 4294967294u));
   EXPECT_EQ(s.buffer, (BufferSpec{1 << 20, 8, BufferMode::kOverwrite}));
   EXPECT_EQ(s.output.mode, OutputMode::kSnapshot);
+  EXPECT_EQ(s.storage, (StorageSpec{1'500'000'000, std::chrono::hours(36)}));
   EXPECT_EQ(s.duration, std::chrono::minutes(90));
   EXPECT_TRUE(s.paused);
   EXPECT_TRUE(s.RecordsUser() && s.RecordsKernel());
@@ -219,7 +221,7 @@ TEST(Parse, ReportsEachMistakeWithItsPlace) {
       {"  events: []\n", "t.yaml:6:3: spec.events: unknown field, did you mean \"user.events\"?"},
       {"  zzz: 1\n",
        "t.yaml:6:3: spec.zzz: unknown field; valid here: pods, user, kernel, filter, context, "
-       "trackers, buffer, output, duration, paused"},
+       "trackers, buffer, output, storage, duration, paused"},
       {"  paused: 1\n", "t.yaml:6:11: spec.paused: must be true or false, not a number"},
       {"  paused: \"true\"\n", "t.yaml:6:11: spec.paused: must be true or false, not \"true\""},
       {"  context: vpid\n", "t.yaml:6:12: spec.context: must be a list, not \"vpid\""},
@@ -259,6 +261,12 @@ TEST(Parse, ReportsEachMistakeWithItsPlace) {
        "t.yaml:6:19: spec.buffer.count: \"4.0\" must be a whole decimal number"},
       {"  buffer: {size: 64Mi, count: 256}\n",
        "t.yaml:6:11: spec.buffer: size times count must be at most 1Gi"},
+      {"  storage: {maxSize: 1Mi}\n",
+       "t.yaml:6:22: spec.storage.maxSize: \"1Mi\" is out of range, valid: 16Mi to 1Pi"},
+      {"  storage: {maxSize: -1Gi}\n",
+       "t.yaml:6:22: spec.storage.maxSize: \"-1Gi\": not a quantity such as 512Ki or 1Mi"},
+      {"  storage: {maxAge: 1s}\n",
+       "t.yaml:6:21: spec.storage.maxAge: \"1s\" is out of range, valid: 1m to 8784h"},
       {"  output: {mode: snapshot}\n",
        "t.yaml:5:3: spec.buffer: must have mode: overwrite with output.mode: snapshot, which keeps "
        "the newest events"},

@@ -187,7 +187,9 @@ constexpr std::size_t kMaxQuantityLength = 32;
 
 class QuantityType final : public Type<std::uint64_t> {
  public:
-  QuantityType(std::uint64_t min, std::uint64_t max) : min_(min), max_(max) {}
+  enum class Which { kAny, kPowersOfTwo };
+  QuantityType(std::uint64_t min, std::uint64_t max, Which which)
+      : min_(min), max_(max), which_(which) {}
 
   void Read(const Value& value, std::uint64_t& out, Reader& reader) const override {
     if (!ExpectKind(value, Value::Kind::kString, reader)) return;
@@ -198,7 +200,7 @@ class QuantityType final : public Type<std::uint64_t> {
       reader.Fail(value.mark, Quote(value.text) + ": " + number.error().message);
     } else if (*number < min_ || *number > max_) {
       reader.Fail(value.mark, Quote(value.text) + " is out of range, valid: " + LimitText());
-    } else if (!std::has_single_bit(*number)) {
+    } else if (which_ == Which::kPowersOfTwo && !std::has_single_bit(*number)) {
       reader.Fail(value.mark, Quote(value.text) + " is not a power of two, use " +
                                   FormatQuantity(std::bit_floor(*number)) + " or " +
                                   FormatQuantity(std::bit_ceil(*number)));
@@ -217,24 +219,33 @@ class QuantityType final : public Type<std::uint64_t> {
     // unlimited length and refuse every rule about it as too costly.
     out.Add("type", Value::String("string"));
     out.Add("maxLength", Value::Number(kMaxQuantityLength));
-    std::string powers;
-    for (const Value& power : PowersOfTwo(min_, max_).list)
-      powers += (powers.empty() ? "" : ", ") + power.text;
-    AddRules(out, {{"isQuantity(self) && quantity(self).isInteger() && "
-                    "quantity(self).asInteger() in [" +
-                        powers + "]",
+    AddRules(out, {{"isQuantity(self) && quantity(self).isInteger() && " + Bounds(),
                     "must be a quantity of bytes that is " + LimitText(), ""}});
     return out;
   }
 
   std::string TypeName() const override { return "quantity"; }
   std::string LimitText() const override {
-    return "a power of two, " + FormatQuantity(min_) + " to " + FormatQuantity(max_);
+    return (which_ == Which::kPowersOfTwo ? "a power of two, " : "") + FormatQuantity(min_) +
+           " to " + FormatQuantity(max_);
   }
 
  private:
+  [[nodiscard]] std::string Bounds() const {
+    const std::string number = "quantity(self).asInteger()";
+    if (which_ == Which::kAny) {
+      return number + " >= " + std::to_string(min_) + " && " + number +
+             " <= " + std::to_string(max_);
+    }
+    std::string powers;
+    for (const Value& power : PowersOfTwo(min_, max_).list)
+      powers += (powers.empty() ? "" : ", ") + power.text;
+    return number + " in [" + powers + "]";
+  }
+
   std::uint64_t min_;
   std::uint64_t max_;
+  Which which_;
 };
 
 class DurationType final : public Type<std::chrono::nanoseconds> {
@@ -362,8 +373,12 @@ TypePtr<std::uint32_t> PowerOfTwo(std::uint32_t min, std::uint32_t max) {
   return std::make_shared<PowerOfTwoType>(min, max);
 }
 
+TypePtr<std::uint64_t> Quantity(std::uint64_t min, std::uint64_t max) {
+  return std::make_shared<QuantityType>(min, max, QuantityType::Which::kAny);
+}
+
 TypePtr<std::uint64_t> PowerOfTwoQuantity(std::uint64_t min, std::uint64_t max) {
-  return std::make_shared<QuantityType>(min, max);
+  return std::make_shared<QuantityType>(min, max, QuantityType::Which::kPowersOfTwo);
 }
 
 TypePtr<std::chrono::nanoseconds> Duration(std::chrono::nanoseconds min,

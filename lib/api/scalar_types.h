@@ -46,6 +46,8 @@ TypePtr<T> Int(std::int64_t min, std::int64_t max);
 // Like Int; the number must also be a power of two.
 TypePtr<std::uint32_t> PowerOfTwo(std::uint32_t min, std::uint32_t max);
 
+// A number of bytes in [min, max], such as 10Gi.
+TypePtr<std::uint64_t> Quantity(std::uint64_t min, std::uint64_t max);
 // Like Quantity; the number of bytes must be a power of two.
 TypePtr<std::uint64_t> PowerOfTwoQuantity(std::uint64_t min, std::uint64_t max);
 

@@ -100,6 +100,13 @@ struct Segment {
   bool operator==(const Segment&) const = default;
 };
 
+// What the relay has of the Trace. The relay writes it, once it has removed something.
+struct StorageStatus {
+  std::int64_t removed_events = 0;
+  std::int64_t kept_bytes = 0;  // when it removed something last
+  bool operator==(const StorageStatus&) const = default;
+};
+
 struct TraceStatus {
   std::int64_t observed_generation = 0;
   Phase phase = Phase::kPending;
@@ -113,6 +120,7 @@ struct TraceStatus {
   EventCounts events;  // of all sessions there ever were; no count ever falls
   RemovedSessions removed_sessions;
   std::vector<Segment> segments;
+  StorageStatus storage;
   bool operator==(const TraceStatus&) const = default;
 };
 

@@ -117,6 +117,16 @@ TypePtr<Segment> SegmentSchema() {
                  "Time at which the relay gave up the Trace. Absent: it still has the Trace.")});
 }
 
+TypePtr<StorageStatus> StorageSchema() {
+  using T = StorageStatus;
+  return Object<T>(
+      "StorageStatus",
+      {MakeField("removedEvents", &T::removed_events, Count(),
+                 "Delivered events that the relay has removed, for their age or for its limits."),
+       MakeField("keptBytes", &T::kept_bytes, Count(),
+                 "Bytes that the relay had of the Trace when it removed some last.")});
+}
+
 }  // namespace
 
 TypePtr<TraceStatus> StatusSchema() {
@@ -147,7 +157,9 @@ TypePtr<TraceStatus> StatusSchema() {
                  "Sessions that do not exist any more, for example because their node is gone. "
                  "Their counts are a part of events."),
        MakeField("segments", &T::segments, ListOf(SegmentSchema(), limits::kSegments),
-                 "The relays that have stored the Trace, in order of time.")}));
+                 "The relays that have stored the Trace, in order of time."),
+       MakeField("storage", &T::storage, StorageSchema(),
+                 "What the relay has removed of the Trace. Absent: nothing.")}));
   return schema;
 }
 

@@ -209,6 +209,13 @@ struct OutputSpec {
   bool operator==(const OutputSpec&) const = default;
 };
 
+// What the relay keeps of the Trace. The relay's own limits hold, too.
+struct StorageSpec {
+  std::optional<std::uint64_t> max_size;            // bytes of all files
+  std::optional<std::chrono::nanoseconds> max_age;  // of events
+  bool operator==(const StorageSpec&) const = default;
+};
+
 // A ClusterTrace has nodes where a Trace has pods and user.
 struct TraceSpec {
   NodeSelection nodes;
@@ -220,6 +227,7 @@ struct TraceSpec {
   Trackers trackers;
   BufferSpec buffer;
   OutputSpec output;
+  StorageSpec storage;
   std::optional<std::chrono::nanoseconds> duration;  // none: until deleted or stopped
   bool paused = false;
   bool operator==(const TraceSpec&) const = default;

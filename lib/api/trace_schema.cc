@@ -216,10 +216,11 @@ TypePtr<FunctionRule> FunctionRuleSchema() {
   const auto arg = FunctionArgSchema();
   return Object<T>(
       "FunctionRule",
-      {MakeField("name", &T::name, PrintablePattern(limits::kFunctionName),
-                 "Functions to record: the symbol, or the C++ name with or without its arguments; * "
-                 "matches any characters.",
-                 kRequired),
+      {MakeField(
+           "name", &T::name, PrintablePattern(limits::kFunctionName),
+           "Functions to record: the symbol, or the C++ name with or without its arguments; * "
+           "matches any characters.",
+           kRequired),
        MakeField(
            "object", &T::object, PrintablePattern(limits::kFileName),
            "File name of the program or library that has the function; may be a pattern, such "
@@ -227,10 +228,10 @@ TypePtr<FunctionRule> FunctionRuleSchema() {
        MakeField("exclude", &T::exclude,
                  Exclusions(PrintablePattern(limits::kFunctionName, Refusal::kAsPattern)),
                  "Patterns of functions that are not recorded even if name matches."),
-       MakeField("record", &T::record,
-                 ListOf(Enum<FunctionMoment>(kFunctionMoments), kFunctionMoments.size(),
-                        ListKind::kSet),
-                 "The events of each call. Absent: entry and exit."),
+       MakeField(
+           "record", &T::record,
+           ListOf(Enum<FunctionMoment>(kFunctionMoments), kFunctionMoments.size(), ListKind::kSet),
+           "The events of each call. Absent: entry and exit."),
        MakeField("args", &T::args, ListOf(arg, limits::kFunctionArgs),
                  "The first arguments, in order, with their types in C. Absent: none is recorded. "
                  "Strings are not recorded yet."),
@@ -247,9 +248,10 @@ TypePtr<UserSpec> UserSchema() {
       "UserSpec",
       {MakeField("events", &T::events, ListOf(EventRuleSchema(), limits::kEventRules),
                  "Tracepoints. An event is recorded if any of the rules matches."),
-       MakeField("functions", &T::functions, ListOf(FunctionRuleSchema(), limits::kEventRules),
-                 "Functions of unmodified programs: entry and exit of each call, with arguments and "
-                 "return value. In local mode on x86-64 only.")});
+       MakeField(
+           "functions", &T::functions, ListOf(FunctionRuleSchema(), limits::kEventRules),
+           "Functions of unmodified programs: entry and exit of each call, with arguments and "
+           "return value. In local mode on x86-64 only.")});
 }
 
 // --- kernel ----------------------------------------------------------------------------------
@@ -469,6 +471,19 @@ TypePtr<OutputSpec> OutputSchema() {
       {{{"self == oldSelf", "cannot be changed; make a new Trace", ""}, nullptr}});
 }
 
+TypePtr<StorageSpec> StorageSchema() {
+  using T = StorageSpec;
+  return Object<T>(
+      "StorageSpec",
+      {MakeField("maxSize", &T::max_size,
+                 Quantity(limits::kMinStorageBytes, limits::kMaxStorageBytes),
+                 "Bytes that the relay keeps of the Trace: what comes beyond them replaces the "
+                 "oldest events. Absent: the relay's own limits alone."),
+       MakeField("maxAge", &T::max_age, Duration(limits::kMinStorageAge, limits::kMaxDuration),
+                 "The relay removes events that are older, a file of each stream at a time. "
+                 "Absent: the relay's own limit alone.")});
+}
+
 std::string KernelOnlyContext(const TraceSpec& spec) {
   if (spec.RecordsKernel()) return "";
   for (const std::string& name : spec.context) {
@@ -565,6 +580,9 @@ std::vector<Field<TraceSpec>> HowFields() {
                 kShowDefault),
       MakeField("output", &T::output, OutputSchema(), "How events leave the buffers.",
                 kShowDefault),
+      MakeField("storage", &T::storage, StorageSchema(),
+                "What the relay keeps of the Trace, within the limits of its administrator. Local "
+                "mode keeps everything."),
       MakeField("duration", &T::duration, Duration(limits::kMinDuration, limits::kMaxDuration),
                 "How long to record, such as 90s or 1h30m. Absent: until the Trace is deleted or, "
                 "in local mode, until the program ends."),

@@ -130,6 +130,9 @@ class Generator {
     if (t.spec.buffer.mode == BufferMode::kOverwrite && Coin())
       t.spec.output.mode = OutputMode::kSnapshot;
     if (Coin())
+      t.spec.storage.max_size = limits::kMinStorageBytes + (random_() >> (20 + Below(30)));
+    if (Coin()) t.spec.storage.max_age = std::chrono::hours(1 + Below(50));
+    if (Coin())
       t.spec.duration =
           limits::kMinDuration + std::chrono::nanoseconds(random_() >> (12 + Below(30)));
     t.spec.paused = Coin();

@@ -63,6 +63,8 @@ class Archive {
 
   // Puts all open traces on the disk.
   virtual Status Sync() = 0;
+  // Called about once in a second: does what is due without a message.
+  virtual void Tick() {}
 };
 
 class Receiver {

@@ -56,15 +56,15 @@ inline constexpr int kMaxDownloads = 16;
 inline constexpr double kAuditRate = 50;
 inline constexpr double kAuditBurst = 200;
 
-// What one answer lists. A stream's entry has about 150 bytes.
-inline constexpr std::size_t kMaxListedFiles = 25'000;
+// What one answer lists. The entry of a stream's chunk has about 150 bytes.
+inline constexpr std::size_t kMaxListedFiles = 50'000;
 inline constexpr std::size_t kMaxListedTraces = 10'000;
 // Seconds of which rates are given where a request does not name a number.
 inline constexpr std::size_t kRateSeconds = 10;
 // Folders below a Trace's: POD/CONTAINER/UUID/ust/uid/1000/64-bit.
 inline constexpr int kMaxDepth = 12;
-// Streams of which the API remembers where their last whole packet ended; some 300 bytes each.
-inline constexpr std::size_t kMaxMeasured = 16'384;
+// Chunks of which the API remembers where their last whole packet ended; some 300 bytes each.
+inline constexpr std::size_t kMaxMeasured = 65'536;
 
 }  // namespace weft::relay_api
 

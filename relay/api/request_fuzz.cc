@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "lib/store/chunk_name.h"
 #include "relay/api/limits.h"
 #include "relay/api/request.h"
 
@@ -27,7 +28,9 @@ void CheckRoute(std::string_view path) {
   std::string_view rest = route->path;
   while (!rest.empty()) {
     const std::size_t slash = rest.find('/');
-    Require(weft::relay_api::IsStoredName(rest.substr(0, slash)));
+    const std::string_view name = rest.substr(0, slash);
+    Require(weft::relay_api::IsStoredName(name));
+    Require(weft::store::FormatChunkName(weft::store::ParseChunkName(name)) == name);
     rest = slash == std::string_view::npos ? std::string_view() : rest.substr(slash + 1);
   }
 }

@@ -44,8 +44,8 @@ Result<std::string> FolderOf(const stream::Hello& who) {
 }
 
 // The folder of a CTF trace, in that of its Trace.
-Result<std::string> PathOf(const std::string& folder, const stream::OpenTrace& what,
-                           const Uuid& uuid) {
+Result<std::string> FolderOf(const std::string& folder, const stream::OpenTrace& what,
+                             const Uuid& uuid) {
   for (const std::string* part : {&what.pod, &what.container}) {
     if (!IsPart(*part)) return Fail(ErrorCode::kInvalid, "not a name for a folder: " + *part);
   }
@@ -85,11 +85,13 @@ Result<stream::Archive::OpenedTrace> DiskArchive::OpenTrace(const stream::Hello&
                                                             const stream::OpenTrace& what) {
   WEFT_ASSIGN(const Uuid uuid, ParseUuid(what.uuid));
   WEFT_ASSIGN(std::string folder, FolderOf(who));
-  WEFT_ASSIGN(std::string path, PathOf(folder, what, uuid));
+  WEFT_ASSIGN(std::string path, FolderOf(folder, what, uuid));
   if (const auto old = by_path_.find(path); old != by_path_.end()) CloseTrace(old->second);
-  WEFT_ASSIGN(store::TraceStore store, store::TraceStore::Open(*maker_, path, what.metadata));
+  WEFT_ASSIGN(store::TraceStore store, store::TraceStore::Open(*folder_, path, what.metadata));
   const uint64_t key = ++last_key_;
   const uint64_t metadata = store.metadata_bytes();
+  Retention::Trace& kept = retention_->OpenTrace(folder, limits_of_(who));
+  retention_->SetMetadata(kept, path, metadata);
   by_path_[path] = key;
   safe_->Open(path);
   traces_.emplace(key, Trace{.path = std::move(path),
@@ -100,13 +102,20 @@ Result<stream::Archive::OpenedTrace> DiskArchive::OpenTrace(const stream::Hello&
                              .open = {},
                              .is_resumed = metadata > 0,
                              .has_ended = false,
-                             .store = std::move(store)});
+                             .store = std::move(store),
+                             .who = who,
+                             .kept = &kept});
   return OpenedTrace{.key = key, .metadata = metadata};
 }
 
 Status DiskArchive::WriteMetadata(uint64_t key, uint64_t offset, std::string_view text) {
   WEFT_ASSIGN(Trace * trace, Find(key));
-  if (offset == trace->store.metadata_bytes()) return trace->store.AppendMetadata(text);
+  if (offset == trace->store.metadata_bytes()) {
+    WEFT_TRY(retention_->MakeRoom(*trace->kept, text.size()));
+    WEFT_TRY(trace->store.AppendMetadata(text));
+    retention_->SetMetadata(*trace->kept, trace->path, trace->store.metadata_bytes());
+    return {};
+  }
   return trace->store.OverwriteMetadata(offset, text);
 }
 
@@ -120,18 +129,29 @@ Result<stream::Archive::OpenedStream> DiskArchive::OpenStream(uint64_t key,
     return Fail(ErrorCode::kInvalid, "a stream is opened twice: " + what.channel);
   }
   if (streams_.size() >= kMaxOpenStreams) return Fail(ErrorCode::kLimit, "too many streams");
-  WEFT_ASSIGN(const size_t number,
-              trace->store.AddStream(what.channel, what.cpu, UINT64_MAX, what.next));
+  WEFT_ASSIGN(const store::TraceStore::AddedChunks added,
+              trace->store.AddChunks(*folder_, what.channel, what.cpu, what.next, what.events));
   trace->open.emplace(what.channel, what.cpu);
   const uint64_t handle = ++last_key_;
-  const store::StreamState& state = trace->store.state(number);
   Stream& stream = streams_[handle];
-  stream = {.trace = key, .number = number, .events = what.events, .ends = {}};
-  if (state.has_packets) stream.ends.emplace_back(state.last_sequence, state.bytes);
-  if (!counted_.contains(state.file))
+  stream = {.trace = key,
+            .number = added.stream,
+            .unkept = {},
+            .files = {},
+            .kept = &retention_->OpenStream(*trace->kept, trace->path, added.chunks)};
+  for (const auto& chunk : added.chunks) {
+    // What is left of older chunks, the node knows to be stored.
+    if (!stream.files.empty()) safe_->Keep(trace->path, stream.files.front(), UINT64_MAX);
+    stream.files = {store::FormatChunkName(chunk.name)};
+  }
+  const store::StreamState& state = trace->store.state(stream.number);
+  if (state.has_packets) {
+    stream.unkept.push_back({state.last_sequence, stream.files.back(), state.bytes});
+  }
+  if (!counted_.contains(PathOf(*trace, stream)))
     metrics_->Add(metrics::Id::kRelayStreams, Labels(trace->labels));
   (void)Count(*trace, stream);  // stored before: no part of a rate
-  return OpenedStream{.handle = handle, .next = state.has_packets ? state.last_sequence + 1 : 0};
+  return OpenedStream{.handle = handle, .next = trace->store.next_sequence(added.stream)};
 }
 
 Status DiskArchive::StorePacket(uint64_t handle, const weft_stream_packet& header, Bytes packet) {
@@ -141,11 +161,18 @@ Status DiskArchive::StorePacket(uint64_t handle, const weft_stream_packet& heade
   if (info.sequence != header.seq || info.trace_uuid != trace->uuid) {
     return Fail(ErrorCode::kCorrupt, "a packet of another trace, or with another number");
   }
-  WEFT_TRY(trace->store.WritePacket(stream->number, packet));
-  if (stream->ends.size() >= kMaxUnkeptPackets) stream->ends.pop_front();
-  stream->ends.emplace_back(header.seq, trace->store.state(stream->number).bytes);
+  // First, so that what was the stream's newest chunk may go for this packet.
+  if (trace->store.MayEndChunk(stream->number) &&
+      retention_->WantsChunk(*stream->kept, packet.size())) {
+    WEFT_TRY(BeginChunk(*trace, *stream));
+  }
+  WEFT_TRY(retention_->MakeRoom(*trace->kept, packet.size()));
+  WEFT_TRY(trace->store.WritePacket(stream->number, packet, header.events));
+  retention_->Wrote(*stream->kept, packet.size());
+  if (stream->unkept.size() >= kMaxUnkeptPackets) stream->unkept.pop_front();
+  stream->unkept.push_back(
+      {header.seq, stream->files.back(), trace->store.state(stream->number).bytes});
   trace->has_ended = false;
-  stream->events += header.events;
   metrics_->Add(metrics::Id::kRelayPackets, Labels(trace->labels));
   metrics_->Add(metrics::Id::kRelayBytes, Labels(trace->labels),
                 static_cast<double>(packet.size()));
@@ -154,15 +181,33 @@ Status DiskArchive::StorePacket(uint64_t handle, const weft_stream_packet& heade
   return {};
 }
 
+Status DiskArchive::BeginChunk(Trace& trace, Stream& stream) {
+  WEFT_ASSIGN(const store::ChunkName name, trace.store.BeginChunk(stream.number));
+  retention_->BeginChunk(*stream.kept, name);
+  stream.files.push_back(store::FormatChunkName(name));
+  return {};
+}
+
+store::ChunkName DiskArchive::EndOf(const Trace& trace, const Stream& stream) {
+  return {.stream = trace.store.name(stream.number),
+          .sequence = trace.store.next_sequence(stream.number),
+          .events = trace.store.events(stream.number)};
+}
+
+std::string DiskArchive::PathOf(const Trace& trace, const Stream& stream) {
+  return trace.path + "/" + trace.store.name(stream.number);
+}
+
 uint64_t DiskArchive::Count(const Trace& trace, const Stream& stream) {
-  const std::string& file = trace.store.state(stream.number).file;
-  const auto found = counted_.find(file);
+  const std::string path = PathOf(trace, stream);
+  const auto found = counted_.find(path);
   if (found == counted_.end() && counted_.size() >= kMaxCountedStreams) return 0;
-  uint64_t& counted = found == counted_.end() ? counted_[file] : found->second;
-  if (stream.events <= counted) return 0;
-  const uint64_t more = stream.events - counted;
+  uint64_t& counted = found == counted_.end() ? counted_[path] : found->second;
+  const uint64_t events = trace.store.events(stream.number);
+  if (events <= counted) return 0;
+  const uint64_t more = events - counted;
   metrics_->Add(metrics::Id::kEventsDelivered, Labels(trace.labels), static_cast<double>(more));
-  counted = stream.events;
+  counted = events;
   return more;
 }
 
@@ -182,12 +227,18 @@ void DiskArchive::Keep(uint64_t handle, uint64_t next) {
   if (!stream) return;
   const auto trace = Find((*stream)->trace);
   if (!trace) return;
-  auto& ends = (*stream)->ends;
-  uint64_t kept = 0;
-  for (; !ends.empty() && ends.front().first < next; ends.pop_front()) kept = ends.front().second;
-  if (kept == 0) return;
-  const std::string& file = (*trace)->store.state((*stream)->number).file;
-  safe_->Keep((*trace)->path, file.substr(file.rfind('/') + 1), kept);
+  auto& unkept = (*stream)->unkept;
+  std::optional<Stream::Packet> last;
+  for (; !unkept.empty() && unkept.front().sequence < next; unkept.pop_front()) {
+    last = std::move(unkept.front());
+  }
+  if (!last) return;
+  // All of the chunks before it stays.
+  auto& files = (*stream)->files;
+  for (; files.front() != last->file; files.pop_front()) {
+    safe_->Keep((*trace)->path, files.front(), UINT64_MAX);
+  }
+  safe_->Keep((*trace)->path, last->file, last->end);
 }
 
 void DiskArchive::Promise(uint64_t key, uint64_t time) {
@@ -234,9 +285,12 @@ Result<stream::TraceEnded> DiskArchive::EndTrace(uint64_t key) {
   WEFT_TRY(trace->store.Sync());
   trace->has_ended = true;
   stream::TraceEnded ended;
-  for (size_t i = 0; i < trace->store.streams(); i++) {
-    ended.packets += trace->store.state(i).packets;
-    ended.bytes += trace->store.state(i).bytes;
+  for (auto& [handle, stream] : streams_) {
+    if (stream.trace != key) continue;
+    // Best effort: an ended stream has its end on the disk, so that it can be removed unread.
+    if (trace->store.MayEndChunk(stream.number)) (void)BeginChunk(*trace, stream);
+    ended.packets += trace->store.next_sequence(stream.number);
+    for (const Retention::Chunk& chunk : stream.kept->chunks) ended.bytes += chunk.bytes;
   }
   return ended;
 }
@@ -244,10 +298,26 @@ Result<stream::TraceEnded> DiskArchive::EndTrace(uint64_t key) {
 void DiskArchive::CloseTrace(uint64_t key) {
   const auto found = traces_.find(key);
   if (found == traces_.end()) return;
-  std::erase_if(streams_, [key](const auto& entry) { return entry.second.trace == key; });
+  std::erase_if(streams_, [&](const auto& entry) {
+    if (entry.second.trace != key) return false;
+    retention_->CloseStream(*entry.second.kept, EndOf(found->second, entry.second));
+    return true;
+  });
   safe_->Close(found->second.path, found->second.has_ended);
   by_path_.erase(found->second.path);
   traces_.erase(found);
+}
+
+// A stream to which nothing comes has a chunk that grows old, too.
+void DiskArchive::Tick() {
+  for (auto& [key, trace] : traces_) trace.kept->limits = limits_of_(trace.who);
+  retention_->Tick();
+  for (auto& [handle, stream] : streams_) {
+    if (!retention_->WantsChunk(*stream.kept, 0)) continue;
+    const auto trace = Find(stream.trace);
+    if (!trace || !(*trace)->store.MayEndChunk(stream.number)) continue;
+    (void)BeginChunk(**trace, stream);  // or at the next Tick
+  }
 }
 
 Status DiskArchive::Sync() {

@@ -3,6 +3,7 @@
 //
 //   DATA_DIR/NAMESPACE/TRACE/UID/POD/CONTAINER/UUID/PATH/metadata, CHANNEL_CPU ...
 //
+// A stream is written into chunks (lib/store/chunk_name.h, docs/adr/0053).
 // UID is the Trace's, so a Trace that is made again under its old name has a folder of its own;
 // local mode has no uid, and no such folder. UUID is the CTF trace's: a container that is started
 // again has another one. The node gives PATH, such as "ust/uid/1000/64-bit". Acknowledged packets
@@ -12,8 +13,10 @@
 #define WEFT_RELAY_INGEST_ARCHIVE_H_
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -24,6 +27,7 @@
 #include "lib/store/safe_reads.h"
 #include "lib/store/store.h"
 #include "lib/stream/receiver.h"
+#include "relay/ingest/retention.h"
 #include "relay/rates/trace_rates.h"
 
 namespace weft::ingest {
@@ -36,10 +40,20 @@ struct TraceLabels {
 
 class DiskArchive : public stream::Archive {
  public:
-  // All outlive the archive.
-  DiskArchive(store::FileMaker& maker, store::SafeReads& safe, metrics::Registry& metrics,
-              relay_rates::TraceRates& rates)
-      : maker_(&maker), safe_(&safe), metrics_(&metrics), rates_(&rates) {}
+  // What the Trace of a session asks for.
+  using LimitsOf = std::function<TraceLimits(const stream::Hello&)>;
+
+  // All references outlive the archive.
+  DiskArchive(
+      store::ChunkFolder& folder, store::SafeReads& safe, metrics::Registry& metrics,
+      relay_rates::TraceRates& rates, Retention& retention,
+      LimitsOf limits_of = [](const stream::Hello&) { return TraceLimits(); })
+      : folder_(&folder),
+        safe_(&safe),
+        metrics_(&metrics),
+        rates_(&rates),
+        retention_(&retention),
+        limits_of_(std::move(limits_of)) {}
 
   Result<OpenedTrace> OpenTrace(const stream::Hello& who, const stream::OpenTrace& what) override;
   Status WriteMetadata(uint64_t trace, uint64_t offset, std::string_view text) override;
@@ -53,6 +67,7 @@ class DiskArchive : public stream::Archive {
   void CloseTrace(uint64_t trace) override;
 
   Status Sync() override;
+  void Tick() override;
 
  private:
   struct Trace {
@@ -67,30 +82,44 @@ class DiskArchive : public stream::Archive {
     bool is_resumed = false;
     bool has_ended = false;  // all of it came
     store::TraceStore store;
+    stream::Hello who;
+    Retention::Trace* kept = nullptr;
   };
   struct Stream {
     uint64_t trace = 0;
     size_t number = 0;  // of the store
-    uint64_t events = 0;
-    // Sequence number and end in the file of stored packets that the node may still have cut off.
-    std::deque<std::pair<uint64_t, uint64_t>> ends;
+    struct Packet {
+      uint64_t sequence = 0;
+      std::string file;
+      uint64_t end = 0;  // in the file
+    };
+    std::deque<Packet> unkept;      // stored packets that the node may still have cut off
+    std::deque<std::string> files;  // of chunks: those with packets of `unkept`, and the newest
+    Retention::Stream* kept = nullptr;
   };
 
   Result<Trace*> Find(uint64_t key);
   Result<Stream*> FindStream(uint64_t handle);
+  Status BeginChunk(Trace& trace, Stream& stream);
+  // Where the stream ends now, as the name of a chunk that would begin there.
+  static store::ChunkName EndOf(const Trace& trace, const Stream& stream);
+  // Returns the stream's path, which its first chunk has.
+  static std::string PathOf(const Trace& trace, const Stream& stream);
   // Counts the stream's events that were not counted yet, and returns how many these are. A stream
   // that was cut back has fewer events than before, for a moment; a counter never falls.
   uint64_t Count(const Trace& trace, const Stream& stream);
 
-  store::FileMaker* maker_;
+  store::ChunkFolder* folder_;
   store::SafeReads* safe_;
   metrics::Registry* metrics_;
   relay_rates::TraceRates* rates_;
+  Retention* retention_;
+  LimitsOf limits_of_;
   uint64_t last_key_ = 0;
   std::map<uint64_t, Trace> traces_;
   std::map<std::string, uint64_t> by_path_;
   std::map<uint64_t, Stream> streams_;
-  std::unordered_map<std::string, uint64_t> counted_;         // events, by the stream's file
+  std::unordered_map<std::string, uint64_t> counted_;         // events, by the stream's path
   std::unordered_map<std::string, stream::Losses> reported_;  // by the trace's path
 };
 

@@ -5,9 +5,13 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
+
 #include "lib/base/uuid.h"
 #include "lib/ctf/packet_writer.h"
 #include "lib/ctf/test_trace.h"
+#include "relay/ingest/limits.h"
 
 namespace weft::ingest {
 namespace {
@@ -48,7 +52,8 @@ class ArchiveTest : public ::testing::Test {
   relay_rates::Clock::time_point now{std::chrono::seconds(100)};
   relay_rates::TraceRates rates{[this] { return now; }};
   store::SafeReads safe{store::SafeReads::Clock::now() - std::chrono::hours(1)};
-  DiskArchive archive{maker, safe, metrics, rates};
+  Retention retention{maker, metrics, {}};
+  DiskArchive archive{maker, safe, metrics, rates, retention};
   const Uuid uuid{1, 2, 3};
   const stream::Hello who{
       .node = "n", .kubernetes_namespace = "ns", .trace = "t", .trace_uid = "", .ticket = ""};
@@ -145,6 +150,35 @@ TEST_F(ArchiveTest, SaysHowFarReadingIsSafe) {
   EXPECT_FALSE(find(252, now()).live);
 }
 
+TEST_F(ArchiveTest, WhatStaysIsKnownAcrossChunks) {
+  StorageLimits small;
+  small.chunk_bytes = kMinChunkBytes;
+  Retention chunked(maker, metrics, small);
+  DiskArchive chunks(maker, safe, metrics, rates, chunked);
+  const auto trace = chunks.OpenTrace(who, What());
+  const auto stream = chunks.OpenStream(trace->key, Stream());
+  for (uint64_t seq = 0; seq < 3; seq++) {
+    ctf::PacketWriter writer({.trace_uuid = uuid, .first_sequence = seq});
+    std::vector<uint8_t> packet(kMinChunkBytes);
+    std::ranges::copy(writer.Finish(0, 100), packet.begin());
+    const uint64_t numbers[] = {seq * 100, seq * 100 + 50, 84 * 8, kMinChunkBytes * 8};
+    std::memcpy(packet.data() + 32, numbers, sizeof(numbers));  // docs/formats/ctf.md: Packet
+    ASSERT_TRUE(chunks.StorePacket(
+        stream->handle, {.stream_handle = stream->handle, .seq = seq, .events = 1}, packet));
+  }
+  const std::string path = "ns/t/pod-0/app/" + FormatUuid(uuid) + "/ust/uid/1/64-bit/";
+  const auto kept = [&](const std::string& name) {
+    return safe.Look("ns/t").Find(path + name, kMinChunkBytes).kept;
+  };
+  EXPECT_EQ(kept("user_3"), 0U);
+  chunks.Keep(stream->handle, 2);
+  EXPECT_EQ(kept("user_3"), kMinChunkBytes);
+  EXPECT_EQ(kept("user_3.1.1"), kMinChunkBytes);
+  EXPECT_EQ(kept("user_3.2.2"), 0U);
+  chunks.Keep(stream->handle, 3);
+  EXPECT_EQ(kept("user_3.2.2"), kMinChunkBytes);
+}
+
 TEST_F(ArchiveTest, LossesAreTotals) {
   const auto trace = archive.OpenTrace(who, What());
   for (const uint64_t full : {3, 3, 2, 7}) {
@@ -181,7 +215,8 @@ TEST_F(ArchiveTest, WhatWasReportedToAnEarlierRelayIsNoRate) {
   auto trace = archive.OpenTrace(who, What());
   ASSERT_TRUE(archive.WriteMetadata(trace->key, 0, "x\n\n"));
   relay_rates::TraceRates later;
-  DiskArchive again(maker, safe, metrics, later);
+  Retention retention_again(maker, metrics, {});
+  DiskArchive again(maker, safe, metrics, later, retention_again);
   trace = again.OpenTrace(who, What(3));
   again.Report(trace->key, {.trace = 1, .discarded = {{"full", 1000}}, .lost = {}});
   EXPECT_TRUE(later.Of("ns/t", 1).empty());

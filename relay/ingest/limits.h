@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 
 namespace weft::ingest {
 
@@ -58,6 +59,20 @@ inline constexpr size_t kReadCost = 4096;
 inline constexpr double kRefusalLines = 5;
 inline constexpr double kRefusalLinesAtOnce = 50;
 inline constexpr int kListenBacklog = 1024;
+
+// Folders of a CTF trace are up to eleven deep.
+inline constexpr size_t kMaxScanDepth = 16;
+// Chunks are not made smaller than this for a small share with many streams, nor shorter than this
+// for a short age: each chunk is a file.
+inline constexpr uint64_t kMinChunkBytes = uint64_t{256} << 10;
+inline constexpr std::chrono::seconds kMinChunkTime{60};
+// A stream's last packet is not removed before: a node whose consumer was killed just then is back
+// by then, and has cut off what it did not know to be stored.
+inline constexpr std::chrono::seconds kSettled{600};
+// The volume's free space is looked at once for so many bytes.
+inline constexpr uint64_t kFreeCheckBytes = uint64_t{1} << 20;
+// Chunks that grow old end, and old ones are removed, this often.
+inline constexpr std::chrono::seconds kTick{1};
 
 // The ingest's loop sets a mark every kBeat; /healthz fails when it did not for kSilence.
 inline constexpr std::chrono::milliseconds kBeat{500};

@@ -225,8 +225,13 @@ class AsioServer : public Server {
 
   asio::awaitable<void> Beat() {
     asio::steady_timer timer(io_);
+    Clock::time_point ticked;
     while (control_.is_open()) {
       beat_.store(Clock::now());
+      if (Clock::now() - ticked >= kTick) {
+        context_.archive.Tick();
+        ticked = Clock::now();
+      }
       timer.expires_after(kBeat);
       co_await timer.async_wait(kNoThrow);
     }

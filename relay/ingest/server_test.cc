@@ -77,7 +77,8 @@ class ServerProcess : public testing::Test {
     metrics::Registry metrics(metrics::Part::kRelay);
     store::SafeReads safe;
     relay_rates::TraceRates rates;
-    DiskArchive archive(maker, safe, metrics, rates);
+    Retention retention(maker, metrics, {});
+    DiskArchive archive(maker, safe, metrics, rates, retention);
     auto server =
         Server::Make(archive, metrics,
                      {.control = "127.0.0.1:0", .data = "127.0.0.1:0", .hello_limit = kHelloLimit});

@@ -133,7 +133,8 @@ class GatedServer : public testing::Test {
     std::string pattern = std::filesystem::temp_directory_path() / "weft-trust-XXXXXX";
     folder_ = mkdtemp(pattern.data());
     maker_.emplace(UniqueFd(open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)));
-    archive_.emplace(*maker_, safe_, metrics_, rates_);
+    retention_.emplace(*maker_, metrics_, StorageLimits());
+    archive_.emplace(*maker_, safe_, metrics_, rates_, *retention_);
     UseCertificate(authority_);
     Present("n1", "shop", "t");
     server_ = *Server::Make(*archive_, metrics_,
@@ -186,6 +187,7 @@ class GatedServer : public testing::Test {
   store::SafeReads safe_;
   relay_rates::TraceRates rates_;
   std::optional<store::DirectoryFileMaker> maker_;
+  std::optional<Retention> retention_;
   std::optional<DiskArchive> archive_;
   const http::KeyPair authority_ = *http::MakeAuthority("ca", kToday);
   relay_trust::Gate gate_{

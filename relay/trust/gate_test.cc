@@ -47,6 +47,18 @@ TEST_F(TableTest, FollowsEvents) {
   EXPECT_EQ(table_.Find(HelloOf()), State::kPresent);
 }
 
+TEST_F(TableTest, KnowsWhatATraceLetsTheRelayKeep) {
+  EXPECT_EQ(table_.StorageOf(HelloOf()), TraceStorage());
+  kube::Json session = Session("n1", "shop", "t", "u");
+  table_.Replace({session});
+  EXPECT_EQ(table_.StorageOf(HelloOf()), TraceStorage());
+  session["spec"]["record"] = {{"storage", {{"maxSize", "16Mi"}, {"maxAge", "90m"}}}};
+  table_.See({kube::WatchType::kModified, session});
+  EXPECT_EQ(table_.StorageOf(HelloOf()), (TraceStorage{16 << 20, std::chrono::minutes(90)}));
+  table_.See({kube::WatchType::kDeleted, session});
+  EXPECT_EQ(table_.StorageOf(HelloOf()).bytes, 16U << 20);
+}
+
 TEST_F(TableTest, LetsANodeDeliverTheRestAfterTheEnd) {
   for (const bool by_list : {false, true}) {
     table_.Replace({Session("n1", "shop", "t", "u")});

@@ -7,6 +7,7 @@ import base64
 import collections
 import hashlib
 import http.server
+import itertools
 import json
 import os
 import pathlib
@@ -189,8 +190,11 @@ class Api:
         if not path and query:
             return 200, json.dumps({"files": self.narrowed}).encode()
         if not path:
-            return 200, json.dumps({"files": [{"path": p, "size": s} for p, s in self.shown.items() if s]}).encode()
+            shown = [{"path": path, "size": size} for path, size in list(self.shown.items()) if size]
+            return 200, json.dumps({"files": shown}).encode()
         first, last = map(int, re.fullmatch(r"bytes=(\d+)-(\d+)", headers["Range"]).groups())
+        if path[1:] not in self.files:
+            return 404, b"nothing of that name is stored\n"
         data = self.files[path[1:]][:self.shown[path[1:]]][first:last + 1]
         self.served[path[1:]] += len(data[:self.most])
         return 206, data[:self.most]
@@ -199,17 +203,20 @@ class Api:
 class Kubectl(LocalTest):
     def setUp(self):
         super().setUp()
-        self.record()
         self.recorded = self.folder / "recorded"
-        self.api = Api(self.folder, {str(f.relative_to(self.recorded)): f.read_bytes()
-                                     for f in sorted(self.recorded.rglob("*")) if f.is_file()})
+        self.record()
+        self.api = Api(self.folder, self.files())
         self.addCleanup(self.api.end)
         self.kubeconfig = self.folder / "kubeconfig"
         self.write_kubeconfig({"token": TOKEN})
 
-    def record(self):
-        subprocess.run([WEFT, "record", "-q", "--event", "emitter:*", "-o", self.folder / "recorded", "--",
-                        *self.emitter("--events", "3000", "--threads", "2")], check=True, capture_output=True)
+    def record(self, *options):
+        subprocess.run([WEFT, "record", "-q", "--event", "emitter:*", "-o", self.recorded, "--",
+                        *self.emitter("--events", "3000", "--threads", "2", *options)], check=True, capture_output=True)
+
+    def files(self):
+        return {str(f.relative_to(self.recorded)): f.read_bytes()
+                for f in sorted(self.recorded.rglob("*")) if f.is_file()}
 
     def write_kubeconfig(self, user, **cluster):
         port = self.api.server.server_address[1]
@@ -220,9 +227,9 @@ class Kubectl(LocalTest):
              "users": [{"name": "u", "user": user}],
              "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u", "namespace": "shop"}}]}))
 
-    def begin(self, *words):
+    def begin(self, *words, stdout=subprocess.PIPE):
         process = subprocess.Popen([str(PROGRAM), *map(str, words), f"--kubeconfig={self.kubeconfig}"],
-                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   stdin=subprocess.DEVNULL, stdout=stdout, stderr=subprocess.PIPE, text=True,
                                    cwd=self.folder)
         self.running.append(process)
         return process
@@ -240,6 +247,9 @@ class Kubectl(LocalTest):
         for part in ("1 not traced, NoLibrary: they began before weft", "2 ring/full", "old", "AllNodes",
                      "Next:    kubectl weft live sales -n shop"):
             self.assertIn(part, said)
+        self.assertNotIn("Removed:", said)
+        self.api.traces["sales"]["status"]["storage"] = {"removedEvents": 70, "keptBytes": 10}
+        self.assertIn("Removed: 70 events by the relay", self.weft("status", "sales"))
         self.assertIn("there is no Trace none in the namespace shop", self.weft("status", "none", status=121))
         self.api.forbidden = {"list"}
         self.assertIn("missing right: jane may not list traces.weft.dev in the namespace shop",
@@ -295,6 +305,66 @@ class Kubectl(LocalTest):
         self.assertIn("no events of this pod", self.download("--pod", "none", status=121)[0])
         self.api.traces["sales"]["status"]["folder"] = ""
         self.assertIn("kubectl weft status", self.weft("download", "sales", status=121))
+
+    def split(self):
+        """Makes another recording, of many packets, and puts each packet behind the second one into a chunk of its own,
+        as a relay does. Returns, for each stream, its chunks, the oldest first."""
+        self.recorded = self.folder / "long"
+        self.record("--pause-us", "1000")
+        self.api.files = self.files()
+        streams = []
+        for path in [path for path in self.api.files if not path.endswith("metadata")]:
+            data, chunks, begin = self.api.files.pop(path), [], 0
+            for number, end in enumerate(packet_ends(data)):
+                if number != 0:
+                    chunks.append(path if number == 1 else f"{path}.{number}.{number * 10}")
+                    self.api.files[chunks[-1]] = data[begin:end]
+                    begin = end
+            streams.append(chunks)
+        self.api.shown = {path: len(data) for path, data in self.api.files.items()}
+        return streams
+
+    def remove(self, path):
+        del self.api.shown[path]
+        del self.api.files[path]
+
+    def test_downloads_chunks(self):
+        chunks = max(self.split(), key=len)
+        self.assertGreater(len(chunks), 3)
+        self.download()
+        whole = self.viewed(self.recorded)
+        self.assertEqual(self.viewed(self.folder / "out"), whole)
+        # The relay removed the oldest chunk, and cut off and wrote again the newest one, which has another name now.
+        self.remove(chunks[0])
+        self.api.files[chunks[-1] + "1"] = self.api.files[chunks[-1]]
+        self.api.shown[chunks[-1] + "1"] = self.api.shown[chunks[-1]]
+        self.remove(chunks[-1])
+        self.download()
+        self.assertEqual(self.viewed(self.folder / "out"), whole)
+        # It removes one while it is asked for it.
+        del self.api.files[chunks[1]]
+        self.weft("download", "sales", "-o", self.folder / "later")
+        later = self.events(self.viewed(self.folder / "later", "--json"))
+        self.assertLess(set(later), set(self.events(self.viewed(self.recorded, "--json"))))
+
+    def test_live_goes_on_while_chunks_are_removed(self):
+        streams = self.split()
+        whole = dict(self.api.shown)
+        for path in itertools.chain(*streams):
+            self.api.shown[path] = 0
+        shown = self.folder / "shown"
+        with shown.open("w", encoding="utf-8") as stdout:  # a pipe would be full
+            process = self.begin("live", "sales", "--json", stdout=stdout)
+        for chunks in itertools.zip_longest(*streams):
+            new = [path for path in chunks if path]
+            self.api.shown |= {path: whole[path] for path in new}
+            self.wait_for(lambda new=new: all(self.api.served[path] >= whole[path] for path in new))
+            for path in new:
+                self.remove(path)
+        self.api.traces["sales"]["status"]["phase"] = "Completed"
+        _, err = self.finish(process)
+        self.assertEqual(self.events(shown.read_text(encoding="utf-8")),
+                         self.events(self.viewed(self.recorded, "--json")), err)
 
     def test_downloads_a_time(self):
         """The relay names bytes of each stream; the folder gets those, from its first byte on."""

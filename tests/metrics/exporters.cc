@@ -72,7 +72,8 @@ Status Run() {
   metrics::Registry relay(metrics::Part::kRelay);
   store::SafeReads safe;
   relay_rates::TraceRates rates;
-  ingest::DiskArchive archive(maker, safe, relay, rates);
+  ingest::Retention retention(maker, relay, {});
+  ingest::DiskArchive archive(maker, safe, relay, rates, retention);
   uint8_t number = 0;
   for (const Example& example : Examples()) {
     sums[{"shop", example.trace}] = example.counts;

@@ -2,6 +2,7 @@
 """Tests `weft record --relay`: the relay stores exactly the programs' events, whichever process
 dies."""
 
+import collections
 import json
 import random
 import re
@@ -14,7 +15,7 @@ import unittest
 import urllib.error
 import urllib.request
 
-from tests.local.weft_local import BUILD, PATIENCE, LocalTest
+from tests.local.weft_local import BUILD, PATIENCE, TICK, LocalTest
 
 RELAY = BUILD / "bin" / "weft-relay"
 LISTENS = re.compile(r"control (\S+):(\d+) data \S+:(\d+) http \S+:(\d+)")
@@ -30,13 +31,14 @@ class RelayTest(LocalTest):
         (self.folder / "relay").mkdir()
         self.ports = (0, 0, 0)
         self.relay = None
+        self.options = []
         self.start_relay()
 
     def start_relay(self):
         control, data, http = (f"127.0.0.1:{port}" for port in self.ports)
         self.relay = subprocess.Popen(
             [str(RELAY), "--data-dir", str(self.folder / "relay"), "--control", control,
-             "--data", data, "--http", http],
+             "--data", data, "--http", http, *self.options],
             stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         self.running.append(self.relay)
         self.addCleanup(self.relay.stderr.close)
@@ -269,6 +271,84 @@ class Deaths(RelayTest):
         _, err = self.record("-e", "emitter:*", program=self.emitter("--events", 10), status=122)
         self.assertIn("relay 127.0.0.1", err)
         self.assertIn("refused", err)
+
+
+class Chunks(RelayTest):
+    """The relay writes streams into chunks, and removes the oldest ones."""
+
+    OPTIONS = ("--chunk-size", "256Ki")
+    LARGE = ("--subbuf-size", "8Mi")
+
+    def restart_with(self, *options):
+        self.kill_relay()
+        self.options = [*self.OPTIONS, *options]
+        self.start_relay()
+
+    def chunks(self):
+        """Returns stream -> [(first packet, events before it)], by the names of its files."""
+        streams = collections.defaultdict(list)
+        for path in (self.folder / "relay").glob("**/user_*"):
+            stream, *numbers = path.name.split(".")
+            streams[path.parent / stream].append(tuple(map(int, numbers or ("0", "0"))))
+        for chunks in streams.values():
+            chunks.sort()
+        return streams
+
+    def removed(self):
+        """Returns the events that were removed, whichever relay did it, as the oldest chunks say."""
+        return sum(chunks[0][1] for chunks in self.chunks().values())
+
+    def test_a_stream_is_read_across_its_chunks(self):
+        self.restart_with()
+        self.record("-e", "emitter:*", program=self.emitter("--events", 200000, "--threads", 2))
+        self.assert_exact(400000)
+        self.assertGreater(max(map(len, self.chunks().values())), 3, self.chunks())
+
+    def test_the_oldest_events_go_and_are_counted(self):
+        self.restart_with("--trace-quota", "2Mi")
+        self.record("-e", "emitter:*", "--name", "small", *self.LARGE, program=self.emitter("--events", 300000))
+        delivered = self.counts()["delivered"]
+        lines, _ = self.babeltrace("relay")
+        removed = self.metric("weft_relay_removed_events_total", trace="small", reason="trace_size")
+        self.assertGreater(removed, 0)
+        self.assertEqual(len(lines) + removed, delivered)
+        self.assertEqual(self.removed(), removed)
+        kept = [int(match.group(3)) for match in map(TICK.search, lines) if match]
+        self.assertEqual(self.counts()["discarded"], {})
+        self.assertGreater(kept[0], 0)
+        self.assertEqual(kept[-1], 299999)
+        stored = sum(path.stat().st_size for path in (self.folder / "relay").glob("**/*") if path.is_file())
+        self.assertLessEqual(stored, 2 << 20)
+        self.wait_for(lambda: self.metric("weft_relay_stored_bytes", trace="small") == stored)
+
+    def test_a_relay_goes_on_with_the_chunks_of_the_one_before(self):
+        self.restart_with("--trace-quota", "1Mi")
+        hold = self.folder / "release"
+        weft = self.start("-e", "emitter:*", *self.LARGE,
+                          program=self.emitter("--events", 60000, "--threads", 2, "--pause-us", 20, "--hold", hold))
+        for _ in range(3):
+            before = self.removed()
+            self.wait_for(lambda: self.removed() > before)
+            self.restart_with("--trace-quota", "1Mi")
+        hold.touch()
+        self.finish(weft)
+        counts = self.counts()
+        lines, _ = self.babeltrace("relay")
+        self.assertEqual(len(lines) + self.removed(), counts["delivered"])
+        self.assert_each_once(lines)
+
+    def test_old_events_go(self):
+        self.restart_with("--max-age", "1s")
+        self.record("-e", "emitter:*", program=self.emitter("--events", 1000))
+        self.wait_for(lambda: self.metric("weft_relay_removed_events_total", reason="age") == 1000)
+        self.assertEqual(self.babeltrace("relay")[0], [])
+
+    def test_wrong_limits_are_refused(self):
+        for options, what in ((("--trace-quota", "1Ki"), "less than one chunk"), (("--min-free", "-1"), "not a size")):
+            done = subprocess.run([RELAY, "--data-dir", self.folder / "relay", *options], capture_output=True,
+                                  text=True, timeout=PATIENCE, check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stderr, rf"^weft-relay: {options[0]} '{options[1]}' .*{what}.*\n$")
 
 
 if __name__ == "__main__":
